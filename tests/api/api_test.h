@@ -187,10 +187,9 @@ struct api_queue {
     UINT64 value;
 };
 
-static inline struct api_queue api_queue_create(ID3D12Device *device)
+static inline struct api_queue api_queue_of(ID3D12Device *device, D3D12_COMMAND_LIST_TYPE type)
 {
     struct api_queue q = { .device = device };
-    const D3D12_COMMAND_LIST_TYPE type = D3D12_COMMAND_LIST_TYPE_COMPUTE;
     D3D12_COMMAND_QUEUE_DESC desc = { .Type = type };
     ok_hr(ID3D12Device_CreateCommandQueue(device, &desc, &IID_ID3D12CommandQueue, (void **)&q.queue), S_OK);
     ok_hr(ID3D12Device_CreateCommandAllocator(device, type, &IID_ID3D12CommandAllocator, (void **)&q.allocator), S_OK);
@@ -201,6 +200,11 @@ static inline struct api_queue api_queue_create(ID3D12Device *device)
     ok_hr(ID3D12Device_CreateFence(device, 0, D3D12_FENCE_FLAG_NONE, &IID_ID3D12Fence, (void **)&q.fence), S_OK);
     need(q.list && q.fence);
     return q;
+}
+
+static inline struct api_queue api_queue_create(ID3D12Device *device)
+{
+    return api_queue_of(device, D3D12_COMMAND_LIST_TYPE_COMPUTE);
 }
 
 static inline void api_queue_execute(struct api_queue *q)

@@ -180,35 +180,38 @@ def check_no_model(tool, x):
         tool.fails(["run", locked, "--input", x], locked)
 
 
-def wait_for(condition):
+def open_pipe(process, path):
+    """The writing end of a pipe that the process reads from, or None where it ended without opening it: an open that waits
+    for a reader would then wait for ever."""
     end = time.time() + 60
-    while time.time() < end and not condition():
-        time.sleep(0.01)
+    while time.time() < end and process.poll() is None:
+        try:
+            file = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            time.sleep(0.01)
+            continue
+        os.set_blocking(file, True)
+        return file
+    return None
 
 
 def check_lost(tool):
     """The model is cut short while the command waits for somebody to write its input."""
     dims = [1, 3, 256, 512]
-    x, path, pipe = tool.file("large.png"), tool.file("lost.onnx"), tool.file("input.png")
-    tool.file("large.png", pictures.png(np.zeros((256, 512, 3), np.uint8)))
+    path, pipe = tool.file("lost.onnx"), tool.file("input.png")
+    picture = pictures.png(np.zeros((256, 512, 3), np.uint8))
     tool.file("lost.onnx", model(wire.tensor("w", np.ones(dims, np.float32)), dims))
     os.mkfifo(pipe)
     process = subprocess.Popen([tool.path, "run", path, "--input", pipe], stderr=subprocess.PIPE, text=True,
                                stdout=subprocess.DEVNULL)
-
-    def mapped():
+    end = open_pipe(process, pipe)
+    if tool.test(end is not None, "the command reads its input"):
+        os.truncate(path, 100)
         try:
-            with open(f"/proc/{process.pid}/maps", encoding="utf-8", errors="replace") as maps:
-                return "lost.onnx" in maps.read() or process.poll() is not None
-        except OSError:
-            return True
-    wait_for(mapped)
-    os.truncate(path, 100)
-    try:
-        with open(pipe, "wb") as end, open(x, "rb") as data:
-            end.write(data.read())
-    except BrokenPipeError:
-        pass
+            with os.fdopen(end, "wb") as file:
+                file.write(picture)
+        except BrokenPipeError:
+            pass
     try:
         _, said = process.communicate(timeout=120)
     except subprocess.TimeoutExpired:

@@ -19,7 +19,8 @@ static struct {
     uint32_t buffers;
     uint32_t slice_end;   /* of a dispatch's workgroups */
     uint32_t pools;       /* of queries */
-    uint64_t ticks;       /* of the device's clock, which has 24 bits: 1000 pass between two timestamps */
+    uint64_t ticks;       /* of the device's clock: 1000 pass between two timestamps */
+    uint64_t tick_mask;   /* of its bits */
     char submitted[4096]; /* "F<A:commands;" with the queue's family and the value that it waits for */
 } fake;
 
@@ -38,10 +39,12 @@ struct fake_semaphore {
 
 struct fake_commands {
     char text[1024];
+    uint32_t family;
     struct fake_commands *next; /* of the pool */
 };
 
 struct fake_pool {
+    uint32_t family;
     struct fake_commands *list;
 };
 
@@ -180,8 +183,12 @@ static VkResult fake_counter(VkDevice device, VkSemaphore semaphore, uint64_t *o
 static VkResult fake_create_pool(VkDevice device, const VkCommandPoolCreateInfo *info, const VkAllocationCallbacks *a,
                                  VkCommandPool *out)
 {
-    (void)device, (void)info, (void)a;
-    *out = (VkCommandPool)calloc(1, sizeof(struct fake_pool));
+    struct fake_pool *pool = calloc(1, sizeof(*pool));
+    (void)device, (void)a;
+    if (!pool)
+        abort();
+    pool->family = info->queueFamilyIndex;
+    *out = (VkCommandPool)pool;
     return VK_SUCCESS;
 }
 
@@ -212,6 +219,7 @@ static VkResult fake_allocate_commands(VkDevice device, const VkCommandBufferAll
     struct fake_commands *commands = calloc(1, sizeof(*commands));
     if (!commands)
         abort();
+    commands->family = pool->family;
     if (info->level == VK_COMMAND_BUFFER_LEVEL_PRIMARY) { /* others are freed one by one */
         commands->next = pool->list;
         pool->list = commands;
@@ -317,6 +325,8 @@ static void fake_dispatch_base(VkCommandBuffer commands, uint32_t first_x, uint3
 static void fake_execute(VkCommandBuffer commands, uint32_t count, const VkCommandBuffer *secondary)
 {
     (void)count;
+    if (((struct fake_commands *)secondary[0])->family != ((struct fake_commands *)commands)->family)
+        abort();
     for (const char *at = ((struct fake_commands *)secondary[0])->text; *at; at++)
         fake_put(commands, *at);
     fake_put(commands, 'x');
@@ -363,7 +373,7 @@ static void fake_timestamp(VkCommandBuffer commands, VkPipelineStageFlagBits sta
 {
     (void)stage;
     ((struct fake_queries *)pool)->ticks[query] = fake.ticks;
-    fake.ticks = (fake.ticks + 1000) & 0xffffff;
+    fake.ticks = (fake.ticks + 1000) & fake.tick_mask;
     fake_put(commands, 't');
 }
 
@@ -374,6 +384,8 @@ static VkResult fake_submit(VkQueue queue, uint32_t count, const VkSubmitInfo *i
     const size_t length = strlen(fake.submitted);
     const unsigned after = info->waitSemaphoreCount ? (unsigned)values->pWaitSemaphoreValues[0] : 0;
     (void)count, (void)fence;
+    if (((struct fake_commands *)info->pCommandBuffers[0])->family != (uintptr_t)queue - 1)
+        abort();
     ((struct fake_semaphore *)info->pSignalSemaphores[0])->value = values->pSignalSemaphoreValues[0];
     snprintf(fake.submitted + length, sizeof(fake.submitted) - length, "%u<%u:%s;", (unsigned)(uintptr_t)queue - 1,
              after, ((struct fake_commands *)info->pCommandBuffers[0])->text);
@@ -420,10 +432,11 @@ static void fake_load(void)
     memset(&fake, 0, sizeof(fake));
     fake.allocations_max = UINT32_MAX;
     fake.bytes_max = UINT64_C(1) << 40;
+    fake.tick_mask = 0xffffff;
     fake.address = 1 << 20;
 }
 
-/* A discrete GPU: memory type 0 is its own, 1 the host's; family 0 computes, 1 only copies. */
+/* A discrete GPU: memory type 0 is its own, 1 the host's; family 0 does all, 1 only copies, 2 computes. */
 static const struct vulkan_physical fake_physical = {
     .properties = { .deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, .limits.timestampPeriod = 2.5f },
     .memory = { .memoryTypeCount = 2,
@@ -432,29 +445,32 @@ static const struct vulkan_physical fake_physical = {
                 .memoryHeapCount = 2,
                 .memoryHeaps = { { UINT64_C(1) << 40, VK_MEMORY_HEAP_DEVICE_LOCAL_BIT }, { UINT64_C(1) << 40, 0 } } },
     .allocation_bytes_max = UINT64_C(1) << 40,
-    .family = 0,
-    .family_queues = 1,
-    .timestamp_bits = 24,
-    .copy_family = 1,
-    .copy_queues = 1,
+    .families = { [VULKAN_ROLE_MAIN] = { 0, 1, 24 },
+                  [VULKAN_ROLE_COMPUTE] = { 2, 1, 20 },
+                  [VULKAN_ROLE_COPY] = { 1, 1, 64 } },
 };
 
 static void fake_device_create(struct adapter_device *device)
 {
-    *device = (struct adapter_device){ .physical = &fake_physical, .queue_slot_count = 1, .copy_slot_count = 1 };
+    *device = (struct adapter_device){ .physical = &fake_physical };
     pthread_mutex_init(&device->own.lock, NULL);
     pthread_mutex_init(&device->arena.lock, NULL);
     pthread_mutex_init(&device->replays.lock, NULL);
-    for (uint32_t i = 0; i < 2; i++) {
-        pthread_mutex_init(&device->queue_slots[i].lock, NULL);
-        device->queue_slots[i].handle = (VkQueue)(uintptr_t)(i + 1);
-        device->queue_slots[i].family = i;
+    for (uint32_t i = 0; i < VULKAN_ROLES; i++) {
+        struct vulkan_queues *queues = &device->queues[i];
+        queues->count = 1;
+        pthread_mutex_init(&queues->slots[0].lock, NULL);
+        queues->slots[0].handle = (VkQueue)(uintptr_t)(fake_physical.families[i].index + 1);
+        queues->slots[0].role = (enum vulkan_role)i;
+        vulkan_command_pool_create(device, fake_physical.families[i].index, &device->replays.pools[i]);
     }
     vulkan_own_create(device);
 }
 
 static void fake_device_destroy(struct adapter_device *device)
 {
+    for (uint32_t i = 0; i < VULKAN_ROLES; i++)
+        fake_destroy_pool(device->handle, device->replays.pools[i], NULL);
     vulkan_own_destroy(device);
     vulkan_arena_finish(device);
 }

@@ -32,7 +32,8 @@ static const char *submit(struct adapter_queue *queue, const struct adapter_comm
     return fake.submitted;
 }
 
-#define EXPECT(commands, want)                                                                                         \
+#define EXPECT(commands, want) EXPECT_ON(queue, commands, want)
+#define EXPECT_ON(queue, commands, want)                                                                               \
     do {                                                                                                               \
         const char *got_ = submit(queue, commands, ARRAY_SIZE(commands));                                              \
         TEST_FOR(!strcmp(got_, want), "\"%s\" instead of \"%s\"", got_, want);                                         \
@@ -222,6 +223,57 @@ static void test_copy_queue(struct adapter_queue *queue, struct adapter_queries 
     EXPECT(plain, "1<4:CcCcH;");
 }
 
+/* ---- queues that compute beside DIRECT ones ---- */
+
+/* What is replayed on one family was recorded for it. Without timestamps batches with queries go elsewhere. */
+static void test_compute_queue(struct adapter_queue *direct, struct adapter_queue *compute)
+{
+    struct adapter_step list[4] = { { .barrier = false } };
+    struct adapter_dispatch dispatch = { .ops = &dispatch_ops };
+    const struct adapter_binding left[] = { { a, 0, 64, 1 } };
+    const struct adapter_command once[] = { { ADAPTER_DISPATCH, .u.dispatch = { &dispatch, left, 1 } } };
+    const struct adapter_tracer listener = { tell, &told };
+    void *pipeline = calloc(1, 256);
+    for (uint32_t i = 0; i < 4; i++)
+        list[i] = (struct adapter_step){ pipeline, 64 * i, { 1, 1, 1 }, 0, i == 2 };
+    TEST(vulkan_sequence_create(&device, list, 4, 3, &sequence) == S_OK);
+    for (int round = 0; round < 2; round++) {
+        EXPECT_ON(compute, once, "2<0:|pddDddxH;");
+        EXPECT_ON(direct, once, "0<0:|pddDddxH;");
+    }
+    /* Its clock has 20 bits. */
+    tracer = &listener;
+    fake.ticks = 0xffff0;
+    fake.tick_mask = 0xfffff;
+    EXPECT_ON(compute, once, "2<0:|tDpdtDdtDDdtDdtDH;");
+    for (uint32_t i = 0; i < STEPS; i++)
+        TEST(seen[0][i + 1] - seen[0][i] == 2500);
+    tracer = NULL;
+    vulkan_sequence_destroy(&device, sequence);
+    free(pipeline);
+}
+
+static void test_compute_times(struct adapter_queries *queries)
+{
+    const struct adapter_command plain[] = { copy(b, 0, a, 0, 64) };
+    const struct adapter_command times[] = { copy(b, 0, a, 0, 64),
+                                             { ADAPTER_TIMESTAMP, .u.timestamp = { queries, 0 } } };
+    struct vulkan_physical physical = fake_physical;
+    struct adapter_queue *queue;
+    TEST(vulkan_queue_create(&device, D3D12_COMMAND_LIST_TYPE_COMPUTE, &queue) == S_OK);
+    EXPECT(plain, "2<0:|cH;");
+    EXPECT(times, "2<0:|ct|H;");
+    vulkan_queue_destroy(queue);
+    physical.families[VULKAN_ROLE_COMPUTE].timestamp_bits = 0;
+    device.physical = &physical;
+    TEST(vulkan_queue_create(&device, D3D12_COMMAND_LIST_TYPE_COMPUTE, &queue) == S_OK);
+    EXPECT(plain, "2<0:|cH;");
+    EXPECT(times, "0<1:|ct|H;");
+    EXPECT(plain, "2<2:|cH;");
+    vulkan_queue_destroy(queue);
+    device.physical = &fake_physical;
+}
+
 /* ---- the adapter's own work ---- */
 
 static void test_own(void)
@@ -242,7 +294,7 @@ static void test_own(void)
 
 int main(void)
 {
-    struct adapter_queue *direct, *copying;
+    struct adapter_queue *direct, *compute, *copying;
     struct adapter_queries *queries;
     fake_load();
     fake_device_create(&device);
@@ -251,6 +303,7 @@ int main(void)
     TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, 65536, &b) == S_OK);
     TEST(vulkan_queue_create(&device, D3D12_COMMAND_LIST_TYPE_DIRECT, &direct) == S_OK);
     TEST(vulkan_queue_create(&device, D3D12_COMMAND_LIST_TYPE_COPY, &copying) == S_OK);
+    TEST(vulkan_queue_create(&device, D3D12_COMMAND_LIST_TYPE_COMPUTE, &compute) == S_OK);
     test_copies(direct);
     test_copies(direct);
     test_timestamps(direct, queries);
@@ -259,9 +312,12 @@ int main(void)
     test_times(direct);
     test_watchdog(direct);
     test_copy_queue(copying, queries);
+    test_compute_queue(direct, compute);
+    test_compute_times(queries);
     test_own();
     vulkan_queries_destroy(&device, queries);
     vulkan_queue_destroy(direct);
+    vulkan_queue_destroy(compute);
     vulkan_queue_destroy(copying);
     vulkan_memory_destroy(&device, a);
     vulkan_memory_destroy(&device, b);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "layer.h"
+#include "layer_next.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -11,22 +11,32 @@
 #define MODULES  256
 #define TRAILER  "anydml layer keys"
 
-static struct layer_control control;
+struct layer_control control;
 
 EXPORT struct layer_control *layer_control(void)
 {
     return &control;
 }
 
-/* What comes after this layer: one instance and one device at a time are enough for tests. */
-static struct {
-    PFN_vkGetInstanceProcAddr instance_proc;
-    PFN_vkGetDeviceProcAddr device_proc;
-    VkInstance instance;
-    VkDevice device;
-} next;
+struct layer_next next;
 
-#define NEXT(name) ((PFN_##name)next.device_proc(next.device, #name))
+PFN_vkVoidFunction next_proc(const char *name)
+{
+    static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct {
+        const char *name;
+        PFN_vkVoidFunction function;
+    } known[64];
+    uint32_t i = 0;
+    pthread_mutex_lock(&known_lock);
+    while (i < 63 && known[i].name && strcmp(known[i].name, name) != 0)
+        i++;
+    if (!known[i].name)
+        known[i].function = next.device_proc(next.device, known[i].name = name);
+    PFN_vkVoidFunction function = known[i].function;
+    pthread_mutex_unlock(&known_lock);
+    return function;
+}
 
 /* VK_SUCCESS: the call is to be made. */
 static VkResult enter(enum layer_call call)
@@ -154,8 +164,6 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_pipelines(VkDevice device, VkPipeli
         VkResult result = enter(call);                                                                                 \
         return result == VK_SUCCESS ? NEXT(name)(__VA_ARGS__) : result;                                                \
     }
-INTERCEPT(vkQueueSubmit, LAYER_SUBMIT, (VkQueue queue, uint32_t count, const VkSubmitInfo *infos, VkFence fence), queue,
-          count, infos, fence)
 INTERCEPT(vkGetSemaphoreCounterValue, LAYER_COUNTER, (VkDevice device, VkSemaphore semaphore, uint64_t *out), device,
           semaphore, out)
 INTERCEPT(vkAllocateMemory, LAYER_ALLOCATE,
@@ -166,11 +174,31 @@ INTERCEPT(vkMapMemory, LAYER_MAP,
           (VkDevice device, VkDeviceMemory memory, VkDeviceSize offset, VkDeviceSize size, VkMemoryMapFlags flags,
            void **out),
           device, memory, offset, size, flags, out)
-INTERCEPT(vkAllocateCommandBuffers, LAYER_COMMANDS,
-          (VkDevice device, const VkCommandBufferAllocateInfo *info, VkCommandBuffer *out), device, info, out)
 INTERCEPT(vkBeginCommandBuffer, LAYER_BEGIN, (VkCommandBuffer commands, const VkCommandBufferBeginInfo *info), commands,
           info)
 INTERCEPT(vkEndCommandBuffer, LAYER_END, (VkCommandBuffer commands), commands)
+
+static VKAPI_ATTR VkResult VKAPI_CALL layer_vkAllocateCommandBuffers(VkDevice device,
+                                                                     const VkCommandBufferAllocateInfo *info,
+                                                                     VkCommandBuffer *out)
+{
+    VkResult result = enter(LAYER_COMMANDS);
+    if (result == VK_SUCCESS)
+        result = NEXT(vkAllocateCommandBuffers)(device, info, out);
+    if (result == VK_SUCCESS)
+        families_note(info->commandPool, out, info->commandBufferCount);
+    return result;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL layer_vkQueueSubmit(VkQueue queue, uint32_t count, const VkSubmitInfo *infos,
+                                                          VkFence fence)
+{
+    VkResult result = enter(LAYER_SUBMIT);
+    if (result != VK_SUCCESS)
+        return result;
+    return families_made_up() ? families_submit(queue, count, infos, fence)
+                              : NEXT(vkQueueSubmit)(queue, count, infos, fence);
+}
 
 /* Made all the same: the driver is well, and works with what would be given back. */
 static VKAPI_ATTR VkResult VKAPI_CALL layer_vkWaitSemaphores(VkDevice device, const VkSemaphoreWaitInfo *info,
@@ -217,8 +245,17 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, c
     PFN_vkGetInstanceProcAddr instance_proc = chain->u.pLayerInfo->pfnNextGetInstanceProcAddr;
     next.device_proc = chain->u.pLayerInfo->pfnNextGetDeviceProcAddr;
     chain->u.pLayerInfo = chain->u.pLayerInfo->pNext;
+    const float priority = 1;
+    const VkDeviceQueueCreateInfo queue = { .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+                                            .queueCount = 1,
+                                            .pQueuePriorities = &priority };
+    VkDeviceCreateInfo inner = *info;
+    if (families_made_up()) {
+        inner.queueCreateInfoCount = 1;
+        inner.pQueueCreateInfos = &queue;
+    }
     VkResult result =
-        ((PFN_vkCreateDevice)instance_proc(next.instance, "vkCreateDevice"))(physical, info, allocator, out);
+        ((PFN_vkCreateDevice)instance_proc(next.instance, "vkCreateDevice"))(physical, &inner, allocator, out);
     next.device = *out;
     return result;
 }
@@ -273,6 +310,8 @@ static const struct {
 
 static PFN_vkVoidFunction find(const char *name)
 {
+    if (families_made_up() && families_find(name))
+        return families_find(name);
     for (size_t i = 0; i < sizeof(intercepted) / sizeof(*intercepted); i++)
         if (!strcmp(intercepted[i].name, name))
             return intercepted[i].function;

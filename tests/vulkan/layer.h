@@ -23,6 +23,9 @@ enum layer_call {
     LAYER_CALLS
 };
 
+/* Of the made up families: one with all abilities, one that only copies, one that computes and copies. */
+enum { LAYER_FAMILIES = 3 };
+
 struct layer_control {
     struct {
         _Atomic uint32_t count;   /* calls so far */
@@ -32,8 +35,9 @@ struct layer_control {
     /* of LAYER_PIPELINE */
     _Atomic uint32_t pipeline_us; /* that each takes longer */
     _Atomic uint32_t making, making_max;
-    _Atomic uint32_t compiled;   /* pipelines that were not in the cache's initial data */
-    _Atomic uint64_t groups_max; /* of LAYER_DISPATCH: most workgroups at a time */
+    _Atomic uint32_t compiled;                  /* pipelines that were not in the cache's initial data */
+    _Atomic uint64_t groups_max;                /* of LAYER_DISPATCH: most workgroups at a time */
+    _Atomic uint32_t submitted[LAYER_FAMILIES]; /* command buffers, by family: of ANYDML_LAYER_FAMILIES=1 */
 };
 
 /* Exported by the library. */

@@ -127,8 +127,8 @@ static HRESULT block_place(struct adapter_device *device, struct vulkan_block *b
         .size = (uint64_t)block->unit_count * VULKAN_ALIGNMENT + extra,
         .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                  VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT,
-        .sharingMode = device->copy_slot_count ? VK_SHARING_MODE_CONCURRENT : VK_SHARING_MODE_EXCLUSIVE,
-        .queueFamilyIndexCount = device->copy_slot_count ? 2 : 0,
+        .sharingMode = device->family_count > 1 ? VK_SHARING_MODE_CONCURRENT : VK_SHARING_MODE_EXCLUSIVE,
+        .queueFamilyIndexCount = device->family_count > 1 ? device->family_count : 0,
         .pQueueFamilyIndices = device->families,
     };
     VkResult result = vk.vkCreateBuffer(device->handle, &info, NULL, &block->buffer);

@@ -74,43 +74,48 @@ static VkBool32 has(const struct vulkan_physical *physical, enum shader_capabili
     return physical->capabilities & capability ? VK_TRUE : VK_FALSE;
 }
 
+#define EXTENSIONS_MAX 5
+
+static uint32_t list_extensions(const struct vulkan_physical *physical, const char **out)
+{
+    uint32_t count = 0;
+    if (physical->budget)
+        out[count++] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
+    if (physical->external_fd)
+        out[count++] = VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME;
+    if (has(physical, SHADER_CAPABILITY_DOT))
+        out[count++] = VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME;
+    if (has(physical, SHADER_CAPABILITY_COOP))
+        out[count++] = "VK_KHR_cooperative_matrix";
+    if (has(physical, SHADER_CAPABILITY_COOP_BFLOAT16))
+        out[count++] = "VK_KHR_shader_bfloat16";
+    return count;
+}
+
 static HRESULT open_device(struct adapter_device *device)
 {
     const struct vulkan_physical *physical = device->physical;
     const float priorities[VULKAN_QUEUES_MAX] = { 1, 1, 1, 1 };
-    const char *extensions[5];
-    uint32_t extension_count = 0;
-    if (physical->budget)
-        extensions[extension_count++] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
-    if (physical->external_fd)
-        extensions[extension_count++] = VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME;
-    if (has(physical, SHADER_CAPABILITY_DOT))
-        extensions[extension_count++] = VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME;
-    if (has(physical, SHADER_CAPABILITY_COOP))
-        extensions[extension_count++] = "VK_KHR_cooperative_matrix";
-    if (has(physical, SHADER_CAPABILITY_COOP_BFLOAT16))
-        extensions[extension_count++] = "VK_KHR_shader_bfloat16";
-    VkDeviceQueueCreateInfo queues[] = {
-        { .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-          .queueFamilyIndex = physical->family,
-          .queueCount = device->queue_slot_count,
-          .pQueuePriorities = priorities },
-        { .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-          .queueFamilyIndex = physical->copy_family,
-          .queueCount = device->copy_slot_count,
-          .pQueuePriorities = priorities },
-    };
-    struct vulkan_bfloat16_features bfloat16 = { .type = VULKAN_STRUCTURE_BFLOAT16_FEATURES,
-                                                 .values = VK_TRUE,
-                                                 .matrices = VK_TRUE };
-    struct vulkan_matrix_features matrix = { .type = VULKAN_STRUCTURE_MATRIX_FEATURES,
-                                             .next = has(physical, SHADER_CAPABILITY_COOP_BFLOAT16) ? &bfloat16 : NULL,
-                                             .matrices = VK_TRUE };
+    VkDeviceQueueCreateInfo queues[VULKAN_ROLES];
+    uint32_t family_count = 0;
+    const char *extensions[EXTENSIONS_MAX];
+    const uint32_t extension_count = list_extensions(physical, extensions);
+    for (uint32_t role = 0; role < VULKAN_ROLES; role++)
+        if (device->queues[role].count)
+            queues[family_count++] = (VkDeviceQueueCreateInfo){ .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+                                                                .queueFamilyIndex = physical->families[role].index,
+                                                                .queueCount = device->queues[role].count,
+                                                                .pQueuePriorities = priorities };
+    struct vulkan_bfloat16_features bfloat16 = { VULKAN_STRUCTURE_BFLOAT16_FEATURES, NULL, VK_TRUE, VK_FALSE, VK_TRUE };
+    struct vulkan_matrix_features matrix = { VULKAN_STRUCTURE_MATRIX_FEATURES, NULL, VK_TRUE, VK_FALSE };
     VkPhysicalDeviceShaderIntegerDotProductFeatures dots = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,
-        .pNext = has(physical, SHADER_CAPABILITY_COOP) ? &matrix : NULL,
         .shaderIntegerDotProduct = VK_TRUE,
     };
+    if (has(physical, SHADER_CAPABILITY_COOP_BFLOAT16))
+        matrix.next = &bfloat16;
+    if (has(physical, SHADER_CAPABILITY_COOP))
+        dots.pNext = &matrix;
     VkPhysicalDeviceVulkan12Features v12 = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
         .pNext = has(physical, SHADER_CAPABILITY_DOT) ? (void *)&dots : dots.pNext,
@@ -130,7 +135,7 @@ static HRESULT open_device(struct adapter_device *device)
     VkDeviceCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
         .pNext = &v11,
-        .queueCreateInfoCount = device->copy_slot_count ? 2 : 1,
+        .queueCreateInfoCount = family_count,
         .pQueueCreateInfos = queues,
         .enabledExtensionCount = extension_count,
         .ppEnabledExtensionNames = extensions,
@@ -142,14 +147,16 @@ static HRESULT open_device(struct adapter_device *device)
 /* Those of an application's device are there already. */
 static void find_queues(struct adapter_device *device)
 {
-    device->families[0] = device->physical->family;
-    device->families[1] = device->physical->copy_family;
-    for (uint32_t i = 0; i < device->queue_slot_count + device->copy_slot_count; i++) {
-        struct vulkan_queue_slot *slot = &device->queue_slots[i];
-        const bool copies = i >= device->queue_slot_count;
-        slot->family = copies ? device->physical->copy_family : device->physical->family;
-        if (!slot->handle)
-            vk.vkGetDeviceQueue(device->handle, slot->family, copies ? i - device->queue_slot_count : i, &slot->handle);
+    for (uint32_t role = 0; role < VULKAN_ROLES; role++) {
+        struct vulkan_queues *queues = &device->queues[role];
+        const uint32_t family = device->physical->families[role].index;
+        if (queues->count)
+            device->families[device->family_count++] = family;
+        for (uint32_t i = 0; i < queues->count; i++) {
+            queues->slots[i].role = (enum vulkan_role)role;
+            if (!queues->slots[i].handle)
+                vk.vkGetDeviceQueue(device->handle, family, i, &queues->slots[i].handle);
+        }
     }
 }
 
@@ -171,15 +178,16 @@ void vulkan_device_destroy(struct adapter_device *device)
         if (!adopted)
             vk.vkDeviceWaitIdle(device->handle);
         vulkan_pipelines_finish(device);
-        vk.vkDestroyCommandPool(device->handle, device->replays.pool, NULL);
+        for (uint32_t role = 0; role < VULKAN_ROLES; role++)
+            vk.vkDestroyCommandPool(device->handle, device->replays.pools[role], NULL);
         vulkan_own_destroy(device);
         vulkan_arena_finish(device);
         vk.vkDestroyPipelineLayout(device->handle, device->layout, NULL);
         if (!adopted)
             vk.vkDestroyDevice(device->handle, NULL);
     }
-    for (uint32_t i = 0; i < ARRAY_SIZE(device->queue_slots); i++)
-        pthread_mutex_destroy(&device->queue_slots[i].lock);
+    for (uint32_t i = 0; i < VULKAN_ROLES * VULKAN_QUEUES_MAX; i++)
+        pthread_mutex_destroy(&device->queues[i / VULKAN_QUEUES_MAX].slots[i % VULKAN_QUEUES_MAX].lock);
     pthread_mutex_destroy(&device->pipelines.lock);
     pthread_mutex_destroy(&device->pipelines.saving);
     pthread_cond_destroy(&device->pipelines.built);
@@ -200,8 +208,8 @@ HRESULT vulkan_device_start(struct adapter_device *device)
     pthread_mutex_init(&device->own.lock, NULL);
     pthread_mutex_init(&device->arena.lock, NULL);
     pthread_mutex_init(&device->replays.lock, NULL);
-    for (uint32_t i = 0; i < ARRAY_SIZE(device->queue_slots); i++)
-        pthread_mutex_init(&device->queue_slots[i].lock, NULL);
+    for (uint32_t i = 0; i < VULKAN_ROLES * VULKAN_QUEUES_MAX; i++)
+        pthread_mutex_init(&device->queues[i / VULKAN_QUEUES_MAX].slots[i % VULKAN_QUEUES_MAX].lock, NULL);
     HRESULT hr = device->handle ? S_OK : open_device(device);
     if (SUCCEEDED(hr))
         find_queues(device);
@@ -214,8 +222,10 @@ HRESULT vulkan_device_start(struct adapter_device *device)
         hr = vulkan_cache_create(device);
     if (SUCCEEDED(hr))
         hr = vulkan_own_create(device);
-    if (SUCCEEDED(hr))
-        hr = vulkan_command_pool_create(device, device->physical->family, &device->replays.pool);
+    for (uint32_t role = 0; SUCCEEDED(hr) && role < VULKAN_ROLE_COPY; role++)
+        if (device->queues[role].count)
+            hr = vulkan_command_pool_create(device, device->physical->families[role].index,
+                                            &device->replays.pools[role]);
     return hr;
 }
 
@@ -234,8 +244,8 @@ static HRESULT vulkan_device_create(const struct adapter_info *info, struct adap
     if (!device)
         return E_OUTOFMEMORY;
     device->physical = &physicals[info->index];
-    device->queue_slot_count = BASE_MIN(device->physical->family_queues, VULKAN_QUEUES_MAX);
-    device->copy_slot_count = BASE_MIN(device->physical->copy_queues, VULKAN_COPY_QUEUES_MAX);
+    for (uint32_t role = 0; role < VULKAN_ROLES; role++)
+        device->queues[role].count = BASE_MIN(device->physical->families[role].queues, VULKAN_QUEUES_MAX);
     HRESULT hr = vulkan_device_start(device);
     if (FAILED(hr))
         vulkan_device_destroy(device);

@@ -19,9 +19,9 @@ static HRESULT encoder_run(struct adapter_encoder *base, struct adapter_sequence
     struct vulkan_replay *replay = NULL;
     struct vulkan_table table;
     HRESULT hr = S_OK;
-    const bool timed = !record->plain && (tracer || vulkan_sequence_watched(encoder->device, sequence));
+    const bool timed = !record->plain && (tracer || vulkan_sequence_watched(encoder->device, sequence, record->role));
     if (!record->plain && !timed)
-        hr = vulkan_replay_acquire(encoder->device, sequence, &record->replays, &replay);
+        hr = vulkan_replay_acquire(encoder->device, sequence, record, &replay);
     if (SUCCEEDED(hr) && replay) {
         *out_table = replay->table.host;
         hr = vulkan_record_spend(encoder->device, record, vulkan_sequence_ns(sequence));

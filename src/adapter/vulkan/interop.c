@@ -120,9 +120,8 @@ static HRESULT check_queues(const struct anydml_vulkan_device *desc, struct vulk
             return invalid(message, "Queues[%u] is %p: must be one of the %u queues that CreateInfo makes of family %u",
                            i, (void *)desc->Queues[i], made, family);
     }
-    physical->family = family;
-    physical->family_queues = desc->QueueCount;
-    physical->timestamp_bits = families[family].timestampValidBits;
+    physical->families[VULKAN_ROLE_MAIN] =
+        (struct vulkan_family){ family, desc->QueueCount, families[family].timestampValidBits };
     return S_OK;
 }
 
@@ -154,9 +153,9 @@ static HRESULT start_adopted(const struct anydml_vulkan_device *desc, struct ada
 {
     device->physical = device->adopted;
     device->handle = desc->Device;
-    device->queue_slot_count = desc->QueueCount;
+    device->queues[VULKAN_ROLE_MAIN].count = desc->QueueCount;
     for (uint32_t i = 0; i < desc->QueueCount; i++) {
-        struct vulkan_queue_slot *slot = &device->queue_slots[i];
+        struct vulkan_queue_slot *slot = &device->queues[VULKAN_ROLE_MAIN].slots[i];
         slot->handle = desc->Queues[i];
         slot->enter = desc->Lock;
         slot->leave = desc->Unlock;
@@ -297,8 +296,8 @@ static HRESULT create_buffer(struct adapter_device *device, struct foreign *fore
         .pNext = types ? &external : NULL,
         .size = size,
         .usage = ANYDML_VULKAN_BUFFER_USAGE,
-        .sharingMode = device->copy_slot_count ? VK_SHARING_MODE_CONCURRENT : VK_SHARING_MODE_EXCLUSIVE,
-        .queueFamilyIndexCount = device->copy_slot_count ? 2 : 0,
+        .sharingMode = device->family_count > 1 ? VK_SHARING_MODE_CONCURRENT : VK_SHARING_MODE_EXCLUSIVE,
+        .queueFamilyIndexCount = device->family_count > 1 ? device->family_count : 0,
         .pQueueFamilyIndices = device->families,
     };
     VkResult result = vk.vkCreateBuffer(device->handle, &info, NULL, &foreign->memory.buffer);

@@ -87,32 +87,12 @@ static bool open_instance(void)
     return false;
 }
 
-static void find_copy_family(struct vulkan_physical *physical, const VkQueueFamilyProperties *families, uint32_t count)
-{
-    for (uint32_t i = 0; i < count && !physical->copy_queues; i++)
-        if ((families[i].queueFlags & VK_QUEUE_TRANSFER_BIT) &&
-            !(families[i].queueFlags & (VK_QUEUE_COMPUTE_BIT | VK_QUEUE_GRAPHICS_BIT))) {
-            physical->copy_family = i;
-            physical->copy_queues = families[i].queueCount;
-        }
-}
-
-/* The first family that computes; one with graphics is usually the one with all abilities. */
-static bool find_family(struct vulkan_physical *physical)
+static bool find_families(struct vulkan_physical *physical)
 {
     VkQueueFamilyProperties families[32];
     uint32_t count = ARRAY_SIZE(families);
     vk.vkGetPhysicalDeviceQueueFamilyProperties(physical->handle, &count, families);
-    find_copy_family(physical, families, count);
-    for (uint32_t i = 0; i < count; i++) {
-        if (!(families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) || !families[i].queueCount)
-            continue;
-        physical->family = i;
-        physical->family_queues = families[i].queueCount;
-        physical->timestamp_bits = families[i].timestampValidBits;
-        return true;
-    }
-    return false;
+    return vulkan_families_choose(families, count, physical->families);
 }
 
 static bool has_extension(VkPhysicalDevice device, const char *name)
@@ -228,7 +208,7 @@ static void add_physical(VkPhysicalDevice handle)
 {
     struct vulkan_physical *physical = &physicals[physical_count];
     const char *lack = vulkan_physical_describe(handle, NULL, physical);
-    if (!lack && !find_family(physical))
+    if (!lack && !find_families(physical))
         lack = "a compute queue";
     if (lack) {
         base_log(BASE_LOG_INFO, "vulkan: \"%s\" is left out: it has no %s", physical->properties.deviceName, lack);

@@ -15,8 +15,10 @@ HRESULT vulkan_own_create(struct adapter_device *device)
     for (uint32_t i = 0; SUCCEEDED(hr) && i < VULKAN_OWN_COMMANDS; i++) {
         struct vulkan_own_commands *own = &device->own.commands[i];
         /* Queues that only copy write while others compute; those that compute fill faster. */
-        own->slot = &device->queue_slots[i != OWN_ZERO && device->copy_slot_count ? device->queue_slot_count : 0];
-        hr = vulkan_commands_create(device, own->slot->family, &own->pool, &own->commands);
+        const bool copies = i != OWN_ZERO && device->queues[VULKAN_ROLE_COPY].count;
+        own->slot = &device->queues[copies ? VULKAN_ROLE_COPY : VULKAN_ROLE_MAIN].slots[0];
+        hr = vulkan_commands_create(device, device->physical->families[own->slot->role].index, &own->pool,
+                                    &own->commands);
     }
     return hr;
 }

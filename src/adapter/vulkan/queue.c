@@ -3,15 +3,26 @@
 
 #include <stdlib.h>
 
-/* The next of `count` slots, from `first`. */
-static struct vulkan_queue_slot *next_slot(struct adapter_device *device, uint32_t first, uint32_t count,
-                                           atomic_uint *next)
+/* The next one in turn of those with the role, or of MAIN's. */
+static struct vulkan_queue_slot *next_slot(struct adapter_device *device, enum vulkan_role role)
 {
-    return &device->queue_slots[first + atomic_fetch_add(next, 1) % count];
+    struct vulkan_queues *queues = &device->queues[device->queues[role].count ? role : VULKAN_ROLE_MAIN];
+    return &queues->slots[atomic_fetch_add(&queues->next, 1) % queues->count];
 }
 
-/* DIRECT and COMPUTE queues are of the family that computes; COPY queues of one that only copies, if there is one,
- * which moves bytes between host and device while others compute. */
+static enum vulkan_role role_of(D3D12_COMMAND_LIST_TYPE type)
+{
+    return type == D3D12_COMMAND_LIST_TYPE_COPY      ? VULKAN_ROLE_COPY
+           : type == D3D12_COMMAND_LIST_TYPE_COMPUTE ? VULKAN_ROLE_COMPUTE
+                                                     : VULKAN_ROLE_MAIN;
+}
+
+/* Families that only copy do not reset and read queries, and others may have no timestamps. */
+static bool has_timestamps(const struct adapter_device *device, enum vulkan_role role)
+{
+    return role != VULKAN_ROLE_COPY && device->physical->families[role].timestamp_bits;
+}
+
 HRESULT vulkan_queue_create(struct adapter_device *device, D3D12_COMMAND_LIST_TYPE type, struct adapter_queue **out)
 {
     *out = NULL;
@@ -19,11 +30,8 @@ HRESULT vulkan_queue_create(struct adapter_device *device, D3D12_COMMAND_LIST_TY
     if (!queue)
         return E_OUTOFMEMORY;
     queue->device = device;
-    queue->slot = next_slot(device, 0, device->queue_slot_count, &device->next_queue_slot);
-    queue->copy_slot =
-        type == D3D12_COMMAND_LIST_TYPE_COPY && device->copy_slot_count
-            ? next_slot(device, device->queue_slot_count, device->copy_slot_count, &device->next_copy_slot)
-            : NULL;
+    queue->slot = next_slot(device, role_of(type));
+    queue->query_slot = has_timestamps(device, queue->slot->role) ? queue->slot : next_slot(device, VULKAN_ROLE_MAIN);
     HRESULT hr = vulkan_timeline_create(device, &queue->timeline);
     if (FAILED(hr))
         free(queue);
@@ -50,8 +58,9 @@ void vulkan_queue_destroy(struct adapter_queue *queue)
     free(queue);
 }
 
-static HRESULT record_create(struct adapter_queue *queue, uint32_t family, struct vulkan_record **out)
+static HRESULT record_create(struct adapter_queue *queue, enum vulkan_role role, struct vulkan_record **out)
 {
+    const uint32_t family = queue->device->physical->families[role].index;
     struct vulkan_record *record = calloc(1, sizeof(*record));
     if (!record)
         return E_OUTOFMEMORY;
@@ -64,8 +73,8 @@ static HRESULT record_create(struct adapter_queue *queue, uint32_t family, struc
         return hr;
     }
     record->part_count = record->part_capacity = 1;
-    record->family = family;
-    record->scope = family == queue->device->physical->family ? VULKAN_SCOPE_DEVICE : VULKAN_SCOPE_COPIES;
+    record->role = role;
+    record->scope = role == VULKAN_ROLE_COPY ? VULKAN_SCOPE_COPIES : VULKAN_SCOPE_DEVICE;
     record->next = queue->records;
     queue->records = record;
     *out = record;
@@ -80,23 +89,22 @@ static void record_finish(struct adapter_queue *queue, struct vulkan_record *rec
 }
 
 /* A command buffer that is not in use; a new one when all are. */
-static HRESULT take_record(struct adapter_queue *queue, uint32_t family, struct vulkan_record **out)
+static HRESULT take_record(struct adapter_queue *queue, enum vulkan_role role, struct vulkan_record **out)
 {
     uint64_t complete = 0;
     VkResult result = vk.vkGetSemaphoreCounterValue(queue->device->handle, queue->timeline, &complete);
     if (result != VK_SUCCESS)
         return vulkan_hresult(result);
     for (struct vulkan_record *record = queue->records; record; record = record->next) {
-        if (record->ticket > complete || record->family != family)
+        if (record->ticket > complete || record->role != role)
             continue;
         vulkan_tables_reset(&record->tables);
         record_finish(queue, record, true);
         return *out = record, S_OK;
     }
-    return record_create(queue, family, out);
+    return record_create(queue, role, out);
 }
 
-/* Families that only copy do not reset and read queries. */
 static bool has_queries(const struct adapter_batch *batch)
 {
     for (uint32_t i = 0; i < batch->list_count; i++)
@@ -117,10 +125,11 @@ static HRESULT record_batch(struct adapter_queue *queue, struct vulkan_record *r
 
 HRESULT vulkan_queue_submit(struct adapter_queue *queue, const struct adapter_batch *batch, uint64_t *out_ticket)
 {
-    struct vulkan_queue_slot *slot = queue->copy_slot && !has_queries(batch) ? queue->copy_slot : queue->slot;
+    struct vulkan_queue_slot *slot =
+        queue->query_slot != queue->slot && has_queries(batch) ? queue->query_slot : queue->slot;
     struct vulkan_record *record = NULL;
     *out_ticket = queue->ticket;
-    HRESULT hr = take_record(queue, slot->family, &record);
+    HRESULT hr = take_record(queue, slot->role, &record);
     if (FAILED(hr))
         return hr;
     hr = record_batch(queue, record, batch);
@@ -163,7 +172,7 @@ HRESULT vulkan_queries_create(struct adapter_device *device, uint32_t count, str
         .queryCount = count,
     };
     HRESULT hr = S_OK;
-    if (count && device->physical->timestamp_bits)
+    if (count && device->physical->families[VULKAN_ROLE_MAIN].timestamp_bits)
         hr = vulkan_hresult(vk.vkCreateQueryPool(device->handle, &info, NULL, &queries->pool));
     if (FAILED(hr))
         free(queries);

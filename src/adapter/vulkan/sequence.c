@@ -14,9 +14,9 @@
 
 struct adapter_sequence {
     uint32_t count, table_count;
-    struct vulkan_replay *idle;  /* under the device's replays.lock */
-    struct vulkan_tables tables; /* likewise */
-    _Atomic uint64_t ns;         /* that it takes, about: all of steps[i].ns */
+    struct vulkan_replay *idle[VULKAN_ROLES]; /* under the device's replays.lock */
+    struct vulkan_tables tables;              /* likewise */
+    _Atomic uint64_t ns;                      /* that it takes, about: all of steps[i].ns */
     atomic_bool measured;
     struct sequence_step {
         struct adapter_step step;
@@ -44,11 +44,12 @@ HRESULT vulkan_sequence_create(struct adapter_device *device, const struct adapt
 void vulkan_sequence_destroy(struct adapter_device *device, struct adapter_sequence *sequence)
 {
     pthread_mutex_lock(&device->replays.lock);
-    for (struct vulkan_replay *replay = sequence->idle, *next; replay; replay = next) {
-        next = replay->next;
-        vk.vkFreeCommandBuffers(device->handle, device->replays.pool, 1, &replay->commands);
-        free(replay);
-    }
+    for (uint32_t role = 0; role < VULKAN_ROLES; role++)
+        for (struct vulkan_replay *replay = sequence->idle[role], *next; replay; replay = next) {
+            next = replay->next;
+            vk.vkFreeCommandBuffers(device->handle, device->replays.pools[role], 1, &replay->commands);
+            free(replay);
+        }
     pthread_mutex_unlock(&device->replays.lock);
     vulkan_tables_finish(device, &sequence->tables);
     free(sequence);
@@ -69,12 +70,14 @@ uint64_t vulkan_sequence_ns(const struct adapter_sequence *sequence)
     return atomic_load_explicit(&sequence->ns, memory_order_relaxed);
 }
 
-bool vulkan_sequence_watched(const struct adapter_device *device, const struct adapter_sequence *sequence)
+bool vulkan_sequence_watched(const struct adapter_device *device, const struct adapter_sequence *sequence,
+                             enum vulkan_role role)
 {
     const uint64_t ns = vulkan_sequence_ns(sequence);
     if (!device->watchdog_ns || ns <= device->watchdog_ns / UNMEASURED_SHARE)
         return false;
-    return ns > device->watchdog_ns || (device->physical->timestamp_bits && !atomic_load(&sequence->measured));
+    return ns > device->watchdog_ns ||
+           (device->physical->families[role].timestamp_bits && !atomic_load(&sequence->measured));
 }
 
 /* Others may have used the device meanwhile: the shortest time counts. */
@@ -165,12 +168,12 @@ static HRESULT replay_record(struct adapter_device *device, struct vulkan_replay
     return SUCCEEDED(hr) ? vulkan_hresult(vk.vkEndCommandBuffer(replay->commands)) : hr;
 }
 
-static HRESULT replay_create(struct adapter_device *device, struct adapter_sequence *sequence,
+static HRESULT replay_create(struct adapter_device *device, struct adapter_sequence *sequence, enum vulkan_role role,
                              struct vulkan_replay **out)
 {
     VkCommandBufferAllocateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = device->replays.pool,
+        .commandPool = device->replays.pools[role],
         .level = VK_COMMAND_BUFFER_LEVEL_SECONDARY,
         .commandBufferCount = 1,
     };
@@ -178,6 +181,7 @@ static HRESULT replay_create(struct adapter_device *device, struct adapter_seque
     if (!replay)
         return E_OUTOFMEMORY;
     replay->sequence = sequence;
+    replay->role = role;
     HRESULT hr = vulkan_table_take(device, &sequence->tables, sequence->table_count, &replay->table);
     if (SUCCEEDED(hr))
         hr = vulkan_hresult(vk.vkAllocateCommandBuffers(device->handle, &info, &replay->commands));
@@ -186,30 +190,31 @@ static HRESULT replay_create(struct adapter_device *device, struct adapter_seque
     if (SUCCEEDED(hr))
         return *out = replay, S_OK;
     if (replay->commands)
-        vk.vkFreeCommandBuffers(device->handle, device->replays.pool, 1, &replay->commands);
+        vk.vkFreeCommandBuffers(device->handle, device->replays.pools[role], 1, &replay->commands);
     free(replay);
     return hr;
 }
 
 HRESULT vulkan_replay_acquire(struct adapter_device *device, struct adapter_sequence *sequence,
-                              struct vulkan_replay **io, struct vulkan_replay **out)
+                              struct vulkan_record *record, struct vulkan_replay **out)
 {
+    struct vulkan_replay **idle = &sequence->idle[record->role];
     HRESULT hr = S_OK;
     *out = NULL;
     if (sequence->count < REPLAY_STEPS_MIN)
         return S_OK;
     pthread_mutex_lock(&device->replays.lock);
-    if (sequence->idle) {
-        *out = sequence->idle;
-        sequence->idle = sequence->idle->next;
+    if (*idle) {
+        *out = *idle;
+        *idle = (*idle)->next;
     } else {
-        hr = replay_create(device, sequence, out);
+        hr = replay_create(device, sequence, record->role, out);
     }
     pthread_mutex_unlock(&device->replays.lock);
     if (FAILED(hr))
         return hr;
-    (*out)->next = *io;
-    *io = *out;
+    (*out)->next = record->replays;
+    record->replays = *out;
     return S_OK;
 }
 
@@ -221,8 +226,8 @@ void vulkan_replays_release(struct adapter_device *device, struct vulkan_replay 
     while (*io) {
         struct vulkan_replay *replay = *io;
         *io = replay->next;
-        replay->next = replay->sequence->idle;
-        replay->sequence->idle = replay;
+        replay->next = replay->sequence->idle[replay->role];
+        replay->sequence->idle[replay->role] = replay;
     }
     pthread_mutex_unlock(&device->replays.lock);
 }

@@ -16,6 +16,7 @@ struct vulkan_timing {
     struct adapter_tracer tracer; /* run NULL: nobody */
     VkQueryPool pool;
     uint32_t count; /* queries: the beginning, and the end of each step */
+    uint32_t bits;  /* of their times */
 };
 
 /* Nobody is told where memory is short: that is no reason to stop. */
@@ -27,10 +28,11 @@ struct vulkan_timing *vulkan_timing_begin(struct adapter_device *device, struct 
         .queryType = VK_QUERY_TYPE_TIMESTAMP,
         .queryCount = vulkan_sequence_step_count(sequence) + 1,
     };
-    struct vulkan_timing *timing = device->physical->timestamp_bits ? calloc(1, sizeof(*timing)) : NULL;
+    const uint32_t bits = device->physical->families[record->role].timestamp_bits;
+    struct vulkan_timing *timing = bits ? calloc(1, sizeof(*timing)) : NULL;
     if (!timing)
         return NULL;
-    *timing = (struct vulkan_timing){ .next = record->timings, .sequence = sequence, .count = info.queryCount };
+    *timing = (struct vulkan_timing){ record->timings, sequence, .count = info.queryCount, .bits = bits };
     if (tracer)
         timing->tracer = *tracer;
     if (vk.vkCreateQueryPool(device->handle, &info, NULL, &timing->pool) != VK_SUCCESS) {
@@ -53,20 +55,21 @@ void vulkan_timing_mark(const struct vulkan_timing *timing, VkCommandBuffer comm
 /* ---- when they are complete ---- */
 
 /* Nanoseconds from `from` to `to`, also where the counter began anew between them. */
-static int64_t distance(const struct vulkan_physical *physical, uint64_t from, uint64_t to)
+static int64_t distance(const struct adapter_queue *queue, uint64_t from, uint64_t to)
 {
-    const uint32_t unused = 64 - BASE_MIN(physical->timestamp_bits, 64);
+    const uint32_t unused = 64 - BASE_MIN(queue->clock.bits, 64);
     const int64_t ticks = (int64_t)((to - from) << unused) >> unused;
-    return (int64_t)((double)ticks * (double)physical->properties.limits.timestampPeriod);
+    return (int64_t)((double)ticks * (double)queue->device->physical->properties.limits.timestampPeriod);
 }
 
-/* The device was at `ticks` before now. */
-static void set_clock(struct adapter_queue *queue, uint64_t ticks)
+/* The device was at `ticks` before now. A queue's batches with queries may be another family's than those without. */
+static void set_clock(struct adapter_queue *queue, uint64_t ticks, uint32_t bits)
 {
-    const struct vulkan_physical *physical = queue->device->physical;
     const uint64_t now = base_now_ns();
-    const uint64_t taken = queue->clock.ns + (uint64_t)distance(physical, queue->clock.ticks, ticks);
-    if (!queue->clock.ns || now - queue->clock.ns > CLOCK_NS || taken > now) {
+    const bool known = queue->clock.ns && queue->clock.bits == bits;
+    queue->clock.bits = bits;
+    const uint64_t taken = queue->clock.ns + (uint64_t)distance(queue, queue->clock.ticks, ticks);
+    if (!known || now - queue->clock.ns > CLOCK_NS || taken > now) {
         queue->clock.ticks = ticks;
         queue->clock.ns = now;
     }
@@ -82,9 +85,9 @@ static void tell(struct adapter_queue *queue, const struct vulkan_timing *timing
 {
     uint64_t *times = malloc(timing->count * sizeof(*times));
     if (times && read_times(queue, timing, times)) {
-        set_clock(queue, times[timing->count - 1]);
+        set_clock(queue, times[timing->count - 1], timing->bits);
         for (uint32_t i = 0; i < timing->count; i++)
-            times[i] = queue->clock.ns + (uint64_t)distance(queue->device->physical, queue->clock.ticks, times[i]);
+            times[i] = queue->clock.ns + (uint64_t)distance(queue, queue->clock.ticks, times[i]);
         vulkan_sequence_measured(timing->sequence, times);
         if (timing->tracer.run)
             timing->tracer.run(timing->tracer.context, times);

@@ -13,14 +13,28 @@
 #include <stdatomic.h>
 #include <vulkan/vulkan_core.h>
 
-#define VULKAN_ALIGNMENT       65536u
-#define VULKAN_QUEUES_MAX      4u
-#define VULKAN_COPY_QUEUES_MAX 2u
-#define VULKAN_PUSH_BYTES      20u /* struct vulkan_push, the beginning of core/memory.glsl's */
+#define VULKAN_ALIGNMENT  65536u
+#define VULKAN_QUEUES_MAX 4u  /* of a family */
+#define VULKAN_PUSH_BYTES 20u /* struct vulkan_push, the beginning of core/memory.glsl's */
 
 /* Kinds of memory: enum adapter_memory_kind, and tables of addresses. */
 #define VULKAN_MEMORY_TABLES (ADAPTER_MEMORY_READBACK + 1u)
 #define VULKAN_MEMORY_KINDS  (VULKAN_MEMORY_TABLES + 1u)
+
+/* ---- families.c ---- */
+
+/* What a queue family does for us: all, for DIRECT queues; computing while others render, for COMPUTE queues; copying
+ * while others compute, for COPY queues. */
+enum vulkan_role { VULKAN_ROLE_MAIN, VULKAN_ROLE_COMPUTE, VULKAN_ROLE_COPY, VULKAN_ROLES };
+
+struct vulkan_family {
+    uint32_t index, queues; /* queues 0: no family has the role, and MAIN's does the work */
+    uint32_t timestamp_bits;
+};
+
+/* By a device's table of families, each of which gets one role at most; false: none computes. */
+bool vulkan_families_choose(const VkQueueFamilyProperties *list, uint32_t count,
+                            struct vulkan_family out[VULKAN_ROLES]);
 
 /* ---- loader.c ---- */
 
@@ -40,11 +54,10 @@ struct vulkan_physical {
     VkPhysicalDeviceProperties properties;
     VkPhysicalDeviceMemoryProperties memory;
     uint64_t allocation_bytes_max;
-    uint32_t family, family_queues, timestamp_bits;
-    uint32_t copy_family, copy_queues; /* one that copies and nothing else; copy_queues 0: there is none */
-    uint32_t capabilities;             /* enum shader_capability */
-    uint32_t subnormals;               /* enum vulkan_subnormals: of which widths shaders may keep them */
-    bool budget, external_fd;          /* extensions */
+    struct vulkan_family families[VULKAN_ROLES];
+    uint32_t capabilities;    /* enum shader_capability */
+    uint32_t subnormals;      /* enum vulkan_subnormals: of which widths shaders may keep them */
+    bool budget, external_fd; /* extensions */
 };
 
 /* Features that a device has, or has enabled. */
@@ -128,7 +141,7 @@ HRESULT vulkan_queue_signal(struct adapter_queue *queue, VkSemaphore semaphore, 
 /* One VkQueue; adapter queues beyond their number share them. */
 struct vulkan_queue_slot {
     VkQueue handle;
-    uint32_t family;
+    enum vulkan_role role;
     pthread_mutex_t lock;            /* around vkQueueSubmit */
     anydml_vulkan_lock enter, leave; /* the application's, within the lock; NULL: the queue is ours */
     void *context;
@@ -148,10 +161,12 @@ struct vulkan_own_commands {
 struct adapter_device {
     const struct vulkan_physical *physical;
     VkDevice handle;
-    struct vulkan_queue_slot queue_slots[VULKAN_QUEUES_MAX + VULKAN_COPY_QUEUES_MAX]; /* those that compute first */
-    uint32_t queue_slot_count, copy_slot_count;
-    uint32_t families[2]; /* that buffers are for: those that compute, and that copy */
-    atomic_uint next_queue_slot, next_copy_slot;
+    struct vulkan_queues {
+        struct vulkan_queue_slot slots[VULKAN_QUEUES_MAX];
+        uint32_t count; /* 0: MAIN's are used */
+        atomic_uint next;
+    } queues[VULKAN_ROLES];
+    uint32_t families[VULKAN_ROLES], family_count; /* that buffers are for */
     VkPipelineLayout layout;
     struct {
         pthread_mutex_t lock; /* guards `list`, states and `unsaved_ns` */
@@ -175,8 +190,8 @@ struct adapter_device {
         struct vulkan_block *blocks[VULKAN_MEMORY_KINDS];
     } arena;
     struct {
-        pthread_mutex_t lock; /* guards the pool, and the idle lists of all sequences */
-        VkCommandPool pool;
+        pthread_mutex_t lock; /* guards the pools, and the idle lists of all sequences */
+        VkCommandPool pools[VULKAN_ROLES];
     } replays;
     struct vulkan_physical *adopted;    /* owned: the device is the application's, and this `physical`. Else NULL */
     PFN_vkGetMemoryFdKHR get_memory_fd; /* NULL: memory is not shared */
@@ -295,6 +310,7 @@ struct vulkan_timing;
 struct vulkan_replay {
     struct adapter_sequence *sequence;
     struct vulkan_replay *next;
+    enum vulkan_role role;
     VkCommandBuffer commands;
     struct vulkan_table table;
 };
@@ -308,15 +324,18 @@ HRESULT vulkan_sequence_record(struct adapter_device *device, struct vulkan_reco
                                const struct vulkan_timing *timing);
 /* How long it takes all in all, about. */
 uint64_t vulkan_sequence_ns(const struct adapter_sequence *sequence);
-/* Whether it must be recorded in parts, or its times be measured to know that. */
-bool vulkan_sequence_watched(const struct adapter_device *device, const struct adapter_sequence *sequence);
+/* Whether it must be recorded in parts, or its times be measured to know that, on the family of that role. */
+bool vulkan_sequence_watched(const struct adapter_device *device, const struct adapter_sequence *sequence,
+                             enum vulkan_role role);
 /* Step i took from times_ns[i] to times_ns[i + 1]. */
 void vulkan_sequence_measured(struct adapter_sequence *sequence, const uint64_t *times_ns);
 uint32_t vulkan_sequence_step_count(const struct adapter_sequence *sequence);
 uint32_t vulkan_sequence_table_count(const struct adapter_sequence *sequence);
-/* A replay in front of the list *io; NULL: the sequence is so short that recording it each time is no slower. */
+/* A replay for the record, which it is in then; NULL: the sequence is so short that recording it each time is no
+ * slower.
+ */
 HRESULT vulkan_replay_acquire(struct adapter_device *device, struct adapter_sequence *sequence,
-                              struct vulkan_replay **io, struct vulkan_replay **out);
+                              struct vulkan_record *record, struct vulkan_replay **out);
 /* The whole list, whose sequences are alive. */
 void vulkan_replays_release(struct adapter_device *device, struct vulkan_replay **io);
 
@@ -328,8 +347,9 @@ struct vulkan_record {
     VkCommandPool pool;
     VkCommandBuffer *parts, commands; /* commands: the open one, parts[part] */
     uint32_t part, part_count, part_capacity;
-    uint64_t spent_ns;      /* of the open one's, about */
-    uint32_t family, scope; /* scope: what the family does, enum vulkan_scope */
+    uint64_t spent_ns; /* of the open one's, about */
+    enum vulkan_role role;
+    uint32_t scope; /* what the family does, enum vulkan_scope */
     uint64_t ticket;
     bool plain; /* `commands` only, which is not ours: sequences are recorded in it, not replayed */
     struct vulkan_tables tables;
@@ -341,14 +361,15 @@ struct vulkan_record {
 struct adapter_queue {
     struct adapter_device *device;
     struct vulkan_queue_slot *slot;
-    struct vulkan_queue_slot *copy_slot; /* for batches that only copy and fill; NULL: `slot` has them all */
-    struct vulkan_queue_slot *last_slot; /* of the last submission */
-    VkSemaphore timeline;                /* its value = the last complete ticket */
+    struct vulkan_queue_slot *query_slot; /* for batches with queries: of a family that has them, `slot` if its has */
+    struct vulkan_queue_slot *last_slot;  /* of the last submission */
+    VkSemaphore timeline;                 /* its value = the last complete ticket */
     uint64_t ticket;
     struct vulkan_record *records;
     struct adapter_memory *scratch; /* made when first needed: odd fills and overlapping copies */
     struct {
         uint64_t ticks, ns; /* the device's timestamp when base_now_ns() was `ns`, 0: not known yet */
+        uint32_t bits;      /* of its family's timestamps */
     } clock;
 };
 

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Within the layer. */
+#ifndef TESTS_VULKAN_LAYER_NEXT_H
+#define TESTS_VULKAN_LAYER_NEXT_H
+
+#include "layer.h"
+
+#include <vulkan/vulkan_core.h>
+
+extern struct layer_control control;
+
+/* What comes after this layer: one instance at a time, and devices of one driver, are enough for tests. */
+struct layer_next {
+    PFN_vkGetInstanceProcAddr instance_proc;
+    PFN_vkGetDeviceProcAddr device_proc;
+    VkInstance instance;
+    VkDevice device; /* the newest */
+};
+extern struct layer_next next;
+
+/* A device's function, good for all of the driver's: queues of a device may outlive the next one. */
+PFN_vkVoidFunction next_proc(const char *name);
+
+#define NEXT(name) ((PFN_##name)next_proc(#name))
+
+/* ---- layer_families.c ---- */
+
+bool families_made_up(void);
+PFN_vkVoidFunction families_find(const char *name);
+VkResult families_submit(VkQueue queue, uint32_t count, const VkSubmitInfo *infos, VkFence fence);
+/* The command buffers are of that pool. */
+void families_note(VkCommandPool pool, const VkCommandBuffer *commands, uint32_t count);
+
+#endif
