@@ -11,8 +11,12 @@
  * of the shared memory. While matrices are multiplied the next tile's vectors come from memory. */
 #extension GL_EXT_control_flow_attributes : require
 
+#ifdef LITERAL
+const uint A_BY_COLUMNS = 0, B_BY_COLUMNS = 0;
+#else
 layout(constant_id = 3) const uint A_BY_COLUMNS = 0; /* lines of A's tiles are along m, not k */
 layout(constant_id = 4) const uint B_BY_COLUMNS = 1; /* lines of B's tiles are along k, not n */
+#endif
 
 #define SIDE     16u /* of a matrix */
 #define BLOCKS_M (TILE_M / 32u)
@@ -35,8 +39,6 @@ layout(buffer_reference, std430, buffer_reference_align = 16) buffer Vectors { u
 #include "shaders/gemm/matrix.glsl"
 #include "shaders/gemm/tile_run.glsl"
 
-uvec4 a_next[BLOCKS_M], b_next[BLOCKS_N];
-
 /* Load `number`'s line of a tile, and vector in it. With four vectors in a line, of eight invocations that follow one
  * another four have a line that is four after the others'. */
 uvec2 slot(uint number, uint size)
@@ -46,13 +48,13 @@ uvec2 slot(uint number, uint size)
                        : uvec2(i / (size / 8u) + GROUP_SIZE * 8u / size * number, i % (size / 8u));
 }
 
-uvec4 fetch_a(uint number, uint m, uint k, uint end)
+uvec4 fetch_a(uint number, uint m, uint k, uint end, bool wide)
 {
     uvec2 at = slot(number, A_BY_COLUMNS != 0u ? TILE_M : DEPTH);
     uvec4 v = uvec4(0u);
     uint row = A_BY_COLUMNS != 0u ? at.x : 8u * at.y;
     m += A_BY_COLUMNS != 0u ? 8u * at.y : at.x;
-    if (WIDE_A) {
+    if (wide) {
         if (m < size_m && k + row < end)
             v = vector_a(m, k + row);
         return v;
@@ -65,13 +67,13 @@ uvec4 fetch_a(uint number, uint m, uint k, uint end)
     return v;
 }
 
-uvec4 fetch_b(uint number, uint n, uint k, uint end)
+uvec4 fetch_b(uint number, uint n, uint k, uint end, bool wide)
 {
     uvec2 at = slot(number, B_BY_COLUMNS != 0u ? DEPTH : TILE_N);
     uvec4 v = uvec4(0u);
     uint row = B_BY_COLUMNS != 0u ? 8u * at.y : at.x;
     n += B_BY_COLUMNS != 0u ? at.x : 8u * at.y;
-    if (WIDE_B) {
+    if (wide) {
         if (n < size_n && k + row < end)
             v = vector_b(n, k + row);
         return v;
@@ -84,24 +86,16 @@ uvec4 fetch_b(uint number, uint n, uint k, uint end)
     return v;
 }
 
-void fetch(uint m, uint n, uint k, uint end)
+void keep_a(uint number, uvec4 v)
 {
-    [[unroll]] for (uint i = 0u; i < BLOCKS_M; i++)
-        a_next[i] = fetch_a(i, m, k, end);
-    [[unroll]] for (uint i = 0u; i < BLOCKS_N; i++)
-        b_next[i] = fetch_b(i, n, k, end);
+    uvec2 at = slot(number, A_BY_COLUMNS != 0u ? TILE_M : DEPTH);
+    tiles[at.x * STRIDE_A + at.y] = v;
 }
 
-void keep()
+void keep_b(uint number, uvec4 v)
 {
-    [[unroll]] for (uint i = 0u; i < BLOCKS_M; i++) {
-        uvec2 at = slot(i, A_BY_COLUMNS != 0u ? TILE_M : DEPTH);
-        tiles[at.x * STRIDE_A + at.y] = a_next[i];
-    }
-    [[unroll]] for (uint i = 0u; i < BLOCKS_N; i++) {
-        uvec2 at = slot(i, B_BY_COLUMNS != 0u ? DEPTH : TILE_N);
-        tiles[TILE_B + at.x * STRIDE_B + at.y] = b_next[i];
-    }
+    uvec2 at = slot(number, B_BY_COLUMNS != 0u ? DEPTH : TILE_N);
+    tiles[TILE_B + at.x * STRIDE_B + at.y] = v;
 }
 
 /* Where matrix i of A begins, whose elements are `line` and more along m and `k` and more along k; of B likewise. */
@@ -168,41 +162,90 @@ void store_lines(uint stage, uint m, uint n, uint part)
     }
 }
 
+/* All that an invocation has of matrices and vectors is in variables of their own, of which pipelines use as many as
+ * their tiles need: arrays that a driver does not take apart would lie in memory. */
+#define EACH(X)         X(0) X(1) X(2) X(3)
+#define EACH_OF_ROW(X, i) X(i, 0) X(i, 1) X(i, 2) X(i, 3)
+#define EACH_PAIR(X)    EACH_OF_ROW(X, 0) EACH_OF_ROW(X, 1) EACH_OF_ROW(X, 2) EACH_OF_ROW(X, 3)
+
+#define DECLARE(i)      uvec4 a_next##i, b_next##i;
+#define DECLARE_SUM(i, j) MatrixSum sum##i##j;
+#define CLEAR_SUM(i, j)                                                                                                \
+    if (i < BLOCKS_M && j < BLOCKS_N)                                                                                  \
+        sum##i##j = zero_matrix();
+#define KEEP(i)                                                                                                        \
+    if (i < BLOCKS_M)                                                                                                  \
+        keep_a(i, a_next##i);                                                                                          \
+    if (i < BLOCKS_N)                                                                                                  \
+        keep_b(i, b_next##i);
+#define FETCH_WIDE(i)                                                                                                  \
+    if (i < BLOCKS_M)                                                                                                  \
+        a_next##i = fetch_a(i, m, next, end, true);                                                                    \
+    if (i < BLOCKS_N)                                                                                                  \
+        b_next##i = fetch_b(i, n, next, end, true);
+#define FETCH(i)                                                                                                       \
+    if (i < BLOCKS_M)                                                                                                  \
+        a_next##i = fetch_a(i, m, next, end, WIDE_A);                                                                  \
+    if (i < BLOCKS_N)                                                                                                  \
+        b_next##i = fetch_b(i, n, next, end, WIDE_B);
+#define LOAD_FACTORS(i)                                                                                                \
+    MatrixA a##i;                                                                                                      \
+    MatrixB b##i;                                                                                                      \
+    if (i < BLOCKS_M)                                                                                                  \
+        a##i = LOAD_A(matrix_a(from_m + SIDE * i, STEP), A_BY_COLUMNS, STRIDE_A);                                      \
+    if (i < BLOCKS_N)                                                                                                  \
+        b##i = LOAD_B(matrix_b(from_n + SIDE * i, STEP), B_BY_COLUMNS, STRIDE_B);
+#define MULTIPLY(i, j)                                                                                                 \
+    if (i < BLOCKS_M && j < BLOCKS_N)                                                                                  \
+        sum##i##j = multiply_add(a##i, b##j, sum##i##j);
+#define STORE_SUM_OF(i, j)                                                                                             \
+    if (j < BLOCKS_N)                                                                                                  \
+        STORE_SUM(STAGE * subgroup + 4u * j, sum##i##j, STRIDE_Y);
+#define STORE_ROW(i)                                                                                                   \
+    if (i < BLOCKS_M) {                                                                                                \
+        barrier();                                                                                                     \
+        EACH_OF_ROW(STORE_SUM_OF, i)                                                                                   \
+        barrier();                                                                                                     \
+        store_lines(STAGE * subgroup, m + from_m + SIDE * i, n + from_n, part);                                        \
+    }
+/* The sums, with the given way to get the vectors from `next` on along k. */
+#define SUM_PRODUCTS(fetch_each)                                                                                       \
+    {                                                                                                                  \
+        uint next = first;                                                                                             \
+        EACH(fetch_each)                                                                                               \
+        for (uint k = first; k < end; k += DEPTH) {                                                                    \
+            barrier();                                                                                                 \
+            EACH(KEEP)                                                                                                 \
+            prepare(k + DEPTH);                                                                                        \
+            barrier();                                                                                                 \
+            next = k + DEPTH;                                                                                          \
+            if (next < end) {                                                                                          \
+                EACH(fetch_each)                                                                                       \
+            }                                                                                                          \
+            MULTIPLY_STEP(0u)                                                                                          \
+            MULTIPLY_STEP(SIDE)                                                                                        \
+        }                                                                                                              \
+    }
+#define MULTIPLY_STEP(at)                                                                                              \
+    {                                                                                                                  \
+        const uint STEP = at;                                                                                          \
+        EACH(LOAD_FACTORS)                                                                                             \
+        EACH_PAIR(MULTIPLY)                                                                                            \
+    }
+
 void run_tile(uint m, uint n, uint first, uint end, uint part)
 {
     uint subgroup = SUBGROUP_NUMBER;
     uint from_m = SIDE * BLOCKS_M * (subgroup & 1u), from_n = SIDE * BLOCKS_N * (subgroup >> 1);
-    MatrixSum sums[BLOCKS_M * BLOCKS_N];
-    [[unroll]] for (uint i = 0u; i < BLOCKS_M * BLOCKS_N; i++)
-        sums[i] = zero_matrix();
+    EACH(DECLARE)
+    EACH_PAIR(DECLARE_SUM)
+    EACH_PAIR(CLEAR_SUM)
     prepare(first);
     barrier();
-    fetch(m, n, first, end);
-    for (uint k = first; k < end; k += DEPTH) {
-        barrier();
-        keep();
-        prepare(k + DEPTH);
-        barrier();
-        if (k + DEPTH < end)
-            fetch(m, n, k + DEPTH, end);
-        [[unroll]] for (uint step = 0u; step < DEPTH; step += SIDE) {
-            MatrixA a[BLOCKS_M];
-            MatrixB b[BLOCKS_N];
-            [[unroll]] for (uint j = 0u; j < BLOCKS_N; j++)
-                b[j] = LOAD_B(matrix_b(from_n + SIDE * j, step), B_BY_COLUMNS, STRIDE_B);
-            [[unroll]] for (uint i = 0u; i < BLOCKS_M; i++)
-                a[i] = LOAD_A(matrix_a(from_m + SIDE * i, step), A_BY_COLUMNS, STRIDE_A);
-            [[unroll]] for (uint i = 0u; i < BLOCKS_M; i++)
-                [[unroll]] for (uint j = 0u; j < BLOCKS_N; j++)
-                    sums[i * BLOCKS_N + j] = multiply_add(a[i], b[j], sums[i * BLOCKS_N + j]);
-        }
-    }
-    [[unroll]] for (uint i = 0u; i < BLOCKS_M; i++) {
-        barrier();
-        [[unroll]] for (uint j = 0u; j < BLOCKS_N; j++)
-            STORE_SUM(STAGE * subgroup + 4u * j, sums[i * BLOCKS_N + j], STRIDE_Y);
-        barrier();
-        store_lines(STAGE * subgroup, m + from_m + SIDE * i, n + from_n, part);
-    }
+    if (WIDE_A && WIDE_B)
+        SUM_PRODUCTS(FETCH_WIDE)
+    else
+        SUM_PRODUCTS(FETCH)
+    EACH(STORE_ROW)
     barrier();
 }
