@@ -100,17 +100,11 @@ void shader_conv_any_write(const struct kern_op *op, uint32_t index, const struc
 
 /* ---- small windows or few output channels ---- */
 
-/* With less, most of a tile would be empty. */
-#define TILE_CHANNELS_MIN 4 /* output channels of a group */
-#define TILE_DEPTH_MIN    8 /* elements of a window in all channels */
-/* Single channels: their windows stay in the first-level cache. */
-#define DIRECT_TAPS_MAX 128
-
 static bool by_tiles(const struct conv_shape *s)
 {
     const int64_t taps = s->kernel[0] * s->kernel[1] * s->kernel[2];
-    return s->out_group >= TILE_CHANNELS_MIN && taps * s->in_group >= TILE_DEPTH_MIN &&
-           (s->in_group > 1 || taps > DIRECT_TAPS_MAX);
+    return s->out_group >= TUNE_CONV_CHANNELS_MIN && taps * s->in_group >= TUNE_TILE_DEPTH_MIN &&
+           (s->in_group > 1 || taps > TUNE_CONV_DIRECT_TAPS_MAX);
 }
 
 const char *shader_conv_direct_obstacle(const struct kern_op *op)
@@ -164,7 +158,8 @@ const char *shader_conv_tile_obstacle(const struct kern_op *op)
         return found;
     if (op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT64)
         return "there is no shader for it in this type";
-    if (s.out_group < TILE_CHANNELS_MIN || s.kernel[0] * s.kernel[1] * s.kernel[2] * s.in_group < TILE_DEPTH_MIN)
+    if (s.out_group < TUNE_CONV_CHANNELS_MIN ||
+        s.kernel[0] * s.kernel[1] * s.kernel[2] * s.in_group < TUNE_TILE_DEPTH_MIN)
         return "there are too few channels";
     if (s.kernel[0] * s.kernel[1] * s.kernel[2] * s.in_group > INT32_MAX)
         return "the window is too large";

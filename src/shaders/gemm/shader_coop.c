@@ -2,12 +2,7 @@
 /* Products by tiles with cooperative matrices (tile_matrix.glsl): what their rows share. */
 #include "shaders/gemm/shader_tile.h"
 
-enum {
-    DEPTH_MIN = 16, /* with less, most of a matrix would be empty */
-    LINES_MIN = 5,
-    RESULTS_MIN = 256,
-    VECTOR = 8, /* elements */
-};
+#define VECTOR 8 /* elements */
 
 static bool plain;
 
@@ -22,7 +17,10 @@ const char *shader_coop_obstacle(const struct kern_op *op, uint64_t m, uint64_t 
     if ((type != DML_TENSOR_DATA_TYPE_FLOAT16 && type != ANYDML_TENSOR_DATA_TYPE_BFLOAT16) ||
         op->tensors[1].type != type)
         return "there are no cooperative matrices of these types";
-    return k < DEPTH_MIN || m < LINES_MIN || n < LINES_MIN || m * n < RESULTS_MIN ? "the product is small" : NULL;
+    return k < TUNE_COOP_DEPTH_MIN || m < TUNE_COOP_LINES_MIN || n < TUNE_COOP_LINES_MIN ||
+                   m * n < TUNE_COOP_RESULTS_MIN
+               ? "the product is small"
+               : NULL;
 }
 
 bool shader_coop_wide(const struct kern_view *view, uint32_t along)

@@ -65,18 +65,14 @@ void shader_gemm_any_write(const struct kern_op *op, uint32_t index, const struc
     shader_block_write(op, places, result_elements(op), &params, sizeof(params), words);
 }
 
-/* Smaller ones are as well off with an invocation for each element. */
-#define TILE_DEPTH_MIN    8
-#define TILE_ELEMENTS_MIN 64
-
 const char *shader_gemm_tile_obstacle(const struct kern_op *op)
 {
     const char *obstacle = shader_gemm_single_obstacle(op);
     const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
     if (obstacle)
         return obstacle;
-    return a->sizes[a->rank - 1] < TILE_DEPTH_MIN ||
-                   (uint64_t)y->sizes[y->rank - 2] * y->sizes[y->rank - 1] < TILE_ELEMENTS_MIN
+    return a->sizes[a->rank - 1] < TUNE_TILE_DEPTH_MIN ||
+                   (uint64_t)y->sizes[y->rank - 2] * y->sizes[y->rank - 1] < TUNE_TILE_ELEMENTS_MIN
                ? "the product is small"
                : NULL;
 }

@@ -50,7 +50,6 @@ void shader_qgemm_any_write(const struct kern_op *op, uint32_t index, const stru
 
 /* ---- few rows, and many ---- */
 
-#define FEW_ROWS  16 /* the codes are read once for each four of them */
 #define LINES_MAX 4
 
 static const char *obstacle(const struct kern_op *op)
@@ -87,7 +86,7 @@ const char *shader_qgemm_vec_obstacle(const struct kern_op *op)
     const char *found = obstacle(op);
     if (found)
         return found;
-    return result_elements(op) / y->sizes[y->rank - 1] > FEW_ROWS ? "it has many rows" : NULL;
+    return result_elements(op) / y->sizes[y->rank - 1] > TUNE_QGEMM_FEW_ROWS ? "it has many rows" : NULL;
 }
 
 static uint32_t lines(const struct tile_params *tile)
@@ -126,7 +125,7 @@ void shader_qgemm_vec_write(const struct kern_op *op, uint32_t index, const stru
 const char *shader_qgemm_tile_obstacle(const struct kern_op *op)
 {
     const char *found = obstacle(op);
-    return found ? found : result_elements(op) < 64 ? "the product is small" : NULL;
+    return found ? found : result_elements(op) < TUNE_TILE_ELEMENTS_MIN ? "the product is small" : NULL;
 }
 
 static struct qgemm_tile_params many_tiles(const struct kern_op *op)

@@ -3,23 +3,15 @@
 
 #include "kernels/core/number.h"
 
-enum {
-    WORKGROUPS = 256, /* with fewer, a product is cut along K, too */
-    SPLIT_MIN = 128,  /* along K */
-    SPLITS_MAX = 32,
-    DEPTH_UNIT = 32, /* a multiple of all tiles' */
-};
-
+#define DEPTH_UNIT  32 /* along K, a multiple of all tiles' */
 #define SCRATCH_MAX (256ull << 20)
 
-/* Large tiles need less memory traffic, but there must be enough of them to fill a device; none: large_min 0. */
-static const struct tile_class {
-    struct tile_size plain, large, wide;
-    uint32_t large_min;
-} classes[SHADER_TILES_COUNT] = {
-    [SHADER_TILES_FLOAT] = { { 64, 64, 16 }, { 128, 128, 8 }, { 32, 128, 16 }, 192 },
-    [SHADER_TILES_INTEGER] = { { 64, 64, 16 }, { 64, 64, 16 }, { 32, 128, 16 }, 0 },
-    [SHADER_TILES_COOP] = { { 64, 64, 32 }, { 128, 128, 32 }, { 32, 128, 32 }, 96 },
+static const struct tile_size tiles[SHADER_TILES_COUNT][SHADER_TILE_KINDS] = {
+#define TILE(class, kind, m, n, k, least) [SHADER_TILES_##class][SHADER_TILE_##kind] = { m, n, k, least },
+#define TUNE(name, value)
+#include "shaders/tuning.def"
+#undef TILE
+#undef TUNE
 };
 
 static enum shader_tile_kind forced;
@@ -52,24 +44,24 @@ static uint64_t area(const struct tile_params *params, const struct tile_size *s
 
 const struct tile_size *shader_tile_choose(enum shader_tile_class class, const struct tile_params *params)
 {
-    const struct tile_class *sizes = &classes[class];
-    const struct tile_size *best = &sizes->plain;
-    if (forced == SHADER_TILE_WIDE || area(params, &sizes->wide) < area(params, best))
-        best = &sizes->wide;
-    if (!sizes->large_min || forced == SHADER_TILE_WIDE)
+    const struct tile_size *sizes = tiles[class], *best = &sizes[SHADER_TILE_PLAIN];
+    const struct tile_size *large = &sizes[SHADER_TILE_LARGE], *wide = &sizes[SHADER_TILE_WIDE];
+    if (forced == SHADER_TILE_WIDE || area(params, wide) < area(params, best))
+        best = wide;
+    if (!large->m || forced == SHADER_TILE_WIDE)
         return best;
-    if (forced == SHADER_TILE_LARGE || (tiles_of(params, &sizes->large) >= sizes->large_min &&
-                                        area(params, &sizes->large) * 4 <= area(params, best) * 5))
-        best = &sizes->large;
+    if (forced == SHADER_TILE_LARGE ||
+        (tiles_of(params, large) >= large->least && area(params, large) * 4 <= area(params, best) * 5))
+        best = large;
     return best;
 }
 
 void shader_tile_cut_depth(const struct kern_op *op, struct tile_params *params)
 {
-    const uint64_t tiles = (uint64_t)params->tiles_m * params->tiles_n * params->batches;
+    const uint64_t of_result = (uint64_t)params->tiles_m * params->tiles_n * params->batches;
     const uint64_t bytes = kern_view_elements(&op->tensors[op->input_count]) * 4;
-    uint64_t splits = BASE_MIN(WORKGROUPS / tiles, params->k / SPLIT_MIN);
-    splits = BASE_MIN(BASE_MIN(splits, SPLITS_MAX), SCRATCH_MAX / bytes);
+    uint64_t splits = BASE_MIN(TUNE_WORKGROUPS / of_result, params->k / TUNE_SPLIT_MIN);
+    splits = BASE_MIN(BASE_MIN(splits, (uint64_t)TUNE_SPLITS_MAX), SCRATCH_MAX / bytes);
     splits = BASE_MAX(splits, 1);
     params->depth = (uint32_t)base_align_up((params->k + splits - 1) / splits, DEPTH_UNIT);
     params->splits = count(params->k, params->depth);
@@ -108,11 +100,13 @@ void shader_tile_add(const struct kern_op *op, const struct tile_codes *codes, c
                      size_t parameter_bytes, struct shader_work *out)
 {
     const enum shader_tile_class class = shader_tile_class(op);
-    const struct tile_class *sizes = &classes[class];
     const struct tile_size *size = shader_tile_choose(class, params);
-    enum shader_code code = size == &sizes->large ? codes->large : size == &sizes->wide ? codes->wide : codes->plain;
+    const enum shader_tile_kind kind = (enum shader_tile_kind)(size - tiles[class]);
+    enum shader_code code = kind == SHADER_TILE_LARGE  ? codes->large
+                            : kind == SHADER_TILE_WIDE ? codes->wide
+                                                       : codes->plain;
     if (class == SHADER_TILES_INTEGER)
-        code = size == &sizes->wide ? codes->integer_wide : codes->integer;
+        code = kind == SHADER_TILE_WIDE ? codes->integer_wide : codes->integer;
     shader_tile_add_code(op, code, params, parameter_bytes, out);
 }
 

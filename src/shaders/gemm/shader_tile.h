@@ -14,9 +14,26 @@ struct tile_codes {
 /* What multiplies: floats, integers, cooperative matrices. */
 enum shader_tile_class { SHADER_TILES_FLOAT, SHADER_TILES_INTEGER, SHADER_TILES_COOP, SHADER_TILES_COUNT };
 
-/* A tile along M, N and K (tile_size.glsl). */
+/* A tile along M, N and K (tile_size.glsl), and of how many on it is taken (tuning.def). */
 struct tile_size {
-    uint32_t m, n, k;
+    uint32_t m, n, k, least;
+};
+
+enum shader_tile_kind {
+    SHADER_TILE_PLAIN,
+    SHADER_TILE_LARGE,
+    SHADER_TILE_WIDE,
+    SHADER_TILE_KINDS,
+    SHADER_TILE_CHOSEN = SHADER_TILE_PLAIN,
+};
+
+/* tuning.def */
+enum {
+#define TILE(class, kind, m, n, k, least)
+#define TUNE(name, value) TUNE_##name = (value),
+#include "shaders/tuning.def"
+#undef TILE
+#undef TUNE
 };
 
 enum shader_tile_class shader_tile_class(const struct kern_op *op);
@@ -49,8 +66,6 @@ static inline bool shader_tile_closer(int64_t stride, int64_t other)
     const int64_t a = stride < 0 ? -stride : stride, b = other < 0 ? -other : other;
     return a && (!b || a < b);
 }
-
-enum shader_tile_kind { SHADER_TILE_CHOSEN, SHADER_TILE_LARGE, SHADER_TILE_WIDE };
 
 /* For tests: tiles of floating-point products, whatever their size. */
 void shader_tile_force(enum shader_tile_kind kind);
