@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adapters that run SPIR-V as a target: a step is a list of dispatches, which the rows of shaders/shader.c plan.
- * Nothing is packed yet, and the initializer only copies. */
+ * Nothing is packed but constant weights of few bits (pass weights), and the initializer only copies. */
 #include "graph/backend.h"
 
 #include "shaders/shader.h"
