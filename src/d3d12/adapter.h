@@ -193,7 +193,9 @@ struct adapter_ops {
     uint32_t (*enumerate)(struct adapter_info *out, uint32_t capacity); /* how many there are; fills up to capacity */
     HRESULT (*device_create)(const struct adapter_info *info, struct adapter_device **out);
     void (*device_destroy)(struct adapter_device *device);
-    void (*memory_budget)(struct adapter_device *device, uint64_t *out_budget, uint64_t *out_usage);
+    /* Of the adapter's own memory, or (not local) of the host's that it reaches beside its own: what this process may
+     * use and uses, by all devices of the adapter. Opens none. */
+    void (*memory_budget)(const struct adapter_info *info, bool local, uint64_t *out_budget, uint64_t *out_usage);
 
     /* heap.c: zeroed memory; E_OUTOFMEMORY beyond the machine's real limits */
     adapter_memory_create *memory_create;

@@ -158,18 +158,11 @@ static bool dxcore_adapter_IsQueryStateSupported(ADAPTER, DXCoreAdapterState sta
 static HRESULT query_budget(const struct adapter_info *info, const DXCoreAdapterMemoryBudgetNodeSegmentGroup *input,
                             DXCoreAdapterMemoryBudget *out)
 {
-    struct adapter_device *device;
     if (input->nodeIndex || (unsigned)input->segmentGroup > DXCoreSegmentGroup_NonLocal)
         return E_INVALIDARG;
-    if (input->segmentGroup == DXCoreSegmentGroup_NonLocal) {
-        out->budget = info->uma ? 0 : info->shared_memory;
-        return S_OK;
-    }
-    HRESULT hr = info->ops->device_create(info, &device);
-    if (FAILED(hr))
-        return hr;
-    info->ops->memory_budget(device, &out->budget, &out->currentUsage);
-    info->ops->device_destroy(device);
+    const bool local = input->segmentGroup == DXCoreSegmentGroup_Local;
+    if (local || !info->uma)
+        info->ops->memory_budget(info, local, &out->budget, &out->currentUsage);
     return S_OK;
 }
 

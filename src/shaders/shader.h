@@ -12,7 +12,7 @@
 #include "kernels/core/kernel.h"
 
 #define SHADER_DISPATCHES_MAX 64
-#define SHADER_CONSTANTS_MAX  8
+#define SHADER_CONSTANTS_MAX  16
 
 enum {
 #define CAPABILITY(NAME, word) SHADER_CAPABILITY_NUMBER_##NAME,

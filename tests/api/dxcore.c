@@ -137,14 +137,27 @@ static void test_properties(IDXCoreAdapter *adapter)
     ok(!IDXCoreAdapter_IsAttributeSupported(adapter, &DXCORE_ADAPTER_ATTRIBUTE_D3D12_GRAPHICS), "graphics");
 }
 
+/* Its own memory is the host's. */
+static bool is_uma(IDXCoreAdapter *adapter)
+{
+    uint64_t dedicated = 0;
+    ok_hr(IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_DedicatedAdapterMemory, sizeof(dedicated),
+                                     &dedicated),
+          S_OK);
+    return !dedicated;
+}
+
 static void test_states(IDXCoreAdapter *adapter)
 {
     const DXCoreAdapterMemoryBudgetNodeSegmentGroup local = { 0, DXCoreSegmentGroup_Local };
+    const DXCoreAdapterMemoryBudgetNodeSegmentGroup other = { 0, DXCoreSegmentGroup_NonLocal };
     DXCoreAdapterMemoryBudget budget = { 0 };
     const DXCoreAdapterState state = DXCoreAdapterState_AdapterMemoryBudget;
     ok(IDXCoreAdapter_IsQueryStateSupported(adapter, state), "budget");
     ok_hr(IDXCoreAdapter_QueryState(adapter, state, sizeof(local), &local, sizeof(budget), &budget), S_OK);
     ok(budget.budget, "a budget of 0");
+    ok_hr(IDXCoreAdapter_QueryState(adapter, state, sizeof(other), &other, sizeof(budget), &budget), S_OK);
+    ok(!budget.budget == is_uma(adapter), "the host's memory: a budget of %llu", (unsigned long long)budget.budget);
     ok_hr(IDXCoreAdapter_QueryState(adapter, state, 4, &local, sizeof(budget), &budget), E_INVALIDARG);
     ok_hr(IDXCoreAdapter_QueryState(adapter, state, sizeof(local), &local, 8, &budget), E_INVALIDARG);
     ok_hr(IDXCoreAdapter_QueryState(adapter, state, sizeof(local), NULL, sizeof(budget), &budget), E_POINTER);

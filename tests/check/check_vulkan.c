@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_vulkan [seed] [cases] [filter]: every row of shaders/rows.def on a SPIR-V adapter against the reference
- * kernels: random ops from the generators of the kernel tests, and of element-wise operations each at least once. The
+ * kernels: random ops from the generators of the kernel tests, and of element-wise operations each at least once; with the
+ * filter map_flat, these in the row of that name. The
  * program is made from a graph as libdirectml makes it and runs through a Direct3D 12 command list. */
 #include "api/api_test.h"
 #include "check.h"
@@ -386,12 +387,14 @@ static bool saw_all(const struct bench *bench)
     return true;
 }
 
-/* At least `count` cases, and until every operation had its turn. */
-static void run_random(struct bench *bench, check_gen_fn *gen, enum kern_kind kind, uint32_t count, uint64_t seed)
+/* At least `count` cases, and until every operation had its turn. One of `every` goes to the rows for much data. */
+static void run_random(struct bench *bench, check_gen_fn *gen, enum kern_kind kind, uint32_t count, uint32_t every,
+                       uint64_t seed)
 {
     struct check_rng rng = { seed };
     for (uint32_t i = 0; i < count || (kind == KERN_MAP && !saw_all(bench) && i < CASES_MAX); i++) {
         struct check_case c = { 0 };
+        shader_specialize_from(i % every == every - 1 ? 1 : UINT64_MAX); /* whose pipelines take long to make */
         gen(&rng, &c);
         for (uint32_t t = 0; t < c.op.input_count && cancels(&c.op); t++)
             c.data[t] = CHECK_DATA_NORMAL;
@@ -543,11 +546,12 @@ static void run_list(struct bench *bench, check_list_fn *list, double max_ulp, u
        "%u cases are not supported", bench->unsupported - unsupported);
 }
 
-static void run_maps(struct bench *bench, uint32_t cases, uint64_t seed)
+static void run_maps(struct bench *bench, uint32_t cases, uint32_t every, uint64_t seed)
 {
-    run_random(bench, check_gen_map, KERN_MAP, cases, seed);
+    run_random(bench, check_gen_map, KERN_MAP, cases, every, seed);
     ok(saw_all(bench), "not every operation ran");
-    run_random(bench, check_gen_move, KERN_MOVE, cases / 4, seed + 1);
+    run_random(bench, check_gen_move, KERN_MOVE, cases / 4, every, seed + 1);
+    shader_specialize_from(16384);
     run_list(bench, check_list_large, -1, seed + 2);
     run_list(bench, check_list_double, 4, seed + 3);
     run_list(bench, check_list_integer_power, 0, seed + 4);
@@ -573,8 +577,8 @@ int main(int argc, char **argv)
                                         D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE, 0 };
     ok_hr(ID3D12Device_CreateDescriptorHeap(bench.d3d, &desc, &IID_ID3D12DescriptorHeap, (void **)&bench.heap), S_OK);
     need(bench.heap);
-    if (!filter || strstr("map", filter) || strstr("move", filter))
-        run_maps(&bench, cases, seed);
+    if (!filter || strstr("map_flat", filter) || strstr("move", filter))
+        run_maps(&bench, cases, filter && !strcmp(filter, "map_flat") ? 1 : 16, seed);
     run_rows(&bench, BASE_MAX(cases / 8, 1), seed, filter);
     printf("%s, capabilities %#x: %u cases ran, %u unsupported, %u outputs failed\n", bench.dml.adapter->name,
            bench.dml.adapter->shader_capabilities, bench.ran, bench.unsupported, bench.failed);

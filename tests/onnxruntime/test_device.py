@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors in the memory of a device of its own, and several devices in one process: the processor and a Vulkan device.
 
-    test_device.py LIBRARY
+    test_device.py LIBRARY [several]
 """
 import gc
 import os
 import sys
+import threading
 
 os.environ["ANYDML_ADAPTERS"] = "cpu,vulkan"
 
@@ -132,6 +133,37 @@ def test_wrong_options(library):
     assert np.array_equal(session(library, TWICE, fallback=False, options=TENSORS, adapter=0).run(None, {"x": x})[0], 2 * x)
 
 
+def test_several(library, count):
+    """Every device at once, in threads, each with sessions by its number; values go from each one to the next."""
+    x = np.linspace(-3, 3, SIZE, dtype=np.float32)
+    failures = []
+
+    def use(number):
+        try:
+            s = session(library, TWICE, fallback=False, options={"device_id": str(number)})
+            for factor in range(1, 9):
+                if not np.array_equal(s.run(None, {"x": x * factor + number})[0], 2 * (x * factor + number)):
+                    failures.append(f"device {number}, factor {factor}")
+        except Exception as error:  # pylint: disable=broad-except
+            failures.append(f"device {number}: {error}")
+
+    threads = [threading.Thread(target=use, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures
+    value = None
+    for number in range(VULKAN, count):
+        s = session(library, TWICE, fallback=False, options=TENSORS, adapter=number)
+        binding = s.io_binding()
+        binding.bind_ortvalue_input("x", value or ort.OrtValue.ortvalue_from_numpy(x, "dml", number))
+        binding.bind_output("y", "dml", number)
+        s.run_with_iobinding(binding)
+        value = binding.get_outputs()[0]
+    assert np.array_equal(value.numpy(), x * 2 ** (count - VULKAN))
+
+
 def test_memory_goes(library):
     """Device tensors that are dropped make room."""
     before = len(open("/proc/self/maps", encoding="ascii").readlines())
@@ -149,7 +181,13 @@ def main():
     if len(found) <= VULKAN:
         print("skipped: no Vulkan device")
         return SKIP
-    assert [d.ep_metadata["device_id"] for d in found[:2]] == ["0", "1"]
+    assert [d.ep_metadata["device_id"] for d in found] == [str(i) for i in range(len(found))]
+    if len(sys.argv) > 2:  # and only that
+        if len(found) <= VULKAN + 1:
+            print("skipped: only one Vulkan device")
+            return SKIP
+        test_several(library, len(found))
+        return 0
     if not found[VULKAN].memory_info(ort.OrtDeviceMemoryType.DEFAULT):
         print("this ONNX Runtime has no device tensors")
         OPTIONS.remove(TENSORS)

@@ -124,6 +124,44 @@ static void test_full(void)
     TEST(!fake.allocations && !fake.buffers && !fake.bytes);
 }
 
+/* What does not fit into the device's memory is in the host's, zeroed; freed memory of the device is used first again.
+ */
+static void test_overflow(void)
+{
+    uint32_t count = 0, hosts = 0;
+    fake_load();
+    fake.bytes_max = UINT64_C(100) << 20;
+    fake.own_bytes_max = UINT64_C(60) << 20;
+    fake_device_create(&device);
+    while (count < MANY && vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, 1 << 20, &memories[count]) == S_OK) {
+        const unsigned char *host = memories[count]->host;
+        for (uint32_t at = 0; host && at < 1 << 20; at += 4095)
+            TEST(!host[at]);
+        hosts += host != NULL;
+        TEST_FOR(!host == (count < 60), "buffer %u", count);
+        count++;
+    }
+    TEST_FOR(count == 100 && hosts == 40, "%u, %u of them the host's", count, hosts);
+    TEST(device.used[0] == UINT64_C(60) << 20 && device.used[1] == UINT64_C(40) << 20);
+    check_apart();
+    for (uint32_t i = 0; i < count; i += 3) {
+        vulkan_memory_destroy(&device, memories[i]);
+        memories[i] = NULL;
+    }
+    for (uint32_t i = 0; i < 60; i += 3)
+        TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, 1 << 20, &memories[i]) == S_OK && !memories[i]->host);
+    TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, 1 << 20, &memories[60]) == S_OK && memories[60]->host);
+    check_apart();
+    release_all();
+    TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, UINT64_C(70) << 20, &memories[0]) == S_OK &&
+         memories[0]->host);
+    release_all();
+    TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_UPLOAD, UINT64_C(101) << 20, &memories[0]) == E_OUTOFMEMORY);
+    fake_device_destroy(&device);
+    TEST(!fake.allocations && !fake.buffers && !fake.bytes && !fake.own_bytes);
+    TEST(!device.used[0] && !device.used[1]);
+}
+
 /* Large ones come from the driver and go back to it. */
 static void test_large(void)
 {
@@ -144,6 +182,7 @@ int main(void)
     test_many(ADAPTER_MEMORY_READBACK, 256);
     test_churn();
     test_full();
+    test_overflow();
     test_large();
     return test_result();
 }

@@ -14,8 +14,9 @@ struct vulkan_procs vk;
 static struct {
     uint32_t allocations, allocations_most, allocations_max; /* living, ever, that it allows */
     uint64_t bytes, bytes_max;
-    uint64_t address; /* of the next buffer */
-    uint32_t shift;   /* of addresses behind multiples of 64 KiB */
+    uint64_t own_bytes, own_bytes_max; /* of memory type 0 */
+    uint64_t address;                  /* of the next buffer */
+    uint32_t shift;                    /* of addresses behind multiples of 64 KiB */
     uint32_t buffers;
     uint32_t slice_end;   /* of a dispatch's workgroups */
     uint32_t pools;       /* of queries */
@@ -105,12 +106,15 @@ static VkResult fake_allocate(VkDevice device, const VkMemoryAllocateInfo *info,
         return VK_ERROR_TOO_MANY_OBJECTS;
     if (info->allocationSize > fake.bytes_max - fake.bytes)
         return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    if (!info->memoryTypeIndex && info->allocationSize > fake.own_bytes_max - fake.own_bytes)
+        return VK_ERROR_OUT_OF_DEVICE_MEMORY;
     struct fake_memory *memory = calloc(1, sizeof(*memory));
     if (!memory)
         abort();
     memory->bytes = info->allocationSize;
     memory->host = info->memoryTypeIndex == 1 ? malloc(memory->bytes) : NULL;
     fake.bytes += memory->bytes;
+    fake.own_bytes += info->memoryTypeIndex ? 0 : memory->bytes;
     fake.allocations++;
     fake.allocations_most = BASE_MAX(fake.allocations_most, fake.allocations);
     *out = (VkDeviceMemory)memory;
@@ -124,6 +128,7 @@ static void fake_free(VkDevice device, VkDeviceMemory handle, const VkAllocation
     if (!memory)
         return;
     fake.bytes -= memory->bytes;
+    fake.own_bytes -= memory->host ? 0 : memory->bytes;
     fake.allocations--;
     free(memory->host);
     free(memory);
@@ -431,7 +436,7 @@ static void fake_load(void)
     };
     memset(&fake, 0, sizeof(fake));
     fake.allocations_max = UINT32_MAX;
-    fake.bytes_max = UINT64_C(1) << 40;
+    fake.bytes_max = fake.own_bytes_max = UINT64_C(1) << 40;
     fake.tick_mask = 0xffffff;
     fake.address = 1 << 20;
 }

@@ -116,7 +116,10 @@ static VKAPI_ATTR VkResult VKAPI_CALL get_cache(VkDevice device, VkPipelineCache
 static VKAPI_ATTR VkResult VKAPI_CALL create_module(VkDevice device, const VkShaderModuleCreateInfo *info,
                                                     const VkAllocationCallbacks *allocator, VkShaderModule *out)
 {
-    VkResult result = NEXT(vkCreateShaderModule)(device, info, allocator, out);
+    VkResult result = enter(LAYER_OBJECT);
+    if (result != VK_SUCCESS)
+        return result;
+    result = NEXT(vkCreateShaderModule)(device, info, allocator, out);
     pthread_mutex_lock(&lock);
     modules[module_count % MODULES].module = *out;
     modules[module_count++ % MODULES].key = mix(UINT64_C(0xcbf29ce484222325), info->pCode, info->codeSize);
@@ -174,6 +177,23 @@ INTERCEPT(vkMapMemory, LAYER_MAP,
           (VkDevice device, VkDeviceMemory memory, VkDeviceSize offset, VkDeviceSize size, VkMemoryMapFlags flags,
            void **out),
           device, memory, offset, size, flags, out)
+#define INTERCEPT_OBJECT(Name)                                                                                         \
+    INTERCEPT(                                                                                                         \
+        vkCreate##Name, LAYER_OBJECT,                                                                                  \
+        (VkDevice device, const Vk##Name##CreateInfo *info, const VkAllocationCallbacks *allocator, Vk##Name *out),    \
+        device, info, allocator, out)
+INTERCEPT_OBJECT(Semaphore)
+INTERCEPT_OBJECT(QueryPool)
+INTERCEPT_OBJECT(PipelineLayout)
+INTERCEPT(vkBindBufferMemory, LAYER_BIND,
+          (VkDevice device, VkBuffer buffer, VkDeviceMemory memory, VkDeviceSize offset), device, buffer, memory,
+          offset)
+INTERCEPT(vkResetCommandPool, LAYER_RESET, (VkDevice device, VkCommandPool pool, VkCommandPoolResetFlags flags), device,
+          pool, flags)
+INTERCEPT(vkGetQueryPoolResults, LAYER_TIMES,
+          (VkDevice device, VkQueryPool pool, uint32_t first, uint32_t count, size_t size, void *data,
+           VkDeviceSize stride, VkQueryResultFlags flags),
+          device, pool, first, count, size, data, stride, flags)
 INTERCEPT(vkBeginCommandBuffer, LAYER_BEGIN, (VkCommandBuffer commands, const VkCommandBufferBeginInfo *info), commands,
           info)
 INTERCEPT(vkEndCommandBuffer, LAYER_END, (VkCommandBuffer commands), commands)
@@ -198,6 +218,27 @@ static VKAPI_ATTR VkResult VKAPI_CALL layer_vkQueueSubmit(VkQueue queue, uint32_
         return result;
     return families_made_up() ? families_submit(queue, count, infos, fence)
                               : NEXT(vkQueueSubmit)(queue, count, infos, fence);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL layer_vkCreateBuffer(VkDevice device, const VkBufferCreateInfo *info,
+                                                           const VkAllocationCallbacks *allocator, VkBuffer *out)
+{
+    VkResult result = enter(LAYER_OBJECT);
+    if (result != VK_SUCCESS)
+        return result;
+    return families_made_up() ? families_create_buffer(device, info, allocator, out)
+                              : NEXT(vkCreateBuffer)(device, info, allocator, out);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL layer_vkCreateCommandPool(VkDevice device, const VkCommandPoolCreateInfo *info,
+                                                                const VkAllocationCallbacks *allocator,
+                                                                VkCommandPool *out)
+{
+    VkResult result = enter(LAYER_OBJECT);
+    if (result != VK_SUCCESS)
+        return result;
+    return families_made_up() ? families_create_pool(device, info, allocator, out)
+                              : NEXT(vkCreateCommandPool)(device, info, allocator, out);
 }
 
 /* Made all the same: the driver is well, and works with what would be given back. */
@@ -239,6 +280,9 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_proc(VkDevice device, con
 static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, const VkDeviceCreateInfo *info,
                                                     const VkAllocationCallbacks *allocator, VkDevice *out)
 {
+    VkResult failure = enter(LAYER_DEVICE);
+    if (failure != VK_SUCCESS)
+        return failure;
     VkLayerDeviceCreateInfo *chain = (VkLayerDeviceCreateInfo *)info->pNext;
     while (chain->sType != VK_STRUCTURE_TYPE_LOADER_DEVICE_CREATE_INFO || chain->function != VK_LAYER_LINK_INFO)
         chain = (VkLayerDeviceCreateInfo *)chain->pNext;
@@ -300,6 +344,14 @@ static const struct {
     ENTRY("vkWaitSemaphores", layer_vkWaitSemaphores),
     ENTRY("vkGetSemaphoreCounterValue", layer_vkGetSemaphoreCounterValue),
     ENTRY("vkAllocateMemory", layer_vkAllocateMemory),
+    ENTRY("vkCreateBuffer", layer_vkCreateBuffer),
+    ENTRY("vkCreateCommandPool", layer_vkCreateCommandPool),
+    ENTRY("vkCreateSemaphore", layer_vkCreateSemaphore),
+    ENTRY("vkCreateQueryPool", layer_vkCreateQueryPool),
+    ENTRY("vkCreatePipelineLayout", layer_vkCreatePipelineLayout),
+    ENTRY("vkBindBufferMemory", layer_vkBindBufferMemory),
+    ENTRY("vkResetCommandPool", layer_vkResetCommandPool),
+    ENTRY("vkGetQueryPoolResults", layer_vkGetQueryPoolResults),
     ENTRY("vkMapMemory", layer_vkMapMemory),
     ENTRY("vkAllocateCommandBuffers", layer_vkAllocateCommandBuffers),
     ENTRY("vkBeginCommandBuffer", layer_vkBeginCommandBuffer),

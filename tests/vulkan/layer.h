@@ -19,6 +19,11 @@ enum layer_call {
     LAYER_COMMANDS, /* vkAllocateCommandBuffers */
     LAYER_BEGIN,    /* vkBeginCommandBuffer */
     LAYER_END,      /* vkEndCommandBuffer */
+    LAYER_DEVICE,   /* vkCreateDevice */
+    LAYER_OBJECT,   /* vkCreateBuffer, CommandPool, Semaphore, QueryPool, ShaderModule, PipelineLayout */
+    LAYER_BIND,     /* vkBindBufferMemory */
+    LAYER_RESET,    /* vkResetCommandPool */
+    LAYER_TIMES,    /* vkGetQueryPoolResults */
     LAYER_DISPATCH, /* vkCmdDispatch and vkCmdDispatchBase; cannot fail */
     LAYER_CALLS
 };

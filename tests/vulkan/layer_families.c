@@ -119,14 +119,15 @@ static VKAPI_ATTR void VKAPI_CALL get_queue(VkDevice device, uint32_t family, ui
     queue->dispatch = *(void **)device;
     queue->family = family;
     NEXT(vkGetDeviceQueue)(device, 0, 0, &queue->real);
+    *(void **)queue->real = queue->dispatch; /* as the loader does, which does not see it; layers below ask */
     *out = (VkQueue)queue;
     pthread_mutex_unlock(&lock);
 }
 
 /* ---- what is of a family ---- */
 
-static VKAPI_ATTR VkResult VKAPI_CALL create_pool(VkDevice device, const VkCommandPoolCreateInfo *info,
-                                                  const VkAllocationCallbacks *allocator, VkCommandPool *out)
+VkResult families_create_pool(VkDevice device, const VkCommandPoolCreateInfo *info,
+                              const VkAllocationCallbacks *allocator, VkCommandPool *out)
 {
     VkCommandPoolCreateInfo inner = *info;
     inner.queueFamilyIndex = 0;
@@ -136,9 +137,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_pool(VkDevice device, const VkComma
     return result;
 }
 
-/* All that AnyDML makes may be used on any queue. */
-static VKAPI_ATTR VkResult VKAPI_CALL create_buffer(VkDevice device, const VkBufferCreateInfo *info,
-                                                    const VkAllocationCallbacks *allocator, VkBuffer *out)
+VkResult families_create_buffer(VkDevice device, const VkBufferCreateInfo *info, const VkAllocationCallbacks *allocator,
+                                VkBuffer *out)
 {
     VkBufferCreateInfo inner = *info;
     uint32_t seen = 0;
@@ -227,8 +227,6 @@ static const struct {
     ENTRY("vkGetPhysicalDeviceQueueFamilyProperties", get_families),
     ENTRY("vkGetPhysicalDeviceQueueFamilyProperties2", get_families2),
     ENTRY("vkGetDeviceQueue", get_queue),
-    ENTRY("vkCreateCommandPool", create_pool),
-    ENTRY("vkCreateBuffer", create_buffer),
     ENTRY("vkCmdExecuteCommands", execute),
     ENTRY("vkCmdBindPipeline", bind),
     ENTRY("vkCmdResetQueryPool", reset_queries),

@@ -28,6 +28,11 @@ PFN_vkVoidFunction next_proc(const char *name);
 bool families_made_up(void);
 PFN_vkVoidFunction families_find(const char *name);
 VkResult families_submit(VkQueue queue, uint32_t count, const VkSubmitInfo *infos, VkFence fence);
+VkResult families_create_pool(VkDevice device, const VkCommandPoolCreateInfo *info,
+                              const VkAllocationCallbacks *allocator, VkCommandPool *out);
+/* All that AnyDML makes must be for every family. */
+VkResult families_create_buffer(VkDevice device, const VkBufferCreateInfo *info, const VkAllocationCallbacks *allocator,
+                                VkBuffer *out);
 /* The command buffers are of that pool. */
 void families_note(VkCommandPool pool, const VkCommandBuffer *commands, uint32_t count);
 

@@ -77,6 +77,32 @@ static uint32_t fail_work(enum layer_call call, VkResult result)
     return failures;
 }
 
+/* ---- while the device is made ---- */
+
+/* Every call from the first on; the adapter asks for the device again each time. */
+static uint32_t fail_device(enum layer_call call, VkResult result)
+{
+    for (uint32_t at = 1; at < 200; at++) {
+        ID3D12Device *d3d = NULL;
+        layer->calls[call].count = 0;
+        layer->calls[call].result = result;
+        layer->calls[call].fail_at = at;
+        HRESULT hr = D3D12CreateDevice(NULL, D3D_FEATURE_LEVEL_1_0_CORE, &IID_ID3D12Device, (void **)&d3d);
+        layer->calls[call].fail_at = 0;
+        if (layer->calls[call].count < at) {
+            ok_hr(hr, S_OK);
+            api_release(d3d);
+            return at - 1;
+        }
+        ok(FAILED(hr) && !d3d, "call %d, time %u: 0x%08x", (int)call, at, (unsigned)hr);
+        ok(result == VK_ERROR_DEVICE_LOST || hr == E_OUTOFMEMORY, "call %d, time %u: 0x%08x", (int)call, at,
+           (unsigned)hr);
+        if (d3d)
+            api_release(d3d);
+    }
+    return 0;
+}
+
 /* ---- while lists are executed ---- */
 
 static bool message_names(ID3D12Device *d3d, const char *word)
@@ -139,10 +165,12 @@ static void fail_dispatch(enum layer_call call, VkResult result, HRESULT reason)
 
 int main(int count, char **arguments)
 {
-    static const enum layer_call while_made[] = { LAYER_PIPELINE, LAYER_SUBMIT, LAYER_WAIT,
-                                                  LAYER_BEGIN,    LAYER_END,    LAYER_COMMANDS };
-    static const enum layer_call while_run[] = { LAYER_SUBMIT, LAYER_WAIT, LAYER_COUNTER, LAYER_BEGIN, LAYER_END };
-    static const enum layer_call of_memory[] = { LAYER_PIPELINE, LAYER_ALLOCATE, LAYER_MAP };
+    static const enum layer_call while_made[] = { LAYER_PIPELINE, LAYER_SUBMIT,   LAYER_WAIT, LAYER_BEGIN,
+                                                  LAYER_END,      LAYER_COMMANDS, LAYER_RESET };
+    static const enum layer_call while_run[] = { LAYER_SUBMIT, LAYER_WAIT, LAYER_COUNTER,
+                                                 LAYER_BEGIN,  LAYER_END,  LAYER_RESET };
+    static const enum layer_call of_memory[] = { LAYER_PIPELINE, LAYER_ALLOCATE, LAYER_MAP, LAYER_OBJECT, LAYER_BIND };
+    static const enum layer_call of_device[] = { LAYER_DEVICE, LAYER_OBJECT, LAYER_COMMANDS };
     void *library = count > 1 ? dlopen(arguments[1], RTLD_NOW) : NULL;
     ID3D12Debug *debug = NULL;
     api_begin();
@@ -155,6 +183,14 @@ int main(int count, char **arguments)
     api_release(debug);
     api_release(api_device());
     uint32_t failures = 0;
+    for (size_t i = 0; i < sizeof(of_device) / sizeof(*of_device); i++) {
+        const VkResult results[] = { VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_OUT_OF_DEVICE_MEMORY, VK_ERROR_DEVICE_LOST };
+        for (size_t k = 0; k < 3; k++) {
+            failures = fail_device(of_device[i], results[k]);
+            ok(failures > 0, "call %d: no device failed", (int)of_device[i]);
+        }
+    }
+    failures = 0;
     for (size_t i = 0; i < sizeof(while_made) / sizeof(*while_made); i++)
         failures += fail_work(while_made[i], VK_ERROR_DEVICE_LOST);
     ok(failures > 0, "only %u calls failed", failures);

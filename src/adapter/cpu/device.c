@@ -113,11 +113,11 @@ static void cpu_device_destroy(struct adapter_device *device)
     free(device);
 }
 
-static void cpu_memory_budget(struct adapter_device *device, uint64_t *out_budget, uint64_t *out_usage)
+static void cpu_memory_budget(const struct adapter_info *info, bool local, uint64_t *out_budget, uint64_t *out_usage)
 {
     FILE *file = fopen("/proc/self/statm", "re");
     unsigned long long size, resident = 0;
-    (void)device;
+    (void)info, (void)local;
     if (file) {
         if (fscanf(file, "%llu %llu", &size, &resident) != 2)
             resident = 0;

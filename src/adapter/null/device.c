@@ -33,10 +33,11 @@ static void null_device_destroy(struct adapter_device *device)
     free(device);
 }
 
-static void null_memory_budget(struct adapter_device *device, uint64_t *out_budget, uint64_t *out_usage)
+static void null_memory_budget(const struct adapter_info *info, bool local, uint64_t *out_budget, uint64_t *out_usage)
 {
+    (void)info, (void)local;
     *out_budget = 1ull << 32;
-    *out_usage = atomic_load(&device->used);
+    *out_usage = 0;
 }
 
 const struct adapter_ops adapter_null_ops = {

@@ -10,7 +10,9 @@ HRESULT null_memory_create(struct adapter_device *device, enum adapter_memory_ki
     (void)kind;
     *out = NULL;
     struct adapter_memory *memory = calloc(1, sizeof(*memory));
-    void *host = memory && size <= 1ull << 32 ? aligned_alloc(65536, size) : NULL;
+    void *host = memory && size <= (1ull << 32) - BASE_MIN(atomic_load(&device->used), 1ull << 32)
+                     ? aligned_alloc(65536, size)
+                     : NULL;
     if (!host) {
         free(memory);
         return E_OUTOFMEMORY;

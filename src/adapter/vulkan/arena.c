@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where memory comes from. Drivers allow few allocations (4096 is common) and take long for each, so small pieces are
  * carved of blocks, in units of VULKAN_ALIGNMENT; large ones are blocks of their own. A block is one VkDeviceMemory
- * with one VkBuffer over all of it. */
+ * with one VkBuffer over all of it. When the device's own memory is full, what is for it overflows into the host's,
+ * which the device reaches through the bus: slow, but as on Windows, where the system moves it there. */
 #include "adapter/vulkan/vulkan.h"
+
+#include "base/log.h"
 
 #include <stdlib.h>
 
@@ -54,14 +57,17 @@ static uint32_t find_type(const struct vulkan_physical *physical, uint32_t kind,
     return best;
 }
 
-/* Drivers that run on the processor promise more memory than there is, and the process would die when it is written. */
+/* Of the host's memory drivers promise more than there is, and the process would die when it is written. */
 bool vulkan_memory_fits(struct adapter_device *device, uint32_t heap, uint64_t size)
 {
     const struct vulkan_physical *physical = device->physical;
-    uint64_t total = physical->memory.memoryHeaps[heap].size, used = atomic_load(&device->used[heap]);
+    const VkMemoryHeap *properties = &physical->memory.memoryHeaps[heap];
+    const bool own = properties->flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT &&
+                     physical->properties.deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU;
+    uint64_t total = properties->size, used = atomic_load(&device->used[heap]);
     if (size > physical->allocation_bytes_max || size > total || used > total - size)
         return false;
-    return physical->properties.deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU || size <= cpu_memory_available();
+    return own || size <= cpu_memory_available();
 }
 
 struct vulkan_block {
@@ -74,7 +80,8 @@ struct vulkan_block {
     uint64_t allocated;
     uint32_t kind, heap;
     uint32_t unit_count, free_units;
-    bool taken[]; /* by unit */
+    bool overflow; /* not of the kind's best memory: that was full */
+    bool taken[];  /* by unit */
 };
 
 static void block_destroy(struct adapter_device *device, struct vulkan_block *block)
@@ -85,15 +92,10 @@ static void block_destroy(struct adapter_device *device, struct vulkan_block *bl
     free(block);
 }
 
-static HRESULT block_allocate(struct adapter_device *device, struct vulkan_block *block)
+static HRESULT allocate_of(struct adapter_device *device, struct vulkan_block *block, uint32_t type, uint64_t bytes)
 {
-    VkMemoryRequirements needs;
-    vk.vkGetBufferMemoryRequirements(device->handle, block->buffer, &needs);
-    uint32_t type = find_type(device->physical, block->kind, needs.memoryTypeBits);
-    if (type == NO_TYPE)
-        return E_OUTOFMEMORY;
     block->heap = device->physical->memory.memoryTypes[type].heapIndex;
-    if (!vulkan_memory_fits(device, block->heap, needs.size))
+    if (!vulkan_memory_fits(device, block->heap, bytes))
         return E_OUTOFMEMORY;
     VkMemoryAllocateFlagsInfo flags = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
@@ -102,15 +104,46 @@ static HRESULT block_allocate(struct adapter_device *device, struct vulkan_block
     VkMemoryAllocateInfo info = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
         .pNext = &flags,
-        .allocationSize = needs.size,
+        .allocationSize = bytes,
         .memoryTypeIndex = type,
     };
     VkResult result = vk.vkAllocateMemory(device->handle, &info, NULL, &block->memory);
     if (result != VK_SUCCESS)
         return vulkan_hresult(result);
-    block->allocated = needs.size;
-    atomic_fetch_add(&device->used[block->heap], needs.size);
-    result = vk.vkBindBufferMemory(device->handle, block->buffer, block->memory, 0);
+    block->allocated = bytes;
+    atomic_fetch_add(&device->used[block->heap], bytes);
+    return S_OK;
+}
+
+/* Of the best type; with `overflow` of the best one whose heap has room. */
+static HRESULT allocate(struct adapter_device *device, struct vulkan_block *block, bool overflow, uint32_t *out_type)
+{
+    const VkPhysicalDeviceMemoryProperties *memory = &device->physical->memory;
+    VkMemoryRequirements needs;
+    vk.vkGetBufferMemoryRequirements(device->handle, block->buffer, &needs);
+    HRESULT hr = E_OUTOFMEMORY;
+    for (uint32_t allowed = needs.memoryTypeBits, heap; hr == E_OUTOFMEMORY;) {
+        *out_type = find_type(device->physical, block->kind, allowed);
+        if (*out_type == NO_TYPE)
+            break;
+        hr = allocate_of(device, block, *out_type, needs.size);
+        if (!overflow)
+            break;
+        heap = memory->memoryTypes[*out_type].heapIndex;
+        for (uint32_t i = 0; i < memory->memoryTypeCount; i++)
+            if (memory->memoryTypes[i].heapIndex == heap)
+                allowed &= ~(1u << i);
+    }
+    return hr;
+}
+
+static HRESULT block_allocate(struct adapter_device *device, struct vulkan_block *block)
+{
+    uint32_t type;
+    HRESULT hr = allocate(device, block, block->overflow, &type);
+    if (FAILED(hr))
+        return hr;
+    VkResult result = vk.vkBindBufferMemory(device->handle, block->buffer, block->memory, 0);
     void *host = NULL;
     bool visible = device->physical->memory.memoryTypes[type].propertyFlags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
     if (result == VK_SUCCESS && visible)
@@ -145,14 +178,13 @@ static HRESULT block_place(struct adapter_device *device, struct vulkan_block *b
     return S_OK;
 }
 
-static HRESULT block_try(struct adapter_device *device, uint32_t kind, uint32_t units, uint64_t extra,
+static HRESULT block_try(struct adapter_device *device, const struct vulkan_block *like, uint64_t extra,
                          struct vulkan_block **out)
 {
-    struct vulkan_block *block = *out = calloc(1, sizeof(*block) + units);
+    struct vulkan_block *block = *out = calloc(1, sizeof(*block) + like->unit_count);
     if (!block)
         return E_OUTOFMEMORY;
-    block->kind = kind;
-    block->unit_count = block->free_units = units;
+    *block = *like;
     HRESULT hr = block_place(device, block, extra);
     if (FAILED(hr)) {
         block_destroy(device, block);
@@ -161,16 +193,34 @@ static HRESULT block_try(struct adapter_device *device, uint32_t kind, uint32_t 
     return hr;
 }
 
-static HRESULT block_create(struct adapter_device *device, uint32_t kind, uint64_t bytes, struct vulkan_block **out)
+static HRESULT block_make(struct adapter_device *device, const struct vulkan_block *like, struct vulkan_block **out)
 {
-    uint32_t units = (uint32_t)(bytes / VULKAN_ALIGNMENT);
     uint64_t extra = atomic_load(&device->unaligned) ? VULKAN_ALIGNMENT : 0;
-    HRESULT hr = block_try(device, kind, units, extra, out);
+    HRESULT hr = block_try(device, like, extra, out);
     if (SUCCEEDED(hr) && !extra && (*out)->offset) {
         atomic_store(&device->unaligned, true);
         block_destroy(device, *out);
-        hr = block_try(device, kind, units, VULKAN_ALIGNMENT, out);
+        hr = block_try(device, like, VULKAN_ALIGNMENT, out);
     }
+    return hr;
+}
+
+/* Of `most` bytes, or of `least` where there is no room for more. */
+static HRESULT block_create(struct adapter_device *device, uint32_t kind, uint64_t most, uint64_t least,
+                            struct vulkan_block **out)
+{
+    HRESULT hr = E_OUTOFMEMORY;
+    for (int overflow = 0; hr == E_OUTOFMEMORY && overflow <= (kind == ADAPTER_MEMORY_DEVICE); overflow++) {
+        struct vulkan_block like = { .kind = kind, .overflow = overflow };
+        like.unit_count = like.free_units = (uint32_t)(most / VULKAN_ALIGNMENT);
+        hr = block_make(device, &like, out);
+        like.unit_count = like.free_units = (uint32_t)(least / VULKAN_ALIGNMENT);
+        if (hr == E_OUTOFMEMORY && most > least)
+            hr = block_make(device, &like, out);
+    }
+    if (SUCCEEDED(hr) && (*out)->overflow)
+        base_log(BASE_LOG_INFO, "vulkan: the memory of \"%s\" is full: %llu bytes are in other memory",
+                 device->physical->properties.deviceName, (unsigned long long)(*out)->allocated);
     return hr;
 }
 
@@ -195,13 +245,14 @@ static HRESULT grow(struct adapter_device *device, uint32_t kind, uint64_t bytes
     for (block = device->arena.blocks[kind]; block; block = block->next)
         before += (uint64_t)block->unit_count * VULKAN_ALIGNMENT;
     uint64_t size = BASE_MAX(BASE_MIN(BASE_MAX(before, BLOCK_BYTES_MIN), BLOCK_BYTES_MAX), bytes);
-    HRESULT hr = block_create(device, kind, size, &block);
-    if (FAILED(hr) && size > bytes)
-        hr = block_create(device, kind, bytes, &block);
+    HRESULT hr = block_create(device, kind, size, bytes, &block);
     if (FAILED(hr))
         return hr;
-    block->next = device->arena.blocks[kind];
-    device->arena.blocks[kind] = block;
+    struct vulkan_block **at = &device->arena.blocks[kind];
+    while (block->overflow && *at) /* better memory is taken first */
+        at = &(*at)->next;
+    block->next = *at;
+    *at = block;
     return S_OK;
 }
 
@@ -269,7 +320,7 @@ HRESULT vulkan_arena_allocate(struct adapter_device *device, uint32_t kind, stru
     if (bytes / VULKAN_ALIGNMENT > UINT32_MAX)
         return E_OUTOFMEMORY;
     HRESULT hr = bytes > PIECE_BYTES_MAX
-                     ? block_create(device, kind, bytes, &memory->block)
+                     ? block_create(device, kind, bytes, bytes, &memory->block)
                      : take_piece(device, kind, (uint32_t)(bytes / VULKAN_ALIGNMENT), &memory->block, &memory->unit);
     if (FAILED(hr))
         return hr;

@@ -104,8 +104,10 @@ HRESULT vulkan_commands_create(struct adapter_device *device, uint32_t family, V
     if (FAILED(hr))
         return hr;
     hr = vulkan_commands_allocate(device, *out_pool, out_commands);
-    if (FAILED(hr))
+    if (FAILED(hr)) {
         vk.vkDestroyCommandPool(device->handle, *out_pool, NULL);
+        *out_pool = VK_NULL_HANDLE;
+    }
     return hr;
 }
 

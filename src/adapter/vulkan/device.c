@@ -254,26 +254,40 @@ static HRESULT vulkan_device_create(const struct adapter_info *info, struct adap
     return hr;
 }
 
-/* Of the heap that most of the device's own memory is in. */
-static void vulkan_memory_budget(struct adapter_device *device, uint64_t *out_budget, uint64_t *out_usage)
+/* The largest heap of the device's own memory, or of the other; without any, the largest. */
+static uint32_t find_heap(const VkPhysicalDeviceMemoryProperties *memory, bool local)
 {
-    const struct vulkan_physical *physical = device->physical;
+    uint32_t best = 0;
+    bool fits_before = false;
+    for (uint32_t i = 0; i < memory->memoryHeapCount; i++) {
+        const bool fits = !(memory->memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) == !local;
+        const bool larger = memory->memoryHeaps[i].size > memory->memoryHeaps[best].size;
+        if (fits > fits_before || (fits == fits_before && larger))
+            best = i;
+        fits_before |= fits;
+    }
+    return best;
+}
+
+/* Without VK_EXT_memory_budget nobody knows what other libraries of the process use. */
+static void vulkan_memory_budget(const struct adapter_info *info, bool local, uint64_t *out_budget, uint64_t *out_usage)
+{
+    const struct vulkan_physical *physicals;
     VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT,
     };
     VkPhysicalDeviceMemoryProperties2 properties = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2,
-                                                     .pNext = physical->budget ? &budget : NULL };
-    uint32_t best = 0;
-    for (uint32_t i = 1; i < physical->memory.memoryHeapCount; i++) {
-        const VkMemoryHeap *heap = &physical->memory.memoryHeaps[i], *before = &physical->memory.memoryHeaps[best];
-        bool local = heap->flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT;
-        bool local_before = before->flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT;
-        if (local > local_before || (local == local_before && heap->size > before->size))
-            best = i;
-    }
+                                                     .pNext = &budget };
+    vulkan_physicals(&physicals);
+    const struct vulkan_physical *physical = &physicals[info->index];
+    const uint32_t heap = find_heap(&physical->memory, local);
+    *out_budget = physical->memory.memoryHeaps[heap].size;
+    *out_usage = 0;
+    if (!physical->budget || !vulkan_physical_open(info->index))
+        return;
     vk.vkGetPhysicalDeviceMemoryProperties2(physical->handle, &properties);
-    *out_budget = physical->budget ? budget.heapBudget[best] : physical->memory.memoryHeaps[best].size;
-    *out_usage = physical->budget ? budget.heapUsage[best] : atomic_load(&device->used[best]);
+    *out_budget = budget.heapBudget[heap];
+    *out_usage = budget.heapUsage[heap];
 }
 
 const struct adapter_ops adapter_vulkan_ops = {

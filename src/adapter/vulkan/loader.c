@@ -264,6 +264,15 @@ uint32_t vulkan_physicals(const struct vulkan_physical **out)
     return physical_count;
 }
 
+/* One GPU may have several drivers. */
+static bool is_same(const struct vulkan_physical *physical, const VkPhysicalDeviceProperties *properties,
+                    const VkPhysicalDeviceIDProperties *id)
+{
+    return physical->properties.vendorID == properties->vendorID &&
+           !memcmp(physical->uuid, id->deviceUUID, sizeof(id->deviceUUID)) &&
+           !memcmp(physical->driver_uuid, id->driverUUID, sizeof(id->driverUUID));
+}
+
 /* The handles of what was found before, in the new instance. */
 static void find_handles(void)
 {
@@ -277,8 +286,7 @@ static void find_handles(void)
                                                    .pNext = &id };
         vk.vkGetPhysicalDeviceProperties2(handles[i], &properties);
         for (uint32_t k = 0; k < physical_count; k++)
-            if (!physicals[k].handle && physicals[k].properties.vendorID == properties.properties.vendorID &&
-                !memcmp(physicals[k].uuid, id.deviceUUID, sizeof(id.deviceUUID))) {
+            if (!physicals[k].handle && is_same(&physicals[k], &properties.properties, &id)) {
                 physicals[k].handle = handles[i];
                 break;
             }

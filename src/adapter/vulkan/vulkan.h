@@ -432,7 +432,7 @@ void vulkan_recorded_destroy(struct adapter_device *device, struct adapter_recor
 
 /* ---- pipeline.c ---- */
 
-#define VULKAN_SPECIALIZATION_MAX 8
+#define VULKAN_SPECIALIZATION_MAX 16
 
 /* One for each code and each set of constants, kept until the device goes: drivers take long to make one, and programs
  * ask for the same few again and again. But for state, handle and result it never changes. */

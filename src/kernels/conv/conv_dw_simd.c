@@ -114,8 +114,7 @@ static void conv_dw_run(const struct kern_call *call, uint64_t begin, uint64_t e
     struct kern_op flat;
     conv_dw_init(&d, call);
     d.w.zero = (float)conv_x_zero(call);
-    blocked_gemm_end_init(call, &d.end);
-    d.end.scratch = d.epilogue;
+    blocked_gemm_end_init(call, d.epilogue, NULL, &d.end);
     d.flat = call->op->u.conv.spatial > 1 && dense_merge_rows(call->op, &flat) ? &flat : NULL;
     for (uint64_t plane = begin; plane < end; plane++)
         conv_dw_plane(&d, plane);

@@ -444,9 +444,7 @@ void blocked_conv_run(const struct blocked_gemm_isa *isa, const struct kern_call
     for (uint32_t d = 1; u.flat && d < call->op->u.conv.spatial; d++)
         u.flat = dense_merge_rows(u.flat, &merged[d - 1]) ? &merged[d - 1] : NULL;
     blocks_init(isa, call->op, &u.g);
-    blocked_gemm_end_init(call, &u.end);
-    u.end.scratch = u.scratch + u.g.epilogue;
-    u.end.floats = (float *)(u.scratch + u.g.floats);
+    blocked_gemm_end_init(call, u.scratch + u.g.epilogue, u.scratch + u.g.floats, &u.end);
     u.x_zero = conv_x_zero(call);
     for (uint64_t unit = begin; unit < end; unit++)
         unit_run(&u, unit);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution and inverted residual, the definitions: sums over channels and kernel taps in double. */
 #include "kernels/conv/conv_plans.h"
-#include "kernels/map/map.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/blocked_gemm.h"
 
@@ -115,13 +114,7 @@ DENSE_INLINE void conv_rows(const struct kern_call *call, uint64_t begin, uint64
 
 void kern_conv_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
-    DML_TENSOR_DATA_TYPE x = call->op->tensors[0].type, w = call->op->tensors[1].type;
-    if (x == DML_TENSOR_DATA_TYPE_FLOAT32 && x == w)
-        conv_rows(call, begin, end, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT32);
-    else if (x == DML_TENSOR_DATA_TYPE_FLOAT16 && x == w)
-        conv_rows(call, begin, end, DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT16);
-    else
-        conv_rows(call, begin, end, x, w);
+    DENSE_BY_FACTORS(call->op->tensors[0].type, call->op->tensors[1].type, conv_rows, call, begin, end);
 }
 
 /* ---- inverted residuals, pixel by pixel ---- */
@@ -170,7 +163,7 @@ static double expanded(const struct kern_call *call, const struct inverted_resid
         int64_t x0 = column * p->first_strides[1] + i % p->first[1] - p->first_start[1];
         uint32_t at[KERN_RANK_MAX] = { n, i / taps, (uint32_t)y0, (uint32_t)x0 };
         if (y0 >= 0 && y0 < x->sizes[2] && x0 >= 0 && x0 < x->sizes[3])
-            sum += w[(uint64_t)m * b->depth + i] * kern_read_double(x->type, call->data[0], kern_offset(x, at));
+            sum += w[(uint64_t)m * b->depth + i] * dense_load(call->data[0], dense_offset(x, at, 4), x->type);
     }
     return bounded(&p->bounds[0], sum);
 }

@@ -3,7 +3,7 @@
 #include "kernels/core/isa.h"
 #include "kernels/conv/conv_small_cin_tile.h"
 #include "kernels/gemm/ukernel.h"
-#include "kernels/vec/tile_body.h"
+#include "kernels/vec/vec.h"
 
 /* A row's results of `channels` channels from the buffer to their places. */
 static void small_cin_store(const struct small_cin *r, float *y, int64_t channels)

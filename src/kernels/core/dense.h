@@ -33,6 +33,15 @@ DENSE_INLINE double dense_load(const void *data, int64_t index, DML_TENSOR_DATA_
 }
 #undef DENSE_LOAD
 
+/* function(..., a, b) with the types of two factors, which are constants where it matters. */
+#define DENSE_BY_FACTORS(a, b, function, ...)                                                                          \
+    ((a) != (b) ? function(__VA_ARGS__, a, b)                                                                          \
+     : (a) == DML_TENSOR_DATA_TYPE_FLOAT32                                                                             \
+         ? function(__VA_ARGS__, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT32)                           \
+     : (a) == DML_TENSOR_DATA_TYPE_FLOAT16                                                                             \
+         ? function(__VA_ARGS__, DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT16)                           \
+         : function(__VA_ARGS__, a, b))
+
 /* Rounds to nearest even and saturates for integer types; NaN gives 0 there. */
 void dense_store(void *data, int64_t index, DML_TENSOR_DATA_TYPE type, double value);
 

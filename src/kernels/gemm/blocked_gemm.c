@@ -88,10 +88,10 @@ void blocked_gemm_column_sums(const struct blocked_gemm_isa *isa, const void *pa
 
 /* ---- the epilogue ---- */
 
-void blocked_gemm_end_init(const struct kern_call *call, struct blocked_gemm_end *out)
+void blocked_gemm_end_init(const struct kern_call *call, void *scratch, void *floats, struct blocked_gemm_end *out)
 {
     const struct kern_requantize *how = &out->requantize;
-    out->call = call;
+    *out = (struct blocked_gemm_end){ .call = call, .scratch = scratch, .floats = floats };
     out->requantizes = kern_epilogue_requantize(call->op, &out->requantize) && how->low >= -128 && how->high <= 255;
 }
 

@@ -130,8 +130,7 @@ struct blocked_gemm_end {
     void *scratch;
     float *floats;
 };
-/* All but scratch and floats. */
-void blocked_gemm_end_init(const struct kern_call *call, struct blocked_gemm_end *out);
+void blocked_gemm_end_init(const struct kern_call *call, void *scratch, void *floats, struct blocked_gemm_end *out);
 /* The divisor for coordinates `at`; 1 where there is none. */
 float blocked_gemm_divisor(const struct kern_call *call, const struct kern_requantize *how, const uint32_t *at);
 

@@ -236,11 +236,5 @@ DENSE_INLINE void gemm_rows(const struct kern_call *call, uint64_t begin, uint64
 
 void kern_gemm_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
-    DML_TENSOR_DATA_TYPE a = call->op->tensors[0].type, b = call->op->tensors[1].type;
-    if (a == DML_TENSOR_DATA_TYPE_FLOAT32 && a == b)
-        gemm_rows(call, begin, end, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT32);
-    else if (a == DML_TENSOR_DATA_TYPE_FLOAT16 && a == b)
-        gemm_rows(call, begin, end, DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT16);
-    else
-        gemm_rows(call, begin, end, a, b);
+    DENSE_BY_FACTORS(call->op->tensors[0].type, call->op->tensors[1].type, gemm_rows, call, begin, end);
 }

@@ -271,9 +271,7 @@ void blocked_gemm_run(const struct blocked_gemm_isa *isa, const struct kern_call
     const struct kern_view *y = &call->op->tensors[call->op->input_count];
     struct gemm_unit u = { .isa = isa, .call = call, .scratch = call->worker_scratch, .loaded = UINT64_MAX };
     blocks_init(isa, call->op, &u.g);
-    blocked_gemm_end_init(call, &u.end);
-    u.end.scratch = u.scratch + u.g.epilogue;
-    u.end.floats = (float *)(u.scratch + u.g.floats);
+    blocked_gemm_end_init(call, u.scratch + u.g.epilogue, u.scratch + u.g.floats, &u.end);
     for (uint64_t unit = begin; unit < end; unit++) {
         uint64_t block = unit / u.g.row_blocks;
         uint32_t row = (uint32_t)(unit % u.g.row_blocks) * BLOCK_ROWS;

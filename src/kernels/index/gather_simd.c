@@ -4,17 +4,6 @@
 #include "kernels/core/copy_body.h"
 #include "kernels/index/index.h"
 
-/* Runs of a known number of bytes. */
-DENSE_INLINE void gather_copy_known(const struct index_block *b, const int64_t *offsets, int64_t to_row, uint32_t bytes,
-                                    uint32_t run_bytes)
-{
-    const int64_t from_row = b->from_row;
-    const char *from = b->from;
-    char *to = b->to; /* as far as the compiler knows, copies may change the block */
-    for (uint32_t i = 0, count = b->count; i < count; i++)
-        memcpy(to + (int64_t)i * to_row * bytes, from + (offsets[i] + (int64_t)i * from_row) * bytes, run_bytes);
-}
-
 /* One by one: instructions that gather were slower wherever they were measured. */
 #define GATHER_FOUR_INSIDE(i) (at[i] < limit && at[i + 1] < limit && at[i + 2] < limit && at[i + 3] < limit)
 #define GATHER_PICK(element, index)                                                                                    \
@@ -68,15 +57,6 @@ static void gather_copy_long(const struct gather_plan *plan, const struct index_
     }
 }
 
-/* Single elements in a row are stored as vectors. */
-#define GATHER_KNOWN(size)                                                                                             \
-    case size:                                                                                                         \
-        if (plan->bytes == (size) && b->to_row == 1)                                                                   \
-            gather_copy_known(b, offsets, 1, size, size);                                                              \
-        else                                                                                                           \
-            gather_copy_known(b, offsets, b->to_row, plan->bytes, size);                                               \
-        break;
-
 static void gather_copy_block(const struct gather_plan *plan, const struct index_block *b, const int64_t *offsets)
 {
     if (plan->run > 1 && (plan->y_step != 1 || plan->x_step != 1)) {
@@ -85,18 +65,8 @@ static void gather_copy_block(const struct gather_plan *plan, const struct index
                      b->from + (offsets[i] + (int64_t)i * b->from_row) * plan->bytes, plan->x_step, plan->run);
         return;
     }
-    switch (plan->bytes * (plan->run <= 64 ? plan->run : 65)) {
-        GATHER_KNOWN(1)
-        GATHER_KNOWN(2)
-        GATHER_KNOWN(4)
-        GATHER_KNOWN(8)
-        GATHER_KNOWN(12)
-        GATHER_KNOWN(16)
-        GATHER_KNOWN(32)
-        GATHER_KNOWN(64)
-    default:
+    if (!index_copy_runs(b, offsets, false, plan->run * plan->bytes, plan->bytes))
         gather_copy_long(plan, b, offsets);
-    }
 }
 
 static void gather_copy_pieces(const struct kern_call *call, const struct gather_plan *plan, uint64_t begin,

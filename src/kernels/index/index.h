@@ -142,6 +142,48 @@ static inline void index_checked(const struct index_lookup *lookup, const struct
         out_offsets[i] = places[i] - begin < end - begin ? out_offsets[i] : INDEX_OUT;
 }
 
+/* Runs of a known number of bytes, between rows and the places that offsets tell: those in `from`, or (scatter) in `to`
+ * where they are not INDEX_OUT. */
+DENSE_INLINE void index_copy_known(const struct index_block *b, const int64_t *offsets, bool scatter, int64_t to_row,
+                                   uint32_t bytes, uint32_t run_bytes)
+{
+    const int64_t from_row = b->from_row;
+    const char *from = b->from;
+    char *to = b->to; /* as far as the compiler knows, copies may change the block */
+    for (uint32_t i = 0, count = b->count; i < count; i++) {
+        const int64_t put = scatter ? offsets[i] : 0, get = scatter ? 0 : offsets[i];
+        if (put != INDEX_OUT)
+            memcpy(to + (put + (int64_t)i * to_row) * bytes, from + (get + (int64_t)i * from_row) * bytes, run_bytes);
+    }
+}
+
+/* Single elements that are gathered in a row are stored as vectors. */
+#define INDEX_KNOWN(size)                                                                                              \
+    case size:                                                                                                         \
+        if (bytes == (size) && (scatter || b->to_row == 1))                                                            \
+            index_copy_known(b, offsets, scatter, scatter ? b->to_row : 1, size, size);                                \
+        else                                                                                                           \
+            index_copy_known(b, offsets, scatter, b->to_row, bytes, size);                                             \
+        return true;
+
+/* false: runs of so many bytes are not known */
+DENSE_INLINE bool index_copy_runs(const struct index_block *b, const int64_t *offsets, bool scatter, uint64_t run_bytes,
+                                  uint32_t bytes)
+{
+    switch (run_bytes) {
+        INDEX_KNOWN(1)
+        INDEX_KNOWN(2)
+        INDEX_KNOWN(4)
+        INDEX_KNOWN(8)
+        INDEX_KNOWN(12)
+        INDEX_KNOWN(16)
+        INDEX_KNOWN(32)
+        INDEX_KNOWN(64)
+    default:
+        return false;
+    }
+}
+
 /* CALL(element, index) with unsigned types of these sizes. */
 #define INDEX_BY_SIZES(bytes, index_bytes, CALL)                                                                       \
     switch ((bytes)*16 + (index_bytes)) {                                                                              \

@@ -2,9 +2,8 @@
 /* Padding, appending rows to caches, and arithmetic sequences, for the instruction set of the including file. */
 #include "kernels/core/isa.h"
 #include "kernels/core/copy_body.h"
-#include "kernels/core/iterator.h"
-#include "kernels/core/number.h"
-#include "kernels/vec/vec.h"
+#include "kernels/core/dense.h"
+#include "kernels/map/map.h"
 
 /* Padded elements that come from neighbours: `count` elements from `first` on, `step` apart; -1: the constant. */
 struct pad_source {
@@ -170,15 +169,6 @@ DENSE_INLINE float sequence_odd(double value)
     return base_bits_to_float(bits | (back != value));
 }
 
-static void sequence_halves(const float *odd, uint32_t count, uint16_t *out)
-{
-    uint32_t i = 0;
-    for (; i + VEC <= count; i += VEC)
-        vec_store_half(out + i, vec_load(odd + i));
-    for (; i < count; i++)
-        out[i] = base_float_to_half(odd[i]);
-}
-
 /* At most SEQUENCE_PIECE elements. */
 static void sequence_floats(const struct kern_sequence *s, DML_TENSOR_DATA_TYPE type, uint64_t first, uint32_t count,
                             void *out)
@@ -194,13 +184,7 @@ static void sequence_floats(const struct kern_sequence *s, DML_TENSOR_DATA_TYPE 
     }
     for (uint32_t i = 0; i < count; i++)
         odd[i] = type == DML_TENSOR_DATA_TYPE_FLOAT32 ? (float)values[i] : sequence_odd(values[i]);
-    if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
-        memcpy(out, odd, count * sizeof(*odd));
-    else if (type == DML_TENSOR_DATA_TYPE_FLOAT16)
-        sequence_halves(odd, count, out);
-    else
-        for (uint32_t i = 0; i < count; i++)
-            ((uint16_t *)out)[i] = base_float_to_bfloat(odd[i]);
+    kern_convert(&KERN_ISA_TABLE(kern_map_isa_), type, out, DML_TENSOR_DATA_TYPE_FLOAT32, odd, count);
 }
 
 static void sequence_run(const struct kern_call *call, uint64_t begin, uint64_t end)

@@ -80,42 +80,6 @@ static void scatter_copy_part(const struct scatter_part *part)
 
 /* ---- updates ---- */
 
-/* Runs of a known number of bytes, where their offset is not INDEX_OUT; of several elements, offsets say all. */
-DENSE_INLINE void scatter_put_known(const struct index_block *b, const int64_t *offsets, int64_t to_row, uint32_t bytes,
-                                    uint32_t run_bytes)
-{
-    const int64_t from_row = b->from_row;
-    const char *from = b->from;
-    char *to = b->to; /* as far as the compiler knows, copies may change the block */
-    for (uint32_t i = 0, count = b->count; i < count; i++)
-        if (offsets[i] != INDEX_OUT)
-            memcpy(to + (offsets[i] + (int64_t)i * to_row) * bytes, from + (int64_t)i * from_row * bytes, run_bytes);
-}
-
-#define SCATTER_KNOWN(size)                                                                                            \
-    case size:                                                                                                         \
-        if (bytes == (size))                                                                                           \
-            scatter_put_known(b, offsets, b->to_row, size, size);                                                      \
-        else                                                                                                           \
-            scatter_put_known(b, offsets, 0, bytes, size);                                                             \
-        return true;
-
-/* false: runs of so many bytes are not known */
-static bool scatter_put_runs(uint64_t run_bytes, uint32_t bytes, const struct index_block *b, const int64_t *offsets)
-{
-    switch (run_bytes) {
-        SCATTER_KNOWN(1)
-        SCATTER_KNOWN(2)
-        SCATTER_KNOWN(4)
-        SCATTER_KNOWN(8)
-        SCATTER_KNOWN(16)
-        SCATTER_KNOWN(32)
-        SCATTER_KNOWN(64)
-    default:
-        return false;
-    }
-}
-
 /* Each index is read once: as far as the compiler knows, storing an element may change the next one. */
 #define SCATTER_WHILE_INSIDE(type, place, stride, u_stride)                                                            \
     for (; i < count; i++) {                                                                                           \
@@ -307,7 +271,7 @@ static void scatter_put_block(const struct scatter_part *part, const struct inde
         return;
     const struct index_block rest = index_block_rest(b, plan->bytes, done);
     index_checked(&plan->lookup, &rest, part->begin, part->end, offsets);
-    scatter_put_runs(plan->bytes, plan->bytes, &rest, offsets);
+    index_copy_runs(&rest, offsets, true, plan->bytes, plan->bytes);
 }
 
 static void scatter_put_rows(const struct scatter_part *part, const struct index_block *b)
@@ -328,7 +292,7 @@ static void scatter_put_rows(const struct scatter_part *part, const struct index
                                            .count = part->count,
                                            .offsets = offsets };
         scatter_combine(part->call->op, &updates, b->count);
-    } else if (!scatter_put_runs(row_bytes, bytes, b, offsets)) {
+    } else if (!index_copy_runs(b, offsets, true, row_bytes, bytes)) {
         for (uint32_t i = 0; i < b->count; i++)
             if (offsets[i] != INDEX_OUT)
                 copy_row(bytes, b->to + offsets[i] * bytes, y_step, b->from + (int64_t)i * b->from_row * bytes, u_step,

@@ -18,7 +18,7 @@ static uint32_t find_leader(const struct kern_iterator *iterator, const struct k
     return 0;
 }
 
-void map_iterator_init(struct kern_iterator *iterator, const struct kern_op *op)
+static void iterator_init(struct kern_iterator *iterator, const struct kern_op *op)
 {
     uint32_t tensors[KERN_TENSORS_MAX];
     uint32_t count = op->input_count + op->output_count;
@@ -371,7 +371,7 @@ static void run_init(struct map_run *run, const struct kern_call *call, const st
     run->op = call->op;
     run->non_temporal = kern_streams(&call->op->tensors[call->op->input_count]);
     memset(run->filled, 0, sizeof(run->filled));
-    map_iterator_init(&run->iterator, call->op);
+    iterator_init(&run->iterator, call->op);
     kern_map_block_init(&run->block, &call->op->u.map, call->op->input_count, call->op->output_count, isa,
                         call->worker_scratch);
 }
@@ -415,7 +415,7 @@ void kern_map_any_plan(const struct kern_op *op, const void *state, uint32_t thr
     struct map_table table;
     struct map_bytes bytes;
     out->worker_scratch_bytes = kern_map_block_bytes(&op->u.map, op->input_count);
-    map_iterator_init(&iterator, op);
+    iterator_init(&iterator, op);
     if (map_bytes_init(&bytes, op, &iterator)) {
         out->units = bytes.units;
         out->grain = 32;

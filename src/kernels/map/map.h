@@ -156,8 +156,6 @@ static inline void map_prefetch(const char *at, uint64_t bytes)
 /* Operands that an instruction reads. */
 uint32_t map_arity(uint8_t code);
 
-void map_iterator_init(struct kern_iterator *iterator, const struct kern_op *op);
-
 /* Input i of the block is one element, repeated. */
 void map_load_repeated(struct map_run *run, uint32_t i, const void *element);
 

@@ -254,15 +254,9 @@ FMATH void direct_store(const struct kern_map_direct *d, uint32_t i, bool half, 
         const uint32_t at = i + j * VEC;
         if (half && stream) {
             vec_stream_halves((uint16_t *)d->out + at, value[j], value[j + 1]);
-        } else if (half) {
-            vec_store_half((uint16_t *)d->out + at, value[j]);
-            vec_store_half((uint16_t *)d->out + at + VEC, value[j + 1]);
-        } else if (stream) {
-            vec_stream((float *)d->out + at, value[j]);
-            vec_stream((float *)d->out + at + VEC, value[j + 1]);
         } else {
-            vec_store((float *)d->out + at, value[j]);
-            vec_store((float *)d->out + at + VEC, value[j + 1]);
+            vec_put(d->out, at, half, stream, value[j]);
+            vec_put(d->out, at + VEC, half, stream, value[j + 1]);
         }
     }
 }

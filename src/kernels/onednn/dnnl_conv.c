@@ -3,11 +3,11 @@
  * Other layouts are brought into the library's own in scratch: its kernels for plain nchw are up to three times slower,
  * more than the two extra passes over the activations cost. Pointwise convolutions are matrix products on plain nchw
  * too, as fast as on nhwc, and stay there. Integers: nhwc alone, with weights that are packed once. */
+#include "kernels/conv/conv.h"
 #include "kernels/onednn/dnnl_op.h"
 
 #include "base/cpu.h"
 #include "base/parallel.h"
-#include "kernels/conv/conv_plans.h"
 
 struct conv_build {
     const struct kern_op *op;

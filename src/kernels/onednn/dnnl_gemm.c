@@ -22,7 +22,16 @@ struct gemm_build {
     dnnl_memory_desc_t a_md, b_md, c_md, y_md;
 };
 
-/* Dimensions d and d + 1 as one, in every tensor, when the strides allow it. The rows' dimension (rank - 2) merges with
+/* Dimensions d and d + 1 as one, in every tensor. */
+static void merge_views(struct gemm_build *b, uint32_t d)
+{
+    for (uint32_t t = 0; t <= b->op->input_count; t++)
+        if (t < 2 || dnnl_output_like(b->op, t))
+            dense_view_merge(&b->views[t], d);
+    b->rank--;
+}
+
+/* The same when the strides allow it. The rows' dimension (rank - 2) merges with
  * the batch before it only when B repeats along the batch. */
 static void merge_all(struct gemm_build *b, uint32_t d)
 {
@@ -34,10 +43,7 @@ static void merge_all(struct gemm_build *b, uint32_t d)
             return;
     }
     b->views[1].sizes[d] = rows ? 1 : b->views[1].sizes[d];
-    for (uint32_t t = 0; t <= op->input_count; t++)
-        if (t < 2 || dnnl_output_like(op, t))
-            dense_view_merge(&b->views[t], d);
-    b->rank--;
+    merge_views(b, d);
 }
 
 static void gemm_views(struct gemm_build *b)
@@ -57,14 +63,10 @@ static void gemm_views(struct gemm_build *b)
     }
     /* Batches of one first: they would stop others from merging. */
     for (uint32_t d = 0; d + 2 < b->rank;) {
-        if (b->views[op->input_count].sizes[d] > 1) {
+        if (b->views[op->input_count].sizes[d] > 1)
             d++;
-            continue;
-        }
-        for (uint32_t t = 0; t <= op->input_count; t++)
-            if (t < 2 || dnnl_output_like(op, t))
-                dense_view_merge(&b->views[t], d);
-        b->rank--;
+        else
+            merge_views(b, d);
     }
     for (uint32_t d = b->rank >= 3 ? b->rank - 2 : 0; d-- > 0;)
         merge_all(b, d);

@@ -151,8 +151,6 @@ void dnnl_post_args(struct dnnl_state *state, const struct dnnl_post *post, stru
 /* false when an operation has no counterpart; `ops` may then hold a part. md_of gives the descriptor of an input tensor
  * in the shape of the output, false when it has none. */
 typedef bool dnnl_md_fn(void *context, uint32_t tensor, dnnl_memory_desc_t *out);
-bool dnnl_post_steps(const struct kern_epilogue_step *step, uint32_t count, dnnl_post_ops_t ops, dnnl_md_fn *md_of,
-                     void *context, struct dnnl_post *out);
 bool dnnl_post_epilogue(const struct kern_op *op, dnnl_post_ops_t ops, dnnl_md_fn *md_of, void *context,
                         struct dnnl_post *out);
 bool dnnl_post_binary(dnnl_post_ops_t ops, dnnl_alg_kind_t algorithm, uint32_t tensor, const dnnl_memory_desc_t *md,

@@ -109,8 +109,8 @@ static bool clipped(dnnl_post_ops_t ops, const struct kern_epilogue_step *step)
            dnnl_safe_post_ops_append_eltwise(ops, -1.0f, dnnl_eltwise_clip, -q, -p);
 }
 
-bool dnnl_post_steps(const struct kern_epilogue_step *step, uint32_t count, dnnl_post_ops_t ops, dnnl_md_fn *md_of,
-                     void *context, struct dnnl_post *post)
+static bool steps_post(const struct kern_epilogue_step *step, uint32_t count, dnnl_post_ops_t ops, dnnl_md_fn *md_of,
+                       void *context, struct dnnl_post *post)
 {
     for (uint32_t i = 0; i < count; i++) {
         dnnl_memory_desc_t md;
@@ -133,7 +133,7 @@ bool dnnl_post_epilogue(const struct kern_op *op, dnnl_post_ops_t ops, dnnl_md_f
 {
     struct kern_epilogue epilogue;
     return kern_epilogue_match(op, &dnnl_epilogue_support, &epilogue) &&
-           dnnl_post_steps(epilogue.step, epilogue.count, ops, md_of, context, post);
+           steps_post(epilogue.step, epilogue.count, ops, md_of, context, post);
 }
 
 /* ---- integer products: sums times scales, post-ops, and the way back to bytes ---- */
@@ -214,8 +214,7 @@ bool dnnl_int_attr(const struct dnnl_epilogue *ending, bool in_zero, const dnnl_
     if (ok && ending->how.zero)
         ok = dnnl_safe_primitive_attr_set_zero_points(*out, DNNL_ARG_DST, 1, 0, &zero);
     if (ok)
-        ok =
-            dnnl_post_steps(&ending->steps.step[ending->first], ending->end - ending->first, ops, md_of, context, post);
+        ok = steps_post(&ending->steps.step[ending->first], ending->end - ending->first, ops, md_of, context, post);
     if (ok && ending->how.divisor)
         ok = one_md(y->ndims, &md) && dnnl_post_binary(ops, dnnl_binary_div, ending->how.divisor, &md, post);
     /* The library adds the zero point before it rounds, which turns halves the other way where it is odd. */

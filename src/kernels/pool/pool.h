@@ -74,10 +74,6 @@ struct pool_window {
 /* at: batch, channel, output position. */
 void pool_window_at(const struct pool_shape *s, const void *x, const int64_t at[5], struct pool_window *out);
 
-/* Calls `visit` with the element's offset and its row-major position in the channel for every tap inside. */
-typedef void pool_visit(void *context, const struct pool_window *window, int64_t offset, int64_t position);
-void pool_for_each(const struct pool_shape *s, const struct pool_window *window, pool_visit *visit, void *context);
-
 struct pool_best {
     DML_TENSOR_DATA_TYPE type;
     int64_t offset, position; /* of the first maximum; valid when found */

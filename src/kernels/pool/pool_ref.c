@@ -33,7 +33,9 @@ void pool_window_at(const struct pool_shape *s, const void *x, const int64_t at[
     }
 }
 
-void pool_for_each(const struct pool_shape *s, const struct pool_window *w, pool_visit *visit, void *context)
+/* Calls `visit` with the element's offset and its row-major position in the channel for every tap inside. */
+typedef void pool_visit(void *context, const struct pool_window *window, int64_t offset, int64_t position);
+static void pool_for_each(const struct pool_shape *s, const struct pool_window *w, pool_visit *visit, void *context)
 {
     for (int64_t k0 = w->begin[0]; k0 < w->end[0]; k0++) {
         int64_t i0 = w->position[0] + k0 * s->dilation[0];

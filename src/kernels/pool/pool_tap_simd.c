@@ -33,7 +33,8 @@ struct pool_taps {
 #define POOL_PLACES(wide, type)                                                                                        \
     for (int64_t i = 0; i < count; i++) {                                                                              \
         const wide place = ((const wide *)p->place)[i];                                                                \
-        ((type *)to)[i * step] = place < 0 ? 0 : (type)(base + (uint64_t)i * base_step + (uint64_t)place);             \
+        ((type *)to)[i * step] = place < 0 ? 0 : (type)(base + (uint64_t)place);                                       \
+        base += base_step;                                                                                             \
         COPY_ONE_BY_ONE;                                                                                               \
     }
 
@@ -43,7 +44,7 @@ static void pool_store_places(const struct pool_taps *p, const int64_t *at, int6
 {
     const struct kern_op *op = p->call->op;
     const uint32_t bytes = kern_type_bytes(op->tensors[2].type);
-    const uint64_t base = pool_index_base(op, &p->s, at);
+    uint64_t base = pool_index_base(op, &p->s, at);
     char *to = (char *)p->call->data[2] + pool_offset(p->s.index, at) * bytes;
     if (p->bytes == 8 && bytes == 8)
         POOL_PLACES(int64_t, uint64_t)

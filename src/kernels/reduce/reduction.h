@@ -150,10 +150,6 @@ const void *kern_reductions_load(const struct kern_reductions *groups, uint32_t 
 /* Where element `at` of `group` in X lies if it is worth prefetching: dense, and still there when wanted. Else NULL. */
 const void *kern_reductions_ahead(const struct kern_reductions *groups, uint64_t group, uint64_t at);
 
-/* The last step of a tile, with scratch->a, b and c; NORM's further inputs are scale and shift. */
-void kern_reductions_finish(const struct kern_reductions *groups, enum kern_reduction_end end, uint64_t first,
-                            uint32_t width);
-
 /* ---- what all reductions share: those of FLOAT64, of integers and the references, too ---- */
 
 extern const uint32_t kern_reduction_tensors[KERN_TENSORS_MAX]; /* 0, 1, ... */

@@ -174,24 +174,22 @@ static void powers(const struct f64_row *r, bool stay, const double *top, double
 {
     const double *x = r->data[0];
     double *y = r->data[1];
-    for (uint64_t i = 0; i < r->count; i++)
-        for (uint32_t g = 0; g < r->lanes; g++) {
-            const double power = exp(x[(int64_t)i * r->along[0] + g * r->across[0]] - top[g]);
-            if (stay)
-                y[(int64_t)i * r->along[1] + g * r->across[1]] = power;
-            sum[g] += power;
-        }
+    EACH(r, r->across[0], r->lanes, {
+        const double power = exp(x[at] - top[g]);
+        if (stay)
+            y[(int64_t)i * r->along[1] + g * r->across[1]] = power;
+        sum[g] += power;
+    })
 }
 
 static void give(const struct f64_row *r, bool logarithm, const double *top, const double *sum)
 {
     const double *x = r->data[0];
     double *y = r->data[1];
-    for (uint64_t i = 0; i < r->count; i++)
-        for (uint32_t g = 0; g < r->lanes; g++) {
-            double *to = &y[(int64_t)i * r->along[1] + g * r->across[1]];
-            *to = logarithm ? x[(int64_t)i * r->along[0] + g * r->across[0]] - top[g] - sum[g] : *to / sum[g];
-        }
+    EACH(r, r->across[0], r->lanes, {
+        double *to = &y[(int64_t)i * r->along[1] + g * r->across[1]];
+        *to = logarithm ? x[at] - top[g] - sum[g] : *to / sum[g];
+    })
 }
 
 static void softmax(const struct f64_reduction *groups, uint64_t begin, uint32_t lanes)
@@ -245,16 +243,15 @@ static void normalise(const struct f64_row *r, const struct kern_norm *norm, uin
                       const double *scale)
 {
     const uint32_t bias = 1 + norm->has_scale;
-    for (uint64_t i = 0; i < r->count; i++)
-        for (uint32_t g = 0; g < r->lanes; g++) {
-            const int64_t n = (int64_t)i;
-            double value = (r->data[0][n * r->along[0] + g * r->across[0]] - mean[g]) * scale[g];
-            if (norm->has_scale)
-                value *= r->data[1][n * r->along[1] + g * r->across[1]];
-            if (norm->has_bias)
-                value += r->data[bias][n * r->along[bias] + g * r->across[bias]];
-            r->data[y][n * r->along[y] + g * r->across[y]] = value;
-        }
+    EACH(r, r->across[0], r->lanes, {
+        const int64_t n = (int64_t)i;
+        double value = (r->data[0][at] - mean[g]) * scale[g];
+        if (norm->has_scale)
+            value *= r->data[1][n * r->along[1] + g * r->across[1]];
+        if (norm->has_bias)
+            value += r->data[bias][n * r->along[bias] + g * r->across[bias]];
+        r->data[y][n * r->along[y] + g * r->across[y]] = value;
+    })
 }
 
 static void norm(const struct f64_reduction *groups, uint64_t begin, uint32_t lanes)

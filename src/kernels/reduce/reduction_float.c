@@ -303,8 +303,9 @@ static void finish_blocks(const struct kern_reductions *groups, struct kern_redu
     }
 }
 
-void kern_reductions_finish(const struct kern_reductions *groups, enum kern_reduction_end end, uint64_t first,
-                            uint32_t width)
+/* The last step of a tile, with scratch->a, b and c; NORM's further inputs are scale and shift. */
+static void finish_tile(const struct kern_reductions *groups, enum kern_reduction_end end, uint64_t first,
+                        uint32_t width)
 {
     const uint32_t y = groups->call->op->input_count;
     const DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[y].type;
@@ -408,7 +409,7 @@ static void softmax_tile(const struct kern_reductions *groups, uint64_t first, u
         exponentials(groups, first, width);
     for (uint32_t i = 0; i < width; i++)
         scratch->b[i] = (float)(logarithm ? log(scratch->sum[i]) : 1 / scratch->sum[i]);
-    kern_reductions_finish(groups, logarithm ? KERN_REDUCTION_LESS : KERN_REDUCTION_POWERS, first, width);
+    finish_tile(groups, logarithm ? KERN_REDUCTION_LESS : KERN_REDUCTION_POWERS, first, width);
 }
 
 /* Zeros in one row; in the caches only if they keep it. */
@@ -470,7 +471,7 @@ static void norm_tile(const struct kern_reductions *groups, uint64_t first, uint
         scratch->b[i] = (float)factor;
         scratch->c[i] = (float)((scratch->a[i] - mean[i]) * factor);
     }
-    kern_reductions_finish(groups, KERN_REDUCTION_AFFINE, first, width);
+    finish_tile(groups, KERN_REDUCTION_AFFINE, first, width);
 }
 
 static void lp_norm_tile(const struct kern_reductions *groups, uint64_t first, uint32_t width)
@@ -482,7 +483,7 @@ static void lp_norm_tile(const struct kern_reductions *groups, uint64_t first, u
                          scratch->sum);
     for (uint32_t i = 0; i < width; i++)
         scratch->b[i] = (float)fmax(norm->p == 1 ? scratch->sum[i] : sqrt(scratch->sum[i]), norm->epsilon);
-    kern_reductions_finish(groups, KERN_REDUCTION_DIVIDED, first, width);
+    finish_tile(groups, KERN_REDUCTION_DIVIDED, first, width);
 }
 
 /* ---- moments and the sums of gradients ---- */

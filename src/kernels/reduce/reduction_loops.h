@@ -8,7 +8,6 @@
 #include "kernels/vec/vec.h"
 
 #include <float.h>
-#include <math.h>
 
 #define REDUCTION_LINE 64 /* bytes that one request brings */
 
@@ -328,16 +327,6 @@ DENSE_INLINE vec reduction_finished(const struct reduction_run *run, uint32_t i,
     return x + reduction_parameter(&f->shift, i, count);
 }
 
-DENSE_INLINE void reduction_put(void *y, uint32_t i, bool half, bool stream, vec value)
-{
-    if (half && stream)
-        vec_stream_half((uint16_t *)y + i, value);
-    else if (stream)
-        vec_stream((float *)y + i, value);
-    else
-        vec_store_of(half ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32, y, i, value);
-}
-
 DENSE_INLINE void reduction_finish_as(enum kern_reduction_end end, const struct kern_reduction_finish *f,
                                       uint32_t count, bool each, bool x_half, bool y_half)
 {
@@ -358,11 +347,10 @@ DENSE_INLINE void reduction_finish_as(enum kern_reduction_end end, const struct 
         vec value[4];
         reduction_prefetch(own.ahead, i * bytes, 4 * VEC * bytes);
         _Pragma("GCC unroll 4") for (uint32_t j = 0; j < 4; j++) value[j] = reduction_finished(&run, i + j * VEC, VEC);
-        _Pragma("GCC unroll 4") for (uint32_t j = 0; j < 4; j++)
-            reduction_put(own.y, i + j * VEC, y_half, stream, value[j]);
+        _Pragma("GCC unroll 4") for (uint32_t j = 0; j < 4; j++) vec_put(own.y, i + j * VEC, y_half, stream, value[j]);
     }
     for (; i + VEC <= count; i += VEC)
-        reduction_put(own.y, i, y_half, stream, reduction_finished(&run, i, VEC));
+        vec_put(own.y, i, y_half, stream, reduction_finished(&run, i, VEC));
     if (i < count)
         vec_store_some(y_half ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32, own.y, i,
                        reduction_finished(&run, i, count - i), count - i);

@@ -2,7 +2,8 @@
 /* Windows as columns and back: the definition, UNFOLD in runs along the image's rows, for elements of any width, and
  * what FOLD's rows accept. Sums of integers wrap. */
 #include "kernels/core/iterator.h"
-#include "kernels/resample/fold.h"
+#include "kernels/core/number.h"
+#include "kernels/resample/resample.h"
 #include "kernels/resample/scatter_add.h"
 
 bool kern_fold_any_ref_accepts(const struct kern_op *op)

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-/* What the rows of resampling share. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the rows of resampling share, and those of FOLD and UNFOLD. */
 #ifndef KERNELS_RESAMPLE_H
 #define KERNELS_RESAMPLE_H
 
@@ -123,6 +123,34 @@ DENSE_INLINE int64_t resample_iterator_offset(const struct resample_iterator *w,
 DENSE_INLINE float resample_iterator_weight(const struct resample_iterator *w, uint32_t d)
 {
     return w->tables[d]->weights[w->lists[d]->weights + w->entry[d]];
+}
+
+/* ---- FOLD and UNFOLD: the place of a window's element ---- */
+
+/* Elements of a window. */
+DENSE_INLINE uint64_t fold_taps(const struct kern_fold *fold)
+{
+    uint64_t taps = 1;
+    for (uint32_t d = 0; d < fold->spatial; d++)
+        taps *= fold->window[d];
+    return taps;
+}
+
+/* The pixel, along dimension d, of tap k of the window at position b; negative or beyond the size: outside. */
+DENSE_INLINE int64_t fold_pixel(const struct kern_fold *fold, uint32_t d, uint32_t b, uint32_t k)
+{
+    return (int64_t)b * fold->strides[d] + (int64_t)k * fold->dilations[d] - fold->pad_start[d];
+}
+
+/* The position whose tap k is pixel p; false when there is none. */
+DENSE_INLINE bool fold_position(const struct kern_fold *fold, uint32_t d, uint32_t p, uint32_t k, uint32_t *out_b)
+{
+    int64_t from = (int64_t)p + fold->pad_start[d] - (int64_t)k * fold->dilations[d];
+    int64_t stride = fold->strides[d], b = stride == 1 ? from : stride == 2 ? from >> 1 : from / stride;
+    if (from < 0 || b * stride != from || b >= fold->positions[d])
+        return false;
+    *out_b = (uint32_t)b;
+    return true;
 }
 
 #endif

@@ -121,10 +121,7 @@ DENSE_INLINE uint32_t scan_line_f32(const float *x, float *y, bool exclusive, bo
         const narrow low = scan_half_vector(x + i, exclusive, &sum),
                      high = scan_half_vector(x + i + VEC_WIDE, exclusive, &sum);
         const vec out = (vec)NARROW_PAIR(low, high);
-        if (stream)
-            vec_stream(y + i, out);
-        else
-            vec_store(y + i, out);
+        vec_put(y, i, false, stream, out);
     }
     *carry = sum[0];
     return i;
@@ -152,10 +149,7 @@ DENSE_INLINE uint32_t scan_line_f16(const uint16_t *x, uint16_t *y, bool exclusi
         if (exclusive)
             v = VEC_UP(v, 1);
         const vec out = v + before;
-        if (stream)
-            vec_stream_half(y + i, out);
-        else
-            vec_store_half(y + i, out);
+        vec_put(y, i, true, stream, out);
     }
     *carry = sum;
     return i;

@@ -114,6 +114,17 @@ DENSE_INLINE void vec_store_of(DML_TENSOR_DATA_TYPE type, void *data, int64_t at
         vec_store_bfloat((uint16_t *)data + at, value);
 }
 
+/* FLOAT32 or FLOAT16 (half) to element `at`, past the caches (stream) where that is on a vector's boundary. */
+DENSE_INLINE void vec_put(void *data, int64_t at, bool half, bool stream, vec value)
+{
+    if (half && stream)
+        vec_stream_half((uint16_t *)data + at, value);
+    else if (stream)
+        vec_stream((float *)data + at, value);
+    else
+        vec_store_of(half ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32, data, at, value);
+}
+
 /* Less than VEC elements, without a call. */
 DENSE_INLINE void vec_copy_some(uint16_t *to, const uint16_t *from, int64_t count)
 {
@@ -248,6 +259,42 @@ DENSE_INLINE void vec_transpose(vec *rows)
 #pragma GCC unroll 16
         for (uint32_t i = 0; i < VEC; i++)
             rows[i] = next[i];
+    }
+}
+
+/* ---- small blocks of results, transposed where the output lies so ---- */
+
+/* Where a tile goes in the output, in elements. */
+struct tile_to {
+    void *y;
+    DML_TENSOR_DATA_TYPE type;
+    int64_t at, row, column;
+};
+
+static inline void tile_store_transposed(const struct tile_to *to, const float *from, int64_t pitch, int64_t rows,
+                                         int64_t columns)
+{
+    vec v[VEC];
+#pragma GCC unroll 16
+    for (int r = 0; r < VEC; r++)
+        v[r] = vec_load(from + r * pitch);
+    vec_transpose(v);
+    for (int64_t j = 0; j < columns; j++)
+        vec_store_some(to->type, to->y, to->at + j * to->column, v[j], rows);
+}
+
+/* `rows` rows of `columns` results, both at most VEC; VEC rows of VEC, `pitch` apart, are read. */
+static inline void tile_store(const struct tile_to *to, const float *from, int64_t pitch, int64_t rows, int64_t columns)
+{
+    if (to->row == 1) {
+        tile_store_transposed(to, from, pitch, rows, columns);
+        return;
+    }
+    for (int64_t r = 0; r < rows; r++) {
+        if (to->column == 1)
+            vec_store_some(to->type, to->y, to->at + r * to->row, vec_load(from + r * pitch), columns);
+        else
+            dense_store_row(to->y, to->at + r * to->row, to->column, to->type, (uint32_t)columns, from + r * pitch);
     }
 }
 

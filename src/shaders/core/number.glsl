@@ -279,43 +279,98 @@ uvec2 convert(uvec2 x, uint from, uint to)
     }
 }
 
-/* The element in the compute type that holds it exactly. */
-uvec2 load(Place place, uint type, out uint compute_type)
+/* ---- elements in memory ---- */
+
+/* log2 of an element's bytes; 4-bit types: 0. */
+uint type_shift(uint type)
 {
+    switch (type) {
+    case TYPE_FLOAT32:
+    case TYPE_UINT32:
+    case TYPE_INT32:
+        return 2u;
+    case TYPE_FLOAT64:
+    case TYPE_UINT64:
+    case TYPE_INT64:
+        return 3u;
+    case TYPE_UINT8:
+    case TYPE_INT8:
+    case TYPE_UINT4:
+    case TYPE_INT4:
+        return 0u;
+    default:
+        return 1u;
+    }
+}
+
+/* Its bits, lower word first; zeros above the element's width. */
+uvec2 load_element(Place place, uint type)
+{
+    if (type == TYPE_UINT4 || type == TYPE_INT4)
+        return uvec2(load_nibble(place), 0u);
+    switch (type_shift(type)) {
+    case 0u:
+        return uvec2(load_byte(place.address), 0u);
+    case 1u:
+        return uvec2(load_short(place.address), 0u);
+    case 2u:
+        return uvec2(Words(place.address).v, 0u);
+    default:
+        return Pairs(place.address).v;
+    }
+}
+
+/* The low ones of `bits`, as many as an element has. */
+void store_element(Place place, uint type, uvec2 bits)
+{
+    if (type == TYPE_UINT4 || type == TYPE_INT4) {
+        store_nibble(place, bits.x);
+        return;
+    }
+    switch (type_shift(type)) {
+    case 0u:
+        store_byte(place.address, bits.x);
+        break;
+    case 1u:
+        store_short(place.address, bits.x);
+        break;
+    case 2u:
+        Words(place.address).v = bits.x;
+        break;
+    default:
+        Pairs(place.address).v = bits;
+    }
+}
+
+/* An element's bits, zeros above its width, in the compute type that holds it exactly. */
+uvec2 from_bits(uvec2 bits, uint type, out uint compute_type)
+{
+    compute_type = type;
     switch (type) {
     case TYPE_FLOAT16:
         compute_type = TYPE_FLOAT32;
-        return uvec2(floatBitsToUint(half_to_float(load_short(place.address))), 0u);
+        return uvec2(floatBitsToUint(half_to_float(bits.x)), 0u);
     case TYPE_BFLOAT16:
         compute_type = TYPE_FLOAT32;
-        return uvec2(floatBitsToUint(bfloat_to_float(load_short(place.address))), 0u);
+        return uvec2(floatBitsToUint(bfloat_to_float(bits.x)), 0u);
     case TYPE_UINT16:
-        compute_type = TYPE_UINT32;
-        return uvec2(load_short(place.address), 0u);
     case TYPE_UINT8:
-        compute_type = TYPE_UINT32;
-        return uvec2(load_byte(place.address), 0u);
-    case TYPE_INT16:
-        compute_type = TYPE_INT32;
-        return uvec2(uint(bitfieldExtract(int(load_short(place.address)), 0, 16)), 0u);
-    case TYPE_INT8:
-        compute_type = TYPE_INT32;
-        return uvec2(uint(bitfieldExtract(int(load_byte(place.address)), 0, 8)), 0u);
     case TYPE_UINT4:
         compute_type = TYPE_UINT32;
-        return uvec2(load_nibble(place), 0u);
+        return bits;
+    case TYPE_INT16:
+    case TYPE_INT8:
     case TYPE_INT4:
         compute_type = TYPE_INT32;
-        return uvec2(uint(bitfieldExtract(int(load_nibble(place)), 0, 4)), 0u);
-    case TYPE_FLOAT64:
-    case TYPE_INT64:
-    case TYPE_UINT64:
-        compute_type = type;
-        return Pairs(place.address).v;
+        return uvec2(uint(bitfieldExtract(int(bits.x), 0, int(type_bits(type)))), 0u);
     default:
-        compute_type = type;
-        return uvec2(Words(place.address).v, 0u);
+        return bits;
     }
+}
+
+uvec2 load(Place place, uint type, out uint compute_type)
+{
+    return from_bits(load_element(place, type), type, compute_type);
 }
 
 /* To be rounded once more, to fewer bits. */
@@ -328,34 +383,27 @@ float register_to_odd_float(uvec2 x, uint type)
     return register_to_float(x, type);
 }
 
-void store(Place place, uint type, uvec2 x, uint from)
+/* A register as an element of `type`; above the element's width, bits may be anything. */
+uvec2 to_bits(uvec2 x, uint from, uint type)
 {
-    uint narrow = register_to_int(x, from, type_bits(type), type_is_signed(type));
     switch (type) {
     case TYPE_FLOAT16:
-        store_short(place.address, float_to_half(register_to_odd_float(x, from)));
-        break;
+        return uvec2(float_to_half(register_to_odd_float(x, from)), 0u);
     case TYPE_BFLOAT16:
-        store_short(place.address, float_to_bfloat(register_to_odd_float(x, from)));
-        break;
+        return uvec2(float_to_bfloat(register_to_odd_float(x, from)), 0u);
     case TYPE_UINT16:
     case TYPE_INT16:
-        store_short(place.address, narrow);
-        break;
     case TYPE_UINT8:
     case TYPE_INT8:
-        store_byte(place.address, narrow);
-        break;
     case TYPE_UINT4:
     case TYPE_INT4:
-        store_nibble(place, narrow);
-        break;
-    case TYPE_FLOAT64:
-    case TYPE_INT64:
-    case TYPE_UINT64:
-        Pairs(place.address).v = convert(x, from, type);
-        break;
+        return uvec2(register_to_int(x, from, type_bits(type), type_is_signed(type)), 0u);
     default:
-        Words(place.address).v = convert(x, from, type).x;
+        return convert(x, from, type);
     }
+}
+
+void store(Place place, uint type, uvec2 x, uint from)
+{
+    store_element(place, type, to_bits(x, from, type));
 }

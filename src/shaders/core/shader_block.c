@@ -9,6 +9,11 @@ void shader_specialize_from(uint64_t units)
     specialize_from = units;
 }
 
+bool shader_specializes(uint64_t work)
+{
+    return work >= specialize_from;
+}
+
 static uint32_t tensor_count(const struct kern_op *op)
 {
     return op->input_count + op->output_count;
@@ -60,7 +65,7 @@ enum shader_code shader_real_variant(enum shader_code plain, const struct kern_o
 
 void shader_specialize(const struct kern_op *op, uint64_t work, struct shader_dispatch *out)
 {
-    if (work >= specialize_from)
+    if (shader_specializes(work))
         for (uint32_t t = 0; t < tensor_count(op); t++)
             out->constants[t / 8] |= (uint32_t)op->tensors[t].type << 4 * (t % 8);
 }

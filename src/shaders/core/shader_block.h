@@ -45,6 +45,9 @@ struct shader_dispatch *shader_add(struct shader_work *work, enum shader_code co
 /* Makes the types constants, as shader_add() does, of so much work, in units of its own. */
 void shader_specialize(const struct kern_op *op, uint64_t work, struct shader_dispatch *out);
 
+/* Whether that is much work: worth pipelines of its own. */
+bool shader_specializes(uint64_t work);
+
 /* For tests: other than the usual number of units from which shader_add() makes the types constants. */
 void shader_specialize_from(uint64_t units);
 

@@ -50,28 +50,6 @@ bool type_is_real(uint type)
     return type <= TYPE_FLOAT16 || type == TYPE_FLOAT64 || type == TYPE_BFLOAT16;
 }
 
-/* log2 of an element's bytes; 4-bit types: 0. */
-uint type_shift(uint type)
-{
-    switch (type) {
-    case TYPE_FLOAT32:
-    case TYPE_UINT32:
-    case TYPE_INT32:
-        return 2u;
-    case TYPE_FLOAT64:
-    case TYPE_UINT64:
-    case TYPE_INT64:
-        return 3u;
-    case TYPE_UINT8:
-    case TYPE_INT8:
-    case TYPE_UINT4:
-    case TYPE_INT4:
-        return 0u;
-    default:
-        return 1u;
-    }
-}
-
 /* `index` * 2^shift as 64 bits. */
 uvec2 scaled(int index, uint shift)
 {
@@ -90,18 +68,22 @@ uvec2 scratch_at(uint at)
     return add64(add64(base_address(header.scratch_base), uvec2(header.scratch_low, header.scratch_high)), uvec2(at, 0u));
 }
 
-/* The element `at` strides' elements away from element 0, ..., 0. */
-Place place_of(uint t, int at)
+/* The element `at` strides' elements away from element 0, ..., 0, which is at `base`. */
+Place place_at(uint type, uvec2 base, int at)
 {
-    uint type = type_of(t);
     Place place;
     place.nibble = 0u;
     if (type == TYPE_UINT4 || type == TYPE_INT4) {
         place.nibble = uint(at) & 1u;
         at >>= 1;
     }
-    place.address = add64(address_of(t), scaled(at, type_shift(type)));
+    place.address = add64(base, scaled(at, type_shift(type)));
     return place;
+}
+
+Place place_of(uint t, int at)
+{
+    return place_at(type_of(t), address_of(t), at);
 }
 
 /* Where element `number`, row-major, of tensor `sizes_of` is in tensor t, whose sizes are the same or 1 (then with
@@ -187,24 +169,7 @@ int load_index(uint t, int at)
 void copy_element(uint to, int to_at, uint from, int from_at)
 {
     uint type = type_of(from);
-    Place a = place_of(to, to_at), b = place_of(from, from_at);
-    if (type == TYPE_UINT4 || type == TYPE_INT4) {
-        store_nibble(a, load_nibble(b));
-        return;
-    }
-    switch (type_shift(type)) {
-    case 0u:
-        store_byte(a.address, load_byte(b.address));
-        break;
-    case 1u:
-        store_short(a.address, load_short(b.address));
-        break;
-    case 2u:
-        Words(a.address).v = Words(b.address).v;
-        break;
-    default:
-        Pairs(a.address).v = Pairs(b.address).v;
-    }
+    store_element(place_of(to, to_at), type, load_element(place_of(from, from_at), type));
 }
 
 /* One invocation per unit of work, whatever the number of workgroups. */

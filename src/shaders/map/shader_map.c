@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Element-wise ops and moves: one dispatch, with the parameter block that map_params.glsl describes. */
-#include "shaders/shader.h"
+#include "shaders/map/shader_map.h"
 
 enum {
     HEADER_WORDS = 16,
@@ -9,9 +9,6 @@ enum {
     GROUP_SIZE = 256,
     GROUPS_MAX = 4096, /* invocations then take several elements each */
     REGISTERS_MAX = KERN_TENSORS_MAX + KERN_MAP_INST_MAX,
-    KNOWN_MAX = 4, /* instructions that map.comp takes as specialisation constants */
-    NOT_KNOWN = 255,
-    KNOWN_ELEMENTS = 16384, /* work from which a pipeline of its own pays: making one takes a driver 10 to 500 ms */
 };
 
 /* The shaders count elements in 32 bits, in strides of all invocations. */
@@ -27,7 +24,7 @@ _Static_assert(DML_TENSOR_DATA_TYPE_FLOAT32 == 1 && DML_TENSOR_DATA_TYPE_FLOAT16
                    DML_TENSOR_DATA_TYPE_INT4 == 13 && ANYDML_TENSOR_DATA_TYPE_BFLOAT16 == 15,
                "data types");
 
-static const uint8_t arity[KERN_MAP_CODE_COUNT] = {
+const uint8_t shader_map_arity[KERN_MAP_CODE_COUNT] = {
 #define MAPOP(name, operands, types, formula) [KERN_MAP_##name] = operands,
 #include "kernels/map/mapops.def"
 };
@@ -86,7 +83,7 @@ static void find_ends(const struct kern_op *op, uint32_t *ends)
     const struct kern_map *map = &op->u.map;
     memset(ends, 0, REGISTERS_MAX * sizeof(*ends));
     for (uint32_t i = 0; i < map->inst_count; i++)
-        for (uint32_t s = 0; s < arity[map->inst[i].code]; s++)
+        for (uint32_t s = 0; s < shader_map_arity[map->inst[i].code]; s++)
             ends[map->inst[i].src[s]] = i;
     for (uint32_t j = 0; j < op->output_count; j++)
         ends[map->store[j]] = map->inst_count;
@@ -118,7 +115,7 @@ static void allocate(const struct kern_op *op, struct allocation *out)
     for (uint32_t i = 0; i < op->input_count; i++)
         out->place[i] = take(out);
     for (uint32_t i = 0; i < map->inst_count; i++) {
-        for (uint32_t s = 0; s < arity[map->inst[i].code]; s++) {
+        for (uint32_t s = 0; s < shader_map_arity[map->inst[i].code]; s++) {
             uint8_t source = map->inst[i].src[s];
             if (ends[source] == i)
                 out->taken[out->place[source]] = false;
@@ -140,16 +137,9 @@ static uint32_t round_registers(uint32_t count)
 
 /* ---- programs ---- */
 
-static uint32_t register_type(const struct kern_op *op, uint32_t reg)
+uint32_t shader_map_register_type(const struct kern_op *op, uint32_t reg)
 {
     return reg < op->input_count ? op->u.map.load_type[reg] : op->u.map.inst[reg - op->input_count].to_type;
-}
-
-static uint32_t code_word(const struct kern_op *op, const struct allocation *registers, uint32_t i)
-{
-    const struct kern_map_inst *inst = &op->u.map.inst[i];
-    return inst->code | (uint32_t)inst->type << 8 | (uint32_t)inst->to_type << 16 |
-           (uint32_t)registers->place[op->input_count + i] << 24;
 }
 
 static void write_program(const struct kern_op *op, const struct allocation *registers, uint32_t *words)
@@ -158,14 +148,15 @@ static void write_program(const struct kern_op *op, const struct allocation *reg
     uint32_t tensors = op->input_count + op->output_count;
     for (uint32_t t = 0; t < tensors; t++) {
         uint32_t reg = t < op->input_count ? t : map->store[t - op->input_count];
-        words[HEADER_WORDS + t * TENSOR_WORDS + 2] = register_type(op, reg);
+        words[HEADER_WORDS + t * TENSOR_WORDS + 2] = shader_map_register_type(op, reg);
         words[HEADER_WORDS + t * TENSOR_WORDS + 3] = registers->place[reg];
     }
     uint32_t *at = words + HEADER_WORDS + tensors * TENSOR_WORDS;
     for (uint32_t i = 0; i < map->inst_count; i++, at += INST_WORDS) {
         const struct kern_map_inst *inst = &map->inst[i];
-        at[0] = code_word(op, registers, i);
-        for (uint32_t s = 0; s < arity[inst->code]; s++)
+        at[0] = inst->code | (uint32_t)inst->type << 8 | (uint32_t)inst->to_type << 16 |
+                (uint32_t)registers->place[op->input_count + i] << 24;
+        for (uint32_t s = 0; s < shader_map_arity[inst->code]; s++)
             at[1] |= (uint32_t)registers->place[inst->src[s]] << 8 * s;
         put64(at + 2, inst->imm[0].i64);
         put64(at + 4, inst->imm[1].i64);
@@ -173,47 +164,41 @@ static void write_program(const struct kern_op *op, const struct allocation *reg
 }
 
 /* Shaders with more types include those with fewer. */
-static enum shader_code code_of_type(uint32_t type)
+static uint32_t variant_of_type(uint32_t type)
 {
     switch (type) {
     case DML_TENSOR_DATA_TYPE_FLOAT64:
-        return SHADER_map_f64;
+        return 2;
     case DML_TENSOR_DATA_TYPE_INT64:
     case DML_TENSOR_DATA_TYPE_UINT64:
-        return SHADER_map_i64;
+        return 1;
     default:
-        return SHADER_map;
+        return 0;
     }
 }
 
-static enum shader_code code_of(const struct kern_op *op)
+enum shader_code shader_map_variant(enum shader_code plain, const struct kern_op *op)
 {
     const struct kern_map *map = &op->u.map;
-    enum shader_code code = SHADER_map;
+    uint32_t variant = 0;
     for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
-        code = BASE_MAX(code, code_of_type(op->tensors[t].type));
+        variant = BASE_MAX(variant, variant_of_type(op->tensors[t].type));
     for (uint32_t t = 0; t < op->input_count; t++)
-        code = BASE_MAX(code, code_of_type(map->load_type[t]));
+        variant = BASE_MAX(variant, variant_of_type(map->load_type[t]));
     for (uint32_t i = 0; i < map->inst_count; i++) {
-        code = BASE_MAX(code, code_of_type(map->inst[i].type));
-        code = BASE_MAX(code, code_of_type(map->inst[i].to_type));
+        variant = BASE_MAX(variant, variant_of_type(map->inst[i].type));
+        variant = BASE_MAX(variant, variant_of_type(map->inst[i].to_type));
     }
-    return code;
+    return (enum shader_code)(plain + variant);
 }
 
-/* Short programs over much data get a pipeline of their own, which devices keep; others share one that interprets. */
-static void plan_program(const struct kern_op *op, uint64_t elements, struct shader_dispatch *out)
+static void plan_program(const struct kern_op *op, struct shader_dispatch *out)
 {
     struct allocation registers;
-    uint32_t count = inst_count(op);
-    bool known = count <= KNOWN_MAX && elements >= KNOWN_ELEMENTS;
     allocate(op, &registers);
-    out->code = code_of(op);
-    out->constant_count = 2 + KNOWN_MAX;
+    out->code = shader_map_variant(SHADER_map, op);
+    out->constant_count = 1;
     out->constants[0] = round_registers(registers.count);
-    out->constants[1] = known ? count : NOT_KNOWN;
-    for (uint32_t i = 0; i < count && known; i++)
-        out->constants[2 + i] = code_word(op, &registers, i);
 }
 
 const char *shader_map_obstacle(const struct kern_op *op)
@@ -232,7 +217,7 @@ void shader_map_plan(const struct kern_op *op, struct shader_work *out)
     dispatch->parameter_words = parameter_words(op);
     dispatch->code = SHADER_move;
     if (op->kind == KERN_MAP)
-        plan_program(op, elements, dispatch);
+        plan_program(op, dispatch);
 }
 
 void shader_map_write(const struct kern_op *op, uint32_t index, const struct shader_place *places, uint32_t *words)

@@ -3,7 +3,7 @@
 #include "shaders/core/shader_block.h"
 #include "shaders/resample/fold_params.h"
 
-#include "kernels/resample/fold.h"
+#include "kernels/resample/resample.h"
 
 _Static_assert(FOLD_MAX == KERN_FOLD_MAX, "dimensions of a window");
 

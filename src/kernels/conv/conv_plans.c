@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans of convolutions of few input or output channels, of depthwise ones, and of those of bytes. */
+#include "kernels/conv/conv_plans.h"
+#include "kernels/core/isa.h"
+#include "kernels/gemm/gemm.h"
+
+/* ---- few input channels ---- */
+
+enum {
+    CIN_CHANNELS_MAX = 4,
+    CIN_TAPS_MAX = 64, /* from here on a matrix product for each tap is as fast */
+    STEP_MAX = 64,     /* kernel sizes, strides, dilations: their products stay small */
+    WIDTH_MAX = 1 << 16,
+    IMAGE_FLOATS = 12 * 1024, /* of a band: next to the weights in the first caches */
+    IMAGE_MAX = 256 * 1024,   /* of a band of one row: still in the second-level cache */
+};
+
+static bool cin_shape_fits(const struct conv_shape *s)
+{
+    bool small = s->groups == 1 && !s->transposed && s->kernel[0] == 1 && s->in[0] == 1 && s->out[0] == 1 &&
+                 !s->pad[0] && s->in_channels <= CIN_CHANNELS_MAX && s->out_channels >= CONV_SMALL_CIN_LANES / 2 &&
+                 s->out[2] <= WIDTH_MAX && s->in[2] <= WIDTH_MAX && s->pad[2] <= WIDTH_MAX;
+    for (uint32_t d = 1; d < KERN_SPATIAL_MAX; d++)
+        small = small && s->kernel[d] <= STEP_MAX && s->stride[d] <= STEP_MAX && s->dilation[d] <= STEP_MAX;
+    return small && s->in_channels * s->kernel[1] * s->kernel[2] <= CIN_TAPS_MAX;
+}
+
+/* Bounds are done in registers. Other programs (`post`) run along lines of results that lie together, and read nothing
+ * else. */
+static bool end_fits(const struct kern_op *op, struct kern_bounds *bounds, bool *post)
+{
+    *post = !kern_epilogue_bounds(op, bounds);
+    return !*post || op->epilogue_input == op->input_count;
+}
+
+static bool cin_output_fits(const struct kern_op *op, struct conv_small_cin *f)
+{
+    const struct conv_shape *s = &f->s;
+    const bool pixels = s->y[1] == 1 || s->out_channels == 1, planes = s->y[4] == 1 || s->out[2] == 1;
+    if (!end_fits(op, &f->bounds, &f->post))
+        return false;
+    f->direct = pixels && !f->post;
+    return planes || (pixels && (!f->post || s->y[4] == (int64_t)s->out_channels));
+}
+
+bool conv_small_cin_init(const struct kern_op *op, struct conv_small_cin *f)
+{
+    *f = (struct conv_small_cin){ 0 };
+    struct conv_shape *s = &f->s;
+    if (!conv_has_type(op, DML_TENSOR_DATA_TYPE_FLOAT32) || !conv_shape_init(op, s) || !cin_shape_fits(s) ||
+        !cin_output_fits(op, f))
+        return false;
+    const int64_t reach = (s->kernel[1] - 1) * s->dilation[1];
+    f->taps = s->in_channels * s->kernel[1] * s->kernel[2];
+    f->blocks = (s->out_channels + CONV_SMALL_CIN_LANES - 1) / CONV_SMALL_CIN_LANES;
+    /* The last tile of a row may reach some pixels beyond. */
+    f->pitch = (int64_t)base_align_up(
+        (uint64_t)((s->out[2] + CONV_SMALL_CIN_LANES) * s->stride[2] + (s->kernel[2] - 1) * s->dilation[2]),
+        CONV_SMALL_CIN_LANES);
+    const int64_t row = f->pitch * s->in_channels;
+    f->rows = BASE_MAX(IMAGE_FLOATS / row - reach, 1) / s->stride[1];
+    f->rows = BASE_MIN(BASE_MAX(f->rows, 1), s->out[1]);
+    f->bands = (s->out[1] + f->rows - 1) / f->rows;
+    f->in_rows = (f->rows - 1) * s->stride[1] + reach + 1;
+    f->image = dense_take(&f->floats, (uint64_t)(f->in_rows * row), 16);
+    f->bias = dense_take(&f->floats, (uint64_t)(f->blocks * CONV_SMALL_CIN_LANES), 16);
+    f->offsets = dense_take(&f->floats, (uint64_t)(f->taps), 16);
+    f->results = dense_take(
+        &f->floats, (uint64_t)(f->direct ? 0 : (s->out[2] + CONV_SMALL_CIN_LANES) * 2 * CONV_SMALL_CIN_LANES), 16);
+    f->weights =
+        dense_take(&f->floats, (uint64_t)(op->packed_input == 2 ? 0 : f->blocks * f->taps * CONV_SMALL_CIN_LANES), 16);
+    f->epilogue = f->floats;
+    return f->in_rows * row <= IMAGE_MAX;
+}
+
+static uint64_t cin_plan(const struct kern_op *op, const struct conv_small_cin *f, struct kern_work *out)
+{
+    *out = (struct kern_work){ .units = f->s.batch * (uint64_t)f->bands };
+    out->grain = dense_grain((uint64_t)(f->taps * f->blocks * f->rows * f->s.out[2]));
+    out->worker_scratch_bytes = (uint64_t)f->floats * sizeof(float) + (f->post ? dense_epilogue_bytes(op) : 0);
+    return (uint64_t)(f->blocks * f->taps) * CONV_SMALL_CIN_LANES * sizeof(float);
+}
+
+void conv_small_cin_pack(const struct conv_small_cin *f, const float *source, float *packed)
+{
+    const struct conv_shape *s = &f->s;
+    memset(packed, 0, (size_t)(f->blocks * f->taps) * CONV_SMALL_CIN_LANES * sizeof(float));
+    for (int64_t i = 0; i < s->out_channels * f->taps; i++) {
+        int64_t o = i / f->taps, tap = i % f->taps, line = tap / s->kernel[2], k2 = tap % s->kernel[2];
+        int64_t c = line % s->in_channels, k1 = line / s->in_channels;
+        if (s->flip) {
+            k1 = s->kernel[1] - 1 - k1;
+            k2 = s->kernel[2] - 1 - k2;
+        }
+        packed[((o / CONV_SMALL_CIN_LANES) * f->taps + tap) * CONV_SMALL_CIN_LANES + o % CONV_SMALL_CIN_LANES] =
+            source[o * s->w[0] + c * s->w[1] + k1 * s->w[3] + k2 * s->w[4]];
+    }
+}
+
+/* Every instruction set cuts and packs in the same way. */
+#define ROW_CIN(isa)                                                                                                   \
+    KERN_PACKED_ROW(conv_small_cin_f32_##isa, struct conv_small_cin, conv_small_cin_init(op, &plan),                   \
+                    cin_plan(op, &plan, out), conv_small_cin_pack(&plan, source, packed))
+KERN_PLAN_ACCEPTS(conv_small_cin_f32, struct conv_small_cin, conv_small_cin_init(op, &plan))
+KERN_EACH_ISA(ROW_CIN)
+
+/* ---- few output channels ---- */
+
+enum {
+    COUT_CHANNELS_MAX = 128,
+    BAND_FLOATS = 72 * 1024, /* inputs of a band stay in the second-level cache */
+};
+
+static bool cout_shape_fits(const struct kern_op *op, const struct conv_shape *s)
+{
+    if (op->u.conv.spatial != 2 || op->u.conv.integer || s->transposed || s->groups != 1)
+        return false;
+    /* Without taps to share the copied inputs, copying costs too much. */
+    return s->stride[1] == 1 && s->stride[2] == 1 && s->kernel[1] * s->kernel[2] >= 4 &&
+           s->in_channels <= COUT_CHANNELS_MAX && s->out_channels <= CONV_SMALL_COUT_CHANNELS &&
+           s->out[2] >= CONV_SMALL_COUT_LANES / 2;
+}
+
+bool conv_small_cout_init(const struct kern_op *op, struct conv_small_cout *f)
+{
+    if (!conv_shape_init(op, &f->s) || !cout_shape_fits(op, &f->s))
+        return false;
+    const struct conv_shape *s = &f->s;
+    int64_t vecs = (s->out[2] + CONV_SMALL_COUT_LANES - 1) / CONV_SMALL_COUT_LANES, most = 24 / s->out_channels;
+    int64_t reach[2] = { (s->kernel[1] - 1) * s->dilation[1], (s->kernel[2] - 1) * s->dilation[2] };
+    most = BASE_MIN(most, CONV_SMALL_COUT_VECS);
+    f->bands[1] = (vecs + most - 1) / most;
+    f->columns = (vecs + f->bands[1] - 1) / f->bands[1] * CONV_SMALL_COUT_LANES;
+    f->pitch = (f->columns + reach[1] + 15) / 16 * 16;
+    f->rows = BAND_FLOATS / (f->pitch * BASE_MAX(s->in_channels, 1)) - reach[0];
+    f->rows = BASE_MIN(BASE_MIN(BASE_MAX(f->rows, 4), 32), s->out[1]);
+    f->bands[0] = f->rows ? (s->out[1] + f->rows - 1) / f->rows : 0;
+    f->in_rows = f->rows + reach[0];
+    if (reach[0] > 64 || reach[1] > 64)
+        return false;
+    f->weights = (uint64_t)s->in_channels * (uint64_t)(f->in_rows * f->pitch);
+    f->bias =
+        f->weights + base_align_up((uint64_t)(s->kernel[1] * s->kernel[2]) * s->in_channels * s->out_channels, 16);
+    f->sums = f->bias + 16;
+    f->floats = f->sums + s->out_channels * (uint64_t)f->columns;
+    return true;
+}
+
+bool kern_conv_small_cout_f32_accepts(const struct kern_op *op)
+{
+    struct conv_small_cout f;
+    return conv_small_cout_init(op, &f) && conv_has_type(op, DML_TENSOR_DATA_TYPE_FLOAT32) &&
+           (!op->u.conv.has_bias || op->tensors[2].sizes[1] == f.s.out_channels);
+}
+
+void kern_conv_small_cout_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    struct conv_small_cout f;
+    conv_small_cout_init(op, &f);
+    *out = (struct kern_work){ .units = f.s.batch * (uint64_t)(f.bands[0] * f.bands[1]), .grain = 1 };
+    out->worker_scratch_bytes = base_align_up(f.floats * sizeof(float), 64) + dense_epilogue_bytes(op);
+}
+
+/* ---- depthwise, rows of planes ---- */
+
+/* Sums of so many products of 9-bit numbers are exact in FLOAT32: integers run on the same machinery. */
+#define EXACT_TAPS 256
+
+bool kern_conv_int_accepts(const struct kern_op *op);
+
+/* One input channel per group, two dimensions, contiguous rows, a band that stays in the second-level cache. */
+static bool dw_shape_suits(const struct kern_op *op, const struct conv_shape *s)
+{
+    struct window w;
+    if (s->transposed || s->in_group != 1 || s->groups < 2 || s->kernel[0] != 1 || s->out[0] != 1 || s->in[0] != 1 ||
+        s->pad[0] || s->x[4] != 1 || s->y[4] != 1)
+        return false;
+    conv_dw_window(op, s, &w);
+    return window_floats(&w) <= 256 * 1024;
+}
+
+bool kern_conv_dw_f32_accepts(const struct kern_op *op)
+{
+    struct conv_shape s;
+    DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
+    if (!dense_is_short_float(type) || !conv_has_type(op, type) || !conv_shape_init(op, &s) || !dw_shape_suits(op, &s))
+        return false;
+    /* Small planes under large windows are better off in oneDNN, with channels innermost, reorders included. */
+    return type != DML_TENSOR_DATA_TYPE_FLOAT32 || s.out[1] * s.out[2] >= 16 * s.kernel[1] * s.kernel[2];
+}
+
+bool kern_conv_dw_int_accepts(const struct kern_op *op)
+{
+    struct conv_shape s;
+    return kern_conv_int_accepts(op) && conv_shape_init(op, &s) && dw_shape_suits(op, &s) &&
+           s.kernel[1] * s.kernel[2] <= EXACT_TAPS;
+}
+
+void kern_conv_dw_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    struct conv_shape s;
+    struct window w;
+    conv_shape_init(op, &s);
+    conv_dw_window(op, &s, &w);
+    uint64_t taps = (uint64_t)(w.kernel[0] * w.kernel[1]);
+    *out = (struct kern_work){ .units = (uint64_t)s.batch * s.out_channels };
+    out->grain = dense_grain((uint64_t)(w.out[0] * w.out[1]) * taps / 4);
+    out->worker_scratch_bytes = base_align_up((window_floats(&w) + taps) * sizeof(float) + taps * sizeof(float *), 64) +
+                                dense_epilogue_bytes(op);
+}
+
+void kern_conv_dw_int_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    kern_conv_dw_f32_plan(op, state, threads, out);
+}
+
+/* ---- depthwise, channels last ---- */
+
+enum {
+    LAST_LANES = 16,      /* of the widest vector */
+    EXTENT_MAX = 1 << 16, /* of everything spatial: products stay small */
+    LAST_TAPS_MAX = 1024,
+    LAST_CHANNELS_MAX = 1 << 16,
+};
+
+/* One channel per group, two dimensions at most, channels innermost in X and Y. */
+static bool last_shape_suits(const struct conv_shape *s)
+{
+    bool suits = !s->transposed && s->in_group == 1 && s->out_group == 1 && s->groups > 1 && s->kernel[0] == 1 &&
+                 s->in[0] == 1 && s->out[0] == 1 && !s->pad[0] && s->x[1] == 1 && s->y[1] == 1 &&
+                 s->groups <= LAST_CHANNELS_MAX;
+    for (uint32_t d = 1; d < KERN_SPATIAL_MAX; d++)
+        suits = suits && s->in[d] <= EXTENT_MAX && s->out[d] <= EXTENT_MAX && s->kernel[d] <= EXTENT_MAX &&
+                s->stride[d] <= EXTENT_MAX && s->dilation[d] <= EXTENT_MAX && s->pad[d] <= EXTENT_MAX &&
+                s->pad[d] >= -EXTENT_MAX;
+    return suits && s->kernel[1] * s->kernel[2] <= LAST_TAPS_MAX;
+}
+
+bool conv_dw_last_init(const struct kern_op *op, struct conv_dw_last *d)
+{
+    *d = (struct conv_dw_last){ 0 };
+    if (!conv_has_type(op, DML_TENSOR_DATA_TYPE_FLOAT32) || !conv_shape_init(op, &d->s) || !last_shape_suits(&d->s) ||
+        !end_fits(op, &d->bounds, &d->post))
+        return false;
+    d->taps = d->s.kernel[1] * d->s.kernel[2];
+    d->pitch = (int64_t)base_align_up(d->s.groups, LAST_LANES);
+    d->weights = dense_take(&d->floats, (uint64_t)(op->packed_input == 2 ? 0 : d->taps * d->pitch), LAST_LANES);
+    d->bias = dense_take(&d->floats, (uint64_t)(d->pitch), LAST_LANES);
+    d->epilogue = d->floats;
+    return d->taps * d->pitch <= INT32_MAX / (int64_t)sizeof(float) &&
+           (!d->post || d->s.out[2] == 1 || d->s.y[4] == (int64_t)d->s.out_channels);
+}
+
+static uint64_t last_plan(const struct kern_op *op, const struct conv_dw_last *d, struct kern_work *out)
+{
+    *out = (struct kern_work){ .units = (uint64_t)d->s.batch * (uint64_t)d->s.out[1] };
+    out->grain = dense_grain((uint64_t)(d->taps * d->pitch / 4) * (uint64_t)d->s.out[2]);
+    out->worker_scratch_bytes = (uint64_t)d->floats * sizeof(float) + (d->post ? dense_epilogue_bytes(op) : 0);
+    return (uint64_t)(d->taps * d->pitch) * sizeof(float);
+}
+
+void conv_dw_last_pack(const struct conv_dw_last *d, const float *source, float *packed)
+{
+    const struct conv_shape *s = &d->s;
+    for (int64_t t = 0; t < d->taps; t++, packed += d->pitch) {
+        const int64_t tap = s->flip ? d->taps - 1 - t : t;
+        const float *from = source + tap / s->kernel[2] * s->w[3] + tap % s->kernel[2] * s->w[4];
+        for (int64_t c = 0; c < d->pitch; c++)
+            packed[c] = c < s->groups ? from[c * s->w[0]] : 0;
+    }
+}
+
+#define ROW_DW_LAST(isa)                                                                                               \
+    KERN_PACKED_ROW(conv_dw_last_f32_##isa, struct conv_dw_last, conv_dw_last_init(op, &plan),                         \
+                    last_plan(op, &plan, out), conv_dw_last_pack(&plan, source, packed))
+KERN_PLAN_ACCEPTS(conv_dw_last_f32, struct conv_dw_last, conv_dw_last_init(op, &plan))
+KERN_EACH_ISA(ROW_DW_LAST)
+
+/* ---- bytes ---- */
+
+#define BYTES_BLOCK        (16 * 1024)
+#define BYTES_BLOCK_PIXELS 24 /* whole tiles of most heights */
+#define BYTES_PIXELS_MIN   8
+#define BYTES_CHANNELS_MIN 16 /* fewer leave most of a vector empty */
+#define BYTES_LINES        (256 * 1024)
+
+static bool bytes_init(const struct kern_op *op, struct conv_bytes *c)
+{
+    const struct kern_conv *conv = &op->u.conv;
+    const struct kern_view *t = op->tensors;
+    if (!conv->integer || conv->transposed || conv->flip || conv->has_w_zero || op->packed_input != 2 ||
+        !dense_is_byte(t[0].type) || t[1].type != DML_TENSOR_DATA_TYPE_INT8 || !conv_shape_init(op, &c->s) ||
+        (conv->has_bias && t[2].type != DML_TENSOR_DATA_TYPE_INT32))
+        return false;
+    if (!kern_epilogue_requantize(op, &c->how))
+        return false;
+    const struct kern_view *scale = &t[c->how.scale], *y = &t[op->input_count];
+    struct kern_view one = *scale; /* channel */
+    one.sizes[1] = 1;
+    if (!gemm_repeats(&one, one.rank) || (c->how.divisor && !gemm_repeats(&t[c->how.divisor], y->rank)) ||
+        (c->how.zero && !gemm_repeats(&t[c->how.zero], y->rank)))
+        return false;
+    bool is_signed = y->type == DML_TENSOR_DATA_TYPE_INT8;
+    c->scale_step = scale->sizes[1] > 1 ? scale->strides[1] : 0;
+    c->flip = t[0].type == DML_TENSOR_DATA_TYPE_INT8 ? 0x80 : 0;
+    return c->how.low <= c->how.high && c->how.low >= (is_signed ? -128 : 0) && c->how.high <= (is_signed ? 127 : 255);
+}
+
+bool conv_pw_bytes_init(const struct kern_op *op, struct conv_pw_bytes *out)
+{
+    struct conv_shape *s = &out->c.s;
+    memset(out, 0, sizeof(*out));
+    if (!bytes_init(op, &out->c) || !conv_is_pointwise(s) || s->in_channels % CONV_BYTES_PACK ||
+        memcmp(s->in, s->out, sizeof(s->in)) != 0 || !conv_pixels(&op->tensors[0], &out->x_step) ||
+        !conv_pixels(&op->tensors[op->input_count], &out->y_step))
+        return false;
+    out->pixels = (uint64_t)s->batch * (uint64_t)(s->out[0] * s->out[1] * s->out[2]);
+    out->k = s->in_channels;
+    out->vecs = (s->out_channels + CONV_BYTES_LANES - 1) / CONV_BYTES_LANES;
+    out->panels = (out->vecs + CONV_PW_BYTES_VECS - 1) / CONV_PW_BYTES_VECS;
+    out->c.columns = out->vecs * CONV_BYTES_LANES;
+    out->block = BASE_MAX(BYTES_BLOCK / out->k / BYTES_BLOCK_PIXELS, 1) * BYTES_BLOCK_PIXELS;
+    out->blocks = (out->pixels + out->block - 1) / out->block;
+    out->tile_scratch = out->c.columns * (sizeof(int32_t) + sizeof(float));
+    return out->pixels >= BYTES_PIXELS_MIN;
+}
+
+bool conv_dw_bytes_init(const struct kern_op *op, struct conv_dw_bytes *out)
+{
+    struct conv_shape *s = &out->c.s;
+    memset(out, 0, sizeof(*out));
+    if (!bytes_init(op, &out->c) || s->in_group != 1 || s->out_group != 1 || s->groups < BYTES_CHANNELS_MIN ||
+        s->kernel[0] != 1 || s->in[0] != 1 || s->out[0] != 1 || s->pad[0] || s->x[1] != 1 || s->y[1] != 1)
+        return false;
+    for (uint32_t d = 1; d < 3; d++)
+        if (s->kernel[d] > CONV_DW_BYTES_WINDOW || s->dilation[d] != 1 || s->pad[d] >= s->kernel[d])
+            return false;
+    int64_t pixels = BASE_MAX(s->pad[2] + s->in[2], (s->out[2] - 1) * s->stride[2] + s->kernel[2]);
+    out->packs = (uint32_t)(s->kernel[1] * s->kernel[2] + CONV_BYTES_PACK - 1) / CONV_BYTES_PACK;
+    out->blocks = (s->out_channels + CONV_BYTES_WIDTH - 1) / CONV_BYTES_WIDTH;
+    out->c.columns = out->blocks * CONV_BYTES_WIDTH;
+    out->line = base_align_up((uint64_t)pixels * s->out_channels, 64);
+    out->lines = out->c.columns * (sizeof(int32_t) + sizeof(float));
+    out->scratch = out->lines + out->line * ((uint64_t)s->kernel[1] + 1);
+    return out->scratch <= BYTES_LINES;
+}
+
+float conv_bytes_parameters(const struct kern_call *call, const struct conv_bytes *c, const int32_t *sums,
+                            bool interleaved, int32_t *start, float *scale)
+{
+    const struct kern_conv *conv = &call->op->u.conv;
+    const int32_t *bias = conv->has_bias ? call->data[2] : NULL;
+    const float *scales = call->data[c->how.scale];
+    uint32_t largest = 0; /* as bits, where NaN is the largest of all */
+    uint32_t zero = (uint32_t)conv_x_zero(call) + c->flip;
+    for (uint32_t i = 0; i < c->columns; i++) {
+        uint32_t channel = interleaved ? conv_dw_bytes_channel(i) : i;
+        bool held = channel < c->s.out_channels;
+        uint32_t plus = held && bias ? (uint32_t)bias[channel * c->s.bias] : 0;
+        start[i] = (int32_t)(plus - zero * (uint32_t)sums[i]);
+        scale[i] = held ? scales[channel * c->scale_step] : 0;
+        uint32_t size = base_float_to_bits(scale[i]) & INT32_MAX;
+        largest = BASE_MAX(size, largest);
+    }
+    return base_bits_to_float(largest);
+}
+
+/* ---- bytes, pointwise ---- */
+
+static uint64_t bytes_pw_plan(const struct conv_pw_bytes *p, struct kern_work *out)
+{
+    *out = (struct kern_work){ .units = p->blocks * p->panels };
+    out->grain =
+        dense_grain((uint64_t)BASE_MIN(p->block, p->pixels) * (p->k / CONV_BYTES_PACK + 8) * CONV_PW_BYTES_VECS);
+    out->worker_scratch_bytes = p->tile_scratch + CONV_PW_BYTES_ROWS * ((uint64_t)p->k + CONV_BYTES_WIDTH);
+    return (uint64_t)p->c.columns * (p->k + sizeof(int32_t));
+}
+
+/* [panel][k / 4][channel of the panel][4], then the sums. */
+static void bytes_pw_pack(const struct conv_pw_bytes *p, const int8_t *source, int8_t *to)
+{
+    const struct conv_shape *s = &p->c.s;
+    int32_t *sums = (int32_t *)(to + (uint64_t)p->c.columns * p->k);
+    memset(sums, 0, p->c.columns * sizeof(*sums));
+    for (uint32_t panel = 0; panel < p->panels; panel++) {
+        uint32_t first = p->vecs * panel / p->panels * CONV_BYTES_LANES;
+        uint32_t end = p->vecs * (panel + 1) / p->panels * CONV_BYTES_LANES;
+        for (uint32_t k = 0; k < p->k; k += CONV_BYTES_PACK)
+            for (uint32_t i = first; i < end; i++)
+                for (uint32_t b = 0; b < CONV_BYTES_PACK; b++, to++) {
+                    *to = i < s->out_channels ? source[i * s->w[0] + (k + b) * s->w[1]] : 0;
+                    sums[i] += *to;
+                }
+    }
+}
+
+/* ---- bytes, depthwise ---- */
+
+static uint64_t bytes_dw_plan(const struct conv_dw_bytes *d, struct kern_work *out)
+{
+    *out = (struct kern_work){ .units = d->c.s.batch * (uint64_t)d->c.s.out[1] };
+    out->grain = BASE_MAX(dense_grain((uint64_t)d->c.s.out[2] * d->blocks * (d->packs + 2) * 12), 2);
+    out->worker_scratch_bytes = d->scratch;
+    return (uint64_t)d->c.columns * (d->packs * CONV_BYTES_PACK + sizeof(int32_t));
+}
+
+/* [block][pack][channel of the block][4], zeros for taps past the last, then the sums. */
+static void bytes_dw_pack(const struct conv_dw_bytes *d, const int8_t *source, int8_t *to)
+{
+    const struct conv_shape *s = &d->c.s;
+    uint32_t taps = (uint32_t)(s->kernel[1] * s->kernel[2]), depth = d->packs * CONV_BYTES_PACK;
+    int32_t *sums = (int32_t *)(to + (uint64_t)d->c.columns * depth);
+    memset(to, 0, (uint64_t)d->c.columns * (depth + sizeof(int32_t)));
+    for (uint32_t i = 0; i < d->c.columns; i++) {
+        uint32_t channel = conv_dw_bytes_channel(i);
+        for (uint32_t t = 0; channel < s->out_channels && t < taps; t++) {
+            int8_t w = source[channel * s->w[0] + t / s->kernel[2] * s->w[3] + t % s->kernel[2] * s->w[4]];
+            uint64_t line = (uint64_t)(i / CONV_BYTES_WIDTH) * d->packs + t / CONV_BYTES_PACK;
+            to[(line * CONV_BYTES_WIDTH + i % CONV_BYTES_WIDTH) * CONV_BYTES_PACK + t % CONV_BYTES_PACK] = w;
+            sums[i] += w;
+        }
+    }
+}
+
+KERN_PACKED_ROW(conv_pw_bytes_vnni, struct conv_pw_bytes, conv_pw_bytes_init(op, &plan), bytes_pw_plan(&plan, out),
+                bytes_pw_pack(&plan, source, packed))
+KERN_PLAN_ACCEPTS(conv_pw_bytes, struct conv_pw_bytes, conv_pw_bytes_init(op, &plan))
+KERN_PACKED_ROW(conv_dw_bytes_vnni, struct conv_dw_bytes, conv_dw_bytes_init(op, &plan), bytes_dw_plan(&plan, out),
+                bytes_dw_pack(&plan, source, packed))
+KERN_PLAN_ACCEPTS(conv_dw_bytes, struct conv_dw_bytes, conv_dw_bytes_init(op, &plan))

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Several neighbouring elements at once, 4, 8 or 16 bytes. Elements are taken off a vector's front and put at its end by
+ * moving the others along: no index depends on a loop's counter, so that a vector lies in registers also where a driver
+ * does not unroll the loop. Needs core/views.glsl. */
+layout(buffer_reference, std430, buffer_reference_align = 16) buffer Quads { uvec4 v; };
+
+uvec4 load_words(uvec2 address, uint bytes)
+{
+    if (bytes == 16u)
+        return Quads(address).v;
+    if (bytes == 8u)
+        return uvec4(Pairs(address).v, 0u, 0u);
+    return uvec4(Words(address).v, 0u, 0u, 0u);
+}
+
+void store_words(uvec2 address, uint bytes, uvec4 words)
+{
+    if (bytes == 16u)
+        Quads(address).v = words;
+    else if (bytes == 8u)
+        Pairs(address).v = words.xy;
+    else
+        Words(address).v = words.x;
+}
+
+/* Element i, of 2^shift bytes; the elements before it have been taken off. */
+uvec2 take_element(inout uvec4 words, uint i, uint shift)
+{
+    uvec2 bits = words.xy;
+    if (shift == 3u) {
+        words = words.zwxy;
+        return bits;
+    }
+    bits.y = 0u;
+    if (shift == 2u) {
+        words = words.yzwx;
+        return bits;
+    }
+    uint width = 8u << shift, last = (4u >> shift) - 1u;
+    bits.x &= (1u << width) - 1u;
+    if ((i & last) == last)
+        words = words.yzwx;
+    else
+        words.x >>= width;
+    return bits;
+}
+
+/* Element i, behind those before it; bits above its width do not matter. */
+void append_element(inout uvec4 words, uint i, uint shift, uvec2 bits)
+{
+    if (shift == 3u) {
+        words = uvec4(words.zw, bits);
+        return;
+    }
+    if (shift == 2u) {
+        words = uvec4(words.yzw, bits.x);
+        return;
+    }
+    uint width = 8u << shift, place = i & (4u >> shift) - 1u;
+    bits.x &= (1u << width) - 1u;
+    if (place == 0u)
+        words = uvec4(words.yzw, bits.x);
+    else
+        words.w |= bits.x << width * place;
+}
+
+/* So many bytes of appended elements, moved to the front. */
+uvec4 appended(uvec4 words, uint bytes)
+{
+    return bytes > 8u ? words : bytes > 4u ? words.zwxy : words.wxyz;
+}
+
+bool is_whole(uint type, uvec2 address, uint bytes)
+{
+    return type != TYPE_UINT4 && type != TYPE_INT4 && bytes >= 4u && (address.x & bytes - 1u) == 0u;
+}
+
+/* Elements at, at + stride, ... of a tensor whose element 0, ..., 0 is at `base`: `count` of at most `most`, of which
+ * 16 bytes have room; zeros behind them. */
+uvec4 load_vector(uint type, uvec2 base, int at, int stride, uint count, uint most)
+{
+    uint shift = type_shift(type), bytes = most << shift;
+    uvec2 address = place_at(type, base, at).address;
+    if (stride == 1 && count == most && is_whole(type, address, bytes))
+        return load_words(address, bytes);
+    uvec4 words = uvec4(0u);
+    for (uint i = 0u; i < most; i++) {
+        uvec2 bits = uvec2(0u);
+        if (i < count)
+            bits = load_element(place_at(type, base, at + int(i) * stride), type);
+        append_element(words, i, shift, bits);
+    }
+    return appended(words, bytes);
+}
+
+void store_vector(uint type, uvec2 base, int at, int stride, uint count, uint most, uvec4 words)
+{
+    uint shift = type_shift(type), bytes = most << shift;
+    uvec2 address = place_at(type, base, at).address;
+    if (stride == 1 && count == most && is_whole(type, address, bytes)) {
+        store_words(address, bytes, words);
+        return;
+    }
+    for (uint i = 0u; i < count; i++)
+        store_element(place_at(type, base, at + int(i) * stride), type, take_element(words, i, shift));
+}
