@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_vulkan [seed] [cases] [filter]: every row of shaders/rows.def on a SPIR-V adapter against the reference
- * kernels: random ops from the generators of the kernel tests, and of element-wise operations each at least once; with the
- * filter map_flat, these in the row of that name. The
- * program is made from a graph as libdirectml makes it and runs through a Direct3D 12 command list. */
+ * kernels: random ops from the generators of the kernel tests, and of element-wise operations each at least once; with
+ * the filter map_flat, these in the row of that name. The program is made from a graph as libdirectml makes it and runs
+ * through a Direct3D 12 command list. */
 #include "api/api_test.h"
 #include "check.h"
 #include "check_vulkan_map.h"
