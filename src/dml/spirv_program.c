@@ -22,8 +22,19 @@ static const struct {
 #define SHADER(name, family, source, needs, defines) { name##_code, sizeof(name##_code), name##_words },
 #include "shaders/shaders.def"
 #undef SHADER
-#define SHADER(name, family, source, needs, defines)                                                                   \
-    { name##_words_code, sizeof(name##_words_code), name##_words_words },
+#define WORDS_BASE(name)                                                                                               \
+    {                                                                                                                  \
+        name##_words_code, sizeof(name##_words_code), name##_words_words                                               \
+    }
+#define WORDS_INT64(name)   WORDS_BASE(name)
+#define WORDS_FLOAT64(name) WORDS_BASE(name)
+#define WORDS_DOT(name)     WORDS_BASE(name)
+#define WORDS_COOP(name)                                                                                               \
+    {                                                                                                                  \
+        NULL, 0, 0 /* needs STORAGE */                                                                                 \
+    }
+#define WORDS_COOP_BFLOAT16(name)                    WORDS_COOP(name)
+#define SHADER(name, family, source, needs, defines) WORDS_##needs(name),
 #include "shaders/shaders.def"
 #undef SHADER
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adapters that run SPIR-V as a target: a step is a list of dispatches, which the rows of shaders/shader.c plan.
- * Nothing is packed yet, and the initializer only copies. */
+ * Nothing is packed but constant weights of few bits (pass weights), and the initializer only copies. */
 #include "graph/backend.h"
 
 #include "shaders/shader.h"
@@ -58,7 +58,8 @@ const struct graph_backend graph_backend_spirv = {
     .passes = GRAPH_PASS_BIT(dead_nodes) | GRAPH_PASS_BIT(requantize) | GRAPH_PASS_BIT(common_subexpressions) |
               GRAPH_PASS_BIT(fold_constants) | GRAPH_PASS_BIT(fold_batch_norm) | GRAPH_PASS_BIT(views) |
               GRAPH_PASS_BIT(fold_scalars) | GRAPH_PASS_BIT(shapes) | GRAPH_PASS_BIT(fuse_activation) |
-              GRAPH_PASS_BIT(fuse_map) | GRAPH_PASS_BIT(fuse_norm) | GRAPH_PASS_BIT(merge_products),
+              GRAPH_PASS_BIT(fuse_map) | GRAPH_PASS_BIT(fuse_norm) | GRAPH_PASS_BIT(merge_products) |
+              GRAPH_PASS_BIT(weights),
     .alignment = 256,
     .supports = spirv_supports,
     .priority = spirv_priority,

@@ -1,15 +1,119 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pack OUTPUT NAME.spv...: a C header with each shader's words as bytes, least significant 7 bits first, bit 7 set in
- * all but a word's last byte: half the size, since most words are small. Runs while the libraries are built. */
+ * all but a word's last byte: half the size, since most words are small. Runs while the libraries are built.
+ *
+ * Shaders declare cooperative matrices by spirv_type, whose parameters are numbers: glslang 12 takes no types there.
+ * The type of the elements is such a number (gemm/matrix.glsl), which becomes the type here. */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
+#define WORDS_MAX (1u << 20)
+#define HEADER    5u /* words */
+
+enum {
+    OP_SOURCE = 3, /* to OP_MEMBER_NAME: nothing that a device needs */
+    OP_MEMBER_NAME = 6,
+    OP_TYPE_FLOAT = 22,
+    OP_CONSTANT = 43,
+    OP_TYPE_COOPERATIVE_MATRIX = 4456,
+    /* Of a matrix's elements. */
+    FLOAT_32 = 32,
+    FLOAT_16 = 16,
+    BFLOAT_16 = 17,
+};
 
 static int fail(const char *path, const char *what)
 {
     fprintf(stderr, "pack: %s: %s\n", path, what);
     return 1;
 }
+
+/* ---- types of elements ---- */
+
+static uint32_t before[WORDS_MAX], after[WORDS_MAX + 64], after_count;
+
+static void put(const uint32_t *words, uint32_t count)
+{
+    memcpy(after + after_count, words, count * sizeof(*words));
+    after_count += count;
+}
+
+static bool is_float(const uint32_t *words, uint32_t kind)
+{
+    const uint32_t length = kind == BFLOAT_16 ? 4 : 3;
+    return (words[0] & 0xffff) == OP_TYPE_FLOAT && words[0] >> 16 == length && words[2] == (kind == FLOAT_32 ? 32 : 16);
+}
+
+static uint32_t length_at(uint32_t at, uint32_t count)
+{
+    const uint32_t length = before[at] >> 16;
+    return length && length <= count - at ? length : count - at;
+}
+
+/* The types of kinds of elements that matrices here had so far: 0, none yet. */
+static const uint32_t kinds[] = { FLOAT_32, FLOAT_16, BFLOAT_16 };
+static uint32_t types[3];
+static bool placed[3]; /* declared before its own declaration */
+
+/* At word `at`: the type of kind k is declared here, if not before; its own declaration, if it follows, is dropped. */
+static uint32_t type_of(uint32_t k, uint32_t at, uint32_t count)
+{
+    const uint32_t length = kinds[k] == BFLOAT_16 ? 4 : 3, bits = kinds[k] == FLOAT_32 ? 32 : 16;
+    bool declared = types[k];
+    for (uint32_t i = HEADER; i < count && !types[k]; i += length_at(i, count))
+        if (is_float(before + i, kinds[k])) {
+            types[k] = before[i + 1];
+            declared = i < at;
+        }
+    if (!types[k])
+        types[k] = after[3]++;
+    if (!declared) {
+        placed[k] = true;
+        put((const uint32_t[]){ length << 16 | OP_TYPE_FLOAT, types[k], bits, 0 }, length);
+    }
+    return types[k];
+}
+
+/* The kind that the constant before word `at` names. */
+static uint32_t kind_of(uint32_t constant, uint32_t at, uint32_t count)
+{
+    uint32_t value = 0, k = 0;
+    for (uint32_t i = HEADER; i < at; i += length_at(i, count))
+        if ((before[i] & 0xffff) == OP_CONSTANT && before[i + 2] == constant)
+            value = before[i + 3];
+    while (k < 3 && kinds[k] != value)
+        k++;
+    return k;
+}
+
+/* From `before`, `count` words, to `after`, without names; false: a matrix has elements of no such kind. */
+static bool set_types(uint32_t count)
+{
+    after_count = 0;
+    memset(types, 0, sizeof(types));
+    memset(placed, 0, sizeof(placed));
+    put(before, HEADER);
+    for (uint32_t at = HEADER, length; at < count; at += length) {
+        uint32_t *words = before + at;
+        bool dropped = (words[0] & 0xffff) >= OP_SOURCE && (words[0] & 0xffff) <= OP_MEMBER_NAME;
+        length = length_at(at, count);
+        if ((words[0] & 0xffff) == OP_TYPE_COOPERATIVE_MATRIX) {
+            const uint32_t k = kind_of(words[2], at, count);
+            if (k == 3)
+                return false;
+            words[2] = type_of(k, at, count);
+        }
+        for (uint32_t k = 0; k < 3; k++)
+            dropped |= placed[k] && is_float(words, kinds[k]);
+        if (!dropped)
+            put(words, length);
+    }
+    return true;
+}
+
+/* ---- bytes ---- */
 
 static void put_word(FILE *out, uint32_t word, uint32_t *column)
 {
@@ -23,24 +127,31 @@ static void put_word(FILE *out, uint32_t word, uint32_t *column)
     }
 }
 
+static uint32_t read_words(const char *path)
+{
+    FILE *in = fopen(path, "rb");
+    uint8_t bytes[4];
+    uint32_t count = 0;
+    for (; in && count < WORDS_MAX && fread(bytes, 4, 1, in) == 1; count++)
+        before[count] = bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+    return in && !fclose(in) ? count : 0;
+}
+
 static int pack(FILE *out, const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
-    FILE *in = fopen(path, "rb");
-    uint8_t bytes[4];
-    uint32_t words = 0, column = 0;
-    if (!in || !dot)
+    const uint32_t count = read_words(path);
+    uint32_t column = 0;
+    if (!dot || count <= HEADER || count == WORDS_MAX)
         return fail(path, "cannot be read");
+    if (before[0] != 0x07230203u)
+        return fail(path, "is no SPIR-V of this byte order");
+    if (!set_types(count))
+        return fail(path, "has a matrix of unknown elements");
     fprintf(out, "static const uint8_t %.*s_code[] = {\n", (int)(dot - name), name);
-    for (; fread(bytes, 4, 1, in) == 1; words++) {
-        uint32_t word = bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
-        if (!words && word != 0x07230203u)
-            return fail(path, "is no SPIR-V of this byte order");
-        put_word(out, word, &column);
-    }
-    fprintf(out, "};\nenum { %.*s_words = %u };\n", (int)(dot - name), name, words);
-    if (fclose(in) || !words)
-        return fail(path, "cannot be read");
+    for (uint32_t i = 0; i < after_count; i++)
+        put_word(out, after[i], &column);
+    fprintf(out, "};\nenum { %.*s_words = %u };\n", (int)(dot - name), name, after_count);
     return 0;
 }
 

@@ -477,25 +477,14 @@ static void run_row(struct bench *bench, uint32_t count, uint64_t seed)
     ok(bench->ran > before, "no case reached the row %s", only_row->name);
 }
 
-/* More tiles than the random cases have: several bands of them, and more batches than a dispatch has workgroups. */
+/* Products of more tiles than the random cases have. */
 static void run_tiles(struct bench *bench, uint64_t seed)
 {
-    static const struct {
-        uint32_t batches, m, n, k;
-        enum shader_tile_kind kind;
-    } shapes[] = { { 1, 650, 100, 33, SHADER_TILE_CHOSEN },
-                   { 1, 1200, 150, 20, SHADER_TILE_LARGE },
-                   { 4200, 8, 8, 9, SHADER_TILE_CHOSEN } };
     struct check_rng rng = { seed };
-    for (uint32_t i = 0; i < ARRAY_SIZE(shapes); i++) {
-        const uint32_t b = shapes[i].batches, m = shapes[i].m, n = shapes[i].n, k = shapes[i].k;
-        struct check_case c = { .op = { .kind = KERN_GEMM, .input_count = 2, .output_count = 1 } };
-        c.op.u.gemm.alpha = 1;
-        kern_view_set_packed(&c.op.tensors[0], DML_TENSOR_DATA_TYPE_FLOAT32, 3, (uint32_t[]){ b, m, k });
-        kern_view_set_packed(&c.op.tensors[1], DML_TENSOR_DATA_TYPE_FLOAT32, 3, (uint32_t[]){ b, k, n });
-        kern_view_set_packed(&c.op.tensors[2], DML_TENSOR_DATA_TYPE_FLOAT32, 3, (uint32_t[]){ b, m, n });
-        shader_tile_force(shapes[i].kind);
-        bench->norm_wise = true;
+    struct check_case c;
+    bench->norm_wise = true;
+    for (uint32_t i = 0; check_list_tiles(i, &c); i++) {
+        shader_tile_force(i == 1 ? SHADER_TILE_LARGE : SHADER_TILE_CHOSEN);
         run_case(bench, &c, &rng);
     }
 }
@@ -511,6 +500,14 @@ static void run_lines(struct bench *bench, uint64_t seed)
         run_case(bench, &c, &rng);
 }
 
+/* Devices without cooperative matrices compute them in the shader, in many pipelines that take long to make. */
+static bool without_coop(const struct bench *bench, const struct shader_row *row)
+{
+    const bool lacks = !(bench->dml.adapter->shader_capabilities & SHADER_CAPABILITY_COOP);
+    shader_coop_plain(lacks);
+    return lacks && (row->plan == shader_gemm_coop_plan || row->plan == shader_conv_coop_plan);
+}
+
 /* All but those of element-wise ops and moves, which have tests of their own. */
 static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const char *filter)
 {
@@ -524,10 +521,11 @@ static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const c
         only_row = &rows[i];
         if (rows[i].kind == KERN_MAP || rows[i].kind == KERN_MOVE || (filter && !strstr(rows[i].name, filter)))
             continue;
-        run_row(bench, strstr(rows[i].name, "_line") && !filter ? BASE_MAX(count / 4, 1) : count, seed);
+        const bool plain = without_coop(bench, &rows[i]), lines = strstr(rows[i].name, "_line");
+        run_row(bench, plain || (lines && !filter) ? BASE_MAX(count / 4, 1) : count, seed);
         if (rows[i].plan == shader_gemm_tile_plan)
             run_tiles(bench, seed);
-        if (strstr(rows[i].name, "_line"))
+        if (lines)
             run_lines(bench, seed);
     }
     only_row = NULL;
@@ -587,8 +585,8 @@ int main(int argc, char **argv)
         run_list(&bench, check_list_transposes, -1, seed + 6);
     }
     run_rows(&bench, BASE_MAX(cases / 8, 1), seed, filter);
-    printf("%s: %u cases ran, %u unsupported, %u outputs failed\n", bench.dml.adapter->name, bench.ran,
-           bench.unsupported, bench.failed);
+    printf("%s, capabilities %#x: %u cases ran, %u unsupported, %u outputs failed\n", bench.dml.adapter->name,
+           bench.dml.adapter->shader_capabilities, bench.ran, bench.unsupported, bench.failed);
     ok(bench.ran && !bench.failed, "seed %llu", (unsigned long long)seed);
     if (bench.buffer)
         api_release(bench.buffer);

@@ -74,26 +74,53 @@ static VkBool32 has(const struct vulkan_physical *physical, enum shader_capabili
     return physical->capabilities & capability ? VK_TRUE : VK_FALSE;
 }
 
+#define EXTENSIONS_MAX 5
+
+static uint32_t list_extensions(const struct vulkan_physical *physical, const char **out)
+{
+    uint32_t count = 0;
+    if (physical->budget)
+        out[count++] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
+    if (physical->external_fd)
+        out[count++] = VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME;
+    if (has(physical, SHADER_CAPABILITY_DOT))
+        out[count++] = VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME;
+    if (has(physical, SHADER_CAPABILITY_COOP))
+        out[count++] = "VK_KHR_cooperative_matrix";
+    if (has(physical, SHADER_CAPABILITY_COOP_BFLOAT16))
+        out[count++] = "VK_KHR_shader_bfloat16";
+    return count;
+}
+
 static HRESULT open_device(struct adapter_device *device)
 {
     const struct vulkan_physical *physical = device->physical;
     const float priorities[VULKAN_QUEUES_MAX] = { 1, 1, 1, 1 };
     VkDeviceQueueCreateInfo queues[VULKAN_ROLES];
     uint32_t family_count = 0;
-    const char *extensions[2];
-    uint32_t extension_count = 0;
-    if (physical->budget)
-        extensions[extension_count++] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
-    if (physical->external_fd)
-        extensions[extension_count++] = VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME;
+    const char *extensions[EXTENSIONS_MAX];
+    const uint32_t extension_count = list_extensions(physical, extensions);
     for (uint32_t role = 0; role < VULKAN_ROLES; role++)
         if (device->queues[role].count)
             queues[family_count++] = (VkDeviceQueueCreateInfo){ .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
                                                                 .queueFamilyIndex = physical->families[role].index,
                                                                 .queueCount = device->queues[role].count,
                                                                 .pQueuePriorities = priorities };
+    struct vulkan_bfloat16_features bfloat16 = { VULKAN_STRUCTURE_BFLOAT16_FEATURES, NULL, VK_TRUE, VK_FALSE, VK_TRUE };
+    struct vulkan_matrix_features matrix = { VULKAN_STRUCTURE_MATRIX_FEATURES, NULL, VK_TRUE, VK_FALSE };
+    VkPhysicalDeviceShaderIntegerDotProductFeatures dots = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,
+        .shaderIntegerDotProduct = VK_TRUE,
+    };
+    if (has(physical, SHADER_CAPABILITY_COOP_BFLOAT16))
+        matrix.next = &bfloat16;
+    if (has(physical, SHADER_CAPABILITY_COOP))
+        dots.pNext = &matrix;
     VkPhysicalDeviceVulkan12Features v12 = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+        .pNext = has(physical, SHADER_CAPABILITY_DOT) ? (void *)&dots : dots.pNext,
+        .shaderFloat16 = has(physical, SHADER_CAPABILITY_COOP),
+        .vulkanMemoryModel = has(physical, SHADER_CAPABILITY_COOP),
         .bufferDeviceAddress = VK_TRUE,
         .timelineSemaphore = VK_TRUE,
         .storageBuffer8BitAccess = has(physical, SHADER_CAPABILITY_STORAGE),

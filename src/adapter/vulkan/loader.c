@@ -183,6 +183,27 @@ const char *vulkan_physical_describe(VkPhysicalDevice handle, const struct vulka
     return lack;
 }
 
+static bool has_dot_products(VkPhysicalDevice device)
+{
+    VkPhysicalDeviceShaderIntegerDotProductFeatures dots = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,
+    };
+    VkPhysicalDeviceFeatures2 features = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &dots };
+    if (!has_extension(device, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME))
+        return false;
+    vk.vkGetPhysicalDeviceFeatures2(device, &features);
+    return dots.shaderIntegerDotProduct;
+}
+
+static uint32_t cooperative(VkPhysicalDevice handle)
+{
+    PFN_vkGetInstanceProcAddr get = (PFN_vkGetInstanceProcAddr)dlsym(library, "vkGetInstanceProcAddr");
+    uint32_t extensions = has_extension(handle, "VK_KHR_cooperative_matrix") ? SHADER_CAPABILITY_COOP : 0;
+    if (has_extension(handle, "VK_KHR_shader_bfloat16"))
+        extensions |= SHADER_CAPABILITY_COOP_BFLOAT16;
+    return vulkan_cooperative_find(get, instance, handle, extensions);
+}
+
 static void add_physical(VkPhysicalDevice handle)
 {
     struct vulkan_physical *physical = &physicals[physical_count];
@@ -193,6 +214,10 @@ static void add_physical(VkPhysicalDevice handle)
         base_log(BASE_LOG_INFO, "vulkan: \"%s\" is left out: it has no %s", physical->properties.deviceName, lack);
         return;
     }
+    if (has_dot_products(handle))
+        physical->capabilities |= SHADER_CAPABILITY_DOT & allowed_capabilities();
+    if (physical->capabilities & SHADER_CAPABILITY_STORAGE)
+        physical->capabilities |= cooperative(handle) & allowed_capabilities();
     physical->budget = has_extension(handle, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     physical->external_fd = has_extension(handle, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
     physical_count++;

@@ -83,6 +83,41 @@ uint32_t vulkan_physicals(const struct vulkan_physical **out);
  * of device `index`, or VK_NULL_HANDLE when it is gone. */
 VkPhysicalDevice vulkan_physical_open(uint32_t index);
 
+/* ---- cooperative.c ---- */
+
+/* Of VK_KHR_cooperative_matrix and VK_KHR_shader_bfloat16, which Debian 12's headers of Vulkan do not know. */
+enum {
+    VULKAN_STRUCTURE_BFLOAT16_FEATURES = 1000141000,
+    VULKAN_STRUCTURE_MATRIX_FEATURES = 1000506000,
+    VULKAN_STRUCTURE_MATRIX_SHAPE = 1000506001,
+    VULKAN_COMPONENT_FLOAT16 = 0,
+    VULKAN_COMPONENT_FLOAT32 = 1,
+    VULKAN_COMPONENT_BFLOAT16 = 1000141000,
+    VULKAN_SCOPE_SUBGROUP = 3,
+};
+struct vulkan_matrix_features { /* VkPhysicalDeviceCooperativeMatrixFeaturesKHR */
+    uint32_t type;
+    void *next;
+    VkBool32 matrices, robust;
+};
+struct vulkan_bfloat16_features { /* VkPhysicalDeviceShaderBfloat16FeaturesKHR */
+    uint32_t type;
+    void *next;
+    VkBool32 values, dot_products, matrices;
+};
+struct vulkan_matrix_shape { /* VkCooperativeMatrixPropertiesKHR */
+    uint32_t type;
+    void *next;
+    uint32_t m, n, k, a, b, c, result;
+    VkBool32 saturates;
+    uint32_t scope;
+};
+typedef VkResult(VKAPI_PTR vulkan_get_matrix_shapes)(VkPhysicalDevice, uint32_t *, struct vulkan_matrix_shape *);
+
+/* SHADER_CAPABILITY_COOP and more, of those whose extensions the device has. */
+uint32_t vulkan_cooperative_find(PFN_vkGetInstanceProcAddr get, VkInstance instance, VkPhysicalDevice device,
+                                 uint32_t extensions);
+
 /* ---- subnormals.c ---- */
 
 /* VULKAN_HALF: conversions between half and single precision keep subnormal numbers and round to nearest even. */

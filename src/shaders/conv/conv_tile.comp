@@ -15,12 +15,12 @@
 
 /* Positions along the spatial dimensions, the sum of which is a pixel's, and what they and the channel give to the
  * element's place. */
-shared ivec4 pixels[TILE_N], taps[DEPTH];
-shared int weights[DEPTH];
+shared ivec4 pixels[TILE_N], taps[DEPTH * FACTORS];
+shared int weights[DEPTH * FACTORS];
 
 /* Of the parameters, read once: w_step = from output channel to output channel. */
 uint x_type, w_type;
-uvec2 x_base, w_base;
+uvec2 x_base, w_base, y_base;
 bool transposed;
 ivec3 in_sizes, x_steps;
 int w_step;
@@ -47,6 +47,7 @@ void read_parameters()
     w_type = type_of(1u);
     x_base = address_of(0u);
     w_base = address_of(1u);
+    y_base = address_of(header.inputs);
     transposed = CONV.transposed != 0u;
     in_sizes = ivec3(CONV.in_sizes[0], CONV.in_sizes[1], CONV.in_sizes[2]);
     x_steps = ivec3(CONV.x[2], CONV.x[3], CONV.x[4]);
@@ -79,9 +80,9 @@ void begin(uint batch, uint m, uint n)
 void prepare(uint k)
 {
     uint i = gl_LocalInvocationID.x, c, tap;
-    if (i >= DEPTH)
+    if (i >= DEPTH * FACTORS)
         return;
-    k += i;
+    k = k * FACTORS + i;
     if (params.channels_first != 0u) {
         tap = divide(k, CONV.by_in_group);
         c = k - tap * CONV.in_group;
@@ -99,22 +100,26 @@ void prepare(uint k)
     taps[i] = ivec4(dilated, int(c) * CONV.x[1] + (transposed ? 0 : place_in_x(dilated)));
 }
 
-NUMBER zero_point(int tensor, int at)
-{
 #ifdef TILE_INTEGER
-    if (tensor >= 0)
-        return load_number(type_of(uint(tensor)), address_of(uint(tensor)), at);
-#endif
-    return NUMBER(0);
-}
-
-NUMBER load_a(uint m, uint k, uint row)
+int zero_point(int tensor, int at)
 {
-    NUMBER w = load_number(w_type, w_base, w_start + int(m) * w_step + weights[row]);
-    return w - zero_point(CONV.w_zero, (channel + int(m)) * CONV.zero_step);
+    return tensor < 0 ? 0 : load_number(type_of(uint(tensor)), address_of(uint(tensor)), at);
 }
+#endif
 
-NUMBER load_b(uint n, uint k, uint row)
+#ifndef TILE_DOT
+FACTOR load_a(uint m, uint k, uint row)
+{
+    FACTOR w = load_number(w_type, w_base, w_start + int(m) * w_step + weights[row]);
+#ifdef TILE_INTEGER
+    w -= zero_point(CONV.w_zero, (channel + int(m)) * CONV.zero_step);
+#endif
+    return w;
+}
+#endif
+
+/* Where the element of the window is that pixel n sees at `row`; false: outside the image, where there are zeros. */
+bool find_b(uint n, uint row, out int place)
 {
     ivec4 pixel = pixels[int(n) - first_pixel], tap = taps[row];
     ivec3 at = pixel.xyz + tap.xyz;
@@ -125,17 +130,88 @@ NUMBER load_b(uint n, uint k, uint row)
                    whole.z * steps.z == at.z ? whole.z : -1);
         from = tap.w + place_in_x(whole);
     }
-    if (any(greaterThanEqual(uvec3(at), uvec3(in_sizes))))
-        return NUMBER(0);
-    return load_number(x_type, x_base, x_start + from) - zero_point(CONV.x_zero, 0);
+    place = x_start + from;
+    return all(lessThan(uvec3(at), uvec3(in_sizes)));
+}
+
+#ifdef TILE_DOT
+int zero_of_a(uint m)
+{
+    return zero_point(CONV.w_zero, (channel + int(m)) * CONV.zero_step) + bias_of(w_type);
+}
+
+int zero_of_b(uint n)
+{
+    return zero_point(CONV.x_zero, 0) + bias_of(x_type);
+}
+
+/* Four factors, as many of which exist. */
+int load_a(uint m, uint k, uint row)
+{
+    uint count = min(TILE_PARAMS.k - FACTORS * k, FACTORS), word = 0u;
+    for (uint i = 0u; i < count; i++) {
+        int at = w_start + int(m) * w_step + weights[FACTORS * row + i];
+        word |= uint(load_number(w_type, w_base, at) + bias_of(w_type) & 0xff) << 8u * i;
+    }
+    return int(word);
+}
+
+/* Outside the image they are what counts as zero. */
+int load_b(uint n, uint k, uint row)
+{
+    uint count = min(TILE_PARAMS.k - FACTORS * k, FACTORS), word = 0u;
+    for (uint i = 0u; i < count; i++) {
+        int place, x = zero_of_b(n);
+        if (find_b(n, FACTORS * row + i, place))
+            x = load_number(x_type, x_base, place) + bias_of(x_type);
+        word |= uint(x & 0xff) << 8u * i;
+    }
+    return int(word);
+}
+#else
+FACTOR load_b(uint n, uint k, uint row)
+{
+    int place;
+    if (!find_b(n, row, place))
+        return FACTOR(0);
+    FACTOR x = load_number(x_type, x_base, place);
+#ifdef TILE_INTEGER
+    x -= zero_point(CONV.x_zero, 0);
+#endif
+    return x;
+}
+#endif
+
+void place_result(uint m, uint n, out uint number, out int y_at, out int c_at)
+{
+    ivec3 at;
+    number = first_number + m * TILE_PARAMS.n + n;
+    y_at = y_start + int(m) * CONV.y[1] + pixel_in_y(n, at);
+    c_at = (channel + int(m)) * CONV.bias_step;
 }
 
 void finish(uint m, uint n, NUMBER sum)
 {
-    ivec3 at;
-    int pixel = pixel_in_y(n, at);
-    store_result(first_number + m * TILE_PARAMS.n + n, y_start + int(m) * CONV.y[1] + pixel,
-                 (channel + int(m)) * CONV.bias_step, sum);
+    uint number;
+    int y_at, c_at;
+    place_result(m, n, number, y_at, c_at);
+    store_result(number, y_at, c_at, sum);
 }
 
+#ifdef TILE_MATRIX
+#define WIDE_A         WIDE(16, w_base)
+#define WIDE_B         WIDE(17, x_base)
+#define WIDE_Y         WIDE(18, y_base)
+#define vector_a(m, k) Vectors(w_base).v[(w_start + int(m) * w_step + weights[(k) % DEPTH]) >> 3]
+uvec4 vector_b(uint n, uint k);
+#define c_next         0
+#include "shaders/gemm/tile_matrix.glsl"
+
+uvec4 vector_b(uint n, uint k)
+{
+    int place;
+    return find_b(n, k % DEPTH, place) ? Vectors(x_base).v[place >> 3] : uvec4(0u);
+}
+#else
 #include "shaders/gemm/tile.glsl"
+#endif

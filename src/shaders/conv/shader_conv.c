@@ -100,17 +100,11 @@ void shader_conv_any_write(const struct kern_op *op, uint32_t index, const struc
 
 /* ---- small windows or few output channels ---- */
 
-/* With less, most of a tile would be empty. */
-#define TILE_CHANNELS_MIN 4 /* output channels of a group */
-#define TILE_DEPTH_MIN    8 /* elements of a window in all channels */
-/* Single channels: their windows stay in the first-level cache. */
-#define DIRECT_TAPS_MAX 128
-
 static bool by_tiles(const struct conv_shape *s)
 {
     const int64_t taps = s->kernel[0] * s->kernel[1] * s->kernel[2];
-    return s->out_group >= TILE_CHANNELS_MIN && taps * s->in_group >= TILE_DEPTH_MIN &&
-           (s->in_group > 1 || taps > DIRECT_TAPS_MAX);
+    return s->out_group >= TUNE_CONV_CHANNELS_MIN && taps * s->in_group >= TUNE_TILE_DEPTH_MIN &&
+           (s->in_group > 1 || taps > TUNE_CONV_DIRECT_TAPS_MAX);
 }
 
 const char *shader_conv_direct_obstacle(const struct kern_op *op)
@@ -164,14 +158,15 @@ const char *shader_conv_tile_obstacle(const struct kern_op *op)
         return found;
     if (op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT64)
         return "there is no shader for it in this type";
-    if (s.out_group < TILE_CHANNELS_MIN || s.kernel[0] * s.kernel[1] * s.kernel[2] * s.in_group < TILE_DEPTH_MIN)
+    if (s.out_group < TUNE_CONV_CHANNELS_MIN ||
+        s.kernel[0] * s.kernel[1] * s.kernel[2] * s.in_group < TUNE_TILE_DEPTH_MIN)
         return "there are too few channels";
     if (s.kernel[0] * s.kernel[1] * s.kernel[2] * s.in_group > INT32_MAX)
         return "the window is too large";
     return shader_epilogue_obstacle(op);
 }
 
-static struct conv_tile_params conv_tiles(const struct kern_op *op)
+static struct conv_tile_params conv_tiles(const struct kern_op *op, enum shader_tile_class class)
 {
     struct conv_tile_params params = { .conv = conv_parameters(op) };
     const struct conv_params *conv = &params.conv;
@@ -187,10 +182,12 @@ static struct conv_tile_params conv_tiles(const struct kern_op *op)
                                         .y_along_m = shader_tile_closer(conv->y[1], conv->y[4]),
                                         .alpha = 1,
                                         .beta = 1,
-                                        .c = conv->bias };
+                                        .c = conv->bias,
+                                        .a_zero = conv->w_zero,
+                                        .b_zero = conv->x_zero };
     const bool one_tap = s.kernel[0] * s.kernel[1] * s.kernel[2] == 1;
     params.tile.a_along_k = shader_tile_closer(params.channels_first || one_tap ? inner : conv->w[4], outer);
-    shader_tile_cut(op, &params.tile);
+    shader_tile_cut(op, class, &params.tile);
     return params;
 }
 
@@ -198,13 +195,109 @@ void shader_conv_tile_plan(const struct kern_op *op, struct shader_work *out)
 {
     static const struct tile_codes codes = { SHADER_conv_tile, SHADER_conv_tile_large, SHADER_conv_tile_wide,
                                              SHADER_conv_tile_int, SHADER_conv_tile_int_wide };
-    const struct conv_tile_params params = conv_tiles(op);
+    const struct conv_tile_params params = conv_tiles(op, shader_tile_class(op));
     shader_tile_add(op, &codes, &params.tile, sizeof(params), out);
 }
 
 void shader_conv_tile_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                             uint32_t *words)
 {
-    const struct conv_tile_params params = conv_tiles(op);
+    const struct conv_tile_params params = conv_tiles(op, shader_tile_class(op));
+    shader_tile_write(op, index, places, &params.tile, sizeof(params), words);
+}
+
+/* ---- of bytes, by integer dot products ---- */
+
+const char *shader_conv_dot_obstacle(const struct kern_op *op)
+{
+    return op->u.conv.integer ? shader_conv_tile_obstacle(op) : "there is no shader for it in these types";
+}
+
+void shader_conv_dot_plan(const struct kern_op *op, struct shader_work *out)
+{
+    static const struct tile_codes codes = { .integer = SHADER_conv_dot, .integer_wide = SHADER_conv_dot_wide };
+    const struct conv_tile_params params = conv_tiles(op, SHADER_TILES_INTEGER);
+    shader_tile_add(op, &codes, &params.tile, sizeof(params), out);
+}
+
+void shader_conv_dot_write(const struct kern_op *op, uint32_t index, const struct shader_place *places, uint32_t *words)
+{
+    shader_conv_tile_write(op, index, places, words);
+}
+
+/* ---- with cooperative matrices ---- */
+
+const char *shader_conv_coop_obstacle(const struct kern_op *op)
+{
+    struct conv_shape s;
+    const char *found = shader_conv_tile_obstacle(op);
+    if (found)
+        return found;
+    conv_shape_init(op, &s);
+    return shader_coop_obstacle(op, s.out_group, (uint64_t)(s.out[0] * s.out[1] * s.out[2]),
+                                (uint64_t)(s.kernel[0] * s.kernel[1] * s.kernel[2] * s.in_group));
+}
+
+/* Dimensions from `first` to the last are one behind the other, without gaps. */
+static bool is_packed(const struct kern_view *view, uint32_t first)
+{
+    int64_t stride = 1;
+    for (uint32_t d = view->rank; d-- > first; stride *= view->sizes[d])
+        if (view->sizes[d] > 1 && view->strides[d] != stride)
+            return false;
+    return true;
+}
+
+/* All dimensions but the first two, or those and the second, are one of so many elements. */
+static struct kern_view joined(const struct kern_view *view, uint32_t first)
+{
+    struct kern_view out = *view;
+    out.rank = first + 1;
+    out.strides[first] = 1;
+    for (uint32_t d = first + 1; d < view->rank; d++)
+        out.sizes[first] *= view->sizes[d];
+    return out;
+}
+
+static bool wide_weights(const struct kern_op *op, const struct conv_tile_params *params)
+{
+    const struct kern_view *w = &op->tensors[1];
+    const bool one_tap = params->conv.by_window.size == 1;
+    if (params->conv.transposed || params->conv.flip || !params->tile.a_along_k)
+        return false;
+    if (params->channels_first && !one_tap)
+        return shader_coop_wide(w, 1);
+    const struct kern_view lines = joined(w, 1);
+    return is_packed(w, 1) && shader_coop_wide(&lines, 1);
+}
+
+/* Vectors along channels, or along the pixels of a window of one that visits them all. */
+static bool wide_image(const struct kern_op *op, const struct conv_tile_params *params)
+{
+    const struct kern_view *x = &op->tensors[0];
+    const struct conv_params *conv = &params->conv;
+    if (params->channels_first)
+        return conv->in_group % 8 == 0 && shader_coop_wide(x, 1);
+    for (uint32_t d = 0; d < 3; d++)
+        if (conv->kernel[d] != 1 || conv->steps[d] != 1 || conv->pad[d] || conv->in_sizes[d] != conv->out_sizes[d])
+            return false;
+    const struct kern_view planes = joined(x, 2);
+    return !conv->transposed && is_packed(x, 2) && shader_coop_wide(&planes, 2);
+}
+
+void shader_conv_coop_plan(const struct kern_op *op, struct shader_work *out)
+{
+    static const struct coop_codes codes = { SHADER_conv_coop, SHADER_conv_coop_bfloat16, SHADER_conv_coop_plain };
+    const struct conv_tile_params params = conv_tiles(op, SHADER_TILES_COOP);
+    const struct kern_view *y = &op->tensors[op->input_count], planes = joined(y, 2);
+    const struct coop_wide wide = { wide_weights(op, &params), wide_image(op, &params),
+                                    is_packed(y, 2) && shader_coop_wide(&planes, 2) };
+    shader_coop_add(op, &codes, &params.tile, wide, sizeof(params), out);
+}
+
+void shader_conv_coop_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                            uint32_t *words)
+{
+    const struct conv_tile_params params = conv_tiles(op, SHADER_TILES_COOP);
     shader_tile_write(op, index, places, &params.tile, sizeof(params), words);
 }

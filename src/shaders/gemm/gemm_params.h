@@ -9,11 +9,4 @@ struct gemm_params {
     int c, a_zero, b_zero;
 };
 
-/* struct qgemm_shape, and which tensor holds the zero points: -1 = none. */
-struct qgemm_params {
-    uint k, block, groups, depth;
-    uint word; /* rows of a word: 4, of nibbles 8 */
-    int zeros;
-};
-
 #endif

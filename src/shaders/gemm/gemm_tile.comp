@@ -12,7 +12,7 @@
 
 uint a_type, b_type;
 /* Of the current batch: where A, B, Y and C begin, and their strides along m or k, and n or k; its first result. */
-uvec2 a_base, b_base;
+uvec2 a_base, b_base, y_base;
 uint first_number;
 ivec4 start;
 ivec2 a_step, b_step, y_step, c_step;
@@ -31,6 +31,7 @@ void begin(uint batch, uint m, uint n)
     b_type = type_of(1u);
     a_base = address_of(0u);
     b_base = address_of(1u);
+    y_base = address_of(y);
     a_step = steps(0u);
     b_step = steps(1u);
     y_step = steps(y);
@@ -47,34 +48,101 @@ void prepare(uint k)
 {
 }
 
-/* Of a factor; those of A are along the last dimension but one, those of B along the last. */
-NUMBER zero_point(int tensor, uint from_last, uint i)
-{
 #ifdef TILE_INTEGER
-    if (tensor >= 0) {
-        uint t = uint(tensor);
-        return load_number(type_of(t), address_of(t), int(i) * view(t).strides[view(t).rank - from_last]);
-    }
+/* Of a factor; those of A are along the last dimension but one, those of B along the last. */
+int zero_point(int tensor, uint from_last, uint i)
+{
+    uint t = uint(max(tensor, 0));
+    int at = int(i) * view(t).strides[view(t).rank - from_last];
+    return tensor < 0 ? 0 : load_number(type_of(t), address_of(t), at);
+}
 #endif
-    return NUMBER(0);
+
+int place_a(uint m, uint k)
+{
+    return start.x + int(m) * a_step.x + int(k) * a_step.y;
 }
 
-NUMBER load_a(uint m, uint k, uint row)
+int place_b(uint n, uint k)
 {
-    NUMBER a = load_number(a_type, a_base, start.x + int(m) * a_step.x + int(k) * a_step.y);
-    return a - zero_point(params.a_zero, 2u, m);
+    return start.y + int(k) * b_step.x + int(n) * b_step.y;
 }
 
-NUMBER load_b(uint n, uint k, uint row)
+#ifdef TILE_DOT
+/* Four factors along k, as many of which exist. */
+int load_word(uint type, uvec2 base, int at, int next, uint k)
 {
-    NUMBER b = load_number(b_type, b_base, start.y + int(k) * b_step.x + int(n) * b_step.y);
-    return b - zero_point(params.b_zero, 1u, n);
+    uint count = min(params.k - FACTORS * k, FACTORS), word = 0u;
+    uvec2 address = add64(base, scaled(at, 0u));
+    if (count == FACTORS && next == 1 && (address.x & 3u) == 0u)
+        return int(Words(address).v ^ (type == TYPE_UINT8 ? 0x80808080u : 0u));
+    for (uint i = 0u; i < count; i++)
+        word |= uint(load_number(type, base, at + int(i) * next) + bias_of(type) & 0xff) << 8u * i;
+    return int(word);
+}
+
+int load_a(uint m, uint k, uint row)
+{
+    return load_word(a_type, a_base, place_a(m, FACTORS * k), a_step.y, k);
+}
+
+int load_b(uint n, uint k, uint row)
+{
+    return load_word(b_type, b_base, place_b(n, FACTORS * k), b_step.x, k);
+}
+
+int zero_of_a(uint m)
+{
+    return zero_point(params.a_zero, 2u, m) + bias_of(a_type);
+}
+
+int zero_of_b(uint n)
+{
+    return zero_point(params.b_zero, 1u, n) + bias_of(b_type);
+}
+#else
+FACTOR load_a(uint m, uint k, uint row)
+{
+    FACTOR a = load_number(a_type, a_base, place_a(m, k));
+#ifdef TILE_INTEGER
+    a -= zero_point(params.a_zero, 2u, m);
+#endif
+    return a;
+}
+
+FACTOR load_b(uint n, uint k, uint row)
+{
+    FACTOR b = load_number(b_type, b_base, place_b(n, k));
+#ifdef TILE_INTEGER
+    b -= zero_point(params.b_zero, 1u, n);
+#endif
+    return b;
+}
+#endif
+
+void place_result(uint m, uint n, out uint number, out int y_at, out int c_at)
+{
+    number = first_number + m * params.n + n;
+    y_at = start.z + int(m) * y_step.x + int(n) * y_step.y;
+    c_at = start.w + int(m) * c_step.x + int(n) * c_step.y;
 }
 
 void finish(uint m, uint n, NUMBER sum)
 {
-    store_result(first_number + m * params.n + n, start.z + int(m) * y_step.x + int(n) * y_step.y,
-                 start.w + int(m) * c_step.x + int(n) * c_step.y, sum);
+    uint number;
+    int y_at, c_at;
+    place_result(m, n, number, y_at, c_at);
+    store_result(number, y_at, c_at, sum);
 }
 
+#ifdef TILE_MATRIX
+#define WIDE_A         WIDE(16, a_base)
+#define WIDE_B         WIDE(17, b_base)
+#define WIDE_Y         WIDE(18, y_base)
+#define vector_a(m, k) Vectors(a_base).v[place_a(m, k) >> 3]
+#define vector_b(n, k) Vectors(b_base).v[place_b(n, k) >> 3]
+#define c_next         c_step.y
+#include "shaders/gemm/tile_matrix.glsl"
+#else
 #include "shaders/gemm/tile.glsl"
+#endif

@@ -3,7 +3,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS qgemm_params
-#include "shaders/gemm/gemm_params.h"
+#include "shaders/gemm/qgemm_params.h"
 #include "shaders/core/views.glsl"
 
 #define COLUMNS 16u /* of a panel */

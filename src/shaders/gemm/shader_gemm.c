@@ -5,7 +5,6 @@
 #include "shaders/gemm/shader_tile.h"
 
 #include "kernels/core/kernel.h"
-#include "kernels/gemm/qgemm.h"
 
 static const char no_types[] = "there is no shader for it in these types";
 
@@ -66,18 +65,14 @@ void shader_gemm_any_write(const struct kern_op *op, uint32_t index, const struc
     shader_block_write(op, places, result_elements(op), &params, sizeof(params), words);
 }
 
-/* Smaller ones are as well off with an invocation for each element. */
-#define TILE_DEPTH_MIN    8
-#define TILE_ELEMENTS_MIN 64
-
 const char *shader_gemm_tile_obstacle(const struct kern_op *op)
 {
     const char *obstacle = shader_gemm_single_obstacle(op);
     const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
     if (obstacle)
         return obstacle;
-    return a->sizes[a->rank - 1] < TILE_DEPTH_MIN ||
-                   (uint64_t)y->sizes[y->rank - 2] * y->sizes[y->rank - 1] < TILE_ELEMENTS_MIN
+    return a->sizes[a->rank - 1] < TUNE_TILE_DEPTH_MIN ||
+                   (uint64_t)y->sizes[y->rank - 2] * y->sizes[y->rank - 1] < TUNE_TILE_ELEMENTS_MIN
                ? "the product is small"
                : NULL;
 }
@@ -106,10 +101,10 @@ struct tile_params shader_gemm_tile_params(const struct kern_op *op)
     return params;
 }
 
-static struct tile_params gemm_tiles(const struct kern_op *op)
+static struct tile_params gemm_tiles(const struct kern_op *op, enum shader_tile_class class)
 {
     struct tile_params params = shader_gemm_tile_params(op);
-    shader_tile_cut(op, &params);
+    shader_tile_cut(op, class, &params);
     return params;
 }
 
@@ -117,37 +112,60 @@ void shader_gemm_tile_plan(const struct kern_op *op, struct shader_work *out)
 {
     static const struct tile_codes codes = { SHADER_gemm_tile, SHADER_gemm_tile_large, SHADER_gemm_tile_wide,
                                              SHADER_gemm_tile_int, SHADER_gemm_tile_int_wide };
-    const struct tile_params params = gemm_tiles(op);
+    const struct tile_params params = gemm_tiles(op, shader_tile_class(op));
     shader_tile_add(op, &codes, &params, sizeof(params), out);
 }
 
 void shader_gemm_tile_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                             uint32_t *words)
 {
-    const struct tile_params params = gemm_tiles(op);
+    const struct tile_params params = gemm_tiles(op, shader_tile_class(op));
     shader_tile_write(op, index, places, &params, sizeof(params), words);
 }
 
-/* ---- QGEMM ---- */
+/* ---- GEMM of bytes by integer dot products ---- */
 
-const char *shader_qgemm_any_obstacle(const struct kern_op *op)
+const char *shader_gemm_dot_obstacle(const struct kern_op *op)
 {
-    const char *obstacle = shader_block_obstacle(op);
-    return obstacle ? obstacle : kern_qgemm_any_ref_accepts(op) ? NULL : no_types;
+    return op->u.gemm.integer ? shader_gemm_tile_obstacle(op) : no_types;
 }
 
-void shader_qgemm_any_plan(const struct kern_op *op, struct shader_work *out)
+void shader_gemm_dot_plan(const struct kern_op *op, struct shader_work *out)
 {
-    shader_add(out, has_double(op) ? SHADER_qgemm_any_f64 : SHADER_qgemm_any, op, result_elements(op),
-               SHADER_GROUP_SIZE, sizeof(struct qgemm_params));
+    static const struct tile_codes codes = { .integer = SHADER_gemm_dot, .integer_wide = SHADER_gemm_dot_wide };
+    const struct tile_params params = gemm_tiles(op, SHADER_TILES_INTEGER);
+    shader_tile_add(op, &codes, &params, sizeof(params), out);
 }
 
-void shader_qgemm_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+void shader_gemm_dot_write(const struct kern_op *op, uint32_t index, const struct shader_place *places, uint32_t *words)
+{
+    shader_gemm_tile_write(op, index, places, words);
+}
+
+/* ---- GEMM with cooperative matrices ---- */
+
+const char *shader_gemm_coop_obstacle(const struct kern_op *op)
+{
+    const char *obstacle = shader_gemm_single_obstacle(op);
+    const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
+    return obstacle ? obstacle
+                    : shader_coop_obstacle(op, y->sizes[y->rank - 2], y->sizes[y->rank - 1], a->sizes[a->rank - 1]);
+}
+
+void shader_gemm_coop_plan(const struct kern_op *op, struct shader_work *out)
+{
+    static const struct coop_codes codes = { SHADER_gemm_coop, SHADER_gemm_coop_bfloat16, SHADER_gemm_coop_plain };
+    const struct kern_view *a = &op->tensors[0], *b = &op->tensors[1], *y = &op->tensors[op->input_count];
+    const struct tile_params params = gemm_tiles(op, SHADER_TILES_COOP);
+    const struct coop_wide wide = { shader_coop_wide(a, a->rank - (params.a_along_k ? 1 : 2)),
+                                    shader_coop_wide(b, b->rank - (params.b_along_k ? 2 : 1)),
+                                    shader_coop_wide(y, y->rank - 1) };
+    shader_coop_add(op, &codes, &params, wide, sizeof(params), out);
+}
+
+void shader_gemm_coop_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                             uint32_t *words)
 {
-    struct qgemm_shape shape;
-    qgemm_shape_init(op, &shape);
-    const struct qgemm_params params = { shape.k,     shape.block,           shape.groups,
-                                         shape.depth, shape.nibbles ? 8 : 4, op->u.qgemm.has_zero ? 3 : -1 };
-    shader_block_write(op, places, result_elements(op), &params, sizeof(params), words);
+    const struct tile_params params = gemm_tiles(op, SHADER_TILES_COOP);
+    shader_tile_write(op, index, places, &params, sizeof(params), words);
 }

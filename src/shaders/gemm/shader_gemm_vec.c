@@ -4,12 +4,7 @@
 
 #include "kernels/core/number.h"
 
-enum {
-    LINES_MAX = 4, /* as in gemm_vec.comp */
-    SLICES = 8,
-    SLICES_ALONG_K = 32,
-    DEPTH_MIN = 8, /* along K */
-};
+#define LINES_MAX 4 /* as in gemm_vec.comp */
 
 static uint32_t lines(const struct kern_op *op)
 {
@@ -23,7 +18,7 @@ const char *shader_gemm_vec_obstacle(const struct kern_op *op)
     const char *obstacle = shader_gemm_single_obstacle(op);
     if (obstacle)
         return obstacle;
-    return lines(op) > LINES_MAX || a->sizes[a->rank - 1] < DEPTH_MIN ? "it has many rows and columns" : NULL;
+    return lines(op) > LINES_MAX || a->sizes[a->rank - 1] < TUNE_VEC_DEPTH_MIN ? "it has many rows and columns" : NULL;
 }
 
 static struct vec_params parameters(const struct kern_op *op)
@@ -33,7 +28,7 @@ static struct vec_params parameters(const struct kern_op *op)
     params.small = tile->m > params.lines;
     params.columns = params.small ? tile->m : tile->n;
     params.along_k = params.small ? tile->a_along_k : tile->b_along_k;
-    params.slices = params.along_k ? SLICES_ALONG_K : SLICES;
+    params.slices = params.along_k ? TUNE_VEC_SLICES_ALONG_K : TUNE_VEC_SLICES;
     const uint32_t across = SHADER_GROUP_SIZE / params.slices;
     tile->tiles_m = 1;
     tile->tiles_n = (params.columns + across - 1) / across;

@@ -11,12 +11,43 @@ struct tile_codes {
     enum shader_code plain, large, wide, integer, integer_wide;
 };
 
+/* What multiplies: floats, integers, cooperative matrices. */
+enum shader_tile_class { SHADER_TILES_FLOAT, SHADER_TILES_INTEGER, SHADER_TILES_COOP, SHADER_TILES_COUNT };
+
+/* A tile along M, N and K (tile_size.glsl), and of how many on it is taken (tuning.def). */
+struct tile_size {
+    uint32_t m, n, k, least;
+};
+
+enum shader_tile_kind {
+    SHADER_TILE_PLAIN,
+    SHADER_TILE_LARGE,
+    SHADER_TILE_WIDE,
+    SHADER_TILE_KINDS,
+    SHADER_TILE_CHOSEN = SHADER_TILE_PLAIN,
+};
+
+/* tuning.def */
+enum {
+#define TILE(class, kind, m, n, k, least)
+#define TUNE(name, value) TUNE_##name = (value),
+#include "shaders/tuning.def"
+#undef TILE
+#undef TUNE
+};
+
+enum shader_tile_class shader_tile_class(const struct kern_op *op);
+const struct tile_size *shader_tile_choose(enum shader_tile_class class, const struct tile_params *params);
+
 /* Sets all that sizes decide: m, n, k and batches are set. */
-void shader_tile_cut(const struct kern_op *op, struct tile_params *params);
+void shader_tile_cut(const struct kern_op *op, enum shader_tile_class class, struct tile_params *params);
 /* The same along K only: tiles_m and tiles_n are set, too. */
 void shader_tile_cut_depth(const struct kern_op *op, struct tile_params *params);
 
-/* Adds the dispatches; parameter_bytes: of the first one. */
+/* Adds the dispatches, the first one of this code; parameter_bytes: of that. */
+void shader_tile_add_code(const struct kern_op *op, enum shader_code code, const struct tile_params *params,
+                          size_t parameter_bytes, struct shader_work *out);
+/* The same, of tiles of floats or integers. */
 void shader_tile_add(const struct kern_op *op, const struct tile_codes *codes, const struct tile_params *params,
                      size_t parameter_bytes, struct shader_work *out);
 
@@ -36,9 +67,27 @@ static inline bool shader_tile_closer(int64_t stride, int64_t other)
     return a && (!b || a < b);
 }
 
-enum shader_tile_kind { SHADER_TILE_CHOSEN, SHADER_TILE_LARGE, SHADER_TILE_WIDE };
-
 /* For tests: tiles of floating-point products, whatever their size. */
 void shader_tile_force(enum shader_tile_kind kind);
+
+/* ---- cooperative matrices (shader_coop.c) ---- */
+
+struct coop_codes {
+    enum shader_code half_precision, bfloat16, plain;
+};
+
+/* Whether neighbours lie side by side, so that vectors of them are loaded or stored. */
+struct coop_wide {
+    bool a, b, y;
+};
+
+/* For tests: the arithmetic of matrices in the shader, for devices that have none. */
+void shader_coop_plain(bool plain);
+/* Why cooperative matrices do not multiply what the op has, else NULL. */
+const char *shader_coop_obstacle(const struct kern_op *op, uint64_t m, uint64_t n, uint64_t k);
+/* Whether elements along dimension `along` lie side by side, and whole vectors of them begin everywhere. */
+bool shader_coop_wide(const struct kern_view *view, uint32_t along);
+void shader_coop_add(const struct kern_op *op, const struct coop_codes *codes, const struct tile_params *params,
+                     struct coop_wide wide, size_t parameter_bytes, struct shader_work *out);
 
 #endif

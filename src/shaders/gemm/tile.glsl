@@ -7,9 +7,8 @@
  *   prepare(k)                  before the elements k to k + DEPTH are loaded
  *   load_a(m, k, row), load_b   elements that exist; row = k's place in the tile
  *   finish(m, n, value)         stores a result
- * Factors that do not exist count as zero. */
+ * Factors that do not exist count as zero. With TILE_DOT (tile_dot.glsl) k counts words of four factors each. */
 #extension GL_EXT_control_flow_attributes : require
-
 
 #define ROWS    (TILE_M / SIDE) /* of invocations */
 #define COLUMNS (TILE_N / SIDE)
@@ -22,12 +21,18 @@
  * read neighbours, use different banks. Later the memory holds results on their way. */
 shared NUMBER4 tiles[(TILE_M + TILE_N) * DEPTH / 4u];
 
-/* Some of TILE_PARAMS, which are read once. */
-uint size_m, size_n, a_along_k, b_along_k, y_along_m;
+#include "shaders/gemm/tile_run.glsl"
 
 /* Of this invocation. */
 NUMBER4 sums[SIDE][QUADS];
 NUMBER a_next[LOADS_A], b_next[LOADS_B];
+
+#ifdef TILE_DOT
+#include "shaders/gemm/tile_dot.glsl"
+#else
+#define MULTIPLY_ADD(a, b, sum) ((sum) + (a) * (b))
+#define ADD_FACTORS(a, b)
+#endif
 
 /* In a tile of `size` rows or columns. */
 uint slot(uint quad, uint k, uint size)
@@ -86,9 +91,10 @@ void multiply(uvec2 from)
             a[i] = tiles[slot(from.x + ROWS * i, k, TILE_M)];
             b[i] = tiles[TILE_B + slot(from.y + COLUMNS * i, k, TILE_N)];
         }
+        ADD_FACTORS(a[0], b[0]);
         [[unroll]] for (uint i = 0u; i < SIDE; i++)
             [[unroll]] for (uint j = 0u; j < QUADS; j++)
-                sums[i][j] += a[i >> 2][i & 3u] * b[j];
+                sums[i][j] = MULTIPLY_ADD(a[i >> 2][i & 3u], b[j], sums[i][j]);
     }
 }
 
@@ -112,14 +118,6 @@ void sum_products(uint m, uint n, uint first, uint end)
         multiply(from);
     }
     barrier();
-}
-
-void store_sum(uint m, uint n, uint part, NUMBER value)
-{
-    if (TILE_PARAMS.splits == 1u)
-        finish(m, n, value);
-    else
-        Words(scratch_at(4u * ((part * size_m + m) * size_n + n))).v = BITS_OF(value);
 }
 
 /* Line `round` of each invocation, a row or a column of its sums, to shared memory. */
@@ -159,28 +157,14 @@ void store_sums(uint m, uint n, uint part)
     }
 }
 
-/* Tiles are numbered by bands of 8 rows of tiles, within which columns follow one another: workgroups that run at the
- * same time share much of what they read. */
-void run_tile(uint unit)
+void run_tile(uint m, uint n, uint first, uint end, uint part)
 {
-    uint all = TILE_PARAMS.tiles_m * TILE_PARAMS.tiles_n, tile = unit % all, part = unit / all;
-    uint band = tile / (8u * TILE_PARAMS.tiles_n), within = tile % (8u * TILE_PARAMS.tiles_n);
-    uint rows = min(8u, TILE_PARAMS.tiles_m - 8u * band), split = part / TILE_PARAMS.batches;
-    uint m = (8u * band + within % rows) * TILE_M, n = within / rows * TILE_N, first = split * TILE_PARAMS.depth;
-    begin(part % TILE_PARAMS.batches, m, n);
-    sum_products(m, n, first, min(first + TILE_PARAMS.depth, TILE_PARAMS.k));
+#ifdef TILE_DOT
+    begin_factors();
+    sum_products(m, n, first / FACTORS, (end + FACTORS - 1u) / FACTORS);
+    take_zeros_off(m, n, end - first);
+#else
+    sum_products(m, n, first, end);
+#endif
     store_sums(m, n, part);
-}
-
-void main()
-{
-    size_m = TILE_PARAMS.m;
-    size_n = TILE_PARAMS.n;
-    a_along_k = TILE_PARAMS.a_along_k;
-    b_along_k = TILE_PARAMS.b_along_k;
-    y_along_m = TILE_PARAMS.y_along_m;
-    EACH_GROUP_UNIT(unit)
-    {
-        run_tile(unit);
-    }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Factors and sums of products by tiles: float, of 16- and 32-bit floating-point tensors, or with TILE_INTEGER int, of
- * bytes. Element `at` of an array takes less arithmetic than an address: loads are most of what these shaders do beside
+ * bytes; with TILE_MATRIX a factor is its 16 bits. Element `at` of an array takes less arithmetic than an address: loads are most of what these shaders do beside
  * their products. */
 #ifdef TILE_INTEGER
 #define NUMBER  int
@@ -42,6 +42,13 @@ float unpack_half(uint bits)
     return !HALF_IS_EXACT && (bits & 0x7c00u) == 0u ? small : unpackHalf2x16(bits).x;
 }
 
+#ifdef TILE_MATRIX
+#define FACTOR uint
+uint load_number(uint type, uvec2 base, int at)
+{
+    return SHORT_AT(base, at);
+}
+#else
 float load_number(uint type, uvec2 base, int at)
 {
     if (type == TYPE_FLOAT32)
@@ -49,4 +56,20 @@ float load_number(uint type, uvec2 base, int at)
     uint bits = SHORT_AT(base, at);
     return type == TYPE_FLOAT16 ? unpack_half(bits) : bfloat_to_float(bits);
 }
+#endif
+#endif
+#ifndef FACTOR
+#define FACTOR NUMBER
+#endif
+
+#ifdef TILE_DOT
+#define FACTORS 4u /* in a word */
+
+/* Added to bytes of this type and their zero points. */
+int bias_of(uint type)
+{
+    return type == TYPE_UINT8 ? -128 : 0;
+}
+#else
+#define FACTORS 1u
 #endif

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Products by tiles of bytes, four at a time by integer dot products (SPV_KHR_integer_dot_product): what tile.glsl needs
+ * for it. Bytes are signed: those of UINT8 are taken less 128, their zero points, too. These are not subtracted before
+ * the multiplication, but the sums are put right by those of the factors:
+ *   sum of (a - za) * (b - zb) = sum of a * b - zb * sum of a - za * sum of b + za * zb * count
+ * Whoever includes this has zero_of_a(m) and zero_of_b(n). */
+spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6018, 6019], id = 4450)
+int dot_bytes(int a, int b, spirv_literal int format);
+
+#define ONES 0x01010101
+
+ivec4 a_sums, b_sums; /* of this invocation's rows and columns */
+bool has_zeros;
+
+ivec4 dot_each(int a, ivec4 b)
+{
+    return ivec4(dot_bytes(a, b.x, 0), dot_bytes(a, b.y, 0), dot_bytes(a, b.z, 0), dot_bytes(a, b.w, 0));
+}
+
+#define MULTIPLY_ADD(a, b, sum) ((sum) + dot_each(a, b))
+#define ADD_FACTORS(a, b)                                                                                              \
+    if (has_zeros) {                                                                                                   \
+        a_sums += dot_each(ONES, a);                                                                                   \
+        b_sums += dot_each(ONES, b);                                                                                   \
+    }
+
+void begin_factors()
+{
+    a_sums = b_sums = ivec4(0);
+    has_zeros = TILE_PARAMS.a_zero >= 0 || TILE_PARAMS.b_zero >= 0 || type_of(0u) == TYPE_UINT8 ||
+                type_of(1u) == TYPE_UINT8;
+}
+
+uvec2 corner();
+
+void take_zeros_off(uint m, uint n, uint count)
+{
+    uvec2 from = 4u * corner() + uvec2(m, n);
+    ivec4 a_zero = ivec4(0), b_zero = ivec4(0);
+    if (!has_zeros)
+        return;
+    [[unroll]] for (uint i = 0u; i < 4u; i++) {
+        a_zero[i] = zero_of_a(min(from.x + i, size_m - 1u));
+        b_zero[i] = zero_of_b(min(from.y + i, size_n - 1u));
+    }
+    [[unroll]] for (uint i = 0u; i < SIDE; i++)
+        sums[i][0] += a_zero[i] * (int(count) * b_zero - b_sums) - b_zero * a_sums[i];
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Products by tiles in shared memory with cooperative matrices (matrix.glsl), of FLOAT16 or BFLOAT16 factors with
+ * FLOAT32 sums: as tile.glsl, but that load_a and load_b give the 16 bits of elements, and in their place there may be
+ *   WIDE_A, WIDE_B              whether vectors are loaded whole that begin at multiples of 8 elements, by
+ *   vector_a(m, k), vector_b    which are asked for their first element only: they are there whole or not at all
+ *   WIDE_Y, y_base              whether 8 results along n from a multiple of 8 lie side by side, and are stored at once
+ *   place_result(m, n, number, y_at, c_at), c_next
+ *                               a result's number, place in Y and C; from there to that of the next one along n in C
+ * A workgroup is four subgroups of 32, each with BLOCKS_M x BLOCKS_N matrices of sums. A tile of a factor has lines
+ * along k, or across it, as they are in memory, which are apart by an odd number of vectors: eight of them use all banks
+ * of the shared memory. While matrices are multiplied the next tile's vectors come from memory. */
+#extension GL_EXT_control_flow_attributes : require
+
+#ifdef LITERAL
+const uint A_BY_COLUMNS = 0, B_BY_COLUMNS = 0;
+#else
+layout(constant_id = 3) const uint A_BY_COLUMNS = 0; /* lines of A's tiles are along m, not k */
+layout(constant_id = 4) const uint B_BY_COLUMNS = 1; /* lines of B's tiles are along k, not n */
+#endif
+
+#define SIDE     16u /* of a matrix */
+#define BLOCKS_M (TILE_M / 32u)
+#define BLOCKS_N (TILE_N / 32u)
+#define STRIDE_A (A_BY_COLUMNS != 0u ? TILE_M / 8u + 1u : DEPTH / 8u + 1u) /* of lines, in vectors */
+#define STRIDE_B (B_BY_COLUMNS != 0u ? DEPTH / 8u + 1u : TILE_N / 8u + 1u)
+#define TILE_B   (TILE_M * (DEPTH / 8u + 1u)) /* where the tile of B begins; not less than A's */
+#define STRIDE_Y (TILE_N / 8u + 1u)           /* of lines of results on their way */
+#define STAGE    (SIDE * STRIDE_Y)            /* of a subgroup: one row of its matrices */
+
+/* Both tiles; later sums on their way. */
+#define TILES_SIZE (TILE_B + TILE_N * (DEPTH / 8u + 1u))
+shared uvec4 tiles[TILES_SIZE > 4u * STAGE ? TILES_SIZE : 4u * STAGE];
+
+layout(buffer_reference, std430, buffer_reference_align = 16) buffer Vectors { uvec4 v[]; };
+
+/* Flags of TILE_SHAPE. */
+#define WIDE(flag, base) ((TILE_SHAPE & 1u << flag) != 0u && ((base).x & 15u) == 0u)
+
+#include "shaders/gemm/matrix.glsl"
+#include "shaders/gemm/tile_run.glsl"
+
+/* Load `number`'s line of a tile, and vector in it. With four vectors in a line, of eight invocations that follow one
+ * another four have a line that is four after the others'. */
+uvec2 slot(uint number, uint size)
+{
+    uint i = gl_LocalInvocationID.x, line = (i >> 5) * 8u + (i >> 2 & 1u) * 4u + (i >> 3 & 3u);
+    return size == 32u ? uvec2(line + 32u * number, i & 3u)
+                       : uvec2(i / (size / 8u) + GROUP_SIZE * 8u / size * number, i % (size / 8u));
+}
+
+uvec4 fetch_a(uint number, uint m, uint k, uint end, bool wide)
+{
+    uvec2 at = slot(number, A_BY_COLUMNS != 0u ? TILE_M : DEPTH);
+    uvec4 v = uvec4(0u);
+    uint row = A_BY_COLUMNS != 0u ? at.x : 8u * at.y;
+    m += A_BY_COLUMNS != 0u ? 8u * at.y : at.x;
+    if (wide) {
+        if (m < size_m && k + row < end)
+            v = vector_a(m, k + row);
+        return v;
+    }
+    [[unroll]] for (uint e = 0u; e < 8u; e++) {
+        uint i = A_BY_COLUMNS != 0u ? m + e : m, j = A_BY_COLUMNS != 0u ? row : row + e;
+        if (i < size_m && k + j < end)
+            v[e >> 1] |= load_a(i, k + j, j) << 16u * (e & 1u);
+    }
+    return v;
+}
+
+uvec4 fetch_b(uint number, uint n, uint k, uint end, bool wide)
+{
+    uvec2 at = slot(number, B_BY_COLUMNS != 0u ? DEPTH : TILE_N);
+    uvec4 v = uvec4(0u);
+    uint row = B_BY_COLUMNS != 0u ? 8u * at.y : at.x;
+    n += B_BY_COLUMNS != 0u ? at.x : 8u * at.y;
+    if (wide) {
+        if (n < size_n && k + row < end)
+            v = vector_b(n, k + row);
+        return v;
+    }
+    [[unroll]] for (uint e = 0u; e < 8u; e++) {
+        uint i = B_BY_COLUMNS != 0u ? n : n + e, j = B_BY_COLUMNS != 0u ? row + e : row;
+        if (i < size_n && k + j < end)
+            v[e >> 1] |= load_b(i, k + j, j) << 16u * (e & 1u);
+    }
+    return v;
+}
+
+void keep_a(uint number, uvec4 v)
+{
+    uvec2 at = slot(number, A_BY_COLUMNS != 0u ? TILE_M : DEPTH);
+    tiles[at.x * STRIDE_A + at.y] = v;
+}
+
+void keep_b(uint number, uvec4 v)
+{
+    uvec2 at = slot(number, B_BY_COLUMNS != 0u ? DEPTH : TILE_N);
+    tiles[TILE_B + at.x * STRIDE_B + at.y] = v;
+}
+
+/* Where matrix i of A begins, whose elements are `line` and more along m and `k` and more along k; of B likewise. */
+uint matrix_a(uint line, uint k)
+{
+    return A_BY_COLUMNS != 0u ? k * STRIDE_A + line / 8u : line * STRIDE_A + k / 8u;
+}
+
+uint matrix_b(uint line, uint k)
+{
+    return TILE_B + (B_BY_COLUMNS != 0u ? line * STRIDE_B + k / 8u : k * STRIDE_B + line / 8u);
+}
+
+#if defined(MATRIX_PLAIN) || defined(MATRIX_BFLOAT16)
+uint pack_two(float a, float b)
+{
+    bool half_type = type_of(header.inputs) == TYPE_FLOAT16;
+    return half_type ? float_to_half(a) | float_to_half(b) << 16
+                     : float_to_bfloat(a) & 0xffffu | float_to_bfloat(b) << 16;
+}
+#else
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4467], 4462, 16); /* to nearest even */
+
+uint pack_two(float a, float b)
+{
+    return packFloat2x16(f16vec2(a, b));
+}
+#endif
+
+/* Eight results from (m, n). */
+void store_vector(uint m, uint n, vec4 low, vec4 high)
+{
+    uint number;
+    int y_at, c_at;
+    uvec4 v;
+    place_result(m, n, number, y_at, c_at);
+    [[unroll]] for (uint i = 0u; i < 4u; i++) {
+        vec4 half_of = i < 2u ? low : high;
+        uint e = 2u * i;
+        v[i] = pack_two(result_of(number + e, y_at + int(e), c_at + int(e) * c_next, half_of[e & 3u]),
+                        result_of(number + e + 1u, y_at + int(e) + 1, c_at + int(e + 1u) * c_next, half_of[e + 1u & 3u]));
+    }
+    Vectors(y_base).v[y_at >> 3] = v;
+}
+
+/* A row of a subgroup's matrices from `stage`, results m and more, n and more; 32 invocations. */
+void store_lines(uint stage, uint m, uint n, uint part)
+{
+    uint lane = gl_LocalInvocationID.x % 32u, columns = SIDE * BLOCKS_N;
+    if (WIDE_Y) {
+        for (uint i = lane; i < SIDE * columns / 8u; i += 32u) {
+            uint row = i / (columns / 8u), at = i % (columns / 8u), from = stage + row * STRIDE_Y + 2u * at;
+            if (m + row < size_m && n + 8u * at < size_n)
+                store_vector(m + row, n + 8u * at, uintBitsToFloat(tiles[from]), uintBitsToFloat(tiles[from + 1u]));
+        }
+        return;
+    }
+    for (uint i = lane; i < SIDE * columns; i += 32u) {
+        uint row = y_along_m != 0u ? i % SIDE : i / columns, column = y_along_m != 0u ? i / SIDE : i % columns;
+        float sum = uintBitsToFloat(tiles[stage + row * STRIDE_Y + column / 4u][column % 4u]);
+        if (m + row < size_m && n + column < size_n)
+            store_sum(m + row, n + column, part, sum);
+    }
+}
+
+/* All that an invocation has of matrices and vectors is in variables of their own, of which pipelines use as many as
+ * their tiles need: arrays that a driver does not take apart would lie in memory. */
+#define EACH(X)         X(0) X(1) X(2) X(3)
+#define EACH_OF_ROW(X, i) X(i, 0) X(i, 1) X(i, 2) X(i, 3)
+#define EACH_PAIR(X)    EACH_OF_ROW(X, 0) EACH_OF_ROW(X, 1) EACH_OF_ROW(X, 2) EACH_OF_ROW(X, 3)
+
+#define DECLARE(i)      uvec4 a_next##i, b_next##i;
+#define DECLARE_SUM(i, j) MatrixSum sum##i##j;
+#define CLEAR_SUM(i, j)                                                                                                \
+    if (i < BLOCKS_M && j < BLOCKS_N)                                                                                  \
+        sum##i##j = zero_matrix();
+#define KEEP(i)                                                                                                        \
+    if (i < BLOCKS_M)                                                                                                  \
+        keep_a(i, a_next##i);                                                                                          \
+    if (i < BLOCKS_N)                                                                                                  \
+        keep_b(i, b_next##i);
+#define FETCH_WIDE(i)                                                                                                  \
+    if (i < BLOCKS_M)                                                                                                  \
+        a_next##i = fetch_a(i, m, next, end, true);                                                                    \
+    if (i < BLOCKS_N)                                                                                                  \
+        b_next##i = fetch_b(i, n, next, end, true);
+#define FETCH(i)                                                                                                       \
+    if (i < BLOCKS_M)                                                                                                  \
+        a_next##i = fetch_a(i, m, next, end, WIDE_A);                                                                  \
+    if (i < BLOCKS_N)                                                                                                  \
+        b_next##i = fetch_b(i, n, next, end, WIDE_B);
+#define LOAD_FACTORS(i)                                                                                                \
+    MatrixA a##i;                                                                                                      \
+    MatrixB b##i;                                                                                                      \
+    if (i < BLOCKS_M)                                                                                                  \
+        a##i = LOAD_A(matrix_a(from_m + SIDE * i, STEP), A_BY_COLUMNS, STRIDE_A);                                      \
+    if (i < BLOCKS_N)                                                                                                  \
+        b##i = LOAD_B(matrix_b(from_n + SIDE * i, STEP), B_BY_COLUMNS, STRIDE_B);
+#define MULTIPLY(i, j)                                                                                                 \
+    if (i < BLOCKS_M && j < BLOCKS_N)                                                                                  \
+        sum##i##j = multiply_add(a##i, b##j, sum##i##j);
+#define STORE_SUM_OF(i, j)                                                                                             \
+    if (j < BLOCKS_N)                                                                                                  \
+        STORE_SUM(STAGE * subgroup + 4u * j, sum##i##j, STRIDE_Y);
+#define STORE_ROW(i)                                                                                                   \
+    if (i < BLOCKS_M) {                                                                                                \
+        barrier();                                                                                                     \
+        EACH_OF_ROW(STORE_SUM_OF, i)                                                                                   \
+        barrier();                                                                                                     \
+        store_lines(STAGE * subgroup, m + from_m + SIDE * i, n + from_n, part);                                        \
+    }
+/* The sums, with the given way to get the vectors from `next` on along k. */
+#define SUM_PRODUCTS(fetch_each)                                                                                       \
+    {                                                                                                                  \
+        uint next = first;                                                                                             \
+        EACH(fetch_each)                                                                                               \
+        for (uint k = first; k < end; k += DEPTH) {                                                                    \
+            barrier();                                                                                                 \
+            EACH(KEEP)                                                                                                 \
+            prepare(k + DEPTH);                                                                                        \
+            barrier();                                                                                                 \
+            next = k + DEPTH;                                                                                          \
+            if (next < end) {                                                                                          \
+                EACH(fetch_each)                                                                                       \
+            }                                                                                                          \
+            MULTIPLY_STEP(0u)                                                                                          \
+            MULTIPLY_STEP(SIDE)                                                                                        \
+        }                                                                                                              \
+    }
+#define MULTIPLY_STEP(at)                                                                                              \
+    {                                                                                                                  \
+        const uint STEP = at;                                                                                          \
+        EACH(LOAD_FACTORS)                                                                                             \
+        EACH_PAIR(MULTIPLY)                                                                                            \
+    }
+
+void run_tile(uint m, uint n, uint first, uint end, uint part)
+{
+    uint subgroup = SUBGROUP_NUMBER;
+    uint from_m = SIDE * BLOCKS_M * (subgroup & 1u), from_n = SIDE * BLOCKS_N * (subgroup >> 1);
+    EACH(DECLARE)
+    EACH_PAIR(DECLARE_SUM)
+    EACH_PAIR(CLEAR_SUM)
+    prepare(first);
+    barrier();
+    if (WIDE_A && WIDE_B)
+        SUM_PRODUCTS(FETCH_WIDE)
+    else
+        SUM_PRODUCTS(FETCH)
+    EACH(STORE_ROW)
+    barrier();
+}
