@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Conversions between storage and registers. A register is two words; types of 32 bits use the first. */
 
-/* The device's own conversions are exact, or round to nearest even: the adapter says so, whatever the row. */
-layout(constant_id = 31) const bool HALF_IS_EXACT = false;
-
 float half_to_float(uint h)
 {
-    if (HALF_IS_EXACT)
-        return unpackHalf2x16(h).x;
     uint sign_bit = (h & 0x8000u) << 16, exponent = h >> 10 & 31u, mantissa = h & 0x3ffu;
     if (exponent == 31u)
         return uintBitsToFloat(sign_bit | 0x7f800000u | mantissa << 13);
@@ -19,8 +14,6 @@ float half_to_float(uint h)
 /* Rounds to nearest even. */
 uint float_to_half(float x)
 {
-    if (HALF_IS_EXACT)
-        return packHalf2x16(vec2(x, 0.0));
     uint bits = floatBitsToUint(x), sign_bit = bits >> 16 & 0x8000u, a = bits & 0x7fffffffu;
     if (a > 0x7f800000u)
         return sign_bit | 0x7e00u | (a >> 13 & 0x3ffu);
@@ -375,9 +368,43 @@ uvec2 from_bits(uvec2 bits, uint type, out uint compute_type)
     }
 }
 
+/* from_bits(load_element()): types that are not known before the shader runs are looked at once. */
 uvec2 load(Place place, uint type, out uint compute_type)
 {
-    return from_bits(load_element(place, type), type, compute_type);
+    switch (type) {
+    case TYPE_FLOAT16:
+        compute_type = TYPE_FLOAT32;
+        return uvec2(floatBitsToUint(half_to_float(load_short(place.address))), 0u);
+    case TYPE_BFLOAT16:
+        compute_type = TYPE_FLOAT32;
+        return uvec2(floatBitsToUint(bfloat_to_float(load_short(place.address))), 0u);
+    case TYPE_UINT16:
+        compute_type = TYPE_UINT32;
+        return uvec2(load_short(place.address), 0u);
+    case TYPE_UINT8:
+        compute_type = TYPE_UINT32;
+        return uvec2(load_byte(place.address), 0u);
+    case TYPE_INT16:
+        compute_type = TYPE_INT32;
+        return uvec2(uint(bitfieldExtract(int(load_short(place.address)), 0, 16)), 0u);
+    case TYPE_INT8:
+        compute_type = TYPE_INT32;
+        return uvec2(uint(bitfieldExtract(int(load_byte(place.address)), 0, 8)), 0u);
+    case TYPE_UINT4:
+        compute_type = TYPE_UINT32;
+        return uvec2(load_nibble(place), 0u);
+    case TYPE_INT4:
+        compute_type = TYPE_INT32;
+        return uvec2(uint(bitfieldExtract(int(load_nibble(place)), 0, 4)), 0u);
+    case TYPE_FLOAT64:
+    case TYPE_INT64:
+    case TYPE_UINT64:
+        compute_type = type;
+        return Pairs(place.address).v;
+    default:
+        compute_type = type;
+        return uvec2(Words(place.address).v, 0u);
+    }
 }
 
 /* To be rounded once more, to fewer bits. */
@@ -410,7 +437,35 @@ uvec2 to_bits(uvec2 x, uint from, uint type)
     }
 }
 
+/* store_element(to_bits()), likewise. */
 void store(Place place, uint type, uvec2 x, uint from)
 {
-    store_element(place, type, to_bits(x, from, type));
+    uint narrow = register_to_int(x, from, type_bits(type), type_is_signed(type));
+    switch (type) {
+    case TYPE_FLOAT16:
+        store_short(place.address, float_to_half(register_to_odd_float(x, from)));
+        break;
+    case TYPE_BFLOAT16:
+        store_short(place.address, float_to_bfloat(register_to_odd_float(x, from)));
+        break;
+    case TYPE_UINT16:
+    case TYPE_INT16:
+        store_short(place.address, narrow);
+        break;
+    case TYPE_UINT8:
+    case TYPE_INT8:
+        store_byte(place.address, narrow);
+        break;
+    case TYPE_UINT4:
+    case TYPE_INT4:
+        store_nibble(place, narrow);
+        break;
+    case TYPE_FLOAT64:
+    case TYPE_INT64:
+    case TYPE_UINT64:
+        Pairs(place.address).v = convert(x, from, type);
+        break;
+    default:
+        Words(place.address).v = convert(x, from, type).x;
+    }
 }

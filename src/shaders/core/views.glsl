@@ -169,7 +169,24 @@ int load_index(uint t, int at)
 void copy_element(uint to, int to_at, uint from, int from_at)
 {
     uint type = type_of(from);
-    store_element(place_of(to, to_at), type, load_element(place_of(from, from_at), type));
+    Place a = place_of(to, to_at), b = place_of(from, from_at);
+    if (type == TYPE_UINT4 || type == TYPE_INT4) {
+        store_nibble(a, load_nibble(b));
+        return;
+    }
+    switch (type_shift(type)) {
+    case 0u:
+        store_byte(a.address, load_byte(b.address));
+        break;
+    case 1u:
+        store_short(a.address, load_short(b.address));
+        break;
+    case 2u:
+        Words(a.address).v = Words(b.address).v;
+        break;
+    default:
+        Pairs(a.address).v = Pairs(b.address).v;
+    }
 }
 
 /* One invocation per unit of work, whatever the number of workgroups. */

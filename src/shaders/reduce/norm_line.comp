@@ -29,15 +29,21 @@ void add_up(inout Total total, vec4 x, float mean, uint count)
     combine(total, block);
 }
 
+/* Tensors by constants: so their types are, too. */
+#define HAS_SCALE (MODE & NORM_SCALE) != 0u
+#define HAS_BIAS  (MODE & NORM_BIAS) != 0u
+#define BIAS      (HAS_SCALE ? 2u : 1u)
+#define RESULT    (1u + (MODE / NORM_SCALE & 1u) + (MODE / NORM_BIAS & 1u))
+
 /* (x - mean - more) * factor, times the scale, plus the bias. */
 void write(uint line, uint k, vec4 x, float mean, float more, float factor)
 {
     vec4 y = (x - mean - more) * factor;
-    for (uint t = 1u; t < header.inputs; t++) {
-        vec4 other = load_chunk(t, address_of(t), at_line(t, line), k);
-        y = t == 1u && (MODE & NORM_SCALE) != 0u ? y * other : y + other;
-    }
-    store_chunk(header.inputs, address_of(header.inputs), at_line(header.inputs, line), k, y);
+    if (HAS_SCALE)
+        y *= load_chunk(1u, address_of(1u), at_line(1u, line), k);
+    if (HAS_BIAS)
+        y += load_chunk(BIAS, address_of(BIAS), at_line(BIAS, line), k);
+    store_chunk(RESULT, address_of(RESULT), at_line(RESULT, line), k, y);
 }
 
 void run_line(uint line, bool there)
