@@ -480,26 +480,38 @@ static void run_row(struct bench *bench, uint32_t count, uint64_t seed)
     ok(bench->ran > before, "no case reached the row %s", only_row->name);
 }
 
-/* More tiles than the random cases have: several bands of them, and more batches than a dispatch has workgroups. */
+/* A product of packed matrices. */
+static void run_product(struct bench *bench, DML_TENSOR_DATA_TYPE type, const uint32_t *sizes, uint64_t seed)
+{
+    const uint32_t b = sizes[0], m = sizes[1], n = sizes[2], k = sizes[3];
+    struct check_rng rng = { seed };
+    struct check_case c = { .op = { .kind = KERN_GEMM, .input_count = 2, .output_count = 1 } };
+    c.op.u.gemm.alpha = 1;
+    kern_view_set_packed(&c.op.tensors[0], type, 3, (uint32_t[]){ b, m, k });
+    kern_view_set_packed(&c.op.tensors[1], type, 3, (uint32_t[]){ b, k, n });
+    kern_view_set_packed(&c.op.tensors[2], type, 3, (uint32_t[]){ b, m, n });
+    bench->norm_wise = true;
+    run_case(bench, &c, &rng);
+}
+
+/* More tiles than the random cases have: several bands of them, and more batches than a dispatch has workgroups. Of
+ * cooperative matrices, sizes of which all is loaded and stored by whole vectors. */
 static void run_tiles(struct bench *bench, uint64_t seed)
 {
     static const struct {
-        uint32_t batches, m, n, k;
+        uint32_t sizes[4]; /* batches, M, N, K */
         enum shader_tile_kind kind;
-    } shapes[] = { { 1, 650, 100, 33, SHADER_TILE_CHOSEN },
-                   { 1, 1200, 150, 20, SHADER_TILE_LARGE },
-                   { 4200, 8, 8, 9, SHADER_TILE_CHOSEN } };
-    struct check_rng rng = { seed };
+    } shapes[] = { { { 1, 650, 100, 33 }, SHADER_TILE_CHOSEN },
+                   { { 1, 1200, 150, 20 }, SHADER_TILE_LARGE },
+                   { { 4200, 8, 8, 9 }, SHADER_TILE_CHOSEN } },
+      vectors[] = { { { 2, 72, 136, 72 }, SHADER_TILE_CHOSEN },
+                    { { 1, 136, 200, 104 }, SHADER_TILE_LARGE },
+                    { { 1, 40, 264, 264 }, SHADER_TILE_WIDE } };
+    const bool coop = only_row->plan == shader_gemm_coop_plan;
     for (uint32_t i = 0; i < ARRAY_SIZE(shapes); i++) {
-        const uint32_t b = shapes[i].batches, m = shapes[i].m, n = shapes[i].n, k = shapes[i].k;
-        struct check_case c = { .op = { .kind = KERN_GEMM, .input_count = 2, .output_count = 1 } };
-        c.op.u.gemm.alpha = 1;
-        kern_view_set_packed(&c.op.tensors[0], DML_TENSOR_DATA_TYPE_FLOAT32, 3, (uint32_t[]){ b, m, k });
-        kern_view_set_packed(&c.op.tensors[1], DML_TENSOR_DATA_TYPE_FLOAT32, 3, (uint32_t[]){ b, k, n });
-        kern_view_set_packed(&c.op.tensors[2], DML_TENSOR_DATA_TYPE_FLOAT32, 3, (uint32_t[]){ b, m, n });
-        shader_tile_force(shapes[i].kind);
-        bench->norm_wise = true;
-        run_case(bench, &c, &rng);
+        shader_tile_force(coop ? vectors[i].kind : shapes[i].kind);
+        run_product(bench, coop ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32,
+                    coop ? vectors[i].sizes : shapes[i].sizes, seed);
     }
 }
 
@@ -525,7 +537,7 @@ static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const c
         if (rows[i].kind == KERN_MAP || rows[i].kind == KERN_MOVE || (filter && !strstr(rows[i].name, filter)))
             continue;
         run_row(bench, without_coop(bench, &rows[i]) ? BASE_MAX(count / 4, 1) : count, seed);
-        if (rows[i].plan == shader_gemm_tile_plan)
+        if (rows[i].plan == shader_gemm_tile_plan || rows[i].plan == shader_gemm_coop_plan)
             run_tiles(bench, seed);
     }
     only_row = NULL;
