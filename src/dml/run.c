@@ -58,10 +58,12 @@ static HRESULT initialize(struct dml_compiled_operator *op, void **out)
     if (!persistent) {
         persistent = aligned_alloc(256, base_align_up(BASE_MAX(bytes, 1), 256));
         hr = persistent ? graph_plan_initialize(op->program.plan, NULL, persistent) : E_OUTOFMEMORY;
-        if (SUCCEEDED(hr))
+        if (SUCCEEDED(hr)) {
             atomic_store(&op->run_persistent, persistent);
-        else
+        } else {
             free(persistent);
+            persistent = NULL;
+        }
     }
     pthread_mutex_unlock(&lock);
     *out = persistent;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_vulkan [seed] [cases] [filter]: every row of shaders/rows.def on a SPIR-V adapter against the reference
- * kernels: random ops from the generators of the kernel tests, and of element-wise operations each at least once; with
- * the filter map_flat, these in the row of that name. The program is made from a graph as libdirectml makes it and runs
- * through a Direct3D 12 command list. */
+ * kernels: random ops of the kernel tests' generators, each element-wise operation at least once; with the filters
+ * map_flat and move_flat in the rows for much data. Programs are made of graphs as libdirectml does, and run by a
+ * command list. */
 #include "api/api_test.h"
 #include "check.h"
 #include "check_vulkan_map.h"
@@ -285,16 +285,23 @@ static void explain(const struct kern_op *op, const struct check_error *error)
     fputc('\n', stderr);
 }
 
+/* The reference kernel, which is the last of its kind; NULL: it does not take the op. */
+static const struct kern_row *reference_row(const struct kern_op *op)
+{
+    uint32_t count;
+    const struct kern_row *rows = kern_rows(&count), *last = NULL;
+    for (uint32_t i = 0; i < count; i++)
+        if (rows[i].kind == op->kind)
+            last = &rows[i];
+    return last && last->accepts(op) ? last : NULL;
+}
+
 static void run_reference(const struct kern_op *op, const struct check_set *set)
 {
     void *data[KERN_TENSORS_MAX];
     struct kern_op portable = *op;
     void *state = NULL;
-    uint32_t count;
-    const struct kern_row *rows = kern_rows(&count), *row = NULL;
-    for (uint32_t i = 0; i < count; i++)
-        if (rows[i].kind == op->kind && rows[i].accepts(&portable))
-            row = &rows[i]; /* the reference is the last */
+    const struct kern_row *row = reference_row(op);
     need(row);
     for (uint32_t t = 0; t < tensor_count(op); t++)
         data[t] = set->buffers[t].data;
@@ -403,16 +410,6 @@ static void run_random(struct bench *bench, check_gen_fn *gen, enum kern_kind ki
     }
 }
 
-static bool reference_accepts(const struct kern_op *op)
-{
-    uint32_t count;
-    const struct kern_row *rows = kern_rows(&count), *last = NULL;
-    for (uint32_t i = 0; i < count; i++)
-        if (rows[i].kind == op->kind)
-            last = &rows[i];
-    return last && last->accepts(op);
-}
-
 /* Software adapters take minutes for the largest cases of some generators. */
 static bool is_quick(const struct kern_op *op)
 {
@@ -441,7 +438,7 @@ static bool find_case(const struct bench *bench, struct check_rng *rng, struct c
             c->op.input_count = c->op.epilogue_input;
             c->op.epilogue = NULL;
         }
-        if (reference_accepts(&c->op) && is_quick(&c->op) &&
+        if (reference_row(&c->op) && is_quick(&c->op) &&
             shader_row_find(only_row, &c->op, capabilities, &work, &reason))
             return true;
     }
@@ -466,11 +463,12 @@ static void run_row(struct bench *bench, uint32_t count, uint64_t seed)
         struct check_rng rng = { (seed + i) * UINT64_C(0x9e3779b97f4a7c15) | 1 };
         struct check_case c;
         check_next(&rng);
+        /* Pipelines for known types take long to make; some rows have no others. */
+        shader_specialize_from(i % 16 == 7 || strstr(only_row->name, "_line") ? 1 : UINT64_MAX);
         if (!find_case(bench, &rng, &c))
             break;
         split_nonzero(&c.op, 1 + i % 9);
-        /* Pipelines for known types take long to make. */
-        shader_specialize_from(i % 16 == 7 ? 1 : UINT64_MAX);
+        check_buffer_past(i % 2 ? 16 : 8);
         shader_tile_force((enum shader_tile_kind)(i % 8 % 3));
         bench->norm_wise = c.norm_wise;
         run_case(bench, &c, &rng);
@@ -480,47 +478,34 @@ static void run_row(struct bench *bench, uint32_t count, uint64_t seed)
     ok(bench->ran > before, "no case reached the row %s", only_row->name);
 }
 
-/* A product of packed matrices. */
-static void run_product(struct bench *bench, DML_TENSOR_DATA_TYPE type, const uint32_t *sizes, uint64_t seed)
+/* Cases of check_vulkan_tiles.c. */
+static void run_tiles(struct bench *bench, bool coop, uint64_t seed)
 {
-    const uint32_t b = sizes[0], m = sizes[1], n = sizes[2], k = sizes[3];
     struct check_rng rng = { seed };
-    struct check_case c = { .op = { .kind = KERN_GEMM, .input_count = 2, .output_count = 1 } };
-    c.op.u.gemm.alpha = 1;
-    kern_view_set_packed(&c.op.tensors[0], type, 3, (uint32_t[]){ b, m, k });
-    kern_view_set_packed(&c.op.tensors[1], type, 3, (uint32_t[]){ b, k, n });
-    kern_view_set_packed(&c.op.tensors[2], type, 3, (uint32_t[]){ b, m, n });
+    struct check_case c;
+    check_buffer_past(16);
     bench->norm_wise = true;
-    run_case(bench, &c, &rng);
+    for (uint32_t i = 0; check_vulkan_tiles(i, coop, &c); i++)
+        run_case(bench, &c, &rng);
 }
 
-/* More tiles than the random cases have: several bands of them, and more batches than a dispatch has workgroups. Of
- * cooperative matrices, sizes of which all is loaded and stored by whole vectors. */
-static void run_tiles(struct bench *bench, uint64_t seed)
+/* Lines of check_vulkan_lines.c; some are not for this row. */
+static void run_lines(struct bench *bench, uint64_t seed)
 {
-    static const struct {
-        uint32_t sizes[4]; /* batches, M, N, K */
-        enum shader_tile_kind kind;
-    } shapes[] = { { { 1, 650, 100, 33 }, SHADER_TILE_CHOSEN },
-                   { { 1, 1200, 150, 20 }, SHADER_TILE_LARGE },
-                   { { 4200, 8, 8, 9 }, SHADER_TILE_CHOSEN } },
-      vectors[] = { { { 2, 72, 136, 72 }, SHADER_TILE_CHOSEN },
-                    { { 1, 136, 200, 104 }, SHADER_TILE_LARGE },
-                    { { 1, 40, 264, 264 }, SHADER_TILE_WIDE } };
-    const bool coop = only_row->plan == shader_gemm_coop_plan;
-    for (uint32_t i = 0; i < ARRAY_SIZE(shapes); i++) {
-        shader_tile_force(coop ? vectors[i].kind : shapes[i].kind);
-        run_product(bench, coop ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32,
-                    coop ? vectors[i].sizes : shapes[i].sizes, seed);
-    }
+    struct check_rng rng = { seed };
+    struct check_case c;
+    shader_specialize_from(1);
+    bench->norm_wise = true;
+    for (uint32_t i = 0; check_vulkan_lines(i, only_row->kind, &c); i++)
+        run_case(bench, &c, &rng);
 }
 
-/* Devices without cooperative matrices compute them in the shader, in many pipelines that take long to make. */
-static bool without_coop(const struct bench *bench, const struct shader_row *row)
+/* Rows whose pipelines take long to make: devices without cooperative matrices compute them in the shader. */
+static bool is_slow(const struct bench *bench, const struct shader_row *row)
 {
     const bool lacks = !(bench->dml.adapter->shader_capabilities & SHADER_CAPABILITY_COOP);
     shader_coop_plain(lacks);
-    return lacks && (row->plan == shader_gemm_coop_plan || row->plan == shader_conv_coop_plan);
+    return strstr(row->name, "_line") || (lacks && strstr(row->name, "_coop"));
 }
 
 /* All but those of element-wise ops and moves, which have tests of their own. */
@@ -536,9 +521,11 @@ static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const c
         only_row = &rows[i];
         if (rows[i].kind == KERN_MAP || rows[i].kind == KERN_MOVE || (filter && !strstr(rows[i].name, filter)))
             continue;
-        run_row(bench, without_coop(bench, &rows[i]) ? BASE_MAX(count / 4, 1) : count, seed);
+        run_row(bench, is_slow(bench, &rows[i]) && !filter ? BASE_MAX(count / 4, 1) : count, seed);
         if (rows[i].plan == shader_gemm_tile_plan || rows[i].plan == shader_gemm_coop_plan)
-            run_tiles(bench, seed);
+            run_tiles(bench, rows[i].plan == shader_gemm_coop_plan, seed);
+        if (strstr(rows[i].name, "_line"))
+            run_lines(bench, seed);
     }
     only_row = NULL;
     bench->backend = &graph_backend_spirv;
@@ -562,7 +549,6 @@ static void run_maps(struct bench *bench, uint32_t cases, uint32_t every, uint64
 {
     run_random(bench, check_gen_map, KERN_MAP, cases, every, seed);
     ok(saw_all(bench), "not every operation ran");
-    run_random(bench, check_gen_move, KERN_MOVE, cases / 4, every, seed + 1);
     shader_specialize_from(16384);
     run_list(bench, check_list_large, -1, seed + 2);
     run_list(bench, check_list_double, 4, seed + 3);
@@ -589,8 +575,14 @@ int main(int argc, char **argv)
                                         D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE, 0 };
     ok_hr(ID3D12Device_CreateDescriptorHeap(bench.d3d, &desc, &IID_ID3D12DescriptorHeap, (void **)&bench.heap), S_OK);
     need(bench.heap);
-    if (!filter || strstr("map_flat", filter) || strstr("move", filter))
-        run_maps(&bench, cases, filter && !strcmp(filter, "map_flat") ? 1 : 16, seed);
+    const uint32_t every = filter && strstr(filter, "_flat") ? 1 : 16;
+    if (!filter || strstr("map_flat", filter))
+        run_maps(&bench, cases, every, seed);
+    if (!filter || strstr("move_flat", filter)) {
+        run_random(&bench, check_gen_move, KERN_MOVE, cases / 4, every, seed + 1);
+        shader_specialize_from(1);
+        run_list(&bench, check_list_transposes, -1, seed + 6);
+    }
     run_rows(&bench, BASE_MAX(cases / 8, 1), seed, filter);
     printf("%s, capabilities %#x: %u cases ran, %u unsupported, %u outputs failed\n", bench.dml.adapter->name,
            bench.dml.adapter->shader_capabilities, bench.ran, bench.unsupported, bench.failed);

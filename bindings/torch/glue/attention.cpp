@@ -80,7 +80,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> backward(const Tensor &grad, const Te
 {
     double factor = scale_of(query, scale);
     Tensor s = scores(query, key, bias, causal, factor);
-    Tensor none = at::isneginf(sums).unsqueeze(-1), p = (s - sums.unsqueeze(-1)).exp().masked_fill(none, 0);
+    // Not e^(s - sums): the rounding of large sums would go into all of a row.
+    Tensor none = at::isneginf(sums).unsqueeze(-1), p = at::softmax(s, -1).masked_fill(none, 0);
     at::ScalarType type = query.scalar_type();
     Tensor dq, dk, dv, db;
     if (wanted[2])

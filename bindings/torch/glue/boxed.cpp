@@ -2,6 +2,7 @@
 // The operators of the C library: one boxed functor for all of them. It puts the arguments on torch's stack into the
 // C library's form, finds or makes the plan, and runs it; on a miss the meta device says what the results look like.
 #include "glue.h"
+#include "meta.h"
 
 #include <memory>
 
@@ -98,7 +99,7 @@ Kind kind_of(const c10::Argument &argument)
     }
 }
 
-bool convert_scalar(const at::Scalar &value, aten_arg *arg)
+bool convert_scalar(Call &call, const at::Scalar &value, aten_arg *arg)
 {
     if (value.isBoolean()) {
         arg->kind = ATEN_BOOL;
@@ -110,7 +111,12 @@ bool convert_scalar(const at::Scalar &value, aten_arg *arg)
         arg->kind = ATEN_REAL;
         arg->real = value.toDouble();
     } else {
-        return false;
+        auto *parts = call.arena.take<double>(2);
+        parts[0] = value.toComplexDouble().real();
+        parts[1] = value.toComplexDouble().imag();
+        arg->kind = ATEN_REALS;
+        arg->count = 2;
+        arg->reals = parts;
     }
     return true;
 }
@@ -123,6 +129,10 @@ bool convert_tensor(Call &call, const at::Tensor &tensor, aten_tensor *out)
     }
     if (tensor.is_cpu()) { // indices may be, and numbers in lists
         call.kept.push_back(tensor.to(c10::Device(kDml, call.index)));
+        return describe(call.kept.back(), out);
+    }
+    if (C10_UNLIKELY(tensor.is_conj() || tensor.is_neg())) { // where torch leaves it to the kernel: products
+        call.kept.push_back(tensor.resolve_conj().resolve_neg());
         return describe(call.kept.back(), out);
     }
     return describe(tensor, out);
@@ -188,7 +198,7 @@ bool convert(Call &call, Kind kind, const c10::IValue &value)
         if (!tensor.defined())
             return true;
         if (tensor.is_cpu() && !tensor.dim())
-            return convert_scalar(at::_local_scalar_dense(tensor), arg);
+            return convert_scalar(call, at::_local_scalar_dense(tensor), arg);
         auto *out = call.arena.take<aten_tensor>(1);
         arg->kind = ATEN_TENSOR;
         arg->count = 1;
@@ -212,40 +222,7 @@ bool convert(Call &call, Kind kind, const c10::IValue &value)
         arg->integer = value.toSymInt().guard_int(__FILE__, __LINE__);
         return true;
     }
-    return value.isScalar() && convert_scalar(value.toScalar(), arg);
-}
-
-at::Tensor meta_twin(const at::Tensor &tensor)
-{
-    if (!tensor.defined() || (tensor.is_cpu() && !tensor.dim()))
-        return tensor;
-    at::Tensor twin = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kMeta));
-    if (tensor.unsafeGetTensorImpl()->is_wrapped_number())
-        twin.unsafeGetTensorImpl()->set_wrapped_number(true);
-    return twin;
-}
-
-c10::IValue meta_argument(const c10::IValue &value)
-{
-    if (value.isTensor())
-        return meta_twin(value.toTensor());
-    if (value.isTensorList()) {
-        c10::List<at::Tensor> list;
-        for (const at::Tensor &t : value.toTensorVector())
-            list.push_back(meta_twin(t));
-        return list;
-    }
-    if (value.isOptionalTensorList()) {
-        c10::List<std::optional<at::Tensor>> list;
-        for (const std::optional<at::Tensor> &t : value.toOptionalTensorVector())
-            list.push_back(t ? std::optional<at::Tensor>(meta_twin(*t)) : std::nullopt);
-        return list;
-    }
-    if (value.isDevice())
-        return c10::Device(at::kMeta);
-    if (value.isGenerator())
-        return c10::IValue();
-    return value;
+    return value.isScalar() && convert_scalar(call, value.toScalar(), arg);
 }
 
 void append_tensors(c10::SmallVectorImpl<at::Tensor> &to, const c10::IValue &value)
@@ -274,6 +251,8 @@ class Operator final : public c10::OperatorKernel
         for (const c10::Argument &result : schema.returns())
             result_is_list.push_back(result.type()->kind() == c10::TypeKind::ListType);
         fresh = form == Form::Functional ? results : 0;
+        const std::string name = row->name;
+        takes_masks = name == "index" || name == "_unsafe_index" || name.find("index_put") != std::string::npos;
     }
 
     void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack)
@@ -283,6 +262,8 @@ class Operator final : public c10::OperatorKernel
             run_in_parts(op, keys, stack, begin);
             return;
         }
+        if (C10_UNLIKELY(takes_masks))
+            expand_masks(stack, begin);
         Call call;
         call.index = common_device(op, *stack, begin);
         for (size_t i = begin; call.index < 0 && i < stack->size(); i++)
@@ -309,7 +290,7 @@ class Operator final : public c10::OperatorKernel
     const aten_op *row;
     Form form;
     size_t results, inputs, fresh;
-    bool has_generator = false;
+    bool has_generator = false, takes_masks = false;
     c10::SmallVector<Kind, 16> kinds;
     c10::SmallVector<bool, 4> result_is_list;
 
@@ -376,7 +357,8 @@ class Operator final : public c10::OperatorKernel
     {
         call.outputs = call.arena.take<aten_tensor>(call.written.size());
         for (size_t i = 0; i < call.written.size(); i++)
-            if (!convert_tensor(call, call.written[i], &call.outputs[i]))
+            if ((call.written[i].defined() && (call.written[i].is_conj() || call.written[i].is_neg())) ||
+                !convert_tensor(call, call.written[i], &call.outputs[i]))
                 return false;
         return true;
     }
@@ -387,24 +369,6 @@ class Operator final : public c10::OperatorKernel
         auto count = static_cast<uint32_t>(call.args.size());
         return fresh ? aten_find(where, row, call.args.data(), count, nullptr, 0)
                      : aten_find(where, row, call.args.data(), count, call.outputs, call.output_count);
-    }
-
-    // What the meta device says about the results: false when it cannot.
-    static bool infer(const c10::OperatorHandle &op, const torch::jit::Stack &stack, size_t begin,
-                      torch::jit::Stack *out, std::string *why)
-    {
-        try {
-            out->assign(stack.begin() + static_cast<std::ptrdiff_t>(begin), stack.end());
-            c10::OperatorHandle common = common_form(op, out);
-            for (c10::IValue &value : *out)
-                value = meta_argument(value);
-            common.callBoxed(out);
-            return true;
-        } catch (const std::exception &e) { // wrong arguments, or no meta kernel: the CPU knows
-            *why = e.what();
-            *why = why->substr(0, why->find('\n'));
-            return false;
-        }
     }
 
     // Out arguments take the sizes and strides that the results have.
@@ -428,7 +392,7 @@ class Operator final : public c10::OperatorKernel
     {
         torch::jit::Stack inferred;
         // Nothing is returned: what is written is as it is, and meta kernels are rare (_fused_sgd_).
-        if ((results || form != Form::InPlace) && !infer(op, stack, begin, &inferred, why))
+        if (results && !infer(op, stack, begin, &inferred, why))
             return nullptr;
         aten_tensor *outputs = call.outputs;
         uint32_t count = call.output_count;

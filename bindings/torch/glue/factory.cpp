@@ -257,7 +257,8 @@ bool describe(const at::Tensor &tensor, aten_tensor *out)
 {
     auto rank = static_cast<size_t>(tensor.dim());
     out->type = static_cast<int32_t>(tensor.scalar_type());
-    if (rank > ATEN_RANK_MAX || !aten_type_bytes(out->type) || tensor.layout() != at::kStrided)
+    if (rank > ATEN_RANK_MAX || !aten_type_bytes(out->type) || tensor.layout() != at::kStrided || tensor.is_conj() ||
+        tensor.is_neg())
         return false;
     out->rank = static_cast<uint32_t>(rank);
     std::copy_n(tensor.sizes().data(), rank, out->sizes);

@@ -38,6 +38,9 @@ enum aten_type {
     ATEN_FLOAT16 = 5,
     ATEN_FLOAT32 = 6,
     ATEN_FLOAT64 = 7,
+    ATEN_COMPLEX32 = 8, /* two FLOAT16: in memory, sizes and strides in pairs */
+    ATEN_COMPLEX64 = 9,
+    ATEN_COMPLEX128 = 10,
     ATEN_BOOLEAN = 11,
     ATEN_BFLOAT16 = 15,
     ATEN_UINT16 = 27,
@@ -74,8 +77,9 @@ enum aten_kind {
 };
 
 /* An argument in the order of the schema, with its default filled in. Device and pin_memory arguments are ATEN_NONE.
- * Where the schema says Tensor, a tensor of rank 0 on the CPU comes as the ATEN_INT, ATEN_REAL or ATEN_BOOL that it
- * holds, wrapped numbers too; result types have been settled by the meta call. */
+ * Complex numbers are ATEN_REALS of two. Where the schema says Tensor, a tensor of rank 0 on the CPU comes as the
+ * ATEN_INT, ATEN_REAL or ATEN_BOOL that it holds, wrapped numbers too; result types have been settled by the meta call.
+ */
 struct aten_arg {
     enum aten_kind kind;
     uint32_t count;

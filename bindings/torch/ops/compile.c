@@ -12,9 +12,20 @@ static const struct aten_row rows[] = {
     { { name, overload, out_overload, ((flags)&ATEN_IN_PLACE) != 0, ((flags)&ATEN_NO_FUNCTIONAL) != 0,                 \
         ((flags)&ATEN_RANDOM) != 0, writes },                                                                          \
       aten_build_##builder,                                                                                            \
-      parameter },
+      parameter,                                                                                                       \
+      ((flags)&ATEN_COMPLEX) != 0 },
 #include "ops.def"
 #undef ATEN
+};
+
+static const struct {
+    const char *name, *overload;
+    aten_builder *build;
+    int64_t parameter;
+} complex_rows[] = {
+#define COMPLEX(name, overload, builder, parameter) { name, overload, aten_build_##builder, parameter },
+#include "complex.def"
+#undef COMPLEX
 };
 
 const struct aten_op *aten_op_at(uint32_t i)
@@ -59,14 +70,43 @@ void aten_graph_finish(struct aten_graph *g)
     base_arena_finish(&g->arena);
 }
 
-bool aten_build(struct aten_graph *g, const struct aten_node *n)
+static bool has_complex(const struct aten_node *n)
+{
+    for (uint32_t i = 0; i < n->output_count; i++)
+        if (aten_is_complex(n->outputs[i].type))
+            return true;
+    for (uint32_t i = 0; i < n->arg_count; i++) {
+        const struct aten_operand *a = &n->args[i];
+        const uint32_t count = a->kind == ATEN_TENSORS ? a->count : a->kind == ATEN_TENSOR ? 1 : 0;
+        for (uint32_t k = 0; k < count; k++)
+            if (a->values[k] && aten_is_complex(a->values[k]->type))
+                return true;
+    }
+    return false;
+}
+
+/* What builds the node, whose parameter is set. NULL: nothing does. */
+static aten_builder *builder_of(struct aten_node *n)
 {
     const struct aten_row *row = aten_row_of(n->op);
+    n->parameter = row->parameter;
+    if (row->complex || !has_complex(n))
+        return row->build;
+    for (uint32_t i = 0; i < ARRAY_SIZE(complex_rows); i++)
+        if (!strcmp(complex_rows[i].name, row->op.name) && !strcmp(complex_rows[i].overload, row->op.overload)) {
+            n->parameter = complex_rows[i].parameter;
+            return complex_rows[i].build;
+        }
+    return NULL;
+}
+
+bool aten_build(struct aten_graph *g, const struct aten_node *n)
+{
     struct aten_node own = *n;
     const struct aten_node *before = g->node;
-    own.parameter = row->parameter;
+    aten_builder *build = builder_of(&own);
     g->node = &own;
-    bool ok = !g->failed && row->build(g, &own) && !g->failed;
+    bool ok = build ? !g->failed && build(g, &own) && !g->failed : aten_fail(g, "complex numbers have no operator");
     for (uint32_t i = 0; ok && i < n->output_count; i++)
         if (aten_wanted(n, i) && !n->results[i])
             ok = aten_fail(g, "result %u was not built", i);

@@ -57,7 +57,7 @@ static int64_t extent_of(uint32_t rank, const int64_t *sizes, const int64_t *str
     return extent;
 }
 
-static struct aten_value *value_new(struct aten_graph *g, int32_t type, uint32_t rank, const int64_t *sizes,
+struct aten_value *aten_new_strided(struct aten_graph *g, int32_t type, uint32_t rank, const int64_t *sizes,
                                     const int64_t *strides)
 {
     struct aten_value *v = aten_alloc(g, sizeof(*v));
@@ -87,7 +87,7 @@ static bool is_dense(uint32_t rank, const int64_t *sizes, const int64_t *strides
 
 struct aten_value *aten_new_packed(struct aten_graph *g, int32_t type, uint32_t rank, const int64_t *sizes)
 {
-    return g->failed ? NULL : value_new(g, type, rank, sizes, NULL);
+    return g->failed ? NULL : aten_new_strided(g, type, rank, sizes, NULL);
 }
 
 struct aten_value *aten_new(struct aten_graph *g, int32_t type, uint32_t rank, const int64_t *sizes)
@@ -95,7 +95,7 @@ struct aten_value *aten_new(struct aten_graph *g, int32_t type, uint32_t rank, c
     const struct aten_tensor *like = g->node && g->node->output_count ? g->node->outputs : NULL;
     bool same = like && like->type != ATEN_ABSENT && like->rank == rank &&
                 !memcmp(like->sizes, sizes, rank * sizeof(*sizes)) && is_dense(rank, sizes, like->strides);
-    return g->failed ? NULL : value_new(g, type, rank, sizes, same ? like->strides : NULL);
+    return g->failed ? NULL : aten_new_strided(g, type, rank, sizes, same ? like->strides : NULL);
 }
 
 struct aten_value *aten_constant(struct aten_graph *g, int32_t type, uint32_t rank, const int64_t *sizes,
@@ -154,7 +154,7 @@ struct aten_value *aten_input_value(struct aten_graph *g, const struct aten_tens
                       argument, (long long)layout->sizes[i], (long long)layout->strides[i]);
             return NULL;
         }
-    return bound(g, value_new(g, layout->type, layout->rank, layout->sizes, layout->strides),
+    return bound(g, aten_new_strided(g, layout->type, layout->rank, layout->sizes, layout->strides),
                  (struct aten_binding){ ATEN_BIND_TENSOR, argument, element, layout->type, 0 });
 }
 
@@ -278,12 +278,18 @@ bool aten_wanted(const struct aten_node *n, uint32_t i)
     return i < n->output_count && n->outputs[i].type != ATEN_ABSENT;
 }
 
+/* Values may be of another type than their buffer: truth values, the parts of complex numbers. */
+static int64_t bytes_of(const struct aten_buffer *buffer)
+{
+    return buffer->extent * aten_type_bytes(buffer->type);
+}
+
 bool aten_covers(const struct aten_value *v)
 {
     for (uint32_t i = 0; i < v->rank; i++)
         if (v->sizes[i] > 1 && !v->strides[i])
             return false;
-    return extent_of(v->rank, v->sizes, v->strides) == v->buffer->extent;
+    return extent_of(v->rank, v->sizes, v->strides) * aten_type_bytes(v->type) == bytes_of(v->buffer);
 }
 
 /* The value lies in a buffer of its own exactly as wanted. */
@@ -304,7 +310,7 @@ bool aten_result(struct aten_graph *g, const struct aten_node *n, uint32_t i, st
     const struct aten_tensor *wanted = &n->outputs[i];
     v = aten_expand(g, aten_convert(g, v, wanted->type), wanted->rank, wanted->sizes);
     if (v && v->buffer->source != ATEN_SOURCE_EMPTY && !lies_as(v, wanted)) {
-        struct aten_value *y = value_new(g, v->type, wanted->rank, wanted->sizes, wanted->strides);
+        struct aten_value *y = aten_new_strided(g, v->type, wanted->rank, wanted->sizes, wanted->strides);
         struct aten_desc dx, dy;
         if (!y)
             return false;
@@ -332,7 +338,7 @@ struct aten_value *aten_view(struct aten_graph *g, const struct aten_value *x, u
         v->sizes[i] = sizes[i];
         v->strides[i] = strides[i];
     }
-    if (extent_of(rank, sizes, strides) > x->buffer->extent) {
+    if (extent_of(rank, sizes, strides) * aten_type_bytes(x->type) > bytes_of(x->buffer)) {
         aten_fail(g, "a view reaches beyond its storage");
         return NULL;
     }
@@ -512,7 +518,7 @@ const DML_TENSOR_DESC *aten_describe_rank(struct aten_graph *g, struct aten_desc
     d->buffer.Sizes = d->sizes;
     d->buffer.Strides = d->strides;
     /* All views of a buffer declare its full size: both ends of an edge must agree. */
-    d->buffer.TotalTensorSizeInBytes = base_align_up((uint64_t)v->buffer->extent * aten_type_bytes(v->type), 4);
+    d->buffer.TotalTensorSizeInBytes = base_align_up((uint64_t)v->buffer->extent * aten_type_bytes(v->buffer->type), 4);
     d->desc = (DML_TENSOR_DESC){ DML_TENSOR_TYPE_BUFFER, &d->buffer };
     return &d->desc;
 }

@@ -37,6 +37,8 @@
 DML_TENSOR_DATA_TYPE aten_type_dml(int32_t type); /* UNKNOWN: none. BOOLEAN is UINT8 with 0 and 1 */
 const char *aten_type_name(int32_t type);
 bool aten_is_float(int32_t type);
+bool aten_is_complex(int32_t type);
+int32_t aten_part(int32_t type);            /* of complex numbers: what their parts are */
 bool aten_is_signed(int32_t type);          /* floats too */
 int32_t aten_wide(int32_t type);            /* FLOAT32 for floats of 16 bits, else the type itself */
 int32_t aten_promote(int32_t a, int32_t b); /* torch.promote_types; ATEN_ABSENT gives way */
@@ -131,6 +133,7 @@ enum {
     ATEN_IN_PLACE = 1,      /* there is a name_.overload */
     ATEN_NO_FUNCTIONAL = 2, /* there is no name.overload (_foreach_add_, _fused_adam_) */
     ATEN_RANDOM = 4,
+    ATEN_COMPLEX = 8, /* the builder knows complex numbers; others have one in complex.def, or fall back */
 };
 
 typedef bool aten_builder(struct aten_graph *g, const struct aten_node *n);
@@ -140,6 +143,7 @@ struct aten_row {
     struct aten_op op; /* first */
     aten_builder *build;
     int64_t parameter;
+    bool complex; /* ATEN_COMPLEX */
 };
 
 /* Fails: "aten::add.Tensor: <text>". Returns false. */
@@ -183,6 +187,9 @@ bool aten_covers(const struct aten_value *v); /* its buffer from the first eleme
  * that element-wise work goes straight through memory; otherwise it is packed. */
 struct aten_value *aten_new(struct aten_graph *g, int32_t type, uint32_t rank, const int64_t *sizes);
 struct aten_value *aten_new_packed(struct aten_graph *g, int32_t type, uint32_t rank, const int64_t *sizes);
+/* With these strides. */
+struct aten_value *aten_new_strided(struct aten_graph *g, int32_t type, uint32_t rank, const int64_t *sizes,
+                                    const int64_t *strides);
 /* Constants of rank 0. */
 struct aten_value *aten_scalar(struct aten_graph *g, int32_t type, double value);
 struct aten_value *aten_scalar_int(struct aten_graph *g, int32_t type, int64_t value);
@@ -281,5 +288,8 @@ bool aten_compile_graph(struct aten_graph *g, struct aten_value **outputs, uint3
 #define ATEN(name, overload, out_overload, flags, writes, builder, parameter) aten_builder aten_build_##builder;
 #include "ops.def"
 #undef ATEN
+#define COMPLEX(name, overload, builder, parameter) aten_builder aten_build_##builder;
+#include "complex.def"
+#undef COMPLEX
 
 #endif

@@ -238,3 +238,24 @@ bool aten_build_multinomial(struct aten_graph *g, const struct aten_node *n)
     aten_sorted(g, aten_divide(g, p, aten_scaled(g, e, 1, 1e-38)), axis, samples, true, &order);
     return aten_result(g, n, 0, order);
 }
+
+/* rrelu_with_noise(self, noise, lower, upper, training, generator), which writes noise. */
+bool aten_build_rrelu(struct aten_graph *g, const struct aten_node *n)
+{
+    const int32_t type = aten_wide(n->outputs[0].type);
+    const double lower = aten_real(g, n, 2, 0.125), upper = aten_real(g, n, 3, 1.0 / 3);
+    struct aten_value *x = aten_in_as(g, n, 0, type);
+    if (!x)
+        return false;
+    struct aten_value *above =
+        aten_apply2(g, DML_OPERATOR_ELEMENT_WISE_LOGICAL_GREATER_THAN, x, aten_scalar(g, type, 0));
+    struct aten_value *one = aten_scalar(g, type, 1), *slope = aten_scalar(g, type, (lower + upper) / 2);
+    if (!aten_int(g, n, 4, 0)) {
+        struct aten_value *y = aten_multiply(g, x, aten_select(g, above, one, slope));
+        return aten_result(g, n, 0, y) && (!aten_wanted(n, 1) || aten_result(g, n, 1, aten_in(g, n, 1)));
+    }
+    slope = aten_convert(g, aten_uniform(g, n, 5, n->outputs[0].type, aten_elements(x)), type);
+    slope = aten_reshape(g, aten_scaled(g, slope, upper - lower, lower), x->rank, x->sizes);
+    slope = aten_select(g, above, one, slope);
+    return aten_result(g, n, 0, aten_multiply(g, x, slope)) && (!aten_wanted(n, 1) || aten_result(g, n, 1, slope));
+}

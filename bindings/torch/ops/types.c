@@ -4,7 +4,7 @@
 
 #include "base/half.h"
 
-enum category { CATEGORY_NONE, CATEGORY_BOOLEAN, CATEGORY_INTEGER, CATEGORY_FLOAT };
+enum category { CATEGORY_NONE, CATEGORY_BOOLEAN, CATEGORY_INTEGER, CATEGORY_FLOAT, CATEGORY_COMPLEX };
 
 static const struct {
     int32_t type;
@@ -22,6 +22,9 @@ static const struct {
     { ATEN_FLOAT16, "float16", 2, CATEGORY_FLOAT, 1, DML_TENSOR_DATA_TYPE_FLOAT16 },
     { ATEN_FLOAT32, "float32", 4, CATEGORY_FLOAT, 2, DML_TENSOR_DATA_TYPE_FLOAT32 },
     { ATEN_FLOAT64, "float64", 8, CATEGORY_FLOAT, 3, DML_TENSOR_DATA_TYPE_FLOAT64 },
+    { ATEN_COMPLEX32, "complex32", 4, CATEGORY_COMPLEX, 1, DML_TENSOR_DATA_TYPE_UNKNOWN },
+    { ATEN_COMPLEX64, "complex64", 8, CATEGORY_COMPLEX, 2, DML_TENSOR_DATA_TYPE_UNKNOWN },
+    { ATEN_COMPLEX128, "complex128", 16, CATEGORY_COMPLEX, 3, DML_TENSOR_DATA_TYPE_UNKNOWN },
     { ATEN_BOOLEAN, "bool", 1, CATEGORY_BOOLEAN, 0, DML_TENSOR_DATA_TYPE_UINT8 },
     { ATEN_BFLOAT16, "bfloat16", 2, CATEGORY_FLOAT, 1, ANYDML_TENSOR_DATA_TYPE_BFLOAT16 },
     { ATEN_UINT16, "uint16", 2, CATEGORY_INTEGER, 2, DML_TENSOR_DATA_TYPE_UINT16 },
@@ -67,6 +70,16 @@ bool aten_is_float(int32_t type)
     return category_of(type) == CATEGORY_FLOAT;
 }
 
+bool aten_is_complex(int32_t type)
+{
+    return category_of(type) == CATEGORY_COMPLEX;
+}
+
+int32_t aten_part(int32_t type)
+{
+    return type == ATEN_COMPLEX64 ? ATEN_FLOAT32 : type == ATEN_COMPLEX128 ? ATEN_FLOAT64 : ATEN_FLOAT16;
+}
+
 bool aten_is_signed(int32_t type)
 {
     return aten_is_float(type) || type == ATEN_INT8 || type == ATEN_INT16 || type == ATEN_INT32 || type == ATEN_INT64;
@@ -89,6 +102,8 @@ int32_t aten_promote(int32_t a, int32_t b)
         return of_a > of_b ? a : b;
     int rank_a = rows[row_of(a)].rank, rank_b = rows[row_of(b)].rank;
     if (rank_a != rank_b && (of_a == CATEGORY_FLOAT || aten_is_signed(a) == aten_is_signed(b)))
+        return rank_a > rank_b ? a : b;
+    if (rank_a != rank_b && of_a == CATEGORY_COMPLEX)
         return rank_a > rank_b ? a : b;
     if (of_a == CATEGORY_FLOAT)
         return ATEN_FLOAT32; /* the two of 16 bits */

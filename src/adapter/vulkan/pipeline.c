@@ -66,12 +66,15 @@ static VkResult create_module(struct adapter_device *device, const struct adapte
 
 static VkResult build(struct adapter_device *device, struct adapter_pipeline *pipeline)
 {
-    VkSpecializationMapEntry entries[VULKAN_SPECIALIZATION_MAX];
+    VkSpecializationMapEntry entries[VULKAN_SPECIALIZATION_MAX + 1];
+    uint32_t values[VULKAN_SPECIALIZATION_MAX + 1];
     const uint32_t count = pipeline->desc.constant_count;
     VkShaderModule module = VK_NULL_HANDLE;
-    for (uint32_t i = 0; i < count; i++)
-        entries[i] = (VkSpecializationMapEntry){ i, i * 4, 4 };
-    VkSpecializationInfo constants = { count, entries, count * 4u, pipeline->constants };
+    for (uint32_t i = 0; i <= count; i++) {
+        entries[i] = (VkSpecializationMapEntry){ i < count ? i : VULKAN_HALF_CONSTANT, i * 4, 4 };
+        values[i] = i < count ? pipeline->constants[i] : (device->physical->subnormals & VULKAN_HALF) != 0;
+    }
+    VkSpecializationInfo constants = { count + 1, entries, (count + 1) * 4u, values };
     VkResult result = create_module(device, &pipeline->desc, &module);
     if (result != VK_SUCCESS)
         return result;

@@ -120,10 +120,13 @@ uint32_t vulkan_cooperative_find(PFN_vkGetInstanceProcAddr get, VkInstance insta
 
 /* ---- subnormals.c ---- */
 
-enum vulkan_subnormals { VULKAN_SUBNORMALS_32 = 1, VULKAN_SUBNORMALS_64 = 2 };
+/* VULKAN_HALF: conversions between half and single precision keep subnormal numbers and round to nearest even. */
+enum vulkan_subnormals { VULKAN_SUBNORMALS_32 = 1, VULKAN_SUBNORMALS_64 = 2, VULKAN_HALF = 4 };
+
+#define VULKAN_HALF_CONSTANT 31u /* specialization constant: whether they do (core/number.glsl) */
 
 uint32_t vulkan_subnormals_kept(const VkPhysicalDeviceFloatControlsProperties *floats);
-/* The module with execution modes that keep subnormal numbers of those widths that it computes with; the caller frees
+/* The module with the execution modes that ask for `kept`, as far as it computes with those widths; the caller frees
  * it. NULL: memory is short. */
 uint32_t *vulkan_subnormals_keep(const uint32_t *spirv, size_t *bytes, uint32_t kept);
 

@@ -343,16 +343,6 @@ DENSE_INLINE void dw_row(const struct dw *r, uint8_t *y, enum scaling scaling)
     }
 }
 
-static void dw_row_by(const struct dw *r, uint8_t *y)
-{
-    if (r->f.scaling == BY_INVERSE)
-        dw_row(r, y, BY_INVERSE);
-    else if (r->f.scaling == MULTIPLY)
-        dw_row(r, y, MULTIPLY);
-    else
-        dw_row(r, y, DIVIDE);
-}
-
 void kern_conv_dw_bytes_vnni_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     struct dw r = { .call = call };
@@ -369,6 +359,12 @@ void kern_conv_dw_bytes_vnni_run(const struct kern_call *call, uint64_t begin, u
     for (uint64_t unit = begin; unit < end; unit++) {
         int64_t n = (int64_t)unit / s->out[1], row = (int64_t)unit % s->out[1];
         dw_window(&r, n, row);
-        dw_row_by(&r, (uint8_t *)call->data[call->op->input_count] + n * s->y[0] + row * s->y[3]);
+        uint8_t *y = (uint8_t *)call->data[call->op->input_count] + n * s->y[0] + row * s->y[3];
+        if (r.f.scaling == BY_INVERSE)
+            dw_row(&r, y, BY_INVERSE);
+        else if (r.f.scaling == MULTIPLY)
+            dw_row(&r, y, MULTIPLY);
+        else
+            dw_row(&r, y, DIVIDE);
     }
 }

@@ -135,17 +135,12 @@ void conv_pw_panels(const float *w, const int64_t *strides, uint32_t columns, ui
                 *out++ = c < columns ? w[c * strides[0] + i * strides[1]] : 0;
 }
 
-static void conv_pw_pack(const struct kern_op *op, uint32_t lanes, const float *source, float *packed)
-{
-    const struct kern_view *w = &op->tensors[1];
-    conv_pw_panels(source, w->strides, w->sizes[0], w->sizes[1], CONV_PW_VECS * lanes, packed);
-}
-
 #define ROW(isa)                                                                                                       \
     KERN_PACKED_ROW(conv_pw_f32_##isa, struct conv_pw,                                                                 \
                     conv_pw_init(op, CONV_PW_ROWS_##isa, CONV_PW_LANES_##isa, &plan),                                  \
                     conv_pw_plan(&plan, CONV_PW_ROWS_##isa, CONV_PW_LANES_##isa, out),                                 \
-                    conv_pw_pack(op, CONV_PW_LANES_##isa, source, packed))
+                    conv_pw_panels(source, op->tensors[1].strides, plan.columns, plan.k,                               \
+                                   CONV_PW_VECS *CONV_PW_LANES_##isa, packed))
 KERN_EACH_ISA(ROW)
 
 /* ---- transposed ---- */
@@ -165,12 +160,6 @@ static bool up_shape_fits(const struct conv_shape *s)
         fits = fits && s->kernel[d] == s->stride[d] && (s->dilation[d] == 1 || s->kernel[d] == 1) && !s->pad[d] &&
                s->out[d] == s->in[d] * s->stride[d];
     return fits && (int64_t)s->in_channels * s->in[2] <= ROW_FLOATS && s->out[2] <= ROW_FLOATS;
-}
-
-static bool up_types_fit(const struct kern_op *op)
-{
-    const DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
-    return (type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16) && conv_has_type(op, type);
 }
 
 /* Results go from registers to Y, bounds and such on the way. */
@@ -216,7 +205,9 @@ bool conv_up_init(const struct kern_op *op, uint32_t lanes, struct conv_up *u)
 {
     *u = (struct conv_up){ 0 };
     struct conv_shape *s = &u->s;
-    if (!up_types_fit(op) || !conv_shape_init(op, s) || !up_shape_fits(s))
+    const DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
+    if ((type != DML_TENSOR_DATA_TYPE_FLOAT32 && type != DML_TENSOR_DATA_TYPE_FLOAT16) || !conv_has_type(op, type) ||
+        !conv_shape_init(op, s) || !up_shape_fits(s))
         return false;
     const bool pixels = s->x[1] == 1 && op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT32;
     u->last = s->y[1] == 1 && s->out_channels > 1 && s->y[4] == (int64_t)s->out_channels;

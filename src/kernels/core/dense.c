@@ -179,7 +179,9 @@ struct kern_view dense_permute(const struct kern_view *view, const uint32_t *ord
 
 uint64_t dense_epilogue_bytes(const struct kern_op *op)
 {
-    return op->epilogue ? base_align_up(kern_epilogue_bytes(op), 64) : 0;
+    return op->epilogue
+               ? base_align_up(kern_map_block_bytes(op->epilogue, kern_epilogue_inputs(op)) + KERN_MAP_BLOCK * 8, 64)
+               : 0;
 }
 
 void dense_finish_f32(const struct kern_call *call, void *scratch, const uint32_t *at, uint32_t count,

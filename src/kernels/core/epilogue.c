@@ -3,12 +3,6 @@
 #include "kernels/core/dense.h"
 #include "kernels/map/map.h"
 
-/* The program's: the result, and tensors from epilogue_input on. */
-static uint32_t epilogue_inputs(const struct kern_op *op)
-{
-    return 1 + op->input_count - op->epilogue_input;
-}
-
 /* ---- as steps ---- */
 
 static bool is_float(const struct kern_map_inst *inst)
@@ -19,7 +13,7 @@ static bool is_float(const struct kern_map_inst *inst)
 /* The register holds a number of the program. */
 static bool number_of(const struct kern_op *op, uint32_t reg, float *out)
 {
-    const uint32_t inputs = epilogue_inputs(op);
+    const uint32_t inputs = kern_epilogue_inputs(op);
     if (reg < inputs || op->epilogue->inst[reg - inputs].code != KERN_MAP_CONST)
         return false;
     *out = op->epilogue->inst[reg - inputs].imm[0].f32;
@@ -65,7 +59,7 @@ bool kern_epilogue_match(const struct kern_op *op, const struct kern_epilogue_su
                          struct kern_epilogue *out)
 {
     const struct kern_map *map = op->epilogue;
-    const uint32_t inputs = epilogue_inputs(op);
+    const uint32_t inputs = kern_epilogue_inputs(op);
     uint32_t last = 0;
     out->count = 0;
     for (uint32_t i = 0; map && i < map->inst_count; i++) {
@@ -154,7 +148,7 @@ void kern_epilogue_store(const struct kern_call *call, const uint32_t *index, do
     struct kern_number registers[KERN_MAP_REGISTERS];
     struct kern_number result = kern_from_double(value);
     if (map) {
-        uint32_t count = epilogue_inputs(op);
+        uint32_t count = kern_epilogue_inputs(op);
         registers[0] = kern_number_to(DML_TENSOR_DATA_TYPE_FLOAT32, result);
         for (uint32_t r = 1; r < count; r++) {
             uint32_t t = op->epilogue_input + r - 1;
@@ -165,11 +159,6 @@ void kern_epilogue_store(const struct kern_call *call, const uint32_t *index, do
         result = registers[map->store[0]];
     }
     kern_write(out->type, call->data[op->input_count], kern_offset(out, index), result);
-}
-
-uint64_t kern_epilogue_bytes(const struct kern_op *op)
-{
-    return kern_map_block_bytes(op->epilogue, epilogue_inputs(op)) + KERN_MAP_BLOCK * 8;
 }
 
 static void load_row(struct kern_map_block *block, const struct kern_view *view, const char *data, uint32_t reg,
@@ -214,7 +203,7 @@ void kern_epilogue_row(const struct kern_call *call, void *scratch, const uint32
     uint32_t at[KERN_RANK_MAX];
     struct kern_map_block block;
     memcpy(at, index, sizeof(uint32_t) * rank);
-    kern_map_block_init(&block, op->epilogue, epilogue_inputs(op), 1, kern_map_isa(),
+    kern_map_block_init(&block, op->epilogue, kern_epilogue_inputs(op), 1, kern_map_isa(),
                         (char *)scratch + KERN_MAP_BLOCK * 8);
     for (uint32_t done = 0; done < count; done += KERN_MAP_BLOCK) {
         at[rank - 1] = index[rank - 1] + done;

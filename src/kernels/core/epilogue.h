@@ -6,6 +6,12 @@
 
 #include "kernels/core/kernel.h"
 
+/* The program's: the result, and tensors from epilogue_input on. */
+static inline uint32_t kern_epilogue_inputs(const struct kern_op *op)
+{
+    return 1 + op->input_count - op->epilogue_input;
+}
+
 /* ---- as steps ---- */
 
 #define KERN_EPILOGUE_STEPS_MAX 16
@@ -61,8 +67,7 @@ bool kern_epilogue_requantize(const struct kern_op *op, struct kern_requantize *
 void kern_epilogue_store(const struct kern_call *call, const uint32_t *index, double value);
 
 /* The same for `count` results along the last dimension, from `index` on, through an epilogue that is there; needs
- * kern_epilogue_bytes(op) of `scratch`. */
-uint64_t kern_epilogue_bytes(const struct kern_op *op);
+ * dense_epilogue_bytes(op) of `scratch`. */
 void kern_epilogue_row(const struct kern_call *call, void *scratch, const uint32_t *index, const float *values,
                        uint32_t count);
 

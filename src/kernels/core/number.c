@@ -60,11 +60,6 @@ static void write_bits(void *address, uint32_t bytes, int64_t offset, uint64_t b
         *byte = (uint8_t)((*byte & 0xf0) | (bits & 15));
 }
 
-static uint64_t wrap_unsigned(uint64_t value, uint32_t bits)
-{
-    return value & UINT64_MAX >> (64 - bits);
-}
-
 static int64_t wrap_signed(uint64_t value, uint32_t bits)
 {
     return (int64_t)(value << (64 - bits)) >> (64 - bits);
@@ -133,7 +128,7 @@ struct kern_number kern_number_to(DML_TENSOR_DATA_TYPE type, struct kern_number 
                     : wrap_signed(value.u, bits);
     else
         out.u = value.class == KERN_CLASS_FLOAT ? kern_to_unsigned(value.f, UINT64_MAX >> (64 - bits))
-                                                : wrap_unsigned(value.u, bits);
+                                                : value.u & UINT64_MAX >> (64 - bits);
     return out;
 }
 

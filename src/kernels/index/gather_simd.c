@@ -80,7 +80,7 @@ static void gather_copy_pieces(const struct kern_call *call, const struct gather
                                          .first = kern_iterator_offset(iterator, 2, lookup),
                                          .count = 1 };
         int64_t offset = 0;
-        index_clamped(&plan->lookup, &one, &offset);
+        index_rows(&plan->lookup, &one, &offset, NULL);
         offset += kern_iterator_offset(iterator, 1, lookup) + (int64_t)from * plan->x_step;
         int64_t y_offset = kern_iterator_offset(iterator, 0, lookup) + (int64_t)from * plan->y_step;
         copy_row(plan->bytes, (char *)call->data[2] + y_offset * plan->bytes, plan->y_step,
@@ -107,7 +107,7 @@ static void gather_block(const struct kern_call *call, const struct gather_plan 
     if (done == n)
         return;
     const struct index_block rest = index_block_rest(&block, plan->bytes, done);
-    index_clamped(&plan->lookup, &rest, offsets);
+    index_rows(&plan->lookup, &rest, offsets, NULL);
     gather_copy_block(plan, &rest, offsets);
 }
 

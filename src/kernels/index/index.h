@@ -73,7 +73,7 @@ void index_lookup_init(struct index_lookup *lookup, const struct kern_view *inde
                        uint32_t first, bool nd);
 
 /* Indices below this, as unsigned numbers, are in range and mean what they say; 0 for tuples of several. Most data is
- * like that: it is worth trying before index_clamped and index_checked. */
+ * like that: it is worth trying before index_rows and index_checked. */
 DENSE_INLINE uint64_t index_plain_limit(const struct index_lookup *lookup)
 {
     uint64_t size = (uint64_t)lookup->sizes[0];
@@ -82,8 +82,8 @@ DENSE_INLINE uint64_t index_plain_limit(const struct index_lookup *lookup)
     return lookup->type == DML_TENSOR_DATA_TYPE_INT32 ? BASE_MIN(size, UINT64_C(1) << 31) : size;
 }
 
-/* Dimension t of the tuples, with constant types and a constant stride of 1. `places` (NULL: clamps) holds the place so
- * far, UINT64_MAX = out of range. */
+/* Dimension t of the tuples joins those before it, with constant types and constant strides of 1 and 2. `places` (NULL:
+ * clamps) holds the place so far, UINT64_MAX = out of range. */
 DENSE_INLINE void index_row(const struct index_lookup *lookup, uint32_t t, DML_TENSOR_DATA_TYPE type,
                             const struct index_block *b, int64_t stride, int64_t *out, uint64_t *places)
 {
@@ -91,14 +91,15 @@ DENSE_INLINE void index_row(const struct index_lookup *lookup, uint32_t t, DML_T
     const void *from = (const char *)b->indices + first * (int64_t)kern_type_bytes(type);
     const uint32_t count = b->count;
     for (uint32_t i = 0; i < count; i++) {
-        const int64_t index = index_load(from, (int64_t)i * stride, type, size);
+        const int64_t index = index_load(from, (int64_t)i * stride, type, size), before = t ? out[i] : 0;
         if (!places) {
-            out[i] += index_clamp(index, size) * step;
+            out[i] = before + index_clamp(index, size) * step;
             continue;
         }
-        const bool inside = (uint64_t)index < (uint64_t)size && places[i] != UINT64_MAX;
-        out[i] += inside ? index * step : 0;
-        places[i] = inside ? places[i] * (uint64_t)size + (uint64_t)index : UINT64_MAX;
+        const uint64_t place = t ? places[i] : 0;
+        const bool inside = (uint64_t)index < (uint64_t)size && place != UINT64_MAX;
+        out[i] = before + (inside ? index * step : 0);
+        places[i] = inside ? place * (uint64_t)size + (uint64_t)index : UINT64_MAX;
     }
 }
 
@@ -106,14 +107,16 @@ DENSE_INLINE void index_row(const struct index_lookup *lookup, uint32_t t, DML_T
     case constant:                                                                                                     \
         if (b->stride == 1)                                                                                            \
             index_row(lookup, t, constant, b, 1, out, places);                                                         \
+        else if (b->stride == 2)                                                                                       \
+            index_row(lookup, t, constant, b, 2, out, places);                                                         \
         else                                                                                                           \
             index_row(lookup, t, constant, b, b->stride, out, places);                                                 \
         break;
 
+/* Offsets in elements of all tuples; what is out of range is clamped, unless places are asked for. */
 DENSE_INLINE void index_rows(const struct index_lookup *lookup, const struct index_block *b, int64_t *out,
                              uint64_t *places)
 {
-    memset(out, 0, b->count * sizeof(*out));
     for (uint32_t t = 0; t < lookup->tuple; t++)
         switch ((uint32_t)lookup->type) {
             INDEX_ROW(DML_TENSOR_DATA_TYPE_UINT32)
@@ -123,12 +126,6 @@ DENSE_INLINE void index_rows(const struct index_lookup *lookup, const struct ind
         }
 }
 
-/* Offsets in elements of all tuples; what is out of range is clamped. */
-static inline void index_clamped(const struct index_lookup *lookup, const struct index_block *b, int64_t *out_offsets)
-{
-    index_rows(lookup, b, out_offsets, NULL);
-}
-
 /* The same, but INDEX_OUT for what is out of range, and for what leads to a place outside [begin, end): places are
  * counted row-major over the indexed dimensions. */
 static inline void index_checked(const struct index_lookup *lookup, const struct index_block *b, uint64_t begin,
@@ -136,7 +133,6 @@ static inline void index_checked(const struct index_lookup *lookup, const struct
 {
     const uint32_t count = b->count;
     uint64_t places[INDEX_BLOCK];
-    memset(places, 0, count * sizeof(*places));
     index_rows(lookup, b, out_offsets, places);
     for (uint32_t i = 0; i < count; i++)
         out_offsets[i] = places[i] - begin < end - begin ? out_offsets[i] : INDEX_OUT;

@@ -24,11 +24,6 @@ void kern_nonzero_any_plan(const struct kern_op *op, const void *state, uint32_t
 
 /* ---- the definition ---- */
 
-static bool is_zero(struct kern_number number)
-{
-    return number.class == KERN_CLASS_FLOAT ? number.f == 0 : number.u == 0;
-}
-
 void kern_nonzero_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     const struct kern_view *x = &call->op->tensors[0], *list = &call->op->tensors[3];
@@ -39,7 +34,8 @@ void kern_nonzero_any_ref_run(const struct kern_call *call, uint64_t begin, uint
         uint32_t *count = counts + (int64_t)(i / block) * call->op->tensors[1].strides[0];
         if (!write && i % block == 0)
             *count = 0;
-        if (is_zero(kern_read(x->type, call->data[0], kern_offset(x, at))))
+        const struct kern_number number = kern_read(x->type, call->data[0], kern_offset(x, at));
+        if (number.class == KERN_CLASS_FLOAT ? number.f == 0 : number.u == 0)
             continue;
         if (!write)
             ++*count;

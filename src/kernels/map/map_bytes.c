@@ -147,12 +147,6 @@ static float number(const struct map_run *run, uint32_t input)
     return result;
 }
 
-/* Scales with which nothing overflows or vanishes, so that a reciprocal is as good as a division. */
-static bool is_usual(float scale)
-{
-    return fmath_abs(scale) > 0x1p-30f && fmath_abs(scale) < 0x1p30f;
-}
-
 static bool make_pair(const struct map_run *run, const struct map_bytes *bytes, struct kern_map_pair *out)
 {
     const struct kern_op *op = run->op;
@@ -168,9 +162,10 @@ static bool make_pair(const struct map_run *run, const struct map_bytes *bytes, 
     out->product = bytes->product;
     out->low = clamp->imm[0].f32;
     out->high = clamp->imm[1].f32;
-    bool usual = true;
+    bool usual = true; /* nothing overflows or vanishes, so that a reciprocal is as good as a division */
     for (uint32_t i = 0; i < 3; i++)
-        usual = usual && is_usual(out->scale[i]) && out->zero[i] >= -128 && out->zero[i] <= 255;
+        usual = usual && fmath_abs(out->scale[i]) > 0x1p-30f && fmath_abs(out->scale[i]) < 0x1p30f &&
+                out->zero[i] >= -128 && out->zero[i] <= 255;
     return usual;
 }
 
@@ -199,12 +194,6 @@ bool map_bytes_run(struct map_run *run, const struct map_bytes *bytes, uint64_t 
 
 /* ---- one input of 4-bit elements ---- */
 
-static bool is_nibbles(const struct kern_op *op, const struct kern_iterator *iterator, uint32_t i)
-{
-    return kern_type_bytes(op->tensors[i].type) == 0 && op->u.map.load_type[i] == DML_TENSOR_DATA_TYPE_FLOAT32 &&
-           is_line(iterator, map_view_of_input(i), 1);
-}
-
 bool map_table_init(struct map_table *table, const struct kern_op *op, const struct kern_iterator *iterator)
 {
     const uint32_t out = kern_type_bytes(op->tensors[op->input_count].type);
@@ -214,7 +203,8 @@ bool map_table_init(struct map_table *table, const struct kern_op *op, const str
         table->row % 2)
         return false;
     for (uint32_t i = 0; i < op->input_count; i++) {
-        if (table->input == NONE && is_nibbles(op, iterator, i))
+        if (table->input == NONE && !kern_type_bytes(op->tensors[i].type) &&
+            op->u.map.load_type[i] == DML_TENSOR_DATA_TYPE_FLOAT32 && is_line(iterator, map_view_of_input(i), 1))
             table->input = i;
         else if (!map_repeats_in_rows(iterator, map_view_of_input(i)))
             return false;

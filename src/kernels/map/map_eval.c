@@ -31,11 +31,6 @@ static uint64_t low_bits(uint64_t value, uint64_t bits)
     return bits >= 64 ? value : value & ((UINT64_C(1) << bits) - 1);
 }
 
-static uint64_t sign_extend(uint64_t value, uint64_t bits)
-{
-    return bits == 0 || bits >= 64 ? value : (uint64_t)((int64_t)(value << (64 - bits)) >> (64 - bits));
-}
-
 /* Operations whose low bits do not depend on the sign. */
 #define VALUE_TO(name, expr)                                                                                           \
     case KERN_MAP_##name:                                                                                              \
@@ -89,7 +84,7 @@ static uint64_t eval_signed(const struct kern_map_inst *inst, int64_t a, int64_t
         VALUE(ABS, a < 0 ? 0 - (uint64_t)a : (uint64_t)a)
         VALUE(SIGN, (uint64_t)((a > 0) - (a < 0)))
         VALUE(SHR, (uint64_t)(a >> (b < 0 || b >= p ? 63 : b)))
-        VALUE(WRAP, sign_extend((uint64_t)a, (uint64_t)p))
+        VALUE(WRAP, (uint64_t)(p > 0 && p < 64 ? (int64_t)((uint64_t)a << (64 - p)) >> (64 - p) : a))
     default:
         return 0;
     }

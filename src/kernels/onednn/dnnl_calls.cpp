@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/onednn/dnnl_calls.h"
+/* The functions that dnnl_op.h declares for C. */
+#include <dnnl.h>
 
 extern "C" void kern_fail(void); /* kernel.h is C's */
 
@@ -16,7 +17,7 @@ static void empty_cache()
 }
 
 #define DNNL_CALL(name, parameters, arguments)                                                                         \
-    bool dnnl_safe_##name parameters                                                                                   \
+    extern "C" bool dnnl_safe_##name parameters                                                                        \
     {                                                                                                                  \
         dnnl_status_t status = dnnl_out_of_memory;                                                                     \
         try {                                                                                                          \

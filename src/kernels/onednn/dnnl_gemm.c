@@ -280,12 +280,6 @@ static bool gemm_stages(struct gemm_build *b, const_dnnl_primitive_desc_t pd, co
     return true;
 }
 
-/* oneDNN 2.6 takes batches that share B as more rows, even where they do not follow each other in Y. */
-static bool gemm_misplaced(const struct gemm_build *b, const struct kern_view *y)
-{
-    return repeats(&b->views[1]) && !dense_view_merges(y, b->rank - 3);
-}
-
 static bool gemm_build(struct gemm_build *b)
 {
     dnnl_primitive_attr_t attr = NULL;
@@ -296,10 +290,12 @@ static bool gemm_build(struct gemm_build *b)
     bool packed = b->op->packed_input == 2 && !b->expands;
     b->a_direct = b->integer || (matrix_direct(&b->views[0], b->half) && !(b->expands && repeats(&b->views[0])));
     b->b_direct = b->integer || (matrix_direct(&b->views[1], b->half) && !(b->expands && repeats(&b->views[1])));
-    /* The last pass takes FLOAT32. */
+    /* The last pass takes FLOAT32. oneDNN 2.6 takes batches that share B as more rows, even where they do not follow
+     * each other in Y. */
     b->y_direct =
         b->integer || (matrix_direct(&y, b->half && !(b->plain && (b->op->epilogue || b->op->u.gemm.has_c))) &&
-                       (y.sizes[b->rank - 1] == 1 || y.strides[b->rank - 1] == 1) && !gemm_misplaced(b, &y));
+                       (y.sizes[b->rank - 1] == 1 || y.strides[b->rank - 1] == 1) &&
+                       !(repeats(&b->views[1]) && !dense_view_merges(&y, b->rank - 3)));
     if (!b->y_direct) /* dense row-major in scratch; merged and original dimensions agree on that */
         kern_view_set_packed(&y, DML_TENSOR_DATA_TYPE_FLOAT32, y.rank, b->views[b->op->input_count].sizes);
     inputs[0] = matrix_half(b, matrix_buffer(b, 0, b->a_direct, &b->a_md), &b->a_md);

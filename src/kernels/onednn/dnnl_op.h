@@ -9,9 +9,15 @@
 
 #include "kernels/core/dense.h"
 #include "kernels/core/epilogue.h"
-#include "kernels/onednn/dnnl_calls.h"
 
+#include <dnnl.h>
 #include <stdatomic.h>
+
+/* oneDNN throws where memory is short, through C, which ends the process. Here the same calls return false instead:
+ * dnnl_safe_memory_create is dnnl_memory_create, and so on. */
+#define DNNL_CALL(name, parameters, arguments) bool dnnl_safe_##name parameters;
+#include "kernels/onednn/dnnl_calls.def"
+#undef DNNL_CALL
 
 #define DNNL_BUFFERS_MAX 24
 #define DNNL_STAGES_MAX  6

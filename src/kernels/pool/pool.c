@@ -99,12 +99,6 @@ int64_t pool_tile_pitch(const struct kern_op *op)
     return (int64_t)base_align_up(op->tensors[1].sizes[1], WINDOW_STEP);
 }
 
-/* Small integers are exact in FLOAT32, and nothing is below its -infinity. */
-static bool small_integer(DML_TENSOR_DATA_TYPE type)
-{
-    return dense_is_byte(type) || type == DML_TENSOR_DATA_TYPE_INT16 || type == DML_TENSOR_DATA_TYPE_UINT16;
-}
-
 bool kern_pool_f32_accepts(const struct kern_op *op)
 {
     const struct kern_pool *pool = &op->u.pool;
@@ -114,7 +108,8 @@ bool kern_pool_f32_accepts(const struct kern_op *op)
     bool floats = dense_is_short_float(type);
     if (op->epilogue || !pool_shape_init(op, &s) || op->tensors[1].type != type)
         return false;
-    if (!floats && (pool->mode != KERN_POOL_MAX || !small_integer(type)))
+    /* Small integers are exact in FLOAT32, and nothing is below its -infinity. */
+    if (!floats && (pool->mode != KERN_POOL_MAX || !kern_type_bytes(type) || kern_type_bytes(type) > 2))
         return false;
     if (pool->mode == KERN_POOL_LP && pool->p != 1 && pool->p != 2)
         return false;

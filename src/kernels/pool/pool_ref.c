@@ -111,16 +111,6 @@ struct pool_best pool_best_of(const struct pool_shape *s, const struct pool_wind
     return best;
 }
 
-static void pool_store_lowest(void *y, int64_t at, DML_TENSOR_DATA_TYPE type)
-{
-    if (type == DML_TENSOR_DATA_TYPE_INT64)
-        ((int64_t *)y)[at] = INT64_MIN;
-    else if (type == DML_TENSOR_DATA_TYPE_UINT64)
-        ((uint64_t *)y)[at] = 0;
-    else
-        dense_store(y, at, type, -INFINITY);
-}
-
 static void pool_max(const struct kern_call *call, const struct pool_shape *s, const struct pool_window *window,
                      const int64_t *at)
 {
@@ -132,7 +122,7 @@ static void pool_max(const struct kern_call *call, const struct pool_shape *s, c
     if (best.found)
         memcpy((char *)call->data[1] + y_at * bytes, (const char *)window->x + best.offset * bytes, bytes);
     else
-        pool_store_lowest(call->data[1], y_at, type);
+        dense_store(call->data[1], y_at, type, -INFINITY); /* of integers the lowest */
     if (op->u.pool.has_indices)
         pool_store_index(call, pool_offset(s->index, at),
                          best.found ? pool_index_base(op, s, at) + (uint64_t)best.position : 0);

@@ -405,8 +405,8 @@ DENSE_INLINE void pool_pixel_columns(DML_TENSOR_DATA_TYPE type, const struct poo
     }
 }
 
-DENSE_INLINE void pool_pixel_as(DML_TENSOR_DATA_TYPE type, const struct pool_fast *p, const struct pool_pixel *w,
-                                enum pool_kind kind)
+DENSE_INLINE void pool_pixel_kind(enum pool_kind kind, DML_TENSOR_DATA_TYPE type, const struct pool_fast *p,
+                                  const struct pool_pixel *w)
 {
     if (w->count[2] == 2)
         pool_pixel_columns(type, p, w, kind, 2);
@@ -414,6 +414,11 @@ DENSE_INLINE void pool_pixel_as(DML_TENSOR_DATA_TYPE type, const struct pool_fas
         pool_pixel_columns(type, p, w, kind, 3);
     else
         pool_pixel_columns(type, p, w, kind, w->count[2]);
+}
+
+DENSE_INLINE void pool_pixel_as(DML_TENSOR_DATA_TYPE type, const struct pool_fast *p, const struct pool_pixel *w)
+{
+    POOL_BY_KIND(p->b.kind, pool_pixel_kind, type, p, w);
 }
 
 /* ---- with indices ---- */
@@ -452,26 +457,14 @@ static void pool_channels_first(const struct pool_fast *p, const struct pool_pix
     pool_index_channels(p, w, c, best, places);
 }
 
-static void pool_pixel_first(const struct pool_fast *p, const struct pool_pixel *w)
-{
-    for (int64_t c = 0; c < (int64_t)p->call->op->tensors[1].sizes[1]; c += VEC)
-        pool_channels_first(p, w, pool_vector_at(p, w, c));
-}
-
 /* ---- rows ---- */
 
 static void pool_pixel_run(const struct pool_fast *p, const struct pool_pixel *w)
 {
-    if (p->indices)
-        pool_pixel_first(p, w);
-    else if (p->b.kind == POOL_SUM)
-        VEC_BY_TYPE(p->type, pool_pixel_as, p, w, POOL_SUM);
-    else if (p->b.kind == POOL_TOP)
-        VEC_BY_TYPE(p->type, pool_pixel_as, p, w, POOL_TOP);
-    else if (p->b.kind == POOL_SUM_ABS)
-        pool_pixel_columns(p->type, p, w, POOL_SUM_ABS, w->count[2]);
-    else
-        pool_pixel_columns(p->type, p, w, POOL_SUM_SQUARE, w->count[2]);
+    for (int64_t c = 0; p->indices && c < (int64_t)p->call->op->tensors[1].sizes[1]; c += VEC)
+        pool_channels_first(p, w, pool_vector_at(p, w, c));
+    if (!p->indices)
+        VEC_BY_TYPE(p->type, pool_pixel_as, p, w);
 }
 
 static void pool_row_init(const struct pool_fast *p, const int64_t *at, struct pool_pixel *w)

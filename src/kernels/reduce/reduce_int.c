@@ -112,13 +112,6 @@ static void set_word(const struct folding *f, uint32_t i, uint64_t word)
         ((uint32_t *)f->scratch->acc)[i] = (uint32_t)word;
 }
 
-static uint64_t join(enum kern_total fold, uint64_t a, uint64_t b)
-{
-    if (fold == KERN_TOTAL_PRODUCT)
-        return a * b;
-    return fold == KERN_TOTAL_MAX ? BASE_MAX(a, b) : a + b;
-}
-
 /* The extreme of a group of bytes in one run, as one of words. */
 static uint64_t bytes_fold(const struct folding *f, int64_t offset)
 {
@@ -155,7 +148,9 @@ static uint64_t row_fold(const struct folding *f, uint64_t group, bool last)
         const uint64_t part = f->isa->row[f->wide](f->fold, x, count, f->flip);
         if (f->position && (!at || part > total || (last && part == total)))
             position = at + find(f, x, count, part, last);
-        total = join(f->fold, total, part);
+        total = f->fold == KERN_TOTAL_PRODUCT ? total * part
+                : f->fold == KERN_TOTAL_MAX   ? BASE_MAX(total, part)
+                                              : total + part;
         at += count;
     }
     return f->position ? position : total;

@@ -44,19 +44,15 @@ void kern_reduction_f64_plan(const struct kern_op *op, const void *state, uint32
     out->grain = BASE_MAX(LANES, (op->kind == KERN_SOFTMAX ? 2048 : 16384) / groups.inner.count);
 }
 
-/* One row within the groups of a tile: element i of group g is data[t][i * along[t] + g * across[t]]. */
-struct f64_row {
-    double *data[KERN_TENSORS_MAX];
-    int64_t along[KERN_TENSORS_MAX], across[KERN_TENSORS_MAX];
-    uint32_t lanes;
-    uint64_t first, count; /* the row's first element, counted within the group */
-};
-
+/* The rows of a tile's groups, one after the other: element i of group g is data[t][i * along[t] + g * across[t]]. */
 struct f64_rows {
     const struct f64_reduction *groups;
     uint64_t begin; /* the tile's first group */
+    uint32_t lanes;
     struct kern_cursor cursor;
-    struct f64_row row;
+    double *data[KERN_TENSORS_MAX];
+    int64_t along[KERN_TENSORS_MAX], across[KERN_TENSORS_MAX];
+    uint64_t first, count; /* the row's first element, counted within the group */
 };
 
 static void rows_place(struct f64_rows *rows)
@@ -64,19 +60,18 @@ static void rows_place(struct f64_rows *rows)
     const struct f64_reduction *groups = rows->groups;
     for (uint32_t t = 0; t < groups->outer.views; t++) {
         int64_t at = kern_iterator_offset(&groups->outer, t, rows->begin) + rows->cursor.offset[t];
-        rows->row.data[t] = (double *)kern_at(groups->call->data[t], groups->call->op->tensors[t].type, at);
+        rows->data[t] = (double *)kern_at(groups->call->data[t], groups->call->op->tensors[t].type, at);
     }
 }
 
 static void rows_begin(struct f64_rows *rows, const struct f64_reduction *groups, uint64_t begin, uint32_t lanes)
 {
     const struct kern_iterator *outer = &groups->outer, *inner = &groups->inner;
-    *rows = (struct f64_rows){ .groups = groups, .begin = begin };
-    rows->row.lanes = lanes;
-    rows->row.count = inner->sizes[inner->rank - 1];
+    *rows = (struct f64_rows){ .groups = groups, .begin = begin, .lanes = lanes };
+    rows->count = inner->sizes[inner->rank - 1];
     for (uint32_t t = 0; t < outer->views; t++) {
-        rows->row.along[t] = inner->strides[t][inner->rank - 1];
-        rows->row.across[t] = outer->strides[t][outer->rank - 1];
+        rows->along[t] = inner->strides[t][inner->rank - 1];
+        rows->across[t] = outer->strides[t][outer->rank - 1];
     }
     kern_cursor_seek(inner, 0, &rows->cursor);
     rows_place(rows);
@@ -84,8 +79,8 @@ static void rows_begin(struct f64_rows *rows, const struct f64_reduction *groups
 
 static bool rows_next(struct f64_rows *rows)
 {
-    rows->row.first += rows->row.count;
-    if (rows->row.first == rows->groups->inner.count)
+    rows->first += rows->count;
+    if (rows->first == rows->groups->inner.count)
         return false;
     kern_cursor_next_row(&rows->groups->inner, &rows->cursor);
     rows_place(rows);
@@ -108,7 +103,7 @@ static bool rows_next(struct f64_rows *rows)
         EACH(r, (r)->across[0], (r)->lanes, code)
 
 /* A number wins over NaN; the first of equals, or the last. */
-static void extremes(const struct f64_row *r, bool greatest, bool last, double *total, uint64_t *place)
+static void extremes(const struct f64_rows *r, bool greatest, bool last, double *total, uint64_t *place)
 {
     const double *x = r->data[0];
     EACH_OF(r, {
@@ -126,7 +121,7 @@ static void join(const struct f64_reduction *groups, uint64_t begin, uint32_t la
                  const double *center, double *total, uint64_t *place)
 {
     struct f64_rows rows;
-    const struct f64_row *r = &rows.row;
+    const struct f64_rows *r = &rows;
     const struct kern_op *op = groups->call->op;
     const bool last = op->kind == KERN_REDUCE && op->u.reduce.last;
     for (uint32_t g = 0; g < LANES; g++)
@@ -170,7 +165,7 @@ static void reduce(const struct f64_reduction *groups, uint64_t begin, uint32_t 
 /* ---- softmax ---- */
 
 /* Y keeps the powers until their sum is known. */
-static void powers(const struct f64_row *r, bool stay, const double *top, double *sum)
+static void powers(const struct f64_rows *r, bool stay, const double *top, double *sum)
 {
     const double *x = r->data[0];
     double *y = r->data[1];
@@ -182,7 +177,7 @@ static void powers(const struct f64_row *r, bool stay, const double *top, double
     })
 }
 
-static void give(const struct f64_row *r, bool logarithm, const double *top, const double *sum)
+static void give(const struct f64_rows *r, bool logarithm, const double *top, const double *sum)
 {
     const double *x = r->data[0];
     double *y = r->data[1];
@@ -201,13 +196,13 @@ static void softmax(const struct f64_reduction *groups, uint64_t begin, uint32_t
     join(groups, begin, lanes, KERN_STAT_MAX, NULL, top, place);
     rows_begin(&rows, groups, begin, lanes);
     do
-        powers(&rows.row, !logarithm, top, sum);
+        powers(&rows, !logarithm, top, sum);
     while (rows_next(&rows));
     for (uint32_t g = 0; g < lanes && logarithm; g++)
         sum[g] = log(sum[g]);
     rows_begin(&rows, groups, begin, lanes);
     do
-        give(&rows.row, logarithm, top, sum);
+        give(&rows, logarithm, top, sum);
     while (rows_next(&rows));
 }
 
@@ -239,7 +234,7 @@ static void moments(const struct f64_reduction *groups, uint64_t begin, uint32_t
             ((double *)groups->call->data[t])[kern_iterator_offset(&groups->outer, t, begin + g)] = out[t - 1][g];
 }
 
-static void normalise(const struct f64_row *r, const struct kern_norm *norm, uint32_t y, const double *mean,
+static void normalise(const struct f64_rows *r, const struct kern_norm *norm, uint32_t y, const double *mean,
                       const double *scale)
 {
     const uint32_t bias = 1 + norm->has_scale;
@@ -264,7 +259,7 @@ static void norm(const struct f64_reduction *groups, uint64_t begin, uint32_t la
         scale[g] = op->use_variance ? 1 / sqrt(scale[g] + op->epsilon) : 1;
     rows_begin(&rows, groups, begin, lanes);
     do
-        normalise(&rows.row, op, groups->call->op->input_count, mean, scale);
+        normalise(&rows, op, groups->call->op->input_count, mean, scale);
     while (rows_next(&rows));
 }
 

@@ -10,17 +10,13 @@
 
 enum { LINE_VALUES, LINE_X, LINE_POSITIONS };
 
-static bool is_position(DML_TENSOR_DATA_TYPE type)
-{
-    return type == DML_TENSOR_DATA_TYPE_UINT32 || type == DML_TENSOR_DATA_TYPE_UINT64;
-}
-
 bool kern_sort_any_accepts(const struct kern_op *op)
 {
     const struct kern_view *x = &op->tensors[0], *values = &op->tensors[1], *positions = &op->tensors[2];
     uint32_t axis = op->u.sort.axis;
     return !op->epilogue && axis < x->rank && values->rank == x->rank && positions->rank == x->rank &&
-           values->type == x->type && kern_type_bytes(x->type) && is_position(positions->type) &&
+           values->type == x->type && kern_type_bytes(x->type) &&
+           (positions->type == DML_TENSOR_DATA_TYPE_UINT32 || positions->type == DML_TENSOR_DATA_TYPE_UINT64) &&
            values->sizes[axis] <= x->sizes[axis] && positions->sizes[axis] == values->sizes[axis];
 }
 

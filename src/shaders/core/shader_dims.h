@@ -9,8 +9,8 @@
 /* The stride without its sign. */
 uint64_t shader_dims_distance(const struct kern_view *view, uint32_t d);
 
-/* Adds the view's dimensions inside `axes` (bits) to `order`, which has `count`, those of size 1 left out; sorted: widest
- * stride first. Returns how many there are then. */
+/* Adds the view's dimensions inside `axes` (bits) to `order`, which has `count`, those of size 1 left out; sorted:
+ * widest stride first. Returns how many there are then. */
 uint32_t shader_dims_pick(const struct kern_view *view, uint32_t axes, bool sorted, uint32_t *order, uint32_t count);
 
 /* All tensors have these dimensions then, in this order. */

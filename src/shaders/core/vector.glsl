@@ -104,3 +104,32 @@ void store_vector(uint type, uvec2 base, int at, int stride, uint count, uint mo
     for (uint i = 0u; i < count; i++)
         store_element(place_at(type, base, at + int(i) * stride), type, take_element(words, i, shift));
 }
+
+/* ---- four elements of FLOAT32, FLOAT16 or BFLOAT16 ---- */
+
+vec4 load_vec4(uint type, uvec2 base, int at, int stride, uint count)
+{
+    uvec4 words = load_vector(type, base, at, stride, count, 4u);
+    if (type == TYPE_FLOAT32)
+        return uintBitsToFloat(words);
+    uvec4 halves = uvec4(words.x & 0xffffu, words.x >> 16, words.y & 0xffffu, words.y >> 16);
+    if (type == TYPE_BFLOAT16)
+        return uintBitsToFloat(halves << 16);
+    return vec4(half_to_float(halves.x), half_to_float(halves.y), half_to_float(halves.z), half_to_float(halves.w));
+}
+
+void store_vec4(uint type, uvec2 base, int at, int stride, uint count, vec4 x)
+{
+    uvec4 words = floatBitsToUint(x);
+    if (type != TYPE_FLOAT32) {
+        bool half_type = type == TYPE_FLOAT16;
+        uvec4 halves;
+        for (int i = 0; i < 4; i++) {
+            uint bits = half_type ? float_to_half(x.x) : float_to_bfloat(x.x);
+            halves = uvec4(halves.yzw, bits);
+            x = x.yzwx;
+        }
+        words = uvec4(halves.x | halves.y << 16, halves.z | halves.w << 16, 0u, 0u);
+    }
+    store_vector(type, base, at, stride, count, 4u, words);
+}

@@ -39,7 +39,7 @@ float unpack_half(uint bits)
 {
     float small = float(bits & 0x3ffu) * 5.9604644775390625e-8;
     small = (bits & 0x8000u) != 0u ? -small : small;
-    return (bits & 0x7c00u) == 0u ? small : unpackHalf2x16(bits).x;
+    return !HALF_IS_EXACT && (bits & 0x7c00u) == 0u ? small : unpackHalf2x16(bits).x;
 }
 
 #ifdef TILE_MATRIX

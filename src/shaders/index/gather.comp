@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_GATHER: one element of the result per invocation. Tensors: 0 X, 1 indices, 2 Y. */
+/* KERN_GATHER: one element of the result per invocation, or where they come in rows, VECTOR neighbouring ones. Tensors:
+ * 0 X, 1 indices, 2 Y. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS gather_params
 #include "shaders/index/index_params.h"
 #include "shaders/core/views.glsl"
+#include "shaders/core/vector.glsl"
+
+layout(constant_id = 2) const uint VECTOR = 1;
 
 /* enum kern_index_mode */
 #define AXIS     0
@@ -24,8 +28,9 @@ void main()
         uint at[RANK_MAX], rest = number, rank = view(2).rank, outer = params.axis;
         int x = 0, i = 0, y = 0;
         for (uint d = rank; d-- > 0u;) {
-            at[d] = rest % view(2).sizes[d];
-            rest /= view(2).sizes[d];
+            uint step = d == rank - 1u ? VECTOR : 1u, size = (view(2).sizes[d] + step - 1u) / step;
+            at[d] = rest % size * step;
+            rest /= size;
             y += int(at[d]) * view(2).strides[d];
         }
         if (params.mode == ELEMENTS) {
@@ -54,6 +59,11 @@ void main()
             for (uint d = outer + tuple; d < view(0).rank; d++)
                 x += int(at[params.index_rank + d - tuple]) * view(0).strides[d];
         }
-        copy_element(2u, y, 0u, x);
+        if (VECTOR == 1u) {
+            copy_element(2u, y, 0u, x);
+            continue;
+        }
+        uint type = type_of(0u), count = min(view(2).sizes[rank - 1u] - at[rank - 1u], VECTOR);
+        store_vector(type, address_of(2u), y, 1, count, VECTOR, load_vector(type, address_of(0u), x, 1, count, VECTOR));
     }
 }

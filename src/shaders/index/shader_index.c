@@ -75,9 +75,35 @@ const char *shader_gather_any_obstacle(const struct kern_op *op)
     return shader_block_obstacle(op);
 }
 
+/* Elements at a time: where rows of neighbours are gathered, as many as 16 bytes have. */
+static uint32_t gather_vector(const struct kern_op *op)
+{
+    const struct kern_gather *gather = &op->u.gather;
+    const struct kern_view *x = &op->tensors[0], *indices = &op->tensors[1], *y = &op->tensors[2];
+    const uint32_t picked = gather->mode == KERN_INDEX_ND ? indices->sizes[indices->rank - 1] : 1;
+    const uint32_t bytes = kern_type_bytes(y->type);
+    if (gather->mode == KERN_INDEX_ELEMENTS || gather->axis + picked >= x->rank || !bytes ||
+        !shader_specializes(result_elements(op)) || x->strides[x->rank - 1] != 1 || y->strides[y->rank - 1] != 1 ||
+        y->sizes[y->rank - 1] * bytes < 16)
+        return 1;
+    return 16 / bytes;
+}
+
+static uint64_t gather_units(const struct kern_op *op)
+{
+    const uint32_t last = op->tensors[2].sizes[op->tensors[2].rank - 1], vector = gather_vector(op);
+    return result_elements(op) / last * ((last + vector - 1) / vector);
+}
+
 void shader_gather_any_plan(const struct kern_op *op, struct shader_work *out)
 {
-    shader_add(out, SHADER_gather, op, result_elements(op), SHADER_GROUP_SIZE, sizeof(struct gather_params));
+    struct shader_dispatch *dispatch =
+        shader_add(out, SHADER_gather, op, gather_units(op), SHADER_GROUP_SIZE, sizeof(struct gather_params));
+    const uint32_t vector = gather_vector(op);
+    if (vector == 1)
+        return;
+    shader_specialize(op, result_elements(op), dispatch);
+    dispatch->constants[dispatch->constant_count++] = vector;
 }
 
 void shader_gather_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
@@ -85,7 +111,7 @@ void shader_gather_any_write(const struct kern_op *op, uint32_t index, const str
 {
     const struct kern_gather *gather = &op->u.gather;
     const struct gather_params params = { gather->axis, gather->index_rank, (uint32_t)gather->mode };
-    shader_block_write(op, places, result_elements(op), &params, sizeof(params), words);
+    shader_block_write(op, places, gather_units(op), &params, sizeof(params), words);
 }
 
 /* ---- PAD ---- */

@@ -12,7 +12,8 @@
 #include "shaders/core/pairs.glsl"
 #include "shaders/map/map_eval.glsl"
 
-layout(constant_id = 2) const uint SHAPE = 0;  /* inputs, outputs, instructions, elements of a vector, outer dimensions: 4 bits each */
+/* Inputs, outputs, instructions, elements of a vector, outer dimensions: 4 bits each. */
+layout(constant_id = 2) const uint SHAPE = 0;
 layout(constant_id = 3) const uint ACCESS = 0; /* MAP_FLAT_... of each tensor, 2 bits */
 layout(constant_id = 4) const uint LOADS = 0;  /* register type of each input, 4 bits */
 layout(constant_id = 5) const uint STORES = 0; /* of each output, 8 bits: register, its type */

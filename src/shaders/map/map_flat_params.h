@@ -13,8 +13,8 @@
 #define MAP_FLAT_DENSE   1 /* neighbours */
 #define MAP_FLAT_STRIDED 2
 
-/* The last dimension is a line, of `line` elements, that invocations take vectors of; by_vectors: their number in a line.
- * by_outer: the sizes of the other dimensions, the last one first. */
+/* The last dimension is a line, of `line` elements, that invocations take vectors of; by_vectors: their number in a
+ * line. by_outer: the sizes of the other dimensions, the last one first. */
 struct map_flat_params {
     uint line;
     SHADER_STRUCT shader_divisor by_vectors, by_outer[MAP_FLAT_OUTER_MAX];

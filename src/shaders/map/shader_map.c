@@ -45,8 +45,7 @@ static uint32_t parameter_words(const struct kern_op *op)
     return HEADER_WORDS + (op->input_count + op->output_count) * TENSOR_WORDS + inst_count(op) * INST_WORDS;
 }
 
-/* The unsigned type of the same width: moves copy bits. */
-static uint32_t type_of_width(DML_TENSOR_DATA_TYPE type)
+uint32_t shader_move_type(DML_TENSOR_DATA_TYPE type)
 {
     switch (kern_type_bytes(type)) {
     case 0:
@@ -67,7 +66,7 @@ static void write_tensors(const struct kern_op *op, const struct shader_place *p
     for (uint32_t t = 0; t < op->input_count + op->output_count; t++) {
         const struct kern_view *view = &op->tensors[t];
         uint32_t *at = words + HEADER_WORDS + t * TENSOR_WORDS, bytes = kern_type_bytes(view->type);
-        at[0] = op->kind == KERN_MOVE ? type_of_width(view->type) : (uint32_t)view->type;
+        at[0] = op->kind == KERN_MOVE ? shader_move_type(view->type) : (uint32_t)view->type;
         at[1] = places[t].base;
         put64(at + 4, (int64_t)places[t].offset);
         for (uint32_t d = 0; d < view->rank; d++)

@@ -11,8 +11,11 @@ extern const uint8_t shader_map_arity[KERN_MAP_CODE_COUNT];
 /* The compute type that register `reg` of the op's program has. */
 uint32_t shader_map_register_type(const struct kern_op *op, uint32_t reg);
 
-/* Of the shaders <name>, <name>_i64 and <name>_f64, which follow one another in shaders.def, the one that has all types of
- * the op's tensors and registers. */
+/* The unsigned type of the same width: moves copy bits. */
+uint32_t shader_move_type(DML_TENSOR_DATA_TYPE type);
+
+/* Of the shaders <name>, <name>_i64 and <name>_f64, which follow one another in shaders.def, the one that has all types
+ * of the op's tensors and registers. */
 enum shader_code shader_map_variant(enum shader_code plain, const struct kern_op *op);
 
 #endif

@@ -13,9 +13,10 @@ enum { SHAPE = 2, ACCESS, LOADS, STORES, INST };
 _Static_assert(INST + MAP_FLAT_INST_MAX <= SHADER_CONSTANTS_MAX, "room for the constants");
 
 struct flat {
-    struct kern_op op; /* with as few dimensions as it can have, the last one that along which the result lies closest */
-    uint32_t vector;   /* elements */
-    uint64_t units;    /* vectors */
+    struct kern_op
+        op;          /* with as few dimensions as it can have, the last one that along which the result lies closest */
+    uint32_t vector; /* elements */
+    uint64_t units;  /* vectors */
 };
 
 static uint32_t line_of(const struct flat *flat)
@@ -97,15 +98,20 @@ static void set_constants(const struct flat *flat, uint32_t *constants)
         constants[INST + i] = inst_word(&map->inst[i]);
 }
 
-void shader_map_flat_plan(const struct kern_op *op, struct shader_work *out)
+static void plan_code(const struct kern_op *op, enum shader_code code, struct shader_work *out)
 {
     struct flat flat;
     flat_of(op, &flat);
-    struct shader_dispatch *dispatch = shader_add(out, shader_map_variant(SHADER_map_flat, op), &flat.op, flat.units,
-                                                  SHADER_GROUP_SIZE, sizeof(struct map_flat_params));
+    struct shader_dispatch *dispatch =
+        shader_add(out, code, &flat.op, flat.units, SHADER_GROUP_SIZE, sizeof(struct map_flat_params));
     memset(dispatch->constants, 0, sizeof(dispatch->constants));
     dispatch->constant_count = INST + MAP_FLAT_INST_MAX;
     set_constants(&flat, dispatch->constants);
+}
+
+void shader_map_flat_plan(const struct kern_op *op, struct shader_work *out)
+{
+    plan_code(op, shader_map_variant(SHADER_map_flat, op), out);
 }
 
 void shader_map_flat_write(const struct kern_op *op, uint32_t index, const struct shader_place *places, uint32_t *words)
@@ -126,4 +132,39 @@ void shader_map_flat_write(const struct kern_op *op, uint32_t index, const struc
             params.immediates[4 * i + 2 * k + 1] = (uint32_t)(immediate >> 32);
         }
     shader_block_write(&flat.op, places, flat.units, &params, sizeof(params), words);
+}
+
+/* ---- MOVE: a program without instructions ---- */
+
+/* Types stand for widths; 64 bits are kept without arithmetic. */
+static void move_program(const struct kern_op *op, struct kern_op *out)
+{
+    const bool wide = kern_type_bytes(op->tensors[0].type) == 8;
+    *out = *op;
+    memset(&out->u.map, 0, sizeof(out->u.map));
+    out->u.map.load_type[0] = wide ? DML_TENSOR_DATA_TYPE_UINT64 : DML_TENSOR_DATA_TYPE_UINT32;
+    for (uint32_t t = 0; t < 2; t++)
+        out->tensors[t].type = (DML_TENSOR_DATA_TYPE)shader_move_type(op->tensors[t].type);
+}
+
+const char *shader_move_flat_obstacle(const struct kern_op *op)
+{
+    struct kern_op program;
+    move_program(op, &program);
+    return shader_map_flat_obstacle(&program);
+}
+
+void shader_move_flat_plan(const struct kern_op *op, struct shader_work *out)
+{
+    struct kern_op program;
+    move_program(op, &program);
+    plan_code(&program, SHADER_map_flat, out);
+}
+
+void shader_move_flat_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                            uint32_t *words)
+{
+    struct kern_op program;
+    move_program(op, &program);
+    shader_map_flat_write(&program, index, places, words);
 }

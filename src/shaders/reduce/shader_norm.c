@@ -31,6 +31,62 @@ static void write(const struct kern_op *op, lines_fn *lines_of, uint32_t index, 
     shader_block_write(&lines.op, places, lines.units, &lines.params, sizeof(lines.params), words);
 }
 
+/* ---- lines that are read once (held.glsl) ---- */
+
+#define CHUNKS_MAX 8 /* vectors of 4 elements that a lane holds */
+
+/* As many lanes as have an element each, and all a line in one workgroup. */
+static void hold(struct shader_lines *lines)
+{
+    struct line_params *p = &lines->params;
+    p->columns = p->partials = 0;
+    p->parts = p->lanes = 1;
+    while (p->lanes < SHADER_GROUP_SIZE && p->lanes * 4 < p->count)
+        p->lanes *= 2;
+    const uint32_t slots = SHADER_GROUP_SIZE / p->lanes;
+    lines->units = (p->lines + slots - 1) / slots;
+    lines->scratch_bytes = 0;
+}
+
+static const char *held_obstacle(const struct kern_op *op, lines_fn *lines_of)
+{
+    struct shader_lines lines;
+    const char *obstacle = shader_lines_obstacle(op);
+    if (obstacle)
+        return obstacle;
+    for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
+        if (kern_type_class(op->tensors[t].type) != KERN_CLASS_FLOAT || kern_type_bytes(op->tensors[t].type) > 4)
+            return "there is no shader for it in this type";
+    if (!shader_specializes(kern_view_elements(&op->tensors[0])))
+        return "there is no shader for as few elements";
+    lines_of(op, 0, &lines);
+    const struct kern_view *x = &lines.op.tensors[0];
+    if (x->rank != lines.params.outer + 1 || x->strides[x->rank - 1] != 1)
+        return "the lines' elements are no neighbours";
+    return lines.params.count > CHUNKS_MAX * 4 * SHADER_GROUP_SIZE ? "the lines are too long" : NULL;
+}
+
+static void held_plan(const struct kern_op *op, lines_fn *lines_of, enum shader_code code, struct shader_work *out)
+{
+    struct shader_lines lines;
+    lines_of(op, 0, &lines);
+    hold(&lines);
+    struct shader_dispatch *dispatch = shader_add(out, code, &lines.op, lines.units, 1, sizeof(lines.params));
+    shader_specialize(op, kern_view_elements(&op->tensors[0]), dispatch);
+    dispatch->constants[dispatch->constant_count++] =
+        (lines.params.count + 4 * lines.params.lanes - 1) / (4 * lines.params.lanes);
+    dispatch->constants[dispatch->constant_count++] = lines.params.mode;
+}
+
+static void held_write(const struct kern_op *op, lines_fn *lines_of, const struct shader_place *places, uint32_t *words)
+{
+    struct shader_lines lines;
+    lines_of(op, 0, &lines);
+    hold(&lines);
+    lines.params.size = lines.params.count;
+    shader_block_write(&lines.op, places, lines.units, &lines.params, sizeof(lines.params), words);
+}
+
 /* ---- SOFTMAX ---- */
 
 static void softmax_lines(const struct kern_op *op, uint32_t index, struct shader_lines *out)
@@ -39,6 +95,24 @@ static void softmax_lines(const struct kern_op *op, uint32_t index, struct shade
     out->params.mode = op->u.softmax.mode;
     if (index)
         shader_lines_finish(out, SHADER_FINISH_PARTS);
+}
+
+const char *shader_softmax_line_obstacle(const struct kern_op *op)
+{
+    return op->u.softmax.mode == KERN_SOFTMAX_HARD ? "there is no shader for this mode"
+                                                   : held_obstacle(op, softmax_lines);
+}
+
+void shader_softmax_line_plan(const struct kern_op *op, struct shader_work *out)
+{
+    held_plan(op, softmax_lines, SHADER_softmax_line, out);
+}
+
+void shader_softmax_line_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                               uint32_t *words)
+{
+    (void)index; /* there is one */
+    held_write(op, softmax_lines, places, words);
 }
 
 const char *shader_softmax_any_obstacle(const struct kern_op *op)
@@ -69,6 +143,23 @@ static void norm_lines(const struct kern_op *op, uint32_t index, struct shader_l
     out->params.epsilon = norm->epsilon;
     if (index)
         shader_lines_finish(out, SHADER_FINISH_PARTS);
+}
+
+const char *shader_norm_line_obstacle(const struct kern_op *op)
+{
+    return held_obstacle(op, norm_lines);
+}
+
+void shader_norm_line_plan(const struct kern_op *op, struct shader_work *out)
+{
+    held_plan(op, norm_lines, SHADER_norm_line, out);
+}
+
+void shader_norm_line_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                            uint32_t *words)
+{
+    (void)index; /* there is one */
+    held_write(op, norm_lines, places, words);
 }
 
 const char *shader_norm_any_obstacle(const struct kern_op *op)

@@ -131,18 +131,112 @@ const char *shader_reduce_real_obstacle(const struct kern_op *op)
 }
 
 /* Of much work, the function is a constant, too. */
+static void set_function(const struct kern_op *op, struct shader_dispatch *out)
+{
+    if (out->constants[0])
+        out->constants[out->constant_count++] = 1 + (uint32_t)op->u.reduce.function;
+}
+
 void shader_reduce_real_plan(const struct kern_op *op, struct shader_work *out)
 {
     plan(op, false, shader_real_variant(SHADER_reduce_real, op), out);
-    for (uint32_t i = 0; i < out->dispatch_count; i++) {
-        struct shader_dispatch *dispatch = &out->dispatches[i];
-        if (dispatch->constants[0])
-            dispatch->constants[dispatch->constant_count++] = 1 + (uint32_t)op->u.reduce.function;
-    }
+    for (uint32_t i = 0; i < out->dispatch_count; i++)
+        set_function(op, &out->dispatches[i]);
 }
 
 void shader_reduce_real_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                               uint32_t *words)
 {
     write(op, false, index, places, words);
+}
+
+/* ---- sums by vectors (reduce_line.comp); reduce_real adds up those of parts ---- */
+
+#define COLUMN_LANES  8    /* at least */
+#define COLUMN_GROUPS 1024 /* workgroups that keep a large device busy */
+#define COLUMN_PARTS  256
+#define COLUMN_LEAST  16 /* elements of a lane */
+
+static bool is_sum(DML_REDUCE_FUNCTION function)
+{
+    return function == DML_REDUCE_FUNCTION_SUM || function == DML_REDUCE_FUNCTION_AVERAGE ||
+           function == DML_REDUCE_FUNCTION_L1 || function == DML_REDUCE_FUNCTION_L2 ||
+           function == DML_REDUCE_FUNCTION_SUM_SQUARE;
+}
+
+/* Lanes of neighbouring lines take 4 of them at a time. */
+static void choose_columns(struct shader_lines *lines)
+{
+    struct line_params *p = &lines->params;
+    p->lanes = COLUMN_LANES;
+    while (p->lanes < SHADER_GROUP_SIZE && 4 * SHADER_GROUP_SIZE / (2 * p->lanes) >= p->lines)
+        p->lanes *= 2;
+    const uint32_t group_lines = 4 * SHADER_GROUP_SIZE / p->lanes;
+    const uint32_t groups = (p->lines + group_lines - 1) / group_lines;
+    const uint32_t most = BASE_MIN(p->count / (p->lanes * COLUMN_LEAST), COLUMN_PARTS);
+    const uint32_t parts = BASE_MAX(BASE_MIN(COLUMN_GROUPS / groups, most), 1);
+    const uint32_t size = (p->count + parts - 1) / parts;
+    p->parts = (p->count + size - 1) / size;
+    p->partials = p->parts > 1 ? p->parts : 0;
+    lines->units = (uint64_t)groups * p->parts;
+    lines->scratch_bytes = (uint64_t)p->partials * p->lines * PARTIAL_BYTES;
+}
+
+static void sum_lines(const struct kern_op *op, uint32_t index, struct shader_lines *out)
+{
+    lines_of(op, false, 0, out);
+    if (out->params.columns)
+        choose_columns(out);
+    if (index)
+        shader_lines_finish(out, SHADER_FINISH_TOTALS);
+}
+
+static bool comes_in_vectors(const struct kern_op *op)
+{
+    struct shader_lines lines;
+    sum_lines(op, 0, &lines);
+    const struct kern_view *x = &lines.op.tensors[0];
+    const uint32_t outer = lines.params.outer;
+    if (lines.params.columns)
+        return x->strides[outer - 1] == 1 && (outer == 1 || x->sizes[outer - 1] % 4 == 0);
+    return x->rank == outer + 1 && x->strides[outer] == 1;
+}
+
+const char *shader_reduce_line_obstacle(const struct kern_op *op)
+{
+    const char *obstacle = shader_lines_obstacle(op);
+    if (obstacle)
+        return obstacle;
+    if (!is_sum(op->u.reduce.function))
+        return "there is no shader for this function";
+    for (uint32_t t = 0; t < 2; t++)
+        if (!is_float(op, t) || kern_type_bytes(op->tensors[t].type) > 4)
+            return "there is no shader for it in this type";
+    if (!shader_specializes(kern_view_elements(&op->tensors[0])))
+        return "there is no shader for as few elements";
+    return comes_in_vectors(op) ? NULL : "its elements are no neighbours";
+}
+
+void shader_reduce_line_plan(const struct kern_op *op, struct shader_work *out)
+{
+    struct shader_lines lines;
+    sum_lines(op, 0, &lines);
+    out->scratch_bytes = lines.scratch_bytes;
+    struct shader_dispatch *first =
+        shader_add(out, SHADER_reduce_line, &lines.op, lines.units, 1, sizeof(struct line_params));
+    shader_specialize(op, kern_view_elements(&op->tensors[0]), first);
+    first->constants[first->constant_count++] = (uint32_t)op->u.reduce.function;
+    first->constants[first->constant_count++] = lines.params.columns;
+    if (!lines.params.partials)
+        return;
+    sum_lines(op, 1, &lines);
+    set_function(op, shader_add(out, SHADER_reduce_real, &lines.op, lines.units, 1, sizeof(struct line_params)));
+}
+
+void shader_reduce_line_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                              uint32_t *words)
+{
+    struct shader_lines lines;
+    sum_lines(op, index, &lines);
+    shader_block_write(&lines.op, places, lines.units, &lines.params, sizeof(lines.params), words);
 }

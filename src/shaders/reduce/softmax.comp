@@ -40,6 +40,7 @@ struct Sum {
 #include "shaders/reduce/lines.glsl"
 #include "shaders/reduce/cache.glsl"
 #include "shaders/reduce/parts.glsl"
+#include "shaders/reduce/difference.glsl"
 
 Total nothing()
 {
@@ -51,11 +52,7 @@ REAL term(REAL x, REAL top)
 {
     if (params.partials != 0u && params.finish == 0u && is_inf(top) && top < REAL(0.0) && !is_nan(x))
         return REAL(0.0);
-    /* what rounding takes from a great difference would be many units of the result */
-    precise REAL difference = x - top, back = difference + top;
-    precise REAL lost = (x - back) + (back - difference - top);
-    REAL y = exp_of(difference);
-    return abs(lost) < REAL(1.0) ? y + y * lost : y;
+    return exp_of_difference(x, top);
 }
 
 /* One pass over the elements begin to end - 1 of a line. */

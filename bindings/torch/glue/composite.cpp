@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators as compositions of others: those whose results have sizes that the values decide (a number is read back
+// between two plans), and recurrences as long as a tensor says.
+#include "glue.h"
+
+#include <ATen/native/Resize.h>
+#include <ATen/ops/tensor_split_native.h>
+#include <torch/library.h>
+
+namespace dml
+{
+namespace
+{
+
+using at::Tensor;
+
+bool equal(const Tensor &self, const Tensor &other)
+{
+    return self.sizes() == other.sizes() && self.scalar_type() == other.scalar_type() &&
+           (!self.numel() || self.eq(other).all().item<bool>());
+}
+
+// ---- places of what is not zero ----
+
+// Of a mask of one dimension.
+Tensor places(const Tensor &mask)
+{
+    int64_t size = mask.numel();
+    if (!size)
+        return at::empty({ 0 }, mask.options().dtype(at::kLong));
+    Tensor count = mask.to(at::kLong).cumsum(0);
+    int64_t found = count[size - 1].item<int64_t>();
+    // Where the mask is not set, behind the end.
+    Tensor to = at::where(mask, count - 1, at::scalar_tensor(found, count.options()));
+    Tensor from = at::arange(size, mask.options().dtype(at::kLong));
+    return at::empty({ found + 1 }, from.options()).scatter_(0, to, from).narrow(0, 0, found);
+}
+
+// Each row one element's indices.
+Tensor nonzero(const Tensor &self)
+{
+    Tensor at = places(self.ne(0).reshape({ -1 }));
+    std::vector<Tensor> columns(static_cast<size_t>(self.dim()));
+    for (int64_t d = self.dim(); d-- > 0;) {
+        columns[static_cast<size_t>(d)] = at.remainder(self.size(d));
+        at = at.floor_divide(self.size(d));
+    }
+    // As the CPU's: columns lie in one piece.
+    return columns.empty() ? at::empty({ at.numel(), 0 }, at.options()) : at::stack(columns, 0).t();
+}
+
+Tensor &nonzero_out(const Tensor &self, Tensor &out)
+{
+    Tensor found = at::nonzero(self);
+    at::native::resize_output(out, found.sizes());
+    return out.copy_(found);
+}
+
+Tensor nonzero_static(const Tensor &self, int64_t size, int64_t fill)
+{
+    TORCH_CHECK(size >= 0, "nonzero_static: 'size' must be an non-negative integer");
+    Tensor found = at::nonzero(self);
+    Tensor out = at::full({ size, self.dim() }, fill, found.options());
+    int64_t count = std::min(size, found.size(0));
+    out.narrow(0, 0, count).copy_(found.narrow(0, 0, count));
+    return out;
+}
+
+Tensor masked_select(const Tensor &self, const Tensor &mask)
+{
+    TORCH_CHECK(mask.scalar_type() == at::kBool, "masked_select: expected BoolTensor for mask");
+    auto both = at::broadcast_tensors({ self, mask });
+    return both[0].reshape({ -1 }).index_select(0, places(both[1].reshape({ -1 })));
+}
+
+Tensor &masked_select_out(const Tensor &self, const Tensor &mask, Tensor &out)
+{
+    Tensor found = at::masked_select(self, mask);
+    at::native::resize_output(out, found.sizes());
+    return out.copy_(found);
+}
+
+// ---- what is there once ----
+
+using Three = std::tuple<Tensor, Tensor, Tensor>;
+
+// Of rows of which equal ones stand together; `different`: whether each but the first is not as the one before.
+Three of_runs(const Tensor &rows, const Tensor &different, bool inverse, bool counts)
+{
+    Tensor none = at::empty({ 0 }, rows.options().dtype(at::kLong)), first = none, run = none, lengths = none;
+    if (rows.size(0)) {
+        Tensor starts = at::cat({ at::ones({ 1 }, rows.options().dtype(at::kBool)), different });
+        first = places(starts);
+        if (inverse)
+            run = starts.to(at::kLong).cumsum(0) - 1;
+        if (counts)
+            lengths = at::cat({ first.slice(0, 1), at::full({ 1 }, rows.size(0), first.options()) }) - first;
+    }
+    return { rows.index_select(0, first), run, lengths };
+}
+
+Three unique2(const Tensor &self, bool, bool inverse, bool counts)
+{
+    auto [values, order] = self.reshape({ -1 }).sort();
+    int64_t more = std::max<int64_t>(values.numel() - 1, 0);
+    Tensor different = values.narrow(0, 0, more).ne(values.slice(0, 1));
+    auto [found, run, lengths] = of_runs(values, different, inverse, counts);
+    if (inverse)
+        run = at::empty_like(run).scatter_(0, order, run).reshape(self.sizes());
+    return { found, run, lengths };
+}
+
+std::tuple<Tensor, Tensor> unique(const Tensor &self, bool sorted, bool inverse)
+{
+    auto [found, run, lengths] = unique2(self, sorted, inverse, false);
+    return { found, run };
+}
+
+Three unique_consecutive(const Tensor &self, bool inverse, bool counts, std::optional<int64_t> dim)
+{
+    Tensor rows = dim ? self.movedim(*dim, 0) : self.reshape({ -1 });
+    int64_t more = std::max<int64_t>(rows.size(0) - 1, 0);
+    Tensor different = rows.narrow(0, 0, more).ne(rows.slice(0, 1));
+    if (different.dim() > 1)
+        different = different.flatten(1).any(1);
+    auto [found, run, lengths] = of_runs(rows.contiguous(), different, inverse, counts);
+    if (dim)
+        found = found.movedim(0, *dim);
+    else if (inverse)
+        run = run.reshape(self.sizes());
+    return { found, run, lengths };
+}
+
+// ---- orthogonal polynomials ----
+
+// p(k + 1) = (a x + b) p(k) - c p(k - 1), p(0) = 1
+struct Step {
+    double a, b, c;
+};
+
+constexpr int64_t kDegreeMax = 1024; // the loop that this is
+
+Tensor recurrence(const Tensor &self, const Tensor &degree, const Tensor &first, Step (*step)(int64_t))
+{
+    at::ScalarType type = at::result_type(self, degree);
+    type = at::isIntegralType(type, true) ? c10::get_default_dtype_as_scalartype() : type;
+    auto both = at::broadcast_tensors({ self.to(type), degree });
+    Tensor x = both[0], n = both[1].to(type).trunc(), before = at::ones_like(x), here = first.to(type).expand_as(x);
+    int64_t most = n.numel() ? static_cast<int64_t>(n.nan_to_num(0, 0, 0).max().item<double>()) : 0;
+    TORCH_CHECK_NOT_IMPLEMENTED(most <= kDegreeMax, "polynomials of a degree above ", kDegreeMax,
+                                " are not implemented on dml, this is ", most);
+    Tensor y = at::where(n.eq(0), before, at::zeros_like(x));
+    for (int64_t k = 1; k <= most; k++) {
+        y = at::where(n.eq(k), here, y);
+        Step s = step(k);
+        Tensor next = (x * s.a + s.b) * here - before * s.c;
+        before = here;
+        here = next;
+    }
+    return y;
+}
+
+Step chebyshev(int64_t)
+{
+    return { 2, 0, 1 };
+}
+
+Step shifted_chebyshev(int64_t)
+{
+    return { 4, -2, 1 };
+}
+
+Step hermite(int64_t k)
+{
+    return { 2, 0, 2.0 * static_cast<double>(k) };
+}
+
+Step hermite_e(int64_t k)
+{
+    return { 1, 0, static_cast<double>(k) };
+}
+
+Step laguerre(int64_t k)
+{
+    auto n = static_cast<double>(k);
+    return { -1 / (n + 1), (2 * n + 1) / (n + 1), n / (n + 1) };
+}
+
+Step legendre(int64_t k)
+{
+    auto n = static_cast<double>(k);
+    return { (2 * n + 1) / (n + 1), 0, n / (n + 1) };
+}
+
+// The first one is a x + b.
+template <int A, int B, Step (*step)(int64_t)> Tensor polynomial(const Tensor &x, const Tensor &n)
+{
+    at::ScalarType type =
+        at::isIntegralType(x.scalar_type(), true) ? c10::get_default_dtype_as_scalartype() : x.scalar_type();
+    return recurrence(x, n, x.to(type) * A + B, step);
+}
+
+// ---- histograms ----
+
+Tensor counted(const Tensor &self, const Tensor &bins, const std::optional<Tensor> &weight, bool density)
+{
+    int64_t count = bins.numel() - 1;
+    Tensor x = self.reshape({ -1 }), last = bins[count];
+    Tensor at = at::where(x.eq(last), at::scalar_tensor(count - 1, x.options().dtype(at::kLong)),
+                          at::bucketize(x, bins, false, true) - 1);
+    Tensor inside = x.ge(bins[0]).logical_and(x.le(last));
+    Tensor each = weight && weight->defined() ? weight->reshape({ -1 }) : at::ones_like(x);
+    each = at::where(inside, each, at::zeros_like(each));
+    Tensor y = at::zeros({ count }, self.options()).scatter_add(0, at.clamp(0, count - 1), each);
+    return density ? y / (bins.slice(0, 1) - bins.slice(0, 0, count)) / y.sum() : y;
+}
+
+std::tuple<Tensor, Tensor> histogram(const Tensor &self, const Tensor &bins, const std::optional<Tensor> &weight,
+                                     bool density)
+{
+    return { counted(self, bins, weight, density), bins.clone() };
+}
+
+std::tuple<Tensor, Tensor> histogram_count(const Tensor &self, int64_t bins, std::optional<at::ArrayRef<double>> range,
+                                           const std::optional<Tensor> &weight, bool density)
+{
+    double low = 0, high = 1;
+    if (range) {
+        low = (*range)[0];
+        high = (*range)[1];
+    } else if (self.numel()) {
+        low = self.min().item<double>();
+        high = self.max().item<double>();
+    }
+    TORCH_CHECK(low <= high, "torch.histogram: max must be larger than min");
+    if (low == high) {
+        low -= 0.5;
+        high += 0.5;
+    }
+    Tensor edges = at::linspace(low, high, bins + 1, self.options());
+    return { counted(self, edges, weight, density), edges };
+}
+
+// ---- splits where a tensor says ----
+
+std::vector<Tensor> tensor_split(const Tensor &self, const Tensor &where, int64_t dim)
+{
+    return at::native::tensor_split(self, where.cpu(), dim);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
+{
+    m.impl("equal", equal);
+    m.impl("nonzero", nonzero);
+    m.impl("nonzero.out", nonzero_out);
+    m.impl("nonzero_static", nonzero_static);
+    m.impl("masked_select", masked_select);
+    m.impl("masked_select.out", masked_select_out);
+    m.impl("_unique", unique);
+    m.impl("_unique2", unique2);
+    m.impl("unique_consecutive", unique_consecutive);
+    m.impl("histogram.bins_tensor", histogram);
+    m.impl("histogram.bin_ct", histogram_count);
+    m.impl("special_chebyshev_polynomial_t", polynomial<1, 0, chebyshev>);
+    m.impl("special_chebyshev_polynomial_u", polynomial<2, 0, chebyshev>);
+    m.impl("special_chebyshev_polynomial_v", polynomial<2, -1, chebyshev>);
+    m.impl("special_chebyshev_polynomial_w", polynomial<2, 1, chebyshev>);
+    m.impl("special_shifted_chebyshev_polynomial_t", polynomial<2, -1, shifted_chebyshev>);
+    m.impl("special_shifted_chebyshev_polynomial_u", polynomial<4, -2, shifted_chebyshev>);
+    m.impl("special_shifted_chebyshev_polynomial_v", polynomial<4, -3, shifted_chebyshev>);
+    m.impl("special_shifted_chebyshev_polynomial_w", polynomial<4, -1, shifted_chebyshev>);
+    m.impl("special_hermite_polynomial_h", polynomial<2, 0, hermite>);
+    m.impl("special_hermite_polynomial_he", polynomial<1, 0, hermite_e>);
+    m.impl("special_laguerre_polynomial_l", polynomial<-1, 1, laguerre>);
+    m.impl("special_legendre_polynomial_p", polynomial<1, 0, legendre>);
+    m.impl("tensor_split.tensor_indices_or_sections", tensor_split);
+}
+
+TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m)
+{
+    m.impl("tensor_split.tensor_indices_or_sections", tensor_split);
+}
+
+} // namespace
+} // namespace dml

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Larger moves and reductions than the random cases, for rows that take several elements at once. */
+#include "check_vulkan_map.h"
+
+static const DML_TENSOR_DATA_TYPE types[] = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT16 };
+
+bool check_list_transposes(uint32_t i, struct check_case *c)
+{
+    static const uint32_t sizes[][3] = { { 1, 64, 128 }, { 3, 70, 131 }, { 2, 9, 200 }, { 1, 129, 8 } };
+    if (i >= 2 * ARRAY_SIZE(sizes))
+        return false;
+    /* X[b, i, j] to Y[b, j, i], which have room for more columns than they have. */
+    const uint32_t *s = sizes[i / 2];
+    const int64_t down = s[2] + s[0] - 1, across = s[1] + s[0] - 1;
+    *c = (struct check_case){ .op = { .kind = KERN_MOVE, .input_count = 1, .output_count = 1 } };
+    c->op.tensors[0] = (struct kern_view){ types[i % 2], 3, { s[0], s[2], s[1] }, { s[1] * down, 1, down }, 0 };
+    c->op.tensors[1] = (struct kern_view){ types[i % 2], 3, { s[0], s[2], s[1] }, { s[2] * across, across, 1 }, 0 };
+    return true;
+}
+
+bool check_vulkan_lines(uint32_t i, enum kern_kind kind, struct check_case *c)
+{
+    static const struct {
+        uint32_t sizes[3], axes;
+    } shapes[] = {
+        { { 2, 3, 5000 }, 4 },  { { 1, 5, 1027 }, 4 }, { { 1, 1, 70001 }, 4 },
+        { { 1, 3000, 70 }, 2 }, { { 2, 900, 36 }, 2 }, { { 1, 4000, 3 }, 2 },
+    };
+    uint32_t reduced[3];
+    if (i >= 2 * ARRAY_SIZE(shapes))
+        return false;
+    const uint32_t *sizes = shapes[i / 2].sizes, axes = shapes[i / 2].axes;
+    *c = (struct check_case){ .op = { .kind = kind, .input_count = 1, .output_count = 1 } };
+    c->data[0] = CHECK_DATA_NORMAL;
+    for (uint32_t d = 0; d < 3; d++)
+        reduced[d] = axes >> d & 1 && kind == KERN_REDUCE ? 1 : sizes[d];
+    kern_view_set_packed(&c->op.tensors[0], types[i % 2], 3, sizes);
+    kern_view_set_packed(&c->op.tensors[1], types[i % 2], 3, reduced);
+    if (kind == KERN_REDUCE)
+        c->op.u.reduce = (struct kern_reduce){ DML_REDUCE_FUNCTION_AVERAGE, axes, false };
+    else if (kind == KERN_SOFTMAX)
+        c->op.u.softmax = (struct kern_softmax){ KERN_SOFTMAX_PLAIN, axes };
+    else
+        c->op.u.norm = (struct kern_norm){ axes, 1e-5f, true, true, false, false };
+    return true;
+}
