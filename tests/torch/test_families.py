@@ -130,7 +130,7 @@ class Linalg(Families):
         self.assertEqual(info.item(), 2)
 
     def test_lu(self):
-        for n in (1, 2, 5, 17):
+        for n in (1, 2, 5, 16):
             a, b = self.matrices(3, n, n), torch.randn(3, n, 2)
             for f in (torch.linalg.inv, torch.linalg.det, torch.linalg.slogdet, torch.linalg.lu,
                       lambda x: torch.linalg.det(x.mT), lambda x: torch.linalg.inv(x.mT)):

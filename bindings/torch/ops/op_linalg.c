@@ -9,6 +9,7 @@
 #define REDUCE(name) DML_REDUCE_FUNCTION_##name
 
 #define TRIANGLE_MAX 512
+#define LU_MAX       16 /* each column gathers all rows anew */
 
 /* ---- stacks of matrices ---- */
 
@@ -312,13 +313,13 @@ static void lu_step(struct aten_graph *g, struct lu *lu, int64_t j, bool pivotin
 
 static bool lu_of(struct aten_graph *g, struct aten_value *x, bool pivoting, struct lu *lu)
 {
-    struct aten_value *pivots[ATEN_STEPS_MAX], *pivot;
+    struct aten_value *pivots[LU_MAX], *pivot;
     if (!x)
         return false;
     const int64_t batch = x->sizes[0], rows = x->sizes[1], one[3] = { batch, 1, 1 }, all[3] = { batch, rows, 1 };
     *lu = (struct lu){ .both = x, .steps = BASE_MIN(rows, x->sizes[2]) };
-    if (lu->steps > ATEN_STEPS_MAX)
-        return aten_fail(g, "%lld columns, at most %d are possible", (long long)lu->steps, ATEN_STEPS_MAX);
+    if (lu->steps > LU_MAX)
+        return aten_fail(g, "%lld columns, at most %d are possible", (long long)lu->steps, LU_MAX);
     lu->info = aten_expand(g, aten_scalar_int(g, ATEN_INT32, 0), 3, one);
     lu->order = aten_expand(g, numbers(g, rows), 3, all);
     for (int64_t j = 0; j < lu->steps && !g->failed; j++) {
@@ -361,8 +362,8 @@ static bool lu_stored(struct aten_graph *g, const struct aten_node *n, uint32_t 
     const int64_t rows = x->sizes[1], all[3] = { x->sizes[0], rows, 1 };
     *lu = (struct lu){ .both = x, .steps = BASE_MIN(rows, x->sizes[2]) };
     const int64_t sizes[3] = { x->sizes[0], lu->steps, 1 };
-    if (lu->steps > ATEN_STEPS_MAX || aten_elements(pivots) != sizes[0] * sizes[1])
-        return aten_fail(g, "%lld columns, at most %d are possible", (long long)lu->steps, ATEN_STEPS_MAX);
+    if (lu->steps > LU_MAX || aten_elements(pivots) != sizes[0] * sizes[1])
+        return aten_fail(g, "%lld columns, at most %d are possible", (long long)lu->steps, LU_MAX);
     pivots = aten_scaled(g, aten_reshape(g, pivots, 3, sizes), 1, -1);
     lu->order = aten_expand(g, numbers(g, rows), 3, all);
     for (int64_t j = 0; j < lu->steps && !g->failed; j++)
@@ -457,7 +458,7 @@ static bool by_columns(const struct aten_value *x)
 static bool lu_of_argument(struct aten_graph *g, const struct aten_node *n, bool turned, struct lu *lu)
 {
     struct aten_value *x = aten_stack(g, n, 0);
-    if (!square(g, x, ATEN_STEPS_MAX))
+    if (!square(g, x, LU_MAX))
         return false;
     return lu_of(g, turned && by_columns(n->args[0].values[0]) ? aten_turned(g, x) : x, true, lu);
 }

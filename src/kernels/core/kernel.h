@@ -97,11 +97,6 @@ void kern_view_set_packed(struct kern_view *view, DML_TENSOR_DATA_TYPE type, uin
 #else
 #define ROWS_SIMD(MACRO, kind, name, family, max_ulp)
 #endif
-#if defined(ANYDML_DNNL)
-#define VENDOR(...) VENDOR_AS(__VA_ARGS__)
-#else
-#define VENDOR(...)
-#endif
 #define SIMD(kind, name, max_ulp)        ROWS_SIMD(KERNEL_AS, kind, name, name, max_ulp)
 #define PACKED_SIMD(kind, name, max_ulp) ROWS_SIMD(PACKED_AS, kind, name, name, max_ulp)
 #define KERNEL(kind, name, cpu, max_ulp) KERNEL_AS(kind, name, name, cpu, max_ulp)
@@ -109,7 +104,9 @@ void kern_view_set_packed(struct kern_view *view, DML_TENSOR_DATA_TYPE type, uin
     ROWS_SIMD(KERNEL_AS, kind, name, family, max_ulp) KERNEL_AS(kind, name, family, BASE_CPU_NONE, max_ulp)
 #define EVERY(kind, name, max_ulp) EVERY_AS(kind, name, name, max_ulp)
 
-/* Every row's functions are named kern_<row>_<role>. */
+/* Every row's functions are named kern_<row>_<role>. Those of vendors are declared in builds without them, too: there
+ * kernels are the same text, which compiler caches know already. */
+#define VENDOR(...) VENDOR_AS(__VA_ARGS__)
 #define KERNEL_AS(kind, name, family, cpu, max_ulp)                                                                    \
     bool kern_##family##_accepts(const struct kern_op *op);                                                            \
     void kern_##family##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);   \
@@ -133,5 +130,9 @@ void kern_view_set_packed(struct kern_view *view, DML_TENSOR_DATA_TYPE type, uin
 #undef REFERENCE
 #undef PACKED_AS
 #undef VENDOR_AS
+#if !defined(ANYDML_DNNL)
+#undef VENDOR
+#define VENDOR(...)
+#endif
 
 #endif
