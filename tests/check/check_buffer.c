@@ -8,6 +8,13 @@
 
 enum { GUARD = 192, POISON = 0xc5 };
 
+static uint32_t past = 8;
+
+void check_buffer_past(uint32_t bytes)
+{
+    past = bytes;
+}
+
 bool check_buffer_create(struct check_buffer *out, const struct kern_view *view)
 {
     int64_t least = 0, most = 0;
@@ -21,8 +28,8 @@ bool check_buffer_create(struct check_buffer *out, const struct kern_view *view)
     out->block = malloc(out->size);
     if (!out->block)
         return false;
-    /* 8 bytes past a cache line: nothing may count on more than the element's own alignment. */
-    out->data = (uint8_t *)base_align_up((uintptr_t)out->block + GUARD + (size_t)before - 40, 64) + 8;
+    /* Some bytes past a cache line: nothing may count on more than the element's own alignment. */
+    out->data = (uint8_t *)base_align_up((uintptr_t)out->block + GUARD + (size_t)before - 40, 64) + past;
     check_buffer_poison(out);
     return true;
 }

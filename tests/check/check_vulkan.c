@@ -468,6 +468,7 @@ static void run_row(struct bench *bench, uint32_t count, uint64_t seed)
         if (!find_case(bench, &rng, &c))
             break;
         split_nonzero(&c.op, 1 + i % 9);
+        check_buffer_past(i % 2 ? 16 : 8);
         shader_tile_force((enum shader_tile_kind)(i % 8 % 3));
         bench->norm_wise = c.norm_wise;
         run_case(bench, &c, &rng);
@@ -477,16 +478,15 @@ static void run_row(struct bench *bench, uint32_t count, uint64_t seed)
     ok(bench->ran > before, "no case reached the row %s", only_row->name);
 }
 
-/* Products of more tiles than the random cases have. */
-static void run_tiles(struct bench *bench, uint64_t seed)
+/* Cases of check_vulkan_tiles.c. */
+static void run_tiles(struct bench *bench, bool coop, uint64_t seed)
 {
     struct check_rng rng = { seed };
     struct check_case c;
+    check_buffer_past(16);
     bench->norm_wise = true;
-    for (uint32_t i = 0; check_list_tiles(i, &c); i++) {
-        shader_tile_force(i == 1 ? SHADER_TILE_LARGE : SHADER_TILE_CHOSEN);
+    for (uint32_t i = 0; check_vulkan_tiles(i, coop, &c); i++)
         run_case(bench, &c, &rng);
-    }
 }
 
 /* Lines of check_vulkan_lines.c; some are not for this row. */
@@ -500,12 +500,12 @@ static void run_lines(struct bench *bench, uint64_t seed)
         run_case(bench, &c, &rng);
 }
 
-/* Devices without cooperative matrices compute them in the shader, in many pipelines that take long to make. */
-static bool without_coop(const struct bench *bench, const struct shader_row *row)
+/* Rows whose pipelines take long to make: devices without cooperative matrices compute them in the shader. */
+static bool is_slow(const struct bench *bench, const struct shader_row *row)
 {
     const bool lacks = !(bench->dml.adapter->shader_capabilities & SHADER_CAPABILITY_COOP);
     shader_coop_plain(lacks);
-    return lacks && (row->plan == shader_gemm_coop_plan || row->plan == shader_conv_coop_plan);
+    return strstr(row->name, "_line") || (lacks && strstr(row->name, "_coop"));
 }
 
 /* All but those of element-wise ops and moves, which have tests of their own. */
@@ -521,11 +521,10 @@ static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const c
         only_row = &rows[i];
         if (rows[i].kind == KERN_MAP || rows[i].kind == KERN_MOVE || (filter && !strstr(rows[i].name, filter)))
             continue;
-        const bool plain = without_coop(bench, &rows[i]), lines = strstr(rows[i].name, "_line");
-        run_row(bench, plain || (lines && !filter) ? BASE_MAX(count / 4, 1) : count, seed);
-        if (rows[i].plan == shader_gemm_tile_plan)
-            run_tiles(bench, seed);
-        if (lines)
+        run_row(bench, is_slow(bench, &rows[i]) && !filter ? BASE_MAX(count / 4, 1) : count, seed);
+        if (rows[i].plan == shader_gemm_tile_plan || rows[i].plan == shader_gemm_coop_plan)
+            run_tiles(bench, rows[i].plan == shader_gemm_coop_plan, seed);
+        if (strstr(rows[i].name, "_line"))
             run_lines(bench, seed);
     }
     only_row = NULL;

@@ -44,18 +44,3 @@ bool check_vulkan_lines(uint32_t i, enum kern_kind kind, struct check_case *c)
         c->op.u.norm = (struct kern_norm){ axes, 1e-5f, true, true, false, false };
     return true;
 }
-
-bool check_list_tiles(uint32_t i, struct check_case *c)
-{
-    /* batches, M, N, K: several bands of tiles, large tiles, and more batches than a dispatch has workgroups. */
-    static const uint32_t shapes[][4] = { { 1, 650, 100, 33 }, { 1, 1200, 150, 20 }, { 4200, 8, 8, 9 } };
-    if (i >= ARRAY_SIZE(shapes))
-        return false;
-    const uint32_t b = shapes[i][0], m = shapes[i][1], n = shapes[i][2], k = shapes[i][3];
-    *c = (struct check_case){ .op = { .kind = KERN_GEMM, .input_count = 2, .output_count = 1 } };
-    c->op.u.gemm.alpha = 1;
-    kern_view_set_packed(&c->op.tensors[0], DML_TENSOR_DATA_TYPE_FLOAT32, 3, (uint32_t[]){ b, m, k });
-    kern_view_set_packed(&c->op.tensors[1], DML_TENSOR_DATA_TYPE_FLOAT32, 3, (uint32_t[]){ b, k, n });
-    kern_view_set_packed(&c->op.tensors[2], DML_TENSOR_DATA_TYPE_FLOAT32, 3, (uint32_t[]){ b, m, n });
-    return true;
-}

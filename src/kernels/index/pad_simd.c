@@ -54,6 +54,8 @@ static void pad_copy(const struct pad_row *row, uint64_t to, struct pad_source f
     const char *take = (const char *)in + in_offset * bytes;
     if (bytes && row->non_temporal && !constant && out_stride == 1 && from.count * bytes >= 1024)
         kern_stream_row(bytes, put, take, in_stride, from.count);
+    else if (constant && bytes)
+        copy_row(bytes, put, out_stride, take, 0, from.count); /* a fill: compiled without loads */
     else if (bytes)
         copy_row(bytes, put, out_stride, take, in_stride, from.count);
     for (uint64_t i = 0; i < from.count && !bytes; i++)

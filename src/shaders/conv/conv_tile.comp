@@ -199,9 +199,6 @@ void finish(uint m, uint n, NUMBER sum)
 }
 
 #ifdef TILE_MATRIX
-#define WIDE_A         WIDE(16, w_base)
-#define WIDE_B         WIDE(17, x_base)
-#define WIDE_Y         WIDE(18, y_base)
 #define vector_a(m, k) Vectors(w_base).v[(w_start + int(m) * w_step + weights[(k) % DEPTH]) >> 3]
 uvec4 vector_b(uint n, uint k);
 #define c_next         0

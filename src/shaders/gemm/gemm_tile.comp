@@ -136,9 +136,6 @@ void finish(uint m, uint n, NUMBER sum)
 }
 
 #ifdef TILE_MATRIX
-#define WIDE_A         WIDE(16, a_base)
-#define WIDE_B         WIDE(17, b_base)
-#define WIDE_Y         WIDE(18, y_base)
 #define vector_a(m, k) Vectors(a_base).v[place_a(m, k) >> 3]
 #define vector_b(n, k) Vectors(b_base).v[place_b(n, k) >> 3]
 #define c_next         c_step.y

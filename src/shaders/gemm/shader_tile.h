@@ -85,7 +85,7 @@ struct coop_wide {
 void shader_coop_plain(bool plain);
 /* Why cooperative matrices do not multiply what the op has, else NULL. */
 const char *shader_coop_obstacle(const struct kern_op *op, uint64_t m, uint64_t n, uint64_t k);
-/* Whether elements along dimension `along` lie side by side, and whole vectors of them begin everywhere. */
+/* Whether elements along dimension `along` lie side by side, and vectors of 16 bytes begin everywhere: buffers do. */
 bool shader_coop_wide(const struct kern_view *view, uint32_t along);
 void shader_coop_add(const struct kern_op *op, const struct coop_codes *codes, const struct tile_params *params,
                      struct coop_wide wide, size_t parameter_bytes, struct shader_work *out);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Products by tiles in shared memory with cooperative matrices (matrix.glsl), of FLOAT16 or BFLOAT16 factors with
  * FLOAT32 sums: as tile.glsl, but that load_a and load_b give the 16 bits of elements, and in their place there may be
- *   WIDE_A, WIDE_B              whether vectors are loaded whole that begin at multiples of 8 elements, by
- *   vector_a(m, k), vector_b    which are asked for their first element only: they are there whole or not at all
- *   WIDE_Y, y_base              whether 8 results along n from a multiple of 8 lie side by side, and are stored at once
+ *   vector_a(m, k), vector_b    eight elements from a multiple of 8 on, with WIDE_A or WIDE_B: they are there whole, or
+ *                               not at all. The host sees to it that they begin at multiples of 16 bytes
+ *   y_base                      where Y begins; with WIDE_Y eight results along n lie side by side, and are stored at once
  *   place_result(m, n, number, y_at, c_at), c_next
  *                               a result's number, place in Y and C; from there to that of the next one along n in C
  * A workgroup is four subgroups of 32, each with BLOCKS_M x BLOCKS_N matrices of sums. A tile of a factor has lines
@@ -11,12 +11,8 @@
  * of the shared memory. While matrices are multiplied the next tile's vectors come from memory. */
 #extension GL_EXT_control_flow_attributes : require
 
-#ifdef LITERAL
-const uint A_BY_COLUMNS = 0, B_BY_COLUMNS = 0;
-#else
 layout(constant_id = 3) const uint A_BY_COLUMNS = 0; /* lines of A's tiles are along m, not k */
 layout(constant_id = 4) const uint B_BY_COLUMNS = 1; /* lines of B's tiles are along k, not n */
-#endif
 
 #define SIDE     16u /* of a matrix */
 #define BLOCKS_M (TILE_M / 32u)
@@ -34,7 +30,9 @@ shared uvec4 tiles[TILES_SIZE > 4u * STAGE ? TILES_SIZE : 4u * STAGE];
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer Vectors { uvec4 v[]; };
 
 /* Flags of TILE_SHAPE. */
-#define WIDE(flag, base) ((TILE_SHAPE & 1u << flag) != 0u && ((base).x & 15u) == 0u)
+#define WIDE_A ((TILE_SHAPE & 0x10000u) != 0u)
+#define WIDE_B ((TILE_SHAPE & 0x20000u) != 0u)
+#define WIDE_Y ((TILE_SHAPE & 0x40000u) != 0u)
 
 #include "shaders/gemm/matrix.glsl"
 #include "shaders/gemm/tile_run.glsl"
@@ -48,13 +46,13 @@ uvec2 slot(uint number, uint size)
                        : uvec2(i / (size / 8u) + GROUP_SIZE * 8u / size * number, i % (size / 8u));
 }
 
-uvec4 fetch_a(uint number, uint m, uint k, uint end, bool wide)
+uvec4 fetch_a(uint number, uint m, uint k, uint end)
 {
     uvec2 at = slot(number, A_BY_COLUMNS != 0u ? TILE_M : DEPTH);
     uvec4 v = uvec4(0u);
     uint row = A_BY_COLUMNS != 0u ? at.x : 8u * at.y;
     m += A_BY_COLUMNS != 0u ? 8u * at.y : at.x;
-    if (wide) {
+    if (WIDE_A) {
         if (m < size_m && k + row < end)
             v = vector_a(m, k + row);
         return v;
@@ -67,13 +65,13 @@ uvec4 fetch_a(uint number, uint m, uint k, uint end, bool wide)
     return v;
 }
 
-uvec4 fetch_b(uint number, uint n, uint k, uint end, bool wide)
+uvec4 fetch_b(uint number, uint n, uint k, uint end)
 {
     uvec2 at = slot(number, B_BY_COLUMNS != 0u ? DEPTH : TILE_N);
     uvec4 v = uvec4(0u);
     uint row = B_BY_COLUMNS != 0u ? 8u * at.y : at.x;
     n += B_BY_COLUMNS != 0u ? at.x : 8u * at.y;
-    if (wide) {
+    if (WIDE_B) {
         if (n < size_n && k + row < end)
             v = vector_b(n, k + row);
         return v;
@@ -178,16 +176,11 @@ void store_lines(uint stage, uint m, uint n, uint part)
         keep_a(i, a_next##i);                                                                                          \
     if (i < BLOCKS_N)                                                                                                  \
         keep_b(i, b_next##i);
-#define FETCH_WIDE(i)                                                                                                  \
-    if (i < BLOCKS_M)                                                                                                  \
-        a_next##i = fetch_a(i, m, next, end, true);                                                                    \
-    if (i < BLOCKS_N)                                                                                                  \
-        b_next##i = fetch_b(i, n, next, end, true);
 #define FETCH(i)                                                                                                       \
     if (i < BLOCKS_M)                                                                                                  \
-        a_next##i = fetch_a(i, m, next, end, WIDE_A);                                                                  \
+        a_next##i = fetch_a(i, m, next, end);                                                                          \
     if (i < BLOCKS_N)                                                                                                  \
-        b_next##i = fetch_b(i, n, next, end, WIDE_B);
+        b_next##i = fetch_b(i, n, next, end);
 #define LOAD_FACTORS(i)                                                                                                \
     MatrixA a##i;                                                                                                      \
     MatrixB b##i;                                                                                                      \
@@ -208,24 +201,6 @@ void store_lines(uint stage, uint m, uint n, uint part)
         barrier();                                                                                                     \
         store_lines(STAGE * subgroup, m + from_m + SIDE * i, n + from_n, part);                                        \
     }
-/* The sums, with the given way to get the vectors from `next` on along k. */
-#define SUM_PRODUCTS(fetch_each)                                                                                       \
-    {                                                                                                                  \
-        uint next = first;                                                                                             \
-        EACH(fetch_each)                                                                                               \
-        for (uint k = first; k < end; k += DEPTH) {                                                                    \
-            barrier();                                                                                                 \
-            EACH(KEEP)                                                                                                 \
-            prepare(k + DEPTH);                                                                                        \
-            barrier();                                                                                                 \
-            next = k + DEPTH;                                                                                          \
-            if (next < end) {                                                                                          \
-                EACH(fetch_each)                                                                                       \
-            }                                                                                                          \
-            MULTIPLY_STEP(0u)                                                                                          \
-            MULTIPLY_STEP(SIDE)                                                                                        \
-        }                                                                                                              \
-    }
 #define MULTIPLY_STEP(at)                                                                                              \
     {                                                                                                                  \
         const uint STEP = at;                                                                                          \
@@ -242,10 +217,20 @@ void run_tile(uint m, uint n, uint first, uint end, uint part)
     EACH_PAIR(CLEAR_SUM)
     prepare(first);
     barrier();
-    if (WIDE_A && WIDE_B)
-        SUM_PRODUCTS(FETCH_WIDE)
-    else
-        SUM_PRODUCTS(FETCH)
+    uint next = first;
+    EACH(FETCH)
+    while (next < end) {
+        barrier();
+        EACH(KEEP)
+        next += DEPTH;
+        prepare(next);
+        barrier();
+        if (next < end) {
+            EACH(FETCH)
+        }
+        MULTIPLY_STEP(0u)
+        MULTIPLY_STEP(SIDE)
+    }
     EACH(STORE_ROW)
     barrier();
 }

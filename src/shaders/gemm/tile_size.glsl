@@ -2,11 +2,7 @@
 /* Sizes of products by tiles, as shader_tile.c has them: of a tile along M, N and K, and of the square of sums that
  * each invocation has. */
 #ifdef TILE_MATRIX
-#ifdef LITERAL
-const uint TILE_SHAPE = LITERAL;
-#else
 layout(constant_id = 2) const uint TILE_SHAPE = 4u << 8 | 4u; /* along N and M, in multiples of 32; 16 bits: WIDE_ flags */
-#endif
 #define TILE_M (32u * (TILE_SHAPE & 255u))
 #define TILE_N (32u * (TILE_SHAPE >> 8 & 255u))
 #define DEPTH  32u
