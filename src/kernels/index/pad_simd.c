@@ -40,27 +40,35 @@ struct pad_row {
     bool non_temporal; /* inner elements go past the caches */
 };
 
-/* Elements of the input, or the constant, to the row's elements from `to` on, `step` apart. */
-static void pad_copy(const struct pad_row *row, uint64_t to, struct pad_source from, int64_t step)
+/* `count` elements from `in` on, `in_stride` apart, to the row's elements from `to` on, `step` apart. Inlined with a
+ * stride of 0 for the constant: fills are compiled without loads. */
+DENSE_INLINE void pad_put(const struct pad_row *row, uint64_t to, int64_t step, const void *in, int64_t in_offset,
+                          int64_t in_stride, uint64_t count)
 {
-    const struct kern_view *x = &row->op->tensors[0], *y = &row->op->tensors[1];
-    const uint32_t bytes = kern_type_bytes(x->type), last = x->rank - 1;
-    const bool constant = from.first < 0;
-    const int64_t in_stride = x->strides[last] * from.step, out_stride = y->strides[last] * step;
-    const void *in = constant ? &row->op->u.pad.value : row->in;
-    const int64_t in_offset = constant ? 0 : row->in_offset + from.first * x->strides[last];
-    const int64_t out_offset = row->out_offset + (int64_t)to * y->strides[last];
+    const struct kern_view *y = &row->op->tensors[1];
+    const uint32_t bytes = kern_type_bytes(y->type);
+    const int64_t stride = y->strides[y->rank - 1], out_offset = row->out_offset + (int64_t)to * stride;
     char *put = (char *)row->out + out_offset * bytes;
     const char *take = (const char *)in + in_offset * bytes;
-    if (bytes && row->non_temporal && !constant && out_stride == 1 && from.count * bytes >= 1024)
-        kern_stream_row(bytes, put, take, in_stride, from.count);
-    else if (constant && bytes)
-        copy_row(bytes, put, out_stride, take, 0, from.count); /* a fill: compiled without loads */
+    if (bytes && in != &row->op->u.pad.value && row->non_temporal && stride * step == 1 && count * bytes >= 1024)
+        kern_stream_row(bytes, put, take, in_stride, count);
     else if (bytes)
-        copy_row(bytes, put, out_stride, take, in_stride, from.count);
-    for (uint64_t i = 0; i < from.count && !bytes; i++)
-        kern_write(y->type, row->out, out_offset + (int64_t)i * out_stride,
-                   kern_read(x->type, in, in_offset + (int64_t)i * in_stride));
+        copy_row(bytes, put, stride * step, take, in_stride, count);
+    for (uint64_t i = 0; i < count && !bytes; i++)
+        kern_write(y->type, row->out, out_offset + (int64_t)i * stride * step,
+                   kern_read(y->type, in, in_offset + (int64_t)i * in_stride));
+}
+
+static void pad_constant(const struct pad_row *row, uint64_t to, uint64_t count)
+{
+    pad_put(row, to, 1, &row->op->u.pad.value, 0, 0, count);
+}
+
+static void pad_copy(const struct pad_row *row, uint64_t to, struct pad_source from, int64_t step)
+{
+    const struct kern_view *x = &row->op->tensors[0];
+    const int64_t stride = x->strides[x->rank - 1];
+    pad_put(row, to, step, row->in, row->in_offset + from.first * stride, stride * from.step, from.count);
 }
 
 static void pad_fill_row(const struct pad_row *row)
@@ -70,7 +78,7 @@ static void pad_fill_row(const struct pad_row *row)
     const uint64_t start = pad->start[last], inside = row->op->tensors[0].sizes[last];
     const uint64_t length = row->op->tensors[1].sizes[last];
     if (row->constant || pad->gap[last])
-        pad_copy(row, 0, (struct pad_source){ -1, 0, length }, 1);
+        pad_constant(row, 0, length);
     if (row->constant)
         return;
     if (pad->gap[last]) {
@@ -80,7 +88,10 @@ static void pad_fill_row(const struct pad_row *row)
     struct pad_source from;
     for (uint64_t i = 0; i < length; i += from.count) {
         from = pad_sources(pad->mode, (int64_t)i - (int64_t)start, (int64_t)inside, length - i);
-        pad_copy(row, i, from, 1);
+        if (from.first < 0)
+            pad_constant(row, i, from.count);
+        else
+            pad_copy(row, i, from, 1);
     }
 }
 
