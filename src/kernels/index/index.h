@@ -97,9 +97,9 @@ DENSE_INLINE void index_row(const struct index_lookup *lookup, uint32_t t, DML_T
             continue;
         }
         const uint64_t place = t ? places[i] : 0;
-        const bool inside = (uint64_t)index < (uint64_t)size && place != UINT64_MAX;
-        out[i] = before + (inside ? index * step : 0);
-        places[i] = inside ? place * (uint64_t)size + (uint64_t)index : UINT64_MAX;
+        const uint64_t outside = -(uint64_t)((uint64_t)index >= (uint64_t)size || place == UINT64_MAX); /* no branch */
+        out[i] = before + (int64_t)((uint64_t)index * (uint64_t)step & ~outside);
+        places[i] = (place * (uint64_t)size + (uint64_t)index) | outside;
     }
 }
 
