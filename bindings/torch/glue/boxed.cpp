@@ -3,6 +3,7 @@
 // C library's form, finds or makes the plan, and runs it; on a miss the meta device says what the results look like.
 #include "glue.h"
 #include "meta.h"
+#include "profiler.h"
 
 #include <memory>
 
@@ -446,6 +447,7 @@ class Operator final : public c10::OperatorKernel
             call.random[1] = static_cast<int64_t>(offset);
         }
         char message[kMessageBytes] = "";
+        Activity activity(row->name, call.index);
         bool ok = aten_run(plan, call.args.data(), static_cast<uint32_t>(call.args.size()), call.outputs,
                            call.output_count, message, sizeof(message));
         TORCH_CHECK(ok, op.operator_name(), ": ", message);

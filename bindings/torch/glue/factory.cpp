@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that make tensors, look at them in another way, or move them: what every device of torch has to have.
-#include "glue.h"
+#include "profiler.h"
 
 #include <cstring>
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/native/Resize.h>
+#include <ATen/native/TensorFactories.h>
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/alias_native.h>
 #include <ATen/ops/as_strided_native.h>
@@ -36,12 +37,22 @@ void check_options(std::optional<at::Layout> layout, std::optional<bool> pin_mem
     TORCH_CHECK(!pin_memory || !*pin_memory, "Only dense CPU tensors can be pinned");
 }
 
+// As torch.utils.deterministic.fill_uninitialized_memory wants it.
+at::Tensor filled(at::Tensor made)
+{
+    const auto &context = at::globalContext();
+    if (C10_UNLIKELY(context.deterministicAlgorithms() && context.deterministicFillUninitializedMemory()))
+        at::native::fill_empty_deterministic_(made);
+    return made;
+}
+
 at::Tensor empty(at::IntArrayRef sizes, std::optional<at::ScalarType> type, std::optional<at::Layout> layout,
                  std::optional<at::Device> where, std::optional<bool> pin_memory,
                  std::optional<at::MemoryFormat> format)
 {
     check_options(layout, pin_memory);
-    return at::detail::empty_generic(sizes, allocator_of(index_of(where)), kKeys, c10::dtype_or_default(type), format);
+    return filled(
+        at::detail::empty_generic(sizes, allocator_of(index_of(where)), kKeys, c10::dtype_or_default(type), format));
 }
 
 at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides, std::optional<at::ScalarType> type,
@@ -49,8 +60,8 @@ at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides, std::op
                          std::optional<bool> pin_memory)
 {
     check_options(layout, pin_memory);
-    return at::detail::empty_strided_generic(sizes, strides, allocator_of(index_of(where)), kKeys,
-                                             c10::dtype_or_default(type));
+    return filled(at::detail::empty_strided_generic(sizes, strides, allocator_of(index_of(where)), kKeys,
+                                                    c10::dtype_or_default(type)));
 }
 
 at::Tensor &set_empty(at::Tensor &self)
@@ -179,6 +190,7 @@ at::Tensor copy_from(const at::Tensor &self, const at::Tensor &dst, bool)
     bool host = (!dst.is_privateuseone() || host_memory(dst.device().index())) &&
                 (!from.is_privateuseone() || host_memory(from.device().index()));
     at::AutoDispatchBelowADInplaceOrView guard;
+    Activity activity("copy", (dst.is_privateuseone() ? dst : from).device().index());
     if (host)
         copy_on_host(dst, from);
     else if (!copy_on_device(dst, from))

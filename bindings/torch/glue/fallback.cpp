@@ -22,15 +22,6 @@ void release_storage(void *context)
     c10::raw::intrusive_ptr::decref(static_cast<c10::StorageImpl *>(context));
 }
 
-c10::Storage storage_over(const c10::Storage &base, c10::Device where, c10::Allocator *allocator)
-{
-    auto *impl = base.unsafeGetStorageImpl();
-    c10::raw::intrusive_ptr::incref(impl);
-    return c10::Storage(c10::make_intrusive<c10::StorageImpl>(
-        c10::StorageImpl::use_byte_size_t(), base.nbytes(),
-        c10::DataPtr(base.mutable_data(), impl, release_storage, where), allocator, true));
-}
-
 void set_layout(const at::Tensor &to, const at::Tensor &from)
 {
     to.unsafeGetTensorImpl()->set_sizes_and_strides(from.sizes(), from.strides(), from.storage_offset());
@@ -264,6 +255,21 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 }
 
 } // namespace
+
+c10::Storage storage_over(const c10::Storage &base, c10::Device where, c10::Allocator *allocator)
+{
+    auto *impl = base.unsafeGetStorageImpl();
+    c10::raw::intrusive_ptr::incref(impl);
+    return c10::Storage(c10::make_intrusive<c10::StorageImpl>(
+        c10::StorageImpl::use_byte_size_t(), base.nbytes(),
+        c10::DataPtr(base.mutable_data(), impl, release_storage, where), allocator, true));
+}
+
+c10::StorageImpl *base_of(const c10::Storage &storage)
+{
+    const c10::DataPtr &data = storage.data_ptr();
+    return data.get_deleter() == release_storage ? static_cast<c10::StorageImpl *>(data.get_context()) : nullptr;
+}
 
 at::Tensor alias_on_cpu(const at::Tensor &tensor)
 {

@@ -55,6 +55,10 @@ bool describe(const at::Tensor &tensor, aten_tensor *out);
 
 // ---- the CPU instead (fallback.cpp) ----
 
+// A storage of the same memory as `base`, which it keeps.
+c10::Storage storage_over(const c10::Storage &base, c10::Device where, c10::Allocator *allocator);
+// Such a storage's base; NULL for others.
+c10::StorageImpl *base_of(const c10::Storage &storage);
 // A CPU tensor over the memory of one on an adapter whose memory is the host's.
 at::Tensor alias_on_cpu(const at::Tensor &tensor);
 // Runs the operator on the CPU; `why` (may be empty) goes into the warning, the first time.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled graphs: the Python package makes the plan (compiler.py), torch.ops.torch_directml.run_plan runs it.
-#include "glue.h"
+#include "profiler.h"
 
 #include <torch/library.h>
 
@@ -28,6 +28,7 @@ std::vector<at::Tensor> run_plan(int64_t address, int64_t index, at::TensorList 
         outputs[i].data = made[i].numel() ? made[i].mutable_data_ptr() : nullptr;
     }
     char message[kMessageBytes] = "";
+    Activity activity("graph", static_cast<c10::DeviceIndex>(index));
     TORCH_CHECK(aten_run(plan, args.data(), static_cast<uint32_t>(args.size()), outputs.data(),
                          static_cast<uint32_t>(outputs.size()), message, sizeof(message)),
                 "torch_directml: ", message);

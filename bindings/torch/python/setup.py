@@ -1,7 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pyproject.toml cannot say: the wheel holds libraries of one platform and fits every Python 3."""
+"""What pyproject.toml cannot say: the wheel holds libraries of one platform and fits every Python 3; an sdist has the
+project's source, of which it compiles them for the torch that is installed (pip install --no-build-isolation)."""
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 from setuptools import Distribution, setup
 from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_py import build_py
+
+HERE = Path(__file__).resolve().parent
 
 
 class PlatformDistribution(Distribution):
@@ -14,4 +24,24 @@ class PlatformWheel(bdist_wheel):
         return "py3", "none", super().get_tag()[2]
 
 
-setup(distclass=PlatformDistribution, cmdclass={"bdist_wheel": PlatformWheel})
+def compile_libraries():
+    """Fills torch_directml/ with the libraries and the glue, from source/ of an sdist."""
+    missing = [tool for tool in ("meson", "ninja") if not shutil.which(tool)]
+    if missing:
+        sys.exit(f"torch_directml: compiling it needs {' and '.join(missing)} (docs/pytorch.md)")
+    source, build = HERE / "source", HERE / "source" / "build"
+    if not (build / "build.ninja").exists():
+        subprocess.check_call(["meson", "setup", os.fspath(build)], cwd=source)
+    subprocess.check_call(["scripts/build-torch", os.fspath(build), sys.executable], cwd=source)
+    for library in (build / "bindings/torch/python/torch_directml").glob("*.so"):
+        shutil.copy(library, HERE / "torch_directml")  # what links point to
+
+
+class Build(build_py):
+    def run(self):
+        if not list(HERE.glob("torch_directml/*.so")):
+            compile_libraries()
+        super().run()
+
+
+setup(distclass=PlatformDistribution, cmdclass={"bdist_wheel": PlatformWheel, "build_py": Build})

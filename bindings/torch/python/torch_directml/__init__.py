@@ -44,10 +44,11 @@ def _load():
 
 if _privateuse1_backend_name != "dml":
     _load()
-    from . import dml as _dml, modules as _modules
+    from . import dml as _dml, modules as _modules, sharing as _sharing
 
     torch._register_device_module("dml", _dml)
     _modules.install()
+    _sharing.install()
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     if torch.distributed.is_available():
         from . import distributed as distributed

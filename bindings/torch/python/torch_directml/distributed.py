@@ -4,7 +4,15 @@
     torch.distributed.init_process_group("cpu:gloo,dml:dml")     # or "dml" alone, or nothing
 
 Where the device's memory is the host's, Gloo works in the tensors themselves; otherwise they are staged, and copied back
-by the thread on which Gloo finishes."""
+by the thread on which Gloo finishes.
+
+Gloo's threads run these copies, and release Python objects, after those who wait for the work have gone on. A thread that
+takes the interpreter's lock while the interpreter ends is unwound by force, through C++ that allows no unwinding: the
+process aborts. So no thread of Gloo outlives its group's shutdown(), which torch.distributed.destroy_process_group() calls
+and which otherwise happens at exit."""
+import atexit
+import weakref
+
 import torch
 import torch.distributed as dist
 from torch._C import _distributed_c10d as c10d
@@ -39,103 +47,133 @@ def _on_host(tensor):
     return tensor.cpu(), True
 
 
+_groups = weakref.WeakSet()
+
+
 class ProcessGroupDml(dist.ProcessGroup):
     """Every collective of Gloo, on tensors of dml."""
 
     def __init__(self, store, rank, size, timeout):
         super().__init__(rank, size)
+        # Only here, never in a variable that a frame or a traceback keeps: shutdown() has to release the last reference.
         self.gloo = c10d.ProcessGroupGloo(store, rank, size, timeout)
+        self.names = ["", ""]
+        _groups.add(self)
 
     def getBackendName(self):
         return "dml"
 
-    def _gloo(self, *names):
-        """A method by the name that this version of torch has for it."""
-        return next(getattr(self.gloo, name) for name in names if hasattr(self.gloo, name))
+    # torch keeps these in backends that are C++.
 
-    def _run(self, function, written, read, *options):
-        """`written` and `read` are nested lists of tensors, in Gloo's order of arguments."""
+    def getGroupName(self):
+        return self.names[0]
+
+    def setGroupName(self, name):
+        self.names[0] = name
+
+    def getGroupDesc(self):
+        return self.names[1]
+
+    def setGroupDesc(self, text):
+        self.names[1] = text
+
+    def shutdown(self):
+        """Returns when all work is finished, what it kept is released, and Gloo's threads have ended."""
+        self.gloo = None  # its destructor waits for all that, without the interpreter's lock
+
+    def abort(self):
+        if self.gloo is not None:
+            self.gloo.abort()
+        self.shutdown()
+
+    def _run(self, names, written, read, *options):
+        """Gloo's method of the first of `names` (a string, with spaces) that this version of torch has. `written` and
+        `read` are nested lists of tensors, in its order of arguments."""
+        if self.gloo is None:
+            raise RuntimeError(f"{names.split()[0]}: the process group has been shut down")
         pairs, known = [], {}
 
         def convert(value, changes):
             if isinstance(value, (list, tuple)):
                 return [convert(element, changes) for element in value]
-            if value.data_ptr() in known and value.numel():
-                return known[value.data_ptr()]
+            key = value.data_ptr(), value.shape, value.stride()  # a result may begin where an argument does
+            if key in known and value.numel():
+                return known[key]
             made, copied = _on_host(value)
             if copied:
-                known[value.data_ptr()] = made
+                known[key] = made
                 if changes:
                     pairs.append((value, made))
             return made
 
         arguments = [convert(value, True) for value in written] + [convert(value, False) for value in read]
-        work = function(*arguments, *options)
+        name = next(name for name in names.split() if hasattr(self.gloo, name))
+        work = getattr(self.gloo, name)(*arguments, *options)
         return _staged(work, pairs) if pairs else work
 
     def allreduce(self, tensors, opts=c10d.AllreduceOptions()):
-        return self._run(self.gloo.allreduce, [tensors], [], opts)
+        return self._run("allreduce", [tensors], [], opts)
 
     def allreduce_coalesced(self, tensors, opts=c10d.AllreduceCoalescedOptions()):
-        return self._run(self.gloo.allreduce_coalesced, [tensors], [], opts)
+        return self._run("allreduce_coalesced", [tensors], [], opts)
 
     def broadcast(self, tensors, opts=c10d.BroadcastOptions()):
-        return self._run(self.gloo.broadcast, [tensors], [], opts)
+        return self._run("broadcast", [tensors], [], opts)
 
     def reduce(self, tensors, opts=c10d.ReduceOptions()):
-        return self._run(self.gloo.reduce, [tensors], [], opts)
+        return self._run("reduce", [tensors], [], opts)
 
     def allgather(self, outputs, inputs, opts=c10d.AllgatherOptions()):
-        return self._run(self.gloo.allgather, [outputs], [inputs], opts)
+        return self._run("allgather", [outputs], [inputs], opts)
 
     def _allgather_base(self, output, input, opts=c10d.AllgatherOptions()):
-        return self._run(self._gloo("_allgather_base", "all_gather_single"), [output], [input], opts)
+        return self._run("_allgather_base all_gather_single", [output], [input], opts)
 
     def allgather_into_tensor_coalesced(self, outputs, inputs, opts=c10d.AllgatherOptions()):
-        return self._run(self._gloo("allgather_into_tensor_coalesced", "all_gather_single_coalesced"), [outputs], [inputs], opts)
+        return self._run("allgather_into_tensor_coalesced all_gather_single_coalesced", [outputs], [inputs], opts)
 
     def gather(self, outputs, inputs, opts=c10d.GatherOptions()):
-        return self._run(self.gloo.gather, [outputs], [inputs], opts)
+        return self._run("gather", [outputs], [inputs], opts)
 
     def scatter(self, outputs, inputs, opts=c10d.ScatterOptions()):
-        return self._run(self.gloo.scatter, [outputs], [inputs], opts)
+        return self._run("scatter", [outputs], [inputs], opts)
 
     def reduce_scatter(self, outputs, inputs, opts=c10d.ReduceScatterOptions()):
-        return self._run(self.gloo.reduce_scatter, [outputs], [inputs], opts)
+        return self._run("reduce_scatter", [outputs], [inputs], opts)
 
     def _reduce_scatter_base(self, output, input, opts=c10d.ReduceScatterOptions()):
-        return self._run(self._gloo("_reduce_scatter_base", "reduce_scatter_single"), [output], [input], opts)
+        return self._run("_reduce_scatter_base reduce_scatter_single", [output], [input], opts)
 
     def reduce_scatter_tensor_coalesced(self, outputs, inputs, opts=c10d.ReduceScatterOptions()):
-        return self._run(self._gloo("reduce_scatter_tensor_coalesced", "reduce_scatter_single_coalesced"), [outputs], [inputs], opts)
+        return self._run("reduce_scatter_tensor_coalesced reduce_scatter_single_coalesced", [outputs], [inputs], opts)
 
     def alltoall_base(self, output, input, output_sizes, input_sizes, opts=c10d.AllToAllOptions()):
-        return self._run(self._gloo("alltoall_base", "all_to_all_single"), [output], [input], output_sizes, input_sizes, opts)
+        return self._run("alltoall_base all_to_all_single", [output], [input], output_sizes, input_sizes, opts)
 
     def alltoall(self, outputs, inputs, opts=c10d.AllToAllOptions()):
-        work = [self._run(self.gloo.send, [], [[x]], rank, 0) for rank, x in enumerate(inputs) if rank != self.rank()]
+        work = [self._run("send", [], [[x]], rank, 0) for rank, x in enumerate(inputs) if rank != self.rank()]
         for rank, output in enumerate(outputs):
             if rank == self.rank():
                 output.copy_(inputs[rank])
             else:
-                self._run(self.gloo.recv, [[output]], [], rank, 0).wait()
+                self._run("recv", [[output]], [], rank, 0).wait()
         for sent in work:
             sent.wait()
-        return self._run(self.gloo.barrier, [], [])
+        return self._run("barrier", [], [])
 
     def send(self, tensors, rank, tag=0):
-        return self._run(self.gloo.send, [], [tensors], rank, tag)
+        return self._run("send", [], [tensors], rank, tag)
 
     def recv(self, tensors, rank, tag=0):
-        return self._run(self.gloo.recv, [tensors], [], rank, tag)
+        return self._run("recv", [tensors], [], rank, tag)
 
     def recv_anysource(self, tensors, tag=0):
-        return self._run(self.gloo.recv_anysource, [tensors], [], tag)
+        return self._run("recv_anysource", [tensors], [], tag)
 
     def barrier(self, opts=c10d.BarrierOptions()):
         options = c10d.BarrierOptions()
         options.timeout = opts.timeout
-        return self._run(self.gloo.barrier, [], [], options)
+        return self._run("barrier", [], [], options)
 
     def monitored_barrier(self, *arguments, **named):
         return self.gloo.monitored_barrier(*arguments, **named)
@@ -150,6 +188,12 @@ class ProcessGroupDml(dist.ProcessGroup):
 
 def _create(store, rank, size, timeout):
     return ProcessGroupDml(store, rank, size, timeout)
+
+
+@atexit.register
+def _shut_down():
+    for group in list(_groups):
+        group.shutdown()
 
 
 if dist.is_available() and "dml" not in dist.Backend.backend_list:

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.multiprocessing with tensors of dml: in queues, pipes and arguments of processes.
+
+Where the device's memory is the host's, a tensor is sent as CPU tensors are: its storage moves to shared memory, and both
+processes work in it. Of other devices the receiver gets a copy. As with CUDA, processes are spawned, not forked."""
+from multiprocessing.reduction import ForkingPickler
+
+import torch
+from torch.multiprocessing import reductions
+
+_ops = torch.ops.torch_directml
+
+
+def _key(data, index):
+    return "dml", index, data.untyped_storage()._cdata
+
+
+def _shared_bytes(tensor):
+    """The CPU's bytes in shared memory in which the tensor's storage lies, from now on."""
+    data = _ops.host_bytes(tensor)
+    if data is None or not data.is_shared():
+        storage = torch.UntypedStorage._new_shared(tensor.untyped_storage().nbytes())
+        data = torch.empty(0, dtype=torch.uint8).set_(storage, 0, (storage.nbytes(),), (1,))
+        _ops.move_over_host(tensor, data)
+    return data
+
+
+def _rebuild(cls, data, index, dtype, metadata):
+    key = _key(data, index)
+    storage = reductions.storage_from_cache(torch.UntypedStorage, key)
+    if storage is None:  # otherwise it has come before, or never left
+        storage = _ops.over_host(data, index).untyped_storage()
+        reductions.shared_cache[key] = reductions.StorageWeakRef(storage)
+    storage = torch.storage.TypedStorage(wrap_storage=storage, dtype=dtype, _internal=True)
+    return reductions.rebuild_tensor(cls, storage, metadata)
+
+
+def _rebuild_copy(cls, copy, index, requires_grad):
+    tensor = copy.to(torch.device("dml", index))
+    return cls(tensor, requires_grad) if cls is torch.nn.Parameter else tensor.requires_grad_(requires_grad)
+
+
+def _reduce(tensor):
+    if tensor.device.type != "dml":
+        return reductions.reduce_tensor(tensor)
+    if tensor.requires_grad and not tensor.is_leaf:
+        raise RuntimeError("a tensor that is not a leaf of autograd and requires gradients cannot be sent to another process: "
+                           "detach() it first")
+    torch.utils.hooks.warn_if_has_hooks(tensor)
+    index, plain = tensor.device.index, tensor.detach().resolve_conj().resolve_neg()
+    if not plain.untyped_storage().nbytes() or not _ops.host_memory(index):
+        return _rebuild_copy, (type(tensor), plain.cpu(), index, tensor.requires_grad)
+    data = _shared_bytes(plain)
+    reductions.shared_cache[_key(data, index)] = reductions.StorageWeakRef(plain.untyped_storage())
+    metadata = plain.storage_offset(), plain.size(), plain.stride(), tensor.requires_grad
+    return _rebuild, (type(tensor), data, index, plain.dtype, metadata)
+
+
+def install():
+    for kind in (torch.Tensor, torch.nn.Parameter):
+        ForkingPickler.register(kind, _reduce)
