@@ -5,11 +5,9 @@
 #include <anydml_d3d12.h>
 
 #pragma GCC diagnostic ignored "-Wunused-function" /* of what samples share, some is enough */
-#include "sample.h"
+#include "chain.h"
 
-#include <time.h>
-
-enum { COUNT = 16, ROUND = 200 };
+enum { ROUND = 200 };
 
 struct bench {
     struct sample_queue q;
@@ -23,74 +21,11 @@ struct bench {
     UINT descriptors;
 };
 
-static double now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
-}
-
 static double thread_us(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
-}
-
-/* x + x + ..., `steps` additions one after the other, of two inputs. */
-static IDMLCompiledOperator *compile_graph(IDMLDevice *dml, IDMLOperator *add, UINT steps)
-{
-    DML_OPERATOR_GRAPH_NODE_DESC node = { add, NULL };
-    DML_OUTPUT_GRAPH_EDGE_DESC output = { steps - 1, 0, 0, NULL };
-    DML_GRAPH_EDGE_DESC output_edge = { DML_GRAPH_EDGE_TYPE_OUTPUT, &output };
-    DML_GRAPH_NODE_DESC *nodes = calloc(steps, sizeof(*nodes));
-    DML_INPUT_GRAPH_EDGE_DESC *inputs = calloc(steps + 1, sizeof(*inputs));
-    DML_INTERMEDIATE_GRAPH_EDGE_DESC *middles = calloc(steps, sizeof(*middles));
-    DML_GRAPH_EDGE_DESC *edges = calloc(2 * steps, sizeof(*edges)), *more = edges + steps + 1;
-    if (!nodes || !inputs || !middles || !edges)
-        exit(1);
-    inputs[steps] = (DML_INPUT_GRAPH_EDGE_DESC){ 0, 0, 0, NULL };
-    edges[steps] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_INPUT, &inputs[steps] };
-    for (UINT i = 0; i < steps; i++) {
-        nodes[i] = (DML_GRAPH_NODE_DESC){ DML_GRAPH_NODE_TYPE_OPERATOR, &node };
-        inputs[i] = (DML_INPUT_GRAPH_EDGE_DESC){ 1, i, 1, NULL };
-        edges[i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_INPUT, &inputs[i] };
-        if (i + 1 == steps)
-            break;
-        middles[i] = (DML_INTERMEDIATE_GRAPH_EDGE_DESC){ i, 0, i + 1, 0, NULL };
-        more[i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_INTERMEDIATE, &middles[i] };
-    }
-    DML_GRAPH_DESC desc = { 2, 1, steps, nodes, steps + 1, edges, 1, &output_edge, steps - 1, more };
-    IDMLDevice1 *device;
-    IDMLCompiledOperator *compiled;
-    CHECK(IDMLDevice_QueryInterface(dml, &IID_IDMLDevice1, (void **)&device));
-    CHECK(IDMLDevice1_CompileGraph(device, &desc, DML_EXECUTION_FLAG_NONE, &IID_IDMLCompiledOperator,
-                                   (void **)&compiled));
-    IDMLDevice1_Release(device);
-    free(nodes);
-    free(inputs);
-    free(middles);
-    free(edges);
-    return compiled;
-}
-
-static IDMLCompiledOperator *compile_add(IDMLDevice *dml, UINT steps)
-{
-    UINT sizes[] = { 1, 1, 1, COUNT };
-    DML_BUFFER_TENSOR_DESC layout = {
-        DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_FLAG_NONE, 4, sizes, NULL, COUNT * 4, 0
-    };
-    DML_TENSOR_DESC tensor = { DML_TENSOR_TYPE_BUFFER, &layout };
-    DML_ELEMENT_WISE_ADD_OPERATOR_DESC desc = { &tensor, &tensor, &tensor };
-    IDMLOperator *op = sample_operator(dml, DML_OPERATOR_ELEMENT_WISE_ADD, &desc);
-    IDMLCompiledOperator *compiled;
-    if (steps > 1)
-        compiled = compile_graph(dml, op, steps);
-    else
-        CHECK(IDMLDevice_CompileOperator(dml, op, DML_EXECUTION_FLAG_NONE, &IID_IDMLCompiledOperator,
-                                         (void **)&compiled));
-    IDMLOperator_Release(op);
-    return compiled;
 }
 
 static void record(struct bench *b, ID3D12GraphicsCommandList *list, IDMLDispatchable *work, UINT index, BOOL bind)
@@ -100,7 +35,7 @@ static void record(struct bench *b, ID3D12GraphicsCommandList *list, IDMLDispatc
                                     IDMLDispatchable_GetBindingProperties(work).RequiredDescriptorCount };
     desc.CPUDescriptorHandle.ptr += (SIZE_T)index * b->descriptors * b->step;
     desc.GPUDescriptorHandle.ptr += (UINT64)index * b->descriptors * b->step;
-    DML_BUFFER_BINDING input = { b->x, 0, COUNT * 4 }, output = { b->y, 0, COUNT * 4 };
+    DML_BUFFER_BINDING input = { b->x, 0, CHAIN_COUNT * 4 }, output = { b->y, 0, CHAIN_COUNT * 4 };
     DML_BINDING_DESC inputs[] = { { DML_BINDING_TYPE_BUFFER, &input }, { DML_BINDING_TYPE_BUFFER, &input } };
     DML_BINDING_DESC outputs = { DML_BINDING_TYPE_BUFFER, &output };
     IDMLBindingTable *table;
@@ -132,8 +67,8 @@ static void create(struct bench *b, UINT most, UINT steps)
                                         D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE, 0 };
     CHECK(ID3D12Device_CreateDescriptorHeap(device, &heap, &IID_ID3D12DescriptorHeap, (void **)&b->heap));
     b->step = ID3D12Device_GetDescriptorHandleIncrementSize(device, heap.Type);
-    b->x = sample_buffer(device, D3D12_HEAP_TYPE_DEFAULT, COUNT * 4);
-    b->y = sample_buffer(device, D3D12_HEAP_TYPE_DEFAULT, COUNT * 4);
+    b->x = sample_buffer(device, D3D12_HEAP_TYPE_DEFAULT, CHAIN_COUNT * 4);
+    b->y = sample_buffer(device, D3D12_HEAP_TYPE_DEFAULT, CHAIN_COUNT * 4);
     IDMLOperatorInitializer *initializer;
     CHECK(
         IDMLDevice_CreateOperatorInitializer(b->dml, 1, &b->add, &IID_IDMLOperatorInitializer, (void **)&initializer));
@@ -153,12 +88,6 @@ static void execute(struct bench *b, int here)
     ID3D12CommandQueue_ExecuteCommandLists(b->q.queue, 1, lists);
     CHECK(ID3D12CommandQueue_Signal(b->q.queue, b->q.fence, ++b->q.value));
     CHECK(ID3D12Fence_SetEventOnCompletion(b->q.fence, b->q.value, NULL));
-}
-
-static int by_size(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
 }
 
 /* Records `count` additions and times their execution by both ways. */

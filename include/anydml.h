@@ -140,9 +140,13 @@ HRESULT STDMETHODCALLTYPE AnydmlCompileGraph(IDMLDevice1 *device, const DML_GRAP
                                              anydml_constant_done done, void *context, REFIID riid, void **out);
 
 /* libdirectml: executes a compiled operator on addresses, with the least that a call can cost: no descriptors,
- * resources, lists or fences, and it may run on several threads at once. Temporary memory and, from the first call on,
- * what would be the persistent resource are the library's; inputs must not be OWNED_BY_DML. What a call of a small
- * operator costs beyond its work is about 0.2 microseconds.
+ * resources, lists or fences, and several threads may do it at once. Temporary memory and, from the first call on,
+ * what would be the persistent resource are the library's. On the cpu adapter, a call of a small operator costs about
+ * 0.2 microseconds beyond its work.
+ *
+ * Inputs that are OWNED_BY_DML (weights; cpu adapter) are read by the runs that give their addresses, all of them,
+ * which initialise the operator anew before it runs; with 0 for all they are as they were then. The first run gives
+ * them, and while a run does no other may be under way.
  *
  * inputs, outputs: one address for each of the operator's or graph's, 0 where it has none (absent optional tensors,
  * inputs that a graph does not use). As much as the tensor's description says must lie there. An output may be an
@@ -153,8 +157,17 @@ HRESULT STDMETHODCALLTYPE AnydmlCompileGraph(IDMLDevice1 *device, const DML_GRAP
  * operator runs on the calling thread and its team and is done when the call returns; what queues have to do yet is
  * not waited for.
  *
- * S_OK; E_INVALIDARG (an operator of another library, the wrong counts, address 0 or owned inputs, with a message);
- * DXGI_ERROR_UNSUPPORTED (another adapter than cpu); DXGI_ERROR_DEVICE_REMOVED; E_OUTOFMEMORY. */
+ * Vulkan adapters: the operator runs after all that `queue`, a DIRECT or COMPUTE queue of its device, was given before;
+ * the call does not wait for it, unless very many such runs wait already. Signal a fence to know when it is done.
+ * Addresses are those of the device (GetGPUVirtualAddress and what lies behind it) in any of its heaps and resources,
+ * UPLOAD and READBACK ones too. Multiples of 16 serve best; at others the tensor is copied on the device before the
+ * run, or after it. The library keeps the operator, the heaps and the resources until the run is done, so they may be
+ * released at once. A run does not change the states of resources.
+ *
+ * S_OK; E_INVALIDARG (an operator of another library, the wrong counts, address 0, some of the owned inputs
+ * and others not, owned inputs on another adapter than cpu, a queue that is none
+ * of the operator's device, an address where the device has no memory or too little, with a message);
+ * DXGI_ERROR_DEVICE_REMOVED; E_OUTOFMEMORY. */
 HRESULT STDMETHODCALLTYPE AnydmlRunOperator(ID3D12CommandQueue *queue, IDMLCompiledOperator *op, UINT input_count,
                                             const D3D12_GPU_VIRTUAL_ADDRESS *inputs, UINT output_count,
                                             const D3D12_GPU_VIRTUAL_ADDRESS *outputs);

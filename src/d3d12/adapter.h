@@ -62,6 +62,12 @@ struct adapter_binding {
     uint64_t resource_id;  /* of the buffer: several may be placed in one memory */
 };
 
+/* A moment of a queue's work. */
+struct adapter_point {
+    struct adapter_timeline *timeline; /* the adapter's; NULL: no moment */
+    uint64_t value;
+};
+
 /* One dispatch of a compute pipeline. Its push constants are two addresses, `parameters` and that of the table of
  * addresses which the sequence's user fills, and groups[0]: the adapter may run it as several dispatches of some of the
  * workgroups each, in any order. */
@@ -158,7 +164,7 @@ struct adapter_command {
     } u;
 };
 
-/* Everything in it stays alive until queue_finish(ticket) or a later ticket's has returned. */
+/* The commands and all that they name stay alive until queue_finish(ticket) or a later ticket's has returned. */
 struct adapter_batch {
     const struct adapter_command *const *lists; /* executed in order, with full ordering between lists */
     const uint32_t *command_counts;
@@ -217,6 +223,14 @@ struct adapter_ops {
     HRESULT (*queue_submit)(struct adapter_queue *queue, const struct adapter_batch *batch, uint64_t *out_ticket);
     /* Returns when the batch of that ticket and all earlier ones are complete and visible to the host. */
     HRESULT (*queue_finish)(struct adapter_queue *queue, uint64_t ticket);
+    /* For queues that wait for each other without the host; NULL: they do not. queue_point: where the last batch that
+     * was submitted is complete; released from any thread. queue_wait: the batches that are submitted next begin when
+     * the point is reached, which the caller may release at once. queue_settle returns when those are reached that no
+     * batch has waited for yet. */
+    struct adapter_point (*queue_point)(struct adapter_queue *queue);
+    void (*point_release)(const struct adapter_point *point);
+    HRESULT (*queue_wait)(struct adapter_queue *queue, const struct adapter_point *point);
+    HRESULT (*queue_settle)(struct adapter_queue *queue);
     HRESULT (*queries_create)(struct adapter_device *device, uint32_t count, struct adapter_queries **out);
     void (*queries_destroy)(struct adapter_device *device, struct adapter_queries *queries);
 

@@ -12,6 +12,9 @@ static void command_queue_destroy(struct com_object *object)
     struct d3d_command_queue *queue = (struct d3d_command_queue *)object;
     if (queue->worker)
         d3d_worker_close(queue->worker);
+    if (queue->temp)
+        com_Release(queue->temp);
+    pthread_mutex_destroy(&queue->temp_lock);
     com_finish(object);
     free(queue);
 }
@@ -47,6 +50,12 @@ static HRESULT push_lists(struct d3d_command_queue *queue, UINT count, ID3D12Com
         HRESULT hr = d3d_worker_run(queue->worker, work.submission);
         d3d_worker_release(queue->worker);
         return hr;
+    }
+    /* A device begins at once: its queue's thread would need longer to wake than to submit. */
+    if (device->info->kind == ADAPTER_SPIRV && d3d_worker_acquire(queue->worker)) {
+        d3d_worker_execute(queue->worker, work.submission);
+        d3d_worker_release(queue->worker);
+        return S_OK;
     }
     if (d3d_worker_push(queue->worker, &work))
         return S_OK;
@@ -267,6 +276,7 @@ HRESULT d3d_device_CreateCommandQueue(D3D_DEVICE, const D3D12_COMMAND_QUEUE_DESC
     if (!queue)
         return E_OUTOFMEMORY;
     com_init(&queue->base, &d3d_command_queue_vtbl, &command_queue_class, &device->base);
+    pthread_mutex_init(&queue->temp_lock, NULL);
     queue->desc = *desc;
     queue->desc.NodeMask = 1;
     hr = d3d_worker_create(device, desc->Type, &queue->worker);

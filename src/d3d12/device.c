@@ -61,6 +61,27 @@ static void process_init(void)
         (void)!dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
+/* ---- memory ---- */
+
+HRESULT d3d_device_note_memory(struct d3d_device *device, struct adapter_memory *memory, struct com_object *owner)
+{
+    if (device->info->kind == ADAPTER_HOST)
+        return S_OK;
+    pthread_mutex_lock(&device->tables_lock);
+    bool done = d3d_places_insert(&device->places, memory, owner);
+    pthread_mutex_unlock(&device->tables_lock);
+    return done ? S_OK : E_OUTOFMEMORY;
+}
+
+void d3d_device_forget_memory(struct d3d_device *device, const struct adapter_memory *memory)
+{
+    if (device->info->kind == ADAPTER_HOST)
+        return;
+    pthread_mutex_lock(&device->tables_lock);
+    d3d_places_remove(&device->places, memory);
+    pthread_mutex_unlock(&device->tables_lock);
+}
+
 /* ---- tear-offs ---- */
 
 HRESULT d3d_tear_off_QueryInterface(void *iface, REFIID riid, void **out)
@@ -111,6 +132,7 @@ static void device_destroy(struct com_object *object)
     d3d_info_queue_destroy(device->info_queue);
     d3d_table_finish(&device->resources);
     d3d_table_finish(&device->heaps);
+    d3d_places_finish(&device->places);
     pthread_mutex_destroy(&device->fences_lock);
     pthread_mutex_destroy(&device->tables_lock);
     free(device);

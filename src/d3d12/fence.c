@@ -29,6 +29,8 @@ struct d3d_waiter {
     struct d3d_waiter *next;
     uint64_t value;
     struct event *event;   /* NULL: a blocked thread's, on its stack */
+    bool takes_point;      /* fires for a pending signal, too: */
+    uint64_t order;        /* which; 0: for the value */
     atomic_uint has_fired; /* of a blocked thread's; the last thing that is touched */
 };
 
@@ -150,23 +152,135 @@ static bool waiter_add(struct d3d_fence *fence, struct d3d_waiter *waiter)
     return !reached;
 }
 
+/* The waiter is of this thread. */
+static void waiter_block(struct d3d_fence *fence, struct d3d_waiter *waiter)
+{
+    if (d3d_spin(&waiter->has_fired, 0))
+        return;
+    pthread_mutex_lock(&fence->lock);
+    fence->sleepers++;
+    while (!atomic_load_explicit(&waiter->has_fired, memory_order_acquire))
+        pthread_cond_wait(&fence->fired, &fence->lock);
+    fence->sleepers--;
+    pthread_mutex_unlock(&fence->lock);
+}
+
 void d3d_fence_wait(struct d3d_fence *fence, uint64_t value)
 {
-    struct d3d_waiter waiter = { NULL, value, NULL, 0 };
+    struct d3d_waiter waiter = { .value = value };
     if (d3d_fence_value(fence) >= value)
         return;
     if (fence->ops) {
         fence->ops->wait(fence, value);
         return;
     }
-    if (!waiter_add(fence, &waiter) || d3d_spin(&waiter.has_fired, 0))
-        return;
+    if (waiter_add(fence, &waiter))
+        waiter_block(fence, &waiter);
+}
+
+/* ---- on the device ---- */
+
+void d3d_fence_pend(struct d3d_fence *fence, struct d3d_pending *pending)
+{
+    pthread_mutex_lock(&fence->lock);
+    pending->order = ++fence->orders;
+    pending->next = fence->pending;
+    fence->pending = pending;
+    for (struct d3d_waiter **at = &fence->waiters; *at;) {
+        struct d3d_waiter *waiter = *at;
+        if (!waiter->takes_point || waiter->value > pending->value) {
+            at = &waiter->next;
+            continue;
+        }
+        *at = waiter->next;
+        waiter->order = pending->order;
+        atomic_store_explicit(&waiter->has_fired, 1, memory_order_release);
+    }
+    if (fence->sleepers)
+        pthread_cond_broadcast(&fence->fired);
+    pthread_mutex_unlock(&fence->lock);
+}
+
+void d3d_fence_reach(struct d3d_fence *fence, const struct d3d_pending *pending)
+{
+    pthread_mutex_lock(&fence->lock);
+    struct d3d_pending **at = &fence->pending;
+    while (*at != pending)
+        at = &(*at)->next;
+    *at = pending->next;
+    if (!d3d_removed(d3d_parent(fence)))
+        atomic_store_explicit(&fence->value, pending->value, memory_order_release);
+    d3d_fence_fire(fence, pending->value); /* wakes d3d_fence_await, too */
+    pthread_mutex_unlock(&fence->lock);
+}
+
+/* Under the lock; NULL: it has been reached. */
+static const struct d3d_pending *pending_find(const struct d3d_fence *fence, uint64_t order)
+{
+    const struct d3d_pending *pending = fence->pending;
+    while (pending && pending->order != order)
+        pending = pending->next;
+    return pending;
+}
+
+void d3d_fence_await(struct d3d_fence *fence, uint64_t order)
+{
     pthread_mutex_lock(&fence->lock);
     fence->sleepers++;
-    while (!atomic_load_explicit(&waiter.has_fired, memory_order_acquire))
+    while (pending_find(fence, order))
         pthread_cond_wait(&fence->fired, &fence->lock);
     fence->sleepers--;
     pthread_mutex_unlock(&fence->lock);
+}
+
+/* Under the lock. NULL: it has been reached. */
+static HRESULT wait_for(struct d3d_fence *fence, const struct d3d_pending *pending, struct adapter_queue *queue,
+                        uint64_t *out_order)
+{
+    *out_order = pending ? pending->order : 0;
+    return pending ? d3d_parent(fence)->ops->queue_wait(queue, &pending->point) : S_OK;
+}
+
+/* Under the lock. */
+static bool try_wait(struct d3d_fence *fence, uint64_t value, struct adapter_queue *queue, uint64_t *out_order,
+                     HRESULT *hr)
+{
+    const bool reached = d3d_fence_value(fence) >= value;
+    const struct d3d_pending *pending = reached ? NULL : fence->pending;
+    while (pending && pending->value < value)
+        pending = pending->next;
+    *hr = wait_for(fence, pending, queue, out_order);
+    return reached || pending;
+}
+
+bool d3d_fence_try_wait(struct d3d_fence *fence, uint64_t value, struct adapter_queue *queue, uint64_t *out_order,
+                        HRESULT *hr)
+{
+    pthread_mutex_lock(&fence->lock);
+    bool done = try_wait(fence, value, queue, out_order, hr);
+    pthread_mutex_unlock(&fence->lock);
+    return done;
+}
+
+/* A waiter that has fired is done, whatever the fence's value is by then. */
+HRESULT d3d_fence_wait_by(struct d3d_fence *fence, uint64_t value, struct adapter_queue *queue, uint64_t *out_order)
+{
+    struct d3d_waiter waiter = { .value = value, .takes_point = true };
+    HRESULT hr;
+    pthread_mutex_lock(&fence->lock);
+    bool done = try_wait(fence, value, queue, out_order, &hr);
+    if (!done) {
+        waiter.next = fence->waiters;
+        fence->waiters = &waiter;
+    }
+    pthread_mutex_unlock(&fence->lock);
+    if (done)
+        return hr;
+    waiter_block(fence, &waiter);
+    pthread_mutex_lock(&fence->lock);
+    hr = wait_for(fence, waiter.order ? pending_find(fence, waiter.order) : NULL, queue, out_order);
+    pthread_mutex_unlock(&fence->lock);
+    return hr;
 }
 
 /* ---- the object ---- */

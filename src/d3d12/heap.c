@@ -102,8 +102,10 @@ static void heap_destroy(struct com_object *object)
 {
     struct d3d_heap *heap = (struct d3d_heap *)object;
     struct d3d_device *device = d3d_parent(heap);
-    if (heap->memory)
+    if (heap->memory) {
+        d3d_device_forget_memory(device, heap->memory);
         device->ops->memory_destroy(device->adapter, heap->memory);
+    }
     com_finish(object);
     free(heap);
 }
@@ -170,6 +172,8 @@ HRESULT d3d_device_CreateHeap(D3D_DEVICE, const D3D12_HEAP_DESC *desc, REFIID ri
         hr = device->ops->memory_create(device->adapter, d3d_heap_memory_kind(&desc->Properties),
                                         heap->desc.SizeInBytes, &heap->memory);
     hr = d3d_adapter_result(device, hr, "make a heap");
+    if (heap->memory)
+        hr = d3d_device_note_memory(device, heap->memory, &heap->pageable.base);
     if (SUCCEEDED(hr))
         return com_return(&heap->pageable.base, riid, out);
     com_Release(heap);

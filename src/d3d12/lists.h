@@ -114,9 +114,11 @@ struct d3d_submission {
     struct d3d_submission *next; /* among a worker's free or running ones */
     size_t capacity;             /* bytes after this struct */
     uint64_t ticket;
-    struct adapter_batch batch;
+    bool more;                    /* among running ones: the next one is in the same batch */
+    struct adapter_batch batch;   /* of its own commands */
+    struct adapter_dispatch *run; /* kept: of AnydmlRunOperator; NULL: of command lists */
     struct d3d_recording **recordings;
-    struct com_object **kept; /* resources found in descriptors */
+    struct com_object **kept; /* resources found in descriptors, owners of memory */
     uint32_t kept_count;
     _Alignas(16) char data[];
 };
@@ -129,12 +131,18 @@ const char *d3d_slot_resolve(struct d3d_device *device, const struct anydml_buff
 /* Checks and resolves. NULL: nothing to run, the device was removed or the call dropped, with a message. */
 struct d3d_submission *d3d_submission_create(struct d3d_command_queue *queue, ID3D12CommandList *const *lists,
                                              uint32_t count);
+/* One dispatch, whose command and bindings the caller fills, as well as `run`; and may keep as many objects as it has
+ * bindings. NULL: memory is short. */
+struct d3d_submission *d3d_submission_create_run(struct d3d_worker *worker, uint32_t binding_count,
+                                                 struct adapter_command **out_command,
+                                                 struct adapter_binding **out_bindings);
 /* Whether running it takes less time than waking another thread for it would. */
 bool d3d_submission_short(const struct d3d_submission *submission);
-/* For a thread that executes and waits: takes the queue while it has nothing to do, false: it has; runs a submission
- * and releases it; gives the queue back to its thread. */
+/* Another thread takes the queue while it has nothing to do, false: it has; runs a submission and releases it, or
+ * begins it only; gives the queue back to its thread. */
 bool d3d_worker_acquire(struct d3d_worker *worker);
 HRESULT d3d_worker_run(struct d3d_worker *worker, struct d3d_submission *submission);
+void d3d_worker_execute(struct d3d_worker *worker, struct d3d_submission *submission);
 void d3d_worker_release(struct d3d_worker *worker);
 /* Drops what it holds; the block goes back to the worker. */
 void d3d_submission_release(struct d3d_worker *worker, struct d3d_submission *submission);

@@ -17,6 +17,27 @@ struct d3d_recording;
 struct d3d_submission;
 struct d3d_worker;
 
+/* ---- places.c ---- */
+
+/* Whose memory it is: a heap, or a resource that has its own. Weak. */
+struct d3d_place {
+    struct adapter_memory *memory;
+    struct com_object *owner;
+};
+
+struct d3d_places {
+    struct d3d_place *list;
+    uint32_t count, capacity;
+};
+
+/* A zeroed struct is empty. false: memory is short. */
+bool d3d_places_insert(struct d3d_places *places, struct adapter_memory *memory, struct com_object *owner);
+/* No effect where it is not there. */
+void d3d_places_remove(struct d3d_places *places, const struct adapter_memory *memory);
+/* NULL: nobody's. */
+const struct d3d_place *d3d_places_find(const struct d3d_places *places, uint64_t address);
+void d3d_places_finish(struct d3d_places *places);
+
 /* ---- device.c ---- */
 
 /* A further interface of the device, served by its own pointer; the device's reference count. */
@@ -37,9 +58,10 @@ struct d3d_device {
     pthread_mutex_t fences_lock; /* taken before a fence's lock */
     struct d3d_fence *fences;    /* weak */
 
-    pthread_mutex_t tables_lock; /* the two tables and the contents of all descriptor slots; calls nothing under it */
+    pthread_mutex_t tables_lock; /* the tables and the contents of all descriptor slots; calls nothing under it */
     struct d3d_table resources;  /* id -> struct d3d_resource, weak */
     struct d3d_table heaps;      /* id -> struct d3d_descriptor_heap, weak */
+    struct d3d_places places;    /* of SPIRV adapters: all memory of heaps and resources */
 
     struct d3d_info_queue *info_queue; /* NULL without the debug layer */
     atomic_uint debug_features;        /* ID3D12DebugDevice's mask */
@@ -52,6 +74,10 @@ HRESULT d3d_device_open(const struct adapter_info *info, struct d3d_device **out
 
 /* A new device over one of the adapter's, which it owns; S_OK, or the adapter's is still the caller's. */
 HRESULT d3d_device_adopt(const struct adapter_info *info, struct adapter_device *adapter, struct d3d_device **out);
+
+/* From now on, until it is forgotten, `memory` is found by its addresses. E_OUTOFMEMORY. */
+HRESULT d3d_device_note_memory(struct d3d_device *device, struct adapter_memory *memory, struct com_object *owner);
+void d3d_device_forget_memory(struct d3d_device *device, const struct adapter_memory *memory);
 
 /* A number no other object of this process has had. */
 uint64_t d3d_unique_id(void);
@@ -269,6 +295,13 @@ struct d3d_fence_ops {
     void (*destroy)(struct d3d_fence *fence);
 };
 
+/* A queue's signal, the work before which the device has, but has not done. */
+struct d3d_pending {
+    struct d3d_pending *next;
+    uint64_t value, order; /* order: of the fence's, from 1 */
+    struct adapter_point point;
+};
+
 struct d3d_fence {
     struct com_object base;       /* ID3D12Fence1 */
     struct d3d_fence *next, **at; /* in the device's list, under its fences_lock */
@@ -278,6 +311,8 @@ struct d3d_fence {
     pthread_cond_t fired;
     uint32_t sleepers;               /* under lock: threads in cond_wait */
     struct d3d_waiter *waiters;      /* under lock */
+    struct d3d_pending *pending;     /* under lock */
+    uint64_t orders;                 /* under lock: of `pending` until now */
     const struct d3d_fence_ops *ops; /* NULL: `value` is the fence's own */
     void *counter;                   /* of `ops` */
 };
@@ -297,6 +332,18 @@ bool d3d_fence_next(const struct d3d_fence *fence, uint64_t *out);
 void d3d_fence_signal(struct d3d_fence *fence, uint64_t value);
 /* Blocks until the fence has reached the value or the device is removed. */
 void d3d_fence_wait(struct d3d_fence *fence, uint64_t value);
+/* For queues that wait for each other on the device: a queue's signal. From pend to reach, which signals the value,
+ * others may wait for the point instead; *pending is the caller's. */
+void d3d_fence_pend(struct d3d_fence *fence, struct d3d_pending *pending);
+void d3d_fence_reach(struct d3d_fence *fence, const struct d3d_pending *pending);
+/* true: the fence has reached the value, or `queue`'s next batches wait until it has, or *hr is a failure. *out_order:
+ * of the signal that they wait for, 0: of none. */
+bool d3d_fence_try_wait(struct d3d_fence *fence, uint64_t value, struct adapter_queue *queue, uint64_t *out_order,
+                        HRESULT *hr);
+/* Blocks until d3d_fence_try_wait gives true. */
+HRESULT d3d_fence_wait_by(struct d3d_fence *fence, uint64_t value, struct adapter_queue *queue, uint64_t *out_order);
+/* Blocks until the signal of that order has been reached: what the device has seen of it by then, the host sees too. */
+void d3d_fence_await(struct d3d_fence *fence, uint64_t order);
 /* The device is removed: the value becomes UINT64_MAX for good. */
 void d3d_fence_remove(struct d3d_fence *fence);
 
@@ -325,12 +372,18 @@ struct d3d_command_queue {
     struct com_object base; /* ID3D12CommandQueue */
     D3D12_COMMAND_QUEUE_DESC desc;
     struct d3d_worker *worker;
+    pthread_mutex_t temp_lock; /* guards `temp` */
+    struct d3d_resource *temp; /* of runs; NULL: none has needed it */
 };
 
 extern const ID3D12CommandQueueVtbl d3d_command_queue_vtbl;
 
 /* AnydmlExecuteCommandLists. */
 HRESULT d3d_command_queue_execute(struct d3d_command_queue *queue, UINT count, ID3D12CommandList *const *lists);
+
+/* run.c, of private.h's RunDispatch. */
+struct anydml_run;
+HRESULT d3d_command_queue_run(struct d3d_command_queue *queue, struct anydml_run *run);
 
 HRESULT d3d_worker_create(struct d3d_device *device, D3D12_COMMAND_LIST_TYPE type, struct d3d_worker **out);
 /* Ends the thread after all its work; work that waits for a fence goes on alone. */
@@ -346,7 +399,8 @@ struct d3d_work {
     uint64_t value;
 };
 
-/* false: memory is short, nothing is queued and the caller still owns what the work names. */
+/* false: memory is short, nothing is queued and the caller still owns what the work names. Where very many runs wait,
+ * waits until there are less. */
 bool d3d_worker_push(struct d3d_worker *worker, const struct d3d_work *work);
 /* Blocks for submissions that have been used before; NULL = none. */
 struct d3d_submission *d3d_worker_acquire_block(struct d3d_worker *worker, size_t bytes);

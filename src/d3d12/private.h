@@ -10,7 +10,7 @@
 /* {7b0f3c52-9a41-4e5d-8a3e-2c1d6f0b9e17} */
 static const IID IID_AnydmlDevice = { 0x7b0f3c52, 0x9a41, 0x4e5d, { 0x8a, 0x3e, 0x2c, 0x1d, 0x6f, 0x0b, 0x9e, 0x17 } };
 
-#define ANYDML_DEVICE_VERSION 4
+#define ANYDML_DEVICE_VERSION 5
 
 /* One buffer range as libdirectml stores it in a descriptor slot: a weak reference, checked again at submission. */
 struct anydml_buffer {
@@ -25,6 +25,20 @@ struct anydml_resource_info {
     D3D12_RESOURCE_FLAGS flags;
     uint64_t memory_id;     /* equal for resources placed in one heap, and for all in the application's own memory */
     uint64_t memory_offset; /* of the resource within it; aligned as the resource's address is */
+};
+
+/* Bytes at a device address; address 0: nothing. */
+struct anydml_range {
+    uint64_t address, bytes;
+};
+
+/* A dispatch on addresses: its bindings are the ranges, and behind them temporary memory of the queue. */
+struct anydml_run {
+    struct adapter_dispatch *dispatch;
+    const struct anydml_range *ranges;
+    uint32_t count;
+    uint32_t wrong; /* out, with E_INVALIDARG: the first range that is in no memory of the device; `count`: the queue */
+    uint64_t temp_bytes;
 };
 
 /* A range of descriptors found from a handle. */
@@ -106,6 +120,10 @@ struct AnydmlDeviceVtbl {
     AnydmlDeviceResolveBindings *ResolveBindings;
     AnydmlDeviceRecordCommands *RecordCommands;
     void (*DestroyRecorded)(AnydmlDevice *self, struct adapter_recorded *recorded);
+
+    /* SPIRV adapters: the dispatch, which is not checked, after all that the queue was given before. It, and the heaps
+     * and resources in whose memory the ranges are, are kept until it has been executed. */
+    HRESULT (*RunDispatch)(AnydmlDevice *self, ID3D12CommandQueue *queue, struct anydml_run *run);
 };
 struct AnydmlDevice {
     const struct AnydmlDeviceVtbl *lpVtbl;

@@ -165,6 +165,15 @@ static void d3d_private_DestroySequence(PRIVATE, struct adapter_sequence *sequen
         device->ops->sequence_destroy(device->adapter, sequence);
 }
 
+static HRESULT d3d_private_RunDispatch(PRIVATE, ID3D12CommandQueue *queue_iface, struct anydml_run *run)
+{
+    struct d3d_command_queue *queue = com_child(private_from(iface), queue_iface, &d3d_command_queue_vtbl);
+    run->wrong = run->count;
+    if (d3d_removed(private_from(iface)))
+        return DXGI_ERROR_DEVICE_REMOVED;
+    return queue && queue->desc.Type != D3D12_COMMAND_LIST_TYPE_COPY ? d3d_command_queue_run(queue, run) : E_INVALIDARG;
+}
+
 const struct AnydmlDeviceVtbl d3d_private_device_vtbl = {
     D3D_TEAR_OFF_METHODS,
     .GetVersion = d3d_private_GetVersion,
@@ -187,4 +196,5 @@ const struct AnydmlDeviceVtbl d3d_private_device_vtbl = {
     .ResolveBindings = d3d_private_ResolveBindings,
     .RecordCommands = d3d_private_RecordCommands,
     .DestroyRecorded = d3d_private_DestroyRecorded,
+    .RunDispatch = d3d_private_RunDispatch,
 };

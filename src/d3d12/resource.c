@@ -11,10 +11,12 @@ static void resource_destroy(struct com_object *object)
     pthread_mutex_lock(&device->tables_lock);
     d3d_table_remove(&device->resources, resource->id);
     pthread_mutex_unlock(&device->tables_lock);
-    if (resource->heap)
+    if (resource->heap) {
         com_unref(&resource->heap->pageable.base);
-    else if (resource->memory && resource->memory != &resource->borrowed)
+    } else if (resource->memory && resource->memory != &resource->borrowed) {
+        d3d_device_forget_memory(device, resource->memory);
         device->ops->memory_destroy(device->adapter, resource->memory);
+    }
     d3d_tiles_destroy(resource->tiles); /* after the addresses that lie on its heaps */
     com_finish(object);
     free(resource);
@@ -221,7 +223,9 @@ static HRESULT resource_register(struct d3d_device *device, struct d3d_resource 
     pthread_mutex_lock(&device->tables_lock);
     bool done = d3d_table_insert(&device->resources, resource->id, resource);
     pthread_mutex_unlock(&device->tables_lock);
-    return done ? S_OK : E_OUTOFMEMORY;
+    if (!done || resource->heap) /* whose memory the heap's is */
+        return done ? S_OK : E_OUTOFMEMORY;
+    return d3d_device_note_memory(device, resource->memory, &resource->pageable.base);
 }
 
 /* What `creation`, checked before, asks for, without memory. S_FALSE where the caller wants to know only whether it

@@ -82,6 +82,9 @@ static struct d3d_submission *block_make(struct d3d_worker *worker, const struct
         submission->capacity = bytes;
     }
     submission->next = NULL;
+    submission->more = false;
+    submission->run = NULL;
+    submission->recordings = NULL;
     submission->kept_count = 0;
     return submission;
 }
@@ -255,6 +258,25 @@ struct d3d_submission *d3d_submission_create(struct d3d_command_queue *queue, ID
     return NULL;
 }
 
+struct d3d_submission *d3d_submission_create_run(struct d3d_worker *worker, uint32_t binding_count,
+                                                 struct adapter_command **out_command,
+                                                 struct adapter_binding **out_bindings)
+{
+    const struct sizes sizes = { .lists = 1, .copied_commands = 1, .bindings = binding_count };
+    struct d3d_submission *submission = block_make(worker, &sizes);
+    if (!submission)
+        return NULL;
+    char *at = submission->data;
+    const struct adapter_command **lists = carve(&at, sizeof(*lists));
+    uint32_t *counts = carve(&at, sizeof(*counts));
+    submission->kept = carve(&at, binding_count * sizeof(*submission->kept));
+    *out_bindings = carve(&at, binding_count * sizeof(**out_bindings));
+    lists[0] = *out_command = (struct adapter_command *)(void *)at;
+    counts[0] = 1;
+    submission->batch = (struct adapter_batch){ lists, counts, 1 };
+    return submission;
+}
+
 /* A few microseconds of copying, and what a command costs beyond what it does. */
 #define SHORT_WORK   (UINT64_C(1) << 16)
 #define COMMAND_WORK 256
@@ -287,9 +309,11 @@ void d3d_submission_release(struct d3d_worker *worker, struct d3d_submission *su
 {
     for (uint32_t i = 0; i < submission->kept_count; i++)
         com_unref(submission->kept[i]);
-    for (uint32_t i = 0; i < submission->batch.list_count; i++) {
+    for (uint32_t i = 0; submission->recordings && i < submission->batch.list_count; i++) {
         atomic_fetch_sub(&submission->recordings[i]->pending, 1);
         d3d_recording_unref(submission->recordings[i]);
     }
+    if (submission->run)
+        submission->run->ops->unref(submission->run);
     d3d_worker_release_block(worker, submission);
 }

@@ -6,10 +6,15 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 
 #define MAX_IN_FLIGHT   8
 #define MAX_FREE_BLOCKS 4
 #define MAX_FREE_BYTES  (1u << 20)
+#define AWAITED_MAX     8
+#define RUNS_AHEAD      1024   /* of AnydmlRunOperator, beyond which its caller waits */
+#define RUNS_TOGETHER   64u    /* in one batch */
+#define LINGER_NS       500000 /* that batches in flight may wait for others before what they keep is released */
 
 struct d3d_worker {
     struct d3d_device *device; /* kept */
@@ -18,18 +23,24 @@ struct d3d_worker {
     uint32_t forks;     /* d3d_fork_count() when the thread was made */
     atomic_uint pushed; /* counts everything a sleeping thread would wake for */
 
-    pthread_mutex_t lock; /* everything below, except the thread's own fields */
+    pthread_mutex_t lock; /* everything below, but for the end */
     pthread_cond_t wake, state_changed;
     struct d3d_work *ring; /* capacity is 0 or a power of two */
     uint32_t head, count, capacity;
     bool sleeping, blocked, closing, orphan, finished;
     bool busy;     /* the thread has taken work that is not finished */
-    bool borrowed; /* another thread uses the queue, d3d_worker_run */
+    bool borrowed; /* another thread uses the queue, d3d_worker_acquire */
     struct d3d_submission *free_blocks;
     uint32_t free_count;
 
-    struct d3d_submission *running, **running_end; /* the thread's own: in flight, oldest first */
-    uint32_t running_count;
+    struct d3d_awaited {
+        struct d3d_fence *fence; /* kept */
+        uint64_t order;
+    } awaited[AWAITED_MAX]; /* signals that the device waits for, or has waited for, and the host not yet */
+    uint32_t awaited_count; /* these, as what follows, whose turn it is: the thread's, or who borrowed the queue */
+
+    struct d3d_submission *running, **running_end; /* in flight, oldest first */
+    uint32_t running_count;                        /* batches */
 };
 
 /* ---- blocks ---- */
@@ -89,9 +100,22 @@ static bool ring_grow(struct d3d_worker *worker)
     return true;
 }
 
+static bool is_run(const struct d3d_work *work)
+{
+    return work->type == D3D_WORK_EXECUTE && work->submission->run;
+}
+
+/* Under the lock. Not of a queue that waits for a fence: its signal may be the caller's. */
+static bool crowded(const struct d3d_worker *worker)
+{
+    return worker->count >= RUNS_AHEAD && !worker->blocked && !pthread_equal(pthread_self(), worker->thread);
+}
+
 bool d3d_worker_push(struct d3d_worker *worker, const struct d3d_work *work)
 {
     pthread_mutex_lock(&worker->lock);
+    while (is_run(work) && crowded(worker))
+        pthread_cond_wait(&worker->state_changed, &worker->lock);
     bool has_room = worker->count < worker->capacity || ring_grow(worker);
     if (has_room) {
         worker->ring[(worker->head + worker->count++) & (worker->capacity - 1)] = *work;
@@ -117,31 +141,55 @@ void d3d_worker_release(struct d3d_worker *worker)
 {
     pthread_mutex_lock(&worker->lock);
     worker->borrowed = false;
-    if (worker->sleeping && (worker->count || worker->closing))
+    worker->busy = worker->running_count;
+    if (worker->sleeping && (worker->count || worker->closing || worker->running_count))
         pthread_cond_signal(&worker->wake);
     pthread_mutex_unlock(&worker->lock);
+}
+
+/* How many dispatches the submission has; the last one, where there is any, in *io. */
+static uint32_t count_dispatches(const struct adapter_batch *batch, struct adapter_dispatch **io)
+{
+    uint32_t dispatches = 0;
+    for (uint32_t i = 0; i < batch->list_count; i++)
+        for (uint32_t j = 0; j < batch->command_counts[i]; j++) {
+            if (batch->lists[i][j].type != ADAPTER_DISPATCH)
+                continue;
+            *io = batch->lists[i][j].u.dispatch.dispatch;
+            dispatches++;
+        }
+    return dispatches;
 }
 
 /* Says what the batch, or the oldest one in flight, was to do: there the device went, if it did. */
 static void remove_device(struct d3d_worker *worker, const struct d3d_submission *submission, HRESULT hr,
                           const char *what)
 {
-    const struct adapter_batch *batch = worker->running ? &worker->running->batch : &submission->batch;
     struct adapter_dispatch *last = NULL;
-    uint32_t dispatches = 0;
     char text[512] = "";
-    for (uint32_t i = 0; i < batch->list_count; i++)
-        for (uint32_t j = 0; j < batch->command_counts[i]; j++) {
-            if (batch->lists[i][j].type != ADAPTER_DISPATCH)
-                continue;
-            last = batch->lists[i][j].u.dispatch.dispatch;
-            dispatches++;
-        }
+    if (worker->running)
+        submission = worker->running;
+    uint32_t dispatches = count_dispatches(&submission->batch, &last);
+    while (submission->more) {
+        submission = submission->next;
+        dispatches += count_dispatches(&submission->batch, &last);
+    }
     if (last && last->ops->describe)
         last->ops->describe(last, text, sizeof(text));
     d3d_device_remove(worker->device, hr, "the adapter could not %s%s; of its %u dispatches the last is %s", what,
                       hr == DXGI_ERROR_DEVICE_HUNG ? ", since the device was lost" : "", dispatches,
                       *text ? text : "unknown");
+}
+
+/* Before the host is told of anything that the device did after it waited for other queues: their signals come first.
+ */
+static void await_others(struct d3d_worker *worker)
+{
+    while (worker->awaited_count) {
+        const struct d3d_awaited *awaited = &worker->awaited[--worker->awaited_count];
+        d3d_fence_await(awaited->fence, awaited->order);
+        com_unref(&awaited->fence->base);
+    }
 }
 
 HRESULT d3d_worker_run(struct d3d_worker *worker, struct d3d_submission *submission)
@@ -153,24 +201,64 @@ HRESULT d3d_worker_run(struct d3d_worker *worker, struct d3d_submission *submiss
     if (FAILED(hr))
         remove_device(worker, submission, hr, "execute a batch");
     d3d_submission_release(worker, submission);
+    await_others(worker);
     return hr;
+}
+
+/* Under the lock; there is some. */
+static struct d3d_work ring_take(struct d3d_worker *worker)
+{
+    const struct d3d_work work = worker->ring[worker->head];
+    worker->head = (worker->head + 1) & (worker->capacity - 1);
+    if (worker->count-- == RUNS_AHEAD)
+        pthread_cond_broadcast(&worker->state_changed);
+    return work;
 }
 
 static bool ring_pop(struct d3d_worker *worker, struct d3d_work *out)
 {
     pthread_mutex_lock(&worker->lock);
-    bool any = worker->count > 0 && !worker->borrowed;
-    worker->busy = any || worker->running_count;
-    if (any) {
-        *out = worker->ring[worker->head];
-        worker->head = (worker->head + 1) & (worker->capacity - 1);
-        worker->count--;
-    }
+    const bool own = !worker->borrowed, any = own && worker->count;
+    if (own)
+        worker->busy = any || worker->running_count;
+    if (any)
+        *out = ring_take(worker);
     pthread_mutex_unlock(&worker->lock);
     return any;
 }
 
+/* The run, and those that stand behind it in the ring: linked, with their commands in `lists`. Returns their number. */
+static uint32_t take_runs(struct d3d_worker *worker, struct d3d_submission *run,
+                          const struct adapter_command *lists[RUNS_TOGETHER])
+{
+    uint32_t taken = 0;
+    lists[taken++] = run->batch.lists[0];
+    pthread_mutex_lock(&worker->lock);
+    while (taken < RUNS_TOGETHER && worker->count && is_run(&worker->ring[worker->head])) {
+        run->more = true;
+        run->next = ring_take(worker).submission;
+        run = run->next;
+        lists[taken++] = run->batch.lists[0];
+    }
+    pthread_mutex_unlock(&worker->lock);
+    run->next = NULL;
+    return taken;
+}
+
 /* ---- the thread ---- */
+
+/* Releases the submissions of one batch; returns what follows them. */
+static struct d3d_submission *release_batch(struct d3d_worker *worker, struct d3d_submission *submission)
+{
+    bool more = true;
+    while (more) {
+        struct d3d_submission *next = submission->next;
+        more = submission->more;
+        d3d_submission_release(worker, submission);
+        submission = next;
+    }
+    return submission;
+}
 
 /* Finishes the oldest batches until at most `left` are in flight. */
 static void finish_running(struct d3d_worker *worker, uint32_t left)
@@ -178,35 +266,44 @@ static void finish_running(struct d3d_worker *worker, uint32_t left)
     if (worker->running_count <= left)
         return;
     struct d3d_submission *last = worker->running;
-    for (uint32_t i = worker->running_count - left; i > 1; i--)
-        last = last->next;
+    for (uint32_t i = worker->running_count - left; last->more || i > 1; last = last->next)
+        i -= !last->more;
     HRESULT hr = worker->device->ops->queue_finish(worker->queue, last->ticket);
     if (FAILED(hr))
         remove_device(worker, worker->running, hr, "finish a batch");
-    while (worker->running_count > left) {
-        struct d3d_submission *submission = worker->running;
-        worker->running = submission->next;
-        worker->running_count--;
-        d3d_submission_release(worker, submission);
-    }
+    for (; worker->running_count > left; worker->running_count--)
+        worker->running = release_batch(worker, worker->running);
     if (!worker->running)
         worker->running_end = &worker->running;
 }
 
-static void work_execute(struct d3d_worker *worker, struct d3d_submission *submission)
+static HRESULT submit(struct d3d_worker *worker, struct d3d_submission *submission)
 {
-    struct d3d_device *device = worker->device;
-    HRESULT hr = d3d_removed(device)
-                     ? DXGI_ERROR_DEVICE_REMOVED
-                     : device->ops->queue_submit(worker->queue, &submission->batch, &submission->ticket);
+    const struct adapter_command *lists[RUNS_TOGETHER];
+    uint32_t counts[RUNS_TOGETHER];
+    struct adapter_batch batch = submission->batch;
+    submission->next = NULL;
+    if (submission->run) {
+        batch = (struct adapter_batch){ lists, counts, take_runs(worker, submission, lists) };
+        for (uint32_t i = 0; i < batch.list_count; i++)
+            counts[i] = 1;
+    }
+    return d3d_removed(worker->device) ? DXGI_ERROR_DEVICE_REMOVED
+                                       : worker->device->ops->queue_submit(worker->queue, &batch, &submission->ticket);
+}
+
+void d3d_worker_execute(struct d3d_worker *worker, struct d3d_submission *submission)
+{
+    HRESULT hr = submit(worker, submission);
     if (FAILED(hr)) {
         remove_device(worker, submission, hr, "execute a batch"); /* no effect when it is already */
         finish_running(worker, 0);
-        d3d_submission_release(worker, submission);
+        release_batch(worker, submission);
         return;
     }
-    submission->next = NULL;
     *worker->running_end = submission;
+    for (; submission->more; submission = submission->next)
+        submission->next->ticket = submission->ticket;
     worker->running_end = &submission->next;
     worker->running_count++;
     finish_running(worker, MAX_IN_FLIGHT);
@@ -221,13 +318,111 @@ static void set_blocked(struct d3d_worker *worker, bool blocked)
     pthread_mutex_unlock(&worker->lock);
 }
 
+static void check(struct d3d_worker *worker, HRESULT hr, const char *what)
+{
+    if (FAILED(hr))
+        d3d_device_remove(worker->device, hr, "the adapter could not %s", what);
+}
+
+/* The device waits for the fence's signal of that order; 0: nothing does. */
+static void note_awaited(struct d3d_worker *worker, struct d3d_fence *fence, uint64_t order)
+{
+    if (!order)
+        return;
+    if (worker->awaited_count == AWAITED_MAX)
+        await_others(worker);
+    worker->awaited[worker->awaited_count++] = (struct d3d_awaited){ fence, order };
+    com_ref(&fence->base);
+}
+
+/* On the device, where it can and the work before the signal is there already; else all of this queue is done first. */
 static void work_wait(struct d3d_worker *worker, struct d3d_fence *fence, uint64_t value)
 {
-    if (d3d_fence_value(fence) >= value)
-        return;
-    set_blocked(worker, true);
-    d3d_fence_wait(fence, value);
-    set_blocked(worker, false);
+    const bool on_device = worker->device->ops->queue_wait && !fence->ops;
+    uint64_t order = 0;
+    HRESULT hr = S_OK;
+    if (!on_device || !d3d_fence_try_wait(fence, value, worker->queue, &order, &hr)) {
+        finish_running(worker, 0);
+        if (d3d_fence_value(fence) >= value)
+            return;
+        set_blocked(worker, true);
+        if (on_device)
+            hr = d3d_fence_wait_by(fence, value, worker->queue, &order);
+        else
+            d3d_fence_wait(fence, value);
+        set_blocked(worker, false);
+    }
+    check(worker, hr, "wait for another queue");
+    note_awaited(worker, fence, order);
+}
+
+/* Those for which no batch has waited yet. */
+static void settle_waits(struct d3d_worker *worker)
+{
+    const struct adapter_ops *ops = worker->device->ops;
+    if (ops->queue_settle)
+        check(worker, ops->queue_settle(worker->queue), "wait for another queue");
+}
+
+/* All of the queue's work is done, and its waits are over. */
+static void settle(struct d3d_worker *worker)
+{
+    settle_waits(worker);
+    finish_running(worker, 0);
+    await_others(worker);
+}
+
+/* Other queues may begin what waits for it when the device has come so far. */
+static void signal_pending(struct d3d_worker *worker, struct d3d_fence *fence, uint64_t value)
+{
+    const struct adapter_ops *ops = worker->device->ops;
+    struct d3d_pending pending = { .value = value, .point = ops->queue_point(worker->queue) };
+    d3d_fence_pend(fence, &pending);
+    settle(worker);
+    d3d_fence_reach(fence, &pending);
+    ops->point_release(&pending.point);
+}
+
+static void work_signal(struct d3d_worker *worker, struct d3d_fence *fence, uint64_t value)
+{
+    settle_waits(worker); /* the point of the last batch does not stand for them */
+    if (fence->ops) {
+        await_others(worker);
+        fence->ops->queue_signal(fence, worker->queue, value);
+    } else if (worker->device->ops->queue_point && worker->running_count) {
+        signal_pending(worker, fence, value);
+    } else {
+        settle(worker);
+        d3d_fence_signal(fence, value);
+    }
+}
+
+/* Waits for work a little. Devices are kept busy so: who waits for the batch in flight takes no other meanwhile. */
+static bool linger(struct d3d_worker *worker)
+{
+    struct timespec end;
+    int error = worker->device->info->kind == ADAPTER_HOST;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_nsec += LINGER_NS;
+    end.tv_sec += end.tv_nsec / 1000000000;
+    end.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&worker->lock);
+    worker->sleeping = true;
+    while (!error && !worker->count && !worker->closing)
+        error = pthread_cond_timedwait(&worker->wake, &worker->lock, &end);
+    worker->sleeping = false;
+    bool any = worker->count;
+    pthread_mutex_unlock(&worker->lock);
+    return any;
+}
+
+/* Others may have begun some, d3d_worker_execute. */
+static bool in_flight(struct d3d_worker *worker)
+{
+    pthread_mutex_lock(&worker->lock);
+    bool any = !worker->borrowed && worker->running_count;
+    pthread_mutex_unlock(&worker->lock);
+    return any;
 }
 
 /* The next work; false: the queue is closed and empty. */
@@ -239,16 +434,17 @@ static bool next_work(struct d3d_worker *worker, struct d3d_work *out)
             return true;
         if (d3d_spin(&worker->pushed, seen))
             continue;
-        if (worker->running_count) {
-            finish_running(worker, 0);
+        if (in_flight(worker)) {
+            if (!linger(worker))
+                finish_running(worker, 0);
             continue;
         }
         pthread_mutex_lock(&worker->lock);
         worker->sleeping = true;
-        while (worker->borrowed || (!worker->count && !worker->closing))
+        while (worker->borrowed || (!worker->count && !worker->closing && !worker->running_count))
             pthread_cond_wait(&worker->wake, &worker->lock);
         worker->sleeping = false;
-        bool end = !worker->count;
+        bool end = !worker->count && !worker->running_count;
         pthread_mutex_unlock(&worker->lock);
         if (end)
             return false;
@@ -257,6 +453,8 @@ static bool next_work(struct d3d_worker *worker, struct d3d_work *out)
 
 static void worker_destroy(struct d3d_worker *worker)
 {
+    while (worker->awaited_count)
+        com_unref(&worker->awaited[--worker->awaited_count].fence->base);
     for (struct d3d_submission *block = worker->free_blocks, *next; block; block = next) {
         next = block->next;
         free(block);
@@ -275,22 +473,17 @@ static void *worker_main(void *argument)
     struct d3d_work work;
     while (next_work(worker, &work)) {
         if (work.type == D3D_WORK_EXECUTE) {
-            work_execute(worker, work.submission);
+            d3d_worker_execute(worker, work.submission);
             continue;
         }
-        if (work.type == D3D_WORK_SIGNAL && work.fence->ops) {
-            work.fence->ops->queue_signal(work.fence, worker->queue, work.value);
-            com_unref(&work.fence->base);
-            continue;
-        }
-        finish_running(worker, 0);
         if (work.type == D3D_WORK_TILES) {
+            settle(worker);
             d3d_tile_update_run(worker->device, work.tiles);
             d3d_tile_update_destroy(work.tiles);
             continue;
         }
         if (work.type == D3D_WORK_SIGNAL)
-            d3d_fence_signal(work.fence, work.value);
+            work_signal(worker, work.fence, work.value);
         else
             work_wait(worker, work.fence, work.value);
         com_unref(&work.fence->base);
@@ -304,6 +497,17 @@ static void *worker_main(void *argument)
     if (orphan)
         worker_destroy(worker);
     return NULL;
+}
+
+static void locks_init(struct d3d_worker *worker)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&worker->lock, NULL);
+    pthread_cond_init(&worker->wake, &monotonic);
+    pthread_cond_init(&worker->state_changed, NULL);
+    pthread_condattr_destroy(&monotonic);
 }
 
 static HRESULT thread_start(struct d3d_worker *worker)
@@ -336,9 +540,7 @@ HRESULT d3d_worker_create(struct d3d_device *device, D3D12_COMMAND_LIST_TYPE typ
     worker->forks = d3d_fork_count();
     com_ref(&device->base);
     worker->running_end = &worker->running;
-    pthread_mutex_init(&worker->lock, NULL);
-    pthread_cond_init(&worker->wake, NULL);
-    pthread_cond_init(&worker->state_changed, NULL);
+    locks_init(worker);
     hr = thread_start(worker);
     if (FAILED(hr)) {
         device->ops->queue_destroy(worker->queue);
@@ -353,9 +555,7 @@ HRESULT d3d_worker_create(struct d3d_device *device, D3D12_COMMAND_LIST_TYPE typ
  * goes without being done; what it was executing stays as it is. */
 static void worker_abandon(struct d3d_worker *worker)
 {
-    pthread_mutex_init(&worker->lock, NULL);
-    pthread_cond_init(&worker->wake, NULL);
-    pthread_cond_init(&worker->state_changed, NULL);
+    locks_init(worker);
     for (; worker->count; worker->count--) {
         struct d3d_work *work = &worker->ring[worker->head];
         worker->head = (worker->head + 1) & (worker->capacity - 1);
@@ -371,8 +571,9 @@ static void worker_abandon(struct d3d_worker *worker)
     worker_destroy(worker);
 }
 
-/* A queue may be released while its work waits for a fence that only this very thread would signal, or on its own
- * thread (by private data of an object that its work kept): then the thread ends and frees itself later. */
+/* A queue may be released while its work waits for a fence that only this very thread would signal (unless the device
+ * is removed, which signals all), or on its own thread (by private data of an object that its work kept): then the
+ * thread ends and frees itself later. */
 void d3d_worker_close(struct d3d_worker *worker)
 {
     if (worker->forks != d3d_fork_count()) {
@@ -384,7 +585,7 @@ void d3d_worker_close(struct d3d_worker *worker)
     worker->closing = true;
     atomic_fetch_add(&worker->pushed, 1);
     pthread_cond_signal(&worker->wake);
-    while (!self && !worker->finished && !worker->blocked)
+    while (!self && !worker->finished && (!worker->blocked || d3d_removed(worker->device)))
         pthread_cond_wait(&worker->state_changed, &worker->lock);
     pthread_t thread = worker->thread;
     bool orphan = !worker->finished;

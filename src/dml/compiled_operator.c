@@ -66,18 +66,21 @@ static bool allocate_slots(struct dml_compiled_operator *op, uint32_t inputs, ui
     return op->inputs && op->outputs;
 }
 
-/* Numbers the descriptors, once the program's sizes are known. */
+/* Numbers the descriptors, once the program is there, and sees what runs use of each slot. */
 static void place_descriptors(struct dml_compiled_operator *op)
 {
     for (uint32_t i = 0; i < op->input_count; i++) {
+        op->inputs[i].used_bytes = graph_aliases_bytes_read(op->program.aliases, i);
         if (op->inputs[i].expect == DML_EXPECT_BUFFER)
             op->inputs[i].descriptor = op->bound_inputs++;
         else if (op->inputs[i].expect == DML_EXPECT_OWNED)
             op->inputs[i].descriptor = op->owned_count++;
     }
-    for (uint32_t i = 0; i < op->output_count; i++)
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        op->outputs[i].used_bytes = graph_aliases_bytes_written(op->program.aliases, i);
         if (op->outputs[i].expect == DML_EXPECT_BUFFER)
             op->outputs[i].descriptor = op->bound_inputs + op->bound_outputs++;
+    }
     op->descriptor_count = op->bound_inputs + op->bound_outputs;
     op->temp_descriptor = op->program.temp_bytes ? op->descriptor_count++ : GRAPH_NONE;
     op->persistent_descriptor = op->program.persistent_bytes ? op->descriptor_count++ : GRAPH_NONE;
@@ -119,6 +122,7 @@ static struct dml_compiled_operator *compiled_operator_new(struct dml_device *de
     atomic_init(&op->initialized, 0);
     atomic_init(&op->warned, false);
     atomic_init(&op->run_persistent, NULL);
+    op->run.ops = &dml_run_ops;
     op->id = atomic_fetch_add(&last_id, 1) + 1;
     op->what = what;
     op->flags = flags | flags_of_environment();

@@ -359,13 +359,16 @@ static HRESULT dispatch_encode(struct adapter_dispatch *base, const struct adapt
 static void dispatch_describe(struct adapter_dispatch *base, char *out, size_t size)
 {
     const struct dml_dispatch *dispatch = dispatch_from(base);
-    const struct dml_compiled_operator *op = dispatch->op;
-    char name[128];
-    if (!op) {
+    if (dispatch->op)
+        dml_dispatch_describe(dispatch->op, out, size);
+    else
         snprintf(out, size, "an initialisation of %u operators", dispatch->target_count);
-        return;
-    }
-    com_object_name((struct com_object *)&op->pageable.base, name, sizeof(name));
+}
+
+void dml_dispatch_describe(struct dml_compiled_operator *op, char *out, size_t size)
+{
+    char name[128];
+    com_object_name(&op->pageable.base, name, sizeof(name));
     snprintf(out, size, "%s \"%s\" (operator %llu), with the shaders %s", op->what, name, (unsigned long long)op->id,
              op->program.spirv ? dml_spirv_rows(op->program.spirv) : "of none");
 }

@@ -137,6 +137,7 @@ struct dml_slot {
     enum dml_expect expect;
     uint32_t alignment;  /* of the offset */
     uint64_t bytes;      /* least size */
+    uint64_t used_bytes; /* BUFFER: from its beginning, that a run reads of an input or writes of an output */
     uint32_t descriptor; /* BUFFER: in the operator's range; OWNED: among the owned inputs */
     bool unused;         /* of a graph: a buffer bound here is ignored with a warning */
 };
@@ -182,6 +183,7 @@ struct dml_compiled_operator {
     atomic_bool warned;             /* that it runs without one */
     atomic_bool warned_released;    /* that it runs after its release */
     _Atomic(void *) run_persistent; /* AnydmlRunOperator's persistent resource; NULL: not yet */
+    struct adapter_dispatch run;    /* of AnydmlRunOperator on devices: lives as long as the operator does */
 };
 
 extern const IDMLCompiledOperatorVtbl dml_compiled_operator_vtbl;
@@ -212,6 +214,10 @@ struct dml_graph {
 /* E_INVALIDARG with a message, or E_OUTOFMEMORY, or S_OK; dml_graph_finish afterwards in any case. */
 HRESULT dml_graph_check(struct dml_device *device, const DML_GRAPH_DESC *desc, struct dml_graph *out);
 void dml_graph_finish(struct dml_graph *graph);
+
+/* ---- run.c ---- */
+
+extern const struct adapter_dispatch_ops dml_run_ops;
 
 /* ---- initializer.c ---- */
 
@@ -351,6 +357,8 @@ void dml_recorded_destroy(struct dml_binding_table *table);
 
 /* A snapshot of what is executed, with one reference. NULL: memory is short. */
 struct adapter_dispatch *dml_dispatch_create(struct dml_pageable *dispatchable);
+/* For messages: the operator and what runs it. */
+void dml_dispatch_describe(struct dml_compiled_operator *op, char *out, size_t size);
 /* For bindings with copies, known when an operator's dispatch is recorded. E_OUTOFMEMORY. */
 HRESULT dml_dispatch_stage(struct adapter_dispatch *base, dml_range_fn *range, const void *context);
 

@@ -103,10 +103,20 @@ bool graph_aliases_allow(const struct graph_aliases *aliases, uint32_t input, ui
     return true;
 }
 
-uint64_t graph_aliases_bytes_read(const struct graph_aliases *aliases, uint32_t input)
+static uint64_t bytes_used(const struct graph_aliases *aliases, uint32_t slot)
 {
     uint64_t bytes = 0;
-    for (uint32_t r = aliases->first[input]; r < aliases->first[input + 1]; r++)
-        bytes = BASE_MAX(bytes, graph_view_span_bytes(&aliases->uses[r].view));
+    for (uint32_t i = aliases->first[slot]; i < aliases->first[slot + 1]; i++)
+        bytes = BASE_MAX(bytes, graph_view_span_bytes(&aliases->uses[i].view));
     return bytes;
+}
+
+uint64_t graph_aliases_bytes_read(const struct graph_aliases *aliases, uint32_t input)
+{
+    return bytes_used(aliases, input);
+}
+
+uint64_t graph_aliases_bytes_written(const struct graph_aliases *aliases, uint32_t output)
+{
+    return bytes_used(aliases, aliases->input_count + output);
 }

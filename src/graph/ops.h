@@ -311,6 +311,8 @@ void graph_aliases_destroy(struct graph_aliases *aliases);
 bool graph_aliases_allow(const struct graph_aliases *aliases, uint32_t input, uint32_t output);
 /* How many bytes from its beginning a run may read of the input. */
 uint64_t graph_aliases_bytes_read(const struct graph_aliases *aliases, uint32_t input);
+/* Likewise of what it may write of the output. */
+uint64_t graph_aliases_bytes_written(const struct graph_aliases *aliases, uint32_t output);
 
 /* Base addresses of the bound buffers. Arrays are indexed by slot; entries not used may be NULL. */
 struct graph_buffers {

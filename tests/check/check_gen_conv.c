@@ -138,6 +138,29 @@ static void sizes(struct check_rng *rng, struct kern_conv *conv, bool wide, uint
     windows(rng, conv, wide, point, x, w, y);
 }
 
+/* Gradients of weights: filters as large as images, for which libraries have ways of their own. */
+static void gradient(struct check_rng *rng, struct kern_conv *conv, uint32_t *x, uint32_t *w, uint32_t *y)
+{
+    const bool depthwise = check_chance(rng, 3);
+    conv->groups = depthwise ? 1 + check_pick(rng, 40) : 1;
+    x[0] = y[0] = depthwise ? 1 : 1 + check_pick(rng, 40);
+    w[1] = 1 + check_pick(rng, 4);
+    x[1] = conv->groups * w[1];
+    w[0] = y[1] = conv->groups * (1 + check_pick(rng, depthwise ? 2 : 40));
+    for (uint32_t d = 0; d < conv->spatial; d++) {
+        struct check_steps steps; /* of the forward pass */
+        do {
+            check_steps(rng, conv->spatial == 3 ? 7 : 24, &steps);
+        } while (check_steps_count(&steps) < steps.kernel);
+        x[2 + d] = steps.in;
+        w[2 + d] = check_steps_count(&steps);
+        y[2 + d] = steps.kernel;
+        conv->strides[d] = steps.dilation;
+        conv->dilations[d] = steps.stride;
+        conv->pad_start[d] = steps.start;
+    }
+}
+
 /* The result and what is done to it on the way; rounding errors of wide ones are those of the greatest sums. */
 static void output(struct check_rng *rng, struct check_case *out, const struct kern_view *last, bool wide)
 {
@@ -170,6 +193,11 @@ void check_gen_conv(struct check_rng *rng, struct check_case *out)
     conv->flip = !usual && check_chance(rng, 6);
     conv->has_bias = check_chance(rng, 2);
     sizes(rng, conv, wide, x, w, y);
+    bool of_weights = !wide && !conv->transposed && !integer && check_chance(rng, 4);
+    if (of_weights) {
+        conv->has_bias = false;
+        gradient(rng, conv, x, w, y);
+    }
     op->kind = KERN_CONV;
     op->input_count = 2;
     op->output_count = 1;
@@ -190,7 +218,10 @@ void check_gen_conv(struct check_rng *rng, struct check_case *out)
         check_channels_last(&last);
     if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
         check_half(rng, op, 1, &last);
-    output(rng, out, &last, wide);
+    if (of_weights)
+        op->tensors[op->input_count] = last;
+    else
+        output(rng, out, &last, wide);
     if (!integer) {
         out->norm_wise = true;
         check_few(out, &last);

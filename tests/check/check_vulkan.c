@@ -1,387 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_vulkan [seed] [cases] [filter]: every row of shaders/rows.def on a SPIR-V adapter against the reference
- * kernels: random ops of the kernel tests' generators, each element-wise operation at least once; with the filters
- * map_flat and move_flat in the rows for much data. Programs are made of graphs as libdirectml does, and run by a
- * command list. */
-#include "api/api_test.h"
-#include "check.h"
-#include "check_vulkan_map.h"
+ * kernels: random ops of the kernel tests' generators, each element-wise operation at least once (not with 8 cases or
+ * fewer); with the filters map_flat and move_flat in the rows for much data.
+ * check_vulkan --without CAPABILITY [seed] [cases] [filter]: only what such a device runs otherwise. */
+#include "check_vulkan.h"
 
-#include "dml/dispatch_spirv.h"
-#include "graph/backend.h"
-#include "kernels/core/number.h"
 #include "shaders/core/shader_block.h"
 #include "shaders/gemm/shader_tile.h"
 
-#include <math.h>
+#include <time.h>
 
-#define SLOT_ALIGN 256
-#define CASES_MAX  20000
+#define CASES_MAX 20000
+#define FEW       8 /* cases, with which not every operation has its turn */
 
-struct bench {
-    ID3D12Device *d3d;
-    AnydmlDevice *anydml;
-    struct api_queue q;
-    ID3D12DescriptorHeap *heap;
-    struct dml_device dml; /* only what programs look at is set */
-    ID3D12Resource *buffer;
-    uint64_t room;
-    const struct graph_backend *backend; /* graph_backend_spirv, or that of one row */
-    uint32_t ran, unsupported, failed;
-    bool norm_wise;                 /* the case */
-    bool wild;                      /* its data stays as it is */
-    double max_ulp;                 /* of the case; negative: what its operations may have */
-    bool seen[KERN_MAP_CODE_COUNT]; /* operations that ran */
-};
-
-/* ---- the dispatch that runs one program ---- */
-
-struct dispatch {
-    struct adapter_dispatch base;
-    const struct dml_spirv *program;
-    uint32_t input_count, output_count; /* then comes the temporary buffer, if there is one */
-};
-
-static void dispatch_ref(struct adapter_dispatch *base)
+static double bench_seconds(void)
 {
-    (void)base; /* it outlives the list */
-}
-
-static HRESULT dispatch_check(struct adapter_dispatch *base, const struct adapter_binding *bindings, uint32_t count,
-                              char *message)
-{
-    (void)base;
-    (void)bindings;
-    (void)count;
-    (void)message;
-    return S_OK;
-}
-
-static HRESULT dispatch_encode(struct adapter_dispatch *base, const struct adapter_binding *bindings, uint32_t count,
-                               struct adapter_encoder *encoder)
-{
-    const struct dispatch *dispatch = container_of(base, struct dispatch, base);
-    const uint32_t slots = dispatch->input_count + dispatch->output_count;
-    struct dml_spirv_buffers buffers = { .inputs = bindings, .outputs = bindings + dispatch->input_count };
-    if (count > slots)
-        buffers.temp = bindings[slots];
-    return dml_spirv_encode(dispatch->program, &buffers, NULL, encoder);
-}
-
-static const struct adapter_dispatch_ops dispatch_ops = {
-    .ref = dispatch_ref,
-    .unref = dispatch_ref,
-    .check = dispatch_check,
-    .encode = dispatch_encode,
-};
-
-/* ---- a backend of one row ---- */
-
-static const struct shader_row *only_row;
-
-static HRESULT only_choose(const struct graph_options *options, struct base_arena *arena, struct graph_step *step,
-                           uint32_t packable, uint64_t *out_packed_bytes)
-{
-    const char *reason;
-    struct shader_work *work = base_arena_alloc(arena, sizeof(*work));
-    (void)packable;
-    need(work);
-    *out_packed_bytes = 0;
-    if (!shader_row_find(only_row, &step->op, options->shader_capabilities, work, &reason))
-        return DXGI_ERROR_UNSUPPORTED;
-    step->shaders = work;
-    step->kernel = only_row->name;
-    step->scratch_bytes = work->scratch_bytes;
-    return S_OK;
-}
-
-/* ---- one case ---- */
-
-static uint32_t tensor_count(const struct kern_op *op)
-{
-    return op->input_count + op->output_count;
-}
-
-/* The op on values that are the test's buffers; every tensor is a slot of its own. */
-static HRESULT make_program(struct bench *bench, const struct kern_op *op, const struct check_set *set,
-                            struct dml_spirv **out, char *error)
-{
-    struct graph_operand operands[KERN_TENSORS_MAX];
-    struct graph_options options;
-    struct graph_plan *plan = NULL;
-    struct graph graph;
-    graph_options_init(&options, bench->backend, 1);
-    options.shader_capabilities = bench->dml.adapter->shader_capabilities;
-    graph_init(&graph, op->input_count, op->output_count, 0);
-    for (uint32_t t = 0; t < tensor_count(op); t++) {
-        bool input = t < op->input_count;
-        int64_t start = set->buffers[t].data - set->buffers[t].block;
-        uint32_t bits = kern_type_bits(op->tensors[t].type);
-        operands[t].value = graph_value_add(&graph, input ? GRAPH_INPUT : GRAPH_OUTPUT, input ? t : t - op->input_count,
-                                            set->buffers[t].size);
-        operands[t].view = op->tensors[t];
-        operands[t].view.offset = start * 8 / bits;
-    }
-    struct graph_op *node =
-        graph_op_add(&graph, op->kind, operands, op->input_count, operands + op->input_count, op->output_count);
-    HRESULT hr = node ? S_OK : E_OUTOFMEMORY;
-    if (node) {
-        node->k.u = op->u;
-        node->k.epilogue = op->epilogue;
-        node->k.epilogue_input = op->epilogue_input;
-        node->origin = "case";
-        hr = graph_plan_create(&graph, &options, &plan, error);
-    }
-    if (SUCCEEDED(hr))
-        hr = dml_spirv_create(&bench->dml, plan, out, error);
-    graph_plan_destroy(plan);
-    graph_finish(&graph);
-    return hr;
-}
-
-static void need_room(struct bench *bench, uint64_t bytes)
-{
-    if (bench->room >= bytes)
-        return;
-    if (bench->buffer)
-        api_release(bench->buffer);
-    bench->room = bytes * 2;
-    bench->buffer = api_buffer(bench->d3d, D3D12_HEAP_TYPE_DEFAULT, bench->room);
-}
-
-/* Where element 0 lies must keep its alignment on the device: whole blocks start at multiples of 64 plus a little. */
-static uint64_t skew(const struct check_buffer *buffer)
-{
-    return (uintptr_t)buffer->block % 64;
-}
-
-static void copy_back(struct bench *bench, const struct kern_op *op, struct check_set *set, const uint64_t *at)
-{
-    for (uint32_t t = op->input_count; t < tensor_count(op); t++)
-        api_read(&bench->q, bench->buffer, at[t], set->buffers[t].block, set->buffers[t].size);
-}
-
-static void run_program(struct bench *bench, const struct kern_op *op, struct check_set *set,
-                        const struct dml_spirv *program)
-{
-    struct dispatch dispatch = { { &dispatch_ops }, program, op->input_count, op->output_count };
-    struct anydml_buffer slots[KERN_TENSORS_MAX + 1];
-    struct anydml_resource_info info;
-    uint64_t at[KERN_TENSORS_MAX], bytes = 0, temp_bytes, persistent_bytes;
-    uint32_t count = tensor_count(op);
-    BOOL in_force;
-    dml_spirv_sizes(program, &temp_bytes, &persistent_bytes);
-    for (uint32_t t = 0; t < tensor_count(op); t++) {
-        at[t] = bytes + skew(&set->buffers[t]);
-        bytes = base_align_up(at[t] + set->buffers[t].size + 4, SLOT_ALIGN);
-    }
-    need_room(bench, bytes + temp_bytes);
-    need(bench->anydml->lpVtbl->GetResourceInfo(bench->anydml, bench->buffer, &info));
-    for (uint32_t t = 0; t < tensor_count(op); t++) {
-        api_write(&bench->q, bench->buffer, at[t], set->buffers[t].block, set->buffers[t].size);
-        slots[t] = (struct anydml_buffer){ info.resource_id, at[t], set->buffers[t].size };
-    }
-    if (temp_bytes)
-        slots[count++] = (struct anydml_buffer){ info.resource_id, bytes, temp_bytes };
-    ID3D12GraphicsCommandList_SetDescriptorHeaps(bench->q.list, 1, &bench->heap);
-    need(bench->anydml->lpVtbl->WriteDescriptors(
-        bench->anydml, ID3D12DescriptorHeap_GetCPUDescriptorHandleForHeapStart(bench->heap), count, slots));
-    ok_hr(bench->anydml->lpVtbl->RecordDispatch(bench->anydml, (ID3D12CommandList *)bench->q.list, &dispatch.base,
-                                                ID3D12DescriptorHeap_GetGPUDescriptorHandleForHeapStart(bench->heap),
-                                                count, NULL, &in_force),
-          S_OK);
-    api_queue_run(&bench->q);
-    copy_back(bench, op, set, at);
-}
-
-/* ---- what may differ ---- */
-
-/* Devices may take subnormal numbers for zeros: data has none, and results that are one count as zero. Data beyond
- * `most`, from which intermediate results overflow that the reference computes in double, is cut. */
-static void tame(const struct kern_view *view, const struct check_buffer *buffer, double most)
-{
-    uint32_t index[KERN_RANK_MAX] = { 0 };
-    double least = 1e-35; /* intermediate results may be a thousandth of that */
-    if (view->type != DML_TENSOR_DATA_TYPE_FLOAT32 && view->type != DML_TENSOR_DATA_TYPE_FLOAT64 &&
-        view->type != ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
-        return;
-    do {
-        double value = kern_read_double(view->type, buffer->data, kern_offset(view, index));
-        if (fabs(value) < least)
-            kern_write_double(view->type, buffer->data, kern_offset(view, index), 0);
-        else if (fabs(value) > most && !isinf(value))
-            kern_write_double(view->type, buffer->data, kern_offset(view, index), copysign(most, value));
-    } while (kern_advance(view->rank, view->sizes, index));
-}
-
-/* Of rows that are not element-wise: as check.c allows it to kernels. In FLOAT64 the reference is not exact, either: it
- * adds up one after the other. */
-static double row_tolerance(const struct kern_op *op, const struct kern_view *view)
-{
-    if (view->type == DML_TENSOR_DATA_TYPE_FLOAT64)
-        return only_row->max_ulp ? only_row->max_ulp + sqrt((double)kern_view_elements(&op->tensors[0])) : 0;
-    if (view->type == DML_TENSOR_DATA_TYPE_FLOAT16)
-        return only_row->max_ulp ? 1 + BASE_MIN(only_row->max_ulp / 512.0, 1 + only_row->max_ulp / 8192.0) : 0;
-    if (view->type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
-        return only_row->max_ulp ? 1 + floor(only_row->max_ulp / 65536.0) : 0;
-    return kern_type_class(view->type) == KERN_CLASS_FLOAT ? only_row->max_ulp : 0;
-}
-
-/* Units in the last place: exact where the reference rounds once and the device must. */
-static double tolerance(const struct kern_op *op, const struct kern_view *view)
-{
-    double most = 0;
-    if (only_row)
-        return row_tolerance(op, view);
-    for (uint32_t i = 0; op->kind == KERN_MAP && i < op->u.map.inst_count; i++) {
-        const struct kern_map_inst *inst = &op->u.map.inst[i];
-        if (kern_type_class(inst->type) != KERN_CLASS_FLOAT)
-            continue;
-        /* the error of the exponent or square that it is computed from counts many times */
-        bool steep = inst->code == KERN_MAP_POW || inst->code == KERN_MAP_GELU;
-        most = BASE_MAX(most, steep ? 100 : inst->code < KERN_MAP_DIV ? 1 : 12);
-    }
-    return most;
-}
-
-/* Devices need not fuse a multiplication with an addition, and errors of squares grow: where results nearly cancel or
- * vanish, errors are measured against the greatest one, over tame data. */
-static bool cancels(const struct kern_op *op)
-{
-    for (uint32_t i = 0; op->kind == KERN_MAP && i < op->u.map.inst_count; i++)
-        switch (op->u.map.inst[i].code) {
-        case KERN_MAP_MULADD:
-        case KERN_MAP_FMA:
-        case KERN_MAP_HARD_SIGMOID:
-        case KERN_MAP_HARD_SWISH:
-        case KERN_MAP_GELU:
-            return true;
-        default:
-            break;
-        }
-    return false;
-}
-
-static void explain(const struct kern_op *op, const struct check_error *error)
-{
-    static const char *const names[] = {
-#define MAPOP(name, arity, types, formula) #name,
-#include "kernels/map/mapops.def"
-    };
-    const char *name = only_row ? only_row->name : op->kind == KERN_MAP ? "map" : "move";
-    fprintf(stderr, "failed: got %.9g, want %.9g, %.1f units apart at", error->got, error->want, error->worst);
-    for (uint32_t d = 0; d < op->tensors[op->input_count].rank; d++)
-        fprintf(stderr, " %u", error->index[d]);
-    fprintf(stderr, "; %s", name);
-    for (uint32_t i = 0; op->kind == KERN_MAP && i < op->u.map.inst_count && i < 8; i++)
-        fprintf(stderr, " %s:%u->%u", names[op->u.map.inst[i].code], op->u.map.inst[i].type, op->u.map.inst[i].to_type);
-    fprintf(stderr, ", tensors");
-    for (uint32_t t = 0; t < tensor_count(op); t++) {
-        fprintf(stderr, " %u [", op->tensors[t].type);
-        for (uint32_t d = 0; d < op->tensors[t].rank; d++)
-            fprintf(stderr, " %u:%lld", op->tensors[t].sizes[d], (long long)op->tensors[t].strides[d]);
-        fprintf(stderr, " ]");
-    }
-    fputc('\n', stderr);
-}
-
-/* The reference kernel, which is the last of its kind; NULL: it does not take the op. */
-static const struct kern_row *reference_row(const struct kern_op *op)
-{
-    uint32_t count;
-    const struct kern_row *rows = kern_rows(&count), *last = NULL;
-    for (uint32_t i = 0; i < count; i++)
-        if (rows[i].kind == op->kind)
-            last = &rows[i];
-    return last && last->accepts(op) ? last : NULL;
-}
-
-static void run_reference(const struct kern_op *op, const struct check_set *set)
-{
-    void *data[KERN_TENSORS_MAX];
-    struct kern_op portable = *op;
-    void *state = NULL;
-    const struct kern_row *row = reference_row(op);
-    need(row);
-    for (uint32_t t = 0; t < tensor_count(op); t++)
-        data[t] = set->buffers[t].data;
-    struct kern_work work;
-    row->plan(&portable, state, 1, &work);
-    void *scratch = calloc(1, work.scratch_bytes + work.worker_scratch_bytes + 64);
-    need(scratch);
-    struct kern_call call = { &portable, data, NULL, scratch, (char *)scratch + work.scratch_bytes };
-    row->run(&call, 0, work.units);
-    free(scratch);
-}
-
-/* Rows of arithmetic in floating point; others keep every bit. */
-static bool inexact(const struct kern_op *op)
-{
-    return only_row ? only_row->max_ulp > 0 : op->kind == KERN_MAP;
-}
-
-static void compare(struct bench *bench, const struct kern_op *op, struct check_set *got, struct check_set *want)
-{
-    const struct check_case how = { .norm_wise = only_row ? bench->norm_wise : cancels(op) };
-    struct check_error error;
-    for (uint32_t t = op->input_count; t < tensor_count(op); t++) {
-        const struct kern_view *view = &op->tensors[t];
-        if (inexact(op)) {
-            tame(view, &got->buffers[t], INFINITY);
-            tame(view, &want->buffers[t], INFINITY);
-        }
-        double most = bench->max_ulp < 0 ? tolerance(op, view) : bench->max_ulp;
-        bool same = check_compare(&how, view, &got->buffers[t], &want->buffers[t], most, &error);
-        if (!same)
-            explain(op, &error);
-        bool guarded = check_buffer_guarded(&got->buffers[t], view);
-        if (!guarded)
-            fprintf(stderr, "failed: wrote beside output %u, type %u\n", t - op->input_count, view->type);
-        bench->failed += !same || !guarded;
-    }
-}
-
-/* The second step of NONZERO needs the counts of the first. */
-static void fill_counts(const struct kern_op *op, const struct check_set *set)
-{
-    struct kern_op count = *op;
-    if (op->kind != KERN_NONZERO || !op->u.nonzero.write)
-        return;
-    count.u.nonzero.write = false;
-    count.input_count = count.output_count = 1;
-    run_reference(&count, set);
-}
-
-static void run_case(struct bench *bench, const struct check_case *c, struct check_rng *rng)
-{
-    struct check_set device, host;
-    struct check_rng again = *rng;
-    struct dml_spirv *program = NULL;
-    char error[DML_ERROR_BYTES] = "";
-    need(check_set_create(&device, c, rng));
-    need(check_set_create(&host, c, &again));
-    for (uint32_t t = 0; t < c->op.input_count && inexact(&c->op) && !bench->wild; t++) {
-        tame(&c->op.tensors[t], &device.buffers[t], 1e18);
-        tame(&c->op.tensors[t], &host.buffers[t], 1e18);
-    }
-    fill_counts(&c->op, &device);
-    fill_counts(&c->op, &host);
-    HRESULT hr = make_program(bench, &c->op, &device, &program, error);
-    if (hr == DXGI_ERROR_UNSUPPORTED) {
-        bench->unsupported++;
-    } else {
-        ok(hr == S_OK, "0x%08x %s", (unsigned)hr, error);
-        need(program);
-        run_program(bench, &c->op, &device, program);
-        run_reference(&c->op, &host);
-        compare(bench, &c->op, &device, &host);
-        bench->ran++;
-        for (uint32_t i = 0; c->op.kind == KERN_MAP && i < c->op.u.map.inst_count; i++)
-            bench->seen[c->op.u.map.inst[i].code] = true;
-    }
-    dml_spirv_destroy(&bench->dml, program);
-    check_set_destroy(&device);
-    check_set_destroy(&host);
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
 /* ---- cases ---- */
@@ -394,88 +30,55 @@ static bool saw_all(const struct bench *bench)
     return true;
 }
 
-/* At least `count` cases, and until every operation had its turn. One of `every` goes to the rows for much data. */
+/* Whether a type is new to the first input, the second, or the output. */
+static bool brings_types(const struct kern_op *op, uint64_t *seen)
+{
+    const uint32_t places[] = { 0, BASE_MIN(op->input_count, 1), op->input_count };
+    uint64_t types = 0;
+    for (uint32_t i = 0; i < ARRAY_SIZE(places); i++)
+        types |= UINT64_C(1) << (op->tensors[places[i]].type + 16 * i);
+    const bool is_new = types & ~*seen;
+    *seen |= types;
+    return is_new;
+}
+
+/* At least `count` cases, and until every operation had its turn. One of `every` goes to the rows for much data, whose
+ * pipelines take long to make, if it has types that none before it had there. */
 static void run_random(struct bench *bench, check_gen_fn *gen, enum kern_kind kind, uint32_t count, uint32_t every,
                        uint64_t seed)
 {
     struct check_rng rng = { seed };
-    for (uint32_t i = 0; i < count || (kind == KERN_MAP && !saw_all(bench) && i < CASES_MAX); i++) {
+    const bool all = kind == KERN_MAP && count > FEW;
+    uint64_t seen = 0;
+    for (uint32_t i = 0; i < count || (all && !saw_all(bench) && i < CASES_MAX); i++) {
         struct check_case c = { 0 };
-        shader_specialize_from(i % every == every - 1 ? 1 : UINT64_MAX); /* whose pipelines take long to make */
         gen(&rng, &c);
-        for (uint32_t t = 0; t < c.op.input_count && cancels(&c.op); t++)
-            c.data[t] = CHECK_DATA_NORMAL;
-        if (c.op.kind == kind)
-            run_case(bench, &c, &rng);
+        bench_tame_case(&c);
+        if (c.op.kind != kind)
+            continue;
+        const bool much = every == 1 || (i % every == every - 1 && brings_types(&c.op, &seen));
+        shader_specialize_from(much ? 1 : UINT64_MAX);
+        bench_run_case(bench, &c, &rng);
     }
 }
 
-/* Software adapters take minutes for the largest cases of some generators. */
-static bool is_quick(const struct kern_op *op)
-{
-    uint64_t most = 0;
-    for (uint32_t t = 0; t < tensor_count(op); t++)
-        most = BASE_MAX(most, kern_view_elements(&op->tensors[t]));
-    return most < 500000;
-}
-
-/* A case that the row takes, without its epilogue if need be; false when none was found. */
-static bool find_case(const struct bench *bench, struct check_rng *rng, struct check_case *c)
-{
-    static check_gen_fn *const generators[KERN_KIND_COUNT] = {
-#define KIND(NAME, name) check_gen_##name,
-#include "kernels/core/kinds.def"
-#undef KIND
-    };
-    const uint32_t capabilities = bench->dml.adapter->shader_capabilities;
-    const char *reason;
-    for (uint32_t tries = 0; tries < 4000; tries++) {
-        struct shader_work work;
-        memset(c, 0, sizeof(*c));
-        generators[only_row->kind](rng, c);
-        if (c->op.epilogue && !shader_row_find(only_row, &c->op, capabilities, &work, &reason)) {
-            c->op.tensors[c->op.epilogue_input] = c->op.tensors[c->op.input_count];
-            c->op.input_count = c->op.epilogue_input;
-            c->op.epilogue = NULL;
-        }
-        if (reference_row(&c->op) && is_quick(&c->op) &&
-            shader_row_find(only_row, &c->op, capabilities, &work, &reason))
-            return true;
-    }
-    return false;
-}
-
-/* The generator writes with one block: counts that are right are known here only. */
-static void split_nonzero(struct kern_op *op, uint32_t into)
-{
-    const uint32_t elements = (uint32_t)kern_view_elements(&op->tensors[0]);
-    if (op->kind != KERN_NONZERO || !op->u.nonzero.write)
-        return;
-    op->u.nonzero.block = 1 + elements / into;
-    const uint32_t blocks = (elements + op->u.nonzero.block - 1) / op->u.nonzero.block;
-    kern_view_set_packed(&op->tensors[1], DML_TENSOR_DATA_TYPE_UINT32, 1, &blocks);
-}
-
-static void run_row(struct bench *bench, uint32_t count, uint64_t seed)
+/* `count` cases, behind the first `most` only those with types that none before them had. */
+static void run_row(struct bench *bench, const struct shader_row *row, uint32_t count, uint32_t most, uint64_t seed)
 {
     uint32_t before = bench->ran, failed = bench->failed, i;
+    uint64_t seen = 0;
     for (i = 0; i < count && bench->failed < failed + 3; i++) {
-        struct check_rng rng = { (seed + i) * UINT64_C(0x9e3779b97f4a7c15) | 1 };
+        const struct bench_search search = { row, bench_capabilities(bench), seed, i, 4000, NULL, 0 };
+        struct check_rng rng;
         struct check_case c;
-        check_next(&rng);
-        /* Pipelines for known types take long to make; some rows have no others. */
-        shader_specialize_from(i % 16 == 7 || strstr(only_row->name, "_line") ? 1 : UINT64_MAX);
-        if (!find_case(bench, &rng, &c))
+        if (!bench_find_case(bench, &search, &rng, &c))
             break;
-        split_nonzero(&c.op, 1 + i % 9);
-        check_buffer_past(i % 2 ? 16 : 8);
-        shader_tile_force((enum shader_tile_kind)(i % 8 % 3));
-        bench->norm_wise = c.norm_wise;
-        run_case(bench, &c, &rng);
+        if (brings_types(&c.op, &seen) || i < most)
+            bench_run_case(bench, &c, &rng);
     }
     if (bench->failed > failed)
-        fprintf(stderr, "%s: seed %llu fails\n", only_row->name, (unsigned long long)(seed + i - 1));
-    ok(bench->ran > before, "no case reached the row %s", only_row->name);
+        fprintf(stderr, "%s: seed %llu fails\n", row->name, (unsigned long long)(seed + i - 1));
+    ok(bench->ran > before, "no case reached the row %s", row->name);
 }
 
 /* Cases of check_vulkan_tiles.c. */
@@ -486,49 +89,50 @@ static void run_tiles(struct bench *bench, bool coop, uint64_t seed)
     check_buffer_past(16);
     bench->norm_wise = true;
     for (uint32_t i = 0; check_vulkan_tiles(i, coop, &c); i++)
-        run_case(bench, &c, &rng);
+        bench_run_case(bench, &c, &rng);
 }
 
 /* Lines of check_vulkan_lines.c; some are not for this row. */
-static void run_lines(struct bench *bench, uint64_t seed)
+static void run_lines(struct bench *bench, enum kern_kind kind, uint64_t seed)
 {
     struct check_rng rng = { seed };
     struct check_case c;
     shader_specialize_from(1);
     bench->norm_wise = true;
-    for (uint32_t i = 0; check_vulkan_lines(i, only_row->kind, &c); i++)
-        run_case(bench, &c, &rng);
+    for (uint32_t i = 0; check_vulkan_lines(i, kind, &c); i++)
+        bench_run_case(bench, &c, &rng);
 }
 
-/* Rows whose pipelines take long to make: devices without cooperative matrices compute them in the shader. */
-static bool is_slow(const struct bench *bench, const struct shader_row *row)
+/* How many cases of a row are run whatever their types: fewer where each has a pipeline of its own, or where shaders
+ * compute what cooperative matrices would. */
+static uint32_t cases_of(const struct bench *bench, const struct shader_row *row, uint32_t count)
 {
-    const bool lacks = !(bench->dml.adapter->shader_capabilities & SHADER_CAPABILITY_COOP);
-    shader_coop_plain(lacks);
-    return strstr(row->name, "_line") || (lacks && strstr(row->name, "_coop"));
+    static const char *const own[] = { "_line", "_tile", "_vec", "_dot", "_direct" };
+    uint32_t part = !(bench_capabilities(bench) & SHADER_CAPABILITY_COOP) && strstr(row->name, "_coop") ? 12 : 1;
+    for (uint32_t i = 0; i < ARRAY_SIZE(own); i++)
+        part = strstr(row->name, own[i]) ? 4 : part;
+    return BASE_MAX(count / part, 1);
 }
 
 /* All but those of element-wise ops and moves, which have tests of their own. */
 static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const char *filter)
 {
-    struct graph_backend backend = graph_backend_spirv;
     uint32_t row_count;
     const struct shader_row *rows = shader_rows(&row_count);
-    backend.choose = only_choose;
-    backend.passes = 0;
-    bench->backend = &backend;
+    shader_coop_plain(!(bench_capabilities(bench) & SHADER_CAPABILITY_COOP));
     for (uint32_t i = 0; i < row_count; i++) {
-        only_row = &rows[i];
+        const double before = bench_seconds();
         if (rows[i].kind == KERN_MAP || rows[i].kind == KERN_MOVE || (filter && !strstr(rows[i].name, filter)))
             continue;
-        run_row(bench, is_slow(bench, &rows[i]) && !filter ? BASE_MAX(count / 4, 1) : count, seed);
+        bench_use_row(bench, &rows[i]);
+        run_row(bench, &rows[i], count, filter ? count : cases_of(bench, &rows[i], count), seed);
         if (rows[i].plan == shader_gemm_tile_plan || rows[i].plan == shader_gemm_coop_plan)
             run_tiles(bench, rows[i].plan == shader_gemm_coop_plan, seed);
         if (strstr(rows[i].name, "_line"))
-            run_lines(bench, seed);
+            run_lines(bench, rows[i].kind, seed);
+        printf("%-24s %6.1f s\n", rows[i].name, bench_seconds() - before);
     }
-    only_row = NULL;
-    bench->backend = &graph_backend_spirv;
+    bench_use_row(bench, NULL);
 }
 
 /* Cases of check_vulkan_map.c. max_ulp: negative as in struct bench. */
@@ -539,18 +143,20 @@ static void run_list(struct bench *bench, check_list_fn *list, double max_ulp, u
     const uint32_t unsupported = bench->unsupported;
     bench->max_ulp = max_ulp;
     for (uint32_t i = 0; list(i, &c); i++)
-        run_case(bench, &c, &rng);
+        bench_run_case(bench, &c, &rng);
     bench->max_ulp = -1;
-    ok(bench->unsupported == unsupported || !(bench->dml.adapter->shader_capabilities & SHADER_CAPABILITY_FLOAT64),
+    ok(bench->unsupported == unsupported || !(bench_capabilities(bench) & SHADER_CAPABILITY_FLOAT64),
        "%u cases are not supported", bench->unsupported - unsupported);
 }
 
 static void run_maps(struct bench *bench, uint32_t cases, uint32_t every, uint64_t seed)
 {
     run_random(bench, check_gen_map, KERN_MAP, cases, every, seed);
-    ok(saw_all(bench), "not every operation ran");
+    ok(saw_all(bench) || cases <= FEW, "not every operation ran");
     shader_specialize_from(16384);
     run_list(bench, check_list_large, -1, seed + 2);
+    if (cases <= FEW)
+        return;
     run_list(bench, check_list_double, 4, seed + 3);
     run_list(bench, check_list_integer_power, 0, seed + 4);
     bench->wild = true;
@@ -558,40 +164,79 @@ static void run_maps(struct bench *bench, uint32_t cases, uint32_t every, uint64
     bench->wild = false;
 }
 
-int main(int argc, char **argv)
+static void open_bench(struct bench *bench)
 {
-    struct bench bench = { .backend = &graph_backend_spirv, .max_ulp = -1 };
-    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
-    uint32_t cases = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 0) : 600;
-    const char *filter = argc > 3 ? argv[3] : NULL;
-    setenv("ANYDML_TEST_ADAPTER", "vulkan", 0);
-    api_begin();
-    bench.d3d = api_device();
-    need(ID3D12Device_QueryInterface(bench.d3d, &IID_AnydmlDevice, (void **)&bench.anydml) == S_OK);
-    bench.dml.d3d12 = bench.anydml;
-    bench.dml.adapter = bench.anydml->lpVtbl->GetAdapterInfo(bench.anydml);
-    bench.q = api_queue_create(bench.d3d);
-    D3D12_DESCRIPTOR_HEAP_DESC desc = { D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV, KERN_TENSORS_MAX + 1,
-                                        D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE, 0 };
-    ok_hr(ID3D12Device_CreateDescriptorHeap(bench.d3d, &desc, &IID_ID3D12DescriptorHeap, (void **)&bench.heap), S_OK);
-    need(bench.heap);
+    const D3D12_DESCRIPTOR_HEAP_DESC desc = { D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV, KERN_TENSORS_MAX + 1,
+                                              D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE, 0 };
+    *bench = (struct bench){ .backend = &graph_backend_spirv, .max_ulp = -1 };
+    bench->d3d = api_device();
+    need(ID3D12Device_QueryInterface(bench->d3d, &IID_AnydmlDevice, (void **)&bench->anydml) == S_OK);
+    bench->dml.d3d12 = bench->anydml;
+    bench->dml.adapter = bench->anydml->lpVtbl->GetAdapterInfo(bench->anydml);
+    bench->q = api_queue_create(bench->d3d);
+    ok_hr(ID3D12Device_CreateDescriptorHeap(bench->d3d, &desc, &IID_ID3D12DescriptorHeap, (void **)&bench->heap), S_OK);
+    need(bench->heap);
+}
+
+static void close_bench(struct bench *bench)
+{
+    if (bench->buffer)
+        api_release(bench->buffer);
+    api_release(bench->heap);
+    api_queue_destroy(&bench->q);
+    bench->anydml->lpVtbl->Release(bench->anydml);
+    api_release(bench->d3d);
+}
+
+static void run_all(struct bench *bench, uint32_t cases, uint64_t seed, const char *filter)
+{
     const uint32_t every = filter && strstr(filter, "_flat") ? 1 : 16;
     if (!filter || strstr("map_flat", filter))
-        run_maps(&bench, cases, every, seed);
+        run_maps(bench, cases, every, seed);
     if (!filter || strstr("move_flat", filter)) {
-        run_random(&bench, check_gen_move, KERN_MOVE, cases / 4, every, seed + 1);
+        run_random(bench, check_gen_move, KERN_MOVE, cases / 4, every, seed + 1);
         shader_specialize_from(1);
-        run_list(&bench, check_list_transposes, -1, seed + 6);
+        run_list(bench, check_list_transposes, -1, seed + 6);
     }
-    run_rows(&bench, BASE_MAX(cases / 8, 1), seed, filter);
+    run_rows(bench, BASE_MAX(cases / 8, 1), seed, filter);
+}
+
+/* The capability of this name; devices are opened with all others of the table from now on. */
+static uint32_t lack(const char *name)
+{
+    char others[256] = "";
+    uint32_t found = 0;
+#define CAPABILITY(NAME, word)                                                                                         \
+    if (!strcmp(#word, name))                                                                                          \
+        found = SHADER_CAPABILITY_##NAME;                                                                              \
+    else                                                                                                               \
+        strcat(strcat(others, *others ? "," : ""), #word);
+#include "shaders/capabilities.def"
+#undef CAPABILITY
+    need(found);
+    setenv("ANYDML_VULKAN_CAPS", others, 1);
+    return found;
+}
+
+int main(int argc, char **argv)
+{
+    const uint32_t without = argc > 2 && !strcmp(argv[1], "--without") ? lack(argv[2]) : 0;
+    char **args = argv + (without ? 2 : 0);
+    argc -= without ? 2 : 0;
+    const uint64_t seed = argc > 1 ? strtoull(args[1], NULL, 0) : 1;
+    const uint32_t cases = argc > 2 ? (uint32_t)strtoul(args[2], NULL, 0) : 600;
+    const char *filter = argc > 3 ? args[3] : NULL;
+    struct bench bench;
+    setenv("ANYDML_TEST_ADAPTER", "vulkan", 0);
+    api_begin();
+    open_bench(&bench);
+    if (without)
+        bench_run_without(&bench, without, cases, seed, filter);
+    else
+        run_all(&bench, cases, seed, filter);
     printf("%s, capabilities %#x: %u cases ran, %u unsupported, %u outputs failed\n", bench.dml.adapter->name,
-           bench.dml.adapter->shader_capabilities, bench.ran, bench.unsupported, bench.failed);
-    ok(bench.ran && !bench.failed, "seed %llu", (unsigned long long)seed);
-    if (bench.buffer)
-        api_release(bench.buffer);
-    api_release(bench.heap);
-    api_queue_destroy(&bench.q);
-    bench.anydml->lpVtbl->Release(bench.anydml);
-    api_release(bench.d3d);
+           bench_capabilities(&bench), bench.ran, bench.unsupported, bench.failed);
+    ok((bench.ran || without) && !bench.failed, "seed %llu", (unsigned long long)seed);
+    close_bench(&bench);
     return api_end();
 }

@@ -3,6 +3,7 @@
  * one answer each, and what that changes in graphs and plans. */
 #include "graph_make.h"
 
+#include "kernels/core/number.h"
 #include "shaders/shader.h"
 
 #include "test.h"
@@ -392,8 +393,62 @@ static void test_packing(void)
     graph_store_destroy(store);
 }
 
+/* ---- weights of few bits ---- */
+
+/* x [rows, 64] times constants of this type in blocks of 32, dequantised as DEQUANTIZE is lowered. */
+static void make_quantised(struct graph *graph, DML_TENSOR_DATA_TYPE type, uint32_t rows)
+{
+    const uint32_t columns = 24, all = columns * 2;
+    uint8_t codes[24 * 64];
+    graph_init(graph, 1, 1, 0);
+    for (uint32_t i = 0; i < sizeof(codes); i++)
+        codes[i] = (uint8_t)(i * 29);
+    struct graph_operand x = make_value(graph, GRAPH_INPUT, 0, F32, 2, SIZES(rows, 64));
+    struct graph_operand in[2] = { { GRAPH_NONE, { 0 } }, make_constant(graph, 2, SIZES(all, 1), 0.5f, 0.25f) };
+    struct graph_operand w = graph_temp(graph, F32, 2, SIZES(all, 32));
+    kern_view_set_packed(&in[0].view, type, 2, SIZES(all, 32));
+    in[0].value = graph_constant_add(graph, codes, sizeof(codes) * kern_type_bits(type) / 8);
+    make_map(graph, KERN_MAP_MUL, in, 2, w, 0, 0);
+    kern_view_set_packed(&w.view, F32, 2, SIZES(64, columns));
+    w.view.strides[0] = 1;
+    w.view.strides[1] = 64;
+    make_gemm(graph, (struct graph_operand[]){ x, w }, 2,
+              make_value(graph, GRAPH_OUTPUT, 0, F32, 2, SIZES(rows, columns)));
+}
+
+/* Shaders read them as they are, too, whatever the device has. */
+static void test_weights(void)
+{
+    static const DML_TENSOR_DATA_TYPE types[] = { DML_TENSOR_DATA_TYPE_INT8, DML_TENSOR_DATA_TYPE_UINT8,
+                                                  DML_TENSOR_DATA_TYPE_INT4, DML_TENSOR_DATA_TYPE_UINT4 };
+    static const struct {
+        uint32_t rows;
+        const char *kernel;
+    } cases[] = { { 1, "qgemm_vec" }, { 16, "qgemm_vec" }, { 20, "qgemm_tile" }, { 200, NULL } };
+    for (uint32_t i = 0; i < ARRAY_SIZE(types) * ARRAY_SIZE(cases); i++) {
+        const DML_TENSOR_DATA_TYPE type = types[i / ARRAY_SIZE(cases)];
+        const uint32_t rows = cases[i % ARRAY_SIZE(cases)].rows;
+        const char *kernel = cases[i % ARRAY_SIZE(cases)].kernel;
+        struct graph_options options = options_of(&graph_backend_spirv, 0);
+        struct graph graph;
+        make_quantised(&graph, type, rows);
+        TEST(graph_run_passes(&graph, &options) == S_OK);
+        struct graph_plan *plan = plan_for(&graph, &options);
+        if (!plan)
+            return;
+        const struct graph_step *last = &plan->steps[plan->step_count - 1];
+        if (kernel)
+            TEST_FOR(plan->step_count == 1 && !strcmp(last->kernel, kernel) && last->op.tensors[1].rank == 5,
+                     "type %u, %u rows: %u steps, %s", type, rows, plan->step_count, last->kernel);
+        else
+            TEST_FOR(last->op.kind == KERN_GEMM, "type %u: %s", type, last->kernel);
+        graph_plan_destroy(plan);
+    }
+}
+
 int main(void)
 {
+    test_weights();
     test_passes();
     test_priority();
     test_derives();

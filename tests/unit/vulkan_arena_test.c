@@ -162,6 +162,25 @@ static void test_overflow(void)
     TEST(!device.used[0] && !device.used[1]);
 }
 
+/* The host writes the device's memory itself where that needs no flushing; else it is zeroed by the device. */
+static void test_incoherent(void)
+{
+    for (int coherent = 0; coherent < 2; coherent++) {
+        struct vulkan_physical physical = fake_physical;
+        physical.memory.memoryTypes[0].propertyFlags |= VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+                                                        VK_MEMORY_PROPERTY_HOST_CACHED_BIT |
+                                                        (coherent ? VK_MEMORY_PROPERTY_HOST_COHERENT_BIT : 0);
+        fake_load();
+        fake_device_create(&device);
+        device.physical = &physical;
+        TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, 1 << 20, &memories[0]) == S_OK);
+        TEST_FOR((fake.mapped & 1) == (uint32_t)coherent, "%d", coherent);
+        TEST(coherent || (!memories[0]->host && !strcmp(fake.submitted, "0<0:f;")));
+        release_all();
+        fake_device_destroy(&device);
+    }
+}
+
 /* Large ones come from the driver and go back to it. */
 static void test_large(void)
 {
@@ -184,5 +203,6 @@ int main(void)
     test_full();
     test_overflow();
     test_large();
+    test_incoherent();
     return test_result();
 }

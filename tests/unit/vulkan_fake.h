@@ -17,7 +17,8 @@ static struct {
     uint64_t own_bytes, own_bytes_max; /* of memory type 0 */
     uint64_t address;                  /* of the next buffer */
     uint32_t shift;                    /* of addresses behind multiples of 64 KiB */
-    uint32_t buffers;
+    uint32_t buffers, semaphores;
+    uint32_t mapped;      /* types of memory that were, by bit */
     uint32_t slice_end;   /* of a dispatch's workgroups */
     uint32_t pools;       /* of queries */
     uint64_t ticks;       /* of the device's clock: 1000 pass between two timestamps */
@@ -27,6 +28,7 @@ static struct {
 
 struct fake_memory {
     uint64_t bytes;
+    uint32_t type;
     void *host;
 };
 
@@ -112,6 +114,7 @@ static VkResult fake_allocate(VkDevice device, const VkMemoryAllocateInfo *info,
     if (!memory)
         abort();
     memory->bytes = info->allocationSize;
+    memory->type = info->memoryTypeIndex;
     memory->host = info->memoryTypeIndex == 1 ? malloc(memory->bytes) : NULL;
     fake.bytes += memory->bytes;
     fake.own_bytes += info->memoryTypeIndex ? 0 : memory->bytes;
@@ -145,6 +148,7 @@ static VkResult fake_map(VkDevice device, VkDeviceMemory memory, VkDeviceSize of
 {
     (void)device, (void)offset, (void)bytes, (void)flags;
     *out = ((struct fake_memory *)memory)->host;
+    fake.mapped |= 1u << ((struct fake_memory *)memory)->type;
     return VK_SUCCESS;
 }
 
@@ -160,6 +164,7 @@ static VkResult fake_create_semaphore(VkDevice device, const VkSemaphoreCreateIn
                                       const VkAllocationCallbacks *a, VkSemaphore *out)
 {
     (void)device, (void)info, (void)a;
+    fake.semaphores++;
     *out = (VkSemaphore)calloc(1, sizeof(struct fake_semaphore));
     return VK_SUCCESS;
 }
@@ -167,6 +172,7 @@ static VkResult fake_create_semaphore(VkDevice device, const VkSemaphoreCreateIn
 static void fake_destroy_semaphore(VkDevice device, VkSemaphore semaphore, const VkAllocationCallbacks *a)
 {
     (void)device, (void)a;
+    fake.semaphores--;
     free((void *)semaphore);
 }
 
@@ -225,18 +231,23 @@ static VkResult fake_allocate_commands(VkDevice device, const VkCommandBufferAll
     if (!commands)
         abort();
     commands->family = pool->family;
-    if (info->level == VK_COMMAND_BUFFER_LEVEL_PRIMARY) { /* others are freed one by one */
-        commands->next = pool->list;
-        pool->list = commands;
-    }
+    commands->next = pool->list;
+    pool->list = commands;
     *out = (VkCommandBuffer)commands;
     return VK_SUCCESS;
 }
 
 static void fake_free_commands(VkDevice device, VkCommandPool pool, uint32_t count, const VkCommandBuffer *commands)
 {
-    (void)device, (void)pool, (void)count;
-    free((void *)commands[0]);
+    (void)device;
+    for (uint32_t i = 0; i < count; i++) {
+        struct fake_commands *one = (struct fake_commands *)commands[i], **at = &((struct fake_pool *)pool)->list;
+        while (one && *at != one)
+            at = &(*at)->next; /* ends badly where it is another pool's */
+        if (one)
+            *at = one->next;
+        free(one);
+    }
 }
 
 static VkResult fake_begin(VkCommandBuffer commands, const VkCommandBufferBeginInfo *info)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which queue families the Vulkan adapter takes for what: tables as drivers of each maker have them, and odd ones. */
+/* Which queue families the Vulkan adapter takes for what: tables as drivers of each maker have them, and odd ones; and
+ * which limits of devices it takes. */
 #include "adapter/vulkan/vulkan.h"
 
 #include "test.h"
@@ -103,8 +104,21 @@ static void expect(size_t table, const char *role, const struct vulkan_family *g
                  got->queues, got->timestamp_bits, want);
 }
 
+/* Every device has 128 invocations. */
+static void test_limits(void)
+{
+    VkPhysicalDeviceLimits limits = { .maxComputeWorkGroupInvocations = 256, .maxComputeWorkGroupSize = { 256, 1, 1 } };
+    TEST(!vulkan_limits_lack(&limits));
+    limits.maxComputeWorkGroupSize[0] = 128;
+    TEST(vulkan_limits_lack(&limits));
+    limits = (VkPhysicalDeviceLimits){ .maxComputeWorkGroupInvocations = 128,
+                                       .maxComputeWorkGroupSize = { 1024, 1024, 64 } };
+    TEST(vulkan_limits_lack(&limits));
+}
+
 int main(void)
 {
+    test_limits();
     for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
         struct vulkan_family out[VULKAN_ROLES];
         memset(out, 0xff, sizeof(out));

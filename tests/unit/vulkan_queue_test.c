@@ -122,6 +122,59 @@ static void test_dispatches(struct adapter_queue *queue, uint32_t steps, const c
     free(pipeline);
 }
 
+/* ---- a dispatch alone in its batch ---- */
+
+static const char *script; /* r: run, c: copy, b: barrier */
+
+static HRESULT encode_script(struct adapter_dispatch *dispatch, const struct adapter_binding *bindings, uint32_t count,
+                             struct adapter_encoder *encoder)
+{
+    const struct adapter_binding to = { b, 0, 4 };
+    HRESULT hr = S_OK;
+    for (const char *at = script; SUCCEEDED(hr) && *at; at++)
+        if (*at == 'r')
+            hr = encode(dispatch, bindings, count, encoder);
+        else if (*at == 'c')
+            encoder->copy(encoder, &to, bindings, 4);
+        else
+            encoder->barrier(encoder);
+    return hr;
+}
+
+/* What was recorded once is submitted as it is; with anything else it is a part of what is recorded now. */
+static void test_alone(struct adapter_queue *queue)
+{
+    static const struct {
+        const char *script, *submitted;
+    } cases[] = { { "r", "0<0:|pddDddH;" },
+                  { "r", "0<0:|pddDddH;" },
+                  { "rr", "0<0:|pddDddxpddDddxH;" },
+                  { "", "0<0:|H;" },
+                  { "c", "0<0:|cH;" },
+                  { "rbc", "0<0:|pddDddx|cH;" },
+                  { "cbr", "0<0:|c|pddDddxH;" },
+                  { "b", "0<0:||H;" },
+                  { "rcr", "0<0:|pddDddxcpddDddxH;" },
+                  { "r", "0<0:|pddDddH;" } };
+    const struct adapter_dispatch_ops ops = { .encode = encode_script };
+    struct adapter_dispatch dispatch = { .ops = &ops };
+    const struct adapter_binding from = { a, 0, 64, 1 };
+    const struct adapter_command once[] = { { ADAPTER_BARRIER },
+                                            { ADAPTER_DISPATCH, .u.dispatch = { &dispatch, &from, 1 } },
+                                            { ADAPTER_BARRIER } };
+    struct adapter_step list[4] = { { .barrier = false } };
+    void *pipeline = calloc(1, 256);
+    for (uint32_t i = 0; i < 4; i++)
+        list[i] = (struct adapter_step){ pipeline, 64 * i, { 1, 1, 1 }, 0, i == 2 };
+    TEST(vulkan_sequence_create(&device, list, 4, 3, &sequence) == S_OK);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        script = cases[i].script;
+        EXPECT(once, cases[i].submitted);
+    }
+    vulkan_sequence_destroy(&device, sequence);
+    free(pipeline);
+}
+
 /* ---- times ---- */
 
 #define STEPS 4
@@ -192,7 +245,7 @@ static void test_watchdog(struct adapter_queue *queue)
     EXPECT(once, "0<0:|tps;0<0:ps;0<0:pstDdt;0<0:ps;0<0:ps;0<0:pst;0<0:pdtdtH;");
     EXPECT(once, "0<0:|tpdtDdtdtdt;0<0:pdtH;"); /* 2500 ns of each are too long for all */
     device.watchdog_ns = 12500;
-    EXPECT(once, "0<0:|pdDddddxH;");
+    EXPECT(once, "0<0:|pdDddddH;");
     EXPECT(copies, "0<0:|c;0<0:cH;");
     device.watchdog_ns = 1;
     TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, 262144, &large) == S_OK);
@@ -200,10 +253,10 @@ static void test_watchdog(struct adapter_queue *queue)
     EXPECT(pieces, "0<0:|f;0<0:f;0<0:f;0<0:f|;0<0:c;0<0:cH;");
     vulkan_memory_destroy(&device, large);
     device.watchdog_ns = 0;
-    EXPECT(once, "0<0:|pdDddddxH;");
+    EXPECT(once, "0<0:|pdDddddH;");
     vulkan_sequence_destroy(&device, sequence);
     TEST(vulkan_sequence_create(&device, list, 5, 3, &sequence) == S_OK);
-    EXPECT(once, "0<0:|pdDddddxH;");
+    EXPECT(once, "0<0:|pdDddddH;");
     vulkan_sequence_destroy(&device, sequence);
     free(pipeline);
 }
@@ -238,8 +291,8 @@ static void test_compute_queue(struct adapter_queue *direct, struct adapter_queu
         list[i] = (struct adapter_step){ pipeline, 64 * i, { 1, 1, 1 }, 0, i == 2 };
     TEST(vulkan_sequence_create(&device, list, 4, 3, &sequence) == S_OK);
     for (int round = 0; round < 2; round++) {
-        EXPECT_ON(compute, once, "2<0:|pddDddxH;");
-        EXPECT_ON(direct, once, "0<0:|pddDddxH;");
+        EXPECT_ON(compute, once, "2<0:|pddDddH;");
+        EXPECT_ON(direct, once, "0<0:|pddDddH;");
     }
     /* Its clock has 20 bits. */
     tracer = &listener;
@@ -272,6 +325,38 @@ static void test_compute_times(struct adapter_queries *queries)
     EXPECT(plain, "2<2:|cH;");
     vulkan_queue_destroy(queue);
     device.physical = &fake_physical;
+}
+
+/* ---- queues that wait for each other on the device ---- */
+
+static void test_points(struct adapter_queue *direct, struct adapter_queue *copying)
+{
+    const struct adapter_command plain[] = { copy(b, 0, a, 0, 64) };
+    struct adapter_point points[VULKAN_POINTS_MAX + 1];
+    for (uint32_t i = 0; i < ARRAY_SIZE(points); i++) {
+        struct adapter_queue *queue = NULL;
+        TEST(vulkan_queue_create(&device, D3D12_COMMAND_LIST_TYPE_COMPUTE, &queue) == S_OK);
+        for (uint32_t k = 0; k < 7 + i; k++)
+            submit(queue, plain, 1);
+        points[i] = vulkan_queue_point(queue);
+        vulkan_queue_destroy(queue); /* its semaphore lives on */
+    }
+    TEST(vulkan_queue_wait(copying, &points[0]) == S_OK);
+    EXPECT_ON(copying, plain, "1<7:CcH;");
+    EXPECT_ON(copying, plain, "1<0:CcH;");
+    /* Of one queue, only the last is waited for. */
+    const struct adapter_point earlier = { points[1].timeline, 3 };
+    TEST(vulkan_queue_wait(direct, &earlier) == S_OK && vulkan_queue_wait(direct, &points[1]) == S_OK);
+    TEST(vulkan_queue_wait(direct, &earlier) == S_OK);
+    EXPECT_ON(direct, plain, "0<8:|cH;");
+    /* More than a submission takes: the host waits for some. */
+    for (uint32_t i = 0; i < ARRAY_SIZE(points); i++)
+        TEST(vulkan_queue_wait(direct, &points[i]) == S_OK);
+    EXPECT_ON(direct, plain, "0<11:|cH;");
+    TEST(vulkan_queue_wait(direct, &points[0]) == S_OK && vulkan_queue_settle(direct) == S_OK);
+    EXPECT_ON(direct, plain, "0<0:|cH;");
+    for (uint32_t i = 0; i < ARRAY_SIZE(points); i++)
+        vulkan_point_release(&points[i]);
 }
 
 /* ---- the adapter's own work ---- */
@@ -309,11 +394,13 @@ int main(void)
     test_timestamps(direct, queries);
     test_dispatches(direct, 3, "0<0:|pddDdpddDdH;", "0<0:|pddDd|pddDd|cH;", "0<0:|pddDd|cH;");
     test_dispatches(direct, 4, "0<0:|pddDddxpddDddxH;", "0<0:|pddDddx|pddDddx|cH;", "0<0:|pddDddx|cH;");
+    test_alone(direct);
     test_times(direct);
     test_watchdog(direct);
     test_copy_queue(copying, queries);
     test_compute_queue(direct, compute);
     test_compute_times(queries);
+    test_points(direct, copying);
     test_own();
     vulkan_queries_destroy(&device, queries);
     vulkan_queue_destroy(direct);
@@ -322,6 +409,6 @@ int main(void)
     vulkan_memory_destroy(&device, a);
     vulkan_memory_destroy(&device, b);
     fake_device_destroy(&device);
-    TEST(!fake.allocations && !fake.buffers && !fake.pools);
+    TEST(!fake.allocations && !fake.buffers && !fake.pools && !fake.semaphores);
     return test_result();
 }

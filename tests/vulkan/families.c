@@ -5,6 +5,8 @@
 
 #include "layer.h"
 
+#include <sched.h>
+
 enum { COUNT = 4096, BYTES = COUNT * 4, ROUNDS = 20, STEPS = 6, TYPES = 3 };
 
 static const D3D12_COMMAND_LIST_TYPE types[TYPES] = { D3D12_COMMAND_LIST_TYPE_DIRECT, D3D12_COMMAND_LIST_TYPE_COPY,
@@ -140,6 +142,122 @@ static void test_chain(void)
     rig_destroy(&c.rig);
 }
 
+/* ---- waits on the device ---- */
+
+/* A queue that waits for another's signal has its work on the device before the other's is done; its own signal comes
+ * after both, also without work. */
+static void test_overlap(void)
+{
+    enum { LONG = 64 << 20, TIMES = 12 };
+    ID3D12Device *d3d = api_device();
+    struct api_queue slow = api_queue_create(d3d), copy = api_queue_of(d3d, D3D12_COMMAND_LIST_TYPE_COPY);
+    struct api_queue idle = api_queue_of(d3d, D3D12_COMMAND_LIST_TYPE_DIRECT);
+    ID3D12Resource *a = api_buffer(d3d, D3D12_HEAP_TYPE_DEFAULT, LONG),
+                   *b = api_buffer(d3d, D3D12_HEAP_TYPE_DEFAULT, LONG);
+    ID3D12Resource *readback = api_buffer(d3d, D3D12_HEAP_TYPE_READBACK, BYTES);
+    uint32_t *seen = api_map(readback), data[4] = { 1, 2, 3, 4 };
+    api_write(&slow, a, LONG - sizeof(data), data, sizeof(data));
+    for (int i = 0; i < TIMES; i++) {
+        ID3D12GraphicsCommandList_CopyBufferRegion(slow.list, i % 2 ? a : b, 0, i % 2 ? b : a, 0, LONG);
+    }
+    ok_hr(ID3D12GraphicsCommandList_Close(slow.list), S_OK);
+    ID3D12GraphicsCommandList_CopyBufferRegion(copy.list, readback, 0, b, LONG - sizeof(data), sizeof(data));
+    ok_hr(ID3D12GraphicsCommandList_Close(copy.list), S_OK);
+    layer->submitted[1] = 0;
+    const UINT64 value = slow.value + 1;
+    ok_hr(ID3D12CommandQueue_Wait(copy.queue, slow.fence, value), S_OK);
+    api_queue_execute(&copy);
+    ok_hr(ID3D12CommandQueue_Signal(copy.queue, copy.fence, ++copy.value), S_OK);
+    ok_hr(ID3D12CommandQueue_Wait(idle.queue, copy.fence, copy.value), S_OK);
+    ok_hr(ID3D12CommandQueue_Signal(idle.queue, idle.fence, ++idle.value), S_OK);
+    api_queue_execute(&slow);
+    ok_hr(ID3D12CommandQueue_Signal(slow.queue, slow.fence, ++slow.value), S_OK);
+    while (!layer->submitted[1] && ID3D12Fence_GetCompletedValue(slow.fence) < value)
+        nanosleep(&(struct timespec){ 0, 10000 }, NULL);
+    ok(ID3D12Fence_GetCompletedValue(slow.fence) < value, "the copy was submitted only after what it waits for");
+    ok_hr(ID3D12Fence_SetEventOnCompletion(idle.fence, idle.value, NULL), S_OK);
+    ok(ID3D12Fence_GetCompletedValue(copy.fence) == copy.value, "a queue without work has not waited");
+    ok(!memcmp(seen, data, sizeof(data)), "the copy came before what it waits for");
+    api_queue_wait(&slow);
+    api_release(a);
+    api_release(b);
+    api_release(readback);
+    api_queue_destroy(&idle);
+    api_queue_destroy(&copy);
+    api_queue_destroy(&slow);
+    api_release(d3d);
+}
+
+/* Who sees a queue's signal sees those that it waited for, whether or not it had work between. */
+static void test_order(void)
+{
+    enum { QUEUES = 4, TURNS = 1500 };
+    ID3D12Device *d3d = api_device();
+    struct api_queue q[QUEUES];
+    ID3D12Resource *bytes = api_buffer(d3d, D3D12_HEAP_TYPE_DEFAULT, 2 * BYTES);
+    for (int i = 0; i < QUEUES; i++) {
+        q[i] = api_queue_of(d3d, types[i % TYPES]);
+        ID3D12GraphicsCommandList_CopyBufferRegion(q[i].list, bytes, 0, bytes, BYTES, BYTES);
+        ok_hr(ID3D12GraphicsCommandList_Close(q[i].list), S_OK);
+    }
+    int early = 0;
+    for (int turn = 0; turn < TURNS; turn++) {
+        for (int i = QUEUES; i-- > 0;) { /* the last ones wait before there is anything to wait for */
+            if (i)
+                ok_hr(ID3D12CommandQueue_Wait(q[i].queue, q[i - 1].fence, q[i - 1].value + 1), S_OK);
+            if (!i || turn >> i & 1)
+                api_queue_execute(&q[i]);
+            ok_hr(ID3D12CommandQueue_Signal(q[i].queue, q[i].fence, q[i].value + 1), S_OK);
+        }
+        while (ID3D12Fence_GetCompletedValue(q[QUEUES - 1].fence) <= q[QUEUES - 1].value)
+            sched_yield();
+        for (int i = 0; i < QUEUES; i++)
+            early += ID3D12Fence_GetCompletedValue(q[i].fence) != ++q[i].value;
+    }
+    ok(!early, "%d signals were seen before those that they waited for", early);
+    api_release(bytes);
+    for (int i = 0; i < QUEUES; i++)
+        api_queue_destroy(&q[i]);
+    api_release(d3d);
+}
+
+/* The device goes while queues wait for each other on it, for what was never signalled, and for nothing. */
+static void test_removed(void)
+{
+    enum { QUEUES = 3 };
+    for (int stage = 0; stage <= QUEUES; stage++) {
+        ID3D12Device *d3d = api_device();
+        struct api_queue q[QUEUES];
+        ID3D12Fence *never = make_fence(d3d);
+        ID3D12Resource *bytes = api_buffer(d3d, D3D12_HEAP_TYPE_DEFAULT, 8 << 20);
+        for (int i = 0; i < QUEUES; i++) {
+            q[i] = api_queue_of(d3d, types[i % TYPES]);
+            for (int k = 0; k < 20; k++)
+                ID3D12GraphicsCommandList_CopyBufferRegion(q[i].list, bytes, 0, bytes, 4 << 20, 4 << 20);
+            ok_hr(ID3D12GraphicsCommandList_Close(q[i].list), S_OK);
+        }
+        for (int i = 0; i < QUEUES; i++) {
+            if (i == stage)
+                ID3D12CommandQueue_Wait(q[i].queue, never, 1);
+            if (i)
+                ID3D12CommandQueue_Wait(q[i].queue, q[i - 1].fence, 1);
+            api_queue_execute(&q[i]);
+            ID3D12CommandQueue_Signal(q[i].queue, q[i].fence, ++q[i].value);
+        }
+        ID3D12Device5_RemoveDevice((ID3D12Device5 *)d3d);
+        ok_hr(ID3D12Device_GetDeviceRemovedReason(d3d), DXGI_ERROR_DEVICE_REMOVED);
+        for (int i = 0; i < QUEUES; i++) {
+            ok_hr(ID3D12Fence_SetEventOnCompletion(q[i].fence, q[i].value, NULL), S_OK);
+            ok(ID3D12Fence_GetCompletedValue(q[i].fence) == UINT64_MAX, "stage %d: queue %d has not ended", stage, i);
+        }
+        for (int i = 0; i < QUEUES; i++)
+            api_queue_destroy(&q[i]);
+        api_release(never);
+        api_release(bytes);
+        ok(api_release(d3d) == 0, "stage %d: the device is still referenced", stage);
+    }
+}
+
 /* ---- timestamps ---- */
 
 static void test_times(void)
@@ -181,6 +299,9 @@ int main(int count, char **arguments)
     *(void **)&control = dlsym(library, "layer_control");
     layer = control();
     test_chain();
+    test_overlap();
+    test_order();
+    test_removed();
     test_times();
     return api_end();
 }

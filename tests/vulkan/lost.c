@@ -123,7 +123,8 @@ static bool message_names(ID3D12Device *d3d, const char *word)
     return found;
 }
 
-/* One dispatch of GEMM, with the failure from the first such call on. */
+/* Two batches of a dispatch of GEMM, the second one while the first is in flight, with the failure from the first such
+ * call on. */
 static void fail_dispatch(enum layer_call call, VkResult result, HRESULT reason)
 {
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
@@ -145,7 +146,8 @@ static void fail_dispatch(enum layer_call call, VkResult result, HRESULT reason)
     layer->calls[call].fail_at = 1;
     ID3D12CommandList *list = (ID3D12CommandList *)rig.q.list;
     ok_hr(ID3D12GraphicsCommandList_Close(rig.q.list), S_OK);
-    ID3D12CommandQueue_ExecuteCommandLists(rig.q.queue, 1, &list);
+    for (int i = 0; i < 2; i++)
+        ID3D12CommandQueue_ExecuteCommandLists(rig.q.queue, 1, &list);
     ID3D12CommandQueue_Signal(rig.q.queue, rig.q.fence, ++rig.q.value);
     ok_hr(ID3D12Fence_SetEventOnCompletion(rig.q.fence, rig.q.value, NULL), S_OK); /* removal fires all */
     ok(layer->calls[call].count > 0, "call %d was not made", (int)call);

@@ -34,11 +34,6 @@ static const struct wish wishes[] = {
                                VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, VK_MEMORY_PROPERTY_HOST_CACHED_BIT },
 };
 
-/* Types whose memory some drivers lend on conditions that are not met here. */
-#define STRANGE                                                                                                        \
-    (VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT | VK_MEMORY_PROPERTY_PROTECTED_BIT |                                      \
-     VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD)
-
 static uint32_t find_type(const struct vulkan_physical *physical, uint32_t kind, uint32_t allowed)
 {
     const struct wish *wish = &wishes[kind];
@@ -46,7 +41,7 @@ static uint32_t find_type(const struct vulkan_physical *physical, uint32_t kind,
     int best_score = -1;
     for (uint32_t i = 0; i < physical->memory.memoryTypeCount; i++) {
         VkMemoryPropertyFlags flags = physical->memory.memoryTypes[i].propertyFlags;
-        if (!(allowed >> i & 1) || (flags & wish->must) != wish->must || (flags & STRANGE))
+        if (!(allowed >> i & 1) || (flags & wish->must) != wish->must || (flags & VULKAN_STRANGE_MEMORY))
             continue;
         int score = 8 - __builtin_popcount(flags & wish->avoid) + 4 * __builtin_popcount(flags & wish->prefer);
         if (score > best_score) {
@@ -145,8 +140,9 @@ static HRESULT block_allocate(struct adapter_device *device, struct vulkan_block
         return hr;
     VkResult result = vk.vkBindBufferMemory(device->handle, block->buffer, block->memory, 0);
     void *host = NULL;
-    bool visible = device->physical->memory.memoryTypes[type].propertyFlags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
-    if (result == VK_SUCCESS && visible)
+    /* Nothing here flushes what the host has written: without coherence, as on some mobile GPUs, memory is staged. */
+    const VkMemoryPropertyFlags direct = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    if (result == VK_SUCCESS && (device->physical->memory.memoryTypes[type].propertyFlags & direct) == direct)
         result = vk.vkMapMemory(device->handle, block->memory, 0, VK_WHOLE_SIZE, 0, &host);
     block->host = host;
     return vulkan_hresult(result);

@@ -45,27 +45,34 @@ HRESULT vulkan_timeline_wait(struct adapter_device *device, VkSemaphore timeline
     return vulkan_hresult(vk.vkWaitSemaphores(device->handle, &info, UINT64_MAX));
 }
 
-HRESULT vulkan_submit(struct vulkan_queue_slot *slot, VkCommandBuffer commands, VkSemaphore timeline, uint64_t after,
-                      uint64_t value)
+HRESULT vulkan_submit(struct vulkan_queue_slot *slot, VkCommandBuffer commands, const struct vulkan_moment *moments,
+                      uint32_t count, struct vulkan_moment end)
 {
-    const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+    VkPipelineStageFlags stages[VULKAN_POINTS_MAX + 1];
+    VkSemaphore waits[VULKAN_POINTS_MAX + 1];
+    uint64_t wait_values[VULKAN_POINTS_MAX + 1];
+    for (uint32_t i = 0; i < count; i++) {
+        stages[i] = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+        waits[i] = moments[i].timeline;
+        wait_values[i] = moments[i].value;
+    }
     VkTimelineSemaphoreSubmitInfo values = {
         .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
-        .waitSemaphoreValueCount = after ? 1 : 0,
-        .pWaitSemaphoreValues = &after,
+        .waitSemaphoreValueCount = count,
+        .pWaitSemaphoreValues = wait_values,
         .signalSemaphoreValueCount = 1,
-        .pSignalSemaphoreValues = &value,
+        .pSignalSemaphoreValues = &end.value,
     };
     VkSubmitInfo info = {
         .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
         .pNext = &values,
-        .waitSemaphoreCount = after ? 1 : 0,
-        .pWaitSemaphores = &timeline,
-        .pWaitDstStageMask = &stages,
+        .waitSemaphoreCount = count,
+        .pWaitSemaphores = waits,
+        .pWaitDstStageMask = stages,
         .commandBufferCount = commands ? 1 : 0,
         .pCommandBuffers = &commands,
         .signalSemaphoreCount = 1,
-        .pSignalSemaphores = &timeline,
+        .pSignalSemaphores = &end.timeline,
     };
     pthread_mutex_lock(&slot->lock);
     if (slot->enter)

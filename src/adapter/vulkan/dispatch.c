@@ -8,8 +8,49 @@ struct vulkan_encoder {
     struct adapter_encoder base;
     struct adapter_device *device;
     struct vulkan_record *record;
-    HRESULT result; /* of copies */
+    bool closed;                 /* the record is not open yet: perhaps `batch` is all */
+    struct vulkan_replay *batch; /* the first sequence, not recorded yet; NULL: there was none */
+    HRESULT result;              /* of copies and barriers */
 };
+
+static HRESULT execute_replay(struct vulkan_encoder *encoder, struct vulkan_replay *replay)
+{
+    HRESULT hr = vulkan_replay_need(encoder->device, replay, VULKAN_REPLAY_PART);
+    if (SUCCEEDED(hr))
+        hr = vulkan_record_spend(encoder->device, encoder->record, vulkan_sequence_ns(replay->sequence));
+    if (SUCCEEDED(hr))
+        vk.vkCmdExecuteCommands(encoder->record->commands, 1, &replay->commands[VULKAN_REPLAY_PART]);
+    return hr;
+}
+
+/* There is more than a sequence that was recorded long before. */
+static HRESULT open_record(struct vulkan_encoder *encoder)
+{
+    struct vulkan_record *record = encoder->record;
+    struct vulkan_replay *batch = encoder->batch;
+    if (!encoder->closed)
+        return S_OK;
+    encoder->closed = false;
+    encoder->batch = NULL;
+    HRESULT hr = vulkan_record_open(encoder->device, record);
+    if (FAILED(hr))
+        return hr;
+    vulkan_barrier(record->commands, record->scope, record->scope);
+    return batch ? execute_replay(encoder, batch) : S_OK;
+}
+
+static HRESULT record_sequence(struct vulkan_encoder *encoder, struct adapter_sequence *sequence, bool timed,
+                               const struct adapter_tracer *tracer, uint64_t **out_table)
+{
+    struct vulkan_record *record = encoder->record;
+    struct vulkan_table table;
+    HRESULT hr = vulkan_table_take(encoder->device, &record->tables, vulkan_sequence_table_count(sequence), &table);
+    if (FAILED(hr))
+        return hr;
+    *out_table = table.host;
+    return vulkan_sequence_record(encoder->device, record, sequence, table.address,
+                                  timed ? vulkan_timing_begin(encoder->device, record, sequence, tracer) : NULL);
+}
 
 static HRESULT encoder_run(struct adapter_encoder *base, struct adapter_sequence *sequence,
                            const struct adapter_tracer *tracer, uint64_t **out_table)
@@ -17,26 +58,22 @@ static HRESULT encoder_run(struct adapter_encoder *base, struct adapter_sequence
     struct vulkan_encoder *encoder = (struct vulkan_encoder *)base;
     struct vulkan_record *record = encoder->record;
     struct vulkan_replay *replay = NULL;
-    struct vulkan_table table;
     HRESULT hr = S_OK;
     const bool timed = !record->plain && (tracer || vulkan_sequence_watched(encoder->device, sequence, record->role));
     if (!record->plain && !timed)
         hr = vulkan_replay_acquire(encoder->device, sequence, record, &replay);
-    if (SUCCEEDED(hr) && replay) {
-        *out_table = replay->table.host;
-        hr = vulkan_record_spend(encoder->device, record, vulkan_sequence_ns(sequence));
-        if (SUCCEEDED(hr))
-            vk.vkCmdExecuteCommands(record->commands, 1, &replay->commands);
+    if (FAILED(hr))
         return hr;
+    if (replay)
+        *out_table = replay->table.host;
+    if (replay && encoder->closed && !encoder->batch) {
+        encoder->batch = replay;
+        return S_OK;
     }
-    if (SUCCEEDED(hr))
-        hr = vulkan_table_take(encoder->device, &record->tables, vulkan_sequence_table_count(sequence), &table);
-    if (SUCCEEDED(hr)) {
-        *out_table = table.host;
-        hr = vulkan_sequence_record(encoder->device, record, sequence, table.address,
-                                    timed ? vulkan_timing_begin(encoder->device, record, sequence, tracer) : NULL);
-    }
-    return hr;
+    hr = open_record(encoder);
+    if (FAILED(hr))
+        return hr;
+    return replay ? execute_replay(encoder, replay) : record_sequence(encoder, sequence, timed, tracer, out_table);
 }
 
 static void encoder_copy(struct adapter_encoder *base, const struct adapter_binding *to,
@@ -44,25 +81,49 @@ static void encoder_copy(struct adapter_encoder *base, const struct adapter_bind
 {
     struct vulkan_encoder *encoder = (struct vulkan_encoder *)base;
     if (SUCCEEDED(encoder->result))
+        encoder->result = open_record(encoder);
+    if (SUCCEEDED(encoder->result))
         encoder->result = vulkan_record_copy(encoder->device, encoder->record, to, from, bytes);
 }
 
 static void encoder_barrier(struct adapter_encoder *base)
 {
-    vulkan_barrier(((struct vulkan_encoder *)base)->record->commands, VULKAN_SCOPE_DEVICE, VULKAN_SCOPE_DEVICE);
+    struct vulkan_encoder *encoder = (struct vulkan_encoder *)base;
+    if (SUCCEEDED(encoder->result))
+        encoder->result = open_record(encoder);
+    if (SUCCEEDED(encoder->result))
+        vulkan_barrier(encoder->record->commands, VULKAN_SCOPE_DEVICE, VULKAN_SCOPE_DEVICE);
+}
+
+static HRESULT encode(struct vulkan_encoder *encoder, struct adapter_dispatch *dispatch,
+                      const struct adapter_binding *bindings, uint32_t count)
+{
+    encoder->base = (struct adapter_encoder){ encoder_run, encoder_copy, encoder_barrier };
+    HRESULT hr = dispatch->ops->encode(dispatch, bindings, count, &encoder->base);
+    return FAILED(hr) ? hr : encoder->result;
 }
 
 HRESULT vulkan_dispatch_record(struct adapter_device *device, struct vulkan_record *record,
                                struct adapter_dispatch *dispatch, const struct adapter_binding *bindings,
                                uint32_t count)
 {
-    struct vulkan_encoder encoder = {
-        .base = { encoder_run, encoder_copy, encoder_barrier },
-        .device = device,
-        .record = record,
-    };
-    HRESULT hr = dispatch->ops->encode(dispatch, bindings, count, &encoder.base);
-    return FAILED(hr) ? hr : encoder.result;
+    struct vulkan_encoder encoder = { .device = device, .record = record };
+    return encode(&encoder, dispatch, bindings, count);
+}
+
+HRESULT vulkan_dispatch_replay(struct adapter_device *device, struct vulkan_record *record,
+                               const struct adapter_command *command, VkCommandBuffer *out)
+{
+    struct vulkan_encoder encoder = { .device = device, .record = record, .closed = true };
+    *out = VK_NULL_HANDLE;
+    HRESULT hr =
+        encode(&encoder, command->u.dispatch.dispatch, command->u.dispatch.bindings, command->u.dispatch.binding_count);
+    if (FAILED(hr) || !encoder.batch)
+        return SUCCEEDED(hr) ? open_record(&encoder) : hr;
+    hr = vulkan_replay_need(device, encoder.batch, VULKAN_REPLAY_BATCH);
+    if (SUCCEEDED(hr))
+        *out = encoder.batch->commands[VULKAN_REPLAY_BATCH];
+    return hr;
 }
 
 /* ---- the application's command buffers ---- */

@@ -442,7 +442,7 @@ static uint32_t shared_type(const struct vulkan_physical *physical, uint32_t all
     uint32_t best = UINT32_MAX;
     for (uint32_t i = physical->memory.memoryTypeCount; i-- > 0;) {
         const VkMemoryPropertyFlags flags = physical->memory.memoryTypes[i].propertyFlags;
-        if (!(allowed >> i & 1) || flags & (VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT | VK_MEMORY_PROPERTY_PROTECTED_BIT))
+        if (!(allowed >> i & 1) || flags & VULKAN_STRANGE_MEMORY)
             continue;
         if (best == UINT32_MAX || flags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT)
             best = i;

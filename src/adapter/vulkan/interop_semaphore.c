@@ -43,5 +43,6 @@ HRESULT vulkan_semaphore_wait(struct adapter_device *device, VkSemaphore semapho
 /* A submission of its own, of nothing, behind the queue's last batch, which has waited for those before it. */
 HRESULT vulkan_queue_signal(struct adapter_queue *queue, VkSemaphore semaphore, uint64_t value)
 {
-    return vulkan_submit(queue->last_slot ? queue->last_slot : queue->slot, VK_NULL_HANDLE, semaphore, 0, value);
+    return vulkan_submit(queue->last_slot ? queue->last_slot : queue->slot, VK_NULL_HANDLE, NULL, 0,
+                         (struct vulkan_moment){ semaphore, value });
 }

@@ -232,7 +232,5 @@ HRESULT vulkan_batch_record(struct adapter_queue *queue, struct vulkan_record *t
     vulkan_barrier(target->commands, target->scope, target->scope); /* batches before it */
     for (uint32_t i = 0; SUCCEEDED(hr) && i < batch->list_count; i++)
         hr = list_record(&recorder, batch->lists[i], batch->command_counts[i]);
-    if (SUCCEEDED(hr))
-        vulkan_barrier(target->commands, target->scope, VULKAN_SCOPE_HOST);
     return hr;
 }

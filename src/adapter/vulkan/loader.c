@@ -175,6 +175,8 @@ const char *vulkan_physical_describe(VkPhysicalDevice handle, const struct vulka
     if (!enabled)
         find_features(handle, &all);
     const char *lack = missing(physical, enabled ? enabled : &all);
+    if (!lack)
+        lack = vulkan_limits_lack(&physical->properties.limits);
     if (!lack && !floats.shaderSignedZeroInfNanPreserveFloat32)
         lack = "shaderSignedZeroInfNanPreserveFloat32";
     if (!floats.shaderSignedZeroInfNanPreserveFloat64)

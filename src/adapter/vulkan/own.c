@@ -43,7 +43,8 @@ static HRESULT own_submit(struct adapter_device *device, struct vulkan_own_comma
 {
     HRESULT hr = vulkan_hresult(vk.vkEndCommandBuffer(own->commands));
     if (SUCCEEDED(hr))
-        hr = vulkan_submit(own->slot, own->commands, device->own.done, 0, device->own.value + 1);
+        hr = vulkan_submit(own->slot, own->commands, NULL, 0,
+                           (struct vulkan_moment){ device->own.done, device->own.value + 1 });
     if (SUCCEEDED(hr))
         own->value = ++device->own.value;
     return hr;

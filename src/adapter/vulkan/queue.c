@@ -32,12 +32,14 @@ HRESULT vulkan_queue_create(struct adapter_device *device, D3D12_COMMAND_LIST_TY
     queue->device = device;
     queue->slot = next_slot(device, role_of(type));
     queue->query_slot = has_timestamps(device, queue->slot->role) ? queue->slot : next_slot(device, VULKAN_ROLE_MAIN);
-    HRESULT hr = vulkan_timeline_create(device, &queue->timeline);
-    if (FAILED(hr))
+    HRESULT hr = vulkan_timeline_share(device, &queue->shared);
+    if (FAILED(hr)) {
         free(queue);
-    else
-        *out = queue;
-    return hr;
+        return hr;
+    }
+    queue->timeline = vulkan_timeline_of(queue->shared);
+    *out = queue;
+    return S_OK;
 }
 
 void vulkan_queue_destroy(struct adapter_queue *queue)
@@ -50,11 +52,13 @@ void vulkan_queue_destroy(struct adapter_queue *queue)
         vk.vkDestroyCommandPool(device->handle, record->pool, NULL);
         vulkan_tables_finish(device, &record->tables);
         vulkan_timings_finish(queue, record, false);
+        vulkan_points_clear(&record->points);
         free(record->parts);
         free(record);
     }
     vulkan_memory_destroy(device, queue->scratch);
-    vk.vkDestroySemaphore(device->handle, queue->timeline, NULL);
+    vulkan_points_clear(&queue->points);
+    vulkan_timeline_unref(queue->shared);
     free(queue);
 }
 
@@ -85,24 +89,33 @@ static HRESULT record_create(struct adapter_queue *queue, enum vulkan_role role,
 static void record_finish(struct adapter_queue *queue, struct vulkan_record *record, bool complete)
 {
     vulkan_timings_finish(queue, record, complete);
+    vulkan_points_clear(&record->points);
     vulkan_replays_release(queue->device, &record->replays);
+}
+
+static struct vulkan_record *find_record(struct adapter_queue *queue, enum vulkan_role role)
+{
+    struct vulkan_record *record = queue->records;
+    while (record && (record->ticket > queue->complete || record->role != role))
+        record = record->next;
+    return record;
 }
 
 /* A command buffer that is not in use; a new one when all are. */
 static HRESULT take_record(struct adapter_queue *queue, enum vulkan_role role, struct vulkan_record **out)
 {
-    uint64_t complete = 0;
-    VkResult result = vk.vkGetSemaphoreCounterValue(queue->device->handle, queue->timeline, &complete);
-    if (result != VK_SUCCESS)
-        return vulkan_hresult(result);
-    for (struct vulkan_record *record = queue->records; record; record = record->next) {
-        if (record->ticket > complete || record->role != role)
-            continue;
-        vulkan_tables_reset(&record->tables);
-        record_finish(queue, record, true);
-        return *out = record, S_OK;
+    struct vulkan_record *record = find_record(queue, role);
+    if (!record) {
+        VkResult result = vk.vkGetSemaphoreCounterValue(queue->device->handle, queue->timeline, &queue->complete);
+        if (result != VK_SUCCESS)
+            return vulkan_hresult(result);
+        record = find_record(queue, role);
     }
-    return record_create(queue, role, out);
+    if (!record)
+        return record_create(queue, role, out);
+    vulkan_tables_reset(&record->tables);
+    record_finish(queue, record, true);
+    return *out = record, S_OK;
 }
 
 static bool has_queries(const struct adapter_batch *batch)
@@ -114,13 +127,60 @@ static bool has_queries(const struct adapter_batch *batch)
     return false;
 }
 
-static HRESULT record_batch(struct adapter_queue *queue, struct vulkan_record *record,
-                            const struct adapter_batch *batch)
+/* Beside barriers, which stand at both ends of each batch anyway. NULL: the batch is something else. */
+static const struct adapter_command *only_dispatch(const struct adapter_batch *batch)
 {
-    HRESULT hr = vulkan_record_open(queue->device, record);
-    if (SUCCEEDED(hr))
-        hr = vulkan_batch_record(queue, record, batch);
-    return SUCCEEDED(hr) ? vulkan_hresult(vk.vkEndCommandBuffer(record->commands)) : hr;
+    const struct adapter_command *only = NULL;
+    for (uint32_t i = 0; i < batch->list_count; i++)
+        for (uint32_t k = 0; k < batch->command_counts[i]; k++) {
+            const struct adapter_command *command = &batch->lists[i][k];
+            if (command->type == ADAPTER_BARRIER)
+                continue;
+            if (only || command->type != ADAPTER_DISPATCH)
+                return NULL;
+            only = command;
+        }
+    return only;
+}
+
+/* *out_replay: what to submit instead of the record's parts, or VK_NULL_HANDLE. */
+static HRESULT record_batch(struct adapter_queue *queue, struct vulkan_record *record,
+                            const struct adapter_batch *batch, VkCommandBuffer *out_replay)
+{
+    const struct adapter_command *only = only_dispatch(batch);
+    HRESULT hr = S_OK;
+    *out_replay = VK_NULL_HANDLE;
+    if (only) {
+        hr = vulkan_dispatch_replay(queue->device, record, only, out_replay);
+    } else {
+        hr = vulkan_record_open(queue->device, record);
+        if (SUCCEEDED(hr))
+            hr = vulkan_batch_record(queue, record, batch);
+    }
+    if (FAILED(hr) || *out_replay)
+        return hr;
+    vulkan_barrier(record->commands, record->scope, VULKAN_SCOPE_HOST);
+    return vulkan_hresult(vk.vkEndCommandBuffer(record->commands));
+}
+
+static HRESULT submit_part(struct adapter_queue *queue, struct vulkan_queue_slot *slot, struct vulkan_record *record,
+                           VkCommandBuffer commands)
+{
+    struct vulkan_moment moments[VULKAN_POINTS_MAX + 1];
+    uint32_t count = vulkan_points_moments(&queue->points, moments);
+    if (queue->ticket && slot != queue->last_slot) /* only the semaphore keeps the order */
+        moments[count++] = (struct vulkan_moment){ queue->timeline, queue->ticket };
+    HRESULT hr =
+        vulkan_submit(slot, commands, moments, count, (struct vulkan_moment){ queue->timeline, queue->ticket + 1 });
+    if (FAILED(hr))
+        return hr;
+    queue->last_slot = slot;
+    record->ticket = ++queue->ticket;
+    if (queue->points.count) {
+        record->points = queue->points; /* until they have been waited for */
+        queue->points.count = 0;
+    }
+    return S_OK;
 }
 
 HRESULT vulkan_queue_submit(struct adapter_queue *queue, const struct adapter_batch *batch, uint64_t *out_ticket)
@@ -128,20 +188,16 @@ HRESULT vulkan_queue_submit(struct adapter_queue *queue, const struct adapter_ba
     struct vulkan_queue_slot *slot =
         queue->query_slot != queue->slot && has_queries(batch) ? queue->query_slot : queue->slot;
     struct vulkan_record *record = NULL;
+    VkCommandBuffer replay;
     *out_ticket = queue->ticket;
     HRESULT hr = take_record(queue, slot->role, &record);
     if (FAILED(hr))
         return hr;
-    hr = record_batch(queue, record, batch);
-    for (uint32_t i = 0; SUCCEEDED(hr) && i <= record->part; i++) {
-        /* On another slot, only the semaphore keeps the order. */
-        hr = vulkan_submit(slot, record->parts[i], queue->timeline, slot == queue->last_slot ? 0 : queue->ticket,
-                           queue->ticket + 1);
-        if (SUCCEEDED(hr)) {
-            queue->last_slot = slot;
-            record->ticket = ++queue->ticket;
-        }
-    }
+    hr = record_batch(queue, record, batch, &replay);
+    if (SUCCEEDED(hr) && replay)
+        hr = submit_part(queue, slot, record, replay);
+    for (uint32_t i = 0; SUCCEEDED(hr) && !replay && i <= record->part; i++)
+        hr = submit_part(queue, slot, record, record->parts[i]);
     *out_ticket = queue->ticket;
     if (FAILED(hr)) {
         vulkan_timeline_wait(queue->device, queue->timeline, record->ticket); /* for parts that were submitted */
@@ -153,6 +209,8 @@ HRESULT vulkan_queue_submit(struct adapter_queue *queue, const struct adapter_ba
 HRESULT vulkan_queue_finish(struct adapter_queue *queue, uint64_t ticket)
 {
     HRESULT hr = vulkan_timeline_wait(queue->device, queue->timeline, ticket);
+    if (SUCCEEDED(hr))
+        queue->complete = BASE_MAX(queue->complete, ticket);
     for (struct vulkan_record *record = queue->records; record; record = record->next)
         if (record->ticket <= ticket || FAILED(hr))
             record_finish(queue, record, SUCCEEDED(hr));

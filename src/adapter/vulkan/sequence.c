@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dispatches that are executed together again and again. Recording them costs the processor 1 to 3 us each, so a batch
- * executes a secondary command buffer that has them already and writes the addresses of its buffers into the table
- * which belongs to that. There are as many of these as batches in flight have needed at once. */
+ * executes a command buffer that has them already and writes the addresses of its buffers into the table which belongs
+ * to that: a secondary one, or, where the batch is nothing else, one that is submitted as it is. There are as many of
+ * these as batches in flight have needed at once. */
 #include "adapter/vulkan/vulkan.h"
 
 #include <stdlib.h>
@@ -41,14 +42,20 @@ HRESULT vulkan_sequence_create(struct adapter_device *device, const struct adapt
     return S_OK;
 }
 
+/* Under the lock. */
+static void replay_free(struct adapter_device *device, struct vulkan_replay *replay)
+{
+    vk.vkFreeCommandBuffers(device->handle, device->replays.pools[replay->role], VULKAN_REPLAY_FORMS, replay->commands);
+    free(replay);
+}
+
 void vulkan_sequence_destroy(struct adapter_device *device, struct adapter_sequence *sequence)
 {
     pthread_mutex_lock(&device->replays.lock);
     for (uint32_t role = 0; role < VULKAN_ROLES; role++)
         for (struct vulkan_replay *replay = sequence->idle[role], *next; replay; replay = next) {
             next = replay->next;
-            vk.vkFreeCommandBuffers(device->handle, device->replays.pools[role], 1, &replay->commands);
-            free(replay);
+            replay_free(device, replay);
         }
     pthread_mutex_unlock(&device->replays.lock);
     vulkan_tables_finish(device, &sequence->tables);
@@ -155,28 +162,50 @@ HRESULT vulkan_sequence_record(struct adapter_device *device, struct vulkan_reco
 
 /* ---- replays, under the lock ---- */
 
-static HRESULT replay_record(struct adapter_device *device, struct vulkan_replay *replay)
+static HRESULT replay_fill(struct adapter_device *device, const struct vulkan_replay *replay,
+                           enum vulkan_replay_form form)
 {
+    const VkCommandBuffer commands = replay->commands[form];
     VkCommandBufferInheritanceInfo inheritance = { .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_INHERITANCE_INFO };
     VkCommandBufferBeginInfo info = { .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
-                                      .pInheritanceInfo = &inheritance };
-    VkResult result = vk.vkBeginCommandBuffer(replay->commands, &info);
-    if (result != VK_SUCCESS)
-        return vulkan_hresult(result);
-    struct vulkan_record record = { .commands = replay->commands, .plain = true };
-    HRESULT hr = vulkan_sequence_record(device, &record, replay->sequence, replay->table.address, NULL);
-    return SUCCEEDED(hr) ? vulkan_hresult(vk.vkEndCommandBuffer(replay->commands)) : hr;
+                                      .pInheritanceInfo = form == VULKAN_REPLAY_PART ? &inheritance : NULL };
+    HRESULT hr = vulkan_hresult(vk.vkBeginCommandBuffer(commands, &info));
+    if (FAILED(hr))
+        return hr;
+    struct vulkan_record record = { .commands = commands, .plain = true };
+    if (form == VULKAN_REPLAY_BATCH)
+        vulkan_barrier(commands, VULKAN_SCOPE_DEVICE, VULKAN_SCOPE_DEVICE);
+    hr = vulkan_sequence_record(device, &record, replay->sequence, replay->table.address, NULL);
+    if (form == VULKAN_REPLAY_BATCH)
+        vulkan_barrier(commands, VULKAN_SCOPE_DEVICE, VULKAN_SCOPE_HOST);
+    return SUCCEEDED(hr) ? vulkan_hresult(vk.vkEndCommandBuffer(commands)) : hr;
+}
+
+static HRESULT replay_record(struct adapter_device *device, struct vulkan_replay *replay, enum vulkan_replay_form form)
+{
+    VkCommandBuffer *commands = &replay->commands[form];
+    VkCommandBufferAllocateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+        .commandPool = device->replays.pools[replay->role],
+        .level = form == VULKAN_REPLAY_PART ? VK_COMMAND_BUFFER_LEVEL_SECONDARY : VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+        .commandBufferCount = 1,
+    };
+    HRESULT hr = vulkan_hresult(vk.vkAllocateCommandBuffers(device->handle, &info, commands));
+    if (FAILED(hr)) {
+        *commands = VK_NULL_HANDLE;
+        return hr;
+    }
+    hr = replay_fill(device, replay, form);
+    if (FAILED(hr)) {
+        vk.vkFreeCommandBuffers(device->handle, device->replays.pools[replay->role], 1, commands);
+        *commands = VK_NULL_HANDLE;
+    }
+    return hr;
 }
 
 static HRESULT replay_create(struct adapter_device *device, struct adapter_sequence *sequence, enum vulkan_role role,
                              struct vulkan_replay **out)
 {
-    VkCommandBufferAllocateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = device->replays.pools[role],
-        .level = VK_COMMAND_BUFFER_LEVEL_SECONDARY,
-        .commandBufferCount = 1,
-    };
     struct vulkan_replay *replay = calloc(1, sizeof(*replay));
     if (!replay)
         return E_OUTOFMEMORY;
@@ -184,14 +213,9 @@ static HRESULT replay_create(struct adapter_device *device, struct adapter_seque
     replay->role = role;
     HRESULT hr = vulkan_table_take(device, &sequence->tables, sequence->table_count, &replay->table);
     if (SUCCEEDED(hr))
-        hr = vulkan_hresult(vk.vkAllocateCommandBuffers(device->handle, &info, &replay->commands));
-    if (SUCCEEDED(hr))
-        hr = replay_record(device, replay);
-    if (SUCCEEDED(hr))
-        return *out = replay, S_OK;
-    if (replay->commands)
-        vk.vkFreeCommandBuffers(device->handle, device->replays.pools[role], 1, &replay->commands);
-    free(replay);
+        *out = replay;
+    else
+        free(replay);
     return hr;
 }
 
@@ -216,6 +240,16 @@ HRESULT vulkan_replay_acquire(struct adapter_device *device, struct adapter_sequ
     (*out)->next = record->replays;
     record->replays = *out;
     return S_OK;
+}
+
+HRESULT vulkan_replay_need(struct adapter_device *device, struct vulkan_replay *replay, enum vulkan_replay_form form)
+{
+    if (replay->commands[form])
+        return S_OK;
+    pthread_mutex_lock(&device->replays.lock);
+    HRESULT hr = replay_record(device, replay, form);
+    pthread_mutex_unlock(&device->replays.lock);
+    return hr;
 }
 
 void vulkan_replays_release(struct adapter_device *device, struct vulkan_replay **io)

@@ -17,6 +17,13 @@
 #define VULKAN_QUEUES_MAX 4u  /* of a family */
 #define VULKAN_PUSH_BYTES 20u /* struct vulkan_push, the beginning of core/memory.glsl's */
 
+#define VULKAN_GROUP_SIZE 256u /* invocations of a workgroup: core/memory.glsl's GROUP_SIZE */
+
+/* Types of memory that some drivers lend on conditions which are not met here. */
+#define VULKAN_STRANGE_MEMORY                                                                                          \
+    (VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT | VK_MEMORY_PROPERTY_PROTECTED_BIT |                                      \
+     VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD)
+
 /* Kinds of memory: enum adapter_memory_kind, and tables of addresses. */
 #define VULKAN_MEMORY_TABLES (ADAPTER_MEMORY_READBACK + 1u)
 #define VULKAN_MEMORY_KINDS  (VULKAN_MEMORY_TABLES + 1u)
@@ -35,6 +42,11 @@ struct vulkan_family {
 /* By a device's table of families, each of which gets one role at most; false: none computes. */
 bool vulkan_families_choose(const VkQueueFamilyProperties *list, uint32_t count,
                             struct vulkan_family out[VULKAN_ROLES]);
+
+/* ---- limits.c ---- */
+
+/* NULL, or what the device lacks for our shaders. */
+const char *vulkan_limits_lack(const VkPhysicalDeviceLimits *limits);
 
 /* ---- loader.c ---- */
 
@@ -209,10 +221,17 @@ void vulkan_device_destroy(struct adapter_device *device);
 HRESULT vulkan_hresult(VkResult result);
 HRESULT vulkan_timeline_create(struct adapter_device *device, VkSemaphore *out);
 HRESULT vulkan_timeline_wait(struct adapter_device *device, VkSemaphore timeline, uint64_t value);
-/* Submits `commands`, or nothing, which begin when `timeline` is at `after` and raise it to `value`, after all that the
- * queue was given before. */
-HRESULT vulkan_submit(struct vulkan_queue_slot *slot, VkCommandBuffer commands, VkSemaphore timeline, uint64_t after,
-                      uint64_t value);
+
+/* A timeline at a value. */
+struct vulkan_moment {
+    VkSemaphore timeline;
+    uint64_t value;
+};
+
+/* Submits `commands`, or nothing, which begin at the moments and raise `end.timeline` to `end.value`, after all that
+ * the queue was given before. */
+HRESULT vulkan_submit(struct vulkan_queue_slot *slot, VkCommandBuffer commands, const struct vulkan_moment *moments,
+                      uint32_t count, struct vulkan_moment end);
 HRESULT vulkan_command_pool_create(struct adapter_device *device, uint32_t family, VkCommandPool *out);
 HRESULT vulkan_commands_allocate(struct adapter_device *device, VkCommandPool pool, VkCommandBuffer *out);
 HRESULT vulkan_commands_create(struct adapter_device *device, uint32_t family, VkCommandPool *out_pool,
@@ -306,12 +325,15 @@ HRESULT vulkan_memory_zero(struct adapter_device *device, struct vulkan_memory *
 struct vulkan_record;
 struct vulkan_timing;
 
-/* A secondary command buffer with all of a sequence, and its table. One batch at a time has it. */
+/* As which command buffer a sequence is recorded: to be executed within a batch's, or as the whole batch. */
+enum vulkan_replay_form { VULKAN_REPLAY_PART, VULKAN_REPLAY_BATCH, VULKAN_REPLAY_FORMS };
+
+/* All of a sequence, recorded in the forms that were needed, and its table. One batch at a time has it. */
 struct vulkan_replay {
     struct adapter_sequence *sequence;
     struct vulkan_replay *next;
     enum vulkan_role role;
-    VkCommandBuffer commands;
+    VkCommandBuffer commands[VULKAN_REPLAY_FORMS];
     struct vulkan_table table;
 };
 
@@ -332,14 +354,36 @@ void vulkan_sequence_measured(struct adapter_sequence *sequence, const uint64_t 
 uint32_t vulkan_sequence_step_count(const struct adapter_sequence *sequence);
 uint32_t vulkan_sequence_table_count(const struct adapter_sequence *sequence);
 /* A replay for the record, which it is in then; NULL: the sequence is so short that recording it each time is no
- * slower.
- */
+ * slower. */
 HRESULT vulkan_replay_acquire(struct adapter_device *device, struct adapter_sequence *sequence,
                               struct vulkan_record *record, struct vulkan_replay **out);
+/* Its command buffer of that form is there after it. */
+HRESULT vulkan_replay_need(struct adapter_device *device, struct vulkan_replay *replay, enum vulkan_replay_form form);
 /* The whole list, whose sequences are alive. */
 void vulkan_replays_release(struct adapter_device *device, struct vulkan_replay **io);
 
+/* ---- point.c ---- */
+
+/* A timeline semaphore that lives as long as a queue or a point of it does. */
+struct adapter_timeline;
+
+HRESULT vulkan_timeline_share(struct adapter_device *device, struct adapter_timeline **out);
+VkSemaphore vulkan_timeline_of(const struct adapter_timeline *timeline);
+void vulkan_timeline_unref(struct adapter_timeline *timeline);
+
 /* ---- queue.c ---- */
+
+#define VULKAN_POINTS_MAX 4u
+
+/* Of other queues' work. */
+struct vulkan_points {
+    struct adapter_point list[VULKAN_POINTS_MAX]; /* of as many timelines; each keeps its own */
+    uint32_t count;
+};
+
+void vulkan_points_clear(struct vulkan_points *points);
+/* As many as there are. */
+uint32_t vulkan_points_moments(const struct vulkan_points *points, struct vulkan_moment *out);
 
 /* A batch in command buffers, one for each submission; the ticket of the last one; and what they have for themselves
  * until that is complete. */
@@ -355,6 +399,7 @@ struct vulkan_record {
     struct vulkan_tables tables;
     struct vulkan_replay *replays;
     struct vulkan_timing *timings; /* the last one first */
+    struct vulkan_points points;   /* that it waits for */
     struct vulkan_record *next;
 };
 
@@ -363,8 +408,10 @@ struct adapter_queue {
     struct vulkan_queue_slot *slot;
     struct vulkan_queue_slot *query_slot; /* for batches with queries: of a family that has them, `slot` if its has */
     struct vulkan_queue_slot *last_slot;  /* of the last submission */
+    struct adapter_timeline *shared;      /* with points; has the next */
     VkSemaphore timeline;                 /* its value = the last complete ticket */
-    uint64_t ticket;
+    struct vulkan_points points;          /* that the next batch waits for */
+    uint64_t ticket, complete;            /* the last one; the last one that is known to be complete */
     struct vulkan_record *records;
     struct adapter_memory *scratch; /* made when first needed: odd fills and overlapping copies */
     struct {
@@ -384,6 +431,10 @@ HRESULT vulkan_queue_create(struct adapter_device *device, D3D12_COMMAND_LIST_TY
 void vulkan_queue_destroy(struct adapter_queue *queue);
 HRESULT vulkan_queue_submit(struct adapter_queue *queue, const struct adapter_batch *batch, uint64_t *out_ticket);
 HRESULT vulkan_queue_finish(struct adapter_queue *queue, uint64_t ticket);
+struct adapter_point vulkan_queue_point(struct adapter_queue *queue);
+void vulkan_point_release(const struct adapter_point *point);
+HRESULT vulkan_queue_wait(struct adapter_queue *queue, const struct adapter_point *point);
+HRESULT vulkan_queue_settle(struct adapter_queue *queue);
 HRESULT vulkan_queries_create(struct adapter_device *device, uint32_t count, struct adapter_queries **out);
 void vulkan_queries_destroy(struct adapter_device *device, struct adapter_queries *queries);
 
@@ -417,6 +468,7 @@ uint64_t vulkan_fill_bytes(const struct adapter_device *device, uint64_t bytes);
 
 /* ---- list.c ---- */
 
+/* All but the end of the batch, in the open record. */
 HRESULT vulkan_batch_record(struct adapter_queue *queue, struct vulkan_record *record,
                             const struct adapter_batch *batch);
 
@@ -425,6 +477,11 @@ HRESULT vulkan_batch_record(struct adapter_queue *queue, struct vulkan_record *r
 HRESULT vulkan_dispatch_record(struct adapter_device *device, struct vulkan_record *record,
                                struct adapter_dispatch *dispatch, const struct adapter_binding *bindings,
                                uint32_t count);
+
+/* A batch of this dispatch alone. *out: what to submit, recorded long before; or VK_NULL_HANDLE, and the record is open
+ * and has all but the end of the batch. */
+HRESULT vulkan_dispatch_replay(struct adapter_device *device, struct vulkan_record *record,
+                               const struct adapter_command *command, VkCommandBuffer *out);
 
 /* Of struct adapter_interop. */
 adapter_record vulkan_record;

@@ -271,7 +271,7 @@ bool kern_conv_f32_dnnl_accepts(const struct kern_op *op)
     if (type != DML_TENSOR_DATA_TYPE_FLOAT32 && type != DML_TENSOR_DATA_TYPE_FLOAT16)
         return false;
     return conv_has_type(op, type) && shape_fits(op) &&
-           (!(base_cpu_flags() & BASE_CPU_AVX2) || !kern_conv_dw_f32_accepts(op));
+           (!(base_cpu_flags() & BASE_CPU_AVX2) || !kern_conv_dw_f32_accepts(op) || dnnl_conv_grad_accepts(op));
 }
 
 bool kern_conv_bf16_dnnl_accepts(const struct kern_op *op)
@@ -346,6 +346,8 @@ static bool conv_create(struct conv_build *b, uint32_t threads, void **out_state
 
 bool kern_conv_f32_dnnl_create(const struct kern_op *op, uint32_t threads, void **out_state)
 {
+    if (dnnl_conv_grad_accepts(op) && dnnl_conv_grad_create(op, threads, out_state))
+        return true;
     return conv_create(&(struct conv_build){ .op = op }, threads, out_state);
 }
 

@@ -136,6 +136,10 @@ bool dnnl_output_like(const struct kern_op *op, uint32_t tensor);
 void dnnl_finish_set(struct dnnl_state *state, const struct kern_op *op, bool scratch, uint64_t offset,
                      const struct kern_view *source, bool add_c, bool epilogue);
 
+/* Convolutions that are gradients of another one's weights (dnnl_conv_grad.c): FLOAT32, without bias and epilogue. */
+bool dnnl_conv_grad_accepts(const struct kern_op *op);
+bool dnnl_conv_grad_create(const struct kern_op *op, uint32_t threads, void **out_state);
+
 /* An attribute with user scratchpad. */
 bool dnnl_attr_create(dnnl_primitive_attr_t *out);
 /* `part` is in the name of the implementation behind it, or that has none. "ref": a plain loop nest. */

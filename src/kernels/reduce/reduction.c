@@ -56,6 +56,17 @@ const void *kern_reductions_ahead(const struct kern_reductions *groups, uint64_t
                    kern_iterator_offset(&groups->outer, 0, group) + kern_iterator_offset(inner, 0, at));
 }
 
+#define LINE_MIN 512 /* elements of a line that are worth a block of their own */
+
+/* How many elements the block from `at` on in a group has: long lines end one, so that it is read where it lies. */
+static uint32_t block_length(const struct kern_reductions *groups, uint64_t at)
+{
+    const struct kern_iterator *inner = &groups->inner;
+    const uint64_t line = inner->sizes[inner->rank - 1];
+    const uint64_t left = line < LINE_MIN ? inner->count - at : line - at % line;
+    return (uint32_t)BASE_MIN(left, KERN_REDUCTION_BLOCK);
+}
+
 /* The block of X's elements from `at` on in a group. */
 static const void *load_run(const struct kern_reductions *groups, uint64_t group, uint64_t at, uint32_t *count,
                             bool *half)
@@ -191,9 +202,10 @@ static void row_moments(const struct kern_reductions *groups, uint64_t group, do
 {
     bool half;
     *mean = *squares = 0;
-    for (uint64_t at = 0; at < groups->inner.count; at += KERN_REDUCTION_BLOCK) {
-        uint32_t count;
-        const void *x = load_run(groups, group, at, &count, &half);
+    uint32_t count;
+    for (uint64_t at = 0; at < groups->inner.count; at += count) {
+        count = block_length(groups, at);
+        const void *x = kern_reductions_load(groups, 0, group, at, count, groups->scratch->block, &half);
         float center = groups->isa->sample(x, half, count);
         double sum, part;
         groups->isa->deviations(x, half, count, center, &sum, &part);
@@ -246,10 +258,10 @@ void kern_reductions_pairs(const struct kern_reductions *groups, uint64_t first,
     const uint64_t length = groups->inner.count;
     float acc[3][KERN_REDUCTION_TILE];
     memset(sums, 0, 3 * width * sizeof(*sums));
-    for (uint32_t i = 0; i < width && !groups->columns; i++)
-        for (uint64_t at = 0; at < length; at += KERN_REDUCTION_BLOCK) {
-            const uint32_t count = (uint32_t)BASE_MIN(length - at, KERN_REDUCTION_BLOCK);
+    for (uint32_t i = 0, count; i < width && !groups->columns; i++)
+        for (uint64_t at = 0; at < length; at += count) {
             double part[3] = { 0 };
+            count = block_length(groups, at);
             groups->isa->pairs(load_float(groups, 0, first + i, at, count, scratch->block),
                                load_float(groups, 1, first + i, at, count, scratch->x), count, center[i], part);
             for (uint32_t s = 0; s < 3; s++)

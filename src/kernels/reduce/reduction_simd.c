@@ -231,32 +231,33 @@ static void reduction_deviations(const void *x, bool half, uint32_t count, float
         reduction_deviations_as(x, false, count, center, out_sum, out_squares);
 }
 
-#define PAIR_LANES 64
-
-static float reduction_fold(const float *acc)
-{
-    float total[8] = { 0 };
-    for (uint32_t i = 0; i < PAIR_LANES; i += 8)
-        for (uint32_t j = 0; j < 8; j++)
-            total[j] += acc[i + j];
-    return ((total[0] + total[4]) + (total[1] + total[5])) + ((total[2] + total[6]) + (total[3] + total[7]));
-}
-
 static void reduction_pairs(const float *x, const float *g, uint32_t count, float center, double *out)
 {
-    float a[PAIR_LANES] = { 0 }, b[PAIR_LANES] = { 0 }, c[PAIR_LANES] = { 0 };
-    for (uint32_t i = 0; i < count; i += PAIR_LANES) {
-        uint32_t width = BASE_MIN(PAIR_LANES, count - i);
-        for (uint32_t j = 0; j < width; j++) {
-            float difference = x[i + j] - center;
-            a[j] += g[i + j];
-            b[j] = fmath_fma(g[i + j], difference, b[j]);
+    vec a[4], b[4], c[4], middle = vec_set(center);
+    float rest[3] = { 0 };
+    uint32_t i = 0;
+    _Pragma("GCC unroll 4") for (uint32_t j = 0; j < 4; j++) a[j] = b[j] = c[j] = vec_set(0);
+    for (; i + 4 * VEC <= count; i += 4 * VEC) {
+        reduction_prefetch((const char *)x + AHEAD, i * 4, 4 * VEC * 4);
+        reduction_prefetch((const char *)g + AHEAD, i * 4, 4 * VEC * 4);
+        _Pragma("GCC unroll 4") for (uint32_t j = 0; j < 4; j++)
+        {
+            const vec gradient = reduction_load(g, i + j * VEC, false);
+            const vec difference = reduction_load(x, i + j * VEC, false) - middle;
+            a[j] += gradient;
+            b[j] = vec_fma(gradient, difference, b[j]);
             c[j] += difference;
         }
     }
-    out[0] += reduction_fold(a);
-    out[1] += reduction_fold(b);
-    out[2] += reduction_fold(c);
+    for (; i < count; i++) {
+        const float difference = x[i] - center;
+        rest[0] += g[i];
+        rest[1] = fmath_fma(g[i], difference, rest[1]);
+        rest[2] += difference;
+    }
+    out[0] += vec_sum((a[0] + a[2]) + (a[1] + a[3])) + rest[0];
+    out[1] += vec_sum((b[0] + b[2]) + (b[1] + b[3])) + rest[1];
+    out[2] += vec_sum((c[0] + c[2]) + (c[1] + c[3])) + rest[2];
 }
 
 static void reduction_pair_columns(float *a, float *b, float *c, const float *x, const float *g, const float *center,

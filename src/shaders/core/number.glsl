@@ -55,19 +55,34 @@ uint float_to_int(float x, uint bits, bool is_signed)
     return x >= limit ? most : x > 0.0 ? uint(x) : 0u;
 }
 
+/* Bits of the types: without branches, of which there would be many in each shader's loops. SwiftShader takes time for
+ * every way that leads through the branches of a loop. */
+#define TYPE_BIT(type) (1u << (type))
+
 bool type_is_signed(uint type)
 {
-    return type == TYPE_INT32 || type == TYPE_INT16 || type == TYPE_INT8 || type == TYPE_INT64 || type == TYPE_INT4;
+    return (TYPE_BIT(type) & (TYPE_BIT(TYPE_INT32) | TYPE_BIT(TYPE_INT16) | TYPE_BIT(TYPE_INT8) | TYPE_BIT(TYPE_INT64) |
+                              TYPE_BIT(TYPE_INT4))) != 0u;
+}
+
+bool type_is_nibble(uint type)
+{
+    return (TYPE_BIT(type) & (TYPE_BIT(TYPE_UINT4) | TYPE_BIT(TYPE_INT4))) != 0u;
+}
+
+/* log2 of an element's bytes; 4-bit types: 0. */
+uint type_shift(uint type)
+{
+    const uint shifts = 1u << 2 * TYPE_FLOAT16 | 1u << 2 * TYPE_UINT16 | 1u << 2 * TYPE_INT16 | 1u << 2 * TYPE_BFLOAT16 |
+                        2u << 2 * TYPE_FLOAT32 | 2u << 2 * TYPE_UINT32 | 2u << 2 * TYPE_INT32 |
+                        3u << 2 * TYPE_FLOAT64 | 3u << 2 * TYPE_UINT64 | 3u << 2 * TYPE_INT64;
+    return shifts >> 2u * type & 3u;
 }
 
 /* Of integer types to 32 bits. */
 uint type_bits(uint type)
 {
-    if (type == TYPE_UINT8 || type == TYPE_INT8)
-        return 8u;
-    if (type == TYPE_UINT16 || type == TYPE_INT16)
-        return 16u;
-    return type >= TYPE_UINT4 ? 4u : 32u;
+    return min(8u << type_shift(type), 32u) >> uint(type_is_nibble(type));
 }
 
 #ifdef HAVE_INT64
@@ -281,32 +296,10 @@ uvec2 convert(uvec2 x, uint from, uint to)
 
 /* ---- elements in memory ---- */
 
-/* log2 of an element's bytes; 4-bit types: 0. */
-uint type_shift(uint type)
-{
-    switch (type) {
-    case TYPE_FLOAT32:
-    case TYPE_UINT32:
-    case TYPE_INT32:
-        return 2u;
-    case TYPE_FLOAT64:
-    case TYPE_UINT64:
-    case TYPE_INT64:
-        return 3u;
-    case TYPE_UINT8:
-    case TYPE_INT8:
-    case TYPE_UINT4:
-    case TYPE_INT4:
-        return 0u;
-    default:
-        return 1u;
-    }
-}
-
 /* Its bits, lower word first; zeros above the element's width. */
 uvec2 load_element(Place place, uint type)
 {
-    if (type == TYPE_UINT4 || type == TYPE_INT4)
+    if (type_is_nibble(type))
         return uvec2(load_nibble(place), 0u);
     switch (type_shift(type)) {
     case 0u:
@@ -323,7 +316,7 @@ uvec2 load_element(Place place, uint type)
 /* The low ones of `bits`, as many as an element has. */
 void store_element(Place place, uint type, uvec2 bits)
 {
-    if (type == TYPE_UINT4 || type == TYPE_INT4) {
+    if (type_is_nibble(type)) {
         store_nibble(place, bits.x);
         return;
     }

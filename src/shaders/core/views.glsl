@@ -53,7 +53,7 @@ bool type_is_real(uint type)
 /* `index` * 2^shift as 64 bits. */
 uvec2 scaled(int index, uint shift)
 {
-    return uvec2(uint(index) << shift, uint(index >> 31) << shift | (shift > 0u ? uint(index) >> (32u - shift) : 0u));
+    return uvec2(uint(index) << shift, uint(index >> 31) << shift | uint(index) >> 1u >> 31u - shift);
 }
 
 /* Element 0, ..., 0 of the tensor. */
@@ -71,14 +71,8 @@ uvec2 scratch_at(uint at)
 /* The element `at` strides' elements away from element 0, ..., 0, which is at `base`. */
 Place place_at(uint type, uvec2 base, int at)
 {
-    Place place;
-    place.nibble = 0u;
-    if (type == TYPE_UINT4 || type == TYPE_INT4) {
-        place.nibble = uint(at) & 1u;
-        at >>= 1;
-    }
-    place.address = add64(base, scaled(at, type_shift(type)));
-    return place;
+    const uint halves = uint(type_is_nibble(type));
+    return Place(add64(base, scaled(at >> halves, type_shift(type))), uint(at) & halves);
 }
 
 Place place_of(uint t, int at)
@@ -170,7 +164,7 @@ void copy_element(uint to, int to_at, uint from, int from_at)
 {
     uint type = type_of(from);
     Place a = place_of(to, to_at), b = place_of(from, from_at);
-    if (type == TYPE_UINT4 || type == TYPE_INT4) {
+    if (type_is_nibble(type)) {
         store_nibble(a, load_nibble(b));
         return;
     }

@@ -31,16 +31,18 @@ float element_of(MatrixA matrix, uint row, uint column)
 {
     uint line = matrix.by_columns ? column : row, within = matrix.by_columns ? row : column;
     uint bits = tiles[matrix.at + line * matrix.stride + within / 8u][within / 2u % 4u] >> 16u * (within % 2u) & 0xffffu;
-    return type_of(0u) == TYPE_FLOAT16 ? half_to_float(bits) : bfloat_to_float(bits);
+    return type_of(0u) == TYPE_FLOAT16 ? unpackHalf2x16(bits).x : bfloat_to_float(bits);
 }
 
 /* Those of an invocation are side by side in a row. */
 MatrixSum multiply_add(MatrixA a, MatrixB b, MatrixSum sum)
 {
     uint i = gl_LocalInvocationID.x % 32u, row = i / 2u, column = i % 2u * 8u;
-    for (uint j = 0u; j < 8u; j++)
-        for (uint k = 0u; k < SIDE; k++)
-            sum.v[j] += element_of(a, row, k) * element_of(b, k, column + j);
+    for (uint k = 0u; k < SIDE; k++) {
+        float factor = element_of(a, row, k);
+        for (uint j = 0u; j < 8u; j++)
+            sum.v[j] += factor * element_of(b, k, column + j);
+    }
     return sum;
 }
 

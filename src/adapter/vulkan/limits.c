@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Limits that shaders rely on beyond what Vulkan promises of every device: shared memory of 16 KiB and 65535 workgroups
+ * are enough for them. */
+#include "adapter/vulkan/vulkan.h"
+
+/* Vulkan promises 128. */
+const char *vulkan_limits_lack(const VkPhysicalDeviceLimits *limits)
+{
+    const bool fits = limits->maxComputeWorkGroupInvocations >= VULKAN_GROUP_SIZE &&
+                      limits->maxComputeWorkGroupSize[0] >= VULKAN_GROUP_SIZE;
+    return fits ? NULL : "workgroups of 256 invocations";
+}
