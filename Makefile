@@ -3,7 +3,7 @@
 BUILD := build
 SETUP := meson setup
 
-.PHONY: demo check wheel wheel-torch check-asan check-tsan conformance fuzz build install packages format clean
+.PHONY: demo check wheel wheel-torch check-asan check-tsan conformance conformance-torch fuzz build install packages format clean
 
 packages:
 	scripts/install-packages
@@ -24,7 +24,7 @@ check: build
 wheel: packages $(BUILD)/build.ninja
 	scripts/make-wheel $(BUILD) $(BUILD)/wheel
 
-# torch_directml, with glue for the torch of .cache/torch and of the Pythons in PYTHONS.
+# torch_directml, with glue for each of TORCH_VERSIONS ("2.15 2.14 2.13"), as a wheel and as an sdist.
 wheel-torch: packages $(BUILD)/build.ninja
 	scripts/make-wheel-torch $(BUILD) $(BUILD)/wheel
 
@@ -52,6 +52,13 @@ conformance: build
 	    $(if $(DEVICE),--adapter $(DEVICE) --timeout 600) --json $(BUILD)/conformance.json \
 	    --results tests/conformance/results --markdown docs/conformance.md
 	$(if $(DEVICE),,scripts/try-microsoft-packages $(BUILD) torch-directml)
+
+# About half an hour; writes docs/conformance-torch.md. Parts of it: make conformance-torch OPTIONS='--dtypes float16'
+OPTIONS :=
+conformance-torch: build
+	scripts/prepare-torch --networks
+	scripts/check-torch $(BUILD) -- tests/torch/conformance.py --json $(BUILD)/conformance-torch.json \
+	    --markdown docs/conformance-torch.md $(OPTIONS)
 
 install: build
 	meson install -C $(BUILD)

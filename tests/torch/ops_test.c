@@ -320,6 +320,27 @@ static void check_in_place(void)
     }
 }
 
+/* Batch normalisation returns fresh tensors and writes to the running ones: its plan is found by its arguments alone.
+ */
+static void check_fresh_and_written(void)
+{
+    static const int64_t sizes[2] = { 6, 5 }, channels[1] = { 5 };
+    struct box x = make(ATEN_FLOAT32, 2, sizes), mean = make(ATEN_FLOAT32, 1, channels);
+    struct box variance = make(ATEN_FLOAT32, 1, channels);
+    const struct aten_arg none = { .kind = ATEN_NONE }, yes = { .kind = ATEN_BOOL, .integer = 1 };
+    const struct aten_arg args[8] = { tensor(&x),        none, none,      tensor(&mean),
+                                      tensor(&variance), yes,  real(0.1), real(1e-5) };
+    const struct aten_op *op = aten_op_find("native_batch_norm", "");
+    struct aten_tensor outputs[5] = { x.t, mean.t, mean.t, mean.t, variance.t };
+    outputs[0].data = outputs[1].data = outputs[2].data = NULL;
+    TEST(!aten_find(device, op, args, 8, NULL, 0));
+    struct aten_plan *made = aten_compile(device, op, args, 8, outputs, 5, message);
+    struct aten_plan *found = aten_find(device, op, args, 8, NULL, 0);
+    TEST_FOR(made && found == made, "%s", message);
+    aten_release(made), aten_release(found);
+    free(x.bytes), free(mean.bytes), free(variance.bytes);
+}
+
 static void check_empty_and_refused(void)
 {
     float data[4] = { 0 };
@@ -389,7 +410,7 @@ static void check_graph(void)
     struct aten_tensor square = lw, across = lw, node[2] = { lw, lw };
     across.strides[0] = 1, across.strides[1] = 3;
     struct aten_graph *g = aten_graph_begin(device);
-    uint64_t vx = aten_graph_input(g, &lx), vw = aten_graph_input(g, &lw), product, result;
+    uint64_t vx = aten_graph_input(g, &lx, false), vw = aten_graph_input(g, &lw, false), product, result;
     uint64_t part = aten_graph_view(g, vx, &square, 3), wt = aten_graph_view(g, vw, &across, 0);
     node[0].data = (void *)(uintptr_t)part;
     node[1].data = (void *)(uintptr_t)wt;
@@ -416,7 +437,7 @@ static void check_graph(void)
         }
     aten_release(plan);
     g = aten_graph_begin(device);
-    vx = aten_graph_input(g, &lx);
+    vx = aten_graph_input(g, &lx, false);
     TEST(!aten_graph_view(g, vx, &lx, 1)); /* one element too many */
     TEST(!aten_graph_compile(g, &vx, 1, message, sizeof(message)) && strstr(message, "storage"));
 }
@@ -458,7 +479,8 @@ static void check_remote(void)
     }
     TEST(aten_copy(device, other, memory, sizeof(here), ATEN_WITHIN, message, sizeof(message)));
     TEST(!aten_copy(device, here, here, 4, ATEN_FROM_DEVICE, message, sizeof(message)) && *message);
-    TEST(aten_synchronize(device) && aten_reached(device, aten_mark(device)));
+    const uint64_t mark = aten_mark(device);
+    TEST(aten_wait(device, mark) && aten_reached(device, mark) && aten_synchronize(device));
     aten_free(device, memory);
     aten_free(device, other);
 }
@@ -484,6 +506,7 @@ int main(void)
     check_casts();
     check_changing_numbers();
     check_in_place();
+    check_fresh_and_written();
     check_empty_and_refused();
     check_graph();
     check_bound();

@@ -83,6 +83,164 @@ class Compile(unittest.TestCase):
                 loss.backward()
                 optimizer.step()
 
+    def test_parameters_stay_packed_until_they_change(self):
+        """Each way of writing to a parameter or buffer is seen, and nothing else packs again."""
+        plans = []
+
+        class Plan(compiler._Plan):
+            def __init__(self, *args):
+                super().__init__(*args)
+                plans.append(self)
+
+        module = nn.Sequential(nn.Conv2d(3, 40, 3), nn.BatchNorm2d(40), nn.ReLU(), nn.Flatten(), nn.Linear(1440, 33))
+        there = copy.deepcopy(module).to(DEVICE)
+        module.eval(), there.eval()
+        compiled = torch.compile(there, backend="directml")
+        before, x = compiler._Plan, torch.randn(2, 3, 8, 8)
+
+        def same():
+            with torch.no_grad():
+                close(compiled(x.to(DEVICE)), module(x))
+            return sum(plan.packed() for plan in plans)
+
+        def through_data(m):
+            m[4].weight.data.mul_(-2)
+
+        def in_place(m):
+            with torch.no_grad():
+                m[0].weight.add_(0.5)
+
+        def statistics(m):
+            m[1].running_mean.fill_(0.25)
+            m[1].running_var.copy_(torch.rand(40) + 0.5)
+
+        def by_a_view(m):
+            m[4].weight.detach()[3:7, 5] = 4
+
+        def exchanged(m):
+            m[4].bias = nn.Parameter(torch.ones(33).to(m[4].bias.device))
+
+        def by_a_copy(m):
+            m[4].bias.data.copy_(torch.linspace(-1, 1, 33))
+
+        compiler._Plan = Plan
+        try:
+            packed = same()
+            self.assertGreater(packed, 0)
+            for change in (through_data, in_place, statistics, by_a_view, exchanged, by_a_copy):
+                x = torch.randn(2, 3, 8, 8)
+                self.assertEqual(same(), packed, "nothing has changed")
+                torch.manual_seed(5)
+                change(module)
+                torch.manual_seed(5)
+                change(there)
+                now = same()
+                self.assertGreater(now, packed, change.__name__)
+                packed = now
+        finally:
+            compiler._Plan = before
+
+    def test_parameters_that_always_change(self):
+        """They are packed with each run no longer, once that was of no use."""
+        there = nn.Linear(20, 30).to(DEVICE)
+        compiled = torch.compile(there, backend="directml")
+
+        def run(times):
+            for _ in range(times):
+                with torch.no_grad():
+                    x = torch.randn(4, 20)
+                    there.weight.add_(0.01)
+                    close(compiled(x.to(DEVICE)), nn.functional.linear(x, there.weight.cpu(), there.bias.cpu()))
+
+        run(1)
+        _, made = counted(lambda: run(40))
+        self.assertEqual(made["graphs"], 1)
+        _, made = counted(lambda: run(40))
+        self.assertEqual(made["graphs"], 0)
+
+    def test_lengths_without_another_trace(self):
+        """dynamic=True and mark_dynamic: one graph of torch's, a plan for each size; right for each."""
+        module = nn.TransformerEncoderLayer(16, 2, 32, dropout=0, batch_first=True)
+        there = copy.deepcopy(module).to(DEVICE)
+
+        def traces():
+            return torch._dynamo.utils.counters["stats"]["unique_graphs"]
+
+        def check(compiled, length, mark):
+            x = torch.randn(2, length, 16)
+            y = x.to(DEVICE)
+            if mark:
+                torch._dynamo.mark_dynamic(y, 1)
+            x.requires_grad_(), y.requires_grad_()
+            module.zero_grad(), there.zero_grad()
+            want, got = module(x), compiled(y)
+            close(got, want)
+            want.square().sum().backward()
+            got.square().sum().backward()
+            close(y.grad, x.grad)
+            close(there.linear1.weight.grad, module.linear1.weight.grad)
+
+        for mark in (False, True):
+            torch._dynamo.reset()
+            torch._dynamo.utils.counters.clear()
+            compiled = torch.compile(there, backend="directml", dynamic=None if mark else True)
+            for length in (5, 9, 7, 30, 9, 5):
+                check(compiled, length, mark)
+            self.assertEqual(traces(), 1)
+            self.assertEqual(compiler.statistics["problems"], [])
+
+    def test_sizes_in_arithmetic(self):
+        def function(x):
+            n = x.shape[0]
+            return x.reshape(n * 2, -1).sum(1) / (n + 1) + torch.arange(n * 2, device=x.device)
+
+        compiled = torch.compile(function, backend="directml", dynamic=True)
+        for n in (3, 8, 5):
+            x = torch.randn(n, 6)
+            close(compiled(x.to(DEVICE)), function(x))
+
+    def test_training_step_as_one_graph(self):
+        """A functional training step (torch.func): forward, backward and the optimizer are one DirectML graph."""
+        module = nn.Sequential(nn.Linear(6, 12), nn.Tanh(), nn.Linear(12, 1))
+
+        def step(parameters, momenta, x, y):
+            def loss_of(values):
+                return (torch.func.functional_call(module, values, (x,)) - y).square().mean()
+            gradients, loss = torch.func.grad_and_value(loss_of)(parameters)
+            momenta = {k: 0.9 * momenta[k] + gradients[k] for k in momenta}
+            return {k: parameters[k] - 0.1 * momenta[k] for k in parameters}, momenta, loss
+
+        here = {k: v.detach().clone() for k, v in module.named_parameters()}
+        there = {k: v.to(DEVICE) for k, v in here.items()}
+        my, your = ({k: torch.zeros_like(v) for k, v in values.items()} for values in (here, there))
+        compiled = torch.compile(step, backend="directml", fullgraph=True)
+        x = torch.randn(16, 6)
+        y = x.sum(1, keepdim=True)
+        _, made = counted(lambda: compiled(there, your, x.to(DEVICE), y.to(DEVICE)))
+        self.assertEqual((made["graphs"], made["eager_operators"], made["problems"]), (1, 0, 0))
+        for _ in range(20):
+            here, my, want = step(here, my, x, y)
+            there, your, got = compiled(there, your, x.to(DEVICE), y.to(DEVICE))
+            close(got, want)
+        for key, value in here.items():
+            close(there[key], value)
+        self.assertLess(got.item(), 0.5)
+
+    def test_exported_programs(self):
+        """torch.export: programs run on the device as they are, and compiled; sizes may be dynamic."""
+        module = nn.Sequential(nn.Conv2d(3, 6, 3, padding=1), nn.BatchNorm2d(6), nn.GELU(), nn.AdaptiveAvgPool2d(2),
+                               nn.Flatten(), nn.Linear(24, 4)).eval()
+        there = copy.deepcopy(module).to(DEVICE)
+        batch = torch.export.Dim("batch", min=2, max=64)
+        program = torch.export.export(there, (torch.randn(4, 3, 9, 9, device=DEVICE),), dynamic_shapes=({0: batch},))
+        program = program.run_decompositions()
+        plain, compiled = program.module(), torch.compile(program.module(), backend="directml")
+        for size in (4, 7, 2):
+            x = torch.randn(size, 3, 9, 9)
+            with torch.no_grad():
+                for run in (plain, compiled):
+                    close(run(x.to(DEVICE)), module(x))
+
     def test_functions_views_and_mixed_results(self):
         @torch_directml.compile
         def function(x, y):

@@ -2,16 +2,20 @@
 """The device dml as torch sees it: package, memory, copies, random numbers, streams, processes and errors."""
 import copy
 import gc
+import glob
 import io
 import json
 import multiprocessing
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import unittest
 
+import numpy
 import torch
 import torch_directml
 
@@ -77,6 +81,19 @@ class Package(unittest.TestCase):
         torch.dml.synchronize()
         self.assertTrue(torch.ones(1, device="dml").is_dml)
 
+    def test_other_versions_of_torch(self):
+        with tempfile.TemporaryDirectory() as folder:
+            package = os.path.join(folder, "torch_directml")
+            shutil.copytree(os.path.dirname(torch_directml.__file__), package, symlinks=True)
+            for glue in glob.glob(os.path.join(package, "glue-*.so")):
+                os.remove(glue)
+            for version in ("1.2", "1.10"):
+                open(os.path.join(package, f"glue-{version}.so"), "wb").close()
+            ran = fresh_process("import torch, torch_directml", PYTHONPATH=folder, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+        self.assertNotEqual(ran.returncode, 0)
+        self.assertIn(f"ImportError: this torch_directml is for torch 1.2, 1.10, and torch {torch.__version__} is installed: "
+                      'install one of these (pip install "torch==1.10.*"), or torch_directml from its sdist', ran.stderr)
+
     def test_printing(self):
         self.assertEqual(str(torch.tensor([1.5, 2.0], device=DEVICE)), "tensor([1.5000, 2.0000], device='dml:0')")
         self.assertEqual(str(torch.tensor([[True], [False]], device=DEVICE)),
@@ -84,13 +101,13 @@ class Package(unittest.TestCase):
 
     def test_fallback_is_counted_and_can_be_forbidden(self):
         torch_directml.fallbacks(clear=True)
-        torch.linalg.eigh(torch.ones(2, 2, device=DEVICE))
-        self.assertIn("aten::_linalg_eigh.eigenvalues", torch_directml.fallbacks(clear=True))
+        torch.linalg.eig(torch.ones(2, 2, device=DEVICE))
+        self.assertIn("aten::linalg_eig", torch_directml.fallbacks(clear=True))
         self.assertEqual(torch_directml.fallbacks(), {})
-        code = "import torch, torch_directml; torch.linalg.eigh(torch.ones(2, 2, device='dml'))"
+        code = "import torch, torch_directml; torch.linalg.eig(torch.ones(2, 2, device='dml'))"
         ran = fresh_process(code)
         self.assertEqual(ran.returncode, 0, ran.stderr)
-        self.assertIn("The operator 'aten::_linalg_eigh.eigenvalues' is not currently supported on the DML backend and will fall "
+        self.assertIn("The operator 'aten::linalg_eig' is not currently supported on the DML backend and will fall "
                       "back to run on the CPU.", ran.stderr)
         ran = fresh_process(code, TORCH_DIRECTML_FALLBACK="error")
         self.assertNotEqual(ran.returncode, 0)
@@ -146,6 +163,14 @@ class Memory(unittest.TestCase):
             with self.assertRaises(torch.OutOfMemoryError):
                 torch.empty(256 << 20, dtype=torch.uint8, device=DEVICE)
             self.assertEqual(torch.ones(1000, device=DEVICE).sum().item(), 1000)  # and all goes on
+            x = torch.ones(12 << 20, device=DEVICE, requires_grad=True)
+            for use in (lambda: x.exp(), lambda: torch.cat([x, x]), lambda: torch.nonzero(x), lambda: x.sum().backward()):
+                with self.assertRaisesRegex(torch.OutOfMemoryError, "Tried to allocate .* MiB"):
+                    use()
+            del x
+            # What is kept of other sizes is given back first.
+            torch.empty(48 << 20, dtype=torch.uint8, device=DEVICE)
+            torch.empty(60 << 20, dtype=torch.uint8, device=DEVICE)
         finally:
             torch.dml.set_per_process_memory_fraction(1)
         torch.empty(256 << 20, dtype=torch.uint8, device=DEVICE)
@@ -172,6 +197,37 @@ class Memory(unittest.TestCase):
             step()
         gc.collect()
         self.assertEqual(torch.dml.memory_allocated(), before)
+
+    def test_hundred_thousand_operators(self):
+        """Neither the device's memory nor the process grows: views, work in place, gradients, shapes that come again and
+        again, numbers that change, errors, results that the fallback makes."""
+        weight = torch.randn(8, 8, device=DEVICE, requires_grad=True)
+
+        def work(i):  # 20 operators
+            x = torch.ones(8, 5 + i % 40, device=DEVICE)
+            y = (weight @ x).mul(1 + i / 7).add_(i)[2:, 1:].t()
+            y = torch.cat([y.relu(), y.tanh()]).sum(0, keepdim=True).clone()
+            y[0, 0] = 2
+            y.mean().backward()
+            weight.grad = None
+            if i % 50 == 0:
+                torch.linalg.eig(torch.eye(3, device=DEVICE))  # the CPU's
+                with self.assertRaises(RuntimeError):
+                    x @ x
+
+        def resident():
+            gc.collect()
+            torch.dml.synchronize()
+            with open("/proc/self/statm") as f:
+                return int(f.read().split()[1]) * 4096
+
+        for i in range(600):
+            work(i)
+        before, allocated = resident(), torch.dml.memory_allocated()
+        for i in range(5000):
+            work(i)
+        self.assertEqual(torch.dml.memory_allocated(), allocated)
+        self.assertLess(resident() - before, 4 << 20)
 
 
 class Copies(unittest.TestCase):
@@ -250,8 +306,17 @@ class Copies(unittest.TestCase):
 
     def test_dlpack(self):
         x = torch.arange(6.0, device=DEVICE).reshape(2, 3)
-        y = torch.from_dlpack(torch.utils.dlpack.to_dlpack(x.t()))
-        self.assertEqual((y.device, y.data_ptr(), y.stride()), (x.device, x.data_ptr(), (1, 3)))
+        address = x.data_ptr()
+        for y in (torch.from_dlpack(torch.utils.dlpack.to_dlpack(x.t())), torch.from_dlpack(x.t())):
+            self.assertEqual((y.device, y.data_ptr(), y.stride()), (DEVICE, address, (1, 3)))
+        self.assertEqual(x.__dlpack_device__(), (12, 0))  # kDLExtDev
+        del x  # its memory lives on in the other
+        gc.collect()
+        self.assertEqual((y + torch.zeros(3, 2, device=DEVICE)).tolist(), [[0, 3], [1, 4], [2, 5]])
+        host = torch.from_dlpack(y, device="cpu")
+        self.assertEqual((host.device.type, host.tolist()), ("cpu", [[0, 3], [1, 4], [2, 5]]))
+        with self.assertRaisesRegex((BufferError, RuntimeError), "gradient|[Uu]nsupported device"):
+            numpy.from_dlpack(y.clone().requires_grad_())
 
     def test_inference_mode(self):
         outside = torch.ones(3, 4, device=DEVICE)
@@ -372,6 +437,15 @@ def in_child(queue):
 
 
 class Processes(unittest.TestCase):
+    def test_threads_that_python_ends_do_not_abort(self):
+        code = ("import ctypes, threading, time, torch, torch_directml\n"
+                "terminate = ctypes.CDLL('libstdc++.so.6')._ZSt9terminatev  # what unwinding a thread comes to\n"
+                "torch.ops.torch_directml.hold_ended_threads()\n"
+                "threading.Thread(target=terminate, daemon=True).start()\ntime.sleep(0.2)\n")
+        ended = fresh_process(code)
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        self.assertEqual(fresh_process(code + "terminate()").returncode, -signal.SIGABRT)
+
     def test_data_loader(self):
         torch.ones(2, device=DEVICE).sum().item()
         loader = torch.utils.data.DataLoader(Samples(), batch_size=6, num_workers=2, pin_memory=True,
@@ -398,9 +472,15 @@ class Errors(unittest.TestCase):
         x, y = torch.ones(3, device=DEVICE), torch.ones(3)
         for call in (lambda: x + y, lambda: y + x, lambda: x.add_(y), lambda: torch.where(x > 0, x, y),
                      lambda: torch.cat([x, y]), lambda: torch.mm(x.view(1, 3), y.view(3, 1)),
-                     lambda: torch.nn.functional.linear(x, y.view(1, 3))):
+                     lambda: torch.nn.functional.linear(x, y.view(1, 3)), lambda: torch._foreach_add([x], [y]),
+                     lambda: torch.nn.functional.embedding(torch.tensor([0]), x.view(1, 3)), lambda: torch.equal(x, y),
+                     lambda: x.index_put((torch.tensor([0, 1, 2]),), y), lambda: x.masked_fill(y > 0, 1),
+                     lambda: torch.linalg.eigvals(x.view(1, 3).t() @ x.view(1, 3)).real + y,
+                     lambda: torch.add(x, x, out=y), lambda: y.add_(x)):
             with self.assertRaisesRegex(RuntimeError, "Expected all tensors to be on the same device"):
                 call()
+        x[torch.tensor([0])] = y[0]
+        x.copy_(y)
         with self.assertRaisesRegex(RuntimeError, r"dml:0 and cpu! \(when checking argument for argument other in method "
                                     r"aten::add"):
             x.add(y)

@@ -90,6 +90,29 @@ class Networks(unittest.TestCase):
         self.compare(lambda x: F.adaptive_avg_pool3d(x, (2, 7, 4)), y)
         self.compare(lambda x: F.adaptive_max_pool3d(x, (2, 7, 4), return_indices=True), y)
 
+    def test_maxima_with_nan(self):
+        """NaN is the maximum of its window, the last one if there are several, and gets the gradient."""
+        x = torch.randn(2, 3, 9, 11)
+        x[torch.rand(x.shape) < 0.04] = float("nan")
+        x[0, 0, :4, :5] = float("-inf")
+        y = torch.where(torch.rand(2, 5, 6, 7) < 0.05, float("nan"), torch.randn(2, 5, 6, 7))
+        for pool, x in ((lambda x: F.max_pool2d(x, 3, 2, 1, return_indices=True), x),
+                        (lambda x: F.max_pool2d(x, 2, 3, 0, (2, 1), ceil_mode=True, return_indices=True), x),
+                        (lambda x: F.max_pool2d(x, 2, return_indices=True), x.to(memory_format=torch.channels_last)),
+                        (lambda x: F.max_pool1d(x, 3, return_indices=True), x[0]),
+                        (lambda x: F.adaptive_max_pool2d(x, (4, 3), return_indices=True), x),
+                        (lambda x: F.adaptive_max_pool2d(x, (3, 11), return_indices=True), x),
+                        (lambda x: F.max_pool3d(x, 2, 2, 1, return_indices=True), y)):
+            for dtype in TOLERANCE:
+                here = x.detach().to(dtype, copy=True).requires_grad_(True)
+                there = here.detach().to(DEVICE).requires_grad_(True)
+                want, got = pool(here), pool(there)
+                for w, g in zip(want, got):
+                    torch.testing.assert_close(g.cpu(), w, rtol=0, atol=0, equal_nan=True, msg=f"{dtype}, seed {SEED}")
+                for (result, _), leaf in ((want, here), (got, there)):
+                    result.backward(torch.ones_like(result))
+                torch.testing.assert_close(there.grad.cpu(), here.grad, msg=f"{dtype}, seed {SEED}")
+
     def test_normalisations(self):
         x, w, b = torch.randn(4, 6, 5, 3) * 3 + 2, torch.randn(6), torch.randn(6)
         x, w, b = (t.requires_grad_() for t in (x, w, b))

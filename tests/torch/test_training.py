@@ -139,6 +139,26 @@ class Training(unittest.TestCase):
             for a, b in zip(leaves, twins):
                 close(b.grad, a.grad)
 
+    def test_dropout_of_attention(self):
+        """Probabilities are dropped at the rate that is asked for, the rest is scaled up; the gradient has the same ones."""
+        rate, tokens, size = 0.3, 40, 64
+        q, k = (torch.randn(3, 2, tokens, 16, device=DEVICE) for _ in range(2))
+        v = torch.eye(size, device=DEVICE)[:tokens].expand(3, 2, -1, -1).clone().requires_grad_(True)
+        kept = nn.functional.scaled_dot_product_attention(q, k, v)[..., :tokens]
+        torch.manual_seed(3)
+        out = nn.functional.scaled_dot_product_attention(q, k, v, dropout_p=rate)
+        ratio = (out[..., :tokens] / kept).detach().cpu()  # v is a unit matrix: the probabilities themselves
+        dropped = ratio == 0
+        self.assertAlmostEqual(dropped.float().mean().item(), rate, delta=0.03)
+        close(ratio[~dropped], torch.full((int((~dropped).sum()),), 1 / (1 - rate)))
+        out.sum().backward()
+        close(v.grad[..., 0], out[..., :tokens].sum(-2).cpu())
+        torch.manual_seed(3)
+        again = nn.functional.scaled_dot_product_attention(q, k, v, dropout_p=rate)
+        self.assertTrue(torch.equal(out, again))
+        other = nn.functional.scaled_dot_product_attention(q, k, v, dropout_p=rate)
+        self.assertFalse(torch.equal(out, other))
+
     def test_gradcheck(self):
         x = torch.randn(3, 4, dtype=torch.float64, device=DEVICE, requires_grad=True)
         y = torch.randn(4, 2, dtype=torch.float64, device=DEVICE, requires_grad=True)
@@ -166,6 +186,52 @@ class Functions(unittest.TestCase):
         h = X @ W1.T + B1
         check(torch_directml.mlp_phi2(there[0], there[1], there[3], there[5], there[6]),
               0.5 * h * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (h + 0.044715 * h ** 3))) @ W2.T + B2)
+
+    def test_rotary_positions(self):
+        """Pairs are complex numbers, which their angle turns."""
+        heads, tokens, size, dim, position = 3, 5, 12, 8, 4
+        q, k = torch.randn(2, heads, tokens, size), torch.randn(2, 1, tokens, size)
+        angles = torch.outer(torch.arange(20.0), torch.rand(dim // 2))
+        both = torch.cat((angles, angles), -1)[None, None]
+        there = [t.to(DEVICE).requires_grad_() for t in (q, k)]
+        got = torch_directml.apply_rotary_position_emb(*there, both.cos().to(DEVICE), both.sin().to(DEVICE), position,
+                                                       tokens, dim)
+        turn = torch.polar(torch.ones(tokens, dim // 2), angles[position:position + tokens])
+        for x, y in zip((q, k), got):
+            pairs = torch.complex(x[..., :dim // 2], x[..., dim // 2:dim]) * turn
+            close(y, torch.cat((pairs.real, pairs.imag, x[..., dim:]), -1))
+        (got[0].sum() + got[1].sum()).backward()
+        close(there[0].grad[..., dim:], torch.ones(2, heads, tokens, size - dim))
+        for wrong in ((position, tokens, 7), (position, tokens, 10), (16, tokens, dim), (-1, tokens, dim),
+                      (position, 4, dim)):
+            with self.assertRaisesRegex(ValueError, "apply_rotary_position_emb"):
+                torch_directml.apply_rotary_position_emb(q, k, both.cos(), both.sin(), *wrong)
+
+    def test_attention_that_keeps_keys(self):
+        """Token by token it is what all of them at once give, and that is the definition."""
+        heads, tokens, size, batch = 4, 6, 8, 2
+        for kv_heads in (4, 2):
+            q = torch.randn(batch, tokens, heads * size)
+            k, v = (torch.randn(batch, tokens, kv_heads * size) for _ in range(2))
+            mask = torch.ones(tokens, tokens, dtype=torch.int32).tril().expand(1, heads, -1, -1)
+            Q, K, V = (t.double().unflatten(-1, (-1, size)).transpose(1, 2) for t in (q, k, v))
+            K, V = (t.repeat_interleave(heads // kv_heads, 1) for t in (K, V))
+            scores = (Q @ K.mT / size ** 0.5).masked_fill(mask == 0, float("-inf"))
+            want = (scores.softmax(-1) @ V).transpose(1, 2).flatten(2).float()
+            q, k, v, mask = (t.to(DEVICE) for t in (q, k, v, mask))
+            whole, keys, _ = torch_directml.multi_head_attention(q, k, v, heads * size, heads, None, None, mask)
+            close(whole, want)
+            self.assertEqual(keys.shape, (batch, kv_heads, tokens, size))
+            past, parts = (None, None), []
+            for i in range(tokens):
+                y, *past = torch_directml.multi_head_attention(q[:, i:i + 1], k[:, i:i + 1], v[:, i:i + 1], heads * size,
+                                                               heads, *past, mask[:, :, i:i + 1, :i + 1])
+                parts.append(y)
+            close(torch.cat(parts, 1), want)
+            close(past[0], keys.cpu())
+        for wrong in ((heads * size, 5), (size, 1), (heads * size, 0), (heads * size, heads, keys)):
+            with self.assertRaisesRegex(ValueError, "multi_head_attention"):
+                torch_directml.multi_head_attention(q, k, v, *wrong)
 
 
 class Autocast(unittest.TestCase):

@@ -3,6 +3,7 @@
 // Work of a device is done in the order in which it was given, so that memory can be used again at once.
 #include "glue.h"
 
+#include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
@@ -23,7 +24,14 @@ struct Block {
     void *address;
     size_t bytes, requested;
     c10::DeviceIndex index;
+    std::atomic<uint64_t> stamp{ 0 }; // of the last write, or of being taken
 };
+
+uint64_t next_stamp()
+{
+    static std::atomic<uint64_t> last{ 0 };
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
 
 // Eight sizes to an octave: at most an eighth is wasted, and sizes that differ little share blocks.
 size_t round_size(size_t bytes)
@@ -118,6 +126,15 @@ void give_back(void *context)
                                          c10::Device(kDml, block->index));
 }
 
+// NULL: the memory is another's.
+Block *block_of(const at::Tensor &tensor)
+{
+    if (!tensor.defined() || !tensor.has_storage())
+        return nullptr;
+    const c10::DataPtr &data = tensor.storage().data_ptr();
+    return data.get_deleter() == give_back ? static_cast<Block *>(data.get_context()) : nullptr;
+}
+
 [[noreturn]] void out_of_memory(Pool &p, c10::DeviceIndex index, size_t bytes)
 {
     p.stats.num_ooms++;
@@ -151,6 +168,7 @@ c10::DataPtr allocate_on(c10::DeviceIndex index, size_t bytes)
     if (!block)
         out_of_memory(p, index, bytes);
     block->requested = bytes;
+    block->stamp = next_stamp();
     p.count(block, true);
     if (c10::memoryProfilingEnabled())
         c10::reportMemoryUsageToProfiler(block->address, static_cast<int64_t>(block->bytes),
@@ -329,6 +347,21 @@ c10::Device device_of(const void *address)
             return { kDml, index };
     }
     TORCH_CHECK(false, "The specified pointer resides on host memory and is not registered with any DirectML device.");
+}
+
+uint64_t version_of(const at::Tensor &tensor)
+{
+    const Block *block = block_of(tensor);
+    if (!block)
+        return 0;
+    uint64_t version = tensor.is_inference() ? 0 : static_cast<uint64_t>(tensor._version());
+    return ((block->stamp * UINT64_C(0x9e3779b97f4a7c15) + version) << 1) | 1;
+}
+
+void note_written(const at::Tensor &tensor)
+{
+    if (Block *block = block_of(tensor))
+        block->stamp.store(next_stamp(), std::memory_order_relaxed);
 }
 
 void set_memory_limit(c10::DeviceIndex index, double fraction)

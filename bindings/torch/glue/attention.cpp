@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scaled dot-product attention, forward and backward, as a composition of operators. torch asks a device's table which
-// way to go; this one keeps the logarithms of the rows' sums, not the probabilities, for the backward pass.
+// Scaled dot-product attention, forward and backward. torch asks a device's table which way to go: the two passes are
+// one graph of DirectML each.
 #include "glue.h"
 
 #include <cmath>
@@ -23,16 +23,16 @@ constexpr int64_t kMath = 0, kOverrideable = 4;
 int64_t choice(const Tensor &query, const Tensor &key, const Tensor &value, const OptionalTensor &mask, double dropout,
                bool, std::optional<double>, bool)
 {
+    // Compilers see products and softmax, which they fuse.
+    if (query.unsafeGetTensorImpl()->is_python_dispatch() || query.unsafeGetTensorImpl()->has_symbolic_sizes_strides())
+        return kMath;
     bool floats = at::isFloatingType(query.scalar_type()) && query.scalar_type() == key.scalar_type() &&
                   query.scalar_type() == value.scalar_type();
     bool plain = !query.is_nested() && query.dim() == 4 && key.dim() == 4 && value.dim() == 4 &&
                  query.size(0) == key.size(0) && key.size(0) == value.size(0) && key.size(1) == value.size(1) &&
                  query.size(1) == key.size(1);
-    // Compilers see products and softmax, which they fuse.
-    bool traced = query.unsafeGetTensorImpl()->is_python_dispatch();
     bool full = query.numel() && key.numel() && value.numel();
-    return !traced && floats && plain && full && dropout == 0 && !(mask && mask->requires_grad()) ? kOverrideable
-                                                                                                  : kMath;
+    return floats && plain && full && dropout == 0 && !(mask && mask->requires_grad()) ? kOverrideable : kMath;
 }
 
 double scale_of(const Tensor &query, std::optional<double> scale)
@@ -59,45 +59,109 @@ Tensor scores(const Tensor &query, const Tensor &key, const OptionalTensor &bias
     return s;
 }
 
+using Three = std::tuple<Tensor, Tensor, Tensor>;
+
+// A row in which everything is masked gives zeros.
+Tensor weights(const Tensor &s)
+{
+    return at::softmax(s, -1).masked_fill(s.amax({ -1 }, true).isneginf(), 0);
+}
+
+// ---- torch_directml::attention: graphs of the C library on the device (op_attention.c), compositions elsewhere ----
+
+Tensor composed(const Tensor &query, const Tensor &key, const Tensor &value, const OptionalTensor &bias, bool causal,
+                double scale)
+{
+    return at::matmul(weights(scores(query, key, bias, causal, scale)).to(value.scalar_type()), value);
+}
+
+// Of query, key, value and, where it is wanted, the bias.
+std::tuple<Tensor, Tensor, Tensor, Tensor> composed_gradients(const Tensor &grad, const Tensor &query,
+                                                              const Tensor &key, const Tensor &value,
+                                                              const OptionalTensor &bias, bool causal, double scale,
+                                                              bool wants_bias)
+{
+    // Not from the forward pass's sums: the rounding of large ones would go into all of a row.
+    Tensor p = weights(scores(query, key, bias, causal, scale)), db;
+    at::ScalarType type = query.scalar_type();
+    Tensor dv = at::matmul(p.to(type).transpose(-2, -1), grad);
+    Tensor dp = at::matmul(grad.to(p.scalar_type()), value.to(p.scalar_type()).transpose(-2, -1));
+    Tensor ds = at::_softmax_backward_data(dp, p, -1, p.scalar_type());
+    if (wants_bias && bias && bias->defined())
+        db = at::sum_to(ds, bias->sizes()).to(bias->scalar_type());
+    ds = (ds * scale).to(type);
+    return { at::matmul(ds, key), at::matmul(ds.transpose(-2, -1), query), dv, db };
+}
+
+Three composed_backward(const Tensor &grad, const Tensor &query, const Tensor &key, const Tensor &value,
+                        const OptionalTensor &bias, bool causal, double scale)
+{
+    auto [dq, dk, dv, db] = composed_gradients(grad, query, key, value, bias, causal, scale, false);
+    return { dq, dk, dv };
+}
+
+// Tokens lie as they do in [batch, tokens, heads, size]: what reads them joins the heads.
+Tensor meta(const Tensor &query, const Tensor &, const Tensor &value, const OptionalTensor &, bool, double)
+{
+    return at::empty({ query.size(0), query.size(2), query.size(1), value.size(3) }, query.options()).transpose(1, 2);
+}
+
+Three meta_backward(const Tensor &, const Tensor &query, const Tensor &key, const Tensor &value, const OptionalTensor &,
+                    bool, double)
+{
+    return { at::empty_like(query), at::empty_like(key), at::empty_like(value) };
+}
+
+TORCH_LIBRARY_IMPL(torch_directml, CPU, m)
+{
+    m.impl("attention", composed);
+    m.impl("attention_backward", composed_backward);
+}
+
+TORCH_LIBRARY_IMPL(torch_directml, Meta, m)
+{
+    m.impl("attention", meta);
+    m.impl("attention_backward", meta_backward);
+}
+
+// ---- torch's operators ----
+
 using Results = std::tuple<Tensor, Tensor, Tensor, Tensor, c10::SymInt, c10::SymInt, Tensor, Tensor, Tensor>;
 
 Results forward(const Tensor &query, const Tensor &key, const Tensor &value, const OptionalTensor &bias, double dropout,
                 bool causal, bool, std::optional<double> scale)
 {
+    static const auto op =
+        c10::Dispatcher::singleton().findSchemaOrThrow("torch_directml::attention", "").typed<decltype(composed)>();
     TORCH_CHECK(dropout == 0, "_scaled_dot_product_fused_attention_overrideable: dropout_p must be 0 here");
-    Tensor s = scores(query, key, bias, causal, scale_of(query, scale)), sums = at::logsumexp(s, { -1 });
-    // A row in which everything is masked gives zeros.
-    Tensor none = at::isneginf(sums).unsqueeze(-1), p = at::softmax(s, -1).masked_fill(none, 0);
-    Tensor out = at::matmul(p.to(value.scalar_type()), value);
-    return { out, sums, Tensor(), Tensor(), query.sym_size(2), key.sym_size(2), Tensor(), Tensor(), Tensor() };
+    Tensor out = op.call(query, key, value, bias, causal, scale_of(query, scale));
+    // Of the sums of rows nothing is kept: the backward pass needs the scores anyway.
+    return { out,
+             at::empty({ 0 }, query.options().dtype(at::kFloat)),
+             Tensor(),
+             Tensor(),
+             query.sym_size(2),
+             key.sym_size(2),
+             Tensor(),
+             Tensor(),
+             Tensor() };
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor> backward(const Tensor &grad, const Tensor &query, const Tensor &key,
                                                     const Tensor &value, const Tensor &bias, std::array<bool, 4> wanted,
-                                                    const Tensor &, const Tensor &sums, const Tensor &, const Tensor &,
+                                                    const Tensor &, const Tensor &, const Tensor &, const Tensor &,
                                                     c10::SymInt, c10::SymInt, double, bool causal, const Tensor &,
                                                     const Tensor &, std::optional<double> scale)
 {
+    static const auto op = c10::Dispatcher::singleton()
+                               .findSchemaOrThrow("torch_directml::attention_backward", "")
+                               .typed<decltype(composed_backward)>();
     double factor = scale_of(query, scale);
-    Tensor s = scores(query, key, bias, causal, factor);
-    // Not e^(s - sums): the rounding of large sums would go into all of a row.
-    Tensor none = at::isneginf(sums).unsqueeze(-1), p = at::softmax(s, -1).masked_fill(none, 0);
-    at::ScalarType type = query.scalar_type();
-    Tensor dq, dk, dv, db;
-    if (wanted[2])
-        dv = at::matmul(p.to(type).transpose(-2, -1), grad);
-    if (wanted[0] || wanted[1] || wanted[3]) {
-        Tensor dp = at::matmul(grad, value.transpose(-2, -1)).to(p.scalar_type());
-        Tensor ds = at::_softmax_backward_data(dp, p, -1, p.scalar_type());
-        if (wanted[3] && bias.defined())
-            db = at::sum_to(ds, bias.sizes()).to(bias.scalar_type());
-        ds = (ds * factor).to(type);
-        if (wanted[0])
-            dq = at::matmul(ds, key);
-        if (wanted[1])
-            dk = at::matmul(ds.transpose(-2, -1), query);
-    }
-    return { dq, dk, dv, db };
+    if (wanted[3])
+        return composed_gradients(grad, query, key, value, bias, causal, factor, true);
+    auto [dq, dk, dv] =
+        op.call(grad, query, key, value, bias.defined() ? OptionalTensor(bias) : std::nullopt, causal, factor);
+    return { dq, dk, dv, Tensor() };
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)

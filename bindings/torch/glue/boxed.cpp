@@ -7,6 +7,7 @@
 
 #include <memory>
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/native/Resize.h>
 #include <c10/util/SmallVector.h>
 #include <torch/library.h>
@@ -247,12 +248,15 @@ class Operator final : public c10::OperatorKernel
         }
         inputs = kinds.size();
         for (const c10::Argument &argument : schema.arguments())
-            if (form == Form::Out && argument.is_out())
-                inputs--;
+            inputs -= form == Form::Out && argument.is_out();
         for (const c10::Argument &result : schema.returns())
             result_is_list.push_back(result.type()->kind() == c10::TypeKind::ListType);
         fresh = form == Form::Functional ? results : 0;
         const std::string name = row->name;
+        index_is_value = name == "gather" || name.starts_with("scatter") || name == "index_add" ||
+                         name.starts_with("max_unpool") || name == "uniform" || name == "multinomial";
+        apart = form == Form::Out && (name == "gather" || name == "index_select" || name == "take" ||
+                                      name == "kthvalue" || name == "cat" || name == "aminmax");
         takes_masks = name == "index" || name == "_unsafe_index" || name.find("index_put") != std::string::npos;
     }
 
@@ -265,6 +269,8 @@ class Operator final : public c10::OperatorKernel
         }
         if (C10_UNLIKELY(takes_masks))
             expand_masks(stack, begin);
+        if (C10_UNLIKELY(apart))
+            check_overlap(*stack, begin);
         Call call;
         call.index = common_device(op, *stack, begin);
         for (size_t i = begin; call.index < 0 && i < stack->size(); i++)
@@ -291,7 +297,7 @@ class Operator final : public c10::OperatorKernel
     const aten_op *row;
     Form form;
     size_t results, inputs, fresh;
-    bool has_generator = false, takes_masks = false;
+    bool has_generator = false, takes_masks = false, index_is_value = false, apart = false;
     c10::SmallVector<Kind, 16> kinds;
     c10::SmallVector<bool, 4> result_is_list;
 
@@ -399,6 +405,8 @@ class Operator final : public c10::OperatorKernel
         uint32_t count = call.output_count;
         if (form == Form::Out) {
             resize_written(call, inferred);
+            if (apart)
+                check_overlap(stack, begin);
             outputs = call.outputs;
             if (aten_plan *plan = find(call))
                 return plan;
@@ -436,8 +444,37 @@ class Operator final : public c10::OperatorKernel
         return true;
     }
 
+    // Elements are read in another order than they are written.
+    void check_overlap(const torch::jit::Stack &stack, size_t begin) const
+    {
+        for (size_t i = inputs; i < kinds.size(); i++) {
+            const at::Tensor &out = stack[begin + i].toTensor();
+            at::assert_no_internal_overlap(out);
+            c10::SmallVector<at::Tensor, 8> read;
+            for (size_t k = 0; k < inputs; k++)
+                append_tensors(read, stack[begin + k]);
+            for (const at::Tensor &tensor : read)
+                if (tensor.defined())
+                    at::assert_no_overlap(out, tensor);
+            for (size_t k = inputs; k < i; k++)
+                TORCH_CHECK_VALUE(at::get_overlap_status(out, stack[begin + k].toTensor()) == at::MemOverlapStatus::No,
+                                  row->name, ": the results must not overlap");
+        }
+    }
+
+    // As the CPU's kernels say it.
+    void check_indices(const Call &call, const aten_plan *plan) const
+    {
+        char message[ATEN_MESSAGE_BYTES] = "";
+        if (C10_LIKELY(aten_in_bounds(plan, call.args.data(), message)))
+            return;
+        TORCH_CHECK(!index_is_value, message);
+        TORCH_CHECK_INDEX(false, message);
+    }
+
     void run(const c10::OperatorHandle &op, Call &call, aten_plan *plan, torch::jit::Stack *stack, size_t begin)
     {
+        check_indices(call, plan);
         c10::SmallVector<at::Tensor, 4> made;
         if (fresh)
             allocate(call, plan, &made);
@@ -451,6 +488,8 @@ class Operator final : public c10::OperatorKernel
         bool ok = aten_run(plan, call.args.data(), static_cast<uint32_t>(call.args.size()), call.outputs,
                            call.output_count, message, sizeof(message));
         TORCH_CHECK(ok, op.operator_name(), ": ", message);
+        for (const at::Tensor &tensor : call.written)
+            note_written(tensor);
         give_results(call, made, stack, begin);
     }
 
@@ -512,9 +551,15 @@ bool moves(const c10::FunctionSchema &schema)
            schema.name() == "aten::clone";
 }
 
+// Of this package, not of torch.
+bool is_own(const std::string &name)
+{
+    return name.find("::") != std::string::npos;
+}
+
 void add(torch::Library &m, const aten_op *row, Form form, const std::string &name, const std::string &overload)
 {
-    auto op = c10::Dispatcher::singleton().findSchema({ "aten::" + name, overload });
+    auto op = c10::Dispatcher::singleton().findSchema({ is_own(name) ? name : "aten::" + name, overload });
     // None: of another version of torch. Composites of torch are differentiated through what they are made of.
     if (!op || moves(op->schema()) || op->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd))
         return;
@@ -526,6 +571,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 {
     for (uint32_t i = 0; const aten_op *row = aten_op_at(i); i++) {
         std::string name = row->name;
+        if (is_own(name))
+            continue;
         if (!row->no_functional)
             add(m, row, Form::Functional, name, row->overload);
         if (row->in_place)
@@ -533,6 +580,20 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
         if (row->out_overload)
             add(m, row, Form::Out, name, row->out_overload);
     }
+}
+
+TORCH_LIBRARY_FRAGMENT(torch_directml, m)
+{
+    m.def("attention(Tensor query, Tensor key, Tensor value, Tensor? bias, bool causal, float scale) -> Tensor");
+    m.def("attention_backward(Tensor gradient, Tensor query, Tensor key, Tensor value, Tensor? bias, bool causal, "
+          "float scale) -> (Tensor, Tensor, Tensor)");
+}
+
+TORCH_LIBRARY_IMPL(torch_directml, PrivateUse1, m)
+{
+    for (uint32_t i = 0; const aten_op *row = aten_op_at(i); i++)
+        if (is_own(row->name))
+            add(m, row, Form::Functional, row->name, row->overload);
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 // between two plans), and recurrences as long as a tensor says.
 #include "glue.h"
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/native/Resize.h>
 #include <ATen/ops/tensor_split_native.h>
 #include <torch/library.h>
@@ -75,6 +76,9 @@ Tensor masked_select(const Tensor &self, const Tensor &mask)
 
 Tensor &masked_select_out(const Tensor &self, const Tensor &mask, Tensor &out)
 {
+    at::assert_no_internal_overlap(out);
+    at::assert_no_overlap(out, self);
+    at::assert_no_overlap(out, mask);
     Tensor found = at::masked_select(self, mask);
     at::native::resize_output(out, found.sizes());
     return out.copy_(found);
@@ -241,6 +245,14 @@ std::tuple<Tensor, Tensor> histogram_count(const Tensor &self, int64_t bins, std
     return { counted(self, edges, weight, density), edges };
 }
 
+// The CPU's writes into memory with gaps as if there were none.
+Tensor &narrow_copy_out(const Tensor &self, int64_t dim, c10::SymInt start, c10::SymInt length, Tensor &out)
+{
+    Tensor part = self.narrow_symint(dim, std::move(start), std::move(length));
+    at::native::resize_output(out, part.sizes());
+    return out.copy_(part);
+}
+
 // ---- splits where a tensor says ----
 
 std::vector<Tensor> tensor_split(const Tensor &self, const Tensor &where, int64_t dim)
@@ -254,6 +266,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
     m.impl("nonzero", nonzero);
     m.impl("nonzero.out", nonzero_out);
     m.impl("nonzero_static", nonzero_static);
+    m.impl("narrow_copy.out", narrow_copy_out);
     m.impl("masked_select", masked_select);
     m.impl("masked_select.out", masked_select_out);
     m.impl("_unique", unique);

@@ -190,6 +190,7 @@ at::Tensor copy_from(const at::Tensor &self, const at::Tensor &dst, bool)
     bool host = (!dst.is_privateuseone() || host_memory(dst.device().index())) &&
                 (!from.is_privateuseone() || host_memory(from.device().index()));
     at::AutoDispatchBelowADInplaceOrView guard;
+    note_written(dst);
     Activity activity("copy", (dst.is_privateuseone() ? dst : from).device().index());
     if (host)
         copy_on_host(dst, from);

@@ -218,22 +218,23 @@ void count(const std::string &name)
                    "on the CPU. This may have performance implications.");
 }
 
-// What may mix CPU tensors with the device's, as with every device of torch.
-bool takes_cpu_tensors(const std::string &name)
+// What may be a CPU tensor beside the device's, as with every device of torch: this argument, or any (NULL).
+bool takes_cpu_tensor(const std::string &op, const std::string &argument)
 {
-    static const std::set<std::string> names = { "aten::index",
-                                                 "aten::index_put",
-                                                 "aten::index_put_",
-                                                 "aten::_index_put_impl_",
-                                                 "aten::_unsafe_index",
-                                                 "aten::_unsafe_index_put",
-                                                 "aten::_pack_padded_sequence",
-                                                 "aten::_pack_padded_sequence_backward",
-                                                 "aten::_ctc_loss",
-                                                 "aten::_ctc_loss_backward",
-                                                 "aten::_copy_from",
-                                                 "aten::_copy_from_and_resize" };
-    return names.count(name);
+    static const std::map<std::string, const char *> names = { { "aten::index", "indices" },
+                                                               { "aten::index_put", "indices" },
+                                                               { "aten::index_put_", "indices" },
+                                                               { "aten::_index_put_impl_", "indices" },
+                                                               { "aten::_unsafe_index", "indices" },
+                                                               { "aten::_unsafe_index_put", "indices" },
+                                                               { "aten::_pack_padded_sequence", nullptr },
+                                                               { "aten::_pack_padded_sequence_backward", nullptr },
+                                                               { "aten::_ctc_loss", nullptr },
+                                                               { "aten::_ctc_loss_backward", nullptr },
+                                                               { "aten::_copy_from", nullptr },
+                                                               { "aten::_copy_from_and_resize", nullptr } };
+    auto found = names.find(op);
+    return found != names.end() && (!found->second || argument == found->second);
 }
 
 void fall_back_unnamed(const c10::OperatorHandle &op, torch::jit::Stack *stack)
@@ -292,7 +293,8 @@ c10::DeviceIndex common_device(const c10::OperatorHandle &op, const torch::jit::
                             "Expected all tensors to be on the same device, but found at least two devices, dml:",
                             static_cast<int>(index), " and ", t.device(), "! (when checking argument for argument ",
                             op.schema().arguments()[i - begin].name(), " in method ", full_name(op), ")");
-        } else if (!stranger && (t.dim() || !t.is_cpu() || op.schema().arguments()[i - begin].alias_info())) {
+        } else if (!stranger && (t.dim() || !t.is_cpu() || op.schema().arguments()[i - begin].alias_info()) &&
+                   !takes_cpu_tensor(op.operator_name().name, op.schema().arguments()[i - begin].name())) {
             stranger = &t;
             where = i;
         }
@@ -307,7 +309,7 @@ c10::DeviceIndex common_device(const c10::OperatorHandle &op, const torch::jit::
                     look(element.toTensor(), i);
         }
     }
-    TORCH_CHECK(!stranger || index < 0 || takes_cpu_tensors(op.operator_name().name),
+    TORCH_CHECK(!stranger || index < 0,
                 "Expected all tensors to be on the same device, but found at least two devices, dml:",
                 static_cast<int>(index), " and ", stranger->device(), "! (when checking argument for argument ",
                 op.schema().arguments()[where - begin].name(), " in method ", full_name(op), ")");
@@ -344,6 +346,12 @@ void fall_back(const c10::OperatorHandle &op, torch::jit::Stack *stack, const st
     const auto &arguments = form.schema().arguments();
     for (size_t i = 0; i < arguments.size(); i++)
         adapt_argument(arguments[i], (*stack)[begin + i], &index);
+    for (size_t i = 0; i < arguments.size(); i++)
+        if (arguments[i].alias_info() && arguments[i].alias_info()->isWrite())
+            each_tensor((*stack)[begin + i], [](const at::Tensor &t) {
+                note_written(t);
+                return t;
+            });
     if (index < 0)
         index = current_device();
     if (host_memory(index))

@@ -36,6 +36,10 @@ c10::Allocator *allocator_of(c10::DeviceIndex index); // always allocates there
 c10::Allocator *pinned_allocator();
 bool is_pinned(const void *address);
 c10::Device device_of(const void *address);
+// What tells the contents of a tensor from others that it had or will have; 0: not known, for memory of others. Who
+// writes to tensors in any other way than by operators of torch notes that.
+uint64_t version_of(const at::Tensor &tensor);
+void note_written(const at::Tensor &tensor);
 void set_memory_limit(c10::DeviceIndex index, double fraction);
 
 // ---- random numbers (generator.cpp) ----

@@ -139,14 +139,16 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
                     static_cast<int>(index), " was removed");
     }
 
-    void record(void **event, const c10::Stream &stream, const c10::DeviceIndex, const c10::EventFlag) const override
+    void record(void **event, const c10::Stream &stream, const c10::DeviceIndex,
+                const c10::EventFlag flag) const override
     {
         if (!*event)
             *event = new Event;
         Event *e = static_cast<Event *>(*event);
         e->index = stream.device_index();
         e->mark = aten_mark(device(e->index));
-        if (!host_memory(e->index)) // a time of the host says when the work is done, not when it was given
+        // A time of the host says when the work is done only to those who wait for it.
+        if (flag == c10::EventFlag::BACKEND_DEFAULT)
             aten_wait(device(e->index), e->mark);
         e->time = std::chrono::steady_clock::now();
     }

@@ -2,6 +2,11 @@
 // What torch asks of a device type, and the functions that the Python package calls (torch.ops.torch_directml).
 #include "glue.h"
 
+#include <exception>
+#include <thread>
+
+#include <unistd.h>
+
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <torch/library.h>
 
@@ -107,6 +112,19 @@ bool has_type(int64_t index, at::ScalarType type)
     return aten_has_type(device(static_cast<c10::DeviceIndex>(index)), static_cast<int32_t>(type));
 }
 
+// While Python before 3.14 finalizes, it unwinds threads that want the interpreter (of autograd, or the program's own
+// daemons) through C++ that cannot be unwound: without an exception, the process would abort. They wait for its end.
+void hold_ended_threads()
+{
+    static const std::thread::id ending = std::this_thread::get_id();
+    static const std::terminate_handler before = std::set_terminate([]() {
+        if (std::current_exception() || std::this_thread::get_id() == ending)
+            before();
+        for (;;)
+            pause();
+    });
+}
+
 TORCH_LIBRARY(torch_directml, m)
 {
     m.def("device_count() -> int", []() { return static_cast<int64_t>(device_count()); });
@@ -114,11 +132,13 @@ TORCH_LIBRARY(torch_directml, m)
     m.def("host_memory(int index) -> bool",
           [](int64_t index) { return host_memory(static_cast<c10::DeviceIndex>(index)); });
     m.def("has_type(int index, ScalarType type) -> bool", &has_type);
+    m.def("hold_ended_threads() -> ()", &hold_ended_threads);
     m.def("forked() -> bool", []() { return forked(); });
     m.def("fallbacks(bool clear) -> str", &fallbacks_json);
     m.def("alias_on_cpu(Tensor tensor) -> Tensor", [](const at::Tensor &tensor) {
         TORCH_CHECK(tensor.is_privateuseone() && host_memory(tensor.device().index()), "alias_on_cpu: the memory of ",
                     tensor.device(), " is not the host's");
+        note_written(tensor); // as it may be
         return alias_on_cpu(tensor);
     });
     m.def("cache(int limit) -> int[]", &cache);

@@ -46,6 +46,7 @@ c10::IValue meta_argument(const c10::IValue &value)
 bool infer_like(const c10::OperatorHandle &op, torch::jit::Stack *out)
 {
     static const std::map<std::string, size_t> like = { { "aten::_logcumsumexp", 0 },
+                                                        { "aten::fractional_max_pool3d_backward", 1 },
                                                         { "aten::multi_margin_loss_backward", 1 },
                                                         { "aten::multilabel_margin_loss_backward", 1 } };
     auto found = like.find(op.operator_name().name);
@@ -67,10 +68,13 @@ bool infer_like(const c10::OperatorHandle &op, torch::jit::Stack *out)
     return true;
 }
 
-// Statistics of the batch, which are empty where there are none: meta kernels give them sizes.
-void drop_unused(const c10::OperatorHandle &op, const torch::jit::Stack &stack, size_t begin, torch::jit::Stack *out)
+// Where meta kernels give sizes that the CPU does not: a loss of one row, and statistics of the batch where there are
+// none.
+void correct_sizes(const c10::OperatorHandle &op, const torch::jit::Stack &stack, size_t begin, torch::jit::Stack *out)
 {
     const std::string &name = op.operator_name().name;
+    if (name == "aten::multilabel_margin_loss_forward" && stack[begin].toTensor().dim() <= 1)
+        out->front() = at::empty({}, out->front().toTensor().options());
     if ((name != "aten::native_batch_norm" && name != "aten::_native_batch_norm_legit") || !stack[begin + 5].isBool() ||
         stack[begin + 5].toBool())
         return;
@@ -90,7 +94,7 @@ bool infer(const c10::OperatorHandle &op, const torch::jit::Stack &stack, size_t
             value = meta_argument(value);
         if (!infer_like(common, out))
             common.callBoxed(out);
-        drop_unused(common, stack, begin, out);
+        correct_sizes(common, stack, begin, out);
         return true;
     } catch (const std::exception &e) { // wrong arguments, or no meta kernel: the CPU knows
         *why = e.what();

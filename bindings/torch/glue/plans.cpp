@@ -14,11 +14,15 @@ std::vector<at::Tensor> run_plan(int64_t address, int64_t index, at::TensorList 
     auto *plan = reinterpret_cast<aten_plan *>(address);
     std::vector<aten_tensor> tensors(inputs.size());
     std::vector<aten_arg> args(inputs.size());
+    std::vector<uint64_t> versions(inputs.size());
+    bool fixed = aten_plan_has_fixed(plan);
     for (size_t i = 0; i < inputs.size(); i++) {
         TORCH_CHECK(describe(inputs[i], &tensors[i]), "torch_directml: input ", i, " of a graph cannot be described");
         args[i].kind = ATEN_TENSOR;
         args[i].count = 1;
         args[i].tensors = &tensors[i];
+        if (fixed)
+            versions[i] = version_of(inputs[i]);
     }
     std::vector<aten_tensor> outputs(aten_plan_output_count(plan));
     std::vector<at::Tensor> made(outputs.size());
@@ -29,8 +33,7 @@ std::vector<at::Tensor> run_plan(int64_t address, int64_t index, at::TensorList 
     }
     char message[kMessageBytes] = "";
     Activity activity("graph", static_cast<c10::DeviceIndex>(index));
-    TORCH_CHECK(aten_run(plan, args.data(), static_cast<uint32_t>(args.size()), outputs.data(),
-                         static_cast<uint32_t>(outputs.size()), message, sizeof(message)),
+    TORCH_CHECK(aten_run_fixed(plan, args.data(), versions.data(), outputs.data(), message, sizeof(message)),
                 "torch_directml: ", message);
     return made;
 }

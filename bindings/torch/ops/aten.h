@@ -149,7 +149,7 @@ bool aten_synchronize(struct aten_device *device);
  * takes aten_plan_draws(plan) numbers from the generator: it passes the offset and then adds that number to it.
  */
 struct aten_op {
-    const char *name, *overload; /* "add", "Tensor"; the overload may be "" */
+    const char *name, *overload; /* "add", "Tensor"; the overload may be "". Of aten, or "namespace::name" */
     const char *out_overload;    /* NULL: none */
     bool in_place, no_functional, random;
     uint32_t writes;
@@ -180,10 +180,21 @@ uint32_t aten_plan_output_count(const struct aten_plan *plan);
 const struct aten_tensor *aten_plan_output(const struct aten_plan *plan, uint32_t i); /* without data */
 uint64_t aten_plan_draws(const struct aten_plan *plan); /* random 32 bit numbers of a run; a multiple of 4 */
 
+/* Whether all indices among the arguments are inside of their dimensions; the message is torch's. Always true where
+ * the host cannot look (devices with memory of their own) and for graphs. To be called before aten_run. */
+bool aten_in_bounds(const struct aten_plan *plan, const struct aten_arg *args, char message[ATEN_MESSAGE_BYTES]);
+
 /* Runs it. Arguments and outputs are as aten_find had them, now all with data. Fails when the device was removed or
  * memory is short. A plan may be run by several threads at a time. */
 bool aten_run(struct aten_plan *plan, const struct aten_arg *args, uint32_t arg_count,
               const struct aten_tensor *outputs, uint32_t output_count, char *message, size_t message_bytes);
+
+/* The same for plans with fixed inputs (aten_graph_input). versions[i]: what tells the contents of args[i] from others
+ * that it had or will have; 0: that is not known, and what was packed is good for this run alone. */
+bool aten_plan_has_fixed(const struct aten_plan *plan);
+uint64_t aten_plan_packed(const struct aten_plan *plan); /* how often they were */
+bool aten_run_fixed(struct aten_plan *plan, const struct aten_arg *args, const uint64_t *versions,
+                    const struct aten_tensor *outputs, char *message, size_t message_bytes);
 
 /* Each plan that aten_find, aten_compile or aten_graph_compile returned is released once. NULL may be. */
 void aten_release(struct aten_plan *plan);
@@ -198,7 +209,7 @@ void aten_cache(uint64_t limit, uint64_t *out_plans, uint64_t *out_compiled);
  * as a pointer. Types, sizes and strides of results are those of the fake tensors. One thread at a time.
  *
  *     g = aten_graph_begin(device)
- *     x = aten_graph_input(g, &layout)                       the next argument of aten_run, as ATEN_TENSOR
+ *     x = aten_graph_input(g, &layout, fixed)                the next argument of aten_run, as ATEN_TENSOR
  *     aten_graph_node(g, op, args, n, layouts, m, numbers)   m values
  *     v = aten_graph_view(g, x, &layout, offset)             other sizes and strides over the storage of x, starting
  *                                                            `offset` elements after the storage's first element
@@ -206,10 +217,13 @@ void aten_cache(uint64_t limit, uint64_t *out_plans, uint64_t *out_compiled);
  *
  * What fails sets the graph's message; later calls do nothing, and aten_graph_compile gives it. Values are >= 1; 0 is
  * what failed calls return. An input that no node uses stays an argument.
+ *
+ * Fixed inputs, weights for example, are packed for the operators that read them when the plan runs, and again only
+ * once aten_run_fixed says that one has changed. Devices with memory of their own read them like others.
  */
 struct aten_graph;
 struct aten_graph *aten_graph_begin(struct aten_device *device);
-uint64_t aten_graph_input(struct aten_graph *graph, const struct aten_tensor *layout);
+uint64_t aten_graph_input(struct aten_graph *graph, const struct aten_tensor *layout, bool fixed);
 bool aten_graph_node(struct aten_graph *graph, const struct aten_op *op, const struct aten_arg *args,
                      uint32_t arg_count, const struct aten_tensor *layouts, uint32_t layout_count,
                      uint64_t *out_values);

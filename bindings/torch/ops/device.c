@@ -102,7 +102,7 @@ static HRESULT open_device(struct aten_device *device)
             data.IsSupported)
             device->types |= UINT64_C(1) << type;
     }
-    return device->host_memory ? S_OK : aten_remote_create(device->d3d, device->dml, device->queue, &device->remote);
+    return device->host_memory ? S_OK : aten_remote_create(device->d3d, device->queue, &device->remote);
 }
 
 static void close_device(struct aten_device *device)
@@ -197,27 +197,26 @@ bool aten_copy(struct aten_device *device, void *to, const void *from, size_t by
     return true;
 }
 
-/* ---- points in time ---- */
+/* ---- points in time: where memory is the host's, everything has finished when it returns ---- */
 
 uint64_t aten_mark(struct aten_device *device)
 {
-    (void)device;
-    return 0; /* everything has finished when it returns */
+    return device->remote ? aten_remote_mark(device->remote) : 0;
 }
 
 bool aten_reached(struct aten_device *device, uint64_t mark)
 {
-    (void)device, (void)mark;
-    return true;
+    return !device->remote || aten_remote_reached(device->remote, mark);
 }
 
 bool aten_wait(struct aten_device *device, uint64_t mark)
 {
-    (void)mark;
+    if (device->remote)
+        aten_remote_wait(device->remote, mark);
     return SUCCEEDED(ID3D12Device_GetDeviceRemovedReason(device->d3d));
 }
 
 bool aten_synchronize(struct aten_device *device)
 {
-    return aten_wait(device, 0);
+    return aten_wait(device, aten_mark(device));
 }

@@ -17,8 +17,8 @@ bool aten_fail(struct aten_graph *g, const char *format, ...)
     int used = 0;
     if (g->node) {
         const struct aten_op *op = g->node->op;
-        used = snprintf(g->message, sizeof(g->message), "aten::%s%s%s: ", op->name, *op->overload ? "." : "",
-                        op->overload);
+        used = snprintf(g->message, sizeof(g->message), "%s%s%s%s: ", strstr(op->name, "::") ? "" : "aten::", op->name,
+                        *op->overload ? "." : "", op->overload);
     }
     va_start(args, format);
     if (used >= 0 && (size_t)used < sizeof(g->message))
@@ -155,7 +155,7 @@ struct aten_value *aten_input_value(struct aten_graph *g, const struct aten_tens
             return NULL;
         }
     return bound(g, aten_new_strided(g, layout->type, layout->rank, layout->sizes, layout->strides),
-                 (struct aten_binding){ ATEN_BIND_TENSOR, argument, element, layout->type, 0 });
+                 (struct aten_binding){ ATEN_BIND_TENSOR, argument, element, layout->type, false });
 }
 
 struct aten_value *aten_generator(struct aten_graph *g, const struct aten_node *n, uint32_t i, uint64_t draws)
@@ -167,7 +167,7 @@ struct aten_value *aten_generator(struct aten_graph *g, const struct aten_node *
     }
     g->draws += base_align_up(draws, 4);
     return bound(g, aten_new_packed(g, ATEN_UINT32, 1, words),
-                 (struct aten_binding){ ATEN_BIND_GENERATOR, i, 0, ATEN_UINT32, 0 });
+                 (struct aten_binding){ ATEN_BIND_GENERATOR, i, 0, ATEN_UINT32, false });
 }
 
 /* ---- arguments ---- */
@@ -193,7 +193,8 @@ static struct aten_value *number_as(struct aten_graph *g, const struct aten_node
     const struct aten_operand *a = &n->args[i];
     g->numbers |= UINT64_C(1) << (i & 63);
     if (g->live)
-        return bound(g, aten_new_packed(g, type, 0, NULL), (struct aten_binding){ ATEN_BIND_NUMBER, i, 0, type, 0 });
+        return bound(g, aten_new_packed(g, type, 0, NULL),
+                     (struct aten_binding){ ATEN_BIND_NUMBER, i, 0, type, false });
     return a->kind == ATEN_REAL ? aten_scalar(g, type, a->real) : aten_scalar_int(g, type, a->integer);
 }
 
@@ -486,7 +487,6 @@ static bool materialise(struct aten_graph *g, struct aten_buffer *buffer)
         if (!base_array_reserve((void **)&g->inputs, g->input_count, &g->input_capacity, sizeof(*g->inputs)))
             return aten_fail(g, "out of memory");
         buffer->index = g->input_count;
-        buffer->binding.bytes = base_align_up((uint64_t)buffer->extent * aten_type_bytes(buffer->type), 4);
         g->inputs[g->input_count++] = buffer->binding;
         return true;
     }
@@ -514,6 +514,7 @@ const DML_TENSOR_DESC *aten_describe_rank(struct aten_graph *g, struct aten_desc
         d->strides[i] = own && v->sizes[from] != 1 ? (UINT)v->strides[from] : 0;
     }
     d->buffer.DataType = aten_type_dml(v->type);
+    d->buffer.Flags = v->buffer->binding.fixed ? DML_TENSOR_FLAG_OWNED_BY_DML : DML_TENSOR_FLAG_NONE;
     d->buffer.DimensionCount = used;
     d->buffer.Sizes = d->sizes;
     d->buffer.Strides = d->strides;

@@ -57,7 +57,7 @@ struct aten_binding {
     enum aten_binding_kind kind;
     uint32_t argument, element; /* args[argument], .tensors[element] */
     int32_t type;               /* of a number */
-    uint64_t bytes;             /* of the description */
+    bool fixed;                 /* OWNED_BY_DML: packed until it changes */
 };
 
 struct aten_buffer {
@@ -79,6 +79,28 @@ struct aten_value {
 };
 
 /* ---- graphs and nodes ---- */
+
+/* What an index outside of its dimension is told as: torch's texts. */
+enum aten_bound_rule {
+    ATEN_BOUND_DIMENSION,
+    ATEN_BOUND_COPY,
+    ATEN_BOUND_SELF,
+    ATEN_BOUND_ELEMENTS,
+    ATEN_BOUND_CLASS,
+    ATEN_BOUND_PLACE,
+    ATEN_BOUND_CHANCE, /* of probabilities, which are finite and not negative */
+    ATEN_BOUND_ORDER   /* of numbers: args[argument] <= args[element] */
+};
+
+/* Indices that are to be from 0, or from -size, to size - 1. */
+struct aten_bound {
+    enum aten_bound_rule rule;
+    uint32_t argument, element; /* args[argument].tensors[element] */
+    uint32_t dimension;         /* for the text */
+    bool from_end;              /* -1 is the last one */
+    bool ignores;               /* `ignored` may be outside */
+    int64_t size, ignored;
+};
 
 /* An argument of a node: as struct aten_arg, but tensors are values. */
 struct aten_operand {
@@ -126,6 +148,8 @@ struct aten_graph {
     struct aten_value **values; /* of aten_graph_*: number i is values[i - 1] */
     uint32_t value_count, value_capacity;
     uint32_t argument_count;
+    struct aten_bound *bounds; /* of a single node's arguments */
+    uint32_t bound_count;
 };
 
 /* Flags of rows. */
@@ -171,6 +195,9 @@ const int64_t *aten_ints(struct aten_graph *g, const struct aten_node *n, uint32
 bool aten_axis(struct aten_graph *g, int64_t dim, uint32_t rank, uint32_t *out);
 /* The type in which torch.result_type of these arguments computes (tensors before scalars before numbers). */
 int32_t aten_result_type(const struct aten_node *n, const uint32_t *arguments, uint32_t count);
+
+/* Indices of the arguments are looked at before each call, where the host can (bounds.c). */
+void aten_bound(struct aten_graph *g, const struct aten_node *n, struct aten_bound bound);
 
 /* ---- results ---- */
 

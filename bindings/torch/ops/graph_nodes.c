@@ -43,9 +43,12 @@ static struct aten_value *numbered(struct aten_graph *g, uint64_t value)
     return NULL;
 }
 
-uint64_t aten_graph_input(struct aten_graph *graph, const struct aten_tensor *layout)
+uint64_t aten_graph_input(struct aten_graph *graph, const struct aten_tensor *layout, bool fixed)
 {
-    return graph->failed ? 0 : number(graph, aten_input_value(graph, layout, graph->argument_count++, 0));
+    struct aten_value *v = graph->failed ? NULL : aten_input_value(graph, layout, graph->argument_count++, 0);
+    if (v)
+        v->buffer->binding.fixed = fixed && aten_host_memory(graph->device);
+    return number(graph, v);
 }
 
 static bool operand_of(struct aten_graph *g, const struct aten_arg *arg, struct aten_operand *out)

@@ -217,6 +217,9 @@ bool aten_build_complex_exp(struct aten_graph *g, const struct aten_node *n)
 bool aten_build_complex(struct aten_graph *g, const struct aten_node *n)
 {
     const int32_t part = part_of(n);
+    for (uint32_t i = 0; i < 2; i++)
+        if (aten_is_tensor(n, i) && n->args[i].values[0]->type != aten_part(n->outputs[0].type))
+            return aten_fail(g, "both parts must be of the result's type");
     return aten_pair_result(g, n, 0, (struct aten_pair){ aten_in_as(g, n, 0, part), aten_in_as(g, n, 1, part) });
 }
 

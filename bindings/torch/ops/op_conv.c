@@ -121,14 +121,73 @@ static struct aten_value *columns(struct aten_graph *g, const struct window *w, 
     return aten_emit(g, DML_OPERATOR_UNFOLD, &desc, &x, 1, &y, 1) ? packed : NULL;
 }
 
+/* Of `wide`, the sizes that the windows at the positions of `small` reach, and how much padding there is behind. False:
+ * they reach nothing but padding. */
+static bool find_reach(const struct window *w, const struct aten_value *wide, const struct aten_value *small,
+                       const struct aten_value *weight, int64_t *sizes, UINT *end)
+{
+    memcpy(sizes, wide->sizes, sizeof(wide->sizes));
+    for (uint32_t i = 0; i < w->spatial; i++) {
+        int64_t span = w->strides[i] * (small->sizes[i + 2] - 1) + w->dilations[i] * (weight->sizes[i + 2] - 1) + 1;
+        int64_t rest = span - wide->sizes[i + 2] - w->padding[i];
+        sizes[i + 2] += BASE_MIN(rest, 0);
+        end[i] = (UINT)BASE_MAX(rest, 0);
+        if (sizes[i + 2] < 1)
+            return false;
+    }
+    return true;
+}
+
+/* A convolution of images whose batch and channels have changed places by the gradient, with strides as dilations and
+ * the other way round. Of several groups each has one channel: they become the channels of a single image. */
+static struct aten_value *convolved_gradient(struct aten_graph *g, const struct window *w, struct aten_value *wide,
+                                             struct aten_value *small, const struct aten_value *weight,
+                                             const int64_t *sizes, const UINT *end)
+{
+    struct aten_desc d[3];
+    struct aten_value *dw = aten_new_packed(g, wide->type, weight->rank, weight->sizes);
+    struct aten_value *seen = aten_view(g, wide, wide->rank, sizes, wide->strides);
+    if (!dw || !seen)
+        return NULL;
+    struct aten_value *in[3] = { aten_transpose(g, seen, 0, 1), aten_transpose(g, small, 0, 1), NULL };
+    if (w->groups > 1) {
+        int64_t single[ATEN_RANK_MAX];
+        memcpy(single, sizes, sizeof(single));
+        single[0] = 1;
+        single[1] = w->groups * wide->sizes[0];
+        in[0] = aten_reshape(g, aten_packed(g, in[0]), weight->rank, single);
+    }
+    struct aten_value *y = aten_transpose(g, dw, 0, 1);
+    DML_CONVOLUTION_OPERATOR_DESC desc = {
+        .InputTensor = aten_describe(g, &d[0], in[0]),
+        .FilterTensor = aten_describe(g, &d[1], in[1]),
+        .OutputTensor = aten_describe(g, &d[2], y),
+        .Mode = DML_CONVOLUTION_MODE_CROSS_CORRELATION,
+        .Direction = DML_CONVOLUTION_DIRECTION_FORWARD,
+        .DimensionCount = w->spatial,
+        .Strides = w->dilations,
+        .Dilations = w->strides,
+        .StartPadding = w->padding,
+        .EndPadding = end,
+        .OutputPadding = (const UINT[SPATIAL_MAX]){ 0 },
+        .GroupCount = w->groups,
+    };
+    return aten_emit(g, DML_OPERATOR_CONVOLUTION, &desc, in, 3, &y, 1) ? dw : NULL;
+}
+
 /* The windows' columns times the gradient (of transposed ones the input), summed over batch and positions by a product
- * of matrices for each group. */
+ * of matrices for each group; on processors, for the types that have kernels for it, a convolution. */
 static struct aten_value *weight_gradient(struct aten_graph *g, const struct window *w, struct aten_value *x,
                                           struct aten_value *dy, const struct aten_value *weight)
 {
     struct aten_value *wide = w->transposed ? dy : x, *small = w->transposed ? x : dy;
     if (!aten_elements(x) || !aten_elements(dy))
         return aten_scalar(g, x->type, 0);
+    int64_t sizes[ATEN_RANK_MAX];
+    UINT end[SPATIAL_MAX];
+    if (aten_host_memory(g->device) && x->type == ATEN_FLOAT32 && (w->groups == 1 || weight->sizes[1] == 1) &&
+        find_reach(w, wide, small, weight, sizes, end))
+        return convolved_gradient(g, w, wide, small, weight, sizes, end);
     struct aten_value *seen = columns(g, w, wide, weight->sizes + 2, small->sizes + 2);
     if (!seen)
         return NULL;

@@ -28,6 +28,14 @@ static struct aten_value *along(struct aten_graph *g, struct aten_value *indices
     return aten_view(g, indices, x->rank, sizes, strides);
 }
 
+/* The indices of argument i are for this dimension of x. */
+static void bound_by(struct aten_graph *g, const struct aten_node *n, uint32_t i, const struct aten_value *x,
+                     uint32_t axis, enum aten_bound_rule rule)
+{
+    if (x)
+        aten_bound(g, n, (struct aten_bound){ .rule = rule, .argument = i, .dimension = axis, .size = x->sizes[axis] });
+}
+
 /* ---- reading ---- */
 
 /* index_select(self, dim, index) */
@@ -37,13 +45,16 @@ bool aten_build_index_select(struct aten_graph *g, const struct aten_node *n)
     uint32_t axis;
     if (!x || !aten_axis(g, aten_int(g, n, 1, 0), x->rank, &axis))
         return false;
+    bound_by(g, n, 2, x, axis, ATEN_BOUND_SELF);
     return result(g, n, aten_gather(g, x, indices, axis));
 }
 
 /* embedding(weight, indices, ...) */
 bool aten_build_embedding(struct aten_graph *g, const struct aten_node *n)
 {
-    return result(g, n, aten_gather(g, aten_in(g, n, 0), aten_flat(g, aten_indices(g, aten_in(g, n, 1))), 0));
+    struct aten_value *x = aten_in(g, n, 0);
+    bound_by(g, n, 1, x, 0, ATEN_BOUND_SELF);
+    return result(g, n, aten_gather(g, x, aten_flat(g, aten_indices(g, aten_in(g, n, 1))), 0));
 }
 
 /* The first `sizes` of each dimension but the axis. */
@@ -64,15 +75,25 @@ bool aten_build_gather(struct aten_graph *g, const struct aten_node *n)
     uint32_t axis;
     if (!x || !indices || !aten_axis(g, aten_int(g, n, 1, 0), x->rank, &axis))
         return false;
+    bound_by(g, n, 2, x, axis, ATEN_BOUND_DIMENSION);
     if (!aten_elements(indices))
         return result(g, n, indices->rank ? aten_convert(g, indices, x->type) : x);
     return result(g, n, aten_pick(g, corner(g, x, indices->sizes, axis), indices, axis));
+}
+
+/* Argument 1 is of places in x, all of whose elements stand in a row. */
+static void bound_by_elements(struct aten_graph *g, const struct aten_node *n, const struct aten_value *x)
+{
+    if (x)
+        aten_bound(g, n,
+                   (struct aten_bound){ ATEN_BOUND_ELEMENTS, .argument = 1, .from_end = true, .size = x->sizes[0] });
 }
 
 /* take(self, index) */
 bool aten_build_take(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *x = aten_flat(g, aten_in(g, n, 0));
+    bound_by_elements(g, n, x);
     return result(g, n, aten_gather(g, x, aten_flat(g, aten_indices(g, aten_in(g, n, 1))), 0));
 }
 
@@ -129,6 +150,8 @@ static bool selection_make(struct aten_graph *g, const struct aten_node *n, stru
             continue;
         first = used ? first : i;
         adjacent = adjacent && i == first + used;
+        aten_bound(g, n,
+                   (struct aten_bound){ ATEN_BOUND_DIMENSION, 1, i, used, .from_end = true, .size = x->sizes[i] });
         v = aten_convert(g, v, ATEN_INT64);
         columns[used] = aten_reshape(g, aten_expand(g, v, s->shape_rank, s->shape), 2, column);
         s->order[used++] = i;
@@ -249,6 +272,7 @@ bool aten_build_put(struct aten_graph *g, const struct aten_node *n)
     const int32_t in = accumulate ? aten_wide(type) : type;
     struct aten_value *x = aten_flat(g, aten_in_as(g, n, 0, in)), *source = aten_flat(g, aten_in_as(g, n, 2, in));
     struct aten_value *tuples = aten_unsqueeze(g, aten_flat(g, aten_indices(g, aten_in(g, n, 1))), 1);
+    bound_by_elements(g, n, x);
     return result(g, n,
                   aten_scatter_tuples(g, x, tuples, source, accumulate ? (int)DML_REDUCE_FUNCTION_SUM : ATEN_REPLACE));
 }
@@ -419,6 +443,7 @@ bool aten_build_scatter(struct aten_graph *g, const struct aten_node *n)
     s.updates = aten_in_as(g, n, 3, type);
     if (!s.updates || !s.indices)
         return false;
+    bound_by(g, n, 2, s.x, s.axis, ATEN_BOUND_DIMENSION);
     s.updates = aten_is_tensor(n, 3) && (s.updates->rank || s.indices->rank == 1)
                     ? aten_lined(g, s.updates)
                     : aten_expand(g, s.updates, s.indices->rank, s.indices->sizes);
@@ -441,6 +466,17 @@ bool aten_build_index_write(struct aten_graph *g, const struct aten_node *n)
     s.updates = aten_in_as(g, n, 3, type);
     if (!s.indices || !s.updates)
         return false;
+    for (uint32_t i = 0; n->parameter == 1 && s.updates->rank && i < s.x->rank; i++)
+        if (s.updates->rank != s.x->rank || (i != s.axis && s.updates->sizes[i] != s.x->sizes[i]))
+            return aten_fail(g, "source must have the sizes of self but in dimension %u", s.axis);
+    static const enum aten_bound_rule rules[] = { ATEN_BOUND_COPY, ATEN_BOUND_DIMENSION, ATEN_BOUND_DIMENSION,
+                                                  ATEN_BOUND_SELF };
+    aten_bound(g, n,
+               (struct aten_bound){ .rule = rules[n->parameter],
+                                    .argument = 2,
+                                    .dimension = s.axis,
+                                    .from_end = n->parameter == 2,
+                                    .size = s.x->sizes[s.axis] });
     if (n->parameter == 2)
         s.updates = aten_expand(g, aten_reshape(g, s.updates, 0, NULL), s.indices->rank, s.indices->sizes);
     else if (!s.updates->rank)
@@ -466,6 +502,8 @@ bool aten_build_masked_scatter(struct aten_graph *g, const struct aten_node *n)
     struct aten_value *x = aten_expand(g, aten_in(g, n, 0), out->rank, out->sizes);
     struct aten_value *mask = aten_expand(g, aten_convert(g, aten_in(g, n, 1), ATEN_BOOLEAN), out->rank, out->sizes);
     struct aten_value *source = aten_flat(g, aten_in(g, n, 2));
+    if (!aten_is_tensor(n, 1) || n->args[1].values[0]->type != ATEN_BOOLEAN)
+        return aten_fail(g, "the mask must be bool");
     if (!x || !source || !aten_elements(source))
         return aten_result(g, n, 0, x);
     struct aten_value *taken = aten_gather(g, source, ranks_of(g, mask), 0);

@@ -15,6 +15,8 @@
 
 static struct aten_value *stack_of(struct aten_graph *g, struct aten_value *x)
 {
+    if (x && aten_is_float(x->type))
+        x = aten_convert(g, x, aten_wide(x->type));
     if (!x || (x->type != ATEN_FLOAT32 && x->type != ATEN_FLOAT64) || x->rank < 2 || !aten_elements(x)) {
         aten_fail(g, "only full matrices of float32 and float64 are possible");
         return NULL;

@@ -150,6 +150,9 @@ static bool read_classes(struct aten_graph *g, const struct aten_node *n, uint32
     if (!x || !t || !x->rank)
         return aten_fail(g, "self must have 1 dimension or more");
     out->axis = x->rank > 1 ? 1 : 0;
+    aten_bound(g, n,
+               (struct aten_bound){ ATEN_BOUND_CLASS, target, .ignores = true, .ignored = ignored,
+                                    .size = x->sizes[out->axis] });
     t = t->rank < x->rank ? aten_unsqueeze(g, t, out->axis) : t;
     out->valid = aten_not(g, aten_apply2(g, EW(LOGICAL_EQUALS), t, aten_scalar_int(g, ATEN_INT64, ignored)));
     out->target = aten_select(g, out->valid, t, aten_scalar_int(g, ATEN_INT64, 0));

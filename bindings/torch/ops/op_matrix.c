@@ -58,18 +58,18 @@ bool aten_build_addmm(struct aten_graph *g, const struct aten_node *n)
     return z && aten_result(g, n, 0, product(g, x, y, z, alpha, beta));
 }
 
-/* addbmm(self, batch1, batch2, beta, alpha): the sum of all products. */
+/* addbmm(self, batch1, batch2, beta, alpha): the sum of all products, which is one of long rows and columns. */
 bool aten_build_addbmm(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *x = aten_in(g, n, 1), *y = aten_in(g, n, 2);
-    struct aten_value *z = x ? aten_in_as(g, n, 0, aten_wide(x->type)) : NULL;
+    struct aten_value *z = x ? aten_in_as(g, n, 0, x->type) : NULL;
     const double beta = aten_real(g, n, 3, 1), alpha = aten_real(g, n, 4, 1);
-    if (!x || !y || !z || !aten_is_float(x->type) || !aten_elements(x) || !aten_elements(y))
-        return aten_fail(g, "only full tensors of floats are added up");
-    struct aten_value *all = product(g, aten_convert(g, x, z->type), aten_convert(g, y, z->type), NULL, 1, 0);
-    struct aten_value *sum = all ? aten_squeeze(g, aten_reduced(g, REDUCE(SUM), all, 1, all->type), 0) : NULL;
-    sum = aten_scaled(g, sum, alpha, 0);
-    return aten_result(g, n, 0, beta == 0 ? sum : aten_add(g, sum, aten_scaled(g, z, beta, 0)));
+    if (!x || !y || !z || x->rank != 3 || y->rank != 3)
+        return aten_fail(g, "batch1 and batch2 must have 3 dimensions");
+    const int64_t rows[2] = { x->sizes[1], x->sizes[0] * x->sizes[2] };
+    const int64_t columns[2] = { y->sizes[0] * y->sizes[1], y->sizes[2] };
+    x = aten_reshape(g, aten_transpose(g, x, 0, 1), 2, rows);
+    return aten_result(g, n, 0, product(g, x, aten_reshape(g, y, 2, columns), z, alpha, beta));
 }
 
 static struct aten_value *column(struct aten_graph *g, struct aten_value *x)

@@ -163,6 +163,39 @@ bool aten_build_fused_sgd(struct aten_graph *g, const struct aten_node *n)
     return true;
 }
 
+enum { ADAGRAD_STEPS = 3, ADAGRAD_LR, ADAGRAD_LR_DECAY, ADAGRAD_DECAY, ADAGRAD_EPS, ADAGRAD_MAXIMIZE, ADAGRAD_SCALE };
+
+static bool adagrad_one(const struct step *s)
+{
+    struct aten_graph *g = s->g;
+    const struct aten_node *n = s->n;
+    const int32_t type = aten_wide(n->outputs[s->at].type);
+    const double decay = aten_real(g, n, ADAGRAD_DECAY, 0), slower = aten_real(g, n, ADAGRAD_LR_DECAY, 0);
+    struct aten_value *p = element(s, 0, type), *sum0 = element(s, 2, type), *sum;
+    struct aten_value *grad = gradient(s, type, aten_int(g, n, ADAGRAD_MAXIMIZE, 0));
+    struct aten_value *lr = aten_reshape(g, aten_in_as(g, n, ADAGRAD_LR, type), 0, NULL);
+    struct aten_value *t = aten_reshape(g, element(s, ADAGRAD_STEPS, type), 0, NULL);
+    if (decay != 0)
+        grad = aten_add(g, grad, aten_scaled(g, p, decay, 0));
+    sum = aten_add(g, sum0, aten_multiply(g, grad, grad));
+    lr = aten_divide(g, lr, aten_scaled(g, t, slower, 1 - slower)); /* lr / (1 + (step - 1) * lr_decay) */
+    struct aten_value *root = aten_scaled(g, aten_apply(g, EW(SQRT), sum), 1, aten_real(g, n, ADAGRAD_EPS, 1e-10));
+    struct aten_value *change = aten_multiply(g, aten_divide(g, grad, root), lr);
+    return written(s, 0, p, aten_subtract(g, p, change)) && written(s, 2, sum0, sum);
+}
+
+/* _fused_adagrad_(self, grads, state_sums, state_steps, lr, lr_decay, weight_decay, eps, maximize, ...) */
+bool aten_build_fused_adagrad(struct aten_graph *g, const struct aten_node *n)
+{
+    struct step s;
+    if (!step_begin(g, n, ADAGRAD_SCALE, &s))
+        return false;
+    for (s.at = 0; s.at < s.count; s.at++)
+        if (!adagrad_one(&s))
+            return aten_fail(g, "cannot be built");
+    return true;
+}
+
 /* ---- gradient scalers ---- */
 
 /* _amp_foreach_non_finite_check_and_unscale_(self, found_inf, inv_scale) */

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pooling and its gradients. Rows' parameter: spatial dimensions. */
 #include "axis.h"
+#include "index.h"
 
+#include <math.h>
+
+#define EW(name)    DML_OPERATOR_ELEMENT_WISE_##name
 #define SPATIAL_MAX 3
 
 struct pool {
@@ -71,34 +75,64 @@ static bool read_pool(struct aten_graph *g, const struct aten_node *n, uint32_t 
 
 /* ---- maxima ---- */
 
-/* out[0]: maxima, out[1]: where they are in the plane of their channel. */
-static bool max_pooled(struct aten_graph *g, struct aten_value *x, const struct pool *p, const int64_t *sizes,
-                       struct aten_value **out)
+/* Where `indices` is NULL, maxima alone. DirectML's maxima are of the numbers among the elements. */
+static bool max_of_numbers(struct aten_graph *g, struct aten_value *x, const struct pool *p, struct aten_value *maxima,
+                           struct aten_value *indices)
 {
     struct aten_desc d[3];
-    int64_t plane = 1;
-    struct aten_value *made[2] = { aten_new(g, x->type, x->rank, sizes), aten_new(g, ATEN_UINT64, x->rank, sizes) };
-    if (!made[0] || !made[1])
+    struct aten_value *made[2] = { maxima, indices };
+    if (!maxima)
         return false;
     DML_MAX_POOLING2_OPERATOR_DESC desc = { aten_describe(g, &d[0], x),
-                                            aten_describe(g, &d[1], made[0]),
-                                            aten_describe(g, &d[2], made[1]),
+                                            aten_describe(g, &d[1], maxima),
+                                            indices ? aten_describe(g, &d[2], indices) : NULL,
                                             p->spatial,
                                             p->strides,
                                             p->window,
                                             p->start,
                                             p->end,
                                             p->dilations };
-    if (!aten_emit(g, DML_OPERATOR_MAX_POOLING2, &desc, &x, 1, made, 2))
-        return false;
+    return aten_emit(g, DML_OPERATOR_MAX_POOLING2, &desc, &x, 1, made, indices ? 2 : 1);
+}
+
+/* The place in its plane of the last NaN in each window, from 1 on; 0 where a window has none. */
+static struct aten_value *last_nan(struct aten_graph *g, struct aten_value *x, const struct pool *p,
+                                   const int64_t *sizes, int64_t plane)
+{
+    const int32_t type = plane < 1 << 24 ? ATEN_FLOAT32 : ATEN_INT64;
+    int64_t shape[ATEN_RANK_MAX];
+    for (uint32_t i = 0; i < x->rank; i++)
+        shape[i] = i < 2 ? 1 : x->sizes[i];
+    const DML_SCALAR_UNION one =
+        type == ATEN_INT64 ? (DML_SCALAR_UNION){ .Int64 = 1 } : (DML_SCALAR_UNION){ .Float32 = 1 };
+    struct aten_value *places = aten_reshape(g, aten_sequence(g, type, plane, one, one), x->rank, shape);
+    places = aten_select(g, aten_test(g, EW(IS_NAN), x, 0), places, aten_scalar(g, type, 0));
+    struct aten_value *last = places ? aten_new(g, type, x->rank, sizes) : NULL;
+    return last && max_of_numbers(g, places, p, last, NULL) ? last : NULL;
+}
+
+/* out[0]: maxima, out[1]: where they are in the plane of their channel. NaN is greater than numbers. */
+static bool max_pooled(struct aten_graph *g, struct aten_value *x, const struct pool *p, const int64_t *sizes,
+                       struct aten_value **out)
+{
+    int64_t plane = 1;
     for (uint32_t i = 2; i < x->rank; i++)
         plane *= x->sizes[i];
-    out[0] = made[0];
-    out[1] = made[1];
+    out[0] = aten_new(g, x->type, x->rank, sizes);
+    out[1] = aten_new(g, ATEN_UINT64, x->rank, sizes);
+    if (!out[1] || !max_of_numbers(g, x, p, out[0], out[1]))
+        return false;
     if (x->sizes[0] * x->sizes[1] > 1)
-        out[1] =
-            aten_apply2(g, DML_OPERATOR_ELEMENT_WISE_MODULUS_FLOOR, made[1], aten_scalar_int(g, ATEN_UINT64, plane));
-    return out[1] != NULL;
+        out[1] = aten_apply2(g, EW(MODULUS_FLOOR), out[1], aten_scalar_int(g, ATEN_UINT64, plane));
+    if (!aten_is_float(x->type) || !out[1])
+        return out[1] != NULL;
+    struct aten_value *last = last_nan(g, x, p, sizes, plane);
+    struct aten_value *none = last ? aten_apply2(g, EW(LOGICAL_EQUALS), last, aten_scalar(g, last->type, 0)) : NULL;
+    out[0] = none ? aten_select(g, none, out[0], aten_scalar(g, x->type, NAN)) : NULL;
+    out[1] = none ? aten_select(g, none, aten_convert(g, out[1], ATEN_INT64),
+                                aten_scaled(g, aten_convert(g, last, ATEN_INT64), 1, -1))
+                  : NULL;
+    return out[0] && out[1];
 }
 
 /* The sizes of result i with a batch. */
@@ -155,6 +189,7 @@ bool aten_build_max_unpool(struct aten_graph *g, const struct aten_node *n)
         from[BASE_MIN(i, 2u)] *= x->sizes[i];
         to[BASE_MIN(i, 2u)] *= sizes[i];
     }
+    aten_bound(g, n, (struct aten_bound){ ATEN_BOUND_PLACE, .argument = 1, .size = to[2] });
     if (!aten_elements(x))
         return aten_result(g, n, 0, aten_scalar(g, y->type, 0));
     return result(g, n, 0,

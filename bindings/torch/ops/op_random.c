@@ -74,6 +74,7 @@ bool aten_build_uniform(struct aten_graph *g, const struct aten_node *n)
 {
     const int32_t type = n->outputs[0].type, in = computed_in(type);
     struct aten_value *from = aten_in_as(g, n, 1, in), *to = aten_in_as(g, n, 2, in);
+    aten_bound(g, n, (struct aten_bound){ ATEN_BOUND_ORDER, .argument = 1, .element = 2 });
     return result(g, n, aten_add(g, aten_multiply(g, uniform(g, n, type), aten_subtract(g, to, from)), from));
 }
 
@@ -216,9 +217,15 @@ bool aten_build_multinomial(struct aten_graph *g, const struct aten_node *n)
     struct aten_value *p = aten_in(g, n, 0), *order;
     const int64_t samples = aten_int(g, n, 1, 1);
     const int32_t in = p ? computed_in(p->type) : ATEN_FLOAT32;
-    if (!p || !p->rank || p->rank > 2)
-        return aten_fail(g, "self must have 1 or 2 dimensions");
+    if (!p || !p->rank || p->rank > 2 || !aten_is_float(p->type) || n->outputs[0].type != ATEN_INT64)
+        return aten_fail(g, "self must have 1 or 2 dimensions, of floating point, and the result int64");
     const uint32_t axis = p->rank - 1;
+    if (p->sizes[axis] > 1 << 24) /* torch takes no more */
+        return aten_fail(g, "there are %lld categories, must be at most 2^24", (long long)p->sizes[axis]);
+    if (samples < 1 || (!aten_int(g, n, 2, 0) && samples > p->sizes[axis]))
+        return aten_fail(g, "num_samples must be at least 1, and without replacement at most %lld",
+                         (long long)p->sizes[axis]);
+    aten_bound(g, n, (struct aten_bound){ ATEN_BOUND_CHANCE, .argument = 0 });
     p = aten_convert(g, p, in);
     if (aten_int(g, n, 2, 0) && samples > 1) {
         struct aten_value *sums = aten_running_sum(g, p, axis);

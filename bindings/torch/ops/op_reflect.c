@@ -320,3 +320,41 @@ bool aten_build_svd(struct aten_graph *g, const struct aten_node *n)
     struct aten_value *v = aten_slice(g, all, 1, rows, columns, 1);
     return aten_stack_result(g, n, 0, wide ? v : u) && aten_stack_result(g, n, 2, aten_turned(g, wide ? u : v));
 }
+
+/* ---- eigenvalues of symmetric matrices ---- */
+
+/* One triangle, and the same on the other side of the diagonal. */
+static struct aten_value *symmetric(struct aten_graph *g, struct aten_value *x, bool upper)
+{
+    x = x && upper ? aten_turned(g, x) : x;
+    return aten_add(g, aten_diagonals_cleared(g, x, 1, INT32_MAX),
+                    aten_turned(g, aten_diagonals_cleared(g, x, 0, INT32_MAX)));
+}
+
+/* _linalg_eigh(A, UPLO, compute_v) -> (eigenvalues, eigenvectors): with a multiple of the identity added that makes
+ * none negative, they are singular values, and their vectors those on the right. */
+bool aten_build_eigh(struct aten_graph *g, const struct aten_node *n)
+{
+    bool done;
+    if (aten_nothing(g, n, false, &done))
+        return done;
+    struct aten_value *x = aten_stack(g, n, 0), *sizes;
+    if (!x || x->sizes[1] > SINGULAR_MAX)
+        return aten_fail(g, "at most %d rows are possible", SINGULAR_MAX);
+    const int64_t size = x->sizes[1];
+    const bool upper = n->args[1].kind == ATEN_STRING && (*n->args[1].string | 32) == 'u';
+    x = symmetric(g, x, upper);
+    struct aten_value *most = aten_reduced(g, REDUCE(L1), x, 4, x ? x->type : 0);
+    most = aten_reduced(g, REDUCE(MAX), most, 2, x ? x->type : 0);
+    x = aten_add(g, x, aten_multiply(g, aten_band(g, x, size, size, 0, 1), most));
+    struct aten_value *all = x ? orthogonal(g, x, &sizes) : NULL;
+    if (!all)
+        return false;
+    sizes = aten_slice(g, aten_subtract(g, sizes, most), 2, size - 1, size, -1);
+    if (!aten_stack_result(g, n, 0, sizes))
+        return false;
+    if (!aten_int(g, n, 2, 1))
+        return !aten_wanted(n, 1) || aten_nothing_wanted(g, n, 1);
+    struct aten_value *v = aten_slice(g, all, 1, size, size, 1);
+    return aten_stack_result(g, n, 1, aten_slice(g, v, 2, size - 1, size, -1));
+}

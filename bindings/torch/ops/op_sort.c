@@ -143,6 +143,8 @@ bool aten_build_bucketize(struct aten_graph *g, const struct aten_node *n)
     static const uint32_t both[] = { 0, 1 };
     const int32_t type = aten_result_type(n, both, 2);
     struct aten_value *values = aten_in_as(g, n, 0, type), *sorted = aten_in_as(g, n, 1, type);
+    if (!sorted || sorted->rank != 1)
+        return aten_fail(g, "boundaries must have 1 dimension");
     return aten_result(g, n, 0, places(g, sorted, values, aten_int(g, n, 3, 0)));
 }
 

@@ -54,13 +54,14 @@ void aten_plan_destroy(struct aten_plan *plan)
 {
     if (plan->op)
         IDMLCompiledOperator_Release(plan->op);
-    if (plan->persistent)
-        ID3D12Resource_Release(plan->persistent);
+    if (plan->fixed)
+        pthread_rwlock_destroy(&plan->fixed->lock);
+    free(plan->fixed);
     free(plan->failure);
     free(plan->inputs);
     free(plan->outputs);
     free(plan->slots);
-    free(plan->slot_bytes);
+    free(plan->bounds);
     free(plan->key);
     free(plan);
 }
@@ -84,21 +85,41 @@ static struct aten_tensor layout_of(const struct aten_value *v)
     return layout;
 }
 
+static bool fixed_new(struct aten_plan *plan)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < plan->input_count; i++)
+        any = any || plan->inputs[i].fixed;
+    if (!any)
+        return true;
+    plan->fixed = calloc(1, sizeof(*plan->fixed) + plan->input_count * sizeof(*plan->fixed->seen));
+    if (plan->fixed && pthread_rwlock_init(&plan->fixed->lock, NULL)) {
+        free(plan->fixed);
+        plan->fixed = NULL;
+    }
+    return plan->fixed != NULL;
+}
+
+bool aten_plan_has_fixed(const struct aten_plan *plan)
+{
+    return plan->fixed != NULL;
+}
+
+uint64_t aten_plan_packed(const struct aten_plan *plan)
+{
+    return plan->fixed ? atomic_load(&plan->fixed->packed) : 0;
+}
+
 bool aten_plan_fill(struct aten_plan *plan, struct aten_graph *g, struct aten_value **outputs,
                     const struct aten_tensor *layouts, uint32_t output_count)
 {
     plan->outputs = calloc(output_count + 1u, sizeof(*plan->outputs));
     plan->slots = calloc(output_count + 1u, sizeof(*plan->slots));
-    plan->slot_bytes = calloc(output_count + 1u, sizeof(*plan->slot_bytes));
-    if (!plan->outputs || !plan->slots || !plan->slot_bytes)
+    if (!plan->outputs || !plan->slots)
         return aten_fail(g, "out of memory");
     if (!aten_compile_graph(g, outputs, output_count, plan->slots, &plan->slot_count, &plan->op))
         return false;
     plan->output_count = output_count;
-    for (uint32_t k = 0; k < plan->slot_count; k++) {
-        const struct aten_buffer *buffer = outputs[plan->slots[k]]->buffer;
-        plan->slot_bytes[k] = base_align_up((uint64_t)buffer->extent * aten_type_bytes(buffer->type), 4);
-    }
     for (uint32_t i = 0; i < output_count; i++) {
         plan->outputs[i] = layouts ? layouts[i] : layout_of(outputs[i]);
         plan->outputs[i].data = NULL;
@@ -109,8 +130,10 @@ bool aten_plan_fill(struct aten_plan *plan, struct aten_graph *g, struct aten_va
     if (g->input_count)
         memcpy(plan->inputs, g->inputs, g->input_count * sizeof(*g->inputs));
     plan->input_count = g->input_count;
+    for (uint32_t i = 0; i < plan->input_count; i++)
+        plan->number_count += plan->inputs[i].kind != ATEN_BIND_TENSOR;
     plan->draws = g->draws;
-    return true;
+    return fixed_new(plan) || aten_fail(g, "out of memory");
 }
 
 uint32_t aten_plan_output_count(const struct aten_plan *plan)
@@ -144,6 +167,19 @@ struct aten_plan *aten_find(struct aten_device *device, const struct aten_op *op
     return NULL;
 }
 
+/* Memory of devices cannot be looked at. */
+static bool keep_bounds(struct aten_plan *plan, const struct aten_graph *g)
+{
+    if (!g->bound_count || plan->device->remote)
+        return true;
+    plan->bounds = malloc(g->bound_count * sizeof(*plan->bounds));
+    if (!plan->bounds)
+        return false;
+    memcpy(plan->bounds, g->bounds, g->bound_count * sizeof(*plan->bounds));
+    plan->bound_count = g->bound_count;
+    return true;
+}
+
 /* Every number is an input now, so that the plan does for others, too. */
 static bool all_live(const struct aten_graph *g, const struct aten_call *call)
 {
@@ -171,7 +207,7 @@ static struct aten_plan *plan_new(const struct aten_call *call, bool live)
     g.live = live;
     struct aten_value **results = aten_alloc(&g, call->output_count * sizeof(struct aten_value *));
     bool ok = results && build(&g, call, results) && (!live || all_live(&g, call)) &&
-              aten_plan_fill(plan, &g, results, call->outputs, call->output_count);
+              aten_plan_fill(plan, &g, results, call->outputs, call->output_count) && keep_bounds(plan, &g);
     AnydmlQuiet(before);
     if (!ok && !live)
         plan->failure = strdup(g.failed ? g.message : "out of memory");
@@ -182,16 +218,27 @@ static struct aten_plan *plan_new(const struct aten_call *call, bool live)
     return NULL;
 }
 
+/* The functional overload's results are, even where it writes to arguments as well (batch normalisation). */
+static bool has_fresh(const struct aten_tensor *outputs, uint32_t count)
+{
+    bool data = false, fresh = false;
+    for (uint32_t i = 0; i < count; i++) {
+        bool elements = outputs[i].type != ATEN_ABSENT;
+        for (uint32_t d = 0; elements && d < outputs[i].rank; d++)
+            elements = outputs[i].sizes[d] != 0;
+        data = data || outputs[i].data;
+        fresh = fresh || (elements && !outputs[i].data);
+    }
+    return fresh || !data;
+}
+
 struct aten_plan *aten_compile(struct aten_device *device, const struct aten_op *op, const struct aten_arg *args,
                                uint32_t arg_count, const struct aten_tensor *outputs, uint32_t output_count,
                                char message[ATEN_MESSAGE_BYTES])
 {
     const struct aten_call call = { device, op, args, arg_count, outputs, output_count };
-    bool written = false;
-    for (uint32_t i = 0; i < output_count; i++)
-        written = written || outputs[i].data;
     struct aten_key key;
-    aten_key_make(&key, &call, written);
+    aten_key_make(&key, &call, !has_fresh(outputs, output_count));
     struct aten_plan *plan = aten_cache_find(&key);
     if (!plan && aten_cache_miss(&key)) {
         plan = plan_new(&call, true);
@@ -214,13 +261,8 @@ struct aten_plan *aten_compile(struct aten_device *device, const struct aten_op 
 
 #define STACK_SLOTS 24
 
-/* What inputs are bound to that are no tensors. */
-struct bound {
-    _Alignas(16) uint32_t words[8];
-};
-
 /* DirectML's state of a Philox generator: a counter of 128 bits in blocks of four numbers, and the key. */
-static void store_generator(const int64_t *seed_offset, struct bound *out)
+static void store_generator(const int64_t *seed_offset, struct aten_number *out)
 {
     uint64_t seed = (uint64_t)seed_offset[0], block = (uint64_t)seed_offset[1] / 4;
     out->words[0] = (uint32_t)block;
@@ -230,70 +272,124 @@ static void store_generator(const int64_t *seed_offset, struct bound *out)
     out->words[5] = (uint32_t)(seed >> 32);
 }
 
-static uint64_t address_of(const struct aten_binding *binding, const struct aten_arg *args, struct bound *bound)
+static void store_number(const struct aten_binding *binding, const struct aten_arg *arg, struct aten_number *out)
 {
-    const struct aten_arg *arg = &args[binding->argument];
-    if (binding->kind == ATEN_BIND_TENSOR)
-        return (uint64_t)(uintptr_t)arg->tensors[binding->element].data;
     if (binding->kind == ATEN_BIND_GENERATOR)
-        store_generator(arg->integers, bound);
+        store_generator(arg->integers, out);
     else if (arg->kind == ATEN_REAL)
-        aten_store_real(binding->type, arg->real, bound->words);
+        aten_store_real(binding->type, arg->real, out->words);
     else
-        aten_store_int(binding->type, arg->integer, bound->words);
-    return (uint64_t)(uintptr_t)bound->words;
+        aten_store_int(binding->type, arg->integer, out->words);
 }
 
-static HRESULT run_here(const struct aten_plan *plan, const struct aten_arg *args, const struct aten_tensor *outputs,
-                        uint64_t *addresses, struct bound *bound)
+/* Whether the fixed inputs are what was packed; `note`: they will be. */
+static bool fixed_same(const struct aten_plan *plan, const uint64_t *addresses, const uint64_t *versions, bool note)
+{
+    bool same = true;
+    for (uint32_t i = 0; i < plan->input_count; i++) {
+        if (!plan->inputs[i].fixed)
+            continue;
+        const uint64_t version = versions ? versions[plan->inputs[i].argument] : 0;
+        same =
+            same && version && plan->fixed->seen[i].version == version && plan->fixed->seen[i].address == addresses[i];
+        if (note) {
+            plan->fixed->seen[i].address = addresses[i];
+            plan->fixed->seen[i].version = version;
+        }
+    }
+    return same;
+}
+
+static HRESULT run_at(const struct aten_plan *plan, const uint64_t *addresses)
+{
+    return AnydmlRunOperator(plan->device->queue, plan->op, plan->input_count, addresses, plan->slot_count,
+                             addresses + plan->input_count);
+}
+
+static HRESULT run_with_fixed(const struct aten_plan *plan, uint64_t *addresses, const uint64_t *versions)
+{
+    pthread_rwlock_rdlock(&plan->fixed->lock);
+    bool same = fixed_same(plan, addresses, versions, false);
+    if (!same) {
+        pthread_rwlock_unlock(&plan->fixed->lock);
+        pthread_rwlock_wrlock(&plan->fixed->lock);
+        same = fixed_same(plan, addresses, versions, true);
+        atomic_fetch_add(&plan->fixed->packed, !same);
+    }
+    for (uint32_t i = 0; same && i < plan->input_count; i++)
+        if (plan->inputs[i].fixed)
+            addresses[i] = 0; /* as packed */
+    HRESULT hr = run_at(plan, addresses);
+    for (uint32_t i = 0; FAILED(hr) && !same && i < plan->input_count; i++)
+        plan->fixed->seen[i].version = 0;
+    pthread_rwlock_unlock(&plan->fixed->lock);
+    return hr;
+}
+
+/* `numbers` are at `address`. */
+static HRESULT run_with(const struct aten_plan *plan, const struct aten_arg *args, const struct aten_tensor *outputs,
+                        const uint64_t *versions, uint64_t *addresses, struct aten_number *numbers, uint64_t address)
 {
     uint64_t *to = addresses + plan->input_count;
-    for (uint32_t i = 0; i < plan->input_count; i++)
-        addresses[i] = address_of(&plan->inputs[i], args, &bound[i]);
+    for (uint32_t i = 0; i < plan->input_count; i++) {
+        const struct aten_binding *binding = &plan->inputs[i];
+        const struct aten_arg *arg = &args[binding->argument];
+        if (binding->kind == ATEN_BIND_TENSOR) {
+            addresses[i] = (uint64_t)(uintptr_t)arg->tensors[binding->element].data;
+            continue;
+        }
+        store_number(binding, arg, numbers++);
+        addresses[i] = address;
+        address += sizeof(*numbers);
+    }
     for (uint32_t i = 0; i < plan->slot_count; i++)
         to[i] = (uint64_t)(uintptr_t)outputs[plan->slots[i]].data;
-    return AnydmlRunOperator(plan->device->queue, plan->op, plan->input_count, addresses, plan->slot_count, to);
+    return plan->fixed ? run_with_fixed(plan, addresses, versions) : run_at(plan, addresses);
 }
 
-static HRESULT run_remote(struct aten_plan *plan, const struct aten_arg *args, const struct aten_tensor *outputs)
+static HRESULT run(const struct aten_plan *plan, const struct aten_arg *args, const struct aten_tensor *outputs,
+                   const uint64_t *versions, uint64_t *addresses, struct aten_number *here)
+{
+    struct aten_remote *remote = plan->device->remote;
+    struct aten_number *numbers = NULL;
+    uint64_t address = 0;
+    if (!remote)
+        return run_with(plan, args, outputs, versions, addresses, here, (uint64_t)(uintptr_t)here);
+    HRESULT hr = S_OK;
+    if (plan->number_count)
+        hr = aten_remote_begin_numbers(remote, plan->number_count, &numbers, &address);
+    if (FAILED(hr))
+        return hr;
+    hr = run_with(plan, args, outputs, versions, addresses, numbers, address);
+    if (plan->number_count)
+        aten_remote_end_numbers(remote);
+    aten_remote_note_run(remote);
+    return hr;
+}
+
+bool aten_run_fixed(struct aten_plan *plan, const struct aten_arg *args, const uint64_t *versions,
+                    const struct aten_tensor *outputs, char *message, size_t message_bytes)
 {
     const uint32_t count = plan->input_count + plan->slot_count;
-    struct bound *bound = aligned_alloc(_Alignof(struct bound), (count + 1u) * sizeof(*bound));
-    struct aten_place *places = malloc((count + 1u) * sizeof(*places)), *to = places + plan->input_count;
-    for (uint32_t i = 0; bound && places && i < plan->input_count; i++) {
-        const uint64_t address = address_of(&plan->inputs[i], args, &bound[i]);
-        const bool here = plan->inputs[i].kind != ATEN_BIND_TENSOR;
-        places[i] = (struct aten_place){ here ? 0 : address, here ? &bound[i] : NULL, plan->inputs[i].bytes };
+    uint64_t addresses[STACK_SLOTS];
+    struct aten_number numbers[STACK_SLOTS];
+    HRESULT hr = E_OUTOFMEMORY;
+    if (!plan->op)
+        return true;
+    if (count <= STACK_SLOTS) {
+        hr = run(plan, args, outputs, versions, addresses, numbers);
+    } else {
+        struct aten_number *memory = aligned_alloc(_Alignof(struct aten_number), count * 2 * sizeof(*memory));
+        if (memory)
+            hr = run(plan, args, outputs, versions, (uint64_t *)(void *)(memory + count), memory);
+        free(memory);
     }
-    for (uint32_t i = 0; bound && places && i < plan->slot_count; i++)
-        to[i] = (struct aten_place){ (uint64_t)(uintptr_t)outputs[plan->slots[i]].data, NULL, plan->slot_bytes[i] };
-    HRESULT hr = !bound || !places ? E_OUTOFMEMORY
-                                   : aten_remote_run(plan->device->remote, plan->op, &plan->persistent, places,
-                                                     plan->input_count, to, plan->slot_count);
-    free(bound);
-    free(places);
-    return hr;
+    return SUCCEEDED(hr) || aten_say(message, message_bytes, hr, "the device failed");
 }
 
 bool aten_run(struct aten_plan *plan, const struct aten_arg *args, uint32_t arg_count,
               const struct aten_tensor *outputs, uint32_t output_count, char *message, size_t message_bytes)
 {
-    const uint32_t count = plan->input_count + plan->slot_count;
-    uint64_t addresses[STACK_SLOTS];
-    struct bound bound[STACK_SLOTS];
-    HRESULT hr = E_OUTOFMEMORY;
     (void)arg_count, (void)output_count;
-    if (!plan->op)
-        return true;
-    if (plan->device->remote) {
-        hr = run_remote(plan, args, outputs);
-    } else if (count <= STACK_SLOTS) {
-        hr = run_here(plan, args, outputs, addresses, bound);
-    } else {
-        struct bound *memory = aligned_alloc(_Alignof(struct bound), count * 2 * sizeof(*memory));
-        if (memory)
-            hr = run_here(plan, args, outputs, (uint64_t *)(void *)(memory + count), memory);
-        free(memory);
-    }
-    return SUCCEEDED(hr) || aten_say(message, message_bytes, hr, "the device failed");
+    return aten_run_fixed(plan, args, NULL, outputs, message, message_bytes);
 }

@@ -5,6 +5,7 @@
 
 #include "graph.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 /* A call as aten_find and aten_compile have it. */
@@ -25,6 +26,15 @@ struct aten_key {
     bool failed; /* memory is short */
 };
 
+/* What the fixed inputs of a plan were when they were packed. */
+struct aten_fixed {
+    pthread_rwlock_t lock; /* shared by runs, exclusive where they are packed again */
+    atomic_ullong packed;
+    struct {
+        uint64_t address, version;
+    } seen[]; /* [input] */
+};
+
 enum aten_plan_kind {
     ATEN_PLAN_EXACT,    /* these numbers alone */
     ATEN_PLAN_LIVE,     /* numbers are bound when it runs */
@@ -38,14 +48,15 @@ struct aten_plan {
     IDMLCompiledOperator *op; /* NULL: there is nothing to do */
     char *failure;            /* it cannot be compiled, and why */
     struct aten_binding *inputs;
-    uint32_t input_count;
-    struct aten_tensor *outputs; /* without data */
+    uint32_t input_count, number_count; /* number_count: of the inputs that are no tensors */
+    struct aten_fixed *fixed;           /* NULL: no inputs are */
+    struct aten_tensor *outputs;        /* without data */
     uint32_t output_count;
-    uint32_t *slots;      /* output k of `op` is this one of `outputs` */
-    uint64_t *slot_bytes; /* of those */
+    uint32_t *slots; /* output k of `op` is this one of `outputs` */
     uint32_t slot_count;
-    ID3D12Resource *persistent; /* remote devices; NULL: not yet */
     uint64_t draws;
+    struct aten_bound *bounds;
+    uint32_t bound_count;
     /* in the cache, under its lock */
     uint64_t *key;
     uint32_t key_words;

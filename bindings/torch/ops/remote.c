@@ -7,11 +7,10 @@
 #include <DirectMLGuids.h>
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
-#define DESCRIPTORS 4096u
-#define ALIGNMENT   256u /* of pieces of scratch memory */
-#define SLACK       256u /* behind each allocation: bindings round sizes up */
+#define NUMBERS_BYTES 65536u
 
 struct block {
     uint64_t address, bytes;
@@ -21,16 +20,19 @@ struct block {
 struct aten_remote {
     pthread_mutex_t lock; /* everything below */
     ID3D12Device *d3d;
-    IDMLDevice1 *dml;
     ID3D12CommandQueue *queue;
     ID3D12CommandAllocator *allocator;
     ID3D12GraphicsCommandList *list; /* closed */
-    ID3D12DescriptorHeap *heap;
-    IDMLCommandRecorder *recorder;
+    ID3D12Fence *fence;              /* at the last mark that was reached */
+    uint64_t marks;
+    atomic_bool given;    /* runs since the last mark */
     struct block *blocks; /* by rising address */
     uint32_t block_count, block_capacity;
     uint64_t used;
-    ID3D12Resource *upload, *readback, *scratch, *temporary; /* as large as was needed */
+    ID3D12Resource *upload, *readback; /* as large as was needed */
+    ID3D12Resource *numbers;           /* a chunk of them, host memory that the device reads */
+    char *numbers_host;
+    uint64_t numbers_bytes, numbers_used;
 };
 
 static void release(void *object)
@@ -43,7 +45,7 @@ static HRESULT make_buffer(struct aten_remote *r, D3D12_HEAP_TYPE heap, uint64_t
 {
     const D3D12_HEAP_PROPERTIES properties = { .Type = heap };
     const D3D12_RESOURCE_DESC desc = { .Dimension = D3D12_RESOURCE_DIMENSION_BUFFER,
-                                       .Width = base_align_up(bytes + SLACK, 4),
+                                       .Width = base_align_up(bytes, 4),
                                        .Height = 1,
                                        .DepthOrArraySize = 1,
                                        .MipLevels = 1,
@@ -65,7 +67,7 @@ static HRESULT reserve(struct aten_remote *r, ID3D12Resource **buffer, D3D12_HEA
     D3D12_RESOURCE_DESC desc = { .Width = 0 };
     if (*buffer)
         desc = ID3D12Resource_GetDesc(*buffer);
-    if (*buffer && desc.Width >= bytes + SLACK)
+    if (*buffer && desc.Width >= bytes)
         return S_OK;
     release(*buffer);
     *buffer = NULL;
@@ -78,8 +80,7 @@ void aten_remote_destroy(struct aten_remote *r)
 {
     if (!r)
         return;
-    void *const objects[] = { r->upload,   r->readback, r->scratch, r->temporary,
-                              r->recorder, r->heap,     r->list,    r->allocator };
+    void *const objects[] = { r->upload, r->readback, r->numbers, r->fence, r->list, r->allocator };
     for (size_t i = 0; i < ARRAY_SIZE(objects); i++)
         release(objects[i]);
     for (uint32_t i = 0; i < r->block_count; i++)
@@ -92,8 +93,6 @@ void aten_remote_destroy(struct aten_remote *r)
 static HRESULT create_objects(struct aten_remote *r)
 {
     const D3D12_COMMAND_LIST_TYPE type = D3D12_COMMAND_LIST_TYPE_COMPUTE;
-    const D3D12_DESCRIPTOR_HEAP_DESC heap = { D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV, DESCRIPTORS,
-                                              D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE, 0 };
     HRESULT hr = ID3D12Device_CreateCommandAllocator(r->d3d, type, &IID_ID3D12CommandAllocator, (void **)&r->allocator);
     if (SUCCEEDED(hr))
         hr = ID3D12Device_CreateCommandList(r->d3d, 0, type, r->allocator, NULL, &IID_ID3D12GraphicsCommandList,
@@ -101,13 +100,11 @@ static HRESULT create_objects(struct aten_remote *r)
     if (SUCCEEDED(hr))
         hr = ID3D12GraphicsCommandList_Close(r->list);
     if (SUCCEEDED(hr))
-        hr = ID3D12Device_CreateDescriptorHeap(r->d3d, &heap, &IID_ID3D12DescriptorHeap, (void **)&r->heap);
-    if (SUCCEEDED(hr))
-        hr = IDMLDevice1_CreateCommandRecorder(r->dml, &IID_IDMLCommandRecorder, (void **)&r->recorder);
+        hr = ID3D12Device_CreateFence(r->d3d, 0, D3D12_FENCE_FLAG_NONE, &IID_ID3D12Fence, (void **)&r->fence);
     return hr;
 }
 
-HRESULT aten_remote_create(ID3D12Device *d3d, IDMLDevice1 *dml, ID3D12CommandQueue *queue, struct aten_remote **out)
+HRESULT aten_remote_create(ID3D12Device *d3d, ID3D12CommandQueue *queue, struct aten_remote **out)
 {
     struct aten_remote *r = calloc(1, sizeof(*r));
     *out = NULL;
@@ -115,7 +112,6 @@ HRESULT aten_remote_create(ID3D12Device *d3d, IDMLDevice1 *dml, ID3D12CommandQue
         return E_OUTOFMEMORY;
     pthread_mutex_init(&r->lock, NULL);
     r->d3d = d3d;
-    r->dml = dml;
     r->queue = queue;
     HRESULT hr = create_objects(r);
     if (FAILED(hr))
@@ -286,181 +282,69 @@ HRESULT aten_remote_copy(struct aten_remote *r, void *to, const void *from, size
     return hr;
 }
 
-/* ---- running ---- */
+/* ---- numbers ---- */
 
-/* Where each slot is bound: at its place, or in scratch memory. */
-struct bound {
-    DML_BUFFER_BINDING buffer;
-    DML_BINDING_DESC desc;
-    struct range home; /* of what lies in scratch memory; resource NULL: it does not, or comes from the host */
-};
-
-static bool overlap(const struct aten_place *a, const struct aten_place *b)
+/* Runs in flight keep the chunk before: the library keeps what its addresses name. */
+static HRESULT reserve_numbers(struct aten_remote *r, uint32_t count)
 {
-    return a->address && b->address && a->address < b->address + b->bytes && b->address < a->address + a->bytes;
-}
-
-/* An input that an output overwrites in part; the library itself copies those that lie exactly there. */
-static bool overlaps_in_part(const struct aten_place *input, const struct aten_place *outputs, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (overlap(input, &outputs[i]) && (input->address != outputs[i].address || input->bytes != outputs[i].bytes))
-            return true;
-    return false;
-}
-
-static HRESULT bind_slot(struct aten_remote *r, const struct aten_place *place, bool aside, uint64_t *scratch,
-                         struct bound *out)
-{
-    memset(out, 0, sizeof(*out));
-    if (!place->address && !place->host)
-        return S_OK; /* DML_BINDING_TYPE_NONE */
-    if (!place->host && !range_of(r, place->address, &out->home))
-        return E_INVALIDARG;
-    out->desc = (DML_BINDING_DESC){ DML_BINDING_TYPE_BUFFER, &out->buffer };
-    out->buffer = (DML_BUFFER_BINDING){ out->home.resource, out->home.offset, place->bytes };
-    if (!place->host && !aside && out->home.offset % DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT == 0) {
-        out->home.resource = NULL;
+    const uint64_t bytes = (uint64_t)count * sizeof(struct aten_number);
+    void *mapped = NULL;
+    if (r->numbers && bytes <= r->numbers_bytes - r->numbers_used)
         return S_OK;
+    release(r->numbers);
+    r->numbers = NULL;
+    r->numbers_used = 0;
+    r->numbers_bytes = BASE_MAX(bytes, (uint64_t)NUMBERS_BYTES);
+    HRESULT hr = make_buffer(r, D3D12_HEAP_TYPE_UPLOAD, r->numbers_bytes, &r->numbers);
+    if (SUCCEEDED(hr))
+        hr = ID3D12Resource_Map(r->numbers, 0, NULL, &mapped);
+    r->numbers_host = mapped;
+    return hr;
+}
+
+HRESULT aten_remote_begin_numbers(struct aten_remote *r, uint32_t count, struct aten_number **out,
+                                  uint64_t *out_address)
+{
+    pthread_mutex_lock(&r->lock);
+    HRESULT hr = reserve_numbers(r, count);
+    if (FAILED(hr)) {
+        pthread_mutex_unlock(&r->lock);
+        return hr;
     }
-    out->buffer.Buffer = NULL; /* the scratch memory, once its size is known */
-    out->buffer.Offset = *scratch;
-    *scratch += base_align_up(place->bytes, ALIGNMENT);
+    *out = (struct aten_number *)(void *)(r->numbers_host + r->numbers_used);
+    *out_address = ID3D12Resource_GetGPUVirtualAddress(r->numbers) + r->numbers_used;
+    r->numbers_used += (uint64_t)count * sizeof(**out);
     return S_OK;
 }
 
-/* Moves what has its home elsewhere, to scratch memory or back. */
-static HRESULT move(struct aten_remote *r, const struct bound *bound, uint32_t count, bool home)
+void aten_remote_end_numbers(struct aten_remote *r)
 {
-    HRESULT hr = S_OK;
-    for (uint32_t i = 0; SUCCEEDED(hr) && i < count; i++) {
-        const struct range scratch = { r->scratch, bound[i].buffer.Offset };
-        const struct range *from = home ? &scratch : &bound[i].home, *to = home ? &bound[i].home : &scratch;
-        if (bound[i].home.resource)
-            hr = copy_range(r, *to, *from, bound[i].buffer.SizeInBytes);
-    }
-    return hr;
+    pthread_mutex_unlock(&r->lock);
 }
 
-static HRESULT make_table(struct aten_remote *r, void *dispatchable, IDMLBindingTable **out)
+/* ---- points in time ---- */
+
+void aten_remote_note_run(struct aten_remote *r)
 {
-    const DML_BINDING_PROPERTIES needs = IDMLDispatchable_GetBindingProperties((IDMLDispatchable *)dispatchable);
-    const DML_BINDING_TABLE_DESC desc = { (IDMLDispatchable *)dispatchable,
-                                          ID3D12DescriptorHeap_GetCPUDescriptorHandleForHeapStart(r->heap),
-                                          ID3D12DescriptorHeap_GetGPUDescriptorHandleForHeapStart(r->heap),
-                                          needs.RequiredDescriptorCount };
-    HRESULT hr = needs.RequiredDescriptorCount > DESCRIPTORS ? E_OUTOFMEMORY : S_OK;
-    if (SUCCEEDED(hr))
-        hr = IDMLDevice1_CreateBindingTable(r->dml, &desc, &IID_IDMLBindingTable, (void **)out);
-    if (FAILED(hr) || !needs.TemporaryResourceSize)
-        return hr;
-    hr = reserve(r, &r->temporary, D3D12_HEAP_TYPE_DEFAULT, needs.TemporaryResourceSize);
-    DML_BUFFER_BINDING buffer = { r->temporary, 0, needs.TemporaryResourceSize };
-    const DML_BINDING_DESC binding = { DML_BINDING_TYPE_BUFFER, &buffer };
-    if (SUCCEEDED(hr))
-        IDMLBindingTable_BindTemporaryResource(*out, &binding);
-    return hr;
+    atomic_store(&r->given, true);
 }
 
-static HRESULT dispatch(struct aten_remote *r, void *dispatchable, IDMLBindingTable *table)
+uint64_t aten_remote_mark(struct aten_remote *r)
 {
-    HRESULT hr = begin(r);
-    if (FAILED(hr))
-        return hr;
-    ID3D12GraphicsCommandList_SetDescriptorHeaps(r->list, 1, &r->heap);
-    IDMLCommandRecorder_RecordDispatch(r->recorder, (ID3D12CommandList *)r->list, (IDMLDispatchable *)dispatchable,
-                                       table);
-    return execute(r);
+    pthread_mutex_lock(&r->lock);
+    if (atomic_exchange(&r->given, false)) /* fails when the device is removed: all is reached then */
+        ID3D12CommandQueue_Signal(r->queue, r->fence, ++r->marks);
+    const uint64_t mark = r->marks;
+    pthread_mutex_unlock(&r->lock);
+    return mark;
 }
 
-static HRESULT initialize(struct aten_remote *r, IDMLCompiledOperator *op, uint64_t bytes, ID3D12Resource **persistent)
+bool aten_remote_reached(struct aten_remote *r, uint64_t mark)
 {
-    IDMLOperatorInitializer *initializer = NULL;
-    IDMLBindingTable *table = NULL;
-    HRESULT hr =
-        IDMLDevice1_CreateOperatorInitializer(r->dml, 1, &op, &IID_IDMLOperatorInitializer, (void **)&initializer);
-    if (SUCCEEDED(hr))
-        hr = make_buffer(r, D3D12_HEAP_TYPE_DEFAULT, bytes, persistent);
-    if (SUCCEEDED(hr))
-        hr = make_table(r, initializer, &table);
-    if (SUCCEEDED(hr)) {
-        DML_BUFFER_BINDING buffer = { *persistent, 0, bytes };
-        const DML_BINDING_DESC binding = { DML_BINDING_TYPE_BUFFER, &buffer };
-        IDMLBindingTable_BindOutputs(table, 1, &binding);
-        hr = dispatch(r, initializer, table);
-    }
-    if (FAILED(hr)) {
-        release(*persistent);
-        *persistent = NULL;
-    }
-    release(table);
-    release(initializer);
-    return hr;
+    return ID3D12Fence_GetCompletedValue(r->fence) >= mark;
 }
 
-static HRESULT run_bound(struct aten_remote *r, IDMLCompiledOperator *op, ID3D12Resource **persistent,
-                         const DML_BINDING_DESC *descs, uint32_t input_count, uint32_t output_count)
+void aten_remote_wait(struct aten_remote *r, uint64_t mark)
 {
-    const uint64_t bytes = IDMLCompiledOperator_GetBindingProperties(op).PersistentResourceSize;
-    IDMLBindingTable *table = NULL;
-    HRESULT hr = bytes && !*persistent ? initialize(r, op, bytes, persistent) : S_OK;
-    if (SUCCEEDED(hr))
-        hr = make_table(r, op, &table);
-    if (SUCCEEDED(hr)) {
-        DML_BUFFER_BINDING buffer = { *persistent, 0, bytes };
-        const DML_BINDING_DESC binding = { DML_BINDING_TYPE_BUFFER, &buffer };
-        IDMLBindingTable_BindInputs(table, input_count, descs);
-        IDMLBindingTable_BindOutputs(table, output_count, descs + input_count);
-        if (bytes)
-            IDMLBindingTable_BindPersistentResource(table, &binding);
-        hr = dispatch(r, op, table);
-    }
-    release(table);
-    return hr;
-}
-
-/* Binds, moves, runs, moves back. `bound` and `descs` have room for all slots. */
-static HRESULT run(struct aten_remote *r, IDMLCompiledOperator *op, ID3D12Resource **persistent,
-                   const struct aten_place *const places[2], const uint32_t counts[2], struct bound *bound)
-{
-    const uint32_t count = counts[0] + counts[1];
-    DML_BINDING_DESC *descs = (DML_BINDING_DESC *)(void *)(bound + count);
-    uint64_t scratch = 0;
-    HRESULT hr = S_OK;
-    for (uint32_t i = 0; SUCCEEDED(hr) && i < count; i++) {
-        const bool in = i < counts[0];
-        const struct aten_place *place = in ? &places[0][i] : &places[1][i - counts[0]];
-        hr = bind_slot(r, place, in && overlaps_in_part(place, places[1], counts[1]), &scratch, &bound[i]);
-    }
-    if (SUCCEEDED(hr) && scratch)
-        hr = reserve(r, &r->scratch, D3D12_HEAP_TYPE_DEFAULT, scratch);
-    for (uint32_t i = 0; SUCCEEDED(hr) && i < count; i++) {
-        if (bound[i].desc.Type == DML_BINDING_TYPE_BUFFER && !bound[i].buffer.Buffer)
-            bound[i].buffer.Buffer = r->scratch;
-        descs[i] = bound[i].desc;
-        if (i < counts[0] && places[0][i].host)
-            hr = upload(r, (struct range){ r->scratch, bound[i].buffer.Offset }, places[0][i].host, places[0][i].bytes);
-    }
-    if (SUCCEEDED(hr)) /* outputs, too: what lies between their elements stays */
-        hr = move(r, bound, count, false);
-    if (SUCCEEDED(hr))
-        hr = run_bound(r, op, persistent, descs, counts[0], counts[1]);
-    return SUCCEEDED(hr) ? move(r, bound + counts[0], counts[1], true) : hr;
-}
-
-HRESULT aten_remote_run(struct aten_remote *r, IDMLCompiledOperator *op, ID3D12Resource **persistent,
-                        const struct aten_place *inputs, uint32_t input_count, const struct aten_place *outputs,
-                        uint32_t output_count)
-{
-    const struct aten_place *const places[2] = { inputs, outputs };
-    const uint32_t counts[2] = { input_count, output_count };
-    struct bound *bound = malloc((input_count + output_count + 1u) * (sizeof(*bound) + sizeof(DML_BINDING_DESC)));
-    HRESULT hr = E_OUTOFMEMORY;
-    if (bound) {
-        pthread_mutex_lock(&r->lock);
-        hr = run(r, op, persistent, places, counts, bound);
-        pthread_mutex_unlock(&r->lock);
-    }
-    free(bound);
-    return hr;
+    ID3D12Fence_SetEventOnCompletion(r->fence, mark, NULL);
 }

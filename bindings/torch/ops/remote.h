@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices whose memory the host does not see: buffers found by device address, copies, and plans as dispatches. Each
- * call is done when it returns; one at a time runs, callers wait for each other. */
+/* Devices whose memory the host does not see: buffers found by device address, copies, numbers and points in time. A
+ * copy is done when it returns; one at a time, callers wait for each other. */
 #ifndef ANYDML_TORCH_REMOTE_H
 #define ANYDML_TORCH_REMOTE_H
 
@@ -11,7 +11,7 @@
 
 struct aten_remote;
 
-HRESULT aten_remote_create(ID3D12Device *d3d, IDMLDevice1 *dml, ID3D12CommandQueue *queue, struct aten_remote **out);
+HRESULT aten_remote_create(ID3D12Device *d3d, ID3D12CommandQueue *queue, struct aten_remote **out);
 void aten_remote_destroy(struct aten_remote *remote);
 
 /* A device address, or NULL. */
@@ -21,16 +21,22 @@ uint64_t aten_remote_used(struct aten_remote *remote); /* bytes */
 HRESULT aten_remote_copy(struct aten_remote *remote, void *to, const void *from, size_t bytes,
                          enum aten_direction direction);
 
-/* What an input or output is bound to: `bytes` at a device address, or of the host, to be copied there. */
-struct aten_place {
-    uint64_t address;
-    const void *host;
-    uint64_t bytes;
+/* What an operator reads that is no tensor. */
+struct aten_number {
+    _Alignas(16) uint32_t words[8];
 };
 
-/* Runs the operator, after its initialisation at the first time; *persistent is kept for the next. */
-HRESULT aten_remote_run(struct aten_remote *remote, IDMLCompiledOperator *op, ID3D12Resource **persistent,
-                        const struct aten_place *inputs, uint32_t input_count, const struct aten_place *outputs,
-                        uint32_t output_count);
+/* Room for numbers that the device reads at *out_address; end_numbers follows, once the run that reads them has been
+ * given to the queue, unless this fails. */
+HRESULT aten_remote_begin_numbers(struct aten_remote *remote, uint32_t count, struct aten_number **out,
+                                  uint64_t *out_address);
+void aten_remote_end_numbers(struct aten_remote *remote);
+
+/* As aten_mark and the others; copies are done when they return, but runs need to be noted when they have been given.
+ */
+void aten_remote_note_run(struct aten_remote *remote);
+uint64_t aten_remote_mark(struct aten_remote *remote);
+bool aten_remote_reached(struct aten_remote *remote, uint64_t mark);
+void aten_remote_wait(struct aten_remote *remote, uint64_t mark);
 
 #endif

@@ -12,6 +12,7 @@ def _autoload():
     """Entry point of torch.backends: `import torch` imports this package."""
 
 
+import atexit as _atexit
 import ctypes as _ctypes
 import glob as _glob
 import json as _json
@@ -20,40 +21,46 @@ import os as _os
 import torch
 from torch.utils.backend_registration import _privateuse1_backend_name
 
-__all__ = ["default_device", "device", "device_count", "device_name", "disable_tiled_resources",
-           "fallbacks", "gpu_memory", "has_float64_support", "is_available", "mlp_llama", "mlp_phi2", "mlp_phi3", "rmsnorm"]
+__all__ = ["apply_rotary_position_emb", "default_device", "device", "device_count", "device_name",
+           "disable_tiled_resources", "fallbacks", "gpu_memory", "has_float64_support", "is_available", "mlp_llama",
+           "mlp_phi2", "mlp_phi3", "multi_head_attention", "rmsnorm"]
 
 _folder = _os.path.dirname(_os.path.abspath(__file__))
 
 
 def _load():
     """The libraries, in the order in which they need each other, and the glue for this version of torch."""
+    minor = ".".join(torch.__version__.split(".")[:2])
+    glue = _os.path.join(_folder, f"glue-{minor}.so")
+    if not _os.path.exists(glue):
+        known = [_os.path.basename(path)[5:-3] for path in _glob.glob(_os.path.join(_folder, "glue-*.so"))]
+        known.sort(key=lambda version: [int(number) for number in version.split(".")])
+        raise ImportError(f"this torch_directml is for torch {', '.join(known)}, and torch {torch.__version__} is "
+                          f"installed: install one of these (pip install \"torch=={known[-1] if known else 'N'}.*\"), or "
+                          "torch_directml from its sdist, which compiles for the torch that is there")
     for name in ("libdxcore.so", "libd3d12.so", "libdirectml.so", "libanydml_torch_ops.so"):
         path = _os.path.join(_folder, name)
         if _os.path.exists(path):
             _ctypes.CDLL(_os.path.realpath(path))
-    minor = ".".join(torch.__version__.split(".")[:2])
-    glue = _os.path.join(_folder, f"glue-{minor}.so")
-    if not _os.path.exists(glue):
-        known = sorted(_os.path.basename(path)[5:-3] for path in _glob.glob(_os.path.join(_folder, "glue-*.so")))
-        raise ImportError(f"this torch_directml is for torch {', '.join(known)}, and torch {torch.__version__} is "
-                          "installed")
     torch.utils.rename_privateuse1_backend("dml")
     torch.ops.load_library(glue)
+    _atexit.register(torch.ops.torch_directml.hold_ended_threads)
 
 
 if _privateuse1_backend_name != "dml":
     _load()
-    from . import dml as _dml, modules as _modules, sharing as _sharing
+    from . import dlpack as _dlpack, dml as _dml, modules as _modules, sharing as _sharing
 
     torch._register_device_module("dml", _dml)
+    _dlpack.install()
     _modules.install()
     _sharing.install()
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     if torch.distributed.is_available():
         from . import distributed as distributed
 
-from .functions import mlp_llama, mlp_phi2, mlp_phi3, rmsnorm  # after the device is there
+from .functions import (apply_rotary_position_emb, mlp_llama, mlp_phi2, mlp_phi3,  # after the device is there
+                        multi_head_attention, rmsnorm)
 
 _ops = torch.ops.torch_directml
 

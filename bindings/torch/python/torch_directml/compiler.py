@@ -64,12 +64,13 @@ def _library():
         "aten_op_find": (ctypes.POINTER(_Op), [ctypes.c_char_p, ctypes.c_char_p]),
         "aten_device_open": (pointer, [count, ctypes.c_char_p, ctypes.c_size_t]),
         "aten_graph_begin": (pointer, [pointer]),
-        "aten_graph_input": (number, [pointer, ctypes.POINTER(_Tensor)]),
+        "aten_graph_input": (number, [pointer, ctypes.POINTER(_Tensor), ctypes.c_bool]),
         "aten_graph_node": (ctypes.c_bool, [pointer, ctypes.POINTER(_Op), ctypes.POINTER(_Arg), count,
                                             ctypes.POINTER(_Tensor), count, ctypes.POINTER(number)]),
         "aten_graph_view": (number, [pointer, number, ctypes.POINTER(_Tensor), ctypes.c_int64]),
         "aten_graph_compile": (pointer, [pointer, ctypes.POINTER(number), count, ctypes.c_char_p, ctypes.c_size_t]),
         "aten_graph_destroy": (None, [pointer]),
+        "aten_plan_packed": (number, [pointer]),
         "aten_release": (None, [pointer]),
     }
     try:
@@ -124,10 +125,10 @@ def _layout(tensor):
 
 
 class _Builder:
-    """Writes the nodes of one part into a graph of the C library."""
+    """Writes the nodes of one part into a graph of the C library; `fixed` says of each input whether it stays packed."""
 
-    def __init__(self, module, device_index):
-        self.module, self.library = module, _library()
+    def __init__(self, module, device_index, fixed):
+        self.module, self.library, self.fixed = module, _library(), iter(fixed)
         message = ctypes.create_string_buffer(_MESSAGE)
         self.device = self.library.aten_device_open(device_index, message, _MESSAGE)
         if not self.device:
@@ -200,7 +201,8 @@ class _Builder:
 
     def add(self, node):
         if node.op == "placeholder":
-            self.numbers[node] = self.library.aten_graph_input(self.graph, ctypes.byref(_layout(node.meta["val"])))
+            self.numbers[node] = self.library.aten_graph_input(self.graph, ctypes.byref(_layout(node.meta["val"])),
+                                                                next(self.fixed))
         elif _is_item(node):
             source, index = node.args
             self.numbers[node] = self.numbers[source][index]
@@ -244,8 +246,13 @@ class _Builder:
 class _Plan:
     """A compiled part; the plan lives as long as it."""
 
-    def __init__(self, plan, device_index, single):
+    def __init__(self, plan, device_index, single, stays):
         self.plan, self.device_index, self.single, self.library = plan, device_index, single, _library()
+        self.stays = stays  # whether inputs of it do
+
+    def packed(self):
+        """How often the inputs that stay were packed."""
+        return self.library.aten_plan_packed(self.plan)
 
     def __call__(self, *inputs):
         results = _ops.run_plan(self.plan, self.device_index, inputs)
@@ -280,10 +287,10 @@ def _operators(module):
     return sum(n.op == "call_function" and not _is_item(n) and not _is_view(n.target) for n in module.graph.nodes)
 
 
-def _compile_part(module, device_index):
+def _compile_part(module, device_index, fixed):
     (results,) = next(n for n in module.graph.nodes if n.op == "output").args
     single = not isinstance(results, (list, tuple))
-    plan = _Plan(_Builder(module, device_index).build(), device_index, single)
+    plan = _Plan(_Builder(module, device_index, fixed).build(), device_index, single, any(fixed))
     statistics["graphs"] += 1
     statistics["operators"] += _operators(module)
     return plan
@@ -293,55 +300,111 @@ def _device_index(args):
     return next((a.device.index for a in args if isinstance(a, torch.Tensor) and a.device.type == "dml"), None)
 
 
-def _specialize(module, args):
-    """The graph for arguments of these sizes: a module whose parts are compiled."""
-    module = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
-    mode = FakeTensorMode(allow_non_fake_inputs=True)
-    fakes = [mode.from_tensor(a, static_shapes=True) if isinstance(a, torch.Tensor) else a for a in args]
-    with mode:
-        FakeTensorProp(module, mode).propagate_dont_convert_inputs(*fakes)
-    index = _device_index(args)
-    if index is None or not _library():
-        statistics["eager_operators"] += _operators(module)
-        return module
-    support = _Support()
-    partitioner = CapabilityBasedPartitioner(module, support, allows_single_node_partition=False)
-    parts = partitioner.propose_partitions()
-    fused = partitioner.fuse_partitions(parts, prefix="directml_")
-    for name, part in list(fused.named_children()):
-        if not name.startswith("directml_"):
-            continue
-        try:
-            plan = _compile_part(part, index)
-        except Unsupported as problem:
-            statistics["problems"].append(str(problem))
-            statistics["eager_operators"] += _operators(part)
-            continue
-        part.forward = plan
-    statistics["eager_operators"] += _operators(fused)
-    return fused
+class _Sizes(FakeTensorProp):
+    """Fake tensors for all nodes, and the numbers that are computed of their sizes."""
+
+    def run_node(self, n):
+        result = super().run_node(n)
+        if isinstance(result, (bool, int, float)):
+            n.meta["val"] = result
+        return result
+
+
+def _settle_numbers(graph):
+    """Sizes are known: what is computed of them stands in the arguments as it is."""
+    def settled(node):
+        value = node.meta.get("val")
+        return value if isinstance(value, (bool, int, float)) else node
+    for node in graph.nodes:
+        node.args, node.kwargs = torch.fx.map_arg((node.args, node.kwargs), settled)
+    for node in reversed(graph.nodes):
+        if node.op == "call_function" and not node.users and settled(node) is not node:
+            graph.erase_node(node)
+
+
+class _Special:
+    """A graph for arguments of certain sizes: a module whose parts are compiled."""
+    LOOK = 16  # calls
+
+    def __init__(self, module, args, fixed):
+        module = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
+        mode = FakeTensorMode(allow_non_fake_inputs=True)
+        fakes = [mode.from_tensor(a, static_shapes=True) if isinstance(a, torch.Tensor) else a for a in args]
+        with mode:
+            _Sizes(module, mode).propagate_dont_convert_inputs(*fakes)
+        _settle_numbers(module.graph)
+        module.recompile()
+        self.plans, self.calls, self.packed = [], 0, 0
+        self.module = self._compiled(module, _device_index(args), fixed)
+
+    def _compiled(self, module, index, fixed):
+        if index is None or not _library():
+            statistics["eager_operators"] += _operators(module)
+            return module
+        inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
+        staying = {inputs[i].name for i in fixed}
+        partitioner = CapabilityBasedPartitioner(module, _Support(), allows_single_node_partition=False)
+        fused = partitioner.fuse_partitions(partitioner.propose_partitions(), prefix="directml_")
+        for node in [n for n in fused.graph.nodes if n.op == "call_module" and n.target.startswith("directml_")]:
+            part = getattr(fused, node.target)
+            try:
+                plan = _compile_part(part, index, [a.op == "placeholder" and a.name in staying for a in node.args])
+            except Unsupported as problem:
+                statistics["problems"].append(str(problem))
+                statistics["eager_operators"] += _operators(part)
+                continue
+            part.forward = plan
+            self.plans.append(plan)
+        statistics["eager_operators"] += _operators(fused)
+        return fused
+
+    def keeps_packing(self):
+        """Whether inputs that were to stay change all the time: asked before each call, answered now and then."""
+        self.calls += 1
+        if self.calls % self.LOOK:
+            return False
+        before, self.packed = self.packed, sum(plan.packed() for plan in self.plans)
+        return (self.packed - before) * 4 > 3 * self.LOOK * sum(plan.stays for plan in self.plans)
 
 
 class _Compiled:
-    """A graph, specialized for each set of sizes with which it is called."""
+    """A graph, specialized for each set of sizes with which it is called; those that are used least go."""
+    LIMIT = 64
 
-    def __init__(self, module):
-        self.module, self.made, self.lock = module, {}, threading.Lock()
+    def __init__(self, module, fixed=()):
+        self.module, self.fixed, self.made, self.lock = module, fixed, {}, threading.Lock()
+
+    def _special(self, key, args):
+        with self.lock:
+            special = self.made.pop(key, None)
+            if special is None or special.keeps_packing():
+                if special is not None:
+                    self.fixed = ()
+                special = _Special(self.module, args, self.fixed)
+            self.made[key] = special  # behind the others
+            while len(self.made) > self.LIMIT:
+                del self.made[next(iter(self.made))]
+            return special
 
     def __call__(self, *args):
         key = tuple((a.shape, a.stride(), a.dtype) if isinstance(a, torch.Tensor) else a for a in args)
-        module = self.made.get(key)
-        if module is None:
-            with self.lock:
-                module = self.made.get(key)
-                if module is None:
-                    module = self.made[key] = _specialize(self.module, args)
-        return module(*args)
+        return self._special(key, args).module(*args)
 
 
 def _compiler(module, example_inputs):
     from functorch.compile import make_boxed_func
     return make_boxed_func(_Compiled(module))
+
+
+def _inference_compiler(module, example_inputs):
+    """Parameters and buffers, which the graph does not write, stay packed until they change."""
+    from functorch.compile import make_boxed_func
+    context = torch._guards.TracingContext.try_get()
+    metadata = context and context.fw_metadata
+    infos = metadata.input_info if metadata else ()
+    fixed = [i for i in (metadata.static_input_indices or () if metadata else ())
+             if i < len(infos) and not infos[i].mutates_data and not infos[i].mutates_metadata]
+    return make_boxed_func(_Compiled(module, fixed))
 
 
 def _decompositions():
@@ -355,7 +418,7 @@ def _decompositions():
 @functools.lru_cache(None)
 def _backend():
     from functorch.compile import min_cut_rematerialization_partition
-    return aot_autograd(fw_compiler=_compiler, bw_compiler=_compiler, inference_compiler=_compiler,
+    return aot_autograd(fw_compiler=_compiler, bw_compiler=_compiler, inference_compiler=_inference_compiler,
                         decompositions=_decompositions(), partition_fn=min_cut_rematerialization_partition)
 
 

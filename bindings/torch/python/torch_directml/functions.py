@@ -2,7 +2,7 @@
 """The released package's functions for parts of language models, as compositions of torch's operators: they are
 differentiable, run on every device, and torch.compile makes graphs of them. Weights are those of torch.nn.Linear."""
 import torch
-from torch.nn.functional import gelu, linear, silu
+from torch.nn.functional import gelu, linear, scaled_dot_product_attention, silu
 
 
 def rmsnorm(input, weight, eps):
@@ -25,3 +25,43 @@ def mlp_phi3(input, weight1, weight2, bias1=None, bias2=None):
 def mlp_phi2(input, weight1, weight2, bias1=None, bias2=None):
     """linear2(gelu(linear1(input))) with the approximation of GELU by tanh."""
     return linear(gelu(linear(input, weight1, bias1), approximate="tanh"), weight2, bias2)
+
+
+def apply_rotary_position_emb(query, key, cos, sin, position, length, dim):
+    """(query, key) with the first `dim` of their last dimension turned by the angles of their places, position,
+    position + 1 ... of `length` tokens: element i and element i + dim / 2 are a pair. query, key: (batch, heads,
+    length, head size); cos, sin: (..., places, dim)."""
+    places, width = cos.shape[-2:]
+    if dim % 2 or not 0 < dim <= width or dim > min(query.shape[-1], key.shape[-1]):
+        raise ValueError(f"apply_rotary_position_emb: dim is {dim}, must be even and at most {width}, cos's last size, "
+                         f"and {min(query.shape[-1], key.shape[-1])}, the head size")
+    if position < 0 or position + length > places or query.shape[-2] != length or key.shape[-2] != length:
+        raise ValueError(f"apply_rotary_position_emb: {length} places from {position} on must be among the {places} of "
+                         f"cos and be what query ({query.shape[-2]}) and key ({key.shape[-2]}) have")
+    cos, sin = (t[..., position:position + length, :dim] for t in (cos, sin))
+
+    def turned(x):
+        x, rest = x[..., :dim], x[..., dim:]
+        a, b = x.chunk(2, -1)
+        y = x * cos + torch.cat((-b, a), -1) * sin
+        return torch.cat((y, rest), -1) if rest.shape[-1] else y
+    return turned(query), turned(key)
+
+
+def multi_head_attention(query, key, value, dim, num_heads, past_key=None, past_value=None, mask=None):
+    """(attention, present key, present value). query: (batch, tokens, dim); key and value: (batch, tokens, dim of their
+    heads, of which num_heads may be a multiple); past ones, which precede them, are the present ones of an earlier
+    call, (batch, heads, tokens, head size). mask: 0 where a token may not be seen, broadcast to (batch, num_heads,
+    tokens, past and present tokens)."""
+    if query.shape[-1] != dim or num_heads < 1 or dim % num_heads:
+        raise ValueError(f"multi_head_attention: query's last size is {query.shape[-1]}, must be dim, {dim}, a multiple "
+                         f"of num_heads, {num_heads}")
+    if (past_key is None) != (past_value is None):
+        raise ValueError("multi_head_attention: past_key and past_value must both be given or both be None")
+    size = dim // num_heads
+    query, key, value = (t.unflatten(-1, (-1, size)).transpose(1, 2) for t in (query, key, value))
+    if past_key is not None:
+        key, value = torch.cat((past_key, key), 2), torch.cat((past_value, value), 2)
+    attention = scaled_dot_product_attention(query, key, value, attn_mask=None if mask is None else mask != 0,
+                                             enable_gqa=key.shape[1] != num_heads)
+    return attention.transpose(1, 2).flatten(2), key, value

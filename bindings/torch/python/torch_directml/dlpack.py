@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DLPack: torch's tensors do not know the number of a device that has been renamed, which is kDLExtDev."""
+import functools
+
+import torch
+from torch.utils.dlpack import DLDeviceType
+
+
+def install():
+    """Wraps Tensor.__dlpack_device__, which from_dlpack of every library asks first. Called once."""
+    original = torch.Tensor.__dlpack_device__
+
+    @functools.wraps(original)
+    def device(self):
+        return (DLDeviceType.kDLExtDev, self.device.index) if self.device.type == "dml" else original(self)
+
+    torch.Tensor.__dlpack_device__ = device

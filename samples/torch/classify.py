@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Says what is on pictures, with ResNet-18 and weights of a file: torchvision's (ImageNet) or those of fine_tune.py.
+
+    python samples/torch/classify.py --weights resnet18-f37072fd.pth --labels imagenet_classes.txt cat.jpg
+    python samples/torch/classify.py --weights shapes.pt --labels circle,square,triangle,cross picture.ppm
+
+torchvision's weights are the file https://download.pytorch.org/models/resnet18-f37072fd.pth (45 MB); where torchvision is
+installed, torch.save(torchvision.models.resnet18(weights="DEFAULT").state_dict(), "resnet18.pth") writes one, and
+torchvision.models.ResNet18_Weights.DEFAULT.meta["categories"] are the labels. Pictures are PPM files, and others where Pillow is installed. The weights are read to the processor and moved once; the
+network is compiled to one DirectML graph, which runs for all pictures.
+"""
+import argparse
+import os
+import time
+
+import torch
+import torch.nn.functional as F
+import torch_directml  # noqa: F401 (brings the device "dml")
+from resnet import load, normalized
+
+
+def read_ppm(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    fields = data.split(None, 4)
+    if len(fields) < 4 or fields[0] != b"P6" or fields[3] != b"255":
+        raise ValueError(f"{path}: not a PPM file of one byte a colour; other formats need Pillow")
+    width, height = int(fields[1]), int(fields[2])
+    pixels = torch.frombuffer(bytearray(data[-width * height * 3:]), dtype=torch.uint8)
+    return pixels.view(height, width, 3).permute(2, 0, 1).float() / 255
+
+
+def read(path):
+    """A picture [3, height, width] from 0 to 1."""
+    if path.endswith(".ppm"):
+        return read_ppm(path)
+    from PIL import Image
+    picture = Image.open(path).convert("RGB")
+    pixels = torch.frombuffer(bytearray(picture.tobytes()), dtype=torch.uint8)
+    return pixels.view(picture.height, picture.width, 3).permute(2, 0, 1).float() / 255
+
+
+def prepared(picture, size):
+    """Its middle [1, 3, size, size], scaled as networks of ImageNet are trained: the shorter side to size * 256 / 224."""
+    height, width = picture.shape[1:]
+    scale = max(size * 256 / 224, size) / min(height, width)
+    picture = F.interpolate(picture[None], (round(height * scale), round(width * scale)), mode="bilinear", antialias=True)
+    top, left = (picture.shape[2] - size) // 2, (picture.shape[3] - size) // 2
+    return normalized(picture[:, :, top:top + size, left:left + size])
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Says what is on pictures.")
+    parser.add_argument("pictures", nargs="+")
+    parser.add_argument("--weights", required=True)
+    parser.add_argument("--labels", help="names with commas between them, or a file with one a line")
+    parser.add_argument("--device", default="dml")
+    parser.add_argument("--size", type=int, default=224, help="height and width that the network takes")
+    parser.add_argument("--top", type=int, default=3)
+    options = parser.parse_args()
+
+    labels = None
+    if options.labels and os.path.exists(options.labels):
+        with open(options.labels, encoding="utf-8") as file:
+            labels = file.read().splitlines()
+    elif options.labels:
+        labels = options.labels.split(",")
+    model = load(options.weights).to(options.device).eval()
+    network = torch.compile(model, backend="directml") if options.device.startswith("dml") else model
+    for path in options.pictures:
+        picture = prepared(read(path), options.size)
+        begin = time.perf_counter()
+        with torch.inference_mode():
+            scores = network(picture.to(options.device)).softmax(1).cpu()[0]
+        milliseconds = 1000 * (time.perf_counter() - begin)
+        chances, numbers = scores.topk(min(options.top, len(scores)))
+        found = ", ".join(f"{labels[n] if labels else f'class {n}'} {chance:.1%}" for chance, n in
+                          zip(chances.tolist(), numbers.tolist()))
+        print(f"{path}: {found} ({milliseconds:.0f} ms)")
+
+
+if __name__ == "__main__":
+    main()
