@@ -1,22 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures torch_directml on the cpu adapter beside torch's own CPU backend and Inductor.
+"""Measures torch_directml on the cpu adapter beside torch's own CPU backend and Inductor, on a GPU beside torch's CUDA.
 
 usage: torch_bench.py [--build build] [--python .cache/torch/venv/bin/python] [--threads 2] [--filter TEXT]
                       [--ways cpu,dml,compiled,inductor] [--rounds 5] [--seconds 1] [--clock wall|cpu] [--json FILE]
 
 Cases: what one call costs (a tiny addition, an operator that falls back), training steps and inference of networks with
 random weights, and what torch.compile takes. Ways: cpu (eager on torch's CPU backend), dml (eager), compiled
-(torch.compile(backend="directml")) and inductor (torch's compiler on the CPU; minutes of compiling).
+(torch.compile(backend="directml")) and inductor (torch's compiler on the CPU; minutes of compiling). On a GPU, with larger
+batches: --ways cuda,vulkan,vulkan_compiled (torch's CUDA, and torch_directml on the first Vulkan device); --python is then a
+torch with CUDA.
 
 --clock cpu counts the time that processors work for a way, for machines on which others do, too: with --threads 1.
 
 Each way of a case is a process of its own, pinned to the same processors; they take turns, a round of --seconds each. The
-table has the least median of all rounds, and ratios to the cpu's time: the median of the rounds' ratios and, for a
+table has the least median of all rounds, and ratios to the time of cpu or cuda: the median of the rounds' ratios and, for a
 machine that others load, the least. Compile times are of fresh processes, the least of all rounds. Needs scripts/build-torch
 BUILD. Prints a Markdown table.
 """
 import argparse
+import functools
 import json
 import os
 import statistics
@@ -27,6 +30,8 @@ import time
 import turns
 
 WAYS = ("cpu", "dml", "compiled", "inductor")
+GPU_WAYS = ("cuda", "vulkan", "vulkan_compiled")
+BACKENDS = {"compiled": "directml", "vulkan_compiled": "directml", "inductor": "inductor"}  # of torch.compile
 # case: (what it is, the ways that make sense)
 CASES = {
     "add": ("x + y, [4, 4]", WAYS[:2]),
@@ -35,6 +40,8 @@ CASES = {
     "bert_train": ("BERT, 4 layers of 256, batch 8 of 128 tokens, training step with AdamW", WAYS),
     "resnet50": ("ResNet-50, batch 1, inference", WAYS),
     "bert_base": ("BERT-base, 128 tokens, inference", WAYS),
+    "resnet18_train_64": ("ResNet-18, batch 64, 224 x 224, training step with SGD", GPU_WAYS),
+    "bert_base_train_16": ("BERT-base, batch 16 of 128 tokens, training step with AdamW", GPU_WAYS),
     "resnet18_compile": ("ResNet-18, batch 8, compiling forward and backward", WAYS[2:]),
 }
 
@@ -106,8 +113,10 @@ def networks():
     image = torch.randn(8, 3, 224, 224)
     return {
         "resnet18": lambda: (resnet((2, 2, 2, 2), False), image, torch.randint(1000, (8,))),
+        "resnet18_64": lambda: (resnet((2, 2, 2, 2), False), torch.randn(64, 3, 224, 224), torch.randint(1000, (64,))),
         "resnet50": lambda: (resnet((3, 4, 6, 3), True), image[:1], None),
         "bert": lambda: (Bert(4, 256, 4, 8192), torch.randint(8192, (8, 128)), torch.randint(2, (8,))),
+        "bert_base_16": lambda: (Bert(12, 768, 12, 30522), torch.randint(30522, (16, 128)), torch.randint(2, (16,))),
         "bert_base": lambda: (Bert(12, 768, 12, 30522), torch.randint(30522, (1, 128)), None),
     }
 
@@ -116,7 +125,7 @@ def networks():
 
 def compiled(model, way):
     import torch
-    return model if way in ("cpu", "dml") else torch.compile(model, backend="directml" if way == "compiled" else "inductor")
+    return torch.compile(model, backend=BACKENDS[way]) if way in BACKENDS else model
 
 
 def training(name, optimizer, way, device):
@@ -170,9 +179,9 @@ def fallen_back(device):
 def make(case, way):
     """A function to be timed, how many calls one is, and what makes sure that its result has been computed."""
     import torch
-    if way in ("dml", "compiled"):
+    device = "cuda" if way == "cuda" else "cpu" if way in ("cpu", "inductor") else "dml"
+    if device == "dml":
         import torch_directml  # noqa: F401 # makes the device known
-    device = "dml" if way in ("dml", "compiled") else "cpu"
     if case == "add":
         x, y = torch.rand(4, 4, device=device), torch.rand(4, 4, device=device)
         return lambda: [x + y for _ in range(1000)][-1], 1000, lambda result: None
@@ -181,10 +190,13 @@ def make(case, way):
         _, call = fallen_back("dml")
         x = torch.rand(4, 4).add(1).to(device)
         return lambda: [call(x) for _ in range(1000)][-1], 1000, lambda result: None
-    if case in ("resnet18_train", "resnet18_compile"):
-        return training("resnet18", lambda p: torch.optim.SGD(p, 1e-3, momentum=0.9), way, device)[:1] + (1, float)
-    if case == "bert_train":
-        return training("bert", lambda p: torch.optim.AdamW(p, 1e-4), way, device)[:1] + (1, float)
+    if case == "resnet18_compile":
+        case = "resnet18_train"
+    network = case.replace("_train", "")
+    if network != case:
+        optimizer = functools.partial(torch.optim.SGD, lr=1e-3, momentum=0.9) if network.startswith("resnet") else \
+            functools.partial(torch.optim.AdamW, lr=1e-4)
+        return training(network, optimizer, way, device)[:1] + (1, float)
     step, done = inference(case, way, device)
     return step, 1, done
 
@@ -218,7 +230,8 @@ class Worker:
         paths = [os.path.join(os.path.abspath(args.build), "bindings/torch/python"), os.environ.get("PYTHONPATH")]
         stubs = [os.path.join(root, ".cache/torch/stubs"), os.environ.get("LD_LIBRARY_PATH")]
         env = dict(os.environ, PYTHONPATH=":".join(filter(None, paths)), LD_LIBRARY_PATH=":".join(filter(None, stubs)),
-                   OMP_NUM_THREADS=str(args.threads), ANYDML_ADAPTERS="cpu", PYTHONDONTWRITEBYTECODE="1")
+                   OMP_NUM_THREADS=str(args.threads), ANYDML_ADAPTERS="vulkan" if way in GPU_WAYS else "cpu",
+                   PYTHONDONTWRITEBYTECODE="1")
         command = [args.python, "-W", "ignore", __file__, "--work", case, way, str(args.threads), str(args.seconds), args.clock]
         self.process = subprocess.Popen(["taskset", "-c", turns.pinned(args.threads), *command], env=env, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -262,15 +275,15 @@ def text_of(seconds):
     return f"{seconds * 1e6:.2f} us" if seconds < 1e-3 else f"{seconds * 1e3:.1f} ms" if seconds < 10 else f"{seconds:.0f} s"
 
 
-def row(case, times):
-    cells = [CASES[case][0]]
-    for way in WAYS:
+def row(case, times, ways):
+    cells, base = [CASES[case][0]], next((way for way in ("cpu", "cuda") if way in times), None)
+    for way in ways:
         if way not in times:
             cells.append("")
             continue
         cell = text_of(min(times[way]))
-        if way != "cpu" and "cpu" in times:
-            ratios = [a / b for a, b in zip(times[way], times["cpu"])]
+        if base and way != base:
+            ratios = [a / b for a, b in zip(times[way], times[base])]
             cell += f", {statistics.median(ratios):.2f} ({min(ratios):.2f})"
         cells.append(cell)
     return "| " + " | ".join(cells) + " |"
@@ -288,18 +301,18 @@ def main():
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
     parser.add_argument("--json")
     args = parser.parse_args()
-    unknown = set(args.ways) - set(WAYS)
+    unknown = set(args.ways) - set(WAYS + GPU_WAYS)
     if unknown:
-        parser.error(f"--ways takes {', '.join(WAYS)}, not {', '.join(sorted(unknown))}")
-    print("| case | " + " | ".join(way + ("" if way == "cpu" else ", of cpu (least)") for way in WAYS) + " |")
-    print("|---" * (len(WAYS) + 1) + "|", flush=True)
+        parser.error(f"--ways takes {', '.join(WAYS + GPU_WAYS)}, not {', '.join(sorted(unknown))}")
+    print("| case | " + " | ".join(way + ("" if way in ("cpu", "cuda") else ", ratio (least)") for way in args.ways) + " |")
+    print("|---" * (len(args.ways) + 1) + "|", flush=True)
     results = {}
     for case, (_, possible) in CASES.items():
         ways = [way for way in possible if way in args.ways]
         if args.filter not in case or not ways:
             continue
         results[case] = measure(args, case, ways)
-        print(row(case, results[case]), flush=True)
+        print(row(case, results[case], args.ways), flush=True)
     turns.keep(args, results)
 
 
