@@ -231,7 +231,8 @@ class Worker:
         stubs = [os.path.join(root, ".cache/torch/stubs"), os.environ.get("LD_LIBRARY_PATH")]
         env = dict(os.environ, PYTHONPATH=":".join(filter(None, paths)), LD_LIBRARY_PATH=":".join(filter(None, stubs)),
                    OMP_NUM_THREADS=str(args.threads), ANYDML_ADAPTERS="vulkan" if way in GPU_WAYS else "cpu",
-                   PYTHONDONTWRITEBYTECODE="1")
+                   PYTHONDONTWRITEBYTECODE="1",
+                   TORCH_DEVICE_BACKEND_AUTOLOAD="0")  # CUDA trains only where dml is not known
         command = [args.python, "-W", "ignore", __file__, "--work", case, way, str(args.threads), str(args.seconds), args.clock]
         self.process = subprocess.Popen(["taskset", "-c", turns.pinned(args.threads), *command], env=env, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -15,7 +15,7 @@ import conformance
 from conf_compare import compare
 from conf_report import COUNTS, SHORT, read_results, store_result, update_result, write_markdown
 from conf_run import EDGE, UNSUPPORTED, Unit, Worker, execute, load_families, make_units, untested
-from conf_schema import INT4, UINT4, Schema, dtype_of, highest, is_float, lowest, type_name
+from conf_schema import INT4, UINT4, BFloatArray, Schema, bfloat_bits, dtype_of, highest, is_float, lowest, type_name
 from conf_wire import Driver, random_layout
 
 DRIVER = None
@@ -71,6 +71,17 @@ class Comparison(unittest.TestCase):
         want = want if isinstance(want, np.ndarray) else np.float32(want)
         text, _ = compare(np.asarray(got, want.dtype), want, conformance.Case({}, {}, **how), "none")
         self.assertEqual(text is None, good, text)
+
+    def test_flushed_subnormals(self):
+        tiny = np.finfo(np.float32).tiny
+        case = conformance.Case({}, {}, rtol=0, atol=0)
+        for kind, want, good in ((np.float32, tiny / 2, True), (np.float32, tiny, False), (BFloatArray, tiny, True),
+                                 (BFloatArray, 2 * tiny, False)):
+            want = np.float32([want])
+            want = bfloat_bits(want) if kind is BFloatArray else want
+            for flushes in (False, True):
+                text, _ = compare(np.zeros_like(np.asarray(want)), want, case, "none", flushes)
+                self.assertEqual(text is None, good and flushes, (kind, want))
 
     def test_floats(self):
         exact = {"rtol": 0, "atol": 0}

@@ -42,6 +42,15 @@ class Samples(torch.utils.data.Dataset):
 
 
 class Package(unittest.TestCase):
+    def test_autoload(self):
+        """By `import torch`, unless there is an accelerator of torch's own, which dml would take the place of."""
+        known = "import sys; print('torch_directml' in sys.modules)"
+        ran = fresh_process("import torch; " + known)
+        self.assertEqual(ran.stdout.strip(), "True", ran.stderr)
+        ran = fresh_process("import torch; torch.accelerator.current_accelerator = lambda check_available: 'cuda'; "
+                            "import torch_directml_autoload as a; a.autoload(); " + known, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+        self.assertEqual(ran.stdout.strip(), "False", ran.stderr)
+
     def test_devices(self):
         count = torch_directml.device_count()
         self.assertTrue(torch_directml.is_available())

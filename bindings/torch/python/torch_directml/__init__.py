@@ -7,11 +7,6 @@
 docs/pytorch.md has everything; torch.dml is the module that torch's own functions use, as torch.cuda is for CUDA.
 """
 
-
-def _autoload():
-    """Entry point of torch.backends: `import torch` imports this package."""
-
-
 import atexit as _atexit
 import ctypes as _ctypes
 import glob as _glob
