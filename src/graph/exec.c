@@ -92,6 +92,7 @@ static bool run_step(const struct graph_step *step, const struct graph_buffers *
         return run_alone(step, &running.call);
     if (step->worker_scratch_stride)
         running.worker_scratch = (char *)buffers->temp + step->worker_scratch_offset;
+    kern_pack_first(step->row, &step->work, &running.call, data);
     base_parallel_ranges(step->work.units, step->ranges, run_range, &running);
     return !step->state || !kern_take_failure();
 }

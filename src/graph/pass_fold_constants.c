@@ -30,8 +30,9 @@ static bool written_once(const struct graph_uses *uses, const struct graph_op *o
     return true;
 }
 
-static void run_row(const struct kern_row *row, const struct kern_call *call, const struct kern_work *work)
+static void run_row(const struct kern_row *row, const struct kern_call *call, const struct kern_work *work, void **data)
 {
+    kern_pack_first(row, work, call, data);
     if (work->units)
         row->run(call, 0, work->units);
 }
@@ -61,7 +62,7 @@ static bool run_op(const void *context, const void *const *in, void *const *out)
                   graph_view_byte_offset(&op.tensors[t]);
     bool ok = scratch && worker;
     if (ok)
-        run_row(row, &(struct kern_call){ &op, data, state, scratch, worker }, &work);
+        run_row(row, &(struct kern_call){ &op, data, state, scratch, worker }, &work, data);
     ok = ok && !kern_take_failure();
     free(scratch);
     free(worker);

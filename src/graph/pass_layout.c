@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions run fastest when the channels of a pixel lie together. A temporary that is only ever seen whole, as one
  * plain [N, C, ...] tensor, or in part as a range of its channels (joined and split ones), may lie in memory in any
- * order: those that convolutions touch, and those that element-wise ops, pooling and sums over all pixels connect to
- * them, get the channels innermost. Every element has one place before and after, whichever view leads to it. */
+ * order: those that convolutions touch, and those that element-wise ops, pooling, sums over all pixels and statistics
+ * of channels connect to them, or to inputs and outputs that lie so, get the channels innermost. Every element has one
+ * place before and after, whichever view leads to it. The gradient of a convolution's weights is a convolution, too,
+ * whose image and filter are images with the batch and the channels changed. */
 #include "graph/pass.h"
 
 #include <stdlib.h>
@@ -21,19 +23,24 @@ static bool any_order(enum kern_kind kind)
     return kind == KERN_CONV || kind == KERN_POOL || kind == KERN_MAP || kind == KERN_RESAMPLE || kind == KERN_REDUCE;
 }
 
-/* A global mean, for example: sums over all pixels of each channel. */
-static bool over_pixels(const struct kern_op *op)
+/* The statistics of each channel that batch normalisation takes. */
+static bool by_channel(const struct kern_op *op)
 {
-    return op->kind == KERN_REDUCE && op->u.reduce.axes == (UINT32_C(1) << op->tensors[0].rank) - 4;
+    const uint32_t others = ((UINT32_C(1) << op->tensors[0].rank) - 1) & ~UINT32_C(2);
+    return (op->kind == KERN_MOMENTS && op->u.moments.axes == others) ||
+           (op->kind == KERN_GRAD_SUMS && op->u.grad_sums.axes == others);
+}
+
+static bool is_filter(const struct graph_op *op, uint32_t t)
+{
+    return op->k.kind == KERN_CONV && t && t < op->k.input_count && (!op->k.epilogue || t < op->k.epilogue_input);
 }
 
 /* Operand t of the op may lie in any order. */
 static bool suits(const struct graph_op *op, uint32_t t)
 {
     const struct kern_view *view = &op->k.tensors[t];
-    bool weights =
-        op->k.kind == KERN_CONV && t && t < op->k.input_count && (!op->k.epilogue || t < op->k.epilogue_input);
-    return (any_order(op->k.kind) || over_pixels(&op->k)) && !weights && view->rank >= 4 && kern_type_bytes(view->type);
+    return (any_order(op->k.kind) || by_channel(&op->k)) && view->rank >= 4 && kern_type_bytes(view->type);
 }
 
 /* A whole plain tensor with channels and pixels. */
@@ -59,20 +66,39 @@ static bool is_part(const struct kern_view *whole, const struct kern_view *part)
            first + (int64_t)part->sizes[1] <= (int64_t)whole->sizes[1];
 }
 
+static struct kern_view with_batch_as_channels(const struct kern_view *view)
+{
+    static const uint32_t order[KERN_RANK_MAX] = { 1, 0, 2, 3, 4, 5, 6, 7 };
+    return graph_view_permute(view, order);
+}
+
+/* Operand t as an image with the batch first, and whether it stands the other way round in the op. */
+static struct kern_view image_of(const struct layout *layout, const struct graph_op *op, uint32_t t, bool *out_swapped)
+{
+    const struct kern_view *view = &op->k.tensors[t];
+    const struct kern_view swapped = with_batch_as_channels(view);
+    *out_swapped = op->k.kind == KERN_CONV && t < 2 && !is_part(&layout->shape[op->value[t]], view) &&
+                   is_part(&layout->shape[op->value[t]], &swapped);
+    return *out_swapped ? swapped : *view;
+}
+
 /* A value's whole tensor is the largest one that an op sees. */
 static void look(struct layout *layout, const struct graph_op *op, uint32_t t)
 {
     const struct kern_view *view = &op->k.tensors[t];
     struct kern_view *shape = &layout->shape[op->value[t]];
-    if (suits(op, t) && is_whole(view) && (!shape->rank || kern_view_elements(view) > kern_view_elements(shape)))
+    if (suits(op, t) && !is_filter(op, t) && is_whole(view) &&
+        (!shape->rank || kern_view_elements(view) > kern_view_elements(shape)))
         *shape = *view;
 }
 
 static void refuse(struct layout *layout, const struct graph_op *op, uint32_t t)
 {
     uint32_t value = op->value[t];
-    if (layout->graph->values[value].place != GRAPH_TEMP || !suits(op, t) ||
-        !is_part(&layout->shape[value], &op->k.tensors[t]))
+    bool swapped = false;
+    const struct kern_view image = suits(op, t) ? image_of(layout, op, t, &swapped) : op->k.tensors[t];
+    if (layout->graph->values[value].place != GRAPH_TEMP || !suits(op, t) || (is_filter(op, t) && !swapped) ||
+        !is_part(&layout->shape[value], &image))
         layout->refused[value] = true;
 }
 
@@ -83,17 +109,29 @@ static uint32_t find_group(struct layout *layout, uint32_t value)
     return value;
 }
 
-/* The op's candidates become one group. */
+/* Lies with its channels innermost and stays so. */
+static bool is_last(const struct kern_view *view)
+{
+    bool pixels = false;
+    for (uint32_t d = 2; d < view->rank; d++)
+        pixels = pixels || view->sizes[d] > 1;
+    return pixels && view->sizes[1] > 1 && view->strides[1] == 1 && graph_view_injective(view);
+}
+
+/* The op's candidates become one group; what meets a tensor with channels innermost gets them so, too. */
 static void connect(struct layout *layout, const struct graph_op *op)
 {
     uint32_t first = GRAPH_NONE;
+    bool last = op->k.kind == KERN_CONV;
+    for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++)
+        last = last || (layout->refused[op->value[t]] && suits(op, t) && is_last(&op->k.tensors[t]));
     for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++) {
         if (layout->refused[op->value[t]])
             continue;
         uint32_t group = find_group(layout, op->value[t]);
         if (first == GRAPH_NONE)
             first = group;
-        layout->conv[first] |= layout->conv[group] || op->k.kind == KERN_CONV;
+        layout->conv[first] |= layout->conv[group] || last;
         layout->group[group] = first;
     }
 }
@@ -116,7 +154,10 @@ static bool permuted(struct layout *layout, const struct graph_op *op, struct gr
     for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++) {
         if (layout->refused[op->value[t]] || !layout->conv[find_group(layout, op->value[t])])
             continue;
-        channels_last(&layout->shape[op->value[t]], &out->k.tensors[t]);
+        bool swapped;
+        struct kern_view image = image_of(layout, op, t, &swapped);
+        channels_last(&layout->shape[op->value[t]], &image);
+        out->k.tensors[t] = swapped ? with_batch_as_channels(&image) : image;
         any = true;
     }
     return any;

@@ -161,6 +161,33 @@ static void gradient(struct check_rng *rng, struct kern_conv *conv, uint32_t *x,
     }
 }
 
+/* Of weights of 3 x 3 between many channels: for Winograd's algorithm. */
+static void wide_gradient(struct check_rng *rng, struct kern_conv *conv, uint32_t *x, uint32_t *w, uint32_t *y)
+{
+    conv->groups = 1;
+    x[0] = y[0] = 20 + check_pick(rng, 60);
+    x[1] = w[1] = 1 + check_pick(rng, 3);
+    w[0] = y[1] = 20 + check_pick(rng, 60);
+    for (uint32_t d = 0; d < conv->spatial; d++) {
+        const uint32_t start = check_pick(rng, 3);
+        x[2 + d] = 6 + check_pick(rng, 14);
+        y[2 + d] = 3;
+        w[2 + d] = check_free_size(rng, x[2 + d] + 2 * start - 2);
+        conv->strides[d] = conv->dilations[d] = 1;
+        conv->pad_start[d] = start;
+    }
+}
+
+/* Channels innermost in an image whose batch and channels have changed places. */
+static void batch_innermost(struct kern_view *view)
+{
+    int64_t stride = view->sizes[0];
+    view->strides[0] = 1;
+    for (uint32_t d = view->rank - 1; d >= 2; stride *= view->sizes[d--])
+        view->strides[d] = stride;
+    view->strides[1] = stride;
+}
+
 /* The result and what is done to it on the way; rounding errors of wide ones are those of the greatest sums. */
 static void output(struct check_rng *rng, struct check_case *out, const struct kern_view *last, bool wide)
 {
@@ -194,9 +221,10 @@ void check_gen_conv(struct check_rng *rng, struct check_case *out)
     conv->has_bias = check_chance(rng, 2);
     sizes(rng, conv, wide, x, w, y);
     bool of_weights = !wide && !conv->transposed && !integer && check_chance(rng, 4);
+    const bool many = of_weights && conv->spatial == 2 && check_chance(rng, 4);
     if (of_weights) {
         conv->has_bias = false;
-        gradient(rng, conv, x, w, y);
+        (many ? wide_gradient : gradient)(rng, conv, x, w, y);
     }
     op->kind = KERN_CONV;
     op->input_count = 2;
@@ -209,6 +237,9 @@ void check_gen_conv(struct check_rng *rng, struct check_case *out)
     kern_view_set_packed(&op->tensors[1], w_type, rank, w);
     if (!usual && check_chance(rng, 4))
         check_view(rng, &op->tensors[1], w_type, rank, w);
+    for (uint32_t t = 0; of_weights && t < 2; t++)
+        if (many || check_chance(rng, 2))
+            batch_innermost(&op->tensors[t]);
     if (conv->has_bias)
         kern_view_set_packed(&op->tensors[op->input_count++], type, rank, (uint32_t[5]){ 1, y[1], 1, 1, 1 });
     if (integer)

@@ -57,7 +57,7 @@ static bool scratch_guarded(const struct scratch *scratch)
 /* Neighbouring threads get neighbouring ranges; each starts with its scratch in any state. Rows whose grain is all
  * units must not be cut (4-bit outputs). */
 static const char *run_ranges(const struct kern_row *row, struct kern_call *call, const struct kern_work *work,
-                              struct check_rng *rng)
+                              void **data, struct check_rng *rng)
 {
     struct scratch shared, own;
     bool whole = row->create || work->grain >= work->units;
@@ -69,6 +69,7 @@ static const char *run_ranges(const struct kern_row *row, struct kern_call *call
         return free(shared.block), "out of memory";
     call->scratch = shared.data;
     call->worker_scratch = own.data;
+    kern_pack_first(row, work, call, data);
     for (uint64_t begin = 0; begin < work->units;) {
         uint64_t left = work->units - begin;
         uint64_t count = whole ? left : 1 + check_next(rng) % left;
@@ -120,7 +121,7 @@ static const char *run_prepared(const struct kern_row *row, struct kern_op *op, 
         struct kern_call call = { .op = op, .data = data, .state = state };
         row->plan(op, state, threads, &work);
         struct base_team before = base_parallel_enter(threads);
-        problem = work.units && work.grain ? run_ranges(row, &call, &work, rng) : "planned no work";
+        problem = work.units && work.grain ? run_ranges(row, &call, &work, data, rng) : "planned no work";
         base_parallel_leave(before);
     }
     if (row->destroy && state)
@@ -181,6 +182,7 @@ double check_time(const struct kern_row *row, const struct kern_op *op, const st
     struct kern_call call = { .op = &copy, .data = data, .state = state, .scratch = shared, .worker_scratch = own };
     for (uint32_t i = 0; shared && own && (i < 2 || now() < stop); i++) {
         double start = now();
+        kern_pack_first(row, &work, &call, data);
         row->run(&call, 0, work.units);
         best = BASE_MIN(best, now() - start);
     }

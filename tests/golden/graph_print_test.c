@@ -92,6 +92,30 @@ static void joined_convolutions(struct graph *graph)
     make_conv(graph, (struct graph_operand[]){ pooled, w3 }, 2, make4(graph, GRAPH_OUTPUT, 0, 1, 2, 2, 2), 1, 1, 0);
 }
 
+static struct graph_operand with_batch_as_channels(struct graph_operand x)
+{
+    x.view = graph_view_permute(&x.view, SIZES(1, 0, 2, 3));
+    return x;
+}
+
+/* A convolution whose result is an image to another one's gradient of weights, and so is the gradient there, of which
+ * there are statistics, too. */
+static void weight_gradient(struct graph *graph)
+{
+    struct graph_operand x = make4(graph, GRAPH_INPUT, 0, 2, 4, 6, 6), w = make4(graph, GRAPH_INPUT, 1, 8, 4, 3, 3);
+    struct graph_operand g = make4(graph, GRAPH_INPUT, 2, 2, 8, 6, 6), a = temp4(graph, 2, 8, 6, 6);
+    struct graph_operand b = temp4(graph, 2, 8, 6, 6), c = temp4(graph, 2, 8, 6, 6);
+    struct graph_operand dw = make4(graph, GRAPH_OUTPUT, 0, 8, 8, 3, 3);
+    struct graph_operand moments[] = { make4(graph, GRAPH_OUTPUT, 1, 1, 8, 1, 1),
+                                       make4(graph, GRAPH_OUTPUT, 2, 1, 8, 1, 1) };
+    make_conv(graph, (struct graph_operand[]){ x, w }, 2, a, 1, 1, 1);
+    make_map(graph, KERN_MAP_RELU, &a, 1, b, 0, 0);
+    make_map(graph, KERN_MAP_MUL, (struct graph_operand[]){ b, g }, 2, c, 0, 0);
+    graph_op_add(graph, KERN_MOMENTS, &c, 1, moments, 2)->k.u.moments.axes = 0xd;
+    make_conv(graph, (struct graph_operand[]){ with_batch_as_channels(b), with_batch_as_channels(c) }, 2,
+              with_batch_as_channels(dw), 1, 1, 1);
+}
+
 /* Pointwise, depthwise and pointwise convolution with bounds, and a sum with what they began with. */
 static void inverted_residual(struct graph *graph)
 {
@@ -373,6 +397,7 @@ static const struct {
     { "map_chain", map_chain },
     { "known_and_unused", known_and_unused },
     { "joined_convolutions", joined_convolutions },
+    { "weight_gradient", weight_gradient },
     { "quantized", quantized },
     { "block_weights", block_weights },
     { "inverted_residual", inverted_residual },

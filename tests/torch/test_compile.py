@@ -64,6 +64,23 @@ class Compile(unittest.TestCase):
         self.compare(nn.Sequential(nn.Conv2d(3, 6, 3, padding=1), nn.BatchNorm2d(6), nn.ReLU(), nn.MaxPool2d(2),
                                    nn.Flatten(), nn.Linear(96, 4)), torch.randn(2, 3, 8, 8), 1)
 
+    def test_images_for_backward_lie_as_convolutions_like_it(self):
+        """Wide enough for Winograd's algorithm, forward and for both gradients; with a stride, a pooling and NaN."""
+        module = nn.Sequential(nn.Conv2d(3, 32, 5, 2, 2), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(3, 2, 1),
+                               nn.Conv2d(32, 40, 3, padding=1, bias=False), nn.BatchNorm2d(40), nn.ReLU(),
+                               nn.Conv2d(40, 33, 3, padding=1), nn.ReLU(), nn.Conv2d(33, 6, 3, 2), nn.Flatten())
+        kept = []
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t) or t, lambda t: t):
+            compiled = self.compare(module, torch.randn(3, 3, 53, 49), 12)
+        images = [t for t in kept if t.device.type == "dml" and t.dim() == 4 and t.shape[0] == 3 and t.shape[1] > 3]
+        self.assertGreaterEqual(len(images), 4)
+        for image in images:
+            self.assertTrue(image.is_contiguous(memory_format=torch.channels_last), image.shape)
+        x = torch.randn(3, 3, 53, 49)
+        x[1, 2, 7, 9] = float("nan")
+        with torch.no_grad():
+            self.assertTrue(torch.equal(compiled(x.to(DEVICE)).isnan().cpu(), module(x).isnan()))
+
     def test_transformer(self):
         module = nn.TransformerEncoderLayer(16, 2, 32, dropout=0, batch_first=True)
         self.compare(module, torch.randn(3, 5, 16), 8)

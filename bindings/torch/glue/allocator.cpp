@@ -168,7 +168,7 @@ c10::DataPtr allocate_on(c10::DeviceIndex index, size_t bytes)
     if (!block)
         out_of_memory(p, index, bytes);
     block->requested = bytes;
-    block->stamp = next_stamp();
+    block->stamp.store(next_stamp(), std::memory_order_relaxed);
     p.count(block, true);
     if (c10::memoryProfilingEnabled())
         c10::reportMemoryUsageToProfiler(block->address, static_cast<int64_t>(block->bytes),

@@ -111,6 +111,14 @@ static struct aten_value *last_nan(struct aten_graph *g, struct aten_value *x, c
     return last && max_of_numbers(g, places, p, last, NULL) ? last : NULL;
 }
 
+/* Where each channel's plane begins, as DirectML counts. */
+static struct aten_value *first_places(struct aten_graph *g, const struct aten_value *x, int64_t plane)
+{
+    const int64_t sizes[ATEN_RANK_MAX] = { x->sizes[0], x->sizes[1], 1, 1, 1 };
+    const DML_SCALAR_UNION none = { .Int64 = 0 }, step = { .Int64 = plane };
+    return aten_reshape(g, aten_sequence(g, ATEN_INT64, sizes[0] * sizes[1], none, step), x->rank, sizes);
+}
+
 /* out[0]: maxima, out[1]: where they are in the plane of their channel. NaN is greater than numbers. */
 static bool max_pooled(struct aten_graph *g, struct aten_value *x, const struct pool *p, const int64_t *sizes,
                        struct aten_value **out)
@@ -122,16 +130,13 @@ static bool max_pooled(struct aten_graph *g, struct aten_value *x, const struct 
     out[1] = aten_new(g, ATEN_UINT64, x->rank, sizes);
     if (!out[1] || !max_of_numbers(g, x, p, out[0], out[1]))
         return false;
-    if (x->sizes[0] * x->sizes[1] > 1)
-        out[1] = aten_apply2(g, EW(MODULUS_FLOOR), out[1], aten_scalar_int(g, ATEN_UINT64, plane));
+    out[1] = aten_subtract(g, aten_convert(g, out[1], ATEN_INT64), first_places(g, x, plane));
     if (!aten_is_float(x->type) || !out[1])
         return out[1] != NULL;
     struct aten_value *last = last_nan(g, x, p, sizes, plane);
     struct aten_value *none = last ? aten_apply2(g, EW(LOGICAL_EQUALS), last, aten_scalar(g, last->type, 0)) : NULL;
     out[0] = none ? aten_select(g, none, out[0], aten_scalar(g, x->type, NAN)) : NULL;
-    out[1] = none ? aten_select(g, none, aten_convert(g, out[1], ATEN_INT64),
-                                aten_scaled(g, aten_convert(g, last, ATEN_INT64), 1, -1))
-                  : NULL;
+    out[1] = none ? aten_select(g, none, out[1], aten_scaled(g, aten_convert(g, last, ATEN_INT64), 1, -1)) : NULL;
     return out[0] && out[1];
 }
 

@@ -165,7 +165,8 @@ bool conv_up_column(const struct conv_up *u, int64_t i, int64_t *out_place);
 
 /* ---- Winograd ---- */
 
-/* Winograd's convolutions, stride 1: the output is cut in tiles of outs x outs, each from size x size inputs with size
+/* Winograd's convolutions, stride 1, also transposed ones: the output is cut in tiles of outs x outs, each from size x
+ * size inputs with size
  * * size multiplications for a pair of channels instead of (outs * taps)^2. Inputs, weights and products are taken to
  * and from values of polynomials at `size` points: the last is infinity, the others 0 and pairs of either sign. */
 
@@ -184,7 +185,23 @@ DENSE_INLINE double wino_point(uint32_t size, uint32_t pair)
 #define WINO_ROWS(lanes) ((lanes) == 16 ? 14 : 6)
 #define WINO_VECS(lanes) ((lanes) == 4 ? 4 : 2)
 
+/* The gradient of a 3x3 convolution's weights, with the channels of images and of the result's gradient innermost:
+ * tiles of the latter are the filters, and the sums over all tiles are made at the points. */
+struct wino_grad {
+    struct conv_shape s; /* whose batch are X's channels, whose channels are images, whose filter is the gradient */
+    uint32_t ins, outs, images; /* channels of X and of the gradient */
+    uint32_t rows, columns, tiles;
+    uint32_t panel, panels, cut;          /* output channels of a product; of a run at once: that many panels */
+    uint32_t depth;                       /* X's channels in whole vectors */
+    uint32_t block;                       /* tiles at once */
+    uint64_t in_step, out_step, sum_step; /* floats from one point to the next */
+    uint64_t out, sum, patch;             /* where these start in worker scratch, floats; transformed X at 0 */
+    uint64_t floats;
+};
+
 struct wino {
+    bool gradient; /* which `g` describes, and nothing else is set */
+    struct wino_grad g;
     struct conv_shape s;
     struct kern_epilogue post;
     uint32_t size, points;         /* points = size * size */
@@ -206,6 +223,13 @@ DENSE_INLINE uint32_t wino_strip_columns(const struct wino *w, uint32_t tiles)
 
 /* false when the op is not of this kind. */
 bool wino_init(const struct kern_op *op, uint32_t lanes, struct wino *out);
+bool wino_grad_init(const struct kern_op *op, uint32_t lanes, struct wino_grad *out);
+void wino_grad_avx512(const struct kern_call *call, const struct wino_grad *g, uint64_t begin, uint64_t end);
+void wino_grad_avx2(const struct kern_call *call, const struct wino_grad *g, uint64_t begin, uint64_t end);
+void wino_grad_neon(const struct kern_call *call, const struct wino_grad *g, uint64_t begin, uint64_t end);
+void wino_pack_avx512(const struct wino *w, const float *source, float *packed);
+void wino_pack_avx2(const struct wino *w, const float *source, float *packed);
+void wino_pack_neon(const struct wino *w, const float *source, float *packed);
 
 /* ---- bytes ---- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which convolutions are computed so, how the work is cut, and the transform of the weights. */
+/* Which convolutions are computed so, and how the work is cut. */
 #include "kernels/conv/conv_plans.h"
 #include "kernels/core/choice.h"
 #include "kernels/core/isa.h"
@@ -19,10 +19,24 @@ static bool shape_fits(const struct kern_op *op, const struct conv_shape *s)
     return s->stride[1] == 1 && s->stride[2] == 1 && s->dilation[1] == 1 && s->dilation[2] == 1;
 }
 
+/* A transposed one is the convolution by the filter turned round, whose channels have changed places. */
+static void turn(struct conv_shape *s)
+{
+    const int64_t out = s->w[1];
+    s->w[1] = s->w[0];
+    s->w[0] = out;
+    for (uint32_t d = 0; d < KERN_SPATIAL_MAX; d++)
+        s->pad[d] = (s->kernel[d] - 1) * s->dilation[d] - s->pad[d];
+    s->flip = !s->flip;
+    s->transposed = false;
+}
+
+#define FILTER_CYCLES 50 /* that the transform of a filter takes */
+
 /* Time over the direct convolution's: cycles of two multiply-adds on vectors, fitted to measurements from 3 to 512
  * channels and 7 x 7 to 160 x 160 pixels. Products run at 80 % of the peak, transforms cost by the vector, weights
  * come from memory at 6 bytes a cycle; direct convolutions run at 85 %, on whole vectors of output channels. */
-static double wino_cost(const struct wino *w)
+static double wino_cost(const struct wino *w, bool packed)
 {
     const struct conv_shape *s = &w->s;
     double lanes = w->lanes, taps = (double)(s->kernel[1] * s->kernel[2]), in = s->in_channels;
@@ -32,12 +46,82 @@ static double wino_cost(const struct wino *w)
     double weights = w->points * in * s->out_channels * sizeof(float) / 6;
     double direct = (double)s->batch * s->out[1] * s->out[2] * taps * in * direct_outs / (2 * lanes) / 0.85;
     double direct_weights = taps * in * s->out_channels * sizeof(float) / 6;
+    if (!packed) { /* written before they are read */
+        weights += weights + FILTER_CYCLES * in * s->out_channels;
+        direct_weights *= 3;
+    }
     return (products + transforms + weights) / (direct + direct_weights);
+}
+
+#define GRAD_SUMS   (600 * 1024)  /* floats of sums at once */
+#define GRAD_BLOCK  (1024 * 1024) /* of transformed tiles, where sums are too many for the second-level cache */
+#define GRAD_POINTS 36
+
+static bool grad_fits(const struct kern_op *op, const struct conv_shape *s)
+{
+    if (op->u.conv.spatial != 2 || s->groups != 1 || s->transposed || s->flip || op->u.conv.has_bias || op->epilogue ||
+        op->packed_input || !conv_has_type(op, DML_TENSOR_DATA_TYPE_FLOAT32))
+        return false;
+    for (uint32_t d = 1; d < KERN_SPATIAL_MAX; d++)
+        if (s->out[d] != 3 || s->stride[d] != 1 || s->dilation[d] != 1 || s->kernel[d] < 4)
+            return false;
+    return s->x[0] == 1 && s->w[0] == 1;
+}
+
+bool wino_grad_init(const struct kern_op *op, uint32_t lanes, struct wino_grad *g)
+{
+    const struct conv_shape *s = &g->s;
+    if (!conv_shape_init(op, &g->s) || !grad_fits(op, s))
+        return false;
+    g->ins = s->batch;
+    g->images = s->in_channels;
+    g->outs = s->out_channels;
+    g->rows = (uint32_t)((s->kernel[1] + 3) / 4);
+    g->columns = (uint32_t)((s->kernel[2] + 3) / 4);
+    const uint64_t tiles = (uint64_t)g->rows * g->columns * g->images;
+    g->tiles = (uint32_t)tiles;
+    g->panel = lanes * WINO_VECS(lanes);
+    g->panels = (g->outs + g->panel - 1) / g->panel;
+    g->depth = (g->ins + lanes - 1) / lanes * lanes;
+    const uint64_t panel_sums = (uint64_t)GRAD_POINTS * g->ins * g->panel;
+    g->cut = (uint32_t)BASE_MIN(BASE_MAX(GRAD_SUMS / BASE_MAX(panel_sums, 1), 1), g->panels);
+    const uint64_t tile = (uint64_t)GRAD_POINTS * (g->depth + g->cut * (uint64_t)g->panel);
+    const uint64_t most = (g->cut * panel_sums <= BLOCK_FLOATS ? BLOCK_FLOATS : GRAD_BLOCK) / tile;
+    const uint64_t blocks = (tiles + BASE_MAX(most, 16) - 1) / BASE_MAX(most, 16);
+    g->block = blocks ? (uint32_t)((tiles + blocks - 1) / blocks) : 0;
+    g->in_step = (uint64_t)g->block * g->depth + 16;
+    g->out_step = (uint64_t)g->cut * g->block * g->panel + 16;
+    g->sum_step = (uint64_t)g->cut * g->ins * g->panel + 16;
+    g->out = base_align_up(GRAD_POINTS * g->in_step, 16);
+    g->sum = g->out + base_align_up(GRAD_POINTS * g->out_step, 16);
+    g->patch = g->sum + base_align_up(GRAD_POINTS * g->sum_step, 16);
+    g->floats = g->patch + (uint64_t)GRAD_POINTS * BASE_MAX(g->depth, g->panel);
+    return tiles && tiles <= UINT32_MAX && g->ins;
+}
+
+/* As wino_cost; sums are read and written again for each block of tiles. */
+static double grad_cost(const struct wino_grad *g, double lanes)
+{
+    double outs = (double)g->panels * g->panel, ins = g->depth, tiles = g->tiles;
+    double cuts = (double)g->panels / g->cut, blocks = tiles / g->block;
+    double products = tiles * GRAD_POINTS * ins * outs / (2 * lanes) / 0.8;
+    double transforms = tiles * GRAD_POINTS * (ins * cuts + outs) / lanes * 2.7;
+    double sums = GRAD_POINTS * ins * outs * (2 + 2 * (blocks - 1)) * sizeof(float) / 16 + ins * outs * 12;
+    double gradients = (double)g->images * g->s.kernel[1] * g->s.kernel[2];
+    double direct = gradients * 9 * ins * outs / (2 * lanes) / 0.75 + 9 * ins * outs * sizeof(float) / 3;
+    return (products + transforms + sums) / direct;
 }
 
 bool wino_init(const struct kern_op *op, uint32_t lanes, struct wino *w)
 {
-    if (!conv_shape_init(op, &w->s) || !shape_fits(op, &w->s) || !conv_epilogue_init(op, &w->post))
+    w->gradient = wino_grad_init(op, lanes, &w->g);
+    if (w->gradient)
+        return true;
+    if (!conv_shape_init(op, &w->s))
+        return false;
+    if (w->s.transposed && w->s.groups == 1)
+        turn(&w->s);
+    if (!shape_fits(op, &w->s) || !conv_epilogue_init(op, &w->post))
         return false;
     const struct conv_shape *s = &w->s;
     w->size = (uint32_t)s->kernel[1] + WINO_OUTS - 1;
@@ -72,107 +156,38 @@ bool wino_init(const struct kern_op *op, uint32_t lanes, struct wino *w)
 bool kern_conv_wino_f32_accepts(const struct kern_op *op)
 {
     struct wino w;
-    return op->packed_input == 2 && wino_init(op, 16, &w) && conv_has_type(op, DML_TENSOR_DATA_TYPE_FLOAT32) &&
+    if (!wino_init(op, 16, &w))
+        return false;
+    if (w.gradient)
+        return kern_pays(op, KERN_CHOICE_winograd_3, grad_cost(&w.g, 16));
+    return conv_has_type(op, DML_TENSOR_DATA_TYPE_FLOAT32) &&
            (!op->u.conv.has_bias || op->tensors[2].sizes[1] == w.s.out_channels) &&
-           kern_pays(op, w.size == 6 ? KERN_CHOICE_winograd_3 : KERN_CHOICE_winograd_5, wino_cost(&w));
+           kern_pays(op, w.size == 6 ? KERN_CHOICE_winograd_3 : KERN_CHOICE_winograd_5,
+                     wino_cost(&w, op->packed_input == 2));
 }
 
 double kern_conv_wino_cost(const struct kern_op *op)
 {
     struct wino w;
-    return wino_init(op, 16, &w) ? wino_cost(&w) : INFINITY;
+    return wino_init(op, 16, &w) && !w.gradient ? wino_cost(&w, true) : INFINITY;
 }
 
-static uint64_t wino_plan(const struct wino *w, struct kern_work *out)
+static uint64_t wino_plan(const struct kern_op *op, const struct wino *w, struct kern_work *out)
 {
+    if (w->gradient) {
+        *out = (struct kern_work){ .units = w->g.panels, .grain = 1 };
+        out->worker_scratch_bytes = w->g.floats * sizeof(float);
+        return 0;
+    }
+    const uint64_t packed = (uint64_t)w->points * w->panels * w->panel * w->s.in_channels * sizeof(float);
     *out = (struct kern_work){ .units = (uint64_t)w->blocks * w->cuts, .grain = 1 };
     out->worker_scratch_bytes = w->floats * sizeof(float);
-    return (uint64_t)w->points * w->panels * w->panel * w->s.in_channels * sizeof(float);
-}
-
-/* The values of the polynomial of a row of weights at the points, over the product of the differences of points. */
-static void weight_values(uint32_t size, uint32_t taps, const double *from, double *to, uint32_t step)
-{
-    double points[WINO_SIZE_MAX] = { 0 };
-    for (uint32_t i = 1; i + 1 < size; i++)
-        points[i] = (i % 2 ? 1 : -1) * wino_point(size, (i - 1) / 2);
-    for (uint32_t i = 0; i + 1 < size; i++) {
-        double value = 0, product = 1;
-        for (uint32_t t = taps; t-- > 0;)
-            value = value * points[i] + from[t];
-        for (uint32_t j = 0; j + 1 < size; j++)
-            product *= j == i ? 1 : points[i] - points[j];
-        to[i * step] = value / product;
-    }
-    to[(size - 1) * step] = from[taps - 1];
-}
-
-#define PACK_LANES 8
-#define PANEL_MAX  32
-typedef double pack_vec __attribute__((vector_size(PACK_LANES * sizeof(double))));
-typedef float pack_floats __attribute__((vector_size(PACK_LANES * sizeof(float))));
-
-/* The weights of input channel c for `count` output channels from `from` on, zeros for others. */
-static void pack_load(const struct conv_shape *s, const float *from, uint32_t c, uint32_t count, pack_vec *out)
-{
-    uint32_t taps = (uint32_t)(s->kernel[1] * s->kernel[2]);
-    from += c * s->w[1];
-    for (uint32_t t = 0; t < taps; t++) {
-        uint32_t tap = s->flip ? taps - 1 - t : t;
-        const float *at = from + tap / s->kernel[2] * s->w[3] + tap % s->kernel[2] * s->w[4];
-        out[t] = (pack_vec){ 0 };
-        for (uint32_t lane = 0; lane < PACK_LANES && lane < count; lane++)
-            out[t][lane] = at[lane * s->w[0]];
-    }
-}
-
-/* Values at all points. matrix: [point of a line][tap] */
-static void pack_values(uint32_t size, uint32_t taps, const double *matrix, const pack_vec *plain, uint32_t step,
-                        float *out)
-{
-    pack_vec half[5 * WINO_SIZE_MAX];
-    for (uint32_t i = 0; i < taps * size; i++) {
-        half[i] = matrix[i % size * taps] * plain[i / size * taps];
-        for (uint32_t t = 1; t < taps; t++)
-            half[i] += matrix[i % size * taps + t] * plain[i / size * taps + t];
-    }
-    for (uint32_t i = 0; i < size * size; i++, out += step) {
-        pack_vec sum = matrix[i / size * taps] * half[i % size];
-        for (uint32_t t = 1; t < taps; t++)
-            sum += matrix[i / size * taps + t] * half[t * size + i % size];
-        pack_floats single = __builtin_convertvector(sum, pack_floats);
-        memcpy(out, &single, sizeof(single));
-    }
-}
-
-/* Packed: [panel][point][input channel][output channel of the panel]. Whole lines go out at once: those of neighbouring
- * points often share sets of the caches. */
-static void wino_pack(const struct wino *w, const float *source, float *packed)
-{
-    const struct conv_shape *s = &w->s;
-    uint32_t taps = (uint32_t)s->kernel[1];
-    double matrix[5 * WINO_SIZE_MAX];
-    for (uint32_t t = 0; t < taps; t++) {
-        double unit[5] = { 0 };
-        unit[t] = 1;
-        weight_values(w->size, taps, unit, matrix + t, taps);
-    }
-    for (uint32_t o = 0; o < s->out_channels; o += w->panel, packed += (uint64_t)w->points * s->in_channels * w->panel)
-        for (uint32_t c = 0; c < s->in_channels; c++) {
-            float values[WINO_SIZE_MAX * WINO_SIZE_MAX * PANEL_MAX];
-            for (uint32_t i = 0; i < w->panel; i += PACK_LANES) {
-                pack_vec plain[25];
-                uint32_t left = s->out_channels - o > i ? s->out_channels - o - i : 0;
-                pack_load(s, source + (int64_t)(left ? o + i : 0) * s->w[0], c, left, plain);
-                pack_values(w->size, taps, matrix, plain, w->panel, values + i);
-            }
-            for (uint32_t i = 0; i < w->points; i++)
-                memcpy(packed + ((uint64_t)i * s->in_channels + c) * w->panel, values + i * w->panel,
-                       w->panel * sizeof(float));
-        }
+    out->packs = op->packed_input != 2;
+    out->scratch_bytes = out->packs ? packed : 0;
+    return packed;
 }
 
 #define ROW(isa)                                                                                                       \
     KERN_PACKED_ROW(conv_wino_f32_##isa, struct wino, wino_init(op, CONV_PW_LANES_##isa, &plan),                       \
-                    wino_plan(&plan, out), wino_pack(&plan, source, packed))
+                    wino_plan(op, &plan, out), wino_pack_##isa(&plan, source, packed))
 KERN_EACH_ISA(ROW)

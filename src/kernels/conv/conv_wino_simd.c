@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Winograd's convolutions: struct wino (conv_plans.h). */
 #include "kernels/core/isa.h"
-#include "kernels/conv/conv_plans.h"
+#include "kernels/conv/conv_wino_tile.h"
 #include "kernels/core/epilogue_vec.h"
 #include "kernels/gemm/ukernel.h"
-#include "kernels/vec/vec.h"
 
-#define WINO_UNROLL _Pragma("GCC unroll 16")
+#include "base/parallel.h"
 
 struct wino_run {
     struct wino w;
@@ -14,90 +13,16 @@ struct wino_run {
     float *in, *out, *patch, *bias;
 };
 
-/* The polynomial of x^2 with zeros at the squares of all points, or of all but a pair's, for the even or the odd ones
- * of the coefficients d: the sum of factors times every second d. */
-DENSE_INLINE vec wino_factors(uint32_t size, uint32_t without, const vec *d)
-{
-    float factors[WINO_SIZE_MAX / 2] = { 1 };
-    uint32_t degree = 0;
-    WINO_UNROLL for (uint32_t i = 0; i < size / 2 - 1; i++)
-    {
-        const float square = (float)wino_point(size, i) * (float)wino_point(size, i);
-        if (i == without)
-            continue;
-        WINO_UNROLL for (uint32_t k = ++degree; k > 0; k--) factors[k] = factors[k - 1] - square * factors[k];
-        factors[0] *= -square;
-    }
-    vec sum = d[2 * degree];
-    WINO_UNROLL for (uint32_t k = degree; k-- > 0;) sum = vec_fma(vec_set(factors[k]), d[2 * k], sum);
-    return sum;
-}
-
-/* Values at the points of a polynomial, times what the weights' values were divided by. */
-DENSE_INLINE void wino_in(uint32_t size, const vec *d, vec *to)
-{
-    const uint32_t pairs = size / 2 - 1;
-    WINO_UNROLL for (uint32_t i = 0; i < pairs; i++)
-    {
-        const vec at = vec_set((float)wino_point(size, i));
-        const vec even = wino_factors(size, i, d + 2), odd = wino_factors(size, i, d + 1);
-        to[2 * i + 1] = vec_fma(at, odd, even);
-        to[2 * i + 2] = vec_fma(-at, odd, even);
-    }
-    to[0] = wino_factors(size, pairs, d);
-    to[size - 1] = wino_factors(size, pairs, d + 1);
-}
-
-/* The coefficients that are outputs, from values at the points. */
-DENSE_INLINE void wino_out(uint32_t size, const vec *m, vec *to)
-{
-    vec sum[3], difference[3];
-    uint32_t pairs = size / 2 - 1;
-    float power[3];
-    WINO_UNROLL for (uint32_t i = 0; i < pairs; i++)
-    {
-        sum[i] = m[2 * i + 1] + m[2 * i + 2];
-        difference[i] = m[2 * i + 1] - m[2 * i + 2];
-        power[i] = 1;
-    }
-    WINO_UNROLL for (uint32_t o = 0; o < WINO_OUTS; o++)
-    {
-        vec value = o == 0 ? m[0] : o == WINO_OUTS - 1 ? m[size - 1] : vec_set(0);
-        WINO_UNROLL for (uint32_t i = 0; i < pairs; i++)
-        {
-            value = vec_fma(vec_set(power[i]), o % 2 ? difference[i] : sum[i], value);
-            power[i] *= (float)wino_point(size, i);
-        }
-        to[o] = value;
-    }
-}
-
-DENSE_INLINE void wino_tile_in(uint32_t size, const float *from, int64_t row, int64_t column, float *to, uint64_t step)
-{
-    vec half[WINO_SIZE_MAX][WINO_SIZE_MAX], d[WINO_SIZE_MAX], values[WINO_SIZE_MAX];
-    WINO_UNROLL for (uint32_t j = 0; j < size; j++)
-    {
-        WINO_UNROLL for (uint32_t i = 0; i < size; i++) d[i] = vec_load(from + i * row + j * column);
-        wino_in(size, d, values);
-        WINO_UNROLL for (uint32_t i = 0; i < size; i++) half[i][j] = values[i];
-    }
-    WINO_UNROLL for (uint32_t i = 0; i < size; i++)
-    {
-        wino_in(size, half[i], values);
-        WINO_UNROLL for (uint32_t j = 0; j < size; j++) vec_store(to + (i * size + j) * step, values[j]);
-    }
-}
-
 DENSE_INLINE void wino_tile_out(uint32_t size, const float *from, uint64_t step, vec *to)
 {
     vec half[WINO_OUTS][WINO_SIZE_MAX], m[WINO_SIZE_MAX], values[WINO_OUTS];
     WINO_UNROLL for (uint32_t j = 0; j < size; j++)
     {
         WINO_UNROLL for (uint32_t i = 0; i < size; i++) m[i] = vec_load(from + (i * size + j) * step);
-        wino_out(size, m, values);
+        wino_out(size, WINO_OUTS, m, values);
         WINO_UNROLL for (uint32_t o = 0; o < WINO_OUTS; o++) half[o][j] = values[o];
     }
-    WINO_UNROLL for (uint32_t o = 0; o < WINO_OUTS; o++) wino_out(size, half[o], to + o * WINO_OUTS);
+    WINO_UNROLL for (uint32_t o = 0; o < WINO_OUTS; o++) wino_out(size, WINO_OUTS, half[o], to + o * WINO_OUTS);
 }
 
 /* The inputs of a tile that are not all inside, or whose channels are not neighbours, as [row][column][depth]. */
@@ -371,6 +296,10 @@ static void wino_run(const struct kern_call *call, uint64_t begin, uint64_t end)
     struct wino_run r = { .call = call, .in = call->worker_scratch };
     wino_init(call->op, VEC, &r.w);
     const struct wino *w = &r.w;
+    if (w->gradient) {
+        KERN_ISA_PASTE(wino_grad_, ISA)(call, &w->g, begin, end);
+        return;
+    }
     r.out = r.in + w->out;
     r.patch = r.in + w->patch;
     r.bias = r.in + w->bias;
@@ -390,3 +319,119 @@ static void wino_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 }
 
 KERN_ISA_RUN(conv_wino_f32, wino_run)
+
+/* ---- the weights ---- */
+
+#define PACK_LANES 8
+#define PANEL_MAX  32
+typedef double pack_vec __attribute__((vector_size(PACK_LANES * sizeof(double))));
+typedef float pack_floats __attribute__((vector_size(PACK_LANES * sizeof(float))));
+
+#define PACK_CHANNELS 4 /* input channels at once: lines of the weights and of what is written are used whole */
+
+/* The filters of PACK_LANES output channels, `count` of which there are, zeros for others: `apart` floats apart. */
+static void pack_load(const struct conv_shape *s, const float *from, uint32_t apart, uint32_t count, pack_vec *out)
+{
+    uint32_t taps = (uint32_t)(s->kernel[1] * s->kernel[2]);
+    for (uint32_t t = 0; t < taps; t++) {
+        const float *at = from + (s->flip ? taps - 1 - t : t);
+        out[t] = (pack_vec){ 0 };
+        for (uint32_t lane = 0; lane < PACK_LANES && lane < count; lane++)
+            out[t][lane] = at[lane * apart];
+    }
+}
+
+/* Values at all points. matrix: [point of a line][tap] */
+DENSE_INLINE void pack_values(uint32_t size, uint32_t taps, const double *matrix, const pack_vec *plain, uint32_t step,
+                              float *out)
+{
+    pack_vec half[5 * WINO_SIZE_MAX];
+    for (uint32_t i = 0; i < taps * size; i++) {
+        half[i] = matrix[i % size * taps] * plain[i / size * taps];
+        for (uint32_t t = 1; t < taps; t++)
+            half[i] += matrix[i % size * taps + t] * plain[i / size * taps + t];
+    }
+    for (uint32_t i = 0; i < size * size; i++, out += step) {
+        pack_vec sum = matrix[i / size * taps] * half[i % size];
+        for (uint32_t t = 1; t < taps; t++)
+            sum += matrix[i / size * taps + t] * half[t * size + i % size];
+        pack_floats single = __builtin_convertvector(sum, pack_floats);
+        memcpy(out, &single, sizeof(single));
+    }
+}
+
+struct wino_packing {
+    const struct wino *w;
+    double matrix[5 * WINO_SIZE_MAX]; /* [point of a line][tap] */
+    const float *source;
+    float *packed;
+};
+
+/* The filters for the `count` output channels of a panel from `first` on, of `channels` input channels from c on:
+ * [output channel][input channel][tap]. */
+static void pack_gather(const struct wino_packing *p, uint32_t first, uint32_t count, uint32_t c, uint32_t channels,
+                        float *to)
+{
+    const struct conv_shape *s = &p->w->s;
+    const uint32_t taps = (uint32_t)(s->kernel[1] * s->kernel[2]);
+    const bool dense = s->w[4] == 1 && s->w[3] == s->kernel[2];
+    for (uint32_t o = 0; o < count; o++, to += PACK_CHANNELS * taps)
+        for (uint32_t k = 0; k < channels; k++) {
+            const float *from = p->source + (int64_t)(first + o) * s->w[0] + (int64_t)(c + k) * s->w[1];
+            if (dense)
+                memcpy(to + k * taps, from, taps * sizeof(float));
+            for (uint32_t t = 0; !dense && t < taps; t++)
+                to[k * taps + t] = from[t / s->kernel[2] * s->w[3] + t % s->kernel[2] * s->w[4]];
+        }
+}
+
+/* PACK_CHANNELS input channels from c on, of a panel. */
+DENSE_INLINE void pack_filters(const struct wino_packing *p, uint32_t size, uint32_t panel, uint32_t c)
+{
+    const struct wino *w = p->w;
+    const uint32_t outs = w->s.out_channels, ins = w->s.in_channels, first = panel * w->panel;
+    const uint32_t taps = (uint32_t)(w->s.kernel[1] * w->s.kernel[2]), channels = BASE_MIN(ins - c, PACK_CHANNELS);
+    float plain[PANEL_MAX * PACK_CHANNELS * 25];
+    float values[WINO_SIZE_MAX * WINO_SIZE_MAX * PACK_CHANNELS * PANEL_MAX];
+    pack_gather(p, first, BASE_MIN(outs - first, w->panel), c, channels, plain);
+    for (uint32_t k = 0; k < channels; k++)
+        for (uint32_t i = 0; i < w->panel; i += PACK_LANES) {
+            pack_vec lanes[25];
+            pack_load(&w->s, plain + (i * PACK_CHANNELS + k) * taps, PACK_CHANNELS * taps,
+                      outs - first > i ? outs - first - i : 0, lanes);
+            pack_values(size, size - WINO_OUTS + 1, p->matrix, lanes, PACK_CHANNELS * w->panel,
+                        values + k * w->panel + i);
+        }
+    float *to = p->packed + ((uint64_t)panel * w->points * ins + c) * w->panel;
+    for (uint32_t i = 0; i < w->points; i++, to += (uint64_t)ins * w->panel)
+        memcpy(to, values + i * PACK_CHANNELS * w->panel, channels * w->panel * sizeof(float));
+}
+
+static void pack_range(void *context, size_t begin, size_t end, unsigned worker)
+{
+    const struct wino_packing *p = context;
+    const uint32_t blocks = (p->w->s.in_channels + PACK_CHANNELS - 1) / PACK_CHANNELS;
+    (void)worker;
+    for (size_t i = begin; i < end; i++)
+        if (p->w->size == 6)
+            pack_filters(p, 6, (uint32_t)(i / blocks), (uint32_t)(i % blocks) * PACK_CHANNELS);
+        else
+            pack_filters(p, 8, (uint32_t)(i / blocks), (uint32_t)(i % blocks) * PACK_CHANNELS);
+}
+
+#define PACK_GRAIN 16 /* blocks that are worth a thread */
+
+/* Packed: [panel][point][input channel][output channel of the panel]. Whole lines go out at once: those of neighbouring
+ * points often share sets of the caches. */
+void KERN_ISA_PASTE(wino_pack_, ISA)(const struct wino *w, const float *source, float *packed)
+{
+    struct wino_packing p = { .w = w, .source = source, .packed = packed };
+    const uint32_t taps = (uint32_t)w->s.kernel[1];
+    for (uint32_t t = 0; t < taps; t++) {
+        double unit[5] = { 0 };
+        unit[t] = 1;
+        wino_values(w->size, taps, unit, p.matrix + t, taps);
+    }
+    const size_t blocks = (w->s.in_channels + PACK_CHANNELS - 1) / PACK_CHANNELS;
+    base_parallel_for(w->panels * blocks, PACK_GRAIN, pack_range, &p);
+}

@@ -24,6 +24,15 @@ static const struct kern_row rows[] = {
 
 static _Thread_local bool failed;
 
+void kern_pack_first(const struct kern_row *row, const struct kern_work *work, const struct kern_call *call,
+                     void **data)
+{
+    if (!work->packs)
+        return;
+    row->pack(call->op, call->state, data[1], call->scratch);
+    data[1] = call->scratch;
+}
+
 void kern_fail(void)
 {
     failed = true;

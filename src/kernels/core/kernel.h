@@ -16,8 +16,10 @@ struct kern_work {
     uint64_t grain;
     uint64_t scratch_bytes;        /* shared by all workers of the step, 64-byte aligned */
     uint64_t worker_scratch_bytes; /* for each worker */
+    bool packs; /* input 1 is wanted packed, at the beginning of the shared scratch memory: kern_pack_first() */
 };
 
+struct kern_row;
 struct kern_call {
     const struct kern_op *op;
     void *const *data;    /* one per tensor, inputs then outputs */
@@ -25,6 +27,10 @@ struct kern_call {
     void *scratch;        /* shared */
     void *worker_scratch; /* this worker's */
 };
+
+/* What work.packs asks for, once before run(): data[], which is call->data, then leads to the packed input. */
+void kern_pack_first(const struct kern_row *row, const struct kern_work *work, const struct kern_call *call,
+                     void **data);
 
 /* For run() and pack(), on the thread that has all of the work: memory was short, and there is no result. */
 void kern_fail(void);

@@ -108,6 +108,16 @@ bool dnnl_md_init(dnnl_memory_desc_t *out, int rank, const dnnl_dims_t dims, dnn
                     : dnnl_memory_desc_init_by_tag(out, rank, dims, type, dnnl_format_tag_any)) == dnnl_success;
 }
 
+bool dnnl_md_last(const dnnl_memory_desc_t *like, dnnl_memory_desc_t *out)
+{
+    dnnl_dims_t strides = { 0, 1 };
+    int64_t step = like->dims[1];
+    for (int d = like->ndims - 1; d >= 2; step *= like->dims[d--])
+        strides[d] = step;
+    strides[0] = step;
+    return dnnl_md_init(out, like->ndims, like->dims, like->data_type, strides);
+}
+
 bool dnnl_attr_create(dnnl_primitive_attr_t *out)
 {
     return dnnl_safe_primitive_attr_create(out) &&
@@ -189,6 +199,14 @@ dnnl_data_type_t dnnl_view_type(const struct kern_view *view)
     default:
         return dnnl_f32;
     }
+}
+
+bool dnnl_view_is_last(const struct kern_view *view)
+{
+    bool pixels = false;
+    for (uint32_t d = 2; d < view->rank; d++)
+        pixels = pixels || view->sizes[d] > 1;
+    return pixels && view->sizes[1] > 1 && view->strides[1] == 1;
 }
 
 bool dnnl_view_direct(const struct kern_view *view, bool half)

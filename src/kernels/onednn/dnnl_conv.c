@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions on oneDNN. With channels innermost in memory (nhwc) the primitive works on the tensors as they lie.
  * Other layouts are brought into the library's own in scratch: its kernels for plain nchw are up to three times slower,
- * more than the two extra passes over the activations cost. Pointwise convolutions are matrix products on plain nchw
- * too, as fast as on nhwc, and stay there. Integers: nhwc alone, with weights that are packed once. */
+ * more than the two extra passes over the activations cost. Where only X or Y is nhwc, the other one is brought there.
+ * Pointwise convolutions are matrix products on plain nchw too, as fast as on nhwc, and stay there. Integers: nhwc
+ * alone, with weights that are packed once. */
 #include "kernels/conv/conv.h"
 #include "kernels/onednn/dnnl_op.h"
 
@@ -15,6 +16,7 @@ struct conv_build {
     struct conv_shape shape;
     uint32_t rank, threads;
     bool channels_last;
+    bool mixed;    /* of X or Y only: the other one is brought there */
     bool reorders; /* X and Y in the layout that the library likes best */
     bool plain;    /* no post-ops */
     bool winograd;
@@ -100,6 +102,7 @@ static bool conv_views(struct conv_build *b)
     /* The last pass takes FLOAT32. */
     b->y_direct = b->integer || dnnl_view_direct(&b->y, b->half && !(op->epilogue && b->plain));
     b->channels_last = innermost_channels(&b->x) && innermost_channels(&b->y);
+    b->mixed = !b->channels_last && !b->half && !b->integer && (dnnl_view_is_last(&b->x) || dnnl_view_is_last(&b->y));
     if (!b->x_direct)
         dnnl_view_densify(&b->x);
     if (!b->y_direct)
@@ -138,7 +141,8 @@ static bool conv_attr(struct conv_build *b, dnnl_primitive_attr_t *attr)
     if (!b->op->epilogue || !b->y_direct || b->plain)
         return true;
     bool ok = dnnl_safe_post_ops_create(&ops);
-    if (ok && dnnl_post_epilogue(b->op, ops, residual_md, b, &b->post) && (!b->post.count || !b->reorders)) {
+    if (ok && dnnl_post_epilogue(b->op, ops, residual_md, b, &b->post) &&
+        (!b->post.count || !(b->reorders || b->mixed))) {
         b->in_post = true;
         ok = dnnl_safe_primitive_attr_set_post_ops(*attr, ops);
     } else {
@@ -170,6 +174,8 @@ static bool conv_desc(struct conv_build *b, const_dnnl_primitive_attr_t attr, dn
         return false;
     if (b->reorders && !(dnnl_md_init(&x, x.ndims, b->x_md.dims, x.data_type, NULL) &&
                          dnnl_md_init(&y, y.ndims, b->y_md.dims, y.data_type, NULL)))
+        return false;
+    if (b->mixed && !b->reorders && !(dnnl_md_last(&b->x_md, &x) && dnnl_md_last(&b->y_md, &y)))
         return false;
     conv_steps(&b->shape, b->rank, strides, dilates, start, end);
     dnnl_alg_kind_t algorithm = b->winograd ? dnnl_convolution_winograd : dnnl_convolution_direct;
@@ -316,7 +322,7 @@ static bool winograd_pays(const struct conv_build *b)
 /* From the fastest to the one that always works; integers have but one. */
 static bool conv_choose(struct conv_build *b)
 {
-    bool last = b->channels_last || (!b->half && conv_is_pointwise(&b->shape));
+    bool last = b->channels_last || b->mixed || (!b->half && conv_is_pointwise(&b->shape));
     const struct {
         bool winograd, reorders, plain;
     } ways[] = { { true, true, false },  { true, true, true },   { false, !last, false },

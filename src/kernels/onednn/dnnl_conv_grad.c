@@ -87,6 +87,15 @@ static bool any_md(const dnnl_memory_desc_t *like, dnnl_memory_desc_t *out)
     return dnnl_md_init(out, like->ndims, like->dims, dnnl_f32, NULL);
 }
 
+/* X and dY as the primitive reads them: with channels innermost where they lie so in one of them, which saves a copy of
+ * that, else as the library likes best. */
+static bool image_mds(const struct grad_build *b, dnnl_memory_desc_t *x, dnnl_memory_desc_t *dy)
+{
+    if (b->shape.groups == 1 && (dnnl_view_is_last(&b->x) || dnnl_view_is_last(&b->dy)))
+        return dnnl_md_last(&b->x_md, x) && dnnl_md_last(&b->dy_md, dy);
+    return any_md(&b->x_md, x) && any_md(&b->dy_md, dy);
+}
+
 static bool grad_desc(const struct grad_build *b, dnnl_primitive_desc_t *forward, dnnl_primitive_desc_t *pd)
 {
     dnnl_memory_desc_t x, dy, dw;
@@ -94,7 +103,7 @@ static bool grad_desc(const struct grad_build *b, dnnl_primitive_desc_t *forward
     dnnl_convolution_desc_t hint, desc;
     dnnl_primitive_attr_t attr = NULL;
     grad_steps(&b->shape, b->rank, strides, dilates, start, end);
-    bool ok = any_md(&b->x_md, &x) && any_md(&b->dy_md, &dy) && any_md(&b->dw_md, &dw) && dnnl_attr_create(&attr);
+    bool ok = image_mds(b, &x, &dy) && any_md(&b->dw_md, &dw) && dnnl_attr_create(&attr);
     ok = ok && dnnl_dilated_convolution_forward_desc_init(&hint, dnnl_forward_training, dnnl_convolution_direct, &x,
                                                           &dw, NULL, &dy, strides, dilates, start, end) == dnnl_success;
     ok = ok && dnnl_dilated_convolution_backward_weights_desc_init(&desc, dnnl_convolution_direct, &x, &dw, NULL, &dy,

@@ -129,6 +129,8 @@ bool dnnl_view_lies(const struct kern_view *view);
 dnnl_data_type_t dnnl_view_type(const struct kern_view *view);
 /* Turns `view` into that of a dense FLOAT32 copy which keeps the order of the dimensions in memory. */
 void dnnl_view_densify(struct kern_view *view);
+/* Channels are the innermost of [N, C, pixels], and not just as much as outermost. */
+bool dnnl_view_is_last(const struct kern_view *view);
 
 /* The tensor has the shape of the output: C, the epilogue's inputs and the output itself. */
 bool dnnl_output_like(const struct kern_op *op, uint32_t tensor);
@@ -147,6 +149,8 @@ bool dnnl_is_named(const_dnnl_primitive_desc_t pd, const char *part);
 /* strides == NULL: in whatever layout the library likes. */
 bool dnnl_md_init(dnnl_memory_desc_t *out, int rank, const dnnl_dims_t dims, dnnl_data_type_t type,
                   const dnnl_dims_t strides);
+/* Dense, with channels innermost. */
+bool dnnl_md_last(const dnnl_memory_desc_t *like, dnnl_memory_desc_t *out);
 const dnnl_memory_desc_t *dnnl_query_md(const_dnnl_primitive_desc_t pd, dnnl_query_t what);
 
 /* The epilogue as post-ops (dnnl_post.c). */

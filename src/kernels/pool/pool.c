@@ -77,7 +77,7 @@ static bool pool_line_fits(const struct pool_shape *s, DML_TENSOR_DATA_TYPE type
 enum pool_way pool_way_of(const struct kern_op *op, const struct pool_shape *s)
 {
     const bool indices = op->u.pool.has_indices, channels = op->tensors[1].sizes[1] > 1;
-    if (channels && s->x[1] == 1 && (s->y[1] == 1 || (!indices && s->x[4] != 1)))
+    if (channels && s->x[1] == 1 && (s->y[1] == 1 || s->x[4] != 1))
         return POOL_PIXELS;
     if (!indices && pool_global(s))
         return POOL_GLOBALS;

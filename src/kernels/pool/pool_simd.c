@@ -428,42 +428,66 @@ static void pool_index_channels(const struct pool_fast *p, const struct pool_pix
                                 const int32_t *place)
 {
     const struct pool_shape *s = &p->b.s;
-    const int64_t to = pool_offset(s->index, w->at);
+    const int64_t to = pool_offset(s->index, w->at) + c * s->index[1];
+    const bool wide = kern_type_bytes(p->call->op->tensors[2].type) == 8;
+    bool all = wide && s->index[1] == 1;
+    for (int64_t i = 0; i < w->lanes; i++)
+        all = all && best[i] != -INFINITY;
+    if (all) { /* as a rule */
+        uint64_t *out = (uint64_t *)p->call->data[2] + to;
+        const int64_t first[5] = { w->at[0], c }, second[5] = { w->at[0], c + 1 };
+        const uint64_t base = pool_index_base(p->call->op, s, first),
+                       step = pool_index_base(p->call->op, s, second) - base;
+        for (int64_t i = 0; i < w->lanes; i++)
+            out[i] = base + (uint64_t)i * step + (uint32_t)place[i];
+        return;
+    }
     for (int64_t i = 0; i < w->lanes; i++) {
         int64_t at[5] = { w->at[0], c + i, w->at[2], w->at[3], w->at[4] };
         const uint32_t here = best[i] == -INFINITY ? pool_place_of(&p->b, at) : (uint32_t)place[i];
-        pool_store_index(p->call, to + (c + i) * s->index[1], pool_index_of(pool_index_base(p->call->op, s, at), here));
+        pool_store_index(p->call, to + i * s->index[1], pool_index_of(pool_index_base(p->call->op, s, at), here));
     }
 }
 
 /* The maxima of a vector of channels with their indices. */
-static void pool_channels_first(const struct pool_fast *p, const struct pool_pixel *w, int64_t c)
+DENSE_INLINE void pool_channels_first(DML_TENSOR_DATA_TYPE type, const struct pool_fast *p, const struct pool_pixel *w,
+                                      int64_t c, int64_t lanes)
 {
     const struct pool_shape *s = &p->b.s;
     vec acc = vec_set(-INFINITY);
     vec_int place = vec_int_set(0);
     float best[VEC];
     int32_t places[VEC];
-    for (int64_t k = 0; k < w->count[0] * w->count[1] * w->count[2]; k++) {
-        int64_t k2 = k % w->count[2], k1 = k / w->count[2] % w->count[1], k0 = k / w->count[2] / w->count[1];
-        int64_t at = w->x_at + k0 * w->step[0] + k1 * w->step[1] + k2 * w->step[2] + c;
-        int64_t here = (k0 * s->dilation[0] * s->in[1] + k1 * s->dilation[1]) * s->in[2] + k2 * s->dilation[2];
-        vec_take_greater(vec_load_some(p->type, p->call->data[0], at, w->lanes),
-                         vec_int_set((int32_t)(w->place + here)), &acc, &place);
-    }
+    for (int64_t k0 = 0; k0 < w->count[0]; k0++)
+        for (int64_t k1 = 0; k1 < w->count[1]; k1++) {
+            int64_t at = w->x_at + k0 * w->step[0] + k1 * w->step[1] + c;
+            int64_t here = w->place + (k0 * s->dilation[0] * s->in[1] + k1 * s->dilation[1]) * s->in[2];
+            for (int64_t k2 = 0; k2 < w->count[2]; k2++, at += w->step[2], here += s->dilation[2])
+                vec_take_greater(vec_load_some(type, p->call->data[0], at, lanes), vec_int_set((int32_t)here), &acc,
+                                 &place);
+        }
     vec_store(best, acc);
     vec_int_store(places, place);
-    pool_put(p->type, p, w, c, acc, w->lanes);
+    pool_put(type, p, w, c, acc, lanes);
     pool_index_channels(p, w, c, best, places);
+}
+
+DENSE_INLINE void pool_pixel_first(DML_TENSOR_DATA_TYPE type, const struct pool_fast *p, const struct pool_pixel *w)
+{
+    const int64_t channels = p->call->op->tensors[1].sizes[1];
+    if (w->lanes < VEC)
+        pool_channels_first(type, p, w, 0, w->lanes);
+    for (int64_t c = 0; w->lanes == VEC && c < channels; c += VEC)
+        pool_channels_first(type, p, w, pool_vector_at(p, w, c), VEC);
 }
 
 /* ---- rows ---- */
 
 static void pool_pixel_run(const struct pool_fast *p, const struct pool_pixel *w)
 {
-    for (int64_t c = 0; p->indices && c < (int64_t)p->call->op->tensors[1].sizes[1]; c += VEC)
-        pool_channels_first(p, w, pool_vector_at(p, w, c));
-    if (!p->indices)
+    if (p->indices)
+        VEC_BY_TYPE(p->type, pool_pixel_first, p, w);
+    else
         VEC_BY_TYPE(p->type, pool_pixel_as, p, w);
 }
 

@@ -217,24 +217,66 @@ static void row_moments(const struct kern_reductions *groups, uint64_t group, do
     }
 }
 
-static void column_moments(const struct kern_reductions *groups, uint64_t first, uint32_t width, double *mean,
-                           double *squares)
+#define FLOAT_ROWS 64 /* that are summed in FLOAT32 */
+
+/* Sums of x - center and of (x - center)^2 for each group of a tile in columns. */
+static void column_deviations(const struct kern_reductions *groups, uint64_t first, uint32_t width, const float *center,
+                              double *sum, double *squares)
 {
     const struct kern_reduction_scratch *scratch = groups->scratch;
     struct rows rows;
-    memset(mean, 0, width * sizeof(*mean));
+    memset(sum, 0, width * sizeof(*sum));
     memset(squares, 0, width * sizeof(*squares));
-    for (uint64_t begin = 0; begin < groups->inner.count; begin += COLUMN_RUN) {
-        const struct kern_reduction_rows x = rows_of(&rows, groups, first, width, begin, false);
-        memset(scratch->a, 0, width * sizeof(float));
-        memset(scratch->b, 0, width * sizeof(float));
+    for (uint64_t begin = 0, end; begin < groups->inner.count; begin = end) {
+        end = BASE_MIN(begin + FLOAT_ROWS, groups->inner.count);
         memset(scratch->acc, 0, width * sizeof(float));
-        groups->isa->column(KERN_STAT_SUM, scratch->a, &x, NULL);
-        for (uint32_t i = 0; i < width; i++)
-            scratch->a[i] /= (float)x.rows;
-        groups->isa->deviations_columns(scratch->acc, scratch->b, &x, scratch->a);
-        for (uint32_t i = 0; i < width; i++)
-            join_moments(&mean[i], &squares[i], (double)begin, scratch->acc[i], scratch->b[i], scratch->a[i], x.rows);
+        memset(scratch->b, 0, width * sizeof(float));
+        for (uint64_t at = begin; at < end; at += COLUMN_RUN) {
+            const struct kern_reduction_rows x = rows_of(&rows, groups, first, width, at, false);
+            groups->isa->deviations_columns(scratch->acc, scratch->b, &x, center);
+        }
+        for (uint32_t i = 0; i < width; i++) {
+            sum[i] += scratch->acc[i];
+            squares[i] += scratch->b[i];
+        }
+    }
+}
+
+/* Something near the mean of each group: of rows throughout them. */
+static void column_sample(const struct kern_reductions *groups, uint64_t first, uint32_t width, float *out)
+{
+    const DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[0].type;
+    const int64_t offset = kern_iterator_offset(&groups->outer, 0, first);
+    const uint32_t count = (uint32_t)BASE_MIN(groups->inner.count, COLUMN_RUN);
+    const uint64_t step = groups->inner.count / count;
+    const void *at[COLUMN_RUN];
+    for (uint32_t i = 0; i < count; i++)
+        at[i] = kern_at(groups->call->data[0], type, offset + kern_iterator_offset(&groups->inner, 0, i * step));
+    const struct kern_reduction_rows rows = { at, NULL, count, width, type == DML_TENSOR_DATA_TYPE_FLOAT16 };
+    memset(out, 0, width * sizeof(*out));
+    groups->isa->column(KERN_STAT_SUM, out, &rows, NULL);
+    for (uint32_t i = 0; i < width; i++)
+        out[i] /= (float)count;
+}
+
+static void column_moments(const struct kern_reductions *groups, uint64_t first, uint32_t width, double *mean,
+                           double *squares)
+{
+    const double count = (double)groups->inner.count;
+    float *center = groups->scratch->a;
+    double sum[KERN_REDUCTION_TILE];
+    bool far = false;
+    column_sample(groups, first, width, center);
+    column_deviations(groups, first, width, center, sum, squares);
+    for (uint32_t i = 0; i < width; i++)
+        far = far || sum[i] * sum[i] > 0.5 * squares[i] * count; /* from the mean: the squares would cancel */
+    for (uint32_t i = 0; far && i < width; i++)
+        center[i] += (float)(sum[i] / count);
+    if (far)
+        column_deviations(groups, first, width, center, sum, squares);
+    for (uint32_t i = 0; i < width; i++) {
+        mean[i] = center[i] + sum[i] / count;
+        squares[i] -= sum[i] * sum[i] / count;
     }
 }
 
@@ -249,17 +291,42 @@ void kern_reductions_moments(const struct kern_reductions *groups, uint64_t firs
         row_moments(groups, first + i, &mean[i], &squares[i]);
 }
 
-#define PAIR_ROWS 256 /* that are summed in FLOAT32 */
+/* Rows of both tensors: where they lie, or copies in scratch. */
+static void column_pairs(const struct kern_reductions *groups, uint64_t first, uint32_t width, const float *center,
+                         double *sums)
+{
+    const uint64_t length = groups->inner.count;
+    const uint32_t room = groups->scratch->block_length / width, run = BASE_MIN(BASE_MAX(room, 1), COLUMN_RUN);
+    float acc[3][KERN_REDUCTION_TILE];
+    const void *x[COLUMN_RUN];
+    const float *g[COLUMN_RUN];
+    for (uint64_t at = 0, count; at < length; at += count) {
+        count = BASE_MIN(BASE_MIN(run, length - at), FLOAT_ROWS - at % FLOAT_ROWS);
+        for (uint32_t s = 0; s < 3 && at % FLOAT_ROWS == 0; s++)
+            memset(acc[s], 0, base_align_up(width, 64) * sizeof(float));
+        for (uint32_t r = 0; r < count; r++) {
+            x[r] = load_float(groups, 0, first, at + r, width, groups->scratch->block + r * width);
+            g[r] = load_float(groups, 1, first, at + r, width, groups->scratch->x + r * width);
+        }
+        const struct kern_reduction_rows rows = { x, NULL, (uint32_t)count, width, false };
+        groups->isa->pair_columns(acc[0], acc[1], acc[2], &rows, g, center);
+        for (uint32_t s = 0; s < 3 && ((at + count) % FLOAT_ROWS == 0 || at + count == length); s++)
+            for (uint32_t i = 0; i < width; i++)
+                sums[s * width + i] += acc[s][i];
+    }
+}
 
 void kern_reductions_pairs(const struct kern_reductions *groups, uint64_t first, uint32_t width, const float *center,
                            double *sums)
 {
     const struct kern_reduction_scratch *scratch = groups->scratch;
-    const uint64_t length = groups->inner.count;
-    float acc[3][KERN_REDUCTION_TILE];
     memset(sums, 0, 3 * width * sizeof(*sums));
-    for (uint32_t i = 0, count; i < width && !groups->columns; i++)
-        for (uint64_t at = 0; at < length; at += count) {
+    if (groups->columns) {
+        column_pairs(groups, first, width, center, sums);
+        return;
+    }
+    for (uint32_t i = 0, count; i < width; i++)
+        for (uint64_t at = 0; at < groups->inner.count; at += count) {
             double part[3] = { 0 };
             count = block_length(groups, at);
             groups->isa->pairs(load_float(groups, 0, first + i, at, count, scratch->block),
@@ -267,15 +334,6 @@ void kern_reductions_pairs(const struct kern_reductions *groups, uint64_t first,
             for (uint32_t s = 0; s < 3; s++)
                 sums[s * width + i] += part[s];
         }
-    for (uint64_t at = 0; at < length && groups->columns; at++) {
-        if (at % PAIR_ROWS == 0)
-            memset(acc, 0, sizeof(acc));
-        groups->isa->pair_columns(acc[0], acc[1], acc[2], load_float(groups, 0, first, at, width, scratch->block),
-                                  load_float(groups, 1, first, at, width, scratch->x), center, width);
-        for (uint32_t s = 0; s < 3 && (at % PAIR_ROWS == PAIR_ROWS - 1 || at + 1 == length); s++)
-            for (uint32_t i = 0; i < width; i++)
-                sums[s * width + i] += acc[s][i];
-    }
 }
 
 static uint32_t row_position(const struct kern_reductions *groups, bool greatest, bool last, uint64_t group)

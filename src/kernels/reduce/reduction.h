@@ -104,9 +104,9 @@ struct kern_reduction_isa {
     void (*deviations_columns)(float *sum, float *squares, const struct kern_reduction_rows *rows, const float *center);
     /* Sums of one run of at most KERN_REDUCTION_BLOCK elements: out[] += g, g * (x - center), x - center. */
     void (*pairs)(const float *x, const float *g, uint32_t count, float center, double *out);
-    /* The same for one element of each of `count` groups; a, b, c += the three. */
-    void (*pair_columns)(float *a, float *b, float *c, const float *x, const float *g, const float *center,
-                         uint32_t count);
+    /* The same of FLOAT32 rows of X and as many of G; a, b, c += the three. */
+    void (*pair_columns)(float *a, float *b, float *c, const struct kern_reduction_rows *x, const float *const *g,
+                         const float *center);
 };
 
 struct kern_reductions {

@@ -260,16 +260,40 @@ static void reduction_pairs(const float *x, const float *g, uint32_t count, floa
     out[2] += vec_sum((c[0] + c[2]) + (c[1] + c[3])) + rest[2];
 }
 
-static void reduction_pair_columns(float *a, float *b, float *c, const float *x, const float *g, const float *center,
-                                   uint32_t count)
+/* Some vectors of groups from the i-th on, of which `count` are left, take all rows. */
+DENSE_INLINE void pair_step(float *const sums[3], const struct kern_reduction_rows *x, const float *const *g,
+                            const float *center, uint32_t i, uint32_t vectors, uint32_t count)
 {
-    _Pragma("GCC ivdep") for (uint32_t j = 0; j < count; j++)
+    vec total[3][4], middle[4];
+    _Pragma("GCC unroll 4") for (uint32_t j = 0; j < vectors; j++)
     {
-        float difference = x[j] - center[j];
-        a[j] += g[j];
-        b[j] = fmath_fma(g[j], difference, b[j]);
-        c[j] += difference;
+        middle[j] = vec_load(center + i + j * VEC);
+        _Pragma("GCC unroll 3") for (uint32_t s = 0; s < 3; s++) total[s][j] = vec_load(sums[s] + i + j * VEC);
     }
+    for (uint32_t r = 0; r < x->rows; r++)
+        _Pragma("GCC unroll 4") for (uint32_t j = 0; j < vectors; j++)
+        {
+            const vec gradient = reduction_load_some(g[r], i + j * VEC, false, count - j * VEC);
+            const vec difference = reduction_load_some(x->x[r], i + j * VEC, false, count - j * VEC) - middle[j];
+            total[0][j] += gradient;
+            total[1][j] = vec_fma(gradient, difference, total[1][j]);
+            total[2][j] += difference;
+        }
+    _Pragma("GCC unroll 4") for (uint32_t j = 0; j < vectors; j++)
+        _Pragma("GCC unroll 3") for (uint32_t s = 0; s < 3; s++) vec_store(sums[s] + i + j * VEC, total[s][j]);
+}
+
+static void reduction_pair_columns(float *a, float *b, float *c, const struct kern_reduction_rows *x,
+                                   const float *const *g, const float *center)
+{
+    float *const sums[3] = { a, b, c };
+    uint32_t i = 0;
+    for (; i + 2 * VEC <= x->count; i += 2 * VEC)
+        pair_step(sums, x, g, center, i, 2, 2 * VEC);
+    for (; i + VEC <= x->count; i += VEC)
+        pair_step(sums, x, g, center, i, 1, VEC);
+    if (i < x->count)
+        pair_step(sums, x, g, center, i, 1, x->count - i);
 }
 
 static const struct kern_reduction_isa reduction_isa = {

@@ -407,6 +407,68 @@ def _inference_compiler(module, example_inputs):
     return make_boxed_func(_Compiled(module, fixed))
 
 
+_CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
+
+
+def _images(graph):
+    """What convolutions read and write, and what has its batch and channels and is computed from it: nodes."""
+    def shape(node):
+        value = node.meta.get("val")
+        return value.shape if isinstance(value, torch.Tensor) and value.dim() in _CHANNELS_LAST else None
+
+    images = set()
+    for node in graph.nodes:
+        if node.op != "call_function":
+            continue
+        if node.target is torch.ops.aten.convolution.default:
+            images.update(n for n in (node, node.args[0]) if shape(n))
+        elif shape(node) and not _is_view(node.target):
+            source = node.args[0] if _is_item(node) else node
+            images.update([node] if any(n in images and shape(n)[:2] == shape(node)[:2]
+                                        for n in source.all_input_nodes) else [])
+    return images
+
+
+def _reordered(graph, node, memory_format):
+    """A copy of the node's value in another order of memory, behind the node or what it is an item of."""
+    copy = graph.call_function(torch.ops.aten.clone.default, (node,), {"memory_format": memory_format})
+    copy.meta["val"] = node.meta["val"].clone(memory_format=memory_format)
+    return copy
+
+
+def _keep_images_channels_last(forward, backward, results):
+    """What is kept for the backward pass lies as convolutions like it: copied by the forward graph behind its first
+    `results` results, and back by the backward graph. As a rule DirectML's compiler leaves out both copies."""
+    output = forward.output_node()
+    values, images = list(output.args[0]), _images(forward)
+    readers = {node.name: node for node in backward.nodes if node.op == "placeholder"}
+    for i in range(results, len(values)):
+        node = values[i]
+        if node not in images or node.op == "placeholder" or node in values[:results] or _is_view(node.target):
+            continue
+        reader = readers.get(node.name)
+        if reader is None or not node.meta["val"].is_contiguous() or reader.meta["val"].shape != node.meta["val"].shape:
+            continue
+        order = _CHANNELS_LAST[node.meta["val"].dim()]
+        with forward.inserting_before(output):
+            values[i] = _reordered(forward, node, order)
+        reader.meta["val"] = values[i].meta["val"]
+        users = list(reader.users)
+        with backward.inserting_before(next(n for n in backward.nodes if n.op != "placeholder")):
+            plain = _reordered(backward, reader, torch.contiguous_format)
+        for user in users:
+            user.replace_input_with(reader, plain)
+    output.args = (tuple(values), *output.args[1:])
+
+
+def _partition(joint, inputs, *, num_fwd_outputs, **options):
+    from functorch.compile import min_cut_rematerialization_partition
+    forward, backward = min_cut_rematerialization_partition(joint, inputs, num_fwd_outputs=num_fwd_outputs, **options)
+    _keep_images_channels_last(forward.graph, backward.graph, num_fwd_outputs)
+    forward.recompile(), backward.recompile()
+    return forward, backward
+
+
 def _decompositions():
     from torch._decomp import core_aten_decompositions
     table = dict(core_aten_decompositions())
@@ -417,9 +479,8 @@ def _decompositions():
 
 @functools.lru_cache(None)
 def _backend():
-    from functorch.compile import min_cut_rematerialization_partition
     return aot_autograd(fw_compiler=_compiler, bw_compiler=_compiler, inference_compiler=_inference_compiler,
-                        decompositions=_decompositions(), partition_fn=min_cut_rematerialization_partition)
+                        decompositions=_decompositions(), partition_fn=_partition)
 
 
 def directml(module, example_inputs, **options):
