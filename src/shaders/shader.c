@@ -32,6 +32,8 @@ static const char *lacking(const struct shader_work *work, uint32_t capabilities
         return "the adapter has no cooperative matrices for it";
     if (lacks & SHADER_CAPABILITY_DOT)
         return "the adapter has no integer dot products for it";
+    if (lacks & SHADER_CAPABILITY_SUBGROUP)
+        return "the adapter has no subgroups' shuffles for it";
     return lacks ? "the adapter has no 64-bit integer arithmetic for it" : NULL;
 }
 

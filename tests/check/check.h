@@ -24,6 +24,7 @@ enum check_data {
     CHECK_DATA_POSITIVE, /* 0.25 .. 4 */
     CHECK_DATA_SMALL,    /* -0.25 .. 0.25 */
     CHECK_DATA_SPECIAL,  /* everything, with NaN, infinities, zeros, subnormal and huge numbers */
+    CHECK_DATA_HALVES,   /* FLOAT16 of every kind, and numbers around the middle between two of them */
     CHECK_DATA_SPARSE,   /* half of them zero, of either sign */
     CHECK_DATA_INSIDE,   /* 0 .. limit - 1 */
     CHECK_DATA_INDEX,    /* 0 .. limit - 1, sometimes negative or too great */

@@ -59,6 +59,16 @@ static double special(struct check_rng *rng)
     return check_uniform(rng, -12, 12);
 }
 
+static double unit(DML_TENSOR_DATA_TYPE type, double value);
+
+static double near_half(struct check_rng *rng)
+{
+    static const double parts[] = { 0, 0.25, 0.5, 0.5 - 1.0 / 4096, 0.5 + 1.0 / 4096, 0.75 };
+    const uint16_t bits = (uint16_t)check_next(rng);
+    const double value = kern_read_double(DML_TENSOR_DATA_TYPE_FLOAT16, &bits, 0);
+    return value + copysign(unit(DML_TENSOR_DATA_TYPE_FLOAT16, value) * parts[check_pick(rng, ARRAY_SIZE(parts))], value);
+}
+
 static struct kern_number random_integer(struct check_rng *rng, enum kern_class class, enum check_data data)
 {
     struct kern_number number = { .class = class };
@@ -90,6 +100,8 @@ static struct kern_number random_number(struct check_rng *rng, DML_TENSOR_DATA_T
         return kern_from_double(check_chance(rng, 2) ? 0.0 : -0.0);
     if (data == CHECK_DATA_SPECIAL)
         return kern_from_double(special(rng));
+    if (data == CHECK_DATA_HALVES)
+        return kern_from_double(near_half(rng));
     if (data == CHECK_DATA_SMALL)
         return kern_from_double(check_uniform(rng, -0.25, 0.25));
     return kern_from_double(check_uniform(rng, data == CHECK_DATA_POSITIVE ? 0.25 : -4, 4));

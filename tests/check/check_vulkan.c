@@ -56,6 +56,7 @@ static void run_random(struct bench *bench, check_gen_fn *gen, enum kern_kind ki
         bench_tame_case(&c);
         if (c.op.kind != kind)
             continue;
+        check_buffer_past(i % 2 ? 8 : 16);
         const bool much = every == 1 || (i % every == every - 1 && brings_types(&c.op, &seen));
         shader_specialize_from(much ? 1 : UINT64_MAX);
         bench_run_case(bench, &c, &rng);
@@ -99,15 +100,18 @@ static void run_lines(struct bench *bench, enum kern_kind kind, uint64_t seed)
     struct check_case c;
     shader_specialize_from(1);
     bench->norm_wise = true;
-    for (uint32_t i = 0; check_vulkan_lines(i, kind, &c); i++)
-        bench_run_case(bench, &c, &rng);
+    for (uint32_t past = 8; past <= 16; past += 8) {
+        check_buffer_past(past);
+        for (uint32_t i = 0; check_vulkan_lines(i, kind, &c); i++)
+            bench_run_case(bench, &c, &rng);
+    }
 }
 
 /* How many cases of a row are run whatever their types: fewer where each has a pipeline of its own, or where shaders
  * compute what cooperative matrices would. */
 static uint32_t cases_of(const struct bench *bench, const struct shader_row *row, uint32_t count)
 {
-    static const char *const own[] = { "_line", "_tile", "_vec", "_dot", "_direct" };
+    static const char *const own[] = { "_line", "_subgroup", "_tile", "_vec", "_dot", "_direct" };
     uint32_t part = !(bench_capabilities(bench) & SHADER_CAPABILITY_COOP) && strstr(row->name, "_coop") ? 12 : 1;
     for (uint32_t i = 0; i < ARRAY_SIZE(own); i++)
         part = strstr(row->name, own[i]) ? 4 : part;
@@ -128,7 +132,7 @@ static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const c
         run_row(bench, &rows[i], count, filter ? count : cases_of(bench, &rows[i], count), seed);
         if (rows[i].plan == shader_gemm_tile_plan || rows[i].plan == shader_gemm_coop_plan)
             run_tiles(bench, rows[i].plan == shader_gemm_coop_plan, seed);
-        if (strstr(rows[i].name, "_line"))
+        if (strstr(rows[i].name, "_line") || strstr(rows[i].name, "_subgroup"))
             run_lines(bench, rows[i].kind, seed);
         printf("%-24s %6.1f s\n", rows[i].name, bench_seconds() - before);
     }
@@ -160,6 +164,7 @@ static void run_maps(struct bench *bench, uint32_t cases, uint32_t every, uint64
     run_list(bench, check_list_double, 4, seed + 3);
     run_list(bench, check_list_integer_power, 0, seed + 4);
     bench->wild = true;
+    run_list(bench, check_list_halves, 0, seed + 6);
     run_list(bench, check_list_conditions, 0, seed + 5);
     bench->wild = false;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Larger moves and reductions than the random cases, for rows that take several elements at once. */
+/* Larger moves, reductions and products than the random cases, for rows that take several elements at once. */
 #include "check_vulkan_map.h"
 
 static const DML_TENSOR_DATA_TYPE types[] = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT16 };
@@ -18,15 +18,35 @@ bool check_list_transposes(uint32_t i, struct check_case *c)
     return true;
 }
 
+/* Both factors transposed in memory, or none: vectors along k and along n, and lines that do not begin at multiples of
+ * them. */
+static bool product(uint32_t i, struct check_case *c)
+{
+    static const uint32_t sizes[][3] = { { 1, 200, 3000 }, { 3, 131, 2500 }, { 136, 2, 2304 } };
+    if (i >= 4 * ARRAY_SIZE(sizes))
+        return false;
+    const uint32_t m = sizes[i / 4][0], n = sizes[i / 4][1], k = sizes[i / 4][2];
+    const DML_TENSOR_DATA_TYPE type = types[i % 2];
+    const bool flipped = i / 2 % 2;
+    *c = (struct check_case){ .op = { .kind = KERN_GEMM, .input_count = 2, .output_count = 1 } };
+    c->op.u.gemm.alpha = 1;
+    c->op.tensors[0] = (struct kern_view){ type, 2, { m, k }, { flipped ? 1 : k, flipped ? m : 1 }, 0 };
+    c->op.tensors[1] = (struct kern_view){ type, 2, { k, n }, { flipped ? 1 : n, flipped ? k : 1 }, 0 };
+    kern_view_set_packed(&c->op.tensors[2], type, 2, (uint32_t[]){ m, n });
+    return true;
+}
+
 bool check_vulkan_lines(uint32_t i, enum kern_kind kind, struct check_case *c)
 {
     static const struct {
         uint32_t sizes[3], axes;
     } shapes[] = {
-        { { 2, 3, 5000 }, 4 },  { { 1, 5, 1027 }, 4 }, { { 1, 1, 70001 }, 4 },
-        { { 1, 3000, 70 }, 2 }, { { 2, 900, 36 }, 2 }, { { 1, 4000, 3 }, 2 },
+        { { 2, 3, 5000 }, 4 },    { { 1, 5, 1027 }, 4 },  { { 1, 1, 70001 }, 4 }, { { 1, 4100, 130 }, 4 },
+        { { 1, 2050, 1024 }, 4 }, { { 1, 3000, 70 }, 2 }, { { 2, 900, 36 }, 2 },  { { 1, 4000, 3 }, 2 },
     };
     uint32_t reduced[3];
+    if (kind == KERN_GEMM)
+        return product(i, c);
     if (i >= 2 * ARRAY_SIZE(shapes))
         return false;
     const uint32_t *sizes = shapes[i / 2].sizes, axes = shapes[i / 2].axes;

@@ -41,6 +41,17 @@ bool check_list_large(uint32_t index, struct check_case *out)
     return true;
 }
 
+bool check_list_halves(uint32_t index, struct check_case *out)
+{
+    static const DML_TENSOR_DATA_TYPE types[] = { F32, DML_TENSOR_DATA_TYPE_FLOAT16 };
+    if (index >= ARRAY_SIZE(types))
+        return false;
+    struct kern_map *map = flat_case(out, 1, 100003, types[index], CHECK_DATA_HALVES);
+    out->op.tensors[1].type = types[1 - index];
+    map->load_type[0] = F32;
+    return true;
+}
+
 static void one_instruction(struct kern_map *map, uint32_t code, uint32_t inputs)
 {
     map->inst[0] = (struct kern_map_inst){ (uint8_t)code, F64, F64, { 0, 1, 2 } };

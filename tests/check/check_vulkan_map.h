@@ -14,11 +14,13 @@ check_list_fn check_list_large;
 check_list_fn check_list_double;
 /* Integers to powers that are computed in FLOAT64: what is less than 2^53 must be exact, since it is truncated. */
 check_list_fn check_list_integer_power;
+/* Conversions to and from FLOAT16. */
+check_list_fn check_list_halves;
 /* Choices by numbers that may be subnormal: data that is not to be tamed. */
 check_list_fn check_list_conditions;
 
 /* check_vulkan_lines.c: transposes of several tiles; lines of SOFTMAX, NORM or REDUCE that take several vectors a lane,
- * or parts, with and without elements left over, also of neighbouring lines. */
+ * or parts, with and without elements left over, also of neighbouring lines; GEMM of few long lines. */
 check_list_fn check_list_transposes;
 bool check_vulkan_lines(uint32_t i, enum kern_kind kind, struct check_case *c);
 /* check_vulkan_tiles.c: products for rows of tiles, or for that of cooperative matrices; sets the kind of tile, too. */

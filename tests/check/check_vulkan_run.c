@@ -441,8 +441,10 @@ bool bench_find_case(struct bench *bench, const struct bench_search *search, str
     check_next(rng);
     /* Pipelines for known types take long to make; some rows have no others. */
     const char *name = search->row->name;
-    const bool always = strstr(name, "_line") || strstr(name, "_flat") || !strcmp(name, "move_tile");
-    shader_specialize_from(i % 16 == 7 || always ? 1 : UINT64_MAX);
+    const bool always = strstr(name, "_line") || strstr(name, "_subgroup") || strstr(name, "_flat") ||
+                        !strcmp(name, "move_tile"),
+               often = strstr(name, "_direct");
+    shader_specialize_from(i % 16 == 7 || (i % 2 && often) || always ? 1 : UINT64_MAX);
     check_buffer_past(i % 2 ? 16 : 8);
     shader_tile_force((enum shader_tile_kind)(i % 8 % 3));
     if (!find(search, rng, out))

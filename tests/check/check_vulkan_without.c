@@ -23,6 +23,15 @@ static bool same_codes(const struct shader_work *a, const struct shader_work *b)
     return true;
 }
 
+/* Shaders know by a constant of all of them how FLOAT16 is converted. */
+static bool converts(const struct kern_op *op)
+{
+    bool found = false;
+    for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
+        found |= op->tensors[t].type == DML_TENSOR_DATA_TYPE_FLOAT16;
+    return found;
+}
+
 /* Cases that the row runs otherwise, or not at all. */
 static bool changes(const struct bench_search *search, const struct kern_op *op)
 {
@@ -30,7 +39,7 @@ static bool changes(const struct bench_search *search, const struct kern_op *op)
     const char *reason;
     shader_row_find(search->row, op, search->capabilities, &with, &reason);
     return !shader_row_find(search->row, op, reduced(search->capabilities, search->without), &without, &reason) ||
-           !same_codes(&with, &without);
+           !same_codes(&with, &without) || (search->without & SHADER_CAPABILITY_HALF && converts(op));
 }
 
 static bool is_wide(uint32_t type)

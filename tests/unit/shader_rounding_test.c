@@ -21,7 +21,9 @@ enum {
     OP_FMUL = 133,
     DECORATION_NO_CONTRACTION = 42,
     CAPABILITY_DENORM_PRESERVE = 4464,
+    CAPABILITY_ROUNDING_MODE_RTE = 4467,
     MODE_DENORM_PRESERVE = 4459,
+    MODE_ROUNDING_MODE_RTE = 4462,
 };
 
 static bool decorated(const uint32_t *words, size_t count, uint32_t id)
@@ -67,30 +69,60 @@ static uint32_t count_words(const uint32_t *words, size_t bytes, uint32_t op, ui
     return count;
 }
 
+/* Modes that keep subnormal numbers, besides those of FLOAT16's rounding. */
 static void check_kept(const uint32_t *spirv, size_t bytes, uint32_t kept, uint32_t modes)
 {
+    const uint32_t rounded = kept & VULKAN_ROUNDED_16 ? 1 : 0;
     size_t size = bytes;
-    uint32_t *words = vulkan_subnormals_keep(spirv, &size, kept);
+    uint32_t *words = vulkan_floats_keep(spirv, &size, kept);
     TEST(words);
     if (!words)
         return;
-    TEST(size == bytes + (modes ? 8 + 16 * modes : 0));
+    TEST(size == bytes + (modes ? 8 + 16 * modes : 0) + (8 + 2 * 16) * rounded);
+    TEST(count_words(words, size, OP_CAPABILITY, CAPABILITY_ROUNDING_MODE_RTE, 1) == rounded);
+    TEST(count_words(words, size, OP_EXECUTION_MODE, MODE_ROUNDING_MODE_RTE, 2) == rounded);
+    TEST(count_words(words, size, OP_EXECUTION_MODE, 16, 3) == 2 * rounded + (kept & VULKAN_SUBNORMALS_16 ? 1 : 0));
     TEST(count_words(words, size, OP_CAPABILITY, CAPABILITY_DENORM_PRESERVE, 1) == (modes > 0));
     TEST(count_words(words, size, OP_EXECUTION_MODE, MODE_DENORM_PRESERVE, 2) == modes);
-    TEST(modes || !memcmp(words, spirv, bytes));
+    TEST(modes || rounded || !memcmp(words, spirv, bytes));
     free(words);
 }
 
 static void check_independence(void)
 {
+    const uint32_t all = VULKAN_SUBNORMALS_32 | VULKAN_SUBNORMALS_64 | VULKAN_SUBNORMALS_16;
     VkPhysicalDeviceFloatControlsProperties floats = { .shaderDenormPreserveFloat32 = VK_TRUE };
     floats.denormBehaviorIndependence = VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
-    TEST(vulkan_subnormals_kept(&floats) == 0);
+    TEST(vulkan_floats_kept(&floats) == 0);
     floats.denormBehaviorIndependence = VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY;
-    TEST(vulkan_subnormals_kept(&floats) == VULKAN_SUBNORMALS_32);
+    TEST(vulkan_floats_kept(&floats) == VULKAN_SUBNORMALS_32);
     floats.shaderDenormPreserveFloat64 = VK_TRUE;
     floats.denormBehaviorIndependence = VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
-    TEST(vulkan_subnormals_kept(&floats) == (VULKAN_SUBNORMALS_32 | VULKAN_SUBNORMALS_64));
+    TEST(vulkan_floats_kept(&floats) == (VULKAN_SUBNORMALS_32 | VULKAN_SUBNORMALS_64));
+    floats.shaderDenormPreserveFloat16 = VK_TRUE;
+    TEST(vulkan_floats_kept(&floats) == all);
+    floats.shaderDenormPreserveFloat64 = VK_FALSE;
+    TEST(vulkan_floats_kept(&floats) == 0);
+    floats.denormBehaviorIndependence = VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY;
+    TEST(vulkan_floats_kept(&floats) == VULKAN_SUBNORMALS_32);
+    floats.denormBehaviorIndependence = VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
+    TEST(vulkan_floats_kept(&floats) == (VULKAN_SUBNORMALS_32 | VULKAN_SUBNORMALS_16));
+}
+
+static void check_rounding(void)
+{
+    VkPhysicalDeviceFloatControlsProperties floats = {
+        .roundingModeIndependence = VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL,
+        .shaderSignedZeroInfNanPreserveFloat16 = VK_TRUE,
+        .shaderRoundingModeRTEFloat16 = VK_TRUE,
+    };
+    TEST(vulkan_floats_kept(&floats) == VULKAN_ROUNDED_16);
+    TEST(!vulkan_floats_convert(VULKAN_ROUNDED_16, VK_DRIVER_ID_NVIDIA_PROPRIETARY));
+    TEST(vulkan_floats_convert(VULKAN_ROUNDED_16, VK_DRIVER_ID_MESA_LLVMPIPE));
+    TEST(vulkan_floats_convert(VULKAN_ROUNDED_16 | VULKAN_SUBNORMALS_16, VK_DRIVER_ID_NVIDIA_PROPRIETARY));
+    TEST(!vulkan_floats_convert(VULKAN_SUBNORMALS_16, VK_DRIVER_ID_NVIDIA_PROPRIETARY));
+    floats.roundingModeIndependence = VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY;
+    TEST(vulkan_floats_kept(&floats) == 0);
 }
 
 int main(void)
@@ -103,6 +135,10 @@ int main(void)
     check_kept(map_f64_spirv, sizeof(map_f64_spirv), both, 2);
     check_kept(map_f64_spirv, sizeof(map_f64_spirv), VULKAN_SUBNORMALS_32, 1);
     check_kept(map_spirv, sizeof(map_spirv), 0, 0);
+    check_kept(softmax_spirv, sizeof(softmax_spirv), VULKAN_SUBNORMALS_32 | VULKAN_SUBNORMALS_16, 2);
+    check_kept(softmax_spirv, sizeof(softmax_spirv), VULKAN_ROUNDED_16, 0);
+    check_kept(map_f64_spirv, sizeof(map_f64_spirv), both | VULKAN_SUBNORMALS_16 | VULKAN_ROUNDED_16, 3);
     check_independence();
+    check_rounding();
     return test_result();
 }

@@ -41,8 +41,7 @@ static bool fits(VkPhysicalDevice device, const struct vulkan_features *features
     VkPhysicalDeviceProperties2 properties = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
                                                .pNext = &floats };
     vk.vkGetPhysicalDeviceProperties2(device, &properties);
-    return is_good(driver.driverID) && subgroup.subgroupSize == SUBGROUP && floats.shaderRoundingModeRTEFloat16 &&
-           floats.roundingModeIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL &&
+    return is_good(driver.driverID) && subgroup.subgroupSize == SUBGROUP && vulkan_floats_kept(&floats) & VULKAN_ROUNDED_16 &&
            features->v12.shaderFloat16 && features->v12.vulkanMemoryModel;
 }
 

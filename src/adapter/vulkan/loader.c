@@ -147,6 +147,13 @@ static uint32_t allowed_capabilities(void)
     return capabilities & SHADER_CAPABILITY_INT64 ? capabilities : capabilities & ~(uint32_t)SHADER_CAPABILITY_FLOAT64;
 }
 
+static bool has_shuffles(const VkPhysicalDeviceSubgroupProperties *subgroup)
+{
+    const VkSubgroupFeatureFlags operations = VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
+    return subgroup->supportedStages & VK_SHADER_STAGE_COMPUTE_BIT &&
+           (subgroup->supportedOperations & operations) == operations;
+}
+
 const char *vulkan_physical_describe(VkPhysicalDevice handle, const struct vulkan_features *enabled,
                                      struct vulkan_physical *physical)
 {
@@ -159,7 +166,12 @@ const char *vulkan_physical_describe(VkPhysicalDevice handle, const struct vulka
         .pNext = &limits,
     };
     VkPhysicalDeviceIDProperties id = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES, .pNext = &floats };
-    VkPhysicalDeviceProperties2 properties = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &id };
+    VkPhysicalDeviceDriverProperties driver = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES,
+                                                .pNext = &id };
+    VkPhysicalDeviceSubgroupProperties subgroup = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES,
+                                                    .pNext = &driver };
+    VkPhysicalDeviceProperties2 properties = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+                                               .pNext = &subgroup };
     VkPhysicalDeviceMemoryProperties2 memory = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2 };
     *physical = (struct vulkan_physical){ .handle = handle };
     vk.vkGetPhysicalDeviceProperties2(handle, &properties);
@@ -169,7 +181,7 @@ const char *vulkan_physical_describe(VkPhysicalDevice handle, const struct vulka
     memcpy(physical->driver_uuid, id.driverUUID, sizeof(physical->driver_uuid));
     physical->memory = memory.memoryProperties;
     physical->allocation_bytes_max = limits.maxMemoryAllocationSize;
-    physical->subnormals = vulkan_subnormals_kept(&floats);
+    physical->floats = vulkan_floats_kept(&floats);
     if (physical->properties.apiVersion < VK_API_VERSION_1_2)
         return "Vulkan 1.2";
     if (!enabled)
@@ -181,6 +193,10 @@ const char *vulkan_physical_describe(VkPhysicalDevice handle, const struct vulka
         lack = "shaderSignedZeroInfNanPreserveFloat32";
     if (!floats.shaderSignedZeroInfNanPreserveFloat64)
         physical->capabilities &= ~(uint32_t)SHADER_CAPABILITY_FLOAT64;
+    if (vulkan_floats_convert(physical->floats, driver.driverID))
+        physical->capabilities |= SHADER_CAPABILITY_HALF;
+    if (has_shuffles(&subgroup))
+        physical->capabilities |= SHADER_CAPABILITY_SUBGROUP;
     physical->capabilities &= allowed_capabilities();
     return lack;
 }

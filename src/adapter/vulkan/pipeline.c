@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/log.h"
+#include "shaders/shader.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -52,7 +53,7 @@ static VkResult create_module(struct adapter_device *device, const struct adapte
             words[i] |= (*at & 127u) << shift;
     }
     size_t bytes = desc->words * sizeof(*words);
-    uint32_t *changed = vulkan_subnormals_keep(words, &bytes, device->physical->subnormals);
+    uint32_t *changed = vulkan_floats_keep(words, &bytes, device->physical->floats);
     VkShaderModuleCreateInfo info = { .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
                                       .codeSize = bytes,
                                       .pCode = changed };
@@ -66,12 +67,17 @@ static VkResult create_module(struct adapter_device *device, const struct adapte
 
 static VkResult build(struct adapter_device *device, struct adapter_pipeline *pipeline)
 {
-    VkSpecializationMapEntry entries[VULKAN_SPECIALIZATION_MAX];
+    VkSpecializationMapEntry entries[VULKAN_SPECIALIZATION_MAX + 1];
+    uint32_t values[VULKAN_SPECIALIZATION_MAX + 1];
     const uint32_t count = pipeline->desc.constant_count;
     VkShaderModule module = VK_NULL_HANDLE;
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         entries[i] = (VkSpecializationMapEntry){ i, i * 4, 4 };
-    VkSpecializationInfo constants = { count, entries, count * 4u, pipeline->constants };
+        values[i] = pipeline->constants[i];
+    }
+    entries[count] = (VkSpecializationMapEntry){ VULKAN_SPECIALIZATION_HALF, count * 4, 4 };
+    values[count] = device->physical->capabilities & SHADER_CAPABILITY_HALF ? VK_TRUE : VK_FALSE;
+    VkSpecializationInfo constants = { count + 1, entries, (count + 1) * 4u, values };
     VkResult result = create_module(device, &pipeline->desc, &module);
     if (result != VK_SUCCESS)
         return result;

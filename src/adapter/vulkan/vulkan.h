@@ -68,7 +68,7 @@ struct vulkan_physical {
     uint64_t allocation_bytes_max;
     struct vulkan_family families[VULKAN_ROLES];
     uint32_t capabilities;    /* enum shader_capability */
-    uint32_t subnormals;      /* enum vulkan_subnormals: of which widths shaders may keep them */
+    uint32_t floats;          /* enum vulkan_floats: what shaders may ask for */
     bool budget, external_fd; /* extensions */
 };
 
@@ -130,14 +130,21 @@ typedef VkResult(VKAPI_PTR vulkan_get_matrix_shapes)(VkPhysicalDevice, uint32_t 
 uint32_t vulkan_cooperative_find(PFN_vkGetInstanceProcAddr get, VkInstance instance, VkPhysicalDevice device,
                                  uint32_t extensions);
 
-/* ---- subnormals.c ---- */
+/* ---- floats.c ---- */
 
-enum vulkan_subnormals { VULKAN_SUBNORMALS_32 = 1, VULKAN_SUBNORMALS_64 = 2 };
+/* Subnormal numbers that are kept; FLOAT16 that is rounded to nearest even, with infinities and NaN. */
+enum vulkan_floats {
+    VULKAN_SUBNORMALS_32 = 1,
+    VULKAN_SUBNORMALS_64 = 2,
+    VULKAN_SUBNORMALS_16 = 4,
+    VULKAN_ROUNDED_16 = 8,
+};
 
-uint32_t vulkan_subnormals_kept(const VkPhysicalDeviceFloatControlsProperties *floats);
-/* The module with execution modes that keep subnormal numbers of those widths that it computes with; the caller frees
- * it. NULL: memory is short. */
-uint32_t *vulkan_subnormals_keep(const uint32_t *spirv, size_t *bytes, uint32_t kept);
+uint32_t vulkan_floats_kept(const VkPhysicalDeviceFloatControlsProperties *floats);
+/* Whether a device that keeps these, with this driver, converts between FLOAT16 and FLOAT32 exactly. */
+bool vulkan_floats_convert(uint32_t kept, VkDriverId driver);
+/* The module with execution modes that keep what it computes with; the caller frees it. NULL: memory is short. */
+uint32_t *vulkan_floats_keep(const uint32_t *spirv, size_t *bytes, uint32_t kept);
 
 /* ---- interop_semaphore.c: what d3d12/interop.h says of them ---- */
 
@@ -490,6 +497,8 @@ void vulkan_recorded_destroy(struct adapter_device *device, struct adapter_recor
 /* ---- pipeline.c ---- */
 
 #define VULKAN_SPECIALIZATION_MAX 16
+/* The number of one constant more, that of all shaders: the device has SHADER_CAPABILITY_HALF (core/memory.glsl). */
+#define VULKAN_SPECIALIZATION_HALF 16
 
 /* One for each code and each set of constants, kept until the device goes: drivers take long to make one, and programs
  * ask for the same few again and again. But for state, handle and result it never changes. */

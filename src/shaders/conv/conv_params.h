@@ -24,9 +24,14 @@ struct conv_tile_params {
     uint channels_first;
 };
 
-/* channels_last: in memory, channels of a pixel are neighbours. */
+#define CONV_DIRECT_RESULTS 4
+#define CONV_DIRECT_LINE    16
+
+/* channels_last: in memory, channels of a pixel are neighbours. by_units: by the number of units of a line of the
+ * result, of one element or CONV_DIRECT_RESULTS, for which at most CONV_DIRECT_LINE elements of X are looked at. */
 struct conv_direct_params {
     SHADER_STRUCT conv_params conv;
+    SHADER_STRUCT shader_divisor by_units;
     uint channels_last;
 };
 

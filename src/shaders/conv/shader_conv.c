@@ -120,6 +120,25 @@ const char *shader_conv_direct_obstacle(const struct kern_op *op)
     return by_tiles(&s) ? "there are many channels" : shader_epilogue_obstacle(op);
 }
 
+/* Elements of the result that an invocation takes. */
+static uint32_t direct_results(const struct kern_op *op)
+{
+    const struct conv_params conv = conv_parameters(op);
+    const bool channels_last = shader_tile_closer(conv.y[1], conv.y[4]);
+    const int64_t line = (int64_t)conv.steps[2] * (CONV_DIRECT_RESULTS - 1) + conv.kernel[2];
+    if (channels_last || !shader_specializes(result_elements(op)) || conv.out_sizes[2] < CONV_DIRECT_RESULTS ||
+        conv.dilations[2] != 1 || line > CONV_DIRECT_LINE)
+        return 1;
+    return CONV_DIRECT_RESULTS;
+}
+
+static uint64_t direct_units(const struct kern_op *op, struct conv_direct_params *params)
+{
+    const uint32_t results = direct_results(op), line = (uint32_t)params->conv.out_sizes[2];
+    params->by_units = shader_divisor((line + results - 1) / results);
+    return result_elements(op) / line * params->by_units.size;
+}
+
 static struct conv_direct_params direct_parameters(const struct kern_op *op)
 {
     struct conv_direct_params params = { .conv = conv_parameters(op) };
@@ -129,23 +148,28 @@ static struct conv_direct_params direct_parameters(const struct kern_op *op)
 
 void shader_conv_direct_plan(const struct kern_op *op, struct shader_work *out)
 {
+    struct conv_direct_params params = direct_parameters(op);
     struct shader_dispatch *dispatch =
-        shader_add(out, op->u.conv.integer ? SHADER_conv_direct_int : SHADER_conv_direct, op, result_elements(op),
-                   SHADER_GROUP_SIZE, sizeof(struct conv_direct_params));
+        shader_add(out, op->u.conv.integer ? SHADER_conv_direct_int : SHADER_conv_direct, op,
+                   direct_units(op, &params), SHADER_GROUP_SIZE, sizeof(params));
+    shader_specialize(op, result_elements(op), dispatch);
     if (dispatch->constants[0]) { /* a pipeline for this window, too */
-        const struct conv_params params = conv_parameters(op);
-        dispatch->constants[2] = (uint32_t)params.kernel[1];
-        dispatch->constants[3] = (uint32_t)params.kernel[2];
+        dispatch->constants[2] = (uint32_t)params.conv.kernel[1];
+        dispatch->constants[3] = (uint32_t)params.conv.kernel[2];
     }
-    dispatch->constant_count = 4;
+    dispatch->constants[4] = direct_results(op);
+    dispatch->constants[5] = (uint32_t)params.conv.steps[2];
+    dispatch->constant_count = 6;
     shader_epilogue_add(op, dispatch);
 }
 
 void shader_conv_direct_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                               uint32_t *words)
 {
-    const struct conv_direct_params params = direct_parameters(op);
-    shader_block_write(op, places, result_elements(op), &params, sizeof(params), words);
+    struct conv_direct_params params = direct_parameters(op);
+    const uint64_t units = direct_units(op, &params);
+    (void)index; /* there is one */
+    shader_block_write(op, places, units, &params, sizeof(params), words);
 }
 
 /* ---- by tiles ---- */

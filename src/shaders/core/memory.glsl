@@ -39,6 +39,9 @@ spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [44
 
 layout(local_size_x = GROUP_SIZE) in;
 
+/* Every pipeline sets it: the device converts between FLOAT16 and FLOAT32 exactly, rounding to nearest even. */
+layout(constant_id = 16) const bool HALF = false;
+
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Table { uvec2 addresses[]; };
 
 layout(push_constant) uniform Push {

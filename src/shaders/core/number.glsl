@@ -3,6 +3,8 @@
 
 float half_to_float(uint h)
 {
+    if (HALF)
+        return unpackHalf2x16(h).x;
     uint sign_bit = (h & 0x8000u) << 16, exponent = h >> 10 & 31u, mantissa = h & 0x3ffu;
     if (exponent == 31u)
         return uintBitsToFloat(sign_bit | 0x7f800000u | mantissa << 13);
@@ -14,6 +16,8 @@ float half_to_float(uint h)
 /* Rounds to nearest even. */
 uint float_to_half(float x)
 {
+    if (HALF)
+        return packHalf2x16(vec2(x, 0.0));
     uint bits = floatBitsToUint(x), sign_bit = bits >> 16 & 0x8000u, a = bits & 0x7fffffffu;
     if (a > 0x7f800000u)
         return sign_bit | 0x7e00u | (a >> 13 & 0x3ffu);
@@ -22,6 +26,21 @@ uint float_to_half(float x)
     if (a < 0x38800000u)
         return sign_bit | uint(roundEven(uintBitsToFloat(a) * 16777216.0));
     return sign_bit | (a + 0xfffu + (a >> 13 & 1u) - 0x38000000u) >> 13;
+}
+
+/* Two of them in a word, the first one in the lower half. */
+vec2 halves_to_floats(uint word)
+{
+    if (HALF)
+        return unpackHalf2x16(word);
+    return vec2(half_to_float(word & 0xffffu), half_to_float(word >> 16));
+}
+
+uint floats_to_halves(vec2 x)
+{
+    if (HALF)
+        return packHalf2x16(x);
+    return float_to_half(x.x) | float_to_half(x.y) << 16;
 }
 
 float bfloat_to_float(uint b)

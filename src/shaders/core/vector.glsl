@@ -107,29 +107,34 @@ void store_vector(uint type, uvec2 base, int at, int stride, uint count, uint mo
 
 /* ---- four elements of FLOAT32, FLOAT16 or BFLOAT16 ---- */
 
-vec4 load_vec4(uint type, uvec2 base, int at, int stride, uint count)
+vec4 unpack_vec4(uint type, uvec4 words)
 {
-    uvec4 words = load_vector(type, base, at, stride, count, 4u);
     if (type == TYPE_FLOAT32)
         return uintBitsToFloat(words);
-    uvec4 halves = uvec4(words.x & 0xffffu, words.x >> 16, words.y & 0xffffu, words.y >> 16);
     if (type == TYPE_BFLOAT16)
-        return uintBitsToFloat(halves << 16);
-    return vec4(half_to_float(halves.x), half_to_float(halves.y), half_to_float(halves.z), half_to_float(halves.w));
+        return uintBitsToFloat(uvec4(words.x << 16, words.x & 0xffff0000u, words.y << 16, words.y & 0xffff0000u));
+    return vec4(halves_to_floats(words.x), halves_to_floats(words.y));
+}
+
+/* Two elements of FLOAT16 or BFLOAT16 in a word. */
+uint pack_vec2(uint type, vec2 x)
+{
+    if (type == TYPE_FLOAT16)
+        return floats_to_halves(x);
+    return float_to_bfloat(x.x) & 0xffffu | float_to_bfloat(x.y) << 16;
+}
+
+vec4 load_vec4(uint type, uvec2 base, int at, int stride, uint count)
+{
+    return unpack_vec4(type, load_vector(type, base, at, stride, count, 4u));
+}
+
+uvec4 pack_vec4(uint type, vec4 x)
+{
+    return type == TYPE_FLOAT32 ? floatBitsToUint(x) : uvec4(pack_vec2(type, x.xy), pack_vec2(type, x.zw), 0u, 0u);
 }
 
 void store_vec4(uint type, uvec2 base, int at, int stride, uint count, vec4 x)
 {
-    uvec4 words = floatBitsToUint(x);
-    if (type != TYPE_FLOAT32) {
-        bool half_type = type == TYPE_FLOAT16;
-        uvec4 halves;
-        for (int i = 0; i < 4; i++) {
-            uint bits = half_type ? float_to_half(x.x) : float_to_bfloat(x.x);
-            halves = uvec4(halves.yzw, bits);
-            x = x.yzwx;
-        }
-        words = uvec4(halves.x | halves.y << 16, halves.z | halves.w << 16, 0u, 0u);
-    }
-    store_vector(type, base, at, stride, count, 4u, words);
+    store_vector(type, base, at, stride, count, 4u, pack_vec4(type, x));
 }

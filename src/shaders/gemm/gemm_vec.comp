@@ -10,6 +10,7 @@
 #include "shaders/core/views.glsl"
 #include "shaders/gemm/tile_number.glsl"
 #include "shaders/gemm/tile_finish.glsl"
+#include "shaders/gemm/vec.glsl"
 #extension GL_EXT_control_flow_attributes : require
 
 #define LINES  4u
@@ -18,24 +19,6 @@
 shared NUMBER parts[LINES][GROUP_SIZE];
 
 NUMBER sums[LINES];
-
-/* Where the current batch begins in tensor t. */
-int batch_start(uint t, uint batch)
-{
-    uint y = header.inputs;
-    int start = 0;
-    for (uint d = view(y).rank - 2u; d-- > 0u;) {
-        start += int(batch % view(y).sizes[d]) * view(t).strides[d];
-        batch /= view(y).sizes[d];
-    }
-    return start;
-}
-
-/* The stride along m or n (0), or along k (1), of a factor. */
-int step_of(uint t, uint along_k)
-{
-    return view(t).strides[view(t).rank - 2u + (t ^ along_k)];
-}
 
 NUMBER zero_point(uint t, uint i)
 {
@@ -75,16 +58,6 @@ void sum_slice(uint batch, uint column, uint k, uint end)
                                                    start + int(at) * small_step + int(i) * next) - zeros[i]);
         }
     }
-}
-
-void store_line(uint batch, uint split, uint i, uint column, NUMBER sum)
-{
-    uint m = params.small == 0u ? i : column, n = params.small == 0u ? column : i, y = header.inputs;
-    uint number = (batch * TILE_PARAMS.m + m) * TILE_PARAMS.n + n, c = uint(max(TILE_PARAMS.c, 0));
-    if (TILE_PARAMS.splits == 1u)
-        store_result(number, at_element(y, y, number), at_element(c, y, number), sum);
-    else
-        Words(scratch_at(4u * (split * TILE_PARAMS.batches * TILE_PARAMS.m * TILE_PARAMS.n + number))).v = BITS_OF(sum);
 }
 
 void main()

@@ -31,7 +31,7 @@ float element_of(MatrixA matrix, uint row, uint column)
 {
     uint line = matrix.by_columns ? column : row, within = matrix.by_columns ? row : column;
     uint bits = tiles[matrix.at + line * matrix.stride + within / 8u][within / 2u % 4u] >> 16u * (within % 2u) & 0xffffu;
-    return type_of(0u) == TYPE_FLOAT16 ? unpackHalf2x16(bits).x : bfloat_to_float(bits);
+    return type_of(0u) == TYPE_FLOAT16 ? half_to_float(bits) : bfloat_to_float(bits);
 }
 
 /* Those of an invocation are side by side in a row. */

@@ -4,7 +4,7 @@
 
 #include "kernels/core/number.h"
 
-#define LINES_MAX 4 /* as in gemm_vec.comp */
+#define LINES_MAX 4 /* as in gemm_vec.comp and gemm_line.comp */
 
 static uint32_t lines(const struct kern_op *op)
 {
@@ -24,15 +24,26 @@ const char *shader_gemm_vec_obstacle(const struct kern_op *op)
 static struct vec_params parameters(const struct kern_op *op)
 {
     struct vec_params params = { .tile = shader_gemm_tile_params(op), .lines = lines(op) };
-    struct tile_params *tile = &params.tile;
+    const struct tile_params *tile = &params.tile;
     params.small = tile->m > params.lines;
     params.columns = params.small ? tile->m : tile->n;
     params.along_k = params.small ? tile->a_along_k : tile->b_along_k;
+    return params;
+}
+
+/* By workgroups that take so many columns each. */
+static void cut(const struct kern_op *op, uint32_t columns, struct vec_params *params)
+{
+    params->tile.tiles_m = 1;
+    params->tile.tiles_n = (params->columns + columns - 1) / columns;
+    shader_tile_cut_depth(op, &params->tile);
+}
+
+static struct vec_params vec_parameters(const struct kern_op *op)
+{
+    struct vec_params params = parameters(op);
     params.slices = params.along_k ? TUNE_VEC_SLICES_ALONG_K : TUNE_VEC_SLICES;
-    const uint32_t across = SHADER_GROUP_SIZE / params.slices;
-    tile->tiles_m = 1;
-    tile->tiles_n = (params.columns + across - 1) / across;
-    shader_tile_cut_depth(op, tile);
+    cut(op, SHADER_GROUP_SIZE / params.slices, &params);
     return params;
 }
 
@@ -40,12 +51,57 @@ void shader_gemm_vec_plan(const struct kern_op *op, struct shader_work *out)
 {
     static const struct tile_codes codes = { SHADER_gemm_vec, SHADER_gemm_vec, SHADER_gemm_vec, SHADER_gemm_vec_int,
                                              SHADER_gemm_vec_int };
-    const struct vec_params params = parameters(op);
+    const struct vec_params params = vec_parameters(op);
     shader_tile_add(op, &codes, &params.tile, sizeof(params), out);
 }
 
 void shader_gemm_vec_write(const struct kern_op *op, uint32_t index, const struct shader_place *places, uint32_t *words)
 {
+    const struct vec_params params = vec_parameters(op);
+    shader_tile_write(op, index, places, &params.tile, sizeof(params), words);
+}
+
+/* ---- by vectors of 16 bytes (gemm_line.comp) ---- */
+
+#define VECTOR_BYTES 16
+
+static struct vec_params line_parameters(const struct kern_op *op)
+{
+    struct vec_params params = parameters(op);
+    params.slices = GEMM_LINE_SLICES;
+    const uint32_t across = SHADER_GROUP_SIZE / params.slices;
+    cut(op, params.along_k ? across : across * (VECTOR_BYTES / kern_type_bytes(op->tensors[0].type)), &params);
+    return params;
+}
+
+const char *shader_gemm_line_obstacle(const struct kern_op *op)
+{
+    const char *obstacle = shader_gemm_vec_obstacle(op);
+    if (obstacle)
+        return obstacle;
+    if (kern_type_class(op->tensors[0].type) != KERN_CLASS_FLOAT || op->tensors[0].type != op->tensors[1].type)
+        return "there is no shader for it in these types";
     const struct vec_params params = parameters(op);
+    const struct kern_view *large = &op->tensors[1 - params.small];
+    const bool last = params.small ? params.along_k : !params.along_k; /* dimension whose elements are neighbours */
+    if (large->strides[large->rank - (last ? 1 : 2)] != 1)
+        return "its elements are no neighbours";
+    return shader_tile_specializes(&params.tile) ? NULL : "the product is small";
+}
+
+void shader_gemm_line_plan(const struct kern_op *op, struct shader_work *out)
+{
+    const struct vec_params params = line_parameters(op);
+    struct shader_dispatch *dispatch = &out->dispatches[0];
+    shader_tile_add_code(op, SHADER_gemm_line, &params.tile, sizeof(params), out);
+    dispatch->constants[2] = params.lines;
+    dispatch->constants[3] = params.along_k;
+    dispatch->constant_count = BASE_MAX(dispatch->constant_count, 4);
+}
+
+void shader_gemm_line_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                            uint32_t *words)
+{
+    const struct vec_params params = line_parameters(op);
     shader_tile_write(op, index, places, &params.tile, sizeof(params), words);
 }

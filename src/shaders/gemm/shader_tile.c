@@ -82,11 +82,21 @@ static uint64_t units(const struct kern_op *op, const struct tile_params *params
     return (uint64_t)params->tiles_m * params->tiles_n * params->batches * params->splits;
 }
 
+static uint64_t work_of(const struct tile_params *params)
+{
+    return (uint64_t)params->m * params->n * params->batches * params->k / 64;
+}
+
+bool shader_tile_specializes(const struct tile_params *params)
+{
+    return shader_specializes(work_of(params));
+}
+
 void shader_tile_add_code(const struct kern_op *op, enum shader_code code, const struct tile_params *params,
                           size_t parameter_bytes, struct shader_work *out)
 {
     struct shader_dispatch *dispatch = shader_add(out, code, op, units(op, params, 0), 1, parameter_bytes);
-    shader_specialize(op, (uint64_t)params->m * params->n * params->batches * params->k / 64, dispatch);
+    shader_specialize(op, work_of(params), dispatch);
     if (params->splits > 1) {
         const bool integer = shader_tile_class(op) == SHADER_TILES_INTEGER;
         dispatch = shader_add(out, integer ? SHADER_tile_sum_int : SHADER_tile_sum, op, units(op, params, 1),

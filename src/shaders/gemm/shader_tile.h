@@ -44,6 +44,9 @@ void shader_tile_cut(const struct kern_op *op, enum shader_tile_class class, str
 /* The same along K only: tiles_m and tiles_n are set, too. */
 void shader_tile_cut_depth(const struct kern_op *op, struct tile_params *params);
 
+/* Whether it is so much work that its types become constants. */
+bool shader_tile_specializes(const struct tile_params *params);
+
 /* Adds the dispatches, the first one of this code; parameter_bytes: of that. */
 void shader_tile_add_code(const struct kern_op *op, enum shader_code code, const struct tile_params *params,
                           size_t parameter_bytes, struct shader_work *out);

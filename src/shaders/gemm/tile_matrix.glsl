@@ -116,9 +116,8 @@ uint pack_two(float a, float b)
 }
 #else
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
-spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4467], 4462, 16); /* to nearest even */
 
-uint pack_two(float a, float b)
+uint pack_two(float a, float b) /* rounds to nearest even: pipelines are made so */
 {
     return packFloat2x16(f16vec2(a, b));
 }

@@ -34,14 +34,6 @@ layout(buffer_reference, std430, buffer_reference_align = 2) readonly buffer Sho
 #define SHORT_AT(base, at) uint(ShortArray(base).v[at])
 #endif
 
-/* Devices may take subnormal numbers for zeros when they unpack. */
-float unpack_half(uint bits)
-{
-    float small = float(bits & 0x3ffu) * 5.9604644775390625e-8;
-    small = (bits & 0x8000u) != 0u ? -small : small;
-    return (bits & 0x7c00u) == 0u ? small : unpackHalf2x16(bits).x;
-}
-
 #ifdef TILE_MATRIX
 #define FACTOR uint
 uint load_number(uint type, uvec2 base, int at)
@@ -54,7 +46,7 @@ float load_number(uint type, uvec2 base, int at)
     if (type == TYPE_FLOAT32)
         return FloatArray(base).v[at];
     uint bits = SHORT_AT(base, at);
-    return type == TYPE_FLOAT16 ? unpack_half(bits) : bfloat_to_float(bits);
+    return type == TYPE_FLOAT16 ? half_to_float(bits) : bfloat_to_float(bits);
 }
 #endif
 #endif

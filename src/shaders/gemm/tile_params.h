@@ -16,6 +16,8 @@ struct tile_params {
     int c, a_zero, b_zero; /* tensors, -1 = absent */
 };
 
+#define GEMM_LINE_SLICES 32u /* of gemm_line.comp */
+
 /* Products with a few lines, rows of A or columns of B; they are of tensor `small`. */
 struct vec_params {
     SHADER_STRUCT tile_params tile;

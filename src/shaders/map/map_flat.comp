@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* KERN_MAP: short programs over much data. All that code depends on is a specialization constant, so that nothing is
- * interpreted and registers are the processor's own. An invocation takes a few neighbouring elements, and loads of all
- * tensors before it computes. Variants as in map_eval.glsl. */
+ * interpreted and registers are the processor's own. An invocation takes a few neighbouring elements, loads of all
+ * tensors before it computes, and computes two elements at a time: those of a word are converted together. Variants as
+ * in map_eval.glsl. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS map_flat_params
@@ -86,6 +87,20 @@ uvec2 take_input(uint t, inout uvec4 words, uint i)
     return convert(bits, compute_type, LOADS >> 4u * t & 15u);
 }
 
+/* Elements i and i + 1, of which the first is the lower half of a word where it is one. */
+uvec4 take_two(uint t, inout uvec4 words, uint i)
+{
+    if (type_of(t) == TYPE_FLOAT16 && access(t) != MAP_FLAT_ONCE) {
+        vec2 x = halves_to_floats(words.x);
+        words = words.yzwx;
+        uint type = LOADS >> 4u * t & 15u;
+        return uvec4(convert(uvec2(floatBitsToUint(x.x), 0u), TYPE_FLOAT32, type),
+                     convert(uvec2(floatBitsToUint(x.y), 0u), TYPE_FLOAT32, type));
+    }
+    uvec2 first = take_input(t, words, i);
+    return uvec4(first, take_input(t, words, i + 1u));
+}
+
 uvec2 run_instruction(uint word, uvec2 a, uvec2 b, uvec2 c, uvec4 immediate)
 {
     uint code = word & 255u, type = word >> 8 & 15u;
@@ -94,37 +109,58 @@ uvec2 run_instruction(uint word, uvec2 a, uvec2 b, uvec2 c, uvec4 immediate)
     return eval(code, type, a, b, c, immediate.xy, immediate.zw);
 }
 
+/* Of each instruction, for two elements. */
+uvec4 run_two(uint word, uvec4 a, uvec4 b, uvec4 c, uvec4 immediate)
+{
+    uvec2 first = run_instruction(word, a.xy, b.xy, c.xy, immediate);
+    return uvec4(first, VECTOR > 1u ? run_instruction(word, a.zw, b.zw, c.zw, immediate) : uvec2(0u));
+}
+
 void append_output(uint k, inout uvec4 words, uint i, uvec2 value)
 {
     uint type = type_of(INPUTS + k);
     append_element(words, i, type_shift(type), to_bits(value, STORES >> (8u * k + 4u) & 15u, type));
 }
 
+void append_two(uint k, inout uvec4 words, uint i, uvec4 values)
+{
+    uint from = STORES >> (8u * k + 4u) & 15u;
+    if (type_of(INPUTS + k) == TYPE_FLOAT16) {
+        vec2 x = vec2(register_to_odd_float(values.xy, from), register_to_odd_float(values.zw, from));
+        words = uvec4(words.yzw, floats_to_halves(x));
+        return;
+    }
+    append_output(k, words, i, values.xy);
+    append_output(k, words, i + 1u, values.zw);
+}
+
 void run_vector(uint number)
 {
-    uint line = divide(number, params.by_vectors);
+    uint line = OUTER == 0u ? 0u : divide(number, params.by_vectors);
     uint first = (number - line * params.by_vectors.size) * VECTOR, count = min(params.line - first, VECTOR);
-    uvec4 read[8], written[4];
-    uvec2 registers[16];
+    uvec4 read[8], written[4], registers[16];
 #define LOAD(t)                                                                                                        \
     if (INPUTS > t)                                                                                                    \
         read[t] = load_input(t, line, first, count);
 #define TAKE(t)                                                                                                        \
     if (INPUTS > t)                                                                                                    \
-        registers[t] = take_input(t, read[t], i);
+        registers[t] = VECTOR > 1u ? take_two(t, read[t], i) : uvec4(take_input(t, read[t], i), 0u, 0u);
 #define RUN(k)                                                                                                         \
     if (COUNT > k)                                                                                                     \
-        registers[INPUTS + k] = run_instruction(INST_##k, registers[INST_##k >> 16 & 15u],                             \
-                                                registers[INST_##k >> 20 & 15u], registers[INST_##k >> 24 & 15u],      \
-                                                immediates[k]);
+        registers[INPUTS + k] = run_two(INST_##k, registers[INST_##k >> 16 & 15u], registers[INST_##k >> 20 & 15u],    \
+                                        registers[INST_##k >> 24 & 15u], immediates[k]);
 #define APPEND(k)                                                                                                      \
-    if (OUTPUTS > k)                                                                                                   \
-        append_output(k, written[k], i, registers[STORES >> 8u * k & 15u]);
+    if (OUTPUTS > k) {                                                                                                 \
+        if (VECTOR > 1u)                                                                                               \
+            append_two(k, written[k], i, registers[STORES >> 8u * k & 15u]);                                           \
+        else                                                                                                           \
+            append_output(k, written[k], i, registers[STORES >> 8u * k & 15u].xy);                                     \
+    }
 #define STORE(k)                                                                                                       \
     if (OUTPUTS > k)                                                                                                   \
         store_output(INPUTS + k, line, first, count, written[k]);
     EACH_INPUT(LOAD)
-    for (uint i = 0u; i < VECTOR; i++) {
+    for (uint i = 0u; i < VECTOR; i += 2u) {
         EACH_INPUT(TAKE)
         EACH_INST(RUN)
         EACH_OUTPUT(APPEND)

@@ -3,8 +3,8 @@
 
 float sigmoid(float a)
 {
-    float e = exp_of(-abs(a));
-    return a < 0 ? e / (1 + e) : 1 / (1 + e);
+    float e = exp_of(-abs(a)), y = 1 / (1 + e);
+    return a < 0 ? e * y : y;
 }
 
 /* ln(1 + e^a) without overflow */

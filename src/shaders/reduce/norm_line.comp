@@ -9,6 +9,7 @@
 struct Total {
     float sum, squares;
 };
+#define SHUFFLED(total, mask) Total(subgroupShuffleXor(total.sum, mask), subgroupShuffleXor(total.squares, mask))
 
 void combine(inout Total a, Total b)
 {
@@ -21,12 +22,8 @@ void combine(inout Total a, Total b)
 /* Of the elements' differences from `mean`. */
 void add_up(inout Total total, vec4 x, float mean, uint count)
 {
-    Total block = Total(0.0, 0.0);
-    for (uint i = 0u; i < 4u; i++, x = x.yzwx) {
-        float difference = i < count ? x.x - mean : 0.0;
-        combine(block, Total(difference, difference * difference));
-    }
-    combine(total, block);
+    vec4 difference = filled(x - mean, count, 0.0);
+    combine(total, Total(sum_of(difference), sum_of(difference * difference)));
 }
 
 /* Tensors by constants: so their types are, too. */
@@ -35,29 +32,30 @@ void add_up(inout Total total, vec4 x, float mean, uint count)
 #define BIAS      (HAS_SCALE ? 2u : 1u)
 #define RESULT    (1u + (MODE / NORM_SCALE & 1u) + (MODE / NORM_BIAS & 1u))
 
-/* (x - mean - more) * factor, times the scale, plus the bias. */
-void write(uint line, uint k, vec4 x, float mean, float more, float factor)
-{
-    vec4 y = (x - mean - more) * factor;
-    if (HAS_SCALE)
-        y *= load_chunk(1u, address_of(1u), at_line(1u, line), k);
-    if (HAS_BIAS)
-        y += load_chunk(BIAS, address_of(BIAS), at_line(BIAS, line), k);
-    store_chunk(RESULT, address_of(RESULT), at_line(RESULT, line), k, y);
-}
-
 void run_line(uint line, bool there)
 {
-    int x_at = at_line(0u, line);
-    float mean = 0.0, more = 0.0, factor = 1.0, count = float(params.size);
+    float mean = 0.0, more = 0.0, factor = 1.0, count = float(line_size);
     Total total = Total(0.0, 0.0);
 #define ADD(k)                                                                                                         \
     if (CHUNKS > k)                                                                                                    \
         add_up(total, held[k], mean, count_of(k));
+    /* (x - mean - more) * factor, times the scale, plus the bias */
+#define SCALE_CHUNK(k)                                                                                                 \
+    if (CHUNKS > k)                                                                                                    \
+        held[k] = (held[k] - mean - more) * factor;
+#define LOAD_OTHER(k)                                                                                                  \
+    if (CHUNKS > k)                                                                                                    \
+        raw[k] = load_chunk(other, k);
+#define MULTIPLY(k)                                                                                                    \
+    if (CHUNKS > k)                                                                                                    \
+        held[k] *= unpack_vec4(other.type, raw[k]);
+#define ADD_OTHER(k)                                                                                                   \
+    if (CHUNKS > k)                                                                                                    \
+        held[k] += unpack_vec4(other.type, raw[k]);
 #define WRITE(k)                                                                                                       \
-    if (CHUNKS > k && there)                                                                                           \
-        write(line, k, held[k], mean, more, factor);
-    EACH_CHUNK(LOAD_HELD);
+    if (CHUNKS > k)                                                                                                    \
+        store_chunk(y, k, held[k]);
+    hold_line(line, 0.0);
     if ((MODE & NORM_MEAN) != 0u) {
         EACH_CHUNK(ADD);
         mean = across_lanes(total).sum / count;
@@ -72,11 +70,25 @@ void run_line(uint line, bool there)
     }
     if ((MODE & NORM_VARIANCE) != 0u)
         factor /= sqrt(total.squares / count + params.epsilon);
-    EACH_CHUNK(WRITE);
+    EACH_CHUNK(SCALE_CHUNK);
+    if (HAS_SCALE) {
+        Line other = line_of(1u, line);
+        EACH_CHUNK(LOAD_OTHER);
+        EACH_CHUNK(MULTIPLY);
+    }
+    if (HAS_BIAS) {
+        Line other = line_of(BIAS, line);
+        EACH_CHUNK(LOAD_OTHER);
+        EACH_CHUNK(ADD_OTHER);
+    }
+    Line y = line_of(RESULT, line);
+    if (there)
+        EACH_CHUNK(WRITE);
 }
 
 void main()
 {
+    begin();
     EACH_GROUP_UNIT(unit)
     {
         uint line = unit * slots() + slot();

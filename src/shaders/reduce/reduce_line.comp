@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_REDUCE: sums of FLOAT32, FLOAT16 or BFLOAT16 by vectors of 4 neighbouring elements, of one line, or with
- * params.columns of one element in each of 4 neighbouring lines. Tensors: 0 X, 1 Y. */
+/* KERN_REDUCE: sums of FLOAT32, FLOAT16 or BFLOAT16 by vectors of neighbouring elements, 16 bytes of one line, or in
+ * COLUMNS one element in each of 4 neighbouring lines. Several vectors are loaded before they are looked at. Tensors:
+ * 0 X, 1 Y. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS line_params
@@ -10,10 +11,12 @@
 
 layout(constant_id = 2) const uint MODE = REDUCE_SUM;
 layout(constant_id = 3) const bool COLUMNS = false;
+layout(constant_id = 4) const uint LINE_LANES = 1;
 
 struct Total {
     vec4 value;
 };
+#define SHUFFLED(total, mask) Total(subgroupShuffleXor(total.value, mask))
 
 void combine(inout Total a, Total b)
 {
@@ -27,40 +30,78 @@ struct Sum {
 
 #define PARTIAL_BYTES 8u
 #define PARTIAL Sum
+#define LANES      LINE_LANES
+#define IN_COLUMNS COLUMNS
 #include "shaders/reduce/lines.glsl"
 #include "shaders/reduce/parts.glsl"
 
-#define LINES (COLUMNS ? 4u : 1u) /* of a slot */
+#define LINES  (COLUMNS ? 4u : 1u) /* of a slot */
+#define VECTOR (COLUMNS ? 4u : 16u >> type_shift(type_of(0u)))
+#define UNROLL 4u
 
 vec4 term(vec4 x)
 {
     return MODE == REDUCE_L1 ? abs(x) : MODE == REDUCE_L2 || MODE == REDUCE_SUM_SQUARE ? x * x : x;
 }
 
-/* Step k of the line or the lines that begin at `at`; zeros from `end` on. */
-vec4 load_step(uvec2 base, int at, uint line, uint k, uint end)
+/* Zeros are no terms. */
+vec4 terms_of(uvec4 words)
 {
-    if (k >= end)
-        return vec4(0.0);
-    if (COLUMNS)
-        return term(load_vec4(type_of(0u), base, at + in_line(0u, k), 1, min(params.lines - line, 4u)));
-    return term(load_vec4(type_of(0u), base, at + int(4u * k), 1, min(params.size - 4u * k, 4u)));
+    vec4 terms = term(unpack_vec4(type_of(0u), words));
+    return VECTOR == 4u ? terms : terms + term(unpack_vec4(type_of(0u), words.zwzw));
 }
 
-/* Of the part of a line; steps are elements of lines, or vectors of 4 of a line. */
+/* What a slot adds up: steps are elements of its lines, or vectors of its one. */
+struct Steps {
+    uvec2 base;
+    int at, step; /* of the first step, in elements; 0: not the same from step to step */
+    uint count;   /* elements of a vector, but for the last one of a line */
+    bool whole;
+};
+
+Steps steps_of(uint line)
+{
+    uint type = type_of(0u), bytes = VECTOR << type_shift(type);
+    Steps s = Steps(address_of(0u), at_line(0u, line), int(VECTOR), VECTOR, false);
+    if (COLUMNS) {
+        s.step = view(0).rank == params.outer + 1u ? view(0).strides[params.outer] : 0;
+        s.count = line < params.lines ? min(params.lines - line, 4u) : 0u;
+    }
+    s.whole = s.step != 0 && s.count == VECTOR && is_whole(type, place_at(type, s.base, s.at).address, bytes) &&
+              (uint(s.step) << type_shift(type) & bytes - 1u) == 0u;
+    return s;
+}
+
+uvec4 load_whole(Steps s, uint k)
+{
+    uint type = type_of(0u);
+    return load_words(place_at(type, s.base, s.at + int(k) * s.step).address, VECTOR << type_shift(type));
+}
+
+uvec4 load_step(Steps s, uint k)
+{
+    uint count = COLUMNS ? s.count : min(params.size - VECTOR * k, VECTOR);
+    int at = s.at + (s.step != 0 ? int(k) * s.step : in_line(0u, k));
+    return load_vector(type_of(0u), s.base, at, 1, count, VECTOR);
+}
+
+/* Of the part of a line. */
 vec4 add_up(uint line, uint part)
 {
-    uint steps = COLUMNS ? params.size : (params.size + 3u) / 4u, size = (steps + params.parts - 1u) / params.parts;
+    uint steps = COLUMNS ? params.size : (params.size + VECTOR - 1u) / VECTOR;
+    uint size = (steps + params.parts - 1u) / params.parts;
     uint end = line < params.lines ? min((part + 1u) * size, steps) : 0u;
-    uvec2 base = address_of(0u);
-    int at = at_line(0u, line);
+    /* Vectors from `full` on are not whole, or not loaded with others. */
+    uint full = COLUMNS ? end : min(end, params.size / VECTOR), k = part * size + lane();
+    Steps s = steps_of(min(line, params.lines - 1u));
     vec4 total = vec4(0.0);
-    for (uint k = part * size + lane(); k < end; k += 4u * params.lanes) {
-        vec4 a = load_step(base, at, line, k, end), b = load_step(base, at, line, k + params.lanes, end);
-        vec4 c = load_step(base, at, line, k + 2u * params.lanes, end);
-        vec4 d = load_step(base, at, line, k + 3u * params.lanes, end);
-        total += (a + b) + (c + d);
+    for (; s.whole && k + (UNROLL - 1u) * LANES < full; k += UNROLL * LANES) {
+        uvec4 a = load_whole(s, k), b = load_whole(s, k + LANES);
+        uvec4 c = load_whole(s, k + 2u * LANES), d = load_whole(s, k + 3u * LANES);
+        total += (terms_of(a) + terms_of(b)) + (terms_of(c) + terms_of(d));
     }
+    for (; k < end; k += LANES)
+        total += terms_of(load_step(s, k));
     return total;
 }
 

@@ -4,6 +4,8 @@
 #include "shaders/core/shader_dims.h"
 
 #define GROUPS_WANTED 512 /* workgroups that keep a large device busy */
+#define LANES_WANTED  (1u << 17) /* invocations, likewise, of lines that are many */
+#define LANES_LEAST   32
 #define PARTS_MAX     256
 #define PART_LEAST    16 /* elements of a lane */
 
@@ -73,6 +75,15 @@ void shader_lines_of(const struct kern_op *op, uint32_t axes, bool ordered, uint
     cut(p);
     out->units = group_units(p);
     out->scratch_bytes = p->partials * p->lines * partial_bytes;
+}
+
+void shader_lines_gather(struct shader_lines *lines, uint32_t most)
+{
+    struct line_params *p = &lines->params;
+    while (p->parts == 1 && p->lanes > LANES_LEAST && (uint64_t)p->lines * (p->lanes / 2) >= LANES_WANTED &&
+           p->size <= (uint64_t)most * (p->lanes / 2))
+        p->lanes /= 2;
+    lines->units = group_units(p);
 }
 
 void shader_lines_finish(struct shader_lines *lines, enum shader_finish how)

@@ -19,6 +19,9 @@ struct shader_lines {
 void shader_lines_of(const struct kern_op *op, uint32_t axes, bool ordered, uint64_t partial_bytes,
                      struct shader_lines *out);
 
+/* Fewer invocations for each of many lines, which then have more to do before they meet: `most` elements each. */
+void shader_lines_gather(struct shader_lines *lines, uint32_t most);
+
 /* What the second dispatch works on, of lines that have been cut (params.partials > 0): parts of lines once more, whole
  * lines, or lines whose elements are what the parts have left. */
 enum shader_finish { SHADER_FINISH_PARTS, SHADER_FINISH_LINES, SHADER_FINISH_TOTALS };

@@ -35,7 +35,7 @@ static void write(const struct kern_op *op, lines_fn *lines_of, uint32_t index, 
 
 #define CHUNKS_MAX 8 /* vectors of 4 elements that a lane holds */
 
-/* As many lanes as have an element each, and all a line in one workgroup. */
+/* All of a line in one workgroup: as many lanes as have a vector each, or fewer where there are many lines. */
 static void hold(struct shader_lines *lines)
 {
     struct line_params *p = &lines->params;
@@ -43,8 +43,8 @@ static void hold(struct shader_lines *lines)
     p->parts = p->lanes = 1;
     while (p->lanes < SHADER_GROUP_SIZE && p->lanes * 4 < p->count)
         p->lanes *= 2;
-    const uint32_t slots = SHADER_GROUP_SIZE / p->lanes;
-    lines->units = (p->lines + slots - 1) / slots;
+    p->size = p->count;
+    shader_lines_gather(lines, 4 * CHUNKS_MAX);
     lines->scratch_bytes = 0;
 }
 
@@ -73,9 +73,11 @@ static void held_plan(const struct kern_op *op, lines_fn *lines_of, enum shader_
     hold(&lines);
     struct shader_dispatch *dispatch = shader_add(out, code, &lines.op, lines.units, 1, sizeof(lines.params));
     shader_specialize(op, kern_view_elements(&op->tensors[0]), dispatch);
-    dispatch->constants[dispatch->constant_count++] =
-        (lines.params.count + 4 * lines.params.lanes - 1) / (4 * lines.params.lanes);
+    const uint32_t at_once = 4 * lines.params.lanes; /* elements */
+    dispatch->constants[dispatch->constant_count++] = (lines.params.count + at_once - 1) / at_once;
     dispatch->constants[dispatch->constant_count++] = lines.params.mode;
+    dispatch->constants[dispatch->constant_count++] = lines.params.lanes;
+    dispatch->constants[dispatch->constant_count++] = lines.params.count % at_once == 0;
 }
 
 static void held_write(const struct kern_op *op, lines_fn *lines_of, const struct shader_place *places, uint32_t *words)
@@ -83,7 +85,6 @@ static void held_write(const struct kern_op *op, lines_fn *lines_of, const struc
     struct shader_lines lines;
     lines_of(op, 0, &lines);
     hold(&lines);
-    lines.params.size = lines.params.count;
     shader_block_write(&lines.op, places, lines.units, &lines.params, sizeof(lines.params), words);
 }
 
@@ -95,6 +96,22 @@ static void softmax_lines(const struct kern_op *op, uint32_t index, struct shade
     out->params.mode = op->u.softmax.mode;
     if (index)
         shader_lines_finish(out, SHADER_FINISH_PARTS);
+}
+
+const char *shader_softmax_subgroup_obstacle(const struct kern_op *op)
+{
+    return shader_softmax_line_obstacle(op);
+}
+
+void shader_softmax_subgroup_plan(const struct kern_op *op, struct shader_work *out)
+{
+    held_plan(op, softmax_lines, SHADER_softmax_subgroup, out);
+}
+
+void shader_softmax_subgroup_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                                   uint32_t *words)
+{
+    shader_softmax_line_write(op, index, places, words);
 }
 
 const char *shader_softmax_line_obstacle(const struct kern_op *op)
@@ -143,6 +160,22 @@ static void norm_lines(const struct kern_op *op, uint32_t index, struct shader_l
     out->params.epsilon = norm->epsilon;
     if (index)
         shader_lines_finish(out, SHADER_FINISH_PARTS);
+}
+
+const char *shader_norm_subgroup_obstacle(const struct kern_op *op)
+{
+    return shader_norm_line_obstacle(op);
+}
+
+void shader_norm_subgroup_plan(const struct kern_op *op, struct shader_work *out)
+{
+    held_plan(op, norm_lines, SHADER_norm_subgroup, out);
+}
+
+void shader_norm_subgroup_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                                uint32_t *words)
+{
+    shader_norm_line_write(op, index, places, words);
 }
 
 const char *shader_norm_line_obstacle(const struct kern_op *op)

@@ -187,6 +187,8 @@ static void sum_lines(const struct kern_op *op, uint32_t index, struct shader_li
     lines_of(op, false, 0, out);
     if (out->params.columns)
         choose_columns(out);
+    else
+        shader_lines_gather(out, UINT32_MAX);
     if (index)
         shader_lines_finish(out, SHADER_FINISH_TOTALS);
 }
@@ -217,20 +219,25 @@ const char *shader_reduce_line_obstacle(const struct kern_op *op)
     return comes_in_vectors(op) ? NULL : "its elements are no neighbours";
 }
 
-void shader_reduce_line_plan(const struct kern_op *op, struct shader_work *out)
+static void plan_sums(const struct kern_op *op, enum shader_code code, struct shader_work *out)
 {
     struct shader_lines lines;
     sum_lines(op, 0, &lines);
     out->scratch_bytes = lines.scratch_bytes;
-    struct shader_dispatch *first =
-        shader_add(out, SHADER_reduce_line, &lines.op, lines.units, 1, sizeof(struct line_params));
+    struct shader_dispatch *first = shader_add(out, code, &lines.op, lines.units, 1, sizeof(struct line_params));
     shader_specialize(op, kern_view_elements(&op->tensors[0]), first);
     first->constants[first->constant_count++] = (uint32_t)op->u.reduce.function;
     first->constants[first->constant_count++] = lines.params.columns;
+    first->constants[first->constant_count++] = lines.params.lanes;
     if (!lines.params.partials)
         return;
     sum_lines(op, 1, &lines);
     set_function(op, shader_add(out, SHADER_reduce_real, &lines.op, lines.units, 1, sizeof(struct line_params)));
+}
+
+void shader_reduce_line_plan(const struct kern_op *op, struct shader_work *out)
+{
+    plan_sums(op, SHADER_reduce_line, out);
 }
 
 void shader_reduce_line_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
@@ -239,4 +246,27 @@ void shader_reduce_line_write(const struct kern_op *op, uint32_t index, const st
     struct shader_lines lines;
     sum_lines(op, index, &lines);
     shader_block_write(&lines.op, places, lines.units, &lines.params, sizeof(lines.params), words);
+}
+
+/* ---- the same, across subgroups by shuffles ---- */
+
+const char *shader_reduce_subgroup_obstacle(const struct kern_op *op)
+{
+    const char *obstacle = shader_reduce_line_obstacle(op);
+    struct shader_lines lines;
+    if (obstacle)
+        return obstacle;
+    sum_lines(op, 0, &lines);
+    return lines.params.columns ? "its lines are neighbours" : NULL;
+}
+
+void shader_reduce_subgroup_plan(const struct kern_op *op, struct shader_work *out)
+{
+    plan_sums(op, SHADER_reduce_subgroup, out);
+}
+
+void shader_reduce_subgroup_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                                  uint32_t *words)
+{
+    shader_reduce_line_write(op, index, places, words);
 }

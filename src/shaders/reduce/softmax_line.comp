@@ -12,65 +12,76 @@ bool adding;
 struct Total {
     float value;
 };
+#define SHUFFLED(total, mask) Total(subgroupShuffleXor(total.value, mask))
 
-/* The greatest element, where numbers win over NaN, or a sum. */
+/* The greatest element, or a sum. */
 void combine(inout Total a, Total b)
 {
     if (adding)
         a.value += b.value;
-    else if (b.value > a.value || is_nan(a.value))
-        a = b;
+    else
+        a.value = b.value > a.value ? b.value : a.value;
 }
 
 #include "shaders/reduce/held.glsl"
 
-Total top_of(Total total, vec4 x, uint count)
+/* What of a result is rounded to 16 bits needs no more exact powers. */
+#define SHORT (type_of(1u) != TYPE_FLOAT32 && MODE != SOFTMAX_LOG)
+
+/* Numbers win over NaN. */
+float top_of(float top, vec4 x)
 {
-    for (uint i = 0u; i < count; i++, x = x.yzwx)
-        combine(total, Total(x.x));
-    return total;
+    top = x.x > top ? x.x : top;
+    top = x.y > top ? x.y : top;
+    top = x.z > top ? x.z : top;
+    return x.w > top ? x.w : top;
+}
+
+vec4 powers(vec4 x, float top)
+{
+    if (SHORT)
+        return vec4(short_exp_of(x.x - top), short_exp_of(x.y - top), short_exp_of(x.z - top),
+                    short_exp_of(x.w - top));
+    return vec4(exp_of_difference(x.x, top), exp_of_difference(x.y, top), exp_of_difference(x.z, top),
+                exp_of_difference(x.w, top));
 }
 
 /* Of the elements; what is left of each but for a logarithm is its e^(x - top). */
-float add_up(inout vec4 x, float top, uint count)
+float add_up(inout vec4 x, float top)
 {
-    float sum = 0.0;
-    for (uint i = 0u; i < 4u; i++) {
-        float y = exp_of_difference(x.x, top);
-        sum += i < count ? y : 0.0;
-        x = vec4(x.yzw, MODE == SOFTMAX_LOG ? x.x : y);
-    }
-    return sum;
+    vec4 y = powers(x, top);
+    x = MODE == SOFTMAX_LOG ? x : y;
+    return sum_of(y);
 }
 
 void run_line(uint line, bool there)
 {
-    int x_at = at_line(0u, line), y_at = at_line(1u, line);
-    Total top = Total(NAN), sum = Total(0.0);
+    float top = -INFINITY, sum = 0.0;
 #define TOP(k)                                                                                                         \
     if (CHUNKS > k)                                                                                                    \
-        top = top_of(top, held[k], count_of(k));
+        top = top_of(top, held[k]);
 #define ADD(k)                                                                                                         \
     if (CHUNKS > k)                                                                                                    \
-        sum.value += add_up(held[k], top.value, count_of(k));
+        sum += add_up(held[k], top);
 #define WRITE(k)                                                                                                       \
-    if (CHUNKS > k && there)                                                                                           \
-        store_chunk(1u, address_of(1u), y_at, k, MODE == SOFTMAX_LOG ? held[k] - top.value - sum.value                 \
-                                                                     : held[k] / sum.value);
-    EACH_CHUNK(LOAD_HELD);
-    adding = false;
+    if (CHUNKS > k)                                                                                                    \
+        store_chunk(y, k, MODE == SOFTMAX_LOG ? held[k] - top - sum : held[k] * sum);
+    hold_line(line, -INFINITY);
     EACH_CHUNK(TOP);
-    top = across_lanes(top);
-    adding = true;
+    adding = false;
+    top = across_lanes(Total(top)).value;
     EACH_CHUNK(ADD);
-    sum = across_lanes(sum);
-    if (MODE == SOFTMAX_LOG)
-        sum.value = log_of(sum.value);
-    EACH_CHUNK(WRITE);
+    adding = true;
+    sum = across_lanes(Total(sum)).value;
+    sum = MODE == SOFTMAX_LOG ? log_of(sum) : 1.0 / sum;
+    Line y = line_of(1u, line);
+    if (there)
+        EACH_CHUNK(WRITE);
 }
 
 void main()
 {
+    begin();
     EACH_GROUP_UNIT(unit)
     {
         uint line = unit * slots() + slot();

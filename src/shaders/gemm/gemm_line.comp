@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+/* KERN_GEMM with a few rows or columns, "lines" here, by vectors of 16 bytes of the large matrix, along k or along its
+ * columns. Each is read once, by a workgroup whose SLICES share the sum over k; several are loaded before they are
+ * looked at. Tensors: as for gemm_any.comp, both factors of one type. */
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#define PARAMETERS vec_params
+#define TILE_PARAMS params.tile
+#include "shaders/gemm/tile_params.h"
+#include "shaders/core/views.glsl"
+#include "shaders/core/vector.glsl"
+#include "shaders/gemm/tile_number.glsl"
+#include "shaders/gemm/tile_finish.glsl"
+#include "shaders/gemm/vec.glsl"
+#extension GL_EXT_control_flow_attributes : require
+
+layout(constant_id = 2) const uint LINES = 1;
+layout(constant_id = 3) const bool ALONG_K = false;
+
+#define LINES_MAX 4u
+#define SLICES    GEMM_LINE_SLICES
+#define ACROSS    (GROUP_SIZE / SLICES) /* vectors side by side, or lines of the large matrix */
+#define TYPE      type_of(0u)
+#define VECTOR    (16u >> type_shift(TYPE))
+#define COLUMNS   (ALONG_K ? ACROSS : ACROSS * VECTOR) /* of a workgroup */
+#define UNROLL    8u
+#define EACH_LINE(i) [[unroll]] for (uint i = 0u; i < LINES_MAX; i++) if (i < LINES)
+
+shared float parts[8u * GROUP_SIZE];
+
+vec4 sums[LINES_MAX][2]; /* the second one of vectors of 8 */
+
+/* Elements 0 to 3 of a vector, or 4 to 7. */
+vec4 four_of(uvec4 words, uint second)
+{
+    return unpack_vec4(TYPE, second != 0u ? words.zwzw : words);
+}
+
+/* Line i of the small matrix, of its element k = 0. */
+struct Small {
+    uvec2 base;
+    int at, step, next; /* along k, from line to line */
+    bool whole;         /* vectors along k begin at multiples of 16 bytes */
+};
+
+bool steps_whole(int step)
+{
+    return (uint(step) & VECTOR - 1u) == 0u;
+}
+
+Small small_of(uint batch)
+{
+    Small s = Small(address_of(params.small), batch_start(params.small, batch), step_of(params.small, 1u),
+                    step_of(params.small, 0u), false);
+    s.whole = s.step == 1 && (LINES == 1u || steps_whole(s.next)) &&
+              is_whole(TYPE, place_at(TYPE, s.base, s.at).address, 16u);
+    return s;
+}
+
+/* ---- along the columns ---- */
+
+void add_row(uvec4 x, Small s, uint k)
+{
+    EACH_LINE(i)
+    {
+        float y = load_number(TYPE, s.base, s.at + int(k) * s.step + int(i) * s.next);
+        sums[i][0] += four_of(x, 0u) * y;
+        if (VECTOR == 8u)
+            sums[i][1] += four_of(x, 1u) * y;
+    }
+}
+
+/* Of `count` columns from `column` on: rows from k on, every SLICES-th. */
+void sum_columns(uint batch, uint column, uint count, uint k, uint end)
+{
+    uint large = 1u - params.small;
+    Small s = small_of(batch);
+    uvec2 base = address_of(large);
+    int step = step_of(large, 1u), at = batch_start(large, batch) + int(column);
+    bool whole = count == VECTOR && steps_whole(step) && is_whole(TYPE, place_at(TYPE, base, at).address, 16u);
+    for (; whole && k + (UNROLL - 1u) * SLICES < end; k += UNROLL * SLICES) {
+        uvec4 x[UNROLL];
+        [[unroll]] for (uint j = 0u; j < UNROLL; j++)
+            x[j] = Quads(place_at(TYPE, base, at + int(k + j * SLICES) * step).address).v;
+        [[unroll]] for (uint j = 0u; j < UNROLL; j++)
+            add_row(x[j], s, k + j * SLICES);
+    }
+    for (; k < end; k += SLICES)
+        add_row(load_vector(TYPE, base, at + int(k) * step, 1, count, VECTOR), s, k);
+}
+
+/* ---- along k ---- */
+
+uvec4 load_small(Small s, uint i, uint k, uint count)
+{
+    int at = s.at + int(k) * s.step + int(i) * s.next;
+    if (s.whole && count == VECTOR)
+        return Quads(place_at(TYPE, s.base, at).address).v;
+    return load_vector(TYPE, s.base, at, s.step, count, VECTOR);
+}
+
+void add_vector(uvec4 x, Small s, uint k, uint count)
+{
+    EACH_LINE(i)
+    {
+        uvec4 y = load_small(s, i, k, count);
+        sums[i][0] += four_of(x, 0u) * four_of(y, 0u);
+        if (VECTOR == 8u)
+            sums[i][0] += four_of(x, 1u) * four_of(y, 1u);
+    }
+}
+
+/* Of one line of the large matrix: vectors from k on, every SLICES-th. */
+void sum_vectors(uint batch, uint column, uint k, uint end)
+{
+    const uint next = SLICES * VECTOR;
+    uint large = 1u - params.small, full = end - end % VECTOR;
+    Small s = small_of(batch);
+    uvec2 base = address_of(large);
+    int at = batch_start(large, batch) + int(column) * step_of(large, 0u);
+    bool whole = is_whole(TYPE, place_at(TYPE, base, at).address, 16u);
+    for (; whole && k + (UNROLL - 1u) * next < full; k += UNROLL * next) {
+        uvec4 x[UNROLL];
+        [[unroll]] for (uint j = 0u; j < UNROLL; j++)
+            x[j] = Quads(place_at(TYPE, base, at + int(k + j * next)).address).v;
+        [[unroll]] for (uint j = 0u; j < UNROLL; j++)
+            add_vector(x[j], s, k + j * next, VECTOR);
+    }
+    for (; k < end; k += next) {
+        uint count = min(end - k, VECTOR);
+        add_vector(load_vector(TYPE, base, at + int(k), 1, count, VECTOR), s, k, count);
+    }
+}
+
+/* ---- the sums of all slices ---- */
+
+/* parts[slice][column] */
+void keep(uint slice, uint place, uint i)
+{
+    if (ALONG_K) {
+        parts[slice * COLUMNS + place] = (sums[i][0].x + sums[i][0].y) + (sums[i][0].z + sums[i][0].w);
+        return;
+    }
+    for (uint j = 0u; j < 4u; j++) {
+        parts[slice * COLUMNS + place * VECTOR + j] = sums[i][0][j];
+        if (VECTOR == 8u)
+            parts[slice * COLUMNS + place * VECTOR + 4u + j] = sums[i][1][j];
+    }
+}
+
+void main()
+{
+    uint self = gl_LocalInvocationID.x, columns = params.columns, blocks = (columns + COLUMNS - 1u) / COLUMNS;
+    uint slice = ALONG_K ? self % SLICES : self / ACROSS, place = ALONG_K ? self / SLICES : self % ACROSS;
+    EACH_GROUP_UNIT(unit)
+    {
+        uint first = unit % blocks * COLUMNS, part = unit / blocks;
+        uint batch = part % TILE_PARAMS.batches, split = part / TILE_PARAMS.batches;
+        uint begin = split * TILE_PARAMS.depth, end = min(begin + TILE_PARAMS.depth, TILE_PARAMS.k);
+        uint column = first + place * (ALONG_K ? 1u : VECTOR);
+        [[unroll]] for (uint i = 0u; i < LINES_MAX; i++)
+            sums[i][0] = sums[i][1] = vec4(0.0);
+        if (column < columns && ALONG_K)
+            sum_vectors(batch, column, begin + slice * VECTOR, end);
+        else if (column < columns)
+            sum_columns(batch, column, min(columns - column, VECTOR), begin + slice, end);
+        EACH_LINE(i)
+        {
+            keep(slice, place, i);
+            barrier();
+            if (self < COLUMNS && first + self < columns) {
+                float sum = 0.0;
+                for (uint j = 0u; j < SLICES; j++)
+                    sum += parts[j * COLUMNS + self];
+                store_line(batch, split, i, first + self, sum);
+            }
+            barrier();
+        }
+    }
+}
