@@ -18,7 +18,7 @@ layout(constant_id = 2) const uint LINES = 1;
 layout(constant_id = 3) const bool ALONG_K = false;
 
 #define LINES_MAX 4u
-#define SLICES    GEMM_LINE_SLICES
+#define SLICES    (ALONG_K ? GEMM_LINE_SLICES_ALONG_K : GEMM_LINE_SLICES)
 #define ACROSS    (GROUP_SIZE / SLICES) /* vectors side by side, or lines of the large matrix */
 #define TYPE      type_of(0u)
 #define VECTOR    (16u >> type_shift(TYPE))

@@ -68,9 +68,13 @@ void shader_gemm_vec_write(const struct kern_op *op, uint32_t index, const struc
 static struct vec_params line_parameters(const struct kern_op *op)
 {
     struct vec_params params = parameters(op);
-    params.slices = GEMM_LINE_SLICES;
+    params.slices = params.along_k ? GEMM_LINE_SLICES_ALONG_K : GEMM_LINE_SLICES;
     const uint32_t across = SHADER_GROUP_SIZE / params.slices;
     cut(op, params.along_k ? across : across * (VECTOR_BYTES / kern_type_bytes(op->tensors[0].type)), &params);
+    if (params.tile.tiles_n * (uint64_t)params.tile.batches >= TUNE_LINE_WORKGROUPS) {
+        params.tile.splits = 1;
+        params.tile.depth = params.tile.k;
+    }
     return params;
 }
 

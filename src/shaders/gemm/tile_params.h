@@ -16,7 +16,9 @@ struct tile_params {
     int c, a_zero, b_zero; /* tensors, -1 = absent */
 };
 
-#define GEMM_LINE_SLICES 32u /* of gemm_line.comp */
+/* Of gemm_line.comp, that share a sum: powers of two. */
+#define GEMM_LINE_SLICES         64u
+#define GEMM_LINE_SLICES_ALONG_K 32u
 
 /* Products with a few lines, rows of A or columns of B; they are of tensor `small`. */
 struct vec_params {

@@ -12,6 +12,7 @@
 #include "shaders/core/vector.glsl"
 #include "shaders/core/pairs.glsl"
 #include "shaders/map/map_eval.glsl"
+#extension GL_EXT_control_flow_attributes : require
 
 /* Inputs, outputs, instructions, elements of a vector, outer dimensions: 4 bits each. */
 layout(constant_id = 2) const uint SHAPE = 0;
@@ -160,7 +161,7 @@ void run_vector(uint number)
     if (OUTPUTS > k)                                                                                                   \
         store_output(INPUTS + k, line, first, count, written[k]);
     EACH_INPUT(LOAD)
-    for (uint i = 0u; i < VECTOR; i += 2u) {
+    [[unroll]] for (uint i = 0u; i < VECTOR; i += 2u) {
         EACH_INPUT(TAKE)
         EACH_INST(RUN)
         EACH_OUTPUT(APPEND)

@@ -5,7 +5,7 @@
 
 #define GROUPS_WANTED 512 /* workgroups that keep a large device busy */
 #define LANES_WANTED  (1u << 17) /* invocations, likewise, of lines that are many */
-#define LANES_LEAST   32
+#define LANES_LEAST   64
 #define PARTS_MAX     256
 #define PART_LEAST    16 /* elements of a lane */
 

@@ -36,7 +36,7 @@ static void write(const struct kern_op *op, lines_fn *lines_of, uint32_t index, 
 #define CHUNKS_MAX 8 /* vectors of 4 elements that a lane holds */
 
 /* All of a line in one workgroup: as many lanes as have a vector each, or fewer where there are many lines. */
-static void hold(struct shader_lines *lines)
+static void hold(struct shader_lines *lines, enum kern_kind kind)
 {
     struct line_params *p = &lines->params;
     p->columns = p->partials = 0;
@@ -44,7 +44,8 @@ static void hold(struct shader_lines *lines)
     while (p->lanes < SHADER_GROUP_SIZE && p->lanes * 4 < p->count)
         p->lanes *= 2;
     p->size = p->count;
-    shader_lines_gather(lines, 4 * CHUNKS_MAX);
+    /* Vectors of scales and biases take registers, too. */
+    shader_lines_gather(lines, kind == KERN_NORM ? 4 * CHUNKS_MAX / 2 : 4 * CHUNKS_MAX);
     lines->scratch_bytes = 0;
 }
 
@@ -70,7 +71,7 @@ static void held_plan(const struct kern_op *op, lines_fn *lines_of, enum shader_
 {
     struct shader_lines lines;
     lines_of(op, 0, &lines);
-    hold(&lines);
+    hold(&lines, op->kind);
     struct shader_dispatch *dispatch = shader_add(out, code, &lines.op, lines.units, 1, sizeof(lines.params));
     shader_specialize(op, kern_view_elements(&op->tensors[0]), dispatch);
     const uint32_t at_once = 4 * lines.params.lanes; /* elements */
@@ -84,7 +85,7 @@ static void held_write(const struct kern_op *op, lines_fn *lines_of, const struc
 {
     struct shader_lines lines;
     lines_of(op, 0, &lines);
-    hold(&lines);
+    hold(&lines, op->kind);
     shader_block_write(&lines.op, places, lines.units, &lines.params, sizeof(lines.params), words);
 }
 
