@@ -66,7 +66,8 @@ static double near_half(struct check_rng *rng)
     static const double parts[] = { 0, 0.25, 0.5, 0.5 - 1.0 / 4096, 0.5 + 1.0 / 4096, 0.75 };
     const uint16_t bits = (uint16_t)check_next(rng);
     const double value = kern_read_double(DML_TENSOR_DATA_TYPE_FLOAT16, &bits, 0);
-    return value + copysign(unit(DML_TENSOR_DATA_TYPE_FLOAT16, value) * parts[check_pick(rng, ARRAY_SIZE(parts))], value);
+    return value +
+           copysign(unit(DML_TENSOR_DATA_TYPE_FLOAT16, value) * parts[check_pick(rng, ARRAY_SIZE(parts))], value);
 }
 
 static struct kern_number random_integer(struct check_rng *rng, enum kern_class class, enum check_data data)

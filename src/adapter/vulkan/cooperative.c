@@ -41,8 +41,9 @@ static bool fits(VkPhysicalDevice device, const struct vulkan_features *features
     VkPhysicalDeviceProperties2 properties = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
                                                .pNext = &floats };
     vk.vkGetPhysicalDeviceProperties2(device, &properties);
-    return is_good(driver.driverID) && subgroup.subgroupSize == SUBGROUP && vulkan_floats_kept(&floats) & VULKAN_ROUNDED_16 &&
-           features->v12.shaderFloat16 && features->v12.vulkanMemoryModel;
+    return is_good(driver.driverID) && subgroup.subgroupSize == SUBGROUP &&
+           vulkan_floats_kept(&floats) & VULKAN_ROUNDED_16 && features->v12.shaderFloat16 &&
+           features->v12.vulkanMemoryModel;
 }
 
 static bool has_shape(const struct vulkan_matrix_shape *shapes, uint32_t count, uint32_t type)

@@ -126,8 +126,8 @@ static uint32_t direct_results(const struct kern_op *op)
     const struct conv_params conv = conv_parameters(op);
     const bool channels_last = shader_tile_closer(conv.y[1], conv.y[4]);
     const int64_t line = (int64_t)conv.steps[2] * (CONV_DIRECT_RESULTS - 1) + conv.kernel[2];
-    if (channels_last || !shader_specializes(result_elements(op) / TUNE_CONV_DIRECT_SHARE) || conv.out_sizes[2] < CONV_DIRECT_RESULTS ||
-        conv.dilations[2] != 1 || line > CONV_DIRECT_LINE)
+    if (channels_last || !shader_specializes(result_elements(op) / TUNE_CONV_DIRECT_SHARE) ||
+        conv.out_sizes[2] < CONV_DIRECT_RESULTS || conv.dilations[2] != 1 || line > CONV_DIRECT_LINE)
         return 1;
     return CONV_DIRECT_RESULTS;
 }
@@ -149,9 +149,8 @@ static struct conv_direct_params direct_parameters(const struct kern_op *op)
 void shader_conv_direct_plan(const struct kern_op *op, struct shader_work *out)
 {
     struct conv_direct_params params = direct_parameters(op);
-    struct shader_dispatch *dispatch =
-        shader_add(out, op->u.conv.integer ? SHADER_conv_direct_int : SHADER_conv_direct, op,
-                   direct_units(op, &params), SHADER_GROUP_SIZE, sizeof(params));
+    struct shader_dispatch *dispatch = shader_add(out, op->u.conv.integer ? SHADER_conv_direct_int : SHADER_conv_direct,
+                                                  op, direct_units(op, &params), SHADER_GROUP_SIZE, sizeof(params));
     shader_specialize(op, result_elements(op), dispatch);
     if (dispatch->constants[0]) { /* a pipeline for this window, too */
         dispatch->constants[2] = (uint32_t)params.conv.kernel[1];

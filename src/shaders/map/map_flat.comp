@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* KERN_MAP: short programs over much data. All that code depends on is a specialization constant, so that nothing is
  * interpreted and registers are the processor's own. An invocation takes a few neighbouring elements, loads of all
- * tensors before it computes, and computes two elements at a time: those of a word are converted together. Variants as
- * in map_eval.glsl. */
+ * tensors before it computes, and with FLOAT16 computes two at a time: those of a word are converted together. Variants
+ * as in map_eval.glsl. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS map_flat_params
@@ -12,9 +12,8 @@
 #include "shaders/core/vector.glsl"
 #include "shaders/core/pairs.glsl"
 #include "shaders/map/map_eval.glsl"
-#extension GL_EXT_control_flow_attributes : require
 
-/* Inputs, outputs, instructions, elements of a vector, outer dimensions: 4 bits each. */
+/* Inputs, outputs, instructions, elements of a vector, outer dimensions: 4 bits each; whether two elements at a time. */
 layout(constant_id = 2) const uint SHAPE = 0;
 layout(constant_id = 3) const uint ACCESS = 0; /* MAP_FLAT_... of each tensor, 2 bits */
 layout(constant_id = 4) const uint LOADS = 0;  /* register type of each input, 4 bits */
@@ -34,6 +33,7 @@ layout(constant_id = 13) const uint INST_7 = 0;
 #define COUNT   (SHAPE >> 8 & 15u)
 #define VECTOR  (SHAPE >> 12 & 15u)
 #define OUTER   (SHAPE >> 16 & 15u)
+#define TWO     (SHAPE >> 20 != 0u)
 
 #define EACH_INPUT(X)  X(0u) X(1u) X(2u) X(3u) X(4u) X(5u) X(6u) X(7u)
 #define EACH_OUTPUT(X) X(0u) X(1u) X(2u) X(3u)
@@ -114,7 +114,7 @@ uvec2 run_instruction(uint word, uvec2 a, uvec2 b, uvec2 c, uvec4 immediate)
 uvec4 run_two(uint word, uvec4 a, uvec4 b, uvec4 c, uvec4 immediate)
 {
     uvec2 first = run_instruction(word, a.xy, b.xy, c.xy, immediate);
-    return uvec4(first, VECTOR > 1u ? run_instruction(word, a.zw, b.zw, c.zw, immediate) : uvec2(0u));
+    return uvec4(first, TWO ? run_instruction(word, a.zw, b.zw, c.zw, immediate) : uvec2(0u));
 }
 
 void append_output(uint k, inout uvec4 words, uint i, uvec2 value)
@@ -145,14 +145,14 @@ void run_vector(uint number)
         read[t] = load_input(t, line, first, count);
 #define TAKE(t)                                                                                                        \
     if (INPUTS > t)                                                                                                    \
-        registers[t] = VECTOR > 1u ? take_two(t, read[t], i) : uvec4(take_input(t, read[t], i), 0u, 0u);
+        registers[t] = TWO ? take_two(t, read[t], i) : uvec4(take_input(t, read[t], i), 0u, 0u);
 #define RUN(k)                                                                                                         \
     if (COUNT > k)                                                                                                     \
         registers[INPUTS + k] = run_two(INST_##k, registers[INST_##k >> 16 & 15u], registers[INST_##k >> 20 & 15u],    \
                                         registers[INST_##k >> 24 & 15u], immediates[k]);
 #define APPEND(k)                                                                                                      \
     if (OUTPUTS > k) {                                                                                                 \
-        if (VECTOR > 1u)                                                                                               \
+        if (TWO)                                                                                               \
             append_two(k, written[k], i, registers[STORES >> 8u * k & 15u]);                                           \
         else                                                                                                           \
             append_output(k, written[k], i, registers[STORES >> 8u * k & 15u].xy);                                     \
@@ -161,7 +161,7 @@ void run_vector(uint number)
     if (OUTPUTS > k)                                                                                                   \
         store_output(INPUTS + k, line, first, count, written[k]);
     EACH_INPUT(LOAD)
-    [[unroll]] for (uint i = 0u; i < VECTOR; i += 2u) {
+    for (uint i = 0u; i < VECTOR; i += TWO ? 2u : 1u) {
         EACH_INPUT(TAKE)
         EACH_INST(RUN)
         EACH_OUTPUT(APPEND)

@@ -72,6 +72,15 @@ static uint32_t access_of(const struct flat *flat, uint32_t t)
     return stride == 1 && flat->vector * kern_type_bytes(view->type) >= 4 ? MAP_FLAT_DENSE : MAP_FLAT_STRIDED;
 }
 
+/* Those of FLOAT16 are converted in pairs. */
+static bool in_pairs(const struct flat *flat)
+{
+    bool found = false;
+    for (uint32_t t = 0; t < flat->op.input_count + flat->op.output_count; t++)
+        found |= flat->op.tensors[t].type == DML_TENSOR_DATA_TYPE_FLOAT16;
+    return found && flat->vector > 1;
+}
+
 static uint32_t inst_word(const struct kern_map_inst *inst)
 {
     uint32_t word = inst->code | (uint32_t)inst->type << 8 | (uint32_t)inst->to_type << 12;
@@ -89,7 +98,7 @@ static void set_constants(const struct flat *flat, uint32_t *constants)
         constants[ACCESS] |= access_of(flat, t) << 2 * t;
     }
     constants[SHAPE] = op->input_count | op->output_count << 4 | map->inst_count << 8 | flat->vector << 12 |
-                       (op->tensors[0].rank - 1) << 16;
+                       (op->tensors[0].rank - 1) << 16 | (uint32_t)in_pairs(flat) << 20;
     for (uint32_t t = 0; t < op->input_count; t++)
         constants[LOADS] |= (uint32_t)map->load_type[t] << 4 * t;
     for (uint32_t k = 0; k < op->output_count; k++)

@@ -3,7 +3,7 @@
 
 #include "shaders/core/shader_dims.h"
 
-#define GROUPS_WANTED 512 /* workgroups that keep a large device busy */
+#define GROUPS_WANTED 512        /* workgroups that keep a large device busy */
 #define LANES_WANTED  (1u << 17) /* invocations, likewise, of lines that are many */
 #define LANES_LEAST   64
 #define PARTS_MAX     256
