@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "files.h"
 
 #include <dirent.h>
@@ -9,20 +12,21 @@
 void fuzz_each_file(const char *path, void (*run)(const char *path))
 {
     struct stat info;
+    struct dirent **entries = NULL;
     int found = !stat(path, &info), is_folder = found && S_ISDIR(info.st_mode);
-    DIR *folder = is_folder ? opendir(path) : NULL;
-    if (!found || (is_folder && !folder)) {
+    int count = is_folder ? scandir(path, &entries, NULL, alphasort) : 0;
+    if (!found || count < 0) {
         perror(path);
         exit(1);
     }
     if (!is_folder)
         run(path);
-    for (struct dirent *entry = folder ? readdir(folder) : NULL; entry; entry = readdir(folder)) {
+    for (int i = 0; i < count; i++) {
         char name[4096];
-        snprintf(name, sizeof(name), "%s/%s", path, entry->d_name);
-        if (entry->d_name[0] != '.')
+        snprintf(name, sizeof(name), "%s/%s", path, entries[i]->d_name);
+        if (entries[i]->d_name[0] != '.')
             run(name);
+        free(entries[i]);
     }
-    if (folder)
-        closedir(folder);
+    free(entries);
 }
