@@ -34,6 +34,7 @@ layout(constant_id = 13) const uint INST_7 = 0;
 #define VECTOR  (SHAPE >> 12 & 15u)
 #define OUTER   (SHAPE >> 16 & 15u)
 #define TWO     (SHAPE >> 20 != 0u)
+#define AT_ONCE (TWO ? 2u : 1u)
 
 #define EACH_INPUT(X)  X(0u) X(1u) X(2u) X(3u) X(4u) X(5u) X(6u) X(7u)
 #define EACH_OUTPUT(X) X(0u) X(1u) X(2u) X(3u)
@@ -77,29 +78,28 @@ void store_output(uint t, uint line, uint first, uint count, uvec4 words)
     store_vector(type, bases[t], at_line(t, line) + int(first) * stride, stride, count, VECTOR, words);
 }
 
-/* Element i of an input in its register. */
-uvec2 take_input(uint t, inout uvec4 words, uint i)
+/* Element i of an input in its register, and with TWO the next one. Loops keep code from being there twice. */
+uvec4 take_input(uint t, inout uvec4 words, uint i)
 {
-    uint type = type_of(t), compute_type;
-    uvec2 bits = words.xy;
-    if (access(t) != MAP_FLAT_ONCE)
-        bits = take_element(words, i, type_shift(type));
-    bits = from_bits(bits, type, compute_type);
-    return convert(bits, compute_type, LOADS >> 4u * t & 15u);
-}
-
-/* Elements i and i + 1, of which the first is the lower half of a word where it is one. */
-uvec4 take_two(uint t, inout uvec4 words, uint i)
-{
-    if (type_of(t) == TYPE_FLOAT16 && access(t) != MAP_FLAT_ONCE) {
-        vec2 x = halves_to_floats(words.x);
+    uint type = type_of(t);
+    bool pair = TWO && type == TYPE_FLOAT16 && access(t) != MAP_FLAT_ONCE;
+    vec2 halves = vec2(0.0);
+    uvec4 taken = uvec4(0u);
+    if (pair) {
+        halves = halves_to_floats(words.x);
         words = words.yzwx;
-        uint type = LOADS >> 4u * t & 15u;
-        return uvec4(convert(uvec2(floatBitsToUint(x.x), 0u), TYPE_FLOAT32, type),
-                     convert(uvec2(floatBitsToUint(x.y), 0u), TYPE_FLOAT32, type));
     }
-    uvec2 first = take_input(t, words, i);
-    return uvec4(first, take_input(t, words, i + 1u));
+    for (uint j = 0u; j < AT_ONCE; j++) {
+        uint compute_type = TYPE_FLOAT32;
+        uvec2 bits = pair ? uvec2(floatBitsToUint(halves.x), 0u) : words.xy;
+        halves = halves.yx;
+        if (!pair && access(t) != MAP_FLAT_ONCE)
+            bits = take_element(words, i + j, type_shift(type));
+        if (!pair)
+            bits = from_bits(bits, type, compute_type);
+        taken = uvec4(taken.zw, convert(bits, compute_type, LOADS >> 4u * t & 15u));
+    }
+    return TWO ? taken : taken.zwxy;
 }
 
 uvec2 run_instruction(uint word, uvec2 a, uvec2 b, uvec2 c, uvec4 immediate)
@@ -110,29 +110,30 @@ uvec2 run_instruction(uint word, uvec2 a, uvec2 b, uvec2 c, uvec4 immediate)
     return eval(code, type, a, b, c, immediate.xy, immediate.zw);
 }
 
-/* Of each instruction, for two elements. */
-uvec4 run_two(uint word, uvec4 a, uvec4 b, uvec4 c, uvec4 immediate)
+uvec4 run_both(uint word, uvec4 a, uvec4 b, uvec4 c, uvec4 immediate)
 {
-    uvec2 first = run_instruction(word, a.xy, b.xy, c.xy, immediate);
-    return uvec4(first, TWO ? run_instruction(word, a.zw, b.zw, c.zw, immediate) : uvec2(0u));
+    uvec4 y = uvec4(0u);
+    for (uint j = 0u; j < AT_ONCE; j++) {
+        y = uvec4(y.zw, run_instruction(word, a.xy, b.xy, c.xy, immediate));
+        a = a.zwxy;
+        b = b.zwxy;
+        c = c.zwxy;
+    }
+    return TWO ? y : y.zwxy;
 }
 
-void append_output(uint k, inout uvec4 words, uint i, uvec2 value)
+void append_output(uint k, inout uvec4 words, uint i, uvec4 values)
 {
-    uint type = type_of(INPUTS + k);
-    append_element(words, i, type_shift(type), to_bits(value, STORES >> (8u * k + 4u) & 15u, type));
-}
-
-void append_two(uint k, inout uvec4 words, uint i, uvec4 values)
-{
-    uint from = STORES >> (8u * k + 4u) & 15u;
-    if (type_of(INPUTS + k) == TYPE_FLOAT16) {
+    uint type = type_of(INPUTS + k), from = STORES >> (8u * k + 4u) & 15u;
+    if (TWO && type == TYPE_FLOAT16) {
         vec2 x = vec2(register_to_odd_float(values.xy, from), register_to_odd_float(values.zw, from));
         words = uvec4(words.yzw, floats_to_halves(x));
         return;
     }
-    append_output(k, words, i, values.xy);
-    append_output(k, words, i + 1u, values.zw);
+    for (uint j = 0u; j < AT_ONCE; j++) {
+        append_element(words, i + j, type_shift(type), to_bits(values.xy, from, type));
+        values = values.zwxy;
+    }
 }
 
 void run_vector(uint number)
@@ -145,23 +146,19 @@ void run_vector(uint number)
         read[t] = load_input(t, line, first, count);
 #define TAKE(t)                                                                                                        \
     if (INPUTS > t)                                                                                                    \
-        registers[t] = TWO ? take_two(t, read[t], i) : uvec4(take_input(t, read[t], i), 0u, 0u);
+        registers[t] = take_input(t, read[t], i);
 #define RUN(k)                                                                                                         \
     if (COUNT > k)                                                                                                     \
-        registers[INPUTS + k] = run_two(INST_##k, registers[INST_##k >> 16 & 15u], registers[INST_##k >> 20 & 15u],    \
-                                        registers[INST_##k >> 24 & 15u], immediates[k]);
+        registers[INPUTS + k] = run_both(INST_##k, registers[INST_##k >> 16 & 15u], registers[INST_##k >> 20 & 15u],   \
+                                         registers[INST_##k >> 24 & 15u], immediates[k]);
 #define APPEND(k)                                                                                                      \
-    if (OUTPUTS > k) {                                                                                                 \
-        if (TWO)                                                                                               \
-            append_two(k, written[k], i, registers[STORES >> 8u * k & 15u]);                                           \
-        else                                                                                                           \
-            append_output(k, written[k], i, registers[STORES >> 8u * k & 15u].xy);                                     \
-    }
+    if (OUTPUTS > k)                                                                                                   \
+        append_output(k, written[k], i, registers[STORES >> 8u * k & 15u]);
 #define STORE(k)                                                                                                       \
     if (OUTPUTS > k)                                                                                                   \
         store_output(INPUTS + k, line, first, count, written[k]);
     EACH_INPUT(LOAD)
-    for (uint i = 0u; i < VECTOR; i += TWO ? 2u : 1u) {
+    for (uint i = 0u; i < VECTOR; i += AT_ONCE) {
         EACH_INPUT(TAKE)
         EACH_INST(RUN)
         EACH_OUTPUT(APPEND)
