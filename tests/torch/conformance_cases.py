@@ -11,6 +11,7 @@ with the seed) have the same distribution, element by element."""
 import collections
 import contextlib
 import copy
+import functools
 import re
 import time
 
@@ -39,6 +40,13 @@ SPARSE = re.compile(r"sparse")
 RUNS = 48       # of random results
 FARTHER = 2, 4  # than the CPU from float64; in 16 bits roundings are few and large
 DISTANCE = 0.6  # of Kolmogorov and Smirnov between that many runs of each: 1e-7 by chance
+
+
+# The types in which torch adds up the pieces of this loss differ by the device: both devices use the CPU's.
+if hasattr(torch.nn.modules, "linear_cross_entropy_options"):
+    OPTIONS = torch.nn.modules.linear_cross_entropy_options.LinearCrossEntropyOptions
+    OPTIONS._adjust = functools.partialmethod(
+        lambda self, adjust, device, **facts: adjust(self, device=torch.device("cpu"), **facts), OPTIONS._adjust)
 
 
 # How near results must be beyond TOLERANCE; whole: relative to the largest element, not to each: of linear algebra, and
