@@ -79,7 +79,7 @@ def main():
     parser.add_argument("--clients", type=int, default=0)
     args = parser.parse_args()
     ort.register_execution_provider_library("anydml", os.path.abspath(args.library))
-    device = next(d for d in ort.get_ep_devices() if d.ep_name == "DmlExecutionProvider")
+    device = next(d for d in ort.get_ep_devices() if d.ep_name == "AnyDMLExecutionProvider")
     ratios = []
     for path in args.models:
         sessions = [make_session(path, args.threads, device), make_session(path, args.threads, None)]

@@ -48,7 +48,7 @@ static const OrtEpDevice *register_provider(OrtEnv *env, const char *path)
     CHECK(ort->RegisterExecutionProviderLibrary(env, "directml", absolute));
     CHECK(ort->GetEpDevices(env, &devices, &count));
     for (size_t i = 0; i < count; i++)
-        if (!strcmp(ort->EpDevice_EpName(devices[i]), "DmlExecutionProvider"))
+        if (!strcmp(ort->EpDevice_EpName(devices[i]), "AnyDMLExecutionProvider"))
             return devices[i];
     errx(1, "%s has no device", path);
 }

@@ -265,7 +265,7 @@ void ep_allocator_destroy(OrtAllocator *base)
         return;
     struct allocator *a = allocator_of(base);
     drop_idle(a);
-    ep_device_close(a->factory, a->device);
+    ep_device_close(a->device);
     pthread_mutex_destroy(&a->lock);
     free(a);
 }

@@ -93,7 +93,7 @@ OrtStatus *ep_context_is_ours(struct ep *ep, const OrtNode *node, bool *out)
     if (!ep_context_is_operator(domain, op))
         return NULL;
     TRY(read_text(ep, node, "source", &source, &bytes));
-    *out = source && !strcmp(source, EP_NAME);
+    *out = source && (!strcmp(source, EP_NAME) || !strcmp(source, EP_NAME_WINDOWS));
     free(source);
     return NULL;
 }
@@ -222,6 +222,7 @@ static OrtStatus *make_attributes(struct ep *ep, const char *partition, const vo
     const OrtApi *ort = ep->factory->ort;
     const char *notes = "a subgraph for AnyDML's DirectML";
     const int64_t main_context = 1, embed_mode = ep->options.context_embed;
+    const char *source = ep->factory->provider->name;
     const struct {
         const char *name;
         OrtOpAttrType type;
@@ -233,7 +234,7 @@ static OrtStatus *make_attributes(struct ep *ep, const char *partition, const vo
         { "ep_cache_context", ORT_OP_ATTR_STRING, data, bytes },
         { "ep_sdk_version", ORT_OP_ATTR_STRING, EP_VERSION, strlen(EP_VERSION) },
         { "partition_name", ORT_OP_ATTR_STRING, partition, strlen(partition) },
-        { "source", ORT_OP_ATTR_STRING, EP_NAME, strlen(EP_NAME) },
+        { "source", ORT_OP_ATTR_STRING, source, strlen(source) },
         { "hardware_architecture", ORT_OP_ATTR_STRING, ep->made_for, strlen(ep->made_for) },
         { "notes", ORT_OP_ATTR_STRING, notes, strlen(notes) },
     };

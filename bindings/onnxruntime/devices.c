@@ -281,13 +281,21 @@ enum ep_context_fit ep_hardware_fit(const struct ep_factory *factory, const OrtH
 
 /* ---- devices in use ---- */
 
+/* Of the process, not of a factory: tensors of a session under one name may go to a session under the other, and a
+ * buffer is of one device. */
+static struct {
+    pthread_mutex_t lock;
+    struct ep_device *first;
+} open_devices = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
 /* One that is open already, or (dml NULL) the adapter's, or one over the caller's. */
-static OrtStatus *device_get(struct ep_factory *factory, uint32_t adapter, IDMLDevice *dml, struct ep_device **out)
+static OrtStatus *device_get(const struct ep_factory *factory, uint32_t adapter, IDMLDevice *dml,
+                             struct ep_device **out)
 {
     struct onnx_error error = { "" };
     HRESULT hr = S_OK;
-    pthread_mutex_lock(&factory->lock);
-    struct ep_device *device = factory->devices;
+    pthread_mutex_lock(&open_devices.lock);
+    struct ep_device *device = open_devices.first;
     while (device && (device->wrapped != dml || (!dml && device->onnx->adapter != adapter)))
         device = device->next;
     if (!device && (device = calloc(1, sizeof(*device)))) {
@@ -296,8 +304,8 @@ static OrtStatus *device_get(struct ep_factory *factory, uint32_t adapter, IDMLD
             if (!device->onnx->host_memory)
                 device->onnx->memory = &ep_block_memory;
             device->wrapped = dml; /* kept by device->onnx */
-            device->next = factory->devices;
-            factory->devices = device;
+            device->next = open_devices.first;
+            open_devices.first = device;
         } else {
             free(device);
             device = NULL;
@@ -305,36 +313,36 @@ static OrtStatus *device_get(struct ep_factory *factory, uint32_t adapter, IDMLD
     }
     if (device)
         device->users++;
-    pthread_mutex_unlock(&factory->lock);
+    pthread_mutex_unlock(&open_devices.lock);
     *out = device;
     if (FAILED(hr))
         return ep_status_hr(factory, hr, &error);
     return device ? NULL : ep_status(factory, ORT_FAIL, "out of memory");
 }
 
-OrtStatus *ep_device_open(struct ep_factory *factory, uint32_t adapter, struct ep_device **out)
+OrtStatus *ep_device_open(const struct ep_factory *factory, uint32_t adapter, struct ep_device **out)
 {
     return device_get(factory, adapter, NULL, out);
 }
 
-OrtStatus *ep_device_wrap(struct ep_factory *factory, IDMLDevice *dml, struct ep_device **out)
+OrtStatus *ep_device_wrap(const struct ep_factory *factory, IDMLDevice *dml, struct ep_device **out)
 {
     return device_get(factory, 0, dml, out);
 }
 
-void ep_device_close(struct ep_factory *factory, struct ep_device *device)
+void ep_device_close(struct ep_device *device)
 {
     if (!device)
         return;
-    pthread_mutex_lock(&factory->lock);
+    pthread_mutex_lock(&open_devices.lock);
     bool last = --device->users == 0;
-    for (struct ep_device **at = &factory->devices; last && *at; at = &(*at)->next) {
+    for (struct ep_device **at = &open_devices.first; last && *at; at = &(*at)->next) {
         if (*at == device) {
             *at = device->next;
             break;
         }
     }
-    pthread_mutex_unlock(&factory->lock);
+    pthread_mutex_unlock(&open_devices.lock);
     if (last) {
         onnx_device_close(device->onnx);
         free(device);

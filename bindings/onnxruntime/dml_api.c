@@ -22,13 +22,11 @@
             return status_;                                                                                            \
     } while (0)
 
-#define OPTION_PREFIX "ep.dmlexecutionprovider."
-
 /* As far as messages need it. A host that is too old still makes statuses. */
 static bool find_host(struct ep_factory *out, const char *caller)
 {
     const OrtApiBase *base = ep_host_base();
-    *out = (struct ep_factory){ 0 };
+    *out = (struct ep_factory){ .provider = &ep_provider_windows };
     if (base)
         out->ort = ep_host_newest(base, &out->version);
     if (!out->ort && base) {
@@ -37,7 +35,7 @@ static bool find_host(struct ep_factory *out, const char *caller)
     }
     /* Without ONNX Runtime nobody can make the status that would tell. */
     if (!out->ort)
-        fprintf(stderr, EP_NAME ": %s did nothing: no ONNX Runtime is found in the process\n", caller);
+        fprintf(stderr, EP_NAME_WINDOWS ": %s did nothing: no ONNX Runtime is found in the process\n", caller);
     return out->ort != NULL;
 }
 
@@ -96,7 +94,7 @@ static const OrtEpDevice *find_device(const OrtApi *ort, const OrtEpDevice *cons
 {
     for (size_t i = 0; i < count; i++) {
         const char *own = NULL;
-        if (!strcmp(ort->EpDevice_EpName(devices[i]), EP_NAME))
+        if (!strcmp(ort->EpDevice_EpName(devices[i]), EP_NAME_WINDOWS))
             own = ort->GetKeyValue(ort->EpDevice_EpMetadata(devices[i]), "device_id");
         if (own && strtoul(own, NULL, 10) == id)
             return devices[i];
@@ -220,14 +218,15 @@ static OrtStatus *ORT_API_CALL append_dml1(OrtSessionOptions *options, IDMLDevic
 static OrtStatus *read_option(const struct ep_factory *host, const OrtSessionOptions *options, const char *key,
                               bool *out_found, uint32_t *out)
 {
-    char value[32];
+    char name[64], value[32];
     size_t size = sizeof(value);
     int has = 0;
     *out_found = false;
-    TRY(host->ort->HasSessionConfigEntry(options, key, &has));
+    snprintf(name, sizeof(name), "%s%s", host->provider->options, key);
+    TRY(host->ort->HasSessionConfigEntry(options, name, &has));
     if (!has)
         return NULL;
-    TRY(host->ort->GetSessionConfigEntry(options, key, value, &size));
+    TRY(host->ort->GetSessionConfigEntry(options, name, value, &size));
     *out = (uint32_t)strtoul(value, NULL, 10);
     *out_found = true;
     return NULL;
@@ -241,15 +240,16 @@ static OrtStatus *open_pair(const struct ep_factory *host, OrtSessionOptions *op
     struct onnx_error error = { "" };
     D3D12_COMMAND_QUEUE_DESC desc = { .Type = D3D12_COMMAND_LIST_TYPE_COMPUTE };
     ID3D12CommandQueue *queue = NULL;
-    char text[16];
+    char name[64], text[16];
     HRESULT hr = onnx_device_open(adapter, &device, &error);
     if (FAILED(hr))
         return ep_status_hr(host, hr, &error);
     hr = ID3D12Device_CreateCommandQueue(device->d3d, &desc, &IID_ID3D12CommandQueue, (void **)&queue);
     uint32_t handle = SUCCEEDED(hr) ? ep_handle_add((IDMLDevice *)device->dml, queue) : 0;
+    snprintf(name, sizeof(name), "%s" EP_HANDLE_OPTION, host->provider->options);
     snprintf(text, sizeof(text), "%u", handle);
-    OrtStatus *status = handle ? host->ort->AddSessionConfigEntry(options, OPTION_PREFIX EP_HANDLE_OPTION, text)
-                               : ep_status(host, ORT_FAIL, "out of memory");
+    OrtStatus *status =
+        handle ? host->ort->AddSessionConfigEntry(options, name, text) : ep_status(host, ORT_FAIL, "out of memory");
     if (!status)
         ep_handle_get(handle, out_dml, out_queue);
     release(queue);
@@ -265,12 +265,12 @@ static OrtStatus *get_pair(const struct ep_factory *host, OrtSessionOptions *opt
     TRY(check_host(host));
     if (!options)
         return missing(host, "options");
-    TRY(read_option(host, options, OPTION_PREFIX EP_HANDLE_OPTION, &found, &value));
+    TRY(read_option(host, options, EP_HANDLE_OPTION, &found, &value));
     if (found)
         return ep_handle_get(value, out_dml, out_queue)
                    ? NULL
                    : ep_status(host, ORT_INVALID_ARGUMENT, "the options are of an OrtEnv that has ended");
-    TRY(read_option(host, options, OPTION_PREFIX "device_id", &found, &value));
+    TRY(read_option(host, options, "device_id", &found, &value));
     return found ? open_pair(host, options, value, out_dml, out_queue)
                  : ep_status(host, ORT_INVALID_ARGUMENT, "the provider is not appended to the options");
 }

@@ -12,7 +12,17 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define EP_NAME "DmlExecutionProvider"
+/* The provider has two names, with a factory for each. ONNX Runtime and libraries over it hold the Windows provider's
+ * name for one that is built in or missing, so that it is found among the devices only; the other works wherever names
+ * do. */
+struct ep_provider {
+    const char *name;
+    const char *options; /* what the host puts before the keys of its options */
+};
+extern const struct ep_provider ep_provider_own, ep_provider_windows;
+
+#define EP_NAME         "AnyDMLExecutionProvider"
+#define EP_NAME_WINDOWS "DmlExecutionProvider"
 
 #define EP_VERSION_DEFAULT_MEMORY 27 /* of hosts that ask which of its memories a provider works in */
 
@@ -25,7 +35,8 @@ struct ep_memory;
 
 #define EP_IDENTITY_MAX 512
 
-/* One per adapter that has sessions; shared by them, closed with the last. */
+/* One per adapter of the process that has sessions; shared by them, whatever factory they are of, closed with the last.
+ */
 struct ep_device {
     struct ep_device *next;
     struct onnx_device *onnx;
@@ -35,14 +46,12 @@ struct ep_device {
 
 struct ep_factory {
     OrtEpFactory base;
+    const struct ep_provider *provider;
     const OrtApi *ort;
     const OrtEpApi *ep;
     uint32_t version; /* of the host, at most that of the header */
     const OrtLogger *logger;
-    OrtMemoryInfo *plain; /* the host's own memory */
-    char name[64];        /* as the library was registered, for messages; the provider's own name is EP_NAME */
-    pthread_mutex_t lock;
-    struct ep_device *devices;
+    OrtMemoryInfo *plain;     /* the host's own memory */
     struct ep_memory *memory; /* per adapter; written by ep_find_devices only */
     uint32_t memory_count;
 };
@@ -94,9 +103,9 @@ uint32_t ep_choose_adapter(const char *filter, bool minimum_power);
 uint32_t ep_adapter_count(void);
 const char *ep_adapter_kind(uint32_t adapter); /* "cpu", "gpu" or "npu" */
 uint32_t ep_adapter_of(ID3D12Device *d3d);     /* 0 when it is none of the list's */
-OrtStatus *ep_device_open(struct ep_factory *factory, uint32_t adapter, struct ep_device **out);
-OrtStatus *ep_device_wrap(struct ep_factory *factory, IDMLDevice *dml, struct ep_device **out);
-void ep_device_close(struct ep_factory *factory, struct ep_device *device);
+OrtStatus *ep_device_open(const struct ep_factory *factory, uint32_t adapter, struct ep_device **out);
+OrtStatus *ep_device_wrap(const struct ep_factory *factory, IDMLDevice *dml, struct ep_device **out);
+void ep_device_close(struct ep_device *device);
 /* The device in the words of ep_context_fit. */
 void ep_device_identity(uint32_t adapter, char out[EP_IDENTITY_MAX]);
 /* How well that fits the best of the adapters that are this hardware. */

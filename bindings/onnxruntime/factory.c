@@ -22,8 +22,7 @@ static struct ep *ep_of(const OrtEp *base)
 
 static const char *ORT_API_CALL ep_get_name(const OrtEp *base) NO_EXCEPTION
 {
-    (void)base;
-    return EP_NAME;
+    return ep_of(base)->factory->provider->name;
 }
 
 static OrtStatus *ORT_API_CALL ep_capability(OrtEp *base, const OrtGraph *graph,
@@ -94,7 +93,7 @@ static const char *ORT_API_CALL ep_compatibility(OrtEp *base, const OrtGraph *gr
 static void ep_destroy(struct ep *ep)
 {
     onnx_pool_destroy(ep->pool);
-    ep_device_close(ep->factory, ep->device);
+    ep_device_close(ep->device);
     free(ep);
 }
 
@@ -102,8 +101,7 @@ static void ep_destroy(struct ep *ep)
 
 static const char *ORT_API_CALL factory_name(const OrtEpFactory *base) NO_EXCEPTION
 {
-    (void)base;
-    return EP_NAME;
+    return factory_of(base)->provider->name;
 }
 
 static const char *ORT_API_CALL factory_vendor(const OrtEpFactory *base) NO_EXCEPTION
@@ -286,47 +284,65 @@ ORT_EXPORT OrtStatus *ORT_API_CALL CreateEpFactories(const char *name, const Ort
                                                      OrtEpFactory **factories, size_t capacity, size_t *count);
 ORT_EXPORT OrtStatus *ORT_API_CALL ReleaseEpFactory(OrtEpFactory *base);
 
+static void factory_destroy(struct ep_factory *factory)
+{
+    ep_memory_finish(factory);
+    if (factory->plain)
+        factory->ort->ReleaseMemoryInfo(factory->plain);
+    free(factory);
+    ep_host_leave();
+}
+
+static OrtStatus *factory_create(const struct ep_provider *provider, const OrtApiBase *base, const OrtLogger *logger,
+                                 OrtEpFactory **out)
+{
+    struct ep_factory *factory = calloc(1, sizeof(*factory));
+    uint32_t version;
+    const OrtApi *ort = ep_host_newest(base, &version);
+    if (!factory)
+        return ort->CreateStatus(ORT_FAIL, EP_NAME ": out of memory");
+    factory->provider = provider;
+    factory->ort = ort;
+    factory->ep = ort->GetEpApi();
+    factory->version = version;
+    factory->logger = logger;
+    factory_fill(factory);
+    ep_host_enter(base);
+    OrtStatus *status = ort->CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, &factory->plain);
+    if (status)
+        factory_destroy(factory);
+    else
+        *out = &factory->base;
+    return status;
+}
+
 ORT_EXPORT OrtStatus *ORT_API_CALL CreateEpFactories(const char *name, const OrtApiBase *base, const OrtLogger *logger,
                                                      OrtEpFactory **factories, size_t capacity, size_t *count)
 {
+    const struct ep_provider *const providers[] = { &ep_provider_own, &ep_provider_windows };
     uint32_t version;
     const OrtApi *ort = ep_host_newest(base, &version);
+    OrtStatus *status = NULL;
+    (void)name; /* of the registration */
     *count = 0;
     if (!ort) {
         ort = base->GetApi(1);
         return ort->CreateStatus(ORT_NOT_IMPLEMENTED, EP_NAME ": ONNX Runtime 1.23 or newer is needed");
     }
-    if (!capacity)
-        return ort->CreateStatus(ORT_INVALID_ARGUMENT, EP_NAME ": there is no room for a factory");
-    struct ep_factory *factory = calloc(1, sizeof(*factory));
-    if (!factory)
-        return ort->CreateStatus(ORT_FAIL, EP_NAME ": out of memory");
-    factory->ort = ort;
-    factory->ep = ort->GetEpApi();
-    factory->version = version;
-    factory->logger = logger;
-    OrtStatus *status = ort->CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, &factory->plain);
-    if (status) {
-        free(factory);
-        return status;
+    if (capacity < ARRAY_SIZE(providers))
+        return ort->CreateStatus(ORT_INVALID_ARGUMENT, EP_NAME ": there is no room for two factories");
+    for (size_t i = 0; i < ARRAY_SIZE(providers) && !status; i++) {
+        status = factory_create(providers[i], base, logger, &factories[i]);
+        *count += !status;
     }
-    snprintf(factory->name, sizeof(factory->name), "%s", name ? name : "");
-    pthread_mutex_init(&factory->lock, NULL);
-    factory_fill(factory);
-    factories[(*count)++] = &factory->base;
-    ep_host_enter(base);
-    return NULL;
+    while (status && *count)
+        factory_destroy(factory_of(factories[--*count]));
+    return status;
 }
 
 ORT_EXPORT OrtStatus *ORT_API_CALL ReleaseEpFactory(OrtEpFactory *base)
 {
-    if (base) {
-        struct ep_factory *factory = factory_of(base);
-        ep_memory_finish(factory);
-        factory->ort->ReleaseMemoryInfo(factory->plain);
-        pthread_mutex_destroy(&factory->lock);
-        free(factory);
-        ep_host_leave();
-    }
+    if (base)
+        factory_destroy(factory_of(base));
     return NULL;
 }

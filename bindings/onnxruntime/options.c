@@ -25,11 +25,14 @@ static const char *session_value(struct reader *r, const char *key)
     return r->status ? NULL : r->value;
 }
 
+const struct ep_provider ep_provider_own = { EP_NAME, "ep.anydmlexecutionprovider." };
+const struct ep_provider ep_provider_windows = { EP_NAME_WINDOWS, "ep.dmlexecutionprovider." };
+
 /* A provider option: the host keeps it under the provider's name in lower case. */
 static const char *option_value(struct reader *r, const char *key)
 {
     char name[128];
-    snprintf(name, sizeof(name), "ep.dmlexecutionprovider.%s", key);
+    snprintf(name, sizeof(name), "%s%s", r->factory->provider->options, key);
     return session_value(r, name);
 }
 

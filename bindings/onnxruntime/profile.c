@@ -72,7 +72,7 @@ static OrtStatus *add_event(const struct ep_profile *p, const struct event *e, O
 {
     static const char *const names[] = { "dml_compile", "dml_run" };
     const OrtEpApi *api = p->ep->factory->ep;
-    const char *keys[] = { "provider", "subgraph" }, *values[] = { EP_NAME, e->name };
+    const char *keys[] = { "provider", "subgraph" }, *values[] = { p->ep->factory->provider->name, e->name };
     int64_t begin = p->offset_us + (int64_t)(e->begin_us - p->start_us);
     OrtProfilingEvent *event = NULL;
     OrtStatus *status = api->CreateProfilingEvent(OrtProfilingEventCategory_KERNEL, getpid(), e->thread, names[e->kind],

@@ -8,7 +8,7 @@ OrtStatus *ep_status(const struct ep_factory *factory, OrtErrorCode code, const 
 {
     char text[768];
     va_list args;
-    int used = snprintf(text, sizeof(text), EP_NAME ": ");
+    int used = snprintf(text, sizeof(text), "%s: ", factory->provider->name);
     va_start(args, format);
     vsnprintf(text + used, sizeof(text) - (size_t)used, format, args);
     va_end(args);

@@ -5,7 +5,8 @@ import sys
 import tempfile
 
 SKIP = 77
-NAME = "DmlExecutionProvider"
+NAME = "AnyDMLExecutionProvider"
+WINDOWS_NAME = "DmlExecutionProvider"
 # The onnx package may be newer than the runtime's newest official operator set.
 os.environ.setdefault("ALLOW_RELEASED_ONNX_OPSET_ONLY", "0")
 
@@ -22,16 +23,17 @@ except ImportError as why:
 _devices = {}
 
 
-def devices(library):
-    """The provider's devices, the cpu adapter's first."""
+def devices(library, name=NAME):
+    """The provider's devices under that name, the cpu adapter's first."""
     library = os.path.abspath(library)
     if library not in _devices:
         ort.register_execution_provider_library("anydml", library)
-        _devices[library] = [d for d in ort.get_ep_devices() if d.ep_name == NAME]
-    return _devices[library]
+        _devices[library] = ort.get_ep_devices()
+    return [d for d in _devices[library] if d.ep_name == name]
 
 
-def session(library, model, fallback=True, options=None, entries=None, level=3, threads=1, adapter=0, profile=None):
+def session(library, model, fallback=True, options=None, entries=None, level=3, threads=1, adapter=0, profile=None,
+            name=NAME):
     """A session on the provider; fallback=False: an error when a node is left to the CPU provider; profile: the first
     part of the name of the file that end_profiling() writes."""
     so = ort.SessionOptions()
@@ -45,7 +47,7 @@ def session(library, model, fallback=True, options=None, entries=None, level=3, 
         so.add_session_config_entry(key, value)
     if not fallback:
         so.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
-    so.add_provider_for_devices([devices(library)[adapter]], options or {})
+    so.add_provider_for_devices([devices(library, name)[adapter]], options or {})
     return ort.InferenceSession(model, so)
 
 

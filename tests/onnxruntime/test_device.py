@@ -10,7 +10,7 @@ import threading
 
 os.environ["ANYDML_ADAPTERS"] = "cpu,vulkan"
 
-from provider import SKIP, cpu_session, devices, np, onnx, ort, session  # noqa: E402
+from provider import NAME, SKIP, WINDOWS_NAME, cpu_session, devices, np, onnx, ort, session  # noqa: E402
 from onnx import TensorProto, helper  # noqa: E402
 
 SIZE = 5003
@@ -56,6 +56,20 @@ def test_in_place(library):
     binding.bind_ortvalue_output("y", value)
     s.run_with_iobinding(binding)
     assert np.array_equal(value.numpy(), 4 * -7 * x)
+
+
+def test_names(library):
+    """What a session under one name leaves on the device, a session under the other reads and writes in place."""
+    one, other = (session(library, TWICE, fallback=False, options=TENSORS, adapter=VULKAN, name=name)
+                  for name in (NAME, WINDOWS_NAME))
+    x = np.arange(SIZE, dtype=np.float32)
+    value, out = on_device(x), on_device(np.zeros(SIZE, np.float32))
+    for s, source, target in ((one, value, out), (other, out, value), (one, value, out)):
+        binding = s.io_binding()
+        binding.bind_ortvalue_input("x", source)
+        binding.bind_ortvalue_output("y", target)
+        s.run_with_iobinding(binding)
+    assert np.array_equal(out.numpy(), 8 * x)
 
 
 def test_outputs(library):
@@ -194,7 +208,7 @@ def main():
         test_weights(library)
         return 0
     test_weights(library)
-    for test in (test_in_place, test_outputs, test_bound_without, test_values, test_other_providers, test_wrong_options,
+    for test in (test_in_place, test_names, test_outputs, test_bound_without, test_values, test_other_providers, test_wrong_options,
                  test_memory_goes):
         test(library)
     return 0
