@@ -17,6 +17,9 @@ import onnxruntime as ort
 import onnxruntime_ep_directml as directml
 
 LIBRARIES = "onnxruntime_ep_directml|directml|d3d12|dxcore|dnnl|gomp"
+NAME = "AnyDMLExecutionProvider"
+VERSION = tuple(map(int, ort.__version__.split(".")[:2]))
+BY_NAME = 1, 25  # where providers=[...] takes plugins
 failures = []
 
 
@@ -29,25 +32,27 @@ def check(good, what):
 def check_module():
     path = directml.get_library_path()
     check(os.path.isabs(path) and os.path.isfile(path), f"get_library_path() is {path}")
-    check(directml.get_ep_names() == ["DmlExecutionProvider"], "get_ep_names()")
-    check(directml.get_ep_name() == "DmlExecutionProvider", "get_ep_name()")
+    check(directml.get_ep_names() == [NAME, "DmlExecutionProvider"], "get_ep_names()")
+    check(directml.get_ep_name() == NAME, "get_ep_name()")
     first, again = directml.register(), directml.register(ort)
     check(len(first) >= 1 and len(first) == len(again), "register() finds the same devices twice")
-    check(all(d.ep_name == "DmlExecutionProvider" for d in first), "register() returns the provider's devices")
+    check(all(d.ep_name == NAME for d in first), "register() returns the provider's devices")
 
 
-def readme_session(readme, model):
-    """The session that README.md's first block of Python makes."""
+def readme_sessions(readme, model):
+    """The sessions that README.md's first two blocks of Python make: by name, and by devices."""
     with open(readme, encoding="utf-8") as file:
-        code = re.search(r"^```python\n(.*?)^```$", file.read(), re.S | re.M).group(1)
+        blocks = re.findall(r"^```python\n(.*?)^```$", file.read(), re.S | re.M)[:2]
+    scope, sessions = {}, []
     with tempfile.TemporaryDirectory() as folder:
         os.symlink(os.path.abspath(model), os.path.join(folder, "model.onnx"))
         back = os.getcwd()
         os.chdir(folder)
-        scope = {}
-        exec(code, scope)  # pylint: disable=exec-used
+        for block in blocks:
+            exec(block, scope)  # pylint: disable=exec-used
+            sessions.append(scope["session"])
         os.chdir(back)
-    return scope["session"]
+    return sessions if VERSION >= BY_NAME else sessions[1:]
 
 
 def whole_session(model):
@@ -102,9 +107,10 @@ def check_licences():
 def main():
     readme, model = sys.argv[1:]
     check_module()
-    session = readme_session(readme, model)
-    check("DmlExecutionProvider" in session.get_providers(), f"providers are {session.get_providers()}")
-    check_values([session, whole_session(model)], model)
+    sessions = readme_sessions(readme, model)
+    for session in sessions:
+        check(NAME in session.get_providers(), f"providers are {session.get_providers()}")
+    check_values(sessions + [whole_session(model)], model)
     check_loaded()
     check_licences()
     print(f"wheel with ONNX Runtime {ort.__version__}: {len(failures)} failures")

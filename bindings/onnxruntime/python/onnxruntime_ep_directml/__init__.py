@@ -3,6 +3,11 @@
 
     import onnxruntime as ort, onnxruntime_ep_directml as directml
 
+    directml.register()
+    session = ort.InferenceSession("model.onnx", providers=["AnyDMLExecutionProvider"])  # ONNX Runtime 1.25 or newer
+
+With ONNX Runtime 1.23 or newer, and on the device of your choice:
+
     options = ort.SessionOptions()
     options.add_provider_for_devices(directml.register()[:1], {})
     session = ort.InferenceSession("model.onnx", options)
@@ -17,7 +22,8 @@ from typing import Any
 
 __all__ = ["get_ep_name", "get_ep_names", "get_library_path", "register"]
 
-_NAME = "DmlExecutionProvider"
+_NAME = "AnyDMLExecutionProvider"
+_WINDOWS_NAME = "DmlExecutionProvider"  # the same provider: ONNX Runtime finds it among devices, not by its name
 _lock = threading.Lock()
 
 
@@ -27,12 +33,12 @@ def get_library_path() -> str:
 
 
 def get_ep_names() -> list[str]:
-    """The names of the execution providers in the library: there is one."""
-    return [_NAME]
+    """The names of the execution provider in the library, get_ep_name() first; the other is the Windows provider's."""
+    return [_NAME, _WINDOWS_NAME]
 
 
 def get_ep_name() -> str:
-    """The name of the execution provider, by which its devices are recognised in get_ep_devices()."""
+    """The name of the execution provider, for providers=[...] and to recognise its devices in get_ep_devices()."""
     return _NAME
 
 
