@@ -15,6 +15,7 @@ static const struct {
     { "devices", "list the devices", tools_cmd_devices },
     { "run", "run an ONNX model on .npy files and pictures", tools_cmd_run },
     { "bench", "measure how fast an ONNX model runs, here and in other runtimes", tools_cmd_bench },
+    { "dispatch", "run an operator or a graph that a JSON file describes", tools_cmd_dispatch },
     { "graph", "show what becomes of an ONNX model: graph, kernels, memory", tools_cmd_graph },
     { "ops", "list the operators and the data types that run on each device", tools_cmd_ops },
     { "tune", "measure this machine, so that kernels are chosen for it", tools_cmd_tune },

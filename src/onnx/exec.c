@@ -464,37 +464,33 @@ double onnx_exec_device_ms(const struct onnx_exec *exec)
 
 /* ---- initialisation ---- */
 
-/* The weights' buffers, by graph input; the others stay NULL. */
-static HRESULT make_weights(const struct onnx_exec *exec, DML_BUFFER_BINDING *out)
-{
-    HRESULT hr = S_OK;
-    for (const struct onnx_weight *w = exec->program->weights; SUCCEEDED(hr) && w; w = w->next) {
-        hr = AnydmlCreateBufferFromMemory(exec->device->d3d, (void *)(uintptr_t)w->data, w->bytes, &IID_ID3D12Resource,
-                                          (void **)&out[w->slot].Buffer);
-        out[w->slot].SizeInBytes = w->bytes;
-    }
-    return hr;
-}
+/* `from` and `weights` by graph input, of the program's weights alone. */
+struct initializing {
+    IDMLOperatorInitializer *initializer;
+    ID3D12Resource *temporary, **from;
+    uint64_t temporary_bytes;
+    DML_BUFFER_BINDING *weights;
+};
 
-static HRESULT run_initializer(struct onnx_exec *exec, IDMLOperatorInitializer *initializer, struct context *c,
-                               ID3D12Resource *temporary, uint64_t temporary_bytes)
+static HRESULT run_initializer(struct onnx_exec *exec, const struct initializing *what, struct context *c)
 {
-    DML_BUFFER_BINDING scratch = { temporary, 0, temporary_bytes },
+    DML_BUFFER_BINDING scratch = { what->temporary, 0, what->temporary_bytes },
                        to = { exec->persistent, 0, exec->persistent_bytes };
     DML_BINDING_DESC scratch_desc = { DML_BINDING_TYPE_BUFFER, &scratch };
     DML_BINDING_DESC output = { DML_BINDING_TYPE_BUFFER, &to };
     struct onnx_pool *pool = NULL;
     struct onnx_exec_context *context = NULL;
-    if (temporary)
+    if (what->temporary)
         IDMLBindingTable_BindTemporaryResource(c->table, &scratch_desc);
     if (exec->persistent)
         IDMLBindingTable_BindOutputs(c->table, 1, &output);
     HRESULT hr = recording_reset(&c->all);
     if (FAILED(hr))
         return hr;
+    onnx_weights_record(exec->program, what->from, what->weights, c->all.list);
     ID3D12GraphicsCommandList_SetDescriptorHeaps(c->all.list, 1, &c->heap);
     IDMLCommandRecorder_RecordDispatch(exec->device->recorder, (ID3D12CommandList *)c->all.list,
-                                       (IDMLDispatchable *)initializer, c->table);
+                                       (IDMLDispatchable *)what->initializer, c->table);
     hr = ID3D12GraphicsCommandList_Close(c->all.list);
     if (SUCCEEDED(hr))
         hr = onnx_pool_create(exec->device, 0, &pool);
@@ -513,28 +509,31 @@ static HRESULT initialize_with(struct onnx_exec *exec, IDMLOperatorInitializer *
     DML_BINDING_PROPERTIES needs = IDMLOperatorInitializer_GetBindingProperties(initializer);
     const uint32_t count = exec->program->weights ? exec->program->graph_input_count : 0;
     struct context *c = calloc(1, sizeof(*c));
-    DML_BUFFER_BINDING *weights = calloc(count + 1u, sizeof(*weights));
-    ID3D12Resource *temporary = NULL;
+    struct initializing what = { initializer, NULL, calloc(count + 1u, sizeof(*what.from)), needs.TemporaryResourceSize,
+                                 calloc(count + 1u, sizeof(*what.weights)) };
     uint32_t descriptors = exec->descriptors;
-    HRESULT hr = c && weights ? S_OK : E_OUTOFMEMORY;
+    HRESULT hr = c && what.from && what.weights ? S_OK : E_OUTOFMEMORY;
     exec->descriptors = needs.RequiredDescriptorCount;
     if (SUCCEEDED(hr) && needs.TemporaryResourceSize)
-        temporary = onnx_buffer(exec->device, D3D12_HEAP_TYPE_DEFAULT, needs.TemporaryResourceSize, &hr);
+        what.temporary = onnx_buffer(exec->device, D3D12_HEAP_TYPE_DEFAULT, needs.TemporaryResourceSize, &hr);
     if (SUCCEEDED(hr))
-        hr = make_weights(exec, weights);
+        hr = onnx_weights_make(exec->device, exec->program, what.from, what.weights);
     if (SUCCEEDED(hr))
         hr = context_open(exec, c, (IDMLDispatchable *)initializer);
-    DML_BUFFER_ARRAY_BINDING array = { count, weights };
+    DML_BUFFER_ARRAY_BINDING array = { count, what.weights };
     DML_BINDING_DESC inputs = { DML_BINDING_TYPE_BUFFER_ARRAY, &array };
     if (SUCCEEDED(hr) && count)
         IDMLBindingTable_BindInputs(c->table, 1, &inputs);
     if (SUCCEEDED(hr))
-        hr = run_initializer(exec, initializer, c, temporary, needs.TemporaryResourceSize);
+        hr = run_initializer(exec, &what, c);
     context_destroy(exec, c);
-    onnx_release(temporary);
-    for (uint32_t i = 0; weights && i < count; i++)
-        onnx_release(weights[i].Buffer);
-    free(weights);
+    onnx_release(what.temporary);
+    for (uint32_t i = 0; what.from && what.weights && i < count; i++) {
+        onnx_release(what.from[i]);
+        onnx_release(what.weights[i].Buffer);
+    }
+    free(what.from);
+    free(what.weights);
     exec->descriptors = descriptors;
     return hr;
 }

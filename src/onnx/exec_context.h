@@ -31,6 +31,13 @@ void onnx_release(void *object); /* any COM object, NULL is fine */
 HRESULT onnx_exec_fail(struct onnx_error *error, HRESULT hr, const char *what);
 ID3D12Resource *onnx_buffer(struct onnx_device *device, D3D12_HEAP_TYPE heap, uint64_t bytes, HRESULT *hr);
 
+/* The buffers of the program's weights, by graph input, and what they are copied from before the initializer runs; all
+ * others stay NULL. Over the host's memory nothing is copied. The caller releases them, also after a failure. */
+HRESULT onnx_weights_make(struct onnx_device *device, const struct onnx_program *program, ID3D12Resource **from,
+                          DML_BUFFER_BINDING *to);
+void onnx_weights_record(const struct onnx_program *program, ID3D12Resource *const *from, const DML_BUFFER_BINDING *to,
+                         ID3D12GraphicsCommandList *list);
+
 HRESULT onnx_exec_context_acquire(struct onnx_pool *pool, struct onnx_exec_context **out);
 void onnx_exec_context_release(struct onnx_pool *pool, struct onnx_exec_context *context);
 HRESULT onnx_exec_context_temporary(struct onnx_pool *pool, struct onnx_exec_context *context, uint64_t bytes);
