@@ -6,6 +6,7 @@ DML_TARGET_VERSION: every level compiles, and what is newer than the level is hi
 usage: headers_alone.py INCLUDE_DIR [flags that find the Direct3D headers]
 """
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -71,6 +72,8 @@ def check_alone(compilers, include, languages):
         for language in languages:
             if language[0] == "c++" and header.endswith("_c.h"):
                 continue  # the C view of what C++ sees as classes
+            if language[0] == "c" and re.search("DirectMLX|/dmlx_", header):
+                continue  # C++ only
             if header == "anydml_vulkan.h" and compilers.compile(language, "#include <vulkan/vulkan_core.h>\n"):
                 continue  # not on this machine
             source = f"#include <{header}>\n#include <{header}>\nint anydml_alone;\n"
@@ -84,6 +87,18 @@ def check_modes(compilers, languages):
             compilers.expect(True, language, "all headers " + mode, everything, mode)
         if language[0] == "c++":
             compilers.expect(True, language, "DirectML.h -DCINTERFACE", "#include <DirectML.h>\n", "-DCINTERFACE")
+
+
+def check_directmlx(compilers, languages):
+    """Without exceptions, and at every level that has graphs."""
+    source = "#include <DirectMLX.h>\n"
+    for language in languages:
+        if language[0] == "c++":
+            compilers.expect(True, language, "DirectMLX.h -fno-exceptions", source, "-fno-exceptions")
+    language = next((one for one in languages if one[0] == "c++"), None)
+    for level in LEVELS if language else []:
+        flag = f"-DDML_TARGET_VERSION={level:#x}"
+        compilers.expect(level >= 0x2100, language, f"DirectMLX.h at level {level:#x}", source, flag)
 
 
 def check_levels(compilers, languages):
@@ -115,6 +130,7 @@ def main():
     check_alone(compilers, include, languages)
     check_modes(compilers, languages)
     check_levels(compilers, languages)
+    check_directmlx(compilers, languages)
     print(f"{compilers.runs} compilations, {compilers.failures} failures")
     return 1 if compilers.failures else 0
 
