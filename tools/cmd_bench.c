@@ -2,6 +2,7 @@
 #include "tools/cmd.h"
 #include "tools/compare.h"
 #include "tools/output.h"
+#include "tools/profile.h"
 #include "tools/progress.h"
 #include "tools/shapes.h"
 #include "tools/telemetry.h"
@@ -34,6 +35,9 @@ const char tools_help_bench[] =
     "  --owned-weights        bind weights at initialisation, as other programs that use DirectML do, instead of\n"
     "                         making them constants of the graph (cpu devices)\n"
     "  --trace FILE           write a Chrome trace of one more run: its steps with kernels, shapes and speed\n"
+    "  --profile              print the ten steps that take longest, and whether their arithmetic or the memory "
+    "bounds\n"
+    "                         each: which of the two would take longer at the machine's peaks\n"
     "  --json                 print one JSON object\n\n"
     "  --compare              measure the cpu device beside ONNX Runtime, OpenVINO and PyTorch, as far as Python can\n"
     "                         import them: all pinned to the same processors and taking turns\n"
@@ -46,6 +50,7 @@ enum {
     BENCH_OPTION_FP16,
     BENCH_OPTION_OWNED,
     BENCH_OPTION_TRACE,
+    BENCH_OPTION_PROFILE,
     BENCH_OPTION_COMPARE,
     BENCH_OPTION_PYTHON,
 };
@@ -55,11 +60,12 @@ struct bench {
     struct tools_shapes given;
     DML_EXECUTION_FLAGS flags;
     const char *trace_path, *python;
-    bool compare, own_weights;
+    bool compare, own_weights, profiled;
     struct onnx_model *model;
     struct tools_session *session;
     struct tools_program *program;
     struct tools_trace trace;
+    struct tools_profile profile;
     bool ones; /* free sizes are taken as 1 */
     double compile_ms, first_ms;
     double *runs;
@@ -80,6 +86,9 @@ static bool bench_take(void *context, int option, const char *value, struct tool
     case BENCH_OPTION_TRACE:
         b->trace_path = value;
         return tools_output_check(value, error);
+    case BENCH_OPTION_PROFILE:
+        b->profiled = true;
+        return true;
     case BENCH_OPTION_COMPARE:
         b->compare = true;
         return true;
@@ -225,7 +234,8 @@ static bool bench_measure(struct bench *b, struct tools_error *error)
     if (!bench_parts(b, error))
         return false;
     tools_progress("tracing");
-    return !b->trace_path || tools_trace_write(b->program, b->trace_path, &b->trace, error);
+    return (!b->trace_path || tools_trace_write(b->program, b->trace_path, &b->trace, error)) &&
+           (!b->profiled || tools_profile_measure(b->program, &b->profile, error));
 }
 
 static void bench_print(const struct bench *b, const char *path, bool json)
@@ -263,11 +273,14 @@ static void bench_print(const struct bench *b, const char *path, bool json)
            (double)p->temporary_bytes / 1048576, (double)p->persistent_bytes / 1048576, peak / 1048576);
     if (b->trace_path)
         tools_trace_print(&b->trace, b->trace_path);
+    if (b->profiled)
+        tools_profile_print(&b->profile);
 }
 
 static void bench_finish(struct bench *b)
 {
     tools_progress_stop();
+    tools_profile_finish(&b->profile);
     tools_program_destroy(b->program);
     tools_session_destroy(b->session);
     if (b->model)
@@ -278,7 +291,7 @@ static void bench_finish(struct bench *b)
 static bool bench_compare(const struct bench *b, const struct tools_options *o, struct tools_error *error)
 {
     struct tools_compare compare = { b->python, o->threads, b->seconds, o->json, o->all, o->given };
-    if (b->given.count || b->trace_path || b->flags || b->own_weights || o->device)
+    if (b->given.count || b->trace_path || b->profiled || b->flags || b->own_weights || o->device)
         return tools_fail(error, TOOLS_USAGE,
                           "--compare goes with --seconds, --threads, --python and --json only (anydml bench --help)");
     return tools_compare(&compare, error);
@@ -288,6 +301,8 @@ static bool bench_options(const struct bench *b, const struct tools_options *o, 
 {
     if (b->python && !b->compare)
         return tools_fail(error, TOOLS_USAGE, "--python goes with --compare only (anydml bench --help)");
+    if (b->profiled && o->json)
+        return tools_fail(error, TOOLS_USAGE, "--profile does not go with --json (anydml bench --help)");
     return b->compare || o->given == 1 ||
            tools_fail(error, TOOLS_USAGE, "unexpected argument '%s' (anydml bench --help)", o->all[1]);
 }
@@ -304,6 +319,7 @@ int tools_cmd_bench(int argc, char **argv)
         { "fp16-compute", no_argument, NULL, BENCH_OPTION_FP16 },
         { "owned-weights", no_argument, NULL, BENCH_OPTION_OWNED },
         { "trace", required_argument, NULL, BENCH_OPTION_TRACE },
+        { "profile", no_argument, NULL, BENCH_OPTION_PROFILE },
         { "compare", no_argument, NULL, BENCH_OPTION_COMPARE },
         { "python", required_argument, NULL, BENCH_OPTION_PYTHON },
         { 0 },
