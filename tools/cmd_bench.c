@@ -20,12 +20,14 @@
 
 const char tools_help_bench[] =
     "usage: anydml bench MODEL.onnx [OPTIONS]\n"
+    "       anydml bench MODEL.onnx --devices all [OPTIONS]\n"
     "       anydml bench --compare MODEL.onnx ... [--seconds S] [--threads N] [--python LIST] [--json]\n\n"
     "Runs the model on random inputs (always the same) and prints how long one execution takes, how long compiling\n"
     "and initialising take, and the memory. Of an execution there are three times: 'run' with copies of inputs and\n"
     "outputs to the device and back, 'no copies' of the same on what lies there already, both by the host's clock,\n"
     "and 'on device' by the device's own timestamps. A processor's tensors lie where it computes.\n\n"
     "  --device N             which device (anydml devices); default 0\n"
+    "  --devices all          every device in turn: a table of their times\n"
     "  --threads N            worker threads of the cpu device; default: one per processor\n"
     "  --seconds S            how long to measure, at least 5 runs; default 3\n"
     "  --input-shape NAME=1x3x224x224\n"
@@ -51,6 +53,7 @@ enum {
     BENCH_OPTION_OWNED,
     BENCH_OPTION_TRACE,
     BENCH_OPTION_PROFILE,
+    BENCH_OPTION_DEVICES,
     BENCH_OPTION_COMPARE,
     BENCH_OPTION_PYTHON,
 };
@@ -60,7 +63,7 @@ struct bench {
     struct tools_shapes given;
     DML_EXECUTION_FLAGS flags;
     const char *trace_path, *python;
-    bool compare, own_weights, profiled;
+    bool compare, own_weights, profiled, every;
     struct onnx_model *model;
     struct tools_session *session;
     struct tools_program *program;
@@ -86,6 +89,9 @@ static bool bench_take(void *context, int option, const char *value, struct tool
     case BENCH_OPTION_TRACE:
         b->trace_path = value;
         return tools_output_check(value, error);
+    case BENCH_OPTION_DEVICES:
+        b->every = true;
+        return !strcmp(value, "all") || tools_fail(error, TOOLS_USAGE, "--devices takes 'all', not '%s'", value);
     case BENCH_OPTION_PROFILE:
         b->profiled = true;
         return true;
@@ -288,10 +294,52 @@ static void bench_finish(struct bench *b)
     free(b->runs);
 }
 
+/* ---- every device ---- */
+
+static void bench_print_row(const struct bench *b)
+{
+    printf("%6u  %-4s %11.3f %11.3f", b->session->index, b->session->info.kind,
+           tools_percentile(b->runs, b->run_count, 0.5), tools_percentile(b->runs, b->run_count, 0.9));
+    if (b->bare_ms >= 0)
+        printf(" %13.3f %13.3f", b->bare_ms, b->device_ms);
+    else
+        printf(" %13s %13s", "-", "-");
+    printf(" %11.1f  %s\n", b->compile_ms, b->session->info.name);
+}
+
+/* A device that cannot run the model has a line that says why; the command fails when none can. */
+static bool bench_every(const struct bench *what, const char *path, struct tools_error *error)
+{
+    uint32_t count, good = 0;
+    bool ones = false;
+    if (!tools_device_count(&count, error))
+        return false;
+    printf("%6s  %-4s %11s %11s %13s %13s %11s  %s\n", "device", "kind", "run ms", "p90 ms", "no copies ms",
+           "on device ms", "compile ms", "name");
+    for (uint32_t i = 0; i < count; i++) {
+        struct bench b = *what;
+        const bool ok = bench_prepare(&b, path, i, error) && bench_measure(&b, error);
+        tools_progress_stop();
+        if (ok)
+            bench_print_row(&b);
+        else if (b.model)
+            printf("%6u  %s\n", i, error->text);
+        good += ok;
+        ones |= b.ones;
+        const bool readable = b.model != NULL;
+        bench_finish(&b);
+        if (!readable)
+            return false;
+    }
+    if (ones)
+        fprintf(stderr, "anydml bench: free sizes are taken as 1; --input-shape gives others\n");
+    return good > 0;
+}
+
 static bool bench_compare(const struct bench *b, const struct tools_options *o, struct tools_error *error)
 {
     struct tools_compare compare = { b->python, o->threads, b->seconds, o->json, o->all, o->given };
-    if (b->given.count || b->trace_path || b->profiled || b->flags || b->own_weights || o->device)
+    if (b->given.count || b->trace_path || b->profiled || b->every || b->flags || b->own_weights || o->device)
         return tools_fail(error, TOOLS_USAGE,
                           "--compare goes with --seconds, --threads, --python and --json only (anydml bench --help)");
     return tools_compare(&compare, error);
@@ -303,6 +351,10 @@ static bool bench_options(const struct bench *b, const struct tools_options *o, 
         return tools_fail(error, TOOLS_USAGE, "--python goes with --compare only (anydml bench --help)");
     if (b->profiled && o->json)
         return tools_fail(error, TOOLS_USAGE, "--profile does not go with --json (anydml bench --help)");
+    if (b->every && (o->json || o->device || b->profiled || b->trace_path || b->own_weights))
+        return tools_fail(error, TOOLS_USAGE,
+                          "--devices does not go with --device, --json, --profile, --trace and --owned-weights "
+                          "(anydml bench --help)");
     return b->compare || o->given == 1 ||
            tools_fail(error, TOOLS_USAGE, "unexpected argument '%s' (anydml bench --help)", o->all[1]);
 }
@@ -320,6 +372,7 @@ int tools_cmd_bench(int argc, char **argv)
         { "owned-weights", no_argument, NULL, BENCH_OPTION_OWNED },
         { "trace", required_argument, NULL, BENCH_OPTION_TRACE },
         { "profile", no_argument, NULL, BENCH_OPTION_PROFILE },
+        { "devices", required_argument, NULL, BENCH_OPTION_DEVICES },
         { "compare", no_argument, NULL, BENCH_OPTION_COMPARE },
         { "python", required_argument, NULL, BENCH_OPTION_PYTHON },
         { 0 },
@@ -341,6 +394,8 @@ int tools_cmd_bench(int argc, char **argv)
         return 0;
     if (!bench_options(&b, &options, &error) || (b.compare && !bench_compare(&b, &options, &error)))
         return tools_report("anydml bench", &error);
+    if (b.every)
+        return bench_every(&b, options.operand, &error) ? 0 : tools_report("anydml bench", &error);
     bool ok = bench_prepare(&b, options.operand, options.device, &error) && bench_measure(&b, &error);
     tools_progress_stop();
     if (b.ones && ok)

@@ -245,6 +245,12 @@ def check_profile(tool, path, steps, device):
     tool.test(all(row[3] in ("compute", "memory", "-") for row in rows), f"what bounds each step: {lines}")
     times = [float(row[0]) for row in rows]
     tool.test(times == sorted(times, reverse=True), f"dearest first: {lines}")
+    table = tool.works("bench", path, "--input-shape", "picture=1x3x10x12", "--seconds", "0", "--devices", "all",
+                       **device).splitlines()
+    tool.test(len(table) >= 2 and all(float(line.split()[2]) > 0 for line in table[1:]), f"bench --devices: {table}")
+    tool.fails(["bench", path, "--devices", "1"], "--devices takes 'all'")
+    tool.fails(["bench", path, "--devices", "all", "--json"], "--devices does not go with")
+    tool.fails(["bench", "/no/such/model.onnx", "--devices", "all"], "/no/such/model.onnx")
     tool.fails(["bench", path, "--profile", "--json"], "--profile does not go with --json")
 
 
