@@ -2,6 +2,7 @@
 #include "tools/cmd.h"
 #include "tools/compare.h"
 #include "tools/output.h"
+#include "tools/profile.h"
 #include "tools/progress.h"
 #include "tools/shapes.h"
 #include "tools/telemetry.h"
@@ -19,12 +20,14 @@
 
 const char tools_help_bench[] =
     "usage: anydml bench MODEL.onnx [OPTIONS]\n"
+    "       anydml bench MODEL.onnx --devices all [OPTIONS]\n"
     "       anydml bench --compare MODEL.onnx ... [--seconds S] [--threads N] [--python LIST] [--json]\n\n"
     "Runs the model on random inputs (always the same) and prints how long one execution takes, how long compiling\n"
     "and initialising take, and the memory. Of an execution there are three times: 'run' with copies of inputs and\n"
     "outputs to the device and back, 'no copies' of the same on what lies there already, both by the host's clock,\n"
     "and 'on device' by the device's own timestamps. A processor's tensors lie where it computes.\n\n"
     "  --device N             which device (anydml devices); default 0\n"
+    "  --devices all          every device in turn: a table of their times\n"
     "  --threads N            worker threads of the cpu device; default: one per processor\n"
     "  --seconds S            how long to measure, at least 5 runs; default 3\n"
     "  --input-shape NAME=1x3x224x224\n"
@@ -34,6 +37,9 @@ const char tools_help_bench[] =
     "  --owned-weights        bind weights at initialisation, as other programs that use DirectML do, instead of\n"
     "                         making them constants of the graph (cpu devices)\n"
     "  --trace FILE           write a Chrome trace of one more run: its steps with kernels, shapes and speed\n"
+    "  --profile              print the ten steps that take longest, and whether their arithmetic or the memory "
+    "bounds\n"
+    "                         each: which of the two would take longer at the machine's peaks\n"
     "  --json                 print one JSON object\n\n"
     "  --compare              measure the cpu device beside ONNX Runtime, OpenVINO and PyTorch, as far as Python can\n"
     "                         import them: all pinned to the same processors and taking turns\n"
@@ -46,6 +52,8 @@ enum {
     BENCH_OPTION_FP16,
     BENCH_OPTION_OWNED,
     BENCH_OPTION_TRACE,
+    BENCH_OPTION_PROFILE,
+    BENCH_OPTION_DEVICES,
     BENCH_OPTION_COMPARE,
     BENCH_OPTION_PYTHON,
 };
@@ -55,11 +63,12 @@ struct bench {
     struct tools_shapes given;
     DML_EXECUTION_FLAGS flags;
     const char *trace_path, *python;
-    bool compare, own_weights;
+    bool compare, own_weights, profiled, every;
     struct onnx_model *model;
     struct tools_session *session;
     struct tools_program *program;
     struct tools_trace trace;
+    struct tools_profile profile;
     bool ones; /* free sizes are taken as 1 */
     double compile_ms, first_ms;
     double *runs;
@@ -80,6 +89,12 @@ static bool bench_take(void *context, int option, const char *value, struct tool
     case BENCH_OPTION_TRACE:
         b->trace_path = value;
         return tools_output_check(value, error);
+    case BENCH_OPTION_DEVICES:
+        b->every = true;
+        return !strcmp(value, "all") || tools_fail(error, TOOLS_USAGE, "--devices takes 'all', not '%s'", value);
+    case BENCH_OPTION_PROFILE:
+        b->profiled = true;
+        return true;
     case BENCH_OPTION_COMPARE:
         b->compare = true;
         return true;
@@ -225,7 +240,8 @@ static bool bench_measure(struct bench *b, struct tools_error *error)
     if (!bench_parts(b, error))
         return false;
     tools_progress("tracing");
-    return !b->trace_path || tools_trace_write(b->program, b->trace_path, &b->trace, error);
+    return (!b->trace_path || tools_trace_write(b->program, b->trace_path, &b->trace, error)) &&
+           (!b->profiled || tools_profile_measure(b->program, &b->profile, error));
 }
 
 static void bench_print(const struct bench *b, const char *path, bool json)
@@ -263,11 +279,14 @@ static void bench_print(const struct bench *b, const char *path, bool json)
            (double)p->temporary_bytes / 1048576, (double)p->persistent_bytes / 1048576, peak / 1048576);
     if (b->trace_path)
         tools_trace_print(&b->trace, b->trace_path);
+    if (b->profiled)
+        tools_profile_print(&b->profile);
 }
 
 static void bench_finish(struct bench *b)
 {
     tools_progress_stop();
+    tools_profile_finish(&b->profile);
     tools_program_destroy(b->program);
     tools_session_destroy(b->session);
     if (b->model)
@@ -275,10 +294,52 @@ static void bench_finish(struct bench *b)
     free(b->runs);
 }
 
+/* ---- every device ---- */
+
+static void bench_print_row(const struct bench *b)
+{
+    printf("%6u  %-4s %11.3f %11.3f", b->session->index, b->session->info.kind,
+           tools_percentile(b->runs, b->run_count, 0.5), tools_percentile(b->runs, b->run_count, 0.9));
+    if (b->bare_ms >= 0)
+        printf(" %13.3f %13.3f", b->bare_ms, b->device_ms);
+    else
+        printf(" %13s %13s", "-", "-");
+    printf(" %11.1f  %s\n", b->compile_ms, b->session->info.name);
+}
+
+/* A device that cannot run the model has a line that says why; the command fails when none can. */
+static bool bench_every(const struct bench *what, const char *path, struct tools_error *error)
+{
+    uint32_t count, good = 0;
+    bool ones = false;
+    if (!tools_device_count(&count, error))
+        return false;
+    printf("%6s  %-4s %11s %11s %13s %13s %11s  %s\n", "device", "kind", "run ms", "p90 ms", "no copies ms",
+           "on device ms", "compile ms", "name");
+    for (uint32_t i = 0; i < count; i++) {
+        struct bench b = *what;
+        const bool ok = bench_prepare(&b, path, i, error) && bench_measure(&b, error);
+        tools_progress_stop();
+        if (ok)
+            bench_print_row(&b);
+        else if (b.model)
+            printf("%6u  %s\n", i, error->text);
+        good += ok;
+        ones |= b.ones;
+        const bool readable = b.model != NULL;
+        bench_finish(&b);
+        if (!readable)
+            return false;
+    }
+    if (ones)
+        fprintf(stderr, "anydml bench: free sizes are taken as 1; --input-shape gives others\n");
+    return good > 0;
+}
+
 static bool bench_compare(const struct bench *b, const struct tools_options *o, struct tools_error *error)
 {
     struct tools_compare compare = { b->python, o->threads, b->seconds, o->json, o->all, o->given };
-    if (b->given.count || b->trace_path || b->flags || b->own_weights || o->device)
+    if (b->given.count || b->trace_path || b->profiled || b->every || b->flags || b->own_weights || o->device)
         return tools_fail(error, TOOLS_USAGE,
                           "--compare goes with --seconds, --threads, --python and --json only (anydml bench --help)");
     return tools_compare(&compare, error);
@@ -288,6 +349,12 @@ static bool bench_options(const struct bench *b, const struct tools_options *o, 
 {
     if (b->python && !b->compare)
         return tools_fail(error, TOOLS_USAGE, "--python goes with --compare only (anydml bench --help)");
+    if (b->profiled && o->json)
+        return tools_fail(error, TOOLS_USAGE, "--profile does not go with --json (anydml bench --help)");
+    if (b->every && (o->json || o->device || b->profiled || b->trace_path || b->own_weights))
+        return tools_fail(error, TOOLS_USAGE,
+                          "--devices does not go with --device, --json, --profile, --trace and --owned-weights "
+                          "(anydml bench --help)");
     return b->compare || o->given == 1 ||
            tools_fail(error, TOOLS_USAGE, "unexpected argument '%s' (anydml bench --help)", o->all[1]);
 }
@@ -304,6 +371,8 @@ int tools_cmd_bench(int argc, char **argv)
         { "fp16-compute", no_argument, NULL, BENCH_OPTION_FP16 },
         { "owned-weights", no_argument, NULL, BENCH_OPTION_OWNED },
         { "trace", required_argument, NULL, BENCH_OPTION_TRACE },
+        { "profile", no_argument, NULL, BENCH_OPTION_PROFILE },
+        { "devices", required_argument, NULL, BENCH_OPTION_DEVICES },
         { "compare", no_argument, NULL, BENCH_OPTION_COMPARE },
         { "python", required_argument, NULL, BENCH_OPTION_PYTHON },
         { 0 },
@@ -325,6 +394,8 @@ int tools_cmd_bench(int argc, char **argv)
         return 0;
     if (!bench_options(&b, &options, &error) || (b.compare && !bench_compare(&b, &options, &error)))
         return tools_report("anydml bench", &error);
+    if (b.every)
+        return bench_every(&b, options.operand, &error) ? 0 : tools_report("anydml bench", &error);
     bool ok = bench_prepare(&b, options.operand, options.device, &error) && bench_measure(&b, &error);
     tools_progress_stop();
     if (b.ones && ok)

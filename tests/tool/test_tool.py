@@ -233,6 +233,25 @@ def check_trace(tool, path, x, adapter):
     tool.works("bench", path, "--input-shape", "picture=1x3x10x12", "--seconds", "0", "--trace", trace, **device)
     with open(trace, encoding="utf-8") as file:
         tool.test(len(json.load(file)["traceEvents"]) == len(steps) + 1, "bench --trace")
+    check_profile(tool, path, len(steps), device)
+
+
+def check_profile(tool, path, steps, device):
+    """The dearest steps, dearest first, each with what bounds it."""
+    text = tool.works("bench", path, "--input-shape", "picture=1x3x10x12", "--seconds", "0", "--profile", **device)
+    lines = text[text.find("profile "):].splitlines()
+    rows = [line.split() for line in lines[2:]]
+    tool.test(f"in {steps} steps" in lines[0] and len(rows) == min(steps, 10), f"bench --profile: {lines}")
+    tool.test(all(row[3] in ("compute", "memory", "-") for row in rows), f"what bounds each step: {lines}")
+    times = [float(row[0]) for row in rows]
+    tool.test(times == sorted(times, reverse=True), f"dearest first: {lines}")
+    table = tool.works("bench", path, "--input-shape", "picture=1x3x10x12", "--seconds", "0", "--devices", "all",
+                       **device).splitlines()
+    tool.test(len(table) >= 2 and all(float(line.split()[2]) > 0 for line in table[1:]), f"bench --devices: {table}")
+    tool.fails(["bench", path, "--devices", "1"], "--devices takes 'all'")
+    tool.fails(["bench", path, "--devices", "all", "--json"], "--devices does not go with")
+    tool.fails(["bench", "/no/such/model.onnx", "--devices", "all"], "/no/such/model.onnx")
+    tool.fails(["bench", path, "--profile", "--json"], "--profile does not go with --json")
 
 
 def check_costs(tool):
