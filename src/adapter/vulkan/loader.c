@@ -306,6 +306,7 @@ static void find_handles(void)
         for (uint32_t k = 0; k < physical_count; k++)
             if (!physicals[k].handle && is_same(&physicals[k], &properties.properties, &id)) {
                 physicals[k].handle = handles[i];
+                find_families(&physicals[k]); /* Vulkan counts only what was asked of this instance */
                 break;
             }
     }
