@@ -191,6 +191,39 @@ enum shader_code shader_map_variant(enum shader_code plain, const struct kern_op
     return (enum shader_code)(plain + variant);
 }
 
+static bool chooses_halves(const struct kern_op *op)
+{
+    const DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
+    for (uint32_t t = 0; t < op->output_count; t++)
+        if (op->tensors[op->input_count + t].type != type)
+            return false;
+    for (uint32_t i = 0; i < op->u.map.inst_count; i++) {
+        const struct kern_map_inst *inst = &op->u.map.inst[i];
+        if (inst->code != KERN_MAP_SELECT || inst->src[0] >= op->input_count ||
+            op->tensors[inst->src[0]].type != DML_TENSOR_DATA_TYPE_UINT8)
+            return false;
+        for (uint32_t s = 1; s < 3; s++)
+            if (inst->src[s] < op->input_count && op->tensors[inst->src[s]].type != type)
+                return false;
+    }
+    return op->kind == KERN_MAP && op->u.map.inst_count &&
+           (type == DML_TENSOR_DATA_TYPE_FLOAT16 || type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16);
+}
+
+const struct kern_op *shader_map_bits(const struct kern_op *op, struct kern_op *storage)
+{
+    if (!chooses_halves(op))
+        return op;
+    *storage = *op;
+    for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
+        storage->tensors[t].type = (DML_TENSOR_DATA_TYPE)shader_move_type(op->tensors[t].type);
+    for (uint32_t t = 0; t < op->input_count; t++)
+        storage->u.map.load_type[t] = DML_TENSOR_DATA_TYPE_UINT32;
+    for (uint32_t i = 0; i < op->u.map.inst_count; i++)
+        storage->u.map.inst[i].type = storage->u.map.inst[i].to_type = DML_TENSOR_DATA_TYPE_UINT32;
+    return storage;
+}
+
 static void plan_program(const struct kern_op *op, struct shader_dispatch *out)
 {
     struct allocation registers;
@@ -211,6 +244,8 @@ void shader_map_plan(const struct kern_op *op, struct shader_work *out)
 {
     struct shader_dispatch *dispatch = &out->dispatches[out->dispatch_count++];
     uint64_t elements = kern_view_elements(&op->tensors[op->input_count]);
+    struct kern_op storage;
+    op = shader_map_bits(op, &storage);
     dispatch->groups[0] = (uint32_t)BASE_MIN((elements + GROUP_SIZE - 1) / GROUP_SIZE, GROUPS_MAX);
     dispatch->groups[1] = dispatch->groups[2] = 1;
     dispatch->parameter_words = parameter_words(op);
@@ -223,7 +258,9 @@ void shader_map_write(const struct kern_op *op, uint32_t index, const struct sha
 {
     const struct kern_view *result = &op->tensors[op->input_count];
     struct allocation registers;
+    struct kern_op storage;
     (void)index; /* there is one */
+    op = shader_map_bits(op, &storage);
     words[0] = (uint32_t)kern_view_elements(result);
     words[1] = result->rank;
     words[2] = op->input_count;

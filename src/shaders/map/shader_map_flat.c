@@ -120,6 +120,8 @@ static void plan_code(const struct kern_op *op, enum shader_code code, struct sh
 
 void shader_map_flat_plan(const struct kern_op *op, struct shader_work *out)
 {
+    struct kern_op storage;
+    op = shader_map_bits(op, &storage);
     plan_code(op, shader_map_variant(SHADER_map_flat, op), out);
 }
 
@@ -127,7 +129,9 @@ void shader_map_flat_write(const struct kern_op *op, uint32_t index, const struc
 {
     struct map_flat_params params = { 0 };
     struct flat flat;
+    struct kern_op storage;
     (void)index; /* there is one */
+    op = shader_map_bits(op, &storage);
     flat_of(op, &flat);
     const struct kern_view *result = &flat.op.tensors[op->input_count];
     params.line = line_of(&flat);
