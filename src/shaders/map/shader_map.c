@@ -191,36 +191,66 @@ enum shader_code shader_map_variant(enum shader_code plain, const struct kern_op
     return (enum shader_code)(plain + variant);
 }
 
-static bool chooses_halves(const struct kern_op *op)
+/* Results of 1 or 0, whose bits are zero just when they are. */
+static const bool truths[KERN_MAP_CODE_COUNT] = {
+#define MAPOP(name, operands, types, formula)
+#define MAPEXPR(name, operands, types, formula)
+#define MAPTRUTH(name, operands, types, formula) [KERN_MAP_##name] = true,
+#include "kernels/map/mapops.def"
+};
+
+static bool is_truth(const struct kern_op *op, uint32_t reg)
 {
-    const DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
-    for (uint32_t t = 0; t < op->output_count; t++)
-        if (op->tensors[op->input_count + t].type != type)
+    return reg < op->input_count ? op->tensors[reg].type == DML_TENSOR_DATA_TYPE_UINT8
+                                 : truths[op->u.map.inst[reg - op->input_count].code];
+}
+
+/* Whether all results are 16-bit numbers that are only chosen, by SELECT; `chosen` are the registers that hold such. */
+static bool chooses_halves(const struct kern_op *op, bool *chosen)
+{
+    const struct kern_map *map = &op->u.map;
+    const uint32_t inputs = op->input_count;
+    const DML_TENSOR_DATA_TYPE type = op->tensors[inputs].type;
+    if (op->kind != KERN_MAP || (type != DML_TENSOR_DATA_TYPE_FLOAT16 && type != ANYDML_TENSOR_DATA_TYPE_BFLOAT16))
+        return false;
+    for (uint32_t j = 0; j < op->output_count; j++) {
+        if (op->tensors[inputs + j].type != type)
             return false;
-    for (uint32_t i = 0; i < op->u.map.inst_count; i++) {
-        const struct kern_map_inst *inst = &op->u.map.inst[i];
-        if (inst->code != KERN_MAP_SELECT || inst->src[0] >= op->input_count ||
-            op->tensors[inst->src[0]].type != DML_TENSOR_DATA_TYPE_UINT8)
-            return false;
-        for (uint32_t s = 1; s < 3; s++)
-            if (inst->src[s] < op->input_count && op->tensors[inst->src[s]].type != type)
-                return false;
+        chosen[map->store[j]] = true;
     }
-    return op->kind == KERN_MAP && op->u.map.inst_count &&
-           (type == DML_TENSOR_DATA_TYPE_FLOAT16 || type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16);
+    for (uint32_t i = map->inst_count; i--;) {
+        const struct kern_map_inst *inst = &map->inst[i];
+        if (!chosen[inputs + i])
+            continue;
+        if (inst->code != KERN_MAP_SELECT || !is_truth(op, inst->src[0]))
+            return false;
+        chosen[inst->src[1]] = chosen[inst->src[2]] = true;
+    }
+    for (uint32_t i = 0; i < map->inst_count; i++)
+        for (uint32_t s = 0; s < shader_map_arity[map->inst[i].code]; s++)
+            if (chosen[map->inst[i].src[s]] && !(chosen[inputs + i] && s))
+                return false;
+    for (uint32_t t = 0; t < inputs; t++)
+        if (chosen[t] && op->tensors[t].type != type)
+            return false;
+    return true;
 }
 
 const struct kern_op *shader_map_bits(const struct kern_op *op, struct kern_op *storage)
 {
-    if (!chooses_halves(op))
+    bool chosen[REGISTERS_MAX] = { false };
+    if (!chooses_halves(op, chosen))
         return op;
     *storage = *op;
     for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
-        storage->tensors[t].type = (DML_TENSOR_DATA_TYPE)shader_move_type(op->tensors[t].type);
+        if (t >= op->input_count || chosen[t])
+            storage->tensors[t].type = DML_TENSOR_DATA_TYPE_UINT16;
     for (uint32_t t = 0; t < op->input_count; t++)
-        storage->u.map.load_type[t] = DML_TENSOR_DATA_TYPE_UINT32;
+        if (chosen[t])
+            storage->u.map.load_type[t] = DML_TENSOR_DATA_TYPE_UINT32;
     for (uint32_t i = 0; i < op->u.map.inst_count; i++)
-        storage->u.map.inst[i].type = storage->u.map.inst[i].to_type = DML_TENSOR_DATA_TYPE_UINT32;
+        if (chosen[op->input_count + i])
+            storage->u.map.inst[i].type = storage->u.map.inst[i].to_type = DML_TENSOR_DATA_TYPE_UINT32;
     return storage;
 }
 
