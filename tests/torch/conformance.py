@@ -226,7 +226,8 @@ def page(data, command):
            "module_db, optim_db)\non [torch_directml](pytorch.md) and compares results and gradients with the CPU's. A result "
            "is right if it is as near to the CPU's as the\ntolerances ask for, or, in floating point, as near to the CPU's in "
            "float64, or not farther from that than twice (in 16 bits four times) the CPU's of the same type.\nModules may differ by 2 % "
-           "(float16) or 10 % (bfloat16) of the largest element, losses of training by 2 %. Random results are\ncompared by "
+           "(float16) or 10 % (bfloat16) of the largest element, or lie among what\nthe CPU makes in float64 of inputs and weights "
+           "changed by up to two units in their last place, losses of training differ by 2 %.\nRandom results are compared by "
            "their distributions. `torch_directml.fallbacks` tells which operators ran on the CPU.\n")
     yield f"{data['date']}, torch {facts['torch']}, device \"{facts['device']}\": {command}\n"
     yield from summary(results)

@@ -412,17 +412,41 @@ def module_runner(info, given, dtype, training, grad):
                 made(*given.forward_input.args, **given.forward_input.kwargs)
         return made
 
-    def run(device, types, seed):
+    def run(device, types, seed, nudge=None):
         module = make()
         module = module.double() if types else module
         module = module.to(device)
         args, kwargs = tree_map(Mover(device, types), (given.forward_input.args, given.forward_input.kwargs))
-        with seeded(seed):
-            out = module(*args, **kwargs)
         leaves = [t for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor) and t.requires_grad]
         leaves += [p for p in module.parameters() if p.requires_grad]
+        for leaf in leaves if nudge else ():
+            leaf.data.mul_(1 + torch.finfo(dtype).eps * torch.empty(leaf.shape).uniform_(-2, 2, generator=nudge))
+        with seeded(seed):
+            out = module(*args, **kwargs)
         return tree_leaves(out) + (gradients(out, leaves) if grad else []) + list(module.buffers())
     return run
+
+
+def within_roundings(run, rule):
+    """Whether results lie among those that the CPU has in float64 when inputs and weights change by up to two units in
+    their last place: a rounding may take a ReLU from one side of 0 to the other, and with it a gradient that is not small."""
+    nudge = torch.Generator().manual_seed(11)
+    runs = [run("cpu", WIDE, 1, nudge) for _ in range(24)]
+    for i, got in enumerate(run(DEVICE, None, 1)):
+        others = [wide(other[i]) for other in runs if isinstance(other[i], torch.Tensor)]
+        if not others:
+            continue
+        got, low, high = wide(host(got)), torch.stack(others).amin(0), torch.stack(others).amax(0)
+        if not near(torch.maximum(low - got, got - high).clamp(min=0), torch.maximum(low.abs(), high.abs()), rule):
+            return False
+    return True
+
+
+def module_difference(run, dtype):
+    why, calls = compare(run, MODULE_RULES.get(dtype, Rule()), dtype)
+    if why and dtype in MODULE_RULES and within_roundings(run, MODULE_RULES[dtype]):
+        why = None
+    return why, calls
 
 
 def module(name, dtype, limits):
@@ -437,7 +461,7 @@ def module(name, dtype, limits):
             for given in info.module_inputs_func(info, device="cpu", dtype=dtype, requires_grad=True, training=training):
                 if given.forward_input is not None:
                     yield module_runner(info, given, dtype, training, True)
-    return over_samples(runs(), lambda run: compare(run, MODULE_RULES.get(dtype, Rule()), dtype), limits)
+    return over_samples(runs(), lambda run: module_difference(run, dtype), limits)
 
 
 # ---- optimizers ----
