@@ -22,8 +22,9 @@ static uint32_t spirv_priority(const struct graph_options *options, const struct
 
 static bool spirv_portable(uint32_t priority)
 {
-    (void)priority; /* one row of a kind serves all devices */
-    return true;
+    uint32_t count; /* attention_tile takes longer than products by tiles and softmax between them */
+    shader_plan_fn *plan = shader_rows(&count)[priority].plan;
+    return plan == shader_attention_any_plan || plan == shader_attention_tile_plan;
 }
 
 static bool spirv_multiplies(const struct graph_options *options, DML_TENSOR_DATA_TYPE type)
@@ -58,8 +59,8 @@ const struct graph_backend graph_backend_spirv = {
     .passes = GRAPH_PASS_BIT(dead_nodes) | GRAPH_PASS_BIT(requantize) | GRAPH_PASS_BIT(common_subexpressions) |
               GRAPH_PASS_BIT(fold_constants) | GRAPH_PASS_BIT(fold_batch_norm) | GRAPH_PASS_BIT(views) |
               GRAPH_PASS_BIT(fold_scalars) | GRAPH_PASS_BIT(shapes) | GRAPH_PASS_BIT(fuse_activation) |
-              GRAPH_PASS_BIT(fuse_map) | GRAPH_PASS_BIT(fuse_norm) | GRAPH_PASS_BIT(merge_products) |
-              GRAPH_PASS_BIT(weights),
+              GRAPH_PASS_BIT(fuse_map) | GRAPH_PASS_BIT(fuse_norm) | GRAPH_PASS_BIT(fuse_attention) |
+              GRAPH_PASS_BIT(merge_products) | GRAPH_PASS_BIT(weights),
     .alignment = 256,
     .supports = spirv_supports,
     .priority = spirv_priority,

@@ -1,6 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the shaders of KERN_ATTENTION share: which keys there are, and scores. Tensors: 0 Q, 1 K, 2 V, masks, Y. */
 
+/* Numbers of the tensors mask, keep, end, start and past, 4 bits each, of pipelines made for them: INPUTS_KNOWN. What
+ * absent ones would need is then not there, which would make the loops slow though they skip it. */
+layout(constant_id = 6) const uint INPUTS = 0;
+
+uint input_of(uint which, uint number)
+{
+    return INPUTS != 0u ? INPUTS >> 4u * which & 15u : number;
+}
+
+#define MASK  input_of(0u, params.mask)
+#define KEEP  input_of(1u, params.keep)
+#define END   input_of(2u, params.end)
+#define START input_of(3u, params.start)
+#define PAST  input_of(4u, params.past)
+
 /* Where the queries are. */
 uint batch, head;
 
@@ -24,12 +39,12 @@ int vector_element(uint t)
 uint existing_keys(uint row)
 {
     uint total = view(1).sizes[2];
-    if (params.end != 0u && params.skips_masked != 0u)
-        total = min(total, uint(max(vector_element(params.end), 0)));
-    if (params.past == 0u)
+    if (END != 0u && params.skips_masked != 0u)
+        total = min(total, uint(max(vector_element(END), 0)));
+    if (PAST == 0u)
         return total;
-    int past = vector_element(params.past);
-    uint before = type_of(params.past) == TYPE_UINT32 ? uint(past) : uint(max(past, 0));
+    int past = vector_element(PAST);
+    uint before = type_of(PAST) == TYPE_UINT32 ? uint(past) : uint(max(past, 0));
     uint fresh = params.causal != 0u ? min(row + 1u, params.new_keys) : params.new_keys;
     return before >= total ? total : min(before + fresh, total);
 }
@@ -38,14 +53,14 @@ uint existing_keys(uint row)
 REAL score(REAL sum, uint row, uint key)
 {
     sum *= REAL(params.scale);
-    bool masked = params.start != 0u && int(key) < vector_element(params.start);
-    if (params.end != 0u)
-        masked = masked || int(key) >= vector_element(params.end);
-    if (params.keep != 0u) {
-        int at = offset4(params.keep, head, row) + int(key) * view(params.keep).strides[3];
-        masked = masked || load_int(params.keep, at) == 0;
+    bool masked = START != 0u && int(key) < vector_element(START);
+    if (END != 0u)
+        masked = masked || int(key) >= vector_element(END);
+    if (KEEP != 0u) {
+        int at = offset4(KEEP, head, row) + int(key) * view(KEEP).strides[3];
+        masked = masked || load_int(KEEP, at) == 0;
     }
-    if (params.mask != 0u)
-        sum += load_real(params.mask, offset4(params.mask, head, row) + int(key) * view(params.mask).strides[3]);
+    if (MASK != 0u)
+        sum += load_real(MASK, offset4(MASK, head, row) + int(key) * view(MASK).strides[3]);
     return masked ? sum + REAL(params.filter_by) : sum;
 }

@@ -14,4 +14,16 @@ struct attention_params {
     uint lanes; /* neighbouring invocations that share a key: a power of two from the width of V on, 256 at most */
 };
 
+/* Of attention_coop.comp: tensors whose elements are side by side by eights; subgroups of 32 queries; scores need more
+ * than a factor above 0. */
+#define COOP_WIDE_Q   1u
+#define COOP_WIDE_K   2u
+#define COOP_WIDE_V   4u
+#define COOP_WIDE_Y   8u
+#define COOP_TWO_SETS 16u
+#define COOP_MASKED   32u
+
+#define INPUTS_CONSTANT 6 /* of these numbers, 4 bits each from mask on */
+#define INPUTS_KNOWN    0x80000000u
+
 #endif

@@ -46,6 +46,17 @@ Vectors factors[3];
 vec4 scores[4], sums[4][WIDTHS];
 vec4 top, total; /* of its queries */
 
+/* e^x for x up to 0, or 0 where that is tiny. */
+float weight_of(float x)
+{
+    float n = roundEven(x * 1.44269504);
+    precise float r = x - n * 0.693359375;
+    r = r + n * 2.12194440e-4;
+    precise float y = r * r * poly_exp(r);
+    y = 1.0 + (r + y);
+    return x < -87.0 ? 0.0 : y * power_of_two(int(n));
+}
+
 uint slot(uint quad, uint k)
 {
     return k * (SIDE / 4u) + (quad ^ (k & 7u));
@@ -120,10 +131,10 @@ void weigh(uint first)
     [[unroll]] for (uint i = 0u; i < 4u; i++) {
         best[i] = best[i] > top[i] ? best[i] : top[i];
         base[i] = best[i] == -INFINITY ? 0.0 : best[i];
-        rescale[i] = exp_of(top[i] - base[i]);
+        rescale[i] = weight_of(top[i] - base[i]);
         [[unroll]] for (uint j = 0u; j < 4u; j++) {
             bool exists = first + 4u * along + j < keys[i];
-            scores[i][j] = exists ? exp_of(scores[i][j] - base[i]) : 0.0;
+            scores[i][j] = exists ? weight_of(scores[i][j] - base[i]) : 0.0;
             sum[i] += scores[i][j];
         }
         [[unroll]] for (uint w = 0u; w < WIDTHS; w++)
@@ -203,7 +214,7 @@ void main()
     across = gl_LocalInvocationID.x / 16u;
     along = gl_LocalInvocationID.x % 16u;
     scaling = params.scale;
-    any_mask = (params.mask | params.keep | params.end | params.start) != 0u;
+    any_mask = (MASK | KEEP | END | START) != 0u;
     EACH_GROUP_UNIT(unit)
     {
         first_row = unit % tiles * SIDE;

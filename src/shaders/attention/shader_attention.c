@@ -2,6 +2,7 @@
 /* Rows of attention. */
 #include "shaders/attention/attention_params.h"
 #include "shaders/core/shader_block.h"
+#include "shaders/gemm/shader_tile.h"
 
 #include "kernels/attention/attention.h"
 
@@ -56,14 +57,23 @@ void shader_attention_any_write(const struct kern_op *op, uint32_t index, const 
     write_block(op, units(op), places, words);
 }
 
+static void add_inputs(const struct kern_op *op, struct shader_dispatch *out)
+{
+    struct attention_inputs in;
+    attention_inputs_init(op, &in);
+    out->constants[INPUTS_CONSTANT] =
+        INPUTS_KNOWN | in.mask | in.keep << 4 | in.end << 8 | in.start << 12 | in.past << 16;
+    out->constant_count = INPUTS_CONSTANT + 1;
+}
+
 /* ---- many queries ---- */
 
 enum { SIDE = 64, WIDTH_MAX = 128, QUERIES_MIN = 8 };
 
-static uint64_t tiles(const struct kern_op *op)
+static uint64_t tiles_of(const struct kern_op *op, uint32_t rows)
 {
     const struct kern_view *y = &op->tensors[op->input_count];
-    return (uint64_t)y->sizes[0] * y->sizes[1] * ((y->sizes[2] + SIDE - 1) / SIDE);
+    return (uint64_t)y->sizes[0] * y->sizes[1] * ((y->sizes[2] + rows - 1) / rows);
 }
 
 const char *shader_attention_tile_obstacle(const struct kern_op *op)
@@ -79,14 +89,106 @@ const char *shader_attention_tile_obstacle(const struct kern_op *op)
 void shader_attention_tile_plan(const struct kern_op *op, struct shader_work *out)
 {
     const struct kern_view *k = &op->tensors[1], *v = &op->tensors[2];
+    const uint64_t tiles = tiles_of(op, SIDE), work = tiles * k->sizes[2] * (k->sizes[3] + v->sizes[3]);
     struct shader_dispatch *dispatch =
-        shader_add(out, v->sizes[3] > SIDE ? SHADER_attention_tile_wide : SHADER_attention_tile, op, tiles(op), 1,
+        shader_add(out, v->sizes[3] > SIDE ? SHADER_attention_tile_wide : SHADER_attention_tile, op, tiles, 1,
                    sizeof(struct attention_params));
-    shader_specialize(op, tiles(op) * k->sizes[2] * (k->sizes[3] + v->sizes[3]), dispatch);
+    shader_specialize(op, work, dispatch);
+    if (shader_specializes(work))
+        add_inputs(op, dispatch);
 }
 
 void shader_attention_tile_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                                  uint32_t *words)
 {
-    write_block(op, tiles(op), places, words);
+    write_block(op, tiles_of(op, SIDE), places, words);
+}
+
+/* ---- many queries, with cooperative matrices ---- */
+
+enum { MATRIX = 16, SUBGROUPS = 4, SHARED_MAX = 48 << 10, SHARED_MAX_PLAIN = 32 << 10 };
+
+/* Of a workgroup, in matrices (attention_coop.comp). */
+struct coop_shape {
+    uint32_t depth, width, keys, sets;
+    bool packs; /* weights on their way are FLOAT32 */
+};
+
+static uint32_t shared_bytes(const struct coop_shape *shape)
+{
+    const uint32_t sums = shape->packs ? 4 * shape->keys + 1 : BASE_MAX(2 * shape->keys + 1, 5);
+    const uint32_t stage = MATRIX * sums + 8 + (shader_coop_is_plain() ? 32 * shape->depth : 0);
+    const uint32_t tile = MATRIX * shape->keys * (2 * shape->depth + 1 + 2 * shape->width + 1);
+    return (tile + 2 + SUBGROUPS * shape->sets * stage) * 16;
+}
+
+static struct coop_shape coop_shape(const struct kern_op *op)
+{
+    const uint32_t room = shader_coop_is_plain() ? SHARED_MAX_PLAIN : SHARED_MAX;
+    const uint32_t depth = op->tensors[0].sizes[3], width = op->tensors[2].sizes[3];
+    const enum shader_tile_kind kind = shader_tile_forced();
+    struct coop_shape shape = { (depth + MATRIX - 1) / MATRIX, (width + MATRIX - 1) / MATRIX, 2, 1,
+                                op->tensors[0].type != DML_TENSOR_DATA_TYPE_FLOAT16 };
+    const bool narrow = shape.depth + shape.width <= 8; /* else there are too few registers */
+    if (narrow && (kind == SHADER_TILE_LARGE || tiles_of(op, 2 * MATRIX * SUBGROUPS) >= TUNE_ATTENTION_LARGE))
+        shape.sets = 2;
+    else if (narrow && kind == SHADER_TILE_CHOSEN && tiles_of(op, MATRIX * SUBGROUPS) <= TUNE_ATTENTION_FEW)
+        shape.keys = 4;
+    while (shared_bytes(&shape) > room && shape.keys > 1)
+        shape.keys /= 2;
+    if (shared_bytes(&shape) > room)
+        shape.sets = 1;
+    return shape;
+}
+
+static uint64_t coop_tiles(const struct kern_op *op)
+{
+    return tiles_of(op, MATRIX * SUBGROUPS * coop_shape(op).sets);
+}
+
+const char *shader_attention_coop_obstacle(const struct kern_op *op)
+{
+    const DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
+    if ((type != DML_TENSOR_DATA_TYPE_FLOAT16 && type != ANYDML_TENSOR_DATA_TYPE_BFLOAT16) ||
+        op->tensors[1].type != type || op->tensors[2].type != type)
+        return "there are no cooperative matrices of these types";
+    return op->tensors[0].sizes[3] > WIDTH_MAX ? "it has wide queries" : shader_attention_tile_obstacle(op);
+}
+
+static uint32_t coop_flags(const struct kern_op *op, const struct coop_shape *shape)
+{
+    static const uint32_t wide[] = { COOP_WIDE_Q, COOP_WIDE_K, COOP_WIDE_V, COOP_WIDE_Y };
+    const struct kern_attention *attention = &op->u.attention;
+    uint32_t flags = shape->sets > 1 ? COOP_TWO_SETS : 0;
+    for (uint32_t i = 0; i < ARRAY_SIZE(wide); i++) {
+        const struct kern_view *view = &op->tensors[i < 3 ? i : op->input_count];
+        if (view->type == op->tensors[0].type && shader_coop_wide(view, 3))
+            flags |= wide[i];
+    }
+    if (attention->has_mask || attention->has_keep || attention->has_end || attention->has_start ||
+        !(attention->scale > 0))
+        flags |= COOP_MASKED;
+    return flags;
+}
+
+void shader_attention_coop_plan(const struct kern_op *op, struct shader_work *out)
+{
+    const bool half = op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT16;
+    const struct coop_shape shape = coop_shape(op);
+    enum shader_code code = half ? SHADER_attention_coop : SHADER_attention_coop_bfloat16;
+    if (shader_coop_is_plain())
+        code = half ? SHADER_attention_coop_plain : SHADER_attention_coop_plain_bfloat16;
+    struct shader_dispatch *dispatch = shader_add(out, code, op, coop_tiles(op), 1, sizeof(struct attention_params));
+    shader_specialize(op, UINT64_MAX, dispatch); /* always: there is no other pipeline for these sizes */
+    dispatch->constants[2] = shape.depth;
+    dispatch->constants[3] = shape.width;
+    dispatch->constants[4] = shape.keys;
+    dispatch->constants[5] = coop_flags(op, &shape);
+    add_inputs(op, dispatch);
+}
+
+void shader_attention_coop_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                                 uint32_t *words)
+{
+    write_block(op, coop_tiles(op), places, words);
 }

@@ -11,6 +11,11 @@ void shader_coop_plain(bool value)
     plain = value;
 }
 
+bool shader_coop_is_plain(void)
+{
+    return plain;
+}
+
 const char *shader_coop_obstacle(const struct kern_op *op, uint64_t m, uint64_t n, uint64_t k)
 {
     const DML_TENSOR_DATA_TYPE type = op->tensors[0].type;

@@ -21,6 +21,11 @@ void shader_tile_force(enum shader_tile_kind kind)
     forced = kind;
 }
 
+enum shader_tile_kind shader_tile_forced(void)
+{
+    return forced;
+}
+
 enum shader_tile_class shader_tile_class(const struct kern_op *op)
 {
     return kern_type_class(op->tensors[0].type) == KERN_CLASS_FLOAT ? SHADER_TILES_FLOAT : SHADER_TILES_INTEGER;

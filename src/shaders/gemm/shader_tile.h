@@ -72,6 +72,7 @@ static inline bool shader_tile_closer(int64_t stride, int64_t other)
 
 /* For tests: tiles of floating-point products, whatever their size. */
 void shader_tile_force(enum shader_tile_kind kind);
+enum shader_tile_kind shader_tile_forced(void);
 
 /* ---- cooperative matrices (shader_coop.c) ---- */
 
@@ -86,6 +87,7 @@ struct coop_wide {
 
 /* For tests: the arithmetic of matrices in the shader, for devices that have none. */
 void shader_coop_plain(bool plain);
+bool shader_coop_is_plain(void);
 /* Why cooperative matrices do not multiply what the op has, else NULL. */
 const char *shader_coop_obstacle(const struct kern_op *op, uint64_t m, uint64_t n, uint64_t k);
 /* Whether elements along dimension `along` lie side by side, and vectors of 16 bytes begin everywhere: buffers do. */
