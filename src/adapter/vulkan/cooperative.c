@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which devices multiply cooperative matrices as shaders/gemm/matrix.glsl has them: 16 x 16 x 16, by subgroups of 32,
- * FLOAT16 or BFLOAT16 with FLOAT32 sums. */
+ * FLOAT16 or BFLOAT16 with FLOAT32 sums, which FLOAT16 matrices of the same use take (attention). */
 #include "adapter/vulkan/vulkan.h"
 
 #include "base/log.h"
@@ -46,13 +46,12 @@ static bool fits(VkPhysicalDevice device, const struct vulkan_features *features
            features->v12.vulkanMemoryModel;
 }
 
-static bool has_shape(const struct vulkan_matrix_shape *shapes, uint32_t count, uint32_t type)
+static bool has_shape(const struct vulkan_matrix_shape *shapes, uint32_t count, uint32_t type, uint32_t sum)
 {
     for (uint32_t i = 0; i < count; i++) {
         const struct vulkan_matrix_shape *s = &shapes[i];
-        if (s->m == SIDE && s->n == SIDE && s->k == SIDE && s->a == type && s->b == type &&
-            s->c == VULKAN_COMPONENT_FLOAT32 && s->result == VULKAN_COMPONENT_FLOAT32 && !s->saturates &&
-            s->scope == VULKAN_SCOPE_SUBGROUP)
+        if (s->m == SIDE && s->n == SIDE && s->k == SIDE && s->a == type && s->b == type && s->c == sum &&
+            s->result == sum && !s->saturates && s->scope == VULKAN_SCOPE_SUBGROUP)
             return true;
     }
     return false;
@@ -67,9 +66,10 @@ static uint32_t shapes_of(vulkan_get_matrix_shapes *get, VkPhysicalDevice device
     for (uint32_t i = 0; shapes && i < count; i++)
         shapes[i].type = VULKAN_STRUCTURE_MATRIX_SHAPE;
     if (shapes && get(device, &count, shapes) >= VK_SUCCESS) {
-        if (has_shape(shapes, count, VULKAN_COMPONENT_FLOAT16))
+        if (has_shape(shapes, count, VULKAN_COMPONENT_FLOAT16, VULKAN_COMPONENT_FLOAT32) &&
+            has_shape(shapes, count, VULKAN_COMPONENT_FLOAT16, VULKAN_COMPONENT_FLOAT16))
             found |= SHADER_CAPABILITY_COOP;
-        if (has_shape(shapes, count, VULKAN_COMPONENT_BFLOAT16))
+        if (has_shape(shapes, count, VULKAN_COMPONENT_BFLOAT16, VULKAN_COMPONENT_FLOAT32))
             found |= SHADER_CAPABILITY_COOP_BFLOAT16;
     }
     free(shapes);
