@@ -82,15 +82,19 @@ static void run_row(struct bench *bench, const struct shader_row *row, uint32_t 
     ok(bench->ran > before, "no case reached the row %s", row->name);
 }
 
-/* Cases of check_vulkan_tiles.c. */
-static void run_tiles(struct bench *bench, bool coop, uint64_t seed)
+/* Cases of check_vulkan_tiles.c; of cooperative matrices so many random ones, too. */
+static void run_tiles(struct bench *bench, bool coop, uint32_t count, uint64_t seed)
 {
-    struct check_rng rng = { seed };
+    struct check_rng rng = { seed * UINT64_C(0x9e3779b97f4a7c15) | 1 };
     struct check_case c;
     check_buffer_past(16);
     bench->norm_wise = true;
     for (uint32_t i = 0; check_vulkan_tiles(i, coop, &c); i++)
         bench_run_case(bench, &c, &rng);
+    for (uint32_t i = 0; coop && i < count; i++) {
+        check_vulkan_coop(&rng, &c);
+        bench_run_case(bench, &c, &rng);
+    }
 }
 
 /* Lines of check_vulkan_lines.c; some are not for this row. */
@@ -131,7 +135,7 @@ static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const c
         bench_use_row(bench, &rows[i]);
         run_row(bench, &rows[i], count, filter ? count : cases_of(bench, &rows[i], count), seed);
         if (rows[i].plan == shader_gemm_tile_plan || rows[i].plan == shader_gemm_coop_plan)
-            run_tiles(bench, rows[i].plan == shader_gemm_coop_plan, seed);
+            run_tiles(bench, rows[i].plan == shader_gemm_coop_plan, filter ? count : 1, seed);
         if (strstr(rows[i].name, "_line") || strstr(rows[i].name, "_subgroup"))
             run_lines(bench, rows[i].kind, seed);
         printf("%-24s %6.1f s\n", rows[i].name, bench_seconds() - before);

@@ -5,28 +5,86 @@
 
 #include "shaders/gemm/shader_tile.h"
 
-static const struct {
-    uint32_t batches, m, n, k;
-    enum shader_tile_kind kind;
-} tiles[] = { { 1, 650, 100, 33, SHADER_TILE_CHOSEN },
-              { 1, 1200, 150, 20, SHADER_TILE_LARGE },
-              { 4200, 8, 8, 9, SHADER_TILE_CHOSEN } },
-  vectors[] = { { 2, 72, 136, 72, SHADER_TILE_CHOSEN },
-                { 1, 136, 200, 104, SHADER_TILE_LARGE },
-                { 1, 40, 264, 264, SHADER_TILE_WIDE } };
+struct sizes {
+    uint32_t batches, m, n, k, kind, splits; /* kind: enum shader_tile_kind, or number of a tile from 1 on */
+};
+
+static const struct sizes tiles[] = { { 1, 650, 100, 33, SHADER_TILE_CHOSEN, 0 },
+                                      { 1, 1200, 150, 20, SHADER_TILE_LARGE, 0 },
+                                      { 4200, 8, 8, 9, SHADER_TILE_CHOSEN, 0 } };
+static const struct sizes vectors[] = { { 2, 72, 136, 72, 0, 0 }, { 1, 136, 200, 104, 1, 1 }, { 1, 40, 264, 264, 2, 3 },
+                                        { 1, 72, 72, 520, 3, 1 }, { 1, 72, 72, 520, 4, 2 },   { 2, 104, 40, 264, 5, 1 },
+                                        { 1, 40, 104, 392, 6, 1 } };
+
+/* The sum with an operand that is along some dimensions of the result, and a maximum with 0. */
+static void add_epilogue(struct check_case *out, uint32_t dimensions, DML_TENSOR_DATA_TYPE type)
+{
+    const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+    struct kern_op *op = &out->op;
+    struct kern_view *view = &op->tensors[2];
+    int64_t stride = 1;
+    op->tensors[3] = *view;
+    view->type = type;
+    for (uint32_t d = 3; d-- > 0;) {
+        view->strides[d] = dimensions >> d & 1 ? stride : 0;
+        stride *= view->strides[d] ? view->sizes[d] : 1;
+    }
+    op->epilogue_input = op->input_count++;
+    op->epilogue = &out->epilogue;
+    out->data[2] = CHECK_DATA_NORMAL;
+    out->epilogue = (struct kern_map){ .inst_count = 2, .load_type = { f32, f32 }, .store = { 3 } };
+    out->epilogue.inst[0] = (struct kern_map_inst){ KERN_MAP_ADD, f32, f32, { 0, 1 } };
+    out->epilogue.inst[1] = (struct kern_map_inst){ KERN_MAP_RELU, f32, f32, { 2 } };
+}
 
 bool check_vulkan_tiles(uint32_t i, bool coop, struct check_case *out)
 {
     const DML_TENSOR_DATA_TYPE type = coop ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32;
-    if (i >= ARRAY_SIZE(tiles))
+    if (i >= (coop ? ARRAY_SIZE(vectors) : ARRAY_SIZE(tiles)))
         return false;
-    const uint32_t b = coop ? vectors[i].batches : tiles[i].batches, m = coop ? vectors[i].m : tiles[i].m;
-    const uint32_t n = coop ? vectors[i].n : tiles[i].n, k = coop ? vectors[i].k : tiles[i].k;
+    const struct sizes *s = coop ? &vectors[i] : &tiles[i];
     *out = (struct check_case){ .op = { .kind = KERN_GEMM, .input_count = 2, .output_count = 1 } };
     out->op.u.gemm.alpha = 1;
-    kern_view_set_packed(&out->op.tensors[0], type, 3, (uint32_t[]){ b, m, k });
-    kern_view_set_packed(&out->op.tensors[1], type, 3, (uint32_t[]){ b, k, n });
-    kern_view_set_packed(&out->op.tensors[2], type, 3, (uint32_t[]){ b, m, n });
-    shader_tile_force(coop ? vectors[i].kind : tiles[i].kind);
+    kern_view_set_packed(&out->op.tensors[0], type, 3, (uint32_t[]){ s->batches, s->m, s->k });
+    kern_view_set_packed(&out->op.tensors[1], type, 3, (uint32_t[]){ s->batches, s->k, s->n });
+    kern_view_set_packed(&out->op.tensors[2], type, 3, (uint32_t[]){ s->batches, s->m, s->n });
+    if (coop && i) {
+        add_epilogue(out, (uint32_t[]){ 0, 4, 7, 2, 6, 4, 0 }[i], i == 5 ? DML_TENSOR_DATA_TYPE_FLOAT32 : type);
+        shader_coop_force(s->kind, s->splits);
+    } else if (coop)
+        shader_coop_force(0, 0);
+    else
+        shader_tile_force((enum shader_tile_kind)s->kind);
     return true;
+}
+
+/* A matrix of `rows` x `columns`, or its transpose, in each of b. */
+static void set_matrix(struct check_rng *rng, struct kern_view *view, DML_TENSOR_DATA_TYPE type, uint32_t b,
+                       uint32_t rows, uint32_t columns, uint32_t one_of)
+{
+    const bool transposed = check_pick(rng, one_of) == 0;
+    kern_view_set_packed(view, type, 3, (uint32_t[]){ b, transposed ? columns : rows, transposed ? rows : columns });
+    if (!transposed)
+        return;
+    view->sizes[1] = rows;
+    view->sizes[2] = columns;
+    view->strides[1] = 1;
+    view->strides[2] = rows;
+}
+
+void check_vulkan_coop(struct check_rng *rng, struct check_case *out)
+{
+    const DML_TENSOR_DATA_TYPE type =
+        check_pick(rng, 3) ? DML_TENSOR_DATA_TYPE_FLOAT16 : (DML_TENSOR_DATA_TYPE)ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
+    const uint32_t step = check_pick(rng, 3) ? 8 : 1, b = 1 + check_pick(rng, 2);
+    const uint32_t m = (16 + check_pick(rng, 150)) / step * step, n = (16 + check_pick(rng, 150)) / step * step;
+    const uint32_t k = (16 + check_pick(rng, 600)) / step * step;
+    *out = (struct check_case){ .op = { .kind = KERN_GEMM, .input_count = 2, .output_count = 1 } };
+    out->op.u.gemm.alpha = check_pick(rng, 2) ? 1 : 0.5f;
+    set_matrix(rng, &out->op.tensors[0], type, b, m, k, 3);
+    set_matrix(rng, &out->op.tensors[1], type, b, k, n, 2);
+    set_matrix(rng, &out->op.tensors[2], check_pick(rng, 4) ? type : DML_TENSOR_DATA_TYPE_FLOAT32, b, m, n, 5);
+    if (check_pick(rng, 2))
+        add_epilogue(out, check_pick(rng, 8), check_pick(rng, 2) ? type : DML_TENSOR_DATA_TYPE_FLOAT32);
+    shader_coop_force(check_pick(rng, 8), 1 + check_pick(rng, 3));
 }

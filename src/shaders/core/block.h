@@ -32,10 +32,11 @@ struct shader_view {
 };
 
 /* Where an operand's element for a result lies: at the same distance from its element 0, ..., 0 as the result, at that
- * element, or by the result's number. */
-#define STEP_AT_RESULT 0
-#define STEP_AT_FIRST  1
-#define STEP_BY_NUMBER 2
+ * element, or by the result's number, which of a line for all lines is only its place along the last dimension. */
+#define STEP_AT_RESULT  0
+#define STEP_AT_FIRST   1
+#define STEP_BY_NUMBER  2
+#define STEP_ALONG_LAST 3
 
 /* One step of an epilogue (core/epilogue.glsl): immediates, and the operand, if it is no number (-1). */
 struct shader_step {

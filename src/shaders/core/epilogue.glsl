@@ -50,6 +50,10 @@ float run_step(uint i, uint code, float value, uint number, int y_at)
         int at = place == STEP_AT_RESULT ? y_at : 0;
         if (place == STEP_BY_NUMBER)
             at = at_element(uint(tensor), header.inputs, number);
+        if (place == STEP_ALONG_LAST) {
+            uint last = view(tensor).rank - 1u;
+            at = int(number % view(header.inputs).sizes[last]) * view(tensor).strides[last];
+        }
         b = load_real(uint(tensor), at);
     }
     return step_result(code, value, b, p, steps.v[i].q);

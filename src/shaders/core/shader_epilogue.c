@@ -44,17 +44,20 @@ void shader_epilogue_add(const struct kern_op *op, struct shader_dispatch *out)
         out->constant_count = SHADER_STEPS_CONSTANT + 2;
 }
 
-/* An operand that lies as the result does needs no search for its place, nor does a single number. */
+/* An operand that lies as the result does needs no search for its place, nor does a single number; one of a line for
+ * all lines needs a short one. */
 static uint32_t place_of(const struct kern_view *view, const struct kern_view *result)
 {
-    bool alike = true, single = true;
+    bool alike = true, single = true, line = true;
     for (uint32_t d = 0; d < result->rank; d++) {
         if (result->sizes[d] == 1)
             continue;
         alike = alike && view->strides[d] == result->strides[d];
-        single = single && (view->strides[d] == 0 || view->sizes[d] == 1);
+        const bool fixed = view->strides[d] == 0 || view->sizes[d] == 1;
+        single = single && fixed;
+        line = line && (fixed || d == result->rank - 1);
     }
-    return single ? STEP_AT_FIRST : alike ? STEP_AT_RESULT : STEP_BY_NUMBER;
+    return single ? STEP_AT_FIRST : alike ? STEP_AT_RESULT : line ? STEP_ALONG_LAST : STEP_BY_NUMBER;
 }
 
 void shader_epilogue_write(const struct kern_op *op, struct shader_step *out)

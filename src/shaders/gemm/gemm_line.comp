@@ -150,6 +150,7 @@ void keep(uint slice, uint place, uint i)
 
 void main()
 {
+    read_finish();
     uint self = gl_LocalInvocationID.x, columns = params.columns, blocks = (columns + COLUMNS - 1u) / COLUMNS;
     uint slice = ALONG_K ? self % SLICES : self / ACROSS, place = ALONG_K ? self / SLICES : self % ACROSS;
     EACH_GROUP_UNIT(unit)

@@ -37,7 +37,7 @@ void begin(uint batch, uint m, uint n)
     y_step = steps(y);
     c_step = steps(c);
     start = ivec4(0);
-    for (uint d = view(y).rank - 2u; d-- > 0u;) {
+    for (uint d = params.batches == 1u ? 0u : view(y).rank - 2u; d-- > 0u;) {
         int at = int(batch % view(y).sizes[d]);
         batch /= view(y).sizes[d];
         start += at * ivec4(view(0).strides[d], view(1).strides[d], view(y).strides[d], view(c).strides[d]);
@@ -138,6 +138,10 @@ void finish(uint m, uint n, NUMBER sum)
 #ifdef TILE_MATRIX
 #define vector_a(m, k) Vectors(a_base).v[place_a(m, k) >> 3]
 #define vector_b(n, k) Vectors(b_base).v[place_b(n, k) >> 3]
+#define PLACE_A(m, k)  (place_a(m, k) >> 3)
+#define PLACE_B(n, k)  (place_b(n, k) >> 3)
+#define MOVE_A         a_step.y
+#define MOVE_B         b_step.x
 #define c_next         c_step.y
 #include "shaders/gemm/tile_matrix.glsl"
 #else

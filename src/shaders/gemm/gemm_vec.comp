@@ -62,6 +62,7 @@ void sum_slice(uint batch, uint column, uint k, uint end)
 
 void main()
 {
+    read_finish();
     uint across = GROUP_SIZE / params.slices, i = gl_LocalInvocationID.x, columns = params.columns;
     uint blocks = (columns + across - 1u) / across;
     uint slice = params.along_k != 0u ? i % params.slices : i / across;

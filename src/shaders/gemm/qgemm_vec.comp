@@ -113,6 +113,7 @@ void store_line(uint m, uint n, uint split, float sum)
 
 void main()
 {
+    read_finish();
     uint i = gl_LocalInvocationID.x, rows = QGEMM.groups * params.words, share = params.split_words;
     EACH_GROUP_UNIT(unit)
     {

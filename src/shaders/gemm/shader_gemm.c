@@ -156,16 +156,18 @@ void shader_gemm_coop_plan(const struct kern_op *op, struct shader_work *out)
 {
     static const struct coop_codes codes = { SHADER_gemm_coop, SHADER_gemm_coop_bfloat16, SHADER_gemm_coop_plain };
     const struct kern_view *a = &op->tensors[0], *b = &op->tensors[1], *y = &op->tensors[op->input_count];
-    const struct tile_params params = gemm_tiles(op, SHADER_TILES_COOP);
+    struct tile_params params = shader_gemm_tile_params(op);
+    const struct coop_tile *tile = shader_coop_cut(op, &params);
     const struct coop_wide wide = { shader_coop_wide(a, a->rank - (params.a_along_k ? 1 : 2)),
                                     shader_coop_wide(b, b->rank - (params.b_along_k ? 2 : 1)),
                                     shader_coop_wide(y, y->rank - 1) };
-    shader_coop_add(op, &codes, &params, wide, sizeof(params), out);
+    shader_coop_add_tile(op, &codes, tile, &params, wide, sizeof(params), out);
 }
 
 void shader_gemm_coop_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                             uint32_t *words)
 {
-    const struct tile_params params = gemm_tiles(op, SHADER_TILES_COOP);
+    struct tile_params params = shader_gemm_tile_params(op);
+    shader_coop_cut(op, &params);
     shader_tile_write(op, index, places, &params, sizeof(params), words);
 }

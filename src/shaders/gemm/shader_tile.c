@@ -8,9 +8,11 @@
 
 static const struct tile_size tiles[SHADER_TILES_COUNT][SHADER_TILE_KINDS] = {
 #define TILE(class, kind, m, n, k, least) [SHADER_TILES_##class][SHADER_TILE_##kind] = { m, n, k, least },
+#define COOP_TILE(m, n, k, groups, least)
 #define TUNE(name, value)
 #include "shaders/tuning.def"
 #undef TILE
+#undef COOP_TILE
 #undef TUNE
 };
 
@@ -61,15 +63,19 @@ const struct tile_size *shader_tile_choose(enum shader_tile_class class, const s
     return best;
 }
 
-void shader_tile_cut_depth(const struct kern_op *op, struct tile_params *params)
+void shader_tile_split(const struct kern_op *op, uint64_t splits, struct tile_params *params)
 {
-    const uint64_t of_result = (uint64_t)params->tiles_m * params->tiles_n * params->batches;
     const uint64_t bytes = kern_view_elements(&op->tensors[op->input_count]) * 4;
-    uint64_t splits = BASE_MIN(TUNE_WORKGROUPS / of_result, params->k / TUNE_SPLIT_MIN);
     splits = BASE_MIN(BASE_MIN(splits, (uint64_t)TUNE_SPLITS_MAX), SCRATCH_MAX / bytes);
     splits = BASE_MAX(splits, 1);
     params->depth = (uint32_t)base_align_up((params->k + splits - 1) / splits, DEPTH_UNIT);
     params->splits = count(params->k, params->depth);
+}
+
+void shader_tile_cut_depth(const struct kern_op *op, struct tile_params *params)
+{
+    const uint64_t of_result = (uint64_t)params->tiles_m * params->tiles_n * params->batches;
+    shader_tile_split(op, BASE_MIN(TUNE_WORKGROUPS / of_result, params->k / TUNE_SPLIT_MIN), params);
 }
 
 void shader_tile_cut(const struct kern_op *op, enum shader_tile_class class, struct tile_params *params)
@@ -82,8 +88,9 @@ void shader_tile_cut(const struct kern_op *op, enum shader_tile_class class, str
 
 static uint64_t units(const struct kern_op *op, const struct tile_params *params, uint32_t index)
 {
+    const struct kern_view *y = &op->tensors[op->input_count];
     if (index)
-        return kern_view_elements(&op->tensors[op->input_count]);
+        return kern_view_elements(y) / (y->sizes[y->rank - 1] % 4 ? 1 : 4);
     return (uint64_t)params->tiles_m * params->tiles_n * params->batches * params->splits;
 }
 
@@ -106,7 +113,7 @@ void shader_tile_add_code(const struct kern_op *op, enum shader_code code, const
         const bool integer = shader_tile_class(op) == SHADER_TILES_INTEGER;
         dispatch = shader_add(out, integer ? SHADER_tile_sum_int : SHADER_tile_sum, op, units(op, params, 1),
                               SHADER_GROUP_SIZE, sizeof(*params));
-        out->scratch_bytes = units(op, params, 1) * params->splits * 4;
+        out->scratch_bytes = kern_view_elements(&op->tensors[op->input_count]) * params->splits * 4;
     }
     shader_epilogue_add(op, dispatch);
 }

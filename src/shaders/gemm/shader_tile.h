@@ -30,9 +30,11 @@ enum shader_tile_kind {
 /* tuning.def */
 enum {
 #define TILE(class, kind, m, n, k, least)
+#define COOP_TILE(m, n, k, groups, least)
 #define TUNE(name, value) TUNE_##name = (value),
 #include "shaders/tuning.def"
 #undef TILE
+#undef COOP_TILE
 #undef TUNE
 };
 
@@ -41,7 +43,9 @@ const struct tile_size *shader_tile_choose(enum shader_tile_class class, const s
 
 /* Sets all that sizes decide: m, n, k and batches are set. */
 void shader_tile_cut(const struct kern_op *op, enum shader_tile_class class, struct tile_params *params);
-/* The same along K only: tiles_m and tiles_n are set, too. */
+/* Into so many parts along K, at most. */
+void shader_tile_split(const struct kern_op *op, uint64_t splits, struct tile_params *params);
+/* Into as many parts as are best: tiles_m and tiles_n are set, too. */
 void shader_tile_cut_depth(const struct kern_op *op, struct tile_params *params);
 
 /* Whether it is so much work that its types become constants. */
@@ -76,6 +80,11 @@ enum shader_tile_kind shader_tile_forced(void);
 
 /* ---- cooperative matrices (shader_coop.c) ---- */
 
+/* A tile, how many subgroups share its sums, and of how many on it is taken (tuning.def). */
+struct coop_tile {
+    uint32_t m, n, k, groups, least;
+};
+
 struct coop_codes {
     enum shader_code half_precision, bfloat16, plain;
 };
@@ -92,6 +101,16 @@ bool shader_coop_is_plain(void);
 const char *shader_coop_obstacle(const struct kern_op *op, uint64_t m, uint64_t n, uint64_t k);
 /* Whether elements along dimension `along` lie side by side, and vectors of 16 bytes begin everywhere: buffers do. */
 bool shader_coop_wide(const struct kern_view *view, uint32_t along);
+/* For tests: 0, the best one, else this tile of the table, from 1 on and over again, and so many parts along k. */
+void shader_coop_force(uint32_t tile, uint32_t splits);
+/* The code for the op's types. */
+enum shader_code shader_coop_code(const struct kern_op *op, const struct coop_codes *codes);
+/* Of products of two matrices: the best tile; and sets what follows from it, as shader_tile_cut() does. */
+const struct coop_tile *shader_coop_cut(const struct kern_op *op, struct tile_params *params);
+void shader_coop_add_tile(const struct kern_op *op, const struct coop_codes *codes, const struct coop_tile *tile,
+                          const struct tile_params *params, struct coop_wide wide, size_t parameter_bytes,
+                          struct shader_work *out);
+/* The same with the tile that shader_tile_cut() chose. */
 void shader_coop_add(const struct kern_op *op, const struct coop_codes *codes, const struct tile_params *params,
                      struct coop_wide wide, size_t parameter_bytes, struct shader_work *out);
 

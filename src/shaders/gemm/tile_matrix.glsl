@@ -4,27 +4,36 @@
  *   vector_a(m, k), vector_b    eight elements from a multiple of 8 on, with WIDE_A or WIDE_B: they are there whole, or
  *                               not at all. The host sees to it that they begin at multiples of 16 bytes
  *   y_base                      where Y begins; with WIDE_Y eight results along n lie side by side, and are stored at once
+ *   PLACE_A(m, k), PLACE_B(n, k), MOVE_A, MOVE_B
+ *                               of factors that are views: the number of a vector in memory from a_base or b_base on, and
+ *                               how many elements after it that of the next k is
  *   place_result(m, n, number, y_at, c_at), c_next
  *                               a result's number, place in Y and C; from there to that of the next one along n in C
- * A workgroup is four subgroups of 32, each with BLOCKS_M x BLOCKS_N matrices of sums. A tile of a factor has lines
- * along k, or across it, as they are in memory, which are apart by an odd number of vectors: eight of them use all banks
- * of the shared memory. While matrices are multiplied the next tile's vectors come from memory. */
+ * A workgroup is four subgroups of 32, GROUPS_K of which share the sums of the same results: each takes its part of a
+ * tile along k. A subgroup has BLOCKS_M x BLOCKS_N matrices of sums. A tile of a factor has lines along k, or across it,
+ * as they are in memory, which are apart by an odd number of vectors: eight of them use all banks of the shared memory.
+ * While matrices are multiplied the next tile's vectors come from memory. */
 #extension GL_EXT_control_flow_attributes : require
 
 layout(constant_id = 3) const uint A_BY_COLUMNS = 0; /* lines of A's tiles are along m, not k */
 layout(constant_id = 4) const uint B_BY_COLUMNS = 1; /* lines of B's tiles are along k, not n */
 
 #define SIDE     16u /* of a matrix */
-#define BLOCKS_M (TILE_M / 32u)
-#define BLOCKS_N (TILE_N / 32u)
+#define GROUPS_M (1u << (TILE_SHAPE >> 19 & 3u)) /* of subgroups */
+#define GROUPS_N (1u << (TILE_SHAPE >> 21 & 3u))
+#define GROUPS_K (4u / (GROUPS_M * GROUPS_N))
+#define BLOCKS_M (TILE_M / SIDE / GROUPS_M)
+#define BLOCKS_N (TILE_N / SIDE / GROUPS_N)
+#define LOADS_A  (TILE_M * DEPTH / 8u / GROUP_SIZE) /* vectors of an invocation */
+#define LOADS_B  (TILE_N * DEPTH / 8u / GROUP_SIZE)
 #define STRIDE_A (A_BY_COLUMNS != 0u ? TILE_M / 8u + 1u : DEPTH / 8u + 1u) /* of lines, in vectors */
 #define STRIDE_B (B_BY_COLUMNS != 0u ? DEPTH / 8u + 1u : TILE_N / 8u + 1u)
-#define TILE_B   (TILE_M * (DEPTH / 8u + 1u)) /* where the tile of B begins; not less than A's */
-#define STRIDE_Y (TILE_N / 8u + 1u)           /* of lines of results on their way */
+#define TILE_B   ((A_BY_COLUMNS != 0u ? DEPTH : TILE_M) * STRIDE_A) /* where the tile of B begins */
+#define STRIDE_Y (4u * BLOCKS_N + 1u)         /* of lines of results on their way */
 #define STAGE    (SIDE * STRIDE_Y)            /* of a subgroup: one row of its matrices */
 
 /* Both tiles; later sums on their way. */
-#define TILES_SIZE (TILE_B + TILE_N * (DEPTH / 8u + 1u))
+#define TILES_SIZE (TILE_B + (B_BY_COLUMNS != 0u ? TILE_N : DEPTH) * STRIDE_B)
 shared uvec4 tiles[TILES_SIZE > 4u * STAGE ? TILES_SIZE : 4u * STAGE];
 
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer Vectors { uvec4 v[]; };
@@ -34,6 +43,7 @@ layout(buffer_reference, std430, buffer_reference_align = 16) buffer Vectors { u
 #define WIDE_B ((TILE_SHAPE & 0x20000u) != 0u)
 #define WIDE_Y ((TILE_SHAPE & 0x40000u) != 0u)
 
+#include "shaders/core/epilogue_vector.glsl"
 #include "shaders/gemm/matrix.glsl"
 #include "shaders/gemm/tile_run.glsl"
 
@@ -84,6 +94,25 @@ uvec4 fetch_b(uint number, uint n, uint k, uint end)
     return v;
 }
 
+#ifdef PLACE_A
+/* Load `number`'s vector in memory. Lines outside the factor are replaced by others: their results are not stored. */
+int place_of_a(uint number, uint m, uint k)
+{
+    uvec2 at = slot(number, A_BY_COLUMNS != 0u ? TILE_M : DEPTH);
+    if (A_BY_COLUMNS != 0u)
+        return PLACE_A(min(m + 8u * at.y, size_m - 8u), k + at.x);
+    return PLACE_A(min(m + at.x, size_m - 1u), k + 8u * at.y);
+}
+
+int place_of_b(uint number, uint n, uint k)
+{
+    uvec2 at = slot(number, B_BY_COLUMNS != 0u ? DEPTH : TILE_N);
+    if (B_BY_COLUMNS != 0u)
+        return PLACE_B(min(n + at.x, size_n - 1u), k + 8u * at.y);
+    return PLACE_B(min(n + 8u * at.y, size_n - 8u), k + at.x);
+}
+#endif
+
 void keep_a(uint number, uvec4 v)
 {
     uvec2 at = slot(number, A_BY_COLUMNS != 0u ? TILE_M : DEPTH);
@@ -128,32 +157,50 @@ void store_vector(uint m, uint n, vec4 low, vec4 high)
 {
     uint number;
     int y_at, c_at;
-    uvec4 v;
     place_result(m, n, number, y_at, c_at);
-    [[unroll]] for (uint i = 0u; i < 4u; i++) {
-        vec4 half_of = i < 2u ? low : high;
-        uint e = 2u * i;
-        v[i] = pack_two(result_of(number + e, y_at + int(e), c_at + int(e) * c_next, half_of[e & 3u]),
-                        result_of(number + e + 1u, y_at + int(e) + 1, c_at + int(e + 1u) * c_next, half_of[e + 1u & 3u]));
+    [[unroll]] for (uint e = 0u; e < 4u; e++) {
+        low[e] = scaled_sum(c_at + int(e) * c_next, low[e]);
+        high[e] = scaled_sum(c_at + int(e + 4u) * c_next, high[e]);
     }
-    Vectors(y_base).v[y_at >> 3] = v;
+    epilogue_vector(number, y_at, low, high);
+    Vectors(y_base).v[y_at >> 3] = uvec4(pack_two(low.x, low.y), pack_two(low.z, low.w), pack_two(high.x, high.y),
+                                         pack_two(high.z, high.w));
 }
 
-/* A row of a subgroup's matrices from `stage`, results m and more, n and more; 32 invocations. */
-void store_lines(uint stage, uint m, uint n, uint part)
+/* Four sums on their way: of all subgroups that share them. */
+vec4 staged(uint at)
 {
-    uint lane = gl_LocalInvocationID.x % 32u, columns = SIDE * BLOCKS_N;
+    vec4 sum = uintBitsToFloat(tiles[at]);
+    [[unroll]] for (uint i = 1u; i < GROUPS_K; i++)
+        sum += uintBitsToFloat(tiles[at + i * (GROUPS_M * GROUPS_N) * STAGE]);
+    return sum;
+}
+
+/* A row of matrices from `stage`, results m and more, n and more, by all invocations that share their sums, of which
+ * this is number `self`. */
+void store_lines(uint stage, uint m, uint n, uint part, uint self)
+{
+    uint columns = SIDE * BLOCKS_N;
     if (WIDE_Y) {
-        for (uint i = lane; i < SIDE * columns / 8u; i += 32u) {
+        for (uint i = self; i < SIDE * columns / 8u; i += 32u * GROUPS_K) {
             uint row = i / (columns / 8u), at = i % (columns / 8u), from = stage + row * STRIDE_Y + 2u * at;
             if (m + row < size_m && n + 8u * at < size_n)
-                store_vector(m + row, n + 8u * at, uintBitsToFloat(tiles[from]), uintBitsToFloat(tiles[from + 1u]));
+                store_vector(m + row, n + 8u * at, staged(from), staged(from + 1u));
         }
         return;
     }
-    for (uint i = lane; i < SIDE * columns; i += 32u) {
+    if (in_parts && size_n % 4u == 0u) {
+        for (uint i = self; i < SIDE * columns / 4u; i += 32u * GROUPS_K) {
+            uint row = i / (columns / 4u), at = i % (columns / 4u);
+            uint to = (part * size_m + m + row) * size_n + n + 4u * at;
+            if (m + row < size_m && n + 4u * at < size_n)
+                Vectors(add64(sums_base, uvec2(4u * to, 0u))).v[0] = floatBitsToUint(staged(stage + row * STRIDE_Y + at));
+        }
+        return;
+    }
+    for (uint i = self; i < SIDE * columns; i += 32u * GROUPS_K) {
         uint row = y_along_m != 0u ? i % SIDE : i / columns, column = y_along_m != 0u ? i / SIDE : i % columns;
-        float sum = uintBitsToFloat(tiles[stage + row * STRIDE_Y + column / 4u][column % 4u]);
+        float sum = staged(stage + row * STRIDE_Y + column / 4u)[column % 4u];
         if (m + row < size_m && n + column < size_n)
             store_sum(m + row, n + column, part, sum);
     }
@@ -162,6 +209,7 @@ void store_lines(uint stage, uint m, uint n, uint part)
 /* All that an invocation has of matrices and vectors is in variables of their own, of which pipelines use as many as
  * their tiles need: arrays that a driver does not take apart would lie in memory. */
 #define EACH(X)         X(0) X(1) X(2) X(3)
+#define EACH_LOAD(X)    EACH(X) X(4) X(5) X(6) X(7)
 #define EACH_OF_ROW(X, i) X(i, 0) X(i, 1) X(i, 2) X(i, 3)
 #define EACH_PAIR(X)    EACH_OF_ROW(X, 0) EACH_OF_ROW(X, 1) EACH_OF_ROW(X, 2) EACH_OF_ROW(X, 3)
 
@@ -171,15 +219,39 @@ void store_lines(uint stage, uint m, uint n, uint part)
     if (i < BLOCKS_M && j < BLOCKS_N)                                                                                  \
         sum##i##j = zero_matrix();
 #define KEEP(i)                                                                                                        \
-    if (i < BLOCKS_M)                                                                                                  \
+    if (i < LOADS_A)                                                                                                   \
         keep_a(i, a_next##i);                                                                                          \
-    if (i < BLOCKS_N)                                                                                                  \
+    if (i < LOADS_B)                                                                                                   \
         keep_b(i, b_next##i);
 #define FETCH(i)                                                                                                       \
-    if (i < BLOCKS_M)                                                                                                  \
+    if (i < LOADS_A)                                                                                                   \
         a_next##i = fetch_a(i, m, next, end);                                                                          \
-    if (i < BLOCKS_N)                                                                                                  \
+    if (i < LOADS_B)                                                                                                   \
         b_next##i = fetch_b(i, n, next, end);
+#ifdef PLACE_A
+/* A whole tile along k takes but an addition for each vector. */
+#define DECLARE_PLACE(i)                                                                                               \
+    int a_place##i, b_place##i;                                                                                        \
+    if (i < LOADS_A)                                                                                                   \
+        a_place##i = place_of_a(i, m, first);                                                                          \
+    if (i < LOADS_B)                                                                                                   \
+        b_place##i = place_of_b(i, n, first);
+#define FETCH_WHOLE(i)                                                                                                 \
+    if (i < LOADS_A)                                                                                                   \
+        a_next##i = Vectors(a_from).v[a_place##i];                                                                     \
+    if (i < LOADS_B)                                                                                                   \
+        b_next##i = Vectors(b_from).v[b_place##i];
+#define FETCH_TILE                                                                                                     \
+    if (WIDE_A && WIDE_B && next + DEPTH <= end) {                                                                     \
+        EACH_LOAD(FETCH_WHOLE)                                                                                         \
+        a_from = add64(a_from, a_move);                                                                                \
+        b_from = add64(b_from, b_move);                                                                                \
+    } else {                                                                                                           \
+        EACH_LOAD(FETCH)                                                                                               \
+    }
+#else
+#define FETCH_TILE EACH_LOAD(FETCH)
+#endif
 #define LOAD_FACTORS(i)                                                                                                \
     MatrixA a##i;                                                                                                      \
     MatrixB b##i;                                                                                                      \
@@ -198,37 +270,49 @@ void store_lines(uint stage, uint m, uint n, uint part)
         barrier();                                                                                                     \
         EACH_OF_ROW(STORE_SUM_OF, i)                                                                                   \
         barrier();                                                                                                     \
-        store_lines(STAGE * subgroup, m + from_m + SIDE * i, n + from_n, part);                                        \
+        store_lines(STAGE * place, m + from_m + SIDE * i, n + from_n, part, self);                                     \
     }
 #define MULTIPLY_STEP(at)                                                                                              \
     {                                                                                                                  \
-        const uint STEP = at;                                                                                          \
+        uint STEP = at;                                                                                                \
         EACH(LOAD_FACTORS)                                                                                             \
         EACH_PAIR(MULTIPLY)                                                                                            \
     }
 
 void run_tile(uint m, uint n, uint first, uint end, uint part)
 {
-    uint subgroup = SUBGROUP_NUMBER;
-    uint from_m = SIDE * BLOCKS_M * (subgroup & 1u), from_n = SIDE * BLOCKS_N * (subgroup >> 1);
-    EACH(DECLARE)
+    /* The subgroup's place among those with other results, and its part of a tile along k. */
+    uint subgroup = SUBGROUP_NUMBER, place = subgroup % (GROUPS_M * GROUPS_N), from_k = subgroup / (GROUPS_M * GROUPS_N);
+    uint self = gl_LocalInvocationID.x % 32u + 32u * from_k;
+    uint from_m = SIDE * BLOCKS_M * (place % GROUPS_M), from_n = SIDE * BLOCKS_N * (place / GROUPS_M);
+    from_k *= DEPTH / GROUPS_K;
+    EACH_LOAD(DECLARE)
     EACH_PAIR(DECLARE_SUM)
     EACH_PAIR(CLEAR_SUM)
     prepare(first);
     barrier();
     uint next = first;
-    EACH(FETCH)
-    while (next < end) {
+#ifdef PLACE_A
+    uvec2 a_from = a_base, a_move = scaled(MOVE_A * int(DEPTH), 1u);
+    uvec2 b_from = b_base, b_move = scaled(MOVE_B * int(DEPTH), 1u);
+    EACH_LOAD(DECLARE_PLACE)
+#endif
+    while (true) {
+        if (next < end) {
+            FETCH_TILE
+        }
+        if (WIDE_Y && next == first)
+            read_operands();
+        if (next != first)
+            [[unroll]] for (uint i = 0u; i < DEPTH / GROUPS_K / SIDE; i++)
+                MULTIPLY_STEP(from_k + SIDE * i)
+        if (next >= end)
+            break;
         barrier();
-        EACH(KEEP)
+        EACH_LOAD(KEEP)
         next += DEPTH;
         prepare(next);
         barrier();
-        if (next < end) {
-            EACH(FETCH)
-        }
-        MULTIPLY_STEP(0u)
-        MULTIPLY_STEP(SIDE)
     }
     EACH(STORE_ROW)
     barrier();

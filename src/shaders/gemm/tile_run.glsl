@@ -6,13 +6,15 @@
 
 /* Some of TILE_PARAMS, which are read once. */
 uint size_m, size_n, a_along_k, b_along_k, y_along_m;
+bool in_parts; /* along K, whose sums go to the scratch memory */
+uvec2 sums_base;
 
 void store_sum(uint m, uint n, uint part, NUMBER value)
 {
-    if (TILE_PARAMS.splits == 1u)
-        finish(m, n, value);
+    if (in_parts)
+        Words(add64(sums_base, uvec2(4u * ((part * size_m + m) * size_n + n), 0u))).v = BITS_OF(value);
     else
-        Words(scratch_at(4u * ((part * size_m + m) * size_n + n))).v = BITS_OF(value);
+        finish(m, n, value);
 }
 
 void run_tile(uint m, uint n, uint first, uint end, uint part);
@@ -31,6 +33,10 @@ void run_unit(uint unit)
 
 void main()
 {
+    read_finish();
+    in_parts = TILE_PARAMS.splits != 1u;
+    if (in_parts)
+        sums_base = scratch_at(0u);
     size_m = TILE_PARAMS.m;
     size_n = TILE_PARAMS.n;
     a_along_k = TILE_PARAMS.a_along_k;

@@ -2,10 +2,12 @@
 /* Sizes of products by tiles, as shader_tile.c has them: of a tile along M, N and K, and of the square of sums that
  * each invocation has. */
 #ifdef TILE_MATRIX
-layout(constant_id = 2) const uint TILE_SHAPE = 4u << 8 | 4u; /* along N and M, in multiples of 32; 16 bits: WIDE_ flags */
+/* 8 bits each: tile along M and N in multiples of 32; WIDE_ flags, and from bit 19 the subgroups along M and N as powers
+ * of two (tile_matrix.glsl); depth in multiples of 32. */
+layout(constant_id = 2) const uint TILE_SHAPE = 1u << 24 | 1u << 21 | 1u << 19 | 4u << 8 | 4u;
 #define TILE_M (32u * (TILE_SHAPE & 255u))
 #define TILE_N (32u * (TILE_SHAPE >> 8 & 255u))
-#define DEPTH  32u
+#define DEPTH  (32u * (TILE_SHAPE >> 24))
 #elif defined(TILE_LARGE)
 #define TILE_M 128u
 #define TILE_N 128u
