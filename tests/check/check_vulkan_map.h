@@ -26,4 +26,7 @@ bool check_vulkan_lines(uint32_t i, enum kern_kind kind, struct check_case *c);
 /* check_vulkan_tiles.c: products for rows of tiles, or for that of cooperative matrices; sets the kind of tile, too. */
 bool check_vulkan_tiles(uint32_t i, bool coop, struct check_case *out);
 
+/* check_vulkan_convs.c: convolutions of vectors of channels, X, W and Y of this type. */
+bool check_vulkan_convs(uint32_t i, DML_TENSOR_DATA_TYPE type, struct check_case *out);
+
 #endif

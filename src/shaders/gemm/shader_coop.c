@@ -33,12 +33,17 @@ bool shader_coop_wide(const struct kern_view *view, uint32_t along)
     return true;
 }
 
+enum shader_code shader_coop_code(const struct kern_op *op, const struct coop_codes *codes)
+{
+    const bool is_half = op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT16;
+    return plain ? codes->plain : is_half ? codes->half_precision : codes->bfloat16;
+}
+
 void shader_coop_add(const struct kern_op *op, const struct coop_codes *codes, const struct tile_params *params,
                      struct coop_wide wide, size_t parameter_bytes, struct shader_work *out)
 {
-    const bool is_half = op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT16;
     const bool one_type = op->tensors[op->input_count].type == op->tensors[0].type;
-    const enum shader_code code = plain ? codes->plain : is_half ? codes->half_precision : codes->bfloat16;
+    const enum shader_code code = shader_coop_code(op, codes);
     const struct tile_size *size = shader_tile_choose(SHADER_TILES_COOP, params);
     struct shader_dispatch *dispatch = &out->dispatches[0];
     shader_tile_add_code(op, code, params, parameter_bytes, out);

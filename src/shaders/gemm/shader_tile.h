@@ -86,6 +86,8 @@ struct coop_wide {
 
 /* For tests: the arithmetic of matrices in the shader, for devices that have none. */
 void shader_coop_plain(bool plain);
+/* The code for the op's types. */
+enum shader_code shader_coop_code(const struct kern_op *op, const struct coop_codes *codes);
 /* Why cooperative matrices do not multiply what the op has, else NULL. */
 const char *shader_coop_obstacle(const struct kern_op *op, uint64_t m, uint64_t n, uint64_t k);
 /* Whether elements along dimension `along` lie side by side, and vectors of 16 bytes begin everywhere: buffers do. */
