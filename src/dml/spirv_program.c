@@ -29,6 +29,7 @@ static const struct {
 #define WORDS_INT64(name)    WORDS_BASE(name)
 #define WORDS_FLOAT64(name)  WORDS_BASE(name)
 #define WORDS_SUBGROUP(name) WORDS_BASE(name)
+#define WORDS_SHARED(name)   WORDS_BASE(name)
 #define WORDS_DOT(name)      WORDS_BASE(name)
 #define WORDS_COOP(name)                                                                                               \
     {                                                                                                                  \
@@ -262,6 +263,7 @@ struct use {
     uint32_t index;
     int64_t begin, end;
     bool writes;
+    int64_t period, from, to; /* of an address only these remainders by `period`; 0: any */
 };
 
 struct uses {
@@ -277,7 +279,31 @@ static bool conflicts(const struct use *a, const struct use *b)
     if (a->buffer != b->buffer)
         return (a->buffer == GRAPH_BUFFER_INPUT && b->buffer == GRAPH_BUFFER_OUTPUT) ||
                (a->buffer == GRAPH_BUFFER_OUTPUT && b->buffer == GRAPH_BUFFER_INPUT);
+    if (a->period && a->period == b->period && (a->to <= b->from || b->to <= a->from))
+        return false;
     return a->index == b->index && a->begin < b->end && b->begin < a->end;
+}
+
+/* Ranges of channels that are joined, of pixels with their channels side by side, lie between one another. */
+static void find_stripes(const struct kern_view *view, struct use *use)
+{
+    const int64_t bytes = kern_type_bytes(view->type);
+    int64_t period = 0, width = bytes;
+    for (uint32_t d = 0; d < view->rank; d++) {
+        int64_t a = view->strides[d] * bytes, b = period;
+        if (view->sizes[d] == 1)
+            continue;
+        if (view->strides[d] == 1) {
+            width = view->sizes[d] * bytes;
+            continue;
+        }
+        for (int64_t rest; b; a = b, b = rest)
+            rest = a % b;
+        period = a < 0 ? -a : a;
+    }
+    use->from = period ? use->begin % period : 0;
+    use->to = use->from + width;
+    use->period = use->to <= period ? period : 0;
 }
 
 static uint32_t uses_of(const struct graph_step *step, struct use *out)
@@ -291,11 +317,14 @@ static uint32_t uses_of(const struct graph_step *step, struct use *out)
         placed.offset = 0;
         if (!graph_view_bounds(&placed, &low, &high))
             low = INT32_MIN, high = INT32_MAX;
-        if (where->buffer != GRAPH_BUFFER_CONSTANT)
-            out[count++] =
-                (struct use){ where->buffer, where->buffer <= GRAPH_BUFFER_OUTPUT ? where->index : 0,
-                              (int64_t)where->offset + ((low * bits) >> 3),
-                              (int64_t)where->offset + (((high + 1) * bits + 7) >> 3), t >= step->op.input_count };
+        if (where->buffer == GRAPH_BUFFER_CONSTANT)
+            continue;
+        out[count] = (struct use){ where->buffer, where->buffer <= GRAPH_BUFFER_OUTPUT ? where->index : 0,
+                                   (int64_t)where->offset + ((low * bits) >> 3),
+                                   (int64_t)where->offset + (((high + 1) * bits + 7) >> 3), t >= step->op.input_count };
+        if (bits >= 8 && out[count].begin >= 0)
+            find_stripes(view, &out[count]);
+        count++;
     }
     if (step->scratch_bytes)
         out[count++] = (struct use){ GRAPH_BUFFER_TEMP, 0, (int64_t)step->scratch_offset,

@@ -147,7 +147,7 @@ static struct base_hash host_pack_layout(const struct graph_step *step)
 
 const struct graph_backend graph_backend_host = {
     .name = "host",
-    .passes = GRAPH_PASSES_ALL,
+    .passes = GRAPH_PASSES_ALL & ~GRAPH_PASS_BIT(filters), /* kernels pack filters */
     .alignment = 256,
     .derives = true,
     .supports = host_supports,

@@ -60,7 +60,8 @@ const struct graph_backend graph_backend_spirv = {
               GRAPH_PASS_BIT(fold_constants) | GRAPH_PASS_BIT(fold_batch_norm) | GRAPH_PASS_BIT(views) |
               GRAPH_PASS_BIT(fold_scalars) | GRAPH_PASS_BIT(shapes) | GRAPH_PASS_BIT(fuse_activation) |
               GRAPH_PASS_BIT(fuse_map) | GRAPH_PASS_BIT(fuse_norm) | GRAPH_PASS_BIT(fuse_attention) |
-              GRAPH_PASS_BIT(merge_products) | GRAPH_PASS_BIT(weights),
+              GRAPH_PASS_BIT(merge_products) | GRAPH_PASS_BIT(weights) | GRAPH_PASS_BIT(layout) |
+              GRAPH_PASS_BIT(filters),
     .alignment = 256,
     .supports = spirv_supports,
     .priority = spirv_priority,

@@ -177,11 +177,23 @@ static bool permutes_well(const struct layout *layout, const struct graph_op *op
            graph_op_priority(layout->graph, layout->options, op);
 }
 
+/* Kernels pack filters, pass filters reorders constant ones; those of one tap are in either order. */
+static bool filter_follows(const struct layout *layout, const struct graph_op *op)
+{
+    const struct kern_view *w = &op->k.tensors[1];
+    uint64_t taps = 1;
+    for (uint32_t d = 2; d < w->rank; d++)
+        taps *= w->sizes[d];
+    return !(layout->options->backend->passes & GRAPH_PASS_BIT(filters)) || taps == 1 ||
+           (layout->graph->values[op->value[1]].place == GRAPH_CONSTANT && !op->k.u.conv.transposed);
+}
+
 /* A convolution that would lose its kernel keeps its whole group as it is. */
 static void veto(struct layout *layout, const struct graph_op *op)
 {
     struct graph_op changed;
-    if (op->k.kind != KERN_CONV || !permuted(layout, op, &changed) || permutes_well(layout, op, &changed))
+    if (op->k.kind != KERN_CONV || !permuted(layout, op, &changed) ||
+        (filter_follows(layout, op) && permutes_well(layout, op, &changed)))
         return;
     for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++)
         if (!layout->refused[op->value[t]])

@@ -28,12 +28,14 @@ static const char *lacking(const struct shader_work *work, uint32_t capabilities
         lacks |= needs[work->dispatches[i].code] & ~capabilities;
     if (lacks & SHADER_CAPABILITY_FLOAT64)
         return "the adapter has no FLOAT64 arithmetic for it";
-    if (lacks & SHADER_NEEDS_COOP_BFLOAT16)
+    if (lacks & (SHADER_CAPABILITY_COOP | SHADER_CAPABILITY_COOP_BFLOAT16 | SHADER_CAPABILITY_STORAGE))
         return "the adapter has no cooperative matrices for it";
     if (lacks & SHADER_CAPABILITY_DOT)
         return "the adapter has no integer dot products for it";
     if (lacks & SHADER_CAPABILITY_SUBGROUP)
         return "the adapter has no subgroups' shuffles for it";
+    if (lacks & SHADER_CAPABILITY_SHARED)
+        return "the adapter's workgroups share too little memory for it";
     return lacks ? "the adapter has no 64-bit integer arithmetic for it" : NULL;
 }
 

@@ -12,6 +12,18 @@ void check_channels_last(struct kern_view *view)
     view->strides[0] = stride;
 }
 
+void check_filter_last(struct kern_view *w)
+{
+    check_channels_last(w);
+    if (w->sizes[1] > 1)
+        return;
+    int64_t stride = w->sizes[0];
+    w->strides[0] = 1;
+    w->strides[1] = 0;
+    for (uint32_t d = w->rank; d-- > 2; stride *= w->sizes[d])
+        w->strides[d] = stride;
+}
+
 void check_activation_view(struct check_rng *rng, struct kern_view *out, DML_TENSOR_DATA_TYPE type, uint32_t rank,
                            const uint32_t *sizes)
 {
@@ -62,6 +74,8 @@ static void channels(struct check_rng *rng, struct kern_conv *conv, bool wide, b
     conv->groups = depthwise              ? 2 + check_pick(rng, check_chance(rng, 4) ? 150 : 30)
                    : check_chance(rng, 3) ? 1 + check_pick(rng, 3)
                                           : 1;
+    if (depthwise && check_chance(rng, 2))
+        conv->groups = (uint32_t)base_align_up(conv->groups, 4);
     *in_group = depthwise ? 1 : 1 + check_pick(rng, check_chance(rng, 4) ? 40 : 6);
     *out_group = depthwise ? 1 + check_pick(rng, 2) : 1 + check_pick(rng, check_chance(rng, 4) ? 40 : 6);
     if (wide) {
@@ -247,6 +261,11 @@ void check_gen_conv(struct check_rng *rng, struct check_case *out)
     check_activation_view(rng, &last, type, rank, y);
     if (usual)
         check_channels_last(&last);
+    if (!integer && !of_weights && check_chance(rng, w[1] == 1 ? 2 : 6)) { /* as shaders like it */
+        check_channels_last(&op->tensors[0]);
+        check_filter_last(&op->tensors[1]);
+        check_channels_last(&last);
+    }
     if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
         check_half(rng, op, 1, &last);
     if (of_weights)

@@ -63,18 +63,19 @@ static void run_random(struct bench *bench, check_gen_fn *gen, enum kern_kind ki
     }
 }
 
-/* `count` cases, behind the first `most` only those with types that none before them had. */
+/* `count` cases, behind the first `most` only those with types that none before them had; more where the row refuses
+ * buffers that begin where no vector does. */
 static void run_row(struct bench *bench, const struct shader_row *row, uint32_t count, uint32_t most, uint64_t seed)
 {
     uint32_t before = bench->ran, failed = bench->failed, i;
     uint64_t seen = 0;
-    for (i = 0; i < count && bench->failed < failed + 3; i++) {
+    for (i = 0; i < count + (bench->ran == before ? 3 : 0) && bench->failed < failed + 3; i++) {
         const struct bench_search search = { row, bench_capabilities(bench), seed, i, 4000, NULL, 0 };
         struct check_rng rng;
         struct check_case c;
         if (!bench_find_case(bench, &search, &rng, &c))
             break;
-        if (brings_types(&c.op, &seen) || i < most)
+        if (brings_types(&c.op, &seen) || i < most || bench->ran == before)
             bench_run_case(bench, &c, &rng);
     }
     if (bench->failed > failed)
@@ -95,6 +96,19 @@ static void run_tiles(struct bench *bench, bool coop, uint32_t count, uint64_t s
         check_vulkan_coop(&rng, &c);
         bench_run_case(bench, &c, &rng);
     }
+}
+
+/* Cases of check_vulkan_convs.c; some are not for this row. */
+static void run_convs(struct bench *bench, uint64_t seed)
+{
+    static const DML_TENSOR_DATA_TYPE types[] = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT16 };
+    struct check_rng rng = { seed };
+    struct check_case c;
+    check_buffer_past(16);
+    bench->norm_wise = true;
+    for (uint32_t t = 0; t < ARRAY_SIZE(types); t++)
+        for (uint32_t i = 0; check_vulkan_convs(i, types[t], &c); i++)
+            bench_run_case(bench, &c, &rng);
 }
 
 /* Lines of check_vulkan_lines.c; some are not for this row. */
@@ -136,6 +150,8 @@ static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const c
         run_row(bench, &rows[i], count, filter ? count : cases_of(bench, &rows[i], count), seed);
         if (rows[i].plan == shader_gemm_tile_plan || rows[i].plan == shader_gemm_coop_plan)
             run_tiles(bench, rows[i].plan == shader_gemm_coop_plan, filter ? count : 1, seed);
+        if (strstr(rows[i].name, "conv_parts") || !strcmp(rows[i].name, "conv_depth"))
+            run_convs(bench, seed);
         if (strstr(rows[i].name, "_line") || strstr(rows[i].name, "_subgroup"))
             run_lines(bench, rows[i].kind, seed);
         printf("%-24s %6.1f s\n", rows[i].name, bench_seconds() - before);

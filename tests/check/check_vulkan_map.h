@@ -28,4 +28,7 @@ bool check_vulkan_tiles(uint32_t i, bool coop, struct check_case *out);
 /* A random product for rows of cooperative matrices, with vectors or without, and with a random tile. */
 void check_vulkan_coop(struct check_rng *rng, struct check_case *out);
 
+/* check_vulkan_convs.c: convolutions of vectors of channels, X, W and Y of this type. */
+bool check_vulkan_convs(uint32_t i, DML_TENSOR_DATA_TYPE type, struct check_case *out);
+
 #endif

@@ -10,6 +10,10 @@ void check_activation_view(struct check_rng *rng, struct kern_view *out, DML_TEN
                            const uint32_t *sizes);
 
 void check_channels_last(struct kern_view *view);
+/* A filter of the order that shaders like for such images: input channels innermost, or of single ones the output
+ * channels.
+ */
+void check_filter_last(struct kern_view *w);
 
 /* Few results may all happen to be near zero, with nothing to measure errors against: positive inputs then (after
  * everything else is chosen). check_gen_gemm.c. */

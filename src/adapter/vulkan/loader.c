@@ -197,6 +197,8 @@ const char *vulkan_physical_describe(VkPhysicalDevice handle, const struct vulka
         physical->capabilities |= SHADER_CAPABILITY_HALF;
     if (has_shuffles(&subgroup))
         physical->capabilities |= SHADER_CAPABILITY_SUBGROUP;
+    if (physical->properties.limits.maxComputeSharedMemorySize >= 32768)
+        physical->capabilities |= SHADER_CAPABILITY_SHARED;
     physical->capabilities &= allowed_capabilities();
     return lack;
 }

@@ -24,6 +24,18 @@ struct conv_tile_params {
     uint channels_first;
 };
 
+/* By small tiles: m pixels of all images, by_pixels in each, n channels of a group, k elements of a window, which are
+ * all_chunks chunks, of which a workgroup sums `chunks`. Workgroups are numbered by tiles along pixels, along channels,
+ * groups and splits. Of conv_depth.comp tiles are four channels of a pixel. */
+struct conv_parts_params {
+    SHADER_STRUCT conv_params conv;
+    uint m, n, k, splits, chunks, all_chunks;
+    SHADER_STRUCT shader_divisor by_pixels, by_tiles_m, by_tiles_n, by_splits;
+    uint channels_first;
+};
+
+#define CONV_DEPTH_GROUP 128 /* GROUP_SIZE of conv_depth.comp */
+
 #define CONV_DIRECT_RESULTS 4
 #define CONV_DIRECT_LINE    16
 

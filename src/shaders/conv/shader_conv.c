@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of convolutions. */
-#include "shaders/conv/conv_params.h"
-#include "shaders/core/shader_block.h"
-#include "shaders/gemm/shader_tile.h"
-
-#include "kernels/conv/conv.h"
-#include "kernels/core/kernel.h"
+#include "shaders/conv/shader_conv.h"
 
 static uint64_t result_elements(const struct kern_op *op)
 {
@@ -23,7 +18,7 @@ static bool positions_fit(const struct conv_shape *s)
     return s->kernel[0] * s->kernel[1] <= INT32_MAX;
 }
 
-static const char *obstacle(const struct kern_op *op, struct conv_shape *out)
+const char *shader_conv_obstacle(const struct kern_op *op, struct conv_shape *out)
 {
     const char *found = shader_size_obstacle(op);
     if (found)
@@ -33,7 +28,7 @@ static const char *obstacle(const struct kern_op *op, struct conv_shape *out)
     return positions_fit(out) ? NULL : "the shaders do not count that many elements";
 }
 
-static struct conv_params conv_parameters(const struct kern_op *op)
+struct conv_params shader_conv_parameters(const struct kern_op *op)
 {
     const struct kern_conv *conv = &op->u.conv;
     const struct kern_view *views[] = { &op->tensors[0], &op->tensors[1], &op->tensors[op->input_count] };
@@ -75,13 +70,22 @@ static struct conv_params conv_parameters(const struct kern_op *op)
     return params;
 }
 
+void shader_conv_finish(const struct kern_op *op, struct shader_dispatch *out)
+{
+    const uint32_t count = out->constant_count;
+    shader_epilogue_add(op, out);
+    out->constants[10] = shader_epilogue_tensors(op);
+    out->constants[11] = op->u.conv.has_bias;
+    out->constant_count = BASE_MAX(count, 12);
+}
+
 /* ---- any convolution ---- */
 
 const char *shader_conv_any_obstacle(const struct kern_op *op)
 {
     struct conv_shape shape;
     const char *found = shader_block_obstacle(op);
-    return found ? found : obstacle(op, &shape);
+    return found ? found : shader_conv_obstacle(op, &shape);
 }
 
 void shader_conv_any_plan(const struct kern_op *op, struct shader_work *out)
@@ -94,7 +98,7 @@ void shader_conv_any_plan(const struct kern_op *op, struct shader_work *out)
 
 void shader_conv_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places, uint32_t *words)
 {
-    const struct conv_params params = conv_parameters(op);
+    const struct conv_params params = shader_conv_parameters(op);
     shader_block_write(op, places, result_elements(op), &params, sizeof(params), words);
 }
 
@@ -110,7 +114,7 @@ static bool by_tiles(const struct conv_shape *s)
 const char *shader_conv_direct_obstacle(const struct kern_op *op)
 {
     struct conv_shape s;
-    const char *found = obstacle(op, &s);
+    const char *found = shader_conv_obstacle(op, &s);
     if (found)
         return found;
     if (op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT64)
@@ -123,7 +127,7 @@ const char *shader_conv_direct_obstacle(const struct kern_op *op)
 /* Elements of the result that an invocation takes. */
 static uint32_t direct_results(const struct kern_op *op)
 {
-    const struct conv_params conv = conv_parameters(op);
+    const struct conv_params conv = shader_conv_parameters(op);
     const bool channels_last = shader_tile_closer(conv.y[1], conv.y[4]);
     const int64_t line = (int64_t)conv.steps[2] * (CONV_DIRECT_RESULTS - 1) + conv.kernel[2];
     if (channels_last || !shader_specializes(result_elements(op) / TUNE_CONV_DIRECT_SHARE) ||
@@ -141,7 +145,7 @@ static uint64_t direct_units(const struct kern_op *op, struct conv_direct_params
 
 static struct conv_direct_params direct_parameters(const struct kern_op *op)
 {
-    struct conv_direct_params params = { .conv = conv_parameters(op) };
+    struct conv_direct_params params = { .conv = shader_conv_parameters(op) };
     params.channels_last = shader_tile_closer(params.conv.y[1], params.conv.y[4]);
     return params;
 }
@@ -176,7 +180,7 @@ void shader_conv_direct_write(const struct kern_op *op, uint32_t index, const st
 const char *shader_conv_tile_obstacle(const struct kern_op *op)
 {
     struct conv_shape s;
-    const char *found = obstacle(op, &s);
+    const char *found = shader_conv_obstacle(op, &s);
     if (found)
         return found;
     if (op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT64)
@@ -191,7 +195,7 @@ const char *shader_conv_tile_obstacle(const struct kern_op *op)
 
 static struct conv_tile_params conv_tiles(const struct kern_op *op, enum shader_tile_class class)
 {
-    struct conv_tile_params params = { .conv = conv_parameters(op) };
+    struct conv_tile_params params = { .conv = shader_conv_parameters(op) };
     const struct conv_params *conv = &params.conv;
     const int inner = conv->transposed ? conv->w[0] : conv->w[1], outer = conv->transposed ? conv->w[1] : conv->w[0];
     struct conv_shape s;

@@ -23,6 +23,8 @@ const char *shader_block_obstacle(const struct kern_op *op);
 const char *shader_epilogue_obstacle(const struct kern_op *op);
 /* To the dispatch that stores the results; its own constants are set. */
 void shader_epilogue_add(const struct kern_op *op, struct shader_dispatch *out);
+/* Bit i: step i has a tensor. */
+uint32_t shader_epilogue_tensors(const struct kern_op *op);
 /* For shader_add() and shader_block_write(): the room of the steps in the block. */
 uint32_t shader_epilogue_bytes(const struct kern_op *op);
 void shader_epilogue_write(const struct kern_op *op, struct shader_step *out);

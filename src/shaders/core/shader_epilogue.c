@@ -44,6 +44,16 @@ void shader_epilogue_add(const struct kern_op *op, struct shader_dispatch *out)
         out->constant_count = SHADER_STEPS_CONSTANT + 2;
 }
 
+uint32_t shader_epilogue_tensors(const struct kern_op *op)
+{
+    struct kern_epilogue epilogue;
+    uint32_t tensors = 0;
+    kern_epilogue_match(op, &support, &epilogue);
+    for (uint32_t i = 0; i < epilogue.count; i++)
+        tensors |= (uint32_t)(epilogue.step[i].tensor != 0) << i;
+    return tensors;
+}
+
 /* An operand that lies as the result does needs no search for its place, nor does a single number; one of a line for
  * all lines needs a short one. */
 static uint32_t place_of(const struct kern_view *view, const struct kern_view *result)

@@ -4,6 +4,8 @@
 #ifndef SHADERS_POOL_PARAMS_H
 #define SHADERS_POOL_PARAMS_H
 
+#include "shaders/core/block.h"
+
 struct pool_params {
     uint window[3], strides[3], dilations[3], pad[3];
     uint mode, p, include_padding, has_indices, whole_indices; /* struct kern_pool */
@@ -12,6 +14,16 @@ struct pool_params {
     uint columns; /* 0 */
     uint scratch; /* POOL_MAX: 1: only the greatest elements' positions are wanted, in scratch memory */
 };
+
+/* Of two dimensions, of channels that are innermost: strides of images, rows and pixels. */
+struct pool_last_params {
+    int in_sizes[2], strides[2], dilations[2], pad[2], x[3], y[3];
+    SHADER_STRUCT shader_divisor by_quads, by_rows,
+        by_columns; /* of the result: four channels, rows, pixels of a row */
+    uint include_padding;
+};
+
+#define POOL_LAST_GROUP 128 /* GROUP_SIZE of pool_last.comp */
 
 /* enum kern_pool_mode */
 #define POOL_AVERAGE 0

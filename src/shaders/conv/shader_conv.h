@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What rows of convolutions share. */
+#ifndef SHADERS_CONV_SHADER_CONV_H
+#define SHADERS_CONV_SHADER_CONV_H
+
+#include "shaders/conv/conv_params.h"
+#include "shaders/core/shader_block.h"
+#include "shaders/gemm/shader_tile.h"
+
+#include "kernels/conv/conv.h"
+#include "kernels/core/kernel.h"
+
+/* Why no shader takes it, else NULL and *out. */
+const char *shader_conv_obstacle(const struct kern_op *op, struct conv_shape *out);
+struct conv_params shader_conv_parameters(const struct kern_op *op);
+/* Types of Y that conv_finish.glsl stores several of at once. */
+static inline bool shader_conv_stores_vectors(DML_TENSOR_DATA_TYPE type)
+{
+    return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16 ||
+           type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
+}
+/* The epilogue, of dispatches that include conv_finish.glsl. */
+void shader_conv_finish(const struct kern_op *op, struct shader_dispatch *out);
+
+#endif
