@@ -85,7 +85,7 @@ struct anydml_output {
 };
 
 /* An activation that is fused, or of a recurrent operator, with its numbers in the order of its description; no
- * activation where Type is 0. */
+ * activation where Type is 0. A softmax is one over the last axis. */
 struct anydml_activation {
     DML_OPERATOR_TYPE Type;
     FLOAT Parameters[2];

@@ -62,6 +62,7 @@ struct builder_call {
     uint32_t arrays[BUILDER_ARRAYS][SCHEMA_MAX_RANK];
     uint32_t array_count;
     DML_OPERATOR_DESC activations[SCHEMA_MAX_ACTIVATIONS];
+    DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC softmax; /* a fused one whose axes were left out */
 };
 
 /* Sizes of an output; what does not fit a UINT is refused later. */
@@ -69,6 +70,10 @@ struct builder_shape {
     uint32_t rank;
     int64_t sizes[SCHEMA_MAX_RANK];
 };
+
+/* a * b of numbers that are not negative, at most 2^60: what does not fit a UINT is refused in the end, and sums of
+ * such do not overflow. */
+int64_t builder_times(int64_t a, int64_t b);
 
 /* Keeps the first error of the graph; returns false. */
 bool builder_fail(struct anydml_graph *graph, HRESULT hr, const char *format, ...)

@@ -42,16 +42,16 @@ static void default_lengths(struct builder_call *call)
     }
 }
 
-/* Axes that are left out: the last one for what is named after softmax, else all. */
+/* Axes that are left out: the last one for what is named after softmax, else all. An array of length 0 is none. */
 static bool default_axes(struct builder_call *call, const struct schema_field *field)
 {
     const DML_BUFFER_TENSOR_DESC *first = builder_first(call);
     const uint32_t rank = first ? first->DimensionCount : 0;
     const DML_OPERATOR_TYPE type = call->op->type;
-    if (schema_array_length(field, call->desc.bytes))
+    if (schema_array_length(field, call->desc.bytes) || !is_null(call, field))
         return true;
     if (type == DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1 || type == DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION2)
-        return builder_refuse(call, "AxisCount = 0, must be at least 1: which axes are normalised has no default");
+        return builder_refuse(call, "Axes: NULL, must be given: which axes are normalised has no default");
     const bool last = type == DML_OPERATOR_ACTIVATION_SOFTMAX1 || type == DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1 ||
                       type == DML_OPERATOR_ACTIVATION_HARDMAX1;
     uint32_t *axes = own_array(call, field);
@@ -76,7 +76,8 @@ static void rest_of_input(const struct builder_call *call, uint32_t *sizes)
     const DML_BUFFER_TENSOR_DESC *input = builder_tensor(call, "InputTensor");
     const UINT *offsets = builder_uints(call, picked ? "Offsets" : "InputWindowOffsets");
     const UINT *strides = picked ? builder_uints(call, "Strides") : NULL;
-    for (uint32_t i = 0; input && offsets && i < input->DimensionCount; i++) {
+    const uint32_t count = builder_uint(call, "DimensionCount");
+    for (uint32_t i = 0; input && offsets && i < input->DimensionCount && i < count; i++) {
         const uint32_t rest = offsets[i] < input->Sizes[i] ? input->Sizes[i] - offsets[i] : 0;
         sizes[i] = rest && strides && strides[i] ? (rest - 1) / strides[i] + 1 : rest;
     }
@@ -162,8 +163,30 @@ static bool default_activations(struct builder_call *call)
     return true;
 }
 
+/* A fused softmax without axes is one over the last. */
+static void default_fused(struct builder_call *call)
+{
+    const struct schema_field *field = schema_field_find(call->op, "FusedActivation");
+    const DML_BUFFER_TENSOR_DESC *first = builder_first(call);
+    const DML_OPERATOR_DESC *fused = NULL, *own = call->activations;
+    if (field)
+        memcpy(&fused, call->desc.bytes + field->offset, sizeof(fused));
+    if (!first || !fused || fused->Type != DML_OPERATOR_ACTIVATION_SOFTMAX1 || !fused->Desc)
+        return;
+    call->softmax = *(const DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC *)fused->Desc;
+    if (call->softmax.AxisCount)
+        return;
+    uint32_t *axes = call->arrays[call->array_count++];
+    axes[0] = first->DimensionCount - 1;
+    call->softmax.AxisCount = 1;
+    call->softmax.Axes = axes;
+    call->activations[0] = (DML_OPERATOR_DESC){ fused->Type, &call->softmax };
+    builder_set(call, field, &own, sizeof(own));
+}
+
 bool builder_default_attributes(struct builder_call *call)
 {
+    default_fused(call);
     default_lengths(call);
     return default_arrays(call) && default_activations(call);
 }

@@ -109,6 +109,13 @@ bool builder_output_shape(struct builder_call *call, const struct schema_field *
     return true;
 }
 
+int64_t builder_times(int64_t a, int64_t b)
+{
+    const int64_t most = INT64_C(1) << 60;
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) || product > most ? most : product;
+}
+
 bool builder_shape_given(struct builder_call *call, uint32_t slot, struct builder_shape *shape)
 {
     (void)call, (void)slot, (void)shape;

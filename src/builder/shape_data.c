@@ -135,7 +135,7 @@ bool builder_shape_tile(struct builder_call *call, uint32_t slot, struct builder
     if (!per_dimension(call, "RepeatsCount", shape->rank))
         return false;
     for (uint32_t i = 0; i < shape->rank; i++)
-        shape->sizes[i] *= repeats[i];
+        shape->sizes[i] = builder_times(shape->sizes[i], repeats[i]);
     return true;
 }
 
@@ -154,7 +154,7 @@ bool builder_shape_space_to_depth(struct builder_call *call, uint32_t slot, stru
     (void)slot;
     if (!block(call, shape, &size))
         return false;
-    shape->sizes[1] = size < 65536 ? shape->sizes[1] * size * size : INT64_MAX;
+    shape->sizes[1] = builder_times(builder_times(shape->sizes[1], size), size);
     shape->sizes[2] /= size;
     shape->sizes[3] /= size;
     return true;
@@ -166,9 +166,9 @@ bool builder_shape_depth_to_space(struct builder_call *call, uint32_t slot, stru
     (void)slot;
     if (!block(call, shape, &size))
         return false;
-    shape->sizes[1] = size < 65536 ? shape->sizes[1] / (size * size) : 0;
-    shape->sizes[2] *= size;
-    shape->sizes[3] *= size;
+    shape->sizes[1] /= builder_times(size, size);
+    shape->sizes[2] = builder_times(shape->sizes[2], size);
+    shape->sizes[3] = builder_times(shape->sizes[3], size);
     return true;
 }
 
@@ -181,8 +181,8 @@ bool builder_shape_upsample(struct builder_call *call, uint32_t slot, struct bui
     copy(shape, builder_tensor(call, "InputTensor"));
     if (shape->rank < 2)
         return builder_refuse(call, "InputTensor: DimensionCount = 1, must be 2 or more");
-    shape->sizes[shape->rank - 2] *= desc->ScaleSize.Height;
-    shape->sizes[shape->rank - 1] *= desc->ScaleSize.Width;
+    shape->sizes[shape->rank - 2] = builder_times(shape->sizes[shape->rank - 2], desc->ScaleSize.Height);
+    shape->sizes[shape->rank - 1] = builder_times(shape->sizes[shape->rank - 1], desc->ScaleSize.Width);
     return true;
 }
 

@@ -26,7 +26,8 @@ static struct windows windows_of(const struct builder_call *call, const DML_BUFF
 /* Lengths and windows that cannot be counted with; the schema says more about others. */
 static bool windows_allowed(struct builder_call *call, const struct windows *w)
 {
-    if (!w->count || w->count > w->input->DimensionCount)
+    const bool unfold = call->op->type == DML_OPERATOR_UNFOLD;
+    if (!w->count || (unfold ? w->count >= w->input->DimensionCount : w->count + 2 != w->input->DimensionCount))
         return builder_refuse(call, "DimensionCount = %u, must be the number of spatial dimensions", w->count);
     if (!w->sizes)
         return builder_refuse(call, "WindowSize: NULL, must be given");
@@ -43,7 +44,7 @@ static bool windows_allowed(struct builder_call *call, const struct windows *w)
 
 static int64_t extent(const struct windows *w, uint32_t i)
 {
-    return (w->sizes[i] - INT64_C(1)) * (w->dilations ? w->dilations[i] : 1) + 1;
+    return builder_times(w->sizes[i] - INT64_C(1), w->dilations ? w->dilations[i] : 1) + 1;
 }
 
 static int64_t padding(const struct windows *w, uint32_t i)
@@ -76,7 +77,7 @@ static bool backward(struct builder_call *call, const struct windows *w, int64_t
     if (!windows_allowed(call, w))
         return false;
     for (uint32_t i = 0; i < w->count; i++)
-        out[i] = (sizes[i] - INT64_C(1)) * (w->strides ? w->strides[i] : 1) + extent(w, i) - padding(w, i) +
+        out[i] = builder_times(sizes[i] - INT64_C(1), w->strides ? w->strides[i] : 1) + extent(w, i) - padding(w, i) +
                  (w->more ? w->more[i] : 0);
     return true;
 }
@@ -100,7 +101,7 @@ bool builder_shape_convolution(struct builder_call *call, uint32_t slot, struct 
                               filter->DimensionCount, w.input->DimensionCount);
     w.sizes = filter->Sizes + 2;
     if (builder_uint(call, "Direction") == DML_CONVOLUTION_DIRECTION_BACKWARD) {
-        begin(&w, (int64_t)filter->Sizes[1] * builder_uint(call, "GroupCount"), shape);
+        begin(&w, builder_times(filter->Sizes[1], builder_uint(call, "GroupCount")), shape);
         return backward(call, &w, shape->sizes + 2);
     }
     begin(&w, filter->Sizes[0], shape);
@@ -140,14 +141,14 @@ bool builder_shape_unfold(struct builder_call *call, uint32_t slot, struct build
     if (!forward(call, &w, count))
         return false;
     for (uint32_t i = 0; i < w.count; i++) {
-        windows *= count[i];
-        elements *= w.sizes[i];
+        windows = builder_times(windows, count[i]);
+        elements = builder_times(elements, w.sizes[i]);
     }
     const uint32_t before = w.input->DimensionCount - w.count - 1;
     shape->rank = before + 2;
     for (uint32_t i = 0; i < before; i++)
         shape->sizes[i] = w.input->Sizes[i];
-    shape->sizes[before] = w.input->Sizes[before] * elements;
+    shape->sizes[before] = builder_times(w.input->Sizes[before], elements);
     shape->sizes[before + 1] = windows;
     return true;
 }
@@ -209,7 +210,7 @@ bool builder_shape_attention(struct builder_call *call, uint32_t slot, struct bu
             shape->sizes[i] = 1;
         shape->sizes[shape->rank - 3] = batch;
         shape->sizes[shape->rank - 2] = sequence;
-        shape->sizes[shape->rank - 1] = heads * value_size;
+        shape->sizes[shape->rank - 1] = builder_times(heads, value_size);
         return true;
     }
     int64_t keys = key ? size_at(key, 2) : key_value ? size_at(key_value, 4) : query ? 0 : sequence;

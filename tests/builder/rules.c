@@ -162,6 +162,12 @@ static void test_numbers(void)
     CHECK(run(AnydmlIdentity(graph, ex, &(struct anydml_identity_options){ .ScaleBias = &scale_bias }), 1,
               (const void *[]){ x }, y) &&
           !memcmp(y, moved, sizeof(moved)));
+    gemm = (struct anydml_gemm_options){ .FusedActivation = { DML_OPERATOR_ACTIVATION_SOFTMAX1, { 0 } } };
+    CHECK(run(AnydmlGemm(graph, ex, ew, &gemm), 1, (const void *[]){ x }, y) && y[0] > 0.952f && y[0] < 0.953f);
+    const unsigned char bytes[] = { 1, 2, 3 };
+    anydml_expr eu = AnydmlGraphConstant(graph, DML_TENSOR_DATA_TYPE_UINT8, SIZES(3), bytes);
+    struct anydml_cast_options to_float = { .OutputTensor = { .DataType = F32 } };
+    CHECK(run(AnydmlCast(graph, eu, &to_float), 1, (const void *[]){ x }, y) && y[0] == 1 && y[2] == 3);
     anydml_expr owned = AnydmlGraphOwnedInput(graph, 1, F32, SIZES(3, 2));
     const float plain[] = { 0, -3, 0, 6 };
     CHECK(run(AnydmlGemm(graph, ex, owned, NULL), 2, (const void *[]){ x, w }, y) && !memcmp(y, plain, sizeof(plain)));
@@ -201,7 +207,7 @@ static void test_errors(void)
             "Axis = 4, must be below the rank (4)");
     REFUSED(AnydmlTile(graph, x, &(struct anydml_tile_options){ .Repeats = (UINT[]){ 1, 1, ~0u, 1 } }), E_INVALIDARG,
             "OutputTensor: Sizes[2] = ");
-    REFUSED(AnydmlMeanVarianceNormalization1(graph, x, NULL), E_INVALIDARG, "AxisCount = 0");
+    REFUSED(AnydmlMeanVarianceNormalization1(graph, x, NULL), E_INVALIDARG, "Axes: NULL, must be given");
     REFUSED(AnydmlSplit(graph, x, 3, (const struct anydml_output[3]){ { NULL } }, NULL), E_INVALIDARG,
             "OutputCount = 3, must divide");
     REFUSED(AnydmlJoin(graph, 0, NULL, NULL), E_INVALIDARG, "DML_OPERATOR_JOIN: InputTensors: 0 tensors, must be 1 to");
@@ -214,6 +220,16 @@ static void test_errors(void)
     REFUSED(AnydmlGraphBroadcast(graph, x, SIZES(2, 4, 8, 8)), E_INVALIDARG, "sizes[3] = 8, must be");
     REFUSED(AnydmlGraphOperator(graph, &(DML_OPERATOR_DESC){ (DML_OPERATOR_TYPE)200, "" }, NULL, NULL), E_INVALIDARG,
             "operator type 200");
+    /* Lengths that do not go with the rank, and products beyond 64 bits, through the function below all others. */
+    const UINT ones[8] = { 1, 1, 1, 1, 1, 1, 1, 1 }, most = ~0u;
+    DML_MAX_POOLING_OPERATOR_DESC pool = { .DimensionCount = 8, .Strides = ones, .WindowSize = ones };
+    REFUSED(AnydmlGraphOperator(graph, &(DML_OPERATOR_DESC){ DML_OPERATOR_MAX_POOLING, &pool }, &x, NULL), E_INVALIDARG,
+            "DimensionCount = 8, must be the number of spatial dimensions");
+    DML_SLICE1_OPERATOR_DESC slice = { .DimensionCount = 1, .InputWindowOffsets = &most };
+    REFUSED(AnydmlGraphOperator(graph, &(DML_OPERATOR_DESC){ DML_OPERATOR_SLICE1, &slice }, &x, NULL), E_INVALIDARG,
+            "DimensionCount = 1, must equal the rank (4)");
+    struct anydml_space_to_depth1_options blocks = { .BlockSize = ~0u };
+    REFUSED(AnydmlSpaceToDepth1(graph, x, &blocks), E_INVALIDARG, "OutputTensor: Sizes[1] = ");
     AnydmlGraphCreate(device, &other);
     anydml_expr stranger = AnydmlGraphInput(other, 0, F32, SIZES(2, 4, 8, 7));
     REFUSED(AnydmlAdd(graph, x, stranger), E_INVALIDARG, "BTensor: is an expression of another graph");
