@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What graph.c and interleave.c need and hello.c explains: a device, buffers, copies, waiting. Any failure ends the
- * program with a message, as fits a sample. */
+/* What graph.c, graph_builder.c and interleave.c need and hello.c explains: a device, buffers, copies, waiting. Any
+ * failure ends the program with a message, as fits a sample. */
 #ifndef SAMPLE_H
 #define SAMPLE_H
 
@@ -111,7 +111,7 @@ static void sample_read(struct sample_queue *q, ID3D12Resource *from, void *data
     ID3D12Resource_Release(readback);
 }
 
-static IDMLOperator *sample_operator(IDMLDevice *dml, DML_OPERATOR_TYPE type, const void *desc)
+static inline IDMLOperator *sample_operator(IDMLDevice *dml, DML_OPERATOR_TYPE type, const void *desc)
 {
     DML_OPERATOR_DESC whole = { type, desc };
     IDMLOperator *op;

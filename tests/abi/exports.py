@@ -26,7 +26,10 @@ OURS = {
               "AnydmlVulkanExportMemory", "AnydmlVulkanGetBuffer", "AnydmlVulkanGetSemaphore",
               "AnydmlVulkanOpenBuffer", "AnydmlVulkanOpenMemory"],
     "dxcore": ["AnydmlLiveObjects"],
-    "directml": ["AnydmlCompileGraph", "AnydmlEnumOperators", "AnydmlLiveObjects", "AnydmlQuiet",
+    "directml": ["AnydmlCompileGraph", "AnydmlEnumOperators", "AnydmlGraphBroadcast", "AnydmlGraphCompile",
+                 "AnydmlGraphConstant", "AnydmlGraphCreate", "AnydmlGraphDestroy", "AnydmlGraphInput",
+                 "AnydmlGraphInputTensor", "AnydmlGraphMessage", "AnydmlGraphOperator", "AnydmlGraphOwnedInput",
+                 "AnydmlGraphReinterpret", "AnydmlGraphTensor", "AnydmlLiveObjects", "AnydmlQuiet",
                  "AnydmlRunOperator", "AnydmlSetTrace", "AnydmlTune", "AnydmlVulkanRecordDispatch"],
 }
 

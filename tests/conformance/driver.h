@@ -121,6 +121,10 @@ void driver_unwatch(struct driver_device *device, ID3D12Resource *buffer, uint64
 HRESULT driver_compile_graph(IDMLDevice1 *dml, IDMLOperator *op, const struct driver_request *request,
                              IDMLCompiledOperator **out);
 
+/* driver_builder.c: the operator compiled by the graph builder. S_OK and NULL where the builder makes it, with the
+ * sizes of the request, but in another layout. */
+HRESULT driver_build(IDMLDevice1 *dml, const struct driver_request *request, IDMLCompiledOperator **out);
+
 /* driver_run.c: sets the offsets of the slots. */
 void driver_run(struct driver_device *device, struct driver_request *request, struct driver_answer *out);
 

@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -295,10 +296,14 @@ static bool compile(struct run *run)
     IDMLDevice1 *dml = driver_device_dml(run->device);
     return check(run, IDMLDevice1_CreateOperator(dml, &run->request->desc, &IID_IDMLOperator, (void **)&run->op),
                  DRIVER_CREATE) &&
+           (!getenv("CONFORMANCE_BUILDER") ||
+            check(run, driver_build(dml, run->request, &run->compiled), DRIVER_COMPILE)) &&
            check(run,
-                 run->request->graph ? driver_compile_graph(dml, run->op, run->request, &run->compiled)
-                                     : IDMLDevice1_CompileOperator(dml, run->op, run->request->flags,
-                                                                   &IID_IDMLCompiledOperator, (void **)&run->compiled),
+                 run->compiled ? S_OK
+                 : run->request->graph
+                     ? driver_compile_graph(dml, run->op, run->request, &run->compiled)
+                     : IDMLDevice1_CompileOperator(dml, run->op, run->request->flags, &IID_IDMLCompiledOperator,
+                                                   (void **)&run->compiled),
                  DRIVER_COMPILE) &&
            check(run,
                  IDMLDevice1_CreateOperatorInitializer(dml, 1, &run->compiled, &IID_IDMLOperatorInitializer,

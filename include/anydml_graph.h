@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * DirectML graphs from C, one function per operator (docs/graph-builder.md has an example and the rules):
+ *
+ *     struct anydml_graph *graph;
+ *     AnydmlGraphCreate((IDMLDevice *)device, &graph);
+ *     anydml_expr x = AnydmlGraphInput(graph, 0, DML_TENSOR_DATA_TYPE_FLOAT32, 2, (UINT[]){ 2, 3 });
+ *     anydml_expr w = AnydmlGraphInput(graph, 1, DML_TENSOR_DATA_TYPE_FLOAT32, 2, (UINT[]){ 3, 4 });
+ *     anydml_expr y = AnydmlActivationRelu(graph, AnydmlGemm(graph, x, w, NULL), NULL);
+ *     hr = AnydmlGraphCompile(graph, DML_EXECUTION_FLAG_NONE, 1, &y, &compiled);
+ *     if (FAILED(hr))
+ *         puts(AnydmlGraphMessage(graph));
+ *     AnydmlGraphDestroy(graph);
+ *
+ * An expression is a tensor of the graph: a pointer that is valid as long as the graph, which owns everything. The
+ * first error stays in the graph: what failed and all that is made after it is NULL, and AnydmlGraphCompile returns the
+ * error. So nothing needs checking in between.
+ *
+ * Threads: a graph may be used by one thread at a time; different graphs are independent.
+ */
+#ifndef ANYDML_GRAPH_H
+#define ANYDML_GRAPH_H
+
+#include "anydml.h"
+
+#include <string.h>
+
+#if DML_TARGET_VERSION < 0x2100
+#error "anydml_graph.h makes graphs, which DML_TARGET_VERSION has from 0x2100"
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct anydml_graph;
+typedef const struct anydml_expression *anydml_expr;
+
+/* A graph for a device, which it keeps alive. E_INVALIDARG for NULL, E_OUTOFMEMORY; *graph is then NULL. The caller
+ * destroys it, before or after what it compiled; NULL is allowed there. */
+HRESULT STDMETHODCALLTYPE AnydmlGraphCreate(IDMLDevice *device, struct anydml_graph **graph);
+void STDMETHODCALLTYPE AnydmlGraphDestroy(struct anydml_graph *graph);
+
+/* Input number `index` of the compiled operator: packed, with `count` sizes. An owned one is given to the initializer.
+ * Other layouts: AnydmlGraphInputTensor, whose description is copied; its TotalTensorSizeInBytes may be 0. */
+anydml_expr STDMETHODCALLTYPE AnydmlGraphInput(struct anydml_graph *graph, UINT index, DML_TENSOR_DATA_TYPE type,
+                                               UINT count, const UINT *sizes);
+anydml_expr STDMETHODCALLTYPE AnydmlGraphOwnedInput(struct anydml_graph *graph, UINT index, DML_TENSOR_DATA_TYPE type,
+                                                    UINT count, const UINT *sizes);
+anydml_expr STDMETHODCALLTYPE AnydmlGraphInputTensor(struct anydml_graph *graph, UINT index,
+                                                     const DML_BUFFER_TENSOR_DESC *tensor);
+
+/* A tensor with known elements. They are not copied: AnydmlGraphCompile reads them. */
+anydml_expr STDMETHODCALLTYPE AnydmlGraphConstant(struct anydml_graph *graph, DML_TENSOR_DATA_TYPE type, UINT count,
+                                                  const UINT *sizes, const void *elements);
+
+/* The same bytes with another type, other sizes or strides (NULL: packed). AnydmlGraphBroadcast repeats an expression:
+ * sizes are aligned at the last one, and where the expression's is 1 or missing the new one may be anything. */
+anydml_expr STDMETHODCALLTYPE AnydmlGraphReinterpret(struct anydml_graph *graph, anydml_expr expression,
+                                                     DML_TENSOR_DATA_TYPE type, UINT count, const UINT *sizes,
+                                                     const UINT *strides);
+anydml_expr STDMETHODCALLTYPE AnydmlGraphBroadcast(struct anydml_graph *graph, anydml_expr expression, UINT count,
+                                                   const UINT *sizes);
+
+/* Type, sizes and strides of an expression, valid as long as the graph; NULL for NULL. */
+const DML_BUFFER_TENSOR_DESC *STDMETHODCALLTYPE AnydmlGraphTensor(anydml_expr expression);
+
+/* Output i of *compiled is outputs[i], input i what was made with that index. Returns the graph's first error, or what
+ * is wrong with the outputs (NULL, or an input: AnydmlIdentity makes an output of it), or what CompileGraph returns. A
+ * graph may be compiled again, and gain more expressions before. */
+HRESULT STDMETHODCALLTYPE AnydmlGraphCompile(struct anydml_graph *graph, DML_EXECUTION_FLAGS flags, UINT count,
+                                             const anydml_expr *outputs, IDMLCompiledOperator **compiled);
+
+/* The first error as a sentence that names operator, field, value and rule; "" without one. Valid until the graph goes
+ * or fails. */
+const char *STDMETHODCALLTYPE AnydmlGraphMessage(const struct anydml_graph *graph);
+
+/* An output of an operator, in options: *Expression becomes the tensor where it is not NULL. What is 0 or NULL follows
+ * from the inputs and attributes, where it can. */
+struct anydml_output {
+    anydml_expr *Expression;
+    DML_TENSOR_DATA_TYPE DataType;
+    UINT DimensionCount;
+    const UINT *Sizes;
+};
+
+/* An activation that is fused, or of a recurrent operator, with its numbers in the order of its description; no
+ * activation where Type is 0. A softmax is one over the last axis. */
+struct anydml_activation {
+    DML_OPERATOR_TYPE Type;
+    FLOAT Parameters[2];
+};
+
+/* Fields whose default is not 0, although 0 means something: { 1, value }, or left out. */
+struct anydml_float {
+    BOOL Given;
+    FLOAT Value;
+};
+struct anydml_uint {
+    BOOL Given;
+    UINT Value;
+};
+
+/* What all functions of operators call. `desc` is the operator's description; tensors in it are not looked at. Pointers
+ * to arrays that are NULL, and lengths that follow from the rank, have defaults. inputs and outputs: one for each
+ * tensor in the order of the description, arrays expanded; an input that is NULL is absent, and so is an optional
+ * output whose Expression is NULL (but the first, where all are optional and none is asked for). Returns the first
+ * output that was made, or NULL. */
+anydml_expr STDMETHODCALLTYPE AnydmlGraphOperator(struct anydml_graph *graph, const DML_OPERATOR_DESC *desc,
+                                                  const anydml_expr *inputs, const struct anydml_output *outputs);
+
+#include "anydml/graph_operators.h"
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

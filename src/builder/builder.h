@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The graph builder for C (anydml_graph.h): operators whose outputs follow from their inputs and attributes, and the
+ * graph that they make. A graph is used by one thread at a time. */
+#ifndef BUILDER_BUILDER_H
+#define BUILDER_BUILDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <anydml_graph.h>
+
+#include "schema/schema.h"
+
+enum {
+    BUILDER_ARRAYS = 8,       /* array attributes of an operator */
+    BUILDER_DESC_BYTES = 256, /* of the largest description */
+};
+
+struct anydml_expression {
+    struct anydml_expression *next; /* of the graph's list */
+    struct anydml_graph *graph;
+    bool is_input;
+    uint32_t node; /* or the index of the graph's input */
+    uint32_t output;
+    DML_BUFFER_TENSOR_DESC tensor; /* points to the two below */
+    UINT sizes[SCHEMA_MAX_RANK], strides[SCHEMA_MAX_RANK];
+};
+
+struct builder_node {
+    IDMLOperator *op; /* NULL for a constant */
+    DML_CONSTANT_DATA_GRAPH_NODE_DESC constant;
+};
+
+struct builder_edge {
+    const struct anydml_expression *from;
+    uint32_t node, input;
+};
+
+struct anydml_graph {
+    IDMLDevice1 *device;
+    HRESULT hr; /* the first error */
+    char message[500];
+    struct anydml_expression *expressions;
+    struct builder_node *nodes;
+    struct builder_edge *edges;
+    uint32_t node_count, node_room, edge_count, edge_room, input_count;
+};
+
+/* One operator in the making. */
+struct builder_call {
+    struct anydml_graph *graph;
+    const struct schema_op *op;
+    union {
+        uint64_t words[BUILDER_DESC_BYTES / 8];
+        char bytes[BUILDER_DESC_BYTES];
+    } desc; /* the operator's C struct */
+    const anydml_expr *inputs;
+    const struct anydml_output *outputs;
+    uint32_t input_count, output_count; /* slots, arrays expanded */
+    DML_TENSOR_DESC *tensors;           /* inputs, then outputs; a NULL Desc is absent */
+    struct anydml_expression **made;    /* by output slot */
+    uint32_t arrays[BUILDER_ARRAYS][SCHEMA_MAX_RANK];
+    uint32_t array_count;
+    DML_OPERATOR_DESC activations[SCHEMA_MAX_ACTIVATIONS];
+    DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC softmax; /* a fused one whose axes were left out */
+};
+
+/* Sizes of an output; what does not fit a UINT is refused later. */
+struct builder_shape {
+    uint32_t rank;
+    int64_t sizes[SCHEMA_MAX_RANK];
+};
+
+/* a * b of numbers that are not negative, at most 2^60: what does not fit a UINT is refused in the end, and sums of
+ * such do not overflow. */
+int64_t builder_times(int64_t a, int64_t b);
+
+/* Keeps the first error of the graph; returns false. */
+bool builder_fail(struct anydml_graph *graph, HRESULT hr, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The same with the operator's name before it. */
+bool builder_refuse(struct builder_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A new expression of the graph with rank and sizes, packed; NULL and an error when memory is short. */
+struct anydml_expression *builder_expression(struct anydml_graph *graph, DML_TENSOR_DATA_TYPE type, uint32_t count,
+                                             const UINT *sizes);
+/* One more node or edge: its index, or UINT32_MAX and an error. */
+uint32_t builder_add_node(struct anydml_graph *graph);
+bool builder_add_edge(struct anydml_graph *graph, anydml_expr from, uint32_t node, uint32_t input);
+
+/* Fields of the description by name. A tensor that is absent is NULL; a field that the operator lacks is 0 or NULL. */
+const DML_BUFFER_TENSOR_DESC *builder_tensor(const struct builder_call *call, const char *field);
+uint32_t builder_uint(const struct builder_call *call, const char *field);
+const UINT *builder_uints(const struct builder_call *call, const char *field);
+const INT *builder_ints(const struct builder_call *call, const char *field);
+const FLOAT *builder_floats(const struct builder_call *call, const char *field);
+void builder_set(struct builder_call *call, const struct schema_field *field, const void *value, size_t bytes);
+/* The first tensor of the operator, inputs first; NULL before there is one. */
+const DML_BUFFER_TENSOR_DESC *builder_first(const struct builder_call *call);
+
+/* Lengths, arrays and activations that were left out; then what needs the outputs (scales, types of scalars). */
+bool builder_default_attributes(struct builder_call *call);
+void builder_default_after(struct builder_call *call);
+
+/* Type and sizes of output `slot`, which `field` describes; false and an error where they must be given. */
+bool builder_output_type(struct builder_call *call, const struct schema_field *field, DML_TENSOR_DATA_TYPE *type);
+bool builder_output_shape(struct builder_call *call, const struct schema_field *field, uint32_t slot,
+                          struct builder_shape *shape);
+
+/* What rules.def names. false: the sizes do not follow and must be given, or an error was kept. */
+#define SHAPE(OPERATOR, RULE)                                                                                          \
+    bool builder_shape_##RULE(struct builder_call *call, uint32_t slot, struct builder_shape *shape);
+#include "builder/rules.def"
+
+#endif

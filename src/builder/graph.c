@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The graph: what it owns, its first error, its inputs and constants, other views of its tensors. */
+#include "builder/builder.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <DirectMLGuids.h>
+
+#include "base/base.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+bool builder_fail(struct anydml_graph *graph, HRESULT hr, const char *format, ...)
+{
+    va_list args;
+    if (FAILED(graph->hr))
+        return false;
+    graph->hr = hr;
+    va_start(args, format);
+    vsnprintf(graph->message, sizeof(graph->message), format, args);
+    va_end(args);
+    return false;
+}
+
+EXPORT HRESULT AnydmlGraphCreate(IDMLDevice *device, struct anydml_graph **out)
+{
+    if (!out)
+        return E_INVALIDARG;
+    *out = NULL;
+    if (!device)
+        return E_INVALIDARG;
+    struct anydml_graph *graph = calloc(1, sizeof(*graph));
+    if (!graph)
+        return E_OUTOFMEMORY;
+    HRESULT hr = IDMLDevice_QueryInterface(device, &IID_IDMLDevice1, (void **)&graph->device);
+    if (FAILED(hr)) {
+        free(graph);
+        return hr;
+    }
+    *out = graph;
+    return S_OK;
+}
+
+EXPORT void AnydmlGraphDestroy(struct anydml_graph *graph)
+{
+    if (!graph)
+        return;
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        if (graph->nodes[i].op)
+            IDMLOperator_Release(graph->nodes[i].op);
+    for (struct anydml_expression *one = graph->expressions, *next; one; one = next) {
+        next = one->next;
+        free(one);
+    }
+    IDMLDevice1_Release(graph->device);
+    free(graph->nodes);
+    free(graph->edges);
+    free(graph);
+}
+
+EXPORT const char *AnydmlGraphMessage(const struct anydml_graph *graph)
+{
+    return graph ? graph->message : "the graph is NULL";
+}
+
+EXPORT const DML_BUFFER_TENSOR_DESC *AnydmlGraphTensor(anydml_expr expression)
+{
+    return expression ? &expression->tensor : NULL;
+}
+
+/* Room for one more element; false and an error when memory is short. */
+static bool grow(struct anydml_graph *graph, void **list, uint32_t count, uint32_t *room, size_t size)
+{
+    if (count < *room)
+        return true;
+    const uint32_t more = *room ? *room * 2 : 64;
+    void *grown = realloc(*list, more * size);
+    if (!grown)
+        return builder_fail(graph, E_OUTOFMEMORY, "no memory for %u nodes or edges", more);
+    *list = grown;
+    *room = more;
+    return true;
+}
+
+uint32_t builder_add_node(struct anydml_graph *graph)
+{
+    if (!grow(graph, (void **)&graph->nodes, graph->node_count, &graph->node_room, sizeof(*graph->nodes)))
+        return UINT32_MAX;
+    graph->nodes[graph->node_count] = (struct builder_node){ 0 };
+    return graph->node_count++;
+}
+
+bool builder_add_edge(struct anydml_graph *graph, anydml_expr from, uint32_t node, uint32_t input)
+{
+    if (!grow(graph, (void **)&graph->edges, graph->edge_count, &graph->edge_room, sizeof(*graph->edges)))
+        return false;
+    graph->edges[graph->edge_count++] = (struct builder_edge){ from, node, input };
+    return true;
+}
+
+struct anydml_expression *builder_expression(struct anydml_graph *graph, DML_TENSOR_DATA_TYPE type, uint32_t count,
+                                             const UINT *sizes)
+{
+    struct anydml_expression *made = calloc(1, sizeof(*made));
+    if (!made) {
+        builder_fail(graph, E_OUTOFMEMORY, "no memory for an expression");
+        return NULL;
+    }
+    made->graph = graph;
+    made->next = graph->expressions;
+    graph->expressions = made;
+    memcpy(made->sizes, sizes, count * sizeof(*sizes));
+    made->tensor = (DML_BUFFER_TENSOR_DESC){ .DataType = type, .DimensionCount = count, .Sizes = made->sizes };
+    made->tensor.TotalTensorSizeInBytes = schema_tensor_min_bytes(&made->tensor);
+    return made;
+}
+
+/* What schema_tensor_min_bytes says nothing about is found when an operator uses the tensor. */
+static bool tensor_allowed(struct anydml_graph *graph, const char *what, const DML_BUFFER_TENSOR_DESC *tensor)
+{
+    if (FAILED(graph->hr))
+        return false;
+    if (!tensor || !tensor->Sizes)
+        return builder_fail(graph, E_INVALIDARG, "%s: Sizes = NULL, must be given", what);
+    if (!tensor->DimensionCount || tensor->DimensionCount > SCHEMA_MAX_RANK)
+        return builder_fail(graph, E_INVALIDARG, "%s: DimensionCount = %u, must be 1 to %u", what,
+                            tensor->DimensionCount, (unsigned)SCHEMA_MAX_RANK);
+    if (!schema_data_type_bits(tensor->DataType))
+        return builder_fail(graph, E_INVALIDARG, "%s: DataType = %u, must be a data type", what,
+                            (unsigned)tensor->DataType);
+    for (uint32_t i = 0; i < tensor->DimensionCount; i++)
+        if (!tensor->Sizes[i])
+            return builder_fail(graph, E_INVALIDARG, "%s: Sizes[%u] = 0, must be at least 1", what, i);
+    return schema_tensor_min_bytes(tensor) ||
+           builder_fail(graph, E_INVALIDARG, "%s: has more than 2^32 - 1 elements", what);
+}
+
+/* A copy of a description that is allowed. */
+static struct anydml_expression *copy_tensor(struct anydml_graph *graph, const DML_BUFFER_TENSOR_DESC *tensor)
+{
+    struct anydml_expression *made = builder_expression(graph, tensor->DataType, tensor->DimensionCount, tensor->Sizes);
+    if (!made)
+        return NULL;
+    made->tensor.Flags = tensor->Flags;
+    made->tensor.GuaranteedBaseOffsetAlignment = tensor->GuaranteedBaseOffsetAlignment;
+    if (tensor->Strides) {
+        memcpy(made->strides, tensor->Strides, tensor->DimensionCount * sizeof(UINT));
+        made->tensor.Strides = made->strides;
+    }
+    made->tensor.TotalTensorSizeInBytes = schema_tensor_min_bytes(&made->tensor);
+    if (tensor->TotalTensorSizeInBytes)
+        made->tensor.TotalTensorSizeInBytes = tensor->TotalTensorSizeInBytes;
+    return made;
+}
+
+EXPORT anydml_expr AnydmlGraphInputTensor(struct anydml_graph *graph, UINT index, const DML_BUFFER_TENSOR_DESC *tensor)
+{
+    if (!graph || !tensor_allowed(graph, "AnydmlGraphInput", tensor))
+        return NULL;
+    if (index >= SCHEMA_MAX_TENSORS) {
+        builder_fail(graph, E_INVALIDARG, "AnydmlGraphInput: index = %u, must be below %u", index,
+                     (unsigned)SCHEMA_MAX_TENSORS);
+        return NULL;
+    }
+    struct anydml_expression *made = copy_tensor(graph, tensor);
+    if (!made)
+        return NULL;
+    made->is_input = true;
+    made->node = index;
+    if (index >= graph->input_count)
+        graph->input_count = index + 1;
+    return made;
+}
+
+EXPORT anydml_expr AnydmlGraphInput(struct anydml_graph *graph, UINT index, DML_TENSOR_DATA_TYPE type, UINT count,
+                                    const UINT *sizes)
+{
+    const DML_BUFFER_TENSOR_DESC tensor = { .DataType = type, .DimensionCount = count, .Sizes = sizes };
+    return AnydmlGraphInputTensor(graph, index, &tensor);
+}
+
+EXPORT anydml_expr AnydmlGraphOwnedInput(struct anydml_graph *graph, UINT index, DML_TENSOR_DATA_TYPE type, UINT count,
+                                         const UINT *sizes)
+{
+    const DML_BUFFER_TENSOR_DESC tensor = { type, DML_TENSOR_FLAG_OWNED_BY_DML, count, sizes, NULL, 0, 0 };
+    return AnydmlGraphInputTensor(graph, index, &tensor);
+}
+
+EXPORT anydml_expr AnydmlGraphConstant(struct anydml_graph *graph, DML_TENSOR_DATA_TYPE type, UINT count,
+                                       const UINT *sizes, const void *elements)
+{
+    const DML_BUFFER_TENSOR_DESC tensor = { .DataType = type, .DimensionCount = count, .Sizes = sizes };
+    if (!graph || !tensor_allowed(graph, "AnydmlGraphConstant", &tensor))
+        return NULL;
+    if (!elements) {
+        builder_fail(graph, E_INVALIDARG, "AnydmlGraphConstant: elements = NULL, must be given");
+        return NULL;
+    }
+    struct anydml_expression *made = builder_expression(graph, type, count, sizes);
+    const uint32_t node = made ? builder_add_node(graph) : UINT32_MAX;
+    if (node == UINT32_MAX)
+        return NULL;
+    /* The caller's bytes, which need not reach up to the multiple of 4 that a tensor has. */
+    uint64_t elements_count = 1;
+    for (uint32_t i = 0; i < count; i++)
+        elements_count *= sizes[i];
+    graph->nodes[node].constant.Data = elements;
+    graph->nodes[node].constant.DataSize = (elements_count * schema_data_type_bits(type) + 7) / 8;
+    made->node = node;
+    return made;
+}
+
+EXPORT anydml_expr AnydmlGraphReinterpret(struct anydml_graph *graph, anydml_expr expression, DML_TENSOR_DATA_TYPE type,
+                                          UINT count, const UINT *sizes, const UINT *strides)
+{
+    DML_BUFFER_TENSOR_DESC tensor = { .DataType = type, .DimensionCount = count, .Sizes = sizes, .Strides = strides };
+    if (!graph || !tensor_allowed(graph, "AnydmlGraphReinterpret", &tensor))
+        return NULL;
+    if (!expression || expression->graph != graph) {
+        builder_fail(graph, E_INVALIDARG, "AnydmlGraphReinterpret: the expression is %s",
+                     expression ? "of another graph" : "NULL");
+        return NULL;
+    }
+    const uint64_t bytes = schema_tensor_min_bytes(&tensor);
+    if (bytes > expression->tensor.TotalTensorSizeInBytes) {
+        builder_fail(graph, E_INVALIDARG,
+                     "AnydmlGraphReinterpret: the new tensor has %llu bytes, must be at most the expression's (%llu)",
+                     (unsigned long long)bytes, (unsigned long long)expression->tensor.TotalTensorSizeInBytes);
+        return NULL;
+    }
+    tensor.Flags = expression->tensor.Flags;
+    tensor.TotalTensorSizeInBytes = expression->tensor.TotalTensorSizeInBytes;
+    tensor.GuaranteedBaseOffsetAlignment = expression->tensor.GuaranteedBaseOffsetAlignment;
+    struct anydml_expression *made = copy_tensor(graph, &tensor);
+    if (made) {
+        made->is_input = expression->is_input;
+        made->node = expression->node;
+        made->output = expression->output;
+    }
+    return made;
+}
+
+EXPORT anydml_expr AnydmlGraphBroadcast(struct anydml_graph *graph, anydml_expr expression, UINT count,
+                                        const UINT *sizes)
+{
+    UINT strides[SCHEMA_MAX_RANK] = { 0 }, own[SCHEMA_MAX_RANK];
+    if (!graph || FAILED(graph->hr))
+        return NULL;
+    const uint32_t rank = expression ? expression->tensor.DimensionCount : 0;
+    if (!rank || count < rank || count > SCHEMA_MAX_RANK || !sizes) {
+        builder_fail(graph, E_INVALIDARG, "AnydmlGraphBroadcast: count = %u, must be %u to %u, and nothing NULL", count,
+                     rank, (unsigned)SCHEMA_MAX_RANK);
+        return NULL;
+    }
+    schema_tensor_strides(&expression->tensor, own);
+    for (uint32_t i = 0, to = count - rank; i < rank; i++, to++) {
+        const UINT size = expression->sizes[i];
+        if (size != sizes[to] && size != 1) {
+            builder_fail(graph, E_INVALIDARG,
+                         "AnydmlGraphBroadcast: sizes[%u] = %u, must be that of the expression (%u)", to, sizes[to],
+                         size);
+            return NULL;
+        }
+        strides[to] = size == 1 ? 0 : own[i];
+    }
+    return AnydmlGraphReinterpret(graph, expression, expression->tensor.DataType, count, sizes, strides);
+}
