@@ -62,6 +62,17 @@ int main(void)
     add(&op, KERN_MAP_SELECT, 3, 1, 2);
     check_bits(&op, "not, select");
 
+    op = program(u8, 3);
+    add(&op, KERN_MAP_CONVERT, 0, 0, 0);
+    op.u.map.load_type[0] = op.u.map.inst[0].type = DML_TENSOR_DATA_TYPE_UINT32;
+    add(&op, KERN_MAP_SELECT, 3, 1, 2);
+    check_bits(&op, "convert, select");
+
+    op = program(f16, 3);
+    add(&op, KERN_MAP_CONVERT, 0, 0, 0);
+    add(&op, KERN_MAP_SELECT, 3, 1, 2);
+    check_numbers(&op, "minus zero, converted");
+
     op = program(u8, 4);
     add(&op, KERN_MAP_SELECT, 0, 1, 2);
     add(&op, KERN_MAP_SELECT, 0, 4, 3);

@@ -43,7 +43,7 @@ static bool fits(VkPhysicalDevice device, const struct vulkan_features *features
     vk.vkGetPhysicalDeviceProperties2(device, &properties);
     return is_good(driver.driverID) && subgroup.subgroupSize == SUBGROUP &&
            vulkan_floats_kept(&floats) & VULKAN_ROUNDED_16 && features->v12.shaderFloat16 &&
-           features->v12.vulkanMemoryModel;
+           features->v12.vulkanMemoryModel && features->v12.vulkanMemoryModelDeviceScope; /* of atomics elsewhere */
 }
 
 static bool has_shape(const struct vulkan_matrix_shape *shapes, uint32_t count, uint32_t type, uint32_t sum)

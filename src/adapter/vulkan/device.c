@@ -121,6 +121,7 @@ static HRESULT open_device(struct adapter_device *device)
         .pNext = has(physical, SHADER_CAPABILITY_DOT) ? (void *)&dots : dots.pNext,
         .shaderFloat16 = has(physical, SHADER_CAPABILITY_COOP),
         .vulkanMemoryModel = has(physical, SHADER_CAPABILITY_COOP),
+        .vulkanMemoryModelDeviceScope = has(physical, SHADER_CAPABILITY_COOP),
         .bufferDeviceAddress = VK_TRUE,
         .timelineSemaphore = VK_TRUE,
         .storageBuffer8BitAccess = has(physical, SHADER_CAPABILITY_STORAGE),

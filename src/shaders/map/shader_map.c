@@ -191,7 +191,7 @@ enum shader_code shader_map_variant(enum shader_code plain, const struct kern_op
     return (enum shader_code)(plain + variant);
 }
 
-/* Results of 1 or 0, whose bits are zero just when they are. */
+/* Results of 1 or 0. */
 static const bool truths[KERN_MAP_CODE_COUNT] = {
 #define MAPOP(name, operands, types, formula)
 #define MAPEXPR(name, operands, types, formula)
@@ -199,10 +199,19 @@ static const bool truths[KERN_MAP_CODE_COUNT] = {
 #include "kernels/map/mapops.def"
 };
 
+static bool is_integer(uint32_t type)
+{
+    return type == DML_TENSOR_DATA_TYPE_UINT32 || type == DML_TENSOR_DATA_TYPE_INT32 ||
+           type == DML_TENSOR_DATA_TYPE_UINT64 || type == DML_TENSOR_DATA_TYPE_INT64;
+}
+
+/* Whether a FLOAT32 register has all bits zero just when it is zero: never minus zero. */
 static bool is_truth(const struct kern_op *op, uint32_t reg)
 {
-    return reg < op->input_count ? op->tensors[reg].type == DML_TENSOR_DATA_TYPE_UINT8
-                                 : truths[op->u.map.inst[reg - op->input_count].code];
+    if (reg < op->input_count)
+        return op->tensors[reg].type == DML_TENSOR_DATA_TYPE_UINT8;
+    const struct kern_map_inst *inst = &op->u.map.inst[reg - op->input_count];
+    return truths[inst->code] || (inst->code == KERN_MAP_CONVERT && is_integer(inst->type));
 }
 
 /* Whether all results are 16-bit numbers that are only chosen, by SELECT; `chosen` are the registers that hold such. */
