@@ -65,6 +65,17 @@ EXPORT const char *AnydmlGraphMessage(const struct anydml_graph *graph)
     return graph ? graph->message : "the graph is NULL";
 }
 
+EXPORT HRESULT AnydmlGraphClearError(struct anydml_graph *graph)
+{
+    if (!graph)
+        return E_INVALIDARG;
+    if (graph->hr == E_OUTOFMEMORY) /* a node may lack edges */
+        return E_OUTOFMEMORY;
+    graph->hr = S_OK;
+    graph->message[0] = 0;
+    return S_OK;
+}
+
 EXPORT const DML_BUFFER_TENSOR_DESC *AnydmlGraphTensor(anydml_expr expression)
 {
     return expression ? &expression->tensor : NULL;

@@ -223,13 +223,16 @@ static bool make_node(struct builder_call *call)
     HRESULT hr = schema_validate(&desc, DML_FEATURE_LEVEL_6_4, &error);
     if (FAILED(hr))
         return builder_fail(call->graph, hr, "%s", error.text);
-    const uint32_t node = builder_add_node(call->graph);
-    if (node == UINT32_MAX)
-        return false;
-    struct builder_node *added = &call->graph->nodes[node];
-    hr = IDMLDevice1_CreateOperator(call->graph->device, &desc, &IID_IDMLOperator, (void **)&added->op);
+    IDMLOperator *op;
+    hr = IDMLDevice1_CreateOperator(call->graph->device, &desc, &IID_IDMLOperator, (void **)&op);
     if (FAILED(hr))
         return builder_fail(call->graph, hr, "%s: CreateOperator returned 0x%08x", call->op->name, (unsigned)hr);
+    const uint32_t node = builder_add_node(call->graph);
+    if (node == UINT32_MAX) {
+        IDMLOperator_Release(op);
+        return false;
+    }
+    call->graph->nodes[node].op = op;
     for (uint32_t i = 0; i < call->input_count; i++)
         if (call->inputs && call->inputs[i] && !builder_add_edge(call->graph, call->inputs[i], node, i))
             return false;

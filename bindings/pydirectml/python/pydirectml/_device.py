@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Devices, compiled models, and data for them."""
+from __future__ import annotations
+
+import ctypes
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import Any, Optional
+
+import numpy
+
+from . import _native
+from ._enums import TensorFlags
+from ._graph import Expression, GraphBuilder
+from ._types import DTYPES, TensorData, TensorDesc, bits_of, number
+
+__all__ = ["Binding", "CompiledModel", "Device", "Model", "device_count"]
+
+
+def device_count() -> int:
+    """How many adapters there are, for Device(adapter=...); `anydml devices` lists them in the same order."""
+    return int(_native.adapter_count())
+
+
+def as_memory(data: Any, desc: TensorDesc, what: str) -> numpy.ndarray[Any, Any]:
+    """data as the bytes of a tensor, in C order; copied only where it does not lie so."""
+    array = numpy.asarray(data)
+    expected = DTYPES[desc.data_type]
+    raw = array.dtype == numpy.uint8 and expected != numpy.uint8 and isinstance(data, (bytes, bytearray, memoryview))
+    alike = array.dtype == expected or array.dtype.name == desc.data_type.name.lower() or raw
+    if not alike and not (array.dtype == numpy.bool_ and expected == numpy.uint8):
+        raise TypeError(f"{what}: the data is {array.dtype}, must be {expected} as the tensor is {desc.data_type.name}")
+    if isinstance(data, bytes) and array.dtype.kind == "S": # numpy makes one string of bytes
+        array = numpy.frombuffer(data, numpy.uint8)
+    elements = 1
+    for size in desc.sizes:
+        elements *= size
+    if not raw and desc.strides is None and bits_of(desc.data_type) > 4 and array.size != elements:
+        raise ValueError(f"{what}: the data has {array.size} elements, must have {elements} as the tensor is "
+                         f"{list(desc.sizes)}")
+    if array.nbytes < desc.used_bytes:
+        raise ValueError(f"{what}: the data has {array.nbytes} bytes, must have at least {desc.used_bytes}")
+    return numpy.require(array, requirements=["C", "A"])
+
+
+class Binding:
+    """An input of a model, and its data: an array of the tensor's type, which is not copied if it is in C order. For
+    tensors with strides it is the memory that they describe, and so are bytes-like objects for any tensor."""
+
+    def __init__(self, expr: Expression, data: Any) -> None:
+        if not isinstance(expr, Expression) or expr._index is None:
+            raise TypeError(f"Binding: expr = {expr!r}, must be what input_tensor() returned")
+        self._expression = expr
+        self._array = as_memory(data, expr._graph._inputs[expr._index], f"Binding of input {expr._index}")
+
+    @property
+    def desc(self) -> TensorDesc:
+        return self._expression.get_output_desc()
+
+
+class Device:
+    """A DirectML device. use_gpu: the best GPU, or the processor where there is none; False: the processor.
+    adapter: the one with this number instead."""
+
+    def __init__(self, use_gpu: bool = True, use_debug_layer: bool = False, *, adapter: Optional[int] = None) -> None:
+        index = -1 if adapter is None else number(adapter, "Device: adapter", 0, 0x7FFFFFFF)
+        hresult, self._handle = _native.create(_native.device_create, index, bool(use_gpu), bool(use_debug_layer))
+        if hresult == _native.NOT_FOUND and adapter is not None:
+            raise ValueError(f"Device: adapter = {adapter}, must be below {device_count()}")
+        _native.check(hresult, "Device: the device cannot be opened")
+        weakref.finalize(self, _native.device_destroy, self._handle)
+        self._debug = bool(use_debug_layer)
+
+    @property
+    def name(self) -> str:
+        return str(_native.device_name(self._handle).decode(errors="replace"))
+
+    @property
+    def _dml(self) -> int:
+        return int(_native.device_dml(self._handle))
+
+    def _reason(self) -> str:
+        """What the debug layer has to say about the last error."""
+        if not self._debug:
+            return ""
+        text = ctypes.create_string_buffer(1024)
+        _native.device_message(self._handle, text, len(text))
+        return f" ({text.value.decode(errors='replace')})" if text.value else ""
+
+    def compute(self, model: Model, inputs: Sequence[Binding], outputs: Sequence[Expression]) -> list[TensorData]:
+        """Runs a model and waits. Inputs with OWNED_BY_DML are read the first time and not looked at later. Returns one
+        array for each of outputs, which are outputs of the model in any order. Other threads go on meanwhile."""
+        if not isinstance(model, Model):
+            raise TypeError(f"compute: model = {model!r}, must be a Model")
+        if model._device is not self:
+            raise ValueError("compute: the model is of another device")
+        return model._run(list(inputs), list(outputs))
+
+    def __repr__(self) -> str:
+        return f"dml.Device on {'GPU' if _native.device_is_gpu(self._handle) else 'CPU'}"
+
+
+class Model:
+    """A compiled graph. It keeps its device and the builder that made it."""
+
+    def __init__(self, graph: GraphBuilder, compiled: int, outputs: Sequence[Expression]) -> None:
+        """Called by GraphBuilder.build(), whose reference of the compiled operator it takes over."""
+        self._graph, self._device, self._outputs = graph, graph.device, list(outputs)
+        self._inputs = dict(graph._inputs)
+        self._needed = set(graph._used)
+        self._descs = [one.get_output_desc() for one in outputs]
+        slots = (_native.Slot * (max(self._inputs, default=-1) + 1))()
+        for index, desc in self._inputs.items():
+            slots[index].bytes = desc.total_tensor_size_in_bytes
+            slots[index].owned = bool(desc.flags & TensorFlags.OWNED_BY_DML)
+        self._owned = {index for index in self._inputs if slots[index].owned}
+        made = (_native.Slot * len(outputs))()
+        for slot, desc in zip(made, self._descs):
+            slot.bytes = desc.total_tensor_size_in_bytes
+        self._count = len(slots)
+        hresult, self._handle = _native.create(_native.model_create, self._device._handle, compiled, slots, len(slots),
+                                               made, len(made))
+        _native.check(hresult, "build: memory of the model", self._device._reason().strip(" ()"))
+        weakref.finalize(self, _native.model_destroy, self._handle)
+        self._lock = threading.Lock()
+        self._ready = False
+
+    def _memory(self, bindings: list[Binding]) -> Any:
+        """The inputs' memory; what is bound must belong here, what is needed must be bound."""
+        memory = (_native.Memory * self._count)()
+        bound = set()
+        for i, one in enumerate(bindings):
+            if not isinstance(one, Binding):
+                raise TypeError(f"compute: inputs[{i}] = {one!r}, must be a Binding")
+            index = one._expression._index
+            if one._expression._graph is not self._graph or index not in self._inputs:
+                raise ValueError(f"compute: inputs[{i}]: is of another graph, or was made after the model")
+            if index in bound:
+                raise ValueError(f"compute: inputs[{i}]: input {index} is bound twice")
+            bound.add(index)
+            memory[index].data, memory[index].bytes = one._array.ctypes.data, one._array.nbytes
+        missing = self._needed - bound - (self._owned if self._ready else set())
+        if missing:
+            raise ValueError(f"compute: input {min(missing)} has no binding")
+        return memory
+
+    def _run(self, bindings: list[Binding], outputs: list[Expression]) -> list[TensorData]:
+        for i, one in enumerate(outputs):
+            if not any(one is mine for mine in self._outputs):
+                raise ValueError(f"compute: outputs[{i}]: is no output of the model")
+        results = [_empty(desc) for desc in self._descs]
+        made = (_native.Memory * len(results))()
+        for slot, array in zip(made, results):
+            slot.data, slot.bytes = array.ctypes.data, array.nbytes
+        # The first run reads owned inputs, and models on devices have buffers of their own: those take turns.
+        if self._ready and _native.model_is_shared(self._handle):
+            hresult = _native.model_run(self._handle, self._memory(bindings), made)
+        else:
+            with self._lock:
+                hresult = _native.model_run(self._handle, self._memory(bindings), made)
+                self._ready = self._ready or hresult < 0x80000000
+        if hresult >= 0x80000000:
+            _native.check(hresult, "compute", self._device._reason().strip(" ()"))
+        return [results[next(i for i, mine in enumerate(self._outputs) if mine is one)] for one in outputs]
+
+
+CompiledModel = Model
+
+
+def _empty(desc: TensorDesc) -> TensorData:
+    """Memory for an output."""
+    shape: Any = desc.sizes if bits_of(desc.data_type) > 4 else desc.used_bytes
+    return numpy.empty(shape, DTYPES[desc.data_type]).view(TensorData)
