@@ -98,6 +98,10 @@ class Worker:
     def __init__(self, args, schema, deadline):
         self.args, self.schema, self.deadline = args, schema, deadline
         self.driver = Driver(args.driver, args.adapter, args.timeout)
+        self.module = None
+        if args.pydirectml:
+            from conf_pydirectml import Module
+            self.module = Module(args.adapter, schema)
 
     def seed(self, *more):
         return [self.args.seed, *(zlib.crc32(x.encode()) if isinstance(x, str) else x for x in more)]
@@ -147,6 +151,8 @@ class Worker:
         if self.args.flushes and has_subnormals(case):
             unit.cases -= 1
             return None
+        if self.module:
+            return self.case_in_module(unit, index, case, family)
         try:
             stage, hr, message, data = self.driver.run(encoder.request())
         except Crash as crash:
@@ -160,6 +166,36 @@ class Worker:
         if message:
             return f"an error message of a run that went well: {message}"
         return self.check(unit, case, family, encoder, data)
+
+    def case_in_module(self, unit, index, case, family):
+        """The same through pydirectml."""
+        rng = np.random.default_rng(self.seed(unit.op, unit.type, index, 778))
+        try:
+            results = self.module.run(unit.op, case, rng)
+        except Exception as error:  # whatever the module raises is that case's failure
+            if getattr(error, "hresult", 0) != UNSUPPORTED:
+                return "pydirectml: " + traceback.format_exc(limit=-4)
+            unit.unsupported += 1
+            return None if self.args.lacks or self.args.allow_unsupported else f"unsupported: {error}"
+        fields = [one.name for one in self.schema.operators[unit.op].fields if one.kind == "output"]
+        wanted = [case.outputs.get(field) for field in fields]
+        if len(wanted) == 1 and isinstance(wanted[0], list):
+            wanted = wanted[0]
+        if len(results) != len(wanted):
+            return f"pydirectml: {len(results)} results, not {len(wanted)}"
+        for i, (got, want) in enumerate(zip(results, wanted)):
+            if want is None:
+                continue
+            # Some ranks are free, and the module has no parameter for them.
+            if got is not None and [n for n in got.shape if n != 1] == [n for n in want.shape if n != 1]:
+                got = got.reshape(want.shape)
+            if got is None or got.shape != want.shape or type_name(got) != type_name(want) and type_name(want) != "BFLOAT16":
+                return f"pydirectml: output {i} is {got if got is None else (got.shape, got.dtype)}, not {want.shape}"
+            text, worst = compare(got, want, case, family, self.args.flushes)
+            unit.worst = max(unit.worst, worst)
+            if text:
+                return f"pydirectml: output {i}: {text}"
+        return None
 
     def check(self, unit, case, family, encoder, data):
         for slot, raw in zip(encoder.outputs, data):
@@ -319,6 +355,7 @@ def parse():
     parser.add_argument("--driver", default=os.environ.get("CONFORMANCE_DRIVER",
                         os.path.join(HERE, "../../build/tests/conformance/conformance-driver")))
     parser.add_argument("--adapter", default="cpu", help="cpu, vulkan, or an index in the list of `anydml devices`")
+    parser.add_argument("--pydirectml", action="store_true", help="through the Python module pydirectml")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cases", type=int, default=16, help="of each operator and data type")
     parser.add_argument("--quick", action="store_true", help="three cases of each operator and data type")

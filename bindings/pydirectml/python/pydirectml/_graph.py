@@ -409,6 +409,10 @@ class _Call:
             return number(bool(value), self.what(field))
         if kind == "f":
             return self.real(field, value)
+        if kind == "S":
+            if not isinstance(value, (tuple, list)) or len(value) != 2:
+                raise TypeError(f"{self.what(field)} = {value!r}, must be a Size2D")
+            return numbers(value, self.what(field))
         if kind == "T":
             return self.value_type if value is None else number(value, self.what(field))
         if kind == "U":

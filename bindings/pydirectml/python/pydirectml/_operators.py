@@ -957,9 +957,9 @@ def multihead_attention(head_count, query=None, key=None, value=None, stacked_qu
                         stacked_query_key_value=None, bias=None, mask=None, relative_position_bias=None,
                         past_key=None, past_value=None, scale=0.0, mask_filter_value=-10000.0,
                         mask_type=MultiheadAttentionMaskType.NONE, output_present_key=False,
-                        output_present_value=False, output_sizes=()):
+                        output_present_value=False, output_sizes=(), present_key_sizes=(), present_value_sizes=()):
     """y = softmax(Scale * q x k^T + bias, masked) x v for each head (DML_OPERATOR_MULTIHEAD_ATTENTION)"""
-    return MultiheadAttentionOutputs(*make("MULTIHEAD_ATTENTION", None, (query, key, value, stacked_query_key, stacked_key_value, stacked_query_key_value, bias, mask, relative_position_bias, past_key, past_value), ((True, 0, output_sizes), (output_present_key, 0, ()), (output_present_value, 0, ())), (scale, mask_filter_value, head_count, mask_type)))
+    return MultiheadAttentionOutputs(*make("MULTIHEAD_ATTENTION", None, (query, key, value, stacked_query_key, stacked_key_value, stacked_query_key_value, bias, mask, relative_position_bias, past_key, past_value), ((True, 0, output_sizes), (output_present_key, 0, present_key_sizes), (output_present_value, 0, present_value_sizes)), (scale, mask_filter_value, head_count, mask_type)))
 
 
 def lp_pooling(input, window_sizes, strides=(), start_padding=(), end_padding=(), dilations=(), p=2, output_sizes=()):
@@ -1007,9 +1007,9 @@ def multihead_attention1(query_head_count, key_value_head_count, query=None, key
                          mask=None, relative_position_bias=None, past_key=None, past_value=None,
                          past_sequence_lengths=None, scale=0.0, mask_filter_value=-10000.0,
                          mask_type=MultiheadAttentionMaskType.NONE, output_present_key=False,
-                         output_present_value=False, output_sizes=()):
+                         output_present_value=False, output_sizes=(), present_key_sizes=(), present_value_sizes=()):
     """MULTIHEAD_ATTENTION with grouped key and value heads and past lengths (DML_OPERATOR_MULTIHEAD_ATTENTION1)"""
-    return MultiheadAttentionOutputs(*make("MULTIHEAD_ATTENTION1", None, (query, key, value, stacked_query_key, stacked_key_value, stacked_query_key_value, bias, mask, relative_position_bias, past_key, past_value, past_sequence_lengths), ((True, 0, output_sizes), (output_present_key, 0, ()), (output_present_value, 0, ())), (scale, mask_filter_value, query_head_count, key_value_head_count, mask_type)))
+    return MultiheadAttentionOutputs(*make("MULTIHEAD_ATTENTION1", None, (query, key, value, stacked_query_key, stacked_key_value, stacked_query_key_value, bias, mask, relative_position_bias, past_key, past_value, past_sequence_lengths), ((True, 0, output_sizes), (output_present_key, 0, present_key_sizes), (output_present_value, 0, present_value_sizes)), (scale, mask_filter_value, query_head_count, key_value_head_count, mask_type)))
 
 
 def quantize(input, quantization_parameters, quantization_type, output_data_type=TensorDataType.UNKNOWN):

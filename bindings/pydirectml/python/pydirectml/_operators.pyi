@@ -630,7 +630,9 @@ def multihead_attention(head_count: int, query: Expression | None = None,
                         mask_type: MultiheadAttentionMaskType = MultiheadAttentionMaskType.NONE,
                         output_present_key: bool = False,
                         output_present_value: bool = False,
-                        output_sizes: Sequence[int] = ()) -> MultiheadAttentionOutputs: ...
+                        output_sizes: Sequence[int] = (),
+                        present_key_sizes: Sequence[int] = (),
+                        present_value_sizes: Sequence[int] = ()) -> MultiheadAttentionOutputs: ...
 
 def lp_pooling(input: Expression, window_sizes: Sequence[int], strides: Sequence[int] = (),
                start_padding: Sequence[int] = (), end_padding: Sequence[int] = (),
@@ -684,7 +686,9 @@ def multihead_attention1(query_head_count: int, key_value_head_count: int,
                          mask_type: MultiheadAttentionMaskType = MultiheadAttentionMaskType.NONE,
                          output_present_key: bool = False,
                          output_present_value: bool = False,
-                         output_sizes: Sequence[int] = ()) -> MultiheadAttentionOutputs: ...
+                         output_sizes: Sequence[int] = (),
+                         present_key_sizes: Sequence[int] = (),
+                         present_value_sizes: Sequence[int] = ()) -> MultiheadAttentionOutputs: ...
 
 def quantize(input: Expression, quantization_parameters: Sequence[Expression],
              quantization_type: QuantizationType,
