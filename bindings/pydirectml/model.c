@@ -18,8 +18,8 @@ HRESULT pydml_model_create(struct pydml_device *device, IDMLCompiledOperator *op
         pydml_release(op);
         return E_OUTOFMEMORY;
     }
-    *model = (struct pydml_model){ device, op, slots, slots + input_count, input_count, output_count, NULL, false,
-                                   false };
+    *model =
+        (struct pydml_model){ device, op, slots, slots + input_count, input_count, output_count, NULL, false, false };
     if (input_count)
         memcpy(model->inputs, inputs, input_count * sizeof(*slots));
     memcpy(model->outputs, outputs, output_count * sizeof(*slots));

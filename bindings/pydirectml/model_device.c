@@ -120,8 +120,7 @@ static HRESULT prepare(struct pydml_remote *r, IDMLDispatchable *dispatchable)
                                               need.RequiredDescriptorCount ? need.RequiredDescriptorCount : 1,
                                               D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE, 0 };
     DML_BINDING_TABLE_DESC desc = { .Dispatchable = dispatchable, .SizeInDescriptors = need.RequiredDescriptorCount };
-    HRESULT hr =
-        ID3D12Device_CreateDescriptorHeap(r->device->d3d, &heap, &IID_ID3D12DescriptorHeap, (void **)&r->heap);
+    HRESULT hr = ID3D12Device_CreateDescriptorHeap(r->device->d3d, &heap, &IID_ID3D12DescriptorHeap, (void **)&r->heap);
     if (FAILED(hr))
         return hr;
     desc.CPUDescriptorHandle = ID3D12DescriptorHeap_GetCPUDescriptorHandleForHeapStart(r->heap);

@@ -183,6 +183,11 @@ static void test_numbers(void)
         CHECK(!AnydmlIdentity(graph, x, NULL)); /* it stays */                                                         \
         CHECK(AnydmlGraphCompile(graph, DML_EXECUTION_FLAG_NONE, 1, &x, &compiled) == (hr) && !compiled);              \
         CHECK(strstr(AnydmlGraphMessage(graph), text));                                                                \
+        CHECK(AnydmlGraphClearError(graph) == S_OK && !*AnydmlGraphMessage(graph));                                    \
+        one = AnydmlIdentity(graph, x, NULL); /* and goes */                                                           \
+        if (x)                                                                                                         \
+            CHECK(AnydmlGraphCompile(graph, DML_EXECUTION_FLAG_NONE, 1, &one, &compiled) == S_OK &&                    \
+                  IDMLCompiledOperator_Release(compiled) == 0);                                                        \
         end();                                                                                                         \
         begin();                                                                                                       \
         x = input(0, F32, SIZES(2, 4, 8, 7));                                                                          \

@@ -12,7 +12,7 @@ import numpy
 
 from . import _native
 from ._enums import TensorFlags
-from ._graph import Expression, GraphBuilder
+from ._graph import Expression, GraphBuilder, needed_inputs
 from ._types import DTYPES, TensorData, TensorDesc, bits_of, number
 
 __all__ = ["Binding", "CompiledModel", "Device", "Model", "device_count"]
@@ -25,14 +25,12 @@ def device_count() -> int:
 
 def as_memory(data: Any, desc: TensorDesc, what: str) -> numpy.ndarray[Any, Any]:
     """data as the bytes of a tensor, in C order; copied only where it does not lie so."""
-    array = numpy.asarray(data)
+    raw = isinstance(data, (bytes, bytearray)) or isinstance(data, memoryview) and data.format == "B"
+    array = numpy.frombuffer(data, numpy.uint8) if raw else numpy.asarray(data)
     expected = DTYPES[desc.data_type]
-    raw = array.dtype == numpy.uint8 and expected != numpy.uint8 and isinstance(data, (bytes, bytearray, memoryview))
-    alike = array.dtype == expected or array.dtype.name == desc.data_type.name.lower() or raw
+    alike = raw or array.dtype == expected or array.dtype.name == desc.data_type.name.lower()
     if not alike and not (array.dtype == numpy.bool_ and expected == numpy.uint8):
         raise TypeError(f"{what}: the data is {array.dtype}, must be {expected} as the tensor is {desc.data_type.name}")
-    if isinstance(data, bytes) and array.dtype.kind == "S": # numpy makes one string of bytes
-        array = numpy.frombuffer(data, numpy.uint8)
     elements = 1
     for size in desc.sizes:
         elements *= size
@@ -108,7 +106,7 @@ class Model:
         """Called by GraphBuilder.build(), whose reference of the compiled operator it takes over."""
         self._graph, self._device, self._outputs = graph, graph.device, list(outputs)
         self._inputs = dict(graph._inputs)
-        self._needed = set(graph._used)
+        self._needed = needed_inputs(outputs)
         self._descs = [one.get_output_desc() for one in outputs]
         slots = (_native.Slot * (max(self._inputs, default=-1) + 1))()
         for index, desc in self._inputs.items():

@@ -36,8 +36,7 @@ class GraphBuilder:
             raise TypeError(f"GraphBuilder: device = {device!r}, must be a Device")
         self._device, self._lock = device, threading.RLock()
         self._inputs: dict[int, TensorDesc] = {}
-        self._used: set[int] = set()        # inputs that some operator reads
-        self._constants: list[Any] = []     # whose elements are read when the graph is compiled
+        self._constants: list[Any] = [] # whose elements are read when the graph is compiled
         hresult, self._handle = _native.create(_native.graph_create, device._dml)
         _native.check(hresult, "AnydmlGraphCreate")
         weakref.finalize(self, _native.graph_destroy, self._handle)
@@ -71,10 +70,10 @@ class GraphBuilder:
             raise MemoryError(message)
         _native.check(hresult, "", message + self._device._reason())
 
-    def _wrap(self, handle: Optional[int], index: Optional[int] = None) -> Expression:
+    def _wrap(self, handle: Optional[int], parents: Sequence[Expression] = (), index: Optional[int] = None) -> Expression:
         if not handle:
             self._raise()
-        return Expression._make(self, handle or 0, index)
+        return Expression._make(self, handle or 0, parents, index)
 
 
 class Expression:
@@ -82,15 +81,16 @@ class Expression:
 
     _graph: GraphBuilder
     _handle: int
-    _index: Optional[int] # of the input that it is
+    _parents: Sequence[Expression] # what it is computed from
+    _index: Optional[int]          # of the input that it is
 
     def __init__(self) -> None:
         raise TypeError("an Expression is made by input_tensor() and the functions of operators")
 
     @classmethod
-    def _make(cls, graph: GraphBuilder, handle: int, index: Optional[int]) -> Expression:
+    def _make(cls, graph: GraphBuilder, handle: int, parents: Sequence[Expression], index: Optional[int]) -> Expression:
         self = cls.__new__(cls)
-        self._graph, self._handle, self._index = graph, handle, index
+        self._graph, self._handle, self._parents, self._index = graph, handle, parents, index
         return self
 
     def get_output_desc(self) -> TensorDesc:
@@ -185,7 +185,7 @@ def input_tensor(scope: GraphBuilder, input_index: int, tensor_desc: TensorDesc)
         index = number(input_index, "input_tensor: input_index")
         if index in graph._inputs:
             raise ValueError(f"input_tensor: input_index = {index}: the graph has that input already")
-        made = graph._wrap(_native.graph_input(graph._handle, index, native), index)
+        made = graph._wrap(_native.graph_input(graph._handle, index, native), (), index)
         graph._inputs[index] = d
         return made
 
@@ -214,10 +214,9 @@ def reinterpret(input: Expression, new_type: TensorDataType, new_size: Optional[
         raise ValueError(f"reinterpret: {len(strides)} strides, must be as many as sizes ({len(sizes)})")
     graph = input._graph
     with graph._lock:
-        _mark(graph, input)
         return graph._wrap(_native.graph_reinterpret(
             graph._handle, input._handle, number(new_type, "reinterpret: new_type"), len(sizes), _native.uints(sizes),
-            None if strides is None else _native.uints(strides)))
+            None if strides is None else _native.uints(strides)), (input,))
 
 
 def broadcast(input: Expression, sizes: Sequence[int]) -> Expression:
@@ -227,13 +226,21 @@ def broadcast(input: Expression, sizes: Sequence[int]) -> Expression:
     checked = numbers(sizes, "broadcast: sizes", 1)
     graph = input._graph
     with graph._lock:
-        _mark(graph, input)
-        return graph._wrap(_native.graph_broadcast(graph._handle, input._handle, len(checked), _native.uints(checked)))
+        return graph._wrap(_native.graph_broadcast(graph._handle, input._handle, len(checked), _native.uints(checked)),
+                           (input,))
 
 
-def _mark(graph: GraphBuilder, expression: Expression) -> None:
-    if expression._index is not None:
-        graph._used.add(expression._index)
+def needed_inputs(outputs: Sequence[Expression]) -> set[int]:
+    """The inputs that outputs are computed from."""
+    found, seen, left = set(), set(outputs), list(outputs)
+    while left:
+        one = left.pop()
+        if one._index is not None:
+            found.add(one._index)
+        new = [parent for parent in one._parents if parent not in seen]
+        seen.update(new)
+        left += new
+    return found
 
 
 # ---- sizes of outputs from parameters of functions ----
@@ -293,6 +300,7 @@ class _Call:
         self.keep: list[Any] = []          # what pointers point to, until the call is over
         self.lengths: dict[str, tuple[str, int]] = {}
         self.inputs: list[Optional[int]] = []
+        self.parents: list[Expression] = []
         self.outputs: list[tuple[Any, Any, Any]] = []
 
     def what(self, field: str) -> str:
@@ -314,7 +322,7 @@ class _Call:
             return
         _belongs(value, self.graph, self.what(field))
         self.inputs.append(value._handle)
-        _mark(self.graph, value)
+        self.parents.append(value)
 
     def tensors(self, field: str, length_field: str, values: Any) -> None:
         if isinstance(values, Expression) or not isinstance(values, Iterable):
@@ -326,9 +334,14 @@ class _Call:
 
     def array(self, field: str, kind: str, length_field: str, values: Any) -> int:
         """The address of an array's copy; 0 for what is left out: () or, of axes, None."""
-        if values is None or (kind[-1] != "?" and not isinstance(values, Expression) and not len(values)):
-            return 0
         what = self.what(field)
+        if values is None:
+            return 0
+        if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+            raise TypeError(f"{what} = {values!r}, must be a sequence of numbers")
+        values = list(values)
+        if not values and kind[-1] != "?":
+            return 0
         if kind == "*f":
             checked: Any = [self.real(f"{field}[{i}]", one) for i, one in enumerate(values)]
             made: Any = (ctypes.c_float * len(checked))(*checked)
@@ -499,4 +512,4 @@ def make(name: str, scope: Optional[GraphBuilder], inputs: tuple[Any, ...], outp
                                        (c_void_p * max(len(call.inputs), 1))(*call.inputs), native)
         if not first:
             graph._raise()
-        return [graph._wrap(result) if result else None for result in results][:len(call.outputs)]
+        return [graph._wrap(result, call.parents) if result else None for result in results][:len(call.outputs)]

@@ -117,7 +117,7 @@ class TensorDesc:
              strides: Optional[Sequence[int]] = None, total_tensor_size_in_bytes: int = 0,
              guaranteed_base_offset_alignment: int = 0, tensor_policy: Optional[TensorPolicy] = None) -> None:
         try:
-            self._data_type, self._flags = TensorDataType(data_type), TensorFlags(flags)
+            self._data_type, self._flags = TensorDataType(data_type), TensorFlags(number(flags, "flags", 0, 1))
         except (TypeError, ValueError) as error:
             raise ValueError(f"TensorDesc: {error}") from None
         if self._data_type == TensorDataType.UNKNOWN:

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the samples share: arguments, weights from an ONNX file, a graph with its inputs, pictures. numpy and pydirectml do the
+work; onnx reads weights and Pillow pictures."""
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pydirectml as dml
+
+
+def missing(text):
+    """Ends the program with one line."""
+    sys.exit(text)
+
+
+def arguments(description, picture):
+    """model, picture, device, output and so on, as the command line has them."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("model", help="the ONNX file with the weights")
+    parser.add_argument("picture", help=f"{picture}, or an .npy file with the network's input")
+    parser.add_argument("--device", type=int, help="the adapter's number (anydml devices); default: the GPU, else the processor")
+    parser.add_argument("--output", help="a file for the result: a picture, or .npy")
+    parser.add_argument("--repeat", type=int, default=1, help="how often the network runs")
+    out = parser.parse_args()
+    for path in (out.model, out.picture):
+        if not Path(path).is_file():
+            missing(f"{path} is missing; the weights are those of the network in Microsoft's samples, as an ONNX file")
+    return out
+
+
+def load_weights(path):
+    """Name -> array of all initializers of an ONNX file."""
+    try:
+        import onnx
+        import onnx.numpy_helper
+    except ImportError:
+        missing("the package onnx, which reads the weights, is missing: pip install onnx")
+    return {one.name: onnx.numpy_helper.to_array(one) for one in onnx.load(path).graph.initializer}
+
+
+class Network:
+    """A graph in the making, with the data of its inputs. Weights are owned by DirectML: it reads them once, in the first
+    compute(), and keeps them as its kernels want them."""
+
+    def __init__(self, weights, device=None):
+        self.weights = weights
+        try:
+            self.device = dml.Device(True, adapter=device)
+        except ValueError as error: # a number that no adapter has
+            missing(str(error))
+        self.builder = dml.GraphBuilder(self.device)
+        self.bindings, self.data_inputs = [], []
+
+    def input(self, sizes):
+        """What compute() is given."""
+        desc = dml.TensorDesc(dml.TensorDataType.FLOAT32, sizes)
+        self.data_inputs.append(dml.input_tensor(self.builder, len(self.bindings) + len(self.data_inputs), desc))
+        return self.data_inputs[-1]
+
+    def weight(self, name, sizes=None):
+        """A tensor of the file, perhaps with other sizes of the same number of elements."""
+        data = np.ascontiguousarray(self.weights[name], np.float32)
+        data = data if sizes is None else data.reshape(sizes)
+        desc = dml.TensorDesc(dml.TensorDataType.FLOAT32, dml.TensorFlags.OWNED_BY_DML, data.shape)
+        expression = dml.input_tensor(self.builder, len(self.bindings) + len(self.data_inputs), desc)
+        self.bindings.append(dml.Binding(expression, data))
+        return expression
+
+    def channels(self, name):
+        """A vector with one number for each channel of pictures, [1, C, 1, 1]."""
+        return self.weight(name, [1, -1, 1, 1])
+
+    def build(self, *outputs):
+        self.outputs = list(outputs)
+        self.model = self.builder.build(dml.ExecutionFlags.NONE, self.outputs)
+
+    def compute(self, *data):
+        """The outputs as numpy arrays. The first time weights go along."""
+        inputs = [dml.Binding(expression, np.ascontiguousarray(one, np.float32))
+                  for expression, one in zip(self.data_inputs, data)]
+        results = self.device.compute(self.model, inputs + self.bindings, self.outputs)
+        self.bindings = []
+        return [np.asarray(one) for one in results]
+
+
+def run(network, data, repeat):
+    """The results, and what it took on which device, printed."""
+    start = time.perf_counter()
+    results = network.compute(data)
+    first = time.perf_counter() - start
+    start = time.perf_counter()
+    for _ in range(repeat - 1):
+        results = network.compute(data)
+    text = f"{network.device.name}: first run {first * 1e3:.1f} ms"
+    if repeat > 1:
+        text += f", then {(time.perf_counter() - start) / (repeat - 1) * 1e3:.2f} ms"
+    print(text)
+    return results
+
+
+# ---- pictures ----
+
+
+def load_picture(path, width, height, mode="RGB"):
+    """The picture, cropped to the shape and resized, as bytes [H, W, C] or [H, W]; mode: RGB, L or YCbCr."""
+    try:
+        from PIL import Image, ImageOps
+    except ImportError:
+        missing("Pillow, which reads the picture, is missing: pip install pillow")
+    with Image.open(path) as image:
+        image = ImageOps.exif_transpose(image)
+        return np.asarray(ImageOps.fit(image.convert("RGB"), (width, height)).convert(mode))
+
+
+def save_picture(path, pixels, mode="RGB"):
+    """Bytes [H, W, C] as a picture."""
+    from PIL import Image
+    Image.fromarray(pixels, mode).convert("RGB").save(path)
+
+
+def to_bytes(values):
+    """Numbers from 0 to 255, rounded; others are cut."""
+    return np.clip(np.rint(values), 0, 255).astype(np.uint8)
+
+
+def planes(pixels):
+    """[H, W, C] as [1, C, H, W] in float32."""
+    return np.ascontiguousarray(pixels.transpose(2, 0, 1)[None], np.float32)
+
+
+def imagenet_input(path):
+    """A picture as networks for ImageNet want it."""
+    if path.endswith(".npy"):
+        return np.load(path)
+    picture = planes(load_picture(path, 224, 224))
+    mean, deviation = np.array([[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]], np.float32).reshape(2, 1, 3, 1, 1)
+    return (picture / picture.max() - mean) / deviation

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SqueezeNet 1.1: what a picture shows, of ImageNet's 1000 classes. python squeezenet.py MODEL.onnx PHOTO.jpg"""
+from pathlib import Path
+
+import numpy as np
+import pydirectml as dml
+
+import common
+
+RELU = dml.FusedActivation(dml.OperatorType.ACTIVATION_RELU)
+
+
+def convolve(net, x, number, stride=1, padding=0):
+    """Convolution, bias, Relu."""
+    return dml.convolution(x, net.weight(f"conv{number}_weight"), net.channels(f"conv{number}_bias"),
+                           strides=[stride] * 2, start_padding=[padding] * 2, end_padding=[padding] * 2,
+                           fused_activation=RELU)
+
+
+def fire(net, x, number):
+    """Few channels, which a small and a large window spread to many, side by side."""
+    squeezed = convolve(net, x, number)
+    return dml.join([convolve(net, squeezed, number + 1), convolve(net, squeezed, number + 2, padding=1)], 1)
+
+
+def pool(x):
+    return dml.max_pooling(x, [3, 3], [2, 2]).values
+
+
+def build(weights, device=None):
+    net = common.Network(weights, device)
+    x = net.input([1, 3, 224, 224])
+    x = pool(convolve(net, x, 0, stride=2))
+    x = pool(fire(net, fire(net, x, 1), 4))
+    x = pool(fire(net, fire(net, x, 7), 10))
+    for number in (13, 16, 19, 22):
+        x = fire(net, x, number)
+    x = convolve(net, x, 25)
+    x = dml.average_pooling(x, [1, 1], [13, 13], [0, 0], [0, 0], False)
+    x = dml.reinterpret(x, dml.TensorDataType.FLOAT32, [1, 1000])
+    net.build(dml.activation_soft_max(x))
+    return net
+
+
+def load_labels(model):
+    """Of the classes, where imagenet_categories.txt lies beside the model or above it."""
+    for folder in Path(model).resolve().parents[:2]:
+        path = folder / "imagenet_categories.txt"
+        if path.is_file():
+            return path.read_text(encoding="utf-8").splitlines()
+    return [f"class {i}" for i in range(1000)]
+
+
+def main():
+    options = common.arguments(__doc__, "a photograph")
+    net = build(common.load_weights(options.model), options.device)
+    probabilities = common.run(net, common.imagenet_input(options.picture), options.repeat)[0].reshape(-1)
+    labels = load_labels(options.model)
+    for one in np.argsort(-probabilities)[:5]:
+        print(f"{probabilities[one]:.5f}  {labels[one]}")
+    if options.output:
+        np.save(options.output, probabilities)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Super-resolution: a picture of 224 x 224 three times as large; brightness by the network, colours by the bicubic filter.
+python superres.py MODEL.onnx PICTURE.jpg --output large.png"""
+import numpy as np
+import pydirectml as dml
+
+import common
+
+RELU = dml.FusedActivation(dml.OperatorType.ACTIVATION_RELU)
+SIDE, TIMES = 224, 3
+
+
+def convolve(net, x, number, padding):
+    return dml.convolution(x, net.weight(f"conv{number}_weight"), net.channels(f"conv{number}_bias"),
+                           start_padding=[padding] * 2, end_padding=[padding] * 2, fused_activation=RELU)
+
+
+def build(weights, device=None):
+    net = common.Network(weights, device)
+    x = net.input([1, 1, SIDE, SIDE])
+    x = convolve(net, x, 1, 2)
+    for number in (2, 3, 4):
+        x = convolve(net, x, number, 1)
+    # Nine planes become one, 3 x 3 pixels of it at a time; plane 0 is the upper left one.
+    net.build(dml.depth_to_space(x, TIMES, dml.DepthSpaceOrder.COLUMN_ROW_DEPTH), x)
+    return net
+
+
+def enlarge_colours(pixels):
+    """Cb and Cr, by the bicubic filter."""
+    from PIL import Image
+    side = (SIDE * TIMES, SIDE * TIMES)
+    return [np.asarray(Image.fromarray(pixels[..., i]).resize(side, Image.Resampling.BICUBIC)) for i in (1, 2)]
+
+
+def main():
+    options = common.arguments(__doc__, "a picture")
+    net = build(common.load_weights(options.model), options.device)
+    pixels = None
+    if options.picture.endswith(".npy"):
+        data = np.load(options.picture)
+    else:
+        pixels = common.load_picture(options.picture, SIDE, SIDE, "YCbCr")
+        data = pixels[None, None, :, :, 0] / np.float32(255)
+    large = common.run(net, data, options.repeat)[0]
+    print(f"{SIDE} x {SIDE} became {large.shape[3]} x {large.shape[2]}, mean brightness {large.mean():.4f}")
+    if options.output and (options.output.endswith(".npy") or pixels is None):
+        np.save(options.output, large)
+    elif options.output:
+        y = common.to_bytes(large[0, 0] * 255)
+        common.save_picture(options.output, np.stack([y, *enlarge_colours(pixels)], axis=2), "YCbCr")
+
+
+if __name__ == "__main__":
+    main()
