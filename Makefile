@@ -3,7 +3,7 @@
 BUILD := build
 SETUP := meson setup
 
-.PHONY: demo check wheel wheel-torch check-asan check-tsan conformance conformance-torch fuzz build install packages format clean
+.PHONY: demo check wheel wheel-torch wheel-pydirectml check-asan check-tsan conformance conformance-torch fuzz build install packages format clean
 
 packages:
 	scripts/install-packages
@@ -27,6 +27,10 @@ wheel: packages $(BUILD)/build.ninja
 # torch_directml, with glue for each of TORCH_VERSIONS ("2.15 2.14 2.13"), as a wheel and as an sdist.
 wheel-torch: packages $(BUILD)/build.ninja
 	scripts/make-wheel-torch $(BUILD) $(BUILD)/wheel
+
+# The Python module pydirectml.
+wheel-pydirectml: packages $(BUILD)/build.ninja
+	scripts/make-wheel $(BUILD) $(BUILD)/wheel pydirectml
 
 check-asan: packages
 	[ -e build-asan/build.ninja ] || $(SETUP) build-asan -Db_sanitize=address,undefined -Db_lundef=false --buildtype=debugoptimized

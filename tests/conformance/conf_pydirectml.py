@@ -23,6 +23,10 @@ def load_generator():
     return module
 
 
+class Inexpressible(Exception):
+    """The module has no words for the case."""
+
+
 class Module:
     def __init__(self, adapter, schema):
         if not adapter.isdigit():
@@ -116,6 +120,9 @@ class Call:
 
     def activation(self, given):
         name, attributes = given
+        rank = max(one.ndim for one in self.case.outputs.values() if one is not None)
+        if attributes.get("Axes") is not None and list(attributes["Axes"]) != [rank - 1]:
+            raise Inexpressible("a fused softmax over other axes than the last")
         fields = [one.name for one in self.module.schema.operators[name].fields if one.type == "float"]
         return dml.FusedActivation(dml.OperatorType[name], *(attributes.get(one) or 0 for one in fields))
 

@@ -100,8 +100,9 @@ class Worker:
         self.driver = Driver(args.driver, args.adapter, args.timeout)
         self.module = None
         if args.pydirectml:
-            from conf_pydirectml import Module
-            self.module = Module(args.adapter, schema)
+            import conf_pydirectml
+            self.module = conf_pydirectml.Module(args.adapter, schema)
+            self.inexpressible = conf_pydirectml.Inexpressible
 
     def seed(self, *more):
         return [self.args.seed, *(zlib.crc32(x.encode()) if isinstance(x, str) else x for x in more)]
@@ -172,6 +173,9 @@ class Worker:
         rng = np.random.default_rng(self.seed(unit.op, unit.type, index, 778))
         try:
             results = self.module.run(unit.op, case, rng)
+        except self.inexpressible:
+            unit.cases -= 1
+            return None
         except Exception as error:  # whatever the module raises is that case's failure
             if getattr(error, "hresult", 0) != UNSUPPORTED:
                 return "pydirectml: " + traceback.format_exc(limit=-4)

@@ -169,4 +169,4 @@ CompiledModel = Model
 def _empty(desc: TensorDesc) -> TensorData:
     """Memory for an output."""
     shape: Any = desc.sizes if bits_of(desc.data_type) > 4 else desc.used_bytes
-    return numpy.empty(shape, DTYPES[desc.data_type]).view(TensorData)
+    return TensorData(numpy.empty(shape, DTYPES[desc.data_type]))

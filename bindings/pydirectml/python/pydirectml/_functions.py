@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Optional
 
-from ._graph import PLAIN, Expression, make, with_size
+from ._graph import Expression, make, one, with_size
 from ._types import FusedActivation
 
 __all__ = ["add", "split"]
@@ -13,12 +13,9 @@ __all__ = ["add", "split"]
 
 def add(a: Expression, b: Expression, fused_activation: Optional[FusedActivation] = None) -> Expression:
     """y = a + b, or act(a + b) (DML_OPERATOR_ELEMENT_WISE_ADD, DML_OPERATOR_ELEMENT_WISE_ADD1)"""
-    result: Expression
     if fused_activation is None or fused_activation == FusedActivation():
-        result = make("ELEMENT_WISE_ADD", None, (a, b), (PLAIN,), ())[0]
-    else:
-        result = make("ELEMENT_WISE_ADD1", None, (a, b), (PLAIN,), (fused_activation,))[0]
-    return result
+        return one("ELEMENT_WISE_ADD", (a, b))
+    return one("ELEMENT_WISE_ADD1", (a, b), (fused_activation,))
 
 
 def split(input: Expression, axis: int, output_axis_sizes: Sequence[int]) -> list[Expression]:

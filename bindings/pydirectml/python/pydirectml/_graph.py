@@ -105,55 +105,70 @@ class Expression:
         return f"dml.Expression({desc.data_type.name}, {list(desc.sizes)})"
 
     def __add__(self, other: Union[Expression, Number]) -> Expression:
-        return _pair("ELEMENT_WISE_ADD", self, other)
+        result: Expression = _pair("ELEMENT_WISE_ADD", self, other)
+        return result
 
     def __radd__(self, other: Number) -> Expression:
-        return _pair("ELEMENT_WISE_ADD", other, self)
+        result: Expression = _pair("ELEMENT_WISE_ADD", other, self)
+        return result
 
     def __sub__(self, other: Union[Expression, Number]) -> Expression:
-        return _pair("ELEMENT_WISE_SUBTRACT", self, other)
+        result: Expression = _pair("ELEMENT_WISE_SUBTRACT", self, other)
+        return result
 
     def __rsub__(self, other: Number) -> Expression:
-        return _pair("ELEMENT_WISE_SUBTRACT", other, self)
+        result: Expression = _pair("ELEMENT_WISE_SUBTRACT", other, self)
+        return result
 
     def __mul__(self, other: Union[Expression, Number]) -> Expression:
-        return _pair("ELEMENT_WISE_MULTIPLY", self, other)
+        result: Expression = _pair("ELEMENT_WISE_MULTIPLY", self, other)
+        return result
 
     def __rmul__(self, other: Number) -> Expression:
-        return _pair("ELEMENT_WISE_MULTIPLY", other, self)
+        result: Expression = _pair("ELEMENT_WISE_MULTIPLY", other, self)
+        return result
 
     def __truediv__(self, other: Union[Expression, Number]) -> Expression:
-        return _pair("ELEMENT_WISE_DIVIDE", self, other)
+        result: Expression = _pair("ELEMENT_WISE_DIVIDE", self, other)
+        return result
 
     def __rtruediv__(self, other: Number) -> Expression:
-        return _pair("ELEMENT_WISE_DIVIDE", other, self)
+        result: Expression = _pair("ELEMENT_WISE_DIVIDE", other, self)
+        return result
 
     def __mod__(self, other: Union[Expression, Number]) -> Expression:
-        return _pair("ELEMENT_WISE_MODULUS_TRUNCATE", self, other)
+        result: Expression = _pair("ELEMENT_WISE_MODULUS_TRUNCATE", self, other)
+        return result
 
     def __rmod__(self, other: Number) -> Expression:
-        return _pair("ELEMENT_WISE_MODULUS_TRUNCATE", other, self)
+        result: Expression = _pair("ELEMENT_WISE_MODULUS_TRUNCATE", other, self)
+        return result
 
     def __neg__(self) -> Expression:
-        return make("ELEMENT_WISE_NEGATE", None, (self,), (PLAIN,), ())[0]
+        return one("ELEMENT_WISE_NEGATE", (self,))
 
 
-def _pair(name: str, a: Any, b: Any) -> Expression:
+def one(name: str, inputs: tuple[Any, ...], attributes: tuple[Any, ...] = ()) -> Expression:
+    """An operator with one output whose type and sizes follow."""
+    result: Expression = make(name, None, inputs, (PLAIN,), attributes)[0]
+    return result
+
+
+def _pair(name: str, a: Any, b: Any) -> Any:
     """An operator of two tensors, one of which may be a number."""
     for value in (a, b):
         if not isinstance(value, (Expression, int, float, numpy.integer, numpy.floating)):
-            return NotImplemented # type: ignore[return-value] # as Python wants it
+            return NotImplemented
     like = a if isinstance(a, Expression) else b
-    inputs = tuple(one if isinstance(one, Expression) else _like(one, like) for one in (a, b))
-    return make(name, None, inputs, (PLAIN,), ())[0]
+    return one(name, tuple(value if isinstance(value, Expression) else _like(value, like) for value in (a, b)))
 
 
 def _like(value: Number, like: Expression) -> Expression:
     """A number as a tensor with the type and sizes of another."""
     desc = like.get_output_desc()
-    one = make("FILL_VALUE_CONSTANT", like._graph, (), ((True, desc.data_type, (1,) * len(desc.sizes)),),
-               (desc.data_type, value))[0]
-    return broadcast(one, desc.sizes)
+    filled = make("FILL_VALUE_CONSTANT", like._graph, (), ((True, desc.data_type, (1,) * len(desc.sizes)),),
+                  (desc.data_type, value))[0]
+    return broadcast(filled, desc.sizes)
 
 
 def _belongs(value: Any, graph: GraphBuilder, what: str) -> None:

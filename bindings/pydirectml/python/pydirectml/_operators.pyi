@@ -45,7 +45,7 @@ __all__ = ["AdamOptimizerOutputs", "BatchNormalizationGradOutputs", "BatchNormal
 
 class TopKOutputs(NamedTuple):
     value: Expression
-    index: Expression
+    index: Expression # type: ignore[assignment] # not tuple's own
 
 
 class RNNOutputs(NamedTuple):
@@ -75,7 +75,7 @@ class RandomGeneratorOutputs(NamedTuple):
 
 
 class NonZeroCoordinatesOutputs(NamedTuple):
-    count: Expression
+    count: Expression # type: ignore[assignment] # not tuple's own
     coordinates: Expression
 
 

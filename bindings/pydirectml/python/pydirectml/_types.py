@@ -14,10 +14,11 @@ from ._enums import OperatorType, TensorDataType, TensorFlags
 __all__ = ["Dimensions", "FusedActivation", "ScaleBias", "Size2D", "TensorData", "TensorDesc", "TensorPolicy"]
 
 # bfloat16 as its bits; of 4-bit integers two in a byte, the first in its lower half.
-DTYPES = {TensorDataType.BFLOAT16: numpy.dtype(numpy.uint16), TensorDataType.UINT4: numpy.dtype(numpy.uint8),
-          TensorDataType.INT4: numpy.dtype(numpy.uint8),
-          **{one: numpy.dtype(one.name.lower()) for one in TensorDataType
-             if one.name not in ("UNKNOWN", "BFLOAT16", "UINT4", "INT4")}}
+DTYPES: dict[TensorDataType, numpy.dtype[Any]] = {
+    TensorDataType.BFLOAT16: numpy.dtype(numpy.uint16), TensorDataType.UINT4: numpy.dtype(numpy.uint8),
+    TensorDataType.INT4: numpy.dtype(numpy.uint8),
+    **{one: numpy.dtype(one.name.lower()) for one in TensorDataType
+       if one.name not in ("UNKNOWN", "BFLOAT16", "UINT4", "INT4")}}
 
 
 def bits_of(data_type: TensorDataType) -> int:
