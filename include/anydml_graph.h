@@ -75,8 +75,8 @@ HRESULT STDMETHODCALLTYPE AnydmlGraphCompile(struct anydml_graph *graph, DML_EXE
  * or fails. */
 const char *STDMETHODCALLTYPE AnydmlGraphMessage(const struct anydml_graph *graph);
 
-/* Forgets the first error, for programs that go on after one: the graph is what it was before the call that failed. S_OK;
- * E_INVALIDARG for NULL; E_OUTOFMEMORY for a graph that ran out of memory, which stays failed. */
+/* Forgets the first error, for programs that go on after one: the graph is what it was before the call that failed.
+ * S_OK; E_INVALIDARG for NULL; E_OUTOFMEMORY for a graph that ran out of memory, which stays failed. */
 HRESULT STDMETHODCALLTYPE AnydmlGraphClearError(struct anydml_graph *graph);
 
 /* An output of an operator, in options: *Expression becomes the tensor where it is not NULL. What is 0 or NULL follows

@@ -153,7 +153,7 @@ class Worker:
             unit.cases -= 1
             return None
         if self.module:
-            return self.case_in_module(unit, index, case, family)
+            return self.case_in_module(unit, index, case, family, encoder)
         try:
             stage, hr, message, data = self.driver.run(encoder.request())
         except Crash as crash:
@@ -168,7 +168,7 @@ class Worker:
             return f"an error message of a run that went well: {message}"
         return self.check(unit, case, family, encoder, data)
 
-    def case_in_module(self, unit, index, case, family):
+    def case_in_module(self, unit, index, case, family, encoder):
         """The same through pydirectml."""
         rng = np.random.default_rng(self.seed(unit.op, unit.type, index, 778))
         try:
@@ -180,7 +180,8 @@ class Worker:
             if getattr(error, "hresult", 0) != UNSUPPORTED:
                 return "pydirectml: " + traceback.format_exc(limit=-4)
             unit.unsupported += 1
-            return None if self.args.lacks or self.args.allow_unsupported else f"unsupported: {error}"
+            lacks = {name for _, name in encoder.seen} & set(self.args.lacks)
+            return None if lacks or self.args.allow_unsupported else f"unsupported: {error}"
         fields = [one.name for one in self.schema.operators[unit.op].fields if one.kind == "output"]
         wanted = [case.outputs.get(field) for field in fields]
         if len(wanted) == 1 and isinstance(wanted[0], list):

@@ -22,7 +22,7 @@ DRIVER = None
 
 
 def worker(path=None):
-    args = argparse.Namespace(driver=path or DRIVER, adapter="cpu", seed=5, timeout=60, all=True, allow_unsupported=False,
+    args = argparse.Namespace(driver=path or DRIVER, adapter="cpu", pydirectml=False, seed=5, timeout=60, all=True, allow_unsupported=False,
                               lacks=[], flushes=False)
     return Worker(args, Schema(DRIVER), None)
 
@@ -190,7 +190,7 @@ class Report(unittest.TestCase):
 class Choosing(unittest.TestCase):
     def run_some(self, **more):
         """(schema, arguments, what ran) of a few operators."""
-        args = argparse.Namespace(driver=DRIVER, adapter="cpu", seed=5, timeout=60, all=True, allow_unsupported=False,
+        args = argparse.Namespace(driver=DRIVER, adapter="cpu", pydirectml=False, seed=5, timeout=60, all=True, allow_unsupported=False,
                                   lacks=[], flushes=False, jobs=2, verbose=False, only=None, filter=["ELEMENT_WISE_BIT_*"], cases=3, budget=None)
         args.__dict__.update(more)
         schema = Schema(DRIVER)
