@@ -4,6 +4,8 @@
 import ctypes
 import gc
 import os
+import subprocess
+import sys
 import threading
 import unittest
 
@@ -87,6 +89,28 @@ class Lifetimes(unittest.TestCase):
         del junk
         got, = device.compute(model, [dml.Binding(x, np.ones(1000, np.float32))], [y])
         np.testing.assert_array_equal(got, np.full(1000, 4))
+
+    def test_a_program_that_ends_meanwhile(self):
+        """Threads that nobody waits for compute while the interpreter goes away."""
+        program = """if True:
+            import threading, time, numpy as np, pydirectml as dml
+            device = dml.Device(adapter=0)
+            builder = dml.GraphBuilder(device)
+            x = dml.input_tensor(builder, 0, dml.TensorDesc(dml.TensorDataType.FLOAT32, [64, 64]))
+            y = dml.gemm(x, x)
+            model = builder.build(dml.ExecutionFlags.NONE, [y])
+            def work():
+                while True:
+                    device.compute(model, [dml.Binding(x, np.ones((64, 64), np.float32))], [y])
+            for _ in range(2):
+                threading.Thread(target=work, daemon=THREADS).start() if THREADS else None
+            time.sleep(0.05)
+            print("done")"""
+        for daemon in ("True", "False"):
+            for _ in range(3):
+                ended = subprocess.run([sys.executable, "-c", program.replace("THREADS", daemon)], capture_output=True, text=True,
+                                       timeout=60, check=False)
+                self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (0, "done\n", ""))
 
     def test_builders_in_cycles(self):
         before = live_objects()

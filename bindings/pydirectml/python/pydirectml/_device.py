@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import threading
-import weakref
 from collections.abc import Sequence
 from typing import Any, Optional
 
@@ -67,7 +66,7 @@ class Device:
         if hresult == _native.NOT_FOUND and adapter is not None:
             raise ValueError(f"Device: adapter = {adapter}, must be below {device_count()}")
         _native.check(hresult, "Device: the device cannot be opened")
-        weakref.finalize(self, _native.device_destroy, self._handle)
+        _native.keep(self, _native.device_destroy, self._handle)
         self._debug = bool(use_debug_layer)
 
     @property
@@ -120,7 +119,7 @@ class Model:
         hresult, self._handle = _native.create(_native.model_create, self._device._handle, compiled, slots, len(slots),
                                                made, len(made))
         _native.check(hresult, "build: memory of the model", self._device._reason().strip(" ()"))
-        weakref.finalize(self, _native.model_destroy, self._handle)
+        _native.keep(self, _native.model_destroy, self._handle)
         self._lock = threading.Lock()
         self._ready = False
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import struct
 import threading
-import weakref
 from collections.abc import Iterable, Sequence
 from ctypes import addressof, c_uint32, c_void_p
 from typing import TYPE_CHECKING, Any, Optional, Union
@@ -39,7 +38,7 @@ class GraphBuilder:
         self._constants: list[Any] = [] # whose elements are read when the graph is compiled
         hresult, self._handle = _native.create(_native.graph_create, device._dml)
         _native.check(hresult, "AnydmlGraphCreate")
-        weakref.finalize(self, _native.graph_destroy, self._handle)
+        _native.keep(self, _native.graph_destroy, self._handle)
 
     @property
     def device(self) -> Device:

@@ -3,8 +3,11 @@
 opening a device) release the interpreter; those that build a graph take microseconds and keep it."""
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
+import threading
+import weakref
 from ctypes import POINTER, Structure, byref, c_char_p, c_int32, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any
@@ -109,3 +112,25 @@ def create(function: Any, *arguments: Any) -> tuple[int, int]:
     out = c_void_p()
     hresult = function(*arguments, byref(out))
     return hresult, out.value or 0
+
+
+_open: dict[int, Any] = {} # what destroys each handle, in the order of their creation
+
+
+def keep(owner: object, destroy: Any, handle: int) -> None:
+    """Destroys a handle when its owner goes, or when the program ends."""
+    finalizer = _open[handle] = weakref.finalize(owner, _let_go, destroy, handle)
+    finalizer.atexit = False
+
+
+def _let_go(destroy: Any, handle: int) -> None:
+    del _open[handle]
+    destroy(handle)
+
+
+@atexit.register
+def _close() -> None:
+    """Threads that the program does not wait for may still use what is there: it then stays to the end."""
+    if threading.active_count() == 1:
+        for finalizer in reversed(list(_open.values())):
+            finalizer()
