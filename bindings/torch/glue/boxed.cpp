@@ -1,240 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operators of the C library: one boxed functor for all of them. It puts the arguments on torch's stack into the
 // C library's form, finds or makes the plan, and runs it; on a miss the meta device says what the results look like.
-#include "glue.h"
+#include "direct.h"
 #include "meta.h"
 #include "profiler.h"
 
-#include <memory>
-
 #include <ATen/MemoryOverlap.h>
 #include <ATen/native/Resize.h>
-#include <c10/util/SmallVector.h>
 #include <torch/library.h>
 
 namespace dml
 {
 namespace
 {
-
-enum class Form { Functional, InPlace, Out };
-enum class Kind { Tensor, Tensors, Integer, Scalar, Bool, Integers, Reals, Bools, String, Generator, Ignored };
-
-// Memory of one call: no allocation unless lists are long.
-class Arena
-{
-  public:
-    template <typename T> T *take(size_t count)
-    {
-        size_t bytes = (count * sizeof(T) + 15) & ~size_t{ 15 };
-        if (bytes <= sizeof(fixed) - used) {
-            void *at = fixed + used;
-            used += bytes;
-            return static_cast<T *>(at);
-        }
-        more.push_back(std::make_unique<char[]>(bytes));
-        return reinterpret_cast<T *>(more.back().get());
-    }
-
-  private:
-    alignas(16) char fixed[6144];
-    size_t used = 0;
-    std::vector<std::unique_ptr<char[]>> more;
-};
-
-// An operator's arguments as the C library wants them.
-struct Call {
-    Arena arena;
-    c10::SmallVector<aten_arg, 24> args;
-    c10::SmallVector<at::Tensor, 4> kept;    // made for the call
-    c10::SmallVector<at::Tensor, 4> written; // outputs[0] ...: in-place, out and further written arguments
-    aten_tensor *outputs = nullptr;
-    uint32_t output_count = 0;
-    at::Generator generator;
-    int64_t random[2] = { 0, 0 };
-    c10::DeviceIndex index = -1;
-    const char *problem = ""; // why it cannot be
-};
-
-Kind kind_of_list(const c10::TypePtr &element)
-{
-    switch (element->kind()) {
-    case c10::TypeKind::TensorType:
-        return Kind::Tensors;
-    case c10::TypeKind::OptionalType:
-        return Kind::Tensors;
-    case c10::TypeKind::FloatType:
-    case c10::TypeKind::NumberType:
-        return Kind::Reals;
-    case c10::TypeKind::BoolType:
-        return Kind::Bools;
-    default:
-        return Kind::Integers;
-    }
-}
-
-Kind kind_of(const c10::Argument &argument)
-{
-    c10::TypePtr type = argument.type();
-    if (auto optional = type->cast<c10::OptionalType>())
-        type = optional->getElementType();
-    if (argument.name() == "pin_memory")
-        return Kind::Ignored;
-    switch (type->kind()) {
-    case c10::TypeKind::TensorType:
-        return Kind::Tensor;
-    case c10::TypeKind::ListType:
-        return kind_of_list(type->expectRef<c10::ListType>().getElementType());
-    case c10::TypeKind::FloatType:
-    case c10::TypeKind::NumberType:
-        return Kind::Scalar;
-    case c10::TypeKind::BoolType:
-        return Kind::Bool;
-    case c10::TypeKind::StringType:
-        return Kind::String;
-    case c10::TypeKind::GeneratorType:
-        return Kind::Generator;
-    case c10::TypeKind::DeviceObjType:
-        return Kind::Ignored;
-    default:
-        return Kind::Integer;
-    }
-}
-
-bool convert_scalar(Call &call, const at::Scalar &value, aten_arg *arg)
-{
-    if (value.isBoolean()) {
-        arg->kind = ATEN_BOOL;
-        arg->integer = value.to<bool>();
-    } else if (value.isIntegral(false)) {
-        arg->kind = ATEN_INT;
-        arg->integer = value.toLong();
-    } else if (value.isFloatingPoint()) {
-        arg->kind = ATEN_REAL;
-        arg->real = value.toDouble();
-    } else {
-        auto *parts = call.arena.take<double>(2);
-        parts[0] = value.toComplexDouble().real();
-        parts[1] = value.toComplexDouble().imag();
-        arg->kind = ATEN_REALS;
-        arg->count = 2;
-        arg->reals = parts;
-    }
-    return true;
-}
-
-bool convert_tensor(Call &call, const at::Tensor &tensor, aten_tensor *out)
-{
-    if (!tensor.defined()) {
-        out->type = ATEN_ABSENT;
-        return true;
-    }
-    if (tensor.is_cpu()) { // indices may be, and numbers in lists
-        call.kept.push_back(tensor.to(c10::Device(kDml, call.index)));
-        return describe(call.kept.back(), out);
-    }
-    if (C10_UNLIKELY(tensor.is_conj() || tensor.is_neg())) { // where torch leaves it to the kernel: products
-        call.kept.push_back(tensor.resolve_conj().resolve_neg());
-        return describe(call.kept.back(), out);
-    }
-    return describe(tensor, out);
-}
-
-bool convert_list(Call &call, Kind kind, const c10::IValue &value, aten_arg *arg)
-{
-    auto list = value.toListRef();
-    size_t count = list.size();
-    arg->count = static_cast<uint32_t>(count);
-    if (kind == Kind::Tensors) {
-        auto *tensors = call.arena.take<aten_tensor>(count);
-        arg->kind = ATEN_TENSORS;
-        arg->tensors = tensors;
-        for (size_t i = 0; i < count; i++)
-            if (!convert_tensor(call, list[i].isTensor() ? list[i].toTensor() : at::Tensor(), &tensors[i]))
-                return false;
-    } else if (kind == Kind::Reals) {
-        auto *reals = call.arena.take<double>(count);
-        arg->kind = ATEN_REALS;
-        arg->reals = reals;
-        for (size_t i = 0; i < count; i++) {
-            if (!list[i].isScalar() || list[i].isComplexDouble())
-                return false;
-            reals[i] = list[i].toScalar().toDouble();
-        }
-    } else {
-        auto *integers = call.arena.take<int64_t>(count);
-        arg->kind = kind == Kind::Bools ? ATEN_BOOLS : ATEN_INTS;
-        arg->integers = integers;
-        for (size_t i = 0; i < count; i++)
-            integers[i] = list[i].isBool()  ? list[i].toBool()
-                          : list[i].isInt() ? list[i].toInt()
-                                            : list[i].toSymInt().guard_int(__FILE__, __LINE__);
-    }
-    return true;
-}
-
-void add_generator(Call &call, const c10::IValue *value)
-{
-    call.generator = value && value->isGenerator() ? value->toGenerator() : default_generator(call.index);
-    aten_arg arg = {};
-    arg.kind = ATEN_GENERATOR;
-    arg.count = 2;
-    arg.integers = call.random;
-    call.args.push_back(arg);
-}
-
-bool convert(Call &call, Kind kind, const c10::IValue &value)
-{
-    if (kind == Kind::Generator) {
-        add_generator(call, &value);
-        return true;
-    }
-    call.args.emplace_back();
-    aten_arg *arg = &call.args.back();
-    arg->kind = ATEN_NONE;
-    arg->count = 0;
-    if (value.isNone() || kind == Kind::Ignored)
-        return true;
-    if (value.isTensor()) {
-        const at::Tensor &tensor = value.toTensor();
-        if (!tensor.defined())
-            return true;
-        if (tensor.is_cpu() && !tensor.dim())
-            return convert_scalar(call, at::_local_scalar_dense(tensor), arg);
-        auto *out = call.arena.take<aten_tensor>(1);
-        arg->kind = ATEN_TENSOR;
-        arg->count = 1;
-        arg->tensors = out;
-        return convert_tensor(call, tensor, out);
-    }
-    if (value.isList())
-        return convert_list(call, kind, value, arg);
-    if (value.isString()) {
-        arg->kind = ATEN_STRING;
-        arg->string = value.toStringRef().c_str();
-        return true;
-    }
-    if (value.isBool()) {
-        arg->kind = ATEN_BOOL;
-        arg->integer = value.toBool();
-        return true;
-    }
-    if (value.isSymInt()) {
-        arg->kind = ATEN_INT;
-        arg->integer = value.toSymInt().guard_int(__FILE__, __LINE__);
-        return true;
-    }
-    return value.isScalar() && convert_scalar(call, value.toScalar(), arg);
-}
-
-void append_tensors(c10::SmallVectorImpl<at::Tensor> &to, const c10::IValue &value)
-{
-    if (value.isTensor())
-        to.push_back(value.toTensor());
-    else if (value.isTensorList())
-        for (const c10::IValue &element : value.toListRef())
-            to.push_back(element.toTensor());
-}
 
 class Operator final : public c10::OperatorKernel
 {
@@ -253,8 +31,6 @@ class Operator final : public c10::OperatorKernel
             result_is_list.push_back(result.type()->kind() == c10::TypeKind::ListType);
         fresh = form == Form::Functional ? results : 0;
         const std::string name = row->name;
-        index_is_value = name == "gather" || name.starts_with("scatter") || name == "index_add" ||
-                         name.starts_with("max_unpool") || name == "uniform" || name == "multinomial";
         apart = form == Form::Out && (name == "gather" || name == "index_select" || name == "take" ||
                                       name == "kthvalue" || name == "cat" || name == "aminmax");
         takes_masks = name == "index" || name == "_unsafe_index" || name.find("index_put") != std::string::npos;
@@ -293,11 +69,17 @@ class Operator final : public c10::OperatorKernel
         run(op, call, plan, stack, begin);
     }
 
+    // A call whose plan is there needs no more than to run it.
+    bool is_plain() const
+    {
+        return !takes_masks && !apart && !row->random && !row->writes;
+    }
+
   private:
     const aten_op *row;
     Form form;
     size_t results, inputs, fresh;
-    bool has_generator = false, takes_masks = false, index_is_value = false, apart = false;
+    bool has_generator = false, takes_masks = false, apart = false;
     c10::SmallVector<Kind, 16> kinds;
     c10::SmallVector<bool, 4> result_is_list;
 
@@ -462,19 +244,9 @@ class Operator final : public c10::OperatorKernel
         }
     }
 
-    // As the CPU's kernels say it.
-    void check_indices(const Call &call, const aten_plan *plan) const
-    {
-        char message[ATEN_MESSAGE_BYTES] = "";
-        if (C10_LIKELY(aten_in_bounds(plan, call.args.data(), message)))
-            return;
-        TORCH_CHECK(!index_is_value, message);
-        TORCH_CHECK_INDEX(false, message);
-    }
-
     void run(const c10::OperatorHandle &op, Call &call, aten_plan *plan, torch::jit::Stack *stack, size_t begin)
     {
-        check_indices(call, plan);
+        check_indices(row, plan, call.args.data());
         c10::SmallVector<at::Tensor, 4> made;
         if (fresh)
             allocate(call, plan, &made);
@@ -563,8 +335,13 @@ void add(torch::Library &m, const aten_op *row, Form form, const std::string &na
     // None: of another version of torch. Composites of torch are differentiated through what they are made of.
     if (!op || moves(op->schema()) || op->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd))
         return;
-    m.impl((overload.empty() ? name : name + "." + overload).c_str(),
-           torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Operator>(row, form, op->schema())));
+    std::string full = overload.empty() ? name : name + "." + overload;
+    auto boxed = std::make_unique<Operator>(row, form, op->schema());
+    std::optional<torch::CppFunction> direct;
+    if (boxed->is_plain())
+        direct = direct_kernel(row, form, *op,
+                               [own = std::make_shared<Operator>(*boxed)](auto &&...args) { (*own)(args...); });
+    m.impl(full.c_str(), direct ? std::move(*direct) : torch::CppFunction::makeFromBoxedFunctor(std::move(boxed)));
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)

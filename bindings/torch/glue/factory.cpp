@@ -260,23 +260,44 @@ TORCH_LIBRARY_IMPL(aten, Negative, m)
 
 } // namespace
 
+// As at::detail::empty_strided_generic makes them, less what a plan has settled already.
 at::Tensor empty_like_layout(const aten_tensor &layout, c10::DeviceIndex index)
 {
-    return at::detail::empty_strided_generic({ layout.sizes, layout.rank }, { layout.strides, layout.rank },
-                                             allocator_of(index), kKeys, static_cast<at::ScalarType>(layout.type));
+    at::IntArrayRef sizes(layout.sizes, layout.rank), strides(layout.strides, layout.rank);
+    auto type = c10::scalarTypeToTypeMeta(static_cast<at::ScalarType>(layout.type));
+    int64_t end = 1, packed = 1; // elements
+    bool contiguous = true;
+    for (size_t d = layout.rank; d-- > 0;) {
+        contiguous = contiguous && strides[d] == packed;
+        packed *= sizes[d];
+        end += (sizes[d] - 1) * strides[d];
+    }
+    c10::Allocator *memory = allocator_of(index);
+    size_t bytes = packed ? static_cast<size_t>(end) * type.itemsize() : 0;
+    auto storage = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), bytes,
+                                                         memory->allocate(bytes), memory, true);
+    at::Tensor made = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), kKeys, type);
+    if (!contiguous || !packed)
+        made.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
+    else
+        made.unsafeGetTensorImpl()->set_sizes_contiguous(sizes);
+    return made;
 }
 
 bool describe(const at::Tensor &tensor, aten_tensor *out)
 {
-    auto rank = static_cast<size_t>(tensor.dim());
-    out->type = static_cast<int32_t>(tensor.scalar_type());
-    if (rank > ATEN_RANK_MAX || !aten_type_bytes(out->type) || tensor.layout() != at::kStrided || tensor.is_conj() ||
-        tensor.is_neg())
+    const c10::TensorImpl *impl = tensor.unsafeGetTensorImpl();
+    at::IntArrayRef sizes = impl->sizes(), strides = impl->strides();
+    out->type = static_cast<int32_t>(c10::typeMetaToScalarType(impl->dtype()));
+    if (sizes.size() > ATEN_RANK_MAX || !aten_type_bytes(out->type) || impl->layout() != at::kStrided ||
+        impl->is_conj() || impl->is_neg())
         return false;
-    out->rank = static_cast<uint32_t>(rank);
-    std::copy_n(tensor.sizes().data(), rank, out->sizes);
-    std::copy_n(tensor.strides().data(), rank, out->strides);
-    out->data = tensor.numel() ? const_cast<void *>(tensor.const_data_ptr()) : nullptr;
+    out->rank = static_cast<uint32_t>(sizes.size());
+    for (size_t d = 0; d < sizes.size(); d++) {
+        out->sizes[d] = sizes[d];
+        out->strides[d] = strides[d];
+    }
+    out->data = const_cast<void *>(impl->data()); // NULL without elements
     return true;
 }
 

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// A call of an operator: torch's arguments as the C library wants them.
+#ifndef ANYDML_TORCH_GLUE_CALL_H
+#define ANYDML_TORCH_GLUE_CALL_H
+
+#include "glue.h"
+
+#include <memory>
+
+#include <c10/util/SmallVector.h>
+
+namespace dml
+{
+
+enum class Form { Functional, InPlace, Out };
+enum class Kind { Tensor, Tensors, Integer, Scalar, Bool, Integers, Reals, Bools, String, Generator, Ignored };
+
+// Memory of one call: no allocation unless lists are long.
+class Arena
+{
+  public:
+    template <typename T> T *take(size_t count)
+    {
+        size_t bytes = (count * sizeof(T) + 15) & ~size_t{ 15 };
+        if (bytes <= sizeof(fixed) - used) {
+            void *at = fixed + used;
+            used += bytes;
+            return static_cast<T *>(at);
+        }
+        more.push_back(std::make_unique<char[]>(bytes));
+        return reinterpret_cast<T *>(more.back().get());
+    }
+
+  private:
+    alignas(16) char fixed[6144];
+    size_t used = 0;
+    std::vector<std::unique_ptr<char[]>> more;
+};
+
+// An operator's arguments as the C library wants them.
+struct Call {
+    Arena arena;
+    c10::SmallVector<aten_arg, 24> args;
+    c10::SmallVector<at::Tensor, 4> kept;    // made for the call
+    c10::SmallVector<at::Tensor, 4> written; // outputs[0] ...: in-place, out and further written arguments
+    aten_tensor *outputs = nullptr;
+    uint32_t output_count = 0;
+    at::Generator generator;
+    int64_t random[2] = { 0, 0 };
+    c10::DeviceIndex index = -1;
+    const char *problem = ""; // why it cannot be
+};
+
+Kind kind_of(const c10::Argument &argument);
+// False: complex ones, which are no numbers there.
+bool convert_number(const at::Scalar &value, aten_arg *arg);
+bool convert_tensor(Call &call, const at::Tensor &tensor, aten_tensor *out);
+void add_generator(Call &call, const c10::IValue *value); // NULL: the default one
+// The next argument. False: the C library has nothing like it.
+bool convert(Call &call, Kind kind, const c10::IValue &value);
+void append_tensors(c10::SmallVectorImpl<at::Tensor> &to, const c10::IValue &value);
+
+// Throws what the CPU's kernels throw when an index is outside of its dimension. Before a plan runs.
+void check_indices(const aten_op *row, const aten_plan *plan, const aten_arg *args);
+
+} // namespace dml
+
+#endif
