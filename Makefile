@@ -3,7 +3,7 @@
 BUILD := build
 SETUP := meson setup
 
-.PHONY: demo check wheel wheel-torch check-asan check-tsan conformance conformance-torch fuzz build install packages format clean
+.PHONY: demo check wheel wheel-torch deb deb-check docs check-asan check-tsan conformance conformance-torch fuzz build install packages format clean
 
 packages:
 	scripts/install-packages
@@ -27,6 +27,17 @@ wheel: packages $(BUILD)/build.ninja
 # torch_directml, with glue for each of TORCH_VERSIONS ("2.15 2.14 2.13"), as a wheel and as an sdist.
 wheel-torch: packages $(BUILD)/build.ninja
 	scripts/make-wheel-torch $(BUILD) $(BUILD)/wheel
+
+# Debian packages of the committed state (docs/packages.md); deb-check installs and uses them in a bare Debian, as root.
+deb: packages
+	scripts/make-deb $(BUILD)/deb
+
+deb-check: deb
+	scripts/check-deb $(BUILD)/deb
+
+# The documentation as a site, in build/site.
+docs: packages
+	scripts/make-docs $(BUILD)/site
 
 check-asan: packages
 	[ -e build-asan/build.ninja ] || $(SETUP) build-asan -Db_sanitize=address,undefined -Db_lundef=false --buildtype=debugoptimized
