@@ -3,7 +3,7 @@
 BUILD := build
 SETUP := meson setup
 
-.PHONY: demo check wheel wheel-torch deb deb-check docs check-asan check-tsan conformance conformance-torch fuzz build install packages format clean
+.PHONY: demo check wheel wheel-torch deb deb-check dist reproducible docs check-asan check-tsan conformance conformance-torch fuzz build install packages format clean
 
 packages:
 	scripts/install-packages
@@ -34,6 +34,13 @@ deb: packages
 
 deb-check: deb
 	scripts/check-deb $(BUILD)/deb
+
+# What a release consists of, in build/dist; and the proof that two builds of it are the same (docs/packages.md).
+dist: packages $(BUILD)/build.ninja
+	scripts/make-dist $(BUILD) $(BUILD)/dist
+
+reproducible: packages
+	scripts/check-reproducible
 
 # The documentation as a site, in build/site.
 docs: packages
