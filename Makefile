@@ -3,7 +3,8 @@
 BUILD := build
 SETUP := meson setup
 
-.PHONY: demo check wheel wheel-torch wheel-pydirectml check-asan check-tsan conformance conformance-torch fuzz build install packages format clean
+.PHONY: demo check wheel wheel-torch wheel-pydirectml deb deb-check dist reproducible docs check-asan check-tsan conformance
+.PHONY: conformance-torch fuzz build install packages format clean
 
 packages:
 	scripts/install-packages
@@ -31,6 +32,24 @@ wheel-torch: packages $(BUILD)/build.ninja
 # The Python module pydirectml.
 wheel-pydirectml: packages $(BUILD)/build.ninja
 	scripts/make-wheel $(BUILD) $(BUILD)/wheel pydirectml
+
+# Debian packages of the committed state (docs/packages.md); deb-check installs and uses them in a bare Debian, as root.
+deb: packages
+	scripts/make-deb $(BUILD)/deb
+
+deb-check: deb
+	scripts/check-deb $(BUILD)/deb
+
+# What a release consists of, in build/dist; and the proof that two builds of it are the same (docs/packages.md).
+dist: packages $(BUILD)/build.ninja
+	scripts/make-dist $(BUILD) $(BUILD)/dist
+
+reproducible: packages
+	scripts/check-reproducible
+
+# The documentation as a site, in build/site.
+docs: packages
+	scripts/make-docs $(BUILD)/site
 
 check-asan: packages
 	[ -e build-asan/build.ninja ] || $(SETUP) build-asan -Db_sanitize=address,undefined -Db_lundef=false --buildtype=debugoptimized

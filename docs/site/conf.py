@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How Sphinx makes the site of `make docs` from the Markdown files, which stay what GitHub and an editor show: what they do
+not say, which page stands below which, is added here."""
+import re
+
+PARTS = {
+    "Use": ["first-program", "graph-builder", "directmlx", "dispatch", "operators/README", "extensions", "vulkan-interop",
+            "onnxruntime", "pytorch", "pytorch-operators", "microsoft-packages", "packages", "telemetry"],
+    "Evidence": ["performance", "conformance", "conformance-onnx", "conformance-torch"],
+    "Inside": ["architecture", "glossary", "decisions", "adding-an-operator", "adding-a-kernel", "adding-a-shader",
+               "adding-an-adapter"],
+}
+
+project = "AnyDML"
+author = "The AnyDML contributors"
+html_title = "AnyDML"
+root_doc = "README"
+extensions = ["myst_parser"]
+include_patterns = ["*.md", "docs/**.md", "samples/README.md", "samples/data/LICENSES.md"]
+exclude_patterns = ["build*", "out", ".*", "src", "tests", "third_party", "bindings", "packaging"]
+myst_heading_anchors = 4
+html_theme = "furo"
+smartquotes = False  # options begin with --
+html_copy_source = False
+html_show_copyright = False
+
+
+def toctree(pages, options):
+    return "\n".join(["", "```{toctree}", ":hidden:", *options, "", *pages, "```", ""])
+
+
+def add_order(app, docname, source):
+    """Hidden tables of contents behind the front page and the list of operators."""
+    if docname == root_doc:
+        for part, pages in PARTS.items():
+            source[0] += toctree([f"docs/{page}" for page in pages], [f":caption: {part}"])
+        source[0] += toctree(["CHANGELOG", "CONTRIBUTING", "SECURITY", "samples/README", "samples/data/LICENSES"],
+                             [":caption: The project"])
+    elif docname == "docs/operators/README":
+        source[0] += toctree(["*"], [":glob:"])
+    # A folder's page is its README.
+    source[0] = re.sub(r"\]\((docs/operators|samples)/?\)", r"](\1/README.md)", source[0])
+
+
+def setup(app):
+    app.connect("source-read", add_order)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
