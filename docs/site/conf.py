@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """How Sphinx makes the site of `make docs` from the Markdown files, which stay what GitHub and an editor show: what they do
 not say, which page stands below which, is added here."""
+import pathlib
 import re
 
 PARTS = {
     "Use": ["first-program", "graph-builder", "directmlx", "dispatch", "operators/README", "extensions", "vulkan-interop",
-            "onnxruntime", "pytorch", "pytorch-operators", "microsoft-packages", "packages", "telemetry"],
+            "onnxruntime", "pytorch", "pytorch-operators", "pydirectml", "microsoft-packages", "packages", "telemetry"],
     "Evidence": ["performance", "conformance", "conformance-onnx", "conformance-torch"],
     "Inside": ["architecture", "glossary", "decisions", "adding-an-operator", "adding-a-kernel", "adding-a-shader",
                "adding-an-adapter"],
@@ -38,8 +39,17 @@ def add_order(app, docname, source):
                              [":caption: The project"])
     elif docname == "docs/operators/README":
         source[0] += toctree(["*"], [":glob:"])
-    # A folder's page is its README.
-    source[0] = re.sub(r"\]\((docs/operators|samples)/?\)", r"](\1/README.md)", source[0])
+    here = pathlib.Path(app.srcdir, docname).parent
+    source[0] = re.sub(r"\[([^][]+)\]\(([^():#]+)\)", lambda link: folder_link(app, here, link), source[0])
+
+
+def folder_link(app, here, link):
+    """A folder's page is its README; a folder without a page, which only the repository shows, is named without a link."""
+    text, target = link.groups()
+    if not (here / target).is_dir():
+        return link[0]
+    readme = (here / target / "README.md").resolve().relative_to(pathlib.Path(app.srcdir).resolve())
+    return f"[{text}]({target.rstrip('/')}/README.md)" if str(readme.with_suffix("")) in app.env.found_docs else text
 
 
 def setup(app):
