@@ -20,7 +20,7 @@ def counted(function):
 
 
 def close(got, want):
-    torch.testing.assert_close(got.detach().cpu(), want.detach(), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(got.detach().cpu(), want.detach(), rtol=1e-5, atol=1e-5)
 
 
 class Compile(unittest.TestCase):
