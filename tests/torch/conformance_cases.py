@@ -234,13 +234,14 @@ def compare(run, rule, dtype, uninitialised=False):
         return why, calls
     if is_random(run, want):
         return distribution(run, want), calls
-    if dtype.is_floating_point:
-        try:
-            truths = run("cpu", WIDE, 1)
-        except Exception:
-            truths = []
-        why = first(truths if len(truths) == len(want) else nothing)
-    return why, calls
+    try:
+        torch.set_default_dtype(torch.float32 if dtype.is_floating_point else torch.float64)  # that of integers' quotients
+        truths = run("cpu", WIDE, 1)
+    except Exception:
+        truths = []
+    finally:
+        torch.set_default_dtype(torch.float32)
+    return first(truths if len(truths) == len(want) else nothing), calls
 
 
 # ---- operators ----
