@@ -164,8 +164,7 @@ def fallen_back(device):
     import torch_directml
     x = torch.rand(4, 4).add(1).to(device)
     warnings.simplefilter("ignore")
-    for name in ("special_airy_ai", "special_scaled_modified_bessel_k0", "matrix_exp", "geqrf", "lu_unpack"):
-        call = getattr(torch, name, None) or getattr(torch.special, name.partition("_")[2])
+    for name, call in (("hash_tensor", getattr(torch, "hash_tensor", None)), ("ldl_factor", torch.linalg.ldl_factor)):
         torch_directml.fallbacks(clear=True)
         try:
             call(x)

@@ -40,9 +40,11 @@ def work(limits):
     import torch
     import torch_directml
     import conformance_cases as cases
+    import conformance_tolerances
     torch.set_num_threads(1)
     names = {part: list(table) for part, (_, table) in cases.PARTS.items()}
-    facts = {"torch": torch.__version__, "device": torch_directml.device_name(0), "core": core_operators(torch)}
+    facts = {"torch": torch.__version__, "device": torch_directml.device_name(0), "core": core_operators(torch),
+             "tolerances": conformance_tolerances.table()}
     print(json.dumps([names, facts]), file=results, flush=True)
     for line in sys.stdin:
         print(json.dumps(cases.run_case(line.strip(), cases.Limits(*limits))), file=results, flush=True)
@@ -224,18 +226,31 @@ def page(data, command):
     yield "# Conformance of torch_directml\n"
     yield ("Written by `make conformance-torch` (tests/torch/conformance.py), which runs the test data that torch ships (OpInfo, "
            "module_db, optim_db)\non [torch_directml](pytorch.md) and compares results and gradients with the CPU's. A result "
-           "is right if it is as near to the CPU's as the\ntolerances ask for, or, in floating point, as near to the CPU's in "
-           "float64, or not farther from that than twice (in 16 bits four times) the CPU's of the same type.\nModules may differ by 2 % "
-           "(float16) or 10 % (bfloat16) of the largest element, or lie among what\nthe CPU makes in float64 of inputs and weights "
-           "changed by up to two units in their last place, losses of training differ by 2 %.\nRandom results are compared by "
-           "their distributions. `torch_directml.fallbacks` tells which operators ran on the CPU.\n")
+           "is right if it is as near to the CPU's as the\n[tolerances](#tolerances) ask for, or, in floating point, as near to "
+           "the CPU's in float64, or not farther from that than twice (in\n16 bits four times) the CPU's of the same type. "
+           "Modules in 16 bits may also lie among what the CPU makes in float64 of inputs and weights\nchanged by up to two units "
+           "in their last place. Random results are compared by their distributions. `torch_directml.fallbacks` tells\nwhich "
+           "operators ran on the CPU.\n")
     yield f"{data['date']}, torch {facts['torch']}, device \"{facts['device']}\": {command}\n"
     yield from summary(results)
     yield from core_table(facts["core"], results)
+    yield from tolerance_table(facts["tolerances"])
     yield from listed(results, "fail", "What failed", lambda r: general(r["why"]))
     yield from listed(results, "fallback", "What ran on the CPU, at least in part",
                       lambda r: ", ".join(f"`{name}`" for name in sorted(r["fallbacks"])))
     yield from listed(results, "skip", "What was left out", lambda r: general(r["why"]))
+
+
+def tolerance_table(tolerances):
+    yield "\n## Tolerances\n"
+    yield ("Those of `torch.testing.assert_close` (float32: 1.3e-6 relative, 1e-5 absolute; float16: 1e-3, 1e-5; bfloat16: "
+           "1.6e-2, 1e-5) and, for single\noperators, what OpInfo itself allows. torch's own comparison of CUDA with the CPU "
+           "allows 1e-3 and 1e-3 for operators, 5e-2 for modules.\nAll that is allowed beyond, in one list "
+           "(`ROUNDINGS` in tests/torch/conformance_tolerances.py; losses in conformance_networks.py):\n")
+    yield "| entries | type: relative, absolute | why |"
+    yield "|---|---|---|"
+    for entries, allowed, why in tolerances:
+        yield f"| `{escaped(entries)}` | {allowed} | {escaped(why)} |"
 
 
 def arguments():

@@ -4,10 +4,10 @@
 A case is a string, PART/DTYPE/NAME. run_case(case, limits) gives a dictionary: status (pass: right, and no operator ran on
 the CPU; fallback: right; fail; skip), why, samples, and fallbacks, calls by operator.
 
-When results are right: they are as near to the CPU's as torch's own tests ask for, or, where the CPU rounds as well, as
-near to what the CPU says in float64, or not farther from that than twice the CPU's (in 16 bits, where few and large
-roundings decide, four times). Random results (the CPU's change
-with the seed) have the same distribution, element by element."""
+When results are right: they are as near to the CPU's as conformance_tolerances.py asks for, or, where the CPU rounds as
+well, as near to what the CPU says in float64, or not farther from that than twice the CPU's (in 16 bits, where few and
+large roundings decide, four times). Random results (the CPU's change with the seed) have the same distribution, element by
+element."""
 import collections
 import contextlib
 import copy
@@ -18,6 +18,7 @@ import time
 import conformance_networks
 import torch
 import torch_directml
+from conformance_tolerances import BFLOAT, HALF, TOLERANCE, Rule, roundings_of, widest
 from torch.testing._internal import common_modules, common_optimizers
 from torch.testing._internal.common_device_type import toleranceOverride
 from torch.testing._internal.common_methods_invocations import op_db
@@ -25,11 +26,6 @@ from torch.testing._internal.opinfo.core import DecorateInfo
 from torch.utils._pytree import tree_leaves, tree_map
 
 DEVICE = "dml"
-# rtol, atol of results of these types; torch.testing's own are for one operation, entries of OpInfo are often several.
-TOLERANCE = {torch.float32: (1e-4, 2e-5), torch.float16: (5e-3, 2e-3), torch.bfloat16: (3.2e-2, 1.6e-2),
-             torch.float64: (1e-7, 1e-7)}
-TOLERANCE |= {torch.complex64: TOLERANCE[torch.float32], torch.complex128: TOLERANCE[torch.float64],
-              torch.complex32: TOLERANCE[torch.float16]}
 WIDE = {torch.float16: torch.float64, torch.bfloat16: torch.float64, torch.float32: torch.float64,
         torch.complex32: torch.complex128, torch.complex64: torch.complex128}
 # Where dim stands among the arguments of operators whose indices tell which of equal elements they took. Which one it is
@@ -47,11 +43,6 @@ if hasattr(torch.nn.modules, "linear_cross_entropy_options"):
     OPTIONS = torch.nn.modules.linear_cross_entropy_options.LinearCrossEntropyOptions
     OPTIONS._adjust = functools.partialmethod(
         lambda self, adjust, device, **facts: adjust(self, device=torch.device("cpu"), **facts), OPTIONS._adjust)
-
-
-# How near results must be beyond TOLERANCE; whole: relative to the largest element, not to each: of linear algebra, and
-# in 16 bits of many operators whose roundings add up.
-Rule = collections.namedtuple("Rule", "rtol atol whole", defaults=(0, 0, False))
 
 
 class Unusable(Exception):
@@ -243,13 +234,14 @@ def compare(run, rule, dtype, uninitialised=False):
         return why, calls
     if is_random(run, want):
         return distribution(run, want), calls
-    if dtype.is_floating_point:
-        try:
-            truths = run("cpu", WIDE, 1)
-        except Exception:
-            truths = []
-        why = first(truths if len(truths) == len(want) else nothing)
-    return why, calls
+    try:
+        torch.set_default_dtype(torch.float32 if dtype.is_floating_point else torch.float64)  # that of integers' quotients
+        truths = run("cpu", WIDE, 1)
+    except Exception:
+        truths = []
+    finally:
+        torch.set_default_dtype(torch.float32)
+    return first(truths if len(truths) == len(want) else nothing), calls
 
 
 # ---- operators ----
@@ -262,16 +254,12 @@ OPS = {name_of(op): op for op in op_db}
 
 
 def rule_of(op, dtype):
-    """What torch's tests allow this operator beyond the rest."""
+    """What torch's tests allow this operator beyond the rest, and ours."""
     tests = (None, "test_compare_cpu", "test_out", "test_variant_consistency_eager", "test_noncontiguous_samples")
-    found = Rule(whole=op.name.startswith("linalg."))
-    for info in op.decorators or ():
-        if isinstance(info, DecorateInfo) and info.test_name in tests:
-            for override in info.decorators:
-                if isinstance(override, toleranceOverride) and dtype in override.d:
-                    found = Rule(max(found.rtol, override.d[dtype].rtol), max(found.atol, override.d[dtype].atol),
-                                 found.whole)
-    return found
+    overrides = [override.d[dtype] for info in op.decorators or () if isinstance(info, DecorateInfo) and
+                 info.test_name in tests for override in info.decorators
+                 if isinstance(override, toleranceOverride) and dtype in override.d]
+    return widest([Rule(o.rtol, o.atol) for o in overrides] + [roundings_of("opinfo/" + name_of(op), dtype)])
 
 
 def call(op, sample, move):
@@ -399,8 +387,6 @@ def gradcheck(name, dtype, limits):
 # ---- modules ----
 
 MODULES = {info.name: info for info in common_modules.module_db}
-# Layers upon layers that are normalised over four elements, which makes roundings large.
-MODULE_RULES = {torch.float16: Rule(2e-2, 1e-2, True), torch.bfloat16: Rule(1e-1, 5e-2, True)}
 
 
 def module_runner(info, given, dtype, training, grad):
@@ -442,9 +428,10 @@ def within_roundings(run, rule):
     return True
 
 
-def module_difference(run, dtype):
-    why, calls = compare(run, MODULE_RULES.get(dtype, Rule()), dtype)
-    if why and dtype in MODULE_RULES and within_roundings(run, MODULE_RULES[dtype]):
+def module_difference(run, name, dtype):
+    rule = roundings_of("module/" + name, dtype)
+    why, calls = compare(run, rule, dtype)
+    if why and dtype in (HALF, BFLOAT) and within_roundings(run, rule):
         why = None
     return why, calls
 
@@ -461,7 +448,7 @@ def module(name, dtype, limits):
             for given in info.module_inputs_func(info, device="cpu", dtype=dtype, requires_grad=True, training=training):
                 if given.forward_input is not None:
                     yield module_runner(info, given, dtype, training, True)
-    return over_samples(runs(), lambda run: module_difference(run, dtype), limits)
+    return over_samples(runs(), lambda run: module_difference(run, name, dtype), limits)
 
 
 # ---- optimizers ----
@@ -508,7 +495,7 @@ def optimizer(name, dtype, limits):
             for kind in kinds:
                 flags = {k: k == kind for k in kinds if k}
                 yield optimizer_runner(info, {**given.kwargs, **flags}, dtype)
-    return over_samples(runs(), lambda run: compare(run, Rule(1e-3, 1e-4), dtype), limits)
+    return over_samples(runs(), lambda run: compare(run, Rule(), dtype), limits)
 
 
 # ---- networks ----

@@ -12,8 +12,12 @@ VISION = ["alexnet", "convnext_tiny", "densenet121", "efficientnet_b0", "googlen
           "vgg11"]
 LANGUAGE = ["bert", "gpt2", "llama", "vit"]
 NETWORKS = {name: name for name in VISION + LANGUAGE}
-RESULT_TOLERANCE = 2e-4  # relative to the largest
-LOSS_TOLERANCE = 2e-2    # relative: after steps in which roundings have grown; losses fall by far more
+RESULT_TOLERANCE = 1e-5  # relative to the largest
+LOSS_TOLERANCE = 1e-4    # relative, of each step
+# In these networks, whose last images are of 2x2 pixels and less, batches are normalised over 16 elements and less, which
+# doubles roundings with each step; their first losses must be as near as all.
+STEEP_TOLERANCE = 2e-2
+STEEP = {"googlenet", "mnasnet0_5", "mobilenet_v2", "regnet_y_400mf", "resnet50", "shufflenet_v2_x0_5"}
 
 
 def without_chance(model):
@@ -89,7 +93,7 @@ def compare(name, device, steps, enough):
         return f"results differ by {worst:.2g} of the largest", 0
     for i in range(steps):
         want, got = here.step(), there.step()
-        if not abs(got - want) <= LOSS_TOLERANCE * max(abs(want), 1):
+        if not abs(got - want) <= (STEEP_TOLERANCE if name in STEEP and i else LOSS_TOLERANCE) * max(abs(want), 1):
             return f"the loss of step {i + 1} is {got:.6g} instead of {want:.6g}", i
         if enough():
             break

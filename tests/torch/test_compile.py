@@ -20,7 +20,7 @@ def counted(function):
 
 
 def close(got, want):
-    torch.testing.assert_close(got.detach().cpu(), want.detach(), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(got.detach().cpu(), want.detach(), rtol=1e-5, atol=1e-5)
 
 
 class Compile(unittest.TestCase):
@@ -59,6 +59,22 @@ class Compile(unittest.TestCase):
         with torch.no_grad():
             x = torch.randn(5, 7)
             close(compiled(x.to(DEVICE)), module(x))
+
+    def test_attention_with_rows_that_are_masked_as_a_whole(self):
+        class Attention(nn.Module):
+            def __init__(self, mask):
+                super().__init__()
+                self.inner = nn.Linear(12, 36)
+                self.register_buffer("mask", mask)
+
+            def forward(self, x):
+                q, k, v = (t.unflatten(-1, (3, 4)).transpose(1, 2) for t in self.inner(x).chunk(3, -1))
+                return nn.functional.scaled_dot_product_attention(q, k, v, self.mask).transpose(1, 2).flatten(2)
+
+        mask = torch.rand(7, 7) > 0.4
+        mask[2] = False
+        for each in (None, mask, torch.where(mask, 0.5, -torch.inf)):
+            self.compare(Attention(each), torch.randn(2, 7, 12), 8)
 
     def test_cnn(self):
         self.compare(nn.Sequential(nn.Conv2d(3, 6, 3, padding=1), nn.BatchNorm2d(6), nn.ReLU(), nn.MaxPool2d(2),

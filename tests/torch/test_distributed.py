@@ -91,11 +91,11 @@ def compare(test, rank, size, module, full_of):
         nn.functional.mse_loss(module(x[rank::size].to(DEVICE)), y[rank::size].to(DEVICE)).backward()
         for a, b in zip(alone.parameters(), module.parameters(), strict=True):
             test.assertEqual(b.grad.device.type, "dml")
-            torch.testing.assert_close(full_of(b.grad), a.grad, rtol=1e-4, atol=1e-6)
+            torch.testing.assert_close(full_of(b.grad), a.grad, rtol=1e-5, atol=1e-6)
         mine.step()
         theirs.step()
     for a, b in zip(alone.parameters(), module.parameters(), strict=True):
-        torch.testing.assert_close(full_of(b.detach()), a.detach(), rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(full_of(b.detach()), a.detach(), rtol=1e-5, atol=1e-6)
 
 
 def data_parallel(test, rank, size):

@@ -55,7 +55,7 @@ class Operators(TestCase):
         for g, w in zip(tree_leaves(got), tree_leaves(want)):
             if isinstance(w, torch.Tensor):
                 self.assertEqual(g.device, w.device)
-        self.assertEqual(got, want, atol=1e-4, rtol=1e-4)
+        self.assertEqual(got, want)
 
     @ops(CHOSEN, allowed_dtypes=[torch.float32])
     def test_methods(self, device, dtype, op):

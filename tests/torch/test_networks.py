@@ -12,7 +12,7 @@ from torch import nn
 
 DEVICE = torch_directml.device()
 SEED = random.randrange(1 << 31)
-TOLERANCE = {torch.float64: 1e-9, torch.float32: 5e-5, torch.float16: 1e-2, torch.bfloat16: 6e-2}
+TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 3e-3, torch.bfloat16: 2e-2}
 
 
 def moved(values, device, dtype):
@@ -183,7 +183,7 @@ class Networks(unittest.TestCase):
                 F.cross_entropy(m(x.to(device, dtype)), t.to(device)).backward()
                 optimizer.step()
         for (name, want), got in zip(models[0][0].state_dict().items(), models[1][0].state_dict().values()):
-            torch.testing.assert_close(got.cpu().to(want.dtype), want, rtol=2e-3, atol=2e-3, msg=f"{name}, seed {SEED}")
+            torch.testing.assert_close(got.cpu().to(want.dtype), want, rtol=2e-4, atol=2e-4, msg=f"{name}, seed {SEED}")
 
 
 if __name__ == "__main__":

@@ -57,6 +57,14 @@ class Special(unittest.TestCase):
         self.check(torch.special.entr, x)
         self.check(torch.special.xlog1py, x, x.flip(0))
 
+    def test_small_tails(self):
+        """Relative to each element: what is left of 1 - erf(x) has no digits."""
+        for dtype, rtol, least in ((torch.float32, 1e-6, 1e-37), (torch.float16, 1e-3, 6e-5), (torch.bfloat16, 8e-3, 1e-37)):
+            x = torch.linspace(-5, 9, 3001).to(dtype)
+            want = torch.erfc(x.double())
+            x, want = x[want > least], want[want > least]
+            torch.testing.assert_close(torch.erfc(x.to(DEVICE)).cpu().double(), want, rtol=rtol, atol=0)
+
     def test_bessel(self):
         x = spread(-30, 40)
         for name in ("i0", "i1", "modified_bessel_i0", "modified_bessel_i1"):

@@ -116,6 +116,11 @@ bool convert_number(const at::Scalar &value, aten_arg *arg)
     return true;
 }
 
+uint32_t count_of_number(const at::Tensor &tensor)
+{
+    return tensor.unsafeGetTensorImpl()->is_wrapped_number() ? 0 : 1 + static_cast<uint32_t>(tensor.scalar_type());
+}
+
 bool convert_tensor(Call &call, const at::Tensor &tensor, aten_tensor *out)
 {
     if (!tensor.defined()) {
@@ -159,8 +164,10 @@ bool convert(Call &call, Kind kind, const c10::IValue &value)
         const at::Tensor &tensor = value.toTensor();
         if (!tensor.defined())
             return true;
-        if (tensor.is_cpu() && !tensor.dim()) {
+        uint32_t type = count_of_number(tensor);
+        if (tensor.is_cpu() && !tensor.dim() && (!type || !tensor.is_complex())) {
             convert_scalar(call, at::_local_scalar_dense(tensor), arg);
+            arg->count = type ? type : arg->count;
             return true;
         }
         auto *out = call.arena.take<aten_tensor>(1);

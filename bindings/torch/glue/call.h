@@ -54,6 +54,8 @@ struct Call {
 Kind kind_of(const c10::Argument &argument);
 // False: complex ones, which are no numbers there.
 bool convert_number(const at::Scalar &value, aten_arg *arg);
+// What aten_arg.count says of a number in a tensor.
+uint32_t count_of_number(const at::Tensor &tensor);
 bool convert_tensor(Call &call, const at::Tensor &tensor, aten_tensor *out);
 void add_generator(Call &call, const c10::IValue *value); // NULL: the default one
 // The next argument. False: the C library has nothing like it.

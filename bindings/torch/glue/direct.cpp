@@ -96,8 +96,11 @@ template <size_t kCount> struct Arguments {
 
     bool add(T tensor)
     {
-        if (tensor.defined() && tensor.is_cpu() && !tensor.dim()) // x * 2 comes as a tensor
-            return convert_number(at::_local_scalar_dense(tensor), &args[count++]);
+        if (tensor.defined() && tensor.is_cpu() && !tensor.dim()) { // x * 2 comes as a tensor
+            bool real = convert_number(at::_local_scalar_dense(tensor), &args[count]);
+            args[count++].count = count_of_number(tensor);
+            return real;
+        }
         args[count].kind = ATEN_TENSOR;
         args[count].count = 1;
         args[count].tensors = &tensors[count];

@@ -76,9 +76,9 @@ enum aten_kind {
     ATEN_GENERATOR, /* integers[0]: seed, integers[1]: offset; see `random` below */
 };
 
-/* An argument in the order of the schema, with its default filled in. Device and pin_memory arguments are ATEN_NONE.
- * Complex numbers are ATEN_REALS of two. Where the schema says Tensor, a tensor of rank 0 on the CPU comes as the
- * ATEN_INT, ATEN_REAL or ATEN_BOOL that it holds, wrapped numbers too; result types have been settled by the meta call.
+/* An argument in the order of the schema, defaults filled in; Device and pin_memory: ATEN_NONE. Complex numbers are
+ * ATEN_REALS of two. For Tensor a tensor of rank 0 on the CPU comes as the ATEN_INT, ATEN_REAL or ATEN_BOOL that it
+ * holds, and `count` is 1 + its type, 0 for wrapped numbers: result types, which meta calls settled, depend on it.
  */
 struct aten_arg {
     enum aten_kind kind;

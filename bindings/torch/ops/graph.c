@@ -239,11 +239,12 @@ int64_t aten_int(struct aten_graph *g, const struct aten_node *n, uint32_t i, in
     return n->args[i].kind == ATEN_REAL ? (int64_t)n->args[i].real : n->args[i].integer;
 }
 
-bool aten_is_number(struct aten_graph *g, const struct aten_node *n, uint32_t i, double value)
+bool aten_known_number(struct aten_graph *g, const struct aten_node *n, uint32_t i, double *out)
 {
     if (g->live || !is_number(n, i))
         return false;
-    return n->args[i].kind == ATEN_REAL ? n->args[i].real == value : (double)n->args[i].integer == value;
+    *out = n->args[i].kind == ATEN_REAL ? n->args[i].real : (double)n->args[i].integer;
+    return true;
 }
 
 const int64_t *aten_ints(struct aten_graph *g, const struct aten_node *n, uint32_t i, uint32_t *out_count)

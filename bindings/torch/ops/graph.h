@@ -187,8 +187,14 @@ struct aten_value *aten_in_optional(struct aten_graph *g, const struct aten_node
 /* Numbers that shape the plan. Absent: `otherwise`. */
 int64_t aten_int(struct aten_graph *g, const struct aten_node *n, uint32_t i, int64_t otherwise);
 double aten_real(struct aten_graph *g, const struct aten_node *n, uint32_t i, double otherwise);
-/* Whether the number is this one, so that work can be saved; false where that may change from call to call. */
-bool aten_is_number(struct aten_graph *g, const struct aten_node *n, uint32_t i, double value);
+/* The number, so that work can be saved; false where it may change from call to call. */
+bool aten_known_number(struct aten_graph *g, const struct aten_node *n, uint32_t i, double *out);
+/* Whether it is known to be this one. */
+static inline bool aten_is_number(struct aten_graph *g, const struct aten_node *n, uint32_t i, double value)
+{
+    double number;
+    return aten_known_number(g, n, i, &number) && number == value;
+}
 /* Integers of a list, *out_count of them; NULL and 0: absent. A single integer is a list of one. */
 const int64_t *aten_ints(struct aten_graph *g, const struct aten_node *n, uint32_t i, uint32_t *out_count);
 /* A dimension, counted from the end when negative; false (failed) outside of the rank (1 for a scalar). */

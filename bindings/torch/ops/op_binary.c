@@ -20,13 +20,31 @@ static struct aten_value *is_nan(struct aten_graph *g, struct aten_value *x)
 
 /* ---- arithmetic ---- */
 
+static bool holds(int32_t type, double value)
+{
+    int exponent;
+    const double digits = ldexp(frexp(value, &exponent), type == ATEN_FLOAT16 ? 11 : 8);
+    return digits == floor(digits) && exponent > -14 && exponent <= 15;
+}
+
+/* The common type; beside tensors of 16 bits numbers that these do not hold stay what they are, as on the CPU. */
+static int32_t arithmetic_type(struct aten_graph *g, const struct aten_node *n)
+{
+    const int32_t type = aten_result_type(n, first_two, 2);
+    const uint32_t number = aten_is_tensor(n, 0) ? 1 : 0;
+    double value;
+    if (!aten_is_float(type) || aten_wide(type) == type || aten_is_tensor(n, number))
+        return type;
+    return aten_known_number(g, n, number, &value) && holds(type, value) ? type : aten_wide(type);
+}
+
 /* add, sub and rsub(self, other, alpha): other, for rsub self, times alpha. Booleans add by or. parameter: operator;
  * NONE for rsub. */
 bool aten_build_add(struct aten_graph *g, const struct aten_node *n)
 {
     const int32_t to = n->outputs[0].type;
     const bool reverse = !n->parameter, scaled = aten_given(n, 2) && !aten_is_number(g, n, 2, 1);
-    const int32_t result = aten_result_type(n, first_two, 2), type = scaled ? aten_wide(result) : result;
+    const int32_t result = arithmetic_type(g, n), type = scaled ? aten_wide(result) : result;
     struct aten_value *x = aten_in_as(g, n, 0, type), *y = aten_in_as(g, n, 1, type);
     struct aten_value **factor = reverse ? &x : &y;
     if (scaled)
@@ -42,7 +60,7 @@ bool aten_build_add(struct aten_graph *g, const struct aten_node *n)
 
 bool aten_build_mul(struct aten_graph *g, const struct aten_node *n)
 {
-    const int32_t type = aten_result_type(n, first_two, 2);
+    const int32_t type = arithmetic_type(g, n);
     struct aten_value *x = aten_in_as(g, n, 0, type), *y = aten_in_as(g, n, 1, type);
     return aten_result(g, n, 0, aten_apply2(g, type == ATEN_BOOLEAN ? EW(LOGICAL_AND) : EW(MULTIPLY), x, y));
 }
@@ -76,7 +94,7 @@ static struct aten_value *truncated(struct aten_graph *g, struct aten_value *x)
 bool aten_build_div(struct aten_graph *g, const struct aten_node *n)
 {
     const char *mode = aten_given(n, 2) ? n->args[2].string : "";
-    const int32_t result = aten_result_type(n, first_two, 2);
+    const int32_t result = arithmetic_type(g, n);
     const int32_t type = *mode ? aten_wide(result) : aten_is_float(result) ? result : aten_wide(n->outputs[0].type);
     struct aten_value *x = aten_in_as(g, n, 0, type), *y = aten_in_as(g, n, 1, type);
     if (*mode == 'f')
@@ -271,9 +289,15 @@ bool aten_build_lerp(struct aten_graph *g, const struct aten_node *n)
     const int32_t type = aten_wide(n->outputs[0].type);
     struct aten_value *x = aten_in_as(g, n, 0, type), *y = aten_in_as(g, n, 1, type), *w = aten_in_as(g, n, 2, type);
     struct aten_value *way = aten_subtract(g, y, x);
-    struct aten_value *near = aten_apply2(g, EW(LOGICAL_LESS_THAN), aten_apply(g, EW(ABS), w), like(g, x, 0.5));
     struct aten_value *forth = aten_add(g, x, aten_multiply(g, w, way));
+    double weight;
+    const bool known = aten_known_number(g, n, 2, &weight);
+    if (known && fabs(type == ATEN_FLOAT64 ? weight : (double)(float)weight) < 0.5)
+        return aten_result(g, n, 0, forth);
     struct aten_value *back = aten_subtract(g, y, aten_multiply(g, way, aten_scaled(g, w, -1, 1)));
+    if (known)
+        return aten_result(g, n, 0, back);
+    struct aten_value *near = aten_apply2(g, EW(LOGICAL_LESS_THAN), aten_apply(g, EW(ABS), w), like(g, x, 0.5));
     return aten_result(g, n, 0, aten_select(g, near, forth, back));
 }
 

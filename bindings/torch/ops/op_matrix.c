@@ -2,6 +2,8 @@
 /* Products of matrices and vectors; softmax. */
 #include "graph.h"
 
+#include <math.h>
+
 #define EW(name)     DML_OPERATOR_ELEMENT_WISE_##name
 #define REDUCE(name) DML_REDUCE_FUNCTION_##name
 
@@ -114,16 +116,37 @@ bool aten_build_addr(struct aten_graph *g, const struct aten_node *n)
 
 /* ---- softmax ---- */
 
-/* _softmax, _log_softmax(self, dim, half_to_float): parameter the operator. */
-bool aten_build_softmax(struct aten_graph *g, const struct aten_node *n)
+static struct aten_value *softmax(struct aten_graph *g, const struct aten_node *n, DML_OPERATOR_TYPE op, UINT *out_axis)
 {
     struct aten_value *x = aten_in_as(g, n, 0, n->outputs[0].type), *y;
     struct aten_desc dx, dy;
+    if (!x || !aten_axis(g, aten_int(g, n, 1, 0), x->rank, out_axis) ||
+        !(y = aten_new(g, x->type, x->rank, x->sizes))) {
+        aten_fail(g, "cannot be built");
+        return NULL;
+    }
+    DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC desc = { aten_describe(g, &dx, x), aten_describe(g, &dy, y), 1, out_axis };
+    return aten_emit(g, op, &desc, &x, 1, &y, 1) ? y : NULL;
+}
+
+/* _softmax, _log_softmax(self, dim, half_to_float): parameter the operator. */
+bool aten_build_softmax(struct aten_graph *g, const struct aten_node *n)
+{
     UINT axis;
-    if (!x || !aten_axis(g, aten_int(g, n, 1, 0), x->rank, &axis) || !(y = aten_new(g, x->type, x->rank, x->sizes)))
-        return aten_fail(g, "cannot be built");
-    DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC desc = { aten_describe(g, &dx, x), aten_describe(g, &dy, y), 1, &axis };
-    return aten_emit(g, (DML_OPERATOR_TYPE)n->parameter, &desc, &x, 1, &y, 1) && aten_result(g, n, 0, y);
+    return aten_result(g, n, 0, softmax(g, n, (DML_OPERATOR_TYPE)n->parameter, &axis));
+}
+
+/* _safe_softmax(self, dim, dtype): zeros where all is -infinity. */
+bool aten_build_safe_softmax(struct aten_graph *g, const struct aten_node *n)
+{
+    UINT axis;
+    struct aten_value *x = aten_in_as(g, n, 0, n->outputs[0].type);
+    struct aten_value *y = softmax(g, n, DML_OPERATOR_ACTIVATION_SOFTMAX1, &axis);
+    if (!y || !aten_elements(y))
+        return aten_result(g, n, 0, y);
+    struct aten_value *most = aten_reduced(g, REDUCE(MAX), x, UINT32_C(1) << axis, x->type);
+    struct aten_value *none = aten_apply2(g, EW(LOGICAL_EQUALS), most, aten_scalar(g, x->type, -INFINITY));
+    return aten_result(g, n, 0, aten_select(g, none, aten_scalar(g, x->type, 0), y));
 }
 
 /* _softmax_backward_data, _log_softmax_backward_data(grad_output, output, dim, input_dtype): parameter 1 for log. */

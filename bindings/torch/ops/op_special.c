@@ -219,6 +219,14 @@ static struct aten_value *scaled_erfc(struct aten_graph *g, struct aten_value *x
     return aten_select(g, far, y, near);
 }
 
+bool aten_build_erfc(struct aten_graph *g, const struct aten_node *n)
+{
+    struct aten_value *x = aten_in_double(g, n, 0), *below = aten_scaled(g, aten_multiply(g, x, x), -1, 0);
+    struct aten_value *far = aten_apply2(g, EW(LOGICAL_GREATER_THAN), x, aten_number(g, 2.5));
+    struct aten_value *tail = aten_multiply(g, scaled_erfc(g, x), aten_apply(g, EW(EXP), below));
+    return aten_result(g, n, 0, aten_select(g, far, tail, aten_scaled(g, aten_apply(g, EW(ERF), x), -1, 1)));
+}
+
 bool aten_build_erfcx(struct aten_graph *g, const struct aten_node *n)
 {
     return aten_result(g, n, 0, scaled_erfc(g, aten_in_double(g, n, 0)));

@@ -141,12 +141,6 @@ bool aten_build_expm1(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, expm1_of(g, aten_in_as(g, n, 0, wide_of(n))));
 }
 
-bool aten_build_erfc(struct aten_graph *g, const struct aten_node *n)
-{
-    struct aten_value *x = aten_in_as(g, n, 0, wide_of(n));
-    return aten_result(g, n, 0, aten_scaled(g, aten_apply(g, EW(ERF), x), -1, 1));
-}
-
 bool aten_build_logit(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *x = aten_in_as(g, n, 0, wide_of(n));

@@ -322,6 +322,20 @@ def _settle_numbers(graph):
             graph.erase_node(node)
 
 
+_PRODUCTS = {torch.ops.aten.bmm.default, torch.ops.aten.mm.default}
+
+
+def _settle_softmax(graph):
+    """Scores that nothing masks are not -infinity all along a row: a plain softmax does, as in eager attention."""
+    for node in graph.nodes:
+        if node.target is torch.ops.aten._safe_softmax.default and len(node.args) == 2 and not node.kwargs:
+            scores = node.args[0]
+            while _is_view(scores.target):
+                scores = scores.args[0]
+            if scores.target in _PRODUCTS:
+                node.target, node.args = torch.ops.aten._softmax.default, (*node.args, False)
+
+
 class _Special:
     """A graph for arguments of certain sizes: a module whose parts are compiled."""
     LOOK = 16  # calls
@@ -333,6 +347,7 @@ class _Special:
         with mode:
             _Sizes(module, mode).propagate_dont_convert_inputs(*fakes)
         _settle_numbers(module.graph)
+        _settle_softmax(module.graph)
         module.recompile()
         self.plans, self.calls, self.packed = [], 0, 0
         self.module = self._compiled(module, _device_index(args), fixed)
