@@ -87,7 +87,7 @@ static void sample_flush(struct sample_queue *q)
     CHECK(ID3D12GraphicsCommandList_Reset(q->list, q->allocator, NULL));
 }
 
-static void sample_write(struct sample_queue *q, ID3D12Resource *to, const void *data, UINT64 bytes)
+static inline void sample_write(struct sample_queue *q, ID3D12Resource *to, const void *data, UINT64 bytes)
 {
     ID3D12Resource *upload = sample_buffer(q->device, D3D12_HEAP_TYPE_UPLOAD, bytes);
     void *mapped;
@@ -99,7 +99,7 @@ static void sample_write(struct sample_queue *q, ID3D12Resource *to, const void 
     ID3D12Resource_Release(upload);
 }
 
-static void sample_read(struct sample_queue *q, ID3D12Resource *from, void *data, UINT64 bytes)
+static inline void sample_read(struct sample_queue *q, ID3D12Resource *from, void *data, UINT64 bytes)
 {
     ID3D12Resource *readback = sample_buffer(q->device, D3D12_HEAP_TYPE_READBACK, bytes);
     void *mapped;

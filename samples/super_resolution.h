@@ -63,7 +63,7 @@ static const void *find_weights(struct bytes model, const char *name, UINT64 byt
                 return data.at;
         }
     fprintf(stderr, "the model has no %llu bytes of weights \"%s\"\n", (unsigned long long)bytes, name);
-    exit(1);
+    exit(2);
 }
 
 static struct bytes read_file(const char *path)
@@ -75,7 +75,7 @@ static struct bytes read_file(const char *path)
     unsigned char *data = size > 0 ? malloc((size_t)size) : NULL;
     if (!data || fseek(file, 0, SEEK_SET) || fread(data, 1, (size_t)size, file) != (size_t)size) {
         fprintf(stderr, "%s: cannot be read\n", path);
-        exit(1);
+        exit(2);
     }
     fclose(file);
     return (struct bytes){ data, data + size };
