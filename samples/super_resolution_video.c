@@ -10,8 +10,6 @@
 #include "super_resolution.h"
 #include "video.h"
 
-#include <time.h>
-
 enum { SLOTS = 2, SIDE_MAX = 8192 };
 
 /* A frame under way. */
@@ -127,13 +125,6 @@ static int finish(struct program *p, struct slot *s)
     return 1;
 }
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
 int main(int argc, char **argv)
 {
     const int most = argc > 4 ? atoi(argv[4]) : INT32_MAX;
@@ -153,7 +144,7 @@ int main(int argc, char **argv)
     p.out = video_create(argv[3], 2 * p.width, 2 * p.height, p.in.rate);
 
     int frames = 0, started = 0;
-    const double begin = now();
+    const double begin = video_now();
     for (; frame && started < most; frame = started < most ? video_next(&p.in) : NULL) {
         struct slot *s = &p.slots[started++ % SLOTS];
         frames += finish(&p, s);
@@ -162,7 +153,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < SLOTS; i++)
         frames += finish(&p, &p.slots[(started + i) % SLOTS]);
     video_finish(&p.out);
-    const double seconds = now() - begin;
+    const double seconds = video_now() - begin;
     printf("%d frames of %dx%d to %dx%d in %.2f s: %.2f frames per second\n", frames, p.width, p.height, 2 * p.width,
            2 * p.height, seconds, frames / seconds);
     video_close(&p.in);

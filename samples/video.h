@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static void video_fail(const char *path, const char *what)
 {
@@ -33,6 +34,14 @@ static void *video_need(void *object)
     if (!object)
         video_fail("video", "out of memory");
     return object;
+}
+
+/* Seconds, to measure with. */
+static inline double video_now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
 /* ---- reading ---- */
