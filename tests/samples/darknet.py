@@ -119,7 +119,7 @@ ACTIVATIONS = {
 
 class Network:
     """The network of a Cfg whose weights are random: each normalisation has about the mean and variance of what reaches it
-    for the picture `x`, as after training."""
+    for the picture `x`, as after training. The factors behind it keep small errors small through a hundred layers."""
 
     def __init__(self, cfg, rng, x):
         self.sections, self.rng = cfg.sections[1:], rng
@@ -136,9 +136,9 @@ class Network:
             y = convolve(x, weight.astype(x.dtype), options["stride"], pad)
             part = {"weight": weight, "bias": self.rng.normal(0, 0.5, len(y))}
             if options["batch_normalize"]:
-                part["scale"] = self.rng.uniform(0.2, 0.5, len(y))
+                part["scale"] = self.rng.uniform(0.5, 1.0, len(y))
                 part["mean"] = y.mean((1, 2)) + self.rng.normal(0, 0.1, len(y))
-                part["variance"] = y.var((1, 2)) * self.rng.uniform(0.7, 1.3, len(y)) + 1e-3
+                part["variance"] = y.var() * self.rng.uniform(0.7, 1.3, len(y)) + 1e-3
             part = {key: np.asarray(value, np.float32) for key, value in part.items()}
             self.weights += [part[key] for key in ("bias", "scale", "mean", "variance", "weight") if key in part]
             self.made.append(part)

@@ -81,7 +81,7 @@ class Yolo(unittest.TestCase):
         at = wanted // 2 + int(gaps.argmax())
         threshold = round(float(scores[at] + scores[at + 1]) / 2, 6)
         kept, margin = darknet.detect(boxes, threshold)
-        if min(margin, gaps.max()) < 3e-4:
+        if min(margin, gaps.max()) < 2e-4:
             return None
         size, shape = np.array(network.size), np.array(pixels.shape[1::-1])
         inner = np.floor(shape * (size / shape).min() + 1e-6)
@@ -114,7 +114,7 @@ class Yolo(unittest.TestCase):
         return pixels, read_ppm(self.path("out.ppm")), got
 
     def test_every_kind_of_layer(self):
-        for _ in range(1 if QUICK else 6):
+        for _ in range(1 if QUICK else 4):
             before, after, boxes = self.compare(small(self.rng), 64, 40, 30)
             self.assertEqual(before.shape, after.shape)
             self.assertTrue((before != after).any())
@@ -126,13 +126,13 @@ class Yolo(unittest.TestCase):
     @unittest.skipIf(QUICK, "quick")
     def test_yolov4(self):
         """With random weights of 258 MB; a small picture says as much as a large one."""
-        cfg = darknet.yolov4(96, 64)
-        self.compare(cfg, 96, 50, 120)
+        cfg = darknet.yolov4(64, 64)
+        self.compare(cfg, 64, 50, 60)
         self.assertEqual(os.path.getsize(self.path("random.weights")), 257717640) # as the trained ones
 
     @unittest.skipIf(QUICK, "quick")
     def test_yolov4_tiny(self):
-        self.compare(darknet.yolov4_tiny(128, 96), 90, 96, 80)
+        self.compare(darknet.yolov4_tiny(128, 96), 90, 96, 60)
         self.assertEqual(os.path.getsize(self.path("random.weights")), 24251276)
 
     @unittest.skipIf(QUICK, "quick")
@@ -142,14 +142,16 @@ class Yolo(unittest.TestCase):
         flat = np.full((64, 32, 3), (200, 40, 90), np.uint8)
         network = darknet.Network(cfg, self.rng, letterbox(flat, (64, 64)))
         network.save(self.path("w"))
+        threshold = np.sort(network.scores(network.forward(letterbox(flat, (64, 64))))[:, 4])[-30]
         found = []
         for factor in (1, 3):
             write_ppm(self.path("in.ppm"), flat.repeat(factor, 0).repeat(factor, 1))
-            done = self.run_sample(self.write("c", cfg.text()), self.path("w"), self.path("in.ppm"), self.path("out.ppm"), "", "0.3")
+            done = self.run_sample(self.write("c", cfg.text()), self.path("w"), self.path("in.ppm"), self.path("out.ppm"), "",
+                                   f"{threshold:.6f}")
             self.assertEqual(done.returncode, 0)
             found.append(np.array(re.findall(r"class (\d+) ([\d.]+) at (\S+) (\S+) (\S+) (\S+)", done.stdout), np.float64))
             found[-1][:, 2:] /= factor
-        self.assertGreater(len(found[0]), 5)
+        self.assertGreater(len(found[0]), 0)
         self.assertEqual(found[0].shape, found[1].shape)
         self.assertLess(np.abs(np.sort(found[0], 0) - np.sort(found[1], 0)).max(), 0.2)
 
