@@ -20,6 +20,26 @@ static void sample_check(HRESULT hr, const char *what)
 }
 #define CHECK(call) sample_check((call), #call)
 
+/* The contents of a file, which the caller frees. */
+struct bytes {
+    const unsigned char *at, *end;
+};
+
+static inline struct bytes read_file(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    long size = -1;
+    if (file && !fseek(file, 0, SEEK_END))
+        size = ftell(file);
+    unsigned char *data = size > 0 ? malloc((size_t)size) : NULL;
+    if (!data || fseek(file, 0, SEEK_SET) || fread(data, 1, (size_t)size, file) != (size_t)size) {
+        fprintf(stderr, "%s: cannot be read\n", path);
+        exit(2);
+    }
+    fclose(file);
+    return (struct bytes){ data, data + size };
+}
+
 static ID3D12Resource *sample_buffer(ID3D12Device *device, D3D12_HEAP_TYPE heap, UINT64 bytes)
 {
     int on_device = heap == D3D12_HEAP_TYPE_DEFAULT;
@@ -87,7 +107,7 @@ static void sample_flush(struct sample_queue *q)
     CHECK(ID3D12GraphicsCommandList_Reset(q->list, q->allocator, NULL));
 }
 
-static void sample_write(struct sample_queue *q, ID3D12Resource *to, const void *data, UINT64 bytes)
+static inline void sample_write(struct sample_queue *q, ID3D12Resource *to, const void *data, UINT64 bytes)
 {
     ID3D12Resource *upload = sample_buffer(q->device, D3D12_HEAP_TYPE_UPLOAD, bytes);
     void *mapped;
@@ -99,7 +119,7 @@ static void sample_write(struct sample_queue *q, ID3D12Resource *to, const void 
     ID3D12Resource_Release(upload);
 }
 
-static void sample_read(struct sample_queue *q, ID3D12Resource *from, void *data, UINT64 bytes)
+static inline void sample_read(struct sample_queue *q, ID3D12Resource *from, void *data, UINT64 bytes)
 {
     ID3D12Resource *readback = sample_buffer(q->device, D3D12_HEAP_TYPE_READBACK, bytes);
     void *mapped;

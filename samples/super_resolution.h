@@ -16,10 +16,6 @@ enum { NETWORK_CHANNELS = 32, NETWORK_BLOCKS = 4, NETWORK_NODES_MAX = 40 };
 
 /* ---- weights: fields of a protocol buffer are a number of field and type, and a number or a length with bytes ---- */
 
-struct bytes {
-    const unsigned char *at, *end;
-};
-
 static UINT64 next_number(struct bytes *in)
 {
     UINT64 number = 0;
@@ -63,22 +59,7 @@ static const void *find_weights(struct bytes model, const char *name, UINT64 byt
                 return data.at;
         }
     fprintf(stderr, "the model has no %llu bytes of weights \"%s\"\n", (unsigned long long)bytes, name);
-    exit(1);
-}
-
-static struct bytes read_file(const char *path)
-{
-    FILE *file = fopen(path, "rb");
-    long size = -1;
-    if (file && !fseek(file, 0, SEEK_END))
-        size = ftell(file);
-    unsigned char *data = size > 0 ? malloc((size_t)size) : NULL;
-    if (!data || fseek(file, 0, SEEK_SET) || fread(data, 1, (size_t)size, file) != (size_t)size) {
-        fprintf(stderr, "%s: cannot be read\n", path);
-        exit(1);
-    }
-    fclose(file);
-    return (struct bytes){ data, data + size };
+    exit(2);
 }
 
 /* ---- the graph ---- */

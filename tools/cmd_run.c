@@ -13,7 +13,8 @@
 const char tools_help_run[] =
     "usage: anydml run MODEL.onnx --input [NAME=]FILE ... [OPTIONS]\n\n"
     "Runs the model once and prints its inputs and outputs and the time. FILE is .npy, .png or .jpg. Files without\n"
-    "a NAME go to the inputs (outputs) in the model's order. Free dimensions take the sizes of the given input.\n\n"
+    "a NAME go to the inputs (outputs) in the model's order. Free dimensions take the sizes of the given input.\n"
+    "One input may be a folder: the model runs once for each file in it, and outputs go to folders under its name.\n\n"
     "  --input [NAME=]FILE    an input; may be given again\n"
     "  --output [NAME=]FILE   where to write an output; may be given again\n"
     "  --device N             which device (anydml devices); default 0\n"
@@ -145,14 +146,9 @@ static bool run_compile(struct run *run, struct onnx_program **out, struct tools
     }
 }
 
-static bool run_prepare(struct run *run, struct tools_error *error)
+bool tools_run_compile(struct run *run, struct tools_error *error)
 {
     struct onnx_program *compiled;
-    tools_progress("reading");
-    if (!run_check_labels(run, error) || !tools_run_load(run, error) ||
-        !tools_session_create(run->device, &run->session, error))
-        return false;
-    tools_progress("compiling");
     bool whole = run_compile(run, &compiled, error);
     if (!whole && !error->parts)
         return false;
@@ -166,6 +162,16 @@ static bool run_prepare(struct run *run, struct tools_error *error)
         if (!tools_program_set_input(run->program, i, &run->arrays[i], error))
             return false;
     return true;
+}
+
+static bool run_prepare(struct run *run, struct tools_error *error)
+{
+    tools_progress("reading");
+    if (!run_check_labels(run, error) || !tools_run_load(run, error) ||
+        !tools_session_create(run->device, &run->session, error))
+        return false;
+    tools_progress("compiling");
+    return tools_run_compile(run, error);
 }
 
 static bool run_execute(struct run *run, struct tools_error *error)
@@ -215,6 +221,7 @@ static void run_finish(struct run *run)
     tools_session_destroy(run->session);
     for (uint32_t i = 0; run->arrays && i < run->model->input_count; i++)
         tools_array_finish(&run->arrays[i]);
+    tools_run_folder_finish(run);
     free(run->arrays);
     free(run->shapes);
     free(run->input_files);
@@ -258,16 +265,17 @@ int tools_cmd_run(int argc, char **argv)
         return 0;
     run.path = options.operand;
     run.device = options.device;
-    bool ok = run_prepare(&run, &error) && run_execute(&run, &error);
+    bool ok =
+        run_prepare(&run, &error) && (run.folder.path ? tools_run_folder(&run, &error) : run_execute(&run, &error));
     tools_progress_stop();
-    if (ok) {
+    if (ok && !run.folder.path) {
         run_print(&run);
         ok = tools_run_store(&run, &error);
+        if (ok)
+            run_print_time(&run);
     }
-    if (ok) {
-        run_print_time(&run);
+    if (ok)
         tools_telemetry_record(run.session->info.kind);
-    }
     run_finish(&run);
     return ok ? 0 : tools_report("anydml run", &error);
 }

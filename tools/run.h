@@ -8,6 +8,15 @@
 
 #define RUN_FILES_MAX 64
 
+/* An input that is a folder: its files, one after the other. */
+struct run_folder {
+    const char *path;    /* NULL: there is none */
+    uint32_t input;      /* which one of the model's */
+    char **names, *file; /* in the order of their bytes; the path of the current one */
+    uint32_t count;
+    const char **outputs; /* per output of the model: the folder for results, or NULL */
+};
+
 struct run {
     /* options */
     const char *path, *labels, *trace_path;
@@ -18,6 +27,7 @@ struct run {
     DML_EXECUTION_FLAGS flags;
 
     /* state */
+    struct run_folder folder;
     struct onnx_model *model;
     const char **input_files, **output_files; /* per input and output of the model; outputs may be NULL */
     struct tools_array *arrays;               /* per input */
@@ -30,6 +40,21 @@ struct run {
 
 /* Loads the model, gives every file its input or output, and reads the inputs in the model's types. */
 bool tools_run_load(struct run *run, struct tools_error *error);
+
+/* Reads the file of input i. */
+bool tools_run_read(struct run *run, uint32_t i, struct tools_error *error);
+
+/* One name of a dimension is one size, in all inputs. */
+bool tools_run_check_symbols(const struct run *run, struct tools_error *error);
+
+/* Compiles for the shapes of the inputs and sets them. */
+bool tools_run_compile(struct run *run, struct tools_error *error);
+
+/* Finds the input that is a folder, if there is one, and selects its first file. Then tools_run_folder runs the model
+ * for each of them, prints and stores. */
+bool tools_run_folder_find(struct run *run, struct tools_error *error);
+bool tools_run_folder(struct run *run, struct tools_error *error);
+void tools_run_folder_finish(struct run *run);
 
 /* Reads the outputs back, writes those that have a file, prints them all, and the top five labels. */
 bool tools_run_store(struct run *run, struct tools_error *error);

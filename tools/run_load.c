@@ -123,7 +123,7 @@ static bool run_read_npy(struct run *run, uint32_t i, struct tools_error *error)
     return fits ? tools_array_convert(array, info->type, run->input_files[i], error) : run_wrong_shape(run, i, error);
 }
 
-static bool run_read(struct run *run, uint32_t i, struct tools_error *error)
+bool tools_run_read(struct run *run, uint32_t i, struct tools_error *error)
 {
     const struct onnx_value_info *info = &run->model->inputs[i];
     const char *file = run->input_files[i];
@@ -167,6 +167,14 @@ static bool run_check_symbols(const struct run *run, uint32_t i, struct tools_er
     return true;
 }
 
+bool tools_run_check_symbols(const struct run *run, struct tools_error *error)
+{
+    for (uint32_t i = 0; i < run->model->input_count; i++)
+        if (!run_check_symbols(run, i, error))
+            return false;
+    return true;
+}
+
 static bool run_allocate(struct run *run)
 {
     const struct onnx_model *model = run->model;
@@ -188,13 +196,13 @@ bool tools_run_load(struct run *run, struct tools_error *error)
                     error) ||
         !run_assign(model->outputs, model->output_count, "output", run->outputs, run->output_count, run->output_files,
                     error) ||
-        !run_check_outputs(run, error))
+        !tools_run_folder_find(run, error) || !run_check_outputs(run, error))
         return false;
     for (uint32_t i = 0; i < model->input_count; i++) {
-        if (!run_read(run, i, error) || !run_check_symbols(run, i, error))
+        if (!tools_run_read(run, i, error))
             return false;
         run->shapes[i].rank = run->arrays[i].rank;
         memcpy(run->shapes[i].dims, run->arrays[i].dims, sizeof(run->shapes[i].dims));
     }
-    return true;
+    return tools_run_check_symbols(run, error);
 }

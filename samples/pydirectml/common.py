@@ -15,15 +15,20 @@ def missing(text):
     sys.exit(text)
 
 
-def arguments(description, picture):
-    """model, picture, device, output and so on, as the command line has them."""
+def arguments(description, picture, labels=False):
+    """model, picture, device, output and so on, as the command line has them; labels: of a network that names classes."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("model", help="the ONNX file with the weights")
     parser.add_argument("picture", help=f"{picture}, or an .npy file with the network's input")
     parser.add_argument("--device", type=int, help="the adapter's number (anydml devices); default: the GPU, else the processor")
     parser.add_argument("--output", help="a file for the result: a picture, or .npy")
     parser.add_argument("--repeat", type=int, default=1, help="how often the network runs")
+    if labels:
+        parser.add_argument("--labels", help="a file with a class's name on each line; default: imagenet_categories.txt beside "
+                            "the model or above it")
     out = parser.parse_args()
+    if labels and out.labels and not Path(out.labels).is_file():
+        missing(f"{out.labels} is missing: a file with a class's name on each line")
     for path in (out.model, out.picture):
         if not Path(path).is_file():
             missing(f"{path} is missing; the weights are those of the network in Microsoft's samples, as an ONNX file")
@@ -98,6 +103,24 @@ def run(network, data, repeat):
         text += f", then {(time.perf_counter() - start) / (repeat - 1) * 1e3:.2f} ms"
     print(text)
     return results
+
+
+# ---- classes ----
+
+
+def load_labels(options):
+    """What classes are called, or nothing where no file says it."""
+    beside = [folder / "imagenet_categories.txt" for folder in Path(options.model).resolve().parents[:2]]
+    for path in [Path(options.labels)] if options.labels else beside:
+        if path.is_file():
+            return path.read_text(encoding="utf-8").splitlines()
+    return []
+
+
+def print_top_five(probabilities, options):
+    labels = load_labels(options)
+    for one in np.argsort(-probabilities, kind="stable")[:5]:
+        print(f"{probabilities[one]:.5f}  {labels[one] if one < len(labels) else f'class {one}'}")
 
 
 # ---- pictures ----

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MobileNetV2 up to its features: which photographs are alike.
-python mobilenet.py MODEL.onnx PHOTO.jpg"""
+"""MobileNetV2: what a picture shows, where the file has classifier_weight [classes, 1280] for it; else the features before it,
+which are near each other for photographs that are alike. python mobilenet.py MODEL.onnx PHOTO.jpg --labels CLASSES.txt"""
 import numpy as np
 import pydirectml as dml
 
@@ -36,17 +36,26 @@ def build(weights, device=None):
         x = block(net, x, f"block{i}", stride, stride == 1 and x.get_output_desc().sizes[1] == channels)
     x = convolve(net, x, "last")
     x = dml.average_pooling(x, [1, 1], [7, 7], [0, 0], [0, 0], False)
-    net.build(dml.reinterpret(x, dml.TensorDataType.FLOAT32, [1, 1280]))
+    x = dml.reinterpret(x, dml.TensorDataType.FLOAT32, [1, 1280])
+    if "classifier_weight" in weights:
+        bias = net.weight("classifier_bias", [1, -1]) if "classifier_bias" in weights else None
+        x = dml.activation_soft_max(dml.gemm(x, net.weight("classifier_weight"), bias,
+                                             trans_b=dml.MatrixTransform.TRANSPOSE))
+    net.build(x)
     return net
 
 
 def main():
-    options = common.arguments(__doc__, "a photograph")
-    net = build(common.load_weights(options.model), options.device)
-    features = common.run(net, common.imagenet_input(options.picture), options.repeat)[0].reshape(-1)
-    print("largest features:", ", ".join(f"{i} ({features[i]:.4f})" for i in np.argsort(-features)[:5]))
+    options = common.arguments(__doc__, "a photograph", labels=True)
+    weights = common.load_weights(options.model)
+    net = build(weights, options.device)
+    result = common.run(net, common.imagenet_input(options.picture), options.repeat)[0].reshape(-1)
+    if "classifier_weight" in weights:
+        common.print_top_five(result, options)
+    else:
+        print("largest features:", ", ".join(f"{i} ({result[i]:.4f})" for i in np.argsort(-result)[:5]))
     if options.output:
-        np.save(options.output, features)
+        np.save(options.output, result)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """SqueezeNet 1.1: what a picture shows, of ImageNet's 1000 classes. python squeezenet.py MODEL.onnx PHOTO.jpg"""
-from pathlib import Path
-
 import numpy as np
 import pydirectml as dml
 
@@ -42,22 +40,11 @@ def build(weights, device=None):
     return net
 
 
-def load_labels(model):
-    """Of the classes, where imagenet_categories.txt lies beside the model or above it."""
-    for folder in Path(model).resolve().parents[:2]:
-        path = folder / "imagenet_categories.txt"
-        if path.is_file():
-            return path.read_text(encoding="utf-8").splitlines()
-    return [f"class {i}" for i in range(1000)]
-
-
 def main():
-    options = common.arguments(__doc__, "a photograph")
+    options = common.arguments(__doc__, "a photograph", labels=True)
     net = build(common.load_weights(options.model), options.device)
     probabilities = common.run(net, common.imagenet_input(options.picture), options.repeat)[0].reshape(-1)
-    labels = load_labels(options.model)
-    for one in np.argsort(-probabilities)[:5]:
-        print(f"{probabilities[one]:.5f}  {labels[one]}")
+    common.print_top_five(probabilities, options)
     if options.output:
         np.save(options.output, probabilities)
 

@@ -186,6 +186,34 @@ class Networks(unittest.TestCase):
                         self.assertLess(np.abs(got - want).max(), limit * max(1, np.abs(want).max() / 100))
                     x = x[..., ::-1].copy()
 
+    def test_mobilenet_names_classes(self):
+        """As a program, with a file of weights that has a classifier."""
+        import onnx
+        import onnx.numpy_helper
+        weights = Weights(int.from_bytes(os.urandom(4), "little"))
+        sizes, features, _ = mobilenet(weights)
+        weights["classifier_weight"] = weights.rng.standard_normal((7, 1280)).astype(np.float32)
+        weights.vector("classifier_bias", 7)
+        x = weights.rng.uniform(0, 1, sizes).astype(np.float32)
+        want = features(torch.from_numpy(x).double())[0]
+        weights["classifier_weight"] *= np.float32(2 / want.norm()) # scores that differ, none of which is 0 or 1
+        want = torch.softmax(want @ weights.tensor("classifier_weight").T + weights.tensor("classifier_bias"), 1).numpy()[0]
+        with tempfile.TemporaryDirectory() as scratch:
+            model, picture, labels, output = (os.path.join(scratch, name) for name in ("m.onnx", "in.npy", "names", "out.npy"))
+            arrays = [onnx.numpy_helper.from_array(value, name) for name, value in weights.items()]
+            onnx.save(onnx.helper.make_model(onnx.helper.make_graph([], "weights", [], [], arrays)), model)
+            np.save(picture, x)
+            with open(labels, "w", encoding="utf-8") as file:
+                file.write("".join(f"thing {i}\n" for i in range(7)))
+            run = [sys.executable, os.path.join(SAMPLES, "mobilenet.py"), model, picture, "--output", output, "--labels"]
+            done = subprocess.run([*run, labels], capture_output=True, text=True, check=True)
+            self.assertLess(np.abs(np.load(output) - want).max(), 1e-4)
+            lines = done.stdout.splitlines()[-5:]
+            self.assertEqual([line.split("  ")[1] for line in lines], [f"thing {i}" for i in np.argsort(-np.load(output))[:5]])
+            self.assertEqual([line.split("  ")[0] for line in lines], [f"{one:.5f}" for one in np.sort(np.load(output))[:1:-1]])
+            done = subprocess.run([*run, "absent.txt"], capture_output=True, text=True, check=False)
+            self.assertEqual((done.returncode, done.stderr.count("\n"), done.stdout), (1, 1, ""))
+
     @unittest.skipUnless(os.path.isdir(MODELS), "ANYDML_MODELS names no folder with the trained networks")
     def test_trained_weights(self):
         importlib.import_module("candy").SIDE = 720

@@ -351,6 +351,50 @@ def check_labels(tool):
     tool.test(top == ["one", "three", "four", "zero", "five"], f"top five: {top}")
 
 
+def check_folders(tool):
+    """Each file of a folder once, in the order of their names, with shapes that change and outputs under the same names."""
+    model = tool.file("free.onnx", identity(wire.FLOAT, [1, 3, "h", "w"]))
+    inputs, outputs = tool.file("in"), tool.file("out")
+    os.mkdir(inputs)
+    os.mkdir(outputs)
+    tool.fails(["run", model, "--input", inputs], "no .npy, .png or .jpg")
+    drawn = {"c.png": pattern(9, 6), "a.png": pattern(9, 6)[::-1].copy(), "b.png": pattern(5, 8),
+             "d.png": pattern(5, 8)[:, ::-1].copy()}
+    for name, pixels in drawn.items():
+        tool.file("in/" + name, pictures.png(pixels))
+    array = np.random.default_rng().random((1, 3, 4, 5), np.float32)
+    np.save(os.path.join(inputs, "e.npy"), array)
+    tool.file("in/notes.txt", b"none of these")
+    lines = tool.works("run", model, "--input", inputs, "--output", outputs).splitlines()
+    read = [line.rsplit("/", 1)[1] for line in lines if line.startswith("input")]
+    tool.test(read == ["a.png", "b.png", "c.png", "d.png", "e.npy"], f"files in order: {read}")
+    tool.test(lines[-1].startswith("time    5 files in ") and " per second" in lines[-1], f"throughput: {lines[-1]}")
+    tool.test(sorted(os.listdir(outputs)) == read, "results under the same names")
+    for name, pixels in drawn.items():
+        tool.test(np.array_equal(pictures.read_png(os.path.join(outputs, name)), pixels), f"{name} of a folder")
+    tool.test(np.array_equal(np.load(os.path.join(outputs, "e.npy")), array), "e.npy of a folder")
+    tool.fails(["run", model, "--input", inputs, "--repeat", "2"], "--repeat", "folder")
+    tool.fails(["run", model, "--input", inputs, "--output", tool.file("y.npy")], "folder for outputs")
+    tool.file("in/f.png", b"no picture")
+    result = tool.run("run", model, "--input", inputs)
+    tool.test(result.returncode == 2 and result.stderr.count("\n") == 1 and "f.png" in result.stderr, f"a bad file: {result.stderr}")
+
+    add = tool.file("add.onnx", wire.model([wire.node("Add", ["a", "b"], ["y"])],
+                                           [("a", wire.FLOAT, ["n", 2]), ("b", wire.FLOAT, ["n", 2])], [("y", wire.FLOAT, ["n", 2])]))
+    b, numbers = tool.file("b.npy"), tool.file("numbers")
+    np.save(b, np.ones((3, 2), np.float32))
+    os.mkdir(numbers)
+    for i in range(3):
+        np.save(os.path.join(numbers, f"{i}.npy"), np.full((3, 2), i, np.float32))
+    tool.works("run", add, "--input", "b=" + b, "--input", numbers, "--output", numbers) # over its own inputs, too
+    for i in range(3):
+        tool.test((np.load(os.path.join(numbers, f"{i}.npy")) == i + 1).all(), f"{i}.npy and an input that stays")
+    np.save(os.path.join(numbers, "3.npy"), np.zeros((4, 2), np.float32))
+    tool.fails(["run", add, "--input", numbers, "--input", numbers], "only one input may be a folder")
+    result = tool.run("run", add, "--input", "a=" + numbers, "--input", b)
+    tool.test(result.returncode == 2 and "dimension 'n'" in result.stderr, f"sizes that do not fit: {result.stderr}")
+
+
 def check_pictures(tool):
     x = pattern(9, 6)
     y = tool.file("y.npy")
@@ -522,6 +566,7 @@ def main():
     check_types(tool)
     check_symbols(tool)
     check_labels(tool)
+    check_folders(tool)
     check_pictures(tool)
     check_written_pictures(tool)
     check_resizing(tool)

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `anydml run` with a folder for one of the inputs: the model runs once for each picture and .npy file in it. */
+#include "tools/run.h"
+
+#include "tools/progress.h"
+#include "tools/text.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool run_is_folder(const char *path)
+{
+    struct stat about;
+    return path && !stat(path, &about) && S_ISDIR(about.st_mode);
+}
+
+static bool run_is_input(const char *name)
+{
+    return name[0] != '.' && (tools_ends_with(name, ".npy") || tools_image_is_name(name));
+}
+
+static int run_compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static char *run_join(const char *folder, const char *name)
+{
+    const size_t size = strlen(folder) + strlen(name) + 2;
+    char *path = malloc(size);
+    if (path)
+        snprintf(path, size, "%s/%s", folder, name);
+    return path;
+}
+
+static bool run_add_name(struct run_folder *folder, const char *name)
+{
+    char **names = realloc(folder->names, (folder->count + 1) * sizeof(*names));
+    if (names)
+        folder->names = names;
+    if (!names || !(names[folder->count] = strdup(name)))
+        return false;
+    folder->count++;
+    return true;
+}
+
+static bool run_list(struct run_folder *folder, struct tools_error *error)
+{
+    DIR *directory = opendir(folder->path);
+    bool ok = true;
+    if (!directory)
+        return tools_fail(error, TOOLS_USAGE, "cannot read %s: %s", folder->path, strerror(errno));
+    for (struct dirent *entry; ok && (entry = readdir(directory));)
+        ok = !run_is_input(entry->d_name) || run_add_name(folder, entry->d_name);
+    closedir(directory);
+    if (!ok)
+        return tools_fail_memory(error);
+    if (!folder->count)
+        return tools_fail(error, TOOLS_USAGE, "--input %s: no .npy, .png or .jpg file is in it", folder->path);
+    qsort(folder->names, folder->count, sizeof(*folder->names), run_compare_names);
+    return true;
+}
+
+/* The paths of file number `number`. */
+static bool run_select(struct run *run, uint32_t number, struct tools_error *error)
+{
+    struct run_folder *folder = &run->folder;
+    free(folder->file);
+    folder->file = run_join(folder->path, folder->names[number]);
+    run->input_files[folder->input] = folder->file;
+    bool ok = folder->file != NULL;
+    for (uint32_t i = 0; ok && i < run->model->output_count; i++)
+        if (folder->outputs[i]) {
+            free((char *)run->output_files[i]);
+            run->output_files[i] = run_join(folder->outputs[i], folder->names[number]);
+            ok = run->output_files[i] != NULL;
+        }
+    return ok || tools_fail_memory(error);
+}
+
+bool tools_run_folder_find(struct run *run, struct tools_error *error)
+{
+    struct run_folder *folder = &run->folder;
+    for (uint32_t i = 0; i < run->model->input_count; i++) {
+        if (!run_is_folder(run->input_files[i]))
+            continue;
+        if (folder->path)
+            return tools_fail(error, TOOLS_USAGE, "--input %s: only one input may be a folder", run->input_files[i]);
+        folder->path = run->input_files[i];
+        folder->input = i;
+    }
+    if (!folder->path)
+        return true;
+    if (run->repeat > 1 || run->trace_path)
+        return tools_fail(error, TOOLS_USAGE, "--repeat and --trace take one file for each input, not a folder");
+    folder->outputs = calloc(run->model->output_count + 1, sizeof(*folder->outputs));
+    if (!folder->outputs)
+        return tools_fail_memory(error);
+    for (uint32_t i = 0; i < run->model->output_count; i++) {
+        if (run->output_files[i] && !run_is_folder(run->output_files[i]))
+            return tools_fail(error, TOOLS_USAGE, "--output %s: inputs from a folder need a folder for outputs",
+                              run->output_files[i]);
+        folder->outputs[i] = run->output_files[i];
+        run->output_files[i] = NULL;
+    }
+    return run_list(folder, error) && run_select(run, 0, error);
+}
+
+void tools_run_folder_finish(struct run *run)
+{
+    struct run_folder *folder = &run->folder;
+    for (uint32_t i = 0; folder->outputs && i < run->model->output_count; i++)
+        if (folder->outputs[i])
+            free((char *)run->output_files[i]);
+    for (uint32_t i = 0; i < folder->count; i++)
+        free(folder->names[i]);
+    free(folder->names);
+    free(folder->outputs);
+    free(folder->file);
+}
+
+/* The program serves files of one shape; another shape, and values that shapes depend on, need another program. */
+static bool run_next(struct run *run, uint32_t number, struct tools_error *error)
+{
+    const uint32_t i = run->folder.input;
+    struct onnx_input *shape = &run->shapes[i];
+    tools_array_finish(&run->arrays[i]);
+    run->arrays[i] = (struct tools_array){ 0 };
+    if (!run_select(run, number, error) || !tools_run_read(run, i, error) || !tools_run_check_symbols(run, error))
+        return false;
+    const struct tools_array *array = &run->arrays[i];
+    if (!shape->data && shape->rank == array->rank &&
+        !memcmp(shape->dims, array->dims, array->rank * sizeof(*array->dims)))
+        return tools_program_set_input(run->program, i, array, error);
+    *shape = (struct onnx_input){ .rank = array->rank };
+    memcpy(shape->dims, array->dims, sizeof(shape->dims));
+    tools_program_destroy(run->program);
+    run->program = NULL;
+    return tools_run_compile(run, error);
+}
+
+static bool run_file(struct run *run, double *out_host_ms, struct tools_error *error)
+{
+    char shape[256];
+    const uint32_t i = run->folder.input;
+    const struct tools_array *array = &run->arrays[i];
+    if (!tools_program_run(run->program, out_host_ms, error))
+        return false;
+    tools_progress_stop();
+    printf("input   %s  %s <- %s\n", run->model->inputs[i].name,
+           tools_shape_text(shape, sizeof(shape), array->type, array->rank, array->dims, NULL), run->folder.file);
+    return tools_run_store(run, error);
+}
+
+bool tools_run_folder(struct run *run, struct tools_error *error)
+{
+    const uint32_t count = run->folder.count;
+    double sum = 0, ms = 0;
+    const double begin = tools_now_ms();
+    tools_progress_stop();
+    printf("device  %u  %s\n", run->device, run->session->info.name);
+    for (uint32_t i = 0; i < count; i++) {
+        if ((i && !run_next(run, i, error)) || !run_file(run, &ms, error))
+            return false;
+        fflush(stdout); /* whoever waits sees each file when it is done */
+        sum += ms;
+    }
+    const double seconds = (tools_now_ms() - begin) / 1e3;
+    printf("time    %u files in %.3f s, %.2f per second; running the model %.3f ms each\n", count, seconds,
+           count / seconds, sum / count);
+    return true;
+}
