@@ -13,6 +13,7 @@ Networks are those of networks.py, in FLOAT32 and FLOAT16, batch 1. Columns, eac
   graph    PyTorch, a network of the same architecture replayed as a CUDA graph: without copies, by the GPU's clock
 Operators are measured by the GPU's clock alone, beside the same operator of PyTorch (cuBLAS, cuDNN and its own kernels)
 in a CUDA graph; what is bound by memory also as the share of the rate of a copy on this device, bytes read and written.
+--only also takes parts of the operators: memory, order, products.
 
 Peers that are not installed leave their columns empty. The programs take turns; the least median of all rounds counts.
 Needs numpy and onnx; onnxruntime with onnxruntime-ep-webgpu, and PyTorch with torchvision and transformers, as peers.
@@ -209,10 +210,10 @@ def measure_networks(args, results):
 
 # ---- operators ----
 
-def node_model(op, shapes, out, dtype, constants=None, out_type=None, **attributes):
+def node_model(op, shapes, out, dtype, constants=None, out_type=None, domain="", **attributes):
     """One node; the inputs have these shapes, then come the constants."""
     names = [f"x{i}" for i in range(len(shapes))]
-    node = onnx.helper.make_node(op, [*names, *(constants or {})], ["y"], **attributes)
+    node = onnx.helper.make_node(op, [*names, *(constants or {})], ["y"], domain=domain, **attributes)
     return single.model(node, [single.tensor(n, s, dtype) for n, s in zip(names, shapes)],
                         [single.tensor("y", out, out_type or dtype)], constants or {})
 
@@ -233,6 +234,9 @@ def memory_cases(dtype):
     yield "relu", lambda: node_model("Relu", [shape], shape, dtype), "torch.relu(x)", 2
     yield "sigmoid", lambda: node_model("Sigmoid", [shape], shape, dtype), "torch.sigmoid(x)", 2
     yield "softmax of rows", lambda: node_model("Softmax", [shape], shape, dtype, axis=-1), "torch.softmax(x, -1)", 2
+    yield ("gelu", lambda: node_model("Gelu", [shape], shape, dtype, domain="com.microsoft"), "F.gelu(x)", 2)
+    yield ("log-softmax of rows", lambda: node_model("LogSoftmax", [shape], shape, dtype, axis=-1),
+           "torch.log_softmax(x, -1)", 2)
     yield ("layer normalization", lambda: node_model("LayerNormalization", [shape], shape, dtype,
                                                      {"scale": ones, "bias": zeros}, axis=-1),
            "F.layer_norm(x, (x.shape[1],), ones, zeros)", 2)
@@ -241,16 +245,56 @@ def memory_cases(dtype):
     yield "transpose", lambda: node_model("Transpose", [shape], flip, dtype, perm=[1, 0]), "x.t().contiguous()", 2
     yield ("gather rows", lambda: node_model("Gather", [shape], shape, dtype, {"i": places}, axis=0),
            "x.index_select(0, places)", 2)
+    yield from image_cases(dtype)
     yield (f"cast to {other}",
            lambda: node_model("Cast", [shape], shape, dtype, out_type=other, to=single.TYPES[other]),
            f"x.to(torch.{other})", cast)
+
+
+IMAGE = [16, 256, 128, 128]  # as many elements
+
+
+def image_cases(dtype):
+    n, c, h, w = IMAGE
+    of_channels = {k: np.full(c, v, dtype) for k, v in (("scale", 1), ("bias", 0), ("mean", .5), ("variance", 2))}
+    two = {k: of_channels[k] for k in ("scale", "bias")}
+    yield ("batch normalization", lambda: node_model("BatchNormalization", [IMAGE], IMAGE, dtype, of_channels),
+           "F.batch_norm(image, of_channels, of_channels, of_channels, of_channels)", 2)
+    yield ("instance normalization", lambda: node_model("InstanceNormalization", [IMAGE], IMAGE, dtype, two),
+           "F.instance_norm(image, weight=of_channels, bias=of_channels)", 2)
+    yield ("transpose NCHW to NHWC", lambda: node_model("Transpose", [IMAGE], [n, h, w, c], dtype, perm=[0, 2, 3, 1]),
+           "image.permute(0, 2, 3, 1).contiguous()", 2)
+    yield ("transpose NHWC to NCHW", lambda: node_model("Transpose", [[n, h, w, c]], IMAGE, dtype, perm=[0, 3, 1, 2]),
+           "image.view(16, 128, 128, 256).permute(0, 3, 1, 2).contiguous()", 2)
+    yield ("join channels", lambda: node_model("Concat", [[n, c // 2, h, w]] * 2, IMAGE, dtype, axis=1),
+           "torch.cat((image[:, :128], image[:, 128:]), 1)", 2)
+    yield ("pad by 1", lambda: node_model("Pad", [IMAGE], [n, c, h + 2, w + 2], dtype,
+                                          {"pads": np.array([0, 0, 1, 1, 0, 0, 1, 1])}), "F.pad(image, (1, 1, 1, 1))", 2)
+    yield ("max pooling 2x2", lambda: node_model("MaxPool", [IMAGE], [n, c, h // 2, w // 2], dtype, kernel_shape=[2, 2],
+                                                 strides=[2, 2]), "F.max_pool2d(image, 2)", 1.25)
+    yield ("average pooling 3x3", lambda: node_model("AveragePool", [IMAGE], IMAGE, dtype, kernel_shape=[3, 3],
+                                                     pads=[1] * 4), "F.avg_pool2d(image, 3, 1, 1)", 2)
+    yield ("resize 2x, bilinear", lambda: resize(dtype),
+           "F.interpolate(image[:4], scale_factor=2, mode='bilinear')", 1.25)
+    yield ("largest of rows, place", lambda: node_model("ArgMax", [[ROWS, COLUMNS]], [ROWS, 1], dtype, out_type="int64",
+                                                        axis=1), "x.argmax(1)", 1)
+    yield ("cumulative sum of rows", lambda: node_model("CumSum", [[ROWS, COLUMNS]], [ROWS, COLUMNS], dtype,
+                                                        {"axis": np.array(1)}), "x.cumsum(1, dtype=x.dtype)", 2)
+
+
+def resize(dtype):
+    _, c, h, w = IMAGE
+    node = onnx.helper.make_node("Resize", ["x", "", "scales"], ["y"], mode="linear")
+    return single.model(node, [single.tensor("x", [4, c, h, w], dtype)],
+                        [single.tensor("y", [4, c, 2 * h, 2 * w], dtype)], {"scales": np.array([1, 1, 2, 2], np.float32)})
 
 
 def memory_setup(dtype):
     return (f"x, y = torch.rand(2, {ROWS}, {COLUMNS}, device='cuda').to(torch.{dtype})\n"
             f"ones, zeros = torch.ones({COLUMNS}, device='cuda', dtype=x.dtype), "
             f"torch.zeros({COLUMNS}, device='cuda', dtype=x.dtype)\n"
-            f"places = torch.randperm({ROWS}, device='cuda')")
+            f"places = torch.randperm({ROWS}, device='cuda')\n"
+            f"image, of_channels = x.view({IMAGE}), torch.ones({IMAGE[1]}, device='cuda', dtype=x.dtype)")
 
 
 # batch, channels, height and width, channels of the result, window, stride, groups
@@ -276,6 +320,42 @@ def product_cases(dtype):
         yield (f"attention, 12 heads of 64, {tokens} tokens", lambda t=tokens: attention(t, dtype),
                f"q, k, v = torch.rand(3, 1, 12, {tokens}, 64, device='cuda').to(torch.{dtype})",
                "F.scaled_dot_product_attention(q, k, v)", 4 * 12 * 64 * tokens**2)
+
+
+def order_cases(dtype):
+    """(label, model, PyTorch's setup, PyTorch's statement): what orders, adds up along long lines, or goes step by step."""
+    for lines, length, count in ((1, 2**20, 2**20), (1, 2**24, 2**24), (ROWS, COLUMNS, COLUMNS), (1, 10**6, 50),
+                                 (ROWS, COLUMNS, 50), (1000, 1000, 10)):
+        what = "sort" if count == length else f"first {count} of"
+        yield (f"{what} {lines} x {length}", lambda s=(lines, length, count): with_type(single.top(*s), dtype),
+               f"x = torch.rand({lines}, {length}, device='cuda').to(torch.{dtype})",
+               "torch.sort(x, descending=True)" if count == length else f"torch.topk(x, {count})")
+    yield ("cumulative sum of 2^26", lambda: node_model("CumSum", [[2**26]], [2**26], dtype, {"axis": np.array(0)}),
+           f"x = torch.rand(2**26, device='cuda').to(torch.{dtype})", "x.cumsum(0, dtype=x.dtype)")
+    yield ("not zero, of 2^24", lambda: node_model("NonZero", [[2**24]], [1, "n"], dtype, out_type="int64"),
+           f"x = torch.rand(2**24, device='cuda').to(torch.{dtype})", "x.nonzero_static(size=2**24)")
+    for cell, hidden, steps, batch in (("LSTM", 256, 128, 1), ("LSTM", 512, 256, 8), ("LSTM", 1024, 256, 32),
+                                       ("GRU", 512, 256, 8)):
+        yield (f"{cell} {hidden}, {steps} steps, batch {batch}",
+               lambda s=(cell, hidden, steps, batch): recurrent(*s, dtype),
+               f"x = torch.rand({steps}, {batch}, {hidden}, device='cuda').to(torch.{dtype})\n"
+               f"net = torch.nn.{cell}({hidden}, {hidden}).to('cuda', torch.{dtype})", "net(x)")
+
+
+def recurrent(cell, hidden, steps, batch, dtype):
+    gates = {"LSTM": 4, "GRU": 3}[cell] * hidden
+    constants = {k: single.normal(1, gates, hidden, dtype=dtype) for k in ("w", "r")}
+    constants["b"] = np.zeros([1, 2 * gates], dtype)
+    node = onnx.helper.make_node(cell, ["x", "w", "r", "b"], ["y"], hidden_size=hidden,
+                                 **({"linear_before_reset": 1} if cell == "GRU" else {}))
+    return single.model(node, [single.tensor("x", [steps, batch, hidden], dtype)],
+                        [single.tensor("y", [steps, 1, batch, hidden], dtype)], constants)
+
+
+def with_type(found, dtype):
+    for value in [found.graph.input[0], found.graph.output[0]]:
+        value.type.tensor_type.elem_type = single.TYPES[dtype]
+    return found
 
 
 def attention(tokens, dtype):
@@ -330,6 +410,18 @@ def measure_products(args, results):
             results.append(dict(operator=label, type=dtype, device=ours, torch=theirs, flops=flops))
 
 
+def measure_order(args, results):
+    print_row("order, sums of long lines, steps", "type", "device, ms", "PyTorch, ms", "ratio")
+    print_row(*["---"] * 5)
+    for dtype in ("float32", "float16"):
+        for label, make, setup, statement in order_cases(dtype):
+            if args.filter not in label:
+                continue
+            ours, theirs = compare(args, make, setup, statement)
+            print_row(label, dtype, number(ours), number(theirs), ratio(ours, theirs))
+            results.append(dict(operator=label, type=dtype, device=ours, torch=theirs))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--anydml", default="build/tools/anydml")
@@ -347,8 +439,12 @@ def main():
         os.makedirs(args.folder, exist_ok=True)
         if "networks" in args.only:
             measure_networks(args, results)
-        if "operators" in args.only:
+        if "operators" in args.only or "memory" in args.only:
             measure_memory(args, results)
+        if "operators" in args.only or "order" in args.only:
+            print()
+            measure_order(args, results)
+        if "operators" in args.only or "products" in args.only:
             print()
             measure_products(args, results)
     for server in servers.values():

@@ -59,8 +59,9 @@ void main()
         int x = 0, y = 0;
         bool inside = true;
         for (uint d = view(1).rank; d-- > 0u;) {
-            uint index = rest % view(1).sizes[d], step = params.gap[d] + 1u;
-            rest /= view(1).sizes[d];
+            uint before = divide(rest, params.by_sizes[d]), step = params.gap[d] + 1u;
+            uint index = rest - before * params.by_sizes[d].size;
+            rest = before;
             y += int(index) * view(1).strides[d];
             int at = int(index - params.start[d]);
             int from = step == 1u ? source_of(at, int(view(0).sizes[d])) : between_gaps(at, step, d);

@@ -12,13 +12,15 @@
 #include "shaders/core/vector.glsl"
 #include "shaders/core/pairs.glsl"
 #include "shaders/map/map_eval.glsl"
+#include "shaders/map/map_short.glsl"
 
-/* Inputs, outputs, instructions, elements of a vector, outer dimensions: 4 bits each; whether two elements at a time. */
+/* Inputs, outputs, instructions, elements of a vector, outer dimensions: 4 bits each; whether two elements at a time;
+ * vectors that are loaded at a time, 4 bits from bit 24 on. */
 layout(constant_id = 2) const uint SHAPE = 0;
 layout(constant_id = 3) const uint ACCESS = 0; /* MAP_FLAT_... of each tensor, 2 bits */
 layout(constant_id = 4) const uint LOADS = 0;  /* register type of each input, 4 bits */
 layout(constant_id = 5) const uint STORES = 0; /* of each output, 8 bits: register, its type */
-/* Of each instruction: code, 8 bits; type, to_type, registers a, b, c: 4 bits each. */
+/* Of each instruction: code, 8 bits; type, to_type, registers a, b, c: 4 bits each; whether 16 bits are enough. */
 layout(constant_id = 6) const uint INST_0 = 0;
 layout(constant_id = 7) const uint INST_1 = 0;
 layout(constant_id = 8) const uint INST_2 = 0;
@@ -33,7 +35,8 @@ layout(constant_id = 13) const uint INST_7 = 0;
 #define COUNT   (SHAPE >> 8 & 15u)
 #define VECTOR  (SHAPE >> 12 & 15u)
 #define OUTER   (SHAPE >> 16 & 15u)
-#define TWO     (SHAPE >> 20 != 0u)
+#define TWO     ((SHAPE >> 20 & 1u) != 0u)
+#define UNROLL  (SHAPE >> 24 & 15u)
 #define AT_ONCE (TWO ? 2u : 1u)
 
 #define EACH_INPUT(X)  X(0u) X(1u) X(2u) X(3u) X(4u) X(5u) X(6u) X(7u)
@@ -107,6 +110,8 @@ uvec2 run_instruction(uint word, uvec2 a, uvec2 b, uvec2 c, uvec4 immediate)
     uint code = word & 255u, type = word >> 8 & 15u;
     if (code == KERN_MAP_CONVERT)
         return convert(a, type, word >> 12 & 15u);
+    if (word >> 28 != 0u)
+        return uvec2(floatBitsToUint(eval_short(code, uintBitsToFloat(a.x), uintBitsToFloat(immediate.x))), 0u);
     return eval(code, type, a, b, c, immediate.xy, immediate.zw);
 }
 
@@ -136,14 +141,24 @@ void append_output(uint k, inout uvec4 words, uint i, uvec4 values)
     }
 }
 
-void run_vector(uint number)
+void place_vector(uint number, out uint line, out uint first, out uint count)
 {
-    uint line = OUTER == 0u ? 0u : divide(number, params.by_vectors);
-    uint first = (number - line * params.by_vectors.size) * VECTOR, count = min(params.line - first, VECTOR);
-    uvec4 read[8], written[4], registers[16];
+    line = OUTER == 0u ? 0u : divide(number, params.by_vectors);
+    first = (number - line * params.by_vectors.size) * VECTOR;
+    count = min(params.line - first, VECTOR);
+}
+
+/* Vectors number, number + step, ..., of which the first is there. All are loaded before the first one is computed: loops
+ * that count down and move vectors along keep code from being there twice. */
+void run_vectors(uint number, uint step)
+{
+    uint line, first, count;
+    uvec4 read[8], next[8], written[4], registers[16];
 #define LOAD(t)                                                                                                        \
-    if (INPUTS > t)                                                                                                    \
-        read[t] = load_input(t, line, first, count);
+    if (INPUTS > t) {                                                                                                  \
+        next[t] = read[t];                                                                                             \
+        read[t] = load_input(t, line, first, count);                                                                   \
+    }
 #define TAKE(t)                                                                                                        \
     if (INPUTS > t)                                                                                                    \
         registers[t] = take_input(t, read[t], i);
@@ -157,13 +172,25 @@ void run_vector(uint number)
 #define STORE(k)                                                                                                       \
     if (OUTPUTS > k)                                                                                                   \
         store_output(INPUTS + k, line, first, count, written[k]);
-    EACH_INPUT(LOAD)
-    for (uint i = 0u; i < VECTOR; i += AT_ONCE) {
-        EACH_INPUT(TAKE)
-        EACH_INST(RUN)
-        EACH_OUTPUT(APPEND)
+#define NEXT(t)                                                                                                        \
+    if (INPUTS > t)                                                                                                    \
+        read[t] = next[t];
+    for (uint u = UNROLL; u-- > 0u;) {
+        place_vector(min(number + u * step, header.elements - 1u), line, first, count);
+        EACH_INPUT(LOAD)
     }
-    EACH_OUTPUT(STORE)
+    for (uint u = 0u; u < UNROLL; u++, number += step) {
+        if (number >= header.elements)
+            return;
+        place_vector(number, line, first, count);
+        for (uint i = 0u; i < VECTOR; i += AT_ONCE) {
+            EACH_INPUT(TAKE)
+            EACH_INST(RUN)
+            EACH_OUTPUT(APPEND)
+        }
+        EACH_OUTPUT(STORE)
+        EACH_INPUT(NEXT)
+    }
 }
 
 void main()
@@ -181,6 +208,7 @@ void main()
     BASE(10u)
     BASE(11u)
     EACH_INST(IMMEDIATE)
-    EACH_UNIT(number)
-        run_vector(number);
+    uint step = push.groups * GROUP_SIZE;
+    for (uint number = gl_GlobalInvocationID.x; number < header.elements; number += UNROLL * step)
+        run_vectors(number, step);
 }

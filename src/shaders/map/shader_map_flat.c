@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Short element-wise programs over much data (map_flat.comp): each gets pipelines of its own. */
 #include "shaders/core/shader_block.h"
+#include <stdlib.h>
 #include "shaders/core/shader_dims.h"
 #include "shaders/map/map_flat_params.h"
 #include "shaders/map/shader_map.h"
@@ -81,6 +82,16 @@ static bool in_pairs(const struct flat *flat)
     return found && flat->vector > 1;
 }
 
+/* Vectors that an invocation loads at a time. */
+static uint32_t unroll_of(const struct flat *flat)
+{
+    static int32_t known = -1;
+    if (known < 0)
+        known = getenv("K_UNROLL") ? atoi(getenv("K_UNROLL")) : 2;
+    (void)flat;
+    return (uint32_t)known;
+}
+
 static uint32_t inst_word(const struct kern_map_inst *inst)
 {
     uint32_t word = inst->code | (uint32_t)inst->type << 8 | (uint32_t)inst->to_type << 12;
@@ -88,6 +99,35 @@ static uint32_t inst_word(const struct kern_map_inst *inst)
         word |= (uint32_t)inst->src[s] << (16 + 4 * s);
     return word;
 }
+
+/* Whether there is a function of fewer bits (map_short.glsl). */
+static bool has_short(const struct kern_map_inst *inst)
+{
+    const enum kern_map_code code = (enum kern_map_code)inst->code;
+    return inst->type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
+           (code == KERN_MAP_EXP || code == KERN_MAP_SIGMOID || code == KERN_MAP_SWISH || code == KERN_MAP_TANH ||
+            code == KERN_MAP_GELU);
+}
+
+/* The registers, as bits, that only become results of 16 bits, as they are or multiplied: what else takes them may make
+ * more of their error. */
+static uint32_t short_registers(const struct kern_op *op)
+{
+    const struct kern_map *map = &op->u.map;
+    uint32_t exact = 0;
+    for (uint32_t k = 0; k < op->output_count; k++)
+        if (kern_type_bytes(op->tensors[op->input_count + k].type) != 2)
+            exact |= 1u << map->store[k];
+    for (uint32_t i = map->inst_count; i-- > 0;) {
+        const struct kern_map_inst *inst = &map->inst[i];
+        const bool keeps = inst->code == KERN_MAP_MUL && !(exact >> (op->input_count + i) & 1);
+        for (uint32_t s = 0; s < shader_map_arity[inst->code] && !keeps; s++)
+            exact |= 1u << inst->src[s];
+    }
+    return ~exact;
+}
+
+#define SHORT_BIT (1u << 28)
 
 static void set_constants(const struct flat *flat, uint32_t *constants)
 {
@@ -98,13 +138,16 @@ static void set_constants(const struct flat *flat, uint32_t *constants)
         constants[ACCESS] |= access_of(flat, t) << 2 * t;
     }
     constants[SHAPE] = op->input_count | op->output_count << 4 | map->inst_count << 8 | flat->vector << 12 |
-                       (op->tensors[0].rank - 1) << 16 | (uint32_t)in_pairs(flat) << 20;
+                       (op->tensors[0].rank - 1) << 16 | (uint32_t)in_pairs(flat) << 20 | unroll_of(flat) << 24;
     for (uint32_t t = 0; t < op->input_count; t++)
         constants[LOADS] |= (uint32_t)map->load_type[t] << 4 * t;
     for (uint32_t k = 0; k < op->output_count; k++)
         constants[STORES] |= (map->store[k] | shader_map_register_type(op, map->store[k]) << 4) << 8 * k;
-    for (uint32_t i = 0; i < map->inst_count; i++)
+    for (uint32_t i = 0; i < map->inst_count; i++) {
         constants[INST + i] = inst_word(&map->inst[i]);
+        if (has_short(&map->inst[i]) && short_registers(op) >> (op->input_count + i) & 1)
+            constants[INST + i] |= SHORT_BIT;
+    }
 }
 
 static void plan_code(const struct kern_op *op, enum shader_code code, struct shader_work *out)
@@ -116,6 +159,8 @@ static void plan_code(const struct kern_op *op, enum shader_code code, struct sh
     memset(dispatch->constants, 0, sizeof(dispatch->constants));
     dispatch->constant_count = INST + MAP_FLAT_INST_MAX;
     set_constants(&flat, dispatch->constants);
+    if (getenv("K_GROUPS"))
+        dispatch->groups[0] = BASE_MIN((uint32_t)((flat.units + 255) / 256), (uint32_t)atoi(getenv("K_GROUPS")));
 }
 
 void shader_map_flat_plan(const struct kern_op *op, struct shader_work *out)
