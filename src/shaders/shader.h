@@ -49,6 +49,7 @@ struct shader_dispatch {
     uint32_t constants[SHADER_CONSTANTS_MAX];
     uint32_t groups[3];
     uint32_t parameter_words;
+    uint32_t repeats; /* how often it comes again, with the same parameters, each seeing what those before it wrote */
 };
 
 /* All of a step. Each dispatch sees what those before it wrote. */
@@ -58,6 +59,9 @@ struct shader_work {
     uint32_t dispatch_count;
     struct shader_dispatch dispatches[SHADER_DISPATCHES_MAX];
 };
+
+/* Dispatches that it records, repeated ones counted each time. */
+uint32_t shader_commands(const struct shader_work *work);
 
 /* A place in one of the step's buffers. */
 struct shader_place {
