@@ -21,21 +21,28 @@ uint pick(int index, uint d)
     return uint(clamp(index < 0 ? index + size : index, 0, size - 1));
 }
 
-/* The row of X that begins at x to the one of Y: vectors first, first + params.by_parts.size, ... */
+/* Of the row of X that begins at x to the one of Y: vectors first, first + step, ... */
 void copy_row(uint first, int x, int y)
 {
-    uint type = type_of(0u), size = view(2).sizes[view(2).rank - 1u];
+    uint type = type_of(0u), size = view(2).sizes[view(2).rank - 1u], step = params.by_parts.size;
     uvec2 from = address_of(0u), to = address_of(2u);
-    uvec4 words[GATHER_VECTORS];
-    for (uint u = 0u; u < GATHER_VECTORS; u++) {
-        uint at = (first + u * params.by_parts.size) * VECTOR;
-        if (at < size)
-            words[u] = load_vector(type, from, x + int(at), 1, min(size - at, VECTOR), VECTOR);
+    uvec2 source = place_at(type, from, x).address, target = place_at(type, to, y).address;
+    uint bytes = VECTOR << type_shift(type);
+    if (size % VECTOR == 0u && is_whole(type, source, bytes) && is_whole(type, target, bytes) &&
+        (first + 3u * step) * VECTOR < size) {
+        uvec4 a = load_words(add64(source, uvec2(bytes * first, 0u)), bytes);
+        uvec4 b = load_words(add64(source, uvec2(bytes * (first + step), 0u)), bytes);
+        uvec4 c = load_words(add64(source, uvec2(bytes * (first + 2u * step), 0u)), bytes);
+        uvec4 d = load_words(add64(source, uvec2(bytes * (first + 3u * step), 0u)), bytes);
+        store_words(add64(target, uvec2(bytes * first, 0u)), bytes, a);
+        store_words(add64(target, uvec2(bytes * (first + step), 0u)), bytes, b);
+        store_words(add64(target, uvec2(bytes * (first + 2u * step), 0u)), bytes, c);
+        store_words(add64(target, uvec2(bytes * (first + 3u * step), 0u)), bytes, d);
+        return;
     }
-    for (uint u = 0u; u < GATHER_VECTORS; u++) {
-        uint at = (first + u * params.by_parts.size) * VECTOR;
-        if (at < size)
-            store_vector(type, to, y + int(at), 1, min(size - at, VECTOR), VECTOR, words[u]);
+    for (uint at = first * VECTOR; at < size; at += step * VECTOR) {
+        uint count = min(size - at, VECTOR);
+        store_vector(type, to, y + int(at), 1, count, VECTOR, load_vector(type, from, x + int(at), 1, count, VECTOR));
     }
 }
 

@@ -148,9 +148,9 @@ void place_vector(uint number, out uint line, out uint first, out uint count)
     count = min(params.line - first, VECTOR);
 }
 
-/* Vectors number, number + step, ..., of which the first is there. All are loaded before the first one is computed: loops
- * that count down and move vectors along keep code from being there twice. */
-void run_vectors(uint number, uint step)
+/* Vectors number, number + GROUP_SIZE, ... All are loaded before the first one is computed: loops that count down and move
+ * vectors along keep code from being there twice. */
+void run_vectors(uint number)
 {
     uint line, first, count;
     uvec4 read[8], next[8], written[4], registers[16];
@@ -176,10 +176,10 @@ void run_vectors(uint number, uint step)
     if (INPUTS > t)                                                                                                    \
         read[t] = next[t];
     for (uint u = UNROLL; u-- > 0u;) {
-        place_vector(min(number + u * step, header.elements - 1u), line, first, count);
+        place_vector(min(number + u * GROUP_SIZE, header.elements - 1u), line, first, count);
         EACH_INPUT(LOAD)
     }
-    for (uint u = 0u; u < UNROLL; u++, number += step) {
+    for (uint u = 0u; u < UNROLL; u++, number += GROUP_SIZE) {
         if (number >= header.elements)
             return;
         place_vector(number, line, first, count);
@@ -208,7 +208,7 @@ void main()
     BASE(10u)
     BASE(11u)
     EACH_INST(IMMEDIATE)
-    uint step = push.groups * GROUP_SIZE;
-    for (uint number = gl_GlobalInvocationID.x; number < header.elements; number += UNROLL * step)
-        run_vectors(number, step);
+    const uint together = UNROLL * GROUP_SIZE; /* neighbours of a workgroup */
+    for (uint first = gl_WorkGroupID.x * together; first < header.elements; first += push.groups * together)
+        run_vectors(first + gl_LocalInvocationID.x);
 }

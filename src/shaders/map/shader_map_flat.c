@@ -87,7 +87,7 @@ static uint32_t unroll_of(const struct flat *flat)
 {
     static int32_t known = -1;
     if (known < 0)
-        known = getenv("K_UNROLL") ? atoi(getenv("K_UNROLL")) : 2;
+        known = getenv("K_UNROLL") ? atoi(getenv("K_UNROLL")) : 1;
     (void)flat;
     return (uint32_t)known;
 }

@@ -9,7 +9,6 @@
 #define ROWS_MAX       8  /* of the batch, that share what is read of R */
 #define LANES          32 /* of a hidden value, at most */
 #define STEPS_MAX      4096
-#define HIDDEN_LEAST   32
 
 static uint64_t values_of(const struct kern_op *op) /* hidden, of all rows and directions */
 {
@@ -38,7 +37,7 @@ const char *shader_recurrent_step_obstacle(const struct kern_op *op)
         return "there is no shader that takes it in steps";
     if (kern_type_class(r->type) != KERN_CLASS_FLOAT)
         return "there is no shader for it in this type";
-    if (x->sizes[4] < HIDDEN_LEAST || x->sizes[0] > STEPS_MAX || x->sizes[0] < 1)
+    if (x->sizes[0] > STEPS_MAX)
         return "there is no shader for it in this size";
     if (3 * values_of(op) > INT32_MAX / 4)
         return "the shaders do not count that many elements";

@@ -61,6 +61,11 @@ void add_best(inout Total total, float value, uint vector, uint place)
     combine(total, Total(uvec2(0u, LEAST ? ~order : order), vector == NONE ? NONE : vector * VECTOR + place, 0u));
 }
 
+uvec4 load_whole(uvec2 from, uint k)
+{
+    return Quads(add64(from, uvec2(16u * k, 0u))).v;
+}
+
 /* Vectors k, k + LANES, ... before `end`. */
 Total find_vectors(uvec2 from, uint k, uint end)
 {
@@ -69,15 +74,16 @@ Total find_vectors(uvec2 from, uint k, uint end)
         best[h] = vec4(-INFINITY);
         vectors[h] = uvec4(NONE);
     }
-    for (; k < end; k += UNROLL * LANES) {
-        uvec4 words[UNROLL];
-        for (uint u = 0u; u < UNROLL; u++)
-            words[u] = Quads(add64(from, uvec2(16u * min(k + u * LANES, end - 1u), 0u))).v;
-        for (uint u = 0u; u < UNROLL; u++) {
-            if (k + u * LANES < end)
-                look_at_vector(words[u], k + u * LANES);
-        }
+    for (; k + (UNROLL - 1u) * LANES < end; k += UNROLL * LANES) {
+        uvec4 a = load_whole(from, k), b = load_whole(from, k + LANES);
+        uvec4 c = load_whole(from, k + 2u * LANES), d = load_whole(from, k + 3u * LANES);
+        look_at_vector(a, k);
+        look_at_vector(b, k + LANES);
+        look_at_vector(c, k + 2u * LANES);
+        look_at_vector(d, k + 3u * LANES);
     }
+    for (; k < end; k += LANES)
+        look_at_vector(load_whole(from, k), k);
     for (uint h = 0u; h < VECTOR / 4u; h++)
         for (uint e = 0u; e < 4u; e++)
             add_best(total, best[h][e], vectors[h][e], 4u * h + e);

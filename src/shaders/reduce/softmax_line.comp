@@ -26,7 +26,7 @@ void combine(inout Total a, Total b)
 #include "shaders/reduce/held.glsl"
 
 /* What of a result is rounded to 16 bits needs no more exact powers. */
-#define SHORT (type_of(1u) != TYPE_FLOAT32 && MODE != SOFTMAX_LOG)
+#define SHORT (type_of(1u) != TYPE_FLOAT32)
 
 /* Numbers win over NaN. */
 float top_of(float top, vec4 x)
