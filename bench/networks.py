@@ -5,11 +5,10 @@
 usage: networks.py FOLDER [--batch-norm] [--float16] [--batch 1] [NAME...]
 
 Names, all of them by default: resnet50 (v1.5), mobilenetv2, squeezenet11, bert_base_s128 (12 layers, 128 tokens,
-340 MB), bert_layer1_s128 (one of them), yolo416 (a small YOLOv4). ONNX opset 17, float32, batch 1, fixed sizes; batch
+340 MB), bert_layer1_s128 (one of them), yolo416 (a small YOLOv4), super_resolution (540p to 1080p). ONNX opset 17, float32, batch 1, fixed sizes; batch
 normalisation is folded into the convolutions, as exporters do; with --batch-norm it follows them as nodes, in files
-NAME_bn.onnx; with --float16 all numbers are FLOAT16, in files NAME_f16.onnx; with --batch N networks for images take N of them, in files
-NAME_bN.onnx. A network is always the same, whichever
-others are made.
+NAME_bn.onnx; with --float16 all numbers are FLOAT16, in files NAME_f16.onnx; with --batch N networks for images take N
+of them, in files NAME_bN.onnx. A network is always the same, whichever others are made.
 What they compute is of no use; sizes and operators are those of the trained ones. Weights keep activations near 1 in
 all layers, also for half precision. Needs numpy and onnx: .cache/peers/venv/bin/python, which scripts/prepare-peers makes.
 """
@@ -235,6 +234,22 @@ def yolo416(name):
     return net
 
 
+def super_resolution(name):
+    """540p to 1080p."""
+    net = Network(name, [Network.batch, 3, 540, 960])
+
+    def twice(x):
+        return net.apply("Resize", x, "", net.constant("twofold", np.array([1, 1, 2, 2], np.float32), exact=True),
+                         mode="nearest", nearest_mode="floor", coordinate_transformation_mode="asymmetric")
+
+    x = net.relu(net.conv("x", 3, 32, 5))
+    x = net.relu(net.conv(net.relu(net.conv(x, 32, 64, 3)), 64, 64, 3))
+    x = net.relu(net.conv(twice(x), 64, 32, 5))
+    x = net.relu(net.conv(net.relu(net.conv(x, 32, 32, 3)), 32, 32, 3))
+    net.output(net.apply("Add", net.conv(x, 32, 3, 3, scale=BRANCH), twice("x")), [net.batch, 3, 1080, 1920])
+    return net
+
+
 NETWORKS = {
     "resnet50": resnet50,
     "mobilenetv2": mobilenetv2,
@@ -242,6 +257,7 @@ NETWORKS = {
     "bert_base_s128": lambda name: bert(name, 12),
     "bert_layer1_s128": lambda name: bert(name, 1),
     "yolo416": yolo416,
+    "super_resolution": super_resolution,
 }
 
 
