@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A convolution of an image whose pixels were repeated s times (nearest neighbours) reads each of the original's several
- * times: windows at all s * i + p, for one p, meet the original at the same places. So it is s convolutions of the
- * original along each dimension, with smaller windows whose weights are sums, and results s pixels apart: 9 of 25
+/* A convolution of an image whose pixels were repeated s times (nearest neighbours) reads each of the original's
+ * several times: windows at all s * i + p, for one p, meet the original at the same places. So it is s convolutions of
+ * the original along each dimension, with smaller windows whose weights are sums, and results s pixels apart: 9 of 25
  * multiplications for 5x5 and s = 2, 4 of 9 for 3x3, and the large image is never in memory.
  *
  * Along the last dimension, one convolution with s times the channels does it where all p have the same window:
@@ -91,7 +91,8 @@ static bool suits(const struct search *s)
         return false;
     for (uint32_t t = 1; t < 2u + conv->has_bias; t++)
         if (!graph_value_fixed(s->graph, s->options, s->conv->value[t]) || !graph_operand_fits(s->graph, s->conv, t) ||
-            (op->tensors[t].type != DML_TENSOR_DATA_TYPE_FLOAT32 && op->tensors[t].type != DML_TENSOR_DATA_TYPE_FLOAT16))
+            (op->tensors[t].type != DML_TENSOR_DATA_TYPE_FLOAT32 &&
+             op->tensors[t].type != DML_TENSOR_DATA_TYPE_FLOAT16))
             return false;
     for (uint32_t d = 0; d < 2; d++)
         if (conv->strides[d] != 1 || conv->dilations[d] != 1 || conv->pad_start[d] > INT16_MAX ||
@@ -252,8 +253,7 @@ static uint32_t parts_of(const struct search *s, struct part out[PARTS_MAX])
     uint32_t count = 0;
     for (uint32_t p = 0; p < s->times[0]; p++)
         for (uint32_t q = 0; q < times; q += same ? times : 1)
-            out[count++] =
-                (struct part){ { p, q }, same ? times : 1, { reach_of(s, 0, p), reach_of(s, 1, q) } };
+            out[count++] = (struct part){ { p, q }, same ? times : 1, { reach_of(s, 0, p), reach_of(s, 1, q) } };
     return count;
 }
 

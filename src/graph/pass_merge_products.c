@@ -2,9 +2,9 @@
 /* Products of one matrix of few rows with several fixed ones, floats or quantised, become one product with all of
  * them side by side, when all end in the same program: one step instead of several, and more columns to share among
  * threads. Readers of the results then see parts of the wide one. The backend says up to how many rows. On processors
- * nothing is gained with many, since each product is long enough alone: 128 rows, FLOAT32, three of 768x768 take 0.99 of
- * the time with one thread and as long with two, two of 768x3072 as long and 0.98; and the joined weights would be held
- * twice while compiling. */
+ * nothing is gained with many, since each product is long enough alone: 128 rows, FLOAT32, three of 768x768 take 0.99
+ * of the time with one thread and as long with two, two of 768x3072 as long and 0.98; and the joined weights would be
+ * held twice while compiling. */
 #include "graph/pass.h"
 
 #include "kernels/core/number.h"
