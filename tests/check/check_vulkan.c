@@ -269,7 +269,8 @@ int main(int argc, char **argv)
         run_all(&bench, cases, seed, filter);
     printf("%s, capabilities %#x: %u cases ran, %u unsupported, %u outputs failed\n", bench.dml.adapter->name,
            bench_capabilities(&bench), bench.ran, bench.unsupported, bench.failed);
-    ok((bench.ran || without || (filter && strstr(filter, "meta"))) && !bench.failed, "seed %llu", (unsigned long long)seed);
+    ok((bench.ran || without || (filter && strstr(filter, "meta"))) && !bench.failed, "seed %llu",
+       (unsigned long long)seed);
     close_bench(&bench);
     return api_end();
 }
