@@ -56,7 +56,7 @@ struct shader_dispatch {
     uint32_t constants[SHADER_CONSTANTS_MAX];
     uint32_t groups[3];
     uint32_t parameter_words;
-    uint32_t repeats; /* how often it comes again, with the same parameters, each seeing what those before it wrote */
+    uint32_t repeats;   /* how often it comes again, with the same parameters, each seeing what those before it wrote */
     uint32_t addresses; /* of metacommands: the numbers of 64 bits that their parameters begin with */
 };
 

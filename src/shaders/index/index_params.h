@@ -18,8 +18,8 @@ struct gather_params {
     SHADER_STRUCT shader_divisor by_parts;
 };
 
-/* struct kern_pad; the value's bits, lower word first; the result's sizes but for the last, of which by_parts is how many
- * invocations share a line. */
+/* struct kern_pad; the value's bits, lower word first; the result's sizes but for the last, of which by_parts is how
+ * many invocations share a line. */
 #define PAD_TOGETHER 4
 struct pad_params {
     uint mode, value[2], start[8], gap[8];

@@ -14,8 +14,7 @@
 #include "shaders/map/map_eval.glsl"
 #include "shaders/map/map_short.glsl"
 
-/* Inputs, outputs, instructions, elements of a vector, outer dimensions: 4 bits each; whether two elements at a time;
- * vectors that are loaded at a time, 4 bits from bit 24 on. */
+/* Inputs, outputs, instructions, elements of a vector, outer dimensions: 4 bits each; whether two elements at a time. */
 layout(constant_id = 2) const uint SHAPE = 0;
 layout(constant_id = 3) const uint ACCESS = 0; /* MAP_FLAT_... of each tensor, 2 bits */
 layout(constant_id = 4) const uint LOADS = 0;  /* register type of each input, 4 bits */
@@ -35,8 +34,7 @@ layout(constant_id = 13) const uint INST_7 = 0;
 #define COUNT   (SHAPE >> 8 & 15u)
 #define VECTOR  (SHAPE >> 12 & 15u)
 #define OUTER   (SHAPE >> 16 & 15u)
-#define TWO     ((SHAPE >> 20 & 1u) != 0u)
-#define UNROLL  (SHAPE >> 24 & 15u)
+#define TWO     (SHAPE >> 20 != 0u)
 #define AT_ONCE (TWO ? 2u : 1u)
 
 #define EACH_INPUT(X)  X(0u) X(1u) X(2u) X(3u) X(4u) X(5u) X(6u) X(7u)
@@ -141,24 +139,14 @@ void append_output(uint k, inout uvec4 words, uint i, uvec4 values)
     }
 }
 
-void place_vector(uint number, out uint line, out uint first, out uint count)
+void run_vector(uint number)
 {
-    line = OUTER == 0u ? 0u : divide(number, params.by_vectors);
-    first = (number - line * params.by_vectors.size) * VECTOR;
-    count = min(params.line - first, VECTOR);
-}
-
-/* Vectors number, number + GROUP_SIZE, ... All are loaded before the first one is computed: loops that count down and move
- * vectors along keep code from being there twice. */
-void run_vectors(uint number)
-{
-    uint line, first, count;
-    uvec4 read[8], next[8], written[4], registers[16];
+    uint line = OUTER == 0u ? 0u : divide(number, params.by_vectors);
+    uint first = (number - line * params.by_vectors.size) * VECTOR, count = min(params.line - first, VECTOR);
+    uvec4 read[8], written[4], registers[16];
 #define LOAD(t)                                                                                                        \
-    if (INPUTS > t) {                                                                                                  \
-        next[t] = read[t];                                                                                             \
-        read[t] = load_input(t, line, first, count);                                                                   \
-    }
+    if (INPUTS > t)                                                                                                    \
+        read[t] = load_input(t, line, first, count);
 #define TAKE(t)                                                                                                        \
     if (INPUTS > t)                                                                                                    \
         registers[t] = take_input(t, read[t], i);
@@ -172,25 +160,13 @@ void run_vectors(uint number)
 #define STORE(k)                                                                                                       \
     if (OUTPUTS > k)                                                                                                   \
         store_output(INPUTS + k, line, first, count, written[k]);
-#define NEXT(t)                                                                                                        \
-    if (INPUTS > t)                                                                                                    \
-        read[t] = next[t];
-    for (uint u = UNROLL; u-- > 0u;) {
-        place_vector(min(number + u * GROUP_SIZE, header.elements - 1u), line, first, count);
-        EACH_INPUT(LOAD)
+    EACH_INPUT(LOAD)
+    for (uint i = 0u; i < VECTOR; i += AT_ONCE) {
+        EACH_INPUT(TAKE)
+        EACH_INST(RUN)
+        EACH_OUTPUT(APPEND)
     }
-    for (uint u = 0u; u < UNROLL; u++, number += GROUP_SIZE) {
-        if (number >= header.elements)
-            return;
-        place_vector(number, line, first, count);
-        for (uint i = 0u; i < VECTOR; i += AT_ONCE) {
-            EACH_INPUT(TAKE)
-            EACH_INST(RUN)
-            EACH_OUTPUT(APPEND)
-        }
-        EACH_OUTPUT(STORE)
-        EACH_INPUT(NEXT)
-    }
+    EACH_OUTPUT(STORE)
 }
 
 void main()
@@ -208,7 +184,6 @@ void main()
     BASE(10u)
     BASE(11u)
     EACH_INST(IMMEDIATE)
-    const uint together = UNROLL * GROUP_SIZE; /* neighbours of a workgroup */
-    for (uint first = gl_WorkGroupID.x * together; first < header.elements; first += push.groups * together)
-        run_vectors(first + gl_LocalInvocationID.x);
+    EACH_UNIT(number)
+        run_vector(number);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Short element-wise programs over much data (map_flat.comp): each gets pipelines of its own. */
 #include "shaders/core/shader_block.h"
-#include <stdlib.h>
 #include "shaders/core/shader_dims.h"
 #include "shaders/map/map_flat_params.h"
 #include "shaders/map/shader_map.h"
@@ -82,16 +81,6 @@ static bool in_pairs(const struct flat *flat)
     return found && flat->vector > 1;
 }
 
-/* Vectors that an invocation loads at a time. */
-static uint32_t unroll_of(const struct flat *flat)
-{
-    static int32_t known = -1;
-    if (known < 0)
-        known = getenv("K_UNROLL") ? atoi(getenv("K_UNROLL")) : 1;
-    (void)flat;
-    return (uint32_t)known;
-}
-
 static uint32_t inst_word(const struct kern_map_inst *inst)
 {
     uint32_t word = inst->code | (uint32_t)inst->type << 8 | (uint32_t)inst->to_type << 12;
@@ -138,7 +127,7 @@ static void set_constants(const struct flat *flat, uint32_t *constants)
         constants[ACCESS] |= access_of(flat, t) << 2 * t;
     }
     constants[SHAPE] = op->input_count | op->output_count << 4 | map->inst_count << 8 | flat->vector << 12 |
-                       (op->tensors[0].rank - 1) << 16 | (uint32_t)in_pairs(flat) << 20 | unroll_of(flat) << 24;
+                       (op->tensors[0].rank - 1) << 16 | (uint32_t)in_pairs(flat) << 20;
     for (uint32_t t = 0; t < op->input_count; t++)
         constants[LOADS] |= (uint32_t)map->load_type[t] << 4 * t;
     for (uint32_t k = 0; k < op->output_count; k++)
@@ -159,8 +148,6 @@ static void plan_code(const struct kern_op *op, enum shader_code code, struct sh
     memset(dispatch->constants, 0, sizeof(dispatch->constants));
     dispatch->constant_count = INST + MAP_FLAT_INST_MAX;
     set_constants(&flat, dispatch->constants);
-    if (getenv("K_GROUPS"))
-        dispatch->groups[0] = BASE_MIN((uint32_t)((flat.units + 255) / 256), (uint32_t)atoi(getenv("K_GROUPS")));
 }
 
 void shader_map_flat_plan(const struct kern_op *op, struct shader_work *out)

@@ -11,7 +11,6 @@ struct move_tile_params {
     uint rows, columns; /* the sizes of the last two dimensions */
     SHADER_STRUCT shader_divisor by_tiles[2], by_outer[SHADER_RANK_MAX - 2];
     uint outer;
-    uint down; /* 1: the next workgroup has the next tile along the rows, else along the columns */
 };
 
 #endif

@@ -85,12 +85,9 @@ void write_tile(Tile t)
 
 Tile tile_at(uint number)
 {
-    uint fast = params.down, rest = divide(number, params.by_tiles[1u - fast]);
-    uint places[2];
-    places[1u - fast] = number - rest * params.by_tiles[1u - fast].size;
-    uint line = divide(rest, params.by_tiles[fast]);
-    places[fast] = rest - line * params.by_tiles[fast].size;
-    Tile t = Tile(places[0] * ROWS, places[1] * GROUPS * VECTOR, 0, 0);
+    uint rest = divide(number, params.by_tiles[1]), column = number - rest * params.by_tiles[1].size;
+    uint line = divide(rest, params.by_tiles[0]), row = rest - line * params.by_tiles[0].size;
+    Tile t = Tile(row * ROWS, column * GROUPS * VECTOR, 0, 0);
     for (uint d = 0u; d < params.outer; d++) {
         rest = divide(line, params.by_outer[d]);
         int index = int(line - rest * params.by_outer[d].size);

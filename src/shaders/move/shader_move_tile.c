@@ -2,7 +2,6 @@
 /* Transposes (move_tile.comp): moves whose input's elements are neighbours along another dimension than the result's.
  */
 #include "shaders/core/shader_block.h"
-#include <stdlib.h>
 #include "shaders/core/shader_dims.h"
 #include "shaders/map/shader_map.h"
 #include "shaders/move/move_params.h"
@@ -81,8 +80,7 @@ void shader_move_tile_write(const struct kern_op *op, uint32_t index, const stru
     const struct kern_view *x = &tiles.op.tensors[0];
     struct move_tile_params params = { .rows = x->sizes[x->rank - 2],
                                        .columns = x->sizes[x->rank - 1],
-                                       .outer = x->rank - 2,
-                                       .down = getenv("K_DOWN") ? atoi(getenv("K_DOWN")) : 0 };
+                                       .outer = x->rank - 2 };
     for (uint32_t k = 0; k < 2; k++)
         params.by_tiles[k] = shader_divisor(tiles_along(&tiles, x->rank - 2 + k));
     for (uint32_t d = 0; d + 2 < x->rank; d++)

@@ -72,8 +72,7 @@ void shader_pool_plane_plan(const struct kern_op *op, struct shader_work *out)
     struct pool_shape s;
     pool_shape_init(op, &s);
     const struct pool_plane_params params = params_of(op, &s, &units);
-    struct shader_dispatch *dispatch =
-        shader_add(out, SHADER_pool_plane, op, units, SHADER_GROUP_SIZE, sizeof(params));
+    struct shader_dispatch *dispatch = shader_add(out, SHADER_pool_plane, op, units, SHADER_GROUP_SIZE, sizeof(params));
     shader_specialize(op, kern_view_elements(&op->tensors[1]), dispatch);
     dispatch->constants[2] = (uint32_t)s.window[1];
     dispatch->constants[3] = (uint32_t)s.window[2];

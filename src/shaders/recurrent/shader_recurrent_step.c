@@ -73,8 +73,8 @@ static uint32_t codes_of(const struct kern_recurrent *net, uint32_t direction)
 
 static void add(const struct kern_op *op, bool begin, uint64_t units, struct shader_work *out)
 {
-    struct shader_dispatch *dispatch = shader_add(out, SHADER_recurrent_step, op, units, RECURRENT_STEP_GROUP,
-                                                  sizeof(struct recurrent_step_params));
+    struct shader_dispatch *dispatch =
+        shader_add(out, SHADER_recurrent_step, op, units, RECURRENT_STEP_GROUP, sizeof(struct recurrent_step_params));
     shader_specialize(op, UINT64_MAX, dispatch);
     dispatch->constants[2] = (uint32_t)op->u.recurrent.cell;
     dispatch->constants[3] = rows_of(op);

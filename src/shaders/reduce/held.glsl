@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Lines that are read once: each lane holds HELD vectors of 4 elements of its line in registers. They come in CHUNKS of
  * neighbouring elements, 4 or with WIDE, where all tensors have 16 bits, 8. All of a line are loaded before the first one
- * is looked at, and with AHEAD those of the workgroup's next line before this one is computed. Needs what lines.glsl needs; REAL is
- * float. */
+ * is looked at. Needs what lines.glsl needs; REAL is float. */
 #include "shaders/core/vector.glsl"
 
 layout(constant_id = 2) const uint CHUNKS = 1;
@@ -10,7 +9,6 @@ layout(constant_id = 3) const uint MODE = 0;
 layout(constant_id = 4) const uint HELD_LANES = 1;
 layout(constant_id = 5) const bool FULL = false; /* lines have CHUNKS chunks for each lane */
 layout(constant_id = 6) const bool WIDE = false;
-layout(constant_id = 7) const bool AHEAD = false;
 
 #define LANES      HELD_LANES
 #define IN_COLUMNS false
@@ -178,16 +176,12 @@ void hold_line(uint type, float fill)
     if (CHUNKS > j)                                                                                                    \
         store_chunk(y, j, held[AT(j, 0u) % 16u], held[AT(j, 1u) % 16u]);
 
-/* run_line(x, unit) of every unit of the workgroup, with the line of the next one on its way. */
+/* run_line(line) of every unit of the workgroup, the line being held. */
 #define EACH_HELD_LINE(x, fill)                                                                                        \
-    if (AHEAD)                                                                                                         \
-        fetch_line(x, min(gl_WorkGroupID.x, header.elements - 1u));                                                    \
-    for (uint unit = gl_WorkGroupID.x, end = header.elements; unit < end; unit += push.groups) {                       \
-        if (!AHEAD)                                                                                                    \
-            fetch_line(x, unit);                                                                                       \
+    EACH_GROUP_UNIT(unit)                                                                                              \
+    {                                                                                                                  \
+        fetch_line(x, unit);                                                                                           \
         hold_line(x.type, fill);                                                                                       \
-        if (AHEAD && unit + push.groups < end)                                                                                  \
-            fetch_line(x, unit + push.groups);                                                                         \
         run_line(line_of_unit(unit));                                                                                  \
     }
 

@@ -82,12 +82,6 @@ static const char *held_obstacle(const struct kern_op *op, lines_fn *lines_of)
     return lines.params.count > HELD_MAX * 4 * SHADER_GROUP_SIZE ? "the lines are too long" : NULL;
 }
 
-static bool fetches_ahead(const struct kern_op *op, const struct shader_lines *lines)
-{
-    (void)lines;
-    return knob("K_AHEAD", is_wide(op));
-}
-
 static void held_plan(const struct kern_op *op, lines_fn *lines_of, enum shader_code code, struct shader_work *out)
 {
     struct shader_lines lines;
@@ -96,15 +90,11 @@ static void held_plan(const struct kern_op *op, lines_fn *lines_of, enum shader_
     struct shader_dispatch *dispatch = shader_add(out, code, &lines.op, lines.units, 1, sizeof(lines.params));
     shader_specialize(op, kern_view_elements(&op->tensors[0]), dispatch);
     const uint32_t at_once = (is_wide(op) ? 8 : 4) * lines.params.lanes; /* elements */
-    const bool ahead = fetches_ahead(op, &lines);
-    if (ahead)
-        dispatch->groups[0] = BASE_MIN(dispatch->groups[0], (uint32_t)knob("K_LGROUPS", 1056));
     dispatch->constants[dispatch->constant_count++] = (lines.params.count + at_once - 1) / at_once;
     dispatch->constants[dispatch->constant_count++] = lines.params.mode;
     dispatch->constants[dispatch->constant_count++] = lines.params.lanes;
     dispatch->constants[dispatch->constant_count++] = lines.params.count % at_once == 0;
     dispatch->constants[dispatch->constant_count++] = is_wide(op);
-    dispatch->constants[dispatch->constant_count++] = ahead;
 }
 
 static void held_write(const struct kern_op *op, lines_fn *lines_of, const struct shader_place *places, uint32_t *words)

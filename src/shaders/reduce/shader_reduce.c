@@ -110,7 +110,7 @@ const char *shader_extreme_line_obstacle(const struct kern_op *op)
     extreme_lines(op, 0, &lines);
     const struct kern_view *x = &lines.op.tensors[0];
     return x->rank == lines.params.outer + 1 && x->strides[lines.params.outer] == 1 ? NULL
-                                                                                  : "its elements are no neighbours";
+                                                                                    : "its elements are no neighbours";
 }
 
 static void plan_extremes(const struct kern_op *op, enum shader_code code, struct shader_work *out)

@@ -54,11 +54,11 @@ const char *shader_resample_two_obstacle(const struct kern_op *op)
     return shader_block_obstacle(op);
 }
 
-/* The tables' words: two for each row, then for each column. */
+/* The tables' words: two for each row, then for each column; behind one that may be left for their alignment. */
 static uint32_t table_words(const struct kern_op *op)
 {
     const struct kern_view *y = &op->tensors[1];
-    return 2 * (y->sizes[y->rank - 2] + y->sizes[y->rank - 1]);
+    return 1 + 2 * (y->sizes[y->rank - 2] + y->sizes[y->rank - 1]);
 }
 
 static struct resample_two_params params_of(const struct kern_op *op, uint64_t *out_units)
@@ -75,7 +75,8 @@ static struct resample_two_params params_of(const struct kern_op *op, uint64_t *
                                           .by_quads = shader_divisor(quads),
                                           .by_columns = shader_divisor(columns),
                                           .by_rows = shader_divisor(rows) };
-    params.rows_table = (uint32_t)(sizeof(struct shader_header) + sizeof(params) + 2 * sizeof(struct shader_view));
+    params.rows_table =
+        (uint32_t)base_align_up(sizeof(struct shader_header) + sizeof(params) + 2 * sizeof(struct shader_view), 8);
     params.columns_table = params.rows_table + 8 * rows;
     for (uint32_t d = rank - 2; d-- > 0;) {
         if (d == channel)

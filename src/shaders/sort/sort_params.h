@@ -27,9 +27,9 @@ struct sort_params {
 #define RADIX_BITS  8
 #define RADIX       256
 
-/* A pass over a digit of the keys, the lowest first, of lines that are cut into `groups` parts of RADIX_ITEMS. In scratch
- * memory, at bytes from, to: items, key and position, of all lines; at counts: for each line, digit and part how many
- * there are, which then become the number of those in the parts before; at totals: for each line and digit. */
+/* A pass over a digit of the keys, the lowest first, of lines that are cut into `groups` parts of RADIX_ITEMS. In
+ * scratch memory, at bytes from, to: items, key and position, of all lines; at counts: for each line, digit and part
+ * how many there are, which then become the number of those in the parts before; at totals: for each line and digit. */
 struct radix_params {
     uint axis, lines, size, kept, groups;
     uint shift, first, last; /* the digit's; whether the pass is the first or the last one */
