@@ -51,9 +51,12 @@ void run_line(uint line)
 #define ADD(k)                                                                                                         \
     if (HELD > k)                                                                                                      \
         add_up(total, held[k], mean, held_count(k));
+#define SUM(k)                                                                                                         \
+    if (HELD > k)                                                                                                      \
+        total.sum += sum_of(held[k]);
 #define NORMALISE(k)                                                                                                   \
     if (HELD > k)                                                                                                      \
-        held[k] = (held[k] - mean - more) * factor;
+        held[k] = (held[k] - mean) * factor - rest;
 #define FINISH(j)                                                                                                      \
     if (CHUNKS > j) {                                                                                                  \
         uvec4 by = HAS_SCALE ? load_chunk(scale, j) : uvec4(0u), plus = HAS_BIAS ? load_chunk(bias, j) : uvec4(0u);    \
@@ -62,7 +65,7 @@ void run_line(uint line)
             held[AT(j, 1u) % 16u] = finish(held[AT(j, 1u) % 16u], by, plus, 1u);                                       \
     }
     if ((MODE & NORM_MEAN) != 0u) {
-        EACH_HELD(ADD);
+        EACH_HELD(SUM);
         mean = across_lanes(total).sum / count;
         total = Total(0.0, 0.0);
     }
@@ -75,6 +78,7 @@ void run_line(uint line)
     }
     if ((MODE & NORM_VARIANCE) != 0u)
         factor /= sqrt(total.squares / count + params.epsilon);
+    float rest = more * factor;
     EACH_HELD(NORMALISE);
     if (line >= params.lines)
         return;

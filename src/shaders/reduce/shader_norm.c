@@ -2,7 +2,6 @@
 /* Rows of softmax, normalisations and sums of several things along lines. Few long lines are cut in parts: a first
  * dispatch reduces these, a second one does the rest. */
 #include "shaders/reduce/shader_lines.h"
-#include <stdlib.h>
 
 #include "kernels/core/number.h"
 
@@ -34,12 +33,9 @@ static void write(const struct kern_op *op, lines_fn *lines_of, uint32_t index, 
 
 /* ---- lines that are read once (held.glsl) ---- */
 
-#define HELD_MAX 16 /* vectors of 4 elements that a lane holds */
-
-static int knob(const char *name, int value)
-{
-    return getenv(name) ? atoi(getenv(name)) : value;
-}
+#define HELD_MAX     16 /* vectors of 4 elements that a lane holds */
+#define SOFTMAX_HELD 32 /* elements, of lines that are many */
+#define NORM_HELD    16
 
 /* Chunks are 16 bytes where all tensors have 16 bits. */
 static bool is_wide(const struct kern_op *op)
@@ -60,7 +56,8 @@ static void hold(struct shader_lines *lines, enum kern_kind kind)
     while (p->lanes < SHADER_GROUP_SIZE && p->lanes * chunk < p->count)
         p->lanes *= 2;
     p->size = p->count;
-    shader_lines_gather(lines, kind == KERN_NORM ? knob("K_NORM", 32) : knob("K_SOFT", 32));
+    /* Scales and biases take registers, too. */
+    shader_lines_gather(lines, kind == KERN_NORM ? NORM_HELD : SOFTMAX_HELD);
     lines->scratch_bytes = 0;
 }
 

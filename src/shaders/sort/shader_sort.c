@@ -184,3 +184,44 @@ void shader_sort_radix_write(const struct kern_op *op, uint32_t index, const str
     const uint64_t units = index % 3 == 1 ? radix.lines * RADIX : radix.lines * radix.groups;
     shader_block_write(op, places, units, &params, sizeof(params), words);
 }
+
+/* ---- the same of lines that one workgroup sorts ---- */
+
+const char *shader_sort_radix_line_obstacle(const struct kern_op *op)
+{
+    const uint32_t length = op->tensors[0].sizes[op->u.sort.axis];
+    const char *obstacle = shader_block_obstacle(op);
+    if (obstacle)
+        return obstacle;
+    if (is_wide(op))
+        return "there is no shader for it in this type";
+    return length > RADIX_LINE || (length <= SORT_CHUNK && !shader_specializes(1))
+               ? "there is no shader for it in this size"
+               : NULL;
+}
+
+static uint64_t lines_of(const struct kern_op *op)
+{
+    const struct kern_view *x = &op->tensors[0];
+    return kern_view_elements(x) / x->sizes[op->u.sort.axis];
+}
+
+void shader_sort_radix_line_plan(const struct kern_op *op, struct shader_work *out)
+{
+    shader_add(out, SHADER_radix_line, op, lines_of(op), 1, sizeof(struct radix_params));
+}
+
+void shader_sort_radix_line_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                                  uint32_t *words)
+{
+    const uint32_t axis = op->u.sort.axis, passes = radix_of(op).passes;
+    const struct radix_params params = { .axis = axis,
+                                         .lines = (uint32_t)lines_of(op),
+                                         .size = op->tensors[0].sizes[axis],
+                                         .kept = op->tensors[1].sizes[axis],
+                                         .shift = passes * RADIX_BITS,
+                                         .first = 1,
+                                         .keys = keys_of(op) };
+    (void)index; /* there is one */
+    shader_block_write(op, places, lines_of(op), &params, sizeof(params), words);
+}
