@@ -42,10 +42,10 @@ struct dml_device {
     const struct adapter_info *adapter;
     atomic_int metacommands; /* whether the device runs them (metacommands.c) */
     uint32_t threads;
-    struct graph_store *store; /* what compiled operators share, those of other devices too */
+    struct graph_store *store;     /* what compiled operators share, those of other devices too */
     struct shader_choices choices; /* what was measured for the device (rows.c) */
-    uint32_t descriptor_bytes; /* distance of two descriptor handles */
-    _Atomic(HRESULT) reason;   /* S_OK while alive; set once */
+    uint32_t descriptor_bytes;     /* distance of two descriptor handles */
+    _Atomic(HRESULT) reason;       /* S_OK while alive; set once */
     struct dml_trace trace;
 };
 
