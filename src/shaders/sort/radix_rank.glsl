@@ -55,7 +55,7 @@ void rank_items(Ranking r, uint shift, uint used)
         bool valid = j < used;
         if (r.whole) {
             uvec2 alike = subgroupBallot(valid).xy;
-            [[unroll]] for (uint b = 0u; b < RADIX_BITS; b++) {
+            for (uint b = 0u; b < RADIX_BITS; b++) {
                 bool bit = (digit >> b & 1u) != 0u;
                 uvec2 those = subgroupBallot(bit).xy;
                 alike &= bit ? those : ~those;
