@@ -187,7 +187,7 @@ void shader_sort_radix_write(const struct kern_op *op, uint32_t index, const str
 
 /* ---- the same of lines that one workgroup sorts ---- */
 
-const char *shader_sort_radix_line_obstacle(const struct kern_op *op)
+const char *shader_sort_radix_local_obstacle(const struct kern_op *op)
 {
     const uint32_t length = op->tensors[0].sizes[op->u.sort.axis];
     const char *obstacle = shader_block_obstacle(op);
@@ -206,13 +206,13 @@ static uint64_t lines_of(const struct kern_op *op)
     return kern_view_elements(x) / x->sizes[op->u.sort.axis];
 }
 
-void shader_sort_radix_line_plan(const struct kern_op *op, struct shader_work *out)
+void shader_sort_radix_local_plan(const struct kern_op *op, struct shader_work *out)
 {
     shader_add(out, SHADER_radix_line, op, lines_of(op), 1, sizeof(struct radix_params));
 }
 
-void shader_sort_radix_line_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
-                                  uint32_t *words)
+void shader_sort_radix_local_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                                   uint32_t *words)
 {
     const uint32_t axis = op->u.sort.axis, passes = radix_of(op).passes;
     const struct radix_params params = { .axis = axis,
