@@ -6,11 +6,13 @@
 
 static const struct coop_tile tiles[] = {
 #define TILE(class, kind, m, n, k, least)
+#define BLOCK_TILE(m, n, k, side_m, side_n, groups, least)
 #define COOP_TILE(m, n, k, groups, least) { m, n, k, groups, least },
 #define TUNE(name, value)
 #include "shaders/tuning.def"
 #undef TILE
 #undef COOP_TILE
+#undef BLOCK_TILE
 #undef TUNE
 };
 
@@ -47,12 +49,7 @@ const char *shader_coop_obstacle(const struct kern_op *op, uint64_t m, uint64_t 
 
 bool shader_coop_wide(const struct kern_view *view, uint32_t along)
 {
-    if (view->strides[along] != 1 || view->sizes[along] % VECTOR || view->offset % VECTOR)
-        return false;
-    for (uint32_t d = 0; d < view->rank; d++)
-        if (d != along && view->sizes[d] > 1 && view->strides[d] % VECTOR)
-            return false;
-    return true;
+    return shader_wide(view, along, VECTOR);
 }
 
 enum shader_code shader_coop_code(const struct kern_op *op, const struct coop_codes *codes)

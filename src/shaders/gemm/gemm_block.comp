@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+/* KERN_GEMM of factors that lie in vectors of four elements, by blocks of sums in registers: a workgroup computes
+ * TILE_M x TILE_N results, an invocation SIDE_M x SIDE_N of them; GROUPS of invocations share the results and sum a part
+ * of each tile along k. Loads from memory, of the next tile while this one is multiplied, have places that are computed
+ * once, and look for the end of k only where tiles do not end there. Two tiles in shared memory, one barrier for each.
+ * Tensors: as for gemm_any.comp. */
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#define GROUP_SIZE_ID 5
+#define PARAMETERS tile_params
+#define TILE_PARAMS params
+#include "shaders/gemm/tile_params.h"
+#include "shaders/core/views.glsl"
+#include "shaders/gemm/tile_number.glsl"
+#include "shaders/gemm/tile_finish.glsl"
+#include "shaders/core/vector.glsl"
+#include "shaders/core/epilogue_vector.glsl"
+
+layout(constant_id = 2) const uint TILE = 64u << 16 | 64u;                        /* along n, and m */
+layout(constant_id = 3) const uint SHAPE = 4u << 24 | 4u << 16 | 1u << 8 | 16u;   /* SIDE_N, SIDE_M, GROUPS, DEPTH */
+layout(constant_id = 4) const uint FLAGS = GEMM_BLOCK_A_ALONG_K;
+layout(constant_id = GROUP_SIZE_ID) const uint INVOCATIONS = 256;
+
+#define TILE_M    (TILE & 0xffffu)
+#define TILE_N    (TILE >> 16)
+#define DEPTH     (SHAPE & 255u)
+#define GROUPS    (SHAPE >> 8 & 255u)
+#define SIDE_M    (SHAPE >> 16 & 255u)
+#define SIDE_N    (SHAPE >> 24)
+#define A_ALONG_K (FLAGS & GEMM_BLOCK_A_ALONG_K)
+#define B_ALONG_K (FLAGS >> 1 & 1u)
+#define WHOLE     ((FLAGS & GEMM_BLOCK_WHOLE) != 0u)
+#define WIDE_Y    ((FLAGS & GEMM_BLOCK_WIDE_Y) != 0u)
+
+#define ROWS     (TILE_M / SIDE_M) /* of invocations */
+#define COLUMNS  (TILE_N / SIDE_N)
+#define OF_GROUP (ROWS * COLUMNS)
+#define LANE_ROWS    (COLUMNS % 8u == 0u ? 4u : 8u) /* of 32 invocations that follow one another */
+#define LANE_COLUMNS (32u / LANE_ROWS)
+#define QUADS_M  (SIDE_M / 4u)
+#define QUADS_N  (SIDE_N / 4u)
+#define LOADS_A  (TILE_M * DEPTH / 4u / INVOCATIONS)
+#define LOADS_B  (TILE_N * DEPTH / 4u / INVOCATIONS)
+
+/* For each k of a tile its elements by fours. Of a factor whose vectors are along k, four stores put the elements of one
+ * in four lines, which are apart by a vector more than they have: those of neighbours use other banks. */
+#define STRIDE_A (TILE_M / 4u + A_ALONG_K)
+#define STRIDE_B (TILE_N / 4u + B_ALONG_K)
+#define TILE_B   (DEPTH * STRIDE_A) /* where the tile of B begins */
+#define STAGE    (DEPTH * (STRIDE_A + STRIDE_B))
+#define STAGED   (INVOCATIONS * QUADS_N) /* sums on their way: a line of each invocation */
+shared vec4 tiles[2u * STAGE > STAGED ? 2u * STAGE : STAGED];
+
+
+void begin(uint batch, uint m, uint n);
+void finish(uint m, uint n, float sum);
+
+#include "shaders/gemm/tile_run.glsl"
+
+uint a_type, b_type;
+/* Of the current batch: where A, B and Y begin, and their strides along m or k, and n or k; its first result. */
+uvec2 a_base, b_base, y_base;
+uint first_number;
+ivec4 start;
+ivec2 a_step, b_step, y_step, c_step;
+/* Of this invocation: its group, and its place among the rows and columns of it. */
+uint own_group;
+uvec2 corner;
+
+vec4 sums[SIDE_M][QUADS_N];
+uvec4 a_next[LOADS_A], b_next[LOADS_B];
+int a_at[LOADS_A], b_at[LOADS_B]; /* vectors from a_base or b_base on, of the tile to be loaded next */
+
+ivec2 steps(uint t)
+{
+    uint rank = view(t).rank;
+    return ivec2(view(t).strides[rank - 2u], view(t).strides[rank - 1u]);
+}
+
+void begin(uint batch, uint m, uint n)
+{
+    uint y = header.inputs, c = uint(max(params.c, 0));
+    first_number = batch * params.m * params.n;
+    a_type = type_of(0u);
+    b_type = type_of(1u);
+    a_base = address_of(0u);
+    b_base = address_of(1u);
+    y_base = address_of(y);
+    a_step = steps(0u);
+    b_step = steps(1u);
+    y_step = steps(y);
+    c_step = steps(c);
+    start = ivec4(0);
+    for (uint d = params.batches == 1u ? 0u : view(y).rank - 2u; d-- > 0u;) {
+        int at = int(batch % view(y).sizes[d]);
+        batch /= view(y).sizes[d];
+        start += at * ivec4(view(0).strides[d], view(1).strides[d], view(y).strides[d], view(c).strides[d]);
+    }
+}
+
+/* Load `number`'s line and the first of its elements, along k and across it, or the other way round. */
+uvec2 element(uint number, uint size, uint along_k)
+{
+    uint i = gl_LocalInvocationID.x + number * INVOCATIONS;
+    return along_k != 0u ? uvec2((i >> 1) % size, 4u * ((i >> 1) / size * 2u + (i & 1u)))
+                         : uvec2(i % (size / 4u) * 4u, i / (size / 4u));
+}
+
+/* Lines outside the factors are replaced by others: their results are not stored. */
+void place_loads(uint m, uint n, uint k)
+{
+    [[unroll]] for (uint i = 0u; i < LOADS_A; i++) {
+        uvec2 at = element(i, TILE_M, A_ALONG_K);
+        uint line = min(m + at.x, A_ALONG_K != 0u ? size_m - 1u : size_m - 4u);
+        a_at[i] = start.x + int(line) * a_step.x + int(k + at.y) * a_step.y >> 2;
+    }
+    [[unroll]] for (uint i = 0u; i < LOADS_B; i++) {
+        uvec2 at = element(i, TILE_N, B_ALONG_K);
+        uint line = min(n + at.x, B_ALONG_K != 0u ? size_n - 1u : size_n - 4u);
+        b_at[i] = start.y + int(line) * b_step.y + int(k + at.y) * b_step.x >> 2;
+    }
+}
+
+uvec4 load_quad(uint type, uvec2 base, int at)
+{
+    if (type == TYPE_FLOAT32)
+        return QuadArray(base).v[at];
+    return uvec4(PairArray(base).v[at], 0u, 0u);
+}
+
+/* Elements k to k + DEPTH, those from `end` on as zeros. */
+void fetch(uint k, uint end)
+{
+    [[unroll]] for (uint i = 0u; i < LOADS_A; i++) {
+        a_next[i] = uvec4(0u);
+        if (WHOLE || k + element(i, TILE_M, A_ALONG_K).y < end)
+            a_next[i] = load_quad(a_type, a_base, a_at[i]);
+        a_at[i] += int(DEPTH) * a_step.y >> 2;
+    }
+    [[unroll]] for (uint i = 0u; i < LOADS_B; i++) {
+        b_next[i] = uvec4(0u);
+        if (WHOLE || k + element(i, TILE_N, B_ALONG_K).y < end)
+            b_next[i] = load_quad(b_type, b_base, b_at[i]);
+        b_at[i] += int(DEPTH) * b_step.x >> 2;
+    }
+}
+
+void keep_quad(uint to, uint stride, uint along_k, uvec2 at, vec4 value)
+{
+    if (along_k == 0u) {
+        tiles[to + at.y * stride + (at.x >> 2)] = value;
+        return;
+    }
+    [[unroll]] for (uint e = 0u; e < 4u; e++)
+        tiles[to + (at.y + e) * stride + (at.x >> 2)][at.x & 3u] = value[e];
+}
+
+void keep(uint to)
+{
+    [[unroll]] for (uint i = 0u; i < LOADS_A; i++)
+        keep_quad(to, STRIDE_A, A_ALONG_K, element(i, TILE_M, A_ALONG_K), unpack_vec4(a_type, a_next[i]));
+    [[unroll]] for (uint i = 0u; i < LOADS_B; i++)
+        keep_quad(to + TILE_B, STRIDE_B, B_ALONG_K, element(i, TILE_N, B_ALONG_K), unpack_vec4(b_type, b_next[i]));
+}
+
+/* Its rows are fours, and so on after those of the others: 32 invocations that follow one another are 4 rows of 8. */
+void find_corner()
+{
+    uint i = gl_LocalInvocationID.x % OF_GROUP, block = i >> 5, lane = i & 31u;
+    own_group = gl_LocalInvocationID.x / OF_GROUP;
+    corner = uvec2(lane / LANE_COLUMNS + LANE_ROWS * (block % (ROWS / LANE_ROWS)),
+                   lane % LANE_COLUMNS + LANE_COLUMNS * (block / (ROWS / LANE_ROWS)));
+}
+
+void multiply(uint from)
+{
+    uint first = own_group * (DEPTH / GROUPS), a_from = from + first * STRIDE_A + corner.x;
+    uint b_from = from + TILE_B + first * STRIDE_B + corner.y;
+    for (uint k = 0u; k < DEPTH / GROUPS; k++) {
+        vec4 a[QUADS_M], b[QUADS_N];
+        [[unroll]] for (uint i = 0u; i < QUADS_M; i++)
+            a[i] = tiles[a_from + k * STRIDE_A + ROWS * i];
+        [[unroll]] for (uint j = 0u; j < QUADS_N; j++)
+            b[j] = tiles[b_from + k * STRIDE_B + COLUMNS * j];
+        [[unroll]] for (uint i = 0u; i < SIDE_M; i++)
+            [[unroll]] for (uint j = 0u; j < QUADS_N; j++)
+                sums[i][j] = fma(vec4(a[i >> 2][i & 3u]), b[j], sums[i][j]);
+    }
+}
+
+void sum_products(uint m, uint n, uint k, uint end)
+{
+    uint stage = 0u;
+    [[unroll]] for (uint i = 0u; i < SIDE_M; i++)
+        [[unroll]] for (uint j = 0u; j < QUADS_N; j++)
+            sums[i][j] = vec4(0.0);
+    place_loads(m, n, k);
+    fetch(k, end);
+    keep(stage);
+    barrier();
+    for (k += DEPTH; k < end; k += DEPTH) {
+        fetch(k, end);
+        multiply(stage);
+        stage = STAGE - stage;
+        keep(stage);
+        barrier();
+    }
+    multiply(stage);
+    barrier();
+}
+
+/* ---- results ---- */
+
+void finish(uint m, uint n, float sum)
+{
+    int y_at = start.z + int(m) * y_step.x + int(n) * y_step.y;
+    store_result(first_number + m * params.n + n, y_at, start.w + int(m) * c_step.x + int(n) * c_step.y, sum);
+}
+
+/* Four results that lie side by side. */
+void finish_four(uint m, uint n, vec4 value)
+{
+    int y_at = start.z + int(m) * y_step.x + int(n), c_at = start.w + int(m) * c_step.x + int(n) * c_step.y;
+    [[unroll]] for (uint e = 0u; e < 4u; e++)
+        value[e] = scaled_sum(c_at + int(e) * c_step.y, value[e]);
+    epilogue_four(first_number + m * params.n + n, y_at, value);
+    uint type = type_of(header.inputs);
+    uvec4 words = pack_vec4(type, value);
+    if (type == TYPE_FLOAT32)
+        QuadArray(y_base).v[y_at >> 2] = words;
+    else
+        PairArray(y_base).v[y_at >> 2] = words.xy;
+}
+
+void store_four(uint m, uint n, uint part, vec4 value)
+{
+    if (in_parts && size_n % 4u == 0u) {
+        QuadArray(sums_base).v[((part * size_m + m) * size_n + n) / 4u] = floatBitsToUint(value);
+        return;
+    }
+    if (WIDE_Y && !in_parts) {
+        finish_four(m, n, value);
+        return;
+    }
+    for (uint e = 0u; e < 4u && n + e < size_n; e++) {
+        store_sum(m, n + e, part, value.x);
+        value = value.yzwx; /* value[e] would not be in registers where the loop stays one */
+    }
+}
+
+/* Line `round` of each invocation to shared memory: [group][row][quad]. */
+void stage_line(uint round)
+{
+    uint to = own_group * OF_GROUP * QUADS_N + corner.x * (TILE_N / 4u) + corner.y;
+    [[unroll]] for (uint i = 0u; i < SIDE_M; i++)
+        if (i == round)
+            [[unroll]] for (uint j = 0u; j < QUADS_N; j++)
+                tiles[to + COLUMNS * j] = sums[i][j];
+}
+
+/* A line of each invocation at a time, so that the code that stores is there once. */
+void store_sums(uint m, uint n, uint part)
+{
+    for (uint round = 0u; round < SIDE_M; round++) {
+        stage_line(round);
+        barrier();
+        for (uint i = gl_LocalInvocationID.x; i < OF_GROUP * QUADS_N; i += INVOCATIONS) {
+            uint row = 4u * (i / (TILE_N / 4u) + ROWS * (round >> 2)) + (round & 3u), column = i % (TILE_N / 4u) * 4u;
+            vec4 sum = tiles[i];
+            for (uint j = 1u; j < GROUPS; j++)
+                sum += tiles[i + j * OF_GROUP * QUADS_N];
+            if (m + row < size_m && n + column < size_n)
+                store_four(m + row, n + column, part, sum);
+        }
+        barrier();
+    }
+}
+
+void run_tile(uint m, uint n, uint first, uint end, uint part)
+{
+    read_operands();
+    find_corner();
+    sum_products(m, n, first, end);
+    store_sums(m, n, part);
+}
