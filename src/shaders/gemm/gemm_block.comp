@@ -2,7 +2,7 @@
 /* KERN_GEMM of factors that lie in vectors of four elements, by blocks of sums in registers: a workgroup computes
  * TILE_M x TILE_N results, an invocation SIDE_M x SIDE_N of them; GROUPS of invocations share the results and sum a part
  * of each tile along k. Loads from memory, of the next tile while this one is multiplied, have places that are computed
- * once, and look for the end of k only where tiles do not end there. Two tiles in shared memory, one barrier for each.
+ * once, and look for the end of k only where tiles do not end there.
  * Tensors: as for gemm_any.comp. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -36,8 +36,6 @@ layout(constant_id = GROUP_SIZE_ID) const uint INVOCATIONS = 256;
 #define ROWS     (TILE_M / SIDE_M) /* of invocations */
 #define COLUMNS  (TILE_N / SIDE_N)
 #define OF_GROUP (ROWS * COLUMNS)
-#define LANE_ROWS    (COLUMNS % 8u == 0u ? 4u : 8u) /* of 32 invocations that follow one another */
-#define LANE_COLUMNS (32u / LANE_ROWS)
 #define QUADS_M  (SIDE_M / 4u)
 #define QUADS_N  (SIDE_N / 4u)
 #define LOADS_A  (TILE_M * DEPTH / 4u / INVOCATIONS)
@@ -49,8 +47,9 @@ layout(constant_id = GROUP_SIZE_ID) const uint INVOCATIONS = 256;
 #define STRIDE_B (TILE_N / 4u + B_ALONG_K)
 #define TILE_B   (DEPTH * STRIDE_A) /* where the tile of B begins */
 #define STAGE    (DEPTH * (STRIDE_A + STRIDE_B))
-#define STAGED   (INVOCATIONS * QUADS_N) /* sums on their way: a line of each invocation */
-shared vec4 tiles[2u * STAGE > STAGED ? 2u * STAGE : STAGED];
+#define LINE     (INVOCATIONS * QUADS_N) /* sums on their way: a line of each invocation, ROUND of which have room */
+#define ROUND    (STAGE >= 4u * LINE ? 4u : STAGE >= 2u * LINE ? 2u : 1u)
+shared vec4 tiles[STAGE > LINE ? STAGE : LINE];
 
 
 void begin(uint batch, uint m, uint n);
@@ -156,28 +155,29 @@ void keep_quad(uint to, uint stride, uint along_k, uvec2 at, vec4 value)
         tiles[to + (at.y + e) * stride + (at.x >> 2)][at.x & 3u] = value[e];
 }
 
-void keep(uint to)
+void keep()
 {
     [[unroll]] for (uint i = 0u; i < LOADS_A; i++)
-        keep_quad(to, STRIDE_A, A_ALONG_K, element(i, TILE_M, A_ALONG_K), unpack_vec4(a_type, a_next[i]));
+        keep_quad(0u, STRIDE_A, A_ALONG_K, element(i, TILE_M, A_ALONG_K), unpack_vec4(a_type, a_next[i]));
     [[unroll]] for (uint i = 0u; i < LOADS_B; i++)
-        keep_quad(to + TILE_B, STRIDE_B, B_ALONG_K, element(i, TILE_N, B_ALONG_K), unpack_vec4(b_type, b_next[i]));
+        keep_quad(TILE_B, STRIDE_B, B_ALONG_K, element(i, TILE_N, B_ALONG_K), unpack_vec4(b_type, b_next[i]));
 }
 
-/* Its rows are fours, and so on after those of the others: 32 invocations that follow one another are 4 rows of 8. */
+/* Rows and columns of an invocation are fours, and so on after those of the others. 32 invocations that follow one another
+ * are 4 rows of 8, neighbours being two of a column: what eight of them load then comes without waiting for banks. */
 void find_corner()
 {
     uint i = gl_LocalInvocationID.x % OF_GROUP, block = i >> 5, lane = i & 31u;
     own_group = gl_LocalInvocationID.x / OF_GROUP;
-    corner = uvec2(lane / LANE_COLUMNS + LANE_ROWS * (block % (ROWS / LANE_ROWS)),
-                   lane % LANE_COLUMNS + LANE_COLUMNS * (block / (ROWS / LANE_ROWS)));
+    corner = uvec2((lane & 1u | lane >> 4 << 1) + 4u * (block % (ROWS / 4u)),
+                   (lane >> 1 & 7u) + 8u * (block / (ROWS / 4u)));
 }
 
-void multiply(uint from)
+void multiply()
 {
-    uint first = own_group * (DEPTH / GROUPS), a_from = from + first * STRIDE_A + corner.x;
-    uint b_from = from + TILE_B + first * STRIDE_B + corner.y;
-    for (uint k = 0u; k < DEPTH / GROUPS; k++) {
+    uint first = own_group * (DEPTH / GROUPS), a_from = first * STRIDE_A + corner.x;
+    uint b_from = TILE_B + first * STRIDE_B + corner.y;
+    [[unroll]] for (uint k = 0u; k < DEPTH / GROUPS; k++) {
         vec4 a[QUADS_M], b[QUADS_N];
         [[unroll]] for (uint i = 0u; i < QUADS_M; i++)
             a[i] = tiles[a_from + k * STRIDE_A + ROWS * i];
@@ -189,25 +189,21 @@ void multiply(uint from)
     }
 }
 
-void sum_products(uint m, uint n, uint k, uint end)
+void sum_products(uint m, uint n, uint first, uint end)
 {
-    uint stage = 0u;
     [[unroll]] for (uint i = 0u; i < SIDE_M; i++)
         [[unroll]] for (uint j = 0u; j < QUADS_N; j++)
             sums[i][j] = vec4(0.0);
-    place_loads(m, n, k);
-    fetch(k, end);
-    keep(stage);
-    barrier();
-    for (k += DEPTH; k < end; k += DEPTH) {
-        fetch(k, end);
-        multiply(stage);
-        stage = STAGE - stage;
-        keep(stage);
+    place_loads(m, n, first);
+    fetch(first, end);
+    for (uint k = first; k < end; k += DEPTH) {
+        keep();
+        barrier();
+        if (k + DEPTH < end)
+            fetch(k + DEPTH, end);
+        multiply();
         barrier();
     }
-    multiply(stage);
-    barrier();
 }
 
 /* ---- results ---- */
@@ -249,27 +245,29 @@ void store_four(uint m, uint n, uint part, vec4 value)
     }
 }
 
-/* Line `round` of each invocation to shared memory: [group][row][quad]. */
-void stage_line(uint round)
+/* Lines of each invocation to shared memory, ROUND of them: [group][line][row][quad]. */
+void stage_lines(uint round)
 {
-    uint to = own_group * OF_GROUP * QUADS_N + corner.x * (TILE_N / 4u) + corner.y;
+    uint to = own_group * ROUND * OF_GROUP * QUADS_N + corner.x * (TILE_N / 4u) + corner.y;
     [[unroll]] for (uint i = 0u; i < SIDE_M; i++)
-        if (i == round)
+        if (i / ROUND == round)
             [[unroll]] for (uint j = 0u; j < QUADS_N; j++)
-                tiles[to + COLUMNS * j] = sums[i][j];
+                tiles[to + i % ROUND * OF_GROUP * QUADS_N + COLUMNS * j] = sums[i][j];
 }
 
-/* A line of each invocation at a time, so that the code that stores is there once. */
+/* Some lines of each invocation at a time, so that the code that stores is there once. */
 void store_sums(uint m, uint n, uint part)
 {
-    for (uint round = 0u; round < SIDE_M; round++) {
-        stage_line(round);
+    const uint line_size = OF_GROUP * QUADS_N;
+    for (uint round = 0u; round < SIDE_M / ROUND; round++) {
+        stage_lines(round);
         barrier();
-        for (uint i = gl_LocalInvocationID.x; i < OF_GROUP * QUADS_N; i += INVOCATIONS) {
-            uint row = 4u * (i / (TILE_N / 4u) + ROWS * (round >> 2)) + (round & 3u), column = i % (TILE_N / 4u) * 4u;
+        for (uint i = gl_LocalInvocationID.x; i < ROUND * line_size; i += INVOCATIONS) {
+            uint line = i / line_size + ROUND * round, at = i % line_size;
+            uint row = 4u * (at / (TILE_N / 4u) + ROWS * (line >> 2)) + (line & 3u), column = at % (TILE_N / 4u) * 4u;
             vec4 sum = tiles[i];
             for (uint j = 1u; j < GROUPS; j++)
-                sum += tiles[i + j * OF_GROUP * QUADS_N];
+                sum += tiles[i + j * ROUND * line_size];
             if (m + row < size_m && n + column < size_n)
                 store_four(m + row, n + column, part, sum);
         }

@@ -6,13 +6,11 @@
 
 static const struct coop_tile tiles[] = {
 #define TILE(class, kind, m, n, k, least)
-#define BLOCK_TILE(m, n, k, side_m, side_n, groups, least)
 #define COOP_TILE(m, n, k, groups, least) { m, n, k, groups, least },
 #define TUNE(name, value)
 #include "shaders/tuning.def"
 #undef TILE
 #undef COOP_TILE
-#undef BLOCK_TILE
 #undef TUNE
 };
 

@@ -20,7 +20,6 @@ static const struct block_tile tiles[] = {
 #include "shaders/tuning.def"
 #undef TILE
 #undef COOP_TILE
-#undef BLOCK_TILE
 #undef TUNE
 };
 
@@ -48,12 +47,20 @@ static uint64_t area(const struct tile_params *params, const struct block_tile *
     return tiles_of(params, tile) * tile->m * tile->n;
 }
 
+/* Parts along K. */
+static uint64_t splits_of(const struct tile_params *params, const struct block_tile *tile)
+{
+    const uint64_t splits = BASE_MIN(TUNE_BLOCK_WORKGROUPS / tiles_of(params, tile), params->k / TUNE_BLOCK_SPLIT_MIN);
+    return forced ? forced_splits : BASE_MAX(splits, 1);
+}
+
 static const struct block_tile *choose(const struct tile_params *params)
 {
     const struct block_tile *last = &tiles[ARRAY_SIZE(tiles) - 1], *tile = tiles;
     if (forced)
         return &tiles[(forced - 1) % ARRAY_SIZE(tiles)];
-    while (tile < last && (tiles_of(params, tile) < tile->least || area(params, tile) * 4 > area(params, last) * 5))
+    while (tile < last && (tiles_of(params, tile) * splits_of(params, tile) < tile->least ||
+                           area(params, tile) * 4 > area(params, last) * 5))
         tile++;
     return tile;
 }
@@ -72,7 +79,7 @@ const char *shader_gemm_block_obstacle(const struct kern_op *op)
     if (kern_type_class(a->type) != KERN_CLASS_FLOAT)
         return "there is no shader for it in these types";
     return (!is_wide(a, 1) && !is_wide(a, 2)) || (!is_wide(b, 1) && !is_wide(b, 2)) ? "its factors are no vectors"
-                                                                                      : NULL;
+                                                                                    : NULL;
 }
 
 static const struct block_tile *cut(const struct kern_op *op, struct tile_params *params)
@@ -81,10 +88,9 @@ static const struct block_tile *cut(const struct kern_op *op, struct tile_params
     params->a_along_k = is_wide(&op->tensors[0], 1);
     params->b_along_k = !is_wide(&op->tensors[1], 1);
     const struct block_tile *tile = choose(params);
-    const uint64_t splits = BASE_MIN(TUNE_BLOCK_WORKGROUPS / tiles_of(params, tile), params->k / TUNE_BLOCK_SPLIT_MIN);
     params->tiles_m = count(params->m, tile->m);
     params->tiles_n = count(params->n, tile->n);
-    shader_tile_split(op, forced ? forced_splits : splits, params);
+    shader_tile_split(op, splits_of(params, tile), params);
     return tile;
 }
 
@@ -96,6 +102,7 @@ void shader_gemm_block_plan(const struct kern_op *op, struct shader_work *out)
     const bool whole = params.k % tile->k == 0 && params.depth % tile->k == 0;
     const bool wide_y = params.splits == 1 && is_wide(&op->tensors[op->input_count], 1);
     shader_tile_add_code(op, SHADER_gemm_block, &params, sizeof(params), out);
+    shader_specialize(op, UINT64_MAX, dispatch); /* always: there is no other pipeline for this tile */
     dispatch->constants[2] = tile->n << 16 | tile->m;
     dispatch->constants[3] = tile->side_n << 24 | tile->side_m << 16 | tile->groups << 8 | tile->k;
     dispatch->constants[4] = (params.a_along_k ? GEMM_BLOCK_A_ALONG_K : 0) |

@@ -9,12 +9,10 @@
 static const struct tile_size tiles[SHADER_TILES_COUNT][SHADER_TILE_KINDS] = {
 #define TILE(class, kind, m, n, k, least) [SHADER_TILES_##class][SHADER_TILE_##kind] = { m, n, k, least },
 #define COOP_TILE(m, n, k, groups, least)
-#define BLOCK_TILE(m, n, k, side_m, side_n, groups, least)
 #define TUNE(name, value)
 #include "shaders/tuning.def"
 #undef TILE
 #undef COOP_TILE
-#undef BLOCK_TILE
 #undef TUNE
 };
 

@@ -31,12 +31,10 @@ enum shader_tile_kind {
 enum {
 #define TILE(class, kind, m, n, k, least)
 #define COOP_TILE(m, n, k, groups, least)
-#define BLOCK_TILE(m, n, k, side_m, side_n, groups, least)
 #define TUNE(name, value) TUNE_##name = (value),
 #include "shaders/tuning.def"
 #undef TILE
 #undef COOP_TILE
-#undef BLOCK_TILE
 #undef TUNE
 };
 
