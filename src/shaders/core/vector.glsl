@@ -5,6 +5,7 @@
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer Quads { uvec4 v; };
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer QuadArray { uvec4 v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 8) buffer PairArray { uvec2 v[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer WordArray { uint v[]; };
 
 uvec4 load_words(uvec2 address, uint bytes)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of factors in vectors of four elements, by blocks of sums in registers (gemm_block.comp). */
+/* Products of factors in vectors of four elements, or of bytes in words of four, by blocks of sums in registers
+ * (gemm_block.comp). */
 #include "shaders/gemm/shader_tile.h"
 
 #include "kernels/core/number.h"
 
-#define VECTOR 4 /* elements */
+#define VECTOR  4 /* elements */
+#define FACTORS 4 /* bytes of a word */
 
 /* A tile along M, N and K, an invocation's results along M and N, the groups of invocations that share results, and of
  * how many tiles on it is taken. */
@@ -70,22 +72,23 @@ static bool is_wide(const struct kern_view *view, uint32_t from_last)
     return shader_wide(view, view->rank - from_last, VECTOR);
 }
 
-const char *shader_gemm_block_obstacle(const struct kern_op *op)
+/* Whether vectors of a factor are along this dimension, which is that of k. */
+static bool along_k(const struct kern_view *view, uint32_t from_last)
+{
+    return shader_wide(view, view->rank - from_last, kern_type_bytes(view->type) == 1 ? VECTOR * FACTORS : VECTOR);
+}
+
+static const char *vectors_obstacle(const struct kern_op *op)
 {
     const struct kern_view *a = &op->tensors[0], *b = &op->tensors[1];
-    const char *obstacle = shader_gemm_tile_obstacle(op);
-    if (obstacle)
-        return obstacle;
-    if (kern_type_class(a->type) != KERN_CLASS_FLOAT)
-        return "there is no shader for it in these types";
-    return (!is_wide(a, 1) && !is_wide(a, 2)) || (!is_wide(b, 1) && !is_wide(b, 2)) ? "its factors are no vectors"
+    return (!along_k(a, 1) && !is_wide(a, 2)) || (!along_k(b, 2) && !is_wide(b, 1)) ? "its factors are no vectors"
                                                                                     : NULL;
 }
 
 static const struct block_tile *cut(const struct kern_op *op, struct tile_params *params)
 {
     *params = shader_gemm_tile_params(op);
-    params->a_along_k = is_wide(&op->tensors[0], 1);
+    params->a_along_k = along_k(&op->tensors[0], 1);
     params->b_along_k = !is_wide(&op->tensors[1], 1);
     const struct block_tile *tile = choose(params);
     params->tiles_m = count(params->m, tile->m);
@@ -94,14 +97,17 @@ static const struct block_tile *cut(const struct kern_op *op, struct tile_params
     return tile;
 }
 
-void shader_gemm_block_plan(const struct kern_op *op, struct shader_work *out)
+/* Elements of k that an element of the tile has: `factors`. */
+static void plan(const struct kern_op *op, enum shader_code code, uint32_t factors, bool wide_y,
+                 struct shader_work *out)
 {
     struct shader_dispatch *dispatch = &out->dispatches[0];
     struct tile_params params;
     const struct block_tile *tile = cut(op, &params);
-    const bool whole = params.k % tile->k == 0 && params.depth % tile->k == 0;
-    const bool wide_y = params.splits == 1 && is_wide(&op->tensors[op->input_count], 1);
-    shader_tile_add_code(op, SHADER_gemm_block, &params, sizeof(params), out);
+    const uint32_t depth = tile->k * factors;
+    const bool whole = params.k % depth == 0 && params.depth % depth == 0;
+    wide_y = wide_y && params.splits == 1 && is_wide(&op->tensors[op->input_count], 1);
+    shader_tile_add_code(op, code, &params, sizeof(params), out);
     shader_specialize(op, UINT64_MAX, dispatch); /* always: there is no other pipeline for this tile */
     dispatch->constants[2] = tile->n << 16 | tile->m;
     dispatch->constants[3] = tile->side_n << 24 | tile->side_m << 16 | tile->groups << 8 | tile->k;
@@ -112,10 +118,47 @@ void shader_gemm_block_plan(const struct kern_op *op, struct shader_work *out)
     dispatch->constant_count = BASE_MAX(dispatch->constant_count, 6);
 }
 
+const char *shader_gemm_block_obstacle(const struct kern_op *op)
+{
+    const char *obstacle = shader_gemm_tile_obstacle(op);
+    if (obstacle)
+        return obstacle;
+    return kern_type_class(op->tensors[0].type) != KERN_CLASS_FLOAT ? "there is no shader for it in these types"
+                                                                    : vectors_obstacle(op);
+}
+
+void shader_gemm_block_plan(const struct kern_op *op, struct shader_work *out)
+{
+    plan(op, SHADER_gemm_block, 1, true, out);
+}
+
 void shader_gemm_block_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                              uint32_t *words)
 {
     struct tile_params params;
     cut(op, &params);
     shader_tile_write(op, index, places, &params, sizeof(params), words);
+}
+
+/* ---- of bytes, by integer dot products ---- */
+
+const char *shader_gemm_block_dot_obstacle(const struct kern_op *op)
+{
+    const struct kern_view *a = &op->tensors[0];
+    const char *obstacle = shader_gemm_dot_obstacle(op);
+    if (obstacle)
+        return obstacle;
+    return a->sizes[a->rank - 1] % FACTORS ? "its factors are no vectors" : vectors_obstacle(op);
+}
+
+void shader_gemm_block_dot_plan(const struct kern_op *op, struct shader_work *out)
+{
+    const bool wide_y = op->tensors[op->input_count].type == DML_TENSOR_DATA_TYPE_INT32 && !op->epilogue;
+    plan(op, SHADER_gemm_block_dot, FACTORS, wide_y, out);
+}
+
+void shader_gemm_block_dot_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                                 uint32_t *words)
+{
+    shader_gemm_block_write(op, index, places, words);
 }
