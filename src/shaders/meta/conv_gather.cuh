@@ -10,13 +10,13 @@ DI void gather_sums(const conv_meta_params &p, float (&sums)[MT][NT][4], u32 fir
     unsigned short *filters = (unsigned short *)shared_memory; /* [BN][W_LINE] */
     int2 *table = (int2 *)(filters + BN * W_LINE);
     const u32 depth = (p.k + 31) / 32 * 32;
-    rows r;
-    find_rows(p, first + lane / 4, r);
+    window r[MT * 2];
+#pragma unroll
+    for (int i = 0; i < MT * 2; i++)
+        r[i] = window_of(p, first + lane / 4 + 8 * i);
     for (u32 k = threadIdx.x; k < depth; k += THREADS) {
-        const u32 tap = divide(k, p.by_channels), line = divide(tap, p.by_line);
-        const int c = (int)(k - tap * p.by_channels.size), dy = (int)line * p.dilation_y;
-        const int dx = (int)(tap - line * p.by_line.size) * p.dilation_x;
-        table[k] = make_int2(c * p.x_channel + dy * p.x_row + dx * p.x_column, k < p.k ? dy << 16 | dx : 0x7fff7fff);
+        const tap t = tap_of(p, k);
+        table[k] = make_int2(t.offset, k < p.k ? t.dy << 16 | t.dx : 0x7fff7fff);
     }
     constexpr u32 of_warp = BN / (THREADS / 32);
     const u32 channel = threadIdx.x / 32 * of_warp;
@@ -25,8 +25,8 @@ DI void gather_sums(const conv_meta_params &p, float (&sums)[MT][NT][4], u32 fir
         unsigned short v[FILL][of_warp];
 #pragma unroll
         for (u32 i = 0; i < FILL; i++) {
-            const u32 k = first + i * 32, tap = divide(k, p.by_channels), line = divide(tap, p.by_line);
-            const int c = (int)(k - tap * p.by_channels.size), column = (int)(tap - line * p.by_line.size);
+            const u32 k = first + i * 32, number = divide(k, p.by_channels), line = divide(number, p.by_line);
+            const int c = (int)(k - number * p.by_channels.size), column = (int)(number - line * p.by_line.size);
             const int at = c * p.w_channel + (int)line * p.w_row + column * p.w_column;
 #pragma unroll
             for (u32 j = 0; j < of_warp; j++)
@@ -48,11 +48,10 @@ DI void gather_sums(const conv_meta_params &p, float (&sums)[MT][NT][4], u32 fir
 #pragma unroll
         for (int e = 0; e < 8; e++) {
             const int2 t = table[k + e];
-            const int dy = t.y >> 16, dx = t.y & 0xffff;
+            const tap to = { t.x, t.y >> 16, t.y & 0xffff };
 #pragma unroll
             for (int i = 0; i < MT * 2; i++) {
-                const bool there = (u32)(r.top[i] + dy) < (u32)p.in_height && (u32)(r.left[i] + dx) < (u32)p.in_width;
-                v[i][e] = there ? __ldg((const unsigned short *)p.x + (r.at[i] + t.x)) : 0;
+                v[i][e] = is_inside(p, r[i], to) ? __ldg((const unsigned short *)p.x + (r[i].at + to.offset)) : 0;
             }
         }
 #pragma unroll

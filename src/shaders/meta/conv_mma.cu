@@ -2,12 +2,8 @@
 /* Convolutions at small sizes, with mma.sync: operands go from memory straight into fragments, 16 bytes a lane, and are
  * on their way before anything waits. WK warps of a block each sum a part of the depth. Tile: WM x MT x 16 pixels by
  * NT x 8 channels. */
-#include <cuda_fp16.h>
-#include <cuda_bf16.h>
-#include "shaders/meta/conv_meta_params.h"
-#include "shaders/meta/epilogue.cuh"
+#include "shaders/meta/conv_meta.cuh"
 
-#define DI       static __device__ __forceinline__
 #define THREADS  (32 * WM * WK)
 #define BM       (WM * MT * 16)
 #define BN       (NT * 8)
@@ -20,50 +16,11 @@
 
 extern __shared__ float4 shared_memory[];
 
-DI u32 divide(u32 n, const conv_meta_divisor &by)
-{
-    return (__umulhi(n, by.factor) + n) >> by.shift;
-}
-
-DI uint4 load16(const void *from, bool there)
-{
-    uint4 v;
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %5, 0;\nmov.b32 %0, 0;\nmov.b32 %1, 0;\nmov.b32 %2, 0;\nmov.b32 %3, 0;\n"
-                 "@p ld.global.nc.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];\n}\n"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "l"(from), "r"((int)there));
-    return v;
-}
-
 DI void multiply(float (&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1)
 {
-#ifdef BFLOAT16
-#define OPERANDS "bf16.bf16"
-#else
-#define OPERANDS "f16.f16"
-#endif
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." OPERANDS ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\n"
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\n"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
         : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
-}
-
-DI float2 unpack(u32 v)
-{
-#ifdef BFLOAT16
-    return make_float2(__uint_as_float(v << 16), __uint_as_float(v & 0xffff0000u));
-#else
-    return __half22float2(*(const __half2 *)&v);
-#endif
-}
-
-DI u32 pack(float low, float high)
-{
-#ifdef BFLOAT16
-    const __nv_bfloat162 v = __floats2bfloat162_rn(low, high);
-#else
-    const __half2 v = __floats2half2_rn(low, high);
-#endif
-    return *(const u32 *)&v;
 }
 
 DI float4 unpack4(uint2 v)
@@ -72,42 +29,24 @@ DI float4 unpack4(uint2 v)
     return make_float4(a.x, a.y, b.x, b.y);
 }
 
-/* The pixels of a lane: where the window begins. */
-struct rows {
-    int at[MT * 2], top[MT * 2], left[MT * 2];
-};
-
 struct fragments {
     uint4 a[MT * 2], b[NT];
 };
 
-DI void find_rows(const conv_meta_params &p, u32 first, rows &r)
-{
-#pragma unroll
-    for (int i = 0; i < MT * 2; i++) {
-        const u32 pixel = first + 8 * i, image = divide(pixel, p.by_pixels), within = pixel - image * p.by_pixels.size;
-        const u32 row = divide(within, p.by_column), column = within - row * p.by_column.size;
-        r.top[i] = pixel < p.m ? (int)row * p.step_y - p.pad_y : -(1 << 29);
-        r.left[i] = (int)column * p.step_x - p.pad_x;
-        r.at[i] = (int)image * p.x_image + ((int)row * p.step_y - p.pad_y) * p.x_row + r.left[i] * p.x_column;
-    }
-}
-
+#ifndef GATHER
 /* Depth k to k + 7 of this lane. */
-DI void load(const conv_meta_params &p, const rows &r, const __half *w, const bool (&in)[NT], u32 k, fragments &f)
+DI void load(const conv_meta_params &p, const window (&r)[MT * 2], const __half *w, const bool (&in)[NT], u32 k,
+             fragments &f)
 {
-    const u32 tap = divide(k, p.by_channels), line = divide(tap, p.by_line);
-    const int c = (int)(k - tap * p.by_channels.size), dy = (int)line * p.dilation_y;
-    const int dx = (int)(tap - line * p.by_line.size) * p.dilation_x, offset = c + dy * p.x_row + dx * p.x_column;
-    const bool there = k < p.k;
+    const tap t = tap_of(p, k);
 #pragma unroll
     for (int j = 0; j < NT; j++)
-        f.b[j] = load16(w + (int)k + j * 8 * p.w_out, there && in[j]);
+        f.b[j] = load16(w + (int)k + j * 8 * p.w_out, k < p.k && in[j]);
 #pragma unroll
     for (int i = 0; i < MT * 2; i++)
-        f.a[i] = load16((const __half *)p.x + (r.at[i] + offset),
-                        there && (u32)(r.top[i] + dy) < (u32)p.in_height && (u32)(r.left[i] + dx) < (u32)p.in_width);
+        f.a[i] = load16((const __half *)p.x + (r[i].at + t.offset), k < p.k && is_inside(p, r[i], t));
 }
+#endif
 
 DI void multiply_all(float (&sums)[MT][NT][4], const fragments &f)
 {
@@ -191,9 +130,7 @@ DI void prepare(const conv_meta_params &p, u32 m0, u32 n0, int number, unit &u)
     u.column = number % (BN / 4) * 4;
     u.pixel = m0 + u.row;
     u.channel = n0 + u.column;
-    const u32 image = divide(u.pixel, p.by_pixels), within = u.pixel - image * p.by_pixels.size;
-    const u32 row = divide(within, p.by_column), column = within - row * p.by_column.size;
-    u.y_at = (int)image * p.y_image + (int)row * p.y_row + (int)column * p.y_column + (int)u.channel * p.y_channel;
+    u.y_at = result_of(p, u.pixel) + (int)u.channel * p.y_channel;
     u.bias = u.residual = make_uint2(0, 0);
     if (!p.wide_y || u.pixel >= p.m || u.channel >= p.n)
         return;
@@ -203,19 +140,7 @@ DI void prepare(const conv_meta_params &p, u32 m0, u32 n0, int number, unit &u)
         u.residual = *(const uint2 *)((const __half *)p.epilogue.operands[p.residual - 1] + u.y_at);
 }
 
-/* Epilogues beyond additions and bounds, and results that are no vectors, are seldom: functions of their own. */
-static __device__ __noinline__ float step_run(const meta_epilogue &e, u32 i, float value, int y_at, int channel)
-{
-    const meta_step &s = e.steps[i];
-    float b = s.p;
-    if (s.type)
-        b = meta_load(e.operands[i], s.type,
-                      s.place == META_PLACE_RESULT    ? y_at
-                      : s.place == META_PLACE_CHANNEL ? channel * s.stride
-                                                      : 0);
-    return meta_step_run(s.code, value, b, s.p, s.q);
-}
-
+/* Results that are no vectors. */
 static __device__ __noinline__ void store_any(const conv_meta_params &p, float value, int y_at, int channel)
 {
     if (channel >= (int)p.n)
@@ -235,12 +160,13 @@ DI void finish_wide(const conv_meta_params &p, const unit &u, float4 sum)
 #pragma unroll 1
     for (u32 i = 0; i < p.epilogue.count; i++) {
         const meta_step &s = p.epilogue.steps[i];
-        const bool adds = i + 1 == p.residual, bounds = s.code == META_RELU;
+        const bool adds = i + 1 == p.residual, relu = s.code == META_RELU, clamp = s.code == META_CLAMP;
 #pragma unroll
         for (int e = 0; e < 4; e++)
-            v[e] = adds     ? v[e] + b[e]
-                   : bounds ? v[e] < 0 ? 0.0f : v[e]
-                            : step_run(p.epilogue, i, v[e], u.y_at + e, (int)u.channel + e);
+            v[e] = adds    ? v[e] + b[e]
+                   : relu  ? v[e] < 0 ? 0.0f : v[e]
+                   : clamp ? fminf(fmaxf(v[e], s.p), s.q)
+                           : step_run(p.epilogue, i, v[e], u.y_at + e, (int)u.channel + e);
     }
     *(uint2 *)((__half *)p.y + u.y_at) = make_uint2(pack(v[0], v[1]), pack(v[2], v[3]));
 }
@@ -295,9 +221,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll
         for (int j = 0; j < NT; j++)
             in[j] = n0 + j * 8 + lane / 4 < p.n;
-        rows r;
+        window r[MT * 2];
         fragments f[STAGES];
-        find_rows(p, m0 + row0 + lane / 4, r);
+#pragma unroll
+        for (int i = 0; i < MT * 2; i++)
+            r[i] = window_of(p, m0 + row0 + lane / 4 + 8 * i);
 #pragma unroll
         for (int s = 0; s < STAGES; s++, k += 32 * WK)
             load(p, r, w, in, k, f[s]);

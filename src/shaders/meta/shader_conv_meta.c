@@ -19,17 +19,18 @@ enum form {
     FORM_WIDE,   /* conv_mma.cu */
     FORM_GATHER, /* the same, element by element */
     FORM_WGMMA,  /* conv_wgmma.cu */
-    FORM_HALO,   /* conv_halo.cu */
+    FORM_HALO32, /* conv_halo.cu of so many input channels at most */
+    FORM_HALO64,
 };
 
-/* Tiles of m pixels and n channels, by workgroups whose warps share the depth. What one takes, in nanoseconds: for
- * itself, and for each kilobyte that it loads. */
+/* conv_meta_kernels.def. */
 static const struct kernel {
     enum shader_code code;
     enum form form;
-    uint32_t m, n, fixed, kilobyte;
+    uint32_t m, n, start, round, kilobyte;
 } kernels[] = {
-#define CONV_KERNEL(name, form, m, n, fixed, kilobyte) { SHADER_META_##name, FORM_##form, m, n, fixed, kilobyte },
+#define CONV_KERNEL(name, form, m, n, start, round, kilobyte)                                                          \
+    { SHADER_META_##name, FORM_##form, m, n, start, round, kilobyte },
 #include "shaders/meta/conv_meta_kernels.def"
 #undef CONV_KERNEL
 };
@@ -87,20 +88,35 @@ static bool takes_vectors(const struct kern_op *op, const struct conv_params *co
     return true;
 }
 
-/* The epilogue is a ReLU at most. */
-static bool bounds_only(const struct kern_op *op)
+static bool is_halo(enum form form)
 {
-    struct kern_epilogue epilogue;
-    shader_epilogue_match(op, &epilogue);
-    return !epilogue.count || (epilogue.count == 1 && epilogue.step[0].code == KERN_MAP_RELU);
+    return form == FORM_HALO32 || form == FORM_HALO64;
 }
 
-static bool takes_halo(const struct kern_op *op, const struct conv_params *conv)
+/* Of conv_halo.cu: an addition of a tensor and a ReLU, or less. *out_residual: 1 + the step that adds. */
+static bool matches_halo(const struct kern_op *op, uint32_t *out_residual)
 {
+    struct kern_epilogue epilogue;
+    uint32_t step = 0;
+    *out_residual = 0;
+    if (!shader_epilogue_match(op, &epilogue))
+        return false;
+    if (epilogue.count && epilogue.step[0].code == KERN_MAP_ADD && epilogue.step[0].tensor &&
+        op->tensors[epilogue.step[0].tensor].type == DML_TENSOR_DATA_TYPE_FLOAT16)
+        *out_residual = ++step;
+    if (step < epilogue.count && epilogue.step[step].code == KERN_MAP_RELU)
+        step++;
+    return step == epilogue.count;
+}
+
+static bool takes_halo(const struct kern_op *op, const struct conv_params *conv, uint32_t channels)
+{
+    uint32_t residual;
     for (uint32_t d = 1; d < 3; d++)
         if (conv->kernel[d] != 3 || conv->steps[d] != 1 || conv->dilations[d] != 1)
             return false;
-    return conv->in_group <= HALO_CHANNELS && bounds_only(op);
+    return op->tensors[0].rank == 4 && conv->in_group <= channels && takes_wide(op, conv) &&
+           matches_halo(op, &residual);
 }
 
 static bool takes(const struct kern_op *op, const struct conv_params *conv, enum form form)
@@ -112,8 +128,10 @@ static bool takes(const struct kern_op *op, const struct conv_params *conv, enum
         return takes_gather(conv);
     case FORM_WGMMA:
         return takes_wide(op, conv) && takes_vectors(op, conv, VECTOR);
-    case FORM_HALO:
-        return takes_wide(op, conv) && takes_vectors(op, conv, VECTOR) && takes_halo(op, conv);
+    case FORM_HALO32:
+        return takes_halo(op, conv, 32);
+    case FORM_HALO64:
+        return takes_halo(op, conv, 64);
     }
     return false;
 }
@@ -133,7 +151,9 @@ const char *shader_conv_meta_obstacle(const struct kern_op *op)
     const uint64_t m = (uint64_t)(s.out[1] * s.out[2]) * s.batch;
     if (k > INT32_MAX / 4 || m > INT32_MAX / 4)
         return "the convolution is large";
-    if (k < TUNE_META_CONV_DEPTH_MIN || s.out_group < TUNE_META_CONV_CHANNELS_MIN)
+    if (takes_halo(op, &conv, HALO_CHANNELS) && m >= TUNE_META_CONV_PIXELS_MIN)
+        return NULL; /* also of few output channels */
+    if (k < TUNE_META_CONV_DEPTH_MIN || s.out_group < TUNE_META_CONV_CHANNELS_MIN || s.in_group < 2)
         return "there are too few channels";
     if (!takes_wide(op, &conv) && !takes_gather(&conv))
         return "there is no metacommand for it with these strides";
@@ -157,18 +177,18 @@ void shader_conv_meta_force(uint32_t kernel)
 static uint32_t tiles_of(const struct kernel *kernel, const struct conv_params *conv, uint32_t images)
 {
     const uint64_t rows = (uint64_t)conv->out_sizes[1], columns = (uint64_t)conv->out_sizes[2];
-    const uint64_t pixels = kernel->form == FORM_HALO
+    const uint64_t pixels = is_halo(kernel->form)
                                 ? (uint64_t)count(rows, HALO_ROWS) * count(columns, HALO_COLUMNS) * images
                                 : count(rows * columns * images, kernel->m);
     return (uint32_t)(pixels * count(conv->out_group, kernel->n));
 }
 
-/* Nanoseconds: rounds of workgroups, one on each multiprocessor. */
+/* Nanoseconds. */
 static uint64_t cost(const struct kernel *kernel, const struct conv_params *conv, uint32_t images)
 {
     const uint64_t depth = (uint64_t)conv->in_group * conv->by_plane.size;
     const uint64_t rounds = count(tiles_of(kernel, conv, images), MULTIPROCESSORS);
-    return rounds * (kernel->fixed + (kernel->m + kernel->n) * depth * 2 * kernel->kilobyte / 1024);
+    return kernel->start + rounds * (kernel->round + (kernel->m + kernel->n) * depth * 2 * kernel->kilobyte / 1024);
 }
 
 static const struct kernel *choose(const struct kern_op *op, const struct conv_params *conv)
@@ -177,7 +197,7 @@ static const struct kernel *choose(const struct kern_op *op, const struct conv_p
     const struct kernel *best = NULL;
     for (uint32_t i = 0; i < ARRAY_SIZE(kernels); i++) {
         const struct kernel *kernel = &kernels[(i + forced) % ARRAY_SIZE(kernels)];
-        if (!takes(op, conv, kernel->form))
+        if (!takes(op, conv, kernel->form) || (!is_halo(kernel->form) && shader_meta_epilogue_obstacle(op, 1)))
             continue;
         if (!best || cost(kernel, conv, images) < cost(best, conv, images))
             best = kernel;
@@ -210,7 +230,7 @@ static void set_tiles(const struct kernel *kernel, const struct conv_params *con
 {
     p->tiles = tiles_of(kernel, conv, images);
     p->tiles_m = p->tiles / count(conv->out_group, kernel->n);
-    if (kernel->form == FORM_HALO) {
+    if (is_halo(kernel->form)) {
         const uint32_t columns = count(p->out_width, HALO_COLUMNS);
         p->by_column = divisor(columns);
         p->by_pixels = divisor(columns * count(p->out_height, HALO_ROWS));
@@ -252,9 +272,29 @@ static struct conv_meta_params parameters(const struct kern_op *op, const struct
         .by_line = divisor((uint32_t)conv->kernel[2]),
         .out_height = (u32)conv->out_sizes[1],
         .out_width = (u32)conv->out_sizes[2],
-        .low = op->epilogue ? 0.0f : -INFINITY,
         .wide_y = takes_vectors(op, conv, 4),
     };
+}
+
+static int stride_of(const struct kern_view *view, uint32_t d)
+{
+    return view->sizes[d] > 1 ? (int)view->strides[d] : 0;
+}
+
+static void set_halo(const struct kern_op *op, struct conv_meta_params *p)
+{
+    struct kern_epilogue epilogue;
+    matches_halo(op, &p->residual);
+    shader_epilogue_match(op, &epilogue);
+    p->low = epilogue.count > (p->residual ? 1u : 0u) ? 0.0f : -INFINITY;
+    p->wide_y = is_wide(&op->tensors[op->input_count], VECTOR);
+    if (!p->residual)
+        return;
+    const struct kern_view *r = &op->tensors[epilogue.step[0].tensor];
+    p->r_image = stride_of(r, 0);
+    p->r_channel = stride_of(r, 1);
+    p->r_row = stride_of(r, 2);
+    p->r_column = stride_of(r, 3);
 }
 
 void shader_conv_meta_plan(const struct kern_op *op, struct shader_work *out)
@@ -262,7 +302,7 @@ void shader_conv_meta_plan(const struct kern_op *op, struct shader_work *out)
     const struct conv_params conv = shader_conv_parameters(op);
     const struct kernel *kernel = choose(op, &conv);
     uint32_t groups = tiles_of(kernel, &conv, op->tensors[op->input_count].sizes[0]);
-    if (kernel->form == FORM_HALO) /* each takes one tile after the other, all of the same channels */
+    if (is_halo(kernel->form)) /* each takes one tile after the other, all of the same channels */
         groups = BASE_MAX(MULTIPROCESSORS, count(conv.out_group, HALO_CHANNELS));
     else if (kernel->form == FORM_WGMMA)
         groups = BASE_MIN(groups, MULTIPROCESSORS);
@@ -274,15 +314,19 @@ void shader_conv_meta_write(const struct kern_op *op, uint32_t index, const stru
                             uint32_t *words)
 {
     const struct conv_params conv = shader_conv_parameters(op);
+    const struct kernel *kernel = choose(op, &conv);
     struct conv_meta_params *p = (struct conv_meta_params *)words;
     (void)index; /* there is one */
     *p = parameters(op, &conv);
-    set_tiles(choose(op, &conv), &conv, op->tensors[op->input_count].sizes[0], p);
+    set_tiles(kernel, &conv, op->tensors[op->input_count].sizes[0], p);
     p->x = shader_meta_place(&places[0]);
     p->w = shader_meta_place(&places[1]);
     p->y = shader_meta_place(&places[op->input_count]);
     if (conv.bias >= 0)
         p->bias = shader_meta_place(&places[conv.bias]);
     shader_meta_epilogue_write(op, 1, places, &p->epilogue);
-    p->residual = p->wide_y ? residual_of(&p->epilogue) : 0;
+    if (is_halo(kernel->form))
+        set_halo(op, p);
+    else
+        p->residual = p->wide_y ? residual_of(&p->epilogue) : 0;
 }
