@@ -11,7 +11,8 @@ struct conv_meta_divisor {
 };
 
 /* An implicit product of m pixels of all images, n output channels and a depth k of taps and, within each, input
- * channels. Strides are in elements; those of W between output channels and between elements of the depth's two parts. */
+ * channels. Strides are in elements; those of W between output channels and between elements of the depth's two parts.
+ */
 struct conv_meta_params {
     u64 x, w, y, bias;
     struct meta_epilogue epilogue;
@@ -23,11 +24,11 @@ struct conv_meta_params {
     i32 r_image, r_channel, r_row, r_column; /* of what the epilogue adds */
     i32 bias_step;
     struct conv_meta_divisor by_pixels, by_column, by_channels, by_line; /* of Y's image and row; of X; the window's */
-    u32 tiles_m, tiles; /* along pixels, and all */
-    u32 wide_y;         /* four neighbouring channels of Y are a vector, as are those of the bias */
+    u32 tiles_m, tiles;                                                  /* along pixels, and all */
+    u32 wide_y; /* four neighbouring channels of Y are a vector, as are those of the bias */
     u32 out_height, out_width;
     float low, high; /* bounds of Y */
-    u32 residual;       /* 1 + the step of the epilogue with a tensor like Y, if wide */
+    u32 residual;    /* 1 + the step of the epilogue with a tensor like Y, if wide */
     u32 unused;
 };
 
