@@ -59,14 +59,18 @@ Small small_of(uint batch)
 
 /* ---- along the columns ---- */
 
-void add_row(uvec4 x, uint i, float y)
+void add_row(uvec4 x, Small s, uint k)
 {
-    sums[i][0] += four_of(x, 0u) * y;
-    if (VECTOR == 8u)
-        sums[i][1] += four_of(x, 1u) * y;
+    EACH_LINE(i)
+    {
+        float y = load_number(TYPE, s.base, s.at + int(k) * s.step + int(i) * s.next);
+        sums[i][0] += four_of(x, 0u) * y;
+        if (VECTOR == 8u)
+            sums[i][1] += four_of(x, 1u) * y;
+    }
 }
 
-/* Of `count` columns from `column` on: rows from k on by fours, every SLICES-th of those. */
+/* Of `count` columns from `column` on: rows from k on, every SLICES-th. */
 void sum_columns(uint batch, uint column, uint count, uint k, uint end)
 {
     uint large = 1u - params.small;
@@ -74,24 +78,15 @@ void sum_columns(uint batch, uint column, uint count, uint k, uint end)
     uvec2 base = address_of(large);
     int step = step_of(large, 1u), at = batch_start(large, batch) + int(column);
     bool whole = count == VECTOR && steps_whole(step) && is_whole(TYPE, place_at(TYPE, base, at).address, 16u);
-    for (; whole && k + (UNROLL / 4u - 1u) * 4u * SLICES + 4u <= end; k += UNROLL * SLICES) {
+    for (; whole && k + (UNROLL - 1u) * SLICES < end; k += UNROLL * SLICES) {
         uvec4 x[UNROLL];
         [[unroll]] for (uint j = 0u; j < UNROLL; j++)
-            x[j] = Quads(place_at(TYPE, base, at + int(k + j / 4u * 4u * SLICES + j % 4u) * step).address).v;
-        [[unroll]] for (uint j = 0u; j < UNROLL; j += 4u)
-            EACH_LINE(i)
-            {
-                vec4 y = load_vec4(TYPE, s.base, s.at + int(k + j * SLICES) * s.step + int(i) * s.next, s.step, 4u);
-                [[unroll]] for (uint e = 0u; e < 4u; e++)
-                    add_row(x[j + e], i, y[e]);
-            }
+            x[j] = Quads(place_at(TYPE, base, at + int(k + j * SLICES) * step).address).v;
+        [[unroll]] for (uint j = 0u; j < UNROLL; j++)
+            add_row(x[j], s, k + j * SLICES);
     }
-    for (; k < end; k += 4u * SLICES)
-        for (uint row = k; row < min(k + 4u, end); row++) {
-            uvec4 x = load_vector(TYPE, base, at + int(row) * step, 1, count, VECTOR);
-            EACH_LINE(i)
-                add_row(x, i, load_number(TYPE, s.base, s.at + int(row) * s.step + int(i) * s.next));
-        }
+    for (; k < end; k += SLICES)
+        add_row(load_vector(TYPE, base, at + int(k) * step, 1, count, VECTOR), s, k);
 }
 
 /* ---- along k ---- */
@@ -169,7 +164,7 @@ void main()
         if (column < columns && ALONG_K)
             sum_vectors(batch, column, begin + slice * VECTOR, end);
         else if (column < columns)
-            sum_columns(batch, column, min(columns - column, VECTOR), begin + 4u * slice, end);
+            sum_columns(batch, column, min(columns - column, VECTOR), begin + slice, end);
         EACH_LINE(i)
         {
             keep(slice, place, i);
