@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shaders/core/shader_block.h"
 
-#include "kernels/core/epilogue.h"
-
 #define UNARY  KERN_EPILOGUE_VALUE
 #define BINARY (KERN_EPILOGUE_NUMBER | KERN_EPILOGUE_TENSOR)
 #define GATED  (KERN_EPILOGUE_VALUE | KERN_EPILOGUE_GATE)
@@ -19,6 +17,11 @@ static const struct kern_epilogue_support support = {
       [KERN_MAP_SIGMOID] = UNARY,      [KERN_MAP_SOFTPLUS] = UNARY,   [KERN_MAP_TANH] = UNARY,
       [KERN_MAP_GELU] = UNARY,         [KERN_MAP_SWISH] = GATED },
 };
+
+bool shader_epilogue_match(const struct kern_op *op, struct kern_epilogue *out)
+{
+    return kern_epilogue_match(op, &support, out);
+}
 
 const char *shader_epilogue_obstacle(const struct kern_op *op)
 {
