@@ -15,8 +15,9 @@ struct variant {
     uint32_t head, team;
 };
 
+/* With few blocks, the next one of the same head is better. */
 static const struct variant variants[] = {
-    { SHADER_META_attention_w64, SHADER_META_attention_w64_bfloat16, 64, 3 },
+    { SHADER_META_attention_w64, SHADER_META_attention_w64_bfloat16, 64, 4 },
     { SHADER_META_attention_w64_few, SHADER_META_attention_w64_few_bfloat16, 64, 1 },
     { SHADER_META_attention_w128, SHADER_META_attention_w128_bfloat16, 128, 2 },
 };
@@ -58,7 +59,7 @@ static const struct variant *choose(const struct kern_op *op)
 {
     const uint32_t head = BASE_MAX(op->tensors[0].sizes[3], op->tensors[2].sizes[3]);
     const struct variant *v = variants;
-    while (v->head < head)
+    while (v->head < head || (v->team > 1 && blocks(op, v) < TUNE_ATTENTION_META_FEW && v[1].head == v->head))
         v++;
     return v;
 }
