@@ -3,7 +3,7 @@
  * as do the scores of KEYS keys, their weights and the results; the softmax is online, and the next scores are made
  * while values are summed. K and V come through rings of tiles in shared memory, which a team of TEAM warpgroups
  * fills and reads together, so that there is no barrier for all. SPLIT teams share the keys of the same queries, tile by
- * tile in turn. Defined from outside: HEAD (most elements of a line), KEYS, SLOTS, TEAM, SPLIT, [BFLOAT16]. */
+ * tile in turn. Defined from outside: HEAD (most elements of a line), KEYS, TEAM, SPLIT, [BFLOAT16]. */
 #include "shaders/meta/attention_w_params.h"
 #include "shaders/meta/attention_w.cuh"
 
@@ -77,87 +77,117 @@ INLINE float mask_element(const params &p, const char *mask, u32 key)
     return p.mask_type == ATTENTION_W_FLOAT16 ? x : __int_as_float((i32)bits << 16);
 }
 
-/* A team's ring. Its tiles follow one another as they are read: K i and V i - 1 in turn, V - 1 being zeros. */
+#define VECTORS (HEAD / 8)             /* of a line */
+#define LINES   (128 * TEAM / VECTORS) /* that a team copies at once */
+
+/* The two rings of a team, of two slots each, with barriers that count those who filled and those who have read one; and
+ * what a thread copies of them: vectors of lines LINES apart. */
 struct ring {
-    u32 slots, barriers; /* shared memory: full and then empty ones */
-    const unsigned short *k, *v;
-    u32 first, step, limit; /* keys: of tile 0, from tile to tile, and how many there are */
-    u32 count;              /* tiles of K */
-    u32 thread;
+    u32 slots; /* shared memory: of K, then of V */
+    u32 full, empty;
+    u32 line, limit; /* of K and V: the thread's first one; how many there are */
+    u32 to;          /* its place in a slot */
+    const char *k, *v; /* its vector of line 0 */
 };
 
-INLINE void fetch(const params &p, const ring &ring, u32 number)
+#define SLOT_K(i)     ((i) % 2)
+#define SLOT_V(i)     (2 + (i) % 2)
+#define PARITY(i)     ((i) / 2 % 2)
+#define SLOT_AT(n)    (ring.slots + (n) * SLOT)
+#define BARRIER_OF(n) ((n) * 8)
+
+/* Zeros behind the last key. */
+INLINE void copy_tile(const ring &ring, u32 slot, const char *from, i32 stride, bool inside, u32 tile)
 {
-    const bool value = number % 2;
-    const u32 tile = number / 2 - value, slot = number % SLOTS, key = ring.first + tile * ring.step;
-    const u32 to = ring.slots + slot * SLOT, limit = number == 1 ? 0 : ring.limit;
-    const unsigned short *from = value ? ring.v : ring.k;
-    const i32 stride = value ? p.v_strides[2] : p.k_strides[2];
-    const u32 size = value ? p.width : p.depth;
-    if (number == 1 ? !ring.count : tile >= ring.count)
-        return;
-    if (number >= SLOTS)
-        barrier_wait(ring.barriers + (SLOTS + slot) * 8, (number / SLOTS - 1) & 1);
+    const u32 line = ring.line + tile * (SPLIT * KEYS);
 #pragma unroll
-    for (u32 i = 0; i < (KEYS * HEAD / 8 + 128 * TEAM - 1) / (128 * TEAM); i++) {
-        const u32 vector = ring.thread + i * 128 * TEAM, line = vector / (HEAD / 8), column = vector % (HEAD / 8);
-        if (KEYS * HEAD / 8 % (128 * TEAM) && vector >= KEYS * HEAD / 8)
-            break;
-        const bool there = key + line < limit && column * 8 < size;
-        copy_vector(to + column / 8 * BLOCK_BYTES + line * 128 + ((column ^ line) % 8) * 16,
-                    there ? from + (i64)(key + line) * stride + column * 8 : from, there);
-    }
-    barrier_arrive_copied(ring.barriers + slot * 8);
+    for (u32 i = 0; i < (KEYS + LINES - 1) / LINES; i++)
+        if (KEYS % LINES == 0 || threadIdx.x % (128 * TEAM) / VECTORS + i * LINES < KEYS)
+            copy_vector(SLOT_AT(slot) + ring.to + i * LINES * 128, from + (i64)(i32)(line + i * LINES) * (2 * stride),
+                        inside && line + i * LINES < ring.limit);
+    barrier_arrive_copied(ring.full + BARRIER_OF(slot));
 }
 
-INLINE void await_tile(const ring &ring, u32 number)
+INLINE u32 thread_column()
 {
-    barrier_wait(ring.barriers + number % SLOTS * 8, number / SLOTS & 1);
-#ifdef FENCE
-    proxy_fence();
-#endif
+    return threadIdx.x % VECTORS;
 }
 
-INLINE void release_tile(const ring &ring, u32 number)
+INLINE void fetch_k(const params &p, const ring &ring, u32 tile)
+{
+    copy_tile(ring, SLOT_K(tile), ring.k, p.k_strides[2], thread_column() * 8 < p.depth, tile);
+}
+
+INLINE void fetch_v(const params &p, const ring &ring, u32 tile)
+{
+    copy_tile(ring, SLOT_V(tile), ring.v, p.v_strides[2], thread_column() * 8 < p.width, tile);
+}
+
+INLINE void await(u32 barrier, u32 parity)
+{
+    barrier_wait(barrier, parity);
+    proxy_fence();
+}
+
+INLINE void release(u32 barrier)
 {
     if (threadIdx.x % 32 == 0)
-        barrier_arrive(ring.barriers + (SLOTS + number % SLOTS) * 8);
+        barrier_arrive(barrier);
 }
 
-/* Of the rows r and r + 8 of a warp, r = lane / 4. */
+/* Of the rows r and r + 8 of a warp, r = lane / 4. `greatest` is what weights are relative to: the greatest score so
+ * far, or a little less. */
 struct state {
     float greatest[2], sum[2], factor[2];
+    bool grown; /* some row's in this warp: sums so far are to be multiplied by the factor */
 };
+
+#define SLACK 8.0f /* weights are below 2^SLACK */
+
+INLINE float greatest_of_row(const float (&s)[KEYS / 2], u32 r)
+{
+    float even = s[2 * r], odd = s[2 * r + 1];
+#pragma unroll
+    for (u32 i = 4; i < KEYS / 2; i += 4) {
+        even = fmaxf(even, s[i + 2 * r]);
+        odd = fmaxf(odd, s[i + 2 * r + 1]);
+    }
+    even = fmaxf(even, odd);
+    even = fmaxf(even, __shfl_xor_sync(~0u, even, 1));
+    return fmaxf(even, __shfl_xor_sync(~0u, even, 2));
+}
 
 /* Scores of a tile become weights. Elements 4 j + e of a lane: of row e / 2, key 8 j + lane % 4 * 2 + e % 2. */
 INLINE void softmax(const params &p, float (&s)[KEYS / 2], float to_log2, state &state)
 {
-    float most[2] = { NOTHING, NOTHING };
-#pragma unroll
-    for (u32 i = 0; i < KEYS / 2; i++)
-        most[i / 2 % 2] = fmaxf(most[i / 2 % 2], s[i]);
+    float base[2], sums[4] = { 0, 0, 0, 0 };
+    bool grown = false;
 #pragma unroll
     for (u32 r = 0; r < 2; r++) {
-        most[r] = fmaxf(most[r], __shfl_xor_sync(~0u, most[r], 1));
-        most[r] = fmaxf(most[r], __shfl_xor_sync(~0u, most[r], 2));
-        most[r] = fmaxf(most[r], state.greatest[r]);
-        const float base = most[r] == NOTHING ? 0 : most[r];
-        state.factor[r] = exp2_fast((state.greatest[r] - base) * to_log2);
-        state.greatest[r] = most[r];
-        state.sum[r] *= state.factor[r];
-        most[r] = p.scores ? base : base * to_log2;
+        const float most = greatest_of_row(s, r), before = state.greatest[r];
+        if ((most - before) * to_log2 > SLACK) {
+            state.greatest[r] = most;
+            grown = true;
+        }
+        base[r] = state.greatest[r] == NOTHING ? 0 : state.greatest[r];
+        state.factor[r] = exp2_fast((before - base[r]) * to_log2);
+        base[r] = p.scores ? base[r] : base[r] * to_log2;
     }
+    state.grown = __any_sync(~0u, grown);
     if (p.scores) { /* which may be too great for the factor */
 #pragma unroll
         for (u32 i = 0; i < KEYS / 2; i++)
-            s[i] -= most[i / 2 % 2];
-        most[0] = most[1] = 0;
+            s[i] -= base[i / 2 % 2];
+        base[0] = base[1] = 0;
     }
 #pragma unroll
     for (u32 i = 0; i < KEYS / 2; i++) {
-        s[i] = exp2_fast(fmaf(s[i], to_log2, -most[i / 2 % 2]));
-        state.sum[i / 2 % 2] += s[i];
+        s[i] = exp2_fast(fmaf(s[i], to_log2, -base[i / 2 % 2]));
+        sums[i % 4] += s[i];
     }
+#pragma unroll
+    for (u32 r = 0; r < 2; r++)
+        state.sum[r] = fmaf(state.sum[r], state.factor[r], sums[2 * r] + sums[2 * r + 1]);
 }
 
 /* The vectors' products become scores; those of keys from `key` on that do not exist, -infinity. */
@@ -282,25 +312,23 @@ INLINE void load_queries(const params &p, const place &at, u32 row, u32 (&q)[HEA
     }
 }
 
-INLINE void scores(const ring &ring, u32 number, const u32 (&q)[HEAD / 16][4], float (&s)[KEYS / 2])
+INLINE void scores(u32 tile, const u32 (&q)[HEAD / 16][4], float (&s)[KEYS / 2])
 {
-    const u32 tile = ring.slots + number % SLOTS * SLOT;
-    await_tile(ring, number);
+    const u32 first = descriptor_of(tile, 16);
     wgmma_fence();
 #pragma unroll
     for (u32 i = 0; i < HEAD / 16; i++)
-        wgmma<0>(s, q[i], tile_descriptor(tile + i / 4 * BLOCK_BYTES + i % 4 * 32, 16), i != 0);
+        wgmma<0>(s, q[i], first + (i / 4 * BLOCK_BYTES + i % 4 * 32) / 16, i != 0);
     wgmma_commit();
 }
 
-INLINE void values(const ring &ring, u32 number, const u32 (&w)[KEYS / 16][4], float (&o)[HEAD / 2])
+INLINE void values(u32 tile, const u32 (&w)[KEYS / 16][4], float (&o)[HEAD / 2])
 {
-    const u32 tile = ring.slots + number % SLOTS * SLOT;
-    await_tile(ring, number);
+    const u32 first = descriptor_of(tile, BLOCK_BYTES);
     wgmma_fence();
 #pragma unroll
     for (u32 i = 0; i < KEYS / 16; i++)
-        wgmma<1>(o, w[i], tile_descriptor(tile + i * 2048, BLOCK_BYTES), 1);
+        wgmma<1>(o, w[i], first + i * 2048 / 16, 1);
     wgmma_commit();
 }
 
@@ -311,68 +339,89 @@ INLINE void pack_weights(const float (&s)[KEYS / 2], u32 (&w)[KEYS / 16][4])
         w[i / 4][i % 4] = pack_two(s[2 * i], s[2 * i + 1]);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1) meta_kernel(const __grid_constant__ params p)
+INLINE void init_barriers(const ring &ring)
 {
-    const u32 team = threadIdx.x / (128 * TEAM), lane = threadIdx.x % 32, warp = threadIdx.x / 32 % (4 * TEAM);
-    place at;
-    at.row = blockIdx.x % p.tiles * ROWS;
-    at.head = blockIdx.x / p.tiles % p.heads;
-    at.batch = blockIdx.x / p.tiles / p.heads;
-    const u32 base = shared_address(memory), row = at.row + warp * 16 + lane / 4;
-    ring ring;
-    ring.slots = base + team * SLOTS * SLOT;
-    ring.barriers = base + SPLIT * SLOTS * SLOT + team * SLOTS * 16;
-    ring.k = (const unsigned short *)p.k + (i64)at.batch * p.k_strides[0] + (i64)(at.head / p.share) * p.k_strides[1];
-    ring.v = (const unsigned short *)p.v + (i64)at.batch * p.v_strides[0] + (i64)(at.head / p.share) * p.v_strides[1];
-    ring.first = team * KEYS;
-    ring.step = SPLIT * KEYS;
-    ring.limit = existing_keys(p, at.batch, min(at.row + ROWS, p.queries) - 1);
-    ring.count = ring.limit > ring.first ? (ring.limit - ring.first + ring.step - 1) / ring.step : 0;
-    ring.thread = threadIdx.x % (128 * TEAM);
-    if (ring.thread == 0) {
-        for (u32 i = 0; i < SLOTS; i++) {
-            barrier_init(ring.barriers + i * 8, 128 * TEAM);
-            barrier_init(ring.barriers + (SLOTS + i) * 8, 4 * TEAM);
+    if (threadIdx.x % (128 * TEAM) == 0) {
+        for (u32 i = 0; i < 4; i++) {
+            barrier_init(ring.full + i * 8, 128 * TEAM);
+            barrier_init(ring.empty + i * 8, 4 * TEAM);
         }
         proxy_fence();
     }
     __syncthreads();
-    for (u32 i = 0; i < SLOTS; i++)
-        fetch(p, ring, i);
-    u32 q[HEAD / 16][4], w[KEYS / 16][4];
-    load_queries(p, at, row, q);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1) meta_kernel(const __grid_constant__ params p)
+{
+    const u32 team = SPLIT > 1 ? threadIdx.x / (128 * TEAM) : 0, warp = threadIdx.x / 32 % (4 * TEAM);
+    place at;
+    at.row = blockIdx.x % p.tiles * ROWS;
+    at.head = blockIdx.x / p.tiles % p.heads;
+    at.batch = blockIdx.x / p.tiles / p.heads;
+    const u32 base = shared_address(memory), row = at.row + warp * 16 + threadIdx.x % 32 / 4, first = team * KEYS;
+    const u32 limit = existing_keys(p, at.batch, min(at.row + ROWS, p.queries) - 1);
     const u32 all = existing_keys(p, at.batch, min(at.row, p.queries - 1)); /* that every row has */
-    const float to_log2 = p.scores ? LOG2_E : p.scale * LOG2_E;
+    const u32 count = limit > first ? (limit - first + SPLIT * KEYS - 1) / (SPLIT * KEYS) : 0;
+    const i64 group = at.head / p.share;
+    ring ring;
+    ring.slots = base + team * 4 * SLOT;
+    ring.full = base + SPLIT * 4 * SLOT + team * 64;
+    ring.empty = ring.full + 32;
+    ring.line = first + threadIdx.x % (128 * TEAM) / VECTORS;
+    ring.limit = limit;
+    ring.to = thread_column() / 8 * BLOCK_BYTES + ring.line % KEYS * 128 + (thread_column() ^ ring.line) % 8 * 16;
+    ring.k = (const char *)p.k + 2 * ((i64)at.batch * p.k_strides[0] + group * p.k_strides[1] + thread_column() * 8);
+    ring.v = (const char *)p.v + 2 * ((i64)at.batch * p.v_strides[0] + group * p.v_strides[1] + thread_column() * 8);
+    init_barriers(ring);
     float s[KEYS / 2], o[HEAD / 2];
-    state state = { { NOTHING, NOTHING }, { 0, 0 }, { 1, 1 } };
+    u32 q[HEAD / 16][4], w[KEYS / 16][4];
+    state state = { { NOTHING, NOTHING }, { 0, 0 }, { 1, 1 }, false };
+    const float to_log2 = p.scores ? LOG2_E : p.scale * LOG2_E;
+    if (count) {
+        fetch_k(p, ring, 0);
+        copy_tile(ring, SLOT_V(1), ring.v, 0, false, 0); /* zeros, of which the first weights are */
+        fetch_v(p, ring, 0);
+        if (count > 1)
+            fetch_k(p, ring, 1);
+    }
+    load_queries(p, at, row, q);
 #pragma unroll
     for (u32 i = 0; i < HEAD / 2; i++)
         o[i] = 0;
 #pragma unroll
     for (u32 i = 0; i < KEYS / 4; i++)
         w[i / 4][i % 4] = 0;
-    for (u32 i = 0; i < ring.count; i++) {
-        const u32 key = ring.first + i * ring.step;
-        scores(ring, 2 * i, q, s);
-        values(ring, 2 * i + 1, w, o);
-        if (2 * i >= LAG)
-            fetch(p, ring, 2 * i - LAG + SLOTS);
+    for (u32 i = 0; i < count; i++) {
+        const u32 key = first + i * SPLIT * KEYS, k = SLOT_K(i), v = SLOT_V(i + 1);
+        await(ring.full + BARRIER_OF(k), PARITY(i));
+        scores(SLOT_AT(k), q, s);
+        await(ring.full + BARRIER_OF(v), PARITY(i));
+        values(SLOT_AT(v), w, o);
+        if (i) {
+            if (i + 1 < count) {
+                barrier_wait(ring.empty + BARRIER_OF(SLOT_K(i + 1)), PARITY(i - 1));
+                fetch_k(p, ring, i + 1);
+            }
+            barrier_wait(ring.empty + BARRIER_OF(SLOT_V(i)), PARITY(i - 1));
+            fetch_v(p, ring, i);
+        }
         wgmma_wait<1>();
-        release_tile(ring, 2 * i);
+        release(ring.empty + BARRIER_OF(k));
         if (p.scores || key + KEYS > all)
             mask_tile(p, at, row, key, s);
         softmax(p, s, to_log2, state);
         wgmma_wait<0>();
-        release_tile(ring, 2 * i + 1);
-        if (2 * i + 1 >= LAG)
-            fetch(p, ring, 2 * i + 1 - LAG + SLOTS);
+        release(ring.empty + BARRIER_OF(v));
+        if (state.grown)
 #pragma unroll
-        for (u32 j = 0; j < HEAD / 2; j++)
-            o[j] *= state.factor[j / 2 % 2];
+            for (u32 j = 0; j < HEAD / 2; j++)
+                o[j] *= state.factor[j / 2 % 2];
         pack_weights(s, w);
     }
-    if (ring.count) {
-        values(ring, 2 * ring.count + 1, w, o);
+    if (count) {
+        const u32 v = SLOT_V(count + 1);
+        await(ring.full + BARRIER_OF(v), PARITY(count));
+        values(SLOT_AT(v), w, o);
         wgmma_wait<0>();
     }
     if (SPLIT > 1)

@@ -21,32 +21,32 @@
     R32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, "  \
         "%53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 #define WGMMA(n, registers, a0, a1, a2, a3, b, add, major)                                                             \
-    "{\n.reg .pred p;\nsetp.ne.b32 p, %" #add ", 0;\n"                                                                 \
+    "{\n.reg .pred p;\n.reg .b64 b;\nsetp.ne.b32 p, %" #add ", 0;\nmov.b64 b, {%" #b ", 0x40000040};\n"             \
     "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." ELEMENTS " {" registers "}, {%" #a0 ", %" #a1 ", %" #a2          \
-    ", %" #a3 "}, %" #b ", p, 1, 1, %" #major ";\n}\n"
-#define OPERANDS "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add), "n"(B_N_MAJOR)
+    ", %" #a3 "}, b, p, 1, 1, %" #major ";\n}\n"
+#define OPERANDS "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b), "r"(add), "n"(B_N_MAJOR)
 
-template <int B_N_MAJOR> INLINE void wgmma(float (&d)[16], const u32 (&a)[4], u64 b, int add)
+template <int B_N_MAJOR> INLINE void wgmma(float (&d)[16], const u32 (&a)[4], u32 b, int add)
 {
     asm volatile(WGMMA(32, R16, 16, 17, 18, 19, 20, 21, 22) : D8(0), D8(8) : OPERANDS);
 }
 
-template <int B_N_MAJOR> INLINE void wgmma(float (&d)[8], const u32 (&a)[4], u64 b, int add)
+template <int B_N_MAJOR> INLINE void wgmma(float (&d)[8], const u32 (&a)[4], u32 b, int add)
 {
     asm volatile(WGMMA(16, R8, 8, 9, 10, 11, 12, 13, 14) : D8(0) : OPERANDS);
 }
 
-template <int B_N_MAJOR> INLINE void wgmma(float (&d)[24], const u32 (&a)[4], u64 b, int add)
+template <int B_N_MAJOR> INLINE void wgmma(float (&d)[24], const u32 (&a)[4], u32 b, int add)
 {
     asm volatile(WGMMA(48, R24, 24, 25, 26, 27, 28, 29, 30) : D8(0), D8(8), D8(16) : OPERANDS);
 }
 
-template <int B_N_MAJOR> INLINE void wgmma(float (&d)[32], const u32 (&a)[4], u64 b, int add)
+template <int B_N_MAJOR> INLINE void wgmma(float (&d)[32], const u32 (&a)[4], u32 b, int add)
 {
     asm volatile(WGMMA(64, R32, 32, 33, 34, 35, 36, 37, 38) : D8(0), D8(8), D8(16), D8(24) : OPERANDS);
 }
 
-template <int B_N_MAJOR> INLINE void wgmma(float (&d)[64], const u32 (&a)[4], u64 b, int add)
+template <int B_N_MAJOR> INLINE void wgmma(float (&d)[64], const u32 (&a)[4], u32 b, int add)
 {
     asm volatile(WGMMA(128, R64, 64, 65, 66, 67, 68, 69, 70)
                  : D8(0), D8(8), D8(16), D8(24), D8(32), D8(40), D8(48), D8(56)
@@ -74,11 +74,11 @@ INLINE u32 shared_address(const void *p)
     return (u32)__cvta_generic_to_shared(p);
 }
 
-/* Lines of 128 bytes whose vectors are swizzled, each eight lines 1024 bytes behind the last; `apart`: bytes between
- * blocks of 64 elements, of operands whose lines are along K. */
-INLINE u64 tile_descriptor(u32 address, u32 apart)
+/* The low half of a descriptor: lines of 128 bytes whose vectors are swizzled, each eight lines 1024 bytes behind the
+ * last, which the high half says. `apart`: bytes between blocks of 64 elements, of operands whose lines are along K. */
+INLINE u32 descriptor_of(u32 address, u32 apart)
 {
-    return (u64)((address & 0x3ffff) >> 4) | (u64)(apart >> 4) << 16 | (u64)(1024 >> 4) << 32 | 1ull << 62;
+    return (address & 0x3ffff) >> 4 | apart >> 4 << 16;
 }
 
 /* When the copies of this thread so far are done. */
