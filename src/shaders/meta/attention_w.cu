@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* KERN_ATTENTION by wgmma: FLOAT16, or BFLOAT16, FLOAT32 sums. A warpgroup takes 64 queries, which stay in its registers
  * as do the scores of KEYS keys, their weights and the results; the softmax is online, and the next scores are made
- * while values are summed. K and V come through rings of tiles in shared memory, which a team of TEAM warpgroups
- * fills and reads together, so that there is no barrier for all. SPLIT teams share the keys of the same queries, tile by
- * tile in turn. Defined from outside: HEAD (most elements of a line), KEYS, TEAM, SPLIT, [BFLOAT16]. */
+ * while values are summed. K and V come through rings of tiles in shared memory, which all fill and read together; there is
+ * no barrier but those of their slots. What bounds it is the number of instructions: per key and query 5, and some 250 of a
+ * warp for a tile. Defined from outside: HEAD (most elements of a line), KEYS, TEAM (warpgroups), SLOTS_K and SLOTS_V (1 or
+ * 2), [BFLOAT16]. */
 #include "shaders/meta/attention_w_params.h"
 #include "shaders/meta/attention_w.cuh"
 
-#define THREADS     (128 * TEAM * SPLIT)
+#define THREADS     (128 * TEAM)
 #define SLOT        (KEYS * HEAD * 2)
 #define ROWS        (64 * TEAM)
 #define BLOCK_BYTES (KEYS * 128) /* of a tile: 64 elements of each key */
@@ -42,6 +43,13 @@ INLINE u32 existing_keys(const params &p, u32 batch, u32 row)
     return before >= total ? total : min(before + fresh, total);
 }
 
+INLINE float float_of(unsigned short bits, bool half)
+{
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+    return half ? x : __int_as_float((i32)bits << 16);
+}
+
 /* What masks say of the queries `row` and `row` + 8 of a lane. */
 struct masks {
     const char *mask[2];
@@ -68,20 +76,17 @@ INLINE void find_masks(const params &p, const place &at, u32 row, masks &out)
 
 INLINE float mask_element(const params &p, const char *mask, u32 key)
 {
-    const i64 at = (i64)key * p.mask_strides[3];
+    const i64 at = (i64)(i32)key * p.mask_strides[3];
     if (p.mask_type == ATTENTION_W_FLOAT32)
         return ((const float *)mask)[at];
-    const unsigned short bits = ((const unsigned short *)mask)[at];
-    float x;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
-    return p.mask_type == ATTENTION_W_FLOAT16 ? x : __int_as_float((i32)bits << 16);
+    return float_of(((const unsigned short *)mask)[at], p.mask_type == ATTENTION_W_FLOAT16);
 }
 
 #define VECTORS (HEAD / 8)             /* of a line */
-#define LINES   (128 * TEAM / VECTORS) /* that a team copies at once */
+#define LINES   (THREADS / VECTORS)    /* that a block copies at once */
 
-/* The two rings of a team, of two slots each, with barriers that count those who filled and those who have read one; and
- * what a thread copies of them: vectors of lines LINES apart. */
+/* Two rings, with barriers that count those who filled a slot and those who have read it; and what a thread copies:
+ * vectors of lines LINES apart. Tile i of V has number i + 1: number 0 are zeros, which the first weights are, too. */
 struct ring {
     u32 slots; /* shared memory: of K, then of V */
     u32 full, empty;
@@ -90,22 +95,23 @@ struct ring {
     const char *k, *v; /* its vector of line 0 */
 };
 
-#define SLOT_K(i)     ((i) % 2)
-#define SLOT_V(i)     (2 + (i) % 2)
-#define PARITY(i)     ((i) / 2 % 2)
-#define SLOT_AT(n)    (ring.slots + (n) * SLOT)
-#define BARRIER_OF(n) ((n) * 8)
+#define SLOTS        (SLOTS_K + SLOTS_V)
+#define SLOT_OF_K(n) ((n) % SLOTS_K)
+#define SLOT_OF_V(n) (SLOTS_K + (n) % SLOTS_V)
+#define PARITY_K(n)  ((n) / SLOTS_K % 2)
+#define PARITY_V(n)  ((n) / SLOTS_V % 2)
+#define SLOT_AT(n)   (ring.slots + (n) * SLOT)
 
 /* Zeros behind the last key. */
 INLINE void copy_tile(const ring &ring, u32 slot, const char *from, i32 stride, bool inside, u32 tile)
 {
-    const u32 line = ring.line + tile * (SPLIT * KEYS);
+    const u32 line = ring.line + tile * KEYS;
 #pragma unroll
     for (u32 i = 0; i < (KEYS + LINES - 1) / LINES; i++)
-        if (KEYS % LINES == 0 || threadIdx.x % (128 * TEAM) / VECTORS + i * LINES < KEYS)
+        if (KEYS % LINES == 0 || ring.line + i * LINES < KEYS)
             copy_vector(SLOT_AT(slot) + ring.to + i * LINES * 128, from + (i64)(i32)(line + i * LINES) * (2 * stride),
                         inside && line + i * LINES < ring.limit);
-    barrier_arrive_copied(ring.full + BARRIER_OF(slot));
+    barrier_arrive_copied(ring.full + slot * 8);
 }
 
 INLINE u32 thread_column()
@@ -113,14 +119,21 @@ INLINE u32 thread_column()
     return threadIdx.x % VECTORS;
 }
 
+/* Once all have read what was in the slot. */
 INLINE void fetch_k(const params &p, const ring &ring, u32 tile)
 {
-    copy_tile(ring, SLOT_K(tile), ring.k, p.k_strides[2], thread_column() * 8 < p.depth, tile);
+    const u32 slot = SLOT_OF_K(tile);
+    if (tile >= SLOTS_K)
+        barrier_wait(ring.empty + slot * 8, PARITY_K(tile - SLOTS_K));
+    copy_tile(ring, slot, ring.k, p.k_strides[2], thread_column() * 8 < p.depth, tile);
 }
 
 INLINE void fetch_v(const params &p, const ring &ring, u32 tile)
 {
-    copy_tile(ring, SLOT_V(tile), ring.v, p.v_strides[2], thread_column() * 8 < p.width, tile);
+    const u32 number = tile + 1, slot = SLOT_OF_V(number);
+    if (number >= SLOTS_V)
+        barrier_wait(ring.empty + slot * 8, PARITY_V(number - SLOTS_V));
+    copy_tile(ring, slot, ring.v, p.v_strides[2], thread_column() * 8 < p.width, tile);
 }
 
 INLINE void await(u32 barrier, u32 parity)
@@ -205,7 +218,15 @@ INLINE void mask_tile(const params &p, const place &at, u32 row, u32 key, float 
         const u32 last = p.keys - 1;
         EACH_SCORE(i)
         s[i] *= p.scale;
-        if (p.mask)
+        if (p.mask_pairs) {
+            const bool half = p.mask_type == ATTENTION_W_FLOAT16;
+#pragma unroll
+            for (u32 i = 0; i < KEYS / 2; i += 2) {
+                const u32 two = *(const u32 *)(masks.mask[ROW(i)] + 2 * min(KEY(i), last - 1));
+                s[i] += float_of((unsigned short)two, half);
+                s[i + 1] += float_of((unsigned short)(two >> 16), half);
+            }
+        } else if (p.mask)
             EACH_SCORE(i)
             s[i] += mask_element(p, masks.mask[ROW(i)], min(KEY(i), last));
         if (p.keep)
@@ -220,41 +241,6 @@ INLINE void mask_tile(const params &p, const place &at, u32 row, u32 key, float 
     }
     EACH_SCORE(i)
     s[i] = KEY(i) >= masks.limit[ROW(i)] ? NOTHING : s[i];
-}
-
-/* Results of several teams through shared memory: to the first. */
-INLINE void combine(u32 team, state &state, float to_log2, float (&o)[HEAD / 2])
-{
-    float *const shared = (float *)memory + threadIdx.x % (128 * TEAM);
-    for (u32 other = 1; other < SPLIT; other++) {
-        __syncthreads();
-        if (team == other) {
-#pragma unroll
-            for (u32 i = 0; i < HEAD / 2; i++)
-                shared[i * 128 * TEAM] = o[i];
-#pragma unroll
-            for (u32 r = 0; r < 2; r++) {
-                shared[(HEAD / 2 + r) * 128 * TEAM] = state.greatest[r];
-                shared[(HEAD / 2 + 2 + r) * 128 * TEAM] = state.sum[r];
-            }
-        }
-        __syncthreads();
-        if (team)
-            continue;
-        float mine[2], theirs[2];
-#pragma unroll
-        for (u32 r = 0; r < 2; r++) {
-            const float greatest = shared[(HEAD / 2 + r) * 128 * TEAM], most = fmaxf(greatest, state.greatest[r]);
-            const float base = most == NOTHING ? 0 : most;
-            mine[r] = exp2_fast((state.greatest[r] - base) * to_log2);
-            theirs[r] = exp2_fast((greatest - base) * to_log2);
-            state.greatest[r] = most;
-            state.sum[r] = state.sum[r] * mine[r] + shared[(HEAD / 2 + 2 + r) * 128 * TEAM] * theirs[r];
-        }
-#pragma unroll
-        for (u32 i = 0; i < HEAD / 2; i++)
-            o[i] = o[i] * mine[i / 2 % 2] + shared[i * 128 * TEAM] * theirs[i / 2 % 2];
-    }
 }
 
 /* The lanes of four exchange elements so that each stores 16 bytes. */
@@ -341,9 +327,9 @@ INLINE void pack_weights(const float (&s)[KEYS / 2], u32 (&w)[KEYS / 16][4])
 
 INLINE void init_barriers(const ring &ring)
 {
-    if (threadIdx.x % (128 * TEAM) == 0) {
-        for (u32 i = 0; i < 4; i++) {
-            barrier_init(ring.full + i * 8, 128 * TEAM);
+    if (threadIdx.x == 0) {
+        for (u32 i = 0; i < SLOTS; i++) {
+            barrier_init(ring.full + i * 8, THREADS);
             barrier_init(ring.empty + i * 8, 4 * TEAM);
         }
         proxy_fence();
@@ -353,23 +339,22 @@ INLINE void init_barriers(const ring &ring)
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) meta_kernel(const __grid_constant__ params p)
 {
-    const u32 team = SPLIT > 1 ? threadIdx.x / (128 * TEAM) : 0, warp = threadIdx.x / 32 % (4 * TEAM);
     place at;
     at.row = blockIdx.x % p.tiles * ROWS;
     at.head = blockIdx.x / p.tiles % p.heads;
     at.batch = blockIdx.x / p.tiles / p.heads;
-    const u32 base = shared_address(memory), row = at.row + warp * 16 + threadIdx.x % 32 / 4, first = team * KEYS;
+    const u32 base = shared_address(memory), row = at.row + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
     const u32 limit = existing_keys(p, at.batch, min(at.row + ROWS, p.queries) - 1);
     const u32 all = existing_keys(p, at.batch, min(at.row, p.queries - 1)); /* that every row has */
-    const u32 count = limit > first ? (limit - first + SPLIT * KEYS - 1) / (SPLIT * KEYS) : 0;
+    const u32 count = (limit + KEYS - 1) / KEYS;
     const i64 group = at.head / p.share;
     ring ring;
-    ring.slots = base + team * 4 * SLOT;
-    ring.full = base + SPLIT * 4 * SLOT + team * 64;
-    ring.empty = ring.full + 32;
-    ring.line = first + threadIdx.x % (128 * TEAM) / VECTORS;
+    ring.slots = base;
+    ring.full = base + SLOTS * SLOT;
+    ring.empty = ring.full + SLOTS * 8;
+    ring.line = threadIdx.x / VECTORS;
     ring.limit = limit;
-    ring.to = thread_column() / 8 * BLOCK_BYTES + ring.line % KEYS * 128 + (thread_column() ^ ring.line) % 8 * 16;
+    ring.to = thread_column() / 8 * BLOCK_BYTES + ring.line * 128 + (thread_column() ^ ring.line) % 8 * 16;
     ring.k = (const char *)p.k + 2 * ((i64)at.batch * p.k_strides[0] + group * p.k_strides[1] + thread_column() * 8);
     ring.v = (const char *)p.v + 2 * ((i64)at.batch * p.v_strides[0] + group * p.v_strides[1] + thread_column() * 8);
     init_barriers(ring);
@@ -379,9 +364,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) meta_kernel(const __gri
     const float to_log2 = p.scores ? LOG2_E : p.scale * LOG2_E;
     if (count) {
         fetch_k(p, ring, 0);
-        copy_tile(ring, SLOT_V(1), ring.v, 0, false, 0); /* zeros, of which the first weights are */
-        fetch_v(p, ring, 0);
-        if (count > 1)
+        copy_tile(ring, SLOT_OF_V(0), ring.v, 0, false, 0);
+        if (SLOTS_V > 1)
+            fetch_v(p, ring, 0);
+        if (SLOTS_K > 1 && count > 1)
             fetch_k(p, ring, 1);
     }
     load_queries(p, at, row, q);
@@ -392,26 +378,26 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) meta_kernel(const __gri
     for (u32 i = 0; i < KEYS / 4; i++)
         w[i / 4][i % 4] = 0;
     for (u32 i = 0; i < count; i++) {
-        const u32 key = first + i * SPLIT * KEYS, k = SLOT_K(i), v = SLOT_V(i + 1);
-        await(ring.full + BARRIER_OF(k), PARITY(i));
+        const u32 k = SLOT_OF_K(i), v = SLOT_OF_V(i);
+        await(ring.full + k * 8, PARITY_K(i));
         scores(SLOT_AT(k), q, s);
-        await(ring.full + BARRIER_OF(v), PARITY(i));
+        await(ring.full + v * 8, PARITY_V(i));
         values(SLOT_AT(v), w, o);
-        if (i) {
-            if (i + 1 < count) {
-                barrier_wait(ring.empty + BARRIER_OF(SLOT_K(i + 1)), PARITY(i - 1));
-                fetch_k(p, ring, i + 1);
-            }
-            barrier_wait(ring.empty + BARRIER_OF(SLOT_V(i)), PARITY(i - 1));
+        if (SLOTS_K > 1 && i && i + 1 < count)
+            fetch_k(p, ring, i + 1);
+        if (SLOTS_V > 1 && i)
             fetch_v(p, ring, i);
-        }
         wgmma_wait<1>();
-        release(ring.empty + BARRIER_OF(k));
-        if (p.scores || key + KEYS > all)
-            mask_tile(p, at, row, key, s);
+        release(ring.empty + k * 8);
+        if (SLOTS_K == 1 && i + 1 < count)
+            fetch_k(p, ring, i + 1);
+        if (p.scores || (i + 1) * KEYS > all)
+            mask_tile(p, at, row, i * KEYS, s);
         softmax(p, s, to_log2, state);
         wgmma_wait<0>();
-        release(ring.empty + BARRIER_OF(v));
+        release(ring.empty + v * 8);
+        if (SLOTS_V == 1)
+            fetch_v(p, ring, i);
         if (state.grown)
 #pragma unroll
             for (u32 j = 0; j < HEAD / 2; j++)
@@ -419,13 +405,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) meta_kernel(const __gri
         pack_weights(s, w);
     }
     if (count) {
-        const u32 v = SLOT_V(count + 1);
-        await(ring.full + BARRIER_OF(v), PARITY(count));
-        values(SLOT_AT(v), w, o);
+        await(ring.full + SLOT_OF_V(count) * 8, PARITY_V(count));
+        values(SLOT_AT(SLOT_OF_V(count)), w, o);
         wgmma_wait<0>();
     }
-    if (SPLIT > 1)
-        combine(team, state, to_log2, o);
-    if (team == 0)
-        store(p, at, row, state, o);
+    store(p, at, row, state, o);
 }

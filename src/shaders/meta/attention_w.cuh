@@ -17,6 +17,7 @@
 #define R16 R8 ", %8, %9, %10, %11, %12, %13, %14, %15"
 #define R24 R16 ", %16, %17, %18, %19, %20, %21, %22, %23"
 #define R32 R24 ", %24, %25, %26, %27, %28, %29, %30, %31"
+#define R40 R32 ", %32, %33, %34, %35, %36, %37, %38, %39"
 #define R64                                                                                                            \
     R32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, "  \
         "%53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
@@ -39,6 +40,11 @@ template <int B_N_MAJOR> INLINE void wgmma(float (&d)[8], const u32 (&a)[4], u32
 template <int B_N_MAJOR> INLINE void wgmma(float (&d)[24], const u32 (&a)[4], u32 b, int add)
 {
     asm volatile(WGMMA(48, R24, 24, 25, 26, 27, 28, 29, 30) : D8(0), D8(8), D8(16) : OPERANDS);
+}
+
+template <int B_N_MAJOR> INLINE void wgmma(float (&d)[40], const u32 (&a)[4], u32 b, int add)
+{
+    asm volatile(WGMMA(80, R40, 40, 41, 42, 43, 44, 45, 46) : D8(0), D8(8), D8(16), D8(24), D8(32) : OPERANDS);
 }
 
 template <int B_N_MAJOR> INLINE void wgmma(float (&d)[32], const u32 (&a)[4], u32 b, int add)

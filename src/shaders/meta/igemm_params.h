@@ -27,10 +27,10 @@ struct igemm_params {
     u32 m, n, k;
     u32 columns, depth, part; /* B as it is packed; part: a multiple of IGEMM_CHUNK */
     u32 splits, batches, batches1;
-    u32 b_batches;            /* 1: all batches have one B */
-    u32 a_flip, b_flip;       /* as above */
+    u32 b_batches;                    /* 1: all batches have one B */
+    u32 a_flip, b_flip;               /* as above */
     i32 a_zero_stride, b_zero_stride; /* 0: one for all; no zero points: the address is 0 */
-    u32 group;                /* rows of tiles that are walked together */
+    u32 group;                        /* rows of tiles that are walked together */
     u32 unused;
 };
 

@@ -7,19 +7,20 @@
 
 #include "kernels/attention/attention.h"
 
-enum { ROWS = 64, WIDTH_MAX = 128, QUERIES_MIN = 8, PLACES = 9 };
+enum { MULTIPROCESSORS = 132, WIDTH_MAX = 128, QUERIES_MIN = 8, PLACES = 9 };
 
-/* Of a line of metas.def: the most elements of a vector, how many times ROWS a block takes. */
+/* Of a line of metas.def: the most elements of a vector, the queries of a block, and how long blocks of one head take,
+ * one to the other. */
 struct variant {
     enum shader_code half, bfloat16;
-    uint32_t head, team;
+    uint32_t head, rows, cost;
 };
 
-/* With few blocks, the next one of the same head is better. */
 static const struct variant variants[] = {
-    { SHADER_META_attention_w64, SHADER_META_attention_w64_bfloat16, 64, 4 },
-    { SHADER_META_attention_w64_few, SHADER_META_attention_w64_few_bfloat16, 64, 1 },
-    { SHADER_META_attention_w128, SHADER_META_attention_w128_bfloat16, 128, 2 },
+    { SHADER_META_attention_w64_256, SHADER_META_attention_w64_256_bfloat16, 64, 256, 18 },
+    { SHADER_META_attention_w64_128, SHADER_META_attention_w64_128_bfloat16, 64, 128, 14 },
+    { SHADER_META_attention_w64_64, SHADER_META_attention_w64_64_bfloat16, 64, 64, 10 },
+    { SHADER_META_attention_w128_128, SHADER_META_attention_w128_128_bfloat16, 128, 128, 10 },
 };
 
 static bool is_half(DML_TENSOR_DATA_TYPE type)
@@ -49,19 +50,33 @@ const char *shader_attention_meta_obstacle(const struct kern_op *op)
     return shader_block_obstacle(op);
 }
 
+static uint32_t tiles_of(const struct kern_op *op, const struct variant *variant)
+{
+    return (op->tensors[op->input_count].sizes[2] + variant->rows - 1) / variant->rows;
+}
+
 static uint32_t blocks(const struct kern_op *op, const struct variant *variant)
 {
     const struct kern_view *y = &op->tensors[op->input_count];
-    return y->sizes[0] * y->sizes[1] * ((y->sizes[2] + ROWS * variant->team - 1) / (ROWS * variant->team));
+    return y->sizes[0] * y->sizes[1] * tiles_of(op, variant);
+}
+
+/* Each multiprocessor has one block at a time. */
+static uint64_t cost(const struct kern_op *op, const struct variant *variant)
+{
+    return (uint64_t)((blocks(op, variant) + MULTIPROCESSORS - 1) / MULTIPROCESSORS) * variant->cost;
 }
 
 static const struct variant *choose(const struct kern_op *op)
 {
     const uint32_t head = BASE_MAX(op->tensors[0].sizes[3], op->tensors[2].sizes[3]);
-    const struct variant *v = variants;
-    while (v->head < head || (v->team > 1 && blocks(op, v) < TUNE_ATTENTION_META_FEW && v[1].head == v->head))
-        v++;
-    return v;
+    const struct variant *best = NULL;
+    for (const struct variant *v = variants; v < variants + ARRAY_SIZE(variants); v++) {
+        const bool fits = v->head >= head && (!best || v->head == best->head);
+        if (fits && (!best || cost(op, v) < cost(op, best)))
+            best = v;
+    }
+    return best;
 }
 
 void shader_attention_meta_plan(const struct kern_op *op, struct shader_work *out)
@@ -78,6 +93,15 @@ static void set_strides(i32 *out, const struct kern_view *view, uint32_t count)
         out[d] = view->sizes[d] > 1 ? (i32)view->strides[d] : 0;
 }
 
+/* Whether each two neighbouring elements from a line's first one on are a word. */
+static bool has_pairs(const struct kern_view *mask)
+{
+    bool even = mask->type != DML_TENSOR_DATA_TYPE_FLOAT32 && mask->strides[3] == 1 && mask->offset % 2 == 0;
+    for (uint32_t d = 0; d < 4; d++)
+        even = even && (mask->sizes[d] == 1 || (d == 3 ? mask->sizes[d] % 2 : mask->strides[d] % 2) == 0);
+    return even && mask->sizes[3] > 1;
+}
+
 static void set_masks(const struct kern_op *op, const struct shader_place *places, struct attention_w_params *out)
 {
     struct attention_inputs in;
@@ -86,6 +110,7 @@ static void set_masks(const struct kern_op *op, const struct shader_place *place
         const DML_TENSOR_DATA_TYPE type = op->tensors[in.mask].type;
         out->mask = shader_meta_place(&places[in.mask]);
         set_strides(out->mask_strides, &op->tensors[in.mask], 4);
+        out->mask_pairs = has_pairs(&op->tensors[in.mask]);
         out->mask_type = type == DML_TENSOR_DATA_TYPE_FLOAT32   ? ATTENTION_W_FLOAT32
                          : type == DML_TENSOR_DATA_TYPE_FLOAT16 ? ATTENTION_W_FLOAT16
                                                                 : ATTENTION_W_BFLOAT16;
@@ -124,7 +149,7 @@ void shader_attention_meta_write(const struct kern_op *op, uint32_t index, const
     set_strides(out->k_strides, k, 3);
     set_strides(out->v_strides, &op->tensors[2], 3);
     set_strides(out->y_strides, y, 3);
-    out->tiles = blocks(op, choose(op)) / (y->sizes[0] * y->sizes[1]);
+    out->tiles = tiles_of(op, choose(op));
     out->heads = y->sizes[1];
     out->share = y->sizes[1] / k->sizes[1];
     out->queries = y->sizes[2];

@@ -76,8 +76,8 @@ static void find_shape(const struct kern_op *op, struct shape *out)
     out->b_batches = shared ? 1 : out->tile.batches;
     out->columns = (uint32_t)base_align_up(out->tile.n, out->variant->n);
     out->depth = (uint32_t)base_align_up(out->tile.k, IGEMM_CHUNK);
-    out->direct = out->tile.splits == 1 && !op->epilogue && y->type == DML_TENSOR_DATA_TYPE_INT32 &&
-                  y->strides[y->rank - 1] == 1;
+    out->direct =
+        out->tile.splits == 1 && !op->epilogue && y->type == DML_TENSOR_DATA_TYPE_INT32 && y->strides[y->rank - 1] == 1;
     const uint64_t results = (uint64_t)out->tile.m * out->tile.n * out->tile.batches * out->tile.splits * 4;
     out->packed = base_align_up(out->direct ? 0 : results, ALIGN);
     out->sums = out->packed + base_align_up((uint64_t)out->columns * out->depth * out->b_batches, ALIGN);
