@@ -3,7 +3,7 @@
  * Nothing is packed but constant weights of few bits (pass weights), and the initializer only copies. */
 #include "graph/backend.h"
 
-#include "shaders/shader.h"
+#include "shaders/choices.h"
 
 static bool spirv_supports(const struct graph_options *options, const struct kern_op *op, const char **out_reason)
 {
@@ -41,7 +41,7 @@ static HRESULT spirv_choose(const struct graph_options *options, struct base_are
     struct shader_work found, *work;
     (void)packable;
     *out_packed_bytes = 0;
-    if (!shader_find(&step->op, options->shader_capabilities, &found, &reason))
+    if (!shader_choose(&step->op, options->shader_capabilities, options->choices, &found, &reason))
         return DXGI_ERROR_UNSUPPORTED;
     const size_t bytes = sizeof(found) - (SHADER_DISPATCHES_MAX - found.dispatch_count) * sizeof(*found.dispatches);
     work = base_arena_alloc(arena, bytes);
