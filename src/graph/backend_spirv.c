@@ -22,9 +22,8 @@ static uint32_t spirv_priority(const struct graph_options *options, const struct
 
 static bool spirv_portable(uint32_t priority)
 {
-    uint32_t count; /* attention_tile takes longer than products by tiles and softmax between them */
-    shader_plan_fn *plan = shader_rows(&count)[priority].plan;
-    return plan == shader_attention_any_plan || plan == shader_attention_tile_plan;
+    uint32_t count; /* attention_any takes longer than products by tiles and softmax between them */
+    return shader_rows(&count)[priority].plan == shader_attention_any_plan;
 }
 
 static bool spirv_multiplies(const struct graph_options *options, DML_TENSOR_DATA_TYPE type)

@@ -442,12 +442,14 @@ bool bench_find_case(struct bench *bench, const struct bench_search *search, str
     /* Pipelines for known types take long to make; some rows have no others. */
     const char *name = search->row->name;
     const bool always = strstr(name, "_line") || strstr(name, "_subgroup") || strstr(name, "_flat") ||
+                        strstr(name, "_plane") || strstr(name, "_two") || strstr(name, "_radix") ||
                         !strcmp(name, "move_tile"),
                often = strstr(name, "_direct");
     shader_specialize_from(i % 16 == 7 || (i % 2 && often) || always ? 1 : UINT64_MAX);
     check_buffer_past(i % 2 ? 16 : 8);
     shader_tile_force((enum shader_tile_kind)(i % 8 % 3));
     shader_coop_force(i % 8 == 5 ? 1 + (uint32_t)search->seed + i / 8 : 0, 1 + i / 8 % 2);
+    shader_block_force(i % 8 == 5 ? 1 + (uint32_t)search->seed + i / 8 : 0, 1 + i / 8 % 2);
     if (!find(search, rng, out))
         return false;
     split_nonzero(&out->op, 1 + i % 9);

@@ -52,12 +52,7 @@ const char *shader_coop_obstacle(const struct kern_op *op, uint64_t m, uint64_t 
 
 bool shader_coop_wide(const struct kern_view *view, uint32_t along)
 {
-    if (view->strides[along] != 1 || view->sizes[along] % VECTOR || view->offset % VECTOR)
-        return false;
-    for (uint32_t d = 0; d < view->rank; d++)
-        if (d != along && view->sizes[d] > 1 && view->strides[d] % VECTOR)
-            return false;
-    return true;
+    return shader_wide(view, along, VECTOR);
 }
 
 enum shader_code shader_coop_code(const struct kern_op *op, const struct coop_codes *codes)
