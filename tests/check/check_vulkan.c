@@ -6,6 +6,7 @@
 #include "check_vulkan.h"
 
 #include "shaders/core/shader_block.h"
+#include "shaders/conv/shader_conv.h"
 #include "shaders/gemm/shader_tile.h"
 
 #include <time.h>
@@ -107,8 +108,10 @@ static void run_convs(struct bench *bench, uint64_t seed)
     check_buffer_past(16);
     bench->norm_wise = true;
     for (uint32_t t = 0; t < ARRAY_SIZE(types); t++)
-        for (uint32_t i = 0; check_vulkan_convs(i, types[t], &c); i++)
+        for (uint32_t i = 0; check_vulkan_convs(i, types[t], &c); i++) {
+            shader_conv_window_force(1 + i);
             bench_run_case(bench, &c, &rng);
+        }
 }
 
 /* Lines of check_vulkan_lines.c; some are not for this row. */
@@ -150,7 +153,8 @@ static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const c
         run_row(bench, &rows[i], count, filter ? count : cases_of(bench, &rows[i], count), seed);
         if (rows[i].plan == shader_gemm_tile_plan || rows[i].plan == shader_gemm_coop_plan)
             run_tiles(bench, rows[i].plan == shader_gemm_coop_plan, filter ? count : 1, seed);
-        if (strstr(rows[i].name, "conv_parts") || !strcmp(rows[i].name, "conv_depth"))
+        if (strstr(rows[i].name, "conv_parts") || strstr(rows[i].name, "conv_window") ||
+            strstr(rows[i].name, "conv_gemm") || !strcmp(rows[i].name, "conv_depth"))
             run_convs(bench, seed);
         if (strstr(rows[i].name, "_line") || strstr(rows[i].name, "_subgroup"))
             run_lines(bench, rows[i].kind, seed);

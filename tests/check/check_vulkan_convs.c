@@ -12,7 +12,8 @@ static const struct {
 } convs[] = { { 1, 64, 9, 40, 1, 3, 1, 1, false },   { 3, 32, 5, 64, 1, 3, 2, 1, false },
               { 1, 512, 4, 32, 1, 1, 1, 0, true },   { 1, 256, 3, 72, 1, 3, 1, 1, false },
               { 1, 8, 70, 136, 1, 1, 1, 0, false },  { 2, 32, 12, 32, 2, 3, 1, 1, true },
-              { 2, 24, 11, 24, 24, 3, 1, 1, false }, { 1, 16, 13, 16, 16, 5, 2, 2, false } };
+              { 2, 24, 11, 24, 24, 3, 1, 1, false }, { 1, 16, 13, 16, 16, 5, 2, 2, false },
+              { 1, 32, 37, 32, 1, 3, 1, 1, false },  { 1, 64, 35, 72, 1, 3, 1, 1, false } };
 
 bool check_vulkan_convs(uint32_t i, DML_TENSOR_DATA_TYPE type, struct check_case *out)
 {

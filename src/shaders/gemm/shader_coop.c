@@ -8,7 +8,9 @@ static const struct coop_tile tiles[] = {
 #define TILE(class, kind, m, n, k, least)
 #define COOP_TILE(m, n, k, groups, least) { m, n, k, groups, least },
 #define TUNE(name, value)
+#define WINDOW(rows, columns, groups_x, groups_y, groups_n, chunk)
 #include "shaders/tuning.def"
+#undef WINDOW
 #undef TILE
 #undef COOP_TILE
 #undef TUNE

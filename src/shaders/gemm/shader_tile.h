@@ -31,10 +31,12 @@ enum shader_tile_kind {
 enum {
 #define TILE(class, kind, m, n, k, least)
 #define COOP_TILE(m, n, k, groups, least)
+#define WINDOW(rows, columns, groups_x, groups_y, groups_n, chunk)
 #define TUNE(name, value) TUNE_##name = (value),
 #include "shaders/tuning.def"
 #undef TILE
 #undef COOP_TILE
+#undef WINDOW
 #undef TUNE
 };
 
