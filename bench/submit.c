@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long a graph of many dispatches, executed before, takes from ExecuteCommandLists to vkQueueSubmit, and where the
- * time goes, on the first Vulkan device: submit [STEPS [ROUNDS [DEVICE]]]
+/* How long a graph of many dispatches, executed before, takes from ExecuteCommandLists to vkQueueSubmit, where the time
+ * goes, and how long each of its dispatches takes by the device's clock, on the first Vulkan device:
+ * submit [STEPS [ROUNDS [DEVICE]]]
  * The device is this program's, so that AnyDML gets functions of Vulkan that note when they are called. */
 #include <anydml_vulkan.h>
 
@@ -266,6 +267,36 @@ static void measure(struct bench *b, UINT rounds, UINT idle_us)
     }
 }
 
+static void measure_device(struct bench *b, UINT steps, UINT rounds)
+{
+    const D3D12_QUERY_HEAP_DESC desc = { D3D12_QUERY_HEAP_TYPE_TIMESTAMP, 2, 0 };
+    ID3D12Resource *result = sample_buffer(b->q.device, D3D12_HEAP_TYPE_READBACK, 16);
+    ID3D12CommandList *lists[] = { (ID3D12CommandList *)b->q.list };
+    ID3D12QueryHeap *queries;
+    UINT64 frequency, *times;
+    CHECK(ID3D12Device_CreateQueryHeap(b->q.device, &desc, &IID_ID3D12QueryHeap, (void **)&queries));
+    CHECK(ID3D12CommandQueue_GetTimestampFrequency(b->q.queue, &frequency));
+    CHECK(ID3D12CommandAllocator_Reset(b->q.allocator));
+    CHECK(ID3D12GraphicsCommandList_Reset(b->q.list, b->q.allocator, NULL));
+    ID3D12GraphicsCommandList_EndQuery(b->q.list, queries, D3D12_QUERY_TYPE_TIMESTAMP, 0);
+    record(b, (IDMLDispatchable *)b->graph, false);
+    ID3D12GraphicsCommandList_EndQuery(b->q.list, queries, D3D12_QUERY_TYPE_TIMESTAMP, 1);
+    ID3D12GraphicsCommandList_ResolveQueryData(b->q.list, queries, D3D12_QUERY_TYPE_TIMESTAMP, 0, 2, result, 0);
+    CHECK(ID3D12GraphicsCommandList_Close(b->q.list));
+    CHECK(ID3D12Resource_Map(result, 0, NULL, (void **)&times));
+    for (UINT r = 0; r < rounds; r++) {
+        ID3D12CommandQueue_ExecuteCommandLists(b->q.queue, 1, lists);
+        wait_for(b);
+        samples[0][r] = (double)(times[1] - times[0]) * 1e6 / (double)frequency / steps;
+    }
+    qsort(samples[0], rounds, sizeof(samples[0][0]), by_size);
+    printf("on the device, a dispatch and the barrier before it: %.2f us median, %.2f us min\n", samples[0][rounds / 2],
+           samples[0][0]);
+    ID3D12Resource_Unmap(result, 0, NULL);
+    ID3D12Resource_Release(result);
+    ID3D12QueryHeap_Release(queries);
+}
+
 int main(int argc, char **argv)
 {
     const UINT steps = argc > 1 ? (UINT)strtoul(argv[1], NULL, 10) : 60;
@@ -281,6 +312,7 @@ int main(int argc, char **argv)
     create(&b, steps);
     measure(&b, rounds, 0);
     measure(&b, rounds, 2000);
+    measure_device(&b, steps, rounds);
     release(&b);
     return 0;
 }

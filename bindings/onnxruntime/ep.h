@@ -61,7 +61,7 @@ struct ep_options {
     uint32_t adapter;
     uint32_t given;            /* the adapter of the OrtEpDevice that the session has */
     uint32_t handle;           /* the caller's own device and queue (host.h); 0: none */
-    bool disable_metacommands; /* accepted: there are no vendor kernels to disable */
+    bool disable_metacommands; /* on GPUs: DML_EXECUTION_FLAG_DISABLE_META_COMMANDS */
     bool disable_graph_fusion; /* one DirectML graph per node */
     bool device_tensors;       /* inputs and outputs lie in the adapter's memory, where that is its own */
     bool half_precision;       /* ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32 */

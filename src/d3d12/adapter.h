@@ -77,7 +77,14 @@ struct adapter_step {
     uint32_t groups[3];
     uint64_t work; /* bytes moved plus operations, roughly */
     bool barrier;  /* needs what steps before it wrote, or writes what they use */
+    /* Of a kernel, which is never cut: its parameters, block_bytes of them, which begin with `addresses` numbers of 64
+     * bits; each is 0, or becomes what the table has at its bits from ADAPTER_ADDRESS_BITS on, less 1, plus its other
+     * bits. The sequence copies them. */
+    const void *block;
+    uint32_t block_bytes, addresses;
 };
+
+#define ADAPTER_ADDRESS_BITS 40
 
 /* Told when a sequence is complete, before queue_finish returns for its batch: step i ran from times_ns[i] to
  * times_ns[i + 1] by the device's clock. They are counted from where base_now_ns() counts; times of one batch compare
@@ -89,14 +96,14 @@ struct adapter_tracer {
 
 struct adapter_encoder;
 typedef HRESULT adapter_sequence_run(struct adapter_encoder *encoder, struct adapter_sequence *sequence,
-                                     const struct adapter_tracer *tracer, uint64_t **out_table);
+                                     const uint64_t *table, const struct adapter_tracer *tracer);
 
 /* What a SPIR-V dispatch may do while it is encoded (on the queue's thread). Call barrier() between what depends on
  * each other; a sequence has barriers of its own within it. */
 struct adapter_encoder {
-    /* Executes the sequence. The caller fills its table, *out_table, before it returns from encoding; the memory is to
-     * be written only. `tracer`, unless it is NULL, is told the times of the steps, which then run one after the other;
-     * not where the device has no timestamps, nor in the application's command buffers. */
+    /* Executes the sequence with this table, which is copied. `tracer`, unless it is NULL, is told the times of the
+     * steps, which then run one after the other; not where the device has no timestamps, nor in the application's
+     * command buffers. */
     adapter_sequence_run *run;
     void (*copy)(struct adapter_encoder *encoder, const struct adapter_binding *to, const struct adapter_binding *from,
                  uint64_t bytes);
@@ -179,12 +186,26 @@ typedef HRESULT adapter_tiles_map(struct adapter_device *device, struct adapter_
                                   struct adapter_memory *heap, uint64_t heap_offset, uint64_t bytes);
 
 /* What a pipeline is made of: SPIR-V, `words` words packed in bytes as shaders/pack.c does; and its specialization
- * constants 0, 1, ... */
+ * constants 0, 1, ...; or, with `threads`, the text of a vendor's kernel for workgroups of so many threads and so many
+ * bytes of shared memory that the kernel does not declare. */
 struct adapter_pipeline_desc {
     const uint8_t *code;
     uint32_t code_bytes, words;
     const uint32_t *constants;
     uint32_t constant_count;
+    uint32_t threads, shared_bytes;
+};
+
+/* A kernel's test: it is run once, one workgroup, with a block whose addresses 0, ..., count - 1 are the inputs and
+ * whose next one is where it writes `bytes` bytes, which should be `expected`. */
+struct adapter_kernel_test {
+    struct adapter_pipeline *pipeline;
+    const struct adapter_write *inputs; /* offsets do not count */
+    uint32_t count;
+    void *block;
+    uint32_t block_bytes;
+    const void *expected;
+    uint32_t bytes;
 };
 typedef HRESULT adapter_pipelines_create(struct adapter_device *device, const struct adapter_pipeline_desc *descs,
                                          uint32_t count, struct adapter_pipeline **out);
@@ -235,8 +256,10 @@ struct adapter_ops {
     void (*queries_destroy)(struct adapter_device *device, struct adapter_queries *queries);
 
     /* pipeline.c: SPIRV adapters only, else NULL. out[i] is ready when this returns, lives as long as the device, and
-     * is the same for equal code and constants. */
+     * is the same for equal code and constants. DXGI_ERROR_UNSUPPORTED: the driver does not take a kernel. */
     adapter_pipelines_create *pipelines_create;
+    /* own.c: S_FALSE: the kernel does not compute that. */
+    HRESULT (*kernel_test)(struct adapter_device *device, const struct adapter_kernel_test *test);
     /* sequence.c: SPIRV adapters only. Steps that are executed together, on any queue, several times at once.
      * table_count: addresses of its table. Destroyed when no batch uses it any more. */
     adapter_sequence_create *sequence_create;

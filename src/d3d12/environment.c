@@ -34,7 +34,7 @@ static void check(void)
     const char *log = getenv("ANYDML_LOG"), *cpu = getenv("ANYDML_CPU_FLAGS"), *threads = getenv("ANYDML_THREADS");
     const char *adapters = getenv("ANYDML_ADAPTERS"), *tuning = getenv("ANYDML_TUNING");
     const char *vulkan = getenv("ANYDML_VULKAN_CAPS"), *pipelines = getenv("ANYDML_PIPELINE_CACHE");
-    const char *watchdog = getenv("ANYDML_VULKAN_WATCHDOG");
+    const char *watchdog = getenv("ANYDML_VULKAN_WATCHDOG"), *metacommands = getenv("ANYDML_METACOMMANDS");
     uint32_t capabilities;
     uint64_t ns;
     char word[64];
@@ -50,6 +50,8 @@ static void check(void)
         tell("ANYDML_VULKAN_CAPS", vulkan, "there is no capability \"%s\"", word);
     if (watchdog && !adapter_watchdog_parse(watchdog, &ns))
         tell("ANYDML_VULKAN_WATCHDOG", watchdog, "it takes milliseconds, like 100 or 0.5, or 0 for no limit");
+    if (metacommands && *metacommands && strcmp(metacommands, "0") && strcmp(metacommands, "1"))
+        tell("ANYDML_METACOMMANDS", metacommands, "it takes 0 or 1");
     if (tuning && *tuning && strcmp(tuning, "off") && strcmp(tuning, "on"))
         tell("ANYDML_TUNING", tuning, "it takes on or off");
     if (pipelines && *pipelines && strcmp(pipelines, "off") && strcmp(pipelines, "on"))

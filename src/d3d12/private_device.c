@@ -147,7 +147,13 @@ static HRESULT d3d_private_CreatePipelines(PRIVATE, const struct adapter_pipelin
     if (!device->ops->pipelines_create)
         return E_NOTIMPL;
     HRESULT hr = device->ops->pipelines_create(device->adapter, descs, count, out);
-    return d3d_adapter_result(device, hr, "make pipelines");
+    return hr == DXGI_ERROR_UNSUPPORTED ? hr : d3d_adapter_result(device, hr, "make pipelines");
+}
+
+static HRESULT d3d_private_TestKernel(PRIVATE, const struct adapter_kernel_test *test)
+{
+    struct d3d_device *device = private_from(iface);
+    return device->ops->kernel_test ? device->ops->kernel_test(device->adapter, test) : E_NOTIMPL;
 }
 
 static HRESULT d3d_private_CreateSequence(PRIVATE, const struct adapter_step *steps, uint32_t count,
@@ -191,6 +197,7 @@ const struct AnydmlDeviceVtbl d3d_private_device_vtbl = {
     .DestroyMemory = d3d_private_DestroyMemory,
     .WriteMemory = d3d_private_WriteMemory,
     .CreatePipelines = d3d_private_CreatePipelines,
+    .TestKernel = d3d_private_TestKernel,
     .CreateSequence = d3d_private_CreateSequence,
     .DestroySequence = d3d_private_DestroySequence,
     .ResolveBindings = d3d_private_ResolveBindings,

@@ -12,6 +12,11 @@ HRESULT dml_spirv_create(struct dml_device *device, const struct graph_plan *pla
     return DXGI_ERROR_UNSUPPORTED;
 }
 
+uint32_t dml_shader_capabilities(struct dml_device *device)
+{
+    return device->adapter->shader_capabilities;
+}
+
 void dml_spirv_destroy(struct dml_device *device, struct dml_spirv *program)
 {
     (void)device;

@@ -20,6 +20,9 @@ HRESULT dml_spirv_create(struct dml_device *device, const struct graph_plan *pla
 void dml_spirv_destroy(struct dml_device *device, struct dml_spirv *program);
 void dml_spirv_sizes(const struct dml_spirv *program, uint64_t *out_temp_bytes, uint64_t *out_persistent_bytes);
 
+/* Of enum shader_capability; metacommands are tested when this is asked for the first time. */
+uint32_t dml_shader_capabilities(struct dml_device *device);
+
 /* For messages: the rows that run its steps. */
 const char *dml_spirv_rows(const struct dml_spirv *program);
 

@@ -39,6 +39,7 @@ struct dml_device {
     ID3D12Device *parent; /* referenced */
     AnydmlDevice *d3d12;  /* the same object's private interface, referenced */
     const struct adapter_info *adapter;
+    atomic_int metacommands; /* whether the device runs them (metacommands.c) */
     uint32_t threads;
     struct graph_store *store; /* what compiled operators share, those of other devices too */
     uint32_t descriptor_bytes; /* distance of two descriptor handles */

@@ -30,8 +30,8 @@ static HRESULT compile_spirv(struct dml_device *device, struct dml_program *prog
 }
 
 /* Not `run`: to see whether it can be done, without pipelines, which take drivers long. */
-static HRESULT compile(struct dml_device *device, struct dml_program *program, struct graph *graph,
-                       const struct graph_options *options, bool run, char *error)
+static HRESULT compile_once(struct dml_device *device, struct dml_program *program, struct graph *graph,
+                            const struct graph_options *options, bool run, char *error)
 {
     HRESULT hr = graph_plan_create(graph, options, &program->plan, error);
     if (SUCCEEDED(hr))
@@ -41,6 +41,20 @@ static HRESULT compile(struct dml_device *device, struct dml_program *program, s
     if (SUCCEEDED(hr))
         size_host(program);
     return hr;
+}
+
+/* A driver that does not take a metacommand after all gets none any more. */
+static HRESULT compile(struct dml_device *device, struct dml_program *program, struct graph *graph,
+                       struct graph_options *options, bool run, char *error)
+{
+    HRESULT hr = compile_once(device, program, graph, options, run, error);
+    const uint32_t capabilities = dml_shader_capabilities(device);
+    if (hr != DXGI_ERROR_UNSUPPORTED || capabilities == options->shader_capabilities)
+        return hr;
+    dml_program_destroy(device, program);
+    *program = (struct dml_program){ 0 };
+    options->shader_capabilities = capabilities;
+    return compile_once(device, program, graph, options, run, error);
 }
 
 static void log_program(const struct dml_program *program, const char *what, uint64_t id, uint64_t passes_ns,
@@ -61,7 +75,7 @@ HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const
     struct dml_trace *trace = what ? &device->trace : NULL;
     struct graph_options options;
     graph_options_init(&options, host ? &graph_backend_host : &graph_backend_spirv, device->threads);
-    options.shader_capabilities = device->adapter->shader_capabilities;
+    options.shader_capabilities = dml_shader_capabilities(device);
     options.store = device->store;
     options.tuning = host ? graph_tuning_get(options.threads) : NULL;
     /* What is folded is small. A team of this thread would stay, and with more threads alive than there are processors

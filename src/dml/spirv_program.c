@@ -5,7 +5,7 @@
  * Immutable once made; any number of queues may encode one at the same time. */
 #include "dml/dispatch_spirv.h"
 
-#include "shaders/shader.h"
+#include "dml/metacommands.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,36 +13,10 @@
 #define STRUCTURE_ALIGN 64u  /* of everything in the memory */
 #define USES_MAX        256u /* that are looked through before a barrier is set anyway */
 
-#include "shaders/shaders_spirv.h"
-
-static const struct {
-    const uint8_t *code; /* packed: shaders/pack.c */
-    uint32_t bytes, words;
-} shaders[] = {
-#define SHADER(name, family, source, needs, defines) { name##_code, sizeof(name##_code), name##_words },
-#include "shaders/shaders.def"
-#undef SHADER
-#define WORDS_BASE(name)                                                                                               \
-    {                                                                                                                  \
-        name##_words_code, sizeof(name##_words_code), name##_words_words                                               \
-    }
-#define WORDS_INT64(name)    WORDS_BASE(name)
-#define WORDS_FLOAT64(name)  WORDS_BASE(name)
-#define WORDS_SUBGROUP(name) WORDS_BASE(name)
-#define WORDS_SHARED(name)   WORDS_BASE(name)
-#define WORDS_DOT(name)      WORDS_BASE(name)
-#define WORDS_COOP(name)                                                                                               \
-    {                                                                                                                  \
-        NULL, 0, 0 /* needs STORAGE */                                                                                 \
-    }
-#define WORDS_COOP_BFLOAT16(name)                    WORDS_COOP(name)
-#define SHADER(name, family, source, needs, defines) WORDS_##needs(name),
-#include "shaders/shaders.def"
-#undef SHADER
-};
-
 /* The table of addresses: these, then inputs and outputs by slot. */
 enum { TABLE_CONSTANTS, TABLE_TEMP, TABLE_PERSISTENT, TABLE_SLOTS };
+
+#define TABLE_FEW 64u
 
 struct init_copy {
     uint32_t input; /* slot, of an owned input */
@@ -59,6 +33,8 @@ struct dml_spirv {
     uint64_t temp_bytes, persistent_bytes;
     char rows[256]; /* the different ones of its steps */
 };
+
+_Static_assert(SHADER_ADDRESS_BITS == ADAPTER_ADDRESS_BITS, "addresses of metacommands");
 
 /* ---- making ---- */
 
@@ -107,13 +83,12 @@ static HRESULT make_pipelines(struct maker *maker)
     struct adapter_pipeline_desc *descs = calloc(maker->pipeline_count + 1u, sizeof(*descs));
     struct adapter_pipeline **pipelines = calloc(maker->pipeline_count + 1u, sizeof(*pipelines));
     HRESULT hr = descs && pipelines ? S_OK : E_OUTOFMEMORY;
-    for (uint32_t i = 0; SUCCEEDED(hr) && i < maker->pipeline_count; i++) {
-        const struct shader_dispatch *like = maker->likes[i];
-        descs[i] = (struct adapter_pipeline_desc){ shaders[like->code].code, shaders[like->code].bytes,
-                                                   shaders[like->code].words, like->constants, like->constant_count };
-    }
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < maker->pipeline_count; i++)
+        dml_spirv_describe(maker->likes[i], &descs[i]);
     if (SUCCEEDED(hr))
         hr = d3d12->lpVtbl->CreatePipelines(d3d12, descs, maker->pipeline_count, pipelines);
+    if (hr == DXGI_ERROR_UNSUPPORTED)
+        dml_metacommands_off(maker->device);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < maker->command_count; i++)
         maker->commands[i].pipeline = pipelines[maker->numbers[i]];
     free(descs);
@@ -169,6 +144,11 @@ static void make_step(struct maker *maker, const struct graph_step *from, struct
         memcpy(commands[i].groups, dispatch->groups, sizeof(commands[i].groups));
         commands[i].work = (cost.flops + cost.read + cost.written) / from->shaders->dispatch_count;
         commands[i].barrier |= i > 0;
+        if (shader_is_meta(dispatch)) {
+            commands[i].block = maker->image + commands[i].parameters;
+            commands[i].block_bytes = dispatch->parameter_words * 4;
+            commands[i].addresses = dispatch->addresses;
+        }
         maker->numbers[&commands[i] - maker->commands] = pipeline_of(maker, dispatch);
     }
 }
@@ -251,8 +231,10 @@ static HRESULT make_memory(struct maker *maker)
         hr = d3d12->lpVtbl->CreateMemory(d3d12, ADAPTER_MEMORY_DEVICE, maker->bytes, &maker->program->memory);
     if (SUCCEEDED(hr))
         hr = write_memory(maker);
+    if (SUCCEEDED(hr) && maker->command_count)
+        hr = make_sequence(maker);
     free(maker->image);
-    return SUCCEEDED(hr) && maker->command_count ? make_sequence(maker) : hr;
+    return hr;
 }
 
 /* ---- dependencies ---- */
@@ -263,7 +245,9 @@ struct use {
     uint32_t index;
     int64_t begin, end;
     bool writes;
-    int64_t period, from, to; /* of an address only these remainders by `period`; 0: any */
+    struct stripes {
+        int64_t period, from, to; /* of an address only these remainders by `period`; 0: any */
+    } stripes[2];
 };
 
 struct uses {
@@ -279,16 +263,28 @@ static bool conflicts(const struct use *a, const struct use *b)
     if (a->buffer != b->buffer)
         return (a->buffer == GRAPH_BUFFER_INPUT && b->buffer == GRAPH_BUFFER_OUTPUT) ||
                (a->buffer == GRAPH_BUFFER_OUTPUT && b->buffer == GRAPH_BUFFER_INPUT);
-    if (a->period && a->period == b->period && (a->to <= b->from || b->to <= a->from))
-        return false;
+    for (uint32_t i = 0; i < ARRAY_SIZE(a->stripes); i++) {
+        const struct stripes *x = &a->stripes[i], *y = &b->stripes[i];
+        if (x->period && x->period == y->period && (x->to <= y->from || y->to <= x->from))
+            return false;
+    }
     return a->index == b->index && a->begin < b->end && b->begin < a->end;
 }
 
-/* Ranges of channels that are joined, of pixels with their channels side by side, lie between one another. */
+/* Bytes [begin, begin + width) modulo the period. */
+static struct stripes stripes_of(int64_t begin, int64_t width, int64_t period)
+{
+    const int64_t from = period > 0 ? begin % period : 0;
+    return from + width <= period ? (struct stripes){ period, from, from + width } : (struct stripes){ 0 };
+}
+
+/* Ranges of channels that are joined, of pixels with their channels side by side, lie between one another: the period
+ * is what all other strides are multiples of. So do lines of an image of which each is a line of another one: the
+ * period is the widest stride but the batch's, and all narrower ones are within. */
 static void find_stripes(const struct kern_view *view, struct use *use)
 {
     const int64_t bytes = kern_type_bytes(view->type);
-    int64_t period = 0, width = bytes;
+    int64_t period = 0, width = bytes, line = 0, within = bytes;
     for (uint32_t d = 0; d < view->rank; d++) {
         int64_t a = view->strides[d] * bytes, b = period;
         if (view->sizes[d] == 1)
@@ -297,13 +293,19 @@ static void find_stripes(const struct kern_view *view, struct use *use)
             width = view->sizes[d] * bytes;
             continue;
         }
+        if (d)
+            line = BASE_MAX(line, a);
         for (int64_t rest; b; a = b, b = rest)
             rest = a % b;
         period = a < 0 ? -a : a;
     }
-    use->from = period ? use->begin % period : 0;
-    use->to = use->from + width;
-    use->period = use->to <= period ? period : 0;
+    for (uint32_t d = 0; d < view->rank && line; d++) {
+        const int64_t stride = view->strides[d] * bytes;
+        if (view->sizes[d] > 1 && (stride < 0 || stride % line))
+            within += stride < 0 ? line : (view->sizes[d] - 1) * stride;
+    }
+    use->stripes[0] = stripes_of(use->begin, width, period);
+    use->stripes[1] = stripes_of(use->begin, within, line);
 }
 
 static uint32_t uses_of(const struct graph_step *step, struct use *out)
@@ -466,20 +468,31 @@ static uint64_t table_address(const struct dml_spirv *program, uint32_t base, co
     return binding->memory ? binding->memory->address + binding->offset : 0;
 }
 
+/* Where steps do not look there is nothing. */
+static HRESULT fill_table(const struct dml_spirv *program, const struct dml_spirv_buffers *buffers, uint64_t *table)
+{
+    for (uint32_t i = 0; i < program->table_count; i++) {
+        table[i] = program->used[i] ? table_address(program, i, buffers) : 0;
+        if (program->used[i] && !table[i])
+            return E_INVALIDARG;
+    }
+    return S_OK;
+}
+
 HRESULT dml_spirv_encode(const struct dml_spirv *program, const struct dml_spirv_buffers *buffers,
                          const struct adapter_tracer *tracer, struct adapter_encoder *encoder)
 {
-    uint64_t *table;
-    HRESULT hr = program->sequence ? encoder->run(encoder, program->sequence, tracer, &table) : S_FALSE;
-    for (uint32_t i = 0; hr == S_OK && i < program->table_count; i++) {
-        if (!program->used[i])
-            continue;
-        const uint64_t address = table_address(program, i, buffers);
-        if (!address)
-            return E_INVALIDARG;
-        table[i] = address;
-    }
-    return FAILED(hr) ? hr : S_OK;
+    uint64_t few[TABLE_FEW], *table = few;
+    if (!program->sequence)
+        return S_OK;
+    if (program->table_count > TABLE_FEW && !(table = malloc(program->table_count * sizeof(*table))))
+        return E_OUTOFMEMORY;
+    HRESULT hr = fill_table(program, buffers, table);
+    if (SUCCEEDED(hr))
+        hr = encoder->run(encoder, program->sequence, table, tracer);
+    if (table != few)
+        free(table);
+    return hr;
 }
 
 HRESULT dml_spirv_encode_initialize(const struct dml_spirv *program, const struct dml_spirv_buffers *buffers,

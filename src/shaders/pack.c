@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack OUTPUT NAME.spv...: a C header with each shader's words as bytes, least significant 7 bits first, bit 7 set in
- * all but a word's last byte: half the size, since most words are small. Runs while the libraries are built.
+/* pack OUTPUT NAME.spv... NAME.ptx...: a C header with each shader's words as bytes, least significant 7 bits first,
+ * bit 7 set in all but a word's last byte: half the size, since most words are small; and with each PTX as it is, and a
+ * zero. Runs while the libraries are built.
  *
  * Shaders declare cooperative matrices by spirv_type, whose parameters are numbers: glslang 12 takes no types there.
  * The type of the elements is such a number (gemm/matrix.glsl), which becomes the type here. */
@@ -155,14 +156,28 @@ static int pack(FILE *out, const char *path)
     return 0;
 }
 
+static int pack_text(FILE *out, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
+    FILE *in = fopen(path, "r");
+    uint32_t column = 0;
+    if (!in)
+        return fail(path, "cannot be read");
+    fprintf(out, "static const uint8_t %.*s_ptx[] = {\n", (int)(dot - name), name);
+    for (int byte; (byte = fgetc(in)) != EOF && byte < 128;)
+        put_word(out, (uint32_t)byte, &column);
+    fputs("0 };\n", out);
+    return fclose(in) ? fail(path, "cannot be read") : 0;
+}
+
 int main(int count, char **arguments)
 {
     FILE *out = count > 2 ? fopen(arguments[1], "w") : NULL;
     if (!out)
         return fail(count > 1 ? arguments[1] : "", "cannot be written");
-    fputs("/* Made by pack.c of the shaders in shaders.def. */\n", out);
+    fputs("/* Made by pack.c of the shaders in shaders.def and meta/metas.def. */\n", out);
     for (int i = 2; i < count; i++)
-        if (pack(out, arguments[i]))
+        if (strstr(arguments[i], ".ptx") ? pack_text(out, arguments[i]) : pack(out, arguments[i]))
             return 1;
     return fclose(out) ? fail(arguments[1], "cannot be written") : 0;
 }

@@ -18,14 +18,18 @@ static const uint32_t needs[] = {
 void shader_adapt(struct shader_work *work, uint32_t capabilities)
 {
     for (uint32_t i = 0; i < work->dispatch_count && !(capabilities & SHADER_CAPABILITY_STORAGE); i++)
-        work->dispatches[i].code = (enum shader_code)(work->dispatches[i].code + SHADER_CODE_COUNT);
+        if (!shader_is_meta(&work->dispatches[i]))
+            work->dispatches[i].code = (enum shader_code)(work->dispatches[i].code + SHADER_CODE_COUNT);
 }
 
 static const char *lacking(const struct shader_work *work, uint32_t capabilities)
 {
     uint32_t lacks = 0;
     for (uint32_t i = 0; i < work->dispatch_count; i++)
-        lacks |= needs[work->dispatches[i].code] & ~capabilities;
+        lacks |= ~capabilities &
+                 (shader_is_meta(&work->dispatches[i]) ? SHADER_CAPABILITY_META : needs[work->dispatches[i].code]);
+    if (lacks & SHADER_CAPABILITY_META)
+        return "the adapter has no metacommands for it";
     if (lacks & SHADER_CAPABILITY_FLOAT64)
         return "the adapter has no FLOAT64 arithmetic for it";
     if (lacks & (SHADER_CAPABILITY_COOP | SHADER_CAPABILITY_COOP_BFLOAT16 | SHADER_CAPABILITY_STORAGE))
@@ -48,6 +52,8 @@ bool shader_row_find(const struct shader_row *row, const struct kern_op *op, uin
     memset(out, 0, sizeof(*out));
     out->row = row;
     row->plan(op, out);
+    if (op->flags & KERN_FLAG_REFERENCE)
+        capabilities &= ~(uint32_t)SHADER_CAPABILITY_META;
     *out_reason = lacking(out, capabilities);
     shader_adapt(out, capabilities);
     return !*out_reason;

@@ -3,9 +3,11 @@
  * several dispatches of compute pipelines, which run one after the other and may share scratch memory. It knows neither
  * device nor memory: who encodes the dispatches uploads their parameter blocks and writes the table of addresses.
  *
- * Push constants of every dispatch: the address of its parameter block, that of the table, which has the addresses of
- * the buffers of the program, and the number of its workgroups. Workgroups know nothing of each other, and may run in
- * several dispatches of ranges of them: gl_NumWorkGroups is no help. */
+ * Metacommands take the place of shaders where devices have them (meta/): their parameters are a struct by value.
+ *
+ * Push constants of every other dispatch: the address of its parameter block, that of the table, which has the
+ * addresses of the buffers of the program, and the number of its workgroups. Workgroups know nothing of each other, and
+ * may run in several dispatches of ranges of them: gl_NumWorkGroups is no help. */
 #ifndef SHADERS_SHADER_H
 #define SHADERS_SHADER_H
 
@@ -35,12 +37,17 @@ enum shader_capability {
 #define SHADER_NEEDS_COOP_BFLOAT16 (SHADER_NEEDS_COOP | SHADER_CAPABILITY_COOP_BFLOAT16)
 
 /* The compiled shaders of shaders.def. Code SHADER_CODE_COUNT + i is shader i for devices without
- * SHADER_CAPABILITY_STORAGE. */
+ * SHADER_CAPABILITY_STORAGE. From SHADER_META_BEFORE + 1 on: the metacommands of meta/metas.def. */
 enum shader_code {
 #define SHADER(name, family, source, needs, defines) SHADER_##name,
 #include "shaders/shaders.def"
 #undef SHADER
-    SHADER_CODE_COUNT
+    SHADER_CODE_COUNT,
+    SHADER_META_BEFORE = 2 * SHADER_CODE_COUNT - 1,
+#define META(name, source, threads, shared, defines) SHADER_META_##name,
+#include "shaders/meta/metas.def"
+#undef META
+    SHADER_META_END
 };
 
 struct shader_dispatch {
@@ -49,7 +56,17 @@ struct shader_dispatch {
     uint32_t constants[SHADER_CONSTANTS_MAX];
     uint32_t groups[3];
     uint32_t parameter_words;
+    uint32_t addresses; /* of metacommands: the numbers of 64 bits that their parameters begin with */
 };
+
+static inline bool shader_is_meta(const struct shader_dispatch *dispatch)
+{
+    return dispatch->code > SHADER_META_BEFORE;
+}
+
+/* How `write` puts down an address among a metacommand's parameters: 1 + the number of the buffer's address in the
+ * table, and below that so many bits of offset. 0: there is nothing. */
+#define SHADER_ADDRESS_BITS 40
 
 /* All of a step. Each dispatch sees what those before it wrote. */
 struct shader_work {

@@ -85,7 +85,7 @@ void bench_use_row(struct bench *bench, const struct shader_row *row)
 
 uint32_t bench_capabilities(const struct bench *bench)
 {
-    return bench->dml.adapter->shader_capabilities;
+    return dml_shader_capabilities((struct dml_device *)&bench->dml); /* which notes what it finds */
 }
 
 /* ---- one case ---- */

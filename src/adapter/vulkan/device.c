@@ -74,7 +74,7 @@ static VkBool32 has(const struct vulkan_physical *physical, enum shader_capabili
     return physical->capabilities & capability ? VK_TRUE : VK_FALSE;
 }
 
-#define EXTENSIONS_MAX 5
+#define EXTENSIONS_MAX 6
 
 static uint32_t list_extensions(const struct vulkan_physical *physical, const char **out)
 {
@@ -89,6 +89,8 @@ static uint32_t list_extensions(const struct vulkan_physical *physical, const ch
         out[count++] = "VK_KHR_cooperative_matrix";
     if (has(physical, SHADER_CAPABILITY_COOP_BFLOAT16))
         out[count++] = "VK_KHR_shader_bfloat16";
+    if (has(physical, SHADER_CAPABILITY_META))
+        out[count++] = VK_NVX_BINARY_IMPORT_EXTENSION_NAME;
     return count;
 }
 
@@ -217,6 +219,8 @@ HRESULT vulkan_device_start(struct adapter_device *device)
     device->watchdog_ns = vulkan_watchdog_ns(device->physical);
     if (SUCCEEDED(hr) && device->physical->external_fd)
         device->get_memory_fd = (PFN_vkGetMemoryFdKHR)vk.vkGetDeviceProcAddr(device->handle, "vkGetMemoryFdKHR");
+    if (SUCCEEDED(hr) && has(device->physical, SHADER_CAPABILITY_META))
+        vulkan_kernels_open(device);
     if (SUCCEEDED(hr))
         hr = create_layout(device);
     if (SUCCEEDED(hr))
@@ -312,6 +316,7 @@ const struct adapter_ops adapter_vulkan_ops = {
     .queries_create = vulkan_queries_create,
     .queries_destroy = vulkan_queries_destroy,
     .pipelines_create = vulkan_pipelines_create,
+    .kernel_test = vulkan_kernel_test,
     .sequence_create = vulkan_sequence_create,
     .sequence_destroy = vulkan_sequence_destroy,
 };

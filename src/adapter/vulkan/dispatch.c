@@ -39,21 +39,23 @@ static HRESULT open_record(struct vulkan_encoder *encoder)
     return batch ? execute_replay(encoder, batch) : S_OK;
 }
 
-static HRESULT record_sequence(struct vulkan_encoder *encoder, struct adapter_sequence *sequence, bool timed,
-                               const struct adapter_tracer *tracer, uint64_t **out_table)
+static HRESULT record_sequence(struct vulkan_encoder *encoder, struct adapter_sequence *sequence,
+                               const uint64_t *addresses, bool timed, const struct adapter_tracer *tracer)
 {
     struct vulkan_record *record = encoder->record;
+    const uint32_t count = vulkan_sequence_table_count(sequence);
     struct vulkan_table table;
-    HRESULT hr = vulkan_table_take(encoder->device, &record->tables, vulkan_sequence_table_count(sequence), &table);
+    HRESULT hr = vulkan_table_take(encoder->device, &record->tables, count, &table);
     if (FAILED(hr))
         return hr;
-    *out_table = table.host;
-    return vulkan_sequence_record(encoder->device, record, sequence, table.address,
+    memcpy(table.host, addresses, count * sizeof(*addresses));
+    return vulkan_sequence_record(encoder->device, record, sequence,
+                                  (struct vulkan_addresses){ addresses, table.address },
                                   timed ? vulkan_timing_begin(encoder->device, record, sequence, tracer) : NULL);
 }
 
-static HRESULT encoder_run(struct adapter_encoder *base, struct adapter_sequence *sequence,
-                           const struct adapter_tracer *tracer, uint64_t **out_table)
+static HRESULT encoder_run(struct adapter_encoder *base, struct adapter_sequence *sequence, const uint64_t *table,
+                           const struct adapter_tracer *tracer)
 {
     struct vulkan_encoder *encoder = (struct vulkan_encoder *)base;
     struct vulkan_record *record = encoder->record;
@@ -61,11 +63,9 @@ static HRESULT encoder_run(struct adapter_encoder *base, struct adapter_sequence
     HRESULT hr = S_OK;
     const bool timed = !record->plain && (tracer || vulkan_sequence_watched(encoder->device, sequence, record->role));
     if (!record->plain && !timed)
-        hr = vulkan_replay_acquire(encoder->device, sequence, record, &replay);
+        hr = vulkan_replay_acquire(encoder->device, sequence, table, record, &replay);
     if (FAILED(hr))
         return hr;
-    if (replay)
-        *out_table = replay->table.host;
     if (replay && encoder->closed && !encoder->batch) {
         encoder->batch = replay;
         return S_OK;
@@ -73,7 +73,7 @@ static HRESULT encoder_run(struct adapter_encoder *base, struct adapter_sequence
     hr = open_record(encoder);
     if (FAILED(hr))
         return hr;
-    return replay ? execute_replay(encoder, replay) : record_sequence(encoder, sequence, timed, tracer, out_table);
+    return replay ? execute_replay(encoder, replay) : record_sequence(encoder, sequence, table, timed, tracer);
 }
 
 static void encoder_copy(struct adapter_encoder *base, const struct adapter_binding *to,

@@ -136,14 +136,16 @@ static const char *missing(struct vulkan_physical *physical, const struct vulkan
     return NULL;
 }
 
-/* By ANYDML_VULKAN_CAPS; unset: all. */
+/* By ANYDML_VULKAN_CAPS; unset: all. ANYDML_METACOMMANDS=0 takes one away. */
 static uint32_t allowed_capabilities(void)
 {
-    const char *allowed = getenv("ANYDML_VULKAN_CAPS");
+    const char *allowed = getenv("ANYDML_VULKAN_CAPS"), *metacommands = getenv("ANYDML_METACOMMANDS");
     uint32_t capabilities = UINT32_MAX;
     char unknown[64]; /* d3d12/environment.c tells */
     if (allowed)
         adapter_capabilities_parse(allowed, &capabilities, unknown, sizeof(unknown));
+    if (metacommands && !strcmp(metacommands, "0"))
+        capabilities &= ~(uint32_t)SHADER_CAPABILITY_META;
     return capabilities & SHADER_CAPABILITY_INT64 ? capabilities : capabilities & ~(uint32_t)SHADER_CAPABILITY_FLOAT64;
 }
 
@@ -238,6 +240,8 @@ static void add_physical(VkPhysicalDevice handle)
         physical->capabilities |= SHADER_CAPABILITY_DOT & allowed_capabilities();
     if (physical->capabilities & SHADER_CAPABILITY_STORAGE)
         physical->capabilities |= cooperative(handle) & allowed_capabilities();
+    if (has_extension(handle, VK_NVX_BINARY_IMPORT_EXTENSION_NAME))
+        physical->capabilities |= SHADER_CAPABILITY_META & allowed_capabilities();
     physical->budget = has_extension(handle, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     physical->external_fd = has_extension(handle, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
     physical_count++;

@@ -74,6 +74,26 @@ HRESULT vulkan_memory_zero(struct adapter_device *device, struct vulkan_memory *
     return hr;
 }
 
+HRESULT vulkan_own_open(struct adapter_device *device, VkCommandBuffer *out)
+{
+    struct vulkan_own_commands *own = &device->own.commands[OWN_ZERO];
+    pthread_mutex_lock(&device->own.lock);
+    HRESULT hr = own_begin(device, own);
+    *out = own->commands;
+    if (FAILED(hr))
+        pthread_mutex_unlock(&device->own.lock);
+    return hr;
+}
+
+HRESULT vulkan_own_close(struct adapter_device *device)
+{
+    HRESULT hr = own_submit(device, &device->own.commands[OWN_ZERO]);
+    if (SUCCEEDED(hr))
+        hr = vulkan_timeline_wait(device, device->own.done, device->own.value);
+    pthread_mutex_unlock(&device->own.lock);
+    return hr;
+}
+
 /* ---- writing ---- */
 
 struct writer {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compute pipelines. Who asks for some makes those that nobody made before, with threads that end before it returns,
- * and then waits for those that others are making at the time: so nobody waits for someone who waits. */
+/* Compute pipelines, and kernels that take their place. Who asks for some makes those that nobody made before, with
+ * threads that end before it returns, and then waits for those that others are making at the time: so nobody waits for
+ * someone who waits. */
 #include "adapter/vulkan/vulkan.h"
 
 #include "base/clock.h"
@@ -67,6 +68,8 @@ static VkResult create_module(struct adapter_device *device, const struct adapte
 
 static VkResult build(struct adapter_device *device, struct adapter_pipeline *pipeline)
 {
+    if (pipeline->desc.threads)
+        return vulkan_kernel_build(device, pipeline);
     VkSpecializationMapEntry entries[VULKAN_SPECIALIZATION_MAX + 1];
     uint32_t values[VULKAN_SPECIALIZATION_MAX + 1];
     const uint32_t count = pipeline->desc.constant_count;
@@ -171,16 +174,26 @@ static bool take_job(struct job *job, const struct adapter_pipeline_desc *descs,
     return complete;
 }
 
-/* Until no other thread makes one of these; the first failure. */
-static VkResult wait_for_all(struct adapter_device *device, struct adapter_pipeline *const *pipelines, uint32_t count)
+static HRESULT result_of(const struct adapter_pipeline *pipeline)
 {
-    VkResult result = VK_SUCCESS;
+    const VkResult result = pipeline->result;
+    if (!pipeline->desc.threads || result == VK_SUCCESS || result == VK_ERROR_OUT_OF_HOST_MEMORY ||
+        result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_DEVICE_LOST)
+        return vulkan_hresult(result);
+    base_log(BASE_LOG_INFO, "vulkan: the driver does not take a metacommand: %d", (int)result);
+    return DXGI_ERROR_UNSUPPORTED;
+}
+
+/* Until no other thread makes one of these; the first failure. */
+static HRESULT wait_for_all(struct adapter_device *device, struct adapter_pipeline *const *pipelines, uint32_t count)
+{
+    HRESULT result = S_OK;
     pthread_mutex_lock(&device->pipelines.lock);
     for (uint32_t i = 0; i < count; i++) {
         while (pipelines[i]->state == VULKAN_PIPELINE_BUILDING)
             pthread_cond_wait(&device->pipelines.built, &device->pipelines.lock);
-        if (pipelines[i]->state != VULKAN_PIPELINE_READY && result == VK_SUCCESS)
-            result = pipelines[i]->result;
+        if (pipelines[i]->state != VULKAN_PIPELINE_READY && result == S_OK)
+            result = result_of(pipelines[i]);
     }
     pthread_mutex_unlock(&device->pipelines.lock);
     return result;
@@ -214,7 +227,7 @@ HRESULT vulkan_pipelines_create(struct adapter_device *device, const struct adap
             run_job(&job);
             note_time(device, base_now_ns() - start);
         }
-        hr = vulkan_hresult(wait_for_all(device, out, count));
+        hr = wait_for_all(device, out, count);
         base_log(BASE_LOG_DEBUG, "vulkan: %u pipelines, %u of them made, in %.1f ms", count, job.count,
                  (double)(base_now_ns() - start) / 1e6);
     }
@@ -230,6 +243,7 @@ void vulkan_pipelines_finish(struct adapter_device *device)
         struct adapter_pipeline *pipeline = device->pipelines.list;
         device->pipelines.list = pipeline->next;
         vk.vkDestroyPipeline(device->handle, pipeline->handle, NULL);
+        vulkan_kernel_destroy(device, pipeline);
         free(pipeline);
     }
     vk.vkDestroyPipelineCache(device->handle, device->pipelines.cache, NULL);

@@ -13,17 +13,43 @@
 /* Of the limit: sequences that cannot take longer need no measuring. */
 #define UNMEASURED_SHARE 1024
 
+/* Of replays that are not in use: with more, one that is recorded for other addresses is recorded anew. */
+#define IDLE_MAX 8
+
 struct adapter_sequence {
     uint32_t count, table_count;
     struct vulkan_replay *idle[VULKAN_ROLES]; /* under the device's replays.lock */
     struct vulkan_tables tables;              /* likewise */
     _Atomic uint64_t ns;                      /* that it takes, about: all of steps[i].ns */
     atomic_bool measured;
+    bool kernels;         /* some of the steps are */
+    uint32_t block_bytes; /* the largest of them */
+    char *blocks;         /* theirs */
     struct sequence_step {
         struct adapter_step step;
         _Atomic uint64_t ns; /* measured, or as if a nanosecond were a byte or an operation: slow devices do that */
     } steps[];
 };
+
+/* The sequence's own copies of kernels' parameters. */
+static bool copy_blocks(struct adapter_sequence *sequence)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < sequence->count; i++)
+        bytes += base_align_up(sequence->steps[i].step.block_bytes, 8);
+    sequence->kernels = bytes;
+    sequence->blocks = bytes ? malloc(bytes) : NULL;
+    bytes = 0;
+    for (uint32_t i = 0; i < sequence->count && sequence->blocks; i++) {
+        struct adapter_step *step = &sequence->steps[i].step;
+        if (!step->block_bytes)
+            continue;
+        step->block = memcpy(sequence->blocks + bytes, step->block, step->block_bytes);
+        bytes += base_align_up(step->block_bytes, 8);
+        sequence->block_bytes = BASE_MAX(sequence->block_bytes, step->block_bytes);
+    }
+    return sequence->blocks || !sequence->kernels;
+}
 
 HRESULT vulkan_sequence_create(struct adapter_device *device, const struct adapter_step *steps, uint32_t count,
                                uint32_t table_count, struct adapter_sequence **out)
@@ -39,7 +65,11 @@ HRESULT vulkan_sequence_create(struct adapter_device *device, const struct adapt
         atomic_init(&sequence->steps[i].ns, steps[i].work);
         sequence->ns += steps[i].work;
     }
-    return S_OK;
+    if (copy_blocks(sequence))
+        return S_OK;
+    free(sequence);
+    *out = NULL;
+    return E_OUTOFMEMORY;
 }
 
 /* Under the lock. */
@@ -59,6 +89,7 @@ void vulkan_sequence_destroy(struct adapter_device *device, struct adapter_seque
         }
     pthread_mutex_unlock(&device->replays.lock);
     vulkan_tables_finish(device, &sequence->tables);
+    free(sequence->blocks);
     free(sequence);
 }
 
@@ -114,14 +145,23 @@ struct recorder {
     struct vulkan_record *record;
     VkCommandBuffer commands;
     const struct adapter_pipeline *pipeline;
+    struct vulkan_addresses table;
+    void *block; /* room for a kernel's */
 };
 
+/* Whole: kernels count their workgroups. What a pipeline was given is not asked of the driver again. */
+static void record_kernel(struct recorder *recorder, const struct adapter_step *step)
+{
+    vulkan_kernel_resolve(step, recorder->table.host, recorder->block);
+    vulkan_kernel_launch(recorder->device, recorder->record->commands, step->pipeline, step->groups, recorder->block);
+    recorder->commands = VK_NULL_HANDLE;
+}
+
 /* Slice `slice` of `slices`. */
-static void record_slice(struct recorder *recorder, const struct adapter_step *step, uint64_t table, uint32_t slice,
-                         uint32_t slices)
+static void record_slice(struct recorder *recorder, const struct adapter_step *step, uint32_t slice, uint32_t slices)
 {
     const VkCommandBuffer commands = recorder->record->commands;
-    const struct vulkan_push push = { step->parameters, table, step->groups[0] };
+    const struct vulkan_push push = { step->parameters, recorder->table.address, step->groups[0] };
     const uint32_t first = (uint32_t)((uint64_t)step->groups[0] * slice / slices);
     const uint32_t end = (uint32_t)((uint64_t)step->groups[0] * (slice + 1) / slices);
     if (recorder->commands != commands || recorder->pipeline != step->pipeline)
@@ -137,26 +177,41 @@ static void record_slice(struct recorder *recorder, const struct adapter_step *s
         vk.vkCmdDispatchBase(commands, first, 0, 0, end - first, step->groups[1], step->groups[2]);
 }
 
+static HRESULT record_step(struct recorder *recorder, const struct sequence_step *at)
+{
+    struct adapter_device *device = recorder->device;
+    const struct adapter_step *step = &at->step;
+    const uint64_t ns = atomic_load_explicit(&at->ns, memory_order_relaxed);
+    const bool kernel = step->block_bytes;
+    const uint32_t slices = kernel ? 1 : vulkan_record_slices(device, recorder->record, ns, step->groups[0]);
+    HRESULT hr = S_OK;
+    if (step->barrier)
+        vulkan_barrier(recorder->record->commands, VULKAN_SCOPE_DISPATCHES, VULKAN_SCOPE_DISPATCHES);
+    for (uint32_t k = 0; SUCCEEDED(hr) && k < slices; k++) {
+        hr = vulkan_record_spend(device, recorder->record, ns / slices);
+        if (SUCCEEDED(hr) && kernel)
+            record_kernel(recorder, step);
+        else if (SUCCEEDED(hr))
+            record_slice(recorder, step, k, slices);
+    }
+    return hr;
+}
+
 HRESULT vulkan_sequence_record(struct adapter_device *device, struct vulkan_record *record,
-                               const struct adapter_sequence *sequence, uint64_t table,
+                               const struct adapter_sequence *sequence, struct vulkan_addresses table,
                                const struct vulkan_timing *timing)
 {
-    struct recorder recorder = { .device = device, .record = record };
+    struct recorder recorder = { .device = device, .record = record, .table = table };
     HRESULT hr = S_OK;
+    recorder.block = sequence->kernels ? malloc(sequence->block_bytes) : NULL;
+    if (sequence->kernels && !recorder.block)
+        return E_OUTOFMEMORY;
     for (uint32_t i = 0; SUCCEEDED(hr) && i < sequence->count; i++) {
-        const struct adapter_step *step = &sequence->steps[i].step;
-        const uint64_t ns = atomic_load_explicit(&sequence->steps[i].ns, memory_order_relaxed);
-        const uint32_t slices = vulkan_record_slices(device, record, ns, step->groups[0]);
-        if (step->barrier)
-            vulkan_barrier(record->commands, VULKAN_SCOPE_DISPATCHES, VULKAN_SCOPE_DISPATCHES);
-        for (uint32_t k = 0; SUCCEEDED(hr) && k < slices; k++) {
-            hr = vulkan_record_spend(device, record, ns / slices);
-            if (SUCCEEDED(hr))
-                record_slice(&recorder, step, table, k, slices);
-        }
+        hr = record_step(&recorder, &sequence->steps[i]);
         if (timing && SUCCEEDED(hr))
             vulkan_timing_mark(timing, record->commands, i + 1);
     }
+    free(recorder.block);
     return hr;
 }
 
@@ -175,7 +230,8 @@ static HRESULT replay_fill(struct adapter_device *device, const struct vulkan_re
     struct vulkan_record record = { .commands = commands, .plain = true };
     if (form == VULKAN_REPLAY_BATCH)
         vulkan_barrier(commands, VULKAN_SCOPE_DEVICE, VULKAN_SCOPE_DEVICE);
-    hr = vulkan_sequence_record(device, &record, replay->sequence, replay->table.address, NULL);
+    hr = vulkan_sequence_record(device, &record, replay->sequence,
+                                (struct vulkan_addresses){ replay->recorded, replay->table.address }, NULL);
     if (form == VULKAN_REPLAY_BATCH)
         vulkan_barrier(commands, VULKAN_SCOPE_DEVICE, VULKAN_SCOPE_HOST);
     return SUCCEEDED(hr) ? vulkan_hresult(vk.vkEndCommandBuffer(commands)) : hr;
@@ -203,10 +259,15 @@ static HRESULT replay_record(struct adapter_device *device, struct vulkan_replay
     return hr;
 }
 
+static uint64_t table_bytes(const struct adapter_sequence *sequence)
+{
+    return sequence->table_count * sizeof(uint64_t);
+}
+
 static HRESULT replay_create(struct adapter_device *device, struct adapter_sequence *sequence, enum vulkan_role role,
                              struct vulkan_replay **out)
 {
-    struct vulkan_replay *replay = calloc(1, sizeof(*replay));
+    struct vulkan_replay *replay = calloc(1, sizeof(*replay) + (sequence->kernels ? table_bytes(sequence) : 0));
     if (!replay)
         return E_OUTOFMEMORY;
     replay->sequence = sequence;
@@ -219,24 +280,62 @@ static HRESULT replay_create(struct adapter_device *device, struct adapter_seque
     return hr;
 }
 
-HRESULT vulkan_replay_acquire(struct adapter_device *device, struct adapter_sequence *sequence,
+/* The one among the idle ones that can run with the table as it was recorded; NULL: there is none. */
+static struct vulkan_replay **find_idle(struct adapter_sequence *sequence, enum vulkan_role role, const uint64_t *table)
+{
+    struct vulkan_replay **at = &sequence->idle[role];
+    while (*at && sequence->kernels && memcmp((*at)->recorded, table, table_bytes(sequence)) != 0)
+        at = &(*at)->next;
+    return *at ? at : NULL;
+}
+
+/* The one that has been idle for the longest time, if there are many. */
+static struct vulkan_replay **find_old(struct adapter_sequence *sequence, enum vulkan_role role)
+{
+    struct vulkan_replay **at = &sequence->idle[role];
+    uint32_t count = 0;
+    for (; *at && (*at)->next; count++)
+        at = &(*at)->next;
+    return count + 1 >= IDLE_MAX ? at : NULL;
+}
+
+/* Its commands have addresses of another time. */
+static void forget_commands(struct adapter_device *device, struct vulkan_replay *replay)
+{
+    vk.vkFreeCommandBuffers(device->handle, device->replays.pools[replay->role], VULKAN_REPLAY_FORMS, replay->commands);
+    memset(replay->commands, 0, sizeof(replay->commands));
+}
+
+static HRESULT take_replay(struct adapter_device *device, struct adapter_sequence *sequence, const uint64_t *table,
+                           enum vulkan_role role, struct vulkan_replay **out)
+{
+    struct vulkan_replay **fits = find_idle(sequence, role, table), **from = fits ? fits : find_old(sequence, role);
+    HRESULT hr = S_OK;
+    if (from) {
+        *out = *from;
+        *from = (*from)->next;
+        if (!fits)
+            forget_commands(device, *out);
+    } else {
+        hr = replay_create(device, sequence, role, out);
+    }
+    if (SUCCEEDED(hr) && sequence->kernels)
+        memcpy((*out)->recorded, table, table_bytes(sequence));
+    return hr;
+}
+
+HRESULT vulkan_replay_acquire(struct adapter_device *device, struct adapter_sequence *sequence, const uint64_t *table,
                               struct vulkan_record *record, struct vulkan_replay **out)
 {
-    struct vulkan_replay **idle = &sequence->idle[record->role];
-    HRESULT hr = S_OK;
     *out = NULL;
     if (sequence->count < REPLAY_STEPS_MIN)
         return S_OK;
     pthread_mutex_lock(&device->replays.lock);
-    if (*idle) {
-        *out = *idle;
-        *idle = (*idle)->next;
-    } else {
-        hr = replay_create(device, sequence, record->role, out);
-    }
+    HRESULT hr = take_replay(device, sequence, table, record->role, out);
     pthread_mutex_unlock(&device->replays.lock);
     if (FAILED(hr))
         return hr;
+    memcpy((*out)->table.host, table, table_bytes(sequence));
     (*out)->next = record->replays;
     record->replays = *out;
     return S_OK;

@@ -212,7 +212,14 @@ struct adapter_device {
         pthread_mutex_t lock; /* guards the pools, and the idle lists of all sequences */
         VkCommandPool pools[VULKAN_ROLES];
     } replays;
-    struct vulkan_physical *adopted;    /* owned: the device is the application's, and this `physical`. Else NULL */
+    struct vulkan_physical *adopted; /* owned: the device is the application's, and this `physical`. Else NULL */
+    struct vulkan_kernels {
+        PFN_vkCreateCuModuleNVX create_module;
+        PFN_vkCreateCuFunctionNVX create_function;
+        PFN_vkDestroyCuModuleNVX destroy_module;
+        PFN_vkDestroyCuFunctionNVX destroy_function;
+        PFN_vkCmdCuLaunchKernelNVX launch; /* NULL: the device has no kernels */
+    } kernels;
     PFN_vkGetMemoryFdKHR get_memory_fd; /* NULL: memory is not shared */
     uint64_t watchdog_ns;               /* that a submission may last, 0: any time */
 };
@@ -314,6 +321,12 @@ struct vulkan_table {
     uint64_t address;
 };
 
+/* A table for commands that are recorded: what it has, and where the device reads that. */
+struct vulkan_addresses {
+    const uint64_t *host;
+    uint64_t address;
+};
+
 HRESULT vulkan_table_take(struct adapter_device *device, struct vulkan_tables *tables, uint32_t addresses,
                           struct vulkan_table *out);
 /* Takes all back; the memory stays. */
@@ -326,6 +339,9 @@ HRESULT vulkan_own_create(struct adapter_device *device);
 void vulkan_own_destroy(struct adapter_device *device);
 /* Zeroes all of it, and returns when that is done. */
 HRESULT vulkan_memory_zero(struct adapter_device *device, struct vulkan_memory *memory);
+/* A command buffer for one thread, until it closes it, which executes it and returns when that is done. */
+HRESULT vulkan_own_open(struct adapter_device *device, VkCommandBuffer *out);
+HRESULT vulkan_own_close(struct adapter_device *device);
 
 /* ---- sequence.c ---- */
 
@@ -335,21 +351,23 @@ struct vulkan_timing;
 /* As which command buffer a sequence is recorded: to be executed within a batch's, or as the whole batch. */
 enum vulkan_replay_form { VULKAN_REPLAY_PART, VULKAN_REPLAY_BATCH, VULKAN_REPLAY_FORMS };
 
-/* All of a sequence, recorded in the forms that were needed, and its table. One batch at a time has it. */
+/* All of a sequence, recorded in the forms that were needed, and its table. One batch at a time has it. Addresses that
+ * kernels take are part of what is recorded. */
 struct vulkan_replay {
     struct adapter_sequence *sequence;
     struct vulkan_replay *next;
     enum vulkan_role role;
     VkCommandBuffer commands[VULKAN_REPLAY_FORMS];
     struct vulkan_table table;
+    uint64_t recorded[]; /* of sequences with kernels: the table's contents */
 };
 
 HRESULT vulkan_sequence_create(struct adapter_device *device, const struct adapter_step *steps, uint32_t count,
                                uint32_t table_count, struct adapter_sequence **out);
 void vulkan_sequence_destroy(struct adapter_device *device, struct adapter_sequence *sequence);
-/* Records the steps one by one, whose table will lie at `table`; with their times, unless `timing` is NULL. */
+/* Records the steps one by one, with their times unless `timing` is NULL. */
 HRESULT vulkan_sequence_record(struct adapter_device *device, struct vulkan_record *record,
-                               const struct adapter_sequence *sequence, uint64_t table,
+                               const struct adapter_sequence *sequence, struct vulkan_addresses table,
                                const struct vulkan_timing *timing);
 /* How long it takes all in all, about. */
 uint64_t vulkan_sequence_ns(const struct adapter_sequence *sequence);
@@ -360,9 +378,9 @@ bool vulkan_sequence_watched(const struct adapter_device *device, const struct a
 void vulkan_sequence_measured(struct adapter_sequence *sequence, const uint64_t *times_ns);
 uint32_t vulkan_sequence_step_count(const struct adapter_sequence *sequence);
 uint32_t vulkan_sequence_table_count(const struct adapter_sequence *sequence);
-/* A replay for the record, which it is in then; NULL: the sequence is so short that recording it each time is no
- * slower. */
-HRESULT vulkan_replay_acquire(struct adapter_device *device, struct adapter_sequence *sequence,
+/* A replay for the record, which it is in then, with this table; NULL: the sequence is so short that recording it each
+ * time is no slower. */
+HRESULT vulkan_replay_acquire(struct adapter_device *device, struct adapter_sequence *sequence, const uint64_t *table,
                               struct vulkan_record *record, struct vulkan_replay **out);
 /* Its command buffer of that form is there after it. */
 HRESULT vulkan_replay_need(struct adapter_device *device, struct vulkan_replay *replay, enum vulkan_replay_form form);
@@ -504,6 +522,8 @@ void vulkan_recorded_destroy(struct adapter_device *device, struct adapter_recor
  * ask for the same few again and again. But for state, handle and result it never changes. */
 struct adapter_pipeline {
     VkPipeline handle;
+    VkCuModuleNVX module; /* kernels have these two in its place */
+    VkCuFunctionNVX function;
     VkResult result; /* of the last try */
     enum { VULKAN_PIPELINE_NEW, VULKAN_PIPELINE_BUILDING, VULKAN_PIPELINE_READY } state;
     struct adapter_pipeline_desc desc; /* its pointers: while it is built */
@@ -514,6 +534,18 @@ struct adapter_pipeline {
 
 adapter_pipelines_create vulkan_pipelines_create;
 void vulkan_pipelines_finish(struct adapter_device *device);
+
+/* ---- kernel.c ---- */
+
+/* device->kernels, of a device with the extension. */
+void vulkan_kernels_open(struct adapter_device *device);
+VkResult vulkan_kernel_build(struct adapter_device *device, struct adapter_pipeline *pipeline);
+void vulkan_kernel_destroy(struct adapter_device *device, struct adapter_pipeline *pipeline);
+/* step->block with the table's addresses. */
+void vulkan_kernel_resolve(const struct adapter_step *step, const uint64_t *table, void *out);
+void vulkan_kernel_launch(const struct adapter_device *device, VkCommandBuffer commands,
+                          const struct adapter_pipeline *pipeline, const uint32_t *groups, const void *block);
+HRESULT vulkan_kernel_test(struct adapter_device *device, const struct adapter_kernel_test *test);
 
 /* ---- pipeline_cache.c: the driver's cache, kept in a file between processes ---- */
 

@@ -3,6 +3,7 @@
 #ifndef SHADERS_CORE_SHADER_BLOCK_H
 #define SHADERS_CORE_SHADER_BLOCK_H
 
+#include "kernels/core/epilogue.h"
 #include "shaders/core/block.h"
 #include "shaders/shader.h"
 
@@ -21,6 +22,8 @@ const char *shader_block_obstacle(const struct kern_op *op);
 
 /* Why they do not take the op's epilogue, else NULL. */
 const char *shader_epilogue_obstacle(const struct kern_op *op);
+/* The epilogue as such steps; false: they do not take it. */
+bool shader_epilogue_match(const struct kern_op *op, struct kern_epilogue *out);
 /* To the dispatch that stores the results; its own constants are set. */
 void shader_epilogue_add(const struct kern_op *op, struct shader_dispatch *out);
 /* Bit i: step i has a tensor. */
