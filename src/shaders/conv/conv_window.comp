@@ -20,9 +20,8 @@
 layout(constant_id = 2) const bool WIDE_X = false;
 /* Results: neighbouring channels lie side by side, in vectors (1), or in any way (2); else neighbouring pixels (0). */
 layout(constant_id = 3) const uint Y_ORDER = 0;
-/* 4 bits each: lines and columns of the window; ROWS and COLUMNS; subgroups along x, y and channels; channels at a time in
- * multiples of 16. */
-layout(constant_id = 4) const uint SHAPE = 1u << 28 | 1u << 24 | 2u << 20 | 2u << 16 | 2u << 12 | 2u << 8 | 3u << 4 | 3u;
+/* 4 bits each: lines and columns of the window; ROWS and COLUMNS, at most 8 and 2; subgroups along x, y and channels. */
+layout(constant_id = 4) const uint SHAPE = 1u << 24 | 2u << 20 | 2u << 16 | 2u << 12 | 2u << 8 | 3u << 4 | 3u;
 
 #define SIDE     16u
 #define KERNEL_H (SHAPE & 15u)
@@ -32,15 +31,14 @@ layout(constant_id = 4) const uint SHAPE = 1u << 28 | 1u << 24 | 2u << 20 | 2u <
 #define GROUPS_X (SHAPE >> 16 & 15u)
 #define GROUPS_Y (SHAPE >> 20 & 15u)
 #define GROUPS_N (SHAPE >> 24 & 15u)
-#define CHUNK    (SIDE * (SHAPE >> 28))
+#define TOGETHER    (KERNEL_H % 3u == 0u ? 3u : KERNEL_H % 2u == 0u ? 2u : 1u) /* of the window, taken together */
 #define TILE_H   (GROUPS_Y * ROWS)
 #define TILE_W   (GROUPS_X * SIDE)
 #define TILE_N   (GROUPS_N * COLUMNS * SIDE)
 #define COVER_H  (TILE_H + KERNEL_H - 1u) /* of the image */
 #define COVER_W  (TILE_W + KERNEL_W - 1u)
-#define VECTORS  (CHUNK / 8u)             /* of a pixel */
-#define LINE     (VECTORS + 1u)           /* eight lines use all banks */
-#define LOADS_X  ((COVER_H * COVER_W * VECTORS + GROUP_SIZE - 1u) / GROUP_SIZE)
+#define LINE     3u                       /* vectors of a pixel's 16 channels, and one: eight of them use all banks */
+#define LOADS    (COVER_H * COVER_W * 2u) /* of a workgroup, of vectors; an invocation has 12 at most */
 #define TILES    (COVER_H * COVER_W * LINE)
 #define SUM_LINE (4u * COLUMNS + 1u)
 #define STAGE    (SIDE * SUM_LINE) /* of a subgroup: sums of a line of its pixels on their way */
@@ -50,7 +48,7 @@ layout(constant_id = 4) const uint SHAPE = 1u << 28 | 1u << 24 | 2u << 20 | 2u <
 /* A matrix of each subgroup, in lines of output channels. */
 shared uvec4 tiles[GROUP_SIZE / 32u * SIDE * 3u];
 #elif defined(MATRIX_PLAIN)
-shared uvec4 tiles[(TILES > STAGES ? TILES : STAGES) + GROUP_SIZE];
+shared uvec4 tiles[(TILES > STAGES ? TILES : STAGES) + 6u * GROUP_SIZE];
 #else
 /* Lines are pixels; later sums. */
 shared uvec4 tiles[TILES > STAGES ? TILES : STAGES];
@@ -95,7 +93,7 @@ void run_unit(uint unit)
         tiles[at + lane / 2u * 3u + lane % 2u] = fetch_w(group, n * SIDE + lane / 2u, tap, c * SIDE + lane % 2u * 8u);
     barrier();
     if (group < params.by_groups.size)
-        PACK_MATRIX(Vectors(packed_base).v[number * 32u + lane], at)
+        PACK_B(Vectors(packed_base).v[number * 32u + lane], at, 1u, 3u)
     barrier();
 }
 #else
@@ -128,32 +126,64 @@ uvec4 fetch_x(uint pixel, uint c)
     return v;
 }
 
-#define EACH_LOAD_OF_X(i, at)                                                                                          \
-    [[unroll]] for (uint i = 0u, at = gl_LocalInvocationID.x; i < LOADS_X; i++, at += GROUP_SIZE)                      \
-        if (at < COVER_H * COVER_W * VECTORS)
-#define FETCH_IMAGE(c)                                                                                                 \
-    EACH_LOAD_OF_X(i, at)                                                                                              \
-        x_next[i] = fetch_x(at / VECTORS, (c) + 8u * (at % VECTORS));
-#define KEEP_IMAGE                                                                                                     \
-    EACH_LOAD_OF_X(i, at)                                                                                              \
-        tiles[at / VECTORS * LINE + at % VECTORS] = x_next[i];
-
-/* One column of the window, 16 channels: lines of pixels from `x_at` on, packed weights from `w_at` on. */
-#define MULTIPLY_COLUMN(x_at, w_at)                                                                                    \
-    {                                                                                                                  \
-        MatrixA a[ROWS + KERNEL_H - 1u];                                                                               \
-        [[unroll]] for (uint i = 0u; i < ROWS + KERNEL_H - 1u; i++)                                                    \
-            a[i] = LOAD_A((x_at) + i * COVER_W * LINE, 0u, LINE);                                                      \
-        [[unroll]] for (uint dy = 0u; dy < KERNEL_H; dy++)                                                             \
-            [[unroll]] for (uint j = 0u; j < COLUMNS; j++) {                                                           \
-                uvec4 w = Vectors(packed_base).v[(w_at) + dy * KERNEL_W * MATRICES_C * 32u + j * w_column];            \
-                MatrixB b;                                                                                             \
-                UNPACK_MATRIX(b, w, PLAIN_AT)                                                                          \
-                [[unroll]] for (uint i = 0u; i < ROWS; i++)                                                            \
-                    sums[i * COLUMNS + j] = multiply_add(a[i + dy], b, sums[i * COLUMNS + j]);                         \
-            }                                                                                                          \
+/* All that an invocation has of matrices and vectors is in variables of their own, as in tile_matrix.glsl. */
+#define EACH_LOAD(X)   X(0u) X(1u) X(2u) X(3u) X(4u) X(5u) X(6u) X(7u) X(8u) X(9u) X(10u) X(11u)
+#define EACH_ROW(X)    X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
+#define EACH_WEIGHT(X) X(0, 0) X(0, 1) X(1, 0) X(1, 1) X(2, 0) X(2, 1)
+#define DECLARE_SUM(i)                                                                                                 \
+    MatrixSum sum##i##0, sum##i##1;                                                                                    \
+    if (i < ROWS) {                                                                                                    \
+        sum##i##0 = zero_matrix();                                                                                     \
+        if (1u < COLUMNS)                                                                                              \
+            sum##i##1 = zero_matrix();                                                                                 \
     }
+#define LOAD_AT(i) (gl_LocalInvocationID.x + GROUP_SIZE * i)
+#define FETCH(i)                                                                                                       \
+    if (GROUP_SIZE * i < LOADS && LOAD_AT(i) < LOADS)                                                                  \
+        x_next[i] = fetch_x(LOAD_AT(i) / 2u, next + 8u * (LOAD_AT(i) % 2u));
+#define KEEP(i)                                                                                                        \
+    if (GROUP_SIZE * i < LOADS && LOAD_AT(i) < LOADS)                                                                  \
+        tiles[LOAD_AT(i) / 2u * LINE + LOAD_AT(i) % 2u] = x_next[i];
 #define PLAIN_AT (TILES > STAGES ? TILES : STAGES)
+/* Weights of line dy of those taken together, and of 16 output channels. */
+#define LOAD_WEIGHT(dy, j)                                                                                             \
+    MatrixB b##dy##j;                                                                                                  \
+    if (dy < TOGETHER && j < COLUMNS) {                                                                                   \
+        uvec4 w = Vectors(packed_base).v[w_at + dy * KERNEL_W * MATRICES_C * 32u + j * w_column];                      \
+        UNPACK_B(b##dy##j, w, PLAIN_AT + (2u * dy + j) * GROUP_SIZE)                                              \
+    }
+/* A line of pixels, with all lines of the window that it is in, of results' lines i. */
+#define MULTIPLY(dy, i)                                                                                                \
+    if (dy < TOGETHER && i < ROWS) {                                                                                      \
+        sum##i##0 = multiply_add(a, b##dy##0, sum##i##0);                                                              \
+        if (1u < COLUMNS)                                                                                              \
+            sum##i##1 = multiply_add(a, b##dy##1, sum##i##1);                                                          \
+    }
+#define MULTIPLY_LINE(r, results)                                                                                      \
+    if (r < ROWS + TOGETHER - 1u) {                                                                                       \
+        MatrixA a = LOAD_A(x_at + r * COVER_W * LINE, 0u, LINE);                                                       \
+        results                                                                                                        \
+    }
+#define MULTIPLY_ALL                                                                                                   \
+    MULTIPLY_LINE(0u, MULTIPLY(0, 0))                                                                                  \
+    MULTIPLY_LINE(1u, MULTIPLY(0, 1) MULTIPLY(1, 0))                                                                   \
+    MULTIPLY_LINE(2u, MULTIPLY(0, 2) MULTIPLY(1, 1) MULTIPLY(2, 0))                                                    \
+    MULTIPLY_LINE(3u, MULTIPLY(0, 3) MULTIPLY(1, 2) MULTIPLY(2, 1))                                                    \
+    MULTIPLY_LINE(4u, MULTIPLY(0, 4) MULTIPLY(1, 3) MULTIPLY(2, 2))                                                    \
+    MULTIPLY_LINE(5u, MULTIPLY(0, 5) MULTIPLY(1, 4) MULTIPLY(2, 3))                                                    \
+    MULTIPLY_LINE(6u, MULTIPLY(0, 6) MULTIPLY(1, 5) MULTIPLY(2, 4))                                                    \
+    MULTIPLY_LINE(7u, MULTIPLY(0, 7) MULTIPLY(1, 6) MULTIPLY(2, 5))                                                    \
+    MULTIPLY_LINE(8u, MULTIPLY(1, 7) MULTIPLY(2, 6))                                                                   \
+    MULTIPLY_LINE(9u, MULTIPLY(2, 7))
+#define STORE_LINE(i)                                                                                                  \
+    if (i < ROWS) {                                                                                                    \
+        barrier();                                                                                                     \
+        STORE_SUM(stage, sum##i##0, SUM_LINE);                                                                         \
+        if (1u < COLUMNS)                                                                                              \
+            STORE_SUM(stage + 4u, sum##i##1, SUM_LINE);                                                                \
+        barrier();                                                                                                     \
+        store_line(image, group, at + ivec2(row + i, column), n, i == 0, low, high);                                   \
+    }
 
 vec4 staged(uint at)
 {
@@ -180,50 +210,89 @@ void place_four(inout Four four, uint number, int y_at)
             four.operands[i] = operands_of(uint(steps.v[i].tensor), steps.v[i].place, number, y_at);
 }
 
-/* A line of 16 pixels, whose sums are staged at `from`, from result (y, x) of the image on. */
-void store_vectors(uint from, uint image, ivec2 at, uint channel, uint n, inout Four low, inout Four high)
+/* What results' places need, read once for a tile. */
+uvec2 y_base;
+ivec2 y_sizes;
+ivec3 y_steps; /* to the next image, line and pixel */
+uint channels_end, pixels_of_image;
+
+void read_results()
+{
+    y_base = address_of(header.inputs);
+    y_sizes = ivec2(CONV.out_sizes[1], CONV.out_sizes[2]);
+    y_steps = ivec3(CONV.y[0], CONV.y[3], CONV.y[4]);
+    channels_end = CONV.out_group;
+    pixels_of_image = params.by_pixels.size;
+}
+
+/* As store_eight(). */
+void store_at(Four low, Four high, vec4 low_sums, vec4 high_sums)
+{
+    uint type = type_of(header.inputs);
+    uvec4 a = pack_vec4(type, finish_four(low, low_sums)), b = pack_vec4(type, finish_four(high, high_sums));
+    uvec2 to = add64(y_base, scaled(low.y_at, type_shift(type)));
+    if (type == TYPE_FLOAT32) {
+        Quads(to).v = a;
+        Quads(add64(to, uvec2(16u, 0u))).v = b;
+    } else {
+        Quads(to).v = uvec4(a.xy, b.xy);
+    }
+}
+
+/* A line of 16 pixels, whose sums are staged at `from`, from result (y, x) of the image on. With `begins` it is the
+ * tile's first one: its eight channels are an invocation's in all lines. */
+void store_vectors(uint from, uint image, ivec2 at, uint group, uint n, bool begins, inout Four low, inout Four high)
 {
     [[unroll]] for (uint step = 0u; step < COLUMNS; step++) {
-        uint pixel = (32u * step + lane) / (2u * COLUMNS), eight = (32u * step + lane) % (2u * COLUMNS);
+        uint pixel = (32u * step + lane) / (2u * COLUMNS), c = n + (32u * step + lane) % (2u * COLUMNS) * 8u;
+        uint first = group * channels_end + c;
         int x = at.y + int(pixel);
-        if (x >= CONV.out_sizes[2] || n + 8u * eight >= CONV.out_group)
-            continue;
-        uint first = channel + 8u * eight, place = uint(at.x * CONV.out_sizes[2] + x);
-        uint number = (image * CONV.out_channels + first) * params.by_pixels.size + place;
-        int y_at = int(image) * CONV.y[0] + at.x * CONV.y[3] + x * CONV.y[4] + int(first);
-        if (step == 0u || 32u % (2u * COLUMNS) != 0u) {
+        if (begins && step == 0u && c < channels_end) {
             low = prepare_channels(first);
             high = prepare_channels(first + 4u);
         }
-        place_four(low, number, y_at);
-        place_four(high, number + 4u * params.by_pixels.size, y_at + 4);
-        uint sums_at = from + pixel * SUM_LINE + 2u * eight;
-        store_eight(low, high, staged(sums_at), staged(sums_at + 1u));
+        if (x >= y_sizes.y || c >= channels_end)
+            continue;
+        int y_at = int(image) * y_steps.x + at.x * y_steps.y + x * y_steps.z + int(first);
+        low.y_at = y_at;
+        if (STEP_TENSORS != 0u) {
+            uint number = (image * CONV.out_channels + first) * pixels_of_image + uint(at.x * y_sizes.y + x);
+            place_four(low, number, y_at);
+            place_four(high, number + 4u * pixels_of_image, y_at + 4);
+        }
+        uint sums_at = from + pixel * SUM_LINE + (c - n) / 4u;
+        store_at(low, high, staged(sums_at), staged(sums_at + 1u));
     }
 }
 
 void store_ones(uint from, uint image, ivec2 at, uint channel, uint n)
 {
-    for (uint e = lane; e < SIDE * SIDE * COLUMNS; e += 32u) {
-        uint pixel = Y_ORDER == 0u ? e % SIDE : e / (SIDE * COLUMNS);
-        uint c = Y_ORDER == 0u ? e / SIDE : e % (SIDE * COLUMNS);
-        int x = at.y + int(pixel);
-        if (x < CONV.out_sizes[2] && n + c < CONV.out_group)
-            store_one(image * params.by_pixels.size + uint(at.x * CONV.out_sizes[2] + x), channel + c,
-                      staged(from + pixel * SUM_LINE + c / 4u)[c % 4u]);
+    uint type = type_of(header.inputs), columns = min(channels_end - n, SIDE * COLUMNS), by_image = CONV.out_channels;
+    int by_channel = CONV.y[1];
+    for (uint e = lane; e < SIDE * columns; e += 32u) {
+        uint pixel = Y_ORDER == 0u ? e % SIDE : e / columns, c = Y_ORDER == 0u ? e / SIDE : e % columns;
+        int x = at.y + int(pixel), y_at = int(image) * y_steps.x + at.x * y_steps.y + x * y_steps.z;
+        if (x >= y_sizes.y)
+            continue;
+        y_at += int(channel + c) * by_channel;
+        uint number = (image * by_image + channel + c) * pixels_of_image + uint(at.x * y_sizes.y + x);
+        float sum = staged(from + pixel * SUM_LINE + c / 4u)[c % 4u];
+        if (HAS_BIAS)
+            sum += bias_of(channel + c);
+        store(place_at(type, y_base, y_at), type, uvec2(floatBitsToUint(epilogue(sum, number, y_at)), 0u), TYPE_FLOAT32);
     }
 }
 
 /* A line of 16 pixels from (y, x) of the image and channel n of the group on. */
-void store_line(uint image, uint group, ivec2 at, uint n, inout Four low, inout Four high)
+void store_line(uint image, uint group, ivec2 at, uint n, bool begins, inout Four low, inout Four high)
 {
-    uint from = subgroup * STAGE, channel = group * CONV.out_group + n;
-    if (at.x >= CONV.out_sizes[1])
+    uint from = subgroup * STAGE;
+    if (at.x >= y_sizes.x || n >= channels_end)
         return;
     if (Y_ORDER == 1u)
-        store_vectors(from, image, at, channel, n, low, high);
+        store_vectors(from, image, at, group, n, begins, low, high);
     else
-        store_ones(from, image, at, channel, n);
+        store_ones(from, image, at, group * channels_end + n, n);
 }
 
 void run_unit(uint unit)
@@ -239,34 +308,31 @@ void run_unit(uint unit)
     x_start = int(image) * CONV.x[0] + int(group * CONV.in_group) * CONV.x[1];
     uint w_column = KERNEL_H * KERNEL_W * MATRICES_C * 32u; /* from 16 channels to the next ones */
     uint w_start = PACKED_AT(group * MATRICES_N + n / SIDE, 0u, 0u) + lane;
-    uvec4 x_next[LOADS_X];
-    MatrixSum sums[ROWS * COLUMNS];
-    [[unroll]] for (uint i = 0u; i < ROWS * COLUMNS; i++)
-        sums[i] = zero_matrix();
-    FETCH_IMAGE(0u)
-    for (uint c = 0u; c < CONV.in_group; c += CHUNK) {
+    uint stage = subgroup * STAGE, next = 0u;
+    uvec4 x_next[12];
+    EACH_ROW(DECLARE_SUM)
+    EACH_LOAD(FETCH)
+    for (uint c = 0u; c < MATRICES_C; c++) {
         barrier();
-        KEEP_IMAGE
+        EACH_LOAD(KEEP)
         barrier();
-        if (c + CHUNK < CONV.in_group)
-            FETCH_IMAGE(c + CHUNK)
-        [[dont_unroll]] for (uint dx = 0u; dx < KERNEL_W; dx++)
-            [[unroll]] for (uint k = 0u; k < CHUNK / SIDE; k++)
-                if (k == 0u || c + k * SIDE < CONV.in_group)
-                    MULTIPLY_COLUMN((row * COVER_W + column + dx) * LINE + 2u * k,
-                                    w_start + (dx * MATRICES_C + c / SIDE + k) * 32u)
+        next += SIDE;
+        if (next < CONV.in_group) {
+            EACH_LOAD(FETCH)
+        }
+        [[dont_unroll]] for (uint tap = 0u; tap < KERNEL_H / TOGETHER * KERNEL_W; tap++) {
+            uint dy = tap / KERNEL_W * TOGETHER, dx = tap % KERNEL_W;
+            uint x_at = ((row + dy) * COVER_W + column + dx) * LINE;
+            uint w_at = w_start + ((dy * KERNEL_W + dx) * MATRICES_C + c) * 32u;
+            EACH_WEIGHT(LOAD_WEIGHT)
+            MULTIPLY_ALL
+        }
     }
     Four low, high;
-    [[unroll]] for (uint i = 0u; i < ROWS; i++) {
-        barrier();
-        [[unroll]] for (uint j = 0u; j < COLUMNS; j++)
-            STORE_SUM(subgroup * STAGE + 4u * j, sums[i * COLUMNS + j], SUM_LINE);
-        barrier();
-        store_line(image, group, at + ivec2(row + i, column), n, low, high);
-    }
+    read_results();
+    EACH_ROW(STORE_LINE)
     barrier();
 }
-
 #endif
 
 void main()

@@ -5,12 +5,13 @@
 #define SIDE         16 /* of a matrix */
 #define SUBGROUPS    4
 #define KERNEL_MAX   7
+#define LOADS_MAX    12 /* vectors of the image at a time, of an invocation */
 #define SHARED       49152
 #define SHARED_PLAIN 32768 /* of every device */
 
 /* Of a subgroup in matrices, and of a workgroup in subgroups: SHAPE of conv_window.comp. */
 struct cut {
-    uint32_t rows, columns, groups_x, groups_y, groups_n, chunk;
+    uint32_t rows, columns, groups_x, groups_y, groups_n;
 };
 
 struct shape {
@@ -24,8 +25,7 @@ struct shape {
 static const struct cut cuts[] = {
 #define TILE(class, kind, m, n, k, least)
 #define COOP_TILE(m, n, k, groups, least)
-#define WINDOW(rows, columns, groups_x, groups_y, groups_n, chunk)                                                     \
-    { rows, columns, groups_x, groups_y, groups_n, chunk },
+#define WINDOW(rows, columns, groups_x, groups_y, groups_n) { rows, columns, groups_x, groups_y, groups_n },
 #define TUNE(name, value)
 #include "shaders/tuning.def"
 #undef TILE
@@ -54,10 +54,12 @@ static bool is_wide(const struct kern_view *view)
 
 static bool fits(const struct cut *c, const struct conv_params *conv)
 {
-    const uint32_t room = shader_coop_is_plain() ? SHARED_PLAIN - 512 * SUBGROUPS : SHARED;
+    const uint32_t room = shader_coop_is_plain() ? SHARED_PLAIN - 6 * 512 * SUBGROUPS : SHARED;
     const uint32_t cover =
         (c->groups_y * c->rows + (uint32_t)conv->kernel[1] - 1) * (c->groups_x * SIDE + (uint32_t)conv->kernel[2] - 1);
-    return 16 * BASE_MAX(cover * (2 * c->chunk + 1), SUBGROUPS * SIDE * (4 * c->columns + 1)) <= room;
+    if (cover * 2 > LOADS_MAX * 32 * SUBGROUPS)
+        return false;
+    return 16 * BASE_MAX(cover * 3, SUBGROUPS * SIDE * (4 * c->columns + 1)) <= room;
 }
 
 /* The first one that has as many channels as the last, and for which there is room; for tests, any. */
@@ -99,6 +101,14 @@ static bool shape_of(const struct kern_op *op, struct shape *out)
     return true;
 }
 
+/* Tiles do not have much more pixels than the images. */
+static bool fills(const struct shape *s)
+{
+    const uint64_t width = (uint64_t)s->params.by_tiles_x.size * s->cut.groups_x * SIDE;
+    const uint64_t height = (uint64_t)s->params.by_tiles_y.size * s->cut.groups_y * s->cut.rows;
+    return width * height * 2 <= (uint64_t)s->params.by_pixels.size * 3;
+}
+
 const char *shader_conv_window_coop_obstacle(const struct kern_op *op)
 {
     struct conv_shape s;
@@ -120,7 +130,8 @@ const char *shader_conv_window_coop_obstacle(const struct kern_op *op)
     found = shader_coop_obstacle(op, SIDE, m, (uint64_t)(s.kernel[1] * s.kernel[2]) * s.in_group);
     if (found)
         return found;
-    return shape.tiles < TUNE_WINDOW_TILES_MIN && !forced ? "the image is small" : shader_epilogue_obstacle(op);
+    return !forced && (shape.tiles < TUNE_WINDOW_TILES_MIN || !fills(&shape)) ? "the image is small"
+                                                                              : shader_epilogue_obstacle(op);
 }
 
 static uint64_t pack_groups(const struct shape *shape)
@@ -137,8 +148,7 @@ void shader_conv_window_coop_plan(const struct kern_op *op, struct shader_work *
     const struct conv_params *conv = &shape.params.conv;
     const struct cut *cut = &shape.cut;
     const uint32_t bits = (uint32_t)conv->kernel[1] | (uint32_t)conv->kernel[2] << 4 | cut->rows << 8 |
-                          cut->columns << 12 | cut->groups_x << 16 | cut->groups_y << 20 | cut->groups_n << 24 |
-                          cut->chunk << 28;
+                          cut->columns << 12 | cut->groups_x << 16 | cut->groups_y << 20 | cut->groups_n << 24;
     const enum shader_code pack = plain ? SHADER_conv_window_pack_plain : SHADER_conv_window_pack;
     struct shader_dispatch *dispatch = shader_add(out, pack, op, pack_groups(&shape), 1, sizeof(shape.params));
     dispatch->constants[4] = bits;

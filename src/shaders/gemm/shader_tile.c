@@ -10,7 +10,7 @@ static const struct tile_size tiles[SHADER_TILES_COUNT][SHADER_TILE_KINDS] = {
 #define TILE(class, kind, m, n, k, least) [SHADER_TILES_##class][SHADER_TILE_##kind] = { m, n, k, least },
 #define COOP_TILE(m, n, k, groups, least)
 #define TUNE(name, value)
-#define WINDOW(rows, columns, groups_x, groups_y, groups_n, chunk)
+#define WINDOW(rows, columns, groups_x, groups_y, groups_n)
 #include "shaders/tuning.def"
 #undef WINDOW
 #undef TILE

@@ -31,7 +31,7 @@ enum shader_tile_kind {
 enum {
 #define TILE(class, kind, m, n, k, least)
 #define COOP_TILE(m, n, k, groups, least)
-#define WINDOW(rows, columns, groups_x, groups_y, groups_n, chunk)
+#define WINDOW(rows, columns, groups_x, groups_y, groups_n)
 #define TUNE(name, value) TUNE_##name = (value),
 #include "shaders/tuning.def"
 #undef TILE
@@ -105,6 +105,8 @@ const char *shader_coop_obstacle(const struct kern_op *op, uint64_t m, uint64_t 
 bool shader_coop_wide(const struct kern_view *view, uint32_t along);
 /* For tests: 0, the best one, else this tile of the table, from 1 on and over again, and so many parts along k. */
 void shader_coop_force(uint32_t tile, uint32_t splits);
+/* For tests: small products are packed first, too. */
+void shader_gemm_packed_force(bool value);
 /* The code for the op's types. */
 enum shader_code shader_coop_code(const struct kern_op *op, const struct coop_codes *codes);
 /* Of products of two matrices: the best tile; and sets what follows from it, as shader_tile_cut() does. */

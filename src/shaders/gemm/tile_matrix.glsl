@@ -33,7 +33,13 @@ layout(constant_id = 4) const uint B_BY_COLUMNS = 1; /* lines of B's tiles are a
 #define STAGE    (SIDE * STRIDE_Y)            /* of a subgroup: one row of its matrices */
 
 /* Both tiles; later sums on their way. */
+#ifndef TILE_PACKED
 #define TILES_SIZE (TILE_B + (B_BY_COLUMNS != 0u ? TILE_N : DEPTH) * STRIDE_B)
+#elif defined(MATRIX_PLAIN)
+#define TILES_SIZE (4u * STAGE + 8u * GROUP_SIZE)
+#else
+#define TILES_SIZE 0u
+#endif
 shared uvec4 tiles[TILES_SIZE > 4u * STAGE ? TILES_SIZE : 4u * STAGE];
 
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer Vectors { uvec4 v[]; };
@@ -152,15 +158,45 @@ uint pack_two(float a, float b) /* rounds to nearest even: pipelines are made so
 }
 #endif
 
+/* Where C begins; read once, as the operands of an epilogue. */
+uvec2 c_base;
+
+void read_c()
+{
+    if (result_c >= 0)
+        c_base = address_of(uint(result_c));
+}
+
+/* Eight elements of C, side by side as a rule. */
+void load_c(int c_at, out vec4 low, out vec4 high)
+{
+    uint type = type_of(uint(result_c));
+    uvec2 address = add64(c_base, scaled(c_at, 1u));
+    if (type == TYPE_FLOAT16 && c_next == 1 && (address.x & 15u) == 0u) {
+        uvec4 v = OperandVector(address).v;
+        low = vec4(halves_to_floats(v.x), halves_to_floats(v.y));
+        high = vec4(halves_to_floats(v.z), halves_to_floats(v.w));
+        return;
+    }
+    for (uint e = 0u; e < 4u; e++) {
+        low[e] = load_real(uint(result_c), c_at + int(e) * c_next);
+        high[e] = load_real(uint(result_c), c_at + int(e + 4u) * c_next);
+    }
+}
+
 /* Eight results from (m, n). */
 void store_vector(uint m, uint n, vec4 low, vec4 high)
 {
     uint number;
     int y_at, c_at;
     place_result(m, n, number, y_at, c_at);
-    [[unroll]] for (uint e = 0u; e < 4u; e++) {
-        low[e] = scaled_sum(c_at + int(e) * c_next, low[e]);
-        high[e] = scaled_sum(c_at + int(e + 4u) * c_next, high[e]);
+    low *= result_alpha;
+    high *= result_alpha;
+    if (result_c >= 0) {
+        vec4 c_low, c_high;
+        load_c(c_at, c_low, c_high);
+        low += result_beta * c_low;
+        high += result_beta * c_high;
     }
     epilogue_vector(number, y_at, low, high);
     Vectors(y_base).v[y_at >> 3] = uvec4(pack_two(low.x, low.y), pack_two(low.z, low.w), pack_two(high.x, high.y),
@@ -279,6 +315,9 @@ void store_lines(uint stage, uint m, uint n, uint part, uint self)
         EACH_PAIR(MULTIPLY)                                                                                            \
     }
 
+#ifdef TILE_PACKED
+#include "shaders/gemm/tile_packed.glsl"
+#else
 void run_tile(uint m, uint n, uint first, uint end, uint part)
 {
     /* The subgroup's place among those with other results, and its part of a tile along k. */
@@ -301,8 +340,10 @@ void run_tile(uint m, uint n, uint first, uint end, uint part)
         if (next < end) {
             FETCH_TILE
         }
-        if (WIDE_Y && next == first)
+        if (WIDE_Y && next == first) {
             read_operands();
+            read_c();
+        }
         if (next != first)
             [[unroll]] for (uint i = 0u; i < DEPTH / GROUPS_K / SIDE; i++)
                 MULTIPLY_STEP(from_k + SIDE * i)
@@ -317,3 +358,4 @@ void run_tile(uint m, uint n, uint first, uint end, uint part)
     EACH(STORE_ROW)
     barrier();
 }
+#endif
