@@ -103,26 +103,41 @@ uint x_type;
 ivec2 corner;
 int x_start;
 
+/* Of the parameters, read once. */
+uvec2 x_sizes;
+ivec3 x_steps; /* to the next line, pixel and channel */
+uint in_group, matrices_c;
+
+void read_image()
+{
+    x_type = type_of(0u);
+    x_base = address_of(0u);
+    x_sizes = uvec2(CONV.in_sizes[2], CONV.in_sizes[1]);
+    x_steps = ivec3(CONV.x[3], CONV.x[4], CONV.x[1]);
+    in_group = CONV.in_group;
+    matrices_c = MATRICES_C;
+}
+
 bool is_inside(ivec2 at)
 {
-    return uint(at.x) < uint(CONV.in_sizes[2]) && uint(at.y) < uint(CONV.in_sizes[1]);
+    return all(lessThan(uvec2(at), x_sizes));
 }
 
 /* Eight channels from c on of the pixel. */
 uvec4 fetch_x(uint pixel, uint c)
 {
     ivec2 at = corner + ivec2(pixel % COVER_W, pixel / COVER_W);
-    int from = x_start + at.y * CONV.x[3] + at.x * CONV.x[4] + int(c) * CONV.x[1];
+    int from = x_start + at.y * x_steps.x + at.x * x_steps.y + int(c) * x_steps.z;
     uvec4 v = uvec4(0u);
     bool inside = is_inside(at);
     if (WIDE_X) {
-        if (inside && c < CONV.in_group)
+        if (inside && c < in_group)
             v = Vectors(x_base).v[from >> 3];
         return v;
     }
     [[unroll]] for (uint e = 0u; e < 8u; e++)
-        if (inside && c + e < CONV.in_group)
-            v[e >> 1] |= load_number(x_type, x_base, from + int(e) * CONV.x[1]) << 16u * (e & 1u);
+        if (inside && c + e < in_group)
+            v[e >> 1] |= load_number(x_type, x_base, from + int(e) * x_steps.z) << 16u * (e & 1u);
     return v;
 }
 
@@ -149,7 +164,7 @@ uvec4 fetch_x(uint pixel, uint c)
 #define LOAD_WEIGHT(dy, j)                                                                                             \
     MatrixB b##dy##j;                                                                                                  \
     if (dy < TOGETHER && j < COLUMNS) {                                                                                   \
-        uvec4 w = Vectors(packed_base).v[w_at + dy * KERNEL_W * MATRICES_C * 32u + j * w_column];                      \
+        uvec4 w = Vectors(packed_base).v[w_at + dy * KERNEL_W * matrices_c * 32u + j * w_column];                      \
         UNPACK_B(b##dy##j, w, PLAIN_AT + (2u * dy + j) * GROUP_SIZE)                                              \
     }
 /* A line of pixels, with all lines of the window that it is in, of results' lines i. */
@@ -306,24 +321,24 @@ void run_unit(uint unit)
     ivec2 at = ivec2(tile_y * TILE_H, tile_x * TILE_W);
     corner = at.yx - ivec2(CONV.pad[2], CONV.pad[1]);
     x_start = int(image) * CONV.x[0] + int(group * CONV.in_group) * CONV.x[1];
-    uint w_column = KERNEL_H * KERNEL_W * MATRICES_C * 32u; /* from 16 channels to the next ones */
+    uint w_column = KERNEL_H * KERNEL_W * matrices_c * 32u; /* from 16 channels to the next ones */
     uint w_start = PACKED_AT(group * MATRICES_N + n / SIDE, 0u, 0u) + lane;
     uint stage = subgroup * STAGE, next = 0u;
     uvec4 x_next[12];
     EACH_ROW(DECLARE_SUM)
     EACH_LOAD(FETCH)
-    for (uint c = 0u; c < MATRICES_C; c++) {
+    for (uint c = 0u; c < matrices_c; c++) {
         barrier();
         EACH_LOAD(KEEP)
         barrier();
         next += SIDE;
-        if (next < CONV.in_group) {
+        if (next < in_group) {
             EACH_LOAD(FETCH)
         }
         [[dont_unroll]] for (uint tap = 0u; tap < KERNEL_H / TOGETHER * KERNEL_W; tap++) {
             uint dy = tap / KERNEL_W * TOGETHER, dx = tap % KERNEL_W;
             uint x_at = ((row + dy) * COVER_W + column + dx) * LINE;
-            uint w_at = w_start + ((dy * KERNEL_W + dx) * MATRICES_C + c) * 32u;
+            uint w_at = w_start + ((dy * KERNEL_W + dx) * matrices_c + c) * 32u;
             EACH_WEIGHT(LOAD_WEIGHT)
             MULTIPLY_ALL
         }
@@ -341,8 +356,7 @@ void main()
     lane = gl_LocalInvocationID.x % 32u;
     packed_base = scratch_at(0u);
 #ifndef PACK
-    x_type = type_of(0u);
-    x_base = address_of(0u);
+    read_image();
 #endif
     EACH_GROUP_UNIT(unit)
     {
