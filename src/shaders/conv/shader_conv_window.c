@@ -30,7 +30,6 @@ static const struct cut cuts[] = {
 #include "shaders/tuning.def"
 #undef TILE
 #undef COOP_TILE
-#undef WINDOW
 #undef TUNE
 };
 

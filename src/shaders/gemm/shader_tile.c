@@ -10,9 +10,7 @@ static const struct tile_size tiles[SHADER_TILES_COUNT][SHADER_TILE_KINDS] = {
 #define TILE(class, kind, m, n, k, least) [SHADER_TILES_##class][SHADER_TILE_##kind] = { m, n, k, least },
 #define COOP_TILE(m, n, k, groups, least)
 #define TUNE(name, value)
-#define WINDOW(rows, columns, groups_x, groups_y, groups_n)
 #include "shaders/tuning.def"
-#undef WINDOW
 #undef TILE
 #undef COOP_TILE
 #undef TUNE
@@ -28,6 +26,16 @@ void shader_tile_force(enum shader_tile_kind kind)
 enum shader_tile_kind shader_tile_forced(void)
 {
     return forced;
+}
+
+bool shader_wide(const struct kern_view *view, uint32_t along, uint32_t vector)
+{
+    if (view->strides[along] != 1 || view->sizes[along] % vector || view->offset % vector)
+        return false;
+    for (uint32_t d = 0; d < view->rank; d++)
+        if (d != along && view->sizes[d] > 1 && view->strides[d] % (int32_t)vector)
+            return false;
+    return true;
 }
 
 enum shader_tile_class shader_tile_class(const struct kern_op *op)
