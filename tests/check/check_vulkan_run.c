@@ -450,7 +450,6 @@ bool bench_find_case(struct bench *bench, const struct bench_search *search, str
     shader_tile_force((enum shader_tile_kind)(i % 8 % 3));
     shader_coop_force(i % 8 == 5 ? 1 + (uint32_t)search->seed + i / 8 : 0, 1 + i / 8 % 2);
     shader_conv_window_force(1 + i);
-    shader_gemm_packed_force(true);
     shader_block_force(i % 8 == 5 ? 1 + (uint32_t)search->seed + i / 8 : 0, 1 + i / 8 % 2);
     if (!find(search, rng, out))
         return false;

@@ -93,7 +93,7 @@ void run_unit(uint unit)
         tiles[at + lane / 2u * 3u + lane % 2u] = fetch_w(group, n * SIDE + lane / 2u, tap, c * SIDE + lane % 2u * 8u);
     barrier();
     if (group < params.by_groups.size)
-        PACK_B(Vectors(packed_base).v[number * 32u + lane], at, 1u, 3u)
+        PACK_B(Vectors(packed_base).v[number * 32u + lane], at, 3u)
     barrier();
 }
 #else

@@ -143,11 +143,7 @@ void finish(uint m, uint n, NUMBER sum)
 #define MOVE_A         a_step.y
 #define MOVE_B         b_step.x
 #define c_next         c_step.y
-#ifdef TILE_PACK
-#include "shaders/gemm/tile_pack.glsl"
-#else
 #include "shaders/gemm/tile_matrix.glsl"
-#endif
 #else
 #include "shaders/gemm/tile.glsl"
 #endif

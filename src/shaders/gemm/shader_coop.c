@@ -106,7 +106,7 @@ void shader_coop_add_tile(const struct kern_op *op, const struct coop_codes *cod
     const bool one_type = op->tensors[op->input_count].type == op->tensors[0].type;
     const bool two_along_m = tile->groups == 1 || (tile->groups == 2 && tile->m >= tile->n);
     const bool two_along_n = tile->groups == 1 || (tile->groups == 2 && tile->m < tile->n);
-    struct shader_dispatch *dispatch = &out->dispatches[out->dispatch_count];
+    struct shader_dispatch *dispatch = &out->dispatches[0];
     shader_tile_add_code(op, shader_coop_code(op, codes), params, parameter_bytes, out);
     dispatch->constants[2] = tile->m / 32 | tile->n / 32 << 8 | (uint32_t)wide.a << 16 | (uint32_t)wide.b << 17 |
                              (uint32_t)(wide.y && one_type && params->splits == 1) << 18 | (uint32_t)two_along_m << 19 |

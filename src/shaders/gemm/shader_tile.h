@@ -110,8 +110,6 @@ const char *shader_coop_obstacle(const struct kern_op *op, uint64_t m, uint64_t 
 bool shader_coop_wide(const struct kern_view *view, uint32_t along);
 /* For tests: 0, the best one, else this tile of the table, from 1 on and over again, and so many parts along k. */
 void shader_coop_force(uint32_t tile, uint32_t splits);
-/* For tests: small products are packed first, too. */
-void shader_gemm_packed_force(bool value);
 /* How many there are: numbers of kern_op.tile. */
 uint32_t shader_coop_tiles(void);
 /* The code for the op's types. */

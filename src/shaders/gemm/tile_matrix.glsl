@@ -33,13 +33,7 @@ layout(constant_id = 4) const uint B_BY_COLUMNS = 1; /* lines of B's tiles are a
 #define STAGE    (SIDE * STRIDE_Y)            /* of a subgroup: one row of its matrices */
 
 /* Both tiles; later sums on their way. */
-#ifndef TILE_PACKED
 #define TILES_SIZE (TILE_B + (B_BY_COLUMNS != 0u ? TILE_N : DEPTH) * STRIDE_B)
-#elif defined(MATRIX_PLAIN)
-#define TILES_SIZE (4u * STAGE + 8u * GROUP_SIZE)
-#else
-#define TILES_SIZE 0u
-#endif
 shared uvec4 tiles[TILES_SIZE > 4u * STAGE ? TILES_SIZE : 4u * STAGE];
 
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer Vectors { uvec4 v[]; };
@@ -315,9 +309,6 @@ void store_lines(uint stage, uint m, uint n, uint part, uint self)
         EACH_PAIR(MULTIPLY)                                                                                            \
     }
 
-#ifdef TILE_PACKED
-#include "shaders/gemm/tile_packed.glsl"
-#else
 void run_tile(uint m, uint n, uint first, uint end, uint part)
 {
     /* The subgroup's place among those with other results, and its part of a tile along k. */
@@ -358,4 +349,3 @@ void run_tile(uint m, uint n, uint first, uint end, uint part)
     EACH(STORE_ROW)
     barrier();
 }
-#endif
