@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix products by metacommands: FLOAT16 and BFLOAT16. Small ones take one dispatch; for large ones a dispatch before it
- * packs B. An estimate of the time decides. */
+/* Matrix products by metacommands: FLOAT16 and BFLOAT16. Small ones take one dispatch; for large ones a dispatch before
+ * it packs B. An estimate of the time decides. */
 #include "shaders/meta/gemm_meta_params.h"
 #include "shaders/meta/shader_meta.h"
 #include "shaders/core/shader_block.h"
 #include "shaders/gemm/shader_tile.h"
 
-#define ADDRESSES       (4 + META_EPILOGUE_STEPS)
-#define VECTOR          8 /* elements that kernels load together */
-#define BATCH_RANK      2
-#define GROUP_ROWS      8 /* of tiles that large products take together */
-#define MULTIPROCESSORS 132
-#define PACKED_MAX      (256ull << 20)
-#define PACK_US          3.0f /* a dispatch; and what it moves: */
-#define PACK_BYTES_OF_US 1.5e6f
+#define ADDRESSES        (4 + META_EPILOGUE_STEPS)
+#define VECTOR           8 /* elements that kernels load together */
+#define BATCH_RANK       2
+#define GROUP_ROWS       8 /* of tiles that large products take together */
+#define MULTIPROCESSORS  132
+#define PACKED_MAX       (256ull << 20)
+#define LAUNCH_US        3.6f
+#define PACK_US          2.4f /* a dispatch more; and what it moves: */
+#define PACK_BYTES_OF_US 1.7e6f
+#define RESULTS_MAX      ((uint64_t)MULTIPROCESSORS * 64 * 64) /* of small products: with more, other rows are as good */
 
 /* A product as kernels see it: what stands for A has its rows in tiles along M. */
 struct product {
@@ -174,8 +176,8 @@ static bool is_float(DML_TENSOR_DATA_TYPE type)
 
 enum form { FORM_SMALL, FORM_LARGE };
 
-/* Of tiles m x n. What a product takes, in microseconds: `fixed`, and `step` for each 32 elements along K of as many tiles
- * as there are multiprocessors. */
+/* Of tiles m x n. What a product takes, in microseconds: `fixed`, and `step` for each 32 elements along K of as many
+ * tiles as there are multiprocessors. */
 struct kernel {
     enum form form;
     enum shader_code code[2]; /* B along N, along K; of large ones FLOAT16, BFLOAT16 */
@@ -218,13 +220,18 @@ static uint32_t packed_batches(const struct gemm_meta_params *p)
     return has_batches_of_b(p) ? p->batches : 1;
 }
 
+static uint64_t results_of(const struct gemm_meta_params *p)
+{
+    return (uint64_t)p->m * p->n * p->batches;
+}
+
 static float time_of(const struct kernel *kernel, const struct gemm_meta_params *p)
 {
     const uint64_t tiles = (uint64_t)count(p->m, kernel->m) * count(p->n, kernel->n) * p->batches;
     const float rounds = (float)((tiles + MULTIPROCESSORS - 1) / MULTIPROCESSORS), steps = (float)count(p->k, 32);
     const float packing =
         kernel->form == FORM_LARGE ? PACK_US + (float)(packed_bytes(p) * packed_batches(p)) / PACK_BYTES_OF_US : 0;
-    return kernel->fixed + rounds * kernel->step * steps + packing;
+    return LAUNCH_US + rounds * (kernel->fixed + kernel->step * steps) + packing;
 }
 
 static bool is_half_sums(const struct kernel *kernel)
@@ -236,7 +243,7 @@ static bool takes(const struct kernel *kernel, const struct kern_op *op, const s
 {
     const struct gemm_meta_params *p = &product->params;
     if (kernel->form == FORM_SMALL)
-        return product->a_vectors && product->b_vectors;
+        return product->a_vectors && product->b_vectors && (forced || results_of(p) <= RESULTS_MAX);
     if (is_half_sums(kernel) && (p->flags & GEMM_BFLOAT16 || !(op->flags & KERN_FLAG_HALF_PRECISION)))
         return false;
     return product->a_vectors && (p->flags & GEMM_Y_VECTORS) && !(p->flags & GEMM_Y_ALONG_M) && !has_c(op) &&
@@ -280,8 +287,8 @@ static void find_early(struct gemm_meta_params *p)
     uint32_t found = 0;
     for (uint32_t i = 0; i < p->epilogue.count && found < GEMM_EARLY; i++) {
         const struct meta_step *step = &p->epilogue.steps[i];
-        const bool alike = step->place == META_PLACE_RESULT ||
-                           (step->place == META_PLACE_CHANNEL && step->stride == 1 && across);
+        const bool alike =
+            step->place == META_PLACE_RESULT || (step->place == META_PLACE_CHANNEL && step->stride == 1 && across);
         if ((p->flags & GEMM_Y_VECTORS) && step->type == type && alike && p->epilogue.operands[i] % 8 == 0)
             p->early[found++] = i + 1;
     }
@@ -307,7 +314,7 @@ const char *shader_gemm_meta_obstacle(const struct kern_op *op)
         return "there is no metacommand for batches of these strides";
     const struct product product = product_of(op);
     if (!choose(op, &product))
-        return "there is no metacommand for operands without vectors";
+        return "there is no metacommand for operands of these strides, or it is no faster";
     return shader_meta_epilogue_obstacle(op, y->rank - 1);
 }
 
