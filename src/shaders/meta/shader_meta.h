@@ -23,5 +23,8 @@ void shader_meta_epilogue_write(const struct kern_op *op, uint32_t channel, cons
 
 /* For tests: other than the best kernel of matrix products; 0: the best. */
 void shader_gemm_meta_force(uint32_t kernel);
+/* For tests: of convolutions' so many kernels the next from this one on that takes the op, from 1; 0: the best one. */
+uint32_t shader_conv_meta_kernels(void);
+void shader_conv_meta_force(uint32_t kernel);
 
 #endif
