@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes networks with random weights for bench/all.py and bench/quantize.py.
 
-usage: networks.py FOLDER [--batch-norm] [--float16] [NAME...]
+usage: networks.py FOLDER [--batch-norm] [--float16] [--batch 1] [NAME...]
 
 Names, all of them by default: resnet50 (v1.5), mobilenetv2, squeezenet11, bert_base_s128 (12 layers, 128 tokens,
-340 MB), bert_layer1_s128 (one of them), yolo416 (a small YOLOv4). ONNX opset 17, float32, batch 1, fixed sizes; batch
+340 MB), bert_layer1_s128 (one of them), yolo416 (a small YOLOv4), super_resolution (540p to 1080p). ONNX opset 17, float32, batch 1, fixed sizes; batch
 normalisation is folded into the convolutions, as exporters do; with --batch-norm it follows them as nodes, in files
-NAME_bn.onnx; with --float16 all numbers are FLOAT16, in files NAME_f16.onnx. A network is always the same, whichever
-others are made.
+NAME_bn.onnx; with --float16 all numbers are FLOAT16, in files NAME_f16.onnx; with --batch N networks for images take N
+of them, in files NAME_bN.onnx. A network is always the same, whichever others are made.
 What they compute is of no use; sizes and operators are those of the trained ones. Weights keep activations near 1 in
 all layers, also for half precision. Needs numpy and onnx: .cache/peers/venv/bin/python, which scripts/prepare-peers makes.
 """
@@ -27,6 +27,7 @@ class Network:
 
     batch_norm = False  # whether it stays behind the convolutions
     half = False        # FLOAT16 instead of FLOAT32
+    batch = 1           # images, not texts
 
     def __init__(self, name, shape, inputs=("x",)):
         self.name, self.nodes, self.constants, self.outputs = name, [], {}, []
@@ -61,6 +62,7 @@ class Network:
     def save(self, folder):
         graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, self.constants.values())
         name = self.name + ("_bn" if self.batch_norm else "") + ("_f16" if self.half else "")
+        name += f"_b{self.batch}" if self.batch > 1 else ""
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
         onnx.checker.check_model(model)
         path = os.path.join(folder, name + ".onnx")
@@ -105,7 +107,7 @@ class Network:
         """The mean over the image, and one score for each of 1000 classes."""
         x = self.apply("Flatten", self.apply("GlobalAveragePool", x), axis=1)
         self.output(self.apply("Gemm", x, self.weight((1000, size), size**-0.5), self.weight((1000,), 0.01), transB=1),
-                    [1, 1000])
+                    [self.batch, 1000])
 
     # ---- text ----
 
@@ -135,7 +137,7 @@ class Network:
 
 def resnet50(name):
     """Bottlenecks; the 3x3 convolution has the stride, which is what v1.5 means."""
-    net, channels = Network(name, [1, 3, 224, 224]), 64
+    net, channels = Network(name, [Network.batch, 3, 224, 224]), 64
     x = net.pool(net.relu(net.conv("x", 3, channels, 7, 2)), 3, 2, 1)
     for stage, blocks in enumerate((3, 4, 6, 3)):
         inner = 64 << stage
@@ -154,7 +156,7 @@ def resnet50(name):
 
 def mobilenetv2(name):
     """Inverted bottlenecks with depthwise convolutions."""
-    net, channels = Network(name, [1, 3, 224, 224]), 32
+    net, channels = Network(name, [Network.batch, 3, 224, 224]), 32
     x = net.relu6(net.conv("x", 3, channels, 3, 2))
     # wider inside by, channels, blocks, stride of the first
     for factor, size, blocks, first in ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1),
@@ -172,7 +174,7 @@ def mobilenetv2(name):
 
 def squeezenet11(name):
     """Fire modules: what a 1x1 convolution squeezes goes through a 1x1 and a 3x3 convolution, side by side."""
-    net, channels = Network(name, [1, 3, 224, 224]), 64
+    net, channels = Network(name, [Network.batch, 3, 224, 224]), 64
     x = net.relu(net.apply("Conv", "x", net.weight((64, 3, 3, 3), 0.27), net.weight((64,), 0.01), kernel_shape=[3, 3],
                            strides=[2, 2]))
     for squeeze, size in ((0, 0), (16, 64), (16, 64), (0, 0), (32, 128), (32, 128), (0, 0), (48, 192), (48, 192),
@@ -184,7 +186,7 @@ def squeezenet11(name):
         x = net.apply("Concat", *[net.relu(net.conv(y, squeeze, size, k)) for k in (1, 3)], axis=1)
         channels = 2 * size
     x = net.relu(net.conv(x, channels, 1000))
-    net.output(net.apply("Flatten", net.apply("GlobalAveragePool", x), axis=1), [1, 1000])
+    net.output(net.apply("Flatten", net.apply("GlobalAveragePool", x), axis=1), [net.batch, 1000])
     return net
 
 
@@ -213,7 +215,7 @@ def cross_stage(net, x, size):
 
 def yolo416(name):
     """Cross-stage blocks with Mish, pyramid pooling, and two heads of 3 boxes with 80 classes, for 32 and 16 pixels."""
-    net, boxes = Network(name, [1, 3, 416, 416]), 3 * (5 + 80)
+    net, boxes = Network(name, [Network.batch, 3, 416, 416]), 3 * (5 + 80)
     x = net.mish(net.conv("x", 3, 32, 3, 2))
     x = net.mish(net.conv(x, 32, 64, 3, 2))
     for size in (64, 128, 256):
@@ -223,12 +225,28 @@ def yolo416(name):
     x = net.leaky(net.conv(x, 512, 256))
     x = net.apply("Concat", x, *[net.pool(x, size, 1, size // 2) for size in (5, 9, 13)], axis=1)
     x = net.leaky(net.conv(x, 1024, 256))
-    net.output(net.conv(net.leaky(net.conv(x, 256, 512, 3)), 512, boxes), [1, boxes, 13, 13])
+    net.output(net.conv(net.leaky(net.conv(x, 256, 512, 3)), 512, boxes), [net.batch, boxes, 13, 13])
     x = net.leaky(net.conv(x, 256, 128))
     x = net.apply("Resize", x, "", net.constant("twofold", np.array([1, 1, 2, 2], np.float32), exact=True), mode="nearest",
                   nearest_mode="floor", coordinate_transformation_mode="asymmetric")
     x = net.leaky(net.conv(net.apply("Concat", x, fine, axis=1), 128 + 256, 256, 3))
-    net.output(net.conv(x, 256, boxes), [1, boxes, 26, 26])
+    net.output(net.conv(x, 256, boxes), [net.batch, boxes, 26, 26])
+    return net
+
+
+def super_resolution(name):
+    """540p to 1080p."""
+    net = Network(name, [Network.batch, 3, 540, 960])
+
+    def twice(x):
+        return net.apply("Resize", x, "", net.constant("twofold", np.array([1, 1, 2, 2], np.float32), exact=True),
+                         mode="nearest", nearest_mode="floor", coordinate_transformation_mode="asymmetric")
+
+    x = net.relu(net.conv("x", 3, 32, 5))
+    x = net.relu(net.conv(net.relu(net.conv(x, 32, 64, 3)), 64, 64, 3))
+    x = net.relu(net.conv(twice(x), 64, 32, 5))
+    x = net.relu(net.conv(net.relu(net.conv(x, 32, 32, 3)), 32, 32, 3))
+    net.output(net.apply("Add", net.conv(x, 32, 3, 3, scale=BRANCH), twice("x")), [net.batch, 3, 1080, 1920])
     return net
 
 
@@ -239,12 +257,13 @@ NETWORKS = {
     "bert_base_s128": lambda name: bert(name, 12),
     "bert_layer1_s128": lambda name: bert(name, 1),
     "yolo416": yolo416,
+    "super_resolution": super_resolution,
 }
 
 
-def write(folder, name, half=False):
+def write(folder, name, half=False, batch=1):
     """The path of the network's file, in FLOAT16 where half."""
-    Network.half = half
+    Network.half, Network.batch = half, batch
     return NETWORKS[name](name).save(folder)
 
 
@@ -253,6 +272,7 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--batch-norm", action="store_true")
     parser.add_argument("--float16", action="store_true")
+    parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("names", nargs="*", metavar="NAME")
     args = parser.parse_intermixed_args()
     for name in args.names:
@@ -261,7 +281,7 @@ def main():
     os.makedirs(args.folder, exist_ok=True)
     Network.batch_norm = args.batch_norm
     for name in args.names or NETWORKS:
-        print(write(args.folder, name, args.float16), flush=True)
+        print(write(args.folder, name, args.float16, args.batch), flush=True)
 
 
 if __name__ == "__main__":

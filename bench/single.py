@@ -25,7 +25,7 @@ import turns
 from onnx import TensorProto, helper, numpy_helper
 
 RNG = np.random.default_rng(1)
-TYPES = {"float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16, "uint8": TensorProto.UINT8,
+TYPES = {"float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16, "uint8": TensorProto.UINT8, "int8": TensorProto.INT8,
          "int32": TensorProto.INT32, "int64": TensorProto.INT64}
 
 

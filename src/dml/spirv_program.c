@@ -249,7 +249,9 @@ struct use {
     uint32_t index;
     int64_t begin, end;
     bool writes;
-    int64_t period, from, to; /* of an address only these remainders by `period`; 0: any */
+    struct stripes {
+        int64_t period, from, to; /* of an address only these remainders by `period`; 0: any */
+    } stripes[2];
 };
 
 struct uses {
@@ -265,16 +267,28 @@ static bool conflicts(const struct use *a, const struct use *b)
     if (a->buffer != b->buffer)
         return (a->buffer == GRAPH_BUFFER_INPUT && b->buffer == GRAPH_BUFFER_OUTPUT) ||
                (a->buffer == GRAPH_BUFFER_OUTPUT && b->buffer == GRAPH_BUFFER_INPUT);
-    if (a->period && a->period == b->period && (a->to <= b->from || b->to <= a->from))
-        return false;
+    for (uint32_t i = 0; i < ARRAY_SIZE(a->stripes); i++) {
+        const struct stripes *x = &a->stripes[i], *y = &b->stripes[i];
+        if (x->period && x->period == y->period && (x->to <= y->from || y->to <= x->from))
+            return false;
+    }
     return a->index == b->index && a->begin < b->end && b->begin < a->end;
 }
 
-/* Ranges of channels that are joined, of pixels with their channels side by side, lie between one another. */
+/* Bytes [begin, begin + width) modulo the period. */
+static struct stripes stripes_of(int64_t begin, int64_t width, int64_t period)
+{
+    const int64_t from = period > 0 ? begin % period : 0;
+    return from + width <= period ? (struct stripes){ period, from, from + width } : (struct stripes){ 0 };
+}
+
+/* Ranges of channels that are joined, of pixels with their channels side by side, lie between one another: the period
+ * is what all other strides are multiples of. So do lines of an image of which each is a line of another one: the
+ * period is the widest stride but the batch's, and all narrower ones are within. */
 static void find_stripes(const struct kern_view *view, struct use *use)
 {
     const int64_t bytes = kern_type_bytes(view->type);
-    int64_t period = 0, width = bytes;
+    int64_t period = 0, width = bytes, line = 0, within = bytes;
     for (uint32_t d = 0; d < view->rank; d++) {
         int64_t a = view->strides[d] * bytes, b = period;
         if (view->sizes[d] == 1)
@@ -283,13 +297,19 @@ static void find_stripes(const struct kern_view *view, struct use *use)
             width = view->sizes[d] * bytes;
             continue;
         }
+        if (d)
+            line = BASE_MAX(line, a);
         for (int64_t rest; b; a = b, b = rest)
             rest = a % b;
         period = a < 0 ? -a : a;
     }
-    use->from = period ? use->begin % period : 0;
-    use->to = use->from + width;
-    use->period = use->to <= period ? period : 0;
+    for (uint32_t d = 0; d < view->rank && line; d++) {
+        const int64_t stride = view->strides[d] * bytes;
+        if (view->sizes[d] > 1 && (stride < 0 || stride % line))
+            within += stride < 0 ? line : (view->sizes[d] - 1) * stride;
+    }
+    use->stripes[0] = stripes_of(use->begin, width, period);
+    use->stripes[1] = stripes_of(use->begin, within, line);
 }
 
 static uint32_t uses_of(const struct graph_step *step, struct use *out)

@@ -46,9 +46,10 @@ typedef struct base_hash graph_pack_layout_fn(const struct graph_step *step);
 
 struct graph_backend {
     const char *name;
-    uint32_t passes;    /* bit i: row i of passes.def applies */
-    uint32_t alignment; /* bytes, of all in the temporary and the persistent buffer: a power of two up to 256 */
-    bool derives;       /* the initializer runs derivations, so that owned inputs are as good as constants */
+    uint32_t passes;      /* bit i: row i of passes.def applies */
+    uint32_t alignment;   /* bytes, of all in the temporary and the persistent buffer: a power of two up to 256 */
+    uint32_t merged_rows; /* of a matrix at most, of which several products become one */
+    bool derives;         /* the initializer runs derivations, so that owned inputs are as good as constants */
     graph_supports_fn *supports;
     graph_priority_fn *priority;
     graph_priority_fn *priority_bound; /* none of the op's kernels is better than this; quick */

@@ -89,6 +89,9 @@ bool graph_op_foldable(const struct graph *graph, const struct graph_options *op
 /* The one input that kernels may want packed: index + 1 when it is known before execution, else 0. */
 uint32_t graph_op_packable(const struct graph *graph, const struct graph_op *op);
 
+/* level[position], from 1 on: ops of one level need nothing of one another (pass_levels.c). False: memory is short. */
+bool graph_levels(const struct graph *graph, uint32_t *level);
+
 /* ---- values that are fixed before execution (derive.c) ---- */
 
 /* A constant, or where the backend derives an owned input or what was made of one: a derivation may read it. */

@@ -178,9 +178,12 @@ static bool take_factors(const struct graph_program *program, uint32_t reg, stru
     return true;
 }
 
-static bool close_to(double a, double b)
+#define ROUNDED_F32 1e-6
+#define ROUNDED_F16 0x1p-11 /* where a model in FLOAT16 has 1.4140625 for the root of 2 */
+
+static bool close_to(double a, double b, double error)
 {
-    return fabs(a - b) <= 1e-6 * fabs(b);
+    return fabs(a - b) <= error * fabs(b);
 }
 
 /* `argument` is register x times *out_factor. */
@@ -193,8 +196,8 @@ static bool argument_of(const struct graph_program *program, uint32_t argument, 
     return true;
 }
 
-/* constant * x * s is GELU or SWISH of x. */
-static bool gate(const struct graph_program *program, double constant, uint32_t x, uint32_t s,
+/* constant * x * s is GELU or SWISH of x; the root in GELU may be off by `error`. */
+static bool gate(const struct graph_program *program, double error, double constant, uint32_t x, uint32_t s,
                  struct kern_map_inst *out)
 {
     const struct kern_map_inst *inst = inst_of(program, s);
@@ -208,19 +211,19 @@ static bool gate(const struct graph_program *program, double constant, uint32_t 
     if (!inst || inst->code != KERN_MAP_MULADD || inst->imm[0].f32 != inst->imm[1].f32)
         return false;
     const struct kern_map_inst *erf = inst_of(program, inst->src[0]);
-    return erf && erf->code == KERN_MAP_ERF && close_to(constant * inst->imm[0].f32, 0.5) &&
-           argument_of(program, erf->src[0], x, &factor) && close_to(factor, M_SQRT1_2);
+    return erf && erf->code == KERN_MAP_ERF && close_to(constant * inst->imm[0].f32, 0.5, ROUNDED_F32) &&
+           argument_of(program, erf->src[0], x, &factor) && close_to(factor, M_SQRT1_2, error);
 }
 
-static bool to_gate(const struct graph_program *program, uint32_t reg, struct kern_map_inst *inst)
+static bool to_gate(const struct graph_program *program, double error, uint32_t reg, struct kern_map_inst *inst)
 {
     struct factors f = { .constant = 1 };
     struct kern_map_inst made;
     if ((inst->code != KERN_MAP_MUL && inst->code != KERN_MAP_MULADD) || !inst_of(program, reg) ||
         !take_factors(program, reg, &f) || f.count != 2)
         return false;
-    if (!gate(program, f.constant, f.regs[0], f.regs[1], &made) &&
-        !gate(program, f.constant, f.regs[1], f.regs[0], &made))
+    if (!gate(program, error, f.constant, f.regs[0], f.regs[1], &made) &&
+        !gate(program, error, f.constant, f.regs[1], f.regs[0], &made))
         return false;
     *inst = made;
     return true;
@@ -228,7 +231,7 @@ static bool to_gate(const struct graph_program *program, uint32_t reg, struct ke
 
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
 
-static bool simplify(struct graph *graph, struct graph_program *program)
+static bool simplify(struct graph *graph, struct graph_program *program, double error)
 {
     struct graph_program without;
     bool changed = inline_scalars(graph, program, &without);
@@ -237,7 +240,7 @@ static bool simplify(struct graph *graph, struct graph_program *program)
     for (uint32_t i = 0; i < program->map.inst_count; i++)
         changed |= to_muladd(program, &program->map.inst[i]);
     for (uint32_t i = 0; i < program->map.inst_count; i++)
-        changed |= to_gate(program, program->input_count + i, &program->map.inst[i]);
+        changed |= to_gate(program, error, program->input_count + i, &program->map.inst[i]);
     if (changed)
         graph_program_trim(program);
     return changed;
@@ -263,7 +266,7 @@ static bool simplify_op(struct graph *graph, const struct graph_options *options
         graph_program_of(op, &program);
     else
         graph_program_of_epilogue(op, &program);
-    if (!simplify(graph, &program))
+    if (!simplify(graph, &program, op->k.tensors[op->k.input_count].type == F16 ? ROUNDED_F16 : ROUNDED_F32))
         return false;
     /* An epilogue's register 0 is the kernel's result, needed or not. */
     if (!is_map && (!program.input_count || program.inputs[0].value != GRAPH_NONE))

@@ -20,7 +20,8 @@ struct layout {
 
 static bool any_order(enum kern_kind kind)
 {
-    return kind == KERN_CONV || kind == KERN_POOL || kind == KERN_MAP || kind == KERN_RESAMPLE || kind == KERN_REDUCE;
+    return kind == KERN_CONV || kind == KERN_POOL || kind == KERN_MAP || kind == KERN_RESAMPLE || kind == KERN_REDUCE ||
+           kind == KERN_MOVE;
 }
 
 /* The statistics of each channel that batch normalisation takes. */

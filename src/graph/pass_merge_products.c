@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products of one matrix of few rows with several fixed ones, floats or quantised, become one product with all of
  * them side by side, when all end in the same program: one step instead of several, and more columns to share among
- * threads. Readers of the results then see parts of the wide one. With more rows nothing is gained, since each product
- * is long enough alone: 128 rows, FLOAT32, three of 768x768 take 0.99 of the time with one thread and as long with two,
- * two of 768x3072 as long and 0.98; and the joined weights would be held twice while compiling. */
+ * threads. Readers of the results then see parts of the wide one. The backend says up to how many rows. On processors
+ * nothing is gained with many, since each product is long enough alone: 128 rows, FLOAT32, three of 768x768 take 0.99
+ * of the time with one thread and as long with two, two of 768x3072 as long and 0.98; and the joined weights would be
+ * held twice while compiling. */
 #include "graph/pass.h"
 
 #include "kernels/core/number.h"
 
 #include <stdlib.h>
 
-#define ROWS_MAX   64
 #define MERGED_MAX 8
 #define LOOKED_MAX 64 /* products of one matrix that are looked at for others like the first */
 
@@ -84,7 +84,7 @@ static bool suits(const struct merging *merging, const struct graph_op *op)
     const struct graph *graph = merging->graph;
     const struct kern_view *y = result_of(op);
     if (op->dead || (op->k.kind != KERN_GEMM && op->k.kind != KERN_QGEMM) || op->k.output_count != 1 || y->rank < 2 ||
-        kern_view_elements(y) / last_size(y) > ROWS_MAX || !constant_matrix(merging, op))
+        kern_view_elements(y) / last_size(y) > merging->options->backend->merged_rows || !constant_matrix(merging, op))
         return false;
     for (uint32_t t = matrix_end(op); t < op->k.input_count; t++)
         if (!wide_constant(merging, op, t, 1))

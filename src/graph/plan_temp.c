@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lifetimes of temporary values, results in place of inputs that end there, and scratch memory. */
+#include "graph/pass.h"
 #include "graph/plan.h"
 
 static HRESULT add_block(struct planner *planner, uint64_t size, uint32_t first, uint32_t last, uint32_t value,
@@ -101,6 +102,28 @@ static HRESULT place_scratch(struct planner *planner, uint32_t at)
     return hr;
 }
 
+/* Where ops of one level run at the same time, what one of them uses is in use during all of them. */
+static HRESULT widen_lives(struct planner *planner)
+{
+    const struct graph_options *options = planner->options;
+    const uint32_t count = planner->graph->op_count;
+    if (!(options->backend->passes & ~options->disabled_passes & GRAPH_PASS_BIT(levels)))
+        return S_OK;
+    uint32_t *level = base_arena_alloc(&planner->graph->arena, (count + UINT64_C(1)) * 3 * sizeof(*level));
+    if (!level || !graph_levels(planner->graph, level))
+        return E_OUTOFMEMORY;
+    uint32_t *first = level + count, *last = first + count; /* [step]: of its level */
+    for (uint32_t i = 0; i < count; i++)
+        first[i] = i && level[i] == level[i - 1] ? first[i - 1] : i;
+    for (uint32_t i = count; i-- > 0;)
+        last[i] = i + 1 < count && level[i] == level[i + 1] ? last[i + 1] : i;
+    for (uint32_t i = 0; i < planner->block_count; i++) {
+        planner->blocks[i].first = first[planner->blocks[i].first];
+        planner->blocks[i].last = last[planner->blocks[i].last];
+    }
+    return S_OK;
+}
+
 HRESULT plan_place_temporaries(struct planner *planner)
 {
     struct graph_plan *plan = planner->plan;
@@ -113,6 +136,8 @@ HRESULT plan_place_temporaries(struct planner *planner)
     HRESULT hr = place_values(planner, lives);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < plan->step_count; i++)
         hr = place_scratch(planner, i);
+    if (SUCCEEDED(hr))
+        hr = widen_lives(planner);
     if (SUCCEEDED(hr))
         hr = plan_place_blocks(planner->blocks, planner->block_count, planner->options->backend->alignment,
                                &plan->temp_bytes, &plan->temp_lower_bound);

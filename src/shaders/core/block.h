@@ -40,6 +40,8 @@ struct shader_view {
 #define STEP_AT_FIRST   1
 #define STEP_BY_NUMBER  2
 #define STEP_ALONG_LAST 3
+/* Of a step's code. */
+#define STEP_SHORT 128
 
 /* One step of an epilogue (core/epilogue.glsl): immediates, and the operand, if it is no number (-1). */
 struct shader_step {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* op->epilogue as steps (shader_epilogue.c): value = code(value) or code(value, operand), in FLOAT32. Specialization
  * constants 6 and 7 are the codes of up to eight, 8 bits each, the first one in the lowest, so that the pipeline
- * interprets nothing; 0 ends them. The steps' operands are in the parameter block. Needs core/views.glsl. */
+ * interprets nothing; 0 ends them; with STEP_SHORT 16 bits of the value are enough. The steps' operands are in the parameter block. Needs core/views.glsl. */
 #include "shaders/mapops.glsl"
 #include "shaders/core/pairs.glsl"
 #include "shaders/map/map_math.glsl"
 #include "shaders/map/map_float.glsl"
+#include "shaders/map/map_short.glsl"
 
 layout(constant_id = 6) const uint STEPS_LOW = 0;
 layout(constant_id = 7) const uint STEPS_HIGH = 0;
@@ -19,6 +20,8 @@ shader_step step_of(uint i)
 
 float step_result(uint code, float a, float b, float p, float q)
 {
+    if ((code & STEP_SHORT) != 0u)
+        return eval_short(code - STEP_SHORT, a, p);
     switch (code) {
     MAP_EXPRS
     case KERN_MAP_MULADD:

@@ -59,6 +59,7 @@ SINGLE = [
      lambda z: math.asin(math.sqrt(z)) / math.sqrt(z), 1e-12, 0.25, 6),
     ("erf", "erf(x) / x, z = x^2, x to 1", lambda z: math.erf(math.sqrt(z)) / math.sqrt(z), 1e-12, 1, 8),
     ("erfcx", "e^(x^2) erfc(x), z = (x - 2) / (x + 2), x from 0.8 to 11", erfcx, -0.4286, 0.6924, 12),
+    ("short_erfcx", "the same to 20 bits, x from 0 to 10", erfcx, -1, 0.6667, 7),
 ]
 
 

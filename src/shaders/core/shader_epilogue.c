@@ -37,12 +37,26 @@ uint32_t shader_epilogue_bytes(const struct kern_op *op)
     return op->epilogue ? SHADER_STEPS_MAX * sizeof(struct shader_step) : 0;
 }
 
+/* There is a function of fewer bits (map_short.glsl), and no step after makes more of its error than a product does. */
+static bool is_short(const struct kern_op *op, const struct kern_epilogue *epilogue, uint32_t step)
+{
+    const enum kern_map_code code = (enum kern_map_code)epilogue->step[step].code;
+    const DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
+    for (uint32_t i = step + 1; i < epilogue->count; i++)
+        if (epilogue->step[i].code != KERN_MAP_MUL)
+            return false;
+    return (type == DML_TENSOR_DATA_TYPE_FLOAT16 || type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16) &&
+           (code == KERN_MAP_SIGMOID || code == KERN_MAP_SWISH || code == KERN_MAP_TANH || code == KERN_MAP_GELU);
+}
+
 void shader_epilogue_add(const struct kern_op *op, struct shader_dispatch *out)
 {
     struct kern_epilogue epilogue;
     kern_epilogue_match(op, &support, &epilogue);
-    for (uint32_t i = 0; i < epilogue.count; i++)
-        out->constants[SHADER_STEPS_CONSTANT + i / 4] |= (uint32_t)epilogue.step[i].code << 8 * (i % 4);
+    for (uint32_t i = 0; i < epilogue.count; i++) {
+        const uint32_t code = epilogue.step[i].code | (is_short(op, &epilogue, i) ? STEP_SHORT : 0);
+        out->constants[SHADER_STEPS_CONSTANT + i / 4] |= code << 8 * (i % 4);
+    }
     if (epilogue.count)
         out->constant_count = SHADER_STEPS_CONSTANT + 2;
 }
