@@ -194,6 +194,7 @@ struct adapter_pipeline_desc {
     const uint32_t *constants;
     uint32_t constant_count;
     uint32_t threads, shared_bytes;
+    bool large_table; /* of a sequence with more than ADAPTER_TABLE_HEAD addresses */
 };
 
 /* A kernel's test: it is run once, one workgroup, with a block whose addresses 0, ..., count - 1 are the inputs and
@@ -217,6 +218,7 @@ typedef HRESULT adapter_sequence_create(struct adapter_device *device, const str
  * memory are readable, which shaders see as uniform buffer 0 of set 0. Set 1 has the table's beginning. */
 #define ADAPTER_PARAMETERS_ALIGN 256u
 #define ADAPTER_PARAMETERS_BYTES 4096u
+#define ADAPTER_TABLE_HEAD       512u
 
 struct adapter_ops {
     const char *name; /* "cpu": the word of ANYDML_ADAPTERS */

@@ -87,6 +87,8 @@ static HRESULT make_pipelines(struct maker *maker)
     HRESULT hr = descs && pipelines ? S_OK : E_OUTOFMEMORY;
     for (uint32_t i = 0; SUCCEEDED(hr) && i < maker->pipeline_count; i++)
         dml_spirv_describe(maker->likes[i], &descs[i]);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < maker->pipeline_count; i++)
+        descs[i].large_table = maker->program->table_count > ADAPTER_TABLE_HEAD;
     if (SUCCEEDED(hr))
         hr = d3d12->lpVtbl->CreatePipelines(d3d12, descs, maker->pipeline_count, pipelines);
     if (hr == DXGI_ERROR_UNSUPPORTED)

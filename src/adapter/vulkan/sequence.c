@@ -167,10 +167,11 @@ static void give_parameters(const struct recorder *recorder, const struct adapte
     const struct vulkan_uniform *uniform = &recorder->sequence->uniform;
     const struct vulkan_push push = { step->parameters, recorder->table.address, step->groups[0] };
     const VkDescriptorSet sets[] = { uniform->set, recorder->table.uniform.set };
+    const uint32_t count = recorder->commands == commands ? 1 : ARRAY_SIZE(sets); /* the table stays */
     const uint32_t offsets[] = { uniform->offset + (uint32_t)(step->parameters - recorder->sequence->parameters),
                                  recorder->table.uniform.offset };
-    vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, recorder->device->layout, 0, ARRAY_SIZE(sets),
-                               sets, ARRAY_SIZE(offsets), offsets);
+    vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, recorder->device->layout, 0, count, sets,
+                               count, offsets);
     vk.vkCmdPushConstants(commands, recorder->device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, VULKAN_PUSH_BYTES, &push);
 }
 

@@ -531,6 +531,9 @@ void vulkan_recorded_destroy(struct adapter_device *device, struct adapter_recor
 #define VULKAN_SPECIALIZATION_MAX 16
 /* The number of one constant more, that of all shaders: the device has SHADER_CAPABILITY_HALF (core/memory.glsl). */
 #define VULKAN_SPECIALIZATION_HALF 16
+/* And of another: desc.large_table. */
+#define VULKAN_SPECIALIZATION_LARGE 17
+#define VULKAN_SPECIALIZATION_OWN   2
 
 /* One for each code and each set of constants, kept until the device goes: drivers take long to make one, and programs
  * ask for the same few again and again. But for state, handle and result it never changes. */

@@ -55,11 +55,14 @@ layout(push_constant) uniform Push {
 #define TABLE_HEAD 512u
 layout(set = 1, binding = 0, std430) uniform TableHead { uvec2 addresses[TABLE_HEAD]; } table_head;
 
+/* Every pipeline sets it: the program's table has more addresses. No load shall be in a branch. */
+layout(constant_id = 17) const bool LARGE_TABLE = false;
+
 uvec2 base_address(uint base)
 {
-    if (base < TABLE_HEAD)
-        return table_head.addresses[base];
-    return Table(push.table).addresses[base];
+    if (LARGE_TABLE)
+        return Table(push.table).addresses[base];
+    return table_head.addresses[base];
 }
 
 #ifndef WORD_STORAGE
