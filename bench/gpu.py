@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures networks and single operators on a GPU beside ONNX Runtime's WebGPU provider and PyTorch, in one run.
 
-usage: gpu.py [--anydml build/tools/anydml] [--device N] [--parts networks,batch,memory,...] [--filter TEXT]
-              [--seconds 0.3] [--rounds 1] [--limit SECONDS] [--peers FILE.json] [--json FILE] [--folder FOLDER]
+usage: gpu.py [--anydml build/tools/anydml] [--device N] [--parts networks,batch,memory,...] [--filter TEXT] [--types float16,float32]
+              [--seconds 0.3] [--rounds 1] [--limit SECONDS] [--json FILE] [--folder FOLDER]
        gpu.py --page docs/performance.md FILE.json...
 
 Parts: networks (of networks.py, FLOAT16 and FLOAT32, batch 1), batch (32 images, FLOAT16), and the operators of
@@ -93,9 +93,9 @@ def one(value):
 def measure_networks(args, results, part):
     batch = 32 if part == "batch" else 1
     names = ("resnet50", "mobilenetv2") if batch > 1 else NETWORKS
-    for dtype in ("float16", "float32"):
+    for dtype in args.types.split(","):
         for name in names:
-            if args.filter not in name or (batch > 1 and dtype == "float32" and name != "resnet50"):
+            if dtype == "int8" or args.filter not in name or (batch > 1 and dtype == "float32" and name != "resnet50"):
                 continue
             if over(args):
                 return
@@ -122,7 +122,7 @@ def measure_operators(args, results, part):
         args.conditions["copy"] = copy_rate(args)
     path = os.path.join(args.folder, "single.onnx")
     for case in gpu_cases.PARTS[part]():
-        if args.filter not in case.label:
+        if args.filter not in case.label or not any(case.type.startswith(t) for t in args.types.split(",")):
             continue
         if over(args):
             return
@@ -140,6 +140,7 @@ def main():
     parser.add_argument("--folder")
     parser.add_argument("--parts", default="networks,batch," + ",".join(gpu_cases.PARTS))
     parser.add_argument("--filter", default="")
+    parser.add_argument("--types", default="float16,float32,int8")
     parser.add_argument("--seconds", type=float, default=0.3)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--limit", type=float, default=0)

@@ -196,6 +196,20 @@ struct anydml_tuning {
  * E_ACCESSDENIED (the file cannot be written). */
 HRESULT STDMETHODCALLTYPE AnydmlTune(IDMLDevice *device, const struct anydml_tuning *listener);
 
+/* For ops of a class, a row of shaders, as steps of a trace name both (docs/extensions.md). */
+struct anydml_row {
+    UINT64 Class;
+    const char *Row;
+};
+
+/* libdirectml, Vulkan adapters: writes which rows run what to a file that later processes read when they create a
+ * device with this driver and version; with count 0, the order of the library's table decides again. The file lies
+ * where AnydmlTune's does. This process goes on as it began. `listener` may be NULL. Thread-safe. S_OK; E_INVALIDARG
+ * (no device of this library, a row that there is not, a class twice); DXGI_ERROR_UNSUPPORTED (another adapter);
+ * E_OUTOFMEMORY; E_ACCESSDENIED (the file cannot be written). */
+HRESULT STDMETHODCALLTYPE AnydmlKeepRows(IDMLDevice *device, const struct anydml_row *rows, UINT count,
+                                         const struct anydml_tuning *listener);
+
 /* libdirectml, libd3d12 and libdxcore each export `uint32_t AnydmlLiveObjects(void)`: how many COM objects of that
  * library live in this process. It is no prototype here because the three have one name: tests look it up with dlsym.
  */

@@ -9,8 +9,6 @@
 #include "tools/text.h"
 #include "tools/trace.h"
 
-#include "base/half.h"
-
 #include <anydml.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -112,54 +110,6 @@ static bool bench_take(void *context, int option, const char *value, struct tool
 
 /* ---- inputs ---- */
 
-/* xorshift64*: the same numbers on every machine. */
-static uint32_t bench_random(uint64_t *state)
-{
-    *state ^= *state >> 12;
-    *state ^= *state << 25;
-    *state ^= *state >> 27;
-    return (uint32_t)(*state * 0x2545F4914F6CDD1Dull >> 32);
-}
-
-/* Floats from 0 to 1; integers 0 or 1, which are valid as indices, masks and flags alike. */
-static void bench_fill(struct tools_array *array, uint64_t *state)
-{
-    uint64_t count = tools_array_count(array);
-    uint32_t size = onnx_type_bytes(array->type);
-    for (uint64_t i = 0; i < count; i++) {
-        uint32_t bits = bench_random(state);
-        float unit = (float)(bits >> 8) / 16777216.0f;
-        if (array->type == ONNX_FLOAT)
-            ((float *)array->data)[i] = unit;
-        else if (array->type == ONNX_DOUBLE)
-            ((double *)array->data)[i] = unit;
-        else if (array->type == ONNX_FLOAT16)
-            ((uint16_t *)array->data)[i] = base_float_to_half(unit);
-        else
-            ((uint8_t *)array->data)[i * size] = bits & 1; /* the lowest byte */
-    }
-}
-
-static bool bench_inputs(struct bench *b, struct tools_error *error)
-{
-    uint64_t state = 88172645463325252ull;
-    for (uint32_t i = 0; i < b->program->onnx->input_count; i++) {
-        const struct onnx_port *port = &b->program->onnx->inputs[i];
-        struct tools_array array;
-        int64_t dims[ONNX_RANK_MAX];
-        for (uint32_t d = 0; d < port->rank; d++)
-            dims[d] = port->sizes[d];
-        if (!tools_array_init(&array, port->onnx_type, port->rank, dims, error))
-            return false;
-        bench_fill(&array, &state);
-        bool ok = tools_program_set_input(b->program, i, &array, error);
-        tools_array_finish(&array);
-        if (!ok)
-            return false;
-    }
-    return true;
-}
-
 static bool bench_compile(struct bench *b, struct onnx_input *shapes, struct tools_error *error)
 {
     struct onnx_program *compiled = NULL;
@@ -187,7 +137,7 @@ static bool bench_prepare(struct bench *b, const char *path, uint32_t device, st
         b->session->own_weights = b->own_weights;
     ok = ok && bench_compile(b, shapes, error);
     free(shapes);
-    return ok && bench_inputs(b, error);
+    return ok && tools_program_fill(b->program, error);
 }
 
 /* The median of `count` repeats: by the host's clock, or of `device` by timestamps. */

@@ -37,6 +37,8 @@ bool tools_program_create_flow(struct tools_session *session, const struct onnx_
 bool tools_program_set_input(struct tools_program *program, uint32_t index, const struct tools_array *array,
                              struct tools_error *error);
 
+/* All inputs random, always the same ones (program_fill.c). */
+bool tools_program_fill(struct tools_program *program, struct tools_error *error);
 /* One execution, in milliseconds by the host's clock; and how long it took on the device, when that is watched. */
 bool tools_program_run(struct tools_program *program, double *ms, struct tools_error *error);
 

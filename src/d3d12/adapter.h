@@ -24,6 +24,7 @@ struct adapter_info {
     LUID luid;      /* unique in the process, not 0 */
     uint32_t vendor_id, device_id, subsystem_id, revision;
     uint64_t driver_version; /* four 16-bit words */
+    uint8_t driver_uuid[16]; /* of this build of it; zeros: it has none */
     uint64_t dedicated_memory, shared_memory;
     bool integrated, uma, cache_coherent_uma;
     bool hardware; /* what DXCore's IsHardware says */

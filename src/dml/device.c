@@ -37,6 +37,7 @@ static void device_destroy(struct com_object *object)
 {
     struct dml_device *device = (struct dml_device *)object;
     dml_trace_close(&device->trace);
+    dml_rows_close(device);
     store_leave();
     com_finish(object);
     device->d3d12->lpVtbl->Release(device->d3d12);
@@ -80,6 +81,7 @@ HRESULT dml_device_create(ID3D12Device *parent, AnydmlDevice *d3d12, bool debug,
     device->threads = d3d12->lpVtbl->GetThreadCount(d3d12);
     device->descriptor_bytes =
         ID3D12Device_GetDescriptorHandleIncrementSize(parent, D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
+    dml_rows_open(device);
     dml_trace_open(&device->trace);
     *out = device;
     return S_OK;

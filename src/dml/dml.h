@@ -8,6 +8,7 @@
 #include "d3d12/private.h"
 #include "graph/ops.h"
 #include "graph/store.h"
+#include "shaders/choices.h"
 
 #include <DirectML.h>
 #include <anydml.h>
@@ -41,9 +42,10 @@ struct dml_device {
     const struct adapter_info *adapter;
     atomic_int metacommands; /* whether the device runs them (metacommands.c) */
     uint32_t threads;
-    struct graph_store *store; /* what compiled operators share, those of other devices too */
-    uint32_t descriptor_bytes; /* distance of two descriptor handles */
-    _Atomic(HRESULT) reason;   /* S_OK while alive; set once */
+    struct graph_store *store;     /* what compiled operators share, those of other devices too */
+    struct shader_choices choices; /* what was measured for the device (rows.c) */
+    uint32_t descriptor_bytes;     /* distance of two descriptor handles */
+    _Atomic(HRESULT) reason;       /* S_OK while alive; set once */
     struct dml_trace trace;
 };
 
@@ -377,6 +379,18 @@ bool dml_missing_execution(const struct dml_compiled_operator *op, dml_bound_fn 
 bool dml_missing_initialization(const struct dml_target *targets, uint32_t count, dml_bound_fn *bound,
                                 const void *context, struct dml_missing *out);
 void dml_missing_print(const struct dml_missing *missing, char *out);
+
+/* ---- rows.c ---- */
+
+/* Choices between rows for one compilation. It stays where it is. */
+struct dml_rows {
+    struct shader_choices choices;
+    struct shader_choice forced;
+};
+
+void dml_rows_open(struct dml_device *device);
+void dml_rows_close(struct dml_device *device);
+void dml_rows_choose(const struct dml_device *device, struct dml_rows *out);
 
 /* ---- trace.c: ANYDML_TRACE=FILE and AnydmlSetTrace ---- */
 

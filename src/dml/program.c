@@ -78,6 +78,9 @@ HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const
     options.shader_capabilities = dml_shader_capabilities(device);
     options.store = device->store;
     options.tuning = host ? graph_tuning_get(options.threads) : NULL;
+    struct dml_rows rows;
+    dml_rows_choose(device, &rows);
+    options.choices = host ? NULL : &rows.choices;
     /* What is folded is small. A team of this thread would stay, and with more threads alive than there are processors
      * OpenMP's barriers sleep: that would cost every later run far more. */
     struct base_team before = base_parallel_enter(1);

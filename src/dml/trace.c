@@ -112,6 +112,28 @@ static char *shapes_of(const struct kern_op *op)
     return graph_text_detach(&text);
 }
 
+/* For who measures them (ANYDML_ROWS): the op's class, and what else could run it. */
+static void add_rows(struct graph_text *json, const struct dml_trace *trace, const struct kern_op *op)
+{
+    const struct dml_device *device =
+        (const struct dml_device *)((const char *)trace - offsetof(struct dml_device, trace));
+    struct shader_choice choices[16];
+    struct kern_op plain = *op;
+    plain.tile = 0;
+    const uint64_t key = getenv("ANYDML_ROWS") ? shader_choice_key(&plain) : 0;
+    if (!key)
+        return;
+    const uint32_t count =
+        shader_choice_list(&plain, device->adapter->shader_capabilities, choices, ARRAY_SIZE(choices));
+    graph_text_add(json, ",\"class\":\"%016llx\",\"rows\":[", (unsigned long long)key);
+    for (uint32_t i = 0; i < BASE_MIN(count, ARRAY_SIZE(choices)); i++) {
+        char name[64];
+        shader_choice_print(&choices[i], name, sizeof(name));
+        graph_text_add(json, "%s\"%s\"", i ? "," : "", name);
+    }
+    graph_text_add(json, "]");
+}
+
 static void send_step(struct dml_trace *trace, const struct graph_step *step, const struct cost *cost,
                       const uint64_t *times)
 {
@@ -132,6 +154,8 @@ static void send_step(struct dml_trace *trace, const struct graph_step *step, co
     add_string(&json, op ? op : "");
     graph_text_add(&json, ",\"shapes\":");
     add_string(&json, shapes ? shapes : "");
+    if (step->shaders)
+        add_rows(&json, trace, &step->op);
     if (step->shaders)
         graph_text_add(&json, ",\"dispatches\":%u,", step->shaders->dispatch_count);
     else

@@ -3,7 +3,7 @@
  * Nothing is packed but constant weights of few bits (pass weights), and the initializer only copies. */
 #include "graph/backend.h"
 
-#include "shaders/shader.h"
+#include "shaders/choices.h"
 
 static bool spirv_supports(const struct graph_options *options, const struct kern_op *op, const char **out_reason)
 {
@@ -22,9 +22,8 @@ static uint32_t spirv_priority(const struct graph_options *options, const struct
 
 static bool spirv_portable(uint32_t priority)
 {
-    uint32_t count; /* attention_tile takes longer than products by tiles and softmax between them */
-    shader_plan_fn *plan = shader_rows(&count)[priority].plan;
-    return plan == shader_attention_any_plan || plan == shader_attention_tile_plan;
+    uint32_t count; /* attention_any takes longer than products by tiles and softmax between them */
+    return shader_rows(&count)[priority].plan == shader_attention_any_plan;
 }
 
 static bool spirv_multiplies(const struct graph_options *options, DML_TENSOR_DATA_TYPE type)
@@ -41,7 +40,7 @@ static HRESULT spirv_choose(const struct graph_options *options, struct base_are
     struct shader_work found, *work;
     (void)packable;
     *out_packed_bytes = 0;
-    if (!shader_find(&step->op, options->shader_capabilities, &found, &reason))
+    if (!shader_choose(&step->op, options->shader_capabilities, options->choices, &found, &reason))
         return DXGI_ERROR_UNSUPPORTED;
     const size_t bytes = sizeof(found) - (SHADER_DISPATCHES_MAX - found.dispatch_count) * sizeof(*found.dispatches);
     work = base_arena_alloc(arena, bytes);

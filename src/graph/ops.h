@@ -203,7 +203,8 @@ struct graph_options {
     uint32_t threads;
     const struct graph_backend *backend; /* what is compiled for */
     struct graph_store *store; /* of constants and packed weights; NULL: packed at initialisation, nothing is shared */
-    const struct kern_tuning *tuning; /* NULL: none (tuning.h) */
+    const struct kern_tuning *tuning;     /* NULL: none (tuning.h) */
+    const struct shader_choices *choices; /* likewise, of SPIR-V adapters (shaders/choices.h) */
 };
 /* threads 0: as many as the process has. No store, no tuning. */
 void graph_options_init(struct graph_options *options, const struct graph_backend *backend, uint32_t threads);

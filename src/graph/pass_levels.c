@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ops of one level need nothing of one another, so that a device runs them at the same time: they come one behind the
  * other, and a barrier only where a level ends. An op's level is the first one at which all that it needs is there;
- * where it reads no temporary, the last one before its result is needed, which then is not kept for long. */
+ * where it reads no temporary, the last one before its result is needed, which then is not kept for long. Large ops
+ * fill a device alone: they stay behind all that came before them, and of others as much goes into a level as does not
+ * need much memory, so that graphs of many branches still run branch by branch. */
 #include "graph/pass.h"
+
+#include "kernels/core/number.h"
 
 #include <stdlib.h>
 
-#define LOOKED_MAX 64 /* writes of a value that are compared with another */
+#define LOOKED_MAX      64                  /* writes of a value that are compared with another */
+#define OP_BYTES_MAX    (UINT64_C(4) << 20) /* of its results; larger ops are not moved */
+#define LEVEL_BYTES_MAX (UINT64_C(64) << 20)
 
 struct leveling {
     const struct graph *graph;
     struct graph_uses uses;
     uint32_t *level;                       /* [op], from 1 on */
     uint32_t *read, *written;              /* [value]: the last level that does so far; 0: none */
+    uint64_t *bytes;                       /* [level]: of results, temporaries */
+    uint32_t last;                         /* level so far */
     uint32_t inputs_read, outputs_written; /* the last levels: the caller may bind an output over an input */
 };
 
@@ -46,6 +54,29 @@ static uint32_t first_level(const struct leveling *l, uint32_t at)
             least = BASE_MAX(least, l->inputs_read + 1);
         level = BASE_MAX(level, least);
     }
+    return level;
+}
+
+static uint64_t result_bytes(const struct leveling *l, const struct graph_op *op)
+{
+    uint64_t bytes = 0;
+    for (uint32_t t = op->k.input_count; t < op->k.input_count + op->k.output_count; t++)
+        if (l->graph->values[op->value[t]].place == GRAPH_TEMP)
+            bytes += kern_view_elements(&op->k.tensors[t]) * kern_type_bits(op->k.tensors[t].type) / 8;
+    return bytes;
+}
+
+/* From its first level on, one with room. */
+static uint32_t level_of(struct leveling *l, uint32_t at)
+{
+    const uint64_t bytes = result_bytes(l, l->graph->ops[at]);
+    uint32_t level = first_level(l, at);
+    if (bytes > OP_BYTES_MAX)
+        level = BASE_MAX(level, l->last);
+    while (bytes <= OP_BYTES_MAX && l->bytes[level] && l->bytes[level] + bytes > LEVEL_BYTES_MAX)
+        level++;
+    l->bytes[level] += bytes;
+    l->last = BASE_MAX(l->last, level);
     return level;
 }
 
@@ -97,11 +128,15 @@ static bool find_levels(struct leveling *l)
     const struct graph *graph = l->graph;
     bool writes_outputs = false;
     l->read = calloc(2 * (size_t)graph->value_count + 1, sizeof(*l->read));
-    if (!l->read)
+    l->bytes = calloc(graph->op_count + (size_t)2, sizeof(*l->bytes));
+    if (!l->read || !l->bytes) {
+        free(l->read);
+        free(l->bytes);
         return false;
+    }
     l->written = l->read + graph->value_count;
     for (uint32_t i = 0; i < graph->op_count; i++) {
-        l->level[i] = first_level(l, i);
+        l->level[i] = level_of(l, i);
         note(l, i);
         writes_outputs = writes_outputs || (l->outputs_written && i + 1 < graph->op_count);
     }
@@ -109,6 +144,7 @@ static bool find_levels(struct leveling *l)
         if (may_wait(l, i))
             wait(l, i, writes_outputs);
     free(l->read);
+    free(l->bytes);
     return true;
 }
 

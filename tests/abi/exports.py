@@ -29,7 +29,7 @@ OURS = {
     "directml": ["AnydmlCompileGraph", "AnydmlEnumOperators", "AnydmlGraphBroadcast", "AnydmlGraphClearError",
                  "AnydmlGraphCompile", "AnydmlGraphConstant", "AnydmlGraphCreate", "AnydmlGraphDestroy", "AnydmlGraphInput",
                  "AnydmlGraphInputTensor", "AnydmlGraphMessage", "AnydmlGraphOperator", "AnydmlGraphOwnedInput",
-                 "AnydmlGraphReinterpret", "AnydmlGraphTensor", "AnydmlLiveObjects", "AnydmlQuiet",
+                 "AnydmlGraphReinterpret", "AnydmlGraphTensor", "AnydmlKeepRows", "AnydmlLiveObjects", "AnydmlQuiet",
                  "AnydmlRunOperator", "AnydmlSetTrace", "AnydmlTune", "AnydmlVulkanRecordDispatch"],
 }
 

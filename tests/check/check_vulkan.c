@@ -98,6 +98,18 @@ static void run_tiles(struct bench *bench, bool coop, uint32_t count, uint64_t s
     }
 }
 
+/* Those of products by blocks. */
+static void run_blocks(struct bench *bench, check_list_fn *list, uint64_t seed)
+{
+    struct check_rng rng = { seed };
+    struct check_case c;
+    check_buffer_past(16);
+    bench->norm_wise = true;
+    for (uint32_t i = 0; list(i, &c); i++)
+        bench_run_case(bench, &c, &rng);
+    shader_block_force(0, 0);
+}
+
 /* Cases of check_vulkan_convs.c; some are not for this row. */
 static void run_convs(struct bench *bench, uint64_t seed)
 {
@@ -129,7 +141,7 @@ static void run_lines(struct bench *bench, enum kern_kind kind, uint64_t seed)
  * compute what cooperative matrices would. */
 static uint32_t cases_of(const struct bench *bench, const struct shader_row *row, uint32_t count)
 {
-    static const char *const own[] = { "_line", "_subgroup", "_tile", "_vec", "_dot", "_direct" };
+    static const char *const own[] = { "_line", "_subgroup", "_tile", "_block", "_vec", "_dot", "_direct" };
     uint32_t part = !(bench_capabilities(bench) & SHADER_CAPABILITY_COOP) && strstr(row->name, "_coop") ? 12 : 1;
     for (uint32_t i = 0; i < ARRAY_SIZE(own); i++)
         part = strstr(row->name, own[i]) ? 4 : part;
@@ -158,6 +170,10 @@ static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const c
         run_row(bench, &rows[i], count, filter ? count : cases_of(bench, &rows[i], count), seed);
         if (rows[i].plan == shader_gemm_tile_plan || rows[i].plan == shader_gemm_coop_plan)
             run_tiles(bench, rows[i].plan == shader_gemm_coop_plan, filter ? count : 1, seed);
+        if (rows[i].plan == shader_gemm_block_plan)
+            run_blocks(bench, check_vulkan_blocks, seed);
+        if (rows[i].plan == shader_gemm_block_dot_plan)
+            run_blocks(bench, check_vulkan_block_bytes, seed);
         if (strstr(rows[i].name, "conv_parts") || !strcmp(rows[i].name, "conv_depth"))
             run_convs(bench, seed);
         if (strstr(rows[i].name, "_line") || strstr(rows[i].name, "_subgroup"))

@@ -25,6 +25,9 @@ check_list_fn check_list_transposes;
 bool check_vulkan_lines(uint32_t i, enum kern_kind kind, struct check_case *c);
 /* check_vulkan_tiles.c: products for rows of tiles, or for that of cooperative matrices; sets the kind of tile, too. */
 bool check_vulkan_tiles(uint32_t i, bool coop, struct check_case *out);
+/* For those of blocks, of numbers and of bytes. */
+bool check_vulkan_blocks(uint32_t i, struct check_case *out);
+bool check_vulkan_block_bytes(uint32_t i, struct check_case *out);
 /* A random product for rows of cooperative matrices, with vectors or without, and with a random tile. */
 void check_vulkan_coop(struct check_rng *rng, struct check_case *out);
 

@@ -448,6 +448,7 @@ bool bench_find_case(struct bench *bench, const struct bench_search *search, str
     check_buffer_past(i % 2 ? 16 : 8);
     shader_tile_force((enum shader_tile_kind)(i % 8 % 3));
     shader_coop_force(i % 8 == 5 ? 1 + (uint32_t)search->seed + i / 8 : 0, 1 + i / 8 % 2);
+    shader_block_force(i % 8 == 5 ? 1 + (uint32_t)search->seed + i / 8 : 0, 1 + i / 8 % 2);
     if (!find(search, rng, out))
         return false;
     split_nonzero(&out->op, 1 + i % 9);

@@ -88,3 +88,65 @@ void check_vulkan_coop(struct check_rng *rng, struct check_case *out)
         add_epilogue(out, check_pick(rng, 8), check_pick(rng, 2) ? type : DML_TENSOR_DATA_TYPE_FLOAT32);
     shader_coop_force(check_pick(rng, 8), 1 + check_pick(rng, 3));
 }
+
+#define BLOCK_CASES 12
+
+/* Factors in vectors of four elements, or their transposes, of whole tiles, ends of them, or less than one; now and
+ * then results that are none. */
+bool check_vulkan_blocks(uint32_t i, struct check_case *out)
+{
+    static const DML_TENSOR_DATA_TYPE types[] = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT32,
+                                                  DML_TENSOR_DATA_TYPE_FLOAT16,
+                                                  (DML_TENSOR_DATA_TYPE)ANYDML_TENSOR_DATA_TYPE_BFLOAT16 };
+    struct check_rng random = { (i + 1) * UINT64_C(0x9e3779b97f4a7c15) | 1 }, *rng = &random;
+    if (i >= BLOCK_CASES)
+        return false;
+    check_next(rng);
+    const DML_TENSOR_DATA_TYPE type = types[i % 4];
+    const uint32_t b = 1 + check_pick(rng, 2), m = 4 * (2 + check_pick(rng, 50));
+    const uint32_t n = 4 * (2 + check_pick(rng, 50)), k = i % 3 ? 4 * (2 + check_pick(rng, 80)) : 64 * (i % 2 + 1);
+    *out = (struct check_case){ .op = { .kind = KERN_GEMM, .input_count = 2, .output_count = 1 } };
+    out->op.u.gemm.alpha = check_pick(rng, 2) ? 1 : 0.5f;
+    set_matrix(rng, &out->op.tensors[0], type, b, m, k, 3);
+    set_matrix(rng, &out->op.tensors[1], type, b, k, n, 2);
+    set_matrix(rng, &out->op.tensors[2], check_pick(rng, 4) ? type : DML_TENSOR_DATA_TYPE_FLOAT32, b, m, n, 5);
+    if (check_pick(rng, 2))
+        add_epilogue(out, check_pick(rng, 8), check_pick(rng, 2) ? type : DML_TENSOR_DATA_TYPE_FLOAT32);
+    shader_block_force(i % 5, 1 + check_pick(rng, 3));
+    return true;
+}
+
+#define BYTE_CASES 8
+
+/* Bytes in words along k or across it, with and without zero points. */
+bool check_vulkan_block_bytes(uint32_t i, struct check_case *out)
+{
+    static const DML_TENSOR_DATA_TYPE types[] = { DML_TENSOR_DATA_TYPE_INT8, DML_TENSOR_DATA_TYPE_UINT8 };
+    struct check_rng random = { (i + 1) * UINT64_C(0x9e3779b97f4a7c15) | 1 }, *rng = &random;
+    struct kern_op *op = &out->op;
+    if (i >= BYTE_CASES)
+        return false;
+    check_next(rng);
+    const uint32_t b = 1 + check_pick(rng, 2), m = 4 * (2 + check_pick(rng, 50));
+    const uint32_t n = 4 * (2 + check_pick(rng, 50)), k = 16 * (1 + check_pick(rng, 24));
+    *out = (struct check_case){ .op = { .kind = KERN_GEMM, .input_count = 2, .output_count = 1 } };
+    op->u.gemm.integer = true;
+    set_matrix(rng, &op->tensors[0], types[i % 2], b, m, k, 3);
+    set_matrix(rng, &op->tensors[1], types[i / 2 % 2], b, k, n, 2);
+    op->u.gemm.has_a_zero = i % 3 != 0;
+    op->u.gemm.has_b_zero = i % 4 != 1;
+    for (uint32_t factor = 0; factor < 2; factor++) {
+        struct kern_view *zero = &op->tensors[op->input_count];
+        if (!(factor ? op->u.gemm.has_b_zero : op->u.gemm.has_a_zero))
+            continue;
+        op->input_count++;
+        kern_view_set_packed(zero, op->tensors[factor].type, 3, (uint32_t[]){ b, m, n });
+        for (uint32_t d = 0; d < 3; d++)
+            zero->strides[d] = d == factor + 1 && i % 2;
+    }
+    set_matrix(rng, &op->tensors[op->input_count], DML_TENSOR_DATA_TYPE_INT32, b, m, n, 5);
+    for (uint32_t t = 0; t < op->input_count; t++)
+        out->data[t] = CHECK_DATA_SPECIAL;
+    shader_block_force(i % 5, 1 + check_pick(rng, 3));
+    return true;
+}

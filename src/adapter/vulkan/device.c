@@ -49,6 +49,7 @@ void vulkan_describe(const struct vulkan_physical *physical, uint32_t index, str
     out->vendor_id = properties->vendorID;
     out->device_id = properties->deviceID;
     out->driver_version = version_words(properties);
+    memcpy(out->driver_uuid, physical->driver_uuid, sizeof(out->driver_uuid));
     describe_memory(physical, out);
     out->shader_capabilities = physical->capabilities;
     out->is_gpu = properties->deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ||

@@ -23,6 +23,12 @@ struct attention_params {
 #define COOP_TWO_SETS 16u
 #define COOP_MASKED   32u
 
+/* Of attention_tile.comp: tensors whose elements are side by side by fours. */
+#define TILE_WIDE_Q 1u
+#define TILE_WIDE_K 2u
+#define TILE_WIDE_V 4u
+#define TILE_WIDE_Y 8u
+
 #define INPUTS_CONSTANT 6 /* of these numbers, 4 bits each from mask on */
 #define INPUTS_KNOWN    0x80000000u
 

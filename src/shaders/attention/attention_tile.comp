@@ -1,37 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_ATTENTION of many queries: a workgroup takes 64 of them and the keys 64 at a time (with an online softmax), so that
- * K and V are read once for 64 queries. An invocation has four queries' scores of four keys, and four queries' sums of
- * four columns of V, or eight; 16 neighbours share their queries. Factors come through shared memory in slices: 16
- * elements of Q and K, then 16 keys of V with their weights. */
+/* KERN_ATTENTION of many queries, by blocks of scores and sums in registers: a workgroup takes QUERIES of them and, with
+ * an online softmax, KEYS keys at a time in each of its GROUPS, whose sums are put together in the end. An invocation has
+ * SIDE queries' scores of every LANES-th key, SCORES of them, and these queries' sums of every LANES-th four columns of V;
+ * LANES neighbours share their queries. Factors come through shared memory in slices, SLICE fours of elements of Q and K,
+ * then SLICE * 4 keys of V with their weights; the next slice is loaded while one is multiplied.
+ * Tensors: as attention.glsl says. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#define GROUP_SIZE_ID 4
 #define PARAMETERS attention_params
 #include "shaders/attention/attention_params.h"
 #include "shaders/core/views.glsl"
 #include "shaders/core/math_f64.glsl"
 #include "shaders/attention/attention.glsl"
 #include "shaders/gemm/tile_number.glsl"
+#include "shaders/core/vector.glsl"
 
-/* Vectors of 64 columns each that V has, at most. */
-#ifdef WIDE
-#define WIDTHS 2u
-#else
-#define WIDTHS 1u
-#endif
+layout(constant_id = 2) const uint TILE = 16u << 24 | 1u << 16 | 8u << 8 | 64u; /* LANES, GROUPS, SIDE, QUERIES */
+layout(constant_id = 3) const uint SHAPE = 16u << 8 | 4u;                       /* flags, WIDTH, SCORES */
+layout(constant_id = GROUP_SIZE_ID) const uint INVOCATIONS = 128;
 
-#define SIDE   64u /* queries, and keys */
-#define DEPTH  16u
-#define SECOND (SIDE * DEPTH / 4u) /* where the second factor's slice begins */
+#define QUERIES (TILE & 255u)
+#define SIDE    (TILE >> 8 & 255u)
+#define GROUPS  (TILE >> 16 & 255u)
+#define LANES   (TILE >> 24)
+#define SCORES  (SHAPE & 255u)
+#define WIDTH   (SHAPE >> 8 & 255u) /* of V, in fours, a multiple of LANES */
+#define FLAGS   (SHAPE >> 16)
+#define KEYS    (LANES * SCORES)
 
-/* For each element of a slice its queries, keys or columns by fours, permuted as in gemm/tile.glsl; then what neighbours
- * exchange. */
-shared vec4 slices[SECOND + SECOND * WIDTHS];
+#define SLICE   4u
+#define LINES   (QUERIES + GROUPS * KEYS) /* of Q, and K */
+#define PARTS   (4u * SLICE / LANES)      /* keys of a slice of V for each of the LANES */
+#define QUADS   (SIDE / 4u)
+#define COLUMNS (WIDTH / LANES)           /* fours of an invocation */
+#define STRIDE  (QUERIES / 4u + 1u)       /* of a key's weights */
+#define WEIGHTS (GROUPS * 4u * SLICE * WIDTH) /* where weights begin, behind V's elements */
+#define QK_SIZE (LINES * SLICE)
+#define PV_SIZE (WEIGHTS + GROUPS * 4u * SLICE * STRIDE)
+#define STAGE   (QK_SIZE > PV_SIZE ? QK_SIZE : PV_SIZE)
+#define MERGED  (GROUPS > 1u ? QUERIES * (WIDTH + 1u) : 1u) /* what a group hands over */
+#define LOADS_QK ((QK_SIZE + INVOCATIONS - 1u) / INVOCATIONS)
+#define LOADS_V  ((WEIGHTS + INVOCATIONS - 1u) / INVOCATIONS)
 
-/* Of this invocation: its place among the fours of queries and of keys or columns. */
-uint across, along;
+shared vec4 slices[STAGE > MERGED ? STAGE : MERGED];
+shared float exchanged[GROUPS * QUERIES * LANES];
+
+/* Of this invocation: its group, and its place among the queries, and the keys or columns. */
+uint own_group, across, along;
 uint first_row;
-uint keys[4]; /* that exist for each of its queries */
+uint keys[SIDE]; /* that exist for each of its queries */
 bool any_mask;
 float scaling;
 
@@ -43,23 +62,14 @@ struct Vectors {
     int start, step, next;
 };
 Vectors factors[3];
-vec4 scores[4], sums[4][WIDTHS];
-vec4 top, total; /* of its queries */
+vec4 qk_next[LOADS_QK], v_next[LOADS_V];
+float scores[SIDE][SCORES], best[SIDE], top[SIDE], total[SIDE];
+vec4 sums[SIDE][COLUMNS];
 
 /* e^x for x up to 0, or 0 where that is tiny. */
 float weight_of(float x)
 {
-    float n = roundEven(x * 1.44269504);
-    precise float r = x - n * 0.693359375;
-    r = r + n * 2.12194440e-4;
-    precise float y = r * r * poly_exp(r);
-    y = 1.0 + (r + y);
-    return x < -87.0 ? 0.0 : y * power_of_two(int(n));
-}
-
-uint slot(uint quad, uint k)
-{
-    return k * (SIDE / 4u) + (quad ^ (k & 7u));
+    return x < -87.0 ? 0.0 : exp2(x * 1.44269504);
 }
 
 Vectors vectors_of(uint t, uint h)
@@ -68,156 +78,307 @@ Vectors vectors_of(uint t, uint h)
                    view(t).strides[2], view(t).strides[3]);
 }
 
-/* Elements d to d + DEPTH of the 64 vectors from `first` on. */
-void load_slice(Vectors from, uint first, uint d, uint to)
+/* Elements d to d + 4 of a vector, those that do not exist as zeros; another vector for one that does not. */
+vec4 load_quad(Vectors from, bool wide, uint row, uint d)
 {
-    [[unroll]] for (uint i = 0u; i < SIDE * DEPTH / GROUP_SIZE; i++) {
-        uint number = gl_LocalInvocationID.x + i * GROUP_SIZE, n = number / DEPTH, k = number % DEPTH;
-        float x = 0.0;
-        if (first + n < from.count && d + k < from.size)
-            x = load_number(from.type, from.base, from.start + int(first + n) * from.step + int(d + k) * from.next);
-        slices[to + slot(n >> 2, k)][n & 3u] = x;
+    int at = from.start + int(min(row, from.count - 1u)) * from.step;
+    vec4 quad = vec4(0.0);
+    if (wide) {
+        at += int(min(d, from.size - 4u));
+        quad = from.type == TYPE_FLOAT32
+                   ? uintBitsToFloat(QuadArray(from.base).v[at >> 2])
+                   : unpack_vec4(from.type, uvec4(PairArray(from.base).v[at >> 2], 0u, 0u));
+        return d < from.size ? quad : vec4(0.0);
+    }
+    [[unroll]] for (uint e = 0u; e < 4u; e++)
+        if (d + e < from.size)
+            quad[e] = load_number(from.type, from.base, at + int(d + e) * from.next);
+    return quad;
+}
+
+/* Fours of Q and K, from the d-th on, of the keys from `first` on. */
+void fetch_qk(uint first, uint d)
+{
+    [[unroll]] for (uint i = 0u; i < LOADS_QK; i++) {
+        uint number = min(gl_LocalInvocationID.x + i * INVOCATIONS, QK_SIZE - 1u), line = number / SLICE;
+        uint at = 4u * (d + number % SLICE);
+        if (line < QUERIES)
+            qk_next[i] = load_quad(factors[0], (FLAGS & TILE_WIDE_Q) != 0u, first_row + line, at);
+        else
+            qk_next[i] = load_quad(factors[1], (FLAGS & TILE_WIDE_K) != 0u, first + line - QUERIES, at);
     }
 }
 
-/* Of the 64 keys from `first` on. */
-void multiply_keys(uint first)
+/* Permuted so that eight lines that follow one another use all banks. */
+uint slot(uint line, uint quad)
 {
-    [[unroll]] for (uint i = 0u; i < 4u; i++)
-        scores[i] = vec4(0.0);
-    for (uint d = 0u; d < factors[1].size; d += DEPTH) {
-        barrier();
-        load_slice(factors[0], first_row, d, 0u);
-        load_slice(factors[1], first, d, SECOND);
-        barrier();
-        [[unroll]] for (uint k = 0u; k < DEPTH; k++) {
-            vec4 q = slices[slot(across, k)], x = slices[SECOND + slot(along, k)];
-            [[unroll]] for (uint i = 0u; i < 4u; i++)
-                scores[i] += q[i] * x;
+    return line * SLICE + (quad ^ (line >> 1 & 3u));
+}
+
+void keep_qk()
+{
+    [[unroll]] for (uint i = 0u; i < LOADS_QK; i++) {
+        uint number = gl_LocalInvocationID.x + i * INVOCATIONS;
+        if (QK_SIZE % INVOCATIONS == 0u || number < QK_SIZE)
+            slices[slot(number / SLICE, number % SLICE)] = qk_next[i];
+    }
+}
+
+/* Slice `number` of each group's keys from `first` on, of which `most` exist. */
+void fetch_v(uint first, uint slice, uint most)
+{
+    [[unroll]] for (uint i = 0u; i < LOADS_V; i++) {
+        uint number = min(gl_LocalInvocationID.x + i * INVOCATIONS, WEIGHTS - 1u), line = number / WIDTH;
+        uint key = first + line / (4u * SLICE) * KEYS + slice * 4u * SLICE + line % (4u * SLICE);
+        vec4 quad = load_quad(factors[2], (FLAGS & TILE_WIDE_V) != 0u, key, 4u * (number % WIDTH));
+        v_next[i] = key < most ? quad : vec4(0.0);
+    }
+}
+
+void keep_v()
+{
+    [[unroll]] for (uint i = 0u; i < LOADS_V; i++) {
+        uint number = gl_LocalInvocationID.x + i * INVOCATIONS;
+        if (WEIGHTS % INVOCATIONS == 0u || number < WEIGHTS)
+            slices[number] = v_next[i];
+    }
+}
+
+void keep_weights(uint slice)
+{
+    [[unroll]] for (uint p = 0u; p < PARTS; p++)
+        [[unroll]] for (uint q = 0u; q < QUADS; q++) {
+            vec4 weights = vec4(0.0);
+            [[unroll]] for (uint j = 0u; j < SCORES; j++) /* else the scores would not be in registers */
+                if (j == slice * PARTS + p)
+                    weights = vec4(scores[4u * q][j], scores[4u * q + 1u][j], scores[4u * q + 2u][j], scores[4u * q + 3u][j]);
+            uint key = own_group * 4u * SLICE + p * LANES + along;
+            slices[WEIGHTS + key * STRIDE + across * QUADS + q] = weights;
+        }
+}
+
+void multiply_keys()
+{
+    [[unroll]] for (uint d = 0u; d < SLICE; d++) {
+        vec4 x[SCORES];
+        [[unroll]] for (uint j = 0u; j < SCORES; j++)
+            x[j] = slices[slot(QUERIES + own_group * KEYS + j * LANES + along, d)];
+        [[unroll]] for (uint i = 0u; i < SIDE; i++) {
+            vec4 q = slices[slot(SIDE * across + i, d)];
+            [[unroll]] for (uint j = 0u; j < SCORES; j++)
+                scores[i][j] = fma(q.w, x[j].w, fma(q.z, x[j].z, fma(q.y, x[j].y, fma(q.x, x[j].x, scores[i][j]))));
         }
     }
 }
 
-/* The greatest of the 16 neighbours' values, or their sums; NaN counts in sums only. */
-vec4 combine(vec4 value, bool adds)
+void multiply_values()
 {
-    barrier();
-    slices[gl_LocalInvocationID.x] = value;
-    barrier();
-    vec4 result = slices[across * 16u];
-    for (uint n = 1u; n < 16u; n++) {
-        vec4 other = slices[across * 16u + n];
-        [[unroll]] for (uint i = 0u; i < 4u; i++)
-            result[i] = adds ? result[i] + other[i] : other[i] > result[i] || is_nan(result[i]) ? other[i] : result[i];
+    [[unroll]] for (uint k = 0u; k < 4u * SLICE; k++) {
+        uint key = own_group * 4u * SLICE + k;
+        vec4 weights[QUADS];
+        [[unroll]] for (uint q = 0u; q < QUADS; q++)
+            weights[q] = slices[WEIGHTS + key * STRIDE + across * QUADS + q];
+        [[unroll]] for (uint c = 0u; c < COLUMNS; c++) {
+            vec4 x = slices[key * WIDTH + c * LANES + along];
+            [[unroll]] for (uint i = 0u; i < SIDE; i++)
+                sums[i][c] = fma(vec4(weights[i >> 2][i & 3u]), x, sums[i][c]);
+        }
     }
-    return result;
+}
+
+uint exchange(uint i, uint lane)
+{
+    return (own_group * QUERIES + SIDE * across + i) * LANES + lane;
+}
+
+/* The greatest score of each query among its neighbours'; NaN does not count. */
+void find_best()
+{
+    [[unroll]] for (uint i = 0u; i < SIDE; i++)
+        exchanged[exchange(i, along)] = best[i];
+    barrier();
+    [[unroll]] for (uint i = 0u; i < SIDE; i++)
+        for (uint lane = 0u; lane < LANES; lane++) {
+            float other = exchanged[exchange(i, lane)];
+            best[i] = other > best[i] ? other : best[i];
+        }
 }
 
 /* Scores become weights; what was summed before is scaled to the new maximum. */
 void weigh(uint first)
 {
-    vec4 best = vec4(-INFINITY), sum = vec4(0.0), base, rescale;
-    [[unroll]] for (uint i = 0u; i < 4u; i++) {
-        [[unroll]] for (uint j = 0u; j < 4u; j++) {
-            uint key = first + 4u * along + j;
+    [[unroll]] for (uint i = 0u; i < SIDE; i++) {
+        best[i] = -INFINITY;
+        [[unroll]] for (uint j = 0u; j < SCORES; j++) {
+            uint key = first + own_group * KEYS + j * LANES + along;
             if (key < keys[i])
-                scores[i][j] = any_mask ? score(scores[i][j], first_row + 4u * across + i, key) : scores[i][j] * scaling;
+                scores[i][j] = any_mask ? score(scores[i][j], first_row + SIDE * across + i, key) : scores[i][j] * scaling;
             else
                 scores[i][j] = -INFINITY;
             best[i] = scores[i][j] > best[i] ? scores[i][j] : best[i];
         }
     }
-    best = combine(best, false);
-    [[unroll]] for (uint i = 0u; i < 4u; i++) {
+    find_best();
+    [[unroll]] for (uint i = 0u; i < SIDE; i++) {
         best[i] = best[i] > top[i] ? best[i] : top[i];
-        base[i] = best[i] == -INFINITY ? 0.0 : best[i];
-        rescale[i] = weight_of(top[i] - base[i]);
-        [[unroll]] for (uint j = 0u; j < 4u; j++) {
-            bool exists = first + 4u * along + j < keys[i];
-            scores[i][j] = exists ? weight_of(scores[i][j] - base[i]) : 0.0;
-            sum[i] += scores[i][j];
+        float base = best[i] == -INFINITY ? 0.0 : best[i], rescale = weight_of(top[i] - base);
+        top[i] = best[i];
+        total[i] *= rescale;
+        [[unroll]] for (uint j = 0u; j < SCORES; j++) {
+            bool exists = first + own_group * KEYS + j * LANES + along < keys[i];
+            scores[i][j] = exists ? weight_of(scores[i][j] - base) : 0.0;
+            total[i] += scores[i][j];
         }
-        [[unroll]] for (uint w = 0u; w < WIDTHS; w++)
-            sums[i][w] *= rescale[i];
+        [[unroll]] for (uint c = 0u; c < COLUMNS; c++)
+            sums[i][c] *= rescale;
     }
-    top = best;
-    total = total * rescale + combine(sum, true);
 }
 
-/* Slice j of the weights has every fourth key from j on, one of each invocation. */
-void multiply_values(uint first, uint count)
+/* Of all keys up to `most`. */
+void sum_values(uint most)
 {
-    const Vectors from = factors[2];
-    [[unroll]] for (uint j = 0u; j < 4u; j++) {
-        barrier();
-        slices[slot(across, along)] = vec4(scores[0][j], scores[1][j], scores[2][j], scores[3][j]);
-        [[unroll]] for (uint i = 0u; i < 4u * WIDTHS; i++) {
-            uint number = gl_LocalInvocationID.x + i * GROUP_SIZE, n = 4u * (number / (SIDE * WIDTHS)) + j;
-            uint column = number % (SIDE * WIDTHS);
-            float x = 0.0;
-            if (n < count && column < from.size)
-                x = load_number(from.type, from.base, from.start + int(first + n) * from.step + int(column) * from.next);
-            slices[SECOND + number / 4u][column & 3u] = x;
+    const uint depth = (factors[1].size + 4u * SLICE - 1u) / (4u * SLICE), slices_v = SCORES / PARTS;
+    fetch_qk(0u, 0u);
+    for (uint first = 0u; first < most; first += GROUPS * KEYS) {
+        [[unroll]] for (uint i = 0u; i < SIDE; i++)
+            [[unroll]] for (uint j = 0u; j < SCORES; j++)
+                scores[i][j] = 0.0;
+        for (uint d = 1u; d <= depth; d++) {
+            barrier();
+            keep_qk();
+            barrier();
+            if (d < depth)
+                fetch_qk(first, d * SLICE);
+            else
+                fetch_v(first, 0u, most);
+            multiply_keys();
         }
-        barrier();
-        [[unroll]] for (uint k = 0u; k < DEPTH; k++) {
-            vec4 weight = slices[slot(across, k)];
-            [[unroll]] for (uint w = 0u; w < WIDTHS; w++) {
-                vec4 x = slices[SECOND + k * 16u * WIDTHS + 16u * w + along];
-                [[unroll]] for (uint i = 0u; i < 4u; i++)
-                    sums[i][w] += weight[i] * x;
-            }
+        weigh(first);
+        for (uint slice = 1u; slice <= slices_v; slice++) {
+            barrier();
+            keep_v();
+            keep_weights(slice - 1u);
+            barrier();
+            if (slice < slices_v)
+                fetch_v(first, slice, most);
+            else
+                fetch_qk(first + GROUPS * KEYS, 0u);
+            multiply_values();
         }
     }
+}
+
+/* ---- results ---- */
+
+void add_totals()
+{
+    [[unroll]] for (uint i = 0u; i < SIDE; i++)
+        exchanged[exchange(i, along)] = total[i];
+    barrier();
+    [[unroll]] for (uint i = 0u; i < SIDE; i++) {
+        total[i] = 0.0;
+        for (uint lane = 0u; lane < LANES; lane++)
+            total[i] += exchanged[exchange(i, lane)];
+    }
+}
+
+void hand_over()
+{
+    [[unroll]] for (uint i = 0u; i < SIDE; i++) {
+        uint row = SIDE * across + i;
+        [[unroll]] for (uint c = 0u; c < COLUMNS; c++)
+            slices[row * WIDTH + c * LANES + along] = sums[i][c];
+        if (along == 0u)
+            slices[QUERIES * WIDTH + row] = vec4(top[i], total[i], 0.0, 0.0);
+    }
+}
+
+void take_over()
+{
+    [[unroll]] for (uint i = 0u; i < SIDE; i++) {
+        uint row = SIDE * across + i;
+        vec2 other = slices[QUERIES * WIDTH + row].xy;
+        float best = other.x > top[i] ? other.x : top[i], base = best == -INFINITY ? 0.0 : best;
+        float own = weight_of(top[i] - base), others = weight_of(other.x - base);
+        top[i] = best;
+        total[i] = total[i] * own + other.y * others;
+        [[unroll]] for (uint c = 0u; c < COLUMNS; c++)
+            sums[i][c] = sums[i][c] * own + slices[row * WIDTH + c * LANES + along] * others;
+    }
+}
+
+/* The sums of all groups, in group 0. */
+void merge()
+{
+    for (uint other = 1u; other < GROUPS; other++) {
+        barrier();
+        if (own_group == other)
+            hand_over();
+        barrier();
+        if (own_group == 0u)
+            take_over();
+    }
+}
+
+void store_quad(uint y, int row_at, uint column, vec4 value)
+{
+    if ((FLAGS & TILE_WIDE_Y) != 0u) {
+        if (column < view(y).sizes[3])
+            store_vec4(type_of(y), address_of(y), row_at + int(column), 1, 4u, value);
+        return;
+    }
+    [[unroll]] for (uint e = 0u; e < 4u; e++)
+        if (column + e < view(y).sizes[3])
+            store_real(y, row_at + int(column + e) * view(y).strides[3], value[e]);
 }
 
 void store_rows(uint y)
 {
-    const uint rows = view(y).sizes[2], width = view(y).sizes[3];
-    [[unroll]] for (uint i = 0u; i < 4u; i++) {
-        const uint row = first_row + 4u * across + i;
+    const uint rows = view(y).sizes[2];
+    [[unroll]] for (uint i = 0u; i < SIDE; i++) {
+        const uint row = first_row + SIDE * across + i;
         const bool defined = total[i] > 0.0 || is_nan(total[i]) || params.undefined != 0u;
-        const int at = row < rows ? offset4(y, head, row) : 0;
-        [[unroll]] for (uint c = 0u; c < 4u * WIDTHS; c++) { /* else the sums would not be in registers */
-            uint column = 64u * (c >> 2) + 4u * along + (c & 3u);
-            if (row < rows && column < width)
-                store_real(y, at + int(column) * view(y).strides[3], defined ? sums[i][c >> 2][c & 3u] / total[i] : 0.0);
-        }
+        if (row < rows)
+            [[unroll]] for (uint c = 0u; c < COLUMNS; c++)
+                store_quad(y, offset4(y, head, row), 4u * (c * LANES + along),
+                           defined ? sums[i][c] / total[i] : vec4(0.0));
     }
 }
 
 void run_tile(uint y)
 {
-    const uint last = min(first_row + SIDE, view(y).sizes[2]) - 1u, most = existing_keys(last);
-    [[unroll]] for (uint i = 0u; i < 4u; i++) {
-        keys[i] = existing_keys(min(first_row + 4u * across + i, last));
-        [[unroll]] for (uint w = 0u; w < WIDTHS; w++)
-            sums[i][w] = vec4(0.0);
+    const uint last = min(first_row + QUERIES, view(y).sizes[2]) - 1u;
+    [[unroll]] for (uint i = 0u; i < SIDE; i++) {
+        keys[i] = existing_keys(min(first_row + SIDE * across + i, last));
+        top[i] = -INFINITY;
+        total[i] = 0.0;
+        [[unroll]] for (uint c = 0u; c < COLUMNS; c++)
+            sums[i][c] = vec4(0.0);
     }
     factors[0] = vectors_of(0u, head);
     factors[1] = vectors_of(1u, group_of_head());
     factors[2] = vectors_of(2u, group_of_head());
-    top = vec4(-INFINITY);
-    total = vec4(0.0);
-    for (uint first = 0u; first < most; first += SIDE) {
-        uint count = min(most - first, SIDE);
-        multiply_keys(first);
-        weigh(first);
-        multiply_values(first, count);
-    }
-    store_rows(y);
+    sum_values(existing_keys(last));
+    barrier();
+    add_totals();
+    merge();
+    if (own_group == 0u)
+        store_rows(y);
+    barrier();
 }
 
 void main()
 {
-    const uint y = header.inputs, tiles = (view(y).sizes[2] + SIDE - 1u) / SIDE;
-    across = gl_LocalInvocationID.x / 16u;
-    along = gl_LocalInvocationID.x % 16u;
+    const uint y = header.inputs, tiles = (view(y).sizes[2] + QUERIES - 1u) / QUERIES;
+    const uint of_group = gl_LocalInvocationID.x % (QUERIES / SIDE * LANES);
+    own_group = gl_LocalInvocationID.x / (QUERIES / SIDE * LANES);
+    across = of_group / LANES;
+    along = of_group % LANES;
     scaling = params.scale;
     any_mask = (MASK | KEEP | END | START) != 0u;
     EACH_GROUP_UNIT(unit)
     {
-        first_row = unit % tiles * SIDE;
+        first_row = unit % tiles * QUERIES;
         head = unit / tiles % view(y).sizes[1];
         batch = unit / tiles / view(y).sizes[1];
         run_tile(y);

@@ -68,7 +68,24 @@ static void add_inputs(const struct kern_op *op, struct shader_dispatch *out)
 
 /* ---- many queries ---- */
 
-enum { SIDE = 64, WIDTH_MAX = 128, QUERIES_MIN = 8 };
+enum { WIDTH_MAX = 128, QUERIES_MIN = 8, VECTOR = 4, SLICE = 4, TILE_SHARED_MAX = 32 << 10 };
+
+/* Queries of a workgroup, and of an invocation; groups of invocations with keys of their own, invocations that share
+ * queries, keys that each of those takes at a time; of how many workgroups on the tile is taken (tuning.def). */
+struct attention_tile {
+    uint32_t queries, side, groups, lanes, scores, least;
+};
+
+static const struct attention_tile tiles[] = {
+#define ATTENTION_TILE(queries, side, groups, lanes, scores, least) { queries, side, groups, lanes, scores, least },
+#define TILE(class, kind, m, n, k, least)
+#define COOP_TILE(m, n, k, groups, least)
+#define TUNE(name, value)
+#include "shaders/tuning.def"
+#undef TILE
+#undef COOP_TILE
+#undef TUNE
+};
 
 static uint64_t tiles_of(const struct kern_op *op, uint32_t rows)
 {
@@ -86,22 +103,61 @@ const char *shader_attention_tile_obstacle(const struct kern_op *op)
     return shader_attention_any_obstacle(op);
 }
 
+/* Of V, in vectors, as many for each of the lanes. */
+static uint32_t width_of(const struct kern_op *op, const struct attention_tile *tile)
+{
+    const uint32_t width = (op->tensors[2].sizes[3] + VECTOR - 1) / VECTOR;
+    return (width + tile->lanes - 1) / tile->lanes * tile->lanes;
+}
+
+static uint32_t tile_bytes(const struct kern_op *op, const struct attention_tile *tile)
+{
+    const uint32_t width = width_of(op, tile), keys = tile->groups * tile->lanes * tile->scores;
+    const uint32_t values = tile->groups * 4 * SLICE * (width + tile->queries / 4 + 1);
+    const uint32_t merged = tile->groups > 1 ? tile->queries * (width + 1) : 0;
+    return BASE_MAX(BASE_MAX((tile->queries + keys) * SLICE, values), merged) * 16 +
+           tile->groups * tile->queries * tile->lanes * 4;
+}
+
+static struct attention_tile choose_tile(const struct kern_op *op)
+{
+    const struct attention_tile *tile = tiles, *last = &tiles[ARRAY_SIZE(tiles) - 1];
+    const enum shader_tile_kind kind = shader_tile_forced();
+    while (tile < last && kind != SHADER_TILE_LARGE &&
+           (kind == SHADER_TILE_WIDE || tiles_of(op, tile->queries) < tile->least))
+        tile++;
+    struct attention_tile chosen = *tile;
+    while (tile_bytes(op, &chosen) > TILE_SHARED_MAX && chosen.groups > 1)
+        chosen.groups /= 2;
+    return chosen;
+}
+
+static uint32_t tile_flags(const struct kern_op *op)
+{
+    static const uint32_t wide[] = { TILE_WIDE_Q, TILE_WIDE_K, TILE_WIDE_V, TILE_WIDE_Y };
+    uint32_t flags = 0;
+    for (uint32_t i = 0; i < ARRAY_SIZE(wide); i++)
+        if (shader_wide(&op->tensors[i < 3 ? i : op->input_count], 3, VECTOR))
+            flags |= wide[i];
+    return flags;
+}
+
 void shader_attention_tile_plan(const struct kern_op *op, struct shader_work *out)
 {
-    const struct kern_view *k = &op->tensors[1], *v = &op->tensors[2];
-    const uint64_t tiles = tiles_of(op, SIDE), work = tiles * k->sizes[2] * (k->sizes[3] + v->sizes[3]);
+    const struct attention_tile tile = choose_tile(op);
     struct shader_dispatch *dispatch =
-        shader_add(out, v->sizes[3] > SIDE ? SHADER_attention_tile_wide : SHADER_attention_tile, op, tiles, 1,
-                   sizeof(struct attention_params));
-    shader_specialize(op, work, dispatch);
-    if (shader_specializes(work))
-        add_inputs(op, dispatch);
+        shader_add(out, SHADER_attention_tile, op, tiles_of(op, tile.queries), 1, sizeof(struct attention_params));
+    shader_specialize(op, UINT64_MAX, dispatch); /* always: there is no other pipeline for these sizes */
+    dispatch->constants[2] = tile.lanes << 24 | tile.groups << 16 | tile.side << 8 | tile.queries;
+    dispatch->constants[3] = tile_flags(op) << 16 | width_of(op, &tile) << 8 | tile.scores;
+    dispatch->constants[4] = tile.queries / tile.side * tile.lanes * tile.groups;
+    add_inputs(op, dispatch);
 }
 
 void shader_attention_tile_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                                  uint32_t *words)
 {
-    write_block(op, tiles_of(op, SIDE), places, words);
+    write_block(op, tiles_of(op, choose_tile(op).queries), places, words);
 }
 
 /* ---- many queries, with cooperative matrices ---- */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Epilogues (epilogue.glsl) of eight results at a time, which lie side by side in memory. What they need of the parameters
+/* Epilogues (epilogue.glsl) of eight results at a time, or four, which lie side by side in memory. What they need of the parameters
  * is read once, early, so that the memory's latency passes while something else is done. */
 struct Operand {
     float p, q;
@@ -96,4 +96,38 @@ void epilogue_vector(uint number, int y_at, inout vec4 low, inout vec4 high)
     if (STEP_CODE(i) != 0u)                                                                                            \
         run_vector_step(operand##i, STEP_CODE(i), number, y_at, low, high);
     EACH_STEP(RUN_STEP)
+}
+
+/* ---- four ---- */
+
+vec4 load_operand_four(Operand o, uint number, int y_at)
+{
+    uint type = type_of(uint(o.tensor));
+    int at = operand_at(o, number, y_at);
+    bool apart = o.place == STEP_BY_NUMBER || (o.place == STEP_ALONG_LAST && (o.last & 3u) != 0u);
+    uvec2 address = add64(o.base, scaled(at, 2u));
+    vec4 b;
+    if (!apart && o.next == 1 && type == TYPE_FLOAT32 && (address.x & 15u) == 0u)
+        return uintBitsToFloat(OperandVector(address).v);
+    for (uint e = 0u; e < 4u; e++)
+        b[e] = operand_value(o, apart ? operand_at(o, number + e, y_at + int(e)) : at + int(e) * o.next);
+    return b;
+}
+
+void run_four_step(Operand o, uint code, uint number, int y_at, inout vec4 value)
+{
+    vec4 b = vec4(o.p);
+    if (o.tensor >= 0)
+        b = load_operand_four(o, number, y_at);
+    for (uint e = 0u; e < 4u; e++)
+        value[e] = step_result(code, value[e], b[e], o.p, o.q);
+}
+
+/* Of four results from `number` on, stored from y_at on. */
+void epilogue_four(uint number, int y_at, inout vec4 value)
+{
+#define RUN_FOUR(i)                                                                                                    \
+    if (STEP_CODE(i) != 0u)                                                                                            \
+        run_four_step(operand##i, STEP_CODE(i), number, y_at, value);
+    EACH_STEP(RUN_FOUR)
 }

@@ -38,7 +38,11 @@ spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [44
 #define TYPE_INT4     13
 #define TYPE_BFLOAT16 15
 
+#ifdef GROUP_SIZE_ID /* the number of a specialization constant that has it */
+layout(local_size_x_id = GROUP_SIZE_ID) in;
+#else
 layout(local_size_x = GROUP_SIZE) in;
+#endif
 
 /* Every pipeline sets it: the device converts between FLOAT16 and FLOAT32 exactly, rounding to nearest even. */
 layout(constant_id = 16) const bool HALF = false;

@@ -3,6 +3,9 @@
  * moving the others along: no index depends on a loop's counter, so that a vector lies in registers also where a driver
  * does not unroll the loop. Needs core/views.glsl. */
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer Quads { uvec4 v; };
+layout(buffer_reference, std430, buffer_reference_align = 16) buffer QuadArray { uvec4 v[]; };
+layout(buffer_reference, std430, buffer_reference_align = 8) buffer PairArray { uvec2 v[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer WordArray { uint v[]; };
 
 uvec4 load_words(uvec2 address, uint bytes)
 {

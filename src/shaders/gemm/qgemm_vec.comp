@@ -11,19 +11,20 @@
 #include "shaders/core/views.glsl"
 #include "shaders/gemm/tile_number.glsl"
 #include "shaders/gemm/tile_finish.glsl"
+#include "shaders/core/vector.glsl"
 #extension GL_EXT_control_flow_attributes : require
 
 layout(constant_id = 2) const uint LINES = 1;
 layout(constant_id = 3) const uint NIBBLES = 0;
 
 #define SLICES 64u
+#define UNROLL 4u /* rows of words whose loads are on their way at once */
 #define ROWS   (NIBBLES != 0u ? 8u : 4u) /* of a word */
-
-layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Vectors { uvec4 v[]; };
 
 shared vec4 parts[LINES][GROUP_SIZE];
 
 vec4 sums[LINES];
+int starts[LINES]; /* of rows of X */
 
 /* Where row m of X or Y begins, in elements. */
 int row_start(uint t, uint m)
@@ -42,28 +43,25 @@ uvec4 words_at(uvec2 base, uint number)
 {
     uvec4 words = uvec4(0u);
     if ((base.x & 15u) == 0u)
-        return Vectors(base).v[number];
+        return QuadArray(base).v[number];
     for (uint i = 0u; i < 16u; i++)
         words[i >> 2] |= load_byte(add64(base, uvec2(16u * number + i, 0u))) << 8u * (i & 3u);
     return words;
 }
 
 /* Of four columns in a group. */
-vec4 scales_at(uint at)
-{
-    uint type = type_of(2u);
-    uvec2 base = address_of(2u);
-    return vec4(load_number(type, base, int(at)), load_number(type, base, int(at) + 1), load_number(type, base, int(at) + 2),
-                load_number(type, base, int(at) + 3));
-}
-
 vec4 zeros_at(uint at)
 {
-    vec4 zeros = vec4(0);
-    if (QGEMM.zeros >= 0)
+    if (QGEMM.zeros < 0)
+        return vec4(0.0);
+    uvec2 address = add64(address_of(3u), uvec2(at, 0u));
+    uint bytes = 0u;
+    if ((address.x & 3u) == 0u)
+        bytes = Words(address).v;
+    else
         for (uint i = 0u; i < 4u; i++)
-            zeros[i] = float(bitfieldExtract(int(load_byte(add64(address_of(3u), uvec2(at + i, 0u)))), 0, 8));
-    return zeros;
+            bytes |= load_byte(add64(address, uvec2(i, 0u))) << 8u * i;
+    return vec4(bitfieldExtract(ivec4(bytes) >> ivec4(0, 8, 16, 24), 0, 8));
 }
 
 /* Row `row` of four words. */
@@ -73,32 +71,57 @@ vec4 codes_of(uvec4 words, uint row)
     return vec4(bitfieldExtract(ivec4(words), int(bits * row), int(bits)));
 }
 
-/* Every SLICES-th row of words, from `from` to `end`, with rows of X from m. */
+/* A row of words of four columns, with what is to be known of it. */
+struct Row {
+    uvec4 words;
+    vec4 scale, zero;
+    uint k, count; /* the first element of X, and how many there are */
+};
+
+Row row_at(uint panel, uint quad, uint row)
+{
+    uint group = divide(row, params.by_words), within = (row - group * params.words) * ROWS;
+    uint at = (panel * QGEMM.groups + group) * 16u + 4u * quad, exist = min(QGEMM.block, QGEMM.k - group * QGEMM.block);
+    Row r;
+    r.words = words_at(address_of(1u), (panel * QGEMM.groups * params.words + row) * 4u + quad);
+    r.scale = load_vec4(type_of(2u), address_of(2u), int(at), 1, 4u);
+    r.zero = zeros_at(at);
+    r.k = group * QGEMM.block + within;
+    r.count = exist > within ? exist - within : 0u;
+    return r;
+}
+
+void add_row(Row r, int step)
+{
+    [[unroll]] for (uint i = 0u; i < LINES; i++) {
+        vec4 part = vec4(0.0);
+        [[unroll]] for (uint half_row = 0u; half_row < ROWS; half_row += 4u) {
+            uint count = r.count > half_row ? min(r.count - half_row, 4u) : 0u;
+            vec4 x = vec4(0.0);
+            if (count > 0u)
+                x = load_vec4(type_of(0u), address_of(0u), starts[i] + int(r.k + half_row) * step, step, count);
+            [[unroll]] for (uint e = 0u; e < 4u; e++)
+                part += (codes_of(r.words, half_row + e) - r.zero) * x[e];
+        }
+        sums[i] += r.scale * part;
+    }
+}
+
+/* Every SLICES-th row of words, from `from` to `end`. */
 void sum_slice(uint panel, uint quad, uint m, uint from, uint end)
 {
-    uvec2 x_base = address_of(0u), code_base = address_of(1u);
-    uint x_type = type_of(0u), lines = min(TILE_PARAMS.m - m, LINES), rows = QGEMM.groups * params.words;
-    int step = view(0).strides[view(0).rank - 1u], starts[LINES];
+    int step = view(0).strides[view(0).rank - 1u];
     [[unroll]] for (uint i = 0u; i < LINES; i++) {
         starts[i] = row_start(0u, min(m + i, TILE_PARAMS.m - 1u));
         sums[i] = vec4(0);
     }
-    for (uint row = from; row < end; row += SLICES) {
-        uint group = divide(row, params.by_words), within = (row - group * params.words) * ROWS;
-        uint k = group * QGEMM.block + within, at = (panel * QGEMM.groups + group) * 16u + 4u * quad;
-        uint count = min(QGEMM.block, QGEMM.k - group * QGEMM.block);
-        uvec4 words = words_at(code_base, (panel * rows + row) * 4u + quad);
-        vec4 scale = scales_at(at), zero = zeros_at(at), part[LINES];
-        [[unroll]] for (uint i = 0u; i < LINES; i++)
-            part[i] = vec4(0);
-        [[unroll]] for (uint r = 0u; r < ROWS; r++) {
-            vec4 codes = codes_of(words, r) - zero;
-            [[unroll]] for (uint i = 0u; i < LINES; i++)
-                if (i < lines && within + r < count)
-                    part[i] += codes * load_number(x_type, x_base, starts[i] + int(k + r) * step);
-        }
-        [[unroll]] for (uint i = 0u; i < LINES; i++)
-            sums[i] += scale * part[i];
+    for (uint row = from; row < end; row += UNROLL * SLICES) {
+        Row rows[UNROLL];
+        [[unroll]] for (uint j = 0u; j < UNROLL; j++)
+            rows[j] = row_at(panel, quad, min(row + j * SLICES, end - 1u));
+        [[unroll]] for (uint j = 0u; j < UNROLL; j++)
+            if (row + j * SLICES < end)
+                add_row(rows[j], step);
     }
 }
 

@@ -23,6 +23,11 @@ void shader_coop_force(uint32_t tile, uint32_t splits)
     forced_splits = splits;
 }
 
+uint32_t shader_coop_tiles(void)
+{
+    return ARRAY_SIZE(tiles);
+}
+
 void shader_coop_plain(bool value)
 {
     plain = value;
@@ -47,12 +52,7 @@ const char *shader_coop_obstacle(const struct kern_op *op, uint64_t m, uint64_t 
 
 bool shader_coop_wide(const struct kern_view *view, uint32_t along)
 {
-    if (view->strides[along] != 1 || view->sizes[along] % VECTOR || view->offset % VECTOR)
-        return false;
-    for (uint32_t d = 0; d < view->rank; d++)
-        if (d != along && view->sizes[d] > 1 && view->strides[d] % VECTOR)
-            return false;
-    return true;
+    return shader_wide(view, along, VECTOR);
 }
 
 enum shader_code shader_coop_code(const struct kern_op *op, const struct coop_codes *codes)
@@ -77,11 +77,13 @@ static uint64_t area(const struct tile_params *params, const struct coop_tile *t
     return tiles_of(params, tile) * tile->m * tile->n;
 }
 
-static const struct coop_tile *choose(const struct tile_params *params)
+static const struct coop_tile *choose(const struct kern_op *op, const struct tile_params *params)
 {
     const struct coop_tile *last = &tiles[ARRAY_SIZE(tiles) - 1], *tile = tiles;
     if (forced)
         return &tiles[(forced - 1) % ARRAY_SIZE(tiles)];
+    if (op->tile)
+        return &tiles[BASE_MIN(op->tile, ARRAY_SIZE(tiles)) - 1];
     while (tile < last && (tiles_of(params, tile) < tile->least || area(params, tile) * 4 > area(params, last) * 5))
         tile++;
     return tile;
@@ -89,7 +91,7 @@ static const struct coop_tile *choose(const struct tile_params *params)
 
 const struct coop_tile *shader_coop_cut(const struct kern_op *op, struct tile_params *params)
 {
-    const struct coop_tile *tile = choose(params);
+    const struct coop_tile *tile = choose(op, params);
     const uint64_t splits = BASE_MIN(TUNE_COOP_WORKGROUPS / tiles_of(params, tile), params->k / TUNE_COOP_SPLIT_MIN);
     params->tiles_m = count(params->m, tile->m);
     params->tiles_n = count(params->n, tile->n);

@@ -67,6 +67,10 @@ const char *shader_gemm_single_obstacle(const struct kern_op *op);
 /* All that does not depend on the size of tiles. */
 struct tile_params shader_gemm_tile_params(const struct kern_op *op);
 
+/* Whether elements along dimension `along` lie side by side, and vectors of so many begin everywhere: buffers begin at
+ * multiples of 16 bytes. */
+bool shader_wide(const struct kern_view *view, uint32_t along, uint32_t vector);
+
 /* Whether neighbours along the first of two strides lie closer together. */
 static inline bool shader_tile_closer(int64_t stride, int64_t other)
 {
@@ -77,6 +81,9 @@ static inline bool shader_tile_closer(int64_t stride, int64_t other)
 /* For tests: tiles of floating-point products, whatever their size. */
 void shader_tile_force(enum shader_tile_kind kind);
 enum shader_tile_kind shader_tile_forced(void);
+
+/* For tests: 0, the best one, else this tile of BLOCK_TILE, from 1 on and over again, and so many parts along k. */
+void shader_block_force(uint32_t tile, uint32_t splits);
 
 /* ---- cooperative matrices (shader_coop.c) ---- */
 
@@ -99,10 +106,12 @@ void shader_coop_plain(bool plain);
 bool shader_coop_is_plain(void);
 /* Why cooperative matrices do not multiply what the op has, else NULL. */
 const char *shader_coop_obstacle(const struct kern_op *op, uint64_t m, uint64_t n, uint64_t k);
-/* Whether elements along dimension `along` lie side by side, and vectors of 16 bytes begin everywhere: buffers do. */
+/* The same of 16 bytes. */
 bool shader_coop_wide(const struct kern_view *view, uint32_t along);
 /* For tests: 0, the best one, else this tile of the table, from 1 on and over again, and so many parts along k. */
 void shader_coop_force(uint32_t tile, uint32_t splits);
+/* How many there are: numbers of kern_op.tile. */
+uint32_t shader_coop_tiles(void);
 /* The code for the op's types. */
 enum shader_code shader_coop_code(const struct kern_op *op, const struct coop_codes *codes);
 /* Of products of two matrices: the best tile; and sets what follows from it, as shader_tile_cut() does. */

@@ -16,6 +16,12 @@ struct tile_params {
     int c, a_zero, b_zero; /* tensors, -1 = absent */
 };
 
+/* Of gemm_block.comp: vectors of A and B are along k; tiles end where k ends; four results are stored at once. */
+#define GEMM_BLOCK_A_ALONG_K 1u
+#define GEMM_BLOCK_B_ALONG_K 2u
+#define GEMM_BLOCK_WHOLE     4u
+#define GEMM_BLOCK_WIDE_Y    8u
+
 /* Of gemm_line.comp, that share a sum: powers of two. */
 #define GEMM_LINE_SLICES         64u
 #define GEMM_LINE_SLICES_ALONG_K 32u

@@ -14,8 +14,6 @@ layout(constant_id = 2) const uint ROWS = 3;
 layout(constant_id = 3) const uint COLUMNS = 3;
 layout(constant_id = 4) const bool AVERAGE = false;
 
-layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer QuadArray { uvec4 v[]; };
-layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer PairArray { uvec2 v[]; };
 
 vec4 load_four(uint type, uvec2 base, int at)
 {
