@@ -41,9 +41,19 @@ static bool is_like(const struct adapter_pipeline *pipeline, const struct adapte
             !memcmp(pipeline->constants, desc->constants, desc->constant_count * sizeof(*desc->constants)));
 }
 
-static VkResult create_module(struct adapter_device *device, const struct adapter_pipeline_desc *desc,
-                              VkShaderModule *out)
+/* Whether the module has uniform buffers. */
+static bool has_uniforms(const uint32_t *words, uint32_t count)
 {
+    enum { HEADER = 5, OP_DECORATE = 71, DESCRIPTOR_SET = 34 };
+    for (uint32_t at = HEADER; at < count && words[at] >> 16; at += words[at] >> 16)
+        if ((words[at] & 0xffff) == OP_DECORATE && words[at] >> 16 > 3 && words[at + 2] == DESCRIPTOR_SET)
+            return true;
+    return false;
+}
+
+static VkResult create_module(struct adapter_device *device, struct adapter_pipeline *pipeline, VkShaderModule *out)
+{
+    const struct adapter_pipeline_desc *desc = &pipeline->desc;
     uint32_t *words = malloc(desc->words * sizeof(*words));
     const uint8_t *at = desc->code;
     if (!words)
@@ -54,6 +64,7 @@ static VkResult create_module(struct adapter_device *device, const struct adapte
             words[i] |= (*at & 127u) << shift;
     }
     size_t bytes = desc->words * sizeof(*words);
+    pipeline->uniforms = has_uniforms(words, desc->words);
     uint32_t *changed = vulkan_floats_keep(words, &bytes, device->physical->floats);
     VkShaderModuleCreateInfo info = { .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
                                       .codeSize = bytes,
@@ -84,7 +95,7 @@ static VkResult build(struct adapter_device *device, struct adapter_pipeline *pi
     values[count + 1] = pipeline->desc.large_table ? VK_TRUE : VK_FALSE;
     VkSpecializationInfo constants = { count + VULKAN_SPECIALIZATION_OWN, entries,
                                        (count + VULKAN_SPECIALIZATION_OWN) * 4u, values };
-    VkResult result = create_module(device, &pipeline->desc, &module);
+    VkResult result = create_module(device, pipeline, &module);
     if (result != VK_SUCCESS)
         return result;
     VkComputePipelineCreateInfo info = {

@@ -148,6 +148,7 @@ struct recorder {
     struct vulkan_record *record;
     VkCommandBuffer commands;
     const struct adapter_pipeline *pipeline;
+    bool bound; /* the table */
     const struct adapter_sequence *sequence;
     struct vulkan_addresses table;
     void *block; /* room for a kernel's */
@@ -161,17 +162,25 @@ static void record_kernel(struct recorder *recorder, const struct adapter_step *
     recorder->commands = VK_NULL_HANDLE;
 }
 
-static void give_parameters(const struct recorder *recorder, const struct adapter_step *step)
+static void bind_uniforms(struct recorder *recorder, const struct adapter_step *step)
+{
+    const struct vulkan_uniform *parameters = &recorder->sequence->uniform, *table = &recorder->table.uniform;
+    const VkDescriptorSet sets[] = { parameters->set, table->set };
+    const uint32_t offsets[] = { parameters->offset + (uint32_t)(step->parameters - recorder->sequence->parameters),
+                                 table->offset };
+    const uint32_t count = recorder->bound ? 1 : ARRAY_SIZE(sets); /* the table stays */
+    vk.vkCmdBindDescriptorSets(recorder->record->commands, VK_PIPELINE_BIND_POINT_COMPUTE, recorder->device->layout, 0,
+                               count, sets, count, offsets);
+    recorder->bound = true;
+}
+
+static void give_parameters(struct recorder *recorder, const struct adapter_step *step)
 {
     const VkCommandBuffer commands = recorder->record->commands;
-    const struct vulkan_uniform *uniform = &recorder->sequence->uniform;
     const struct vulkan_push push = { step->parameters, recorder->table.address, step->groups[0] };
-    const VkDescriptorSet sets[] = { uniform->set, recorder->table.uniform.set };
-    const uint32_t count = recorder->commands == commands ? 1 : ARRAY_SIZE(sets); /* the table stays */
-    const uint32_t offsets[] = { uniform->offset + (uint32_t)(step->parameters - recorder->sequence->parameters),
-                                 recorder->table.uniform.offset };
-    vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, recorder->device->layout, 0, count, sets,
-                               count, offsets);
+    recorder->bound = recorder->bound && recorder->commands == commands;
+    if (step->pipeline->uniforms)
+        bind_uniforms(recorder, step);
     vk.vkCmdPushConstants(commands, recorder->device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, VULKAN_PUSH_BYTES, &push);
 }
 

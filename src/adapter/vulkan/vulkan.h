@@ -539,6 +539,7 @@ void vulkan_recorded_destroy(struct adapter_device *device, struct adapter_recor
  * ask for the same few again and again. But for state, handle and result it never changes. */
 struct adapter_pipeline {
     VkPipeline handle;
+    bool uniforms;        /* it reads parameters and table as uniform buffers */
     VkCuModuleNVX module; /* kernels have these two in its place */
     VkCuFunctionNVX function;
     VkResult result; /* of the last try */

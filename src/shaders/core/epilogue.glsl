@@ -12,11 +12,20 @@ layout(constant_id = 6) const uint STEPS_LOW = 0;
 layout(constant_id = 7) const uint STEPS_HIGH = 0;
 #define HAS_EPILOGUE (STEPS_LOW != 0u)
 
+#ifdef UNIFORM_BLOCK
 shader_step step_of(uint i)
 {
     uvec4 words = block_vectors.v[header.steps + i];
     return shader_step(uintBitsToFloat(words.x), uintBitsToFloat(words.y), int(words.z), words.w);
 }
+#else
+layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Steps { shader_step v[]; };
+
+shader_step step_of(uint i)
+{
+    return Steps(add64(push.block, uvec2(16u * header.steps, 0u))).v[i];
+}
+#endif
 
 float step_result(uint code, float a, float b, float p, float q)
 {
