@@ -101,7 +101,8 @@ def measure_networks(args, results, part):
                 return
             path = networks.write(args.folder, name, dtype == "float16", batch)
             ours, gpu, graph = turns(
-                args, lambda: anydml(args, path), lambda: one(gpu_peers.ask("webgpu", path, args.seconds)),
+                args, lambda: anydml(args, path), lambda: one(
+                    gpu_peers.ask("webgpu", path, args.seconds) if batch == 1 else None),
                 lambda: one(None if name.startswith("yolo") else
                             gpu_peers.ask("network", name, dtype, batch, args.seconds)))
             device, run, copies = ours or (None, None, None)

@@ -125,7 +125,7 @@ static struct dml_compiled_operator *compiled_operator_new(struct dml_device *de
     op->run.ops = &dml_run_ops;
     op->id = atomic_fetch_add(&last_id, 1) + 1;
     op->what = what;
-    op->flags = flags | flags_of_environment();
+    op->flags = flags | flags_of_environment() | (device->adapter->kind == ADAPTER_SPIRV ? GRAPH_FLAG_NO_PANELS : 0);
     return op;
 }
 

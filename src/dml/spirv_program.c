@@ -142,18 +142,21 @@ static void make_step(struct maker *maker, const struct graph_step *from, struct
     struct graph_cost cost;
     find_places(maker, from, places);
     graph_op_cost(&from->op, &cost);
-    for (uint32_t i = 0; i < from->shaders->dispatch_count; i++) {
+    for (uint32_t i = 0, k = 0; i < from->shaders->dispatch_count; i++) {
         const struct shader_dispatch *dispatch = &from->shaders->dispatches[i];
-        from->shaders->row->write(&from->op, i, places, (uint32_t *)(maker->image + commands[i].parameters));
-        memcpy(commands[i].groups, dispatch->groups, sizeof(commands[i].groups));
-        commands[i].work = (cost.flops + cost.read + cost.written) / from->shaders->dispatch_count;
-        commands[i].barrier |= i > 0;
-        if (shader_is_meta(dispatch)) {
-            commands[i].block = maker->image + commands[i].parameters;
-            commands[i].block_bytes = dispatch->parameter_words * 4;
-            commands[i].addresses = dispatch->addresses;
+        const uint32_t pipeline = pipeline_of(maker, dispatch);
+        from->shaders->row->write(&from->op, i, places, (uint32_t *)(maker->image + commands[k].parameters));
+        for (uint32_t r = 0; r <= dispatch->repeats; r++, k++) {
+            memcpy(commands[k].groups, dispatch->groups, sizeof(commands[k].groups));
+            commands[k].work = (cost.flops + cost.read + cost.written) / shader_commands(from->shaders);
+            commands[k].barrier |= k > 0;
+            if (shader_is_meta(dispatch)) {
+                commands[k].block = maker->image + commands[k].parameters;
+                commands[k].block_bytes = dispatch->parameter_words * 4;
+                commands[k].addresses = dispatch->addresses;
+            }
+            maker->numbers[&commands[k] - maker->commands] = pipeline;
         }
-        maker->numbers[&commands[i] - maker->commands] = pipeline_of(maker, dispatch);
     }
 }
 
@@ -174,8 +177,9 @@ static void place_all(struct maker *maker)
     struct adapter_step *command = maker->commands;
     for (uint32_t i = 0; i < maker->plan->step_count; i++) {
         const struct graph_step *step = &maker->plan->steps[i];
-        for (uint32_t k = 0; k < step->shaders->dispatch_count; k++, command++) {
-            command->parameters = maker->bytes;
+        for (uint32_t k = 0; k < step->shaders->dispatch_count; k++) {
+            for (uint32_t r = 0; r <= step->shaders->dispatches[k].repeats; r++, command++)
+                command->parameters = maker->bytes;
             maker->bytes += base_align_up(step->shaders->dispatches[k].parameter_words * 4u, ADAPTER_PARAMETERS_ALIGN);
         }
     }
@@ -192,7 +196,7 @@ static void make_steps(struct maker *maker)
     struct adapter_step *command = maker->commands;
     for (uint32_t i = 0; i < maker->plan->step_count; i++) {
         make_step(maker, &maker->plan->steps[i], command);
-        command += maker->plan->steps[i].shaders->dispatch_count;
+        command += shader_commands(maker->plan->steps[i].shaders);
     }
 }
 
@@ -362,7 +366,7 @@ static void find_barriers(struct adapter_step *command, const struct graph_plan 
     for (uint32_t i = 0; i < plan->step_count; i++) {
         if (plan->steps[i].shaders->dispatch_count)
             command->barrier = must_wait(&uses, &plan->steps[i]);
-        command += plan->steps[i].shaders->dispatch_count;
+        command += shader_commands(plan->steps[i].shaders);
     }
 }
 
@@ -396,7 +400,7 @@ static HRESULT make_program(struct maker *maker)
     const struct graph_plan *plan = maker->plan;
     uint64_t tensors = 1;
     for (uint32_t i = 0; i < plan->step_count; i++) {
-        maker->command_count += plan->steps[i].shaders->dispatch_count;
+        maker->command_count += shader_commands(plan->steps[i].shaders);
         tensors += plan->steps[i].op.input_count;
     }
     program->input_count = plan->input_count;

@@ -157,7 +157,7 @@ static void send_step(struct dml_trace *trace, const struct graph_step *step, co
     if (step->shaders)
         add_rows(&json, trace, &step->op);
     if (step->shaders)
-        graph_text_add(&json, ",\"dispatches\":%u,", step->shaders->dispatch_count);
+        graph_text_add(&json, ",\"dispatches\":%u,", shader_commands(step->shaders));
     else
         graph_text_add(&json, ",\"threads\":%u,", step->threads);
     add_cost(&json, cost, times[0], times[1]);
@@ -220,7 +220,7 @@ static void trace_dispatches(void *context, const uint64_t *dispatch_times)
         return;
     times[0] = dispatch_times[0];
     for (uint32_t i = 0; i < plan->step_count; i++) {
-        done += plan->steps[i].shaders->dispatch_count;
+        done += shader_commands(plan->steps[i].shaders);
         times[i + 1] = dispatch_times[done];
     }
     trace_run(context, plan, times);

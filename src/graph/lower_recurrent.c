@@ -142,6 +142,8 @@ static bool wants_panels(const struct recurrent *net)
 {
     const struct graph_value *value = &net->lowering->graph->values[net->recurrence->value];
     bool once = value->place == GRAPH_CONSTANT && value->size_bytes <= PANELS_CONSTANT_BYTES;
+    if (net->lowering->graph->flags & GRAPH_FLAG_NO_PANELS)
+        return false;
     return net->batch >= PANELS_MIN_BATCH && (once || (uint64_t)net->steps * net->batch >= PANELS_MIN_ROWS);
 }
 

@@ -100,6 +100,9 @@ struct graph {
     struct graph_uses *uses;             /* uses.c; likewise */
 };
 
+/* Beside DML_EXECUTION_FLAGS: recurrent matrices stay as they are, since what reads panels is the processor's. */
+#define GRAPH_FLAG_NO_PANELS (UINT32_C(1) << 31)
+
 /* ---- building (graph.c). All return GRAPH_NONE / NULL and set graph->failed when memory is short. ---------------- */
 void graph_init(struct graph *graph, uint32_t input_count, uint32_t output_count, uint32_t flags);
 void graph_finish(struct graph *graph);

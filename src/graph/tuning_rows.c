@@ -10,17 +10,10 @@
 #define LINE_BYTES 96
 #define FILE_BYTES (1024 + GRAPH_ROWS_MAX * LINE_BYTES)
 
-/* All that measurements depend on: also which rows there are, in which order, and their tiles. */
+/* All that measurements depend on: also which rows there are, and in which order. */
 static size_t header(const struct graph_rows_device *device, char *out, size_t size)
 {
-    static const char tuning[] =
-#define TILE(class, kind, m, n, k, least) #m "," #n "," #k "," #least ";"
-#define COOP_TILE(m, n, k, groups, least) #m "," #n "," #k "," #groups "," #least ";"
-#define TUNE(name, value)                 #name "=" #value ";"
-#include "shaders/tuning.def"
-#undef TILE
-#undef COOP_TILE
-#undef TUNE
+    static const char rows[] =
 #define ROW(kind, name, max_ulp) #name ";"
 #include "shaders/rows.def"
 #undef ROW
@@ -32,7 +25,7 @@ static size_t header(const struct graph_rows_device *device, char *out, size_t s
         out, size, "AnyDML rows 1\nversion %d.%d.%d\ndevice %.256s\ndriver %llx %s\ncapabilities %x\nrows %016llx\n",
         ANYDML_VERSION_MAJOR, ANYDML_VERSION_MINOR, ANYDML_VERSION_PATCH, device->name,
         (unsigned long long)device->driver_version, uuid, device->capabilities,
-        (unsigned long long)base_hash(tuning, sizeof(tuning)).low);
+        (unsigned long long)base_hash(rows, sizeof(rows)).low);
 }
 
 bool graph_rows_path(const struct graph_rows_device *device, char out[BASE_CACHE_PATH_BYTES])

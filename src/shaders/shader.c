@@ -73,3 +73,11 @@ const struct shader_row *shader_rows(uint32_t *out_count)
     *out_count = ARRAY_SIZE(rows);
     return rows;
 }
+
+uint32_t shader_commands(const struct shader_work *work)
+{
+    uint32_t count = work->dispatch_count;
+    for (uint32_t i = 0; i < work->dispatch_count; i++)
+        count += work->dispatches[i].repeats;
+    return count;
+}

@@ -32,6 +32,7 @@ enum shader_capability {
 #define SHADER_NEEDS_INT64         SHADER_CAPABILITY_INT64
 #define SHADER_NEEDS_FLOAT64       (SHADER_CAPABILITY_INT64 | SHADER_CAPABILITY_FLOAT64)
 #define SHADER_NEEDS_SUBGROUP      SHADER_CAPABILITY_SUBGROUP
+#define SHADER_NEEDS_RANKING       (SHADER_CAPABILITY_SUBGROUP | SHADER_CAPABILITY_SHARED)
 #define SHADER_NEEDS_SHARED        SHADER_CAPABILITY_SHARED
 #define SHADER_NEEDS_DOT           SHADER_CAPABILITY_DOT
 #define SHADER_NEEDS_DOT_SHARED    (SHADER_NEEDS_DOT | SHADER_NEEDS_SHARED)
@@ -58,6 +59,7 @@ struct shader_dispatch {
     uint32_t constants[SHADER_CONSTANTS_MAX];
     uint32_t groups[3];
     uint32_t parameter_words;
+    uint32_t repeats;   /* how often it comes again, with the same parameters, each seeing what those before it wrote */
     uint32_t addresses; /* of metacommands: the numbers of 64 bits that their parameters begin with */
 };
 
@@ -77,6 +79,9 @@ struct shader_work {
     uint32_t dispatch_count;
     struct shader_dispatch dispatches[SHADER_DISPATCHES_MAX];
 };
+
+/* Dispatches that it records, repeated ones counted each time. */
+uint32_t shader_commands(const struct shader_work *work);
 
 /* A place in one of the step's buffers. */
 struct shader_place {

@@ -53,7 +53,29 @@ static void test_arguments(IDMLDevice *dml)
     ok_hr(AnydmlTune(NULL, &listener), E_INVALIDARG);
     ok_hr(AnydmlTune(NULL, NULL), E_INVALIDARG);
     ok_hr(AnydmlTune(&foreign, &listener), E_INVALIDARG);
+    ok_hr(AnydmlKeepRows(NULL, NULL, 0, &listener), E_INVALIDARG);
+    ok_hr(AnydmlKeepRows(&foreign, NULL, 0, NULL), E_INVALIDARG);
     ok(!told.points && !told.saved && !files_in(folder), "a refused call measured or wrote");
+}
+
+/* What was measured elsewhere; the last file stays until it is removed here. */
+static void test_rows(IDMLDevice *dml)
+{
+    static const struct anydml_row good[] = { { 7, "conv_tile" }, { 5, "gemm_coop:2" } }, unknown = { 5, "nothing" },
+                                   nameless = { 5, NULL }, classless = { 0, "conv_tile" },
+                                   twice[] = { { 5, "conv_tile" }, { 5, "gemm_tile" } };
+    struct told told = { 0 };
+    struct anydml_tuning listener = { &told, NULL, take_saved };
+    ok_hr(AnydmlKeepRows(dml, NULL, 1, &listener), E_INVALIDARG);
+    ok_hr(AnydmlKeepRows(dml, &unknown, 1, &listener), E_INVALIDARG);
+    ok_hr(AnydmlKeepRows(dml, &nameless, 1, &listener), E_INVALIDARG);
+    ok_hr(AnydmlKeepRows(dml, &classless, 1, &listener), E_INVALIDARG);
+    ok_hr(AnydmlKeepRows(dml, twice, 2, &listener), E_INVALIDARG);
+    ok(!told.saved && !files_in(folder), "a refused call wrote");
+    ok_hr(AnydmlKeepRows(dml, good, 2, &listener), S_OK);
+    ok(told.saved == 1 && !*told.problem && files_in(folder) == 1, "%u calls: %s", told.saved, told.problem);
+    ok_hr(AnydmlKeepRows(dml, NULL, 0, NULL), S_OK);
+    ok(files_in(folder) == 1 && !unlink(told.path), "%s is not the only file", told.path);
 }
 
 /* All is measured before it shows that the file cannot be written. */
@@ -120,9 +142,14 @@ int main(void)
     if (api_is("cpu")) {
         test_no_folder((IDMLDevice *)dml);
         test_file(d3d, (IDMLDevice *)dml);
+        ok_hr(AnydmlKeepRows((IDMLDevice *)dml, NULL, 0, NULL), DXGI_ERROR_UNSUPPORTED);
     } else {
         ok_hr(AnydmlTune((IDMLDevice *)dml, NULL), DXGI_ERROR_UNSUPPORTED);
         ok(!files_in(folder), "another adapter's device wrote");
+        if (api_is("vulkan"))
+            test_rows((IDMLDevice *)dml);
+        else
+            ok_hr(AnydmlKeepRows((IDMLDevice *)dml, NULL, 0, NULL), DXGI_ERROR_UNSUPPORTED);
     }
     api_release(dml);
     api_release(d3d);

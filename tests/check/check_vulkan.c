@@ -7,6 +7,7 @@
 
 #include "shaders/core/shader_block.h"
 #include "shaders/gemm/shader_tile.h"
+#include "shaders/meta/shader_meta.h"
 
 #include <time.h>
 
@@ -123,6 +124,16 @@ static void run_convs(struct bench *bench, uint64_t seed)
             bench_run_case(bench, &c, &rng);
 }
 
+/* The same with each kernel of conv_meta. */
+static void run_conv_metas(struct bench *bench, uint64_t seed)
+{
+    for (uint32_t kernel = 1; kernel <= shader_conv_meta_kernels(); kernel++) {
+        shader_conv_meta_force(kernel);
+        run_convs(bench, seed + kernel);
+    }
+    shader_conv_meta_force(0);
+}
+
 /* Lines of check_vulkan_lines.c; some are not for this row. */
 static void run_lines(struct bench *bench, enum kern_kind kind, uint64_t seed)
 {
@@ -176,6 +187,8 @@ static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const c
             run_blocks(bench, check_vulkan_block_bytes, seed);
         if (strstr(rows[i].name, "conv_parts") || !strcmp(rows[i].name, "conv_depth"))
             run_convs(bench, seed);
+        if (!strcmp(rows[i].name, "conv_meta"))
+            run_conv_metas(bench, seed);
         if (strstr(rows[i].name, "_line") || strstr(rows[i].name, "_subgroup"))
             run_lines(bench, rows[i].kind, seed);
         printf("%-24s %6.1f s\n", rows[i].name, bench_seconds() - before);

@@ -9,10 +9,13 @@
 static const struct {
     uint32_t batch, in, size, out, groups, kernel, step, pad;
     bool bare; /* without a bias */
-} convs[] = { { 1, 64, 9, 40, 1, 3, 1, 1, false },   { 3, 32, 5, 64, 1, 3, 2, 1, false },
-              { 1, 512, 4, 32, 1, 1, 1, 0, true },   { 1, 256, 3, 72, 1, 3, 1, 1, false },
-              { 1, 8, 70, 136, 1, 1, 1, 0, false },  { 2, 32, 12, 32, 2, 3, 1, 1, true },
-              { 2, 24, 11, 24, 24, 3, 1, 1, false }, { 1, 16, 13, 16, 16, 5, 2, 2, false } };
+} convs[] = { { 2, 64, 37, 136, 1, 3, 1, 1, false }, { 3, 40, 19, 72, 1, 3, 1, 0, false },
+              { 1, 3, 29, 66, 1, 7, 2, 3, false },   { 2, 136, 9, 30, 1, 2, 3, 1, false },
+              { 5, 8, 6, 20, 1, 5, 1, 2, true },     { 1, 64, 9, 40, 1, 3, 1, 1, false },
+              { 3, 32, 5, 64, 1, 3, 2, 1, false },   { 1, 512, 4, 32, 1, 1, 1, 0, true },
+              { 1, 256, 3, 72, 1, 3, 1, 1, false },  { 1, 8, 70, 136, 1, 1, 1, 0, false },
+              { 2, 32, 12, 32, 2, 3, 1, 1, true },   { 2, 24, 11, 24, 24, 3, 1, 1, false },
+              { 1, 16, 13, 16, 16, 5, 2, 2, false } };
 
 bool check_vulkan_convs(uint32_t i, DML_TENSOR_DATA_TYPE type, struct check_case *out)
 {

@@ -36,6 +36,16 @@ static bool product(uint32_t i, struct check_case *c)
     return true;
 }
 
+static void set_extreme(uint32_t i, uint32_t axes, struct check_case *c)
+{
+    static const DML_REDUCE_FUNCTION functions[] = { DML_REDUCE_FUNCTION_ARGMAX, DML_REDUCE_FUNCTION_MIN,
+                                                     DML_REDUCE_FUNCTION_ARGMIN, DML_REDUCE_FUNCTION_MAX };
+    c->op.u.reduce = (struct kern_reduce){ functions[i / 2 % 4], axes, i % 2 };
+    if (i / 2 % 2 == 0)
+        c->op.tensors[1].type = DML_TENSOR_DATA_TYPE_UINT32;
+    c->data[0] = CHECK_DATA_NORMAL;
+}
+
 bool check_vulkan_lines(uint32_t i, enum kern_kind kind, struct check_case *c)
 {
     static const struct {
@@ -47,7 +57,9 @@ bool check_vulkan_lines(uint32_t i, enum kern_kind kind, struct check_case *c)
     uint32_t reduced[3];
     if (kind == KERN_GEMM)
         return product(i, c);
-    if (i >= 2 * ARRAY_SIZE(shapes))
+    const uint32_t round = i / (2 * ARRAY_SIZE(shapes));
+    i %= 2 * ARRAY_SIZE(shapes);
+    if (round > (kind == KERN_REDUCE))
         return false;
     const uint32_t *sizes = shapes[i / 2].sizes, axes = shapes[i / 2].axes;
     *c = (struct check_case){ .op = { .kind = kind, .input_count = 1, .output_count = 1 } };
@@ -57,7 +69,9 @@ bool check_vulkan_lines(uint32_t i, enum kern_kind kind, struct check_case *c)
         reduced[d] = axes >> d & 1 && kind == KERN_REDUCE ? 1 : sizes[d];
     kern_view_set_packed(&c->op.tensors[0], types[i % 2], 3, sizes);
     kern_view_set_packed(&c->op.tensors[1], types[i % 2], 3, reduced);
-    if (kind == KERN_REDUCE)
+    if (kind == KERN_REDUCE && round)
+        set_extreme(i, axes, c);
+    else if (kind == KERN_REDUCE)
         c->op.u.reduce = (struct kern_reduce){ DML_REDUCE_FUNCTION_AVERAGE, axes, false };
     else if (kind == KERN_SOFTMAX)
         c->op.u.softmax = (struct kern_softmax){ KERN_SOFTMAX_PLAIN, axes };

@@ -442,6 +442,7 @@ bool bench_find_case(struct bench *bench, const struct bench_search *search, str
     /* Pipelines for known types take long to make; some rows have no others. */
     const char *name = search->row->name;
     const bool always = strstr(name, "_line") || strstr(name, "_subgroup") || strstr(name, "_flat") ||
+                        strstr(name, "_plane") || strstr(name, "_two") || strstr(name, "_radix") ||
                         !strcmp(name, "move_tile"),
                often = strstr(name, "_direct");
     shader_specialize_from(i % 16 == 7 || (i % 2 && often) || always ? 1 : UINT64_MAX);

@@ -153,7 +153,8 @@ static uint32_t allowed_capabilities(void)
 
 static bool has_shuffles(const VkPhysicalDeviceSubgroupProperties *subgroup)
 {
-    const VkSubgroupFeatureFlags operations = VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
+    const VkSubgroupFeatureFlags operations =
+        VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_SHUFFLE_BIT | VK_SUBGROUP_FEATURE_BALLOT_BIT;
     return subgroup->supportedStages & VK_SHADER_STAGE_COMPUTE_BIT &&
            (subgroup->supportedOperations & operations) == operations;
 }

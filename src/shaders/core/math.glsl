@@ -51,14 +51,12 @@ float exp_of(float x)
     return scale(y, int(n));
 }
 
-/* e^x for x up to 0, to 18 bits: for what is rounded to FLOAT16 or BFLOAT16. */
+/* e^x to 16 bits, where that is neither 0 nor infinite in FLOAT16 or BFLOAT16: for what is rounded to these. exp2() may
+ * be 3 + 2 * |x| units off. */
 float short_exp_of(float x)
 {
-    float power = x * 1.44269504;
-    /* the nearest integer, in the low bits of a float */
-    precise float shifted = power + 12582912.0, whole = shifted - 12582912.0;
-    float y = poly_exp2(power - whole) * uintBitsToFloat((floatBitsToUint(shifted) << 23) + 0x3f800000u);
-    return power < -126.0 ? 0.0 : y;
+    float y = exp2(x * 1.44269504);
+    return is_nan(x) ? x : y;
 }
 
 float expm1_of(float x)

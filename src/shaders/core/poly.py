@@ -51,7 +51,6 @@ SINGLE = [
     ("sin", "sin(x) / x, z = x^2, x to pi / 4", lambda z: series(1, lambda k: -z / ((2 * k + 2) * (2 * k + 3))), 0, 0.6169, 4),
     ("cos", "cos x, z = x^2, x to pi / 4", lambda z: series(1, lambda k: -z / ((2 * k + 1) * (2 * k + 2))), 0, 0.6169, 5),
     ("exp", "(e^z - 1 - z) / z^2, |z| to 0.5", lambda z: series(0.5, lambda k: z / (k + 3)), -0.5, 0.5, 6),
-    ("exp2", "2^z, |z| to 0.5, to 18 bits", lambda z: 2**z, -0.5, 0.5, 4),
     ("log", "(ln(1 + z) - z + z^2 / 2) / z^3", log_tail, -0.293, 0.4143, 9),
     ("atan", "atan(x) / x, z = x^2, x to tan(pi / 8)",
      lambda z: sum((-z) ** k / (2 * k + 1) for k in range(40)), 0, 0.1716, 5),

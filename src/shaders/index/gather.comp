@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_GATHER: one element of the result per invocation, or where they come in rows, VECTOR neighbouring ones. Tensors:
- * 0 X, 1 indices, 2 Y. */
+/* KERN_GATHER: one element of the result per invocation, or where they come in rows, several vectors of VECTOR
+ * neighbouring ones, all of which are loaded before the first one is stored. Tensors: 0 X, 1 indices, 2 Y. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS gather_params
@@ -21,15 +21,42 @@ uint pick(int index, uint d)
     return uint(clamp(index < 0 ? index + size : index, 0, size - 1));
 }
 
+/* Of the row of X that begins at x to the one of Y: vectors first, first + step, ... */
+void copy_row(uint first, int x, int y)
+{
+    uint type = type_of(0u), size = view(2).sizes[view(2).rank - 1u], step = params.by_parts.size;
+    uvec2 from = address_of(0u), to = address_of(2u);
+    uvec2 source = place_at(type, from, x).address, target = place_at(type, to, y).address;
+    uint bytes = VECTOR << type_shift(type);
+    if (size % VECTOR == 0u && is_whole(type, source, bytes) && is_whole(type, target, bytes) &&
+        (first + 3u * step) * VECTOR < size) {
+        uvec4 a = load_words(add64(source, uvec2(bytes * first, 0u)), bytes);
+        uvec4 b = load_words(add64(source, uvec2(bytes * (first + step), 0u)), bytes);
+        uvec4 c = load_words(add64(source, uvec2(bytes * (first + 2u * step), 0u)), bytes);
+        uvec4 d = load_words(add64(source, uvec2(bytes * (first + 3u * step), 0u)), bytes);
+        store_words(add64(target, uvec2(bytes * first, 0u)), bytes, a);
+        store_words(add64(target, uvec2(bytes * (first + step), 0u)), bytes, b);
+        store_words(add64(target, uvec2(bytes * (first + 2u * step), 0u)), bytes, c);
+        store_words(add64(target, uvec2(bytes * (first + 3u * step), 0u)), bytes, d);
+        return;
+    }
+    for (uint at = first * VECTOR; at < size; at += step * VECTOR) {
+        uint count = min(size - at, VECTOR);
+        store_vector(type, to, y + int(at), 1, count, VECTOR, load_vector(type, from, x + int(at), 1, count, VECTOR));
+    }
+}
+
 void main()
 {
     EACH_UNIT(number)
     {
-        uint at[RANK_MAX], rest = number, rank = view(2).rank, outer = params.axis;
+        uint at[RANK_MAX], rank = view(2).rank, outer = params.axis, rest = number;
         int x = 0, i = 0, y = 0;
+        if (VECTOR > 1u)
+            rest = divide(number, params.by_parts);
         for (uint d = rank; d-- > 0u;) {
-            uint step = d == rank - 1u ? VECTOR : 1u, size = (view(2).sizes[d] + step - 1u) / step;
-            at[d] = rest % size * step;
+            uint size = VECTOR > 1u && d == rank - 1u ? 1u : view(2).sizes[d];
+            at[d] = rest % size;
             rest /= size;
             y += int(at[d]) * view(2).strides[d];
         }
@@ -63,7 +90,6 @@ void main()
             copy_element(2u, y, 0u, x);
             continue;
         }
-        uint type = type_of(0u), count = min(view(2).sizes[rank - 1u] - at[rank - 1u], VECTOR);
-        store_vector(type, address_of(2u), y, 1, count, VECTOR, load_vector(type, address_of(0u), x, 1, count, VECTOR));
+        copy_row(number - divide(number, params.by_parts) * params.by_parts.size, x, y);
     }
 }

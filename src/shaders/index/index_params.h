@@ -11,14 +11,19 @@ struct sequence_params {
     uint start[2], delta[2];
 };
 
-/* struct kern_gather */
+/* struct kern_gather. Of rows, by_parts is how many invocations share one, each with up to GATHER_VECTORS vectors. */
+#define GATHER_VECTORS 4
 struct gather_params {
     uint axis, index_rank, mode;
+    SHADER_STRUCT shader_divisor by_parts;
 };
 
-/* struct kern_pad; the value's bits, lower word first */
+/* struct kern_pad; the value's bits, lower word first; the result's sizes but for the last, of which by_parts is how
+ * many invocations share a line. */
+#define PAD_TOGETHER 4
 struct pad_params {
     uint mode, value[2], start[8], gap[8];
+    SHADER_STRUCT shader_divisor by_sizes[8], by_parts;
 };
 
 struct append_params {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_PAD: one element of the result per invocation. Tensors: 0 X, 1 Y. */
+/* KERN_PAD: PAD_TOGETHER neighbouring elements of the result per invocation. Tensors: 0 X, 1 Y. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS pad_params
@@ -51,25 +51,36 @@ int between_gaps(int at, uint step, uint d)
     return at < 0 || uint(at) % step != 0u || from >= view(0).sizes[d] ? -1 : int(from);
 }
 
+/* Coordinate `index` of the result's dimension d comes from this one, or negative: the constant. */
+int source_along(uint index, uint d)
+{
+    uint step = params.gap[d] + 1u;
+    int at = int(index - params.start[d]);
+    return step == 1u ? source_of(at, int(view(0).sizes[d])) : between_gaps(at, step, d);
+}
+
 void main()
 {
+    uint last = view(1).rank - 1u;
     EACH_UNIT(number)
     {
-        uint rest = number;
+        uint rest = divide(number, params.by_parts), first = (number - rest * params.by_parts.size) * PAD_TOGETHER;
         int x = 0, y = 0;
         bool inside = true;
-        for (uint d = view(1).rank; d-- > 0u;) {
-            uint index = rest % view(1).sizes[d], step = params.gap[d] + 1u;
-            rest /= view(1).sizes[d];
+        for (uint d = last; d-- > 0u;) {
+            uint before = divide(rest, params.by_sizes[d]), index = rest - before * params.by_sizes[d].size;
+            rest = before;
             y += int(index) * view(1).strides[d];
-            int at = int(index - params.start[d]);
-            int from = step == 1u ? source_of(at, int(view(0).sizes[d])) : between_gaps(at, step, d);
+            int from = source_along(index, d);
             inside = inside && from >= 0;
             x += from * view(0).strides[d];
         }
-        uvec2 bits = uvec2(params.value[0], params.value[1]);
-        if (inside)
-            bits = load_bits(0u, x);
-        store_bits(1u, y, bits);
+        for (uint i = first; i < min(first + PAD_TOGETHER, view(1).sizes[last]); i++) {
+            int from = source_along(i, last);
+            uvec2 bits = uvec2(params.value[0], params.value[1]);
+            if (inside && from >= 0)
+                bits = load_bits(0u, x + from * view(0).strides[last]);
+            store_bits(1u, y + int(i) * view(1).strides[last], bits);
+        }
     }
 }

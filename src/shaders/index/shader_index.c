@@ -89,10 +89,17 @@ static uint32_t gather_vector(const struct kern_op *op)
     return 16 / bytes;
 }
 
+/* Invocations of a row. */
+static uint32_t gather_parts(const struct kern_op *op)
+{
+    const uint32_t last = op->tensors[2].sizes[op->tensors[2].rank - 1];
+    const uint32_t together = gather_vector(op) > 1 ? gather_vector(op) * GATHER_VECTORS : 1;
+    return last / together + (last % together > 0);
+}
+
 static uint64_t gather_units(const struct kern_op *op)
 {
-    const uint32_t last = op->tensors[2].sizes[op->tensors[2].rank - 1], vector = gather_vector(op);
-    return result_elements(op) / last * ((last + vector - 1) / vector);
+    return result_elements(op) / op->tensors[2].sizes[op->tensors[2].rank - 1] * gather_parts(op);
 }
 
 void shader_gather_any_plan(const struct kern_op *op, struct shader_work *out)
@@ -110,7 +117,8 @@ void shader_gather_any_write(const struct kern_op *op, uint32_t index, const str
                              uint32_t *words)
 {
     const struct kern_gather *gather = &op->u.gather;
-    const struct gather_params params = { gather->axis, gather->index_rank, (uint32_t)gather->mode };
+    const struct gather_params params = { gather->axis, gather->index_rank, (uint32_t)gather->mode,
+                                          shader_divisor(gather_parts(op)) };
     shader_block_write(op, places, gather_units(op), &params, sizeof(params), words);
 }
 
@@ -125,19 +133,34 @@ const char *shader_pad_any_obstacle(const struct kern_op *op)
     return shader_block_obstacle(op);
 }
 
+/* Invocations of a line of the result. */
+static uint32_t pad_parts(const struct kern_op *op)
+{
+    const uint32_t last = op->tensors[1].sizes[op->tensors[1].rank - 1];
+    return last / PAD_TOGETHER + (last % PAD_TOGETHER > 0);
+}
+
+static uint64_t pad_units(const struct kern_op *op)
+{
+    return result_elements(op) / op->tensors[1].sizes[op->tensors[1].rank - 1] * pad_parts(op);
+}
+
 void shader_pad_any_plan(const struct kern_op *op, struct shader_work *out)
 {
-    shader_add(out, SHADER_pad, op, result_elements(op), SHADER_GROUP_SIZE, sizeof(struct pad_params));
+    shader_add(out, SHADER_pad, op, pad_units(op), SHADER_GROUP_SIZE, sizeof(struct pad_params));
 }
 
 void shader_pad_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places, uint32_t *words)
 {
     const struct kern_pad *pad = &op->u.pad;
-    struct pad_params params = { .mode = (uint32_t)pad->mode };
+    struct pad_params params = { .mode = (uint32_t)pad->mode, .by_parts = shader_divisor(pad_parts(op)) };
+    (void)index; /* there is one */
     memcpy(params.value, &pad->value, sizeof(params.value));
     memcpy(params.start, pad->start, op->tensors[0].rank * sizeof(*params.start));
     memcpy(params.gap, pad->gap, op->tensors[0].rank * sizeof(*params.gap));
-    shader_block_write(op, places, result_elements(op), &params, sizeof(params), words);
+    for (uint32_t d = 0; d + 1 < op->tensors[1].rank; d++)
+        params.by_sizes[d] = shader_divisor(op->tensors[1].sizes[d]);
+    shader_block_write(op, places, pad_units(op), &params, sizeof(params), words);
 }
 
 /* ---- APPEND ---- */

@@ -12,13 +12,14 @@
 #include "shaders/core/vector.glsl"
 #include "shaders/core/pairs.glsl"
 #include "shaders/map/map_eval.glsl"
+#include "shaders/map/map_short.glsl"
 
 /* Inputs, outputs, instructions, elements of a vector, outer dimensions: 4 bits each; whether two elements at a time. */
 layout(constant_id = 2) const uint SHAPE = 0;
 layout(constant_id = 3) const uint ACCESS = 0; /* MAP_FLAT_... of each tensor, 2 bits */
 layout(constant_id = 4) const uint LOADS = 0;  /* register type of each input, 4 bits */
 layout(constant_id = 5) const uint STORES = 0; /* of each output, 8 bits: register, its type */
-/* Of each instruction: code, 8 bits; type, to_type, registers a, b, c: 4 bits each. */
+/* Of each instruction: code, 8 bits; type, to_type, registers a, b, c: 4 bits each; whether 16 bits are enough. */
 layout(constant_id = 6) const uint INST_0 = 0;
 layout(constant_id = 7) const uint INST_1 = 0;
 layout(constant_id = 8) const uint INST_2 = 0;
@@ -107,6 +108,8 @@ uvec2 run_instruction(uint word, uvec2 a, uvec2 b, uvec2 c, uvec4 immediate)
     uint code = word & 255u, type = word >> 8 & 15u;
     if (code == KERN_MAP_CONVERT)
         return convert(a, type, word >> 12 & 15u);
+    if (word >> 28 != 0u)
+        return uvec2(floatBitsToUint(eval_short(code, uintBitsToFloat(a.x), uintBitsToFloat(immediate.x))), 0u);
     return eval(code, type, a, b, c, immediate.xy, immediate.zw);
 }
 

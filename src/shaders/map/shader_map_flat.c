@@ -89,6 +89,35 @@ static uint32_t inst_word(const struct kern_map_inst *inst)
     return word;
 }
 
+/* Whether there is a function of fewer bits (map_short.glsl). */
+static bool has_short(const struct kern_map_inst *inst)
+{
+    const enum kern_map_code code = (enum kern_map_code)inst->code;
+    return inst->type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
+           (code == KERN_MAP_EXP || code == KERN_MAP_SIGMOID || code == KERN_MAP_SWISH || code == KERN_MAP_TANH ||
+            code == KERN_MAP_GELU);
+}
+
+/* The registers, as bits, that only become results of 16 bits, as they are or multiplied: what else takes them may make
+ * more of their error. */
+static uint32_t short_registers(const struct kern_op *op)
+{
+    const struct kern_map *map = &op->u.map;
+    uint32_t exact = 0;
+    for (uint32_t k = 0; k < op->output_count; k++)
+        if (kern_type_bytes(op->tensors[op->input_count + k].type) != 2)
+            exact |= 1u << map->store[k];
+    for (uint32_t i = map->inst_count; i-- > 0;) {
+        const struct kern_map_inst *inst = &map->inst[i];
+        const bool keeps = inst->code == KERN_MAP_MUL && !(exact >> (op->input_count + i) & 1);
+        for (uint32_t s = 0; s < shader_map_arity[inst->code] && !keeps; s++)
+            exact |= 1u << inst->src[s];
+    }
+    return ~exact;
+}
+
+#define SHORT_BIT (1u << 28)
+
 static void set_constants(const struct flat *flat, uint32_t *constants)
 {
     const struct kern_op *op = &flat->op;
@@ -103,8 +132,11 @@ static void set_constants(const struct flat *flat, uint32_t *constants)
         constants[LOADS] |= (uint32_t)map->load_type[t] << 4 * t;
     for (uint32_t k = 0; k < op->output_count; k++)
         constants[STORES] |= (map->store[k] | shader_map_register_type(op, map->store[k]) << 4) << 8 * k;
-    for (uint32_t i = 0; i < map->inst_count; i++)
+    for (uint32_t i = 0; i < map->inst_count; i++) {
         constants[INST + i] = inst_word(&map->inst[i]);
+        if (has_short(&map->inst[i]) && short_registers(op) >> (op->input_count + i) & 1)
+            constants[INST + i] |= SHORT_BIT;
+    }
 }
 
 static void plan_code(const struct kern_op *op, enum shader_code code, struct shader_work *out)

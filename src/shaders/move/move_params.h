@@ -3,7 +3,7 @@
 #ifndef SHADERS_MOVE_PARAMS_H
 #define SHADERS_MOVE_PARAMS_H
 
-#define MOVE_TILE 64 /* elements of a tile's side */
+#define MOVE_TILE 64 /* rows of a tile; it has 128 bytes of columns */
 
 /* The last dimension is the one along which the result's elements are neighbours, the one before it the input's.
  * by_tiles: how many tiles these two take; by_outer: the sizes of the dimensions before, the last one first. */

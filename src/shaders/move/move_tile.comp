@@ -9,71 +9,103 @@
 #include "shaders/core/views.glsl"
 #include "shaders/core/vector.glsl"
 
-#define TILE   64u
-#define VECTOR (16u >> type_shift(type_of(0u))) /* elements of 16 bytes */
+#define WIDTH  type_shift(type_of(0u)) /* log2 of an element's bytes, 1 or 2 */
+#define VECTOR (16u >> WIDTH)          /* elements of 16 bytes */
+#define ROWS   MOVE_TILE
+#define GROUPS 8u /* of 16 bytes in a row of a tile */
 
-shared uint tile[TILE * TILE];
+/* Rows as the result has them, of words: an element or two neighbouring ones. */
+shared uvec4 tile[ROWS * GROUPS];
 
-/* In an order in which neither rows nor columns lie in one bank. */
-uint tile_place(uint row, uint column)
+/* In an order in which neither what is written together nor what is read together lies in one bank. */
+uint tile_place(uint row, uint group)
 {
-    row %= TILE;
-    return row * TILE + (column % TILE ^ row);
+    return row * GROUPS + (group ^ row / VECTOR % GROUPS);
 }
 
-/* Elements of row `row`, from column `column` on, as X has them: along rows. */
-void read_row(uvec2 base, int at, uint row, uint column, uint rows, uint columns)
+/* Where of the tensors a tile lies: its first row and column, the elements of both that begin the two dimensions. */
+struct Tile {
+    uint row, column;
+    int x, y;
+};
+
+uvec4 read_row(Tile t, uvec2 base, uint row, uint column, int across)
 {
-    if (column >= columns)
+    if (row >= params.rows || column >= params.columns)
+        return uvec4(0u);
+    return load_vector(type_of(0u), base, t.x + int(row) + int(column) * across, 1, min(params.rows - row, VECTOR),
+                       VECTOR);
+}
+
+/* Word `word` of rows row, row + 1, ...: the columns a, or a and b. */
+void put_rows(uint row, uint word, uvec4 a, uvec4 b)
+{
+    for (uint i = 0u; i < VECTOR; i++) {
+        uint value = a.x;
+        if (WIDTH == 1u)
+            value = i % 2u == 0u ? a.x & 0xffffu | b.x << 16 : a.x >> 16 | b.x & 0xffff0000u;
+        tile[tile_place(row + i, word / 4u)][word % 4u] = value;
+        if (WIDTH == 2u || i % 2u != 0u) {
+            a = a.yzwx;
+            b = b.yzwx;
+        }
+    }
+}
+
+/* Each invocation loads two vectors, whose columns are neighbours where they share words. */
+void read_tile(Tile t)
+{
+    uint lane = gl_LocalInvocationID.x, pairs = WIDTH == 1u ? 2u : 1u;
+    uint row = lane % 8u * VECTOR, word = lane / 8u, more_row = WIDTH == 1u ? row : row + 8u * VECTOR;
+    uint column = t.column + word * pairs;
+    int across = view(0).strides[params.outer + 1u];
+    uvec2 from = address_of(0u);
+    uvec4 a = read_row(t, from, t.row + row, column, across);
+    uvec4 b = read_row(t, from, t.row + more_row, column + pairs - 1u, across);
+    if (WIDTH == 1u) {
+        put_rows(row, word, a, b);
         return;
-    uint type = type_of(0u), count = min(rows - row, VECTOR), shift = type_shift(type);
-    uvec4 words = load_vector(type, base, at, 1, count, VECTOR);
-    for (uint i = 0u; i < VECTOR; i++)
-        tile[tile_place(row + i, column)] = take_element(words, i, shift).x;
+    }
+    put_rows(row, word, a, a);
+    put_rows(more_row, word, b, b);
 }
 
-void write_row(uvec2 base, int at, uint row, uint column, uint rows, uint columns)
+void write_tile(Tile t)
 {
-    if (row >= rows || column >= columns)
-        return;
-    uint type = type_of(1u), count = min(columns - column, VECTOR), shift = type_shift(type);
-    uvec4 words = uvec4(0u);
-    for (uint i = 0u; i < VECTOR; i++)
-        append_element(words, i, shift, uvec2(tile[tile_place(row, column + i)], 0u));
-    store_vector(type, base, at, 1, count, VECTOR, words);
+    uint type = type_of(1u), lane = gl_LocalInvocationID.x;
+    int down = view(1).strides[params.outer];
+    uvec2 to = address_of(1u);
+    for (uint i = lane; i < ROWS * GROUPS; i += GROUP_SIZE) {
+        uint row = t.row + i / GROUPS, column = t.column + i % GROUPS * VECTOR;
+        if (row < params.rows && column < params.columns)
+            store_vector(type, to, t.y + int(column) + int(row) * down, 1, min(params.columns - column, VECTOR), VECTOR,
+                         tile[tile_place(i / GROUPS, i % GROUPS)]);
+    }
 }
 
-void move_tile(uint number)
+Tile tile_at(uint number)
 {
-    uint rank = params.outer + 2u, rest = divide(number, params.by_tiles[1]);
-    uint column = (number - rest * params.by_tiles[1].size) * TILE;
-    uint line = divide(rest, params.by_tiles[0]), row = (rest - line * params.by_tiles[0].size) * TILE;
-    int x = 0, y = 0;
+    uint rest = divide(number, params.by_tiles[1]), column = number - rest * params.by_tiles[1].size;
+    uint line = divide(rest, params.by_tiles[0]), row = rest - line * params.by_tiles[0].size;
+    Tile t = Tile(row * ROWS, column * GROUPS * VECTOR, 0, 0);
     for (uint d = 0u; d < params.outer; d++) {
         rest = divide(line, params.by_outer[d]);
         int index = int(line - rest * params.by_outer[d].size);
-        x += index * view(0).strides[params.outer - 1u - d];
-        y += index * view(1).strides[params.outer - 1u - d];
+        t.x += index * view(0).strides[params.outer - 1u - d];
+        t.y += index * view(1).strides[params.outer - 1u - d];
         line = rest;
     }
-    int across = view(0).strides[rank - 1u], down = view(1).strides[rank - 2u];
-    uvec2 from = address_of(0u), to = address_of(1u);
-    uint vectors = TILE / VECTOR;
-    barrier(); /* the tile before has been written */
-    for (uint i = gl_LocalInvocationID.x; i < TILE * vectors; i += GROUP_SIZE) {
-        uint r = row + i % vectors * VECTOR, c = column + i / vectors;
-        if (r < params.rows)
-            read_row(from, x + int(r) + int(c) * across, r, c, params.rows, params.columns);
-    }
-    barrier();
-    for (uint i = gl_LocalInvocationID.x; i < TILE * vectors; i += GROUP_SIZE) {
-        uint r = row + i / vectors, c = column + i % vectors * VECTOR;
-        write_row(to, y + int(c) + int(r) * down, r, c, params.rows, params.columns);
-    }
+    return t;
 }
 
 void main()
 {
     EACH_GROUP_UNIT(number)
-        move_tile(number);
+    {
+        Tile t = tile_at(number);
+        barrier(); /* the tile before has been written */
+        read_tile(t);
+        barrier();
+        write_tile(t);
+    }
 }

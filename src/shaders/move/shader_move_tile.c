@@ -15,7 +15,9 @@ struct tiles {
 
 static uint32_t tiles_along(const struct tiles *tiles, uint32_t d)
 {
-    return (tiles->op.tensors[0].sizes[d] + MOVE_TILE - 1) / MOVE_TILE;
+    const struct kern_view *x = &tiles->op.tensors[0];
+    const uint32_t side = d + 2 == x->rank ? MOVE_TILE : 128 / kern_type_bytes(x->type);
+    return (x->sizes[d] + side - 1) / side;
 }
 
 /* false: it is no transpose. */

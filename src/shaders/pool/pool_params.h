@@ -23,6 +23,13 @@ struct pool_last_params {
     uint include_padding;
 };
 
+/* Of two dimensions, of pixels that are innermost: strides of images, channels and rows. */
+struct pool_plane_params {
+    int in_sizes[2], down, pad[2], x[2], y[2], x_row, y_row;     /* down: rows from window to window */
+    SHADER_STRUCT shader_divisor by_quads, by_rows, by_channels; /* of the result: four pixels, rows, channels */
+    uint columns, include_padding;
+};
+
 #define POOL_LAST_GROUP 128 /* GROUP_SIZE of pool_last.comp */
 
 /* enum kern_pool_mode */

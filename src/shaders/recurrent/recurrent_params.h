@@ -17,4 +17,16 @@ struct recurrent_params {
     float clip_low, clip_high;
 };
 
+/* Of recurrent_step.comp, likewise. */
+struct recurrent_step_params {
+    uint directions, couple, has_clip;
+    uint reset_bias, initial_hidden, initial_memory, lengths, peepholes;
+    uint sequence, last_hidden, last_memory;
+    uint reverse[2];
+    float p[6], q[6];
+    float clip_low, clip_high;
+};
+
+#define RECURRENT_STEP_GROUP 128 /* GROUP_SIZE of recurrent_step.comp */
+
 #endif

@@ -33,36 +33,44 @@ void add_up(inout Total total, vec4 x, float mean, uint count)
 #define BIAS      (HAS_SCALE ? 2u : 1u)
 #define RESULT    (1u + (MODE / NORM_SCALE & 1u) + (MODE / NORM_BIAS & 1u))
 
-void run_line(uint line, bool there)
+Lines scales, biases, results;
+
+/* Times the scale, plus the bias. */
+vec4 finish(vec4 x, uvec4 scale, uvec4 bias, uint e)
+{
+    if (HAS_SCALE)
+        x *= unpack_part(scales.type, scale, e);
+    if (HAS_BIAS)
+        x += unpack_part(biases.type, bias, e);
+    return x;
+}
+
+void run_line(uint line)
 {
     float mean = 0.0, more = 0.0, factor = 1.0, count = float(line_size);
     Total total = Total(0.0, 0.0);
 #define ADD(k)                                                                                                         \
-    if (CHUNKS > k)                                                                                                    \
-        add_up(total, held[k], mean, count_of(k));
-    /* (x - mean - more) * factor, times the scale, plus the bias */
-#define SCALE_CHUNK(k)                                                                                                 \
-    if (CHUNKS > k)                                                                                                    \
-        held[k] = (held[k] - mean - more) * factor;
-#define LOAD_OTHER(k)                                                                                                  \
-    if (CHUNKS > k)                                                                                                    \
-        raw[k] = load_chunk(other, k);
-#define MULTIPLY(k)                                                                                                    \
-    if (CHUNKS > k)                                                                                                    \
-        held[k] *= unpack_vec4(other.type, raw[k]);
-#define ADD_OTHER(k)                                                                                                   \
-    if (CHUNKS > k)                                                                                                    \
-        held[k] += unpack_vec4(other.type, raw[k]);
-#define WRITE(k)                                                                                                       \
-    if (CHUNKS > k)                                                                                                    \
-        store_chunk(y, k, held[k]);
-    hold_line(line, 0.0);
+    if (HELD > k)                                                                                                      \
+        add_up(total, held[k], mean, held_count(k));
+#define SUM(k)                                                                                                         \
+    if (HELD > k)                                                                                                      \
+        total.sum += sum_of(held[k]);
+#define NORMALISE(k)                                                                                                   \
+    if (HELD > k)                                                                                                      \
+        held[k] = (held[k] - mean) * factor - rest;
+#define FINISH(j)                                                                                                      \
+    if (CHUNKS > j) {                                                                                                  \
+        uvec4 by = HAS_SCALE ? load_chunk(scale, j) : uvec4(0u), plus = HAS_BIAS ? load_chunk(bias, j) : uvec4(0u);    \
+        held[AT(j, 0u) % 16u] = finish(held[AT(j, 0u) % 16u], by, plus, 0u);                                           \
+        if (WIDE)                                                                                                      \
+            held[AT(j, 1u) % 16u] = finish(held[AT(j, 1u) % 16u], by, plus, 1u);                                       \
+    }
     if ((MODE & NORM_MEAN) != 0u) {
-        EACH_CHUNK(ADD);
+        EACH_HELD(SUM);
         mean = across_lanes(total).sum / count;
         total = Total(0.0, 0.0);
     }
-    EACH_CHUNK(ADD);
+    EACH_HELD(ADD);
     total = across_lanes(total);
     if ((MODE & NORM_MEAN) != 0u) {
         more = is_inf(mean) ? 0.0 : total.sum / count; /* what one number cannot hold of the mean */
@@ -71,28 +79,28 @@ void run_line(uint line, bool there)
     }
     if ((MODE & NORM_VARIANCE) != 0u)
         factor /= sqrt(total.squares / count + params.epsilon);
-    EACH_CHUNK(SCALE_CHUNK);
-    if (HAS_SCALE) {
-        Line other = line_of(1u, line);
-        EACH_CHUNK(LOAD_OTHER);
-        EACH_CHUNK(MULTIPLY);
+    float rest = more * factor;
+    EACH_HELD(NORMALISE);
+    if (line >= params.lines)
+        return;
+    if (HAS_SCALE || HAS_BIAS) {
+        Line scale = line_at(scales, line), bias = line_at(biases, line);
+        EACH_CHUNK(FINISH);
     }
-    if (HAS_BIAS) {
-        Line other = line_of(BIAS, line);
-        EACH_CHUNK(LOAD_OTHER);
-        EACH_CHUNK(ADD_OTHER);
-    }
-    Line y = line_of(RESULT, line);
-    if (there)
-        EACH_CHUNK(WRITE);
+    Line y = line_at(results, line);
+    STORE_LINE(y);
 }
 
 void main()
 {
-    begin();
-    EACH_GROUP_UNIT(unit)
-    {
-        uint line = unit * slots() + slot();
-        run_line(min(line, params.lines - 1u), line < params.lines);
-    }
+    own_lane = lane();
+    line_size = params.size;
+    Lines x = lines_of(0u);
+    results = lines_of(RESULT);
+    scales = biases = x;
+    if (HAS_SCALE)
+        scales = lines_of(1u);
+    if (HAS_BIAS)
+        biases = lines_of(BIAS);
+    EACH_HELD_LINE(x, 0.0)
 }

@@ -17,6 +17,7 @@ void combine(inout Total a, Total b)
 #define PARTIAL_BYTES 16u
 #include "shaders/reduce/lines.glsl"
 #include "shaders/reduce/parts.glsl"
+#include "shaders/reduce/extreme_store.glsl"
 
 Total find(uint line, uint part)
 {
@@ -34,17 +35,6 @@ Total find(uint line, uint part)
     return across_lanes(total);
 }
 
-void store_element(int y, int x)
-{
-    if (type_of(0u) == type_of(1u)) {
-        copy_element(1u, y, 0u, x); /* the payload of a NaN, too */
-        return;
-    }
-    uint type;
-    uvec2 value = load(place_of(0u, x), type_of(0u), type);
-    store(place_of(1u, y), type_of(1u), value, type);
-}
-
 void main()
 {
     EACH_GROUP_UNIT(unit)
@@ -53,12 +43,9 @@ void main()
         Total total = find(line, part);
         if (lane() != 0u || line >= params.lines)
             continue;
-        int y = at_line(1u, line);
         if (params.parts > 1u)
             partial_at(line, part).v = total;
-        else if (params.mode == REDUCE_ARGMAX || params.mode == REDUCE_ARGMIN)
-            store(place_of(1u, y), type_of(1u), uvec2(total.position, 0u), TYPE_UINT32);
         else
-            store_element(y, at_line(0u, line) + in_line(0u, total.position));
+            store_extreme(line, total.position);
     }
 }

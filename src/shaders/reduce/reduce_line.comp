@@ -95,6 +95,16 @@ vec4 add_up(uint line, uint part)
     uint full = COLUMNS ? end : min(end, params.size / VECTOR), k = part * size + lane();
     Steps s = steps_of(min(line, params.lines - 1u));
     vec4 total = vec4(0.0);
+    /* Vectors of 8 bytes: more of them. */
+    for (; COLUMNS && type_of(0u) != TYPE_FLOAT32 && s.whole && k + (2u * UNROLL - 1u) * LANES < full;
+         k += 2u * UNROLL * LANES) {
+        uvec4 a = load_whole(s, k), b = load_whole(s, k + LANES);
+        uvec4 c = load_whole(s, k + 2u * LANES), d = load_whole(s, k + 3u * LANES);
+        uvec4 e = load_whole(s, k + 4u * LANES), f = load_whole(s, k + 5u * LANES);
+        uvec4 g = load_whole(s, k + 6u * LANES), h = load_whole(s, k + 7u * LANES);
+        total += ((terms_of(a) + terms_of(b)) + (terms_of(c) + terms_of(d))) +
+                 ((terms_of(e) + terms_of(f)) + (terms_of(g) + terms_of(h)));
+    }
     for (; s.whole && k + (UNROLL - 1u) * LANES < full; k += UNROLL * LANES) {
         uvec4 a = load_whole(s, k), b = load_whole(s, k + LANES);
         uvec4 c = load_whole(s, k + 2u * LANES), d = load_whole(s, k + 3u * LANES);

@@ -33,19 +33,31 @@ static void write(const struct kern_op *op, lines_fn *lines_of, uint32_t index, 
 
 /* ---- lines that are read once (held.glsl) ---- */
 
-#define CHUNKS_MAX 8 /* vectors of 4 elements that a lane holds */
+#define HELD_MAX     16 /* vectors of 4 elements that a lane holds */
+#define SOFTMAX_HELD 32 /* elements, of lines that are many */
+#define NORM_HELD    16
 
-/* All of a line in one workgroup: as many lanes as have a vector each, or fewer where there are many lines. */
+/* Chunks are 16 bytes where all tensors have 16 bits. */
+static bool is_wide(const struct kern_op *op)
+{
+    for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
+        if (kern_type_bytes(op->tensors[t].type) != 2)
+            return false;
+    return true;
+}
+
+/* All of a line in one workgroup: as many lanes as have a chunk each, or fewer where there are many lines. */
 static void hold(struct shader_lines *lines, enum kern_kind kind)
 {
     struct line_params *p = &lines->params;
+    const uint32_t chunk = is_wide(&lines->op) ? 8 : 4;
     p->columns = p->partials = 0;
     p->parts = p->lanes = 1;
-    while (p->lanes < SHADER_GROUP_SIZE && p->lanes * 4 < p->count)
+    while (p->lanes < SHADER_GROUP_SIZE && p->lanes * chunk < p->count)
         p->lanes *= 2;
     p->size = p->count;
-    /* Vectors of scales and biases take registers, too. */
-    shader_lines_gather(lines, kind == KERN_NORM ? 4 * CHUNKS_MAX / 2 : 4 * CHUNKS_MAX);
+    /* Scales and biases take registers, too. */
+    shader_lines_gather(lines, kind == KERN_NORM ? NORM_HELD : SOFTMAX_HELD);
     lines->scratch_bytes = 0;
 }
 
@@ -64,7 +76,7 @@ static const char *held_obstacle(const struct kern_op *op, lines_fn *lines_of)
     const struct kern_view *x = &lines.op.tensors[0];
     if (x->rank != lines.params.outer + 1 || x->strides[x->rank - 1] != 1)
         return "the lines' elements are no neighbours";
-    return lines.params.count > CHUNKS_MAX * 4 * SHADER_GROUP_SIZE ? "the lines are too long" : NULL;
+    return lines.params.count > HELD_MAX * 4 * SHADER_GROUP_SIZE ? "the lines are too long" : NULL;
 }
 
 static void held_plan(const struct kern_op *op, lines_fn *lines_of, enum shader_code code, struct shader_work *out)
@@ -74,11 +86,12 @@ static void held_plan(const struct kern_op *op, lines_fn *lines_of, enum shader_
     hold(&lines, op->kind);
     struct shader_dispatch *dispatch = shader_add(out, code, &lines.op, lines.units, 1, sizeof(lines.params));
     shader_specialize(op, kern_view_elements(&op->tensors[0]), dispatch);
-    const uint32_t at_once = 4 * lines.params.lanes; /* elements */
+    const uint32_t at_once = (is_wide(op) ? 8 : 4) * lines.params.lanes; /* elements */
     dispatch->constants[dispatch->constant_count++] = (lines.params.count + at_once - 1) / at_once;
     dispatch->constants[dispatch->constant_count++] = lines.params.mode;
     dispatch->constants[dispatch->constant_count++] = lines.params.lanes;
     dispatch->constants[dispatch->constant_count++] = lines.params.count % at_once == 0;
+    dispatch->constants[dispatch->constant_count++] = is_wide(op);
 }
 
 static void held_write(const struct kern_op *op, lines_fn *lines_of, const struct shader_place *places, uint32_t *words)

@@ -88,6 +88,77 @@ void shader_reduce_extreme_write(const struct kern_op *op, uint32_t index, const
     write(op, true, index, places, words);
 }
 
+/* ---- the same of lines of neighbouring floating-point numbers, by vectors ---- */
+
+static void extreme_lines(const struct kern_op *op, uint32_t index, struct shader_lines *out)
+{
+    lines_of(op, true, index, out);
+    if (!index)
+        shader_lines_gather(out, UINT32_MAX);
+}
+
+const char *shader_extreme_line_obstacle(const struct kern_op *op)
+{
+    struct shader_lines lines;
+    const char *obstacle = shader_reduce_extreme_obstacle(op);
+    if (obstacle)
+        return obstacle;
+    if (!is_float(op, 0) || kern_type_bytes(op->tensors[0].type) > 4)
+        return "there is no shader for it in this type";
+    if (!shader_specializes(kern_view_elements(&op->tensors[0])))
+        return "there is no shader for as few elements";
+    extreme_lines(op, 0, &lines);
+    const struct kern_view *x = &lines.op.tensors[0];
+    return x->rank == lines.params.outer + 1 && x->strides[lines.params.outer] == 1 ? NULL
+                                                                                    : "its elements are no neighbours";
+}
+
+static void plan_extremes(const struct kern_op *op, enum shader_code code, struct shader_work *out)
+{
+    struct shader_lines lines;
+    extreme_lines(op, 0, &lines);
+    out->scratch_bytes = lines.scratch_bytes;
+    struct shader_dispatch *first = shader_add(out, code, &lines.op, lines.units, 1, sizeof(struct line_params));
+    shader_specialize(op, kern_view_elements(&op->tensors[0]), first);
+    first->constants[first->constant_count++] =
+        op->u.reduce.function == DML_REDUCE_FUNCTION_MIN || op->u.reduce.function == DML_REDUCE_FUNCTION_ARGMIN;
+    first->constants[first->constant_count++] = op->u.reduce.last;
+    first->constants[first->constant_count++] = lines.params.lanes;
+    if (!lines.params.partials)
+        return;
+    extreme_lines(op, 1, &lines);
+    shader_add(out, SHADER_reduce_extreme, &lines.op, lines.units, 1, sizeof(struct line_params));
+}
+
+void shader_extreme_line_plan(const struct kern_op *op, struct shader_work *out)
+{
+    plan_extremes(op, SHADER_extreme_line, out);
+}
+
+void shader_extreme_line_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                               uint32_t *words)
+{
+    struct shader_lines lines;
+    extreme_lines(op, index, &lines);
+    shader_block_write(&lines.op, places, lines.units, &lines.params, sizeof(lines.params), words);
+}
+
+const char *shader_extreme_subgroup_obstacle(const struct kern_op *op)
+{
+    return shader_extreme_line_obstacle(op);
+}
+
+void shader_extreme_subgroup_plan(const struct kern_op *op, struct shader_work *out)
+{
+    plan_extremes(op, SHADER_extreme_subgroup, out);
+}
+
+void shader_extreme_subgroup_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                                   uint32_t *words)
+{
+    shader_extreme_line_write(op, index, places, words);
+}
+
 /* ---- sums and products of integers ---- */
 
 const char *shader_reduce_int_obstacle(const struct kern_op *op)

@@ -27,7 +27,7 @@ void combine(inout Total a, Total b)
 #include "shaders/reduce/held.glsl"
 
 /* What of a result is rounded to 16 bits needs no more exact powers. */
-#define SHORT (type_of(1u) != TYPE_FLOAT32 && MODE != SOFTMAX_LOG)
+#define SHORT (type_of(1u) != TYPE_FLOAT32)
 
 /* Numbers win over NaN. */
 float top_of(float top, vec4 x)
@@ -55,37 +55,39 @@ float add_up(inout vec4 x, float top)
     return sum_of(y);
 }
 
-void run_line(uint line, bool there)
+Lines results;
+
+void run_line(uint line)
 {
     float top = -INFINITY, sum = 0.0;
 #define TOP(k)                                                                                                         \
-    if (CHUNKS > k)                                                                                                    \
+    if (HELD > k)                                                                                                      \
         top = top_of(top, held[k]);
 #define ADD(k)                                                                                                         \
-    if (CHUNKS > k)                                                                                                    \
+    if (HELD > k)                                                                                                      \
         sum += add_up(held[k], top);
-#define WRITE(k)                                                                                                       \
-    if (CHUNKS > k)                                                                                                    \
-        store_chunk(y, k, MODE == SOFTMAX_LOG ? held[k] - top - sum : held[k] * sum);
-    hold_line(line, -INFINITY);
-    EACH_CHUNK(TOP);
+#define FINISH(k)                                                                                                      \
+    if (HELD > k)                                                                                                      \
+        held[k] = MODE == SOFTMAX_LOG ? held[k] - top - sum : held[k] * sum;
+    EACH_HELD(TOP);
     adding = false;
     top = across_lanes(Total(top)).value;
-    EACH_CHUNK(ADD);
+    EACH_HELD(ADD);
     adding = true;
     sum = across_lanes(Total(sum)).value;
     sum = MODE == SOFTMAX_LOG ? log_of(sum) : 1.0 / sum;
-    Line y = line_of(1u, line);
-    if (there)
-        EACH_CHUNK(WRITE);
+    EACH_HELD(FINISH);
+    if (line >= params.lines)
+        return;
+    Line y = line_at(results, line);
+    STORE_LINE(y);
 }
 
 void main()
 {
-    begin();
-    EACH_GROUP_UNIT(unit)
-    {
-        uint line = unit * slots() + slot();
-        run_line(min(line, params.lines - 1u), line < params.lines);
-    }
+    own_lane = lane();
+    line_size = params.size;
+    Lines x = lines_of(0u);
+    results = lines_of(1u);
+    EACH_HELD_LINE(x, -INFINITY)
 }

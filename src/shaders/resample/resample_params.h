@@ -13,6 +13,15 @@ struct resample_params {
     uint tables[8];
 };
 
+/* Rows and columns, the last two dimensions, of which a result takes one or two neighbouring inputs: bytes rows_table
+ * and columns_table of the parameter block have for each coordinate two words, the first input, with bit 31 whether
+ * there is a second one, and how much that counts. by_outer: the sizes of the dimensions before, the last one first. */
+struct resample_two_params {
+    uint rows_table, columns_table, columns, channels, outer;
+    int x_row, x_column, y_row, y_column, x_outer[6], y_outer[6];
+    SHADER_STRUCT shader_divisor by_quads, by_columns, by_rows, by_outer[6]; /* quads: of channels, or of columns */
+};
+
 /* struct kern_roi, and where the tensors of its gradient are (ROI_GRAD): numbers, ROI_ABSENT for those that are absent.
  */
 #define ROI_ABSENT_TENSOR 0xffffffffu

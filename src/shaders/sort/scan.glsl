@@ -106,16 +106,22 @@ uvec2 real_of(NUMBER a)
 #define WHOLE_TYPE TYPE_INT32
 #endif
 
-NUMBER number_at(uint t, int at)
+/* From a register of `type`. */
+NUMBER number_of(uvec2 x, uint type)
 {
-    uint type;
-    uvec2 x = load(place_of(t, at), type_of(t), type);
     if (is_real())
         return real_number(x, type);
 #ifdef HAVE_INT64
     x = register_to_int64(x, type, true);
 #endif
     return uvec3(x, 0u);
+}
+
+NUMBER number_at(uint t, int at)
+{
+    uint type;
+    uvec2 x = load(place_of(t, at), type_of(t), type);
+    return number_of(x, type);
 }
 
 void put_number(uint t, int at, NUMBER a)

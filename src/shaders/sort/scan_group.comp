@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_SCAN of long lines: a part of a line per workgroup, GROUP_SIZE elements at a time. Of lines of several parts a
- * dispatch before leaves the sums of parts in scratch memory. */
+/* KERN_SCAN of long lines: a part of a line per workgroup, a vector of 16 bytes for each invocation at a time, the next one
+ * on its way. Of lines of several parts a dispatch before leaves the sums of parts in scratch memory. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS scan_params
 #include "shaders/sort/scan_params.h"
 #include "shaders/core/views.glsl"
+#include "shaders/core/vector.glsl"
 #include "shaders/sort/line.glsl"
 #include "shaders/sort/scan.glsl"
 
@@ -63,6 +64,110 @@ NUMBER sum_of_parts(uint first, uint end)
     return sums[GROUP_SIZE - 1];
 }
 
+/* A line's elements in a tensor. */
+struct Elements {
+    uint type;
+    uvec2 base;
+    int at, stride;
+};
+
+Elements elements_of(uint t, uint line)
+{
+    return Elements(type_of(t), address_of(t), at_line(t, params.axis, line), view(t).strides[params.axis]);
+}
+
+#define VECTOR (16u >> type_shift(type_of(0u)))
+
+uvec4 load_part(Elements x, uint i, uint end)
+{
+    uint count = i < end ? min(end - i, VECTOR) : 0u;
+    return load_vector(x.type, x.base, x.at + int(i) * x.stride, x.stride, count, VECTOR);
+}
+
+NUMBER take_number(uint type, inout uvec4 words, uint j)
+{
+    uint compute_type;
+    uvec2 x = from_bits(take_element(words, j, type_shift(type)), type, compute_type);
+    return number_of(x, compute_type);
+}
+
+/* Those of `count` elements joined. */
+NUMBER vector_sum(uint type, uvec4 words, uint count)
+{
+    NUMBER sum = neutral();
+    for (uint j = 0u; j < VECTOR; j++) {
+        NUMBER next = joined(sum, take_number(type, words, j));
+        sum = j < count ? next : sum;
+    }
+    return sum;
+}
+
+/* Results of elements i and following, `count`, before which there is `sum`. */
+void put_vector(Elements y, uint type, uvec4 words, NUMBER sum, uint i, uint count)
+{
+    uint shift = type_shift(y.type), most = VECTOR;
+    bool alike = shift == type_shift(type);
+    uvec4 results = uvec4(0u);
+    for (uint j = 0u; j < VECTOR; j++) {
+        NUMBER next = joined(sum, take_number(type, words, j)), result = params.exclusive != 0u ? sum : next;
+        bool real = is_real();
+        uvec2 x = result.xy;
+        if (real)
+            x = real_of(result);
+        uvec2 bits = to_bits(x, real ? REAL_TYPE : WHOLE_TYPE, y.type);
+        if (alike)
+            append_element(results, j, shift, bits);
+        else if (j < count)
+            store_element(place_at(y.type, y.base, y.at + int(i + j) * y.stride), y.type, bits);
+        sum = next;
+    }
+    if (alike)
+        store_vector(y.type, y.base, y.at + int(i) * y.stride, y.stride, count, most, appended(results, 16u));
+}
+
+/* Elements [begin, end) of the line from `carry` on; the sum behind them. */
+NUMBER scan_part(Elements x, Elements y, uint begin, uint end, NUMBER carry, bool silent)
+{
+    uint lane = gl_LocalInvocationID.x, step = GROUP_SIZE * VECTOR;
+    uvec4 next = load_part(x, begin + lane * VECTOR, end);
+    NUMBER own = neutral();
+    for (uint at = begin; at < end; at += step) {
+        uint i = at + lane * VECTOR, count = i < end ? min(end - i, VECTOR) : 0u;
+        uvec4 words = next;
+        next = load_part(x, i + step, end);
+        NUMBER sum = vector_sum(x.type, words, count);
+        if (silent) {
+            own = joined(own, sum);
+            continue;
+        }
+        join_all(sum);
+        if (count > 0u)
+            put_vector(y, x.type, words, lane > 0u ? joined(carry, sums[max(lane, 1u) - 1u]) : carry, i, count);
+        carry = joined(carry, sums[GROUP_SIZE - 1]);
+    }
+    if (!silent)
+        return carry;
+    join_all(own);
+    return joined(carry, sums[GROUP_SIZE - 1]);
+}
+
+/* Products of floats, likewise, one element after the other. */
+NUMBER scan_in_order(Elements x, Elements y, uint begin, uint end, NUMBER carry, bool silent)
+{
+    uint lane = gl_LocalInvocationID.x;
+    for (uint at = begin; at < end; at += GROUP_SIZE) {
+        uint i = at + lane, of = lane - params.exclusive;
+        NUMBER number = neutral();
+        if (i < end)
+            number = number_at(0u, x.at + int(i) * x.stride);
+        join_in_order(carry, number);
+        if (!silent && i < end)
+            put_number(header.inputs, y.at + int(i) * y.stride, of < GROUP_SIZE ? sums[of] : carry);
+        carry = sums[GROUP_SIZE - 1];
+    }
+    return carry;
+}
+
 void main()
 {
     uint y = header.inputs, lane = gl_LocalInvocationID.x;
@@ -72,33 +177,20 @@ void main()
     {
         uint parts = params.parts, line = unit / parts, part = unit % parts, begin = part * params.in_part;
         uint end = min(begin + params.in_part, params.size);
-        int from = at_line(0u, params.axis, line), to = at_line(y, params.axis, line);
+        Elements from = elements_of(0u, line), to = elements_of(y, line);
         NUMBER carry = neutral();
         if (params.sum_parts == 0u) {
             carry = first_of(line);
             if (parts > 1u)
                 carry = joined(carry, sum_of_parts(line * parts, unit));
         }
-        for (uint at = begin; at < end; at += GROUP_SIZE) {
-            uint i = at + lane;
-            NUMBER x = neutral(), before = neutral();
-            if (i < end)
-                x = number_at(0u, from + int(i) * view(0).strides[params.axis]);
-            if (in_order) {
-                join_in_order(carry, x);
-            } else {
-                join_all(x);
-                before = carry;
-            }
-            uint of = lane - params.exclusive;
-            NUMBER sum = of < GROUP_SIZE ? joined(before, sums[of]) : carry;
-            if (!silent && i < end)
-                put_number(y, to + int(i) * view(y).strides[params.axis], sum);
-            carry = joined(before, sums[GROUP_SIZE - 1]);
-        }
+        if (in_order)
+            carry = scan_in_order(from, to, begin, end, carry, silent);
+        else
+            carry = scan_part(from, to, begin, end, carry, silent);
         if (lane == 0u && params.sum_parts != 0u)
             put_sum(unit, carry);
         else if (lane == 0u && params.total != 0u && part == parts - 1u)
-            put_number(y, to, carry);
+            put_number(y, to.at, carry);
     }
 }

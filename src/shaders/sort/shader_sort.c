@@ -62,18 +62,20 @@ static void put64(uint64_t value, uint *out)
     memcpy(out, &value, sizeof(value));
 }
 
-static void set_keys(const struct kern_op *op, struct sort_params *params)
+static struct sort_keys keys_of(const struct kern_op *op)
 {
+    struct sort_keys keys;
     const DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
     const enum kern_class class = kern_type_class(type);
     const uint32_t bits = kern_type_bits(type);
     const uint64_t mask = UINT64_MAX >> (64 - bits), sign = UINT64_C(1) << (bits - 1);
     const uint32_t mantissa = type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16 ? 7 : bits == 16 ? 10 : bits == 32 ? 23 : 52;
-    params->is_float = class == KERN_CLASS_FLOAT;
-    put64(mask, params->mask);
-    put64(sign, params->sign);
-    put64((sign - 1) >> mantissa << mantissa, params->infinity);
-    put64((op->u.sort.descending ? mask : 0) ^ (class == KERN_CLASS_SIGNED ? sign : 0), params->flip);
+    keys.is_float = class == KERN_CLASS_FLOAT;
+    put64(mask, keys.mask);
+    put64(sign, keys.sign);
+    put64((sign - 1) >> mantissa << mantissa, keys.infinity);
+    put64((op->u.sort.descending ? mask : 0) ^ (class == KERN_CLASS_SIGNED ? sign : 0), keys.flip);
+    return keys;
 }
 
 static void write_chunks(const struct kern_op *op, const struct shader_runs *runs, const struct shader_place *places,
@@ -84,8 +86,8 @@ static void write_chunks(const struct kern_op *op, const struct shader_runs *run
                                   .size = runs->length,
                                   .kept = runs->kept,
                                   .segment = segment_of(runs),
-                                  .parts = runs->parts };
-    set_keys(op, &params);
+                                  .parts = runs->parts,
+                                  .keys = keys_of(op) };
     shader_block_write(op, places, chunks_of(runs), &params, sizeof(params), words);
 }
 
@@ -106,4 +108,120 @@ void shader_sort_any_write(const struct kern_op *op, uint32_t index, const struc
         shader_runs_write(&runs, op, index - 1, places, words);
     else
         write_results(op, &runs, places, words);
+}
+
+/* ---- by digits, the lowest first: each pass counts, adds up and places ---- */
+
+#define RADIX_LEAST 16384 /* elements of a line, with fewer the other row is faster, */
+#define RADIX_SHARE 4     /* as it is where a smaller part than this of them is wanted */
+
+/* Byte offsets in scratch memory. */
+struct radix {
+    uint64_t items, lines, area, counts, totals, end;
+    uint32_t groups, passes;
+};
+
+static struct radix radix_of(const struct kern_op *op)
+{
+    const struct kern_view *x = &op->tensors[0];
+    struct radix radix = { .items = kern_view_elements(x) };
+    const uint32_t length = x->sizes[op->u.sort.axis];
+    radix.lines = radix.items / length;
+    radix.groups = length / RADIX_ITEMS + (length % RADIX_ITEMS > 0);
+    radix.passes = (kern_type_bits(x->type) + RADIX_BITS - 1) / RADIX_BITS;
+    radix.area = 8 * radix.items;
+    radix.counts = 2 * radix.area;
+    radix.totals = radix.counts + 4 * RADIX * radix.lines * radix.groups;
+    radix.end = radix.totals + 4 * RADIX * radix.lines;
+    return radix;
+}
+
+const char *shader_sort_radix_obstacle(const struct kern_op *op)
+{
+    const uint32_t axis = op->u.sort.axis, length = op->tensors[0].sizes[axis];
+    const char *obstacle = shader_block_obstacle(op);
+    if (obstacle)
+        return obstacle;
+    if (is_wide(op))
+        return "there is no shader for it in this type";
+    if (length < (shader_specializes(1) ? RADIX_ITEMS / 16 : RADIX_LEAST) ||
+        (uint64_t)op->tensors[1].sizes[axis] * RADIX_SHARE < length)
+        return "there is no shader for it in this size";
+    return radix_of(op).end > UINT32_MAX ? "the shaders do not sort that many elements" : NULL;
+}
+
+void shader_sort_radix_plan(const struct kern_op *op, struct shader_work *out)
+{
+    const struct radix radix = radix_of(op);
+    const uint64_t groups = radix.lines * radix.groups;
+    out->scratch_bytes = radix.end;
+    for (uint32_t pass = 0; pass < radix.passes; pass++) {
+        shader_add(out, SHADER_radix_count, op, groups, 1, sizeof(struct radix_params));
+        shader_add(out, SHADER_radix_offsets, op, radix.lines * RADIX, 1, sizeof(struct radix_params))->constant_count =
+            0; /* it looks at no tensor */
+        shader_add(out, SHADER_radix_place, op, groups, 1, sizeof(struct radix_params));
+    }
+}
+
+void shader_sort_radix_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                             uint32_t *words)
+{
+    const struct radix radix = radix_of(op);
+    const uint32_t pass = index / 3, axis = op->u.sort.axis;
+    const struct radix_params params = { .axis = axis,
+                                         .lines = (uint32_t)radix.lines,
+                                         .size = op->tensors[0].sizes[axis],
+                                         .kept = op->tensors[1].sizes[axis],
+                                         .groups = radix.groups,
+                                         .shift = pass * RADIX_BITS,
+                                         .first = pass == 0,
+                                         .last = pass + 1 == radix.passes,
+                                         .from = (uint32_t)(pass % 2 ? 0 : radix.area),
+                                         .to = (uint32_t)(pass % 2 ? radix.area : 0),
+                                         .counts = (uint32_t)radix.counts,
+                                         .totals = (uint32_t)radix.totals,
+                                         .keys = keys_of(op) };
+    const uint64_t units = index % 3 == 1 ? radix.lines * RADIX : radix.lines * radix.groups;
+    shader_block_write(op, places, units, &params, sizeof(params), words);
+}
+
+/* ---- the same of lines that one workgroup sorts ---- */
+
+const char *shader_sort_radix_local_obstacle(const struct kern_op *op)
+{
+    const uint32_t length = op->tensors[0].sizes[op->u.sort.axis];
+    const char *obstacle = shader_block_obstacle(op);
+    if (obstacle)
+        return obstacle;
+    if (is_wide(op))
+        return "there is no shader for it in this type";
+    return length > RADIX_LINE || (length <= SORT_CHUNK && !shader_specializes(1))
+               ? "there is no shader for it in this size"
+               : NULL;
+}
+
+static uint64_t lines_of(const struct kern_op *op)
+{
+    const struct kern_view *x = &op->tensors[0];
+    return kern_view_elements(x) / x->sizes[op->u.sort.axis];
+}
+
+void shader_sort_radix_local_plan(const struct kern_op *op, struct shader_work *out)
+{
+    shader_add(out, SHADER_radix_line, op, lines_of(op), 1, sizeof(struct radix_params));
+}
+
+void shader_sort_radix_local_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                                   uint32_t *words)
+{
+    const uint32_t axis = op->u.sort.axis, passes = radix_of(op).passes;
+    const struct radix_params params = { .axis = axis,
+                                         .lines = (uint32_t)lines_of(op),
+                                         .size = op->tensors[0].sizes[axis],
+                                         .kept = op->tensors[1].sizes[axis],
+                                         .shift = passes * RADIX_BITS,
+                                         .first = 1,
+                                         .keys = keys_of(op) };
+    (void)index; /* there is one */
+    shader_block_write(op, places, lines_of(op), &params, sizeof(params), words);
 }

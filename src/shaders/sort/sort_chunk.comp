@@ -8,23 +8,10 @@
 #include "shaders/core/views.glsl"
 #include "shaders/core/bits.glsl"
 #include "shaders/sort/line.glsl"
+#include "shaders/sort/sort_keys.glsl"
 #include "shaders/sort/sort_items.glsl"
 #include "shaders/sort/sort_local.glsl"
 #include "shaders/sort/sort_write.glsl"
-
-/* NaNs are equal and greater than all numbers, -0 equals 0. */
-uvec2 key_of(uvec2 bits)
-{
-    uvec2 mask = uvec2(params.mask[0], params.mask[1]), sign_bit = uvec2(params.sign[0], params.sign[1]);
-    uvec2 infinity = uvec2(params.infinity[0], params.infinity[1]), flip = uvec2(params.flip[0], params.flip[1]);
-    if (params.is_float != 0u) {
-        uvec2 magnitude = bits & ~sign_bit;
-        bool negative = (bits & sign_bit) != uvec2(0u) && magnitude != uvec2(0u);
-        bool nan = magnitude.y > infinity.y || (magnitude.y == infinity.y && magnitude.x > infinity.x);
-        bits = nan ? mask : negative ? bits ^ mask : magnitude | sign_bit;
-    }
-    return bits ^ flip;
-}
 
 /* What a slot of the workgroup's chunk holds. */
 struct Slot {

@@ -3,16 +3,40 @@
 #ifndef SHADERS_SORT_PARAMS_H
 #define SHADERS_SORT_PARAMS_H
 
+#include "shaders/core/block.h"
+
 /* Elements that a workgroup sorts in shared memory. */
 #define SORT_CHUNK 1024
 
-/* How many of a line are sorted, and where the results go. Bits of elements, lower word first: all, a number's sign,
- * the magnitude above which a floating-point one is NaN, and those inverted in keys. */
+/* Bits of elements, lower word first: all, a number's sign, the magnitude above which a floating-point one is NaN, and
+ * those inverted in keys. */
+struct sort_keys {
+    uint is_float, mask[2], sign[2], infinity[2], flip[2];
+};
+
+/* How many of a line are sorted, and where the results go. */
 struct sort_params {
     uint axis, lines, size, kept; /* the first `kept` in order are wanted */
     uint segment;                 /* a power of two: so many elements of a line are sorted together */
     uint parts;                   /* segments of a line */
-    uint is_float, mask[2], sign[2], infinity[2], flip[2];
+    SHADER_STRUCT sort_keys keys;
+};
+
+/* Elements of a workgroup that counts or places digits. */
+#define RADIX_ITEMS 2048
+#define RADIX_LINE  4096 /* of a line that one workgroup sorts */
+#define RADIX_BITS  8
+#define RADIX       256
+
+/* A pass over a digit of the keys, the lowest first, of lines that are cut into `groups` parts of RADIX_ITEMS. In
+ * scratch memory, at bytes from, to: items, key and position, of all lines; at counts: for each line, digit and part
+ * how many there are, which then become the number of those in the parts before; at totals: for each line and digit. */
+struct radix_params {
+    uint axis, lines, size, kept, groups;
+    uint shift, first,
+        last; /* the digit's, in radix_line.comp the keys' bits; whether the pass is the first, the last */
+    uint from, to, counts, totals;
+    SHADER_STRUCT sort_keys keys;
 };
 
 /* Items in scratch memory, from item `from` on: the lines one after the other, each of `runs` sorted runs of `stored`

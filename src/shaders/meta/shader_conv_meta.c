@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions by metacommands: conv_mma.cu and conv_halo.cu. */
+#include "shaders/conv/shader_conv.h"
+#include "shaders/meta/conv_meta_params.h"
+#include "shaders/meta/shader_meta.h"
+
+#include <math.h>
+
+#define VECTOR          8 /* elements that are loaded at once */
+#define MULTIPROCESSORS 132
+#define GATHER_DEPTH    256   /* DEPTH_MAX of conv_gather.cuh */
+#define GATHER_REACH    16383 /* of its table */
+/* Of a tile of conv_halo.cu. */
+#define HALO_ROWS     16
+#define HALO_COLUMNS  8
+#define HALO_CHANNELS 64
+
+enum form {
+    FORM_WIDE,   /* conv_mma.cu */
+    FORM_GATHER, /* the same, element by element */
+    FORM_WGMMA,  /* conv_wgmma.cu */
+    FORM_HALO32, /* conv_halo.cu of so many input channels at most */
+    FORM_HALO64,
+};
+
+/* conv_meta_kernels.def. */
+static const struct kernel {
+    enum shader_code code;
+    enum form form;
+    uint32_t m, n, start, round, kilobyte;
+} kernels[] = {
+#define CONV_KERNEL(name, form, m, n, start, round, kilobyte)                                                          \
+    { SHADER_META_##name, FORM_##form, m, n, start, round, kilobyte },
+#include "shaders/meta/conv_meta_kernels.def"
+#undef CONV_KERNEL
+};
+
+static uint32_t count(uint64_t size, uint64_t tile)
+{
+    return (uint32_t)((size + tile - 1) / tile);
+}
+
+/* Vectors of so many elements along dimension 1 begin at multiples of their size. */
+static bool is_wide(const struct kern_view *view, int64_t vector)
+{
+    if (view->offset % vector)
+        return false;
+    for (uint32_t d = 0; d < view->rank; d++)
+        if (d != 1 && view->sizes[d] > 1 && view->strides[d] % vector)
+            return false;
+    return view->sizes[1] % vector == 0 && view->strides[1] == 1;
+}
+
+/* Elements of the depth lie side by side: taps outside, input channels inside. */
+static bool wide_filter(const struct kern_view *w, const struct conv_params *conv)
+{
+    const int channels = (int)conv->in_group;
+    return is_wide(w, VECTOR) && (conv->kernel[2] == 1 || conv->w[4] == channels) &&
+           (conv->kernel[1] == 1 || conv->w[3] == conv->kernel[2] * channels);
+}
+
+static bool takes_wide(const struct kern_op *op, const struct conv_params *conv)
+{
+    return is_wide(&op->tensors[0], VECTOR) && wide_filter(&op->tensors[1], conv);
+}
+
+/* Its table has the distance of taps in 16 bits. */
+static bool takes_gather(const struct conv_params *conv)
+{
+    for (uint32_t d = 1; d < 3; d++)
+        if ((int64_t)(conv->kernel[d] - 1) * conv->dilations[d] > GATHER_REACH || conv->in_sizes[d] > GATHER_REACH ||
+            conv->pad[d] > GATHER_REACH)
+            return false;
+    return (uint64_t)conv->in_group * conv->by_plane.size <= GATHER_DEPTH;
+}
+
+/* Vectors of results, biases and what the epilogue adds. */
+static bool takes_vectors(const struct kern_op *op, const struct conv_params *conv, int64_t vector)
+{
+    struct kern_epilogue epilogue;
+    if (!is_wide(&op->tensors[op->input_count], vector) ||
+        (conv->bias >= 0 && (conv->bias_step != 1 || op->tensors[2].offset % vector)))
+        return false;
+    shader_epilogue_match(op, &epilogue);
+    for (uint32_t i = 0; i < epilogue.count; i++)
+        if (epilogue.step[i].tensor && op->tensors[epilogue.step[i].tensor].offset % vector)
+            return false;
+    return true;
+}
+
+static bool is_halo(enum form form)
+{
+    return form == FORM_HALO32 || form == FORM_HALO64;
+}
+
+/* Of conv_halo.cu: an addition of a tensor and a ReLU, or less. *out_residual: 1 + the step that adds. */
+static bool matches_halo(const struct kern_op *op, uint32_t *out_residual)
+{
+    struct kern_epilogue epilogue;
+    uint32_t step = 0;
+    *out_residual = 0;
+    if (!shader_epilogue_match(op, &epilogue))
+        return false;
+    if (epilogue.count && epilogue.step[0].code == KERN_MAP_ADD && epilogue.step[0].tensor &&
+        op->tensors[epilogue.step[0].tensor].type == DML_TENSOR_DATA_TYPE_FLOAT16)
+        *out_residual = ++step;
+    if (step < epilogue.count && epilogue.step[step].code == KERN_MAP_RELU)
+        step++;
+    return step == epilogue.count;
+}
+
+static bool takes_halo(const struct kern_op *op, const struct conv_params *conv, uint32_t channels)
+{
+    uint32_t residual;
+    for (uint32_t d = 1; d < 3; d++)
+        if (conv->kernel[d] != 3 || conv->steps[d] != 1 || conv->dilations[d] != 1)
+            return false;
+    return op->tensors[0].rank == 4 && conv->in_group <= channels && takes_wide(op, conv) &&
+           matches_halo(op, &residual);
+}
+
+static bool takes(const struct kern_op *op, const struct conv_params *conv, enum form form)
+{
+    switch (form) {
+    case FORM_WIDE:
+        return takes_wide(op, conv);
+    case FORM_GATHER:
+        return takes_gather(conv);
+    case FORM_WGMMA:
+        return takes_wide(op, conv) && takes_vectors(op, conv, VECTOR);
+    case FORM_HALO32:
+        return takes_halo(op, conv, 32);
+    case FORM_HALO64:
+        return takes_halo(op, conv, 64);
+    }
+    return false;
+}
+
+const char *shader_conv_meta_obstacle(const struct kern_op *op)
+{
+    struct conv_shape s;
+    const char *found = shader_conv_obstacle(op, &s);
+    if (found)
+        return found;
+    if (!conv_has_type(op, DML_TENSOR_DATA_TYPE_FLOAT16))
+        return "there is no metacommand for it in these types";
+    if (s.transposed || s.flip || s.groups != 1 || s.kernel[0] != 1 || s.in[0] != 1 || s.out[0] != 1)
+        return "there is no metacommand for it with windows of this kind";
+    const struct conv_params conv = shader_conv_parameters(op);
+    const uint64_t k = (uint64_t)(s.kernel[1] * s.kernel[2]) * s.in_group;
+    const uint64_t m = (uint64_t)(s.out[1] * s.out[2]) * s.batch;
+    if (k > INT32_MAX / 4 || m > INT32_MAX / 4)
+        return "the convolution is large";
+    if (takes_halo(op, &conv, HALO_CHANNELS) && m >= TUNE_META_CONV_PIXELS_MIN)
+        return NULL; /* also of few output channels */
+    if (k < TUNE_META_CONV_DEPTH_MIN || s.out_group < TUNE_META_CONV_CHANNELS_MIN || s.in_group < 2)
+        return "there are too few channels";
+    if (!takes_wide(op, &conv) && !takes_gather(&conv))
+        return "there is no metacommand for it with these strides";
+    return shader_meta_epilogue_obstacle(op, 1);
+}
+
+/* ---- choice ---- */
+
+static uint32_t forced;
+
+uint32_t shader_conv_meta_kernels(void)
+{
+    return ARRAY_SIZE(kernels);
+}
+
+void shader_conv_meta_force(uint32_t kernel)
+{
+    forced = kernel;
+}
+
+static uint32_t tiles_of(const struct kernel *kernel, const struct conv_params *conv, uint32_t images)
+{
+    const uint64_t rows = (uint64_t)conv->out_sizes[1], columns = (uint64_t)conv->out_sizes[2];
+    const uint64_t pixels = is_halo(kernel->form)
+                                ? (uint64_t)count(rows, HALO_ROWS) * count(columns, HALO_COLUMNS) * images
+                                : count(rows * columns * images, kernel->m);
+    return (uint32_t)(pixels * count(conv->out_group, kernel->n));
+}
+
+/* Nanoseconds. */
+static uint64_t cost(const struct kernel *kernel, const struct conv_params *conv, uint32_t images)
+{
+    const uint64_t depth = (uint64_t)conv->in_group * conv->by_plane.size;
+    const uint64_t rounds = count(tiles_of(kernel, conv, images), MULTIPROCESSORS);
+    return kernel->start + rounds * (kernel->round + (kernel->m + kernel->n) * depth * 2 * kernel->kilobyte / 1024);
+}
+
+static const struct kernel *choose(const struct kern_op *op, const struct conv_params *conv)
+{
+    const uint32_t images = op->tensors[op->input_count].sizes[0];
+    const struct kernel *best = NULL;
+    for (uint32_t i = 0; i < ARRAY_SIZE(kernels); i++) {
+        const struct kernel *kernel = &kernels[(i + forced) % ARRAY_SIZE(kernels)];
+        if (!takes(op, conv, kernel->form) || (!is_halo(kernel->form) && shader_meta_epilogue_obstacle(op, 1)))
+            continue;
+        if (!best || cost(kernel, conv, images) < cost(best, conv, images))
+            best = kernel;
+        if (forced)
+            break;
+    }
+    return best;
+}
+
+/* ---- parameters ---- */
+
+/* 1 + the first step that adds a tensor which lies as Y does. */
+static uint32_t residual_of(const struct meta_epilogue *epilogue)
+{
+    for (uint32_t i = 0; i < epilogue->count; i++)
+        if (epilogue->steps[i].code == META_ADD && epilogue->steps[i].type == META_FLOAT16 &&
+            epilogue->steps[i].place == META_PLACE_RESULT)
+            return i + 1;
+    return 0;
+}
+
+static struct conv_meta_divisor divisor(uint32_t size)
+{
+    const struct shader_divisor by = shader_divisor(size);
+    return (struct conv_meta_divisor){ by.size, by.factor, by.shift };
+}
+
+static void set_tiles(const struct kernel *kernel, const struct conv_params *conv, uint32_t images,
+                      struct conv_meta_params *p)
+{
+    p->tiles = tiles_of(kernel, conv, images);
+    p->tiles_m = p->tiles / count(conv->out_group, kernel->n);
+    if (is_halo(kernel->form)) {
+        const uint32_t columns = count(p->out_width, HALO_COLUMNS);
+        p->by_column = divisor(columns);
+        p->by_pixels = divisor(columns * count(p->out_height, HALO_ROWS));
+        p->tiles = p->tiles_m;
+    }
+}
+
+static struct conv_meta_params parameters(const struct kern_op *op, const struct conv_params *conv)
+{
+    const uint32_t pixels = (uint32_t)(conv->out_sizes[1] * conv->out_sizes[2]);
+    return (struct conv_meta_params){
+        .m = pixels * op->tensors[op->input_count].sizes[0],
+        .n = conv->out_group,
+        .k = conv->in_group * conv->by_plane.size,
+        .in_height = conv->in_sizes[1],
+        .in_width = conv->in_sizes[2],
+        .step_y = conv->steps[1],
+        .step_x = conv->steps[2],
+        .pad_y = conv->pad[1],
+        .pad_x = conv->pad[2],
+        .dilation_y = conv->dilations[1],
+        .dilation_x = conv->dilations[2],
+        .x_image = conv->x[0],
+        .x_channel = conv->x[1],
+        .x_row = conv->x[3],
+        .x_column = conv->x[4],
+        .w_out = conv->w[0],
+        .w_channel = conv->w[1],
+        .w_row = conv->w[3],
+        .w_column = conv->w[4],
+        .y_image = conv->y[0],
+        .y_channel = conv->y[1],
+        .y_row = conv->y[3],
+        .y_column = conv->y[4],
+        .bias_step = conv->bias_step,
+        .by_pixels = divisor(pixels),
+        .by_column = divisor((uint32_t)conv->out_sizes[2]),
+        .by_channels = divisor(conv->in_group),
+        .by_line = divisor((uint32_t)conv->kernel[2]),
+        .out_height = (u32)conv->out_sizes[1],
+        .out_width = (u32)conv->out_sizes[2],
+        .wide_y = takes_vectors(op, conv, 4),
+    };
+}
+
+static int stride_of(const struct kern_view *view, uint32_t d)
+{
+    return view->sizes[d] > 1 ? (int)view->strides[d] : 0;
+}
+
+static void set_halo(const struct kern_op *op, struct conv_meta_params *p)
+{
+    struct kern_epilogue epilogue;
+    matches_halo(op, &p->residual);
+    shader_epilogue_match(op, &epilogue);
+    p->low = epilogue.count > (p->residual ? 1u : 0u) ? 0.0f : -INFINITY;
+    p->wide_y = is_wide(&op->tensors[op->input_count], VECTOR);
+    if (!p->residual)
+        return;
+    const struct kern_view *r = &op->tensors[epilogue.step[0].tensor];
+    p->r_image = stride_of(r, 0);
+    p->r_channel = stride_of(r, 1);
+    p->r_row = stride_of(r, 2);
+    p->r_column = stride_of(r, 3);
+}
+
+void shader_conv_meta_plan(const struct kern_op *op, struct shader_work *out)
+{
+    const struct conv_params conv = shader_conv_parameters(op);
+    const struct kernel *kernel = choose(op, &conv);
+    uint32_t groups = tiles_of(kernel, &conv, op->tensors[op->input_count].sizes[0]);
+    if (is_halo(kernel->form)) /* each takes one tile after the other, all of the same channels */
+        groups = BASE_MAX(MULTIPROCESSORS, count(conv.out_group, HALO_CHANNELS));
+    else if (kernel->form == FORM_WGMMA)
+        groups = BASE_MIN(groups, MULTIPROCESSORS);
+    shader_meta_add(out, kernel->code, (uint32_t[3]){ groups, 1, 1 }, 4 + META_EPILOGUE_STEPS,
+                    sizeof(struct conv_meta_params));
+}
+
+void shader_conv_meta_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                            uint32_t *words)
+{
+    const struct conv_params conv = shader_conv_parameters(op);
+    const struct kernel *kernel = choose(op, &conv);
+    struct conv_meta_params *p = (struct conv_meta_params *)words;
+    (void)index; /* there is one */
+    *p = parameters(op, &conv);
+    set_tiles(kernel, &conv, op->tensors[op->input_count].sizes[0], p);
+    p->x = shader_meta_place(&places[0]);
+    p->w = shader_meta_place(&places[1]);
+    p->y = shader_meta_place(&places[op->input_count]);
+    if (conv.bias >= 0)
+        p->bias = shader_meta_place(&places[conv.bias]);
+    shader_meta_epilogue_write(op, 1, places, &p->epilogue);
+    if (is_halo(kernel->form))
+        set_halo(op, p);
+    else
+        p->residual = p->wide_y ? residual_of(&p->epilogue) : 0;
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+/* KERN_RECURRENT, a step of all rows of the batch per dispatch: the same dispatch again and again, which counts in scratch
+ * memory. LANES neighbours of a subgroup share the products of one hidden value's gates with the states of ROWS rows of
+ * the batch. Scratch memory: STEP words, then the states, of which a step reads one and writes the other, then the
+ * memory. Tensors: 0 X, 1 R, the others where the parameters say. */
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#define PARAMETERS recurrent_step_params
+#include "shaders/recurrent/recurrent_params.h"
+#include "shaders/core/views.glsl"
+#include "shaders/core/vector.glsl"
+#include "shaders/core/pairs.glsl"
+#include "shaders/mapops.glsl"
+#include "shaders/map/map_math.glsl"
+#include "shaders/map/map_float.glsl"
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+
+/* enum kern_cell, enum kern_activation_mode */
+#define RNN            0
+#define GRU            1
+#define ACTIVATION_MAP 0
+
+layout(constant_id = 2) const uint CELL = RNN;
+layout(constant_id = 3) const uint ROWS = 1;
+layout(constant_id = 4) const bool BEGIN = false; /* the dispatch before the first step */
+/* Of each direction: f, g, h: kern_map_code + 1, 0: identity; 8 bits each. */
+layout(constant_id = 5) const uint CODES = 0;
+layout(constant_id = 6) const uint CODES_REVERSE = 0;
+
+#define GATES    (CELL == RNN ? 1u : CELL == GRU ? 3u : 4u)
+#define ROWS_MAX 8
+#define STEP     64u /* bytes of the scratch memory before the states: the step's number, workgroups that have done it */
+
+layout(buffer_reference, std430, buffer_reference_align = 4) coherent buffer Counter { uint v; };
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer State { float v; };
+
+uint hidden, batch;
+
+/* Of state `which`, 0 and 1, or with 2 the memory. */
+uvec2 state_address(uint which, uint direction, uint row, uint n)
+{
+    uint number = ((which * params.directions + direction) * batch + row) * hidden + n;
+    return add64(scratch_at(STEP), mul64(4u, uvec2(number, 0u)));
+}
+
+vec4 sums[ROWS_MAX]; /* gates of each row of the batch */
+
+float activated(uint direction, uint which, float x)
+{
+    uint code = (direction == 0u ? CODES : CODES_REVERSE) >> 8u * which & 255u, at = 3u * direction + which;
+    if (params.has_clip != 0u)
+        x = min_number(max_number(x, params.clip_low), params.clip_high);
+    return code == 0u ? x : eval_real(code - 1u, x, x, x, params.p[at], params.q[at]);
+}
+
+float input_of(uint at_step, uint row, uint direction, uint gate, uint n)
+{
+    return load_real(0u, int(at_step) * view(0).strides[0] + int(row) * view(0).strides[1] +
+                             int(direction) * view(0).strides[2] + int(gate) * view(0).strides[3] +
+                             int(n) * view(0).strides[4]);
+}
+
+float peephole(uint direction, uint gate, uint n, float memory)
+{
+    uint t = params.peepholes;
+    if (t == 0u)
+        return 0.0;
+    return memory * load_real(t, int(direction) * view(t).strides[0] + int(gate) * view(t).strides[1] +
+                                     int(n) * view(t).strides[2]);
+}
+
+uint steps_of(uint row)
+{
+    uint steps = view(0).sizes[0], t = params.lengths;
+    return t == 0u ? steps : min(Words(place_of(t, int(row) * view(t).strides[0]).address).v, steps);
+}
+
+float dot_four(vec4 a, vec4 b)
+{
+    return (a.x * b.x + a.y * b.y) + (a.z * b.z + a.w * b.w);
+}
+
+/* The lane's part of the products, of elements k to k + 3 of every LANES * 4. */
+void multiply(uint old, uint direction, uint n, uint first, uint lane, uint lanes)
+{
+    uint type = type_of(1u);
+    uvec2 matrix = address_of(1u);
+    int at = int(direction) * view(1).strides[0] + int(n) * view(1).strides[2], next = view(1).strides[1];
+    for (uint i = 0u; i < ROWS; i++)
+        sums[i] = vec4(0.0);
+    for (uint k = 4u * lane; k < hidden; k += 4u * lanes) {
+        uint count = min(hidden - k, 4u);
+        vec4 weights[4];
+        for (uint g = 0u; g < GATES; g++)
+            weights[g] = load_vec4(type, matrix, at + int(g) * next + int(k), 1, count);
+        for (uint i = 0u; i < ROWS; i++) {
+            uint row = min(first + i, batch - 1u);
+            vec4 h = load_vec4(TYPE_FLOAT32, state_address(old, direction, row, 0u), int(k), 1, count);
+            for (uint g = 0u; g < GATES; g++)
+                sums[i][g] += dot_four(weights[g], h);
+        }
+    }
+}
+
+/* Hidden value n of a row of the batch, from the products of its gates. */
+void finish(uint s, uint old, uint direction, uint row, uint n, vec4 products)
+{
+    uint count = steps_of(row), at_step = params.reverse[direction] != 0u && s < count ? count - 1u - s : s;
+    uint t = params.sequence;
+    int to = 0;
+    if (t != 0u)
+        to = int(at_step) * view(t).strides[0] + int(direction) * view(t).strides[1] + int(row) * view(t).strides[2] +
+             int(n) * view(t).strides[3];
+    if (s >= count) {
+        if (t != 0u)
+            store_real(t, to, 0.0);
+        return;
+    }
+    vec4 x = vec4(0.0);
+    for (uint g = 0u; g < GATES; g++)
+        x[g] = input_of(at_step, row, direction, g, n);
+    float before = State(state_address(old, direction, row, n)).v, h;
+    if (CELL == RNN) {
+        h = activated(direction, 0u, x.x + products.x);
+    } else if (CELL == GRU) { /* z, r, h */
+        float z = activated(direction, 0u, x.x + products.x), r = activated(direction, 0u, x.y + products.y);
+        uint bias = params.reset_bias;
+        float more = products.z;
+        if (bias != 0u)
+            more += load_real(bias, int(direction) * view(bias).strides[0] + int(n) * view(bias).strides[1]);
+        h = (1.0 - z) * activated(direction, 1u, x.z + r * more) + z * before;
+    } else { /* i, o, f, g */
+        State memory = State(state_address(2u, direction, row, n));
+        float c = memory.v;
+        float i = activated(direction, 0u, x.x + products.x + peephole(direction, 0u, n, c));
+        float keep = activated(direction, 0u, x.z + products.z + peephole(direction, 2u, n, c));
+        keep = params.couple != 0u ? 1.0 - i : keep;
+        c = keep * c + i * activated(direction, 1u, x.w + products.w);
+        memory.v = c;
+        float o = activated(direction, 0u, x.y + products.y + peephole(direction, 1u, n, c));
+        h = o * activated(direction, 2u, c);
+        t = params.last_memory;
+        if (t != 0u && s + 1u == count)
+            store_real(t, int(direction) * view(t).strides[0] + int(row) * view(t).strides[1] +
+                              int(n) * view(t).strides[2], c);
+    }
+    State(state_address(old ^ 1u, direction, row, n)).v = h;
+    if (params.sequence != 0u)
+        store_real(params.sequence, to, h);
+    t = params.last_hidden;
+    if (t != 0u && s + 1u == count)
+        store_real(t, int(direction) * view(t).strides[0] + int(row) * view(t).strides[1] + int(n) * view(t).strides[2],
+                   h);
+}
+
+/* What a slot has: a hidden value of a direction, and ROWS rows of the batch from the first on. */
+void run_slot(uint s, uint slot, uint lane, uint lanes)
+{
+    uint blocks = (batch + ROWS - 1u) / ROWS, block = slot % blocks, number = slot / blocks;
+    uint n = number % hidden, direction = number / hidden, old = s & 1u;
+    multiply(old, direction, n, block * ROWS, lane, lanes);
+    for (uint i = 0u; i < ROWS; i++)
+        for (uint mask = 1u; mask < lanes; mask <<= 1)
+            sums[i] += subgroupShuffleXor(sums[i], mask);
+    for (uint i = 0u; i < ROWS; i++)
+        if (lane == i % lanes && block * ROWS + i < batch)
+            finish(s, old, direction, block * ROWS + i, n, sums[i]);
+}
+
+/* The states before the first step, and the last ones of rows that have none. */
+void begin(uint number)
+{
+    uint n = number % hidden, row = number / hidden % batch, direction = number / hidden / batch;
+    for (uint which = 0u; which < 2u; which++) {
+        uint t = which == 0u ? params.initial_hidden : params.initial_memory;
+        float value = 0.0;
+        if (t != 0u)
+            value = load_real(t, int(direction) * view(t).strides[0] + int(row) * view(t).strides[1] +
+                                     int(n) * view(t).strides[2]);
+        if (which == 0u || CELL > GRU)
+            State(state_address(2u * which, direction, row, n)).v = value;
+        t = which == 0u ? params.last_hidden : params.last_memory;
+        if (t != 0u && steps_of(row) == 0u)
+            store_real(t, int(direction) * view(t).strides[0] + int(row) * view(t).strides[1] +
+                              int(n) * view(t).strides[2], 0.0);
+    }
+    if (number == 0u) {
+        Counter(scratch_at(0u)).v = 0u;
+        Counter(scratch_at(4u)).v = 0u;
+    }
+}
+
+/* The last workgroup counts on; all have read the number by then. */
+void end_step()
+{
+    barrier();
+    if (gl_LocalInvocationID.x == 0u && atomicAdd(Counter(scratch_at(4u)).v, 1u) == push.groups - 1u) {
+        Counter(scratch_at(4u)).v = 0u;
+        Counter(scratch_at(0u)).v = Counter(scratch_at(0u)).v + 1u;
+    }
+}
+
+void main()
+{
+    hidden = view(0).sizes[4];
+    batch = view(0).sizes[1];
+    if (BEGIN) {
+        EACH_UNIT(number)
+            begin(number);
+        return;
+    }
+    uint s = Counter(scratch_at(0u)).v, lanes = min(gl_SubgroupSize, 32u), in_group = GROUP_SIZE / lanes;
+    uint self = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
+    uint slots = hidden * params.directions * ((batch + ROWS - 1u) / ROWS);
+    for (uint slot = gl_WorkGroupID.x * in_group + self / lanes; slot < slots; slot += push.groups * in_group)
+        run_slot(s, slot, self % lanes, lanes);
+    end_step();
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+/* KERN_SORT by digits: of a line's digit, numbers of items in parts become those in the parts before. */
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#define PARAMETERS radix_params
+#include "shaders/sort/sort_params.h"
+#include "shaders/core/views.glsl"
+#include "shaders/sort/radix.glsl"
+#include "shaders/sort/radix_scan.glsl"
+
+void main()
+{
+    uint lane = gl_LocalInvocationID.x;
+    EACH_GROUP_UNIT(unit)
+    {
+        uint line = unit / RADIX, digit = unit % RADIX, total = 0u;
+        for (uint first = 0u; first < params.groups; first += GROUP_SIZE) {
+            uint group = first + lane, count = 0u;
+            if (group < params.groups)
+                count = radix_count(line, digit, group).v;
+            uint before = total + sum_before(count);
+            if (group < params.groups)
+                radix_count(line, digit, group).v = before;
+            total += running[GROUP_SIZE - 1];
+        }
+        if (lane == 0u)
+            radix_total(line, digit).v = total;
+    }
+}

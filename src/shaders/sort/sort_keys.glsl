@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Keys: unsigned numbers whose order is the wanted one. */
+
+/* NaNs are equal and greater than all numbers, -0 equals 0. */
+uvec2 key_of(uvec2 bits)
+{
+    uvec2 mask = uvec2(params.keys.mask[0], params.keys.mask[1]), sign_bit = uvec2(params.keys.sign[0], params.keys.sign[1]);
+    uvec2 infinity = uvec2(params.keys.infinity[0], params.keys.infinity[1]), flip = uvec2(params.keys.flip[0], params.keys.flip[1]);
+    if (params.keys.is_float != 0u) {
+        uvec2 magnitude = bits & ~sign_bit;
+        bool negative = (bits & sign_bit) != uvec2(0u) && magnitude != uvec2(0u);
+        bool nan = magnitude.y > infinity.y || (magnitude.y == infinity.y && magnitude.x > infinity.x);
+        bits = nan ? mask : negative ? bits ^ mask : magnitude | sign_bit;
+    }
+    return bits ^ flip;
+}
