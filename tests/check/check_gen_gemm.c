@@ -181,6 +181,8 @@ void check_gen_gemm(struct check_rng *rng, struct check_case *out)
         sizes[rank - 1] = 1 + sizes[rank - 1] % 20;
         k = 1500 + check_pick(rng, 3000);
     }
+    if (integer && check_chance(rng, 2))
+        k = (k + 15) / 16 * 16; /* whole vectors of bytes */
     op->kind = KERN_GEMM;
     op->input_count = 2;
     op->output_count = 1;

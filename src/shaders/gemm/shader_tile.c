@@ -119,13 +119,19 @@ void shader_tile_add_code(const struct kern_op *op, enum shader_code code, const
 {
     struct shader_dispatch *dispatch = shader_add(out, code, op, units(op, params, 0), 1, parameter_bytes);
     shader_specialize(op, work_of(params), dispatch);
-    if (params->splits > 1) {
-        const bool integer = shader_tile_class(op) == SHADER_TILES_INTEGER;
-        dispatch = shader_add(out, integer ? SHADER_tile_sum_int : SHADER_tile_sum, op, units(op, params, 1),
-                              SHADER_GROUP_SIZE, sizeof(*params));
-        out->scratch_bytes = kern_view_elements(&op->tensors[op->input_count]) * params->splits * 4;
+    if (params->splits == 1) {
+        shader_epilogue_add(op, dispatch);
+        return;
     }
-    shader_epilogue_add(op, dispatch);
+    shader_tile_add_sum(op, params, out);
+    out->scratch_bytes = kern_view_elements(&op->tensors[op->input_count]) * params->splits * 4;
+}
+
+void shader_tile_add_sum(const struct kern_op *op, const struct tile_params *params, struct shader_work *out)
+{
+    const bool integer = shader_tile_class(op) == SHADER_TILES_INTEGER;
+    shader_epilogue_add(op, shader_add(out, integer ? SHADER_tile_sum_int : SHADER_tile_sum, op, units(op, params, 1),
+                                       SHADER_GROUP_SIZE, sizeof(*params)));
 }
 
 void shader_tile_add(const struct kern_op *op, const struct tile_codes *codes, const struct tile_params *params,

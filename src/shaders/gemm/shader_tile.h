@@ -54,7 +54,9 @@ bool shader_tile_specializes(const struct tile_params *params);
 /* Adds the dispatches, the first one of this code; parameter_bytes: of that. */
 void shader_tile_add_code(const struct kern_op *op, enum shader_code code, const struct tile_params *params,
                           size_t parameter_bytes, struct shader_work *out);
-/* The same, of tiles of floats or integers. */
+/* Adds only the last one, which makes results of sums of parts along K in scratch memory. */
+void shader_tile_add_sum(const struct kern_op *op, const struct tile_params *params, struct shader_work *out);
+/* All of them, of tiles of floats or integers. */
 void shader_tile_add(const struct kern_op *op, const struct tile_codes *codes, const struct tile_params *params,
                      size_t parameter_bytes, struct shader_work *out);
 

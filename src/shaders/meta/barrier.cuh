@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Barriers in shared memory that count arrivals: their phases alternate in parity, 0 first. */
+#pragma once
+#include "shaders/meta/meta.h"
+
+#define INLINE static __device__ __forceinline__
+
+INLINE void barrier_init(u32 barrier, u32 count)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
+}
+
+INLINE void barrier_arrive(u32 barrier)
+{
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+INLINE void barrier_wait(u32 barrier, u32 parity)
+{
+    asm volatile("{\n.reg .pred p;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@p bra done;\nbra "
+                 "again;\ndone:\n}\n" ::"r"(barrier),
+                 "r"(parity)
+                 : "memory");
+}
