@@ -6,7 +6,8 @@
  * Metacommands take the place of shaders where devices have them (meta/): their parameters are a struct by value.
  *
  * Push constants of every other dispatch: the address of its parameter block, that of the table, which has the
- * addresses of the buffers of the program, and the number of its workgroups. Workgroups know nothing of each other, and
+ * addresses of the buffers of the program, and the number of its workgroups. Shaders may also read the block, and the
+ * table's beginning, as uniform buffers: sets 0 and 1, binding 0. Workgroups know nothing of each other, and
  * may run in several dispatches of ranges of them: gl_NumWorkGroups is no help. */
 #ifndef SHADERS_SHADER_H
 #define SHADERS_SHADER_H
@@ -31,7 +32,6 @@ enum shader_capability {
 #define SHADER_NEEDS_INT64         SHADER_CAPABILITY_INT64
 #define SHADER_NEEDS_FLOAT64       (SHADER_CAPABILITY_INT64 | SHADER_CAPABILITY_FLOAT64)
 #define SHADER_NEEDS_SUBGROUP      SHADER_CAPABILITY_SUBGROUP
-#define SHADER_NEEDS_RANKING       (SHADER_CAPABILITY_SUBGROUP | SHADER_CAPABILITY_SHARED)
 #define SHADER_NEEDS_SHARED        SHADER_CAPABILITY_SHARED
 #define SHADER_NEEDS_DOT           SHADER_CAPABILITY_DOT
 #define SHADER_NEEDS_DOT_SHARED    (SHADER_NEEDS_DOT | SHADER_NEEDS_SHARED)

@@ -13,11 +13,9 @@
 #define D8(i)                                                                                                          \
     "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]),        \
         "+f"(d[i + 7])
-#define R8 "%0, %1, %2, %3, %4, %5, %6, %7"
-#define R16 R8 ", %8, %9, %10, %11, %12, %13, %14, %15"
-#define R24 R16 ", %16, %17, %18, %19, %20, %21, %22, %23"
-#define R32 R24 ", %24, %25, %26, %27, %28, %29, %30, %31"
-#define R40 R32 ", %32, %33, %34, %35, %36, %37, %38, %39"
+#define R32                                                                                                            \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "   \
+    "%24, %25, %26, %27, %28, %29, %30, %31"
 #define R64                                                                                                            \
     R32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, "  \
         "%53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
@@ -26,26 +24,6 @@
     "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." ELEMENTS " {" registers "}, {%" #a0 ", %" #a1 ", %" #a2          \
     ", %" #a3 "}, b, p, 1, 1, %" #major ";\n}\n"
 #define OPERANDS "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b), "r"(add), "n"(B_N_MAJOR)
-
-template <int B_N_MAJOR> INLINE void wgmma(float (&d)[16], const u32 (&a)[4], u32 b, int add)
-{
-    asm volatile(WGMMA(32, R16, 16, 17, 18, 19, 20, 21, 22) : D8(0), D8(8) : OPERANDS);
-}
-
-template <int B_N_MAJOR> INLINE void wgmma(float (&d)[8], const u32 (&a)[4], u32 b, int add)
-{
-    asm volatile(WGMMA(16, R8, 8, 9, 10, 11, 12, 13, 14) : D8(0) : OPERANDS);
-}
-
-template <int B_N_MAJOR> INLINE void wgmma(float (&d)[24], const u32 (&a)[4], u32 b, int add)
-{
-    asm volatile(WGMMA(48, R24, 24, 25, 26, 27, 28, 29, 30) : D8(0), D8(8), D8(16) : OPERANDS);
-}
-
-template <int B_N_MAJOR> INLINE void wgmma(float (&d)[40], const u32 (&a)[4], u32 b, int add)
-{
-    asm volatile(WGMMA(80, R40, 40, 41, 42, 43, 44, 45, 46) : D8(0), D8(8), D8(16), D8(24), D8(32) : OPERANDS);
-}
 
 template <int B_N_MAJOR> INLINE void wgmma(float (&d)[32], const u32 (&a)[4], u32 b, int add)
 {

@@ -41,17 +41,12 @@ INLINE void wgmma(u32 (&d)[128], u32 a0, u32 a1, u32 a2, u32 a3, u64 b)
                  : D32(0), D32(32), D32(64), D32(96)
                  : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "l"(b));
 }
-#elif TILE_N == 128
+#else
 INLINE void wgmma(u32 (&d)[64], u32 a0, u32 a1, u32 a2, u32 a3, u64 b)
 {
     asm volatile(WGMMA(128, R64, 64, 65, 66, 67, 68)
                  : D32(0), D32(32)
                  : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "l"(b));
-}
-#else
-INLINE void wgmma(u32 (&d)[32], u32 a0, u32 a1, u32 a2, u32 a3, u64 b)
-{
-    asm volatile(WGMMA(64, R32, 32, 33, 34, 35, 36) : D32(0) : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "l"(b));
 }
 #endif
 

@@ -163,9 +163,13 @@ void run_slot(uint s, uint slot, uint lane, uint lanes)
     for (uint i = 0u; i < ROWS; i++)
         for (uint mask = 1u; mask < lanes; mask <<= 1)
             sums[i] += subgroupShuffleXor(sums[i], mask);
-    for (uint i = 0u; i < ROWS; i++)
-        if (lane == i % lanes && block * ROWS + i < batch)
-            finish(s, old, direction, block * ROWS + i, n, sums[i]);
+    for (uint i = lane; i < ROWS; i += lanes) {
+        vec4 own = vec4(0.0);
+        for (uint k = 0u; k < ROWS; k++)
+            own = k == i ? sums[k] : own;
+        if (block * ROWS + i < batch)
+            finish(s, old, direction, block * ROWS + i, n, own);
+    }
 }
 
 /* The states before the first step, and the last ones of rows that have none. */

@@ -4,13 +4,12 @@
 #include "shaders/sort/line.glsl"
 #include "shaders/sort/sort_keys.glsl"
 
-/* Item i of a line as the pass finds it: key, position. */
-uvec2 radix_item(uint line, uint i)
+/* Item i of a line, which begins at x, as the pass finds it: key, position. */
+uvec2 radix_item(uint line, int x, uint i)
 {
     if (params.first == 0u)
         return Pairs(add64(scratch_at(params.from), mul64(8u, uvec2(line * params.size + i, 0u)))).v;
-    int at = at_line(0u, params.axis, line) + int(i) * view(0).strides[params.axis];
-    return uvec2(key_of(load_bits(0u, at)).x, i);
+    return uvec2(key_of(load_bits(0u, x + int(i) * view(0).strides[params.axis])).x, i);
 }
 
 uint radix_digit(uint key)

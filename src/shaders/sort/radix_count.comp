@@ -15,13 +15,14 @@ void main()
     EACH_GROUP_UNIT(unit)
     {
         uint line = unit / params.groups, group = unit % params.groups;
+        int x = at_line(0u, params.axis, line);
         barrier();
         digits[lane] = 0u;
         barrier();
         for (uint j = 0u; j < RADIX_ITEMS; j += GROUP_SIZE) {
             uint i = group * RADIX_ITEMS + j + lane;
             if (i < params.size)
-                atomicAdd(digits[radix_digit(radix_item(line, i).x)], 1u);
+                atomicAdd(digits[radix_digit(radix_item(line, x, i).x)], 1u);
         }
         barrier();
         radix_count(line, lane, group).v = digits[lane];

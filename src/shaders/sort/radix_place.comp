@@ -18,12 +18,12 @@ uvec2 items[ITEMS];
 #define KEY(j) items[j].x
 #include "shaders/sort/radix_rank.glsl"
 
-void put_item(uint line, uint to, uvec2 item)
+void put_item(LinePlaces places, uint line, uint to, uvec2 item)
 {
     if (params.last == 0u)
         Pairs(add64(scratch_at(params.to), mul64(8u, uvec2(line * params.size + to, 0u)))).v = item;
     else if (to < params.kept)
-        write_result(params.axis, line, to, item.y);
+        write_result_at(places, params.axis, to, item.y);
 }
 
 void main()
@@ -34,11 +34,12 @@ void main()
     {
         uint line = unit / params.groups, group = unit % params.groups;
         uint first = group * RADIX_ITEMS + first_item(r), used = 0u;
+        LinePlaces places = places_of_line(params.axis, line);
         begin_ranking(r);
         [[unroll]] for (uint j = 0u; j < ITEMS; j++) {
             items[j] = uvec2(0u);
             if (first + j * r.size < params.size) {
-                items[j] = radix_item(line, first + j * r.size);
+                items[j] = radix_item(line, places.x, first + j * r.size);
                 used = j + 1u;
             }
         }
@@ -47,6 +48,6 @@ void main()
         set_places(r, sum_before(radix_total(line, lane).v) + radix_count(line, lane, group).v);
         [[unroll]] for (uint j = 0u; j < ITEMS; j++)
             if (j < used)
-                put_item(line, place_of_item(r, params.shift, j), items[j]);
+                put_item(places, line, place_of_item(r, params.shift, j), items[j]);
     }
 }

@@ -89,15 +89,6 @@ void rank_all(Ranking r, uint shift, uint used)
     barrier();
 }
 
-/* How many of the workgroup's items have the invocation's digit. */
-uint digit_count(Ranking r)
-{
-    uint sum = 0u;
-    for (uint i = 0u; i < r.rows; i++)
-        sum += counts[i * RADIX + gl_LocalInvocationID.x];
-    return sum;
-}
-
 /* The items of the invocation's digit go to `place` and following. */
 void set_places(Ranking r, uint place)
 {

@@ -24,7 +24,6 @@ struct sort_params {
 
 /* Elements of a workgroup that counts or places digits. */
 #define RADIX_ITEMS 2048
-#define RADIX_LINE  4096 /* of a line that one workgroup sorts */
 #define RADIX_BITS  8
 #define RADIX       256
 
@@ -33,8 +32,7 @@ struct sort_params {
  * how many there are, which then become the number of those in the parts before; at totals: for each line and digit. */
 struct radix_params {
     uint axis, lines, size, kept, groups;
-    uint shift, first,
-        last; /* the digit's, in radix_line.comp the keys' bits; whether the pass is the first, the last */
+    uint shift, first, last; /* the digit's; whether the pass is the first or the last one */
     uint from, to, counts, totals;
     SHADER_STRUCT sort_keys keys;
 };

@@ -1,15 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Results of KERN_SORT. Tensors: 0 X, 1 values, 2 positions. Include sort/line.glsl first. */
 
-/* The element at `position` of the line comes out at place k. */
-void write_result(uint axis, uint line, uint k, uint position)
+/* Where a line begins in each tensor. */
+struct LinePlaces {
+    int x, values, positions;
+};
+
+LinePlaces places_of_line(uint axis, uint line)
 {
-    int from = at_line(0u, axis, line) + int(position) * view(0).strides[axis];
-    int to = at_line(1u, axis, line) + int(k) * view(1).strides[axis];
-    copy_element(1u, to, 0u, from);
-    uvec2 address = place_of(2u, at_line(2u, axis, line) + int(k) * view(2).strides[axis]).address;
+    return LinePlaces(at_line(0u, axis, line), at_line(1u, axis, line), at_line(2u, axis, line));
+}
+
+/* The element at `position` of the line comes out at place k. */
+void write_result_at(LinePlaces line, uint axis, uint k, uint position)
+{
+    copy_element(1u, line.values + int(k) * view(1).strides[axis], 0u, line.x + int(position) * view(0).strides[axis]);
+    uvec2 address = place_of(2u, line.positions + int(k) * view(2).strides[axis]).address;
     if (type_of(2u) == TYPE_UINT64)
         Pairs(address).v = uvec2(position, 0u);
     else
         Words(address).v = position;
+}
+
+void write_result(uint axis, uint line, uint k, uint position)
+{
+    write_result_at(places_of_line(axis, line), axis, k, position);
 }
