@@ -218,7 +218,7 @@ static void run_maps(struct bench *bench, uint32_t cases, uint32_t every, uint64
 {
     run_random(bench, check_gen_map, KERN_MAP, cases, every, seed);
     ok(saw_all(bench) || cases <= FEW, "not every operation ran");
-    shader_specialize_from(16384);
+    shader_specialize_from(1024);
     run_list(bench, check_list_large, -1, seed + 2);
     if (cases <= FEW)
         return;
