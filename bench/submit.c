@@ -133,7 +133,8 @@ static ID3D12Device *open_device(void)
     const float priority = 1;
     VkPhysicalDeviceVulkan12Features v12 = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
                                              .bufferDeviceAddress = VK_TRUE,
-                                             .timelineSemaphore = VK_TRUE };
+                                             .timelineSemaphore = VK_TRUE,
+                                             .uniformBufferStandardLayout = VK_TRUE };
     VkDeviceQueueCreateInfo queue = { .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
                                       .queueFamilyIndex = gpu.family = find_family(),
                                       .queueCount = 1,

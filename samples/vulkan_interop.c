@@ -62,7 +62,8 @@ static void create_devices(struct program *p)
                                       .pQueuePriorities = &priority };
     VkPhysicalDeviceVulkan12Features features = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
                                                   .bufferDeviceAddress = VK_TRUE,
-                                                  .timelineSemaphore = VK_TRUE };
+                                                  .timelineSemaphore = VK_TRUE,
+                                                  .uniformBufferStandardLayout = VK_TRUE };
     VkDeviceCreateInfo info = { .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
                                 .pNext = &features,
                                 .queueCreateInfoCount = 1,

@@ -195,6 +195,7 @@ struct adapter_pipeline_desc {
     const uint32_t *constants;
     uint32_t constant_count;
     uint32_t threads, shared_bytes;
+    bool large_table; /* of a sequence with more than ADAPTER_TABLE_HEAD addresses */
 };
 
 /* A kernel's test: it is run once, one workgroup, with a block whose addresses 0, ..., count - 1 are the inputs and
@@ -211,7 +212,14 @@ struct adapter_kernel_test {
 typedef HRESULT adapter_pipelines_create(struct adapter_device *device, const struct adapter_pipeline_desc *descs,
                                          uint32_t count, struct adapter_pipeline **out);
 typedef HRESULT adapter_sequence_create(struct adapter_device *device, const struct adapter_step *steps, uint32_t count,
-                                        uint32_t table_count, struct adapter_sequence **out);
+                                        struct adapter_memory *parameters, uint32_t table_count,
+                                        struct adapter_sequence **out);
+
+/* Parameters of steps begin at multiples of this many bytes; and behind the beginning of each so many bytes of the
+ * memory are readable, which shaders see as uniform buffer 0 of set 0. Set 1 has the table's beginning. */
+#define ADAPTER_PARAMETERS_ALIGN 256u
+#define ADAPTER_PARAMETERS_BYTES 4096u
+#define ADAPTER_TABLE_HEAD       512u
 
 struct adapter_ops {
     const char *name; /* "cpu": the word of ANYDML_ADAPTERS */
@@ -261,8 +269,9 @@ struct adapter_ops {
     adapter_pipelines_create *pipelines_create;
     /* own.c: S_FALSE: the kernel does not compute that. */
     HRESULT (*kernel_test)(struct adapter_device *device, const struct adapter_kernel_test *test);
-    /* sequence.c: SPIRV adapters only. Steps that are executed together, on any queue, several times at once.
-     * table_count: addresses of its table. Destroyed when no batch uses it any more. */
+    /* sequence.c: SPIRV adapters only. Steps that are executed together, on any queue, several times at once. Their
+     * parameters are in the memory `parameters`, which outlives the sequence. table_count: addresses of its table.
+     * Destroyed when no batch uses it any more. */
     adapter_sequence_create *sequence_create;
     void (*sequence_destroy)(struct adapter_device *device, struct adapter_sequence *sequence);
 };

@@ -65,7 +65,8 @@ typedef HRESULT AnydmlDeviceWriteMemory(AnydmlDevice *self, struct adapter_memor
 typedef HRESULT AnydmlDeviceCreatePipelines(AnydmlDevice *self, const struct adapter_pipeline_desc *descs,
                                             uint32_t count, struct adapter_pipeline **out);
 typedef HRESULT AnydmlDeviceCreateSequence(AnydmlDevice *self, const struct adapter_step *steps, uint32_t count,
-                                           uint32_t table_count, struct adapter_sequence **out);
+                                           struct adapter_memory *parameters, uint32_t table_count,
+                                           struct adapter_sequence **out);
 
 typedef HRESULT AnydmlDeviceResolveBindings(AnydmlDevice *self, D3D12_GPU_DESCRIPTOR_HANDLE handle, UINT count,
                                             const struct anydml_buffer *buffers, struct adapter_binding *out,

@@ -157,11 +157,13 @@ static HRESULT d3d_private_TestKernel(PRIVATE, const struct adapter_kernel_test 
 }
 
 static HRESULT d3d_private_CreateSequence(PRIVATE, const struct adapter_step *steps, uint32_t count,
-                                          uint32_t table_count, struct adapter_sequence **out)
+                                          struct adapter_memory *parameters, uint32_t table_count,
+                                          struct adapter_sequence **out)
 {
     struct d3d_device *device = private_from(iface);
-    return device->ops->sequence_create ? device->ops->sequence_create(device->adapter, steps, count, table_count, out)
-                                        : E_NOTIMPL;
+    if (!device->ops->sequence_create)
+        return E_NOTIMPL;
+    return device->ops->sequence_create(device->adapter, steps, count, parameters, table_count, out);
 }
 
 static void d3d_private_DestroySequence(PRIVATE, struct adapter_sequence *sequence)

@@ -6,6 +6,7 @@
 #include "dml/dispatch_spirv.h"
 
 #include "dml/metacommands.h"
+#include "shaders/core/block.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,7 @@ struct dml_spirv {
     char rows[256]; /* the different ones of its steps */
 };
 
+_Static_assert(SHADER_BLOCK_BYTES == ADAPTER_PARAMETERS_BYTES, "parameter blocks");
 _Static_assert(SHADER_ADDRESS_BITS == ADAPTER_ADDRESS_BITS, "addresses of metacommands");
 
 /* ---- making ---- */
@@ -85,6 +87,8 @@ static HRESULT make_pipelines(struct maker *maker)
     HRESULT hr = descs && pipelines ? S_OK : E_OUTOFMEMORY;
     for (uint32_t i = 0; SUCCEEDED(hr) && i < maker->pipeline_count; i++)
         dml_spirv_describe(maker->likes[i], &descs[i]);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < maker->pipeline_count; i++)
+        descs[i].large_table = maker->program->table_count > ADAPTER_TABLE_HEAD;
     if (SUCCEEDED(hr))
         hr = d3d12->lpVtbl->CreatePipelines(d3d12, descs, maker->pipeline_count, pipelines);
     if (hr == DXGI_ERROR_UNSUPPORTED)
@@ -176,13 +180,15 @@ static void place_all(struct maker *maker)
         for (uint32_t k = 0; k < step->shaders->dispatch_count; k++) {
             for (uint32_t r = 0; r <= step->shaders->dispatches[k].repeats; r++, command++)
                 command->parameters = maker->bytes;
-            maker->bytes += base_align_up(step->shaders->dispatches[k].parameter_words * 4u, STRUCTURE_ALIGN);
+            maker->bytes += base_align_up(step->shaders->dispatches[k].parameter_words * 4u, ADAPTER_PARAMETERS_ALIGN);
         }
     }
     maker->image_bytes = maker->bytes;
     for (uint32_t i = 0; i < maker->plan->step_count; i++)
         for (uint32_t t = 0; t < maker->plan->steps[i].op.input_count; t++)
             place_constant(maker, &maker->plan->steps[i].where[t]);
+    if (maker->image_bytes)
+        maker->bytes = BASE_MAX(maker->bytes, maker->image_bytes + ADAPTER_PARAMETERS_BYTES);
 }
 
 static void make_steps(struct maker *maker)
@@ -201,8 +207,8 @@ static HRESULT make_sequence(struct maker *maker)
     struct dml_spirv *program = maker->program;
     for (uint32_t i = 0; i < maker->command_count; i++)
         maker->commands[i].parameters += program->memory->address;
-    return d3d12->lpVtbl->CreateSequence(d3d12, maker->commands, maker->command_count, program->table_count,
-                                         &program->sequence);
+    return d3d12->lpVtbl->CreateSequence(d3d12, maker->commands, maker->command_count, program->memory,
+                                         program->table_count, &program->sequence);
 }
 
 /* Constants go there from where they are: the host does not hold them twice. */

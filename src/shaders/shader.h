@@ -6,7 +6,8 @@
  * Metacommands take the place of shaders where devices have them (meta/): their parameters are a struct by value.
  *
  * Push constants of every other dispatch: the address of its parameter block, that of the table, which has the
- * addresses of the buffers of the program, and the number of its workgroups. Workgroups know nothing of each other, and
+ * addresses of the buffers of the program, and the number of its workgroups. Shaders may also read the block, and the
+ * table's beginning, as uniform buffers: sets 0 and 1, binding 0. Workgroups know nothing of each other, and
  * may run in several dispatches of ranges of them: gl_NumWorkGroups is no help. */
 #ifndef SHADERS_SHADER_H
 #define SHADERS_SHADER_H

@@ -150,6 +150,7 @@ static void test_chains(void)
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES,
         .pNext = &address,
         .timelineSemaphore = VK_TRUE,
+        .uniformBufferStandardLayout = VK_TRUE,
     };
     VkPhysicalDeviceFeatures2 core = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
                                        .pNext = &timeline,
@@ -226,6 +227,9 @@ static void test_refusals(void)
     app.v12.timelineSemaphore = VK_FALSE;
     REFUSED(Context, NULL, "timelineSemaphore", "missing");
     app.v12.timelineSemaphore = VK_TRUE;
+    app.v12.uniformBufferStandardLayout = VK_FALSE;
+    REFUSED(Context, NULL, "uniformBufferStandardLayout", "missing");
+    app.v12.uniformBufferStandardLayout = VK_TRUE;
     app.v12.bufferDeviceAddress = VK_FALSE;
     REFUSED(Context, NULL, "bufferDeviceAddress", "missing");
     app.v12.bufferDeviceAddress = VK_TRUE;

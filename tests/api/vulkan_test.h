@@ -91,6 +91,7 @@ static inline bool app_features(struct app *app)
     app->v12 = (VkPhysicalDeviceVulkan12Features){ .sType = v12.sType,
                                                    .bufferDeviceAddress = v12.bufferDeviceAddress,
                                                    .timelineSemaphore = v12.timelineSemaphore,
+                                                   .uniformBufferStandardLayout = v12.uniformBufferStandardLayout,
                                                    .storageBuffer8BitAccess = v12.storageBuffer8BitAccess };
     app->v11 = (VkPhysicalDeviceVulkan11Features){ .sType = v11.sType,
                                                    .pNext = &app->v12,

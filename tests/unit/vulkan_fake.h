@@ -21,6 +21,8 @@ static struct {
     uint32_t mapped;      /* types of memory that were, by bit */
     uint32_t slice_end;   /* of a dispatch's workgroups */
     uint32_t pools;       /* of queries */
+    uint32_t launches;    /* of kernels, recorded */
+    uint64_t launched;    /* the last one's address */
     uint64_t ticks;       /* of the device's clock: 1000 pass between two timestamps */
     uint64_t tick_mask;   /* of its bits */
     char submitted[4096]; /* "F<A:commands;" with the queue's family and the value that it waits for */
@@ -314,6 +316,47 @@ static void fake_bind_pipeline(VkCommandBuffer commands, VkPipelineBindPoint poi
     fake_put(commands, 'p');
 }
 
+static VkResult fake_create_pool_of_sets(VkDevice device, const VkDescriptorPoolCreateInfo *info,
+                                         const VkAllocationCallbacks *a, VkDescriptorPool *out)
+{
+    (void)device, (void)info, (void)a;
+    *out = (VkDescriptorPool)calloc(1, 1);
+    return *out ? VK_SUCCESS : VK_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+static void fake_destroy_pool_of_sets(VkDevice device, VkDescriptorPool pool, const VkAllocationCallbacks *a)
+{
+    (void)device, (void)a;
+    free((void *)pool);
+}
+
+static VkResult fake_allocate_sets(VkDevice device, const VkDescriptorSetAllocateInfo *info, VkDescriptorSet *out)
+{
+    (void)device;
+    *out = (VkDescriptorSet)info->descriptorPool;
+    return VK_SUCCESS;
+}
+
+static void fake_update_sets(VkDevice device, uint32_t count, const VkWriteDescriptorSet *writes, uint32_t copy_count,
+                             const VkCopyDescriptorSet *copies)
+{
+    (void)device, (void)count, (void)writes, (void)copy_count, (void)copies;
+}
+
+static void fake_bind_sets(VkCommandBuffer commands, VkPipelineBindPoint point, VkPipelineLayout layout, uint32_t first,
+                           uint32_t count, const VkDescriptorSet *sets, uint32_t offset_count, const uint32_t *offsets)
+{
+    (void)commands, (void)point, (void)layout, (void)first, (void)count, (void)sets, (void)offset_count, (void)offsets;
+}
+
+/* A kernel whose parameters are one address. */
+static void fake_launch(VkCommandBuffer commands, const VkCuLaunchInfoNVX *info)
+{
+    memcpy(&fake.launched, info->pParams[0], sizeof(fake.launched));
+    fake.launches++;
+    fake_put(commands, 'k');
+}
+
 static void fake_push(VkCommandBuffer commands, VkPipelineLayout layout, VkShaderStageFlags stages, uint32_t offset,
                       uint32_t bytes, const void *data)
 {
@@ -434,6 +477,11 @@ static void fake_load(void)
         .vkCmdCopyBuffer = fake_copy,
         .vkCmdFillBuffer = fake_fill,
         .vkCmdBindPipeline = fake_bind_pipeline,
+        .vkCreateDescriptorPool = fake_create_pool_of_sets,
+        .vkDestroyDescriptorPool = fake_destroy_pool_of_sets,
+        .vkAllocateDescriptorSets = fake_allocate_sets,
+        .vkUpdateDescriptorSets = fake_update_sets,
+        .vkCmdBindDescriptorSets = fake_bind_sets,
         .vkCmdPushConstants = fake_push,
         .vkCmdDispatch = fake_dispatch,
         .vkCmdDispatchBase = fake_dispatch_base,
@@ -468,7 +516,7 @@ static const struct vulkan_physical fake_physical = {
 
 static void fake_device_create(struct adapter_device *device)
 {
-    *device = (struct adapter_device){ .physical = &fake_physical };
+    *device = (struct adapter_device){ .physical = &fake_physical, .kernels.launch = fake_launch };
     pthread_mutex_init(&device->own.lock, NULL);
     pthread_mutex_init(&device->arena.lock, NULL);
     pthread_mutex_init(&device->replays.lock, NULL);

@@ -72,11 +72,12 @@ static void test_timestamps(struct adapter_queue *queue, struct adapter_queries 
 
 static struct adapter_sequence *sequence;
 static const struct adapter_tracer *tracer;
+static uint64_t table_first;
 
 static HRESULT encode(struct adapter_dispatch *dispatch, const struct adapter_binding *bindings, uint32_t count,
                       struct adapter_encoder *encoder)
 {
-    static const uint64_t table[] = { 0, 1, 2 };
+    const uint64_t table[] = { 0, table_first, 2 };
     (void)dispatch, (void)bindings, (void)count;
     return encoder->run(encoder, sequence, table, tracer);
 }
@@ -109,7 +110,7 @@ static void test_dispatches(struct adapter_queue *queue, uint32_t steps, const c
     void *pipeline = calloc(1, 256);
     for (uint32_t i = 0; i < steps; i++)
         list[i] = (struct adapter_step){ pipeline, 64 * i, { 1, 1, 1 }, 0, i == 2 };
-    TEST(vulkan_sequence_create(&device, list, steps, 3, &sequence) == S_OK);
+    TEST(vulkan_sequence_create(&device, list, steps, a, 3, &sequence) == S_OK);
     for (int round = 0; round < 3; round++) {
         EXPECT(separate, apart);
         EXPECT(dependent, chained);
@@ -163,7 +164,7 @@ static void test_alone(struct adapter_queue *queue)
     void *pipeline = calloc(1, 256);
     for (uint32_t i = 0; i < 4; i++)
         list[i] = (struct adapter_step){ pipeline, 64 * i, { 1, 1, 1 }, 0, i == 2 };
-    TEST(vulkan_sequence_create(&device, list, 4, 3, &sequence) == S_OK);
+    TEST(vulkan_sequence_create(&device, list, 4, a, 3, &sequence) == S_OK);
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         script = cases[i].script;
         EXPECT(once, cases[i].submitted);
@@ -201,7 +202,7 @@ static void test_times(struct adapter_queue *queue)
     void *pipeline = calloc(1, 256);
     for (uint32_t i = 0; i < STEPS; i++)
         list[i] = (struct adapter_step){ pipeline, 64 * i, { 1, 1, 1 }, 0, i == 2 };
-    TEST(vulkan_sequence_create(&device, list, STEPS, 3, &sequence) == S_OK);
+    TEST(vulkan_sequence_create(&device, list, STEPS, a, 3, &sequence) == S_OK);
     EXPECT(twice, "0<0:|pddDddxpddDddxH;");
     TEST(!told);
     tracer = &listener;
@@ -237,7 +238,7 @@ static void test_watchdog(struct adapter_queue *queue)
         { pipeline, 0, { 3, 1, 1 }, 1, false },
     };
     device.watchdog_ns = 10000;
-    TEST(vulkan_sequence_create(&device, list, 5, 3, &sequence) == S_OK);
+    TEST(vulkan_sequence_create(&device, list, 5, a, 3, &sequence) == S_OK);
     fake.ticks = 5;
     EXPECT(once, "0<0:|tps;0<0:ps;0<0:pstDdt;0<0:ps;0<0:ps;0<0:pst;0<0:pdtdtH;");
     EXPECT(once, "0<0:|tpdtDdtdtdt;0<0:pdtH;"); /* 2500 ns of each are too long for all */
@@ -252,8 +253,40 @@ static void test_watchdog(struct adapter_queue *queue)
     device.watchdog_ns = 0;
     EXPECT(once, "0<0:|pdDddddH;");
     vulkan_sequence_destroy(&device, sequence);
-    TEST(vulkan_sequence_create(&device, list, 5, 3, &sequence) == S_OK);
+    TEST(vulkan_sequence_create(&device, list, 5, a, 3, &sequence) == S_OK);
     EXPECT(once, "0<0:|pdDddddH;");
+    vulkan_sequence_destroy(&device, sequence);
+    free(pipeline);
+}
+
+/* ---- kernels, whose addresses are recorded ---- */
+
+static void test_kernels(struct adapter_queue *queue)
+{
+    struct adapter_dispatch dispatch = { .ops = &dispatch_ops };
+    const struct adapter_binding left[] = { { a, 0, 64, 1 } };
+    const struct adapter_command once[] = { { ADAPTER_DISPATCH, .u.dispatch = { &dispatch, left, 1 } } };
+    const uint64_t block[] = { UINT64_C(2) << ADAPTER_ADDRESS_BITS | 24 }; /* of the table's second address */
+    void *pipeline = calloc(1, 256);
+    const struct adapter_step list[] = {
+        { pipeline, 0, { 1, 1, 1 }, 0, false },
+        { pipeline, 0, { 1, 1, 1 }, 0, true, block, sizeof(block), 1 },
+        { pipeline, 0, { 1, 1, 1 }, 0, false },
+        { pipeline, 0, { 1, 1, 1 }, 0, false },
+    };
+    TEST(vulkan_sequence_create(&device, list, 4, a, 3, &sequence) == S_OK);
+    for (uint64_t round = 0; round < 40; round++) {
+        const uint32_t before = fake.launches;
+        table_first = 4096 * (round % 4 + 1);
+        EXPECT(once, "0<0:|pdDkpddH;");
+        TEST(fake.launches == before + (round < 4) && (round >= 4 || fake.launched == table_first + 24));
+    }
+    for (uint64_t round = 0; round < 40; round++) { /* more than are kept */
+        table_first = 4096 * (round % 13 + 5);
+        EXPECT(once, "0<0:|pdDkpddH;");
+        TEST(fake.launched == table_first + 24);
+    }
+    table_first = 1;
     vulkan_sequence_destroy(&device, sequence);
     free(pipeline);
 }
@@ -286,7 +319,7 @@ static void test_compute_queue(struct adapter_queue *direct, struct adapter_queu
     void *pipeline = calloc(1, 256);
     for (uint32_t i = 0; i < 4; i++)
         list[i] = (struct adapter_step){ pipeline, 64 * i, { 1, 1, 1 }, 0, i == 2 };
-    TEST(vulkan_sequence_create(&device, list, 4, 3, &sequence) == S_OK);
+    TEST(vulkan_sequence_create(&device, list, 4, a, 3, &sequence) == S_OK);
     for (int round = 0; round < 2; round++) {
         EXPECT_ON(compute, once, "2<0:|pddDddH;");
         EXPECT_ON(direct, once, "0<0:|pddDddH;");
@@ -393,6 +426,7 @@ int main(void)
     test_dispatches(direct, 4, "0<0:|pddDddxpddDddxH;", "0<0:|pddDddx|pddDddx|cH;", "0<0:|pddDddx|cH;");
     test_alone(direct);
     test_times(direct);
+    test_kernels(direct);
     test_watchdog(direct);
     test_copy_queue(copying, queries);
     test_compute_queue(direct, compute);

@@ -69,6 +69,8 @@ struct vulkan_block {
     struct vulkan_block *next;
     VkBuffer buffer;
     VkDeviceMemory memory;
+    VkDescriptorPool pool; /* of `uniform`; VK_NULL_HANDLE: nobody has asked for that */
+    VkDescriptorSet uniform;
     char *host;       /* of the first unit, as the two that follow; NULL: not for the host */
     uint64_t address; /* a multiple of VULKAN_ALIGNMENT */
     uint64_t offset;  /* in the buffer */
@@ -81,6 +83,7 @@ struct vulkan_block {
 
 static void block_destroy(struct adapter_device *device, struct vulkan_block *block)
 {
+    vk.vkDestroyDescriptorPool(device->handle, block->pool, NULL);
     vk.vkDestroyBuffer(device->handle, block->buffer, NULL);
     vk.vkFreeMemory(device->handle, block->memory, NULL); /* unmaps it, too */
     atomic_fetch_sub(&device->used[block->heap], block->allocated);
@@ -154,8 +157,9 @@ static HRESULT block_place(struct adapter_device *device, struct vulkan_block *b
     VkBufferCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
         .size = (uint64_t)block->unit_count * VULKAN_ALIGNMENT + extra,
-        .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                 VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT,
+        .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
+                 VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
+                 VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT,
         .sharingMode = device->family_count > 1 ? VK_SHARING_MODE_CONCURRENT : VK_SHARING_MODE_EXCLUSIVE,
         .queueFamilyIndexCount = device->family_count > 1 ? device->family_count : 0,
         .pQueueFamilyIndices = device->families,
@@ -306,6 +310,53 @@ static void release_piece(struct adapter_device *device, const struct vulkan_mem
     pthread_mutex_unlock(&device->arena.lock);
     if (gone)
         block_destroy(device, block);
+}
+
+/* ---- uniform buffers ---- */
+
+static VkResult make_uniform(struct adapter_device *device, struct vulkan_block *block)
+{
+    const VkDescriptorPoolSize size = { VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC, 1 };
+    const VkDescriptorPoolCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, .maxSets = 1, .poolSizeCount = 1, .pPoolSizes = &size
+    };
+    VkResult result = vk.vkCreateDescriptorPool(device->handle, &info, NULL, &block->pool);
+    if (result != VK_SUCCESS)
+        return result;
+    const VkDescriptorSetAllocateInfo allocate = { .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
+                                                   .descriptorPool = block->pool,
+                                                   .descriptorSetCount = 1,
+                                                   .pSetLayouts = &device->uniform };
+    result = vk.vkAllocateDescriptorSets(device->handle, &allocate, &block->uniform);
+    if (result != VK_SUCCESS) {
+        vk.vkDestroyDescriptorPool(device->handle, block->pool, NULL);
+        block->pool = VK_NULL_HANDLE;
+        return result;
+    }
+    const VkDescriptorBufferInfo buffer = { block->buffer, block->offset, VULKAN_UNIFORM_BYTES };
+    const VkWriteDescriptorSet write = { .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+                                         .dstSet = block->uniform,
+                                         .descriptorCount = 1,
+                                         .descriptorType = VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC,
+                                         .pBufferInfo = &buffer };
+    vk.vkUpdateDescriptorSets(device->handle, 1, &write, 0, NULL);
+    return result;
+}
+
+HRESULT vulkan_arena_uniform(struct adapter_device *device, const struct vulkan_memory *memory, uint64_t at,
+                             struct vulkan_uniform *out)
+{
+    struct vulkan_block *block = memory->block;
+    const uint64_t offset = (uint64_t)memory->unit * VULKAN_ALIGNMENT + at;
+    VkResult result = VK_SUCCESS;
+    if (offset > UINT32_MAX)
+        return E_OUTOFMEMORY;
+    pthread_mutex_lock(&device->arena.lock);
+    if (!block->pool)
+        result = make_uniform(device, block);
+    *out = (struct vulkan_uniform){ block->uniform, (uint32_t)offset };
+    pthread_mutex_unlock(&device->arena.lock);
+    return vulkan_hresult(result);
 }
 
 /* ---- memory ---- */

@@ -127,6 +127,7 @@ static HRESULT open_device(struct adapter_device *device)
         .vulkanMemoryModelDeviceScope = has(physical, SHADER_CAPABILITY_COOP),
         .bufferDeviceAddress = VK_TRUE,
         .timelineSemaphore = VK_TRUE,
+        .uniformBufferStandardLayout = VK_TRUE,
         .storageBuffer8BitAccess = has(physical, SHADER_CAPABILITY_STORAGE),
     };
     VkPhysicalDeviceVulkan11Features v11 = {
@@ -164,11 +165,24 @@ static void find_queues(struct adapter_device *device)
     }
 }
 
+/* Set 0: the dispatch's parameters; set 1: the table. */
 static HRESULT create_layout(struct adapter_device *device)
 {
+    const VkDescriptorSetLayoutBinding binding = { .descriptorType = VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC,
+                                                   .descriptorCount = 1,
+                                                   .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT };
+    const VkDescriptorSetLayoutCreateInfo set = { .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
+                                                  .bindingCount = 1,
+                                                  .pBindings = &binding };
+    HRESULT hr = vulkan_hresult(vk.vkCreateDescriptorSetLayout(device->handle, &set, NULL, &device->uniform));
+    if (FAILED(hr))
+        return hr;
+    const VkDescriptorSetLayout sets[] = { device->uniform, device->uniform };
     VkPushConstantRange range = { .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = VULKAN_PUSH_BYTES };
     VkPipelineLayoutCreateInfo layout = {
         .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+        .setLayoutCount = ARRAY_SIZE(sets),
+        .pSetLayouts = sets,
         .pushConstantRangeCount = 1,
         .pPushConstantRanges = &range,
     };
@@ -187,6 +201,7 @@ void vulkan_device_destroy(struct adapter_device *device)
         vulkan_own_destroy(device);
         vulkan_arena_finish(device);
         vk.vkDestroyPipelineLayout(device->handle, device->layout, NULL);
+        vk.vkDestroyDescriptorSetLayout(device->handle, device->uniform, NULL);
         if (!adopted)
             vk.vkDestroyDevice(device->handle, NULL);
     }

@@ -50,7 +50,7 @@ static HRESULT record_sequence(struct vulkan_encoder *encoder, struct adapter_se
         return hr;
     memcpy(table.host, addresses, count * sizeof(*addresses));
     return vulkan_sequence_record(encoder->device, record, sequence,
-                                  (struct vulkan_addresses){ addresses, table.address },
+                                  (struct vulkan_addresses){ addresses, table.address, table.uniform },
                                   timed ? vulkan_timing_begin(encoder->device, record, sequence, tracer) : NULL);
 }
 

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#define TABLE_ALIGN 64u
+#define TABLE_ALIGN ADAPTER_PARAMETERS_ALIGN
 
 static HRESULT create(struct adapter_device *device, uint32_t kind, uint64_t size, struct adapter_memory **out)
 {
@@ -71,13 +71,15 @@ HRESULT vulkan_table_take(struct adapter_device *device, struct vulkan_tables *t
                           struct vulkan_table *out)
 {
     const uint64_t bytes = base_align_up(addresses * sizeof(uint64_t), TABLE_ALIGN);
-    HRESULT hr = table_memory(device, tables, bytes);
+    HRESULT hr = table_memory(device, tables, BASE_MAX(bytes, VULKAN_UNIFORM_BYTES));
     if (FAILED(hr))
         return hr;
-    const struct adapter_memory *memory = tables->memories[tables->current];
-    *out = (struct vulkan_table){ (uint64_t *)((char *)memory->host + tables->used), memory->address + tables->used };
+    struct adapter_memory *memory = tables->memories[tables->current];
+    out->host = (uint64_t *)(void *)((char *)memory->host + tables->used);
+    out->address = memory->address + tables->used;
+    hr = vulkan_arena_uniform(device, vulkan_memory_from(memory), tables->used, &out->uniform);
     tables->used += bytes;
-    return S_OK;
+    return hr;
 }
 
 void vulkan_tables_reset(struct vulkan_tables *tables)

@@ -133,6 +133,8 @@ static const char *missing(struct vulkan_physical *physical, const struct vulkan
         return "bufferDeviceAddress";
     if (!features->v12.timelineSemaphore)
         return "timelineSemaphore";
+    if (!features->v12.uniformBufferStandardLayout)
+        return "uniformBufferStandardLayout";
     return NULL;
 }
 

@@ -26,9 +26,9 @@ struct job {
 static struct base_hash hash_of(const struct adapter_pipeline_desc *desc)
 {
     struct base_hash code = base_hash(desc->code, desc->code_bytes);
-    uint64_t all[3 + VULKAN_SPECIALIZATION_MAX] = { code.low, code.high, desc->constant_count };
+    uint64_t all[4 + VULKAN_SPECIALIZATION_MAX] = { code.low, code.high, desc->constant_count, desc->large_table };
     for (uint32_t i = 0; i < desc->constant_count; i++)
-        all[3 + i] = desc->constants[i];
+        all[4 + i] = desc->constants[i];
     return base_hash(all, sizeof(all));
 }
 
@@ -36,14 +36,24 @@ static bool is_like(const struct adapter_pipeline *pipeline, const struct adapte
                     struct base_hash hash)
 {
     return pipeline->hash.low == hash.low && pipeline->hash.high == hash.high && pipeline->desc.words == desc->words &&
-           pipeline->desc.constant_count == desc->constant_count &&
+           pipeline->desc.constant_count == desc->constant_count && pipeline->desc.large_table == desc->large_table &&
            (!desc->constant_count ||
             !memcmp(pipeline->constants, desc->constants, desc->constant_count * sizeof(*desc->constants)));
 }
 
-static VkResult create_module(struct adapter_device *device, const struct adapter_pipeline_desc *desc,
-                              VkShaderModule *out)
+/* Whether the module has uniform buffers. */
+static bool has_uniforms(const uint32_t *words, uint32_t count)
 {
+    enum { HEADER = 5, OP_DECORATE = 71, DESCRIPTOR_SET = 34 };
+    for (uint32_t at = HEADER; at < count && words[at] >> 16; at += words[at] >> 16)
+        if ((words[at] & 0xffff) == OP_DECORATE && words[at] >> 16 > 3 && words[at + 2] == DESCRIPTOR_SET)
+            return true;
+    return false;
+}
+
+static VkResult create_module(struct adapter_device *device, struct adapter_pipeline *pipeline, VkShaderModule *out)
+{
+    const struct adapter_pipeline_desc *desc = &pipeline->desc;
     uint32_t *words = malloc(desc->words * sizeof(*words));
     const uint8_t *at = desc->code;
     if (!words)
@@ -54,6 +64,7 @@ static VkResult create_module(struct adapter_device *device, const struct adapte
             words[i] |= (*at & 127u) << shift;
     }
     size_t bytes = desc->words * sizeof(*words);
+    pipeline->uniforms = has_uniforms(words, desc->words);
     uint32_t *changed = vulkan_floats_keep(words, &bytes, device->physical->floats);
     VkShaderModuleCreateInfo info = { .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
                                       .codeSize = bytes,
@@ -70,8 +81,8 @@ static VkResult build(struct adapter_device *device, struct adapter_pipeline *pi
 {
     if (pipeline->desc.threads)
         return vulkan_kernel_build(device, pipeline);
-    VkSpecializationMapEntry entries[VULKAN_SPECIALIZATION_MAX + 1];
-    uint32_t values[VULKAN_SPECIALIZATION_MAX + 1];
+    VkSpecializationMapEntry entries[VULKAN_SPECIALIZATION_MAX + VULKAN_SPECIALIZATION_OWN];
+    uint32_t values[VULKAN_SPECIALIZATION_MAX + VULKAN_SPECIALIZATION_OWN];
     const uint32_t count = pipeline->desc.constant_count;
     VkShaderModule module = VK_NULL_HANDLE;
     for (uint32_t i = 0; i < count; i++) {
@@ -80,8 +91,11 @@ static VkResult build(struct adapter_device *device, struct adapter_pipeline *pi
     }
     entries[count] = (VkSpecializationMapEntry){ VULKAN_SPECIALIZATION_HALF, count * 4, 4 };
     values[count] = device->physical->capabilities & SHADER_CAPABILITY_HALF ? VK_TRUE : VK_FALSE;
-    VkSpecializationInfo constants = { count + 1, entries, (count + 1) * 4u, values };
-    VkResult result = create_module(device, &pipeline->desc, &module);
+    entries[count + 1] = (VkSpecializationMapEntry){ VULKAN_SPECIALIZATION_LARGE, (count + 1) * 4, 4 };
+    values[count + 1] = pipeline->desc.large_table ? VK_TRUE : VK_FALSE;
+    VkSpecializationInfo constants = { count + VULKAN_SPECIALIZATION_OWN, entries,
+                                       (count + VULKAN_SPECIALIZATION_OWN) * 4u, values };
+    VkResult result = create_module(device, pipeline, &module);
     if (result != VK_SUCCESS)
         return result;
     VkComputePipelineCreateInfo info = {

@@ -22,9 +22,11 @@ struct adapter_sequence {
     struct vulkan_tables tables;              /* likewise */
     _Atomic uint64_t ns;                      /* that it takes, about: all of steps[i].ns */
     atomic_bool measured;
-    bool kernels;         /* some of the steps are */
-    uint32_t block_bytes; /* the largest of them */
-    char *blocks;         /* theirs */
+    bool kernels;                  /* some of the steps are */
+    uint64_t parameters;           /* the address where the memory of the other steps' parameters begins, */
+    struct vulkan_uniform uniform; /* and that */
+    uint32_t block_bytes;          /* the largest of them */
+    char *blocks;                  /* theirs */
     struct sequence_step {
         struct adapter_step step;
         _Atomic uint64_t ns; /* measured, or as if a nanosecond were a byte or an operation: slow devices do that */
@@ -52,12 +54,12 @@ static bool copy_blocks(struct adapter_sequence *sequence)
 }
 
 HRESULT vulkan_sequence_create(struct adapter_device *device, const struct adapter_step *steps, uint32_t count,
-                               uint32_t table_count, struct adapter_sequence **out)
+                               struct adapter_memory *parameters, uint32_t table_count, struct adapter_sequence **out)
 {
     struct adapter_sequence *sequence = *out = calloc(1, sizeof(*sequence) + count * sizeof(sequence->steps[0]));
-    (void)device;
     if (!sequence)
         return E_OUTOFMEMORY;
+    sequence->parameters = parameters->address;
     sequence->count = count;
     sequence->table_count = table_count;
     for (uint32_t i = 0; i < count; i++) {
@@ -65,11 +67,12 @@ HRESULT vulkan_sequence_create(struct adapter_device *device, const struct adapt
         atomic_init(&sequence->steps[i].ns, steps[i].work);
         sequence->ns += steps[i].work;
     }
-    if (copy_blocks(sequence))
+    HRESULT hr = vulkan_arena_uniform(device, vulkan_memory_from(parameters), 0, &sequence->uniform);
+    if (SUCCEEDED(hr) && copy_blocks(sequence))
         return S_OK;
     free(sequence);
     *out = NULL;
-    return E_OUTOFMEMORY;
+    return FAILED(hr) ? hr : E_OUTOFMEMORY;
 }
 
 /* Under the lock. */
@@ -145,6 +148,8 @@ struct recorder {
     struct vulkan_record *record;
     VkCommandBuffer commands;
     const struct adapter_pipeline *pipeline;
+    bool bound; /* the table */
+    const struct adapter_sequence *sequence;
     struct vulkan_addresses table;
     void *block; /* room for a kernel's */
 };
@@ -157,18 +162,38 @@ static void record_kernel(struct recorder *recorder, const struct adapter_step *
     recorder->commands = VK_NULL_HANDLE;
 }
 
+static void bind_uniforms(struct recorder *recorder, const struct adapter_step *step)
+{
+    const struct vulkan_uniform *parameters = &recorder->sequence->uniform, *table = &recorder->table.uniform;
+    const VkDescriptorSet sets[] = { parameters->set, table->set };
+    const uint32_t offsets[] = { parameters->offset + (uint32_t)(step->parameters - recorder->sequence->parameters),
+                                 table->offset };
+    const uint32_t count = recorder->bound ? 1 : ARRAY_SIZE(sets); /* the table stays */
+    vk.vkCmdBindDescriptorSets(recorder->record->commands, VK_PIPELINE_BIND_POINT_COMPUTE, recorder->device->layout, 0,
+                               count, sets, count, offsets);
+    recorder->bound = true;
+}
+
+static void give_parameters(struct recorder *recorder, const struct adapter_step *step)
+{
+    const VkCommandBuffer commands = recorder->record->commands;
+    const struct vulkan_push push = { step->parameters, recorder->table.address, step->groups[0] };
+    recorder->bound = recorder->bound && recorder->commands == commands;
+    if (step->pipeline->uniforms)
+        bind_uniforms(recorder, step);
+    vk.vkCmdPushConstants(commands, recorder->device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, VULKAN_PUSH_BYTES, &push);
+}
+
 /* Slice `slice` of `slices`. */
 static void record_slice(struct recorder *recorder, const struct adapter_step *step, uint32_t slice, uint32_t slices)
 {
     const VkCommandBuffer commands = recorder->record->commands;
-    const struct vulkan_push push = { step->parameters, recorder->table.address, step->groups[0] };
     const uint32_t first = (uint32_t)((uint64_t)step->groups[0] * slice / slices);
     const uint32_t end = (uint32_t)((uint64_t)step->groups[0] * (slice + 1) / slices);
     if (recorder->commands != commands || recorder->pipeline != step->pipeline)
         vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, step->pipeline->handle);
     if (recorder->commands != commands || !slice)
-        vk.vkCmdPushConstants(commands, recorder->device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, VULKAN_PUSH_BYTES,
-                              &push);
+        give_parameters(recorder, step);
     recorder->commands = commands;
     recorder->pipeline = step->pipeline;
     if (slices == 1)
@@ -201,7 +226,7 @@ HRESULT vulkan_sequence_record(struct adapter_device *device, struct vulkan_reco
                                const struct adapter_sequence *sequence, struct vulkan_addresses table,
                                const struct vulkan_timing *timing)
 {
-    struct recorder recorder = { .device = device, .record = record, .table = table };
+    struct recorder recorder = { .device = device, .record = record, .sequence = sequence, .table = table };
     HRESULT hr = S_OK;
     recorder.block = sequence->kernels ? malloc(sequence->block_bytes) : NULL;
     if (sequence->kernels && !recorder.block)
@@ -230,8 +255,9 @@ static HRESULT replay_fill(struct adapter_device *device, const struct vulkan_re
     struct vulkan_record record = { .commands = commands, .plain = true };
     if (form == VULKAN_REPLAY_BATCH)
         vulkan_barrier(commands, VULKAN_SCOPE_DEVICE, VULKAN_SCOPE_DEVICE);
-    hr = vulkan_sequence_record(device, &record, replay->sequence,
-                                (struct vulkan_addresses){ replay->recorded, replay->table.address }, NULL);
+    hr = vulkan_sequence_record(
+        device, &record, replay->sequence,
+        (struct vulkan_addresses){ replay->recorded, replay->table.address, replay->table.uniform }, NULL);
     if (form == VULKAN_REPLAY_BATCH)
         vulkan_barrier(commands, VULKAN_SCOPE_DEVICE, VULKAN_SCOPE_HOST);
     return SUCCEEDED(hr) ? vulkan_hresult(vk.vkEndCommandBuffer(commands)) : hr;

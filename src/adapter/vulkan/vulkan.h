@@ -187,6 +187,7 @@ struct adapter_device {
     } queues[VULKAN_ROLES];
     uint32_t families[VULKAN_ROLES], family_count; /* that buffers are for */
     VkPipelineLayout layout;
+    VkDescriptorSetLayout uniform; /* of a set of one uniform buffer, with a dynamic offset */
     struct {
         pthread_mutex_t lock; /* guards `list`, states and `unsaved_ns` */
         pthread_cond_t built; /* a pipeline's state has changed */
@@ -291,6 +292,17 @@ static inline uint64_t vulkan_offset_of(const struct adapter_binding *binding)
     return vulkan_memory_from(binding->memory)->offset + binding->offset;
 }
 
+/* A place in memory as a uniform buffer: VULKAN_UNIFORM_BYTES that begin `offset` bytes from where the set's do. */
+struct vulkan_uniform {
+    VkDescriptorSet set;
+    uint32_t offset;
+};
+
+#define VULKAN_UNIFORM_BYTES ADAPTER_PARAMETERS_BYTES
+
+/* Of byte `at`, a multiple of ADAPTER_PARAMETERS_ALIGN. */
+HRESULT vulkan_arena_uniform(struct adapter_device *device, const struct vulkan_memory *memory, uint64_t at,
+                             struct vulkan_uniform *out);
 /* Gives memory->base.size bytes, not zeroed, to `memory`, which is all zero but for that; E_OUTOFMEMORY. */
 HRESULT vulkan_arena_allocate(struct adapter_device *device, uint32_t kind, struct vulkan_memory *memory);
 void vulkan_arena_release(struct adapter_device *device, struct vulkan_memory *memory);
@@ -319,12 +331,14 @@ struct vulkan_tables {
 struct vulkan_table {
     uint64_t *host;
     uint64_t address;
+    struct vulkan_uniform uniform;
 };
 
 /* A table for commands that are recorded: what it has, and where the device reads that. */
 struct vulkan_addresses {
     const uint64_t *host;
     uint64_t address;
+    struct vulkan_uniform uniform;
 };
 
 HRESULT vulkan_table_take(struct adapter_device *device, struct vulkan_tables *tables, uint32_t addresses,
@@ -363,7 +377,7 @@ struct vulkan_replay {
 };
 
 HRESULT vulkan_sequence_create(struct adapter_device *device, const struct adapter_step *steps, uint32_t count,
-                               uint32_t table_count, struct adapter_sequence **out);
+                               struct adapter_memory *parameters, uint32_t table_count, struct adapter_sequence **out);
 void vulkan_sequence_destroy(struct adapter_device *device, struct adapter_sequence *sequence);
 /* Records the steps one by one, with their times unless `timing` is NULL. */
 HRESULT vulkan_sequence_record(struct adapter_device *device, struct vulkan_record *record,
@@ -517,11 +531,15 @@ void vulkan_recorded_destroy(struct adapter_device *device, struct adapter_recor
 #define VULKAN_SPECIALIZATION_MAX 16
 /* The number of one constant more, that of all shaders: the device has SHADER_CAPABILITY_HALF (core/memory.glsl). */
 #define VULKAN_SPECIALIZATION_HALF 16
+/* And of another: desc.large_table. */
+#define VULKAN_SPECIALIZATION_LARGE 17
+#define VULKAN_SPECIALIZATION_OWN   2
 
 /* One for each code and each set of constants, kept until the device goes: drivers take long to make one, and programs
  * ask for the same few again and again. But for state, handle and result it never changes. */
 struct adapter_pipeline {
     VkPipeline handle;
+    bool uniforms;        /* it reads parameters and table as uniform buffers */
     VkCuModuleNVX module; /* kernels have these two in its place */
     VkCuFunctionNVX function;
     VkResult result; /* of the last try */

@@ -70,7 +70,6 @@ Four prepare_four(uint m, uint channel)
 {
     Four four;
     uint number;
-    Steps steps = Steps(add64(push.block, uvec2(header.steps, 0u)));
     four.y_at = pixel_in_y(m, number) + int(channel);
     number += channel * params.by_pixels.size;
     four.bias = vec4(0.0);
@@ -79,18 +78,17 @@ Four prepare_four(uint m, uint channel)
             four.bias[e] = load_real(uint(CONV.bias), int(channel + e) * CONV.bias_step);
     [[unroll]] for (uint i = 0u; i < 8u; i++)
         if ((STEP_TENSORS >> i & 1u) != 0u)
-            four.operands[i] = operands_of(uint(steps.v[i].tensor), steps.v[i].place, number, four.y_at);
+            four.operands[i] = operands_of(uint(step_of(i).tensor), step_of(i).place, number, four.y_at);
     return four;
 }
 
 vec4 finish_four(Four four, vec4 value)
 {
-    Steps steps = Steps(add64(push.block, uvec2(header.steps, 0u)));
     value += four.bias;
     [[unroll]] for (uint i = 0u; i < 8u; i++) {
         if (code_of(i) == 0u)
             continue;
-        float p = steps.v[i].p, q = steps.v[i].q;
+        float p = step_of(i).p, q = step_of(i).q;
         vec4 b = (STEP_TENSORS >> i & 1u) != 0u ? four.operands[i] : vec4(p);
         for (uint e = 0u; e < 4u; e++)
             value[e] = step_result(code_of(i), value[e], b[e], p, q);

@@ -14,13 +14,16 @@ typedef uint32_t uint;
 #define SHADER_STRUCT
 #endif
 
-#define SHADER_RANK_MAX 8
+#define SHADER_RANK_MAX    8
+#define SHADER_TENSORS_MAX 16
+#define SHADER_BLOCK_BYTES                                                                                             \
+    4096 /* that shaders see at their block's address; what is behind their own does not matter */
 
 struct shader_header {
     uint inputs, outputs; /* tensors */
     uint elements;        /* units of work: what an invocation or a workgroup takes one by one */
     uint scratch_base, scratch_low, scratch_high; /* scratch memory, as the fields of shader_view */
-    uint steps;                                   /* where the epilogue's steps begin in the block, in bytes */
+    uint steps; /* where the epilogue's steps begin in the block, in units of 16 bytes */
 };
 
 /* struct kern_view, with the place of element 0, ..., 0: `offset_low` and `offset_high`, one number of 64 bits, are

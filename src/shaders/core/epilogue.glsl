@@ -12,7 +12,20 @@ layout(constant_id = 6) const uint STEPS_LOW = 0;
 layout(constant_id = 7) const uint STEPS_HIGH = 0;
 #define HAS_EPILOGUE (STEPS_LOW != 0u)
 
+#ifdef UNIFORM_BLOCK
+shader_step step_of(uint i)
+{
+    uvec4 words = block_vectors.v[header.steps + i];
+    return shader_step(uintBitsToFloat(words.x), uintBitsToFloat(words.y), int(words.z), words.w);
+}
+#else
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Steps { shader_step v[]; };
+
+shader_step step_of(uint i)
+{
+    return Steps(add64(push.block, uvec2(16u * header.steps, 0u))).v[i];
+}
+#endif
 
 float step_result(uint code, float a, float b, float p, float q)
 {
@@ -45,11 +58,11 @@ float step_result(uint code, float a, float b, float p, float q)
 
 float run_step(uint i, uint code, float value, uint number, int y_at)
 {
-    Steps steps = Steps(add64(push.block, uvec2(header.steps, 0u)));
-    float p = steps.v[i].p, b = p;
-    int tensor = steps.v[i].tensor;
+    shader_step s = step_of(i);
+    float b = s.p;
+    int tensor = s.tensor;
     if (tensor >= 0) {
-        uint place = steps.v[i].place;
+        uint place = s.place;
         int at = place == STEP_AT_RESULT ? y_at : 0;
         if (place == STEP_BY_NUMBER)
             at = at_element(uint(tensor), header.inputs, number);
@@ -59,7 +72,7 @@ float run_step(uint i, uint code, float value, uint number, int y_at)
         }
         b = load_real(uint(tensor), at);
     }
-    return step_result(code, value, b, p, steps.v[i].q);
+    return step_result(code, value, b, s.p, s.q);
 }
 
 /* Of element `number`, row-major, of the result, which is stored at y_at. */

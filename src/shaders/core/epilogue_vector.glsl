@@ -18,8 +18,8 @@ EACH_STEP(DECLARE_OPERAND)
 
 Operand operand_of(uint i)
 {
-    Steps steps = Steps(add64(push.block, uvec2(header.steps, 0u)));
-    Operand o = Operand(steps.v[i].p, steps.v[i].q, steps.v[i].tensor, steps.v[i].place, uvec2(0u), 1, 1u);
+    shader_step s = step_of(i);
+    Operand o = Operand(s.p, s.q, s.tensor, s.place, uvec2(0u), 1, 1u);
     if (o.tensor >= 0) {
         o.base = address_of(uint(o.tensor));
         if (o.place == STEP_AT_FIRST)

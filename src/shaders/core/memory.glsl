@@ -3,6 +3,9 @@
  * integers: addresses are pairs of words. */
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference_uvec2 : require
+#ifdef UNIFORM_BLOCK
+#extension GL_EXT_scalar_block_layout : require
+#endif
 #ifndef WORD_STORAGE
 #extension GL_EXT_shader_8bit_storage : require
 #extension GL_EXT_shader_16bit_storage : require
@@ -54,10 +57,26 @@ layout(push_constant) uniform Push {
     uint groups; /* of the whole dispatch, of which this may be a part */
 } push;
 
+#ifdef UNIFORM_BLOCK
+/* The table's beginning once more: what devices read from where their constants are, without waiting for memory. */
+#define TABLE_HEAD 512u
+layout(set = 1, binding = 0, std430) uniform TableHead { uvec2 addresses[TABLE_HEAD]; } table_head;
+
+/* Every pipeline sets it: the program's table has more addresses. No load shall be in a branch. */
+layout(constant_id = 17) const bool LARGE_TABLE = false;
+
+uvec2 base_address(uint base)
+{
+    if (LARGE_TABLE)
+        return Table(push.table).addresses[base];
+    return table_head.addresses[base];
+}
+#else
 uvec2 base_address(uint base)
 {
     return Table(push.table).addresses[base];
 }
+#endif
 
 #ifndef WORD_STORAGE
 layout(buffer_reference, std430, buffer_reference_align = 1) buffer Bytes { uint8_t v; };

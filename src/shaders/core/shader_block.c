@@ -2,7 +2,7 @@
 #include "shaders/core/shader_block.h"
 
 /* Work from which pipelines made for the types pay. */
-static uint64_t specialize_from = 16384;
+static uint64_t specialize_from = 1024;
 
 void shader_specialize_from(uint64_t units)
 {
@@ -13,6 +13,8 @@ bool shader_specializes(uint64_t work)
 {
     return work >= specialize_from;
 }
+
+_Static_assert(SHADER_TENSORS_MAX == KERN_TENSORS_MAX, "tensors of a block");
 
 static uint32_t tensor_count(const struct kern_op *op)
 {
@@ -70,6 +72,13 @@ void shader_specialize(const struct kern_op *op, uint64_t work, struct shader_di
             out->constants[t / 8] |= (uint32_t)op->tensors[t].type << 4 * (t % 8);
 }
 
+/* The byte of the block at which the epilogue's steps begin. */
+static uint32_t steps_at(const struct kern_op *op, size_t parameter_bytes)
+{
+    const size_t bytes = sizeof(struct shader_header) + parameter_bytes + tensor_count(op) * sizeof(struct shader_view);
+    return (uint32_t)base_align_up(bytes, sizeof(struct shader_step));
+}
+
 struct shader_dispatch *shader_add(struct shader_work *work, enum shader_code code, const struct kern_op *op,
                                    uint64_t units, uint32_t group_size, size_t parameter_bytes)
 {
@@ -78,9 +87,7 @@ struct shader_dispatch *shader_add(struct shader_work *work, enum shader_code co
     out->code = code;
     out->groups[0] = (uint32_t)BASE_MAX(BASE_MIN(groups, SHADER_GROUPS_MAX), 1);
     out->groups[1] = out->groups[2] = 1;
-    const size_t bytes = sizeof(struct shader_header) + parameter_bytes +
-                         tensor_count(op) * sizeof(struct shader_view) + shader_epilogue_bytes(op);
-    out->parameter_words = (uint32_t)(bytes / 4);
+    out->parameter_words = (steps_at(op, parameter_bytes) + shader_epilogue_bytes(op)) / 4;
     out->constant_count = 2;
     shader_specialize(op, group_size > 1 ? units : units * SHADER_GROUP_SIZE, out);
     return out;
@@ -108,7 +115,7 @@ void shader_block_write(const struct kern_op *op, const struct shader_place *pla
     char *at = (char *)(header + 1);
     *header = (struct shader_header){ op->input_count, op->output_count,          (uint32_t)units,
                                       scratch->base,   (uint32_t)scratch->offset, (uint32_t)(scratch->offset >> 32) };
-    header->steps = (uint32_t)(sizeof(*header) + parameter_bytes + tensors * sizeof(struct shader_view));
+    header->steps = steps_at(op, parameter_bytes) / (uint32_t)sizeof(struct shader_step);
     if (parameter_bytes)
         memcpy(at, parameters, parameter_bytes);
     for (uint32_t t = 0; t < tensors; t++) {
@@ -117,5 +124,5 @@ void shader_block_write(const struct kern_op *op, const struct shader_place *pla
         memcpy(at + parameter_bytes + t * sizeof(view), &view, sizeof(view));
     }
     if (op->epilogue)
-        shader_epilogue_write(op, (struct shader_step *)((char *)words + header->steps));
+        shader_epilogue_write(op, (struct shader_step *)words + header->steps);
 }

@@ -13,6 +13,20 @@
 layout(constant_id = 0) const uint TYPES_LOW = 0;
 layout(constant_id = 1) const uint TYPES_HIGH = 0;
 
+/* Shaders that define UNIFORM_BLOCK read it as a uniform buffer, which is faster where little else is under way. */
+#ifdef UNIFORM_BLOCK
+layout(set = 0, binding = 0, std430) uniform Block {
+    shader_header head;
+    PARAMETERS family;
+    shader_view tensors[SHADER_TENSORS_MAX];
+} own_block;
+/* The block as the epilogue's steps lie in it. */
+layout(set = 0, binding = 0, std430) uniform BlockVectors { uvec4 v[SHADER_BLOCK_BYTES / 16]; } block_vectors;
+
+#define header  own_block.head
+#define params  own_block.family
+#define view(t) own_block.tensors[t]
+#else
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Block {
     shader_header head;
     PARAMETERS family;
@@ -22,6 +36,7 @@ layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Blo
 #define header  Block(push.block).head
 #define params  Block(push.block).family
 #define view(t) Block(push.block).tensors[t]
+#endif
 
 #ifdef HAVE_FLOAT64
 #define REAL     double

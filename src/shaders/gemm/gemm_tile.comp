@@ -2,6 +2,7 @@
 /* KERN_GEMM by tiles. Tensors: as for gemm_any.comp. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#define UNIFORM_BLOCK
 #define PARAMETERS tile_params
 #define TILE_PARAMS params
 #include "shaders/gemm/tile_params.h"

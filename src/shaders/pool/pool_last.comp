@@ -4,6 +4,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#define UNIFORM_BLOCK
 #define PARAMETERS pool_last_params
 #include "shaders/pool/pool_params.h"
 #include "shaders/core/views.glsl"

@@ -3,6 +3,7 @@
  * for KERN_POOL_GRAD. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#define UNIFORM_BLOCK
 #define PARAMETERS pool_params
 #include "shaders/pool/pool_params.h"
 #include "shaders/core/views.glsl"

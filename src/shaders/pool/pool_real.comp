@@ -2,6 +2,7 @@
 /* KERN_POOL: average and Lp. Tensors: 0 X, 1 Y. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#define UNIFORM_BLOCK
 #define PARAMETERS pool_params
 #include "shaders/pool/pool_params.h"
 #include "shaders/core/views.glsl"

@@ -2,6 +2,7 @@
 /* KERN_NORM and KERN_MOMENTS. Tensors: 0 X, then [scale], [bias], Y or mean, variance. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#define UNIFORM_BLOCK
 #define PARAMETERS line_params
 #include "shaders/reduce/reduce_params.h"
 #include "shaders/core/views.glsl"
