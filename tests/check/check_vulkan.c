@@ -155,7 +155,8 @@ static void run_lines(struct bench *bench, enum kern_kind kind, uint64_t seed)
  * compute what cooperative matrices would. */
 static uint32_t cases_of(const struct bench *bench, const struct shader_row *row, uint32_t count)
 {
-    static const char *const own[] = { "_line", "_subgroup", "_tile", "_block", "_vec", "_dot", "_direct", "_step", "_radix" };
+    static const char *const own[] = { "_line", "_subgroup", "_tile", "_block", "_vec",
+                                       "_dot",  "_direct",   "_step", "_radix" };
     uint32_t part = !(bench_capabilities(bench) & SHADER_CAPABILITY_COOP) && strstr(row->name, "_coop") ? 12 : 1;
     for (uint32_t i = 0; i < ARRAY_SIZE(own); i++)
         part = strstr(row->name, own[i]) ? 4 : part;
