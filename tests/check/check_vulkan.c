@@ -6,6 +6,7 @@
 #include "check_vulkan.h"
 
 #include "shaders/core/shader_block.h"
+#include "shaders/conv/shader_conv.h"
 #include "shaders/gemm/shader_tile.h"
 #include "shaders/meta/shader_meta.h"
 
@@ -120,8 +121,10 @@ static void run_convs(struct bench *bench, uint64_t seed)
     check_buffer_past(16);
     bench->norm_wise = true;
     for (uint32_t t = 0; t < ARRAY_SIZE(types); t++)
-        for (uint32_t i = 0; check_vulkan_convs(i, types[t], &c); i++)
+        for (uint32_t i = 0; check_vulkan_convs(i, types[t], &c); i++) {
+            shader_conv_window_force(1 + i);
             bench_run_case(bench, &c, &rng);
+        }
 }
 
 /* The same with each kernel of conv_meta. */
@@ -185,7 +188,8 @@ static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const c
             run_blocks(bench, check_vulkan_blocks, seed);
         if (rows[i].plan == shader_gemm_block_dot_plan)
             run_blocks(bench, check_vulkan_block_bytes, seed);
-        if (strstr(rows[i].name, "conv_parts") || !strcmp(rows[i].name, "conv_depth"))
+        if (strstr(rows[i].name, "conv_parts") || strstr(rows[i].name, "conv_window") ||
+            strstr(rows[i].name, "conv_gemm") || !strcmp(rows[i].name, "conv_depth"))
             run_convs(bench, seed);
         if (!strcmp(rows[i].name, "conv_meta"))
             run_conv_metas(bench, seed);

@@ -5,7 +5,9 @@
 
 #include "kernels/core/number.h"
 #include "shaders/core/shader_block.h"
+#include "shaders/conv/shader_conv.h"
 #include "shaders/gemm/shader_tile.h"
+#include "shaders/meta/shader_meta.h"
 
 #include <math.h>
 
@@ -448,7 +450,9 @@ bool bench_find_case(struct bench *bench, const struct bench_search *search, str
     shader_specialize_from(i % 16 == 7 || (i % 2 && often) || always ? 1 : UINT64_MAX);
     check_buffer_past(i % 2 ? 16 : 8);
     shader_tile_force((enum shader_tile_kind)(i % 8 % 3));
+    shader_gemm_meta_force(i % 3 ? i / 3 % 16 : 0);
     shader_coop_force(i % 8 == 5 ? 1 + (uint32_t)search->seed + i / 8 : 0, 1 + i / 8 % 2);
+    shader_conv_window_force(1 + i);
     shader_block_force(i % 8 == 5 ? 1 + (uint32_t)search->seed + i / 8 : 0, 1 + i / 8 % 2);
     if (!find(search, rng, out))
         return false;

@@ -34,6 +34,13 @@ struct conv_parts_params {
     uint channels_first;
 };
 
+/* Of conv_window.comp: tiles are numbered along x, y, channels, groups and images. */
+struct conv_window_params {
+    SHADER_STRUCT conv_params conv;
+    SHADER_STRUCT shader_divisor by_pixels, by_tiles_x, by_tiles_y, by_tiles_n, by_groups;
+    uint m; /* pixels of all images */
+};
+
 #define CONV_DEPTH_GROUP 128 /* GROUP_SIZE of conv_depth.comp */
 
 #define CONV_DIRECT_RESULTS 4

@@ -22,4 +22,7 @@ static inline bool shader_conv_stores_vectors(DML_TENSOR_DATA_TYPE type)
 /* The epilogue, of dispatches that include conv_finish.glsl. */
 void shader_conv_finish(const struct kern_op *op, struct shader_dispatch *out);
 
+/* For tests: small images, too, with this line of WINDOW (tuning.def), from 1 on and over again; 0: as usual. */
+void shader_conv_window_force(uint32_t number);
+
 #endif

@@ -152,15 +152,45 @@ uint pack_two(float a, float b) /* rounds to nearest even: pipelines are made so
 }
 #endif
 
+/* Where C begins; read once, as the operands of an epilogue. */
+uvec2 c_base;
+
+void read_c()
+{
+    if (result_c >= 0)
+        c_base = address_of(uint(result_c));
+}
+
+/* Eight elements of C, side by side as a rule. */
+void load_c(int c_at, out vec4 low, out vec4 high)
+{
+    uint type = type_of(uint(result_c));
+    uvec2 address = add64(c_base, scaled(c_at, 1u));
+    if (type == TYPE_FLOAT16 && c_next == 1 && (address.x & 15u) == 0u) {
+        uvec4 v = OperandVector(address).v;
+        low = vec4(halves_to_floats(v.x), halves_to_floats(v.y));
+        high = vec4(halves_to_floats(v.z), halves_to_floats(v.w));
+        return;
+    }
+    for (uint e = 0u; e < 4u; e++) {
+        low[e] = load_real(uint(result_c), c_at + int(e) * c_next);
+        high[e] = load_real(uint(result_c), c_at + int(e + 4u) * c_next);
+    }
+}
+
 /* Eight results from (m, n). */
 void store_vector(uint m, uint n, vec4 low, vec4 high)
 {
     uint number;
     int y_at, c_at;
     place_result(m, n, number, y_at, c_at);
-    [[unroll]] for (uint e = 0u; e < 4u; e++) {
-        low[e] = scaled_sum(c_at + int(e) * c_next, low[e]);
-        high[e] = scaled_sum(c_at + int(e + 4u) * c_next, high[e]);
+    low *= result_alpha;
+    high *= result_alpha;
+    if (result_c >= 0) {
+        vec4 c_low, c_high;
+        load_c(c_at, c_low, c_high);
+        low += result_beta * c_low;
+        high += result_beta * c_high;
     }
     epilogue_vector(number, y_at, low, high);
     Vectors(y_base).v[y_at >> 3] = uvec4(pack_two(low.x, low.y), pack_two(low.z, low.w), pack_two(high.x, high.y),
@@ -301,8 +331,10 @@ void run_tile(uint m, uint n, uint first, uint end, uint part)
         if (next < end) {
             FETCH_TILE
         }
-        if (WIDE_Y && next == first)
+        if (WIDE_Y && next == first) {
             read_operands();
+            read_c();
+        }
         if (next != first)
             [[unroll]] for (uint i = 0u; i < DEPTH / GROUPS_K / SIDE; i++)
                 MULTIPLY_STEP(from_k + SIDE * i)

@@ -1,56 +1,357 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix products by metacommands. */
+/* Matrix products by metacommands: FLOAT16 and BFLOAT16. Small ones take one dispatch; for large ones a dispatch before
+ * it packs B. An estimate of the time decides. */
 #include "shaders/meta/gemm_meta_params.h"
 #include "shaders/meta/shader_meta.h"
 #include "shaders/core/shader_block.h"
+#include "shaders/gemm/shader_tile.h"
 
-const char *shader_gemm_meta_plain_obstacle(const struct kern_op *op)
+#define ADDRESSES        (4 + META_EPILOGUE_STEPS)
+#define VECTOR           8 /* elements that kernels load together */
+#define BATCH_RANK       2
+#define GROUP_ROWS       8 /* of tiles that large products take together */
+#define MULTIPROCESSORS  132
+#define PACKED_MAX       (256ull << 20)
+#define LAUNCH_US        3.6f
+#define PACK_US          2.4f /* a dispatch more; and what it moves: */
+#define PACK_BYTES_OF_US 1.7e6f
+#define RESULTS_MAX      ((uint64_t)MULTIPROCESSORS * 64 * 64) /* of small products: with more, other rows are as good */
+
+/* A product as kernels see it: what stands for A has its rows in tiles along M. */
+struct product {
+    struct gemm_meta_params params;
+    uint32_t a, b; /* tensors */
+    bool a_vectors, b_vectors;
+};
+
+struct batches {
+    uint32_t rank, sizes[BATCH_RANK];
+    int64_t strides[4][BATCH_RANK]; /* of A, B, C, Y */
+};
+
+static int64_t stride_of(const struct kern_view *view, uint32_t d)
 {
-    const struct kern_gemm *gemm = &op->u.gemm;
-    const struct kern_view *y = &op->tensors[op->input_count];
+    return view->sizes[d] > 1 ? view->strides[d] : 0;
+}
+
+static bool has_c(const struct kern_op *op)
+{
+    return op->u.gemm.has_c && op->u.gemm.beta != 0;
+}
+
+/* A, B, C (or Y again) and Y. */
+static void views_of(const struct kern_op *op, const struct kern_view **out)
+{
+    out[0] = &op->tensors[0];
+    out[1] = &op->tensors[1];
+    out[3] = &op->tensors[op->input_count];
+    out[2] = has_c(op) ? &op->tensors[2] : out[3];
+}
+
+/* The dimensions before the last two, those merged that are as one in all tensors; false: there are more than kernels
+ * know. */
+static bool find_batches(const struct kern_op *op, struct batches *out)
+{
+    const struct kern_view *views[4];
+    views_of(op, views);
+    *out = (struct batches){ 0 };
+    for (uint32_t d = 0; d + 2 < views[3]->rank; d++) {
+        const uint32_t size = views[3]->sizes[d], last = out->rank - 1;
+        bool merges = out->rank > 0;
+        if (size == 1)
+            continue;
+        for (uint32_t t = 0; merges && t < 4; t++)
+            merges = out->strides[t][last] == stride_of(views[t], d) * size;
+        if (!merges && out->rank == BATCH_RANK)
+            return false;
+        if (!merges)
+            out->sizes[out->rank++] = 1;
+        out->sizes[out->rank - 1] *= size;
+        for (uint32_t t = 0; t < 4; t++)
+            out->strides[t][out->rank - 1] = stride_of(views[t], d);
+    }
+    return true;
+}
+
+static bool fits_vectors(const struct kern_view *view, int64_t stride, uint32_t size, const int64_t *batches)
+{
+    return view->offset % VECTOR == 0 && stride % VECTOR == 0 && size % VECTOR == 0 && batches[0] % VECTOR == 0 &&
+           batches[1] % VECTOR == 0;
+}
+
+/* Rows of one batch after the other are rows of one matrix where B is the same for all. */
+static void merge_rows(struct gemm_meta_params *p, struct batches *batches)
+{
+    const uint32_t last = batches->rank - 1;
+    if (!batches->rank || batches->strides[1][last] || batches->strides[0][last] != (int64_t)p->m * p->a_m ||
+        batches->strides[2][last] != (int64_t)p->m * p->c_m || batches->strides[3][last] != (int64_t)p->m * p->y_m)
+        return;
+    p->m *= batches->sizes[last];
+    for (uint32_t t = 0; t < 4; t++)
+        batches->strides[t][last] = 0;
+    batches->rank--;
+}
+
+static void set_batches(struct gemm_meta_params *p, const struct batches *batches)
+{
+    const uint32_t inner = batches->rank ? batches->rank - 1 : 0, outer = batches->rank > 1 ? 0 : BATCH_RANK - 1;
+    i32 *const strides[4] = { p->a_batch, p->b_batch, p->c_batch, p->y_batch };
+    p->batch_size = batches->rank ? batches->sizes[inner] : 1;
+    p->batches = batches->rank > 1 ? batches->sizes[0] * p->batch_size : p->batch_size;
+    for (uint32_t t = 0; t < 4; t++) {
+        strides[t][0] = batches->rank > 1 ? (i32)batches->strides[t][outer] : 0;
+        strides[t][1] = batches->rank ? (i32)batches->strides[t][inner] : 0;
+    }
+}
+
+/* With A's rows along M, or else with B's columns as those: Y is then seen transposed. */
+static struct product see(const struct kern_op *op, struct batches batches, bool transposed)
+{
+    const struct kern_view *views[4];
+    views_of(op, views);
+    const struct kern_view *a = views[transposed], *b = views[!transposed], *c = views[2], *y = views[3];
+    const uint32_t last = y->rank - 1, along_m = transposed ? last : last - 1, along_n = transposed ? last - 1 : last;
+    const uint32_t k_of_a = transposed ? last - 1 : last, k_of_b = transposed ? last : last - 1;
+    struct product product = { .a = transposed, .b = !transposed };
+    struct gemm_meta_params *p = &product.params;
+    if (transposed)
+        for (uint32_t d = 0; d < BATCH_RANK; d++) {
+            const int64_t stride = batches.strides[0][d];
+            batches.strides[0][d] = batches.strides[1][d];
+            batches.strides[1][d] = stride;
+        }
+    *p = (struct gemm_meta_params){ .m = y->sizes[along_m],
+                                    .n = y->sizes[along_n],
+                                    .k = a->sizes[k_of_a],
+                                    .a_m = (i32)stride_of(a, along_m),
+                                    .a_k = (i32)stride_of(a, k_of_a),
+                                    .b_k = (i32)stride_of(b, k_of_b),
+                                    .b_n = (i32)stride_of(b, along_n),
+                                    .c_m = (i32)stride_of(c, along_m),
+                                    .c_n = (i32)stride_of(c, along_n),
+                                    .y_m = (i32)stride_of(y, along_m),
+                                    .y_n = (i32)stride_of(y, along_n),
+                                    .c_type = (u32)c->type,
+                                    .y_type = (u32)y->type,
+                                    .alpha = op->u.gemm.alpha,
+                                    .beta = op->u.gemm.beta,
+                                    .flags = transposed ? GEMM_TRANSPOSED : 0 };
+    merge_rows(p, &batches);
+    const bool b_along_k = shader_tile_closer(p->b_k, p->b_n);
+    const bool a_vectors = p->a_k == 1 && fits_vectors(a, p->a_m, p->k, batches.strides[0]);
+    const bool y_along_m = shader_tile_closer(p->y_m, p->y_n);
+    const bool vectors = y->type == a->type && (y_along_m ? p->y_m : p->y_n) == 1 &&
+                         fits_vectors(y, y_along_m ? p->y_n : p->y_m, y_along_m ? p->m : p->n, batches.strides[3]);
+    const bool b_vectors = fits_vectors(b, b_along_k ? p->b_n : p->b_k, b_along_k ? p->k : p->n, batches.strides[1]) &&
+                           (b_along_k ? p->b_k : p->b_n) == 1;
+    product.a_vectors = a_vectors;
+    product.b_vectors = b_vectors;
+    p->flags |= (b_vectors ? GEMM_B_VECTORS : 0) | (a->type == DML_TENSOR_DATA_TYPE_FLOAT16 ? 0 : GEMM_BFLOAT16) |
+                (b_along_k ? GEMM_B_ALONG_K : 0) | (y_along_m ? GEMM_Y_ALONG_M : 0) | (vectors ? GEMM_Y_VECTORS : 0);
+    set_batches(p, &batches);
+    return product;
+}
+
+/* A's vectors are along K. Where they are not and B's are, the product is seen transposed. */
+static struct product product_of(const struct kern_op *op)
+{
+    struct batches batches;
+    find_batches(op, &batches);
+    struct product product = see(op, batches, false);
+    if (!product.a_vectors || !product.b_vectors) {
+        const struct product other = see(op, batches, true);
+        if (other.a_vectors && other.b_vectors)
+            product = other;
+    }
+    return product;
+}
+
+static bool is_float(DML_TENSOR_DATA_TYPE type)
+{
+    return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16 ||
+           type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
+}
+
+/* ---- kernels ---- */
+
+enum form { FORM_SMALL, FORM_LARGE };
+
+/* Of tiles m x n. What a product takes, in microseconds: `fixed`, and `step` for each 32 elements along K of as many
+ * tiles as there are multiprocessors. */
+struct kernel {
+    enum form form;
+    enum shader_code code[2]; /* B along N, along K; of large ones FLOAT16, BFLOAT16 */
+    uint32_t m, n;
+    float fixed, step;
+};
+
+static const struct kernel kernels[] = {
+#define GEMM_KERNEL(form, code, other, m, n, fixed, step)                                                              \
+    { FORM_##form, { SHADER_META_##code, SHADER_META_##other }, m, n, fixed, step },
+#include "shaders/meta/gemm_meta_kernels.def"
+#undef GEMM_KERNEL
+};
+
+static uint32_t forced;
+
+void shader_gemm_meta_force(uint32_t kernel)
+{
+    forced = kernel;
+}
+
+static uint32_t count(uint32_t size, uint32_t tile)
+{
+    return (size + tile - 1) / tile;
+}
+
+static uint64_t packed_bytes(const struct gemm_meta_params *p)
+{
+    return (uint64_t)count(p->n, GEMM_PACKED_N) * count(p->k, GEMM_PACKED_K) * (GEMM_PACKED_K / 16) * GEMM_PACKED_BYTES;
+}
+
+/* Whether batches have a B each. */
+static bool has_batches_of_b(const struct gemm_meta_params *p)
+{
+    return p->b_batch[0] || p->b_batch[1];
+}
+
+static uint32_t packed_batches(const struct gemm_meta_params *p)
+{
+    return has_batches_of_b(p) ? p->batches : 1;
+}
+
+static uint64_t results_of(const struct gemm_meta_params *p)
+{
+    return (uint64_t)p->m * p->n * p->batches;
+}
+
+static float time_of(const struct kernel *kernel, const struct gemm_meta_params *p)
+{
+    const uint64_t tiles = (uint64_t)count(p->m, kernel->m) * count(p->n, kernel->n) * p->batches;
+    const float rounds = (float)((tiles + MULTIPROCESSORS - 1) / MULTIPROCESSORS), steps = (float)count(p->k, 32);
+    const float packing =
+        kernel->form == FORM_LARGE ? PACK_US + (float)(packed_bytes(p) * packed_batches(p)) / PACK_BYTES_OF_US : 0;
+    return LAUNCH_US + rounds * (kernel->fixed + kernel->step * steps) + packing;
+}
+
+static bool is_half_sums(const struct kernel *kernel)
+{
+    return kernel->code[1] == SHADER_META_BEFORE;
+}
+
+static bool takes(const struct kernel *kernel, const struct kern_op *op, const struct product *product)
+{
+    const struct gemm_meta_params *p = &product->params;
+    if (kernel->form == FORM_SMALL)
+        return product->a_vectors && product->b_vectors && (forced || results_of(p) <= RESULTS_MAX);
+    if (is_half_sums(kernel) && (p->flags & GEMM_BFLOAT16 || !(op->flags & KERN_FLAG_HALF_PRECISION)))
+        return false;
+    return product->a_vectors && (p->flags & GEMM_Y_VECTORS) && !(p->flags & GEMM_Y_ALONG_M) && !has_c(op) &&
+           !op->epilogue && packed_bytes(p) * packed_batches(p) <= PACKED_MAX;
+}
+
+/* NULL: there is none. */
+static const struct kernel *choose(const struct kern_op *op, const struct product *product)
+{
+    const struct kernel *best = NULL;
+    for (uint32_t i = 0; i < ARRAY_SIZE(kernels); i++) {
+        const struct kernel *kernel = &kernels[(i + forced) % ARRAY_SIZE(kernels)];
+        if (!takes(kernel, op, product))
+            continue;
+        if (forced)
+            return kernel;
+        if (!best || time_of(kernel, &product->params) < time_of(best, &product->params))
+            best = kernel;
+    }
+    return best;
+}
+
+/* All that does not depend on places. */
+static const struct kernel *plan(const struct kern_op *op, struct product *out)
+{
+    *out = product_of(op);
+    const struct kernel *kernel = choose(op, out);
+    struct gemm_meta_params *p = &out->params;
+    p->tiles_m = count(p->m, kernel->m);
+    p->tiles_n = count(p->n, kernel->n);
+    p->group = GROUP_ROWS;
+    p->packed_batch = has_batches_of_b(p) ? (u32)(packed_bytes(p) / 16) : 0;
+    return kernel;
+}
+
+/* Steps whose operands are vectors as Y's are. */
+static void find_early(struct gemm_meta_params *p)
+{
+    const bool across = !(p->flags & GEMM_Y_ALONG_M) == !(p->flags & GEMM_TRANSPOSED); /* vectors are of channels */
+    const u32 type = p->flags & GEMM_BFLOAT16 ? META_BFLOAT16 : META_FLOAT16;
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < p->epilogue.count && found < GEMM_EARLY; i++) {
+        const struct meta_step *step = &p->epilogue.steps[i];
+        const bool alike =
+            step->place == META_PLACE_RESULT || (step->place == META_PLACE_CHANNEL && step->stride == 1 && across);
+        if ((p->flags & GEMM_Y_VECTORS) && step->type == type && alike && p->epilogue.operands[i] % 8 == 0)
+            p->early[found++] = i + 1;
+    }
+}
+
+/* ---- the row ---- */
+
+const char *shader_gemm_meta_obstacle(const struct kern_op *op)
+{
+    static const char no_types[] = "there is no metacommand for it in these types";
+    const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
+    struct batches batches;
     const char *obstacle = shader_size_obstacle(op);
     if (obstacle)
         return obstacle;
-    if (gemm->integer || (gemm->has_c && gemm->beta != 0) || op->tensors[0].type != DML_TENSOR_DATA_TYPE_FLOAT16 ||
-        op->tensors[1].type != DML_TENSOR_DATA_TYPE_FLOAT16 || y->type != DML_TENSOR_DATA_TYPE_FLOAT16)
-        return "there is no metacommand for it in these types";
-    for (uint32_t d = 0; d + 2 < y->rank; d++)
-        if (y->sizes[d] > 1)
-            return "there is no metacommand for batches";
+    if (op->u.gemm.integer || !is_float(y->type) || (has_c(op) && !is_float(op->tensors[2].type)) ||
+        (y->type != a->type && y->type != DML_TENSOR_DATA_TYPE_FLOAT32))
+        return no_types;
+    obstacle = shader_coop_obstacle(op, y->sizes[y->rank - 2], y->sizes[y->rank - 1], a->sizes[a->rank - 1]);
+    if (obstacle)
+        return obstacle;
+    if (!find_batches(op, &batches))
+        return "there is no metacommand for batches of these strides";
+    const struct product product = product_of(op);
+    if (!choose(op, &product))
+        return "there is no metacommand for operands of these strides, or it is no faster";
     return shader_meta_epilogue_obstacle(op, y->rank - 1);
 }
 
-static struct gemm_meta_params parameters(const struct kern_op *op)
+void shader_gemm_meta_plan(const struct kern_op *op, struct shader_work *out)
 {
-    const struct kern_view *a = &op->tensors[0], *b = &op->tensors[1], *y = &op->tensors[op->input_count];
-    const uint32_t last = y->rank - 1;
-    return (struct gemm_meta_params){ .m = y->sizes[last - 1],
-                                      .n = y->sizes[last],
-                                      .k = a->sizes[last],
-                                      .a_m = (i32)a->strides[last - 1],
-                                      .a_k = (i32)a->strides[last],
-                                      .b_k = (i32)b->strides[last - 1],
-                                      .b_n = (i32)b->strides[last],
-                                      .y_m = (i32)y->strides[last - 1],
-                                      .y_n = (i32)y->strides[last],
-                                      .alpha = op->u.gemm.alpha };
+    struct product product;
+    const struct kernel *kernel = plan(op, &product);
+    const struct gemm_meta_params *p = &product.params;
+    const uint32_t tiles = p->tiles_m * p->tiles_n;
+    if (kernel->form != FORM_LARGE) {
+        const uint32_t groups[3] = { tiles, 1, p->batches }, along_k = (p->flags & GEMM_B_ALONG_K) != 0;
+        shader_meta_add(out, kernel->code[along_k], groups, ADDRESSES, sizeof(*p));
+        return;
+    }
+    const uint32_t pairs = count(p->n, GEMM_PACKED_N) * count(p->k, GEMM_PACKED_K) * (GEMM_PACKED_K / 64);
+    const uint32_t packing[3] = { pairs, 1, packed_batches(p) };
+    const uint32_t groups[3] = { BASE_MIN(tiles * p->batches, MULTIPROCESSORS), 1, 1 };
+    out->scratch_bytes = packed_bytes(p) * packed_batches(p);
+    shader_meta_add(out, SHADER_META_gemm_pack, packing, ADDRESSES, sizeof(*p));
+    shader_meta_add(out, kernel->code[(p->flags & GEMM_BFLOAT16) != 0], groups, ADDRESSES, sizeof(*p));
 }
 
-void shader_gemm_meta_plain_plan(const struct kern_op *op, struct shader_work *out)
+void shader_gemm_meta_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                            uint32_t *words)
 {
-    const struct gemm_meta_params params = parameters(op);
-    const uint32_t groups[3] = { (uint32_t)(((uint64_t)params.m * params.n + 127) / 128), 1, 1 };
-    shader_meta_add(out, SHADER_META_gemm_meta_plain, groups, 3 + META_EPILOGUE_STEPS, sizeof(params));
-}
-
-void shader_gemm_meta_plain_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
-                                  uint32_t *words)
-{
-    struct gemm_meta_params *params = (struct gemm_meta_params *)words;
-    const struct kern_view *y = &op->tensors[op->input_count];
-    *params = parameters(op);
-    params->a = shader_meta_place(&places[0]);
-    params->b = shader_meta_place(&places[1]);
-    params->y = shader_meta_place(&places[op->input_count]);
-    shader_meta_epilogue_write(op, y->rank - 1, places, &params->epilogue);
+    struct gemm_meta_params *p = (struct gemm_meta_params *)words;
+    struct product product;
+    const struct kernel *kernel = plan(op, &product);
+    const u64 scratch = kernel->form == FORM_LARGE ? shader_meta_place(&places[op->input_count + op->output_count]) : 0;
+    *p = product.params;
+    p->a = shader_meta_place(&places[product.a]);
+    p->b = scratch && index ? scratch : shader_meta_place(&places[product.b]);
+    p->y = scratch && !index ? scratch : shader_meta_place(&places[op->input_count]);
+    if (scratch && !index)
+        p->tiles_n = count(p->n, GEMM_PACKED_N);
+    if (has_c(op))
+        p->c = shader_meta_place(&places[2]);
+    shader_meta_epilogue_write(op, op->tensors[op->input_count].rank - 1, places, &p->epilogue);
+    find_early(p);
 }

@@ -21,6 +21,8 @@ const char *shader_meta_epilogue_obstacle(const struct kern_op *op, uint32_t cha
 void shader_meta_epilogue_write(const struct kern_op *op, uint32_t channel, const struct shader_place *places,
                                 struct meta_epilogue *out);
 
+/* For tests: other than the best kernel of matrix products; 0: the best. */
+void shader_gemm_meta_force(uint32_t kernel);
 /* For tests: of convolutions' so many kernels the next from this one on that takes the op, from 1; 0: the best one. */
 uint32_t shader_conv_meta_kernels(void);
 void shader_conv_meta_force(uint32_t kernel);
