@@ -146,11 +146,15 @@ static void test_chains(void)
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES,
         .bufferDeviceAddress = VK_TRUE,
     };
+    VkPhysicalDeviceUniformBufferStandardLayoutFeatures layout = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_UNIFORM_BUFFER_STANDARD_LAYOUT_FEATURES,
+        .pNext = &address,
+        .uniformBufferStandardLayout = VK_TRUE,
+    };
     VkPhysicalDeviceTimelineSemaphoreFeatures timeline = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES,
-        .pNext = &address,
+        .pNext = &layout,
         .timelineSemaphore = VK_TRUE,
-        .uniformBufferStandardLayout = VK_TRUE,
     };
     VkPhysicalDeviceFeatures2 core = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
                                        .pNext = &timeline,

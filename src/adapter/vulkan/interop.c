@@ -47,6 +47,10 @@ static void add_features(const VkBaseInStructure *link, struct vulkan_features *
     case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES:
         out->v12.timelineSemaphore = ((const VkPhysicalDeviceTimelineSemaphoreFeatures *)s)->timelineSemaphore;
         break;
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_UNIFORM_BUFFER_STANDARD_LAYOUT_FEATURES:
+        out->v12.uniformBufferStandardLayout =
+            ((const VkPhysicalDeviceUniformBufferStandardLayoutFeatures *)s)->uniformBufferStandardLayout;
+        break;
     }
 }
 
