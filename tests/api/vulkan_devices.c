@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-enum { DEVICES_MAX = 16, THREADS = 2, COUNT = 1024, STEPS = 8 };
+enum { DEVICES_MAX = 16, THREADS = 2, COUNT = 512, STEPS = 8 };
 
 static int executions = 30;
 static UINT size = 0; /* of products; 0: sums of vectors, which slow drivers compile, too */
