@@ -121,7 +121,7 @@ class Video(unittest.TestCase):
                 self.assertGreater(psnr(y, want[0]), 48, f"seed {seed}")
                 self.assertGreater(psnr(np.stack([u, v])[:, 2:-2, 2:-2], soft[:, 2:-2, 2:-2]), 36, f"seed {seed}")
                 # A picture enlarged without the network is not as near.
-                self.assertLess(psnr(frame[0].repeat(2, 0).repeat(2, 1), want[0]), 40)
+                self.assertLess(psnr(frame[0].repeat(2, 0).repeat(2, 1), want[0]), psnr(y, want[0]) - 4)
 
     @unittest.skipIf(QUICK, "quick")
     def test_clip_of_a_photograph(self):

@@ -2,7 +2,7 @@
 #include "shaders/core/shader_block.h"
 
 /* Work from which pipelines made for the types pay. */
-static uint64_t specialize_from = 1024;
+static uint64_t specialize_from = 16384;
 
 void shader_specialize_from(uint64_t units)
 {
