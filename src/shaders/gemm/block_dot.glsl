@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Products by blocks of bytes (gemm_block.comp), four at a time by integer dot products: bytes are signed and zero points
  * taken off the sums as in tile_dot.glsl. Of several groups that share results one takes off what the count gives. */
-spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6018, 6019], id = 4450)
-int dot_bytes(int a, int b, spirv_literal int format);
-
-#define ONES 0x01010101
+#include "shaders/gemm/dot.glsl"
 
 ivec4 a_sums[QUADS_M], b_sums[QUADS_N]; /* of this invocation's rows and columns */
 bool has_zeros;
 
-ivec4 dot_each(int a, ivec4 b)
-{
-    return ivec4(dot_bytes(a, b.x, 0), dot_bytes(a, b.y, 0), dot_bytes(a, b.z, 0), dot_bytes(a, b.w, 0));
-}
-
-#define MULTIPLY_ADD(a, b, sum) ((sum) + dot_each(a, b))
 #define ADD_FACTORS(a, b)                                                                                              \
     if (has_zeros) {                                                                                                   \
         [[unroll]] for (uint i = 0u; i < QUADS_M; i++)                                                                 \

@@ -4,20 +4,11 @@
  * the multiplication, but the sums are put right by those of the factors:
  *   sum of (a - za) * (b - zb) = sum of a * b - zb * sum of a - za * sum of b + za * zb * count
  * Whoever includes this has zero_of_a(m) and zero_of_b(n). */
-spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6018, 6019], id = 4450)
-int dot_bytes(int a, int b, spirv_literal int format);
-
-#define ONES 0x01010101
+#include "shaders/gemm/dot.glsl"
 
 ivec4 a_sums, b_sums; /* of this invocation's rows and columns */
 bool has_zeros;
 
-ivec4 dot_each(int a, ivec4 b)
-{
-    return ivec4(dot_bytes(a, b.x, 0), dot_bytes(a, b.y, 0), dot_bytes(a, b.z, 0), dot_bytes(a, b.w, 0));
-}
-
-#define MULTIPLY_ADD(a, b, sum) ((sum) + dot_each(a, b))
 #define ADD_FACTORS(a, b)                                                                                              \
     if (has_zeros) {                                                                                                   \
         a_sums += dot_each(ONES, a);                                                                                   \
