@@ -284,7 +284,7 @@ KERN_EACH_ISA(ROW_DW_LAST)
 #define BYTES_CHANNELS_MIN 16 /* fewer leave most of a vector empty */
 #define BYTES_LINES        (256 * 1024)
 
-static bool bytes_init(const struct kern_op *op, struct conv_bytes *c)
+bool conv_bytes_init(const struct kern_op *op, struct conv_bytes *c)
 {
     const struct kern_conv *conv = &op->u.conv;
     const struct kern_view *t = op->tensors;
@@ -310,7 +310,7 @@ bool conv_pw_bytes_init(const struct kern_op *op, struct conv_pw_bytes *out)
 {
     struct conv_shape *s = &out->c.s;
     memset(out, 0, sizeof(*out));
-    if (!bytes_init(op, &out->c) || !conv_is_pointwise(s) || s->in_channels % CONV_BYTES_PACK ||
+    if (!conv_bytes_init(op, &out->c) || !conv_is_pointwise(s) || s->in_channels % CONV_BYTES_PACK ||
         memcmp(s->in, s->out, sizeof(s->in)) != 0 || !conv_pixels(&op->tensors[0], &out->x_step) ||
         !conv_pixels(&op->tensors[op->input_count], &out->y_step))
         return false;
@@ -329,7 +329,7 @@ bool conv_dw_bytes_init(const struct kern_op *op, struct conv_dw_bytes *out)
 {
     struct conv_shape *s = &out->c.s;
     memset(out, 0, sizeof(*out));
-    if (!bytes_init(op, &out->c) || s->in_group != 1 || s->out_group != 1 || s->groups < BYTES_CHANNELS_MIN ||
+    if (!conv_bytes_init(op, &out->c) || s->in_group != 1 || s->out_group != 1 || s->groups < BYTES_CHANNELS_MIN ||
         s->kernel[0] != 1 || s->in[0] != 1 || s->out[0] != 1 || s->pad[0] || s->x[1] != 1 || s->y[1] != 1)
         return false;
     for (uint32_t d = 1; d < 3; d++)

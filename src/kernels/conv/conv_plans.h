@@ -131,6 +131,60 @@ struct conv_small_cout {
 /* false when the op is not of this kind. */
 bool conv_small_cout_init(const struct kern_op *op, struct conv_small_cout *out);
 
+/* ---- channels last ---- */
+
+/* Convolutions of any window as products without a matrix of windows (implicit GEMM). Rows of a tile are neighbouring
+ * pixels of an output line, columns the output channels of a panel; each tap adds X's pixels, the same distance apart,
+ * times its part of the panel. Of a transposed convolution the pixels of a tile have the same remainder by the stride:
+ * they have the same taps. What has padding at the ends of lines, channels that lie apart or another type is brought
+ * into pixels first, band by band. */
+
+enum conv_last_end {
+    CONV_LAST_REGISTERS, /* results go from registers to Y */
+    CONV_LAST_LINE,      /* the epilogue reads nothing else: it runs over a line of a panel's results */
+    CONV_LAST_ROWS,      /* channel by channel */
+};
+
+struct conv_last {
+    struct conv_shape s;
+    bool copies;
+    enum conv_last_end end;
+    struct conv_pw_epilogue epilogue;    /* in registers */
+    int64_t phases;                      /* remainders that the pixels of a line have */
+    int64_t pixel;                       /* floats from pixel to pixel of X, or of its copy */
+    int64_t taps, run;                   /* elements of X that lie together and meet as many rows of a panel */
+    int64_t width, panels, panel_floats; /* panels: of a group */
+    int64_t size[3], bands[3];           /* output pixels of a band; bands of an image */
+    int64_t most[3];                     /* input pixels that a band reads */
+    /* places in the worker's scratch, in floats */
+    uint64_t image, list, bias, results, line, finish, floats;
+};
+
+/* Offsets of a tap's first elements in X or its copy and in the panel. */
+struct conv_last_tap {
+    int64_t a, b;
+};
+
+/* false: not such a convolution. */
+bool conv_last_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, struct conv_last *out);
+void conv_last_pack(const struct kern_op *op, const struct conv_last *p, const void *source, float *packed);
+
+/* Input positions along dimension d that `size` outputs from `low` on read, whether they are there or not. */
+DENSE_INLINE void conv_last_range(const struct conv_shape *s, uint32_t d, int64_t low, int64_t size, int64_t *out_low,
+                                  int64_t *out_size)
+{
+    const int64_t reach = (s->kernel[d] - 1) * s->dilation[d], step = s->stride[d];
+    int64_t first = low * step - s->pad[d], last = (low + size - 1) * step - s->pad[d] + reach;
+    if (s->transposed) {
+        first = low + s->pad[d] - reach;
+        last = low + size - 1 + s->pad[d];
+        first = first >= 0 ? first / step : -((step - 1 - first) / step);
+        last = last >= 0 ? last / step : -((step - 1 - last) / step);
+    }
+    *out_low = first;
+    *out_size = last - first + 1;
+}
+
 /* ---- transposed, windows side by side ---- */
 
 /* Transposed convolutions whose windows lie side by side: strides equal the kernel's sizes, nothing is cut. Each input
@@ -272,6 +326,22 @@ struct conv_dw_bytes {
     uint64_t scratch;
 };
 
+/* Any window: tiles of pixels of a band by channels of a panel. X is brought into pixels of whole packs first, padding
+ * included, so that every pixel has all taps, each the same distance from its first element. */
+struct conv_last_bytes {
+    struct conv_bytes c;
+    int64_t pixel;                             /* bytes of one in the copy */
+    int64_t taps, run;                         /* runs of bytes that lie together, and their length */
+    uint32_t vecs, panels;                     /* of output channels */
+    uint64_t panel_bytes;                      /* for each vector of channels */
+    int64_t size[3], bands[3];                 /* output pixels of a band; bands of an image */
+    int64_t most[3];                           /* input pixels that a band reads */
+    int64_t pixels;                            /* of a band */
+    uint64_t image, list, x_at, y_at, scratch; /* places in the worker's scratch, behind the parameters */
+};
+
+bool conv_bytes_init(const struct kern_op *op, struct conv_bytes *c);
+bool conv_last_bytes_init(const struct kern_op *op, struct conv_last_bytes *out);
 bool conv_pw_bytes_init(const struct kern_op *op, struct conv_pw_bytes *out);
 bool conv_dw_bytes_init(const struct kern_op *op, struct conv_dw_bytes *out);
 

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which convolutions are products of pixels (struct conv_last), how their work is cut, and their weights. */
+#include "kernels/conv/conv_plans.h"
+#include "kernels/core/isa.h"
+
+enum {
+    EXTENT_MAX = 1 << 16, /* of everything spatial: products stay small */
+    TAPS_MAX = 1024,
+    GROUP_MIN = 4,              /* output channels: vectors of fewer are mostly empty */
+    BAND_FLOATS = 96 * 1024,    /* of X: in the second-level cache next to a panel */
+    BAND_MAX = 2 * 1024 * 1024, /* of the least that a band can be */
+    PIXELS_MIN = 64,            /* of a band, if it takes no more than twice as much */
+    ALIASED = 256,              /* channels: pixels of a multiple would meet in few sets of a cache */
+    LANES = 16,                 /* of the widest vector */
+};
+
+static bool shape_suits(const struct conv_shape *s)
+{
+    int64_t taps = 1;
+    for (uint32_t d = 0; d < KERN_SPATIAL_MAX; d++) {
+        if (s->in[d] > EXTENT_MAX || s->out[d] > EXTENT_MAX || s->kernel[d] > EXTENT_MAX || s->stride[d] > EXTENT_MAX ||
+            s->dilation[d] > EXTENT_MAX || s->pad[d] > EXTENT_MAX || s->pad[d] < -EXTENT_MAX)
+            return false;
+        taps = BASE_MIN(taps * s->kernel[d], INT32_MAX);
+    }
+    return taps <= TAPS_MAX && s->out_group >= GROUP_MIN && s->in_group <= EXTENT_MAX &&
+           s->out_channels <= UINT32_MAX / 2;
+}
+
+/* Tensors that are added lie as Y does, channels together. */
+static bool ends_in_registers(const struct kern_op *op, struct conv_last *p)
+{
+    const struct kern_view *y = &op->tensors[op->input_count];
+    if (y->type != DML_TENSOR_DATA_TYPE_FLOAT32 || y->strides[1] != 1 || !conv_epilogue_init(op, &p->epilogue.post))
+        return false;
+    for (uint32_t i = 0; i < p->epilogue.post.count; i++) {
+        const struct kern_view *added = &op->tensors[p->epilogue.post.step[i].tensor];
+        p->epilogue.step[i] = 0;
+        if (!p->epilogue.post.step[i].tensor)
+            continue;
+        if (added->sizes[1] != y->sizes[1] || added->strides[1] != 1)
+            return false;
+        p->epilogue.step[i] = added->sizes[added->rank - 1] > 1 ? p->phases * added->strides[added->rank - 1] : 0;
+    }
+    return true;
+}
+
+static void input_init(const struct kern_op *op, struct conv_last *p)
+{
+    const struct conv_shape *s = &p->s;
+    int64_t low, size;
+    conv_last_range(s, 2, 0, s->out[2], &low, &size);
+    p->copies = op->tensors[0].type != DML_TENSOR_DATA_TYPE_FLOAT32 || (s->in_group > 1 && s->x[1] != 1) || low < 0 ||
+                low + size > s->in[2];
+    p->pixel = s->in_group + (s->in_group % ALIASED ? 0 : LANES);
+    p->pixel = p->copies ? p->pixel : s->x[4];
+    /* Taps of a line that follow one another in X and in a panel are as good as one. */
+    const bool merges = !s->transposed && s->dilation[2] == 1 && p->pixel == (int64_t)s->in_group;
+    p->taps = s->kernel[0] * s->kernel[1] * s->kernel[2];
+    p->run = merges ? s->kernel[2] * s->in_group : s->in_group;
+}
+
+static int64_t input_floats(struct conv_last *p)
+{
+    int64_t floats = p->copies ? p->pixel : p->s.in_group;
+    for (uint32_t d = 0; d < KERN_SPATIAL_MAX; d++) {
+        int64_t low;
+        conv_last_range(&p->s, d, 0, p->size[d], &low, &p->most[d]);
+        p->most[d] += p->s.transposed; /* of what begins elsewhere */
+        if (d < 2)
+            p->most[d] = BASE_MIN(p->most[d], p->s.in[d]);
+        floats *= p->most[d];
+    }
+    return floats;
+}
+
+static bool bands_init(struct conv_last *p, uint32_t rows)
+{
+    const struct conv_shape *s = &p->s;
+    const int64_t least = (int64_t)base_align_up(4 * rows, (uint64_t)p->phases);
+    p->size[0] = p->size[1] = 1;
+    p->size[2] = s->out[2];
+    while (input_floats(p) > BAND_FLOATS && p->size[2] > least)
+        p->size[2] = BASE_MAX((int64_t)base_align_up((uint64_t)(p->size[2] / 2), (uint64_t)p->phases), least);
+    if (input_floats(p) > BAND_MAX)
+        return false;
+    for (; p->size[1] < s->out[1]; p->size[1]++) {
+        const bool few = p->size[1] * p->size[2] < PIXELS_MIN;
+        p->size[1]++;
+        const int64_t floats = input_floats(p);
+        p->size[1]--;
+        if (floats > (few ? 2 : 1) * BAND_FLOATS)
+            break;
+    }
+    for (uint32_t d = 0; d < KERN_SPATIAL_MAX; d++)
+        p->bands[d] = p->size[d] ? (s->out[d] + p->size[d] - 1) / p->size[d] : 0;
+    for (uint32_t d = 1; d < KERN_SPATIAL_MAX && p->bands[d]; d++) /* of about the same size */
+        p->size[d] = (int64_t)base_align_up((uint64_t)((s->out[d] + p->bands[d] - 1) / p->bands[d]),
+                                            d == 2 ? (uint64_t)p->phases : 1);
+    return true;
+}
+
+bool conv_last_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, struct conv_last *p)
+{
+    *p = (struct conv_last){ 0 };
+    const struct conv_shape *s = &p->s;
+    const DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
+    if (!dense_is_short_float(type) || !conv_has_type(op, type) || !conv_shape_init(op, &p->s) || !shape_suits(s) ||
+        (op->u.conv.has_bias && op->tensors[2].sizes[1] != s->out_channels))
+        return false;
+    p->phases = s->transposed ? s->stride[2] : 1;
+    p->end = ends_in_registers(op, p)                                 ? CONV_LAST_REGISTERS
+             : !op->epilogue || op->epilogue_input == op->input_count ? CONV_LAST_LINE
+                                                                      : CONV_LAST_ROWS;
+    input_init(op, p);
+    if (!bands_init(p, rows))
+        return false;
+    const int64_t floats = input_floats(p);
+    p->width = CONV_PW_VECS * lanes;
+    p->panels = (s->out_group + p->width - 1) / p->width;
+    p->panel_floats = p->taps * s->in_group * p->width;
+    p->image = dense_take(&p->floats, (uint64_t)(p->copies ? floats : 0) + LANES * LANES, LANES);
+    p->list = dense_take(&p->floats, (uint64_t)p->taps * sizeof(struct conv_last_tap) / sizeof(float), LANES);
+    p->bias = dense_take(&p->floats, (uint64_t)p->width, LANES);
+    p->results =
+        dense_take(&p->floats, (uint64_t)(p->end == CONV_LAST_REGISTERS ? 0 : (p->size[2] + LANES) * p->width), LANES);
+    p->line = dense_take(&p->floats, (uint64_t)(BASE_MAX(p->size[2], p->most[2]) + LANES) * LANES, LANES);
+    p->finish = p->floats;
+    return p->panel_floats * p->panels <= INT32_MAX / (int64_t)s->groups;
+}
+
+/* Units: panels of a band, whose copy of X they share. */
+static uint64_t last_plan(const struct kern_op *op, const struct conv_last *p, struct kern_work *out)
+{
+    const struct conv_shape *s = &p->s;
+    const uint64_t packed = (uint64_t)(p->panel_floats * p->panels) * s->groups * sizeof(float);
+    const uint64_t cost = (uint64_t)(p->size[1] * p->size[2]) * (uint64_t)p->panel_floats / 32;
+    *out = (struct kern_work){ .units = (uint64_t)s->batch * s->groups *
+                                        (uint64_t)(p->bands[0] * p->bands[1] * p->bands[2] * p->panels) };
+    out->grain = dense_grain(cost);
+    out->worker_scratch_bytes =
+        p->floats * sizeof(float) + (p->end == CONV_LAST_REGISTERS ? 0 : dense_epilogue_bytes(op));
+    out->packs = op->packed_input != 2;
+    out->scratch_bytes = out->packs ? packed : 0;
+    return packed;
+}
+
+/* One tap of a panel: [input channel][width], zeros behind the last output channel. */
+DENSE_INLINE void pack_tap(const struct conv_last *p, const void *source, DML_TENSOR_DATA_TYPE type, int64_t from,
+                           int64_t used, float *to)
+{
+    const struct conv_shape *s = &p->s;
+    const int64_t in = s->w[s->transposed ? 0 : 1], out = s->w[s->transposed ? 1 : 0];
+    for (int64_t c = 0; c < s->in_group; c++, to += p->width) {
+        for (int64_t i = 0; i < used; i++)
+            to[i] = (float)dense_load(source, from + c * in + i * out, type);
+        for (int64_t i = used; i < p->width; i++)
+            to[i] = 0;
+    }
+}
+
+/* [group][panel][tap][input channel][width] */
+void conv_last_pack(const struct kern_op *op, const struct conv_last *p, const void *source, float *packed)
+{
+    const struct conv_shape *s = &p->s;
+    const DML_TENSOR_DATA_TYPE type = op->tensors[1].type, f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+    for (int64_t i = 0; i < (int64_t)s->groups * p->panels; i++) {
+        const int64_t group = i / p->panels, first = i % p->panels * p->width;
+        const int64_t used = BASE_MIN(s->out_group - first, p->width);
+        const int64_t start =
+            s->transposed ? group * s->in_group * s->w[0] + first * s->w[1] : (group * s->out_group + first) * s->w[0];
+        for (int64_t tap = 0; tap < p->taps; tap++, packed += s->in_group * p->width) {
+            const int64_t k = s->flip ? p->taps - 1 - tap : tap, line = k / s->kernel[2];
+            const int64_t from =
+                start + line / s->kernel[1] * s->w[2] + line % s->kernel[1] * s->w[3] + k % s->kernel[2] * s->w[4];
+            if (type == f32)
+                pack_tap(p, source, f32, from, used, packed);
+            else
+                pack_tap(p, source, type, from, used, packed);
+        }
+    }
+}
+
+#define ROW(isa)                                                                                                       \
+    KERN_PACKED_ROW(conv_last_f32_##isa, struct conv_last,                                                             \
+                    conv_last_init(op, CONV_PW_ROWS_##isa, CONV_PW_LANES_##isa, &plan), last_plan(op, &plan, out),     \
+                    conv_last_pack(op, &plan, source, packed))
+KERN_PLAN_ACCEPTS(conv_last_f32, struct conv_last, conv_last_init(op, 1, 1, &plan))
+KERN_EACH_ISA(ROW)

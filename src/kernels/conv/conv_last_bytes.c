@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which convolutions of bytes are products of pixels (struct conv_last_bytes), how their work is cut, their weights. */
+#include "kernels/conv/conv_plans.h"
+#include "kernels/core/isa.h"
+
+enum {
+    EXTENT_MAX = 1 << 16, /* of everything spatial: products stay small */
+    TAPS_MAX = 1024,
+    BAND_BYTES = 128 * 1024,    /* of X: in the second-level cache next to a panel */
+    BAND_MAX = 4 * 1024 * 1024, /* of the least that a band can be */
+    PIXELS_MIN = 48,            /* of a band, if it takes no more than twice as much */
+    PIXELS_MAX = 4096,          /* whose places are listed */
+};
+
+static bool shape_suits(const struct conv_shape *s)
+{
+    int64_t taps = 1;
+    for (uint32_t d = 0; d < KERN_SPATIAL_MAX; d++) {
+        if (s->in[d] > EXTENT_MAX || s->out[d] > EXTENT_MAX || s->kernel[d] > EXTENT_MAX || s->stride[d] > EXTENT_MAX ||
+            s->dilation[d] > EXTENT_MAX || s->pad[d] > EXTENT_MAX || s->pad[d] < -EXTENT_MAX)
+            return false;
+        taps = BASE_MIN(taps * s->kernel[d], INT32_MAX);
+    }
+    return s->groups == 1 && taps <= TAPS_MAX && s->in_channels <= EXTENT_MAX && s->out_channels <= EXTENT_MAX;
+}
+
+static int64_t input_bytes(struct conv_last_bytes *p)
+{
+    int64_t bytes = p->pixel;
+    for (uint32_t d = 0; d < KERN_SPATIAL_MAX; d++) {
+        int64_t low;
+        conv_last_range(&p->c.s, d, 0, p->size[d], &low, &p->most[d]);
+        bytes = bytes <= BAND_MAX ? bytes * p->most[d] : bytes;
+    }
+    return bytes;
+}
+
+static bool bands_init(struct conv_last_bytes *p)
+{
+    const struct conv_shape *s = &p->c.s;
+    p->size[0] = p->size[1] = 1;
+    p->size[2] = BASE_MIN(s->out[2], PIXELS_MAX);
+    while (input_bytes(p) > BAND_BYTES && p->size[2] > PIXELS_MIN)
+        p->size[2] = BASE_MAX(p->size[2] / 2, PIXELS_MIN);
+    if (input_bytes(p) > BAND_MAX)
+        return false;
+    for (; p->size[1] < s->out[1] && (p->size[1] + 1) * p->size[2] <= PIXELS_MAX; p->size[1]++) {
+        const bool few = p->size[1] * p->size[2] < PIXELS_MIN;
+        p->size[1]++;
+        const int64_t bytes = input_bytes(p);
+        p->size[1]--;
+        if (bytes > (few ? 2 : 1) * BAND_BYTES)
+            break;
+    }
+    for (uint32_t d = 0; d < KERN_SPATIAL_MAX; d++) {
+        p->bands[d] = p->size[d] ? (s->out[d] + p->size[d] - 1) / p->size[d] : 0;
+        if (p->bands[d]) /* of about the same size */
+            p->size[d] = (s->out[d] + p->bands[d] - 1) / p->bands[d];
+    }
+    p->pixels = p->size[0] * p->size[1] * p->size[2];
+    return true;
+}
+
+bool conv_last_bytes_init(const struct kern_op *op, struct conv_last_bytes *p)
+{
+    memset(p, 0, sizeof(*p));
+    const struct conv_shape *s = &p->c.s;
+    if (!conv_bytes_init(op, &p->c) || !shape_suits(s) || (s->y[1] != 1 && s->out_channels > 1))
+        return false;
+    p->pixel = (int64_t)base_align_up(s->in_channels, CONV_BYTES_PACK);
+    p->run = s->dilation[2] == 1 ? p->pixel * s->kernel[2] : p->pixel;
+    p->taps = s->kernel[0] * s->kernel[1] * s->kernel[2] * p->pixel / BASE_MAX(p->run, 1);
+    p->vecs = (s->out_channels + CONV_BYTES_LANES - 1) / CONV_BYTES_LANES;
+    p->panels = (p->vecs + CONV_PW_BYTES_VECS - 1) / CONV_PW_BYTES_VECS;
+    p->panel_bytes = (uint64_t)(p->taps * p->run) * CONV_BYTES_LANES;
+    p->c.columns = p->vecs * CONV_BYTES_LANES;
+    if (!bands_init(p))
+        return false;
+    const uint64_t pixels = (uint64_t)p->pixels + CONV_PW_BYTES_ROWS;
+    dense_take(&p->scratch, p->c.columns * (sizeof(int32_t) + sizeof(float)), 64);
+    p->image = dense_take(&p->scratch, (uint64_t)input_bytes(p), 64);
+    p->list = dense_take(&p->scratch, (uint64_t)p->taps * sizeof(int64_t), 64);
+    p->x_at = dense_take(&p->scratch, pixels * sizeof(int64_t), 64);
+    p->y_at = dense_take(&p->scratch, pixels * sizeof(int64_t), 64);
+    return p->panel_bytes * p->vecs <= INT32_MAX;
+}
+
+/* Units: panels of a band, whose copy of X they share. */
+static uint64_t last_plan(const struct conv_last_bytes *p, struct kern_work *out)
+{
+    *out =
+        (struct kern_work){ .units = p->c.s.batch * (uint64_t)(p->bands[0] * p->bands[1] * p->bands[2] * p->panels) };
+    out->grain = dense_grain((uint64_t)(p->pixels * p->taps * p->run) / CONV_BYTES_PACK * CONV_PW_BYTES_VECS);
+    out->worker_scratch_bytes = p->scratch;
+    return p->panel_bytes * p->vecs + p->c.columns * sizeof(int32_t);
+}
+
+/* [panel][tap][pack][channel of the panel][4], zeros behind the last channels, then the sums. */
+static void last_pack(const struct conv_last_bytes *p, const int8_t *source, int8_t *to)
+{
+    const struct conv_shape *s = &p->c.s;
+    const int64_t taps = s->kernel[0] * s->kernel[1] * s->kernel[2];
+    int32_t *sums = (int32_t *)(to + p->panel_bytes * p->vecs);
+    memset(sums, 0, p->c.columns * sizeof(*sums));
+    for (uint32_t panel = 0; panel < p->panels; panel++) {
+        const uint32_t first = p->vecs * panel / p->panels * CONV_BYTES_LANES;
+        const uint32_t end = p->vecs * (panel + 1) / p->panels * CONV_BYTES_LANES;
+        for (int64_t i = 0; i < taps * p->pixel; i += CONV_BYTES_PACK) {
+            const int64_t tap = i / p->pixel, k1 = tap / s->kernel[2] % s->kernel[1], c = i % p->pixel;
+            const int64_t from =
+                tap / s->kernel[2] / s->kernel[1] * s->w[2] + k1 * s->w[3] + tap % s->kernel[2] * s->w[4];
+            for (uint32_t o = first; o < end; o++)
+                for (int64_t b = 0; b < CONV_BYTES_PACK; b++, to++) {
+                    *to = o < s->out_channels && c + b < s->in_channels ? source[from + o * s->w[0] + (c + b) * s->w[1]]
+                                                                        : 0;
+                    sums[o] += *to;
+                }
+        }
+    }
+}
+
+KERN_PACKED_ROW(conv_last_bytes_vnni, struct conv_last_bytes, conv_last_bytes_init(op, &plan), last_plan(&plan, out),
+                last_pack(&plan, source, packed))
+KERN_PLAN_ACCEPTS(conv_last_bytes, struct conv_last_bytes, conv_last_bytes_init(op, &plan))

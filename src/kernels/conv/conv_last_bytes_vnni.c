@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The convolutions of struct conv_last_bytes (conv_plans.h). */
+#include "kernels/conv/conv_bytes_finish.h"
+#include "kernels/gemm/ukernel.h"
+
+struct last_run {
+    const struct kern_call *call;
+    struct conv_last_bytes p;
+    struct finish f;
+    char *scratch;
+    int64_t n, low[3], size[3], in_low[3], in_size[3]; /* of the band */
+    int64_t pixels;
+    int64_t loaded; /* number of the band whose inputs are in scratch */
+};
+
+/* ---- X ---- */
+
+/* Pixels of a line, their signs changed where X is signed. */
+static void copy_pixels(const struct last_run *r, int64_t from, int64_t count, uint8_t *restrict to)
+{
+    const struct conv_shape *s = &r->p.c.s;
+    const uint8_t *x = (const uint8_t *)r->call->data[0] + from, flip = r->p.c.flip;
+    const int64_t channels = s->in_channels, pixel = r->p.pixel, step = s->x[4];
+    if (s->x[1] != 1) {
+        for (int64_t c = 0; c < channels; c++)
+            for (int64_t i = 0; i < count; i++)
+                to[i * pixel + c] = x[i * step + c * s->x[1]] ^ flip;
+        return;
+    }
+    const bool together = step == channels && pixel == channels;
+    const int64_t runs = together ? 1 : count, length = together ? count * channels : channels;
+    for (int64_t run = 0; run < runs; run++, x += step, to += pixel)
+        for (int64_t i = 0; i < length; i++)
+            to[i] = x[i] ^ flip;
+}
+
+static void load_band(const struct last_run *r)
+{
+    const struct conv_shape *s = &r->p.c.s;
+    const int64_t line_bytes = r->in_size[2] * r->p.pixel;
+    const int64_t begin = BASE_MIN(BASE_MAX(-r->in_low[2], 0), r->in_size[2]);
+    const int64_t end = BASE_MAX(BASE_MIN(s->in[2] - r->in_low[2], r->in_size[2]), begin);
+    const int padding = (uint8_t)conv_x_zero(r->call) ^ r->p.c.flip;
+    uint8_t *to = (uint8_t *)r->scratch + r->p.image;
+    for (int64_t line = 0; line < r->in_size[0] * r->in_size[1]; line++, to += line_bytes) {
+        const int64_t i0 = r->in_low[0] + line / r->in_size[1], i1 = r->in_low[1] + line % r->in_size[1];
+        if (i0 < 0 || i0 >= s->in[0] || i1 < 0 || i1 >= s->in[1]) {
+            memset(to, padding, (size_t)line_bytes);
+            continue;
+        }
+        memset(to, padding, (size_t)(begin * r->p.pixel));
+        memset(to + end * r->p.pixel, padding, (size_t)((r->in_size[2] - end) * r->p.pixel));
+        copy_pixels(r, r->n * s->x[0] + i0 * s->x[2] + i1 * s->x[3] + (r->in_low[2] + begin) * s->x[4], end - begin,
+                    to + begin * r->p.pixel);
+    }
+}
+
+/* Where taps lie behind a pixel's first element, and pixels in the copy and in Y. */
+static void list_places(const struct last_run *r)
+{
+    const struct conv_last_bytes *p = &r->p;
+    const struct conv_shape *s = &p->c.s;
+    const int64_t line = r->in_size[2] * p->pixel, plane = r->in_size[1] * line, together = p->run / p->pixel;
+    int64_t *list = (int64_t *)(r->scratch + p->list);
+    int64_t *x_at = (int64_t *)(r->scratch + p->x_at), *y_at = (int64_t *)(r->scratch + p->y_at);
+    for (int64_t t = 0; t < p->taps; t++) {
+        const int64_t tap = t * together, k1 = tap / s->kernel[2] % s->kernel[1];
+        list[t] = tap / s->kernel[2] / s->kernel[1] * s->dilation[0] * plane + k1 * s->dilation[1] * line +
+                  tap % s->kernel[2] * s->dilation[2] * p->pixel;
+    }
+    for (int64_t i = 0; i < r->pixels + CONV_PW_BYTES_ROWS; i++) {
+        const int64_t at = BASE_MIN(i, r->pixels - 1), o2 = at % r->size[2]; /* behind the last: the last again */
+        const int64_t o1 = at / r->size[2] % r->size[1], o0 = at / r->size[2] / r->size[1];
+        x_at[i] = o0 * s->stride[0] * plane + o1 * s->stride[1] * line + o2 * s->stride[2] * p->pixel;
+        y_at[i] = r->n * s->y[0] + (r->low[0] + o0) * s->y[2] + (r->low[1] + o1) * s->y[3] + (r->low[2] + o2) * s->y[4];
+    }
+}
+
+static void band_init(struct last_run *r, int64_t band)
+{
+    const struct conv_last_bytes *p = &r->p;
+    int64_t at = band;
+    for (uint32_t d = 3; d-- > 0; at /= p->bands[d]) {
+        r->low[d] = at % p->bands[d] * p->size[d];
+        r->size[d] = BASE_MIN(p->size[d], p->c.s.out[d] - r->low[d]);
+        conv_last_range(&p->c.s, d, r->low[d], r->size[d], &r->in_low[d], &r->in_size[d]);
+    }
+    r->n = at;
+    r->pixels = r->size[0] * r->size[1] * r->size[2];
+    load_band(r);
+    list_places(r);
+    r->loaded = band;
+}
+
+/* ---- tiles ---- */
+
+struct last_tile {
+    const uint8_t *x; /* the copy */
+    const int8_t *w;
+    const int32_t *start;
+    const float *scale;
+    uint8_t *y;
+    const int64_t *list, *x_at, *y_at;
+    int64_t taps;
+    uint32_t packs, stored; /* of a tap; rows */
+    uint64_t mask;          /* channels that are stored */
+};
+
+#define EACH_ROW _Pragma("GCC unroll 14") for (uint32_t r = 0; r < rows; r++)
+#define EACH_VEC _Pragma("GCC unroll 4") for (uint32_t v = 0; v < vecs; v++)
+
+/* sums[rows][vecs], in memory: what no tile is made for. */
+static __attribute__((noinline)) void last_divide(const struct last_tile *t, const struct finish *f,
+                                                  const __m512i *sums, uint32_t vecs)
+{
+    for (uint32_t r = 0; r < t->stored; r++) {
+        __m512i number[CONV_PW_BYTES_VECS] = { _mm512_setzero_si512() };
+        for (uint32_t v = 0; v < vecs; v++)
+            number[v] = scaled(sums[r * vecs + v], _mm512_loadu_ps(t->scale + v * CONV_BYTES_LANES), &f->by, DIVIDE);
+        finished_store(f, number, t->mask, t->y + t->y_at[r]);
+    }
+}
+
+DENSE_INLINE void last_multiply(uint32_t rows, uint32_t vecs, enum scaling scaling, const struct last_tile *t,
+                                const struct finish *f)
+{
+    const int8_t *w = t->w;
+    __m512i sums[CONV_PW_BYTES_ROWS][CONV_PW_BYTES_VECS];
+    int64_t at[CONV_PW_BYTES_ROWS];
+    EACH_ROW at[r] = t->x_at[r];
+    EACH_ROW
+    EACH_VEC
+    sums[r][v] = _mm512_loadu_si512(t->start + v * CONV_BYTES_LANES);
+    for (int64_t tap = 0; tap < t->taps; tap++) {
+        const uint8_t *x = t->x + t->list[tap];
+        for (uint32_t i = 0; i < t->packs; i++, x += CONV_BYTES_PACK, w += vecs * CONV_BYTES_WIDTH) {
+            __m512i right[CONV_PW_BYTES_VECS];
+            EACH_VEC
+            right[v] = _mm512_loadu_si512(w + v * CONV_BYTES_WIDTH);
+            EACH_ROW
+            {
+                int32_t pack;
+                memcpy(&pack, x + at[r], sizeof(pack));
+                const __m512i left = _mm512_set1_epi32(pack);
+                EACH_VEC
+                sums[r][v] = multiply_add(sums[r][v], left, right[v]);
+            }
+        }
+    }
+    if (scaling == BY_INVERSE && f->scaling == DIVIDE) {
+        __m512i all[CONV_PW_BYTES_ROWS * CONV_PW_BYTES_VECS];
+        EACH_ROW
+        EACH_VEC
+        all[r * vecs + v] = sums[r][v];
+        last_divide(t, f, all, vecs);
+        return;
+    }
+    EACH_ROW
+    {
+        __m512i number[CONV_PW_BYTES_VECS] = { _mm512_setzero_si512() };
+        if (r >= t->stored)
+            return;
+        EACH_VEC
+        number[v] = scaled(sums[r][v], _mm512_loadu_ps(t->scale + v * CONV_BYTES_LANES), &f->by, scaling);
+        finished_store(f, number, t->mask, t->y + t->y_at[r]);
+    }
+}
+
+/* Pixels of a tile by its vectors: as many as there are registers for. */
+static const uint32_t last_rows[] = { 0, 14, 12, 8, 6 };
+
+DENSE_INLINE void last_tile_of(uint32_t vecs, const struct last_tile *t, const struct finish *f)
+{
+    if (f->scaling == MULTIPLY)
+        last_multiply(last_rows[vecs], vecs, MULTIPLY, t, f);
+    else
+        last_multiply(last_rows[vecs], vecs, BY_INVERSE, t, f);
+}
+
+static void last_unit(struct last_run *r, int64_t unit)
+{
+    const struct conv_last_bytes *p = &r->p;
+    const uint32_t panel = (uint32_t)(unit % p->panels), first_vec = p->vecs * panel / p->panels;
+    const uint32_t vecs = p->vecs * (panel + 1) / p->panels - first_vec, column = first_vec * CONV_BYTES_LANES;
+    const uint32_t used = BASE_MIN(p->c.s.out_channels - column, vecs * CONV_BYTES_LANES), rows = last_rows[vecs];
+    if (r->loaded != unit / p->panels)
+        band_init(r, unit / p->panels);
+    struct last_tile t = { .x = (const uint8_t *)r->scratch + p->image,
+                           .list = (const int64_t *)(r->scratch + p->list),
+                           .x_at = (const int64_t *)(r->scratch + p->x_at),
+                           .y_at = (const int64_t *)(r->scratch + p->y_at),
+                           .taps = p->taps,
+                           .packs = (uint32_t)(p->run / CONV_BYTES_PACK) };
+    t.w = (const int8_t *)r->call->data[1] + first_vec * p->panel_bytes;
+    t.start = (const int32_t *)r->scratch + column;
+    t.scale = (const float *)r->scratch + p->c.columns + column;
+    t.mask = ~UINT64_C(0) >> (64 - used);
+    t.y = (uint8_t *)r->call->data[r->call->op->input_count] + column;
+    for (int64_t pixel = 0; pixel < r->pixels; pixel += rows, t.x_at += rows, t.y_at += rows) {
+        t.stored = (uint32_t)BASE_MIN(r->pixels - pixel, rows);
+        UKERNEL_BY_COUNT(vecs, CONV_PW_BYTES_VECS, last_tile_of, &t, &r->f)
+    }
+}
+
+void kern_conv_last_bytes_vnni_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    struct last_run r = { .call = call, .scratch = call->worker_scratch, .loaded = -1 };
+    conv_last_bytes_init(call->op, &r.p);
+    const struct conv_last_bytes *p = &r.p;
+    int32_t *start = call->worker_scratch;
+    const int32_t *sums = (const int32_t *)((const char *)call->data[1] + p->panel_bytes * p->vecs);
+    float largest = conv_bytes_parameters(call, &p->c, sums, false, start, (float *)(start + p->c.columns));
+    r.f = finish_of(call, &p->c, largest);
+    for (uint64_t unit = begin; unit < end; unit++)
+        last_unit(&r, (int64_t)unit);
+}
