@@ -6,8 +6,8 @@
 #include "kernels/pool/pool.h"
 #include "shaders/core/shader_block.h"
 
-/* NULL: averages or maxima of images of FLOAT32, FLOAT16 or BFLOAT16, of windows that move no further than 16 bits tell;
- * `out` is their shape. */
+/* NULL: averages or maxima of images of FLOAT32, FLOAT16 or BFLOAT16, of windows that move no further than 16 bits
+ * tell; `out` is their shape. */
 const char *shader_pool_image_obstacle(const struct kern_op *op, struct pool_shape *out);
 
 /* 0 where nothing moves along the dimension. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* KERN_RECURRENT, a step of all rows of the batch per dispatch: the same dispatch again and again, which counts in scratch
- * memory. LANES neighbours of a subgroup share the products of one hidden value's gates with the states of ROWS rows of
+ * memory. Lanes of a subgroup, or of a workgroup, share the products of one hidden value's gates with the states of ROWS rows of
  * the batch. Scratch memory: STEP words, then the states, of which a step reads one and writes the other, then the
  * memory. Tensors: 0 X, 1 R, the others where the parameters say. */
 #version 460

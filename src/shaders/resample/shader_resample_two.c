@@ -56,7 +56,8 @@ static bool span_holds(const struct kern_op *op, uint32_t d, uint32_t vector, co
         const struct resample_tap tap = resample_tap(op, d, o);
         const int64_t at = (int64_t)(o / vector) * span->step + span->begin + span->inputs[o % vector];
         const int64_t first = inside(at, size), next = inside(at + 1, size);
-        if (tap.i0 != first || (first != next && (tap.w != span->weights[o % vector] || (tap.w != 0 && tap.i1 != next))))
+        if (tap.i0 != first ||
+            (first != next && (tap.w != span->weights[o % vector] || (tap.w != 0 && tap.i1 != next))))
             return false;
     }
     return true;
@@ -151,8 +152,8 @@ static bool is_float(DML_TENSOR_DATA_TYPE type)
 const char *shader_resample_two_obstacle(const struct kern_op *op)
 {
     const struct kern_view *x = &op->tensors[0], *y = &op->tensors[1];
-    if (resample_uses_table(op) || (is_nearest(op) ? x->type != y->type || !kern_type_bytes(x->type)
-                                                   : !is_float(x->type) || !is_float(y->type)))
+    if (resample_uses_table(op) ||
+        (is_nearest(op) ? x->type != y->type || !kern_type_bytes(x->type) : !is_float(x->type) || !is_float(y->type)))
         return "there is no shader for it in this mode or type";
     if (!shader_specializes(kern_view_elements(y)))
         return "there is no shader for as few elements";
