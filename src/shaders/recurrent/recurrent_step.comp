@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* KERN_RECURRENT, a step of all rows of the batch per dispatch: the same dispatch again and again, which counts in scratch
- * memory. Lanes of a subgroup, or of a workgroup, share the products of one hidden value's gates with the states of ROWS rows of
+ * memory. LANES neighbours of a subgroup share the products of one hidden value's gates with the states of ROWS rows of
  * the batch. Scratch memory: STEP words, then the states, of which a step reads one and writes the other, then the
  * memory. Tensors: 0 X, 1 R, the others where the parameters say. */
 #version 460
@@ -15,7 +15,6 @@
 #include "shaders/map/map_float.glsl"
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
-#extension GL_EXT_control_flow_attributes : require
 
 /* enum kern_cell, enum kern_activation_mode */
 #define RNN            0
@@ -28,8 +27,6 @@ layout(constant_id = 4) const bool BEGIN = false; /* the dispatch before the fir
 /* Of each direction: f, g, h: kern_map_code + 1, 0: identity; 8 bits each. */
 layout(constant_id = 5) const uint CODES = 0;
 layout(constant_id = 6) const uint CODES_REVERSE = 0;
-layout(constant_id = 7) const bool WHOLE = false; /* a workgroup's lanes share a hidden value, not a subgroup's */
-layout(constant_id = 8) const bool EVEN = false;  /* rows of states are vectors of four */
 
 #define GATES    (CELL == RNN ? 1u : CELL == GRU ? 3u : 4u)
 #define ROWS_MAX 8
@@ -48,7 +45,6 @@ uvec2 state_address(uint which, uint direction, uint row, uint n)
 }
 
 vec4 sums[ROWS_MAX]; /* gates of each row of the batch */
-shared vec4 parts[GROUP_SIZE / 4][ROWS_MAX]; /* of each subgroup */
 
 float activated(uint direction, uint which, float x)
 {
@@ -85,75 +81,33 @@ float dot_four(vec4 a, vec4 b)
     return (a.x * b.x + a.y * b.y) + (a.z * b.z + a.w * b.w);
 }
 
-/* States k to k + 3 of a row; zeros beyond the end. */
-vec4 load_states(uvec2 row, uint k, uint count)
-{
-    row = add64(row, uvec2(4u * k, 0u));
-    if (EVEN)
-        return uintBitsToFloat(Quads(row).v);
-    vec4 h = vec4(State(row).v, 0.0, 0.0, 0.0);
-    if (count > 1u)
-        h.y = State(add64(row, uvec2(4u, 0u))).v;
-    if (count > 2u)
-        h.z = State(add64(row, uvec2(8u, 0u))).v;
-    if (count > 3u)
-        h.w = State(add64(row, uvec2(12u, 0u))).v;
-    return h;
-}
-
 /* The lane's part of the products, of elements k to k + 3 of every LANES * 4. */
 void multiply(uint old, uint direction, uint n, uint first, uint lane, uint lanes)
 {
     uint type = type_of(1u);
     uvec2 matrix = address_of(1u);
     int at = int(direction) * view(1).strides[0] + int(n) * view(1).strides[2], next = view(1).strides[1];
-    uvec2 state = state_address(old, direction, first, 0u);
-    [[unroll]] for (uint i = 0u; i < ROWS_MAX; i++)
+    for (uint i = 0u; i < ROWS; i++)
         sums[i] = vec4(0.0);
     for (uint k = 4u * lane; k < hidden; k += 4u * lanes) {
         uint count = min(hidden - k, 4u);
-        vec4 weights[4], h[ROWS_MAX];
-        [[unroll]] for (uint g = 0u; g < 4u; g++)
-            if (g < GATES)
-                weights[g] = load_vec4(type, matrix, at + int(g) * next + int(k), 1, count);
-        [[unroll]] for (uint i = 0u; i < ROWS_MAX; i++)
-            if (i < ROWS)
-                h[i] = load_states(state, min(i, batch - 1u - first) * hidden + k, count);
-        [[unroll]] for (uint i = 0u; i < ROWS_MAX; i++)
-            if (i < ROWS)
-                [[unroll]] for (uint g = 0u; g < 4u; g++)
-                    if (g < GATES)
-                        sums[i][g] += dot_four(weights[g], h[i]);
+        vec4 weights[4];
+        for (uint g = 0u; g < GATES; g++)
+            weights[g] = load_vec4(type, matrix, at + int(g) * next + int(k), 1, count);
+        for (uint i = 0u; i < ROWS; i++) {
+            uint row = min(first + i, batch - 1u);
+            vec4 h = load_vec4(TYPE_FLOAT32, state_address(old, direction, row, 0u), int(k), 1, count);
+            for (uint g = 0u; g < GATES; g++)
+                sums[i][g] += dot_four(weights[g], h);
+        }
     }
 }
 
-/* What a step takes besides the products: asked for before them. */
-struct Inputs {
-    uint count, at_step; /* the row's steps; which of X is this one */
-    vec4 x;
-    float before, memory;
-};
-
-Inputs inputs_of(uint s, uint old, uint direction, uint row, uint n)
-{
-    Inputs own;
-    own.count = steps_of(row);
-    own.at_step = params.net.reverse[direction] != 0u && s < own.count ? own.count - 1u - s : s;
-    own.x = vec4(0.0);
-    own.memory = 0.0;
-    [[unroll]] for (uint g = 0u; g < 4u; g++)
-        if (g < GATES)
-            own.x[g] = input_of(own.at_step, row, direction, g, n);
-    own.before = State(state_address(old, direction, row, n)).v;
-    if (CELL > GRU)
-        own.memory = State(state_address(2u, direction, row, n)).v;
-    return own;
-}
-
 /* Hidden value n of a row of the batch, from the products of its gates. */
-void finish(Inputs own, uint s, uint old, uint direction, uint row, uint n, vec4 products)
+void finish(uint s, uint old, uint direction, uint row, uint n, vec4 products)
 {
-    uint count = own.count, at_step = own.at_step, t = params.net.sequence;
+    uint count = steps_of(row), at_step = params.net.reverse[direction] != 0u && s < count ? count - 1u - s : s;
+    uint t = params.net.sequence;
     int to = 0;
     if (t != 0u)
         to = int(at_step) * view(t).strides[0] + int(direction) * view(t).strides[1] + int(row) * view(t).strides[2] +
@@ -163,8 +117,10 @@ void finish(Inputs own, uint s, uint old, uint direction, uint row, uint n, vec4
             store_real(t, to, 0.0);
         return;
     }
-    vec4 x = own.x;
-    float before = own.before, h;
+    vec4 x = vec4(0.0);
+    for (uint g = 0u; g < GATES; g++)
+        x[g] = input_of(at_step, row, direction, g, n);
+    float before = State(state_address(old, direction, row, n)).v, h;
     if (CELL == RNN) {
         h = activated(direction, 0u, x.x + products.x);
     } else if (CELL == GRU) { /* z, r, h */
@@ -175,12 +131,13 @@ void finish(Inputs own, uint s, uint old, uint direction, uint row, uint n, vec4
             more += load_real(bias, int(direction) * view(bias).strides[0] + int(n) * view(bias).strides[1]);
         h = (1.0 - z) * activated(direction, 1u, x.z + r * more) + z * before;
     } else { /* i, o, f, g */
-        float c = own.memory;
+        State memory = State(state_address(2u, direction, row, n));
+        float c = memory.v;
         float i = activated(direction, 0u, x.x + products.x + peephole(direction, 0u, n, c));
         float keep = activated(direction, 0u, x.z + products.z + peephole(direction, 2u, n, c));
         keep = params.net.couple != 0u ? 1.0 - i : keep;
         c = keep * c + i * activated(direction, 1u, x.w + products.w);
-        State(state_address(2u, direction, row, n)).v = c;
+        memory.v = c;
         float o = activated(direction, 0u, x.y + products.y + peephole(direction, 1u, n, c));
         h = o * activated(direction, 2u, c);
         t = params.net.last_memory;
@@ -197,51 +154,21 @@ void finish(Inputs own, uint s, uint old, uint direction, uint row, uint n, vec4
                    h);
 }
 
-/* The slot's products of row i of its batch, the same for all of its lanes; those of a workgroup meet in shared memory. */
-void join_lanes(uint lanes)
+/* What a slot has: a hidden value of a direction, and ROWS rows of the batch from the first on. */
+void run_slot(uint s, uint slot, uint lane, uint lanes)
 {
-    [[unroll]] for (uint i = 0u; i < ROWS_MAX; i++)
-        if (i < ROWS)
-            for (uint mask = 1u; mask < lanes; mask <<= 1)
-                sums[i] += subgroupShuffleXor(sums[i], mask);
-    if (!WHOLE)
-        return;
-    barrier(); /* those before have been read */
-    if (gl_SubgroupInvocationID == 0u)
-        [[unroll]] for (uint i = 0u; i < ROWS_MAX; i++)
-            if (i < ROWS)
-                parts[gl_SubgroupID][i] = sums[i];
-    barrier();
-}
-
-vec4 products_of(uint i)
-{
-    vec4 own = vec4(0.0);
-    if (WHOLE) {
-        for (uint k = 0u; k < gl_NumSubgroups; k++)
-            own += parts[k][i];
-        return own;
-    }
-    [[unroll]] for (uint k = 0u; k < ROWS_MAX; k++)
-        own = k < ROWS && k == i ? sums[k] : own;
-    return own;
-}
-
-/* What a slot has: a hidden value of a direction, and ROWS rows of the batch from the first on. `share` lanes of it are
- * in the subgroup. */
-void run_slot(uint s, uint slot, uint lane, uint lanes, uint share)
-{
-    uint blocks = (batch + ROWS - 1u) / ROWS, number = slot / blocks, first = slot % blocks * ROWS;
+    uint blocks = (batch + ROWS - 1u) / ROWS, block = slot % blocks, number = slot / blocks;
     uint n = number % hidden, direction = number / hidden, old = s & 1u;
-    Inputs own;
-    if (lane < ROWS)
-        own = inputs_of(s, old, direction, min(first + lane, batch - 1u), n);
-    multiply(old, direction, n, first, lane, lanes);
-    join_lanes(share);
-    for (uint i = lane; i < min(ROWS, batch - first); i += lanes) {
-        if (i != lane)
-            own = inputs_of(s, old, direction, first + i, n);
-        finish(own, s, old, direction, first + i, n, products_of(i));
+    multiply(old, direction, n, block * ROWS, lane, lanes);
+    for (uint i = 0u; i < ROWS; i++)
+        for (uint mask = 1u; mask < lanes; mask <<= 1)
+            sums[i] += subgroupShuffleXor(sums[i], mask);
+    for (uint i = lane; i < ROWS; i += lanes) {
+        vec4 own = vec4(0.0);
+        for (uint k = 0u; k < ROWS; k++)
+            own = k == i ? sums[k] : own;
+        if (block * ROWS + i < batch)
+            finish(s, old, direction, block * ROWS + i, n, own);
     }
 }
 
@@ -287,11 +214,10 @@ void main()
             begin(number);
         return;
     }
-    uint s = Counter(scratch_at(0u)).v, share = WHOLE ? gl_SubgroupSize : min(gl_SubgroupSize, 32u);
-    uint lanes = WHOLE ? GROUP_SIZE : share, in_group = GROUP_SIZE / lanes;
+    uint s = Counter(scratch_at(0u)).v, lanes = min(gl_SubgroupSize, 32u), in_group = GROUP_SIZE / lanes;
     uint self = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
     uint slots = hidden * params.directions * ((batch + ROWS - 1u) / ROWS);
     for (uint slot = gl_WorkGroupID.x * in_group + self / lanes; slot < slots; slot += push.groups * in_group)
-        run_slot(s, slot, self % lanes, lanes, share);
+        run_slot(s, slot, self % lanes, lanes);
     end_step();
 }

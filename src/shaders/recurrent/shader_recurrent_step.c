@@ -8,8 +8,6 @@
 #define ROWS_MAX       8  /* of the batch, that share what is read of R */
 #define LANES          32 /* of a hidden value, at most */
 #define STEPS_MAX      4096
-#define WHOLE_LEAST    256  /* hidden values, of which a workgroup may share one, */
-#define WHOLE_SLOTS    2048 /* and workgroups, at most */
 
 static uint64_t values_of(const struct kern_op *op) /* hidden, of all rows and directions */
 {
@@ -53,21 +51,12 @@ static uint32_t rows_of(const struct kern_op *op)
     return rows;
 }
 
-/* A workgroup for each hidden value, where there are few of them. */
-static bool is_whole(const struct kern_op *op)
-{
-    const struct kern_view *x = &op->tensors[0];
-    const uint64_t slots = (uint64_t)x->sizes[4] * x->sizes[2] * ((x->sizes[1] + rows_of(op) - 1) / rows_of(op));
-    return x->sizes[4] >= WHOLE_LEAST && slots <= WHOLE_SLOTS;
-}
-
 /* Invocations of a step. */
 static uint64_t step_units(const struct kern_op *op)
 {
     const struct kern_view *x = &op->tensors[0];
     const uint32_t rows = rows_of(op);
-    return (uint64_t)x->sizes[4] * x->sizes[2] * ((x->sizes[1] + rows - 1) / rows) *
-           (is_whole(op) ? RECURRENT_STEP_GROUP : LANES);
+    return (uint64_t)x->sizes[4] * x->sizes[2] * ((x->sizes[1] + rows - 1) / rows) * LANES;
 }
 
 static uint32_t codes_of(const struct kern_recurrent *net, uint32_t direction)
@@ -91,9 +80,7 @@ static void add(const struct kern_op *op, bool begin, uint64_t units, struct sha
     dispatch->constants[4] = begin;
     dispatch->constants[5] = codes_of(&op->u.recurrent, 0);
     dispatch->constants[6] = codes_of(&op->u.recurrent, 1);
-    dispatch->constants[7] = is_whole(op);
-    dispatch->constants[8] = op->tensors[0].sizes[4] % 4 == 0;
-    dispatch->constant_count = 9;
+    dispatch->constant_count = 7;
 }
 
 void shader_recurrent_step_plan(const struct kern_op *op, struct shader_work *out)
