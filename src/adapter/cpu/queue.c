@@ -37,8 +37,10 @@ HRESULT cpu_queue_submit(struct adapter_queue *queue, const struct adapter_batch
         hr = cpu_list_run(batch->lists[i], batch->command_counts[i]);
     adapter_thread_budget_release(granted);
     base_parallel_leave(before);
+#ifdef ANYDML_DNNL
     if (granted > 1)
         cpu_oversubscription_look(queue->threads);
+#endif
     *out_ticket = ++queue->ticket;
     return hr;
 }
