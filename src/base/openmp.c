@@ -159,8 +159,7 @@ TEAM_ATTRIBUTES void base_openmp_run(size_t units, uint32_t ranges, base_paralle
     {
         TEAM_ACQUIRE(tag);
         /* A team may be granted fewer threads than asked for: every range must run all the same. */
-        for (uint32_t range = (uint32_t)omp_get_thread_num(); range < ranges;
-             range += (uint32_t)omp_get_num_threads())
+        for (uint32_t range = (uint32_t)omp_get_thread_num(); range < ranges; range += (uint32_t)omp_get_num_threads())
             run_range(&region, range);
         TEAM_RELEASE(tag);
     }

@@ -29,19 +29,19 @@
 #include <unistd.h>
 
 #define LINE          64
-#define STACK_BYTES   (1u << 20)                 /* rows have small scratch memory there */
-#define RETRY_NS      UINT64_C(1000000000)       /* after the system refused a thread */
-#define SPIN_NS       UINT64_C(1000000)          /* of a worker, before it sleeps */
-#define SPIN_SHORT_NS UINT64_C(2000)             /* where others want the processors */
-#define WAIT_NS       UINT64_C(200000)           /* of a client, for the last blocks */
-#define FUTILE_MAX    6                          /* times that a worker's spinning may be halved */
-#define GAP_NS        UINT64_C(30000)            /* between two looks at the clock: someone else had the processor */
-#define WINDOW_NS     UINT64_C(100000000)        /* for so long gaps are added up; */
-#define LOST_NS       (WINDOW_NS / 5)            /* from here on others want the processors */
-#define REST_NS       UINT64_C(1000000000)       /* for so long nobody spins then, twice as long each time */
+#define STACK_BYTES   (1u << 20)           /* rows have small scratch memory there */
+#define RETRY_NS      UINT64_C(1000000000) /* after the system refused a thread */
+#define SPIN_NS       UINT64_C(1000000)    /* of a worker, before it sleeps */
+#define SPIN_SHORT_NS UINT64_C(2000)       /* where others want the processors */
+#define WAIT_NS       UINT64_C(200000)     /* of a client, for the last blocks */
+#define FUTILE_MAX    6                    /* times that a worker's spinning may be halved */
+#define GAP_NS        UINT64_C(30000)      /* between two looks at the clock: someone else had the processor */
+#define WINDOW_NS     UINT64_C(100000000)  /* for so long gaps are added up; */
+#define LOST_NS       (WINDOW_NS / 5)      /* from here on others want the processors */
+#define REST_NS       UINT64_C(1000000000) /* for so long nobody spins then, twice as long each time */
 #define RESTS_MAX     4
-#define REFRESH       (1u << 20)                 /* epochs, after which words of unused ranges are written again */
-#define WAKES         2                          /* sleeping threads that one thread wakes for a job */
+#define REFRESH       (1u << 20) /* epochs, after which words of unused ranges are written again */
+#define WAKES         2          /* sleeping threads that one thread wakes for a job */
 #define ASLEEP_WORDS  (BASE_POOL_WORKERS_MAX / 64 + 1)
 
 struct range {
@@ -201,8 +201,7 @@ static bool view_read(struct client *client, uint32_t slot, struct view *out)
     out->units = atomic_load_explicit(&client->units, memory_order_acquire);
     out->fn = atomic_load_explicit(&client->fn, memory_order_acquire);
     out->context = atomic_load_explicit(&client->context, memory_order_acquire);
-    return out->epoch && !(out->epoch & 1) &&
-           atomic_load_explicit(&client->epoch, memory_order_acquire) == out->epoch;
+    return out->epoch && !(out->epoch & 1) && atomic_load_explicit(&client->epoch, memory_order_acquire) == out->epoch;
 }
 
 static void view_publish(const struct view *view)

@@ -313,8 +313,8 @@ static void test_quota(void)
     char root[] = "/tmp/anydml-pool-XXXXXX", path[256];
     static const char *const folders[] = { "a", "a/b", "cpu", "cpu/c" };
     static const char *const files[][2] = {
-        { "a/cpu.max", "250000 100000\n" },   { "a/b/cpu.max", "max 100000\n" },
-        { "cpu.max", "700000 100000\n" },     { "cpu/c/cpu.cfs_quota_us", "150000\n" },
+        { "a/cpu.max", "250000 100000\n" },       { "a/b/cpu.max", "max 100000\n" },
+        { "cpu.max", "700000 100000\n" },         { "cpu/c/cpu.cfs_quota_us", "150000\n" },
         { "cpu/c/cpu.cfs_period_us", "50000\n" }, { "cpu/cpu.cfs_quota_us", "-1\n" },
         { "cpu/cpu.cfs_period_us", "100000\n" },
     };
