@@ -8,7 +8,9 @@
 #include <omp.h>
 #endif
 
-#define BLOCKS_MAX 4 /* of a range */
+/* Blocks of a range while others want the processors. Else one: each call of a row brings operands into its scratch
+ * memory and computes the rims of bands again, which costs more than an idle machine's threads differ. */
+#define BLOCKS_CROWDED 4
 
 /* Of the calling thread. */
 static _Thread_local struct {
@@ -80,8 +82,9 @@ static void run(size_t units, size_t grain, uint32_t ranges, base_parallel_fn *f
         return;
     }
 #endif
-    size_t blocks = units / BASE_MAX(grain, 1) / ranges;
-    struct base_pool_job job = { fn, context, units, ranges, (uint32_t)BASE_MAX(BASE_MIN(blocks, BLOCKS_MAX), 1) };
+    struct base_pool_job job = { fn, context, units, ranges, 1 };
+    if (base_pool_crowded())
+        job.blocks = (uint32_t)BASE_MAX(BASE_MIN(units / BASE_MAX(grain, 1) / ranges, BLOCKS_CROWDED), 1);
     own.inside = true;
     base_pool_run(&job);
     own.inside = false;

@@ -23,9 +23,9 @@ struct base_team {
 struct base_team base_parallel_enter(uint32_t threads);
 void base_parallel_leave(struct base_team before);
 
-/* Runs fn over [0, units) in at most `ranges` equal contiguous ranges of at least `grain` units, one for each worker
- * and cut further, so that who is done with his takes from others. On the calling thread alone when one range is enough
- * or there are no other threads. Returns when all is done. */
+/* Runs fn over [0, units) in at most `ranges` equal contiguous ranges of at least `grain` units, one for each worker;
+ * who is done with his takes those of others. They are cut further where threads may be kept from theirs. On the
+ * calling thread alone when one range is enough or there are no other threads. Returns when all is done. */
 void base_parallel_ranges(size_t units, size_t grain, uint32_t ranges, base_parallel_fn *fn, void *context);
 
 /* The same with as many ranges as there are threads. */

@@ -583,6 +583,11 @@ void base_pool_leave(void)
     atomic_fetch_sub_explicit(&pool.clients, 1, memory_order_relaxed);
 }
 
+bool base_pool_crowded(void)
+{
+    return crowded(base_now_ns());
+}
+
 void base_pool_set_spinning(bool spinning)
 {
     atomic_store(&pool.spinning_off, !spinning);

@@ -28,6 +28,9 @@ void base_pool_run(const struct base_pool_job *job);
 void base_pool_enter(uint32_t threads);
 void base_pool_leave(void);
 
+/* Whether others want the processors: then it pays to cut finer, since any thread may be kept from its range. */
+bool base_pool_crowded(void);
+
 /* Whether waiting threads spin for a while before they sleep (true at first). */
 void base_pool_set_spinning(bool spinning);
 

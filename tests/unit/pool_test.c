@@ -76,10 +76,15 @@ static void mark(void *context, size_t begin, size_t end, unsigned worker)
     atomic_fetch_sub(&job->busy[worker], 1);
 }
 
-static bool run_job(struct job *job, size_t units, size_t grain, uint32_t ranges)
+/* blocks 0: as parallel.c cuts it */
+static bool run_job(struct job *job, size_t units, size_t grain, uint32_t ranges, uint32_t blocks)
 {
+    struct base_pool_job cut = { mark, job, units, BASE_MIN(ranges, job->threads), blocks };
     memset(job->seen, 0, sizeof(job->seen));
-    base_parallel_ranges(units, grain, ranges, mark, job);
+    if (blocks && units >= (size_t)cut.ranges * blocks)
+        base_pool_run(&cut);
+    else
+        base_parallel_ranges(units, grain, ranges, mark, job);
     for (size_t i = 0; i < UNITS_MAX; i++)
         if (job->seen[i] != (i < units))
             return false;
@@ -95,7 +100,8 @@ static bool run_jobs(uint32_t threads, uint32_t rounds, unsigned seed)
         job->threads = threads;
         job->spin = (uint32_t)rand_r(&seed) % 4 * 5;
         size_t units = (size_t)rand_r(&seed) % (rand_r(&seed) % 2 ? UNITS_MAX : 2 * THREADS_MAX);
-        good = run_job(job, units, (size_t)rand_r(&seed) % 40, 1 + (uint32_t)rand_r(&seed) % (2 * threads));
+        good = run_job(job, units, (size_t)rand_r(&seed) % 40, 1 + (uint32_t)rand_r(&seed) % (2 * threads),
+                       (uint32_t)rand_r(&seed) % 9);
     }
     base_parallel_leave(before);
     free(job);
