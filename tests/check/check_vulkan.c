@@ -198,7 +198,7 @@ static void run_row_lists(struct bench *bench, const struct shader_row *row, uin
         run_convs(bench, seed);
     if (!strcmp(row->name, "conv_meta"))
         run_conv_metas(bench, seed);
-    if (strstr(row->name, "_line") || strstr(row->name, "_subgroup"))
+    if (strstr(row->name, "_line") || strstr(row->name, "_subgroup") || row->plan == shader_resample_two_plan)
         run_lines(bench, row->kind, seed);
 }
 
