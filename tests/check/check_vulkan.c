@@ -157,7 +157,7 @@ static void run_lines(struct bench *bench, enum kern_kind kind, uint64_t seed)
 static uint32_t cases_of(const struct bench *bench, const struct shader_row *row, uint32_t count)
 {
     static const char *const own[] = { "_line", "_subgroup", "_tile", "_block", "_vec",
-                                       "_dot",  "_direct",   "_step", "_radix" };
+                                       "_dot",  "_direct",   "_step", "_radix", "_two" };
     uint32_t part = !(bench_capabilities(bench) & SHADER_CAPABILITY_COOP) && strstr(row->name, "_coop") ? 12 : 1;
     for (uint32_t i = 0; i < ARRAY_SIZE(own); i++)
         part = strstr(row->name, own[i]) ? 4 : part;
@@ -195,7 +195,8 @@ static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const c
             run_convs(bench, seed);
         if (!strcmp(rows[i].name, "conv_meta"))
             run_conv_metas(bench, seed);
-        if (strstr(rows[i].name, "_line") || strstr(rows[i].name, "_subgroup"))
+        if (strstr(rows[i].name, "_line") || strstr(rows[i].name, "_subgroup") ||
+            rows[i].plan == shader_resample_two_plan)
             run_lines(bench, rows[i].kind, seed);
         printf("%-24s %6.1f s\n", rows[i].name, bench_seconds() - before);
     }
