@@ -121,14 +121,4 @@ static void last_pack(const struct conv_last_bytes *p, const int8_t *source, int
 
 KERN_PACKED_ROW(conv_last_bytes_vnni, struct conv_last_bytes, conv_last_bytes_init(op, &plan), last_plan(&plan, out),
                 last_pack(&plan, source, packed))
-
-bool kern_conv_last_bytes_accepts(const struct kern_op *op)
-{
-#if defined(ANYDML_DNNL) /* multiplies on AMX where there is, several times as fast */
-    (void)op;
-    return false;
-#else
-    struct conv_last_bytes plan;
-    return conv_last_bytes_init(op, &plan);
-#endif
-}
+KERN_PLAN_ACCEPTS(conv_last_bytes, struct conv_last_bytes, conv_last_bytes_init(op, &plan))
