@@ -127,6 +127,23 @@ static void run_convs(struct bench *bench, uint64_t seed)
         }
 }
 
+/* Random ones with each kernel of gemm_meta, second factors packed beforehand and not. */
+static void run_gemm_metas(struct bench *bench, uint32_t count, uint64_t seed)
+{
+    struct check_rng rng = { seed * UINT64_C(0x9e3779b97f4a7c15) | 1 };
+    struct check_case c;
+    check_buffer_past(16);
+    bench->norm_wise = true;
+    for (uint32_t i = 0; i < count; i++) {
+        check_vulkan_coop(&rng, &c);
+        shader_gemm_meta_force(i % 32);
+        bench->constants = i / 32 % 2;
+        bench_run_case(bench, &c, &rng);
+    }
+    shader_gemm_meta_force(0);
+    bench->constants = false;
+}
+
 /* The same with each kernel of conv_meta. */
 static void run_conv_metas(struct bench *bench, uint64_t seed)
 {
@@ -192,6 +209,8 @@ static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const c
         if (strstr(rows[i].name, "conv_parts") || strstr(rows[i].name, "conv_window") ||
             strstr(rows[i].name, "conv_gemm") || !strcmp(rows[i].name, "conv_depth"))
             run_convs(bench, seed);
+        if (!strcmp(rows[i].name, "gemm_meta"))
+            run_gemm_metas(bench, 8 * count, seed);
         if (!strcmp(rows[i].name, "conv_meta"))
             run_conv_metas(bench, seed);
         if (strstr(rows[i].name, "_line") || strstr(rows[i].name, "_subgroup"))

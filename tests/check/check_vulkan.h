@@ -23,6 +23,7 @@ struct bench {
     uint32_t ran, unsupported, failed;   /* cases; outputs and other expectations */
     bool norm_wise;                      /* the case */
     bool wild;                           /* its data stays as it is */
+    bool constants;                      /* second factors may be constants */
     double max_ulp;                      /* of the case; negative: what its operations may have */
     bool seen[KERN_MAP_CODE_COUNT];      /* operations that ran */
 };
