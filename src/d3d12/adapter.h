@@ -187,8 +187,8 @@ typedef HRESULT adapter_tiles_map(struct adapter_device *device, struct adapter_
                                   struct adapter_memory *heap, uint64_t heap_offset, uint64_t bytes);
 
 /* What a pipeline is made of: SPIR-V, `words` words packed in bytes as shaders/pack.c does; and its specialization
- * constants 0, 1, ...; or, with `threads`, the text of a vendor's kernel for workgroups of so many threads and so many
- * bytes of shared memory that the kernel does not declare. */
+ * constants 0, 1, ...; or, with `threads`, the text of a vendor's kernel, `words` bytes that are packed, too, for
+ * workgroups of so many threads and so many bytes of shared memory that the kernel does not declare. */
 struct adapter_pipeline_desc {
     const uint8_t *code;
     uint32_t code_bytes, words;

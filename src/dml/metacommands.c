@@ -38,10 +38,10 @@ static const struct {
 };
 
 static const struct {
-    const uint8_t *text;
-    uint32_t bytes, threads, shared;
+    const uint8_t *text; /* packed */
+    uint32_t packed, bytes, threads, shared;
 } metas[] = {
-#define META(name, source, threads, shared, defines) { name##_ptx, sizeof(name##_ptx), threads, shared },
+#define META(name, source, threads, shared, defines) { name##_ptx, sizeof(name##_ptx), name##_bytes, threads, shared },
 #include "shaders/meta/metas.def"
 #undef META
 };
@@ -51,7 +51,8 @@ void dml_spirv_describe(const struct shader_dispatch *dispatch, struct adapter_p
     const uint32_t code = dispatch->code, meta = code - (SHADER_META_BEFORE + 1);
     if (shader_is_meta(dispatch))
         *out = (struct adapter_pipeline_desc){ .code = metas[meta].text,
-                                               .code_bytes = metas[meta].bytes,
+                                               .code_bytes = metas[meta].packed,
+                                               .words = metas[meta].bytes,
                                                .threads = metas[meta].threads,
                                                .shared_bytes = metas[meta].shared };
     else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pack OUTPUT NAME.spv... NAME.ptx...: a C header with each shader's words as bytes, least significant 7 bits first,
- * bit 7 set in all but a word's last byte: half the size, since most words are small; and with each PTX as it is, and a
- * zero. Runs while the libraries are built.
+ * bit 7 set in all but a word's last byte: half the size, since most words are small; and with each PTX and a zero
+ * behind it, where what was there before is not written again (put_text). Runs while the libraries are built.
  *
  * Shaders declare cooperative matrices by spirv_type, whose parameters are numbers: glslang 12 takes no types there.
  * The type of the elements is such a number (gemm/matrix.glsl), which becomes the type here. */
@@ -156,18 +156,96 @@ static int pack(FILE *out, const char *path)
     return 0;
 }
 
+/* ---- texts: runs of bytes, and of bytes that were there before ---- */
+
+#define TEXT_MAX    (1u << 22)
+#define HASHES      (1u << 16)
+#define CANDIDATES  64u /* places that are compared */
+#define MATCH_LEAST 5u
+
+static uint8_t text[TEXT_MAX];
+static uint32_t heads[HASHES], chain[TEXT_MAX]; /* 1 + the last place with this hash, and the one before that */
+
+static uint32_t hash_at(uint32_t at)
+{
+    const uint32_t four =
+        text[at] | (uint32_t)text[at + 1] << 8 | (uint32_t)text[at + 2] << 16 | (uint32_t)text[at + 3] << 24;
+    return four * 2654435761u >> 16;
+}
+
+static void remember(uint32_t at)
+{
+    chain[at] = heads[hash_at(at)];
+    heads[hash_at(at)] = at + 1;
+}
+
+static uint32_t match_length(uint32_t a, uint32_t b, uint32_t end)
+{
+    uint32_t length = 0;
+    while (b + length < end && text[a + length] == text[b + length])
+        length++;
+    return length;
+}
+
+/* The longest run of bytes that was there before. */
+static uint32_t find_match(uint32_t at, uint32_t end, uint32_t *out_distance)
+{
+    uint32_t best = 0, candidate = heads[hash_at(at)];
+    for (uint32_t i = 0; i < CANDIDATES && candidate; i++, candidate = chain[candidate - 1]) {
+        const uint32_t length = match_length(candidate - 1, at, end);
+        if (length > best) {
+            best = length;
+            *out_distance = at - (candidate - 1);
+        }
+    }
+    return best >= MATCH_LEAST ? best : 0;
+}
+
+static void put_run(FILE *out, uint32_t from, uint32_t to, uint32_t *column)
+{
+    put_word(out, to - from, column);
+    for (; from < to; from++) {
+        *column += (uint32_t)fprintf(out, "%u,", text[from]);
+        if (*column > 110) {
+            fputc('\n', out);
+            *column = 0;
+        }
+    }
+}
+
+/* Bytes as they are, their number first; then the length and the distance of a run from before, or 0; and so on. */
+static void put_text(FILE *out, uint32_t count)
+{
+    uint32_t column = 0, from = 0, distance = 0;
+    memset(heads, 0, sizeof(heads));
+    for (uint32_t at = 0; at + 4 <= count;) {
+        const uint32_t length = find_match(at, count, &distance), end = at + (length ? length : 1);
+        if (length) {
+            put_run(out, from, at, &column);
+            put_word(out, length, &column);
+            put_word(out, distance, &column);
+            from = end;
+        }
+        for (; at < end; at++)
+            if (at + 4 <= count)
+                remember(at);
+    }
+    put_run(out, from, count, &column);
+    fputs("0 };\n", out);
+}
+
 static int pack_text(FILE *out, const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
-    FILE *in = fopen(path, "r");
-    uint32_t column = 0;
-    if (!in)
+    FILE *in = fopen(path, "rb");
+    const size_t count = in ? fread(text, 1, TEXT_MAX - 1, in) : 0;
+    if (!in || fclose(in) || count == TEXT_MAX - 1)
         return fail(path, "cannot be read");
+    text[count] = 0;
     fprintf(out, "static const uint8_t %.*s_ptx[] = {\n", (int)(dot - name), name);
-    for (int byte; (byte = fgetc(in)) != EOF && byte < 128;)
-        put_word(out, (uint32_t)byte, &column);
-    fputs("0 };\n", out);
-    return fclose(in) ? fail(path, "cannot be read") : 0;
+    put_text(out, (uint32_t)count + 1);
+    fprintf(out, "enum { %.*s_bytes = %u };\n", (int)(dot - name), name, (uint32_t)count + 1);
+    return 0;
 }
 
 int main(int count, char **arguments)

@@ -123,6 +123,7 @@ static void run_convs(struct bench *bench, uint64_t seed)
     for (uint32_t t = 0; t < ARRAY_SIZE(types); t++)
         for (uint32_t i = 0; check_vulkan_convs(i, types[t], &c); i++) {
             shader_conv_window_force(1 + i);
+            shader_conv_depth_force(2);
             bench_run_case(bench, &c, &rng);
         }
 }

@@ -25,15 +25,46 @@ void vulkan_kernels_open(struct adapter_device *device)
         kernels->launch = NULL;
 }
 
+static uint32_t next_number(const uint8_t **at)
+{
+    uint32_t number = **at & 127u;
+    for (uint32_t shift = 7; *(*at)++ & 128u; shift += 7)
+        number |= (**at & 127u) << shift;
+    return number;
+}
+
+/* As put_text() of shaders/pack.c made it of a text. */
+static char *unpack(const uint8_t *at, uint32_t bytes)
+{
+    char *text = malloc(bytes), *to = text;
+    while (text) {
+        const uint32_t run = next_number(&at);
+        memcpy(to, at, run);
+        to += run;
+        at += run;
+        const uint32_t length = next_number(&at);
+        if (!length)
+            break;
+        const char *from = to - next_number(&at);
+        for (uint32_t i = 0; i < length; i++) /* it may run into itself */
+            *to++ = *from++;
+    }
+    return text;
+}
+
 VkResult vulkan_kernel_build(struct adapter_device *device, struct adapter_pipeline *pipeline)
 {
     const struct vulkan_kernels *kernels = &device->kernels;
     if (!kernels->launch)
         return VK_ERROR_FEATURE_NOT_PRESENT;
+    char *text = unpack(pipeline->desc.code, pipeline->desc.words);
+    if (!text)
+        return VK_ERROR_OUT_OF_HOST_MEMORY;
     const VkCuModuleCreateInfoNVX module = { .sType = VK_STRUCTURE_TYPE_CU_MODULE_CREATE_INFO_NVX,
-                                             .dataSize = pipeline->desc.code_bytes,
-                                             .pData = pipeline->desc.code };
+                                             .dataSize = pipeline->desc.words,
+                                             .pData = text };
     VkResult result = kernels->create_module(device->handle, &module, NULL, &pipeline->module);
+    free(text);
     if (result != VK_SUCCESS) {
         pipeline->module = VK_NULL_HANDLE;
         return result;

@@ -26,7 +26,8 @@ struct conv_tile_params {
 
 /* By small tiles: m pixels of all images, by_pixels in each, n channels of a group, k elements of a window, which are
  * all_chunks chunks, of which a workgroup sums `chunks`. Workgroups are numbered by tiles along pixels, along channels,
- * groups and splits. Of conv_depth.comp tiles are four channels of a pixel. */
+ * groups and splits. Of conv_depth.comp tiles are four channels of a pixel; of
+ * conv_strip.comp tiles_n are vectors of channels side by side, tiles_m strips of a line, splits the images. */
 struct conv_parts_params {
     SHADER_STRUCT conv_params conv;
     uint m, n, k, splits, chunks, all_chunks;
@@ -41,7 +42,8 @@ struct conv_window_params {
     uint m; /* pixels of all images */
 };
 
-#define CONV_DEPTH_GROUP 128 /* GROUP_SIZE of conv_depth.comp */
+#define CONV_DEPTH_GROUP   128 /* GROUP_SIZE of conv_depth.comp and conv_strip.comp */
+#define CONV_STRIP_RESULTS 4   /* pixels of an invocation of conv_strip.comp */
 
 #define CONV_DIRECT_RESULTS 4
 #define CONV_DIRECT_LINE    16

@@ -24,5 +24,8 @@ void shader_conv_finish(const struct kern_op *op, struct shader_dispatch *out);
 
 /* For tests: small images, too, with this line of WINDOW (tuning.def), from 1 on and over again; 0: as usual. */
 void shader_conv_window_force(uint32_t number);
+/* For tests: of conv_depth's shaders the one for single pixels (1) or for several (2), where it takes the op; 0: the
+ * best. */
+void shader_conv_depth_force(uint32_t shader);
 
 #endif

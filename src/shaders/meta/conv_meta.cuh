@@ -61,6 +61,34 @@ static __device__ __noinline__ float step_run(const meta_epilogue &e, u32 i, flo
     return meta_step_run(s.code, value, b, s.p, s.q);
 }
 
+/* Step i of the epilogue on N neighbouring channels: bounds are not in a function. */
+template <int N> DI void run_step(const meta_epilogue &e, u32 i, float (&v)[N], int y_at, int channel)
+{
+    const meta_step &s = e.steps[i];
+    const float p = s.p, q = s.q;
+    if (s.code == META_RELU) {
+#pragma unroll
+        for (int j = 0; j < N; j++)
+            v[j] = v[j] < 0 ? 0.0f : v[j];
+    } else if (s.code == META_CLAMP) {
+#pragma unroll
+        for (int j = 0; j < N; j++)
+            v[j] = fminf(fmaxf(v[j], p), q);
+    } else if (s.code == META_MIN && !s.type) {
+#pragma unroll
+        for (int j = 0; j < N; j++)
+            v[j] = fminf(v[j], p);
+    } else if (s.code == META_MAX && !s.type) {
+#pragma unroll
+        for (int j = 0; j < N; j++)
+            v[j] = fmaxf(v[j], p);
+    } else {
+#pragma unroll
+        for (int j = 0; j < N; j++)
+            v[j] = step_run(e, i, v[j], y_at + j, channel + j);
+    }
+}
+
 /* A pixel of all images: where its window begins in X, and whether it is there at all. */
 struct window {
     int at, top, left;

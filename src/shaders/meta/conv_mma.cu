@@ -159,14 +159,13 @@ DI void finish_wide(const conv_meta_params &p, const unit &u, float4 sum)
     float v[4] = { sum.x + bias.x, sum.y + bias.y, sum.z + bias.z, sum.w + bias.w };
 #pragma unroll 1
     for (u32 i = 0; i < p.epilogue.count; i++) {
-        const meta_step &s = p.epilogue.steps[i];
-        const bool adds = i + 1 == p.residual, relu = s.code == META_RELU, clamp = s.code == META_CLAMP;
+        if (i + 1 != p.residual) {
+            run_step(p.epilogue, i, v, u.y_at, (int)u.channel);
+            continue;
+        }
 #pragma unroll
         for (int e = 0; e < 4; e++)
-            v[e] = adds    ? v[e] + b[e]
-                   : relu  ? v[e] < 0 ? 0.0f : v[e]
-                   : clamp ? fminf(fmaxf(v[e], s.p), s.q)
-                           : step_run(p.epilogue, i, v[e], u.y_at + e, (int)u.channel + e);
+            v[e] += b[e];
     }
     *(uint2 *)((__half *)p.y + u.y_at) = make_uint2(pack(v[0], v[1]), pack(v[2], v[3]));
 }

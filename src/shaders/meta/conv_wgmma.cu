@@ -61,22 +61,10 @@ DI void finish(const conv_meta_params &p, float (&v)[8], uint4 bias, uint4 resid
     add8(v, bias);
 #pragma unroll 1
     for (u32 i = 0; i < p.epilogue.count; i++) {
-        const meta_step &s = p.epilogue.steps[i];
-        if (i + 1 == p.residual) {
+        if (i + 1 == p.residual)
             add8(v, residual);
-        } else if (s.code == META_RELU) {
-#pragma unroll
-            for (int e = 0; e < 8; e++)
-                v[e] = v[e] < 0 ? 0.0f : v[e];
-        } else if (s.code == META_CLAMP) {
-#pragma unroll
-            for (int e = 0; e < 8; e++)
-                v[e] = fminf(fmaxf(v[e], s.p), s.q);
-        } else {
-#pragma unroll
-            for (int e = 0; e < 8; e++)
-                v[e] = step_run(p.epilogue, i, v[e], y_at + e, channel + e);
-        }
+        else
+            run_step(p.epilogue, i, v, y_at, channel);
     }
     *(uint4 *)((__half *)p.y + y_at) = make_uint4(pack(v[0], v[1]), pack(v[2], v[3]), pack(v[4], v[5]), pack(v[6], v[7]));
 }
