@@ -108,7 +108,8 @@ struct shader_row {
     shader_obstacle_fn *obstacle;
     shader_plan_fn *plan;
     shader_write_fn *write;
-    /* NULL, or where op->packed_input is set, `plan` may say so by packed_bytes, and places[] has the packed one then. */
+    /* NULL, or where op->packed_input is set, `plan` may say so by packed_bytes, and places[] has the packed one then.
+     */
     shader_pack_fn *pack;
 };
 

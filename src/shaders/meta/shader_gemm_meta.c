@@ -174,9 +174,9 @@ static bool is_float(DML_TENSOR_DATA_TYPE type)
 
 /* ---- kernels ---- */
 
-/* SMALL ones read B as it is, FRAGMENT ones where it was packed beforehand, as fragments. For others it is packed, if need
- * be by a dispatch, they have a workgroup for each multiprocessor, and no epilogue. Of these only TAIL ones take any K; HALF
- * ones have FLOAT16 sums. */
+/* SMALL ones read B as it is, FRAGMENT ones where it was packed beforehand, as fragments. For others it is packed, if
+ * need be by a dispatch, they have a workgroup for each multiprocessor, and no epilogue. Of these only TAIL ones take
+ * any K; HALF ones have FLOAT16 sums. */
 enum form { FORM_SMALL, FORM_FRAGMENT, FORM_LARGE, FORM_HALF, FORM_TAIL };
 
 /* Of tiles m x n. What a product takes, in microseconds: `fixed`, and `step` for each 32 elements along K of as many
@@ -249,9 +249,7 @@ static float time_of(const struct kernel *kernel, const struct gemm_meta_params 
     const uint64_t tiles = (uint64_t)count(p->m, kernel->m) * count(p->n, kernel->n) * p->batches;
     const float rounds = (float)((tiles + MULTIPROCESSORS - 1) / MULTIPROCESSORS), steps = (float)count(p->k, 32);
     const float packing =
-        takes_packed(kernel) && !packed
-            ? PACK_US + (float)(packed_bytes(p) * packed_batches(p)) / PACK_BYTES_OF_US
-            : 0;
+        takes_packed(kernel) && !packed ? PACK_US + (float)(packed_bytes(p) * packed_batches(p)) / PACK_BYTES_OF_US : 0;
     return LAUNCH_US + rounds * (kernel->fixed + kernel->step * steps) + packing;
 }
 
@@ -363,7 +361,8 @@ void shader_gemm_meta_plan(const struct kern_op *op, struct shader_work *out)
     } else {
         const uint32_t pairs = count(p->n, GEMM_PACKED_N) * count(p->k, GEMM_PACKED_K) * (GEMM_PACKED_K / 64);
         out->scratch_bytes = bytes;
-        shader_meta_add(out, SHADER_META_gemm_pack, (uint32_t[3]){ pairs, 1, packed_batches(p) }, ADDRESSES, sizeof(*p));
+        shader_meta_add(out, SHADER_META_gemm_pack, (uint32_t[3]){ pairs, 1, packed_batches(p) }, ADDRESSES,
+                        sizeof(*p));
     }
     shader_meta_add(out, kernel->code[bfloat16], resident, ADDRESSES, sizeof(*p));
 }
