@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE
 #include "base/cpu.h"
 
 #include <ctype.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,11 +116,4 @@ void base_cpu_name(char *out, size_t size)
     struct utsname system;
     if (!uname(&system))
         snprintf(out, size, "%s CPU", system.machine);
-}
-
-uint32_t base_cpu_count(void)
-{
-    cpu_set_t set;
-    int count = sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
-    return count > 0 ? (uint32_t)count : 1;
 }

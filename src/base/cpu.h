@@ -26,7 +26,14 @@ void base_cpu_flags_mask(uint32_t mask);
 /* The processor's name, e.g. "AMD EPYC 9654 96-Core Processor"; UTF-8, always terminated. */
 void base_cpu_name(char *out, size_t size);
 
-/* Processors this process may run on: at least 1. */
+/* Processors that the calling thread may run on, no more than its control group has the time of: at least 1.
+ * (processors.c) */
 uint32_t base_cpu_count(void);
+/* The same, counting those that share a core once. */
+uint32_t base_cpu_cores(void);
+
+/* For tests, which have files of their own: processors' worth of time that the control groups in the file `groups` have
+ * by what lies in the folder `root`; UINT32_MAX: there is no limit. */
+uint32_t base_cpu_quota(const char *groups, const char *root);
 
 #endif

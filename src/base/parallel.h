@@ -1,25 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worker team. It is OpenMP's, because oneDNN uses that too: one team per submitting thread, so the two never
- * compete for cores. */
+/* Work in parallel: by the threads of the process's pool (pool.h), or, where oneDNN shares the work, by the calling
+ * thread's OpenMP team. */
 #ifndef BASE_PARALLEL_H
 #define BASE_PARALLEL_H
 
 #include "base/base.h"
 
-/* Called with disjoint ranges that cover [0, units); worker < base_parallel_threads(). */
+/* Called with disjoint ranges that cover [0, units). worker < base_parallel_threads(); of calls at the same time each
+ * has another one. */
 typedef void base_parallel_fn(void *context, size_t begin, size_t end, unsigned worker);
 
-/* How many threads parallel work started by the calling thread uses, this thread included. */
+/* How many threads parallel work started by the calling thread uses, this thread included. 1 inside of such work. */
 uint32_t base_parallel_threads(void);
 
-/* Sets that number, 0 = one per processor, until the matching leave. The thread may be the application's, and OpenMP's
+/* Sets that number, 0 = one per core, until the matching leave. The thread may be the application's, and OpenMP's
  * number for it with it: both are put back. */
 struct base_team {
     uint32_t threads;
     int openmp;
+    bool nested;
 };
 struct base_team base_parallel_enter(uint32_t threads);
 void base_parallel_leave(struct base_team before);
+
+/* Runs fn over [0, units) in at most `ranges` equal contiguous ranges of at least `grain` units, one for each worker;
+ * who is done with his takes those of others. They are cut further where threads may be kept from theirs. On the
+ * calling thread alone when one range is enough or there are no other threads. Returns when all is done. */
+void base_parallel_ranges(size_t units, size_t grain, uint32_t ranges, base_parallel_fn *fn, void *context);
+
+/* The same with as many ranges as there are threads. */
+void base_parallel_for(size_t units, size_t grain, base_parallel_fn *fn, void *context);
+
+/* For threads that only do others' work. */
+void base_parallel_inside(void);
+
+#ifdef ANYDML_DNNL
+/* ---- openmp.c: oneDNN's threads ---- */
+
+/* From now on the calling thread's work is done by its OpenMP team, or no longer; what held before. Steps of oneDNN
+ * among others use that team all the time: two would only fight for the processors. */
+bool base_parallel_by_openmp(bool openmp);
+
+/* One call of fn for each of `ranges` equal ranges. */
+void base_openmp_run(size_t units, uint32_t ranges, base_parallel_fn *fn, void *context);
 
 /* OpenMP's runtime ends the process when it cannot create a thread. So threads are tried first: how many of `threads`,
  * this one included, a team of the calling thread gets; less than asked for where the system refuses more, and 1 on the
@@ -27,12 +50,19 @@ void base_parallel_leave(struct base_team before);
 uint32_t base_parallel_grant(uint32_t threads);
 /* The same for a thread that has no team yet; each call tries. */
 uint32_t base_parallel_possible(uint32_t threads);
-
-/* Runs fn over [0, units) in at most base_parallel_threads() equal contiguous ranges of at least `grain` units, on the
- * calling thread alone when one range is enough or it is granted no others. Returns when all is done. */
-void base_parallel_for(size_t units, size_t grain, base_parallel_fn *fn, void *context);
-
-/* The same in that many ranges, fewer where there are fewer threads or units. */
-void base_parallel_ranges(size_t units, unsigned ranges, base_parallel_fn *fn, void *context);
+#else
+static inline bool base_parallel_by_openmp(bool openmp)
+{
+    return openmp;
+}
+static inline uint32_t base_parallel_grant(uint32_t threads)
+{
+    return threads;
+}
+static inline uint32_t base_parallel_possible(uint32_t threads)
+{
+    return threads;
+}
+#endif
 
 #endif

@@ -193,7 +193,7 @@ uint32_t adapter_threads_parse(const char *text)
 uint32_t adapter_thread_count(void)
 {
     const char *wanted = getenv("ANYDML_THREADS");
-    uint32_t count = wanted ? adapter_threads_parse(wanted) : 0, threads = count ? count : base_cpu_count();
+    uint32_t count = wanted ? adapter_threads_parse(wanted) : 0, threads = count ? count : base_cpu_cores();
     static _Atomic uint32_t possible;
     if (threads > atomic_load_explicit(&possible, memory_order_relaxed)) {
         uint32_t now = base_parallel_possible(threads);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A budget of threads for all queues of the process. A few teams on the same cores are good: one works while another
  * waits at a barrier, or runs what one thread can do alone. Many only take turns and push each other's data out of the
- * caches. Queues take threads for as long as a batch runs, first come, first served. Nobody waits for another queue
- * while he has some, so waiting for them always ends. */
+ * caches; so do many clients of the worker pool, which compute alone when there are enough of them. Queues take threads
+ * for as long as a batch runs, first come, first served. Nobody waits for another queue while he has some, so waiting
+ * for them always ends. */
 #include "d3d12/adapter.h"
 
 #include "base/cpu.h"
@@ -26,6 +27,7 @@ struct waiter {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static uint32_t processors, total;
 static _Atomic uint64_t state;
+static _Atomic uint32_t computing; /* threads; no limit */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct waiter *first, **end = &first; /* under lock */
 
@@ -88,11 +90,26 @@ void adapter_thread_budget_release(uint32_t count)
     pthread_mutex_unlock(&lock);
 }
 
+uint32_t adapter_thread_budget_share(uint32_t own)
+{
+    return BASE_MAX(own, TEAMS / 2);
+}
+
+void adapter_computing_begin(uint32_t threads)
+{
+    atomic_fetch_add_explicit(&computing, threads, memory_order_relaxed);
+}
+
+void adapter_computing_end(uint32_t threads)
+{
+    atomic_fetch_sub_explicit(&computing, threads, memory_order_relaxed);
+}
+
 bool adapter_oversubscribed(void)
 {
     pthread_once(&once, count_threads);
-    uint64_t seen = atomic_load_explicit(&state, memory_order_relaxed);
-    return seen >= ONE_WAITING || seen + processors <= total;
+    return atomic_load_explicit(&state, memory_order_relaxed) >= ONE_WAITING ||
+           atomic_load_explicit(&computing, memory_order_relaxed) >= processors;
 }
 
 void adapter_thread_budget_forget(void)
@@ -101,4 +118,5 @@ void adapter_thread_budget_forget(void)
     first = NULL;
     end = &first;
     atomic_store(&state, total);
+    atomic_store(&computing, 0);
 }

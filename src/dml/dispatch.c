@@ -91,11 +91,13 @@ struct adapter_dispatch *dml_dispatch_create(struct dml_pageable *dispatchable)
     atomic_init(&dispatch->staging, NULL);
     com_ref(&dispatchable->base);
     dispatch->op = dml_as_compiled(dispatchable);
-    dispatch->base.threads = dml_parent(dispatchable)->threads;
+    dispatch->base.threads = dispatch->base.own_threads = dml_parent(dispatchable)->threads;
     dispatch->base.work = UINT64_MAX;
     if (dispatch->op && !dispatch->op->program.spirv) {
-        dispatch->base.threads = dispatch->op->program.plan->threads;
-        dispatch->base.work = dispatch->op->program.plan->work;
+        const struct graph_plan *plan = dispatch->op->program.plan;
+        dispatch->base.threads = plan->threads;
+        dispatch->base.own_threads = plan->library_threads ? plan->threads : 1;
+        dispatch->base.work = plan->work;
     }
     if (initializer)
         snapshot_targets(dispatch, initializer);

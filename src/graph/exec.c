@@ -93,7 +93,7 @@ static bool run_step(const struct graph_step *step, const struct graph_buffers *
     if (step->worker_scratch_stride)
         running.worker_scratch = (char *)buffers->temp + step->worker_scratch_offset;
     kern_pack_first(step->row, &step->work, &running.call, data);
-    base_parallel_ranges(step->work.units, step->ranges, run_range, &running);
+    base_parallel_ranges(step->work.units, step->work.grain, step->ranges, run_range, &running);
     return !step->state || !kern_take_failure();
 }
 
@@ -105,11 +105,13 @@ HRESULT graph_plan_run(const struct graph_plan *plan, const struct graph_buffers
     uint64_t *times = tracer ? malloc((plan->step_count + UINT64_C(1)) * sizeof(*times)) : NULL;
     if (times)
         times[0] = base_now_ns();
+    const bool by_openmp = base_parallel_by_openmp(plan->library_threads);
     for (uint32_t i = 0; done && i < plan->step_count; i++) {
         done = run_step(&plan->steps[i], buffers);
         if (times)
             times[i + 1] = base_now_ns();
     }
+    base_parallel_by_openmp(by_openmp);
     if (times && done)
         tracer->run(tracer->context, plan, times);
     free(times);

@@ -287,6 +287,7 @@ struct graph_plan {
     uint64_t init_temp_bytes; /* that derivations need; taken from the system while they run */
     uint32_t input_count, output_count;
     uint32_t threads;                      /* as many as a run can use */
+    bool library_threads;                  /* some steps are cut by a library among its own threads */
     uint64_t work;                         /* bytes moved plus operations of a run */
     uint64_t temp_bytes, persistent_bytes; /* multiples of the backend's alignment */
     uint64_t temp_lower_bound;             /* most bytes of temporaries alive at once */

@@ -36,9 +36,13 @@ static void test_budget(void)
 {
     pthread_t threads[THREADS];
     all = adapter_thread_budget_acquire(UINT32_MAX);
-    ok(all > 1 && adapter_oversubscribed(), "%u", all);
+    ok(all > 1 && !adapter_oversubscribed(), "%u", all);
+    adapter_computing_begin(all);
+    ok(adapter_oversubscribed(), "not crowded with %u threads", all);
+    adapter_computing_end(all);
     adapter_thread_budget_release(all);
     ok(!adapter_oversubscribed(), "crowded without a thread");
+    ok(adapter_thread_budget_share(1) <= all && adapter_thread_budget_share(all) == all, "too large a share");
     for (uintptr_t i = 0; i < THREADS; i++)
         need(!pthread_create(&threads[i], NULL, acquire_and_release, (void *)(i + 1)));
     for (int i = 0; i < THREADS; i++)
@@ -75,7 +79,7 @@ static void test_order(void)
         need(!pthread_create(&threads[i], NULL, take_turn, &turns[i]));
         api_await_sleep(&turns[i].thread);
     }
-    ok(!atomic_load(&served), "served too early");
+    ok(!atomic_load(&served) && adapter_oversubscribed(), "served too early");
     adapter_thread_budget_release(got);
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);

@@ -68,8 +68,12 @@ bool cpu_oversubscription_rest(uint32_t threads, uint32_t ms);
 void cpu_oversubscription_look(uint32_t threads);
 
 /* list.c: runs the commands on the calling thread and its worker team. */
-/* cpu_list_threads: how many threads they can use, at most `most`. */
-uint32_t cpu_list_threads(const struct adapter_command *commands, uint32_t count, uint32_t most);
+/* cpu_list_threads: raises the numbers of threads to those that the commands can use, at most `most`: all of them, and
+ * those that no other queue can use meanwhile. */
+struct cpu_threads {
+    uint32_t all, own;
+};
+void cpu_list_threads(const struct adapter_command *commands, uint32_t count, uint32_t most, struct cpu_threads *io);
 HRESULT cpu_list_run(const struct adapter_command *commands, uint32_t count);
 
 #endif

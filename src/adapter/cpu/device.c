@@ -2,6 +2,7 @@
 #include "adapter/cpu/cpu.h"
 
 #include "base/cpu.h"
+#include "base/pool.h"
 
 #include <anydml.h>
 #include <stdio.h>
@@ -105,6 +106,7 @@ static HRESULT cpu_device_create(const struct adapter_info *info, struct adapter
     if (!*out)
         return E_OUTOFMEMORY;
     (*out)->total = cpu_memory_total();
+    base_pool_set_spinning(false); /* this library only copies: kernels run in libdirectml, which has its own pool */
     return S_OK;
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which teams of threads there can be. */
+/* The OpenMP teams of threads whose networks have steps of oneDNN: what they run, and which there can be. */
 #include "base/parallel.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 
+#include <omp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -108,4 +109,59 @@ uint32_t base_parallel_grant(uint32_t threads)
     if (threads > 1 && (threads > own.granted || own.forked))
         ask(threads);
     return own.forked ? 1 : BASE_MIN(BASE_MAX(own.granted, 1), BASE_MAX(threads, 1));
+}
+
+/* ---- running ---- */
+
+struct region {
+    base_parallel_fn *fn;
+    void *context;
+    size_t units;
+    uint32_t ranges;
+};
+
+static void run_range(const struct region *region, uint32_t range)
+{
+    size_t each = region->units / region->ranges, extra = region->units % region->ranges;
+    size_t begin = each * range + BASE_MIN(range, extra);
+    region->fn(region->context, begin, begin + each + (range < extra), range);
+}
+
+#if defined(__SANITIZE_THREAD__)
+/* libgomp is not instrumented: tell the sanitizer where the region's start and end order memory. */
+void __tsan_acquire(void *address);
+void __tsan_release(void *address);
+static _Thread_local char team_tag;
+#define TEAM_ATTRIBUTES   __attribute__((no_sanitize("thread")))
+#define TEAM_ACQUIRE(tag) __tsan_acquire(tag)
+#define TEAM_RELEASE(tag) __tsan_release(tag)
+#else
+static char team_tag;
+#define TEAM_ATTRIBUTES
+#define TEAM_ACQUIRE(tag) (void)(tag)
+#define TEAM_RELEASE(tag) (void)(tag)
+#endif
+
+/* Always the whole team: libgomp ends the threads that a smaller one does not need, and creates them anew for the next.
+ */
+TEAM_ATTRIBUTES void base_openmp_run(size_t units, uint32_t ranges, base_parallel_fn *fn, void *context)
+{
+    const struct region region = { fn, context, units, ranges };
+    char *tag = &team_tag;
+    uint32_t team = base_parallel_grant(base_parallel_threads());
+    if (team < 2) {
+        for (uint32_t range = 0; range < ranges; range++)
+            run_range(&region, range);
+        return;
+    }
+    TEAM_RELEASE(tag);
+#pragma omp parallel num_threads(team)
+    {
+        TEAM_ACQUIRE(tag);
+        /* A team may be granted fewer threads than asked for: every range must run all the same. */
+        for (uint32_t range = (uint32_t)omp_get_thread_num(); range < ranges; range += (uint32_t)omp_get_num_threads())
+            run_range(&region, range);
+        TEAM_RELEASE(tag);
+    }
+    TEAM_ACQUIRE(tag);
 }
