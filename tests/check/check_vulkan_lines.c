@@ -36,6 +36,52 @@ static bool product(uint32_t i, struct check_case *c)
     return true;
 }
 
+/* Images that grow by a whole factor, or not; pixels or channels side by side in X, in Y, or in both. */
+static bool resampling(uint32_t i, struct check_case *c)
+{
+    static const struct {
+        uint32_t channels, columns, to;
+        bool x_last, y_last; /* channels are innermost */
+        DML_INTERPOLATION_MODE mode;
+    } shapes[] = {
+        { 3, 20, 40, false, true, DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR },
+        { 2, 33, 66, false, false, DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR },
+        { 2, 16, 48, false, false, DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR },
+        { 11, 9, 18, true, true, DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR },
+        { 3, 15, 21, true, true, DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR },
+        { 2, 40, 80, false, false, DML_INTERPOLATION_MODE_LINEAR },
+        { 1, 19, 76, false, false, DML_INTERPOLATION_MODE_LINEAR },
+        { 1, 30, 47, false, false, DML_INTERPOLATION_MODE_LINEAR },
+        { 1, 64, 32, false, false, DML_INTERPOLATION_MODE_LINEAR },
+        { 13, 8, 16, true, true, DML_INTERPOLATION_MODE_LINEAR },
+        { 3, 8, 24, false, true, DML_INTERPOLATION_MODE_LINEAR },
+    };
+    if (i >= 2 * ARRAY_SIZE(shapes))
+        return false;
+    const uint32_t n = shapes[i / 2].channels, rows = 7, x = shapes[i / 2].columns, y = shapes[i / 2].to;
+    *c = (struct check_case){ .op = { .kind = KERN_RESAMPLE, .input_count = 1, .output_count = 1 } };
+    c->op.u.resample.mode = shapes[i / 2].mode;
+    c->op.u.resample.rounding = DML_AXIS_DIRECTION_DECREASING;
+    for (uint32_t d = 0; d < 4; d++)
+        c->op.u.resample.scales[d] = 1;
+    c->op.u.resample.scales[2] = (float)(2 * rows) / (float)rows;
+    c->op.u.resample.scales[3] = (float)y / (float)x;
+    for (uint32_t d = 2; d < 4 && shapes[i / 2].mode == DML_INTERPOLATION_MODE_LINEAR; d++) {
+        c->op.u.resample.input_offsets[d] = 0.5f;
+        c->op.u.resample.output_offsets[d] = -0.5f;
+    }
+    for (uint32_t t = 0; t < 2; t++) {
+        const uint32_t down = t ? 2 * rows : rows, across = t ? y : x, sizes[] = { 2, n, down, across };
+        kern_view_set_packed(&c->op.tensors[t], types[i % 2], 4, sizes);
+        if (t ? shapes[i / 2].y_last : shapes[i / 2].x_last) {
+            c->op.tensors[t].strides[1] = 1;
+            c->op.tensors[t].strides[2] = (int64_t)n * across;
+            c->op.tensors[t].strides[3] = n;
+        }
+    }
+    return true;
+}
+
 static void set_extreme(uint32_t i, uint32_t axes, struct check_case *c)
 {
     static const DML_REDUCE_FUNCTION functions[] = { DML_REDUCE_FUNCTION_ARGMAX, DML_REDUCE_FUNCTION_MIN,
@@ -57,6 +103,8 @@ bool check_vulkan_lines(uint32_t i, enum kern_kind kind, struct check_case *c)
     uint32_t reduced[3];
     if (kind == KERN_GEMM)
         return product(i, c);
+    if (kind == KERN_RESAMPLE)
+        return resampling(i, c);
     const uint32_t round = i / (2 * ARRAY_SIZE(shapes));
     i %= 2 * ARRAY_SIZE(shapes);
     if (round > (kind == KERN_REDUCE))

@@ -20,7 +20,8 @@ check_list_fn check_list_halves;
 check_list_fn check_list_conditions;
 
 /* check_vulkan_lines.c: transposes of several tiles; lines of SOFTMAX, NORM or REDUCE that take several vectors a lane,
- * or parts, with and without elements left over, also of neighbouring lines; GEMM of few long lines. */
+ * or parts, with and without elements left over, also of neighbouring lines; GEMM of few long lines;
+ * RESAMPLE. */
 check_list_fn check_list_transposes;
 bool check_vulkan_lines(uint32_t i, enum kern_kind kind, struct check_case *c);
 /* check_vulkan_tiles.c: products for rows of tiles, or for that of cooperative matrices; sets the kind of tile, too. */

@@ -19,10 +19,10 @@ struct gather_params {
 };
 
 /* struct kern_pad; the value's bits, lower word first; the result's sizes but for the last, of which by_parts is how
- * many invocations share a line. */
+ * many invocations share a line, or where vectors go on from line to line, how long it is. */
 #define PAD_TOGETHER 4
 struct pad_params {
-    uint mode, value[2], start[8], gap[8];
+    uint mode, value[2], start[8], gap[8], elements;
     SHADER_STRUCT shader_divisor by_sizes[8], by_parts;
 };
 

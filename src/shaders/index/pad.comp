@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_PAD: PAD_TOGETHER neighbouring elements of the result per invocation. Tensors: 0 X, 1 Y. */
+/* KERN_PAD: PAD_TOGETHER neighbouring elements of the result per invocation, or where its lines follow one another in
+ * memory a vector of VECTOR, of up to two lines. Tensors: 0 X, 1 Y. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS pad_params
 #include "shaders/index/index_params.h"
 #include "shaders/core/views.glsl"
 #include "shaders/core/bits.glsl"
+#include "shaders/core/vector.glsl"
+
+layout(constant_id = 2) const uint VECTOR = 1;
+layout(constant_id = 3) const uint MODE = 0; /* of vectors */
 
 /* DML_PADDING_MODE */
 #define EDGE       1
@@ -26,7 +31,7 @@ int source_of(int at, int size)
     if (at >= 0 && at < size)
         return at;
     int back;
-    switch (params.mode) {
+    switch (VECTOR > 1u ? MODE : params.mode) {
     case EDGE:
         return at < 0 ? 0 : size - 1;
     case REFLECTION: /* the outermost element is the mirror */
@@ -59,27 +64,73 @@ int source_along(uint index, uint d)
     return step == 1u ? source_of(at, int(view(0).sizes[d])) : between_gaps(at, step, d);
 }
 
+/* A line of the result comes from the one that begins at x, or is all constant. */
+struct Source {
+    int x;
+    bool inside;
+};
+
+/* y: where it begins in the result. */
+Source source_of_line(uint line, out int y)
+{
+    Source s = Source(0, true);
+    y = 0;
+    for (uint d = view(1).rank - 1u; d-- > 0u;) {
+        uint before = divide(line, params.by_sizes[d]), index = line - before * params.by_sizes[d].size;
+        int from = source_along(index, d);
+        line = before;
+        y += int(index) * view(1).strides[d];
+        s.inside = s.inside && from >= 0;
+        s.x += max(from, 0) * view(0).strides[d];
+    }
+    return s;
+}
+
+/* Elements `first` to first + VECTOR - 1 of the result as it lies in memory. */
+void run_vector(uint first)
+{
+    uint type = type_of(0u), shift = type_shift(type), last = view(1).rank - 1u, size = params.by_parts.size;
+    uint line = divide(first, params.by_parts), column = first - line * size, count = min(params.elements - first, VECTOR);
+    int y, stride = view(0).strides[last], begin = int(column - params.start[last]);
+    uvec2 from = address_of(0u), value = uvec2(params.value[0], params.value[1]);
+    Source here = source_of_line(line, y), next = here;
+    uvec4 words = uvec4(0u);
+    if (here.inside && params.gap[last] == 0u && column + VECTOR <= size && begin >= 0 &&
+        begin + int(VECTOR) <= int(view(0).sizes[last])) {
+        words = load_vector(type, from, here.x + begin * stride, stride, VECTOR, VECTOR);
+    } else {
+        if (column + count > size)
+            next = source_of_line(line + 1u, y);
+        for (uint i = 0u; i < VECTOR; i++) {
+            bool beyond = column + i >= size;
+            int at = source_along(beyond ? column + i - size : column + i, last);
+            bool inside = (beyond ? next.inside : here.inside) && at >= 0 && i < count;
+            int place = inside ? (beyond ? next.x : here.x) + at * stride : 0;
+            uvec2 bits = load_element(place_at(type, from, place), type);
+            append_element(words, i, shift, inside ? bits : value);
+        }
+        words = appended(words, VECTOR << shift);
+    }
+    store_vector(type, address_of(1u), int(first), 1, count, VECTOR, words);
+}
+
 void main()
 {
     uint last = view(1).rank - 1u;
     EACH_UNIT(number)
     {
-        uint rest = divide(number, params.by_parts), first = (number - rest * params.by_parts.size) * PAD_TOGETHER;
-        int x = 0, y = 0;
-        bool inside = true;
-        for (uint d = last; d-- > 0u;) {
-            uint before = divide(rest, params.by_sizes[d]), index = rest - before * params.by_sizes[d].size;
-            rest = before;
-            y += int(index) * view(1).strides[d];
-            int from = source_along(index, d);
-            inside = inside && from >= 0;
-            x += from * view(0).strides[d];
+        if (VECTOR > 1u) {
+            run_vector(number * VECTOR);
+            continue;
         }
+        uint rest = divide(number, params.by_parts), first = (number - rest * params.by_parts.size) * PAD_TOGETHER;
+        int y;
+        Source s = source_of_line(rest, y);
         for (uint i = first; i < min(first + PAD_TOGETHER, view(1).sizes[last]); i++) {
             int from = source_along(i, last);
             uvec2 bits = uvec2(params.value[0], params.value[1]);
-            if (inside && from >= 0)
-                bits = load_bits(0u, x + from * view(0).strides[last]);
+            if (s.inside && from >= 0)
+                bits = load_bits(0u, s.x + from * view(0).strides[last]);
             store_bits(1u, y + int(i) * view(1).strides[last], bits);
         }
     }

@@ -133,27 +133,52 @@ const char *shader_pad_any_obstacle(const struct kern_op *op)
     return shader_block_obstacle(op);
 }
 
-/* Invocations of a line of the result. */
+/* Elements at a time: as many as 16 bytes have, where the result's lines follow one another and are as long. */
+static uint32_t pad_vector(const struct kern_op *op)
+{
+    const struct kern_view *y = &op->tensors[1];
+    const uint32_t bytes = kern_type_bytes(y->type);
+    int64_t pitch = 1;
+    for (uint32_t d = y->rank; d-- > 0; pitch *= y->sizes[d])
+        if (y->sizes[d] > 1 && y->strides[d] != pitch)
+            return 1;
+    if (!bytes || y->sizes[y->rank - 1] < 16 / bytes || !shader_specializes(kern_view_elements(y)))
+        return 1;
+    return 16 / bytes;
+}
+
+/* Invocations of a line of the result, or the elements. */
 static uint32_t pad_parts(const struct kern_op *op)
 {
     const uint32_t last = op->tensors[1].sizes[op->tensors[1].rank - 1];
-    return last / PAD_TOGETHER + (last % PAD_TOGETHER > 0);
+    return pad_vector(op) > 1 ? last : last / PAD_TOGETHER + (last % PAD_TOGETHER > 0);
 }
 
 static uint64_t pad_units(const struct kern_op *op)
 {
-    return result_elements(op) / op->tensors[1].sizes[op->tensors[1].rank - 1] * pad_parts(op);
+    const uint32_t vector = pad_vector(op);
+    return vector > 1 ? (result_elements(op) + vector - 1) / vector
+                      : result_elements(op) / op->tensors[1].sizes[op->tensors[1].rank - 1] * pad_parts(op);
 }
 
 void shader_pad_any_plan(const struct kern_op *op, struct shader_work *out)
 {
-    shader_add(out, SHADER_pad, op, pad_units(op), SHADER_GROUP_SIZE, sizeof(struct pad_params));
+    struct shader_dispatch *dispatch =
+        shader_add(out, SHADER_pad, op, pad_units(op), SHADER_GROUP_SIZE, sizeof(struct pad_params));
+    const uint32_t vector = pad_vector(op);
+    if (vector == 1)
+        return;
+    shader_specialize(op, result_elements(op), dispatch);
+    dispatch->constants[dispatch->constant_count++] = vector;
+    dispatch->constants[dispatch->constant_count++] = (uint32_t)op->u.pad.mode;
 }
 
 void shader_pad_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places, uint32_t *words)
 {
     const struct kern_pad *pad = &op->u.pad;
-    struct pad_params params = { .mode = (uint32_t)pad->mode, .by_parts = shader_divisor(pad_parts(op)) };
+    struct pad_params params = { .mode = (uint32_t)pad->mode,
+                                 .elements = (uint32_t)result_elements(op),
+                                 .by_parts = shader_divisor(pad_parts(op)) };
     (void)index; /* there is one */
     memcpy(params.value, &pad->value, sizeof(params.value));
     memcpy(params.start, pad->start, op->tensors[0].rank * sizeof(*params.start));

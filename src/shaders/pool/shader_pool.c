@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of pooling and its gradient. */
-#include "kernels/pool/pool.h"
-#include "shaders/core/shader_block.h"
+#include "shaders/pool/shader_pool.h"
+
 #include "shaders/pool/pool_params.h"
 
 _Static_assert(POOL_AVERAGE == KERN_POOL_AVERAGE && POOL_LP == KERN_POOL_LP && POOL_MAX == KERN_POOL_MAX,
@@ -181,4 +181,21 @@ void shader_pool_grad_any_write(const struct kern_op *op, uint32_t index, const 
         write(op, places, elements_of(op, 1), taps_of(&s), &params, words);
     else
         write(op, places, elements_of(op, op->input_count), windows_of(&s), &params, words);
+}
+
+/* ---- images by vectors ---- */
+
+const char *shader_pool_image_obstacle(const struct kern_op *op, struct pool_shape *out)
+{
+    const DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
+    if (op->u.pool.mode == KERN_POOL_LP || op->u.pool.has_indices || !pool_shape_init(op, out))
+        return "there is no shader for it with tensors of these ranks";
+    if ((type != DML_TENSOR_DATA_TYPE_FLOAT32 && type != DML_TENSOR_DATA_TYPE_FLOAT16 &&
+         type != ANYDML_TENSOR_DATA_TYPE_BFLOAT16) ||
+        op->tensors[1].type != type)
+        return "there is no shader for it in these types";
+    bool fits = out->window[0] == 1 && out->in[0] == 1 && out->out[0] == 1;
+    for (uint32_t d = 1; d < 3; d++)
+        fits &= out->pad[d] <= INT16_MAX && out->out[d] <= INT16_MAX && out->stride[d] <= INT16_MAX;
+    return fits ? NULL : "there is no shader for it with windows of this kind";
 }

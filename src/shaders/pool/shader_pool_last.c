@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pooling of channels that are innermost in memory (pool_last.comp). */
-#include "kernels/pool/pool.h"
-#include "shaders/core/shader_block.h"
 #include "shaders/pool/pool_params.h"
+#include "shaders/pool/shader_pool.h"
 
 #define VECTOR   4  /* channels */
 #define TAPS_MAX 64 /* of a window; more are better shared by several invocations */
@@ -19,9 +18,8 @@ static bool is_wide(const struct kern_view *view)
 
 static bool fits(const struct pool_shape *s)
 {
-    for (uint32_t d = 0; d < 3; d++)
-        if (s->window[d] > TAPS_MAX || s->stride[d] > INT16_MAX || s->dilation[d] > INT16_MAX ||
-            s->pad[d] > INT16_MAX || s->out[d] > INT16_MAX)
+    for (uint32_t d = 1; d < 3; d++)
+        if (s->window[d] > TAPS_MAX || s->dilation[d] > INT16_MAX)
             return false;
     return s->window[1] * s->window[2] <= TAPS_MAX;
 }
@@ -29,28 +27,19 @@ static bool fits(const struct pool_shape *s)
 const char *shader_pool_last_obstacle(const struct kern_op *op)
 {
     struct pool_shape s;
-    const DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
-    if (op->u.pool.mode == KERN_POOL_LP || op->u.pool.has_indices || !pool_shape_init(op, &s))
-        return "there is no shader for it with tensors of these ranks";
-    if ((type != DML_TENSOR_DATA_TYPE_FLOAT32 && type != DML_TENSOR_DATA_TYPE_FLOAT16 &&
-         type != ANYDML_TENSOR_DATA_TYPE_BFLOAT16) ||
-        op->tensors[1].type != type)
-        return "there is no shader for it in these types";
-    if (s.window[0] != 1 || s.in[0] != 1 || s.out[0] != 1 || !fits(&s))
+    const char *obstacle = shader_pool_image_obstacle(op, &s);
+    if (obstacle)
+        return obstacle;
+    if (!fits(&s))
         return "there is no shader for it with windows of this kind";
     if (!is_wide(&op->tensors[0]) || !is_wide(&op->tensors[1]))
         return "its channels do not lie side by side";
     return shader_block_obstacle(op);
 }
 
-static int stride_of(const struct kern_view *view, uint32_t d)
-{
-    return view->sizes[d] > 1 ? (int)view->strides[d] : 0;
-}
-
 static struct pool_last_params params_of(const struct kern_op *op, uint64_t *out_units)
 {
-    const struct kern_view *x = &op->tensors[0], *y = &op->tensors[1];
+    const struct kern_view *y = &op->tensors[1];
     struct pool_last_params params = { .include_padding = op->u.pool.include_padding };
     struct pool_shape s;
     pool_shape_init(op, &s);
@@ -60,11 +49,11 @@ static struct pool_last_params params_of(const struct kern_op *op, uint64_t *out
         params.dilations[d] = (int)s.dilation[d + 1];
         params.pad[d] = (int)s.pad[d + 1];
     }
-    params.x[0] = stride_of(x, 0);
-    params.y[0] = stride_of(y, 0);
-    for (uint32_t d = BASE_MAX(x->rank, 4) - 2; d < x->rank; d++) {
-        params.x[d + 3 - x->rank] = stride_of(x, d);
-        params.y[d + 3 - x->rank] = stride_of(y, d);
+    params.x[0] = shader_pool_stride(s.x[0], y->sizes[0]);
+    params.y[0] = shader_pool_stride(s.y[0], y->sizes[0]);
+    for (uint32_t d = 1; d < 3; d++) {
+        params.x[d] = shader_pool_stride(s.x[d + 2], s.in[d]);
+        params.y[d] = shader_pool_stride(s.y[d + 2], s.out[d]);
     }
     params.by_quads = shader_divisor(y->sizes[1] / VECTOR);
     params.by_rows = shader_divisor((uint32_t)s.out[1]);

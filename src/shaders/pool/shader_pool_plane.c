@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pooling of pixels that are innermost in memory (pool_plane.comp). */
-#include "kernels/pool/pool.h"
-#include "shaders/core/shader_block.h"
 #include "shaders/pool/pool_params.h"
+#include "shaders/pool/shader_pool.h"
 
 #define VECTOR   4  /* results */
 #define SPAN_MAX 16 /* elements of a row that their windows take, as pool_plane.comp has it */
@@ -10,26 +9,18 @@
 
 static bool fits(const struct pool_shape *s)
 {
-    for (uint32_t d = 0; d < 3; d++)
-        if (s->dilation[d] != 1 && s->window[d] != 1)
-            return false;
     for (uint32_t d = 1; d < 3; d++)
-        if (s->pad[d] > INT16_MAX || s->out[d] > INT16_MAX || s->in[d] > INT16_MAX || s->stride[d] > INT16_MAX)
+        if ((s->dilation[d] != 1 && s->window[d] != 1) || s->in[d] > INT16_MAX)
             return false;
-    return s->window[0] == 1 && s->in[0] == 1 && s->out[0] == 1 && s->window[1] <= ROWS_MAX &&
-           (VECTOR - 1) * s->stride[2] + s->window[2] <= SPAN_MAX;
+    return s->window[1] <= ROWS_MAX && (VECTOR - 1) * s->stride[2] + s->window[2] <= SPAN_MAX;
 }
 
 const char *shader_pool_plane_obstacle(const struct kern_op *op)
 {
     struct pool_shape s;
-    const DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
-    if (op->u.pool.mode == KERN_POOL_LP || op->u.pool.has_indices || !pool_shape_init(op, &s))
-        return "there is no shader for it with tensors of these ranks";
-    if ((type != DML_TENSOR_DATA_TYPE_FLOAT32 && type != DML_TENSOR_DATA_TYPE_FLOAT16 &&
-         type != ANYDML_TENSOR_DATA_TYPE_BFLOAT16) ||
-        op->tensors[1].type != type)
-        return "there is no shader for it in these types";
+    const char *obstacle = shader_pool_image_obstacle(op, &s);
+    if (obstacle)
+        return obstacle;
     if (!shader_specializes(kern_view_elements(&op->tensors[1])))
         return "there is no shader for as few elements";
     if (!fits(&s))
@@ -39,11 +30,6 @@ const char *shader_pool_plane_obstacle(const struct kern_op *op)
     return shader_block_obstacle(op);
 }
 
-static int stride_of(int64_t stride, int64_t size)
-{
-    return size > 1 ? (int)stride : 0;
-}
-
 static struct pool_plane_params params_of(const struct kern_op *op, const struct pool_shape *s, uint64_t *out_units)
 {
     const struct kern_view *y = &op->tensors[1];
@@ -51,16 +37,16 @@ static struct pool_plane_params params_of(const struct kern_op *op, const struct
     struct pool_plane_params params = { .in_sizes = { (int)s->in[1], (int)s->in[2] },
                                         .down = (int)s->stride[1],
                                         .pad = { (int)s->pad[1], (int)s->pad[2] },
-                                        .x_row = stride_of(s->x[3], s->in[1]),
-                                        .y_row = stride_of(s->y[3], s->out[1]),
+                                        .x_row = shader_pool_stride(s->x[3], s->in[1]),
+                                        .y_row = shader_pool_stride(s->y[3], s->out[1]),
                                         .by_quads = shader_divisor(quads),
                                         .by_rows = shader_divisor((uint32_t)s->out[1]),
                                         .by_channels = shader_divisor(y->sizes[1]),
                                         .columns = (uint)s->out[2],
                                         .include_padding = op->u.pool.include_padding };
     for (uint32_t d = 0; d < 2; d++) {
-        params.x[d] = stride_of(s->x[d], y->sizes[d]);
-        params.y[d] = stride_of(s->y[d], y->sizes[d]);
+        params.x[d] = shader_pool_stride(s->x[d], y->sizes[d]);
+        params.y[d] = shader_pool_stride(s->y[d], y->sizes[d]);
     }
     *out_units = kern_view_elements(y) / (uint64_t)s->out[2] * quads;
     return params;

@@ -68,7 +68,7 @@ float input_of(uint at_step, uint gate, uint n)
 
 float peephole(uint gate, uint n)
 {
-    uint t = params.peepholes;
+    uint t = params.net.peepholes;
     if (t == 0u)
         return 0.0;
     return load_real(t, int(direction) * view(t).strides[0] + int(gate) * view(t).strides[1] +
@@ -84,10 +84,10 @@ void activate(uint which, uint vector)
     EACH_HIDDEN(n)
     {
         float value = state_at(vector, n).v;
-        if (params.has_clip != 0u)
-            value = min_number(max_number(value, params.clip_low), params.clip_high);
+        if (params.net.has_clip != 0u)
+            value = min_number(max_number(value, params.net.clip_low), params.net.clip_high);
         if (mode == ACTIVATION_MAP)
-            value = eval_real(params.codes[at], value, value, value, params.p[at], params.q[at]);
+            value = eval_real(params.codes[at], value, value, value, params.net.p[at], params.net.q[at]);
         state_at(vector, n).v = value;
     }
     meet();
@@ -120,7 +120,7 @@ void mix_states(uint phase)
             else if (phase == 2u)
                 state_at(H, n).v = (1.0 - g0) * g2 + g0 * h;
         } else if (phase == 1u) { /* i, o, f, g */
-            float keep = params.couple != 0u ? 1.0 - g0 : g2;
+            float keep = params.net.couple != 0u ? 1.0 - g0 : g2;
             state_at(C, n).v = keep * state_at(C, n).v + g0 * state_at(GATE + 3u, n).v;
             state_at(GATE + 1u, n).v = g1 + peephole(1u, n);
         } else if (phase == 2u) {
@@ -137,7 +137,7 @@ float gate_sum(uint at, uint gate, uint n)
     bool reset = params.cell == GRU && gate == 2u, linear = params.linear_before_reset != 0u;
     float sum = product(gate, n, reset && !linear ? MIXED : H);
     if (reset && linear) {
-        uint t = params.reset_bias;
+        uint t = params.net.reset_bias;
         if (t != 0u)
             sum += load_real(t, int(direction) * view(t).strides[0] + int(n) * view(t).strides[1]);
         sum *= state_at(GATE + 1u, n).v;
@@ -211,14 +211,14 @@ void begin_state(uint t, uint vector)
 void run_row()
 {
     uint steps = view(0).sizes[0], count = steps;
-    if (params.lengths != 0u)
-        count = min(Words(place_of(params.lengths, int(batch) * view(params.lengths).strides[0]).address).v, steps);
-    begin_state(params.initial_hidden, H);
-    begin_state(params.initial_memory, C);
+    if (params.net.lengths != 0u)
+        count = min(Words(place_of(params.net.lengths, int(batch) * view(params.net.lengths).strides[0]).address).v, steps);
+    begin_state(params.net.initial_hidden, H);
+    begin_state(params.net.initial_memory, C);
     /* two rounds more store the last states */
     for (uint s = 0u; s < steps + 2u; s++) {
-        uint at = params.reverse[direction] != 0u && s < count ? count - 1u - s : s;
-        uint t = s < steps ? params.sequence : s == steps ? params.last_hidden : params.last_memory;
+        uint at = params.net.reverse[direction] != 0u && s < count ? count - 1u - s : s;
+        uint t = s < steps ? params.net.sequence : s == steps ? params.net.last_hidden : params.net.last_memory;
         meet();
         if (s < count)
             run_step(at);

@@ -6,25 +6,27 @@
 #include "shaders/core/block.h"
 
 /* struct kern_recurrent; tensors by number, 0 for those that are absent. Of activation i of direction d, at 3 * d + i:
- * mode (enum kern_activation_mode), code (enum kern_map_code) and the constants p and q of its formula. */
-struct recurrent_params {
-    uint cell, panels, linear_before_reset, couple, has_clip;
+ * the constants p and q of its formula. */
+struct recurrent_net {
+    uint couple, has_clip;
     uint reset_bias, initial_hidden, initial_memory, lengths, peepholes;
     uint sequence, last_hidden, last_memory;
     uint reverse[2];
-    uint modes[6], codes[6];
     float p[6], q[6];
     float clip_low, clip_high;
 };
 
-/* Of recurrent_step.comp, likewise. */
+/* modes (enum kern_activation_mode) and codes (enum kern_map_code) of activations, likewise. */
+struct recurrent_params {
+    SHADER_STRUCT recurrent_net net;
+    uint cell, panels, linear_before_reset;
+    uint modes[6], codes[6];
+};
+
+/* Of recurrent_step.comp. */
 struct recurrent_step_params {
-    uint directions, couple, has_clip;
-    uint reset_bias, initial_hidden, initial_memory, lengths, peepholes;
-    uint sequence, last_hidden, last_memory;
-    uint reverse[2];
-    float p[6], q[6];
-    float clip_low, clip_high;
+    SHADER_STRUCT recurrent_net net;
+    uint directions;
 };
 
 #define RECURRENT_STEP_GROUP 128 /* GROUP_SIZE of recurrent_step.comp */

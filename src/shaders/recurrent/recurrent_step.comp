@@ -49,9 +49,9 @@ vec4 sums[ROWS_MAX]; /* gates of each row of the batch */
 float activated(uint direction, uint which, float x)
 {
     uint code = (direction == 0u ? CODES : CODES_REVERSE) >> 8u * which & 255u, at = 3u * direction + which;
-    if (params.has_clip != 0u)
-        x = min_number(max_number(x, params.clip_low), params.clip_high);
-    return code == 0u ? x : eval_real(code - 1u, x, x, x, params.p[at], params.q[at]);
+    if (params.net.has_clip != 0u)
+        x = min_number(max_number(x, params.net.clip_low), params.net.clip_high);
+    return code == 0u ? x : eval_real(code - 1u, x, x, x, params.net.p[at], params.net.q[at]);
 }
 
 float input_of(uint at_step, uint row, uint direction, uint gate, uint n)
@@ -63,7 +63,7 @@ float input_of(uint at_step, uint row, uint direction, uint gate, uint n)
 
 float peephole(uint direction, uint gate, uint n, float memory)
 {
-    uint t = params.peepholes;
+    uint t = params.net.peepholes;
     if (t == 0u)
         return 0.0;
     return memory * load_real(t, int(direction) * view(t).strides[0] + int(gate) * view(t).strides[1] +
@@ -72,7 +72,7 @@ float peephole(uint direction, uint gate, uint n, float memory)
 
 uint steps_of(uint row)
 {
-    uint steps = view(0).sizes[0], t = params.lengths;
+    uint steps = view(0).sizes[0], t = params.net.lengths;
     return t == 0u ? steps : min(Words(place_of(t, int(row) * view(t).strides[0]).address).v, steps);
 }
 
@@ -106,8 +106,8 @@ void multiply(uint old, uint direction, uint n, uint first, uint lane, uint lane
 /* Hidden value n of a row of the batch, from the products of its gates. */
 void finish(uint s, uint old, uint direction, uint row, uint n, vec4 products)
 {
-    uint count = steps_of(row), at_step = params.reverse[direction] != 0u && s < count ? count - 1u - s : s;
-    uint t = params.sequence;
+    uint count = steps_of(row), at_step = params.net.reverse[direction] != 0u && s < count ? count - 1u - s : s;
+    uint t = params.net.sequence;
     int to = 0;
     if (t != 0u)
         to = int(at_step) * view(t).strides[0] + int(direction) * view(t).strides[1] + int(row) * view(t).strides[2] +
@@ -125,7 +125,7 @@ void finish(uint s, uint old, uint direction, uint row, uint n, vec4 products)
         h = activated(direction, 0u, x.x + products.x);
     } else if (CELL == GRU) { /* z, r, h */
         float z = activated(direction, 0u, x.x + products.x), r = activated(direction, 0u, x.y + products.y);
-        uint bias = params.reset_bias;
+        uint bias = params.net.reset_bias;
         float more = products.z;
         if (bias != 0u)
             more += load_real(bias, int(direction) * view(bias).strides[0] + int(n) * view(bias).strides[1]);
@@ -135,20 +135,20 @@ void finish(uint s, uint old, uint direction, uint row, uint n, vec4 products)
         float c = memory.v;
         float i = activated(direction, 0u, x.x + products.x + peephole(direction, 0u, n, c));
         float keep = activated(direction, 0u, x.z + products.z + peephole(direction, 2u, n, c));
-        keep = params.couple != 0u ? 1.0 - i : keep;
+        keep = params.net.couple != 0u ? 1.0 - i : keep;
         c = keep * c + i * activated(direction, 1u, x.w + products.w);
         memory.v = c;
         float o = activated(direction, 0u, x.y + products.y + peephole(direction, 1u, n, c));
         h = o * activated(direction, 2u, c);
-        t = params.last_memory;
+        t = params.net.last_memory;
         if (t != 0u && s + 1u == count)
             store_real(t, int(direction) * view(t).strides[0] + int(row) * view(t).strides[1] +
                               int(n) * view(t).strides[2], c);
     }
     State(state_address(old ^ 1u, direction, row, n)).v = h;
-    if (params.sequence != 0u)
-        store_real(params.sequence, to, h);
-    t = params.last_hidden;
+    if (params.net.sequence != 0u)
+        store_real(params.net.sequence, to, h);
+    t = params.net.last_hidden;
     if (t != 0u && s + 1u == count)
         store_real(t, int(direction) * view(t).strides[0] + int(row) * view(t).strides[1] + int(n) * view(t).strides[2],
                    h);
@@ -177,14 +177,14 @@ void begin(uint number)
 {
     uint n = number % hidden, row = number / hidden % batch, direction = number / hidden / batch;
     for (uint which = 0u; which < 2u; which++) {
-        uint t = which == 0u ? params.initial_hidden : params.initial_memory;
+        uint t = which == 0u ? params.net.initial_hidden : params.net.initial_memory;
         float value = 0.0;
         if (t != 0u)
             value = load_real(t, int(direction) * view(t).strides[0] + int(row) * view(t).strides[1] +
                                      int(n) * view(t).strides[2]);
         if (which == 0u || CELL > GRU)
             State(state_address(2u * which, direction, row, n)).v = value;
-        t = which == 0u ? params.last_hidden : params.last_memory;
+        t = which == 0u ? params.net.last_hidden : params.net.last_memory;
         if (t != 0u && steps_of(row) == 0u)
             store_real(t, int(direction) * view(t).strides[0] + int(row) * view(t).strides[1] +
                               int(n) * view(t).strides[2], 0.0);

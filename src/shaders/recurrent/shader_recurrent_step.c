@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recurrent networks whose steps are dispatches (recurrent_step.comp). */
-#include "shaders/core/shader_block.h"
-#include "shaders/recurrent/recurrent_params.h"
+#include "shaders/recurrent/shader_recurrent.h"
 
 #include "kernels/core/number.h"
 
@@ -28,9 +27,9 @@ const char *shader_recurrent_step_obstacle(const struct kern_op *op)
 {
     const struct kern_recurrent *net = &op->u.recurrent;
     const struct kern_view *x = &op->tensors[0], *r = &op->tensors[1];
-    for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
-        if (op->tensors[t].type == DML_TENSOR_DATA_TYPE_FLOAT64)
-            return "there is no shader for it in FLOAT64";
+    const char *obstacle = shader_recurrent_type_obstacle(op);
+    if (obstacle)
+        return obstacle;
     if (net->panels || (r->sizes[3] > 1 && r->strides[3] != 1))
         return "the matrices' rows are no neighbours";
     if (!has_activations(net, x->sizes[2]) || (net->cell == KERN_CELL_GRU && !net->linear_before_reset))
@@ -95,24 +94,7 @@ void shader_recurrent_step_plan(const struct kern_op *op, struct shader_work *ou
 void shader_recurrent_step_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                                  uint32_t *words)
 {
-    const struct kern_recurrent *net = &op->u.recurrent;
-    struct recurrent_step_params params = { .directions = op->tensors[0].sizes[2],
-                                            .couple = net->couple,
-                                            .has_clip = net->has_clip,
-                                            .reset_bias = net->reset_bias,
-                                            .initial_hidden = net->hidden,
-                                            .initial_memory = net->memory,
-                                            .lengths = net->lengths,
-                                            .peepholes = net->peepholes,
-                                            .sequence = net->sequence,
-                                            .last_hidden = net->last_hidden,
-                                            .last_memory = net->last_memory,
-                                            .reverse = { net->reverse[0], net->reverse[1] },
-                                            .clip_low = net->clip.imm[0].f32,
-                                            .clip_high = net->clip.imm[1].f32 };
-    for (uint32_t i = 0; i < 6; i++) {
-        params.p[i] = net->activations[i / 3][i % 3].inst.imm[0].f32;
-        params.q[i] = net->activations[i / 3][i % 3].inst.imm[1].f32;
-    }
+    const struct recurrent_step_params params = { .net = shader_recurrent_net(&op->u.recurrent),
+                                                  .directions = op->tensors[0].sizes[2] };
     shader_block_write(op, places, index ? step_units(op) : values_of(op), &params, sizeof(params), words);
 }

@@ -88,77 +88,6 @@ void shader_reduce_extreme_write(const struct kern_op *op, uint32_t index, const
     write(op, true, index, places, words);
 }
 
-/* ---- the same of lines of neighbouring floating-point numbers, by vectors ---- */
-
-static void extreme_lines(const struct kern_op *op, uint32_t index, struct shader_lines *out)
-{
-    lines_of(op, true, index, out);
-    if (!index)
-        shader_lines_gather(out, UINT32_MAX);
-}
-
-const char *shader_extreme_line_obstacle(const struct kern_op *op)
-{
-    struct shader_lines lines;
-    const char *obstacle = shader_reduce_extreme_obstacle(op);
-    if (obstacle)
-        return obstacle;
-    if (!is_float(op, 0) || kern_type_bytes(op->tensors[0].type) > 4)
-        return "there is no shader for it in this type";
-    if (!shader_specializes(kern_view_elements(&op->tensors[0])))
-        return "there is no shader for as few elements";
-    extreme_lines(op, 0, &lines);
-    const struct kern_view *x = &lines.op.tensors[0];
-    return x->rank == lines.params.outer + 1 && x->strides[lines.params.outer] == 1 ? NULL
-                                                                                    : "its elements are no neighbours";
-}
-
-static void plan_extremes(const struct kern_op *op, enum shader_code code, struct shader_work *out)
-{
-    struct shader_lines lines;
-    extreme_lines(op, 0, &lines);
-    out->scratch_bytes = lines.scratch_bytes;
-    struct shader_dispatch *first = shader_add(out, code, &lines.op, lines.units, 1, sizeof(struct line_params));
-    shader_specialize(op, kern_view_elements(&op->tensors[0]), first);
-    first->constants[first->constant_count++] =
-        op->u.reduce.function == DML_REDUCE_FUNCTION_MIN || op->u.reduce.function == DML_REDUCE_FUNCTION_ARGMIN;
-    first->constants[first->constant_count++] = op->u.reduce.last;
-    first->constants[first->constant_count++] = lines.params.lanes;
-    if (!lines.params.partials)
-        return;
-    extreme_lines(op, 1, &lines);
-    shader_add(out, SHADER_reduce_extreme, &lines.op, lines.units, 1, sizeof(struct line_params));
-}
-
-void shader_extreme_line_plan(const struct kern_op *op, struct shader_work *out)
-{
-    plan_extremes(op, SHADER_extreme_line, out);
-}
-
-void shader_extreme_line_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
-                               uint32_t *words)
-{
-    struct shader_lines lines;
-    extreme_lines(op, index, &lines);
-    shader_block_write(&lines.op, places, lines.units, &lines.params, sizeof(lines.params), words);
-}
-
-const char *shader_extreme_subgroup_obstacle(const struct kern_op *op)
-{
-    return shader_extreme_line_obstacle(op);
-}
-
-void shader_extreme_subgroup_plan(const struct kern_op *op, struct shader_work *out)
-{
-    plan_extremes(op, SHADER_extreme_subgroup, out);
-}
-
-void shader_extreme_subgroup_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
-                                   uint32_t *words)
-{
-    shader_extreme_line_write(op, index, places, words);
-}
-
 /* ---- sums and products of integers ---- */
 
 const char *shader_reduce_int_obstacle(const struct kern_op *op)
@@ -221,7 +150,7 @@ void shader_reduce_real_write(const struct kern_op *op, uint32_t index, const st
     write(op, false, index, places, words);
 }
 
-/* ---- sums by vectors (reduce_line.comp); reduce_real adds up those of parts ---- */
+/* ---- of vectors of neighbours (extreme_line.comp, reduce_line.comp); the rows above reduce what parts leave ---- */
 
 #define COLUMN_LANES  8    /* at least */
 #define COLUMN_GROUPS 1024 /* workgroups that keep a large device busy */
@@ -253,26 +182,78 @@ static void choose_columns(struct shader_lines *lines)
     lines->scratch_bytes = (uint64_t)p->partials * p->lines * PARTIAL_BYTES;
 }
 
-static void sum_lines(const struct kern_op *op, uint32_t index, struct shader_lines *out)
+static void vector_lines(const struct kern_op *op, uint32_t index, struct shader_lines *out)
 {
-    lines_of(op, false, 0, out);
-    if (out->params.columns)
+    const bool extreme = is_extreme(op);
+    lines_of(op, extreme, extreme ? index : 0, out);
+    if (!extreme && out->params.columns)
         choose_columns(out);
-    else
+    else if (!extreme || !index)
         shader_lines_gather(out, UINT32_MAX);
-    if (index)
+    if (!extreme && index)
         shader_lines_finish(out, SHADER_FINISH_TOTALS);
 }
 
-static bool comes_in_vectors(const struct kern_op *op)
+static const char *vector_obstacle(const struct kern_op *op)
 {
     struct shader_lines lines;
-    sum_lines(op, 0, &lines);
+    if (!is_float(op, 0) || kern_type_bytes(op->tensors[0].type) > 4)
+        return "there is no shader for it in this type";
+    if (!shader_specializes(kern_view_elements(&op->tensors[0])))
+        return "there is no shader for as few elements";
+    vector_lines(op, 0, &lines);
     const struct kern_view *x = &lines.op.tensors[0];
     const uint32_t outer = lines.params.outer;
-    if (lines.params.columns)
-        return x->strides[outer - 1] == 1 && (outer == 1 || x->sizes[outer - 1] % 4 == 0);
-    return x->rank == outer + 1 && x->strides[outer] == 1;
+    const bool dense = !is_extreme(op) && lines.params.columns
+                           ? x->strides[outer - 1] == 1 && (outer == 1 || x->sizes[outer - 1] % 4 == 0)
+                           : x->rank == outer + 1 && x->strides[outer] == 1;
+    return dense ? NULL : "its elements are no neighbours";
+}
+
+static void plan_vectors(const struct kern_op *op, enum shader_code code, struct shader_work *out)
+{
+    const DML_REDUCE_FUNCTION function = op->u.reduce.function;
+    const bool extreme = is_extreme(op);
+    const bool least = function == DML_REDUCE_FUNCTION_MIN || function == DML_REDUCE_FUNCTION_ARGMIN;
+    struct shader_lines lines;
+    vector_lines(op, 0, &lines);
+    out->scratch_bytes = lines.scratch_bytes;
+    struct shader_dispatch *first = shader_add(out, code, &lines.op, lines.units, 1, sizeof(struct line_params));
+    shader_specialize(op, kern_view_elements(&op->tensors[0]), first);
+    first->constants[first->constant_count++] = extreme ? least : (uint32_t)function;
+    first->constants[first->constant_count++] = extreme ? op->u.reduce.last : lines.params.columns;
+    first->constants[first->constant_count++] = lines.params.lanes;
+    if (!lines.params.partials)
+        return;
+    vector_lines(op, 1, &lines);
+    struct shader_dispatch *second = shader_add(out, extreme ? SHADER_reduce_extreme : SHADER_reduce_real, &lines.op,
+                                                lines.units, 1, sizeof(struct line_params));
+    if (!extreme)
+        set_function(op, second);
+}
+
+static void write_vectors(const struct kern_op *op, uint32_t index, const struct shader_place *places, uint32_t *words)
+{
+    struct shader_lines lines;
+    vector_lines(op, index, &lines);
+    shader_block_write(&lines.op, places, lines.units, &lines.params, sizeof(lines.params), words);
+}
+
+const char *shader_extreme_line_obstacle(const struct kern_op *op)
+{
+    const char *obstacle = shader_reduce_extreme_obstacle(op);
+    return obstacle ? obstacle : vector_obstacle(op);
+}
+
+void shader_extreme_line_plan(const struct kern_op *op, struct shader_work *out)
+{
+    plan_vectors(op, SHADER_extreme_line, out);
+}
+
+void shader_extreme_line_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                               uint32_t *words)
+{
+    write_vectors(op, index, places, words);
 }
 
 const char *shader_reduce_line_obstacle(const struct kern_op *op)
@@ -282,44 +263,39 @@ const char *shader_reduce_line_obstacle(const struct kern_op *op)
         return obstacle;
     if (!is_sum(op->u.reduce.function))
         return "there is no shader for this function";
-    for (uint32_t t = 0; t < 2; t++)
-        if (!is_float(op, t) || kern_type_bytes(op->tensors[t].type) > 4)
-            return "there is no shader for it in this type";
-    if (!shader_specializes(kern_view_elements(&op->tensors[0])))
-        return "there is no shader for as few elements";
-    return comes_in_vectors(op) ? NULL : "its elements are no neighbours";
-}
-
-static void plan_sums(const struct kern_op *op, enum shader_code code, struct shader_work *out)
-{
-    struct shader_lines lines;
-    sum_lines(op, 0, &lines);
-    out->scratch_bytes = lines.scratch_bytes;
-    struct shader_dispatch *first = shader_add(out, code, &lines.op, lines.units, 1, sizeof(struct line_params));
-    shader_specialize(op, kern_view_elements(&op->tensors[0]), first);
-    first->constants[first->constant_count++] = (uint32_t)op->u.reduce.function;
-    first->constants[first->constant_count++] = lines.params.columns;
-    first->constants[first->constant_count++] = lines.params.lanes;
-    if (!lines.params.partials)
-        return;
-    sum_lines(op, 1, &lines);
-    set_function(op, shader_add(out, SHADER_reduce_real, &lines.op, lines.units, 1, sizeof(struct line_params)));
+    if (!is_float(op, 1) || kern_type_bytes(op->tensors[1].type) > 4)
+        return "there is no shader for it in this type";
+    return vector_obstacle(op);
 }
 
 void shader_reduce_line_plan(const struct kern_op *op, struct shader_work *out)
 {
-    plan_sums(op, SHADER_reduce_line, out);
+    plan_vectors(op, SHADER_reduce_line, out);
 }
 
 void shader_reduce_line_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                               uint32_t *words)
 {
-    struct shader_lines lines;
-    sum_lines(op, index, &lines);
-    shader_block_write(&lines.op, places, lines.units, &lines.params, sizeof(lines.params), words);
+    write_vectors(op, index, places, words);
 }
 
-/* ---- the same, across subgroups by shuffles ---- */
+/* The same, across subgroups by shuffles. */
+
+const char *shader_extreme_subgroup_obstacle(const struct kern_op *op)
+{
+    return shader_extreme_line_obstacle(op);
+}
+
+void shader_extreme_subgroup_plan(const struct kern_op *op, struct shader_work *out)
+{
+    plan_vectors(op, SHADER_extreme_subgroup, out);
+}
+
+void shader_extreme_subgroup_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                                   uint32_t *words)
+{
+    write_vectors(op, index, places, words);
+}
 
 const char *shader_reduce_subgroup_obstacle(const struct kern_op *op)
 {
@@ -327,17 +303,17 @@ const char *shader_reduce_subgroup_obstacle(const struct kern_op *op)
     struct shader_lines lines;
     if (obstacle)
         return obstacle;
-    sum_lines(op, 0, &lines);
+    vector_lines(op, 0, &lines);
     return lines.params.columns ? "its lines are neighbours" : NULL;
 }
 
 void shader_reduce_subgroup_plan(const struct kern_op *op, struct shader_work *out)
 {
-    plan_sums(op, SHADER_reduce_subgroup, out);
+    plan_vectors(op, SHADER_reduce_subgroup, out);
 }
 
 void shader_reduce_subgroup_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                                   uint32_t *words)
 {
-    shader_reduce_line_write(op, index, places, words);
+    write_vectors(op, index, places, words);
 }

@@ -13,13 +13,20 @@ struct resample_params {
     uint tables[8];
 };
 
+/* What of a result lies side by side: columns; channels, in both tensors; or columns and in each its channels. */
+#define RESAMPLE_COLUMNS  0
+#define RESAMPLE_CHANNELS 1
+#define RESAMPLE_PIXELS   2
+#define RESAMPLE_SPAN_MAX 10 /* inputs that a vector's columns take */
+
 /* Rows and columns, the last two dimensions, of which a result takes one or two neighbouring inputs: bytes rows_table
  * and columns_table of the parameter block have for each coordinate two words, the first input, with bit 31 whether
- * there is a second one, and how much that counts. by_outer: the sizes of the dimensions before, the last one first. */
+ * there is a second one, and how much that counts. line: results side by side; vector k of a line spans inputs
+ * k * span_step + span_begin and following. by_outer: the sizes of the dimensions before, the last one first. */
 struct resample_two_params {
-    uint rows_table, columns_table, columns, channels, outer;
-    int x_row, x_column, y_row, y_column, x_outer[6], y_outer[6];
-    SHADER_STRUCT shader_divisor by_quads, by_columns, by_rows, by_outer[6]; /* quads: of channels, or of columns */
+    uint rows_table, columns_table, line, outer;
+    int x_row, x_column, x_channel, x_last, y_row, y_column, span_begin, span_step, x_outer[6], y_outer[6];
+    SHADER_STRUCT shader_divisor by_vectors, by_columns, by_channels, by_rows, by_outer[6];
 };
 
 /* struct kern_roi, and where the tensors of its gradient are (ROI_GRAD): numbers, ROI_ABSENT for those that are absent.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_SCAN of long lines: a part of a line per workgroup, a vector of 16 bytes for each invocation at a time, the next one
- * on its way. Of lines of several parts a dispatch before leaves the sums of parts in scratch memory. */
+/* KERN_SCAN of long lines: a part of a line per workgroup, several neighbouring vectors of 16 bytes for each invocation at
+ * a time. Of lines of several parts a dispatch before leaves the sums of parts in scratch memory. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS scan_params
@@ -9,6 +9,7 @@
 #include "shaders/core/vector.glsl"
 #include "shaders/sort/line.glsl"
 #include "shaders/sort/scan.glsl"
+#extension GL_EXT_control_flow_attributes : require
 
 shared NUMBER sums[GROUP_SIZE];
 
@@ -76,12 +77,19 @@ Elements elements_of(uint t, uint line)
     return Elements(type_of(t), address_of(t), at_line(t, params.axis, line), view(t).strides[params.axis]);
 }
 
-#define VECTOR (16u >> type_shift(type_of(0u)))
+#define VECTOR   (16u >> type_shift(type_of(0u)))
+#define HELD_MAX 4u
+#define HELD     (VECTOR > 4u ? 2u : HELD_MAX) /* vectors of an invocation */
+
+/* Elements of the vector that begins at i. */
+uint count_at(uint i, uint end)
+{
+    return i < end ? min(end - i, VECTOR) : 0u;
+}
 
 uvec4 load_part(Elements x, uint i, uint end)
 {
-    uint count = i < end ? min(end - i, VECTOR) : 0u;
-    return load_vector(x.type, x.base, x.at + int(i) * x.stride, x.stride, count, VECTOR);
+    return load_vector(x.type, x.base, x.at + int(i) * x.stride, x.stride, count_at(i, end), VECTOR);
 }
 
 NUMBER take_number(uint type, inout uvec4 words, uint j)
@@ -102,8 +110,8 @@ NUMBER vector_sum(uint type, uvec4 words, uint count)
     return sum;
 }
 
-/* Results of elements i and following, `count`, before which there is `sum`. */
-void put_vector(Elements y, uint type, uvec4 words, NUMBER sum, uint i, uint count)
+/* Results of elements i and following, `count`, before which there is `sum`; the sum behind them. */
+NUMBER put_vector(Elements y, uint type, uvec4 words, NUMBER sum, uint i, uint count)
 {
     uint shift = type_shift(y.type), most = VECTOR;
     bool alike = shift == type_shift(type);
@@ -123,26 +131,33 @@ void put_vector(Elements y, uint type, uvec4 words, NUMBER sum, uint i, uint cou
     }
     if (alike)
         store_vector(y.type, y.base, y.at + int(i) * y.stride, y.stride, count, most, appended(results, 16u));
+    return sum;
 }
 
 /* Elements [begin, end) of the line from `carry` on; the sum behind them. */
 NUMBER scan_part(Elements x, Elements y, uint begin, uint end, NUMBER carry, bool silent)
 {
-    uint lane = gl_LocalInvocationID.x, step = GROUP_SIZE * VECTOR;
-    uvec4 next = load_part(x, begin + lane * VECTOR, end);
+    uint lane = gl_LocalInvocationID.x, share = HELD * VECTOR;
     NUMBER own = neutral();
-    for (uint at = begin; at < end; at += step) {
-        uint i = at + lane * VECTOR, count = i < end ? min(end - i, VECTOR) : 0u;
-        uvec4 words = next;
-        next = load_part(x, i + step, end);
-        NUMBER sum = vector_sum(x.type, words, count);
+    for (uint at = begin; at < end; at += GROUP_SIZE * share) {
+        uint i = at + lane * share;
+        uvec4 words[HELD_MAX];
+        NUMBER sum = neutral();
+        [[unroll]] for (uint j = 0u; j < HELD_MAX; j++)
+            if (j < HELD)
+                words[j] = load_part(x, i + j * VECTOR, end);
+        [[unroll]] for (uint j = 0u; j < HELD_MAX; j++)
+            if (j < HELD)
+                sum = joined(sum, vector_sum(x.type, words[j], count_at(i + j * VECTOR, end)));
         if (silent) {
             own = joined(own, sum);
             continue;
         }
         join_all(sum);
-        if (count > 0u)
-            put_vector(y, x.type, words, lane > 0u ? joined(carry, sums[max(lane, 1u) - 1u]) : carry, i, count);
+        sum = lane > 0u ? joined(carry, sums[max(lane, 1u) - 1u]) : carry;
+        [[unroll]] for (uint j = 0u; j < HELD_MAX; j++)
+            if (j < HELD && i + j * VECTOR < end)
+                sum = put_vector(y, x.type, words[j], sum, i + j * VECTOR, count_at(i + j * VECTOR, end));
         carry = joined(carry, sums[GROUP_SIZE - 1]);
     }
     if (!silent)

@@ -184,3 +184,53 @@ void shader_sort_radix_write(const struct kern_op *op, uint32_t index, const str
     const uint64_t units = index % 3 == 1 ? radix.lines * RADIX : radix.lines * radix.groups;
     shader_block_write(op, places, units, &params, sizeof(params), words);
 }
+
+/* ---- few of many: those up to the last one that is wanted ---- */
+
+#define SELECT_LEAST 256   /* elements of a line, */
+#define SELECT_MOST  16384 /* and in one workgroup */
+#define SELECT_LINES 64
+#define SELECT_SHARE 4 /* of the elements, with more of which sorting them all is faster */
+
+static uint64_t select_lines(const struct kern_op *op)
+{
+    return kern_view_elements(&op->tensors[0]) / op->tensors[0].sizes[op->u.sort.axis];
+}
+
+const char *shader_sort_select_obstacle(const struct kern_op *op)
+{
+    const uint32_t length = op->tensors[0].sizes[op->u.sort.axis], kept = op->tensors[1].sizes[op->u.sort.axis];
+    const char *obstacle = shader_block_obstacle(op);
+    if (obstacle)
+        return obstacle;
+    if (is_wide(op) || !kern_type_bytes(op->tensors[0].type))
+        return "there is no shader for it in this type";
+    if (kept > SORT_CHUNK || (uint64_t)kept * SELECT_SHARE > length || length > SELECT_MOST ||
+        (!shader_specializes(1) && (length < SELECT_LEAST || select_lines(op) < SELECT_LINES)))
+        return "there is no shader for it in this size";
+    return NULL;
+}
+
+void shader_sort_select_plan(const struct kern_op *op, struct shader_work *out)
+{
+    shader_add(out, SHADER_sort_select, op, select_lines(op), 1, sizeof(struct sort_select_params));
+}
+
+void shader_sort_select_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                              uint32_t *words)
+{
+    const uint32_t axis = op->u.sort.axis;
+    struct sort_select_params params = { .axis = axis,
+                                         .size = op->tensors[0].sizes[axis],
+                                         .kept = op->tensors[1].sizes[axis],
+                                         .segment = 1,
+                                         .key_digits = kern_type_bytes(op->tensors[0].type),
+                                         .position_digits = 1,
+                                         .keys = keys_of(op) };
+    (void)index; /* there is one */
+    while (params.segment < params.kept)
+        params.segment *= 2;
+    while ((params.size - 1) >> RADIX_BITS * params.position_digits)
+        params.position_digits++;
+    shader_block_write(op, places, select_lines(op), &params, sizeof(params), words);
+}

@@ -22,6 +22,13 @@ struct sort_params {
     SHADER_STRUCT sort_keys keys;
 };
 
+/* Of lines of `size`, the first `kept` of which are wanted: digits of RADIX_BITS of keys and of positions, and the
+ * power of two that has room for those that are kept. */
+struct sort_select_params {
+    uint axis, size, kept, segment, key_digits, position_digits;
+    SHADER_STRUCT sort_keys keys;
+};
+
 /* Elements of a workgroup that counts or places digits. */
 #define RADIX_ITEMS 2048
 #define RADIX_BITS  8

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the rows share that pool images by vectors (pool_last, pool_plane). */
+#ifndef SHADERS_POOL_SHADER_POOL_H
+#define SHADERS_POOL_SHADER_POOL_H
+
+#include "kernels/pool/pool.h"
+#include "shaders/core/shader_block.h"
+
+/* NULL: averages or maxima of images of FLOAT32, FLOAT16 or BFLOAT16, of windows that move no further than 16 bits
+ * tell; `out` is their shape. */
+const char *shader_pool_image_obstacle(const struct kern_op *op, struct pool_shape *out);
+
+/* 0 where nothing moves along the dimension. */
+static inline int shader_pool_stride(int64_t stride, int64_t size)
+{
+    return size > 1 ? (int)stride : 0;
+}
+
+#endif
