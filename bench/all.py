@@ -3,7 +3,7 @@
 """Networks on the CPU: AnyDML beside ONNX Runtime, OpenVINO, PyTorch and torch.compile, in one run on one machine.
 
 usage: all.py [--anydml build/tools/anydml] [--python LIST] [--peers onnxruntime,openvino,torch,torch_compile]
-              [--threads 1,2] [--rounds 5] [--seconds 1] [--fp16-compute] [--json FILE]
+              [--threads 1,2,default] [--rounds 5] [--seconds 1] [--fp16-compute] [--json FILE]
               [--document docs/performance.md] MODEL.onnx...
        all.py --from FILE.json --document docs/performance.md
 
@@ -11,7 +11,8 @@ All of them run on the same processors, float32 (with --fp16-compute AnyDML in h
 taking turns round by round; while one runs the others are stopped. A figure is the median over the rounds of each round's
 median latency. Peers are looked for in the programs of LIST, with ':' between them (default: ANYDML_PYTHON,
 .cache/peers/venv, python3); those that no Python can import are left out. Their results are compared with each other, and
-what other processes did meanwhile is counted and told. Prints Markdown; --json keeps all figures, --document writes tables and plots into a document between its
+what other processes did meanwhile is counted and told. With the word `default` for a number of threads each runs with its
+own default settings on all processors; with several numbers a plot shows how latencies fall with them. Prints Markdown; --json keeps all figures, --document writes tables and plots into a document between its
 two `<!-- bench/all.py -->` marks. scripts/prepare-peers installs the peers.
 
 A model takes about (peers + 1) x rounds x (seconds + 0.5) seconds per thread count, and what its peers take to load.
@@ -70,7 +71,7 @@ def serve(run, version):
 ONNXRUNTIME = COMMON + r"""
 import onnxruntime as ort
 options = ort.SessionOptions()
-options.intra_op_num_threads = threads
+options.intra_op_num_threads = threads # 0: its default
 options.inter_op_num_threads = 1
 options.log_severity_level = 3
 session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
@@ -104,7 +105,8 @@ TORCH = COMMON + r"""
 import onnx, torch
 from onnx2torch import convert
 from onnx2torch.node_converters.reshape import OnnxReshape
-torch.set_num_threads(threads)
+if threads:
+    torch.set_num_threads(threads)
 # The converter computes shapes from tensors at each run, which costs time and which Dynamo does not follow.
 def reshape(self, x, shape):
     if not hasattr(self, "sizes"):
@@ -190,8 +192,8 @@ class Watch:
 # ---- the processes ----
 
 def environment(threads):
-    return dict(os.environ, OMP_NUM_THREADS=str(threads), MKL_NUM_THREADS=str(threads), OMP_PROC_BIND="false",
-                ANYDML_TELEMETRY="0", PYTHONDONTWRITEBYTECODE="1")
+    numbers = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)} if threads else {}
+    return dict(os.environ, **numbers, OMP_PROC_BIND="false", ANYDML_TELEMETRY="0", PYTHONDONTWRITEBYTECODE="1")
 
 
 class Peer:
@@ -241,7 +243,8 @@ class Peer:
 
 
 def run_anydml(args, model, threads, processors, seconds):
-    command = [args.anydml, "bench", model, "--threads", str(threads), "--seconds", str(seconds), "--json"]
+    command = [args.anydml, "bench", model, "--seconds", str(seconds), "--json"]
+    command += ["--threads", str(threads)] if threads else []
     result = subprocess.run(command + ["--fp16-compute"] * args.fp16_compute,
                             capture_output=True, text=True, env=environment(threads), check=False,
                             preexec_fn=lambda: os.sched_setaffinity(0, processors))
@@ -291,7 +294,7 @@ def open_peers(found, model, threads, processors):
 
 
 def measure(args, found, model, threads):
-    processors = sorted(os.sched_getaffinity(0))[:threads]
+    processors = sorted(os.sched_getaffinity(0))[:threads or None]
     peers = open_peers(found, model, threads, processors)
     pids = [peer.process.pid for peer in peers]
     turns = {"anydml": [], **{peer.key: [] for peer in peers}}
@@ -356,6 +359,10 @@ def two(value):
     return "-" if value is None else f"{value:.2f}"
 
 
+def threads_text(threads):
+    return f"{threads} thread{'s' if threads > 1 else ''}" if threads else "default threads"
+
+
 def table(header, rows):
     lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     return lines + ["| " + " | ".join(row) + " |" for row in rows]
@@ -373,7 +380,7 @@ def latency_table(results, threads):
     means = [cell for key in peers for cell in ("", two(results.geomean(threads, "anydml", key)))]
     if peers:
         rows.append(["geometric mean", "", *means])
-    header = [f"{threads} thread{'s' if threads > 1 else ''}", "AnyDML ms"]
+    header = [threads_text(threads), "AnyDML ms"]
     for key in peers:
         header += [NAMES[key] + " ms", "ratio"]
     return table(header, rows)
@@ -415,7 +422,7 @@ def plot(results, threads):
            "<style>text{font:11px 'DejaVu Sans',Helvetica,Arial,sans-serif;fill:#333}.t{font-size:15px;font-weight:bold}"
            ".v{font-size:8.5px;text-anchor:middle}.e{text-anchor:end}</style>",
            '<rect width="100%" height="100%" fill="#fff"/>',
-           f'<text class="t" x="{left}" y="26">Latency relative to {NAMES[base]}, {threads} thread{"s" if threads > 1 else ""}'
+           f'<text class="t" x="{left}" y="26">Latency relative to {NAMES[base]}, {threads_text(threads)}'
            " (lower is faster)</text>"]
     x = left
     for key in results.runtimes:
@@ -441,6 +448,37 @@ def plot(results, threads):
     return "\n".join(out + ["</svg>", ""])
 
 
+def scaling_plot(results):
+    """Curves of the geometric mean over the models of how much faster than with the least number of threads."""
+    numbers = sorted(t for t in results.threads if t)
+    left, top, wide, high, most = 46, 74, 560, 300, numbers[-1] / numbers[0]
+    models = [m for m in results.models if all(results.get(m, t, k) for t in numbers for k in results.runtimes)]
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + wide + 24}" height="{top + high + 44}" '
+           f'viewBox="0 0 {left + wide + 24} {top + high + 44}">',
+           "<style>text{font:11px 'DejaVu Sans',Helvetica,Arial,sans-serif;fill:#333}.t{font-size:15px;font-weight:bold}"
+           ".e{text-anchor:end}.m{text-anchor:middle}</style>", '<rect width="100%" height="100%" fill="#fff"/>',
+           f'<text class="t" x="{left}" y="26">Speed by threads, {threads_text(numbers[0])} = 1 (higher is better)</text>']
+
+    def place(threads, speed):
+        return (f"{left + wide * math.log(threads / numbers[0]) / math.log(most):.1f},"
+                f"{top + high * (1 - math.log(max(speed, 0.8) / 0.8) / math.log(most / 0.8)):.1f}")
+
+    for t in numbers:
+        x, y = place(t, t / numbers[0]).split(",")
+        out.append(f'<path d="M{x} {top}V{top + high}M{left} {y}H{left + wide}" stroke="#e4e4e4"/>'
+                   f'<text class="m" x="{x}" y="{top + high + 18}">{t}</text>'
+                   f'<text class="e" x="{left - 6}" y="{y}">{t / numbers[0]:g}</text>')
+    x = left
+    for key in results.runtimes if models else []:
+        speeds = [math.exp(statistics.mean(math.log(results.get(m, numbers[0], key) / results.get(m, t, key)) for m in models))
+                  for t in numbers]
+        out.append(f'<polyline points="{" ".join(place(t, s) for t, s in zip(numbers, speeds))}" fill="none" '
+                   f'stroke="{COLOURS[key]}" stroke-width="2"><title>{NAMES[key]}: {", ".join(map(two, speeds))}</title></polyline>'
+                   f'<rect x="{x}" y="38" width="12" height="12" fill="{COLOURS[key]}"/><text x="{x + 17}" y="48">{NAMES[key]}</text>')
+        x += 34 + 7 * len(NAMES[key])
+    return "\n".join(out + ["</svg>", ""])
+
+
 # ---- output ----
 
 def write_document(results, path):
@@ -452,13 +490,17 @@ def write_document(results, path):
     folder = os.path.splitext(path)[0]
     os.makedirs(folder, exist_ok=True)
     lines = [conditions(results.data), ""]
+    if len([t for t in results.threads if t]) > 1:
+        with open(os.path.join(folder, "scaling.svg"), "w", encoding="utf-8") as file:
+            file.write(scaling_plot(results))
+        lines += [f"![speed by threads]({os.path.basename(folder)}/scaling.svg)", ""]
     for threads in results.threads:
-        name = f"latency-{threads}.svg"
+        name = f"latency-{threads or 'default'}.svg"
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
             file.write(plot(results, threads))
-        lines += [f"![latency, {threads} threads]({os.path.basename(folder)}/{name})", "", *latency_table(results, threads), ""]
+        lines += [f"![latency, {threads_text(threads)}]({os.path.basename(folder)}/{name})", "", *latency_table(results, threads), ""]
     lines += ["Time to load or compile, and peak memory of the process (of the peers with Python), "
-              f"{results.threads[0]} threads:", "", *cost_table(results, results.threads[0])]
+              f"{threads_text(results.threads[0])}:", "", *cost_table(results, results.threads[0])]
     parts[1] = "\n\n" + "\n".join(lines) + "\n\n"
     with open(path, "w", encoding="utf-8") as file:
         file.write(mark.join(parts))
@@ -480,7 +522,7 @@ def measure_all(args):
             data["rows"] += rows
             data["versions"].update({row["runtime"]: row["version"] for row in rows if row["version"]})
             if not args.quiet:
-                print(f"{rows[0]['model']}, {threads} threads: "
+                print(f"{rows[0]['model']}, {threads_text(threads)}: "
                       + ", ".join(f"{NAMES[r['runtime']]} {digits(r['median_ms'])}" for r in rows)
                       + f" ms; others {max(r['others'] for r in rows):.2f}", file=sys.stderr, flush=True)
     data["load_after"] = os.getloadavg()[0]
@@ -515,11 +557,12 @@ def parse():
     if unknown:
         raise Failed(f"there is no peer {unknown[0]}; there are {', '.join(PEERS)}", 2)
     try:
-        args.threads = [int(t) for t in args.threads.split(",")] if args.threads else [t for t in (1, 2) if t <= cpus]
+        args.threads = [0 if t == "default" else int(t) or -1 for t in args.threads.split(",") if t]
     except ValueError:
         raise Failed(f"--threads takes numbers like 1,2, not '{args.threads}'", 2) from None
-    if not all(1 <= t <= cpus for t in args.threads) or args.rounds < 1 or args.seconds < 0:
-        raise Failed(f"--threads takes 1 to {cpus}, one processor each; --rounds at least 1; --seconds at least 0", 2)
+    args.threads = args.threads or [t for t in (1, 2) if t <= cpus]
+    if not all(0 <= t <= cpus for t in args.threads) or args.rounds < 1 or args.seconds < 0:
+        raise Failed(f"--threads takes 1 to {cpus}, one processor each, and default; --rounds at least 1; --seconds at least 0", 2)
     if bool(args.models) == bool(args.source):
         raise Failed("give models, or --from and a file", 2)
     return args

@@ -189,6 +189,9 @@ static OrtStatus *make_device(struct ep_factory *factory, uint32_t index, const 
         return NULL; /* such hosts know no devices but their own */
     ort->CreateKeyValuePairs(&metadata);
     add_number(ort, metadata, "device_id", index);
+    /* By this the host finds the device that providers=[(name, {"device_id": n})] means, whoever's provider it is; else
+     * it has the first one for 0, and none for other numbers. */
+    add_number(ort, metadata, "cuda_device_id", index);
     ort->AddKeyValuePair(metadata, "name", a->name);
     ort->AddKeyValuePair(metadata, "kind", a->kind);
     ort->AddKeyValuePair(metadata, "vendor", "AnyDML");

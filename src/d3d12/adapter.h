@@ -28,6 +28,7 @@ struct adapter_info {
     uint64_t dedicated_memory, shared_memory;
     bool integrated, uma, cache_coherent_uma;
     bool hardware; /* what DXCore's IsHardware says */
+    bool idle;     /* executes nothing */
     bool is_gpu;
     uint32_t shader_capabilities; /* ADAPTER_SPIRV: enum shader_capability of shaders/shader.h */
     bool reserved;                /* reserved_create and tiles_map work */

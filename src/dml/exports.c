@@ -137,7 +137,7 @@ EXPORT HRESULT AnydmlTune(IDMLDevice *iface, const struct anydml_tuning *listene
     if (!iface || (const void *)iface->lpVtbl != &dml_device_vtbl)
         return E_INVALIDARG;
     struct dml_device *device = (struct dml_device *)iface;
-    if (device->adapter->kind != ADAPTER_HOST)
+    if (device->adapter->kind != ADAPTER_HOST || device->adapter->idle)
         return DXGI_ERROR_UNSUPPORTED;
     for (uint32_t i = 0; i < KERN_POINT_COUNT; i++)
         if (!tune_point(i, device->threads, listener, &tuning))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_vulkan [seed] [cases] [filter]: every row of shaders/rows.def on a SPIR-V adapter against the reference
  * kernels: random ops of the kernel tests' generators, each element-wise operation at least once (not with 8 cases or
- * fewer); with the filters map_flat and move_flat in the rows for much data.
+ * fewer); with the filters map_flat and move_flat in the rows for much data. Pipelines cost most of the time: without a
+ * filter a row makes few for other reasons than types. A filter like 2/3: the second of three parts of all rows.
  * check_vulkan --without CAPABILITY [seed] [cases] [filter]: only what such a device runs otherwise. */
 #include "check_vulkan.h"
 
@@ -65,11 +66,12 @@ static void run_random(struct bench *bench, check_gen_fn *gen, enum kern_kind ki
     }
 }
 
-/* `count` cases, behind the first `most` only those with types that none before them had; more where the row refuses
- * buffers that begin where no vector does. */
+/* `count` cases, of which those whose pipelines are not there yet make `most` or bring types that none before them had;
+ * more where the row refuses buffers that begin where no vector does. */
 static void run_row(struct bench *bench, const struct shader_row *row, uint32_t count, uint32_t most, uint64_t seed)
 {
-    uint32_t before = bench->ran, failed = bench->failed, i;
+    const uint32_t before = bench->ran, failed = bench->failed, made = bench->pipeline_count;
+    uint32_t i;
     uint64_t seen = 0;
     for (i = 0; i < count + (bench->ran == before ? 3 : 0) && bench->failed < failed + 3; i++) {
         const struct bench_search search = { row, bench_capabilities(bench), seed, i, 4000, NULL, 0 };
@@ -77,12 +79,19 @@ static void run_row(struct bench *bench, const struct shader_row *row, uint32_t 
         struct check_case c;
         if (!bench_find_case(bench, &search, &rng, &c))
             break;
-        if (brings_types(&c.op, &seen) || i < most || bench->ran == before)
+        if (brings_types(&c.op, &seen) || bench->pipeline_count < made + most || bench->ran == before ||
+            bench_is_made(bench, &c.op))
             bench_run_case(bench, &c, &rng);
     }
     if (bench->failed > failed)
         fprintf(stderr, "%s: seed %llu fails\n", row->name, (unsigned long long)(seed + i - 1));
     ok(bench->ran > before, "no case reached the row %s", row->name);
+}
+
+/* Whether a list's case i is run; not always those of one type, which lists have in turns. */
+static bool has_turn(const struct bench *bench, uint32_t i, uint64_t seed)
+{
+    return (i + i / bench->every + seed) % bench->every == 0;
 }
 
 /* Cases of check_vulkan_tiles.c; of cooperative matrices so many random ones, too. */
@@ -93,7 +102,8 @@ static void run_tiles(struct bench *bench, bool coop, uint32_t count, uint64_t s
     check_buffer_past(16);
     bench->norm_wise = true;
     for (uint32_t i = 0; check_vulkan_tiles(i, coop, &c); i++)
-        bench_run_case(bench, &c, &rng);
+        if (has_turn(bench, i, seed))
+            bench_run_case(bench, &c, &rng);
     for (uint32_t i = 0; coop && i < count; i++) {
         check_vulkan_coop(&rng, &c);
         bench_run_case(bench, &c, &rng);
@@ -108,7 +118,8 @@ static void run_blocks(struct bench *bench, check_list_fn *list, uint64_t seed)
     check_buffer_past(16);
     bench->norm_wise = true;
     for (uint32_t i = 0; list(i, &c); i++)
-        bench_run_case(bench, &c, &rng);
+        if (has_turn(bench, i, seed))
+            bench_run_case(bench, &c, &rng);
     shader_block_force(0, 0);
 }
 
@@ -124,7 +135,8 @@ static void run_convs(struct bench *bench, uint64_t seed)
         for (uint32_t i = 0; check_vulkan_convs(i, types[t], &c); i++) {
             shader_conv_window_force(1 + i);
             shader_conv_depth_force(2);
-            bench_run_case(bench, &c, &rng);
+            if (has_turn(bench, i, seed + t))
+                bench_run_case(bench, &c, &rng);
         }
 }
 
@@ -148,20 +160,15 @@ static void run_lines(struct bench *bench, enum kern_kind kind, uint64_t seed)
     for (uint32_t past = 8; past <= 16; past += 8) {
         check_buffer_past(past);
         for (uint32_t i = 0; check_vulkan_lines(i, kind, &c); i++)
-            bench_run_case(bench, &c, &rng);
+            if (has_turn(bench, i, seed + past / 8))
+                bench_run_case(bench, &c, &rng);
     }
 }
 
-/* How many cases of a row are run whatever their types: fewer where each has a pipeline of its own, or where shaders
- * compute what cooperative matrices would. */
-static uint32_t cases_of(const struct bench *bench, const struct shader_row *row, uint32_t count)
+/* Whether shaders compute what cooperative matrices would, which drivers take tens of seconds for. */
+static bool is_emulated(const struct bench *bench, const struct shader_row *row)
 {
-    static const char *const own[] = { "_line", "_subgroup", "_tile", "_block", "_vec",
-                                       "_dot",  "_direct",   "_step", "_radix", "_two" };
-    uint32_t part = !(bench_capabilities(bench) & SHADER_CAPABILITY_COOP) && strstr(row->name, "_coop") ? 12 : 1;
-    for (uint32_t i = 0; i < ARRAY_SIZE(own); i++)
-        part = strstr(row->name, own[i]) ? 4 : part;
-    return BASE_MAX(count / part, 1);
+    return strstr(row->name, "_coop") && !(bench_capabilities(bench) & SHADER_CAPABILITY_COOP);
 }
 
 /* Rows of metacommands where there are none. */
@@ -170,35 +177,48 @@ static bool is_absent(const struct bench *bench, const struct shader_row *row)
     return strstr(row->name, "_meta") && !(bench_capabilities(bench) & SHADER_CAPABILITY_META);
 }
 
-/* All but those of element-wise ops and moves, which have tests of their own. */
-static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const char *filter)
+/* Those of element-wise ops and moves have tests of their own. */
+static bool is_chosen(const struct bench *bench, const struct shader_row *rows, uint32_t i)
+{
+    return rows[i].kind != KERN_MAP && rows[i].kind != KERN_MOVE && !is_absent(bench, &rows[i]) &&
+           (!bench->filter || strstr(rows[i].name, bench->filter)) && i % bench->parts == bench->part;
+}
+
+/* Lists of cases besides the random ones. */
+static void run_row_lists(struct bench *bench, const struct shader_row *row, uint32_t count, uint64_t seed)
+{
+    if (row->plan == shader_gemm_tile_plan || row->plan == shader_gemm_coop_plan)
+        run_tiles(bench, row->plan == shader_gemm_coop_plan, bench->filter ? count : 1, seed);
+    if (row->plan == shader_gemm_block_plan)
+        run_blocks(bench, check_vulkan_blocks, seed);
+    if (row->plan == shader_gemm_block_dot_plan)
+        run_blocks(bench, check_vulkan_block_bytes, seed);
+    if (strstr(row->name, "conv_parts") || strstr(row->name, "conv_window") || strstr(row->name, "conv_gemm") ||
+        !strcmp(row->name, "conv_depth"))
+        run_convs(bench, seed);
+    if (!strcmp(row->name, "conv_meta"))
+        run_conv_metas(bench, seed);
+    if (strstr(row->name, "_line") || strstr(row->name, "_subgroup") || row->plan == shader_resample_two_plan)
+        run_lines(bench, row->kind, seed);
+}
+
+static void run_rows(struct bench *bench, uint32_t count, uint64_t seed)
 {
     uint32_t row_count;
     const struct shader_row *rows = shader_rows(&row_count);
     shader_coop_plain(!(bench_capabilities(bench) & SHADER_CAPABILITY_COOP));
     for (uint32_t i = 0; i < row_count; i++) {
+        const uint32_t ran = bench->ran, made = bench->pipeline_count;
         const double before = bench_seconds();
-        if (rows[i].kind == KERN_MAP || rows[i].kind == KERN_MOVE || (filter && !strstr(rows[i].name, filter)))
+        if (!is_chosen(bench, rows, i))
             continue;
-        if (is_absent(bench, &rows[i]))
-            continue;
+        const bool emulated = is_emulated(bench, &rows[i]);
+        bench->every = bench->filter ? 1 : emulated || count * 8 <= FEW ? 4 : 1;
         bench_use_row(bench, &rows[i]);
-        run_row(bench, &rows[i], count, filter ? count : cases_of(bench, &rows[i], count), seed);
-        if (rows[i].plan == shader_gemm_tile_plan || rows[i].plan == shader_gemm_coop_plan)
-            run_tiles(bench, rows[i].plan == shader_gemm_coop_plan, filter ? count : 1, seed);
-        if (rows[i].plan == shader_gemm_block_plan)
-            run_blocks(bench, check_vulkan_blocks, seed);
-        if (rows[i].plan == shader_gemm_block_dot_plan)
-            run_blocks(bench, check_vulkan_block_bytes, seed);
-        if (strstr(rows[i].name, "conv_parts") || strstr(rows[i].name, "conv_window") ||
-            strstr(rows[i].name, "conv_gemm") || !strcmp(rows[i].name, "conv_depth"))
-            run_convs(bench, seed);
-        if (!strcmp(rows[i].name, "conv_meta"))
-            run_conv_metas(bench, seed);
-        if (strstr(rows[i].name, "_line") || strstr(rows[i].name, "_subgroup") ||
-            rows[i].plan == shader_resample_two_plan)
-            run_lines(bench, rows[i].kind, seed);
-        printf("%-24s %6.1f s\n", rows[i].name, bench_seconds() - before);
+        run_row(bench, &rows[i], count, bench->filter ? UINT32_MAX : BASE_MAX(count / (emulated ? 12 : 4), 1), seed);
+        run_row_lists(bench, &rows[i], count, seed);
+        printf("%-24s %4u cases %4u pipelines %6.1f s\n", rows[i].name, bench->ran - ran, bench->pipeline_count - made,
+               bench_seconds() - before);
     }
     bench_use_row(bench, NULL);
 }
@@ -251,23 +271,35 @@ static void close_bench(struct bench *bench)
 {
     if (bench->buffer)
         api_release(bench->buffer);
+    free(bench->pipelines);
     api_release(bench->heap);
     api_queue_destroy(&bench->q);
     bench->anydml->lpVtbl->Release(bench->anydml);
     api_release(bench->d3d);
 }
 
-static void run_all(struct bench *bench, uint32_t cases, uint64_t seed, const char *filter)
+static void run_all(struct bench *bench, uint32_t cases, uint64_t seed)
 {
+    const char *filter = bench->filter;
     const uint32_t every = filter && strstr(filter, "_flat") ? 1 : 16;
-    if (!filter || strstr("map_flat", filter))
+    if (filter ? strstr("map_flat", filter) != NULL : bench->part == 0)
         run_maps(bench, cases, every, seed);
-    if (!filter || strstr("move_flat", filter)) {
+    if (filter ? strstr("move_flat", filter) != NULL : bench->part == 0) {
         run_random(bench, check_gen_move, KERN_MOVE, cases / 4, every, seed + 1);
         shader_specialize_from(1);
         run_list(bench, check_list_transposes, -1, seed + 6);
     }
-    run_rows(bench, BASE_MAX(cases / 8, 1), seed, filter);
+    run_rows(bench, BASE_MAX(cases / 8, 1), seed);
+}
+
+/* A row's name or part of it, or a part of all rows: "2/3". */
+static void set_filter(struct bench *bench, const char *filter)
+{
+    bench->parts = 1;
+    if (filter && sscanf(filter, "%u/%u", &bench->part, &bench->parts) == 2)
+        need(bench->part-- && bench->part < bench->parts);
+    else
+        bench->filter = filter;
 }
 
 /* The capability of this name; devices are opened with all others of the table from now on. */
@@ -299,10 +331,11 @@ int main(int argc, char **argv)
     setenv("ANYDML_TEST_ADAPTER", "vulkan", 0);
     api_begin();
     open_bench(&bench);
+    set_filter(&bench, filter);
     if (without)
         bench_run_without(&bench, without, cases, seed, filter);
     else
-        run_all(&bench, cases, seed, filter);
+        run_all(&bench, cases, seed);
     printf("%s, capabilities %#x: %u cases ran, %u unsupported, %u outputs failed\n", bench.dml.adapter->name,
            bench_capabilities(&bench), bench.ran, bench.unsupported, bench.failed);
     ok((bench.ran || without || (filter && strstr(filter, "meta"))) && !bench.failed, "seed %llu",

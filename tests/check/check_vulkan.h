@@ -21,10 +21,15 @@ struct bench {
     uint64_t room;
     const struct graph_backend *backend; /* graph_backend_spirv, or that of one row */
     uint32_t ran, unsupported, failed;   /* cases; outputs and other expectations */
-    bool norm_wise;                      /* the case */
-    bool wild;                           /* its data stays as it is */
-    double max_ulp;                      /* of the case; negative: what its operations may have */
-    bool seen[KERN_MAP_CODE_COUNT];      /* operations that ran */
+    const char *filter;                  /* NULL: every row */
+    uint32_t part, parts;                /* rows from this one on, in steps */
+    uint32_t every;                      /* of so many cases of lists one, the seed says which */
+    uint64_t *pipelines;                 /* hashes of all that were made */
+    uint32_t pipeline_count;
+    bool norm_wise;                 /* the case */
+    bool wild;                      /* its data stays as it is */
+    double max_ulp;                 /* of the case; negative: what its operations may have */
+    bool seen[KERN_MAP_CODE_COUNT]; /* operations that ran */
 };
 
 /* An expectation: ok() counts for each file of its own. */
@@ -40,6 +45,8 @@ void bench_use_row(struct bench *bench, const struct shader_row *row);
 uint32_t bench_capabilities(const struct bench *bench);
 /* On the device and with the reference kernel; counts. */
 void bench_run_case(struct bench *bench, const struct check_case *c, struct check_rng *rng);
+/* Whether every pipeline that the row in use plans for the op was made before. */
+bool bench_is_made(const struct bench *bench, const struct kern_op *op);
 /* Data over which errors are measured against the greatest result, where they must be. */
 void bench_tame_case(struct check_case *c);
 

@@ -3,6 +3,7 @@
  * command list. */
 #include "check_vulkan.h"
 
+#include "base/hash.h"
 #include "kernels/core/number.h"
 #include "shaders/core/shader_block.h"
 #include "shaders/conv/shader_conv.h"
@@ -89,6 +90,45 @@ uint32_t bench_capabilities(const struct bench *bench)
     return dml_shader_capabilities((struct dml_device *)&bench->dml); /* which notes what it finds */
 }
 
+/* ---- pipelines that were made ---- */
+
+static uint64_t hash_of(const struct shader_dispatch *dispatch)
+{
+    uint32_t words[2 + SHADER_CONSTANTS_MAX] = { dispatch->code, dispatch->constant_count };
+    memcpy(words + 2, dispatch->constants, dispatch->constant_count * sizeof(*words));
+    return base_hash(words, sizeof(words)).low;
+}
+
+static bool is_made(const struct bench *bench, uint64_t hash)
+{
+    uint32_t i = 0;
+    while (i < bench->pipeline_count && bench->pipelines[i] != hash)
+        i++;
+    return i < bench->pipeline_count;
+}
+
+bool bench_is_made(const struct bench *bench, const struct kern_op *op)
+{
+    struct shader_work work;
+    const char *reason;
+    bool made = shader_row_find(only_row, op, bench_capabilities(bench), &work, &reason);
+    for (uint32_t i = 0; made && i < work.dispatch_count; i++)
+        made = is_made(bench, hash_of(&work.dispatches[i]));
+    return made;
+}
+
+static void note_pipelines(struct bench *bench, const struct shader_work *work)
+{
+    for (uint32_t i = 0; i < work->dispatch_count; i++) {
+        const uint64_t hash = hash_of(&work->dispatches[i]);
+        if (is_made(bench, hash))
+            continue;
+        bench->pipelines = realloc(bench->pipelines, (bench->pipeline_count + 1) * sizeof(hash));
+        need(bench->pipelines);
+        bench->pipelines[bench->pipeline_count++] = hash;
+    }
+}
+
 /* ---- one case ---- */
 
 static uint32_t tensor_count(const struct kern_op *op)
@@ -126,6 +166,8 @@ static HRESULT make_program(struct bench *bench, const struct kern_op *op, const
         node->origin = "case";
         hr = graph_plan_create(&graph, &options, &plan, error);
     }
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < plan->step_count; i++)
+        note_pipelines(bench, plan->steps[i].shaders);
     if (SUCCEEDED(hr))
         hr = dml_spirv_create(&bench->dml, plan, out, error);
     graph_plan_destroy(plan);

@@ -147,6 +147,21 @@ def test_wrong_options(library):
     assert np.array_equal(session(library, TWICE, fallback=False, options=TENSORS, adapter=0).run(None, {"x": x})[0], 2 * x)
 
 
+def test_by_name(_):
+    """`device_id` finds the device whose tensors the session reads and writes, as the host looks for them."""
+    if tuple(map(int, ort.__version__.split(".")[:2])) < (1, 31):
+        return  # the first device is taken, or none
+    s = ort.InferenceSession(TWICE, providers=[(NAME, {"device_id": str(VULKAN), **TENSORS})])
+    assert s.get_providers()[0] == NAME, s.get_providers()
+    x = np.arange(SIZE, dtype=np.float32)
+    value, out = on_device(x), on_device(np.zeros(SIZE, np.float32))
+    binding = s.io_binding()
+    binding.bind_ortvalue_input("x", value)
+    binding.bind_ortvalue_output("y", out)
+    s.run_with_iobinding(binding)
+    assert np.array_equal(out.numpy(), 2 * x)
+
+
 def test_several(library, count):
     """Every device at once, in threads, each with sessions by its number; values go from each one to the next."""
     x = np.linspace(-3, 3, SIZE, dtype=np.float32)
@@ -208,8 +223,8 @@ def main():
         test_weights(library)
         return 0
     test_weights(library)
-    for test in (test_in_place, test_names, test_outputs, test_bound_without, test_values, test_other_providers, test_wrong_options,
-                 test_memory_goes):
+    for test in (test_in_place, test_by_name, test_names, test_outputs, test_bound_without, test_values, test_other_providers,
+                 test_wrong_options, test_memory_goes):
         test(library)
     return 0
 

@@ -11,6 +11,8 @@
 #define MODULES  256
 #define TRAILER  "anydml layer keys"
 
+#define EXTENSIONS_MAX 64
+
 struct layer_control control;
 
 EXPORT struct layer_control *layer_control(void)
@@ -38,8 +40,7 @@ PFN_vkVoidFunction next_proc(const char *name)
     return function;
 }
 
-/* VK_SUCCESS: the call is to be made. */
-static VkResult enter(enum layer_call call)
+VkResult layer_enter(enum layer_call call)
 {
     uint32_t number = ++control.calls[call].count, fail_at = control.calls[call].fail_at;
     return fail_at && number >= fail_at ? (VkResult)control.calls[call].result : VK_SUCCESS;
@@ -116,7 +117,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL get_cache(VkDevice device, VkPipelineCache
 static VKAPI_ATTR VkResult VKAPI_CALL create_module(VkDevice device, const VkShaderModuleCreateInfo *info,
                                                     const VkAllocationCallbacks *allocator, VkShaderModule *out)
 {
-    VkResult result = enter(LAYER_OBJECT);
+    VkResult result = layer_enter(LAYER_OBJECT);
     if (result != VK_SUCCESS)
         return result;
     result = NEXT(vkCreateShaderModule)(device, info, allocator, out);
@@ -141,7 +142,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_pipelines(VkDevice device, VkPipeli
                                                        const VkComputePipelineCreateInfo *infos,
                                                        const VkAllocationCallbacks *allocator, VkPipeline *out)
 {
-    VkResult result = enter(LAYER_PIPELINE);
+    VkResult result = layer_enter(LAYER_PIPELINE);
     if (result != VK_SUCCESS)
         return result;
     uint32_t making = ++control.making;
@@ -164,7 +165,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_pipelines(VkDevice device, VkPipeli
 #define INTERCEPT(name, call, parameters, ...)                                                                         \
     static VKAPI_ATTR VkResult VKAPI_CALL layer_##name parameters                                                      \
     {                                                                                                                  \
-        VkResult result = enter(call);                                                                                 \
+        VkResult result = layer_enter(call);                                                                           \
         return result == VK_SUCCESS ? NEXT(name)(__VA_ARGS__) : result;                                                \
     }
 INTERCEPT(vkGetSemaphoreCounterValue, LAYER_COUNTER, (VkDevice device, VkSemaphore semaphore, uint64_t *out), device,
@@ -202,7 +203,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL layer_vkAllocateCommandBuffers(VkDevice de
                                                                      const VkCommandBufferAllocateInfo *info,
                                                                      VkCommandBuffer *out)
 {
-    VkResult result = enter(LAYER_COMMANDS);
+    VkResult result = layer_enter(LAYER_COMMANDS);
     if (result == VK_SUCCESS)
         result = NEXT(vkAllocateCommandBuffers)(device, info, out);
     if (result == VK_SUCCESS)
@@ -213,7 +214,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL layer_vkAllocateCommandBuffers(VkDevice de
 static VKAPI_ATTR VkResult VKAPI_CALL layer_vkQueueSubmit(VkQueue queue, uint32_t count, const VkSubmitInfo *infos,
                                                           VkFence fence)
 {
-    VkResult result = enter(LAYER_SUBMIT);
+    VkResult result = layer_enter(LAYER_SUBMIT);
     if (result != VK_SUCCESS)
         return result;
     return families_made_up() ? families_submit(queue, count, infos, fence)
@@ -223,7 +224,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL layer_vkQueueSubmit(VkQueue queue, uint32_
 static VKAPI_ATTR VkResult VKAPI_CALL layer_vkCreateBuffer(VkDevice device, const VkBufferCreateInfo *info,
                                                            const VkAllocationCallbacks *allocator, VkBuffer *out)
 {
-    VkResult result = enter(LAYER_OBJECT);
+    VkResult result = layer_enter(LAYER_OBJECT);
     if (result != VK_SUCCESS)
         return result;
     return families_made_up() ? families_create_buffer(device, info, allocator, out)
@@ -234,7 +235,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL layer_vkCreateCommandPool(VkDevice device,
                                                                 const VkAllocationCallbacks *allocator,
                                                                 VkCommandPool *out)
 {
-    VkResult result = enter(LAYER_OBJECT);
+    VkResult result = layer_enter(LAYER_OBJECT);
     if (result != VK_SUCCESS)
         return result;
     return families_made_up() ? families_create_pool(device, info, allocator, out)
@@ -245,7 +246,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL layer_vkCreateCommandPool(VkDevice device,
 static VKAPI_ATTR VkResult VKAPI_CALL layer_vkWaitSemaphores(VkDevice device, const VkSemaphoreWaitInfo *info,
                                                              uint64_t timeout)
 {
-    VkResult made = NEXT(vkWaitSemaphores)(device, info, timeout), result = enter(LAYER_WAIT);
+    VkResult made = NEXT(vkWaitSemaphores)(device, info, timeout), result = layer_enter(LAYER_WAIT);
     return result == VK_SUCCESS ? made : result;
 }
 
@@ -280,7 +281,7 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_proc(VkDevice device, con
 static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, const VkDeviceCreateInfo *info,
                                                     const VkAllocationCallbacks *allocator, VkDevice *out)
 {
-    VkResult failure = enter(LAYER_DEVICE);
+    VkResult failure = layer_enter(LAYER_DEVICE);
     if (failure != VK_SUCCESS)
         return failure;
     VkLayerDeviceCreateInfo *chain = (VkLayerDeviceCreateInfo *)info->pNext;
@@ -298,6 +299,9 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, c
         inner.queueCreateInfoCount = 1;
         inner.pQueueCreateInfos = &queue;
     }
+    const char *names[EXTENSIONS_MAX];
+    if (kernels_made_up() && info->enabledExtensionCount <= EXTENSIONS_MAX)
+        kernels_take_extension(&inner, names);
     VkResult result =
         ((PFN_vkCreateDevice)instance_proc(next.instance, "vkCreateDevice"))(physical, &inner, allocator, out);
     next.device = *out;
@@ -315,6 +319,9 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo
     VkResult result =
         ((PFN_vkCreateInstance)next.instance_proc(VK_NULL_HANDLE, "vkCreateInstance"))(info, allocator, out);
     next.instance = *out;
+    /* Later the loader would answer with this layer's own. */
+    next.extensions =
+        (PFN_vkEnumerateDeviceExtensionProperties)next.instance_proc(*out, "vkEnumerateDeviceExtensionProperties");
     return result;
 }
 
@@ -364,6 +371,8 @@ static PFN_vkVoidFunction find(const char *name)
 {
     if (families_made_up() && families_find(name))
         return families_find(name);
+    if (kernels_made_up() && kernels_find(name))
+        return kernels_find(name);
     for (size_t i = 0; i < sizeof(intercepted) / sizeof(*intercepted); i++)
         if (!strcmp(intercepted[i].name, name))
             return intercepted[i].function;

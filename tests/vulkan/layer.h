@@ -25,6 +25,7 @@ enum layer_call {
     LAYER_RESET,    /* vkResetCommandPool */
     LAYER_TIMES,    /* vkGetQueryPoolResults */
     LAYER_DISPATCH, /* vkCmdDispatch and vkCmdDispatchBase; cannot fail */
+    LAYER_KERNEL,   /* vkCreateCuModuleNVX, of ANYDML_LAYER_KERNELS=1 */
     LAYER_CALLS
 };
 

@@ -13,6 +13,7 @@ extern struct layer_control control;
 struct layer_next {
     PFN_vkGetInstanceProcAddr instance_proc;
     PFN_vkGetDeviceProcAddr device_proc;
+    PFN_vkEnumerateDeviceExtensionProperties extensions;
     VkInstance instance;
     VkDevice device; /* the newest */
 };
@@ -22,6 +23,16 @@ extern struct layer_next next;
 PFN_vkVoidFunction next_proc(const char *name);
 
 #define NEXT(name) ((PFN_##name)next_proc(#name))
+
+/* VK_SUCCESS: the call is to be made. */
+VkResult layer_enter(enum layer_call call);
+
+/* ---- layer_kernels.c: ANYDML_LAYER_KERNELS=1 makes up VK_NVX_binary_import ---- */
+
+bool kernels_made_up(void);
+PFN_vkVoidFunction kernels_find(const char *name);
+/* `info` without it, which the driver does not know; names: room for as many as there are. */
+void kernels_take_extension(VkDeviceCreateInfo *info, const char **names);
 
 /* ---- layer_families.c ---- */
 

@@ -12,6 +12,7 @@ static uint32_t null_enumerate(struct adapter_info *out, uint32_t capacity)
     memset(out, 0, sizeof(*out));
     snprintf(out->name, sizeof(out->name), "AnyDML null adapter (executes nothing)");
     out->kind = ADAPTER_HOST;
+    out->idle = true;
     out->vendor_id = 0x1b36;
     out->device_id = 2;
     out->shared_memory = 1ull << 32;
