@@ -232,7 +232,7 @@ static void run_rows(struct bench *bench, uint32_t count, uint64_t seed)
         if (!is_chosen(bench, rows, i))
             continue;
         const bool emulated = is_emulated(bench, &rows[i]);
-        bench->every = bench->filter ? 1 : emulated || count * 8 <= FEW ? 4 : 1;
+        bench->every = bench->filter ? 1 : (emulated ? 4 : 1) * (count * 8 <= FEW ? 4 : 1);
         bench_use_row(bench, &rows[i]);
         run_row(bench, &rows[i], count, bench->filter ? UINT32_MAX : BASE_MAX(count / (emulated ? 12 : 4), 1), seed);
         run_row_lists(bench, &rows[i], count, seed);
