@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adapters that run SPIR-V as a target: a step is a list of dispatches, which the rows of shaders/shader.c plan.
- * Nothing is packed but constant weights of few bits (pass weights), and the initializer only copies. */
+ * Constants are packed on the host, for rows that want it; the initializer only copies. */
 #include "graph/backend.h"
 
 #include "shaders/choices.h"
@@ -38,10 +38,12 @@ static HRESULT spirv_choose(const struct graph_options *options, struct base_are
 {
     const char *reason;
     struct shader_work found, *work;
-    (void)packable;
-    *out_packed_bytes = 0;
+    step->op.packed_input = packable;
     if (!shader_choose(&step->op, options->shader_capabilities, options->choices, &found, &reason))
         return DXGI_ERROR_UNSUPPORTED;
+    *out_packed_bytes = found.packed_bytes;
+    if (!found.packed_bytes)
+        step->op.packed_input = 0;
     const size_t bytes = sizeof(found) - (SHADER_DISPATCHES_MAX - found.dispatch_count) * sizeof(*found.dispatches);
     work = base_arena_alloc(arena, bytes);
     if (!work)
@@ -51,6 +53,36 @@ static HRESULT spirv_choose(const struct graph_options *options, struct base_are
     step->kernel = work->row->name;
     step->scratch_bytes = work->scratch_bytes;
     return S_OK;
+}
+
+/* ---- packing ---- */
+
+static bool spirv_pack(const struct graph_step *step, const void *source, void *packed)
+{
+    step->shaders->row->pack(&step->op, source, packed);
+    return true;
+}
+
+static struct base_hash spirv_pack_layout(const struct graph_step *step)
+{
+    const struct kern_view *view = &step->op.tensors[step->op.packed_input - 1];
+    struct {
+        const struct shader_row *row;
+        uint64_t bytes, code;
+        struct kern_view view;
+    } layout;
+    memset(&layout, 0, sizeof(layout));
+    layout.row = step->shaders->row;
+    layout.bytes = step->shaders->packed_bytes;
+    layout.code = step->shaders->dispatches[0].code;
+    layout.view.type = view->type;
+    layout.view.rank = view->rank;
+    layout.view.offset = view->offset;
+    for (uint32_t i = 0; i < view->rank; i++) {
+        layout.view.sizes[i] = view->sizes[i];
+        layout.view.strides[i] = view->sizes[i] > 1 ? view->strides[i] : 0;
+    }
+    return base_hash(&layout, sizeof(layout));
 }
 
 const struct graph_backend graph_backend_spirv = {
@@ -70,4 +102,6 @@ const struct graph_backend graph_backend_spirv = {
     .multiplies = spirv_multiplies,
     .in_place = graph_map_in_place,
     .choose = spirv_choose,
+    .pack = spirv_pack,
+    .pack_layout = spirv_pack_layout,
 };

@@ -101,6 +101,7 @@ static HRESULT locate(struct planner *planner, uint32_t step, uint32_t tensor)
     if (packed && planner->shared[step]) {
         where->buffer = GRAPH_BUFFER_CONSTANT;
         where->data = planner->shared[step];
+        where->bytes = planner->packed[step];
         return S_OK;
     }
     HRESULT hr = value->place == GRAPH_CONSTANT ? plan_know_constant(planner, number) : S_OK;

@@ -46,8 +46,8 @@ struct planner {
     uint64_t *owned_bytes; /* [value]: how many of an owned input are read, from its beginning */
     uint32_t *packs, *next_pack; /* [value], [step]: the steps that pack the value, one for each layout */
     struct base_hash *layouts;   /* [step]: of those */
-    uint64_t *packed;            /* [step]: offset of its packed input in the persistent buffer, unless it is shared */
-    const void **shared;         /* [step]: its packed input in the store, or NULL */
+    uint64_t *packed;    /* [step]: offset of its packed input in the persistent buffer; of shared ones the size */
+    const void **shared; /* [step]: its packed input in the store, or NULL */
     struct plan_block *blocks;
     uint32_t block_count;
 };

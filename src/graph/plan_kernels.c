@@ -40,8 +40,10 @@ static HRESULT add_pack(struct planner *planner, uint32_t at, uint64_t bytes)
     const struct graph_step *step = &plan->steps[at];
     uint32_t input = step->op.packed_input - 1;
     const struct graph_value *value = &planner->graph->values[planner->graph->ops[at]->value[input]];
-    if (plan->store && plan->backend->pack && value->place == GRAPH_CONSTANT)
+    if (plan->store && plan->backend->pack && value->place == GRAPH_CONSTANT) {
+        planner->packed[at] = bytes;
         return plan_share_packed(planner, at, bytes);
+    }
     uint32_t earlier = find_packed(planner, at);
     if (earlier != GRAPH_NONE) {
         planner->packed[at] = planner->packed[earlier];
@@ -88,11 +90,22 @@ static HRESULT refuse(struct planner *planner, const struct graph_step *step)
     return DXGI_ERROR_UNSUPPORTED;
 }
 
+/* What is no constant is packed where the initializer runs kernels. */
+static uint32_t packable_of(const struct planner *planner, const struct graph_op *op)
+{
+    const uint32_t packable = graph_op_packable(planner->graph, op);
+    const bool runs = planner->options->backend->derives;
+    if (packable && !runs &&
+        (!planner->plan->store || planner->graph->values[op->value[packable - 1]].place != GRAPH_CONSTANT))
+        return 0;
+    return packable;
+}
+
 static HRESULT choose_kernel(struct planner *planner, uint32_t at)
 {
     struct graph_plan *plan = planner->plan;
     struct graph_step *step = &plan->steps[at];
-    uint32_t packable = graph_op_packable(planner->graph, planner->graph->ops[at]);
+    uint32_t packable = packable_of(planner, planner->graph->ops[at]);
     uint64_t packed_bytes;
     HRESULT hr = planner->options->backend->choose(planner->options, &plan->arena, step, packable, &packed_bytes);
     if (FAILED(hr))

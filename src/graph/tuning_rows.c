@@ -15,7 +15,9 @@ static size_t header(const struct graph_rows_device *device, char *out, size_t s
 {
     static const char rows[] =
 #define ROW(kind, name, max_ulp) #name ";"
+#define ROW_PACKS                ROW
 #include "shaders/rows.def"
+#undef ROW_PACKS
 #undef ROW
         ;
     char uuid[33];

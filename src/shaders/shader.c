@@ -4,8 +4,17 @@
 
 static const struct shader_row rows[] = {
 #define ROW(kind, name, max_ulp)                                                                                       \
-    { #name, KERN_##kind, max_ulp, shader_##name##_obstacle, shader_##name##_plan, shader_##name##_write },
+    { #name, KERN_##kind, max_ulp, shader_##name##_obstacle, shader_##name##_plan, shader_##name##_write, NULL },
+#define ROW_PACKS(kind, name, max_ulp)                                                                                 \
+    { #name,                                                                                                           \
+      KERN_##kind,                                                                                                     \
+      max_ulp,                                                                                                         \
+      shader_##name##_obstacle,                                                                                        \
+      shader_##name##_plan,                                                                                            \
+      shader_##name##_write,                                                                                           \
+      shader_##name##_pack },
 #include "shaders/rows.def"
+#undef ROW_PACKS
 #undef ROW
 };
 

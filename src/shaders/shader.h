@@ -75,6 +75,7 @@ static inline bool shader_is_meta(const struct shader_dispatch *dispatch)
 struct shader_work {
     const struct shader_row *row;
     uint64_t scratch_bytes; /* for all of them, aligned as tensors are */
+    uint64_t packed_bytes;  /* of the op's input packed_input - 1; 0: it is read as it is */
     uint32_t dispatch_count;
     struct shader_dispatch dispatches[SHADER_DISPATCHES_MAX];
 };
@@ -97,6 +98,9 @@ typedef void shader_plan_fn(const struct kern_op *op, struct shader_work *out);
 typedef void shader_write_fn(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                              uint32_t *words);
 
+/* Packs the op's input packed_input - 1 on the host, from `source`, its element 0, ..., 0, into zeros. */
+typedef void shader_pack_fn(const struct kern_op *op, const void *source, void *packed);
+
 struct shader_row {
     const char *name;
     enum kern_kind kind;
@@ -104,6 +108,9 @@ struct shader_row {
     shader_obstacle_fn *obstacle;
     shader_plan_fn *plan;
     shader_write_fn *write;
+    /* NULL, or where op->packed_input is set, `plan` may say so by packed_bytes, and places[] has the packed one then.
+     */
+    shader_pack_fn *pack;
 };
 
 /* The best row that takes the op on devices with these capabilities, and its plan; false and *out_reason: there is
@@ -121,7 +128,11 @@ const struct shader_row *shader_rows(uint32_t *out_count);
     shader_obstacle_fn shader_##name##_obstacle;                                                                       \
     shader_plan_fn shader_##name##_plan;                                                                               \
     shader_write_fn shader_##name##_write;
+#define ROW_PACKS(kind, name, max_ulp)                                                                                 \
+    ROW(kind, name, max_ulp)                                                                                           \
+    shader_pack_fn shader_##name##_pack;
 #include "shaders/rows.def"
+#undef ROW_PACKS
 #undef ROW
 
 #endif

@@ -140,6 +140,23 @@ static void run_convs(struct bench *bench, uint64_t seed)
         }
 }
 
+/* Random ones with each kernel of gemm_meta, second factors packed beforehand and not. */
+static void run_gemm_metas(struct bench *bench, uint32_t count, uint64_t seed)
+{
+    struct check_rng rng = { seed * UINT64_C(0x9e3779b97f4a7c15) | 1 };
+    struct check_case c;
+    check_buffer_past(16);
+    bench->norm_wise = true;
+    for (uint32_t i = 0; i < count; i++) {
+        check_vulkan_coop(&rng, &c);
+        shader_gemm_meta_force(i % 32);
+        bench->constants = i / 32 % 2;
+        bench_run_case(bench, &c, &rng);
+    }
+    shader_gemm_meta_force(0);
+    bench->constants = false;
+}
+
 /* The same with each kernel of conv_meta. */
 static void run_conv_metas(struct bench *bench, uint64_t seed)
 {
@@ -196,6 +213,8 @@ static void run_row_lists(struct bench *bench, const struct shader_row *row, uin
     if (strstr(row->name, "conv_parts") || strstr(row->name, "conv_window") || strstr(row->name, "conv_gemm") ||
         !strcmp(row->name, "conv_depth"))
         run_convs(bench, seed);
+    if (!strcmp(row->name, "gemm_meta"))
+        run_gemm_metas(bench, 8 * count, seed);
     if (!strcmp(row->name, "conv_meta"))
         run_conv_metas(bench, seed);
     if (strstr(row->name, "_line") || strstr(row->name, "_subgroup") || row->plan == shader_resample_two_plan)
@@ -213,7 +232,7 @@ static void run_rows(struct bench *bench, uint32_t count, uint64_t seed)
         if (!is_chosen(bench, rows, i))
             continue;
         const bool emulated = is_emulated(bench, &rows[i]);
-        bench->every = bench->filter ? 1 : emulated || count * 8 <= FEW ? 4 : 1;
+        bench->every = bench->filter ? 1 : (emulated ? 4 : 1) * (count * 8 <= FEW ? 4 : 1);
         bench_use_row(bench, &rows[i]);
         run_row(bench, &rows[i], count, bench->filter ? UINT32_MAX : BASE_MAX(count / (emulated ? 12 : 4), 1), seed);
         run_row_lists(bench, &rows[i], count, seed);

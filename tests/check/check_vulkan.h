@@ -28,6 +28,7 @@ struct bench {
     uint32_t pipeline_count;
     bool norm_wise;                 /* the case */
     bool wild;                      /* its data stays as it is */
+    bool constants;                 /* second factors may be constants */
     double max_ulp;                 /* of the case; negative: what its operations may have */
     bool seen[KERN_MAP_CODE_COUNT]; /* operations that ran */
 };

@@ -4,6 +4,7 @@
 #include "check_vulkan.h"
 
 #include "base/hash.h"
+#include "graph/store.h"
 #include "kernels/core/number.h"
 #include "shaders/core/shader_block.h"
 #include "shaders/conv/shader_conv.h"
@@ -64,11 +65,13 @@ static HRESULT only_choose(const struct graph_options *options, struct base_aren
 {
     const char *reason;
     struct shader_work *work = base_arena_alloc(arena, sizeof(*work));
-    (void)packable;
     need(work);
-    *out_packed_bytes = 0;
+    step->op.packed_input = packable;
     if (!shader_row_find(only_row, &step->op, options->shader_capabilities, work, &reason))
         return DXGI_ERROR_UNSUPPORTED;
+    *out_packed_bytes = work->packed_bytes;
+    if (!work->packed_bytes)
+        step->op.packed_input = 0;
     step->shaders = work;
     step->kernel = only_row->name;
     step->scratch_bytes = work->scratch_bytes;
@@ -136,6 +139,16 @@ static uint32_t tensor_count(const struct kern_op *op)
     return op->input_count + op->output_count;
 }
 
+/* Tensor t of the test's data. Second factors are constants where the row may pack them. */
+static uint32_t value_of(const struct bench *bench, struct graph *graph, const struct kern_op *op,
+                         const struct check_buffer *buffer, uint32_t t)
+{
+    const bool input = t < op->input_count;
+    if (t == 1 && only_row && only_row->pack && bench->constants)
+        return graph_constant_add(graph, buffer->block, buffer->size);
+    return graph_value_add(graph, input ? GRAPH_INPUT : GRAPH_OUTPUT, input ? t : t - op->input_count, buffer->size);
+}
+
 /* The op on values that are the test's buffers; every tensor is a slot of its own. */
 static HRESULT make_program(struct bench *bench, const struct kern_op *op, const struct check_set *set,
                             struct dml_spirv **out, char *error)
@@ -145,14 +158,14 @@ static HRESULT make_program(struct bench *bench, const struct kern_op *op, const
     struct graph_plan *plan = NULL;
     struct graph graph;
     graph_options_init(&options, bench->backend, 1);
+    options.store = graph_store_create();
+    need(options.store);
     options.shader_capabilities = bench_capabilities(bench);
     graph_init(&graph, op->input_count, op->output_count, 0);
     for (uint32_t t = 0; t < tensor_count(op); t++) {
-        bool input = t < op->input_count;
         int64_t start = set->buffers[t].data - set->buffers[t].block;
         uint32_t bits = kern_type_bits(op->tensors[t].type);
-        operands[t].value = graph_value_add(&graph, input ? GRAPH_INPUT : GRAPH_OUTPUT, input ? t : t - op->input_count,
-                                            set->buffers[t].size);
+        operands[t].value = value_of(bench, &graph, op, &set->buffers[t], t);
         operands[t].view = op->tensors[t];
         operands[t].view.offset = start * 8 / bits;
     }
@@ -172,6 +185,7 @@ static HRESULT make_program(struct bench *bench, const struct kern_op *op, const
         hr = dml_spirv_create(&bench->dml, plan, out, error);
     graph_plan_destroy(plan);
     graph_finish(&graph);
+    graph_store_destroy(options.store);
     return hr;
 }
 
@@ -492,7 +506,8 @@ bool bench_find_case(struct bench *bench, const struct bench_search *search, str
     shader_specialize_from(i % 16 == 7 || (i % 2 && often) || always ? 1 : UINT64_MAX);
     check_buffer_past(i % 2 ? 16 : 8);
     shader_tile_force((enum shader_tile_kind)(i % 8 % 3));
-    shader_gemm_meta_force(i % 3 ? i / 3 % 16 : 0);
+    shader_gemm_meta_force(i % 3 ? i / 3 % 32 : 0);
+    bench->constants = i % 5 > 1;
     shader_coop_force(i % 8 == 5 ? 1 + (uint32_t)search->seed + i / 8 : 0, 1 + i / 8 % 2);
     shader_conv_window_force(1 + i);
     shader_conv_depth_force(1 + i % 2);

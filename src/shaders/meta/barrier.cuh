@@ -22,3 +22,17 @@ INLINE void barrier_wait(u32 barrier, u32 parity)
                  "r"(parity)
                  : "memory");
 }
+
+/* Arrives, and the phase also waits for so many bytes of copies. */
+INLINE void barrier_expect(u32 barrier, u32 bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+
+/* Copies to shared memory, from and to multiples of 16 bytes; the barrier counts them. */
+INLINE void copy_bulk(u32 to, const void *from, u32 bytes, u32 barrier)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+                 "l"(from), "r"(bytes), "r"(barrier)
+                 : "memory");
+}

@@ -7,9 +7,8 @@
 #define THREADS  (32 * WM * WK)
 #define BM       (WM * MT * 16)
 #define BN       (NT * 8)
-#define LINE     (BN + 8) /* of sums in shared memory: no bank conflicts */
-#define PART     (BM * LINE)
-#define KEPT     (WK > PARTS ? PARTS : WK) /* parts of the depth that fit shared memory */
+#include "shaders/meta/parts.cuh"
+
 #define UNITS    (BM * BN / 4)             /* four channels of a pixel */
 #define UNITS_IN ((UNITS + THREADS - 1) / THREADS) /* of a thread */
 #define EARLY    (UNITS <= 4 * THREADS) /* what the epilogue reads is loaded before the sums are there */
@@ -60,50 +59,6 @@ DI void multiply_all(float (&sums)[MT][NT][4], const fragments &f)
 #pragma unroll
         for (int i = 0; i < MT; i++)
             multiply(sums[i][j], f.a[2 * i].z, f.a[2 * i + 1].z, f.a[2 * i].w, f.a[2 * i + 1].w, f.b[j].z, f.b[j].w);
-}
-
-/* Part `part` of the sums, of warps' rows. */
-DI void store_sums(float *part, const float (&sums)[MT][NT][4], int row, int lane)
-{
-#pragma unroll
-    for (int i = 0; i < MT; i++)
-#pragma unroll
-        for (int j = 0; j < NT; j++) {
-            float *to = part + (row + i * 16 + lane / 4) * LINE + j * 8 + lane % 4 * 2;
-            *(float2 *)to = make_float2(sums[i][j][0], sums[i][j][1]);
-            *(float2 *)(to + 8 * LINE) = make_float2(sums[i][j][2], sums[i][j][3]);
-        }
-}
-
-DI void add_sums(const float *part, float (&sums)[MT][NT][4], int row, int lane)
-{
-#pragma unroll
-    for (int i = 0; i < MT; i++)
-#pragma unroll
-        for (int j = 0; j < NT; j++) {
-            const float *from = part + (row + i * 16 + lane / 4) * LINE + j * 8 + lane % 4 * 2;
-            const float2 a = *(const float2 *)from, b = *(const float2 *)(from + 8 * LINE);
-            sums[i][j][0] += a.x, sums[i][j][1] += a.y, sums[i][j][2] += b.x, sums[i][j][3] += b.y;
-        }
-}
-
-/* All parts of the block are in the first KEPT ones. */
-DI void gather_parts(float *parts, float (&sums)[MT][NT][4], int warp_k, int row, int lane)
-{
-#pragma unroll
-    for (int have = WK; have > KEPT;) { /* warps from `keep` on hand over what they have */
-        const int most = have / 2 < KEPT ? have / 2 : KEPT, keep = have - most > KEPT ? have - most : KEPT;
-        if (warp_k >= keep && warp_k < have)
-            store_sums(parts + (warp_k - keep) * PART, sums, row, lane);
-        __syncthreads();
-        if (warp_k < have - keep)
-            add_sums(parts + warp_k * PART, sums, row, lane);
-        __syncthreads();
-        have = keep;
-    }
-    if (warp_k < KEPT)
-        store_sums(parts + warp_k * PART, sums, row, lane);
-    __syncthreads();
 }
 
 DI float4 sum_parts(const float *parts, int at)

@@ -3,7 +3,8 @@
  * workgroup, which takes one tile after the other: GROUPS warpgroups multiply, a thread of another one brings B into a ring
  * of stages of 16 rows in shared memory, which runs on over the tiles. A goes from memory straight into the registers of
  * wgmma; the next 32 * DEEP elements of each row are loaded while these are multiplied. wgmma may have the elements along K
- * in any order that A and B agree on: of 32, lane t of a row has 8t to 8t + 7. */
+ * in any order that A and B agree on: of 32, lane t of a row has 8t to 8t + 7. WHOLE: K is a multiple of 128. */
+#include "shaders/meta/barrier.cuh"
 #include "shaders/meta/gemm_meta.cuh"
 #include "shaders/meta/wgmma.cuh"
 
@@ -25,22 +26,6 @@
 #endif
 
 extern __shared__ __align__(1024) unsigned char shared[];
-
-DEVICE void mbarrier_init(u32 at, int count)
-{
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at), "r"(count) : "memory");
-}
-DEVICE void mbarrier_arrive(u32 at)
-{
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at) : "memory");
-}
-DEVICE void mbarrier_wait(u32 at, u32 phase)
-{
-    asm volatile("{\n.reg .pred p;\nAGAIN:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@p bra DONE;\nbra "
-                 "AGAIN;\nDONE:\n}" ::"r"(at),
-                 "r"(phase)
-                 : "memory");
-}
 
 struct ring {
     u32 stage, phase;
@@ -80,13 +65,9 @@ DEVICE void produce(const struct gemm_meta_params &p, u32 stages, u32 full, u32 
         const char *from = (const char *)p.b + (p.packed_batch ? at.batch : 0) * (i64)p.packed_batch * 16 +
                            (i64)(at.n0 / GEMM_PACKED_N) * steps * GEMM_PACKED_BYTES + at.n0 % GEMM_PACKED_N * 32;
         for (i32 step = 0; step < steps; step++) {
-            mbarrier_wait(empty + next.stage * 8, next.phase);
-            asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(full + next.stage * 8), "r"(STAGE_BYTES)
-                         : "memory");
-            asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                             stages + next.stage * STAGE_BYTES),
-                         "l"(from), "r"(STAGE_BYTES), "r"(full + next.stage * 8)
-                         : "memory");
+            barrier_wait(empty + next.stage * 8, next.phase);
+            barrier_expect(full + next.stage * 8, STAGE_BYTES);
+            copy_bulk(stages + next.stage * STAGE_BYTES, from, STAGE_BYTES, full + next.stage * 8);
             from += GEMM_PACKED_BYTES;
             advance(next);
         }
@@ -99,14 +80,20 @@ struct fragments {
 
 DEVICE void load_a(const struct gemm_meta_params &p, const element *const (&a)[ROWS][2], i32 k, struct fragments &out)
 {
+#ifndef WHOLE
     const i32 last = p.k - 8 - threadIdx.x % 4 * 8; /* of this lane */
+#endif
 #pragma unroll
     for (int u = 0; u < DEEP; u++)
 #pragma unroll
         for (int r = 0; r < ROWS; r++)
 #pragma unroll
             for (int h = 0; h < 2; h++)
+#ifdef WHOLE
+                out.v[u][r][h] = load_stream(a[r][h] + k + u * 32);
+#else
                 out.v[u][r][h] = load_stream(a[r][h] + min(k + u * 32, last));
+#endif
 }
 
 /* Lanes of a quad exchange what they have of four times 8 columns, so that each stores 16 bytes. */
@@ -158,18 +145,20 @@ DEVICE void consume(const struct gemm_meta_params &p, u32 stages, u32 full, u32 
     };
     auto release = [&]() {
         if (before >= 0 && lane == 0)
-            mbarrier_arrive(empty + before * 8);
+            barrier_arrive(empty + before * 8);
     };
     auto multiply = [&](struct fragments &now, struct fragments &next, i32 step) {
 #pragma unroll
         for (int u = 0; u < DEEP; u++) {
+#ifndef WHOLE
             if (step + 1 == steps && step * 32 * DEEP + u * 32 + lane % 4 * 8 >= (i32)p.k)
 #pragma unroll
                 for (int i = 0; i < 2 * ROWS; i++)
                     now.v[u][i / 2][i % 2] = make_uint4(0, 0, 0, 0);
+#endif
 #pragma unroll
             for (int h = 0; h < 2; h++) {
-                mbarrier_wait(full + at.stage * 8, at.phase);
+                barrier_wait(full + at.stage * 8, at.phase);
                 wgmma_fence();
 #pragma unroll
                 for (int r = 0; r < ROWS; r++) {
@@ -210,8 +199,8 @@ DEVICE void consume(const struct gemm_meta_params &p, u32 stages, u32 full, u32 
         }
 #pragma unroll
         for (int r = 0; r < ROWS; r++)
-            store(p, sums[r], (element *)p.y + batch_offset(p.y_batch, done.batch, p.batch_size), done.m0 + row + r * 64,
-                  done.n0, lane);
+            store(p, sums[r], (element *)p.y + batch_offset(p.y_batch, done.batch, p.batch_size),
+                  done.m0 + row + r * 64, done.n0, lane);
         if (id >= tiles)
             break;
     }
@@ -223,8 +212,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) meta_kernel(const __gri
     const u32 tiles = p.tiles_m * p.tiles_n * p.batches;
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; i++) {
-            mbarrier_init(full + i * 8, 1);
-            mbarrier_init(empty + i * 8, WARPS);
+            barrier_init(full + i * 8, 1);
+            barrier_init(empty + i * 8, WARPS);
         }
         fence_async();
     }

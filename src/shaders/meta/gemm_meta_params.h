@@ -23,6 +23,9 @@
 #define GEMM_PACKED_BYTES 8192 /* of 16 rows */
 #define GEMM_RING_BYTES   40960
 
+/* Packed as fragments: [batch, N / 8, K / 32, 8, 32] elements, zeros behind K's end. */
+#define GEMM_FRAGMENT_BYTES 512 /* of 32 rows and 8 columns */
+
 /* Strides in elements. Batches have up to two dimensions, the second one of batch_size elements. */
 struct gemm_meta_params {
     u64 a, b, c, y;

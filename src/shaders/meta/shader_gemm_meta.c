@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products by metacommands: FLOAT16 and BFLOAT16. Small ones take one dispatch; for large ones a dispatch before
- * it packs B. An estimate of the time decides. */
+ * it packs B, unless that is constant and was packed beforehand. An estimate of the time decides. */
 #include "shaders/meta/gemm_meta_params.h"
 #include "shaders/meta/shader_meta.h"
 #include "shaders/core/shader_block.h"
@@ -152,13 +152,13 @@ static struct product see(const struct kern_op *op, struct batches batches, bool
     return product;
 }
 
-/* A's vectors are along K. Where they are not and B's are, the product is seen transposed. */
+/* A's vectors are along K. Where they are not and B's are, the product is seen transposed. Packed, B needs none. */
 static struct product product_of(const struct kern_op *op)
 {
     struct batches batches;
     find_batches(op, &batches);
     struct product product = see(op, batches, false);
-    if (!product.a_vectors || !product.b_vectors) {
+    if (!product.a_vectors || (!product.b_vectors && op->packed_input != 2)) {
         const struct product other = see(op, batches, true);
         if (other.a_vectors && other.b_vectors)
             product = other;
@@ -174,13 +174,16 @@ static bool is_float(DML_TENSOR_DATA_TYPE type)
 
 /* ---- kernels ---- */
 
-enum form { FORM_SMALL, FORM_LARGE };
+/* SMALL ones read B as it is, FRAGMENT ones where it was packed beforehand, as fragments. For others it is packed, if
+ * need be by a dispatch, they have a workgroup for each multiprocessor, and no epilogue. Of these only TAIL ones take
+ * any K; HALF ones have FLOAT16 sums. */
+enum form { FORM_SMALL, FORM_FRAGMENT, FORM_LARGE, FORM_HALF, FORM_TAIL };
 
 /* Of tiles m x n. What a product takes, in microseconds: `fixed`, and `step` for each 32 elements along K of as many
  * tiles as there are multiprocessors. */
 struct kernel {
     enum form form;
-    enum shader_code code[2]; /* B along N, along K; of large ones FLOAT16, BFLOAT16 */
+    enum shader_code code[2]; /* of SMALL ones B along N, along K; of others FLOAT16, BFLOAT16 or none */
     uint32_t m, n;
     float fixed, step;
 };
@@ -204,6 +207,11 @@ static uint32_t count(uint32_t size, uint32_t tile)
     return (size + tile - 1) / tile;
 }
 
+static uint64_t fragment_bytes(const struct gemm_meta_params *p)
+{
+    return (uint64_t)count(p->n, 8) * count(p->k, 32) * GEMM_FRAGMENT_BYTES;
+}
+
 static uint64_t packed_bytes(const struct gemm_meta_params *p)
 {
     return (uint64_t)count(p->n, GEMM_PACKED_N) * count(p->k, GEMM_PACKED_K) * (GEMM_PACKED_K / 16) * GEMM_PACKED_BYTES;
@@ -225,42 +233,56 @@ static uint64_t results_of(const struct gemm_meta_params *p)
     return (uint64_t)p->m * p->n * p->batches;
 }
 
-static float time_of(const struct kernel *kernel, const struct gemm_meta_params *p)
+/* B was, or may be, packed beforehand. */
+static bool is_packed(const struct kern_op *op, const struct product *product)
+{
+    return op->packed_input == product->b + 1;
+}
+
+static bool takes_packed(const struct kernel *kernel)
+{
+    return kernel->form >= FORM_LARGE;
+}
+
+static float time_of(const struct kernel *kernel, const struct gemm_meta_params *p, bool packed)
 {
     const uint64_t tiles = (uint64_t)count(p->m, kernel->m) * count(p->n, kernel->n) * p->batches;
     const float rounds = (float)((tiles + MULTIPROCESSORS - 1) / MULTIPROCESSORS), steps = (float)count(p->k, 32);
     const float packing =
-        kernel->form == FORM_LARGE ? PACK_US + (float)(packed_bytes(p) * packed_batches(p)) / PACK_BYTES_OF_US : 0;
+        takes_packed(kernel) && !packed ? PACK_US + (float)(packed_bytes(p) * packed_batches(p)) / PACK_BYTES_OF_US : 0;
     return LAUNCH_US + rounds * (kernel->fixed + kernel->step * steps) + packing;
-}
-
-static bool is_half_sums(const struct kernel *kernel)
-{
-    return kernel->code[1] == SHADER_META_BEFORE;
 }
 
 static bool takes(const struct kernel *kernel, const struct kern_op *op, const struct product *product)
 {
     const struct gemm_meta_params *p = &product->params;
-    if (kernel->form == FORM_SMALL)
-        return product->a_vectors && product->b_vectors && (forced || results_of(p) <= RESULTS_MAX);
-    if (is_half_sums(kernel) && (p->flags & GEMM_BFLOAT16 || !(op->flags & KERN_FLAG_HALF_PRECISION)))
+    if (!product->a_vectors)
         return false;
-    return product->a_vectors && (p->flags & GEMM_Y_VECTORS) && !(p->flags & GEMM_Y_ALONG_M) && !has_c(op) &&
-           !op->epilogue && packed_bytes(p) * packed_batches(p) <= PACKED_MAX;
+    if (!takes_packed(kernel))
+        return (kernel->form == FORM_SMALL ? product->b_vectors : is_packed(op, product)) &&
+               (forced || results_of(p) <= RESULTS_MAX);
+    if (packed_bytes(p) * packed_batches(p) > PACKED_MAX || (p->flags & GEMM_Y_ALONG_M))
+        return false;
+    if ((p->flags & GEMM_BFLOAT16) && kernel->code[1] == SHADER_META_BEFORE)
+        return false;
+    if (kernel->form == FORM_HALF && !(op->flags & KERN_FLAG_HALF_PRECISION))
+        return false;
+    return (p->flags & GEMM_Y_VECTORS) && !has_c(op) && !op->epilogue &&
+           (kernel->form == FORM_TAIL || p->k % GEMM_PACKED_K == 0);
 }
 
 /* NULL: there is none. */
 static const struct kernel *choose(const struct kern_op *op, const struct product *product)
 {
     const struct kernel *best = NULL;
+    const bool packed = is_packed(op, product);
     for (uint32_t i = 0; i < ARRAY_SIZE(kernels); i++) {
         const struct kernel *kernel = &kernels[(i + forced) % ARRAY_SIZE(kernels)];
         if (!takes(kernel, op, product))
             continue;
         if (forced)
             return kernel;
-        if (!best || time_of(kernel, &product->params) < time_of(best, &product->params))
+        if (!best || time_of(kernel, &product->params, packed) < time_of(best, &product->params, packed))
             best = kernel;
     }
     return best;
@@ -275,7 +297,8 @@ static const struct kernel *plan(const struct kern_op *op, struct product *out)
     p->tiles_m = count(p->m, kernel->m);
     p->tiles_n = count(p->n, kernel->n);
     p->group = GROUP_ROWS;
-    p->packed_batch = has_batches_of_b(p) ? (u32)(packed_bytes(p) / 16) : 0;
+    if (has_batches_of_b(p))
+        p->packed_batch = (u32)((takes_packed(kernel) ? packed_bytes(p) : fragment_bytes(p)) / 16);
     return kernel;
 }
 
@@ -323,18 +346,25 @@ void shader_gemm_meta_plan(const struct kern_op *op, struct shader_work *out)
     struct product product;
     const struct kernel *kernel = plan(op, &product);
     const struct gemm_meta_params *p = &product.params;
-    const uint32_t tiles = p->tiles_m * p->tiles_n;
-    if (kernel->form != FORM_LARGE) {
-        const uint32_t groups[3] = { tiles, 1, p->batches }, along_k = (p->flags & GEMM_B_ALONG_K) != 0;
-        shader_meta_add(out, kernel->code[along_k], groups, ADDRESSES, sizeof(*p));
+    const uint32_t tiles = p->tiles_m * p->tiles_n, bfloat16 = (p->flags & GEMM_BFLOAT16) != 0;
+    const uint32_t every[3] = { tiles, 1, p->batches }, along_k = (p->flags & GEMM_B_ALONG_K) != 0;
+    const uint32_t resident[3] = { BASE_MIN(tiles * p->batches, MULTIPROCESSORS), 1, 1 };
+    if (!takes_packed(kernel)) {
+        const bool packed = kernel->form == FORM_FRAGMENT;
+        out->packed_bytes = packed ? fragment_bytes(p) * packed_batches(p) : 0;
+        shader_meta_add(out, kernel->code[!packed && along_k], every, ADDRESSES, sizeof(*p));
         return;
     }
-    const uint32_t pairs = count(p->n, GEMM_PACKED_N) * count(p->k, GEMM_PACKED_K) * (GEMM_PACKED_K / 64);
-    const uint32_t packing[3] = { pairs, 1, packed_batches(p) };
-    const uint32_t groups[3] = { BASE_MIN(tiles * p->batches, MULTIPROCESSORS), 1, 1 };
-    out->scratch_bytes = packed_bytes(p) * packed_batches(p);
-    shader_meta_add(out, SHADER_META_gemm_pack, packing, ADDRESSES, sizeof(*p));
-    shader_meta_add(out, kernel->code[(p->flags & GEMM_BFLOAT16) != 0], groups, ADDRESSES, sizeof(*p));
+    const uint64_t bytes = packed_bytes(p) * packed_batches(p);
+    if (is_packed(op, &product)) {
+        out->packed_bytes = bytes;
+    } else {
+        const uint32_t pairs = count(p->n, GEMM_PACKED_N) * count(p->k, GEMM_PACKED_K) * (GEMM_PACKED_K / 64);
+        out->scratch_bytes = bytes;
+        shader_meta_add(out, SHADER_META_gemm_pack, (uint32_t[3]){ pairs, 1, packed_batches(p) }, ADDRESSES,
+                        sizeof(*p));
+    }
+    shader_meta_add(out, kernel->code[bfloat16], resident, ADDRESSES, sizeof(*p));
 }
 
 void shader_gemm_meta_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
@@ -343,15 +373,64 @@ void shader_gemm_meta_write(const struct kern_op *op, uint32_t index, const stru
     struct gemm_meta_params *p = (struct gemm_meta_params *)words;
     struct product product;
     const struct kernel *kernel = plan(op, &product);
-    const u64 scratch = kernel->form == FORM_LARGE ? shader_meta_place(&places[op->input_count + op->output_count]) : 0;
+    const bool packs = takes_packed(kernel) && !is_packed(op, &product);
+    const u64 scratch = packs ? shader_meta_place(&places[op->input_count + op->output_count]) : 0;
     *p = product.params;
     p->a = shader_meta_place(&places[product.a]);
-    p->b = scratch && index ? scratch : shader_meta_place(&places[product.b]);
-    p->y = scratch && !index ? scratch : shader_meta_place(&places[op->input_count]);
-    if (scratch && !index)
+    p->b = packs && index ? scratch : shader_meta_place(&places[product.b]);
+    p->y = packs && !index ? scratch : shader_meta_place(&places[op->input_count]);
+    if (packs && !index)
         p->tiles_n = count(p->n, GEMM_PACKED_N);
     if (has_c(op))
         p->c = shader_meta_place(&places[2]);
     shader_meta_epilogue_write(op, op->tensors[op->input_count].rank - 1, places, &p->epilogue);
     find_early(p);
+}
+
+/* ---- packing ---- */
+
+/* Rows k0 to k0 + 31 of B, and columns n0 to n0 + 255; what is outside stays zero. */
+static void pack_panel(const struct gemm_meta_params *p, const uint16_t *b, uint32_t n0, uint32_t k0, uint16_t *out)
+{
+    const uint32_t columns = BASE_MIN(GEMM_PACKED_N, p->n - n0), rows = BASE_MIN(32, p->k - k0);
+    for (uint32_t row = 0; row < rows; row++) {
+        const uint32_t t = row / 8, h = row / 4 % 2, c = row / 2 % 2, e = row % 2;
+        const uint16_t *from = b + (int64_t)(k0 + row) * p->b_k + (int64_t)n0 * p->b_n;
+        uint16_t *to = out + (size_t)h * (GEMM_PACKED_BYTES / 2) + (size_t)c * 64 + t * 2 + e;
+        for (uint32_t n = 0; n < columns; n++, from += p->b_n)
+            to[(size_t)n / 8 * 128 + n % 8 * 8] = *from;
+    }
+}
+
+static void pack_panels(const struct gemm_meta_params *p, const uint16_t *b, uint16_t *out)
+{
+    const size_t steps = count(p->k, GEMM_PACKED_K) * (GEMM_PACKED_K / 16);
+    for (uint32_t n0 = 0; n0 < p->n; n0 += GEMM_PACKED_N)
+        for (uint32_t k0 = 0; k0 < p->k; k0 += 32)
+            pack_panel(p, b, n0, k0, out + (n0 / GEMM_PACKED_N * steps + k0 / 16) * (GEMM_PACKED_BYTES / 2));
+}
+
+static void pack_fragments(const struct gemm_meta_params *p, const uint16_t *b, uint16_t *out)
+{
+    const size_t columns = (size_t)count(p->k, 32) * (GEMM_FRAGMENT_BYTES / 2); /* eight */
+    for (uint32_t k = 0; k < p->k; k++)
+        for (uint32_t n = 0; n < p->n; n++)
+            out[n / 8 * columns + k / 32 * (size_t)(GEMM_FRAGMENT_BYTES / 2) + n % 8 * 32 + k % 32] =
+                b[(int64_t)k * p->b_k + (int64_t)n * p->b_n];
+}
+
+void shader_gemm_meta_pack(const struct kern_op *op, const void *source, void *packed)
+{
+    struct product product;
+    const struct kernel *kernel = plan(op, &product);
+    const struct gemm_meta_params *p = &product.params;
+    for (uint32_t batch = 0; batch < packed_batches(p); batch++) {
+        const uint16_t *b = (const uint16_t *)source + (int64_t)(batch / p->batch_size) * p->b_batch[0] +
+                            (int64_t)(batch % p->batch_size) * p->b_batch[1];
+        uint16_t *to = (uint16_t *)((char *)packed + batch * (uint64_t)p->packed_batch * 16);
+        if (takes_packed(kernel))
+            pack_panels(p, b, to);
+        else
+            pack_fragments(p, b, to);
+    }
 }
