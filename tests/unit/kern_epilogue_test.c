@@ -38,6 +38,7 @@ static bool run_row(const struct kern_row *row, const struct kern_op *given, voi
         struct kern_call call = { .op = &op, .data = data, .state = state };
         call.scratch = aligned_alloc(64, base_align_up(work.scratch_bytes + 64, 64));
         call.worker_scratch = aligned_alloc(64, base_align_up(work.worker_scratch_bytes + 64, 64));
+        kern_pack_first(row, &work, &call, data);
         row->run(&call, 0, work.units);
         free(call.scratch);
         free(call.worker_scratch);
