@@ -14,7 +14,7 @@ enum {
     LANES = 16,                 /* of the widest vector */
 };
 
-static bool shape_suits(const struct conv_shape *s)
+bool conv_last_fits(const struct conv_shape *s)
 {
     int64_t taps = 1;
     for (uint32_t d = 0; d < KERN_SPATIAL_MAX; d++) {
@@ -23,8 +23,12 @@ static bool shape_suits(const struct conv_shape *s)
             return false;
         taps = BASE_MIN(taps * s->kernel[d], INT32_MAX);
     }
-    return taps <= TAPS_MAX && s->out_group >= GROUP_MIN && s->in_group <= EXTENT_MAX &&
-           s->out_channels <= UINT32_MAX / 2;
+    return taps <= TAPS_MAX && s->in_group <= EXTENT_MAX;
+}
+
+static bool shape_suits(const struct conv_shape *s)
+{
+    return conv_last_fits(s) && s->out_group >= GROUP_MIN && s->out_channels <= UINT32_MAX / 2;
 }
 
 /* Tensors that are added lie as Y does, channels together. */

@@ -4,8 +4,7 @@
 #include "kernels/core/isa.h"
 
 enum {
-    EXTENT_MAX = 1 << 16, /* of everything spatial: products stay small */
-    TAPS_MAX = 1024,
+    CHANNELS_MAX = 1 << 16,
     BAND_BYTES = 128 * 1024,    /* of X: in the second-level cache next to a panel */
     BAND_MAX = 4 * 1024 * 1024, /* of the least that a band can be */
     PIXELS_MIN = 48,            /* of a band, if it takes no more than twice as much */
@@ -14,14 +13,7 @@ enum {
 
 static bool shape_suits(const struct conv_shape *s)
 {
-    int64_t taps = 1;
-    for (uint32_t d = 0; d < KERN_SPATIAL_MAX; d++) {
-        if (s->in[d] > EXTENT_MAX || s->out[d] > EXTENT_MAX || s->kernel[d] > EXTENT_MAX || s->stride[d] > EXTENT_MAX ||
-            s->dilation[d] > EXTENT_MAX || s->pad[d] > EXTENT_MAX || s->pad[d] < -EXTENT_MAX)
-            return false;
-        taps = BASE_MIN(taps * s->kernel[d], INT32_MAX);
-    }
-    return s->groups == 1 && taps <= TAPS_MAX && s->in_channels <= EXTENT_MAX && s->out_channels <= EXTENT_MAX;
+    return conv_last_fits(s) && s->groups == 1 && s->out_channels <= CHANNELS_MAX;
 }
 
 static int64_t input_bytes(struct conv_last_bytes *p)

@@ -169,6 +169,9 @@ struct conv_last_tap {
 bool conv_last_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, struct conv_last *out);
 void conv_last_pack(const struct kern_op *op, const struct conv_last *p, const void *source, float *packed);
 
+/* Extents, taps and input channels of a group are so few that products of them fit. */
+bool conv_last_fits(const struct conv_shape *s);
+
 /* Input positions along dimension d that `size` outputs from `low` on read, whether they are there or not. */
 DENSE_INLINE void conv_last_range(const struct conv_shape *s, uint32_t d, int64_t low, int64_t size, int64_t *out_low,
                                   int64_t *out_size)
