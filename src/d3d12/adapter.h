@@ -80,10 +80,10 @@ struct adapter_step {
     uint64_t work; /* bytes moved plus operations, roughly */
     bool barrier;  /* needs what steps before it wrote, or writes what they use */
     /* Of a kernel, which is never cut: its parameters, block_bytes of them, which begin with `addresses` numbers of 64
-     * bits; each is 0, or becomes what the table has at its bits from ADAPTER_ADDRESS_BITS on, less 1, plus its other
-     * bits. The sequence copies them. */
+     * bits, as does each of `parts` equal parts of them (0: one); each is 0, or becomes what the table has at its bits
+     * from ADAPTER_ADDRESS_BITS on, less 1, plus its other bits. The sequence copies them. */
     const void *block;
-    uint32_t block_bytes, addresses;
+    uint32_t block_bytes, addresses, parts;
 };
 
 #define ADAPTER_ADDRESS_BITS 40

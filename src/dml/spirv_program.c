@@ -37,6 +37,7 @@ struct dml_spirv {
 
 _Static_assert(SHADER_BLOCK_BYTES == ADAPTER_PARAMETERS_BYTES, "parameter blocks");
 _Static_assert(SHADER_ADDRESS_BITS == ADAPTER_ADDRESS_BITS, "addresses of metacommands");
+_Static_assert(USES_MAX > SHADER_CHAIN_MAX * (KERN_TENSORS_MAX + 1), "what a chain uses");
 
 /* ---- making ---- */
 
@@ -136,16 +137,47 @@ static void find_places(const struct maker *maker, const struct graph_step *from
         places[tensors] = (struct shader_place){ base_of(maker->program, GRAPH_BUFFER_TEMP, 0), from->scratch_offset };
 }
 
-static void make_step(struct maker *maker, const struct graph_step *from, struct adapter_step *commands)
+/* A chain's parameters; those of its first dispatch may be a clearing one's. */
+static void write_chain(const struct maker *maker, const struct graph_step *from, uint32_t index, uint32_t *words)
+{
+    struct shader_place places[SHADER_CHAIN_MAX][KERN_TENSORS_MAX + 1] = { { { 0 } } };
+    const struct shader_place *each[SHADER_CHAIN_MAX];
+    struct shader_link links[SHADER_CHAIN_MAX];
+    const uint32_t temp = base_of(maker->program, GRAPH_BUFFER_TEMP, 0);
+    const struct shader_place scratch = { temp, from->scratch_offset };
+    struct shader_place zeroed = { temp, maker->plan->zeroed_offset };
+    if (from->zeroes && index == 0) {
+        shader_zero_write(&zeroed, maker->plan->zeroed_bytes, words);
+        return;
+    }
+    for (uint32_t i = 0; i < from->chain; i++) {
+        find_places(maker, &from[i], places[i]);
+        each[i] = places[i];
+        links[i] = (struct shader_link){ &from[i].op, from[i].shaders, NULL };
+    }
+    zeroed.offset += from->zeroed_offset;
+    shader_chain_write(links, from->chain, each, &scratch, &zeroed, words);
+}
+
+static void write_parameters(const struct maker *maker, const struct graph_step *from, uint32_t index, uint32_t *words)
 {
     struct shader_place places[KERN_TENSORS_MAX + 1] = { { 0 } };
-    struct graph_cost cost;
+    if (from->chain) {
+        write_chain(maker, from, index, words);
+        return;
+    }
     find_places(maker, from, places);
+    from->shaders->row->write(&from->op, index, places, words);
+}
+
+static void make_step(struct maker *maker, const struct graph_step *from, struct adapter_step *commands)
+{
+    struct graph_cost cost;
     graph_op_cost(&from->op, &cost);
     for (uint32_t i = 0, k = 0; i < from->shaders->dispatch_count; i++) {
         const struct shader_dispatch *dispatch = &from->shaders->dispatches[i];
         const uint32_t pipeline = pipeline_of(maker, dispatch);
-        from->shaders->row->write(&from->op, i, places, (uint32_t *)(maker->image + commands[k].parameters));
+        write_parameters(maker, from, i, (uint32_t *)(maker->image + commands[k].parameters));
         for (uint32_t r = 0; r <= dispatch->repeats; r++, k++) {
             memcpy(commands[k].groups, dispatch->groups, sizeof(commands[k].groups));
             commands[k].work = (cost.flops + cost.read + cost.written) / shader_commands(from->shaders);
@@ -154,6 +186,7 @@ static void make_step(struct maker *maker, const struct graph_step *from, struct
                 commands[k].block = maker->image + commands[k].parameters;
                 commands[k].block_bytes = dispatch->parameter_words * 4;
                 commands[k].addresses = dispatch->addresses;
+                commands[k].parts = dispatch->parts;
             }
             maker->numbers[&commands[k] - maker->commands] = pipeline;
         }
@@ -344,6 +377,17 @@ static uint32_t uses_of(const struct graph_step *step, struct use *out)
     return count;
 }
 
+/* A chain waits for all before it, and `uses` begin anew with what it uses. */
+static void begin_chain(struct uses *uses, const struct graph_plan *plan, const struct graph_step *step)
+{
+    const int64_t from = (int64_t)(plan->zeroed_offset + step->zeroed_offset);
+    uses->count = 0;
+    for (uint32_t i = 0; i < step->chain; i++)
+        uses->count += uses_of(&step[i], &uses->uses[uses->count]);
+    uses->uses[uses->count++] =
+        (struct use){ GRAPH_BUFFER_TEMP, 0, from, from + (int64_t)step->zeroed_bytes, true };
+}
+
 /* Whether the step must wait for steps in `uses`, which then begin anew with it. */
 static bool must_wait(struct uses *uses, const struct graph_step *step)
 {
@@ -364,8 +408,11 @@ static void find_barriers(struct adapter_step *command, const struct graph_plan 
 {
     struct uses uses = { 0 };
     for (uint32_t i = 0; i < plan->step_count; i++) {
+        const bool chain = plan->steps[i].chain;
+        if (chain)
+            begin_chain(&uses, plan, &plan->steps[i]);
         if (plan->steps[i].shaders->dispatch_count)
-            command->barrier = must_wait(&uses, &plan->steps[i]);
+            command->barrier = chain || must_wait(&uses, &plan->steps[i]);
         command += shader_commands(plan->steps[i].shaders);
     }
 }

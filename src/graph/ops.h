@@ -246,6 +246,9 @@ struct graph_step {
     const struct shader_work *shaders;
     struct graph_location where[KERN_TENSORS_MAX]; /* of element 0,...,0 of each tensor */
     uint64_t scratch_bytes, scratch_offset;        /* for all of the step; in the temporary buffer */
+    uint32_t chain;                                /* it does the work of so many, from itself on; 0: of itself */
+    bool zeroes;                                   /* and first clears all that later chains want zero */
+    uint64_t zeroed_bytes, zeroed_offset;          /* what it wants zero; in the plan's part of the temporary buffer */
     uint64_t worker_scratch_stride;                /* for each of its ranges; 0: on the worker's stack */
     uint64_t worker_scratch_offset;
     const char *origin;
@@ -291,6 +294,7 @@ struct graph_plan {
     uint64_t work;                         /* bytes moved plus operations of a run */
     uint64_t temp_bytes, persistent_bytes; /* multiples of the backend's alignment */
     uint64_t temp_lower_bound;             /* most bytes of temporaries alive at once */
+    uint64_t zeroed_bytes, zeroed_offset;  /* a part of the temporary buffer that chains want zero */
     const struct plan_block *blocks;       /* of the temporary buffer (plan.h) */
     uint32_t block_count;
     uint64_t constants_ns; /* that copying and packing constants took, for logs */

@@ -387,6 +387,25 @@ void shader_gemm_meta_write(const struct kern_op *op, uint32_t index, const stru
     find_early(p);
 }
 
+bool shader_gemm_meta_fragments(const struct kern_op *op, const struct shader_place *places,
+                                struct gemm_meta_params *out)
+{
+    struct product product;
+    const struct kernel *kernel = plan(op, &product);
+    *out = product.params;
+    if (kernel->form != FORM_FRAGMENT || out->batches != 1 || has_c(op) ||
+        (out->flags & ~(GEMM_B_VECTORS | GEMM_B_ALONG_K)) != GEMM_Y_VECTORS)
+        return false;
+    if (places) {
+        out->a = shader_meta_place(&places[product.a]);
+        out->b = shader_meta_place(&places[product.b]);
+        out->y = shader_meta_place(&places[op->input_count]);
+        shader_meta_epilogue_write(op, op->tensors[op->input_count].rank - 1, places, &out->epilogue);
+        find_early(out);
+    }
+    return true;
+}
+
 /* ---- packing ---- */
 
 /* Rows k0 to k0 + 31 of B, and columns n0 to n0 + 255; what is outside stays zero. */
