@@ -384,8 +384,7 @@ static void begin_chain(struct uses *uses, const struct graph_plan *plan, const 
     uses->count = 0;
     for (uint32_t i = 0; i < step->chain; i++)
         uses->count += uses_of(&step[i], &uses->uses[uses->count]);
-    uses->uses[uses->count++] =
-        (struct use){ GRAPH_BUFFER_TEMP, 0, from, from + (int64_t)step->zeroed_bytes, true };
+    uses->uses[uses->count++] = (struct use){ GRAPH_BUFFER_TEMP, 0, from, from + (int64_t)step->zeroed_bytes, true };
 }
 
 /* Whether the step must wait for steps in `uses`, which then begin anew with it. */

@@ -130,8 +130,8 @@ struct shader_link {
     const uint32_t *values; /* of its tensors: equal ones lie in the same buffer. NULL: what was planned is written */
 };
 
-/* How many steps, from the first one on, one dispatch does and is faster than one for each; 0: there are none. Each sees
- * what those before it wrote; none of them may use what a later one writes. */
+/* How many steps, from the first one on, one dispatch does and is faster than one for each; 0: there are none. Each
+ * sees what those before it wrote; none of them may use what a later one writes. */
 uint32_t shader_chain_plan(const struct shader_link *links, uint32_t count, struct shader_work *out);
 /* Parameters: places[i]: of step i's tensors; its scratch memory, and what is zeroed. */
 void shader_chain_write(const struct shader_link *links, uint32_t count, const struct shader_place **places,

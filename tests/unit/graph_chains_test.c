@@ -64,8 +64,9 @@ static struct graph_operand add_norm(struct graph *graph, struct graph_operand x
         in[i].view = graph_view_broadcast(&in[i].view, 4, x.view.sizes);
     }
     struct graph_op *op = graph_op_add(graph, KERN_NORM, in, 3, &y, 1);
-    op->k.u.norm = (struct kern_norm){ .axes = 8, .epsilon = 1e-5f, .use_mean = true, .use_variance = true,
-                                       .has_scale = true, .has_bias = true };
+    op->k.u.norm = (struct kern_norm){
+        .axes = 8, .epsilon = 1e-5f, .use_mean = true, .use_variance = true, .has_scale = true, .has_bias = true
+    };
     return y;
 }
 
@@ -207,7 +208,8 @@ static void run_step(const struct gemm_chain_step *s)
             const int64_t y_at = (int64_t)m * p->y_m + (int64_t)n * p->y_n;
             float sum = 0;
             for (uint32_t k = 0; k < p->k; k++)
-                sum += row[k] * base_half_to_float(b[(size_t)(n / 8 * (p->k / 32) + k / 32) * 256 + n % 8 * 32 + k % 32]);
+                sum +=
+                    row[k] * base_half_to_float(b[(size_t)(n / 8 * (p->k / 32) + k / 32) * 256 + n % 8 * 32 + k % 32]);
             ((uint16_t *)at(p->y))[y_at] = base_float_to_half(finish(p, sum, y_at, n));
         }
     }

@@ -16,32 +16,34 @@ DEVICE void multiply(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/* With the units that are in shared memory. */
+/* With the units that are in shared memory; and B of the next piece takes the place of what was used. */
 template <int FIRST>
-DEVICE void multiply_units(float (&sums)[MT][NT][4], const uint4 (&b)[DEEP][NT], u32 units)
+DEVICE void multiply_units(float (&sums)[MT][NT][4], uint4 (&b)[DEEP][NT], u32 units, const struct factor &next)
 {
     const u32 own = threadIdx.x / 32 % WK, lane = threadIdx.x % 32;
 #pragma unroll
     for (int i = 0; i < PHASE / WK && FIRST / WK + i < DEEP; i++) {
         const u32 unit = own + WK * i;
-        uint4 a[MT * 2];
-        if (FIRST + unit >= units)
-            break;
+        if (FIRST + unit < units) {
+            uint4 a[MT * 2];
 #pragma unroll
-        for (int r = 0; r < MT * 2; r++)
-            a[r] = room->a[unit * (BM * 4) + r * 32 + (lane ^ unit % 2 * 4)];
+            for (int r = 0; r < MT * 2; r++)
+                a[r] = room->a[unit * (BM * 4) + r * 32 + (lane ^ unit % 2 * 4)];
 #pragma unroll
-        for (int h = 0; h < 2; h++)
+            for (int h = 0; h < 2; h++)
 #pragma unroll
-            for (int j = 0; j < NT; j++) {
-                const uint4 w = b[FIRST / WK + i][j];
+                for (int j = 0; j < NT; j++) {
+                    const uint4 w = b[FIRST / WK + i][j];
 #pragma unroll
-                for (int m = 0; m < MT; m++) {
-                    const uint4 v = a[2 * m], x = a[2 * m + 1];
-                    const u32 f[4] = { h ? v.z : v.x, h ? x.z : x.x, h ? v.w : v.y, h ? x.w : x.y };
-                    multiply(sums[m][j], f, h ? w.z : w.x, h ? w.w : w.y);
+                    for (int m = 0; m < MT; m++) {
+                        const uint4 v = a[2 * m], x = a[2 * m + 1];
+                        const u32 f[4] = { h ? v.z : v.x, h ? x.z : x.x, h ? v.w : v.y, h ? x.w : x.y };
+                        multiply(sums[m][j], f, h ? w.z : w.x, h ? w.w : w.y);
+                    }
                 }
-            }
+        }
+        if (next.b)
+            load_unit(next, FIRST / WK + i, b[FIRST / WK + i]);
     }
 }
 
@@ -87,22 +89,20 @@ DEVICE void load_rows(const struct gemm_chain_step &s, const struct piece &at, u
     }
 }
 
-DEVICE void multiply_all(float (&sums)[MT][NT][4], const uint4 (&b)[DEEP][NT], u32 units, const uint4 (&rest)[ROWS])
+DEVICE void multiply_all(float (&sums)[MT][NT][4], uint4 (&b)[DEEP][NT], u32 units, const uint4 (&rest)[ROWS],
+                         const struct factor &next)
 {
     const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll
     for (int i = 0; i < MT * NT * 4; i++)
         ((float *)sums)[i] = 0;
+    multiply_units<0>(sums, b, units, next);
     __syncthreads();
-    multiply_units<0>(sums, b, units);
-    __syncthreads();
-    if (units <= PHASE)
-        return;
 #pragma unroll
     for (int r = 0; r < ROWS; r++)
         room->a[place_of(warp * ROWS + r, lane)] = rest[r];
     __syncthreads();
-    multiply_units<PHASE>(sums, b, units);
+    multiply_units<PHASE>(sums, b, units, next);
     __syncthreads();
 }
 
@@ -200,51 +200,81 @@ DEVICE void finish_piece(const struct gemm_chain_step &s, const struct piece &at
     }
 }
 
-/* All that need not wait: parameters, B, and scale and bias of a normalisation. */
-DEVICE void begin_piece(const struct gemm_chain_params &p, const struct piece &at, struct gemm_chain_step &s,
-                        uint4 (&b)[DEEP][NT])
+/* Not for ever: whatever happens, the device must not hang. */
+DEVICE void wait_for(const u32 *counter, u32 count)
 {
-    const u32 *from = (const u32 *)&p.steps[at.step];
-    for (u32 i = threadIdx.x; i < sizeof(s) / sizeof(u32); i += THREADS)
-        ((u32 *)&s)[i] = from[i];
-    __syncthreads();
-    load_factor(s, at, b);
+    for (u32 i = 0; load_acquire(counter) < count && i < WAITS_MAX; i++)
+        ;
+}
+
+/* Scale and bias of the normalisation, and when all of the step before is done, A: in shared memory then. Thread 0 gets
+ * the number of the next piece. */
+DEVICE u32 begin_piece(const struct gemm_chain_step &s, const struct piece &at, u32 before, u32 units,
+                       uint4 (&rest)[ROWS])
+{
+    u32 *counters = (u32 *)s.counters, next = 0;
     if (s.gamma && threadIdx.x < s.product.k / 8) {
         copy16(&room->norm[0][threadIdx.x], (const uint4 *)s.gamma + threadIdx.x);
         copy16(&room->norm[1][threadIdx.x], (const uint4 *)s.beta + threadIdx.x);
     }
-    prefetch_factor(p, at, at.step + 1);
+    if (threadIdx.x == 0) {
+        if (at.step)
+            wait_for(&counters[GEMM_CHAIN_DONE + at.step - 1], before);
+        next = atomicAdd(&counters[GEMM_CHAIN_TAKEN], 1);
+    }
+    wait_copies();
+    __syncthreads();
+    load_rows(s, at, units, rest);
+    if (s.gamma)
+        __syncthreads(); /* the operands take the place of scale and bias */
+    copy_early(s, at);
+    wait_copies();
+    return next;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) meta_kernel(const __grid_constant__ struct gemm_chain_params p)
 {
-    __shared__ struct gemm_chain_step s;
+    __shared__ struct gemm_chain_step steps[2]; /* this piece's, and the next one's */
     __shared__ u32 number, last;
-    const u32 warp = threadIdx.x / 32;
+    const u32 warp = threadIdx.x / 32, words = sizeof(steps[0]) / sizeof(u32);
     uint4 b[DEEP][NT], rest[ROWS];
     float sums[MT][NT][4];
-    for (u32 mine = blockIdx.x; mine < p.steps[0].pieces; mine = number) {
-        const struct piece at = find_piece(p, mine);
-        begin_piece(p, at, s, b);
+    if (threadIdx.x == 0)
+        number = atomicAdd((u32 *)p.steps[0].counters + GEMM_CHAIN_TAKEN, 1);
+    __syncthreads();
+    if (number >= p.steps[0].pieces)
+        return;
+    struct piece at = find_piece(p, number);
+    struct factor factor = find_factor(p.steps[at.step], at);
+#pragma unroll
+    for (int i = 0; i < DEEP; i++)
+        load_unit(factor, i, b[i]);
+    prefetch_factor(p, at, at.step + 1);
+    if (threadIdx.x < words)
+        ((u32 *)&steps[0])[threadIdx.x] = ((const u32 *)&p.steps[at.step])[threadIdx.x];
+    __syncthreads();
+    for (u32 turn = 0;; turn ^= 1) {
+        const struct gemm_chain_step &s = steps[turn];
         const u32 units = min(s.units, s.product.k / 32 - at.split * s.units);
-        u32 *counters = (u32 *)s.counters, next;
-        if (threadIdx.x == 0 && at.step)
-            while (load_acquire(&counters[GEMM_CHAIN_DONE + at.step - 1]) < p.steps[at.step - 1].tiles)
-                ;
-        wait_copies();
-        __syncthreads();
-        load_rows(s, at, units, rest);
-        if (s.gamma)
-            __syncthreads(); /* the operands take the place of scale and bias */
-        copy_early(s, at);
-        wait_copies();
-        multiply_all(sums, b, units, rest);
+        prefetch_factor(p, at, at.step + 2);
+        const u32 taken = begin_piece(s, at, p.steps[max(at.step, 1) - 1].tiles, units, rest);
         if (threadIdx.x == 0)
-            next = gridDim.x + atomicAdd(&counters[GEMM_CHAIN_TAKEN], 1);
+            number = taken;
+        __syncthreads();
+        const bool more = number < p.steps[0].pieces;
+        const struct piece next = find_piece(p, number);
+        factor = find_factor(p.steps[next.step], next);
+        if (!more)
+            factor.b = NULL;
+        const u32 word = threadIdx.x < words ? ((const u32 *)&p.steps[next.step])[threadIdx.x] : 0;
+        multiply_all(sums, b, units, rest, factor);
+        if (threadIdx.x < words)
+            ((u32 *)&steps[turn ^ 1])[threadIdx.x] = word;
         gather_parts((float *)room->a + warp / WK * NT * 8, sums, warp % WK, 0, threadIdx.x % 32);
         finish_piece(s, at, &last);
-        if (threadIdx.x == 0)
-            number = next;
+        if (!more)
+            break;
+        at = next;
         __syncthreads();
     }
 }

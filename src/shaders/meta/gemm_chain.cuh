@@ -14,6 +14,7 @@
 #define PARTS   2
 #define THREADS 512
 #define DEEP    (GEMM_CHAIN_UNITS / WK) /* 32 elements along K, of a warp */
+#define WAITS_MAX (1u << 20) /* of about half a microsecond */
 #define OPERANDS_CHANGE
 #include "shaders/meta/gemm_finish.cuh"
 #include "shaders/meta/parts.cuh"
@@ -53,20 +54,28 @@ DEVICE struct piece find_piece(const struct gemm_chain_params &p, u32 number)
     return out;
 }
 
-/* The warp's part of a piece's packed B. Behind the end is what is there before it. */
-DEVICE void load_factor(const struct gemm_chain_step &s, const struct piece &at, uint4 (&b)[DEEP][NT])
+/* The warp's part of a piece's packed B: units apart by WK, and panels. Behind the ends is what is there before them. */
+struct factor {
+    const uint4 *b;
+    u32 unit, end, panels[NT];
+};
+DEVICE struct factor find_factor(const struct gemm_chain_step &s, const struct piece &at)
 {
-    const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32, all = s.product.k / 32, last = (s.product.n - 1) / 8;
-    const u32 first = at.split * s.units, end = min(first + s.units, all);
-    const uint4 *from = (const uint4 *)s.product.b + lane;
+    const u32 warp = threadIdx.x / 32, all = s.product.k / 32, last = (s.product.n - 1) / 8;
+    struct factor out;
+    out.b = (const uint4 *)s.product.b + threadIdx.x % 32;
+    out.unit = at.split * s.units + warp % WK;
+    out.end = min((at.split + 1) * s.units, all) - 1;
 #pragma unroll
-    for (int i = 0; i < DEEP; i++)
+    for (int j = 0; j < NT; j++)
+        out.panels[j] = min(at.n * (BN / 8) + warp / WK * NT + j, last) * all;
+    return out;
+}
+DEVICE void load_unit(const struct factor &from, int i, uint4 (&b)[NT])
+{
 #pragma unroll
-        for (int j = 0; j < NT; j++) {
-            const u32 unit = min(first + warp % WK + WK * i, end - 1);
-            const u32 panel = min(at.n * (BN / 8) + warp / WK * NT + j, last);
-            b[i][j] = load_stream(from + (size_t)(panel * all + unit) * 32);
-        }
+    for (int j = 0; j < NT; j++)
+        b[j] = load_stream(from.b + (from.panels[j] + min(from.unit + WK * i, from.end)) * 32);
 }
 
 /* Into the second-level cache: what the piece of the same place in another step reads of B. */

@@ -75,13 +75,12 @@ struct step {
     uint32_t links; /* 1 or 2 */
 };
 
-/* As many parts of the depth as there are multiprocessors for, each of some length. */
+/* As few parts of the depth as there can be. */
 static bool find_splits(struct gemm_chain_step *s)
 {
     const uint32_t units = s->product.k / 32;
     s->tiles = s->product.tiles_m * s->product.tiles_n;
-    const uint32_t least = count_of(units, GEMM_CHAIN_UNITS), most = GEMM_CHAIN_GROUPS / BASE_MAX(s->tiles, 1);
-    s->units = count_of(units, BASE_MAX(least, BASE_MIN(most, units / 8)));
+    s->units = count_of(units, count_of(units, GEMM_CHAIN_UNITS));
     s->splits = count_of(units, s->units);
     return s->tiles * (uint64_t)s->splits <= GEMM_CHAIN_GROUPS;
 }
@@ -91,7 +90,8 @@ static bool takes_norm(const struct shader_link *norm, const struct shader_link 
 {
     struct rows x, y;
     const struct kern_view *a = &product->op->tensors[0], *result = &norm->op->tensors[3];
-    if (!find_norm(norm->op, &x, &y) || a->offset != result->offset || x.count != s->product.m || x.size != s->product.k || y.stride != s->product.a_m || s->splits > 1)
+    if (!find_norm(norm->op, &x, &y) || a->offset != result->offset || x.count != s->product.m ||
+        x.size != s->product.k || y.stride != s->product.a_m || s->splits > 1)
         return false;
     for (uint32_t t = 0; norm->values && t < product->op->input_count; t++)
         if ((product->values[t] == norm->values[3]) != (t == 0))
