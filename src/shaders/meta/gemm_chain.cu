@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A chain: products that follow one another, of few rows and constant factors, with normalisations before them.
  *
- * Workgroups take pieces of work in order, the tiles of a step before those of the next, and wait for a step until all
- * tiles of the one before are done. So a workgroup waits only for such as have begun, and it does not matter how many
+ * Workgroups take pieces of work in order, the tiles of a step before those of the next, and wait until all tiles of the
+ * step before with the same rows are done. So a workgroup waits only for such as have begun, and it does not matter how many
  * of them a device runs at once. A piece's part of B is on its way, into registers, before it waits, and comes by the
  * second-level cache, where it is asked for a step ahead. Where the depth is split, the last piece of a tile to come
  * adds up what all of them have. */
@@ -196,7 +196,7 @@ DEVICE void finish_piece(const struct gemm_chain_step &s, const struct piece &at
     __syncthreads();
     if (threadIdx.x == 0) {
         __threadfence();
-        atomicAdd((u32 *)s.counters + GEMM_CHAIN_DONE + at.step, 1);
+        atomicAdd((u32 *)s.counters + s.done + at.m * GEMM_CHAIN_LINE, 1);
     }
 }
 
@@ -207,10 +207,9 @@ DEVICE void wait_for(const u32 *counter, u32 count)
         ;
 }
 
-/* Scale and bias of the normalisation, and when all of the step before is done, A: in shared memory then. Thread 0 gets
- * the number of the next piece. */
-DEVICE u32 begin_piece(const struct gemm_chain_step &s, const struct piece &at, u32 before, u32 units,
-                       uint4 (&rest)[ROWS])
+/* Scale and bias of the normalisation, and when these rows of the step before are done, A: in shared memory then. Thread
+ * 0 gets the number of the next piece. */
+DEVICE u32 begin_piece(const struct gemm_chain_step &s, const struct piece &at, u32 units, uint4 (&rest)[ROWS])
 {
     u32 *counters = (u32 *)s.counters, next = 0;
     if (s.gamma && threadIdx.x < s.product.k / 8) {
@@ -218,9 +217,8 @@ DEVICE u32 begin_piece(const struct gemm_chain_step &s, const struct piece &at, 
         copy16(&room->norm[1][threadIdx.x], (const uint4 *)s.beta + threadIdx.x);
     }
     if (threadIdx.x == 0) {
-        if (at.step)
-            wait_for(&counters[GEMM_CHAIN_DONE + at.step - 1], before);
-        next = atomicAdd(&counters[GEMM_CHAIN_TAKEN], 1);
+        wait_for(&counters[s.before + at.m * GEMM_CHAIN_LINE], s.per_rows);
+        next = atomicAdd(counters, 1);
     }
     wait_copies();
     __syncthreads();
@@ -240,7 +238,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) meta_kernel(const __gri
     uint4 b[DEEP][NT], rest[ROWS];
     float sums[MT][NT][4];
     if (threadIdx.x == 0)
-        number = atomicAdd((u32 *)p.steps[0].counters + GEMM_CHAIN_TAKEN, 1);
+        number = atomicAdd((u32 *)p.steps[0].counters, 1);
     __syncthreads();
     if (number >= p.steps[0].pieces)
         return;
@@ -257,7 +255,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) meta_kernel(const __gri
         const struct gemm_chain_step &s = steps[turn];
         const u32 units = min(s.units, s.product.k / 32 - at.split * s.units);
         prefetch_factor(p, at, at.step + 2);
-        const u32 taken = begin_piece(s, at, p.steps[max(at.step, 1) - 1].tiles, units, rest);
+        const u32 taken = begin_piece(s, at, units, rest);
         if (threadIdx.x == 0)
             number = taken;
         __syncthreads();

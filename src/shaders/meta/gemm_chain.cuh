@@ -161,9 +161,10 @@ DEVICE void normalize(float epsilon, uint4 (&rows)[ROWS][VECTORS], u32 vectors)
 #pragma unroll
         for (int i = 0; i < VECTORS; i++) {
             widen(rows[r][i], x);
+            if (i * 32 + lane < vectors)
 #pragma unroll
-            for (int e = 0; e < 8; e++)
-                mean[r] += i * 32 + lane < vectors ? x[e] : 0;
+                for (int e = 0; e < 8; e++)
+                    mean[r] += x[e];
         }
     sum_lanes(mean);
 #pragma unroll
@@ -172,11 +173,10 @@ DEVICE void normalize(float epsilon, uint4 (&rows)[ROWS][VECTORS], u32 vectors)
 #pragma unroll
         for (int i = 0; i < VECTORS; i++) {
             widen(rows[r][i], x);
+            if (i * 32 + lane < vectors)
 #pragma unroll
-            for (int e = 0; e < 8; e++) {
-                const float d = i * 32 + lane < vectors ? x[e] - mean[r] : 0;
-                factor[r] += d * d;
-            }
+                for (int e = 0; e < 8; e++)
+                    factor[r] += (x[e] - mean[r]) * (x[e] - mean[r]);
         }
     }
     sum_lanes(factor);

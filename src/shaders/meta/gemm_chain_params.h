@@ -13,10 +13,9 @@
 /* Of one tile and split, along K: 32 elements each. */
 #define GEMM_CHAIN_UNITS 24
 
-/* Counters, zero when the dispatch begins: pieces of work taken; for each step tiles that are done; and from
- * `split_counter` on for each tile of a step with splits how many of those are summed. */
-#define GEMM_CHAIN_TAKEN 0
-#define GEMM_CHAIN_DONE  1
+/* Counters, zero when the dispatch begins: 0: pieces of work taken; then for each step and GEMM_CHAIN_M rows tiles that
+ * are done, each counter in a line of its own; and for each tile of a step with splits how many of those are summed. */
+#define GEMM_CHAIN_LINE 32 /* counters */
 
 /* A piece of work is a part of the depth (a split) of a tile of GEMM_CHAIN_M x GEMM_CHAIN_N results. */
 struct gemm_chain_step {
@@ -26,8 +25,10 @@ struct gemm_chain_step {
     struct gemm_meta_params product;
     float epsilon;
     i32 normal_m;
-    u32 first, tiles;  /* pieces of the steps before; tiles of the result */
+    u32 first;         /* pieces of the steps before */
     u32 splits, units; /* of the depth; of a split */
+    u32 done;             /* counter of the first rows, */
+    u32 before, per_rows; /* and of the step before; that one's tiles for them, or 0 */
     u32 split_counter;
     u32 first_partial; /* in pieces */
     u32 count, pieces; /* steps, and pieces, of all of them */

@@ -75,14 +75,18 @@ struct step {
     uint32_t links; /* 1 or 2 */
 };
 
+static uint32_t tiles_of(const struct gemm_chain_step *s)
+{
+    return s->product.tiles_m * s->product.tiles_n;
+}
+
 /* As few parts of the depth as there can be. */
 static bool find_splits(struct gemm_chain_step *s)
 {
     const uint32_t units = s->product.k / 32;
-    s->tiles = s->product.tiles_m * s->product.tiles_n;
     s->units = count_of(units, count_of(units, GEMM_CHAIN_UNITS));
     s->splits = count_of(units, s->units);
-    return s->tiles * (uint64_t)s->splits <= GEMM_CHAIN_GROUPS;
+    return (uint64_t)tiles_of(s) * s->splits <= GEMM_CHAIN_GROUPS;
 }
 
 /* The product's rows are what the normalisation makes, and it reads nothing else of that. */
@@ -117,11 +121,37 @@ static bool find_step(const struct shader_link *links, uint32_t count, struct st
     return find_splits(s) && (!norm || takes_norm(links, product, s));
 }
 
+static bool find_op_rows(const struct kern_op *op, uint32_t t, struct rows *out)
+{
+    const struct kern_view *view = &op->tensors[t];
+    return find_rows(view, op->kind == KERN_NORM ? op->u.norm.axes : UINT32_C(1) << (view->rank - 1), out);
+}
+
+/* What link `at` reads of what earlier ones write has the same rows: kernels wait for those only. */
+static bool rows_agree(const struct shader_link *links, uint32_t at)
+{
+    const struct kern_op *op = links[at].op;
+    struct rows read, written;
+    for (uint32_t i = 0; i < at && links[at].values; i++)
+        for (uint32_t t = 0; t < op->input_count; t++) {
+            const struct kern_op *from = links[i].op;
+            if (links[at].values[t] != links[i].values[from->input_count])
+                continue;
+            if (op->tensors[t].offset != from->tensors[from->input_count].offset || !find_op_rows(op, t, &read) ||
+                !find_op_rows(from, from->input_count, &written) || read.count != written.count ||
+                read.stride != written.stride)
+                return false;
+        }
+    return true;
+}
+
 /* Steps in `out`, and how many links they are. */
 static uint32_t find_steps(const struct shader_link *links, uint32_t count, struct step *out, uint32_t *out_links)
 {
     uint32_t steps = 0, done = 0;
-    while (done < count && steps < GEMM_CHAIN_MAX && find_step(&links[done], count - done, &out[steps]))
+    while (done < count && steps < GEMM_CHAIN_MAX && find_step(&links[done], count - done, &out[steps]) &&
+           out[steps].params.product.m == out[0].params.product.m && rows_agree(links, done) &&
+           rows_agree(links, done + out[steps].links - 1))
         done += out[steps++].links;
     *out_links = done;
     return steps;
@@ -130,17 +160,21 @@ static uint32_t find_steps(const struct shader_link *links, uint32_t count, stru
 /* Where counters and partial sums lie. Counters of one step after the other. */
 static void number(struct step *steps, uint32_t count, uint32_t *out_counters, uint32_t *out_partials)
 {
-    uint32_t counters = GEMM_CHAIN_DONE + count, partials = 0, pieces = 0;
+    uint32_t counters = GEMM_CHAIN_LINE, partials = 0, pieces = 0;
     for (uint32_t i = 0; i < count; i++) {
         struct gemm_chain_step *s = &steps[i].params;
+        s->done = counters;
+        s->before = i ? steps[i - 1].params.done : 0;
+        s->per_rows = i ? steps[i - 1].params.product.tiles_n : 0;
+        counters += s->product.tiles_m * GEMM_CHAIN_LINE;
         s->first = pieces;
-        pieces += s->tiles * s->splits;
+        pieces += tiles_of(s) * s->splits;
         if (s->splits == 1)
             continue;
         s->split_counter = counters;
         s->first_partial = partials;
-        counters += s->tiles;
-        partials += s->tiles * s->splits;
+        counters += (uint32_t)base_align_up(tiles_of(s), GEMM_CHAIN_LINE);
+        partials += tiles_of(s) * s->splits;
     }
     for (uint32_t i = 0; i < count; i++) {
         steps[i].params.count = count;
