@@ -80,10 +80,10 @@ struct adapter_step {
     uint64_t work; /* bytes moved plus operations, roughly */
     bool barrier;  /* needs what steps before it wrote, or writes what they use */
     /* Of a kernel, which is never cut: its parameters, block_bytes of them, which begin with `addresses` numbers of 64
-     * bits, as does each of `parts` equal parts of them (0: one); each is 0, or becomes what the table has at its bits
-     * from ADAPTER_ADDRESS_BITS on, less 1, plus its other bits. The sequence copies them. */
+     * bits; each is 0, or becomes what the table has at its bits from ADAPTER_ADDRESS_BITS on, less 1, plus its other
+     * bits. The sequence copies them. */
     const void *block;
-    uint32_t block_bytes, addresses, parts;
+    uint32_t block_bytes, addresses;
 };
 
 #define ADAPTER_ADDRESS_BITS 40
@@ -198,6 +198,7 @@ struct adapter_pipeline_desc {
     uint32_t constant_count;
     uint32_t threads, shared_bytes;
     bool large_table; /* of a sequence with more than ADAPTER_TABLE_HEAD addresses */
+    const char *name; /* for the log */
 };
 
 /* A kernel's test: it is run once, one workgroup, with a block whose addresses 0, ..., count - 1 are the inputs and

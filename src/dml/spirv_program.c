@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #define STRUCTURE_ALIGN 64u  /* of everything in the memory */
-#define USES_MAX        256u /* that are looked through before a barrier is set anyway */
+#define USES_MAX        640u /* that are looked through before a barrier is set anyway */
 
 /* The table of addresses: these, then inputs and outputs by slot. */
 enum { TABLE_CONSTANTS, TABLE_TEMP, TABLE_PERSISTENT, TABLE_SLOTS };
@@ -137,32 +137,26 @@ static void find_places(const struct maker *maker, const struct graph_step *from
         places[tensors] = (struct shader_place){ base_of(maker->program, GRAPH_BUFFER_TEMP, 0), from->scratch_offset };
 }
 
-/* A chain's parameters; those of its first dispatch may be a clearing one's. */
+/* Of a chain, whose first dispatch may be a clearing one. */
 static void write_chain(const struct maker *maker, const struct graph_step *from, uint32_t index, uint32_t *words)
 {
-    struct shader_place places[SHADER_CHAIN_MAX][KERN_TENSORS_MAX + 1] = { { { 0 } } };
-    const struct shader_place *each[SHADER_CHAIN_MAX];
-    struct shader_link links[SHADER_CHAIN_MAX];
-    const uint32_t temp = base_of(maker->program, GRAPH_BUFFER_TEMP, 0);
-    const struct shader_place scratch = { temp, from->scratch_offset };
-    struct shader_place zeroed = { temp, maker->plan->zeroed_offset };
+    struct shader_place places[KERN_TENSORS_MAX + 1] = { { 0 } };
+    struct shader_place zeroed = { base_of(maker->program, GRAPH_BUFFER_TEMP, 0), maker->plan->zeroed_offset };
     if (from->zeroes && index == 0) {
         shader_zero_write(&zeroed, maker->plan->zeroed_bytes, words);
         return;
     }
-    for (uint32_t i = 0; i < from->chain; i++) {
-        find_places(maker, &from[i], places[i]);
-        each[i] = places[i];
-        links[i] = (struct shader_link){ &from[i].op, from[i].shaders, NULL };
-    }
-    zeroed.offset += from->zeroed_offset;
-    shader_chain_write(links, from->chain, each, &scratch, &zeroed, words);
+    const struct shader_chain_at at = { &from->op, from->shaders->row, from->turn, from->turn ? from[-1].shaders : NULL,
+                                        &zeroed };
+    zeroed.offset += from[-(ptrdiff_t)from->turn].zeroed_offset;
+    find_places(maker, from, places);
+    shader_chain_write(&at, places, words);
 }
 
 static void write_parameters(const struct maker *maker, const struct graph_step *from, uint32_t index, uint32_t *words)
 {
     struct shader_place places[KERN_TENSORS_MAX + 1] = { { 0 } };
-    if (from->chain) {
+    if (from->chain || from->turn) {
         write_chain(maker, from, index, words);
         return;
     }
@@ -186,7 +180,6 @@ static void make_step(struct maker *maker, const struct graph_step *from, struct
                 commands[k].block = maker->image + commands[k].parameters;
                 commands[k].block_bytes = dispatch->parameter_words * 4;
                 commands[k].addresses = dispatch->addresses;
-                commands[k].parts = dispatch->parts;
             }
             maker->numbers[&commands[k] - maker->commands] = pipeline;
         }
@@ -407,11 +400,10 @@ static void find_barriers(struct adapter_step *command, const struct graph_plan 
 {
     struct uses uses = { 0 };
     for (uint32_t i = 0; i < plan->step_count; i++) {
-        const bool chain = plan->steps[i].chain;
-        if (chain)
+        if (plan->steps[i].chain)
             begin_chain(&uses, plan, &plan->steps[i]);
         if (plan->steps[i].shaders->dispatch_count)
-            command->barrier = chain || must_wait(&uses, &plan->steps[i]);
+            command->barrier = plan->steps[i].chain || (!plan->steps[i].turn && must_wait(&uses, &plan->steps[i]));
         command += shader_commands(plan->steps[i].shaders);
     }
 }

@@ -65,27 +65,25 @@ static HRESULT spirv_choose(const struct graph_options *options, struct base_are
 
 _Static_assert(PLAN_CHAIN_MAX == SHADER_CHAIN_MAX, "steps of a chain");
 
-/* The first step gets its dispatches, the others have none. */
 static HRESULT spirv_chain(struct base_arena *arena, struct graph_step *steps, const uint32_t *const *values,
                            uint32_t count, uint32_t *out_count)
 {
     struct shader_link links[SHADER_CHAIN_MAX];
-    struct shader_work work = { 0 };
     for (uint32_t i = 0; i < count; i++)
         links[i] = (struct shader_link){ &steps[i].op, steps[i].shaders, values[i] };
-    if (steps->zeroes)
-        shader_zero_plan(&work);
-    *out_count = shader_chain_plan(links, count, &work);
+    *out_count = shader_chain_length(links, count);
+    steps->zeroed_bytes = *out_count ? shader_chain_bytes(*out_count) : 0;
     for (uint32_t i = 0; i < *out_count; i++) {
-        work.row = steps[i].shaders->row;
-        work.packed_bytes = steps[i].shaders->packed_bytes;
+        struct shader_work work = { .row = links[i].work->row, .packed_bytes = links[i].work->packed_bytes };
+        if (!i && steps->zeroes)
+            shader_zero_plan(&work);
+        shader_chain_plan(&links[i], &work);
         steps[i].shaders = keep_work(arena, &work);
-        steps[i].kernel = "gemm_chain";
-        steps[i].scratch_bytes = work.scratch_bytes;
-        steps[i].zeroed_bytes = work.zeroed_bytes;
+        steps[i].scratch_bytes = 0;
         if (!steps[i].shaders)
             return E_OUTOFMEMORY;
-        work = (struct shader_work){ 0 };
+        if (steps[i].op.kind == KERN_NORM)
+            steps[i].kernel = "norm_meta";
     }
     return S_OK;
 }

@@ -246,10 +246,12 @@ struct graph_step {
     const struct shader_work *shaders;
     struct graph_location where[KERN_TENSORS_MAX]; /* of element 0,...,0 of each tensor */
     uint64_t scratch_bytes, scratch_offset;        /* for all of the step; in the temporary buffer */
-    uint32_t chain;                                /* it does the work of so many, from itself on; 0: of itself */
-    bool zeroes;                                   /* and first clears all that later chains want zero */
-    uint64_t zeroed_bytes, zeroed_offset;          /* what it wants zero; in the plan's part of the temporary buffer */
-    uint64_t worker_scratch_stride;                /* for each of its ranges; 0: on the worker's stack */
+    uint32_t
+        chain; /* so many, from itself on, run without barriers between them; 0: they do not, or those before, too */
+    uint32_t turn;                        /* number in a chain */
+    bool zeroes;                          /* it first clears all that chains want zero: */
+    uint64_t zeroed_bytes, zeroed_offset; /* of the chain that it begins; in the plan's part of the temporary buffer */
+    uint64_t worker_scratch_stride;       /* for each of its ranges; 0: on the worker's stack */
     uint64_t worker_scratch_offset;
     const char *origin;
     const char *names; /* of its nodes: "\"conv1\" + \"relu1\""; "": they have none */

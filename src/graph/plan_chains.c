@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps that follow one another and that one dispatch does (a chain): which ones those are. Within it only what is read
- * after it was written keeps its order, so none of its steps may write what an earlier one uses; plan_temp.c gives what
- * a chain uses memory of its own. */
+/* Chains: steps that follow one another without barriers, since their kernels wait for one another. What one of them
+ * reads, caches near a processor may keep until a chain's end, so none of its steps writes what an earlier one uses;
+ * plan_temp.c gives what a chain uses memory of its own. */
 #include "graph/pass.h"
 #include "graph/plan.h"
 
@@ -19,8 +19,7 @@ static bool uses(const struct graph_op *op, uint32_t value)
     return false;
 }
 
-/* Whether steps from `first` to `at` - 1 and step `at` may run without order, but for what is read after it is written.
- */
+/* Step `at` writes nothing that those from `first` on use. */
 static bool may_follow(const struct graph *graph, uint32_t first, uint32_t at)
 {
     const struct graph_op *op = graph->ops[at];
@@ -74,6 +73,8 @@ HRESULT plan_find_chains(struct planner *planner)
         plan->steps[i].zeroes = count && plan->steps[i].zeroes;
         if (!count)
             continue;
+        for (uint32_t k = 0; k < count; k++)
+            plan->steps[i + k].turn = k;
         plan->steps[i].zeroed_offset = plan->zeroed_bytes;
         plan->zeroed_bytes += base_align_up(plan->steps[i].zeroed_bytes, options->backend->alignment);
     }

@@ -59,8 +59,7 @@ struct shader_dispatch {
     uint32_t groups[3];
     uint32_t parameter_words;
     uint32_t repeats;   /* how often it comes again, with the same parameters, each seeing what those before it wrote */
-    uint32_t addresses; /* of metacommands: the numbers of 64 bits that their parameters begin with, */
-    uint32_t parts;     /* or each of so many equal parts of them; 0: one */
+    uint32_t addresses; /* of metacommands: the numbers of 64 bits that their parameters begin with */
 };
 
 static inline bool shader_is_meta(const struct shader_dispatch *dispatch)
@@ -77,7 +76,6 @@ struct shader_work {
     const struct shader_row *row;
     uint64_t scratch_bytes; /* for all of them, aligned as tensors are */
     uint64_t packed_bytes;  /* of the op's input packed_input - 1; 0: it is read as it is */
-    uint64_t zeroed_bytes;  /* of a chain: more scratch memory, zero when its dispatch begins */
     uint32_t dispatch_count;
     struct shader_dispatch dispatches[SHADER_DISPATCHES_MAX];
 };
@@ -120,22 +118,33 @@ struct shader_row {
 bool shader_find(const struct kern_op *op, uint32_t capabilities, struct shader_work *out, const char **out_reason);
 /* Plans that rows make are for all capabilities: takes the shaders for devices that have only these. */
 void shader_adapt(struct shader_work *work, uint32_t capabilities);
-/* ---- chains: several steps by one dispatch (meta/shader_chain.c) ---- */
+/* ---- chains: steps without barriers between them (meta/shader_chain.c) ---- */
 
-#define SHADER_CHAIN_MAX 8 /* steps */
+#define SHADER_CHAIN_MAX 32 /* steps */
 
 struct shader_link {
     const struct kern_op *op;
     const struct shader_work *work; /* that is planned for it alone */
-    const uint32_t *values; /* of its tensors: equal ones lie in the same buffer. NULL: what was planned is written */
+    const uint32_t *values;         /* of its tensors: equal ones lie in the same buffer */
 };
 
-/* How many steps, from the first one on, one dispatch does and is faster than one for each; 0: there are none. Each
- * sees what those before it wrote; none of them may use what a later one writes. */
-uint32_t shader_chain_plan(const struct shader_link *links, uint32_t count, struct shader_work *out);
-/* Parameters: places[i]: of step i's tensors; its scratch memory, and what is zeroed. */
-void shader_chain_write(const struct shader_link *links, uint32_t count, const struct shader_place **places,
-                        const struct shader_place *scratch, const struct shader_place *zeroed, uint32_t *words);
+/* How many of the steps, from the first one on, run without barriers between them; 0: there are none. */
+uint32_t shader_chain_length(const struct shader_link *links, uint32_t count);
+/* The dispatch of a step in one. */
+void shader_chain_plan(const struct shader_link *link, struct shader_work *out);
+/* Bytes that a chain wants zero before it runs. */
+uint64_t shader_chain_bytes(uint32_t length);
+
+/* A step of a chain. */
+struct shader_chain_at {
+    const struct kern_op *op;
+    const struct shader_row *row;
+    uint32_t number;
+    const struct shader_work *previous;  /* of the step before; NULL: it is the first */
+    const struct shader_place *counters; /* which are zero before */
+};
+
+void shader_chain_write(const struct shader_chain_at *at, const struct shader_place *places, uint32_t *words);
 /* A dispatch that zeroes memory for all chains that follow. */
 void shader_zero_plan(struct shader_work *out);
 void shader_zero_write(const struct shader_place *place, uint64_t bytes, uint32_t *words);

@@ -92,15 +92,12 @@ void vulkan_kernel_destroy(struct adapter_device *device, struct adapter_pipelin
 
 void vulkan_kernel_resolve(const struct adapter_step *step, const uint64_t *table, void *out)
 {
-    const uint32_t parts = BASE_MAX(step->parts, 1u);
+    uint64_t *addresses = out;
     memcpy(out, step->block, step->block_bytes);
-    for (uint32_t part = 0; part < parts; part++) {
-        uint64_t *addresses = (uint64_t *)((char *)out + (size_t)step->block_bytes / parts * part);
-        for (uint32_t i = 0; i < step->addresses; i++)
-            if (addresses[i])
-                addresses[i] = table[(addresses[i] >> ADAPTER_ADDRESS_BITS) - 1] +
-                               (addresses[i] & ((UINT64_C(1) << ADAPTER_ADDRESS_BITS) - 1));
-    }
+    for (uint32_t i = 0; i < step->addresses; i++)
+        if (addresses[i])
+            addresses[i] = table[(addresses[i] >> ADAPTER_ADDRESS_BITS) - 1] +
+                           (addresses[i] & ((UINT64_C(1) << ADAPTER_ADDRESS_BITS) - 1));
 }
 
 void vulkan_kernel_launch(const struct adapter_device *device, VkCommandBuffer commands,

@@ -5,13 +5,6 @@
 
 #include "shaders/meta/gemm_meta.cuh"
 
-/* Operands that the dispatch itself writes must not come the way of constants. */
-#ifdef OPERANDS_CHANGE
-#define LOAD_OPERAND(p) (*(p))
-#else
-#define LOAD_OPERAND(p) __ldg(p)
-#endif
-
 /* Four results side by side, along M or N: where, and what their epilogue reads, loaded before their sums are there. */
 struct unit {
     i32 row, column, count; /* count <= 0: they are outside */
@@ -27,7 +20,7 @@ DEVICE void load_early(const struct gemm_meta_params &p, struct unit &u)
         if (p.early[i] && u.count > 0) {
             const struct meta_step &step = p.epilogue.steps[p.early[i] - 1];
             const i64 at = step.place == META_PLACE_RESULT ? u.y_at : p.flags & GEMM_TRANSPOSED ? u.row : u.column;
-            u.early[i] = LOAD_OPERAND((const uint2 *)((const element *)p.epilogue.operands[p.early[i] - 1] + at));
+            u.early[i] = load8((const element *)p.epilogue.operands[p.early[i] - 1] + at);
         }
     }
 }

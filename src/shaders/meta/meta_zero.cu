@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Clears memory, by one workgroup. */
-#include "shaders/meta/gemm_chain_params.h"
+#include "shaders/meta/norm_meta_params.h"
 
 extern "C" __global__ void __launch_bounds__(256, 1) meta_kernel(const __grid_constant__ struct meta_zero_params p)
 {

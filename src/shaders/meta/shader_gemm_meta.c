@@ -6,7 +6,7 @@
 #include "shaders/core/shader_block.h"
 #include "shaders/gemm/shader_tile.h"
 
-#define ADDRESSES        (4 + META_EPILOGUE_STEPS)
+#define ADDRESSES        (5 + META_EPILOGUE_STEPS)
 #define VECTOR           8 /* elements that kernels load together */
 #define BATCH_RANK       2
 #define GROUP_ROWS       8 /* of tiles that large products take together */
@@ -387,23 +387,10 @@ void shader_gemm_meta_write(const struct kern_op *op, uint32_t index, const stru
     find_early(p);
 }
 
-bool shader_gemm_meta_fragments(const struct kern_op *op, const struct shader_place *places,
-                                struct gemm_meta_params *out)
+bool shader_gemm_meta_waits(const struct kern_op *op)
 {
     struct product product;
-    const struct kernel *kernel = plan(op, &product);
-    *out = product.params;
-    if (kernel->form != FORM_FRAGMENT || out->batches != 1 || has_c(op) ||
-        (out->flags & ~(GEMM_B_VECTORS | GEMM_B_ALONG_K)) != GEMM_Y_VECTORS)
-        return false;
-    if (places) {
-        out->a = shader_meta_place(&places[product.a]);
-        out->b = shader_meta_place(&places[product.b]);
-        out->y = shader_meta_place(&places[op->input_count]);
-        shader_meta_epilogue_write(op, op->tensors[op->input_count].rank - 1, places, &out->epilogue);
-        find_early(out);
-    }
-    return true;
+    return !takes_packed(plan(op, &product));
 }
 
 /* ---- packing ---- */

@@ -21,11 +21,8 @@ const char *shader_meta_epilogue_obstacle(const struct kern_op *op, uint32_t cha
 void shader_meta_epilogue_write(const struct kern_op *op, uint32_t channel, const struct shader_place *places,
                                 struct meta_epilogue *out);
 
-/* Whether the op, which gemm_meta runs, is a product of rows of FLOAT16 with a constant that is packed as fragments, in
- * one batch; its parameters. places: NULL: all addresses are 0. */
-struct gemm_meta_params;
-bool shader_gemm_meta_fragments(const struct kern_op *op, const struct shader_place *places,
-                                struct gemm_meta_params *out);
+/* Whether the kernel that gemm_meta has for the op knows chains. */
+bool shader_gemm_meta_waits(const struct kern_op *op);
 
 /* For tests: other than the best kernel of matrix products; 0: the best. */
 void shader_gemm_meta_force(uint32_t kernel);
