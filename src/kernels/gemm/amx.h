@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The micro-kernel of AMX, for matrices and convolutions. A tile register holds 16 rows of 64 bytes: rows of A, or packs
- * of B (packs along k of 16 columns, four bytes each), or 16 x 16 sums. Four of the eight are sums of 32 rows by 32
- * columns, so that each load of A and B is used twice. */
+/* The micro-kernel of AMX, for matrices and convolutions. A tile register holds 16 rows of 64 bytes: rows of A, or
+ * packs of B (packs along k of 16 columns, four bytes each), or 16 x 16 sums. Four of the eight are sums of 32 rows by
+ * 32 columns, so that each load of A and B is used twice. */
 #ifndef KERNELS_AMX_H
 #define KERNELS_AMX_H
 
@@ -14,7 +14,8 @@
 #define AMX_PACKS   16 /* of B, in a tile */
 #define AMX_COLUMNS 64 /* at once, at most */
 
-/* Tiles are configured for each range of work, and released after it: what saves a thread's registers is spared them. */
+/* Tiles are configured for each range of work, and released after it: what saves a thread's registers is spared them.
+ */
 DENSE_INLINE void amx_begin(void)
 {
     struct {
@@ -39,15 +40,15 @@ enum amx_kind { AMX_U8S8, AMX_S8S8, AMX_BF16 };
 /* sums[r][c] = start[c] + sum over taps and their bytes of A[r] * B[c] */
 struct amx_block {
     const char *a;
-    int64_t a_step;          /* bytes from row to row: those behind `rows` are read, too, up to whole tiles */
-    const int64_t *taps;     /* bytes from a row's start to runs of A that lie together */
+    int64_t a_step;      /* bytes from row to row: those behind `rows` are read, too, up to whole tiles */
+    const int64_t *taps; /* bytes from a row's start to runs of A that lie together */
     int64_t tap_count;
-    int64_t run;             /* bytes of a run: a multiple of AMX_BYTES */
-    const char *b;           /* all runs' packs, one after the other */
-    int64_t b_step;          /* bytes from pack to pack */
-    const void *start;       /* for each column; NULL: zeros */
+    int64_t run;       /* bytes of a run: a multiple of AMX_BYTES */
+    const char *b;     /* all runs' packs, one after the other */
+    int64_t b_step;    /* bytes from pack to pack */
+    const void *start; /* for each column; NULL: zeros */
     char *sums;
-    int64_t sums_step;       /* bytes from row to row, whole tiles of which are written */
+    int64_t sums_step; /* bytes from row to row, whole tiles of which are written */
 };
 
 #define AMX_DOT(kind, to, a, b)                                                                                        \
@@ -63,7 +64,7 @@ struct amx_block {
 #define AMX_START(to, column)                                                                                          \
     do {                                                                                                               \
         if (t->start)                                                                                                  \
-            _tile_loadd(to, (const char *)t->start + (column) * 4, 0); /* one row, sixteen times */                    \
+            _tile_loadd(to, (const char *)t->start + (column)*4, 0); /* one row, sixteen times */                      \
         else                                                                                                           \
             _tile_zero(to);                                                                                            \
     } while (0)

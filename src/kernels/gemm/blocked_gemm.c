@@ -250,8 +250,12 @@ enum { BF16_ROWS = 16, AMX_ROWS_PACKED = 16, AMX_ROWS_PLAIN = 32 };
 /* Sizes only: work is cut alike for all instruction sets, and scratch memory of the widest tiles is enough for all. */
 static const struct blocked_gemm_isa *widest(const struct kern_op *op)
 {
-    static const struct blocked_gemm_isa f32 = { BLOCKED_GEMM_ROWS_MAX, BLOCKED_GEMM_COLUMNS_MAX, 1, 4, NULL, NULL, NULL, false };
-    static const struct blocked_gemm_isa f64 = { BLOCKED_GEMM_ROWS_MAX, BLOCKED_GEMM_COLUMNS_MAX, 1, 8, NULL, NULL, NULL, false };
+    static const struct blocked_gemm_isa f32 = {
+        BLOCKED_GEMM_ROWS_MAX, BLOCKED_GEMM_COLUMNS_MAX, 1, 4, NULL, NULL, NULL, false
+    };
+    static const struct blocked_gemm_isa f64 = {
+        BLOCKED_GEMM_ROWS_MAX, BLOCKED_GEMM_COLUMNS_MAX, 1, 8, NULL, NULL, NULL, false
+    };
     return blocked_gemm_isa_for(op, &f32, &f64);
 }
 
@@ -264,7 +268,8 @@ bool kern_gemm_float_accepts(const struct kern_op *op)
 static bool halves_accept(const struct kern_op *op)
 {
     return !op->u.gemm.integer && dense_short_floats(op) &&
-           (dense_half_allowed(op) || dense_same_type(op, 0, 1, (DML_TENSOR_DATA_TYPE)ANYDML_TENSOR_DATA_TYPE_BFLOAT16)) &&
+           (dense_half_allowed(op) ||
+            dense_same_type(op, 0, 1, (DML_TENSOR_DATA_TYPE)ANYDML_TENSOR_DATA_TYPE_BFLOAT16)) &&
            kern_gemm_any_ref_accepts(op);
 }
 

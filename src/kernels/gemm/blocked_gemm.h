@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocked products Y[m, n] = sum over k of A[m, k] * B[k, n], for matrices and convolutions, in FLOAT32, FLOAT64,
- * integers and, of matrices alone, BFLOAT16 with sums in FLOAT32. A is brought into rows of packs, B into panels: [packs along k][columns of a tile]; a pack holds `k_pack`
- * neighbouring k (integers: four bytes or two 16-bit numbers, multiplied and added by one instruction; two BFLOAT16;
- * otherwise one number), zeros behind the last. What multiplies is a tile per instruction set; all else is common.
+ * integers and, of matrices alone, BFLOAT16 with sums in FLOAT32. A is brought into rows of packs, B into panels:
+ * [packs along k][columns of a tile]; a pack holds `k_pack` neighbouring k (integers: four bytes or two 16-bit numbers,
+ * multiplied and added by one instruction; two BFLOAT16; otherwise one number), zeros behind the last. What multiplies
+ * is a tile per instruction set; all else is common.
  *
  * Integers enter as they are, but for packs of bytes whose left factor must be unsigned and right one signed: 128 is
  * added to a signed left, subtracted from an unsigned right. Those shifts and the zero points come out of the sums:

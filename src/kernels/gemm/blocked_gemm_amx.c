@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocked products by AMX, and those of BFLOAT16 also by VDPBF16PS: tiles on the packs of VNNI's, what makes BFLOAT16 of
- * floats, and what ends their sums. */
+/* Blocked products by AMX, and those of BFLOAT16 also by VDPBF16PS: tiles on the packs of VNNI's, what makes BFLOAT16
+ * of floats, and what ends their sums. */
 #include "kernels/core/isa.h"
 #include "kernels/gemm/amx.h"
 #include "kernels/gemm/blocked_gemm.h"
@@ -165,11 +165,12 @@ static const struct blocked_gemm_halves halves = { round_row, finish_row };
 
 /* ---- rows ---- */
 
-static const struct blocked_gemm_isa int_amx = { AMX_TILE_ROWS, AMX_COLUMNS,
-                                                 4,             4,
-                                                 tile_bytes,    &blocked_gemm_integers_avx512,
-                                                 NULL,          true };
-static const struct blocked_gemm_isa bf16_amx = { AMX_TILE_ROWS, AMX_COLUMNS, 2, 4, tile_halves_amx, NULL, &halves, true };
+static const struct blocked_gemm_isa int_amx = {
+    AMX_TILE_ROWS, AMX_COLUMNS, 4, 4, tile_bytes, &blocked_gemm_integers_avx512, NULL, true
+};
+static const struct blocked_gemm_isa bf16_amx = {
+    AMX_TILE_ROWS, AMX_COLUMNS, 2, 4, tile_halves_amx, NULL, &halves, true
+};
 static const struct blocked_gemm_isa bf16_avx512 = { TILE_ROWS, AMX_COLUMNS, 2, 4, tile_halves, NULL, &halves, false };
 
 #define ROW(name, isa, begin_tiles, end_tiles)                                                                         \

@@ -108,7 +108,7 @@ static void panel_numbers(const struct blocked_gemm_isa *isa, const struct block
 }
 
 static void panel_packs(const struct blocked_gemm_isa *isa, const struct blocked_gemm_line *from,
-                           const struct gemm_blocks *g, uint32_t count, int64_t row, char *panel)
+                        const struct gemm_blocks *g, uint32_t count, int64_t row, char *panel)
 {
     uint8_t buffer[4 * BLOCKED_GEMM_COLUMNS_MAX];
     struct blocked_gemm_rows rows = { *from, row, count };
@@ -218,8 +218,8 @@ static bool a_direct(const struct gemm_unit *u)
                        : !u->isa->integers || u->isa->k_pack != 4 || u->zeros ||
                              blocked_gemm_flip(u->isa, a->type, false) || blocked_gemm_flip(u->isa, b->type, true))
         return false;
-    return g->k == g->packs * u->isa->k_pack && (!u->isa->tiles || u->rows % 16 == 0) &&
-           a->strides[g->rank - 1] == 1 && (u->rows == 1 || a->strides[g->rank - 2] == (int64_t)g->k);
+    return g->k == g->packs * u->isa->k_pack && (!u->isa->tiles || u->rows % 16 == 0) && a->strides[g->rank - 1] == 1 &&
+           (u->rows == 1 || a->strides[g->rank - 2] == (int64_t)g->k);
 }
 
 static void unit_load_a(struct gemm_unit *u)
