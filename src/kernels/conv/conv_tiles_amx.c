@@ -49,7 +49,16 @@ static void load_planes(const struct tiles_run *r, int64_t from, int64_t count, 
     }
 }
 
-/* `count` pixels of X from an element on, `step` bytes apart. */
+/* `bytes` of X's or a line's, and zeros up to a whole chunk. */
+DENSE_INLINE void copy_chunks(const char *from, int64_t bytes, char *to)
+{
+    for (; bytes >= AMX_BYTES; bytes -= AMX_BYTES, from += AMX_BYTES, to += AMX_BYTES)
+        _mm512_storeu_si512(to, _mm512_loadu_si512(from));
+    if (bytes)
+        _mm512_storeu_si512(to, _mm512_maskz_loadu_epi8(~UINT64_C(0) >> (AMX_BYTES - bytes), from));
+}
+
+/* `count` pixels of X from an element on, `step` bytes apart; whole chunks where a pixel has them to itself. */
 static void load_pixels(const struct tiles_run *r, int64_t from, int64_t count, char *to, int64_t step)
 {
     const struct conv_shape *s = &r->p.s;
@@ -60,8 +69,10 @@ static void load_pixels(const struct tiles_run *r, int64_t from, int64_t count, 
         return;
     }
     if (type == DML_TENSOR_DATA_TYPE_FLOAT32) {
-        for (int64_t i = 0; i < count; i++, from += s->x[4], to += step)
-            round_halves((const float *)r->call->data[0] + from, s->in_channels, (uint16_t *)to);
+        const float *x = (const float *)r->call->data[0] + from;
+        const int64_t together = pixel == step && s->x[4] == s->in_channels ? count : 1;
+        for (int64_t i = 0; i < count; i += together, x += s->x[4], to += step)
+            round_halves(x, together * s->in_channels, (uint16_t *)to);
         return;
     }
     if (type == DML_TENSOR_DATA_TYPE_FLOAT16) {
@@ -72,8 +83,16 @@ static void load_pixels(const struct tiles_run *r, int64_t from, int64_t count, 
         return;
     }
     const char *x = (const char *)r->call->data[0] + from * r->p.element;
-    for (int64_t i = 0; i < count; i++, x += s->x[4] * r->p.element, to += step)
-        memcpy(to, x, (size_t)pixel);
+    const int64_t x_step = s->x[4] * r->p.element;
+    if (pixel == step && x_step == step) {
+        memcpy(to, x, (size_t)(count * pixel));
+        return;
+    }
+    for (int64_t i = 0; i < count; i++, x += x_step, to += step)
+        if (step % AMX_BYTES)
+            memcpy(to, x, (size_t)pixel);
+        else
+            copy_chunks(x, pixel, to);
 }
 
 /* `count` pixels of padding. */
@@ -102,10 +121,13 @@ static void load_windows(const struct tiles_run *r, const char *pixels, char *to
 {
     const struct conv_shape *s = &r->p.s;
     const int64_t pixel = s->in_channels * r->p.element, taps = s->kernel[2], length = taps * pixel;
-    const int64_t together = s->dilation[2] == 1 ? taps : 1;
     for (int64_t o = 0; o < r->size[2]; o++, to += r->p.entry, pixels += s->stride[2] * pixel) {
-        for (int64_t k = 0; k < taps; k += together)
-            memcpy(to + k * pixel, pixels + k * s->dilation[2] * pixel, (size_t)(together * pixel));
+        if (s->dilation[2] == 1 || taps == 1) {
+            copy_chunks(pixels, length, to);
+            continue;
+        }
+        for (int64_t k = 0; k < taps; k++)
+            memcpy(to + k * pixel, pixels + k * s->dilation[2] * pixel, (size_t)pixel);
         memset(to + length, 0, (size_t)(r->p.entry - length));
     }
 }

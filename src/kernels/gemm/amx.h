@@ -13,6 +13,7 @@
 #define AMX_BYTES   64 /* of its rows */
 #define AMX_PACKS   16 /* of B, in a tile */
 #define AMX_COLUMNS 64 /* at once, at most */
+#define AMX_AHEAD   4  /* tiles of B that are fetched before they are read */
 
 /* Tiles are configured for each range of work, and released after it: what saves a thread's registers is spared them.
  */
@@ -85,6 +86,11 @@ DENSE_INLINE void amx_tiles(enum amx_kind kind, uint32_t row_tiles, uint32_t col
     for (int64_t tap = 0; tap < t->tap_count; tap++) {
         const char *a = t->a + t->taps[tap];
         for (int64_t i = 0; i < t->run; i += AMX_BYTES, a += AMX_BYTES, b += AMX_PACKS * b_step) {
+            for (int64_t k = 0; k < AMX_PACKS; k++) {
+                __builtin_prefetch(b + (AMX_AHEAD * AMX_PACKS + k) * b_step);
+                if (column_tiles > 1)
+                    __builtin_prefetch(b + (AMX_AHEAD * AMX_PACKS + k) * b_step + AMX_BYTES);
+            }
             _tile_loadd(6, b, b_step);
             _tile_loadd(4, a, a_step);
             AMX_DOT(kind, 0, 4, 6);
