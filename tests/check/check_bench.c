@@ -213,7 +213,6 @@ static void requantize(struct check_case *c, uint32_t rank, uint32_t along)
 }
 
 #define BF16 ((DML_TENSOR_DATA_TYPE)ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
-
 static void bench_gemm(const char *filter, uint32_t cpu)
 {
     static const uint32_t shapes[][3] = { { 128, 768, 768 }, { 128, 768, 3072 }, { 1, 768, 3072 },

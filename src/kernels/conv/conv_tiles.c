@@ -11,6 +11,9 @@ enum {
     ROWS_MOST = 512,            /* more make no better use of a panel */
     CHUNK = 64,                 /* bytes of a row that a tile holds */
     PACK = 4,
+    BYTES_MIN =
+        64, /* of a sum: the fewer they are, the more of the time is what ends it, which VNNI has in registers */
+    HALVES_MIN = 16,
 };
 
 static int64_t chunks(int64_t bytes)
@@ -103,6 +106,8 @@ bool conv_tiles_init(const struct kern_op *op, int64_t element, struct conv_tile
     if (!shape_suits(p))
         return false;
     const int64_t pixel = s->in_channels * element;
+    if (s->kernel[0] * s->kernel[1] * s->kernel[2] * s->in_channels < (element == 1 ? BYTES_MIN : HALVES_MIN))
+        return false;
     p->direct = is_direct(op, p);
     p->windows = !p->direct && (s->stride[2] > 1 || chunks(s->kernel[2] * pixel) < s->kernel[2] * chunks(pixel));
     p->run = chunks(p->windows ? s->kernel[2] * pixel : pixel) * CHUNK;

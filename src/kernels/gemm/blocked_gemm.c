@@ -62,7 +62,7 @@ static void row_halves(const struct blocked_gemm_isa *isa, const struct blocked_
             dense_load_row(from->data, from->index + (int64_t)i * from->step, from->step, from->type, part, floats);
             in = floats;
         }
-        isa->halves->round(in, part, out + i);
+        isa->round(in, part, out + i);
     }
 }
 
@@ -81,7 +81,7 @@ int32_t blocked_gemm_row(const struct blocked_gemm_isa *isa, const struct blocke
                          bool right, void *packs)
 {
     uint32_t places = (uint32_t)blocked_gemm_packs(isa, count) * isa->k_pack;
-    if (isa->halves) {
+    if (isa->round) {
         row_halves(isa, from, count, places, packs);
         return 0;
     }
@@ -140,26 +140,42 @@ void blocked_gemm_end_init(const struct kern_call *call, void *scratch, void *fl
     out->requantizes = kern_epilogue_requantize(call->op, &out->requantize) && how->low >= -128 && how->high <= 255;
 }
 
+/* Sums of numbers of any type that FLOAT32 loads, where one stands for all columns. */
+static bool step_fits(const struct kern_view *view)
+{
+    const int64_t step = last_step(view);
+    return step == 0 || (step == 1 && dense_is_short_float(view->type));
+}
+
 bool blocked_gemm_steps(const struct kern_op *op, struct kern_epilogue *out)
 {
-    static const struct kern_epilogue_support support = { 6,
-                                                          { [KERN_MAP_ADD] = KERN_EPILOGUE_TENSOR,
+    enum { OPERAND = KERN_EPILOGUE_NUMBER | KERN_EPILOGUE_TENSOR };
+    static const struct kern_epilogue_support support = { 8,
+                                                          { [KERN_MAP_ADD] = OPERAND,
+                                                            [KERN_MAP_MUL] = OPERAND,
+                                                            [KERN_MAP_DIV] = OPERAND,
+                                                            [KERN_MAP_MIN] = KERN_EPILOGUE_NUMBER,
+                                                            [KERN_MAP_MAX] = KERN_EPILOGUE_NUMBER,
+                                                            [KERN_MAP_RINT] = KERN_EPILOGUE_VALUE,
+                                                            [KERN_MAP_CLAMP] = KERN_EPILOGUE_VALUE,
                                                             [KERN_MAP_RELU] = KERN_EPILOGUE_VALUE,
                                                             [KERN_MAP_GELU] = KERN_EPILOGUE_VALUE,
                                                             [KERN_MAP_SWISH] = KERN_EPILOGUE_VALUE,
                                                             [KERN_MAP_SQRT] = KERN_EPILOGUE_VALUE } };
-    if (!kern_epilogue_match(op, &support, out))
+    const struct kern_view *y = &op->tensors[op->input_count];
+    if (!kern_epilogue_match(op, &support, out) || (y->sizes[y->rank - 1] > 1 && y->strides[y->rank - 1] != 1) ||
+        (op->u.gemm.has_c && !step_fits(&op->tensors[2])))
         return false;
-    for (uint32_t i = 0; i <= out->count; i++) {
-        const struct kern_view *view = &op->tensors[i < out->count ? out->step[i].tensor : op->input_count];
-        const int64_t step = last_step(view);
-        const bool result = i == out->count, single = view->sizes[view->rank - 1] == 1;
-        if ((result || out->step[i].tensor) &&
-            (!dense_is_short_float(view->type) || (step != 1 && (step || (result && !single)))))
+    for (uint32_t i = 0; i < out->count; i++)
+        if (out->step[i].tensor && !step_fits(&op->tensors[out->step[i].tensor]))
             return false;
-    }
-    const struct kern_view *c = &op->tensors[2];
-    return !op->u.gemm.has_c || (dense_is_short_float(c->type) && (last_step(c) == 0 || last_step(c) == 1));
+    if (!op->u.gemm.integer || !out->count)
+        return !op->u.gemm.integer && dense_is_short_float(y->type);
+    /* Bytes must be such before they are stored. */
+    const struct kern_epilogue_step *last = &out->step[out->count - 1];
+    const float low = y->type == DML_TENSOR_DATA_TYPE_INT8 ? -128 : 0, high = low + 255;
+    return dense_is_short_float(y->type) || (dense_is_byte(y->type) && last->code == KERN_MAP_CLAMP && last->p >= low &&
+                                             last->p <= last->q && last->q <= high);
 }
 
 float blocked_gemm_divisor(const struct kern_call *call, const struct kern_requantize *how, const uint32_t *at)
@@ -213,13 +229,24 @@ void blocked_gemm_finish_integers(const struct blocked_gemm_integers *integers, 
         to[i * step] = sums[i];
 }
 
-void blocked_gemm_finish(const struct blocked_gemm_isa *isa, const struct blocked_gemm_end *end, const uint32_t *at,
+/* Sums become FLOAT32 in place. */
+static void finish_steps(const struct blocked_gemm_isa *isa, const struct blocked_gemm_end *end, const uint32_t *at,
                          uint32_t count, void *sums, const struct blocked_gemm_shift *shift)
 {
     if (isa->integers)
+        isa->integers->unshift(sums, count, shift, sums);
+    for (uint32_t i = 0; isa->integers && i < count; i++)
+        ((float *)sums)[i] = (float)((const int32_t *)sums)[i];
+    isa->finish(end, at, count, sums);
+}
+
+void blocked_gemm_finish(const struct blocked_gemm_isa *isa, const struct blocked_gemm_end *end, const uint32_t *at,
+                         uint32_t count, void *sums, const struct blocked_gemm_shift *shift)
+{
+    if (end->in_steps && !end->requantizes)
+        finish_steps(isa, end, at, count, sums, shift);
+    else if (isa->integers)
         blocked_gemm_finish_integers(isa->integers, end, at, count, sums, shift);
-    else if (end->in_steps)
-        isa->halves->finish(end, at, count, sums);
     else if (isa->pack_bytes == sizeof(double))
         dense_finish(end->call, at, count, sums);
     else
@@ -245,7 +272,7 @@ bool blocked_gemm_types_fit(const struct kern_op *op, bool integer, bool third)
 
 /* ---- rows ---- */
 
-enum { BF16_ROWS = 16, AMX_ROWS_PACKED = 16, AMX_ROWS_PLAIN = 32 };
+enum { BF16_ROWS = 16, BF16_FEW = 6, AMX_ROWS_PACKED = 16, AMX_ROWS_PLAIN = 32 };
 
 /* Sizes only: work is cut alike for all instruction sets, and scratch memory of the widest tiles is enough for all. */
 static const struct blocked_gemm_isa *widest(const struct kern_op *op)
@@ -284,6 +311,12 @@ static uint32_t height(const struct kern_op *op)
 bool kern_gemm_bf16_accepts(const struct kern_op *op)
 {
     return halves_accept(op) && (op->packed_input == 2 || height(op) >= BF16_ROWS);
+}
+
+/* VDPBF16PS has no more multiplications than FLOAT32's instruction on some processors, but reads half of the bytes. */
+bool kern_gemm_bf16_few_accepts(const struct kern_op *op)
+{
+    return halves_accept(op) && op->packed_input == 2 && height(op) <= BF16_FEW;
 }
 
 bool kern_gemm_int_amx_accepts(const struct kern_op *op)

@@ -31,16 +31,11 @@ struct blocked_gemm_isa {
     uint32_t k_pack;
     uint32_t pack_bytes; /* bytes */
     void (*tile)(const struct blocked_gemm_tile *tile);
-    const struct blocked_gemm_integers *integers; /* NULL: others */
-    const struct blocked_gemm_halves *halves;     /* BFLOAT16 */
-    bool tiles; /* `tile` reads whole tiles of AMX: rows and packs of A are rounded up to 16, packs of B as well */
-};
-
-/* What is done with rows of BFLOAT16 and their sums. */
-struct blocked_gemm_halves {
-    void (*round)(const float *in, uint32_t count, uint16_t *out);
-    /* A row of sums, scaled already, through the steps of the epilogue (struct blocked_gemm_end). */
+    const struct blocked_gemm_integers *integers;                  /* NULL: others */
+    void (*round)(const float *in, uint32_t count, uint16_t *out); /* makes BFLOAT16; NULL: factors are others */
+    /* A row of sums, FLOAT32 and not scaled yet, through the steps of the epilogue (struct blocked_gemm_end). */
     void (*finish)(const struct blocked_gemm_end *end, const uint32_t *at, uint32_t count, float *sums);
+    bool tiles; /* `tile` reads whole tiles of AMX: rows and packs of A are rounded up to 16, packs of B as well */
 };
 
 /* Integers: what has to come out of a row of sums. columns[i] = sum of b; zero, zeros[i] (shift included) of a, b;
@@ -145,13 +140,13 @@ struct blocked_gemm_end {
     const struct kern_call *call;
     bool requantizes;
     struct kern_requantize requantize;
-    bool in_steps; /* BFLOAT16: the epilogue is `steps` */
+    bool in_steps; /* the epilogue is `steps`, which isa->finish takes */
     struct kern_epilogue steps;
     void *scratch;
     float *floats;
 };
 void blocked_gemm_end_init(const struct kern_call *call, void *scratch, void *floats, struct blocked_gemm_end *out);
-/* The epilogue of a product as steps that blocked_gemm_halves.finish takes: of tensors whose elements lie together or
+/* The epilogue of a product as steps that blocked_gemm_isa.finish takes: of tensors whose elements lie together or
  * repeat. */
 bool blocked_gemm_steps(const struct kern_op *op, struct kern_epilogue *out);
 /* The divisor for coordinates `at`; 1 where there is none. */

@@ -104,39 +104,76 @@ static void round_row(const float *in, uint32_t count, uint16_t *out)
     }
 }
 
-static void activate(uint8_t code, float p, float *row, uint32_t count)
+#define EACH(formula)                                                                                                  \
+    for (uint32_t c = 0; c < count; c += VEC) {                                                                        \
+        const vec x = vec_load(row + c);                                                                               \
+        vec_store(row + c, (formula));                                                                                 \
+    }                                                                                                                  \
+    break
+
+/* row = code(row, y) */
+DENSE_INLINE void apply(uint8_t code, vec y, vec p, vec q, uint32_t count, float *row)
 {
-    if (code == KERN_MAP_RELU)
-        for (uint32_t c = 0; c < count; c++)
-            row[c] = row[c] < 0 ? 0.0f : row[c];
-    else if (code == KERN_MAP_SQRT)
-        for (uint32_t c = 0; c < count; c++)
-            row[c] = sqrtf(row[c]);
-    else if (code == KERN_MAP_GELU)
-        for (uint32_t c = 0; c < count; c++)
-            row[c] = fmath_gelu(row[c]);
-    else
-        for (uint32_t c = 0; c < count; c++)
-            row[c] = fmath_swish(row[c], p * row[c]);
+    switch (code) {
+    case KERN_MAP_ADD:
+        EACH(x + y);
+    case KERN_MAP_MUL:
+        EACH(x * y);
+    case KERN_MAP_DIV:
+        EACH(x / y);
+    case KERN_MAP_MIN:
+        EACH(vec_min(x, y));
+    case KERN_MAP_MAX:
+        EACH(vec_max(x, y));
+    case KERN_MAP_RINT:
+        EACH(vec_round(x));
+    case KERN_MAP_CLAMP:
+        EACH(vec_min(vec_max(x, p), q));
+    case KERN_MAP_RELU:
+        EACH(vec_max(vec_set(0), x));
+    }
 }
 
-/* row += factor * tensor, from `at` on. */
-static void add_tensor(const struct kern_call *call, uint32_t tensor, float factor, const uint32_t *at, uint32_t count,
-                       float *row)
+static void activate(const struct kern_epilogue_step *step, uint32_t count, float *row)
+{
+    if (step->code == KERN_MAP_SQRT)
+        for (uint32_t c = 0; c < count; c++)
+            row[c] = sqrtf(row[c]);
+    else if (step->code == KERN_MAP_GELU)
+        for (uint32_t c = 0; c < count; c++)
+            row[c] = fmath_gelu(row[c]);
+    else if (step->code == KERN_MAP_SWISH)
+        for (uint32_t c = 0; c < count; c++)
+            row[c] = fmath_swish(row[c], step->p * row[c]);
+    else
+        apply(step->code, vec_set(step->p), vec_set(step->p), vec_set(step->q), count, row);
+}
+
+/* row = code(row, factor * tensor), from `at` on. */
+static void apply_tensor(const struct kern_call *call, uint8_t code, uint32_t tensor, float factor, const uint32_t *at,
+                         uint32_t count, float *row)
 {
     const struct kern_view *view = &call->op->tensors[tensor];
     const int64_t from = dense_offset(view, at, view->rank);
     const void *data = call->data[tensor];
     const vec by = vec_set(factor);
-    if (view->sizes[view->rank - 1] == 1 || !view->strides[view->rank - 1]) {
-        const vec value = by * vec_set((float)dense_load(data, from, view->type));
+    if (view->sizes[view->rank - 1] == 1 || !view->strides[view->rank - 1])
+        apply(code, by * vec_set((float)dense_load(data, from, view->type)), by, by, count, row);
+    else
         for (uint32_t c = 0; c < count; c += VEC)
-            vec_store(row + c, vec_load(row + c) + value);
-        return;
-    }
+            apply(code, by * vec_load_some(view->type, data, from + c, count - c), by, by, 1, row + c);
+}
+
+/* Bytes: they are whole numbers that fit. */
+DENSE_INLINE void store_row(DML_TENSOR_DATA_TYPE type, void *y, int64_t to, uint32_t count, const float *row)
+{
     for (uint32_t c = 0; c < count; c += VEC) {
-        const vec value = vec_load_some(view->type, data, from + c, count - c);
-        vec_store(row + c, vec_fma(value, by, vec_load(row + c)));
+        if (!dense_is_byte(type)) {
+            vec_store_some(type, y, to + c, vec_load(row + c), count - c);
+            continue;
+        }
+        const __mmask16 mask = count - c < VEC ? (__mmask16)((1u << (count - c)) - 1) : 0xffff;
+        _mm_mask_storeu_epi8((char *)y + to + c, mask, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(vec_load(row + c))));
     }
 }
 
@@ -145,33 +182,50 @@ static void finish_row(const struct blocked_gemm_end *end, const uint32_t *at, u
     const struct kern_op *op = end->call->op;
     const struct kern_view *y = &op->tensors[op->input_count];
     const struct kern_gemm *gemm = &op->u.gemm;
-    const int64_t to = dense_offset(y, at, y->rank);
-    for (uint32_t c = 0; gemm->alpha != 1 && c < count; c++)
-        sums[c] *= gemm->alpha;
-    if (gemm->has_c && gemm->beta != 0)
-        add_tensor(end->call, 2, gemm->beta, at, count, sums);
+    if (!gemm->integer && gemm->alpha != 1)
+        apply(KERN_MAP_MUL, vec_set(gemm->alpha), vec_set(0), vec_set(0), count, sums);
+    if (!gemm->integer && gemm->has_c && gemm->beta != 0)
+        apply_tensor(end->call, KERN_MAP_ADD, 2, gemm->beta, at, count, sums);
     for (uint32_t i = 0; i < end->steps.count; i++) {
         const struct kern_epilogue_step *step = &end->steps.step[i];
         if (step->tensor)
-            add_tensor(end->call, step->tensor, 1, at, count, sums);
+            apply_tensor(end->call, step->code, step->tensor, 1, at, count, sums);
         else
-            activate(step->code, step->p, sums, count);
+            activate(step, count, sums);
     }
-    for (uint32_t c = 0; c < count; c += VEC)
-        vec_store_some(y->type, end->call->data[op->input_count], to + c, vec_load(sums + c), count - c);
+    const int64_t to = dense_offset(y, at, y->rank);
+    void *out = end->call->data[op->input_count];
+    if (y->type == DML_TENSOR_DATA_TYPE_FLOAT32)
+        store_row(DML_TENSOR_DATA_TYPE_FLOAT32, out, to, count, sums);
+    else
+        store_row(y->type, out, to, count, sums);
 }
-
-static const struct blocked_gemm_halves halves = { round_row, finish_row };
 
 /* ---- rows ---- */
 
-static const struct blocked_gemm_isa int_amx = {
-    AMX_TILE_ROWS, AMX_COLUMNS, 4, 4, tile_bytes, &blocked_gemm_integers_avx512, NULL, true
-};
-static const struct blocked_gemm_isa bf16_amx = {
-    AMX_TILE_ROWS, AMX_COLUMNS, 2, 4, tile_halves_amx, NULL, &halves, true
-};
-static const struct blocked_gemm_isa bf16_avx512 = { TILE_ROWS, AMX_COLUMNS, 2, 4, tile_halves, NULL, &halves, false };
+static const struct blocked_gemm_isa int_amx = { .rows = AMX_TILE_ROWS,
+                                                 .columns = AMX_COLUMNS,
+                                                 .k_pack = 4,
+                                                 .pack_bytes = 4,
+                                                 .tile = tile_bytes,
+                                                 .integers = &blocked_gemm_integers_avx512,
+                                                 .finish = finish_row,
+                                                 .tiles = true };
+static const struct blocked_gemm_isa bf16_amx = { .rows = AMX_TILE_ROWS,
+                                                  .columns = AMX_COLUMNS,
+                                                  .k_pack = 2,
+                                                  .pack_bytes = 4,
+                                                  .tile = tile_halves_amx,
+                                                  .round = round_row,
+                                                  .finish = finish_row,
+                                                  .tiles = true };
+static const struct blocked_gemm_isa bf16_avx512 = { .rows = TILE_ROWS,
+                                                     .columns = AMX_COLUMNS,
+                                                     .k_pack = 2,
+                                                     .pack_bytes = 4,
+                                                     .tile = tile_halves,
+                                                     .round = round_row,
+                                                     .finish = finish_row };
 
 #define ROW(name, isa, begin_tiles, end_tiles)                                                                         \
     KERN_PACKED_ROW(name, const struct blocked_gemm_isa *, plan = &isa, blocked_gemm_plan(plan, op, out),              \

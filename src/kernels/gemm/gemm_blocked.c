@@ -34,7 +34,7 @@ static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op
     g->panel_bytes = g->header + g->packs * isa->columns * isa->pack_bytes;
     g->row_blocks = (g->m + g->rows - 1) / g->rows;
     g->column_blocks = ((uint64_t)g->n + g->columns - 1) / g->columns;
-    g->packed = (isa->integers || isa->halves) && op->packed_input == 2;
+    g->packed = (isa->integers || isa->round) && op->packed_input == 2;
     uint32_t rows = (uint32_t)base_align_up(BASE_MIN(g->m, g->rows), isa->tiles ? isa->rows : 1),
              columns = (uint32_t)base_align_up(BASE_MIN(g->n, g->columns), isa->columns);
     g->a = dense_take(&g->bytes, rows * g->packs * isa->pack_bytes, 64);
@@ -116,7 +116,7 @@ static void panel_packs(const struct blocked_gemm_isa *isa, const struct blocked
         rows.line.index = from->index + (int64_t)k * row;
         if (k >= g->k)
             memset(panel, 0, isa->columns * isa->pack_bytes);
-        else if (isa->halves)
+        else if (isa->round)
             blocked_gemm_pair(isa, &rows, (uint32_t)BASE_MIN(g->k - k, 2), (uint32_t *)panel);
         else
             blocked_gemm_interleave(isa, &rows, (uint32_t)BASE_MIN(g->k - k, isa->k_pack), isa->columns, buffer, panel);
@@ -135,7 +135,7 @@ static void panel_fill(const struct blocked_gemm_isa *isa, const struct kern_op 
     if (row == 1 && step != 1) {
         line.step = 1;
         panel_deep(isa, &line, g, count, step, packs);
-    } else if (isa->integers || isa->halves) {
+    } else if (isa->integers || isa->round) {
         panel_packs(isa, &line, g, count, row, packs);
     } else {
         panel_numbers(isa, &line, g, count, row, packs);
@@ -214,9 +214,9 @@ static bool a_direct(const struct gemm_unit *u)
 {
     const struct gemm_blocks *g = &u->g;
     const struct kern_view *a = &u->call->op->tensors[0], *b = &u->call->op->tensors[1];
-    if (u->isa->halves ? (uint32_t)a->type != ANYDML_TENSOR_DATA_TYPE_BFLOAT16
-                       : !u->isa->integers || u->isa->k_pack != 4 || u->zeros ||
-                             blocked_gemm_flip(u->isa, a->type, false) || blocked_gemm_flip(u->isa, b->type, true))
+    if (u->isa->round ? (uint32_t)a->type != ANYDML_TENSOR_DATA_TYPE_BFLOAT16
+                      : !u->isa->integers || u->isa->k_pack != 4 || u->zeros ||
+                            blocked_gemm_flip(u->isa, a->type, false) || blocked_gemm_flip(u->isa, b->type, true))
         return false;
     return g->k == g->packs * u->isa->k_pack && (!u->isa->tiles || u->rows % 16 == 0) && a->strides[g->rank - 1] == 1 &&
            (u->rows == 1 || a->strides[g->rank - 2] == (int64_t)g->k);
@@ -290,7 +290,7 @@ void blocked_gemm_run(const struct blocked_gemm_isa *isa, const struct kern_call
     u.loaded_rows = UINT64_MAX;
     blocks_init(isa, call->op, &u.g);
     blocked_gemm_end_init(call, u.scratch + u.g.epilogue, u.scratch + u.g.floats, &u.end);
-    u.end.in_steps = isa->halves && blocked_gemm_steps(call->op, &u.end.steps);
+    u.end.in_steps = isa->finish && blocked_gemm_steps(call->op, &u.end.steps);
     for (uint64_t unit = begin; unit < end; unit++) {
         uint64_t block = unit / u.g.row_blocks;
         uint32_t row = (uint32_t)(unit % u.g.row_blocks) * u.g.rows;
