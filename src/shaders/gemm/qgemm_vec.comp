@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* KERN_QGEMM with few rows, LINES at a time: codes are read once, where they lie. A workgroup takes a panel: four
- * invocations side by side its rows of words, of four columns each, while the others share the sum over k. Tensors: as
- * for qgemm_any.comp. */
+ * invocations side by side its rows of words, of four columns each, while the others share the sum over k. Where all
+ * groups are whole, several rows of words and of X are loaded before they are looked at. Tensors: as for
+ * qgemm_any.comp. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#define UNIFORM_BLOCK
 #define PARAMETERS qgemm_tile_params
 #define TILE_PARAMS params.tile
 #define QGEMM       params.qgemm
@@ -16,12 +18,18 @@
 
 layout(constant_id = 2) const uint LINES = 1;
 layout(constant_id = 3) const uint NIBBLES = 0;
+layout(constant_id = 4) const bool HAS_ZEROS = true;
 
-#define SLICES 64u
-#define UNROLL 4u /* rows of words whose loads are on their way at once */
+#define SLICES (GROUP_SIZE / 4u)
+#define UNROLL (LINES == 1u ? 8u : 4u)  /* rows of words whose loads are on their way at once */
 #define ROWS   (NIBBLES != 0u ? 8u : 4u) /* of a word */
+#define BITS   (NIBBLES != 0u ? 4u : 8u) /* of a code */
+
+#define UNROLL_MAX 8u
+#define EACH_ROW(j) [[unroll]] for (uint j = 0u; j < UNROLL_MAX; j++) if (j < UNROLL)
 
 shared vec4 parts[LINES][GROUP_SIZE];
+shared float quarters[LINES][GROUP_SIZE];
 
 vec4 sums[LINES];
 int starts[LINES]; /* of rows of X */
@@ -52,7 +60,7 @@ uvec4 words_at(uvec2 base, uint number)
 /* Of four columns in a group. */
 vec4 zeros_at(uint at)
 {
-    if (QGEMM.zeros < 0)
+    if (!HAS_ZEROS)
         return vec4(0.0);
     uvec2 address = add64(address_of(3u), uvec2(at, 0u));
     uint bytes = 0u;
@@ -64,11 +72,27 @@ vec4 zeros_at(uint at)
     return vec4(bitfieldExtract(ivec4(bytes) >> ivec4(0, 8, 16, 24), 0, 8));
 }
 
-/* Row `row` of four words. */
-vec4 codes_of(uvec4 words, uint row)
+/* Codes of four columns less zero points, number e of those in the lower halves of words. Put where a float's lowest
+ * bits are, whose highest one weighs 2^23, a code with its sign reversed adds what it is worth: no conversion, which
+ * devices do at a quarter of their speed, and every number here is exact. */
+vec4 codes_of(uvec4 words, uint e, vec4 zero)
 {
-    uint bits = NIBBLES != 0u ? 4u : 8u;
-    return vec4(bitfieldExtract(ivec4(words), int(bits * row), int(bits)));
+    const uint sign_bit = 1u << BITS - 1u, shift = BITS * e;
+    const float unit = 1.0 / float(1u << shift);
+    uvec4 bits = (words & (1u << BITS) - 1u << shift) ^ (0x4b000000u | sign_bit << shift);
+    return fma(uintBitsToFloat(bits), vec4(unit), -(8388608.0 * unit + float(sign_bit)) - zero);
+}
+
+/* Times elements of X, low and high ones. */
+vec4 products_of(uvec4 words, vec4 zero, vec4 low, vec4 high)
+{
+    vec4 part = vec4(0.0);
+    [[unroll]] for (uint e = 0u; e < 4u; e++) {
+        part += codes_of(e < ROWS / 2u ? words : words >> 16, e & ROWS / 2u - 1u, zero) * low[e];
+        if (NIBBLES != 0u)
+            part += codes_of(words >> 16, e, zero) * high[e];
+    }
+    return part;
 }
 
 /* A row of words of four columns, with what is to be known of it. */
@@ -94,35 +118,111 @@ Row row_at(uint panel, uint quad, uint row)
 void add_row(Row r, int step)
 {
     [[unroll]] for (uint i = 0u; i < LINES; i++) {
-        vec4 part = vec4(0.0);
-        [[unroll]] for (uint half_row = 0u; half_row < ROWS; half_row += 4u) {
-            uint count = r.count > half_row ? min(r.count - half_row, 4u) : 0u;
-            vec4 x = vec4(0.0);
-            if (count > 0u)
-                x = load_vec4(type_of(0u), address_of(0u), starts[i] + int(r.k + half_row) * step, step, count);
-            [[unroll]] for (uint e = 0u; e < 4u; e++)
-                part += (codes_of(r.words, half_row + e) - r.zero) * x[e];
-        }
-        sums[i] += r.scale * part;
+        vec4 x[2] = { vec4(0.0), vec4(0.0) };
+        [[unroll]] for (uint j = 0u; j < ROWS / 4u; j++)
+            if (r.count > 4u * j)
+                x[j] = load_vec4(type_of(0u), address_of(0u), starts[i] + int(r.k + 4u * j) * step, step,
+                                 min(r.count - 4u * j, 4u));
+        sums[i] += r.scale * products_of(r.words, r.zero, x[0], x[1]);
     }
 }
 
 /* Every SLICES-th row of words, from `from` to `end`. */
-void sum_slice(uint panel, uint quad, uint m, uint from, uint end)
+void sum_slice(uint panel, uint quad, uint from, uint end, int step)
+{
+    for (uint row = from; row < end; row += SLICES)
+        add_row(row_at(panel, quad, row), step);
+}
+
+/* ---- where all loads are of whole vectors ---- */
+
+/* Where everything is. */
+struct Places {
+    uvec2 x, words, scales, zeros;
+};
+
+/* Elements of X that a word's rows are multiplied by, as they lie in memory. */
+struct Vector {
+    uvec4 low, high;
+};
+
+uint x_bytes()
+{
+    return ROWS << type_shift(type_of(0u));
+}
+
+bool is_fast(Places at, int step)
+{
+    uint x = min(x_bytes(), 16u) - 1u, low = at.x.x;
+    bool whole = step == 1 && QGEMM.block * QGEMM.groups == QGEMM.k && params.words * ROWS == QGEMM.block;
+    [[unroll]] for (uint i = 0u; i < LINES; i++)
+        low |= at.x.x + uint(starts[i] << type_shift(type_of(0u)));
+    return whole && (low & x) == 0u && (at.words.x & 15u) == 0u && (at.zeros.x & 3u) == 0u &&
+           (at.scales.x & (4u << type_shift(type_of(2u))) - 1u) == 0u;
+}
+
+Vector vector_at(Places at, uint line, uint row)
+{
+    uint shift = type_shift(type_of(0u)), bytes = x_bytes();
+    uvec2 address = add64(at.x, scaled(starts[line] + int(row * ROWS), shift));
+    Vector x = Vector(load_words(address, min(bytes, 16u)), uvec4(0u));
+    if (bytes > 16u)
+        x.high = load_words(add64(address, uvec2(16u, 0u)), 16u);
+    else
+        x.high = x.low.zwzw;
+    return x;
+}
+
+/* UNROLL rows of words; those from `end` on do not count. */
+void add_rows(Places at, uint panel, uint quad, uint first, uint end)
+{
+    uvec4 words[UNROLL_MAX], scales[UNROLL_MAX];
+    uint zeros[UNROLL_MAX];
+    Vector x[UNROLL_MAX];
+    EACH_ROW(j)
+    {
+        uint row = min(first + j * SLICES, end - 1u), group = divide(row, params.by_words);
+        uint of_group = (panel * QGEMM.groups + group) * 16u + 4u * quad, shift = type_shift(type_of(2u));
+        words[j] = QuadArray(at.words).v[(panel * QGEMM.groups * params.words + row) * 4u + quad];
+        scales[j] = load_words(add64(at.scales, scaled(int(of_group), shift)), 4u << shift);
+        zeros[j] = 0u;
+        if (HAS_ZEROS)
+            zeros[j] = WordArray(at.zeros).v[of_group >> 2];
+        x[j] = vector_at(at, 0u, row);
+    }
+    EACH_ROW(j)
+    {
+        uint row = first + j * SLICES;
+        vec4 scale = unpack_vec4(type_of(2u), scales[j]);
+        vec4 zero = vec4(bitfieldExtract(ivec4(zeros[j]) >> ivec4(0, 8, 16, 24), 0, 8));
+        [[unroll]] for (uint i = 0u; i < LINES; i++) {
+            Vector own = x[j];
+            if (i > 0u)
+                own = vector_at(at, i, min(row, end - 1u));
+            vec4 part = scale * products_of(words[j], zero, unpack_vec4(type_of(0u), own.low),
+                                            unpack_vec4(type_of(0u), own.high));
+            sums[i] += row < end ? part : vec4(0.0);
+        }
+    }
+}
+
+/* ---- ---- */
+
+void sum_panel(uint panel, uint quad, uint m, uint from, uint end)
 {
     int step = view(0).strides[view(0).rank - 1u];
+    Places at = Places(address_of(0u), address_of(1u), address_of(2u), uvec2(0u));
+    if (HAS_ZEROS)
+        at.zeros = address_of(3u);
     [[unroll]] for (uint i = 0u; i < LINES; i++) {
         starts[i] = row_start(0u, min(m + i, TILE_PARAMS.m - 1u));
         sums[i] = vec4(0);
     }
-    for (uint row = from; row < end; row += UNROLL * SLICES) {
-        Row rows[UNROLL];
-        [[unroll]] for (uint j = 0u; j < UNROLL; j++)
-            rows[j] = row_at(panel, quad, min(row + j * SLICES, end - 1u));
-        [[unroll]] for (uint j = 0u; j < UNROLL; j++)
-            if (row + j * SLICES < end)
-                add_row(rows[j], step);
-    }
+    if (is_fast(at, step))
+        for (uint row = from; row < end; row += UNROLL * SLICES)
+            add_rows(at, panel, quad, row, end);
+    else
+        sum_slice(panel, quad, from, end, step);
 }
 
 void store_line(uint m, uint n, uint split, float sum)
@@ -142,15 +242,23 @@ void main()
     {
         uint panel = unit % TILE_PARAMS.tiles_n, rest = unit / TILE_PARAMS.tiles_n;
         uint m = rest % TILE_PARAMS.tiles_m * LINES, split = rest / TILE_PARAMS.tiles_m;
-        sum_slice(panel, i & 3u, m, split * share + (i >> 2), min((split + 1u) * share, rows));
+        sum_panel(panel, i & 3u, m, split * share + (i >> 2), min((split + 1u) * share, rows));
         [[unroll]] for (uint j = 0u; j < LINES; j++)
             parts[j][i] = sums[j];
         barrier();
-        uint line = i / 16u, n = panel * 16u + i % 16u;
+        /* An invocation adds up some slices of a column, */
+        [[unroll]] for (uint j = 0u; j < LINES; j++) {
+            float sum = 0.0;
+            [[unroll]] for (uint k = 0u; k < SLICES / 16u; k++)
+                sum += parts[j][4u * (SLICES / 16u * (i >> 4) + k) + (i >> 2 & 3u)][i & 3u];
+            quarters[j][i] = sum;
+        }
+        barrier();
+        uint line = i / 16u, n = panel * 16u + i % 16u; /* then another one all of these */
         if (line < LINES && m + line < TILE_PARAMS.m && n < TILE_PARAMS.n) {
             float sum = 0.0;
-            for (uint slice = 0u; slice < SLICES; slice++)
-                sum += parts[line][4u * slice + (i >> 2 & 3u)][i & 3u];
+            [[unroll]] for (uint k = 0u; k < 16u; k++)
+                sum += quarters[line][16u * k + i % 16u];
             store_line(m + line, n, split, sum);
         }
         barrier();

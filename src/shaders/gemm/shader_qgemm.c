@@ -112,7 +112,8 @@ void shader_qgemm_vec_plan(const struct kern_op *op, struct shader_work *out)
     shader_tile_add_code(op, SHADER_qgemm_vec, &params.tile, sizeof(params), out);
     dispatch->constants[2] = lines(&params.tile);
     dispatch->constants[3] = params.qgemm.word == 8;
-    dispatch->constant_count = BASE_MAX(dispatch->constant_count, 4);
+    dispatch->constants[4] = op->u.qgemm.has_zero;
+    dispatch->constant_count = BASE_MAX(dispatch->constant_count, 5);
 }
 
 void shader_qgemm_vec_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
