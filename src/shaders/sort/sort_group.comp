@@ -12,7 +12,6 @@
 #include "shaders/sort/sort_keys.glsl"
 #include "shaders/sort/radix_scan.glsl"
 #include "shaders/sort/sort_write.glsl"
-#include "shaders/sort/sort_write_key.glsl"
 
 layout(constant_id = 2) const uint ITEMS = 4;
 layout(constant_id = 3) const bool SHORT_KEYS = false; /* of 16 bits at most: positions are above them */
@@ -22,7 +21,7 @@ uint keys[ITEMS], positions[ITEMS];
 #define KEY(j) keys[j]
 #include "shaders/sort/radix_rank.glsl"
 
-/* All in order of a digit. */
+/* All in order of a digit; exchanged[] has positions in that order, of SHORT_KEYS above the keys. */
 void sort_digit(Ranking r, uint first, uint shift)
 {
     uint places[ITEMS];
@@ -64,11 +63,7 @@ void main()
         }
         for (uint digit = 0u; digit < params.digits; digit++)
             sort_digit(r, first, RADIX_BITS * digit);
-        [[unroll]] for (uint j = 0u; j < ITEMS; j++) {
-            uint k = first + j * r.size;
-            if (k < params.kept)
-                write_result_of_key(places, params.axis, k, SHORT_KEYS ? keys[j] & 0xffffu : keys[j],
-                                    SHORT_KEYS ? keys[j] >> 16 : positions[j]);
-        }
+        for (uint k = gl_LocalInvocationID.x; k < params.kept; k += GROUP_SIZE)
+            write_result_at(places, params.axis, k, SHORT_KEYS ? exchanged[k] >> 16 : exchanged[k]);
     }
 }
