@@ -168,10 +168,9 @@ static bool bench_repeat(struct bench *b, bool device, double *out, struct tools
 static bool bench_parts(struct bench *b, struct tools_error *error)
 {
     b->bare_ms = b->device_ms = -1;
-    return !tools_program_repeats(b->program) ||
-           (bench_repeat(b, false, &b->bare_ms, error) &&
-            tools_program_watch(b->program, (uint32_t)b->in_a_row, error) &&
-            bench_repeat(b, true, &b->device_ms, error));
+    return !tools_program_repeats(b->program) || (bench_repeat(b, false, &b->bare_ms, error) &&
+                                                  tools_program_watch(b->program, (uint32_t)b->in_a_row, error) &&
+                                                  bench_repeat(b, true, &b->device_ms, error));
 }
 
 /* The first run touches memory for the first time, so it warms up and is told apart. */

@@ -18,7 +18,7 @@ layout(constant_id = 2) const uint LINES = 1;
 layout(constant_id = 3) const bool ALONG_K = false;
 
 #define LINES_MAX 4u
-#define SLICES    (ALONG_K ? GEMM_LINE_SLICES_ALONG_K : GEMM_LINE_SLICES)
+#define SLICES    (ALONG_K ? GEMM_LINE_SLICES_ALONG_K : GROUP_SIZE / GEMM_LINE_ACROSS)
 #define ACROSS    (GROUP_SIZE / SLICES) /* vectors side by side, or lines of the large matrix */
 #define TYPE      type_of(0u)
 #define VECTOR    (16u >> type_shift(TYPE))
@@ -26,7 +26,10 @@ layout(constant_id = 3) const bool ALONG_K = false;
 #define UNROLL    8u
 #define EACH_LINE(i) [[unroll]] for (uint i = 0u; i < LINES_MAX; i++) if (i < LINES)
 
+#define SHARES    min(GROUP_SIZE / COLUMNS, SLICES) /* of the slices, each added up by an invocation for a column */
+
 shared float parts[8u * GROUP_SIZE];
+shared float shares[GROUP_SIZE];
 
 vec4 sums[LINES_MAX][2]; /* the second one of vectors of 8 */
 
@@ -169,13 +172,19 @@ void main()
         {
             keep(slice, place, i);
             barrier();
-            if (self < COLUMNS && first + self < columns) {
+            if (self < SHARES * COLUMNS) {
                 float sum = 0.0;
-                for (uint j = 0u; j < SLICES; j++)
-                    sum += parts[j * COLUMNS + self];
-                store_line(batch, split, i, first + self, sum);
+                [[unroll]] for (uint j = 0u; j < SLICES / SHARES; j++)
+                    sum += parts[(self / COLUMNS * (SLICES / SHARES) + j) * COLUMNS + self % COLUMNS];
+                shares[self] = sum;
             }
             barrier();
+            if (self < COLUMNS && first + self < columns) {
+                float sum = 0.0;
+                [[unroll]] for (uint j = 0u; j < SHARES; j++)
+                    sum += shares[j * COLUMNS + self];
+                store_line(batch, split, i, first + self, sum);
+            }
         }
     }
 }

@@ -21,15 +21,15 @@ layout(constant_id = 3) const uint NIBBLES = 0;
 layout(constant_id = 4) const bool HAS_ZEROS = true;
 
 #define SLICES (GROUP_SIZE / 4u)
-#define UNROLL (LINES == 1u ? 8u : 4u)  /* rows of words whose loads are on their way at once */
+#define UNROLL (LINES > 1u ? 2u : GROUP_SIZE > 256 ? 4u : 8u) /* rows of words whose loads are on their way at once */
 #define ROWS   (NIBBLES != 0u ? 8u : 4u) /* of a word */
 #define BITS   (NIBBLES != 0u ? 4u : 8u) /* of a code */
 
 #define UNROLL_MAX 8u
 #define EACH_ROW(j) [[unroll]] for (uint j = 0u; j < UNROLL_MAX; j++) if (j < UNROLL)
 
-shared vec4 parts[LINES][GROUP_SIZE];
-shared float quarters[LINES][GROUP_SIZE];
+shared vec4 parts[GROUP_SIZE];
+shared float shares[GROUP_SIZE]; /* of slices */
 
 vec4 sums[LINES];
 int starts[LINES]; /* of rows of X */
@@ -39,7 +39,7 @@ int row_start(uint t, uint m)
 {
     uint y = header.inputs;
     int start = 0;
-    for (uint d = view(y).rank - 1u; d-- > 0u;) {
+    for (uint d = m > 0u ? view(y).rank - 1u : 0u; d-- > 0u;) {
         start += int(m % view(y).sizes[d]) * view(t).strides[d];
         m /= view(y).sizes[d];
     }
@@ -83,16 +83,27 @@ vec4 codes_of(uvec4 words, uint e, vec4 zero)
     return fma(uintBitsToFloat(bits), vec4(unit), -(8388608.0 * unit + float(sign_bit)) - zero);
 }
 
-/* Times elements of X, low and high ones. */
-vec4 products_of(uvec4 words, vec4 zero, vec4 low, vec4 high)
+/* Elements of X that a word's rows are multiplied by, of each line. */
+vec4 low[LINES], high[LINES];
+
+/* Adds the products of a row of words. */
+void add_products(uvec4 words, vec4 zero, vec4 scale)
 {
-    vec4 part = vec4(0.0);
+    vec4 part[LINES];
+    [[unroll]] for (uint i = 0u; i < LINES; i++)
+        part[i] = vec4(0.0);
     [[unroll]] for (uint e = 0u; e < 4u; e++) {
-        part += codes_of(e < ROWS / 2u ? words : words >> 16, e & ROWS / 2u - 1u, zero) * low[e];
-        if (NIBBLES != 0u)
-            part += codes_of(words >> 16, e, zero) * high[e];
+        vec4 codes = codes_of(e < ROWS / 2u ? words : words >> 16, e & ROWS / 2u - 1u, zero);
+        [[unroll]] for (uint i = 0u; i < LINES; i++)
+            part[i] += codes * low[i][e];
+        if (NIBBLES != 0u) {
+            codes = codes_of(words >> 16, e, zero);
+            [[unroll]] for (uint i = 0u; i < LINES; i++)
+                part[i] += codes * high[i][e];
+        }
     }
-    return part;
+    [[unroll]] for (uint i = 0u; i < LINES; i++)
+        sums[i] += scale * part[i];
 }
 
 /* A row of words of four columns, with what is to be known of it. */
@@ -123,8 +134,10 @@ void add_row(Row r, int step)
             if (r.count > 4u * j)
                 x[j] = load_vec4(type_of(0u), address_of(0u), starts[i] + int(r.k + 4u * j) * step, step,
                                  min(r.count - 4u * j, 4u));
-        sums[i] += r.scale * products_of(r.words, r.zero, x[0], x[1]);
+        low[i] = x[0];
+        high[i] = x[1];
     }
+    add_products(r.words, r.zero, r.scale);
 }
 
 /* Every SLICES-th row of words, from `from` to `end`. */
@@ -141,7 +154,7 @@ struct Places {
     uvec2 x, words, scales, zeros;
 };
 
-/* Elements of X that a word's rows are multiplied by, as they lie in memory. */
+/* `low` and `high` as they lie in memory. */
 struct Vector {
     uvec4 low, high;
 };
@@ -193,16 +206,16 @@ void add_rows(Places at, uint panel, uint quad, uint first, uint end)
     EACH_ROW(j)
     {
         uint row = first + j * SLICES;
-        vec4 scale = unpack_vec4(type_of(2u), scales[j]);
         vec4 zero = vec4(bitfieldExtract(ivec4(zeros[j]) >> ivec4(0, 8, 16, 24), 0, 8));
         [[unroll]] for (uint i = 0u; i < LINES; i++) {
             Vector own = x[j];
             if (i > 0u)
                 own = vector_at(at, i, min(row, end - 1u));
-            vec4 part = scale * products_of(words[j], zero, unpack_vec4(type_of(0u), own.low),
-                                            unpack_vec4(type_of(0u), own.high));
-            sums[i] += row < end ? part : vec4(0.0);
+            low[i] = unpack_vec4(type_of(0u), own.low);
+            high[i] = unpack_vec4(type_of(0u), own.high);
         }
+        if (row < end)
+            add_products(words[j], zero, unpack_vec4(type_of(2u), scales[j]));
     }
 }
 
@@ -234,33 +247,43 @@ void store_line(uint m, uint n, uint split, float sum)
         Words(scratch_at(4u * (split * TILE_PARAMS.m * TILE_PARAMS.n + number))).v = BITS_OF(sum);
 }
 
+/* All slices' sums, of one of 16 columns for each of the first 16 invocations. */
+float sum_of_slices(vec4 own)
+{
+    const uint share = SLICES / (GROUP_SIZE / 16u);
+    uint i = gl_LocalInvocationID.x;
+    float sum = 0.0;
+    parts[i] = own;
+    barrier();
+    [[unroll]] for (uint k = 0u; k < share; k++)
+        sum += parts[4u * (share * (i >> 4) + k) + (i >> 2 & 3u)][i & 3u];
+    shares[i] = sum;
+    barrier();
+    sum = 0.0;
+    [[unroll]] for (uint k = 0u; k < GROUP_SIZE / 16u; k++)
+        sum += shares[16u * k + (i & 15u)];
+    return sum;
+}
+
 void main()
 {
     read_finish();
     uint i = gl_LocalInvocationID.x, rows = QGEMM.groups * params.words, share = params.split_words;
     EACH_GROUP_UNIT(unit)
     {
-        uint panel = unit % TILE_PARAMS.tiles_n, rest = unit / TILE_PARAMS.tiles_n;
-        uint m = rest % TILE_PARAMS.tiles_m * LINES, split = rest / TILE_PARAMS.tiles_m;
+        uint panel = unit, m = 0u, split = 0u;
+        if (unit >= TILE_PARAMS.tiles_n) { /* dividing takes long */
+            uint rest = unit / TILE_PARAMS.tiles_n;
+            panel = unit - rest * TILE_PARAMS.tiles_n;
+            split = rest / TILE_PARAMS.tiles_m;
+            m = (rest - split * TILE_PARAMS.tiles_m) * LINES;
+        }
         sum_panel(panel, i & 3u, m, split * share + (i >> 2), min((split + 1u) * share, rows));
-        [[unroll]] for (uint j = 0u; j < LINES; j++)
-            parts[j][i] = sums[j];
-        barrier();
-        /* An invocation adds up some slices of a column, */
         [[unroll]] for (uint j = 0u; j < LINES; j++) {
-            float sum = 0.0;
-            [[unroll]] for (uint k = 0u; k < SLICES / 16u; k++)
-                sum += parts[j][4u * (SLICES / 16u * (i >> 4) + k) + (i >> 2 & 3u)][i & 3u];
-            quarters[j][i] = sum;
+            float sum = sum_of_slices(sums[j]);
+            uint n = panel * 16u + i;
+            if (i < 16u && m + j < TILE_PARAMS.m && n < TILE_PARAMS.n)
+                store_line(m + j, n, split, sum);
         }
-        barrier();
-        uint line = i / 16u, n = panel * 16u + i % 16u; /* then another one all of these */
-        if (line < LINES && m + line < TILE_PARAMS.m && n < TILE_PARAMS.n) {
-            float sum = 0.0;
-            [[unroll]] for (uint k = 0u; k < 16u; k++)
-                sum += quarters[line][16u * k + i % 16u];
-            store_line(m + line, n, split, sum);
-        }
-        barrier();
     }
 }

@@ -64,8 +64,7 @@ static uint64_t step_lanes(const struct kern_op *op)
 static uint32_t split_of(const struct kern_op *op)
 {
     uint32_t split = 1;
-    while (split < SPLIT_MAX && step_lanes(op) * split < BUSY &&
-           4u * LANES * split < op->tensors[0].sizes[4])
+    while (split < SPLIT_MAX && step_lanes(op) * split < BUSY && 4u * LANES * split < op->tensors[0].sizes[4])
         split *= 2;
     return split;
 }

@@ -128,31 +128,32 @@ const char *shader_sort_group_obstacle(const struct kern_op *op)
         return obstacle;
     if (is_wide(op) || !kern_type_bytes(op->tensors[0].type))
         return "there is no shader for it in this type";
-    return length > LINE_MOST || (!shader_specializes(1) && length < LINE_LEAST) ? "there is no shader for it in this size"
-                                                                                 : NULL;
+    return length > LINE_MOST || (!shader_specializes(1) && length < LINE_LEAST)
+               ? "there is no shader for it in this size"
+               : NULL;
 }
 
 void shader_sort_group_plan(const struct kern_op *op, struct shader_work *out)
 {
+    static const enum shader_code codes[] = { SHADER_sort_group, SHADER_sort_group_8, SHADER_sort_group_16 };
+    uint32_t size = 0;
+    while (4u * SHADER_GROUP_SIZE << size < op->tensors[0].sizes[op->u.sort.axis])
+        size++;
     struct shader_dispatch *dispatch =
-        shader_add(out, SHADER_sort_group, op, lines_of(op), 1, sizeof(struct sort_group_params));
-    uint32_t items = 1;
-    while (items * SHADER_GROUP_SIZE < op->tensors[0].sizes[op->u.sort.axis])
-        items *= 2;
-    dispatch->constants[2] = items;
-    dispatch->constants[3] = kern_type_bits(op->tensors[0].type) <= 16;
-    dispatch->constant_count = 4;
+        shader_add(out, codes[size], op, lines_of(op), 1, sizeof(struct sort_group_params));
+    dispatch->constants[2] = kern_type_bits(op->tensors[0].type) <= 16;
+    dispatch->constant_count = 3;
 }
 
 void shader_sort_group_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
-                            uint32_t *words)
+                             uint32_t *words)
 {
     const uint32_t axis = op->u.sort.axis;
     const struct sort_group_params params = { .axis = axis,
-                                             .size = op->tensors[0].sizes[axis],
-                                             .kept = op->tensors[1].sizes[axis],
-                                             .digits = kern_type_bytes(op->tensors[0].type),
-                                             .keys = keys_of(op) };
+                                              .size = op->tensors[0].sizes[axis],
+                                              .kept = op->tensors[1].sizes[axis],
+                                              .digits = kern_type_bytes(op->tensors[0].type),
+                                              .keys = keys_of(op) };
     (void)index; /* there is one */
     shader_block_write(op, places, lines_of(op), &params, sizeof(params), words);
 }

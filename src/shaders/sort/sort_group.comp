@@ -13,8 +13,7 @@
 #include "shaders/sort/radix_scan.glsl"
 #include "shaders/sort/sort_write.glsl"
 
-layout(constant_id = 2) const uint ITEMS = 4;
-layout(constant_id = 3) const bool SHORT_KEYS = false; /* of 16 bits at most: positions are above them */
+layout(constant_id = 2) const bool SHORT_KEYS = false; /* of 16 bits at most: positions are above them */
 
 uint keys[ITEMS], positions[ITEMS];
 
