@@ -17,7 +17,9 @@ static const struct {
               { 2, 32, 12, 32, 2, 3, 1, 1, true },   { 2, 24, 11, 24, 24, 3, 1, 1, false },
               { 1, 16, 13, 16, 16, 5, 2, 2, false }, { 3, 72, 14, 72, 72, 3, 2, 1, false },
               { 1, 40, 9, 40, 40, 5, 1, 2, true },   { 2, 136, 7, 136, 136, 3, 1, 0, false },
-              { 1, 32, 37, 32, 1, 3, 1, 1, false },  { 1, 64, 35, 72, 1, 3, 1, 1, false } };
+              { 1, 32, 37, 32, 1, 3, 1, 1, false },  { 1, 64, 35, 72, 1, 3, 1, 1, false },
+              { 2, 3, 75, 64, 1, 7, 2, 3, false },   { 3, 3, 40, 72, 1, 3, 1, 1, true },
+              { 1, 5, 21, 24, 1, 5, 1, 2, false } };
 
 bool check_vulkan_convs(uint32_t i, DML_TENSOR_DATA_TYPE type, struct check_case *out)
 {

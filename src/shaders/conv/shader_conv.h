@@ -27,5 +27,7 @@ void shader_conv_window_force(uint32_t number);
 /* For tests: of conv_depth's shaders the one for single pixels (1) or for several (2), where it takes the op; 0: the
  * best. */
 void shader_conv_depth_force(uint32_t shader);
+/* For tests: conv_gemm_block takes small convolutions, too. */
+void shader_conv_gemm_block_force(bool small);
 
 #endif

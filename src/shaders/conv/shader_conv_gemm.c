@@ -6,6 +6,8 @@
 #include "kernels/core/kernel.h"
 #include "shaders/shader.h"
 
+static bool forced;
+
 /* An image as [images, pixels, channels], or as [pixels, channels] where its pixels follow one another in equal steps
  * across images: those of size 1 do not count. false: the pixels of an image do not. */
 static bool as_matrix(const struct kern_view *image, bool one, struct kern_view *out)
@@ -120,4 +122,40 @@ void shader_conv_gemm_coop_write(const struct kern_op *op, uint32_t index, const
     struct kern_op product;
     if (!as_product(op, &product))
         shader_gemm_coop_write(&product, index, places, words);
+}
+
+/* Where blocks of sums fill the device; below that conv_parts is as fast, whose workgroups share sums. */
+const char *shader_conv_gemm_block_obstacle(const struct kern_op *op)
+{
+    struct kern_op product;
+    const char *found = as_product(op, &product);
+    if (found)
+        return found;
+    const struct kern_view *a = &product.tensors[0], *y = &product.tensors[product.input_count];
+    uint64_t steps = a->sizes[a->rank - 1];
+    for (uint32_t d = 0; d < y->rank; d++)
+        steps *= y->sizes[d];
+    if (!forced && steps < TUNE_CONV_BLOCK_STEPS_MIN)
+        return "the convolution is small";
+    return shader_gemm_block_obstacle(&product);
+}
+
+void shader_conv_gemm_block_plan(const struct kern_op *op, struct shader_work *out)
+{
+    struct kern_op product;
+    if (!as_product(op, &product))
+        shader_gemm_block_plan(&product, out);
+}
+
+void shader_conv_gemm_block_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                                  uint32_t *words)
+{
+    struct kern_op product;
+    if (!as_product(op, &product))
+        shader_gemm_block_write(&product, index, places, words);
+}
+
+void shader_conv_gemm_block_force(bool small)
+{
+    forced = small;
 }

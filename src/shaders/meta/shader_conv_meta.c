@@ -14,10 +14,15 @@
 #define HALO_ROWS     16
 #define HALO_COLUMNS  8
 #define HALO_CHANNELS 64
+/* Of a tile of conv_stem.cu. */
+#define STEM_SIDE  16
+#define STEM_COVER 4352 /* elements */
 
 enum form {
     FORM_WIDE,   /* conv_mma.cu */
     FORM_GATHER, /* the same, element by element */
+    FORM_STEM32, /* conv_stem.cu of such a depth at most */
+    FORM_STEM160,
     FORM_WGMMA,  /* conv_wgmma.cu */
     FORM_HALO32, /* conv_halo.cu of so many input channels at most */
     FORM_HALO64,
@@ -93,6 +98,28 @@ static bool is_halo(enum form form)
     return form == FORM_HALO32 || form == FORM_HALO64;
 }
 
+static bool is_stem(enum form form)
+{
+    return form == FORM_STEM32 || form == FORM_STEM160;
+}
+
+/* A tile's windows are in shared memory; the epilogue reads no tensors. */
+static bool takes_stem(const struct kern_op *op, const struct conv_params *conv, uint32_t depth)
+{
+    struct kern_epilogue epilogue;
+    uint64_t cover = conv->in_group;
+    for (uint32_t d = 1; d < 3; d++)
+        cover *=
+            (uint64_t)((STEM_SIDE - 1) * conv->steps[d] + (conv->kernel[d] - 1) * (uint64_t)conv->dilations[d] + 1);
+    if (cover > STEM_COVER || (uint64_t)conv->in_group * conv->by_plane.size > depth || !takes_gather(conv) ||
+        !takes_vectors(op, conv, VECTOR) || !shader_epilogue_match(op, &epilogue))
+        return false;
+    for (uint32_t i = 0; i < epilogue.count; i++)
+        if (epilogue.step[i].tensor)
+            return false;
+    return true;
+}
+
 /* Of conv_halo.cu: an addition of a tensor and a ReLU, or less. *out_residual: 1 + the step that adds. */
 static bool matches_halo(const struct kern_op *op, uint32_t *out_residual)
 {
@@ -126,6 +153,10 @@ static bool takes(const struct kern_op *op, const struct conv_params *conv, enum
         return takes_wide(op, conv);
     case FORM_GATHER:
         return takes_gather(conv);
+    case FORM_STEM32:
+        return takes_stem(op, conv, 32);
+    case FORM_STEM160:
+        return takes_stem(op, conv, 160);
     case FORM_WGMMA:
         return takes_wide(op, conv) && takes_vectors(op, conv, VECTOR);
     case FORM_HALO32:
@@ -177,9 +208,11 @@ void shader_conv_meta_force(uint32_t kernel)
 static uint32_t tiles_of(const struct kernel *kernel, const struct conv_params *conv, uint32_t images)
 {
     const uint64_t rows = (uint64_t)conv->out_sizes[1], columns = (uint64_t)conv->out_sizes[2];
-    const uint64_t pixels = is_halo(kernel->form)
-                                ? (uint64_t)count(rows, HALO_ROWS) * count(columns, HALO_COLUMNS) * images
-                                : count(rows * columns * images, kernel->m);
+    uint64_t pixels = count(rows * columns * images, kernel->m);
+    if (is_halo(kernel->form))
+        pixels = (uint64_t)count(rows, HALO_ROWS) * count(columns, HALO_COLUMNS) * images;
+    else if (is_stem(kernel->form))
+        pixels = (uint64_t)count(rows, STEM_SIDE) * count(columns, STEM_SIDE) * images;
     return (uint32_t)(pixels * count(conv->out_group, kernel->n));
 }
 
@@ -230,10 +263,10 @@ static void set_tiles(const struct kernel *kernel, const struct conv_params *con
 {
     p->tiles = tiles_of(kernel, conv, images);
     p->tiles_m = p->tiles / count(conv->out_group, kernel->n);
-    if (is_halo(kernel->form)) {
-        const uint32_t columns = count(p->out_width, HALO_COLUMNS);
+    if (is_halo(kernel->form) || is_stem(kernel->form)) {
+        const uint32_t columns = count(p->out_width, is_stem(kernel->form) ? STEM_SIDE : HALO_COLUMNS);
         p->by_column = divisor(columns);
-        p->by_pixels = divisor(columns * count(p->out_height, HALO_ROWS));
+        p->by_pixels = divisor(columns * count(p->out_height, is_stem(kernel->form) ? STEM_SIDE : HALO_ROWS));
         p->tiles = p->tiles_m;
     }
 }
@@ -304,6 +337,8 @@ void shader_conv_meta_plan(const struct kern_op *op, struct shader_work *out)
     uint32_t groups = tiles_of(kernel, &conv, op->tensors[op->input_count].sizes[0]);
     if (is_halo(kernel->form)) /* each takes one tile after the other, all of the same channels */
         groups = BASE_MAX(MULTIPROCESSORS, count(conv.out_group, HALO_CHANNELS));
+    else if (is_stem(kernel->form))
+        groups = BASE_MIN(groups, BASE_MAX(MULTIPROCESSORS, count(conv.out_group, kernel->n)));
     else if (kernel->form == FORM_WGMMA)
         groups = BASE_MIN(groups, MULTIPROCESSORS);
     shader_meta_add(out, kernel->code, (uint32_t[3]){ groups, 1, 1 }, 4 + META_EPILOGUE_STEPS,
