@@ -4,6 +4,7 @@
  * looked at. Tensors: as for gemm_any.comp, both factors of one type. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#define UNIFORM_BLOCK
 #define PARAMETERS vec_params
 #define TILE_PARAMS params.tile
 #include "shaders/gemm/tile_params.h"
@@ -158,8 +159,13 @@ void main()
     uint slice = ALONG_K ? self % SLICES : self / ACROSS, place = ALONG_K ? self / SLICES : self % ACROSS;
     EACH_GROUP_UNIT(unit)
     {
-        uint first = unit % blocks * COLUMNS, part = unit / blocks;
-        uint batch = part % TILE_PARAMS.batches, split = part / TILE_PARAMS.batches;
+        uint first = unit * COLUMNS, batch = 0u, split = 0u;
+        if (unit >= blocks) { /* dividing takes long */
+            uint part = unit / blocks;
+            first = (unit - part * blocks) * COLUMNS;
+            split = part / TILE_PARAMS.batches;
+            batch = part - split * TILE_PARAMS.batches;
+        }
         uint begin = split * TILE_PARAMS.depth, end = min(begin + TILE_PARAMS.depth, TILE_PARAMS.k);
         uint column = first + place * (ALONG_K ? 1u : VECTOR);
         [[unroll]] for (uint i = 0u; i < LINES_MAX; i++)
