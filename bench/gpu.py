@@ -112,10 +112,10 @@ def measure_networks(args, results, part):
 
 
 def copy_rate(args):
-    """Bytes read and written in a millisecond by a copy of 512 MiB."""
+    """Bytes read and written in a millisecond: 512 MiB copied, or negated, which a kernel does, whatever is faster."""
     x = f"x = torch.rand({2**27}, device='cuda'); y = torch.empty_like(x)"
-    taken = gpu_peers.ask("operator", x, "y.copy_(x)", args.seconds)
-    return taken and 2**30 / taken
+    taken = least([(gpu_peers.ask("operator", x, s, args.seconds),) for s in ("y.copy_(x)", "torch.neg(x, out=y)")])
+    return taken[0] and 2**30 / taken[0]
 
 
 def measure_operators(args, results, part):

@@ -86,8 +86,8 @@ vec4 codes_of(uvec4 words, uint e, vec4 zero)
 /* Elements of X that a word's rows are multiplied by, of each line. */
 vec4 low[LINES], high[LINES];
 
-/* Adds the products of a row of words. */
-void add_products(uvec4 words, vec4 zero, vec4 scale)
+/* Adds the products of a row of words, if it counts: no branch, so that loads of other rows can go before it. */
+void add_products(uvec4 words, vec4 zero, vec4 scale, bool counts)
 {
     vec4 part[LINES];
     [[unroll]] for (uint i = 0u; i < LINES; i++)
@@ -103,7 +103,7 @@ void add_products(uvec4 words, vec4 zero, vec4 scale)
         }
     }
     [[unroll]] for (uint i = 0u; i < LINES; i++)
-        sums[i] += scale * part[i];
+        sums[i] += counts ? scale * part[i] : vec4(0.0);
 }
 
 /* A row of words of four columns, with what is to be known of it. */
@@ -137,7 +137,7 @@ void add_row(Row r, int step)
         low[i] = x[0];
         high[i] = x[1];
     }
-    add_products(r.words, r.zero, r.scale);
+    add_products(r.words, r.zero, r.scale, true);
 }
 
 /* Every SLICES-th row of words, from `from` to `end`. */
@@ -214,8 +214,7 @@ void add_rows(Places at, uint panel, uint quad, uint first, uint end)
             low[i] = unpack_vec4(type_of(0u), own.low);
             high[i] = unpack_vec4(type_of(0u), own.high);
         }
-        if (row < end)
-            add_products(words[j], zero, unpack_vec4(type_of(2u), scales[j]));
+        add_products(words[j], zero, unpack_vec4(type_of(2u), scales[j]), row < end);
     }
 }
 
