@@ -198,6 +198,7 @@ struct adapter_pipeline_desc {
     uint32_t constant_count;
     uint32_t threads, shared_bytes;
     bool large_table; /* of a sequence with more than ADAPTER_TABLE_HEAD addresses */
+    const char *name; /* for the log */
 };
 
 /* A kernel's test: it is run once, one workgroup, with a block whose addresses 0, ..., count - 1 are the inputs and

@@ -37,11 +37,18 @@ static const struct {
 #undef SHADER
 };
 
+static const char *const names[] = {
+#define SHADER(name, family, source, needs, defines) #name,
+#include "shaders/shaders.def"
+#undef SHADER
+};
+
 static const struct {
+    const char *name;
     const uint8_t *text; /* packed */
     uint32_t packed, bytes, threads, shared;
 } metas[] = {
-#define META(name, source, threads, shared, defines) { name##_ptx, sizeof(name##_ptx), name##_bytes, threads, shared },
+#define META(name, source, threads, shared, defines) { #name, name##_ptx, sizeof(name##_ptx), name##_bytes, threads, shared },
 #include "shaders/meta/metas.def"
 #undef META
 };
@@ -63,6 +70,7 @@ void dml_spirv_describe(const struct shader_dispatch *dispatch, struct adapter_p
                                                dispatch->constant_count,
                                                0,
                                                0 };
+    out->name = shader_is_meta(dispatch) ? metas[meta].name : names[code % SHADER_CODE_COUNT];
 }
 
 /* ---- whether they work ---- */

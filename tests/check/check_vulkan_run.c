@@ -511,7 +511,7 @@ bool bench_find_case(struct bench *bench, const struct bench_search *search, str
     shader_coop_force(i % 8 == 5 ? 1 + (uint32_t)search->seed + i / 8 : 0, 1 + i / 8 % 2);
     shader_conv_window_force(1 + i);
     shader_conv_depth_force(1 + i % 2);
-    shader_conv_gemm_block_force(true);
+    shader_conv_force_small(true);
     shader_block_force(i % 8 == 5 ? 1 + (uint32_t)search->seed + i / 8 : 0, 1 + i / 8 % 2);
     if (!find(search, rng, out))
         return false;

@@ -119,7 +119,9 @@ static void *make_pipelines(void *context)
     struct adapter_device *device = job->device;
     for (uint32_t i; (i = atomic_fetch_add(&job->next, 1)) < job->count;) {
         struct adapter_pipeline *pipeline = job->pipelines[i];
+        const uint64_t begin = base_now_ns();
         VkResult result = build(device, pipeline);
+        base_log(BASE_LOG_DEBUG, "pipeline %s: %.1f ms", pipeline->desc.name, (double)(base_now_ns() - begin) * 1e-6);
         pthread_mutex_lock(&device->pipelines.lock);
         pipeline->result = result;
         pipeline->state = result == VK_SUCCESS ? VULKAN_PIPELINE_READY : VULKAN_PIPELINE_NEW;
