@@ -21,6 +21,8 @@ layout(constant_id = 2) const bool WIDE_Y = false;
 /* Windows: tensor 1 is packed; else they are in the scratch memory. */
 layout(constant_id = 3) const bool PACKED = false;
 
+layout(constant_id = 4) const uint EXP = 0u;
+#define DOUBLE (EXP & 1u)
 #define SQUARES  CONV_WINOGRAD_SQUARES
 #define CHANNELS CONV_WINOGRAD_CHANNELS
 #define CHUNK    CONV_WINOGRAD_CHUNK /* channels of the image at a time */
@@ -39,7 +41,7 @@ layout(constant_id = 3) const bool PACKED = false;
 #define OUT_QUADS   (CHANNELS / 4u)
 #define STAGE       (PLANES * OUT_SQUARES * OUT_QUADS)
 
-shared vec4 tiles[STAGE > TILES ? STAGE : TILES];
+shared vec4 tiles[STAGE > TILES * (1u + DOUBLE) ? STAGE : TILES * (1u + DOUBLE)];
 
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Vectors { uvec4 v[]; };
 
@@ -64,11 +66,16 @@ uvec3 square_of(uint number)
     return uvec3(image, row, within - row * params.by_columns.size);
 }
 
+uint own_square()
+{
+    return (EXP & 4u) != 0u ? gl_LocalInvocationID.x / 4u : gl_LocalInvocationID.x % SQUARES;
+}
+
 /* Line r of a transformed square is of two of its lines: 0 - 2, 1 + 2, 2 - 1, 1 - 3. Elements outside the image are loaded
  * from somewhere else: no load is in a branch. */
 void begin_image(uint first)
 {
-    uvec3 square = square_of(min(first + gl_LocalInvocationID.x % SQUARES, params.squares - 1u));
+    uvec3 square = square_of(min(first + own_square(), params.squares - 1u));
     ivec2 top = 2 * ivec2(square.yz) - ivec2(CONV.pad[1], CONV.pad[2]);
     ivec2 rows = top.x + (line == 0u ? ivec2(0, 2) : line == 1u ? ivec2(1, 2) : line == 2u ? ivec2(2, 1) : ivec2(1, 3));
     base = address_of(0u);
@@ -96,14 +103,15 @@ void begin_windows(uint block)
 
 void fetch()
 {
+    if (!((EXP & 16u) != 0u && is_image) && !((EXP & 32u) != 0u && !is_image))
     EACH_LOAD(i)
     next[i] = Vectors(base).v[at[i]];
     base = add64(base, uvec2(advance, 0u));
 }
 
-void keep_image()
+void keep_image(uint tile)
 {
-    uint square = gl_LocalInvocationID.x % SQUARES, to = line * 4u * (SQUARES / 4u) + square / 4u;
+    uint square = own_square(), to = tile + line * 4u * (SQUARES / 4u) + square / 4u;
     float sign = line == 1u ? 1.0 : -1.0;
     vec4 e[4];
     if (outside != 0u)
@@ -117,19 +125,19 @@ void keep_image()
             tiles[to + (k * PLANES + c) * (SQUARES / 4u)][square % 4u] = t[c][k];
 }
 
-void keep()
+void keep(uint tile)
 {
     if (is_image) {
-        keep_image();
+        keep_image(tile);
         return;
     }
     EACH_LOAD(i)
-    tiles[TILE_W + gl_LocalInvocationID.x - 4u * SQUARES + i * (GROUP_SIZE - 4u * SQUARES)] = uintBitsToFloat(next[i]);
+    tiles[tile + TILE_W + gl_LocalInvocationID.x - 4u * SQUARES + i * (GROUP_SIZE - 4u * SQUARES)] = uintBitsToFloat(next[i]);
 }
 
-void multiply(uint plane, uvec2 corner)
+void multiply(uint tile, uint plane, uvec2 corner)
 {
-    uint x_from = plane * (SQUARES / 4u) + corner.x, w_from = TILE_W + plane * (CHANNELS / 4u) + corner.y;
+    uint x_from = tile + plane * (SQUARES / 4u) + corner.x, w_from = tile + TILE_W + plane * (CHANNELS / 4u) + corner.y;
     [[unroll]] for (uint k = 0u; k < CHUNK; k++) {
         vec4 x[QUADS_S], w[QUADS_N];
         [[unroll]] for (uint i = 0u; i < QUADS_S; i++)
@@ -215,12 +223,30 @@ void run_unit(uint unit)
         [[unroll]] for (uint j = 0u; j < QUADS_N; j++)
             sums[s][j] = vec4(0.0);
     fetch();
+    if (DOUBLE != 0u) {
+        keep(0u);
+        if (params.chunks > 1u)
+            fetch();
+        barrier();
+        for (uint chunk = 0u; chunk < params.chunks; chunk++) {
+            if ((EXP & 2u) != 0u && chunk + 1u < params.chunks)
+                keep(TILES * (chunk + 1u & 1u));
+            if ((EXP & 2u) != 0u && chunk + 2u < params.chunks)
+                fetch();
+            multiply(TILES * (chunk & 1u), plane, corner);
+            if ((EXP & 2u) == 0u && chunk + 1u < params.chunks)
+                keep(TILES * (chunk + 1u & 1u));
+            if ((EXP & 2u) == 0u && chunk + 2u < params.chunks)
+                fetch();
+            barrier();
+        }
+    } else
     for (uint chunk = 0u; chunk < params.chunks; chunk++) {
-        keep();
+        keep(0u);
         barrier();
         if (chunk + 1u < params.chunks)
             fetch();
-        multiply(plane, corner);
+        multiply(0u, plane, corner);
         barrier();
     }
     vec4 bias = vec4(0.0);
@@ -238,6 +264,8 @@ void main()
 {
     line = gl_LocalInvocationID.x / SQUARES;
     is_image = line < 4u;
+    if ((EXP & 4u) != 0u)
+        line = gl_LocalInvocationID.x % 4u;
     EACH_GROUP_UNIT(unit)
     {
         run_unit(unit);

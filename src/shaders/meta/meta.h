@@ -52,7 +52,7 @@ enum meta_code {
 };
 
 /* Data types by their numbers in DirectML.h. */
-enum meta_type { META_FLOAT32 = 1, META_FLOAT16 = 2, META_BFLOAT16 = 15 };
+enum meta_type { META_FLOAT32 = 1, META_FLOAT16 = 2, META_UINT8 = 5, META_INT8 = 8, META_BFLOAT16 = 15 };
 
 /* value = code(value) or code(value, operand), as core/epilogue.glsl's. */
 struct meta_step {
