@@ -68,10 +68,12 @@ static struct kern_view *add_input(struct kern_op *op, DML_TENSOR_DATA_TYPE type
 }
 
 /* min(max(rint(sum * scale of the channel) + zero, 0), 255). */
-static void quantize(struct check_case *out, const uint32_t *sizes)
+static void quantize(struct check_case *out)
 {
+    uint32_t sizes[4];
     const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
     struct kern_map *map = &out->epilogue;
+    memcpy(sizes, out->op.tensors[out->op.input_count].sizes, sizeof(sizes));
     out->op.epilogue_input = out->op.input_count;
     out->op.epilogue = map;
     struct kern_view *scale = add_input(&out->op, DML_TENSOR_DATA_TYPE_FLOAT32, sizes);
@@ -108,6 +110,6 @@ bool check_vulkan_byte_convs(uint32_t i, struct check_case *out)
     if (out->op.u.conv.has_w_zero)
         add_input(&out->op, types[1], all);
     if (quantized)
-        quantize(out, out->op.tensors[out->op.input_count].sizes);
+        quantize(out);
     return true;
 }
