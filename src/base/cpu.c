@@ -6,6 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 static const struct {
     const char *name;
@@ -16,11 +21,30 @@ static const struct {
     { "avx512_vnni", BASE_CPU_AVX512_VNNI },
     { "avx512_bf16", BASE_CPU_AVX512_BF16 },
     { "neon", BASE_CPU_NEON },
+    { "amx_int8", BASE_CPU_AMX_INT8 },
+    { "amx_bf16", BASE_CPU_AMX_BF16 },
 };
 
 static atomic_uint flags_mask = UINT32_MAX;
 
-static uint32_t detect(void)
+#if defined(__x86_64__)
+/* What of `wanted` this processor has in tiles, whose 8 KiB of registers the kernel gives only to processes that ask:
+ * all their threads have them then. */
+static uint32_t detect_amx(uint32_t wanted)
+{
+    enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18, TILES = 1 << 24, INT8 = 1 << 25, BF16 = 1 << 22 };
+    uint32_t a, b, c, d = 0, flags = 0;
+    if (!wanted || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & TILES))
+        return 0;
+    if (d & INT8)
+        flags |= wanted & BASE_CPU_AMX_INT8;
+    if (d & BF16)
+        flags |= wanted & BASE_CPU_AMX_BF16;
+    return flags && !syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) ? flags : 0;
+}
+#endif
+
+static uint32_t detect(uint32_t mask)
 {
     uint32_t flags = 0;
 #if defined(__x86_64__)
@@ -34,10 +58,13 @@ static uint32_t detect(void)
         flags |= BASE_CPU_AVX512_VNNI;
     if ((flags & BASE_CPU_AVX512) && __builtin_cpu_supports("avx512bf16"))
         flags |= BASE_CPU_AVX512_BF16;
+    flags &= mask;
+    flags |= detect_amx(mask & ((flags & BASE_CPU_AVX512_VNNI ? BASE_CPU_AMX_INT8 : 0) |
+                                (flags & BASE_CPU_AVX512_BF16 ? BASE_CPU_AMX_BF16 : 0)));
 #elif defined(__aarch64__)
     flags |= BASE_CPU_NEON;
 #endif
-    return flags;
+    return flags & mask;
 }
 
 /* 0 is "none" or unknown. */
@@ -83,7 +110,7 @@ uint32_t base_cpu_flags(void)
     static atomic_uint cached; /* top bit set once known */
     uint32_t flags = atomic_load_explicit(&cached, memory_order_relaxed);
     if (!(flags & 0x80000000u)) {
-        flags = (detect() & mask_from_environment()) | 0x80000000u;
+        flags = detect(mask_from_environment()) | 0x80000000u;
         atomic_store_explicit(&cached, flags, memory_order_relaxed);
     }
     return flags & 0x7fffffffu & atomic_load_explicit(&flags_mask, memory_order_relaxed);

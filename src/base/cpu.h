@@ -13,6 +13,8 @@ enum base_cpu_flag {
     BASE_CPU_AVX512_VNNI = 1 << 2,
     BASE_CPU_AVX512_BF16 = 1 << 3,
     BASE_CPU_NEON = 1 << 4,
+    BASE_CPU_AMX_INT8 = 1 << 5, /* with the tiles, which the kernel let this process have; and VNNI */
+    BASE_CPU_AMX_BF16 = 1 << 6, /* likewise; and AVX512_BF16 */
 };
 
 uint32_t base_cpu_flags(void);

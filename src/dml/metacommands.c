@@ -48,7 +48,8 @@ static const struct {
     const uint8_t *text; /* packed */
     uint32_t packed, bytes, threads, shared;
 } metas[] = {
-#define META(name, source, threads, shared, defines) { #name, name##_ptx, sizeof(name##_ptx), name##_bytes, threads, shared },
+#define META(name, source, threads, shared, defines)                                                                   \
+    { #name, name##_ptx, sizeof(name##_ptx), name##_bytes, threads, shared },
 #include "shaders/meta/metas.def"
 #undef META
 };

@@ -212,6 +212,7 @@ static void requantize(struct check_case *c, uint32_t rank, uint32_t along)
     op->input_count += 2;
 }
 
+#define BF16 ((DML_TENSOR_DATA_TYPE)ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
 static void bench_gemm(const char *filter, uint32_t cpu)
 {
     static const uint32_t shapes[][3] = { { 128, 768, 768 }, { 128, 768, 3072 }, { 1, 768, 3072 },
@@ -226,6 +227,8 @@ static void bench_gemm(const char *filter, uint32_t cpu)
         { "u8s8", DML_TENSOR_DATA_TYPE_UINT8, DML_TENSOR_DATA_TYPE_INT8, DML_TENSOR_DATA_TYPE_INT32 },
         { "s8u8", DML_TENSOR_DATA_TYPE_INT8, DML_TENSOR_DATA_TYPE_UINT8, DML_TENSOR_DATA_TYPE_INT32 },
         { "u8s8 to u8", DML_TENSOR_DATA_TYPE_UINT8, DML_TENSOR_DATA_TYPE_INT8, DML_TENSOR_DATA_TYPE_UINT8 },
+        { "f32 half", DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT32 },
+        { "bf16", BF16, BF16, BF16 },
     };
     for (uint32_t i = 0; i < ARRAY_SIZE(shapes) * ARRAY_SIZE(types); i++) {
         const uint32_t *s = shapes[i / ARRAY_SIZE(types)], t = i % ARRAY_SIZE(types);
@@ -235,7 +238,8 @@ static void bench_gemm(const char *filter, uint32_t cpu)
         view(&c.op, 1, types[t].b, 2, (uint32_t[]){ s[1], s[2] });
         view(&c.op, 2, types[t].y, 2, (uint32_t[]){ s[0], s[2] });
         c.op.u.gemm.alpha = 1;
-        c.op.u.gemm.integer = t >= 3;
+        c.op.u.gemm.integer = t >= 3 && t < 6;
+        c.op.flags = t < 6 ? 0 : KERN_FLAG_HALF_PRECISION | KERN_FLAG_HALF_FLOAT32;
         if (t == 5)
             requantize(&c, 2, 1);
         snprintf(name, sizeof(name), "gemm %u %u %u %s", s[0], s[1], s[2], types[t].name);
@@ -252,29 +256,38 @@ static void bench_conv(const char *filter, uint32_t cpu)
                    { 256, 56, 128, 1, 2, 0, 1 },  { 64, 160, 32, 5, 1, 2, 1 },  { 32, 160, 32, 3, 1, 1, 1 },
                    { 16, 160, 3, 9, 1, 4, 1 },    { 32, 160, 3, 3, 1, 1, 1 },   { 32, 112, 32, 3, 1, 1, 32 },
                    { 256, 14, 256, 3, 1, 1, 256 } };
-    static const char *const types[] = { "f32", "f16", "u8s8", "u8s8 to u8" };
+    static const struct {
+        const char *name;
+        DML_TENSOR_DATA_TYPE x, w, y;
+    } types[] = {
+        { "f32", DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT32 },
+        { "f16", DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT16 },
+        { "u8s8", DML_TENSOR_DATA_TYPE_UINT8, DML_TENSOR_DATA_TYPE_INT8, DML_TENSOR_DATA_TYPE_INT32 },
+        { "u8s8 to u8", DML_TENSOR_DATA_TYPE_UINT8, DML_TENSOR_DATA_TYPE_INT8, DML_TENSOR_DATA_TYPE_INT32 },
+        { "f32 half", DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT32 },
+        { "bf16", BF16, DML_TENSOR_DATA_TYPE_FLOAT32, BF16 },
+    };
     for (uint32_t i = 0; i < ARRAY_SIZE(shapes) * ARRAY_SIZE(types); i++) {
         uint32_t s = i / ARRAY_SIZE(types), t = i % ARRAY_SIZE(types);
         uint32_t out = (shapes[s].size + 2 * shapes[s].pad - shapes[s].kernel) / shapes[s].stride + 1;
         struct check_case c = { .op = { .kind = KERN_CONV, .input_count = 2, .output_count = 1 } };
         struct kern_conv *conv = &c.op.u.conv;
-        DML_TENSOR_DATA_TYPE type = t ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32;
         char name[64];
-        *conv = (struct kern_conv){ .spatial = 2, .groups = shapes[s].groups, .integer = t >= 2 };
+        *conv = (struct kern_conv){ .spatial = 2, .groups = shapes[s].groups, .integer = t == 2 || t == 3 };
+        c.op.flags = t < 4 ? 0 : KERN_FLAG_HALF_PRECISION | KERN_FLAG_HALF_FLOAT32;
         for (uint32_t d = 0; d < 2; d++) {
             conv->strides[d] = shapes[s].stride;
             conv->dilations[d] = 1;
             conv->pad_start[d] = shapes[s].pad;
         }
-        view(&c.op, 0, t < 2 ? type : DML_TENSOR_DATA_TYPE_UINT8, 4,
-             (uint32_t[]){ 1, shapes[s].in, shapes[s].size, shapes[s].size });
-        view(&c.op, 1, t < 2 ? type : DML_TENSOR_DATA_TYPE_INT8, 4,
+        view(&c.op, 0, types[t].x, 4, (uint32_t[]){ 1, shapes[s].in, shapes[s].size, shapes[s].size });
+        view(&c.op, 1, types[t].w, 4,
              (uint32_t[]){ shapes[s].out, shapes[s].in / shapes[s].groups, shapes[s].kernel, shapes[s].kernel });
-        view(&c.op, 2, t < 2 ? type : DML_TENSOR_DATA_TYPE_INT32, 4, (uint32_t[]){ 1, shapes[s].out, out, out });
+        view(&c.op, 2, types[t].y, 4, (uint32_t[]){ 1, shapes[s].out, out, out });
         if (t == 3)
             requantize(&c, 4, 1);
         snprintf(name, sizeof(name), "conv %ux%u %u k%u s%u g%u %s", shapes[s].in, shapes[s].size, shapes[s].out,
-                 shapes[s].kernel, shapes[s].stride, shapes[s].groups, types[t]);
+                 shapes[s].kernel, shapes[s].stride, shapes[s].groups, types[t].name);
         bench_case(name, &c, filter, cpu);
         if (t == 1)
             continue;

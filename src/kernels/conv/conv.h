@@ -37,7 +37,9 @@ bool conv_shape_init(const struct kern_op *op, struct conv_shape *out);
 
 #define CONV_EPILOGUE_MAX 6
 
-/* The epilogue as steps that KERN_EPILOGUE_STEP applies, and additions of FLOAT32 tensors; false: it is none. */
+/* The epilogue as steps that KERN_EPILOGUE_STEP applies, and additions of tensors; false: it is none. */
+bool conv_epilogue_steps(const struct kern_op *op, struct kern_epilogue *out);
+/* Likewise, of FLOAT32 tensors of Y's rank. */
 bool conv_epilogue_init(const struct kern_op *op, struct kern_epilogue *out);
 
 /* The zero point of X, 0 when it has none. */

@@ -343,6 +343,46 @@ struct conv_last_bytes {
     uint64_t image, list, x_at, y_at, scratch; /* places in the worker's scratch, behind the parameters */
 };
 
+/* ---- by tiles of AMX ---- */
+
+/* Convolutions of any window whose rows of A (gemm/amx.h) are pixels the same distance apart: X's own where it has no
+ * padding and steps, or a copy of the lines that a band of output pixels needs. In the copy, rows are input pixels,
+ * which along a line are as many as the band's input has, so that few sums at the ends of lines belong to no output;
+ * or, where that saves packs or pixels are skipped, all taps of a line for an output pixel (`windows`). Lines that a
+ * step skips lie apart from those that it does not. The weights are packed for 32 channels at a time. */
+
+#define CONV_TILES_COLUMNS 32
+
+struct conv_tiles {
+    struct conv_shape s;
+    struct conv_bytes c;        /* bytes to bytes; else BFLOAT16 factors */
+    struct kern_epilogue steps; /* BFLOAT16 */
+    bool direct, windows;       /* X is read where it lies */
+    int64_t element, entry;     /* bytes of a number; from row to row of A */
+    int64_t taps, run;          /* runs of bytes of a row, and their length */
+    uint32_t panels;            /* of output channels */
+    uint64_t panel_bytes;
+    int64_t size[3], bands[3];                 /* output pixels of a band; bands of an image */
+    uint64_t image, line, list, sums, scratch; /* places in the worker's scratch, behind start and scale */
+};
+
+/* false: not such a convolution. `element`: 1 or 2. */
+bool conv_tiles_init(const struct kern_op *op, int64_t element, struct conv_tiles *out);
+
+/* Rows of A for output lines of `size` pixels. */
+DENSE_INLINE int64_t conv_tiles_line(const struct conv_tiles *p, int64_t size)
+{
+    return p->direct || p->windows ? size : size + (p->s.kernel[2] - 1) * p->s.dilation[2];
+}
+
+/* Lines of the copy for so many output lines: steps of the stride, times what lies between two of a step. */
+DENSE_INLINE int64_t conv_tiles_lines(const struct conv_tiles *p, int64_t size)
+{
+    const struct conv_shape *s = &p->s;
+    const int64_t lines = (size - 1) * s->stride[1] + (s->kernel[1] - 1) * s->dilation[1] + 1;
+    return (lines + s->stride[1] - 1) / s->stride[1];
+}
+
 bool conv_bytes_init(const struct kern_op *op, struct conv_bytes *c);
 bool conv_last_bytes_init(const struct kern_op *op, struct conv_last_bytes *out);
 bool conv_pw_bytes_init(const struct kern_op *op, struct conv_pw_bytes *out);

@@ -40,7 +40,7 @@ bool conv_pw_pixels(const struct kern_view *view, int64_t *out_step)
     return view->type == DML_TENSOR_DATA_TYPE_FLOAT32 && conv_pixels(view, out_step);
 }
 
-bool conv_epilogue_init(const struct kern_op *op, struct kern_epilogue *out)
+bool conv_epilogue_steps(const struct kern_op *op, struct kern_epilogue *out)
 {
     static const struct kern_epilogue_support support = {
         CONV_EPILOGUE_MAX,
@@ -53,7 +53,12 @@ bool conv_epilogue_init(const struct kern_op *op, struct kern_epilogue *out)
           [KERN_MAP_MIN] = KERN_EPILOGUE_NUMBER,
           [KERN_MAP_MAX] = KERN_EPILOGUE_NUMBER },
     };
-    bool result = kern_epilogue_match(op, &support, out);
+    return kern_epilogue_match(op, &support, out);
+}
+
+bool conv_epilogue_init(const struct kern_op *op, struct kern_epilogue *out)
+{
+    bool result = conv_epilogue_steps(op, out);
     for (uint32_t i = 0; result && i < out->count; i++) {
         const struct kern_view *added = &op->tensors[out->step[i].tensor];
         result = !out->step[i].tensor ||

@@ -4,6 +4,8 @@
 
 /* ---- packing ---- */
 
+#define ROW_PART 256 /* elements on the way to BFLOAT16 */
+
 static int32_t row_bytes(const struct blocked_gemm_isa *isa, const struct blocked_gemm_line *from, uint32_t count,
                          uint8_t flip, uint8_t *out)
 {
@@ -41,10 +43,48 @@ void blocked_gemm_load(const struct blocked_gemm_isa *isa, const struct blocked_
         out[i] = dense_load(from->data, from->index + (int64_t)i * from->step, from->type);
 }
 
+/* BFLOAT16, zeros behind the last. */
+static void row_halves(const struct blocked_gemm_isa *isa, const struct blocked_gemm_line *from, uint32_t count,
+                       uint32_t places, uint16_t *out)
+{
+    float floats[ROW_PART];
+    memset(out + count, 0, (places - count) * sizeof(*out));
+    if ((uint32_t)from->type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16) {
+        const uint16_t *restrict in = (const uint16_t *)from->data + from->index;
+        for (uint32_t i = 0; i < count; i++)
+            out[i] = in[(int64_t)i * from->step];
+        return;
+    }
+    for (uint32_t i = 0; i < count; i += ROW_PART) {
+        const uint32_t part = BASE_MIN(count - i, ROW_PART);
+        const float *in = (const float *)from->data + from->index + i;
+        if (from->type != DML_TENSOR_DATA_TYPE_FLOAT32 || from->step != 1) {
+            dense_load_row(from->data, from->index + (int64_t)i * from->step, from->step, from->type, part, floats);
+            in = floats;
+        }
+        isa->round(in, part, out + i);
+    }
+}
+
+void blocked_gemm_pair(const struct blocked_gemm_isa *isa, const struct blocked_gemm_rows *from, uint32_t lines,
+                       uint32_t *packs)
+{
+    uint16_t rows[2][BLOCKED_GEMM_COLUMNS_MAX] = { { 0 } };
+    struct blocked_gemm_line line = from->line;
+    for (uint32_t i = 0; i < lines; i++, line.index += from->row)
+        row_halves(isa, &line, (uint32_t)from->count, BLOCKED_GEMM_COLUMNS_MAX, rows[i]);
+    for (uint32_t c = 0; c < BLOCKED_GEMM_COLUMNS_MAX; c++)
+        packs[c] = rows[0][c] | (uint32_t)rows[1][c] << 16;
+}
+
 int32_t blocked_gemm_row(const struct blocked_gemm_isa *isa, const struct blocked_gemm_line *from, uint32_t count,
                          bool right, void *packs)
 {
     uint32_t places = (uint32_t)blocked_gemm_packs(isa, count) * isa->k_pack;
+    if (isa->round) {
+        row_halves(isa, from, count, places, packs);
+        return 0;
+    }
     if (!isa->integers) {
         blocked_gemm_load(isa, from, count, packs);
         return 0;
@@ -88,6 +128,11 @@ void blocked_gemm_column_sums(const struct blocked_gemm_isa *isa, const void *pa
 
 /* ---- the epilogue ---- */
 
+static int64_t last_step(const struct kern_view *view)
+{
+    return view->sizes[view->rank - 1] > 1 ? view->strides[view->rank - 1] : 0;
+}
+
 void blocked_gemm_end_init(const struct kern_call *call, void *scratch, void *floats, struct blocked_gemm_end *out)
 {
     const struct kern_requantize *how = &out->requantize;
@@ -95,15 +140,48 @@ void blocked_gemm_end_init(const struct kern_call *call, void *scratch, void *fl
     out->requantizes = kern_epilogue_requantize(call->op, &out->requantize) && how->low >= -128 && how->high <= 255;
 }
 
+/* Sums of numbers of any type that FLOAT32 loads, where one stands for all columns. */
+static bool step_fits(const struct kern_view *view)
+{
+    const int64_t step = last_step(view);
+    return step == 0 || (step == 1 && dense_is_short_float(view->type));
+}
+
+bool blocked_gemm_steps(const struct kern_op *op, struct kern_epilogue *out)
+{
+    enum { OPERAND = KERN_EPILOGUE_NUMBER | KERN_EPILOGUE_TENSOR };
+    static const struct kern_epilogue_support support = { 8,
+                                                          { [KERN_MAP_ADD] = OPERAND,
+                                                            [KERN_MAP_MUL] = OPERAND,
+                                                            [KERN_MAP_DIV] = OPERAND,
+                                                            [KERN_MAP_MIN] = KERN_EPILOGUE_NUMBER,
+                                                            [KERN_MAP_MAX] = KERN_EPILOGUE_NUMBER,
+                                                            [KERN_MAP_RINT] = KERN_EPILOGUE_VALUE,
+                                                            [KERN_MAP_CLAMP] = KERN_EPILOGUE_VALUE,
+                                                            [KERN_MAP_RELU] = KERN_EPILOGUE_VALUE,
+                                                            [KERN_MAP_GELU] = KERN_EPILOGUE_VALUE,
+                                                            [KERN_MAP_SWISH] = KERN_EPILOGUE_VALUE,
+                                                            [KERN_MAP_SQRT] = KERN_EPILOGUE_VALUE } };
+    const struct kern_view *y = &op->tensors[op->input_count];
+    if (!kern_epilogue_match(op, &support, out) || (y->sizes[y->rank - 1] > 1 && y->strides[y->rank - 1] != 1) ||
+        (op->u.gemm.has_c && !step_fits(&op->tensors[2])))
+        return false;
+    for (uint32_t i = 0; i < out->count; i++)
+        if (out->step[i].tensor && !step_fits(&op->tensors[out->step[i].tensor]))
+            return false;
+    if (!op->u.gemm.integer || !out->count)
+        return !op->u.gemm.integer && dense_is_short_float(y->type);
+    /* Bytes must be such before they are stored. */
+    const struct kern_epilogue_step *last = &out->step[out->count - 1];
+    const float low = y->type == DML_TENSOR_DATA_TYPE_INT8 ? -128 : 0, high = low + 255;
+    return dense_is_short_float(y->type) || (dense_is_byte(y->type) && last->code == KERN_MAP_CLAMP && last->p >= low &&
+                                             last->p <= last->q && last->q <= high);
+}
+
 float blocked_gemm_divisor(const struct kern_call *call, const struct kern_requantize *how, const uint32_t *at)
 {
     const struct kern_view *view = &call->op->tensors[how->divisor];
     return how->divisor ? ((const float *)call->data[how->divisor])[dense_offset(view, at, view->rank)] : 1;
-}
-
-static int64_t last_step(const struct kern_view *view)
-{
-    return view->sizes[view->rank - 1] > 1 ? view->strides[view->rank - 1] : 0;
 }
 
 static bool finish_bytes(const struct blocked_gemm_integers *integers, const struct blocked_gemm_end *end,
@@ -151,10 +229,23 @@ void blocked_gemm_finish_integers(const struct blocked_gemm_integers *integers, 
         to[i * step] = sums[i];
 }
 
-void blocked_gemm_finish(const struct blocked_gemm_isa *isa, const struct blocked_gemm_end *end, const uint32_t *at,
+/* Sums become FLOAT32 in place. */
+static void finish_steps(const struct blocked_gemm_isa *isa, const struct blocked_gemm_end *end, const uint32_t *at,
                          uint32_t count, void *sums, const struct blocked_gemm_shift *shift)
 {
     if (isa->integers)
+        isa->integers->unshift(sums, count, shift, sums);
+    for (uint32_t i = 0; isa->integers && i < count; i++)
+        ((float *)sums)[i] = (float)((const int32_t *)sums)[i];
+    isa->finish(end, at, count, sums);
+}
+
+void blocked_gemm_finish(const struct blocked_gemm_isa *isa, const struct blocked_gemm_end *end, const uint32_t *at,
+                         uint32_t count, void *sums, const struct blocked_gemm_shift *shift)
+{
+    if (end->in_steps && !end->requantizes)
+        finish_steps(isa, end, at, count, sums, shift);
+    else if (isa->integers)
         blocked_gemm_finish_integers(isa->integers, end, at, count, sums, shift);
     else if (isa->pack_bytes == sizeof(double))
         dense_finish(end->call, at, count, sums);
@@ -181,17 +272,56 @@ bool blocked_gemm_types_fit(const struct kern_op *op, bool integer, bool third)
 
 /* ---- rows ---- */
 
+enum { BF16_ROWS = 16, BF16_FEW = 6, AMX_ROWS_PACKED = 16, AMX_ROWS_PLAIN = 32 };
+
 /* Sizes only: work is cut alike for all instruction sets, and scratch memory of the widest tiles is enough for all. */
 static const struct blocked_gemm_isa *widest(const struct kern_op *op)
 {
-    static const struct blocked_gemm_isa f32 = { BLOCKED_GEMM_ROWS_MAX, BLOCKED_GEMM_COLUMNS_MAX, 1, 4, NULL, NULL };
-    static const struct blocked_gemm_isa f64 = { BLOCKED_GEMM_ROWS_MAX, BLOCKED_GEMM_COLUMNS_MAX, 1, 8, NULL, NULL };
+    static const struct blocked_gemm_isa f32 = {
+        BLOCKED_GEMM_ROWS_MAX, BLOCKED_GEMM_COLUMNS_MAX, 1, 4, NULL, NULL, NULL, false
+    };
+    static const struct blocked_gemm_isa f64 = {
+        BLOCKED_GEMM_ROWS_MAX, BLOCKED_GEMM_COLUMNS_MAX, 1, 8, NULL, NULL, NULL, false
+    };
     return blocked_gemm_isa_for(op, &f32, &f64);
 }
 
 bool kern_gemm_float_accepts(const struct kern_op *op)
 {
     return !op->u.gemm.integer && kern_gemm_any_ref_accepts(op);
+}
+
+/* BFLOAT16 factors lose nothing. */
+static bool halves_accept(const struct kern_op *op)
+{
+    return !op->u.gemm.integer && dense_short_floats(op) &&
+           (dense_half_allowed(op) ||
+            dense_same_type(op, 0, 1, (DML_TENSOR_DATA_TYPE)ANYDML_TENSOR_DATA_TYPE_BFLOAT16)) &&
+           kern_gemm_any_ref_accepts(op);
+}
+
+/* Rows of a product. */
+static uint32_t height(const struct kern_op *op)
+{
+    const struct kern_view *y = &op->tensors[op->input_count];
+    return y->sizes[y->rank - 2];
+}
+
+/* Making panels of B takes as long as some rows. */
+bool kern_gemm_bf16_accepts(const struct kern_op *op)
+{
+    return halves_accept(op) && (op->packed_input == 2 || height(op) >= BF16_ROWS);
+}
+
+/* VDPBF16PS has no more multiplications than FLOAT32's instruction on some processors, but reads half of the bytes. */
+bool kern_gemm_bf16_few_accepts(const struct kern_op *op)
+{
+    return halves_accept(op) && op->packed_input == 2 && height(op) <= BF16_FEW;
+}
+
+bool kern_gemm_int_amx_accepts(const struct kern_op *op)
+{
+    return kern_gemm_int_accepts(op) && height(op) >= (op->packed_input == 2 ? AMX_ROWS_PACKED : AMX_ROWS_PLAIN);
 }
 
 bool kern_gemm_int_accepts(const struct kern_op *op)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocked products Y[m, n] = sum over k of A[m, k] * B[k, n], for matrices and convolutions, in FLOAT32, FLOAT64 and
- * integers. A is brought into rows of packs, B into panels: [packs along k][columns of a tile]; a pack holds `k_pack`
- * neighbouring k (integers: four bytes or two 16-bit numbers, multiplied and added by one instruction; otherwise one
- * number), zeros behind the last. What multiplies is a tile per instruction set; all else is common.
+/* Blocked products Y[m, n] = sum over k of A[m, k] * B[k, n], for matrices and convolutions, in FLOAT32, FLOAT64,
+ * integers and, of matrices alone, BFLOAT16 with sums in FLOAT32. A is brought into rows of packs, B into panels:
+ * [packs along k][columns of a tile]; a pack holds `k_pack` neighbouring k (integers: four bytes or two 16-bit numbers,
+ * multiplied and added by one instruction; two BFLOAT16; otherwise one number), zeros behind the last. What multiplies
+ * is a tile per instruction set; all else is common.
  *
  * Integers enter as they are, but for packs of bytes whose left factor must be unsigned and right one signed: 128 is
  * added to a signed left, subtracted from an unsigned right. Those shifts and the zero points come out of the sums:
@@ -24,12 +25,17 @@ struct blocked_gemm_tile {
     uint32_t rows, columns, step;
 };
 
+struct blocked_gemm_end;
 struct blocked_gemm_isa {
     uint32_t rows, columns; /* of a tile, at most */
     uint32_t k_pack;
     uint32_t pack_bytes; /* bytes */
     void (*tile)(const struct blocked_gemm_tile *tile);
-    const struct blocked_gemm_integers *integers; /* NULL: FLOAT32 or FLOAT64 */
+    const struct blocked_gemm_integers *integers;                  /* NULL: others */
+    void (*round)(const float *in, uint32_t count, uint16_t *out); /* makes BFLOAT16; NULL: factors are others */
+    /* A row of sums, FLOAT32 and not scaled yet, through the steps of the epilogue (struct blocked_gemm_end). */
+    void (*finish)(const struct blocked_gemm_end *end, const uint32_t *at, uint32_t count, float *sums);
+    bool tiles; /* `tile` reads whole tiles of AMX: rows and packs of A are rounded up to 16, packs of B as well */
 };
 
 /* Integers: what has to come out of a row of sums. columns[i] = sum of b; zero, zeros[i] (shift included) of a, b;
@@ -59,6 +65,9 @@ struct blocked_gemm_integers {
     int32_t (*row)(const uint8_t *in, uint32_t count, uint8_t flip, uint8_t *out);
 };
 
+/* The tiles of bytes of VNNI, which AMX leaves few rows to. */
+extern const struct blocked_gemm_isa blocked_gemm_vnni;
+
 extern const struct blocked_gemm_integers blocked_gemm_integers_portable, blocked_gemm_integers_avx2,
     blocked_gemm_integers_avx512, blocked_gemm_integers_neon;
 
@@ -80,7 +89,8 @@ struct blocked_gemm_rows {
 
 DENSE_INLINE uint64_t blocked_gemm_packs(const struct blocked_gemm_isa *isa, uint64_t k)
 {
-    return (k + isa->k_pack - 1) / isa->k_pack;
+    const uint64_t packs = (k + isa->k_pack - 1) / isa->k_pack;
+    return isa->tiles ? base_align_up(packs, 16) : packs;
 }
 
 /* What is added to elements of a left and taken from those of a right factor. */
@@ -107,6 +117,9 @@ DENSE_INLINE void blocked_gemm_interleave(const struct blocked_gemm_isa *isa, co
     isa->integers->interleave(isa->k_pack, all, width, flip, line->type == DML_TENSOR_DATA_TYPE_INT8, packs);
 }
 
+/* A row of BLOCKED_GEMM_COLUMNS_MAX packs of BFLOAT16 from one or two lines, then zeros. */
+void blocked_gemm_pair(const struct blocked_gemm_isa *isa, const struct blocked_gemm_rows *from, uint32_t lines,
+                       uint32_t *packs);
 /* A row of packs of a left or right factor; integers: returns the sum of its elements (after the shift). */
 int32_t blocked_gemm_row(const struct blocked_gemm_isa *isa, const struct blocked_gemm_line *from, uint32_t count,
                          bool right, void *packs);
@@ -127,10 +140,15 @@ struct blocked_gemm_end {
     const struct kern_call *call;
     bool requantizes;
     struct kern_requantize requantize;
+    bool in_steps; /* the epilogue is `steps`, which isa->finish takes */
+    struct kern_epilogue steps;
     void *scratch;
     float *floats;
 };
 void blocked_gemm_end_init(const struct kern_call *call, void *scratch, void *floats, struct blocked_gemm_end *out);
+/* The epilogue of a product as steps that blocked_gemm_isa.finish takes: of tensors whose elements lie together or
+ * repeat. */
+bool blocked_gemm_steps(const struct kern_op *op, struct kern_epilogue *out);
 /* The divisor for coordinates `at`; 1 where there is none. */
 float blocked_gemm_divisor(const struct kern_call *call, const struct kern_requantize *how, const uint32_t *at);
 

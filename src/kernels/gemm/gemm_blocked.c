@@ -4,9 +4,13 @@
 #include "kernels/gemm/blocked_gemm.h"
 
 #define BLOCK_ROWS 96
+/* With AMX, whose tiles want many rows for each panel: of A at most what leaves room in the second-level cache. */
+#define TILES_ROWS  256
+#define TILES_BYTES (1 << 20)
 
 struct gemm_blocks {
-    uint32_t rank, m, n, columns;   /* columns of a block */
+    uint32_t rank, m, n;
+    uint32_t rows, columns;         /* of a block */
     uint64_t k, packs, panel_bytes; /* a panel of integers starts with the sums of its columns */
     uint64_t header, row_blocks, column_blocks, batches;
     uint64_t a, a_sums, b, sums, floats, zeros, epilogue, bytes; /* places in the worker's scratch */
@@ -20,14 +24,18 @@ static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op
     g->m = y->sizes[g->rank - 2];
     g->n = y->sizes[g->rank - 1];
     g->batches = dense_rows(y) / g->m;
-    g->columns = isa->integers ? 256 : 128;
+    g->columns = isa->tiles ? isa->columns : isa->integers ? 256 : 128;
     g->packs = blocked_gemm_packs(isa, g->k);
+    g->rows = BLOCK_ROWS;
+    if (isa->tiles)
+        g->rows = (uint32_t)BASE_MIN(BASE_MAX(TILES_BYTES / (g->packs * isa->pack_bytes) / isa->rows, 1) * isa->rows,
+                                     TILES_ROWS);
     g->header = isa->integers ? isa->columns * (uint64_t)isa->pack_bytes : 0;
     g->panel_bytes = g->header + g->packs * isa->columns * isa->pack_bytes;
-    g->row_blocks = (g->m + BLOCK_ROWS - 1) / BLOCK_ROWS;
+    g->row_blocks = (g->m + g->rows - 1) / g->rows;
     g->column_blocks = ((uint64_t)g->n + g->columns - 1) / g->columns;
-    g->packed = isa->integers && op->packed_input == 2;
-    uint32_t rows = BASE_MIN(g->m, BLOCK_ROWS),
+    g->packed = (isa->integers || isa->round) && op->packed_input == 2;
+    uint32_t rows = (uint32_t)base_align_up(BASE_MIN(g->m, g->rows), isa->tiles ? isa->rows : 1),
              columns = (uint32_t)base_align_up(BASE_MIN(g->n, g->columns), isa->columns);
     g->a = dense_take(&g->bytes, rows * g->packs * isa->pack_bytes, 64);
     g->a_sums = dense_take(&g->bytes, rows * sizeof(int32_t), 64);
@@ -58,7 +66,7 @@ uint64_t blocked_gemm_plan(const struct blocked_gemm_isa *isa, const struct kern
     const struct kern_view batches = packed_batches(&op->tensors[1]);
     struct gemm_blocks g;
     blocks_init(isa, op, &g);
-    uint64_t cost = g.k * BASE_MIN(g.m, BLOCK_ROWS) * BASE_MIN(g.n, g.columns) / 16;
+    uint64_t cost = g.k * BASE_MIN(g.m, g.rows) * BASE_MIN(g.n, g.columns) / 16;
     *out = (struct kern_work){ .units = g.batches * g.row_blocks * g.column_blocks, .grain = dense_grain(cost) };
     out->worker_scratch_bytes = g.bytes;
     return dense_rows(&batches) * panels_of(isa, &g) * g.panel_bytes;
@@ -99,14 +107,19 @@ static void panel_numbers(const struct blocked_gemm_isa *isa, const struct block
     }
 }
 
-static void panel_integers(const struct blocked_gemm_isa *isa, const struct blocked_gemm_line *from,
-                           const struct gemm_blocks *g, uint32_t count, int64_t row, char *panel)
+static void panel_packs(const struct blocked_gemm_isa *isa, const struct blocked_gemm_line *from,
+                        const struct gemm_blocks *g, uint32_t count, int64_t row, char *panel)
 {
     uint8_t buffer[4 * BLOCKED_GEMM_COLUMNS_MAX];
     struct blocked_gemm_rows rows = { *from, row, count };
-    for (uint64_t k = 0; k < g->k; k += isa->k_pack, panel += isa->columns * isa->pack_bytes) {
+    for (uint64_t k = 0; k < g->packs * isa->k_pack; k += isa->k_pack, panel += isa->columns * isa->pack_bytes) {
         rows.line.index = from->index + (int64_t)k * row;
-        blocked_gemm_interleave(isa, &rows, (uint32_t)BASE_MIN(g->k - k, isa->k_pack), isa->columns, buffer, panel);
+        if (k >= g->k)
+            memset(panel, 0, isa->columns * isa->pack_bytes);
+        else if (isa->round)
+            blocked_gemm_pair(isa, &rows, (uint32_t)BASE_MIN(g->k - k, 2), (uint32_t *)panel);
+        else
+            blocked_gemm_interleave(isa, &rows, (uint32_t)BASE_MIN(g->k - k, isa->k_pack), isa->columns, buffer, panel);
     }
 }
 
@@ -122,8 +135,8 @@ static void panel_fill(const struct blocked_gemm_isa *isa, const struct kern_op 
     if (row == 1 && step != 1) {
         line.step = 1;
         panel_deep(isa, &line, g, count, step, packs);
-    } else if (isa->integers) {
-        panel_integers(isa, &line, g, count, row, packs);
+    } else if (isa->integers || isa->round) {
+        panel_packs(isa, &line, g, count, row, packs);
     } else {
         panel_numbers(isa, &line, g, count, row, packs);
     }
@@ -156,8 +169,9 @@ struct gemm_unit {
     const char *a, *panels;
     uint32_t at[KERN_RANK_MAX]; /* batch, first row and column */
     uint32_t rows, columns;
-    uint64_t loaded; /* batch and column block whose panels lie in scratch */
-    bool zeros;      /* of B, column by column, not all 0 */
+    uint64_t loaded;      /* batch and column block whose panels lie in scratch */
+    uint64_t loaded_rows; /* batch and row block that A is loaded for, with sums where there were zeros */
+    bool zeros;           /* of B, column by column, not all 0 */
 };
 
 static void unit_load_b(struct gemm_unit *u, uint64_t block)
@@ -200,9 +214,12 @@ static bool a_direct(const struct gemm_unit *u)
 {
     const struct gemm_blocks *g = &u->g;
     const struct kern_view *a = &u->call->op->tensors[0], *b = &u->call->op->tensors[1];
-    return u->isa->integers && u->isa->k_pack == 4 && g->k % 4 == 0 && !u->zeros &&
-           !blocked_gemm_flip(u->isa, a->type, false) && !blocked_gemm_flip(u->isa, b->type, true) &&
-           a->strides[g->rank - 1] == 1 && (u->rows == 1 || a->strides[g->rank - 2] == (int64_t)g->k);
+    if (u->isa->round ? (uint32_t)a->type != ANYDML_TENSOR_DATA_TYPE_BFLOAT16
+                      : !u->isa->integers || u->isa->k_pack != 4 || u->zeros ||
+                            blocked_gemm_flip(u->isa, a->type, false) || blocked_gemm_flip(u->isa, b->type, true))
+        return false;
+    return g->k == g->packs * u->isa->k_pack && (!u->isa->tiles || u->rows % 16 == 0) && a->strides[g->rank - 1] == 1 &&
+           (u->rows == 1 || a->strides[g->rank - 2] == (int64_t)g->k);
 }
 
 static void unit_load_a(struct gemm_unit *u)
@@ -213,7 +230,7 @@ static void unit_load_a(struct gemm_unit *u)
     uint32_t at[KERN_RANK_MAX];
     memcpy(at, u->at, sizeof(at));
     if (a_direct(u)) {
-        u->a = (const char *)u->call->data[0] + dense_offset(a, at, g->rank - 1);
+        u->a = (const char *)u->call->data[0] + dense_offset(a, at, g->rank - 1) * kern_type_bytes(a->type);
         memset(sums, 0, u->rows * sizeof(*sums));
         return;
     }
@@ -243,7 +260,7 @@ static void unit_finish(const struct gemm_unit *u, uint32_t row, void *sums)
             gemm_zero(u->call, op->u.gemm.has_a_zero, 2, at) + blocked_gemm_flip(u->isa, op->tensors[0].type, false);
         shift.zero_all = -blocked_gemm_flip(u->isa, op->tensors[1].type, true);
         shift.row = (int32_t)(((uint32_t *)(u->scratch + g->a_sums))[row] - (uint32_t)g->k * (uint32_t)shift.zero);
-    } else {
+    } else if (!u->end.in_steps) {
         gemm_scale(u->call, at, u->columns, u->isa->pack_bytes == sizeof(double), sums);
     }
     blocked_gemm_finish(u->isa, &u->end, at, u->columns, sums, &shift);
@@ -270,19 +287,25 @@ void blocked_gemm_run(const struct blocked_gemm_isa *isa, const struct kern_call
 {
     const struct kern_view *y = &call->op->tensors[call->op->input_count];
     struct gemm_unit u = { .isa = isa, .call = call, .scratch = call->worker_scratch, .loaded = UINT64_MAX };
+    u.loaded_rows = UINT64_MAX;
     blocks_init(isa, call->op, &u.g);
     blocked_gemm_end_init(call, u.scratch + u.g.epilogue, u.scratch + u.g.floats, &u.end);
+    u.end.in_steps = isa->finish && blocked_gemm_steps(call->op, &u.end.steps);
     for (uint64_t unit = begin; unit < end; unit++) {
         uint64_t block = unit / u.g.row_blocks;
-        uint32_t row = (uint32_t)(unit % u.g.row_blocks) * BLOCK_ROWS;
+        uint32_t row = (uint32_t)(unit % u.g.row_blocks) * u.g.rows;
         uint32_t column = (uint32_t)(block % u.g.column_blocks) * u.g.columns;
         dense_row_at(y, block / u.g.column_blocks * u.g.m + row, u.at);
         u.at[u.g.rank - 1] = column;
-        u.rows = BASE_MIN(u.g.m - row, BLOCK_ROWS);
+        u.rows = BASE_MIN(u.g.m - row, u.g.rows);
         u.columns = BASE_MIN(u.g.n - column, u.g.columns);
+        const uint64_t rows = block / u.g.column_blocks * u.g.row_blocks + unit % u.g.row_blocks;
+        const bool zeros = u.zeros;
         unit_load_b(&u, block);
         u.loaded = block;
-        unit_load_a(&u);
+        if (u.loaded_rows != rows || u.zeros != zeros)
+            unit_load_a(&u);
+        u.loaded_rows = rows;
         unit_multiply(&u);
     }
 }
