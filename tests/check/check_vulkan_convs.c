@@ -19,8 +19,8 @@ static const struct {
               { 1, 40, 9, 40, 40, 5, 1, 2, true },   { 2, 136, 7, 136, 136, 3, 1, 0, false },
               { 1, 32, 37, 32, 1, 3, 1, 1, false },  { 1, 64, 35, 72, 1, 3, 1, 1, false },
               { 2, 3, 75, 64, 1, 7, 2, 3, false },   { 3, 3, 40, 72, 1, 3, 1, 1, true },
-              { 1, 5, 21, 24, 1, 5, 1, 2, false },
-              { 2, 32, 37, 3, 1, 3, 1, 1, false },   { 1, 24, 66, 8, 1, 3, 1, 1, true } };
+              { 1, 5, 21, 24, 1, 5, 1, 2, false },   { 2, 32, 37, 3, 1, 3, 1, 1, false },
+              { 1, 24, 66, 8, 1, 3, 1, 1, true } };
 
 /* Number i of the list, with so many input channels; but for the types. */
 static void set_window(uint32_t i, uint32_t channels, DML_TENSOR_DATA_TYPE *types, struct check_case *out)
@@ -43,7 +43,8 @@ static void set_window(uint32_t i, uint32_t channels, DML_TENSOR_DATA_TYPE *type
                          (uint32_t[]){ convs[i].out, channels / groups, convs[i].kernel, convs[i].kernel });
     if (conv->has_bias)
         kern_view_set_packed(&t[out->op.input_count++], types[2], 4, (uint32_t[]){ 1, convs[i].out, 1, 1 });
-    kern_view_set_packed(&t[out->op.input_count], types[3], 4, (uint32_t[]){ convs[i].batch, convs[i].out, size, size });
+    kern_view_set_packed(&t[out->op.input_count], types[3], 4,
+                         (uint32_t[]){ convs[i].batch, convs[i].out, size, size });
     check_channels_last(&t[0]);
     check_filter_last(&t[1]);
     check_channels_last(&t[out->op.input_count]);

@@ -42,8 +42,8 @@ struct conv_window_params {
     uint m; /* pixels of all images */
 };
 
-/* Of conv_winograd.comp: squares of 2 x 2 results, by_squares of an image, by_columns of a line; tiles_n blocks of output
- * channels; chunks of input channels. */
+/* Of conv_winograd.comp: squares of 2 x 2 results, by_squares of an image, by_columns of a line; tiles_n blocks of
+ * output channels; chunks of input channels. */
 #define CONV_WINOGRAD_SQUARES  32u /* of a workgroup, */
 #define CONV_WINOGRAD_CHANNELS 64u
 #define CONV_WINOGRAD_CHUNK    4u

@@ -9,6 +9,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_shader_subgroup_shuffle : require
 #define GROUP_SIZE 256
 #define PARAMETERS conv_winograd_params
 #define CONV       params.conv
@@ -21,14 +22,13 @@ layout(constant_id = 2) const bool WIDE_Y = false;
 /* Windows: tensor 1 is packed; else they are in the scratch memory. */
 layout(constant_id = 3) const bool PACKED = false;
 
-layout(constant_id = 4) const uint EXP = 0u;
-#define DOUBLE (EXP & 1u)
 #define SQUARES  CONV_WINOGRAD_SQUARES
 #define CHANNELS CONV_WINOGRAD_CHANNELS
 #define CHUNK    CONV_WINOGRAD_CHUNK /* channels of the image at a time */
 #define PLANES   16u
 #define LOADS    8u /* vectors of an invocation at a time */
-/* In vectors: channels of the image, planes, squares; behind it channels of the image, planes, output channels. */
+/* In vectors: channels of the image, planes, squares; behind it channels of the image, planes, output channels. Vectors of
+ * squares have another order in each column of planes, so that neighbours who store use other banks. */
 #define TILE_W (CHUNK * PLANES * SQUARES / 4u)
 #define TILES  (TILE_W + CHUNK * PLANES * CHANNELS / 4u)
 /* An invocation's squares are fours, 16 apart; its channels are fours, 16 apart. */
@@ -41,16 +41,15 @@ layout(constant_id = 4) const uint EXP = 0u;
 #define OUT_QUADS   (CHANNELS / 4u)
 #define STAGE       (PLANES * OUT_SQUARES * OUT_QUADS)
 
-shared vec4 tiles[STAGE > TILES * (1u + DOUBLE) ? STAGE : TILES * (1u + DOUBLE)];
+shared vec4 tiles[STAGE > TILES ? STAGE : TILES];
 
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Vectors { uvec4 v[]; };
 
 #define EACH_LOAD(i) [[unroll]] for (uint i = 0u; i < LOADS; i++)
 
-/* Where the next vectors of this invocation are: of the image two lines of four elements, `line` of a transformed square;
- * or of windows. */
+/* Where the next vectors of this invocation are: of the image four elements, column `own` of a square; or of windows. */
 bool is_image;
-uint line;
+uint own;
 uvec2 base;
 uint advance; /* bytes from chunk to chunk */
 int at[LOADS];
@@ -66,24 +65,18 @@ uvec3 square_of(uint number)
     return uvec3(image, row, within - row * params.by_columns.size);
 }
 
-uint own_square()
-{
-    return (EXP & 4u) != 0u ? gl_LocalInvocationID.x / 4u : gl_LocalInvocationID.x % SQUARES;
-}
-
-/* Line r of a transformed square is of two of its lines: 0 - 2, 1 + 2, 2 - 1, 1 - 3. Elements outside the image are loaded
- * from somewhere else: no load is in a branch. */
+/* Four neighbours have the columns of a square. Elements outside the image are loaded from somewhere else: no load is in a
+ * branch. */
 void begin_image(uint first)
 {
-    uvec3 square = square_of(min(first + own_square(), params.squares - 1u));
-    ivec2 top = 2 * ivec2(square.yz) - ivec2(CONV.pad[1], CONV.pad[2]);
-    ivec2 rows = top.x + (line == 0u ? ivec2(0, 2) : line == 1u ? ivec2(1, 2) : line == 2u ? ivec2(2, 1) : ivec2(1, 3));
+    uvec3 square = square_of(min(first + gl_LocalInvocationID.x / 4u, params.squares - 1u));
+    ivec2 corner = 2 * ivec2(square.yz) - ivec2(CONV.pad[1], CONV.pad[2]);
+    int x = corner.y + int(own);
     base = address_of(0u);
     advance = 4u * CHUNK;
     outside = 0u;
-    EACH_LOAD(i)
-    {
-        int y = i < 4u ? rows.x : rows.y, x = top.y + int(i & 3u);
+    [[unroll]] for (uint i = 0u; i < 4u; i++) {
+        int y = corner.x + int(i);
         bool inside = uint(y) < uint(CONV.in_sizes[1]) && uint(x) < uint(CONV.in_sizes[2]);
         at[i] = inside ? int(square.x) * CONV.x[0] + y * CONV.x[3] + x * CONV.x[4] >> 2 : 0;
         outside |= inside ? 0u : 1u << i;
@@ -103,45 +96,53 @@ void begin_windows(uint block)
 
 void fetch()
 {
-    if (!((EXP & 16u) != 0u && is_image) && !((EXP & 32u) != 0u && !is_image))
-    EACH_LOAD(i)
-    next[i] = Vectors(base).v[at[i]];
+    [[unroll]] for (uint i = 0u; i < 4u; i++)
+        next[i] = Vectors(base).v[at[i]];
+    if (!is_image)
+        [[unroll]] for (uint i = 4u; i < 8u; i++)
+            next[i] = Vectors(base).v[at[i]];
     base = add64(base, uvec2(advance, 0u));
 }
 
-void keep_image(uint tile)
+/* Column c of a transformed square is of two of its columns: 0 - 2, 1 + 2, 2 - 1, 1 - 3. */
+vec4 across(vec4 value, uint other)
 {
-    uint square = own_square(), to = tile + line * 4u * (SQUARES / 4u) + square / 4u;
-    float sign = line == 1u ? 1.0 : -1.0;
-    vec4 e[4];
-    if (outside != 0u)
-        EACH_LOAD(i)
-        next[i] = (outside >> i & 1u) != 0u ? uvec4(0u) : next[i];
-    [[unroll]] for (uint c = 0u; c < 4u; c++)
-        e[c] = uintBitsToFloat(next[c]) + sign * uintBitsToFloat(next[c + 4u]);
-    vec4 t[4] = vec4[](e[0] - e[2], e[1] + e[2], e[2] - e[1], e[1] - e[3]);
-    [[unroll]] for (uint k = 0u; k < CHUNK; k++)
-        [[unroll]] for (uint c = 0u; c < 4u; c++)
-            tiles[to + (k * PLANES + c) * (SQUARES / 4u)][square % 4u] = t[c][k];
+    vec4 v = subgroupShuffle(value, other);
+    return own == 1u ? value + v : own == 3u ? v - value : value - v;
 }
 
-void keep(uint tile)
+void keep_image()
+{
+    uint square = gl_LocalInvocationID.x / 4u, to = own * (SQUARES / 4u) + (square / 4u ^ 2u * own);
+    uint other = (gl_SubgroupInvocationID & ~3u) + (own < 2u ? 2u : 1u);
+    vec4 e[4];
+    [[unroll]] for (uint i = 0u; i < 4u; i++)
+        e[i] = (outside >> i & 1u) != 0u ? vec4(0.0) : uintBitsToFloat(next[i]);
+    vec4 t[4] = vec4[](across(e[0] - e[2], other), across(e[1] + e[2], other), across(e[2] - e[1], other),
+                       across(e[1] - e[3], other));
+    [[unroll]] for (uint k = 0u; k < CHUNK; k++)
+        [[unroll]] for (uint r = 0u; r < 4u; r++)
+            tiles[to + (k * PLANES + 4u * r) * (SQUARES / 4u)][square % 4u] = t[r][k];
+}
+
+void keep()
 {
     if (is_image) {
-        keep_image(tile);
+        keep_image();
         return;
     }
     EACH_LOAD(i)
-    tiles[tile + TILE_W + gl_LocalInvocationID.x - 4u * SQUARES + i * (GROUP_SIZE - 4u * SQUARES)] = uintBitsToFloat(next[i]);
+    tiles[TILE_W + gl_LocalInvocationID.x - 4u * SQUARES + i * (GROUP_SIZE - 4u * SQUARES)] = uintBitsToFloat(next[i]);
 }
 
-void multiply(uint tile, uint plane, uvec2 corner)
+void multiply(uint plane, uvec2 corner)
 {
-    uint x_from = tile + plane * (SQUARES / 4u) + corner.x, w_from = tile + TILE_W + plane * (CHANNELS / 4u) + corner.y;
+    uint x_from = plane * (SQUARES / 4u), x_quad = corner.x ^ 2u * (plane & 3u);
+    uint w_from = TILE_W + plane * (CHANNELS / 4u) + corner.y;
     [[unroll]] for (uint k = 0u; k < CHUNK; k++) {
         vec4 x[QUADS_S], w[QUADS_N];
         [[unroll]] for (uint i = 0u; i < QUADS_S; i++)
-            x[i] = tiles[x_from + k * PLANES * (SQUARES / 4u) + ROWS * i];
+            x[i] = tiles[x_from + k * PLANES * (SQUARES / 4u) + (x_quad ^ ROWS * i)];
         [[unroll]] for (uint j = 0u; j < QUADS_N; j++)
             w[j] = tiles[w_from + k * PLANES * (CHANNELS / 4u) + COLUMNS * j];
         [[unroll]] for (uint i = 0u; i < 4u * QUADS_S; i++)
@@ -158,13 +159,26 @@ uint out_at(uint square, uint quad)
     return square * OUT_QUADS + (quad ^ (square >> 1 & 1u) << 2);
 }
 
+#define STAGE_SUM(i, j)                                                                                                \
+    tiles[plane * (OUT_SQUARES * OUT_QUADS) + out_at(corner.x * 2u + i % 2u, corner.y + COLUMNS * j)] = sums[i][j];
+#define STAGE_LINE(i) STAGE_SUM(i, 0u) STAGE_SUM(i, 1u) STAGE_SUM(i, 2u) STAGE_SUM(i, 3u)
+
+/* Written out: in a loop over lines a driver would keep all sums in memory. */
 void stage_sums(uint plane, uvec2 corner, uint round)
 {
-    [[unroll]] for (uint i = 0u; i < 4u * QUADS_S; i++)
-        if (i / 2u == round)
-            [[unroll]] for (uint j = 0u; j < QUADS_N; j++)
-                tiles[plane * (OUT_SQUARES * OUT_QUADS) + out_at(corner.x * 2u + (i & 1u), corner.y + COLUMNS * j)] =
-                    sums[i][j];
+    if (round == 0u) {
+        STAGE_LINE(0u)
+        STAGE_LINE(1u)
+    } else if (round == 1u) {
+        STAGE_LINE(2u)
+        STAGE_LINE(3u)
+    } else if (round == 2u) {
+        STAGE_LINE(4u)
+        STAGE_LINE(5u)
+    } else {
+        STAGE_LINE(6u)
+        STAGE_LINE(7u)
+    }
 }
 
 void store_four(uint m, uint channel, vec4 bias, vec4 value)
@@ -223,30 +237,12 @@ void run_unit(uint unit)
         [[unroll]] for (uint j = 0u; j < QUADS_N; j++)
             sums[s][j] = vec4(0.0);
     fetch();
-    if (DOUBLE != 0u) {
-        keep(0u);
-        if (params.chunks > 1u)
-            fetch();
-        barrier();
-        for (uint chunk = 0u; chunk < params.chunks; chunk++) {
-            if ((EXP & 2u) != 0u && chunk + 1u < params.chunks)
-                keep(TILES * (chunk + 1u & 1u));
-            if ((EXP & 2u) != 0u && chunk + 2u < params.chunks)
-                fetch();
-            multiply(TILES * (chunk & 1u), plane, corner);
-            if ((EXP & 2u) == 0u && chunk + 1u < params.chunks)
-                keep(TILES * (chunk + 1u & 1u));
-            if ((EXP & 2u) == 0u && chunk + 2u < params.chunks)
-                fetch();
-            barrier();
-        }
-    } else
     for (uint chunk = 0u; chunk < params.chunks; chunk++) {
-        keep(0u);
+        keep();
         barrier();
         if (chunk + 1u < params.chunks)
             fetch();
-        multiply(0u, plane, corner);
+        multiply(plane, corner);
         barrier();
     }
     vec4 bias = vec4(0.0);
@@ -262,10 +258,8 @@ void run_unit(uint unit)
 
 void main()
 {
-    line = gl_LocalInvocationID.x / SQUARES;
-    is_image = line < 4u;
-    if ((EXP & 4u) != 0u)
-        line = gl_LocalInvocationID.x % 4u;
+    own = gl_LocalInvocationID.x % 4u;
+    is_image = gl_LocalInvocationID.x < 4u * SQUARES;
     EACH_GROUP_UNIT(unit)
     {
         run_unit(unit);

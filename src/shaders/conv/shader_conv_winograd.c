@@ -2,7 +2,6 @@
 /* Convolutions of FLOAT32 with windows of 3 x 3 by Winograd's algorithm (conv_winograd.comp). */
 #include "shaders/conv/shader_conv.h"
 
-#include <stdlib.h>
 #define VECTOR 4
 #define PLANES 16
 #define BLOCK  CONV_WINOGRAD_CHANNELS
@@ -94,8 +93,7 @@ void shader_conv_winograd_plan(const struct kern_op *op, struct shader_work *out
     shader_specialize(op, (uint64_t)params.m * params.conv.out_channels, dispatch);
     dispatch->constants[2] = shader_conv_stores_vectors(y->type) && is_wide(y);
     dispatch->constants[3] = packed;
-    dispatch->constants[4] = getenv("CVX") ? (uint32_t)atoi(getenv("CVX")) : 0;
-    dispatch->constant_count = 5;
+    dispatch->constant_count = 4;
     shader_conv_finish(op, dispatch);
 }
 

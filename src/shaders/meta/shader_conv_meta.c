@@ -10,9 +10,9 @@
 #define GATHER_DEPTH    256   /* DEPTH_MAX of conv_gather.cuh */
 #define GATHER_REACH    16383 /* of its table */
 /* Of a tile of conv_halo.cu. */
-#define HALO_ROWS     16
-#define HALO_COLUMNS  8
-#define HALO_CHANNELS 64
+#define HALO_ROWS       16
+#define HALO_COLUMNS    8
+#define HALO_CHANNELS   64
 #define NARROW_CHANNELS 8 /* of conv_narrow.cu */
 /* Of a tile of conv_stem.cu. */
 #define STEM_SIDE  16
