@@ -25,9 +25,9 @@ static const struct {
 #define WORDS_FLOAT64(name)         WORDS_BASE(name)
 #define WORDS_SUBGROUP(name)        WORDS_BASE(name)
 #define WORDS_SHARED(name)          WORDS_BASE(name)
-#define WORDS_SUBGROUP_SHARED(name) WORDS_BASE(name)
 #define WORDS_DOT(name)             WORDS_BASE(name)
 #define WORDS_DOT_SHARED(name)      WORDS_BASE(name)
+#define WORDS_SUBGROUP_SHARED(name) WORDS_BASE(name)
 #define WORDS_COOP(name)                                                                                               \
     {                                                                                                                  \
         NULL, 0, 0 /* needs STORAGE */                                                                                 \
