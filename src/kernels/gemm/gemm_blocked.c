@@ -269,6 +269,23 @@ static void unit_finish(const struct gemm_unit *u, uint32_t row, void *sums)
     blocked_gemm_finish(u->isa, &u->end, at, u->columns, sums, &shift);
 }
 
+/* Lines of Y that a tile of AMX ends in: meanwhile they come from afar. */
+static void unit_fetch(const struct gemm_unit *u, uint32_t row, uint32_t rows, uint32_t column)
+{
+    const struct kern_op *op = u->call->op;
+    const struct kern_view *y = &op->tensors[op->input_count];
+    const int64_t bytes = kern_type_bytes(y->type), step = y->strides[u->g.rank - 2] * bytes;
+    uint32_t at[KERN_RANK_MAX];
+    memcpy(at, u->at, sizeof(at));
+    at[u->g.rank - 2] += row;
+    at[u->g.rank - 1] += column;
+    const char *to = (const char *)u->call->data[op->input_count] + dense_offset(y, at, y->rank) * bytes;
+    const int64_t length = BASE_MIN(u->columns - column, u->isa->columns) * bytes;
+    for (uint32_t r = 0; r < rows; r++, to += step)
+        for (int64_t i = 0; i < length; i += 64)
+            __builtin_prefetch(to + i, 1);
+}
+
 static void unit_multiply(const struct gemm_unit *u)
 {
     const struct gemm_blocks *g = &u->g;
@@ -277,10 +294,13 @@ static void unit_multiply(const struct gemm_unit *u)
     char *sums = u->scratch + g->sums;
     for (uint32_t row = 0; row < u->rows; row += isa->rows) {
         uint32_t count = BASE_MIN(u->rows - row, isa->rows);
-        for (uint32_t c = 0; c < u->columns; c += isa->columns)
+        for (uint32_t c = 0; c < u->columns; c += isa->columns) {
+            if (isa->tiles)
+                unit_fetch(u, row, count, c);
             isa->tile(&(struct blocked_gemm_tile){
                 u->a + row * g->packs * isa->pack_bytes, u->panels + c / isa->columns * g->panel_bytes + g->header,
                 sums + (uint64_t)c * isa->pack_bytes, g->packs, count, BASE_MIN(u->columns - c, isa->columns), step });
+        }
         for (uint32_t r = 0; r < count; r++)
             unit_finish(u, row + r, sums + (uint64_t)r * step * isa->pack_bytes);
     }
