@@ -31,6 +31,7 @@ const char tools_help_bench[] =
     "  --input-shape NAME=1x3x224x224\n"
     "                         sizes of an input whose dimensions are free, which are 1 otherwise; may be\n"
     "                         given again\n"
+    "  --in-a-row N           the time on the device of N executions one after the other, divided by N; default 1\n"
     "  --fp16-compute         allow products of 16-bit factors, also for float32\n"
     "  --owned-weights        bind weights at initialisation, as other programs that use DirectML do, instead of\n"
     "                         making them constants of the graph (cpu devices)\n"
@@ -47,6 +48,7 @@ const char tools_help_bench[] =
 enum {
     BENCH_OPTION_SECONDS = TOOLS_OPTION_OWN,
     BENCH_OPTION_SHAPE,
+    BENCH_OPTION_ROW,
     BENCH_OPTION_FP16,
     BENCH_OPTION_OWNED,
     BENCH_OPTION_TRACE,
@@ -58,6 +60,7 @@ enum {
 
 struct bench {
     double seconds;
+    uint64_t in_a_row;
     struct tools_shapes given;
     DML_EXECUTION_FLAGS flags;
     const char *trace_path, *python;
@@ -81,6 +84,10 @@ static bool bench_take(void *context, int option, const char *value, struct tool
     case BENCH_OPTION_SECONDS:
         if (!tools_parse_double(value, &b->seconds) || b->seconds < 0 || b->seconds > 86400)
             return tools_fail(error, TOOLS_USAGE, "--seconds takes a number from 0 to 86400, not '%s'", value);
+        return true;
+    case BENCH_OPTION_ROW:
+        if (!tools_parse_uint(value, 1, 1000, &b->in_a_row))
+            return tools_fail(error, TOOLS_USAGE, "--in-a-row takes a number from 1 to 1000, not '%s'", value);
         return true;
     case BENCH_OPTION_SHAPE:
         return tools_shapes_take(&b->given, value, error);
@@ -140,15 +147,17 @@ static bool bench_prepare(struct bench *b, const char *path, uint32_t device, st
     return ok && tools_program_fill(b->program, error);
 }
 
-/* The median of `count` repeats: by the host's clock, or of `device` by timestamps. */
-static bool bench_repeat(struct bench *b, uint32_t count, bool device, double *out, struct tools_error *error)
+/* The median of repeats in half of the time that runs may take: by the host's clock, or of `device` by timestamps. */
+static bool bench_repeat(struct bench *b, bool device, double *out, struct tools_error *error)
 {
-    double *times = calloc(count, sizeof(*times));
+    double *times = calloc(BENCH_RUNS_MAX, sizeof(*times)), start = tools_now_ms();
     bool ok = times || tools_fail_memory(error);
-    for (uint32_t i = 0; ok && i < count; i++) {
-        ok = tools_program_repeat(b->program, &times[i], error);
+    uint32_t count = 0;
+    while (ok && count < BENCH_RUNS_MAX && (count < BENCH_RUNS_MIN || tools_now_ms() - start < b->seconds * 1e3 / 2)) {
+        ok = tools_program_repeat(b->program, &times[count], error);
         if (device)
-            times[i] = tools_program_device_ms(b->program);
+            times[count] = tools_program_device_ms(b->program);
+        count++;
     }
     if (ok)
         *out = tools_percentile(times, count, 0.5);
@@ -156,14 +165,12 @@ static bool bench_repeat(struct bench *b, uint32_t count, bool device, double *o
     return ok;
 }
 
-/* In half of the time that runs may take, each. */
 static bool bench_parts(struct bench *b, struct tools_error *error)
 {
-    uint32_t count = BASE_MAX(b->run_count / 2, BENCH_RUNS_MIN);
     b->bare_ms = b->device_ms = -1;
-    return !tools_program_repeats(b->program) ||
-           (bench_repeat(b, count, false, &b->bare_ms, error) && tools_program_watch(b->program, error) &&
-            bench_repeat(b, count, true, &b->device_ms, error));
+    return !tools_program_repeats(b->program) || (bench_repeat(b, false, &b->bare_ms, error) &&
+                                                  tools_program_watch(b->program, (uint32_t)b->in_a_row, error) &&
+                                                  bench_repeat(b, true, &b->device_ms, error));
 }
 
 /* The first run touches memory for the first time, so it warms up and is told apart. */
@@ -318,6 +325,7 @@ int tools_cmd_bench(int argc, char **argv)
         { "threads", required_argument, NULL, TOOLS_OPTION_THREADS },
         { "seconds", required_argument, NULL, BENCH_OPTION_SECONDS },
         { "input-shape", required_argument, NULL, BENCH_OPTION_SHAPE },
+        { "in-a-row", required_argument, NULL, BENCH_OPTION_ROW },
         { "fp16-compute", no_argument, NULL, BENCH_OPTION_FP16 },
         { "owned-weights", no_argument, NULL, BENCH_OPTION_OWNED },
         { "trace", required_argument, NULL, BENCH_OPTION_TRACE },
@@ -327,7 +335,7 @@ int tools_cmd_bench(int argc, char **argv)
         { "python", required_argument, NULL, BENCH_OPTION_PYTHON },
         { 0 },
     };
-    struct bench b = { .seconds = 3 };
+    struct bench b = { .seconds = 3, .in_a_row = 1 };
     struct tools_options options = {
         .table = table,
         .help = tools_help_bench,

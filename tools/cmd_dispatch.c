@@ -144,7 +144,7 @@ static bool execute(struct dispatch_command *c, struct tools_error *error)
     double *times = calloc(repeats + 1, sizeof(*times)), *device = calloc(repeats + 1, sizeof(*device));
     bool ok = (times && device) || tools_fail_memory(error);
     ok = ok && tools_program_run(c->program, &c->first_ms, error);
-    ok = ok && (!repeats || tools_program_watch(c->program, error));
+    ok = ok && (!repeats || tools_program_watch(c->program, 1, error));
     for (uint32_t i = 0; ok && i < repeats; i++) {
         ok = tools_program_repeat(c->program, &times[i], error);
         device[i] = ok ? tools_program_device_ms(c->program) : 0;

@@ -156,7 +156,7 @@ bool tools_run_compile(struct run *run, struct tools_error *error)
     if (whole ? !tools_program_create(run->session, compiled, &run->program, error)
               : !tools_program_create_flow(run->session, run->model, run->shapes, run->flags, &run->program, error))
         return false;
-    if (!tools_program_watch(run->program, error))
+    if (!tools_program_watch(run->program, 1, error))
         return false;
     for (uint32_t i = 0; i < run->model->input_count; i++)
         if (!tools_program_set_input(run->program, i, &run->arrays[i], error))

@@ -251,10 +251,10 @@ bool tools_program_repeat(struct tools_program *p, double *ms, struct tools_erro
     return tools_check(error, hr, "executing on the device");
 }
 
-bool tools_program_watch(struct tools_program *p, struct tools_error *error)
+bool tools_program_watch(struct tools_program *p, uint32_t times, struct tools_error *error)
 {
     return p->flow || !p->onnx->op ||
-           tools_check(error, onnx_exec_watch(p->exec, p->session->pool), "creating the timestamps");
+           tools_check(error, onnx_exec_watch(p->exec, p->session->pool, times), "creating the timestamps");
 }
 
 double tools_program_device_ms(const struct tools_program *p)

@@ -46,8 +46,8 @@ bool tools_program_run(struct tools_program *program, double *ms, struct tools_e
 bool tools_program_repeats(const struct tools_program *program);
 bool tools_program_repeat(struct tools_program *program, double *ms, struct tools_error *error);
 
-/* Before the first run, or before tools_program_repeat. */
-bool tools_program_watch(struct tools_program *program, struct tools_error *error);
+/* Before the first run, or before tools_program_repeat, which then executes it so many times; the mean is told. */
+bool tools_program_watch(struct tools_program *program, uint32_t times, struct tools_error *error);
 double tools_program_device_ms(const struct tools_program *program); /* of the last run */
 
 /* A copy of output `index` with the shape of its port. */

@@ -20,7 +20,7 @@ static bool run_once(struct tools_program *program, bool first, double *ms, stru
 {
     const bool host = program->session->device->host_memory;
     if (first || host)
-        return tools_program_run(program, ms, error) && (host || tools_program_watch(program, error));
+        return tools_program_run(program, ms, error) && (host || tools_program_watch(program, 1, error));
     bool ok = tools_program_repeat(program, ms, error);
     *ms = tools_program_device_ms(program);
     return ok;

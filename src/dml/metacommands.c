@@ -21,12 +21,13 @@ static const struct {
     {                                                                                                                  \
         name##_words_code, sizeof(name##_words_code), name##_words_words                                               \
     }
-#define WORDS_INT64(name)      WORDS_BASE(name)
-#define WORDS_FLOAT64(name)    WORDS_BASE(name)
-#define WORDS_SUBGROUP(name)   WORDS_BASE(name)
-#define WORDS_SHARED(name)     WORDS_BASE(name)
-#define WORDS_DOT(name)        WORDS_BASE(name)
-#define WORDS_DOT_SHARED(name) WORDS_BASE(name)
+#define WORDS_INT64(name)           WORDS_BASE(name)
+#define WORDS_FLOAT64(name)         WORDS_BASE(name)
+#define WORDS_SUBGROUP(name)        WORDS_BASE(name)
+#define WORDS_SHARED(name)          WORDS_BASE(name)
+#define WORDS_DOT(name)             WORDS_BASE(name)
+#define WORDS_DOT_SHARED(name)      WORDS_BASE(name)
+#define WORDS_SUBGROUP_SHARED(name) WORDS_BASE(name)
 #define WORDS_COOP(name)                                                                                               \
     {                                                                                                                  \
         NULL, 0, 0 /* needs STORAGE */                                                                                 \

@@ -9,9 +9,10 @@ static bool suits(const struct graph *graph, const struct graph_op *op)
     uint64_t taps = 1;
     for (uint32_t d = 2; d < w->rank; d++)
         taps *= w->sizes[d];
-    return op->k.kind == KERN_CONV && !op->dead && !op->k.u.conv.integer && !op->k.u.conv.transposed && taps > 1 &&
-           x->sizes[1] > 1 && x->strides[1] == 1 && graph_is_float(w->type) && !w->offset && kern_view_packed(w) &&
-           graph->values[op->value[1]].place == GRAPH_CONSTANT && graph_operand_fits(graph, op, 1);
+    return op->k.kind == KERN_CONV && !op->dead && !op->k.u.conv.transposed && taps > 1 && x->sizes[1] > 1 &&
+           x->strides[1] == 1 && (graph_is_float(w->type) || kern_type_bytes(w->type) == 1) && !w->offset &&
+           kern_view_packed(w) && graph->values[op->value[1]].place == GRAPH_CONSTANT &&
+           graph_operand_fits(graph, op, 1);
 }
 
 /* The filter's dimensions, outermost first. */

@@ -44,13 +44,13 @@ struct onnx_exec {
     ID3D12Resource *persistent;
     uint64_t persistent_bytes, temporary_bytes;
     uint32_t descriptors;
-    ID3D12QueryHeap *queries; /* two timestamps around the dispatch; NULL: nobody watches */
-    ID3D12Resource *ticks;    /* where they go, and */
-    const uint64_t *mapped;   /* its address */
-    uint64_t ticks_per_second;
+    ID3D12QueryHeap *queries;  /* two timestamps around the dispatch; NULL: nobody watches */
+    ID3D12Resource *ticks;     /* where they go, and */
+    const uint64_t *mapped;    /* its address */
+    uint64_t ticks_per_second; /* of `times` dispatches */
     pthread_mutex_t lock;      /* the array; what it points to belongs to whoever has the execution context */
     struct context **contexts; /* by the context's id */
-    uint32_t capacity;
+    uint32_t capacity, times;  /* times: of the dispatch between the timestamps */
 };
 
 const struct onnx_program *onnx_exec_program(const struct onnx_exec *exec)
@@ -291,8 +291,12 @@ static void record_dispatch(const struct onnx_exec *exec, struct context *c, ID3
 {
     ID3D12GraphicsCommandList_SetDescriptorHeaps(list, 1, &c->heap);
     record_timestamp(exec, list, 0);
-    IDMLCommandRecorder_RecordDispatch(exec->device->recorder, (ID3D12CommandList *)list,
-                                       (IDMLDispatchable *)exec->program->op, c->table);
+    for (uint32_t i = 0; i < BASE_MAX(exec->times, 1); i++) {
+        if (i)
+            barrier(list);
+        IDMLCommandRecorder_RecordDispatch(exec->device->recorder, (ID3D12CommandList *)list,
+                                           (IDMLDispatchable *)exec->program->op, c->table);
+    }
     record_timestamp(exec, list, 1);
 }
 
@@ -436,7 +440,7 @@ HRESULT onnx_exec_repeat(struct onnx_exec *exec, struct onnx_pool *pool, struct 
 
 /* ---- timestamps ---- */
 
-HRESULT onnx_exec_watch(struct onnx_exec *exec, struct onnx_pool *pool)
+HRESULT onnx_exec_watch(struct onnx_exec *exec, struct onnx_pool *pool, uint32_t times)
 {
     D3D12_QUERY_HEAP_DESC desc = { .Type = D3D12_QUERY_HEAP_TYPE_TIMESTAMP, .Count = 2 };
     struct onnx_exec_context *context = NULL;
@@ -445,6 +449,7 @@ HRESULT onnx_exec_watch(struct onnx_exec *exec, struct onnx_pool *pool)
         hr = ID3D12CommandQueue_GetTimestampFrequency(context->queue, &exec->ticks_per_second);
         onnx_exec_context_release(pool, context);
     }
+    exec->ticks_per_second *= exec->times = times;
     if (SUCCEEDED(hr))
         exec->ticks = onnx_buffer(exec->device, D3D12_HEAP_TYPE_READBACK, 2 * sizeof(uint64_t), &hr);
     if (SUCCEEDED(hr))

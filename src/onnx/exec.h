@@ -59,8 +59,9 @@ HRESULT onnx_exec_run(struct onnx_exec *exec, struct onnx_pool *pool, const void
 HRESULT onnx_exec_repeat(struct onnx_exec *exec, struct onnx_pool *pool, struct onnx_error *error);
 
 /* From now on runs, or after runs without it those of onnx_exec_repeat, lie between two timestamps of the device, and
- * the last one's milliseconds there can be asked for. For programs that one thread runs. */
-HRESULT onnx_exec_watch(struct onnx_exec *exec, struct onnx_pool *pool);
+ * the last one's milliseconds there can be asked for. `times`: so often, one after the other, of which that is the
+ * mean. For programs that one thread runs. */
+HRESULT onnx_exec_watch(struct onnx_exec *exec, struct onnx_pool *pool, uint32_t times);
 double onnx_exec_device_ms(const struct onnx_exec *exec);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check_window.h"
 
-/* Few and many rows, whole and partial panels, groups and parts of depth, one group for all of the depth, all types. */
+/* Few and many rows, whole and partial panels, groups and parts of depth, one group for all of the depth, whole groups
+ * alone, all types. */
 void check_gen_qgemm(struct check_rng *rng, struct check_case *out)
 {
     static const DML_TENSOR_DATA_TYPE floats[] = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT16,
@@ -12,6 +13,7 @@ void check_gen_qgemm(struct check_rng *rng, struct check_case *out)
     bool deep = check_chance(rng, 8), wide = check_chance(rng, 16), nibbles = check_chance(rng, 2);
     uint32_t k = 1 + check_pick(rng, deep ? 900 : 150), n = 1 + check_pick(rng, wide ? 2200 : 70);
     struct kern_view last;
+    k = check_chance(rng, 2) ? (k + 63) / 64 * 64 : k;
     for (uint32_t d = 0; d + 1 < rank; d++)
         x[d] = y[d] = 1 + check_pick(rng, d ? 2 : check_chance(rng, 3) ? 150 : 6);
     x[rank - 1] = k;

@@ -19,6 +19,11 @@ void check_gen_sort(struct check_rng *rng, struct check_case *out)
         op->u.sort.axis = 0;
         length = &sizes[0];
         *length = 16000 + check_pick(rng, 40000);
+    } else if (check_chance(rng, 6)) { /* others that are sorted in one piece */
+        rank = 1;
+        op->u.sort.axis = 0;
+        length = &sizes[0];
+        *length = 500 + check_pick(rng, 3700);
     }
     memcpy(least, sizes, sizeof(least));
     uint32_t most = check_chance(rng, 2) ? BASE_MAX(1, *length / 16) : *length;

@@ -135,9 +135,26 @@ static void run_convs(struct bench *bench, uint64_t seed)
         for (uint32_t i = 0; check_vulkan_convs(i, types[t], &c); i++) {
             shader_conv_window_force(1 + i);
             shader_conv_depth_force(2);
+            bench->constants = i % 2;
             if (has_turn(bench, i, seed + t))
                 bench_run_case(bench, &c, &rng);
         }
+    bench->constants = false;
+}
+
+/* Those of bytes, with each of conv_int_meta's kernels where it is that. */
+static void run_byte_convs(struct bench *bench, uint32_t kernels, uint64_t seed)
+{
+    struct check_rng rng = { seed };
+    struct check_case c;
+    check_buffer_past(16);
+    for (uint32_t kernel = 1; kernel <= kernels; kernel++) {
+        shader_conv_int_meta_force(kernel);
+        for (uint32_t i = 0; check_vulkan_byte_convs(i, &c); i++)
+            if (has_turn(bench, i, seed + kernel))
+                bench_run_case(bench, &c, &rng);
+    }
+    shader_conv_int_meta_force(0);
 }
 
 /* Random ones with each kernel of gemm_meta, second factors packed beforehand and not. */
@@ -213,6 +230,8 @@ static void run_row_lists(struct bench *bench, const struct shader_row *row, uin
     if (strstr(row->name, "conv_parts") || strstr(row->name, "conv_window") || strstr(row->name, "conv_gemm") ||
         !strcmp(row->name, "conv_depth"))
         run_convs(bench, seed);
+    if (!strcmp(row->name, "conv_int_meta") || !strcmp(row->name, "conv_dot"))
+        run_byte_convs(bench, row->plan == shader_conv_dot_plan ? 1 : shader_conv_int_meta_kernels(), seed);
     if (!strcmp(row->name, "gemm_meta"))
         run_gemm_metas(bench, 8 * count, seed);
     if (!strcmp(row->name, "conv_meta"))

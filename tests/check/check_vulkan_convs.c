@@ -19,12 +19,12 @@ static const struct {
               { 1, 40, 9, 40, 40, 5, 1, 2, true },   { 2, 136, 7, 136, 136, 3, 1, 0, false },
               { 1, 32, 37, 32, 1, 3, 1, 1, false },  { 1, 64, 35, 72, 1, 3, 1, 1, false },
               { 2, 3, 75, 64, 1, 7, 2, 3, false },   { 3, 3, 40, 72, 1, 3, 1, 1, true },
-              { 1, 5, 21, 24, 1, 5, 1, 2, false } };
+              { 1, 5, 21, 24, 1, 5, 1, 2, false },   { 2, 32, 37, 3, 1, 3, 1, 1, false },
+              { 1, 24, 66, 8, 1, 3, 1, 1, true } };
 
-bool check_vulkan_convs(uint32_t i, DML_TENSOR_DATA_TYPE type, struct check_case *out)
+/* Number i of the list, with so many input channels; but for the types. */
+static void set_window(uint32_t i, uint32_t channels, DML_TENSOR_DATA_TYPE *types, struct check_case *out)
 {
-    if (i >= ARRAY_SIZE(convs))
-        return false;
     const uint32_t size = (convs[i].size + 2 * convs[i].pad - convs[i].kernel) / convs[i].step + 1,
                    groups = convs[i].groups;
     *out = (struct check_case){ .op = { .kind = KERN_CONV, .input_count = 2, .output_count = 1 }, .norm_wise = true };
@@ -38,14 +38,79 @@ bool check_vulkan_convs(uint32_t i, DML_TENSOR_DATA_TYPE type, struct check_case
         conv->dilations[d] = 1;
         conv->pad_start[d] = convs[i].pad;
     }
-    kern_view_set_packed(&t[0], type, 4, (uint32_t[]){ convs[i].batch, convs[i].in, convs[i].size, convs[i].size });
-    kern_view_set_packed(&t[1], type, 4,
-                         (uint32_t[]){ convs[i].out, convs[i].in / groups, convs[i].kernel, convs[i].kernel });
+    kern_view_set_packed(&t[0], types[0], 4, (uint32_t[]){ convs[i].batch, channels, convs[i].size, convs[i].size });
+    kern_view_set_packed(&t[1], types[1], 4,
+                         (uint32_t[]){ convs[i].out, channels / groups, convs[i].kernel, convs[i].kernel });
     if (conv->has_bias)
-        kern_view_set_packed(&t[out->op.input_count++], type, 4, (uint32_t[]){ 1, convs[i].out, 1, 1 });
-    kern_view_set_packed(&t[out->op.input_count], type, 4, (uint32_t[]){ convs[i].batch, convs[i].out, size, size });
+        kern_view_set_packed(&t[out->op.input_count++], types[2], 4, (uint32_t[]){ 1, convs[i].out, 1, 1 });
+    kern_view_set_packed(&t[out->op.input_count], types[3], 4,
+                         (uint32_t[]){ convs[i].batch, convs[i].out, size, size });
     check_channels_last(&t[0]);
     check_filter_last(&t[1]);
     check_channels_last(&t[out->op.input_count]);
+}
+
+bool check_vulkan_convs(uint32_t i, DML_TENSOR_DATA_TYPE type, struct check_case *out)
+{
+    if (i >= ARRAY_SIZE(convs))
+        return false;
+    set_window(i, convs[i].in, (DML_TENSOR_DATA_TYPE[]){ type, type, type, type }, out);
+    return true;
+}
+
+/* ---- of bytes ---- */
+
+/* Another input, before the result. */
+static struct kern_view *add_input(struct kern_op *op, DML_TENSOR_DATA_TYPE type, const uint32_t *sizes)
+{
+    op->tensors[op->input_count + 1] = op->tensors[op->input_count];
+    kern_view_set_packed(&op->tensors[op->input_count], type, 4, sizes);
+    return &op->tensors[op->input_count++];
+}
+
+/* min(max(rint(sum * scale of the channel) + zero, 0), 255). */
+static void quantize(struct check_case *out)
+{
+    uint32_t sizes[4];
+    const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+    struct kern_map *map = &out->epilogue;
+    memcpy(sizes, out->op.tensors[out->op.input_count].sizes, sizeof(sizes));
+    out->op.epilogue_input = out->op.input_count;
+    out->op.epilogue = map;
+    struct kern_view *scale = add_input(&out->op, DML_TENSOR_DATA_TYPE_FLOAT32, sizes);
+    out->data[out->op.input_count - 1] = CHECK_DATA_NORMAL;
+    scale->strides[0] = scale->strides[2] = scale->strides[3] = 0;
+    scale->strides[1] = 1;
+    struct kern_view *zero = add_input(&out->op, DML_TENSOR_DATA_TYPE_UINT8, sizes);
+    memset(zero->strides, 0, sizeof(zero->strides));
+    for (uint32_t i = 0; i < 3; i++)
+        map->load_type[i] = f32;
+    map->inst[0] = (struct kern_map_inst){ KERN_MAP_MUL, f32, f32, { 0, 1 } };
+    map->inst[1] = (struct kern_map_inst){ KERN_MAP_RINT, f32, f32, { 3 } };
+    map->inst[2] = (struct kern_map_inst){ KERN_MAP_ADD, f32, f32, { 4, 2 } };
+    map->inst[3] = (struct kern_map_inst){ KERN_MAP_CLAMP, f32, f32, { 5 }, { { .f32 = 0 }, { .f32 = 255 } } };
+    map->inst_count = 4;
+    map->store[0] = 6;
+}
+
+bool check_vulkan_byte_convs(uint32_t i, struct check_case *out)
+{
+    const DML_TENSOR_DATA_TYPE i8 = DML_TENSOR_DATA_TYPE_INT8, u8 = DML_TENSOR_DATA_TYPE_UINT8,
+                               i32 = DML_TENSOR_DATA_TYPE_INT32;
+    if (i >= ARRAY_SIZE(convs))
+        return false;
+    const bool quantized = i % 2;
+    const uint32_t one[] = { 1, 1, 1, 1 }, all[] = { 1, convs[i].out, 1, 1 };
+    DML_TENSOR_DATA_TYPE types[] = { i % 3 ? u8 : i8, i % 5 ? i8 : u8, i32, quantized ? u8 : i32 };
+    set_window(i, (uint32_t)base_align_up(convs[i].in, convs[i].groups == 1 ? 16 : 1), types, out);
+    out->op.u.conv.integer = true;
+    out->op.u.conv.has_x_zero = i % 4 != 3;
+    out->op.u.conv.has_w_zero = i % 4 > 1;
+    if (out->op.u.conv.has_x_zero)
+        add_input(&out->op, types[0], one);
+    if (out->op.u.conv.has_w_zero)
+        add_input(&out->op, types[1], all);
+    if (quantized)
+        quantize(out);
     return true;
 }

@@ -501,7 +501,8 @@ bool bench_find_case(struct bench *bench, const struct bench_search *search, str
     const char *name = search->row->name;
     const bool always = strstr(name, "_line") || strstr(name, "_subgroup") || strstr(name, "_flat") ||
                         strstr(name, "_plane") || strstr(name, "_two") || strstr(name, "_radix") ||
-                        strstr(name, "_select") || !strcmp(name, "move_tile"),
+                        strstr(name, "_select") || !strcmp(name, "sort_group") || strstr(name, "_wide") ||
+                        !strcmp(name, "move_tile"),
                often = strstr(name, "_direct") || !strcmp(name, "pad_any");
     shader_specialize_from(i % 16 == 7 || (i % 2 && often) || always ? 1 : UINT64_MAX);
     check_buffer_past(i % 2 ? 16 : 8);
@@ -511,7 +512,7 @@ bool bench_find_case(struct bench *bench, const struct bench_search *search, str
     shader_coop_force(i % 8 == 5 ? 1 + (uint32_t)search->seed + i / 8 : 0, 1 + i / 8 % 2);
     shader_conv_window_force(1 + i);
     shader_conv_depth_force(1 + i % 2);
-    shader_conv_gemm_block_force(true);
+    shader_conv_force_small(true);
     shader_block_force(i % 8 == 5 ? 1 + (uint32_t)search->seed + i / 8 : 0, 1 + i / 8 % 2);
     if (!find(search, rng, out))
         return false;

@@ -350,6 +350,31 @@ static void quantized(struct graph *graph)
                 make_value(graph, GRAPH_OUTPUT, 0, DML_TENSOR_DATA_TYPE_UINT8, 4, SIZES(1, 3, 2, 2)));
 }
 
+/* Bytes of two scales, joined along channels and quantised with one, of which the greatest are taken. */
+static void joined_bytes(struct graph *graph)
+{
+    const DML_TENSOR_DATA_TYPE u8 = DML_TENSOR_DATA_TYPE_UINT8;
+    struct graph_operand joined = temp4(graph, 1, 3, 4, 4), part = joined, q = bytes(graph, 3, 4, 4);
+    struct graph_operand zero = byte_constant(graph, 3);
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t channels = 2 - i;
+        struct graph_operand x = make_value(graph, GRAPH_INPUT, i, u8, 4, SIZES(1, channels, 4, 4));
+        struct graph_operand f = temp4(graph, 1, channels, 4, 4);
+        struct graph_operand step = make_constant(graph, 4, SIZES(1, 1, 1, 1), 0.5f + 0.25f * (float)i, 0);
+        make_scaled(graph, false, x, step, zero, f);
+        part.view = graph_view_slice(&joined.view, SIZES(0, 2 * i, 0, 0), SIZES(1, channels, 4, 4), NULL);
+        make_move(graph, f, part);
+    }
+    make_scaled(graph, true, joined, make_constant(graph, 4, SIZES(1, 3, 1, 1), 0.5f, 0.25f), zero, q);
+    struct graph_operand y = make_value(graph, GRAPH_OUTPUT, 0, u8, 4, SIZES(1, 3, 2, 2));
+    struct graph_op *pool = graph_op_add(graph, KERN_POOL, &q, 1, &y, 1);
+    pool->k.u.pool = (struct kern_pool){ .mode = KERN_POOL_MAX, .spatial = 2, .p = 2 };
+    for (uint32_t i = 0; i < 2; i++) {
+        pool->k.u.pool.window[i] = pool->k.u.pool.strides[i] = 2;
+        pool->k.u.pool.dilations[i] = 1;
+    }
+}
+
 /* x[1, 40] times weights of 4 bits in blocks of 16 with a bias, then relu. */
 static void block_weights(struct graph *graph)
 {
@@ -399,6 +424,7 @@ static const struct {
     { "joined_convolutions", joined_convolutions },
     { "weight_gradient", weight_gradient },
     { "quantized", quantized },
+    { "joined_bytes", joined_bytes },
     { "block_weights", block_weights },
     { "inverted_residual", inverted_residual },
     { "attention", attention },

@@ -152,8 +152,16 @@ static void add_move(struct maker *maker)
     keep(maker, out);
 }
 
-/* Two tensors side by side along an axis, or the second over part of the first; the first part is sometimes copied away
- * in between, so that order matters. */
+static void make_part(struct maker *maker, bool compute, struct graph_operand from, struct graph_operand part)
+{
+    if (compute)
+        make_map(maker->graph, KERN_MAP_RELU, &from, 1, part, 0, 0);
+    else
+        make_move(maker->graph, from, part);
+}
+
+/* Two tensors side by side along an axis, or the second over part of the first, as they are or computed there; the
+ * first part is sometimes copied away in between, so that order matters. */
 static void add_join(struct maker *maker)
 {
     struct graph_operand a = any(maker), part, copy;
@@ -162,13 +170,14 @@ static void add_join(struct maker *maker)
     if (!b || b->view.type != a.view.type || kern_view_elements(&a.view) > 4000)
         return;
     struct graph_operand second = *b;
+    const bool compute = rnd(2);
     memcpy(sizes, a.view.sizes, sizeof(sizes));
     uint32_t shift = rnd(3) ? sizes[axis] : rnd(sizes[axis]);
     sizes[axis] += shift;
     struct graph_operand out = graph_temp(maker->graph, a.view.type, 4, sizes);
     part = out;
     part.view = graph_view_slice(&out.view, start, a.view.sizes, NULL);
-    make_move(maker->graph, a, part);
+    make_part(maker, compute, a, part);
     if (rnd(2)) {
         copy = graph_temp(maker->graph, a.view.type, 4, a.view.sizes);
         make_move(maker->graph, part, copy);
@@ -176,7 +185,12 @@ static void add_join(struct maker *maker)
     }
     start[axis] = shift;
     part.view = graph_view_slice(&out.view, start, a.view.sizes, NULL);
-    make_move(maker->graph, second, part);
+    make_part(maker, compute, second, part);
+    if (compute && rnd(2)) {
+        struct graph_operand in[2] = { out, random_constant(maker, SIZES(1, sizes[1], 1, 1)) };
+        out = graph_temp(maker->graph, out.view.type, 4, sizes);
+        make_map(maker->graph, KERN_MAP_ADD, in, 2, out, 0, 0);
+    }
     keep(maker, out);
 }
 

@@ -10,3 +10,9 @@ const char *vulkan_limits_lack(const VkPhysicalDeviceLimits *limits)
                       limits->maxComputeWorkGroupSize[0] >= VULKAN_GROUP_SIZE;
     return fits ? NULL : "workgroups of 256 invocations";
 }
+
+bool vulkan_limits_large(const VkPhysicalDeviceLimits *limits)
+{
+    return limits->maxComputeSharedMemorySize >= 32768 && limits->maxComputeWorkGroupInvocations >= 512 &&
+           limits->maxComputeWorkGroupSize[0] >= 512;
+}

@@ -202,7 +202,7 @@ const char *vulkan_physical_describe(VkPhysicalDevice handle, const struct vulka
         physical->capabilities |= SHADER_CAPABILITY_HALF;
     if (has_shuffles(&subgroup))
         physical->capabilities |= SHADER_CAPABILITY_SUBGROUP;
-    if (physical->properties.limits.maxComputeSharedMemorySize >= 32768)
+    if (vulkan_limits_large(&physical->properties.limits))
         physical->capabilities |= SHADER_CAPABILITY_SHARED;
     physical->capabilities &= allowed_capabilities();
     return lack;

@@ -381,6 +381,20 @@ enum { POOL_INT_PART = 32 };
     {                                                                                                                  \
         pool_int_most_##name((type *)best, (const type *)from, 1, count);                                              \
     }                                                                                                                  \
+    /* The taps of channels side by side, whose maxima stay in registers meanwhile. */                                 \
+    static void pool_int_channels_##name(const struct pool_taps *p, const struct pool_span *span)                      \
+    {                                                                                                                  \
+        enum { LANES = POOL_INT_LANES(type) };                                                                         \
+        for (int64_t begin = 0; begin < span->count; begin += LANES) {                                                 \
+            const int64_t at = BASE_MIN(begin, span->count - LANES);                                                   \
+            const type *from = (const type *)span->from + at;                                                          \
+            type best[LANES];                                                                                          \
+            memcpy(best, (const type *)p->acc + at, sizeof(best));                                                     \
+            for (int64_t t = 0; t < span->taps; t++, from += span->tap_step)                                           \
+                POOL_INT_MAX(type, 0, LANES, 1)                                                                        \
+            memcpy((type *)p->acc + at, best, sizeof(best));                                                           \
+        }                                                                                                              \
+    }                                                                                                                  \
     static void pool_int_tap_##name(const struct pool_taps *p, const struct pool_span *span)                           \
     {                                                                                                                  \
         const type *from = (const type *)span->from;                                                                   \
@@ -406,22 +420,27 @@ POOL_INT_ROW(u64, uint64_t, int64_t, (uint64_t)INT64_MIN, POOL_INT_EVEN, uint64_
 
 static const struct {
     void (*tap)(const struct pool_taps *p, const struct pool_span *span); /* the first */
+    void (*channels)(const struct pool_taps *p, const struct pool_span *span);
     void (*values)(const void *keys, void *y, int64_t step, int64_t count);
     void (*line)(void *best, const void *from, int64_t count);
 } pool_int_types[] = {
-    [DML_TENSOR_DATA_TYPE_INT8] = { pool_int_tap_s8, pool_int_values_s8, pool_int_line_s8 },
-    [DML_TENSOR_DATA_TYPE_UINT8] = { pool_int_tap_u8, pool_int_values_u8, pool_int_line_u8 },
-    [DML_TENSOR_DATA_TYPE_INT16] = { pool_int_tap_s16, pool_int_values_s16, pool_int_line_s16 },
-    [DML_TENSOR_DATA_TYPE_UINT16] = { pool_int_tap_u16, pool_int_values_u16, pool_int_line_u16 },
-    [DML_TENSOR_DATA_TYPE_INT32] = { pool_int_tap_s32, pool_int_values_s32, pool_int_line_s32 },
-    [DML_TENSOR_DATA_TYPE_UINT32] = { pool_int_tap_u32, pool_int_values_u32, pool_int_line_u32 },
-    [DML_TENSOR_DATA_TYPE_INT64] = { pool_int_tap_s64, pool_int_values_s64, pool_int_line_s64 },
-    [DML_TENSOR_DATA_TYPE_UINT64] = { pool_int_tap_u64, pool_int_values_u64, pool_int_line_u64 },
+    [DML_TENSOR_DATA_TYPE_INT8] = { pool_int_tap_s8, pool_int_channels_s8, pool_int_values_s8, pool_int_line_s8 },
+    [DML_TENSOR_DATA_TYPE_UINT8] = { pool_int_tap_u8, pool_int_channels_u8, pool_int_values_u8, pool_int_line_u8 },
+    [DML_TENSOR_DATA_TYPE_INT16] = { pool_int_tap_s16, pool_int_channels_s16, pool_int_values_s16, pool_int_line_s16 },
+    [DML_TENSOR_DATA_TYPE_UINT16] = { pool_int_tap_u16, pool_int_channels_u16, pool_int_values_u16, pool_int_line_u16 },
+    [DML_TENSOR_DATA_TYPE_INT32] = { pool_int_tap_s32, pool_int_channels_s32, pool_int_values_s32, pool_int_line_s32 },
+    [DML_TENSOR_DATA_TYPE_UINT32] = { pool_int_tap_u32, pool_int_channels_u32, pool_int_values_u32, pool_int_line_u32 },
+    [DML_TENSOR_DATA_TYPE_INT64] = { pool_int_tap_s64, pool_int_channels_s64, pool_int_values_s64, pool_int_line_s64 },
+    [DML_TENSOR_DATA_TYPE_UINT64] = { pool_int_tap_u64, pool_int_channels_u64, pool_int_values_u64, pool_int_line_u64 },
 };
 
 static void pool_int_join(const struct pool_taps *p, const struct pool_span *span)
 {
     struct pool_span tap = *span;
+    if (span->step == 1 && span->count * p->bytes >= POOL_INT_PART && !p->pool->has_indices) {
+        pool_int_types[p->call->op->tensors[0].type].channels(p, span);
+        return;
+    }
     for (int64_t t = 0; t < span->taps; t++) {
         pool_int_types[p->call->op->tensors[0].type].tap(p, &tap);
         tap.from = (const char *)tap.from + span->tap_step * p->bytes;

@@ -2,6 +2,18 @@
 /* Rows of convolutions. */
 #include "shaders/conv/shader_conv.h"
 
+static bool small_ones;
+
+void shader_conv_force_small(bool small)
+{
+    small_ones = small;
+}
+
+bool shader_conv_takes_small(void)
+{
+    return small_ones;
+}
+
 static uint64_t result_elements(const struct kern_op *op)
 {
     return kern_view_elements(&op->tensors[op->input_count]);

@@ -27,7 +27,8 @@ void shader_conv_window_force(uint32_t number);
 /* For tests: of conv_depth's shaders the one for single pixels (1) or for several (2), where it takes the op; 0: the
  * best. */
 void shader_conv_depth_force(uint32_t shader);
-/* For tests: conv_gemm_block takes small convolutions, too. */
-void shader_conv_gemm_block_force(bool small);
+/* For tests: rows take convolutions, too, for which others are faster; whether that is so. */
+void shader_conv_force_small(bool small);
+bool shader_conv_takes_small(void);
 
 #endif

@@ -6,8 +6,6 @@
 #include "kernels/core/kernel.h"
 #include "shaders/shader.h"
 
-static bool forced;
-
 /* An image as [images, pixels, channels], or as [pixels, channels] where its pixels follow one another in equal steps
  * across images: those of size 1 do not count. false: the pixels of an image do not. */
 static bool as_matrix(const struct kern_view *image, bool one, struct kern_view *out)
@@ -135,7 +133,7 @@ const char *shader_conv_gemm_block_obstacle(const struct kern_op *op)
     uint64_t steps = a->sizes[a->rank - 1];
     for (uint32_t d = 0; d < y->rank; d++)
         steps *= y->sizes[d];
-    if (!forced && steps < TUNE_CONV_BLOCK_STEPS_MIN)
+    if (!shader_conv_takes_small() && steps < TUNE_CONV_BLOCK_STEPS_MIN)
         return "the convolution is small";
     return shader_gemm_block_obstacle(&product);
 }
@@ -153,9 +151,4 @@ void shader_conv_gemm_block_write(const struct kern_op *op, uint32_t index, cons
     struct kern_op product;
     if (!as_product(op, &product))
         shader_gemm_block_write(&product, index, places, words);
-}
-
-void shader_conv_gemm_block_force(bool small)
-{
-    forced = small;
 }

@@ -4,6 +4,7 @@
  * looked at. Tensors: as for gemm_any.comp, both factors of one type. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#define UNIFORM_BLOCK
 #define PARAMETERS vec_params
 #define TILE_PARAMS params.tile
 #include "shaders/gemm/tile_params.h"
@@ -18,7 +19,7 @@ layout(constant_id = 2) const uint LINES = 1;
 layout(constant_id = 3) const bool ALONG_K = false;
 
 #define LINES_MAX 4u
-#define SLICES    (ALONG_K ? GEMM_LINE_SLICES_ALONG_K : GEMM_LINE_SLICES)
+#define SLICES    (ALONG_K ? GEMM_LINE_SLICES_ALONG_K : GROUP_SIZE / GEMM_LINE_ACROSS)
 #define ACROSS    (GROUP_SIZE / SLICES) /* vectors side by side, or lines of the large matrix */
 #define TYPE      type_of(0u)
 #define VECTOR    (16u >> type_shift(TYPE))
@@ -26,7 +27,10 @@ layout(constant_id = 3) const bool ALONG_K = false;
 #define UNROLL    8u
 #define EACH_LINE(i) [[unroll]] for (uint i = 0u; i < LINES_MAX; i++) if (i < LINES)
 
+#define SHARES    min(GROUP_SIZE / COLUMNS, SLICES) /* of the slices, each added up by an invocation for a column */
+
 shared float parts[8u * GROUP_SIZE];
+shared float shares[GROUP_SIZE];
 
 vec4 sums[LINES_MAX][2]; /* the second one of vectors of 8 */
 
@@ -155,8 +159,13 @@ void main()
     uint slice = ALONG_K ? self % SLICES : self / ACROSS, place = ALONG_K ? self / SLICES : self % ACROSS;
     EACH_GROUP_UNIT(unit)
     {
-        uint first = unit % blocks * COLUMNS, part = unit / blocks;
-        uint batch = part % TILE_PARAMS.batches, split = part / TILE_PARAMS.batches;
+        uint first = unit * COLUMNS, batch = 0u, split = 0u;
+        if (unit >= blocks) { /* dividing takes long */
+            uint part = unit / blocks;
+            first = (unit - part * blocks) * COLUMNS;
+            split = part / TILE_PARAMS.batches;
+            batch = part - split * TILE_PARAMS.batches;
+        }
         uint begin = split * TILE_PARAMS.depth, end = min(begin + TILE_PARAMS.depth, TILE_PARAMS.k);
         uint column = first + place * (ALONG_K ? 1u : VECTOR);
         [[unroll]] for (uint i = 0u; i < LINES_MAX; i++)
@@ -169,13 +178,19 @@ void main()
         {
             keep(slice, place, i);
             barrier();
-            if (self < COLUMNS && first + self < columns) {
+            if (self < SHARES * COLUMNS) {
                 float sum = 0.0;
-                for (uint j = 0u; j < SLICES; j++)
-                    sum += parts[j * COLUMNS + self];
-                store_line(batch, split, i, first + self, sum);
+                [[unroll]] for (uint j = 0u; j < SLICES / SHARES; j++)
+                    sum += parts[(self / COLUMNS * (SLICES / SHARES) + j) * COLUMNS + self % COLUMNS];
+                shares[self] = sum;
             }
             barrier();
+            if (self < COLUMNS && first + self < columns) {
+                float sum = 0.0;
+                [[unroll]] for (uint j = 0u; j < SHARES; j++)
+                    sum += shares[j * COLUMNS + self];
+                store_line(batch, split, i, first + self, sum);
+            }
         }
     }
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* KERN_QGEMM with few rows, LINES at a time: codes are read once, where they lie. A workgroup takes a panel: four
- * invocations side by side its rows of words, of four columns each, while the others share the sum over k. Tensors: as
- * for qgemm_any.comp. */
+ * invocations side by side its rows of words, of four columns each, while the others share the sum over k. Where all
+ * groups are whole, several rows of words and of X are loaded before they are looked at. Tensors: as for
+ * qgemm_any.comp. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#define UNIFORM_BLOCK
 #define PARAMETERS qgemm_tile_params
 #define TILE_PARAMS params.tile
 #define QGEMM       params.qgemm
@@ -16,12 +18,18 @@
 
 layout(constant_id = 2) const uint LINES = 1;
 layout(constant_id = 3) const uint NIBBLES = 0;
+layout(constant_id = 4) const bool HAS_ZEROS = true;
 
-#define SLICES 64u
-#define UNROLL 4u /* rows of words whose loads are on their way at once */
+#define SLICES (GROUP_SIZE / 4u)
+#define UNROLL (LINES > 1u ? 2u : GROUP_SIZE > 256 ? 4u : 8u) /* rows of words whose loads are on their way at once */
 #define ROWS   (NIBBLES != 0u ? 8u : 4u) /* of a word */
+#define BITS   (NIBBLES != 0u ? 4u : 8u) /* of a code */
 
-shared vec4 parts[LINES][GROUP_SIZE];
+#define UNROLL_MAX 8u
+#define EACH_ROW(j) [[unroll]] for (uint j = 0u; j < UNROLL_MAX; j++) if (j < UNROLL)
+
+shared vec4 parts[GROUP_SIZE];
+shared float shares[GROUP_SIZE]; /* of slices */
 
 vec4 sums[LINES];
 int starts[LINES]; /* of rows of X */
@@ -31,7 +39,7 @@ int row_start(uint t, uint m)
 {
     uint y = header.inputs;
     int start = 0;
-    for (uint d = view(y).rank - 1u; d-- > 0u;) {
+    for (uint d = m > 0u ? view(y).rank - 1u : 0u; d-- > 0u;) {
         start += int(m % view(y).sizes[d]) * view(t).strides[d];
         m /= view(y).sizes[d];
     }
@@ -52,7 +60,7 @@ uvec4 words_at(uvec2 base, uint number)
 /* Of four columns in a group. */
 vec4 zeros_at(uint at)
 {
-    if (QGEMM.zeros < 0)
+    if (!HAS_ZEROS)
         return vec4(0.0);
     uvec2 address = add64(address_of(3u), uvec2(at, 0u));
     uint bytes = 0u;
@@ -64,11 +72,38 @@ vec4 zeros_at(uint at)
     return vec4(bitfieldExtract(ivec4(bytes) >> ivec4(0, 8, 16, 24), 0, 8));
 }
 
-/* Row `row` of four words. */
-vec4 codes_of(uvec4 words, uint row)
+/* Codes of four columns less zero points, number e of those in the lower halves of words. Put where a float's lowest
+ * bits are, whose highest one weighs 2^23, a code with its sign reversed adds what it is worth: no conversion, which
+ * devices do at a quarter of their speed, and every number here is exact. */
+vec4 codes_of(uvec4 words, uint e, vec4 zero)
 {
-    uint bits = NIBBLES != 0u ? 4u : 8u;
-    return vec4(bitfieldExtract(ivec4(words), int(bits * row), int(bits)));
+    const uint sign_bit = 1u << BITS - 1u, shift = BITS * e;
+    const float unit = 1.0 / float(1u << shift);
+    uvec4 bits = (words & (1u << BITS) - 1u << shift) ^ (0x4b000000u | sign_bit << shift);
+    return fma(uintBitsToFloat(bits), vec4(unit), -(8388608.0 * unit + float(sign_bit)) - zero);
+}
+
+/* Elements of X that a word's rows are multiplied by, of each line. */
+vec4 low[LINES], high[LINES];
+
+/* Adds the products of a row of words, if it counts: no branch, so that loads of other rows can go before it. */
+void add_products(uvec4 words, vec4 zero, vec4 scale, bool counts)
+{
+    vec4 part[LINES];
+    [[unroll]] for (uint i = 0u; i < LINES; i++)
+        part[i] = vec4(0.0);
+    [[unroll]] for (uint e = 0u; e < 4u; e++) {
+        vec4 codes = codes_of(e < ROWS / 2u ? words : words >> 16, e & ROWS / 2u - 1u, zero);
+        [[unroll]] for (uint i = 0u; i < LINES; i++)
+            part[i] += codes * low[i][e];
+        if (NIBBLES != 0u) {
+            codes = codes_of(words >> 16, e, zero);
+            [[unroll]] for (uint i = 0u; i < LINES; i++)
+                part[i] += codes * high[i][e];
+        }
+    }
+    [[unroll]] for (uint i = 0u; i < LINES; i++)
+        sums[i] += counts ? scale * part[i] : vec4(0.0);
 }
 
 /* A row of words of four columns, with what is to be known of it. */
@@ -94,35 +129,112 @@ Row row_at(uint panel, uint quad, uint row)
 void add_row(Row r, int step)
 {
     [[unroll]] for (uint i = 0u; i < LINES; i++) {
-        vec4 part = vec4(0.0);
-        [[unroll]] for (uint half_row = 0u; half_row < ROWS; half_row += 4u) {
-            uint count = r.count > half_row ? min(r.count - half_row, 4u) : 0u;
-            vec4 x = vec4(0.0);
-            if (count > 0u)
-                x = load_vec4(type_of(0u), address_of(0u), starts[i] + int(r.k + half_row) * step, step, count);
-            [[unroll]] for (uint e = 0u; e < 4u; e++)
-                part += (codes_of(r.words, half_row + e) - r.zero) * x[e];
-        }
-        sums[i] += r.scale * part;
+        vec4 x[2] = { vec4(0.0), vec4(0.0) };
+        [[unroll]] for (uint j = 0u; j < ROWS / 4u; j++)
+            if (r.count > 4u * j)
+                x[j] = load_vec4(type_of(0u), address_of(0u), starts[i] + int(r.k + 4u * j) * step, step,
+                                 min(r.count - 4u * j, 4u));
+        low[i] = x[0];
+        high[i] = x[1];
     }
+    add_products(r.words, r.zero, r.scale, true);
 }
 
 /* Every SLICES-th row of words, from `from` to `end`. */
-void sum_slice(uint panel, uint quad, uint m, uint from, uint end)
+void sum_slice(uint panel, uint quad, uint from, uint end, int step)
+{
+    for (uint row = from; row < end; row += SLICES)
+        add_row(row_at(panel, quad, row), step);
+}
+
+/* ---- where all loads are of whole vectors ---- */
+
+/* Where everything is. */
+struct Places {
+    uvec2 x, words, scales, zeros;
+};
+
+/* `low` and `high` as they lie in memory. */
+struct Vector {
+    uvec4 low, high;
+};
+
+uint x_bytes()
+{
+    return ROWS << type_shift(type_of(0u));
+}
+
+bool is_fast(Places at, int step)
+{
+    uint x = min(x_bytes(), 16u) - 1u, low = at.x.x;
+    bool whole = step == 1 && QGEMM.block * QGEMM.groups == QGEMM.k && params.words * ROWS == QGEMM.block;
+    [[unroll]] for (uint i = 0u; i < LINES; i++)
+        low |= at.x.x + uint(starts[i] << type_shift(type_of(0u)));
+    return whole && (low & x) == 0u && (at.words.x & 15u) == 0u && (at.zeros.x & 3u) == 0u &&
+           (at.scales.x & (4u << type_shift(type_of(2u))) - 1u) == 0u;
+}
+
+Vector vector_at(Places at, uint line, uint row)
+{
+    uint shift = type_shift(type_of(0u)), bytes = x_bytes();
+    uvec2 address = add64(at.x, scaled(starts[line] + int(row * ROWS), shift));
+    Vector x = Vector(load_words(address, min(bytes, 16u)), uvec4(0u));
+    if (bytes > 16u)
+        x.high = load_words(add64(address, uvec2(16u, 0u)), 16u);
+    else
+        x.high = x.low.zwzw;
+    return x;
+}
+
+/* UNROLL rows of words; those from `end` on do not count. */
+void add_rows(Places at, uint panel, uint quad, uint first, uint end)
+{
+    uvec4 words[UNROLL_MAX], scales[UNROLL_MAX];
+    uint zeros[UNROLL_MAX];
+    Vector x[UNROLL_MAX];
+    EACH_ROW(j)
+    {
+        uint row = min(first + j * SLICES, end - 1u), group = divide(row, params.by_words);
+        uint of_group = (panel * QGEMM.groups + group) * 16u + 4u * quad, shift = type_shift(type_of(2u));
+        words[j] = QuadArray(at.words).v[(panel * QGEMM.groups * params.words + row) * 4u + quad];
+        scales[j] = load_words(add64(at.scales, scaled(int(of_group), shift)), 4u << shift);
+        zeros[j] = 0u;
+        if (HAS_ZEROS)
+            zeros[j] = WordArray(at.zeros).v[of_group >> 2];
+        x[j] = vector_at(at, 0u, row);
+    }
+    EACH_ROW(j)
+    {
+        uint row = first + j * SLICES;
+        vec4 zero = vec4(bitfieldExtract(ivec4(zeros[j]) >> ivec4(0, 8, 16, 24), 0, 8));
+        [[unroll]] for (uint i = 0u; i < LINES; i++) {
+            Vector own = x[j];
+            if (i > 0u)
+                own = vector_at(at, i, min(row, end - 1u));
+            low[i] = unpack_vec4(type_of(0u), own.low);
+            high[i] = unpack_vec4(type_of(0u), own.high);
+        }
+        add_products(words[j], zero, unpack_vec4(type_of(2u), scales[j]), row < end);
+    }
+}
+
+/* ---- ---- */
+
+void sum_panel(uint panel, uint quad, uint m, uint from, uint end)
 {
     int step = view(0).strides[view(0).rank - 1u];
+    Places at = Places(address_of(0u), address_of(1u), address_of(2u), uvec2(0u));
+    if (HAS_ZEROS)
+        at.zeros = address_of(3u);
     [[unroll]] for (uint i = 0u; i < LINES; i++) {
         starts[i] = row_start(0u, min(m + i, TILE_PARAMS.m - 1u));
         sums[i] = vec4(0);
     }
-    for (uint row = from; row < end; row += UNROLL * SLICES) {
-        Row rows[UNROLL];
-        [[unroll]] for (uint j = 0u; j < UNROLL; j++)
-            rows[j] = row_at(panel, quad, min(row + j * SLICES, end - 1u));
-        [[unroll]] for (uint j = 0u; j < UNROLL; j++)
-            if (row + j * SLICES < end)
-                add_row(rows[j], step);
-    }
+    if (is_fast(at, step))
+        for (uint row = from; row < end; row += UNROLL * SLICES)
+            add_rows(at, panel, quad, row, end);
+    else
+        sum_slice(panel, quad, from, end, step);
 }
 
 void store_line(uint m, uint n, uint split, float sum)
@@ -134,25 +246,43 @@ void store_line(uint m, uint n, uint split, float sum)
         Words(scratch_at(4u * (split * TILE_PARAMS.m * TILE_PARAMS.n + number))).v = BITS_OF(sum);
 }
 
+/* All slices' sums, of one of 16 columns for each of the first 16 invocations. */
+float sum_of_slices(vec4 own)
+{
+    const uint share = SLICES / (GROUP_SIZE / 16u);
+    uint i = gl_LocalInvocationID.x;
+    float sum = 0.0;
+    parts[i] = own;
+    barrier();
+    [[unroll]] for (uint k = 0u; k < share; k++)
+        sum += parts[4u * (share * (i >> 4) + k) + (i >> 2 & 3u)][i & 3u];
+    shares[i] = sum;
+    barrier();
+    sum = 0.0;
+    [[unroll]] for (uint k = 0u; k < GROUP_SIZE / 16u; k++)
+        sum += shares[16u * k + (i & 15u)];
+    return sum;
+}
+
 void main()
 {
     read_finish();
     uint i = gl_LocalInvocationID.x, rows = QGEMM.groups * params.words, share = params.split_words;
     EACH_GROUP_UNIT(unit)
     {
-        uint panel = unit % TILE_PARAMS.tiles_n, rest = unit / TILE_PARAMS.tiles_n;
-        uint m = rest % TILE_PARAMS.tiles_m * LINES, split = rest / TILE_PARAMS.tiles_m;
-        sum_slice(panel, i & 3u, m, split * share + (i >> 2), min((split + 1u) * share, rows));
-        [[unroll]] for (uint j = 0u; j < LINES; j++)
-            parts[j][i] = sums[j];
-        barrier();
-        uint line = i / 16u, n = panel * 16u + i % 16u;
-        if (line < LINES && m + line < TILE_PARAMS.m && n < TILE_PARAMS.n) {
-            float sum = 0.0;
-            for (uint slice = 0u; slice < SLICES; slice++)
-                sum += parts[line][4u * slice + (i >> 2 & 3u)][i & 3u];
-            store_line(m + line, n, split, sum);
+        uint panel = unit, m = 0u, split = 0u;
+        if (unit >= TILE_PARAMS.tiles_n) { /* dividing takes long */
+            uint rest = unit / TILE_PARAMS.tiles_n;
+            panel = unit - rest * TILE_PARAMS.tiles_n;
+            split = rest / TILE_PARAMS.tiles_m;
+            m = (rest - split * TILE_PARAMS.tiles_m) * LINES;
         }
-        barrier();
+        sum_panel(panel, i & 3u, m, split * share + (i >> 2), min((split + 1u) * share, rows));
+        [[unroll]] for (uint j = 0u; j < LINES; j++) {
+            float sum = sum_of_slices(sums[j]);
+            uint n = panel * 16u + i;
+            if (i < 16u && m + j < TILE_PARAMS.m && n < TILE_PARAMS.n)
+                store_line(m + j, n, split, sum);
+        }
     }
 }

@@ -65,12 +65,11 @@ void shader_gemm_vec_write(const struct kern_op *op, uint32_t index, const struc
 
 #define VECTOR_BYTES 16
 
-static struct vec_params line_parameters(const struct kern_op *op)
+static struct vec_params line_parameters(const struct kern_op *op, uint32_t group_size)
 {
     struct vec_params params = parameters(op);
-    params.slices = params.along_k ? GEMM_LINE_SLICES_ALONG_K : GEMM_LINE_SLICES;
-    const uint32_t across = SHADER_GROUP_SIZE / params.slices;
-    cut(op, params.along_k ? across : across * (VECTOR_BYTES / kern_type_bytes(op->tensors[0].type)), &params);
+    const uint32_t vector = VECTOR_BYTES / kern_type_bytes(op->tensors[0].type);
+    cut(op, params.along_k ? group_size / GEMM_LINE_SLICES_ALONG_K : GEMM_LINE_ACROSS * vector, &params);
     if (params.tile.tiles_n * (uint64_t)params.tile.batches >= TUNE_LINE_WORKGROUPS) {
         params.tile.splits = 1;
         params.tile.depth = params.tile.k;
@@ -93,19 +92,47 @@ const char *shader_gemm_line_obstacle(const struct kern_op *op)
     return shader_tile_specializes(&params.tile) ? NULL : "the product is small";
 }
 
-void shader_gemm_line_plan(const struct kern_op *op, struct shader_work *out)
+static void line_plan(const struct kern_op *op, enum shader_code code, uint32_t group_size, struct shader_work *out)
 {
-    const struct vec_params params = line_parameters(op);
+    const struct vec_params params = line_parameters(op, group_size);
     struct shader_dispatch *dispatch = &out->dispatches[0];
-    shader_tile_add_code(op, SHADER_gemm_line, &params.tile, sizeof(params), out);
+    shader_tile_add_code(op, code, &params.tile, sizeof(params), out);
     dispatch->constants[2] = params.lines;
     dispatch->constants[3] = params.along_k;
     dispatch->constant_count = BASE_MAX(dispatch->constant_count, 4);
 }
 
+void shader_gemm_line_plan(const struct kern_op *op, struct shader_work *out)
+{
+    line_plan(op, SHADER_gemm_line, SHADER_GROUP_SIZE, out);
+}
+
 void shader_gemm_line_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                             uint32_t *words)
 {
-    const struct vec_params params = line_parameters(op);
+    const struct vec_params params = line_parameters(op, SHADER_GROUP_SIZE);
+    shader_tile_write(op, index, places, &params.tile, sizeof(params), words);
+}
+
+/* The same with more invocations, for long sums: more loads are under way at once. */
+
+const char *shader_gemm_line_wide_obstacle(const struct kern_op *op)
+{
+    const char *obstacle = shader_gemm_line_obstacle(op);
+    if (obstacle)
+        return obstacle;
+    const struct kern_view *a = &op->tensors[0];
+    return a->sizes[a->rank - 1] < TUNE_WIDE_DEPTH_MIN && !shader_specializes(1) ? "its sums are short" : NULL;
+}
+
+void shader_gemm_line_wide_plan(const struct kern_op *op, struct shader_work *out)
+{
+    line_plan(op, SHADER_gemm_line_wide, GEMM_WIDE_GROUP, out);
+}
+
+void shader_gemm_line_wide_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                                 uint32_t *words)
+{
+    const struct vec_params params = line_parameters(op, GEMM_WIDE_GROUP);
     shader_tile_write(op, index, places, &params.tile, sizeof(params), words);
 }

@@ -105,14 +105,20 @@ static struct qgemm_tile_params vec_tiles(const struct kern_op *op)
     return params;
 }
 
-void shader_qgemm_vec_plan(const struct kern_op *op, struct shader_work *out)
+static void vec_plan(const struct kern_op *op, enum shader_code code, struct shader_work *out)
 {
     const struct qgemm_tile_params params = vec_tiles(op);
     struct shader_dispatch *dispatch = &out->dispatches[0];
-    shader_tile_add_code(op, SHADER_qgemm_vec, &params.tile, sizeof(params), out);
+    shader_tile_add_code(op, code, &params.tile, sizeof(params), out);
     dispatch->constants[2] = lines(&params.tile);
     dispatch->constants[3] = params.qgemm.word == 8;
-    dispatch->constant_count = BASE_MAX(dispatch->constant_count, 4);
+    dispatch->constants[4] = op->u.qgemm.has_zero;
+    dispatch->constant_count = BASE_MAX(dispatch->constant_count, 5);
+}
+
+void shader_qgemm_vec_plan(const struct kern_op *op, struct shader_work *out)
+{
+    vec_plan(op, SHADER_qgemm_vec, out);
 }
 
 void shader_qgemm_vec_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
@@ -120,6 +126,30 @@ void shader_qgemm_vec_write(const struct kern_op *op, uint32_t index, const stru
 {
     const struct qgemm_tile_params params = vec_tiles(op);
     shader_tile_write(op, index, places, &params.tile, sizeof(params), words);
+}
+
+/* The same with more invocations, for long sums: more loads are under way at once where there are few workgroups. */
+
+const char *shader_qgemm_vec_wide_obstacle(const struct kern_op *op)
+{
+    const char *found = shader_qgemm_vec_obstacle(op);
+    if (found || shader_specializes(1))
+        return found;
+    const struct qgemm_tile_params params = vec_tiles(op);
+    if (params.tile.k < TUNE_WIDE_DEPTH_MIN || params.tile.tiles_n * params.tile.tiles_m > TUNE_WIDE_GROUPS_MAX)
+        return "its sums are short or many";
+    return NULL;
+}
+
+void shader_qgemm_vec_wide_plan(const struct kern_op *op, struct shader_work *out)
+{
+    vec_plan(op, SHADER_qgemm_vec_wide, out);
+}
+
+void shader_qgemm_vec_wide_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                                 uint32_t *words)
+{
+    shader_qgemm_vec_write(op, index, places, words);
 }
 
 const char *shader_qgemm_tile_obstacle(const struct kern_op *op)

@@ -20,12 +20,21 @@ int step_of(uint t, uint along_k)
     return view(t).strides[view(t).rank - 2u + (t ^ along_k)];
 }
 
+/* As at_element() of the result's element `number`; of the first row without dividing, which takes long. */
+int at_result(uint t, uint number)
+{
+    uint y = header.inputs;
+    if (number < TILE_PARAMS.n)
+        return int(number) * view(t).strides[view(y).rank - 1u];
+    return at_element(t, y, number);
+}
+
 void store_line(uint batch, uint split, uint i, uint column, NUMBER sum)
 {
     uint m = params.small == 0u ? i : column, n = params.small == 0u ? column : i, y = header.inputs;
     uint number = (batch * TILE_PARAMS.m + m) * TILE_PARAMS.n + n, c = uint(max(TILE_PARAMS.c, 0));
     if (TILE_PARAMS.splits == 1u)
-        store_result(number, at_element(y, y, number), at_element(c, y, number), sum);
+        store_result(number, at_result(y, number), at_result(c, number), sum);
     else
         Words(scratch_at(4u * (split * TILE_PARAMS.batches * TILE_PARAMS.m * TILE_PARAMS.n + number))).v = BITS_OF(sum);
 }

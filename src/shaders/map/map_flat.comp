@@ -14,12 +14,14 @@
 #include "shaders/map/map_eval.glsl"
 #include "shaders/map/map_short.glsl"
 
-/* Inputs, outputs, instructions, elements of a vector, outer dimensions: 4 bits each; whether two elements at a time. */
+/* Inputs, outputs, instructions, elements of a vector, outer dimensions: 4 bits each; whether two elements at a time; from
+ * bit 24 on, of each output: whether 16 is to be added to its register. */
 layout(constant_id = 2) const uint SHAPE = 0;
 layout(constant_id = 3) const uint ACCESS = 0; /* MAP_FLAT_... of each tensor, 2 bits */
 layout(constant_id = 4) const uint LOADS = 0;  /* register type of each input, 4 bits */
 layout(constant_id = 5) const uint STORES = 0; /* of each output, 8 bits: register, its type */
-/* Of each instruction: code, 8 bits; type, to_type, registers a, b, c: 4 bits each; whether 16 bits are enough. */
+/* Of each instruction: code, 8 bits; type, to_type, registers a, b, c: 4 bits each; whether 16 bits are enough; whether
+ * 16 is to be added to a, b, c. */
 layout(constant_id = 6) const uint INST_0 = 0;
 layout(constant_id = 7) const uint INST_1 = 0;
 layout(constant_id = 8) const uint INST_2 = 0;
@@ -28,21 +30,23 @@ layout(constant_id = 10) const uint INST_4 = 0;
 layout(constant_id = 11) const uint INST_5 = 0;
 layout(constant_id = 12) const uint INST_6 = 0;
 layout(constant_id = 13) const uint INST_7 = 0;
+layout(constant_id = 14) const uint INST_8 = 0;
+layout(constant_id = 15) const uint INST_9 = 0;
 
 #define INPUTS  (SHAPE & 15u)
 #define OUTPUTS (SHAPE >> 4 & 15u)
 #define COUNT   (SHAPE >> 8 & 15u)
 #define VECTOR  (SHAPE >> 12 & 15u)
 #define OUTER   (SHAPE >> 16 & 15u)
-#define TWO     (SHAPE >> 20 != 0u)
+#define TWO     ((SHAPE >> 20 & 1u) != 0u)
 #define AT_ONCE (TWO ? 2u : 1u)
 
 #define EACH_INPUT(X)  X(0u) X(1u) X(2u) X(3u) X(4u) X(5u) X(6u) X(7u)
 #define EACH_OUTPUT(X) X(0u) X(1u) X(2u) X(3u)
-#define EACH_INST(X)   X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
+#define EACH_INST(X)   X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9)
 
 uvec2 bases[12];
-uvec4 immediates[8];
+uvec4 immediates[MAP_FLAT_INST_MAX];
 
 uint access(uint t)
 {
@@ -108,7 +112,7 @@ uvec2 run_instruction(uint word, uvec2 a, uvec2 b, uvec2 c, uvec4 immediate)
     uint code = word & 255u, type = word >> 8 & 15u;
     if (code == KERN_MAP_CONVERT)
         return convert(a, type, word >> 12 & 15u);
-    if (word >> 28 != 0u)
+    if ((word >> 28 & 1u) != 0u)
         return uvec2(floatBitsToUint(eval_short(code, uintBitsToFloat(a.x), uintBitsToFloat(immediate.x))), 0u);
     return eval(code, type, a, b, c, immediate.xy, immediate.zw);
 }
@@ -143,20 +147,21 @@ void run_vector(uint number)
 {
     uint line = OUTER == 0u ? 0u : divide(number, params.by_vectors);
     uint first = (number - line * params.by_vectors.size) * VECTOR, count = min(params.line - first, VECTOR);
-    uvec4 read[8], written[4], registers[16];
+    uvec4 read[8], written[4], registers[8 + MAP_FLAT_INST_MAX];
 #define LOAD(t)                                                                                                        \
     if (INPUTS > t)                                                                                                    \
         read[t] = load_input(t, line, first, count);
 #define TAKE(t)                                                                                                        \
     if (INPUTS > t)                                                                                                    \
         registers[t] = take_input(t, read[t], i);
+#define SOURCE(word, s) (word >> 16 + 4 * s & 15u | (word >> 29 + s & 1u) << 4)
 #define RUN(k)                                                                                                         \
     if (COUNT > k)                                                                                                     \
-        registers[INPUTS + k] = run_both(INST_##k, registers[INST_##k >> 16 & 15u], registers[INST_##k >> 20 & 15u],   \
-                                         registers[INST_##k >> 24 & 15u], immediates[k]);
+        registers[INPUTS + k] = run_both(INST_##k, registers[SOURCE(INST_##k, 0)], registers[SOURCE(INST_##k, 1)],     \
+                                         registers[SOURCE(INST_##k, 2)], immediates[k]);
 #define APPEND(k)                                                                                                      \
     if (OUTPUTS > k)                                                                                                   \
-        append_output(k, written[k], i, registers[STORES >> 8u * k & 15u]);
+        append_output(k, written[k], i, registers[(STORES >> 8u * k & 15u) | (SHAPE >> 24u + k & 1u) << 4]);
 #define STORE(k)                                                                                                       \
     if (OUTPUTS > k)                                                                                                   \
         store_output(INPUTS + k, line, first, count, written[k]);

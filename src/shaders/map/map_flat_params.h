@@ -5,7 +5,7 @@
 
 #define MAP_FLAT_INPUTS_MAX  8
 #define MAP_FLAT_OUTPUTS_MAX 4
-#define MAP_FLAT_INST_MAX    8
+#define MAP_FLAT_INST_MAX    10
 #define MAP_FLAT_OUTER_MAX   (SHADER_RANK_MAX - 1)
 
 /* How a tensor's elements lie along a line. */

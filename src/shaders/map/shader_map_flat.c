@@ -85,7 +85,7 @@ static uint32_t inst_word(const struct kern_map_inst *inst)
 {
     uint32_t word = inst->code | (uint32_t)inst->type << 8 | (uint32_t)inst->to_type << 12;
     for (uint32_t s = 0; s < shader_map_arity[inst->code]; s++)
-        word |= (uint32_t)inst->src[s] << (16 + 4 * s);
+        word |= (inst->src[s] & 15u) << (16 + 4 * s) | (uint32_t)(inst->src[s] >> 4) << (29 + s);
     return word;
 }
 
@@ -131,7 +131,9 @@ static void set_constants(const struct flat *flat, uint32_t *constants)
     for (uint32_t t = 0; t < op->input_count; t++)
         constants[LOADS] |= (uint32_t)map->load_type[t] << 4 * t;
     for (uint32_t k = 0; k < op->output_count; k++)
-        constants[STORES] |= (map->store[k] | shader_map_register_type(op, map->store[k]) << 4) << 8 * k;
+        constants[STORES] |= ((map->store[k] & 15u) | shader_map_register_type(op, map->store[k]) << 4) << 8 * k;
+    for (uint32_t k = 0; k < op->output_count; k++)
+        constants[SHAPE] |= (uint32_t)(map->store[k] >> 4) << (24 + k);
     for (uint32_t i = 0; i < map->inst_count; i++) {
         constants[INST + i] = inst_word(&map->inst[i]);
         if (has_short(&map->inst[i]) && short_registers(op) >> (op->input_count + i) & 1)

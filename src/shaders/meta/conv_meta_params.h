@@ -29,7 +29,16 @@ struct conv_meta_params {
     u32 out_height, out_width;
     float low, high; /* bounds of Y */
     u32 residual;    /* 1 + the step of the epilogue with a tensor like Y, if wide */
-    u32 unused;
+    u32 flags;       /* CONV_INT_... */
 };
+
+/* Of conv_int.cu: X, W are without a sign, Y is bytes. Zero points take the places of the epilogue's last operands;
+ * that of W has the step r_channel from channel to channel. */
+#define CONV_INT_X_UNSIGNED 1u
+#define CONV_INT_W_UNSIGNED 2u
+#define CONV_INT_BYTES      4u
+#define CONV_INT_STEPS      (META_EPILOGUE_STEPS - 2)
+#define CONV_INT_X_ZERO     (META_EPILOGUE_STEPS - 2)
+#define CONV_INT_W_ZERO     (META_EPILOGUE_STEPS - 1)
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums of a tile of BM x BN in shared memory, in fragments of m16n8: WK warps, or groups of them, have each summed a part of
- * the depth. Who includes it says BM, BN, MT, NT, WK and PARTS, the parts that fit. With SUMS_APART neighbours in a fragment
+ * the depth. Who includes it says BM, BN, MT, NT, WK and PARTS, the parts that fit, and NUMBER, of what kind sums are, if not float. With SUMS_APART neighbours in a fragment
  * are NT columns apart. */
 #ifndef META_PARTS_CUH
 #define META_PARTS_CUH
@@ -10,6 +10,13 @@
 #define LINE (BN + 8) /* no bank conflicts */
 #define PART (BM * LINE)
 #define KEPT (WK > PARTS ? PARTS : WK)
+#ifndef NUMBER
+#define NUMBER float
+#endif
+
+struct __align__(8) pair {
+    NUMBER x, y;
+};
 
 /* Where a lane's sums [i][j][2 * half] and the one behind it lie in a part. */
 static __device__ __forceinline__ int place_of_sum(int row, int lane, int i, int j, int half)
@@ -22,31 +29,31 @@ static __device__ __forceinline__ int place_of_sum(int row, int lane, int i, int
 #endif
 }
 
-static __device__ __forceinline__ void store_sums(float *part, const float (&sums)[MT][NT][4], int row, int lane)
+static __device__ __forceinline__ void store_sums(NUMBER *part, const NUMBER (&sums)[MT][NT][4], int row, int lane)
 {
 #pragma unroll
     for (int n = 0; n < MT * NT * 2; n++) {
         const int i = n / 2 / NT, j = n / 2 % NT, half = n % 2;
-        float *to = part + place_of_sum(row, lane, i, j, half);
+        NUMBER *to = part + place_of_sum(row, lane, i, j, half);
 #ifdef SUMS_APART
         to[0] = sums[i][j][2 * half];
         to[NT] = sums[i][j][2 * half + 1];
 #else
-        *(float2 *)to = make_float2(sums[i][j][2 * half], sums[i][j][2 * half + 1]);
+        *(pair *)to = pair{ sums[i][j][2 * half], sums[i][j][2 * half + 1] };
 #endif
     }
 }
 
-static __device__ __forceinline__ void add_sums(const float *part, float (&sums)[MT][NT][4], int row, int lane)
+static __device__ __forceinline__ void add_sums(const NUMBER *part, NUMBER (&sums)[MT][NT][4], int row, int lane)
 {
 #pragma unroll
     for (int n = 0; n < MT * NT * 2; n++) {
         const int i = n / 2 / NT, j = n / 2 % NT, half = n % 2;
-        const float *from = part + place_of_sum(row, lane, i, j, half);
+        const NUMBER *from = part + place_of_sum(row, lane, i, j, half);
 #ifdef SUMS_APART
-        const float2 v = make_float2(from[0], from[NT]);
+        const pair v = { from[0], from[NT] };
 #else
-        const float2 v = *(const float2 *)from;
+        const pair v = *(const pair *)from;
 #endif
         sums[i][j][2 * half] += v.x;
         sums[i][j][2 * half + 1] += v.y;
@@ -54,7 +61,7 @@ static __device__ __forceinline__ void add_sums(const float *part, float (&sums)
 }
 
 /* All parts of the workgroup's sums are in the first KEPT ones then. Threads of number WK or above have none. */
-static __device__ __forceinline__ void gather_parts(float *parts, float (&sums)[MT][NT][4], int number, int row, int lane)
+static __device__ __forceinline__ void gather_parts(NUMBER *parts, NUMBER (&sums)[MT][NT][4], int number, int row, int lane)
 {
 #pragma unroll
     for (int have = WK; have > KEPT;) { /* those from `keep` on hand over what they have */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions by metacommands: conv_mma.cu and conv_halo.cu. */
-#include "shaders/conv/shader_conv.h"
-#include "shaders/meta/conv_meta_params.h"
+#include "shaders/meta/shader_conv_meta.h"
 #include "shaders/meta/shader_meta.h"
 
 #include <math.h>
@@ -11,9 +10,10 @@
 #define GATHER_DEPTH    256   /* DEPTH_MAX of conv_gather.cuh */
 #define GATHER_REACH    16383 /* of its table */
 /* Of a tile of conv_halo.cu. */
-#define HALO_ROWS     16
-#define HALO_COLUMNS  8
-#define HALO_CHANNELS 64
+#define HALO_ROWS       16
+#define HALO_COLUMNS    8
+#define HALO_CHANNELS   64
+#define NARROW_CHANNELS 8 /* of conv_narrow.cu */
 /* Of a tile of conv_stem.cu. */
 #define STEM_SIDE  16
 #define STEM_COVER 4352 /* elements */
@@ -24,6 +24,7 @@ enum form {
     FORM_STEM32, /* conv_stem.cu of such a depth at most */
     FORM_STEM160,
     FORM_WGMMA,  /* conv_wgmma.cu */
+    FORM_NARROW, /* conv_narrow.cu */
     FORM_HALO32, /* conv_halo.cu of so many input channels at most */
     FORM_HALO64,
 };
@@ -95,7 +96,7 @@ static bool takes_vectors(const struct kern_op *op, const struct conv_params *co
 
 static bool is_halo(enum form form)
 {
-    return form == FORM_HALO32 || form == FORM_HALO64;
+    return form == FORM_NARROW || form == FORM_HALO32 || form == FORM_HALO64;
 }
 
 static bool is_stem(enum form form)
@@ -159,6 +160,8 @@ static bool takes(const struct kern_op *op, const struct conv_params *conv, enum
         return takes_stem(op, conv, 160);
     case FORM_WGMMA:
         return takes_wide(op, conv) && takes_vectors(op, conv, VECTOR);
+    case FORM_NARROW:
+        return conv->out_group <= NARROW_CHANNELS && takes_halo(op, conv, 32);
     case FORM_HALO32:
         return takes_halo(op, conv, 32);
     case FORM_HALO64:
@@ -271,7 +274,7 @@ static void set_tiles(const struct kernel *kernel, const struct conv_params *con
     }
 }
 
-static struct conv_meta_params parameters(const struct kern_op *op, const struct conv_params *conv)
+struct conv_meta_params shader_conv_meta_parameters(const struct kern_op *op, const struct conv_params *conv)
 {
     const uint32_t pixels = (uint32_t)(conv->out_sizes[1] * conv->out_sizes[2]);
     return (struct conv_meta_params){
@@ -352,7 +355,7 @@ void shader_conv_meta_write(const struct kern_op *op, uint32_t index, const stru
     const struct kernel *kernel = choose(op, &conv);
     struct conv_meta_params *p = (struct conv_meta_params *)words;
     (void)index; /* there is one */
-    *p = parameters(op, &conv);
+    *p = shader_conv_meta_parameters(op, &conv);
     set_tiles(kernel, &conv, op->tensors[op->input_count].sizes[0], p);
     p->x = shader_meta_place(&places[0]);
     p->w = shader_meta_place(&places[1]);

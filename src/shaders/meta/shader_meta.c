@@ -4,6 +4,8 @@
 #include "shaders/core/shader_block.h"
 
 _Static_assert(META_EPILOGUE_STEPS == SHADER_STEPS_MAX, "epilogues that shaders take");
+_Static_assert((int)META_UINT8 == (int)DML_TENSOR_DATA_TYPE_UINT8, "numbers of types");
+_Static_assert((int)META_INT8 == (int)DML_TENSOR_DATA_TYPE_INT8, "numbers of types");
 _Static_assert((int)META_BFLOAT16 == (int)ANYDML_TENSOR_DATA_TYPE_BFLOAT16, "numbers of types");
 
 /* Of operations that shader_epilogue.c supports. */
@@ -70,13 +72,14 @@ static bool find_place(const struct kern_view *view, const struct kern_view *res
     return single || alike || channels;
 }
 
-static bool type_fits(DML_TENSOR_DATA_TYPE type)
+static bool type_fits(DML_TENSOR_DATA_TYPE type, bool bytes)
 {
-    return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16 ||
+    return (bytes && (type == DML_TENSOR_DATA_TYPE_UINT8 || type == DML_TENSOR_DATA_TYPE_INT8)) ||
+           type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16 ||
            type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
 }
 
-const char *shader_meta_epilogue_obstacle(const struct kern_op *op, uint32_t channel)
+static const char *obstacle_of(const struct kern_op *op, uint32_t channel, bool bytes)
 {
     struct kern_epilogue epilogue;
     enum meta_place place;
@@ -89,10 +92,20 @@ const char *shader_meta_epilogue_obstacle(const struct kern_op *op, uint32_t cha
         if (!codes[epilogue.step[i].code])
             return "there is no metacommand for it with this epilogue";
         if (epilogue.step[i].tensor &&
-            (!type_fits(view->type) || !find_place(view, &op->tensors[op->input_count], channel, &place)))
+            (!type_fits(view->type, bytes) || !find_place(view, &op->tensors[op->input_count], channel, &place)))
             return "there is no metacommand for it with this epilogue";
     }
     return NULL;
+}
+
+const char *shader_meta_epilogue_obstacle(const struct kern_op *op, uint32_t channel)
+{
+    return obstacle_of(op, channel, false);
+}
+
+const char *shader_meta_bytes_obstacle(const struct kern_op *op, uint32_t channel)
+{
+    return obstacle_of(op, channel, true);
 }
 
 void shader_meta_epilogue_write(const struct kern_op *op, uint32_t channel, const struct shader_place *places,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* KERN_RECURRENT, a step of all rows of the batch per dispatch: the same dispatch again and again, which counts in scratch
- * memory. LANES neighbours of a subgroup share the products of one hidden value's gates with the states of ROWS rows of
- * the batch. Scratch memory: STEP words, then the states, of which a step reads one and writes the other, then the
- * memory. Tensors: 0 X, 1 R, the others where the parameters say. */
+ * memory. Neighbours of a subgroup, in SPLIT of them, share the products of one hidden value's gates with the states of
+ * ROWS rows of the batch. Scratch memory: STEP words, then the states, of which a step reads one and writes the other,
+ * then the memory. Tensors: 0 X, 1 R, the others where the parameters say. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#define UNIFORM_BLOCK
 #define PARAMETERS recurrent_step_params
 #include "shaders/recurrent/recurrent_params.h"
 #include "shaders/core/views.glsl"
@@ -15,6 +16,7 @@
 #include "shaders/map/map_float.glsl"
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
+#extension GL_EXT_control_flow_attributes : require
 
 /* enum kern_cell, enum kern_activation_mode */
 #define RNN            0
@@ -27,10 +29,15 @@ layout(constant_id = 4) const bool BEGIN = false; /* the dispatch before the fir
 /* Of each direction: f, g, h: kern_map_code + 1, 0: identity; 8 bits each. */
 layout(constant_id = 5) const uint CODES = 0;
 layout(constant_id = 6) const uint CODES_REVERSE = 0;
+layout(constant_id = 7) const uint SPLIT = 1;
 
 #define GATES    (CELL == RNN ? 1u : CELL == GRU ? 3u : 4u)
 #define ROWS_MAX 8
-#define STEP     64u /* bytes of the scratch memory before the states: the step's number, workgroups that have done it */
+#define STEP     64u /* bytes of the scratch memory before the states: how many workgroups have done a step */
+#define UNROLL   2u
+
+#define EACH_ROW(i)  [[unroll]] for (uint i = 0u; i < ROWS; i++)
+#define EACH_GATE(g) [[unroll]] for (uint g = 0u; g < GATES; g++)
 
 layout(buffer_reference, std430, buffer_reference_align = 4) coherent buffer Counter { uint v; };
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer State { float v; };
@@ -45,6 +52,7 @@ uvec2 state_address(uint which, uint direction, uint row, uint n)
 }
 
 vec4 sums[ROWS_MAX]; /* gates of each row of the batch */
+shared vec4 parts[GROUP_SIZE / 4u * ROWS_MAX]; /* the same of each of the subgroups that share them */
 
 float activated(uint direction, uint which, float x)
 {
@@ -81,26 +89,102 @@ float dot_four(vec4 a, vec4 b)
     return (a.x * b.x + a.y * b.y) + (a.z * b.z + a.w * b.w);
 }
 
-/* The lane's part of the products, of elements k to k + 3 of every LANES * 4. */
-void multiply(uint old, uint direction, uint n, uint first, uint lane, uint lanes)
+/* Where R of a hidden value and states of the rows lie. */
+struct Factors {
+    uvec2 matrix, state;
+    int at, next; /* elements */
+    bool whole;   /* all vectors of four of both */
+};
+
+Factors factors_of(uint old, uint direction, uint n)
 {
-    uint type = type_of(1u);
-    uvec2 matrix = address_of(1u);
-    int at = int(direction) * view(1).strides[0] + int(n) * view(1).strides[2], next = view(1).strides[1];
-    for (uint i = 0u; i < ROWS; i++)
-        sums[i] = vec4(0.0);
-    for (uint k = 4u * lane; k < hidden; k += 4u * lanes) {
-        uint count = min(hidden - k, 4u);
-        vec4 weights[4];
-        for (uint g = 0u; g < GATES; g++)
-            weights[g] = load_vec4(type, matrix, at + int(g) * next + int(k), 1, count);
-        for (uint i = 0u; i < ROWS; i++) {
-            uint row = min(first + i, batch - 1u);
-            vec4 h = load_vec4(TYPE_FLOAT32, state_address(old, direction, row, 0u), int(k), 1, count);
-            for (uint g = 0u; g < GATES; g++)
-                sums[i][g] += dot_four(weights[g], h);
+    Factors f;
+    f.matrix = address_of(1u);
+    f.state = state_address(old, direction, 0u, 0u);
+    f.at = int(direction) * view(1).strides[0] + int(n) * view(1).strides[2];
+    f.next = view(1).strides[1];
+    uint shift = type_shift(type_of(1u)), bytes = 4u << shift, steps = 0u;
+    for (uint d = 0u; d < 3u; d++)
+        steps |= uint(view(1).strides[d]);
+    f.whole = ((hidden | steps) & 3u) == 0u && (f.matrix.x & bytes - 1u) == 0u && (f.state.x & 15u) == 0u;
+    return f;
+}
+
+/* Elements k to k + 3, where all are. */
+void multiply_whole(Factors f, uint first, uint k, uint step)
+{
+    uint type = type_of(1u), shift = type_shift(type);
+    uvec4 weights[UNROLL * 4u];
+    [[unroll]] for (uint u = 0u; u < UNROLL; u++)
+        EACH_GATE(g)
+            weights[4u * u + g] = load_words(
+                place_at(type, f.matrix, f.at + int(g) * f.next + int(min(k + u * step, hidden - 4u))).address, 4u << shift);
+    [[unroll]] for (uint u = 0u; u < UNROLL; u++) {
+        uint at = k + u * step;
+        EACH_ROW(i)
+        {
+            uint number = min(first + i, batch - 1u) * hidden + min(at, hidden - 4u);
+            vec4 h = uintBitsToFloat(QuadArray(f.state).v[number / 4u]);
+            EACH_GATE(g)
+            {
+                float part = dot_four(unpack_vec4(type, weights[4u * u + g]), h);
+                sums[i][g] += at < hidden ? part : 0.0;
+            }
         }
     }
+}
+
+/* Elements k to k + 3, as many as there are. */
+void multiply_some(Factors f, uint first, uint k)
+{
+    uint count = min(hidden - k, 4u);
+    vec4 weights[4];
+    EACH_GATE(g)
+        weights[g] = load_vec4(type_of(1u), f.matrix, f.at + int(g) * f.next + int(k), 1, count);
+    EACH_ROW(i)
+    {
+        uint number = min(first + i, batch - 1u) * hidden + k;
+        vec4 h = load_vec4(TYPE_FLOAT32, f.state, int(number), 1, count);
+        EACH_GATE(g)
+            sums[i][g] += dot_four(weights[g], h);
+    }
+}
+
+/* The lane's part of the products, of elements k to k + 3 of every lanes * 4. */
+void multiply(uint old, uint direction, uint n, uint first, uint lane, uint lanes)
+{
+    Factors f = factors_of(old, direction, n);
+    EACH_ROW(i)
+        sums[i] = vec4(0.0);
+    if (f.whole)
+        for (uint k = 4u * lane; k < hidden; k += UNROLL * 4u * lanes)
+            multiply_whole(f, first, k, 4u * lanes);
+    else
+        for (uint k = 4u * lane; k < hidden; k += 4u * lanes)
+            multiply_some(f, first, k);
+}
+
+/* Adds up what the lanes have. While there are several rows, each of two lanes goes on with half of them; the first one
+ * that this lane ends with, and how many. */
+uint add_lanes(uint lane, uint lanes, out uint count)
+{
+    uint row = 0u;
+    count = ROWS;
+    [[unroll]] for (uint b = 0u; b < 5u; b++) {
+        const uint mask = 1u << b, half_rows = ROWS >> b + 1u;
+        bool upper = (lane & mask) != 0u;
+        if (mask >= lanes)
+            continue;
+        if (half_rows == 0u)
+            sums[0] += subgroupShuffleXor(sums[0], mask);
+        [[unroll]] for (uint i = 0u; i < half_rows; i++) {
+            vec4 own = upper ? sums[i + half_rows] : sums[i], other = upper ? sums[i] : sums[i + half_rows];
+            sums[i] = own + subgroupShuffleXor(other, mask);
+        }
+        row += upper ? half_rows : 0u;
+        count = max(half_rows, 1u);
+    }
+    return row;
 }
 
 /* Hidden value n of a row of the batch, from the products of its gates. */
@@ -154,22 +238,43 @@ void finish(uint s, uint old, uint direction, uint row, uint n, vec4 products)
                    h);
 }
 
-/* What a slot has: a hidden value of a direction, and ROWS rows of the batch from the first on. */
-void run_slot(uint s, uint slot, uint lane, uint lanes)
+/* A hidden value of a direction, and ROWS rows of the batch from the first on. */
+struct Slot {
+    uint first, n, direction;
+};
+
+Slot slot_of(uint slot)
 {
-    uint blocks = (batch + ROWS - 1u) / ROWS, block = slot % blocks, number = slot / blocks;
-    uint n = number % hidden, direction = number / hidden, old = s & 1u;
-    multiply(old, direction, n, block * ROWS, lane, lanes);
-    for (uint i = 0u; i < ROWS; i++)
-        for (uint mask = 1u; mask < lanes; mask <<= 1)
-            sums[i] += subgroupShuffleXor(sums[i], mask);
-    for (uint i = lane; i < ROWS; i += lanes) {
-        vec4 own = vec4(0.0);
-        for (uint k = 0u; k < ROWS; k++)
-            own = k == i ? sums[k] : own;
-        if (block * ROWS + i < batch)
-            finish(s, old, direction, block * ROWS + i, n, own);
+    uint blocks = (batch + ROWS - 1u) / ROWS, number = slot / blocks;
+    return Slot(slot % blocks * ROWS, number % hidden, number / hidden);
+}
+
+/* By SPLIT times `width` invocations, of which this one is number `lane`; they are number `group` of the workgroup. Slots
+ * from `end` on are none, but all invocations of a workgroup have to come. */
+void run_slot(uint s, uint slot, uint end, uint group, uint lane, uint width)
+{
+    uint lanes = SPLIT * width, old = s & 1u, within = lane % width, self = lane / width, count;
+    Slot of = slot_of(min(slot, end - 1u));
+    multiply(old, of.direction, of.n, of.first, lane, lanes);
+    uint row = add_lanes(within, width, count);
+    if (SPLIT > 1u) { /* then the first subgroup goes on */
+        uint at = group * SPLIT * ROWS;
+        barrier();
+        if (within < ROWS)
+            for (uint i = 0u; i < count; i++)
+                parts[at + self * ROWS + row + i] = sums[i];
+        barrier();
+        for (uint i = 0u; i < count; i++) {
+            sums[i] = parts[at + row + i];
+            for (uint k = 1u; k < SPLIT; k++)
+                sums[i] += parts[at + k * ROWS + row + i];
+        }
     }
+    if (self > 0u || within >= ROWS || slot >= end)
+        return;
+    [[unroll]] for (uint i = 0u; i < ROWS; i++)
+        if (i < count && of.first + row + i < batch)
+            finish(s, old, of.direction, of.first + row + i, of.n, sums[i]);
 }
 
 /* The states before the first step, and the last ones of rows that have none. */
@@ -189,20 +294,8 @@ void begin(uint number)
             store_real(t, int(direction) * view(t).strides[0] + int(row) * view(t).strides[1] +
                               int(n) * view(t).strides[2], 0.0);
     }
-    if (number == 0u) {
+    if (number == 0u)
         Counter(scratch_at(0u)).v = 0u;
-        Counter(scratch_at(4u)).v = 0u;
-    }
-}
-
-/* The last workgroup counts on; all have read the number by then. */
-void end_step()
-{
-    barrier();
-    if (gl_LocalInvocationID.x == 0u && atomicAdd(Counter(scratch_at(4u)).v, 1u) == push.groups - 1u) {
-        Counter(scratch_at(4u)).v = 0u;
-        Counter(scratch_at(0u)).v = Counter(scratch_at(0u)).v + 1u;
-    }
 }
 
 void main()
@@ -214,10 +307,13 @@ void main()
             begin(number);
         return;
     }
-    uint s = Counter(scratch_at(0u)).v, lanes = min(gl_SubgroupSize, 32u), in_group = GROUP_SIZE / lanes;
-    uint self = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
+    /* Other workgroups may be done before this one begins, but not all. */
+    uint s = Counter(scratch_at(0u)).v / push.groups, width = min(gl_SubgroupSize, 32u), lanes = SPLIT * width;
+    uint self = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID, in_group = GROUP_SIZE / lanes;
     uint slots = hidden * params.directions * ((batch + ROWS - 1u) / ROWS);
-    for (uint slot = gl_WorkGroupID.x * in_group + self / lanes; slot < slots; slot += push.groups * in_group)
-        run_slot(s, slot, self % lanes, lanes);
-    end_step();
+    for (uint first = gl_WorkGroupID.x * in_group; first < slots; first += push.groups * in_group)
+        run_slot(s, first + self / lanes, slots, self / lanes, self % lanes, width);
+    barrier();
+    if (gl_LocalInvocationID.x == 0u)
+        atomicAdd(Counter(scratch_at(0u)).v, 1u);
 }

@@ -8,6 +8,8 @@
 #define ROWS_MAX       8  /* of the batch, that share what is read of R */
 #define LANES          32 /* of a hidden value, at most */
 #define STEPS_MAX      4096
+#define SPLIT_MAX      4     /* subgroups of a workgroup that share a hidden value's products, */
+#define BUSY           65536 /* where there are fewer invocations otherwise */
 
 static uint64_t values_of(const struct kern_op *op) /* hidden, of all rows and directions */
 {
@@ -51,12 +53,25 @@ static uint32_t rows_of(const struct kern_op *op)
     return rows;
 }
 
-/* Invocations of a step. */
-static uint64_t step_units(const struct kern_op *op)
+/* Invocations of a step, when no subgroups share products. */
+static uint64_t step_lanes(const struct kern_op *op)
 {
     const struct kern_view *x = &op->tensors[0];
     const uint32_t rows = rows_of(op);
     return (uint64_t)x->sizes[4] * x->sizes[2] * ((x->sizes[1] + rows - 1) / rows) * LANES;
+}
+
+static uint32_t split_of(const struct kern_op *op)
+{
+    uint32_t split = 1;
+    while (split < SPLIT_MAX && step_lanes(op) * split < BUSY && 4u * LANES * split < op->tensors[0].sizes[4])
+        split *= 2;
+    return split;
+}
+
+static uint64_t step_units(const struct kern_op *op)
+{
+    return step_lanes(op) * split_of(op);
 }
 
 static uint32_t codes_of(const struct kern_recurrent *net, uint32_t direction)
@@ -80,7 +95,8 @@ static void add(const struct kern_op *op, bool begin, uint64_t units, struct sha
     dispatch->constants[4] = begin;
     dispatch->constants[5] = codes_of(&op->u.recurrent, 0);
     dispatch->constants[6] = codes_of(&op->u.recurrent, 1);
-    dispatch->constant_count = 7;
+    dispatch->constants[7] = split_of(op);
+    dispatch->constant_count = 8;
 }
 
 void shader_recurrent_step_plan(const struct kern_op *op, struct shader_work *out)

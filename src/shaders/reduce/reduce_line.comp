@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* KERN_REDUCE: sums of FLOAT32, FLOAT16 or BFLOAT16 by vectors of neighbouring elements, 16 bytes of one line, or in
- * COLUMNS one element in each of 4 neighbouring lines. Several vectors are loaded before they are looked at. Tensors:
+ * COLUMNS one element in each of 4 or 8 neighbouring lines. Several vectors are loaded before they are looked at. Tensors:
  * 0 X, 1 Y. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -10,17 +10,22 @@
 #include "shaders/core/vector.glsl"
 
 layout(constant_id = 2) const uint MODE = REDUCE_SUM;
-layout(constant_id = 3) const bool COLUMNS = false;
+layout(constant_id = 3) const uint LINES_OF_COLUMNS = 0; /* neighbouring lines that a slot takes; 0: one */
 layout(constant_id = 4) const uint LINE_LANES = 1;
 
+#define COLUMNS (LINES_OF_COLUMNS != 0u)
+#define WIDE    (LINES_OF_COLUMNS > 4u)
+
 struct Total {
-    vec4 value;
+    vec4 value, more; /* more: of the upper four lines */
 };
-#define SHUFFLED(total, mask) Total(subgroupShuffleXor(total.value, mask))
+#define SHUFFLED(total, mask) Total(subgroupShuffleXor(total.value, mask), total.more)
 
 void combine(inout Total a, Total b)
 {
     a.value += b.value;
+    if (WIDE)
+        a.more += b.more;
 }
 
 /* As reduce_real.comp has them, which adds them up. */
@@ -35,8 +40,8 @@ struct Sum {
 #include "shaders/reduce/lines.glsl"
 #include "shaders/reduce/parts.glsl"
 
-#define LINES  (COLUMNS ? 4u : 1u) /* of a slot */
-#define VECTOR (COLUMNS ? 4u : 16u >> type_shift(type_of(0u)))
+#define LINES  max(LINES_OF_COLUMNS, 1u) /* of a slot */
+#define VECTOR (COLUMNS ? LINES_OF_COLUMNS : 16u >> type_shift(type_of(0u)))
 #define UNROLL 4u
 
 vec4 term(vec4 x)
@@ -45,10 +50,21 @@ vec4 term(vec4 x)
 }
 
 /* Zeros are no terms. */
-vec4 terms_of(uvec4 words)
+Total terms_of(uvec4 words)
 {
-    vec4 terms = term(unpack_vec4(type_of(0u), words));
-    return VECTOR == 4u ? terms : terms + term(unpack_vec4(type_of(0u), words.zwzw));
+    Total terms = Total(term(unpack_vec4(type_of(0u), words)), vec4(0.0));
+    vec4 upper = term(unpack_vec4(type_of(0u), words.zwzw));
+    if (WIDE)
+        terms.more = upper;
+    else if (VECTOR > 4u)
+        terms.value += upper;
+    return terms;
+}
+
+Total sum_of(Total a, Total b)
+{
+    combine(a, b);
+    return a;
 }
 
 /* What a slot adds up: steps are elements of its lines, or vectors of its one. */
@@ -65,7 +81,7 @@ Steps steps_of(uint line)
     Steps s = Steps(address_of(0u), at_line(0u, line), int(VECTOR), VECTOR, false);
     if (COLUMNS) {
         s.step = view(0).rank == params.outer + 1u ? view(0).strides[params.outer] : 0;
-        s.count = line < params.lines ? min(params.lines - line, 4u) : 0u;
+        s.count = line < params.lines ? min(params.lines - line, LINES) : 0u;
     }
     s.whole = s.step != 0 && s.count == VECTOR && is_whole(type, place_at(type, s.base, s.at).address, bytes) &&
               (uint(s.step) << type_shift(type) & bytes - 1u) == 0u;
@@ -86,7 +102,7 @@ uvec4 load_step(Steps s, uint k)
 }
 
 /* Of the part of a line. */
-vec4 add_up(uint line, uint part)
+Total add_up(uint line, uint part)
 {
     uint steps = COLUMNS ? params.size : (params.size + VECTOR - 1u) / VECTOR;
     uint size = (steps + params.parts - 1u) / params.parts;
@@ -94,24 +110,24 @@ vec4 add_up(uint line, uint part)
     /* Vectors from `full` on are not whole, or not loaded with others. */
     uint full = COLUMNS ? end : min(end, params.size / VECTOR), k = part * size + lane();
     Steps s = steps_of(min(line, params.lines - 1u));
-    vec4 total = vec4(0.0);
+    Total total = Total(vec4(0.0), vec4(0.0));
     /* Vectors of 8 bytes: more of them. */
-    for (; COLUMNS && type_of(0u) != TYPE_FLOAT32 && s.whole && k + (2u * UNROLL - 1u) * LANES < full;
+    for (; COLUMNS && !WIDE && type_of(0u) != TYPE_FLOAT32 && s.whole && k + (2u * UNROLL - 1u) * LANES < full;
          k += 2u * UNROLL * LANES) {
         uvec4 a = load_whole(s, k), b = load_whole(s, k + LANES);
         uvec4 c = load_whole(s, k + 2u * LANES), d = load_whole(s, k + 3u * LANES);
         uvec4 e = load_whole(s, k + 4u * LANES), f = load_whole(s, k + 5u * LANES);
         uvec4 g = load_whole(s, k + 6u * LANES), h = load_whole(s, k + 7u * LANES);
-        total += ((terms_of(a) + terms_of(b)) + (terms_of(c) + terms_of(d))) +
-                 ((terms_of(e) + terms_of(f)) + (terms_of(g) + terms_of(h)));
+        combine(total, sum_of(sum_of(sum_of(terms_of(a), terms_of(b)), sum_of(terms_of(c), terms_of(d))),
+                              sum_of(sum_of(terms_of(e), terms_of(f)), sum_of(terms_of(g), terms_of(h)))));
     }
     for (; s.whole && k + (UNROLL - 1u) * LANES < full; k += UNROLL * LANES) {
         uvec4 a = load_whole(s, k), b = load_whole(s, k + LANES);
         uvec4 c = load_whole(s, k + 2u * LANES), d = load_whole(s, k + 3u * LANES);
-        total += (terms_of(a) + terms_of(b)) + (terms_of(c) + terms_of(d));
+        combine(total, sum_of(sum_of(terms_of(a), terms_of(b)), sum_of(terms_of(c), terms_of(d))));
     }
     for (; k < end; k += LANES)
-        total += terms_of(load_step(s, k));
+        combine(total, terms_of(load_step(s, k)));
     return total;
 }
 
@@ -125,12 +141,16 @@ void main()
     EACH_GROUP_UNIT(unit)
     {
         uint line = (unit / params.parts * slots() + slot()) * LINES, part = unit % params.parts;
-        vec4 total = across_lanes(Total(add_up(line, part))).value;
+        Total found = across_lanes(add_up(line, part));
+        vec4 total = found.value;
         if (lane() != 0u)
             continue;
         if (!COLUMNS)
             total.x = (total.x + total.y) + (total.z + total.w);
+        uint upper = line + 4u;
         for (uint end = min(line + LINES, params.lines); line < end; line++, total = total.yzwx) {
+            if (WIDE && line == upper)
+                total = found.more;
             if (params.parts > 1u)
                 partial_at(line, part).v = Sum(total.x, 0.0);
             else

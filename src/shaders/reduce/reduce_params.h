@@ -7,9 +7,10 @@
 struct line_params {
     uint lines, size, outer; /* size: elements of a line */
     uint count;              /* elements of a whole line, also where `size` is the number of its parts */
-    uint lanes;    /* invocations of a line, a power of 2 to 256; a workgroup takes 256 / lanes lines at once */
-    uint columns;  /* 1: neighbours among invocations have neighbouring lines, else neighbouring elements of a line */
-    uint parts;    /* each line is work of so many workgroups, a part of it each (parts.glsl) */
+    uint lanes; /* invocations of a line, a power of 2 to 256; a workgroup takes 256 / lanes lines at once */
+    uint
+        columns; /* not 0: neighbours among invocations have neighbouring lines, else neighbouring elements of a line */
+    uint parts;  /* each line is work of so many workgroups, a part of it each (parts.glsl) */
     uint partials; /* how many parts of a line the first dispatch has left something of in scratch memory, or will */
     uint finish;   /* 1: the second dispatch */
     uint mode;     /* DML_REDUCE_FUNCTION, enum kern_softmax_mode, p of LP_NORM; NORM: flags below */

@@ -164,14 +164,17 @@ static bool is_sum(DML_REDUCE_FUNCTION function)
            function == DML_REDUCE_FUNCTION_SUM_SQUARE;
 }
 
-/* Lanes of neighbouring lines take 4 of them at a time. */
+/* Lanes of neighbouring lines take 4 of them at a time, or 8 of 16 bits. */
 static void choose_columns(struct shader_lines *lines)
 {
     struct line_params *p = &lines->params;
+    const struct kern_view *x = &lines->op.tensors[0];
+    const bool wide = kern_type_bytes(x->type) == 2 && (p->outer == 1 || x->sizes[p->outer - 1] % 8 == 0);
+    p->columns = wide ? 8 : 4;
     p->lanes = COLUMN_LANES;
-    while (p->lanes < SHADER_GROUP_SIZE && 4 * SHADER_GROUP_SIZE / (2 * p->lanes) >= p->lines)
+    while (p->lanes < SHADER_GROUP_SIZE && p->columns * SHADER_GROUP_SIZE / (2 * p->lanes) >= p->lines)
         p->lanes *= 2;
-    const uint32_t group_lines = 4 * SHADER_GROUP_SIZE / p->lanes;
+    const uint32_t group_lines = p->columns * SHADER_GROUP_SIZE / p->lanes;
     const uint32_t groups = (p->lines + group_lines - 1) / group_lines;
     const uint32_t most = BASE_MIN(p->count / (p->lanes * COLUMN_LEAST), COLUMN_PARTS);
     const uint32_t parts = BASE_MAX(BASE_MIN(COLUMN_GROUPS / groups, most), 1);

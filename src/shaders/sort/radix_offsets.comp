@@ -10,7 +10,7 @@
 
 void main()
 {
-    uint lane = gl_LocalInvocationID.x;
+    uint lane = scan_self();
     EACH_GROUP_UNIT(unit)
     {
         uint line = unit / RADIX, digit = unit % RADIX, total = 0u;
@@ -18,10 +18,10 @@ void main()
             uint group = first + lane, count = 0u;
             if (group < params.groups)
                 count = radix_count(line, digit, group).v;
-            uint before = total + sum_before(count);
+            uint all, before = total + sum_before(count, all);
             if (group < params.groups)
                 radix_count(line, digit, group).v = before;
-            total += running[GROUP_SIZE - 1];
+            total += all;
         }
         if (lane == 0u)
             radix_total(line, digit).v = total;

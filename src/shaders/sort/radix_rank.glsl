@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where a workgroup's items go by a digit of their keys, equal ones in the order that they have. Subgroups have neighbouring
- * items and count for themselves; where they are small, they take turns. A shader defines before it includes this: ITEMS
- * of an invocation, and KEY(j), the key of the one with number j. Then it calls, in this order, begin_ranking(),
- * rank_all(), set_places() and place_of_item(). */
+/* The items of a workgroup in order of a digit of their keys, equal ones in the order that they have. Subgroups have
+ * neighbouring items and count for themselves; where they are small, they take turns. A shader defines before it includes
+ * this: ITEMS of an invocation, and KEY(j), the key of the one with number j. Then it calls, in this order,
+ * begin_ranking(), rank_all(), begin_digits() and place_of_item(), and writes to exchanged[]. Needs
+ * sort/radix_scan.glsl. */
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
 
 #define COUNTERS 8u /* subgroups that count at the same time */
 
-shared uint counts[COUNTERS * RADIX]; /* of each subgroup; then the place of its first item */
+shared uint counts[COUNTERS * RADIX]; /* of each subgroup; then how many those before it have */
+shared uint digit_begins[RADIX];
+shared uint exchanged[ITEMS * GROUP_SIZE]; /* something of each item, in their order */
 
 uint ranks[ITEMS]; /* among the subgroup's items of the same digit */
 
@@ -89,18 +92,24 @@ void rank_all(Ranking r, uint shift, uint used)
     barrier();
 }
 
-/* The items of the invocation's digit go to `place` and following. */
-void set_places(Ranking r, uint place)
+/* Of the workgroup's items, in order of their digits, where those of the digit begin that has the invocation's number. */
+uint begin_digits(Ranking r)
 {
+    uint digit = scan_self(), count = 0u, all;
     for (uint i = 0u; i < r.rows; i++) {
-        uint count = counts[i * RADIX + gl_LocalInvocationID.x];
-        counts[i * RADIX + gl_LocalInvocationID.x] = place;
-        place += count;
+        uint of_row = counts[i * RADIX + digit];
+        counts[i * RADIX + digit] = count;
+        count += of_row;
     }
+    uint begin = sum_before(count, all);
+    digit_begins[digit] = begin;
     barrier();
+    return begin;
 }
 
+/* In that order. */
 uint place_of_item(Ranking r, uint shift, uint j)
 {
-    return counts[r.row * RADIX + (KEY(j) >> shift & (RADIX - 1u))] + ranks[j];
+    uint digit = KEY(j) >> shift & RADIX - 1u;
+    return digit_begins[digit] + counts[r.row * RADIX + digit] + ranks[j];
 }

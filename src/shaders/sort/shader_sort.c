@@ -110,6 +110,54 @@ void shader_sort_any_write(const struct kern_op *op, uint32_t index, const struc
         write_results(op, &runs, places, words);
 }
 
+/* ---- by digits, the lowest first, of lines that a workgroup has room for ---- */
+
+#define LINE_LEAST 512  /* elements: fewer are as fast by merges, several lines together */
+#define LINE_MOST  4096 /* as shared memory has room for */
+
+static uint64_t lines_of(const struct kern_op *op)
+{
+    return kern_view_elements(&op->tensors[0]) / op->tensors[0].sizes[op->u.sort.axis];
+}
+
+const char *shader_sort_group_obstacle(const struct kern_op *op)
+{
+    const uint32_t length = op->tensors[0].sizes[op->u.sort.axis];
+    const char *obstacle = shader_block_obstacle(op);
+    if (obstacle)
+        return obstacle;
+    if (is_wide(op) || !kern_type_bytes(op->tensors[0].type))
+        return "there is no shader for it in this type";
+    return length > LINE_MOST || (!shader_specializes(1) && length < LINE_LEAST)
+               ? "there is no shader for it in this size"
+               : NULL;
+}
+
+void shader_sort_group_plan(const struct kern_op *op, struct shader_work *out)
+{
+    static const enum shader_code codes[] = { SHADER_sort_group, SHADER_sort_group_8, SHADER_sort_group_16 };
+    uint32_t size = 0;
+    while (4u * SHADER_GROUP_SIZE << size < op->tensors[0].sizes[op->u.sort.axis])
+        size++;
+    struct shader_dispatch *dispatch =
+        shader_add(out, codes[size], op, lines_of(op), 1, sizeof(struct sort_group_params));
+    dispatch->constants[2] = kern_type_bits(op->tensors[0].type) <= 16;
+    dispatch->constant_count = 3;
+}
+
+void shader_sort_group_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                             uint32_t *words)
+{
+    const uint32_t axis = op->u.sort.axis;
+    const struct sort_group_params params = { .axis = axis,
+                                              .size = op->tensors[0].sizes[axis],
+                                              .kept = op->tensors[1].sizes[axis],
+                                              .digits = kern_type_bytes(op->tensors[0].type),
+                                              .keys = keys_of(op) };
+    (void)index; /* there is one */
+    shader_block_write(op, places, lines_of(op), &params, sizeof(params), words);
+}
+
 /* ---- by digits, the lowest first: each pass counts, adds up and places ---- */
 
 #define RADIX_LEAST 16384 /* elements of a line, with fewer the other row is faster, */
@@ -192,11 +240,6 @@ void shader_sort_radix_write(const struct kern_op *op, uint32_t index, const str
 #define SELECT_LINES 64
 #define SELECT_SHARE 4 /* of the elements, with more of which sorting them all is faster */
 
-static uint64_t select_lines(const struct kern_op *op)
-{
-    return kern_view_elements(&op->tensors[0]) / op->tensors[0].sizes[op->u.sort.axis];
-}
-
 const char *shader_sort_select_obstacle(const struct kern_op *op)
 {
     const uint32_t length = op->tensors[0].sizes[op->u.sort.axis], kept = op->tensors[1].sizes[op->u.sort.axis];
@@ -206,14 +249,14 @@ const char *shader_sort_select_obstacle(const struct kern_op *op)
     if (is_wide(op) || !kern_type_bytes(op->tensors[0].type))
         return "there is no shader for it in this type";
     if (kept > SORT_CHUNK || (uint64_t)kept * SELECT_SHARE > length || length > SELECT_MOST ||
-        (!shader_specializes(1) && (length < SELECT_LEAST || select_lines(op) < SELECT_LINES)))
+        (!shader_specializes(1) && (length < SELECT_LEAST || lines_of(op) < SELECT_LINES)))
         return "there is no shader for it in this size";
     return NULL;
 }
 
 void shader_sort_select_plan(const struct kern_op *op, struct shader_work *out)
 {
-    shader_add(out, SHADER_sort_select, op, select_lines(op), 1, sizeof(struct sort_select_params));
+    shader_add(out, SHADER_sort_select, op, lines_of(op), 1, sizeof(struct sort_select_params));
 }
 
 void shader_sort_select_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
@@ -232,5 +275,5 @@ void shader_sort_select_write(const struct kern_op *op, uint32_t index, const st
         params.segment *= 2;
     while ((params.size - 1) >> RADIX_BITS * params.position_digits)
         params.position_digits++;
-    shader_block_write(op, places, select_lines(op), &params, sizeof(params), words);
+    shader_block_write(op, places, lines_of(op), &params, sizeof(params), words);
 }

@@ -14,3 +14,15 @@ uvec2 key_of(uvec2 bits)
     }
     return bits ^ flip;
 }
+
+/* The bits of an element of at most 32 that has this key; false: several have. */
+bool element_of_key(uint key, out uint bits)
+{
+    uint mask = params.keys.mask[0], sign_bit = params.keys.sign[0];
+    bits = key ^ params.keys.flip[0];
+    if (params.keys.is_float == 0u)
+        return true;
+    bool one = bits != mask && bits != sign_bit;
+    bits = (bits & sign_bit) != 0u ? bits ^ sign_bit : bits ^ mask;
+    return one;
+}

@@ -29,10 +29,16 @@ struct sort_select_params {
     SHADER_STRUCT sort_keys keys;
 };
 
+/* Lines whose keys have so many digits. */
+struct sort_group_params {
+    uint axis, size, kept, digits;
+    SHADER_STRUCT sort_keys keys;
+};
+
 /* Elements of a workgroup that counts or places digits. */
-#define RADIX_ITEMS 2048
-#define RADIX_BITS  8
-#define RADIX       256
+#define RADIX_ITEMS 4096u
+#define RADIX_BITS  8u
+#define RADIX       256u
 
 /* A pass over a digit of the keys, the lowest first, of lines that are cut into `groups` parts of RADIX_ITEMS. In
  * scratch memory, at bytes from, to: items, key and position, of all lines; at counts: for each line, digit and part

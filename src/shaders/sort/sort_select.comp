@@ -55,7 +55,7 @@ bool find_digit(int line, bool of_key, uint shift, inout uint left)
     uint count = 0u;
     for (uint i = 0u; i < COPIES; i++)
         count += counts[lane * COPIES + i];
-    uint before = sum_before(count);
+    uint all, before = sum_before(count, all);
     if (before < left && left <= before + count) {
         digit_found = lane;
         before_found = before;

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What rows of convolutions by metacommands share. */
+#ifndef SHADERS_META_SHADER_CONV_META_H
+#define SHADERS_META_SHADER_CONV_META_H
+
+#include "shaders/conv/shader_conv.h"
+#include "shaders/meta/conv_meta_params.h"
+#include "shaders/meta/shader_meta.h"
+
+/* All but addresses, tiles, and what the epilogue is. */
+struct conv_meta_params shader_conv_meta_parameters(const struct kern_op *op, const struct conv_params *conv);
+
+#endif
