@@ -140,23 +140,15 @@ static void find_places(const struct maker *maker, const struct graph_step *from
 /* Of a chain, whose first dispatch may be a clearing one. */
 static void write_chain(const struct maker *maker, const struct graph_step *from, uint32_t index, uint32_t *words)
 {
-    struct shader_place places[KERN_TENSORS_MAX + 1] = { { 0 } }, ahead[KERN_TENSORS_MAX + 1] = { { 0 } };
+    struct shader_place places[KERN_TENSORS_MAX + 1] = { { 0 } };
     struct shader_place zeroed = { base_of(maker->program, GRAPH_BUFFER_TEMP, 0), maker->plan->zeroed_offset };
     if (from->zeroes && index == 0) {
         shader_zero_write(&zeroed, maker->plan->zeroed_bytes, words);
         return;
     }
-    struct shader_chain_at at = { &from->op, from->shaders->row, from->turn, from->turn ? from[-1].shaders : NULL,
-                                  &zeroed };
-    const struct graph_step *const head = from - from->turn, *later = from + 1;
-    zeroed.offset += head->zeroed_offset;
-    while (later < head + head->chain && !later->op.packed_input)
-        later++;
-    if (later < head + head->chain) {
-        find_places(maker, later, ahead);
-        at.ahead = &ahead[later->op.packed_input - 1];
-        at.ahead_bytes = later->shaders->packed_bytes;
-    }
+    const struct shader_chain_at at = { &from->op, from->shaders->row, from->turn, from->turn ? from[-1].shaders : NULL,
+                                        &zeroed };
+    zeroed.offset += from[-(ptrdiff_t)from->turn].zeroed_offset;
     find_places(maker, from, places);
     shader_chain_write(&at, places, words);
 }

@@ -143,8 +143,6 @@ struct shader_chain_at {
     uint32_t number;
     const struct shader_work *previous;  /* of the step before; NULL: it is the first */
     const struct shader_place *counters; /* which are zero before */
-    const struct shader_place *ahead;    /* the packed input of a later step, NULL: there is none; */
-    uint64_t ahead_bytes;                /* and of those */
 };
 
 void shader_chain_write(const struct shader_chain_at *at, const struct shader_place *places, uint32_t *words);

@@ -134,17 +134,6 @@ DEVICE void load(const struct gemm_meta_params &p, const struct lines &from, i32
     load_b(p, from, k, out);
 }
 
-/* Into the second-level cache, while the workgroup has nothing else to do. */
-DEVICE void prefetch_ahead(const struct gemm_meta_params &p)
-{
-    const u32 groups = gridDim.x * gridDim.z, group = blockIdx.z * gridDim.x + blockIdx.x;
-    const u32 share = (p.ahead_bytes / groups + 127) & ~127u, from = group * share;
-    if (threadIdx.x == 0 && from < p.ahead_bytes)
-        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(p.ahead + from),
-                     "r"(min(share, p.ahead_bytes - from))
-                     : "memory");
-}
-
 /* The first ones. Packed, B is constant: it may come before the dispatch's turn. */
 DEVICE void load_first(const struct gemm_meta_params &p, const struct lines &from, i32 k, struct fragments (&out)[STAGES])
 {
@@ -152,7 +141,6 @@ DEVICE void load_first(const struct gemm_meta_params &p, const struct lines &fro
 #pragma unroll
     for (int s = 0; s < STAGES; s++)
         load_b(p, from, min(k + s * 32 * WK, (i32)p.k - 8), out[s]);
-    prefetch_ahead(p);
     turn_await(p.counters, p.turn);
 #pragma unroll
     for (int s = 0; s < STAGES; s++)

@@ -9,8 +9,7 @@
 
 #include "kernels/core/number.h"
 
-#define VECTOR    8           /* elements */
-#define AHEAD_MAX (16u << 20) /* bytes: caches hold 50 MB */
+#define VECTOR 8 /* elements */
 
 /* ---- normalisations ---- */
 
@@ -141,10 +140,6 @@ void shader_chain_write(const struct shader_chain_at *at, const struct shader_pl
         struct gemm_meta_params *p = (struct gemm_meta_params *)words;
         p->turn = turn;
         p->counters = shader_meta_place(counters);
-        if (at->ahead && at->ahead_bytes <= AHEAD_MAX) {
-            p->ahead = shader_meta_place(at->ahead);
-            p->ahead_bytes = (u32)at->ahead_bytes;
-        }
     }
 }
 

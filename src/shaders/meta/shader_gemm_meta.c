@@ -6,7 +6,7 @@
 #include "shaders/core/shader_block.h"
 #include "shaders/gemm/shader_tile.h"
 
-#define ADDRESSES        (6 + META_EPILOGUE_STEPS)
+#define ADDRESSES        (5 + META_EPILOGUE_STEPS)
 #define VECTOR           8 /* elements that kernels load together */
 #define BATCH_RANK       2
 #define GROUP_ROWS       8 /* of tiles that large products take together */
