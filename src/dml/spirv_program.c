@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #define STRUCTURE_ALIGN 64u  /* of everything in the memory */
-#define USES_MAX        256u /* that are looked through before a barrier is set anyway */
+#define USES_MAX        640u /* that are looked through before a barrier is set anyway */
 
 /* The table of addresses: these, then inputs and outputs by slot. */
 enum { TABLE_CONSTANTS, TABLE_TEMP, TABLE_PERSISTENT, TABLE_SLOTS };
@@ -37,6 +37,7 @@ struct dml_spirv {
 
 _Static_assert(SHADER_BLOCK_BYTES == ADAPTER_PARAMETERS_BYTES, "parameter blocks");
 _Static_assert(SHADER_ADDRESS_BITS == ADAPTER_ADDRESS_BITS, "addresses of metacommands");
+_Static_assert(USES_MAX > SHADER_CHAIN_MAX * (KERN_TENSORS_MAX + 1), "what a chain uses");
 
 /* ---- making ---- */
 
@@ -136,16 +137,41 @@ static void find_places(const struct maker *maker, const struct graph_step *from
         places[tensors] = (struct shader_place){ base_of(maker->program, GRAPH_BUFFER_TEMP, 0), from->scratch_offset };
 }
 
-static void make_step(struct maker *maker, const struct graph_step *from, struct adapter_step *commands)
+/* Of a chain, whose first dispatch may be a clearing one. */
+static void write_chain(const struct maker *maker, const struct graph_step *from, uint32_t index, uint32_t *words)
 {
     struct shader_place places[KERN_TENSORS_MAX + 1] = { { 0 } };
-    struct graph_cost cost;
+    struct shader_place zeroed = { base_of(maker->program, GRAPH_BUFFER_TEMP, 0), maker->plan->zeroed_offset };
+    if (from->zeroes && index == 0) {
+        shader_zero_write(&zeroed, maker->plan->zeroed_bytes, words);
+        return;
+    }
+    const struct shader_chain_at at = { &from->op, from->shaders->row, from->turn, from->turn ? from[-1].shaders : NULL,
+                                        &zeroed };
+    zeroed.offset += from[-(ptrdiff_t)from->turn].zeroed_offset;
     find_places(maker, from, places);
+    shader_chain_write(&at, places, words);
+}
+
+static void write_parameters(const struct maker *maker, const struct graph_step *from, uint32_t index, uint32_t *words)
+{
+    struct shader_place places[KERN_TENSORS_MAX + 1] = { { 0 } };
+    if (from->chain || from->turn) {
+        write_chain(maker, from, index, words);
+        return;
+    }
+    find_places(maker, from, places);
+    from->shaders->row->write(&from->op, index, places, words);
+}
+
+static void make_step(struct maker *maker, const struct graph_step *from, struct adapter_step *commands)
+{
+    struct graph_cost cost;
     graph_op_cost(&from->op, &cost);
     for (uint32_t i = 0, k = 0; i < from->shaders->dispatch_count; i++) {
         const struct shader_dispatch *dispatch = &from->shaders->dispatches[i];
         const uint32_t pipeline = pipeline_of(maker, dispatch);
-        from->shaders->row->write(&from->op, i, places, (uint32_t *)(maker->image + commands[k].parameters));
+        write_parameters(maker, from, i, (uint32_t *)(maker->image + commands[k].parameters));
         for (uint32_t r = 0; r <= dispatch->repeats; r++, k++) {
             memcpy(commands[k].groups, dispatch->groups, sizeof(commands[k].groups));
             commands[k].work = (cost.flops + cost.read + cost.written) / shader_commands(from->shaders);
@@ -344,6 +370,16 @@ static uint32_t uses_of(const struct graph_step *step, struct use *out)
     return count;
 }
 
+/* A chain waits for all before it, and `uses` begin anew with what it uses. */
+static void begin_chain(struct uses *uses, const struct graph_plan *plan, const struct graph_step *step)
+{
+    const int64_t from = (int64_t)(plan->zeroed_offset + step->zeroed_offset);
+    uses->count = 0;
+    for (uint32_t i = 0; i < step->chain; i++)
+        uses->count += uses_of(&step[i], &uses->uses[uses->count]);
+    uses->uses[uses->count++] = (struct use){ GRAPH_BUFFER_TEMP, 0, from, from + (int64_t)step->zeroed_bytes, true };
+}
+
 /* Whether the step must wait for steps in `uses`, which then begin anew with it. */
 static bool must_wait(struct uses *uses, const struct graph_step *step)
 {
@@ -364,8 +400,10 @@ static void find_barriers(struct adapter_step *command, const struct graph_plan 
 {
     struct uses uses = { 0 };
     for (uint32_t i = 0; i < plan->step_count; i++) {
+        if (plan->steps[i].chain)
+            begin_chain(&uses, plan, &plan->steps[i]);
         if (plan->steps[i].shaders->dispatch_count)
-            command->barrier = must_wait(&uses, &plan->steps[i]);
+            command->barrier = plan->steps[i].chain || (!plan->steps[i].turn && must_wait(&uses, &plan->steps[i]));
         command += shader_commands(plan->steps[i].shaders);
     }
 }

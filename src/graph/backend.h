@@ -36,6 +36,10 @@ typedef bool graph_in_place_fn(const struct kern_op *op);
  * how large it gets. DXGI_ERROR_UNSUPPORTED: no kernel takes the op. */
 typedef HRESULT graph_choose_fn(const struct graph_options *options, struct base_arena *arena, struct graph_step *step,
                                 uint32_t packable, uint64_t *out_packed_bytes);
+/* How many of these steps, from the first one on and each with its kernel, run without barriers between them, and makes
+ * them such. values[i]: of step i's tensors. *out_count 0: there are none. */
+typedef HRESULT graph_chain_fn(struct base_arena *arena, struct graph_step *steps, const uint32_t *const *values,
+                               uint32_t count, uint32_t *out_count);
 /* Of a step that has a kernel. */
 typedef void graph_release_fn(struct graph_step *step);
 /* Packs the step's input op.packed_input - 1 on the host, from `source`, its element 0, ..., 0. False: memory is short.
@@ -57,6 +61,7 @@ struct graph_backend {
     graph_multiplies_fn *multiplies;
     graph_in_place_fn *in_place;
     graph_choose_fn *choose;
+    graph_chain_fn *chain;     /* NULL: there are always barriers, or no need of them */
     graph_release_fn *release; /* of what choose() took; NULL: nothing */
     /* NULL: kernels pack, and the initializer's dispatch runs them (graph_init_step.pack). */
     graph_pack_fn *pack;

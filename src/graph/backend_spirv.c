@@ -3,6 +3,7 @@
  * Constants are packed on the host, for rows that want it; the initializer only copies. */
 #include "graph/backend.h"
 
+#include "graph/plan.h"
 #include "shaders/choices.h"
 
 static bool spirv_supports(const struct graph_options *options, const struct kern_op *op, const char **out_reason)
@@ -33,6 +34,13 @@ static bool spirv_multiplies(const struct graph_options *options, DML_TENSOR_DAT
     return false;
 }
 
+/* A copy with room for as many dispatches as it has. */
+static struct shader_work *keep_work(struct base_arena *arena, const struct shader_work *work)
+{
+    const size_t bytes = sizeof(*work) - (SHADER_DISPATCHES_MAX - work->dispatch_count) * sizeof(*work->dispatches);
+    return base_arena_copy(arena, work, bytes);
+}
+
 static HRESULT spirv_choose(const struct graph_options *options, struct base_arena *arena, struct graph_step *step,
                             uint32_t packable, uint64_t *out_packed_bytes)
 {
@@ -44,14 +52,39 @@ static HRESULT spirv_choose(const struct graph_options *options, struct base_are
     *out_packed_bytes = found.packed_bytes;
     if (!found.packed_bytes)
         step->op.packed_input = 0;
-    const size_t bytes = sizeof(found) - (SHADER_DISPATCHES_MAX - found.dispatch_count) * sizeof(*found.dispatches);
-    work = base_arena_alloc(arena, bytes);
+    work = keep_work(arena, &found);
     if (!work)
         return E_OUTOFMEMORY;
-    memcpy(work, &found, bytes);
     step->shaders = work;
     step->kernel = work->row->name;
     step->scratch_bytes = work->scratch_bytes;
+    return S_OK;
+}
+
+/* ---- chains ---- */
+
+_Static_assert(PLAN_CHAIN_MAX == SHADER_CHAIN_MAX, "steps of a chain");
+
+static HRESULT spirv_chain(struct base_arena *arena, struct graph_step *steps, const uint32_t *const *values,
+                           uint32_t count, uint32_t *out_count)
+{
+    struct shader_link links[SHADER_CHAIN_MAX];
+    for (uint32_t i = 0; i < count; i++)
+        links[i] = (struct shader_link){ &steps[i].op, steps[i].shaders, values[i] };
+    *out_count = shader_chain_length(links, count);
+    steps->zeroed_bytes = *out_count ? shader_chain_bytes(*out_count) : 0;
+    for (uint32_t i = 0; i < *out_count; i++) {
+        struct shader_work work = { .row = links[i].work->row, .packed_bytes = links[i].work->packed_bytes };
+        if (!i && steps->zeroes)
+            shader_zero_plan(&work);
+        shader_chain_plan(&links[i], &work);
+        steps[i].shaders = keep_work(arena, &work);
+        steps[i].scratch_bytes = 0;
+        if (!steps[i].shaders)
+            return E_OUTOFMEMORY;
+        if (steps[i].op.kind == KERN_NORM)
+            steps[i].kernel = "norm_meta";
+    }
     return S_OK;
 }
 
@@ -93,7 +126,7 @@ const struct graph_backend graph_backend_spirv = {
               GRAPH_PASS_BIT(fuse_activation) | GRAPH_PASS_BIT(fuse_map) | GRAPH_PASS_BIT(fuse_norm) |
               GRAPH_PASS_BIT(fuse_attention) | GRAPH_PASS_BIT(merge_products) | GRAPH_PASS_BIT(weights) |
               GRAPH_PASS_BIT(layout) | GRAPH_PASS_BIT(fuse_upsampling) | GRAPH_PASS_BIT(filters) |
-              GRAPH_PASS_BIT(levels),
+              GRAPH_PASS_BIT(levels) | GRAPH_PASS_BIT(chains),
     .alignment = 256,
     .merged_rows = 1024, /* with more, each product has tiles enough for a device */
     .supports = spirv_supports,
@@ -103,6 +136,7 @@ const struct graph_backend graph_backend_spirv = {
     .multiplies = spirv_multiplies,
     .in_place = graph_map_in_place,
     .choose = spirv_choose,
+    .chain = spirv_chain,
     .pack = spirv_pack,
     .pack_layout = spirv_pack_layout,
 };

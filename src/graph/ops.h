@@ -246,7 +246,12 @@ struct graph_step {
     const struct shader_work *shaders;
     struct graph_location where[KERN_TENSORS_MAX]; /* of element 0,...,0 of each tensor */
     uint64_t scratch_bytes, scratch_offset;        /* for all of the step; in the temporary buffer */
-    uint64_t worker_scratch_stride;                /* for each of its ranges; 0: on the worker's stack */
+    uint32_t
+        chain; /* so many, from itself on, run without barriers between them; 0: they do not, or those before, too */
+    uint32_t turn;                        /* number in a chain */
+    bool zeroes;                          /* it first clears all that chains want zero: */
+    uint64_t zeroed_bytes, zeroed_offset; /* of the chain that it begins; in the plan's part of the temporary buffer */
+    uint64_t worker_scratch_stride;       /* for each of its ranges; 0: on the worker's stack */
     uint64_t worker_scratch_offset;
     const char *origin;
     const char *names; /* of its nodes: "\"conv1\" + \"relu1\""; "": they have none */
@@ -291,6 +296,7 @@ struct graph_plan {
     uint64_t work;                         /* bytes moved plus operations of a run */
     uint64_t temp_bytes, persistent_bytes; /* multiples of the backend's alignment */
     uint64_t temp_lower_bound;             /* most bytes of temporaries alive at once */
+    uint64_t zeroed_bytes, zeroed_offset;  /* a part of the temporary buffer that chains want zero */
     const struct plan_block *blocks;       /* of the temporary buffer (plan.h) */
     uint32_t block_count;
     uint64_t constants_ns; /* that copying and packing constants took, for logs */

@@ -6,6 +6,7 @@
  * product's depth. */
 #include "graph/pass.h"
 
+#include "base/cpu.h"
 #include "base/half.h"
 #include "base/pages.h"
 #include "kernels/core/dense.h"
@@ -176,7 +177,8 @@ static bool pays(const struct graph *graph, const struct graph_options *options,
 {
     const struct graph_backend *backend = options->backend;
     uint64_t rows = dense_rows(&op->k.tensors[op->k.input_count]);
-    bool half = dense_half_allowed(&op->k) && backend->multiplies(options, ANYDML_TENSOR_DATA_TYPE_BFLOAT16);
+    bool half = dense_half_allowed(&op->k) && backend->multiplies(options, ANYDML_TENSOR_DATA_TYPE_BFLOAT16) &&
+                !(options->cpu & BASE_CPU_AMX_BF16); /* which multiplies quantised weights in BFLOAT16 as well */
     return rows <= ROWS_FEW ||
            (!graph_op_foldable(graph, options, map) && backend->multiplies(options, DML_TENSOR_DATA_TYPE_UINT8) &&
             !(op->k.flags & KERN_FLAG_REFERENCE) && (!half || rows <= ROWS_BF16));

@@ -213,6 +213,8 @@ static HRESULT make_plan(struct planner *planner)
     if (SUCCEEDED(hr))
         hr = plan_choose_kernels(planner);
     if (SUCCEEDED(hr))
+        hr = plan_find_chains(planner);
+    if (SUCCEEDED(hr))
         hr = plan_place_temporaries(planner);
     if (SUCCEEDED(hr))
         hr = locate_all(planner);

@@ -66,6 +66,9 @@ HRESULT plan_know_constant(struct planner *planner, uint32_t value);
 HRESULT plan_derive(struct planner *planner);
 /* Keeps the constants that the step reads as they are, and releases those that no later step needs. */
 HRESULT plan_keep_constants(struct planner *planner, uint32_t at);
+/* Which steps run without barriers between them, once kernels are chosen (plan_chains.c). */
+#define PLAN_CHAIN_MAX 32
+HRESULT plan_find_chains(struct planner *planner);
 /* Temporary values and scratch memory: blocks and their offsets (plan_temp.c). */
 HRESULT plan_place_temporaries(struct planner *planner);
 /* Sorts and merges the dimensions of an element-wise step for the output's memory order (plan_loops.c). */

@@ -124,10 +124,33 @@ static HRESULT widen_lives(struct planner *planner)
     return S_OK;
 }
 
+/* What a chain uses is in use during all of it; and what chains want zero, from the first one to the last. */
+static HRESULT widen_to_chains(struct planner *planner, uint32_t *out_zeroed)
+{
+    struct graph_plan *plan = planner->plan;
+    uint32_t first = GRAPH_NONE, end = 0;
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        if (!plan->steps[i].chain)
+            continue;
+        first = BASE_MIN(first, i);
+        end = i + plan->steps[i].chain;
+        for (uint32_t b = 0; b < planner->block_count; b++) {
+            struct plan_block *block = &planner->blocks[b];
+            if (block->first > i && block->first < end)
+                block->first = i;
+            if (block->last >= i && block->last < end)
+                block->last = end - 1;
+        }
+    }
+    *out_zeroed = GRAPH_NONE;
+    return plan->zeroed_bytes ? add_block(planner, plan->zeroed_bytes, first, end - 1, GRAPH_NONE, out_zeroed) : S_OK;
+}
+
 HRESULT plan_place_temporaries(struct planner *planner)
 {
     struct graph_plan *plan = planner->plan;
-    uint64_t blocks = planner->graph->value_count + UINT64_C(2) * plan->step_count + 1;
+    uint64_t blocks = planner->graph->value_count + UINT64_C(2) * plan->step_count + 2;
+    uint32_t zeroed = GRAPH_NONE;
     struct life *lives = base_arena_alloc(&planner->graph->arena, (planner->graph->value_count + 1) * sizeof(*lives));
     planner->blocks = base_arena_alloc(&planner->graph->arena, blocks * sizeof(*planner->blocks));
     if (!lives || !planner->blocks)
@@ -139,6 +162,8 @@ HRESULT plan_place_temporaries(struct planner *planner)
     if (SUCCEEDED(hr))
         hr = widen_lives(planner);
     if (SUCCEEDED(hr))
+        hr = widen_to_chains(planner, &zeroed);
+    if (SUCCEEDED(hr))
         hr = plan_place_blocks(planner->blocks, planner->block_count, planner->options->backend->alignment,
                                &plan->temp_bytes, &plan->temp_lower_bound);
     if (SUCCEEDED(hr) && planner->block_count) {
@@ -146,6 +171,8 @@ HRESULT plan_place_temporaries(struct planner *planner)
         plan->block_count = planner->block_count;
         hr = plan->blocks ? S_OK : E_OUTOFMEMORY;
     }
+    if (SUCCEEDED(hr) && zeroed != GRAPH_NONE)
+        plan->zeroed_offset = planner->blocks[zeroed].offset;
     for (uint32_t i = 0; SUCCEEDED(hr) && i < plan->step_count; i++) {
         uint64_t *offsets[2] = { &plan->steps[i].scratch_offset, &plan->steps[i].worker_scratch_offset };
         for (uint32_t k = 0; k < 2; k++)

@@ -111,7 +111,7 @@ static void print_location(struct graph_text *text, const struct graph_location 
 
 static void print_step(struct graph_text *text, const struct graph_step *step, uint32_t number)
 {
-    graph_text_add(text, "#%u %s: ", number, step->kernel);
+    graph_text_add(text, "#%u %s%s: ", number, step->kernel, step->turn ? " without a barrier" : "");
     graph_text_op(text, &step->op);
     if (step->node != GRAPH_NONE)
         graph_text_add(text, " ; node %u %s%s%s", step->node, step->origin, *step->names ? " " : "", step->names);

@@ -119,6 +119,37 @@ struct shader_row {
 bool shader_find(const struct kern_op *op, uint32_t capabilities, struct shader_work *out, const char **out_reason);
 /* Plans that rows make are for all capabilities: takes the shaders for devices that have only these. */
 void shader_adapt(struct shader_work *work, uint32_t capabilities);
+/* ---- chains: steps without barriers between them (meta/shader_chain.c) ---- */
+
+#define SHADER_CHAIN_MAX 32 /* steps */
+
+struct shader_link {
+    const struct kern_op *op;
+    const struct shader_work *work; /* that is planned for it alone */
+    const uint32_t *values;         /* of its tensors: equal ones lie in the same buffer */
+};
+
+/* How many of the steps, from the first one on, run without barriers between them; 0: there are none. */
+uint32_t shader_chain_length(const struct shader_link *links, uint32_t count);
+/* The dispatch of a step in one. */
+void shader_chain_plan(const struct shader_link *link, struct shader_work *out);
+/* Bytes that a chain wants zero before it runs. */
+uint64_t shader_chain_bytes(uint32_t length);
+
+/* A step of a chain. */
+struct shader_chain_at {
+    const struct kern_op *op;
+    const struct shader_row *row;
+    uint32_t number;
+    const struct shader_work *previous;  /* of the step before; NULL: it is the first */
+    const struct shader_place *counters; /* which are zero before */
+};
+
+void shader_chain_write(const struct shader_chain_at *at, const struct shader_place *places, uint32_t *words);
+/* A dispatch that zeroes memory for all chains that follow. */
+void shader_zero_plan(struct shader_work *out);
+void shader_zero_write(const struct shader_place *place, uint64_t bytes, uint32_t *words);
+
 /* Whether this row takes it. */
 bool shader_row_find(const struct shader_row *row, const struct kern_op *op, uint32_t capabilities,
                      struct shader_work *out, const char **out_reason);

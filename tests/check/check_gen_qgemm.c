@@ -25,6 +25,8 @@ void check_gen_qgemm(struct check_rng *rng, struct check_case *out)
     op->u.qgemm = (struct kern_qgemm){ .block = block, .has_zero = check_chance(rng, 2) };
     op->input_count = 3 + op->u.qgemm.has_zero;
     op->output_count = 1;
+    if (check_chance(rng, 2))
+        op->flags |= KERN_FLAG_HALF_PRECISION | KERN_FLAG_HALF_FLOAT32;
     check_view_broadcast(rng, &op->tensors[0], floats[check_pick(rng, 3)], rank, x);
     if (nibbles)
         kern_view_set_packed(&op->tensors[1], DML_TENSOR_DATA_TYPE_INT4, 5,
@@ -43,6 +45,8 @@ void check_gen_qgemm(struct check_rng *rng, struct check_case *out)
     op->tensors[op->input_count] = last;
     out->norm_wise = true;
     check_few(out, &last);
+    if (op->flags) /* 16 bits of each factor: their rounding is that of the sums' terms */
+        out->data[0] = out->data[2] = CHECK_DATA_POSITIVE;
     if (out->data[0] != CHECK_DATA_POSITIVE)
         return;
     /* Codes above most zero points, too: neither their products nor groups cancel. */

@@ -9,6 +9,8 @@ enum {
     BAND_MAX = 8 * 1024 * 1024, /* of the least that a band can be */
     ROWS_MIN = 16,              /* of A: a tile */
     ROWS_MOST = 512,            /* more make no better use of a panel */
+    ROWS_FEW = 64,              /* of a band that is cut for the sake of ... */
+    UNITS = 32,                 /* ... so many units, which many threads share */
     CHUNK = 64,                 /* bytes of a row that a tile holds */
     PACK = 4,
     BYTES_MIN =
@@ -73,7 +75,9 @@ static bool bands_init(struct conv_tiles *p)
         p->size[2] = BASE_MAX(p->size[2] / 2, 4 * ROWS_MIN);
     if (!p->direct && band_bytes(p) > BAND_MAX)
         return false;
-    for (; p->size[1] < s->out[1] && (p->size[1] + 1) * p->size[2] <= ROWS_MOST; p->size[1]++) {
+    const int64_t pixels = s->batch * s->out[0] * s->out[1] * s->out[2], bands = (UNITS + p->panels - 1) / p->panels;
+    const int64_t most = BASE_MIN(BASE_MAX(pixels / bands, ROWS_FEW), ROWS_MOST);
+    for (; p->size[1] < s->out[1] && (p->size[1] + 1) * p->size[2] <= most; p->size[1]++) {
         p->size[1]++;
         const bool fits = p->direct || band_bytes(p) <= BAND_BYTES;
         p->size[1]--;

@@ -48,6 +48,7 @@ struct amx_block {
     const char *b;     /* all runs' packs, one after the other */
     int64_t b_step;    /* bytes from pack to pack */
     const void *start; /* for each column; NULL: zeros */
+    bool add;          /* to the sums that are there, instead */
     char *sums;
     int64_t sums_step; /* bytes from row to row, whole tiles of which are written */
 };
@@ -62,10 +63,13 @@ struct amx_block {
             _tile_dpbf16ps(to, a, b);                                                                                  \
     } while (0)
 
-#define AMX_START(to, column)                                                                                          \
+/* One row of `start`, sixteen times. */
+#define AMX_START(to, row, column)                                                                                     \
     do {                                                                                                               \
-        if (t->start)                                                                                                  \
-            _tile_loadd(to, (const char *)t->start + (column)*4, 0); /* one row, sixteen times */                      \
+        if (t->add)                                                                                                    \
+            _tile_loadd(to, t->sums + (row)*t->sums_step + (column)*4, t->sums_step);                                  \
+        else if (t->start)                                                                                             \
+            _tile_loadd(to, (const char *)t->start + (column)*4, 0);                                                   \
         else                                                                                                           \
             _tile_zero(to);                                                                                            \
     } while (0)
@@ -76,13 +80,13 @@ DENSE_INLINE void amx_tiles(enum amx_kind kind, uint32_t row_tiles, uint32_t col
 {
     const char *b = t->b + column * 4;
     const int64_t a_step = t->a_step, b_step = t->b_step, lower = AMX_ROWS * a_step, sums_step = t->sums_step;
-    AMX_START(0, column);
+    AMX_START(0, 0, column);
     if (column_tiles > 1)
-        AMX_START(1, column + AMX_ROWS);
+        AMX_START(1, 0, column + AMX_ROWS);
     if (row_tiles > 1)
-        AMX_START(2, column);
+        AMX_START(2, AMX_ROWS, column);
     if (row_tiles > 1 && column_tiles > 1)
-        AMX_START(3, column + AMX_ROWS);
+        AMX_START(3, AMX_ROWS, column + AMX_ROWS);
     for (int64_t tap = 0; tap < t->tap_count; tap++) {
         const char *a = t->a + t->taps[tap];
         for (int64_t i = 0; i < t->run; i += AMX_BYTES, a += AMX_BYTES, b += AMX_PACKS * b_step) {

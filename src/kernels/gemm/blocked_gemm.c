@@ -272,7 +272,7 @@ bool blocked_gemm_types_fit(const struct kern_op *op, bool integer, bool third)
 
 /* ---- rows ---- */
 
-enum { BF16_ROWS = 16, BF16_FEW = 6, AMX_ROWS_PACKED = 16, AMX_ROWS_PLAIN = 32 };
+enum { BF16_ROWS = 16, BF16_FEW = 6, AMX_ROWS_PACKED = 7, AMX_ROWS_PLAIN = 32 };
 
 /* Sizes only: work is cut alike for all instruction sets, and scratch memory of the widest tiles is enough for all. */
 static const struct blocked_gemm_isa *widest(const struct kern_op *op)

@@ -5,8 +5,9 @@
 
 #define BLOCK_ROWS 96
 /* With AMX, whose tiles want many rows for each panel: of A at most what leaves room in the second-level cache. */
-#define TILES_ROWS  256
-#define TILES_BYTES (1 << 20)
+#define TILES_ROWS   256
+#define TILES_BYTES  (1 << 20)
+#define TILES_PANELS 4 /* that are one block where a range has them side by side and they are packed */
 
 struct gemm_blocks {
     uint32_t rank, m, n;
@@ -14,7 +15,7 @@ struct gemm_blocks {
     uint64_t k, packs, panel_bytes; /* a panel of integers starts with the sums of its columns */
     uint64_t header, row_blocks, column_blocks, batches;
     uint64_t a, a_sums, b, sums, floats, zeros, epilogue, bytes; /* places in the worker's scratch */
-    bool packed;
+    bool packed, wide; /* wide: units of a row block follow one another, and several may be one block */
 };
 
 static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct gemm_blocks *g)
@@ -35,8 +36,10 @@ static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op
     g->row_blocks = (g->m + g->rows - 1) / g->rows;
     g->column_blocks = ((uint64_t)g->n + g->columns - 1) / g->columns;
     g->packed = (isa->integers || isa->round) && op->packed_input == 2;
-    uint32_t rows = (uint32_t)base_align_up(BASE_MIN(g->m, g->rows), isa->tiles ? isa->rows : 1),
-             columns = (uint32_t)base_align_up(BASE_MIN(g->n, g->columns), isa->columns);
+    g->wide = isa->tiles && g->packed;
+    const uint32_t most = g->wide ? TILES_PANELS * g->columns : g->columns;
+    const uint64_t rows = base_align_up(BASE_MIN(g->m, g->rows), isa->tiles ? isa->rows : 1);
+    const uint64_t columns = base_align_up(BASE_MIN(g->n, most), isa->columns);
     g->a = dense_take(&g->bytes, rows * g->packs * isa->pack_bytes, 64);
     g->a_sums = dense_take(&g->bytes, rows * sizeof(int32_t), 64);
     g->b = dense_take(&g->bytes, g->packed ? 0 : columns / isa->columns * g->panel_bytes, 64);
@@ -266,6 +269,23 @@ static void unit_finish(const struct gemm_unit *u, uint32_t row, void *sums)
     blocked_gemm_finish(u->isa, &u->end, at, u->columns, sums, &shift);
 }
 
+/* Lines of Y that a tile of AMX ends in: meanwhile they come from afar. */
+static void unit_fetch(const struct gemm_unit *u, uint32_t row, uint32_t rows, uint32_t column)
+{
+    const struct kern_op *op = u->call->op;
+    const struct kern_view *y = &op->tensors[op->input_count];
+    const int64_t bytes = kern_type_bytes(y->type), step = y->strides[u->g.rank - 2] * bytes;
+    uint32_t at[KERN_RANK_MAX];
+    memcpy(at, u->at, sizeof(at));
+    at[u->g.rank - 2] += row;
+    at[u->g.rank - 1] += column;
+    const char *to = (const char *)u->call->data[op->input_count] + dense_offset(y, at, y->rank) * bytes;
+    const int64_t length = BASE_MIN(u->columns - column, u->isa->columns) * bytes;
+    for (uint32_t r = 0; r < rows; r++, to += step)
+        for (int64_t i = 0; i < length; i += 64)
+            __builtin_prefetch(to + i, 1);
+}
+
 static void unit_multiply(const struct gemm_unit *u)
 {
     const struct gemm_blocks *g = &u->g;
@@ -274,10 +294,13 @@ static void unit_multiply(const struct gemm_unit *u)
     char *sums = u->scratch + g->sums;
     for (uint32_t row = 0; row < u->rows; row += isa->rows) {
         uint32_t count = BASE_MIN(u->rows - row, isa->rows);
-        for (uint32_t c = 0; c < u->columns; c += isa->columns)
+        for (uint32_t c = 0; c < u->columns; c += isa->columns) {
+            if (isa->tiles)
+                unit_fetch(u, row, count, c);
             isa->tile(&(struct blocked_gemm_tile){
                 u->a + row * g->packs * isa->pack_bytes, u->panels + c / isa->columns * g->panel_bytes + g->header,
                 sums + (uint64_t)c * isa->pack_bytes, g->packs, count, BASE_MIN(u->columns - c, isa->columns), step });
+        }
         for (uint32_t r = 0; r < count; r++)
             unit_finish(u, row + r, sums + (uint64_t)r * step * isa->pack_bytes);
     }
@@ -291,15 +314,20 @@ void blocked_gemm_run(const struct blocked_gemm_isa *isa, const struct kern_call
     blocks_init(isa, call->op, &u.g);
     blocked_gemm_end_init(call, u.scratch + u.g.epilogue, u.scratch + u.g.floats, &u.end);
     u.end.in_steps = isa->finish && blocked_gemm_steps(call->op, &u.end.steps);
-    for (uint64_t unit = begin; unit < end; unit++) {
-        uint64_t block = unit / u.g.row_blocks;
-        uint32_t row = (uint32_t)(unit % u.g.row_blocks) * u.g.rows;
-        uint32_t column = (uint32_t)(block % u.g.column_blocks) * u.g.columns;
-        dense_row_at(y, block / u.g.column_blocks * u.g.m + row, u.at);
-        u.at[u.g.rank - 1] = column;
-        u.rows = BASE_MIN(u.g.m - row, u.g.rows);
-        u.columns = BASE_MIN(u.g.n - column, u.g.columns);
-        const uint64_t rows = block / u.g.column_blocks * u.g.row_blocks + unit % u.g.row_blocks;
+    for (uint64_t unit = begin, count = 1; unit < end; unit += count) {
+        uint64_t column = unit / u.g.row_blocks % u.g.column_blocks, row = unit % u.g.row_blocks;
+        uint64_t batch = unit / u.g.row_blocks / u.g.column_blocks;
+        if (u.g.wide) {
+            column = unit % u.g.column_blocks;
+            row = unit / u.g.column_blocks % u.g.row_blocks;
+            count = BASE_MIN(BASE_MIN(end - unit, TILES_PANELS), u.g.column_blocks - column);
+            u.loaded = UINT64_MAX;
+        }
+        const uint64_t block = batch * u.g.column_blocks + column, rows = batch * u.g.row_blocks + row;
+        dense_row_at(y, batch * u.g.m + row * u.g.rows, u.at);
+        u.at[u.g.rank - 1] = (uint32_t)column * u.g.columns;
+        u.rows = (uint32_t)BASE_MIN(u.g.m - row * u.g.rows, u.g.rows);
+        u.columns = (uint32_t)BASE_MIN(u.g.n - column * u.g.columns, count * u.g.columns);
         const bool zeros = u.zeros;
         unit_load_b(&u, block);
         u.loaded = block;

@@ -109,6 +109,40 @@ void kern_qgemm_vnni_plan(const struct kern_op *op, const void *state, uint32_t 
     qgemm_shape_init(op, &shape);
     out->worker_scratch_bytes += qgemm_slices_bytes(&shape);
 }
+
+void qgemm_amx_shape_init(const struct kern_op *op, const struct qgemm_shape *shape, struct qgemm_amx_shape *out)
+{
+    enum { A_BYTES = 1 << 20, TILE_ROWS = 32, TILE_DEPTH = 32 };
+    *out = (struct qgemm_amx_shape){ .depth = (uint32_t)base_align_up(shape->a_floats, TILE_DEPTH) };
+    const uint64_t fit = A_BYTES / (out->depth * sizeof(uint16_t)) / TILE_ROWS * TILE_ROWS;
+    const uint64_t most = BASE_MIN(BASE_MAX(fit, TILE_ROWS), QGEMM_AMX_ROWS);
+    out->blocks = (uint32_t)((shape->rows + most - 1) / most);
+    out->block_rows = (shape->rows + out->blocks - 1) / out->blocks;
+    out->units = (shape->panels + QGEMM_AMX_PANELS - 1) / QGEMM_AMX_PANELS;
+    const uint64_t rows = base_align_up(out->block_rows, TILE_ROWS);
+    out->a = dense_take(&out->bytes, rows * out->depth * sizeof(uint16_t), 64);
+    out->part = dense_take(&out->bytes, QGEMM_AMX_DEPTH * QGEMM_AMX_PANELS * KERN_QGEMM_COLUMNS * sizeof(uint16_t), 64);
+    out->sums = dense_take(&out->bytes, rows * QGEMM_AMX_PANELS * KERN_QGEMM_COLUMNS * sizeof(float), 64);
+    out->line = dense_take(&out->bytes, out->depth * sizeof(float), 64);
+    out->epilogue = dense_take(&out->bytes, dense_epilogue_bytes(op), 64);
+}
+
+bool kern_qgemm_amx_accepts(const struct kern_op *op)
+{
+    struct qgemm_shape shape;
+    return accepts(op, UINT32_MAX, &shape) && dense_half_allowed(op) && shape.rows >= QGEMM_AMX_LEAST &&
+           shape.a_floats <= INT32_MAX;
+}
+
+void kern_qgemm_amx_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    struct qgemm_shape shape;
+    struct qgemm_amx_shape amx;
+    qgemm_shape_init(op, &shape);
+    qgemm_amx_shape_init(op, &shape, &amx);
+    *out = (struct kern_work){ .units = (uint64_t)amx.blocks * amx.units, .worker_scratch_bytes = amx.bytes };
+    out->grain = dense_grain((uint64_t)shape.k * amx.block_rows * QGEMM_AMX_PANELS);
+}
 #endif
 
 /* ---- the definition, in double ---- */

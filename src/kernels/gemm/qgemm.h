@@ -45,6 +45,20 @@ struct qgemm_many_shape {
 
 void qgemm_many_shape_init(const struct kern_op *op, const struct qgemm_shape *shape, struct qgemm_many_shape *out);
 
+/* Where half precision is allowed: a part of four panels becomes packs of BFLOAT16 in the first-level cache, which rows
+ * of AMX's tiles meet. Groups follow one another in a row of A, each with its zeros behind. */
+#define QGEMM_AMX_ROWS   256 /* most rows of X at once */
+#define QGEMM_AMX_LEAST  9   /* rows that pay */
+#define QGEMM_AMX_PANELS 4
+#define QGEMM_AMX_DEPTH  256 /* of a part */
+
+struct qgemm_amx_shape {
+    uint32_t blocks, block_rows, units, depth;     /* units: of a block of rows; depth: of a row of A, whole tiles */
+    uint64_t a, part, sums, line, epilogue, bytes; /* places in the worker's scratch */
+};
+
+void qgemm_amx_shape_init(const struct kern_op *op, const struct qgemm_shape *shape, struct qgemm_amx_shape *out);
+
 /* false: the op is not as kernels/core/ops.h says. */
 bool qgemm_shape_init(const struct kern_op *op, struct qgemm_shape *out);
 

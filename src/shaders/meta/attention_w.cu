@@ -7,6 +7,7 @@
  * 2), [BFLOAT16]. */
 #include "shaders/meta/attention_w_params.h"
 #include "shaders/meta/attention_w.cuh"
+#include "shaders/meta/turn.cuh"
 
 #define THREADS     (128 * TEAM)
 #define SLOT        (KEYS * HEAD * 2)
@@ -339,6 +340,7 @@ INLINE void init_barriers(const ring &ring)
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) meta_kernel(const __grid_constant__ params p)
 {
+    turn_await(p.counters, p.turn);
     place at;
     at.row = blockIdx.x % p.tiles * ROWS;
     at.head = blockIdx.x / p.tiles % p.heads;
@@ -410,4 +412,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) meta_kernel(const __gri
         wgmma_wait<0>();
     }
     store(p, at, row, state, o);
+    turn_pass(p.counters, p.turn);
 }

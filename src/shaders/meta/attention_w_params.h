@@ -7,7 +7,7 @@
 
 /* Of mask, keep, end, start and past, struct kern_attention, those that are there; strides in elements. */
 struct attention_w_params {
-    u64 q, k, v, y, mask, keep, end, start, past;
+    u64 q, k, v, y, mask, keep, end, start, past, counters;
     i32 q_strides[3], k_strides[3], v_strides[3],
         y_strides[3]; /* batch, head, line; elements of lines lie side by side */
     i32 mask_strides[4], keep_strides[4], end_stride, start_stride, past_stride;
@@ -19,6 +19,7 @@ struct attention_w_params {
     u32 scores;       /* are made of more than a product and a factor above 0 */
     u32 skips_masked; /* keys from `end` on have no weight and are not read */
     float scale, filter;
+    struct meta_turn turn;
     u32 mask_pairs; /* elements of 16 bits side by side, two of them in each word of a line */
 };
 

@@ -20,7 +20,7 @@ DEVICE void load_early(const struct gemm_meta_params &p, struct unit &u)
         if (p.early[i] && u.count > 0) {
             const struct meta_step &step = p.epilogue.steps[p.early[i] - 1];
             const i64 at = step.place == META_PLACE_RESULT ? u.y_at : p.flags & GEMM_TRANSPOSED ? u.row : u.column;
-            u.early[i] = __ldg((const uint2 *)((const element *)p.epilogue.operands[p.early[i] - 1] + at));
+            u.early[i] = load8((const element *)p.epilogue.operands[p.early[i] - 1] + at);
         }
     }
 }

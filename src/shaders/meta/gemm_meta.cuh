@@ -64,6 +64,13 @@ DEVICE uint4 load16(const void *p)
     asm volatile("ld.global.nc.L2::128B.v4.u32 {%0,%1,%2,%3},[%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
     return v;
 }
+/* Not as __ldg(), which compilers move before what one waits for. */
+DEVICE uint2 load8(const void *p)
+{
+    uint2 v;
+    asm volatile("ld.global.nc.v2.u32 {%0,%1},[%2];" : "=r"(v.x), "=r"(v.y) : "l"(p));
+    return v;
+}
 /* Word i of lane j of four becomes word j of lane i. */
 DEVICE uint4 transpose_quad(uint4 v, int lane)
 {

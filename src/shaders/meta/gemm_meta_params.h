@@ -28,7 +28,7 @@
 
 /* Strides in elements. Batches have up to two dimensions, the second one of batch_size elements. */
 struct gemm_meta_params {
-    u64 a, b, c, y;
+    u64 a, b, c, y, counters; /* counters: of `turn`; 0: the dispatch is in no chain */
     struct meta_epilogue epilogue;
     u32 m, n, k, flags;
     i32 a_m, a_k, b_k, b_n, c_m, c_n, y_m, y_n;
@@ -39,6 +39,7 @@ struct gemm_meta_params {
     u32 group;             /* rows of tiles that workgroups take together */
     u32 c_type, y_type;
     float alpha, beta;
+    struct meta_turn turn;
     u32 packed_batch; /* 16 bytes of packed B from one batch to the next; 0: there is one for all */
 };
 

@@ -15,6 +15,7 @@
 #endif
 #include "shaders/meta/gemm_finish.cuh"
 #include "shaders/meta/parts.cuh"
+#include "shaders/meta/turn.cuh"
 
 #define UNITS    (BM * BN / 4)                     /* four results side by side */
 #define UNITS_IN ((UNITS + THREADS - 1) / THREADS) /* of a thread */
@@ -133,6 +134,25 @@ DEVICE void load(const struct gemm_meta_params &p, const struct lines &from, i32
     load_b(p, from, k, out);
 }
 
+/* The first ones. Packed, B is constant: it may come before the dispatch's turn. */
+DEVICE void load_first(const struct gemm_meta_params &p, const struct lines &from, i32 k, struct fragments (&out)[STAGES])
+{
+#ifdef B_PACKED
+#pragma unroll
+    for (int s = 0; s < STAGES; s++)
+        load_b(p, from, min(k + s * 32 * WK, (i32)p.k - 8), out[s]);
+    turn_await(p.counters, p.turn);
+#pragma unroll
+    for (int s = 0; s < STAGES; s++)
+        load_a(from, min(k + s * 32 * WK, (i32)p.k - 8), out[s]);
+#else
+    turn_await(p.counters, p.turn);
+#pragma unroll
+    for (int s = 0; s < STAGES; s++)
+        load(p, from, k + s * 32 * WK, out[s]);
+#endif
+}
+
 DEVICE void clear(struct fragments &f)
 {
 #pragma unroll
@@ -217,9 +237,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) meta_kernel(const __gri
     struct fragments f[STAGES];
     i32 k = warp_k * 32 + lane % 4 * 8;
     find_lines(p, m0 + row0 + lane / 4, n0, batch, lane, lines);
-#pragma unroll
-    for (int s = 0; s < STAGES; s++)
-        load(p, lines, k + s * 32 * WK, f[s]);
+    load_first(p, lines, k, f);
 #pragma unroll
     for (int i = 0; i < MT * NT * 4; i++)
         ((float *)sums)[i] = 0;
@@ -248,4 +266,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) meta_kernel(const __gri
     for (int i = 0; i < UNITS_IN; i++)
         if (units[i].count > 0)
             finish(p, units[i], sum_of(p, parts, units[i], m0, n0));
+    turn_pass(p.counters, p.turn);
 }

@@ -18,6 +18,13 @@ typedef int64_t i64;
 #endif
 
 #define META_PARAMETERS_MAX 2048 /* bytes */
+
+/* Of a dispatch in a chain: it runs at the same time as others, waits until counter `before` has come to `count`, and
+ * each of its workgroups adds 1 to `after` at its end. */
+struct meta_turn {
+    u32 before, count, after, unused;
+};
+#define META_TURN_LINE      32 /* counters in a line of the cache, of which one is used */
 #define META_EPILOGUE_STEPS 8
 
 /* Where an operand of an epilogue's step lies for a result: it is a single number; at the same distance from its first

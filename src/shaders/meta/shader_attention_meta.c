@@ -7,7 +7,7 @@
 
 #include "kernels/attention/attention.h"
 
-enum { MULTIPROCESSORS = 132, WIDTH_MAX = 128, QUERIES_MIN = 8, PLACES = 9 };
+enum { MULTIPROCESSORS = 132, WIDTH_MAX = 128, QUERIES_MIN = 8, PLACES = 10 };
 
 /* Of a line of metas.def: the most elements of a vector, the queries of a block, and how long blocks of one head take,
  * one to the other. */

@@ -6,7 +6,7 @@
 #include "shaders/core/shader_block.h"
 #include "shaders/gemm/shader_tile.h"
 
-#define ADDRESSES        (4 + META_EPILOGUE_STEPS)
+#define ADDRESSES        (5 + META_EPILOGUE_STEPS)
 #define VECTOR           8 /* elements that kernels load together */
 #define BATCH_RANK       2
 #define GROUP_ROWS       8 /* of tiles that large products take together */
@@ -385,6 +385,12 @@ void shader_gemm_meta_write(const struct kern_op *op, uint32_t index, const stru
         p->c = shader_meta_place(&places[2]);
     shader_meta_epilogue_write(op, op->tensors[op->input_count].rank - 1, places, &p->epilogue);
     find_early(p);
+}
+
+bool shader_gemm_meta_waits(const struct kern_op *op)
+{
+    struct product product;
+    return !takes_packed(plan(op, &product));
 }
 
 /* ---- packing ---- */

@@ -23,6 +23,9 @@ const char *shader_meta_bytes_obstacle(const struct kern_op *op, uint32_t channe
 void shader_meta_epilogue_write(const struct kern_op *op, uint32_t channel, const struct shader_place *places,
                                 struct meta_epilogue *out);
 
+/* Whether the kernel that gemm_meta has for the op knows chains. */
+bool shader_gemm_meta_waits(const struct kern_op *op);
+
 /* For tests: other than the best kernel of matrix products; 0: the best. */
 void shader_gemm_meta_force(uint32_t kernel);
 /* For tests: of convolutions' so many kernels the next from this one on that takes the op, from 1; 0: the best one. */

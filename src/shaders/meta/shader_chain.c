@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chains: steps whose dispatches run without barriers, since their kernels wait for one another in memory (turn.cuh): a
+ * barrier takes longer than some of them compute. Dispatches of a queue begin in order, so that a workgroup waits only
+ * for such as have begun. */
+#include "shaders/meta/gemm_meta_params.h"
+#include "shaders/meta/attention_w_params.h"
+#include "shaders/meta/norm_meta_params.h"
+#include "shaders/meta/shader_meta.h"
+
+#include "kernels/core/number.h"
+
+#define VECTOR 8 /* elements */
+
+/* ---- normalisations ---- */
+
+/* A tensor as rows along `axes`, whose elements are neighbours. */
+struct rows {
+    uint32_t count, size;
+    int64_t stride;
+};
+
+/* False: it is none such. */
+static bool find_rows(const struct kern_view *view, uint32_t axes, struct rows *out)
+{
+    bool first = true;
+    int64_t next = 1;
+    *out = (struct rows){ 1, 1, 0 };
+    for (uint32_t d = view->rank; d-- > 0;) {
+        const bool along = axes >> d & 1;
+        if (view->sizes[d] == 1)
+            continue;
+        if (along && out->count > 1)
+            return false;
+        if (!along && first)
+            next = out->stride = view->strides[d];
+        if (view->strides[d] != next)
+            return false;
+        first = first && along;
+        *(along ? &out->size : &out->count) *= view->sizes[d];
+        next *= view->sizes[d];
+    }
+    return view->offset % VECTOR == 0 && out->stride % VECTOR == 0 && out->size % VECTOR == 0;
+}
+
+static bool find_norm(const struct kern_op *op, struct rows *out)
+{
+    const struct kern_norm *norm = &op->u.norm;
+    if (op->epilogue || !norm->use_mean || !norm->use_variance || !norm->has_scale || !norm->has_bias)
+        return false;
+    for (uint32_t t = 0; t < 4; t++)
+        if (op->tensors[t].type != DML_TENSOR_DATA_TYPE_FLOAT16 || !find_rows(&op->tensors[t], norm->axes, &out[t]))
+            return false;
+    return out[0].size <= NORM_META_SIZE && out[1].stride == 0 && out[2].stride == 0;
+}
+
+static void write_norm(const struct kern_op *op, const struct shader_place *places, struct norm_meta_params *out)
+{
+    struct rows rows[4];
+    find_norm(op, rows);
+    *out = (struct norm_meta_params){ .x = shader_meta_place(&places[0]),
+                                      .scale = shader_meta_place(&places[1]),
+                                      .bias = shader_meta_place(&places[2]),
+                                      .y = shader_meta_place(&places[3]),
+                                      .rows = rows[0].count,
+                                      .size = rows[0].size,
+                                      .x_row = (i32)rows[0].stride,
+                                      .y_row = (i32)rows[3].stride,
+                                      .epsilon = op->u.norm.epsilon };
+}
+
+/* ---- links ---- */
+
+/* What kernels read before their turn must be there before the chain begins. */
+static bool is_written(const struct shader_link *links, uint32_t at, uint32_t t)
+{
+    for (uint32_t i = 0; i < at; i++)
+        if (links[i].values[links[i].op->input_count] == links[at].values[t])
+            return true;
+    return false;
+}
+
+/* Whether there is a kernel that waits for link `at`. */
+static bool waits(const struct shader_link *links, uint32_t at)
+{
+    const struct shader_work *work = links[at].work;
+    shader_plan_fn *const plan = work->row->plan;
+    struct rows rows[4];
+    if (links[at].op->kind == KERN_NORM)
+        return find_norm(links[at].op, rows) && !is_written(links, at, 1) && !is_written(links, at, 2);
+    return work->dispatch_count == 1 && !work->dispatches[0].repeats &&
+           (plan == shader_attention_meta_plan ||
+            (plan == shader_gemm_meta_plan && shader_gemm_meta_waits(links[at].op)));
+}
+
+uint32_t shader_chain_length(const struct shader_link *links, uint32_t count)
+{
+    uint32_t length = 0;
+    while (length < count && waits(links, length))
+        length++;
+    return length > 1 ? length : 0;
+}
+
+void shader_chain_plan(const struct shader_link *link, struct shader_work *out)
+{
+    struct rows rows[4];
+    if (link->op->kind == KERN_NORM && find_norm(link->op, rows))
+        shader_meta_add(out, SHADER_META_norm_meta,
+                        (uint32_t[3]){ (rows[0].count + NORM_META_ROWS - 1) / NORM_META_ROWS, 1, 1 }, 5,
+                        sizeof(struct norm_meta_params));
+    else
+        out->dispatches[out->dispatch_count++] = link->work->dispatches[0];
+}
+
+uint64_t shader_chain_bytes(uint32_t length)
+{
+    return (uint64_t)length * META_TURN_LINE * sizeof(u32);
+}
+
+void shader_chain_write(const struct shader_chain_at *at, const struct shader_place *places, uint32_t *words)
+{
+    const struct shader_place *counters = at->counters;
+    const struct shader_work *previous = at->previous;
+    const uint32_t *groups = previous ? previous->dispatches[previous->dispatch_count - 1].groups : NULL;
+    const struct meta_turn turn = { .before = (at->number - 1) * META_TURN_LINE,
+                                    .count = groups ? groups[0] * groups[1] * groups[2] : 0,
+                                    .after = at->number * META_TURN_LINE };
+    if (at->op->kind == KERN_NORM) {
+        struct norm_meta_params *p = (struct norm_meta_params *)words;
+        write_norm(at->op, places, p);
+        p->turn = turn;
+        p->counters = shader_meta_place(counters);
+        return;
+    }
+    at->row->write(at->op, 0, places, words);
+    if (at->op->kind == KERN_ATTENTION) {
+        struct attention_w_params *p = (struct attention_w_params *)words;
+        p->turn = turn;
+        p->counters = shader_meta_place(counters);
+    } else {
+        struct gemm_meta_params *p = (struct gemm_meta_params *)words;
+        p->turn = turn;
+        p->counters = shader_meta_place(counters);
+    }
+}
+
+/* ---- zeros ---- */
+
+void shader_zero_plan(struct shader_work *out)
+{
+    shader_meta_add(out, SHADER_META_meta_zero, (uint32_t[3]){ 1, 1, 1 }, 1, sizeof(struct meta_zero_params));
+}
+
+void shader_zero_write(const struct shader_place *place, uint64_t bytes, uint32_t *words)
+{
+    *(struct meta_zero_params *)words =
+        (struct meta_zero_params){ .at = shader_meta_place(place), .words = (u32)(bytes / sizeof(u32)) };
+}
