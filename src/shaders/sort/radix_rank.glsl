@@ -6,7 +6,6 @@
  * sort/radix_scan.glsl. */
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
-#extension GL_KHR_shader_subgroup_shuffle : require
 
 #define COUNTERS 8u /* subgroups that count at the same time */
 
@@ -55,7 +54,7 @@ void rank_items(Ranking r, uint shift, uint used)
     uint lane = gl_SubgroupInvocationID;
     uvec2 below = lane < 32u ? uvec2((1u << lane) - 1u, 0u) : uvec2(~0u, (1u << lane - 32u) - 1u);
     [[unroll]] for (uint j = 0u; j < ITEMS; j++) {
-        uint digit = KEY(j) >> shift & (RADIX - 1u), rank = 0u, count = 1u, first = 0u, at = r.row * RADIX + digit;
+        uint digit = KEY(j) >> shift & (RADIX - 1u), rank = 0u, count = 1u, at = r.row * RADIX + digit;
         bool valid = j < used;
         if (r.whole) {
             uvec2 alike = subgroupBallot(valid).xy;
@@ -66,14 +65,16 @@ void rank_items(Ranking r, uint shift, uint used)
             }
             rank = uint(bitCount(alike.x & below.x) + bitCount(alike.y & below.y));
             count = uint(bitCount(alike.x) + bitCount(alike.y));
-            first = valid ? uint(alike.x != 0u ? findLSB(alike.x) : 32 + findLSB(alike.y)) : 0u;
         }
-        /* The first of them counts for all. Those that count one number of items do so before the next number's. */
-        uint before = 0u;
-        if (valid && rank == 0u)
-            before = atomicAdd(counts[at], count);
+        uint before = counts[at];
         if (r.whole) {
-            before = subgroupShuffle(before, first);
+            subgroupMemoryBarrierShared();
+            subgroupBarrier();
+        }
+        if (valid && rank == 0u)
+            counts[at] = before + count;
+        if (r.whole) {
+            subgroupMemoryBarrierShared();
             subgroupBarrier();
         }
         ranks[j] = before + rank;
