@@ -228,7 +228,7 @@ static void run_row_lists(struct bench *bench, const struct shader_row *row, uin
     if (row->plan == shader_gemm_block_dot_plan)
         run_blocks(bench, check_vulkan_block_bytes, seed);
     if (strstr(row->name, "conv_parts") || strstr(row->name, "conv_window") || strstr(row->name, "conv_gemm") ||
-        !strcmp(row->name, "conv_depth"))
+        !strcmp(row->name, "conv_depth") || !strcmp(row->name, "conv_winograd"))
         run_convs(bench, seed);
     if (!strcmp(row->name, "conv_int_meta") || !strcmp(row->name, "conv_dot"))
         run_byte_convs(bench, row->plan == shader_conv_dot_plan ? 1 : shader_conv_int_meta_kernels(), seed);

@@ -40,7 +40,7 @@ layout(constant_id = GROUP_SIZE_ID) const uint INVOCATIONS = 128;
 #define QK_SIZE (LINES * SLICE)
 #define PV_SIZE (WEIGHTS + GROUPS * 4u * SLICE * STRIDE)
 #define STAGE   (QK_SIZE > PV_SIZE ? QK_SIZE : PV_SIZE)
-#define MERGED  (GROUPS > 1u ? QUERIES * (WIDTH + 1u) : 1u) /* what a group hands over */
+#define MERGED  (QUERIES * (WIDTH + 1u)) /* what a group hands over */
 #define LOADS_QK ((QK_SIZE + INVOCATIONS - 1u) / INVOCATIONS)
 #define LOADS_V  ((WEIGHTS + INVOCATIONS - 1u) / INVOCATIONS)
 
@@ -332,16 +332,19 @@ void store_quad(uint y, int row_at, uint column, vec4 value)
             store_real(y, row_at + int(column + e) * view(y).strides[3], value[e]);
 }
 
+/* By way of shared memory, so that the code that stores is there once: drivers take seconds for many of it. */
 void store_rows(uint y)
 {
     const uint rows = view(y).sizes[2];
-    [[unroll]] for (uint i = 0u; i < SIDE; i++) {
-        const uint row = first_row + SIDE * across + i;
-        const bool defined = total[i] > 0.0 || is_nan(total[i]) || params.undefined != 0u;
+    if (own_group == 0u)
+        hand_over();
+    barrier();
+    for (uint i = gl_LocalInvocationID.x; i < QUERIES * WIDTH; i += INVOCATIONS) {
+        const uint line = i / WIDTH, row = first_row + line;
+        const float total = slices[QUERIES * WIDTH + line].y;
+        const bool defined = total > 0.0 || is_nan(total) || params.undefined != 0u;
         if (row < rows)
-            [[unroll]] for (uint c = 0u; c < COLUMNS; c++)
-                store_quad(y, offset4(y, head, row), 4u * (c * LANES + along),
-                           defined ? sums[i][c] / total[i] : vec4(0.0));
+            store_quad(y, offset4(y, head, row), 4u * (i % WIDTH), defined ? slices[i] / total : vec4(0.0));
     }
 }
 
@@ -362,8 +365,8 @@ void run_tile(uint y)
     barrier();
     add_totals();
     merge();
-    if (own_group == 0u)
-        store_rows(y);
+    barrier();
+    store_rows(y);
     barrier();
 }
 

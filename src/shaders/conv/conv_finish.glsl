@@ -66,20 +66,31 @@ uint code_of(uint step)
     return (step < 4u ? STEPS_LOW : STEPS_HIGH) >> 8u * (step % 4u) & 255u;
 }
 
-Four prepare_four(uint m, uint channel)
+vec4 biases_of(uint channel)
+{
+    vec4 bias = vec4(0.0);
+    if (HAS_BIAS)
+        for (uint e = 0u; e < 4u; e++)
+            bias[e] = load_real(uint(CONV.bias), int(channel + e) * CONV.bias_step);
+    return bias;
+}
+
+Four prepare_four_with(uint m, uint channel, vec4 bias)
 {
     Four four;
     uint number;
     four.y_at = pixel_in_y(m, number) + int(channel);
     number += channel * params.by_pixels.size;
-    four.bias = vec4(0.0);
-    if (HAS_BIAS)
-        for (uint e = 0u; e < 4u; e++)
-            four.bias[e] = load_real(uint(CONV.bias), int(channel + e) * CONV.bias_step);
+    four.bias = bias;
     [[unroll]] for (uint i = 0u; i < 8u; i++)
         if ((STEP_TENSORS >> i & 1u) != 0u)
             four.operands[i] = operands_of(uint(step_of(i).tensor), step_of(i).place, number, four.y_at);
     return four;
+}
+
+Four prepare_four(uint m, uint channel)
+{
+    return prepare_four_with(m, channel, biases_of(channel));
 }
 
 vec4 finish_four(Four four, vec4 value)

@@ -42,6 +42,17 @@ struct conv_window_params {
     uint m; /* pixels of all images */
 };
 
+/* Of conv_winograd.comp: squares of 2 x 2 results, by_squares of an image, by_columns of a line; tiles_n blocks of
+ * output channels; chunks of input channels. */
+#define CONV_WINOGRAD_SQUARES  32u /* of a workgroup, */
+#define CONV_WINOGRAD_CHANNELS 64u
+#define CONV_WINOGRAD_CHUNK    4u
+struct conv_winograd_params {
+    SHADER_STRUCT conv_params conv;
+    SHADER_STRUCT shader_divisor by_pixels, by_squares, by_columns, by_tiles_n;
+    uint m, squares, chunks;
+};
+
 #define CONV_DEPTH_GROUP   128 /* GROUP_SIZE of conv_depth.comp and conv_strip.comp */
 #define CONV_STRIP_RESULTS 4   /* pixels of an invocation of conv_strip.comp */
 

@@ -10,8 +10,7 @@
 #define NUMBER   int
 #include "shaders/meta/parts.cuh"
 
-#define UNITS    (BM * BN / 4) /* four channels of a pixel */
-#define VECTOR   16            /* elements of a load */
+#define VECTOR   16           /* elements of a load */
 #define ROUND    (4 * VECTOR)  /* of the depth, of a warp */
 
 extern __shared__ int4 shared_memory[];
@@ -162,13 +161,9 @@ DI float operand_of(const conv_meta_params &p, const meta_step &s, u64 base, int
     return meta_load(base, s.type, at);
 }
 
-/* What is stored for a sum: its bits. */
-static __device__ __noinline__ u32 finish(const conv_meta_params &p, int sum, int channel)
+/* What epilogues other than quantisation make of a sum: its bits. */
+static __device__ __noinline__ u32 finish_any(const conv_meta_params &p, int sum, int channel)
 {
-    if (p.bias)
-        sum += ((const int *)p.bias)[channel * p.bias_step];
-    if (!(p.flags & CONV_INT_BYTES))
-        return (u32)sum;
     float value = (float)sum;
     for (u32 i = 0; i < p.epilogue.count; i++) {
         const meta_step &s = p.epilogue.steps[i];
@@ -177,40 +172,65 @@ static __device__ __noinline__ u32 finish(const conv_meta_params &p, int sum, in
     return (u32)__float2int_rn(value) & 255;
 }
 
-DI void store(const conv_meta_params &p, u32 m0, u32 n0, int number, const int *parts)
+/* Of the four channels whose results this thread stores. */
+struct channels {
+    int bias[4];
+    float scale[4], zero;
+};
+
+DI void load_channels(const conv_meta_params &p, int channel, channels &to)
 {
-    const int row = number / (BN / 4), column = number % (BN / 4) * 4;
-    const u32 pixel = m0 + row, channel = n0 + column;
+    const bool quantizes = p.flags & CONV_INT_QUANTIZES;
+    to.zero = quantizes ? operand_of(p, p.epilogue.steps[2], p.epilogue.operands[2], 0) : 0.0f;
+#pragma unroll
+    for (int e = 0; e < 4; e++) {
+        const int there = channel + e < (int)p.n ? channel + e : 0;
+        to.bias[e] = p.bias ? ((const int *)p.bias)[there * p.bias_step] : 0;
+        to.scale[e] = quantizes ? operand_of(p, p.epilogue.steps[0], p.epilogue.operands[0], there) : 0.0f;
+    }
+}
+
+DI u32 finish(const conv_meta_params &p, const channels &c, int sum, int channel, int e)
+{
+    sum += c.bias[e];
+    if (!(p.flags & CONV_INT_BYTES))
+        return (u32)sum;
+    if (!(p.flags & CONV_INT_QUANTIZES))
+        return finish_any(p, sum, channel + e);
+    const float value = __fadd_rn(rintf(__fmul_rn((float)sum, c.scale[e])), c.zero);
+    return (u32)__float2int_rn(fminf(fmaxf(value, p.epilogue.steps[3].p), p.epilogue.steps[3].q)) & 255;
+}
+
+DI void store(const conv_meta_params &p, const channels &c, u32 pixel, u32 channel, const int *parts)
+{
     u32 v[4];
-    if (pixel >= p.m || channel >= p.n)
-        return;
     const i64 y = (i64)result_of(p, pixel) + (int)channel * p.y_channel;
     int4 sum = make_int4(0, 0, 0, 0);
 #pragma unroll
     for (int i = 0; i < KEPT; i++) {
-        const int4 part = *(const int4 *)(parts + i * PART + row * LINE + column);
+        const int4 part = *(const int4 *)(parts + i * PART);
         sum.x += part.x, sum.y += part.y, sum.z += part.z, sum.w += part.w;
     }
     const int each[4] = { sum.x, sum.y, sum.z, sum.w };
 #pragma unroll
     for (int e = 0; e < 4; e++)
-        v[e] = channel + e < p.n ? finish(p, each[e], (int)channel + e) : 0;
-    if (p.flags & CONV_INT_BYTES) {
-        unsigned char *to = (unsigned char *)p.y + y;
-        if (p.wide_y) {
-            *(u32 *)to = v[0] | v[1] << 8 | v[2] << 16 | v[3] << 24;
-            return;
-        }
-#pragma unroll
-        for (int e = 0; e < 4; e++)
-            if (channel + e < p.n)
-                to[e * p.y_channel] = (unsigned char)v[e];
+        v[e] = channel + e < p.n ? finish(p, c, each[e], (int)channel, e) : 0;
+    if (p.wide_y) {
+        if (p.flags & CONV_INT_BYTES)
+            *(u32 *)((unsigned char *)p.y + y) = v[0] | v[1] << 8 | v[2] << 16 | v[3] << 24;
+        else
+            *(uint4 *)((u32 *)p.y + y) = make_uint4(v[0], v[1], v[2], v[3]);
         return;
     }
 #pragma unroll
-    for (int e = 0; e < 4; e++)
-        if (channel + e < p.n)
+    for (int e = 0; e < 4; e++) {
+        if (channel + e >= p.n)
+            continue;
+        if (p.flags & CONV_INT_BYTES)
+            ((unsigned char *)p.y)[y + e * p.y_channel] = (unsigned char)v[e];
+        else
             ((u32 *)p.y)[y + e * p.y_channel] = v[e];
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) meta_kernel(const __grid_constant__ conv_meta_params p)
@@ -244,6 +264,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) meta_kernel(const __gri
 #pragma unroll
     for (int s = 0; s < STAGES; s++, k += ROUND * WK)
         load(p, f, r, w, in, k, from[s]);
+    const int column = threadIdx.x % (BN / 4) * 4; /* that it stores */
+    const u32 channel = n0 + column;
+    channels own;
+    load_channels(p, (int)channel, own);
     for (int round = 0; round < rounds;) {
 #pragma unroll
         for (int s = 0; s < STAGES; s++) {
@@ -260,7 +284,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) meta_kernel(const __gri
     }
     take_zeros_off(p, f, lines, n0, rounds > 0 ? rounds * ROUND : 0, lane, sums);
     gather_parts(parts, sums, warp_k, row0, lane);
-#pragma unroll 1
-    for (int i = threadIdx.x; i < UNITS; i += THREADS)
-        store(p, m0, n0, i, parts);
+    if (channel >= p.n)
+        return;
+#pragma unroll 2
+    for (int row = threadIdx.x / (BN / 4); row < BM; row += THREADS / (BN / 4))
+        if (m0 + row < p.m)
+            store(p, own, m0 + row, channel, parts + row * LINE + column);
 }

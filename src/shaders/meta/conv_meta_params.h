@@ -37,6 +37,7 @@ struct conv_meta_params {
 #define CONV_INT_X_UNSIGNED 1u
 #define CONV_INT_W_UNSIGNED 2u
 #define CONV_INT_BYTES      4u
+#define CONV_INT_QUANTIZES  8u /* by the epilogue min(max(rint(sum * scale) + zero, low), high) */
 #define CONV_INT_STEPS      (META_EPILOGUE_STEPS - 2)
 #define CONV_INT_X_ZERO     (META_EPILOGUE_STEPS - 2)
 #define CONV_INT_W_ZERO     (META_EPILOGUE_STEPS - 1)

@@ -105,6 +105,22 @@ const char *shader_conv_int_meta_obstacle(const struct kern_op *op)
     return result_obstacle(op);
 }
 
+/* min(max(rint(sum * scale) + zero, low), high). */
+static bool quantizes(const struct kern_op *op)
+{
+    static const enum kern_map_code codes[] = { KERN_MAP_MUL, KERN_MAP_RINT, KERN_MAP_ADD, KERN_MAP_CLAMP };
+    struct kern_epilogue epilogue;
+    if (!op->epilogue || !shader_epilogue_match(op, &epilogue) || epilogue.count != ARRAY_SIZE(codes))
+        return false;
+    for (uint32_t i = 0; i < ARRAY_SIZE(codes); i++)
+        if (epilogue.step[i].code != codes[i])
+            return false;
+    for (uint32_t t = epilogue.step[2].tensor, d = 0; t && d < op->tensors[t].rank; d++)
+        if (op->tensors[t].sizes[d] > 1 && op->tensors[t].strides[d])
+            return false; /* zero points of channels */
+    return true;
+}
+
 static uint32_t tiles_m(const struct kernel *kernel, const struct conv_params *conv, uint32_t images)
 {
     return count((uint64_t)conv->out_sizes[1] * (uint64_t)conv->out_sizes[2] * images, kernel->m);
@@ -165,5 +181,5 @@ void shader_conv_int_meta_write(const struct kern_op *op, uint32_t index, const 
     p->wide_y = is_wide(y, 4);
     p->flags = (op->tensors[0].type == DML_TENSOR_DATA_TYPE_UINT8 ? CONV_INT_X_UNSIGNED : 0) |
                (op->tensors[1].type == DML_TENSOR_DATA_TYPE_UINT8 ? CONV_INT_W_UNSIGNED : 0) |
-               (is_byte(y) ? CONV_INT_BYTES : 0);
+               (is_byte(y) ? CONV_INT_BYTES : 0) | (quantizes(op) ? CONV_INT_QUANTIZES : 0);
 }

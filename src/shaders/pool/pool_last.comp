@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_POOL, maximum or average, where channels are innermost: four channels of a pixel per invocation. Tensors: 0 X,
- * 1 Y. */
+/* KERN_POOL, maximum or average, where channels are innermost: four channels of a pixel per invocation. Maxima also of
+ * bytes. Tensors: 0 X, 1 Y. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -16,8 +16,19 @@ layout(constant_id = 3) const uint COLUMNS = 3;
 layout(constant_id = 4) const bool AVERAGE = false;
 
 
+bool is_byte(uint type)
+{
+    return type == TYPE_UINT8 || type == TYPE_INT8;
+}
+
 vec4 load_four(uint type, uvec2 base, int at)
 {
+    if (is_byte(type)) {
+        uint word = WordArray(base).v[at >> 2];
+        return type == TYPE_UINT8 ? vec4(word & 255u, word >> 8 & 255u, word >> 16 & 255u, word >> 24)
+                                  : vec4(bitfieldExtract(int(word), 0, 8), bitfieldExtract(int(word), 8, 8),
+                                         bitfieldExtract(int(word), 16, 8), int(word) >> 24);
+    }
     if (type == TYPE_FLOAT32)
         return unpack_vec4(type, QuadArray(base).v[at >> 2]);
     return unpack_vec4(type, uvec4(PairArray(base).v[at >> 2], 0u, 0u));
@@ -47,6 +58,13 @@ vec4 pool_window(ivec2 at, int from)
     return count > 0u ? total / float(count) : vec4(0.0);
 }
 
+/* Of no element the lowest. */
+void store_bytes(uint type, uvec2 base, int at, vec4 value)
+{
+    uvec4 v = uvec4(ivec4(max(value, vec4(type == TYPE_UINT8 ? 0.0 : -128.0)))) & 255u;
+    WordArray(base).v[at >> 2] = v.x | v.y << 8 | v.z << 16 | v.w << 24;
+}
+
 void main()
 {
     EACH_UNIT(unit)
@@ -58,6 +76,9 @@ void main()
         at -= ivec2(params.pad[0], params.pad[1]);
         vec4 result = pool_window(at, int(image) * params.x[0] + int(channel));
         int y_at = int(image) * params.y[0] + int(row) * params.y[1] + int(column) * params.y[2] + int(channel);
-        store_vec4(type_of(1u), address_of(1u), y_at, 1, 4u, result);
+        if (is_byte(type_of(1u)))
+            store_bytes(type_of(1u), address_of(1u), y_at, result);
+        else
+            store_vec4(type_of(1u), address_of(1u), y_at, 1, 4u, result);
     }
 }

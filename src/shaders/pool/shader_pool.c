@@ -185,13 +185,14 @@ void shader_pool_grad_any_write(const struct kern_op *op, uint32_t index, const 
 
 /* ---- images by vectors ---- */
 
-const char *shader_pool_image_obstacle(const struct kern_op *op, struct pool_shape *out)
+const char *shader_pool_image_obstacle(const struct kern_op *op, bool bytes, struct pool_shape *out)
 {
     const DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
+    const bool is_byte = type == DML_TENSOR_DATA_TYPE_UINT8 || type == DML_TENSOR_DATA_TYPE_INT8;
     if (op->u.pool.mode == KERN_POOL_LP || op->u.pool.has_indices || !pool_shape_init(op, out))
         return "there is no shader for it with tensors of these ranks";
-    if ((type != DML_TENSOR_DATA_TYPE_FLOAT32 && type != DML_TENSOR_DATA_TYPE_FLOAT16 &&
-         type != ANYDML_TENSOR_DATA_TYPE_BFLOAT16) ||
+    if ((!(is_byte && bytes && op->u.pool.mode == KERN_POOL_MAX) && type != DML_TENSOR_DATA_TYPE_FLOAT32 &&
+         type != DML_TENSOR_DATA_TYPE_FLOAT16 && type != ANYDML_TENSOR_DATA_TYPE_BFLOAT16) ||
         op->tensors[1].type != type)
         return "there is no shader for it in these types";
     bool fits = out->window[0] == 1 && out->in[0] == 1 && out->out[0] == 1;

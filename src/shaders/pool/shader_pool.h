@@ -6,9 +6,9 @@
 #include "kernels/pool/pool.h"
 #include "shaders/core/shader_block.h"
 
-/* NULL: averages or maxima of images of FLOAT32, FLOAT16 or BFLOAT16, of windows that move no further than 16 bits
- * tell; `out` is their shape. */
-const char *shader_pool_image_obstacle(const struct kern_op *op, struct pool_shape *out);
+/* NULL: averages or maxima of images of FLOAT32, FLOAT16 or BFLOAT16, with `bytes` maxima of these, too, of windows
+ * that move no further than 16 bits tell; `out` is their shape. */
+const char *shader_pool_image_obstacle(const struct kern_op *op, bool bytes, struct pool_shape *out);
 
 /* 0 where nothing moves along the dimension. */
 static inline int shader_pool_stride(int64_t stride, int64_t size)

@@ -27,7 +27,7 @@ static bool fits(const struct pool_shape *s)
 const char *shader_pool_last_obstacle(const struct kern_op *op)
 {
     struct pool_shape s;
-    const char *obstacle = shader_pool_image_obstacle(op, &s);
+    const char *obstacle = shader_pool_image_obstacle(op, true, &s);
     if (obstacle)
         return obstacle;
     if (!fits(&s))

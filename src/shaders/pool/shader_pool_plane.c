@@ -18,7 +18,7 @@ static bool fits(const struct pool_shape *s)
 const char *shader_pool_plane_obstacle(const struct kern_op *op)
 {
     struct pool_shape s;
-    const char *obstacle = shader_pool_image_obstacle(op, &s);
+    const char *obstacle = shader_pool_image_obstacle(op, false, &s);
     if (obstacle)
         return obstacle;
     if (!shader_specializes(kern_view_elements(&op->tensors[1])))
