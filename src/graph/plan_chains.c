@@ -30,6 +30,17 @@ static bool may_follow(const struct graph *graph, uint32_t first, uint32_t at)
     return true;
 }
 
+/* Others run beside the step before: each of a chain waits for that one. */
+static bool reads_last(const struct graph *graph, uint32_t at)
+{
+    const struct graph_op *last = graph->ops[at - 1];
+    for (uint32_t t = 0; t < graph->ops[at]->k.input_count; t++)
+        for (uint32_t k = last->k.input_count; k < last->k.input_count + last->k.output_count; k++)
+            if (graph->ops[at]->value[t] == last->value[k])
+                return true;
+    return false;
+}
+
 /* The caller may bind an output over an input. */
 static bool binds_both(const struct graph *graph, uint32_t first, uint32_t end)
 {
@@ -48,7 +59,8 @@ static HRESULT find_chain(struct planner *planner, uint32_t first, uint32_t *out
     const struct graph *graph = planner->graph;
     const uint32_t *values[PLAN_CHAIN_MAX];
     uint32_t count = 0;
-    while (count < PLAN_CHAIN_MAX && first + count < graph->op_count && may_follow(graph, first, first + count) &&
+    while (count < PLAN_CHAIN_MAX && first + count < graph->op_count &&
+           (!count || (reads_last(graph, first + count) && may_follow(graph, first, first + count))) &&
            !binds_both(graph, first, first + count + 1)) {
         values[count] = graph->ops[first + count]->value;
         count++;

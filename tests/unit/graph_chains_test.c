@@ -13,7 +13,7 @@
 #define WIDTH 256
 #define DEPTH 1024
 
-enum form { PLAIN, TO_OUTPUT, MANY_ROWS, TWO_CHAINS };
+enum form { PLAIN, BESIDE, TO_OUTPUT, MANY_ROWS, TWO_CHAINS };
 
 static float number(uint32_t seed, uint32_t i)
 {
@@ -66,10 +66,14 @@ static struct graph_operand add_norm(struct graph *graph, struct graph_operand x
     return y;
 }
 
-static struct graph_operand add_chain(struct graph *graph, struct graph_operand x, uint32_t seed)
+static struct graph_operand add_chain(struct graph *graph, struct graph_operand x, enum form form, uint32_t seed)
 {
     struct graph_operand a = add_product(graph, x, WIDTH, seed, KERN_MAP_ADD, &x), n = add_norm(graph, a, seed + 3);
     struct graph_operand b = add_product(graph, n, DEPTH, seed + 6, KERN_MAP_RELU, NULL);
+    if (form == BESIDE) { /* the product behind that waits for both */
+        struct graph_operand c = add_product(graph, n, WIDTH, seed + 12, KERN_MAP_RELU, NULL);
+        return add_product(graph, b, WIDTH, seed + 9, KERN_MAP_ADD, &c);
+    }
     return add_product(graph, b, WIDTH, seed + 9, KERN_MAP_ADD, &n);
 }
 
@@ -79,7 +83,7 @@ static void make_net(struct graph *graph, enum form form)
     graph_init(graph, 1, 1, 0);
     struct graph_operand x = make_value(graph, GRAPH_INPUT, 0, F16, 4, SIZES(1, 1, rows, WIDTH)), y = x;
     for (uint32_t i = 0; i < (form == TWO_CHAINS ? 2u : 1u); i++) {
-        struct graph_operand end = add_chain(graph, y, 20 * i);
+        struct graph_operand end = add_chain(graph, y, form, 20 * i);
         y = temp_of(graph, rows, WIDTH);
         if (form != TO_OUTPUT)
             make_softmax(graph, end, y);
@@ -181,6 +185,7 @@ int main(void)
         return test_result();
     test_found(store, PLAIN, 0, "4");
     test_found(store, PLAIN, GRAPH_PASS_BIT(chains), "");
+    test_found(store, BESIDE, 0, "32");
     test_found(store, TO_OUTPUT, 0, "3");
     test_found(store, MANY_ROWS, 0, "");
     test_found(store, TWO_CHAINS, 0, "44");

@@ -30,11 +30,11 @@ layout(constant_id = 4) const bool BEGIN = false; /* the dispatch before the fir
 layout(constant_id = 5) const uint CODES = 0;
 layout(constant_id = 6) const uint CODES_REVERSE = 0;
 layout(constant_id = 7) const uint SPLIT = 1;
+layout(constant_id = 8) const uint UNROLL = 1; /* vectors of R that are on their way at once */
 
 #define GATES    (CELL == RNN ? 1u : CELL == GRU ? 3u : 4u)
 #define ROWS_MAX 8
 #define STEP     64u /* bytes of the scratch memory before the states: how many workgroups have done a step */
-#define UNROLL   2u
 
 #define EACH_ROW(i)  [[unroll]] for (uint i = 0u; i < ROWS; i++)
 #define EACH_GATE(g) [[unroll]] for (uint g = 0u; g < GATES; g++)
@@ -114,7 +114,7 @@ Factors factors_of(uint old, uint direction, uint n)
 void multiply_whole(Factors f, uint first, uint k, uint step)
 {
     uint type = type_of(1u), shift = type_shift(type);
-    uvec4 weights[UNROLL * 4u];
+    uvec4 weights[8];
     [[unroll]] for (uint u = 0u; u < UNROLL; u++)
         EACH_GATE(g)
             weights[4u * u + g] = load_words(

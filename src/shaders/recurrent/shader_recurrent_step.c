@@ -8,6 +8,7 @@
 #define ROWS_MAX       8  /* of the batch, that share what is read of R */
 #define LANES          32 /* of a hidden value, at most */
 #define STEPS_MAX      4096
+#define UNROLL_MAX     2
 #define SPLIT_MAX      4     /* subgroups of a workgroup that share a hidden value's products, */
 #define BUSY           65536 /* where there are fewer invocations otherwise */
 
@@ -96,7 +97,8 @@ static void add(const struct kern_op *op, bool begin, uint64_t units, struct sha
     dispatch->constants[5] = codes_of(&op->u.recurrent, 0);
     dispatch->constants[6] = codes_of(&op->u.recurrent, 1);
     dispatch->constants[7] = split_of(op);
-    dispatch->constant_count = 8;
+    dispatch->constants[8] = 4 * LANES * split_of(op) < op->tensors[0].sizes[4] ? UNROLL_MAX : 1;
+    dispatch->constant_count = 9;
 }
 
 void shader_recurrent_step_plan(const struct kern_op *op, struct shader_work *out)

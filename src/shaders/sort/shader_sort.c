@@ -112,8 +112,8 @@ void shader_sort_any_write(const struct kern_op *op, uint32_t index, const struc
 
 /* ---- by digits, the lowest first, of lines that a workgroup has room for ---- */
 
-#define LINE_LEAST 512  /* elements: fewer are as fast by merges, several lines together */
-#define LINE_MOST  4096 /* as shared memory has room for */
+#define LINE_LEAST (SORT_CHUNK + 1) /* elements: fewer need no merges either */
+#define LINE_MOST  4096             /* as shared memory has room for */
 
 static uint64_t lines_of(const struct kern_op *op)
 {
@@ -135,12 +135,9 @@ const char *shader_sort_group_obstacle(const struct kern_op *op)
 
 void shader_sort_group_plan(const struct kern_op *op, struct shader_work *out)
 {
-    static const enum shader_code codes[] = { SHADER_sort_group, SHADER_sort_group_8, SHADER_sort_group_16 };
-    uint32_t size = 0;
-    while (4u * SHADER_GROUP_SIZE << size < op->tensors[0].sizes[op->u.sort.axis])
-        size++;
-    struct shader_dispatch *dispatch =
-        shader_add(out, codes[size], op, lines_of(op), 1, sizeof(struct sort_group_params));
+    const bool large = op->tensors[0].sizes[op->u.sort.axis] > 8 * SHADER_GROUP_SIZE;
+    struct shader_dispatch *dispatch = shader_add(out, large ? SHADER_sort_group_large : SHADER_sort_group, op,
+                                                  lines_of(op), 1, sizeof(struct sort_group_params));
     dispatch->constants[2] = kern_type_bits(op->tensors[0].type) <= 16;
     dispatch->constant_count = 3;
 }
