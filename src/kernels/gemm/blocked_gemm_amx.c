@@ -47,8 +47,7 @@ DENSE_INLINE __m512 dot_halves(__m512 sums, __m512i a, __m512i b)
 
 DENSE_INLINE void tile_halves_vectors(uint32_t vectors, uint32_t rows, const struct blocked_gemm_tile *t)
 {
-    const int32_t *a = t->a;
-    const char *b = t->b;
+    const char *a = t->a, *b = t->b;
     const uint64_t packs = t->packs;
     __m512 sums[TILE_ROWS][TILE_VECS];
     EACH_ROW
@@ -60,7 +59,9 @@ DENSE_INLINE void tile_halves_vectors(uint32_t vectors, uint32_t rows, const str
         right[v] = _mm512_loadu_si512(b + v * 64);
         EACH_ROW
         {
-            const __m512i left = _mm512_set1_epi32(a[r * packs + w]);
+            int32_t pack; /* which lies where A does */
+            memcpy(&pack, a + (r * packs + w) * sizeof(pack), sizeof(pack));
+            const __m512i left = _mm512_set1_epi32(pack);
             EACH_VEC
             sums[r][v] = dot_halves(sums[r][v], left, right[v]);
         }
