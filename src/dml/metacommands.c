@@ -25,6 +25,7 @@ static const struct {
 #define WORDS_FLOAT64(name)         WORDS_BASE(name)
 #define WORDS_SUBGROUP(name)        WORDS_BASE(name)
 #define WORDS_SHARED(name)          WORDS_BASE(name)
+#define WORDS_WIDE(name)            WORDS_BASE(name)
 #define WORDS_DOT(name)             WORDS_BASE(name)
 #define WORDS_DOT_SHARED(name)      WORDS_BASE(name)
 #define WORDS_SUBGROUP_SHARED(name) WORDS_BASE(name)

@@ -49,6 +49,8 @@ static const char *lacking(const struct shader_work *work, uint32_t capabilities
         return "the adapter has no subgroups' shuffles for it";
     if (lacks & SHADER_CAPABILITY_SHARED)
         return "the adapter's workgroups share too little memory for it";
+    if (lacks & SHADER_CAPABILITY_WIDE)
+        return "the adapter's workgroups are too small for it";
     return lacks ? "the adapter has no 64-bit integer arithmetic for it" : NULL;
 }
 

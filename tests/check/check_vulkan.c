@@ -205,10 +205,12 @@ static bool is_emulated(const struct bench *bench, const struct shader_row *row)
     return strstr(row->name, "_coop") && !(bench_capabilities(bench) & SHADER_CAPABILITY_COOP);
 }
 
-/* Rows of metacommands where there are none. */
+/* Rows of metacommands where there are none, and those of large workgroups likewise. */
 static bool is_absent(const struct bench *bench, const struct shader_row *row)
 {
-    return strstr(row->name, "_meta") && !(bench_capabilities(bench) & SHADER_CAPABILITY_META);
+    const uint32_t lacks = ~bench_capabilities(bench);
+    return (strstr(row->name, "_meta") && lacks & SHADER_CAPABILITY_META) ||
+           (strstr(row->name, "_wide") && lacks & SHADER_CAPABILITY_WIDE);
 }
 
 /* Those of element-wise ops and moves have tests of their own. */

@@ -11,8 +11,7 @@ const char *vulkan_limits_lack(const VkPhysicalDeviceLimits *limits)
     return fits ? NULL : "workgroups of 256 invocations";
 }
 
-bool vulkan_limits_large(const VkPhysicalDeviceLimits *limits)
+bool vulkan_limits_wide(const VkPhysicalDeviceLimits *limits)
 {
-    return limits->maxComputeSharedMemorySize >= 32768 && limits->maxComputeWorkGroupInvocations >= 512 &&
-           limits->maxComputeWorkGroupSize[0] >= 512;
+    return limits->maxComputeWorkGroupInvocations >= 512 && limits->maxComputeWorkGroupSize[0] >= 512;
 }

@@ -202,8 +202,10 @@ const char *vulkan_physical_describe(VkPhysicalDevice handle, const struct vulka
         physical->capabilities |= SHADER_CAPABILITY_HALF;
     if (has_shuffles(&subgroup))
         physical->capabilities |= SHADER_CAPABILITY_SUBGROUP;
-    if (vulkan_limits_large(&physical->properties.limits))
+    if (physical->properties.limits.maxComputeSharedMemorySize >= 32768)
         physical->capabilities |= SHADER_CAPABILITY_SHARED;
+    if (vulkan_limits_wide(&physical->properties.limits))
+        physical->capabilities |= SHADER_CAPABILITY_WIDE;
     physical->capabilities &= allowed_capabilities();
     return lack;
 }

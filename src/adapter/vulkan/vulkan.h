@@ -47,8 +47,8 @@ bool vulkan_families_choose(const VkQueueFamilyProperties *list, uint32_t count,
 
 /* NULL, or what the device lacks for our shaders. */
 const char *vulkan_limits_lack(const VkPhysicalDeviceLimits *limits);
-/* SHADER_CAPABILITY_SHARED. */
-bool vulkan_limits_large(const VkPhysicalDeviceLimits *limits);
+/* SHADER_CAPABILITY_WIDE. */
+bool vulkan_limits_wide(const VkPhysicalDeviceLimits *limits);
 
 /* ---- loader.c ---- */
 
