@@ -170,7 +170,7 @@ static void add_join(struct maker *maker)
     if (!b || b->view.type != a.view.type || kern_view_elements(&a.view) > 4000)
         return;
     struct graph_operand second = *b;
-    const bool compute = rnd(2);
+    const bool compute = rnd(3) > 0;
     memcpy(sizes, a.view.sizes, sizeof(sizes));
     uint32_t shift = rnd(3) ? sizes[axis] : rnd(sizes[axis]);
     sizes[axis] += shift;
@@ -186,7 +186,7 @@ static void add_join(struct maker *maker)
     start[axis] = shift;
     part.view = graph_view_slice(&out.view, start, a.view.sizes, NULL);
     make_part(maker, compute, second, part);
-    if (compute && rnd(2)) {
+    if (compute && rnd(4)) {
         struct graph_operand in[2] = { out, random_constant(maker, SIZES(1, sizes[1], 1, 1)) };
         out = graph_temp(maker->graph, out.view.type, 4, sizes);
         make_map(maker->graph, KERN_MAP_ADD, in, 2, out, 0, 0);
