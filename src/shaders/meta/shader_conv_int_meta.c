@@ -91,13 +91,10 @@ const char *shader_conv_int_meta_obstacle(const struct kern_op *op)
         return found;
     if (!op->u.conv.integer || !is_byte(&op->tensors[0]) || !is_byte(&op->tensors[1]))
         return "there is no metacommand for it in these types";
-    if (s.transposed || s.flip || s.groups != 1 || s.kernel[0] != 1 || s.in[0] != 1 || s.out[0] != 1)
-        return "there is no metacommand for it with windows of this kind";
+    found = shader_conv_meta_shape_obstacle(&s);
+    if (found)
+        return found;
     const struct conv_params conv = shader_conv_parameters(op);
-    const uint64_t k = (uint64_t)(s.kernel[1] * s.kernel[2]) * s.in_group;
-    const uint64_t m = (uint64_t)(s.out[1] * s.out[2]) * s.batch;
-    if (k > INT32_MAX / 4 || m > INT32_MAX / 4)
-        return "the convolution is large";
     if (s.out_group < TUNE_META_CONV_CHANNELS_MIN)
         return "there are too few channels";
     if (!is_wide(&op->tensors[0], VECTOR) || !wide_filter(&op->tensors[1], &conv))

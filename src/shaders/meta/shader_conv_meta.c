@@ -170,6 +170,23 @@ static bool takes(const struct kern_op *op, const struct conv_params *conv, enum
     return false;
 }
 
+static uint64_t depth_of(const struct conv_shape *s)
+{
+    return (uint64_t)(s->kernel[1] * s->kernel[2]) * s->in_group;
+}
+
+static uint64_t pixels_of(const struct conv_shape *s)
+{
+    return (uint64_t)(s->out[1] * s->out[2]) * s->batch;
+}
+
+const char *shader_conv_meta_shape_obstacle(const struct conv_shape *s)
+{
+    if (s->transposed || s->flip || s->groups != 1 || s->kernel[0] != 1 || s->in[0] != 1 || s->out[0] != 1)
+        return "there is no metacommand for it with windows of this kind";
+    return depth_of(s) > INT32_MAX / 4 || pixels_of(s) > INT32_MAX / 4 ? "the convolution is large" : NULL;
+}
+
 const char *shader_conv_meta_obstacle(const struct kern_op *op)
 {
     struct conv_shape s;
@@ -178,13 +195,11 @@ const char *shader_conv_meta_obstacle(const struct kern_op *op)
         return found;
     if (!conv_has_type(op, DML_TENSOR_DATA_TYPE_FLOAT16))
         return "there is no metacommand for it in these types";
-    if (s.transposed || s.flip || s.groups != 1 || s.kernel[0] != 1 || s.in[0] != 1 || s.out[0] != 1)
-        return "there is no metacommand for it with windows of this kind";
+    found = shader_conv_meta_shape_obstacle(&s);
+    if (found)
+        return found;
     const struct conv_params conv = shader_conv_parameters(op);
-    const uint64_t k = (uint64_t)(s.kernel[1] * s.kernel[2]) * s.in_group;
-    const uint64_t m = (uint64_t)(s.out[1] * s.out[2]) * s.batch;
-    if (k > INT32_MAX / 4 || m > INT32_MAX / 4)
-        return "the convolution is large";
+    const uint64_t k = depth_of(&s), m = pixels_of(&s);
     if (takes_halo(op, &conv, HALO_CHANNELS) && m >= TUNE_META_CONV_PIXELS_MIN)
         return NULL; /* also of few output channels */
     if (k < TUNE_META_CONV_DEPTH_MIN || s.out_group < TUNE_META_CONV_CHANNELS_MIN || s.in_group < 2)
