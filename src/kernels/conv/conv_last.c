@@ -6,7 +6,6 @@
 enum {
     EXTENT_MAX = 1 << 16, /* of everything spatial: products stay small */
     TAPS_MAX = 1024,
-    GROUP_MIN = 4,              /* output channels: vectors of fewer are mostly empty */
     BAND_FLOATS = 96 * 1024,    /* of X: in the second-level cache next to a panel */
     BAND_MAX = 2 * 1024 * 1024, /* of the least that a band can be */
     PIXELS_MIN = 64,            /* of a band, if it takes no more than twice as much */
@@ -28,7 +27,7 @@ bool conv_last_fits(const struct conv_shape *s)
 
 static bool shape_suits(const struct conv_shape *s)
 {
-    return conv_last_fits(s) && s->out_group >= GROUP_MIN && s->out_channels <= UINT32_MAX / 2;
+    return conv_last_fits(s) && s->out_channels <= UINT32_MAX / 2;
 }
 
 /* Tensors that are added lie as Y does, channels together. */
@@ -108,8 +107,7 @@ bool conv_last_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, str
 {
     *p = (struct conv_last){ 0 };
     const struct conv_shape *s = &p->s;
-    const DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
-    if (!dense_is_short_float(type) || !conv_has_type(op, type) || !conv_shape_init(op, &p->s) || !shape_suits(s) ||
+    if (op->u.conv.integer || !dense_short_floats(op) || !conv_shape_init(op, &p->s) || !shape_suits(s) ||
         (op->u.conv.has_bias && op->tensors[2].sizes[1] != s->out_channels))
         return false;
     p->phases = s->transposed ? s->stride[2] : 1;

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions whose filters have more elements than each plane of the result: gradients of weights. They are products
+ * whose long sums are all of a filter's elements: rows are the taps of the forward pass (here pixels of Y) times images
+ * (there channels of X), columns are output channels. A row holds what one pixel of Y sees of X. */
+#ifndef KERNELS_CONV_GRAD_H
+#define KERNELS_CONV_GRAD_H
+
+#include "kernels/conv/conv.h"
+
+#define CONV_GRAD_COLUMNS 48  /* of a unit: whole tiles of every instruction set */
+#define CONV_GRAD_GROUP   4   /* units side by side that are one block, for which X is read once */
+#define CONV_GRAD_DEPTH   256 /* elements of the filter at once */
+#define CONV_GRAD_PITCH   (CONV_GRAD_COLUMNS * CONV_GRAD_GROUP)
+
+struct conv_grad {
+    struct conv_shape s;
+    int64_t rows, blocks, block_rows, panels;
+    int64_t lines;    /* of a filter, all of its channels and planes */
+    int64_t together; /* lines at once, if more than one fit */
+    uint64_t a, b, c, floats; /* places in the worker's scratch */
+};
+
+bool conv_grad_init(const struct kern_op *op, struct conv_grad *out);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks of a product whose factors come as they lie: both are brought to where the micro-kernel reads them, some steps
+ * of k at a time. Compiled once per instruction set. */
+#ifndef KERNELS_GEMM_BLOCK_H
+#define KERNELS_GEMM_BLOCK_H
+
+#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/ukernel.h"
+
+#define GEMM_BLOCK_LINE 128 /* elements of a line that is turned at once */
+
+/* Of a factor as FLOAT32: to[o * pitch + i] = data[at + o * outer + i * inner]. */
+struct gemm_block_source {
+    const void *data;
+    DML_TENSOR_DATA_TYPE type;
+    int64_t at, outer, inner;
+    int64_t outers, inners; /* how many */
+};
+
+/* What lies along `outer`: lines of it are read, and turned a square of vectors at a time. */
+static inline void gemm_block_turn(const struct gemm_block_source *from, float *to, int64_t pitch)
+{
+    float lines[VEC * (GEMM_BLOCK_LINE + VEC)];
+    const bool floats = from->type == DML_TENSOR_DATA_TYPE_FLOAT32;
+    struct tile_to tile = { to, DML_TENSOR_DATA_TYPE_FLOAT32, 0, 1, pitch };
+    for (int64_t i0 = 0; i0 < from->inners; i0 += VEC) {
+        const int64_t rows = BASE_MIN(from->inners - i0, VEC);
+        for (int64_t o0 = 0; o0 < from->outers; o0 += GEMM_BLOCK_LINE) {
+            const int64_t count = BASE_MIN(from->outers - o0, GEMM_BLOCK_LINE), at = from->at + i0 * from->inner + o0;
+            int64_t done = 0;
+            for (; floats && rows == VEC && done + VEC <= count; done += VEC) {
+                tile.at = (o0 + done) * pitch + i0;
+                tile_store(&tile, (const float *)from->data + at + done, from->inner, VEC, VEC);
+            }
+            for (int64_t r = 0; done < count && r < rows; r++)
+                dense_load_row(from->data, at + r * from->inner + done, 1, from->type, (uint32_t)(count - done),
+                               lines + r * (GEMM_BLOCK_LINE + VEC));
+            for (int64_t o = done; o < count; o += VEC) {
+                tile.at = (o0 + o) * pitch + i0;
+                tile_store(&tile, lines + o - done, GEMM_BLOCK_LINE + VEC, rows, BASE_MIN(count - o, VEC));
+            }
+        }
+    }
+}
+
+static inline void gemm_block_load(const struct gemm_block_source *from, float *to, int64_t pitch)
+{
+    if (from->outer == 1 && from->inner != 1 && from->outers > 1) {
+        gemm_block_turn(from, to, pitch);
+        return;
+    }
+    for (int64_t o = 0; o < from->outers; o++)
+        dense_load_row(from->data, from->at + o * from->outer, from->inner, from->type, (uint32_t)from->inners,
+                       to + o * pitch);
+}
+
+/* C (+)= A * B of up to GEMM_TILE_COLUMNS columns, which B and C have room for in whole vectors. */
+struct gemm_block {
+    const float *a, *b;
+    int64_t a_row, a_step, b_row, c_row;
+    float *c;
+    uint32_t rows, columns, depth;
+    bool add;
+};
+
+DENSE_INLINE void gemm_block_tile(uint32_t rows, const struct gemm_block *g, uint32_t first, uint32_t vecs)
+{
+    ukernel(&(struct ukernel){ .rows = rows,
+                               .vecs = vecs,
+                               .splits = 1,
+                               .group = 1,
+                               .b_type = DML_TENSOR_DATA_TYPE_FLOAT32,
+                               .depth = g->depth,
+                               .a = g->a + first * g->a_row,
+                               .a_row = g->a_row,
+                               .a_step = g->a_step,
+                               .b = g->b,
+                               .b_row = g->b_row,
+                               .next = (const char *)g->b,
+                               .c = g->c + first * g->c_row,
+                               .c_row = g->c_row,
+                               .add = g->add });
+}
+
+DENSE_INLINE void gemm_block_tiles(uint32_t vecs, const struct gemm_block *g)
+{
+    for (uint32_t first = 0; first < g->rows; first += GEMM_TILE_ROWS)
+        UKERNEL_BY_COUNT(BASE_MIN(g->rows - first, GEMM_TILE_ROWS), GEMM_TILE_ROWS, gemm_block_tile, g, first, vecs)
+}
+
+static inline void gemm_block_multiply(const struct gemm_block *g)
+{
+    UKERNEL_BY_COUNT((g->columns + VEC - 1) / VEC, GEMM_TILE_VECS, gemm_block_tiles, g)
+}
+
+#endif
