@@ -144,8 +144,8 @@ static void check(const struct kern_row *row, const struct product *p)
             const float got = p->y[(size_t)m * p->n + n];
             double exact, bound;
             const float want = expected(p, m, n, &exact, &bound);
-            if (!TEST_FOR(got == want, "%s: row %u of %u, column %u of %u, %u in blocks of %u: %g, not %g", row->name, m,
-                          p->rows, n, p->n, p->k, p->block, (double)got, (double)want) ||
+            if (!TEST_FOR(got == want, "%s: row %u of %u, column %u of %u, %u in blocks of %u: %g, not %g", row->name,
+                          m, p->rows, n, p->n, p->k, p->block, (double)got, (double)want) ||
                 !TEST_FOR(fabs(got - exact) <= bound, "%s: %g, not %g +- %g", row->name, (double)got, exact, bound))
                 return;
         }
@@ -156,7 +156,7 @@ static void check_shapes(const struct kern_row *row)
     static const uint32_t rows[] = { 1, 2, 3, 7, 8, 9, 17, 140 };
     static const struct {
         uint32_t k, n, block;
-    } shapes[] = { { 32, 16, 32 },   { 64, 40, 16 },  { 100, 17, 32 },  { 1100, 70, 128 },
+    } shapes[] = { { 32, 16, 32 },   { 64, 40, 16 },   { 100, 17, 32 },  { 1100, 70, 128 },
                    { 1040, 33, 20 }, { 600, 48, 600 }, { 700, 35, 700 }, { 9, 5, 9 } };
     for (uint32_t i = 0; i < ARRAY_SIZE(rows) * ARRAY_SIZE(shapes) * 4; i++) {
         const uint32_t s = i / 4 % ARRAY_SIZE(shapes);
@@ -185,7 +185,9 @@ static void check_special(const struct kern_row *row)
         for (uint32_t n = 0; n < 16; n++) {
             const float got = p.y[m * 16 + n];
             double exact, bound;
-            TEST_FOR(m < 3 ? isnan(got) : m == 3 ? fabsf(got) < 0x1p-100f : got == expected(&p, m, n, &exact, &bound),
+            TEST_FOR(m < 3    ? isnan(got)
+                     : m == 3 ? fabsf(got) < 0x1p-100f
+                              : got == expected(&p, m, n, &exact, &bound),
                      "%s: row %u, %g", row->name, m, (double)got);
         }
     destroy(&p);

@@ -186,7 +186,7 @@ void kern_qgemm_bytes_plan(const struct kern_op *op, const void *state, uint32_t
     qgemm_shape_init(op, &shape);
     qgemm_bytes_shape_init(op, &shape, &bytes);
     *out = (struct kern_work){ .units = (uint64_t)bytes.blocks * bytes.units, .worker_scratch_bytes = bytes.bytes };
-    out->grain = dense_grain(shape.a_floats * bytes.block_rows * QGEMM_BYTES_COLUMNS / 64);
+    out->grain = dense_grain(shape.a_floats * QGEMM_BYTES_COLUMNS * (1 + bytes.block_rows) / 32);
 }
 
 void kern_qgemm_bytes_avx2_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)

@@ -14,19 +14,19 @@ struct qgemm_bytes_group {
                       zero points, that sum as pairs of 16 bits, for a pair of the zero point and 128 times it */
 };
 
-#define QGEMM_BYTES_ROWS    128     /* most rows of X at once */
+#define QGEMM_BYTES_ROWS    64      /* most rows of X at once: each thread rounds its own */
 #define QGEMM_BYTES_A       1048576 /* bytes of X that stay in the second-level cache */
-#define QGEMM_BYTES_DEPTH   512     /* of a part whose codes become bytes in the first-level cache */
+#define QGEMM_BYTES_DEPTH   256     /* of a part whose codes become bytes in the first-level cache */
 #define QGEMM_BYTES_BLOCK   32768   /* most rows of a group whose sums fit */
 #define QGEMM_BYTES_PANELS  2       /* that meet a part */
 #define QGEMM_BYTES_COLUMNS (QGEMM_BYTES_PANELS * KERN_QGEMM_COLUMNS)
-#define QGEMM_BYTES_SUMS    65536   /* bytes of sums between two epilogues */
+#define QGEMM_BYTES_SUMS    65536 /* bytes of sums between two epilogues */
 
 struct qgemm_bytes_shape {
-    uint32_t blocks, block_rows, units; /* units: pairs of panels of a block of rows */
-    uint32_t chunk;                     /* units between two epilogues */
-    uint32_t groups;                    /* of a part; 0: codes are read where they lie */
-    uint64_t row;                       /* bytes of a row of X in scratch */
+    uint32_t blocks, block_rows, units;            /* units: pairs of panels of a block of rows */
+    uint32_t chunk;                                /* units between two epilogues */
+    uint32_t groups;                               /* of a part; 0: codes are read where they lie */
+    uint64_t row;                                  /* bytes of a row of X in scratch */
     uint64_t a, part, sums, line, epilogue, bytes; /* places in the worker's scratch */
 };
 

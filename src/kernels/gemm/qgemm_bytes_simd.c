@@ -18,7 +18,7 @@ enum { BYTES_TILE = 4, BYTES_WIDE = 1 };
 typedef __m256i raw;
 #endif
 enum { ACROSS = 2, TILE_BYTES = ACROSS * sizeof(vec) };
-_Static_assert(BYTES_WIDE * KERN_QGEMM_COLUMNS == ACROSS * VEC, "a tile is of whole panels");
+_Static_assert(BYTES_WIDE *KERN_QGEMM_COLUMNS == ACROSS * VEC, "a tile is of whole panels");
 
 /* How codes become bytes: as they lie, of 4 or 8 bits, or they are bytes already. */
 enum bytes_form { FORM_NIBBLES, FORM_BYTES, FORM_PART };
@@ -52,26 +52,38 @@ DENSE_INLINE void store_bytes(uint8_t *out, vec_int number, bool nibbles)
 #endif
 }
 
-static float greatest(const float *in, uint32_t count)
+/* The sum of all numbers, or the greatest. */
+DENSE_INLINE int32_t reduce(vec_int all, bool greatest)
+{
+#if defined(__AVX512F__)
+    const __m256i low = _mm512_castsi512_si256((__m512i)all), high = _mm512_extracti64x4_epi64((__m512i)all, 1);
+    const __m256i eight = greatest ? _mm256_max_epi32(low, high) : _mm256_add_epi32(low, high);
+#else
+    const __m256i eight = (__m256i)all;
+#endif
+    __m128i four = _mm256_castsi256_si128(eight), other = _mm256_extracti128_si256(eight, 1);
+    four = greatest ? _mm_max_epi32(four, other) : _mm_add_epi32(four, other);
+    other = _mm_shuffle_epi32(four, 0x4e);
+    four = greatest ? _mm_max_epi32(four, other) : _mm_add_epi32(four, other);
+    other = _mm_shuffle_epi32(four, 0xb1);
+    return _mm_cvtsi128_si32(greatest ? _mm_max_epi32(four, other) : _mm_add_epi32(four, other));
+}
+
+DENSE_INLINE float greatest_of(const float *in, uint32_t count)
 {
     vec_int most = { 0 };
-    for (uint32_t i = 0; i < count; i += VEC) {
-        /* NaN wins: as an integer it is above all numbers. */
-        const vec_int value = (vec_int)vec_abs(vec_load(in + i));
-        most = (vec_int)VEC_MM(max_epi32)((raw)most, (raw)value);
-    }
-    int32_t all = 0;
-    for (uint32_t i = 0; i < VEC; i++)
-        all = BASE_MAX(all, most[i]);
+    for (uint32_t i = 0; i < count; i += VEC) /* NaN wins: as an integer it is above all numbers */
+        most = (vec_int)VEC_MM(max_epi32)((raw)most, (raw)vec_abs(vec_load(in + i)));
+    const int32_t bits = reduce(most, true);
     float value;
-    memcpy(&value, &all, sizeof(value));
+    memcpy(&value, &bits, sizeof(value));
     return value;
 }
 
 /* One group: `in` has zeros behind its last element, up to whole vectors, and the bytes' place as many. */
 static void round_group(const float *in, uint32_t count, bool nibbles, bool zeros, char *to)
 {
-    const float most = greatest(in, count), inverse = 127.0f / most;
+    const float most = greatest_of(in, count), inverse = 127.0f / most;
     const bool finite = most < INFINITY, usual = finite && inverse < INFINITY; /* or all are zero, or next to it */
     const vec by = vec_set(usual ? inverse : 0);
     uint8_t *out = (uint8_t *)to + sizeof(struct qgemm_bytes_group);
@@ -83,9 +95,7 @@ static void round_group(const float *in, uint32_t count, bool nibbles, bool zero
         sums += number;
         store_bytes(out + i, number, nibbles);
     }
-    int32_t sum = 0;
-    for (uint32_t i = 0; i < VEC; i++)
-        sum += sums[i];
+    const int32_t sum = reduce(sums, false);
     struct qgemm_bytes_group group = { usual ? most / 127.0f : finite ? 0 : NAN, -sum * (nibbles ? 8 : 128) };
     if (zeros) {
         const int32_t high = sum >> 7;
@@ -102,6 +112,7 @@ static void load_rows(struct qgemm_bytes *q, uint64_t block)
     float *line = (float *)((char *)call->worker_scratch + q->bytes.line);
     uint32_t at[KERN_RANK_MAX], last = x->rank - 1;
     const int64_t step = s->k > 1 ? x->strides[last] : 0;
+    const bool direct = x->type == DML_TENSOR_DATA_TYPE_FLOAT32 && step == 1;
     q->first_row = block * q->bytes.block_rows;
     q->rows = (uint32_t)BASE_MIN(s->rows - q->first_row, q->bytes.block_rows);
     memset(line, 0, base_align_up(s->depth, VEC) * sizeof(*line));
@@ -111,10 +122,14 @@ static void load_rows(struct qgemm_bytes *q, uint64_t block)
         const int64_t from = dense_offset(x, at, last);
         for (uint32_t g = 0; g < s->groups; g++, to += sizeof(struct qgemm_bytes_group) + s->depth) {
             const uint32_t begin = g * s->block, count = BASE_MIN(s->block, s->k - begin);
-            dense_load_row(call->data[0], from + begin * step, step, x->type, count, line);
-            if (count < s->block)
-                memset(line + count, 0, (s->block - count) * sizeof(*line));
-            round_group(line, s->depth, s->nibbles, call->op->u.qgemm.has_zero, to);
+            const float *in = (const float *)call->data[0] + from + begin;
+            if (!direct || count < s->depth || count % VEC) {
+                dense_load_row(call->data[0], from + begin * step, step, x->type, count, line);
+                if (count < s->block)
+                    memset(line + count, 0, (s->block - count) * sizeof(*line));
+                in = line;
+            }
+            round_group(in, s->depth, s->nibbles, call->op->u.qgemm.has_zero, to);
         }
     }
 }
@@ -143,8 +158,8 @@ DENSE_INLINE vec_int dot(bool vnni, vec_int sums, vec_int codes, vec_int x)
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(codes), "v"(x));
 #else
     if (!vnni) /* codes of 4 bits: sums of two products fit 16 bits */
-        return sums + (vec_int)_mm256_madd_epi16(_mm256_maddubs_epi16((__m256i)codes, (__m256i)x),
-                                                 _mm256_set1_epi16(1));
+        return sums +
+               (vec_int)_mm256_madd_epi16(_mm256_maddubs_epi16((__m256i)codes, (__m256i)x), _mm256_set1_epi16(1));
     __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(codes), "x"(x));
 #endif
     return sums;
@@ -162,8 +177,8 @@ DENSE_INLINE vec_int word_of(const char *from)
 struct bytes_tile {
     const struct qgemm_bytes *q;
     const char *a;
-    const uint8_t *codes;     /* of the first panel, or of the part */
-    uint64_t panel, next;     /* panels from the first to the second: one or none */
+    const uint8_t *codes; /* of the first panel, or of the part */
+    uint64_t panel, next; /* panels from the first to the second: one or none */
     uint32_t begin, end;
     float *sums;
 };
@@ -182,7 +197,8 @@ DENSE_INLINE void load_parameters(bool zeros, const struct bytes_tile *t, uint32
 #pragma GCC unroll 2
     for (uint32_t v = 0; v < ACROSS; v++) {
         const uint32_t column = v * VEC;
-        uint64_t at = ((t->panel + column / KERN_QGEMM_COLUMNS * t->next) * t->q->shape.groups + g) * KERN_QGEMM_COLUMNS;
+        uint64_t at =
+            ((t->panel + column / KERN_QGEMM_COLUMNS * t->next) * t->q->shape.groups + g) * KERN_QGEMM_COLUMNS;
         at += column % KERN_QGEMM_COLUMNS;
         scales[v] = vec_load_of(call->op->tensors[2].type, call->data[2], (int64_t)at);
         if (zeros) {
@@ -229,10 +245,9 @@ DENSE_INLINE void bytes_tile(uint32_t rows, enum bytes_form form, bool zeros, bo
                     if (form == FORM_PART)
                         memcpy(&right[v], codes + half * TILE_BYTES + v * sizeof(vec), sizeof(vec));
                     else
-                        right[v] = unsigned_codes(form,
-                                                  codes + v * VEC / KERN_QGEMM_COLUMNS * panel +
-                                                      v * VEC % KERN_QGEMM_COLUMNS * 4,
-                                                  half);
+                        right[v] = unsigned_codes(
+                            form, codes + v * VEC / KERN_QGEMM_COLUMNS * panel + v * VEC % KERN_QGEMM_COLUMNS * 4,
+                            half);
                 }
 #pragma GCC unroll 12
                 for (uint32_t m = 0; m < rows; m++) {
@@ -274,7 +289,8 @@ DENSE_INLINE void expand(bool nibbles, const struct bytes_tile *t)
         }
         for (uint32_t half = 0; half < 2; half++)
             for (uint32_t v = 0; v < ACROSS; v++, out += sizeof(vec)) {
-                const uint8_t *from = codes + i + v * VEC / KERN_QGEMM_COLUMNS * panel + v * VEC % KERN_QGEMM_COLUMNS * 4;
+                const uint8_t *from =
+                    codes + i + v * VEC / KERN_QGEMM_COLUMNS * panel + v * VEC % KERN_QGEMM_COLUMNS * 4;
                 const vec_int all = unsigned_codes(nibbles ? FORM_NIBBLES : FORM_BYTES, from, half);
                 memcpy(out, &all, sizeof(all));
             }
