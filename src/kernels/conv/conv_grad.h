@@ -15,8 +15,8 @@
 struct conv_grad {
     struct conv_shape s;
     int64_t rows, blocks, block_rows, panels;
-    int64_t lines;    /* of a filter, all of its channels and planes */
-    int64_t together; /* lines at once, if more than one fit */
+    int64_t lines;            /* of a filter, all of its channels and planes */
+    int64_t together;         /* lines at once, if more than one fit */
     uint64_t a, b, c, floats; /* places in the worker's scratch */
 };
 

@@ -170,7 +170,7 @@ bool kern_gemm_vec_f32_accepts(const struct kern_op *op)
         return false;
     if (!dense_is_short_float(y->type))
         return false;
-    /* In FLOAT32 panels are as good on packed weights, and blocks better on columns when there are more than two rows. */
+    /* In FLOAT32 panels are as good on packed weights, and blocks better on columns of more than two rows. */
     bool single = y->type == DML_TENSOR_DATA_TYPE_FLOAT32, columns = b->strides[rank - 1] != 1;
     if (single && (op->packed_input == 2 || (columns && y->sizes[rank - 2] > 2)))
         return false;

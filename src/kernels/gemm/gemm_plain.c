@@ -30,8 +30,7 @@ void gemm_plain_init(const struct kern_op *op, struct gemm_plain *out)
     const uint64_t rows = dense_rows(y);
     uint64_t floats = 0;
     *out = (struct gemm_plain){ .n = y->sizes[y->rank - 1], .k = a->sizes[a->rank - 1] };
-    const bool merges =
-        gemm_repeats(b, b->rank - 2) && rows_even(a, y, &out->a_row) && rows_even(y, y, &out->y_row);
+    const bool merges = gemm_repeats(b, b->rank - 2) && rows_even(a, y, &out->a_row) && rows_even(y, y, &out->y_row);
     out->rows = merges ? rows : y->sizes[y->rank - 2];
     if (!merges) {
         out->a_row = row_step(a);

@@ -40,8 +40,8 @@ static const float *load_b(const struct plain_run *r, uint32_t first, uint32_t u
     }
     if (used < GEMM_TILE_COLUMNS)
         memset(r->b, 0, (size_t)depth * GEMM_TILE_COLUMNS * sizeof(float));
-    gemm_block_load(
-        &(struct gemm_block_source){ r->call->data[1], b->type, at, r->b_row, r->b_step, depth, used }, r->b, *pitch);
+    gemm_block_load(&(struct gemm_block_source){ r->call->data[1], b->type, at, r->b_row, r->b_step, depth, used },
+                    r->b, *pitch);
     return r->b;
 }
 
