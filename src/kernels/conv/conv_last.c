@@ -6,6 +6,7 @@
 enum {
     EXTENT_MAX = 1 << 16, /* of everything spatial: products stay small */
     TAPS_MAX = 1024,
+    GROUP_MIN = 4,              /* output channels: vectors of fewer are mostly empty */
     BAND_FLOATS = 96 * 1024,    /* of X: in the second-level cache next to a panel */
     BAND_MAX = 2 * 1024 * 1024, /* of the least that a band can be */
     PIXELS_MIN = 64,            /* of a band, if it takes no more than twice as much */
@@ -27,7 +28,9 @@ bool conv_last_fits(const struct conv_shape *s)
 
 static bool shape_suits(const struct conv_shape *s)
 {
-    return conv_last_fits(s) && s->out_channels <= UINT32_MAX / 2;
+    /* What else takes transposed ones is slower even so. */
+    const bool wide = s->out_group >= GROUP_MIN || (s->transposed && s->groups == 1);
+    return conv_last_fits(s) && wide && s->out_channels <= UINT32_MAX / 2;
 }
 
 /* Tensors that are added lie as Y does, channels together. */
