@@ -100,7 +100,7 @@ static void bands_cut(struct conv_last *p, const struct kern_op *op)
         .copied = p->copies ? (double)(line * s->stride[1]) / COPY_FLOATS : 0,
         .overlap = (double)(s->kernel[1] - 1) * (double)s->dilation[1] / (double)s->stride[1],
     };
-    if (!s->transposed && p->size[1] > 1)
+    if (!s->transposed && p->size[1] > 1 && op->threads > 2)
         p->size[1] = conv_cut_lines(&cut);
     p->bands[1] = p->size[1] ? (s->out[1] + p->size[1] - 1) / p->size[1] : 0;
 }

@@ -53,7 +53,7 @@ static void bands_cut(struct conv_last_bytes *p, const struct kern_op *op)
         .copied = (double)(p->most[2] * s->stride[1]) * (PIXEL_CYCLES + (double)p->pixel / COPY_BYTES),
         .overlap = (double)(s->kernel[1] - 1) * (double)s->dilation[1] / (double)s->stride[1],
     };
-    if (!s->transposed)
+    if (!s->transposed && op->threads > 2)
         p->size[1] = conv_cut_lines(&cut);
 }
 

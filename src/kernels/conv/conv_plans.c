@@ -13,8 +13,7 @@ static double cut_time(const struct conv_cut *c, int64_t lines)
     const int64_t bands = (c->lines + lines - 1) / lines, units = bands * c->others * c->panels;
     const int64_t each = (units + c->threads - 1) / c->threads, copies = (each + c->panels - 1) / c->panels;
     const double pixels = (double)base_align_up((uint64_t)(lines * c->width), (uint64_t)c->tile);
-    return (double)each * (pixels * c->pixel + c->unit) +
-           (double)copies * c->copied * ((double)lines + c->overlap);
+    return (double)each * (pixels * c->pixel + c->unit) + (double)copies * c->copied * ((double)lines + c->overlap);
 }
 
 int64_t conv_cut_lines(const struct conv_cut *cut)
@@ -458,6 +457,6 @@ static void bytes_dw_pack(const struct conv_dw_bytes *d, const int8_t *source, i
 KERN_PACKED_ROW(conv_pw_bytes_vnni, struct conv_pw_bytes, conv_pw_bytes_init(op, &plan), bytes_pw_plan(&plan, out),
                 bytes_pw_pack(&plan, source, packed))
 KERN_PLAN_ACCEPTS(conv_pw_bytes, struct conv_pw_bytes, conv_pw_bytes_init(op, &plan))
-KERN_PACKED_ROW(conv_dw_bytes_vnni, struct conv_dw_bytes, conv_dw_bytes_init(op, &plan), bytes_dw_plan(&plan, op->threads, out),
-                bytes_dw_pack(&plan, source, packed))
+KERN_PACKED_ROW(conv_dw_bytes_vnni, struct conv_dw_bytes, conv_dw_bytes_init(op, &plan),
+                bytes_dw_plan(&plan, op->threads, out), bytes_dw_pack(&plan, source, packed))
 KERN_PLAN_ACCEPTS(conv_dw_bytes, struct conv_dw_bytes, conv_dw_bytes_init(op, &plan))

@@ -294,12 +294,12 @@ void wino_pack_neon(const struct wino *w, const float *source, float *packed);
  * cycles, about. */
 struct conv_cut {
     uint32_t threads, known; /* known: lines, from the plan, or 0 */
-    int64_t lines, most; /* of an image; of a band, which memory allows */
-    int64_t others;      /* cuts of the same image in other directions, images, groups */
+    int64_t lines, most;     /* of an image; of a band, which memory allows */
+    int64_t others;          /* cuts of the same image in other directions, images, groups */
     int64_t panels;
-    int64_t width, tile;     /* pixels of a line; that a band's are rounded up to */
-    double pixel, unit;      /* of a panel; what each unit adds */
-    double copied, overlap;  /* of a line that a band copies for each of its own; lines that it copies beside */
+    int64_t width, tile;    /* pixels of a line; that a band's are rounded up to */
+    double pixel, unit;     /* of a panel; what each unit adds */
+    double copied, overlap; /* of a line that a band copies for each of its own; lines that it copies beside */
 };
 
 /* Lines of a band with which the threads are done soonest; `most` for one thread. */

@@ -88,9 +88,9 @@ static void bands_cut(struct conv_tiles *p, const struct kern_op *op)
         .tile = ROWS_MIN,
         .pixel = row_cycles(p),
         .unit = (double)p->panel_bytes / WEIGHT_BYTES,
-        .copied = p->direct ? 0
-                            : (double)(line * s->kernel[0] * s->stride[1]) *
-                                  (PIXEL_CYCLES + (double)p->entry / COPY_BYTES),
+        .copied = p->direct
+                      ? 0
+                      : (double)(line * s->kernel[0] * s->stride[1]) * (PIXEL_CYCLES + (double)p->entry / COPY_BYTES),
         .overlap = (double)(s->kernel[1] - 1) * (double)s->dilation[1] / (double)s->stride[1],
     };
     p->size[1] = conv_cut_lines(&cut);

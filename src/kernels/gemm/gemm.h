@@ -73,7 +73,7 @@ struct panel_shape {
     uint64_t rows, blocks;
     uint32_t n, k, columns, panels, block_rows;
     uint32_t parts, part_rows; /* of the rows of a block: units of work are parts of panels of blocks */
-    uint32_t element; /* bytes of a weight */
+    uint32_t element;          /* bytes of a weight */
     uint64_t sums, epilogue, floats,
         bytes; /* places in the worker's scratch; floats: A, where its elements have 16 bits */
 };

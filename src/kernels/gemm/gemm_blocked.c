@@ -8,7 +8,7 @@
 #define TILES_ROWS   256
 #define TILES_BYTES  (1 << 20)
 #define BLOCK_COST   16 /* of a block, beside its rows */
-#define TILES_PANELS 4 /* that are one block where a range has them side by side and they are packed */
+#define TILES_PANELS 4  /* that are one block where a range has them side by side and they are packed */
 
 struct gemm_blocks {
     uint32_t rank, m, n;
@@ -36,6 +36,15 @@ static uint32_t rows_for_threads(const struct blocked_gemm_isa *isa, const struc
     return best;
 }
 
+/* Columns of a block: fewer where threads would have none, but whole panels of any width. */
+static uint32_t columns_for_threads(const struct gemm_blocks *g, uint32_t threads)
+{
+    const uint64_t others = g->batches * ((g->m + g->rows - 1) / g->rows);
+    const uint64_t wanted = (threads + others - 1) / others;
+    const uint64_t columns = base_align_up((g->n + wanted - 1) / wanted, BLOCKED_GEMM_COLUMNS_MAX);
+    return (uint32_t)BASE_MIN(columns, g->columns);
+}
+
 static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct gemm_blocks *g)
 {
     const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
@@ -49,10 +58,12 @@ static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op
     if (isa->tiles)
         g->rows = (uint32_t)BASE_MIN(BASE_MAX(TILES_BYTES / (g->packs * isa->pack_bytes) / isa->rows, 1) * isa->rows,
                                      TILES_ROWS);
-    if (op->cut)
+    if (isa->tiles && op->cut)
         g->rows = BASE_MIN(g->rows, op->cut);
     else if (isa->tiles && op->threads > 1)
         g->rows = rows_for_threads(isa, g, op->threads);
+    else if (!isa->tiles && op->threads > 2)
+        g->columns = columns_for_threads(g, op->threads);
     g->header = isa->integers ? isa->columns * (uint64_t)isa->pack_bytes : 0;
     g->panel_bytes = g->header + g->packs * isa->columns * isa->pack_bytes;
     g->row_blocks = (g->m + g->rows - 1) / g->rows;
