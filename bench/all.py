@@ -4,16 +4,22 @@
 
 usage: all.py [--anydml build/tools/anydml] [--python LIST] [--peers onnxruntime,openvino,torch,torch_compile]
               [--threads 1,2,default] [--rounds 5] [--seconds 1] [--fp16-compute] [--json FILE]
-              [--document docs/performance.md] MODEL.onnx...
-       all.py --from FILE.json --document docs/performance.md
+              [--document docs/performance.md] [--plot FILE.svg] MODEL.onnx...
+       all.py --scaling [--clients 16] [--queues build/bench/queues] [the same options] MODEL.onnx...
+       all.py --from FILE.json [--document docs/performance.md] [--plot FILE.svg]
 
 All of them run on the same processors, float32 (with --fp16-compute AnyDML in half precision), batch 1, on random inputs,
 taking turns round by round; while one runs the others are stopped. A figure is the median over the rounds of each round's
 median latency. Peers are looked for in the programs of LIST, with ':' between them (default: ANYDML_PYTHON,
 .cache/peers/venv, python3); those that no Python can import are left out. Their results are compared with each other, and
 what other processes did meanwhile is counted and told. With the word `default` for a number of threads each runs with its
-own default settings on all processors; with several numbers a plot shows how latencies fall with them. Prints Markdown; --json keeps all figures, --document writes tables and plots into a document between its
-two `<!-- bench/all.py -->` marks. scripts/prepare-peers installs the peers.
+own default settings on all processors; with several numbers a plot shows how latencies fall with them. Prints Markdown;
+--json keeps all figures, --document writes tables and plots into a document between its two `<!-- bench/all.py -->` marks,
+--plot the plot of scaling alone. scripts/prepare-peers installs the peers.
+
+--scaling measures 1, 2, 4 ... threads, as many as there are processors, and defaults; medians with the 99th percentile;
+defaults beside a busy loop on every processor; and so many clients of one device at once, each with its own settings and
+with one thread (all_scaling.py).
 
 A model takes about (peers + 1) x rounds x (seconds + 0.5) seconds per thread count, and what its peers take to load.
 """
@@ -34,7 +40,7 @@ import time
 # ---- what runs in the peers' processes: loads the network, then for each line on stdin runs it for so many seconds ----
 
 COMMON = r"""
-import json, os, resource, sys, time
+import json, os, resource, sys, threading, time
 import numpy as np
 path, threads = sys.argv[1], int(sys.argv[2])
 random = np.random.default_rng(1)
@@ -48,12 +54,38 @@ def feed(shape, kind):
 def say(**values):
     print("\n" + json.dumps(values), flush=True)
 
-def serve(run, version):
+def clients(make, count, seconds): # so many threads at once
+    runs, gate = [0] * count, threading.Barrier(count + 1)
+    def client(index):
+        run = make()
+        run()
+        gate.wait()
+        while time.perf_counter() < end:
+            run()
+            runs[index] += 1
+    threads = [threading.Thread(target=client, args=(i,)) for i in range(count)]
+    end = time.perf_counter() + 1e9
+    for thread in threads:
+        thread.start()
+    gate.wait()
+    start = time.perf_counter()
+    end = start + seconds
+    for thread in threads:
+        thread.join()
+    say(runs_per_second=sum(runs) / (time.perf_counter() - start))
+
+# make() gives what runs the network once; each client has its own.
+def serve(make, version):
+    run = make()
     first = np.asarray(run(), np.float64)
     say(version=version, load_ms=(time.perf_counter() - begin) * 1e3, mean=float(first.mean()), size=first.size,
         spread=float(first.std()))
     for line in sys.stdin:
-        seconds, times = float(line), []
+        seconds, count = map(float, line.split())
+        if count:
+            clients(make, int(count), seconds)
+            continue
+        times = []
         end = time.perf_counter() + seconds / 10
         run()
         while time.perf_counter() < end:
@@ -64,8 +96,8 @@ def serve(run, version):
             run()
             times.append(time.perf_counter() - start)
         times.sort()
-        say(median_ms=times[len(times) // 2] * 1e3, min_ms=times[0] * 1e3, runs=len(times),
-            peak_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+        say(median_ms=times[len(times) // 2] * 1e3, p99_ms=float(np.percentile(times, 99)) * 1e3, min_ms=times[0] * 1e3,
+            runs=len(times), peak_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 
 ONNXRUNTIME = COMMON + r"""
@@ -80,7 +112,7 @@ feeds = {}
 for i in session.get_inputs():
     kind = i.type[7:-1]
     feeds[i.name] = feed(i.shape, kinds.get(kind, kind))
-serve(lambda: session.run(None, feeds)[0], ort.__version__)
+serve(lambda: lambda: session.run(None, feeds)[0], ort.__version__)
 """
 
 # Where the processor has bfloat16, OpenVINO would use it for float32.
@@ -92,13 +124,15 @@ if model.is_dynamic():
     model.reshape({i.any_name: [d.get_length() if d.is_static else 1 for d in i.partial_shape] for i in model.inputs})
 compiled = core.compile_model(model, "CPU", {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1,
     "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32", "ENABLE_CPU_PINNING": False})
-request = compiled.create_infer_request()
-for index, i in enumerate(compiled.inputs):
-    request.set_input_tensor(index, openvino.Tensor(feed(list(i.shape), i.element_type.to_dtype())))
-def run():
-    request.infer()
-    return request.get_output_tensor(0).data
-serve(run, openvino.__version__.split("-")[0])
+def make():
+    request = compiled.create_infer_request()
+    for index, i in enumerate(compiled.inputs):
+        request.set_input_tensor(index, openvino.Tensor(feed(list(i.shape), i.element_type.to_dtype())))
+    def run():
+        request.infer()
+        return request.get_output_tensor(0).data
+    return run
+serve(make, openvino.__version__.split("-")[0])
 """
 
 TORCH = COMMON + r"""
@@ -128,7 +162,7 @@ def run():
     with torch.inference_mode():
         out = model(*feeds)
     return (out[0] if isinstance(out, (list, tuple)) else out).numpy()
-serve(run, torch.__version__)
+serve(lambda: run, torch.__version__)
 """
 
 PEERS = {
@@ -200,7 +234,7 @@ class Peer:
     """A peer with its network, stopped but for its turns."""
 
     def __init__(self, key, python, model, threads, processors):
-        self.key = key
+        self.key, self.threads = key, threads
         self.process = subprocess.Popen(
             [python, "-c", PEERS[key][2], model, str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, env=environment(threads),
@@ -229,9 +263,10 @@ class Peer:
                 raise Failed(next((line for line in reversed(lines) if "Error: " in line), lines[-1]))
             self.rest += data
 
-    def turn(self, seconds):
+    def turn(self, seconds, clients=0):
+        """Latencies, or with clients their runs per second."""
         self.process.send_signal(signal.SIGCONT)
-        self.process.stdin.write(f"{seconds}\n".encode())
+        self.process.stdin.write(f"{seconds} {clients}\n".encode())
         self.process.stdin.flush()
         result = self.answer(60 + 20 * seconds)
         self.process.send_signal(signal.SIGSTOP)
@@ -252,7 +287,7 @@ def run_anydml(args, model, threads, processors, seconds):
         raise Failed(result.stderr.strip() or f"anydml bench ended with {result.returncode}",
                      2 if result.returncode == 2 else 1)
     values = json.loads(result.stdout)
-    return {"median_ms": values["median_ms"], "min_ms": values["min_ms"], "runs": values["runs"],
+    return {"median_ms": values["median_ms"], "p99_ms": values["p99_ms"], "min_ms": values["min_ms"], "runs": values["runs"],
             "load_ms": values["compile_ms"] + values["initialize_ms"], "peak_mib": values["peak_rss_bytes"] / 2**20}
 
 
@@ -316,7 +351,8 @@ def measure(args, found, model, threads):
 
 def row_of(key, model, threads, turns, about, others):
     return {"model": model, "threads": threads, "runtime": key, "version": about.get("version", ""),
-            "median_ms": statistics.median(t["median_ms"] for t in turns), "min_ms": min(t["min_ms"] for t in turns),
+            "median_ms": statistics.median(t["median_ms"] for t in turns),
+            "p99_ms": statistics.median(t["p99_ms"] for t in turns), "min_ms": min(t["min_ms"] for t in turns),
             "rounds_ms": [t["median_ms"] for t in turns],
             "load_ms": about.get("load_ms") or statistics.median(t["load_ms"] for t in turns),
             "peak_mib": max(t["peak_mib"] for t in turns), "others": statistics.mean(others)}
@@ -406,105 +442,7 @@ def conditions(data):
             f"{quiet} Load before and after: {data['load_before']:.2f}, {data['load_after']:.2f}.")
 
 
-# ---- plots ----
-
-COLOURS = {"anydml": "#d62728", "onnxruntime": "#4e79a7", "openvino": "#8cb6de", "torch": "#b9b9b9", "torch_compile": "#8a8a8a"}
-
-
-def plot(results, threads):
-    """Bars of latencies as fractions of ONNX Runtime's (AnyDML's where there is none): lower is better."""
-    base = "onnxruntime" if "onnxruntime" in results.runtimes else "anydml"
-    bar, gap, height, top, left, limit = 15, 22, 240, 74, 46, 2.5
-    group = bar * len(results.runtimes) + gap
-    width = max(left + group * len(results.models) + 16, 640)
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{top + height + 92}" '
-           f'viewBox="0 0 {width} {top + height + 92}">',
-           "<style>text{font:11px 'DejaVu Sans',Helvetica,Arial,sans-serif;fill:#333}.t{font-size:15px;font-weight:bold}"
-           ".v{font-size:8.5px;text-anchor:middle}.e{text-anchor:end}</style>",
-           '<rect width="100%" height="100%" fill="#fff"/>',
-           f'<text class="t" x="{left}" y="26">Latency relative to {NAMES[base]}, {threads_text(threads)}'
-           " (lower is faster)</text>"]
-    x = left
-    for key in results.runtimes:
-        out.append(f'<rect x="{x}" y="38" width="12" height="12" fill="{COLOURS[key]}"/><text x="{x + 17}" y="48">{NAMES[key]}</text>')
-        x += 34 + 7 * len(NAMES[key])
-    for tick in (0, 0.5, 1, 1.5, 2, 2.5):
-        y = top + height * (1 - tick / limit)
-        style = 'stroke="#555" stroke-dasharray="5 3"' if tick == 1 else 'stroke="#e4e4e4"'
-        out.append(f'<path d="M{left} {y:.1f}H{width - 8}" {style}/><text class="e" x="{left - 6}" y="{y + 4:.1f}">{tick:g}</text>')
-    for m, model in enumerate(results.models):
-        x = left + gap / 2 + group * m
-        for key in results.runtimes:
-            ratio = results.ratio(model, threads, key, base)
-            if ratio:
-                size = height * min(ratio, limit) / limit
-                y = top + height - size
-                out.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{bar - 2}" height="{size:.1f}" fill="{COLOURS[key]}"><title>'
-                           f"{model}, {NAMES[key]}: {digits(results.get(model, threads, key))} ms</title></rect>"
-                           f'<text class="v" x="{x + bar / 2 - 1:.1f}" y="{y - 3:.1f}">{digits(ratio)[:4].rstrip(".")}</text>')
-            x += bar
-        at, below = left + group * m + group / 2 + 6, top + height + 12
-        out.append(f'<text class="e" transform="translate({at:.1f} {below}) rotate(-24)">{model}</text>')
-    return "\n".join(out + ["</svg>", ""])
-
-
-def scaling_plot(results):
-    """Curves of the geometric mean over the models of how much faster than with the least number of threads."""
-    numbers = sorted(t for t in results.threads if t)
-    left, top, wide, high, most = 46, 74, 560, 300, numbers[-1] / numbers[0]
-    models = [m for m in results.models if all(results.get(m, t, k) for t in numbers for k in results.runtimes)]
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + wide + 24}" height="{top + high + 44}" '
-           f'viewBox="0 0 {left + wide + 24} {top + high + 44}">',
-           "<style>text{font:11px 'DejaVu Sans',Helvetica,Arial,sans-serif;fill:#333}.t{font-size:15px;font-weight:bold}"
-           ".e{text-anchor:end}.m{text-anchor:middle}</style>", '<rect width="100%" height="100%" fill="#fff"/>',
-           f'<text class="t" x="{left}" y="26">Speed by threads, {threads_text(numbers[0])} = 1 (higher is better)</text>']
-
-    def place(threads, speed):
-        return (f"{left + wide * math.log(threads / numbers[0]) / math.log(most):.1f},"
-                f"{top + high * (1 - math.log(max(speed, 0.8) / 0.8) / math.log(most / 0.8)):.1f}")
-
-    for t in numbers:
-        x, y = place(t, t / numbers[0]).split(",")
-        out.append(f'<path d="M{x} {top}V{top + high}M{left} {y}H{left + wide}" stroke="#e4e4e4"/>'
-                   f'<text class="m" x="{x}" y="{top + high + 18}">{t}</text>'
-                   f'<text class="e" x="{left - 6}" y="{y}">{t / numbers[0]:g}</text>')
-    x = left
-    for key in results.runtimes if models else []:
-        speeds = [math.exp(statistics.mean(math.log(results.get(m, numbers[0], key) / results.get(m, t, key)) for m in models))
-                  for t in numbers]
-        out.append(f'<polyline points="{" ".join(place(t, s) for t, s in zip(numbers, speeds))}" fill="none" '
-                   f'stroke="{COLOURS[key]}" stroke-width="2"><title>{NAMES[key]}: {", ".join(map(two, speeds))}</title></polyline>'
-                   f'<rect x="{x}" y="38" width="12" height="12" fill="{COLOURS[key]}"/><text x="{x + 17}" y="48">{NAMES[key]}</text>')
-        x += 34 + 7 * len(NAMES[key])
-    return "\n".join(out + ["</svg>", ""])
-
-
 # ---- output ----
-
-def write_document(results, path):
-    mark = "<!-- bench/all.py -->"
-    with open(path, encoding="utf-8") as file:
-        parts = file.read().split(mark)
-    if len(parts) != 3:
-        raise Failed(f"{path} does not have two lines {mark}", 2)
-    folder = os.path.splitext(path)[0]
-    os.makedirs(folder, exist_ok=True)
-    lines = [conditions(results.data), ""]
-    if len([t for t in results.threads if t]) > 1:
-        with open(os.path.join(folder, "scaling.svg"), "w", encoding="utf-8") as file:
-            file.write(scaling_plot(results))
-        lines += [f"![speed by threads]({os.path.basename(folder)}/scaling.svg)", ""]
-    for threads in results.threads:
-        name = f"latency-{threads or 'default'}.svg"
-        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-            file.write(plot(results, threads))
-        lines += [f"![latency, {threads_text(threads)}]({os.path.basename(folder)}/{name})", "", *latency_table(results, threads), ""]
-    lines += ["Time to load or compile, and peak memory of the process (of the peers with Python), "
-              f"{threads_text(results.threads[0])}:", "", *cost_table(results, results.threads[0])]
-    parts[1] = "\n\n" + "\n".join(lines) + "\n\n"
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(mark.join(parts))
-
 
 def machine():
     with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
@@ -525,6 +463,9 @@ def measure_all(args):
                 print(f"{rows[0]['model']}, {threads_text(threads)}: "
                       + ", ".join(f"{NAMES[r['runtime']]} {digits(r['median_ms'])}" for r in rows)
                       + f" ms; others {max(r['others'] for r in rows):.2f}", file=sys.stderr, flush=True)
+    if args.scaling:
+        from all_scaling import measure_more
+        measure_more(args, found, data)
     data["load_after"] = os.getloadavg()[0]
     return data
 
@@ -548,6 +489,10 @@ def parse():
     parser.add_argument("--json")
     parser.add_argument("--from", dest="source")
     parser.add_argument("--document")
+    parser.add_argument("--plot")
+    parser.add_argument("--scaling", action="store_true")
+    parser.add_argument("--clients", type=int, default=16)
+    parser.add_argument("--queues", default="build/bench/queues")
     parser.add_argument("--quiet", action="store_true")
     args = parser.parse_args()
     cpus = len(os.sched_getaffinity(0))
@@ -560,11 +505,14 @@ def parse():
         args.threads = [0 if t == "default" else int(t) or -1 for t in args.threads.split(",") if t]
     except ValueError:
         raise Failed(f"--threads takes numbers like 1,2, not '{args.threads}'", 2) from None
-    args.threads = args.threads or [t for t in (1, 2) if t <= cpus]
+    usual = [1 << i for i in range(cpus.bit_length())] + [0] if args.scaling else [t for t in (1, 2) if t <= cpus]
+    args.threads = args.threads or usual
     if not all(0 <= t <= cpus for t in args.threads) or args.rounds < 1 or args.seconds < 0:
         raise Failed(f"--threads takes 1 to {cpus}, one processor each, and default; --rounds at least 1; --seconds at least 0", 2)
     if bool(args.models) == bool(args.source):
         raise Failed("give models, or --from and a file", 2)
+    if not 1 <= args.clients <= 64:
+        raise Failed("--clients takes 1 to 64", 2)
     return args
 
 
@@ -583,13 +531,22 @@ def main():
         print(json.dumps(data))
     else:
         print(conditions(data))
-        for threads in results.threads:
-            print("\n" + "\n".join(latency_table(results, threads)))
-    if args.document:
-        write_document(results, args.document)
+        if "clients" in data:
+            from all_scaling import more_tables
+            print("\n" + "\n".join(more_tables(results)))
+        else:
+            for threads in results.threads:
+                print("\n" + "\n".join(latency_table(results, threads)))
+    if args.document or args.plot:
+        from all_page import write_document, write_plot
+        if args.document:
+            write_document(results, args.document)
+        if args.plot:
+            write_plot(results, args.plot)
 
 
 if __name__ == "__main__":
+    sys.modules["all"] = sys.modules["__main__"]  # for all_page and all_scaling
     try:
         main()
     except Failed as failure:

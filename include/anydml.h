@@ -49,6 +49,15 @@ extern "C" {
 #define ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32 ((DML_EXECUTION_FLAGS)0x40000000)
 
 /*
+ * Another: products with constant integers that DEQUANTIZE, DEQUANTIZE_LINEAR and the like make weights of may round
+ * their other factor to 8 bits, relative to the greatest element of each block of the weights along the depth of the
+ * product; sums within a block are exact, those over blocks FLOAT32. It is ONNX's MatMulNBits with an accuracy_level
+ * of 4. HALF_PRECISION_FLOAT32 does not include it: an element that is small beside the greatest one of its block keeps
+ * its digits in BFLOAT16, and loses them here.
+ */
+#define ANYDML_EXECUTION_FLAG_BYTE_ACTIVATIONS ((DML_EXECUTION_FLAGS)0x20000000)
+
+/*
  * Operators beyond DirectML: scatter that combines. Output = Input, and then for each update, in element order, the
  * element that SCATTER_ELEMENTS or SCATTER_ND would replace becomes Function of itself and the update: SUM, MULTIPLY,
  * MIN or MAX (a number wins over NaN). Integers wrap; FLOAT16 and bfloat16 are combined in FLOAT32 and rounded once. Of

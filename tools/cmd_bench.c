@@ -206,15 +206,16 @@ static void bench_print(const struct bench *b, const char *path, bool json)
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     double median = tools_percentile(b->runs, b->run_count, 0.5), p90 = tools_percentile(b->runs, b->run_count, 0.9);
-    double peak = (double)usage.ru_maxrss * 1024;
+    double p99 = tools_percentile(b->runs, b->run_count, 0.99), peak = (double)usage.ru_maxrss * 1024;
     const struct tools_program *p = b->program;
     if (json) {
         printf("{\"model\": ");
         tools_json_string(stdout, path);
         printf(", \"device\": ");
         tools_json_string(stdout, b->session->info.name);
-        printf(", \"median_ms\": %.6g, \"p90_ms\": %.6g, \"min_ms\": %.6g, \"first_ms\": %.6g, \"runs\": %u, ", median,
-               p90, b->runs[0], b->first_ms, b->run_count);
+        printf(", \"median_ms\": %.6g, \"p90_ms\": %.6g, \"p99_ms\": %.6g, \"min_ms\": %.6g, ", median, p90, p99,
+               b->runs[0]);
+        printf("\"first_ms\": %.6g, \"runs\": %u, ", b->first_ms, b->run_count);
         if (b->bare_ms >= 0)
             printf("\"no_copies_ms\": %.6g, \"device_ms\": %.6g, ", b->bare_ms, b->device_ms);
         printf("\"compile_ms\": %.6g, \"initialize_ms\": %.6g, \"nodes\": %u, ", b->compile_ms, p->initialize_ms,
@@ -224,8 +225,8 @@ static void bench_print(const struct bench *b, const char *path, bool json)
         return;
     }
     printf("device      %s\n", b->session->info.name);
-    printf("run         %.3f ms median, %.3f ms p90, %.3f ms min of %u runs (first %.3f ms)\n", median, p90, b->runs[0],
-           b->run_count, b->first_ms);
+    printf("run         %.3f ms median, %.3f ms p90, %.3f ms p99, %.3f ms min of %u runs (first %.3f ms)\n", median,
+           p90, p99, b->runs[0], b->run_count, b->first_ms);
     if (b->bare_ms >= 0) {
         printf("no copies   %.3f ms median\n", b->bare_ms);
         printf("on device   %.3f ms median, by its timestamps\n", b->device_ms);

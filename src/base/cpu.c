@@ -21,6 +21,7 @@ static const struct {
     { "avx512_vnni", BASE_CPU_AVX512_VNNI },
     { "avx512_bf16", BASE_CPU_AVX512_BF16 },
     { "neon", BASE_CPU_NEON },
+    { "avx_vnni", BASE_CPU_AVX_VNNI },
     { "amx_int8", BASE_CPU_AMX_INT8 },
     { "amx_bf16", BASE_CPU_AMX_BF16 },
 };
@@ -58,6 +59,8 @@ static uint32_t detect(uint32_t mask)
         flags |= BASE_CPU_AVX512_VNNI;
     if ((flags & BASE_CPU_AVX512) && __builtin_cpu_supports("avx512bf16"))
         flags |= BASE_CPU_AVX512_BF16;
+    if ((flags & BASE_CPU_AVX2) && __builtin_cpu_supports("avxvnni"))
+        flags |= BASE_CPU_AVX_VNNI;
     flags &= mask;
     flags |= detect_amx(mask & ((flags & BASE_CPU_AVX512_VNNI ? BASE_CPU_AMX_INT8 : 0) |
                                 (flags & BASE_CPU_AVX512_BF16 ? BASE_CPU_AMX_BF16 : 0)));

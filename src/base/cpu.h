@@ -15,6 +15,7 @@ enum base_cpu_flag {
     BASE_CPU_NEON = 1 << 4,
     BASE_CPU_AMX_INT8 = 1 << 5, /* with the tiles, which the kernel let this process have; and VNNI */
     BASE_CPU_AMX_BF16 = 1 << 6, /* likewise; and AVX512_BF16 */
+    BASE_CPU_AVX_VNNI = 1 << 7, /* VNNI of processors without AVX-512 */
 };
 
 uint32_t base_cpu_flags(void);

@@ -63,6 +63,8 @@ static uint32_t kernel_flags(uint32_t execution_flags)
         flags |= KERN_FLAG_HALF_PRECISION;
     if (execution_flags & ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32)
         flags |= KERN_FLAG_HALF_PRECISION | KERN_FLAG_HALF_FLOAT32;
+    if (execution_flags & ANYDML_EXECUTION_FLAG_BYTE_ACTIVATIONS)
+        flags |= KERN_FLAG_BYTES;
     if (execution_flags & DML_EXECUTION_FLAG_DISABLE_META_COMMANDS)
         flags |= KERN_FLAG_REFERENCE;
     return flags;

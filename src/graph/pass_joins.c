@@ -47,6 +47,8 @@ static bool find_join(const struct graph *graph, const struct graph_uses *uses, 
         if (out->count == PARTS_MAX || uses->pool[i].op >= at || !may_fuse(writer))
             return false;
         out->view[out->count] = writer->k.tensors[uses->pool[i].tensor];
+        if (out->view[out->count].type != op->k.tensors[operand].type) /* the bits are read as another type */
+            return false;
         out->write[out->count++] = uses->pool[i];
     }
     return covers(out, &op->k.tensors[operand]);

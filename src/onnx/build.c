@@ -462,6 +462,7 @@ bool onnx_emit(struct onnx_builder *b, DML_OPERATOR_TYPE type, const void *desc,
         op->lpVtbl->Release(op);
         return onnx_fail(b, "out of memory");
     }
+    b->dequantised += type == DML_OPERATOR_DEQUANTIZE || type == DML_OPERATOR_ELEMENT_WISE_DEQUANTIZE_LINEAR;
     *node = (DML_OPERATOR_GRAPH_NODE_DESC){ op, node_name(b->node) };
     uint32_t index = b->node_count++;
     b->nodes[index] = (DML_GRAPH_NODE_DESC){ DML_GRAPH_NODE_TYPE_OPERATOR, node };

@@ -62,7 +62,9 @@ struct onnx_builder {
     uint32_t edge_count, edge_capacity;
     uint32_t graph_input_count;
     struct onnx_program *owning; /* gets the weights as owned inputs; NULL: they are constants of the graph */
-    uint32_t temporary_count;    /* makes names for values inside a converter */
+    /* Matrices made of quantised weights, and those of which the other factor may be rounded to 8 bits. */
+    uint32_t dequantised, coarse;
+    uint32_t temporary_count; /* makes names for values inside a converter */
 };
 
 typedef bool onnx_converter_fn(struct onnx_builder *b, const struct onnx_node *n);

@@ -118,6 +118,17 @@ static bool nbits_read(struct onnx_builder *b, const struct onnx_node *n, struct
     return true;
 }
 
+/* Level 4 allows activations of 8 bits. It becomes a flag of the whole graph, where all quantised weights allow it. */
+static struct onnx_value *nbits_weights(struct onnx_builder *b, const struct onnx_node *n, const struct packed *p,
+                                        struct onnx_value *scale)
+{
+    const uint32_t before = b->dequantised;
+    struct onnx_value *y = unpack_floats(b, p, onnx_in(b, n, 1), scale, onnx_in_optional(b, n, 3));
+    if (onnx_attr_int(n, "accuracy_level", 0) == 4)
+        b->coarse += b->dequantised - before;
+    return y;
+}
+
 bool onnx_matmul_nbits(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *x = onnx_in(b, n, 0), *scale = onnx_in(b, n, 2), *bias = onnx_in_optional(b, n, 5);
@@ -132,7 +143,7 @@ bool onnx_matmul_nbits(struct onnx_builder *b, const struct onnx_node *n)
         return onnx_misfit(b, "bias '%s' has %lld values", bias->name, (long long)onnx_elements(bias));
     memcpy(dims, x->dims, sizeof(dims));
     dims[x->rank - 1] = p.rows;
-    struct onnx_value *weights = unpack_floats(b, &p, onnx_in(b, n, 1), scale, onnx_in_optional(b, n, 3));
+    struct onnx_value *weights = nbits_weights(b, n, &p, scale);
     struct onnx_value *in[3] = { x, weights, bias }, *y = onnx_out(b, n, 0, x->type, x->rank, dims);
     if (!weights || !y)
         return false;

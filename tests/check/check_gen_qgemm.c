@@ -27,6 +27,8 @@ void check_gen_qgemm(struct check_rng *rng, struct check_case *out)
     op->output_count = 1;
     if (check_chance(rng, 2))
         op->flags |= KERN_FLAG_HALF_PRECISION | KERN_FLAG_HALF_FLOAT32;
+    if (check_chance(rng, 2))
+        op->flags |= KERN_FLAG_BYTES;
     check_view_broadcast(rng, &op->tensors[0], floats[check_pick(rng, 3)], rank, x);
     if (nibbles)
         kern_view_set_packed(&op->tensors[1], DML_TENSOR_DATA_TYPE_INT4, 5,
@@ -45,7 +47,7 @@ void check_gen_qgemm(struct check_rng *rng, struct check_case *out)
     op->tensors[op->input_count] = last;
     out->norm_wise = true;
     check_few(out, &last);
-    if (op->flags) /* 16 bits of each factor: their rounding is that of the sums' terms */
+    if (op->flags) /* 16 or 8 bits of factors: their rounding is that of the sums' terms */
         out->data[0] = out->data[2] = CHECK_DATA_POSITIVE;
     if (out->data[0] != CHECK_DATA_POSITIVE)
         return;

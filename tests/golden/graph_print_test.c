@@ -9,6 +9,8 @@
 
 #include "test.h"
 
+#define U32 DML_TENSOR_DATA_TYPE_UINT32
+
 static struct graph_operand temp4(struct graph *graph, uint32_t n, uint32_t c, uint32_t h, uint32_t w)
 {
     return make4(graph, GRAPH_TEMP, 0, n, c, h, w);
@@ -66,6 +68,23 @@ static void join_and_slice(struct graph *graph)
     make_move(graph, slice, transposed);
     make_map(graph, KERN_MAP_NEG, &transposed, 1, make4(graph, GRAPH_OUTPUT, 0, 1, 4, 3, 2), 0, 0);
     make_move(graph, joined, make4(graph, GRAPH_OUTPUT, 1, 1, 4, 3, 4));
+}
+
+/* Two branches joined along channels, whose bits are then read as integers: they are not converted in the branches. */
+static void joined_bits(struct graph *graph)
+{
+    struct graph_operand x = make4(graph, GRAPH_INPUT, 0, 1, 2, 3, 4), joined = temp4(graph, 1, 4, 3, 4), part = joined;
+    part.view = graph_view_slice(&joined.view, SIZES(0, 0, 0, 0), SIZES(1, 2, 3, 4), NULL);
+    make_map(graph, KERN_MAP_TANH, &x, 1, part, 0, 0);
+    part.view = graph_view_slice(&joined.view, SIZES(0, 2, 0, 0), SIZES(1, 2, 3, 4), NULL);
+    make_map(graph, KERN_MAP_RELU, &x, 1, part, 0, 0);
+    struct graph_operand bits = joined, y = temp4(graph, 1, 4, 3, 4), out = make4(graph, GRAPH_OUTPUT, 0, 1, 4, 3, 4);
+    bits.view.type = y.view.type = out.view.type = U32;
+    struct graph_op *op = make_map(graph, KERN_MAP_BIT_NOT, &bits, 1, y, 0, 0);
+    op->k.u.map.load_type[0] = op->k.u.map.inst[0].type = op->k.u.map.inst[0].to_type = U32;
+    op = make_map(graph, KERN_MAP_ADD, (struct graph_operand[]){ y, y }, 2, out, 0, 0);
+    op->k.u.map.load_type[0] = op->k.u.map.load_type[1] = U32;
+    op->k.u.map.inst[0].type = op->k.u.map.inst[0].to_type = U32;
 }
 
 /* Two convolutions of one input, joined along channels for a pooling and a third one. */
@@ -419,6 +438,7 @@ static const struct {
     { "conv_batch_norm", conv_batch_norm },
     { "residual", residual },
     { "join_and_slice", join_and_slice },
+    { "joined_bits", joined_bits },
     { "map_chain", map_chain },
     { "known_and_unused", known_and_unused },
     { "joined_convolutions", joined_convolutions },

@@ -216,6 +216,26 @@ def nbits(c):
               domain=MS, order=["a", "b", "s", "", "g"], K=64, N=8, bits=4, block_size=32)
 
 
+def level_4(c):
+    """Activations in 8 bits may cost half a step of each block's greatest element, and only where all products allow
+    it."""
+    k, n, block = 160, 40, 32
+    for bits, rows in ((4, 1), (4, 3), (4, 40), (8, 1), (8, 40)):
+        codes, scale = c.integers(n, k, high=2**bits - 1), c.uniform(n, k // block, low=0.1, high=0.5)
+        a = c.uniform(rows, k) * np.where(c.uniform(rows, k) > 0.9, F(30), F(1))
+        w = ((codes.reshape(n, -1, block) - 2.0**(bits - 1)) * scale[..., None]).reshape(n, k)
+        most = np.repeat(np.abs(a).reshape(rows, -1, block).max(-1), block, axis=1)
+        bound = (most / 253) @ np.abs(w).T
+        packed = pack(codes, bits).reshape(n, k // block, -1)
+        node = {"domain": MS, "K": k, "N": n, "bits": bits, "block_size": block}
+        c.node("MatMulNBits", {"a": a}, {"b": packed, "s": scale}, what=f"level 4, {bits} bits, {rows} rows",
+               expect=[(a @ w.T).astype(F)], atol=bound, accuracy_level=4, **node)
+        nodes = [helper.make_node("MatMulNBits", ["a", "b", "s"], [f"y{level}"], accuracy_level=level, **node)
+                 for level in (4, 0)]
+        c.graph(f"levels 4 and 0, {bits} bits, {rows} rows", nodes, {"a": a}, ["y4", "y0"], {"b": packed, "s": scale},
+                expect=[(a.astype(np.float64) @ w.T).astype(F)] * 2, atol=2e-3, rtol=1e-5)
+
+
 def gather_blocks(c):
     indices = np.array([[3, 0, 5], [1, 1, 4]], np.int64)
     for bits in (4, 8):
@@ -452,8 +472,8 @@ def other_floats(c):
 
 def main():
     c = Compare(sys.argv[1])
-    for family in (linear, four_bits, products, convolutions, elementwise, nbits, gather_blocks, attention,
-                   lstm, quantized_models, steps_one_by_one, other_floats):
+    for family in (linear, four_bits, products, convolutions, elementwise, nbits, level_4, gather_blocks,
+                   attention, lstm, quantized_models, steps_one_by_one, other_floats):
         if len(sys.argv) < 3 or family.__name__ in sys.argv[2:]:
             family(c)
     return c.finish()

@@ -183,7 +183,7 @@ def check_network(tool, path, x):
     tool.works("run", path, "--input", "picture=" + x, "--output", "upscaled=" + y, "--repeat", "3", "--threads", "1")
     tool.test(np.abs(np.load(y) - want).max() < 1e-4, "the same by name, repeated, with one thread")
     bench = json.loads(tool.works("bench", path, "--input-shape", "picture=1x3x10x12", "--seconds", "0.1", "--json"))
-    tool.test(0 < bench["min_ms"] <= bench["median_ms"] <= bench["p90_ms"] and bench["runs"] >= 5, "bench --json")
+    tool.test(0 < bench["min_ms"] <= bench["median_ms"] <= bench["p90_ms"] <= bench["p99_ms"] and bench["runs"] >= 5, "bench --json")
     tool.test(bench["device_ms"] > 0 and bench["no_copies_ms"] > 0, f"the parts of a run: {bench}")
     text = tool.works("bench", path, "--input-shape", "picture=1x3x10x12", "--seconds", "0")
     tool.test(all(part in text for part in ("\nrun  ", "\nno copies  ", "\non device  ", "median")), "bench: " + text)
@@ -285,25 +285,6 @@ def check_graph(tool, path):
         tool.test(("temporary buffer" in text) == (option == "--after"), "the memory belongs to the plan")
     tool.test("<svg" in tool.works("graph", path, *shape, "--svg", ANYDML_ADAPTERS="cpu"), "a picture on stdout")
     tool.test(tool.works("graph", path, *shape, "-o", "/dev/stdout", ANYDML_ADAPTERS="cpu") == after, "a pipe without a path")
-
-
-def check_compare(tool):
-    """With a Python that has no peer, AnyDML stands alone, and each peer that is not there gets a line."""
-    model = tool.file("identity.onnx", identity(wire.FLOAT, [4, 4]))
-    python = tool.file("alone")
-    with open(python, "w", encoding="utf-8") as file:
-        file.write(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
-    os.chmod(python, 0o755)
-    args = ["bench", "--compare", model, "--threads", "1", "--seconds", "0", "--python", python]
-    result = tool.run(*args)
-    lines = result.stderr.splitlines()
-    tool.test(result.returncode == 0 and "| identity" in result.stdout, f"--compare: {result.stderr}")
-    tool.test(len(lines) == 4 and all("is left out" in line for line in lines), f"peers that are not there: {lines}")
-    rows = json.loads(tool.run(*args, "--json").stdout)["rows"]
-    tool.test([row["runtime"] for row in rows] == ["anydml"] and rows[0]["median_ms"] > 0, "--compare --json")
-    free = tool.file("free.onnx", identity(wire.FLOAT, [1, "n"]))
-    result = tool.run("bench", "--compare", free, "--threads", "1", "--seconds", "0", "--python", python)
-    tool.test(result.returncode == 0 and "| free" in result.stdout, f"a model with free sizes: {result.stderr}")
 
 
 def check_types(tool):
@@ -562,7 +543,6 @@ def main():
     check_trace(tool, model, x, "cpu")
     check_costs(tool)
     check_graph(tool, model)
-    check_compare(tool)
     check_types(tool)
     check_symbols(tool)
     check_labels(tool)

@@ -431,6 +431,7 @@ enum kern_flag {
     KERN_FLAG_PROBE = 1 << 2,          /* create() only has to say whether it would succeed: no code is generated */
     KERN_FLAG_HALF_FLOAT32 = 1 << 3,   /* FLOAT32 factors may be rounded to 16 bits, too */
     KERN_FLAG_OWN_ROWS = 1 << 4, /* rows of vendor libraries do not count: for choices that do not depend on them */
+    KERN_FLAG_BYTES = 1 << 5,    /* X of QGEMM may be rounded to 8 bits, relative to the greatest element of a group */
 };
 
 #endif

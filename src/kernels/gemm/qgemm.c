@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/core/number.h"
-#include "kernels/gemm/qgemm.h"
+#include "kernels/gemm/qgemm_bytes.h"
 
 /* A dense tensor [panels, groups, ...] of so many elements for each group. */
 static bool fits(const struct kern_view *view, const struct qgemm_shape *shape, uint64_t each)
@@ -129,9 +129,11 @@ void qgemm_amx_shape_init(const struct kern_op *op, const struct qgemm_shape *sh
 
 bool kern_qgemm_amx_accepts(const struct kern_op *op)
 {
+    /* Rounding both factors to BFLOAT16 costs no more than rounding X to 8 bits of each group's greatest element. */
+    const bool bytes = op->flags & KERN_FLAG_BYTES;
     struct qgemm_shape shape;
-    return accepts(op, UINT32_MAX, &shape) && dense_half_allowed(op) && shape.rows >= QGEMM_AMX_LEAST &&
-           shape.a_floats <= INT32_MAX;
+    return accepts(op, UINT32_MAX, &shape) && (bytes || dense_half_allowed(op)) &&
+           shape.rows >= (bytes ? QGEMM_AMX_BYTES : QGEMM_AMX_LEAST) && shape.a_floats <= INT32_MAX;
 }
 
 void kern_qgemm_amx_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
@@ -142,6 +144,54 @@ void kern_qgemm_amx_plan(const struct kern_op *op, const void *state, uint32_t t
     qgemm_amx_shape_init(op, &shape, &amx);
     *out = (struct kern_work){ .units = (uint64_t)amx.blocks * amx.units, .worker_scratch_bytes = amx.bytes };
     out->grain = dense_grain((uint64_t)shape.k * amx.block_rows * QGEMM_AMX_PANELS);
+}
+
+void qgemm_bytes_shape_init(const struct kern_op *op, const struct qgemm_shape *shape, struct qgemm_bytes_shape *out)
+{
+    enum {
+        FEW = 8,
+        SLACK = 64
+    }; /* rows that read codes where they lie; bytes that whole vectors go past a row's end */
+    *out = (struct qgemm_bytes_shape){ .row = shape->groups * (sizeof(struct qgemm_bytes_group) + shape->depth) };
+    const uint64_t fit = BASE_MAX(QGEMM_BYTES_A / out->row / FEW * FEW, FEW);
+    out->blocks = (shape->rows - 1) / (uint32_t)BASE_MIN(fit, QGEMM_BYTES_ROWS) + 1;
+    out->block_rows = (shape->rows - 1) / out->blocks + 1;
+    out->units = (shape->panels - 1) / QGEMM_BYTES_PANELS + 1;
+    if (out->block_rows > FEW && shape->depth <= QGEMM_BYTES_DEPTH)
+        out->groups = QGEMM_BYTES_DEPTH / shape->depth;
+    const uint64_t unit = (uint64_t)out->block_rows * QGEMM_BYTES_COLUMNS * sizeof(float);
+    out->chunk = (uint32_t)BASE_MIN(BASE_MAX(QGEMM_BYTES_SUMS / unit, 1), out->units);
+    out->a = dense_take(&out->bytes, out->block_rows * out->row + SLACK, 64);
+    out->part = dense_take(&out->bytes, (uint64_t)out->groups * shape->depth * QGEMM_BYTES_COLUMNS, 64);
+    out->sums = dense_take(&out->bytes, out->chunk * unit, 64);
+    out->line = dense_take(&out->bytes, base_align_up(shape->depth, 16) * sizeof(float), 64);
+    out->epilogue = dense_take(&out->bytes, dense_epilogue_bytes(op), 64);
+}
+
+bool kern_qgemm_bytes_accepts(const struct kern_op *op)
+{
+    struct qgemm_shape shape;
+    return (op->flags & KERN_FLAG_BYTES) && accepts(op, UINT32_MAX, &shape) && shape.block <= QGEMM_BYTES_BLOCK;
+}
+
+bool kern_qgemm_bytes_avx2_accepts(const struct kern_op *op)
+{
+    return op->tensors[1].type == DML_TENSOR_DATA_TYPE_INT4 && kern_qgemm_bytes_accepts(op);
+}
+
+void kern_qgemm_bytes_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    struct qgemm_shape shape;
+    struct qgemm_bytes_shape bytes;
+    qgemm_shape_init(op, &shape);
+    qgemm_bytes_shape_init(op, &shape, &bytes);
+    *out = (struct kern_work){ .units = (uint64_t)bytes.blocks * bytes.units, .worker_scratch_bytes = bytes.bytes };
+    out->grain = dense_grain(shape.a_floats * QGEMM_BYTES_COLUMNS * (1 + bytes.block_rows) / 32);
+}
+
+void kern_qgemm_bytes_avx2_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    kern_qgemm_bytes_plan(op, state, threads, out);
 }
 #endif
 

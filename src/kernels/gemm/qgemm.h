@@ -49,6 +49,7 @@ void qgemm_many_shape_init(const struct kern_op *op, const struct qgemm_shape *s
  * of AMX's tiles meet. Groups follow one another in a row of A, each with its zeros behind. */
 #define QGEMM_AMX_ROWS   256 /* most rows of X at once */
 #define QGEMM_AMX_LEAST  9   /* rows that pay */
+#define QGEMM_AMX_BYTES  32  /* likewise, where X may be bytes */
 #define QGEMM_AMX_PANELS 4
 #define QGEMM_AMX_DEPTH  256 /* of a part */
 

@@ -38,6 +38,7 @@ class ExecutionFlags(IntFlag):
     DISABLE_META_COMMANDS = 2
     DESCRIPTORS_VOLATILE = 4
     HALF_PRECISION_FLOAT32 = 1073741824
+    BYTE_ACTIVATIONS = 536870912
 
 
 class OperatorType(IntEnum):
