@@ -10,6 +10,8 @@
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
 #endif
 
 static const struct {
@@ -24,6 +26,9 @@ static const struct {
     { "avx_vnni", BASE_CPU_AVX_VNNI },
     { "amx_int8", BASE_CPU_AMX_INT8 },
     { "amx_bf16", BASE_CPU_AMX_BF16 },
+    { "dotprod", BASE_CPU_DOTPROD },
+    { "i8mm", BASE_CPU_I8MM },
+    { "bf16", BASE_CPU_BF16 },
 };
 
 static atomic_uint flags_mask = UINT32_MAX;
@@ -65,7 +70,13 @@ static uint32_t detect(uint32_t mask)
     flags |= detect_amx(mask & ((flags & BASE_CPU_AVX512_VNNI ? BASE_CPU_AMX_INT8 : 0) |
                                 (flags & BASE_CPU_AVX512_BF16 ? BASE_CPU_AMX_BF16 : 0)));
 #elif defined(__aarch64__)
+    const unsigned long has = getauxval(AT_HWCAP), also = getauxval(AT_HWCAP2);
+    enum { HAS_DOTPROD = 1 << 20, ALSO_I8MM = 1 << 13, ALSO_BF16 = 1 << 14 };
     flags |= BASE_CPU_NEON;
+    if (mask & BASE_CPU_NEON) /* which all of these go with */
+        flags |= (has & HAS_DOTPROD ? BASE_CPU_DOTPROD : 0) | (also & ALSO_BF16 ? BASE_CPU_BF16 : 0);
+    if ((flags & mask & BASE_CPU_DOTPROD) && (also & ALSO_I8MM))
+        flags |= BASE_CPU_I8MM;
 #endif
     return flags & mask;
 }

@@ -16,6 +16,9 @@ enum base_cpu_flag {
     BASE_CPU_AMX_INT8 = 1 << 5, /* with the tiles, which the kernel let this process have; and VNNI */
     BASE_CPU_AMX_BF16 = 1 << 6, /* likewise; and AVX512_BF16 */
     BASE_CPU_AVX_VNNI = 1 << 7, /* VNNI of processors without AVX-512 */
+    BASE_CPU_DOTPROD = 1 << 8,  /* Arm: UDOT */
+    BASE_CPU_I8MM = 1 << 9,     /* Arm: USMMLA; and DOTPROD */
+    BASE_CPU_BF16 = 1 << 10,    /* Arm: BFMMLA */
 };
 
 uint32_t base_cpu_flags(void);

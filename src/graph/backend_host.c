@@ -38,7 +38,8 @@ static bool host_portable(uint32_t priority)
 static bool host_multiplies(const struct graph_options *options, DML_TENSOR_DATA_TYPE type)
 {
     const bool bfloat = (uint32_t)type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
-    return options->cpu & (bfloat ? BASE_CPU_AVX512_BF16 : BASE_CPU_AVX2 | BASE_CPU_AVX512 | BASE_CPU_NEON);
+    return options->cpu &
+           (bfloat ? BASE_CPU_AVX512_BF16 | BASE_CPU_BF16 : BASE_CPU_AVX2 | BASE_CPU_AVX512 | BASE_CPU_NEON);
 }
 
 static bool host_in_place(const struct kern_op *op)
@@ -79,10 +80,13 @@ static HRESULT host_choose(const struct graph_options *options, struct base_aren
                            uint32_t packable, uint64_t *out_packed_bytes)
 {
     (void)arena;
+    uint32_t threads = graph_op_threads(&step->op, options->threads);
+    step->op.cut = 0;
+    step->op.threads = (uint16_t)BASE_MIN(threads, UINT16_MAX);
     if (!find_row(options, step, packable, out_packed_bytes))
         return DXGI_ERROR_UNSUPPORTED;
-    uint32_t threads = graph_op_threads(&step->op, options->threads);
     step->row->plan(&step->op, step->state, threads, &step->work);
+    step->op.cut = step->work.cut;
     limit_workers(step, threads);
     step->kernel = step->row->name;
     step->scratch_bytes = step->work.scratch_bytes;

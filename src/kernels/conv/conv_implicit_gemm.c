@@ -39,11 +39,11 @@ static void boxes_init(struct conv_blocks *g, int64_t most)
 
 static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct conv_blocks *g)
 {
-    *g = (struct conv_blocks){ .packed = isa->integers && op->packed_input == 2 };
+    *g = (struct conv_blocks){ .packed = (isa->integers || isa->round) && op->packed_input == 2 };
     struct conv_shape *s = &g->s;
     conv_shape_init(op, s);
     /* Weights that are not packed are brought into rows again for each box: fewer boxes. */
-    boxes_init(g, !isa->integers ? 128 : g->packed ? 256 : 1024);
+    boxes_init(g, !isa->integers && !isa->round ? 128 : g->packed ? 256 : 1024);
     g->taps = (uint64_t)(s->kernel[0] * s->kernel[1] * s->kernel[2]);
     g->channel_packs = blocked_gemm_packs(isa, s->in_group);
     g->packs = g->taps * g->channel_packs;
@@ -55,7 +55,7 @@ static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op
     uint64_t plane = (uint64_t)(g->most[0] * g->most[1] * (g->most[2] + BASE_MIN(s->stride[2], g->most[2])));
     g->whole = dense_take(&g->bytes, (uint64_t)g->most[2] * isa->pack_bytes, 64);
     g->image = dense_take(&g->bytes, plane * g->channel_packs * isa->pack_bytes, 64);
-    g->line = dense_take(&g->bytes, isa->integers ? 4 * (uint64_t)(g->most[1] * g->most[2]) : 0, 64);
+    g->line = dense_take(&g->bytes, isa->integers ? isa->k_pack * (uint64_t)(g->most[1] * g->most[2]) : 0, 64);
     g->b = dense_take(&g->bytes, columns / isa->columns * g->panel_bytes, 64);
     g->columns = dense_take(&g->bytes, columns * sizeof(int32_t), 64);
     g->a = dense_take(&g->bytes, g->packed ? 0 : rows * g->packs * isa->pack_bytes, 64);
@@ -152,9 +152,11 @@ static void image_line(const struct conv_unit *u, uint64_t channel, int64_t at, 
     const struct conv_shape *s = &u->g.s;
     const struct blocked_gemm_line line = { u->call->data[0], at, s->x[4], u->call->op->tensors[0].type };
     const struct blocked_gemm_rows rows = { line, s->x[1], count };
+    const uint32_t lines = (uint32_t)BASE_MIN(s->in_group - channel, isa->k_pack);
     if (isa->integers)
-        blocked_gemm_interleave(isa, &rows, (uint32_t)BASE_MIN(s->in_group - channel, isa->k_pack), count,
-                                (uint8_t *)u->scratch + u->g.line, out);
+        blocked_gemm_interleave(isa, &rows, lines, count, (uint8_t *)u->scratch + u->g.line, out);
+    else if (isa->round)
+        blocked_gemm_halves(isa, &rows, lines, count, out);
     else
         blocked_gemm_load(isa, &line, count, out);
 }
@@ -356,19 +358,20 @@ static void correct_row(const struct conv_unit *u, uint32_t row, void *sums, str
     int64_t o = u->group * u->g.s.out_group + u->first_row + row;
     const uint32_t channel[KERN_RANK_MAX] = { 0, (uint32_t)o }, w_zero = 2u + conv->has_bias + conv->has_x_zero;
     double bias = conv->has_bias ? dense_load(u->call->data[2], o * u->g.s.bias, op->tensors[2].type) : 0;
+    const bool is_wide = blocked_gemm_sum_bytes(u->isa) == sizeof(double);
     float *single = sums;
     double *wide = sums;
     if (u->isa->integers) {
         shift->zero = gemm_zero(u->call, conv->has_w_zero, w_zero, channel) +
-                      blocked_gemm_flip(u->isa, op->tensors[1].type, false);
-        shift->zero_all = u->x_zero - blocked_gemm_flip(u->isa, op->tensors[0].type, true);
+                      blocked_gemm_added(u->isa, op->tensors[1].type, false);
+        shift->zero_all = u->x_zero + blocked_gemm_added(u->isa, op->tensors[0].type, true);
         shift->row = (int32_t)((uint32_t)u->a_sums[row] - (uint32_t)u->g.k * (uint32_t)shift->zero);
         shift->plus = (int32_t)bias;
         return;
     }
-    for (uint32_t i = 0; conv->has_bias && u->isa->pack_bytes == sizeof(float) && i < u->columns; i++)
+    for (uint32_t i = 0; conv->has_bias && !is_wide && i < u->columns; i++)
         single[i] += (float)bias;
-    for (uint32_t i = 0; conv->has_bias && u->isa->pack_bytes == sizeof(double) && i < u->columns; i++)
+    for (uint32_t i = 0; conv->has_bias && is_wide && i < u->columns; i++)
         wide[i] += bias;
 }
 
@@ -395,7 +398,7 @@ static void unit_finish(const struct conv_unit *u, uint32_t row, char *sums)
             at[d] = (uint32_t)where[d + 3 - rank];
         shift.columns = columns + line * u->size[2];
         blocked_gemm_finish(u->isa, &end, at, (uint32_t)u->size[2],
-                            sums + (uint64_t)(line * u->size[2]) * u->isa->pack_bytes, &shift);
+                            sums + (uint64_t)(line * u->size[2]) * blocked_gemm_sum_bytes(u->isa), &shift);
     }
 }
 
@@ -403,16 +406,17 @@ static void unit_multiply(const struct conv_unit *u)
 {
     const struct blocked_gemm_isa *isa = u->isa;
     uint32_t step = (uint32_t)base_align_up(u->columns, isa->columns);
+    const uint32_t sum_bytes = blocked_gemm_sum_bytes(isa);
     char *sums = u->scratch + u->g.sums;
     for (uint32_t row = 0; row < u->rows; row += isa->rows) {
         uint32_t count = BASE_MIN(u->rows - row, isa->rows);
         const char *panel = u->scratch + u->g.b;
         for (uint32_t c = 0; c < u->columns; c += isa->columns, panel += u->g.panel_bytes)
             isa->tile(&(struct blocked_gemm_tile){ u->a + row * u->g.packs * isa->pack_bytes, panel,
-                                                   sums + (uint64_t)c * isa->pack_bytes, u->g.packs, count,
+                                                   sums + (uint64_t)c * sum_bytes, u->g.packs, count,
                                                    BASE_MIN(u->columns - c, isa->columns), step });
         for (uint32_t r = 0; r < count; r++)
-            unit_finish(u, row + r, sums + (uint64_t)r * step * isa->pack_bytes);
+            unit_finish(u, row + r, sums + (uint64_t)r * step * sum_bytes);
     }
 }
 

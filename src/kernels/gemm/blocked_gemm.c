@@ -66,15 +66,34 @@ static void row_halves(const struct blocked_gemm_isa *isa, const struct blocked_
     }
 }
 
-void blocked_gemm_pair(const struct blocked_gemm_isa *isa, const struct blocked_gemm_rows *from, uint32_t lines,
-                       uint32_t *packs)
+/* At most as many packs as `rows` are long. */
+static void some_halves(const struct blocked_gemm_isa *isa, const struct blocked_gemm_rows *from, uint32_t lines,
+                        uint32_t width, uint16_t *packs)
 {
-    uint16_t rows[2][BLOCKED_GEMM_COLUMNS_MAX] = { { 0 } };
+    uint16_t rows[4][BLOCKED_GEMM_COLUMNS_MAX];
     struct blocked_gemm_line line = from->line;
-    for (uint32_t i = 0; i < lines; i++, line.index += from->row)
-        row_halves(isa, &line, (uint32_t)from->count, BLOCKED_GEMM_COLUMNS_MAX, rows[i]);
-    for (uint32_t c = 0; c < BLOCKED_GEMM_COLUMNS_MAX; c++)
-        packs[c] = rows[0][c] | (uint32_t)rows[1][c] << 16;
+    for (uint32_t i = 0; i < isa->k_pack; i++, line.index += from->row)
+        row_halves(isa, &line, i < lines ? (uint32_t)from->count : 0, width, rows[i]);
+    for (uint32_t c = 0; isa->k_pack == 2 && c < width; c++) {
+        packs[2 * c] = rows[0][c];
+        packs[2 * c + 1] = rows[1][c];
+    }
+    for (uint32_t c = 0; isa->k_pack == 4 && c < width; c++)
+        for (uint32_t i = 0; i < 4; i++)
+            packs[4 * c + i] = rows[i][c];
+}
+
+void blocked_gemm_halves(const struct blocked_gemm_isa *isa, const struct blocked_gemm_rows *from, uint32_t lines,
+                         uint64_t width, void *packs)
+{
+    enum { PART = BLOCKED_GEMM_COLUMNS_MAX };
+    for (uint64_t first = 0; first < width; first += PART) {
+        struct blocked_gemm_rows part = *from;
+        part.line.index += (int64_t)first * from->line.step;
+        part.count = first < from->count ? BASE_MIN(from->count - first, PART) : 0;
+        some_halves(isa, &part, lines, (uint32_t)BASE_MIN(width - first, PART),
+                    (uint16_t *)packs + first * isa->k_pack);
+    }
 }
 
 int32_t blocked_gemm_row(const struct blocked_gemm_isa *isa, const struct blocked_gemm_line *from, uint32_t count,
@@ -89,7 +108,7 @@ int32_t blocked_gemm_row(const struct blocked_gemm_isa *isa, const struct blocke
         blocked_gemm_load(isa, from, count, packs);
         return 0;
     }
-    if (isa->k_pack == 4) {
+    if (blocked_gemm_of_bytes(isa)) {
         memset((uint8_t *)packs + count, 0, places - count);
         return row_bytes(isa, from, count, blocked_gemm_flip(isa, from->type, right), packs);
     }
@@ -101,7 +120,7 @@ uint64_t blocked_gemm_pack_of(const struct blocked_gemm_isa *isa, int32_t value,
                               uint32_t count)
 {
     uint64_t word = 0;
-    uint32_t bits = isa->k_pack == 4 ? 8 : 16;
+    uint32_t bits = blocked_gemm_of_bytes(isa) ? 8 : 16;
     uint32_t place = ((uint32_t)value ^ blocked_gemm_flip(isa, type, true)) & ((1u << bits) - 1);
     for (uint32_t i = 0; isa->integers && i < count; i++)
         word |= (uint64_t)place << (i * bits);
@@ -112,11 +131,11 @@ uint64_t blocked_gemm_pack_of(const struct blocked_gemm_isa *isa, int32_t value,
 
 void blocked_gemm_column_sums(const struct blocked_gemm_isa *isa, const void *panel, uint64_t packs, int32_t *sums)
 {
-    uint32_t ones[ONES];
+    uint32_t ones[ONES * BLOCKED_GEMM_PACK_MAX / sizeof(uint32_t)]; /* packs */
     int32_t part[BLOCKED_GEMM_COLUMNS_MAX];
     memset(sums, 0, isa->columns * sizeof(*sums));
-    for (uint32_t i = 0; i < ONES; i++)
-        ones[i] = isa->k_pack == 4 ? 0x01010101 : 0x00010001;
+    for (uint32_t i = 0; i < ARRAY_SIZE(ones); i++)
+        ones[i] = blocked_gemm_of_bytes(isa) ? 0x01010101 : 0x00010001;
     for (uint64_t first = 0; first < packs; first += ONES) {
         uint64_t count = BASE_MIN(packs - first, ONES);
         isa->tile(&(struct blocked_gemm_tile){ ones, (const char *)panel + first * isa->columns * isa->pack_bytes, part,
@@ -247,7 +266,7 @@ void blocked_gemm_finish(const struct blocked_gemm_isa *isa, const struct blocke
         finish_steps(isa, end, at, count, sums, shift);
     else if (isa->integers)
         blocked_gemm_finish_integers(isa->integers, end, at, count, sums, shift);
-    else if (isa->pack_bytes == sizeof(double))
+    else if (blocked_gemm_sum_bytes(isa) == sizeof(double))
         dense_finish(end->call, at, count, sums);
     else
         dense_finish_f32(end->call, end->scratch, at, count, sums);
@@ -311,6 +330,17 @@ static uint32_t height(const struct kern_op *op)
 bool kern_gemm_bf16_accepts(const struct kern_op *op)
 {
     return halves_accept(op) && (op->packed_input == 2 || height(op) >= BF16_ROWS);
+}
+
+/* Packs of the windows are made for each box of pixels: enough channels share them, and fill them. */
+bool kern_conv_bf16_accepts(const struct kern_op *op)
+{
+    enum { IN_MIN = 8, OUT_MIN = 16 };
+    struct conv_shape s;
+    return !op->u.conv.integer && dense_short_floats(op) &&
+           (dense_half_allowed(op) ||
+            dense_same_type(op, 0, 1, (DML_TENSOR_DATA_TYPE)ANYDML_TENSOR_DATA_TYPE_BFLOAT16)) &&
+           kern_conv_any_ref_accepts(op) && conv_shape_init(op, &s) && s.in_group >= IN_MIN && s.out_group >= OUT_MIN;
 }
 
 /* VDPBF16PS has no more multiplications than FLOAT32's instruction on some processors, but reads half of the bytes. */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocked products Y[m, n] = sum over k of A[m, k] * B[k, n], for matrices and convolutions, in FLOAT32, FLOAT64,
- * integers and, of matrices alone, BFLOAT16 with sums in FLOAT32. A is brought into rows of packs, B into panels:
- * [packs along k][columns of a tile]; a pack holds `k_pack` neighbouring k (integers: four bytes or two 16-bit numbers,
- * multiplied and added by one instruction; two BFLOAT16; otherwise one number), zeros behind the last. What multiplies
- * is a tile per instruction set; all else is common.
+ * integers and BFLOAT16 with sums in FLOAT32. A is brought into rows of packs, B into panels:
+ * [packs along k][columns of a tile]; a pack holds `k_pack` neighbouring k (integers: four or eight bytes or two 16-bit
+ * numbers, multiplied and added by one instruction; two or four BFLOAT16; otherwise one number), zeros behind the last.
+ * What multiplies is a tile per instruction set; all else is common.
  *
- * Integers enter as they are, but for packs of bytes whose left factor must be unsigned and right one signed: 128 is
- * added to a signed left, subtracted from an unsigned right. Those shifts and the zero points come out of the sums:
+ * Integers enter as they are, but for packs of bytes whose left factor must be unsigned and right one signed (or, where
+ * that is all the processor has, unsigned as well): 128 is added to a signed left, subtracted from an unsigned right or
+ * added to a signed one. Those shifts and the zero points come out of the sums:
  *   sum of (a - za)(b - zb) = sum of a b - za * sum of b - zb * (sum of a - K * za), in arithmetic that wraps. */
 #ifndef KERNELS_BLOCKED_GEMM_H
 #define KERNELS_BLOCKED_GEMM_H
@@ -16,6 +17,7 @@
 
 #define BLOCKED_GEMM_ROWS_MAX    6
 #define BLOCKED_GEMM_COLUMNS_MAX 64
+#define BLOCKED_GEMM_PACK_MAX    8 /* k */
 
 /* sums[r * step + c] = sum over packs of a[r] * b[c]; r < rows, c < columns, rounded up to whole vectors. */
 struct blocked_gemm_tile {
@@ -35,6 +37,7 @@ struct blocked_gemm_isa {
     void (*round)(const float *in, uint32_t count, uint16_t *out); /* makes BFLOAT16; NULL: factors are others */
     /* A row of sums, FLOAT32 and not scaled yet, through the steps of the epilogue (struct blocked_gemm_end). */
     void (*finish)(const struct blocked_gemm_end *end, const uint32_t *at, uint32_t count, float *sums);
+    bool unsigned_right; /* bytes: both factors are unsigned */
     bool tiles; /* `tile` reads whole tiles of AMX: rows and packs of A are rounded up to 16, packs of B as well */
 };
 
@@ -55,7 +58,8 @@ struct blocked_gemm_requantize {
 
 /* What is done with rows of integers and of their sums (blocked_gemm_simd.c). */
 struct blocked_gemm_integers {
-    /* Packs from k_pack lines of `count` elements. 4 bytes: `flip` changes the sign bit; 2 words: is_signed widens. */
+    /* Packs from k_pack lines of `count` elements. 4 or 8 bytes: `flip` changes the sign bit; 2 words: is_signed
+     * widens. */
     void (*interleave)(uint32_t k_pack, const uint8_t *const *lines, uint64_t count, uint8_t flip, bool is_signed,
                        void *packs);
     void (*unshift)(const int32_t *sums, uint32_t count, const struct blocked_gemm_shift *shift, int32_t *out);
@@ -93,10 +97,29 @@ DENSE_INLINE uint64_t blocked_gemm_packs(const struct blocked_gemm_isa *isa, uin
     return isa->tiles ? base_align_up(packs, 16) : packs;
 }
 
-/* What is added to elements of a left and taken from those of a right factor. */
+/* Packs are of bytes. */
+DENSE_INLINE bool blocked_gemm_of_bytes(const struct blocked_gemm_isa *isa)
+{
+    return isa->integers && isa->k_pack >= 4;
+}
+
+DENSE_INLINE uint32_t blocked_gemm_sum_bytes(const struct blocked_gemm_isa *isa)
+{
+    return isa->integers || isa->round ? 4 : isa->pack_bytes;
+}
+
+/* The bit that changes in bytes of a factor. */
 DENSE_INLINE uint8_t blocked_gemm_flip(const struct blocked_gemm_isa *isa, DML_TENSOR_DATA_TYPE type, bool right)
 {
-    return isa->integers && isa->k_pack == 4 && (type == DML_TENSOR_DATA_TYPE_UINT8) == right ? 0x80 : 0;
+    const bool becomes_signed = right && !isa->unsigned_right;
+    return blocked_gemm_of_bytes(isa) && (type == DML_TENSOR_DATA_TYPE_UINT8) == becomes_signed ? 0x80 : 0;
+}
+
+/* What that adds to them. */
+DENSE_INLINE int32_t blocked_gemm_added(const struct blocked_gemm_isa *isa, DML_TENSOR_DATA_TYPE type, bool right)
+{
+    const int32_t flip = blocked_gemm_flip(isa, type, right);
+    return right && !isa->unsigned_right ? -flip : flip;
 }
 
 /* A row of `width` packs from the first `lines` of them, then zeros; buffer: `width` bytes for each k of a pack. */
@@ -105,7 +128,7 @@ DENSE_INLINE void blocked_gemm_interleave(const struct blocked_gemm_isa *isa, co
 {
     const struct blocked_gemm_line *line = &from->line;
     const uint8_t flip = blocked_gemm_flip(isa, line->type, true), *in = (const uint8_t *)line->data + line->index;
-    const uint8_t *all[4];
+    const uint8_t *all[BLOCKED_GEMM_PACK_MAX];
     for (uint32_t i = 0; i < isa->k_pack; i++, buffer += width, in += from->row) {
         const uint64_t count = i < lines ? from->count : 0;
         all[i] = count == width && line->step == 1 ? in : buffer;
@@ -117,9 +140,9 @@ DENSE_INLINE void blocked_gemm_interleave(const struct blocked_gemm_isa *isa, co
     isa->integers->interleave(isa->k_pack, all, width, flip, line->type == DML_TENSOR_DATA_TYPE_INT8, packs);
 }
 
-/* A row of BLOCKED_GEMM_COLUMNS_MAX packs of BFLOAT16 from one or two lines, then zeros. */
-void blocked_gemm_pair(const struct blocked_gemm_isa *isa, const struct blocked_gemm_rows *from, uint32_t lines,
-                       uint32_t *packs);
+/* A row of `width` packs of BFLOAT16 from the first `lines` of them, then zeros. */
+void blocked_gemm_halves(const struct blocked_gemm_isa *isa, const struct blocked_gemm_rows *from, uint32_t lines,
+                         uint64_t width, void *packs);
 /* A row of packs of a left or right factor; integers: returns the sum of its elements (after the shift). */
 int32_t blocked_gemm_row(const struct blocked_gemm_isa *isa, const struct blocked_gemm_line *from, uint32_t count,
                          bool right, void *packs);
@@ -169,6 +192,7 @@ const struct blocked_gemm_isa *blocked_gemm_isa_for(const struct kern_op *op, co
 uint64_t blocked_gemm_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct kern_work *out);
 void blocked_gemm_run(const struct blocked_gemm_isa *isa, const struct kern_call *call, uint64_t begin, uint64_t end);
 void blocked_gemm_pack(const struct blocked_gemm_isa *isa, const struct kern_op *op, const void *source, void *packed);
+bool kern_conv_bf16_accepts(const struct kern_op *op);
 uint64_t blocked_conv_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct kern_work *out);
 void blocked_conv_run(const struct blocked_gemm_isa *isa, const struct kern_call *call, uint64_t begin, uint64_t end);
 void blocked_conv_pack(const struct blocked_gemm_isa *isa, const struct kern_op *op, const void *source, void *packed);

@@ -24,6 +24,27 @@ static void interleave_bytes(const uint8_t *const *lines, uint64_t count, uint8_
     }
 }
 
+static void interleave_eight(const uint8_t *const *lines, uint64_t count, uint8_t flip, void *packs)
+{
+    uint8_t *restrict out = packs;
+    uint64_t i = 0;
+#if defined(__aarch64__)
+    for (const uint8x16_t bit = vdupq_n_u8(flip); i + 16 <= count; i += 16) {
+        uint16x8x4_t low, high; /* each pair of lines, of eight elements */
+        for (uint32_t j = 0; j < 4; j++) {
+            const uint8x16_t a = vld1q_u8(lines[2 * j] + i) ^ bit, b = vld1q_u8(lines[2 * j + 1] + i) ^ bit;
+            low.val[j] = vreinterpretq_u16_u8(vzip1q_u8(a, b));
+            high.val[j] = vreinterpretq_u16_u8(vzip2q_u8(a, b));
+        }
+        vst4q_u16((uint16_t *)(void *)(out + 8 * i), low);
+        vst4q_u16((uint16_t *)(void *)(out + 8 * i + 64), high);
+    }
+#endif
+    for (; i < count; i++)
+        for (uint32_t j = 0; j < 8; j++)
+            out[8 * i + j] = lines[j][i] ^ flip;
+}
+
 static void interleave_pairs(const uint8_t *const *lines, uint64_t count, bool is_signed, void *packs)
 {
     const uint8_t *restrict a = lines[0], *restrict b = lines[1];
@@ -41,7 +62,9 @@ static void interleave_pairs(const uint8_t *const *lines, uint64_t count, bool i
 static void interleave(uint32_t k_pack, const uint8_t *const *lines, uint64_t count, uint8_t flip, bool is_signed,
                        void *packs)
 {
-    if (k_pack == 4)
+    if (k_pack == 8)
+        interleave_eight(lines, count, flip, packs);
+    else if (k_pack == 4)
         interleave_bytes(lines, count, flip, packs);
     else
         interleave_pairs(lines, count, is_signed, packs);

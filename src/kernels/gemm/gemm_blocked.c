@@ -7,7 +7,8 @@
 /* With AMX, whose tiles want many rows for each panel: of A at most what leaves room in the second-level cache. */
 #define TILES_ROWS   256
 #define TILES_BYTES  (1 << 20)
-#define TILES_PANELS 4 /* that are one block where a range has them side by side and they are packed */
+#define BLOCK_COST   16 /* of a block, beside its rows */
+#define TILES_PANELS 4  /* that are one block where a range has them side by side and they are packed */
 
 struct gemm_blocks {
     uint32_t rank, m, n;
@@ -17,6 +18,32 @@ struct gemm_blocks {
     uint64_t a, a_sums, b, sums, floats, zeros, epilogue, bytes; /* places in the worker's scratch */
     bool packed, wide; /* wide: units of a row block follow one another, and several may be one block */
 };
+
+/* Rows of a block with which the threads are done soonest: those of a tile or more. */
+static uint32_t rows_for_threads(const struct blocked_gemm_isa *isa, const struct gemm_blocks *g, uint32_t threads)
+{
+    const uint64_t columns = g->batches * (((uint64_t)g->n + g->columns - 1) / g->columns);
+    const uint32_t few = (g->m + g->rows - 1) / g->rows, many = (g->m + isa->rows - 1) / isa->rows;
+    uint32_t best = g->rows;
+    double least = 1e300;
+    for (uint32_t blocks = few; blocks <= BASE_MIN(many, few + 2 * threads); blocks++) {
+        const uint32_t rows = (uint32_t)base_align_up((g->m + blocks - 1) / blocks, isa->rows);
+        const uint64_t units = columns * ((g->m + rows - 1) / rows);
+        const double time = (double)((units + threads - 1) / threads) * (rows + BLOCK_COST);
+        best = time < 0.97 * least ? rows : best;
+        least = BASE_MIN(least, time);
+    }
+    return best;
+}
+
+/* Columns of a block: fewer where threads would have none, but whole panels of any width. */
+static uint32_t columns_for_threads(const struct gemm_blocks *g, uint32_t threads)
+{
+    const uint64_t others = g->batches * ((g->m + g->rows - 1) / g->rows);
+    const uint64_t wanted = (threads + others - 1) / others;
+    const uint64_t columns = base_align_up((g->n + wanted - 1) / wanted, BLOCKED_GEMM_COLUMNS_MAX);
+    return (uint32_t)BASE_MIN(columns, g->columns);
+}
 
 static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct gemm_blocks *g)
 {
@@ -31,6 +58,12 @@ static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op
     if (isa->tiles)
         g->rows = (uint32_t)BASE_MIN(BASE_MAX(TILES_BYTES / (g->packs * isa->pack_bytes) / isa->rows, 1) * isa->rows,
                                      TILES_ROWS);
+    if (isa->tiles && op->cut)
+        g->rows = BASE_MIN(g->rows, op->cut);
+    else if (isa->tiles && op->threads > 1)
+        g->rows = rows_for_threads(isa, g, op->threads);
+    else if (!isa->tiles && op->threads > 2)
+        g->columns = columns_for_threads(g, op->threads);
     g->header = isa->integers ? isa->columns * (uint64_t)isa->pack_bytes : 0;
     g->panel_bytes = g->header + g->packs * isa->columns * isa->pack_bytes;
     g->row_blocks = (g->m + g->rows - 1) / g->rows;
@@ -72,6 +105,7 @@ uint64_t blocked_gemm_plan(const struct blocked_gemm_isa *isa, const struct kern
     uint64_t cost = g.k * BASE_MIN(g.m, g.rows) * BASE_MIN(g.n, g.columns) / 16;
     *out = (struct kern_work){ .units = g.batches * g.row_blocks * g.column_blocks, .grain = dense_grain(cost) };
     out->worker_scratch_bytes = g.bytes;
+    out->cut = g.rows;
     return dense_rows(&batches) * panels_of(isa, &g) * g.panel_bytes;
 }
 
@@ -113,14 +147,14 @@ static void panel_numbers(const struct blocked_gemm_isa *isa, const struct block
 static void panel_packs(const struct blocked_gemm_isa *isa, const struct blocked_gemm_line *from,
                         const struct gemm_blocks *g, uint32_t count, int64_t row, char *panel)
 {
-    uint8_t buffer[4 * BLOCKED_GEMM_COLUMNS_MAX];
+    uint8_t buffer[BLOCKED_GEMM_PACK_MAX * BLOCKED_GEMM_COLUMNS_MAX];
     struct blocked_gemm_rows rows = { *from, row, count };
     for (uint64_t k = 0; k < g->packs * isa->k_pack; k += isa->k_pack, panel += isa->columns * isa->pack_bytes) {
         rows.line.index = from->index + (int64_t)k * row;
         if (k >= g->k)
             memset(panel, 0, isa->columns * isa->pack_bytes);
         else if (isa->round)
-            blocked_gemm_pair(isa, &rows, (uint32_t)BASE_MIN(g->k - k, 2), (uint32_t *)panel);
+            blocked_gemm_halves(isa, &rows, (uint32_t)BASE_MIN(g->k - k, isa->k_pack), isa->columns, panel);
         else
             blocked_gemm_interleave(isa, &rows, (uint32_t)BASE_MIN(g->k - k, isa->k_pack), isa->columns, buffer, panel);
     }
@@ -205,7 +239,7 @@ static void unit_load_b(struct gemm_unit *u, uint64_t block)
     for (uint32_t c = 0; gemm->has_b_zero && c < u->columns; c++) {
         at[g->rank - 1] = first + c;
         int32_t zero = gemm_zero(u->call, true, gemm->has_a_zero ? 3 : 2, at);
-        zeros[c] = zero - blocked_gemm_flip(u->isa, b->type, true);
+        zeros[c] = zero + blocked_gemm_added(u->isa, b->type, true);
         u->zeros = u->zeros || zero;
     }
     for (uint32_t c = 0; c < u->columns; c += u->isa->columns)
@@ -218,8 +252,8 @@ static bool a_direct(const struct gemm_unit *u)
     const struct gemm_blocks *g = &u->g;
     const struct kern_view *a = &u->call->op->tensors[0], *b = &u->call->op->tensors[1];
     if (u->isa->round ? (uint32_t)a->type != ANYDML_TENSOR_DATA_TYPE_BFLOAT16
-                      : !u->isa->integers || u->isa->k_pack != 4 || u->zeros ||
-                            blocked_gemm_flip(u->isa, a->type, false) || blocked_gemm_flip(u->isa, b->type, true))
+                      : !blocked_gemm_of_bytes(u->isa) || u->zeros || blocked_gemm_flip(u->isa, a->type, false) ||
+                            blocked_gemm_flip(u->isa, b->type, true))
         return false;
     return g->k == g->packs * u->isa->k_pack && (!u->isa->tiles || u->rows % 16 == 0) && a->strides[g->rank - 1] == 1 &&
            (u->rows == 1 || a->strides[g->rank - 2] == (int64_t)g->k);
@@ -260,11 +294,11 @@ static void unit_finish(const struct gemm_unit *u, uint32_t row, void *sums)
         shift.columns = zeros + base_align_up(u->columns, u->isa->columns);
         shift.zeros = u->zeros ? zeros : NULL;
         shift.zero =
-            gemm_zero(u->call, op->u.gemm.has_a_zero, 2, at) + blocked_gemm_flip(u->isa, op->tensors[0].type, false);
-        shift.zero_all = -blocked_gemm_flip(u->isa, op->tensors[1].type, true);
+            gemm_zero(u->call, op->u.gemm.has_a_zero, 2, at) + blocked_gemm_added(u->isa, op->tensors[0].type, false);
+        shift.zero_all = blocked_gemm_added(u->isa, op->tensors[1].type, true);
         shift.row = (int32_t)(((uint32_t *)(u->scratch + g->a_sums))[row] - (uint32_t)g->k * (uint32_t)shift.zero);
     } else if (!u->end.in_steps) {
-        gemm_scale(u->call, at, u->columns, u->isa->pack_bytes == sizeof(double), sums);
+        gemm_scale(u->call, at, u->columns, blocked_gemm_sum_bytes(u->isa) == sizeof(double), sums);
     }
     blocked_gemm_finish(u->isa, &u->end, at, u->columns, sums, &shift);
 }
@@ -291,6 +325,7 @@ static void unit_multiply(const struct gemm_unit *u)
     const struct gemm_blocks *g = &u->g;
     const struct blocked_gemm_isa *isa = u->isa;
     uint32_t step = (uint32_t)base_align_up(u->columns, isa->columns);
+    const uint32_t sum_bytes = blocked_gemm_sum_bytes(isa);
     char *sums = u->scratch + g->sums;
     for (uint32_t row = 0; row < u->rows; row += isa->rows) {
         uint32_t count = BASE_MIN(u->rows - row, isa->rows);
@@ -299,10 +334,10 @@ static void unit_multiply(const struct gemm_unit *u)
                 unit_fetch(u, row, count, c);
             isa->tile(&(struct blocked_gemm_tile){
                 u->a + row * g->packs * isa->pack_bytes, u->panels + c / isa->columns * g->panel_bytes + g->header,
-                sums + (uint64_t)c * isa->pack_bytes, g->packs, count, BASE_MIN(u->columns - c, isa->columns), step });
+                sums + (uint64_t)c * sum_bytes, g->packs, count, BASE_MIN(u->columns - c, isa->columns), step });
         }
         for (uint32_t r = 0; r < count; r++)
-            unit_finish(u, row + r, sums + (uint64_t)r * step * isa->pack_bytes);
+            unit_finish(u, row + r, sums + (uint64_t)r * step * sum_bytes);
     }
 }
 
