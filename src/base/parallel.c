@@ -74,7 +74,7 @@ bool base_parallel_by_openmp(bool openmp)
 }
 #endif
 
-static void run(size_t units, size_t grain, uint32_t ranges, base_parallel_fn *fn, void *context)
+static void run(size_t units, size_t grain, uint32_t ranges, uint32_t blocks, base_parallel_fn *fn, void *context)
 {
 #ifdef ANYDML_DNNL
     if (own.openmp) {
@@ -84,7 +84,9 @@ static void run(size_t units, size_t grain, uint32_t ranges, base_parallel_fn *f
 #endif
     struct base_pool_job job = { fn, context, units, ranges, 1 };
     if (base_pool_crowded())
-        job.blocks = (uint32_t)BASE_MAX(BASE_MIN(units / BASE_MAX(grain, 1) / ranges, BLOCKS_CROWDED), 1);
+        blocks = BLOCKS_CROWDED;
+    if (blocks > 1)
+        job.blocks = (uint32_t)BASE_MAX(BASE_MIN(units / BASE_MAX(grain, 1) / ranges, blocks), 1);
     own.inside = true;
     base_pool_run(&job);
     own.inside = false;
@@ -92,10 +94,16 @@ static void run(size_t units, size_t grain, uint32_t ranges, base_parallel_fn *f
 
 void base_parallel_ranges(size_t units, size_t grain, uint32_t ranges, base_parallel_fn *fn, void *context)
 {
+    base_parallel_blocks(units, grain, ranges, 1, fn, context);
+}
+
+void base_parallel_blocks(size_t units, size_t grain, uint32_t ranges, uint32_t blocks, base_parallel_fn *fn,
+                          void *context)
+{
     size_t most = BASE_MIN(units / BASE_MAX(grain, 1), base_parallel_threads());
     ranges = (uint32_t)BASE_MIN(ranges, most);
     if (ranges > 1)
-        run(units, grain, ranges, fn, context);
+        run(units, grain, ranges, ranges > 2 ? blocks : 1, fn, context);
     else if (units)
         fn(context, 0, units, 0);
 }

@@ -28,6 +28,10 @@ void base_parallel_leave(struct base_team before);
  * calling thread alone when one range is enough or there are no other threads. Returns when all is done. */
 void base_parallel_ranges(size_t units, size_t grain, uint32_t ranges, base_parallel_fn *fn, void *context);
 
+/* The same in blocks: each range in `blocks` of them at most, which cost nothing but the calls. */
+void base_parallel_blocks(size_t units, size_t grain, uint32_t ranges, uint32_t blocks, base_parallel_fn *fn,
+                          void *context);
+
 /* The same with as many ranges as there are threads. */
 void base_parallel_for(size_t units, size_t grain, base_parallel_fn *fn, void *context);
 

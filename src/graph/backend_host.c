@@ -80,10 +80,13 @@ static HRESULT host_choose(const struct graph_options *options, struct base_aren
                            uint32_t packable, uint64_t *out_packed_bytes)
 {
     (void)arena;
+    uint32_t threads = graph_op_threads(&step->op, options->threads);
+    step->op.cut = 0;
+    step->op.threads = (uint16_t)BASE_MIN(threads, UINT16_MAX);
     if (!find_row(options, step, packable, out_packed_bytes))
         return DXGI_ERROR_UNSUPPORTED;
-    uint32_t threads = graph_op_threads(&step->op, options->threads);
     step->row->plan(&step->op, step->state, threads, &step->work);
+    step->op.cut = step->work.cut;
     limit_workers(step, threads);
     step->kernel = step->row->name;
     step->scratch_bytes = step->work.scratch_bytes;

@@ -93,7 +93,7 @@ static bool run_step(const struct graph_step *step, const struct graph_buffers *
     if (step->worker_scratch_stride)
         running.worker_scratch = (char *)buffers->temp + step->worker_scratch_offset;
     kern_pack_first(step->row, &step->work, &running.call, data);
-    base_parallel_ranges(step->work.units, step->work.grain, step->ranges, run_range, &running);
+    base_parallel_blocks(step->work.units, step->work.grain, step->ranges, step->work.calls, run_range, &running);
     return !step->state || !kern_take_failure();
 }
 

@@ -112,6 +112,7 @@ static const char *run_prepared(const struct kern_row *row, struct kern_op *op, 
     struct kern_work work = { 0 };
     const char *problem = NULL;
     op->packed_input = packing ? 2 : 0;
+    op->threads = (uint16_t)threads;
     *out_ran = row->accepts(op) && (!row->create || row->create(op, threads, &state));
     if (!*out_ran)
         return NULL;
@@ -120,6 +121,7 @@ static const char *run_prepared(const struct kern_row *row, struct kern_op *op, 
     if (*out_ran) {
         struct kern_call call = { .op = op, .data = data, .state = state };
         row->plan(op, state, threads, &work);
+        op->cut = check_chance(rng, 2) ? work.cut : 0;
         struct base_team before = base_parallel_enter(threads);
         problem = work.units && work.grain ? run_ranges(row, &call, &work, data, rng) : "planned no work";
         base_parallel_leave(before);

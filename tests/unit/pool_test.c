@@ -15,6 +15,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -236,15 +239,20 @@ static void note_tid(void *context, size_t begin, size_t end, unsigned worker)
     usleep(50);
 }
 
-__attribute__((unused)) static void test_stopped(void)
+static void note_tids(void)
 {
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    struct sigaction action = { .sa_handler = stop_for_a_while, .sa_flags = SA_RESTART };
     struct base_team before = base_parallel_enter(4);
     for (uint32_t i = 0; i < 50; i++)
         base_parallel_for(64, 1, note_tid, &lock);
     base_parallel_leave(before);
     TEST(tid_count > 1);
+}
+
+__attribute__((unused)) static void test_stopped(void)
+{
+    struct sigaction action = { .sa_handler = stop_for_a_while, .sa_flags = SA_RESTART };
+    note_tids();
     pthread_t stopper;
     sigaction(SIGTRAP, &action, NULL);
     TEST(!pthread_create(&stopper, NULL, stopper_main, NULL));
@@ -255,6 +263,55 @@ __attribute__((unused)) static void test_stopped(void)
     atomic_store(&stopping, true);
     pthread_join(stopper, NULL);
     signal(SIGTRAP, SIG_IGN); /* some may be on their way */
+}
+
+/* ---- threads that another process stops, at any instruction: a sanitizer's, too ---- */
+
+struct outside {
+    atomic_bool ends;
+    atomic_uint stops;
+};
+
+/* In a child, as a debugger does. Ends, too, when its parent is gone. */
+static void stop_from_outside(struct outside *shared, pid_t parent)
+{
+    unsigned seed = 6;
+    int status;
+    while (!atomic_load(&shared->ends) && getppid() == parent) {
+        pid_t tid = tids[(uint32_t)rand_r(&seed) % tid_count];
+        if (ptrace(PTRACE_SEIZE, tid, NULL, NULL))
+            return; /* not allowed here */
+        if (!ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) && waitpid(tid, &status, __WALL) == tid) {
+            atomic_fetch_add(&shared->stops, 1);
+            usleep((useconds_t)rand_r(&seed) % 600);
+            ptrace(PTRACE_DETACH, tid, NULL, NULL);
+        }
+        usleep((useconds_t)rand_r(&seed) % 200);
+    }
+}
+
+static void test_stopped_outside(void)
+{
+    struct outside *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    const pid_t self = getpid();
+    int status;
+    TEST(shared != MAP_FAILED);
+    note_tids();
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+    pid_t child = fork();
+    if (!child) {
+        stop_from_outside(shared, self);
+        _exit(0);
+    }
+    uint64_t end = base_now_ns() + UINT64_C(2000000000);
+    for (unsigned seed = 1; base_now_ns() < end; seed++)
+        TEST(run_jobs(4, 20, seed));
+    run_clients(4, 20 * SCALE);
+    atomic_store(&shared->ends, true);
+    TEST(child > 0 && waitpid(child, &status, 0) == child);
+    if (!atomic_load(&shared->stops))
+        printf("threads are not stopped from outside: this process may not be traced\n");
+    munmap(shared, sizeof(*shared));
 }
 
 /* ---- sleeping ---- */
@@ -376,6 +433,7 @@ int main(void)
     test_nested();
     test_clients();
     test_sleep();
+    test_stopped_outside();
 #ifndef __SANITIZE_THREAD__ /* it runs handlers of these signals inside itself, and makes no threads after a fork */
     test_stopped();
     test_fork();

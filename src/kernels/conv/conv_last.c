@@ -80,7 +80,34 @@ static int64_t input_floats(struct conv_last *p)
     return floats;
 }
 
-static bool bands_init(struct conv_last *p, uint32_t rows)
+#define WEIGHT_BYTES 16 /* of a panel, that come in a cycle */
+#define COPY_FLOATS  2  /* of X likewise, from another processor's cache */
+
+/* Bands that memory allows, or smaller ones for the sake of threads. */
+static void bands_cut(struct conv_last *p, const struct kern_op *op)
+{
+    const struct conv_shape *s = &p->s;
+    const int64_t line = p->most[2] * s->in_group;
+    const struct conv_cut cut = {
+        .threads = op->threads,
+        .known = op->cut,
+        .lines = s->out[1],
+        .most = p->size[1],
+        .others = (int64_t)(s->batch * s->groups) * s->out[0] * p->bands[2],
+        .panels = p->panels,
+        .width = p->size[2],
+        .tile = 1,
+        .pixel = (double)(p->taps * s->in_group),
+        .unit = (double)p->panel_floats * sizeof(float) / WEIGHT_BYTES,
+        .copied = p->copies ? (double)(line * s->stride[1]) / COPY_FLOATS : 0,
+        .overlap = (double)(s->kernel[1] - 1) * (double)s->dilation[1] / (double)s->stride[1],
+    };
+    if (!s->transposed && p->size[1] > 1 && op->threads > 2)
+        p->size[1] = conv_cut_lines(&cut);
+    p->bands[1] = p->size[1] ? (s->out[1] + p->size[1] - 1) / p->size[1] : 0;
+}
+
+static bool bands_init(struct conv_last *p, uint32_t rows, const struct kern_op *op)
 {
     const struct conv_shape *s = &p->s;
     const int64_t least = (int64_t)base_align_up(4 * rows, (uint64_t)p->phases);
@@ -100,6 +127,8 @@ static bool bands_init(struct conv_last *p, uint32_t rows)
     }
     for (uint32_t d = 0; d < KERN_SPATIAL_MAX; d++)
         p->bands[d] = p->size[d] ? (s->out[d] + p->size[d] - 1) / p->size[d] : 0;
+    input_floats(p);
+    bands_cut(p, op);
     for (uint32_t d = 1; d < KERN_SPATIAL_MAX && p->bands[d]; d++) /* of about the same size */
         p->size[d] = (int64_t)base_align_up((uint64_t)((s->out[d] + p->bands[d] - 1) / p->bands[d]),
                                             d == 2 ? (uint64_t)p->phases : 1);
@@ -118,12 +147,12 @@ bool conv_last_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, str
              : !op->epilogue || op->epilogue_input == op->input_count ? CONV_LAST_LINE
                                                                       : CONV_LAST_ROWS;
     input_init(op, p);
-    if (!bands_init(p, rows))
-        return false;
-    const int64_t floats = input_floats(p);
     p->width = CONV_PW_VECS * lanes;
     p->panels = (s->out_group + p->width - 1) / p->width;
     p->panel_floats = p->taps * s->in_group * p->width;
+    if (!bands_init(p, rows, op))
+        return false;
+    const int64_t floats = input_floats(p);
     p->image = dense_take(&p->floats, (uint64_t)(p->copies ? floats : 0) + LANES * LANES, LANES);
     p->list = dense_take(&p->floats, (uint64_t)p->taps * sizeof(struct conv_last_tap) / sizeof(float), LANES);
     p->bias = dense_take(&p->floats, (uint64_t)p->width, LANES);
@@ -143,6 +172,7 @@ static uint64_t last_plan(const struct kern_op *op, const struct conv_last *p, s
     *out = (struct kern_work){ .units = (uint64_t)s->batch * s->groups *
                                         (uint64_t)(p->bands[0] * p->bands[1] * p->bands[2] * p->panels) };
     out->grain = dense_grain(cost);
+    out->cut = (uint32_t)p->size[1];
     out->worker_scratch_bytes =
         p->floats * sizeof(float) + (p->end == CONV_LAST_REGISTERS ? 0 : dense_epilogue_bytes(op));
     out->packs = op->packed_input != 2;

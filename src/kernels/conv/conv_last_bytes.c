@@ -27,7 +27,37 @@ static int64_t input_bytes(struct conv_last_bytes *p)
     return bytes;
 }
 
-static bool bands_init(struct conv_last_bytes *p)
+/* Cycles: of what ends a pixel's vector; of copying a pixel, and 8 bytes of it. */
+enum { END_CYCLES = 4, PIXEL_CYCLES = 12, COPY_BYTES = 8, WEIGHT_BYTES = 16 };
+
+static double pixel_cycles(const struct conv_last_bytes *p)
+{
+    return CONV_PW_BYTES_VECS * (END_CYCLES + (double)(p->taps * p->run) / CONV_BYTES_PACK / 2);
+}
+
+/* Bands that memory allows, or smaller ones for the sake of threads. */
+static void bands_cut(struct conv_last_bytes *p, const struct kern_op *op)
+{
+    const struct conv_shape *s = &p->c.s;
+    const struct conv_cut cut = {
+        .threads = op->threads,
+        .known = op->cut,
+        .lines = s->out[1],
+        .most = p->size[1],
+        .others = (int64_t)s->batch * s->out[0] * ((s->out[2] + p->size[2] - 1) / BASE_MAX(p->size[2], 1)),
+        .panels = p->panels,
+        .width = p->size[2],
+        .tile = 1,
+        .pixel = pixel_cycles(p),
+        .unit = (double)p->panel_bytes * CONV_PW_BYTES_VECS / WEIGHT_BYTES,
+        .copied = (double)(p->most[2] * s->stride[1]) * (PIXEL_CYCLES + (double)p->pixel / COPY_BYTES),
+        .overlap = (double)(s->kernel[1] - 1) * (double)s->dilation[1] / (double)s->stride[1],
+    };
+    if (!s->transposed && op->threads > 2)
+        p->size[1] = conv_cut_lines(&cut);
+}
+
+static bool bands_init(struct conv_last_bytes *p, const struct kern_op *op)
 {
     const struct conv_shape *s = &p->c.s;
     p->size[0] = p->size[1] = 1;
@@ -44,6 +74,8 @@ static bool bands_init(struct conv_last_bytes *p)
         if (bytes > (few ? 2 : 1) * BAND_BYTES)
             break;
     }
+    input_bytes(p);
+    bands_cut(p, op);
     for (uint32_t d = 0; d < KERN_SPATIAL_MAX; d++) {
         p->bands[d] = p->size[d] ? (s->out[d] + p->size[d] - 1) / p->size[d] : 0;
         if (p->bands[d]) /* of about the same size */
@@ -66,7 +98,7 @@ bool conv_last_bytes_init(const struct kern_op *op, struct conv_last_bytes *p)
     p->panels = (p->vecs + CONV_PW_BYTES_VECS - 1) / CONV_PW_BYTES_VECS;
     p->panel_bytes = (uint64_t)(p->taps * p->run) * CONV_BYTES_LANES;
     p->c.columns = p->vecs * CONV_BYTES_LANES;
-    if (!bands_init(p))
+    if (!bands_init(p, op))
         return false;
     const uint64_t pixels = (uint64_t)p->pixels + CONV_PW_BYTES_ROWS;
     dense_take(&p->scratch, p->c.columns * (sizeof(int32_t) + sizeof(float)), 64);
@@ -82,8 +114,9 @@ static uint64_t last_plan(const struct conv_last_bytes *p, struct kern_work *out
 {
     *out =
         (struct kern_work){ .units = p->c.s.batch * (uint64_t)(p->bands[0] * p->bands[1] * p->bands[2] * p->panels) };
-    out->grain = dense_grain((uint64_t)(p->pixels * p->taps * p->run) / CONV_BYTES_PACK * CONV_PW_BYTES_VECS);
+    out->grain = dense_grain((uint64_t)((double)p->pixels * pixel_cycles(p)));
     out->worker_scratch_bytes = p->scratch;
+    out->cut = (uint32_t)p->size[1];
     return p->panel_bytes * p->vecs + p->c.columns * sizeof(int32_t);
 }
 

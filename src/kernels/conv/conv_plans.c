@@ -4,6 +4,36 @@
 #include "kernels/core/isa.h"
 #include "kernels/gemm/gemm.h"
 
+/* ---- bands for threads ---- */
+
+#define CUT_GAIN 0.97 /* times that are as good */
+
+static double cut_time(const struct conv_cut *c, int64_t lines)
+{
+    const int64_t bands = (c->lines + lines - 1) / lines, units = bands * c->others * c->panels;
+    const int64_t each = (units + c->threads - 1) / c->threads, copies = (each + c->panels - 1) / c->panels;
+    const double pixels = (double)base_align_up((uint64_t)(lines * c->width), (uint64_t)c->tile);
+    return (double)each * (pixels * c->pixel + c->unit) + (double)copies * c->copied * ((double)lines + c->overlap);
+}
+
+int64_t conv_cut_lines(const struct conv_cut *cut)
+{
+    int64_t best = cut->most;
+    if (cut->known)
+        return BASE_MIN(cut->known, best);
+    if (cut->threads < 2 || best < 2)
+        return best;
+    const int64_t bands = (cut->lines + best - 1) / best;
+    double least = CUT_GAIN * cut_time(cut, best);
+    for (int64_t more = bands + 1; more <= BASE_MIN(cut->lines, bands + 2 * (int64_t)cut->threads); more++) {
+        const int64_t lines = (cut->lines + more - 1) / more;
+        const double time = cut_time(cut, lines);
+        best = time < least ? lines : best;
+        least = time < least ? time : least;
+    }
+    return best;
+}
+
 /* ---- few input channels ---- */
 
 enum {
@@ -400,10 +430,12 @@ static void bytes_pw_pack(const struct conv_pw_bytes *p, const int8_t *source, i
 
 /* ---- bytes, depthwise ---- */
 
-static uint64_t bytes_dw_plan(const struct conv_dw_bytes *d, struct kern_work *out)
+static uint64_t bytes_dw_plan(const struct conv_dw_bytes *d, uint32_t threads, struct kern_work *out)
 {
     *out = (struct kern_work){ .units = d->c.s.batch * (uint64_t)d->c.s.out[1] };
-    out->grain = BASE_MAX(dense_grain((uint64_t)d->c.s.out[2] * d->blocks * (d->packs + 2) * 12), 2);
+    out->grain = dense_grain((uint64_t)d->c.s.out[2] * d->blocks * (d->packs + 2) * 12);
+    if (out->units >= 2 * (uint64_t)threads) /* neighbours share most of what they read */
+        out->grain = BASE_MAX(out->grain, 2);
     out->worker_scratch_bytes = d->scratch;
     return (uint64_t)d->c.columns * (d->packs * CONV_BYTES_PACK + sizeof(int32_t));
 }
@@ -429,6 +461,6 @@ static void bytes_dw_pack(const struct conv_dw_bytes *d, const int8_t *source, i
 KERN_PACKED_ROW(conv_pw_bytes_vnni, struct conv_pw_bytes, conv_pw_bytes_init(op, &plan), bytes_pw_plan(&plan, out),
                 bytes_pw_pack(&plan, source, packed))
 KERN_PLAN_ACCEPTS(conv_pw_bytes, struct conv_pw_bytes, conv_pw_bytes_init(op, &plan))
-KERN_PACKED_ROW(conv_dw_bytes_vnni, struct conv_dw_bytes, conv_dw_bytes_init(op, &plan), bytes_dw_plan(&plan, out),
-                bytes_dw_pack(&plan, source, packed))
+KERN_PACKED_ROW(conv_dw_bytes_vnni, struct conv_dw_bytes, conv_dw_bytes_init(op, &plan),
+                bytes_dw_plan(&plan, op->threads, out), bytes_dw_pack(&plan, source, packed))
 KERN_PLAN_ACCEPTS(conv_dw_bytes, struct conv_dw_bytes, conv_dw_bytes_init(op, &plan))

@@ -288,6 +288,23 @@ void wino_pack_avx512(const struct wino *w, const float *source, float *packed);
 void wino_pack_avx2(const struct wino *w, const float *source, float *packed);
 void wino_pack_neon(const struct wino *w, const float *source, float *packed);
 
+/* ---- bands for threads ---- */
+
+/* An image's lines are cut in bands, each of which is one unit of work for each panel of output channels. Times are
+ * cycles, about. */
+struct conv_cut {
+    uint32_t threads, known; /* known: lines, from the plan, or 0 */
+    int64_t lines, most;     /* of an image; of a band, which memory allows */
+    int64_t others;          /* cuts of the same image in other directions, images, groups */
+    int64_t panels;
+    int64_t width, tile;    /* pixels of a line; that a band's are rounded up to */
+    double pixel, unit;     /* of a panel; what each unit adds */
+    double copied, overlap; /* of a line that a band copies for each of its own; lines that it copies beside */
+};
+
+/* Lines of a band with which the threads are done soonest; `most` for one thread. */
+int64_t conv_cut_lines(const struct conv_cut *cut);
+
 /* ---- bytes ---- */
 
 /* Convolutions of bytes to bytes on pixels whose channels lie together: each sum times a scale [by a divisor], rounded,

@@ -9,6 +9,8 @@
 /* Tiles of a block: its pixels of X and Y stay in the second-level cache next to a panel. */
 #define BLOCK_BYTES (384 * 1024)
 
+#define OWN_TILES 3 /* of a thread, which has to read all panels */
+
 #define MOVED_BYTES (2 * 1024 * 1024)
 
 /* Fewer pixels leave most of a tile empty. */
@@ -96,6 +98,9 @@ bool conv_pw_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, struc
     uint64_t tile_bytes = ((uint64_t)out->k + out->columns) * rows * sizeof(float);
     uint64_t block = BASE_MAX(BLOCK_BYTES / tile_bytes, 4);
     out->blocks = (out->tiles + block - 1) / block;
+    /* Threads that have blocks of their own find their pixels where they wrote them in the step before. */
+    if (op->threads > 2 && out->tiles >= OWN_TILES * op->threads)
+        out->blocks = BASE_MIN((out->blocks + op->threads - 1) / op->threads * op->threads, out->tiles);
     return out->pixels >= PIXELS_MIN;
 }
 
@@ -128,6 +133,7 @@ static uint64_t conv_pw_plan(const struct conv_pw *p, uint32_t rows, uint32_t la
 {
     *out = (struct kern_work){ .units = p->tiles * p->vecs };
     out->grain = dense_grain((uint64_t)p->k * rows);
+    out->calls = KERN_CALLS;
     out->worker_scratch_bytes = (uint64_t)p->panels * CONV_PW_VECS * lanes * sizeof(float);
     return out->worker_scratch_bytes * p->k;
 }

@@ -9,8 +9,6 @@ enum {
     BAND_MAX = 8 * 1024 * 1024, /* of the least that a band can be */
     ROWS_MIN = 16,              /* of A: a tile */
     ROWS_MOST = 512,            /* more make no better use of a panel */
-    ROWS_FEW = 64,              /* of a band that is cut for the sake of ... */
-    UNITS = 32,                 /* ... so many units, which many threads share */
     CHUNK = 64,                 /* bytes of a row that a tile holds */
     PACK = 4,
     BYTES_MIN =
@@ -66,7 +64,39 @@ static int64_t band_bytes(const struct conv_tiles *p)
     return (p->s.kernel[0] * lines * conv_tiles_line(p, p->size[2]) + 2 * ROWS_MIN) * p->entry;
 }
 
-static bool bands_init(struct conv_tiles *p)
+/* Cycles: a chunk of a row times a panel, and what ends a row of a panel; of copying a pixel, and 8 bytes of it. */
+enum { CHUNK_CYCLES = 3, END_CYCLES = 16, PIXEL_CYCLES = 12, COPY_BYTES = 8, WEIGHT_BYTES = 16 };
+
+static double row_cycles(const struct conv_tiles *p)
+{
+    return END_CYCLES + CHUNK_CYCLES * (double)(p->taps * p->run / CHUNK);
+}
+
+/* Bands that memory allows, or smaller ones for the sake of threads. */
+static void bands_cut(struct conv_tiles *p, const struct kern_op *op)
+{
+    const struct conv_shape *s = &p->s;
+    const int64_t line = conv_tiles_line(p, p->size[2]);
+    const struct conv_cut cut = {
+        .threads = op->threads,
+        .known = op->cut,
+        .lines = s->out[1],
+        .most = p->size[1],
+        .others = (int64_t)s->batch * s->out[0] * ((s->out[2] + p->size[2] - 1) / BASE_MAX(p->size[2], 1)),
+        .panels = p->panels,
+        .width = line,
+        .tile = ROWS_MIN,
+        .pixel = row_cycles(p),
+        .unit = (double)p->panel_bytes / WEIGHT_BYTES,
+        .copied = p->direct
+                      ? 0
+                      : (double)(line * s->kernel[0] * s->stride[1]) * (PIXEL_CYCLES + (double)p->entry / COPY_BYTES),
+        .overlap = (double)(s->kernel[1] - 1) * (double)s->dilation[1] / (double)s->stride[1],
+    };
+    p->size[1] = conv_cut_lines(&cut);
+}
+
+static bool bands_init(struct conv_tiles *p, const struct kern_op *op)
 {
     const struct conv_shape *s = &p->s;
     p->size[0] = p->size[1] = 1;
@@ -75,15 +105,14 @@ static bool bands_init(struct conv_tiles *p)
         p->size[2] = BASE_MAX(p->size[2] / 2, 4 * ROWS_MIN);
     if (!p->direct && band_bytes(p) > BAND_MAX)
         return false;
-    const int64_t pixels = s->batch * s->out[0] * s->out[1] * s->out[2], bands = (UNITS + p->panels - 1) / p->panels;
-    const int64_t most = BASE_MIN(BASE_MAX(pixels / bands, ROWS_FEW), ROWS_MOST);
-    for (; p->size[1] < s->out[1] && (p->size[1] + 1) * p->size[2] <= most; p->size[1]++) {
+    for (; p->size[1] < s->out[1] && (p->size[1] + 1) * p->size[2] <= ROWS_MOST; p->size[1]++) {
         p->size[1]++;
         const bool fits = p->direct || band_bytes(p) <= BAND_BYTES;
         p->size[1]--;
         if (!fits)
             break;
     }
+    bands_cut(p, op);
     for (uint32_t d = 0; d < KERN_SPATIAL_MAX; d++) {
         p->bands[d] = p->size[d] ? (s->out[d] + p->size[d] - 1) / p->size[d] : 0;
         if (p->bands[d]) /* of about the same size */
@@ -120,7 +149,7 @@ bool conv_tiles_init(const struct kern_op *op, int64_t element, struct conv_tile
     p->panels = (s->out_channels + CONV_TILES_COLUMNS - 1) / CONV_TILES_COLUMNS;
     p->panel_bytes = (uint64_t)(p->taps * p->run) * CONV_TILES_COLUMNS;
     p->c.columns = p->panels * CONV_TILES_COLUMNS;
-    if (!bands_init(p))
+    if (!bands_init(p, op))
         return false;
     const uint64_t in_line = (uint64_t)((p->size[2] - 1) * s->stride[2] + (s->kernel[2] - 1) * s->dilation[2] + 1);
     dense_take(&p->scratch, p->c.columns * (sizeof(int32_t) + sizeof(float)), 64);
@@ -137,8 +166,9 @@ bool conv_tiles_init(const struct kern_op *op, int64_t element, struct conv_tile
 static uint64_t tiles_plan(const struct conv_tiles *p, struct kern_work *out)
 {
     *out = (struct kern_work){ .units = p->s.batch * (uint64_t)(p->bands[0] * p->bands[1] * p->bands[2]) * p->panels };
-    out->grain = dense_grain((uint64_t)(p->size[1] * p->size[2] * p->taps * p->run) / 16);
+    out->grain = dense_grain((uint64_t)((double)(p->size[1] * p->size[2]) * row_cycles(p)));
     out->worker_scratch_bytes = p->scratch;
+    out->cut = (uint32_t)p->size[1];
     return p->panel_bytes * p->panels + (p->element == 1 ? p->c.columns * sizeof(int32_t) : 0);
 }
 

@@ -112,6 +112,33 @@ static double grad_cost(const struct wino_grad *g, double lanes)
     return (products + transforms + sums) / direct;
 }
 
+#define TILES_BEST 8 /* fewer at once take as long */
+
+/* Cycles until so many threads are done, as in wino_cost. */
+static double blocks_time(const struct wino *w, uint32_t threads, uint32_t blocks)
+{
+    const uint32_t each = (blocks * w->panels + threads - 1) / threads, tiles = (w->tiles + blocks - 1) / blocks;
+    const double lanes = w->lanes, point = (double)w->points * BASE_MAX(tiles, TILES_BEST);
+    const double products = point * w->s.in_channels * w->panel / (2 * lanes) / 0.8;
+    const double weights = (double)w->points * w->s.in_channels * w->panel * sizeof(float) / 16;
+    const double transform = (double)w->points * tiles / lanes * (w->size == 6 ? 2.7 : 7);
+    return each * (products + weights + transform * w->panel) +
+           (each + w->panels - 1) / w->panels * transform * w->depth;
+}
+
+/* As many as memory asks for, or more, so that threads are done soonest. */
+static uint32_t wino_blocks(const struct wino *w, uint32_t threads)
+{
+    uint32_t best = w->blocks;
+    double least = 0.97 * blocks_time(w, threads, best);
+    for (uint32_t blocks = best + 1; blocks <= BASE_MIN(w->tiles, w->blocks + 2 * threads); blocks++) {
+        const double time = blocks_time(w, threads, blocks);
+        best = time < least ? blocks : best;
+        least = time < least ? time : least;
+    }
+    return best;
+}
+
 bool wino_init(const struct kern_op *op, uint32_t lanes, struct wino *w)
 {
     w->gradient = wino_grad_init(op, lanes, &w->g);
@@ -137,11 +164,15 @@ bool wino_init(const struct kern_op *op, uint32_t lanes, struct wino *w)
     uint64_t most = BLOCK_FLOATS / ((uint64_t)w->points * ((uint64_t)w->depth + w->panel)), rows = WINO_ROWS(lanes);
     most = BASE_MIN(BASE_MAX(most / rows, 1), BLOCK_ROWS) * rows;
     w->blocks = (uint32_t)((tiles + most - 1) / most);
-    /* An even number, so that two threads share no block, whose inputs both would transform. */
-    w->blocks += tiles >= 2 * rows ? w->blocks % 2 : 0;
+    if (op->cut)
+        w->blocks = BASE_MIN(op->cut, BASE_MAX(w->tiles, 1));
+    else if (op->threads > 2)
+        w->blocks = wino_blocks(w, op->threads);
+    else /* an even number, so that two threads share no block, whose inputs both would transform */
+        w->blocks += tiles >= 2 * rows ? w->blocks % 2 : 0;
     w->block = w->blocks ? (w->tiles + w->blocks - 1) / w->blocks : 0;
     w->blocks = w->block ? (w->tiles + w->block - 1) / w->block : 0; /* none is empty */
-    w->cuts = w->blocks < 32 ? w->panels : 1;
+    w->cuts = w->blocks < BASE_MAX(32, 4u * op->threads) ? w->panels : 1;
     w->in_step =
         (uint64_t)w->block * w->depth + 16; /* the points of a tile must not all fall into one set of a cache */
     w->out_step = (uint64_t)w->block * w->panel + 16;
@@ -182,6 +213,7 @@ static uint64_t wino_plan(const struct kern_op *op, const struct wino *w, struct
     const uint64_t packed = (uint64_t)w->points * w->panels * w->panel * w->s.in_channels * sizeof(float);
     *out = (struct kern_work){ .units = (uint64_t)w->blocks * w->cuts, .grain = 1 };
     out->worker_scratch_bytes = w->floats * sizeof(float);
+    out->cut = w->blocks;
     out->packs = op->packed_input != 2;
     out->scratch_bytes = out->packs ? packed : 0;
     return packed;

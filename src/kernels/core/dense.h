@@ -90,7 +90,7 @@ DENSE_INLINE void dense_range(int64_t count, int64_t step, int64_t offset, int64
 /* How many units a thread should get at least, when one unit costs about `cost` simple operations. */
 DENSE_INLINE uint64_t dense_grain(uint64_t cost)
 {
-    return cost >= 32768 ? 1 : 32768 / BASE_MAX(cost, 1);
+    return cost >= KERN_GRAIN ? 1 : KERN_GRAIN / BASE_MAX(cost, 1);
 }
 
 /* Where the next `count` things lie in scratch memory of which *used are given out, a multiple of `alignment`. */

@@ -16,8 +16,15 @@ struct kern_work {
     uint64_t grain;
     uint64_t scratch_bytes;        /* shared by all workers of the step, 64-byte aligned */
     uint64_t worker_scratch_bytes; /* for each worker */
-    bool packs; /* input 1 is wanted packed, at the beginning of the shared scratch memory: kern_pack_first() */
+    uint32_t calls; /* in so many, at most, a thread may take its range, since each costs next to nothing; 0 as 1 */
+    uint32_t cut;   /* of rows that cut by the number of threads: what op->cut is for run() */
+    bool packs;     /* input 1 is wanted packed, at the beginning of the shared scratch memory: kern_pack_first() */
 };
+
+#define KERN_CALLS 4 /* for work.calls: threads of one step hardly differ more */
+
+/* Simple operations, a few us, that are worth a thread: each costs 0.2 us at the end of a step. */
+#define KERN_GRAIN 8192
 
 struct kern_row;
 struct kern_call {

@@ -420,7 +420,9 @@ struct kern_op {
     uint32_t epilogue_input;
     uint32_t packed_input;            /* index + 1 of the input that row->pack prepares; 0 = none */
     const struct kern_tuning *tuning; /* for accepts() only; NULL: costs as fitted */
-    uint8_t tile; /* on SPIR-V adapters: number of the tile that the row takes, from 1 on; 0: as it thinks best */
+    uint8_t tile;     /* on SPIR-V adapters: number of the tile that the row takes, from 1 on; 0: as it thinks best */
+    uint16_t threads; /* on the host: that share the step, for rows that cut their work by it; 0 as 1 */
+    uint32_t cut;     /* how plan() cut it, which run() need not find out again; 0: as it is best for the threads */
 };
 
 enum kern_flag {

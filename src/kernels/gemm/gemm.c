@@ -19,6 +19,9 @@ void panel_shape_init(const struct kern_op *op, uint32_t columns, struct panel_s
     out->sums = base_align_up((PANEL_ADDS + 2) * sizeof(void *) * out->block_rows, 64);
     out->epilogue = out->sums + (uint64_t)out->block_rows * columns * sizeof(float);
     out->element = kern_type_bytes(a->type);
+    /* Where several threads share a block, whoever has more time takes more parts. */
+    out->part_rows = op->threads > 2 && out->element == 4 ? PANEL_PART_ROWS : out->block_rows;
+    out->parts = (out->block_rows + out->part_rows - 1) / out->part_rows;
     out->floats = base_align_up(out->epilogue + dense_epilogue_bytes(op), 64);
     out->bytes = out->floats + (out->element == 2 ? (uint64_t)out->block_rows * out->k * sizeof(float) : 0);
 }
@@ -112,8 +115,10 @@ static bool panel_accepts(const struct kern_op *op, uint32_t columns)
 
 static uint64_t panel_plan(const struct panel_shape *shape, struct kern_work *out)
 {
-    *out = (struct kern_work){ .units = shape->blocks * shape->panels, .worker_scratch_bytes = shape->bytes };
-    out->grain = dense_grain((uint64_t)shape->k * shape->block_rows * shape->columns / 16);
+    *out = (struct kern_work){ .units = shape->blocks * shape->panels * shape->parts };
+    out->worker_scratch_bytes = shape->bytes;
+    out->grain = dense_grain((uint64_t)shape->k * shape->block_rows / shape->parts * shape->columns / 16);
+    out->calls = shape->element == 4 ? KERN_CALLS : 1;
     return (uint64_t)shape->panels * shape->columns * shape->k * shape->element;
 }
 

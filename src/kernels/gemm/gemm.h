@@ -62,6 +62,7 @@ DENSE_INLINE void gemm_scale(const struct kern_call *call, const uint32_t *at, u
 
 #define PANEL_DEPTH      384 /* of a part that stays in the second-level cache, next to its part of A */
 #define PANEL_BLOCK_ROWS 128 /* most rows of A at once */
+#define PANEL_PART_ROWS  24  /* of a part of a block that threads share: whole tiles of 6 and of 8 */
 #define PANEL_FEW_ROWS   16  /* the same for sums of up to PANEL_SHORT_SUM products */
 #define PANEL_SHORT_SUM  64
 #define PANEL_ADDS       4 /* tensors that are added in the epilogue */
@@ -71,7 +72,8 @@ DENSE_INLINE void gemm_scale(const struct kern_call *call, const uint32_t *at, u
 struct panel_shape {
     uint64_t rows, blocks;
     uint32_t n, k, columns, panels, block_rows;
-    uint32_t element; /* bytes of a weight */
+    uint32_t parts, part_rows; /* of the rows of a block: units of work are parts of panels of blocks */
+    uint32_t element;          /* bytes of a weight */
     uint64_t sums, epilogue, floats,
         bytes; /* places in the worker's scratch; floats: A, where its elements have 16 bits */
 };

@@ -7,7 +7,8 @@
 /* With AMX, whose tiles want many rows for each panel: of A at most what leaves room in the second-level cache. */
 #define TILES_ROWS   256
 #define TILES_BYTES  (1 << 20)
-#define TILES_PANELS 4 /* that are one block where a range has them side by side and they are packed */
+#define BLOCK_COST   16 /* of a block, beside its rows */
+#define TILES_PANELS 4  /* that are one block where a range has them side by side and they are packed */
 
 struct gemm_blocks {
     uint32_t rank, m, n;
@@ -17,6 +18,32 @@ struct gemm_blocks {
     uint64_t a, a_sums, b, sums, floats, zeros, epilogue, bytes; /* places in the worker's scratch */
     bool packed, wide; /* wide: units of a row block follow one another, and several may be one block */
 };
+
+/* Rows of a block with which the threads are done soonest: those of a tile or more. */
+static uint32_t rows_for_threads(const struct blocked_gemm_isa *isa, const struct gemm_blocks *g, uint32_t threads)
+{
+    const uint64_t columns = g->batches * (((uint64_t)g->n + g->columns - 1) / g->columns);
+    const uint32_t few = (g->m + g->rows - 1) / g->rows, many = (g->m + isa->rows - 1) / isa->rows;
+    uint32_t best = g->rows;
+    double least = 1e300;
+    for (uint32_t blocks = few; blocks <= BASE_MIN(many, few + 2 * threads); blocks++) {
+        const uint32_t rows = (uint32_t)base_align_up((g->m + blocks - 1) / blocks, isa->rows);
+        const uint64_t units = columns * ((g->m + rows - 1) / rows);
+        const double time = (double)((units + threads - 1) / threads) * (rows + BLOCK_COST);
+        best = time < 0.97 * least ? rows : best;
+        least = BASE_MIN(least, time);
+    }
+    return best;
+}
+
+/* Columns of a block: fewer where threads would have none, but whole panels of any width. */
+static uint32_t columns_for_threads(const struct gemm_blocks *g, uint32_t threads)
+{
+    const uint64_t others = g->batches * ((g->m + g->rows - 1) / g->rows);
+    const uint64_t wanted = (threads + others - 1) / others;
+    const uint64_t columns = base_align_up((g->n + wanted - 1) / wanted, BLOCKED_GEMM_COLUMNS_MAX);
+    return (uint32_t)BASE_MIN(columns, g->columns);
+}
 
 static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct gemm_blocks *g)
 {
@@ -31,6 +58,12 @@ static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op
     if (isa->tiles)
         g->rows = (uint32_t)BASE_MIN(BASE_MAX(TILES_BYTES / (g->packs * isa->pack_bytes) / isa->rows, 1) * isa->rows,
                                      TILES_ROWS);
+    if (isa->tiles && op->cut)
+        g->rows = BASE_MIN(g->rows, op->cut);
+    else if (isa->tiles && op->threads > 1)
+        g->rows = rows_for_threads(isa, g, op->threads);
+    else if (!isa->tiles && op->threads > 2)
+        g->columns = columns_for_threads(g, op->threads);
     g->header = isa->integers ? isa->columns * (uint64_t)isa->pack_bytes : 0;
     g->panel_bytes = g->header + g->packs * isa->columns * isa->pack_bytes;
     g->row_blocks = (g->m + g->rows - 1) / g->rows;
@@ -72,6 +105,7 @@ uint64_t blocked_gemm_plan(const struct blocked_gemm_isa *isa, const struct kern
     uint64_t cost = g.k * BASE_MIN(g.m, g.rows) * BASE_MIN(g.n, g.columns) / 16;
     *out = (struct kern_work){ .units = g.batches * g.row_blocks * g.column_blocks, .grain = dense_grain(cost) };
     out->worker_scratch_bytes = g.bytes;
+    out->cut = g.rows;
     return dense_rows(&batches) * panels_of(isa, &g) * g.panel_bytes;
 }
 

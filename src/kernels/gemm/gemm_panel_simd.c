@@ -14,8 +14,9 @@ struct panel {
     const struct kern_call *call;
     struct panel_shape shape;
     struct panel_finish finish;
-    bool direct;   /* the epilogue is `finish` */
-    uint32_t rows; /* of this block */
+    bool direct;       /* the epilogue is `finish` */
+    uint32_t rows;     /* of this block */
+    uint32_t from, to; /* rows of it that are computed */
     uint64_t first_row;
     const float **a; /* the rows of A */
     float **y;       /* of Y */
@@ -94,7 +95,7 @@ static void panel_finish_rows(const struct panel *p, uint32_t panel)
     const struct kern_op *op = p->call->op;
     const struct kern_view *y = &op->tensors[op->input_count];
     uint32_t at[KERN_RANK_MAX], column = panel * PANEL_COLUMNS, count = BASE_MIN(p->shape.n - column, PANEL_COLUMNS);
-    for (uint32_t m = 0; m < p->rows; m++) {
+    for (uint32_t m = p->from; m < p->to; m++) {
         float *sums = p->sums + m * PANEL_COLUMNS;
         dense_row_at(y, p->first_row + m, at);
         at[y->rank - 1] = column;
@@ -140,8 +141,8 @@ static void panel_part_rows(const struct panel *p, const struct gemm_tile_part *
 {
     const char *next = part->next;
     bool finish = k0 + part->depth == p->shape.k && p->direct;
-    for (uint32_t m = 0; m < p->rows; m += PANEL_ROWS) {
-        uint32_t rows = BASE_MIN(p->rows - m, PANEL_ROWS);
+    for (uint32_t m = p->from; m < p->to; m += PANEL_ROWS) {
+        uint32_t rows = BASE_MIN(p->to - m, PANEL_ROWS);
         float *sums = finish && !part->add ? p->sums : p->sums + m * PANEL_COLUMNS; /* nobody else needs these sums */
         if (finish)
             panel_fetch_ends(p, m, rows, panel);
@@ -156,7 +157,7 @@ static void panel_multiply(const struct panel *p, uint32_t panel)
 {
     const uint64_t row = PANEL_COLUMNS * p->shape.element;
     const char *b = (const char *)p->call->data[1] + panel * row * p->shape.k;
-    uint32_t tiles = (p->rows + PANEL_ROWS - 1) / PANEL_ROWS;
+    uint32_t tiles = (p->to - p->from + PANEL_ROWS - 1) / PANEL_ROWS;
     uint32_t parts = (p->shape.k + PANEL_DEPTH - 1) / PANEL_DEPTH;
     uint32_t depth = (uint32_t)base_align_up((p->shape.k + parts - 1) / parts, 4);
     struct gemm_tile_part part = { .across = PANEL_COLUMNS,
@@ -186,12 +187,17 @@ static void panel_run(const struct kern_call *call, uint64_t begin, uint64_t end
     p.y = (float **)(p.a + p.shape.block_rows);
     for (uint32_t t = 0; t < PANEL_ADDS; t++)
         p.adds[t] = p.a + (2 + t) * p.shape.block_rows;
-    for (uint64_t unit = begin; unit < end; unit++) {
-        uint64_t block = unit / p.shape.panels;
+    while (begin < end) {
+        const uint64_t panel = begin / p.shape.parts, stop = BASE_MIN(end, (panel + 1) * p.shape.parts);
+        const uint64_t block = panel / p.shape.panels, first = panel * p.shape.parts;
         if (block != loaded)
             panel_load_rows(&p, block);
         loaded = block;
-        panel_multiply(&p, (uint32_t)(unit % p.shape.panels));
+        p.from = (uint32_t)BASE_MIN((begin - first) * p.shape.part_rows, p.rows);
+        p.to = (uint32_t)BASE_MIN((stop - first) * p.shape.part_rows, p.rows);
+        if (p.from < p.to)
+            panel_multiply(&p, (uint32_t)(panel % p.shape.panels));
+        begin = stop;
     }
 }
 

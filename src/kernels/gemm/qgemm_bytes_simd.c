@@ -81,17 +81,16 @@ DENSE_INLINE float greatest_of(const float *in, uint32_t count)
 }
 
 /* One group: `in` has zeros behind its last element, up to whole vectors, and the bytes' place as many. */
-static void round_group(const float *in, uint32_t count, bool nibbles, bool zeros, char *to)
+DENSE_INLINE void round_group(const float *in, uint32_t count, bool nibbles, bool zeros, char *to)
 {
     const float most = greatest_of(in, count), inverse = 127.0f / most;
     const bool finite = most < INFINITY, usual = finite && inverse < INFINITY; /* or all are zero, or next to it */
     const vec by = vec_set(usual ? inverse : 0);
+    const vec_int keep = vec_int_set(usual ? -1 : 0); /* not what becomes of infinities and NaN */
     uint8_t *out = (uint8_t *)to + sizeof(struct qgemm_bytes_group);
     vec_int sums = { 0 };
     for (uint32_t i = 0; i < count; i += VEC) {
-        vec_int number = { 0 };
-        if (usual)
-            number = (vec_int)VEC_MM(cvtps_epi32)(vec_load(in + i) * by);
+        const vec_int number = (vec_int)VEC_MM(cvtps_epi32)(vec_load(in + i) * by) & keep;
         sums += number;
         store_bytes(out + i, number, nibbles);
     }
@@ -104,6 +103,24 @@ static void round_group(const float *in, uint32_t count, bool nibbles, bool zero
     memcpy(to, &group, sizeof(group));
 }
 
+/* Groups that follow one another. */
+DENSE_INLINE void round_groups(const float *in, uint32_t groups, uint32_t depth, bool nibbles, bool zeros, char *to)
+{
+    for (uint32_t g = 0; g < groups; g++, in += depth, to += sizeof(struct qgemm_bytes_group) + depth)
+        round_group(in, depth, nibbles, zeros, to);
+}
+
+static void round_line(const struct qgemm_bytes *q, const float *in, uint32_t groups, char *to)
+{
+    const bool zeros = q->call->op->u.qgemm.has_zero;
+    if (q->shape.depth == 32 && q->shape.nibbles) /* the usual case, in registers */
+        round_groups(in, groups, 32, true, zeros, to);
+    else if (q->shape.nibbles)
+        round_groups(in, groups, q->shape.depth, true, zeros, to);
+    else
+        round_groups(in, groups, q->shape.depth, false, zeros, to);
+}
+
 static void load_rows(struct qgemm_bytes *q, uint64_t block)
 {
     const struct kern_call *call = q->call;
@@ -112,7 +129,8 @@ static void load_rows(struct qgemm_bytes *q, uint64_t block)
     float *line = (float *)((char *)call->worker_scratch + q->bytes.line);
     uint32_t at[KERN_RANK_MAX], last = x->rank - 1;
     const int64_t step = s->k > 1 ? x->strides[last] : 0;
-    const bool direct = x->type == DML_TENSOR_DATA_TYPE_FLOAT32 && step == 1;
+    const bool direct = x->type == DML_TENSOR_DATA_TYPE_FLOAT32 && step == 1 && s->k == s->a_floats;
+    const uint32_t together = direct && s->depth % VEC == 0 ? s->groups : 1;
     q->first_row = block * q->bytes.block_rows;
     q->rows = (uint32_t)BASE_MIN(s->rows - q->first_row, q->bytes.block_rows);
     memset(line, 0, base_align_up(s->depth, VEC) * sizeof(*line));
@@ -120,16 +138,16 @@ static void load_rows(struct qgemm_bytes *q, uint64_t block)
         char *to = q->a + m * q->bytes.row;
         dense_row_at(x, q->first_row + m, at);
         const int64_t from = dense_offset(x, at, last);
+        if (together > 1) {
+            round_line(q, (const float *)call->data[0] + from, together, to);
+            continue;
+        }
         for (uint32_t g = 0; g < s->groups; g++, to += sizeof(struct qgemm_bytes_group) + s->depth) {
             const uint32_t begin = g * s->block, count = BASE_MIN(s->block, s->k - begin);
-            const float *in = (const float *)call->data[0] + from + begin;
-            if (!direct || count < s->depth || count % VEC) {
-                dense_load_row(call->data[0], from + begin * step, step, x->type, count, line);
-                if (count < s->block)
-                    memset(line + count, 0, (s->block - count) * sizeof(*line));
-                in = line;
-            }
-            round_group(in, s->depth, s->nibbles, call->op->u.qgemm.has_zero, to);
+            dense_load_row(call->data[0], from + begin * step, step, x->type, count, line);
+            if (count < s->block)
+                memset(line + count, 0, (s->block - count) * sizeof(*line));
+            round_line(q, line, 1, to);
         }
     }
 }

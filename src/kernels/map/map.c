@@ -422,16 +422,16 @@ void kern_map_any_plan(const struct kern_op *op, const void *state, uint32_t thr
         return;
     }
     if (map_tiles_init(&tiles, op, &iterator)) {
-        out->grain = BASE_MAX(1, 32768 / weight / (iterator.count / tiles.units));
+        out->grain = BASE_MAX(1, KERN_GRAIN / weight / (iterator.count / tiles.units));
         out->units = tiles.units;
         out->worker_scratch_bytes += map_tiles_bytes(&tiles, op);
         return;
     }
     if (map_table_init(&table, op, &iterator)) {
         out->units = table.units;
-        out->grain = BASE_MAX(1, 32768 / BASE_MIN(table.row, KERN_MAP_BLOCK));
+        out->grain = BASE_MAX(1, KERN_GRAIN / BASE_MIN(table.row, KERN_MAP_BLOCK));
         return;
     }
-    out->grain = BASE_MAX(out->grain == out->units && unit == 1 ? out->units : 0, 32768 / weight / unit);
+    out->grain = BASE_MAX(out->grain == out->units && unit == 1 ? out->units : 0, KERN_GRAIN / weight / unit);
     out->units = (out->units + unit - 1) / unit;
 }

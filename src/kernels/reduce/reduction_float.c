@@ -184,7 +184,7 @@ void kern_reduction_float_plan(const struct kern_op *op, const void *state, uint
     uint32_t inputs;
     const struct kern_map *map = map_of(op, &inputs);
     layout(&groups, op);
-    *out = (struct kern_work){ .units = groups.outer.count, .grain = BASE_MAX(1, 32768 / groups.inner.count) };
+    *out = (struct kern_work){ .units = groups.outer.count, .grain = BASE_MAX(1, KERN_GRAIN / groups.inner.count) };
     if (groups.columns)
         out->grain = BASE_MAX(out->grain, 32); /* two cache lines */
     out->worker_scratch_bytes = scratch_init(&groups, NULL) + kern_map_block_bytes(map, inputs);
