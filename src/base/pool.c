@@ -17,15 +17,14 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/log.h"
+#include "base/wait.h"
 
 #include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define LINE          64
@@ -48,6 +47,10 @@ struct range {
     _Alignas(LINE) _Atomic uint64_t word; /* epoch, blocks taken */
 };
 
+/* Ranges are counted in groups first: one word for all would go round all processors at the end of each step. */
+#define GROUP      4
+#define GROUPS_MAX (BASE_POOL_WORKERS_MAX / GROUP + 1)
+
 struct client {
     /* Written by the client only. Fields after the epoch hold while it is even and stays the same. */
     _Alignas(LINE) _Atomic uint32_t epoch;
@@ -55,8 +58,9 @@ struct client {
     _Atomic uint64_t units;
     _Atomic(base_parallel_fn *) fn;
     _Atomic(void *) context;
-    _Alignas(LINE) _Atomic uint32_t done; /* blocks; a client that sleeps waits on it */
+    _Alignas(LINE) _Atomic uint32_t done; /* blocks, or groups; a client that sleeps waits on it */
     _Atomic uint32_t waiting;
+    struct range group[GROUPS_MAX]; /* epoch, blocks done of its ranges */
     struct range range[BASE_POOL_WORKERS_MAX + 1];
 };
 
@@ -98,25 +102,6 @@ static _Thread_local struct {
     uint32_t generation; /* in which it entered, */
     bool entered, held;  /* and has the slot until it leaves */
 } own;
-
-static void cpu_pause(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
-static void futex_wait(_Atomic uint32_t *word, uint32_t value)
-{
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
-}
-
-static void futex_wake(_Atomic uint32_t *word)
-{
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-}
 
 /* ---- how long to spin ---- */
 
@@ -244,11 +229,33 @@ static uint64_t unit_of(const struct view *view, uint64_t block)
     return each * block + BASE_MIN(block, extra);
 }
 
-static void finish_blocks(const struct view *view, uint32_t count)
+/* What client->done is when all is done. */
+static uint32_t goal_of(const struct view *view)
+{
+    return view->ranges > GROUP ? (view->ranges + GROUP - 1) / GROUP : view->ranges * view->blocks;
+}
+
+/* Whether these were the last blocks of the range's group. */
+static bool finish_group(const struct view *view, uint32_t range, uint32_t count)
+{
+    const uint32_t group = range / GROUP, all = BASE_MIN(GROUP, view->ranges - group * GROUP) * view->blocks;
+    _Atomic uint64_t *word = &view->client->group[group].word;
+    uint64_t seen = atomic_load_explicit(word, memory_order_relaxed);
+    uint32_t done;
+    do
+        done = ((uint32_t)(seen >> 32) == view->epoch ? (uint32_t)seen : 0) + count;
+    while (!atomic_compare_exchange_weak_explicit(word, &seen, word_of(view->epoch, done), memory_order_acq_rel,
+                                                  memory_order_relaxed));
+    return done == all;
+}
+
+static void finish_blocks(const struct view *view, uint32_t range, uint32_t count)
 {
     struct client *client = view->client;
-    if (count && atomic_fetch_add(&client->done, count) + count == view->ranges * view->blocks &&
-        atomic_load(&client->waiting))
+    if (!count || (view->ranges > GROUP && !finish_group(view, range, count)))
+        return;
+    count = view->ranges > GROUP ? 1 : count;
+    if (atomic_fetch_add(&client->done, count) + count == goal_of(view) && atomic_load(&client->waiting))
         futex_wake(&client->done);
 }
 
@@ -267,15 +274,12 @@ static uint32_t work_range(const struct view *view, uint32_t range, uint32_t ind
 /* Its own range, then those of others. */
 static bool work(const struct view *view, uint32_t index)
 {
-    uint32_t count = work_range(view, index, index);
-    bool any = count;
-    finish_blocks(view, count);
-    for (uint32_t i = 1; i < view->ranges; i++) {
-        if (atomic_load_explicit(&view->client->epoch, memory_order_relaxed) != view->epoch ||
-            atomic_load_explicit(&view->client->done, memory_order_relaxed) == view->ranges * view->blocks)
+    bool any = false;
+    for (uint32_t i = 0; i < view->ranges; i++) {
+        if (atomic_load_explicit(&view->client->epoch, memory_order_relaxed) != view->epoch)
             break;
-        count = work_range(view, (index + i) % view->ranges, index);
-        finish_blocks(view, count);
+        const uint32_t range = (index + i) % view->ranges, count = work_range(view, range, index);
+        finish_blocks(view, range, count);
         any = any || count;
     }
     return any;
@@ -513,28 +517,24 @@ static uint32_t next_epoch(struct client *client)
 {
     uint32_t epoch = (atomic_load_explicit(&client->epoch, memory_order_relaxed) + 2) & ~1u;
     epoch = epoch ? epoch : 2;
-    if (!(epoch % REFRESH))
-        for (uint32_t i = 0; i <= BASE_POOL_WORKERS_MAX; i++)
-            atomic_store_explicit(&client->range[i].word, word_of(epoch - 2, UINT32_MAX), memory_order_relaxed);
+    for (uint32_t i = 0; !(epoch % REFRESH) && i <= BASE_POOL_WORKERS_MAX; i++) {
+        atomic_store_explicit(&client->range[i].word, word_of(epoch - 2, UINT32_MAX), memory_order_relaxed);
+        atomic_store_explicit(&client->group[i / GROUP].word, word_of(epoch - 2, 0), memory_order_relaxed);
+    }
     return epoch;
 }
 
-static void await_done(struct client *client, uint32_t total)
+static void await_done(struct client *client, uint32_t goal)
 {
     struct spin spin = spin_begin(WAIT_NS);
-    while (atomic_load_explicit(&client->done, memory_order_acquire) != total) {
+    while (atomic_load_explicit(&client->done, memory_order_acquire) != goal) {
         if (spin_on(&spin))
             continue;
         atomic_store(&client->waiting, 1);
-        for (uint32_t seen; (seen = atomic_load(&client->done)) != total;)
+        for (uint32_t seen; (seen = atomic_load(&client->done)) != goal;)
             futex_wait(&client->done, seen);
         atomic_store(&client->waiting, 0);
     }
-}
-
-static void run_alone(const struct base_pool_job *job)
-{
-    job->fn(job->context, 0, job->units, 0);
 }
 
 void base_pool_run(const struct base_pool_job *job)
@@ -547,7 +547,7 @@ void base_pool_run(const struct base_pool_job *job)
     if (view.ranges > 1)
         view.client = slot_acquire(&view.slot);
     if (!view.client) {
-        run_alone(job);
+        job->fn(job->context, 0, job->units, 0);
         return;
     }
     view.blocks = job->blocks;
@@ -558,7 +558,7 @@ void base_pool_run(const struct base_pool_job *job)
     view_publish(&view);
     wake_some(&view);
     work(&view, 0);
-    await_done(view.client, view.ranges * view.blocks);
+    await_done(view.client, goal_of(&view));
     if (!own.entered)
         slot_release();
 }
