@@ -8,8 +8,9 @@
 #include <omp.h>
 #endif
 
-/* Blocks of a range while others want the processors. Else one: each call of a row brings operands into its scratch
- * memory and computes the rims of bands again, which costs more than an idle machine's threads differ. */
+/* Blocks of a range while others want the processors. Else one, or what the caller says: each call of most rows brings
+ * operands into scratch memory and computes the rims of bands again, which costs more than an idle machine's threads
+ * differ. */
 #define BLOCKS_CROWDED 4
 
 /* Of the calling thread. */
