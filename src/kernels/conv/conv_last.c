@@ -220,5 +220,6 @@ void conv_last_pack(const struct kern_op *op, const struct conv_last *p, const v
     KERN_PACKED_ROW(conv_last_f32_##isa, struct conv_last,                                                             \
                     conv_last_init(op, CONV_PW_ROWS_##isa, CONV_PW_LANES_##isa, &plan), last_plan(op, &plan, out),     \
                     conv_last_pack(op, &plan, source, packed))
-KERN_PLAN_ACCEPTS(conv_last_f32, struct conv_last, conv_last_init(op, 1, 1, &plan))
+/* Lines of more rows take more memory: what fits with most of them fits every instruction set. */
+KERN_PLAN_ACCEPTS(conv_last_f32, struct conv_last, conv_last_init(op, CONV_PW_ROWS_MAX, CONV_PW_LANES_MAX, &plan))
 KERN_EACH_ISA(ROW)

@@ -21,6 +21,7 @@
 #define CONV_PW_LANES_avx2   8
 #define CONV_PW_LANES_neon   4
 
+#define CONV_PW_ROWS_MAX  14
 #define CONV_PW_LANES_MAX 16
 
 /* The epilogue as steps on a tile. */
