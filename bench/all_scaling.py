@@ -8,7 +8,16 @@ import sys
 
 from all import (NAMES, Failed, Peer, digits, environment, measure, name_of, open_peers, table, threads_text, two, warn)
 
-BUSY = "import os, sys\nos.sched_setaffinity(0, {int(sys.argv[1])})\nprint(flush=True)\nwhile True:\n    pass\n"
+# Ends with its parent, which a signal may end before it ends this.
+BUSY = """
+import os, sys
+parent = os.getppid()
+os.sched_setaffinity(0, {int(sys.argv[1])})
+print(flush=True)
+while os.getppid() == parent:
+    for _ in range(1000000):
+        pass
+"""
 
 
 class BusyLoops:

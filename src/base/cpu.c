@@ -34,6 +34,15 @@ static const struct {
 static atomic_uint flags_mask = UINT32_MAX;
 
 #if defined(__x86_64__)
+/* clang 14 has no name for it in __builtin_cpu_supports(). */
+static bool has_avx_vnni(void)
+{
+    enum { AVX_VNNI = 1 << 4 };
+    uint32_t last, a, b, c, d;
+    return __get_cpuid_count(7, 0, &last, &b, &c, &d) && last >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d) &&
+           (a & AVX_VNNI);
+}
+
 /* What of `wanted` this processor has in tiles, whose 8 KiB of registers the kernel gives only to processes that ask:
  * all their threads have them then. */
 static uint32_t detect_amx(uint32_t wanted)
@@ -64,7 +73,7 @@ static uint32_t detect(uint32_t mask)
         flags |= BASE_CPU_AVX512_VNNI;
     if ((flags & BASE_CPU_AVX512) && __builtin_cpu_supports("avx512bf16"))
         flags |= BASE_CPU_AVX512_BF16;
-    if ((flags & BASE_CPU_AVX2) && __builtin_cpu_supports("avxvnni"))
+    if ((flags & BASE_CPU_AVX2) && has_avx_vnni()) /* so the kernel keeps its registers */
         flags |= BASE_CPU_AVX_VNNI;
     flags &= mask;
     flags |= detect_amx(mask & ((flags & BASE_CPU_AVX512_VNNI ? BASE_CPU_AMX_INT8 : 0) |

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree
 
 import wire
@@ -86,10 +87,42 @@ def check_scaling(tool, queues, bench):
         xml.etree.ElementTree.parse(tool.file("page/scaling.svg"))
 
 
+LOOPS = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from all_scaling import BusyLoops
+with BusyLoops() as busy:
+    print(*(loop.pid for loop in busy.loops), flush=True)
+    os.kill(os.getpid(), 9)
+"""
+
+
+def runs(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def check_busy(tool, bench):
+    """Busy loops end with what began them, whatever ends it."""
+    loops = subprocess.run([sys.executable, "-c", LOOPS, bench], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                           check=False).stdout.split()
+    end = time.monotonic() + 20
+    while any(map(runs, loops)) and time.monotonic() < end:
+        time.sleep(0.1)
+    on = [pid for pid in loops if runs(pid)]
+    for pid in on:
+        os.kill(int(pid), 9)
+    tool.test(loops and not on, f"busy loops go on: {on} of {loops}")
+
+
 def main():
     tool = Tool(sys.argv[1])
     check_compare(tool)
     check_scaling(tool, sys.argv[2], sys.argv[3])
+    check_busy(tool, sys.argv[3])
     tool.finish()
 
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base: half floats against an exhaustive independent rule, arena, parallel ranges. */
+/* base: half floats against an exhaustive independent rule, arena, parallel ranges, instruction sets. */
 #include "base/arena.h"
+#include "base/cpu.h"
 #include "base/half.h"
 #include "base/names.h"
 #include "base/parallel.h"
@@ -9,6 +10,7 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -218,6 +220,28 @@ static void test_team_stays(void)
     TEST(team.count <= 1200 && different <= 4);
 }
 
+#if defined(__x86_64__)
+/* The instruction sets that the kernel names in the file are found; it leaves out those whose registers it does not
+ * keep. */
+static void test_instructions(void)
+{
+    static const struct {
+        const char *name;
+        uint32_t flag;
+    } sets[] = { { " avx512_vnni", BASE_CPU_AVX512_VNNI },
+                 { " avx512_bf16", BASE_CPU_AVX512_BF16 },
+                 { " avx_vnni", BASE_CPU_AVX_VNNI } };
+    char line[8192] = "";
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    while (file && fgets(line, sizeof(line), file) && strncmp(line, "flags", 5))
+        continue;
+    for (uint32_t i = 0; !getenv("ANYDML_CPU_FLAGS") && i < ARRAY_SIZE(sets); i++)
+        TEST_FOR(!strstr(line, sets[i].name) || (base_cpu_flags() & sets[i].flag), "%s", sets[i].name);
+    if (file)
+        fclose(file);
+}
+#endif
+
 int main(void)
 {
     test_half_values();
@@ -228,5 +252,8 @@ int main(void)
     test_arena();
     test_parallel();
     test_team_stays();
+#if defined(__x86_64__)
+    test_instructions();
+#endif
     return test_result();
 }

@@ -170,6 +170,26 @@ static void check_shapes(const struct kern_row *row)
     }
 }
 
+/* The greatest sums that blocks can have fit, whatever codes lie behind the depth; the second block is not whole. */
+static void check_greatest(const struct kern_row *row)
+{
+    for (uint32_t i = 0; i < 16; i++) {
+        const bool nibbles = i & 1, zeros = i & 2, high = i & 4, positive = i & 8;
+        struct product p;
+        make(&p, 2, 40000, 16, 32768, nibbles, zeros);
+        const uint64_t columns = (uint64_t)p.panels * p.groups * 16;
+        for (uint64_t k = 0; k < (uint64_t)p.rows * p.k; k++)
+            p.x[k] = positive ? 1 : -1;
+        memset(p.codes, nibbles ? (high ? 0x77 : 0x88) : (high ? 0x7f : 0x80), columns * p.depth / (nibbles ? 2 : 1));
+        memset(p.zeros, !zeros ? 0 : nibbles ? (high ? -8 : 7) : (high ? -128 : 127), columns);
+        if (row->accepts(&p.op)) {
+            run(row, &p, 1);
+            check(row, &p);
+        }
+        destroy(&p);
+    }
+}
+
 /* A row with an element that is not finite is NaN, others are as they were; one of tiny numbers is nearly zero. */
 static void check_special(const struct kern_row *row)
 {
@@ -201,6 +221,7 @@ int main(void)
     for (uint32_t i = 0; i < count; i++)
         if (!strncmp(rows[i].name, "qgemm_bytes", 11) && !(rows[i].cpu & ~base_cpu_flags())) {
             check_shapes(&rows[i]);
+            check_greatest(&rows[i]);
             check_special(&rows[i]);
         }
     return test_result();
