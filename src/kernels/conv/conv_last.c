@@ -88,20 +88,10 @@ static void bands_cut(struct conv_last *p, const struct kern_op *op)
 {
     const struct conv_shape *s = &p->s;
     const int64_t line = p->most[2] * s->in_group;
-    const struct conv_cut cut = {
-        .threads = op->threads,
-        .known = op->cut,
-        .lines = s->out[1],
-        .most = p->size[1],
-        .others = (int64_t)(s->batch * s->groups) * s->out[0] * p->bands[2],
-        .panels = p->panels,
-        .width = p->size[2],
-        .tile = 1,
-        .pixel = (double)(p->taps * s->in_group),
-        .unit = (double)p->panel_floats * sizeof(float) / WEIGHT_BYTES,
-        .copied = p->copies ? (double)(line * s->stride[1]) / COPY_FLOATS : 0,
-        .overlap = (double)(s->kernel[1] - 1) * (double)s->dilation[1] / (double)s->stride[1],
-    };
+    struct conv_cut cut = conv_cut_of(op, s, p->size, p->panels);
+    cut.pixel = (double)(p->taps * s->in_group);
+    cut.unit = (double)p->panel_floats * sizeof(float) / WEIGHT_BYTES;
+    cut.copied = p->copies ? (double)(line * s->stride[1]) / COPY_FLOATS : 0;
     if (!s->transposed && p->size[1] > 1 && op->threads > 2)
         p->size[1] = conv_cut_lines(&cut);
     p->bands[1] = p->size[1] ? (s->out[1] + p->size[1] - 1) / p->size[1] : 0;

@@ -39,20 +39,10 @@ static double pixel_cycles(const struct conv_last_bytes *p)
 static void bands_cut(struct conv_last_bytes *p, const struct kern_op *op)
 {
     const struct conv_shape *s = &p->c.s;
-    const struct conv_cut cut = {
-        .threads = op->threads,
-        .known = op->cut,
-        .lines = s->out[1],
-        .most = p->size[1],
-        .others = (int64_t)s->batch * s->out[0] * ((s->out[2] + p->size[2] - 1) / BASE_MAX(p->size[2], 1)),
-        .panels = p->panels,
-        .width = p->size[2],
-        .tile = 1,
-        .pixel = pixel_cycles(p),
-        .unit = (double)p->panel_bytes * CONV_PW_BYTES_VECS / WEIGHT_BYTES,
-        .copied = (double)(p->most[2] * s->stride[1]) * (PIXEL_CYCLES + (double)p->pixel / COPY_BYTES),
-        .overlap = (double)(s->kernel[1] - 1) * (double)s->dilation[1] / (double)s->stride[1],
-    };
+    struct conv_cut cut = conv_cut_of(op, s, p->size, p->panels);
+    cut.pixel = pixel_cycles(p);
+    cut.unit = (double)p->panel_bytes * CONV_PW_BYTES_VECS / WEIGHT_BYTES;
+    cut.copied = (double)(p->most[2] * s->stride[1]) * (PIXEL_CYCLES + (double)p->pixel / COPY_BYTES);
     if (!s->transposed && op->threads > 2)
         p->size[1] = conv_cut_lines(&cut);
 }

@@ -16,6 +16,21 @@ static double cut_time(const struct conv_cut *c, int64_t lines)
     return (double)each * (pixels * c->pixel + c->unit) + (double)copies * c->copied * ((double)lines + c->overlap);
 }
 
+struct conv_cut conv_cut_of(const struct kern_op *op, const struct conv_shape *s, const int64_t *size, uint32_t panels)
+{
+    return (struct conv_cut){
+        .threads = op->threads,
+        .known = op->cut,
+        .lines = s->out[1],
+        .most = size[1],
+        .others = (int64_t)(s->batch * s->groups) * s->out[0] * ((s->out[2] + size[2] - 1) / BASE_MAX(size[2], 1)),
+        .panels = panels,
+        .width = size[2],
+        .tile = 1,
+        .overlap = (double)(s->kernel[1] - 1) * (double)s->dilation[1] / (double)s->stride[1],
+    };
+}
+
 int64_t conv_cut_lines(const struct conv_cut *cut)
 {
     int64_t best = cut->most;

@@ -303,6 +303,8 @@ struct conv_cut {
     double copied, overlap; /* of a line that a band copies for each of its own; lines that it copies beside */
 };
 
+/* What follows of the op and its bands of `size` output pixels; the caller adds the times. */
+struct conv_cut conv_cut_of(const struct kern_op *op, const struct conv_shape *s, const int64_t *size, uint32_t panels);
 /* Lines of a band with which the threads are done soonest; `most` for one thread. */
 int64_t conv_cut_lines(const struct conv_cut *cut);
 

@@ -77,22 +77,13 @@ static void bands_cut(struct conv_tiles *p, const struct kern_op *op)
 {
     const struct conv_shape *s = &p->s;
     const int64_t line = conv_tiles_line(p, p->size[2]);
-    const struct conv_cut cut = {
-        .threads = op->threads,
-        .known = op->cut,
-        .lines = s->out[1],
-        .most = p->size[1],
-        .others = (int64_t)s->batch * s->out[0] * ((s->out[2] + p->size[2] - 1) / BASE_MAX(p->size[2], 1)),
-        .panels = p->panels,
-        .width = line,
-        .tile = ROWS_MIN,
-        .pixel = row_cycles(p),
-        .unit = (double)p->panel_bytes / WEIGHT_BYTES,
-        .copied = p->direct
-                      ? 0
-                      : (double)(line * s->kernel[0] * s->stride[1]) * (PIXEL_CYCLES + (double)p->entry / COPY_BYTES),
-        .overlap = (double)(s->kernel[1] - 1) * (double)s->dilation[1] / (double)s->stride[1],
-    };
+    struct conv_cut cut = conv_cut_of(op, s, p->size, p->panels);
+    cut.width = line;
+    cut.tile = ROWS_MIN;
+    cut.pixel = row_cycles(p);
+    cut.unit = (double)p->panel_bytes / WEIGHT_BYTES;
+    cut.copied =
+        p->direct ? 0 : (double)(line * s->kernel[0] * s->stride[1]) * (PIXEL_CYCLES + (double)p->entry / COPY_BYTES);
     p->size[1] = conv_cut_lines(&cut);
 }
 
