@@ -57,7 +57,7 @@ DENSE_INLINE void conv_bias(const struct kern_call *call, const struct conv_shap
     const bool floats = type == DML_TENSOR_DATA_TYPE_FLOAT32;
     for (int64_t o = 0; o < count; o++)
         out[o] = !call->op->u.conv.has_bias || o >= s->out_channels ? 0
-                 : floats ? ((const float *)call->data[2])[o * s->bias]
+                 : floats                                           ? ((const float *)call->data[2])[o * s->bias]
                           : (float)dense_load(call->data[2], o * s->bias, type);
 }
 

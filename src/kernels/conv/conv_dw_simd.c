@@ -247,8 +247,8 @@ static void dw_last_taps(struct dw_last *r, const struct dw_phase *phase, int64_
             struct dw_part *part = &r->parts[r->part_count++];
             part->w = w;
             for (int64_t p = 0; p < count; p++)
-                part->x[p] = p < begin || p >= end ? r->zeros
-                                                   : phase->x + from + p * phase->x_step * s->x[4] * r->x_bytes;
+                part->x[p] =
+                    p < begin || p >= end ? r->zeros : phase->x + from + p * phase->x_step * s->x[4] * r->x_bytes;
         }
     }
 }

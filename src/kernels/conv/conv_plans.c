@@ -227,12 +227,11 @@ static bool dw_shape_suits(const struct kern_op *op, const struct conv_shape *s)
 bool kern_conv_dw_f32_accepts(const struct kern_op *op)
 {
     struct conv_shape s;
-    DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
-    if (!dense_is_short_float(type) || !conv_has_type(op, type) || !conv_shape_init(op, &s) || !dw_shape_suits(op, &s))
+    if (op->u.conv.integer || !dense_short_floats(op) || !conv_shape_init(op, &s) || !dw_shape_suits(op, &s))
         return false;
 #if defined(ANYDML_DNNL)
     /* Small planes under large windows are better off in oneDNN, with channels innermost, reorders included. */
-    return type != DML_TENSOR_DATA_TYPE_FLOAT32 || s.out[1] * s.out[2] >= 16 * s.kernel[1] * s.kernel[2];
+    return op->tensors[0].type != DML_TENSOR_DATA_TYPE_FLOAT32 || s.out[1] * s.out[2] >= 16 * s.kernel[1] * s.kernel[2];
 #else
     return true;
 #endif
@@ -276,9 +275,8 @@ enum {
 /* One channel per group, two dimensions at most, channels innermost in X and Y. */
 static bool last_shape_suits(const struct conv_shape *s)
 {
-    bool suits = s->in_group == 1 && s->out_group == 1 && s->groups > 1 && s->kernel[0] == 1 &&
-                 s->in[0] == 1 && s->out[0] == 1 && !s->pad[0] && s->x[1] == 1 && s->y[1] == 1 &&
-                 s->groups <= LAST_CHANNELS_MAX;
+    bool suits = s->in_group == 1 && s->out_group == 1 && s->groups > 1 && s->kernel[0] == 1 && s->in[0] == 1 &&
+                 s->out[0] == 1 && !s->pad[0] && s->x[1] == 1 && s->y[1] == 1 && s->groups <= LAST_CHANNELS_MAX;
     for (uint32_t d = 1; d < KERN_SPATIAL_MAX; d++)
         suits = suits && s->in[d] <= EXTENT_MAX && s->out[d] <= EXTENT_MAX && s->kernel[d] <= EXTENT_MAX &&
                 s->stride[d] <= EXTENT_MAX && s->dilation[d] <= EXTENT_MAX && s->pad[d] <= EXTENT_MAX &&
