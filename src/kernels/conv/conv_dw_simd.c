@@ -136,8 +136,9 @@ struct dw_last {
 
 /* Some pixels of a row; every tap between these limits is inside the input for all of them. */
 struct dw_tile {
-    const float *x; /* of tap (0, 0) of the first pixel, whether that is there or not */
-    float *y;
+    DML_TENSOR_DATA_TYPE type; /* of X and Y */
+    int64_t x;                 /* tap (0, 0) of the first pixel, whether that is there or not */
+    int64_t y;
     int64_t first[2], end[2]; /* taps in each dimension */
     int64_t pixel;            /* elements of X between pixels' windows */
 };
@@ -145,7 +146,8 @@ struct dw_tile {
 DENSE_INLINE void dw_last_vecs(const struct dw_last *r, const struct dw_tile *t, int pixels, int64_t c, int64_t count)
 {
     const struct conv_shape *s = &r->d.s;
-    const DML_TENSOR_DATA_TYPE f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+    const void *data = r->call->data[0];
+    void *results = r->call->data[r->call->op->input_count];
     const enum kern_bounds_kind bounds = r->d.bounds.kind;
     const vec low = vec_set(r->d.bounds.low), high = vec_set(r->d.bounds.high);
     vec acc[DW_PIXELS];
@@ -154,22 +156,18 @@ DENSE_INLINE void dw_last_vecs(const struct dw_last *r, const struct dw_tile *t,
         acc[p] = vec_load(r->bias + c);
     for (int64_t k1 = t->first[0]; k1 < t->end[0]; k1++) {
         for (int64_t k2 = t->first[1]; k2 < t->end[1]; k2++) {
-            const float *x = t->x + k1 * s->dilation[1] * s->x[3] + k2 * s->dilation[2] * s->x[4] + c;
+            const int64_t x = t->x + k1 * s->dilation[1] * s->x[3] + k2 * s->dilation[2] * s->x[4] + c;
             vec w = vec_load(r->weights + (k1 * s->kernel[2] + k2) * r->d.pitch + c);
 #pragma GCC unroll 6
             for (int p = 0; p < pixels; p++) {
-                vec value = count >= VEC ? vec_load(x + p * t->pixel) : vec_load_some(f32, x + p * t->pixel, 0, count);
-                acc[p] = vec_fma(w, value, acc[p]);
+                acc[p] = vec_fma(w, vec_load_some(t->type, data, x + p * t->pixel, count), acc[p]);
             }
         }
     }
 #pragma GCC unroll 6
     for (int p = 0; p < pixels; p++) {
         vec value = kern_bounds_vec(bounds, low, high, acc[p]);
-        if (count >= VEC)
-            vec_store(t->y + p * s->y[4] + c, value);
-        else
-            vec_store_some(f32, t->y + p * s->y[4], c, value, count);
+        vec_store_some(t->type, results, t->y + p * s->y[4] + c, value, count);
     }
 }
 
@@ -192,13 +190,12 @@ static int64_t dw_last_inner(const struct conv_shape *s, int64_t i)
     return BASE_MIN((s->in[2] - 1 - reach - at) / s->stride[2] + 1, s->out[2] - i);
 }
 
-static void dw_last_row(const struct dw_last *r, int64_t n, int64_t row)
+DENSE_INLINE void dw_last_row(const struct dw_last *r, DML_TENSOR_DATA_TYPE type, int64_t n, int64_t row)
 {
     const struct conv_shape *s = &r->d.s;
     const int64_t down = row * s->stride[1] - s->pad[1];
-    const float *x = (const float *)r->call->data[0] + n * s->x[0] + down * s->x[3];
-    float *y = (float *)r->call->data[r->call->op->input_count] + n * s->y[0] + row * s->y[3];
-    struct dw_tile t = { .pixel = s->stride[2] * s->x[4] };
+    const int64_t x = n * s->x[0] + down * s->x[3], y = n * s->y[0] + row * s->y[3];
+    struct dw_tile t = { .type = type, .pixel = s->stride[2] * s->x[4] };
     dense_range(s->kernel[1], s->dilation[1], down, s->in[1], &t.first[0], &t.end[0]);
     for (int64_t i = 0; i < s->out[2];) {
         const int64_t at = i * s->stride[2] - s->pad[2], inner = dw_last_inner(s, i);
@@ -214,7 +211,14 @@ static void dw_last_row(const struct dw_last *r, int64_t n, int64_t row)
         i += inner >= DW_PIXELS ? DW_PIXELS : inner >= 3 ? 3 : 1;
     }
     if (r->d.post)
-        dense_finish_line(r->call, (float *)r->call->worker_scratch + r->d.epilogue, y, s->out[2] * s->out_channels);
+        dense_finish_line(r->call, (float *)r->call->worker_scratch + r->d.epilogue,
+                          (float *)r->call->data[r->call->op->input_count] + y, s->out[2] * s->out_channels);
+}
+
+DENSE_INLINE void dw_last_rows(DML_TENSOR_DATA_TYPE type, const struct dw_last *r, uint64_t begin, uint64_t end)
+{
+    for (uint64_t unit = begin; unit < end; unit++)
+        dw_last_row(r, type, (int64_t)unit / r->d.s.out[1], (int64_t)unit % r->d.s.out[1]);
 }
 
 static void dw_last_run(const struct kern_call *call, uint64_t begin, uint64_t end)
@@ -226,10 +230,12 @@ static void dw_last_run(const struct kern_call *call, uint64_t begin, uint64_t e
     r.bias = scratch + r.d.bias;
     r.weights = call->op->packed_input == 2 ? call->data[1] : scratch + r.d.weights;
     if (call->op->packed_input != 2)
-        conv_dw_last_pack(&r.d, call->data[1], scratch + r.d.weights);
-    conv_bias(call, s, r.d.pitch, r.bias);
-    for (uint64_t unit = begin; unit < end; unit++)
-        dw_last_row(&r, (int64_t)unit / s->out[1], (int64_t)unit % s->out[1]);
+        conv_dw_last_pack(call->op, &r.d, call->data[1], scratch + r.d.weights);
+    for (int64_t c = 0; c < r.d.pitch; c++)
+        r.bias[c] = call->op->u.conv.has_bias && c < s->groups
+                        ? (float)dense_load(call->data[2], c * s->bias, call->op->tensors[2].type)
+                        : 0;
+    VEC_BY_TYPE(call->op->tensors[0].type, dw_last_rows, &r, begin, end);
 }
 
-KERN_ISA_RUN(conv_dw_last_f32, dw_last_run)
+KERN_ISA_RUN(conv_dw_last, dw_last_run)

@@ -288,8 +288,10 @@ static bool last_shape_suits(const struct conv_shape *s)
 bool conv_dw_last_init(const struct kern_op *op, struct conv_dw_last *d)
 {
     *d = (struct conv_dw_last){ 0 };
-    if (!conv_has_type(op, DML_TENSOR_DATA_TYPE_FLOAT32) || !conv_shape_init(op, &d->s) || !last_shape_suits(&d->s) ||
-        !end_fits(op, &d->bounds, &d->post))
+    const DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
+    if (op->u.conv.integer || !dense_short_floats(op) || op->tensors[op->input_count].type != type ||
+        !conv_shape_init(op, &d->s) || !last_shape_suits(&d->s) || !end_fits(op, &d->bounds, &d->post) ||
+        (d->post && type != DML_TENSOR_DATA_TYPE_FLOAT32))
         return false;
     d->taps = d->s.kernel[1] * d->s.kernel[2];
     d->pitch = (int64_t)base_align_up(d->s.groups, LAST_LANES);
@@ -308,21 +310,21 @@ static uint64_t last_plan(const struct kern_op *op, const struct conv_dw_last *d
     return (uint64_t)(d->taps * d->pitch) * sizeof(float);
 }
 
-void conv_dw_last_pack(const struct conv_dw_last *d, const float *source, float *packed)
+void conv_dw_last_pack(const struct kern_op *op, const struct conv_dw_last *d, const void *source, float *packed)
 {
     const struct conv_shape *s = &d->s;
     for (int64_t t = 0; t < d->taps; t++, packed += d->pitch) {
         const int64_t tap = s->flip ? d->taps - 1 - t : t;
-        const float *from = source + tap / s->kernel[2] * s->w[3] + tap % s->kernel[2] * s->w[4];
+        const int64_t from = tap / s->kernel[2] * s->w[3] + tap % s->kernel[2] * s->w[4];
         for (int64_t c = 0; c < d->pitch; c++)
-            packed[c] = c < s->groups ? from[c * s->w[0]] : 0;
+            packed[c] = c < s->groups ? (float)dense_load(source, from + c * s->w[0], op->tensors[1].type) : 0;
     }
 }
 
 #define ROW_DW_LAST(isa)                                                                                               \
-    KERN_PACKED_ROW(conv_dw_last_f32_##isa, struct conv_dw_last, conv_dw_last_init(op, &plan),                         \
-                    last_plan(op, &plan, out), conv_dw_last_pack(&plan, source, packed))
-KERN_PLAN_ACCEPTS(conv_dw_last_f32, struct conv_dw_last, conv_dw_last_init(op, &plan))
+    KERN_PACKED_ROW(conv_dw_last_##isa, struct conv_dw_last, conv_dw_last_init(op, &plan),                         \
+                    last_plan(op, &plan, out), conv_dw_last_pack(op, &plan, source, packed))
+KERN_PLAN_ACCEPTS(conv_dw_last, struct conv_dw_last, conv_dw_last_init(op, &plan))
 KERN_EACH_ISA(ROW_DW_LAST)
 
 /* ---- bytes ---- */

@@ -72,7 +72,7 @@ DENSE_INLINE void conv_dw_window(const struct kern_op *op, const struct conv_sha
 /* ---- depthwise, channels last ---- */
 
 /* Depthwise convolution with the channels of a pixel together (nhwc): vectors of channels, a few pixels of a row at a
- * time. Weights are packed to [taps][channels], with room for a whole vector behind the last. */
+ * time, sums in FLOAT32. Weights are packed to [taps][channels], with room for a whole vector behind the last. */
 
 struct conv_dw_last {
     struct conv_shape s;
@@ -85,7 +85,7 @@ struct conv_dw_last {
 
 /* false: not such a convolution. */
 bool conv_dw_last_init(const struct kern_op *op, struct conv_dw_last *out);
-void conv_dw_last_pack(const struct conv_dw_last *d, const float *source, float *packed);
+void conv_dw_last_pack(const struct kern_op *op, const struct conv_dw_last *d, const void *source, float *packed);
 
 /* ---- few input channels ---- */
 
@@ -372,6 +372,7 @@ struct conv_last_bytes {
  * step skips lie apart from those that it does not. The weights are packed for 32 channels at a time. */
 
 #define CONV_TILES_COLUMNS 32
+#define CONV_TILES_SUMS    (36 * CONV_TILES_COLUMNS * 4) /* bytes: 32 rows, and what is read behind them */
 
 struct conv_tiles {
     struct conv_shape s;
@@ -381,6 +382,7 @@ struct conv_tiles {
     int64_t element, entry;     /* bytes of a number; from row to row of A */
     int64_t taps, run;          /* runs of bytes of a row, and their length */
     uint32_t panels;            /* of output channels */
+    uint32_t together, units;   /* panels that some rows meet one after the other; such units of a band */
     uint64_t panel_bytes;
     int64_t size[3], bands[3];                 /* output pixels of a band; bands of an image */
     uint64_t image, line, list, sums, scratch; /* places in the worker's scratch, behind start and scale */
