@@ -322,8 +322,8 @@ void conv_dw_last_pack(const struct kern_op *op, const struct conv_dw_last *d, c
 }
 
 #define ROW_DW_LAST(isa)                                                                                               \
-    KERN_PACKED_ROW(conv_dw_last_##isa, struct conv_dw_last, conv_dw_last_init(op, &plan),                         \
-                    last_plan(op, &plan, out), conv_dw_last_pack(op, &plan, source, packed))
+    KERN_PACKED_ROW(conv_dw_last_##isa, struct conv_dw_last, conv_dw_last_init(op, &plan), last_plan(op, &plan, out),  \
+                    conv_dw_last_pack(op, &plan, source, packed))
 KERN_PLAN_ACCEPTS(conv_dw_last, struct conv_dw_last, conv_dw_last_init(op, &plan))
 KERN_EACH_ISA(ROW_DW_LAST)
 

@@ -55,9 +55,9 @@ static void interleave_planes(const struct tiles_run *r, int64_t from, int64_t c
     for (; count > 0; count -= VEC, from += VEC, to += channels * VEC) {
         vec plane[4];
         for (uint32_t c = 0; c < 4; c++)
-            plane[c] = c < channels ? vec_load_some(r->call->op->tensors[0].type, r->call->data[0],
-                                                    from + c * s->x[1], count)
-                                    : vec_set(0);
+            plane[c] = c < channels
+                           ? vec_load_some(r->call->op->tensors[0].type, r->call->data[0], from + c * s->x[1], count)
+                           : vec_set(0);
         const __m512i low = (__m512i)_mm512_cvtne2ps_pbh((__m512)plane[1], (__m512)plane[0]);
         const __m512i high = (__m512i)_mm512_cvtne2ps_pbh((__m512)plane[3], (__m512)plane[2]);
         const uint64_t mask = ~UINT64_C(0) >> (64 - BASE_MIN(count, VEC) * channels);
