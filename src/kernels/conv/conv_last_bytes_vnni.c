@@ -10,7 +10,8 @@ struct last_run {
     char *scratch;
     int64_t n, low[3], size[3], in_low[3], in_size[3]; /* of the band */
     int64_t pixels;
-    int64_t loaded; /* number of the band whose inputs are in scratch */
+    int64_t block;
+    int64_t listed, loaded; /* the band whose places are in scratch, and the band and block whose inputs are */
 };
 
 /* ---- X ---- */
@@ -20,8 +21,9 @@ static void copy_pixels(const struct last_run *r, int64_t from, int64_t count, u
 {
     const struct conv_shape *s = &r->p.c.s;
     const uint8_t *x = (const uint8_t *)r->call->data[0] + from, flip = r->p.c.flip;
-    const int64_t channels = s->in_channels, pixel = r->p.pixel, step = s->x[4];
-    if (s->x[1] != 1) {
+    const int64_t channels = r->p.in, pixel = r->p.pixel, step = s->x[4];
+    x += r->block * channels * s->x[1];
+    if (s->x[1] != 1 && channels > 1) {
         for (int64_t c = 0; c < channels; c++)
             for (int64_t i = 0; i < count; i++)
                 to[i * pixel + c] = x[i * step + c * s->x[1]] ^ flip;
@@ -29,9 +31,12 @@ static void copy_pixels(const struct last_run *r, int64_t from, int64_t count, u
     }
     const bool together = step == channels && pixel == channels;
     const int64_t runs = together ? 1 : count, length = together ? count * channels : channels;
+    const __m512i signs = _mm512_set1_epi8((char)flip);
     for (int64_t run = 0; run < runs; run++, x += step, to += pixel)
-        for (int64_t i = 0; i < length; i++)
-            to[i] = x[i] ^ flip;
+        for (int64_t i = 0; i < length; i += 64) {
+            const __mmask64 mask = ~UINT64_C(0) >> (64 - BASE_MIN(length - i, 64));
+            _mm512_mask_storeu_epi8(to + i, mask, _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, x + i), signs));
+        }
 }
 
 static void load_band(const struct last_run *r)
@@ -87,9 +92,8 @@ static void band_init(struct last_run *r, int64_t band)
     }
     r->n = at;
     r->pixels = r->size[0] * r->size[1] * r->size[2];
-    load_band(r);
     list_places(r);
-    r->loaded = band;
+    r->listed = band;
 }
 
 /* ---- tiles ---- */
@@ -180,22 +184,28 @@ DENSE_INLINE void last_tile_of(uint32_t vecs, const struct last_tile *t, const s
 static void last_unit(struct last_run *r, int64_t unit)
 {
     const struct conv_last_bytes *p = &r->p;
+    const int64_t block = unit / p->panels % p->blocks, band = unit / p->panels / p->blocks;
     const uint32_t panel = (uint32_t)(unit % p->panels), first_vec = p->vecs * panel / p->panels;
-    const uint32_t vecs = p->vecs * (panel + 1) / p->panels - first_vec, column = first_vec * CONV_BYTES_LANES;
-    const uint32_t used = BASE_MIN(p->c.s.out_channels - column, vecs * CONV_BYTES_LANES), rows = last_rows[vecs];
+    const uint32_t vecs = p->vecs * (panel + 1) / p->panels - first_vec, first = first_vec * CONV_BYTES_LANES;
+    const uint32_t used = BASE_MIN((uint32_t)p->out - first, vecs * CONV_BYTES_LANES), rows = last_rows[vecs];
+    const uint32_t column = (uint32_t)block * p->c.block_columns + first;
+    if (r->listed != band)
+        band_init(r, band);
+    r->block = block;
     if (r->loaded != unit / p->panels)
-        band_init(r, unit / p->panels);
+        load_band(r);
+    r->loaded = unit / p->panels;
     struct last_tile t = { .x = (const uint8_t *)r->scratch + p->image,
                            .list = (const int64_t *)(r->scratch + p->list),
                            .x_at = (const int64_t *)(r->scratch + p->x_at),
                            .y_at = (const int64_t *)(r->scratch + p->y_at),
                            .taps = p->taps,
                            .packs = (uint32_t)(p->run / CONV_BYTES_PACK) };
-    t.w = (const int8_t *)r->call->data[1] + first_vec * p->panel_bytes;
+    t.w = (const int8_t *)r->call->data[1] + (uint64_t)(block * p->vecs + first_vec) * p->panel_bytes;
     t.start = (const int32_t *)r->scratch + column;
     t.scale = (const float *)r->scratch + p->c.columns + column;
     t.mask = ~UINT64_C(0) >> (64 - used);
-    t.y = (uint8_t *)r->call->data[r->call->op->input_count] + column;
+    t.y = (uint8_t *)r->call->data[r->call->op->input_count] + block * p->out + first;
     for (int64_t pixel = 0; pixel < r->pixels; pixel += rows, t.x_at += rows, t.y_at += rows) {
         t.stored = (uint32_t)BASE_MIN(r->pixels - pixel, rows);
         UKERNEL_BY_COUNT(vecs, CONV_PW_BYTES_VECS, last_tile_of, &t, &r->f)
@@ -204,11 +214,12 @@ static void last_unit(struct last_run *r, int64_t unit)
 
 void kern_conv_last_bytes_vnni_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
-    struct last_run r = { .call = call, .scratch = call->worker_scratch, .loaded = -1 };
+    struct last_run r = { .call = call, .scratch = call->worker_scratch, .listed = -1, .loaded = -1 };
     conv_last_bytes_init(call->op, &r.p);
     const struct conv_last_bytes *p = &r.p;
     int32_t *start = call->worker_scratch;
-    const int32_t *sums = (const int32_t *)((const char *)call->data[1] + p->panel_bytes * p->vecs);
+    const int32_t *sums =
+        (const int32_t *)((const char *)call->data[1] + p->panel_bytes * p->vecs * (uint64_t)p->blocks);
     float largest = conv_bytes_parameters(call, &p->c, sums, false, start, (float *)(start + p->c.columns));
     r.f = finish_of(call, &p->c, largest);
     for (uint64_t unit = begin; unit < end; unit++)
