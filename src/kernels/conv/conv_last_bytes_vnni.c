@@ -16,22 +16,71 @@ struct last_run {
 
 /* ---- X ---- */
 
+/* Sixteen pixels at a time, a pack of four planes after the other. */
+static void copy_planes(const struct last_run *r, const uint8_t *x, int64_t count, uint8_t *to)
+{
+    const int64_t plane = r->p.c.s.x[1], pixel = r->p.pixel;
+    const __m128i signs = _mm_set1_epi8((char)r->p.c.flip);
+    for (int64_t c = 0; c < r->p.in; c += CONV_BYTES_PACK, x += CONV_BYTES_PACK * plane, to += CONV_BYTES_PACK)
+        for (int64_t i = 0; i < count; i += 16) {
+            const int64_t some = BASE_MIN(count - i, 16);
+            const __mmask16 mask = (__mmask16)(UINT32_C(0xffff) >> (16 - some));
+            __m128i v[CONV_BYTES_PACK];
+            uint32_t packs[16];
+            for (int64_t k = 0; k < CONV_BYTES_PACK; k++)
+                v[k] = c + k < r->p.in ? _mm_xor_si128(_mm_maskz_loadu_epi8(mask, x + k * plane + i), signs) : signs;
+            const __m128i low = _mm_unpacklo_epi8(v[0], v[1]), high = _mm_unpackhi_epi8(v[0], v[1]);
+            const __m128i low2 = _mm_unpacklo_epi8(v[2], v[3]), high2 = _mm_unpackhi_epi8(v[2], v[3]);
+            _mm_storeu_si128((__m128i *)packs, _mm_unpacklo_epi16(low, low2));
+            _mm_storeu_si128((__m128i *)packs + 1, _mm_unpackhi_epi16(low, low2));
+            _mm_storeu_si128((__m128i *)packs + 2, _mm_unpacklo_epi16(high, high2));
+            _mm_storeu_si128((__m128i *)packs + 3, _mm_unpackhi_epi16(high, high2));
+            if (pixel == CONV_BYTES_PACK)
+                _mm512_mask_storeu_epi32(to + i * pixel, mask, _mm512_loadu_si512(packs));
+            for (int64_t k = 0; pixel > CONV_BYTES_PACK && k < some; k++)
+                memcpy(to + (i + k) * pixel, &packs[k], sizeof(*packs));
+        }
+}
+
+/* Pixels of at most a pack, one after the other: sixteen at a time, four to a lane. */
+static void copy_packs(const uint8_t *x, int64_t channels, int64_t count, __m512i signs, uint8_t *to)
+{
+    uint32_t words[16];
+    uint8_t places[64];
+    for (uint32_t i = 0; i < 16; i++)
+        words[i] = i / 4 * (uint32_t)channels + i % 4;
+    for (uint32_t i = 0; i < 64; i++)
+        places[i] = i % 4 < channels ? (uint8_t)(i % 16 / 4 * channels + i % 4) : 0x80;
+    const __m512i order = _mm512_loadu_si512(words), in_lane = _mm512_loadu_si512(places);
+    for (int64_t i = 0; i < count; i += 16, x += 16 * channels, to += 64) {
+        const int64_t some = BASE_MIN(count - i, 16);
+        const __m512i bytes = _mm512_maskz_loadu_epi8(~UINT64_C(0) >> (64 - some * channels), x);
+        const __m512i packs = _mm512_shuffle_epi8(_mm512_permutexvar_epi32(order, bytes), in_lane);
+        _mm512_mask_storeu_epi32(to, (__mmask16)(UINT32_C(0xffff) >> (16 - some)), _mm512_xor_si512(packs, signs));
+    }
+}
+
 /* Pixels of a line, their signs changed where X is signed. */
 static void copy_pixels(const struct last_run *r, int64_t from, int64_t count, uint8_t *restrict to)
 {
     const struct conv_shape *s = &r->p.c.s;
-    const uint8_t *x = (const uint8_t *)r->call->data[0] + from, flip = r->p.c.flip;
     const int64_t channels = r->p.in, pixel = r->p.pixel, step = s->x[4];
-    x += r->block * channels * s->x[1];
+    const uint8_t *x = (const uint8_t *)r->call->data[0] + from + r->block * channels * s->x[1];
+    const __m512i signs = _mm512_set1_epi8((char)r->p.c.flip);
     if (s->x[1] != 1 && channels > 1) {
-        for (int64_t c = 0; c < channels; c++)
+        if (step == 1)
+            copy_planes(r, x, count, to);
+        for (int64_t c = 0; step != 1 && c < channels; c++)
             for (int64_t i = 0; i < count; i++)
-                to[i * pixel + c] = x[i * step + c * s->x[1]] ^ flip;
+                to[i * pixel + c] = x[i * step + c * s->x[1]] ^ r->p.c.flip;
+        return;
+    }
+    if (step == channels && pixel == CONV_BYTES_PACK) {
+        copy_packs(x, channels, count, signs, to);
         return;
     }
     const bool together = step == channels && pixel == channels;
     const int64_t runs = together ? 1 : count, length = together ? count * channels : channels;
-    const __m512i signs = _mm512_set1_epi8((char)flip);
     for (int64_t run = 0; run < runs; run++, x += step, to += pixel)
         for (int64_t i = 0; i < length; i += 64) {
             const __mmask64 mask = ~UINT64_C(0) >> (64 - BASE_MIN(length - i, 64));
@@ -73,11 +122,19 @@ static void list_places(const struct last_run *r)
         list[t] = tap / s->kernel[2] / s->kernel[1] * s->dilation[0] * plane + k1 * s->dilation[1] * line +
                   tap % s->kernel[2] * s->dilation[2] * p->pixel;
     }
-    for (int64_t i = 0; i < r->pixels + CONV_PW_BYTES_ROWS; i++) {
-        const int64_t at = BASE_MIN(i, r->pixels - 1), o2 = at % r->size[2]; /* behind the last: the last again */
-        const int64_t o1 = at / r->size[2] % r->size[1], o0 = at / r->size[2] / r->size[1];
-        x_at[i] = o0 * s->stride[0] * plane + o1 * s->stride[1] * line + o2 * s->stride[2] * p->pixel;
-        y_at[i] = r->n * s->y[0] + (r->low[0] + o0) * s->y[2] + (r->low[1] + o1) * s->y[3] + (r->low[2] + o2) * s->y[4];
+    int64_t i = 0;
+    for (int64_t o0 = 0; o0 < r->size[0]; o0++)
+        for (int64_t o1 = 0; o1 < r->size[1]; o1++) {
+            const int64_t x = o0 * s->stride[0] * plane + o1 * s->stride[1] * line;
+            const int64_t y = r->n * s->y[0] + (r->low[0] + o0) * s->y[2] + (r->low[1] + o1) * s->y[3];
+            for (int64_t o2 = 0; o2 < r->size[2]; o2++, i++) {
+                x_at[i] = x + o2 * s->stride[2] * p->pixel;
+                y_at[i] = y + (r->low[2] + o2) * s->y[4];
+            }
+        }
+    for (; i < r->pixels + CONV_PW_BYTES_ROWS; i++) { /* behind the last: the last again */
+        x_at[i] = x_at[r->pixels - 1];
+        y_at[i] = y_at[r->pixels - 1];
     }
 }
 
