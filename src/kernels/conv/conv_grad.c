@@ -73,13 +73,14 @@ void kern_conv_grad_f32_plan(const struct kern_op *op, const void *state, uint32
 
 /* ---- of planes ---- */
 
-/* Lines that do not lie together are gathered, which pays where each is used by few. */
+/* Few filters for each plane: more fill the vectors of a product. Lines that do not lie together are gathered, which
+ * pays for fewer still. */
 static bool planes_suit(const struct conv_shape *s)
 {
     const int64_t taps = s->out[1] * s->out[2];
     return s->kernel[0] == 1 && s->in[0] == 1 && s->out[0] == 1 && !s->pad[0] && taps >= PLANES_TAPS_LEAST &&
            taps <= PLANES_TAPS_MOST && s->x[4] > 0 && s->w[4] > 0 &&
-           ((s->x[4] == 1 && s->w[4] == 1) || s->out_group <= 4);
+           s->out_group <= (s->x[4] == 1 && s->w[4] == 1 ? 16 : 4);
 }
 
 bool conv_grad_planes_init(const struct kern_op *op, struct conv_grad_planes *p)

@@ -229,6 +229,8 @@ static bool dw_shape_suits(const struct kern_op *op, const struct conv_shape *s)
 bool kern_conv_dw_f32_accepts(const struct kern_op *op)
 {
     struct conv_shape s;
+    if (kern_conv_grad_planes_f32_accepts(op)) /* filters as large as planes: long sums */
+        return false;
     if (op->u.conv.integer || !dense_short_floats(op) || !conv_shape_init(op, &s) || !dw_shape_suits(op, &s))
         return false;
 #if defined(ANYDML_DNNL)

@@ -295,10 +295,13 @@ static bool planes_gemm(const struct kern_op *op, struct kern_op *out)
 {
     struct conv_shape s;
     if (op->u.conv.integer || op->packed_input == 2 || !dense_short_floats(op) || !conv_shape_init(op, &s) ||
-        !conv_is_pointwise(&s) || s.x[4] != 1 || s.y[4] != 1 || s.out[2] < CONV_PW_LANES_MAX ||
+        !conv_is_pointwise(&s) || s.x[4] != 1 || s.y[4] != 1 || s.out[0] * s.out[1] * s.out[2] < CONV_PW_LANES_MAX ||
         (op->u.conv.has_bias && op->tensors[2].sizes[1] != s.out_channels))
         return false;
     const uint32_t y = op->input_count;
+    for (uint32_t d = 0; d < KERN_SPATIAL_MAX; d++)
+        if (s.in[d] != s.out[d])
+            return false;
     *out = *op;
     out->kind = KERN_GEMM;
     out->u.gemm = (struct kern_gemm){ .alpha = 1, .beta = 1, .has_c = op->u.conv.has_bias };
