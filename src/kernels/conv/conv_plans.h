@@ -53,7 +53,10 @@ bool conv_pw_pixels(const struct kern_view *view, int64_t *out_step);
 
 /* ---- depthwise ---- */
 
-/* Depthwise convolution on rows that are contiguous in memory (nchw), where oneDNN has no fast kernel. */
+/* Depthwise convolution on rows that are contiguous in memory (nchw). A transposed one is one of stride 1 for each pair
+ * of remainders that its results have by the strides (phases), each with the taps that fall on elements there. */
+
+#define CONV_DW_STRIDE_MAX 16 /* of transposed ones */
 
 DENSE_INLINE void conv_dw_window(const struct kern_op *op, const struct conv_shape *s, struct window *w)
 {
@@ -65,8 +68,22 @@ DENSE_INLINE void conv_dw_window(const struct kern_op *op, const struct conv_sha
         w->stride[d] = s->stride[d + 1];
         w->dilation[d] = s->dilation[d + 1];
         w->pad[d] = s->pad[d + 1];
+        if (!s->transposed)
+            continue;
+        const int64_t stride = s->stride[d + 1], reach = (w->kernel[d] - 1) * w->dilation[d];
+        const int64_t before = BASE_MAX(reach - w->pad[d] + stride - 1, 0) / stride; /* elements before the first */
+        w->out[d] = (w->out[d] + stride - 1) / stride;
+        w->kernel[d] = before + (stride - 1 + w->pad[d]) / stride + 1;
+        w->stride[d] = w->dilation[d] = 1;
+        w->pad[d] = before;
     }
     window_plan_init(w);
+}
+
+/* Floats for a band of a transposed one's results, put together from those of the phases. */
+DENSE_INLINE uint64_t conv_dw_up_floats(const struct conv_shape *s, const struct window *w)
+{
+    return s->transposed ? base_align_up((uint64_t)(w->rows * s->stride[1] * s->out[2]), WINDOW_STEP) : 0;
 }
 
 /* ---- depthwise, channels last ---- */
@@ -353,8 +370,9 @@ struct conv_bytes {
     struct conv_shape s;
     struct kern_requantize how;
     int64_t scale_step;
-    uint8_t flip;     /* changes X's signs, so that it is unsigned */
-    uint32_t columns; /* output channels in whole vectors */
+    uint8_t flip;                  /* changes X's signs, so that it is unsigned */
+    uint32_t block, block_columns; /* output channels that columns of their own follow; 0: all */
+    uint32_t columns;              /* output channels in whole vectors */
 };
 
 struct conv_pw_bytes {
@@ -375,12 +393,14 @@ struct conv_dw_bytes {
 };
 
 /* Any window: tiles of pixels of a band by channels of a panel. X is brought into pixels of whole packs first, padding
- * included, so that every pixel has all taps, each the same distance from its first element. */
+ * included, so that every pixel has all taps, each the same distance from its first element. Of groups that are smaller
+ * than a vector several are one product, whose other weights are zeros. */
 struct conv_last_bytes {
     struct conv_bytes c;
+    int64_t blocks, in, out;                   /* neighbouring groups that are one product; channels of a block */
     int64_t pixel;                             /* bytes of one in the copy */
     int64_t taps, run;                         /* runs of bytes that lie together, and their length */
-    uint32_t vecs, panels;                     /* of output channels */
+    uint32_t vecs, panels;                     /* of output channels of a block */
     uint64_t panel_bytes;                      /* for each vector of channels */
     int64_t size[3], bands[3];                 /* output pixels of a band; bands of an image */
     int64_t most[3];                           /* input pixels that a band reads */
