@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which convolutions are products of pixels (struct conv_last), how their work is cut, and their weights. */
+#include "kernels/conv/conv_grad.h"
 #include "kernels/conv/conv_plans.h"
 #include "kernels/core/isa.h"
 
@@ -12,6 +13,9 @@ enum {
     PIXELS_MIN = 64,            /* of a band, if it takes no more than twice as much */
     ALIASED = 256,              /* channels: pixels of a multiple would meet in few sets of a cache */
     LANES = 16,                 /* of the widest vector */
+    GRAD_IMAGES = 4,            /* that share a panel; of fewer no gradient was measured */
+    GRAD_TAPS = 512,            /* of lines that lie together and are cut by dilation */
+    GRAD_PANEL = 256 * 1024,    /* floats that do not stay in the second-level cache from image to image */
 };
 
 bool conv_last_fits(const struct conv_shape *s)
@@ -125,6 +129,19 @@ static bool bands_init(struct conv_last *p, uint32_t rows, const struct kern_op 
     return true;
 }
 
+/* Gradients of weights which conv_grad makes faster. Here each image reads the panel again, for the few pixels that it
+ * has: not worthwhile for one pixel nor for panels that no cache holds. Dilation, which strides become in gradients,
+ * cuts the runs of taps; conv_grad copies images innermost in vectors, other lines with no advantage until many. */
+static bool better_as_gradient(const struct kern_op *op, const struct conv_last *p)
+{
+    const struct conv_shape *s = &p->s;
+    struct conv_grad plan;
+    if (s->batch < GRAD_IMAGES || !conv_grad_init(op, &plan))
+        return false;
+    const bool cut = s->dilation[2] > 1 && (s->x[4] != 1 || p->taps > GRAD_TAPS || s->in_group < GRAD_IMAGES);
+    return s->out[0] * s->out[1] * s->out[2] == 1 || p->panel_floats > GRAD_PANEL || cut;
+}
+
 bool conv_last_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, struct conv_last *p)
 {
     *p = (struct conv_last){ 0 };
@@ -140,7 +157,7 @@ bool conv_last_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, str
     p->width = CONV_PW_VECS * lanes;
     p->panels = (s->out_group + p->width - 1) / p->width;
     p->panel_floats = p->taps * s->in_group * p->width;
-    if (!bands_init(p, rows, op))
+    if (better_as_gradient(op, p) || !bands_init(p, rows, op))
         return false;
     const int64_t floats = input_floats(p);
     p->image = dense_take(&p->floats, (uint64_t)(p->copies ? floats : 0) + LANES * LANES, LANES);
