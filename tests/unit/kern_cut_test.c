@@ -43,7 +43,7 @@ static uint32_t check_rows(const struct kern_op *given, uint32_t number)
         const struct kern_row *row = &rows[i / 2];
         struct kern_op op = *given;
         op.packed_input = i % 2 ? 2 : 0;
-        if (row->kind != op.kind || row->create || (i % 2 && !row->pack_plan) || !row->accepts(&op))
+        if (row->kind != op.kind || (i % 2 && !row->pack_plan) || !row->accepts(&op))
             continue;
         check_cut(row, &op, number);
         taken++;

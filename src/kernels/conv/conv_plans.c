@@ -228,14 +228,7 @@ bool kern_conv_dw_f32_accepts(const struct kern_op *op)
 {
     struct conv_shape s;
     DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
-    if (!dense_is_short_float(type) || !conv_has_type(op, type) || !conv_shape_init(op, &s) || !dw_shape_suits(op, &s))
-        return false;
-#if defined(ANYDML_DNNL)
-    /* Small planes under large windows are better off in oneDNN, with channels innermost, reorders included. */
-    return type != DML_TENSOR_DATA_TYPE_FLOAT32 || s.out[1] * s.out[2] >= 16 * s.kernel[1] * s.kernel[2];
-#else
-    return true;
-#endif
+    return dense_is_short_float(type) && conv_has_type(op, type) && conv_shape_init(op, &s) && dw_shape_suits(op, &s);
 }
 
 bool kern_conv_dw_int_accepts(const struct kern_op *op)

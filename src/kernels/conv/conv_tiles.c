@@ -202,17 +202,10 @@ static void pack_halves(const struct kern_op *op, const struct conv_tiles *p, co
                 }
 }
 
-/* oneDNN, which comes after it, computes fewer output channels in less time. */
-#if defined(ANYDML_DNNL)
-enum { OUT_MIN = 16 };
-#else
-enum { OUT_MIN = 1 };
-#endif
-
 bool kern_conv_bytes_amx_accepts(const struct kern_op *op)
 {
     struct conv_tiles plan;
-    return conv_tiles_init(op, 1, &plan) && plan.s.out_channels >= OUT_MIN;
+    return conv_tiles_init(op, 1, &plan);
 }
 
 bool kern_conv_bf16_amx_accepts(const struct kern_op *op)

@@ -74,19 +74,12 @@ bool panel_finish_init(const struct kern_op *op, struct panel_finish *out)
 
 #define PACK_ROWS 32 /* of B at a time */
 
-/* Reading weights takes the time. */
-#define FEW_ROWS 16
-
-/* Time over oneDNN's, as measured with AVX-512 and with AVX2: columns of zeros are multiplied too. */
+/* Time over that of the rows after it: columns of zeros are multiplied too. */
 static double panel_cost(const struct kern_op *op, uint32_t columns)
 {
     const struct kern_view *y = &op->tensors[op->input_count];
     uint64_t n = y->sizes[y->rank - 1], panels = (n + columns - 1) / columns;
     double whole = (double)(panels * columns) / (double)n;
-#if defined(ANYDML_DNNL)
-    if (y->type != ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
-        return whole * (dense_rows(y) <= FEW_ROWS ? 0.7 : 8.0 / 9.0);
-#endif
     return whole / 4; /* general kernels make panels each time */
 }
 
