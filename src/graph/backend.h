@@ -57,7 +57,7 @@ struct graph_backend {
     graph_multiplies_fn *multiplies;
     graph_in_place_fn *in_place;
     graph_choose_fn *choose;
-    graph_chain_fn *chain;     /* NULL: there are always barriers, or no need of them */
+    graph_chain_fn *chain; /* NULL: there are always barriers, or no need of them */
     /* NULL: kernels pack, and the initializer's dispatch runs them (graph_init_step.pack). */
     graph_pack_fn *pack;
     graph_pack_layout_fn *pack_layout; /* needed when choose() packs */

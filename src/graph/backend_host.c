@@ -48,7 +48,7 @@ static bool find_row(const struct graph_options *options, struct graph_step *ste
     step->row = kern_find(&step->op, options->cpu);
     if (!packable)
         return step->row != NULL;
-    if (step->row && step->row->pack_plan && step->row->pack_plan(&step->op, NULL, &input, out_packed_bytes) &&
+    if (step->row && step->row->pack_plan && step->row->pack_plan(&step->op, &input, out_packed_bytes) &&
         input + 1 == packable)
         return true;
     return find_row(options, step, 0, out_packed_bytes);
@@ -71,7 +71,7 @@ static HRESULT host_choose(const struct graph_options *options, struct base_aren
     step->op.threads = (uint16_t)BASE_MIN(threads, UINT16_MAX);
     if (!find_row(options, step, packable, out_packed_bytes))
         return DXGI_ERROR_UNSUPPORTED;
-    step->row->plan(&step->op, NULL, threads, &step->work);
+    step->row->plan(&step->op, threads, &step->work);
     step->op.cut = step->work.cut;
     limit_workers(step, threads);
     step->kernel = step->row->name;
@@ -87,7 +87,7 @@ static HRESULT host_choose(const struct graph_options *options, struct base_aren
 
 static void host_pack(const struct graph_step *step, const void *source, void *packed)
 {
-    step->row->pack(&step->op, NULL, source, packed);
+    step->row->pack(&step->op, source, packed);
 }
 
 /* Zeroed before it is filled, since it is hashed whole. */

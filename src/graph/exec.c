@@ -104,7 +104,7 @@ static void run_init_step(const struct graph_plan *plan, const struct graph_init
     const void *from = resolve(&init->source, buffers);
     char *to = (char *)buffers->persistent + init->destination;
     if (init->pack)
-        step->row->pack(&step->op, NULL, from, to);
+        step->row->pack(&step->op, from, to);
     else
         graph_copy_bytes(to, from, init->size_bytes);
 }

@@ -51,7 +51,7 @@ static bool run_op(const void *context, const void *const *in, void *const *out)
     void *data[KERN_TENSORS_MAX];
     op.epilogue = c->op.epilogue ? &c->epilogue : NULL;
     const struct kern_row *row = kern_find(&op, c->cpu); /* there was one when the op was folded */
-    row->plan(&op, NULL, 1, &work);
+    row->plan(&op, 1, &work);
     void *scratch = aligned_alloc(64, base_align_up(work.scratch_bytes + 1, 64));
     void *worker = aligned_alloc(64, base_align_up(work.worker_scratch_bytes + 1, 64));
     /* Kernels only read what an input's pointer addresses. */

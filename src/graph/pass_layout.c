@@ -164,8 +164,8 @@ static bool permuted(struct layout *layout, const struct graph_op *op, struct gr
     return any;
 }
 
-/* No worse; of integers better, because most kernels of theirs are for plain layouts, where there may be one, unless the
- * result already lies with its channels innermost. */
+/* No worse; of integers better, because most kernels of theirs are for plain layouts, where there may be one, unless
+ * the result already lies with its channels innermost. */
 static bool permutes_well(const struct layout *layout, const struct graph_op *op, const struct graph_op *changed)
 {
     if (!op->k.u.conv.integer || layout->options->backend->passes & GRAPH_PASS_BIT(filters))

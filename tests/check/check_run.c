@@ -87,12 +87,12 @@ static bool pack(const struct kern_row *row, struct kern_op *op, void **data, vo
 {
     uint32_t input = 0;
     uint64_t bytes = 0;
-    if (!row->pack_plan || !row->pack_plan(op, NULL, &input, &bytes) || input + 1 != op->packed_input)
+    if (!row->pack_plan || !row->pack_plan(op, &input, &bytes) || input + 1 != op->packed_input)
         return false;
     *out_packed = aligned_alloc(256, base_align_up(bytes, 256));
     if (!*out_packed)
         return false;
-    row->pack(op, NULL, data[input], *out_packed);
+    row->pack(op, data[input], *out_packed);
     data[input] = *out_packed;
     return true;
 }
@@ -119,7 +119,7 @@ static const char *run_prepared(const struct kern_row *row, struct kern_op *op, 
         *out_ran = false;
     if (*out_ran) {
         struct kern_call call = { .op = op, .data = data };
-        row->plan(op, NULL, threads, &work);
+        row->plan(op, threads, &work);
         op->cut = check_chance(rng, 2) ? work.cut : 0;
         struct base_team before = base_parallel_enter(threads);
         problem = work.units && work.grain ? run_ranges(row, &call, &work, data, rng) : "planned no work";
@@ -169,7 +169,7 @@ double check_time(const struct kern_row *row, const struct kern_op *op, const st
     if (row->pack_plan && !pack(row, &copy, data, &packed)) {
         copy.packed_input = 0;
     }
-    row->plan(&copy, NULL, 1, &work);
+    row->plan(&copy, 1, &work);
     void *shared = aligned_alloc(64, base_align_up(work.scratch_bytes + 64, 64));
     void *own = aligned_alloc(64, base_align_up(work.worker_scratch_bytes + 64, 64));
     struct kern_call call = { .op = &copy, .data = data, .scratch = shared, .worker_scratch = own };

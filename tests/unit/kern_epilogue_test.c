@@ -26,14 +26,14 @@ static bool run_row(const struct kern_row *row, const struct kern_op *given, voi
     if (row->kind != op.kind || row->cpu & ~base_cpu_flags() || (packs && !row->pack_plan) || !row->accepts(&op))
         return false;
     memcpy(data, given_data, (op.input_count + 1) * sizeof(*data));
-    bool ok = !packs || row->pack_plan(&op, NULL, &input, &bytes);
+    bool ok = !packs || row->pack_plan(&op, &input, &bytes);
     if (ok && packs) {
         packed = aligned_alloc(256, base_align_up(bytes, 256));
-        row->pack(&op, NULL, data[1], packed);
+        row->pack(&op, data[1], packed);
         data[1] = packed;
     }
     if (ok) {
-        row->plan(&op, NULL, 1, &work);
+        row->plan(&op, 1, &work);
         struct kern_call call = { .op = &op, .data = data };
         call.scratch = aligned_alloc(64, base_align_up(work.scratch_bytes + 64, 64));
         call.worker_scratch = aligned_alloc(64, base_align_up(work.worker_scratch_bytes + 64, 64));

@@ -50,8 +50,8 @@ HRESULT cpu_queue_finish(struct adapter_queue *queue, uint64_t ticket);
 HRESULT cpu_queries_create(struct adapter_device *device, uint32_t count, struct adapter_queries **out);
 void cpu_queries_destroy(struct adapter_device *device, struct adapter_queries *queries);
 
-/* list.c: runs the commands on the calling thread, helped by the pool. cpu_list_threads: how many threads they can use, at
- * most `most`. */
+/* list.c: runs the commands on the calling thread, helped by the pool. cpu_list_threads: how many threads they can use,
+ * at most `most`. */
 uint32_t cpu_list_threads(const struct adapter_command *commands, uint32_t count, uint32_t most);
 HRESULT cpu_list_run(const struct adapter_command *commands, uint32_t count);
 

@@ -52,7 +52,7 @@ bool kern_conv_grad_f32_accepts(const struct kern_op *op)
     return conv_grad_init(op, &plan);
 }
 
-void kern_conv_grad_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_conv_grad_f32_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct conv_grad p;
     conv_grad_init(op, &p);

@@ -198,7 +198,7 @@ bool kern_conv_small_cout_f32_accepts(const struct kern_op *op)
            (!op->u.conv.has_bias || op->tensors[2].sizes[1] == f.s.out_channels);
 }
 
-void kern_conv_small_cout_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_conv_small_cout_f32_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct conv_small_cout f;
     conv_small_cout_init(op, &f);
@@ -238,7 +238,7 @@ bool kern_conv_dw_int_accepts(const struct kern_op *op)
            s.kernel[1] * s.kernel[2] <= EXACT_TAPS;
 }
 
-void kern_conv_dw_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_conv_dw_f32_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct conv_shape s;
     struct window w;
@@ -251,9 +251,9 @@ void kern_conv_dw_f32_plan(const struct kern_op *op, const void *state, uint32_t
                                 dense_epilogue_bytes(op);
 }
 
-void kern_conv_dw_int_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_conv_dw_int_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
-    kern_conv_dw_f32_plan(op, state, threads, out);
+    kern_conv_dw_f32_plan(op, threads, out);
 }
 
 /* ---- depthwise, channels last ---- */

@@ -11,7 +11,6 @@
 
 #define OWN_TILES 3 /* of a thread, which has to read all panels */
 
-
 /* Fewer pixels leave most of a tile empty. */
 #define PIXELS_MIN 8
 
@@ -108,8 +107,7 @@ bool conv_pw_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, struc
 bool kern_conv_pw_f32_accepts(const struct kern_op *op)
 {
     struct conv_pw p;
-    return op->packed_input == 2 && conv_pw_init(op, 1, 1, &p) &&
-           kern_pays(op, KERN_CHOICE_pointwise, POINTWISE_COST);
+    return op->packed_input == 2 && conv_pw_init(op, 1, 1, &p) && kern_pays(op, KERN_CHOICE_pointwise, POINTWISE_COST);
 }
 
 double kern_conv_pw_cost(const struct kern_op *op)

@@ -23,7 +23,7 @@ void kern_pack_first(const struct kern_row *row, const struct kern_work *work, c
 {
     if (!work->packs)
         return;
-    row->pack(call->op, NULL, data[1], call->scratch);
+    row->pack(call->op, data[1], call->scratch);
     data[1] = call->scratch;
 }
 
@@ -114,7 +114,7 @@ uint64_t kern_view_elements(const struct kern_view *view)
     return count;
 }
 
-void kern_elements_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_elements_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     *out = (struct kern_work){ .units = kern_view_elements(&op->tensors[op->input_count]), .grain = 1024 };
     for (uint32_t t = op->input_count; t < op->input_count + op->output_count; t++)
@@ -122,7 +122,7 @@ void kern_elements_plan(const struct kern_op *op, const void *state, uint32_t th
             out->grain = out->units; /* neighbours share bytes */
 }
 
-void kern_whole_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_whole_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     *out = (struct kern_work){ .units = 1, .grain = 1 };
 }

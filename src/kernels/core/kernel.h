@@ -43,14 +43,15 @@ struct kern_row {
     uint32_t cpu;     /* required enum base_cpu_flag bits */
     uint32_t max_ulp; /* against the reference in tests/check, in the output's type */
     bool (*accepts)(const struct kern_op *op);
-    void (*plan)(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);
+    void (*plan)(const struct kern_op *op, uint32_t threads, struct kern_work *out);
     void (*run)(const struct kern_call *call, uint64_t begin, uint64_t end);
     /* Optional: input `*out_input` is wanted in a private layout of *out_bytes bytes, made once by pack() when the data
      * is constant or owned. The data pointer of that input then addresses the packed bytes (256-byte aligned) at run(),
      * and op->packed_input holds its index + 1 (0 = nothing is packed: the row must then work on the plain layout).
-     * What the layout is follows from the op's parameters, the types of its tensors and the view of that input alone. */
-    bool (*pack_plan)(const struct kern_op *op, const void *state, uint32_t *out_input, uint64_t *out_bytes);
-    void (*pack)(const struct kern_op *op, const void *state, const void *source, void *packed);
+     * What the layout is follows from the op's parameters, the types of its tensors and the view of that input alone.
+     */
+    bool (*pack_plan)(const struct kern_op *op, uint32_t *out_input, uint64_t *out_bytes);
+    void (*pack)(const struct kern_op *op, const void *source, void *packed);
 };
 
 /* The best row for this op on a processor with these base_cpu_flags() whose accepts() agrees; NULL when there is none.
@@ -72,8 +73,8 @@ const struct kern_row *kern_rows(uint32_t *out_count);
     INTEGER(INT8, int8_t, INT8_MIN, INT8_MAX)
 
 /* Plans of references: units are output 0's elements; one worker does all. */
-void kern_elements_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);
-void kern_whole_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);
+void kern_elements_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out);
+void kern_whole_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out);
 
 /* Bytes that one element takes, 0 for 4-bit types. */
 uint32_t kern_type_bytes(DML_TENSOR_DATA_TYPE type);
@@ -103,17 +104,16 @@ void kern_view_set_packed(struct kern_view *view, DML_TENSOR_DATA_TYPE type, uin
 /* Every row's functions are named kern_<row>_<role>. */
 #define KERNEL_AS(kind, name, family, cpu, max_ulp)                                                                    \
     bool kern_##family##_accepts(const struct kern_op *op);                                                            \
-    void kern_##family##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);   \
+    void kern_##family##_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out);                      \
     void kern_##name##_run(const struct kern_call *call, uint64_t begin, uint64_t end);
 #define REFERENCE(kind, name, family, planner)                                                                         \
     KERNEL_AS(kind, name, family, BASE_CPU_NONE, 0)                                                                    \
-    void kern_##planner##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);
+    void kern_##planner##_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out);
 #define PACKED_AS(kind, name, family, cpu, max_ulp)                                                                    \
     KERNEL_AS(kind, name, family, cpu, max_ulp)                                                                        \
-    void kern_##name##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);     \
-    bool kern_##name##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,                     \
-                                 uint64_t *out_bytes);                                                                 \
-    void kern_##name##_pack(const struct kern_op *op, const void *state, const void *source, void *packed);
+    void kern_##name##_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out);                        \
+    bool kern_##name##_pack_plan(const struct kern_op *op, uint32_t *out_input, uint64_t *out_bytes);                  \
+    void kern_##name##_pack(const struct kern_op *op, const void *source, void *packed);
 #include "kernels/core/kernels.def"
 #undef KERNEL_AS
 #undef REFERENCE

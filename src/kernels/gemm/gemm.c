@@ -176,7 +176,7 @@ bool kern_gemm_vec_f32_accepts(const struct kern_op *op)
            (b->strides[rank - 1] == 1 || b->strides[rank - 2] == 1);
 }
 
-void kern_gemm_vec_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_gemm_vec_f32_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
     uint64_t batches = dense_rows(y) / y->sizes[y->rank - 2], k = a->sizes[a->rank - 1];
@@ -196,7 +196,7 @@ bool kern_gemm_any_ref_accepts(const struct kern_op *op)
     return blocked_gemm_types_fit(op, op->u.gemm.integer, op->u.gemm.has_c);
 }
 
-void kern_gemm_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_gemm_any_ref_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
     uint64_t cost = (uint64_t)a->sizes[a->rank - 1] * y->sizes[y->rank - 1];
