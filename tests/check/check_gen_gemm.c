@@ -61,29 +61,30 @@ DML_TENSOR_DATA_TYPE check_byte_type(struct check_rng *rng)
     return check_chance(rng, 2) ? DML_TENSOR_DATA_TYPE_INT8 : DML_TENSOR_DATA_TYPE_UINT8;
 }
 
-/* The results of a requantisation are divided by one number before they are rounded. */
-static void divide(struct check_rng *rng, struct check_case *c, uint32_t divisor)
+/* A step between the first of a requantisation and those after it; its operand is a new input like the scale. */
+static void insert_step(struct check_case *c, uint8_t code, bool one, enum check_data data)
 {
     struct kern_map *map = &c->epilogue;
     struct kern_op *op = &c->op;
-    const uint32_t inputs = divisor - op->epilogue_input + 2;
-    op->tensors[divisor + 1] = op->tensors[divisor];
-    op->tensors[divisor] = op->tensors[op->epilogue_input];
-    memset(op->tensors[divisor].strides, 0, sizeof(op->tensors[divisor].strides));
-    c->data[divisor] = check_chance(rng, 8) ? CHECK_DATA_SPECIAL : CHECK_DATA_SMALL;
+    const uint32_t operand = op->input_count, inputs = operand - op->epilogue_input + 2;
+    op->tensors[operand + 1] = op->tensors[operand];
+    op->tensors[operand] = op->tensors[op->epilogue_input];
+    if (one)
+        memset(op->tensors[operand].strides, 0, sizeof(op->tensors[operand].strides));
+    c->data[operand] = data;
     op->input_count++;
     memmove(&map->inst[2], &map->inst[1], (map->inst_count - 1u) * sizeof(*map->inst));
     map->inst_count++;
     map->load_type[inputs - 1] = map->load_type[0];
     map->inst[1] = map->inst[0];
-    map->inst[1].code = KERN_MAP_DIV;
+    map->inst[1].code = code;
     map->inst[1].src[1] = (uint8_t)(inputs - 1);
     for (uint32_t i = 1; i < map->inst_count; i++)
         map->inst[i].src[0] = (uint8_t)(inputs + i - 1);
     map->store[0] = (uint8_t)(inputs + map->inst_count - 1);
 }
 
-/* clamp(rint(x * scale [/ divisor]) + zero point) */
+/* clamp(rint((x * scale [+ bias]) [/ divisor]) + zero point) */
 static void requantize(struct check_rng *rng, struct check_case *c, uint32_t dim)
 {
     const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
@@ -112,7 +113,9 @@ static void requantize(struct check_rng *rng, struct check_case *c, uint32_t dim
     map->inst_count = 4;
     map->store[0] = 6;
     if (check_chance(rng, 2))
-        divide(rng, c, at + 2);
+        insert_step(c, KERN_MAP_DIV, true, check_chance(rng, 8) ? CHECK_DATA_SPECIAL : CHECK_DATA_SMALL);
+    if (check_chance(rng, 3))
+        insert_step(c, KERN_MAP_ADD, false, CHECK_DATA_NORMAL);
 }
 
 void check_integer_output(struct check_rng *rng, struct check_case *c, uint32_t dim)

@@ -50,11 +50,15 @@ DENSE_INLINE int32_t conv_x_zero(const struct kern_call *call)
     return gemm_zero(call, conv->has_x_zero, 2u + conv->has_bias, first);
 }
 
-/* FLOAT32 biases of all output channels, zeros behind them and where there are none. */
+/* The biases of all output channels as FLOAT32, zeros behind them and where there are none. */
 DENSE_INLINE void conv_bias(const struct kern_call *call, const struct conv_shape *s, int64_t count, float *out)
 {
+    const DML_TENSOR_DATA_TYPE type = call->op->tensors[2].type;
+    const bool floats = type == DML_TENSOR_DATA_TYPE_FLOAT32;
     for (int64_t o = 0; o < count; o++)
-        out[o] = call->op->u.conv.has_bias && o < s->out_channels ? ((const float *)call->data[2])[o * s->bias] : 0;
+        out[o] = !call->op->u.conv.has_bias || o >= s->out_channels ? 0
+                 : floats                                           ? ((const float *)call->data[2])[o * s->bias]
+                          : (float)dense_load(call->data[2], o * s->bias, type);
 }
 
 /* The input position along spatial dimension d that kernel tap k brings to output position `out`; -1 = none. */

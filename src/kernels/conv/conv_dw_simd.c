@@ -125,105 +125,189 @@ KERN_ISA_RUN(conv_dw_int, conv_dw_run)
 
 /* ---- channels last ---- */
 
-#define DW_PIXELS 6 /* of a tile: their sums stay in registers */
+#if VEC == 8
+#define DW_PIXELS 7 /* of a tile: their sums stay in registers */
+#else
+#define DW_PIXELS 14
+#endif
+
+/* A tap that some pixels of a tile have: x points to each one's element, or to zeros. */
+struct dw_part {
+    const char *x[DW_PIXELS];
+    int64_t w;
+};
 
 struct dw_last {
     struct conv_dw_last d;
     const struct kern_call *call;
     const float *weights;
-    float *bias;
+    float *bias, *line; /* line: a row's results before they are finished */
+    const char *zeros;
+    struct conv_dw_last_tap *taps; /* of all pixels of a tile */
+    struct dw_part *parts;
+    int64_t tap_count, part_count, x_bytes;
 };
 
-/* Some pixels of a row; every tap between these limits is inside the input for all of them. */
+/* Pixels of a row which have the same remainder by the stride, for transposed convolutions; else all of them. */
+struct dw_phase {
+    const char *x;        /* the row's input, where taps are counted from */
+    int64_t first, count; /* pixels of Y */
+    int64_t taps[2];      /* rows of taps that are inside */
+    int64_t row;          /* of Y */
+    int64_t x_step;       /* elements of X between pixels' windows */
+    int64_t inner[2];     /* these have all taps inside: [begin, end) */
+};
+
 struct dw_tile {
-    const float *x; /* of tap (0, 0) of the first pixel, whether that is there or not */
-    float *y;
-    int64_t first[2], end[2]; /* taps in each dimension */
-    int64_t pixel;            /* elements of X between pixels' windows */
+    const char *x; /* what taps are counted from for the first pixel */
+    void *y;
+    int64_t x_step, y_step; /* from pixel to pixel: bytes; elements */
 };
 
-DENSE_INLINE void dw_last_vecs(const struct dw_last *r, const struct dw_tile *t, int pixels, int64_t c, int64_t count)
+DENSE_INLINE void dw_last_vecs(DML_TENSOR_DATA_TYPE type, const struct dw_last *r, const struct dw_tile *t, int pixels,
+                               int64_t c, int64_t count)
 {
-    const struct conv_shape *s = &r->d.s;
-    const DML_TENSOR_DATA_TYPE f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
-    const enum kern_bounds_kind bounds = r->d.bounds.kind;
-    const vec low = vec_set(r->d.bounds.low), high = vec_set(r->d.bounds.high);
+    const struct conv_dw_last *d = &r->d;
+    const vec low = vec_set(d->bounds.low), high = vec_set(d->bounds.high);
+    const int64_t at = c * (type == DML_TENSOR_DATA_TYPE_FLOAT32 ? 4 : 2);
     vec acc[DW_PIXELS];
-#pragma GCC unroll 6
+#pragma GCC unroll 14
     for (int p = 0; p < pixels; p++)
         acc[p] = vec_load(r->bias + c);
-    for (int64_t k1 = t->first[0]; k1 < t->end[0]; k1++) {
-        for (int64_t k2 = t->first[1]; k2 < t->end[1]; k2++) {
-            const float *x = t->x + k1 * s->dilation[1] * s->x[3] + k2 * s->dilation[2] * s->x[4] + c;
-            vec w = vec_load(r->weights + (k1 * s->kernel[2] + k2) * r->d.pitch + c);
-#pragma GCC unroll 6
-            for (int p = 0; p < pixels; p++) {
-                vec value = count >= VEC ? vec_load(x + p * t->pixel) : vec_load_some(f32, x + p * t->pixel, 0, count);
-                acc[p] = vec_fma(w, value, acc[p]);
-            }
-        }
+    for (int64_t k = 0; k < r->tap_count; k++) {
+        const char *x = t->x + r->taps[k].x + at;
+        const vec w = vec_load(r->weights + r->taps[k].w + c);
+#pragma GCC unroll 14
+        for (int p = 0; p < pixels; p++)
+            acc[p] = vec_fma(w, vec_load_some(type, x + p * t->x_step, 0, count), acc[p]);
     }
-#pragma GCC unroll 6
-    for (int p = 0; p < pixels; p++) {
-        vec value = kern_bounds_vec(bounds, low, high, acc[p]);
-        if (count >= VEC)
-            vec_store(t->y + p * s->y[4] + c, value);
-        else
-            vec_store_some(f32, t->y + p * s->y[4], c, value, count);
+    for (int64_t k = 0; k < r->part_count; k++) {
+        const vec w = vec_load(r->weights + r->parts[k].w + c);
+#pragma GCC unroll 14
+        for (int p = 0; p < pixels; p++)
+            acc[p] = vec_fma(w, vec_load_some(type, r->parts[k].x[p] + at, 0, count), acc[p]);
     }
+#pragma GCC unroll 14
+    for (int p = 0; p < pixels; p++)
+        vec_store_some(d->to, t->y, p * t->y_step + c, kern_bounds_vec(d->bounds.kind, low, high, acc[p]), count);
 }
 
-DENSE_INLINE void dw_last_tile(const struct dw_last *r, const struct dw_tile *t, int pixels)
+DENSE_INLINE void dw_last_tile(DML_TENSOR_DATA_TYPE type, const struct dw_last *r, const struct dw_tile *t, int pixels)
 {
     const int64_t channels = r->d.s.groups;
     int64_t c = 0;
     for (; c + VEC <= channels; c += VEC)
-        dw_last_vecs(r, t, pixels, c, VEC);
+        dw_last_vecs(type, r, t, pixels, c, VEC);
     if (c < channels)
-        dw_last_vecs(r, t, pixels, c, channels - c);
+        dw_last_vecs(type, r, t, pixels, c, channels - c);
 }
 
-/* How many pixels from `i` on have windows with all taps inside. */
-static int64_t dw_last_inner(const struct conv_shape *s, int64_t i)
+DENSE_INLINE void dw_last_pixels(DML_TENSOR_DATA_TYPE type, const struct dw_last *r, const struct dw_tile *t,
+                                 int64_t pixels)
 {
-    const int64_t reach = (s->kernel[2] - 1) * s->dilation[2], at = i * s->stride[2] - s->pad[2];
-    if (at < 0 || at + reach >= s->in[2])
-        return 0;
-    return BASE_MIN((s->in[2] - 1 - reach - at) / s->stride[2] + 1, s->out[2] - i);
+    switch (pixels) {
+#if DW_PIXELS > 7
+    case DW_PIXELS:
+        dw_last_tile(type, r, t, DW_PIXELS);
+        break;
+#endif
+    case 7:
+        dw_last_tile(type, r, t, 7);
+        break;
+    case 3:
+        dw_last_tile(type, r, t, 3);
+        break;
+    default:
+        dw_last_tile(type, r, t, 1);
+    }
 }
 
-static void dw_last_row(const struct dw_last *r, int64_t n, int64_t row)
+/* Taps of the pixels [first, first + count) of a phase; those that all of them have, and those of some. */
+static void dw_last_taps(struct dw_last *r, const struct dw_phase *phase, int64_t first, int64_t count)
 {
     const struct conv_shape *s = &r->d.s;
-    const int64_t down = row * s->stride[1] - s->pad[1];
-    const float *x = (const float *)r->call->data[0] + n * s->x[0] + down * s->x[3];
-    float *y = (float *)r->call->data[r->call->op->input_count] + n * s->y[0] + row * s->y[3];
-    struct dw_tile t = { .pixel = s->stride[2] * s->x[4] };
-    dense_range(s->kernel[1], s->dilation[1], down, s->in[1], &t.first[0], &t.end[0]);
-    for (int64_t i = 0; i < s->out[2];) {
-        const int64_t at = i * s->stride[2] - s->pad[2], inner = dw_last_inner(s, i);
-        dense_range(s->kernel[2], s->dilation[2], at, s->in[2], &t.first[1], &t.end[1]);
-        t.x = x + at * s->x[4];
-        t.y = y + i * s->y[4];
-        if (inner >= DW_PIXELS)
-            dw_last_tile(r, &t, DW_PIXELS);
-        else if (inner >= 3)
-            dw_last_tile(r, &t, 3);
-        else
-            dw_last_tile(r, &t, 1);
-        i += inner >= DW_PIXELS ? DW_PIXELS : inner >= 3 ? 3 : 1;
+    r->tap_count = r->part_count = 0;
+    for (int64_t k1 = phase->taps[0]; k1 < phase->taps[1]; k1++) {
+        const int64_t down = conv_tap(s, 1, phase->row, k1);
+        for (int64_t k2 = 0; down >= 0 && k2 < s->kernel[2]; k2++) {
+            int64_t at = 0, begin, end; /* the first pixel's element */
+            if (!conv_dw_last_column(s, phase->first, k2, &at))
+                continue;
+            at += first * phase->x_step;
+            dense_range(count, phase->x_step, at, s->in[2], &begin, &end);
+            if (begin >= end)
+                continue;
+            const int64_t from = (down * s->x[3] + at * s->x[4]) * r->x_bytes;
+            const int64_t w = (k1 * s->kernel[2] + k2) * r->d.pitch;
+            if (begin == 0 && end == count) { /* counted from the tile's first pixel */
+                const int64_t tile = first * phase->x_step * s->x[4] * r->x_bytes;
+                r->taps[r->tap_count++] = (struct conv_dw_last_tap){ from - tile, w };
+                continue;
+            }
+            struct dw_part *part = &r->parts[r->part_count++];
+            part->w = w;
+            for (int64_t p = 0; p < count; p++)
+                part->x[p] =
+                    p < begin || p >= end ? r->zeros : phase->x + from + p * phase->x_step * s->x[4] * r->x_bytes;
+        }
     }
-    if (r->d.post)
-        dense_finish_line(r->call, (float *)r->call->worker_scratch + r->d.epilogue, y, s->out[2] * s->out_channels);
+}
+
+static void dw_last_phase(struct dw_last *r, const struct dw_phase *phase, void *y, int64_t y_step)
+{
+    const struct conv_shape *s = &r->d.s;
+    const int64_t step = phase->x_step * s->x[4] * r->x_bytes, to = kern_type_bytes(r->d.to);
+    const DML_TENSOR_DATA_TYPE type = r->call->op->tensors[0].type;
+    bool inner = false; /* the taps are those of a tile that has all */
+    for (int64_t i = 0, count; i < phase->count; i += count) {
+        const int64_t rest = phase->count - i;
+        count = rest >= DW_PIXELS ? DW_PIXELS : rest >= 7 ? 7 : rest >= 3 ? 3 : 1;
+        const bool has_all = i >= phase->inner[0] && i + count <= phase->inner[1];
+        if (!has_all || !inner)
+            dw_last_taps(r, phase, i, count);
+        inner = has_all;
+        const struct dw_tile t = { phase->x + i * step, (char *)y + i * y_step * to, step, y_step };
+        VEC_BY_TYPE(type, dw_last_pixels, r, &t, count);
+    }
+}
+
+static void dw_last_row(struct dw_last *r, int64_t n, int64_t row)
+{
+    const struct conv_shape *s = &r->d.s;
+    const struct kern_op *op = r->call->op;
+    const int64_t phases = s->transposed ? s->stride[2] : 1, y_at = n * s->y[0] + row * s->y[3];
+    const int64_t bytes = kern_type_bytes(r->d.to);
+    char *y = r->d.post ? (char *)r->line : (char *)r->call->data[op->input_count] + y_at * bytes;
+    const int64_t y_step = r->d.post ? (int64_t)s->out_channels : s->y[4];
+    struct dw_phase p = { .x = (const char *)r->call->data[0] + n * s->x[0] * r->x_bytes, .row = row };
+    p.taps[1] = s->kernel[1];
+    if (!s->transposed)
+        dense_range(s->kernel[1], s->dilation[1], row * s->stride[1] - s->pad[1], s->in[1], &p.taps[0], &p.taps[1]);
+    p.x_step = s->transposed ? 1 : s->stride[2];
+    for (p.first = 0; p.first < BASE_MIN(phases, s->out[2]); p.first++) {
+        p.count = (s->out[2] - p.first + phases - 1) / phases;
+        conv_dw_last_inner(s, p.first, p.count, p.inner);
+        dw_last_phase(r, &p, y + p.first * y_step * bytes, phases * y_step);
+    }
+    if (r->d.post) {
+        const int64_t count = s->out[2] * s->out_channels;
+        dense_finish_line(r->call, (float *)r->call->worker_scratch + r->d.epilogue, r->line, count);
+        dense_store_row(r->call->data[op->input_count], y_at, 1, op->tensors[op->input_count].type, (uint32_t)count,
+                        r->line);
+    }
 }
 
 static void dw_last_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
-    struct dw_last r = { .call = call };
+    struct dw_last r = { .call = call, .x_bytes = kern_type_bytes(call->op->tensors[0].type) };
     conv_dw_last_init(call->op, &r.d);
     const struct conv_shape *s = &r.d.s;
     float *scratch = call->worker_scratch;
     r.bias = scratch + r.d.bias;
+    r.line = scratch + r.d.line;
+    r.zeros = (const char *)memset(scratch + r.d.zeros, 0, (size_t)r.d.pitch * sizeof(float));
+    r.taps = (struct conv_dw_last_tap *)(scratch + r.d.list);
+    r.parts = (struct dw_part *)(scratch + r.d.parts);
     r.weights = call->op->packed_input == 2 ? call->data[1] : scratch + r.d.weights;
     if (call->op->packed_input != 2)
         conv_dw_last_pack(&r.d, call->data[1], scratch + r.d.weights);

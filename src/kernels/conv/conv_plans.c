@@ -227,8 +227,7 @@ static bool dw_shape_suits(const struct kern_op *op, const struct conv_shape *s)
 bool kern_conv_dw_f32_accepts(const struct kern_op *op)
 {
     struct conv_shape s;
-    DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
-    return dense_is_short_float(type) && conv_has_type(op, type) && conv_shape_init(op, &s) && dw_shape_suits(op, &s);
+    return !op->u.conv.integer && dense_short_floats(op) && conv_shape_init(op, &s) && dw_shape_suits(op, &s);
 }
 
 bool kern_conv_dw_int_accepts(const struct kern_op *op)
@@ -263,14 +262,14 @@ enum {
     EXTENT_MAX = 1 << 16, /* of everything spatial: products stay small */
     LAST_TAPS_MAX = 1024,
     LAST_CHANNELS_MAX = 1 << 16,
+    LAST_ROW_MAX = 1 << 30, /* results */
 };
 
 /* One channel per group, two dimensions at most, channels innermost in X and Y. */
 static bool last_shape_suits(const struct conv_shape *s)
 {
-    bool suits = !s->transposed && s->in_group == 1 && s->out_group == 1 && s->groups > 1 && s->kernel[0] == 1 &&
-                 s->in[0] == 1 && s->out[0] == 1 && !s->pad[0] && s->x[1] == 1 && s->y[1] == 1 &&
-                 s->groups <= LAST_CHANNELS_MAX;
+    bool suits = s->in_group == 1 && s->out_group == 1 && s->groups > 1 && s->kernel[0] == 1 && s->in[0] == 1 &&
+                 s->out[0] == 1 && !s->pad[0] && s->x[1] == 1 && s->y[1] == 1 && s->groups <= LAST_CHANNELS_MAX;
     for (uint32_t d = 1; d < KERN_SPATIAL_MAX; d++)
         suits = suits && s->in[d] <= EXTENT_MAX && s->out[d] <= EXTENT_MAX && s->kernel[d] <= EXTENT_MAX &&
                 s->stride[d] <= EXTENT_MAX && s->dilation[d] <= EXTENT_MAX && s->pad[d] <= EXTENT_MAX &&
@@ -280,16 +279,23 @@ static bool last_shape_suits(const struct conv_shape *s)
 
 bool conv_dw_last_init(const struct kern_op *op, struct conv_dw_last *d)
 {
-    *d = (struct conv_dw_last){ 0 };
-    if (!conv_has_type(op, DML_TENSOR_DATA_TYPE_FLOAT32) || !conv_shape_init(op, &d->s) || !last_shape_suits(&d->s) ||
+    *d = (struct conv_dw_last){ .w_type = op->tensors[1].type, .to = op->tensors[op->input_count].type };
+    if (op->u.conv.integer || !dense_short_floats(op) || !conv_shape_init(op, &d->s) || !last_shape_suits(&d->s) ||
         !end_fits(op, &d->bounds, &d->post))
         return false;
-    d->taps = d->s.kernel[1] * d->s.kernel[2];
+    const uint64_t taps = (uint64_t)(d->s.kernel[1] * d->s.kernel[2]), words = sizeof(int64_t) / sizeof(float);
+    const uint64_t row = (uint64_t)d->s.out[2] * d->s.groups;
+    d->taps = (int64_t)taps;
     d->pitch = (int64_t)base_align_up(d->s.groups, LAST_LANES);
-    d->weights = dense_take(&d->floats, (uint64_t)(op->packed_input == 2 ? 0 : d->taps * d->pitch), LAST_LANES);
+    d->to = d->post ? DML_TENSOR_DATA_TYPE_FLOAT32 : d->to;
+    d->weights = dense_take(&d->floats, op->packed_input == 2 ? 0 : taps * (uint64_t)d->pitch, LAST_LANES);
     d->bias = dense_take(&d->floats, (uint64_t)(d->pitch), LAST_LANES);
+    d->zeros = dense_take(&d->floats, (uint64_t)(d->pitch), LAST_LANES);
+    d->list = dense_take(&d->floats, taps * 2 * words, LAST_LANES);
+    d->parts = dense_take(&d->floats, taps * (CONV_DW_LAST_PIXELS + 1) * words, LAST_LANES);
+    d->line = dense_take(&d->floats, d->post ? row : 0, LAST_LANES);
     d->epilogue = d->floats;
-    return d->taps * d->pitch <= INT32_MAX / (int64_t)sizeof(float) &&
+    return d->taps * d->pitch <= INT32_MAX / (int64_t)sizeof(float) && row <= LAST_ROW_MAX &&
            (!d->post || d->s.out[2] == 1 || d->s.y[4] == (int64_t)d->s.out_channels);
 }
 
@@ -301,14 +307,32 @@ static uint64_t last_plan(const struct kern_op *op, const struct conv_dw_last *d
     return (uint64_t)(d->taps * d->pitch) * sizeof(float);
 }
 
-void conv_dw_last_pack(const struct conv_dw_last *d, const float *source, float *packed)
+void conv_dw_last_inner(const struct conv_shape *s, int64_t first, int64_t count, int64_t *out)
+{
+    const int64_t step = s->transposed ? 1 : s->stride[2];
+    int64_t at;
+    out[0] = 0;
+    out[1] = count;
+    for (int64_t k2 = 0; k2 < s->kernel[2]; k2++) {
+        int64_t begin = 0, end = count;
+        if (conv_dw_last_column(s, first, k2, &at))
+            dense_range(count, step, at, s->in[2], &begin, &end);
+        out[0] = BASE_MAX(out[0], begin);
+        out[1] = BASE_MIN(out[1], end);
+    }
+}
+
+void conv_dw_last_pack(const struct conv_dw_last *d, const void *source, float *packed)
 {
     const struct conv_shape *s = &d->s;
+    const bool floats = d->w_type == DML_TENSOR_DATA_TYPE_FLOAT32;
     for (int64_t t = 0; t < d->taps; t++, packed += d->pitch) {
         const int64_t tap = s->flip ? d->taps - 1 - t : t;
-        const float *from = source + tap / s->kernel[2] * s->w[3] + tap % s->kernel[2] * s->w[4];
+        const int64_t from = tap / s->kernel[2] * s->w[3] + tap % s->kernel[2] * s->w[4];
         for (int64_t c = 0; c < d->pitch; c++)
-            packed[c] = c < s->groups ? from[c * s->w[0]] : 0;
+            packed[c] = c >= s->groups ? 0
+                        : floats       ? ((const float *)source)[from + c * s->w[0]]
+                                       : (float)dense_load(source, from + c * s->w[0], d->w_type);
     }
 }
 

@@ -71,21 +71,46 @@ DENSE_INLINE void conv_dw_window(const struct kern_op *op, const struct conv_sha
 
 /* ---- depthwise, channels last ---- */
 
-/* Depthwise convolution with the channels of a pixel together (nhwc): vectors of channels, a few pixels of a row at a
- * time. Weights are packed to [taps][channels], with room for a whole vector behind the last. */
+/* Depthwise convolution with the channels of a pixel together (nhwc), of 16 or 32 bits, also transposed: vectors of
+ * channels, some pixels of a row at a time; of a transposed one those that have the same remainder by the stride, and
+ * so the same taps. Weights are packed to [taps][channels], with room for a whole vector behind the last. */
+
+#define CONV_DW_LAST_PIXELS 14 /* most of a tile */
 
 struct conv_dw_last {
     struct conv_shape s;
     int64_t taps, pitch; /* pitch: floats of one tap's weights */
     bool post;           /* results end in another program than bounds, run over each row */
     struct kern_bounds bounds;
+    DML_TENSOR_DATA_TYPE w_type, to; /* to: what tiles store */
     /* places in the worker's scratch, in floats; weights: when they are not packed once */
-    uint64_t weights, bias, epilogue, floats;
+    uint64_t weights, bias, zeros, list, parts, line, epilogue, floats;
+};
+
+/* From the elements of a tile's first pixel: bytes of X, floats of the weights. */
+struct conv_dw_last_tap {
+    int64_t x, w;
 };
 
 /* false: not such a convolution. */
 bool conv_dw_last_init(const struct kern_op *op, struct conv_dw_last *out);
-void conv_dw_last_pack(const struct conv_dw_last *d, const float *source, float *packed);
+void conv_dw_last_pack(const struct conv_dw_last *d, const void *source, float *packed);
+
+/* The column of X, inside or not, that tap k2 of pixel `at` lies on; false: on none. */
+DENSE_INLINE bool conv_dw_last_column(const struct conv_shape *s, int64_t at, int64_t k2, int64_t *out)
+{
+    const int64_t reach = k2 * s->dilation[2];
+    if (!s->transposed) {
+        *out = at * s->stride[2] - s->pad[2] + reach;
+        return true;
+    }
+    const int64_t from = at + s->pad[2] - reach;
+    *out = from / s->stride[2];
+    return from % s->stride[2] == 0;
+}
+
+/* Pixels [0], [1]) of the `count` of a phase whose first one is `first` that have all of its taps inside. */
+void conv_dw_last_inner(const struct conv_shape *s, int64_t first, int64_t count, int64_t *out);
 
 /* ---- few input channels ---- */
 

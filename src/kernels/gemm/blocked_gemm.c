@@ -197,6 +197,37 @@ bool blocked_gemm_steps(const struct kern_op *op, struct kern_epilogue *out)
                                              last->p <= last->q && last->q <= high);
 }
 
+/* The element that all of the tensor's are. */
+static bool one_number(const struct kern_call *call, uint32_t tensor, float *out)
+{
+    const struct kern_view *view = &call->op->tensors[tensor];
+    for (uint32_t d = 0; d < view->rank; d++)
+        if (view->sizes[d] > 1 && view->strides[d])
+            return false;
+    *out = (float)dense_load(call->data[tensor], 0, view->type);
+    return true;
+}
+
+void blocked_gemm_end_in_steps(struct blocked_gemm_end *end)
+{
+    const struct kern_op *op = end->call->op;
+    const struct kern_view *t = op->tensors;
+    struct kern_requantize how = end->requantize;
+    end->in_steps = blocked_gemm_steps(op, &end->steps);
+    if (!end->in_steps || end->requantizes)
+        return;
+    const uint32_t last = dense_is_byte(t[op->input_count].type) ? kern_epilogue_quantize_steps(&end->steps, &how) : 0;
+    if (last && (!how.zero || (dense_is_byte(t[how.zero].type) && !last_step(&t[how.zero]))) &&
+        (!how.divisor || (t[how.divisor].type == DML_TENSOR_DATA_TYPE_FLOAT32 && !last_step(&t[how.divisor])))) {
+        end->quantizes = true;
+        end->requantize = how;
+        end->steps.count -= last;
+    }
+    for (uint32_t i = 0; i < end->steps.count; i++)
+        if (end->steps.step[i].tensor && one_number(end->call, end->steps.step[i].tensor, &end->steps.step[i].p))
+            end->steps.step[i].tensor = 0;
+}
+
 float blocked_gemm_divisor(const struct kern_call *call, const struct kern_requantize *how, const uint32_t *at)
 {
     const struct kern_view *view = &call->op->tensors[how->divisor];
@@ -248,22 +279,11 @@ void blocked_gemm_finish_integers(const struct blocked_gemm_integers *integers, 
         to[i * step] = sums[i];
 }
 
-/* Sums become FLOAT32 in place. */
-static void finish_steps(const struct blocked_gemm_isa *isa, const struct blocked_gemm_end *end, const uint32_t *at,
-                         uint32_t count, void *sums, const struct blocked_gemm_shift *shift)
-{
-    if (isa->integers)
-        isa->integers->unshift(sums, count, shift, sums);
-    for (uint32_t i = 0; isa->integers && i < count; i++)
-        ((float *)sums)[i] = (float)((const int32_t *)sums)[i];
-    isa->finish(end, at, count, sums);
-}
-
 void blocked_gemm_finish(const struct blocked_gemm_isa *isa, const struct blocked_gemm_end *end, const uint32_t *at,
                          uint32_t count, void *sums, const struct blocked_gemm_shift *shift)
 {
     if (end->in_steps && !end->requantizes)
-        finish_steps(isa, end, at, count, sums, shift);
+        isa->finish(end, at, count, sums, isa->integers ? shift : NULL);
     else if (isa->integers)
         blocked_gemm_finish_integers(isa->integers, end, at, count, sums, shift);
     else if (blocked_gemm_sum_bytes(isa) == sizeof(double))

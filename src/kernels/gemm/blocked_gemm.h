@@ -28,6 +28,7 @@ struct blocked_gemm_tile {
 };
 
 struct blocked_gemm_end;
+struct blocked_gemm_shift;
 struct blocked_gemm_isa {
     uint32_t rows, columns; /* of a tile, at most */
     uint32_t k_pack;
@@ -35,8 +36,9 @@ struct blocked_gemm_isa {
     void (*tile)(const struct blocked_gemm_tile *tile);
     const struct blocked_gemm_integers *integers;                  /* NULL: others */
     void (*round)(const float *in, uint32_t count, uint16_t *out); /* makes BFLOAT16; NULL: factors are others */
-    /* A row of sums, FLOAT32 and not scaled yet, through the steps of the epilogue (struct blocked_gemm_end). */
-    void (*finish)(const struct blocked_gemm_end *end, const uint32_t *at, uint32_t count, float *sums);
+    /* A row of sums through the steps of the epilogue (struct blocked_gemm_end); NULL: none can. */
+    void (*finish)(const struct blocked_gemm_end *end, const uint32_t *at, uint32_t count, const void *sums,
+                   const struct blocked_gemm_shift *shift);
     bool unsigned_right; /* bytes: both factors are unsigned */
     bool tiles; /* `tile` reads whole tiles of AMX: rows and packs of A are rounded up to 16, packs of B as well */
 };
@@ -163,7 +165,8 @@ struct blocked_gemm_end {
     const struct kern_call *call;
     bool requantizes;
     struct kern_requantize requantize;
-    bool in_steps; /* the epilogue is `steps`, which isa->finish takes */
+    bool in_steps;  /* the epilogue is `steps`, which isa->finish takes */
+    bool quantizes; /* and `requantize` after them, without its scale */
     struct kern_epilogue steps;
     void *scratch;
     float *floats;
@@ -172,6 +175,17 @@ void blocked_gemm_end_init(const struct kern_call *call, void *scratch, void *fl
 /* The epilogue of a product as steps that blocked_gemm_isa.finish takes: of tensors whose elements lie together or
  * repeat. */
 bool blocked_gemm_steps(const struct kern_op *op, struct kern_epilogue *out);
+/* A product's end in steps, if its epilogue is such. */
+void blocked_gemm_end_in_steps(struct blocked_gemm_end *end);
+/* What isa->finish is (blocked_gemm_end_simd.c): integers with a shift, or FLOAT32, which are multiplied by alpha. */
+#define BLOCKED_GEMM_END_ROW(isa)                                                                                      \
+    void blocked_gemm_end_row_##isa(const struct blocked_gemm_end *end, const uint32_t *at, uint32_t count,            \
+                                    const void *sums, const struct blocked_gemm_shift *shift);
+BLOCKED_GEMM_END_ROW(portable)
+BLOCKED_GEMM_END_ROW(avx2)
+BLOCKED_GEMM_END_ROW(avx512)
+BLOCKED_GEMM_END_ROW(neon)
+#undef BLOCKED_GEMM_END_ROW
 /* The divisor for coordinates `at`; 1 where there is none. */
 float blocked_gemm_divisor(const struct kern_call *call, const struct kern_requantize *how, const uint32_t *at);
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocked products by AMX, and those of BFLOAT16 also by VDPBF16PS: tiles on the packs of VNNI's, what makes BFLOAT16
- * of floats, and what ends their sums. */
+/* Blocked products by AMX, and those of BFLOAT16 also by VDPBF16PS: tiles on the packs of VNNI's, and what makes
+ * BFLOAT16 of floats. */
 #include "kernels/core/isa.h"
 #include "kernels/gemm/amx.h"
 #include "kernels/gemm/blocked_gemm.h"
 #include "kernels/gemm/ukernel.h"
-#include "kernels/vec/fmath.h"
 
 enum { TILE_VECS = 4, TILE_ROWS = 6, AMX_TILE_ROWS = 2 * AMX_ROWS };
 
@@ -89,7 +88,7 @@ static void tile_halves_amx(const struct blocked_gemm_tile *t)
         tile_amx(AMX_BF16, t);
 }
 
-/* ---- rows of BFLOAT16 and of sums ---- */
+/* ---- rows of BFLOAT16 ---- */
 
 static void round_row(const float *in, uint32_t count, uint16_t *out)
 {
@@ -105,103 +104,6 @@ static void round_row(const float *in, uint32_t count, uint16_t *out)
     }
 }
 
-#define EACH(formula)                                                                                                  \
-    for (uint32_t c = 0; c < count; c += VEC) {                                                                        \
-        const vec x = vec_load(row + c);                                                                               \
-        vec_store(row + c, (formula));                                                                                 \
-    }                                                                                                                  \
-    break
-
-/* row = code(row, y) */
-DENSE_INLINE void apply(uint8_t code, vec y, vec p, vec q, uint32_t count, float *row)
-{
-    switch (code) {
-    case KERN_MAP_ADD:
-        EACH(x + y);
-    case KERN_MAP_MUL:
-        EACH(x * y);
-    case KERN_MAP_DIV:
-        EACH(x / y);
-    case KERN_MAP_MIN:
-        EACH(vec_min(x, y));
-    case KERN_MAP_MAX:
-        EACH(vec_max(x, y));
-    case KERN_MAP_RINT:
-        EACH(vec_round(x));
-    case KERN_MAP_CLAMP:
-        EACH(vec_min(vec_max(x, p), q));
-    case KERN_MAP_RELU:
-        EACH(vec_max(vec_set(0), x));
-    }
-}
-
-static void activate(const struct kern_epilogue_step *step, uint32_t count, float *row)
-{
-    if (step->code == KERN_MAP_SQRT)
-        for (uint32_t c = 0; c < count; c++)
-            row[c] = sqrtf(row[c]);
-    else if (step->code == KERN_MAP_GELU)
-        for (uint32_t c = 0; c < count; c++)
-            row[c] = fmath_gelu(row[c]);
-    else if (step->code == KERN_MAP_SWISH)
-        for (uint32_t c = 0; c < count; c++)
-            row[c] = fmath_swish(row[c], step->p * row[c]);
-    else
-        apply(step->code, vec_set(step->p), vec_set(step->p), vec_set(step->q), count, row);
-}
-
-/* row = code(row, factor * tensor), from `at` on. */
-static void apply_tensor(const struct kern_call *call, uint8_t code, uint32_t tensor, float factor, const uint32_t *at,
-                         uint32_t count, float *row)
-{
-    const struct kern_view *view = &call->op->tensors[tensor];
-    const int64_t from = dense_offset(view, at, view->rank);
-    const void *data = call->data[tensor];
-    const vec by = vec_set(factor);
-    if (view->sizes[view->rank - 1] == 1 || !view->strides[view->rank - 1])
-        apply(code, by * vec_set((float)dense_load(data, from, view->type)), by, by, count, row);
-    else
-        for (uint32_t c = 0; c < count; c += VEC)
-            apply(code, by * vec_load_some(view->type, data, from + c, count - c), by, by, 1, row + c);
-}
-
-/* Bytes: they are whole numbers that fit. */
-DENSE_INLINE void store_row(DML_TENSOR_DATA_TYPE type, void *y, int64_t to, uint32_t count, const float *row)
-{
-    for (uint32_t c = 0; c < count; c += VEC) {
-        if (!dense_is_byte(type)) {
-            vec_store_some(type, y, to + c, vec_load(row + c), count - c);
-            continue;
-        }
-        const __mmask16 mask = count - c < VEC ? (__mmask16)((1u << (count - c)) - 1) : 0xffff;
-        _mm_mask_storeu_epi8((char *)y + to + c, mask, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(vec_load(row + c))));
-    }
-}
-
-static void finish_row(const struct blocked_gemm_end *end, const uint32_t *at, uint32_t count, float *sums)
-{
-    const struct kern_op *op = end->call->op;
-    const struct kern_view *y = &op->tensors[op->input_count];
-    const struct kern_gemm *gemm = &op->u.gemm;
-    if (!gemm->integer && gemm->alpha != 1)
-        apply(KERN_MAP_MUL, vec_set(gemm->alpha), vec_set(0), vec_set(0), count, sums);
-    if (!gemm->integer && gemm->has_c && gemm->beta != 0)
-        apply_tensor(end->call, KERN_MAP_ADD, 2, gemm->beta, at, count, sums);
-    for (uint32_t i = 0; i < end->steps.count; i++) {
-        const struct kern_epilogue_step *step = &end->steps.step[i];
-        if (step->tensor)
-            apply_tensor(end->call, step->code, step->tensor, 1, at, count, sums);
-        else
-            activate(step, count, sums);
-    }
-    const int64_t to = dense_offset(y, at, y->rank);
-    void *out = end->call->data[op->input_count];
-    if (y->type == DML_TENSOR_DATA_TYPE_FLOAT32)
-        store_row(DML_TENSOR_DATA_TYPE_FLOAT32, out, to, count, sums);
-    else
-        store_row(y->type, out, to, count, sums);
-}
-
 /* ---- rows ---- */
 
 static const struct blocked_gemm_isa int_amx = { .rows = AMX_TILE_ROWS,
@@ -210,7 +112,7 @@ static const struct blocked_gemm_isa int_amx = { .rows = AMX_TILE_ROWS,
                                                  .pack_bytes = 4,
                                                  .tile = tile_bytes,
                                                  .integers = &blocked_gemm_integers_avx512,
-                                                 .finish = finish_row,
+                                                 .finish = blocked_gemm_end_row_avx512,
                                                  .tiles = true };
 static const struct blocked_gemm_isa bf16_amx = { .rows = AMX_TILE_ROWS,
                                                   .columns = AMX_COLUMNS,
@@ -218,7 +120,7 @@ static const struct blocked_gemm_isa bf16_amx = { .rows = AMX_TILE_ROWS,
                                                   .pack_bytes = 4,
                                                   .tile = tile_halves_amx,
                                                   .round = round_row,
-                                                  .finish = finish_row,
+                                                  .finish = blocked_gemm_end_row_avx512,
                                                   .tiles = true };
 static const struct blocked_gemm_isa bf16_avx512 = { .rows = TILE_ROWS,
                                                      .columns = AMX_COLUMNS,
@@ -226,7 +128,7 @@ static const struct blocked_gemm_isa bf16_avx512 = { .rows = TILE_ROWS,
                                                      .pack_bytes = 4,
                                                      .tile = tile_halves,
                                                      .round = round_row,
-                                                     .finish = finish_row };
+                                                     .finish = blocked_gemm_end_row_avx512 };
 
 #define ROW(name, isa, begin_tiles, end_tiles)                                                                         \
     KERN_PACKED_ROW(name, const struct blocked_gemm_isa *, plan = &isa, blocked_gemm_plan(plan, op, out),              \

@@ -162,7 +162,8 @@ static const struct blocked_gemm_isa isa = { .rows = TILE_ROWS,
                                              .k_pack = 8,
                                              .pack_bytes = PACK,
                                              .tile = tile,
-                                             .integers = &blocked_gemm_integers_neon };
+                                             .integers = &blocked_gemm_integers_neon,
+                                             .finish = blocked_gemm_end_row_neon };
 ROW(gemm_int_mmla, gemm)
 ROW(conv_int_mmla, conv)
 #elif defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
@@ -179,9 +180,13 @@ static void round_row(const float *in, uint32_t count, uint16_t *out)
     }
 }
 
-static const struct blocked_gemm_isa isa = {
-    .rows = TILE_ROWS, .columns = 4 * TILE_FOURS, .k_pack = 4, .pack_bytes = PACK, .tile = tile, .round = round_row
-};
+static const struct blocked_gemm_isa isa = { .rows = TILE_ROWS,
+                                             .columns = 4 * TILE_FOURS,
+                                             .k_pack = 4,
+                                             .pack_bytes = PACK,
+                                             .tile = tile,
+                                             .round = round_row,
+                                             .finish = blocked_gemm_end_row_neon };
 ROW(gemm_bf16_mmla, gemm)
 ROW(conv_bf16_mmla, conv)
 #else
@@ -191,6 +196,7 @@ static const struct blocked_gemm_isa isa = { .rows = TILE_ROWS,
                                              .pack_bytes = PACK,
                                              .tile = tile,
                                              .integers = &blocked_gemm_integers_neon,
+                                             .finish = blocked_gemm_end_row_neon,
                                              .unsigned_right = true };
 ROW(gemm_int_dot, gemm)
 ROW(conv_int_dot, conv)

@@ -244,7 +244,7 @@ DENSE_INLINE vec tile_add_f32(vec sums, vec a, vec b)
 }
 
 /* A macro, since GCC 12 copies sums at each step that have another type than they are added in: up to twice slower. */
-#define TILE(name, number, vector, k_pack, integers)                                                                   \
+#define TILE(name, number, vector, k_pack, integers, ends)                                                             \
     DENSE_INLINE void tile_vectors_##name(uint32_t vectors, uint32_t rows, const struct blocked_gemm_tile *t)          \
     {                                                                                                                  \
         const number *a = t->a;                                                                                        \
@@ -275,11 +275,13 @@ DENSE_INLINE vec tile_add_f32(vec sums, vec a, vec b)
     {                                                                                                                  \
         UKERNEL_BY_COUNT(t->rows, TILE_ROWS, tile_rows_##name, t)                                                      \
     }                                                                                                                  \
-    static const struct blocked_gemm_isa name = {                                                                      \
-        TILE_ROWS, TILE_VECS * BYTES / sizeof(number), k_pack, sizeof(number), tile_##name, integers, NULL, false      \
-    };
-TILE(f32, float, vec, 1, NULL)
-TILE(f64, double, doubles, 1, NULL)
+    static const struct blocked_gemm_isa name = { TILE_ROWS,   TILE_VECS * BYTES / sizeof(number),                     \
+                                                  k_pack,      sizeof(number),                                         \
+                                                  tile_##name, integers,                                               \
+                                                  NULL,        ends,                                                   \
+                                                  false };
+TILE(f32, float, vec, 1, NULL, NULL)
+TILE(f64, double, doubles, 1, NULL, NULL)
 
 /* ---- rows ---- */
 
@@ -295,11 +297,12 @@ KERN_ISA_RUN_WITH(conv_float, blocked_conv_run(blocked_gemm_isa_for(call->op, &f
     }
 
 #if defined(ISA_PORTABLE) || defined(__x86_64__) /* the portable ones have NEON in them */
-TILE(integers, uint32_t, words, K_PACK, &KERN_ISA_TABLE(blocked_gemm_integers_))
+TILE(integers, uint32_t, words, K_PACK, &KERN_ISA_TABLE(blocked_gemm_integers_), KERN_ISA_TABLE(blocked_gemm_end_row_))
 #if defined(__AVX512F__)
 const struct blocked_gemm_isa blocked_gemm_vnni = { TILE_ROWS,     TILE_VECS *BYTES / sizeof(uint32_t),
                                                     K_PACK,        sizeof(uint32_t),
-                                                    tile_integers, &blocked_gemm_integers_avx512 };
+                                                    tile_integers, &blocked_gemm_integers_avx512,
+                                                    NULL,          blocked_gemm_end_row_avx512 };
 INT_ROW(gemm_int_vnni, gemm)
 INT_ROW(conv_int_vnni, conv)
 #elif defined(__AVX2__)

@@ -348,7 +348,8 @@ void blocked_gemm_run(const struct blocked_gemm_isa *isa, const struct kern_call
     u.loaded_rows = UINT64_MAX;
     blocks_init(isa, call->op, &u.g);
     blocked_gemm_end_init(call, u.scratch + u.g.epilogue, u.scratch + u.g.floats, &u.end);
-    u.end.in_steps = isa->finish && blocked_gemm_steps(call->op, &u.end.steps);
+    if (isa->finish)
+        blocked_gemm_end_in_steps(&u.end);
     for (uint64_t unit = begin, count = 1; unit < end; unit += count) {
         uint64_t column = unit / u.g.row_blocks % u.g.column_blocks, row = unit % u.g.row_blocks;
         uint64_t batch = unit / u.g.row_blocks / u.g.column_blocks;
