@@ -17,9 +17,12 @@ A file ops_<family>.py holds the cases of a family of operators:
 The framework chooses strides, layouts, owned inputs and aliasing, runs the cases on the library through
 conformance-driver and compares. Run this file with --help to see how.
 """
+import os
 import sys
 
-import numpy as np
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as many processes as processors multiply matrices; read by the import
+
+import numpy as np  # noqa: E402
 
 from conf_schema import Schema, bfloat_bits, bfloat_values, Nibbles, NibbleArray, INT4, UINT4, dtype_of, is_float, lowest, highest  # noqa: F401
 from conf_activations import activate, random_activation  # noqa: F401

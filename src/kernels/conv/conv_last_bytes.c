@@ -13,7 +13,7 @@ enum {
 
 static bool shape_suits(const struct conv_shape *s)
 {
-    return conv_last_fits(s) && s->groups == 1 && s->out_channels <= CHANNELS_MAX;
+    return conv_last_fits(s) && s->out_channels <= CHANNELS_MAX;
 }
 
 static int64_t input_bytes(struct conv_last_bytes *p)
@@ -39,10 +39,10 @@ static double pixel_cycles(const struct conv_last_bytes *p)
 static void bands_cut(struct conv_last_bytes *p, const struct kern_op *op)
 {
     const struct conv_shape *s = &p->c.s;
-    struct conv_cut cut = conv_cut_of(op, s, p->size, p->panels);
+    struct conv_cut cut = conv_cut_of(op, s, p->size, p->panels * (uint32_t)p->blocks);
     cut.pixel = pixel_cycles(p);
     cut.unit = (double)p->panel_bytes * CONV_PW_BYTES_VECS / WEIGHT_BYTES;
-    cut.copied = (double)(p->most[2] * s->stride[1]) * (PIXEL_CYCLES + (double)p->pixel / COPY_BYTES);
+    cut.copied = (double)(p->blocks * p->most[2] * s->stride[1]) * (PIXEL_CYCLES + (double)p->pixel / COPY_BYTES);
     if (!s->transposed && op->threads > 2)
         p->size[1] = conv_cut_lines(&cut);
 }
@@ -75,19 +75,34 @@ static bool bands_init(struct conv_last_bytes *p, const struct kern_op *op)
     return true;
 }
 
+/* Multiplying zeros costs nothing that empty lanes would not. */
+static void blocks_init(struct conv_last_bytes *p)
+{
+    const struct conv_shape *s = &p->c.s;
+    int64_t together = BASE_MAX(BASE_MIN(CONV_BYTES_LANES / s->out_group, s->groups), 1);
+    while (s->groups % together)
+        together--;
+    p->blocks = s->groups / together;
+    p->in = together * s->in_group;
+    p->out = together * s->out_group;
+}
+
 bool conv_last_bytes_init(const struct kern_op *op, struct conv_last_bytes *p)
 {
     memset(p, 0, sizeof(*p));
     const struct conv_shape *s = &p->c.s;
     if (!conv_bytes_init(op, &p->c) || !shape_suits(s) || (s->y[1] != 1 && s->out_channels > 1))
         return false;
-    p->pixel = (int64_t)base_align_up(s->in_channels, CONV_BYTES_PACK);
+    blocks_init(p);
+    p->pixel = (int64_t)base_align_up((uint64_t)p->in, CONV_BYTES_PACK);
     p->run = s->dilation[2] == 1 ? p->pixel * s->kernel[2] : p->pixel;
     p->taps = s->kernel[0] * s->kernel[1] * s->kernel[2] * p->pixel / BASE_MAX(p->run, 1);
-    p->vecs = (s->out_channels + CONV_BYTES_LANES - 1) / CONV_BYTES_LANES;
+    p->vecs = (uint32_t)(p->out + CONV_BYTES_LANES - 1) / CONV_BYTES_LANES;
     p->panels = (p->vecs + CONV_PW_BYTES_VECS - 1) / CONV_PW_BYTES_VECS;
     p->panel_bytes = (uint64_t)(p->taps * p->run) * CONV_BYTES_LANES;
-    p->c.columns = p->vecs * CONV_BYTES_LANES;
+    p->c.block = (uint32_t)p->out;
+    p->c.block_columns = p->vecs * CONV_BYTES_LANES;
+    p->c.columns = (uint32_t)p->blocks * p->c.block_columns;
     if (!bands_init(p, op))
         return false;
     const uint64_t pixels = (uint64_t)p->pixels + CONV_PW_BYTES_ROWS;
@@ -96,39 +111,48 @@ bool conv_last_bytes_init(const struct kern_op *op, struct conv_last_bytes *p)
     p->list = dense_take(&p->scratch, (uint64_t)p->taps * sizeof(int64_t), 64);
     p->x_at = dense_take(&p->scratch, pixels * sizeof(int64_t), 64);
     p->y_at = dense_take(&p->scratch, pixels * sizeof(int64_t), 64);
-    return p->panel_bytes * p->vecs <= INT32_MAX;
+    return p->panel_bytes * p->vecs * (uint64_t)p->blocks <= INT32_MAX;
 }
 
-/* Units: panels of a band, whose copy of X they share. */
+/* Units: panels of a block of a band, whose copy of X they share. */
 static uint64_t last_plan(const struct conv_last_bytes *p, struct kern_work *out)
 {
-    *out =
-        (struct kern_work){ .units = p->c.s.batch * (uint64_t)(p->bands[0] * p->bands[1] * p->bands[2] * p->panels) };
+    const int64_t bands = p->bands[0] * p->bands[1] * p->bands[2];
+    *out = (struct kern_work){ .units = p->c.s.batch * (uint64_t)(bands * p->blocks * p->panels) };
     out->grain = dense_grain((uint64_t)((double)p->pixels * pixel_cycles(p)));
     out->worker_scratch_bytes = p->scratch;
     out->cut = (uint32_t)p->size[1];
-    return p->panel_bytes * p->vecs + p->c.columns * sizeof(int32_t);
+    return p->panel_bytes * p->vecs * (uint64_t)p->blocks + p->c.columns * sizeof(int32_t);
 }
 
-/* [panel][tap][pack][channel of the panel][4], zeros behind the last channels, then the sums. */
+/* Of output channel o and input channel c of a block; source: the tap's weights. */
+static int8_t weight_of(const struct conv_last_bytes *p, const int8_t *source, int64_t block, int64_t o, int64_t c)
+{
+    const struct conv_shape *s = &p->c.s;
+    if (o >= p->out || c >= p->in || o / s->out_group != c / s->in_group)
+        return 0;
+    return source[(block * p->out + o) * s->w[0] + c % s->in_group * s->w[1]];
+}
+
+/* [block][panel][tap][pack][channel of the panel][4], zeros where there is no weight, then the sums. */
 static void last_pack(const struct conv_last_bytes *p, const int8_t *source, int8_t *to)
 {
     const struct conv_shape *s = &p->c.s;
     const int64_t taps = s->kernel[0] * s->kernel[1] * s->kernel[2];
-    int32_t *sums = (int32_t *)(to + p->panel_bytes * p->vecs);
+    int32_t *sums = (int32_t *)(to + p->panel_bytes * p->vecs * (uint64_t)p->blocks);
     memset(sums, 0, p->c.columns * sizeof(*sums));
-    for (uint32_t panel = 0; panel < p->panels; panel++) {
-        const uint32_t first = p->vecs * panel / p->panels * CONV_BYTES_LANES;
-        const uint32_t end = p->vecs * (panel + 1) / p->panels * CONV_BYTES_LANES;
+    for (uint32_t all = 0; all < p->panels * p->blocks; all++) {
+        const int64_t block = all / p->panels, panel = all % p->panels;
+        const int64_t first = p->vecs * panel / p->panels * CONV_BYTES_LANES;
+        const int64_t end = p->vecs * (panel + 1) / p->panels * CONV_BYTES_LANES;
         for (int64_t i = 0; i < taps * p->pixel; i += CONV_BYTES_PACK) {
             const int64_t tap = i / p->pixel, k1 = tap / s->kernel[2] % s->kernel[1], c = i % p->pixel;
             const int64_t from =
                 tap / s->kernel[2] / s->kernel[1] * s->w[2] + k1 * s->w[3] + tap % s->kernel[2] * s->w[4];
-            for (uint32_t o = first; o < end; o++)
+            for (int64_t o = first; o < end; o++)
                 for (int64_t b = 0; b < CONV_BYTES_PACK; b++, to++) {
-                    *to = o < s->out_channels && c + b < s->in_channels ? source[from + o * s->w[0] + (c + b) * s->w[1]]
-                                                                        : 0;
-                    sums[o] += *to;
+                    *to = weight_of(p, source + from, block, o, c + b);
+                    sums[block * p->c.block_columns + o] += *to;
                 }
         }
     }

@@ -10,28 +10,82 @@ struct last_run {
     char *scratch;
     int64_t n, low[3], size[3], in_low[3], in_size[3]; /* of the band */
     int64_t pixels;
-    int64_t loaded; /* number of the band whose inputs are in scratch */
+    int64_t block;
+    int64_t listed, loaded; /* the band whose places are in scratch, and the band and block whose inputs are */
 };
 
 /* ---- X ---- */
+
+/* Sixteen pixels at a time, a pack of four planes after the other. */
+static void copy_planes(const struct last_run *r, const uint8_t *x, int64_t count, uint8_t *to)
+{
+    const int64_t plane = r->p.c.s.x[1], pixel = r->p.pixel;
+    const __m128i signs = _mm_set1_epi8((char)r->p.c.flip);
+    for (int64_t c = 0; c < r->p.in; c += CONV_BYTES_PACK, x += CONV_BYTES_PACK * plane, to += CONV_BYTES_PACK)
+        for (int64_t i = 0; i < count; i += 16) {
+            const int64_t some = BASE_MIN(count - i, 16);
+            const __mmask16 mask = (__mmask16)(UINT32_C(0xffff) >> (16 - some));
+            __m128i v[CONV_BYTES_PACK];
+            uint32_t packs[16];
+            for (int64_t k = 0; k < CONV_BYTES_PACK; k++)
+                v[k] = c + k < r->p.in ? _mm_xor_si128(_mm_maskz_loadu_epi8(mask, x + k * plane + i), signs) : signs;
+            const __m128i low = _mm_unpacklo_epi8(v[0], v[1]), high = _mm_unpackhi_epi8(v[0], v[1]);
+            const __m128i low2 = _mm_unpacklo_epi8(v[2], v[3]), high2 = _mm_unpackhi_epi8(v[2], v[3]);
+            _mm_storeu_si128((__m128i *)packs, _mm_unpacklo_epi16(low, low2));
+            _mm_storeu_si128((__m128i *)packs + 1, _mm_unpackhi_epi16(low, low2));
+            _mm_storeu_si128((__m128i *)packs + 2, _mm_unpacklo_epi16(high, high2));
+            _mm_storeu_si128((__m128i *)packs + 3, _mm_unpackhi_epi16(high, high2));
+            if (pixel == CONV_BYTES_PACK)
+                _mm512_mask_storeu_epi32(to + i * pixel, mask, _mm512_loadu_si512(packs));
+            for (int64_t k = 0; pixel > CONV_BYTES_PACK && k < some; k++)
+                memcpy(to + (i + k) * pixel, &packs[k], sizeof(*packs));
+        }
+}
+
+/* Pixels of at most a pack, one after the other: sixteen at a time, four to a lane. */
+static void copy_packs(const uint8_t *x, int64_t channels, int64_t count, __m512i signs, uint8_t *to)
+{
+    uint32_t words[16];
+    uint8_t places[64];
+    for (uint32_t i = 0; i < 16; i++)
+        words[i] = i / 4 * (uint32_t)channels + i % 4;
+    for (uint32_t i = 0; i < 64; i++)
+        places[i] = i % 4 < channels ? (uint8_t)(i % 16 / 4 * channels + i % 4) : 0x80;
+    const __m512i order = _mm512_loadu_si512(words), in_lane = _mm512_loadu_si512(places);
+    for (int64_t i = 0; i < count; i += 16, x += 16 * channels, to += 64) {
+        const int64_t some = BASE_MIN(count - i, 16);
+        const __m512i bytes = _mm512_maskz_loadu_epi8(~UINT64_C(0) >> (64 - some * channels), x);
+        const __m512i packs = _mm512_shuffle_epi8(_mm512_permutexvar_epi32(order, bytes), in_lane);
+        _mm512_mask_storeu_epi32(to, (__mmask16)(UINT32_C(0xffff) >> (16 - some)), _mm512_xor_si512(packs, signs));
+    }
+}
 
 /* Pixels of a line, their signs changed where X is signed. */
 static void copy_pixels(const struct last_run *r, int64_t from, int64_t count, uint8_t *restrict to)
 {
     const struct conv_shape *s = &r->p.c.s;
-    const uint8_t *x = (const uint8_t *)r->call->data[0] + from, flip = r->p.c.flip;
-    const int64_t channels = s->in_channels, pixel = r->p.pixel, step = s->x[4];
-    if (s->x[1] != 1) {
-        for (int64_t c = 0; c < channels; c++)
+    const int64_t channels = r->p.in, pixel = r->p.pixel, step = s->x[4];
+    const uint8_t *x = (const uint8_t *)r->call->data[0] + from + r->block * channels * s->x[1];
+    const __m512i signs = _mm512_set1_epi8((char)r->p.c.flip);
+    if (s->x[1] != 1 && channels > 1) {
+        if (step == 1)
+            copy_planes(r, x, count, to);
+        for (int64_t c = 0; step != 1 && c < channels; c++)
             for (int64_t i = 0; i < count; i++)
-                to[i * pixel + c] = x[i * step + c * s->x[1]] ^ flip;
+                to[i * pixel + c] = x[i * step + c * s->x[1]] ^ r->p.c.flip;
+        return;
+    }
+    if (step == channels && pixel == CONV_BYTES_PACK) {
+        copy_packs(x, channels, count, signs, to);
         return;
     }
     const bool together = step == channels && pixel == channels;
     const int64_t runs = together ? 1 : count, length = together ? count * channels : channels;
     for (int64_t run = 0; run < runs; run++, x += step, to += pixel)
-        for (int64_t i = 0; i < length; i++)
-            to[i] = x[i] ^ flip;
+        for (int64_t i = 0; i < length; i += 64) {
+            const __mmask64 mask = ~UINT64_C(0) >> (64 - BASE_MIN(length - i, 64));
+            _mm512_mask_storeu_epi8(to + i, mask, _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, x + i), signs));
+        }
 }
 
 static void load_band(const struct last_run *r)
@@ -68,11 +122,19 @@ static void list_places(const struct last_run *r)
         list[t] = tap / s->kernel[2] / s->kernel[1] * s->dilation[0] * plane + k1 * s->dilation[1] * line +
                   tap % s->kernel[2] * s->dilation[2] * p->pixel;
     }
-    for (int64_t i = 0; i < r->pixels + CONV_PW_BYTES_ROWS; i++) {
-        const int64_t at = BASE_MIN(i, r->pixels - 1), o2 = at % r->size[2]; /* behind the last: the last again */
-        const int64_t o1 = at / r->size[2] % r->size[1], o0 = at / r->size[2] / r->size[1];
-        x_at[i] = o0 * s->stride[0] * plane + o1 * s->stride[1] * line + o2 * s->stride[2] * p->pixel;
-        y_at[i] = r->n * s->y[0] + (r->low[0] + o0) * s->y[2] + (r->low[1] + o1) * s->y[3] + (r->low[2] + o2) * s->y[4];
+    int64_t i = 0;
+    for (int64_t o0 = 0; o0 < r->size[0]; o0++)
+        for (int64_t o1 = 0; o1 < r->size[1]; o1++) {
+            const int64_t x = o0 * s->stride[0] * plane + o1 * s->stride[1] * line;
+            const int64_t y = r->n * s->y[0] + (r->low[0] + o0) * s->y[2] + (r->low[1] + o1) * s->y[3];
+            for (int64_t o2 = 0; o2 < r->size[2]; o2++, i++) {
+                x_at[i] = x + o2 * s->stride[2] * p->pixel;
+                y_at[i] = y + (r->low[2] + o2) * s->y[4];
+            }
+        }
+    for (; i < r->pixels + CONV_PW_BYTES_ROWS; i++) { /* behind the last: the last again */
+        x_at[i] = x_at[r->pixels - 1];
+        y_at[i] = y_at[r->pixels - 1];
     }
 }
 
@@ -87,9 +149,8 @@ static void band_init(struct last_run *r, int64_t band)
     }
     r->n = at;
     r->pixels = r->size[0] * r->size[1] * r->size[2];
-    load_band(r);
     list_places(r);
-    r->loaded = band;
+    r->listed = band;
 }
 
 /* ---- tiles ---- */
@@ -180,22 +241,28 @@ DENSE_INLINE void last_tile_of(uint32_t vecs, const struct last_tile *t, const s
 static void last_unit(struct last_run *r, int64_t unit)
 {
     const struct conv_last_bytes *p = &r->p;
+    const int64_t block = unit / p->panels % p->blocks, band = unit / p->panels / p->blocks;
     const uint32_t panel = (uint32_t)(unit % p->panels), first_vec = p->vecs * panel / p->panels;
-    const uint32_t vecs = p->vecs * (panel + 1) / p->panels - first_vec, column = first_vec * CONV_BYTES_LANES;
-    const uint32_t used = BASE_MIN(p->c.s.out_channels - column, vecs * CONV_BYTES_LANES), rows = last_rows[vecs];
+    const uint32_t vecs = p->vecs * (panel + 1) / p->panels - first_vec, first = first_vec * CONV_BYTES_LANES;
+    const uint32_t used = BASE_MIN((uint32_t)p->out - first, vecs * CONV_BYTES_LANES), rows = last_rows[vecs];
+    const uint32_t column = (uint32_t)block * p->c.block_columns + first;
+    if (r->listed != band)
+        band_init(r, band);
+    r->block = block;
     if (r->loaded != unit / p->panels)
-        band_init(r, unit / p->panels);
+        load_band(r);
+    r->loaded = unit / p->panels;
     struct last_tile t = { .x = (const uint8_t *)r->scratch + p->image,
                            .list = (const int64_t *)(r->scratch + p->list),
                            .x_at = (const int64_t *)(r->scratch + p->x_at),
                            .y_at = (const int64_t *)(r->scratch + p->y_at),
                            .taps = p->taps,
                            .packs = (uint32_t)(p->run / CONV_BYTES_PACK) };
-    t.w = (const int8_t *)r->call->data[1] + first_vec * p->panel_bytes;
+    t.w = (const int8_t *)r->call->data[1] + (uint64_t)(block * p->vecs + first_vec) * p->panel_bytes;
     t.start = (const int32_t *)r->scratch + column;
     t.scale = (const float *)r->scratch + p->c.columns + column;
     t.mask = ~UINT64_C(0) >> (64 - used);
-    t.y = (uint8_t *)r->call->data[r->call->op->input_count] + column;
+    t.y = (uint8_t *)r->call->data[r->call->op->input_count] + block * p->out + first;
     for (int64_t pixel = 0; pixel < r->pixels; pixel += rows, t.x_at += rows, t.y_at += rows) {
         t.stored = (uint32_t)BASE_MIN(r->pixels - pixel, rows);
         UKERNEL_BY_COUNT(vecs, CONV_PW_BYTES_VECS, last_tile_of, &t, &r->f)
@@ -204,11 +271,12 @@ static void last_unit(struct last_run *r, int64_t unit)
 
 void kern_conv_last_bytes_vnni_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
-    struct last_run r = { .call = call, .scratch = call->worker_scratch, .loaded = -1 };
+    struct last_run r = { .call = call, .scratch = call->worker_scratch, .listed = -1, .loaded = -1 };
     conv_last_bytes_init(call->op, &r.p);
     const struct conv_last_bytes *p = &r.p;
     int32_t *start = call->worker_scratch;
-    const int32_t *sums = (const int32_t *)((const char *)call->data[1] + p->panel_bytes * p->vecs);
+    const int32_t *sums =
+        (const int32_t *)((const char *)call->data[1] + p->panel_bytes * p->vecs * (uint64_t)p->blocks);
     float largest = conv_bytes_parameters(call, &p->c, sums, false, start, (float *)(start + p->c.columns));
     r.f = finish_of(call, &p->c, largest);
     for (uint64_t unit = begin; unit < end; unit++)

@@ -422,6 +422,10 @@ float conv_bytes_parameters(const struct kern_call *call, const struct conv_byte
     for (uint32_t i = 0; i < c->columns; i++) {
         uint32_t channel = interleaved ? conv_dw_bytes_channel(i) : i;
         bool held = channel < c->s.out_channels;
+        if (c->block) {
+            channel = i / c->block_columns * c->block + i % c->block_columns;
+            held = i % c->block_columns < c->block;
+        }
         uint32_t plus = held && bias ? (uint32_t)bias[channel * c->s.bias] : 0;
         start[i] = (int32_t)(plus - zero * (uint32_t)sums[i]);
         scale[i] = held ? scales[channel * c->scale_step] : 0;

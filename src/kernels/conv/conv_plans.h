@@ -353,8 +353,9 @@ struct conv_bytes {
     struct conv_shape s;
     struct kern_requantize how;
     int64_t scale_step;
-    uint8_t flip;     /* changes X's signs, so that it is unsigned */
-    uint32_t columns; /* output channels in whole vectors */
+    uint8_t flip;                  /* changes X's signs, so that it is unsigned */
+    uint32_t block, block_columns; /* output channels that columns of their own follow; 0: all */
+    uint32_t columns;              /* output channels in whole vectors */
 };
 
 struct conv_pw_bytes {
@@ -375,12 +376,14 @@ struct conv_dw_bytes {
 };
 
 /* Any window: tiles of pixels of a band by channels of a panel. X is brought into pixels of whole packs first, padding
- * included, so that every pixel has all taps, each the same distance from its first element. */
+ * included, so that every pixel has all taps, each the same distance from its first element. Of groups that are smaller
+ * than a vector several are one product, whose other weights are zeros. */
 struct conv_last_bytes {
     struct conv_bytes c;
+    int64_t blocks, in, out;                   /* neighbouring groups that are one product; channels of a block */
     int64_t pixel;                             /* bytes of one in the copy */
     int64_t taps, run;                         /* runs of bytes that lie together, and their length */
-    uint32_t vecs, panels;                     /* of output channels */
+    uint32_t vecs, panels;                     /* of output channels of a block */
     uint64_t panel_bytes;                      /* for each vector of channels */
     int64_t size[3], bands[3];                 /* output pixels of a band; bands of an image */
     int64_t most[3];                           /* input pixels that a band reads */
