@@ -15,32 +15,60 @@ struct conv_dw {
     struct window_band band;
     const struct kern_call *call;
     const struct kern_op *flat;
-    const float **taps;
-    float *weights;
+    const float **taps; /* those of a phase one after the other */
+    uint32_t *tap_of;   /* which of W's */
+    uint32_t *ends;     /* of each phase's taps */
+    float *weights, *up;
     uint32_t tap_count;
     void *epilogue;
     struct blocked_gemm_end end; /* of integers */
 };
 
+/* Taps of the results that have these remainders by the strides. */
+static uint32_t conv_dw_phase(struct conv_dw *d, int64_t row, int64_t column, uint32_t count)
+{
+    const struct conv_shape *s = &d->s;
+    for (int64_t t = 0; t < d->tap_count; t++) {
+        const int64_t down = row + s->pad[1] - t / s->kernel[2] * s->dilation[1];
+        const int64_t right = column + s->pad[2] - t % s->kernel[2] * s->dilation[2];
+        if (down % s->stride[1] || right % s->stride[2])
+            continue;
+        d->taps[count] =
+            window_tap(&d->w, &d->band, down / s->stride[1] + d->w.pad[0], right / s->stride[2] + d->w.pad[1]);
+        d->tap_of[count++] = (uint32_t)t;
+    }
+    return count;
+}
+
 static void conv_dw_init(struct conv_dw *d, const struct kern_call *call)
 {
     d->call = call;
     conv_shape_init(call->op, &d->s);
-    conv_dw_window(call->op, &d->s, &d->w);
+    const struct conv_shape *s = &d->s;
+    const int64_t phases = s->transposed ? s->stride[1] * s->stride[2] : 1;
+    conv_dw_window(call->op, s, &d->w);
     window_band_init(&d->w, &d->band, call->worker_scratch);
-    d->tap_count = (uint32_t)(d->w.kernel[0] * d->w.kernel[1]);
+    d->tap_count = (uint32_t)(s->kernel[1] * s->kernel[2]);
     d->taps = (const float **)((float *)call->worker_scratch + window_floats(&d->w));
     d->weights = (float *)(d->taps + d->tap_count);
-    d->epilogue = (void *)base_align_up((uintptr_t)(d->weights + d->tap_count), 64);
-    for (uint32_t t = 0; t < d->tap_count; t++)
+    d->tap_of = (uint32_t *)(d->weights + d->tap_count);
+    d->ends = d->tap_of + d->tap_count;
+    d->up = (float *)base_align_up((uintptr_t)(d->ends + phases), 64);
+    d->epilogue = (void *)base_align_up((uintptr_t)(d->up + conv_dw_up_floats(s, &d->w)), 64);
+    for (uint32_t t = 0; t < d->tap_count && !s->transposed; t++) {
         d->taps[t] = window_tap(&d->w, &d->band, t / d->w.kernel[1], t % d->w.kernel[1]);
+        d->tap_of[t] = t;
+    }
+    for (int64_t p = 0; p < phases && s->transposed; p++)
+        d->ends[p] = conv_dw_phase(d, p / s->stride[2], p % s->stride[2], p ? d->ends[p - 1] : 0);
 }
 
-static void conv_dw_multiply(const struct conv_dw *d, int64_t count, float bias)
+/* Taps [first, end). */
+static void conv_dw_multiply(const struct conv_dw *d, uint32_t first, uint32_t end, int64_t count, float bias)
 {
     for (int64_t i = 0; i < count; i += 2 * VEC) {
         vec low = vec_set(bias), high = low;
-        for (uint32_t t = 0; t < d->tap_count; t++) {
+        for (uint32_t t = first; t < end; t++) {
             vec w = vec_set(d->weights[t]);
             low = vec_fma(w, vec_load(d->taps[t] + i), low);
             high = vec_fma(w, vec_load(d->taps[t] + i + VEC), high);
@@ -48,6 +76,42 @@ static void conv_dw_multiply(const struct conv_dw *d, int64_t count, float bias)
         vec_store(d->band.run + i, low);
         vec_store(d->band.run + i + VEC, high);
     }
+}
+
+/* Puts a phase's `rows` rows to their places among the results. */
+static void conv_dw_spread(const struct conv_dw *d, int64_t down, int64_t right, int64_t rows)
+{
+    const struct conv_shape *s = &d->s;
+    const int64_t step = s->stride[2], count = (s->out[2] - right + step - 1) / step;
+    for (int64_t row = 0; row < rows; row++) {
+        const float *from = d->band.run + row * d->w.pitch;
+        float *to = d->up + (row * s->stride[1] + down) * s->out[2] + right;
+        if (step == 1) {
+            memcpy(to, from, (size_t)count * sizeof(float));
+            continue;
+        }
+        for (int64_t i = 0; i < count; i++)
+            to[i * step] = from[i];
+    }
+}
+
+/* A band of a transposed one; `row` counts results of a phase. */
+static void conv_dw_up(const struct conv_dw *d, uint32_t *at, uint32_t row_dim, int64_t row, float bias)
+{
+    const struct conv_shape *s = &d->s;
+    const int64_t first = row * s->stride[1], rows = BASE_MIN(d->w.rows * s->stride[1], s->out[1] - first);
+    const struct window results = { .out = { rows, s->out[2] } };
+    for (int64_t p = 0; p < s->stride[1] * s->stride[2]; p++) {
+        const int64_t down = p / s->stride[2], right = p % s->stride[2];
+        const int64_t here = (rows - down + s->stride[1] - 1) / s->stride[1];
+        if (here <= 0 || right >= s->out[2])
+            continue;
+        conv_dw_multiply(d, p ? d->ends[p - 1] : 0, d->ends[p], here * d->w.pitch, bias);
+        conv_dw_spread(d, down, right, here);
+    }
+    if (row_dim > 1)
+        at[row_dim] = (uint32_t)first;
+    window_finish(&(struct window_to){ d->call, d->flat, d->epilogue, row_dim }, &results, d->up, at, rows);
 }
 
 /* Sums of integers, exact in FLOAT32, become INT32 in place. */
@@ -87,8 +151,9 @@ static void conv_dw_plane(struct conv_dw *d, uint64_t plane)
     const uint32_t channel[KERN_RANK_MAX] = { 0, (uint32_t)o };
     int32_t w_zero = gemm_zero(d->call, conv->has_w_zero, 2u + conv->has_bias + conv->has_x_zero, channel);
     for (uint32_t t = 0; t < d->tap_count; t++) {
-        int64_t tap = s->flip ? d->tap_count - 1 - t : t;
-        int64_t index = o * s->w[0] + tap / s->kernel[2] * s->w[3] + tap % s->kernel[2] * s->w[4];
+        const int64_t tap = s->flip ? d->tap_count - 1 - d->tap_of[t] : d->tap_of[t];
+        const int64_t filter = s->transposed ? o / s->out_group * s->w[0] + o % s->out_group * s->w[1] : o * s->w[0];
+        const int64_t index = filter + tap / s->kernel[2] * s->w[3] + tap % s->kernel[2] * s->w[4];
         d->weights[t] = (float)dense_load(d->call->data[1], index, op->tensors[1].type) - (float)w_zero;
     }
     double bias = conv->has_bias ? dense_load(d->call->data[2], o * s->bias, op->tensors[2].type) : 0;
@@ -96,7 +161,11 @@ static void conv_dw_plane(struct conv_dw *d, uint64_t plane)
     for (int64_t row = 0; row < d->w.out[0]; row += d->w.rows) {
         int64_t rows = BASE_MIN(d->w.rows, d->w.out[0] - row);
         window_load(&d->w, &d->band, d->call->data[0], x_at, row, rows);
-        conv_dw_multiply(d, rows * d->w.pitch, conv->integer ? 0 : (float)bias);
+        if (s->transposed) {
+            conv_dw_up(d, at, row_dim, row, (float)bias);
+            continue;
+        }
+        conv_dw_multiply(d, 0, d->tap_count, rows * d->w.pitch, conv->integer ? 0 : (float)bias);
         if (row_dim > 1)
             at[row_dim] = (uint32_t)row;
         if (conv->integer) {

@@ -6,6 +6,7 @@
 #define KERNELS_CONV_GRAD_H
 
 #include "kernels/conv/conv.h"
+#include "kernels/core/window.h"
 
 #define CONV_GRAD_COLUMNS 48  /* of a unit: whole tiles of every instruction set */
 #define CONV_GRAD_GROUP   4   /* units side by side that are one block, for which X is read once */
@@ -21,5 +22,21 @@ struct conv_grad {
 };
 
 bool conv_grad_init(const struct kern_op *op, struct conv_grad *out);
+
+/* The same from planes whose lines lie together: each element of the result is a dot product of a plane of X, from
+ * padded copies of bands of it, and the filter, some elements at once. Lanes are added when all channels have been. */
+
+#define CONV_GRAD_PLANES_TAPS 12 /* most elements of the result at once: their sums stay in registers */
+
+struct conv_grad_planes {
+    struct conv_shape s;
+    struct window w;               /* its outputs are the filter, its kernel the result */
+    int64_t taps, together, parts; /* filters that use a band at once; such parts of a group's */
+    uint64_t lines_floats;         /* of a band of the filter that is copied, or 0 */
+    /* places in the worker's scratch, in floats; sums at 0 */
+    uint64_t lines, places, band, floats;
+};
+
+bool conv_grad_planes_init(const struct kern_op *op, struct conv_grad_planes *out);
 
 #endif

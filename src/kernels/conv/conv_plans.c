@@ -217,23 +217,27 @@ bool kern_conv_int_accepts(const struct kern_op *op);
 static bool dw_shape_suits(const struct kern_op *op, const struct conv_shape *s)
 {
     struct window w;
-    if (s->transposed || s->in_group != 1 || s->groups < 2 || s->kernel[0] != 1 || s->out[0] != 1 || s->in[0] != 1 ||
-        s->pad[0] || s->x[4] != 1 || s->y[4] != 1)
+    if (s->in_group != 1 || s->groups < 2 || s->kernel[0] != 1 || s->out[0] != 1 || s->in[0] != 1 || s->pad[0] ||
+        s->x[4] != 1 || s->y[4] != 1)
+        return false;
+    if (s->transposed && (s->stride[1] > CONV_DW_STRIDE_MAX || s->stride[2] > CONV_DW_STRIDE_MAX))
         return false;
     conv_dw_window(op, s, &w);
-    return window_floats(&w) <= 256 * 1024;
+    return window_floats(&w) <= 256 * 1024 && conv_dw_up_floats(s, &w) <= 256 * 1024;
 }
 
 bool kern_conv_dw_f32_accepts(const struct kern_op *op)
 {
     struct conv_shape s;
+    if (kern_conv_grad_planes_f32_accepts(op)) /* filters as large as planes: long sums */
+        return false;
     return !op->u.conv.integer && dense_short_floats(op) && conv_shape_init(op, &s) && dw_shape_suits(op, &s);
 }
 
 bool kern_conv_dw_int_accepts(const struct kern_op *op)
 {
     struct conv_shape s;
-    return kern_conv_int_accepts(op) && conv_shape_init(op, &s) && dw_shape_suits(op, &s) &&
+    return kern_conv_int_accepts(op) && conv_shape_init(op, &s) && !s.transposed && dw_shape_suits(op, &s) &&
            s.kernel[1] * s.kernel[2] <= EXACT_TAPS;
 }
 
@@ -243,11 +247,15 @@ void kern_conv_dw_f32_plan(const struct kern_op *op, uint32_t threads, struct ke
     struct window w;
     conv_shape_init(op, &s);
     conv_dw_window(op, &s, &w);
-    uint64_t taps = (uint64_t)(w.kernel[0] * w.kernel[1]);
+    const uint64_t taps = (uint64_t)(s.kernel[1] * s.kernel[2]);
+    const uint64_t phases = s.transposed ? (uint64_t)(s.stride[1] * s.stride[2]) : 1;
+    const uint64_t floats = window_floats(&w) + taps + conv_dw_up_floats(&s, &w);
     *out = (struct kern_work){ .units = (uint64_t)s.batch * s.out_channels };
     out->grain = dense_grain((uint64_t)(w.out[0] * w.out[1]) * taps / 4);
-    out->worker_scratch_bytes = base_align_up((window_floats(&w) + taps) * sizeof(float) + taps * sizeof(float *), 64) +
-                                dense_epilogue_bytes(op);
+    out->worker_scratch_bytes =
+        base_align_up(floats * sizeof(float) + taps * (sizeof(float *) + sizeof(uint32_t)) + phases * sizeof(uint32_t),
+                      64) +
+        dense_epilogue_bytes(op) + 64;
 }
 
 void kern_conv_dw_int_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)

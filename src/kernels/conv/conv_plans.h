@@ -53,7 +53,10 @@ bool conv_pw_pixels(const struct kern_view *view, int64_t *out_step);
 
 /* ---- depthwise ---- */
 
-/* Depthwise convolution on rows that are contiguous in memory (nchw), where oneDNN has no fast kernel. */
+/* Depthwise convolution on rows that are contiguous in memory (nchw). A transposed one is one of stride 1 for each pair
+ * of remainders that its results have by the strides (phases), each with the taps that fall on elements there. */
+
+#define CONV_DW_STRIDE_MAX 16 /* of transposed ones */
 
 DENSE_INLINE void conv_dw_window(const struct kern_op *op, const struct conv_shape *s, struct window *w)
 {
@@ -65,8 +68,22 @@ DENSE_INLINE void conv_dw_window(const struct kern_op *op, const struct conv_sha
         w->stride[d] = s->stride[d + 1];
         w->dilation[d] = s->dilation[d + 1];
         w->pad[d] = s->pad[d + 1];
+        if (!s->transposed)
+            continue;
+        const int64_t stride = s->stride[d + 1], reach = (w->kernel[d] - 1) * w->dilation[d];
+        const int64_t before = BASE_MAX(reach - w->pad[d] + stride - 1, 0) / stride; /* elements before the first */
+        w->out[d] = (w->out[d] + stride - 1) / stride;
+        w->kernel[d] = before + (stride - 1 + w->pad[d]) / stride + 1;
+        w->stride[d] = w->dilation[d] = 1;
+        w->pad[d] = before;
     }
     window_plan_init(w);
+}
+
+/* Floats for a band of a transposed one's results, put together from those of the phases. */
+DENSE_INLINE uint64_t conv_dw_up_floats(const struct conv_shape *s, const struct window *w)
+{
+    return s->transposed ? base_align_up((uint64_t)(w->rows * s->stride[1] * s->out[2]), WINDOW_STEP) : 0;
 }
 
 /* ---- depthwise, channels last ---- */
@@ -400,6 +417,7 @@ struct conv_last_bytes {
  * step skips lie apart from those that it does not. The weights are packed for 32 channels at a time. */
 
 #define CONV_TILES_COLUMNS 32
+#define CONV_TILES_SUMS    (36 * CONV_TILES_COLUMNS * 4) /* bytes: 32 rows, and what is read behind them */
 
 struct conv_tiles {
     struct conv_shape s;
@@ -409,6 +427,7 @@ struct conv_tiles {
     int64_t element, entry;     /* bytes of a number; from row to row of A */
     int64_t taps, run;          /* runs of bytes of a row, and their length */
     uint32_t panels;            /* of output channels */
+    uint32_t together, units;   /* panels that some rows meet one after the other; such units of a band */
     uint64_t panel_bytes;
     int64_t size[3], bands[3];                 /* output pixels of a band; bands of an image */
     uint64_t image, line, list, sums, scratch; /* places in the worker's scratch, behind start and scale */

@@ -275,3 +275,70 @@ static uint64_t up_plan(const struct kern_op *op, const struct conv_up *u, struc
                     up_plan(op, &plan, out), conv_up_pack(op, &plan, source, packed))
 KERN_PLAN_ACCEPTS(conv_up_f32, struct conv_up, conv_up_init(op, 1, &plan))
 KERN_EACH_ISA(ROW)
+
+/* ---- pointwise, planes ---- */
+
+/* The product W [out channels, in channels] * X [in channels, pixels] of each image. Its op has A, W, first. */
+static bool planes_gemm(const struct kern_op *op, struct kern_op *out)
+{
+    struct conv_shape s;
+    if (op->u.conv.integer || op->packed_input == 2 || !dense_short_floats(op) || !conv_shape_init(op, &s) ||
+        !conv_is_pointwise(&s) || s.x[4] != 1 || s.y[4] != 1 || s.out[0] * s.out[1] * s.out[2] < CONV_PW_LANES_MAX ||
+        (op->u.conv.has_bias && op->tensors[2].sizes[1] != s.out_channels))
+        return false;
+    const uint32_t y = op->input_count;
+    for (uint32_t d = 0; d < KERN_SPATIAL_MAX; d++)
+        if (s.in[d] != s.out[d])
+            return false;
+    *out = *op;
+    out->kind = KERN_GEMM;
+    out->u.gemm = (struct kern_gemm){ .alpha = 1, .beta = 1, .has_c = op->u.conv.has_bias };
+    out->tensors[0] = op->tensors[1];
+    out->tensors[1] = op->tensors[0];
+    for (uint32_t t = 1; t <= y; t++) {
+        struct kern_view *view = &out->tensors[t];
+        if (t > 1 && t != y && (!op->epilogue || t < op->epilogue_input))
+            continue;
+        for (; view->rank > 3; dense_view_merge(view, 2))
+            if (!dense_view_merges(view, 2))
+                return false;
+    }
+    out->tensors[0].rank = 3;
+    memcpy(out->tensors[0].sizes, (uint32_t[]){ 1, s.out_channels, s.in_channels }, 3 * sizeof(uint32_t));
+    memcpy(out->tensors[0].strides, (int64_t[]){ 0, s.w[0], s.w[1] }, 3 * sizeof(int64_t));
+    if (!out->u.gemm.has_c)
+        return true;
+    out->tensors[2].rank = 3;
+    memcpy(out->tensors[2].sizes, (uint32_t[]){ 1, s.out_channels, 1 }, 3 * sizeof(uint32_t));
+    memcpy(out->tensors[2].strides, (int64_t[]){ 0, s.bias, 0 }, 3 * sizeof(int64_t));
+    return true;
+}
+
+bool kern_conv_planes_f32_accepts(const struct kern_op *op)
+{
+    struct kern_op gemm;
+    return planes_gemm(op, &gemm) && kern_gemm_plain_f32_accepts(&gemm);
+}
+
+void kern_conv_planes_f32_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
+{
+    struct kern_op gemm;
+    planes_gemm(op, &gemm);
+    kern_gemm_plain_f32_plan(&gemm, threads, out);
+}
+
+#define PLANES_RUN(isa)                                                                                                \
+    void kern_conv_planes_f32_##isa##_run(const struct kern_call *call, uint64_t begin, uint64_t end)                  \
+    {                                                                                                                  \
+        struct kern_op gemm;                                                                                           \
+        struct kern_call product = *call;                                                                              \
+        void *data[KERN_TENSORS_MAX];                                                                                  \
+        planes_gemm(call->op, &gemm);                                                                                  \
+        memcpy(data, call->data, (gemm.input_count + 1) * sizeof(*data));                                              \
+        data[0] = call->data[1];                                                                                       \
+        data[1] = call->data[0];                                                                                       \
+        product.op = &gemm;                                                                                            \
+        product.data = data;                                                                                           \
+        kern_gemm_plain_f32_##isa##_run(&product, begin, end);                                                         \
+    }
+KERN_EACH_ISA(PLANES_RUN)

@@ -9,6 +9,7 @@ enum {
     BAND_MAX = 8 * 1024 * 1024, /* of the least that a band can be */
     ROWS_MIN = 16,              /* of A: a tile */
     ROWS_MOST = 512,            /* more make no better use of a panel */
+    TOGETHER_BYTES = 32 * 1024, /* of panels: in the first-level cache next to rows */
     CHUNK = 64,                 /* bytes of a row that a tile holds */
     PACK = 4,
     BYTES_MIN =
@@ -77,11 +78,11 @@ static void bands_cut(struct conv_tiles *p, const struct kern_op *op)
 {
     const struct conv_shape *s = &p->s;
     const int64_t line = conv_tiles_line(p, p->size[2]);
-    struct conv_cut cut = conv_cut_of(op, s, p->size, p->panels);
+    struct conv_cut cut = conv_cut_of(op, s, p->size, p->units);
     cut.width = line;
     cut.tile = ROWS_MIN;
-    cut.pixel = row_cycles(p);
-    cut.unit = (double)p->panel_bytes / WEIGHT_BYTES;
+    cut.pixel = row_cycles(p) * p->together;
+    cut.unit = (double)(p->panel_bytes * p->together) / WEIGHT_BYTES;
     cut.copied =
         p->direct ? 0 : (double)(line * s->kernel[0] * s->stride[1]) * (PIXEL_CYCLES + (double)p->entry / COPY_BYTES);
     p->size[1] = conv_cut_lines(&cut);
@@ -139,6 +140,8 @@ bool conv_tiles_init(const struct kern_op *op, int64_t element, struct conv_tile
     p->taps = s->kernel[0] * s->kernel[1] * (p->windows ? 1 : s->kernel[2]);
     p->panels = (s->out_channels + CONV_TILES_COLUMNS - 1) / CONV_TILES_COLUMNS;
     p->panel_bytes = (uint64_t)(p->taps * p->run) * CONV_TILES_COLUMNS;
+    p->together = (uint32_t)BASE_MIN(BASE_MAX(TOGETHER_BYTES / p->panel_bytes, 1), BASE_MAX(p->panels, 1));
+    p->units = (p->panels + p->together - 1) / p->together;
     p->c.columns = p->panels * CONV_TILES_COLUMNS;
     if (!bands_init(p, op))
         return false;
@@ -147,7 +150,7 @@ bool conv_tiles_init(const struct kern_op *op, int64_t element, struct conv_tile
     p->image = dense_take(&p->scratch, p->direct ? 0 : (uint64_t)band_bytes(p), 64);
     p->line = dense_take(&p->scratch, p->direct ? 0 : in_line * ((uint64_t)pixel + sizeof(float)) + 2 * CHUNK, 64);
     p->list = dense_take(&p->scratch, (uint64_t)p->taps * sizeof(int64_t), 64);
-    p->sums = dense_take(&p->scratch, 2 * ROWS_MIN * CONV_TILES_COLUMNS * sizeof(float), 64);
+    p->sums = dense_take(&p->scratch, 2 * CONV_TILES_SUMS, 64);
     return p->panel_bytes * p->panels <= INT32_MAX;
 }
 
@@ -156,8 +159,8 @@ bool conv_tiles_init(const struct kern_op *op, int64_t element, struct conv_tile
 /* Units: panels of a band, whose copy of X they share. */
 static uint64_t tiles_plan(const struct conv_tiles *p, struct kern_work *out)
 {
-    *out = (struct kern_work){ .units = p->s.batch * (uint64_t)(p->bands[0] * p->bands[1] * p->bands[2]) * p->panels };
-    out->grain = dense_grain((uint64_t)((double)(p->size[1] * p->size[2]) * row_cycles(p)));
+    *out = (struct kern_work){ .units = p->s.batch * (uint64_t)(p->bands[0] * p->bands[1] * p->bands[2]) * p->units };
+    out->grain = dense_grain((uint64_t)((double)(p->size[1] * p->size[2]) * row_cycles(p) * p->together));
     out->worker_scratch_bytes = p->scratch;
     out->cut = (uint32_t)p->size[1];
     return p->panel_bytes * p->panels + (p->element == 1 ? p->c.columns * sizeof(int32_t) : 0);

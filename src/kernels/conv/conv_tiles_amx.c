@@ -6,6 +6,7 @@
 #include "kernels/gemm/amx.h"
 
 #define BLOCK_ROWS (2 * AMX_ROWS)
+#define END_ROWS   4 /* of results in registers */
 
 struct tiles_run {
     const struct kern_call *call;
@@ -17,6 +18,7 @@ struct tiles_run {
     int64_t line, lines;        /* rows of A for a line; lines of a plane that a step does not skip */
     int64_t first, rows;        /* of A that the band has; direct: of the image's */
     int64_t loaded;             /* number of the band whose inputs are in scratch */
+    int64_t x_step;             /* elements of X between the pixels of a line that are read */
 };
 
 /* ---- X ---- */
@@ -30,6 +32,40 @@ static void round_halves(const float *in, int64_t count, uint16_t *out)
     }
 }
 
+/* A pixel in whole chunks, zeros behind its channels. */
+static void round_chunks(const float *in, int64_t count, uint16_t *out)
+{
+    for (; count > 0; count -= 2 * VEC, in += 2 * VEC, out += 2 * VEC) {
+        const __mmask32 mask = count < 2 * VEC ? (UINT32_C(1) << count) - 1 : ~UINT32_C(0);
+        const __m512 low = _mm512_maskz_loadu_ps((__mmask16)mask, in);
+        const __m512 high = _mm512_maskz_loadu_ps((__mmask16)(mask >> VEC), in + VEC);
+        _mm512_storeu_si512(out, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+    }
+}
+
+/* Two to four planes at a time, numbers of a pixel side by side. */
+static void interleave_planes(const struct tiles_run *r, int64_t from, int64_t count, uint16_t *to)
+{
+    const struct conv_shape *s = &r->p.s;
+    const uint32_t channels = s->in_channels;
+    uint16_t order[4 * VEC];
+    for (uint32_t i = 0; i < 4 * VEC; i++)
+        order[i] = (uint16_t)(i % channels * VEC + i / channels % VEC);
+    const __m512i first = _mm512_loadu_si512(order), second = _mm512_loadu_si512(order + 2 * VEC);
+    for (; count > 0; count -= VEC, from += VEC, to += channels * VEC) {
+        vec plane[4];
+        for (uint32_t c = 0; c < 4; c++)
+            plane[c] = c < channels
+                           ? vec_load_some(r->call->op->tensors[0].type, r->call->data[0], from + c * s->x[1], count)
+                           : vec_set(0);
+        const __m512i low = (__m512i)_mm512_cvtne2ps_pbh((__m512)plane[1], (__m512)plane[0]);
+        const __m512i high = (__m512i)_mm512_cvtne2ps_pbh((__m512)plane[3], (__m512)plane[2]);
+        const uint64_t mask = ~UINT64_C(0) >> (64 - BASE_MIN(count, VEC) * channels);
+        _mm512_mask_storeu_epi16(to, (__mmask32)mask, _mm512_permutex2var_epi16(low, first, high));
+        _mm512_mask_storeu_epi16(to + 2 * VEC, (__mmask32)(mask >> 32), _mm512_permutex2var_epi16(low, second, high));
+    }
+}
+
 /* Channel by channel. */
 static void load_planes(const struct tiles_run *r, int64_t from, int64_t count, char *to, int64_t step)
 {
@@ -39,10 +75,10 @@ static void load_planes(const struct tiles_run *r, int64_t from, int64_t count, 
     for (int64_t c = 0; c < s->in_channels; c++, from += s->x[1]) {
         const uint8_t *x = (const uint8_t *)r->call->data[0] + from;
         for (int64_t i = 0; r->p.element == 1 && i < count; i++)
-            to[i * step + c] = (char)x[i * s->x[4]];
+            to[i * step + c] = (char)x[i * r->x_step];
         if (r->p.element == 1)
             continue;
-        dense_load_row(r->call->data[0], from, s->x[4], type, (uint32_t)count, floats);
+        dense_load_row(r->call->data[0], from, r->x_step, type, (uint32_t)count, floats);
         round_halves(floats, count, (uint16_t *)floats); /* each before it is overwritten */
         for (int64_t i = 0; i < count; i++)
             ((uint16_t *)(to + i * step))[c] = ((const uint16_t *)floats)[i];
@@ -65,25 +101,32 @@ static void load_pixels(const struct tiles_run *r, int64_t from, int64_t count, 
     const DML_TENSOR_DATA_TYPE type = r->call->op->tensors[0].type;
     const int64_t pixel = s->in_channels * r->p.element;
     if (s->x[1] != 1 && s->in_channels > 1) {
-        load_planes(r, from, count, to, step);
+        if (r->p.element == 2 && step == pixel && r->x_step == 1 && s->in_channels <= 4)
+            interleave_planes(r, from, count, (uint16_t *)to);
+        else
+            load_planes(r, from, count, to, step);
         return;
     }
     if (type == DML_TENSOR_DATA_TYPE_FLOAT32) {
         const float *x = (const float *)r->call->data[0] + from;
-        const int64_t together = pixel == step && s->x[4] == s->in_channels ? count : 1;
-        for (int64_t i = 0; i < count; i += together, x += s->x[4], to += step)
-            round_halves(x, together * s->in_channels, (uint16_t *)to);
+        const int64_t together = pixel == step && r->x_step == s->in_channels ? count : 1;
+        if (step % AMX_BYTES == 0 && together == 1)
+            for (int64_t i = 0; i < count; i++, x += r->x_step, to += step)
+                round_chunks(x, s->in_channels, (uint16_t *)to);
+        else
+            for (int64_t i = 0; i < count; i += together, x += r->x_step, to += step)
+                round_halves(x, together * s->in_channels, (uint16_t *)to);
         return;
     }
     if (type == DML_TENSOR_DATA_TYPE_FLOAT16) {
-        for (int64_t i = 0; i < count; i++, from += s->x[4], to += step)
+        for (int64_t i = 0; i < count; i++, from += r->x_step, to += step)
             for (int64_t c = 0; c < s->in_channels; c++)
                 ((uint16_t *)to)[c] =
                     base_float_to_bfloat(base_half_to_float(((const uint16_t *)r->call->data[0])[from + c]));
         return;
     }
     const char *x = (const char *)r->call->data[0] + from * r->p.element;
-    const int64_t x_step = s->x[4] * r->p.element;
+    const int64_t x_step = r->x_step * r->p.element;
     if (pixel == step && x_step == step) {
         memcpy(to, x, (size_t)(count * pixel));
         return;
@@ -142,12 +185,32 @@ static bool line_is_read(const struct tiles_run *r, int64_t line)
     return false;
 }
 
+/* Behind pixels that are not copied in whole chunks, and padding. */
+static void clear_tails(const struct tiles_run *r, int64_t count, char *to)
+{
+    const int64_t pixel = r->p.s.in_channels * r->p.element, entry = r->p.entry;
+    for (int64_t i = 0; entry > pixel && i < count; i++, to += entry)
+        for (int64_t at = pixel; at < entry;) {
+            const int64_t bytes = BASE_MIN(entry - at, AMX_BYTES);
+            _mm512_mask_storeu_epi8(to + at, ~UINT64_C(0) >> (AMX_BYTES - bytes), _mm512_setzero_si512());
+            at += bytes;
+        }
+}
+
 static void load_copy_line(const struct tiles_run *r, bool there, int64_t from, char *to)
 {
     const struct conv_tiles *p = &r->p;
     const struct conv_shape *s = &p->s;
     const int64_t pixel = s->in_channels * p->element, low = r->low[2] * s->stride[2] - s->pad[2];
     const int64_t count = (r->size[2] - 1) * s->stride[2] + (s->kernel[2] - 1) * s->dilation[2] + 1;
+    const bool inside = low >= 0 && low + (r->size[2] - 1) * s->stride[2] < s->in[2];
+    if (there && inside && s->kernel[2] == 1) {
+        struct tiles_run apart = *r;
+        apart.x_step *= s->stride[2];
+        load_pixels(&apart, from + low * s->x[4], r->size[2], to, p->entry);
+        clear_tails(r, r->size[2], to);
+        return;
+    }
     if (p->windows) {
         char *pixels = r->scratch + p->line + base_align_up((uint64_t)count * sizeof(float), 64);
         load_line(r, there, from, low, count, pixels, pixel);
@@ -155,8 +218,7 @@ static void load_copy_line(const struct tiles_run *r, bool there, int64_t from, 
         return;
     }
     load_line(r, there, from, low, count, to, p->entry);
-    for (int64_t i = 0; p->entry > pixel && i < count; i++)
-        memset(to + i * p->entry + pixel, 0, (size_t)(p->entry - pixel));
+    clear_tails(r, count, to);
 }
 
 static void load_band(const struct tiles_run *r)
@@ -217,25 +279,47 @@ static void band_init(struct tiles_run *r, int64_t band)
 
 /* ---- results ---- */
 
-/* Elements of a view whose strides are `strides` where rows of A end; -1: those of rows that are no output's. */
+/* Rows of A that are multiplied at once, and where their results are: elements of Y, and of what is added. */
+struct tiles_rows {
+    int64_t count;
+    int64_t y[BLOCK_ROWS + END_ROWS], added[CONV_EPILOGUE_MAX][BLOCK_ROWS + END_ROWS];
+};
+
+/* INT64_MIN: those of rows that are no output's. */
 static void list_places(const struct tiles_run *r, const int64_t *strides, int64_t row, int64_t count, int64_t *out)
 {
     const int64_t base = r->n * strides[0] + r->low[0] * strides[2] + r->low[1] * strides[3] + r->low[2] * strides[4];
-    int64_t o1 = row / r->line, o2 = row % r->line, at = base + o1 * strides[3] + o2 * strides[4];
-    for (int64_t i = 0; i < count; i++, at += strides[4]) {
-        if (o2 == r->line) {
-            o2 = 0;
-            at = base + ++o1 * strides[3];
-        }
-        out[i] = o2++ < r->size[2] ? at : INT64_MIN;
+    int64_t o1 = row / r->line, o2 = row % r->line;
+    for (int64_t end; count > 0; count -= end, out += end, o2 = 0, o1++) {
+        end = BASE_MIN(r->line - o2, count);
+        const int64_t at = base + o1 * strides[3] + o2 * strides[4], there = BASE_MIN(r->size[2] - o2, end);
+        for (int64_t i = 0; i < there; i++)
+            out[i] = at + i * strides[4];
+        for (int64_t i = BASE_MAX(there, 0); i < end; i++)
+            out[i] = INT64_MIN;
+    }
+    for (uint32_t i = 0; i < END_ROWS; i++)
+        out[i] = INT64_MIN;
+}
+
+static void list_rows(const struct tiles_run *r, int64_t row, struct tiles_rows *rows)
+{
+    list_places(r, r->p.s.y, row, rows->count, rows->y);
+    for (uint32_t i = 0; i < r->p.steps.count; i++) {
+        const struct kern_view *view = &r->call->op->tensors[r->p.steps.step[i].tensor];
+        int64_t strides[5] = { 0 };
+        if (!r->p.steps.step[i].tensor)
+            continue;
+        for (uint32_t d = 0; d < view->rank; d++)
+            strides[d < 2 ? d : d + 5 - view->rank] = view->sizes[d] > 1 ? view->strides[d] : 0;
+        list_places(r, strides, row, rows->count, rows->added[i]);
     }
 }
 
 struct tiles_block {
-    const char *sums;   /* of the first row */
-    int64_t row, count; /* of the band */
+    const char *sums; /* of the first row */
+    const struct tiles_rows *rows;
     uint32_t column, used;
-    int64_t places[BLOCK_ROWS]; /* in Y */
 };
 
 /* Two pixels at a time, whose channels fill a vector of bytes. */
@@ -246,17 +330,18 @@ DENSE_INLINE void finish_bytes_as(const struct tiles_run *r, const struct tiles_
     const __m512 scales[2] = { _mm512_loadu_ps(scale), _mm512_loadu_ps(scale + 16) };
     const __mmask32 mask = ~UINT32_C(0) >> (32 - b->used);
     uint8_t *y = (uint8_t *)r->call->data[r->call->op->input_count] + b->column;
-    for (int64_t i = 0; i < b->count; i += 2) {
+    const int64_t *places = b->rows->y;
+    for (int64_t i = 0; i < b->rows->count; i += 2) {
         const char *sums = b->sums + i * CONV_TILES_COLUMNS * 4;
         __m512i number[4];
         for (uint32_t v = 0; v < 4; v++)
             number[v] = scaled(_mm512_loadu_si512(sums + v * 64), scales[v % 2], &r->f.by, scaling);
         const __m512i bytes =
             _mm512_permutexvar_epi32(order, finished(&r->f, number[0], number[1], number[2], number[3]));
-        if (b->places[i] != INT64_MIN)
-            _mm256_mask_storeu_epi8(y + b->places[i], mask, _mm512_castsi512_si256(bytes));
-        if (i + 1 < b->count && b->places[i + 1] != INT64_MIN)
-            _mm256_mask_storeu_epi8(y + b->places[i + 1], mask, _mm512_extracti64x4_epi64(bytes, 1));
+        if (places[i] != INT64_MIN)
+            _mm256_mask_storeu_epi8(y + places[i], mask, _mm512_castsi512_si256(bytes));
+        if (places[i + 1] != INT64_MIN)
+            _mm256_mask_storeu_epi8(y + places[i + 1], mask, _mm512_extracti64x4_epi64(bytes, 1));
     }
 }
 
@@ -270,50 +355,69 @@ static void finish_bytes(const struct tiles_run *r, const struct tiles_block *b)
         finish_bytes_as(r, b, DIVIDE);
 }
 
-#define ALL_SUMS(value)                                                                                                \
-    for (int64_t i = 0; i < b->count * CONV_TILES_COLUMNS; i += VEC) {                                                 \
-        const vec x = vec_load(sums + i);                                                                              \
-        vec_store(sums + i, (value));                                                                                  \
+#define EACH_SUM(value)                                                                                                \
+    _Pragma("GCC unroll 8") for (uint32_t e = 0; e < 2 * END_ROWS; e++)                                                \
+    {                                                                                                                  \
+        const vec x = v[e];                                                                                            \
+        v[e] = (value);                                                                                                \
     }
 
-static void finish_added(const struct tiles_run *r, const struct tiles_block *b, uint32_t tensor, float *sums)
+/* Two vectors of a row. */
+DENSE_INLINE void end_store(DML_TENSOR_DATA_TYPE type, void *y, int64_t at, const vec *v, uint32_t used)
 {
-    const struct kern_view *view = &r->call->op->tensors[tensor];
-    int64_t strides[5] = { 0 }, places[BLOCK_ROWS];
-    for (uint32_t d = 0; d < view->rank; d++)
-        strides[d < 2 ? d : d + 5 - view->rank] = view->sizes[d] > 1 ? view->strides[d] : 0;
-    list_places(r, strides, b->row, b->count, places);
-    for (int64_t i = 0; i < b->count; i++, sums += CONV_TILES_COLUMNS)
-        for (uint32_t c = 0; places[i] != INT64_MIN && c < b->used; c += VEC)
-            vec_store(sums + c, vec_load(sums + c) + vec_load_some(view->type, r->call->data[tensor],
-                                                                   places[i] + b->column + c, b->used - c));
+    if ((uint32_t)type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16 && used == 2 * VEC) {
+        _mm512_storeu_si512((uint16_t *)y + at, (__m512i)_mm512_cvtne2ps_pbh((__m512)v[1], (__m512)v[0]));
+        return;
+    }
+    vec_store_some(type, y, at, v[0], used);
+    if (used > VEC)
+        vec_store_some(type, y, at + VEC, v[1], used - VEC);
 }
 
-DENSE_INLINE void finish_store(const struct tiles_run *r, const struct tiles_block *b, DML_TENSOR_DATA_TYPE type,
-                               const float *sums)
+DENSE_INLINE void end_add(const struct tiles_run *r, const struct tiles_block *b, uint32_t step, int64_t row, vec *v)
 {
+    const uint32_t tensor = r->p.steps.step[step].tensor;
+    const DML_TENSOR_DATA_TYPE type = r->call->op->tensors[tensor].type;
+    const int64_t *places = b->rows->added[step] + row;
+#pragma GCC unroll 8
+    for (uint32_t e = 0; e < 2 * END_ROWS; e++)
+        if (places[e / 2] != INT64_MIN && e % 2 * VEC < b->used)
+            v[e] += vec_load_some(type, r->call->data[tensor], places[e / 2] + b->column + e % 2 * VEC,
+                                  b->used - e % 2 * VEC);
+}
+
+/* The epilogue of a few rows at a time stays in registers. */
+DENSE_INLINE void finish_halves_as(DML_TENSOR_DATA_TYPE type, const struct tiles_run *r, const struct tiles_block *b,
+                                   uint32_t used)
+{
+    const struct kern_epilogue *steps = &r->p.steps;
+    const float *sums = (const float *)b->sums;
     void *y = r->call->data[r->call->op->input_count];
-    for (int64_t i = 0; i < b->count; i++, sums += CONV_TILES_COLUMNS)
-        for (uint32_t c = 0; b->places[i] != INT64_MIN && c < b->used; c += VEC)
-            vec_store_some(type, y, b->places[i] + b->column + c, vec_load(sums + c), b->used - c);
+    for (int64_t i = 0; i < b->rows->count; i += END_ROWS, sums += END_ROWS * CONV_TILES_COLUMNS) {
+        vec v[2 * END_ROWS];
+#pragma GCC unroll 8
+        for (uint32_t e = 0; e < 2 * END_ROWS; e++)
+            v[e] = vec_load(sums + e * VEC);
+        for (uint32_t s = 0; s < steps->count; s++) {
+            if (steps->step[s].tensor)
+                end_add(r, b, s, i, v);
+            else
+                KERN_EPILOGUE_STEP(&steps->step[s], EACH_SUM);
+        }
+#pragma GCC unroll 4
+        for (uint32_t o = 0; o < END_ROWS; o++)
+            if (b->rows->y[i + o] != INT64_MIN)
+                end_store(type, y, b->rows->y[i + o] + b->column, v + 2 * o, used);
+    }
 }
 
 static void finish_halves(const struct tiles_run *r, const struct tiles_block *b)
 {
-    const struct kern_epilogue *steps = &r->p.steps;
     const DML_TENSOR_DATA_TYPE type = r->call->op->tensors[r->call->op->input_count].type;
-    float *sums = (float *)b->sums;
-    for (uint32_t s = 0; s < steps->count; s++) {
-        const struct kern_epilogue_step *step = &steps->step[s];
-        if (step->tensor)
-            finish_added(r, b, step->tensor, sums);
-        else
-            KERN_EPILOGUE_STEP(step, ALL_SUMS);
-    }
-    if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
-        finish_store(r, b, DML_TENSOR_DATA_TYPE_FLOAT32, sums);
+    if (b->used == CONV_TILES_COLUMNS)
+        VEC_BY_TYPE(type, finish_halves_as, r, b, CONV_TILES_COLUMNS);
     else
-        finish_store(r, b, type, sums);
+        VEC_BY_TYPE(type, finish_halves_as, r, b, b->used);
 }
 
 /* ---- work ---- */
@@ -330,41 +434,59 @@ static int64_t block_begin(const struct tiles_run *r, int64_t row, int64_t *coun
     return BASE_MIN(row, all - r->first - read);
 }
 
+DENSE_INLINE void tiles_finish(const struct tiles_run *r, const struct tiles_block *b, enum amx_kind kind)
+{
+    if (kind == AMX_BF16)
+        finish_halves(r, b);
+    else
+        finish_bytes(r, b);
+}
+
+/* Results of a block are finished while the tiles of the next one multiply. */
 DENSE_INLINE void tiles_unit(struct tiles_run *r, int64_t unit, enum amx_kind kind)
 {
     const struct conv_tiles *p = &r->p;
-    const uint32_t panel = (uint32_t)(unit % p->panels);
-    if (r->loaded != unit / p->panels)
-        band_init(r, unit / p->panels);
-    struct tiles_block b = { .column = panel * CONV_TILES_COLUMNS };
-    b.used = BASE_MIN(p->s.out_channels - b.column, CONV_TILES_COLUMNS);
+    if (r->loaded != unit / p->units)
+        band_init(r, unit / p->units);
+    const uint32_t first = (uint32_t)(unit % p->units) * p->together, end = BASE_MIN(first + p->together, p->panels);
+    struct tiles_rows rows[2];
+    struct tiles_block blocks[2];
     struct amx_block block = { .a_step = p->entry,
                                .taps = (const int64_t *)(r->scratch + p->list),
                                .tap_count = p->taps,
                                .run = p->run,
-                               .b = (const char *)r->call->data[1] + panel * p->panel_bytes,
                                .b_step = CONV_TILES_COLUMNS * 4,
-                               .start = r->scratch + b.column * 4,
-                               .sums = r->scratch + p->sums,
                                .sums_step = CONV_TILES_COLUMNS * 4 };
-    for (b.row = 0; b.row < r->rows; b.row += b.count) {
-        b.count = BASE_MIN(r->rows - b.row, BLOCK_ROWS);
-        const int64_t begin = block_begin(r, b.row, &b.count);
+    uint32_t done = 0, lists = 0;
+    for (int64_t row = 0, count; row < r->rows; row += count, lists++) {
+        struct tiles_rows *these = &rows[lists % 2];
+        count = BASE_MIN(r->rows - row, BLOCK_ROWS);
+        const int64_t begin = block_begin(r, row, &count);
+        these->count = count;
+        list_rows(r, row, these);
         block.a = r->a + (r->first + begin) * p->entry;
-        amx_multiply(kind, &block, (uint32_t)(b.row + b.count - begin), b.used);
-        b.sums = block.sums + (b.row - begin) * CONV_TILES_COLUMNS * 4;
-        list_places(r, p->s.y, b.row, b.count, b.places);
-        if (kind == AMX_BF16)
-            finish_halves(r, &b);
-        else
-            finish_bytes(r, &b);
+        for (uint32_t panel = first; panel < end; panel++, done++) {
+            struct tiles_block *b = &blocks[done % 2];
+            *b = (struct tiles_block){ .rows = these, .column = panel * CONV_TILES_COLUMNS };
+            b->used = BASE_MIN(p->s.out_channels - b->column, CONV_TILES_COLUMNS);
+            block.b = (const char *)r->call->data[1] + panel * p->panel_bytes;
+            block.start = r->scratch + b->column * 4;
+            block.sums = r->scratch + p->sums + done % 2 * CONV_TILES_SUMS;
+            b->sums = block.sums + (row - begin) * CONV_TILES_COLUMNS * 4;
+            amx_multiply(kind, &block, (uint32_t)(row + count - begin), b->used);
+            if (done)
+                tiles_finish(r, &blocks[(done + 1) % 2], kind);
+        }
     }
+    if (done)
+        tiles_finish(r, &blocks[(done + 1) % 2], kind);
 }
 
 void kern_conv_bytes_amx_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     struct tiles_run r = { .call = call, .scratch = call->worker_scratch, .loaded = -1 };
     conv_tiles_init(call->op, 1, &r.p);
+    r.x_step = r.p.s.x[4];
     const struct conv_tiles *p = &r.p;
     int32_t *start = call->worker_scratch;
     const int32_t *sums = (const int32_t *)((const char *)call->data[1] + p->panel_bytes * p->panels);
@@ -384,6 +506,7 @@ void kern_conv_bf16_amx_run(const struct kern_call *call, uint64_t begin, uint64
 {
     struct tiles_run r = { .call = call, .scratch = call->worker_scratch, .loaded = -1 };
     conv_tiles_init(call->op, 2, &r.p);
+    r.x_step = r.p.s.x[4];
     const struct conv_shape *s = &r.p.s;
     float *start = call->worker_scratch;
     for (int64_t o = 0; o < r.p.c.columns; o++)

@@ -15,8 +15,9 @@
 /* Index 0: rows, 1: columns. */
 struct window {
     int64_t in[2], out[2], kernel[2], stride[2], dilation[2], pad[2];
-    int64_t x_row; /* elements from one input row to the next */
-    float fill;    /* what padding holds */
+    int64_t x_row;  /* elements from one input row to the next */
+    int64_t x_step; /* from one of a row to the next, 0: 1 */
+    float fill;     /* what padding holds */
     DML_TENSOR_DATA_TYPE type;
     float zero; /* taken from elements of INT8 and UINT8 */
 
@@ -108,7 +109,9 @@ static inline void window_load_row(const struct window *w, const void *x, int64_
     if (count <= 0)
         return;
     to += w->pad[1];
-    if (w->type == DML_TENSOR_DATA_TYPE_FLOAT32) {
+    if (w->x_step > 1) {
+        dense_load_row(x, at, w->x_step, w->type, (uint32_t)count, to);
+    } else if (w->type == DML_TENSOR_DATA_TYPE_FLOAT32) {
         const float *from = (const float *)x + at;
         for (; i + VEC <= count; i += VEC)
             vec_store(to + i, vec_load(from + i));
