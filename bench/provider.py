@@ -4,7 +4,7 @@
     taskset -c 0 scripts/onnx-python bench/provider.py LIBRARY --threads 1 MODEL.onnx...
 
 Medians in milliseconds per model and their ratio, then the geometric mean; --clients N: runs per second of N threads on one
-session instead. OMP_NUM_THREADS must agree with --threads: the cpu adapter's kernels use OpenMP's threads.
+session instead. ANYDML_THREADS must agree with --threads.
 """
 import argparse
 import os

@@ -32,7 +32,7 @@ def date():
 
 
 def stem(package):
-    """Debian's name of a library without the number of its interface: libdnnl2 is libdnnl."""
+    """Debian's name of a library without the number of its interface: libpng16-16 is libpng."""
     return package if package in COMPONENTS else re.sub(r"[-0-9]*(t64)?$", "", package)
 
 

@@ -4,10 +4,6 @@
 #include "base/cpu.h"
 #include "base/pool.h"
 
-#ifdef ANYDML_DNNL
-#include <omp.h>
-#endif
-
 /* Blocks of a range while others want the processors. Else one, or what the caller says: each call of most rows brings
  * operands into scratch memory and computes the rims of bands again, which costs more than an idle machine's threads
  * differ. */
@@ -18,27 +14,12 @@ static _Thread_local struct {
     uint32_t threads;
     bool entered;
     bool inside; /* of a range: what is parallel there runs alone */
-    bool openmp;
 } own;
-
-static int set_openmp_threads(uint32_t threads)
-{
-#ifdef ANYDML_DNNL
-    int before = omp_get_max_threads();
-    if (before != (int)threads)
-        omp_set_num_threads((int)threads);
-    return before;
-#else
-    (void)threads;
-    return 0;
-#endif
-}
 
 struct base_team base_parallel_enter(uint32_t threads)
 {
     struct base_team before = { .threads = own.threads, .nested = own.entered };
     own.threads = threads ? threads : base_cpu_cores();
-    before.openmp = set_openmp_threads(own.threads);
     if (!own.entered)
         base_pool_enter(own.threads);
     own.entered = true;
@@ -47,7 +28,6 @@ struct base_team base_parallel_enter(uint32_t threads)
 
 void base_parallel_leave(struct base_team before)
 {
-    set_openmp_threads((uint32_t)before.openmp);
     own.threads = before.threads;
     if (!before.nested)
         base_pool_leave();
@@ -66,23 +46,8 @@ void base_parallel_inside(void)
     own.inside = true;
 }
 
-#ifdef ANYDML_DNNL
-bool base_parallel_by_openmp(bool openmp)
-{
-    bool before = own.openmp;
-    own.openmp = openmp;
-    return before;
-}
-#endif
-
 static void run(size_t units, size_t grain, uint32_t ranges, uint32_t blocks, base_parallel_fn *fn, void *context)
 {
-#ifdef ANYDML_DNNL
-    if (own.openmp) {
-        base_openmp_run(units, ranges, fn, context);
-        return;
-    }
-#endif
     struct base_pool_job job = { fn, context, units, ranges, 1 };
     if (base_pool_crowded())
         blocks = BLOCKS_CROWDED;

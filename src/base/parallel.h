@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work in parallel: by the threads of the process's pool (pool.h), or, where oneDNN shares the work, by the calling
- * thread's OpenMP team. */
+/* Work in parallel, by the threads of the process's pool (pool.h). */
 #ifndef BASE_PARALLEL_H
 #define BASE_PARALLEL_H
 
@@ -13,11 +12,9 @@ typedef void base_parallel_fn(void *context, size_t begin, size_t end, unsigned 
 /* How many threads parallel work started by the calling thread uses, this thread included. 1 inside of such work. */
 uint32_t base_parallel_threads(void);
 
-/* Sets that number, 0 = one per core, until the matching leave. The thread may be the application's, and OpenMP's
- * number for it with it: both are put back. */
+/* Sets that number, 0 = one per core, until the matching leave. */
 struct base_team {
     uint32_t threads;
-    int openmp;
     bool nested;
 };
 struct base_team base_parallel_enter(uint32_t threads);
@@ -37,36 +34,5 @@ void base_parallel_for(size_t units, size_t grain, base_parallel_fn *fn, void *c
 
 /* For threads that only do others' work. */
 void base_parallel_inside(void);
-
-#ifdef ANYDML_DNNL
-/* ---- openmp.c: oneDNN's threads ---- */
-
-/* From now on the calling thread's work is done by its OpenMP team, or no longer; what held before. Steps of oneDNN
- * among others use that team all the time: two would only fight for the processors. */
-bool base_parallel_by_openmp(bool openmp);
-
-/* One call of fn for each of `ranges` equal ranges. */
-void base_openmp_run(size_t units, uint32_t ranges, base_parallel_fn *fn, void *context);
-
-/* OpenMP's runtime ends the process when it cannot create a thread. So threads are tried first: how many of `threads`,
- * this one included, a team of the calling thread gets; less than asked for where the system refuses more, and 1 on the
- * thread that forked this process while it had a team. What is not tried again costs a comparison. */
-uint32_t base_parallel_grant(uint32_t threads);
-/* The same for a thread that has no team yet; each call tries. */
-uint32_t base_parallel_possible(uint32_t threads);
-#else
-static inline bool base_parallel_by_openmp(bool openmp)
-{
-    return openmp;
-}
-static inline uint32_t base_parallel_grant(uint32_t threads)
-{
-    return threads;
-}
-static inline uint32_t base_parallel_possible(uint32_t threads)
-{
-    return threads;
-}
-#endif
 
 #endif

@@ -115,9 +115,8 @@ struct adapter_encoder {
 /* A dispatch made by libdirectml; opaque to libd3d12. Shared by command lists: ref/unref count its users. */
 struct adapter_dispatch {
     const struct adapter_dispatch_ops *ops;
-    uint32_t threads;     /* of HOST adapters: as many as a run can use, at least 1; */
-    uint32_t own_threads; /* of these, those that no other run can use meanwhile */
-    uint64_t work;        /* of HOST adapters: bytes moved plus operations, roughly */
+    uint32_t threads; /* of HOST adapters: as many as a run can use, at least 1 */
+    uint64_t work;    /* of HOST adapters: bytes moved plus operations, roughly */
 };
 
 typedef HRESULT adapter_dispatch_check(struct adapter_dispatch *dispatch, const struct adapter_binding *bindings,
@@ -314,17 +313,12 @@ bool adapter_watchdog_parse(const char *text, uint64_t *out_ns);
 /* environment.c: says on stderr, once, which variables have values that are not used. */
 void adapter_check_environment(void);
 
-/* thread_budget.c: threads of a few teams for each processor that this process may use, shared by all queues of HOST
- * adapters in it. */
+/* thread_budget.c: queues' threads that run batches at a time, two for each processor that this process may use. */
 
 /* Acquires `count` of them, or all when that is more; blocks until they are free, in order of the calls. Returns how
  * many it acquired, which the caller releases from any thread. Who has some must not wait for another queue. */
 uint32_t adapter_thread_budget_acquire(uint32_t count);
 void adapter_thread_budget_release(uint32_t count);
-/* What a batch that computes takes, of which no other run can use `own` meanwhile: an OpenMP team, or the queue's
- * thread alone, which then counts as two, so that two clients for each processor take turns. */
-uint32_t adapter_thread_budget_share(uint32_t own);
-
 /* So many threads compute from now on, or stop. */
 void adapter_computing_begin(uint32_t threads);
 void adapter_computing_end(uint32_t threads);

@@ -4,7 +4,6 @@
 
 #include "base/cpu.h"
 #include "base/log.h"
-#include "base/parallel.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -193,13 +192,6 @@ uint32_t adapter_threads_parse(const char *text)
 uint32_t adapter_thread_count(void)
 {
     const char *wanted = getenv("ANYDML_THREADS");
-    uint32_t count = wanted ? adapter_threads_parse(wanted) : 0, threads = count ? count : base_cpu_cores();
-    static _Atomic uint32_t possible;
-    if (threads > atomic_load_explicit(&possible, memory_order_relaxed)) {
-        uint32_t now = base_parallel_possible(threads);
-        if (now < threads)
-            return now; /* it may be more the next time */
-        atomic_store_explicit(&possible, threads, memory_order_relaxed);
-    }
-    return threads;
+    uint32_t count = wanted ? adapter_threads_parse(wanted) : 0;
+    return count ? count : base_cpu_cores();
 }

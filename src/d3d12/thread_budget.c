@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A budget of threads for all queues of the process. A few teams on the same cores are good: one works while another
- * waits at a barrier, or runs what one thread can do alone. Many only take turns and push each other's data out of the
- * caches; so do many clients of the worker pool, which compute alone when there are enough of them. Queues take threads
- * for as long as a batch runs, first come, first served. Nobody waits for another queue while he has some, so waiting
- * for them always ends. */
+/* A budget of queues' threads for the process, of which each batch takes one and the worker pool's threads are no part.
+ * Two for each processor are good: one works while another waits at the end of a step, or runs what one thread can do
+ * alone. Many only take turns and push each other's data out of the caches. Queues take a thread for as long as a batch
+ * runs, first come, first served. Nobody waits for another queue while he has some, so waiting for them always ends. */
 #include "d3d12/adapter.h"
 
 #include "base/cpu.h"
@@ -11,7 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define TEAMS 4 /* with a thread for each processor that run at a time */
+#define EACH 2 /* for each processor */
 
 /* One word, so that acquiring and releasing threads that nobody waits for is one atomic operation each: the number of
  * waiting threads above, of free ones below. Only who has the lock changes it while the upper half is not 0. */
@@ -34,7 +33,7 @@ static struct waiter *first, **end = &first; /* under lock */
 static void count_threads(void)
 {
     processors = BASE_MAX(base_cpu_count(), 1);
-    total = TEAMS * processors;
+    total = EACH * processors;
     atomic_store(&state, total);
 }
 
@@ -88,11 +87,6 @@ void adapter_thread_budget_release(uint32_t count)
     atomic_fetch_add(&state, count);
     serve();
     pthread_mutex_unlock(&lock);
-}
-
-uint32_t adapter_thread_budget_share(uint32_t own)
-{
-    return BASE_MAX(own, TEAMS / 2);
 }
 
 void adapter_computing_begin(uint32_t threads)

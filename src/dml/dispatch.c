@@ -91,12 +91,11 @@ struct adapter_dispatch *dml_dispatch_create(struct dml_pageable *dispatchable)
     atomic_init(&dispatch->staging, NULL);
     com_ref(&dispatchable->base);
     dispatch->op = dml_as_compiled(dispatchable);
-    dispatch->base.threads = dispatch->base.own_threads = dml_parent(dispatchable)->threads;
+    dispatch->base.threads = dml_parent(dispatchable)->threads;
     dispatch->base.work = UINT64_MAX;
     if (dispatch->op && !dispatch->op->program.spirv) {
         const struct graph_plan *plan = dispatch->op->program.plan;
         dispatch->base.threads = plan->threads;
-        dispatch->base.own_threads = plan->library_threads ? plan->threads : 1;
         dispatch->base.work = plan->work;
     }
     if (initializer)
@@ -254,7 +253,8 @@ static HRESULT run_operator(struct dml_dispatch *dispatch, const struct adapter_
         dml_staging_copy(staging, inputs);
     struct graph_buffers buffers = { inputs, outputs, host_resource(bindings, op->temp_descriptor), persistent };
     struct graph_tracer tracer;
-    return graph_plan_run(op->program.plan, &buffers, dml_trace_tracer(op, &tracer));
+    graph_plan_run(op->program.plan, &buffers, dml_trace_tracer(op, &tracer));
+    return S_OK;
 }
 
 static HRESULT run_target(const struct dml_target *target, const struct adapter_binding *bindings,

@@ -81,10 +81,8 @@ HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const
     struct dml_rows rows;
     dml_rows_choose(device, &rows);
     options.choices = host ? NULL : &rows.choices;
-    /* What is folded is small. A team of this thread would stay, and with more threads alive than there are processors
-     * OpenMP's barriers sleep: that would cost every later run far more. */
+    /* What is folded is small. */
     struct base_team before = base_parallel_enter(1);
-    kern_take_failure(); /* of others */
     uint64_t start = base_now_ns();
     dml_trace_graph(trace, what, id, "before passes", graph);
     HRESULT hr = graph_run_passes(graph, &options);
@@ -92,9 +90,6 @@ HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const
     dml_trace_graph(trace, what, id, "after passes", graph);
     if (SUCCEEDED(hr))
         hr = compile(device, out, graph, &options, what != NULL, error);
-    /* A library that lacks memory refuses ops, which is not what it would do otherwise. */
-    if (kern_take_failure() && SUCCEEDED(hr))
-        hr = E_OUTOFMEMORY;
     if (SUCCEEDED(hr))
         dml_trace_plan(trace, what, id, out->plan);
     if (SUCCEEDED(hr) && what)

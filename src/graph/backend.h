@@ -40,11 +40,8 @@ typedef HRESULT graph_choose_fn(const struct graph_options *options, struct base
  * them such. values[i]: of step i's tensors. *out_count 0: there are none. */
 typedef HRESULT graph_chain_fn(struct base_arena *arena, struct graph_step *steps, const uint32_t *const *values,
                                uint32_t count, uint32_t *out_count);
-/* Of a step that has a kernel. */
-typedef void graph_release_fn(struct graph_step *step);
-/* Packs the step's input op.packed_input - 1 on the host, from `source`, its element 0, ..., 0. False: memory is short.
- */
-typedef bool graph_pack_fn(const struct graph_step *step, const void *source, void *packed);
+/* Packs the step's input op.packed_input - 1 on the host, from `source`, its element 0, ..., 0. */
+typedef void graph_pack_fn(const struct graph_step *step, const void *source, void *packed);
 /* All that decides, beside the bytes themselves, what packing makes of them. */
 typedef struct base_hash graph_pack_layout_fn(const struct graph_step *step);
 
@@ -56,13 +53,11 @@ struct graph_backend {
     bool derives;         /* the initializer runs derivations, so that owned inputs are as good as constants */
     graph_supports_fn *supports;
     graph_priority_fn *priority;
-    graph_priority_fn *priority_bound; /* none of the op's kernels is better than this; quick */
     graph_portable_fn *portable;
     graph_multiplies_fn *multiplies;
     graph_in_place_fn *in_place;
     graph_choose_fn *choose;
-    graph_chain_fn *chain;     /* NULL: there are always barriers, or no need of them */
-    graph_release_fn *release; /* of what choose() took; NULL: nothing */
+    graph_chain_fn *chain; /* NULL: there are always barriers, or no need of them */
     /* NULL: kernels pack, and the initializer's dispatch runs them (graph_init_step.pack). */
     graph_pack_fn *pack;
     graph_pack_layout_fn *pack_layout; /* needed when choose() packs */

@@ -7,26 +7,14 @@
 static bool host_supports(const struct graph_options *options, const struct kern_op *op, const char **out_reason)
 {
     *out_reason = "no kernel takes it";
-    return kern_first(op, options->cpu) != NULL;
-}
-
-static uint32_t priority_of(const struct kern_row *row)
-{
-    uint32_t count;
-    return row ? (uint32_t)(row - kern_rows(&count)) : GRAPH_PRIORITY_NONE;
+    return kern_find(op, options->cpu) != NULL;
 }
 
 static uint32_t host_priority(const struct graph_options *options, const struct kern_op *op)
 {
-    void *state;
-    const struct kern_row *row = kern_find(op, options->cpu, graph_op_threads(op, options->threads), &state);
-    kern_release(row, state);
-    return priority_of(row);
-}
-
-static uint32_t host_priority_bound(const struct graph_options *options, const struct kern_op *op)
-{
-    return priority_of(kern_first(op, options->cpu));
+    uint32_t count;
+    const struct kern_row *row = kern_find(op, options->cpu);
+    return row ? (uint32_t)(row - kern_rows(&count)) : GRAPH_PRIORITY_NONE;
 }
 
 static bool host_portable(uint32_t priority)
@@ -57,23 +45,21 @@ static bool find_row(const struct graph_options *options, struct graph_step *ste
     *out_packed_bytes = 0;
     step->op.packed_input = packable;
     step->op.tuning = options->tuning;
-    step->row = kern_find(&step->op, options->cpu, graph_op_threads(&step->op, options->threads), &step->state);
+    step->row = kern_find(&step->op, options->cpu);
     if (!packable)
         return step->row != NULL;
-    if (step->row && step->row->pack_plan && step->row->pack_plan(&step->op, step->state, &input, out_packed_bytes) &&
+    if (step->row && step->row->pack_plan && step->row->pack_plan(&step->op, &input, out_packed_bytes) &&
         input + 1 == packable)
         return true;
-    kern_release(step->row, step->state);
-    step->state = NULL;
     return find_row(options, step, 0, out_packed_bytes);
 }
 
-/* Ranges and threads of a step. Rows with state may use the team themselves. */
+/* Ranges and threads of a step. Recurrent networks share out their steps themselves. */
 static void limit_workers(struct graph_step *step, uint32_t threads)
 {
     uint64_t ranges = step->work.units / BASE_MAX(step->work.grain, 1);
     step->ranges = (uint32_t)BASE_MIN(BASE_MAX(ranges, 1), threads);
-    step->threads = step->state || step->row->kind == KERN_RECURRENT ? threads : step->ranges;
+    step->threads = step->row->kind == KERN_RECURRENT ? threads : step->ranges;
 }
 
 static HRESULT host_choose(const struct graph_options *options, struct base_arena *arena, struct graph_step *step,
@@ -85,7 +71,7 @@ static HRESULT host_choose(const struct graph_options *options, struct base_aren
     step->op.threads = (uint16_t)BASE_MIN(threads, UINT16_MAX);
     if (!find_row(options, step, packable, out_packed_bytes))
         return DXGI_ERROR_UNSUPPORTED;
-    step->row->plan(&step->op, step->state, threads, &step->work);
+    step->row->plan(&step->op, threads, &step->work);
     step->op.cut = step->work.cut;
     limit_workers(step, threads);
     step->kernel = step->row->name;
@@ -97,17 +83,11 @@ static HRESULT host_choose(const struct graph_options *options, struct base_aren
     return S_OK;
 }
 
-static void host_release(struct graph_step *step)
-{
-    kern_release(step->row, step->state);
-}
-
 /* ---- packing ---- */
 
-static bool host_pack(const struct graph_step *step, const void *source, void *packed)
+static void host_pack(const struct graph_step *step, const void *source, void *packed)
 {
-    step->row->pack(&step->op, step->state, source, packed);
-    return !kern_take_failure();
+    step->row->pack(&step->op, source, packed);
 }
 
 /* Zeroed before it is filled, since it is hashed whole. */
@@ -115,7 +95,6 @@ struct layout {
     const struct kern_row *row;
     uint32_t flags, packed_input, kind;
     struct kern_view view;
-    uint64_t row_says;
     DML_TENSOR_DATA_TYPE types[KERN_TENSORS_MAX];
     char parameters[sizeof(((struct kern_op *)NULL)->u)];
 };
@@ -139,13 +118,9 @@ static struct base_hash host_pack_layout(const struct graph_step *step)
         layout.view.sizes[i] = batch && !view->strides[i] ? 1 : view->sizes[i];
         layout.view.strides[i] = view->sizes[i] > 1 ? view->strides[i] : 0;
     }
-    if (step->row->pack_layout) {
-        layout.row_says = step->row->pack_layout(op, step->state);
-    } else {
-        for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
-            layout.types[t] = op->tensors[t].type;
-        memcpy(layout.parameters, &op->u, sizeof(op->u));
-    }
+    for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
+        layout.types[t] = op->tensors[t].type;
+    memcpy(layout.parameters, &op->u, sizeof(op->u));
     return base_hash(&layout, sizeof(layout));
 }
 
@@ -158,12 +133,10 @@ const struct graph_backend graph_backend_host = {
     .derives = true,
     .supports = host_supports,
     .priority = host_priority,
-    .priority_bound = host_priority_bound,
     .portable = host_portable,
     .multiplies = host_multiplies,
     .in_place = host_in_place,
     .choose = host_choose,
-    .release = host_release,
     .pack = host_pack,
     .pack_layout = host_pack_layout,
 };

@@ -90,10 +90,9 @@ static HRESULT spirv_chain(struct base_arena *arena, struct graph_step *steps, c
 
 /* ---- packing ---- */
 
-static bool spirv_pack(const struct graph_step *step, const void *source, void *packed)
+static void spirv_pack(const struct graph_step *step, const void *source, void *packed)
 {
     step->shaders->row->pack(&step->op, source, packed);
-    return true;
 }
 
 static struct base_hash spirv_pack_layout(const struct graph_step *step)
@@ -131,7 +130,6 @@ const struct graph_backend graph_backend_spirv = {
     .merged_rows = 1024, /* with more, each product has tiles enough for a device */
     .supports = spirv_supports,
     .priority = spirv_priority,
-    .priority_bound = spirv_priority,
     .portable = spirv_portable,
     .multiplies = spirv_multiplies,
     .in_place = graph_map_in_place,

@@ -240,7 +240,6 @@ struct graph_step {
     const char *kernel; /* its name, static */
     /* How it runs: on the host, a row of kernels.def with what it prepared; */
     const struct kern_row *row;
-    void *state;
     struct kern_work work;
     /* on SPIR-V adapters, dispatches of compute pipelines, one after the other. */
     const struct shader_work *shaders;
@@ -292,7 +291,6 @@ struct graph_plan {
     uint64_t init_temp_bytes; /* that derivations need; taken from the system while they run */
     uint32_t input_count, output_count;
     uint32_t threads;                      /* as many as a run can use */
-    bool library_threads;                  /* some steps are cut by a library among its own threads */
     uint64_t work;                         /* bytes moved plus operations of a run */
     uint64_t temp_bytes, persistent_bytes; /* multiples of the backend's alignment */
     uint64_t temp_lower_bound;             /* most bytes of temporaries alive at once */
@@ -350,8 +348,8 @@ struct graph_tracer {
 };
 
 /* Runs on the calling thread's team (base/parallel.h). No allocation, no lock, but with a tracer; it may be NULL. */
-HRESULT graph_plan_run(const struct graph_plan *plan, const struct graph_buffers *buffers,
-                       const struct graph_tracer *tracer);
+void graph_plan_run(const struct graph_plan *plan, const struct graph_buffers *buffers,
+                    const struct graph_tracer *tracer);
 /* E_OUTOFMEMORY: what is in `persistent` is of no use then. */
 HRESULT graph_plan_initialize(const struct graph_plan *plan, void *const *owned_inputs, void *persistent);
 /* memcpy, by the calling thread's team. */

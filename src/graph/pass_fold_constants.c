@@ -48,12 +48,10 @@ static bool run_op(const void *context, const void *const *in, void *const *out)
     const struct context *c = context;
     struct kern_op op = c->op;
     struct kern_work work = { 0 };
-    void *data[KERN_TENSORS_MAX], *state = NULL;
+    void *data[KERN_TENSORS_MAX];
     op.epilogue = c->op.epilogue ? &c->epilogue : NULL;
-    const struct kern_row *row = kern_find(&op, c->cpu, 1, &state);
-    if (!row) /* create() had no memory: there was one when the op was folded */
-        return false;
-    row->plan(&op, state, 1, &work);
+    const struct kern_row *row = kern_find(&op, c->cpu); /* there was one when the op was folded */
+    row->plan(&op, 1, &work);
     void *scratch = aligned_alloc(64, base_align_up(work.scratch_bytes + 1, 64));
     void *worker = aligned_alloc(64, base_align_up(work.worker_scratch_bytes + 1, 64));
     /* Kernels only read what an input's pointer addresses. */
@@ -62,29 +60,17 @@ static bool run_op(const void *context, const void *const *in, void *const *out)
                   graph_view_byte_offset(&op.tensors[t]);
     bool ok = scratch && worker;
     if (ok)
-        run_row(row, &(struct kern_call){ &op, data, state, scratch, worker }, &work, data);
-    ok = ok && !kern_take_failure();
+        run_row(row, &(struct kern_call){ &op, data, scratch, worker }, &work, data);
     free(scratch);
     free(worker);
-    kern_release(row, state);
     return ok;
-}
-
-/* A kernel takes it. */
-static bool runs(const struct kern_op *op, uint32_t cpu)
-{
-    void *state = NULL;
-    const struct kern_row *row = kern_find(op, cpu, 1, &state);
-    if (row)
-        kern_release(row, state);
-    return row != NULL;
 }
 
 static bool fold(struct graph *graph, const struct graph_uses *uses, const struct graph_options *options,
                  struct graph_op *op)
 {
     struct context context = { .op = op->k, .cpu = options->cpu };
-    if (!runs(&op->k, options->cpu))
+    if (!kern_find(&op->k, options->cpu))
         return false;
     context.op.tuning = NULL;
     if (op->k.epilogue)

@@ -164,17 +164,12 @@ static bool permuted(struct layout *layout, const struct graph_op *op, struct gr
     return any;
 }
 
-/* No worse, as far as kernels of our own go, so that layouts are the same with and without a vendor's library (which
- * takes either); of integers better, because most kernels of theirs are for plain layouts, where there may be one,
- * unless the result already lies with its channels innermost. */
+/* No worse; of integers better, because most kernels of theirs are for plain layouts, where there may be one, unless
+ * the result already lies with its channels innermost. */
 static bool permutes_well(const struct layout *layout, const struct graph_op *op, const struct graph_op *changed)
 {
-    if (!op->k.u.conv.integer || layout->options->backend->passes & GRAPH_PASS_BIT(filters)) {
-        struct graph_op before = *op, after = *changed;
-        before.k.flags |= KERN_FLAG_OWN_ROWS;
-        after.k.flags |= KERN_FLAG_OWN_ROWS;
-        return graph_op_no_worse(layout->graph, layout->options, &before, &after);
-    }
+    if (!op->k.u.conv.integer || layout->options->backend->passes & GRAPH_PASS_BIT(filters))
+        return graph_op_no_worse(layout->graph, layout->options, op, changed);
     const uint32_t before = graph_op_priority(layout->graph, layout->options, op);
     const uint32_t after = graph_op_priority(layout->graph, layout->options, changed);
     return after < before || (after == before && is_last(&op->k.tensors[op->k.input_count]));

@@ -258,9 +258,6 @@ void graph_plan_destroy(struct graph_plan *plan)
 {
     if (!plan)
         return;
-    for (uint32_t i = 0; plan->backend->release && i < plan->step_count; i++)
-        if (plan->steps[i].kernel)
-            plan->backend->release(&plan->steps[i]);
     graph_plan_release_constants(plan);
     base_arena_finish(&plan->arena);
     free(plan);

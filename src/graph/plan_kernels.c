@@ -70,7 +70,6 @@ static void add_to_run(struct graph_plan *plan, const struct graph_step *step)
     graph_op_cost(&step->op, &cost);
     plan->work += cost.read + cost.written + cost.flops;
     plan->threads = BASE_MAX(plan->threads, step->threads);
-    plan->library_threads = plan->library_threads || (step->state && step->threads > 1);
 }
 
 /* DXGI_ERROR_UNSUPPORTED with what it was. */

@@ -60,7 +60,8 @@ struct packing {
 static bool fill_packed(void *context, void *data)
 {
     const struct packing *packing = context;
-    return packing->backend->pack(packing->step, packing->source, data);
+    packing->backend->pack(packing->step, packing->source, data);
+    return true;
 }
 
 HRESULT plan_share_packed(struct planner *planner, uint32_t at, uint64_t bytes)

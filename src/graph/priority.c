@@ -66,7 +66,6 @@ static struct kern_op probe_of(const struct graph *graph, const struct graph_opt
 {
     struct kern_op k = op->k;
     k.packed_input = graph_op_packable(graph, op);
-    k.flags |= KERN_FLAG_PROBE;
     k.tuning = options->tuning;
     return k;
 }
@@ -94,9 +93,5 @@ bool graph_op_no_worse(const struct graph *graph, const struct graph_options *op
 {
     struct kern_op old = probe_of(graph, options, before), new = probe_of(graph, options, after);
     uint32_t found = priority(graph, options, &new);
-    if (found == GRAPH_PRIORITY_NONE)
-        return false;
-    /* What the old one would have at best is known without a library's answer; where it has none, anything is better.
-     */
-    return found <= options->backend->priority_bound(options, &old) || found <= priority(graph, options, &old);
+    return found != GRAPH_PRIORITY_NONE && found <= priority(graph, options, &old);
 }

@@ -2,7 +2,7 @@
 /* Makes one allocation of a process fail, by its number; to be preloaded. A program controls it through inject_begin
  * and inject_end, which it looks up; for a program that does not, ANYDML_INJECT=N makes the Nth since the start fail,
  * and ANYDML_INJECT=0 writes how many there were to stderr. With ANYDML_INJECT_FRAMES it shows where. A crash ends the
- * process with one of the codes below. */
+ * process with INJECT_CRASH. */
 #define _GNU_SOURCE
 #undef _FILE_OFFSET_BITS /* mmap and mmap64 are two names here */
 #include "inject.h"
@@ -34,44 +34,13 @@ void __libc_free(void *block);
 static atomic_bool armed;
 static _Atomic uint64_t seen, target;
 static _Atomic int64_t blocks, mapped;
-static bool reports, shows, failed_in_ours;
+static bool reports, shows;
 
-/* Of what a frame is: the system's libraries only pass a fault on. */
-enum { SYSTEM, FOREIGN, OURS };
-
-static int owner(const void *frame)
-{
-    static const char *const system[] = { "libc.so", "libstdc++", "libgcc_s", "libinject", "ld-linux", "libm.so" };
-    static const char *const foreign[] = { "libdnnl", "libgomp", "libOpenCL", "libtbb" };
-    Dl_info info;
-    if (!dladdr(frame, &info) || !info.dli_fname)
-        return FOREIGN; /* generated code */
-    for (size_t i = 0; i < sizeof(system) / sizeof(system[0]); i++)
-        if (strstr(info.dli_fname, system[i]))
-            return SYSTEM;
-    for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
-        if (strstr(info.dli_fname, foreign[i]))
-            return FOREIGN;
-    return OURS;
-}
-
-/* Whose frame comes first that is not the system's. */
-static int first_owner(void *const *frames, size_t count)
-{
-    size_t first = 0;
-    while (first < count && frames[first] && owner(frames[first]) == SYSTEM)
-        first++;
-    return first < count && frames[first] ? owner(frames[first]) : SYSTEM;
-}
-
-static void note_failure(void)
+static void show_frames(void)
 {
     void *frames[FRAMES];
     atomic_store(&armed, false);
-    int count = backtrace(frames, FRAMES);
-    failed_in_ours = first_owner(frames, (size_t)count) == OURS;
-    if (shows)
-        backtrace_symbols_fd(frames, count, 2);
+    backtrace_symbols_fd(frames, backtrace(frames, FRAMES), 2);
     atomic_store(&armed, true);
 }
 
@@ -82,7 +51,8 @@ static bool fails(void)
     uint64_t number = atomic_fetch_add(&seen, 1) + 1;
     if (number != atomic_load_explicit(&target, memory_order_relaxed))
         return false;
-    note_failure();
+    if (shows)
+        show_frames();
     errno = ENOMEM;
     return true;
 }
@@ -162,23 +132,18 @@ static void forget(const void *block)
     unlock_records();
 }
 
-EXPORT bool inject_ours_left(int64_t mapped_before, bool show)
+EXPORT void inject_show_left(void)
 {
-    bool any = failed_in_ours && atomic_load(&mapped) > mapped_before;
     for (size_t i = 0; i < RECORDS; i++) {
         struct record *left = &records[i];
-        size_t count = 0;
+        int count = 0;
         while (count < 12 && left->frames[count])
             count++;
-        if (!left->block || left->block == &gone || (!failed_in_ours && first_owner(left->frames, count) != OURS))
+        if (!left->block || left->block == &gone)
             continue;
-        any = true;
-        if (show) {
-            dprintf(2, "still there:\n");
-            backtrace_symbols_fd(left->frames, (int)count, 2);
-        }
+        dprintf(2, "still there:\n");
+        backtrace_symbols_fd(left->frames, count, 2);
     }
-    return any;
 }
 
 /* ---- the allocator ---- */
@@ -270,40 +235,13 @@ EXPORT int munmap(void *address, size_t bytes)
 
 /* ---- crashes ---- */
 
-/* An exception that nobody catches is ours, whoever throws it: where somebody would, the unwinder is on the stack. */
-static bool uncaught(void *const *frames, int count)
-{
-    Dl_info info, inner;
-    for (int i = 1; i < count; i++)
-        if (dladdr((char *)frames[i] - 1, &info) && info.dli_sname && !strcmp(info.dli_sname, "__cxa_throw") &&
-            dladdr(frames[i - 1], &inner) && inner.dli_fname && strstr(inner.dli_fname, "libstdc++"))
-            return true;
-    return false;
-}
-
 static void on_crash(int signal)
 {
     void *frames[FRAMES];
     atomic_store(&armed, false);
-    int count = backtrace(frames, FRAMES);
-    bool ours = uncaught(frames, count) || first_owner(frames, (size_t)count) != FOREIGN;
-    dprintf(2, "inject: signal %d in %s code\n", signal, ours ? "our" : "a library's");
-    if (ours || shows)
-        backtrace_symbols_fd(frames, count, 2);
-    _exit(ours ? INJECT_CRASH : INJECT_CRASH_LIBRARY);
-}
-
-/* libgomp calls it where it has no memory. */
-EXPORT void exit(int status)
-{
-    Dl_info info;
-    if (dladdr(__builtin_return_address(0), &info) && info.dli_fname && strstr(info.dli_fname, "libgomp"))
-        _exit(INJECT_CRASH_LIBRARY);
-    void (*real)(int) = NULL;
-    atomic_store(&armed, false);
-    *(void **)&real = dlsym(RTLD_NEXT, "exit");
-    real(status);
-    __builtin_unreachable();
+    dprintf(2, "inject: signal %d\n", signal);
+    backtrace_symbols_fd(frames, backtrace(frames, FRAMES), 2);
+    _exit(INJECT_CRASH);
 }
 
 __attribute__((destructor)) static void report(void)

@@ -6,8 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Exit codes of a process that crashed. */
-enum { INJECT_CRASH = 99, INJECT_CRASH_LIBRARY = 98 };
+enum { INJECT_CRASH = 99 }; /* the exit code of a process that crashed */
 
 struct inject_use {
     int64_t blocks; /* of the heap */
@@ -19,8 +18,7 @@ void inject_begin(uint64_t number);
 /* No more. How many there were. */
 uint64_t inject_end(void);
 struct inject_use inject_in_use(void);
-/* Is there a block of the heap, or a mapping, made between the two, that our code has left there? Ones that a library
- * allocated are only blamed on us where it was our allocation that failed. `show`: says which. */
-bool inject_ours_left(int64_t mapped_before, bool show);
+/* Says on stderr which blocks of the heap that were made between the two are still there. */
+void inject_show_left(void);
 
 #endif

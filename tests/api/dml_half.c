@@ -74,7 +74,7 @@ static void run(struct rig *rig, IDMLOperator *made, UINT inputs, const UINT *co
 
 static bool multiplies_bf16(void)
 {
-#if defined(__x86_64__) && defined(ANYDML_DNNL)
+#if defined(__x86_64__)
     return api_is("cpu") && !getenv("ANYDML_CPU_FLAGS") && __builtin_cpu_supports("avx512bf16");
 #else
     return false;

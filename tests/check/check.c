@@ -88,10 +88,8 @@ static double allowed(const struct kern_row *row, const struct kern_view *view)
         return row->max_ulp ? 1 + BASE_MIN(row->max_ulp / 512.0, 1 + row->max_ulp / 8192.0) : 0;
     if (view->type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
         return row->max_ulp ? 1 + floor(row->max_ulp / 65536.0) : 0;
-    /* Libraries add the bias in FLOAT32, which may round to the other side of a half. */
-    if (view->type != DML_TENSOR_DATA_TYPE_FLOAT32 && view->type != DML_TENSOR_DATA_TYPE_FLOAT64)
-        return row->create ? 1 : 0;
-    return row->max_ulp;
+    const bool exact = view->type != DML_TENSOR_DATA_TYPE_FLOAT32 && view->type != DML_TENSOR_DATA_TYPE_FLOAT64;
+    return exact ? 0 : row->max_ulp;
 }
 
 /* A recurrence hands what rounding changed from step to step, through states and activations that may enlarge it: by

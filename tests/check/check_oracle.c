@@ -23,7 +23,7 @@ static void run(struct kern_op *op, void **data)
     struct kern_work work = { 0 };
     const struct kern_row *row = reference(op->kind);
     struct kern_call call = { .op = op, .data = data };
-    row->plan(op, NULL, 1, &work);
+    row->plan(op, 1, &work);
     row->run(&call, 0, work.units);
 }
 

@@ -23,7 +23,7 @@ static bool run(const struct kern_op *op, void **data)
     struct kern_work work = { 0 };
     if (!row->accepts(op))
         return false;
-    row->plan(op, NULL, 1, &work);
+    row->plan(op, 1, &work);
     void *scratch = malloc(work.worker_scratch_bytes + 1);
     struct kern_call call = { .op = op, .data = data, .worker_scratch = scratch };
     if (scratch)

@@ -18,7 +18,7 @@ static int run_all(const char *what, const struct kern_op *op, void **data, cons
             continue;
         ran++;
         memset(data[last], 0x5a, size);
-        rows[i].plan(op, NULL, 1, &work);
+        rows[i].plan(op, 1, &work);
         rows[i].run(&call, 0, work.units);
         if (memcmp(data[last], want, size) == 0)
             continue;
@@ -174,9 +174,9 @@ static int check_nonzero(struct check_rng *rng)
         struct kern_work work = { 0 };
         if (rows[i].kind != KERN_NONZERO)
             continue;
-        rows[i].plan(&count, NULL, 1, &work);
+        rows[i].plan(&count, 1, &work);
         rows[i].run(&(struct kern_call){ .op = &count, .data = (void *[]){ x, counts } }, 0, work.units);
-        rows[i].plan(&write, NULL, 1, &work);
+        rows[i].plan(&write, 1, &work);
         for (uint64_t begin = 0, n; begin < work.units; begin += n) {
             n = 1 + check_next(rng) % (work.units - begin);
             rows[i].run(&(struct kern_call){ .op = &write, .data = (void *[]){ x, counts, &total, list } }, begin,

@@ -60,9 +60,8 @@ static const char *run_ranges(const struct kern_row *row, struct kern_call *call
                               void **data, struct check_rng *rng)
 {
     struct scratch shared, own;
-    bool whole = row->create || work->grain >= work->units;
-    whole &=
-        !check_chance(rng, 2) || row->create || kern_type_bytes(call->op->tensors[call->op->input_count].type) == 0;
+    bool whole = work->grain >= work->units;
+    whole &= !check_chance(rng, 2) || kern_type_bytes(call->op->tensors[call->op->input_count].type) == 0;
     if (!scratch_create(&shared, work->scratch_bytes))
         return "out of memory";
     if (!scratch_create(&own, work->worker_scratch_bytes))
@@ -84,21 +83,21 @@ static const char *run_ranges(const struct kern_row *row, struct kern_call *call
 }
 
 /* Packs the input that the row wants packed; true when it did. */
-static bool pack(const struct kern_row *row, struct kern_op *op, const void *state, void **data, void **out_packed)
+static bool pack(const struct kern_row *row, struct kern_op *op, void **data, void **out_packed)
 {
     uint32_t input = 0;
     uint64_t bytes = 0;
-    if (!row->pack_plan || !row->pack_plan(op, state, &input, &bytes) || input + 1 != op->packed_input)
+    if (!row->pack_plan || !row->pack_plan(op, &input, &bytes) || input + 1 != op->packed_input)
         return false;
     *out_packed = aligned_alloc(256, base_align_up(bytes, 256));
     if (!*out_packed)
         return false;
-    row->pack(op, state, data[input], *out_packed);
+    row->pack(op, data[input], *out_packed);
     data[input] = *out_packed;
     return true;
 }
 
-/* More threads than processors, too: libraries cut the work of many otherwise. */
+/* More threads than processors, too: work is cut by their number. */
 static uint32_t some_threads(struct check_rng *rng)
 {
     return check_chance(rng, 2) ? 1 : 1 + (uint32_t)(check_next(rng) % 16);
@@ -108,26 +107,24 @@ static const char *run_prepared(const struct kern_row *row, struct kern_op *op, 
                                 struct check_rng *rng, bool *out_ran)
 {
     const uint32_t threads = some_threads(rng);
-    void *state = NULL, *packed = NULL;
+    void *packed = NULL;
     struct kern_work work = { 0 };
     const char *problem = NULL;
     op->packed_input = packing ? 2 : 0;
     op->threads = (uint16_t)threads;
-    *out_ran = row->accepts(op) && (!row->create || row->create(op, threads, &state));
+    *out_ran = row->accepts(op);
     if (!*out_ran)
         return NULL;
-    if (packing && !pack(row, op, state, data, &packed))
+    if (packing && !pack(row, op, data, &packed))
         *out_ran = false;
     if (*out_ran) {
-        struct kern_call call = { .op = op, .data = data, .state = state };
-        row->plan(op, state, threads, &work);
+        struct kern_call call = { .op = op, .data = data };
+        row->plan(op, threads, &work);
         op->cut = check_chance(rng, 2) ? work.cut : 0;
         struct base_team before = base_parallel_enter(threads);
         problem = work.units && work.grain ? run_ranges(row, &call, &work, data, rng) : "planned no work";
         base_parallel_leave(before);
     }
-    if (row->destroy && state)
-        row->destroy(state);
     free(packed);
     return problem;
 }
@@ -164,24 +161,18 @@ double check_time(const struct kern_row *row, const struct kern_op *op, const st
 {
     struct kern_work work = { 0 };
     struct kern_op copy = *op;
-    void *data[KERN_TENSORS_MAX], *state = NULL, *packed = NULL;
+    void *data[KERN_TENSORS_MAX], *packed = NULL;
     double best = 1e9, stop = now() + 0.15;
     for (uint32_t i = 0; i < set->count; i++)
         data[i] = set->buffers[i].data;
     copy.packed_input = row->pack_plan ? 2 : 0; /* weights are constant more often than not */
-    if (row->create && !row->create(&copy, 1, &state))
-        return 0;
-    if (row->pack_plan && !pack(row, &copy, state, data, &packed)) {
-        kern_release(row, state);
-        state = NULL;
+    if (row->pack_plan && !pack(row, &copy, data, &packed)) {
         copy.packed_input = 0;
-        if (row->create && !row->create(&copy, 1, &state))
-            return 0;
     }
-    row->plan(&copy, state, 1, &work);
+    row->plan(&copy, 1, &work);
     void *shared = aligned_alloc(64, base_align_up(work.scratch_bytes + 64, 64));
     void *own = aligned_alloc(64, base_align_up(work.worker_scratch_bytes + 64, 64));
-    struct kern_call call = { .op = &copy, .data = data, .state = state, .scratch = shared, .worker_scratch = own };
+    struct kern_call call = { .op = &copy, .data = data, .scratch = shared, .worker_scratch = own };
     for (uint32_t i = 0; shared && own && (i < 2 || now() < stop); i++) {
         double start = now();
         kern_pack_first(row, &work, &call, data);
@@ -191,6 +182,5 @@ double check_time(const struct kern_row *row, const struct kern_op *op, const st
     free(shared);
     free(own);
     free(packed);
-    kern_release(row, state);
     return best;
 }

@@ -362,7 +362,7 @@ static void run_reference(const struct kern_op *op, const struct check_set *set)
     for (uint32_t t = 0; t < tensor_count(op); t++)
         data[t] = set->buffers[t].data;
     struct kern_work work;
-    row->plan(&portable, state, 1, &work);
+    row->plan(&portable, 1, &work);
     void *scratch = calloc(1, work.scratch_bytes + work.worker_scratch_bytes + 64);
     need(scratch);
     struct kern_call call = { &portable, data, NULL, scratch, (char *)scratch + work.scratch_bytes };

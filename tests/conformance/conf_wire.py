@@ -329,9 +329,8 @@ class Driver:
         self.log = self.log or tempfile.TemporaryFile()
         self.log.seek(0)
         self.log.truncate()
-        env = dict(os.environ, OMP_WAIT_POLICY="passive")
         self.process = subprocess.Popen([self.path, "--adapter", self.adapter], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=self.log, bufsize=0, env=env)
+                                        stdout=subprocess.PIPE, stderr=self.log, bufsize=0)
 
     def stop(self):
         """Ends it; what a sanitizer says at the end is a crash too."""

@@ -274,40 +274,6 @@ static void test_packing(void)
     graph_plan_destroy(plan);
 }
 
-/* What failed before on this thread, elsewhere, is no failure of these runs. */
-static void test_old_failure(void)
-{
-    struct graph graph;
-    struct graph_options options = make_options(GRAPH_PASSES_ALL);
-    struct graph_plan *plan = NULL;
-    char error[256] = "";
-    graph_options_init(&options, &graph_backend_host, 1);
-    graph_init(&graph, 1, 1, 0);
-    struct graph_operand in[2] = { make4(&graph, GRAPH_INPUT, 0, 1, 1, 96, 80),
-                                   make4(&graph, GRAPH_OWNED, 1, 1, 1, 80, 112) };
-    struct graph_operand out = make4(&graph, GRAPH_OUTPUT, 0, 1, 1, 96, 112);
-    make_gemm(&graph, in, 2, out);
-    void *inputs[] = { calloc(96 * 80, 4), calloc(80 * 112, 4) }, *outputs[] = { calloc(96 * 112, 4) };
-    TEST_FOR(graph_plan_create(&graph, &options, &plan, error) == S_OK, "%s", error);
-    graph_finish(&graph);
-    if (!plan)
-        return;
-    void *temp = aligned_alloc(256, base_align_up(plan->temp_bytes + 1, 256));
-    void *persistent = aligned_alloc(256, base_align_up(plan->persistent_bytes + 1, 256));
-    const struct graph_buffers buffers = { inputs, outputs, temp, persistent };
-    kern_fail();
-    TEST(graph_plan_initialize(plan, inputs, persistent) == S_OK);
-    kern_fail();
-    TEST(graph_plan_run(plan, &buffers, NULL) == S_OK);
-    kern_take_failure();
-    graph_plan_destroy(plan);
-    free(temp);
-    free(persistent);
-    free(inputs[0]);
-    free(inputs[1]);
-    free(outputs[0]);
-}
-
 static void test_limits(void)
 {
     struct graph graph;
@@ -406,7 +372,6 @@ int main(void)
     test_residents(true);
     test_residents(false);
     test_packing();
-    test_old_failure();
     test_limits();
     test_loops();
     test_print();

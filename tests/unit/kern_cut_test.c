@@ -22,12 +22,12 @@ static void check_cut(const struct kern_row *row, const struct kern_op *given, u
         struct kern_work work = { 0 }, again = { 0 };
         op.cut = 0;
         op.threads = (uint16_t)thread_counts[i];
-        if (row->pack_plan && row->pack_plan(&op, NULL, &input, &packed[i > 0]))
+        if (row->pack_plan && row->pack_plan(&op, &input, &packed[i > 0]))
             TEST_FOR(!i || packed[0] == packed[1], "%s, shape %u, %u threads", row->name, number, op.threads);
-        row->plan(&op, NULL, op.threads, &work);
+        row->plan(&op, op.threads, &work);
         TEST_FOR(work.units && work.grain, "%s, shape %u, %u threads", row->name, number, op.threads);
         op.cut = work.cut;
-        row->plan(&op, NULL, op.threads, &again);
+        row->plan(&op, op.threads, &again);
         TEST_FOR(again.units == work.units && again.cut == work.cut &&
                      again.worker_scratch_bytes == work.worker_scratch_bytes,
                  "%s, shape %u, %u threads: %u, then %u", row->name, number, op.threads, work.cut, again.cut);
@@ -43,7 +43,7 @@ static uint32_t check_rows(const struct kern_op *given, uint32_t number)
         const struct kern_row *row = &rows[i / 2];
         struct kern_op op = *given;
         op.packed_input = i % 2 ? 2 : 0;
-        if (row->kind != op.kind || row->create || (i % 2 && !row->pack_plan) || !row->accepts(&op))
+        if (row->kind != op.kind || (i % 2 && !row->pack_plan) || !row->accepts(&op))
             continue;
         check_cut(row, &op, number);
         taken++;

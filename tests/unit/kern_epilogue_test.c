@@ -18,24 +18,23 @@ enum { M = 5, K = 24, N = 96 }; /* N: two panels of columns */
 static bool run_row(const struct kern_row *row, const struct kern_op *given, void *const *given_data, bool packs)
 {
     struct kern_op op = *given;
-    void *data[KERN_TENSORS_MAX], *state = NULL, *packed = NULL;
+    void *data[KERN_TENSORS_MAX], *packed = NULL;
     struct kern_work work;
     uint32_t input;
     uint64_t bytes;
     op.packed_input = packs ? 2 : 0;
-    if (row->kind != op.kind || row->cpu & ~base_cpu_flags() || (packs && !row->pack_plan) || !row->accepts(&op) ||
-        (row->create && !row->create(&op, 1, &state)))
+    if (row->kind != op.kind || row->cpu & ~base_cpu_flags() || (packs && !row->pack_plan) || !row->accepts(&op))
         return false;
     memcpy(data, given_data, (op.input_count + 1) * sizeof(*data));
-    bool ok = !packs || row->pack_plan(&op, state, &input, &bytes);
+    bool ok = !packs || row->pack_plan(&op, &input, &bytes);
     if (ok && packs) {
         packed = aligned_alloc(256, base_align_up(bytes, 256));
-        row->pack(&op, state, data[1], packed);
+        row->pack(&op, data[1], packed);
         data[1] = packed;
     }
     if (ok) {
-        row->plan(&op, state, 1, &work);
-        struct kern_call call = { .op = &op, .data = data, .state = state };
+        row->plan(&op, 1, &work);
+        struct kern_call call = { .op = &op, .data = data };
         call.scratch = aligned_alloc(64, base_align_up(work.scratch_bytes + 64, 64));
         call.worker_scratch = aligned_alloc(64, base_align_up(work.worker_scratch_bytes + 64, 64));
         kern_pack_first(row, &work, &call, data);
@@ -44,7 +43,6 @@ static bool run_row(const struct kern_row *row, const struct kern_op *given, voi
         free(call.worker_scratch);
     }
     free(packed);
-    kern_release(row, state);
     return ok;
 }
 

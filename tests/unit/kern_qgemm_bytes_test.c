@@ -103,7 +103,7 @@ static void run(const struct kern_row *row, const struct product *p, uint32_t th
     void *data[5] = { p->x, p->codes, p->scales, p->zeros, p->y };
     struct kern_work work;
     data[p->op.input_count] = p->y;
-    row->plan(&p->op, NULL, threads, &work);
+    row->plan(&p->op, threads, &work);
     void *scratch = aligned_alloc(64, (work.worker_scratch_bytes + 63) / 64 * 64);
     memset(scratch, 0xa5, work.worker_scratch_bytes);
     memset(p->y, 0xa5, (size_t)p->rows * p->n * sizeof(float));

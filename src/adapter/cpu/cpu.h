@@ -50,30 +50,9 @@ HRESULT cpu_queue_finish(struct adapter_queue *queue, uint64_t ticket);
 HRESULT cpu_queries_create(struct adapter_device *device, uint32_t count, struct adapter_queries **out);
 void cpu_queries_destroy(struct adapter_device *device, struct adapter_queries *queries);
 
-/* ---- oversubscription.c ---- */
-
-struct cpu_oversubscription {
-    uint64_t since_ns, waited_ns; /* when someone looked, and what he saw; 0: nobody did */
-    uint32_t windows;             /* for how many of its looks threads waited too long */
-    uint32_t rest_ms;             /* 0: there was none */
-};
-
-/* By how long threads of this process waited for a processor until now: do others want it? Then rest_ms says for how
- * long barriers should sleep: longer from one time to the next. */
-bool cpu_oversubscription_judge(struct cpu_oversubscription *load, uint64_t now_ns, uint64_t waited_ns);
-/* Barriers of all teams of the process, one of `threads` threads among them, sleep for that long. False: they do not.
- */
-bool cpu_oversubscription_rest(uint32_t threads, uint32_t ms);
-/* Both, between two batches of such a team; most calls only read the clock. */
-void cpu_oversubscription_look(uint32_t threads);
-
-/* list.c: runs the commands on the calling thread and its worker team. */
-/* cpu_list_threads: raises the numbers of threads to those that the commands can use, at most `most`: all of them, and
- * those that no other queue can use meanwhile. */
-struct cpu_threads {
-    uint32_t all, own;
-};
-void cpu_list_threads(const struct adapter_command *commands, uint32_t count, uint32_t most, struct cpu_threads *io);
+/* list.c: runs the commands on the calling thread, helped by the pool. cpu_list_threads: how many threads they can use,
+ * at most `most`. */
+uint32_t cpu_list_threads(const struct adapter_command *commands, uint32_t count, uint32_t most);
 HRESULT cpu_list_run(const struct adapter_command *commands, uint32_t count);
 
 #endif

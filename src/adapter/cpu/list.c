@@ -82,19 +82,19 @@ static uint32_t copy_threads(uint64_t bytes, uint32_t most)
     return (uint32_t)BASE_MIN(BASE_MAX(bytes / COPY_GRAIN, 1), most);
 }
 
-void cpu_list_threads(const struct adapter_command *commands, uint32_t count, uint32_t most, struct cpu_threads *io)
+uint32_t cpu_list_threads(const struct adapter_command *commands, uint32_t count, uint32_t most)
 {
+    uint32_t threads = 1;
     for (uint32_t i = 0; i < count; i++) {
         const struct adapter_command *command = &commands[i];
-        if (command->type == ADAPTER_DISPATCH) {
-            io->all = BASE_MAX(io->all, BASE_MIN(command->u.dispatch.dispatch->threads, most));
-            io->own = BASE_MAX(io->own, BASE_MIN(command->u.dispatch.dispatch->own_threads, most));
-        } else if (command->type == ADAPTER_COPY) {
-            io->all = BASE_MAX(io->all, copy_threads(command->u.copy.to.size, most));
-        } else if (command->type == ADAPTER_FILL) {
-            io->all = BASE_MAX(io->all, copy_threads(command->u.fill.to.size, most));
-        }
+        if (command->type == ADAPTER_DISPATCH)
+            threads = BASE_MAX(threads, BASE_MIN(command->u.dispatch.dispatch->threads, most));
+        else if (command->type == ADAPTER_COPY)
+            threads = BASE_MAX(threads, copy_threads(command->u.copy.to.size, most));
+        else if (command->type == ADAPTER_FILL)
+            threads = BASE_MAX(threads, copy_threads(command->u.fill.to.size, most));
     }
+    return threads;
 }
 
 HRESULT cpu_list_run(const struct adapter_command *commands, uint32_t count)

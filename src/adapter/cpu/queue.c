@@ -18,11 +18,11 @@ void cpu_queue_destroy(struct adapter_queue *queue)
 }
 
 /* Threads that a batch can keep busy, at most `most`. */
-static struct cpu_threads threads_for(const struct adapter_batch *batch, uint32_t most)
+static uint32_t threads_for(const struct adapter_batch *batch, uint32_t most)
 {
-    struct cpu_threads threads = { 1, 1 };
+    uint32_t threads = 1;
     for (uint32_t i = 0; i < batch->list_count; i++)
-        cpu_list_threads(batch->lists[i], batch->command_counts[i], most, &threads);
+        threads = BASE_MAX(threads, cpu_list_threads(batch->lists[i], batch->command_counts[i], most));
     return threads;
 }
 
@@ -32,18 +32,14 @@ HRESULT cpu_queue_submit(struct adapter_queue *queue, const struct adapter_batch
     if (!queue->threads)
         queue->threads = adapter_thread_count();
     struct base_team before = base_parallel_enter(queue->threads);
-    struct cpu_threads threads = threads_for(batch, queue->threads);
-    uint32_t granted = adapter_thread_budget_acquire(adapter_thread_budget_share(threads.own));
-    adapter_computing_begin(threads.all);
+    uint32_t threads = threads_for(batch, queue->threads);
+    uint32_t granted = adapter_thread_budget_acquire(1);
+    adapter_computing_begin(threads);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < batch->list_count; i++)
         hr = cpu_list_run(batch->lists[i], batch->command_counts[i]);
-    adapter_computing_end(threads.all);
+    adapter_computing_end(threads);
     adapter_thread_budget_release(granted);
     base_parallel_leave(before);
-#ifdef ANYDML_DNNL
-    if (threads.own > 1)
-        cpu_oversubscription_look(queue->threads);
-#endif
     *out_ticket = ++queue->ticket;
     return hr;
 }

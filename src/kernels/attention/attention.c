@@ -77,7 +77,7 @@ void attention_scratch_init(const struct kern_op *op, struct attention_scratch *
     out->floats = out->rows4 + 4 * base_align_up(depth, 4);
 }
 
-void kern_attention_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_attention_f32_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     const struct kern_view *k = &op->tensors[1], *y = &op->tensors[op->input_count];
     uint64_t rows = BASE_MIN(y->sizes[2], ATTENTION_ROWS);
@@ -98,7 +98,7 @@ bool kern_attention_f64_accepts(const struct kern_op *op)
            (!in.mask || t[in.mask].type == DML_TENSOR_DATA_TYPE_FLOAT64);
 }
 
-void kern_attention_f64_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_attention_f64_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     const struct kern_view *k = &op->tensors[1], *y = &op->tensors[op->input_count];
     const uint64_t keys = k->sizes[2], depth = k->sizes[3], width = y->sizes[3];
@@ -117,7 +117,7 @@ bool kern_attention_any_ref_accepts(const struct kern_op *op)
     return !op->epilogue && attention_inputs_init(op, &(struct attention_inputs){ 0 });
 }
 
-void kern_attention_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_attention_any_ref_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     const struct kern_view *k = &op->tensors[1], *v = &op->tensors[2];
     uint64_t cost = (uint64_t)k->sizes[2] * (k->sizes[3] + v->sizes[3]);

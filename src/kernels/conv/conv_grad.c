@@ -62,7 +62,7 @@ bool kern_conv_grad_f32_accepts(const struct kern_op *op)
     return conv_grad_init(op, &plan);
 }
 
-void kern_conv_grad_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_conv_grad_f32_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct conv_grad p;
     conv_grad_init(op, &p);
@@ -122,8 +122,7 @@ bool kern_conv_grad_planes_f32_accepts(const struct kern_op *op)
     return conv_grad_planes_init(op, &p);
 }
 
-void kern_conv_grad_planes_f32_plan(const struct kern_op *op, const void *state, uint32_t threads,
-                                    struct kern_work *out)
+void kern_conv_grad_planes_f32_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct conv_grad_planes p;
     conv_grad_planes_init(op, &p);

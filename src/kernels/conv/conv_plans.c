@@ -198,7 +198,7 @@ bool kern_conv_small_cout_f32_accepts(const struct kern_op *op)
            (!op->u.conv.has_bias || op->tensors[2].sizes[1] == f.s.out_channels);
 }
 
-void kern_conv_small_cout_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_conv_small_cout_f32_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct conv_small_cout f;
     conv_small_cout_init(op, &f);
@@ -231,14 +231,7 @@ bool kern_conv_dw_f32_accepts(const struct kern_op *op)
     struct conv_shape s;
     if (kern_conv_grad_planes_f32_accepts(op)) /* filters as large as planes: long sums */
         return false;
-    if (op->u.conv.integer || !dense_short_floats(op) || !conv_shape_init(op, &s) || !dw_shape_suits(op, &s))
-        return false;
-#if defined(ANYDML_DNNL)
-    /* Small planes under large windows are better off in oneDNN, with channels innermost, reorders included. */
-    return op->tensors[0].type != DML_TENSOR_DATA_TYPE_FLOAT32 || s.out[1] * s.out[2] >= 16 * s.kernel[1] * s.kernel[2];
-#else
-    return true;
-#endif
+    return !op->u.conv.integer && dense_short_floats(op) && conv_shape_init(op, &s) && dw_shape_suits(op, &s);
 }
 
 bool kern_conv_dw_int_accepts(const struct kern_op *op)
@@ -248,7 +241,7 @@ bool kern_conv_dw_int_accepts(const struct kern_op *op)
            s.kernel[1] * s.kernel[2] <= EXACT_TAPS;
 }
 
-void kern_conv_dw_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_conv_dw_f32_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct conv_shape s;
     struct window w;
@@ -265,9 +258,9 @@ void kern_conv_dw_f32_plan(const struct kern_op *op, const void *state, uint32_t
         dense_epilogue_bytes(op) + 64;
 }
 
-void kern_conv_dw_int_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_conv_dw_int_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
-    kern_conv_dw_f32_plan(op, state, threads, out);
+    kern_conv_dw_f32_plan(op, threads, out);
 }
 
 /* ---- depthwise, channels last ---- */

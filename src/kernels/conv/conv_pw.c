@@ -11,8 +11,6 @@
 
 #define OWN_TILES 3 /* of a thread, which has to read all panels */
 
-#define MOVED_BYTES (2 * 1024 * 1024)
-
 /* Fewer pixels leave most of a tile empty. */
 #define PIXELS_MIN 8
 
@@ -104,28 +102,18 @@ bool conv_pw_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, struc
     return out->pixels >= PIXELS_MIN;
 }
 
-/* Time over oneDNN's, as measured. With few multiply-adds for each element that leaves the caches, writing counts. */
-static double pointwise_cost(const struct conv_pw *p)
-{
-#if defined(ANYDML_DNNL)
-    return p->k <= 32 && p->pixels * ((uint64_t)p->k + p->columns) * sizeof(float) > MOVED_BYTES ? 1.1 : 0.9;
-#else
-    (void)p;
-    return 0.1; /* nothing else is nearly as fast */
-#endif
-}
+#define POINTWISE_COST 0.1 /* time over that of the rows after it: nothing else is nearly as fast */
 
 bool kern_conv_pw_f32_accepts(const struct kern_op *op)
 {
     struct conv_pw p;
-    return op->packed_input == 2 && conv_pw_init(op, 1, 1, &p) &&
-           kern_pays(op, KERN_CHOICE_pointwise, pointwise_cost(&p));
+    return op->packed_input == 2 && conv_pw_init(op, 1, 1, &p) && kern_pays(op, KERN_CHOICE_pointwise, POINTWISE_COST);
 }
 
 double kern_conv_pw_cost(const struct kern_op *op)
 {
     struct conv_pw p;
-    return conv_pw_init(op, 1, 1, &p) ? pointwise_cost(&p) : INFINITY;
+    return conv_pw_init(op, 1, 1, &p) ? POINTWISE_COST : INFINITY;
 }
 
 /* Units are vectors of a tile: block by block, there panel by panel. Who has the first of a panel's does the others. */
@@ -332,11 +320,11 @@ bool kern_conv_planes_f32_accepts(const struct kern_op *op)
     return planes_gemm(op, &gemm) && kern_gemm_plain_f32_accepts(&gemm);
 }
 
-void kern_conv_planes_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_conv_planes_f32_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct kern_op gemm;
     planes_gemm(op, &gemm);
-    kern_gemm_plain_f32_plan(&gemm, state, threads, out);
+    kern_gemm_plain_f32_plan(&gemm, threads, out);
 }
 
 #define PLANES_RUN(isa)                                                                                                \

@@ -52,7 +52,7 @@ bool kern_conv_any_ref_accepts(const struct kern_op *op)
     return !conv->integer || !conv->has_bias || op->tensors[2].type == DML_TENSOR_DATA_TYPE_INT32;
 }
 
-void kern_conv_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_conv_any_ref_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct conv_shape s;
     conv_shape_init(op, &s);
@@ -125,8 +125,7 @@ bool kern_inverted_residual_any_ref_accepts(const struct kern_op *op)
     return residual_shape(op, &b) && kern_type_bytes(op->tensors[0].type);
 }
 
-void kern_inverted_residual_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads,
-                                         struct kern_work *out)
+void kern_inverted_residual_any_ref_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct inverted_residual b;
     residual_shape(op, &b);

@@ -97,7 +97,9 @@ static bool bands_init(struct conv_tiles *p, const struct kern_op *op)
         p->size[2] = BASE_MAX(p->size[2] / 2, 4 * ROWS_MIN);
     if (!p->direct && band_bytes(p) > BAND_MAX)
         return false;
-    for (; p->size[1] < s->out[1] && (p->size[1] + 1) * p->size[2] <= ROWS_MOST; p->size[1]++) {
+    /* Neighbouring bands each copy the windows of the lines that both read. */
+    const int64_t most = p->windows && s->kernel[1] > s->stride[1] ? 4 * ROWS_MOST : ROWS_MOST;
+    for (; p->size[1] < s->out[1] && (p->size[1] + 1) * p->size[2] <= most; p->size[1]++) {
         p->size[1]++;
         const bool fits = p->direct || band_bytes(p) <= BAND_BYTES;
         p->size[1]--;
@@ -205,17 +207,10 @@ static void pack_halves(const struct kern_op *op, const struct conv_tiles *p, co
                 }
 }
 
-/* oneDNN, which comes after it, computes fewer output channels in less time. */
-#if defined(ANYDML_DNNL)
-enum { OUT_MIN = 16 };
-#else
-enum { OUT_MIN = 1 };
-#endif
-
 bool kern_conv_bytes_amx_accepts(const struct kern_op *op)
 {
     struct conv_tiles plan;
-    return conv_tiles_init(op, 1, &plan) && plan.s.out_channels >= OUT_MIN;
+    return conv_tiles_init(op, 1, &plan);
 }
 
 bool kern_conv_bf16_amx_accepts(const struct kern_op *op)

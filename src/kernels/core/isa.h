@@ -33,14 +33,13 @@
  * which see the parameters of these functions and `plan`, of this TYPE: INIT fills it; PLAN fills *out and returns the
  * bytes that packing writes. */
 #define KERN_PACKED_ROW(name, TYPE, INIT, PLAN, PACK)                                                                  \
-    void kern_##name##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)      \
+    void kern_##name##_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)                         \
     {                                                                                                                  \
         TYPE plan;                                                                                                     \
         INIT;                                                                                                          \
         PLAN;                                                                                                          \
     }                                                                                                                  \
-    bool kern_##name##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,                     \
-                                 uint64_t *out_bytes)                                                                  \
+    bool kern_##name##_pack_plan(const struct kern_op *op, uint32_t *out_input, uint64_t *out_bytes)                   \
     {                                                                                                                  \
         TYPE plan;                                                                                                     \
         struct kern_work work, *out = &work;                                                                           \
@@ -49,7 +48,7 @@
         *out_bytes = op->packed_input == 2 ? (PLAN) : 0;                                                               \
         return op->packed_input == 2;                                                                                  \
     }                                                                                                                  \
-    void kern_##name##_pack(const struct kern_op *op, const void *state, const void *source, void *packed)             \
+    void kern_##name##_pack(const struct kern_op *op, const void *source, void *packed)                                \
     {                                                                                                                  \
         TYPE plan;                                                                                                     \
         INIT;                                                                                                          \

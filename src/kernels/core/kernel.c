@@ -13,74 +13,35 @@
 #define KERNEL_AS(kind, name, family, cpu, max_ulp) { ROW(kind, name, family, family, cpu, max_ulp) },
 #define REFERENCE(kind, name, family, planner) { ROW(kind, name, family, planner, BASE_CPU_NONE, 0) },
 #define PACKED_AS(kind, name, family, cpu, max_ulp) { ROW(kind, name, family, name, cpu, max_ulp), PACK(name) },
-#define VENDOR_AS(kind, name, library, cpu, max_ulp)                                                                   \
-    { #name, KERN_##kind, cpu, max_ulp, kern_##name##_accepts, kern_##library##_plan, kern_##library##_run,            \
-      PACK(library), .create = kern_##name##_create, .destroy = kern_##library##_destroy,                              \
-      .pack_layout = kern_##library##_pack_layout },
 /* clang-format on */
 static const struct kern_row rows[] = {
 #include "kernels/core/kernels.def"
 };
-
-static _Thread_local bool failed;
 
 void kern_pack_first(const struct kern_row *row, const struct kern_work *work, const struct kern_call *call,
                      void **data)
 {
     if (!work->packs)
         return;
-    row->pack(call->op, call->state, data[1], call->scratch);
+    row->pack(call->op, data[1], call->scratch);
     data[1] = call->scratch;
-}
-
-void kern_fail(void)
-{
-    failed = true;
-}
-
-bool kern_take_failure(void)
-{
-    bool before = failed;
-    failed = false;
-    return before;
 }
 
 static bool row_allowed(const struct kern_row *row, const struct kern_op *op, uint32_t cpu)
 {
     if (row->kind != op->kind || (row->cpu & ~cpu))
         return false;
-    if ((op->flags & KERN_FLAG_OWN_ROWS) && row->create)
-        return false;
-    if ((op->flags & KERN_FLAG_REFERENCE) && (row->cpu || row->create))
+    if ((op->flags & KERN_FLAG_REFERENCE) && row->cpu)
         return false;
     return row->accepts(op);
 }
 
-const struct kern_row *kern_first(const struct kern_op *op, uint32_t cpu)
+const struct kern_row *kern_find(const struct kern_op *op, uint32_t cpu)
 {
     for (uint32_t i = 0; i < ARRAY_SIZE(rows); i++)
         if (row_allowed(&rows[i], op, cpu))
             return &rows[i];
     return NULL;
-}
-
-const struct kern_row *kern_find(const struct kern_op *op, uint32_t cpu, uint32_t threads, void **out_state)
-{
-    *out_state = NULL;
-    for (uint32_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        if (!row_allowed(&rows[i], op, cpu))
-            continue;
-        if (!rows[i].create || rows[i].create(op, threads, out_state))
-            return &rows[i];
-        *out_state = NULL;
-    }
-    return NULL;
-}
-
-void kern_release(const struct kern_row *row, void *state)
-{
-    if (row && row->destroy && state)
-        row->destroy(state);
 }
 
 const struct kern_row *kern_rows(uint32_t *out_count)
@@ -153,7 +114,7 @@ uint64_t kern_view_elements(const struct kern_view *view)
     return count;
 }
 
-void kern_elements_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_elements_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     *out = (struct kern_work){ .units = kern_view_elements(&op->tensors[op->input_count]), .grain = 1024 };
     for (uint32_t t = op->input_count; t < op->input_count + op->output_count; t++)
@@ -161,7 +122,7 @@ void kern_elements_plan(const struct kern_op *op, const void *state, uint32_t th
             out->grain = out->units; /* neighbours share bytes */
 }
 
-void kern_whole_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_whole_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     *out = (struct kern_work){ .units = 1, .grain = 1 };
 }

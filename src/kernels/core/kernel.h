@@ -3,8 +3,7 @@
  *
  * The graph compiler makes a kern_op per step and looks its row up once (kern_find); execution only calls row->run.
  * Kernels hold no state of their own, allocate nothing and start no threads: scratch memory and the range of work are
- * passed in. Rows of vendor libraries (oneDNN) hold a prepared primitive, created with `create`; they use the calling
- * thread's OpenMP team themselves, as recurrent networks do whose steps are worth cutting. */
+ * passed in; but recurrent networks whose steps are worth cutting share them out themselves (base/parallel.h). */
 #ifndef KERNELS_KERNEL_H
 #define KERNELS_KERNEL_H
 
@@ -30,7 +29,6 @@ struct kern_row;
 struct kern_call {
     const struct kern_op *op;
     void *const *data;    /* one per tensor, inputs then outputs */
-    const void *state;    /* of row->create, or NULL */
     void *scratch;        /* shared */
     void *worker_scratch; /* this worker's */
 };
@@ -39,40 +37,26 @@ struct kern_call {
 void kern_pack_first(const struct kern_row *row, const struct kern_work *work, const struct kern_call *call,
                      void **data);
 
-/* For run() and pack(), on the thread that has all of the work: memory was short, and there is no result. */
-void kern_fail(void);
-/* Did one of them, on this thread, since the last question? */
-bool kern_take_failure(void);
-
 struct kern_row {
     const char *name; /* <family>_<types>_<isa> */
     enum kern_kind kind;
     uint32_t cpu;     /* required enum base_cpu_flag bits */
     uint32_t max_ulp; /* against the reference in tests/check, in the output's type */
     bool (*accepts)(const struct kern_op *op);
-    void (*plan)(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);
+    void (*plan)(const struct kern_op *op, uint32_t threads, struct kern_work *out);
     void (*run)(const struct kern_call *call, uint64_t begin, uint64_t end);
-    /* Optional, rows of vendor libraries: prepared state; returns false when the library refuses the op (the next row
-     * is then tried). The state is immutable afterwards and may be used by several threads. */
-    bool (*create)(const struct kern_op *op, uint32_t threads, void **out_state);
-    void (*destroy)(void *state);
     /* Optional: input `*out_input` is wanted in a private layout of *out_bytes bytes, made once by pack() when the data
      * is constant or owned. The data pointer of that input then addresses the packed bytes (256-byte aligned) at run(),
      * and op->packed_input holds its index + 1 (0 = nothing is packed: the row must then work on the plain layout).
-     * create() sees the op with packed_input already set when packing is possible. */
-    bool (*pack_plan)(const struct kern_op *op, const void *state, uint32_t *out_input, uint64_t *out_bytes);
-    void (*pack)(const struct kern_op *op, const void *state, const void *source, void *packed);
-    /* Optional: a number that tells the private layouts of this row apart. NULL: the layout follows from the op's
-     * parameters, the types of its tensors and the view of the packed input alone. */
-    uint64_t (*pack_layout)(const struct kern_op *op, const void *state);
+     * What the layout is follows from the op's parameters, the types of its tensors and the view of that input alone.
+     */
+    bool (*pack_plan)(const struct kern_op *op, uint32_t *out_input, uint64_t *out_bytes);
+    void (*pack)(const struct kern_op *op, const void *source, void *packed);
 };
 
-/* The best row for this op on this processor whose accepts() (and create()) agree, with its state; NULL when there is
- * none. `cpu` = base_cpu_flags(). The caller releases with kern_release. */
-const struct kern_row *kern_find(const struct kern_op *op, uint32_t cpu, uint32_t threads, void **out_state);
-void kern_release(const struct kern_row *row, void *state);
-/* The best row whose accepts() agrees: kern_find finds none that is better. NULL: there is none. */
-const struct kern_row *kern_first(const struct kern_op *op, uint32_t cpu);
+/* The best row for this op on a processor with these base_cpu_flags() whose accepts() agrees; NULL when there is none.
+ */
+const struct kern_row *kern_find(const struct kern_op *op, uint32_t cpu);
 
 /* The whole table, best first within a kind. */
 const struct kern_row *kern_rows(uint32_t *out_count);
@@ -89,8 +73,8 @@ const struct kern_row *kern_rows(uint32_t *out_count);
     INTEGER(INT8, int8_t, INT8_MIN, INT8_MAX)
 
 /* Plans of references: units are output 0's elements; one worker does all. */
-void kern_elements_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);
-void kern_whole_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);
+void kern_elements_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out);
+void kern_whole_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out);
 
 /* Bytes that one element takes, 0 for 4-bit types. */
 uint32_t kern_type_bytes(DML_TENSOR_DATA_TYPE type);
@@ -117,35 +101,22 @@ void kern_view_set_packed(struct kern_view *view, DML_TENSOR_DATA_TYPE type, uin
     ROWS_SIMD(KERNEL_AS, kind, name, family, max_ulp) KERNEL_AS(kind, name, family, BASE_CPU_NONE, max_ulp)
 #define EVERY(kind, name, max_ulp) EVERY_AS(kind, name, name, max_ulp)
 
-/* Every row's functions are named kern_<row>_<role>. Those of vendors are declared in builds without them, too: there
- * kernels are the same text, which compiler caches know already. */
-#define VENDOR(...) VENDOR_AS(__VA_ARGS__)
+/* Every row's functions are named kern_<row>_<role>. */
 #define KERNEL_AS(kind, name, family, cpu, max_ulp)                                                                    \
     bool kern_##family##_accepts(const struct kern_op *op);                                                            \
-    void kern_##family##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);   \
+    void kern_##family##_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out);                      \
     void kern_##name##_run(const struct kern_call *call, uint64_t begin, uint64_t end);
 #define REFERENCE(kind, name, family, planner)                                                                         \
     KERNEL_AS(kind, name, family, BASE_CPU_NONE, 0)                                                                    \
-    void kern_##planner##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);
+    void kern_##planner##_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out);
 #define PACKED_AS(kind, name, family, cpu, max_ulp)                                                                    \
     KERNEL_AS(kind, name, family, cpu, max_ulp)                                                                        \
-    void kern_##name##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);     \
-    bool kern_##name##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,                     \
-                                 uint64_t *out_bytes);                                                                 \
-    void kern_##name##_pack(const struct kern_op *op, const void *state, const void *source, void *packed);
-#define VENDOR_AS(kind, name, library, cpu, max_ulp)                                                                   \
-    PACKED_AS(kind, library, name, cpu, max_ulp)                                                                       \
-    bool kern_##name##_create(const struct kern_op *op, uint32_t threads, void **out_state);                           \
-    void kern_##library##_destroy(void *state);                                                                        \
-    uint64_t kern_##library##_pack_layout(const struct kern_op *op, const void *state);
+    void kern_##name##_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out);                        \
+    bool kern_##name##_pack_plan(const struct kern_op *op, uint32_t *out_input, uint64_t *out_bytes);                  \
+    void kern_##name##_pack(const struct kern_op *op, const void *source, void *packed);
 #include "kernels/core/kernels.def"
 #undef KERNEL_AS
 #undef REFERENCE
 #undef PACKED_AS
-#undef VENDOR_AS
-#if !defined(ANYDML_DNNL)
-#undef VENDOR
-#define VENDOR(...)
-#endif
 
 #endif

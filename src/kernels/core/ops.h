@@ -428,10 +428,8 @@ struct kern_op {
 enum kern_flag {
     KERN_FLAG_HALF_PRECISION = 1 << 0, /* products of 16-bit factors may round them to another 16-bit type */
     KERN_FLAG_REFERENCE = 1 << 1,      /* use portable rows only (DISABLE_META_COMMANDS; tests) */
-    KERN_FLAG_PROBE = 1 << 2,          /* create() only has to say whether it would succeed: no code is generated */
     KERN_FLAG_HALF_FLOAT32 = 1 << 3,   /* FLOAT32 factors may be rounded to 16 bits, too */
-    KERN_FLAG_OWN_ROWS = 1 << 4, /* rows of vendor libraries do not count: for choices that do not depend on them */
-    KERN_FLAG_BYTES = 1 << 5,    /* X of QGEMM may be rounded to 8 bits, relative to the greatest element of a group */
+    KERN_FLAG_BYTES = 1 << 5, /* X of QGEMM may be rounded to 8 bits, relative to the greatest element of a group */
 };
 
 #endif

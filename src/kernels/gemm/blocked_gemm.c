@@ -389,12 +389,12 @@ bool kern_conv_int_accepts(const struct kern_op *op)
     return op->u.conv.integer && kern_conv_any_ref_accepts(op);
 }
 
-void kern_gemm_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_gemm_float_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     blocked_gemm_plan(widest(op), op, out);
 }
 
-void kern_conv_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_conv_float_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     blocked_conv_plan(widest(op), op, out);
 }

@@ -74,19 +74,12 @@ bool panel_finish_init(const struct kern_op *op, struct panel_finish *out)
 
 #define PACK_ROWS 32 /* of B at a time */
 
-/* Reading weights takes the time. */
-#define FEW_ROWS 16
-
-/* Time over oneDNN's, as measured with AVX-512 and with AVX2: columns of zeros are multiplied too. */
+/* Time over that of the rows after it: columns of zeros are multiplied too. */
 static double panel_cost(const struct kern_op *op, uint32_t columns)
 {
     const struct kern_view *y = &op->tensors[op->input_count];
     uint64_t n = y->sizes[y->rank - 1], panels = (n + columns - 1) / columns;
     double whole = (double)(panels * columns) / (double)n;
-#if defined(ANYDML_DNNL)
-    if (y->type != ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
-        return whole * (dense_rows(y) <= FEW_ROWS ? 0.7 : 8.0 / 9.0);
-#endif
     return whole / 4; /* general kernels make panels each time */
 }
 
@@ -183,7 +176,7 @@ bool kern_gemm_vec_f32_accepts(const struct kern_op *op)
            (b->strides[rank - 1] == 1 || b->strides[rank - 2] == 1);
 }
 
-void kern_gemm_vec_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_gemm_vec_f32_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
     uint64_t batches = dense_rows(y) / y->sizes[y->rank - 2], k = a->sizes[a->rank - 1];
@@ -203,7 +196,7 @@ bool kern_gemm_any_ref_accepts(const struct kern_op *op)
     return blocked_gemm_types_fit(op, op->u.gemm.integer, op->u.gemm.has_c);
 }
 
-void kern_gemm_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_gemm_any_ref_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
     uint64_t cost = (uint64_t)a->sizes[a->rank - 1] * y->sizes[y->rank - 1];

@@ -53,7 +53,7 @@ bool kern_gemm_plain_f32_accepts(const struct kern_op *op)
     return !op->u.gemm.integer && dense_short_floats(op) && kern_gemm_any_ref_accepts(op);
 }
 
-void kern_gemm_plain_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_gemm_plain_f32_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct gemm_plain p;
     gemm_plain_init(op, &p);

@@ -60,7 +60,7 @@ bool kern_qgemm_float_accepts(const struct kern_op *op)
     return accepts(op, QGEMM_ROWS, &(struct qgemm_shape){ 0 });
 }
 
-void kern_qgemm_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_qgemm_float_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct qgemm_shape shape;
     qgemm_shape_init(op, &shape);
@@ -85,7 +85,7 @@ void qgemm_many_shape_init(const struct kern_op *op, const struct qgemm_shape *s
     out->bytes = out->a + (out->direct ? 0 : (uint64_t)out->block_rows * shape->k * sizeof(float));
 }
 
-void kern_qgemm_many_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_qgemm_many_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct qgemm_shape shape;
     struct qgemm_many_shape many;
@@ -102,10 +102,10 @@ bool kern_qgemm_vnni_accepts(const struct kern_op *op)
     return accepts(op, QGEMM_FEW, &shape) && shape.block <= QGEMM_SLICES_BLOCK;
 }
 
-void kern_qgemm_vnni_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_qgemm_vnni_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct qgemm_shape shape;
-    kern_qgemm_float_plan(op, state, threads, out);
+    kern_qgemm_float_plan(op, threads, out);
     qgemm_shape_init(op, &shape);
     out->worker_scratch_bytes += qgemm_slices_bytes(&shape);
 }
@@ -136,7 +136,7 @@ bool kern_qgemm_amx_accepts(const struct kern_op *op)
            shape.rows >= (bytes ? QGEMM_AMX_BYTES : QGEMM_AMX_LEAST) && shape.a_floats <= INT32_MAX;
 }
 
-void kern_qgemm_amx_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_qgemm_amx_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct qgemm_shape shape;
     struct qgemm_amx_shape amx;
@@ -179,7 +179,7 @@ bool kern_qgemm_bytes_avx2_accepts(const struct kern_op *op)
     return op->tensors[1].type == DML_TENSOR_DATA_TYPE_INT4 && kern_qgemm_bytes_accepts(op);
 }
 
-void kern_qgemm_bytes_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_qgemm_bytes_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct qgemm_shape shape;
     struct qgemm_bytes_shape bytes;
@@ -189,9 +189,9 @@ void kern_qgemm_bytes_plan(const struct kern_op *op, const void *state, uint32_t
     out->grain = dense_grain(shape.a_floats * QGEMM_BYTES_COLUMNS * (1 + bytes.block_rows) / 32);
 }
 
-void kern_qgemm_bytes_avx2_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_qgemm_bytes_avx2_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
-    kern_qgemm_bytes_plan(op, state, threads, out);
+    kern_qgemm_bytes_plan(op, threads, out);
 }
 #endif
 
@@ -203,7 +203,7 @@ bool kern_qgemm_any_ref_accepts(const struct kern_op *op)
            dense_is_float(op->tensors[op->input_count].type);
 }
 
-void kern_qgemm_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_qgemm_any_ref_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct qgemm_shape shape;
     qgemm_shape_init(op, &shape);

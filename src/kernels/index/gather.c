@@ -111,7 +111,7 @@ bool kern_gather_any_accepts(const struct kern_op *op)
            index_type(op->tensors[1].type) && ranks_fit(op);
 }
 
-void kern_gather_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_gather_any_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct gather_plan plan;
     gather_plan_init(&plan, op);

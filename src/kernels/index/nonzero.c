@@ -16,7 +16,7 @@ bool kern_nonzero_any_accepts(const struct kern_op *op)
             list->rank == 2 && list->sizes[1] <= x->rank && list->sizes[0] >= kern_view_elements(x));
 }
 
-void kern_nonzero_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_nonzero_any_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     uint64_t elements = kern_view_elements(&op->tensors[0]), block = op->u.nonzero.block;
     *out = (struct kern_work){ .units = (elements + block - 1) / block, .grain = dense_grain(block) };

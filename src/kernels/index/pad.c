@@ -8,7 +8,7 @@ bool kern_pad_any_accepts(const struct kern_op *op)
     return op->tensors[0].rank == op->tensors[1].rank && op->tensors[0].type == op->tensors[1].type;
 }
 
-void kern_pad_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_pad_any_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     const struct kern_view *y = &op->tensors[1];
     uint64_t length = y->sizes[y->rank - 1];
@@ -86,7 +86,7 @@ bool kern_append_any_accepts(const struct kern_op *op)
            (lengths->type == DML_TENSOR_DATA_TYPE_INT32 || lengths->type == DML_TENSOR_DATA_TYPE_UINT32);
 }
 
-void kern_append_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_append_any_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     *out = (struct kern_work){ .units = dense_rows(&op->tensors[0]), .grain = dense_grain(op->tensors[0].sizes[3]) };
 }
@@ -115,7 +115,7 @@ bool kern_sequence_any_accepts(const struct kern_op *op)
     return !op->epilogue && kern_type_bytes(op->tensors[0].type);
 }
 
-void kern_sequence_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_sequence_any_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     *out = (struct kern_work){ .units = kern_view_elements(&op->tensors[0]), .grain = 32768 };
 }

@@ -97,7 +97,7 @@ bool kern_scatter_any_accepts(const struct kern_op *op)
     return !op->epilogue && types_fit(op) && x->rank == y->rank && index_type(op->tensors[1].type) && ranks_fit(op);
 }
 
-void kern_scatter_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_scatter_any_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct scatter_plan plan;
     scatter_plan_init(&plan, op);

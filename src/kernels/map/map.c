@@ -405,9 +405,9 @@ void kern_map_run_all(const struct kern_call *call, const struct kern_map_isa *i
         kern_stream_end();
 }
 
-void kern_map_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_map_any_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
-    kern_elements_plan(op, state, threads, out);
+    kern_elements_plan(op, threads, out);
     uint64_t weight = BASE_MIN(1 + op->u.map.inst_count / 2, 8);
     uint32_t unit = unit_elements(op);
     struct kern_iterator iterator;

@@ -48,7 +48,7 @@ bool kern_move_any_accepts(const struct kern_op *op)
            op->tensors[0].rank == op->tensors[1].rank;
 }
 
-void kern_move_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_move_any_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct plan plan;
     plan_init(&plan, op);
@@ -167,9 +167,9 @@ bool kern_move_transpose_accepts(const struct kern_op *op)
            plan.iterator.sizes[plan.across] >= SIDE_MIN;
 }
 
-void kern_move_transpose_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_move_transpose_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
-    kern_move_any_plan(op, state, threads, out);
+    kern_move_any_plan(op, threads, out);
 }
 
 /* The edges that the tiles leave: right of them, then below. */

@@ -92,7 +92,7 @@ bool kern_move_interleave_accepts(const struct kern_op *op)
     return kern_move_any_accepts(op) && kern_type_bytes(op->tensors[0].type) && plan_init(&plan, op);
 }
 
-void kern_move_interleave_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_move_interleave_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct interleave_plan plan;
     plan_init(&plan, op);

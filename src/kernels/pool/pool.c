@@ -131,7 +131,7 @@ static uint64_t pool_cost(const struct pool_shape *s, uint64_t results)
     return (uint64_t)BASE_MIN(s->area, INT16_MAX) * results / 4;
 }
 
-void kern_pool_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_pool_f32_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct pool_shape s;
     struct window w;
@@ -184,7 +184,7 @@ int64_t pool_f64_channels(const struct kern_op *op, const struct pool_shape *s)
     return s->out[2] < POOL_F64_CHANNELS && channels > s->out[2] ? BASE_MIN(channels, POOL_F64_CHANNELS) : 0;
 }
 
-void kern_pool_f64_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_pool_f64_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     const struct kern_view *y = &op->tensors[1];
     struct pool_shape s;
@@ -216,7 +216,7 @@ bool pool_int_by_channels(const struct kern_op *op, const struct pool_shape *s)
     return !op->u.pool.has_indices && s->x[1] == 1 && s->y[1] == 1 && op->tensors[1].sizes[1] >= 16;
 }
 
-void kern_pool_int_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_pool_int_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     const struct kern_view *y = &op->tensors[1];
     uint64_t width = y->sizes[y->rank - 1];
@@ -256,7 +256,7 @@ bool kern_pool_grad_f32_accepts(const struct kern_op *op)
            window_floats(&w) <= 256 * 1024;
 }
 
-void kern_pool_grad_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_pool_grad_f32_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     const struct kern_view *dx = &op->tensors[op->input_count];
     struct pool_shape s;

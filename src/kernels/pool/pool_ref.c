@@ -16,7 +16,7 @@ bool kern_pool_any_ref_accepts(const struct kern_op *op)
     return dense_is_float(type) && (op->u.pool.mode != KERN_POOL_LP || op->u.pool.p > 0);
 }
 
-void kern_pool_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_pool_any_ref_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct pool_shape s = { 0 };
     pool_shape_init(op, &s);
@@ -165,7 +165,7 @@ bool kern_pool_grad_any_ref_accepts(const struct kern_op *op)
 }
 
 /* A unit is a channel; its sums are made in FLOAT64. */
-void kern_pool_grad_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_pool_grad_any_ref_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct pool_shape s;
     pool_shape_init(op, &s);

@@ -77,7 +77,7 @@ void kern_random_any_ref_run(const struct kern_call *call, uint64_t begin, uint6
         random_finish(call);
 }
 
-void kern_random_philox_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_random_philox_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     *out = (struct kern_work){ .units = kern_random_groups(op), .grain = 4096 };
 }

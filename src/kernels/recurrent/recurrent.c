@@ -75,7 +75,7 @@ bool recurrent_by_team(const struct kern_op *op, uint32_t threads)
     return threads > blocks && BASE_MIN(rows, RECURRENT_ROWS) * hidden * hidden * sizes[3] >= RECURRENT_TEAM_MIN;
 }
 
-void kern_recurrent_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_recurrent_f32_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     const uint32_t *sizes = op->tensors[0].sizes;
     uint64_t rows = sizes[1], hidden = sizes[4];
@@ -88,7 +88,7 @@ void kern_recurrent_f32_plan(const struct kern_op *op, const void *state, uint32
     out->worker_scratch_bytes = parts * recurrent_width(sizes[4]) * sizeof(float);
 }
 
-void kern_recurrent_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_recurrent_any_ref_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     const uint32_t *sizes = op->tensors[0].sizes;
     uint64_t cost = (uint64_t)sizes[0] * sizes[3] * sizes[4] * sizes[4];

@@ -25,7 +25,7 @@ bool kern_lrn_float_accepts(const struct kern_op *op)
            op->u.lrn.local_size <= 64;
 }
 
-void kern_lrn_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_lrn_float_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     uint64_t channels = op->tensors[0].sizes[1];
     *out = (struct kern_work){ .units = kern_view_elements(&op->tensors[0]) / channels };

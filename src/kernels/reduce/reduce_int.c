@@ -36,7 +36,7 @@ bool kern_reduce_int_accepts(const struct kern_op *op)
            kern_view_elements(x) / kern_view_elements(y) < UINT32_MAX;
 }
 
-void kern_reduce_int_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_reduce_int_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct kern_iterator outer, inner;
     kern_reduction_iterators(op, kern_reduction_is_position(op->u.reduce.function), &outer, &inner);

@@ -36,7 +36,7 @@ bool kern_reduction_f64_accepts(const struct kern_op *op)
     }
 }
 
-void kern_reduction_f64_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_reduction_f64_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct f64_reduction groups;
     kern_reduction_iterators(op, true, &groups.outer, &groups.inner);

@@ -178,7 +178,7 @@ static const struct kern_map *map_of(const struct kern_op *op, uint32_t *out_inp
     return op->epilogue ? op->epilogue : &plain;
 }
 
-void kern_reduction_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_reduction_float_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct kern_reductions groups;
     uint32_t inputs;

@@ -54,7 +54,7 @@ bool kern_reduction_any_ref_accepts(const struct kern_op *op)
     return op->kind != KERN_REDUCE || (unsigned)op->u.reduce.function <= DML_REDUCE_FUNCTION_SUM_SQUARE;
 }
 
-void kern_reduction_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_reduction_any_ref_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     uint64_t length = 1;
     for (uint32_t d = 0; d < op->tensors[0].rank; d++)

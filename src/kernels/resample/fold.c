@@ -77,7 +77,7 @@ bool kern_unfold_any_accepts(const struct kern_op *op)
 }
 
 /* A unit is a row of the columns: one tap of one channel at all positions. */
-void kern_unfold_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_unfold_any_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     const struct kern_view *y = &op->tensors[1];
     *out = (struct kern_work){ .units = dense_rows(y), .grain = dense_grain(y->sizes[2]) };
@@ -140,7 +140,7 @@ bool kern_fold_f32_accepts(const struct kern_op *op)
 }
 
 /* A unit is a row of the image. */
-void kern_fold_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_fold_f32_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     const struct kern_fold *fold = &op->u.fold;
     const struct kern_view *y = &op->tensors[1];

@@ -187,7 +187,7 @@ bool kern_resample_any_ref_accepts(const struct kern_op *op)
     return nearest(op) || dense_is_float(x->type) || (dense_is_byte(x->type) && !op->u.resample.transposed);
 }
 
-void kern_resample_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_resample_any_ref_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     const struct kern_view *y = &op->tensors[1];
     *out = (struct kern_work){ .units = dense_rows(y), .grain = dense_grain(64 * (uint64_t)y->sizes[y->rank - 1]) };
@@ -300,7 +300,7 @@ bool kern_resample_table_f32_accepts(const struct kern_op *op)
     return resample_uses_table(op) && row_accepts(op);
 }
 
-void kern_resample_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_resample_f32_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct resample_plan plan;
     resample_plan_init(op, &plan);
@@ -311,7 +311,7 @@ void kern_resample_f32_plan(const struct kern_op *op, const void *state, uint32_
         out->worker_scratch_bytes += (uint64_t)RESAMPLE_KEPT * plan.out * sizeof(float);
 }
 
-void kern_resample_table_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_resample_table_f32_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct resample_plan plan;
     resample_plan_init(op, &plan);
@@ -380,14 +380,14 @@ bool kern_resample_repeat_accepts(const struct kern_op *op)
     return move_init(&move, op);
 }
 
-void kern_resample_repeat_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_resample_repeat_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct kern_op move;
     move_init(&move, op);
     if (kern_move_interleave_accepts(&move))
-        kern_move_interleave_plan(&move, state, threads, out);
+        kern_move_interleave_plan(&move, threads, out);
     else
-        kern_move_any_plan(&move, state, threads, out);
+        kern_move_any_plan(&move, threads, out);
 }
 
 void resample_repeat_run(const struct kern_call *call, const struct move_isa *isa, uint64_t begin, uint64_t end)

@@ -313,7 +313,7 @@ bool kern_roi_grad_f32_accepts(const struct kern_op *op)
     return op->u.roi_grad.roi.mode == KERN_ROI_AVERAGE && kern_roi_f32_accepts(op);
 }
 
-void kern_roi_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_roi_f32_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     const struct roi_tensors t = roi_tensors(op);
     const struct kern_view *y = t.pooled;
@@ -324,7 +324,7 @@ void kern_roi_f32_plan(const struct kern_op *op, const void *state, uint32_t thr
     out->worker_scratch_bytes = plan.bytes;
 }
 
-void kern_roi_grad_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_roi_grad_f32_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     const struct roi_tensors t = roi_tensors(op);
     struct roi_plan plan;

@@ -66,7 +66,7 @@ bool kern_roi_any_ref_accepts(const struct kern_op *op)
            t.pooled->type == t.image->type && op->tensors[ROI_CORNERS].rank == 2 && op->tensors[ROI_BATCH].rank == 1;
 }
 
-void kern_roi_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_roi_any_ref_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     const struct kern_view *y = roi_tensors(op).pooled;
     *out = (struct kern_work){ .units = dense_rows(y), .grain = dense_grain(256 * (uint64_t)y->sizes[3]) };
@@ -115,7 +115,7 @@ bool kern_roi_grad_any_ref_accepts(const struct kern_op *op)
     return !op->epilogue && dense_is_float(t.pooled->type) && t.pooled->rank == 4 && t.image->rank == 4;
 }
 
-void kern_roi_grad_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_roi_grad_any_ref_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     const struct roi_tensors t = roi_tensors(op);
     *out = (struct kern_work){ .units = roi_grad_units(op, 1), .grain = 1 };

@@ -62,7 +62,7 @@ static bool in_columns(const struct kern_op *op, const struct kern_iterator *lin
     return lines->sizes[lines->rank - 1] >= 8 && !dense;
 }
 
-void kern_scan_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_scan_any_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct kern_iterator lines;
     lines_init(&lines, op);
@@ -223,7 +223,7 @@ void kern_scan_run(const struct kern_call *call, const struct kern_scan_isa *isa
 
 /* ---- the reference ---- */
 
-void kern_scan_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_scan_any_ref_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     uint32_t length = op->tensors[0].sizes[op->u.scan.axis];
     *out = (struct kern_work){ .units = kern_view_elements(&op->tensors[0]) / length,

@@ -27,7 +27,7 @@ static uint64_t line_bytes(const struct kern_op *op)
     return base_align_up(wide ? kern_sort_wide_bytes(length, k) : kern_sort_narrow_bytes(length, k), 64);
 }
 
-void kern_sort_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_sort_any_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     uint32_t length = op->tensors[0].sizes[op->u.sort.axis];
     uint64_t lines = kern_view_elements(&op->tensors[0]) / length;
@@ -85,7 +85,7 @@ void kern_sort_run(const struct kern_call *call, const struct kern_sort_isa *isa
 
 /* ---- the reference ---- */
 
-void kern_sort_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+void kern_sort_any_ref_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     uint64_t length = op->tensors[0].sizes[op->u.sort.axis];
     *out = (struct kern_work){ .units = kern_view_elements(&op->tensors[0]) / length,
