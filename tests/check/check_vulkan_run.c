@@ -356,7 +356,6 @@ static void run_reference(const struct kern_op *op, const struct check_set *set)
 {
     void *data[KERN_TENSORS_MAX];
     struct kern_op portable = *op;
-    void *state = NULL;
     const struct kern_row *row = reference_row(op);
     need(row);
     for (uint32_t t = 0; t < tensor_count(op); t++)
@@ -365,7 +364,7 @@ static void run_reference(const struct kern_op *op, const struct check_set *set)
     row->plan(&portable, 1, &work);
     void *scratch = calloc(1, work.scratch_bytes + work.worker_scratch_bytes + 64);
     need(scratch);
-    struct kern_call call = { &portable, data, NULL, scratch, (char *)scratch + work.scratch_bytes };
+    struct kern_call call = { &portable, data, scratch, (char *)scratch + work.scratch_bytes };
     row->run(&call, 0, work.units);
     free(scratch);
 }

@@ -168,16 +168,16 @@ static uint64_t tiles_plan(const struct conv_tiles *p, struct kern_work *out)
     return p->panel_bytes * p->panels + (p->element == 1 ? p->c.columns * sizeof(int32_t) : 0);
 }
 
-/* Number `i` of a row of A for output channel o: where it is among the weights, -1: nowhere. */
-static int64_t weight_at(const struct conv_tiles *p, int64_t o, int64_t i)
+/* Where number `i` of a row of A is among an output channel's weights, -1: nowhere. */
+static int64_t weight_at(const struct conv_tiles *p, int64_t i)
 {
     const struct conv_shape *s = &p->s;
     const int64_t run = p->run / p->element, tap = i / run, in_run = i % run;
     const int64_t k2 = p->windows ? in_run / s->in_channels : tap % s->kernel[2];
     const int64_t c = p->windows ? in_run % s->in_channels : in_run, line = p->windows ? tap : tap / s->kernel[2];
-    if (o >= s->out_channels || c >= s->in_channels || k2 >= s->kernel[2])
+    if (c >= s->in_channels || k2 >= s->kernel[2])
         return -1;
-    return o * s->w[0] + c * s->w[1] + line / s->kernel[1] * s->w[2] + line % s->kernel[1] * s->w[3] + k2 * s->w[4];
+    return c * s->w[1] + line / s->kernel[1] * s->w[2] + line % s->kernel[1] * s->w[3] + k2 * s->w[4];
 }
 
 /* [panel][pack][channel of the panel][numbers of a pack], zeros where there are none; bytes: then the sums. */
@@ -186,25 +186,40 @@ static void pack_bytes(const struct conv_tiles *p, const int8_t *source, int8_t 
     int32_t *sums = (int32_t *)(to + p->panel_bytes * p->panels);
     memset(sums, 0, p->c.columns * sizeof(*sums));
     for (uint32_t first = 0; first < p->c.columns; first += CONV_TILES_COLUMNS)
-        for (int64_t i = 0; i < p->taps * p->run; i += PACK)
+        for (int64_t i = 0; i < p->taps * p->run; i += PACK) {
+            int64_t at[PACK];
+            for (int64_t b = 0; b < PACK; b++)
+                at[b] = weight_at(p, i + b);
             for (uint32_t o = first; o < first + CONV_TILES_COLUMNS; o++)
                 for (int64_t b = 0; b < PACK; b++, to++) {
-                    const int64_t at = weight_at(p, o, i + b);
-                    *to = at < 0 ? 0 : source[at];
+                    *to = at[b] < 0 || o >= p->s.out_channels ? 0 : source[o * p->s.w[0] + at[b]];
                     sums[o] += *to;
                 }
+        }
+}
+
+DENSE_INLINE void pack_halves_of(const struct conv_tiles *p, const void *source, uint16_t *to,
+                                 DML_TENSOR_DATA_TYPE type)
+{
+    for (uint32_t first = 0; first < p->c.columns; first += CONV_TILES_COLUMNS)
+        for (int64_t i = 0; i < p->taps * p->run / 2; i += PACK / 2) {
+            const int64_t at[PACK / 2] = { weight_at(p, i), weight_at(p, i + 1) };
+            for (uint32_t o = first; o < first + CONV_TILES_COLUMNS; o++)
+                for (int64_t b = 0; b < PACK / 2; b++) {
+                    const bool there = at[b] >= 0 && o < p->s.out_channels;
+                    const int64_t from = o * p->s.w[0] + at[b];
+                    *to++ = there ? base_float_to_bfloat((float)dense_load(source, from, type)) : 0;
+                }
+        }
 }
 
 static void pack_halves(const struct kern_op *op, const struct conv_tiles *p, const void *source, uint16_t *to)
 {
     const DML_TENSOR_DATA_TYPE type = op->tensors[1].type;
-    for (uint32_t first = 0; first < p->c.columns; first += CONV_TILES_COLUMNS)
-        for (int64_t i = 0; i < p->taps * p->run / 2; i += PACK / 2)
-            for (uint32_t o = first; o < first + CONV_TILES_COLUMNS; o++)
-                for (int64_t b = 0; b < PACK / 2; b++) {
-                    const int64_t at = weight_at(p, o, i + b);
-                    *to++ = at < 0 ? 0 : base_float_to_bfloat((float)dense_load(source, at, type));
-                }
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT32) /* a loop of its own */
+        pack_halves_of(p, source, to, DML_TENSOR_DATA_TYPE_FLOAT32);
+    else
+        pack_halves_of(p, source, to, type);
 }
 
 bool kern_conv_bytes_amx_accepts(const struct kern_op *op)

@@ -120,7 +120,8 @@ void qgemm_amx_shape_init(const struct kern_op *op, const struct qgemm_shape *sh
     out->block_rows = (shape->rows + out->blocks - 1) / out->blocks;
     out->units = (shape->panels + QGEMM_AMX_PANELS - 1) / QGEMM_AMX_PANELS;
     const uint64_t rows = base_align_up(out->block_rows, TILE_ROWS);
-    out->a = dense_take(&out->bytes, rows * out->depth * sizeof(uint16_t), 64);
+    out->step = (out->depth / TILE_DEPTH | 1) * TILE_DEPTH;
+    out->a = dense_take(&out->bytes, rows * out->step * sizeof(uint16_t), 64);
     out->part = dense_take(&out->bytes, QGEMM_AMX_DEPTH * QGEMM_AMX_PANELS * KERN_QGEMM_COLUMNS * sizeof(uint16_t), 64);
     out->sums = dense_take(&out->bytes, rows * QGEMM_AMX_PANELS * KERN_QGEMM_COLUMNS * sizeof(float), 64);
     out->line = dense_take(&out->bytes, out->depth * sizeof(float), 64);

@@ -54,7 +54,8 @@ void qgemm_many_shape_init(const struct kern_op *op, const struct qgemm_shape *s
 #define QGEMM_AMX_DEPTH  256 /* of a part */
 
 struct qgemm_amx_shape {
-    uint32_t blocks, block_rows, units, depth;     /* units: of a block of rows; depth: of a row of A, whole tiles */
+    uint32_t blocks, block_rows, units, depth; /* units: of a block of rows; depth: of a row of A, whole tiles */
+    uint32_t step; /* from row to row: an odd number of cache lines, so that those of a tile are in different sets */
     uint64_t a, part, sums, line, epilogue, bytes; /* places in the worker's scratch */
 };
 

@@ -10,7 +10,7 @@ struct qgemm_amx {
     const struct kern_call *call;
     struct qgemm_shape shape;
     struct qgemm_amx_shape amx;
-    uint16_t *a, *part; /* [rows][depth]; [packs][COLUMNS][PACK_HALVES] */
+    uint16_t *a, *part; /* [rows][step]; [packs][COLUMNS][PACK_HALVES] */
     float *sums;        /* [rows][COLUMNS] */
     uint64_t first_row;
     uint32_t rows, panel, panels; /* of this unit */
@@ -42,7 +42,7 @@ static void load_rows(struct qgemm_amx *q, uint64_t block)
             const uint32_t begin = g * s->block, count = BASE_MIN(together * s->block, s->k - begin);
             dense_load_row(q->call->data[0], from + begin * step, step, x->type, count, line + (uint64_t)g * s->depth);
         }
-        round_row(line, q->amx.depth, q->a + (uint64_t)m * q->amx.depth);
+        round_row(line, q->amx.depth, q->a + (uint64_t)m * q->amx.step);
     }
 }
 
@@ -109,8 +109,8 @@ static void multiply(const struct qgemm_amx *q)
         const uint32_t end = BASE_MIN(k0 + QGEMM_AMX_DEPTH, depth);
         expand_part(q, k0, end);
         for (uint32_t m = 0; m < q->rows; m += BLOCK_ROWS) {
-            const struct amx_block block = { .a = (const char *)(q->a + (uint64_t)m * depth + k0),
-                                             .a_step = depth * (int64_t)sizeof(uint16_t),
+            const struct amx_block block = { .a = (const char *)(q->a + (uint64_t)m * q->amx.step + k0),
+                                             .a_step = q->amx.step * (int64_t)sizeof(uint16_t),
                                              .taps = taps,
                                              .tap_count = 1,
                                              .run = (end - k0) * (int64_t)sizeof(uint16_t),
