@@ -121,15 +121,11 @@ class Document:
 # ---- the kinds of packages
 
 def add_wheel(document, files, excluded=(), **more):
-    """A wheel's files; what auditwheel bundled stands in the document that it left there."""
+    """A wheel's files."""
     metadata = next(data for path, data in files.items() if path.endswith(".dist-info/METADATA")).decode()
     name, version = (re.search(rf"^{field}: (.*)$", metadata, re.MULTILINE)[1] for field in ("Name", "Version"))
     owner = document.add_ours(name, version, files, excluded=excluded, **more)
     document.add_compiled(owner, any("libonnxruntime_ep" in path for path in files))
-    bundled = json.loads(next(data for path, data in files.items() if path.endswith("/auditwheel.cdx.json")))
-    for component in bundled["components"]:
-        if component["purl"].startswith("pkg:deb/"):
-            document.relate(owner, "CONTAINS", document.add_debian(component["name"])[0], "a library in the folder *.libs")
 
 
 def tar_files(archive):
