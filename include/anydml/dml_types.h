@@ -321,8 +321,8 @@ DEFINE_ENUM_FLAG_OPERATORS(DML_CREATE_DEVICE_FLAGS)
 
 /*
  * ALLOW_HALF_PRECISION_COMPUTATION: products of 16-bit tensors may round factors to another 16-bit type;
- * FLOAT32 tensors stay FLOAT32 (anydml.h has a flag for those). DISABLE_META_COMMANDS: no vendor library
- * routines; DESCRIPTORS_VOLATILE: bindings are read at submission instead of when the dispatch is recorded.
+ * FLOAT32 tensors stay FLOAT32 (anydml.h has a flag for those). DISABLE_META_COMMANDS: portable
+ * kernels only; DESCRIPTORS_VOLATILE: bindings are read at submission instead of when the dispatch is recorded.
  */
 typedef enum DML_EXECUTION_FLAGS {
     DML_EXECUTION_FLAG_NONE = 0,

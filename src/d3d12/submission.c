@@ -288,8 +288,8 @@ static uint64_t command_work(const struct adapter_command *command)
         return command->u.copy.to.size;
     case ADAPTER_FILL:
         return command->u.fill.to.size;
-    case ADAPTER_DISPATCH: /* a team of the submitting thread would stay with it */
-        return command->u.dispatch.dispatch->threads > 1 ? SHORT_WORK : command->u.dispatch.dispatch->work;
+    case ADAPTER_DISPATCH:
+        return command->u.dispatch.dispatch->work;
     default:
         return 0;
     }

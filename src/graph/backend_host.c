@@ -27,7 +27,7 @@ static bool host_multiplies(const struct graph_options *options, DML_TENSOR_DATA
 {
     const bool bfloat = (uint32_t)type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
     return options->cpu &
-           (bfloat ? BASE_CPU_AVX512_BF16 | BASE_CPU_BF16 : BASE_CPU_AVX2 | BASE_CPU_AVX512 | BASE_CPU_NEON);
+           (bfloat ? BASE_CPU_AMX_BF16 | BASE_CPU_BF16 : BASE_CPU_AVX2 | BASE_CPU_AVX512 | BASE_CPU_NEON);
 }
 
 static bool host_in_place(const struct kern_op *op)

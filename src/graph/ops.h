@@ -238,7 +238,7 @@ struct shader_work; /* shaders/shader.h */
 struct graph_step {
     struct kern_op op;
     const char *kernel; /* its name, static */
-    /* How it runs: on the host, a row of kernels.def with what it prepared; */
+    /* How it runs: on the host, a row of kernels.def; */
     const struct kern_row *row;
     struct kern_work work;
     /* on SPIR-V adapters, dispatches of compute pipelines, one after the other. */

@@ -15,7 +15,7 @@
  * 9 % faster as such (30 % slower with 17 rows); any other would be dequantised to memory in each run, which takes
  * twice the time of the product itself with 32 rows, a third of it with 128 and a tenth with 512. */
 #define ROWS_FEW  24
-#define ROWS_BF16 48 /* where half precision is allowed: from there on BFLOAT16 products win all the same */
+#define ROWS_BF16 48 /* where half precision is allowed: from there on BFLOAT16 products win */
 #define BLOCK_MIN 16 /* smaller blocks have more scales than weights to read */
 
 /* How one dimension of the matrix walks the dimensions of the dequantised tensor, innermost first. */

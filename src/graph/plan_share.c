@@ -57,11 +57,10 @@ struct packing {
     const void *source;
 };
 
-static bool fill_packed(void *context, void *data)
+static void fill_packed(void *context, void *data)
 {
     const struct packing *packing = context;
     packing->backend->pack(packing->step, packing->source, data);
-    return true;
 }
 
 HRESULT plan_share_packed(struct planner *planner, uint32_t at, uint64_t bytes)
@@ -78,10 +77,9 @@ HRESULT plan_share_packed(struct planner *planner, uint32_t at, uint64_t bytes)
     return planner->shared[at] ? S_OK : E_OUTOFMEMORY;
 }
 
-static bool fill_plain(void *context, void *data)
+static void fill_plain(void *context, void *data)
 {
     graph_constant_copy(context, data);
-    return true;
 }
 
 static const void *copy_constant(struct planner *planner, const struct graph_value *constant)

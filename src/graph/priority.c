@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The backend's priorities. Passes ask for the same over and over, since networks repeat themselves, and a library's
- * answer may take 0.1 ms: answers are kept for as long as the passes run. */
+/* The backend's priorities. Passes ask for the same over and over, since networks repeat themselves, and an answer goes
+ * through the rows of a kind: answers are kept for as long as the passes run. */
 #include "graph/pass.h"
 
 #include "base/hash.h"

@@ -123,10 +123,8 @@ struct graph_blob *graph_store_acquire(struct graph_store *store, const struct g
     if (!blob)
         return NULL;
     pthread_mutex_lock(&blob->making);
-    if (!blob->data && (blob->data = memory_for(store, bytes)) != NULL && !fill(context, blob->data)) {
-        base_pages_release(blob->data, bytes);
-        blob->data = NULL;
-    }
+    if (!blob->data && (blob->data = memory_for(store, bytes)) != NULL)
+        fill(context, blob->data);
     bool made = blob->data != NULL;
     pthread_mutex_unlock(&blob->making);
     if (made)

@@ -20,8 +20,8 @@ struct graph_store *graph_store_create(void);
 void graph_store_destroy(struct graph_store *store);
 
 /* The blob of this key and size, which `fill` writes into zeroed memory when there is none yet; others that want it
- * wait until then. NULL: memory is short, or `fill` says so by false. Drop it once for each take. */
-typedef bool graph_fill_fn(void *context, void *data);
+ * wait until then. NULL: memory is short. Drop it once for each take. */
+typedef void graph_fill_fn(void *context, void *data);
 struct graph_blob *graph_store_acquire(struct graph_store *store, const struct graph_key *key, uint64_t bytes,
                                        graph_fill_fn *fill, void *context);
 void graph_store_release(struct graph_store *store, struct graph_blob *blob);

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that cannot be created: everything is computed all the same, by fewer. What the libraries and OpenMP create
- * goes through this program's pthread_create. */
+/* Threads that cannot be created: everything is computed all the same, by fewer. What the libraries create goes through
+ * this program's pthread_create. Workers stay once they are there, so each case has a process of its own. */
 #include "dml_test.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 typedef int create_fn(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
-static atomic_int live, limit = INT32_MAX; /* threads beside the first */
+static atomic_int live, limit = INT32_MAX, refused; /* threads beside the first */
 
 struct start {
     void *(*main)(void *);
@@ -40,6 +43,7 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t *thread, con
     if (atomic_fetch_add(&live, 1) < atomic_load(&limit) && !call(thread, attributes, run_start, start))
         return 0;
     atomic_fetch_sub(&live, 1);
+    atomic_fetch_add(&refused, 1);
     free(start);
     return EAGAIN;
 }
@@ -124,10 +128,10 @@ static struct work make_work(struct rig *rig, UINT number)
     return work_of(rig, add_operator(rig->dml, 1 << 20), 2, add, false);
 }
 
-enum { WORKS = 5, MANY = 10000 };
+enum { WORKS = 5, MANY = 10000, WORKERS = 3, RESULTS = 1 << 20 };
 
 /* Runs all and compares with `want`, or fills it. */
-static void run_all(struct rig *rig, struct work *works, float **want)
+static void run_all(struct rig *rig, struct work *works, float (*want)[RESULTS], bool fill)
 {
     for (UINT i = 0; i < WORKS; i++) {
         float *got = malloc(works[i].out.bytes);
@@ -145,20 +149,19 @@ static void run_all(struct rig *rig, struct work *works, float **want)
         ok_hr(dml_reason(rig), S_OK);
         api_read(&rig->q, works[i].out.buffer, 0, got, works[i].out.bytes);
         rig_set_heap(rig);
-        for (UINT e = 0; want[i] && e < works[i].out.bytes / sizeof(*got); e++)
+        for (UINT e = 0; !fill && e < works[i].out.bytes / sizeof(*got); e++)
             if (!(got[e] - want[i][e] <= 1e-4f * want[i][e] && want[i][e] - got[e] <= 1e-4f * want[i][e])) {
                 ok(false, "work %u, element %u: got %g, want %g", i, e, (double)got[e], (double)want[i][e]);
                 break;
             }
-        if (want[i])
-            free(got);
-        else
-            want[i] = got;
+        if (fill)
+            memcpy(want[i], got, works[i].out.bytes);
+        free(got);
     }
 }
 
 /* So many threads more than the queue's can there be until everything is prepared, and then when it runs. */
-static void test(int before, int then, float **want)
+static int test(int before, int then, float (*want)[RESULTS], bool fill)
 {
     struct work works[WORKS];
     allow(1 + before);
@@ -166,29 +169,43 @@ static void test(int before, int then, float **want)
     for (UINT i = 0; i < WORKS; i++)
         works[i] = make_work(&rig, i);
     allow(then);
-    run_all(&rig, works, want);
+    run_all(&rig, works, want, fill);
+    ok(before >= WORKERS || then >= WORKERS || atomic_load(&refused), "no thread was wanted that cannot be created");
+    run_all(&rig, works, want, false);
     allow(MANY);
-    run_all(&rig, works, want);
+    run_all(&rig, works, want, false);
     for (UINT i = 0; i < WORKS; i++)
         work_destroy(&works[i]);
     rig_destroy(&rig);
+    return api_end();
+}
+
+static void test_in_child(int before, int then, float (*want)[RESULTS], bool fill)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (!child)
+        _exit(test(before, then, want, fill));
+    need(child > 0 && waitpid(child, &status, 0) == child);
+    ok(!status, "%d threads, then %d: status 0x%x", before, then, status);
 }
 
 int main(void)
 {
-    float *want[WORKS] = { NULL };
     setenv("ANYDML_THREADS", "4", 1);
     api_begin();
     if (!api_is("cpu"))
         return 77;
-    test(0, 0, want); /* first, before the library knows how many there can be */
-    for (int count = 0; count < 12; count++) {
-        test(count, 0, want);
-        test(MANY, count, want);
-        test(count, count, want);
+    float(*want)[RESULTS] =
+        mmap(NULL, WORKS * sizeof(*want), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    need(want != MAP_FAILED);
+    test_in_child(0, 0, want, true);
+    for (int count = 0; count <= WORKERS; count++) {
+        test_in_child(count, 0, want, false);
+        test_in_child(MANY, count, want, false);
+        test_in_child(count, count, want, false);
     }
-    test(MANY, MANY, want);
-    for (UINT i = 0; i < WORKS; i++)
-        free(want[i]);
+    test_in_child(MANY, MANY, want, false);
+    munmap(want, WORKS * sizeof(*want));
     return api_end();
 }

@@ -110,7 +110,7 @@ bool check_set_create(struct check_set *set, const struct check_case *c, struct 
 void check_set_destroy(struct check_set *set);
 
 /* Runs a row on the set's inputs into `outputs` (one per output). Returns what went wrong, NULL when all is well;
- * *out_ran is false when the row's library refused the op. */
+ * *out_ran is false when the row does not take the op. */
 const char *check_run(const struct kern_row *row, const struct kern_op *op, const struct check_set *set,
                       const struct check_buffer *outputs, struct check_rng *rng, bool *out_ran);
 

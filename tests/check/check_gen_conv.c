@@ -85,7 +85,7 @@ static void channels(struct check_rng *rng, struct kern_conv *conv, bool wide, b
     }
     if (point && !conv->transposed && check_chance(rng, 2)) {
         conv->groups = 1;
-        *in_group = 1 + check_pick(rng, 60);
+        *in_group = check_chance(rng, 6) ? UINT32_C(64) << check_pick(rng, 2) : 1 + check_pick(rng, 60);
         *in_group = check_chance(rng, 2) ? base_align_up(*in_group, 4) : *in_group; /* whole words of bytes */
         *out_group = 1 + check_pick(rng, 80);
     }

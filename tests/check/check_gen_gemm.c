@@ -114,7 +114,9 @@ static void requantize(struct check_rng *rng, struct check_case *c, uint32_t dim
     map->inst[3].imm[1].f32 = is_signed ? 127 : 255;
     map->inst_count = 4;
     map->store[0] = 6;
-    if (check_chance(rng, 2))
+    if (check_chance(rng, 4)) /* a fraction is cut off */
+        map->inst[1].code = KERN_MAP_RELU;
+    else if (check_chance(rng, 2))
         insert_step(c, KERN_MAP_DIV, true, check_chance(rng, 8) ? CHECK_DATA_SPECIAL : CHECK_DATA_SMALL);
     if (check_chance(rng, 3))
         insert_step(c, KERN_MAP_ADD, false, CHECK_DATA_NORMAL);

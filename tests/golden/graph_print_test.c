@@ -472,7 +472,7 @@ static uint32_t cpu_of(uint32_t pass)
 {
     if (pass == GRAPH_PASS_fuse_inverted_residuals)
         return BASE_CPU_AVX2 | BASE_CPU_NEON;
-    return pass == GRAPH_PASS_half ? BASE_CPU_AVX512_BF16 : 0;
+    return pass == GRAPH_PASS_half ? BASE_CPU_AMX_BF16 | BASE_CPU_AVX512_BF16 : 0;
 }
 
 /* Each pass in turn on what the ones before left, twice over, as the compiler does. */

@@ -26,7 +26,7 @@ struct adapter_queries {
 };
 
 struct adapter_queue {
-    uint32_t threads; /* of its team; 0 = not known yet */
+    uint32_t threads; /* that compute its steps; 0 = not known yet */
     uint64_t ticket;
 };
 

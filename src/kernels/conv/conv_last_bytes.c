@@ -40,6 +40,7 @@ static void bands_cut(struct conv_last_bytes *p, const struct kern_op *op)
 {
     const struct conv_shape *s = &p->c.s;
     struct conv_cut cut = conv_cut_of(op, s, p->size, p->panels * (uint32_t)p->blocks);
+    cut.others /= s->groups; /* which the blocks are */
     cut.pixel = pixel_cycles(p);
     cut.unit = (double)p->panel_bytes * CONV_PW_BYTES_VECS / WEIGHT_BYTES;
     cut.copied = (double)(p->blocks * p->most[2] * s->stride[1]) * (PIXEL_CYCLES + (double)p->pixel / COPY_BYTES);

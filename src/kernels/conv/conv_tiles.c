@@ -168,7 +168,9 @@ static uint64_t tiles_plan(const struct conv_tiles *p, struct kern_work *out)
     return p->panel_bytes * p->panels + (p->element == 1 ? p->c.columns * sizeof(int32_t) : 0);
 }
 
-/* Where number `i` of a row of A is among an output channel's weights, -1: nowhere. */
+#define NOWHERE INT64_MIN
+
+/* Where number `i` of a row of A is among an output channel's weights, or NOWHERE. */
 static int64_t weight_at(const struct conv_tiles *p, int64_t i)
 {
     const struct conv_shape *s = &p->s;
@@ -176,7 +178,7 @@ static int64_t weight_at(const struct conv_tiles *p, int64_t i)
     const int64_t k2 = p->windows ? in_run / s->in_channels : tap % s->kernel[2];
     const int64_t c = p->windows ? in_run % s->in_channels : in_run, line = p->windows ? tap : tap / s->kernel[2];
     if (c >= s->in_channels || k2 >= s->kernel[2])
-        return -1;
+        return NOWHERE;
     return c * s->w[1] + line / s->kernel[1] * s->w[2] + line % s->kernel[1] * s->w[3] + k2 * s->w[4];
 }
 
@@ -192,7 +194,7 @@ static void pack_bytes(const struct conv_tiles *p, const int8_t *source, int8_t 
                 at[b] = weight_at(p, i + b);
             for (uint32_t o = first; o < first + CONV_TILES_COLUMNS; o++)
                 for (int64_t b = 0; b < PACK; b++, to++) {
-                    *to = at[b] < 0 || o >= p->s.out_channels ? 0 : source[o * p->s.w[0] + at[b]];
+                    *to = at[b] == NOWHERE || o >= p->s.out_channels ? 0 : source[o * p->s.w[0] + at[b]];
                     sums[o] += *to;
                 }
         }
@@ -206,8 +208,8 @@ DENSE_INLINE void pack_halves_of(const struct conv_tiles *p, const void *source,
             const int64_t at[PACK / 2] = { weight_at(p, i), weight_at(p, i + 1) };
             for (uint32_t o = first; o < first + CONV_TILES_COLUMNS; o++)
                 for (int64_t b = 0; b < PACK / 2; b++) {
-                    const bool there = at[b] >= 0 && o < p->s.out_channels;
-                    const int64_t from = o * p->s.w[0] + at[b];
+                    const bool there = at[b] != NOWHERE && o < p->s.out_channels;
+                    const int64_t from = there ? o * p->s.w[0] + at[b] : 0;
                     *to++ = there ? base_float_to_bfloat((float)dense_load(source, from, type)) : 0;
                 }
         }

@@ -156,13 +156,13 @@ DENSE_INLINE void apply(uint32_t vecs, const struct operand *s, uint32_t c, uint
     }
 }
 
-/* Bytes: whole numbers that fit. */
+/* Bytes: numbers that fit, of which the fraction is cut off. */
 DENSE_INLINE void store_bytes(uint32_t vecs, const struct end_row *r, uint32_t c, uint32_t count, const vec *x)
 {
     uint8_t *y = (uint8_t *)r->y + r->to + c;
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
     const __mmask16 mask = count < VEC ? (__mmask16)((1u << count) - 1) : 0xffff;
-    EACH_VEC _mm_mask_storeu_epi8(y + v * VEC, mask, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(x[v])));
+    EACH_VEC _mm_mask_storeu_epi8(y + v * VEC, mask, _mm512_cvtepi32_epi8(_mm512_cvttps_epi32(x[v])));
 #else
     uint8_t bytes[CHUNK * VEC];
     int32_t numbers[CHUNK * VEC];
