@@ -107,7 +107,7 @@ int main(void)
     uint32_t cpu = base_cpu_flags();
     same(0, 0, cpu, "without the flag");
     same(0, DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION, cpu, "16-bit tensors only");
-    same(0, ALLOW, cpu & ~(uint32_t)BASE_CPU_AMX_BF16, "without the instructions");
+    same(0, ALLOW, cpu & ~(uint32_t)(BASE_CPU_AMX_BF16 | BASE_CPU_AVX512_BF16), "without the instructions");
     same(DML_EXECUTION_FLAG_DISABLE_META_COMMANDS, ALLOW, cpu, "portable kernels");
     if (cpu & BASE_CPU_AMX_BF16)
         close_enough(cpu);
