@@ -234,10 +234,11 @@ static void copy_columns(const struct joining *joining, uint32_t i, const char *
     uint64_t bytes = kern_type_bytes(view->type);
     int64_t row = joining->rows > 1 ? view->strides[view->rank - 2] : 0;
     int64_t step = last_size(view) > 1 ? view->strides[view->rank - 1] : 0;
+    uint32_t piece = step == 1 ? last_size(view) : 1; /* columns that lie side by side */
     for (uint32_t k = 0; k < joining->rows; k++)
-        for (uint32_t c = 0; c < last_size(view); c++)
+        for (uint32_t c = 0; c < last_size(view); c += piece)
             memcpy(out + (k * joining->columns + c) * bytes,
-                   data + (view->offset + k * row + c * step) * (int64_t)bytes, bytes);
+                   data + (view->offset + k * row + c * step) * (int64_t)bytes, piece * bytes);
 }
 
 static bool run_join_columns(const void *context, const void *const *in, void *const *out)
