@@ -249,12 +249,18 @@ static void *port_stand_in(const struct port *port)
 
 /* ---- recording ---- */
 
+/* Nothing is bound for it, and nobody looks where it is. */
+static bool port_unused(const struct onnx_device *device, const struct onnx_port *about)
+{
+    return about->constant || (about->unread && (device->host_memory || !about->carried));
+}
+
 static void bind_ports(const struct onnx_port *about, const struct port *ports, uint32_t count, uint32_t base,
                        struct context *c)
 {
     for (uint32_t i = 0; i < count; i++) {
         uint32_t slot = base + about[i].slot;
-        if (about[i].constant)
+        if (about[i].constant || about[i].unread)
             continue;
         c->buffers[slot] = (DML_BUFFER_BINDING){ ports[i].bound, ports[i].offset, base_align_up(about[i].bytes, 4) };
         c->descs[slot] = (DML_BINDING_DESC){ DML_BINDING_TYPE_BUFFER, &c->buffers[slot] };
@@ -275,6 +281,55 @@ static void record_copies(const struct onnx_port *about, const struct port *port
             continue;
         ID3D12GraphicsCommandList_CopyBufferRegion(list, out ? ports[i].transfer : ports[i].bound, 0,
                                                    out ? ports[i].bound : ports[i].transfer, 0, about[i].bytes);
+    }
+}
+
+/* What an output begins with, in blocks that have the same place in both: they differ in one dimension at most. */
+struct carrying {
+    uint64_t count, from_bytes, to_bytes, bytes; /* blocks; of one there and here; that are carried */
+};
+
+static struct carrying carrying_of(const struct onnx_port *from, const struct onnx_port *to)
+{
+    uint32_t axis = 0;
+    struct carrying c = { .count = 1 };
+    while (axis < from->rank && from->sizes[axis] == to->sizes[axis])
+        axis++;
+    for (uint32_t d = 0; d < axis && axis < from->rank; d++)
+        c.count *= from->sizes[d];
+    c.from_bytes = c.count ? from->bytes / c.count : 0;
+    c.to_bytes = c.count ? to->bytes / c.count : 0;
+    c.bytes = BASE_MIN(c.from_bytes, c.to_bytes);
+    return c;
+}
+
+/* Where the two are not the same memory. */
+static void record_carried(const struct onnx_program *p, const struct context *c, ID3D12GraphicsCommandList *list)
+{
+    for (uint32_t i = 0; i < p->output_count; i++) {
+        if (!p->outputs[i].carried)
+            continue;
+        const struct port *from = &c->inputs[p->outputs[i].carried - 1], *to = &c->outputs[i];
+        const struct carrying what = carrying_of(&p->inputs[p->outputs[i].carried - 1], &p->outputs[i]);
+        if (from->bound == to->bound && from->offset == to->offset)
+            continue;
+        for (uint64_t k = 0; what.bytes && k < what.count; k++)
+            ID3D12GraphicsCommandList_CopyBufferRegion(list, to->bound, to->offset + k * what.to_bytes, from->bound,
+                                                       from->offset + k * what.from_bytes, what.bytes);
+    }
+}
+
+static void carry(const struct onnx_program *p, const struct context *c, const void *const *inputs,
+                  void *const *outputs)
+{
+    for (uint32_t i = 0; i < p->output_count; i++) {
+        if (!p->outputs[i].carried)
+            continue;
+        const struct carrying what = carrying_of(&p->inputs[p->outputs[i].carried - 1], &p->outputs[i]);
+        const char *from = inputs[p->outputs[i].carried - 1];
+        char *stand_in = port_stand_in(&c->outputs[i]), *to = stand_in ? stand_in : outputs[i];
+        for (uint64_t k = 0; from != to && k < what.count; k++)
+            memcpy(to + k * what.to_bytes, from + k * what.from_bytes, what.bytes);
     }
 }
 
@@ -320,8 +375,11 @@ static HRESULT record(struct onnx_exec *exec, struct context *c, struct onnx_exe
     if (exec->persistent)
         IDMLBindingTable_BindPersistentResource(c->table, &persistent_desc);
     record_copies(p->inputs, c->inputs, p->input_count, list, false);
-    if (!exec->device->host_memory)
+    if (!exec->device->host_memory) {
         barrier(list);
+        record_carried(p, c, list);
+        barrier(list);
+    }
     record_dispatch(exec, c, list);
     if (!exec->device->host_memory)
         barrier(list);
@@ -342,7 +400,7 @@ static HRESULT prepare(struct onnx_exec *exec, struct context *c, struct onnx_ex
     bool changed = !c->recorded || c->generation != context->generation;
     HRESULT hr = S_OK;
     for (uint32_t i = 0; SUCCEEDED(hr) && i < p->input_count; i++)
-        hr = port_prepare(exec->device, &c->inputs[i], &p->inputs[i], inputs[i], D3D12_HEAP_TYPE_UPLOAD, &changed);
+        hr = port_unused(exec->device, &p->inputs[i]) ? S_OK : port_prepare(exec->device, &c->inputs[i], &p->inputs[i], inputs[i], D3D12_HEAP_TYPE_UPLOAD, &changed);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < p->output_count; i++)
         hr = port_prepare(exec->device, &c->outputs[i], &p->outputs[i], outputs[i], D3D12_HEAP_TYPE_READBACK, &changed);
     if (SUCCEEDED(hr) && changed) {
@@ -365,10 +423,12 @@ static HRESULT run_in_context(struct onnx_exec *exec, struct onnx_pool *pool, st
     if (FAILED(hr))
         return hr;
     for (uint32_t i = 0; i < p->input_count; i++) {
-        void *stand_in = p->inputs[i].constant ? NULL : port_stand_in(&c->inputs[i]);
+        void *stand_in = port_unused(exec->device, &p->inputs[i]) ? NULL : port_stand_in(&c->inputs[i]);
         if (stand_in)
             memcpy(stand_in, inputs[i], p->inputs[i].bytes);
     }
+    if (exec->device->host_memory)
+        carry(p, c, inputs, outputs);
     hr = onnx_exec_context_execute(context, c->all.list);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < p->output_count; i++) {
         const void *stand_in = p->outputs[i].constant ? NULL : port_stand_in(&c->outputs[i]);
