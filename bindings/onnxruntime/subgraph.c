@@ -38,7 +38,7 @@ struct ep_subgraph {
     pthread_mutex_t compile_lock;
     struct variant *variants;
     uint32_t variant_count;
-    bool *wanted; /* per input: programs are made for its value */
+    bool *wanted;         /* per input: programs are made for its value */
     struct floor *floors; /* per input */
 };
 

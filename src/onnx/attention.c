@@ -266,8 +266,8 @@ static bool use_cache(struct onnx_builder *b, struct onnx_attention *a, struct o
 static bool fused_inputs(struct onnx_builder *b, struct onnx_attention *a, struct onnx_value **in,
                          struct onnx_value **out, DML_MULTIHEAD_ATTENTION_MASK_TYPE *type)
 {
-    bool cache = a->before || (a->causal && a->left < 0 && a->right < 0 && !a->past && !a->keep && !a->ends &&
-                               a->k->rank == 3);
+    bool cache =
+        a->before || (a->causal && a->left < 0 && a->right < 0 && !a->past && !a->keep && !a->ends && a->k->rank == 3);
     if (!cache && (a->causal || a->left >= 0 || a->right >= 0) && !add_window(b, a))
         return false;
     if (!masks_for_fused(b, a, in, type))

@@ -21,9 +21,9 @@ struct onnx_value {
     uint32_t index;   /* graph input, or DirectML node; constants: once materialised, that of the constant */
     uint32_t output;  /* of the node */
     const void *data; /* CONSTANT: at any address */
-    const struct onnx_node *maker; /* of which it is an output; or NULL */
+    const struct onnx_node *maker;    /* of which it is an output; or NULL */
     const struct onnx_value *carried; /* NODE: the bytes of that input lie there before the graph runs; or NULL */
-    bool mapped;                   /* CONSTANT: as in struct onnx_tensor */
+    bool mapped;                      /* CONSTANT: as in struct onnx_tensor */
     bool materialised;
     bool owned;  /* materialised as a graph input (struct onnx_weight) */
     bool wanted; /* inputs that it follows from are marked already */
@@ -76,7 +76,8 @@ typedef bool onnx_converter_fn(struct onnx_builder *b, const struct onnx_node *n
 struct onnx_converter {
     const char *domain, *op;
     int64_t newest; /* the newest since-version that the converter was written for */
-    uint32_t wants; /* masks: inputs that must be known when the graph is compiled; ONNX_LENGTHS of those that are lengths */
+    uint32_t
+        wants; /* masks: inputs that must be known when the graph is compiled; ONNX_LENGTHS of those that are lengths */
     uint32_t folds; /* the result is known: 1 when all inputs are, 2 always */
     onnx_converter_fn *convert;
 };

@@ -150,8 +150,8 @@ struct onnx_input {
     int64_t dims[ONNX_RANK_MAX]; /* concrete; 0 makes an empty tensor, for which nothing is bound */
     const void *data;            /* its value, when the program is to be made for that value alone; else NULL */
     bool wanted;                 /* set when compiling failed because shapes depend on this input's value */
-    /* Set with the `wanted` of input floor_of - 1 (0: none), one integer: as long as it is not above dimension floor_dim
-     * of any such input it does not matter, and data may be the least of them. */
+    /* Set with the `wanted` of input floor_of - 1 (0: none), one integer: as long as it is not above dimension
+     * floor_dim of any such input it does not matter, and data may be the least of them. */
     uint32_t floor_of, floor_dim;
 };
 
