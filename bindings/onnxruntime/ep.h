@@ -157,6 +157,7 @@ struct ep_lengths {
     const char *names[ONNX_LENGTHS_MAX];
     uint32_t count;
     pthread_mutex_t lock;            /* what follows */
+    bool refused[ONNX_LENGTHS_MAX];  /* there are operators whose tensors cannot be filled in part */
     int64_t first[ONNX_LENGTHS_MAX]; /* the first size that came, above those that are always exact; 0: none yet */
 };
 void ep_lengths_init(struct ep_lengths *l, const struct onnx_model *model);
@@ -165,6 +166,10 @@ void ep_lengths_finish(struct ep_lengths *l);
 void ep_lengths_exact(struct ep_lengths *l, struct onnx_input *inputs, uint32_t *lengths);
 /* The inputs with sizes rounded up to the most that there can be; false: all stay as they are. */
 bool ep_lengths_round_up(struct ep_lengths *l, struct onnx_input *inputs, uint32_t *lengths);
+/* These lengths will not be rounded up again. */
+void ep_lengths_give_up(struct ep_lengths *l, uint32_t mask);
+/* Whether that was said of some that are rounded up now. */
+bool ep_lengths_refused(struct ep_lengths *l, const uint32_t *lengths);
 /* The size of a dimension in this run. */
 int64_t ep_lengths_size(const uint32_t *lengths, const struct onnx_input *in, uint32_t dim);
 /* The most that a length of this size can be; the size itself where it is none. */

@@ -92,13 +92,33 @@ bool ep_lengths_round_up(struct ep_lengths *l, struct onnx_input *inputs, uint32
         }
         pthread_mutex_lock(&l->lock);
         l->first[k] = l->first[k] ? l->first[k] : size;
-        bool first = l->first[k] == size;
+        bool exact = l->first[k] == size || l->refused[k];
         pthread_mutex_unlock(&l->lock);
-        if (first)
+        if (exact)
             continue;
         lengths[k] = (uint32_t)size;
         set(l, inputs, k, rounded_up(size), true);
         any = true;
+    }
+    return any;
+}
+
+void ep_lengths_give_up(struct ep_lengths *l, uint32_t mask)
+{
+    for (uint32_t k = 0; k < l->count && mask; k++) {
+        pthread_mutex_lock(&l->lock);
+        l->refused[k] = l->refused[k] || mask >> k & 1;
+        pthread_mutex_unlock(&l->lock);
+    }
+}
+
+bool ep_lengths_refused(struct ep_lengths *l, const uint32_t *lengths)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < l->count; k++) {
+        pthread_mutex_lock(&l->lock);
+        any = any || (l->refused[k] && lengths[k]);
+        pthread_mutex_unlock(&l->lock);
     }
     return any;
 }

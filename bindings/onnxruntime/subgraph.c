@@ -258,6 +258,8 @@ static OrtStatus *compile_variant(struct ep_subgraph *s, struct onnx_input *inpu
         if (status)
             return status;
     }
+    if (FAILED(hr))
+        ep_lengths_give_up(&s->lengths, error.partial);
     if (SUCCEEDED(hr) && !types_agree(s->model, program)) {
         onnx_program_destroy(program);
         return ep_status(ep->factory, ORT_INVALID_GRAPH, "'%s' computes other types than it declares", s->name);
@@ -273,7 +275,8 @@ static OrtStatus *new_variant(struct ep_subgraph *s, struct onnx_input *inputs, 
     uint64_t begin = ep_now_us();
     OrtStatus *status =
         v ? compile_variant(s, inputs, r, &v->exec) : ep_status(s->ep->factory, ORT_FAIL, "out of memory");
-    ep_profile_add(s->ep, EP_PROFILE_COMPILE, s->name, begin);
+    if (!status)
+        ep_profile_add(s->ep, EP_PROFILE_COMPILE, s->name, begin);
     pthread_mutex_lock(&s->lock);
     if (!status && !(v->key = make_key(s, inputs, r, &v->key_bytes)))
         status = ep_status(s->ep->factory, ORT_FAIL, "out of memory");
@@ -318,18 +321,19 @@ static OrtStatus *lookup_either(struct ep_subgraph *s, struct run *r, struct var
 /* A graph for the most that the sizes can be, where it is known to do; otherwise for these. */
 static OrtStatus *compile_either(struct ep_subgraph *s, struct run *r, struct variant **out)
 {
-    OrtStatus *status = NULL;
-    if (ep_lengths_round_up(&s->lengths, r->inputs, r->lengths)) {
+    const OrtApi *ort = s->ep->factory->ort;
+    for (bool again = true; again && ep_lengths_round_up(&s->lengths, r->inputs, r->lengths);) {
         TRY(fetch_values(s, r));
-        status = new_variant(s, r->inputs, r, out);
+        OrtStatus *status = new_variant(s, r->inputs, r, out);
         if (!status)
             return NULL;
+        again = ep_lengths_refused(&s->lengths, r->lengths); /* without those it may do */
         ep_log(s->ep, ORT_LOGGING_LEVEL_VERBOSE, "%s is compiled for each size: %s", s->name,
-               s->ep->factory->ort->GetErrorMessage(status));
-        s->ep->factory->ort->ReleaseStatus(status);
+               ort->GetErrorMessage(status));
+        ort->ReleaseStatus(status);
         ep_lengths_exact(&s->lengths, r->inputs, r->lengths);
-        TRY(fetch_values(s, r));
     }
+    TRY(fetch_values(s, r));
     return new_variant(s, r->inputs, r, out);
 }
 

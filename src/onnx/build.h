@@ -195,6 +195,8 @@ bool onnx_emit(struct onnx_builder *b, DML_OPERATOR_TYPE type, const void *desc,
                uint32_t input_count, struct onnx_value *const *outputs, uint32_t output_count);
 
 /* ---- run-time lengths (lengths.c) ---- */
+/* Fails: for the operator, v must be whole. Returns false. */
+bool onnx_refuse_part(struct onnx_builder *b, const struct onnx_value *v);
 /* INT32 {1} */
 struct onnx_value *onnx_length(struct onnx_builder *b, uint32_t number);
 /* Of the node's inputs, some are filled in part: says for which dimensions its outputs are. */

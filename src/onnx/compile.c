@@ -163,7 +163,7 @@ static bool add_outputs(struct onnx_builder *b, struct onnx_program *p, DML_OUTP
         p->outputs[i] = port_of(v, name);
         for (uint32_t d = 0; d < v->rank; d++) {
             if (v->times[d] > 1)
-                return onnx_fail(b, "output '%s' cannot be filled in part", name);
+                return onnx_refuse_part(b, v);
         }
         p->output_count = i + 1;
         if (v->source == ONNX_SOURCE_CONSTANT) {
@@ -289,6 +289,7 @@ static HRESULT compile(struct onnx_builder *b, bool owned, DML_EXECUTION_FLAGS f
     struct onnx_program *program = calloc(1, sizeof(*program));
     *out = NULL;
     b->error->unknown = false;
+    b->error->partial = 0;
     snprintf(b->error->text, sizeof(b->error->text), "out of memory");
     b->owning = owned ? program : NULL;
     HRESULT hr = program ? build_program(b, program, flags) : E_OUTOFMEMORY;

@@ -283,7 +283,7 @@ static bool take_parts(struct onnx_builder *b, const struct onnx_node *n, struct
         for (uint32_t d = 0; x && d < x->rank; d++) {
             uint8_t *rows = tokens && d == 1 ? &g->new_rows : &g->old_rows;
             if (x->lengths[d] && ((!(tokens && d == 1) && !(cache && d == 2)) || x->times[d] != 1))
-                return onnx_fail(b, "'%s' cannot be filled in part", x->name);
+                return onnx_refuse_part(b, x);
             if (x->lengths[d] && (*rows & ~x->lengths[d] || x->lengths[d] & (x->lengths[d] - 1)))
                 return onnx_fail(b, "'%s' is filled to another length", x->name);
             *rows |= x->lengths[d];

@@ -23,8 +23,10 @@ static uint8_t all_of(const struct onnx_value *v)
     return mask;
 }
 
-static bool refuse(struct onnx_builder *b, const struct onnx_value *v)
+bool onnx_refuse_part(struct onnx_builder *b, const struct onnx_value *v)
 {
+    if (!b->failed)
+        b->error->partial = all_of(v);
     return onnx_fail(b, "'%s' cannot be filled in part", v->name);
 }
 
@@ -35,7 +37,7 @@ static bool fill_times(struct onnx_builder *b, struct onnx_value *y, uint32_t to
     if (!x->lengths[d])
         return true;
     if (to >= y->rank || (y->lengths[to] && (y->lengths[to] != x->lengths[d] || y->times[to] != times)))
-        return refuse(b, y);
+        return onnx_refuse_part(b, x);
     y->lengths[to] = x->lengths[d];
     y->times[to] = times;
     return true;
@@ -52,7 +54,7 @@ static bool agree(struct onnx_builder *b, const struct onnx_value *z, const stru
     for (uint32_t d = 0; z && d < z->rank; d++) {
         uint32_t to = y->rank - z->rank + d;
         if (z->rank > y->rank || (z->dims[d] != 1 && (z->lengths[d] != y->lengths[to] || z->times[d] != y->times[to])))
-            return refuse(b, z);
+            return onnx_refuse_part(b, z);
     }
     return true;
 }
@@ -63,7 +65,7 @@ static bool whole_from(struct onnx_builder *b, const struct onnx_node *n, uint32
     for (uint32_t i = first; i < n->input_count; i++) {
         const struct onnx_value *x = input(b, n, i);
         if (all_of(x))
-            return refuse(b, x);
+            return onnx_refuse_part(b, x);
     }
     return true;
 }
@@ -87,7 +89,7 @@ bool onnx_follow_lengths(struct onnx_builder *b, const struct onnx_converter *ro
     for (uint32_t i = 0; i < n->input_count; i++) {
         const struct onnx_value *x = input(b, n, i);
         if (all_of(x))
-            return row->rows ? row->rows(b, n) : refuse(b, x);
+            return row->rows ? row->rows(b, n) : onnx_refuse_part(b, x);
     }
     return true;
 }
@@ -99,7 +101,7 @@ bool onnx_rows_map(struct onnx_builder *b, const struct onnx_node *n)
     for (uint32_t i = 0; y && i < n->input_count; i++) {
         const struct onnx_value *x = input(b, n, i);
         if (x && all_of(x) && x->rank > y->rank)
-            return refuse(b, x);
+            return onnx_refuse_part(b, x);
         for (uint32_t d = 0; x && d < x->rank; d++) {
             uint32_t to = y->rank - x->rank + d;
             if (!fill(b, y, to, x, d))
@@ -112,17 +114,20 @@ bool onnx_rows_map(struct onnx_builder *b, const struct onnx_node *n)
     return true;
 }
 
-/* Rows of input 0 times a matrix. */
+/* Rows of input 0 times a matrix; Gemm adds a tensor. */
 bool onnx_rows_product(struct onnx_builder *b, const struct onnx_node *n)
 {
     const struct onnx_value *x = input(b, n, 0);
     struct onnx_value *y = output(b, n, 0);
     if (!x || !y || x->rank != y->rank || !x->rank || x->lengths[x->rank - 1] || onnx_attr_int(n, "transA", 0))
-        return x ? refuse(b, x) : true;
+        return x ? onnx_refuse_part(b, x) : true;
     for (uint32_t d = 0; d + 1 < x->rank; d++)
         if (!fill(b, y, d, x, d))
             return false;
-    return whole_from(b, n, 1);
+    bool sum = !strcmp(n->op, "Gemm");
+    if (sum && !agree(b, input(b, n, 2), y))
+        return false;
+    return all_of(input(b, n, 1)) ? onnx_refuse_part(b, input(b, n, 1)) : sum || whole_from(b, n, 2);
 }
 
 /* Over the dimensions from the axis on; other inputs are of the same shape, or whole. */
@@ -137,7 +142,7 @@ bool onnx_rows_norm(struct onnx_builder *b, const struct onnx_node *n)
             return false;
     for (uint32_t d = axis; d < x->rank; d++)
         if (x->lengths[d])
-            return refuse(b, x);
+            return onnx_refuse_part(b, x);
     for (uint32_t i = 0; i < n->output_count; i++) {
         struct onnx_value *y = output(b, n, i);
         for (uint32_t d = 0; y && d < axis; d++)
@@ -157,7 +162,7 @@ bool onnx_rows_lookup(struct onnx_builder *b, const struct onnx_node *n)
     if (!table || !x || !y || !onnx_axis(b, onnx_attr_int(n, name, 0), table->rank, &axis))
         return false;
     if (all_of(table))
-        return refuse(b, table);
+        return onnx_refuse_part(b, table);
     for (uint32_t d = 0; d < x->rank; d++)
         if (!fill(b, y, axis + d, x, d))
             return false;
@@ -172,7 +177,7 @@ bool onnx_rows_first(struct onnx_builder *b, const struct onnx_node *n)
     for (uint32_t i = 1; i < n->input_count; i++) {
         const struct onnx_value *z = input(b, n, i);
         if (all_of(z) & ~all_of(x))
-            return refuse(b, z);
+            return onnx_refuse_part(b, z);
     }
     for (uint32_t d = 0; x && y && d < x->rank; d++)
         if (!fill(b, y, d, x, d))
@@ -195,10 +200,10 @@ bool onnx_rows_reshape(struct onnx_builder *b, const struct onnx_node *n)
         if (!x->lengths[d])
             continue;
         if (to == y->rank)
-            return refuse(b, x);
+            return onnx_refuse_part(b, x);
         int64_t product = times * y->dims[to];
         if (product % size || !fill_times(b, y, to, x, d, (uint32_t)(product / size)))
-            return refuse(b, x);
+            return onnx_refuse_part(b, x);
     }
     return whole_from(b, n, 1);
 }
@@ -230,7 +235,7 @@ bool onnx_rows_along(struct onnx_builder *b, const struct onnx_node *n)
             struct onnx_value *y = output(b, n, o);
             for (uint32_t d = 0; y && d < z->rank; d++)
                 if ((d == axis && z->lengths[d]) || !fill(b, y, d, z, d))
-                    return refuse(b, z);
+                    return onnx_refuse_part(b, z);
         }
     }
     return true;

@@ -33,9 +33,11 @@ enum onnx_type {
 };
 
 struct onnx_error {
-    char text[512]; /* one line that names what is wrong */
-    bool unknown;   /* onnx_compile failed for want of a value, or of control flow that a graph cannot hold ... */
-    uint32_t node;  /* ... at this node of the model */
+    char text[512];  /* one line that names what is wrong */
+    uint8_t partial; /* mask of run-time lengths: onnx_compile failed for an operator that needs them whole, whatever
+                        the sizes */
+    bool unknown;    /* onnx_compile failed for want of a value, or of control flow that a graph cannot hold ... */
+    uint32_t node;   /* ... at this node of the model */
 };
 
 /* A constant tensor; data is little-endian, packed, at any address, and lives as long as the model. */
