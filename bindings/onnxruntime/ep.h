@@ -5,6 +5,7 @@
 #define EP_EP_H
 
 #include "context.h"
+#include "base/names.h"
 #include "onnx/exec.h"
 
 #include <anydml.h>
@@ -83,6 +84,8 @@ struct ep {
     struct ep_profile *profile;
     char made_for[EP_IDENTITY_MAX]; /* what its compiled models are made for */
     uint32_t contexts_written;      /* to the file beside the compiled model */
+    struct base_names left;         /* first outputs of nodes that compute lengths: the host's own */
+    struct base_arena left_names;
 };
 
 #define EP_ARENA_LIMIT ((uint64_t)4 << 30)

@@ -25,6 +25,11 @@ struct variant {
     bool dropped; /* out of the list; freed by its last user */
 };
 
+/* As in struct onnx_input: of = 0 or the number of an input plus 1. */
+struct floor {
+    uint32_t of, dim;
+};
+
 struct ep_subgraph {
     struct ep *ep;
     struct onnx_model *model;
@@ -33,14 +38,16 @@ struct ep_subgraph {
     pthread_mutex_t compile_lock;
     struct variant *variants;
     uint32_t variant_count;
-    bool *wanted; /* per input: programs are made for its value */
+    bool *wanted;         /* per input: programs are made for its value */
+    struct floor *floors; /* per input */
 };
 
 /* What one run has at hand. */
 struct run {
     struct onnx_input *inputs;
     const void **in;
-    void **values_of; /* of inputs on the device: copies of those whose value is wanted; freed with the run */
+    void **values_of; /* copies of wanted values on the device, and what stands for those below floors; freed with the
+                         run */
     void **out;
     OrtValue **values;
     bool *wanted; /* per input: its value is part of the key, as of the last fetch_values() */
@@ -86,24 +93,67 @@ static uint64_t input_bytes(const struct ep_subgraph *s, const struct onnx_input
     return onnx_bytes(s->model->inputs[i].type, count);
 }
 
-/* Notes whose values are wanted, and brings those that lie on the device to the host. */
-static OrtStatus *fetch_values(struct ep_subgraph *s, struct run *r)
+/* The least dimension that is a floor of input i's value; -1: it has none. */
+static int64_t floor_of(const struct ep_subgraph *s, const struct run *r, uint32_t i)
+{
+    int64_t least = -1;
+    for (uint32_t k = 0; k < s->model->input_count; k++) {
+        int64_t size = s->floors[k].of == i + 1 ? r->inputs[k].dims[s->floors[k].dim] : -1;
+        least = size >= 0 && (least < 0 || size < least) ? size : least;
+    }
+    return least;
+}
+
+/* A value that is not above its floor counts as that: one program does for all of them. */
+static OrtStatus *raise_to_floor(struct ep_subgraph *s, struct run *r, uint32_t i)
+{
+    pthread_mutex_lock(&s->lock);
+    const int64_t floor = floor_of(s, r, i);
+    pthread_mutex_unlock(&s->lock);
+    const bool wide = s->model->inputs[i].type == ONNX_INT64;
+    int64_t value = 0;
+    int32_t narrow;
+    if (floor < 0 || input_bytes(s, r->inputs, i) != (wide ? sizeof(value) : sizeof(narrow)))
+        return NULL;
+    memcpy(&narrow, value_of(r, i), sizeof(narrow));
+    if (wide)
+        memcpy(&value, value_of(r, i), sizeof(value));
+    value = BASE_MAX(wide ? value : narrow, floor);
+    narrow = (int32_t)value;
+    if (!r->values_of[i])
+        r->values_of[i] = malloc(sizeof(value));
+    if (!r->values_of[i])
+        return ep_status(s->ep->factory, ORT_FAIL, "out of memory");
+    memcpy(r->values_of[i], wide ? (void *)&value : (void *)&narrow, wide ? sizeof(value) : sizeof(narrow));
+    return NULL;
+}
+
+/* From the device to the host. */
+static OrtStatus *fetch_value(struct ep_subgraph *s, struct run *r, uint32_t i)
 {
     const struct onnx_memory *memory = s->ep->device->onnx->memory;
+    uint64_t bytes = input_bytes(s, r->inputs, i), offset;
+    ID3D12Resource *resource = memory && bytes ? memory->resolve(r->in[i], bytes, &offset) : NULL;
+    if (!resource)
+        return NULL;
+    ID3D12Resource_Release(resource);
+    r->values_of[i] = malloc(bytes);
+    if (!r->values_of[i] || FAILED(memory->copy(r->values_of[i], r->in[i], bytes)))
+        return ep_status(s->ep->factory, ORT_FAIL, "input '%s' cannot be read", s->model->inputs[i].name);
+    return NULL;
+}
+
+/* Notes whose values are wanted, and makes them what programs are compiled for. */
+static OrtStatus *fetch_values(struct ep_subgraph *s, struct run *r)
+{
     pthread_mutex_lock(&s->lock);
     memcpy(r->wanted, s->wanted, s->model->input_count * sizeof(*r->wanted));
     pthread_mutex_unlock(&s->lock);
-    for (uint32_t i = 0; memory && i < s->model->input_count; i++) {
-        uint64_t bytes = input_bytes(s, r->inputs, i), offset;
-        if (!r->wanted[i] || !bytes || r->values_of[i])
+    for (uint32_t i = 0; i < s->model->input_count; i++) {
+        if (!r->wanted[i] || r->values_of[i])
             continue;
-        ID3D12Resource *resource = memory->resolve(r->in[i], bytes, &offset);
-        if (!resource)
-            continue;
-        ID3D12Resource_Release(resource);
-        r->values_of[i] = malloc(bytes);
-        if (!r->values_of[i] || FAILED(memory->copy(r->values_of[i], r->in[i], bytes)))
-            return ep_status(s->ep->factory, ORT_FAIL, "input '%s' cannot be read", s->model->inputs[i].name);
+        TRY(fetch_value(s, r, i));
+        TRY(raise_to_floor(s, r, i));
     }
     return NULL;
 }
@@ -193,6 +243,8 @@ static OrtStatus *compile_variant(struct ep_subgraph *s, struct onnx_input *inpu
         for (uint32_t i = 0; FAILED(hr) && r && i < s->model->input_count; i++) {
             again = again || (inputs[i].wanted && !s->wanted[i]);
             s->wanted[i] = s->wanted[i] || inputs[i].wanted;
+            if (inputs[i].floor_of)
+                s->floors[i] = (struct floor){ inputs[i].floor_of, inputs[i].floor_dim };
         }
         pthread_mutex_unlock(&s->lock);
         if (!again)
@@ -304,7 +356,11 @@ OrtStatus *ep_subgraph_create(struct ep *ep, struct onnx_model *model, const cha
     *out = NULL;
     if (s)
         s->wanted = calloc(model->input_count + 1, sizeof(*s->wanted));
-    if (!s || !s->wanted) {
+    if (s)
+        s->floors = calloc(model->input_count + 1, sizeof(*s->floors));
+    if (!s || !s->wanted || !s->floors) {
+        if (s)
+            free(s->wanted);
         free(s);
         ep_model_destroy(model);
         return ep_status(ep->factory, ORT_FAIL, "out of memory");
@@ -335,6 +391,7 @@ void ep_subgraph_destroy(struct ep_subgraph *s)
     pthread_mutex_destroy(&s->lock);
     pthread_mutex_destroy(&s->compile_lock);
     free(s->wanted);
+    free(s->floors);
     free(s);
 }
 

@@ -21,8 +21,9 @@ struct onnx_value {
     uint32_t index;   /* graph input, or DirectML node; constants: once materialised, that of the constant */
     uint32_t output;  /* of the node */
     const void *data; /* CONSTANT: at any address */
-    const struct onnx_node *maker; /* of which it is an output; or NULL */
-    bool mapped;                   /* CONSTANT: as in struct onnx_tensor */
+    const struct onnx_node *maker;    /* of which it is an output; or NULL */
+    const struct onnx_value *carried; /* NODE: the bytes of that input lie there before the graph runs; or NULL */
+    bool mapped;                      /* CONSTANT: as in struct onnx_tensor */
     bool materialised;
     bool owned;  /* materialised as a graph input (struct onnx_weight) */
     bool wanted; /* inputs that it follows from are marked already */
@@ -67,13 +68,16 @@ struct onnx_builder {
     uint32_t temporary_count; /* makes names for values inside a converter */
 };
 
+#define ONNX_LENGTHS(mask) ((mask) << 16)
+
 typedef bool onnx_converter_fn(struct onnx_builder *b, const struct onnx_node *n);
 
 /* A converter may serve several operators: it looks at the node's op. */
 struct onnx_converter {
     const char *domain, *op;
     int64_t newest; /* the newest since-version that the converter was written for */
-    uint32_t wants; /* mask of inputs that must be known when the graph is compiled */
+    uint32_t
+        wants; /* masks: inputs that must be known when the graph is compiled; ONNX_LENGTHS of those that are lengths */
     uint32_t folds; /* the result is known: 1 when all inputs are, 2 always */
     onnx_converter_fn *convert;
 };
@@ -130,6 +134,11 @@ bool onnx_const_floats(struct onnx_builder *b, const struct onnx_value *v, float
                        uint32_t *out_count);
 /* Fails: v must be `what` that are known; marks the model's inputs that v depends on. Returns false. */
 bool onnx_unknown(struct onnx_builder *b, const struct onnx_value *v, const char *what);
+/* As onnx_unknown for input i of the node, one integer of which only the greater of it and dimension `dim` of input
+ * `floor` matters. */
+bool onnx_unknown_above(struct onnx_builder *b, const struct onnx_node *n, uint32_t i, uint32_t floor, uint32_t dim);
+/* Whether y, an output of the node, can be that of a graph whose bytes are those of an input when the graph begins. */
+bool onnx_may_carry(const struct onnx_builder *b, const struct onnx_value *from, const struct onnx_value *y);
 /* 0 <= axis < rank after counting negative ones from the end; false (failed) otherwise. */
 bool onnx_axis(struct onnx_builder *b, int64_t axis, uint32_t rank, uint32_t *out);
 /* Numpy broadcasting of two shapes. */

@@ -123,6 +123,14 @@ static struct onnx_value *copy_of(struct onnx_builder *b, struct onnx_value *v)
     return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_IDENTITY, &desc, &v, 1, &y, 1) ? y : NULL;
 }
 
+static uint32_t port_number(const struct onnx_builder *b, const struct onnx_value *input)
+{
+    uint32_t i = 0;
+    while (strcmp(b->model->inputs[i].name, input->name))
+        i++;
+    return i;
+}
+
 static bool add_outputs(struct onnx_builder *b, struct onnx_program *p, DML_OUTPUT_GRAPH_EDGE_DESC *edges)
 {
     for (uint32_t i = 0; i < b->model->output_count; i++) {
@@ -140,6 +148,7 @@ static bool add_outputs(struct onnx_builder *b, struct onnx_program *p, DML_OUTP
         }
         if (v->source == ONNX_SOURCE_INPUT && !(v = copy_of(b, v)))
             return false;
+        p->outputs[i].carried = v->source == ONNX_SOURCE_NODE && v->carried ? port_number(b, v->carried) + 1 : 0;
         p->outputs[i].slot = p->graph_output_count;
         edges[p->graph_output_count] = (DML_OUTPUT_GRAPH_EDGE_DESC){ v->index, v->output, p->graph_output_count, name };
         p->graph_output_count++;
@@ -208,11 +217,21 @@ static HRESULT build_program(struct onnx_builder *b, struct onnx_program *p, DML
         return E_OUTOFMEMORY;
     if (!add_inputs(b) || !onnx_add_initializers(b, m, "") || !convert_nodes(b) || !add_outputs(b, p, edges))
         return E_INVALIDARG;
+    bool *read = base_arena_alloc(&b->arena, b->graph_input_count * sizeof(*read));
+    if (!read)
+        return E_OUTOFMEMORY;
+    for (uint32_t i = 0; i < b->input_edge_count; i++)
+        read[b->input_edges[i].GraphInputIndex] = true;
     for (uint32_t i = 0; i < m->input_count; i++) {
         const struct onnx_value *v = onnx_value_find(b, m->inputs[i].name);
         p->inputs[i] = port_of(v, m->inputs[i].name);
         p->inputs[i].slot = v->index;
         p->inputs[i].constant = v->source == ONNX_SOURCE_CONSTANT ? "" : NULL;
+        p->inputs[i].unread = v->source == ONNX_SOURCE_INPUT && !read[v->index];
+    }
+    for (uint32_t i = 0; i < p->output_count; i++) {
+        if (p->outputs[i].carried)
+            p->inputs[p->outputs[i].carried - 1].carried = i + 1;
     }
     p->input_count = m->input_count;
     p->graph_input_count = b->graph_input_count;

@@ -119,6 +119,10 @@ struct onnx_port {
     uint64_t bytes;       /* of the packed elements */
     uint32_t slot;        /* graph input or output of the compiled operator */
     const void *constant; /* known at compile time: outputs' data, or not NULL for an input; slot is then unused */
+    bool unread;          /* input: nothing in the graph reads it; the slot is then bound to nothing */
+    /* Output: before the graph runs, the bytes of input carried - 1 lie there, and it changes some of them; unless both
+     * are the same memory onnx_exec_run copies them. Input: carried - 1 is such an output. 0: neither. */
+    uint32_t carried;
 };
 
 /* A constant that is bound when the program is initialised, instead of being part of the graph. */
@@ -146,6 +150,9 @@ struct onnx_input {
     int64_t dims[ONNX_RANK_MAX]; /* concrete; 0 makes an empty tensor, for which nothing is bound */
     const void *data;            /* its value, when the program is to be made for that value alone; else NULL */
     bool wanted;                 /* set when compiling failed because shapes depend on this input's value */
+    /* Set with the `wanted` of input floor_of - 1 (0: none), one integer: as long as it is not above dimension
+     * floor_dim of any such input it does not matter, and data may be the least of them. */
+    uint32_t floor_of, floor_dim;
 };
 
 /* E_INVALIDARG: error says what; when an input became `wanted`, compiling again with its data may succeed. */
@@ -163,6 +170,7 @@ struct onnx_verdict {
     bool ok;
     uint32_t folds;   /* shape arithmetic: the host computes the node 1 when all its inputs are known there, 2 always */
     uint32_t wants;   /* mask of the inputs whose values must be known when the graph is compiled */
+    uint32_t lengths; /* mask of the inputs that are lengths, which the host knows, and had better compute */
     char reason[160]; /* when not ok */
 };
 
