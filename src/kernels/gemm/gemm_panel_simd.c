@@ -15,10 +15,10 @@ struct panel {
     const struct kern_call *call;
     struct panel_shape shape;
     struct panel_finish finish;
-    bool direct;       /* the epilogue is `finish` */
+    bool direct;                 /* the epilogue is `finish` */
     struct blocked_gemm_end end; /* otherwise */
-    uint32_t rows;     /* of this block */
-    uint32_t from, to; /* rows of it that are computed */
+    uint32_t rows;               /* of this block */
+    uint32_t from, to;           /* rows of it that are computed */
     uint64_t first_row;
     const float **a; /* the rows of A */
     float **y;       /* of Y */

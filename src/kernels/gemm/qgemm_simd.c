@@ -141,8 +141,7 @@ static void many_finish(const struct qgemm_many *q)
     for (uint32_t m = 0; m < q->rows; m++) {
         dense_row_at(y, q->first_row + m, at);
         at[y->rank - 1] = column;
-        blocked_gemm_end_floats(&q->end, at, count, q->sums + m * MANY_COLUMNS,
-                                KERN_ISA_TABLE(blocked_gemm_end_row_));
+        blocked_gemm_end_floats(&q->end, at, count, q->sums + m * MANY_COLUMNS, KERN_ISA_TABLE(blocked_gemm_end_row_));
     }
 }
 
