@@ -4,6 +4,7 @@
     genai_models.py FOLDER [tiny] [NAME-PRECISION...]      tiny: what the tests run; qwen2.5-0.5b-int4: for bench/genai.py
 
 FOLDER/NAME-PRECISION is a model folder for onnxruntime_genai.Model; FOLDER/checkpoints has the weights that it was made of.
+Large models are made of ones, which take no memory, and filled by bench/genai_fill.py.
 Precisions: fp32, int4 (products of rows that are rounded to int8, as the builder has it), int4exact (its accuracy level 0) and
 fp16 (as it is built for DirectML, with rotary embeddings outside attention).
 """
@@ -51,7 +52,7 @@ CONFIGS = {
 }
 # Builder's precision, execution provider, further options.
 PRECISIONS = {"fp32": ("fp32", "cpu", []), "int4": ("int4", "cpu", []), "int4exact": ("int4", "cpu", ["accuracy_level=0"]),
-              "fp16": ("fp16", "dml", [])}
+              "fp16": ("fp16", "dml", []), "fp16last": ("fp16", "dml", ["prune_lm_head=true"])}
 TINY = ["llama-fp32", "llama-int4", "llama-int4exact", "llama-fp16", "qwen2-fp32", "qwen2-int4exact", "qwen3-fp32", "phi3-fp32",
         "gemma2-fp32"]
 
@@ -68,7 +69,23 @@ def save_tokenizer(folder):
                                          pad_token="<pad>").save_pretrained(folder)
 
 
-def save_checkpoint(name, folder):
+def hollow_model(name):
+    """All weights 1, each matrix a single number in memory."""
+    with torch.device("meta"):
+        model = transformers.AutoModelForCausalLM.from_config(CONFIGS[name](transformers), dtype=torch.float32)
+    for module in model.modules():
+        for key, parameter in list(module.named_parameters(recurse=False)):
+            setattr(module, key, torch.nn.Parameter(torch.ones(()).expand(parameter.shape), requires_grad=False))
+    return model
+
+
+def save_checkpoint(name, folder, hollow):
+    save_tokenizer(folder)
+    if hollow:
+        config = CONFIGS[name](transformers)
+        config.architectures = [hollow_model(name).__class__.__name__]
+        config.save_pretrained(folder)
+        return
     torch.manual_seed(1)
     model = transformers.AutoModelForCausalLM.from_config(CONFIGS[name](transformers), dtype=torch.float32)
     with torch.no_grad():
@@ -79,13 +96,15 @@ def save_checkpoint(name, folder):
             elif "norm" in key:
                 parameter.add_(torch.randn_like(parameter) * 0.1)
     model.save_pretrained(folder)
-    save_tokenizer(folder)
 
 
 def make(folder, name, precision):
+    hollow = not any(tiny.startswith(name + "-") for tiny in TINY)
     checkpoint = folder / "checkpoints" / name
-    if not (checkpoint / "tokenizer.json").exists():
-        save_checkpoint(name, checkpoint)
+    if not (checkpoint / "config.json").exists():
+        save_checkpoint(name, checkpoint, hollow)
+    if hollow:
+        transformers.AutoModelForCausalLM.from_pretrained = lambda *_, **__: hollow_model(name)
     as_precision, provider, options = PRECISIONS[precision]
     out = folder / f"{name}-{precision}"
     common = [name, str(checkpoint), str(out), as_precision, provider, str(folder / "cache")]
