@@ -93,6 +93,8 @@ static const char *ORT_API_CALL ep_compatibility(OrtEp *base, const OrtGraph *gr
 static void ep_destroy(struct ep *ep)
 {
     onnx_pool_destroy(ep->pool);
+    base_names_finish(&ep->left);
+    base_arena_finish(&ep->left_names);
     ep_device_close(ep->device);
     free(ep);
 }
