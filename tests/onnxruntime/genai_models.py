@@ -53,8 +53,8 @@ CONFIGS = {
 # Builder's precision, execution provider, further options.
 PRECISIONS = {"fp32": ("fp32", "cpu", []), "int4": ("int4", "cpu", []), "int4exact": ("int4", "cpu", ["accuracy_level=0"]),
               "fp16": ("fp16", "dml", []), "fp16last": ("fp16", "dml", ["prune_lm_head=true"])}
-TINY = ["llama-fp32", "llama-int4", "llama-int4exact", "llama-fp16", "qwen2-fp32", "qwen2-int4exact", "qwen3-fp32", "phi3-fp32",
-        "gemma2-fp32"]
+TINY = ["llama-fp32", "llama-int4", "llama-int4exact", "llama-fp16", "llama-fp16last", "qwen2-fp32", "qwen2-int4exact", "qwen3-fp32",
+        "phi3-fp32", "gemma2-fp32"]
 
 
 def save_tokenizer(folder):

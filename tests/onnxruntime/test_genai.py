@@ -23,8 +23,9 @@ except ImportError as why:
     print("skipped:", why)
     sys.exit(SKIP)
 
-# How far below the CPU provider's best logit that of another token may be: what is within the rounding of either.
-NEAR = {"fp32": 1e-3, "int4exact": 1e-3, "fp16": 0.03}
+# How far below the CPU provider's best logit that of another token may be, which is what rounding does; and the share of the
+# tokens that come before such a place in their texts.
+NEAR = {"fp32": (1e-3, 0.9), "int4exact": (1e-3, 0.9), "fp16": (0.03, 0.4), "fp16last": (0.03, 0.4)}
 TOKENS = 200
 
 
@@ -36,12 +37,12 @@ def rss_bytes():
 class Model:
     """A model folder on the provider, or on genai's own CPU provider."""
 
-    def __init__(self, folder, ours, profile=None):
+    def __init__(self, folder, ours, profile=None, **more):
         config = genai.Config(str(folder))
         config.clear_providers()
         if ours:
             config.append_provider(NAME)
-        options = {"intra_op_num_threads": 1, "log_severity_level": 3}
+        options = {"intra_op_num_threads": 1, "log_severity_level": 3, **more}
         self.profile = profile
         if profile:
             options["enable_profiling"] = str(profile)
@@ -106,18 +107,21 @@ def compare(want, got, logits, near):
 
 def test_tokens(folder, scratch):
     """Every text's tokens; compilations are as many as the lengths of prompts ask for, whatever the number of tokens."""
-    precision = folder.name.rsplit("-", 1)[1]
+    near, share = NEAR[folder.name.rsplit("-", 1)[1]]
     cpu, ours = Model(folder, False), Model(folder, True, scratch / folder.name)
     compared = total = 0
-    for steps in TEXTS:
+    # Layers with windows keep what is in the window, which cannot be gone back from.
+    windows = "sliding_window" in (folder / "genai_config.json").read_text(encoding="utf-8")
+    texts = TEXTS[:-1] if windows else TEXTS
+    for steps in texts:
         want, logits = write(cpu, steps)
         got, _ = write(ours, steps)
-        compared += compare(want, got, logits, NEAR[precision])
+        compared += compare(want, got, logits, near)
         total += len(want)
-    assert compared >= 0.9 * total, f"{compared} of {total} tokens could be compared"
+    assert compared >= share * total, f"{compared} of {total} tokens could be compared"
     counts = ours.close()
     print(f"{folder.name}: {compared} of {total} tokens, {counts['dml_compile']} graphs compiled, {counts['dml_run']} run")
-    appended = sum(isinstance(step, np.ndarray) for steps in TEXTS for step in steps)
+    appended = sum(isinstance(step, np.ndarray) for steps in texts for step in steps)
     assert 0 < counts["dml_compile"] <= 2 * (appended + 2), counts
 
 
@@ -138,27 +142,31 @@ def test_rounded(models):
 
 
 def test_growth(folder, scratch):
-    """Compilations after 50 tokens and after 4,000; memory after 1,000 and after 4,000."""
+    """Compilations after 50 tokens and after 4,000; memory after 1,000 and after 4,000, which a profile would add to."""
     compiled = []
     for count in (50, 4000):
         model = Model(folder, True, scratch / f"growth-{count}")
         generator = model.generator(4096)
         generator.append_tokens(prompt(7))
-        began = time.perf_counter()
-        for i in range(count):
+        for _ in range(count):
             generator.generate_next_token()
-            if i + 1 == 1000:
-                early = rss_bytes()
-        seconds = time.perf_counter() - began
-        late = rss_bytes()
         del generator
         compiled.append(model.close()["dml_compile"])
         assert compiled[0] <= 3, compiled
-    print(f"{folder.name}: 4000 tokens in {seconds:.1f} s, {compiled[1]} graphs compiled, {(late - early) >> 10} KiB more memory "
-          "than after 1000")
     assert compiled[0] == compiled[1], compiled
-    # The profile takes about 100 bytes for each run.
-    assert late - early < 4 << 20, late - early
+    # ONNX Runtime remembers a pattern of its memory for each length of the mask: small blocks between masks that grow.
+    model = Model(folder, True, enable_mem_pattern=False)
+    generator = model.generator(4096)
+    generator.append_tokens(prompt(7))
+    memory = []
+    for _ in range(4):
+        began = time.perf_counter()
+        for _ in range(1000):
+            generator.generate_next_token()
+        memory.append(rss_bytes())
+    print(f"{folder.name}: {compiled[1]} graphs compiled for 4000 tokens, {(memory[3] - memory[0]) >> 10} KiB more memory than for "
+          f"1000, the last 1000 in {time.perf_counter() - began:.1f} s")
+    assert memory[3] - memory[0] < 1 << 20, memory
 
 
 def main():
