@@ -11,6 +11,7 @@
 #include <math.h>
 
 enum { SLICES = 3, COLUMNS = QGEMM_AMX_PANELS * KERN_QGEMM_COLUMNS, BLOCK = 2 * AMX_ROWS, PACK_HALVES = 2 };
+enum { DEPTH = AMX_PACKS * PACK_HALVES, TILE = AMX_ROWS * DEPTH }; /* of a tile of A; its elements */
 
 #define SMALL   0x1p-60f /* greatest elements of rows below are enlarged */
 #define ENLARGE 0x1p64f
@@ -19,7 +20,7 @@ struct slices {
     const struct kern_call *call;
     struct qgemm_shape shape;
     struct qgemm_slices_shape to;
-    uint16_t *a;           /* [SLICES][rows][step] */
+    uint16_t *a;           /* [tiles of rows][tiles of depth][SLICES][AMX_ROWS][DEPTH] */
     uint16_t *part;        /* [packs][COLUMNS][PACK_HALVES] */
     float *tiles;          /* [runs][BLOCK][BLOCK] */
     float *scales;         /* [runs][COLUMNS] */
@@ -34,17 +35,17 @@ struct slices {
 
 static void slice_row(const struct slices *q, uint32_t m)
 {
-    const uint64_t next = (uint64_t)q->to.block_tile_rows * q->to.step;
     const __m512i high = _mm512_set1_epi32((int32_t)0xffff0000);
     const __m512 large = _mm512_set1_ps(INFINITY);
-    uint16_t *out = q->a + (uint64_t)m * q->to.step;
-    float greatest = 0;
-    for (uint32_t i = 0; i < q->to.depth; i++)
-        greatest = fabsf(q->line[i]) > greatest ? fabsf(q->line[i]) : greatest;
-    const bool small = greatest < SMALL;
+    uint16_t *out = q->a + (uint64_t)(m / AMX_ROWS) * q->to.row_tile + m % AMX_ROWS * DEPTH;
+    vec most = vec_set(0);
+    for (uint32_t i = 0; i < q->to.depth; i += VEC)
+        most = vec_max(_mm512_abs_ps(vec_load(q->line + i)), most);
+    const bool small = vec_top(most) < SMALL;
     const __m512 by = _mm512_set1_ps(small ? ENLARGE : 1);
     q->factors[m] = small ? 1 / ENLARGE : 1;
-    for (uint32_t i = 0; i < q->to.depth; i += 16, out += 16) {
+    for (uint32_t i = 0; i < q->to.depth; i += 16) {
+        uint16_t *to = out + (uint64_t)(i / DEPTH) * SLICES * TILE + i % DEPTH;
         __m512 left = _mm512_loadu_ps(q->line + i) * by;
         const __mmask16 finite = _mm512_cmp_ps_mask(_mm512_abs_ps(left), large, _CMP_LT_OQ);
         const __mmask16 nan = _mm512_cmp_ps_mask(left, left, _CMP_UNORD_Q);
@@ -52,7 +53,7 @@ static void slice_row(const struct slices *q, uint32_t m)
         left = _mm512_mask_blend_ps(nan, left, _mm512_set1_ps(NAN));
         for (uint32_t s = 0; s < SLICES; s++) {
             const __m512i top = _mm512_and_si512(_mm512_castps_si512(left), high);
-            _mm256_storeu_si256((__m256i *)(out + s * next), _mm512_cvtepi32_epi16(_mm512_srli_epi32(top, 16)));
+            _mm256_storeu_si256((__m256i *)(to + s * TILE), _mm512_cvtepi32_epi16(_mm512_srli_epi32(top, 16)));
             left = _mm512_maskz_sub_ps(finite, left, _mm512_castsi512_ps(top));
         }
     }
@@ -140,25 +141,23 @@ static void expand_part(const struct slices *q, uint32_t k0, uint32_t runs, uint
 DENSE_INLINE void multiply_run(uint32_t row_tiles, uint32_t column_tiles, const struct slices *q, const uint16_t *a,
                                const uint16_t *b, uint32_t run, float *out)
 {
-    const int64_t a_step = q->to.step * (int64_t)sizeof(*a), b_step = COLUMNS * PACK_HALVES * sizeof(*b);
-    const uint64_t slice = (uint64_t)q->to.block_tile_rows * q->to.step;
+    const int64_t a_step = DEPTH * sizeof(*a), b_step = COLUMNS * PACK_HALVES * sizeof(*b);
     _tile_zero(0);
     _tile_zero(1);
     _tile_zero(2);
     _tile_zero(3);
-    for (uint32_t k = 0; k < run; k += AMX_PACKS * PACK_HALVES, b += AMX_PACKS * PACK_HALVES * COLUMNS) {
+    for (uint32_t k = 0; k < run; k += DEPTH, a += SLICES * TILE, b += DEPTH * COLUMNS) {
         _tile_loadd(6, b, b_step);
         if (column_tiles > 1)
             _tile_loadd(7, b + AMX_ROWS * PACK_HALVES, b_step);
 #pragma GCC unroll 3
         for (uint32_t s = SLICES; s-- > 0;) {
-            const uint16_t *from = a + s * slice + k;
-            _tile_loadd(4, from, a_step);
+            _tile_loadd(4, a + s * TILE, a_step);
             _tile_dpbf16ps(0, 4, 6);
             if (column_tiles > 1)
                 _tile_dpbf16ps(1, 4, 7);
             if (row_tiles > 1) {
-                _tile_loadd(5, from + (int64_t)AMX_ROWS * q->to.step, a_step);
+                _tile_loadd(5, a + s * TILE + q->to.row_tile, a_step);
                 _tile_dpbf16ps(2, 5, 6);
             }
             if (row_tiles > 1 && column_tiles > 1)
@@ -195,11 +194,11 @@ DENSE_INLINE void add_runs(uint32_t vecs, const struct slices *q, uint32_t m, ui
 DENSE_INLINE void multiply_block(uint32_t row_tiles, uint32_t column_tiles, const struct slices *q, uint32_t m,
                                  uint32_t column, uint32_t k0, uint32_t runs, uint32_t run)
 {
-    const uint16_t *a = q->a + (uint64_t)m * q->to.step + k0;
+    const uint16_t *a = q->a + m / AMX_ROWS * q->to.row_tile + (uint64_t)(k0 / DEPTH) * SLICES * TILE;
     /* The intrinsics do not tell the compiler that they read and write memory. */
     __asm__ volatile("" : : : "memory");
     for (uint32_t i = 0; i < runs; i++)
-        multiply_run(row_tiles, column_tiles, q, a + i * run,
+        multiply_run(row_tiles, column_tiles, q, a + (uint64_t)(i * run / DEPTH) * SLICES * TILE,
                      q->part + (uint64_t)i * run * COLUMNS + column * PACK_HALVES, run, q->tiles + i * BLOCK * BLOCK);
     __asm__ volatile("" : : : "memory");
     add_runs(column_tiles, q, m, BASE_MIN(q->rows - m, row_tiles * AMX_ROWS), column, runs, k0 > 0);
