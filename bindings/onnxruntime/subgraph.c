@@ -40,14 +40,17 @@ struct ep_subgraph {
     uint32_t variant_count;
     bool *wanted;         /* per input: programs are made for its value */
     struct floor *floors; /* per input */
+    struct ep_lengths lengths;
 };
 
 /* What one run has at hand. */
 struct run {
-    struct onnx_input *inputs;
+    struct onnx_input *inputs; /* as they are, or for the most that they can be: see lengths.c */
+    uint32_t lengths[ONNX_LENGTHS_MAX];
     const void **in;
-    void **values_of; /* copies of wanted values on the device, and what stands for those below floors; freed with the
-                         run */
+    void **values_of; /* of inputs on the device: copies of those whose value is wanted; freed with the run */
+    int64_t *raised;  /* what stands for a value that has a floor, in the input's type */
+    bool *is_raised;
     void **out;
     OrtValue **values;
     bool *wanted; /* per input: its value is part of the key, as of the last fetch_values() */
@@ -82,57 +85,57 @@ static uint64_t hash_bytes(const void *data, size_t bytes)
 /* Where the host finds the value of an input. */
 static const void *value_of(const struct run *r, uint32_t i)
 {
-    return r->values_of[i] ? r->values_of[i] : r->in[i];
+    return r->is_raised[i] ? &r->raised[i] : r->values_of[i] ? r->values_of[i] : r->in[i];
 }
 
-static uint64_t input_bytes(const struct ep_subgraph *s, const struct onnx_input *inputs, uint32_t i)
+static uint64_t input_bytes(const struct ep_subgraph *s, const struct run *r, uint32_t i)
 {
     int64_t count = 1;
-    for (uint32_t d = 0; d < inputs[i].rank; d++)
-        count *= inputs[i].dims[d];
+    for (uint32_t d = 0; d < r->inputs[i].rank; d++)
+        count *= ep_lengths_size(r->lengths, &r->inputs[i], d);
     return onnx_bytes(s->model->inputs[i].type, count);
 }
 
-/* The least dimension that is a floor of input i's value; -1: it has none. */
-static int64_t floor_of(const struct ep_subgraph *s, const struct run *r, uint32_t i)
+/* A value that is not above its floors counts as the least of them; one that is above it by a length that can be others
+ * counts as the most that this can be. One program does for all of them. */
+static void raise_to_floor(struct ep_subgraph *s, struct run *r, uint32_t i)
 {
-    int64_t least = -1;
-    for (uint32_t k = 0; k < s->model->input_count; k++) {
-        int64_t size = s->floors[k].of == i + 1 ? r->inputs[k].dims[s->floors[k].dim] : -1;
-        least = size >= 0 && (least < 0 || size < least) ? size : least;
-    }
-    return least;
-}
-
-/* A value that is not above its floor counts as that: one program does for all of them. */
-static OrtStatus *raise_to_floor(struct ep_subgraph *s, struct run *r, uint32_t i)
-{
-    pthread_mutex_lock(&s->lock);
-    const int64_t floor = floor_of(s, r, i);
-    pthread_mutex_unlock(&s->lock);
     const bool wide = s->model->inputs[i].type == ONNX_INT64;
-    int64_t value = 0;
+    int64_t floor = -1, most = -1, value = 0;
     int32_t narrow;
-    if (floor < 0 || input_bytes(s, r->inputs, i) != (wide ? sizeof(value) : sizeof(narrow)))
-        return NULL;
-    memcpy(&narrow, value_of(r, i), sizeof(narrow));
+    r->is_raised[i] = false;
+    pthread_mutex_lock(&s->lock);
+    for (uint32_t k = 0; k < s->model->input_count; k++) {
+        const struct onnx_input *in = &r->inputs[k];
+        if (s->floors[k].of != i + 1 || s->floors[k].dim >= in->rank)
+            continue;
+        int64_t size = in->dims[s->floors[k].dim];
+        if (floor >= 0 && size >= most)
+            continue;
+        most = size;
+        floor = ep_lengths_size(r->lengths, in, s->floors[k].dim);
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (floor < 0 || input_bytes(s, r, i) != (wide ? sizeof(value) : sizeof(narrow)))
+        return;
+    const void *from = value_of(r, i);
+    memcpy(&narrow, from, sizeof(narrow));
     if (wide)
-        memcpy(&value, value_of(r, i), sizeof(value));
-    value = BASE_MAX(wide ? value : narrow, floor);
+        memcpy(&value, from, sizeof(value));
+    value = wide ? value : narrow;
+    value = value <= floor
+                ? most
+                : most + ep_lengths_most(&s->lengths, r->inputs, s->model->input_count, r->lengths, value - floor);
     narrow = (int32_t)value;
-    if (!r->values_of[i])
-        r->values_of[i] = malloc(sizeof(value));
-    if (!r->values_of[i])
-        return ep_status(s->ep->factory, ORT_FAIL, "out of memory");
-    memcpy(r->values_of[i], wide ? (void *)&value : (void *)&narrow, wide ? sizeof(value) : sizeof(narrow));
-    return NULL;
+    memcpy(&r->raised[i], wide ? (void *)&value : (void *)&narrow, wide ? sizeof(value) : sizeof(narrow));
+    r->is_raised[i] = true;
 }
 
 /* From the device to the host. */
 static OrtStatus *fetch_value(struct ep_subgraph *s, struct run *r, uint32_t i)
 {
     const struct onnx_memory *memory = s->ep->device->onnx->memory;
-    uint64_t bytes = input_bytes(s, r->inputs, i), offset;
+    uint64_t bytes = input_bytes(s, r, i), offset;
     ID3D12Resource *resource = memory && bytes ? memory->resolve(r->in[i], bytes, &offset) : NULL;
     if (!resource)
         return NULL;
@@ -150,10 +153,11 @@ static OrtStatus *fetch_values(struct ep_subgraph *s, struct run *r)
     memcpy(r->wanted, s->wanted, s->model->input_count * sizeof(*r->wanted));
     pthread_mutex_unlock(&s->lock);
     for (uint32_t i = 0; i < s->model->input_count; i++) {
-        if (!r->wanted[i] || r->values_of[i])
+        if (!r->wanted[i])
             continue;
-        TRY(fetch_value(s, r, i));
-        TRY(raise_to_floor(s, r, i));
+        if (!r->values_of[i])
+            TRY(fetch_value(s, r, i));
+        raise_to_floor(s, r, i);
     }
     return NULL;
 }
@@ -164,14 +168,15 @@ static void *make_key(const struct ep_subgraph *s, const struct onnx_input *inpu
 {
     size_t bytes = 1;
     for (uint32_t i = 0; i < s->model->input_count; i++)
-        bytes += 8 + 8 * inputs[i].rank + (r && r->wanted[i] ? input_bytes(s, inputs, i) : 0);
+        bytes += 8 + 9 * inputs[i].rank + (r && r->wanted[i] ? input_bytes(s, r, i) : 0);
     char *key = malloc(bytes), *at = key;
     for (uint32_t i = 0; key && i < s->model->input_count; i++) {
         int64_t rank = inputs[i].rank;
         at = (char *)memcpy(at, &rank, 8) + 8;
         at = (char *)memcpy(at, inputs[i].dims, 8 * inputs[i].rank) + 8 * inputs[i].rank;
+        at = (char *)memcpy(at, inputs[i].length, inputs[i].rank) + inputs[i].rank;
         if (r && r->wanted[i]) {
-            size_t size = input_bytes(s, inputs, i);
+            size_t size = input_bytes(s, r, i);
             at = (char *)memcpy(at, value_of(r, i), size) + size;
         }
     }
@@ -253,6 +258,8 @@ static OrtStatus *compile_variant(struct ep_subgraph *s, struct onnx_input *inpu
         if (status)
             return status;
     }
+    if (FAILED(hr))
+        ep_lengths_give_up(&s->lengths, error.partial);
     if (SUCCEEDED(hr) && !types_agree(s->model, program)) {
         onnx_program_destroy(program);
         return ep_status(ep->factory, ORT_INVALID_GRAPH, "'%s' computes other types than it declares", s->name);
@@ -268,7 +275,8 @@ static OrtStatus *new_variant(struct ep_subgraph *s, struct onnx_input *inputs, 
     uint64_t begin = ep_now_us();
     OrtStatus *status =
         v ? compile_variant(s, inputs, r, &v->exec) : ep_status(s->ep->factory, ORT_FAIL, "out of memory");
-    ep_profile_add(s->ep, EP_PROFILE_COMPILE, s->name, begin);
+    if (!status)
+        ep_profile_add(s->ep, EP_PROFILE_COMPILE, s->name, begin);
     pthread_mutex_lock(&s->lock);
     if (!status && !(v->key = make_key(s, inputs, r, &v->key_bytes)))
         status = ep_status(s->ep->factory, ORT_FAIL, "out of memory");
@@ -300,16 +308,45 @@ static OrtStatus *lookup(struct ep_subgraph *s, struct run *r, struct variant **
     return key ? NULL : ep_status(s->ep->factory, ORT_FAIL, "out of memory");
 }
 
+/* One for these sizes, or one for the most that they can be. */
+static OrtStatus *lookup_either(struct ep_subgraph *s, struct run *r, struct variant **out)
+{
+    ep_lengths_exact(&s->lengths, r->inputs, r->lengths);
+    TRY(lookup(s, r, out));
+    if (!*out && ep_lengths_round_up(&s->lengths, r->inputs, r->lengths))
+        TRY(lookup(s, r, out));
+    return NULL;
+}
+
+/* A graph for the most that the sizes can be, where it is known to do; otherwise for these. */
+static OrtStatus *compile_either(struct ep_subgraph *s, struct run *r, struct variant **out)
+{
+    const OrtApi *ort = s->ep->factory->ort;
+    for (bool again = true; again && ep_lengths_round_up(&s->lengths, r->inputs, r->lengths);) {
+        TRY(fetch_values(s, r));
+        OrtStatus *status = new_variant(s, r->inputs, r, out);
+        if (!status)
+            return NULL;
+        again = ep_lengths_refused(&s->lengths, r->lengths); /* without those it may do */
+        ep_log(s->ep, ORT_LOGGING_LEVEL_VERBOSE, "%s is compiled for each size: %s", s->name,
+               ort->GetErrorMessage(status));
+        ort->ReleaseStatus(status);
+        ep_lengths_exact(&s->lengths, r->inputs, r->lengths);
+    }
+    TRY(fetch_values(s, r));
+    return new_variant(s, r->inputs, r, out);
+}
+
 /* One thread compiles at a time; another that waited for it may find its work done. */
 static OrtStatus *get_variant(struct ep_subgraph *s, struct run *r, struct variant **out)
 {
-    OrtStatus *status = lookup(s, r, out);
+    OrtStatus *status = lookup_either(s, r, out);
     if (status || *out)
         return status;
     pthread_mutex_lock(&s->compile_lock);
-    status = lookup(s, r, out);
+    status = lookup_either(s, r, out);
     if (!status && !*out)
-        status = new_variant(s, r->inputs, r, out);
+        status = compile_either(s, r, out);
     pthread_mutex_unlock(&s->compile_lock);
     return status;
 }
@@ -370,6 +407,8 @@ OrtStatus *ep_subgraph_create(struct ep *ep, struct onnx_model *model, const cha
     snprintf(s->name, sizeof(s->name), "%s", name);
     pthread_mutex_init(&s->lock, NULL);
     pthread_mutex_init(&s->compile_lock, NULL);
+    if (!ep->options.device_tensors) /* there they are used in place */
+        ep_lengths_init(&s->lengths, model);
     OrtStatus *status = compile_early(s);
     if (status)
         ep_subgraph_destroy(s);
@@ -392,6 +431,7 @@ void ep_subgraph_destroy(struct ep_subgraph *s)
     pthread_mutex_destroy(&s->compile_lock);
     free(s->wanted);
     free(s->floors);
+    ep_lengths_finish(&s->lengths);
     free(s);
 }
 
@@ -441,8 +481,7 @@ static OrtStatus *make_outputs(struct ep_subgraph *s, const struct onnx_program 
     for (uint32_t i = 0; i < p->output_count; i++) {
         const struct onnx_port *port = &p->outputs[i];
         int64_t dims[ONNX_RANK_MAX];
-        for (uint32_t d = 0; d < port->rank; d++)
-            dims[d] = port->sizes[d];
+        onnx_port_dims(p, port, r->lengths, dims);
         TRY(ort->KernelContext_GetOutput(context, i, dims, port->rank, &r->values[i]));
         TRY(ort->GetTensorMutableData(r->values[i], &r->out[i]));
     }
@@ -454,7 +493,7 @@ static OrtStatus *run_variant(struct ep_subgraph *s, struct variant *v, OrtKerne
     struct onnx_error error = { "" };
     TRY(make_outputs(s, onnx_exec_program(v->exec), context, r));
     uint64_t begin = ep_now_us();
-    HRESULT hr = onnx_exec_run(v->exec, s->ep->pool, r->in, r->out, &error);
+    HRESULT hr = onnx_exec_run(v->exec, s->ep->pool, r->lengths, r->in, r->out, &error);
     ep_profile_add(s->ep, EP_PROFILE_RUN, s->name, begin);
     return FAILED(hr) ? ep_status_hr(s->ep->factory, hr, &error) : NULL;
 }
@@ -463,17 +502,20 @@ OrtStatus *ep_subgraph_run(struct ep_subgraph *s, OrtKernelContext *context)
 {
     uint32_t inputs = s->model->input_count, outputs = s->model->output_count;
     struct variant *v = NULL;
-    struct run r;
-    char *block = calloc(1, inputs * (sizeof(*r.inputs) + sizeof(*r.in) + sizeof(*r.values_of)) +
-                                outputs * (sizeof(*r.out) + sizeof(*r.values)) + inputs * sizeof(*r.wanted) + 1);
+    struct run r = { NULL };
+    size_t per_input = sizeof(*r.inputs) + sizeof(*r.in) + sizeof(*r.values_of) + sizeof(*r.raised) +
+                       sizeof(*r.wanted) + sizeof(*r.is_raised);
+    char *block = calloc(1, inputs * per_input + outputs * (sizeof(*r.out) + sizeof(*r.values)) + 1);
     if (!block)
         return ep_status(s->ep->factory, ORT_FAIL, "out of memory");
     r.inputs = (struct onnx_input *)block;
-    r.in = (const void **)(r.inputs + inputs);
+    r.raised = (int64_t *)(r.inputs + inputs);
+    r.in = (const void **)(r.raised + inputs);
     r.values_of = (void **)(r.in + inputs);
     r.out = r.values_of + inputs;
     r.values = (OrtValue **)(r.out + outputs);
     r.wanted = (bool *)(r.values + outputs);
+    r.is_raised = r.wanted + inputs;
     OrtStatus *status = read_inputs(s, context, &r);
     if (!status)
         status = get_variant(s, &r, &v);

@@ -9,6 +9,7 @@ struct gqa {
     struct onnx_attention at;
     struct onnx_value *lengths; /* INT32 [batch]: of all tokens, less 1 */
     struct onnx_value *before;  /* INT32 [batch]: tokens before the new ones; NULL: there are none */
+    uint8_t new_rows, old_rows; /* masks of run-time lengths: of the tokens, of the past */
     int64_t rows;               /* of the present */
     int64_t total;              /* most tokens of a batch row, with the new ones, or more: up to `rows` */
 };
@@ -160,11 +161,14 @@ static bool take_lengths(struct onnx_builder *b, const struct onnx_node *n, stru
         return true;
     /* Rows of the first tokens may be shorter than the batch. */
     g->before = onnx_as(b, g->lengths, 1, &a->batch);
-    if (a->sequence > 1)
-        g->before = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_MAX,
-                                onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_ADD, g->before,
-                                            onnx_scalar(b, ONNX_INT32, 1 - (double)a->sequence)),
-                                onnx_scalar(b, ONNX_INT32, 0));
+    if (a->sequence == 1)
+        return g->before;
+    struct onnx_value *count = onnx_scalar(b, ONNX_INT32, (double)a->sequence);
+    if (g->new_rows)
+        count = onnx_length(b, (uint32_t)__builtin_ctz(g->new_rows));
+    g->before = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_ADD, g->before, onnx_scalar(b, ONNX_INT32, 1));
+    g->before = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_SUBTRACT, g->before, count);
+    g->before = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_MAX, g->before, onnx_scalar(b, ONNX_INT32, 0));
     return g->before;
 }
 
@@ -270,6 +274,42 @@ static bool take_attributes(struct onnx_builder *b, const struct onnx_node *n, s
     return take_sink(b, n, a);
 }
 
+/* Which dimensions are filled in part: the sequence of the tokens, the rows of the past, and nothing else. */
+static bool take_parts(struct onnx_builder *b, const struct onnx_node *n, struct gqa *g)
+{
+    for (uint32_t i = 0; i < n->input_count; i++) {
+        const struct onnx_value *x = n->inputs[i][0] ? onnx_value_find(b, n->inputs[i]) : NULL;
+        bool tokens = i < 3 || i == 9, cache = i == 3 || i == 4;
+        for (uint32_t d = 0; x && d < x->rank; d++) {
+            uint8_t *rows = tokens && d == 1 ? &g->new_rows : &g->old_rows;
+            if (x->lengths[d] && ((!(tokens && d == 1) && !(cache && d == 2)) || x->times[d] != 1))
+                return onnx_refuse_part(b, x);
+            if (x->lengths[d] && (*rows & ~x->lengths[d] || x->lengths[d] & (x->lengths[d] - 1)))
+                return onnx_fail(b, "'%s' is filled to another length", x->name);
+            *rows |= x->lengths[d];
+        }
+    }
+    return true;
+}
+
+static bool give_parts(struct onnx_builder *b, const struct onnx_node *n, const struct gqa *g)
+{
+    const int64_t past = g->at.past, rows = g->rows;
+    uint8_t mask = rows == past ? g->old_rows : (uint8_t)(g->old_rows | g->new_rows);
+    if (!mask && !g->new_rows)
+        return true;
+    if ((rows != past && rows != past + g->at.sequence) || !g->at.causal)
+        return onnx_fail(b, "caches of %lld rows cannot be filled in part", (long long)rows);
+    for (uint32_t i = 0; i < 3 && i < n->output_count; i++) {
+        struct onnx_value *y = n->outputs[i][0] ? onnx_value_find(b, n->outputs[i]) : NULL;
+        if (!y)
+            continue;
+        y->lengths[i ? 2 : 1] = i ? mask : g->new_rows;
+        y->times[i ? 2 : 1] = y->lengths[i ? 2 : 1] != 0;
+    }
+    return true;
+}
+
 bool onnx_group_query_attention(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct gqa g = { .at = { .q = onnx_in(b, n, 0),
@@ -280,14 +320,16 @@ bool onnx_group_query_attention(struct onnx_builder *b, const struct onnx_node *
     struct onnx_attention *a = &g.at;
     a->heads = onnx_attr_int(n, "num_heads", 0);
     a->key_heads = onnx_attr_int(n, "kv_num_heads", 0);
-    if (refuse(b, n) || !unpack(b, a) || !onnx_attention_shape(b, a))
+    if (refuse(b, n) || !take_parts(b, n, &g) || !unpack(b, a) || !onnx_attention_shape(b, a))
         return false;
     if (a->q->rank != 3 || a->k->rank != 3 || !a->past_key != !a->past_value || a->value_size != a->size)
         return onnx_fail(b, "query, key and value must be tokens with heads of one size, and the past complete");
     const int64_t dims[] = { a->batch, a->sequence, a->heads * a->size };
-    if (!take_lengths(b, n, &g) || !take_attributes(b, n, &g) || !prepare_tokens(b, n, &g) || !use_cache(b, n, &g) ||
-        !mask_cache(b, &g))
+    if (!take_lengths(b, n, &g) || !take_attributes(b, n, &g))
+        return false;
+    const struct gqa whole = g;
+    if (!prepare_tokens(b, n, &g) || !use_cache(b, n, &g) || !mask_cache(b, &g))
         return false;
     a->y = onnx_out(b, n, 0, a->q->type, 3, dims);
-    return onnx_attend(b, a);
+    return a->y && give_parts(b, n, &whole) && onnx_attend(b, a);
 }

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 
 #define HOST_ALIGNMENT 16 /* of AnydmlCreateBufferFromMemory */
+#define STAND_IN_KEPT                                                                                                  \
+    ((uint64_t)16 << 20) /* bytes: larger places for results that are filled in part go after a run                    \
+                          */
 
 const struct onnx_program *onnx_exec_program(const struct onnx_exec *exec)
 {
@@ -61,6 +64,7 @@ void onnx_exec_state_destroy(struct onnx_exec *exec, struct onnx_exec_state *c)
         port_finish(&c->inputs[i]);
     for (uint32_t i = 0; c->outputs && i < exec->program->output_count; i++)
         port_finish(&c->outputs[i]);
+    port_finish(&c->lengths);
     recording_finish(&c->all);
     recording_finish(&c->bare);
     onnx_release(c->table);
@@ -174,7 +178,8 @@ static HRESULT port_place(struct onnx_device *device, struct onnx_exec_port *por
                           const void *memory, D3D12_HEAP_TYPE heap, bool *changed)
 {
     uint64_t offset = 0;
-    ID3D12Resource *own = device->memory ? device->memory->resolve(memory, about->bytes, &offset) : NULL;
+    ID3D12Resource *own =
+        device->memory && !onnx_port_partial(about) ? device->memory->resolve(memory, about->bytes, &offset) : NULL;
     if (port->bound && port->direct == (own != NULL) && (!own || (port->bound == own && port->offset == offset))) {
         onnx_release(own);
         return S_OK;
@@ -195,7 +200,7 @@ static HRESULT port_prepare(struct onnx_device *device, struct onnx_exec_port *p
 {
     if (!device->host_memory)
         return about->constant ? S_OK : port_place(device, port, about, memory, heap, changed);
-    const void *usable = (uintptr_t)memory % HOST_ALIGNMENT == 0 ? memory : NULL;
+    const void *usable = (uintptr_t)memory % HOST_ALIGNMENT == 0 && !onnx_port_partial(about) ? memory : NULL;
     if (about->constant || (port->bound && port->seen == usable))
         return S_OK;
     *changed = true;
@@ -227,6 +232,27 @@ static void bind_ports(const struct onnx_port *about, const struct onnx_exec_por
     }
 }
 
+static const struct onnx_port lengths_port = { .name = "lengths", .bytes = ONNX_LENGTHS_MAX * LENGTH_PITCH };
+
+static bool reads_lengths(const struct onnx_program *p)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < ONNX_LENGTHS_MAX; i++)
+        any = any || p->length_slots[i] != UINT32_MAX;
+    return any;
+}
+
+static void bind_lengths(const struct onnx_program *p, struct onnx_exec_state *c)
+{
+    for (uint32_t i = 0; i < ONNX_LENGTHS_MAX; i++) {
+        uint32_t slot = p->length_slots[i];
+        if (slot == UINT32_MAX)
+            continue;
+        c->buffers[slot] = (DML_BUFFER_BINDING){ c->lengths.bound, i * LENGTH_PITCH, sizeof(int32_t) };
+        c->descs[slot] = (DML_BINDING_DESC){ DML_BINDING_TYPE_BUFFER, &c->buffers[slot] };
+    }
+}
+
 static void barrier(ID3D12GraphicsCommandList *list)
 {
     D3D12_RESOURCE_BARRIER all = { .Type = D3D12_RESOURCE_BARRIER_TYPE_UAV };
@@ -244,25 +270,6 @@ static void record_copies(const struct onnx_port *about, const struct onnx_exec_
     }
 }
 
-/* What an output begins with, in blocks that have the same place in both: they differ in one dimension at most. */
-struct carrying {
-    uint64_t count, from_bytes, to_bytes, bytes; /* blocks; of one there and here; that are carried */
-};
-
-static struct carrying carrying_of(const struct onnx_port *from, const struct onnx_port *to)
-{
-    uint32_t axis = 0;
-    struct carrying c = { .count = 1 };
-    while (axis < from->rank && from->sizes[axis] == to->sizes[axis])
-        axis++;
-    for (uint32_t d = 0; d < axis && axis < from->rank; d++)
-        c.count *= from->sizes[d];
-    c.from_bytes = c.count ? from->bytes / c.count : 0;
-    c.to_bytes = c.count ? to->bytes / c.count : 0;
-    c.bytes = BASE_MIN(c.from_bytes, c.to_bytes);
-    return c;
-}
-
 /* Where the two are not the same memory. */
 static void record_carried(const struct onnx_program *p, const struct onnx_exec_state *c,
                            ID3D12GraphicsCommandList *list)
@@ -271,7 +278,7 @@ static void record_carried(const struct onnx_program *p, const struct onnx_exec_
         if (!p->outputs[i].carried)
             continue;
         const struct onnx_exec_port *from = &c->inputs[p->outputs[i].carried - 1], *to = &c->outputs[i];
-        const struct carrying what = carrying_of(&p->inputs[p->outputs[i].carried - 1], &p->outputs[i]);
+        const struct onnx_carrying what = onnx_carrying_of(p, i, NULL);
         if (from->bound == to->bound && from->offset == to->offset)
             continue;
         for (uint64_t k = 0; what.bytes && k < what.count; k++)
@@ -280,13 +287,13 @@ static void record_carried(const struct onnx_program *p, const struct onnx_exec_
     }
 }
 
-static void carry(const struct onnx_program *p, const struct onnx_exec_state *c, const void *const *inputs,
-                  void *const *outputs)
+static void carry(const struct onnx_program *p, const struct onnx_exec_state *c, const uint32_t *lengths,
+                  const void *const *inputs, void *const *outputs)
 {
     for (uint32_t i = 0; i < p->output_count; i++) {
         if (!p->outputs[i].carried)
             continue;
-        const struct carrying what = carrying_of(&p->inputs[p->outputs[i].carried - 1], &p->outputs[i]);
+        const struct onnx_carrying what = onnx_carrying_of(p, i, lengths);
         const char *from = inputs[p->outputs[i].carried - 1];
         char *stand_in = port_stand_in(&c->outputs[i]), *to = stand_in ? stand_in : outputs[i];
         for (uint64_t k = 0; from != to && k < what.count; k++)
@@ -329,6 +336,7 @@ static HRESULT record(struct onnx_exec *exec, struct onnx_exec_state *c, struct 
         return hr;
     bind_ports(p->inputs, c->inputs, p->input_count, 0, c);
     bind_ports(p->outputs, c->outputs, p->output_count, p->graph_input_count, c);
+    bind_lengths(p, c);
     IDMLBindingTable_BindInputs(c->table, p->graph_input_count, c->descs);
     IDMLBindingTable_BindOutputs(c->table, p->graph_output_count, c->descs + p->graph_input_count);
     if (exec->temporary_bytes)
@@ -336,6 +344,7 @@ static HRESULT record(struct onnx_exec *exec, struct onnx_exec_state *c, struct 
     if (exec->persistent)
         IDMLBindingTable_BindPersistentResource(c->table, &persistent_desc);
     record_copies(p->inputs, c->inputs, p->input_count, list, false);
+    record_copies(&lengths_port, &c->lengths, 1, list, false);
     if (!exec->device->host_memory) {
         barrier(list);
         record_carried(p, c, list);
@@ -354,6 +363,38 @@ static HRESULT record(struct onnx_exec *exec, struct onnx_exec_state *c, struct 
 
 /* ---- running ---- */
 
+/* What the caller has into what stands in for it. */
+static void fill_in(struct onnx_exec *exec, struct onnx_exec_state *c, const uint32_t *lengths,
+                    const void *const *inputs, void *const *outputs)
+{
+    const struct onnx_program *p = exec->program;
+    for (uint32_t i = 0; i < p->input_count; i++) {
+        void *stand_in = port_unused(exec->device, &p->inputs[i]) ? NULL : port_stand_in(&c->inputs[i]);
+        if (stand_in)
+            onnx_port_copy(p, &p->inputs[i], lengths, stand_in, (void *)inputs[i], true);
+    }
+    for (uint32_t i = 0; i < ONNX_LENGTHS_MAX && reads_lengths(p); i++)
+        if (p->most[i])
+            memcpy((char *)port_stand_in(&c->lengths) + i * LENGTH_PITCH, &lengths[i], sizeof(lengths[i]));
+    if (exec->device->host_memory)
+        carry(p, c, lengths, inputs, outputs);
+}
+
+/* And back. */
+static void take_out(struct onnx_exec_state *c, const struct onnx_program *p, const uint32_t *lengths,
+                     void *const *outputs)
+{
+    for (uint32_t i = 0; i < p->output_count; i++) {
+        void *stand_in = p->outputs[i].constant ? NULL : port_stand_in(&c->outputs[i]);
+        if (stand_in)
+            onnx_port_copy(p, &p->outputs[i], lengths, stand_in, outputs[i], false);
+        if (stand_in && onnx_port_partial(&p->outputs[i]) && p->outputs[i].bytes > STAND_IN_KEPT) {
+            port_finish(&c->outputs[i]);
+            c->recorded = false;
+        }
+    }
+}
+
 static HRESULT prepare(struct onnx_exec *exec, struct onnx_exec_state *c, struct onnx_exec_context *context,
                        const void *const *inputs, void *const *outputs)
 {
@@ -364,6 +405,8 @@ static HRESULT prepare(struct onnx_exec *exec, struct onnx_exec_state *c, struct
         hr = port_unused(exec->device, &p->inputs[i]) ? S_OK
                                                       : port_prepare(exec->device, &c->inputs[i], &p->inputs[i],
                                                                      inputs[i], D3D12_HEAP_TYPE_UPLOAD, &changed);
+    if (SUCCEEDED(hr) && reads_lengths(p))
+        hr = port_prepare(exec->device, &c->lengths, &lengths_port, NULL, D3D12_HEAP_TYPE_UPLOAD, &changed);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < p->output_count; i++)
         hr = port_prepare(exec->device, &c->outputs[i], &p->outputs[i], outputs[i], D3D12_HEAP_TYPE_READBACK, &changed);
     if (SUCCEEDED(hr) && changed) {
@@ -374,7 +417,7 @@ static HRESULT prepare(struct onnx_exec *exec, struct onnx_exec_state *c, struct
 }
 
 static HRESULT run_in_context(struct onnx_exec *exec, struct onnx_pool *pool, struct onnx_exec_context *context,
-                              const void *const *inputs, void *const *outputs)
+                              const uint32_t *lengths, const void *const *inputs, void *const *outputs)
 {
     const struct onnx_program *p = exec->program;
     struct onnx_exec_state *c = NULL;
@@ -385,24 +428,15 @@ static HRESULT run_in_context(struct onnx_exec *exec, struct onnx_pool *pool, st
         hr = prepare(exec, c, context, inputs, outputs);
     if (FAILED(hr))
         return hr;
-    for (uint32_t i = 0; i < p->input_count; i++) {
-        void *stand_in = port_unused(exec->device, &p->inputs[i]) ? NULL : port_stand_in(&c->inputs[i]);
-        if (stand_in)
-            memcpy(stand_in, inputs[i], p->inputs[i].bytes);
-    }
-    if (exec->device->host_memory)
-        carry(p, c, inputs, outputs);
+    fill_in(exec, c, lengths, inputs, outputs);
     hr = onnx_exec_context_execute(context, c->all.list);
-    for (uint32_t i = 0; SUCCEEDED(hr) && i < p->output_count; i++) {
-        const void *stand_in = p->outputs[i].constant ? NULL : port_stand_in(&c->outputs[i]);
-        if (stand_in)
-            memcpy(outputs[i], stand_in, p->outputs[i].bytes);
-    }
+    if (SUCCEEDED(hr))
+        take_out(c, p, lengths, outputs);
     return hr;
 }
 
-HRESULT onnx_exec_run(struct onnx_exec *exec, struct onnx_pool *pool, const void *const *inputs, void *const *outputs,
-                      struct onnx_error *error)
+HRESULT onnx_exec_run(struct onnx_exec *exec, struct onnx_pool *pool, const uint32_t *lengths,
+                      const void *const *inputs, void *const *outputs, struct onnx_error *error)
 {
     const struct onnx_program *p = exec->program;
     struct onnx_exec_context *context = NULL;
@@ -421,7 +455,7 @@ HRESULT onnx_exec_run(struct onnx_exec *exec, struct onnx_pool *pool, const void
         return S_OK;
     hr = onnx_exec_context_acquire(pool, &context);
     if (SUCCEEDED(hr)) {
-        hr = run_in_context(exec, pool, context, inputs, outputs);
+        hr = run_in_context(exec, pool, context, lengths ? lengths : p->most, inputs, outputs);
         onnx_exec_context_release(pool, context);
     }
     return FAILED(hr) ? onnx_exec_fail(error, hr, "executing on the device") : S_OK;

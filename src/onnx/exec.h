@@ -48,11 +48,12 @@ void onnx_exec_destroy(struct onnx_exec *exec); /* when no run is in flight */
 const struct onnx_program *onnx_exec_program(const struct onnx_exec *exec);
 uint64_t onnx_exec_bytes(const struct onnx_exec *exec); /* of device memory for weights */
 
-/* inputs[i] and outputs[i] belong to the program's ports, packed elements, in the host's memory or the device's
- * (onnx_device.memory), where they are used in place; those of ports without a slot (`constant`)
+/* inputs[i] and outputs[i] belong to the program's ports, packed elements of the sizes that onnx_port_dims gives for
+ * the lengths (by number; NULL: the program has none; ports with lengths lie in the host's memory), in the host's
+ * memory or the device's (onnx_device.memory), where they are used in place; those of ports without a slot (`constant`)
  * are not read, but constant outputs are written. Returns when the outputs are complete. */
-HRESULT onnx_exec_run(struct onnx_exec *exec, struct onnx_pool *pool, const void *const *inputs, void *const *outputs,
-                      struct onnx_error *error);
+HRESULT onnx_exec_run(struct onnx_exec *exec, struct onnx_pool *pool, const uint32_t *lengths,
+                      const void *const *inputs, void *const *outputs, struct onnx_error *error);
 
 /* The last run's execution once more, on the buffers that it left on the device: nothing is copied there or back. For
  * programs that one thread runs, after a run. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What device.c, exec.c and exec_init.c share. */
+/* What device.c and exec*.c share. */
 #ifndef ONNX_EXEC_CONTEXT_H
 #define ONNX_EXEC_CONTEXT_H
 
@@ -49,7 +49,8 @@ struct onnx_exec_state {
     IDMLBindingTable *table;
     struct onnx_exec_recording all, bare; /* bare: the dispatch alone, for onnx_exec_repeat; made when that is called */
     struct onnx_exec_port *inputs, *outputs;
-    DML_BUFFER_BINDING *buffers; /* graph inputs, then graph outputs */
+    struct onnx_exec_port lengths; /* one each LENGTH_PITCH bytes */
+    DML_BUFFER_BINDING *buffers;   /* graph inputs, then graph outputs */
     DML_BINDING_DESC *descs;
     uint32_t generation; /* of the context's temporary buffer */
     bool recorded, bare_recorded;
@@ -69,6 +70,22 @@ struct onnx_exec {
     struct onnx_exec_state **contexts; /* by the context's id */
     uint32_t capacity, times;          /* times: of the dispatch between the timestamps */
 };
+
+/* ---- exec_parts.c ---- */
+/* Some of its sizes are the most that there can be. */
+bool onnx_port_partial(const struct onnx_port *port);
+/* Between the caller's packed elements and the port's place, for a run with these lengths. */
+void onnx_port_copy(const struct onnx_program *p, const struct onnx_port *about, const uint32_t *lengths, void *place,
+                    void *packed, bool in);
+/* Blocks that two tensors share, which differ in the size of one dimension at most. */
+struct onnx_carrying {
+    uint64_t count, from_bytes, to_bytes, bytes; /* blocks; of one there and here; that are carried */
+};
+
+/* An output begins with an input, both as the graph sees them, or (lengths not NULL) the input as the caller does. */
+struct onnx_carrying onnx_carrying_of(const struct onnx_program *p, uint32_t output, const uint32_t *lengths);
+
+#define LENGTH_PITCH 16 /* what bindings are aligned to */
 
 /* Resets the list's allocator, too. */
 HRESULT onnx_exec_recording_reset(struct onnx_exec_recording *r);
