@@ -135,6 +135,7 @@ OrtStatus *ep_read_options(struct ep_factory *factory, const OrtSessionOptions *
     read_bool(&r, "disable_metacommands", &out->disable_metacommands);
     out->device_tensors = out->handle; /* who hands a device over has buffers on it */
     read_bool(&r, "device_tensors", &out->device_tensors);
+    read_bool(&r, "resident_caches", &out->resident_caches);
     read_bool(&r, "half_precision", &out->half_precision);
     if (read_number(&r, "shape_cache", 65536, &number))
         out->shapes_max = (uint32_t)BASE_MAX(number, 1u);
