@@ -143,6 +143,9 @@ static OrtStatus *open_device(struct ep *ep)
         dml ? ep_device_wrap(factory, dml, &ep->device) : ep_device_open(factory, ep->options.adapter, &ep->device);
     if (!status && FAILED(onnx_pool_create(ep->device->onnx, ep->options.arena_max, &ep->pool)))
         status = ep_status(factory, ORT_FAIL, "out of memory");
+    if (!status && ep->options.resident_caches && !ep->options.device_tensors &&
+        FAILED(onnx_pool_keep_caches(ep->pool)))
+        status = ep_status(factory, ORT_FAIL, "out of memory");
     if (!status && queue)
         onnx_pool_use_queue(ep->pool, queue);
     if (dml) {

@@ -25,7 +25,7 @@ uint64_t onnx_exec_bytes(const struct onnx_exec *exec)
 
 /* ---- contexts ---- */
 
-static void port_finish(struct onnx_exec_port *port)
+void onnx_exec_port_finish(struct onnx_exec_port *port)
 {
     onnx_release(port->bound);
     onnx_release(port->transfer);
@@ -61,10 +61,10 @@ void onnx_exec_state_destroy(struct onnx_exec *exec, struct onnx_exec_state *c)
     if (!c)
         return;
     for (uint32_t i = 0; c->inputs && i < exec->program->input_count; i++)
-        port_finish(&c->inputs[i]);
+        onnx_exec_port_finish(&c->inputs[i]);
     for (uint32_t i = 0; c->outputs && i < exec->program->output_count; i++)
-        port_finish(&c->outputs[i]);
-    port_finish(&c->lengths);
+        onnx_exec_port_finish(&c->outputs[i]);
+    onnx_exec_port_finish(&c->lengths);
     recording_finish(&c->all);
     recording_finish(&c->bare);
     onnx_release(c->table);
@@ -185,7 +185,7 @@ static HRESULT port_place(struct onnx_device *device, struct onnx_exec_port *por
         return S_OK;
     }
     *changed = true;
-    port_finish(port);
+    onnx_exec_port_finish(port);
     if (!own)
         return port_make(device, port, about->bytes, heap);
     port->bound = own;
@@ -263,7 +263,7 @@ static void record_copies(const struct onnx_port *about, const struct onnx_exec_
                           ID3D12GraphicsCommandList *list, bool out)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (!ports[i].transfer)
+        if (!ports[i].transfer || ports[i].left)
             continue;
         ID3D12GraphicsCommandList_CopyBufferRegion(list, out ? ports[i].transfer : ports[i].bound, 0,
                                                    out ? ports[i].bound : ports[i].transfer, 0, about[i].bytes);
@@ -279,7 +279,7 @@ static void record_carried(const struct onnx_program *p, const struct onnx_exec_
             continue;
         const struct onnx_exec_port *from = &c->inputs[p->outputs[i].carried - 1], *to = &c->outputs[i];
         const struct onnx_carrying what = onnx_carrying_of(p, i, NULL);
-        if (from->bound == to->bound && from->offset == to->offset)
+        if (from->left || (from->bound == to->bound && from->offset == to->offset))
             continue;
         for (uint64_t k = 0; what.bytes && k < what.count; k++)
             ID3D12GraphicsCommandList_CopyBufferRegion(list, to->bound, to->offset + k * what.to_bytes, from->bound,
@@ -369,7 +369,8 @@ static void fill_in(struct onnx_exec *exec, struct onnx_exec_state *c, const uin
 {
     const struct onnx_program *p = exec->program;
     for (uint32_t i = 0; i < p->input_count; i++) {
-        void *stand_in = port_unused(exec->device, &p->inputs[i]) ? NULL : port_stand_in(&c->inputs[i]);
+        bool unused = port_unused(exec->device, &p->inputs[i]) || c->inputs[i].left;
+        void *stand_in = unused ? NULL : port_stand_in(&c->inputs[i]);
         if (stand_in)
             onnx_port_copy(p, &p->inputs[i], lengths, stand_in, (void *)inputs[i], true);
     }
@@ -389,26 +390,41 @@ static void take_out(struct onnx_exec_state *c, const struct onnx_program *p, co
         if (stand_in)
             onnx_port_copy(p, &p->outputs[i], lengths, stand_in, outputs[i], false);
         if (stand_in && onnx_port_partial(&p->outputs[i]) && p->outputs[i].bytes > STAND_IN_KEPT) {
-            port_finish(&c->outputs[i]);
+            onnx_exec_port_finish(&c->outputs[i]);
             c->recorded = false;
         }
     }
 }
 
-static HRESULT prepare(struct onnx_exec *exec, struct onnx_exec_state *c, struct onnx_exec_context *context,
-                       const void *const *inputs, void *const *outputs)
+static HRESULT prepare_output(struct onnx_exec *exec, struct onnx_pool *pool, struct onnx_exec_state *c, uint32_t i,
+                              const void *const *inputs, void *const *outputs, bool *changed)
+{
+    const struct onnx_port *about = &exec->program->outputs[i];
+    uint32_t from = about->carried - 1;
+    if (about->carried && pool->caches && !exec->device->host_memory && inputs[from] == outputs[i] &&
+        exec->program->inputs[from].unread && !onnx_port_partial(about) &&
+        exec->program->inputs[from].bytes == about->bytes)
+        return onnx_exec_place_cache(exec, pool, c, i, outputs[i], changed);
+    *changed = *changed || (about->carried && c->inputs[from].left);
+    if (about->carried)
+        c->inputs[from].left = false;
+    return port_prepare(exec->device, &c->outputs[i], about, outputs[i], D3D12_HEAP_TYPE_READBACK, changed);
+}
+
+static HRESULT prepare(struct onnx_exec *exec, struct onnx_pool *pool, struct onnx_exec_state *c,
+                       struct onnx_exec_context *context, const void *const *inputs, void *const *outputs)
 {
     const struct onnx_program *p = exec->program;
     bool changed = !c->recorded || c->generation != context->generation;
     HRESULT hr = S_OK;
-    for (uint32_t i = 0; SUCCEEDED(hr) && i < p->input_count; i++)
-        hr = port_unused(exec->device, &p->inputs[i]) ? S_OK
-                                                      : port_prepare(exec->device, &c->inputs[i], &p->inputs[i],
-                                                                     inputs[i], D3D12_HEAP_TYPE_UPLOAD, &changed);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < p->output_count; i++)
+        hr = prepare_output(exec, pool, c, i, inputs, outputs, &changed);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < p->input_count; i++) {
+        if (!port_unused(exec->device, &p->inputs[i]) && !c->inputs[i].left)
+            hr = port_prepare(exec->device, &c->inputs[i], &p->inputs[i], inputs[i], D3D12_HEAP_TYPE_UPLOAD, &changed);
+    }
     if (SUCCEEDED(hr) && reads_lengths(p))
         hr = port_prepare(exec->device, &c->lengths, &lengths_port, NULL, D3D12_HEAP_TYPE_UPLOAD, &changed);
-    for (uint32_t i = 0; SUCCEEDED(hr) && i < p->output_count; i++)
-        hr = port_prepare(exec->device, &c->outputs[i], &p->outputs[i], outputs[i], D3D12_HEAP_TYPE_READBACK, &changed);
     if (SUCCEEDED(hr) && changed) {
         c->recorded = false;
         hr = record(exec, c, context);
@@ -425,7 +441,7 @@ static HRESULT run_in_context(struct onnx_exec *exec, struct onnx_pool *pool, st
     if (SUCCEEDED(hr))
         hr = context_get(exec, context, &c);
     if (SUCCEEDED(hr))
-        hr = prepare(exec, c, context, inputs, outputs);
+        hr = prepare(exec, pool, c, context, inputs, outputs);
     if (FAILED(hr))
         return hr;
     fill_in(exec, c, lengths, inputs, outputs);
@@ -458,6 +474,8 @@ HRESULT onnx_exec_run(struct onnx_exec *exec, struct onnx_pool *pool, const uint
         hr = run_in_context(exec, pool, context, lengths ? lengths : p->most, inputs, outputs);
         onnx_exec_context_release(pool, context);
     }
+    if (FAILED(hr))
+        onnx_caches_forget(pool->caches);
     return FAILED(hr) ? onnx_exec_fail(error, hr, "executing on the device") : S_OK;
 }
 

@@ -35,6 +35,9 @@ struct onnx_pool;
 HRESULT onnx_pool_create(struct onnx_device *device, uint64_t limit, struct onnx_pool **out);
 /* All execution contexts execute on the caller's queue, of the same device, which is kept; before the first run. */
 void onnx_pool_use_queue(struct onnx_pool *pool, ID3D12CommandQueue *queue);
+/* On devices with memory of their own, what is carried from an input to an output in the same host memory stays on the
+ * device: the host's memory is read when it is first seen, and not written any more. Before the first run. */
+HRESULT onnx_pool_keep_caches(struct onnx_pool *pool);
 void onnx_pool_destroy(struct onnx_pool *pool); /* after all programs that ran in it */
 void onnx_pool_trim(struct onnx_pool *pool);    /* frees the temporary memory of idle execution contexts */
 

@@ -20,8 +20,9 @@ struct onnx_exec_context {
 struct onnx_pool {
     struct onnx_device *device;
     uint64_t limit;
-    ID3D12CommandQueue *queue; /* of all execution contexts; NULL: each has its own */
-    pthread_mutex_t lock;      /* everything below */
+    ID3D12CommandQueue *queue;  /* of all execution contexts; NULL: each has its own */
+    struct onnx_caches *caches; /* NULL: caches are the host's */
+    pthread_mutex_t lock;       /* everything below */
     struct onnx_exec_context *idle;
     uint64_t idle_bytes;
     uint32_t next_id;
@@ -33,7 +34,8 @@ struct onnx_exec_port {
     void *bounce;             /* host memory: stands in for memory that is not aligned */
     ID3D12Resource *bound;    /* what the table binds, */
     uint64_t offset;          /* from here on */
-    bool direct;              /* it is the caller's */
+    bool direct;              /* it is the caller's, or a cache that stays on the device */
+    bool left;                /* input: what it is carried to is such a cache, which has its bytes already */
     ID3D12Resource *transfer; /* other memory: an upload or readback buffer beside it, and */
     void *mapped;             /* its address */
 };
@@ -71,6 +73,14 @@ struct onnx_exec {
     uint32_t capacity, times;          /* times: of the dispatch between the timestamps */
 };
 
+/* ---- exec_caches.c ---- */
+/* Output i, which lies where its past does, in the buffer that the memory stands for; *changed when the list must be
+ * recorded anew. Thread-safe. */
+HRESULT onnx_exec_place_cache(struct onnx_exec *exec, struct onnx_pool *pool, struct onnx_exec_state *c, uint32_t i,
+                              const void *memory, bool *changed);
+void onnx_caches_forget(struct onnx_caches *caches); /* after a run that failed; NULL is fine */
+void onnx_caches_destroy(struct onnx_caches *caches);
+
 /* ---- exec_parts.c ---- */
 /* Some of its sizes are the most that there can be. */
 bool onnx_port_partial(const struct onnx_port *port);
@@ -87,6 +97,7 @@ struct onnx_carrying onnx_carrying_of(const struct onnx_program *p, uint32_t out
 
 #define LENGTH_PITCH 16 /* what bindings are aligned to */
 
+void onnx_exec_port_finish(struct onnx_exec_port *port);
 /* Resets the list's allocator, too. */
 HRESULT onnx_exec_recording_reset(struct onnx_exec_recording *r);
 /* The heap, list and table of a zeroed struct, which is destroyed also after a failure. */

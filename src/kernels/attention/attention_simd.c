@@ -124,8 +124,11 @@ static void attention_load_queries(const struct attention *a, const uint32_t *at
     const uint32_t count = a->depth * (transposed ? a->s.rows : rows);
     const float scale = a->call->op->u.attention.scale;
     float *q = a->q;
-    if (transposed && rows < a->s.rows) /* what lies in scratch memory may be denormal numbers, which take long */
+    /* Columns that no row fills: what lay there may be subnormal, and takes the products ten times as long. */
+    if (transposed && rows < a->s.rows) {
         memset(q, 0, count * sizeof(*q));
+        memset(a->rows4, 0, 4 * (size_t)length * sizeof(*a->rows4));
+    }
     for (uint32_t m = 0; m < rows; m++) {
         float *row = transposed ? a->rows4 + m % 4 * length : a->q + m * a->depth;
         attention_load_row(a, 0, at, at[2] + m, row);
