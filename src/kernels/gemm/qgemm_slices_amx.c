@@ -191,17 +191,23 @@ DENSE_INLINE void add_runs(uint32_t vecs, const struct slices *q, uint32_t m, ui
     }
 }
 
+/* Rows of codes that are in `part`: so many runs of one group each. */
+struct part {
+    uint32_t k0, runs, run;
+};
+
 DENSE_INLINE void multiply_block(uint32_t row_tiles, uint32_t column_tiles, const struct slices *q, uint32_t m,
-                                 uint32_t column, uint32_t k0, uint32_t runs, uint32_t run)
+                                 uint32_t column, struct part p)
 {
-    const uint16_t *a = q->a + m / AMX_ROWS * q->to.row_tile + (uint64_t)(k0 / DEPTH) * SLICES * TILE;
+    const uint16_t *a = q->a + m / AMX_ROWS * q->to.row_tile + (uint64_t)(p.k0 / DEPTH) * SLICES * TILE;
+    const uint16_t *b = q->part + column * PACK_HALVES;
     /* The intrinsics do not tell the compiler that they read and write memory. */
     __asm__ volatile("" : : : "memory");
-    for (uint32_t i = 0; i < runs; i++)
-        multiply_run(row_tiles, column_tiles, q, a + (uint64_t)(i * run / DEPTH) * SLICES * TILE,
-                     q->part + (uint64_t)i * run * COLUMNS + column * PACK_HALVES, run, q->tiles + i * BLOCK * BLOCK);
+    for (uint32_t i = 0, k = 0; i < p.runs; i++, k += p.run)
+        multiply_run(row_tiles, column_tiles, q, a + (uint64_t)(k / DEPTH) * SLICES * TILE, b + (uint64_t)k * COLUMNS,
+                     p.run, q->tiles + i * BLOCK * BLOCK);
     __asm__ volatile("" : : : "memory");
-    add_runs(column_tiles, q, m, BASE_MIN(q->rows - m, row_tiles * AMX_ROWS), column, runs, k0 > 0);
+    add_runs(column_tiles, q, m, BASE_MIN(q->rows - m, row_tiles * AMX_ROWS), column, p.runs, p.k0 > 0);
 }
 
 static void multiply(const struct slices *q)
@@ -211,19 +217,20 @@ static void multiply(const struct slices *q)
         /* Whole groups, or a part of one. */
         const uint32_t left = q->to.group - k0 % q->to.group, run = BASE_MIN(left, QGEMM_SLICES_DEPTH);
         const uint32_t runs = run < q->to.group ? 1 : BASE_MIN(q->to.depth - k0, QGEMM_SLICES_DEPTH) / run;
+        const struct part p = { k0, runs, run };
         count = runs * run;
         expand_part(q, k0, runs, run);
         for (uint32_t m = 0; m < q->rows; m += BLOCK)
             for (uint32_t c = 0; c < columns; c += BLOCK) {
                 const bool tall = q->rows - m > AMX_ROWS, wide = columns - c > AMX_ROWS;
                 if (tall && wide)
-                    multiply_block(2, 2, q, m, c, k0, runs, run);
+                    multiply_block(2, 2, q, m, c, p);
                 else if (tall)
-                    multiply_block(2, 1, q, m, c, k0, runs, run);
+                    multiply_block(2, 1, q, m, c, p);
                 else if (wide)
-                    multiply_block(1, 2, q, m, c, k0, runs, run);
+                    multiply_block(1, 2, q, m, c, p);
                 else
-                    multiply_block(1, 1, q, m, c, k0, runs, run);
+                    multiply_block(1, 1, q, m, c, p);
             }
     }
 }
