@@ -3,6 +3,7 @@
  * params.lanes invocations side by side have its columns, the others every so manieth part. Tensors: as attention.glsl says. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#define UNIFORM_BLOCK
 #define PARAMETERS attention_params
 #include "shaders/attention/attention_params.h"
 #include "shaders/core/views.glsl"

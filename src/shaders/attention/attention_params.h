@@ -30,8 +30,8 @@ struct attention_params {
 #define TILE_WIDE_V 4u
 #define TILE_WIDE_Y 8u
 
-/* Of attention_parts.comp: keys of a block, and the most parts of all keys; tensors whose elements are side by side by 16
- * bytes; some queries see more keys than others. */
+/* Of attention_parts.comp: keys of a block, and the most parts of all keys; tensors whose elements are side by side by
+ * 16 bytes; some queries see more keys than others. */
 #define ATTENTION_PARTS_KEYS 64u
 #define ATTENTION_PARTS_MAX  128u
 #define PARTS_WIDE_Q         1u

@@ -8,6 +8,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#define UNIFORM_BLOCK
 #define PARAMETERS attention_params
 #include "shaders/attention/attention_params.h"
 #include "shaders/core/views.glsl"
