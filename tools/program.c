@@ -231,7 +231,7 @@ bool tools_program_run(struct tools_program *p, double *ms, struct tools_error *
     if (p->flow)
         return flow_run(p, ms, error);
     double start = tools_now_ms();
-    HRESULT hr = onnx_exec_run(p->exec, p->session->pool, (const void *const *)p->inputs, p->outputs, &why);
+    HRESULT hr = onnx_exec_run(p->exec, p->session->pool, NULL, (const void *const *)p->inputs, p->outputs, &why);
     *ms = tools_now_ms() - start;
     HRESULT removed = FAILED(hr) ? ID3D12Device_GetDeviceRemovedReason(p->session->device->d3d) : hr;
     return tools_check(error, FAILED(removed) ? removed : hr, "executing on the device");

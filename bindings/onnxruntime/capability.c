@@ -122,6 +122,47 @@ static OrtStatus *add_edges(struct work *w, uint32_t to, bool implicit, uint32_t
     return status;
 }
 
+static bool masked(uint32_t mask, uint32_t input)
+{
+    return input < 32 && mask >> input & 1;
+}
+
+/* Nodes whose results go into lengths only, and which compute them from what enters the graph: a few integers, which
+ * the host computes at once, of tensors whose shapes may be others in each run. A graph that gets the lengths alone
+ * does for all of them. The nodes stay the host's when it asks again. */
+static OrtStatus *leave_lengths(struct work *w, const uint32_t *inputs)
+{
+    enum { USED = 1, OTHERWISE = 2 };
+    struct ep *ep = w->ep;
+    uint8_t *state = calloc(w->count + 1, sizeof(*state));
+    OrtStatus *status = state ? NULL : ep_status(ep->factory, ORT_FAIL, "out of memory");
+    for (uint32_t e = w->edge_count; state && e-- > 0;) {
+        const struct ep_edge *edge = &w->edges[e];
+        bool length = masked(w->verdicts[edge->to].lengths, inputs[e]);
+        if (w->parts[edge->to].claimed)
+            state[edge->from] |= length || state[edge->to] == USED ? USED : OTHERWISE;
+    }
+    for (uint32_t i = 0, e = 0; !status && i < w->count; i++) {
+        const char *name = w->model->nodes[i].output_count ? w->model->nodes[i].outputs[0] : "";
+        for (; e < w->edge_count && w->edges[e].to == i; e++)
+            state[i] |= w->parts[w->edges[e].from].claimed ? OTHERWISE : 0;
+        if (state[i] != USED || !w->parts[i].claimed || !name[0])
+            continue;
+        name = base_arena_strdup(&ep->left_names, name);
+        if (!name || !base_names_add(&ep->left, name, 0))
+            status = ep_status(ep->factory, ORT_FAIL, "out of memory");
+        w->parts[i].claimed = false;
+    }
+    free(state);
+    return status;
+}
+
+static bool left_to_host(const struct work *w, uint32_t i)
+{
+    const struct onnx_node *n = &w->model->nodes[i];
+    return n->output_count && base_names_find(&w->ep->left, n->outputs[0]);
+}
+
 /* An edge from a device node to one that needs the value while compiling (or that computes with it on the host for
  * another) is cut: the value then enters the consumer's subgraph from outside, where it is at hand. */
 static void cut_edges(struct work *w, const uint32_t *inputs)
@@ -130,7 +171,7 @@ static void cut_edges(struct work *w, const uint32_t *inputs)
         struct ep_edge *edge = &w->edges[e];
         if (!w->parts[edge->to].claimed || inputs[e] == UINT32_MAX)
             continue;
-        bool wanted = w->verdicts[edge->to].wants >> BASE_MIN(inputs[e], 31u) & 1;
+        bool wanted = masked(w->verdicts[edge->to].wants, inputs[e]);
         wanted = wanted || (w->needed[edge->to] && w->verdicts[edge->to].folds == 1);
         if (wanted)
             w->needed[edge->from] = true;
@@ -176,7 +217,7 @@ static OrtStatus *claim(struct work *w)
         const char *owner = NULL;
         TRY(w->ort->Node_GetEpName(w->nodes[i], &owner));
         bool taken = owner && owner[0]; /* also by this provider: it is asked again after nodes were fused */
-        w->parts[i].claimed = w->verdicts[i].ok && !taken;
+        w->parts[i].claimed = w->verdicts[i].ok && !taken && !left_to_host(w, i);
         if (!taken)
             TRY(ep_context_is_ours(w->ep, w->nodes[i], &w->contexts[i]));
         if (!w->verdicts[i].ok && !taken && !w->contexts[i])
@@ -199,6 +240,8 @@ static OrtStatus *get_capability(struct work *w, const OrtGraph *graph, OrtEpGra
         if (!status)
             status = add_edges(w, i, true, &inputs);
     }
+    if (!status && !w->ep->options.no_fallback)
+        status = leave_lengths(w, inputs);
     const OrtNode **group = calloc(w->count + 1, sizeof(*group));
     if (!status && !group)
         status = ep_status(w->ep->factory, ORT_FAIL, "out of memory");

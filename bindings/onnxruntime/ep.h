@@ -5,6 +5,7 @@
 #define EP_EP_H
 
 #include "context.h"
+#include "base/names.h"
 #include "onnx/exec.h"
 
 #include <anydml.h>
@@ -64,6 +65,8 @@ struct ep_options {
     bool disable_metacommands; /* on GPUs: DML_EXECUTION_FLAG_DISABLE_META_COMMANDS */
     bool disable_graph_fusion; /* one DirectML graph per node */
     bool device_tensors;       /* inputs and outputs lie in the adapter's memory, where that is its own */
+    bool resident_caches;      /* onnx_pool_keep_caches */
+    bool no_fallback;          /* nothing may be left to the host */
     bool half_precision;       /* ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32 */
     uint32_t shapes_max;       /* compiled graphs kept per subgraph */
     uint64_t arena_max;        /* bytes of temporary memory that is kept between runs */
@@ -83,6 +86,8 @@ struct ep {
     struct ep_profile *profile;
     char made_for[EP_IDENTITY_MAX]; /* what its compiled models are made for */
     uint32_t contexts_written;      /* to the file beside the compiled model */
+    struct base_names left;         /* first outputs of nodes that compute lengths: the host's own */
+    struct base_arena left_names;
 };
 
 #define EP_ARENA_LIMIT ((uint64_t)4 << 30)
@@ -146,6 +151,32 @@ struct ep_edge {
 /* Nodes and edges in topological order (edges sorted by `to`). Returns the number of levels. */
 uint32_t ep_partition(struct ep_partition_node *nodes, uint32_t node_count, const struct ep_edge *edges,
                       uint32_t edge_count);
+
+/* ---- lengths.c ---- */
+/* The named sizes of a subgraph's inputs. */
+struct ep_lengths {
+    const struct onnx_model *model;
+    const char *names[ONNX_LENGTHS_MAX];
+    uint32_t count;
+    pthread_mutex_t lock;            /* what follows */
+    bool refused[ONNX_LENGTHS_MAX];  /* there are operators whose tensors cannot be filled in part */
+    int64_t first[ONNX_LENGTHS_MAX]; /* the first size that came, above those that are always exact; 0: none yet */
+};
+void ep_lengths_init(struct ep_lengths *l, const struct onnx_model *model);
+void ep_lengths_finish(struct ep_lengths *l);
+/* The inputs as they came. `lengths` are those of the last call of ep_lengths_round_up. */
+void ep_lengths_exact(struct ep_lengths *l, struct onnx_input *inputs, uint32_t *lengths);
+/* The inputs with sizes rounded up to the most that there can be; false: all stay as they are. */
+bool ep_lengths_round_up(struct ep_lengths *l, struct onnx_input *inputs, uint32_t *lengths);
+/* These lengths will not be rounded up again. */
+void ep_lengths_give_up(struct ep_lengths *l, uint32_t mask);
+/* Whether that was said of some that are rounded up now. */
+bool ep_lengths_refused(struct ep_lengths *l, const uint32_t *lengths);
+/* The size of a dimension in this run. */
+int64_t ep_lengths_size(const uint32_t *lengths, const struct onnx_input *in, uint32_t dim);
+/* The most that a length of this size can be; the size itself where it is none. */
+int64_t ep_lengths_most(const struct ep_lengths *l, const struct onnx_input *inputs, uint32_t count,
+                        const uint32_t *lengths, int64_t size);
 
 /* ---- subgraph.c ---- */
 /* Takes the model over. Subgraphs whose shapes are all known are compiled at once. */

@@ -93,6 +93,8 @@ static const char *ORT_API_CALL ep_compatibility(OrtEp *base, const OrtGraph *gr
 static void ep_destroy(struct ep *ep)
 {
     onnx_pool_destroy(ep->pool);
+    base_names_finish(&ep->left);
+    base_arena_finish(&ep->left_names);
     ep_device_close(ep->device);
     free(ep);
 }
@@ -140,6 +142,9 @@ static OrtStatus *open_device(struct ep *ep)
     OrtStatus *status =
         dml ? ep_device_wrap(factory, dml, &ep->device) : ep_device_open(factory, ep->options.adapter, &ep->device);
     if (!status && FAILED(onnx_pool_create(ep->device->onnx, ep->options.arena_max, &ep->pool)))
+        status = ep_status(factory, ORT_FAIL, "out of memory");
+    if (!status && ep->options.resident_caches && !ep->options.device_tensors &&
+        FAILED(onnx_pool_keep_caches(ep->pool)))
         status = ep_status(factory, ORT_FAIL, "out of memory");
     if (!status && queue)
         onnx_pool_use_queue(ep->pool, queue);

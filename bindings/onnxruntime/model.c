@@ -77,8 +77,13 @@ static OrtStatus *read_type(struct view *v, const OrtValueInfo *info, struct onn
         TRY(ort->GetDimensions(tensor, out->dims, rank));
     for (size_t i = 0; i < rank; i++)
         out->dims[i] = out->dims[i] < 0 ? -1 : out->dims[i];
-    /* Names of dimensions, which live as long as the host's graph, are for looking at it only. */
-    return rank && !v->keep ? ort->GetSymbolicDimensions(tensor, out->symbols, rank) : NULL;
+    if (rank)
+        TRY(ort->GetSymbolicDimensions(tensor, out->symbols, rank));
+    for (size_t i = 0; v->keep && i < rank; i++) {
+        if (out->symbols[i] && !(out->symbols[i] = text(v, out->symbols[i])))
+            return no_memory(v);
+    }
+    return NULL;
 }
 
 /* Weights that lie in a file of their own are mapped: their pages belong to the file. *out NULL: read it elsewhere. */

@@ -135,6 +135,7 @@ OrtStatus *ep_read_options(struct ep_factory *factory, const OrtSessionOptions *
     read_bool(&r, "disable_metacommands", &out->disable_metacommands);
     out->device_tensors = out->handle; /* who hands a device over has buffers on it */
     read_bool(&r, "device_tensors", &out->device_tensors);
+    read_bool(&r, "resident_caches", &out->resident_caches);
     read_bool(&r, "half_precision", &out->half_precision);
     if (read_number(&r, "shape_cache", 65536, &number))
         out->shapes_max = (uint32_t)BASE_MAX(number, 1u);
@@ -142,6 +143,7 @@ OrtStatus *ep_read_options(struct ep_factory *factory, const OrtSessionOptions *
         out->arena_max = number;
     read_flag(&r, "ep.dml.disable_graph_fusion", &out->disable_graph_fusion);
     read_flag(&r, "ep.dml.disable_memory_arena", &no_arena);
+    read_flag(&r, "session.disable_cpu_ep_fallback", &out->no_fallback);
     if (no_arena)
         out->arena_max = 0;
     read_flag(&r, "ep.context_enable", &out->context_enable);

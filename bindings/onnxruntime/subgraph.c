@@ -25,6 +25,11 @@ struct variant {
     bool dropped; /* out of the list; freed by its last user */
 };
 
+/* As in struct onnx_input: of = 0 or the number of an input plus 1. */
+struct floor {
+    uint32_t of, dim;
+};
+
 struct ep_subgraph {
     struct ep *ep;
     struct onnx_model *model;
@@ -33,14 +38,19 @@ struct ep_subgraph {
     pthread_mutex_t compile_lock;
     struct variant *variants;
     uint32_t variant_count;
-    bool *wanted; /* per input: programs are made for its value */
+    bool *wanted;         /* per input: programs are made for its value */
+    struct floor *floors; /* per input */
+    struct ep_lengths lengths;
 };
 
 /* What one run has at hand. */
 struct run {
-    struct onnx_input *inputs;
+    struct onnx_input *inputs; /* as they are, or for the most that they can be: see lengths.c */
+    uint32_t lengths[ONNX_LENGTHS_MAX];
     const void **in;
     void **values_of; /* of inputs on the device: copies of those whose value is wanted; freed with the run */
+    int64_t *raised;  /* what stands for a value that has a floor, in the input's type */
+    bool *is_raised;
     void **out;
     OrtValue **values;
     bool *wanted; /* per input: its value is part of the key, as of the last fetch_values() */
@@ -75,35 +85,79 @@ static uint64_t hash_bytes(const void *data, size_t bytes)
 /* Where the host finds the value of an input. */
 static const void *value_of(const struct run *r, uint32_t i)
 {
-    return r->values_of[i] ? r->values_of[i] : r->in[i];
+    return r->is_raised[i] ? &r->raised[i] : r->values_of[i] ? r->values_of[i] : r->in[i];
 }
 
-static uint64_t input_bytes(const struct ep_subgraph *s, const struct onnx_input *inputs, uint32_t i)
+static uint64_t input_bytes(const struct ep_subgraph *s, const struct run *r, uint32_t i)
 {
     int64_t count = 1;
-    for (uint32_t d = 0; d < inputs[i].rank; d++)
-        count *= inputs[i].dims[d];
+    for (uint32_t d = 0; d < r->inputs[i].rank; d++)
+        count *= ep_lengths_size(r->lengths, &r->inputs[i], d);
     return onnx_bytes(s->model->inputs[i].type, count);
 }
 
-/* Notes whose values are wanted, and brings those that lie on the device to the host. */
-static OrtStatus *fetch_values(struct ep_subgraph *s, struct run *r)
+/* A value that is not above its floors counts as the least of them; one that is above it by a length that can be others
+ * counts as the most that this can be. One program does for all of them. */
+static void raise_to_floor(struct ep_subgraph *s, struct run *r, uint32_t i)
+{
+    const bool wide = s->model->inputs[i].type == ONNX_INT64;
+    int64_t floor = -1, most = -1, value = 0;
+    int32_t narrow;
+    r->is_raised[i] = false;
+    pthread_mutex_lock(&s->lock);
+    for (uint32_t k = 0; k < s->model->input_count; k++) {
+        const struct onnx_input *in = &r->inputs[k];
+        if (s->floors[k].of != i + 1 || s->floors[k].dim >= in->rank)
+            continue;
+        int64_t size = in->dims[s->floors[k].dim];
+        if (floor >= 0 && size >= most)
+            continue;
+        most = size;
+        floor = ep_lengths_size(r->lengths, in, s->floors[k].dim);
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (floor < 0 || input_bytes(s, r, i) != (wide ? sizeof(value) : sizeof(narrow)))
+        return;
+    const void *from = value_of(r, i);
+    memcpy(&narrow, from, sizeof(narrow));
+    if (wide)
+        memcpy(&value, from, sizeof(value));
+    value = wide ? value : narrow;
+    value = value <= floor
+                ? most
+                : most + ep_lengths_most(&s->lengths, r->inputs, s->model->input_count, r->lengths, value - floor);
+    narrow = (int32_t)value;
+    memcpy(&r->raised[i], wide ? (void *)&value : (void *)&narrow, wide ? sizeof(value) : sizeof(narrow));
+    r->is_raised[i] = true;
+}
+
+/* From the device to the host. */
+static OrtStatus *fetch_value(struct ep_subgraph *s, struct run *r, uint32_t i)
 {
     const struct onnx_memory *memory = s->ep->device->onnx->memory;
+    uint64_t bytes = input_bytes(s, r, i), offset;
+    ID3D12Resource *resource = memory && bytes ? memory->resolve(r->in[i], bytes, &offset) : NULL;
+    if (!resource)
+        return NULL;
+    ID3D12Resource_Release(resource);
+    r->values_of[i] = malloc(bytes);
+    if (!r->values_of[i] || FAILED(memory->copy(r->values_of[i], r->in[i], bytes)))
+        return ep_status(s->ep->factory, ORT_FAIL, "input '%s' cannot be read", s->model->inputs[i].name);
+    return NULL;
+}
+
+/* Notes whose values are wanted, and makes them what programs are compiled for. */
+static OrtStatus *fetch_values(struct ep_subgraph *s, struct run *r)
+{
     pthread_mutex_lock(&s->lock);
     memcpy(r->wanted, s->wanted, s->model->input_count * sizeof(*r->wanted));
     pthread_mutex_unlock(&s->lock);
-    for (uint32_t i = 0; memory && i < s->model->input_count; i++) {
-        uint64_t bytes = input_bytes(s, r->inputs, i), offset;
-        if (!r->wanted[i] || !bytes || r->values_of[i])
+    for (uint32_t i = 0; i < s->model->input_count; i++) {
+        if (!r->wanted[i])
             continue;
-        ID3D12Resource *resource = memory->resolve(r->in[i], bytes, &offset);
-        if (!resource)
-            continue;
-        ID3D12Resource_Release(resource);
-        r->values_of[i] = malloc(bytes);
-        if (!r->values_of[i] || FAILED(memory->copy(r->values_of[i], r->in[i], bytes)))
-            return ep_status(s->ep->factory, ORT_FAIL, "input '%s' cannot be read", s->model->inputs[i].name);
+        if (!r->values_of[i])
+            TRY(fetch_value(s, r, i));
+        raise_to_floor(s, r, i);
     }
     return NULL;
 }
@@ -114,14 +168,15 @@ static void *make_key(const struct ep_subgraph *s, const struct onnx_input *inpu
 {
     size_t bytes = 1;
     for (uint32_t i = 0; i < s->model->input_count; i++)
-        bytes += 8 + 8 * inputs[i].rank + (r && r->wanted[i] ? input_bytes(s, inputs, i) : 0);
+        bytes += 8 + 9 * inputs[i].rank + (r && r->wanted[i] ? input_bytes(s, r, i) : 0);
     char *key = malloc(bytes), *at = key;
     for (uint32_t i = 0; key && i < s->model->input_count; i++) {
         int64_t rank = inputs[i].rank;
         at = (char *)memcpy(at, &rank, 8) + 8;
         at = (char *)memcpy(at, inputs[i].dims, 8 * inputs[i].rank) + 8 * inputs[i].rank;
+        at = (char *)memcpy(at, inputs[i].length, inputs[i].rank) + inputs[i].rank;
         if (r && r->wanted[i]) {
-            size_t size = input_bytes(s, inputs, i);
+            size_t size = input_bytes(s, r, i);
             at = (char *)memcpy(at, value_of(r, i), size) + size;
         }
     }
@@ -193,6 +248,8 @@ static OrtStatus *compile_variant(struct ep_subgraph *s, struct onnx_input *inpu
         for (uint32_t i = 0; FAILED(hr) && r && i < s->model->input_count; i++) {
             again = again || (inputs[i].wanted && !s->wanted[i]);
             s->wanted[i] = s->wanted[i] || inputs[i].wanted;
+            if (inputs[i].floor_of)
+                s->floors[i] = (struct floor){ inputs[i].floor_of, inputs[i].floor_dim };
         }
         pthread_mutex_unlock(&s->lock);
         if (!again)
@@ -201,6 +258,8 @@ static OrtStatus *compile_variant(struct ep_subgraph *s, struct onnx_input *inpu
         if (status)
             return status;
     }
+    if (FAILED(hr))
+        ep_lengths_give_up(&s->lengths, error.partial);
     if (SUCCEEDED(hr) && !types_agree(s->model, program)) {
         onnx_program_destroy(program);
         return ep_status(ep->factory, ORT_INVALID_GRAPH, "'%s' computes other types than it declares", s->name);
@@ -216,7 +275,8 @@ static OrtStatus *new_variant(struct ep_subgraph *s, struct onnx_input *inputs, 
     uint64_t begin = ep_now_us();
     OrtStatus *status =
         v ? compile_variant(s, inputs, r, &v->exec) : ep_status(s->ep->factory, ORT_FAIL, "out of memory");
-    ep_profile_add(s->ep, EP_PROFILE_COMPILE, s->name, begin);
+    if (!status)
+        ep_profile_add(s->ep, EP_PROFILE_COMPILE, s->name, begin);
     pthread_mutex_lock(&s->lock);
     if (!status && !(v->key = make_key(s, inputs, r, &v->key_bytes)))
         status = ep_status(s->ep->factory, ORT_FAIL, "out of memory");
@@ -248,16 +308,45 @@ static OrtStatus *lookup(struct ep_subgraph *s, struct run *r, struct variant **
     return key ? NULL : ep_status(s->ep->factory, ORT_FAIL, "out of memory");
 }
 
+/* One for these sizes, or one for the most that they can be. */
+static OrtStatus *lookup_either(struct ep_subgraph *s, struct run *r, struct variant **out)
+{
+    ep_lengths_exact(&s->lengths, r->inputs, r->lengths);
+    TRY(lookup(s, r, out));
+    if (!*out && ep_lengths_round_up(&s->lengths, r->inputs, r->lengths))
+        TRY(lookup(s, r, out));
+    return NULL;
+}
+
+/* A graph for the most that the sizes can be, where it is known to do; otherwise for these. */
+static OrtStatus *compile_either(struct ep_subgraph *s, struct run *r, struct variant **out)
+{
+    const OrtApi *ort = s->ep->factory->ort;
+    for (bool again = true; again && ep_lengths_round_up(&s->lengths, r->inputs, r->lengths);) {
+        TRY(fetch_values(s, r));
+        OrtStatus *status = new_variant(s, r->inputs, r, out);
+        if (!status)
+            return NULL;
+        again = ep_lengths_refused(&s->lengths, r->lengths); /* without those it may do */
+        ep_log(s->ep, ORT_LOGGING_LEVEL_VERBOSE, "%s is compiled for each size: %s", s->name,
+               ort->GetErrorMessage(status));
+        ort->ReleaseStatus(status);
+        ep_lengths_exact(&s->lengths, r->inputs, r->lengths);
+    }
+    TRY(fetch_values(s, r));
+    return new_variant(s, r->inputs, r, out);
+}
+
 /* One thread compiles at a time; another that waited for it may find its work done. */
 static OrtStatus *get_variant(struct ep_subgraph *s, struct run *r, struct variant **out)
 {
-    OrtStatus *status = lookup(s, r, out);
+    OrtStatus *status = lookup_either(s, r, out);
     if (status || *out)
         return status;
     pthread_mutex_lock(&s->compile_lock);
-    status = lookup(s, r, out);
+    status = lookup_either(s, r, out);
     if (!status && !*out)
-        status = new_variant(s, r->inputs, r, out);
+        status = compile_either(s, r, out);
     pthread_mutex_unlock(&s->compile_lock);
     return status;
 }
@@ -304,7 +393,11 @@ OrtStatus *ep_subgraph_create(struct ep *ep, struct onnx_model *model, const cha
     *out = NULL;
     if (s)
         s->wanted = calloc(model->input_count + 1, sizeof(*s->wanted));
-    if (!s || !s->wanted) {
+    if (s)
+        s->floors = calloc(model->input_count + 1, sizeof(*s->floors));
+    if (!s || !s->wanted || !s->floors) {
+        if (s)
+            free(s->wanted);
         free(s);
         ep_model_destroy(model);
         return ep_status(ep->factory, ORT_FAIL, "out of memory");
@@ -314,6 +407,8 @@ OrtStatus *ep_subgraph_create(struct ep *ep, struct onnx_model *model, const cha
     snprintf(s->name, sizeof(s->name), "%s", name);
     pthread_mutex_init(&s->lock, NULL);
     pthread_mutex_init(&s->compile_lock, NULL);
+    if (!ep->options.device_tensors) /* there they are used in place */
+        ep_lengths_init(&s->lengths, model);
     OrtStatus *status = compile_early(s);
     if (status)
         ep_subgraph_destroy(s);
@@ -335,6 +430,8 @@ void ep_subgraph_destroy(struct ep_subgraph *s)
     pthread_mutex_destroy(&s->lock);
     pthread_mutex_destroy(&s->compile_lock);
     free(s->wanted);
+    free(s->floors);
+    ep_lengths_finish(&s->lengths);
     free(s);
 }
 
@@ -384,8 +481,7 @@ static OrtStatus *make_outputs(struct ep_subgraph *s, const struct onnx_program 
     for (uint32_t i = 0; i < p->output_count; i++) {
         const struct onnx_port *port = &p->outputs[i];
         int64_t dims[ONNX_RANK_MAX];
-        for (uint32_t d = 0; d < port->rank; d++)
-            dims[d] = port->sizes[d];
+        onnx_port_dims(p, port, r->lengths, dims);
         TRY(ort->KernelContext_GetOutput(context, i, dims, port->rank, &r->values[i]));
         TRY(ort->GetTensorMutableData(r->values[i], &r->out[i]));
     }
@@ -397,7 +493,7 @@ static OrtStatus *run_variant(struct ep_subgraph *s, struct variant *v, OrtKerne
     struct onnx_error error = { "" };
     TRY(make_outputs(s, onnx_exec_program(v->exec), context, r));
     uint64_t begin = ep_now_us();
-    HRESULT hr = onnx_exec_run(v->exec, s->ep->pool, r->in, r->out, &error);
+    HRESULT hr = onnx_exec_run(v->exec, s->ep->pool, r->lengths, r->in, r->out, &error);
     ep_profile_add(s->ep, EP_PROFILE_RUN, s->name, begin);
     return FAILED(hr) ? ep_status_hr(s->ep->factory, hr, &error) : NULL;
 }
@@ -406,17 +502,20 @@ OrtStatus *ep_subgraph_run(struct ep_subgraph *s, OrtKernelContext *context)
 {
     uint32_t inputs = s->model->input_count, outputs = s->model->output_count;
     struct variant *v = NULL;
-    struct run r;
-    char *block = calloc(1, inputs * (sizeof(*r.inputs) + sizeof(*r.in) + sizeof(*r.values_of)) +
-                                outputs * (sizeof(*r.out) + sizeof(*r.values)) + inputs * sizeof(*r.wanted) + 1);
+    struct run r = { NULL };
+    size_t per_input = sizeof(*r.inputs) + sizeof(*r.in) + sizeof(*r.values_of) + sizeof(*r.raised) +
+                       sizeof(*r.wanted) + sizeof(*r.is_raised);
+    char *block = calloc(1, inputs * per_input + outputs * (sizeof(*r.out) + sizeof(*r.values)) + 1);
     if (!block)
         return ep_status(s->ep->factory, ORT_FAIL, "out of memory");
     r.inputs = (struct onnx_input *)block;
-    r.in = (const void **)(r.inputs + inputs);
+    r.raised = (int64_t *)(r.inputs + inputs);
+    r.in = (const void **)(r.raised + inputs);
     r.values_of = (void **)(r.in + inputs);
     r.out = r.values_of + inputs;
     r.values = (OrtValue **)(r.out + outputs);
     r.wanted = (bool *)(r.values + outputs);
+    r.is_raised = r.wanted + inputs;
     OrtStatus *status = read_inputs(s, context, &r);
     if (!status)
         status = get_variant(s, &r, &v);

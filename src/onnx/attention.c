@@ -243,25 +243,31 @@ static struct onnx_value *present(struct onnx_builder *b, const struct onnx_atte
 }
 
 /* Without a mask and past, causal attention is that into a cache that holds nothing yet. */
-static bool empty_cache(struct onnx_builder *b, struct onnx_attention *a, struct onnx_value **in,
-                        struct onnx_value **out)
+static struct onnx_value *no_rows(struct onnx_builder *b, const struct onnx_attention *a)
 {
-    in[LENGTHS] = onnx_temp(b, ONNX_INT32, 1, &a->batch);
-    int32_t *zeros = onnx_constant_data(b, in[LENGTHS]);
+    struct onnx_value *lengths = onnx_temp(b, ONNX_INT32, 1, &a->batch);
+    int32_t *zeros = onnx_constant_data(b, lengths);
     if (!zeros)
-        return false;
+        return NULL;
     memset(zeros, 0, (size_t)a->batch * sizeof(*zeros));
+    return lengths;
+}
+
+static bool use_cache(struct onnx_builder *b, struct onnx_attention *a, struct onnx_value **in, struct onnx_value **out)
+{
+    in[LENGTHS] = a->before ? a->before : no_rows(b, a);
     in[KEY] = tokens_of(b, a->k);
     in[VALUE] = tokens_of(b, a->v);
     out[1] = present(b, a, a->present_key, a->size);
     out[2] = present(b, a, a->present_value, a->value_size);
-    return out[1] && out[2] && in[KEY] && in[VALUE];
+    return in[LENGTHS] && out[1] && out[2] && in[KEY] && in[VALUE];
 }
 
 static bool fused_inputs(struct onnx_builder *b, struct onnx_attention *a, struct onnx_value **in,
                          struct onnx_value **out, DML_MULTIHEAD_ATTENTION_MASK_TYPE *type)
 {
-    bool cache = a->causal && a->left < 0 && a->right < 0 && !a->past && !a->keep && !a->ends && a->k->rank == 3;
+    bool cache =
+        a->before || (a->causal && a->left < 0 && a->right < 0 && !a->past && !a->keep && !a->ends && a->k->rank == 3);
     if (!cache && (a->causal || a->left >= 0 || a->right >= 0) && !add_window(b, a))
         return false;
     if (!masks_for_fused(b, a, in, type))
@@ -269,7 +275,7 @@ static bool fused_inputs(struct onnx_builder *b, struct onnx_attention *a, struc
     in[QUERY] = tokens_of(b, a->q);
     in[BIAS] = a->bias;
     if (cache)
-        return empty_cache(b, a, in, out);
+        return use_cache(b, a, in, out);
     bool heads = a->k->rank == 4;
     in[heads ? PAST_KEY : KEY] = a->k;
     in[heads ? PAST_VALUE : VALUE] = a->v;
@@ -465,7 +471,7 @@ bool onnx_attend(struct onnx_builder *b, struct onnx_attention *a)
         return false;
     if (a->k->rank != a->v->rank)
         return onnx_fail(b, "'%s' and '%s' differ in rank", a->k->name, a->v->name);
-    if (sees_all(a)) {
+    if (!a->before && sees_all(a)) {
         a->causal = false;
         a->left = a->right = -1;
     }

@@ -14,6 +14,8 @@ struct onnx_attention {
     struct onnx_value *bias;                        /* of q, k and v one behind the other; tokens only; or NULL */
     struct onnx_value *past_key, *past_value;       /* [batch, key_heads, past, size] or NULL */
     struct onnx_value *present_key, *present_value; /* to be defined, or NULL */
+    struct onnx_value
+        *before; /* INT32 [batch]: the presents hold so many rows already, of `total`; tokens only; or NULL */
     /* masks, or NULL; all but the lengths broadcast to [batch, heads, sequence, total] */
     struct onnx_value *relative; /* is added */
     struct onnx_value *keep;     /* BOOL, or INT32 with a finite filter; where 0, the filter is added */

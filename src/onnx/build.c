@@ -223,16 +223,25 @@ bool onnx_attr_ints(struct onnx_builder *b, const struct onnx_node *n, const cha
     return true;
 }
 
+/* The number of the model's input with that name, or UINT32_MAX. */
+static uint32_t input_number(const struct onnx_builder *b, const char *name)
+{
+    for (uint32_t i = 0; i < b->model->input_count; i++) {
+        if (!strcmp(b->model->inputs[i].name, name))
+            return i;
+    }
+    return UINT32_MAX;
+}
+
 /* Marks the model's inputs from which the host could compute the value. */
 static void want(struct onnx_builder *b, struct onnx_value *v, uint32_t depth)
 {
     if (!v || v->source == ONNX_SOURCE_CONSTANT || v->wanted || depth > 1000)
         return;
     v->wanted = true;
-    for (uint32_t i = 0; !v->maker && i < b->model->input_count; i++) {
-        if (!strcmp(b->model->inputs[i].name, v->name))
-            b->inputs[i].wanted = true;
-    }
+    uint32_t input = v->maker ? UINT32_MAX : input_number(b, v->name);
+    if (input != UINT32_MAX)
+        b->inputs[input].wanted = true;
     const struct onnx_converter *converter = v->maker ? onnx_converter_find(v->maker->domain, v->maker->op) : NULL;
     for (uint32_t i = 0; converter && converter->folds && i < v->maker->input_count; i++)
         want(b, onnx_value_find(b, v->maker->inputs[i]), depth + 1);
@@ -244,6 +253,50 @@ bool onnx_unknown(struct onnx_builder *b, const struct onnx_value *v, const char
         want(b, onnx_value_find(b, v->name), 0);
     b->unknown = true;
     return onnx_fail(b, "'%s' must be %s that are known when the graph is compiled", v->name, what);
+}
+
+/* All that read the value read it as the node does, and have the floor among the model's inputs, too: notes those. */
+static bool note_floors(struct onnx_builder *b, const struct onnx_node *n, uint32_t i, uint32_t floor, uint32_t dim,
+                        bool apply)
+{
+    for (uint32_t k = 0; k < b->model->node_count; k++) {
+        const struct onnx_node *reader = &b->model->nodes[k];
+        for (uint32_t a = 0; a < reader->attribute_count; a++) {
+            if (reader->attributes[a].graph)
+                return false;
+        }
+        for (uint32_t t = 0; t < reader->input_count; t++) {
+            if (strcmp(reader->inputs[t], n->inputs[i]))
+                continue;
+            uint32_t from = floor < reader->input_count ? input_number(b, reader->inputs[floor]) : UINT32_MAX;
+            if (t != i || strcmp(reader->op, n->op) || strcmp(reader->domain, n->domain) || from == UINT32_MAX ||
+                b->inputs[from].rank <= dim)
+                return false;
+            if (apply) {
+                b->inputs[from].floor_of = input_number(b, n->inputs[i]) + 1;
+                b->inputs[from].floor_dim = dim;
+            }
+        }
+    }
+    return true;
+}
+
+bool onnx_unknown_above(struct onnx_builder *b, const struct onnx_node *n, uint32_t i, uint32_t floor, uint32_t dim)
+{
+    if (b->inputs && input_number(b, n->inputs[i]) != UINT32_MAX && note_floors(b, n, i, floor, dim, false))
+        note_floors(b, n, i, floor, dim, true);
+    return onnx_unknown(b, onnx_value_find(b, n->inputs[i]), "one integer");
+}
+
+bool onnx_may_carry(const struct onnx_builder *b, const struct onnx_value *from, const struct onnx_value *y)
+{
+    if (!from || from->source != ONNX_SOURCE_INPUT || input_number(b, from->name) == UINT32_MAX || !y)
+        return false;
+    for (uint32_t i = 0; i < b->model->output_count; i++) {
+        if (!strcmp(b->model->outputs[i].name, y->name))
+            return true;
+    }
+    return false;
 }
 
 bool onnx_const_ints(struct onnx_builder *b, const struct onnx_value *v, int64_t *out, uint32_t capacity,

@@ -17,12 +17,15 @@ struct onnx_value {
     int32_t type;
     uint32_t rank;
     int64_t dims[ONNX_RANK_MAX];
+    uint8_t lengths[ONNX_RANK_MAX]; /* mask of the run-time lengths that the dimension is the most for (lengths.c), */
+    uint32_t times[ONNX_RANK_MAX];  /* times so much */
     enum onnx_source source;
     uint32_t index;   /* graph input, or DirectML node; constants: once materialised, that of the constant */
     uint32_t output;  /* of the node */
     const void *data; /* CONSTANT: at any address */
-    const struct onnx_node *maker; /* of which it is an output; or NULL */
-    bool mapped;                   /* CONSTANT: as in struct onnx_tensor */
+    const struct onnx_node *maker;    /* of which it is an output; or NULL */
+    const struct onnx_value *carried; /* NODE: the bytes of that input lie there before the graph runs; or NULL */
+    bool mapped;                      /* CONSTANT: as in struct onnx_tensor */
     bool materialised;
     bool owned;  /* materialised as a graph input (struct onnx_weight) */
     bool wanted; /* inputs that it follows from are marked already */
@@ -64,17 +67,25 @@ struct onnx_builder {
     struct onnx_program *owning; /* gets the weights as owned inputs; NULL: they are constants of the graph */
     /* Matrices made of quantised weights, and those of which the other factor may be rounded to 8 bits. */
     uint32_t dequantised, coarse;
-    uint32_t temporary_count; /* makes names for values inside a converter */
+    uint32_t temporary_count;                     /* makes names for values inside a converter */
+    int64_t most[ONNX_LENGTHS_MAX];               /* of the run-time lengths in use; 0: not in use */
+    struct onnx_value *lengths[ONNX_LENGTHS_MAX]; /* what onnx_length made */
 };
 
+#define ONNX_LENGTHS(mask) ((mask) << 16)
+
 typedef bool onnx_converter_fn(struct onnx_builder *b, const struct onnx_node *n);
+
+typedef bool onnx_rows_fn(struct onnx_builder *b, const struct onnx_node *n);
 
 /* A converter may serve several operators: it looks at the node's op. */
 struct onnx_converter {
     const char *domain, *op;
     int64_t newest; /* the newest since-version that the converter was written for */
-    uint32_t wants; /* mask of inputs that must be known when the graph is compiled */
-    uint32_t folds; /* the result is known: 1 when all inputs are, 2 always */
+    uint32_t
+        wants; /* masks: inputs that must be known when the graph is compiled; ONNX_LENGTHS of those that are lengths */
+    uint32_t folds;     /* the result is known: 1 when all inputs are, 2 always */
+    onnx_rows_fn *rows; /* of outputs, when inputs are filled in part; NULL: it cannot be */
     onnx_converter_fn *convert;
 };
 const struct onnx_converter *onnx_converter_find(const char *domain, const char *op);
@@ -130,6 +141,11 @@ bool onnx_const_floats(struct onnx_builder *b, const struct onnx_value *v, float
                        uint32_t *out_count);
 /* Fails: v must be `what` that are known; marks the model's inputs that v depends on. Returns false. */
 bool onnx_unknown(struct onnx_builder *b, const struct onnx_value *v, const char *what);
+/* As onnx_unknown for input i of the node, one integer of which only the greater of it and dimension `dim` of input
+ * `floor` matters. */
+bool onnx_unknown_above(struct onnx_builder *b, const struct onnx_node *n, uint32_t i, uint32_t floor, uint32_t dim);
+/* Whether y, an output of the node, can be that of a graph whose bytes are those of an input when the graph begins. */
+bool onnx_may_carry(const struct onnx_builder *b, const struct onnx_value *from, const struct onnx_value *y);
 /* 0 <= axis < rank after counting negative ones from the end; false (failed) otherwise. */
 bool onnx_axis(struct onnx_builder *b, int64_t axis, uint32_t rank, uint32_t *out);
 /* Numpy broadcasting of two shapes. */
@@ -178,11 +194,21 @@ const DML_TENSOR_DESC *onnx_desc_strided(struct onnx_builder *b, struct onnx_des
 bool onnx_emit(struct onnx_builder *b, DML_OPERATOR_TYPE type, const void *desc, struct onnx_value *const *inputs,
                uint32_t input_count, struct onnx_value *const *outputs, uint32_t output_count);
 
+/* ---- run-time lengths (lengths.c) ---- */
+/* Fails: for the operator, v must be whole. Returns false. */
+bool onnx_refuse_part(struct onnx_builder *b, const struct onnx_value *v);
+/* INT32 {1} */
+struct onnx_value *onnx_length(struct onnx_builder *b, uint32_t number);
+/* Of the node's inputs, some are filled in part: says for which dimensions its outputs are. */
+bool onnx_follow_lengths(struct onnx_builder *b, const struct onnx_converter *row, const struct onnx_node *n);
+onnx_rows_fn onnx_rows_map, onnx_rows_product, onnx_rows_norm, onnx_rows_lookup, onnx_rows_first, onnx_rows_reshape,
+    onnx_rows_permute, onnx_rows_along, onnx_rows_own;
+
 /* compile.c, for check.c too */
 bool onnx_convert_node(struct onnx_builder *b, const struct onnx_node *n);
 void onnx_builder_finish(struct onnx_builder *b);
 
-#define ONNX_CONVERTER(domain, op, newest, wants, folds, function) onnx_converter_fn function;
+#define ONNX_CONVERTER(domain, op, newest, wants, folds, rows, function) onnx_converter_fn function;
 #include "onnx/converters.def"
 #undef ONNX_CONVERTER
 

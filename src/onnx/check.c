@@ -357,7 +357,8 @@ static bool check_node(struct check *c, const struct onnx_node *n, struct onnx_v
         return refuse(verdict, "there is no such operator");
     if (c->flags & ONNX_CHECK_NEWEST && n->version > converter->newest)
         return refuse(verdict, "version %lld is newer than %lld", (long long)n->version, (long long)converter->newest);
-    verdict->wants = converter->wants;
+    verdict->wants = converter->wants & 0xffff;
+    verdict->lengths = converter->wants >> 16;
     verdict->folds = converter->folds;
     if (!check_inputs(c, n, verdict, &whole, &open))
         return false;

@@ -9,7 +9,18 @@
 #include <stdlib.h>
 
 static const struct onnx_converter rows[] = {
-#define ONNX_CONVERTER(domain, op, newest, wants, folds, function) { domain, op, newest, wants, folds, function },
+#define NO      NULL
+#define MAP     onnx_rows_map
+#define PRODUCT onnx_rows_product
+#define NORM    onnx_rows_norm
+#define LOOKUP  onnx_rows_lookup
+#define FIRST   onnx_rows_first
+#define RESHAPE onnx_rows_reshape
+#define PERMUTE onnx_rows_permute
+#define ALONG   onnx_rows_along
+#define OWN     onnx_rows_own
+#define ONNX_CONVERTER(domain, op, newest, wants, folds, rows, function)                                               \
+    { domain, op, newest, wants, folds, rows, function },
 #include "onnx/converters.def"
 #undef ONNX_CONVERTER
 };
@@ -55,6 +66,14 @@ static bool add_inputs(struct onnx_builder *b)
             return false;
         bool known = in->data || !onnx_elements(v);
         v->source = known ? ONNX_SOURCE_CONSTANT : ONNX_SOURCE_INPUT;
+        for (uint32_t d = 0; d < in->rank; d++) {
+            v->lengths[d] = in->length[d] ? (uint8_t)(1u << (in->length[d] - 1)) : 0;
+            v->times[d] = in->length[d] != 0;
+            if (in->length[d])
+                b->most[in->length[d] - 1] = in->dims[d];
+            if (in->length[d] && known)
+                return onnx_fail(b, "input '%s' is known and cannot be filled in part", info->name);
+        }
         if (known && !(v->data = base_arena_copy(&b->arena, in->data ? in->data : "", onnx_value_bytes(v))))
             return onnx_fail(b, "out of memory");
         if (!known)
@@ -89,7 +108,9 @@ bool onnx_convert_node(struct onnx_builder *b, const struct onnx_node *n)
         if (v && !onnx_type_bytes(v->type))
             return onnx_fail(b, "'%s' has data type %s, which is not supported", v->name, onnx_type_name(v->type));
     }
-    return row->convert(b, n) || onnx_fail(b, "cannot be converted");
+    if (!row->convert(b, n))
+        return onnx_fail(b, "cannot be converted");
+    return onnx_follow_lengths(b, row, n);
 }
 
 static bool convert_nodes(struct onnx_builder *b)
@@ -108,6 +129,7 @@ static struct onnx_port port_of(const struct onnx_value *v, const char *name)
     struct onnx_port port = { .name = name, .onnx_type = v->type, .type = onnx_type_dml(v->type), .rank = v->rank };
     for (uint32_t i = 0; i < v->rank; i++)
         port.sizes[i] = (uint32_t)v->dims[i];
+    memcpy(port.lengths, v->lengths, sizeof(port.lengths));
     port.bytes = onnx_value_bytes(v);
     return port;
 }
@@ -123,6 +145,14 @@ static struct onnx_value *copy_of(struct onnx_builder *b, struct onnx_value *v)
     return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_IDENTITY, &desc, &v, 1, &y, 1) ? y : NULL;
 }
 
+static uint32_t port_number(const struct onnx_builder *b, const struct onnx_value *input)
+{
+    uint32_t i = 0;
+    while (strcmp(b->model->inputs[i].name, input->name))
+        i++;
+    return i;
+}
+
 static bool add_outputs(struct onnx_builder *b, struct onnx_program *p, DML_OUTPUT_GRAPH_EDGE_DESC *edges)
 {
     for (uint32_t i = 0; i < b->model->output_count; i++) {
@@ -131,6 +161,10 @@ static bool add_outputs(struct onnx_builder *b, struct onnx_program *p, DML_OUTP
         if (!v)
             return onnx_fail(b, "output '%s' is not computed by any node", name);
         p->outputs[i] = port_of(v, name);
+        for (uint32_t d = 0; d < v->rank; d++) {
+            if (v->times[d] > 1)
+                return onnx_refuse_part(b, v);
+        }
         p->output_count = i + 1;
         if (v->source == ONNX_SOURCE_CONSTANT) {
             p->outputs[i].constant = base_arena_copy(&p->arena, v->data, p->outputs[i].bytes);
@@ -140,6 +174,7 @@ static bool add_outputs(struct onnx_builder *b, struct onnx_program *p, DML_OUTP
         }
         if (v->source == ONNX_SOURCE_INPUT && !(v = copy_of(b, v)))
             return false;
+        p->outputs[i].carried = v->source == ONNX_SOURCE_NODE && v->carried ? port_number(b, v->carried) + 1 : 0;
         p->outputs[i].slot = p->graph_output_count;
         edges[p->graph_output_count] = (DML_OUTPUT_GRAPH_EDGE_DESC){ v->index, v->output, p->graph_output_count, name };
         p->graph_output_count++;
@@ -208,14 +243,28 @@ static HRESULT build_program(struct onnx_builder *b, struct onnx_program *p, DML
         return E_OUTOFMEMORY;
     if (!add_inputs(b) || !onnx_add_initializers(b, m, "") || !convert_nodes(b) || !add_outputs(b, p, edges))
         return E_INVALIDARG;
+    bool *read = base_arena_alloc(&b->arena, b->graph_input_count * sizeof(*read));
+    if (!read)
+        return E_OUTOFMEMORY;
+    for (uint32_t i = 0; i < b->input_edge_count; i++)
+        read[b->input_edges[i].GraphInputIndex] = true;
     for (uint32_t i = 0; i < m->input_count; i++) {
         const struct onnx_value *v = onnx_value_find(b, m->inputs[i].name);
         p->inputs[i] = port_of(v, m->inputs[i].name);
         p->inputs[i].slot = v->index;
         p->inputs[i].constant = v->source == ONNX_SOURCE_CONSTANT ? "" : NULL;
+        p->inputs[i].unread = v->source == ONNX_SOURCE_INPUT && !read[v->index];
+    }
+    for (uint32_t i = 0; i < p->output_count; i++) {
+        if (p->outputs[i].carried)
+            p->inputs[p->outputs[i].carried - 1].carried = i + 1;
     }
     p->input_count = m->input_count;
     p->graph_input_count = b->graph_input_count;
+    for (uint32_t i = 0; i < ONNX_LENGTHS_MAX; i++) {
+        p->most[i] = (uint32_t)b->most[i];
+        p->length_slots[i] = b->lengths[i] ? b->lengths[i]->index : UINT32_MAX;
+    }
     p->node_count = b->node_count;
     return compile_graph(b, p, edges, flags);
 }
@@ -240,6 +289,7 @@ static HRESULT compile(struct onnx_builder *b, bool owned, DML_EXECUTION_FLAGS f
     struct onnx_program *program = calloc(1, sizeof(*program));
     *out = NULL;
     b->error->unknown = false;
+    b->error->partial = 0;
     snprintf(b->error->text, sizeof(b->error->text), "out of memory");
     b->owning = owned ? program : NULL;
     HRESULT hr = program ? build_program(b, program, flags) : E_OUTOFMEMORY;
@@ -263,6 +313,16 @@ HRESULT onnx_compile_owned(const struct onnx_model *model, struct onnx_input *in
 {
     struct onnx_builder b = { .model = model, .inputs = inputs, .device = device, .error = error };
     return compile(&b, true, flags, out);
+}
+
+void onnx_port_dims(const struct onnx_program *program, const struct onnx_port *port, const uint32_t *lengths,
+                    int64_t *out)
+{
+    for (uint32_t d = 0; d < port->rank; d++) {
+        out[d] = port->sizes[d];
+        for (uint32_t i = 0; i < ONNX_LENGTHS_MAX; i++)
+            out[d] -= port->lengths[d] >> i & 1 ? (int64_t)program->most[i] - lengths[i] : 0;
+    }
 }
 
 void onnx_program_destroy(struct onnx_program *program)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft GroupQueryAttention: its caches hold rows [0, length) of each batch row, or more. */
+/* com.microsoft GroupQueryAttention: its caches hold rows [0, length) of each batch row, or more. The lengths are read
+ * from their tensor when the graph runs: one graph does for all of them. */
 #include "onnx/attention.h"
 
 #include <math.h>
@@ -7,9 +8,10 @@
 struct gqa {
     struct onnx_attention at;
     struct onnx_value *lengths; /* INT32 [batch]: of all tokens, less 1 */
+    struct onnx_value *before;  /* INT32 [batch]: tokens before the new ones; NULL: there are none */
+    uint8_t new_rows, old_rows; /* masks of run-time lengths: of the tokens, of the past */
     int64_t rows;               /* of the present */
-    int64_t total;              /* most tokens of a batch row, with the new ones */
-    bool first;                 /* there are no tokens before */
+    int64_t total;              /* most tokens of a batch row, with the new ones, or more: up to `rows` */
 };
 
 static bool refuse(struct onnx_builder *b, const struct onnx_node *n)
@@ -48,10 +50,11 @@ static struct onnx_value *positions(struct onnx_builder *b, const struct gqa *g)
 {
     const struct onnx_attention *a = &g->at;
     const int64_t row[] = { 1, a->sequence }, column[] = { a->batch, 1 };
-    if (g->first || a->batch == 1)
-        return onnx_counting(b, ONNX_INT32, g->first ? 0 : g->total - a->sequence, 2, row);
-    return onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_ADD, onnx_as(b, g->lengths, 2, column),
-                       onnx_counting(b, ONNX_INT32, 1 - a->sequence, 2, row));
+    struct onnx_value *count = onnx_counting(b, ONNX_INT32, 0, 2, row);
+    if (!g->before)
+        return count;
+    struct onnx_value *before = onnx_as(b, g->before, 2, column);
+    return a->sequence == 1 ? before : onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_ADD, before, count);
 }
 
 /* Each head of the tokens divided by its root mean square. */
@@ -97,31 +100,29 @@ static bool prepare_tokens(struct onnx_builder *b, const struct onnx_node *n, st
     return a->k;
 }
 
-/* The cache with the new rows behind the old ones of each batch row. */
+/* The cache with the new rows behind the old ones of each batch row, and zeros behind those: what is masked must be
+ * finite. */
 static struct onnx_value *append(struct onnx_builder *b, const struct gqa *g, struct onnx_value *past,
                                  struct onnx_value *fresh, struct onnx_value *y)
 {
     const struct onnx_attention *a = &g->at;
-    const int64_t index[] = { a->batch, 1, 1, 1 };
-    struct onnx_value *heads = onnx_tokens_to_heads(b, fresh, a->key_heads, NULL), *parts[3];
+    const int64_t first[] = { a->batch, 1, 1, 1 };
+    const int64_t counted[] = { 1, 1, a->sequence, 1 }, numbered[] = { 1, 1, g->rows, 1 };
+    struct onnx_value *heads = onnx_tokens_to_heads(b, fresh, a->key_heads, NULL), *in[3];
+    struct onnx_value *before = onnx_as(b, g->before, 4, first);
     struct onnx_desc d[4];
-    if (!heads || !y)
+    if (!heads || !before || !y)
         return NULL;
-    if (g->first || a->batch == 1) { /* where the rows lie is known */
-        int64_t start = g->first ? 0 : g->total - a->sequence, end = start + a->sequence;
-        uint32_t count = 0;
-        if (start)
-            parts[count++] = onnx_cut(b, past, 2, 0, start);
-        parts[count++] = heads;
-        if (end < g->rows)
-            parts[count++] = onnx_cut(b, past, 2, end, g->rows - end);
-        return onnx_join_to(b, parts, count, 2, y);
-    }
-    if (past->dims[2] < g->rows) { /* room for one more: what is written there first does not matter */
-        struct onnx_value *both[] = { past, heads };
+    if (past->dims[2] < g->rows) { /* room for the new rows: what is written there first does not matter */
+        struct onnx_value *both[] = { past, onnx_cut(b, heads, 2, 0, g->rows - past->dims[2]) };
         past = onnx_join(b, both, 2, 2);
     }
-    struct onnx_value *in[3] = { past, onnx_as(b, g->lengths, 4, index), heads };
+    struct onnx_value *old = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_LESS_THAN,
+                                         onnx_counting(b, ONNX_INT32, 0, 4, numbered), before);
+    past = onnx_select(b, old, past, onnx_scalar(b, heads->type, 0));
+    in[0] = past;
+    in[1] = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_ADD, before, onnx_counting(b, ONNX_INT32, 0, 4, counted));
+    in[2] = heads;
     if (!past || !in[1])
         return NULL;
     DML_SCATTER_OPERATOR_DESC desc = { onnx_desc(b, &d[0], past), onnx_desc_broadcast(b, &d[1], in[1], 4, heads->dims),
@@ -129,27 +130,56 @@ static struct onnx_value *append(struct onnx_builder *b, const struct gqa *g, st
     return onnx_emit(b, DML_OPERATOR_SCATTER_ELEMENTS, &desc, in, 3, &y, 1) ? y : NULL;
 }
 
+/* The most tokens there can be. With a cache that has room for all the value itself does not matter. */
+static bool take_total(struct onnx_builder *b, const struct onnx_node *n, struct gqa *g)
+{
+    struct onnx_value *total = onnx_in(b, n, 6);
+    uint32_t count;
+    if (total && total->source != ONNX_SOURCE_CONSTANT && g->at.past_key && !onnx_in_optional(b, n, 10))
+        return onnx_unknown_above(b, n, 6, 3, 2);
+    if (!total || !onnx_const_ints(b, total, &g->total, 1, &count))
+        return false;
+    return count == 1 || onnx_misfit(b, "total_sequence_length '%s' is not one integer", total->name);
+}
+
 /* How long the caches are, and whether that can be. */
 static bool take_lengths(struct onnx_builder *b, const struct onnx_node *n, struct gqa *g)
 {
     struct onnx_attention *a = &g->at;
-    struct onnx_value *total = onnx_in(b, n, 6);
-    uint32_t count;
-    g->lengths = onnx_in(b, n, 5);
-    if (!g->lengths || !total || !onnx_const_ints(b, total, &g->total, 1, &count))
-        return false;
     int64_t past = a->past_key ? a->past_key->dims[2] : 0;
-    g->first = g->total == a->sequence;
+    g->lengths = onnx_in(b, n, 5);
+    if (!g->lengths || !take_total(b, n, g))
+        return false;
     g->rows = BASE_MAX(past, g->total);
-    if (count != 1 || g->lengths->type != ONNX_INT32 || onnx_elements(g->lengths) != a->batch ||
-        a->keys != a->sequence || g->total < a->sequence || g->total > INT32_MAX)
+    if (g->lengths->type != ONNX_INT32 || onnx_elements(g->lengths) != a->batch || a->keys != a->sequence ||
+        g->total < a->sequence || g->total > INT32_MAX)
         return onnx_misfit(b, "seqlens_k or total_sequence_length (%lld) do not fit", (long long)g->total);
-    if (!g->first && past < g->total - a->sequence)
+    if (past < g->total - a->sequence)
         return onnx_misfit(b, "the past has %lld rows, total_sequence_length is %lld", (long long)past,
                            (long long)g->total);
-    if (!g->first && a->batch > 1 && a->sequence > 1)
-        return onnx_fail(b, "several new tokens behind a past, and several batch rows");
-    return true;
+    if (!past)
+        return true;
+    /* Rows of the first tokens may be shorter than the batch. */
+    g->before = onnx_as(b, g->lengths, 1, &a->batch);
+    if (a->sequence == 1)
+        return g->before;
+    struct onnx_value *count = onnx_scalar(b, ONNX_INT32, (double)a->sequence);
+    if (g->new_rows)
+        count = onnx_length(b, (uint32_t)__builtin_ctz(g->new_rows));
+    g->before = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_ADD, g->before, onnx_scalar(b, ONNX_INT32, 1));
+    g->before = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_SUBTRACT, g->before, count);
+    g->before = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_MAX, g->before, onnx_scalar(b, ONNX_INT32, 0));
+    return g->before;
+}
+
+/* The fused operator writes into a cache that it finds in its output: the past must come there from outside. */
+static bool cache_in_place(const struct onnx_builder *b, const struct gqa *g, const struct onnx_value *key,
+                           const struct onnx_value *value)
+{
+    const struct onnx_attention *a = &g->at;
+    if (a->softcap > 0 || a->sink || (a->relative && g->total != g->rows))
+        return false;
+    return onnx_may_carry(b, a->past_key, key) && onnx_may_carry(b, a->past_value, value);
 }
 
 /* Into the cache, then over the rows of it that count. */
@@ -159,47 +189,42 @@ static bool use_cache(struct onnx_builder *b, const struct onnx_node *n, struct 
     const int64_t dims[] = { a->batch, a->key_heads, g->rows, a->size };
     struct onnx_value *past_key = a->past_key, *past_value = a->past_value;
     struct onnx_value *key = onnx_out(b, n, 1, a->q->type, 4, dims), *value = onnx_out(b, n, 2, a->q->type, 4, dims);
+    bool in_place = g->before && cache_in_place(b, g, key, value);
     a->past_key = a->past_value = NULL;
     a->past = 0;
     a->total = a->keys;
     if (!key || !value)
         return false;
-    if (g->first && g->rows == a->sequence) {
-        a->present_key = onnx_has_output(n, 1) ? key : NULL;
-        a->present_value = onnx_has_output(n, 2) ? value : NULL;
+    if (!g->before || in_place) {
+        a->present_key = g->before || onnx_has_output(n, 1) ? key : NULL;
+        a->present_value = g->before || onnx_has_output(n, 2) ? value : NULL;
+        a->before = g->before;
+        a->total = g->before ? g->rows : a->keys;
+        key->carried = in_place ? past_key : NULL;
+        value->carried = in_place ? past_value : NULL;
         return true;
     }
-    if (!append(b, g, past_key, a->k, key) || !append(b, g, past_value, a->v, value))
-        return false;
-    if (g->first)
-        return true;
-    a->k = key;
-    a->v = value;
+    a->k = append(b, g, past_key, a->k, key);
+    a->v = append(b, g, past_value, a->v, value);
     a->keys = a->total = g->total;
-    a->past = 0;
-    return true;
+    return a->k && a->v;
 }
 
 /* Which keys the queries see, when there are tokens before them. */
 static bool mask_cache(struct onnx_builder *b, struct gqa *g)
 {
     struct onnx_attention *a = &g->at;
-    if (g->first)
+    const int64_t column[] = { a->batch, 1, a->sequence, 1 };
+    if (!g->before || (a->before && a->left < 0)) /* the fused operator masks what comes after each query */
         return true;
-    if (a->batch > 1) { /* one query, which sees all keys of its row, or the last ones */
-        a->ends = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_ADD, onnx_as(b, g->lengths, 1, &a->batch),
-                              onnx_scalar(b, ONNX_INT32, 1));
+    if (a->sequence == 1) { /* all keys of its row, or the last ones */
+        a->ends = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_ADD, g->before, onnx_scalar(b, ONNX_INT32, 1));
         if (a->left >= 0 && a->left < INT32_MAX)
             a->starts = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_SUBTRACT, a->ends,
                                     onnx_scalar(b, ONNX_INT32, (double)a->left + 1));
-        a->causal = false;
-        a->left = -1;
-        return !b->failed;
+    } else {
+        a->keep = onnx_attention_window(b, a, onnx_as(b, positions(b, g), 4, column));
     }
-    const int64_t column[] = { a->sequence, 1 };
-    struct onnx_value *position = onnx_counting(b, ONNX_INT32, g->total - a->sequence, 2, column);
-    bool all = a->sequence == 1 && a->left < 0;
-    a->keep = all ? NULL : onnx_attention_window(b, a, position);
     a->causal = false;
     a->left = -1;
     return !b->failed;
@@ -236,7 +261,7 @@ static bool take_attributes(struct onnx_builder *b, const struct onnx_node *n, s
     a->softcap = onnx_attr_float(n, "softcap", 0);
     a->causal = onnx_attr_int(n, "causal", 1) != 0;
     a->left = window > 0 ? window - 1 : -1; /* the window counts the query's own place */
-    if (!a->causal && (window > 0 || !g->first || a->batch > 1))
+    if (!a->causal && (window > 0 || g->before || a->batch > 1))
         return onnx_fail(b, "causal = 0 is supported without past, window and batch only");
     if (bias && (bias->rank != 4 || bias->type != a->q->type))
         return onnx_fail(b, "attention_bias '%s' has rank %u and is %s", bias->name, bias->rank,
@@ -249,6 +274,42 @@ static bool take_attributes(struct onnx_builder *b, const struct onnx_node *n, s
     return take_sink(b, n, a);
 }
 
+/* Which dimensions are filled in part: the sequence of the tokens, the rows of the past, and nothing else. */
+static bool take_parts(struct onnx_builder *b, const struct onnx_node *n, struct gqa *g)
+{
+    for (uint32_t i = 0; i < n->input_count; i++) {
+        const struct onnx_value *x = n->inputs[i][0] ? onnx_value_find(b, n->inputs[i]) : NULL;
+        bool tokens = i < 3 || i == 9, cache = i == 3 || i == 4;
+        for (uint32_t d = 0; x && d < x->rank; d++) {
+            uint8_t *rows = tokens && d == 1 ? &g->new_rows : &g->old_rows;
+            if (x->lengths[d] && ((!(tokens && d == 1) && !(cache && d == 2)) || x->times[d] != 1))
+                return onnx_refuse_part(b, x);
+            if (x->lengths[d] && (*rows & ~x->lengths[d] || x->lengths[d] & (x->lengths[d] - 1)))
+                return onnx_fail(b, "'%s' is filled to another length", x->name);
+            *rows |= x->lengths[d];
+        }
+    }
+    return true;
+}
+
+static bool give_parts(struct onnx_builder *b, const struct onnx_node *n, const struct gqa *g)
+{
+    const int64_t past = g->at.past, rows = g->rows;
+    uint8_t mask = rows == past ? g->old_rows : (uint8_t)(g->old_rows | g->new_rows);
+    if (!mask && !g->new_rows)
+        return true;
+    if ((rows != past && rows != past + g->at.sequence) || !g->at.causal)
+        return onnx_fail(b, "caches of %lld rows cannot be filled in part", (long long)rows);
+    for (uint32_t i = 0; i < 3 && i < n->output_count; i++) {
+        struct onnx_value *y = n->outputs[i][0] ? onnx_value_find(b, n->outputs[i]) : NULL;
+        if (!y)
+            continue;
+        y->lengths[i ? 2 : 1] = i ? mask : g->new_rows;
+        y->times[i ? 2 : 1] = y->lengths[i ? 2 : 1] != 0;
+    }
+    return true;
+}
+
 bool onnx_group_query_attention(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct gqa g = { .at = { .q = onnx_in(b, n, 0),
@@ -259,14 +320,16 @@ bool onnx_group_query_attention(struct onnx_builder *b, const struct onnx_node *
     struct onnx_attention *a = &g.at;
     a->heads = onnx_attr_int(n, "num_heads", 0);
     a->key_heads = onnx_attr_int(n, "kv_num_heads", 0);
-    if (refuse(b, n) || !unpack(b, a) || !onnx_attention_shape(b, a))
+    if (refuse(b, n) || !take_parts(b, n, &g) || !unpack(b, a) || !onnx_attention_shape(b, a))
         return false;
     if (a->q->rank != 3 || a->k->rank != 3 || !a->past_key != !a->past_value || a->value_size != a->size)
         return onnx_fail(b, "query, key and value must be tokens with heads of one size, and the past complete");
     const int64_t dims[] = { a->batch, a->sequence, a->heads * a->size };
-    if (!take_lengths(b, n, &g) || !take_attributes(b, n, &g) || !prepare_tokens(b, n, &g) || !use_cache(b, n, &g) ||
-        !mask_cache(b, &g))
+    if (!take_lengths(b, n, &g) || !take_attributes(b, n, &g))
+        return false;
+    const struct gqa whole = g;
+    if (!prepare_tokens(b, n, &g) || !use_cache(b, n, &g) || !mask_cache(b, &g))
         return false;
     a->y = onnx_out(b, n, 0, a->q->type, 3, dims);
-    return onnx_attend(b, a);
+    return a->y && give_parts(b, n, &whole) && onnx_attend(b, a);
 }

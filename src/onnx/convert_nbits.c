@@ -235,6 +235,7 @@ bool onnx_gather_block_quantized(struct onnx_builder *b, const struct onnx_node 
     struct gather_axes a;
     if (!x || !indices || !q.scale || b->failed || !gather_read(b, n, x, &a))
         return false;
+    const uint32_t before = b->dequantised;
     bool bytes = x->type == ONNX_UINT8, first = a.gather != a.quantize;
     if ((!bytes && !onnx_is_4bit(x->type)) || (q.zero_point && q.zero_point->type != x->type))
         return onnx_fail(b, "data of %s is not supported, or zero points are of another type", onnx_type_name(x->type));
@@ -266,5 +267,8 @@ bool onnx_gather_block_quantized(struct onnx_builder *b, const struct onnx_node 
     if (!q.x || b->failed || !onnx_grain_find(b, &q, q.x, a.quantize, a.block, &grain))
         return false;
     struct onnx_value *y = onnx_dequantize(b, &q, &grain);
+    /* Rows that are chosen when the model runs are no weights, and are not rounded for any product's sake. */
+    if (indices->source != ONNX_SOURCE_CONSTANT)
+        b->dequantised = before;
     return onnx_result(b, n, 0, first ? y : gather(b, n, y, a.gather));
 }

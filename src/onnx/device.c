@@ -162,6 +162,7 @@ void onnx_pool_destroy(struct onnx_pool *pool)
         exec_context_destroy(context);
     }
     onnx_release(pool->queue);
+    onnx_caches_destroy(pool->caches);
     pthread_mutex_destroy(&pool->lock);
     free(pool);
 }

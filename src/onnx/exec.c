@@ -9,49 +9,9 @@
 #include <stdlib.h>
 
 #define HOST_ALIGNMENT 16 /* of AnydmlCreateBufferFromMemory */
-
-/* The buffer of one port in one execution context. */
-struct port {
-    const void *seen;         /* the caller's memory of the last run */
-    void *bounce;             /* host memory: stands in for memory that is not aligned */
-    ID3D12Resource *bound;    /* what the table binds, */
-    uint64_t offset;          /* from here on */
-    bool direct;              /* it is the caller's */
-    ID3D12Resource *transfer; /* other memory: an upload or readback buffer beside it, and */
-    void *mapped;             /* its address */
-};
-
-/* A command list with an allocator of its own. */
-struct recording {
-    ID3D12CommandAllocator *allocator;
-    ID3D12GraphicsCommandList *list;
-};
-
-struct context {
-    ID3D12DescriptorHeap *heap;
-    IDMLBindingTable *table;
-    struct recording all, bare; /* bare: the dispatch alone, for onnx_exec_repeat; made when that is called */
-    struct port *inputs, *outputs;
-    DML_BUFFER_BINDING *buffers; /* graph inputs, then graph outputs */
-    DML_BINDING_DESC *descs;
-    uint32_t generation; /* of the context's temporary buffer */
-    bool recorded, bare_recorded;
-};
-
-struct onnx_exec {
-    struct onnx_device *device;
-    struct onnx_program *program;
-    ID3D12Resource *persistent;
-    uint64_t persistent_bytes, temporary_bytes;
-    uint32_t descriptors;
-    ID3D12QueryHeap *queries;  /* two timestamps around the dispatch; NULL: nobody watches */
-    ID3D12Resource *ticks;     /* where they go, and */
-    const uint64_t *mapped;    /* its address */
-    uint64_t ticks_per_second; /* of `times` dispatches */
-    pthread_mutex_t lock;      /* the array; what it points to belongs to whoever has the execution context */
-    struct context **contexts; /* by the context's id */
-    uint32_t capacity, times;  /* times: of the dispatch between the timestamps */
-};
+#define STAND_IN_KEPT                                                                                                  \
+    ((uint64_t)16 << 20) /* bytes: larger places for results that are filled in part go after a run                    \
+                          */
 
 const struct onnx_program *onnx_exec_program(const struct onnx_exec *exec)
 {
@@ -65,22 +25,22 @@ uint64_t onnx_exec_bytes(const struct onnx_exec *exec)
 
 /* ---- contexts ---- */
 
-static void port_finish(struct port *port)
+void onnx_exec_port_finish(struct onnx_exec_port *port)
 {
     onnx_release(port->bound);
     onnx_release(port->transfer);
     free(port->bounce);
-    *port = (struct port){ 0 };
+    *port = (struct onnx_exec_port){ 0 };
 }
 
-static void recording_finish(struct recording *r)
+static void recording_finish(struct onnx_exec_recording *r)
 {
     onnx_release(r->list);
     onnx_release(r->allocator);
 }
 
 /* Closed, since each use begins with a reset. */
-static HRESULT recording_init(ID3D12Device *d3d, struct recording *r)
+static HRESULT recording_init(ID3D12Device *d3d, struct onnx_exec_recording *r)
 {
     const D3D12_COMMAND_LIST_TYPE type = D3D12_COMMAND_LIST_TYPE_COMPUTE;
     HRESULT hr = ID3D12Device_CreateCommandAllocator(d3d, type, &IID_ID3D12CommandAllocator, (void **)&r->allocator);
@@ -90,20 +50,21 @@ static HRESULT recording_init(ID3D12Device *d3d, struct recording *r)
     return SUCCEEDED(hr) ? ID3D12GraphicsCommandList_Close(r->list) : hr;
 }
 
-static HRESULT recording_reset(struct recording *r)
+HRESULT onnx_exec_recording_reset(struct onnx_exec_recording *r)
 {
     HRESULT hr = ID3D12CommandAllocator_Reset(r->allocator);
     return SUCCEEDED(hr) ? ID3D12GraphicsCommandList_Reset(r->list, r->allocator, NULL) : hr;
 }
 
-static void context_destroy(struct onnx_exec *exec, struct context *c)
+void onnx_exec_state_destroy(struct onnx_exec *exec, struct onnx_exec_state *c)
 {
     if (!c)
         return;
     for (uint32_t i = 0; c->inputs && i < exec->program->input_count; i++)
-        port_finish(&c->inputs[i]);
+        onnx_exec_port_finish(&c->inputs[i]);
     for (uint32_t i = 0; c->outputs && i < exec->program->output_count; i++)
-        port_finish(&c->outputs[i]);
+        onnx_exec_port_finish(&c->outputs[i]);
+    onnx_exec_port_finish(&c->lengths);
     recording_finish(&c->all);
     recording_finish(&c->bare);
     onnx_release(c->table);
@@ -115,7 +76,7 @@ static void context_destroy(struct onnx_exec *exec, struct context *c)
     free(c);
 }
 
-static HRESULT make_table(struct onnx_exec *exec, struct context *c, IDMLDispatchable *dispatchable)
+static HRESULT make_table(struct onnx_exec *exec, struct onnx_exec_state *c, IDMLDispatchable *dispatchable)
 {
     DML_BINDING_TABLE_DESC desc = {
         .Dispatchable = dispatchable,
@@ -126,7 +87,7 @@ static HRESULT make_table(struct onnx_exec *exec, struct context *c, IDMLDispatc
     return IDMLDevice1_CreateBindingTable(exec->device->dml, &desc, &IID_IDMLBindingTable, (void **)&c->table);
 }
 
-static HRESULT context_open(struct onnx_exec *exec, struct context *c, IDMLDispatchable *dispatchable)
+HRESULT onnx_exec_state_open(struct onnx_exec *exec, struct onnx_exec_state *c, IDMLDispatchable *dispatchable)
 {
     ID3D12Device *d3d = exec->device->d3d;
     D3D12_DESCRIPTOR_HEAP_DESC desc = {
@@ -140,10 +101,10 @@ static HRESULT context_open(struct onnx_exec *exec, struct context *c, IDMLDispa
     return SUCCEEDED(hr) ? make_table(exec, c, dispatchable) : hr;
 }
 
-static HRESULT context_create(struct onnx_exec *exec, struct context **out)
+static HRESULT context_create(struct onnx_exec *exec, struct onnx_exec_state **out)
 {
     const struct onnx_program *p = exec->program;
-    struct context *c = calloc(1, sizeof(*c));
+    struct onnx_exec_state *c = calloc(1, sizeof(*c));
     size_t slots = (size_t)p->graph_input_count + p->graph_output_count + 1;
     if (!c)
         return E_OUTOFMEMORY;
@@ -151,22 +112,24 @@ static HRESULT context_create(struct onnx_exec *exec, struct context **out)
     c->outputs = calloc(p->output_count + 1, sizeof(*c->outputs));
     c->buffers = calloc(slots, sizeof(*c->buffers));
     c->descs = calloc(slots, sizeof(*c->descs));
-    HRESULT hr = c->inputs && c->outputs && c->buffers && c->descs ? context_open(exec, c, (IDMLDispatchable *)p->op)
-                                                                   : E_OUTOFMEMORY;
+    HRESULT hr = c->inputs && c->outputs && c->buffers && c->descs
+                     ? onnx_exec_state_open(exec, c, (IDMLDispatchable *)p->op)
+                     : E_OUTOFMEMORY;
     if (FAILED(hr))
-        context_destroy(exec, c);
+        onnx_exec_state_destroy(exec, c);
     else
         *out = c;
     return hr;
 }
 
-static HRESULT context_get(struct onnx_exec *exec, const struct onnx_exec_context *context, struct context **out)
+static HRESULT context_get(struct onnx_exec *exec, const struct onnx_exec_context *context,
+                           struct onnx_exec_state **out)
 {
     HRESULT hr = S_OK;
     pthread_mutex_lock(&exec->lock);
     if (context->id >= exec->capacity) {
         uint32_t capacity = BASE_MAX(4u, context->id * 2);
-        struct context **grown = realloc(exec->contexts, capacity * sizeof(*grown));
+        struct onnx_exec_state **grown = realloc(exec->contexts, capacity * sizeof(*grown));
         if (grown) {
             memset(grown + exec->capacity, 0, (capacity - exec->capacity) * sizeof(*grown));
             exec->contexts = grown;
@@ -186,7 +149,8 @@ static HRESULT context_get(struct onnx_exec *exec, const struct onnx_exec_contex
 /* ---- ports ---- */
 
 /* Over the caller's memory, or (memory NULL) over a stand-in for memory that kernels could not use. */
-static HRESULT port_lay_over(struct onnx_device *device, struct port *port, uint64_t bytes, const void *memory)
+static HRESULT port_lay_over(struct onnx_device *device, struct onnx_exec_port *port, uint64_t bytes,
+                             const void *memory)
 {
     if (!memory && !port->bounce && !(port->bounce = aligned_alloc(64, base_align_up(bytes, 64))))
         return E_OUTOFMEMORY;
@@ -197,7 +161,7 @@ static HRESULT port_lay_over(struct onnx_device *device, struct port *port, uint
                                         (void **)&port->bound);
 }
 
-static HRESULT port_make(struct onnx_device *device, struct port *port, uint64_t bytes, D3D12_HEAP_TYPE heap)
+static HRESULT port_make(struct onnx_device *device, struct onnx_exec_port *port, uint64_t bytes, D3D12_HEAP_TYPE heap)
 {
     HRESULT hr;
     D3D12_RANGE none = { 0, 0 };
@@ -210,17 +174,18 @@ static HRESULT port_make(struct onnx_device *device, struct port *port, uint64_t
 }
 
 /* Of devices with memory of their own: the caller's buffer, or one beside which there is a transfer buffer. */
-static HRESULT port_place(struct onnx_device *device, struct port *port, const struct onnx_port *about,
+static HRESULT port_place(struct onnx_device *device, struct onnx_exec_port *port, const struct onnx_port *about,
                           const void *memory, D3D12_HEAP_TYPE heap, bool *changed)
 {
     uint64_t offset = 0;
-    ID3D12Resource *own = device->memory ? device->memory->resolve(memory, about->bytes, &offset) : NULL;
+    ID3D12Resource *own =
+        device->memory && !onnx_port_partial(about) ? device->memory->resolve(memory, about->bytes, &offset) : NULL;
     if (port->bound && port->direct == (own != NULL) && (!own || (port->bound == own && port->offset == offset))) {
         onnx_release(own);
         return S_OK;
     }
     *changed = true;
-    port_finish(port);
+    onnx_exec_port_finish(port);
     if (!own)
         return port_make(device, port, about->bytes, heap);
     port->bound = own;
@@ -230,33 +195,60 @@ static HRESULT port_place(struct onnx_device *device, struct port *port, const s
 }
 
 /* Makes what the table will bind; *changed when the list must be recorded anew. */
-static HRESULT port_prepare(struct onnx_device *device, struct port *port, const struct onnx_port *about,
+static HRESULT port_prepare(struct onnx_device *device, struct onnx_exec_port *port, const struct onnx_port *about,
                             const void *memory, D3D12_HEAP_TYPE heap, bool *changed)
 {
     if (!device->host_memory)
         return about->constant ? S_OK : port_place(device, port, about, memory, heap, changed);
-    const void *usable = (uintptr_t)memory % HOST_ALIGNMENT == 0 ? memory : NULL;
+    const void *usable = (uintptr_t)memory % HOST_ALIGNMENT == 0 && !onnx_port_partial(about) ? memory : NULL;
     if (about->constant || (port->bound && port->seen == usable))
         return S_OK;
     *changed = true;
     return port_lay_over(device, port, about->bytes, usable);
 }
 
-static void *port_stand_in(const struct port *port)
+static void *port_stand_in(const struct onnx_exec_port *port)
 {
     return port->transfer ? port->mapped : !port->seen ? port->bounce : NULL;
 }
 
 /* ---- recording ---- */
 
-static void bind_ports(const struct onnx_port *about, const struct port *ports, uint32_t count, uint32_t base,
-                       struct context *c)
+/* Nothing is bound for it, and nobody looks where it is. */
+static bool port_unused(const struct onnx_device *device, const struct onnx_port *about)
+{
+    return about->constant || (about->unread && (device->host_memory || !about->carried));
+}
+
+static void bind_ports(const struct onnx_port *about, const struct onnx_exec_port *ports, uint32_t count, uint32_t base,
+                       struct onnx_exec_state *c)
 {
     for (uint32_t i = 0; i < count; i++) {
         uint32_t slot = base + about[i].slot;
-        if (about[i].constant)
+        if (about[i].constant || about[i].unread)
             continue;
         c->buffers[slot] = (DML_BUFFER_BINDING){ ports[i].bound, ports[i].offset, base_align_up(about[i].bytes, 4) };
+        c->descs[slot] = (DML_BINDING_DESC){ DML_BINDING_TYPE_BUFFER, &c->buffers[slot] };
+    }
+}
+
+static const struct onnx_port lengths_port = { .name = "lengths", .bytes = ONNX_LENGTHS_MAX * LENGTH_PITCH };
+
+static bool reads_lengths(const struct onnx_program *p)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < ONNX_LENGTHS_MAX; i++)
+        any = any || p->length_slots[i] != UINT32_MAX;
+    return any;
+}
+
+static void bind_lengths(const struct onnx_program *p, struct onnx_exec_state *c)
+{
+    for (uint32_t i = 0; i < ONNX_LENGTHS_MAX; i++) {
+        uint32_t slot = p->length_slots[i];
+        if (slot == UINT32_MAX)
+            continue;
+        c->buffers[slot] = (DML_BUFFER_BINDING){ c->lengths.bound, i * LENGTH_PITCH, sizeof(int32_t) };
         c->descs[slot] = (DML_BINDING_DESC){ DML_BINDING_TYPE_BUFFER, &c->buffers[slot] };
     }
 }
@@ -267,14 +259,45 @@ static void barrier(ID3D12GraphicsCommandList *list)
     ID3D12GraphicsCommandList_ResourceBarrier(list, 1, &all);
 }
 
-static void record_copies(const struct onnx_port *about, const struct port *ports, uint32_t count,
+static void record_copies(const struct onnx_port *about, const struct onnx_exec_port *ports, uint32_t count,
                           ID3D12GraphicsCommandList *list, bool out)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (!ports[i].transfer)
+        if (!ports[i].transfer || ports[i].left)
             continue;
         ID3D12GraphicsCommandList_CopyBufferRegion(list, out ? ports[i].transfer : ports[i].bound, 0,
                                                    out ? ports[i].bound : ports[i].transfer, 0, about[i].bytes);
+    }
+}
+
+/* Where the two are not the same memory. */
+static void record_carried(const struct onnx_program *p, const struct onnx_exec_state *c,
+                           ID3D12GraphicsCommandList *list)
+{
+    for (uint32_t i = 0; i < p->output_count; i++) {
+        if (!p->outputs[i].carried)
+            continue;
+        const struct onnx_exec_port *from = &c->inputs[p->outputs[i].carried - 1], *to = &c->outputs[i];
+        const struct onnx_carrying what = onnx_carrying_of(p, i, NULL);
+        if (from->left || (from->bound == to->bound && from->offset == to->offset))
+            continue;
+        for (uint64_t k = 0; what.bytes && k < what.count; k++)
+            ID3D12GraphicsCommandList_CopyBufferRegion(list, to->bound, to->offset + k * what.to_bytes, from->bound,
+                                                       from->offset + k * what.from_bytes, what.bytes);
+    }
+}
+
+static void carry(const struct onnx_program *p, const struct onnx_exec_state *c, const uint32_t *lengths,
+                  const void *const *inputs, void *const *outputs)
+{
+    for (uint32_t i = 0; i < p->output_count; i++) {
+        if (!p->outputs[i].carried)
+            continue;
+        const struct onnx_carrying what = onnx_carrying_of(p, i, lengths);
+        const char *from = inputs[p->outputs[i].carried - 1];
+        char *stand_in = port_stand_in(&c->outputs[i]), *to = stand_in ? stand_in : outputs[i];
+        for (uint64_t k = 0; from != to && k < what.count; k++)
+            memcpy(to + k * what.to_bytes, from + k * what.from_bytes, what.bytes);
     }
 }
 
@@ -287,7 +310,7 @@ static void record_timestamp(const struct onnx_exec *exec, ID3D12GraphicsCommand
                                                    0);
 }
 
-static void record_dispatch(const struct onnx_exec *exec, struct context *c, ID3D12GraphicsCommandList *list)
+static void record_dispatch(const struct onnx_exec *exec, struct onnx_exec_state *c, ID3D12GraphicsCommandList *list)
 {
     ID3D12GraphicsCommandList_SetDescriptorHeaps(list, 1, &c->heap);
     record_timestamp(exec, list, 0);
@@ -300,7 +323,7 @@ static void record_dispatch(const struct onnx_exec *exec, struct context *c, ID3
     record_timestamp(exec, list, 1);
 }
 
-static HRESULT record(struct onnx_exec *exec, struct context *c, struct onnx_exec_context *context)
+static HRESULT record(struct onnx_exec *exec, struct onnx_exec_state *c, struct onnx_exec_context *context)
 {
     const struct onnx_program *p = exec->program;
     DML_BUFFER_BINDING temporary = { context->temporary, 0, exec->temporary_bytes };
@@ -308,11 +331,12 @@ static HRESULT record(struct onnx_exec *exec, struct context *c, struct onnx_exe
     DML_BINDING_DESC temporary_desc = { DML_BINDING_TYPE_BUFFER, &temporary };
     DML_BINDING_DESC persistent_desc = { DML_BINDING_TYPE_BUFFER, &persistent };
     ID3D12GraphicsCommandList *list = c->all.list;
-    HRESULT hr = recording_reset(&c->all);
+    HRESULT hr = onnx_exec_recording_reset(&c->all);
     if (FAILED(hr))
         return hr;
     bind_ports(p->inputs, c->inputs, p->input_count, 0, c);
     bind_ports(p->outputs, c->outputs, p->output_count, p->graph_input_count, c);
+    bind_lengths(p, c);
     IDMLBindingTable_BindInputs(c->table, p->graph_input_count, c->descs);
     IDMLBindingTable_BindOutputs(c->table, p->graph_output_count, c->descs + p->graph_input_count);
     if (exec->temporary_bytes)
@@ -320,8 +344,12 @@ static HRESULT record(struct onnx_exec *exec, struct context *c, struct onnx_exe
     if (exec->persistent)
         IDMLBindingTable_BindPersistentResource(c->table, &persistent_desc);
     record_copies(p->inputs, c->inputs, p->input_count, list, false);
-    if (!exec->device->host_memory)
+    record_copies(&lengths_port, &c->lengths, 1, list, false);
+    if (!exec->device->host_memory) {
         barrier(list);
+        record_carried(p, c, list);
+        barrier(list);
+    }
     record_dispatch(exec, c, list);
     if (!exec->device->host_memory)
         barrier(list);
@@ -335,16 +363,68 @@ static HRESULT record(struct onnx_exec *exec, struct context *c, struct onnx_exe
 
 /* ---- running ---- */
 
-static HRESULT prepare(struct onnx_exec *exec, struct context *c, struct onnx_exec_context *context,
-                       const void *const *inputs, void *const *outputs)
+/* What the caller has into what stands in for it. */
+static void fill_in(struct onnx_exec *exec, struct onnx_exec_state *c, const uint32_t *lengths,
+                    const void *const *inputs, void *const *outputs)
+{
+    const struct onnx_program *p = exec->program;
+    for (uint32_t i = 0; i < p->input_count; i++) {
+        bool unused = port_unused(exec->device, &p->inputs[i]) || c->inputs[i].left;
+        void *stand_in = unused ? NULL : port_stand_in(&c->inputs[i]);
+        if (stand_in)
+            onnx_port_copy(p, &p->inputs[i], lengths, stand_in, (void *)inputs[i], true);
+    }
+    for (uint32_t i = 0; i < ONNX_LENGTHS_MAX && reads_lengths(p); i++)
+        if (p->most[i])
+            memcpy((char *)port_stand_in(&c->lengths) + i * LENGTH_PITCH, &lengths[i], sizeof(lengths[i]));
+    if (exec->device->host_memory)
+        carry(p, c, lengths, inputs, outputs);
+}
+
+/* And back. */
+static void take_out(struct onnx_exec_state *c, const struct onnx_program *p, const uint32_t *lengths,
+                     void *const *outputs)
+{
+    for (uint32_t i = 0; i < p->output_count; i++) {
+        void *stand_in = p->outputs[i].constant ? NULL : port_stand_in(&c->outputs[i]);
+        if (stand_in)
+            onnx_port_copy(p, &p->outputs[i], lengths, stand_in, outputs[i], false);
+        if (stand_in && onnx_port_partial(&p->outputs[i]) && p->outputs[i].bytes > STAND_IN_KEPT) {
+            onnx_exec_port_finish(&c->outputs[i]);
+            c->recorded = false;
+        }
+    }
+}
+
+static HRESULT prepare_output(struct onnx_exec *exec, struct onnx_pool *pool, struct onnx_exec_state *c, uint32_t i,
+                              const void *const *inputs, void *const *outputs, bool *changed)
+{
+    const struct onnx_port *about = &exec->program->outputs[i];
+    uint32_t from = about->carried - 1;
+    if (about->carried && pool->caches && !exec->device->host_memory && inputs[from] == outputs[i] &&
+        exec->program->inputs[from].unread && !onnx_port_partial(about) &&
+        exec->program->inputs[from].bytes == about->bytes)
+        return onnx_exec_place_cache(exec, pool, c, i, outputs[i], changed);
+    *changed = *changed || (about->carried && c->inputs[from].left);
+    if (about->carried)
+        c->inputs[from].left = false;
+    return port_prepare(exec->device, &c->outputs[i], about, outputs[i], D3D12_HEAP_TYPE_READBACK, changed);
+}
+
+static HRESULT prepare(struct onnx_exec *exec, struct onnx_pool *pool, struct onnx_exec_state *c,
+                       struct onnx_exec_context *context, const void *const *inputs, void *const *outputs)
 {
     const struct onnx_program *p = exec->program;
     bool changed = !c->recorded || c->generation != context->generation;
     HRESULT hr = S_OK;
-    for (uint32_t i = 0; SUCCEEDED(hr) && i < p->input_count; i++)
-        hr = port_prepare(exec->device, &c->inputs[i], &p->inputs[i], inputs[i], D3D12_HEAP_TYPE_UPLOAD, &changed);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < p->output_count; i++)
-        hr = port_prepare(exec->device, &c->outputs[i], &p->outputs[i], outputs[i], D3D12_HEAP_TYPE_READBACK, &changed);
+        hr = prepare_output(exec, pool, c, i, inputs, outputs, &changed);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < p->input_count; i++) {
+        if (!port_unused(exec->device, &p->inputs[i]) && !c->inputs[i].left)
+            hr = port_prepare(exec->device, &c->inputs[i], &p->inputs[i], inputs[i], D3D12_HEAP_TYPE_UPLOAD, &changed);
+    }
+    if (SUCCEEDED(hr) && reads_lengths(p))
+        hr = port_prepare(exec->device, &c->lengths, &lengths_port, NULL, D3D12_HEAP_TYPE_UPLOAD, &changed);
     if (SUCCEEDED(hr) && changed) {
         c->recorded = false;
         hr = record(exec, c, context);
@@ -353,33 +433,26 @@ static HRESULT prepare(struct onnx_exec *exec, struct context *c, struct onnx_ex
 }
 
 static HRESULT run_in_context(struct onnx_exec *exec, struct onnx_pool *pool, struct onnx_exec_context *context,
-                              const void *const *inputs, void *const *outputs)
+                              const uint32_t *lengths, const void *const *inputs, void *const *outputs)
 {
     const struct onnx_program *p = exec->program;
-    struct context *c = NULL;
+    struct onnx_exec_state *c = NULL;
     HRESULT hr = onnx_exec_context_temporary(pool, context, exec->temporary_bytes);
     if (SUCCEEDED(hr))
         hr = context_get(exec, context, &c);
     if (SUCCEEDED(hr))
-        hr = prepare(exec, c, context, inputs, outputs);
+        hr = prepare(exec, pool, c, context, inputs, outputs);
     if (FAILED(hr))
         return hr;
-    for (uint32_t i = 0; i < p->input_count; i++) {
-        void *stand_in = p->inputs[i].constant ? NULL : port_stand_in(&c->inputs[i]);
-        if (stand_in)
-            memcpy(stand_in, inputs[i], p->inputs[i].bytes);
-    }
+    fill_in(exec, c, lengths, inputs, outputs);
     hr = onnx_exec_context_execute(context, c->all.list);
-    for (uint32_t i = 0; SUCCEEDED(hr) && i < p->output_count; i++) {
-        const void *stand_in = p->outputs[i].constant ? NULL : port_stand_in(&c->outputs[i]);
-        if (stand_in)
-            memcpy(outputs[i], stand_in, p->outputs[i].bytes);
-    }
+    if (SUCCEEDED(hr))
+        take_out(c, p, lengths, outputs);
     return hr;
 }
 
-HRESULT onnx_exec_run(struct onnx_exec *exec, struct onnx_pool *pool, const void *const *inputs, void *const *outputs,
-                      struct onnx_error *error)
+HRESULT onnx_exec_run(struct onnx_exec *exec, struct onnx_pool *pool, const uint32_t *lengths,
+                      const void *const *inputs, void *const *outputs, struct onnx_error *error)
 {
     const struct onnx_program *p = exec->program;
     struct onnx_exec_context *context = NULL;
@@ -398,9 +471,11 @@ HRESULT onnx_exec_run(struct onnx_exec *exec, struct onnx_pool *pool, const void
         return S_OK;
     hr = onnx_exec_context_acquire(pool, &context);
     if (SUCCEEDED(hr)) {
-        hr = run_in_context(exec, pool, context, inputs, outputs);
+        hr = run_in_context(exec, pool, context, lengths ? lengths : p->most, inputs, outputs);
         onnx_exec_context_release(pool, context);
     }
+    if (FAILED(hr))
+        onnx_caches_forget(pool->caches);
     return FAILED(hr) ? onnx_exec_fail(error, hr, "executing on the device") : S_OK;
 }
 
@@ -408,14 +483,14 @@ HRESULT onnx_exec_run(struct onnx_exec *exec, struct onnx_pool *pool, const void
 
 static HRESULT repeat_in_context(struct onnx_exec *exec, struct onnx_exec_context *context)
 {
-    struct context *c = NULL;
+    struct onnx_exec_state *c = NULL;
     HRESULT hr = context_get(exec, context, &c);
     if (SUCCEEDED(hr) && (!c->recorded || c->generation != context->generation))
         hr = E_FAIL; /* nothing ran in it, or its temporary buffer went */
     if (SUCCEEDED(hr) && !c->bare.list)
         hr = recording_init(exec->device->d3d, &c->bare);
     if (SUCCEEDED(hr) && !c->bare_recorded) {
-        hr = recording_reset(&c->bare);
+        hr = onnx_exec_recording_reset(&c->bare);
         if (SUCCEEDED(hr)) {
             record_dispatch(exec, c, c->bare.list);
             hr = ID3D12GraphicsCommandList_Close(c->bare.list);
@@ -467,102 +542,6 @@ double onnx_exec_device_ms(const struct onnx_exec *exec)
     return exec->queries ? (double)(exec->mapped[1] - exec->mapped[0]) * 1e3 / (double)exec->ticks_per_second : 0;
 }
 
-/* ---- initialisation ---- */
-
-/* `from` and `weights` by graph input, of the program's weights alone. */
-struct initializing {
-    IDMLOperatorInitializer *initializer;
-    ID3D12Resource *temporary, **from;
-    uint64_t temporary_bytes;
-    DML_BUFFER_BINDING *weights;
-};
-
-static HRESULT run_initializer(struct onnx_exec *exec, const struct initializing *what, struct context *c)
-{
-    DML_BUFFER_BINDING scratch = { what->temporary, 0, what->temporary_bytes },
-                       to = { exec->persistent, 0, exec->persistent_bytes };
-    DML_BINDING_DESC scratch_desc = { DML_BINDING_TYPE_BUFFER, &scratch };
-    DML_BINDING_DESC output = { DML_BINDING_TYPE_BUFFER, &to };
-    struct onnx_pool *pool = NULL;
-    struct onnx_exec_context *context = NULL;
-    if (what->temporary)
-        IDMLBindingTable_BindTemporaryResource(c->table, &scratch_desc);
-    if (exec->persistent)
-        IDMLBindingTable_BindOutputs(c->table, 1, &output);
-    HRESULT hr = recording_reset(&c->all);
-    if (FAILED(hr))
-        return hr;
-    onnx_weights_record(exec->program, what->from, what->weights, c->all.list);
-    ID3D12GraphicsCommandList_SetDescriptorHeaps(c->all.list, 1, &c->heap);
-    IDMLCommandRecorder_RecordDispatch(exec->device->recorder, (ID3D12CommandList *)c->all.list,
-                                       (IDMLDispatchable *)what->initializer, c->table);
-    hr = ID3D12GraphicsCommandList_Close(c->all.list);
-    if (SUCCEEDED(hr))
-        hr = onnx_pool_create(exec->device, 0, &pool);
-    if (SUCCEEDED(hr))
-        hr = onnx_exec_context_acquire(pool, &context);
-    if (SUCCEEDED(hr)) {
-        hr = onnx_exec_context_execute(context, c->all.list);
-        onnx_exec_context_release(pool, context);
-    }
-    onnx_pool_destroy(pool);
-    return hr;
-}
-
-static HRESULT initialize_with(struct onnx_exec *exec, IDMLOperatorInitializer *initializer)
-{
-    DML_BINDING_PROPERTIES needs = IDMLOperatorInitializer_GetBindingProperties(initializer);
-    const uint32_t count = exec->program->weights ? exec->program->graph_input_count : 0;
-    struct context *c = calloc(1, sizeof(*c));
-    struct initializing what = { initializer, NULL, calloc(count + 1u, sizeof(*what.from)), needs.TemporaryResourceSize,
-                                 calloc(count + 1u, sizeof(*what.weights)) };
-    uint32_t descriptors = exec->descriptors;
-    HRESULT hr = c && what.from && what.weights ? S_OK : E_OUTOFMEMORY;
-    exec->descriptors = needs.RequiredDescriptorCount;
-    if (SUCCEEDED(hr) && needs.TemporaryResourceSize)
-        what.temporary = onnx_buffer(exec->device, D3D12_HEAP_TYPE_DEFAULT, needs.TemporaryResourceSize, &hr);
-    if (SUCCEEDED(hr))
-        hr = onnx_weights_make(exec->device, exec->program, what.from, what.weights);
-    if (SUCCEEDED(hr))
-        hr = context_open(exec, c, (IDMLDispatchable *)initializer);
-    DML_BUFFER_ARRAY_BINDING array = { count, what.weights };
-    DML_BINDING_DESC inputs = { DML_BINDING_TYPE_BUFFER_ARRAY, &array };
-    if (SUCCEEDED(hr) && count)
-        IDMLBindingTable_BindInputs(c->table, 1, &inputs);
-    if (SUCCEEDED(hr))
-        hr = run_initializer(exec, &what, c);
-    context_destroy(exec, c);
-    onnx_release(what.temporary);
-    for (uint32_t i = 0; what.from && what.weights && i < count; i++) {
-        onnx_release(what.from[i]);
-        onnx_release(what.weights[i].Buffer);
-    }
-    free(what.from);
-    free(what.weights);
-    exec->descriptors = descriptors;
-    return hr;
-}
-
-static HRESULT initialize(struct onnx_exec *exec)
-{
-    IDMLCompiledOperator *op = exec->program->op;
-    IDMLOperatorInitializer *initializer = NULL;
-    if (!op)
-        return S_OK;
-    DML_BINDING_PROPERTIES needs = IDMLCompiledOperator_GetBindingProperties(op);
-    exec->descriptors = needs.RequiredDescriptorCount;
-    exec->persistent_bytes = needs.PersistentResourceSize;
-    exec->temporary_bytes = needs.TemporaryResourceSize;
-    HRESULT hr = IDMLDevice1_CreateOperatorInitializer(exec->device->dml, 1, &op, &IID_IDMLOperatorInitializer,
-                                                       (void **)&initializer);
-    if (SUCCEEDED(hr) && exec->persistent_bytes)
-        exec->persistent = onnx_buffer(exec->device, D3D12_HEAP_TYPE_DEFAULT, exec->persistent_bytes, &hr);
-    if (SUCCEEDED(hr))
-        hr = initialize_with(exec, initializer);
-    onnx_release(initializer);
-    return hr;
-}
-
 HRESULT onnx_exec_create(struct onnx_device *device, struct onnx_program *program, struct onnx_exec **out,
                          struct onnx_error *error)
 {
@@ -575,7 +554,7 @@ HRESULT onnx_exec_create(struct onnx_device *device, struct onnx_program *progra
     exec->device = device;
     exec->program = program;
     pthread_mutex_init(&exec->lock, NULL);
-    HRESULT hr = initialize(exec);
+    HRESULT hr = onnx_exec_initialize(exec);
     if (FAILED(hr)) {
         onnx_exec_destroy(exec);
         return onnx_exec_fail(error, hr, "preparing the program");
@@ -589,7 +568,7 @@ void onnx_exec_destroy(struct onnx_exec *exec)
     if (!exec)
         return;
     for (uint32_t i = 0; i < exec->capacity; i++)
-        context_destroy(exec, exec->contexts[i]);
+        onnx_exec_state_destroy(exec, exec->contexts[i]);
     free(exec->contexts);
     onnx_release(exec->persistent);
     onnx_release(exec->queries);

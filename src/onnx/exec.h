@@ -35,6 +35,9 @@ struct onnx_pool;
 HRESULT onnx_pool_create(struct onnx_device *device, uint64_t limit, struct onnx_pool **out);
 /* All execution contexts execute on the caller's queue, of the same device, which is kept; before the first run. */
 void onnx_pool_use_queue(struct onnx_pool *pool, ID3D12CommandQueue *queue);
+/* On devices with memory of their own, what is carried from an input to an output in the same host memory stays on the
+ * device: the host's memory is read when it is first seen, and not written any more. Before the first run. */
+HRESULT onnx_pool_keep_caches(struct onnx_pool *pool);
 void onnx_pool_destroy(struct onnx_pool *pool); /* after all programs that ran in it */
 void onnx_pool_trim(struct onnx_pool *pool);    /* frees the temporary memory of idle execution contexts */
 
@@ -48,11 +51,12 @@ void onnx_exec_destroy(struct onnx_exec *exec); /* when no run is in flight */
 const struct onnx_program *onnx_exec_program(const struct onnx_exec *exec);
 uint64_t onnx_exec_bytes(const struct onnx_exec *exec); /* of device memory for weights */
 
-/* inputs[i] and outputs[i] belong to the program's ports, packed elements, in the host's memory or the device's
- * (onnx_device.memory), where they are used in place; those of ports without a slot (`constant`)
+/* inputs[i] and outputs[i] belong to the program's ports, packed elements of the sizes that onnx_port_dims gives for
+ * the lengths (by number; NULL: the program has none; ports with lengths lie in the host's memory), in the host's
+ * memory or the device's (onnx_device.memory), where they are used in place; those of ports without a slot (`constant`)
  * are not read, but constant outputs are written. Returns when the outputs are complete. */
-HRESULT onnx_exec_run(struct onnx_exec *exec, struct onnx_pool *pool, const void *const *inputs, void *const *outputs,
-                      struct onnx_error *error);
+HRESULT onnx_exec_run(struct onnx_exec *exec, struct onnx_pool *pool, const uint32_t *lengths,
+                      const void *const *inputs, void *const *outputs, struct onnx_error *error);
 
 /* The last run's execution once more, on the buffers that it left on the device: nothing is copied there or back. For
  * programs that one thread runs, after a run. */

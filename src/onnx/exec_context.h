@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What device.c and exec.c share. */
+/* What device.c and exec*.c share. */
 #ifndef ONNX_EXEC_CONTEXT_H
 #define ONNX_EXEC_CONTEXT_H
 
@@ -20,12 +20,91 @@ struct onnx_exec_context {
 struct onnx_pool {
     struct onnx_device *device;
     uint64_t limit;
-    ID3D12CommandQueue *queue; /* of all execution contexts; NULL: each has its own */
-    pthread_mutex_t lock;      /* everything below */
+    ID3D12CommandQueue *queue;  /* of all execution contexts; NULL: each has its own */
+    struct onnx_caches *caches; /* NULL: caches are the host's */
+    pthread_mutex_t lock;       /* everything below */
     struct onnx_exec_context *idle;
     uint64_t idle_bytes;
     uint32_t next_id;
 };
+
+/* The buffer of one port in one execution context. */
+struct onnx_exec_port {
+    const void *seen;         /* the caller's memory of the last run */
+    void *bounce;             /* host memory: stands in for memory that is not aligned */
+    ID3D12Resource *bound;    /* what the table binds, */
+    uint64_t offset;          /* from here on */
+    bool direct;              /* it is the caller's, or a cache that stays on the device */
+    bool left;                /* input: what it is carried to is such a cache, which has its bytes already */
+    ID3D12Resource *transfer; /* other memory: an upload or readback buffer beside it, and */
+    void *mapped;             /* its address */
+};
+
+/* A command list with an allocator of its own. */
+struct onnx_exec_recording {
+    ID3D12CommandAllocator *allocator;
+    ID3D12GraphicsCommandList *list;
+};
+
+struct onnx_exec_state {
+    ID3D12DescriptorHeap *heap;
+    IDMLBindingTable *table;
+    struct onnx_exec_recording all, bare; /* bare: the dispatch alone, for onnx_exec_repeat; made when that is called */
+    struct onnx_exec_port *inputs, *outputs;
+    struct onnx_exec_port lengths; /* one each LENGTH_PITCH bytes */
+    DML_BUFFER_BINDING *buffers;   /* graph inputs, then graph outputs */
+    DML_BINDING_DESC *descs;
+    uint32_t generation; /* of the context's temporary buffer */
+    bool recorded, bare_recorded;
+};
+
+struct onnx_exec {
+    struct onnx_device *device;
+    struct onnx_program *program;
+    ID3D12Resource *persistent;
+    uint64_t persistent_bytes, temporary_bytes;
+    uint32_t descriptors;
+    ID3D12QueryHeap *queries;          /* two timestamps around the dispatch; NULL: nobody watches */
+    ID3D12Resource *ticks;             /* where they go, and */
+    const uint64_t *mapped;            /* its address */
+    uint64_t ticks_per_second;         /* of `times` dispatches */
+    pthread_mutex_t lock;              /* the array; what it points to belongs to whoever has the execution context */
+    struct onnx_exec_state **contexts; /* by the context's id */
+    uint32_t capacity, times;          /* times: of the dispatch between the timestamps */
+};
+
+/* ---- exec_caches.c ---- */
+/* Output i, which lies where its past does, in the buffer that the memory stands for; *changed when the list must be
+ * recorded anew. Thread-safe. */
+HRESULT onnx_exec_place_cache(struct onnx_exec *exec, struct onnx_pool *pool, struct onnx_exec_state *c, uint32_t i,
+                              const void *memory, bool *changed);
+void onnx_caches_forget(struct onnx_caches *caches); /* after a run that failed; NULL is fine */
+void onnx_caches_destroy(struct onnx_caches *caches);
+
+/* ---- exec_parts.c ---- */
+/* Some of its sizes are the most that there can be. */
+bool onnx_port_partial(const struct onnx_port *port);
+/* Between the caller's packed elements and the port's place, for a run with these lengths. */
+void onnx_port_copy(const struct onnx_program *p, const struct onnx_port *about, const uint32_t *lengths, void *place,
+                    void *packed, bool in);
+/* Blocks that two tensors share, which differ in the size of one dimension at most. */
+struct onnx_carrying {
+    uint64_t count, from_bytes, to_bytes, bytes; /* blocks; of one there and here; that are carried */
+};
+
+/* An output begins with an input, both as the graph sees them, or (lengths not NULL) the input as the caller does. */
+struct onnx_carrying onnx_carrying_of(const struct onnx_program *p, uint32_t output, const uint32_t *lengths);
+
+#define LENGTH_PITCH 16 /* what bindings are aligned to */
+
+void onnx_exec_port_finish(struct onnx_exec_port *port);
+/* Resets the list's allocator, too. */
+HRESULT onnx_exec_recording_reset(struct onnx_exec_recording *r);
+/* The heap, list and table of a zeroed struct, which is destroyed also after a failure. */
+HRESULT onnx_exec_state_open(struct onnx_exec *exec, struct onnx_exec_state *c, IDMLDispatchable *dispatchable);
+void onnx_exec_state_destroy(struct onnx_exec *exec, struct onnx_exec_state *c); /* NULL is fine */
+/* Runs the initializer of the program's operator. */
+HRESULT onnx_exec_initialize(struct onnx_exec *exec);
 
 void onnx_release(void *object); /* any COM object, NULL is fine */
 HRESULT onnx_exec_fail(struct onnx_error *error, HRESULT hr, const char *what);

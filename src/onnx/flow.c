@@ -339,7 +339,7 @@ static HRESULT run_program(struct onnx_flow *flow, struct flow_scope *scope, con
         out[i] = v->outputs[i].data ? v->outputs[i].data : made[i].data;
     }
     if (SUCCEEDED(hr))
-        hr = onnx_exec_run(v->exec, flow->pool, in, out, flow->error);
+        hr = onnx_exec_run(v->exec, flow->pool, NULL, in, out, flow->error);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < p->output_count; i++) {
         if (v->outputs[i].data)
             memcpy(made[i].data, v->outputs[i].data, made[i].bytes);

@@ -33,9 +33,11 @@ enum onnx_type {
 };
 
 struct onnx_error {
-    char text[512]; /* one line that names what is wrong */
-    bool unknown;   /* onnx_compile failed for want of a value, or of control flow that a graph cannot hold ... */
-    uint32_t node;  /* ... at this node of the model */
+    char text[512];  /* one line that names what is wrong */
+    uint8_t partial; /* mask of run-time lengths: onnx_compile failed for an operator that needs them whole, whatever
+                        the sizes */
+    bool unknown;    /* onnx_compile failed for want of a value, or of control flow that a graph cannot hold ... */
+    uint32_t node;   /* ... at this node of the model */
 };
 
 /* A constant tensor; data is little-endian, packed, at any address, and lives as long as the model. */
@@ -110,15 +112,23 @@ void onnx_model_destroy(struct onnx_model *model);
 /* Data in a mapping is not needed soon: gives its memory back. It can still be read, from the file again. */
 void onnx_tensor_forget_pages(const void *data, uint64_t bytes);
 
+/* Sizes that are known when a program runs only: it is compiled for the most that each can be. */
+#define ONNX_LENGTHS_MAX 8
+
 struct onnx_port {
     const char *name;
     int32_t onnx_type;
     DML_TENSOR_DATA_TYPE type;
     uint32_t rank;
     uint32_t sizes[ONNX_RANK_MAX];
-    uint64_t bytes;       /* of the packed elements */
-    uint32_t slot;        /* graph input or output of the compiled operator */
+    uint8_t lengths[ONNX_RANK_MAX]; /* per dimension: mask of the run-time lengths that its size is the most for */
+    uint64_t bytes;                 /* of the packed elements */
+    uint32_t slot;                  /* graph input or output of the compiled operator */
     const void *constant; /* known at compile time: outputs' data, or not NULL for an input; slot is then unused */
+    bool unread;          /* input: nothing in the graph reads it; the slot is then bound to nothing */
+    /* Output: before the graph runs, the bytes of input carried - 1 lie there, and it changes some of them; unless both
+     * are the same memory onnx_exec_run copies them. Input: carried - 1 is such an output. 0: neither. */
+    uint32_t carried;
 };
 
 /* A constant that is bound when the program is initialised, instead of being part of the graph. */
@@ -138,14 +148,22 @@ struct onnx_program {
     uint32_t input_count, output_count;
     uint32_t node_count; /* DirectML nodes */
     struct onnx_weight *weights;
+    uint32_t most[ONNX_LENGTHS_MAX];         /* of each run-time length; 0: there is none of that number */
+    uint32_t length_slots[ONNX_LENGTHS_MAX]; /* graph inputs that take them as INT32 {1}; UINT32_MAX: not read */
 };
 
 /* What is known of model input i when it is compiled. */
 struct onnx_input {
     uint32_t rank;
     int64_t dims[ONNX_RANK_MAX]; /* concrete; 0 makes an empty tensor, for which nothing is bound */
-    const void *data;            /* its value, when the program is to be made for that value alone; else NULL */
-    bool wanted;                 /* set when compiling failed because shapes depend on this input's value */
+    /* Number of a run-time length plus 1: the dimension is the most that it can be; 0: it is exact. Compiling fails
+     * where nothing is known about how an operator goes with tensors that are filled in part. */
+    uint8_t length[ONNX_RANK_MAX];
+    const void *data; /* its value, when the program is to be made for that value alone; else NULL */
+    bool wanted;      /* set when compiling failed because shapes depend on this input's value */
+    /* Set with the `wanted` of input floor_of - 1 (0: none), one integer: as long as it is not above dimension
+     * floor_dim of any such input it does not matter, and data may be the least of them. */
+    uint32_t floor_of, floor_dim;
 };
 
 /* E_INVALIDARG: error says what; when an input became `wanted`, compiling again with its data may succeed. */
@@ -157,12 +175,16 @@ HRESULT onnx_compile(const struct onnx_model *model, struct onnx_input *inputs, 
 HRESULT onnx_compile_owned(const struct onnx_model *model, struct onnx_input *inputs, IDMLDevice1 *device,
                            DML_EXECUTION_FLAGS flags, struct onnx_program **out, struct onnx_error *error);
 void onnx_program_destroy(struct onnx_program *program);
+/* The port's dimensions in a run with these lengths (of which those in use count; NULL: there are none). */
+void onnx_port_dims(const struct onnx_program *program, const struct onnx_port *port, const uint32_t *lengths,
+                    int64_t *out);
 
 /* Whether one node can become part of a program, decided before shapes are known. */
 struct onnx_verdict {
     bool ok;
     uint32_t folds;   /* shape arithmetic: the host computes the node 1 when all its inputs are known there, 2 always */
     uint32_t wants;   /* mask of the inputs whose values must be known when the graph is compiled */
+    uint32_t lengths; /* mask of the inputs that are lengths, which the host knows, and had better compute */
     char reason[160]; /* when not ok */
 };
 

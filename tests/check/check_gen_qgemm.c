@@ -44,6 +44,8 @@ void check_gen_qgemm(struct check_rng *rng, struct check_case *out)
     op->tensors[op->input_count] = last;
     if (!deep) /* bounds would leave the rounding of long sums and take away what it is relative to */
         check_epilogue(rng, out, &last);
+    if (op->epilogue && op->epilogue->inst[0].code == KERN_MAP_ADD && n % 2)
+        out->epilogue.inst[0].code = KERN_MAP_MUL; /* as of gated networks */
     op->tensors[op->input_count] = last;
     out->norm_wise = true;
     check_few(out, &last);

@@ -236,6 +236,21 @@ def level_4(c):
                 expect=[(a.astype(np.float64) @ w.T).astype(F)] * 2, atol=2e-3, rtol=1e-5)
 
 
+def level_4_embedding(c):
+    """Quantised rows that are gathered are no weights of a product: they do not take the permission away."""
+    indices, k, n = np.array([[3, 0, 5]], np.int64), 64, 24
+    constants = {"d": pack(c.integers(6, k, high=15), 4), "ds": c.uniform(6, 2, low=0.1, high=0.5),
+                 "b": pack(c.integers(n, k, high=15), 4).reshape(n, 2, 16), "s": c.uniform(n * 2, low=0.1, high=0.5)}
+    for level, flags in ((4, "0x20000000"), (0, "0x0")):
+        nodes = [helper.make_node("GatherBlockQuantized", ["d", "i", "ds"], ["x"], domain=MS, block_size=32, bits=4,
+                                  quantize_axis=1),
+                 helper.make_node("MatMulNBits", ["x", "b", "s"], ["y"], domain=MS, K=k, N=n, bits=4, block_size=32,
+                                  accuracy_level=level)]
+        model = c.model(nodes, {"i": indices}, {"y": np.zeros((1, 3, n), F)}, constants, 21)
+        result = c.run("graph", c.file("m.onnx", model.SerializeToString()))
+        c.test(f"flags {flags}\n" in result.stdout, f"level {level}: {result.stdout[:60]} {result.stderr[-200:]}")
+
+
 def gather_blocks(c):
     indices = np.array([[3, 0, 5], [1, 1, 4]], np.int64)
     for bits in (4, 8):
@@ -472,8 +487,8 @@ def other_floats(c):
 
 def main():
     c = Compare(sys.argv[1])
-    for family in (linear, four_bits, products, convolutions, elementwise, nbits, level_4, gather_blocks,
-                   attention, lstm, quantized_models, steps_one_by_one, other_floats):
+    for family in (linear, four_bits, products, convolutions, elementwise, nbits, level_4, level_4_embedding,
+                   gather_blocks, attention, lstm, quantized_models, steps_one_by_one, other_floats):
         if len(sys.argv) < 3 or family.__name__ in sys.argv[2:]:
             family(c)
     return c.finish()

@@ -5,7 +5,8 @@
 #include "test.h"
 
 static const struct onnx_converter rows[] = {
-#define ONNX_CONVERTER(domain, op, newest, wants, folds, function) { domain, op, newest, wants, folds, function },
+#define ONNX_CONVERTER(domain, op, newest, wants, folds, rows, function)                                               \
+    { domain, op, newest, wants, folds, NULL, function },
 #include "onnx/converters.def"
 #undef ONNX_CONVERTER
 };

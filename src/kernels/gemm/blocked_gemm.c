@@ -182,14 +182,15 @@ bool blocked_gemm_steps(const struct kern_op *op, struct kern_epilogue *out)
                                                             [KERN_MAP_SWISH] = KERN_EPILOGUE_VALUE,
                                                             [KERN_MAP_SQRT] = KERN_EPILOGUE_VALUE } };
     const struct kern_view *y = &op->tensors[op->input_count];
+    const struct kern_gemm gemm = blocked_gemm_of(op);
     if (!kern_epilogue_match(op, &support, out) || (y->sizes[y->rank - 1] > 1 && y->strides[y->rank - 1] != 1) ||
-        (op->u.gemm.has_c && !step_fits(&op->tensors[2])))
+        (gemm.has_c && !step_fits(&op->tensors[2])))
         return false;
     for (uint32_t i = 0; i < out->count; i++)
         if (out->step[i].tensor && !step_fits(&op->tensors[out->step[i].tensor]))
             return false;
-    if (!op->u.gemm.integer || !out->count)
-        return !op->u.gemm.integer && dense_is_short_float(y->type);
+    if (!gemm.integer || !out->count)
+        return !gemm.integer && dense_is_short_float(y->type);
     /* Bytes must be such before they are stored. */
     const struct kern_epilogue_step *last = &out->step[out->count - 1];
     const float low = y->type == DML_TENSOR_DATA_TYPE_INT8 ? -128 : 0, high = low + 255;

@@ -29,6 +29,9 @@ struct blocked_gemm_tile {
 
 struct blocked_gemm_end;
 struct blocked_gemm_shift;
+
+typedef void blocked_gemm_end_fn(const struct blocked_gemm_end *end, const uint32_t *at, uint32_t count,
+                                 const void *sums, const struct blocked_gemm_shift *shift);
 struct blocked_gemm_isa {
     uint32_t rows, columns; /* of a tile, at most */
     uint32_t k_pack;
@@ -37,8 +40,7 @@ struct blocked_gemm_isa {
     const struct blocked_gemm_integers *integers;                  /* NULL: others */
     void (*round)(const float *in, uint32_t count, uint16_t *out); /* makes BFLOAT16; NULL: factors are others */
     /* A row of sums through the steps of the epilogue (struct blocked_gemm_end); NULL: none can. */
-    void (*finish)(const struct blocked_gemm_end *end, const uint32_t *at, uint32_t count, const void *sums,
-                   const struct blocked_gemm_shift *shift);
+    blocked_gemm_end_fn *finish;
     bool unsigned_right; /* bytes: both factors are unsigned */
     bool tiles; /* `tile` reads whole tiles of AMX: rows and packs of A are rounded up to 16, packs of B as well */
 };
@@ -175,17 +177,25 @@ void blocked_gemm_end_init(const struct kern_call *call, void *scratch, void *fl
 /* The epilogue of a product as steps that blocked_gemm_isa.finish takes: of tensors whose elements lie together or
  * repeat. */
 bool blocked_gemm_steps(const struct kern_op *op, struct kern_epilogue *out);
+/* What a product does before its epilogue; with quantised weights: nothing. */
+static inline struct kern_gemm blocked_gemm_of(const struct kern_op *op)
+{
+    return op->kind == KERN_GEMM ? op->u.gemm : (struct kern_gemm){ .alpha = 1 };
+}
 /* A product's end in steps, if its epilogue is such. */
 void blocked_gemm_end_in_steps(struct blocked_gemm_end *end);
 /* What isa->finish is (blocked_gemm_end_simd.c): integers with a shift, or FLOAT32, which are multiplied by alpha. */
-#define BLOCKED_GEMM_END_ROW(isa)                                                                                      \
-    void blocked_gemm_end_row_##isa(const struct blocked_gemm_end *end, const uint32_t *at, uint32_t count,            \
-                                    const void *sums, const struct blocked_gemm_shift *shift);
-BLOCKED_GEMM_END_ROW(portable)
-BLOCKED_GEMM_END_ROW(avx2)
-BLOCKED_GEMM_END_ROW(avx512)
-BLOCKED_GEMM_END_ROW(neon)
-#undef BLOCKED_GEMM_END_ROW
+blocked_gemm_end_fn blocked_gemm_end_row_portable, blocked_gemm_end_row_avx2, blocked_gemm_end_row_avx512,
+    blocked_gemm_end_row_neon;
+/* The same for FLOAT32 sums that rows of other kernels made: by `row`, one of these, or the general epilogue. */
+static inline void blocked_gemm_end_floats(const struct blocked_gemm_end *end, const uint32_t *at, uint32_t count,
+                                           const float *sums, blocked_gemm_end_fn *row)
+{
+    if (end->in_steps)
+        row(end, at, count, sums, NULL);
+    else
+        dense_finish_f32(end->call, end->scratch, at, count, sums);
+}
 /* The divisor for coordinates `at`; 1 where there is none. */
 float blocked_gemm_divisor(const struct kern_call *call, const struct kern_requantize *how, const uint32_t *at);
 

@@ -82,15 +82,15 @@ static void row_init(struct end_row *r, const struct blocked_gemm_end *end, cons
 {
     const struct kern_op *op = end->call->op;
     const struct kern_view *y = &op->tensors[op->input_count];
-    const struct kern_gemm *gemm = &op->u.gemm;
+    const struct kern_gemm gemm = blocked_gemm_of(op);
     r->count = 0;
-    r->alpha = gemm->alpha;
+    r->alpha = gemm.alpha;
     r->quantizes = false;
     r->type = y->type;
     r->y = end->call->data[op->input_count];
     r->to = dense_offset(y, at, y->rank);
-    if (!gemm->integer && gemm->has_c && gemm->beta != 0)
-        add_operand(r, end->call, &(struct kern_epilogue_step){ .code = KERN_MAP_ADD, .tensor = 2 }, gemm->beta, at);
+    if (!gemm.integer && gemm.has_c && gemm.beta != 0)
+        add_operand(r, end->call, &(struct kern_epilogue_step){ .code = KERN_MAP_ADD, .tensor = 2 }, gemm.beta, at);
     for (uint32_t i = 0; i < end->steps.count; i++)
         add_operand(r, end->call, &end->steps.step[i], 1, at);
     if (end->quantizes)

@@ -2,6 +2,7 @@
 /* The product with panels of gemm.h. */
 #include "kernels/core/isa.h"
 #include "kernels/vec/fmath.h"
+#include "kernels/gemm/blocked_gemm.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/ukernel.h"
 
@@ -14,9 +15,10 @@ struct panel {
     const struct kern_call *call;
     struct panel_shape shape;
     struct panel_finish finish;
-    bool direct;       /* the epilogue is `finish` */
-    uint32_t rows;     /* of this block */
-    uint32_t from, to; /* rows of it that are computed */
+    bool direct;                 /* the epilogue is `finish` */
+    struct blocked_gemm_end end; /* otherwise */
+    uint32_t rows;               /* of this block */
+    uint32_t from, to;           /* rows of it that are computed */
     uint64_t first_row;
     const float **a; /* the rows of A */
     float **y;       /* of Y */
@@ -89,7 +91,7 @@ static void panel_finish_tile(const struct panel *p, uint32_t row, uint32_t rows
     }
 }
 
-/* By the general epilogue. */
+/* By steps, or the general epilogue. */
 static void panel_finish_rows(const struct panel *p, uint32_t panel)
 {
     const struct kern_op *op = p->call->op;
@@ -99,8 +101,9 @@ static void panel_finish_rows(const struct panel *p, uint32_t panel)
         float *sums = p->sums + m * PANEL_COLUMNS;
         dense_row_at(y, p->first_row + m, at);
         at[y->rank - 1] = column;
-        gemm_scale(p->call, at, count, false, sums);
-        dense_finish_f32(p->call, (char *)p->call->worker_scratch + p->shape.epilogue, at, count, sums);
+        if (!p->end.in_steps)
+            gemm_scale(p->call, at, count, false, sums);
+        blocked_gemm_end_floats(&p->end, at, count, sums, KERN_ISA_TABLE(blocked_gemm_end_row_));
     }
 }
 
@@ -183,6 +186,10 @@ static void panel_run(const struct kern_call *call, uint64_t begin, uint64_t end
     panel_shape_init(call->op, PANEL_COLUMNS, &p.shape);
     p.direct = panel_finish_init(call->op, &p.finish);
     p.sums = (float *)((char *)call->worker_scratch + p.shape.sums);
+    if (!p.direct) {
+        blocked_gemm_end_init(call, (char *)call->worker_scratch + p.shape.epilogue, NULL, &p.end);
+        blocked_gemm_end_in_steps(&p.end);
+    }
     p.a = call->worker_scratch;
     p.y = (float **)(p.a + p.shape.block_rows);
     for (uint32_t t = 0; t < PANEL_ADDS; t++)

@@ -2,6 +2,7 @@
 /* Many rows times quantised weights by AMX, where half precision is allowed (struct qgemm_amx_shape). */
 #include "kernels/core/isa.h"
 #include "kernels/gemm/amx.h"
+#include "kernels/gemm/blocked_gemm.h"
 #include "kernels/gemm/qgemm_tile.h"
 
 enum { COLUMNS = QGEMM_AMX_PANELS * KERN_QGEMM_COLUMNS, BLOCK_ROWS = 2 * AMX_ROWS, PACK_HALVES = 2 };
@@ -12,6 +13,7 @@ struct qgemm_amx {
     struct qgemm_amx_shape amx;
     uint16_t *a, *part; /* [rows][step]; [packs][COLUMNS][PACK_HALVES] */
     float *sums;        /* [rows][COLUMNS] */
+    struct blocked_gemm_end end;
     uint64_t first_row;
     uint32_t rows, panel, panels; /* of this unit */
 };
@@ -133,8 +135,7 @@ static void finish(const struct qgemm_amx *q)
     for (uint32_t m = 0; m < q->rows; m++) {
         dense_row_at(y, q->first_row + m, at);
         at[y->rank - 1] = column;
-        dense_finish_f32(q->call, (char *)q->call->worker_scratch + q->amx.epilogue, at, count,
-                         q->sums + (uint64_t)m * COLUMNS);
+        blocked_gemm_end_floats(&q->end, at, count, q->sums + (uint64_t)m * COLUMNS, blocked_gemm_end_row_avx512);
     }
 }
 
@@ -147,6 +148,8 @@ void kern_qgemm_amx_run(const struct kern_call *call, uint64_t begin, uint64_t e
     q.a = (uint16_t *)((char *)call->worker_scratch + q.amx.a);
     q.part = (uint16_t *)((char *)call->worker_scratch + q.amx.part);
     q.sums = (float *)((char *)call->worker_scratch + q.amx.sums);
+    blocked_gemm_end_init(call, (char *)call->worker_scratch + q.amx.epilogue, NULL, &q.end);
+    blocked_gemm_end_in_steps(&q.end);
     amx_begin();
     for (uint64_t unit = begin; unit < end; unit++) {
         const uint64_t block = unit / q.amx.units;

@@ -31,6 +31,7 @@ struct qgemm_bytes {
     char *a;
     uint8_t *part; /* [eights of rows][halves][vectors of a tile] */
     float *sums;   /* [rows][columns of a chunk] */
+    struct blocked_gemm_end end;
     uint64_t first_row;
     uint32_t rows, columns; /* of a chunk's sums */
 };
@@ -369,8 +370,8 @@ static void finish(const struct qgemm_bytes *q, uint64_t unit)
     for (uint32_t m = 0; m < q->rows; m++) {
         dense_row_at(y, q->first_row + m, at);
         at[y->rank - 1] = column;
-        dense_finish_f32(q->call, (char *)q->call->worker_scratch + q->bytes.epilogue, at,
-                         BASE_MIN(q->shape.n - column, q->columns), q->sums + (uint64_t)m * q->columns);
+        blocked_gemm_end_floats(&q->end, at, BASE_MIN(q->shape.n - column, q->columns),
+                                q->sums + (uint64_t)m * q->columns, KERN_ISA_TABLE(blocked_gemm_end_row_));
     }
 }
 
@@ -383,6 +384,8 @@ DENSE_INLINE void run(bool vnni, const struct kern_call *call, uint64_t begin, u
     q.a = (char *)call->worker_scratch + q.bytes.a;
     q.part = (uint8_t *)call->worker_scratch + q.bytes.part;
     q.sums = (float *)((char *)call->worker_scratch + q.bytes.sums);
+    blocked_gemm_end_init(call, (char *)call->worker_scratch + q.bytes.epilogue, NULL, &q.end);
+    blocked_gemm_end_in_steps(&q.end);
     for (uint64_t count; begin < end; begin += count) {
         const uint64_t block = begin / q.bytes.units, unit = begin % q.bytes.units;
         count = BASE_MIN(BASE_MIN(end - begin, q.bytes.units - unit), q.bytes.chunk);

@@ -6,7 +6,7 @@
 static void qgemm_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     struct qgemm q;
-    qgemm_init(&q, call);
+    qgemm_init(&q, call, KERN_ISA_TABLE(blocked_gemm_end_row_));
     qgemm_panels(&q, begin, end, qgemm_panel);
 }
 
@@ -28,6 +28,7 @@ struct qgemm_many {
     const float **a; /* the rows of A */
     float *part;     /* [tiles][rows][columns of a tile] */
     float *sums;     /* [rows][columns of a unit] */
+    struct blocked_gemm_end end;
     uint64_t first_row;
     uint32_t rows, panel, panels; /* of this unit */
 };
@@ -140,8 +141,7 @@ static void many_finish(const struct qgemm_many *q)
     for (uint32_t m = 0; m < q->rows; m++) {
         dense_row_at(y, q->first_row + m, at);
         at[y->rank - 1] = column;
-        dense_finish_f32(q->call, (char *)q->call->worker_scratch + q->many.epilogue, at, count,
-                         q->sums + m * MANY_COLUMNS);
+        blocked_gemm_end_floats(&q->end, at, count, q->sums + m * MANY_COLUMNS, KERN_ISA_TABLE(blocked_gemm_end_row_));
     }
 }
 
@@ -155,6 +155,8 @@ static void qgemm_many_run(const struct kern_call *call, uint64_t begin, uint64_
     q.part = (float *)((char *)call->worker_scratch + q.many.part);
     q.sums = (float *)((char *)call->worker_scratch + q.many.sums);
     memset(q.part, 0, (uint64_t)QGEMM_MANY_PART * MANY_COLUMNS * sizeof(*q.part)); /* panels that the last unit lacks */
+    blocked_gemm_end_init(call, (char *)call->worker_scratch + q.many.epilogue, NULL, &q.end);
+    blocked_gemm_end_in_steps(&q.end);
     for (uint64_t unit = begin; unit < end; unit++) {
         uint64_t block = unit / q.many.units;
         if (block != loaded)

@@ -4,6 +4,7 @@
 #ifndef KERNELS_QGEMM_TILE_H
 #define KERNELS_QGEMM_TILE_H
 
+#include "kernels/gemm/blocked_gemm.h"
 #include "kernels/gemm/qgemm.h"
 #include "kernels/gemm/ukernel.h"
 
@@ -30,6 +31,8 @@ struct qgemm {
     const void *slices; /* of x86/qgemm_vnni.c */
     float *sums;        /* [rows][columns of a chunk] */
     float *a;           /* [rows][groups * depth], zeros in between */
+    struct blocked_gemm_end end;
+    blocked_gemm_end_fn *end_row;
 };
 
 /* Element `at` of the words of VEC columns: of eight elements of 4 bits, or of four bytes. */
@@ -208,19 +211,20 @@ static inline void qgemm_panels(const struct qgemm *q, uint64_t begin, uint64_t 
         for (uint32_t m = 0; m < q->shape.rows; m++) {
             dense_row_at(y, m, at);
             at[last] = first;
-            dense_finish_f32(call, (char *)call->worker_scratch + q->shape.epilogue, at,
-                             BASE_MIN(q->shape.n - first, (uint32_t)count * KERN_QGEMM_COLUMNS),
-                             q->sums + (uint64_t)m * QGEMM_CHUNK * KERN_QGEMM_COLUMNS);
+            blocked_gemm_end_floats(&q->end, at, BASE_MIN(q->shape.n - first, (uint32_t)count * KERN_QGEMM_COLUMNS),
+                                    q->sums + (uint64_t)m * QGEMM_CHUNK * KERN_QGEMM_COLUMNS, q->end_row);
         }
     }
 }
 
-static inline void qgemm_init(struct qgemm *q, const struct kern_call *call)
+static inline void qgemm_init(struct qgemm *q, const struct kern_call *call, blocked_gemm_end_fn *end_row)
 {
-    *q = (struct qgemm){ .call = call };
+    *q = (struct qgemm){ .call = call, .end_row = end_row };
     qgemm_shape_init(call->op, &q->shape);
     q->sums = call->worker_scratch;
     q->a = (float *)((char *)call->worker_scratch + q->shape.a);
+    blocked_gemm_end_init(call, (char *)call->worker_scratch + q->shape.epilogue, NULL, &q->end);
+    blocked_gemm_end_in_steps(&q->end);
     qgemm_load(q);
 }
 

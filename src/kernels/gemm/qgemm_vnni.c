@@ -171,6 +171,6 @@ static void panels_of_slices(const struct qgemm *q, uint64_t panel, uint32_t pan
 void kern_qgemm_vnni_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     struct qgemm q;
-    qgemm_init(&q, call);
+    qgemm_init(&q, call, blocked_gemm_end_row_avx512);
     qgemm_panels(&q, begin, end, load_slices(&q) ? panels_of_slices : qgemm_panel);
 }

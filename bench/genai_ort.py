@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model of onnxruntime-genai driven by ONNX Runtime alone, as genai drives it: caches of a fixed capacity that every run reads
+and writes in place, the attention mask growing by a token. For adapters with memory of their own, where genai keeps caches in
+the host's, and for machines that lack genai."""
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import onnxruntime as ort
+
+TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
+
+
+class Model:
+    """library: of the provider, or None for the CPU provider. adapter: its number; with one, tensors lie in its memory."""
+
+    def __init__(self, folder, library, threads, adapter=None, profile=None):
+        options = ort.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.log_severity_level = 3
+        if profile:
+            options.enable_profiling = True
+            options.profile_file_prefix = profile
+        self.memory, self.number = "cpu", 0
+        if library:
+            ort.register_execution_provider_library("anydml", os.path.abspath(library))
+            devices = [d for d in ort.get_ep_devices() if d.ep_name == "AnyDMLExecutionProvider"]
+            options.add_provider_for_devices([devices[adapter or 0]], {} if adapter is None else {"device_tensors": "true"})
+            if adapter is not None:
+                self.memory, self.number = "dml", int(devices[adapter].ep_metadata["device_id"])
+        self.session = ort.InferenceSession(str(Path(folder) / "model.onnx"), options)
+        decoder = json.loads((Path(folder) / "genai_config.json").read_text(encoding="utf-8"))["model"]["decoder"]
+        self.layers, self.heads, self.size = (decoder[k] for k in ("num_hidden_layers", "num_key_value_heads", "head_size"))
+        self.inputs = {value.name: value for value in self.session.get_inputs()}
+        self.logits = self.session.get_outputs()[0]
+
+    def empty(self, shape, kind):
+        return ort.OrtValue.ortvalue_from_shape_and_type(shape, TYPES[kind], self.memory, self.number)
+
+
+class Generator:
+    """With the names that genai's has, for one text and the token that is likeliest."""
+
+    def __init__(self, model, capacity):
+        self.model = model
+        self.binding = model.session.io_binding()
+        self.length = 0
+        self.token = None
+        self.caches = []
+        for layer in range(model.layers):
+            for part in ("key", "value"):
+                name = f"past_key_values.{layer}.{part}"
+                cache = model.empty([1, model.heads, capacity, model.size], model.inputs[name].type)
+                cache.update_inplace(np.zeros(cache.shape(), TYPES[model.inputs[name].type]))
+                self.binding.bind_ortvalue_input(name, cache)
+                self.binding.bind_ortvalue_output(f"present.{layer}.{part}", cache)
+                self.caches.append(cache)
+
+    def append_tokens(self, tokens):
+        count, begin = len(tokens), self.length
+        self.length += count
+        binding, model = self.binding, self.model
+        feeds = {"input_ids": np.array(tokens, np.int64)[None], "attention_mask": np.ones((1, self.length), np.int64),
+                 "position_ids": np.arange(begin, self.length, dtype=np.int64)[None]}
+        for name, value in feeds.items():
+            if name in model.inputs:
+                binding.bind_cpu_input(name, value)
+        rows = 1 if model.logits.shape[1] == 1 else count
+        logits = model.empty([1, rows, model.logits.shape[2]], model.logits.type)
+        binding.bind_ortvalue_output("logits", logits)
+        model.session.run_with_iobinding(binding)
+        if rows == 1 or model.memory == "cpu":
+            self.token = int(logits.numpy()[0, -1].argmax())
+
+    def generate_next_token(self):
+        self.append_tokens([self.token])
