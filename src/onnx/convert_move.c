@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Data movement and resampling. */
-#include "onnx/build.h"
+#include "onnx/emit.h"
 
 /* Copies x, seen through strides, to y. */
 static bool emit_copy(struct onnx_builder *b, struct onnx_value *x, const uint32_t *strides, struct onnx_value *y)
@@ -366,6 +366,26 @@ static bool gather_known(struct onnx_builder *b, struct onnx_value *y, const str
     return true;
 }
 
+/* Of a tensor that is filled in part along the axis: known indices that count from the end begin where that is. */
+static struct onnx_value *from_end(struct onnx_builder *b, const struct onnx_value *x, uint32_t axis,
+                                   struct onnx_value *indices)
+{
+    const uint8_t lengths = x->lengths[axis];
+    const int64_t count = onnx_elements(indices);
+    int64_t behind = 0;
+    for (int64_t i = 0; lengths && onnx_is_constant(indices) && i < count; i++)
+        behind += onnx_constant_int(indices, i) < 0;
+    if (!lengths || (onnx_is_constant(indices) && !behind))
+        return indices;
+    if (behind != count || (lengths & (lengths - 1)) || x->times[axis] != 1) {
+        onnx_refuse_part(b, x);
+        return NULL;
+    }
+    struct onnx_value *at = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_ADD, onnx_convert(b, indices, ONNX_INT32),
+                                        onnx_length(b, (uint32_t)__builtin_ctz(lengths)));
+    return onnx_as(b, at, indices->rank, indices->dims);
+}
+
 bool onnx_gather(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *in[2] = { onnx_in(b, n, 0), onnx_in(b, n, 1) };
@@ -390,6 +410,9 @@ bool onnx_gather(struct onnx_builder *b, const struct onnx_node *n)
         return false;
     if (onnx_is_constant(x) && onnx_is_constant(indices) && onnx_elements(y) <= 65536)
         return gather_known(b, y, x, indices, axis);
+    in[1] = from_end(b, x, axis, in[1]);
+    if (!in[1])
+        return false;
     int64_t y_dims[ONNX_RANK_MAX];
     for (uint32_t i = 0; i < full; i++) {
         x_dims[i] = i + x->rank < full ? 1 : x->dims[i + x->rank - full];

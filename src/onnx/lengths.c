@@ -152,17 +152,20 @@ bool onnx_rows_norm(struct onnx_builder *b, const struct onnx_node *n)
     return true;
 }
 
-/* Rows of a whole table by their numbers. */
+/* Rows of a table by their numbers; the converter of Gather knows where it ends. */
 bool onnx_rows_lookup(struct onnx_builder *b, const struct onnx_node *n)
 {
     const struct onnx_value *table = input(b, n, 0), *x = input(b, n, 1);
     struct onnx_value *y = output(b, n, 0);
     uint32_t axis;
-    const char *name = strcmp(n->op, "Gather") ? "gather_axis" : "axis";
-    if (!table || !x || !y || !onnx_axis(b, onnx_attr_int(n, name, 0), table->rank, &axis))
+    const bool plain = !strcmp(n->op, "Gather");
+    if (!table || !x || !y || !onnx_axis(b, onnx_attr_int(n, plain ? "axis" : "gather_axis", 0), table->rank, &axis))
         return false;
-    if (all_of(table))
+    if (!plain && all_of(table))
         return onnx_refuse_part(b, table);
+    for (uint32_t d = 0; d < table->rank; d++)
+        if (d != axis && !fill(b, y, d < axis ? d : d + x->rank - 1, table, d))
+            return false;
     for (uint32_t d = 0; d < x->rank; d++)
         if (!fill(b, y, axis + d, x, d))
             return false;

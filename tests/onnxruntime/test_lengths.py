@@ -74,6 +74,10 @@ def rows(kind):
         y, shape = g.add("ReduceMean", y, axes=[1], keepdims=0), ["batch", WIDTH]
     elif kind == "last token":
         y, shape = g.add("Gather", y, g.constant(np.array(-1)), axis=1), ["batch", WIDTH]
+    elif kind in ("first and third", "first and last"):
+        at = np.array([0, 2] if kind == "first and third" else [0, -1])
+        y = g.add("Gather", g.add("Concat", y, y, y, axis=0), g.constant(at), axis=1)
+        shape = [None, 2, WIDTH]
     elif kind == "reversed":
         ends = [np.array([v], np.int64) for v in (-1, -1000000, 1, -1)]
         y = g.add("Slice", y, *(g.constant(v) for v in ends))
@@ -133,10 +137,10 @@ def run(library, name, model, runs, partial):
 
 def main():
     library, ok = sys.argv[1], True
-    lengths = [7, 1, *map(int, rng.integers(1, 70, 25)), 64, 65, 7]
+    lengths = [7, 3, *map(int, rng.integers(3, 70, 25)), 64, 65, 7]
     sizes = [{"batch": 1 + i % 3, "length": n} for i, n in enumerate(lengths)]
     for kind, partial in (("plain", True), ("transposed", True), ("softmax over tokens", False),
-                          ("mean of tokens", False), ("last token", False), ("reversed", False), ("counted", False),
+                          ("mean of tokens", False), ("last token", True), ("first and third", True), ("first and last", False), ("reversed", False), ("counted", False),
                           ("products of tokens", False), ("heads and tokens in one", False), ("running sums", False)):
         ok = run(library, kind, rows(kind), sizes, partial) and ok
     pairs = [{"n": int(n), "m": int(m)} for n, m in rng.integers(1, 40, (40, 2))]
