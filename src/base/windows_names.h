@@ -14,7 +14,8 @@
 #undef small
 #undef FAR
 #undef NEAR
+#undef OPTIONAL
+#undef PLANES
 #define FAR
-#define NEAR
 
 #endif
