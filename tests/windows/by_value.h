@@ -35,4 +35,30 @@
 #define ID3D12Device4_GetResourceAllocationInfo1(This, mask, count, descs, infos)                                      \
     BY_VALUE(This, GetResourceAllocationInfo1, D3D12_RESOURCE_ALLOCATION_INFO, mask, count, descs, infos)
 
+/* ---- what else tests use of POSIX ---- */
+
+#include <malloc.h>
+#include <stdlib.h>
+
+static inline int setenv(const char *name, const char *value, int replace)
+{
+    if (!replace && getenv(name))
+        return 0;
+    SetEnvironmentVariableA(name, value);
+    return _putenv_s(name, value);
+}
+
+static inline int unsetenv(const char *name)
+{
+    SetEnvironmentVariableA(name, NULL);
+    return _putenv_s(name, "");
+}
+
+/* Never freed by what frees other memory: tests end before it matters. */
+static inline void *aligned_alloc(size_t alignment, size_t bytes)
+{
+    char *memory = malloc(bytes + alignment);
+    return memory ? (void *)(((uintptr_t)memory + alignment - 1) & ~(uintptr_t)(alignment - 1)) : NULL;
+}
+
 #endif
