@@ -39,6 +39,7 @@
 
 #include <malloc.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static inline int setenv(const char *name, const char *value, int replace)
 {
@@ -54,11 +55,33 @@ static inline int unsetenv(const char *name)
     return _putenv_s(name, "");
 }
 
-/* Never freed by what frees other memory: tests end before it matters. */
-static inline void *aligned_alloc(size_t alignment, size_t bytes)
+/* free() takes none of _aligned_malloc's memory: so this keeps what it gave. */
+static void *test_aligned[4096];
+
+static inline void *test_aligned_alloc(size_t alignment, size_t bytes)
 {
-    char *memory = malloc(bytes + alignment);
-    return memory ? (void *)(((uintptr_t)memory + alignment - 1) & ~(uintptr_t)(alignment - 1)) : NULL;
+    void *memory = _aligned_malloc(bytes, alignment);
+    for (size_t i = 0; memory && i < sizeof(test_aligned) / sizeof(test_aligned[0]); i++)
+        if (__sync_bool_compare_and_swap(&test_aligned[i], NULL, memory))
+            break;
+    return memory;
 }
+
+static inline void test_free(void *memory)
+{
+    for (size_t i = 0; memory && i < sizeof(test_aligned) / sizeof(test_aligned[0]); i++) {
+        if (__sync_bool_compare_and_swap(&test_aligned[i], memory, NULL)) {
+            _aligned_free(memory);
+            return;
+        }
+    }
+    free(memory);
+}
+
+#define aligned_alloc test_aligned_alloc
+#define free          test_free
+/* Types of Windows, and names of some tests. */
+#define SIZE  test_SIZE
+#define INPUT test_INPUT
 
 #endif
