@@ -80,8 +80,7 @@ static inline void test_free(void *memory)
 
 #define aligned_alloc test_aligned_alloc
 #define free          test_free
-/* Types of Windows, and names of some tests. */
-#define SIZE  test_SIZE
+/* A type of Windows, and a name of a test. */
 #define INPUT test_INPUT
 
 #endif
