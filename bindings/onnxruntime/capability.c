@@ -240,7 +240,7 @@ static OrtStatus *get_capability(struct work *w, const OrtGraph *graph, OrtEpGra
         if (!status)
             status = add_edges(w, i, true, &inputs);
     }
-    if (!status)
+    if (!status && !w->ep->options.no_fallback)
         status = leave_lengths(w, inputs);
     const OrtNode **group = calloc(w->count + 1, sizeof(*group));
     if (!status && !group)

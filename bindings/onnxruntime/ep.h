@@ -66,6 +66,7 @@ struct ep_options {
     bool disable_graph_fusion; /* one DirectML graph per node */
     bool device_tensors;       /* inputs and outputs lie in the adapter's memory, where that is its own */
     bool resident_caches;      /* onnx_pool_keep_caches */
+    bool no_fallback;          /* nothing may be left to the host */
     bool half_precision;       /* ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32 */
     uint32_t shapes_max;       /* compiled graphs kept per subgraph */
     uint64_t arena_max;        /* bytes of temporary memory that is kept between runs */

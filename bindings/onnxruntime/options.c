@@ -143,6 +143,7 @@ OrtStatus *ep_read_options(struct ep_factory *factory, const OrtSessionOptions *
         out->arena_max = number;
     read_flag(&r, "ep.dml.disable_graph_fusion", &out->disable_graph_fusion);
     read_flag(&r, "ep.dml.disable_memory_arena", &no_arena);
+    read_flag(&r, "session.disable_cpu_ep_fallback", &out->no_fallback);
     if (no_arena)
         out->arena_max = 0;
     read_flag(&r, "ep.context_enable", &out->context_enable);

@@ -59,7 +59,9 @@ static void limit_workers(struct graph_step *step, uint32_t threads)
 {
     uint64_t ranges = step->work.units / BASE_MAX(step->work.grain, 1);
     step->ranges = (uint32_t)BASE_MIN(BASE_MAX(ranges, 1), threads);
-    step->threads = step->row->kind == KERN_RECURRENT ? threads : step->ranges;
+    const bool shares =
+        step->row->kind == KERN_ATTENTION && step->work.cut > 1; /* its unit itself, as recurrent ones */
+    step->threads = shares || step->row->kind == KERN_RECURRENT ? threads : step->ranges;
 }
 
 static HRESULT host_choose(const struct graph_options *options, struct base_arena *arena, struct graph_step *step,

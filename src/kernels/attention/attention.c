@@ -77,16 +77,53 @@ void attention_scratch_init(const struct kern_op *op, struct attention_scratch *
     out->floats = out->rows4 + 4 * base_align_up(depth, 4);
 }
 
+/* How many parts of equal units: as few as come close to the least that one thread has to do. */
+static uint32_t count_parts(uint64_t units, uint32_t threads, uint64_t most)
+{
+    double best = (double)((units + threads - 1) / threads);
+    uint32_t count = 1;
+    for (uint32_t parts = 2; parts <= most && units * parts < 2 * (uint64_t)threads + units; parts++) {
+        const double share = (double)((units * parts + threads - 1) / threads) / parts;
+        if (share <= 0.8 * best) {
+            best = share;
+            count = parts;
+        }
+    }
+    return count;
+}
+
+void attention_parts_init(const struct kern_op *op, uint32_t threads, struct attention_parts *out)
+{
+    const struct kern_view *k = &op->tensors[1], *y = &op->tensors[op->input_count];
+    const uint64_t rows = BASE_MIN(y->sizes[2], ATTENTION_ROWS);
+    struct attention_scratch scratch;
+    attention_scratch_init(op, &scratch);
+    const uint64_t key = BASE_MAX(rows * (k->sizes[3] + scratch.width) / 8, 1);
+    *out = (struct attention_parts){ .units = (uint64_t)y->sizes[0] * y->sizes[1] *
+                                              ((y->sizes[2] + ATTENTION_ROWS - 1) / ATTENTION_ROWS) };
+    out->keys = (uint32_t)base_align_up(BASE_MAX(KERN_GRAIN / key, ATTENTION_LINE), ATTENTION_LINE);
+    out->count = op->cut ? op->cut : count_parts(out->units, BASE_MAX(threads, 1), k->sizes[2] / out->keys);
+    out->worker = base_align_up(scratch.floats, ATTENTION_LINE);
+    out->one = 2 * (uint64_t)scratch.rows + (uint64_t)scratch.rows * scratch.width;
+    out->first = out->worker * BASE_MAX(threads, 1);
+}
+
 void kern_attention_f32_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     const struct kern_view *k = &op->tensors[1], *y = &op->tensors[op->input_count];
     uint64_t rows = BASE_MIN(y->sizes[2], ATTENTION_ROWS);
+    struct attention_parts parts;
     struct attention_scratch scratch;
+    attention_parts_init(op, threads, &parts);
     attention_scratch_init(op, &scratch);
-    *out = (struct kern_work){ .units = (uint64_t)y->sizes[0] * y->sizes[1] *
-                                        ((y->sizes[2] + ATTENTION_ROWS - 1) / ATTENTION_ROWS) };
+    *out = (struct kern_work){ .units = parts.units, .calls = KERN_CALLS, .cut = parts.count };
     out->grain = dense_grain(rows * k->sizes[2] * (k->sizes[3] + scratch.width) / 8);
-    out->worker_scratch_bytes = scratch.floats * sizeof(float);
+    if (parts.count == 1) {
+        out->worker_scratch_bytes = scratch.floats * sizeof(float);
+        return;
+    }
+    out->units = out->grain = 1;
+    out->scratch_bytes = (parts.first + parts.units * parts.count * parts.one) * sizeof(float);
 }
 
 bool kern_attention_f64_accepts(const struct kern_op *op)

@@ -91,6 +91,19 @@ struct attention_scratch {
 
 void attention_scratch_init(const struct kern_op *op, struct attention_scratch *out);
 
+/* Fewer blocks of rows than threads: several share the keys of a block, each with a softmax of its own, which are put
+ * together at the end. Such a step is one unit, whose run() shares out the parts itself; its workers' scratch lies in
+ * front of the parts' results, which are like rows_state and sums of a worker. */
+struct attention_parts {
+    uint32_t count;      /* parts of a block of rows, 1: they are not shared */
+    uint32_t keys;       /* of a part, at least */
+    uint64_t units;      /* blocks of rows */
+    uint64_t worker;     /* floats of a worker's scratch */
+    uint64_t one, first; /* floats of a part's result; where the first one begins */
+};
+
+void attention_parts_init(const struct kern_op *op, uint32_t threads, struct attention_parts *out);
+
 /* Whether products can read the rows of K or V where they lie, as `length` floats. */
 static inline bool attention_in_place(const struct kern_view *view, uint32_t length)
 {

@@ -7,6 +7,8 @@
 #include "kernels/attention/attention.h"
 #include "kernels/gemm/ukernel.h"
 
+#include "base/parallel.h"
+
 #include <float.h>
 
 struct attention {
@@ -335,25 +337,118 @@ static void attention_store(const struct attention *a, const uint32_t *at, uint3
     }
 }
 
+/* Rows of one head: returns how many, and sets where they begin, and the keys that they see. */
+static uint32_t attention_place(const struct attention *a, uint64_t unit, uint32_t *at, uint32_t *out_keys)
+{
+    const uint32_t total = a->y_view->sizes[2], blocks = (total + ATTENTION_ROWS - 1) / ATTENTION_ROWS;
+    at[0] = (uint32_t)(unit / blocks / a->y_view->sizes[1]);
+    at[1] = (uint32_t)(unit / blocks % a->y_view->sizes[1]);
+    at[2] = (uint32_t)(unit % blocks) * ATTENTION_ROWS;
+    at[3] = 0;
+    const uint32_t rows = BASE_MIN(total - at[2], ATTENTION_ROWS);
+    *out_keys = attention_keys(a->call, &a->in, at[0], at[2] + rows - 1);
+    return rows;
+}
+
+/* These rows against keys from `first` to `end`. */
+static void attention_attend(const struct attention *a, const uint32_t *at, uint32_t rows, uint32_t first, uint32_t end)
+{
+    attention_load_queries(a, at, rows, !attention_direct(a->k_view, rows));
+    for (uint32_t m = 0; m < a->s.rows; m++) {
+        a->top[m] = -INFINITY;
+        a->total[m] = 0;
+    }
+    memset(a->sums, 0, (size_t)rows * a->s.width * sizeof(float));
+    for (; first < end; first += ATTENTION_KEYS)
+        attention_block(a, at, rows, first, BASE_MIN(end - first, ATTENTION_KEYS));
+}
+
+/* ---- keys that threads share ---- */
+
+struct attention_job {
+    const struct kern_call *call;
+    struct attention_parts parts;
+};
+
+static uint32_t attention_part_keys(const struct attention_job *job, uint32_t keys)
+{
+    const uint64_t share = base_align_up((keys + job->parts.count - 1) / job->parts.count, ATTENTION_LINE);
+    return (uint32_t)BASE_MAX(share, job->parts.keys);
+}
+
+static float *attention_part_result(const struct attention_job *job, uint64_t part)
+{
+    return (float *)job->call->scratch + job->parts.first + part * job->parts.one;
+}
+
+static void attention_part_run(void *context, size_t begin, size_t end, unsigned worker)
+{
+    const struct attention_job *job = context;
+    struct kern_call call = *job->call;
+    struct attention a;
+    call.worker_scratch = (float *)call.scratch + worker * job->parts.worker;
+    attention_init(&a, &call);
+    for (uint64_t part = begin; part < end; part++) {
+        uint32_t at[4], keys, rows = attention_place(&a, part / job->parts.count, at, &keys);
+        const uint32_t each = attention_part_keys(job, keys);
+        const uint64_t first = part % job->parts.count * (uint64_t)each;
+        if (first && first >= keys)
+            continue;
+        a.sums = attention_part_result(job, part);
+        a.top = a.sums + (uint64_t)a.s.rows * a.s.width;
+        a.total = a.top + a.s.rows;
+        attention_attend(&a, at, rows, (uint32_t)first, BASE_MIN((uint32_t)first + each, keys));
+    }
+}
+
+/* The first part becomes that of all keys; `a` points to it. */
+static void attention_add_part(const struct attention *a, uint32_t rows, const float *sums)
+{
+    const float *top = sums + (uint64_t)a->s.rows * a->s.width, *total = top + a->s.rows;
+    for (uint32_t m = 0; m < rows; m++) {
+        const float most = top[m] > a->top[m] ? top[m] : a->top[m], base = BASE_MAX(most, -FLT_MAX);
+        const float own = expf(a->top[m] - base), other = expf(top[m] - base);
+        float *to = a->sums + m * a->s.width;
+        for (uint32_t d = 0; d < a->s.width; d += VEC)
+            vec_store(to + d, vec_load(to + d) * vec_set(own) + vec_load(sums + m * a->s.width + d) * vec_set(other));
+        a->total[m] = a->total[m] * own + total[m] * other;
+        a->top[m] = most;
+    }
+}
+
+static void attention_run_parts(const struct kern_call *call, const struct attention_parts *parts)
+{
+    struct attention_job job = { call, *parts };
+    struct kern_call own = *call;
+    struct attention a;
+    base_parallel_ranges(parts->units * parts->count, 1, BASE_MAX(call->op->threads, 1), attention_part_run, &job);
+    own.worker_scratch = call->scratch;
+    attention_init(&a, &own);
+    for (uint64_t unit = 0; unit < parts->units; unit++) {
+        uint32_t at[4], keys, rows = attention_place(&a, unit, at, &keys);
+        const uint32_t each = attention_part_keys(&job, keys);
+        a.sums = attention_part_result(&job, unit * parts->count);
+        a.top = a.sums + (uint64_t)a.s.rows * a.s.width;
+        a.total = a.top + a.s.rows;
+        for (uint32_t i = 1; i < parts->count && (uint64_t)i * each < keys; i++)
+            attention_add_part(&a, rows, attention_part_result(&job, unit * parts->count + i));
+        attention_store(&a, at, rows);
+    }
+}
+
 static void attention_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
+    struct attention_parts parts;
     struct attention a;
+    attention_parts_init(call->op, call->op->threads, &parts);
+    if (parts.count > 1) {
+        attention_run_parts(call, &parts);
+        return;
+    }
     attention_init(&a, call);
-    uint32_t total = a.y_view->sizes[2], blocks = (total + ATTENTION_ROWS - 1) / ATTENTION_ROWS;
     for (uint64_t unit = begin; unit < end; unit++) {
-        uint32_t at[4] = { 0, 0, (uint32_t)(unit % blocks) * ATTENTION_ROWS, 0 };
-        at[1] = (uint32_t)(unit / blocks % a.y_view->sizes[1]);
-        at[0] = (uint32_t)(unit / blocks / a.y_view->sizes[1]);
-        uint32_t rows = BASE_MIN(total - at[2], ATTENTION_ROWS);
-        attention_load_queries(&a, at, rows, !attention_direct(a.k_view, rows));
-        for (uint32_t m = 0; m < a.s.rows; m++) {
-            a.top[m] = -INFINITY;
-            a.total[m] = 0;
-        }
-        memset(a.sums, 0, (size_t)rows * a.s.width * sizeof(float));
-        uint32_t keys = attention_keys(call, &a.in, at[0], at[2] + rows - 1);
-        for (uint32_t first = 0; first < keys; first += ATTENTION_KEYS)
-            attention_block(&a, at, rows, first, BASE_MIN(keys - first, ATTENTION_KEYS));
+        uint32_t at[4], keys, rows = attention_place(&a, unit, at, &keys);
+        attention_attend(&a, at, rows, 0, keys);
         attention_store(&a, at, rows);
     }
 }

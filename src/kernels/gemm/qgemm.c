@@ -147,6 +147,46 @@ void kern_qgemm_amx_plan(const struct kern_op *op, uint32_t threads, struct kern
     out->grain = dense_grain((uint64_t)shape.k * amx.block_rows * QGEMM_AMX_PANELS);
 }
 
+void qgemm_slices_shape_init(const struct kern_op *op, const struct qgemm_shape *shape, struct qgemm_slices_shape *out)
+{
+    enum { A_BYTES = 1600 << 10, TILE_ROWS = 32, TILE_DEPTH = 32, SLICES = 3 };
+    const uint64_t columns = QGEMM_AMX_PANELS * KERN_QGEMM_COLUMNS, runs = QGEMM_SLICES_DEPTH / TILE_DEPTH;
+    *out = (struct qgemm_slices_shape){ .group = (uint32_t)base_align_up(shape->block, TILE_DEPTH) };
+    out->depth = shape->groups * out->group;
+    out->row_tile = (uint64_t)SLICES * TILE_ROWS / 2 * out->depth;
+    const uint64_t row = SLICES * (uint64_t)out->depth * sizeof(uint16_t), fit = A_BYTES / row / TILE_ROWS * TILE_ROWS;
+    const uint64_t most = BASE_MIN(BASE_MAX(fit, TILE_ROWS), QGEMM_AMX_ROWS);
+    out->blocks = (uint32_t)((shape->rows + most - 1) / most);
+    out->block_rows = (shape->rows + out->blocks - 1) / out->blocks;
+    const uint64_t tile_rows = base_align_up(out->block_rows, TILE_ROWS);
+    out->units = (shape->panels + QGEMM_AMX_PANELS - 1) / QGEMM_AMX_PANELS;
+    out->a = dense_take(&out->bytes, tile_rows * row, 64);
+    out->part = dense_take(&out->bytes, QGEMM_SLICES_DEPTH * columns * sizeof(uint16_t), 64);
+    out->tiles = dense_take(&out->bytes, runs * TILE_ROWS * TILE_ROWS * sizeof(float), 64);
+    out->scales = dense_take(&out->bytes, runs * columns * sizeof(float), 64);
+    out->sums = dense_take(&out->bytes, tile_rows * columns * sizeof(float), 64);
+    out->line = dense_take(&out->bytes, out->depth * sizeof(float), 64);
+    out->factors = dense_take(&out->bytes, out->block_rows * sizeof(float), 64);
+    out->epilogue = dense_take(&out->bytes, dense_epilogue_bytes(op), 64);
+}
+
+bool kern_qgemm_slices_amx_accepts(const struct kern_op *op)
+{
+    struct qgemm_shape shape;
+    return accepts(op, UINT32_MAX, &shape) && shape.rows >= QGEMM_SLICES_LEAST &&
+           shape.groups * base_align_up(shape.block, 32) <= INT32_MAX / 2;
+}
+
+void kern_qgemm_slices_amx_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
+{
+    struct qgemm_shape shape;
+    struct qgemm_slices_shape slices;
+    qgemm_shape_init(op, &shape);
+    qgemm_slices_shape_init(op, &shape, &slices);
+    *out = (struct kern_work){ .units = (uint64_t)slices.blocks * slices.units, .worker_scratch_bytes = slices.bytes };
+    out->grain = dense_grain((uint64_t)shape.k * slices.block_rows * QGEMM_AMX_PANELS);
+}
+
 void qgemm_bytes_shape_init(const struct kern_op *op, const struct qgemm_shape *shape, struct qgemm_bytes_shape *out)
 {
     enum {

@@ -61,6 +61,19 @@ struct qgemm_amx_shape {
 
 void qgemm_amx_shape_init(const struct kern_op *op, const struct qgemm_shape *shape, struct qgemm_amx_shape *out);
 
+/* As accurate as FLOAT32: three tiles of A for each, and packs of codes. */
+#define QGEMM_SLICES_DEPTH 128 /* of a part */
+#define QGEMM_SLICES_LEAST 12  /* rows that pay */
+
+struct qgemm_slices_shape {
+    uint32_t blocks, block_rows, units; /* units: of a block of rows */
+    uint32_t group, depth;              /* rows of a group, whole tiles, and of all */
+    uint64_t row_tile;                  /* elements of a row of tiles of A, which lie one after the other */
+    uint64_t a, part, tiles, scales, sums, line, factors, epilogue, bytes; /* places in the worker's scratch */
+};
+
+void qgemm_slices_shape_init(const struct kern_op *op, const struct qgemm_shape *shape, struct qgemm_slices_shape *out);
+
 /* false: the op is not as kernels/core/ops.h says. */
 bool qgemm_shape_init(const struct kern_op *op, struct qgemm_shape *out);
 
