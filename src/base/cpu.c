@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/cpu.h"
 
-#include <ctype.h>
+#include "base/os.h"
+
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/utsname.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #elif defined(__aarch64__)
 #include <sys/auxv.h>
 #endif
@@ -47,7 +45,7 @@ static bool has_avx_vnni(void)
  * all their threads have them then. */
 static uint32_t detect_amx(uint32_t wanted)
 {
-    enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18, TILES = 1 << 24, INT8 = 1 << 25, BF16 = 1 << 22 };
+    enum { TILES = 1 << 24, INT8 = 1 << 25, BF16 = 1 << 22 };
     uint32_t a, b, c, d = 0, flags = 0;
     if (!wanted || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & TILES))
         return 0;
@@ -55,7 +53,7 @@ static uint32_t detect_amx(uint32_t wanted)
         flags |= wanted & BASE_CPU_AMX_INT8;
     if (d & BF16)
         flags |= wanted & BASE_CPU_AMX_BF16;
-    return flags && !syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) ? flags : 0;
+    return flags && base_request_tiles() ? flags : 0;
 }
 #endif
 
@@ -142,28 +140,4 @@ uint32_t base_cpu_flags(void)
 void base_cpu_flags_mask(uint32_t mask)
 {
     atomic_store_explicit(&flags_mask, mask, memory_order_relaxed);
-}
-
-void base_cpu_name(char *out, size_t size)
-{
-    snprintf(out, size, "CPU");
-    FILE *info = fopen("/proc/cpuinfo", "r");
-    char line[512];
-    while (info && fgets(line, sizeof(line), info)) {
-        char *value = strncmp(line, "model name", 10) ? NULL : strchr(line, ':');
-        if (!value)
-            continue;
-        do {
-            value++;
-        } while (isspace((unsigned char)*value));
-        value[strcspn(value, "\n")] = '\0';
-        snprintf(out, size, "%.*s", (int)size - 1, value);
-        fclose(info);
-        return;
-    }
-    if (info)
-        fclose(info);
-    struct utsname system;
-    if (!uname(&system))
-        snprintf(out, size, "%s CPU", system.machine);
 }

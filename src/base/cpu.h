@@ -33,7 +33,7 @@ void base_cpu_flags_mask(uint32_t mask);
 void base_cpu_name(char *out, size_t size);
 
 /* Processors that the calling thread may run on, no more than its control group has the time of: at least 1.
- * (processors.c) */
+ * */
 uint32_t base_cpu_count(void);
 /* The same, counting those that share a core once. */
 uint32_t base_cpu_cores(void);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/log.h"
 
+#include "base/os.h"
+
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 static const char *const level_names[] = { "none", "error", "warn", "info", "debug", "trace" };
 
@@ -60,7 +61,5 @@ void base_log(enum base_log_level level, const char *format, ...)
     size_t length = (size_t)used + (more > 0 ? (size_t)more : 0);
     length = BASE_MIN(length, sizeof(line) - 2);
     line[length++] = '\n';
-    /* One write keeps lines of several threads apart; a failure to log has no one to tell. */
-    ssize_t written = write(STDERR_FILENO, line, length);
-    (void)written;
+    base_write_error(line, length); /* in one call, which keeps lines of several threads apart */
 }

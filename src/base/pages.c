@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE
 #include "base/pages.h"
 
+#include "base/os.h"
+
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #define ALIGNMENT   256
 #define HEAP_BYTES  (UINT64_C(64) << 10) /* smaller: from the heap */
@@ -19,23 +17,13 @@ struct base_chunk {
 
 static void *map(uint64_t bytes, uint64_t alignment)
 {
-    char *start = mmap(NULL, bytes + alignment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (start == MAP_FAILED)
-        return NULL;
-    char *aligned = (char *)base_align_up((uintptr_t)start, alignment);
-    if (aligned > start)
-        munmap(start, (size_t)(aligned - start));
-    char *end = (char *)base_align_up((uintptr_t)aligned + bytes, (uint64_t)sysconf(_SC_PAGESIZE));
-    if (end < start + bytes + alignment)
-        munmap(end, (size_t)(start + bytes + alignment - end));
-    madvise(aligned, bytes, MADV_HUGEPAGE);
-    return aligned;
+    return base_map(bytes, alignment, BASE_MAP_HUGE);
 }
 
 static void chunk_leave(struct base_chunk *chunk)
 {
     if (chunk && atomic_fetch_sub(&chunk->users, 1) == 1)
-        munmap(chunk, CHUNK_BYTES);
+        base_unmap(chunk, CHUNK_BYTES);
 }
 
 static void *take_of_chunk(struct base_pages *pages, uint64_t bytes)
@@ -61,7 +49,7 @@ void *base_pages_acquire(struct base_pages *pages, uint64_t bytes)
         return NULL;
     if (bytes < HEAP_BYTES) {
         size_t whole = base_align_up(BASE_MAX(bytes, 1), ALIGNMENT);
-        void *small = aligned_alloc(ALIGNMENT, whole);
+        void *small = base_aligned_acquire(ALIGNMENT, whole);
         return small ? memset(small, 0, whole) : NULL;
     }
     return bytes < LARGE_BYTES ? take_of_chunk(pages, bytes) : map(bytes, LARGE_BYTES);
@@ -70,9 +58,9 @@ void *base_pages_acquire(struct base_pages *pages, uint64_t bytes)
 void base_pages_release(void *data, uint64_t bytes)
 {
     if (bytes < HEAP_BYTES)
-        free(data);
+        base_aligned_release(data);
     else if (data && bytes >= LARGE_BYTES)
-        munmap(data, bytes);
+        base_unmap(data, bytes);
     else if (data)
         chunk_leave((struct base_chunk *)((uintptr_t)data & ~(uintptr_t)(CHUNK_BYTES - 1)));
 }

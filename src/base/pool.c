@@ -11,21 +11,18 @@
  *
  * Worker number i is index i in the first client's jobs: it gets the same part of each step, whose data its cache has
  * from the step before. */
-#define _GNU_SOURCE
 #include "base/pool.h"
 
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/log.h"
+#include "base/os.h"
 #include "base/wait.h"
 
 #include <limits.h>
 #include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define LINE          64
 #define STACK_BYTES   (1u << 20)           /* rows have small scratch memory there */
@@ -256,7 +253,7 @@ static void finish_blocks(const struct view *view, uint32_t range, uint32_t coun
         return;
     count = view->ranges > GROUP ? 1 : count;
     if (atomic_fetch_add(&client->done, count) + count == goal_of(view) && atomic_load(&client->waiting))
-        futex_wake(&client->done);
+        base_wake_word(&client->done);
 }
 
 /* Does what is left of one range; how many blocks that were. */
@@ -325,7 +322,7 @@ static void wake_some(const struct view *view)
             continue;
         atomic_fetch_add(&pool.awake, 1);
         atomic_store(&pool.worker[id - 1].wake, 1);
-        futex_wake(&pool.worker[id - 1].wake);
+        base_wake_word(&pool.worker[id - 1].wake);
         woken++;
     }
 }
@@ -378,7 +375,7 @@ static void sleep_until_woken(struct worker *me)
         return;
     }
     while (!atomic_load(&me->wake))
-        futex_wait(&me->wake, 0);
+        base_wait_word(&me->wake, 0);
     if (base_now_ns() - start < 2 * SPIN_NS) /* it would have paid to spin a little longer */
         me->futile = 0;
 }
@@ -422,49 +419,19 @@ static void after_fork_in_child(void)
 
 static void watch_forks(void)
 {
-    pthread_atfork(NULL, NULL, after_fork_in_child);
+    base_on_fork(after_fork_in_child);
 }
 
-/* Signals are the application's; a thread's own faults must reach its handlers. */
-static void block_signals(sigset_t *before)
-{
-    static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
-    sigset_t all;
-    sigfillset(&all);
-    for (size_t i = 0; i < ARRAY_SIZE(faults); i++)
-        sigdelset(&all, faults[i]);
-    pthread_sigmask(SIG_SETMASK, &all, before);
-}
-
-/* A thread that is bound to some processors does not bind the workers that it makes: the process's first thread says
- * where they may run. */
-static void unbind(pthread_attr_t *attributes)
-{
-    cpu_set_t set;
-    if (!sched_getaffinity(getpid(), sizeof(set), &set))
-        pthread_attr_setaffinity_np(attributes, sizeof(set), &set);
-}
-
+/* A thread that is bound to some processors does not bind the workers that it makes. */
 static bool worker_create(uint32_t id)
 {
     struct worker *worker = &pool.worker[id - 1];
-    pthread_attr_t attributes;
     pthread_t thread;
-    sigset_t before;
     memset(worker->seen, 0, sizeof(worker->seen));
     worker->id = id;
     worker->futile = 0;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    unbind(&attributes);
-    block_signals(&before);
-    bool made = !pthread_create(&thread, &attributes, worker_main, worker);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    if (made)
-        pthread_setname_np(thread, "anydml-worker");
-    return made;
+    return base_thread_start(&thread, "anydml-worker", STACK_BYTES, BASE_THREAD_DETACHED | BASE_THREAD_UNBOUND,
+                             worker_main, worker);
 }
 
 /* So many workers, if the system lets it. Who cannot wait for another thread that makes some does without. */
@@ -532,7 +499,7 @@ static void await_done(struct client *client, uint32_t goal)
             continue;
         atomic_store(&client->waiting, 1);
         for (uint32_t seen; (seen = atomic_load(&client->done)) != goal;)
-            futex_wait(&client->done, seen);
+            base_wait_word(&client->done, seen);
         atomic_store(&client->waiting, 0);
     }
 }

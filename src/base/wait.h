@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How threads wait for a word: on the processor, or asleep. The includer defines _GNU_SOURCE. */
+/* How threads wait for a word: on the processor, or asleep. */
 #ifndef BASE_WAIT_H
 #define BASE_WAIT_H
 
 #include "base/base.h"
 
-#include <linux/futex.h>
 #include <stdatomic.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 static inline void cpu_pause(void)
 {
@@ -19,14 +16,9 @@ static inline void cpu_pause(void)
 #endif
 }
 
-static inline void futex_wait(_Atomic uint32_t *word, uint32_t value)
-{
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
-}
-
-static inline void futex_wake(_Atomic uint32_t *word)
-{
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-}
+/* Sleeps while the word is `value`, or less: the caller looks again. (The file of the system, os.h.) */
+void base_wait_word(_Atomic uint32_t *word, uint32_t value);
+/* Wakes one that sleeps so. */
+void base_wake_word(_Atomic uint32_t *word);
 
 #endif

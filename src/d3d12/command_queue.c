@@ -4,8 +4,9 @@
 
 #include "d3d12/device_methods.h"
 
+#include "base/os.h"
+
 #include <stdlib.h>
-#include <time.h>
 
 static void command_queue_destroy(struct com_object *object)
 {
@@ -159,13 +160,11 @@ static HRESULT d3d_command_queue_GetTimestampFrequency(QUEUE, UINT64 *out)
 static HRESULT d3d_command_queue_GetClockCalibration(QUEUE, UINT64 *gpu, UINT64 *cpu)
 {
     struct d3d_device *device = d3d_parent(iface);
-    struct timespec now;
     if (!gpu || !cpu)
         return d3d_fail(device, E_INVALIDARG, "ID3D12CommandQueue::GetClockCalibration: an output is NULL");
     if (device->info->kind != ADAPTER_HOST) /* its clock cannot be read from here */
         return d3d_not_implemented(device, "ID3D12CommandQueue::GetClockCalibration on this adapter");
-    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-    *gpu = *cpu = (UINT64)now.tv_sec * 1000000000u + (UINT64)now.tv_nsec;
+    *gpu = *cpu = base_ticks_ns();
     return S_OK;
 }
 

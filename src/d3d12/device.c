@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ID3D12Device9: one object per adapter and process, its removal, and the method table. */
-#define _GNU_SOURCE
 #include "d3d12/device_methods.h"
 
 #include "base/log.h"
+#include "base/os.h"
 
-#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,10 +54,8 @@ uint32_t d3d_fork_count(void)
 /* Threads of this library may run until after the application's dlclose: keep its code mapped from the first device. */
 static void process_init(void)
 {
-    Dl_info self;
-    pthread_atfork(NULL, NULL, after_fork_in_child);
-    if (dladdr((void *)process_init, &self) && self.dli_fname)
-        (void)!dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+    base_on_fork(after_fork_in_child);
+    base_library_stay((const void *)process_init);
 }
 
 /* ---- memory ---- */

@@ -2,7 +2,7 @@
 /* Methods that only ask for another speed: they are accepted, and change nothing here. */
 #include "d3d12/device_methods.h"
 
-#include <unistd.h>
+#include "base/os.h"
 
 HRESULT d3d_device_SetStablePowerState(D3D_DEVICE, BOOL enable)
 {
@@ -16,7 +16,6 @@ HRESULT d3d_device_SetBackgroundProcessingMode(D3D_DEVICE, D3D12_BACKGROUND_PROC
 {
     static const char method[] = "ID3D12Device6::SetBackgroundProcessingMode";
     struct d3d_device *device = d3d_device_from(iface);
-    const uint64_t one = 1;
     if (more)
         *more = FALSE;
     if (d3d_removed(device))
@@ -25,7 +24,7 @@ HRESULT d3d_device_SetBackgroundProcessingMode(D3D_DEVICE, D3D12_BACKGROUND_PROC
         (unsigned)action > D3D12_MEASUREMENTS_ACTION_DISCARD_PREVIOUS)
         return d3d_fail(device, E_INVALIDARG, "%s: Mode %d or MeasurementsAction %d is unknown", method, (int)mode,
                         (int)action);
-    if (event && write((int)(intptr_t)event, &one, sizeof(one)) != sizeof(one))
+    if (event && !base_event_set_handle(event))
         return d3d_fail(device, E_INVALIDARG, "%s: hEvent %p is not usable as an eventfd", method, event);
     return S_OK;
 }

@@ -5,12 +5,12 @@
 
 #include "base/cpu.h"
 #include "base/log.h"
+#include "base/os.h"
 
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 static void tell(const char *name, const char *value, const char *rule, ...) BASE_PRINTF(3, 4);
 
@@ -25,8 +25,7 @@ static void tell(const char *name, const char *value, const char *rule, ...)
     va_end(args);
     size_t length = BASE_MIN((size_t)used + (size_t)(more > 0 ? more : 0), sizeof(line) - 2);
     line[length++] = '\n';
-    ssize_t written = write(STDERR_FILENO, line, length);
-    (void)written;
+    base_write_error(line, length);
 }
 
 static void check(void)

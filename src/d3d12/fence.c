@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ID3D12Fence. */
-#define _GNU_SOURCE
 #include "d3d12/device_methods.h"
 
 #include "base/clock.h"
 #include "base/cpu.h"
+#include "base/os.h"
+#include "base/wait.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <sched.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
-#include <time.h>
-#include <unistd.h>
 
 #define SPIN_NS 30000
 #define HOLD_NS 3000 /* for so long without offering the processor to others */
@@ -22,7 +16,7 @@
 struct event {
     atomic_uint refs;
     atomic_int missing; /* waiters that must still fire before the event does */
-    int fd;
+    base_event own;
 };
 
 struct d3d_waiter {
@@ -38,31 +32,17 @@ static void event_unref(struct event *event)
 {
     if (atomic_fetch_sub(&event->refs, 1) != 1)
         return;
-    close(event->fd);
+    base_event_close(event->own);
     free(event);
 }
 
 static void event_fire(struct event *event)
 {
-    const uint64_t one = 1;
-    struct pollfd ready = { event->fd, POLLOUT, 0 };
-    if (atomic_fetch_sub(&event->missing, 1) != 1)
-        return;
-    /* Full means that it is signalled already; O_NONBLOCK is not ours to set, it belongs to the caller's descriptor. */
-    if (poll(&ready, 1, 0) == 1 && ready.revents & POLLOUT)
-        (void)!write(event->fd, &one, sizeof(one));
+    if (atomic_fetch_sub(&event->missing, 1) == 1)
+        base_event_set(event->own);
 }
 
 /* ---- waiting and signalling ---- */
-
-static void spin_pause(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
 
 bool d3d_spin(const atomic_uint *word, unsigned old)
 {
@@ -75,10 +55,10 @@ bool d3d_spin(const atomic_uint *word, unsigned old)
         for (int i = 0; i < 32; i++) {
             if (atomic_load_explicit(word, memory_order_acquire) != old)
                 return true;
-            spin_pause();
+            cpu_pause();
         }
         if (spent > HOLD_NS) /* on a busy machine the thread waited for may need this processor: 6x faster there */
-            sched_yield();
+            base_yield();
         spent = base_now_ns() - start;
     }
     return false;
@@ -323,7 +303,7 @@ static UINT64 d3d_fence_GetCompletedValue(ID3D12Fence1 *iface)
     return d3d_fence_value(fence_from(iface));
 }
 
-/* The application's event with `refs` users; it may close its own descriptor at once. */
+/* The application's event with `refs` users; it may close its own at once. */
 static HRESULT event_open(HANDLE handle, uint32_t refs, uint32_t missing, struct event **out)
 {
     struct event *event = malloc(sizeof(*event));
@@ -331,14 +311,14 @@ static HRESULT event_open(HANDLE handle, uint32_t refs, uint32_t missing, struct
         return E_OUTOFMEMORY;
     atomic_init(&event->refs, refs);
     atomic_init(&event->missing, (int)missing);
-    event->fd = handle ? fcntl((int)(intptr_t)handle, F_DUPFD_CLOEXEC, 3) : eventfd(0, EFD_CLOEXEC);
-    int error = errno;
-    if (event->fd >= 0) {
+    bool invalid;
+    event->own = base_event_open(handle, &invalid);
+    if (event->own != BASE_NO_EVENT) {
         *out = event;
         return S_OK;
     }
     free(event);
-    return error == EBADF ? E_INVALIDARG : E_OUTOFMEMORY;
+    return invalid ? E_INVALIDARG : E_OUTOFMEMORY;
 }
 
 /* Takes one of the event's references in every case. */
@@ -466,9 +446,8 @@ HRESULT d3d_device_SetEventOnMultipleFenceCompletion(D3D_DEVICE, ID3D12Fence *co
         HRESULT one = event_register((struct d3d_fence *)fences[i], values[i], event);
         hr = FAILED(hr) ? hr : one;
     }
-    struct pollfd ready = { event->fd, POLLIN, 0 };
-    while (SUCCEEDED(hr) && !handle && poll(&ready, 1, -1) < 0 && errno == EINTR)
-        ;
+    if (SUCCEEDED(hr) && !handle)
+        base_event_wait(event->own);
     event_unref(event);
     return hr;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One thread per queue: runs its work in order. Several batches may be in flight on the adapter; a signal or a wait is
  * only performed when all work before it is finished. */
-#define _GNU_SOURCE
 #include "d3d12/lists.h"
 
-#include <signal.h>
+#include "base/clock.h"
+#include "base/os.h"
+
 #include <stdlib.h>
-#include <time.h>
 
 #define MAX_IN_FLIGHT   8
 #define MAX_FREE_BLOCKS 4
@@ -400,16 +400,12 @@ static void work_signal(struct d3d_worker *worker, struct d3d_fence *fence, uint
 /* Waits for work a little. Devices are kept busy so: who waits for the batch in flight takes no other meanwhile. */
 static bool linger(struct d3d_worker *worker)
 {
-    struct timespec end;
-    int error = worker->device->info->kind == ADAPTER_HOST;
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_nsec += LINGER_NS;
-    end.tv_sec += end.tv_nsec / 1000000000;
-    end.tv_nsec %= 1000000000;
+    const uint64_t end = base_now_ns() + LINGER_NS;
+    bool waiting = worker->device->info->kind != ADAPTER_HOST;
     pthread_mutex_lock(&worker->lock);
     worker->sleeping = true;
-    while (!error && !worker->count && !worker->closing)
-        error = pthread_cond_timedwait(&worker->wake, &worker->lock, &end);
+    while (waiting && !worker->count && !worker->closing)
+        waiting = base_condition_wait_until(&worker->wake, &worker->lock, end);
     worker->sleeping = false;
     bool any = worker->count;
     pthread_mutex_unlock(&worker->lock);
@@ -501,28 +497,9 @@ static void *worker_main(void *argument)
 
 static void locks_init(struct d3d_worker *worker)
 {
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&worker->lock, NULL);
-    pthread_cond_init(&worker->wake, &monotonic);
+    base_condition_init(&worker->wake);
     pthread_cond_init(&worker->state_changed, NULL);
-    pthread_condattr_destroy(&monotonic);
-}
-
-static HRESULT thread_start(struct d3d_worker *worker)
-{
-    static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
-    sigset_t all, old;
-    sigfillset(&all);
-    for (size_t i = 0; i < ARRAY_SIZE(own); i++)
-        sigdelset(&all, own[i]); /* of what it does itself: blocked, they would end the process past all handlers */
-    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the application's */
-    int error = pthread_create(&worker->thread, NULL, worker_main, worker);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (!error)
-        pthread_setname_np(worker->thread, "anydml-queue");
-    return error ? E_OUTOFMEMORY : S_OK;
 }
 
 HRESULT d3d_worker_create(struct d3d_device *device, D3D12_COMMAND_LIST_TYPE type, struct d3d_worker **out)
@@ -541,11 +518,10 @@ HRESULT d3d_worker_create(struct d3d_device *device, D3D12_COMMAND_LIST_TYPE typ
     com_ref(&device->base);
     worker->running_end = &worker->running;
     locks_init(worker);
-    hr = thread_start(worker);
-    if (FAILED(hr)) {
+    if (!base_thread_start(&worker->thread, "anydml-queue", 0, 0, worker_main, worker)) {
         device->ops->queue_destroy(worker->queue);
         worker_destroy(worker);
-        return hr;
+        return E_OUTOFMEMORY;
     }
     *out = worker;
     return S_OK;

@@ -3,6 +3,7 @@
 #include "dml/dml.h"
 
 #include "base/log.h"
+#include "base/os.h"
 
 #include <stdlib.h>
 
@@ -19,7 +20,7 @@ static void compiled_operator_destroy(struct com_object *object)
     dml_program_destroy(dml_parent(op), &op->program);
     if (op->op)
         com_unref(&op->op->base);
-    free(atomic_load(&op->run_persistent));
+    base_aligned_release(atomic_load(&op->run_persistent));
     free(op->inputs);
     free(op->outputs);
     com_finish(object);

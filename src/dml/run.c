@@ -4,6 +4,7 @@
  * on several at once; on devices it is the queue's. */
 #include "dml/dispatch_spirv.h"
 
+#include "base/os.h"
 #include "base/parallel.h"
 
 #include <pthread.h>
@@ -26,7 +27,7 @@ static pthread_once_t scratch_once = PTHREAD_ONCE_INIT;
 static void scratch_end(void *own)
 {
     struct scratch *ended = own;
-    free(ended->data);
+    base_aligned_release(ended->data);
     *ended = (struct scratch){ NULL, 0 };
 }
 
@@ -42,7 +43,7 @@ static void *scratch_reserve(uint64_t bytes)
         return scratch.data;
     pthread_once(&scratch_once, scratch_begin);
     scratch_end(&scratch);
-    scratch.data = bytes < PTRDIFF_MAX ? aligned_alloc(256, base_align_up(bytes, 256)) : NULL;
+    scratch.data = bytes < PTRDIFF_MAX ? base_aligned_acquire(256, base_align_up(bytes, 256)) : NULL;
     scratch.bytes = scratch.data ? base_align_up(bytes, 256) : 0;
     pthread_setspecific(scratch_key, &scratch);
     return scratch.data;
@@ -60,13 +61,13 @@ static HRESULT initialize(struct dml_compiled_operator *op, void *const *owned, 
     HRESULT hr = S_OK;
     if (!persistent || owned) {
         if (!persistent)
-            persistent = aligned_alloc(256, base_align_up(BASE_MAX(bytes, 1), 256));
+            persistent = base_aligned_acquire(256, base_align_up(BASE_MAX(bytes, 1), 256));
         hr = persistent ? graph_plan_initialize(op->program.plan, owned, persistent) : E_OUTOFMEMORY;
         if (SUCCEEDED(hr)) {
             atomic_store(&op->run_persistent, persistent);
         } else {
             atomic_store(&op->run_persistent, NULL);
-            free(persistent);
+            base_aligned_release(persistent);
             persistent = NULL;
         }
     }

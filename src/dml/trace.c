@@ -2,7 +2,6 @@
 /* ANYDML_TRACE=FILE and AnydmlSetTrace: what is compiled and executed, as the JSON that trace viewers of browsers read.
  * All devices of the process write to one file; it is complete whenever no device lives, and a later device goes on
  * behind it. */
-#define _GNU_SOURCE
 #include "dml/dml.h"
 
 #include "graph/pass.h"
@@ -11,12 +10,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
-#include <sys/syscall.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/os.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the file and all devices' clients */
 static struct {
@@ -43,12 +41,12 @@ static void add_string(struct graph_text *json, const char *string)
     graph_text_add(json, "\"");
 }
 
-/* The fields that all events have; `ns` is of CLOCK_MONOTONIC. */
+/* The fields that all events have; `ns` is of base_now_ns(). */
 static void event_begin(struct graph_text *json, const char *phase, const char *category, const char *name, uint64_t ns)
 {
     memset(json, 0, sizeof(*json));
-    graph_text_add(json, "{\"ph\":\"%s\",\"pid\":%d,\"tid\":%ld,\"ts\":%.3f,\"cat\":\"%s\",\"name\":", phase,
-                   (int)getpid(), (long)syscall(SYS_gettid), (double)ns / 1000.0, category);
+    graph_text_add(json, "{\"ph\":\"%s\",\"pid\":%u,\"tid\":%u,\"ts\":%.3f,\"cat\":\"%s\",\"name\":", phase,
+                   base_process_id(), base_thread_id(), (double)ns / 1000.0, category);
     add_string(json, name);
 }
 
@@ -240,15 +238,14 @@ const struct adapter_tracer *dml_trace_device_tracer(struct dml_compiled_operato
 static void send_text(struct dml_trace *trace, const char *category, const char *what, uint64_t id, const char *when,
                       char *text)
 {
-    struct timespec now;
     struct graph_text json;
     char name[96];
+    const uint64_t now = base_now_ns();
     if (!text)
         return;
-    clock_gettime(CLOCK_MONOTONIC, &now);
     snprintf(name, sizeof(name), "%s #%llu %s", what, (unsigned long long)id, when);
     pthread_mutex_lock(&lock);
-    event_begin(&json, "i", category, name, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+    event_begin(&json, "i", category, name, now);
     graph_text_add(&json, ",\"s\":\"p\",\"args\":{\"text\":");
     add_string(&json, text);
     graph_text_add(&json, "}}");
@@ -288,7 +285,7 @@ static bool file_open(const char *path)
 
 void dml_trace_open(struct dml_trace *trace)
 {
-    const char *path = secure_getenv("ANYDML_TRACE");
+    const char *path = base_environment("ANYDML_TRACE");
     if (!path || !*path)
         return;
     pthread_mutex_lock(&lock);

@@ -59,8 +59,8 @@ static void limit_workers(struct graph_step *step, uint32_t threads)
 {
     uint64_t ranges = step->work.units / BASE_MAX(step->work.grain, 1);
     step->ranges = (uint32_t)BASE_MIN(BASE_MAX(ranges, 1), threads);
-    const bool shares =
-        step->row->kind == KERN_ATTENTION && step->work.cut > 1; /* its unit itself, as recurrent ones */
+    /* One unit with memory for all workers shares out its work itself, as recurrent ones do. */
+    const bool shares = step->work.units == 1 && step->work.scratch_bytes && !step->work.worker_scratch_bytes;
     step->threads = shares || step->row->kind == KERN_RECURRENT ? threads : step->ranges;
 }
 

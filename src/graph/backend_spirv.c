@@ -6,6 +6,8 @@
 #include "graph/plan.h"
 #include "shaders/choices.h"
 
+#include "base/parallel.h"
+
 static bool spirv_supports(const struct graph_options *options, const struct kern_op *op, const char **out_reason)
 {
     struct shader_work work;
@@ -92,7 +94,9 @@ static HRESULT spirv_chain(struct base_arena *arena, struct graph_step *steps, c
 
 static void spirv_pack(const struct graph_step *step, const void *source, void *packed)
 {
+    struct base_team before = base_parallel_enter(0); /* weights are large */
     step->shaders->row->pack(&step->op, source, packed);
+    base_parallel_leave(before);
 }
 
 static struct base_hash spirv_pack_layout(const struct graph_step *step)

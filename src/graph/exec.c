@@ -3,6 +3,7 @@
 #include "graph/ops.h"
 
 #include "base/clock.h"
+#include "base/os.h"
 #include "base/parallel.h"
 
 #include <stdlib.h>
@@ -133,14 +134,14 @@ HRESULT graph_plan_initialize(const struct graph_plan *plan, void *const *owned_
     struct graph_buffers buffers = { .inputs = owned_inputs, .persistent = persistent };
     void *scratch = plan->derivation_count ? acquire_scratch(plan) : NULL;
     uint32_t next = 0;
-    buffers.temp = plan->init_temp_bytes ? aligned_alloc(256, plan->init_temp_bytes) : NULL;
+    buffers.temp = plan->init_temp_bytes ? base_aligned_acquire(256, plan->init_temp_bytes) : NULL;
     bool ok = (scratch || !plan->derivation_count) && (buffers.temp || !plan->init_temp_bytes);
     for (uint32_t turn = 0; ok && turn <= plan->derivation_count; turn++) {
         ok = !turn || derive(&plan->derivations[turn - 1], &buffers, scratch);
         for (; ok && next < plan->init_step_count && plan->init_steps[next].turn == turn; next++)
             run_init_step(plan, &plan->init_steps[next], &buffers);
     }
-    free(buffers.temp);
+    base_aligned_release(buffers.temp);
     free(scratch);
     return ok ? S_OK : E_OUTOFMEMORY;
 }

@@ -3,6 +3,8 @@
  * some are owned run in the initializer. */
 #include "graph/pass.h"
 
+#include "base/os.h"
+
 #include <stdlib.h>
 
 #define FOLD_BYTES_MAX (UINT64_C(16) << 20)
@@ -52,8 +54,8 @@ static bool run_op(const void *context, const void *const *in, void *const *out)
     op.epilogue = c->op.epilogue ? &c->epilogue : NULL;
     const struct kern_row *row = kern_find(&op, c->cpu); /* there was one when the op was folded */
     row->plan(&op, 1, &work);
-    void *scratch = aligned_alloc(64, base_align_up(work.scratch_bytes + 1, 64));
-    void *worker = aligned_alloc(64, base_align_up(work.worker_scratch_bytes + 1, 64));
+    void *scratch = base_aligned_acquire(64, base_align_up(work.scratch_bytes + 1, 64));
+    void *worker = base_aligned_acquire(64, base_align_up(work.worker_scratch_bytes + 1, 64));
     /* Kernels only read what an input's pointer addresses. */
     for (uint32_t t = 0; t < op.input_count + op.output_count; t++)
         data[t] = (t < op.input_count ? (char *)(uintptr_t)in[t] : (char *)out[t - op.input_count]) +
@@ -61,8 +63,8 @@ static bool run_op(const void *context, const void *const *in, void *const *out)
     bool ok = scratch && worker;
     if (ok)
         run_row(row, &(struct kern_call){ &op, data, scratch, worker }, &work, data);
-    free(scratch);
-    free(worker);
+    base_aligned_release(scratch);
+    base_aligned_release(worker);
     return ok;
 }
 

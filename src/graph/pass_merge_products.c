@@ -14,6 +14,8 @@
 #define MERGED_MAX 8
 #define LOOKED_MAX 64 /* products of one matrix that are looked at for others like the first */
 
+#define PROMPT_ROWS 512
+
 /* Quantised weights of 768x768, one row: three products take 0.78 of the time with two threads, 0.96 with one. Those of
  * 4096x4096 gain 2 %, and apart they are the same constants that the graph compiled for many rows has in the store. */
 #define CODES_MAX (UINT64_C(4) << 20) /* elements of a matrix */
@@ -58,11 +60,19 @@ static uint32_t matrix_end(const struct graph_op *op)
     return op->k.kind == KERN_QGEMM ? 3 + op->k.u.qgemm.has_zero : 2;
 }
 
+/* Whether the backend merges long prompts' products, too: the graphs of a token and of a prompt then have the same
+ * constants. */
+static bool merges_prompts(const struct merging *merging)
+{
+    return merging->options->backend->merged_rows >= PROMPT_ROWS;
+}
+
 /* Panels one behind the other: those of the next matrix may follow. */
 static bool constant_panels(const struct merging *merging, const struct graph_op *op)
 {
     const struct graph *graph = merging->graph;
-    if (op->k.tensors[0].sizes[op->k.tensors[0].rank - 1] * (uint64_t)last_size(result_of(op)) > CODES_MAX)
+    if (op->k.tensors[0].sizes[op->k.tensors[0].rank - 1] * (uint64_t)last_size(result_of(op)) > CODES_MAX &&
+        !merges_prompts(merging))
         return false;
     for (uint32_t t = 1; t < matrix_end(op); t++)
         if (!graph_value_fixed(graph, merging->options, op->value[t]) || !kern_view_packed(&op->k.tensors[t]) ||
@@ -76,6 +86,16 @@ static bool constant_matrix(const struct merging *merging, const struct graph_op
     if (op->k.kind == KERN_QGEMM)
         return constant_panels(merging, op);
     return op->k.kind == KERN_GEMM && !op->k.u.gemm.integer && wide_constant(merging, op, 1, 2);
+}
+
+/* Whether the reader may become the end of the op that writes the value: an element-wise one. One that sees the value
+ * in several ways, as rotations do, stays what it is. */
+static bool may_end(const struct merging *merging, const struct graph_op *reader, uint32_t value)
+{
+    uint32_t reads = 0;
+    for (uint32_t t = 0; t < reader->k.input_count; t++)
+        reads += reader->value[t] == value;
+    return reader->k.kind == KERN_MAP && (reads == 1 || !merges_prompts(merging));
 }
 
 /* Its result is written by nobody else, and not about to become part of the one element-wise op that reads it. */
@@ -92,7 +112,7 @@ static bool suits(const struct merging *merging, const struct graph_op *op)
     uint32_t value = op->value[op->k.input_count];
     struct graph_use_summary sum = graph_uses_of(&merging->uses, value);
     return graph->values[value].place == GRAPH_TEMP && sum.writes == 1 && sum.reading_ops &&
-           (sum.reading_ops > 1 || graph->ops[sum.reader]->k.kind != KERN_MAP);
+           (sum.reading_ops > 1 || !may_end(merging, graph->ops[sum.reader], value));
 }
 
 static bool same_parameters(const struct graph_op *a, const struct graph_op *b)

@@ -183,7 +183,9 @@ static bool pays(const struct graph *graph, const struct graph_options *options,
                 !(options->cpu & BASE_CPU_AMX_BF16); /* which multiplies quantised weights in BFLOAT16 as well */
     const bool bytes = (op->k.flags & KERN_FLAG_BYTES) && (options->cpu & (BASE_CPU_AVX512_VNNI | BASE_CPU_AVX_VNNI)) &&
                        !(op->k.flags & KERN_FLAG_REFERENCE); /* of which both factors are read */
-    return rows <= ROWS_FEW || bytes ||
+    /* AMX multiplies codes faster than AVX-512 FLOAT32 numbers, and as exactly. */
+    const bool slices = (options->cpu & BASE_CPU_AMX_BF16) && !(op->k.flags & KERN_FLAG_REFERENCE);
+    return rows <= ROWS_FEW || bytes || slices ||
            (!graph_op_foldable(graph, options, map) && backend->multiplies(options, DML_TENSOR_DATA_TYPE_UINT8) &&
             !(op->k.flags & KERN_FLAG_REFERENCE) && (!half || rows <= ROWS_BF16));
 }

@@ -4,11 +4,11 @@
 #include "graph/tuning.h"
 
 #include "base/clock.h"
+#include "base/os.h"
 #include "base/pages.h"
 #include "base/parallel.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #define MIN_RUNS   5
 #define MIN_NS     UINT64_C(2000000) /* of both kernels together, in one pass */
@@ -75,7 +75,7 @@ static bool make_graph(struct graph *graph, const struct kern_point *p)
 static void *buffer(uint64_t bytes)
 {
     uint64_t whole = base_align_up(BASE_MAX(bytes, 1), 256);
-    void *data = aligned_alloc(256, whole);
+    void *data = base_aligned_acquire(256, whole);
     return data ? memset(data, 0, whole) : NULL;
 }
 
@@ -103,10 +103,10 @@ static void trial_finish(struct trial *trial)
 {
     if (trial->plan)
         graph_plan_destroy(trial->plan);
-    free(trial->buffers.temp);
-    free(trial->buffers.persistent);
-    free(trial->in);
-    free(trial->out);
+    base_aligned_release(trial->buffers.temp);
+    base_aligned_release(trial->buffers.persistent);
+    base_aligned_release(trial->in);
+    base_aligned_release(trial->out);
 }
 
 /* In a network other layers' weights come between two runs of a layer, and its input was written just before. */
@@ -117,9 +117,8 @@ struct sweep {
 
 static bool sweep_init(struct sweep *sweep, const struct kern_point *p)
 {
-    long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
     uint64_t pixels = p->kernel ? (uint64_t)p->side * p->side : p->side;
-    sweep->bytes = BASE_MIN(BASE_MAX(cache > 0 ? (uint64_t)cache : 0, SWEEP_MIN), SWEEP_MAX);
+    sweep->bytes = BASE_MIN(BASE_MAX(base_cache_bytes(), SWEEP_MIN), SWEEP_MAX);
     sweep->in_bytes = pixels * p->in * sizeof(float);
     sweep->data = malloc(sweep->bytes);
     return sweep->data != NULL;

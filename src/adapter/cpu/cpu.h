@@ -31,7 +31,6 @@ struct adapter_queue {
 };
 
 /* device.c: what the machine, and this process's control group, have. Bytes. */
-uint64_t cpu_memory_total(void);
 uint64_t cpu_memory_available(void);
 
 /* heap.c */

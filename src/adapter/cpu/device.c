@@ -2,70 +2,16 @@
 #include "adapter/cpu/cpu.h"
 
 #include "base/cpu.h"
+#include "base/os.h"
 #include "base/pool.h"
 
 #include <anydml.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
-
-/* ---- memory of the machine ---- */
-
-/* A field of /proc/meminfo in bytes; 0 = not there. */
-static uint64_t meminfo(const char *field)
-{
-    FILE *file = fopen("/proc/meminfo", "re");
-    char line[128];
-    unsigned long long kib = 0;
-    size_t length = strlen(field);
-    while (file && fgets(line, sizeof(line), file)) {
-        if (!strncmp(line, field, length) && line[length] == ':' && sscanf(line + length + 1, "%llu", &kib) == 1)
-            break;
-    }
-    if (file)
-        fclose(file);
-    return (uint64_t)kib * 1024;
-}
-
-/* A number alone in a file; UINT64_MAX when there is none ("max"). */
-static uint64_t number_in(const char *path)
-{
-    FILE *file = fopen(path, "re");
-    unsigned long long value;
-    uint64_t number = UINT64_MAX;
-    if (file && fscanf(file, "%llu", &value) == 1)
-        number = value;
-    if (file)
-        fclose(file);
-    return number;
-}
-
-static uint64_t group_limit(void)
-{
-    return number_in("/sys/fs/cgroup/memory.max");
-}
-
-uint64_t cpu_memory_total(void)
-{
-    uint64_t total = meminfo("MemTotal");
-    return BASE_MIN(total ? total : UINT64_MAX, group_limit());
-}
 
 uint64_t cpu_memory_available(void)
 {
-    uint64_t available = meminfo("MemAvailable"), limit = group_limit();
-    uint64_t swap = meminfo("SwapFree");
-    if (!available)
-        return UINT64_MAX; /* unknown: mmap decides */
-    available += swap;
-    if (limit == UINT64_MAX)
-        return available;
-    uint64_t used = number_in("/sys/fs/cgroup/memory.current");
-    uint64_t left = used < limit ? limit - used : 0;
-    return BASE_MIN(available, left);
+    return base_memory_available();
 }
-
-/* ---- the adapter ---- */
 
 static uint32_t vendor_of(const char *name)
 {
@@ -89,13 +35,13 @@ static uint32_t cpu_enumerate(struct adapter_info *out, uint32_t capacity)
     out->device_id = 1;
     out->driver_version = (uint64_t)ANYDML_VERSION_MAJOR << 48 | (uint64_t)ANYDML_VERSION_MINOR << 32 |
                           (uint64_t)ANYDML_VERSION_PATCH << 16;
-    out->shared_memory = cpu_memory_total();
+    out->shared_memory = base_memory_total();
     out->integrated = true;
     out->uma = true;
     out->cache_coherent_uma = true;
     out->hardware = true; /* programs skip adapters that say no */
     out->timestamp_frequency = 1000000000;
-    out->reserved = true;
+    out->reserved = base_can_map_twice();
     return 1;
 }
 
@@ -105,7 +51,7 @@ static HRESULT cpu_device_create(const struct adapter_info *info, struct adapter
     *out = calloc(1, sizeof(**out));
     if (!*out)
         return E_OUTOFMEMORY;
-    (*out)->total = cpu_memory_total();
+    (*out)->total = base_memory_total();
     base_pool_set_spinning(false); /* this library only copies: kernels run in libdirectml, which has its own pool */
     return S_OK;
 }
@@ -117,16 +63,9 @@ static void cpu_device_destroy(struct adapter_device *device)
 
 static void cpu_memory_budget(const struct adapter_info *info, bool local, uint64_t *out_budget, uint64_t *out_usage)
 {
-    FILE *file = fopen("/proc/self/statm", "re");
-    unsigned long long size, resident = 0;
     (void)info, (void)local;
-    if (file) {
-        if (fscanf(file, "%llu %llu", &size, &resident) != 2)
-            resident = 0;
-        fclose(file);
-    }
-    *out_usage = (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
-    *out_budget = BASE_MIN(cpu_memory_total(), cpu_memory_available() + *out_usage);
+    *out_usage = base_memory_resident();
+    *out_budget = BASE_MIN(base_memory_total(), cpu_memory_available() + *out_usage);
 }
 
 const struct adapter_ops adapter_cpu_ops = {

@@ -2,9 +2,8 @@
 /* Executes commands one after the other: every command sees what the ones before it wrote, so barriers are nothing. */
 #include "adapter/cpu/cpu.h"
 
+#include "base/os.h"
 #include "base/parallel.h"
-
-#include <time.h>
 
 #define COPY_GRAIN (1u << 20) /* bytes that are worth a thread */
 
@@ -61,10 +60,8 @@ static void run_fill(const struct adapter_command *command)
 
 static void run_timestamp(const struct adapter_command *command)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-    atomic_store_explicit(&command->u.timestamp.queries->ticks[command->u.timestamp.index],
-                          (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec, memory_order_relaxed);
+    atomic_store_explicit(&command->u.timestamp.queries->ticks[command->u.timestamp.index], base_ticks_ns(),
+                          memory_order_relaxed);
 }
 
 static void run_resolve(const struct adapter_command *command)

@@ -2,6 +2,8 @@
 /* Zeroed memory, 64 KiB aligned, that the application can map. */
 #include "adapter/null/null.h"
 
+#include "base/os.h"
+
 #include <stdlib.h>
 
 HRESULT null_memory_create(struct adapter_device *device, enum adapter_memory_kind kind, uint64_t size,
@@ -11,7 +13,7 @@ HRESULT null_memory_create(struct adapter_device *device, enum adapter_memory_ki
     *out = NULL;
     struct adapter_memory *memory = calloc(1, sizeof(*memory));
     void *host = memory && size <= (1ull << 32) - BASE_MIN(atomic_load(&device->used), 1ull << 32)
-                     ? aligned_alloc(65536, size)
+                     ? base_aligned_acquire(65536, size)
                      : NULL;
     if (!host) {
         free(memory);
@@ -27,6 +29,6 @@ HRESULT null_memory_create(struct adapter_device *device, enum adapter_memory_ki
 void null_memory_destroy(struct adapter_device *device, struct adapter_memory *memory)
 {
     atomic_fetch_sub(&device->used, memory->size);
-    free(memory->host);
+    base_aligned_release(memory->host);
     free(memory);
 }

@@ -2,14 +2,7 @@
 /* Of all commands only the queries do something: programs that measure must get times. */
 #include "adapter/null/null.h"
 
-#include <time.h>
-
-static uint64_t now_ticks(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
+#include "base/os.h"
 
 static void run_resolve(const struct adapter_command *command)
 {
@@ -25,7 +18,7 @@ void null_list_run(const struct adapter_command *commands, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         switch (commands[i].type) {
         case ADAPTER_TIMESTAMP:
-            atomic_store(&commands[i].u.timestamp.queries->ticks[commands[i].u.timestamp.index], now_ticks());
+            atomic_store(&commands[i].u.timestamp.queries->ticks[commands[i].u.timestamp.index], base_ticks_ns());
             break;
         case ADAPTER_RESOLVE:
             run_resolve(&commands[i]);

@@ -147,27 +147,47 @@ void kern_qgemm_amx_plan(const struct kern_op *op, uint32_t threads, struct kern
     out->grain = dense_grain((uint64_t)shape.k * amx.block_rows * QGEMM_AMX_PANELS);
 }
 
-void qgemm_slices_shape_init(const struct kern_op *op, const struct qgemm_shape *shape, struct qgemm_slices_shape *out)
+/* How many columns a unit has, so that threads have about the same to do; and, where there are few, how many rows. */
+static void cut_slices(const struct qgemm_shape *shape, uint32_t threads, struct qgemm_slices_shape *out)
 {
-    enum { A_BYTES = 1600 << 10, TILE_ROWS = 32, TILE_DEPTH = 32, SLICES = 3 };
-    const uint64_t columns = QGEMM_AMX_PANELS * KERN_QGEMM_COLUMNS, runs = QGEMM_SLICES_DEPTH / TILE_DEPTH;
+    const uint32_t sets = (shape->n - 1) / QGEMM_SLICES_COLUMNS + 1;
+    uint32_t least = UINT32_MAX;
+    for (uint32_t wide = QGEMM_SLICES_WIDE; wide > 0; wide--) {
+        const uint32_t units = (sets + wide - 1) / wide, most = (units + threads - 1) / threads * wide;
+        if (most < least) {
+            least = most;
+            out->wide = wide;
+        }
+    }
+    out->columns = out->wide * QGEMM_SLICES_COLUMNS;
+    out->units = (sets + out->wide - 1) / out->wide;
+    const uint32_t tiles = (out->block_rows + 31) / 32,
+                   parts = BASE_MIN((threads + out->units - 1) / out->units, tiles);
+    out->part_rows = (tiles + parts - 1) / parts * 32;
+    out->parts = (out->block_rows + out->part_rows - 1) / out->part_rows;
+}
+
+void qgemm_slices_shape_init(const struct kern_op *op, const struct qgemm_shape *shape, uint32_t threads,
+                             struct qgemm_slices_shape *out)
+{
+    enum { TILE_ROWS = 32, TILE_DEPTH = 32, SLICES = 3, RUNS = QGEMM_SLICES_DEPTH / TILE_DEPTH };
     *out = (struct qgemm_slices_shape){ .group = (uint32_t)base_align_up(shape->block, TILE_DEPTH) };
     out->depth = shape->groups * out->group;
     out->row_tile = (uint64_t)SLICES * TILE_ROWS / 2 * out->depth;
-    const uint64_t row = SLICES * (uint64_t)out->depth * sizeof(uint16_t), fit = A_BYTES / row / TILE_ROWS * TILE_ROWS;
-    const uint64_t most = BASE_MIN(BASE_MAX(fit, TILE_ROWS), QGEMM_AMX_ROWS);
-    out->blocks = (uint32_t)((shape->rows + most - 1) / most);
-    out->block_rows = (shape->rows + out->blocks - 1) / out->blocks;
-    const uint64_t tile_rows = base_align_up(out->block_rows, TILE_ROWS);
-    out->units = (shape->panels + QGEMM_AMX_PANELS - 1) / QGEMM_AMX_PANELS;
-    out->a = dense_take(&out->bytes, tile_rows * row, 64);
-    out->part = dense_take(&out->bytes, QGEMM_SLICES_DEPTH * columns * sizeof(uint16_t), 64);
-    out->tiles = dense_take(&out->bytes, runs * TILE_ROWS * TILE_ROWS * sizeof(float), 64);
-    out->scales = dense_take(&out->bytes, runs * columns * sizeof(float), 64);
-    out->sums = dense_take(&out->bytes, tile_rows * columns * sizeof(float), 64);
-    out->line = dense_take(&out->bytes, out->depth * sizeof(float), 64);
-    out->factors = dense_take(&out->bytes, out->block_rows * sizeof(float), 64);
-    out->epilogue = dense_take(&out->bytes, dense_epilogue_bytes(op), 64);
+    out->blocks = (shape->rows - 1) / QGEMM_SLICES_ROWS + 1;
+    out->block_rows = (shape->rows - 1) / out->blocks + 1;
+    cut_slices(shape, BASE_MAX(threads, 1), out);
+    const uint64_t rows = base_align_up(out->block_rows, TILE_ROWS);
+    out->a = dense_take(&out->bytes, rows * SLICES * out->depth * sizeof(uint16_t), 64);
+    out->factors = dense_take(&out->bytes, rows * sizeof(float), 64);
+    out->worker = out->bytes;
+    out->part = dense_take(&out->worker_bytes, QGEMM_SLICES_DEPTH * (uint64_t)out->columns * sizeof(uint16_t), 64);
+    out->tiles = dense_take(&out->worker_bytes, RUNS * TILE_ROWS * TILE_ROWS * sizeof(float), 64);
+    out->scales = dense_take(&out->worker_bytes, RUNS * (uint64_t)out->columns * sizeof(float), 64);
+    out->sums = dense_take(&out->worker_bytes, out->part_rows * (uint64_t)out->columns * sizeof(float), 64);
+    out->line = dense_take(&out->worker_bytes, out->depth * sizeof(float), 64);
+    out->epilogue = dense_take(&out->worker_bytes, dense_epilogue_bytes(op), 64);
+    out->bytes += out->worker_bytes * BASE_MAX(threads, 1);
 }
 
 bool kern_qgemm_slices_amx_accepts(const struct kern_op *op)
@@ -182,9 +202,8 @@ void kern_qgemm_slices_amx_plan(const struct kern_op *op, uint32_t threads, stru
     struct qgemm_shape shape;
     struct qgemm_slices_shape slices;
     qgemm_shape_init(op, &shape);
-    qgemm_slices_shape_init(op, &shape, &slices);
-    *out = (struct kern_work){ .units = (uint64_t)slices.blocks * slices.units, .worker_scratch_bytes = slices.bytes };
-    out->grain = dense_grain((uint64_t)shape.k * slices.block_rows * QGEMM_AMX_PANELS);
+    qgemm_slices_shape_init(op, &shape, threads, &slices);
+    *out = (struct kern_work){ .units = 1, .grain = 1, .scratch_bytes = slices.bytes };
 }
 
 void qgemm_bytes_shape_init(const struct kern_op *op, const struct qgemm_shape *shape, struct qgemm_bytes_shape *out)

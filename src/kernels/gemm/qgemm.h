@@ -61,18 +61,27 @@ struct qgemm_amx_shape {
 
 void qgemm_amx_shape_init(const struct kern_op *op, const struct qgemm_shape *shape, struct qgemm_amx_shape *out);
 
-/* As accurate as FLOAT32: three tiles of A for each, and packs of codes. */
-#define QGEMM_SLICES_DEPTH 128 /* of a part */
-#define QGEMM_SLICES_LEAST 12  /* rows that pay */
+/* As accurate as FLOAT32: three tiles of A for each, which all threads make and share, and packs of codes. Such a step
+ * is one unit, whose run() shares out the work itself: a block of rows becomes slices, then its parts meet the codes.
+ */
+#define QGEMM_SLICES_ROWS    256 /* of a block, at most */
+#define QGEMM_SLICES_DEPTH   128 /* of a part */
+#define QGEMM_SLICES_LEAST   12  /* rows that pay */
+#define QGEMM_SLICES_COLUMNS 64  /* that are expanded side by side */
+#define QGEMM_SLICES_WIDE    4   /* times as many, that a part of X meets at most */
 
 struct qgemm_slices_shape {
-    uint32_t blocks, block_rows, units; /* units: of a block of rows */
+    uint32_t blocks, block_rows;
+    uint32_t wide, columns;             /* of a unit */
+    uint32_t units, parts, part_rows;   /* units of a block: of all columns, and for each parts of its rows */
     uint32_t group, depth;              /* rows of a group, whole tiles, and of all */
     uint64_t row_tile;                  /* elements of a row of tiles of A, which lie one after the other */
-    uint64_t a, part, tiles, scales, sums, line, factors, epilogue, bytes; /* places in the worker's scratch */
+    uint64_t a, factors, worker, bytes; /* places in the step's scratch, which ends with those of workers */
+    uint64_t part, tiles, scales, sums, line, epilogue, worker_bytes; /* places there */
 };
 
-void qgemm_slices_shape_init(const struct kern_op *op, const struct qgemm_shape *shape, struct qgemm_slices_shape *out);
+void qgemm_slices_shape_init(const struct kern_op *op, const struct qgemm_shape *shape, uint32_t threads,
+                             struct qgemm_slices_shape *out);
 
 /* false: the op is not as kernels/core/ops.h says. */
 bool qgemm_shape_init(const struct kern_op *op, struct qgemm_shape *out);

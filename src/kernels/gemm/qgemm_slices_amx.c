@@ -8,28 +8,46 @@
 #include "kernels/gemm/blocked_gemm.h"
 #include "kernels/gemm/qgemm_tile.h"
 
+#include "base/parallel.h"
+
 #include <math.h>
 
-enum { SLICES = 3, COLUMNS = QGEMM_AMX_PANELS * KERN_QGEMM_COLUMNS, BLOCK = 2 * AMX_ROWS, PACK_HALVES = 2 };
+enum { SLICES = 3, COLUMNS = QGEMM_SLICES_COLUMNS, BLOCK = 2 * AMX_ROWS, PACK_HALVES = 2 };
 enum { DEPTH = AMX_PACKS * PACK_HALVES, TILE = AMX_ROWS * DEPTH }; /* of a tile of A; its elements */
 
-#define SMALL   0x1p-60f /* greatest elements of rows below are enlarged */
+#define SMALL   0x1p-60f /* rows whose greatest element is below are enlarged */
 #define ENLARGE 0x1p64f
 
 struct slices {
     const struct kern_call *call;
     struct qgemm_shape shape;
     struct qgemm_slices_shape to;
-    uint16_t *a;           /* [tiles of rows][tiles of depth][SLICES][AMX_ROWS][DEPTH] */
-    uint16_t *part;        /* [packs][COLUMNS][PACK_HALVES] */
-    float *tiles;          /* [runs][BLOCK][BLOCK] */
-    float *scales;         /* [runs][COLUMNS] */
-    float *sums;           /* [rows][COLUMNS] */
-    float *line, *factors; /* a row of X; of each row's results */
-    struct blocked_gemm_end end;
+    uint16_t *a;    /* [tiles of rows][tiles of depth][SLICES][AMX_ROWS][DEPTH] */
+    float *factors; /* of each row's results */
     uint64_t first_row;
-    uint32_t rows, panel, panels; /* of this unit */
+    uint32_t rows; /* of this block */
+    /* of a worker */
+    uint16_t *part; /* [sets of COLUMNS][packs][COLUMNS][PACK_HALVES] */
+    float *tiles;   /* [runs][BLOCK][BLOCK] */
+    float *scales;  /* [runs][columns] */
+    float *sums;    /* [rows][columns] */
+    float *line;    /* a row of X */
+    struct blocked_gemm_end end;
+    uint32_t from, to_row, panel, panels; /* rows and columns of a unit */
 };
+
+static void worker_init(struct slices *q, const struct slices *job, unsigned worker)
+{
+    *q = *job;
+    char *scratch = (char *)q->call->scratch + q->to.worker + worker * q->to.worker_bytes;
+    q->part = (uint16_t *)(scratch + q->to.part);
+    q->tiles = (float *)(scratch + q->to.tiles);
+    q->scales = (float *)(scratch + q->to.scales);
+    q->sums = (float *)(scratch + q->to.sums);
+    q->line = (float *)(scratch + q->to.line);
+    blocked_gemm_end_init(q->call, scratch + q->to.epilogue, NULL, &q->end);
+    blocked_gemm_end_in_steps(&q->end);
+}
 
 /* ---- X ---- */
 
@@ -59,22 +77,22 @@ static void slice_row(const struct slices *q, uint32_t m)
     }
 }
 
-static void load_rows(struct slices *q, uint64_t block)
+static void slice_rows(void *context, size_t begin, size_t end, unsigned worker)
 {
+    struct slices own, *q = &own;
+    worker_init(q, context, worker);
     const struct kern_view *x = &q->call->op->tensors[0];
     const struct qgemm_shape *s = &q->shape;
     uint32_t at[KERN_RANK_MAX], last = x->rank - 1;
     const int64_t step = s->k > 1 ? x->strides[last] : 0;
     const uint32_t together = q->to.group == s->block ? s->groups : 1; /* no zeros between groups */
-    q->first_row = block * q->to.block_rows;
-    q->rows = (uint32_t)BASE_MIN(s->rows - q->first_row, q->to.block_rows);
     memset(q->line, 0, q->to.depth * sizeof(*q->line));
-    for (uint32_t m = 0; m < q->rows; m++) {
+    for (uint32_t m = (uint32_t)begin; m < end; m++) {
         dense_row_at(x, q->first_row + m, at);
         const int64_t from = dense_offset(x, at, last);
         for (uint32_t g = 0; g < s->groups; g += together) {
-            const uint32_t begin = g * s->block, count = BASE_MIN(together * s->block, s->k - begin);
-            dense_load_row(q->call->data[0], from + begin * step, step, x->type, count,
+            const uint32_t first = g * s->block, count = BASE_MIN(together * s->block, s->k - first);
+            dense_load_row(q->call->data[0], from + first * step, step, x->type, count,
                            q->line + (uint64_t)g * q->to.group);
         }
         slice_row(q, m);
@@ -116,21 +134,26 @@ DENSE_INLINE void expand_run(const struct slices *q, bool nibbles, uint32_t pane
         _mm512_storeu_si512(out, _mm512_setzero_si512());
 }
 
-/* The unit's panels from row k0 on, as padded, `runs` runs of `run` rows. */
-static void expand_part(const struct slices *q, uint32_t k0, uint32_t runs, uint32_t run)
+/* Rows of codes that are in `part`: so many runs, each of one group. */
+struct part {
+    uint32_t k0, runs, run;
+};
+
+static void expand_part(const struct slices *q, struct part p)
 {
     const struct kern_view *scales = &q->call->op->tensors[2];
-    for (uint32_t r = 0; r < runs; r++) {
-        const uint32_t group = (k0 + r * run) / q->to.group, from = (k0 + r * run) % q->to.group;
-        for (uint32_t i = 0; i < q->panels; i++) {
+    for (uint32_t i = 0; i < q->panels; i++) {
+        uint16_t *out = q->part + (uint64_t)(i / QGEMM_AMX_PANELS) * QGEMM_SLICES_DEPTH * COLUMNS +
+                        i % QGEMM_AMX_PANELS * KERN_QGEMM_COLUMNS * PACK_HALVES;
+        for (uint32_t r = 0; r < p.runs; r++, out += p.run * COLUMNS) {
+            const uint32_t k = p.k0 + r * p.run, group = k / q->to.group, from = k % q->to.group;
             const uint64_t at = ((uint64_t)(q->panel + i) * q->shape.groups + group) * KERN_QGEMM_COLUMNS;
-            uint16_t *out = q->part + (uint64_t)r * run * COLUMNS + i * KERN_QGEMM_COLUMNS * PACK_HALVES;
-            vec_store(q->scales + r * COLUMNS + i * KERN_QGEMM_COLUMNS,
+            vec_store(q->scales + r * q->to.columns + i * KERN_QGEMM_COLUMNS,
                       vec_load_of(scales->type, q->call->data[2], (int64_t)at));
             if (q->shape.nibbles)
-                expand_run(q, true, q->panel + i, group, from, run, out);
+                expand_run(q, true, q->panel + i, group, from, p.run, out);
             else
-                expand_run(q, false, q->panel + i, group, from, run, out);
+                expand_run(q, false, q->panel + i, group, from, p.run, out);
         }
     }
 }
@@ -175,15 +198,15 @@ DENSE_INLINE void multiply_run(uint32_t row_tiles, uint32_t column_tiles, const 
 
 /* sums (+)= tiles * scales */
 DENSE_INLINE void add_runs(uint32_t vecs, const struct slices *q, uint32_t m, uint32_t rows, uint32_t column,
-                           uint32_t runs, bool add)
+                           struct part p)
 {
     for (uint32_t r = 0; r < rows; r++) {
-        float *sums = q->sums + (uint64_t)(m + r) * COLUMNS + column;
+        float *sums = q->sums + (uint64_t)(m - q->from + r) * q->to.columns + column;
         const float *tile = q->tiles + r * BLOCK, *scale = q->scales + column;
         vec total[2];
         for (uint32_t v = 0; v < vecs; v++)
-            total[v] = add ? vec_load(sums + v * VEC) : vec_set(0);
-        for (uint32_t i = 0; i < runs; i++, tile += BLOCK * BLOCK, scale += COLUMNS)
+            total[v] = p.k0 ? vec_load(sums + v * VEC) : vec_set(0);
+        for (uint32_t i = 0; i < p.runs; i++, tile += BLOCK * BLOCK, scale += q->to.columns)
             for (uint32_t v = 0; v < vecs; v++)
                 total[v] = vec_fma(vec_load(tile + v * VEC), vec_load(scale + v * VEC), total[v]);
         for (uint32_t v = 0; v < vecs; v++)
@@ -191,47 +214,47 @@ DENSE_INLINE void add_runs(uint32_t vecs, const struct slices *q, uint32_t m, ui
     }
 }
 
-/* Rows of codes that are in `part`: so many runs of one group each. */
-struct part {
-    uint32_t k0, runs, run;
-};
-
 DENSE_INLINE void multiply_block(uint32_t row_tiles, uint32_t column_tiles, const struct slices *q, uint32_t m,
                                  uint32_t column, struct part p)
 {
     const uint16_t *a = q->a + m / AMX_ROWS * q->to.row_tile + (uint64_t)(p.k0 / DEPTH) * SLICES * TILE;
-    const uint16_t *b = q->part + column * PACK_HALVES;
+    const uint16_t *b =
+        q->part + (uint64_t)(column / COLUMNS) * QGEMM_SLICES_DEPTH * COLUMNS + column % COLUMNS * PACK_HALVES;
     /* The intrinsics do not tell the compiler that they read and write memory. */
     __asm__ volatile("" : : : "memory");
     for (uint32_t i = 0, k = 0; i < p.runs; i++, k += p.run)
         multiply_run(row_tiles, column_tiles, q, a + (uint64_t)(k / DEPTH) * SLICES * TILE, b + (uint64_t)k * COLUMNS,
                      p.run, q->tiles + i * BLOCK * BLOCK);
     __asm__ volatile("" : : : "memory");
-    add_runs(column_tiles, q, m, BASE_MIN(q->rows - m, row_tiles * AMX_ROWS), column, p.runs, p.k0 > 0);
+    add_runs(column_tiles, q, m, BASE_MIN(q->to_row - m, row_tiles * AMX_ROWS), column, p);
+}
+
+static void multiply_part(const struct slices *q, struct part p)
+{
+    const uint32_t columns = q->panels * KERN_QGEMM_COLUMNS;
+    for (uint32_t m = q->from; m < q->to_row; m += BLOCK)
+        for (uint32_t c = 0; c < columns; c += BLOCK) {
+            const bool tall = q->to_row - m > AMX_ROWS, wide = columns - c > AMX_ROWS;
+            if (tall && wide)
+                multiply_block(2, 2, q, m, c, p);
+            else if (tall)
+                multiply_block(2, 1, q, m, c, p);
+            else if (wide)
+                multiply_block(1, 2, q, m, c, p);
+            else
+                multiply_block(1, 1, q, m, c, p);
+        }
 }
 
 static void multiply(const struct slices *q)
 {
-    const uint32_t columns = q->panels * KERN_QGEMM_COLUMNS;
-    for (uint32_t k0 = 0, count; k0 < q->to.depth; k0 += count) {
+    struct part p = { 0 };
+    for (; p.k0 < q->to.depth; p.k0 += p.runs * p.run) {
         /* Whole groups, or a part of one. */
-        const uint32_t left = q->to.group - k0 % q->to.group, run = BASE_MIN(left, QGEMM_SLICES_DEPTH);
-        const uint32_t runs = run < q->to.group ? 1 : BASE_MIN(q->to.depth - k0, QGEMM_SLICES_DEPTH) / run;
-        const struct part p = { k0, runs, run };
-        count = runs * run;
-        expand_part(q, k0, runs, run);
-        for (uint32_t m = 0; m < q->rows; m += BLOCK)
-            for (uint32_t c = 0; c < columns; c += BLOCK) {
-                const bool tall = q->rows - m > AMX_ROWS, wide = columns - c > AMX_ROWS;
-                if (tall && wide)
-                    multiply_block(2, 2, q, m, c, p);
-                else if (tall)
-                    multiply_block(2, 1, q, m, c, p);
-                else if (wide)
-                    multiply_block(1, 2, q, m, c, p);
-                else
-                    multiply_block(1, 1, q, m, c, p);
-            }
+        p.run = BASE_MIN(q->to.group - p.k0 % q->to.group, QGEMM_SLICES_DEPTH);
+        p.runs = p.run < q->to.group ? 1 : BASE_MIN(q->to.depth - p.k0, QGEMM_SLICES_DEPTH) / p.run;
+        expand_part(q, p);
+        multiply_part(q, p);
     }
 }
 
@@ -241,9 +264,9 @@ static void finish(const struct slices *q)
     const struct kern_view *y = &op->tensors[op->input_count];
     uint32_t at[KERN_RANK_MAX], column = q->panel * KERN_QGEMM_COLUMNS;
     const uint32_t count = BASE_MIN(q->shape.n - column, q->panels * KERN_QGEMM_COLUMNS);
-    for (uint32_t m = 0; m < q->rows; m++) {
-        float *sums = q->sums + (uint64_t)m * COLUMNS;
-        for (uint32_t c = 0; c < COLUMNS && q->factors[m] != 1; c++)
+    for (uint32_t m = q->from; m < q->to_row; m++) {
+        float *sums = q->sums + (uint64_t)(m - q->from) * q->to.columns;
+        for (uint32_t c = 0; c < count && q->factors[m] != 1; c++)
             sums[c] *= q->factors[m];
         dense_row_at(y, q->first_row + m, at);
         at[y->rank - 1] = column;
@@ -251,38 +274,38 @@ static void finish(const struct slices *q)
     }
 }
 
-static void init(struct slices *q, const struct kern_call *call)
-{
-    char *scratch = call->worker_scratch;
-    *q = (struct slices){ .call = call };
-    qgemm_shape_init(call->op, &q->shape);
-    qgemm_slices_shape_init(call->op, &q->shape, &q->to);
-    q->a = (uint16_t *)(scratch + q->to.a);
-    q->part = (uint16_t *)(scratch + q->to.part);
-    q->tiles = (float *)(scratch + q->to.tiles);
-    q->scales = (float *)(scratch + q->to.scales);
-    q->sums = (float *)(scratch + q->to.sums);
-    q->line = (float *)(scratch + q->to.line);
-    q->factors = (float *)(scratch + q->to.factors);
-    blocked_gemm_end_init(call, scratch + q->to.epilogue, NULL, &q->end);
-    blocked_gemm_end_in_steps(&q->end);
-}
-
-void kern_qgemm_slices_amx_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+static void multiply_units(void *context, size_t begin, size_t end, unsigned worker)
 {
     struct slices q;
-    uint64_t loaded = UINT64_MAX;
-    init(&q, call);
+    worker_init(&q, context, worker);
     amx_begin();
-    for (uint64_t unit = begin; unit < end; unit++) {
-        const uint64_t block = unit / q.to.units;
-        if (block != loaded)
-            load_rows(&q, block);
-        loaded = block;
-        q.panel = (uint32_t)(unit % q.to.units) * QGEMM_AMX_PANELS;
-        q.panels = BASE_MIN(q.shape.panels - q.panel, QGEMM_AMX_PANELS);
+    for (size_t unit = begin; unit < end; unit++) {
+        q.from = (uint32_t)(unit % q.to.parts) * q.to.part_rows;
+        q.to_row = BASE_MIN(q.from + q.to.part_rows, q.rows);
+        q.panel = (uint32_t)(unit / q.to.parts) * q.to.wide * QGEMM_AMX_PANELS;
+        q.panels = BASE_MIN(q.shape.panels - q.panel, q.to.wide * QGEMM_AMX_PANELS);
+        if (q.from >= q.to_row) /* the last block has fewer rows */
+            continue;
         multiply(&q);
         finish(&q);
     }
     amx_end();
+}
+
+void kern_qgemm_slices_amx_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    const uint32_t threads = BASE_MAX(call->op->threads, 1);
+    struct slices q = { .call = call };
+    qgemm_shape_init(call->op, &q.shape);
+    qgemm_slices_shape_init(call->op, &q.shape, threads, &q.to);
+    q.a = (uint16_t *)((char *)call->scratch + q.to.a);
+    q.factors = (float *)((char *)call->scratch + q.to.factors);
+    const uint64_t cost = (uint64_t)q.shape.k * q.to.part_rows * q.to.wide * QGEMM_AMX_PANELS;
+    for (uint32_t block = 0; block < q.to.blocks; block++) {
+        q.first_row = (uint64_t)block * q.to.block_rows;
+        q.rows = (uint32_t)BASE_MIN(q.shape.rows - q.first_row, q.to.block_rows);
+        base_parallel_ranges(q.rows, dense_grain(q.shape.k), threads, slice_rows, &q);
+        base_parallel_blocks((size_t)q.to.units * q.to.parts, dense_grain(cost), threads, KERN_CALLS, multiply_units,
+                             &q);
+    }
 }

@@ -11,6 +11,7 @@ struct attention_params {
     uint new_keys, causal, undefined;
     uint skips_masked; /* keys from `end` on have no weight and are not read */
     uint mask, keep, end, start, past;
+    uint parts; /* of the keys, of attention_parts.comp */
     uint lanes; /* neighbouring invocations that share a key: a power of two from the width of V on, 256 at most */
 };
 
@@ -28,6 +29,15 @@ struct attention_params {
 #define TILE_WIDE_K 2u
 #define TILE_WIDE_V 4u
 #define TILE_WIDE_Y 8u
+
+/* Of attention_parts.comp: keys of a block, and the most parts of all keys; tensors whose elements are side by side by
+ * 16 bytes; some queries see more keys than others. */
+#define ATTENTION_PARTS_KEYS 64u
+#define ATTENTION_PARTS_MAX  128u
+#define PARTS_WIDE_Q         1u
+#define PARTS_WIDE_K         2u
+#define PARTS_WIDE_V         4u
+#define PARTS_CAUSAL         8u
 
 #define INPUTS_CONSTANT 6 /* of these numbers, 4 bits each from mask on */
 #define INPUTS_KNOWN    0x80000000u

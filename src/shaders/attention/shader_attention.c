@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of attention. */
-#include "shaders/attention/attention_params.h"
-#include "shaders/core/shader_block.h"
+#include "shaders/attention/shader_attention.h"
 #include "shaders/gemm/shader_tile.h"
 
 #include "kernels/attention/attention.h"
@@ -31,7 +30,8 @@ void shader_attention_any_plan(const struct kern_op *op, struct shader_work *out
     shader_add(out, shader_real_variant(SHADER_attention, op), op, units(op), 1, sizeof(struct attention_params));
 }
 
-static void write_block(const struct kern_op *op, uint64_t count, const struct shader_place *places, uint32_t *words)
+void shader_attention_write(const struct kern_op *op, uint64_t units, uint32_t parts, const struct shader_place *places,
+                            uint32_t *words)
 {
     const struct kern_attention *attention = &op->u.attention;
     struct attention_inputs in;
@@ -47,17 +47,18 @@ static void write_block(const struct kern_op *op, uint64_t count, const struct s
                                              .end = in.end,
                                              .start = in.start,
                                              .past = in.past,
+                                             .parts = parts,
                                              .lanes = lanes(op) };
-    shader_block_write(op, places, count, &params, sizeof(params), words);
+    shader_block_write(op, places, units, &params, sizeof(params), words);
 }
 
 void shader_attention_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                                 uint32_t *words)
 {
-    write_block(op, units(op), places, words);
+    shader_attention_write(op, units(op), 1, places, words);
 }
 
-static void add_inputs(const struct kern_op *op, struct shader_dispatch *out)
+void shader_attention_inputs(const struct kern_op *op, struct shader_dispatch *out)
 {
     struct attention_inputs in;
     attention_inputs_init(op, &in);
@@ -151,13 +152,13 @@ void shader_attention_tile_plan(const struct kern_op *op, struct shader_work *ou
     dispatch->constants[2] = tile.lanes << 24 | tile.groups << 16 | tile.side << 8 | tile.queries;
     dispatch->constants[3] = tile_flags(op) << 16 | width_of(op, &tile) << 8 | tile.scores;
     dispatch->constants[4] = tile.queries / tile.side * tile.lanes * tile.groups;
-    add_inputs(op, dispatch);
+    shader_attention_inputs(op, dispatch);
 }
 
 void shader_attention_tile_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                                  uint32_t *words)
 {
-    write_block(op, tiles_of(op, choose_tile(op).queries), places, words);
+    shader_attention_write(op, tiles_of(op, choose_tile(op).queries), 1, places, words);
 }
 
 /* ---- many queries, with cooperative matrices ---- */
@@ -240,11 +241,11 @@ void shader_attention_coop_plan(const struct kern_op *op, struct shader_work *ou
     dispatch->constants[3] = shape.width;
     dispatch->constants[4] = shape.keys;
     dispatch->constants[5] = coop_flags(op, &shape);
-    add_inputs(op, dispatch);
+    shader_attention_inputs(op, dispatch);
 }
 
 void shader_attention_coop_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                                  uint32_t *words)
 {
-    write_block(op, coop_tiles(op), places, words);
+    shader_attention_write(op, coop_tiles(op), 1, places, words);
 }

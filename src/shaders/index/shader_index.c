@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of ops that pick, count and place elements by index. */
 #include "shaders/core/shader_block.h"
+#include "shaders/gemm/shader_tile.h"
 #include "shaders/index/index_params.h"
 
 #include "kernels/core/number.h"
@@ -195,17 +196,31 @@ const char *shader_append_any_obstacle(const struct kern_op *op)
     return shader_block_obstacle(op);
 }
 
+/* Elements at a time: as many as 16 bytes have, where they lie side by side in both. */
+static uint32_t append_vector(const struct kern_op *op)
+{
+    const uint32_t bytes = kern_type_bytes(op->tensors[0].type), vector = bytes ? 16 / bytes : 1;
+    return shader_wide(&op->tensors[0], 3, vector) && shader_wide(&op->tensors[2], 3, vector) ? vector : 1;
+}
+
+static uint64_t append_units(const struct kern_op *op)
+{
+    return kern_view_elements(&op->tensors[0]) / append_vector(op);
+}
+
 void shader_append_any_plan(const struct kern_op *op, struct shader_work *out)
 {
-    shader_add(out, SHADER_append, op, kern_view_elements(&op->tensors[0]), SHADER_GROUP_SIZE,
-               sizeof(struct append_params));
+    struct shader_dispatch *dispatch =
+        shader_add(out, SHADER_append, op, append_units(op), SHADER_GROUP_SIZE, sizeof(struct append_params));
+    dispatch->constants[dispatch->constant_count++] = append_vector(op);
 }
 
 void shader_append_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                              uint32_t *words)
 {
     const struct append_params params = { 0 };
-    shader_block_write(op, places, kern_view_elements(&op->tensors[0]), &params, sizeof(params), words);
+    (void)index; /* there is one */
+    shader_block_write(op, places, append_units(op), &params, sizeof(params), words);
 }
 
 /* ---- NONZERO ---- */

@@ -6,6 +6,8 @@
 #include "shaders/core/shader_block.h"
 #include "shaders/gemm/shader_tile.h"
 
+#include "base/parallel.h"
+
 #define ADDRESSES        (5 + META_EPILOGUE_STEPS)
 #define VECTOR           8 /* elements that kernels load together */
 #define BATCH_RANK       2
@@ -395,34 +397,74 @@ bool shader_gemm_meta_waits(const struct kern_op *op)
 
 /* ---- packing ---- */
 
-/* Rows k0 to k0 + 31 of B, and columns n0 to n0 + 255; what is outside stays zero. */
-static void pack_panel(const struct gemm_meta_params *p, const uint16_t *b, uint32_t n0, uint32_t k0, uint16_t *out)
+/* Rows whose neighbours are `step` apart. Packed, a column's elements lie side by side, `next` behind those of the
+ * column before, and of each eight columns `group` behind those of the eight before. */
+struct lines {
+    const uint16_t *rows[32];
+    int64_t step;
+    uint32_t columns, next, group;
+};
+
+static inline void pack_lines(const struct lines *lines, uint32_t count, uint16_t *out)
 {
-    const uint32_t columns = BASE_MIN(GEMM_PACKED_N, p->n - n0), rows = BASE_MIN(32, p->k - k0);
-    for (uint32_t row = 0; row < rows; row++) {
-        const uint32_t t = row / 8, h = row / 4 % 2, c = row / 2 % 2, e = row % 2;
-        const uint16_t *from = b + (int64_t)(k0 + row) * p->b_k + (int64_t)n0 * p->b_n;
-        uint16_t *to = out + (size_t)h * (GEMM_PACKED_BYTES / 2) + (size_t)c * 64 + t * 2 + e;
-        for (uint32_t n = 0; n < columns; n++, from += p->b_n)
-            to[(size_t)n / 8 * 128 + n % 8 * 8] = *from;
+    for (uint32_t n = 0; n < lines->columns; n++) {
+        uint16_t *to = out + (size_t)(n / 8) * lines->group + n % 8 * lines->next;
+        for (uint32_t i = 0; i < count; i++)
+            to[i] = lines->rows[i][n * lines->step];
     }
 }
 
-static void pack_panels(const struct gemm_meta_params *p, const uint16_t *b, uint16_t *out)
+/* Rows k0 to k0 + 31 of B, and columns n0 to n0 + 255; what is outside stays zero. */
+static void pack_panel(const struct gemm_meta_params *p, const uint16_t *b, uint32_t n0, uint32_t k0, uint16_t *out)
 {
-    const size_t steps = count(p->k, GEMM_PACKED_K) * (GEMM_PACKED_K / 16);
-    for (uint32_t n0 = 0; n0 < p->n; n0 += GEMM_PACKED_N)
-        for (uint32_t k0 = 0; k0 < p->k; k0 += 32)
-            pack_panel(p, b, n0, k0, out + (n0 / GEMM_PACKED_N * steps + k0 / 16) * (GEMM_PACKED_BYTES / 2));
+    struct lines lines = { .step = p->b_n, .columns = BASE_MIN(GEMM_PACKED_N, p->n - n0), .next = 8, .group = 128 };
+    for (uint32_t part = 0; part < 4; part++, out += part == 2 ? GEMM_PACKED_BYTES / 2 - 64 : 64) {
+        uint32_t count = 0;
+        for (uint32_t i = 0; i < 8; i++) {
+            const uint32_t row = k0 + i / 2 * 8 + part * 2 + i % 2;
+            lines.rows[i] = b + (int64_t)row * p->b_k + (int64_t)n0 * p->b_n;
+            count += row < p->k;
+        }
+        if (count == 8)
+            pack_lines(&lines, 8, out); /* of which the compiler knows */
+        else
+            pack_lines(&lines, count, out);
+    }
 }
 
-static void pack_fragments(const struct gemm_meta_params *p, const uint16_t *b, uint16_t *out)
+struct packing {
+    const struct gemm_meta_params *params;
+    const uint16_t *b;
+    uint16_t *out;
+};
+
+/* Panels of 256 columns. */
+static void pack_panels(void *context, size_t begin, size_t end, unsigned worker)
 {
-    const size_t columns = (size_t)count(p->k, 32) * (GEMM_FRAGMENT_BYTES / 2); /* eight */
-    for (uint32_t k = 0; k < p->k; k++)
-        for (uint32_t n = 0; n < p->n; n++)
-            out[n / 8 * columns + k / 32 * (size_t)(GEMM_FRAGMENT_BYTES / 2) + n % 8 * 32 + k % 32] =
-                b[(int64_t)k * p->b_k + (int64_t)n * p->b_n];
+    const struct packing *packing = context;
+    const struct gemm_meta_params *p = packing->params;
+    const size_t steps = count(p->k, GEMM_PACKED_K) * (GEMM_PACKED_K / 16);
+    (void)worker;
+    for (size_t panel = begin; panel < end; panel++)
+        for (uint32_t k0 = 0; k0 < p->k; k0 += 32)
+            pack_panel(p, packing->b, (uint32_t)panel * GEMM_PACKED_N, k0,
+                       packing->out + (panel * steps + k0 / 16) * (GEMM_PACKED_BYTES / 2));
+}
+
+/* Of 32 rows. */
+static void pack_fragments(void *context, size_t begin, size_t end, unsigned worker)
+{
+    const struct packing *packing = context;
+    const struct gemm_meta_params *p = packing->params;
+    const uint32_t fragment = GEMM_FRAGMENT_BYTES / 2;
+    struct lines lines = { .step = p->b_n, .columns = p->n, .next = 32, .group = count(p->k, 32) * fragment };
+    (void)worker;
+    for (size_t number = begin; number < end; number++) {
+        const uint32_t k = (uint32_t)number * 32;
+        for (uint32_t i = 0; i < 32; i++)
+            lines.rows[i] = packing->b + (int64_t)(k + i) * p->b_k;
+        pack_lines(&lines, BASE_MIN(32, p->k - k), packing->out + number * fragment);
+    }
 }
 
 void shader_gemm_meta_pack(const struct kern_op *op, const void *source, void *packed)
@@ -434,9 +476,10 @@ void shader_gemm_meta_pack(const struct kern_op *op, const void *source, void *p
         const uint16_t *b = (const uint16_t *)source + (int64_t)(batch / p->batch_size) * p->b_batch[0] +
                             (int64_t)(batch % p->batch_size) * p->b_batch[1];
         uint16_t *to = (uint16_t *)((char *)packed + batch * (uint64_t)p->packed_batch * 16);
+        struct packing packing = { p, b, to };
         if (takes_packed(kernel))
-            pack_panels(p, b, to);
+            base_parallel_for(count(p->n, GEMM_PACKED_N), 1, pack_panels, &packing);
         else
-            pack_fragments(p, b, to);
+            base_parallel_for(count(p->k, 32), 1, pack_fragments, &packing);
     }
 }

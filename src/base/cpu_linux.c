@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many processors and cores there are for this process: its affinity, and its control group's share of their time.
- */
+/* The processor's name, and how many processors and cores there are for this process: its affinity, and its control
+ * group's share of their time. */
 #define _GNU_SOURCE
 #include "base/cpu.h"
 
+#include <ctype.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/utsname.h>
 
 #define CPUS_MAX   8192
 #define PATH_BYTES 1024
@@ -180,4 +182,28 @@ uint32_t base_cpu_cores(void)
     uint32_t count = cores;
     pthread_mutex_unlock(&lock);
     return BASE_MIN(count, quota_once());
+}
+
+void base_cpu_name(char *out, size_t size)
+{
+    snprintf(out, size, "CPU");
+    FILE *info = fopen("/proc/cpuinfo", "r");
+    char line[512];
+    while (info && fgets(line, sizeof(line), info)) {
+        char *value = strncmp(line, "model name", 10) ? NULL : strchr(line, ':');
+        if (!value)
+            continue;
+        do {
+            value++;
+        } while (isspace((unsigned char)*value));
+        value[strcspn(value, "\n")] = '\0';
+        snprintf(out, size, "%.*s", (int)size - 1, value);
+        fclose(info);
+        return;
+    }
+    if (info)
+        fclose(info);
+    struct utsname system;
+    if (!uname(&system))
+        snprintf(out, size, "%s CPU", system.machine);
 }

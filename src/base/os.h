@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the libraries need of the system beyond C and POSIX threads: one file for each system implements it, os_linux.c
+ * and os_windows.c. Beside it cache.h, cpu.h, file.h and wait.h have parts of each system's own. */
+#ifndef BASE_OS_H
+#define BASE_OS_H
+
+#include "base/base.h"
+
+#include <pthread.h>
+
+/* ---- the process ---- */
+
+/* A variable of the environment; NULL in a program that has more rights than its user. */
+const char *base_environment(const char *name);
+
+/* Tells for the log: the calling thread and the process. */
+uint32_t base_thread_id(void);
+uint32_t base_process_id(void);
+
+/* `child` runs in the children of forks, where the system has such. */
+void base_on_fork(void (*child)(void));
+
+/* The library that has this code stays in memory until the process ends. */
+void base_library_stay(const void *code);
+
+/* Writes to the standard error output, in one call. */
+void base_write_error(const char *text, size_t length);
+
+/* ---- threads ---- */
+
+enum base_thread_flags {
+    BASE_THREAD_DETACHED = 1,
+    BASE_THREAD_UNBOUND = 2, /* may run where the process's first thread may, wherever the calling thread is bound to */
+};
+
+/* A thread that gets no signals but those of its own faults. `stack_bytes` 0: the system's choice. */
+bool base_thread_start(pthread_t *out, const char *name, size_t stack_bytes, unsigned flags, void *(*run)(void *),
+                       void *argument);
+
+/* Offers the processor to other threads. */
+void base_yield(void);
+
+/* A condition for waits until a time of base_now_ns(), and such a wait; false: it is that time. */
+void base_condition_init(pthread_cond_t *condition);
+bool base_condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t ns);
+
+/* ---- events of the application: eventfds, HANDLEs of Windows' events ---- */
+
+typedef intptr_t base_event;
+#define BASE_NO_EVENT ((base_event)-1)
+
+/* One of its own for `handle`, an event of the application, who may close his at once; for NULL a new one.
+ * BASE_NO_EVENT: there are no more, or, with *out_invalid, `handle` is none. */
+base_event base_event_open(void *handle, bool *out_invalid);
+void base_event_close(base_event event);
+void base_event_set(base_event event);
+void base_event_wait(base_event event);
+/* Sets one of the application; false: `handle` is none. */
+bool base_event_set_handle(void *handle);
+
+/* ---- time ---- */
+
+/* Nanoseconds of a clock that nobody adjusts; for measurements. */
+uint64_t base_ticks_ns(void);
+
+/* ---- memory ---- */
+
+/* As aligned_alloc, for base_aligned_release alone. `bytes` is a multiple of `alignment`, a power of two. */
+void *base_aligned_acquire(size_t alignment, size_t bytes);
+void base_aligned_release(void *memory);
+
+enum base_map_flags {
+    BASE_MAP_HUGE = 1,    /* in huge pages where the system has such */
+    BASE_MAP_RESERVE = 2, /* only addresses: pages come as they are touched, whether there are so many or not */
+};
+
+/* Zeroed pages at a multiple of `alignment`, a power of two; NULL: none left. */
+void *base_map(uint64_t bytes, uint64_t alignment, unsigned flags);
+void base_unmap(void *memory, uint64_t bytes);
+
+/* The same pages in several places. Not on all systems. */
+bool base_can_map_twice(void);
+/* Makes pages ready for base_map_twice; they stay where they are, with what is in them. */
+bool base_map_make_shared(void *memory, uint64_t bytes, unsigned flags);
+/* Pages of such memory also at `at`, in memory from base_map, in place of those there. */
+bool base_map_twice(void *at, void *memory, uint64_t bytes);
+/* Zeroed pages there again. */
+bool base_map_nothing(void *at, uint64_t bytes);
+
+/* The machine's, or what this process's group may have of it. UINT64_MAX: unknown. */
+uint64_t base_memory_total(void);
+uint64_t base_memory_available(void);
+/* In use by this process. */
+uint64_t base_memory_resident(void);
+
+/* Of the last level that cores share; 0: unknown. */
+uint64_t base_cache_bytes(void);
+
+/* ---- the processor ---- */
+
+/* Asks for the tile registers of this process's threads. */
+bool base_request_tiles(void);
+
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads, locks and conditions are winpthreads', linked into each library. */
+#include "base/os.h"
+
+#include "base/clock.h"
+#include "base/wait.h"
+
+#include <malloc.h>
+#include <psapi.h>
+#include <stdlib.h>
+#include <windows.h>
+
+/* ---- the process ---- */
+
+const char *base_environment(const char *name)
+{
+    return getenv(name); /* no program has more rights than who started it */
+}
+
+uint32_t base_thread_id(void)
+{
+    return GetCurrentThreadId();
+}
+
+uint32_t base_process_id(void)
+{
+    return GetCurrentProcessId();
+}
+
+void base_on_fork(void (*child)(void))
+{
+    (void)child; /* there are none */
+}
+
+void base_library_stay(const void *code)
+{
+    HMODULE self;
+    GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN, code, &self);
+}
+
+void base_write_error(const char *text, size_t length)
+{
+    DWORD written;
+    WriteFile(GetStdHandle(STD_ERROR_HANDLE), text, (DWORD)length, &written, NULL);
+}
+
+/* ---- threads ---- */
+
+bool base_thread_start(pthread_t *out, const char *name, size_t stack_bytes, unsigned flags, void *(*run)(void *),
+                       void *argument)
+{
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    if (flags & BASE_THREAD_DETACHED)
+        pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    if (stack_bytes)
+        pthread_attr_setstacksize(&attributes, stack_bytes);
+    bool made = !pthread_create(out, &attributes, run, argument);
+    pthread_attr_destroy(&attributes);
+    (void)name; /* of a detached thread winpthreads may not know any more */
+    return made;
+}
+
+void base_yield(void)
+{
+    SwitchToThread();
+}
+
+void base_condition_init(pthread_cond_t *condition)
+{
+    pthread_cond_init(condition, NULL);
+}
+
+/* winpthreads' waits end at times of the wall clock. */
+bool base_condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t ns)
+{
+    struct timespec wall;
+    const uint64_t now = base_now_ns();
+    if (now >= ns)
+        return false;
+    clock_gettime(CLOCK_REALTIME, &wall);
+    const uint64_t end = (uint64_t)wall.tv_nsec + (ns - now);
+    wall.tv_sec += (time_t)(end / 1000000000);
+    wall.tv_nsec = (long)(end % 1000000000);
+    return !pthread_cond_timedwait(condition, lock, &wall);
+}
+
+void base_wait_word(_Atomic uint32_t *word, uint32_t value)
+{
+    WaitOnAddress((volatile void *)word, &value, sizeof(value), INFINITE);
+}
+
+void base_wake_word(_Atomic uint32_t *word)
+{
+    WakeByAddressSingle((void *)word);
+}
+
+/* ---- events ---- */
+
+base_event base_event_open(void *handle, bool *out_invalid)
+{
+    const HANDLE here = GetCurrentProcess();
+    HANDLE own = NULL;
+    if (!handle)
+        own = CreateEventW(NULL, TRUE, FALSE, NULL);
+    *out_invalid = handle && !DuplicateHandle(here, handle, here, &own, 0, FALSE, DUPLICATE_SAME_ACCESS) &&
+                   GetLastError() == ERROR_INVALID_HANDLE;
+    return own ? (base_event)own : BASE_NO_EVENT;
+}
+
+void base_event_close(base_event event)
+{
+    CloseHandle((HANDLE)event);
+}
+
+void base_event_set(base_event event)
+{
+    SetEvent((HANDLE)event);
+}
+
+void base_event_wait(base_event event)
+{
+    WaitForSingleObject((HANDLE)event, INFINITE);
+}
+
+bool base_event_set_handle(void *handle)
+{
+    return SetEvent(handle);
+}
+
+/* ---- time ---- */
+
+uint64_t base_ticks_ns(void)
+{
+    return base_now_ns();
+}
+
+/* ---- memory ---- */
+
+void *base_aligned_acquire(size_t alignment, size_t bytes)
+{
+    return _aligned_malloc(bytes, alignment);
+}
+
+void base_aligned_release(void *memory)
+{
+    _aligned_free(memory);
+}
+
+/* Pages start at multiples of 64 KiB. For more, addresses are reserved to learn of a place, and given back: others may
+ * take it before us, but not each time. */
+void *base_map(uint64_t bytes, uint64_t alignment, unsigned flags)
+{
+    enum { GRANULARITY = 65536, TRIES = 16 };
+    (void)flags; /* the system maps pages when they are touched, and large ones only for programs that may */
+    if (bytes > UINT64_MAX - alignment)
+        return NULL;
+    if (alignment <= GRANULARITY)
+        return VirtualAlloc(NULL, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
+    for (int i = 0; i < TRIES; i++) {
+        char *place = VirtualAlloc(NULL, bytes + alignment, MEM_RESERVE, PAGE_NOACCESS);
+        if (!place)
+            return NULL;
+        VirtualFree(place, 0, MEM_RELEASE);
+        void *aligned = (void *)base_align_up((uintptr_t)place, alignment);
+        aligned = VirtualAlloc(aligned, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
+        if (aligned)
+            return aligned;
+    }
+    return NULL;
+}
+
+void base_unmap(void *memory, uint64_t bytes)
+{
+    (void)bytes;
+    VirtualFree(memory, 0, MEM_RELEASE);
+}
+
+bool base_can_map_twice(void)
+{
+    return false;
+}
+
+bool base_map_make_shared(void *memory, uint64_t bytes, unsigned flags)
+{
+    (void)memory, (void)bytes, (void)flags;
+    return false;
+}
+
+bool base_map_twice(void *at, void *memory, uint64_t bytes)
+{
+    (void)at, (void)memory, (void)bytes;
+    return false;
+}
+
+bool base_map_nothing(void *at, uint64_t bytes)
+{
+    memset(at, 0, bytes);
+    return true;
+}
+
+static MEMORYSTATUSEX memory_status(void)
+{
+    MEMORYSTATUSEX status = { .dwLength = sizeof(status) };
+    if (!GlobalMemoryStatusEx(&status))
+        status.ullTotalPhys = status.ullAvailPageFile = UINT64_MAX;
+    return status;
+}
+
+uint64_t base_memory_total(void)
+{
+    return memory_status().ullTotalPhys;
+}
+
+uint64_t base_memory_available(void)
+{
+    return memory_status().ullAvailPageFile; /* what may be committed yet */
+}
+
+uint64_t base_memory_resident(void)
+{
+    PROCESS_MEMORY_COUNTERS counters = { .cb = sizeof(counters) };
+    return GetProcessMemoryInfo(GetCurrentProcess(), &counters, sizeof(counters)) ? counters.WorkingSetSize : 0;
+}
+
+uint64_t base_cache_bytes(void)
+{
+    SYSTEM_LOGICAL_PROCESSOR_INFORMATION info[512];
+    DWORD bytes = sizeof(info);
+    uint64_t largest = 0;
+    if (!GetLogicalProcessorInformation(info, &bytes))
+        return 0;
+    for (size_t i = 0; i < bytes / sizeof(info[0]); i++)
+        if (info[i].Relationship == RelationCache && info[i].Cache.Level == 3)
+            largest = BASE_MAX(largest, (uint64_t)info[i].Cache.Size);
+    return largest;
+}
+
+/* ---- the processor ---- */
+
+/* Wine gives a process no way to ask Linux for them, and Windows needs none but the control register's word for it. */
+bool base_request_tiles(void)
+{
+    return false;
+}
