@@ -10,7 +10,8 @@ memory; the two take turns, first in this order and then in that. Prompts are ti
 their length is there, the first time being given in --json too; decoding is the median of the tokens that follow a cache of
 that many. --prompts, --caches: other lengths. --runtime: ONNX Runtime alone drives the models (genai_ort.py), where genai is
 missing. --device N: so also, on another adapter, with tensors in its memory (device_tensors), and beside PyTorch in FLOAT16
-(genai_torch.py); --resident: only caches in its memory (resident_caches), as programs of genai have it. Prints the table of docs/performance.md: medians of the rounds.
+(genai_torch.py); --resident: only caches in its memory (resident_caches), as programs of genai have it. N counts the adapters that
+ANYDML_ADAPTERS lists. Prints the table of docs/performance.md: medians of the rounds.
 """
 import argparse
 import json
