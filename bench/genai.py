@@ -10,7 +10,8 @@ memory; the two take turns, first in this order and then in that. Prompts are ti
 their length is there, the first time being given in --json too; decoding is the median of the tokens that follow a cache of
 that many. --prompts, --caches: other lengths. --runtime: ONNX Runtime alone drives the models (genai_ort.py), where genai is
 missing. --device N: so also, on another adapter, with tensors in its memory (device_tensors), and beside PyTorch in FLOAT16
-(genai_torch.py). Prints the table of docs/performance.md: medians of the rounds.
+(genai_torch.py); --resident: only caches in its memory (resident_caches), as programs of genai have it. N counts the adapters that
+ANYDML_ADAPTERS lists. Prints the table of docs/performance.md: medians of the rounds.
 """
 import argparse
 import json
@@ -51,7 +52,8 @@ class Runtime:
     def __init__(self, args):
         import genai_ort
         self.driver = genai_ort
-        self.model = genai_ort.Model(args.models[0], args.library, args.threads, args.device)
+        self.model = genai_ort.Model(args.models[0], args.library, args.threads, args.device,
+                                     args.resident)
 
     def generator(self, capacity):
         return self.driver.Generator(self.model, capacity)
@@ -125,7 +127,7 @@ def child(args, model, ours):
     command = [sys.executable, __file__, "--child", "--threads", str(args.threads), "--tokens", str(args.tokens),
                "--prompts", ",".join(map(str, args.prompts)), "--caches", ",".join(map(str, args.caches))]
     command += ["--device", str(args.device)] if args.device is not None else []
-    command += ["--runtime"] if args.runtime else []
+    command += (["--runtime"] if args.runtime else []) + (["--resident"] if args.resident else [])
     command += ["--torch"] if args.device is not None and not ours else []
     cores = ",".join(map(str, sorted(os.sched_getaffinity(0))[-args.threads:]))
     if args.device is None:
@@ -170,6 +172,7 @@ def main():
     parser.add_argument("--caches", default=[128, 2048], **numbers)
     parser.add_argument("--device", type=int)
     parser.add_argument("--runtime", action="store_true")
+    parser.add_argument("--resident", action="store_true")
     parser.add_argument("--torch", action="store_true")
     parser.add_argument("--json")
     parser.add_argument("--page", action="store_true")

@@ -13,21 +13,20 @@ TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
 
 
 class Model:
-    """library: of the provider, or None for the CPU provider. adapter: its number; with one, tensors lie in its memory."""
+    """library: of the provider, or None for the CPU provider. adapter: its number; with one, tensors lie in its memory, or, with
+    resident, in the host's as genai has them, but for the caches."""
 
-    def __init__(self, folder, library, threads, adapter=None, profile=None):
+    def __init__(self, folder, library, threads, adapter=None, resident=False):
         options = ort.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 3
-        if profile:
-            options.enable_profiling = True
-            options.profile_file_prefix = profile
         self.memory, self.number = "cpu", 0
         if library:
             ort.register_execution_provider_library("anydml", os.path.abspath(library))
             devices = [d for d in ort.get_ep_devices() if d.ep_name == "AnyDMLExecutionProvider"]
-            options.add_provider_for_devices([devices[adapter or 0]], {} if adapter is None else {"device_tensors": "true"})
-            if adapter is not None:
+            own = {} if adapter is None else {"resident_caches" if resident else "device_tensors": "true"}
+            options.add_provider_for_devices([devices[adapter or 0]], own)
+            if adapter is not None and not resident:
                 self.memory, self.number = "dml", int(devices[adapter].ep_metadata["device_id"])
         self.session = ort.InferenceSession(str(Path(folder) / "model.onnx"), options)
         decoder = json.loads((Path(folder) / "genai_config.json").read_text(encoding="utf-8"))["model"]["decoder"]

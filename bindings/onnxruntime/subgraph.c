@@ -241,8 +241,11 @@ static OrtStatus *compile_variant(struct ep_subgraph *s, struct onnx_input *inpu
         flags |= DML_EXECUTION_FLAG_DISABLE_META_COMMANDS;
     for (;;) {
         bool again = false;
-        for (uint32_t i = 0; i < s->model->input_count; i++)
+        for (uint32_t i = 0; i < s->model->input_count; i++) {
             inputs[i].data = s->wanted[i] && r ? value_of(r, i) : NULL;
+            inputs[i].floor_of = s->floors[i].of;
+            inputs[i].floor_dim = s->floors[i].dim;
+        }
         hr = onnx_compile(s->model, inputs, ep->device->onnx->dml, flags, &program, &error);
         pthread_mutex_lock(&s->lock);
         for (uint32_t i = 0; FAILED(hr) && r && i < s->model->input_count; i++) {

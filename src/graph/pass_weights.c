@@ -181,13 +181,14 @@ static bool pays(const struct graph *graph, const struct graph_options *options,
     uint64_t rows = dense_rows(&op->k.tensors[op->k.input_count]);
     bool half = dense_half_allowed(&op->k) && backend->multiplies(options, ANYDML_TENSOR_DATA_TYPE_BFLOAT16) &&
                 !(options->cpu & BASE_CPU_AMX_BF16); /* which multiplies quantised weights in BFLOAT16 as well */
-    const bool bytes = (op->k.flags & KERN_FLAG_BYTES) && (options->cpu & (BASE_CPU_AVX512_VNNI | BASE_CPU_AVX_VNNI)) &&
-                       !(op->k.flags & KERN_FLAG_REFERENCE); /* of which both factors are read */
+    /* What the processor has matters to backends that run on it only. */
+    const bool here = backend->multiplies(options, DML_TENSOR_DATA_TYPE_UINT8) && !(op->k.flags & KERN_FLAG_REFERENCE);
+    const bool bytes = (op->k.flags & KERN_FLAG_BYTES) &&
+                       (options->cpu & (BASE_CPU_AVX512_VNNI | BASE_CPU_AVX_VNNI)); /* of which both factors are read */
     /* AMX multiplies codes faster than AVX-512 FLOAT32 numbers, and as exactly. */
-    const bool slices = (options->cpu & BASE_CPU_AMX_BF16) && !(op->k.flags & KERN_FLAG_REFERENCE);
-    return rows <= ROWS_FEW || bytes || slices ||
-           (!graph_op_foldable(graph, options, map) && backend->multiplies(options, DML_TENSOR_DATA_TYPE_UINT8) &&
-            !(op->k.flags & KERN_FLAG_REFERENCE) && (!half || rows <= ROWS_BF16));
+    const bool slices = options->cpu & BASE_CPU_AMX_BF16;
+    return rows <= ROWS_FEW || (here && (bytes || slices)) ||
+           (here && !graph_op_foldable(graph, options, map) && (!half || rows <= ROWS_BF16));
 }
 
 static bool find(struct graph *graph, const struct graph_options *options, const struct graph_uses *uses, uint32_t at,

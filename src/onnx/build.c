@@ -255,42 +255,61 @@ bool onnx_unknown(struct onnx_builder *b, const struct onnx_value *v, const char
     return onnx_fail(b, "'%s' must be %s that are known when the graph is compiled", v->name, what);
 }
 
-/* All that read the value read it as the node does, and have the floor among the model's inputs, too: notes those. */
-static bool note_floors(struct onnx_builder *b, const struct onnx_node *n, uint32_t i, uint32_t floor, uint32_t dim,
-                        bool apply)
+/* The floor of a node that reads the value as n does: the number of a model's input; UINT32_MAX: it may not be. */
+static uint32_t floor_input(const struct onnx_builder *b, const struct onnx_node *reader, const struct onnx_node *n,
+                            const struct onnx_floor *f)
 {
+    if (strcmp(reader->op, n->op) || strcmp(reader->domain, n->domain) || f->floor >= reader->input_count ||
+        (f->absent < reader->input_count && reader->inputs[f->absent][0]))
+        return UINT32_MAX;
+    uint32_t from = input_number(b, reader->inputs[f->floor]);
+    return from != UINT32_MAX && b->inputs[from].rank > f->dim ? from : UINT32_MAX;
+}
+
+/* All that read the value read it as the node does, and have their floors among the model's inputs: notes those. */
+static bool note_floors(struct onnx_builder *b, const struct onnx_node *n, const struct onnx_floor *f, bool apply)
+{
+    const char *name = n->inputs[f->input];
+    for (uint32_t k = 0; k < b->model->output_count; k++)
+        if (!strcmp(b->model->outputs[k].name, name))
+            return false;
     for (uint32_t k = 0; k < b->model->node_count; k++) {
         const struct onnx_node *reader = &b->model->nodes[k];
-        for (uint32_t a = 0; a < reader->attribute_count; a++) {
+        for (uint32_t a = 0; a < reader->attribute_count; a++)
             if (reader->attributes[a].graph)
                 return false;
-        }
         for (uint32_t t = 0; t < reader->input_count; t++) {
-            if (strcmp(reader->inputs[t], n->inputs[i]))
+            if (strcmp(reader->inputs[t], name))
                 continue;
-            uint32_t from = floor < reader->input_count ? input_number(b, reader->inputs[floor]) : UINT32_MAX;
-            if (t != i || strcmp(reader->op, n->op) || strcmp(reader->domain, n->domain) || from == UINT32_MAX ||
-                b->inputs[from].rank <= dim)
+            uint32_t from = floor_input(b, reader, n, f);
+            if (t != f->input || from == UINT32_MAX)
                 return false;
             if (apply) {
-                b->inputs[from].floor_of = input_number(b, n->inputs[i]) + 1;
-                b->inputs[from].floor_dim = dim;
+                b->inputs[from].floor_of = input_number(b, name) + 1;
+                b->inputs[from].floor_dim = f->dim;
             }
         }
     }
     return true;
 }
 
-bool onnx_unknown_above(struct onnx_builder *b, const struct onnx_node *n, uint32_t i, uint32_t floor, uint32_t dim)
+bool onnx_unknown_above(struct onnx_builder *b, const struct onnx_node *n, const struct onnx_floor *f)
 {
-    if (b->inputs && input_number(b, n->inputs[i]) != UINT32_MAX && note_floors(b, n, i, floor, dim, false))
-        note_floors(b, n, i, floor, dim, true);
-    return onnx_unknown(b, onnx_value_find(b, n->inputs[i]), "one integer");
+    const char *name = n->inputs[f->input];
+    if (b->inputs && input_number(b, name) != UINT32_MAX && note_floors(b, n, f, false))
+        note_floors(b, n, f, true);
+    return onnx_unknown(b, onnx_value_find(b, name), "one integer");
+}
+
+bool onnx_floor_noted(const struct onnx_builder *b, const struct onnx_node *n, const struct onnx_floor *f)
+{
+    uint32_t from = input_number(b, n->inputs[f->floor]), input = input_number(b, n->inputs[f->input]);
+    return b->inputs && from != UINT32_MAX && input != UINT32_MAX && b->inputs[from].floor_of == input + 1;
 }
 
 bool onnx_may_carry(const struct onnx_builder *b, const struct onnx_value *from, const struct onnx_value *y)
 {
-    if (!from || from->source != ONNX_SOURCE_INPUT || input_number(b, from->name) == UINT32_MAX || !y)
+    if (!from || from->given || from->source != ONNX_SOURCE_INPUT || input_number(b, from->name) == UINT32_MAX || !y)
         return false;
     for (uint32_t i = 0; i < b->model->output_count; i++) {
         if (!strcmp(b->model->outputs[i].name, y->name))

@@ -29,6 +29,7 @@ struct onnx_value {
     bool materialised;
     bool owned;  /* materialised as a graph input (struct onnx_weight) */
     bool wanted; /* inputs that it follows from are marked already */
+    bool given;  /* INPUT: it is carried to some value already */
 };
 
 /* A constant that DirectML has. */
@@ -141,9 +142,14 @@ bool onnx_const_floats(struct onnx_builder *b, const struct onnx_value *v, float
                        uint32_t *out_count);
 /* Fails: v must be `what` that are known; marks the model's inputs that v depends on. Returns false. */
 bool onnx_unknown(struct onnx_builder *b, const struct onnx_value *v, const char *what);
-/* As onnx_unknown for input i of the node, one integer of which only the greater of it and dimension `dim` of input
- * `floor` matters. */
-bool onnx_unknown_above(struct onnx_builder *b, const struct onnx_node *n, uint32_t i, uint32_t floor, uint32_t dim);
+/* As onnx_unknown for an input of the node, one integer of which only the greater of it and dimension `dim` of input
+ * `floor` matters, where input `absent` is not there. */
+struct onnx_floor {
+    uint32_t input, floor, dim, absent;
+};
+bool onnx_unknown_above(struct onnx_builder *b, const struct onnx_node *n, const struct onnx_floor *f);
+/* That is how the value is known now. */
+bool onnx_floor_noted(const struct onnx_builder *b, const struct onnx_node *n, const struct onnx_floor *f);
 /* Whether y, an output of the node, can be that of a graph whose bytes are those of an input when the graph begins. */
 bool onnx_may_carry(const struct onnx_builder *b, const struct onnx_value *from, const struct onnx_value *y);
 /* 0 <= axis < rank after counting negative ones from the end; false (failed) otherwise. */

@@ -71,8 +71,8 @@ static bool add_inputs(struct onnx_builder *b)
             v->times[d] = in->length[d] != 0;
             if (in->length[d])
                 b->most[in->length[d] - 1] = in->dims[d];
-            if (in->length[d] && known)
-                return onnx_fail(b, "input '%s' is known and cannot be filled in part", info->name);
+            if (in->length[d] && (known || v->type == ONNX_INT4 || v->type == ONNX_UINT4))
+                return onnx_refuse_part(b, v);
         }
         if (known && !(v->data = base_arena_copy(&b->arena, in->data ? in->data : "", onnx_value_bytes(v))))
             return onnx_fail(b, "out of memory");
@@ -162,7 +162,7 @@ static bool add_outputs(struct onnx_builder *b, struct onnx_program *p, DML_OUTP
             return onnx_fail(b, "output '%s' is not computed by any node", name);
         p->outputs[i] = port_of(v, name);
         for (uint32_t d = 0; d < v->rank; d++) {
-            if (v->times[d] > 1)
+            if (v->times[d] > 1 || (v->times[d] && (v->type == ONNX_INT4 || v->type == ONNX_UINT4)))
                 return onnx_refuse_part(b, v);
         }
         p->output_count = i + 1;

@@ -133,12 +133,15 @@ static struct onnx_value *append(struct onnx_builder *b, const struct gqa *g, st
 /* The most tokens there can be. With a cache that has room for all the value itself does not matter. */
 static bool take_total(struct onnx_builder *b, const struct onnx_node *n, struct gqa *g)
 {
+    const struct onnx_floor floor = { .input = 6, .floor = 3, .dim = 2, .absent = 10 };
     struct onnx_value *total = onnx_in(b, n, 6);
     uint32_t count;
     if (total && total->source != ONNX_SOURCE_CONSTANT && g->at.past_key && !onnx_in_optional(b, n, 10))
-        return onnx_unknown_above(b, n, 6, 3, 2);
+        return onnx_unknown_above(b, n, &floor);
     if (!total || !onnx_const_ints(b, total, &g->total, 1, &count))
         return false;
+    if (g->old_rows && !onnx_floor_noted(b, n, &floor)) /* does it fit the past, or the most that this can be? */
+        return onnx_refuse_part(b, g->at.past_key);
     return count == 1 || onnx_misfit(b, "total_sequence_length '%s' is not one integer", total->name);
 }
 
@@ -177,7 +180,7 @@ static bool cache_in_place(const struct onnx_builder *b, const struct gqa *g, co
                            const struct onnx_value *value)
 {
     const struct onnx_attention *a = &g->at;
-    if (a->softcap > 0 || a->sink || (a->relative && g->total != g->rows))
+    if (a->softcap > 0 || a->sink || a->relative || a->past_key == a->past_value)
         return false;
     return onnx_may_carry(b, a->past_key, key) && onnx_may_carry(b, a->past_value, value);
 }
@@ -200,8 +203,11 @@ static bool use_cache(struct onnx_builder *b, const struct onnx_node *n, struct 
         a->present_value = g->before || onnx_has_output(n, 2) ? value : NULL;
         a->before = g->before;
         a->total = g->before ? g->rows : a->keys;
-        key->carried = in_place ? past_key : NULL;
-        value->carried = in_place ? past_value : NULL;
+        if (in_place) {
+            key->carried = past_key;
+            value->carried = past_value;
+            past_key->given = past_value->given = true;
+        }
         return true;
     }
     a->k = append(b, g, past_key, a->k, key);
@@ -285,7 +291,7 @@ static bool take_parts(struct onnx_builder *b, const struct onnx_node *n, struct
             if (x->lengths[d] && ((!(tokens && d == 1) && !(cache && d == 2)) || x->times[d] != 1))
                 return onnx_refuse_part(b, x);
             if (x->lengths[d] && (*rows & ~x->lengths[d] || x->lengths[d] & (x->lengths[d] - 1)))
-                return onnx_fail(b, "'%s' is filled to another length", x->name);
+                return onnx_refuse_part(b, x);
             *rows |= x->lengths[d];
         }
     }

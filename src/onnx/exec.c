@@ -386,6 +386,7 @@ static void take_out(struct onnx_exec_state *c, const struct onnx_program *p, co
                      void *const *outputs)
 {
     for (uint32_t i = 0; i < p->output_count; i++) {
+        c->outputs[i].fresh = false;
         void *stand_in = p->outputs[i].constant ? NULL : port_stand_in(&c->outputs[i]);
         if (stand_in)
             onnx_port_copy(p, &p->outputs[i], lengths, stand_in, outputs[i], false);
@@ -425,10 +426,9 @@ static HRESULT prepare(struct onnx_exec *exec, struct onnx_pool *pool, struct on
     }
     if (SUCCEEDED(hr) && reads_lengths(p))
         hr = port_prepare(exec->device, &c->lengths, &lengths_port, NULL, D3D12_HEAP_TYPE_UPLOAD, &changed);
-    if (SUCCEEDED(hr) && changed) {
-        c->recorded = false;
+    c->recorded = c->recorded && !changed; /* also when a later port failed */
+    if (SUCCEEDED(hr) && changed)
         hr = record(exec, c, context);
-    }
     return hr;
 }
 
@@ -442,12 +442,16 @@ static HRESULT run_in_context(struct onnx_exec *exec, struct onnx_pool *pool, st
         hr = context_get(exec, context, &c);
     if (SUCCEEDED(hr))
         hr = prepare(exec, pool, c, context, inputs, outputs);
-    if (FAILED(hr))
+    if (FAILED(hr)) {
+        onnx_exec_drop_caches(exec, pool, c);
         return hr;
+    }
     fill_in(exec, c, lengths, inputs, outputs);
     hr = onnx_exec_context_execute(context, c->all.list);
     if (SUCCEEDED(hr))
         take_out(c, p, lengths, outputs);
+    else
+        onnx_exec_drop_caches(exec, pool, c);
     return hr;
 }
 
@@ -474,8 +478,6 @@ HRESULT onnx_exec_run(struct onnx_exec *exec, struct onnx_pool *pool, const uint
         hr = run_in_context(exec, pool, context, lengths ? lengths : p->most, inputs, outputs);
         onnx_exec_context_release(pool, context);
     }
-    if (FAILED(hr))
-        onnx_caches_forget(pool->caches);
     return FAILED(hr) ? onnx_exec_fail(error, hr, "executing on the device") : S_OK;
 }
 

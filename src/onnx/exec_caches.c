@@ -33,21 +33,12 @@ static void forget(struct onnx_caches *caches, uint32_t i)
     caches->caches[i] = caches->caches[--caches->count];
 }
 
-void onnx_caches_forget(struct onnx_caches *caches)
-{
-    if (!caches)
-        return;
-    pthread_mutex_lock(&caches->lock);
-    while (caches->count)
-        forget(caches, caches->count - 1);
-    pthread_mutex_unlock(&caches->lock);
-}
-
 void onnx_caches_destroy(struct onnx_caches *caches)
 {
     if (!caches)
         return;
-    onnx_caches_forget(caches);
+    while (caches->count)
+        forget(caches, caches->count - 1);
     pthread_mutex_destroy(&caches->lock);
     free(caches->caches);
     free(caches);
@@ -106,5 +97,21 @@ HRESULT onnx_exec_place_cache(struct onnx_exec *exec, struct onnx_pool *pool, st
     if (!made)
         onnx_exec_port_finish(from);
     from->left = !made;
+    to->fresh = made;
     return S_OK;
+}
+
+/* What was there before holds rows that exist nowhere else; only what was made for the run is nothing yet. */
+void onnx_exec_drop_caches(struct onnx_exec *exec, struct onnx_pool *pool, struct onnx_exec_state *c)
+{
+    struct onnx_caches *caches = pool->caches;
+    for (uint32_t i = 0; c && caches && i < exec->program->output_count; i++) {
+        if (!c->outputs[i].fresh)
+            continue;
+        pthread_mutex_lock(&caches->lock);
+        for (uint32_t k = caches->count; k-- > 0;)
+            if (caches->caches[k].buffer == c->outputs[i].bound)
+                forget(caches, k);
+        pthread_mutex_unlock(&caches->lock);
+    }
 }

@@ -36,6 +36,7 @@ struct onnx_exec_port {
     uint64_t offset;          /* from here on */
     bool direct;              /* it is the caller's, or a cache that stays on the device */
     bool left;                /* input: what it is carried to is such a cache, which has its bytes already */
+    bool fresh;               /* output: such a cache, which was made for a run that is not complete */
     ID3D12Resource *transfer; /* other memory: an upload or readback buffer beside it, and */
     void *mapped;             /* its address */
 };
@@ -78,7 +79,8 @@ struct onnx_exec {
  * recorded anew. Thread-safe. */
 HRESULT onnx_exec_place_cache(struct onnx_exec *exec, struct onnx_pool *pool, struct onnx_exec_state *c, uint32_t i,
                               const void *memory, bool *changed);
-void onnx_caches_forget(struct onnx_caches *caches); /* after a run that failed; NULL is fine */
+/* After a run that failed; c NULL is fine. */
+void onnx_exec_drop_caches(struct onnx_exec *exec, struct onnx_pool *pool, struct onnx_exec_state *c);
 void onnx_caches_destroy(struct onnx_caches *caches);
 
 /* ---- exec_parts.c ---- */

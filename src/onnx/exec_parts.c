@@ -30,38 +30,67 @@ struct onnx_carrying onnx_carrying_of(const struct onnx_program *p, uint32_t out
     return c;
 }
 
-/* Between the caller's packed elements and the port's place for the most that there can be, filled up with zeros. */
-static void copy_part(const struct onnx_program *p, const struct onnx_port *about, const uint32_t *lengths, char *place,
-                      char *packed, bool in)
+/* How the elements of a port that is filled in part lie: blocks side by side, at `at` along the dimensions before. */
+struct part {
+    int64_t dims[ONNX_RANK_MAX], at[ONNX_RANK_MAX]; /* of the caller's tensor; of a block */
+    uint32_t last;                                  /* the last dimension that is filled in part */
+    uint64_t bytes, pitch, row;                     /* of a block there, here, and of what lies behind `last` */
+};
+
+static struct part part_of(const struct onnx_program *p, const struct onnx_port *about, const uint32_t *lengths)
 {
-    int64_t dims[ONNX_RANK_MAX], at[ONNX_RANK_MAX] = { 0 }, rows = 1, step = 1;
-    uint32_t last = about->rank;
-    onnx_port_dims(p, about, lengths, dims);
-    while (last && !about->lengths[last - 1])
-        step *= dims[--last];
-    last -= last > 0; /* the last dimension that is filled in part: up to there elements lie side by side */
-    const uint64_t bytes = onnx_bytes(about->onnx_type, dims[last] * step);
-    const uint64_t pitch = onnx_bytes(about->onnx_type, about->sizes[last] * step);
-    for (uint32_t d = 0; d < last; d++)
-        rows *= dims[d];
-    if (in)
-        memset(place, 0, about->bytes);
-    for (int64_t row = 0; row < rows; row++) {
-        uint64_t offset = 0;
-        for (uint32_t d = 0; d < last; d++)
-            offset = offset * about->sizes[d] + (uint64_t)at[d];
-        memcpy(in ? place + offset * pitch : packed + (uint64_t)row * bytes,
-               in ? packed + (uint64_t)row * bytes : place + offset * pitch, bytes);
-        for (uint32_t d = last; d-- > 0 && ++at[d] == dims[d];)
-            at[d] = 0;
+    struct part part = { .last = about->rank };
+    int64_t step = 1;
+    onnx_port_dims(p, about, lengths, part.dims);
+    while (part.last && !about->lengths[part.last - 1])
+        step *= part.dims[--part.last];
+    part.last -= part.last > 0;
+    part.row = onnx_bytes(about->onnx_type, step);
+    part.bytes = part.row * (uint64_t)part.dims[part.last];
+    part.pitch = part.row * about->sizes[part.last];
+    return part;
+}
+
+/* Into the port's place, block by block; behind the caller's rows, and blocks, come copies of the last. */
+static void fill_place(struct part *part, const struct onnx_port *about, char *place, const char *packed)
+{
+    for (uint64_t done = 0; done < about->bytes; done += part->pitch, place += part->pitch) {
+        uint64_t from = 0;
+        for (uint32_t d = 0; d < part->last; d++)
+            from = from * (uint64_t)part->dims[d] + (uint64_t)BASE_MIN(part->at[d], part->dims[d] - 1);
+        memcpy(place, packed + from * part->bytes, part->bytes);
+        for (uint64_t at = part->bytes; part->bytes && at < part->pitch; at += part->row)
+            memcpy(place + at, place + part->bytes - part->row, part->row);
+        for (uint32_t d = part->last; d-- > 0 && ++part->at[d] == about->sizes[d];)
+            part->at[d] = 0;
+    }
+}
+
+static void take_packed(struct part *part, const struct onnx_port *about, const char *place, char *packed)
+{
+    int64_t blocks = 1;
+    for (uint32_t d = 0; d < part->last; d++)
+        blocks *= part->dims[d];
+    for (; blocks-- > 0; packed += part->bytes) {
+        uint64_t from = 0;
+        for (uint32_t d = 0; d < part->last; d++)
+            from = from * about->sizes[d] + (uint64_t)part->at[d];
+        memcpy(packed, place + from * part->pitch, part->bytes);
+        for (uint32_t d = part->last; d-- > 0 && ++part->at[d] == part->dims[d];)
+            part->at[d] = 0;
     }
 }
 
 void onnx_port_copy(const struct onnx_program *p, const struct onnx_port *about, const uint32_t *lengths, void *place,
                     void *packed, bool in)
 {
-    if (onnx_port_partial(about))
-        copy_part(p, about, lengths, place, packed, in);
-    else
-        memcpy(in ? place : packed, in ? packed : place, about->bytes);
+    if (onnx_port_partial(about)) {
+        struct part part = part_of(p, about, lengths);
+        if (in)
+            fill_place(&part, about, place, packed);
+        else
+            take_packed(&part, about, place, packed);
+        return;
+    }
+    memcpy(in ? place : packed, in ? packed : place, about->bytes);
 }

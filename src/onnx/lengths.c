@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tensors that are filled in part. A graph that is compiled for the most that a size can be does for all smaller ones,
  * as long as each operator keeps what is there apart from what lies behind it: element-wise ones, products and norms of
- * rows, lookups, and moves do. For others, graphs are compiled for each size. What lies behind is some number, which
- * nobody reads. */
+ * rows, lookups, and moves do. For others, graphs are compiled for each size. What lies behind comes of copies of the
+ * last rows, so that it has no values that the others could not have: masked rows of attention must be finite. */
 #include "onnx/build.h"
 
 static struct onnx_value *input(struct onnx_builder *b, const struct onnx_node *n, uint32_t i)
@@ -36,7 +36,11 @@ static bool fill_times(struct onnx_builder *b, struct onnx_value *y, uint32_t to
 {
     if (!x->lengths[d])
         return true;
-    if (to >= y->rank || (y->lengths[to] && (y->lengths[to] != x->lengths[d] || y->times[to] != times)))
+    int64_t most = 0;
+    for (uint32_t i = 0; i < ONNX_LENGTHS_MAX; i++)
+        most += x->lengths[d] >> i & 1 ? b->most[i] : 0;
+    if (to >= y->rank || y->dims[to] < most * times ||
+        (y->lengths[to] && (y->lengths[to] != x->lengths[d] || y->times[to] != times)))
         return onnx_refuse_part(b, x);
     y->lengths[to] = x->lengths[d];
     y->times[to] = times;
@@ -188,6 +192,21 @@ bool onnx_rows_first(struct onnx_builder *b, const struct onnx_node *n)
     return true;
 }
 
+/* Whether a Reshape takes dimension `to` from its input or from what is left: not a number that its size met by chance.
+ */
+static bool follows_input(struct onnx_builder *b, const struct onnx_node *n, uint32_t to)
+{
+    int64_t shape[ONNX_RANK_MAX];
+    uint32_t count = 0;
+    const struct onnx_value *wanted = input(b, n, 1);
+    if (strcmp(n->op, "Reshape"))
+        return true;
+    if (wanted ? !onnx_const_ints(b, wanted, shape, ONNX_RANK_MAX, &count)
+               : !onnx_attr_ints(b, n, "shape", shape, ONNX_RANK_MAX, &count))
+        return false;
+    return to < count && shape[to] <= 0;
+}
+
 /* A dimension stays what it is when as many elements lie before it, also when others after it become part of it, or
  * cease to be: rows of several heads each, then. */
 bool onnx_rows_reshape(struct onnx_builder *b, const struct onnx_node *n)
@@ -205,7 +224,7 @@ bool onnx_rows_reshape(struct onnx_builder *b, const struct onnx_node *n)
         if (to == y->rank)
             return onnx_refuse_part(b, x);
         int64_t product = times * y->dims[to];
-        if (product % size || !fill_times(b, y, to, x, d, (uint32_t)(product / size)))
+        if (product % size || !follows_input(b, n, to) || !fill_times(b, y, to, x, d, (uint32_t)(product / size)))
             return onnx_refuse_part(b, x);
     }
     return whole_from(b, n, 1);

@@ -63,7 +63,8 @@ void check_gen_attention(struct check_rng *rng, struct check_case *out)
 {
     struct kern_op *op = &out->op;
     uint32_t b = 1 + check_pick(rng, 2), g = 1 + check_pick(rng, 3), h = g * (1 + check_pick(rng, 3));
-    uint32_t n = 1 + check_pick(rng, check_chance(rng, 4) ? 400 : 150);
+    const uint32_t longer = check_chance(rng, 4) ? 2000 : 400; /* keys that threads share */
+    uint32_t n = 1 + check_pick(rng, check_chance(rng, 4) ? longer : 150);
     uint32_t m = check_chance(rng, 3) ? 1 + check_pick(rng, 3) : 1 + check_pick(rng, 90);
     uint32_t depth = size_of_head(rng), width = size_of_head(rng);
     DML_TENSOR_DATA_TYPE type = check_float_type(rng);

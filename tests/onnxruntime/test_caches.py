@@ -15,20 +15,24 @@ HEADS, KEYS, SIZE, ROWS = 6, 2, 16, 64
 rng = np.random.default_rng()
 
 
-def model(**attributes):
-    """Two layers that share their lengths; what the mask would tell comes as inputs."""
-    nodes, width, keys = [], HEADS * SIZE, KEYS * SIZE
+def model(bias=False, **attributes):
+    """Two layers that share their lengths; what the mask would tell comes as inputs. Nothing may become of rows that are not
+    there: x / x would be NaN for zeros. bias: the first layer has one."""
+    nodes, width, keys = [helper.make_node("Div", ["x", "x"], ["ones"]), helper.make_node("Mul", ["x", "ones"], ["x0"])], \
+        HEADS * SIZE, KEYS * SIZE
     constants = {"cos": np.cos(rng.standard_normal((ROWS, SIZE // 2))).astype(np.float32),
                  "sin": np.sin(rng.standard_normal((ROWS, SIZE // 2))).astype(np.float32),
                  "w": rng.standard_normal((width, width + 2 * keys)).astype(np.float32) / 8}
     inputs = [("x", FLOAT, ["batch", "sequence", width]), ("lengths", INT32, ["batch"]), ("total", INT32, [])]
-    outputs, x = [("y", FLOAT, ["batch", "sequence", width])], "x"
+    outputs, x = [("y", FLOAT, ["batch", "sequence", width])], "x0"
+    if bias:
+        inputs.append(("bias", FLOAT, [1, 1, "sequence", "total"]))
     for layer in range(2):
         nodes.append(helper.make_node("MatMul", [x, "w"], [f"qkv{layer}"]))
         caches = [f"{part}{layer}" for part in ("k", "v")]
         x = "y" if layer else "middle"
         nodes.append(helper.make_node("GroupQueryAttention", [f"qkv{layer}", "", "", *caches, "lengths", "total", "cos",
-                                                              "sin"], [x, *("new_" + c for c in caches)],
+                                                              "sin", "", "bias" if bias and not layer else ""], [x, *("new_" + c for c in caches)],
                                       domain="com.microsoft", num_heads=HEADS, kv_num_heads=KEYS, do_rotary=1,
                                       **attributes))
         inputs += [(c, FLOAT, ["batch", KEYS, "past", SIZE]) for c in caches]
@@ -97,6 +101,8 @@ def text(ours, cpu, batch, steps, back):
             lengths[1:] = rng.integers(1, count + 1, batch - 1)
         feeds = {"x": rng.standard_normal((batch, count, HEADS * SIZE)).astype(np.float32),
                  "lengths": lengths - 1, "total": np.array(total + count, np.int32)}
+        if "bias" in [i.name for i in cpu.session.get_inputs()]:
+            feeds["bias"] = rng.standard_normal((1, 1, count, total + count)).astype(np.float32)
         (y, caches), (want, others) = ours.run(feeds), cpu.run(feeds)
         rows = lengths if not total else [count] * batch
         worst = max([worst, *(relative_error(y[b, :n], want[b, :n]) for b, n in enumerate(rows))])
@@ -111,9 +117,9 @@ def text(ours, cpu, batch, steps, back):
 def main():
     library, resident, ok = sys.argv[1], len(sys.argv) > 2, True
     for name, attributes in (("plain", {}), ("window", {"local_window_size": 7}), ("softcap", {"softcap": 5.0}),
-                             ("scale", {"scale": 0.3, "rotary_interleaved": 1})):
-        if resident and name == "softcap":
-            continue  # is not appended in place
+                             ("scale", {"scale": 0.3, "rotary_interleaved": 1}), ("bias", {"bias": True})):
+        if resident and name in ("softcap", "bias"):
+            continue  # are not appended in place
         bytes_ = model(**attributes)
         made = session(library, bytes_, fallback=False, options={"resident_caches": "true"} if resident else {})
         cpu, worst = cpu_session(bytes_), {}

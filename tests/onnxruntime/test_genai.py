@@ -166,7 +166,7 @@ def test_growth(folder, scratch):
         memory.append(rss_bytes())
     print(f"{folder.name}: {compiled[1]} graphs compiled for 4000 tokens, {(memory[3] - memory[0]) >> 10} KiB more memory than for "
           f"1000, the last 1000 in {time.perf_counter() - began:.1f} s")
-    assert memory[3] - memory[0] < 1 << 20, memory
+    assert memory[3] - memory[0] < 3 << 20, memory
 
 
 def main():

@@ -88,6 +88,12 @@ def rows(kind):
         y, shape = g.add("MatMul", y, g.add("Transpose", y, perm=[0, 2, 1])), ["batch", "length", "length"]
     elif kind == "heads and tokens in one":
         y, shape = g.add("Reshape", y, g.constant(np.array([0, -1, WIDTH // HEADS]))), ["batch", None, WIDTH // HEADS]
+    elif kind == "a shape that a size may be":
+        y = g.add("Reshape", y, g.constant(np.array([steps(23), -1])))
+        shape = [steps(23), None]
+    elif kind == "type of another":
+        y = g.add("CastLike", g.constant(np.float32([[1, 2, 3]])), y)
+        shape = [1, 3]
     elif kind == "running sums":
         y = g.add("CumSum", y, g.constant(np.array(1)))
     g.nodes.append(helper.make_node("Identity", [y], ["y"]))
@@ -141,7 +147,10 @@ def main():
     sizes = [{"batch": 1 + i % 3, "length": n} for i, n in enumerate(lengths)]
     for kind, partial in (("plain", True), ("transposed", True), ("softmax over tokens", False),
                           ("mean of tokens", False), ("last token", True), ("first and third", True), ("first and last", False), ("reversed", False), ("counted", False),
-                          ("products of tokens", False), ("heads and tokens in one", False), ("running sums", False)):
+                          ("products of tokens", False), ("heads and tokens in one", False), ("running sums", False),
+                          ("type of another", False), ("a shape that a size may be", False)):
+        if kind == "a shape that a size may be":  # of one row of the batch, and sizes that divide
+            sizes = [{"batch": 1, "length": n} for n in (7, 23, 9, 21, 3, 19, 15, 22, 18)]
         ok = run(library, kind, rows(kind), sizes, partial) and ok
     pairs = [{"n": int(n), "m": int(m)} for n, m in rng.integers(1, 40, (40, 2))]
     ok = run(library, "two sizes", two(), pairs, True) and ok

@@ -17,8 +17,8 @@ ANYDML, DEVICE = sys.argv[1:3]
 FOLDER = tempfile.mkdtemp()
 WITHOUT = {"ANYDML_DISABLE_PASS": "chains"}
 
-# Rows, first width, then steps: n (normalise first), a width, r (ReLU), + (and the last tensor of that width is added); the
-# kind of data.
+# Rows, first width, then steps: n (normalise first; m: by the root mean square), a width, r (ReLU), + (and the last tensor of
+# that width is added); the kind of data.
 CASES = [
     (128, 768, "768+ n3072r 768+ n2304", "plain"),
     (17, 768, "768+ n3072r 768+ n2304", "plain"),
@@ -32,6 +32,9 @@ CASES = [
     (128, 768, "768+ n3072r 768+ n2304", "mean"),
     (50, 768, "768+ n3072r 768+ n2304", "flat"),
     (50, 768, "768+ n3072r 768+ n2304", "special"),
+    (40, 3072, "1024r 3072+ m1024r 3072+ m512", "plain"),
+    (33, 1032, "512r 1032+ m512r 1032+ n264", "mean"),
+    (17, 512, "1024r 512+ m1024r 512+ m512", "flat"),
 ]
 
 
@@ -54,6 +57,10 @@ class Model:
         return self.node("LayerNormalization", [x, self.constant(width, scale=0.5, add=1), self.constant(width)],
                          axis=-1, epsilon=1e-5)
 
+    def root_mean_square(self, x, width):
+        return self.node("SimplifiedLayerNormalization", [x, self.constant(width, scale=0.5, add=1)], axis=-1,
+                         epsilon=1e-5, stash_type=1)
+
     def product(self, x, depth, width):
         y = self.node("MatMul", [x, self.constant(depth, width, scale=1.7 / depth**0.5)])
         return self.node("Add", [y, self.constant(width, scale=0.3)])
@@ -64,9 +71,11 @@ def write(path, half, case):
     model = Model(half, rows + width)
     x, last = "x", {width: "x"}
     for step in steps.split():
-        out = int(step.strip("nr+"))
+        out = int(step.strip("nmr+"))
         if step[0] == "n":
             x = last[width] = model.norm(x, width)
+        if step[0] == "m":
+            x = last[width] = model.root_mean_square(x, width)
         y = model.product(x, width, out)
         if step[-1] == "r":
             y = model.node("Relu", [y])

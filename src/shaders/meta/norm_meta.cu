@@ -1,16 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Normalisation of rows of FLOAT16 in a chain, with scale and bias. A warp has a row in registers. */
+/* Normalisation of rows of FLOAT16 in a chain, with a scale, with or without mean and bias. A warp has a row in registers, or
+ * with LONG a workgroup. */
 #include "shaders/meta/norm_meta_params.h"
 #include "shaders/meta/gemm_meta.cuh"
 #include "shaders/meta/turn.cuh"
 
-#define VECTORS (NORM_META_SIZE / 256) /* of 8 elements, of a lane */
+#ifdef LONG
+#define THREADS NORM_META_THREADS
+#define LANES   THREADS /* of a row */
+#define SIZE    NORM_META_LONGEST
+#else
+#define THREADS (NORM_META_ROWS * 32)
+#define LANES   32
+#define SIZE    NORM_META_SIZE
+#endif
+#define VECTORS (SIZE / 8 / LANES) /* of 8 elements, of a lane */
+#define LANE    (threadIdx.x % LANES)
 
 DEVICE float sum_of_lanes(float v)
 {
 #pragma unroll
     for (int i = 16; i; i /= 2)
         v += __shfl_xor_sync(~0u, v, i);
+#ifdef LONG
+    __shared__ float sums[LANES / 32];
+    __syncthreads();
+    if (threadIdx.x % 32 == 0)
+        sums[threadIdx.x / 32] = v;
+    __syncthreads();
+    v = 0;
+#pragma unroll
+    for (int i = 0; i < LANES / 32; i++)
+        v += sums[i];
+#endif
     return v;
 }
 
@@ -30,18 +52,18 @@ DEVICE void load_row(const void *from, u32 vectors, uint4 (&out)[VECTORS])
 {
 #pragma unroll
     for (int i = 0; i < VECTORS; i++)
-        out[i] = load16((const uint4 *)from + min(i * 32 + threadIdx.x % 32, vectors - 1));
+        out[i] = load16((const uint4 *)from + min(i * LANES + LANE, vectors - 1));
 }
 
 /* As reduce/norm_line.comp. */
-DEVICE void normalize(const uint4 (&row)[VECTORS], u32 vectors, float *out_mean, float *out_rest, float *out_squares)
+DEVICE void find_mean(const uint4 (&row)[VECTORS], u32 vectors, float *out_mean, float *out_rest, float *out_squares)
 {
     const float count = (float)(vectors * 8);
     float x[8], sum = 0, rest = 0, squares = 0;
 #pragma unroll
     for (int i = 0; i < VECTORS; i++) {
         widen(row[i], x);
-        if (i * 32 + threadIdx.x % 32 < vectors)
+        if (i * LANES + LANE < vectors)
 #pragma unroll
             for (int e = 0; e < 8; e++)
                 sum += x[e];
@@ -50,7 +72,7 @@ DEVICE void normalize(const uint4 (&row)[VECTORS], u32 vectors, float *out_mean,
 #pragma unroll
     for (int i = 0; i < VECTORS; i++) {
         widen(row[i], x);
-        if (i * 32 + threadIdx.x % 32 < vectors)
+        if (i * LANES + LANE < vectors)
 #pragma unroll
             for (int e = 0; e < 8; e++) {
                 rest += x[e] - mean;
@@ -63,21 +85,44 @@ DEVICE void normalize(const uint4 (&row)[VECTORS], u32 vectors, float *out_mean,
     *out_squares = (squares < 0 ? 0 : squares) / count;
 }
 
-extern "C" __global__ void __launch_bounds__(NORM_META_ROWS * 32, 1)
+/* About 0. */
+DEVICE float find_squares(const uint4 (&row)[VECTORS], u32 vectors)
+{
+    float x[8], squares = 0;
+#pragma unroll
+    for (int i = 0; i < VECTORS; i++) {
+        widen(row[i], x);
+        if (i * LANES + LANE < vectors)
+#pragma unroll
+            for (int e = 0; e < 8; e++)
+                squares += x[e] * x[e];
+    }
+    return sum_of_lanes(squares) / (float)(vectors * 8);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
     meta_kernel(const __grid_constant__ struct norm_meta_params p)
 {
-    const u32 number = blockIdx.x * NORM_META_ROWS + threadIdx.x / 32, vectors = p.size / 8;
+    const u32 number = blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES, vectors = p.size / 8;
     uint4 row[VECTORS], scale[VECTORS], bias[VECTORS];
-    float x[8], by[8], plus[8], mean, rest, squares;
+    float x[8], by[8], plus[8], mean = 0, rest = 0, squares;
     load_row((const void *)p.scale, vectors, scale);
-    load_row((const void *)p.bias, vectors, bias);
+    if (p.bias)
+        load_row((const void *)p.bias, vectors, bias);
+    else
+#pragma unroll
+        for (int i = 0; i < VECTORS; i++)
+            bias[i] = make_uint4(0, 0, 0, 0);
     turn_await(p.counters, p.turn);
     load_row((const element *)p.x + min(number, p.rows - 1) * (i64)p.x_row, vectors, row);
-    normalize(row, vectors, &mean, &rest, &squares);
+    if (p.use_mean)
+        find_mean(row, vectors, &mean, &rest, &squares);
+    else
+        squares = find_squares(row, vectors);
     const float factor = 1 / sqrtf(squares + p.epsilon);
 #pragma unroll
     for (int i = 0; i < VECTORS; i++) {
-        const u32 vector = i * 32 + threadIdx.x % 32;
+        const u32 vector = i * LANES + LANE;
         widen(row[i], x);
         widen(scale[i], by);
         widen(bias[i], plus);

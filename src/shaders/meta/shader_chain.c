@@ -45,27 +45,30 @@ static bool find_rows(const struct kern_view *view, uint32_t axes, struct rows *
 static bool find_norm(const struct kern_op *op, struct rows *out)
 {
     const struct kern_norm *norm = &op->u.norm;
-    if (op->epilogue || !norm->use_mean || !norm->use_variance || !norm->has_scale || !norm->has_bias)
+    if (op->epilogue || !norm->use_variance || !norm->has_scale)
         return false;
-    for (uint32_t t = 0; t < 4; t++)
-        if (op->tensors[t].type != DML_TENSOR_DATA_TYPE_FLOAT16 || !find_rows(&op->tensors[t], norm->axes, &out[t]))
+    for (uint32_t t = 0; t <= op->input_count; t++)
+        if (op->tensors[t].type != DML_TENSOR_DATA_TYPE_FLOAT16 || !find_rows(&op->tensors[t], norm->axes, &out[t]) ||
+            (t && t < op->input_count && out[t].stride))
             return false;
-    return out[0].size <= NORM_META_SIZE && out[1].stride == 0 && out[2].stride == 0;
+    return out[0].size <= NORM_META_LONGEST;
 }
 
 static void write_norm(const struct kern_op *op, const struct shader_place *places, struct norm_meta_params *out)
 {
+    const uint32_t y = op->input_count;
     struct rows rows[4];
     find_norm(op, rows);
     *out = (struct norm_meta_params){ .x = shader_meta_place(&places[0]),
                                       .scale = shader_meta_place(&places[1]),
-                                      .bias = shader_meta_place(&places[2]),
-                                      .y = shader_meta_place(&places[3]),
+                                      .bias = op->u.norm.has_bias ? shader_meta_place(&places[2]) : 0,
+                                      .y = shader_meta_place(&places[y]),
                                       .rows = rows[0].count,
                                       .size = rows[0].size,
                                       .x_row = (i32)rows[0].stride,
-                                      .y_row = (i32)rows[3].stride,
-                                      .epsilon = op->u.norm.epsilon };
+                                      .y_row = (i32)rows[y].stride,
+                                      .epsilon = op->u.norm.epsilon,
+                                      .use_mean = op->u.norm.use_mean };
 }
 
 /* ---- links ---- */
@@ -86,7 +89,8 @@ static bool waits(const struct shader_link *links, uint32_t at)
     shader_plan_fn *const plan = work->row->plan;
     struct rows rows[4];
     if (links[at].op->kind == KERN_NORM)
-        return find_norm(links[at].op, rows) && !is_written(links, at, 1) && !is_written(links, at, 2);
+        return find_norm(links[at].op, rows) && !is_written(links, at, 1) &&
+               (!links[at].op->u.norm.has_bias || !is_written(links, at, 2));
     return work->dispatch_count == 1 && !work->dispatches[0].repeats &&
            (plan == shader_attention_meta_plan ||
             (plan == shader_gemm_meta_plan && shader_gemm_meta_waits(links[at].op)));
@@ -100,13 +104,19 @@ uint32_t shader_chain_length(const struct shader_link *links, uint32_t count)
     return length > 1 ? length : 0;
 }
 
+static void add_norm(const struct rows *rows, struct shader_work *out)
+{
+    const bool is_long = rows->size > NORM_META_SIZE;
+    const uint32_t each = is_long ? 1 : NORM_META_ROWS;
+    shader_meta_add(out, is_long ? SHADER_META_norm_long : SHADER_META_norm_meta,
+                    (uint32_t[3]){ (rows->count + each - 1) / each, 1, 1 }, 5, sizeof(struct norm_meta_params));
+}
+
 void shader_chain_plan(const struct shader_link *link, struct shader_work *out)
 {
     struct rows rows[4];
     if (link->op->kind == KERN_NORM && find_norm(link->op, rows))
-        shader_meta_add(out, SHADER_META_norm_meta,
-                        (uint32_t[3]){ (rows[0].count + NORM_META_ROWS - 1) / NORM_META_ROWS, 1, 1 }, 5,
-                        sizeof(struct norm_meta_params));
+        add_norm(&rows[0], out);
     else
         out->dispatches[out->dispatch_count++] = link->work->dispatches[0];
 }

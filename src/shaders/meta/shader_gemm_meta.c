@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix products by metacommands: FLOAT16 and BFLOAT16. Small ones take one dispatch; for large ones a dispatch before
- * it packs B, unless that is constant and was packed beforehand. An estimate of the time decides. */
+/* Matrix products by metacommands: FLOAT16 and BFLOAT16. Small ones, and of few rows with large constant B, take one
+ * dispatch; for large ones a dispatch before it packs B, unless that is constant and was packed beforehand. An estimate
+ * of the time decides. */
 #include "shaders/meta/gemm_meta_params.h"
 #include "shaders/meta/shader_meta.h"
 #include "shaders/core/shader_block.h"
@@ -321,6 +322,14 @@ static void find_early(struct gemm_meta_params *p)
 
 /* ---- the row ---- */
 
+/* Few rows of A with a large B that was packed beforehand: reading that is all that counts. */
+static bool streams(const struct kern_op *op)
+{
+    const struct kern_view *b = &op->tensors[1], *y = &op->tensors[op->input_count];
+    return op->packed_input == 2 && y->sizes[y->rank - 2] < TUNE_COOP_LINES_MIN &&
+           (uint64_t)b->sizes[b->rank - 2] * b->sizes[b->rank - 1] >= TUNE_META_STREAM_MIN;
+}
+
 const char *shader_gemm_meta_obstacle(const struct kern_op *op)
 {
     static const char no_types[] = "there is no metacommand for it in these types";
@@ -332,7 +341,8 @@ const char *shader_gemm_meta_obstacle(const struct kern_op *op)
     if (op->u.gemm.integer || !is_float(y->type) || (has_c(op) && !is_float(op->tensors[2].type)) ||
         (y->type != a->type && y->type != DML_TENSOR_DATA_TYPE_FLOAT32))
         return no_types;
-    obstacle = shader_coop_obstacle(op, y->sizes[y->rank - 2], y->sizes[y->rank - 1], a->sizes[a->rank - 1]);
+    obstacle = shader_coop_obstacle(op, streams(op) ? TUNE_COOP_LINES_MIN : y->sizes[y->rank - 2],
+                                    y->sizes[y->rank - 1], a->sizes[a->rank - 1]);
     if (obstacle)
         return obstacle;
     if (!find_batches(op, &batches))

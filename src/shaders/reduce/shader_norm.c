@@ -61,6 +61,12 @@ static void hold(struct shader_lines *lines, enum kern_kind kind)
     lines->scratch_bytes = 0;
 }
 
+/* A single long line pays, too. */
+static uint64_t held_work(const struct kern_op *op)
+{
+    return kern_view_elements(&op->tensors[0]) * 8;
+}
+
 static const char *held_obstacle(const struct kern_op *op, lines_fn *lines_of)
 {
     struct shader_lines lines;
@@ -70,7 +76,7 @@ static const char *held_obstacle(const struct kern_op *op, lines_fn *lines_of)
     for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
         if (kern_type_class(op->tensors[t].type) != KERN_CLASS_FLOAT || kern_type_bytes(op->tensors[t].type) > 4)
             return "there is no shader for it in this type";
-    if (!shader_specializes(kern_view_elements(&op->tensors[0])))
+    if (!shader_specializes(held_work(op)))
         return "there is no shader for as few elements";
     lines_of(op, 0, &lines);
     const struct kern_view *x = &lines.op.tensors[0];
@@ -85,7 +91,7 @@ static void held_plan(const struct kern_op *op, lines_fn *lines_of, enum shader_
     lines_of(op, 0, &lines);
     hold(&lines, op->kind);
     struct shader_dispatch *dispatch = shader_add(out, code, &lines.op, lines.units, 1, sizeof(lines.params));
-    shader_specialize(op, kern_view_elements(&op->tensors[0]), dispatch);
+    shader_specialize(op, held_work(op), dispatch);
     const uint32_t at_once = (is_wide(op) ? 8 : 4) * lines.params.lanes; /* elements */
     dispatch->constants[dispatch->constant_count++] = (lines.params.count + at_once - 1) / at_once;
     dispatch->constants[dispatch->constant_count++] = lines.params.mode;
