@@ -8,7 +8,8 @@
 
 /* GetBindingProperties, which returns a struct: the macros return it on all systems. */
 #ifdef _WIN32
-#define DML_CALL_GET_BINDING_PROPERTIES(This) (*(This)->lpVtbl->GetBindingProperties(This, &(DML_BINDING_PROPERTIES){ 0 }))
+#define DML_CALL_GET_BINDING_PROPERTIES(This)                                                                          \
+    (*(This)->lpVtbl->GetBindingProperties(This, &(DML_BINDING_PROPERTIES){ 0 }))
 #else
 #define DML_CALL_GET_BINDING_PROPERTIES(This) ((This)->lpVtbl->GetBindingProperties(This))
 #endif
