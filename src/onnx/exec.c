@@ -9,9 +9,8 @@
 #include <stdlib.h>
 
 #define HOST_ALIGNMENT 16 /* of AnydmlCreateBufferFromMemory */
-#define STAND_IN_KEPT                                                                                                  \
-    ((uint64_t)16 << 20) /* bytes: larger places for results that are filled in part go after a run                    \
-                          */
+/* Bytes: larger places for results that are filled in part go after a run. */
+#define STAND_IN_KEPT ((uint64_t)16 << 20)
 
 const struct onnx_program *onnx_exec_program(const struct onnx_exec *exec)
 {
