@@ -222,7 +222,7 @@ static void test_sizes(ID3D12Device *device)
 /* The system would promise both; the second could never be used. */
 static void test_limits(ID3D12Device *device)
 {
-    UINT64 most = (UINT64)sysconf(_SC_PHYS_PAGES) * (UINT64)sysconf(_SC_PAGESIZE) / 10 * 6;
+    UINT64 most = api_machine_bytes() / 10 * 6;
     D3D12_HEAP_DESC desc = { .SizeInBytes = most, .Properties = { .Type = D3D12_HEAP_TYPE_DEFAULT } };
     ID3D12Heap *first = NULL, *second = NULL;
     HRESULT hr = ID3D12Device_CreateHeap(device, &desc, &IID_ID3D12Heap, (void **)&first);
