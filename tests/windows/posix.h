@@ -61,7 +61,7 @@ static inline void *test_aligned_alloc(size_t alignment, size_t bytes)
     return memory;
 }
 
-static inline int posix_memalign(void **out, size_t alignment, size_t bytes)
+static inline int test_memalign(void **out, size_t alignment, size_t bytes)
 {
     *out = test_aligned_alloc(alignment, bytes);
     return *out ? 0 : ENOMEM;
@@ -78,7 +78,22 @@ static inline void test_free(void *memory)
     free(memory);
 }
 
+/* A generator of its caller's. */
+static inline int rand_r(unsigned *state)
+{
+    *state = *state * 1103515245u + 12345u;
+    return (int)(*state >> 16 & 0x7fff);
+}
+
+/* scripts/check-wine ends what hangs. */
+static inline unsigned alarm(unsigned seconds)
+{
+    (void)seconds;
+    return 0;
+}
+
 #define aligned_alloc     test_aligned_alloc
+#define posix_memalign    test_memalign
 #define free              test_free
 #define mkdir(name, mode) _mkdir(name)
 
