@@ -238,8 +238,21 @@ uint64_t base_cache_bytes(void)
 
 /* ---- the processor ---- */
 
-/* Wine gives a process no way to ask Linux for them, and Windows needs none but the control register's word for it. */
+/* Windows asks for them by a function of its newer versions. Wine has no such, so there Linux is asked itself. */
 bool base_request_tiles(void)
 {
-    return false;
+    enum { TILE_DATA = 18, SYS_ARCH_PRCTL = 158, REQUEST_PERMISSION = 0x1023 };
+    BOOL(WINAPI * enable)(DWORD64) = NULL;
+    const HMODULE kernel = GetModuleHandleA("kernel32.dll"), nt = GetModuleHandleA("ntdll.dll");
+    *(FARPROC *)&enable = GetProcAddress(kernel, "EnableProcessOptionalXStateFeatures");
+    if (enable)
+        return enable(1ull << TILE_DATA);
+    if (!GetProcAddress(nt, "wine_get_version"))
+        return false;
+    int64_t result = SYS_ARCH_PRCTL;
+    __asm__ volatile("syscall"
+                     : "+a"(result)
+                     : "D"((int64_t)REQUEST_PERMISSION), "S"((int64_t)TILE_DATA)
+                     : "rcx", "r11", "memory");
+    return result == 0;
 }

@@ -99,6 +99,7 @@ static void test_file(void)
     write_file(path, text);
     TEST(graph_rows_load(&device, &loaded) && !loaded.count);
     graph_rows_free(&loaded);
+    unlink(path);
 }
 
 int main(void)
@@ -110,8 +111,6 @@ int main(void)
     test_classes();
     test_choice();
     test_file();
-    char command[128];
-    snprintf(command, sizeof(command), "rm -r %s", folder);
-    TEST(system(command) == 0);
+    TEST(rmdir(folder) == 0); /* no other file is left */
     return test_result();
 }
