@@ -105,21 +105,21 @@ bool ep_lengths_round_up(struct ep_lengths *l, struct onnx_input *inputs, uint32
 
 void ep_lengths_give_up(struct ep_lengths *l, uint32_t mask)
 {
-    for (uint32_t k = 0; k < l->count && mask; k++) {
-        pthread_mutex_lock(&l->lock);
+    if (!mask)
+        return;
+    pthread_mutex_lock(&l->lock);
+    for (uint32_t k = 0; k < l->count; k++)
         l->refused[k] = l->refused[k] || mask >> k & 1;
-        pthread_mutex_unlock(&l->lock);
-    }
+    pthread_mutex_unlock(&l->lock);
 }
 
 bool ep_lengths_refused(struct ep_lengths *l, const uint32_t *lengths)
 {
     bool any = false;
-    for (uint32_t k = 0; k < l->count; k++) {
-        pthread_mutex_lock(&l->lock);
+    pthread_mutex_lock(&l->lock);
+    for (uint32_t k = 0; k < l->count; k++)
         any = any || (l->refused[k] && lengths[k]);
-        pthread_mutex_unlock(&l->lock);
-    }
+    pthread_mutex_unlock(&l->lock);
     return any;
 }
 

@@ -263,7 +263,7 @@ static HRESULT build_program(struct onnx_builder *b, struct onnx_program *p, DML
     p->graph_input_count = b->graph_input_count;
     for (uint32_t i = 0; i < ONNX_LENGTHS_MAX; i++) {
         p->most[i] = (uint32_t)b->most[i];
-        p->length_slots[i] = b->lengths[i] ? b->lengths[i]->index : UINT32_MAX;
+        p->length_slots[i] = b->lengths[i] ? b->lengths[i]->index + 1 : 0;
     }
     p->node_count = b->node_count;
     return compile_graph(b, p, edges, flags);

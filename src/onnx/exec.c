@@ -9,9 +9,8 @@
 #include <stdlib.h>
 
 #define HOST_ALIGNMENT 16 /* of AnydmlCreateBufferFromMemory */
-#define STAND_IN_KEPT                                                                                                  \
-    ((uint64_t)16 << 20) /* bytes: larger places for results that are filled in part go after a run                    \
-                          */
+/* Bytes: larger places for results that are filled in part go after a run. */
+#define STAND_IN_KEPT ((uint64_t)16 << 20)
 
 const struct onnx_program *onnx_exec_program(const struct onnx_exec *exec)
 {
@@ -238,15 +237,15 @@ static bool reads_lengths(const struct onnx_program *p)
 {
     bool any = false;
     for (uint32_t i = 0; i < ONNX_LENGTHS_MAX; i++)
-        any = any || p->length_slots[i] != UINT32_MAX;
+        any = any || p->length_slots[i];
     return any;
 }
 
 static void bind_lengths(const struct onnx_program *p, struct onnx_exec_state *c)
 {
     for (uint32_t i = 0; i < ONNX_LENGTHS_MAX; i++) {
-        uint32_t slot = p->length_slots[i];
-        if (slot == UINT32_MAX)
+        uint32_t slot = p->length_slots[i] - 1;
+        if (!p->length_slots[i])
             continue;
         c->buffers[slot] = (DML_BUFFER_BINDING){ c->lengths.bound, i * LENGTH_PITCH, sizeof(int32_t) };
         c->descs[slot] = (DML_BINDING_DESC){ DML_BINDING_TYPE_BUFFER, &c->buffers[slot] };

@@ -149,7 +149,7 @@ struct onnx_program {
     uint32_t node_count; /* DirectML nodes */
     struct onnx_weight *weights;
     uint32_t most[ONNX_LENGTHS_MAX];         /* of each run-time length; 0: there is none of that number */
-    uint32_t length_slots[ONNX_LENGTHS_MAX]; /* graph inputs that take them as INT32 {1}; UINT32_MAX: not read */
+    uint32_t length_slots[ONNX_LENGTHS_MAX]; /* graph inputs that take them as INT32 {1}, plus 1; 0: not read */
 };
 
 /* What is known of model input i when it is compiled. */
