@@ -35,8 +35,10 @@ OURS = {
                  "AnydmlRunOperator", "AnydmlSetTrace", "AnydmlTune", "AnydmlVulkanRecordDispatch"],
 }
 
+DXGI = ["AnydmlLiveObjects", "CreateDXGIFactory", "CreateDXGIFactory1", "CreateDXGIFactory2",
+        "DXGIDeclareAdapterRemovalSupport", "DXGIGetDebugInterface1"]
 # What Windows' own libraries have there: ONNX Runtime and torch_directml import D3D12CreateDevice and DMLCreateDevice1 so.
-NUMBERS = {"d3d12": {"D3D12CreateDevice": 101, "D3D12GetDebugInterface": 102}, "dxcore": {},
+NUMBERS = {"d3d12": {"D3D12CreateDevice": 101, "D3D12GetDebugInterface": 102},
            "directml": {"DMLCreateDevice": 1, "DMLCreateDevice1": 2}}
 
 
@@ -77,11 +79,12 @@ def exports_of_dll(path):
 
 def check_dlls(folder):
     """What is wrong with the libraries for Windows."""
-    for library, (_, names) in WSL.items():
-        found, wanted = exports_of_dll(os.path.join(folder, library + ".dll")), {*names, *OURS[library]}
+    libraries = {library: [*names, *OURS[library]] for library, (_, names) in WSL.items()}
+    for library, wanted in {**libraries, "dxgi": DXGI}.items():
+        found, wanted = exports_of_dll(os.path.join(folder, library + ".dll")), set(wanted)
         for name in sorted(found.keys() ^ wanted):
             yield f"{library}.dll {'exports' if name in found else 'does not export'} {name}"
-        for name, number in NUMBERS[library].items():
+        for name, number in NUMBERS.get(library, {}).items():
             if found.get(name) != number:
                 yield f"{library}.dll exports {name} as {found.get(name)}, not {number}"
 

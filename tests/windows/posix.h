@@ -41,7 +41,7 @@ static inline char *mkdtemp(char *name)
     static unsigned count;
     char *letters = name + strlen(name) - 6;
     for (unsigned i = 0; i < 1000; i++) {
-        snprintf(letters, 7, "%06u", (GetCurrentProcessId() * 31 + count++) % 1000000);
+        snprintf(letters, 7, "%06u", ((unsigned)GetCurrentProcessId() * 31 + count++) % 1000000);
         if (!_mkdir("/tmp") || errno == EEXIST)
             if (!_mkdir(name))
                 return name;
