@@ -8,6 +8,7 @@
 #include "test.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const uint8_t uuid[16] = { 1, 2, 3 }, other_uuid[16] = { 1, 2, 4 };
 
