@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // Calls between C++ and C through every slot, and the methods whose results need more than a register.
+#ifdef _WIN32
+#include <initguid.h> // on Linux a library has the identifiers
+#endif
 #include <type_traits>
 #include "check.h"
 #include "objects.h"
