@@ -86,11 +86,11 @@ conformance-torch: build
 # Libraries for Windows, and their tests in Wine (docs/wine.md).
 windows:
 	scripts/install-packages gcc-mingw-w64-x86-64-posix g++-mingw-w64-x86-64-posix
-	[ -e build-windows/build.ninja ] || $(SETUP) build-windows --cross-file scripts/windows.cross -Dvulkan=disabled
+	[ -e build-windows/build.ninja ] || $(SETUP) build-windows --cross-file scripts/windows.cross
 	ninja -C build-windows
 
 check-wine: windows
-	scripts/install-packages wine64
+	scripts/install-packages wine64 xvfb
 	scripts/check-wine build-windows
 
 install: build

@@ -7,6 +7,7 @@
 
 #include <malloc.h>
 #include <psapi.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <windows.h>
 
@@ -36,6 +37,25 @@ void base_library_stay(const void *code)
 {
     HMODULE self;
     GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN, code, &self);
+}
+
+/* Not of the working folder, nor of those in PATH. */
+void *base_library_open(const char *name, char *why, size_t why_bytes)
+{
+    HMODULE library = LoadLibraryExA(name, NULL, LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
+    if (!library)
+        snprintf(why, why_bytes, "%s: error %lu", name, (unsigned long)GetLastError());
+    return library;
+}
+
+void *base_library_symbol(void *library, const char *name)
+{
+    return (void *)GetProcAddress(library, name);
+}
+
+void base_library_close(void *library)
+{
+    FreeLibrary(library);
 }
 
 void base_write_error(const char *text, size_t length)
@@ -236,7 +256,12 @@ uint64_t base_cache_bytes(void)
     return largest;
 }
 
-/* ---- the processor ---- */
+/* ---- processors ---- */
+
+bool base_gpu_likely(void)
+{
+    return true;
+}
 
 /* Wine gives a process no way to ask Linux for them, and Windows needs none but the control register's word for it. */
 bool base_request_tiles(void)
