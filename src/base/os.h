@@ -106,6 +106,10 @@ uint64_t base_cache_bytes(void);
 /* Whether there is a GPU, for all that a glance tells: libraries of drivers are large. */
 bool base_gpu_likely(void);
 
+/* What GPUs are for Linux, and for Linux's Wine. */
+#define BASE_GPU_NODES                                                                                                 \
+    "/dev/dri/*", "/dev/nvidia*", "/dev/dxg", "/dev/kgsl*", "/dev/mali*", "/dev/nvhost*", "/dev/nvgpu*", "/dev/pvr*"
+
 /* Asks for the tile registers of this process's threads. */
 bool base_request_tiles(void);
 

@@ -346,8 +346,7 @@ uint64_t base_cache_bytes(void)
 
 bool base_gpu_likely(void)
 {
-    static const char *const nodes[] = { "/dev/dri/*", "/dev/nvidia*", "/dev/dxg",    "/dev/kgsl*",
-                                         "/dev/mali*", "/dev/nvhost*", "/dev/nvgpu*", "/dev/pvr*" };
+    static const char *const nodes[] = { BASE_GPU_NODES };
     bool found = false;
     for (size_t i = 0; !found && i < ARRAY_SIZE(nodes); i++) {
         glob_t paths;

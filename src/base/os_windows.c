@@ -258,9 +258,32 @@ uint64_t base_cache_bytes(void)
 
 /* ---- processors ---- */
 
+/* Is there a file of that pattern, in the last part, on the system below Wine? */
+static bool find_below(const char *pattern)
+{
+    WIN32_FIND_DATAA file;
+    char path[64];
+    snprintf(path, sizeof(path), "\\\\?\\unix%s", pattern);
+    for (char *at = path; *at; at++)
+        if (*at == '/')
+            *at = '\\';
+    HANDLE search = FindFirstFileA(path, &file);
+    if (search == INVALID_HANDLE_VALUE)
+        return false;
+    while (file.cFileName[0] == '.' && FindNextFileA(search, &file))
+        ;
+    FindClose(search);
+    return file.cFileName[0] != '.';
+}
+
+/* Windows itself has vulkan-1.dll where a GPU's driver brought it. */
 bool base_gpu_likely(void)
 {
-    return true;
+    static const char *const nodes[] = { BASE_GPU_NODES };
+    bool found = !GetProcAddress(GetModuleHandleA("ntdll.dll"), "wine_get_version");
+    for (size_t i = 0; !found && i < ARRAY_SIZE(nodes); i++)
+        found = find_below(nodes[i]);
+    return found;
 }
 
 /* Wine gives a process no way to ask Linux for them, and Windows needs none but the control register's word for it. */

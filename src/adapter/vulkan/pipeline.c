@@ -136,8 +136,7 @@ static void run_job(struct job *job)
 {
     pthread_t threads[THREADS_MAX];
     uint32_t helpers = 0, wanted = BASE_MIN(BASE_MIN(job->count, base_cpu_count()), THREADS_MAX);
-    while (helpers + 1 < wanted &&
-           base_thread_start(&threads[helpers], "anydml-pipeline", 0, 0, make_pipelines, job))
+    while (helpers + 1 < wanted && base_thread_start(&threads[helpers], "anydml-pipeline", 0, 0, make_pipelines, job))
         helpers++;
     make_pipelines(job);
     for (uint32_t i = 0; i < helpers; i++)
