@@ -238,13 +238,17 @@ def check_trace(tool, path, x, adapter):
 
 def check_profile(tool, path, steps, device):
     """The dearest steps, dearest first, each with what bounds it."""
-    text = tool.works("bench", path, "--input-shape", "picture=1x3x10x12", "--seconds", "0", "--profile", **device)
-    lines = text[text.find("profile "):].splitlines()
-    rows = [line.split() for line in lines[2:]]
-    tool.test(f"in {steps} steps" in lines[0] and len(rows) == min(steps, 10), f"bench --profile: {lines}")
-    tool.test(all(row[3] in ("compute", "memory", "-") for row in rows), f"what bounds each step: {lines}")
-    times = [float(row[0]) for row in rows]
-    tool.test(times == sorted(times, reverse=True), f"dearest first: {lines}")
+    shape = ["--input-shape", "picture=1x3x10x12"]
+    for command in ["bench", path, *shape, "--seconds", "0", "--profile"], ["profile", path, *shape]:
+        text = tool.works(*command, **device)
+        lines = text[text.find("profile "):].splitlines()
+        rows = [line.split() for line in lines[2:]]
+        tool.test(f"in {steps} steps" in lines[0] and len(rows) == min(steps, 10), f"{command}: {lines}")
+        tool.test(all(row[3] in ("compute", "memory", "-") for row in rows), f"what bounds each step: {lines}")
+        times = [float(row[0]) for row in rows]
+        tool.test(times == sorted(times, reverse=True), f"dearest first: {lines}")
+    tool.fails(["profile", path, "--seconds", "1"], "unknown option")
+    tool.fails(["profile"], "the model is missing")
     table = tool.works("bench", path, "--input-shape", "picture=1x3x10x12", "--seconds", "0", "--devices", "all",
                        **device).splitlines()
     tool.test(len(table) >= 2 and all(float(line.split()[2]) > 0 for line in table[1:]), f"bench --devices: {table}")
