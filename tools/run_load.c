@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/run.h"
 
+#include "tools/output.h"
 #include "tools/text.h"
 
 #include <stdlib.h>
@@ -75,6 +76,8 @@ static bool run_check_outputs(const struct run *run, struct tools_error *error)
             return tools_fail(error, TOOLS_USAGE, "--output %s: a video is made of a video only", file);
         if (file && !tools_ends_with(file, ".npy") && !tools_image_is_name(file) && !tools_video_is_name(file))
             return tools_fail(error, TOOLS_USAGE, "--output %s: the name must end in .npy, .png or .jpg", file);
+        if (file && !tools_output_check(file, error)) /* before the work, not after it */
+            return false;
     }
     return true;
 }

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE /* pipe2 */
 #include "tools/video.h"
 
-#include "tools/output.h"
 #include "tools/text.h"
 
 #include <errno.h>
@@ -141,8 +140,6 @@ bool tools_video_create(const char *path, const char *rate, struct tools_video *
         "-pix_fmt", "yuv420p", "NAME",  NULL
     };
     *out = (struct tools_video){ .path = path, .writes = true };
-    if (!tools_output_check(path, error))
-        return false;
     signal(SIGPIPE, SIG_IGN); /* an ended program is a failed write */
     return video_run(out, words, true, error);
 }
