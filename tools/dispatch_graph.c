@@ -3,6 +3,7 @@
 #include "tools/dispatch.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 
 /* ---- execution flags ---- */
 
