@@ -124,7 +124,7 @@ def check_files(tool, model, x):
     tool.fails(["run", model], "--input is missing", "picture")
     tool.fails(["run", model, "--input", "/nonexistent.npy"], "/nonexistent.npy")
     tool.fails(["run", model, "--input", "/nonexistent.png"], "/nonexistent.png")
-    tool.fails(["run", model, "--input", model], ".npy, .png or .jpg")
+    tool.fails(["run", model, "--input", model], ".npy, .png, .jpg or that of a video")
     tool.fails(["run", model, "--input", "nothing=" + x], "nothing=", "picture")
     tool.fails(["run", model, "--input", x, "--input", x], "only 1 input")
     tool.fails(["run", model, "--input", "picture=" + x, "--input", "picture=" + x], "given twice")
@@ -358,7 +358,7 @@ def check_folders(tool):
     for name, pixels in drawn.items():
         tool.test(np.array_equal(pictures.read_png(os.path.join(outputs, name)), pixels), f"{name} of a folder")
     tool.test(np.array_equal(np.load(os.path.join(outputs, "e.npy")), array), "e.npy of a folder")
-    tool.fails(["run", model, "--input", inputs, "--repeat", "2"], "--repeat", "folder")
+    tool.fails(["run", model, "--input", inputs, "--repeat", "2"], "--repeat", "one picture")
     tool.fails(["run", model, "--input", inputs, "--output", tool.file("y.npy")], "folder for outputs")
     tool.file("in/f.png", b"no picture")
     result = tool.run("run", model, "--input", inputs)
