@@ -4,7 +4,7 @@ BUILD := build
 SETUP := meson setup
 
 .PHONY: demo check wheel wheel-torch wheel-pydirectml wheel-anydml deb deb-check dist reproducible docs check-asan check-tsan
-.PHONY: conformance conformance-torch readme-check fuzz build install packages format clean
+.PHONY: windows check-wine conformance conformance-torch readme-check fuzz build install packages format clean
 
 packages:
 	scripts/install-packages
@@ -93,6 +93,16 @@ conformance-torch: build
 	scripts/check-torch $(BUILD) -- tests/torch/conformance.py --json $(BUILD)/conformance-torch.json \
 	    --markdown docs/conformance-torch.md $(OPTIONS)
 
+# Libraries for Windows, and their tests in Wine (docs/wine.md).
+windows:
+	scripts/install-packages gcc-mingw-w64-x86-64-posix g++-mingw-w64-x86-64-posix
+	[ -e build-windows/build.ninja ] || $(SETUP) build-windows --cross-file scripts/windows.cross -Dvulkan=disabled
+	ninja -C build-windows
+
+check-wine: windows
+	scripts/install-packages wine64
+	scripts/check-wine build-windows
+
 install: build
 	meson install -C $(BUILD)
 
@@ -100,4 +110,4 @@ format:
 	git ls-files '*.c' '*.h' '*.cpp' ':!third_party' | xargs clang-format -i
 
 clean:
-	rm -rf build build-aarch64 build-asan build-clang build-fuzz build-plain build-tsan out
+	rm -rf build build-aarch64 build-asan build-clang build-fuzz build-plain build-tsan build-windows out

@@ -9,7 +9,8 @@ MODEL: a folder for onnxruntime_genai.Model. Each program of a round is a proces
 memory; the two take turns, first in this order and then in that. Prompts are timed the second time, when what is compiled for
 their length is there, the first time being given in --json too; decoding is the median of the tokens that follow a cache of
 that many. --prompts, --caches: other lengths. --runtime: ONNX Runtime alone drives the models (genai_ort.py), where genai is
-missing. --device N: so also, on another adapter, with tensors in its memory (device_tensors), and beside PyTorch in FLOAT16
+missing. --warm SECONDS: how long each is done before it is timed; 4 on another adapter, since the clocks of idle GPUs are low.
+--device N: so also, on another adapter, with tensors in its memory (device_tensors), and beside PyTorch in FLOAT16
 (genai_torch.py); --resident: only caches in its memory (resident_caches), as programs of genai have it. N counts the adapters that
 ANYDML_ADAPTERS lists. Prints the table of docs/performance.md: medians of the rounds.
 """
@@ -71,9 +72,10 @@ class Torch(Runtime):
 class Timer:
     """Generators of one capacity, the vocabulary's first tokens as their prompts."""
 
-    def __init__(self, model, capacity):
+    def __init__(self, model, capacity, warm):
         self.model = model
         self.capacity = capacity
+        self.warm = warm
 
     def generator(self):
         return self.model.generator(self.capacity)
@@ -86,20 +88,28 @@ class Timer:
         return time.perf_counter() - begin
 
     def prompt(self, count):
-        """The first time with this length, and the second."""
-        return [self.append(self.generator(), count) for _ in range(2)]
+        """The first time with this length, and the second, or the median after some seconds of them."""
+        first, generator = self.append(self.generator(), count), self.generator()
+        times, begin = [], time.perf_counter()
+        while not times or time.perf_counter() - begin < self.warm:
+            times.append(self.append(generator, count))
+            generator.rewind_to(0)
+        return first, statistics.median(times[-15:])
 
     def decode(self, cache, tokens):
         """Seconds for each of the tokens after a cache of this length; the first runs nothing, and the next may compile."""
         generator = self.generator()
         for at in range(0, cache, 512):
             self.append(generator, min(512, cache - at))
-        times = []
-        for _ in range(tokens + 3):
+        times, start = [], time.perf_counter()
+        while len(times) < tokens + 3 or time.perf_counter() - start < self.warm:
+            if times and len(times) % (tokens + 3) == 0:
+                generator.rewind_to(cache)
+                self.append(generator, 1)  # genai wants a token after that
             begin = time.perf_counter()
             generator.generate_next_token()
             times.append(time.perf_counter() - begin)
-        return times[3:]
+        return times[-tokens:]
 
 
 def rss_peak():
@@ -112,7 +122,7 @@ def measure(args):
     begin = time.perf_counter()
     model = (Torch if args.torch else Runtime if args.runtime else Package)(args)
     result = {"load": time.perf_counter() - begin, "prompt": {}, "first": {}, "decode": {}}
-    timer = Timer(model, max(args.prompts + args.caches) + args.tokens + 16)
+    timer = Timer(model, max(args.prompts + args.caches) + args.tokens + 16, args.warm)
     for count in args.prompts:
         first, second = timer.prompt(count)
         result["first"][count], result["prompt"][count] = first, count / second
@@ -126,6 +136,7 @@ def measure(args):
 def child(args, model, ours):
     command = [sys.executable, __file__, "--child", "--threads", str(args.threads), "--tokens", str(args.tokens),
                "--prompts", ",".join(map(str, args.prompts)), "--caches", ",".join(map(str, args.caches))]
+    command += ["--warm", str(args.warm)]
     command += ["--device", str(args.device)] if args.device is not None else []
     command += (["--runtime"] if args.runtime else []) + (["--resident"] if args.resident else [])
     command += ["--torch"] if args.device is not None and not ours else []
@@ -171,6 +182,7 @@ def main():
     parser.add_argument("--prompts", default=[128, 1024], **numbers)
     parser.add_argument("--caches", default=[128, 2048], **numbers)
     parser.add_argument("--device", type=int)
+    parser.add_argument("--warm", type=float)
     parser.add_argument("--runtime", action="store_true")
     parser.add_argument("--resident", action="store_true")
     parser.add_argument("--torch", action="store_true")
@@ -179,6 +191,8 @@ def main():
     parser.add_argument("--child", action="store_true")
     args = parser.parse_args()
     args.runtime |= args.device is not None
+    if args.warm is None:
+        args.warm = 0 if args.device is None else 4
     if args.child:
         measure(args)
         return

@@ -12,6 +12,14 @@ import onnxruntime as ort
 TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
 
 
+def greatest(logits):
+    """numpy takes 1.4 ms for 128256 elements of FLOAT16; their bits as integers are in order where they are not negative."""
+    if logits.dtype == np.float16:
+        place = int(logits.view(np.int16).argmax())
+        return place if logits[place] >= 0 else int(logits.argmax())
+    return int(logits.argmax())
+
+
 class Model:
     """library: of the provider, or None for the CPU provider. adapter: its number; with one, tensors lie in its memory, or, with
     resident, in the host's as genai has them, but for the caches."""
@@ -46,6 +54,7 @@ class Generator:
         self.binding = model.session.io_binding()
         self.length = 0
         self.token = None
+        self.logits = None
         self.caches = []
         for layer in range(model.layers):
             for part in ("key", "value"):
@@ -66,11 +75,16 @@ class Generator:
             if name in model.inputs:
                 binding.bind_cpu_input(name, value)
         rows = 1 if model.logits.shape[1] == 1 else count
-        logits = model.empty([1, rows, model.logits.shape[2]], model.logits.type)
-        binding.bind_ortvalue_output("logits", logits)
+        shape = [1, rows, model.logits.shape[2]]
+        if not self.logits or self.logits.shape() != shape:
+            self.logits = model.empty(shape, model.logits.type)
+            binding.bind_ortvalue_output("logits", self.logits)
         model.session.run_with_iobinding(binding)
         if rows == 1 or model.memory == "cpu":
-            self.token = int(logits.numpy()[0, -1].argmax())
+            self.token = greatest(self.logits.numpy()[0, -1])
+
+    def rewind_to(self, length):
+        self.length = length
 
     def generate_next_token(self):
         self.append_tokens([self.token])

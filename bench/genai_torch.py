@@ -101,5 +101,8 @@ class Generator:
             graph.replay()
             self.token = int(out)
 
+    def rewind_to(self, length):
+        self.length = length
+
     def generate_next_token(self):
         self.append_tokens([self.token])

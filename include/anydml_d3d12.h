@@ -24,7 +24,11 @@
 #define COBJMACROS
 #endif
 
+#ifdef _WIN32
+#include <windows.h>
+#else
 #include <wsl/winadapter.h>
+#endif
 #include <directx/d3d12.h>
 
 /* Result codes of this runtime that older releases of those headers do not name. */

@@ -70,7 +70,11 @@ struct IDMLOperator : public IDMLDeviceChild {
 
 /* What can be bound and recorded: compiled operators and initializers. */
 struct IDMLDispatchable : public IDMLPageable {
+#if defined(_WIN32) && !defined(_MSC_VER) /* whose compilers return structs of methods otherwise, see d3d12.h */
+    virtual DML_BINDING_PROPERTIES *STDMETHODCALLTYPE GetBindingProperties(DML_BINDING_PROPERTIES *result) = 0;
+#else
     virtual DML_BINDING_PROPERTIES STDMETHODCALLTYPE GetBindingProperties() = 0;
+#endif
 };
 
 /* A compiled operator or graph. It keeps nothing of a program's buffers alive: those must outlive its execution. */

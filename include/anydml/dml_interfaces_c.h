@@ -40,9 +40,16 @@
     HRESULT (STDMETHODCALLTYPE *GetDeviceRemovedReason)(I *This); \
     HRESULT (STDMETHODCALLTYPE *GetParentDevice)(I *This, REFIID riid, void **ppv)
 
+/* Windows' C++ compilers pass where a method is to write the struct that it returns, behind the object. */
+#ifdef _WIN32
+#define DML_DISPATCHABLE_SLOTS(I) \
+    DML_DEVICE_CHILD_SLOTS(I); \
+    DML_BINDING_PROPERTIES *(STDMETHODCALLTYPE *GetBindingProperties)(I *This, DML_BINDING_PROPERTIES *result)
+#else
 #define DML_DISPATCHABLE_SLOTS(I) \
     DML_DEVICE_CHILD_SLOTS(I); \
     DML_BINDING_PROPERTIES (STDMETHODCALLTYPE *GetBindingProperties)(I *This)
+#endif
 
 /* clang-format on */
 

@@ -6,6 +6,14 @@
 
 #include "dml_interfaces_c.h"
 
+/* GetBindingProperties, which returns a struct: the macros return it on all systems. */
+#ifdef _WIN32
+#define DML_CALL_GET_BINDING_PROPERTIES(This)                                                                          \
+    (*(This)->lpVtbl->GetBindingProperties(This, &(DML_BINDING_PROPERTIES){ 0 }))
+#else
+#define DML_CALL_GET_BINDING_PROPERTIES(This) ((This)->lpVtbl->GetBindingProperties(This))
+#endif
+
 #define IDMLObject_QueryInterface(This, riid, ppvObject) ((This)->lpVtbl->QueryInterface(This, riid, ppvObject))
 #define IDMLObject_AddRef(This)                          ((This)->lpVtbl->AddRef(This))
 #define IDMLObject_Release(This)                         ((This)->lpVtbl->Release(This))
@@ -88,7 +96,7 @@
     ((This)->lpVtbl->SetPrivateDataInterface(This, guid, data))
 #define IDMLDispatchable_SetName(This, name)        ((This)->lpVtbl->SetName(This, name))
 #define IDMLDispatchable_GetDevice(This, riid, ppv) ((This)->lpVtbl->GetDevice(This, riid, ppv))
-#define IDMLDispatchable_GetBindingProperties(This) ((This)->lpVtbl->GetBindingProperties(This))
+#define IDMLDispatchable_GetBindingProperties(This) DML_CALL_GET_BINDING_PROPERTIES(This)
 
 #define IDMLCompiledOperator_QueryInterface(This, riid, ppvObject)                                                     \
     ((This)->lpVtbl->QueryInterface(This, riid, ppvObject))
@@ -102,7 +110,7 @@
     ((This)->lpVtbl->SetPrivateDataInterface(This, guid, data))
 #define IDMLCompiledOperator_SetName(This, name)        ((This)->lpVtbl->SetName(This, name))
 #define IDMLCompiledOperator_GetDevice(This, riid, ppv) ((This)->lpVtbl->GetDevice(This, riid, ppv))
-#define IDMLCompiledOperator_GetBindingProperties(This) ((This)->lpVtbl->GetBindingProperties(This))
+#define IDMLCompiledOperator_GetBindingProperties(This) DML_CALL_GET_BINDING_PROPERTIES(This)
 
 #define IDMLOperatorInitializer_QueryInterface(This, riid, ppvObject)                                                  \
     ((This)->lpVtbl->QueryInterface(This, riid, ppvObject))
@@ -116,7 +124,7 @@
     ((This)->lpVtbl->SetPrivateDataInterface(This, guid, data))
 #define IDMLOperatorInitializer_SetName(This, name)        ((This)->lpVtbl->SetName(This, name))
 #define IDMLOperatorInitializer_GetDevice(This, riid, ppv) ((This)->lpVtbl->GetDevice(This, riid, ppv))
-#define IDMLOperatorInitializer_GetBindingProperties(This) ((This)->lpVtbl->GetBindingProperties(This))
+#define IDMLOperatorInitializer_GetBindingProperties(This) DML_CALL_GET_BINDING_PROPERTIES(This)
 #define IDMLOperatorInitializer_Reset(This, operatorCount, operators)                                                  \
     ((This)->lpVtbl->Reset(This, operatorCount, operators))
 

@@ -218,7 +218,7 @@ HRESULT com_SetPrivateDataInterface(void *iface, REFGUID guid, const IUnknown *u
     return S_OK;
 }
 
-/* wchar_t is UTF-32 on Linux. Returns the bytes written; values that are no code points become U+FFFD. */
+/* Returns the bytes written; values that are no code points become U+FFFD. */
 static size_t utf8_encode(char *out, uint32_t code)
 {
     if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
@@ -237,6 +237,19 @@ static size_t utf8_encode(char *out, uint32_t code)
     return extra + 1;
 }
 
+/* wchar_t is UTF-32 on Linux and UTF-16 on Windows. */
+static uint32_t next_code(const WCHAR *name, size_t *at)
+{
+    const uint32_t first = (uint32_t)name[(*at)++];
+    if (sizeof(WCHAR) > 2 || first < 0xd800 || first >= 0xdc00)
+        return first;
+    const uint32_t second = (uint32_t)name[*at]; /* at the end 0 */
+    if (second < 0xdc00 || second >= 0xe000)
+        return first;
+    (*at)++;
+    return 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00);
+}
+
 HRESULT com_SetName(void *iface, const WCHAR *name)
 {
     struct com_object *object = iface;
@@ -249,8 +262,8 @@ HRESULT com_SetName(void *iface, const WCHAR *name)
         if (!copy)
             return E_OUTOFMEMORY;
         size_t used = 0;
-        for (size_t i = 0; i < length; i++)
-            used += utf8_encode(copy + used, (uint32_t)name[i]);
+        for (size_t i = 0; i < length;)
+            used += utf8_encode(copy + used, next_code(name, &i));
         copy[used] = '\0';
     }
     pthread_mutex_lock(&object->lock);

@@ -17,6 +17,21 @@
 struct com_object;
 struct com_private_data;
 
+/* Methods that return structs. On Windows they write them where a parameter after the object says, and return that:
+ *     static COM_STRUCT(LUID) d3d_device_GetAdapterLuid(ID3D12Device9 *iface COM_RESULT(LUID))
+ *     {
+ *         COM_RETURN(luid);
+ *     } */
+#ifdef _WIN32
+#define COM_STRUCT(type) type *
+#define COM_RESULT(type) , type *result
+#define COM_RETURN(...)  return *result = (__VA_ARGS__), result
+#else
+#define COM_STRUCT(type) type
+#define COM_RESULT(type)
+#define COM_RETURN(...) return (__VA_ARGS__)
+#endif
+
 struct com_class {
     const char *name;                           /* for messages: "ID3D12Fence" */
     const IID *const *iids;                     /* interfaces that the object's own pointer serves, NULL-terminated */

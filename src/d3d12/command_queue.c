@@ -168,9 +168,9 @@ static HRESULT d3d_command_queue_GetClockCalibration(QUEUE, UINT64 *gpu, UINT64 
     return S_OK;
 }
 
-static D3D12_COMMAND_QUEUE_DESC d3d_command_queue_GetDesc(QUEUE)
+static COM_STRUCT(D3D12_COMMAND_QUEUE_DESC) d3d_command_queue_GetDesc(QUEUE COM_RESULT(D3D12_COMMAND_QUEUE_DESC))
 {
-    return queue_from(iface)->desc;
+    COM_RETURN(queue_from(iface)->desc);
 }
 
 /* Mappings change in the queue's order, as all its work. */

@@ -32,21 +32,24 @@ static struct d3d_descriptor_heap *heap_from(ID3D12DescriptorHeap *iface)
     return (struct d3d_descriptor_heap *)iface;
 }
 
-static D3D12_DESCRIPTOR_HEAP_DESC d3d_descriptor_heap_GetDesc(ID3D12DescriptorHeap *iface)
+static COM_STRUCT(D3D12_DESCRIPTOR_HEAP_DESC)
+    d3d_descriptor_heap_GetDesc(ID3D12DescriptorHeap *iface COM_RESULT(D3D12_DESCRIPTOR_HEAP_DESC))
 {
-    return heap_from(iface)->desc;
+    COM_RETURN(heap_from(iface)->desc);
 }
 
-static D3D12_CPU_DESCRIPTOR_HANDLE d3d_descriptor_heap_GetCPUDescriptorHandleForHeapStart(ID3D12DescriptorHeap *iface)
+static COM_STRUCT(D3D12_CPU_DESCRIPTOR_HANDLE) d3d_descriptor_heap_GetCPUDescriptorHandleForHeapStart(
+    ID3D12DescriptorHeap *iface COM_RESULT(D3D12_CPU_DESCRIPTOR_HANDLE))
 {
-    return (D3D12_CPU_DESCRIPTOR_HANDLE){ heap_from(iface)->id << 32 };
+    COM_RETURN((D3D12_CPU_DESCRIPTOR_HANDLE){ heap_from(iface)->id << 32 });
 }
 
-static D3D12_GPU_DESCRIPTOR_HANDLE d3d_descriptor_heap_GetGPUDescriptorHandleForHeapStart(ID3D12DescriptorHeap *iface)
+static COM_STRUCT(D3D12_GPU_DESCRIPTOR_HANDLE) d3d_descriptor_heap_GetGPUDescriptorHandleForHeapStart(
+    ID3D12DescriptorHeap *iface COM_RESULT(D3D12_GPU_DESCRIPTOR_HANDLE))
 {
     struct d3d_descriptor_heap *heap = heap_from(iface);
     bool visible = heap->desc.Flags & D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE;
-    return (D3D12_GPU_DESCRIPTOR_HANDLE){ visible ? heap->id << 32 | GPU_BIT : 0 };
+    COM_RETURN((D3D12_GPU_DESCRIPTOR_HANDLE){ visible ? heap->id << 32 | GPU_BIT : 0 });
 }
 
 const ID3D12DescriptorHeapVtbl d3d_descriptor_heap_vtbl = {

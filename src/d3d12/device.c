@@ -265,9 +265,9 @@ static HRESULT d3d_device_GetDeviceRemovedReason(D3D_DEVICE)
     return atomic_load(&d3d_device_from(iface)->removed_reason);
 }
 
-static LUID d3d_device_GetAdapterLuid(D3D_DEVICE)
+static COM_STRUCT(LUID) d3d_device_GetAdapterLuid(D3D_DEVICE COM_RESULT(LUID))
 {
-    return d3d_device_from(iface)->info->luid;
+    COM_RETURN(d3d_device_from(iface)->info->luid);
 }
 
 static void d3d_device_RemoveDevice(D3D_DEVICE)

@@ -58,7 +58,8 @@ void d3d_device_CopyDescriptorsSimple(D3D_DEVICE, UINT count, D3D12_CPU_DESCRIPT
                                       D3D12_CPU_DESCRIPTOR_HANDLE from, D3D12_DESCRIPTOR_HEAP_TYPE type);
 
 /* heap.c */
-D3D12_HEAP_PROPERTIES d3d_device_GetCustomHeapProperties(D3D_DEVICE, UINT node_mask, D3D12_HEAP_TYPE type);
+COM_STRUCT(D3D12_HEAP_PROPERTIES)
+d3d_device_GetCustomHeapProperties(D3D_DEVICE COM_RESULT(D3D12_HEAP_PROPERTIES), UINT node_mask, D3D12_HEAP_TYPE type);
 HRESULT d3d_device_CreateHeap(D3D_DEVICE, const D3D12_HEAP_DESC *desc, REFIID riid, void **out);
 HRESULT d3d_device_CreateHeap1(D3D_DEVICE, const D3D12_HEAP_DESC *desc, ID3D12ProtectedResourceSession *session,
                                REFIID riid, void **out);
@@ -90,14 +91,15 @@ void d3d_device_GetResourceTiling(D3D_DEVICE, ID3D12Resource *resource, UINT *ti
 
 /* resource_info.c */
 D3D12_RESOURCE_DESC d3d_resource_desc0(const D3D12_RESOURCE_DESC1 *desc);
-D3D12_RESOURCE_ALLOCATION_INFO d3d_device_GetResourceAllocationInfo(D3D_DEVICE, UINT mask, UINT count,
-                                                                    const D3D12_RESOURCE_DESC *descs);
-D3D12_RESOURCE_ALLOCATION_INFO d3d_device_GetResourceAllocationInfo1(D3D_DEVICE, UINT mask, UINT count,
-                                                                     const D3D12_RESOURCE_DESC *descs,
-                                                                     D3D12_RESOURCE_ALLOCATION_INFO1 *infos);
-D3D12_RESOURCE_ALLOCATION_INFO d3d_device_GetResourceAllocationInfo2(D3D_DEVICE, UINT mask, UINT count,
-                                                                     const D3D12_RESOURCE_DESC1 *descs,
-                                                                     D3D12_RESOURCE_ALLOCATION_INFO1 *infos);
+COM_STRUCT(D3D12_RESOURCE_ALLOCATION_INFO)
+d3d_device_GetResourceAllocationInfo(D3D_DEVICE COM_RESULT(D3D12_RESOURCE_ALLOCATION_INFO), UINT mask, UINT count,
+                                     const D3D12_RESOURCE_DESC *descs);
+COM_STRUCT(D3D12_RESOURCE_ALLOCATION_INFO)
+d3d_device_GetResourceAllocationInfo1(D3D_DEVICE COM_RESULT(D3D12_RESOURCE_ALLOCATION_INFO), UINT mask, UINT count,
+                                      const D3D12_RESOURCE_DESC *descs, D3D12_RESOURCE_ALLOCATION_INFO1 *infos);
+COM_STRUCT(D3D12_RESOURCE_ALLOCATION_INFO)
+d3d_device_GetResourceAllocationInfo2(D3D_DEVICE COM_RESULT(D3D12_RESOURCE_ALLOCATION_INFO), UINT mask, UINT count,
+                                      const D3D12_RESOURCE_DESC1 *descs, D3D12_RESOURCE_ALLOCATION_INFO1 *infos);
 void d3d_device_GetCopyableFootprints(D3D_DEVICE, const D3D12_RESOURCE_DESC *desc, UINT first, UINT count, UINT64 base,
                                       D3D12_PLACED_SUBRESOURCE_FOOTPRINT *layouts, UINT *rows, UINT64 *row_sizes,
                                       UINT64 *total);

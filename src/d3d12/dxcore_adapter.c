@@ -18,10 +18,12 @@ static const struct adapter_info *info_of(IDXCoreAdapter1 *iface)
     return ((struct dxcore_adapter *)iface)->info;
 }
 
+/* GRAPHICS, although nothing here draws: by it programs that compute choose (decision 198). */
 bool dxcore_adapter_has(const struct adapter_info *info, const GUID *attribute)
 {
     if (com_iid_equal(attribute, &DXCORE_ADAPTER_ATTRIBUTE_D3D12_CORE_COMPUTE) ||
-        com_iid_equal(attribute, &DXCORE_ADAPTER_ATTRIBUTE_D3D12_GENERIC_ML))
+        com_iid_equal(attribute, &DXCORE_ADAPTER_ATTRIBUTE_D3D12_GENERIC_ML) ||
+        com_iid_equal(attribute, &DXCORE_ADAPTER_ATTRIBUTE_D3D12_GRAPHICS))
         return true;
     return com_iid_equal(attribute, info->is_gpu ? &DXCORE_HARDWARE_TYPE_ATTRIBUTE_GPU
                                                  : &DXCORE_HARDWARE_TYPE_ATTRIBUTE_COMPUTE_ACCELERATOR);

@@ -33,18 +33,27 @@ static HRESULT level_check(unsigned level)
     }
 }
 
-/* The adapter of a DXCore object, which may come from another library: only its public methods are used. */
+static HRESULT luid_of(IUnknown *unknown, LUID *out)
+{
+    IDXCoreAdapter *adapter = NULL;
+    if (FAILED(unknown->lpVtbl->QueryInterface(unknown, &IID_IDXCoreAdapter, (void **)&adapter))) {
+        if (d3d_dxgi_luid(unknown, out))
+            return S_OK;
+        return refuse(E_INVALIDARG, "D3D12CreateDevice: pAdapter is neither an IDXCoreAdapter nor an IDXGIAdapter");
+    }
+    HRESULT hr = IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_InstanceLuid, sizeof(*out), out);
+    IDXCoreAdapter_Release(adapter);
+    return SUCCEEDED(hr) ? S_OK : refuse(hr, "D3D12CreateDevice: pAdapter does not tell its LUID");
+}
+
+/* The adapter of an object of DXCore or DXGI, which may come from another library: only its public methods are used. */
 static HRESULT adapter_of(IUnknown *unknown, const struct adapter_info **out)
 {
     const struct adapter_info *info;
-    IDXCoreAdapter *adapter = NULL;
     LUID luid = { 0, 0 };
-    if (FAILED(unknown->lpVtbl->QueryInterface(unknown, &IID_IDXCoreAdapter, (void **)&adapter)))
-        return refuse(E_INVALIDARG, "D3D12CreateDevice: pAdapter is no IDXCoreAdapter");
-    HRESULT hr = IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_InstanceLuid, sizeof(luid), &luid);
-    IDXCoreAdapter_Release(adapter);
+    const HRESULT hr = luid_of(unknown, &luid);
     if (FAILED(hr))
-        return refuse(hr, "D3D12CreateDevice: pAdapter does not tell its LUID");
+        return hr;
     for (uint32_t i = 0; (info = adapter_at(i)) != NULL; i++) {
         if (!memcmp(&info->luid, &luid, sizeof(luid))) {
             *out = info;

@@ -65,7 +65,8 @@ enum adapter_memory_kind d3d_heap_memory_kind(const D3D12_HEAP_PROPERTIES *prope
     return ADAPTER_MEMORY_DEVICE;
 }
 
-D3D12_HEAP_PROPERTIES d3d_device_GetCustomHeapProperties(D3D_DEVICE, UINT node_mask, D3D12_HEAP_TYPE type)
+COM_STRUCT(D3D12_HEAP_PROPERTIES)
+d3d_device_GetCustomHeapProperties(D3D_DEVICE COM_RESULT(D3D12_HEAP_PROPERTIES), UINT node_mask, D3D12_HEAP_TYPE type)
 {
     struct d3d_device *device = d3d_device_from(iface);
     bool coherent = device->info->uma && device->info->cache_coherent_uma;
@@ -93,7 +94,7 @@ D3D12_HEAP_PROPERTIES d3d_device_GetCustomHeapProperties(D3D_DEVICE, UINT node_m
                  "ID3D12Device::GetCustomHeapProperties: node mask %u, heap type %d: the mask must be 0 or 1, the type "
                  "DEFAULT, UPLOAD or READBACK",
                  node_mask, (int)type);
-    return properties;
+    COM_RETURN(properties);
 }
 
 /* ---- the object ---- */
@@ -116,9 +117,9 @@ static const IID *const heap_iids[] = {
 
 static const struct com_class heap_class = { "ID3D12Heap", heap_iids, heap_destroy, NULL };
 
-static D3D12_HEAP_DESC d3d_heap_GetDesc(ID3D12Heap1 *iface)
+static COM_STRUCT(D3D12_HEAP_DESC) d3d_heap_GetDesc(ID3D12Heap1 *iface COM_RESULT(D3D12_HEAP_DESC))
 {
-    return ((struct d3d_heap *)iface)->desc;
+    COM_RETURN(((struct d3d_heap *)iface)->desc);
 }
 
 static HRESULT d3d_heap_GetProtectedResourceSession(ID3D12Heap1 *iface, REFIID riid, void **out)

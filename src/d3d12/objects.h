@@ -406,6 +406,11 @@ bool d3d_worker_push(struct d3d_worker *worker, const struct d3d_work *work);
 struct d3d_submission *d3d_worker_acquire_block(struct d3d_worker *worker, size_t bytes);
 void d3d_worker_release_block(struct d3d_worker *worker, struct d3d_submission *submission);
 
+/* ---- dxgi_luid.c ---- */
+
+/* The LUID of an adapter of DXGI; false: it is none, or the system has no DXGI. */
+bool d3d_dxgi_luid(IUnknown *unknown, LUID *out);
+
 /* ---- views.c ---- */
 
 /* A clear value for one element of the view as a repeated 32-bit word; false when it is not one. */

@@ -80,15 +80,15 @@ static void d3d_resource_Unmap(ID3D12Resource2 *iface, UINT subresource, const D
         d3d_warn(d3d_parent(resource), "ID3D12Resource::Unmap: subresource %u is not mapped", subresource);
 }
 
-static D3D12_RESOURCE_DESC d3d_resource_GetDesc(ID3D12Resource2 *iface)
+static COM_STRUCT(D3D12_RESOURCE_DESC) d3d_resource_GetDesc(ID3D12Resource2 *iface COM_RESULT(D3D12_RESOURCE_DESC))
 {
-    return resource_from(iface)->desc;
+    COM_RETURN(resource_from(iface)->desc);
 }
 
-static D3D12_RESOURCE_DESC1 d3d_resource_GetDesc1(ID3D12Resource2 *iface)
+static COM_STRUCT(D3D12_RESOURCE_DESC1) d3d_resource_GetDesc1(ID3D12Resource2 *iface COM_RESULT(D3D12_RESOURCE_DESC1))
 {
     const D3D12_RESOURCE_DESC *desc = &resource_from(iface)->desc;
-    return (D3D12_RESOURCE_DESC1){
+    COM_RETURN((D3D12_RESOURCE_DESC1){
         .Dimension = desc->Dimension,
         .Alignment = desc->Alignment,
         .Width = desc->Width,
@@ -99,7 +99,7 @@ static D3D12_RESOURCE_DESC1 d3d_resource_GetDesc1(ID3D12Resource2 *iface)
         .SampleDesc = desc->SampleDesc,
         .Layout = desc->Layout,
         .Flags = desc->Flags,
-    };
+    });
 }
 
 static D3D12_GPU_VIRTUAL_ADDRESS d3d_resource_GetGPUVirtualAddress(ID3D12Resource2 *iface)

@@ -76,39 +76,47 @@ static D3D12_RESOURCE_ALLOCATION_INFO allocation_invalid(struct d3d_device *devi
     return (D3D12_RESOURCE_ALLOCATION_INFO){ UINT64_MAX, D3D_PLACEMENT_ALIGNMENT };
 }
 
-D3D12_RESOURCE_ALLOCATION_INFO d3d_device_GetResourceAllocationInfo1(D3D_DEVICE, UINT mask, UINT count,
-                                                                     const D3D12_RESOURCE_DESC *descs,
-                                                                     D3D12_RESOURCE_ALLOCATION_INFO1 *infos)
+static D3D12_RESOURCE_ALLOCATION_INFO allocation_info(struct d3d_device *device, UINT mask, UINT count,
+                                                      const D3D12_RESOURCE_DESC *descs,
+                                                      D3D12_RESOURCE_ALLOCATION_INFO1 *infos)
 {
     uint64_t total = 0;
     if (mask > 1 || (count && !descs))
-        return allocation_invalid(d3d_device_from(iface), mask, 0);
+        return allocation_invalid(device, mask, 0);
     for (UINT i = 0; i < count; i++) {
         if (!allocation_add(&descs[i], &total, infos ? &infos[i] : NULL))
-            return allocation_invalid(d3d_device_from(iface), mask, i);
+            return allocation_invalid(device, mask, i);
     }
     return (D3D12_RESOURCE_ALLOCATION_INFO){ total, D3D_PLACEMENT_ALIGNMENT };
 }
 
-D3D12_RESOURCE_ALLOCATION_INFO d3d_device_GetResourceAllocationInfo(D3D_DEVICE, UINT mask, UINT count,
-                                                                    const D3D12_RESOURCE_DESC *descs)
+COM_STRUCT(D3D12_RESOURCE_ALLOCATION_INFO)
+d3d_device_GetResourceAllocationInfo1(D3D_DEVICE COM_RESULT(D3D12_RESOURCE_ALLOCATION_INFO), UINT mask, UINT count,
+                                      const D3D12_RESOURCE_DESC *descs, D3D12_RESOURCE_ALLOCATION_INFO1 *infos)
 {
-    return d3d_device_GetResourceAllocationInfo1(iface, mask, count, descs, NULL);
+    COM_RETURN(allocation_info(d3d_device_from(iface), mask, count, descs, infos));
 }
 
-D3D12_RESOURCE_ALLOCATION_INFO d3d_device_GetResourceAllocationInfo2(D3D_DEVICE, UINT mask, UINT count,
-                                                                     const D3D12_RESOURCE_DESC1 *descs,
-                                                                     D3D12_RESOURCE_ALLOCATION_INFO1 *infos)
+COM_STRUCT(D3D12_RESOURCE_ALLOCATION_INFO)
+d3d_device_GetResourceAllocationInfo(D3D_DEVICE COM_RESULT(D3D12_RESOURCE_ALLOCATION_INFO), UINT mask, UINT count,
+                                     const D3D12_RESOURCE_DESC *descs)
+{
+    COM_RETURN(allocation_info(d3d_device_from(iface), mask, count, descs, NULL));
+}
+
+COM_STRUCT(D3D12_RESOURCE_ALLOCATION_INFO)
+d3d_device_GetResourceAllocationInfo2(D3D_DEVICE COM_RESULT(D3D12_RESOURCE_ALLOCATION_INFO), UINT mask, UINT count,
+                                      const D3D12_RESOURCE_DESC1 *descs, D3D12_RESOURCE_ALLOCATION_INFO1 *infos)
 {
     uint64_t total = 0;
     if (mask > 1 || (count && !descs))
-        return allocation_invalid(d3d_device_from(iface), mask, 0);
+        COM_RETURN(allocation_invalid(d3d_device_from(iface), mask, 0));
     for (UINT i = 0; i < count; i++) {
         D3D12_RESOURCE_DESC desc = d3d_resource_desc0(&descs[i]);
         if (!allocation_add(&desc, &total, infos ? &infos[i] : NULL))
-            return allocation_invalid(d3d_device_from(iface), mask, i);
+            COM_RETURN(allocation_invalid(d3d_device_from(iface), mask, i));
     }
-    return (D3D12_RESOURCE_ALLOCATION_INFO){ total, D3D_PLACEMENT_ALIGNMENT };
+    COM_RETURN((D3D12_RESOURCE_ALLOCATION_INFO){ total, D3D_PLACEMENT_ALIGNMENT });
 }
 
 void d3d_device_GetCopyableFootprints(D3D_DEVICE, const D3D12_RESOURCE_DESC *desc, UINT first, UINT count, UINT64 base,

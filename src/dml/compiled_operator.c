@@ -34,11 +34,12 @@ static const IID *const compiled_operator_iids[] = {
 static const struct com_class compiled_operator_class = { "IDMLCompiledOperator", compiled_operator_iids,
                                                           compiled_operator_destroy, NULL };
 
-static DML_BINDING_PROPERTIES dml_compiled_operator_GetBindingProperties(IDMLCompiledOperator *iface)
+static COM_STRUCT(DML_BINDING_PROPERTIES)
+    dml_compiled_operator_GetBindingProperties(IDMLCompiledOperator *iface COM_RESULT(DML_BINDING_PROPERTIES))
 {
     const struct dml_compiled_operator *op = (const struct dml_compiled_operator *)iface;
-    return (DML_BINDING_PROPERTIES){ BASE_MAX(op->descriptor_count, 1), op->program.temp_bytes,
-                                     op->program.persistent_bytes };
+    COM_RETURN((DML_BINDING_PROPERTIES){ BASE_MAX(op->descriptor_count, 1), op->program.temp_bytes,
+                                         op->program.persistent_bytes });
 }
 
 const IDMLCompiledOperatorVtbl dml_compiled_operator_vtbl = {

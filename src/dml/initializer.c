@@ -123,10 +123,11 @@ HRESULT dml_device_CreateOperatorInitializer(DML_DEVICE, UINT count, IDMLCompile
 }
 
 /* What is made on the way to the persistent buffers lies in memory that is taken for the run: no temporary buffer. */
-static DML_BINDING_PROPERTIES dml_initializer_GetBindingProperties(IDMLOperatorInitializer *iface)
+static COM_STRUCT(DML_BINDING_PROPERTIES)
+    dml_initializer_GetBindingProperties(IDMLOperatorInitializer *iface COM_RESULT(DML_BINDING_PROPERTIES))
 {
     const struct dml_initializer *initializer = (const struct dml_initializer *)iface;
-    return (DML_BINDING_PROPERTIES){ BASE_MAX(initializer->descriptor_count, 1), 0, 0 };
+    COM_RETURN((DML_BINDING_PROPERTIES){ BASE_MAX(initializer->descriptor_count, 1), 0, 0 });
 }
 
 static HRESULT dml_initializer_Reset(IDMLOperatorInitializer *iface, UINT count, IDMLCompiledOperator *const *operators)

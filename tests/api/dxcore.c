@@ -75,7 +75,10 @@ static void test_lists(IDXCoreAdapterFactory *factory)
     api_release(b);
     api_release(other);
     other = list_create(factory, &DXCORE_ADAPTER_ATTRIBUTE_D3D12_GRAPHICS);
-    ok(IDXCoreAdapterList_GetAdapterCount(other) == 0, "an adapter that draws");
+    ok(IDXCoreAdapterList_GetAdapterCount(other) == count, "an adapter that programs take for no GPU");
+    api_release(other);
+    other = list_create(factory, &DXCORE_ADAPTER_ATTRIBUTE_D3D11_GRAPHICS);
+    ok(IDXCoreAdapterList_GetAdapterCount(other) == 0, "an adapter for Direct3D 11");
     DXCoreAdapterPreference preferences[] = { DXCoreAdapterPreference_Hardware, DXCoreAdapterPreference_HighPerformance,
                                               (DXCoreAdapterPreference)99 };
     ok_hr(IDXCoreAdapterList_Sort(list, 3, preferences), S_OK);
@@ -134,7 +137,8 @@ static void test_properties(IDXCoreAdapter *adapter)
     ok(!IDXCoreAdapter_IsPropertySupported(adapter, (DXCoreAdapterProperty)1000), "unknown property");
     ok(IDXCoreAdapter_IsValid(adapter), "not valid");
     ok(IDXCoreAdapter_IsAttributeSupported(adapter, &DXCORE_ADAPTER_ATTRIBUTE_D3D12_GENERIC_ML), "ML");
-    ok(!IDXCoreAdapter_IsAttributeSupported(adapter, &DXCORE_ADAPTER_ATTRIBUTE_D3D12_GRAPHICS), "graphics");
+    ok(IDXCoreAdapter_IsAttributeSupported(adapter, &DXCORE_ADAPTER_ATTRIBUTE_D3D12_GRAPHICS), "graphics");
+    ok(!IDXCoreAdapter_IsAttributeSupported(adapter, &DXCORE_ADAPTER_ATTRIBUTE_D3D11_GRAPHICS), "Direct3D 11");
 }
 
 /* Its own memory is the host's. */

@@ -259,10 +259,11 @@ def one_hot(g):
 
 @edge("ONE_HOT")
 def one_hot_wide():
-    """2^32 + 1 is not 1."""
+    """2^32 + 1 is not 1; values of any rank."""
     indices = np.array([[(1 << 32) + 1], [1], [-1], [-4]], dtype=np.int64)
-    return [Case({"IndicesTensor": indices, "ValuesTensor": np.int8([[7, 9]]), "Axis": 1},
-                 {"OutputTensor": np.int8([[7, 7, 7], [7, 9, 7], [7, 7, 9], [7, 7, 7]])})]
+    return [Case({"IndicesTensor": indices, "ValuesTensor": np.int8([7, 9]).reshape(shape), "Axis": 1},
+                 {"OutputTensor": np.int8([[7, 7, 7], [7, 9, 7], [7, 7, 9], [7, 7, 7]])})
+            for shape in ((1, 2), (2,), (1, 2, 1, 1))]
 
 
 @operator("REVERSE_SUBSEQUENCES", types="InputTensor")

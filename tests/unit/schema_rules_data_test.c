@@ -180,6 +180,8 @@ static const struct schema_case cases[] = {
     CASE_EXTENSION_BAD(SCATTER_REDUCE_ELEMENTS, SIZE_MISMATCH, "Axis=0", "IndicesTensor: Sizes[1] = 2"),
     CASE_EXTENSION_BAD(SCATTER_REDUCE_ND, SIZE_MISMATCH, "UpdatesTensor=1x1x5x3", "UpdatesTensor: Sizes[3] = 3"),
     CASE_BAD(ONE_HOT, SIZE_MISMATCH, "ValuesTensor=1x1x1x1", "ValuesTensor: has 1"),
+    CASE_OK(ONE_HOT, "ValuesTensor=2"),
+    CASE_OK(ONE_HOT, "ValuesTensor=1x1x1x1x2"),
     CASE_BAD(ONE_HOT, SIZE_MISMATCH, "IndicesTensor=2x3x4x5", "IndicesTensor: Sizes[1] = 3, must equal 1 on Axis"),
     CASE_OK(NONZERO_COORDINATES, "InputTensor=1x1x4x5 OutputCountTensor=1 OutputCoordinatesTensor=20x2"),
     CASE_BAD(NONZERO_COORDINATES, SIZE_MISMATCH, "OutputCoordinatesTensor=120x3",

@@ -5,6 +5,7 @@
 
 #include "d3d12/adapter.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 struct adapter_device {

@@ -9,6 +9,15 @@
 
 #include <immintrin.h>
 
+#ifdef _WIN32 /* where a long, which GCC's have the stride in, is no register's width */
+#undef _tile_loadd_internal
+#undef _tile_stored_internal
+#define _tile_loadd_internal(to, base, stride)                                                                         \
+    __asm__ volatile("tileloadd\t(%0,%1,1), %%tmm" #to ::"r"((const void *)(base)), "r"((int64_t)(stride)))
+#define _tile_stored_internal(from, base, stride)                                                                      \
+    __asm__ volatile("tilestored\t%%tmm" #from ", (%0,%1,1)" ::"r"((void *)(base)), "r"((int64_t)(stride)) : "memory")
+#endif
+
 #define AMX_ROWS    16 /* of a tile; columns of sums */
 #define AMX_BYTES   64 /* of its rows */
 #define AMX_PACKS   16 /* of B, in a tile */

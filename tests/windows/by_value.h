@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Included before all else in tests for Windows: the macros of d3d12.h for methods that return structs, which take a
+ * pointer to the result there, give the result as on Linux, so that tests are the same on both. */
+#ifndef TESTS_BY_VALUE_H
+#define TESTS_BY_VALUE_H
+
+#include <anydml_d3d12.h>
+
+#undef ID3D12Resource_GetDesc
+#undef ID3D12Heap_GetDesc
+#undef ID3D12CommandQueue_GetDesc
+#undef ID3D12DescriptorHeap_GetDesc
+#undef ID3D12DescriptorHeap_GetCPUDescriptorHandleForHeapStart
+#undef ID3D12DescriptorHeap_GetGPUDescriptorHandleForHeapStart
+#undef ID3D12Device_GetAdapterLuid
+#undef ID3D12Device_GetCustomHeapProperties
+#undef ID3D12Device_GetResourceAllocationInfo
+#undef ID3D12Device4_GetResourceAllocationInfo1
+
+#define BY_VALUE(This, method, type, ...) (*(This)->lpVtbl->method(This, &(type){ 0 }, ##__VA_ARGS__))
+
+#define ID3D12Resource_GetDesc(This)       BY_VALUE(This, GetDesc, D3D12_RESOURCE_DESC)
+#define ID3D12Heap_GetDesc(This)           BY_VALUE(This, GetDesc, D3D12_HEAP_DESC)
+#define ID3D12CommandQueue_GetDesc(This)   BY_VALUE(This, GetDesc, D3D12_COMMAND_QUEUE_DESC)
+#define ID3D12DescriptorHeap_GetDesc(This) BY_VALUE(This, GetDesc, D3D12_DESCRIPTOR_HEAP_DESC)
+#define ID3D12DescriptorHeap_GetCPUDescriptorHandleForHeapStart(This)                                                  \
+    BY_VALUE(This, GetCPUDescriptorHandleForHeapStart, D3D12_CPU_DESCRIPTOR_HANDLE)
+#define ID3D12DescriptorHeap_GetGPUDescriptorHandleForHeapStart(This)                                                  \
+    BY_VALUE(This, GetGPUDescriptorHandleForHeapStart, D3D12_GPU_DESCRIPTOR_HANDLE)
+#define ID3D12Device_GetAdapterLuid(This) BY_VALUE(This, GetAdapterLuid, LUID)
+#define ID3D12Device_GetCustomHeapProperties(This, mask, type)                                                         \
+    BY_VALUE(This, GetCustomHeapProperties, D3D12_HEAP_PROPERTIES, mask, type)
+#define ID3D12Device_GetResourceAllocationInfo(This, mask, count, descs)                                               \
+    BY_VALUE(This, GetResourceAllocationInfo, D3D12_RESOURCE_ALLOCATION_INFO, mask, count, descs)
+#define ID3D12Device4_GetResourceAllocationInfo1(This, mask, count, descs, infos)                                      \
+    BY_VALUE(This, GetResourceAllocationInfo1, D3D12_RESOURCE_ALLOCATION_INFO, mask, count, descs, infos)
+
+/* ---- what else tests use of POSIX ---- */
+
+#include <malloc.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static inline int setenv(const char *name, const char *value, int replace)
+{
+    if (!replace && getenv(name))
+        return 0;
+    SetEnvironmentVariableA(name, value);
+    return _putenv_s(name, value);
+}
+
+static inline int unsetenv(const char *name)
+{
+    SetEnvironmentVariableA(name, NULL);
+    return _putenv_s(name, "");
+}
+
+/* free() takes none of _aligned_malloc's memory: so this keeps what it gave. */
+static void *test_aligned[4096];
+
+static inline void *test_aligned_alloc(size_t alignment, size_t bytes)
+{
+    void *memory = _aligned_malloc(bytes, alignment);
+    for (size_t i = 0; memory && i < sizeof(test_aligned) / sizeof(test_aligned[0]); i++)
+        if (__sync_bool_compare_and_swap(&test_aligned[i], NULL, memory))
+            break;
+    return memory;
+}
+
+static inline void test_free(void *memory)
+{
+    for (size_t i = 0; memory && i < sizeof(test_aligned) / sizeof(test_aligned[0]); i++) {
+        if (__sync_bool_compare_and_swap(&test_aligned[i], memory, NULL)) {
+            _aligned_free(memory);
+            return;
+        }
+    }
+    free(memory);
+}
+
+#define aligned_alloc test_aligned_alloc
+#define free          test_free
+/* A type of Windows, and a name of a test. */
+#define INPUT test_INPUT
+
+#endif
