@@ -77,14 +77,15 @@ ADAPTER := cpu
 fuzz: packages
 	scripts/fuzz $(MINUTES) $(ADAPTER)
 
-# Minutes; writes docs/conformance.md. Then Microsoft's torch-directml on these libraries, where it can be had. Another
-# device than the processor, by its number in `anydml devices`: make conformance DEVICE=1
+# Minutes; writes docs/conformance.md. Then Microsoft's torch-directml on these libraries, where it can be had, and the
+# libraries for Windows. Another device than the processor, by its number in `anydml devices`: make conformance DEVICE=1
 DEVICE :=
 conformance: build
 	/usr/bin/python3 tests/conformance/conformance.py --driver $(BUILD)/tests/conformance/conformance-driver --cases 64 \
 	    $(if $(DEVICE),--adapter $(DEVICE) --timeout 600) --json $(BUILD)/conformance.json \
 	    --results tests/conformance/results --markdown docs/conformance.md
 	$(if $(DEVICE),,scripts/try-microsoft-packages $(BUILD) torch-directml)
+	$(if $(DEVICE),,$(MAKE) check-wine)
 
 # About half an hour; writes docs/conformance-torch.md. Parts of it: make conformance-torch OPTIONS='--dtypes float16'
 OPTIONS :=

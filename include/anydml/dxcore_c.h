@@ -8,6 +8,7 @@
 #endif
 
 #include <stdbool.h>
+#include <stdint.h>
 #include "../anydml_d3d12.h"
 
 typedef struct IDXCoreAdapter IDXCoreAdapter;

@@ -40,9 +40,23 @@ bool base_thread_start(pthread_t *out, const char *name, size_t stack_bytes, uns
 /* Offers the processor to other threads. */
 void base_yield(void);
 
-/* A condition for waits until a time of base_now_ns(), and such a wait; false: it is that time. */
-void base_condition_init(pthread_cond_t *condition);
-bool base_condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t ns);
+/* What threads wait for under a lock, as pthread_cond_t: winpthreads' takes many times as long to wake one. */
+struct base_condition {
+#ifdef _WIN32
+    _Atomic uint32_t turn;
+#else
+    pthread_cond_t condition;
+#endif
+};
+
+void base_condition_init(struct base_condition *condition);
+void base_condition_destroy(struct base_condition *condition);
+void base_condition_wait(struct base_condition *condition, pthread_mutex_t *lock);
+/* Until a time of base_now_ns() at most; false: it is that time. */
+bool base_condition_wait_until(struct base_condition *condition, pthread_mutex_t *lock, uint64_t ns);
+/* Wakes one, or all. */
+void base_condition_signal(struct base_condition *condition);
+void base_condition_broadcast(struct base_condition *condition);
 
 /* ---- events of the application: eventfds, HANDLEs of Windows' events ---- */
 

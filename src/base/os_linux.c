@@ -101,19 +101,39 @@ void base_yield(void)
     sched_yield();
 }
 
-void base_condition_init(pthread_cond_t *condition)
+void base_condition_init(struct base_condition *condition)
 {
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(condition, &monotonic);
+    pthread_cond_init(&condition->condition, &monotonic);
     pthread_condattr_destroy(&monotonic);
 }
 
-bool base_condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t ns)
+void base_condition_destroy(struct base_condition *condition)
+{
+    pthread_cond_destroy(&condition->condition);
+}
+
+void base_condition_wait(struct base_condition *condition, pthread_mutex_t *lock)
+{
+    pthread_cond_wait(&condition->condition, lock);
+}
+
+bool base_condition_wait_until(struct base_condition *condition, pthread_mutex_t *lock, uint64_t ns)
 {
     const struct timespec end = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
-    return !pthread_cond_timedwait(condition, lock, &end);
+    return !pthread_cond_timedwait(&condition->condition, lock, &end);
+}
+
+void base_condition_signal(struct base_condition *condition)
+{
+    pthread_cond_signal(&condition->condition);
+}
+
+void base_condition_broadcast(struct base_condition *condition)
+{
+    pthread_cond_broadcast(&condition->condition);
 }
 
 void base_wait_word(_Atomic uint32_t *word, uint32_t value)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads, locks and conditions are winpthreads', linked into each library. */
+/* Threads and locks are winpthreads', linked into each library. */
 #include "base/os.h"
 
 #include "base/clock.h"
@@ -66,23 +66,50 @@ void base_yield(void)
     SwitchToThread();
 }
 
-void base_condition_init(pthread_cond_t *condition)
+/* Who waits sleeps while `turn` is what it was under the lock: whoever wakes changes it first. */
+
+void base_condition_init(struct base_condition *condition)
 {
-    pthread_cond_init(condition, NULL);
+    atomic_store(&condition->turn, 0);
 }
 
-/* winpthreads' waits end at times of the wall clock. */
-bool base_condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t ns)
+void base_condition_destroy(struct base_condition *condition)
 {
-    struct timespec wall;
+    (void)condition;
+}
+
+static bool condition_wait(struct base_condition *condition, pthread_mutex_t *lock, DWORD milliseconds)
+{
+    uint32_t turn = atomic_load(&condition->turn);
+    pthread_mutex_unlock(lock);
+    const bool woken = WaitOnAddress((volatile void *)&condition->turn, &turn, sizeof(turn), milliseconds);
+    pthread_mutex_lock(lock);
+    return woken;
+}
+
+void base_condition_wait(struct base_condition *condition, pthread_mutex_t *lock)
+{
+    condition_wait(condition, lock, INFINITE);
+}
+
+bool base_condition_wait_until(struct base_condition *condition, pthread_mutex_t *lock, uint64_t ns)
+{
     const uint64_t now = base_now_ns();
     if (now >= ns)
         return false;
-    clock_gettime(CLOCK_REALTIME, &wall);
-    const uint64_t end = (uint64_t)wall.tv_nsec + (ns - now);
-    wall.tv_sec += (time_t)(end / 1000000000);
-    wall.tv_nsec = (long)(end % 1000000000);
-    return !pthread_cond_timedwait(condition, lock, &wall);
+    return condition_wait(condition, lock, (DWORD)BASE_MIN((ns - now + 999999) / 1000000, INFINITE - 1));
+}
+
+void base_condition_signal(struct base_condition *condition)
+{
+    atomic_fetch_add(&condition->turn, 1);
+    WakeByAddressSingle((void *)&condition->turn);
+}
+
+void base_condition_broadcast(struct base_condition *condition)
+{
+    atomic_fetch_add(&condition->turn, 1);
+    WakeByAddressAll((void *)&condition->turn);
 }
 
 void base_wait_word(_Atomic uint32_t *word, uint32_t value)
@@ -238,8 +265,21 @@ uint64_t base_cache_bytes(void)
 
 /* ---- the processor ---- */
 
-/* Wine gives a process no way to ask Linux for them, and Windows needs none but the control register's word for it. */
+/* Windows asks for them by a function of its newer versions. Wine has no such, so there Linux is asked itself. */
 bool base_request_tiles(void)
 {
-    return false;
+    enum { TILE_DATA = 18, SYS_ARCH_PRCTL = 158, REQUEST_PERMISSION = 0x1023 };
+    BOOL(WINAPI * enable)(DWORD64) = NULL;
+    const HMODULE kernel = GetModuleHandleA("kernel32.dll"), nt = GetModuleHandleA("ntdll.dll");
+    *(FARPROC *)&enable = GetProcAddress(kernel, "EnableProcessOptionalXStateFeatures");
+    if (enable)
+        return enable(1ull << TILE_DATA);
+    if (!GetProcAddress(nt, "wine_get_version"))
+        return false;
+    int64_t result = SYS_ARCH_PRCTL;
+    __asm__ volatile("syscall"
+                     : "+a"(result)
+                     : "D"((int64_t)REQUEST_PERMISSION), "S"((int64_t)TILE_DATA)
+                     : "rcx", "r11", "memory");
+    return result == 0;
 }

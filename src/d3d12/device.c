@@ -29,7 +29,7 @@ static void free_locks(struct d3d_device *device)
     pthread_mutex_init(&device->tables_lock, NULL);
     for (struct d3d_fence *fence = device->fences; fence; fence = fence->next) {
         pthread_mutex_init(&fence->lock, NULL);
-        pthread_cond_init(&fence->fired, NULL);
+        base_condition_init(&fence->fired);
         fence->sleepers = 0;
     }
 }

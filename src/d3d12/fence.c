@@ -91,7 +91,7 @@ void d3d_fence_fire(struct d3d_fence *fence, uint64_t value)
         }
     }
     if (fence->sleepers)
-        pthread_cond_broadcast(&fence->fired);
+        base_condition_broadcast(&fence->fired);
 }
 
 void d3d_fence_signal(struct d3d_fence *fence, uint64_t value)
@@ -140,7 +140,7 @@ static void waiter_block(struct d3d_fence *fence, struct d3d_waiter *waiter)
     pthread_mutex_lock(&fence->lock);
     fence->sleepers++;
     while (!atomic_load_explicit(&waiter->has_fired, memory_order_acquire))
-        pthread_cond_wait(&fence->fired, &fence->lock);
+        base_condition_wait(&fence->fired, &fence->lock);
     fence->sleepers--;
     pthread_mutex_unlock(&fence->lock);
 }
@@ -177,7 +177,7 @@ void d3d_fence_pend(struct d3d_fence *fence, struct d3d_pending *pending)
         atomic_store_explicit(&waiter->has_fired, 1, memory_order_release);
     }
     if (fence->sleepers)
-        pthread_cond_broadcast(&fence->fired);
+        base_condition_broadcast(&fence->fired);
     pthread_mutex_unlock(&fence->lock);
 }
 
@@ -208,7 +208,7 @@ void d3d_fence_await(struct d3d_fence *fence, uint64_t order)
     pthread_mutex_lock(&fence->lock);
     fence->sleepers++;
     while (pending_find(fence, order))
-        pthread_cond_wait(&fence->fired, &fence->lock);
+        base_condition_wait(&fence->fired, &fence->lock);
     fence->sleepers--;
     pthread_mutex_unlock(&fence->lock);
 }
@@ -282,7 +282,7 @@ static void fence_destroy(struct com_object *object)
         free(waiter);
     }
     pthread_mutex_destroy(&fence->lock);
-    pthread_cond_destroy(&fence->fired);
+    base_condition_destroy(&fence->fired);
     com_finish(object);
     free(fence);
 }
@@ -398,7 +398,7 @@ struct d3d_fence *d3d_fence_new(struct d3d_device *device, uint64_t value)
     com_init(&fence->base, &d3d_fence_vtbl, &fence_class, &device->base);
     atomic_init(&fence->value, value);
     pthread_mutex_init(&fence->lock, NULL);
-    pthread_cond_init(&fence->fired, NULL);
+    base_condition_init(&fence->fired);
     fence_link(device, fence);
     return fence;
 }

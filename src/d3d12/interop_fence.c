@@ -20,7 +20,7 @@ struct counter {
     bool owned;
     /* under the fence's lock */
     uint64_t signalled; /* the greatest value so far, also of signals that are under way */
-    pthread_cond_t wake;
+    struct base_condition wake;
     pthread_t thread;
     bool watching, closing;
 };
@@ -117,7 +117,7 @@ static void *watch_main(void *argument)
     pthread_mutex_lock(&fence->lock);
     while (!counter->closing) {
         if (!d3d_fence_next(fence, &next)) {
-            pthread_cond_wait(&counter->wake, &fence->lock);
+            base_condition_wait(&counter->wake, &fence->lock);
             continue;
         }
         pthread_mutex_unlock(&fence->lock);
@@ -142,7 +142,7 @@ static void counter_watch(struct d3d_fence *fence)
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         counter->watching = !error;
     }
-    pthread_cond_signal(&counter->wake);
+    base_condition_signal(&counter->wake);
     pthread_mutex_unlock(&fence->lock);
     if (error)
         check(fence, E_OUTOFMEMORY);
@@ -156,11 +156,11 @@ static void counter_destroy(struct d3d_fence *fence)
     struct counter *counter = counter_of(fence);
     pthread_mutex_lock(&fence->lock);
     counter->closing = true;
-    pthread_cond_signal(&counter->wake);
+    base_condition_signal(&counter->wake);
     pthread_mutex_unlock(&fence->lock);
     if (counter->watching)
         pthread_join(counter->thread, NULL);
-    pthread_cond_destroy(&counter->wake);
+    base_condition_destroy(&counter->wake);
     if (counter->owned)
         adapter_vulkan_interop.semaphore_destroy(device->adapter, counter->semaphore);
     free(counter);
@@ -189,7 +189,7 @@ static HRESULT counter_create(struct d3d_device *device, VkSemaphore semaphore, 
         free(counter);
         *out = NULL;
     } else {
-        pthread_cond_init(&counter->wake, NULL);
+        base_condition_init(&counter->wake);
     }
     return hr;
 }
@@ -215,7 +215,7 @@ EXPORT HRESULT AnydmlVulkanCreateFence(ID3D12Device *iface, VkSemaphore semaphor
     }
     if (counter->owned)
         adapter_vulkan_interop.semaphore_destroy(device->adapter, counter->semaphore);
-    pthread_cond_destroy(&counter->wake);
+    base_condition_destroy(&counter->wake);
     free(counter);
     return E_OUTOFMEMORY;
 }

@@ -4,6 +4,7 @@
 #ifndef D3D12_OBJECTS_H
 #define D3D12_OBJECTS_H
 
+#include "base/os.h"
 #include "com/com.h"
 #include "d3d12/adapter.h"
 #include "d3d12/private.h"
@@ -308,7 +309,7 @@ struct d3d_fence {
     D3D12_FENCE_FLAGS flags;
     _Atomic uint64_t value;
     pthread_mutex_t lock;
-    pthread_cond_t fired;
+    struct base_condition fired;
     uint32_t sleepers;               /* under lock: threads in cond_wait */
     struct d3d_waiter *waiters;      /* under lock */
     struct d3d_pending *pending;     /* under lock */

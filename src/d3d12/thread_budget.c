@@ -6,6 +6,7 @@
 #include "d3d12/adapter.h"
 
 #include "base/cpu.h"
+#include "base/os.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,7 +21,7 @@ struct waiter {
     struct waiter *next;
     uint32_t threads;
     bool served;
-    pthread_cond_t wake;
+    struct base_condition wake;
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -47,22 +48,23 @@ static void serve(void)
         if (!first)
             end = &first;
         waiter->served = true;
-        pthread_cond_signal(&waiter->wake);
+        base_condition_signal(&waiter->wake);
     }
 }
 
 static void wait_for(uint32_t threads)
 {
-    struct waiter waiter = { .threads = threads, .wake = PTHREAD_COND_INITIALIZER };
+    struct waiter waiter = { .threads = threads };
+    base_condition_init(&waiter.wake);
     pthread_mutex_lock(&lock);
     *end = &waiter;
     end = &waiter.next;
     atomic_fetch_add(&state, ONE_WAITING);
     serve();
     while (!waiter.served)
-        pthread_cond_wait(&waiter.wake, &lock);
+        base_condition_wait(&waiter.wake, &lock);
     pthread_mutex_unlock(&lock);
-    pthread_cond_destroy(&waiter.wake);
+    base_condition_destroy(&waiter.wake);
 }
 
 uint32_t adapter_thread_budget_acquire(uint32_t count)

@@ -24,7 +24,7 @@ struct d3d_worker {
     atomic_uint pushed; /* counts everything a sleeping thread would wake for */
 
     pthread_mutex_t lock; /* everything below, but for the end */
-    pthread_cond_t wake, state_changed;
+    struct base_condition wake, state_changed;
     struct d3d_work *ring; /* capacity is 0 or a power of two */
     uint32_t head, count, capacity;
     bool sleeping, blocked, closing, orphan, finished;
@@ -115,13 +115,13 @@ bool d3d_worker_push(struct d3d_worker *worker, const struct d3d_work *work)
 {
     pthread_mutex_lock(&worker->lock);
     while (is_run(work) && crowded(worker))
-        pthread_cond_wait(&worker->state_changed, &worker->lock);
+        base_condition_wait(&worker->state_changed, &worker->lock);
     bool has_room = worker->count < worker->capacity || ring_grow(worker);
     if (has_room) {
         worker->ring[(worker->head + worker->count++) & (worker->capacity - 1)] = *work;
         atomic_fetch_add_explicit(&worker->pushed, 1, memory_order_release);
         if (worker->sleeping)
-            pthread_cond_signal(&worker->wake);
+            base_condition_signal(&worker->wake);
     }
     pthread_mutex_unlock(&worker->lock);
     return has_room;
@@ -143,7 +143,7 @@ void d3d_worker_release(struct d3d_worker *worker)
     worker->borrowed = false;
     worker->busy = worker->running_count;
     if (worker->sleeping && (worker->count || worker->closing || worker->running_count))
-        pthread_cond_signal(&worker->wake);
+        base_condition_signal(&worker->wake);
     pthread_mutex_unlock(&worker->lock);
 }
 
@@ -211,7 +211,7 @@ static struct d3d_work ring_take(struct d3d_worker *worker)
     const struct d3d_work work = worker->ring[worker->head];
     worker->head = (worker->head + 1) & (worker->capacity - 1);
     if (worker->count-- == RUNS_AHEAD)
-        pthread_cond_broadcast(&worker->state_changed);
+        base_condition_broadcast(&worker->state_changed);
     return work;
 }
 
@@ -314,7 +314,7 @@ static void set_blocked(struct d3d_worker *worker, bool blocked)
     pthread_mutex_lock(&worker->lock);
     worker->blocked = blocked;
     if (blocked)
-        pthread_cond_broadcast(&worker->state_changed);
+        base_condition_broadcast(&worker->state_changed);
     pthread_mutex_unlock(&worker->lock);
 }
 
@@ -438,7 +438,7 @@ static bool next_work(struct d3d_worker *worker, struct d3d_work *out)
         pthread_mutex_lock(&worker->lock);
         worker->sleeping = true;
         while (worker->borrowed || (!worker->count && !worker->closing && !worker->running_count))
-            pthread_cond_wait(&worker->wake, &worker->lock);
+            base_condition_wait(&worker->wake, &worker->lock);
         worker->sleeping = false;
         bool end = !worker->count && !worker->running_count;
         pthread_mutex_unlock(&worker->lock);
@@ -457,8 +457,8 @@ static void worker_destroy(struct d3d_worker *worker)
     }
     free(worker->ring);
     pthread_mutex_destroy(&worker->lock);
-    pthread_cond_destroy(&worker->wake);
-    pthread_cond_destroy(&worker->state_changed);
+    base_condition_destroy(&worker->wake);
+    base_condition_destroy(&worker->state_changed);
     com_unref(&worker->device->base);
     free(worker);
 }
@@ -488,7 +488,7 @@ static void *worker_main(void *argument)
     pthread_mutex_lock(&worker->lock);
     worker->finished = true;
     bool orphan = worker->orphan;
-    pthread_cond_broadcast(&worker->state_changed);
+    base_condition_broadcast(&worker->state_changed);
     pthread_mutex_unlock(&worker->lock);
     if (orphan)
         worker_destroy(worker);
@@ -499,7 +499,7 @@ static void locks_init(struct d3d_worker *worker)
 {
     pthread_mutex_init(&worker->lock, NULL);
     base_condition_init(&worker->wake);
-    pthread_cond_init(&worker->state_changed, NULL);
+    base_condition_init(&worker->state_changed);
 }
 
 HRESULT d3d_worker_create(struct d3d_device *device, D3D12_COMMAND_LIST_TYPE type, struct d3d_worker **out)
@@ -560,9 +560,9 @@ void d3d_worker_close(struct d3d_worker *worker)
     pthread_mutex_lock(&worker->lock);
     worker->closing = true;
     atomic_fetch_add(&worker->pushed, 1);
-    pthread_cond_signal(&worker->wake);
+    base_condition_signal(&worker->wake);
     while (!self && !worker->finished && (!worker->blocked || d3d_removed(worker->device)))
-        pthread_cond_wait(&worker->state_changed, &worker->lock);
+        base_condition_wait(&worker->state_changed, &worker->lock);
     pthread_t thread = worker->thread;
     bool orphan = !worker->finished;
     worker->orphan = orphan;

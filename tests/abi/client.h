@@ -91,7 +91,7 @@ static void run_client()
     EXPECT(compiled != nullptr);
     if (!compiled)
         return;
-    DML_BINDING_PROPERTIES properties = compiled->GetBindingProperties();
+    DML_BINDING_PROPERTIES properties = ABI_GET(DML_BINDING_PROPERTIES, compiled, GetBindingProperties);
     EXPECT_NUMBER("descriptors", properties.RequiredDescriptorCount, 4);
     EXPECT_NUMBER("temporary bytes", properties.TemporaryResourceSize, 256);
     EXPECT_NUMBER("persistent bytes", properties.PersistentResourceSize, 512);

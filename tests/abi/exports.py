@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""exports.py BUILD COMPILER...: what the three libraries export, and under which version, is exactly what stands here. And
+"""exports.py BUILD COMPILER..., exports.py --windows BUILD: what the three libraries export, and under which version, is exactly what stands here. And
 programs that were linked against WSL's libraries (made here: empty functions of the same names and versions) start on ours
-without a word of the dynamic linker about versions, and those linked against ours on WSL's."""
+without a word of the dynamic linker about versions, and those linked against ours on WSL's. For Windows: names and the
+numbers that programs import by."""
 
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -33,6 +35,12 @@ OURS = {
                  "AnydmlRunOperator", "AnydmlSetTrace", "AnydmlTune", "AnydmlVulkanRecordDispatch"],
 }
 
+DXGI = ["AnydmlLiveObjects", "CreateDXGIFactory", "CreateDXGIFactory1", "CreateDXGIFactory2",
+        "DXGIDeclareAdapterRemovalSupport", "DXGIGetDebugInterface1"]
+# What Windows' own libraries have there: ONNX Runtime and torch_directml import D3D12CreateDevice and DMLCreateDevice1 so.
+NUMBERS = {"d3d12": {"D3D12CreateDevice": 101, "D3D12GetDebugInterface": 102},
+           "directml": {"DMLCreateDevice": 1, "DMLCreateDevice1": 2}}
+
 
 def exports(path):
     """Names with their versions, as the dynamic linker sees them."""
@@ -44,6 +52,41 @@ def exports(path):
         if re.match(r"\d+:$", words[0] if words else "") and len(words) >= 8 and words[6] != "UND":
             found.add(words[7])
     return found
+
+
+def exports_of_dll(path):
+    """Names with their numbers, from the export directory of a file of format PE32+."""
+    with open(path, "rb") as file:
+        data = file.read()
+    header = struct.unpack_from("<I", data, 0x3c)[0]
+    sections, optional = struct.unpack_from("<H", data, header + 6)[0], struct.unpack_from("<H", data, header + 20)[0]
+
+    def at(address):
+        for i in range(sections):
+            size, start, _, place = struct.unpack_from("<4I", data, header + 24 + optional + 40 * i + 8)
+            if start <= address < start + size:
+                return address - start + place
+        raise ValueError(f"{path}: no section has {address:#x}")
+
+    table = at(struct.unpack_from("<I", data, header + 24 + 112)[0])
+    base, _, count, _, names, numbers = struct.unpack_from("<6I", data, table + 16)
+    found = {}
+    for i in range(count):
+        name = at(struct.unpack_from("<I", data, at(names) + 4 * i)[0])
+        found[data[name:data.index(0, name)].decode()] = base + struct.unpack_from("<H", data, at(numbers) + 2 * i)[0]
+    return found
+
+
+def check_dlls(folder):
+    """What is wrong with the libraries for Windows."""
+    libraries = {library: [*names, *OURS[library]] for library, (_, names) in WSL.items()}
+    for library, wanted in {**libraries, "dxgi": DXGI}.items():
+        found, wanted = exports_of_dll(os.path.join(folder, library + ".dll")), set(wanted)
+        for name in sorted(found.keys() ^ wanted):
+            yield f"{library}.dll {'exports' if name in found else 'does not export'} {name}"
+        for name, number in NUMBERS.get(library, {}).items():
+            if found.get(name) != number:
+                yield f"{library}.dll exports {name} as {found.get(name)}, not {number}"
 
 
 def expected(library):
@@ -86,6 +129,10 @@ def complaints(compiler, folder, link_with, run_with):
 
 
 def main():
+    if sys.argv[1] == "--windows":
+        problems = list(check_dlls(os.path.join(sys.argv[2], "src")))
+        print(*problems, sep="\n")
+        sys.exit(bool(problems))
     ours, compiler = os.path.join(sys.argv[1], "src"), sys.argv[2:]
     failed = False
     for library in WSL:

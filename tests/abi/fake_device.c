@@ -89,10 +89,11 @@ static ULONG compiled_Release(IDMLCompiledOperator *This)
     return fake_unref((struct fake *)This);
 }
 
-static DML_BINDING_PROPERTIES compiled_GetBindingProperties(IDMLCompiledOperator *This)
+static ABI_STRUCT(DML_BINDING_PROPERTIES)
+    compiled_GetBindingProperties(IDMLCompiledOperator *This ABI_RESULT(DML_BINDING_PROPERTIES))
 {
     (void)This;
-    return (DML_BINDING_PROPERTIES){ 4, 256, 512 };
+    ABI_RETURN((DML_BINDING_PROPERTIES){ 4, 256, 512 });
 }
 
 static HRESULT device_QueryInterface(IDMLDevice1 *This, REFIID riid, void **out)

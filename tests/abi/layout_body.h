@@ -3,6 +3,12 @@
 #include <stddef.h>
 #include "check.h"
 
+#ifdef _WIN32
+#define WCHAR_BYTES 2 /* UTF-16 */
+#else
+#define WCHAR_BYTES 4 /* UTF-32 */
+#endif
+
 static void check_layouts(void)
 {
 #define STRUCT(name, size) EXPECT_NUMBER("sizeof " #name, sizeof(name), size);
@@ -35,7 +41,7 @@ static void check_base_types(void)
     EXPECT_NUMBER("ULONG", sizeof(ULONG), 4);
     EXPECT_NUMBER("SIZE_T", sizeof(SIZE_T), 8);
     EXPECT_NUMBER("HANDLE", sizeof(HANDLE), 8);
-    EXPECT_NUMBER("WCHAR", sizeof(WCHAR), 4);
+    EXPECT_NUMBER("WCHAR", sizeof(WCHAR), WCHAR_BYTES);
     EXPECT_NUMBER("GUID", sizeof(GUID), 16);
     EXPECT_NUMBER("LUID", sizeof(LUID), 8);
     EXPECT_NUMBER("D3D12_RESOURCE_DESC", sizeof(D3D12_RESOURCE_DESC), 56);

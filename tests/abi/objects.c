@@ -34,10 +34,11 @@ void *abi_probe(void)
     return &probe;
 }
 
-static DML_BINDING_PROPERTIES operator_GetBindingProperties(IDMLCompiledOperator *This)
+static ABI_STRUCT(DML_BINDING_PROPERTIES)
+    operator_GetBindingProperties(IDMLCompiledOperator *This ABI_RESULT(DML_BINDING_PROPERTIES))
 {
     (void)This;
-    return (DML_BINDING_PROPERTIES){ 7, 0x1122334455667788, 0x99aabbccddeeff00 };
+    ABI_RETURN((DML_BINDING_PROPERTIES){ 7, 0x1122334455667788, 0x99aabbccddeeff00 });
 }
 
 IDMLCompiledOperator *abi_c_compiled_operator(void)
@@ -47,21 +48,24 @@ IDMLCompiledOperator *abi_c_compiled_operator(void)
     return &object;
 }
 
-static D3D12_CPU_DESCRIPTOR_HANDLE heap_GetCPU(ID3D12DescriptorHeap *This)
+static ABI_STRUCT(D3D12_CPU_DESCRIPTOR_HANDLE)
+    heap_GetCPU(ID3D12DescriptorHeap *This ABI_RESULT(D3D12_CPU_DESCRIPTOR_HANDLE))
 {
-    return (D3D12_CPU_DESCRIPTOR_HANDLE){ (SIZE_T)This };
+    ABI_RETURN((D3D12_CPU_DESCRIPTOR_HANDLE){ (SIZE_T)This });
 }
 
-static D3D12_GPU_DESCRIPTOR_HANDLE heap_GetGPU(ID3D12DescriptorHeap *This)
+static ABI_STRUCT(D3D12_GPU_DESCRIPTOR_HANDLE)
+    heap_GetGPU(ID3D12DescriptorHeap *This ABI_RESULT(D3D12_GPU_DESCRIPTOR_HANDLE))
 {
-    return (D3D12_GPU_DESCRIPTOR_HANDLE){ (UINT64)(SIZE_T)This + 1 };
+    ABI_RETURN((D3D12_GPU_DESCRIPTOR_HANDLE){ (UINT64)(SIZE_T)This + 1 });
 }
 
-static D3D12_DESCRIPTOR_HEAP_DESC heap_GetDesc(ID3D12DescriptorHeap *This)
+static ABI_STRUCT(D3D12_DESCRIPTOR_HEAP_DESC)
+    heap_GetDesc(ID3D12DescriptorHeap *This ABI_RESULT(D3D12_DESCRIPTOR_HEAP_DESC))
 {
     (void)This;
-    return (D3D12_DESCRIPTOR_HEAP_DESC){ D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV, 12,
-                                         D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE, 34 };
+    ABI_RETURN((D3D12_DESCRIPTOR_HEAP_DESC){ D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV, 12,
+                                             D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE, 34 });
 }
 
 ID3D12DescriptorHeap *abi_c_descriptor_heap(void)
@@ -73,12 +77,12 @@ ID3D12DescriptorHeap *abi_c_descriptor_heap(void)
     return &object;
 }
 
-static D3D12_RESOURCE_DESC resource_GetDesc(ID3D12Resource *This)
+static ABI_STRUCT(D3D12_RESOURCE_DESC) resource_GetDesc(ID3D12Resource *This ABI_RESULT(D3D12_RESOURCE_DESC))
 {
     (void)This;
-    return (D3D12_RESOURCE_DESC){ .Dimension = D3D12_RESOURCE_DIMENSION_BUFFER,
-                                  .Width = 0x123456789,
-                                  .Flags = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS };
+    ABI_RETURN((D3D12_RESOURCE_DESC){ .Dimension = D3D12_RESOURCE_DIMENSION_BUFFER,
+                                      .Width = 0x123456789,
+                                      .Flags = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS });
 }
 
 ID3D12Resource *abi_c_resource(void)
@@ -88,24 +92,28 @@ ID3D12Resource *abi_c_resource(void)
     return &object;
 }
 
-static D3D12_RESOURCE_ALLOCATION_INFO device_GetResourceAllocationInfo(ID3D12Device *This, UINT mask, UINT count,
-                                                                       const D3D12_RESOURCE_DESC *descs)
+static ABI_STRUCT(D3D12_RESOURCE_ALLOCATION_INFO)
+    device_GetResourceAllocationInfo(ID3D12Device *This ABI_RESULT(D3D12_RESOURCE_ALLOCATION_INFO), UINT mask,
+                                     UINT count, const D3D12_RESOURCE_DESC *descs)
 {
     (void)This;
     (void)descs;
-    return (D3D12_RESOURCE_ALLOCATION_INFO){ mask, count };
+    ABI_RETURN((D3D12_RESOURCE_ALLOCATION_INFO){ mask, count });
 }
 
-static D3D12_HEAP_PROPERTIES device_GetCustomHeapProperties(ID3D12Device *This, UINT mask, D3D12_HEAP_TYPE type)
+static ABI_STRUCT(D3D12_HEAP_PROPERTIES)
+    device_GetCustomHeapProperties(ID3D12Device *This ABI_RESULT(D3D12_HEAP_PROPERTIES), UINT mask,
+                                   D3D12_HEAP_TYPE type)
 {
     (void)This;
-    return (D3D12_HEAP_PROPERTIES){ type, D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, D3D12_MEMORY_POOL_L0, mask, mask + 1 };
+    ABI_RETURN(
+        (D3D12_HEAP_PROPERTIES){ type, D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, D3D12_MEMORY_POOL_L0, mask, mask + 1 });
 }
 
-static LUID device_GetAdapterLuid(ID3D12Device *This)
+static ABI_STRUCT(LUID) device_GetAdapterLuid(ID3D12Device *This ABI_RESULT(LUID))
 {
     (void)This;
-    return (LUID){ 0xfffffffe, -3 };
+    ABI_RETURN((LUID){ 0xfffffffe, -3 });
 }
 
 ID3D12Device *abi_c_device(void)

@@ -6,6 +6,31 @@
 #include <DirectML.h>
 #include <anydml_dxcore.h>
 
+/* Methods that return structs. On Windows they write them where a parameter after the object says, and return that.
+ *     static ABI_STRUCT(LUID) device_GetAdapterLuid(ID3D12Device *This ABI_RESULT(LUID))
+ *     {
+ *         ABI_RETURN((LUID){ 1, 2 });
+ *     } */
+#ifdef _WIN32
+#define ABI_STRUCT(type)      type *
+#define ABI_RESULT(type)      , type *result
+#define ABI_ONLY_RESULT(type) type *result
+#define ABI_RETURN(...)       return *result = (__VA_ARGS__), result
+#define ABI_GET(type, object, method, ...)                                                                             \
+    [&] {                                                                                                              \
+        type here = {};                                                                                                \
+        type *there = (object)->method(&here, ##__VA_ARGS__);                                                          \
+        abi_expect(there == &here, "the result of " #method, __FILE__, __LINE__);                                      \
+        return here;                                                                                                   \
+    }()
+#else
+#define ABI_STRUCT(type) type
+#define ABI_RESULT(type)
+#define ABI_ONLY_RESULT(type)
+#define ABI_RETURN(...)                    return (__VA_ARGS__)
+#define ABI_GET(type, object, method, ...) (object)->method(__VA_ARGS__)
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // Calls between C++ and C through every slot, and the methods whose results need more than a register.
+#ifdef _WIN32
+#include <initguid.h> // on Linux a library has the identifiers
+#endif
 #include <type_traits>
 #include "check.h"
 #include "objects.h"
@@ -100,28 +103,33 @@ static void check_dxcore_slots()
 
 static void check_c_results()
 {
-    DML_BINDING_PROPERTIES properties = abi_c_compiled_operator()->GetBindingProperties();
+    DML_BINDING_PROPERTIES properties =
+        ABI_GET(DML_BINDING_PROPERTIES, abi_c_compiled_operator(), GetBindingProperties);
     EXPECT_NUMBER("RequiredDescriptorCount", properties.RequiredDescriptorCount, 7);
     EXPECT_NUMBER("TemporaryResourceSize", properties.TemporaryResourceSize, 0x1122334455667788);
     EXPECT_NUMBER("PersistentResourceSize", properties.PersistentResourceSize, 0x99aabbccddeeff00);
 
     ID3D12DescriptorHeap *heap = abi_c_descriptor_heap();
-    EXPECT(heap->GetCPUDescriptorHandleForHeapStart().ptr == reinterpret_cast<SIZE_T>(heap));
-    EXPECT(heap->GetGPUDescriptorHandleForHeapStart().ptr == reinterpret_cast<SIZE_T>(heap) + 1);
-    D3D12_DESCRIPTOR_HEAP_DESC heap_desc = heap->GetDesc();
+    EXPECT(ABI_GET(D3D12_CPU_DESCRIPTOR_HANDLE, heap, GetCPUDescriptorHandleForHeapStart).ptr ==
+           reinterpret_cast<SIZE_T>(heap));
+    EXPECT(ABI_GET(D3D12_GPU_DESCRIPTOR_HANDLE, heap, GetGPUDescriptorHandleForHeapStart).ptr ==
+           reinterpret_cast<SIZE_T>(heap) + 1);
+    D3D12_DESCRIPTOR_HEAP_DESC heap_desc = ABI_GET(D3D12_DESCRIPTOR_HEAP_DESC, heap, GetDesc);
     EXPECT(heap_desc.NumDescriptors == 12 && heap_desc.NodeMask == 34);
     EXPECT(heap_desc.Flags == D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE);
 
-    D3D12_RESOURCE_DESC resource = abi_c_resource()->GetDesc();
+    D3D12_RESOURCE_DESC resource = ABI_GET(D3D12_RESOURCE_DESC, abi_c_resource(), GetDesc);
     EXPECT(resource.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER && resource.Width == 0x123456789);
     EXPECT(resource.Flags == D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
 
     ID3D12Device *device = abi_c_device();
-    D3D12_RESOURCE_ALLOCATION_INFO info = device->GetResourceAllocationInfo(5, 6, nullptr);
+    D3D12_RESOURCE_ALLOCATION_INFO info =
+        ABI_GET(D3D12_RESOURCE_ALLOCATION_INFO, device, GetResourceAllocationInfo, 5, 6, nullptr);
     EXPECT(info.SizeInBytes == 5 && info.Alignment == 6);
-    D3D12_HEAP_PROPERTIES heap_properties = device->GetCustomHeapProperties(8, D3D12_HEAP_TYPE_UPLOAD);
+    D3D12_HEAP_PROPERTIES heap_properties =
+        ABI_GET(D3D12_HEAP_PROPERTIES, device, GetCustomHeapProperties, 8, D3D12_HEAP_TYPE_UPLOAD);
     EXPECT(heap_properties.Type == D3D12_HEAP_TYPE_UPLOAD && heap_properties.VisibleNodeMask == 9);
-    LUID luid = device->GetAdapterLuid();
+    LUID luid = ABI_GET(LUID, device, GetAdapterLuid);
     EXPECT(luid.LowPart == 0xfffffffe && luid.HighPart == -3);
 
     IDXCoreAdapter *adapter = abi_c_adapter();
@@ -170,9 +178,10 @@ struct Operator final : public Object<IDMLCompiledOperator> {
     {
         return E_NOTIMPL;
     }
-    DML_BINDING_PROPERTIES STDMETHODCALLTYPE GetBindingProperties() override
+    ABI_STRUCT(DML_BINDING_PROPERTIES)
+    STDMETHODCALLTYPE GetBindingProperties(ABI_ONLY_RESULT(DML_BINDING_PROPERTIES)) override
     {
-        return { refs, 0x8877665544332211, 0x0102030405060708 };
+        ABI_RETURN(DML_BINDING_PROPERTIES{ refs, 0x8877665544332211, 0x0102030405060708 });
     }
 };
 
@@ -181,17 +190,21 @@ struct DescriptorHeap final : public Object<ID3D12DescriptorHeap> {
     {
         return E_NOTIMPL;
     }
-    D3D12_DESCRIPTOR_HEAP_DESC STDMETHODCALLTYPE GetDesc() override
+    ABI_STRUCT(D3D12_DESCRIPTOR_HEAP_DESC)
+    STDMETHODCALLTYPE GetDesc(ABI_ONLY_RESULT(D3D12_DESCRIPTOR_HEAP_DESC)) override
     {
-        return { D3D12_DESCRIPTOR_HEAP_TYPE_SAMPLER, 56, D3D12_DESCRIPTOR_HEAP_FLAG_NONE, 78 };
+        ABI_RETURN(
+            D3D12_DESCRIPTOR_HEAP_DESC{ D3D12_DESCRIPTOR_HEAP_TYPE_SAMPLER, 56, D3D12_DESCRIPTOR_HEAP_FLAG_NONE, 78 });
     }
-    D3D12_CPU_DESCRIPTOR_HANDLE STDMETHODCALLTYPE GetCPUDescriptorHandleForHeapStart() override
+    ABI_STRUCT(D3D12_CPU_DESCRIPTOR_HANDLE)
+    STDMETHODCALLTYPE GetCPUDescriptorHandleForHeapStart(ABI_ONLY_RESULT(D3D12_CPU_DESCRIPTOR_HANDLE)) override
     {
-        return { 0xcafe000000000001 };
+        ABI_RETURN(D3D12_CPU_DESCRIPTOR_HANDLE{ 0xcafe000000000001 });
     }
-    D3D12_GPU_DESCRIPTOR_HANDLE STDMETHODCALLTYPE GetGPUDescriptorHandleForHeapStart() override
+    ABI_STRUCT(D3D12_GPU_DESCRIPTOR_HANDLE)
+    STDMETHODCALLTYPE GetGPUDescriptorHandleForHeapStart(ABI_ONLY_RESULT(D3D12_GPU_DESCRIPTOR_HANDLE)) override
     {
-        return { 0xcafe000000000002 };
+        ABI_RETURN(D3D12_GPU_DESCRIPTOR_HANDLE{ 0xcafe000000000002 });
     }
 };
 
@@ -207,12 +220,12 @@ struct Resource final : public Object<ID3D12Resource> {
     void STDMETHODCALLTYPE Unmap(UINT, const D3D12_RANGE *) override
     {
     }
-    D3D12_RESOURCE_DESC STDMETHODCALLTYPE GetDesc() override
+    ABI_STRUCT(D3D12_RESOURCE_DESC) STDMETHODCALLTYPE GetDesc(ABI_ONLY_RESULT(D3D12_RESOURCE_DESC)) override
     {
         D3D12_RESOURCE_DESC desc = {};
         desc.Width = 0x987654321;
         desc.Flags = D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS;
-        return desc;
+        ABI_RETURN(desc);
     }
     D3D12_GPU_VIRTUAL_ADDRESS STDMETHODCALLTYPE GetGPUVirtualAddress() override
     {

@@ -7,7 +7,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include <anydml_d3d12.h>
+#include "api_system.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -82,21 +82,6 @@ static inline double api_seconds(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-/* Waits until a thread, by the number that it writes into *thread as it starts, sleeps: longer than anything only
- * spins. */
-static inline void api_await_sleep(const int *thread)
-{
-    for (char state = 0; state != 'S';) {
-        char path[64];
-        nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
-        snprintf(path, sizeof(path), "/proc/self/task/%d/stat", __atomic_load_n(thread, __ATOMIC_ACQUIRE));
-        FILE *stat = fopen(path, "r"); /* none: it has not started */
-        need(!stat || fscanf(stat, "%*d (%*[^)]) %c", &state) == 1);
-        if (stat)
-            fclose(stat);
-    }
 }
 
 /* Objects alive in one of the three libraries; 0 when it is not loaded. */

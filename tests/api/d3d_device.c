@@ -3,7 +3,6 @@
 #include "api_test.h"
 
 #include <pthread.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 static void test_singleton(void)
@@ -198,16 +197,14 @@ static void test_hints(ID3D12Device *device)
 {
     ID3D12Device9 *nine = (ID3D12Device9 *)device;
     BOOL more = TRUE;
-    uint64_t fired = 0;
-    int event = eventfd(0, EFD_NONBLOCK);
+    HANDLE event = api_event_create();
     ok_hr(ID3D12Device_SetStablePowerState(device, TRUE), S_OK);
     ok_hr(ID3D12Device9_SetBackgroundProcessingMode(nine, D3D12_BACKGROUND_PROCESSING_MODE_DISABLE_PROFILING_BY_SYSTEM,
-                                                    D3D12_MEASUREMENTS_ACTION_DISCARD_PREVIOUS, (HANDLE)(intptr_t)event,
-                                                    &more),
+                                                    D3D12_MEASUREMENTS_ACTION_DISCARD_PREVIOUS, event, &more),
           S_OK);
-    ok(!more && read(event, &fired, sizeof(fired)) == sizeof(fired), "the event has not fired");
-    close(event);
-    ok_hr(ID3D12Device9_SetBackgroundProcessingMode(nine, 0, 0, (HANDLE)(intptr_t)event, NULL), E_INVALIDARG);
+    ok(!more && api_event_fired(event, 0), "the event has not fired");
+    api_event_close(event);
+    ok_hr(ID3D12Device9_SetBackgroundProcessingMode(nine, 0, 0, event, NULL), E_INVALIDARG);
     ok_hr(ID3D12Device9_SetBackgroundProcessingMode(nine, 0, 0, NULL, NULL), S_OK);
     ok_hr(ID3D12Device9_SetBackgroundProcessingMode(nine, 4, 0, NULL, NULL), E_INVALIDARG);
     ok_hr(ID3D12Device9_SetBackgroundProcessingMode(nine, 0, 4, NULL, NULL), E_INVALIDARG);

@@ -2,8 +2,6 @@
 /* ID3D12CommandQueue and timestamps: order, waits between queues, re-execution, and what misuse does. */
 #include "api_test.h"
 
-#include <malloc.h>
-
 static void test_creation(ID3D12Device *device)
 {
     static const struct {
@@ -196,7 +194,7 @@ static void test_reexecution(struct api_queue *q)
     double start = 0;
     for (int i = 0; i < 20000; i++) {
         if (i == 1000) {
-            before = mallinfo2().uordblks;
+            before = api_allocated_bytes();
             start = api_seconds();
         }
         api_queue_execute(q);
@@ -204,7 +202,7 @@ static void test_reexecution(struct api_queue *q)
         ID3D12Fence_SetEventOnCompletion(q->fence, q->value, NULL);
     }
     printf("%.2f us per execution with signal and wait\n", (api_seconds() - start) / 19000 * 1e6);
-    size_t after = mallinfo2().uordblks;
+    size_t after = api_allocated_bytes();
     ok(after < before + 65536, "memory grew from %zu to %zu bytes", before, after);
     ok_hr(ID3D12GraphicsCommandList_Reset(q->list, q->allocator, NULL), S_OK);
     api_release(a);

@@ -2,10 +2,7 @@
 /* Device removal: what causes it, and what everything says afterwards. */
 #include "api_test.h"
 
-#include <poll.h>
 #include <pthread.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 static void *blocked(void *fence)
 {
@@ -20,18 +17,17 @@ static void test_after_removal(void)
     ID3D12Resource *upload = api_buffer(device, D3D12_HEAP_TYPE_UPLOAD, 64);
     ID3D12Fence *other = NULL;
     char *data = api_map(upload);
-    int event = eventfd(0, 0);
+    HANDLE event = api_event_create();
     pthread_t thread;
     ok_hr(ID3D12Device_CreateFence(device, 3, 0, &IID_ID3D12Fence, (void **)&other), S_OK);
-    ok_hr(ID3D12Fence_SetEventOnCompletion(q.fence, 50, (HANDLE)(intptr_t)event), S_OK);
+    ok_hr(ID3D12Fence_SetEventOnCompletion(q.fence, 50, event), S_OK);
     ok_hr(ID3D12CommandQueue_Wait(q.queue, q.fence, 40), S_OK); /* a queue that hangs */
     need(!pthread_create(&thread, NULL, blocked, q.fence));
     nanosleep(&(struct timespec){ 0, 5000000 }, NULL);
     ID3D12Device5_RemoveDevice((ID3D12Device5 *)device);
     pthread_join(thread, NULL);
-    struct pollfd ready = { event, POLLIN, 0 };
-    ok(poll(&ready, 1, 1000) == 1, "the event did not fire");
-    close(event);
+    ok(api_event_fired(event, 1000), "the event did not fire");
+    api_event_close(event);
     ok(ID3D12Fence_GetCompletedValue(q.fence) == UINT64_MAX, "fence value");
     ok(ID3D12Fence_GetCompletedValue(other) + 1 == 0, "fence value");
     ok_hr(ID3D12Device_GetDeviceRemovedReason(device), DXGI_ERROR_DEVICE_REMOVED);

@@ -194,7 +194,7 @@ static void test_sizes(ID3D12Device *device)
     info = ID3D12Device_GetResourceAllocationInfo(device, 0, 2, descs);
     ok(info.SizeInBytes == 3 * 65536, "size %llu", (unsigned long long)info.SizeInBytes);
     D3D12_RESOURCE_ALLOCATION_INFO1 infos[2];
-    ID3D12Device4_GetResourceAllocationInfo1((ID3D12Device4 *)device, 0, 2, descs, infos);
+    (void)ID3D12Device4_GetResourceAllocationInfo1((ID3D12Device4 *)device, 0, 2, descs, infos);
     ok(infos[1].Offset == 65536 && infos[1].SizeInBytes == 131072, "second buffer");
     descs[1].Height = 0;
     info = ID3D12Device_GetResourceAllocationInfo(device, 0, 2, descs);
@@ -222,7 +222,7 @@ static void test_sizes(ID3D12Device *device)
 /* The system would promise both; the second could never be used. */
 static void test_limits(ID3D12Device *device)
 {
-    UINT64 most = (UINT64)sysconf(_SC_PHYS_PAGES) * (UINT64)sysconf(_SC_PAGESIZE) / 10 * 6;
+    UINT64 most = api_machine_bytes() / 10 * 6;
     D3D12_HEAP_DESC desc = { .SizeInBytes = most, .Properties = { .Type = D3D12_HEAP_TYPE_DEFAULT } };
     ID3D12Heap *first = NULL, *second = NULL;
     HRESULT hr = ID3D12Device_CreateHeap(device, &desc, &IID_ID3D12Heap, (void **)&first);

@@ -61,7 +61,7 @@ static atomic_int served;
 static void *take_turn(void *argument)
 {
     struct turn *turn = argument;
-    __atomic_store_n(&turn->thread, gettid(), __ATOMIC_RELEASE);
+    __atomic_store_n(&turn->thread, api_thread_id(), __ATOMIC_RELEASE);
     uint32_t got = adapter_thread_budget_acquire(turn->threads);
     turn->order = atomic_fetch_add(&served, 1) + 1;
     adapter_thread_budget_release(got);

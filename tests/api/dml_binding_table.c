@@ -54,7 +54,7 @@ static void test_creation(void)
 
 /* ---- one binding ---- */
 
-enum target { INPUT, OUTPUT, TEMPORARY, PERSISTENT };
+enum target { PLAIN_INPUT, OUTPUT, TEMPORARY, PERSISTENT };
 
 struct binding_case {
     const char *what;
@@ -70,25 +70,25 @@ struct binding_case {
 
 /* The buffers have 1024 bytes more than what is needed. */
 static const struct binding_case binding_cases[] = {
-    { "plain input", INPUT, D3D12_HEAP_TYPE_DEFAULT, 0, 0, true },
-    { "input at 16", INPUT, D3D12_HEAP_TYPE_DEFAULT, 16, 0, true },
-    { "larger input", INPUT, D3D12_HEAP_TYPE_DEFAULT, 0, 4, true },
-    { "input at 8", INPUT, D3D12_HEAP_TYPE_DEFAULT, 8, 0, false },
-    { "short input", INPUT, D3D12_HEAP_TYPE_DEFAULT, 0, -1, false },
-    { "input, not whole words", INPUT, D3D12_HEAP_TYPE_DEFAULT, 0, 1, false },
-    { "input beyond the end", INPUT, D3D12_HEAP_TYPE_DEFAULT, 1040, 0, false },
-    { "input that wraps", INPUT, D3D12_HEAP_TYPE_DEFAULT, WRAP, 0, false },
-    { "input in UPLOAD", INPUT, D3D12_HEAP_TYPE_UPLOAD, 0, 0, false },
-    { "input in READBACK", INPUT, D3D12_HEAP_TYPE_READBACK, 0, 0, false },
+    { "plain input", PLAIN_INPUT, D3D12_HEAP_TYPE_DEFAULT, 0, 0, true },
+    { "input at 16", PLAIN_INPUT, D3D12_HEAP_TYPE_DEFAULT, 16, 0, true },
+    { "larger input", PLAIN_INPUT, D3D12_HEAP_TYPE_DEFAULT, 0, 4, true },
+    { "input at 8", PLAIN_INPUT, D3D12_HEAP_TYPE_DEFAULT, 8, 0, false },
+    { "short input", PLAIN_INPUT, D3D12_HEAP_TYPE_DEFAULT, 0, -1, false },
+    { "input, not whole words", PLAIN_INPUT, D3D12_HEAP_TYPE_DEFAULT, 0, 1, false },
+    { "input beyond the end", PLAIN_INPUT, D3D12_HEAP_TYPE_DEFAULT, 1040, 0, false },
+    { "input that wraps", PLAIN_INPUT, D3D12_HEAP_TYPE_DEFAULT, WRAP, 0, false },
+    { "input in UPLOAD", PLAIN_INPUT, D3D12_HEAP_TYPE_UPLOAD, 0, 0, false },
+    { "input in READBACK", PLAIN_INPUT, D3D12_HEAP_TYPE_READBACK, 0, 0, false },
     { "output at 16", OUTPUT, D3D12_HEAP_TYPE_DEFAULT, 16, 0, true },
     { "output at 8", OUTPUT, D3D12_HEAP_TYPE_DEFAULT, 8, 0, false },
     { "short output", OUTPUT, D3D12_HEAP_TYPE_DEFAULT, 0, -4, false },
     { "output in READBACK", OUTPUT, D3D12_HEAP_TYPE_READBACK, 0, 0, false },
-    { "input to the end", INPUT, D3D12_HEAP_TYPE_DEFAULT, 0, REST, true },
-    { "input, the last bytes", INPUT, D3D12_HEAP_TYPE_DEFAULT, 1024, REST, true },
-    { "input, too few bytes to the end", INPUT, D3D12_HEAP_TYPE_DEFAULT, 1040, REST, false },
-    { "input, no bytes to the end", INPUT, D3D12_HEAP_TYPE_DEFAULT, 1056, REST, false },
-    { "input beyond the end to the end", INPUT, D3D12_HEAP_TYPE_DEFAULT, 1072, REST, false },
+    { "input to the end", PLAIN_INPUT, D3D12_HEAP_TYPE_DEFAULT, 0, REST, true },
+    { "input, the last bytes", PLAIN_INPUT, D3D12_HEAP_TYPE_DEFAULT, 1024, REST, true },
+    { "input, too few bytes to the end", PLAIN_INPUT, D3D12_HEAP_TYPE_DEFAULT, 1040, REST, false },
+    { "input, no bytes to the end", PLAIN_INPUT, D3D12_HEAP_TYPE_DEFAULT, 1056, REST, false },
+    { "input beyond the end to the end", PLAIN_INPUT, D3D12_HEAP_TYPE_DEFAULT, 1072, REST, false },
     { "output to the end", OUTPUT, D3D12_HEAP_TYPE_DEFAULT, 16, REST, true },
     { "state to the end", PERSISTENT, D3D12_HEAP_TYPE_DEFAULT, 256, REST, true },
     { "temporary to the end", TEMPORARY, D3D12_HEAP_TYPE_DEFAULT, 256, REST, true },
@@ -133,7 +133,7 @@ static IDMLCompiledOperator *operator_with_temporary(struct rig *rig)
 static void bind_case(IDMLBindingTable *table, const struct binding_case *c, ID3D12Resource *buffer, UINT64 bytes)
 {
     struct bound bound[3] = { { buffer, c->offset, bytes } };
-    if (c->target == INPUT)
+    if (c->target == PLAIN_INPUT)
         bind_inputs(table, 1, bound);
     else if (c->target == OUTPUT)
         bind_outputs(table, 1, bound);

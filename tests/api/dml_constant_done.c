@@ -4,7 +4,6 @@
 
 #include <anydml.h>
 
-#include <malloc.h>
 #include <pthread.h>
 
 enum { K = 300, N = 300, NODES = 16 };
@@ -209,12 +208,8 @@ enum { LARGE = 2048 }; /* 16 MiB of weights */
 
 static long resident_mib(void)
 {
-    long size, resident = 0;
-    malloc_trim(0);
-    FILE *file = fopen("/proc/self/statm", "re");
-    need(file && fscanf(file, "%ld %ld", &size, &resident) == 2);
-    fclose(file);
-    return resident * (sysconf(_SC_PAGESIZE) >> 10) >> 10;
+    api_trim_heap();
+    return (long)(api_resident_bytes() >> 20);
 }
 
 /* One product with weights of 16 MiB times `factor`. */

@@ -5,8 +5,6 @@
 
 #include <anydml_dxcore.h>
 
-#include <sys/prctl.h>
-
 #include <limits.h>
 #include <pthread.h>
 
@@ -136,16 +134,6 @@ static void client_run(struct client *c)
 
 /* ---- memory ---- */
 
-static long resident_bytes(void)
-{
-    long total = 0, resident = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    need(file);
-    need(fscanf(file, "%ld %ld", &total, &resident) == 2);
-    fclose(file);
-    return resident * sysconf(_SC_PAGESIZE);
-}
-
 /* Sanitizers keep freed memory. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 static const bool exact_memory = false;
@@ -188,9 +176,9 @@ static void test_many(void)
     long least = LONG_MAX;
     c.executions = executions * 3 / 10;
     for (int part = 0; part < 3; part++) {
-        const long before = resident_bytes();
+        const long before = (long)api_resident_bytes();
         client_run(&c);
-        const long grown = resident_bytes() - before;
+        const long grown = (long)api_resident_bytes() - before;
         least = grown < least ? grown : least;
     }
     const uint64_t device_after = device_bytes(c.rig.d3d);
@@ -410,7 +398,7 @@ int main(int argc, char **argv)
     if (argc > 1)
         executions = (int)strtol(argv[1], NULL, 10);
     need(executions >= 100);
-    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* memory would grow by 2 MiB at once, whatever asked for it */
+    api_small_pages();
     api_begin();
     for (UINT count = 14; count <= 17; count++)
         rig_part(test_sum(count));

@@ -2,22 +2,10 @@
 /* Long runs grow nothing; several threads on one device compute what one computes. */
 #include "dml_test.h"
 
-#include <sys/prctl.h>
-
 #include <pthread.h>
 #include <unistd.h>
 
 enum { ROUNDS = 1000, PER_LIST = 100, THREADS = 4, COMPILATIONS = 25 };
-
-static long resident_pages(void)
-{
-    long total = 0, resident = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    need(file);
-    need(fscanf(file, "%ld %ld", &total, &resident) == 2);
-    fclose(file);
-    return resident;
-}
 
 /* Sanitizers keep freed memory. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -39,7 +27,7 @@ static bool exact_memory(void)
  * than one leaked object for each of its 100,000 dispatches. */
 static void expect_no_growth(const char *what, long before)
 {
-    long grown = (resident_pages() - before) * sysconf(_SC_PAGESIZE);
+    long grown = (long)api_resident_bytes() - before;
     ok(!exact_memory() || grown < (api_is("vulkan") ? 8 : 2) * 1024 * 1024, "%s: %ld bytes", what, grown);
 }
 
@@ -91,7 +79,7 @@ static void test_recording(void)
         }
         rig_run(&rig);
         if (round == ROUNDS / 10)
-            before = resident_pages();
+            before = (long)api_resident_bytes();
     }
     expect_no_growth("recording", before);
     work_destroy(&rig, &work);
@@ -112,7 +100,7 @@ static void test_execution(void)
         if (i % PER_LIST == 0)
             api_queue_wait(&rig.q);
         if (i == ROUNDS * PER_LIST / 10)
-            before = resident_pages();
+            before = (long)api_resident_bytes();
     }
     api_queue_wait(&rig.q);
     expect_no_growth("execution", before);
@@ -215,7 +203,7 @@ static void test_devices(void)
 
 int main(void)
 {
-    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* memory would grow by 2 MiB at once, whatever asked for it */
+    api_small_pages();
     api_begin();
     rig_part(test_devices());
     rig_part(test_threads());

@@ -43,10 +43,7 @@ static void check_product(struct rig *rig, ID3D12Resource *out, UINT64 offset, c
 static void test_product(void)
 {
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
-    if (!tiles_supported(rig.d3d)) {
-        rig_destroy(&rig);
-        return;
-    }
+    tiles_or_skip(rig.d3d);
     enum {
         TILES = 48,
         A_AT = 60000 / 16 * 16,
@@ -105,10 +102,7 @@ static void test_moved(void)
 {
     enum { COUNT = 3 * TILE / 4 };
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
-    if (!tiles_supported(rig.d3d)) {
-        rig_destroy(&rig);
-        return;
-    }
+    tiles_or_skip(rig.d3d);
     ID3D12Heap *heap = tiles_heap(rig.d3d, 6);
     ID3D12Resource *placed = tiles_placed(rig.d3d, heap, 6), *in = tiles_reserved(rig.d3d, 3 * TILE);
     ID3D12Resource *out = api_buffer(rig.d3d, D3D12_HEAP_TYPE_DEFAULT, 3 * TILE);

@@ -3,9 +3,6 @@
  * queues of the Direct3D device. */
 #include "vulkan_test.h"
 
-#include <poll.h>
-#include <sys/eventfd.h>
-
 enum { COUNT = 256, BYTES = COUNT * 4 };
 
 static VkSemaphore semaphore_create(struct app *app, uint64_t value)
@@ -172,11 +169,9 @@ static void test_queues(void)
     app_close(&app);
 }
 
-static bool fired(int event, int milliseconds)
+static bool fired(HANDLE event, int milliseconds)
 {
-    struct pollfd ready = { event, POLLIN, 0 };
-    uint64_t count;
-    return poll(&ready, 1, milliseconds) == 1 && read(event, &count, sizeof(count)) == sizeof(count);
+    return api_event_fired(event, milliseconds) && api_event_take(event);
 }
 
 struct sleeper {
@@ -205,14 +200,14 @@ static void test_events(void)
     VkSemaphore semaphore = semaphore_create(&app, 0), other = semaphore_create(&app, 0);
     ID3D12Fence *fences[2] = { fence_over((ID3D12Device *)device, semaphore, 0),
                                fence_over((ID3D12Device *)device, other, 0) };
-    int high = eventfd(0, 0), low = eventfd(0, 0), all = eventfd(0, 0);
+    HANDLE high = api_event_create(), low = api_event_create(), all = api_event_create();
     struct sleeper sleeper = { fences[0], 6 };
     const UINT64 both_values[2] = { 6, 1 };
-    ok_hr(ID3D12Fence_SetEventOnCompletion(fences[0], 20, (HANDLE)(intptr_t)high), S_OK);
+    ok_hr(ID3D12Fence_SetEventOnCompletion(fences[0], 20, high), S_OK);
     ok(!fired(high, 30), "20 fired at 0");
-    ok_hr(ID3D12Fence_SetEventOnCompletion(fences[0], 5, (HANDLE)(intptr_t)low), S_OK);
+    ok_hr(ID3D12Fence_SetEventOnCompletion(fences[0], 5, low), S_OK);
     ok_hr(ID3D12Device1_SetEventOnMultipleFenceCompletion(device, fences, both_values, 2,
-                                                          D3D12_MULTIPLE_FENCE_WAIT_FLAG_ALL, (HANDLE)(intptr_t)all),
+                                                          D3D12_MULTIPLE_FENCE_WAIT_FLAG_ALL, all),
           S_OK);
     need(!pthread_create(&thread, NULL, sleep_for, &sleeper));
     semaphore_signal(&app, semaphore, 6);
@@ -224,15 +219,15 @@ static void test_events(void)
     ok(!fired(high, 30), "20 fired at 6");
     semaphore_signal(&app, semaphore, 20);
     ok(fired(high, 20000), "20 did not fire");
-    ok_hr(ID3D12Fence_SetEventOnCompletion(fences[0], 19, (HANDLE)(intptr_t)low), S_OK);
+    ok_hr(ID3D12Fence_SetEventOnCompletion(fences[0], 19, low), S_OK);
     ok(fired(low, 0), "a value that is reached");
-    ok_hr(ID3D12Fence_SetEventOnCompletion(fences[0], 30, (HANDLE)(intptr_t)high), S_OK); /* never */
+    ok_hr(ID3D12Fence_SetEventOnCompletion(fences[0], 30, high), S_OK); /* never */
     api_release(fences[0]);
     api_release(fences[1]);
     ok(!fired(high, 0), "a fence that was released");
-    close(high);
-    close(low);
-    close(all);
+    api_event_close(high);
+    api_event_close(low);
+    api_event_close(all);
     vkDestroySemaphore(app.device, semaphore, NULL);
     vkDestroySemaphore(app.device, other, NULL);
     api_release(device);
@@ -251,9 +246,9 @@ static void test_removal(void)
     need(device);
     VkSemaphore semaphore = semaphore_create(&app, 3);
     ID3D12Fence *fence = fence_over((ID3D12Device *)device, semaphore, 0);
-    int event = eventfd(0, 0);
+    HANDLE event = api_event_create();
     struct sleeper sleeper = { fence, 1000 };
-    ok_hr(ID3D12Fence_SetEventOnCompletion(fence, 2000, (HANDLE)(intptr_t)event), S_OK);
+    ok_hr(ID3D12Fence_SetEventOnCompletion(fence, 2000, event), S_OK);
     need(!pthread_create(&thread, NULL, sleep_for, &sleeper));
     nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
     capture_begin();
@@ -265,7 +260,7 @@ static void test_removal(void)
     ok_hr(ID3D12Fence_Signal(fence, 2500), DXGI_ERROR_DEVICE_REMOVED);
     ok(semaphore_value(&app, semaphore) == 3, "the semaphore was changed");
     api_release(fence);
-    close(event);
+    api_event_close(event);
     vkDestroySemaphore(app.device, semaphore, NULL);
     api_release(device);
     app_close(&app);

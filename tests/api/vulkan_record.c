@@ -3,8 +3,6 @@
  * application submits. */
 #include "vulkan_test.h"
 
-#include <malloc.h>
-
 #include <anydml.h>
 
 enum { SIDE = 12, COUNT = SIDE * SIDE, BYTES = COUNT * 4 };
@@ -234,7 +232,7 @@ static void test_growth(void)
         vk_ok(vkEndCommandBuffer(commands));
         if (i % 1000)
             continue;
-        const size_t now = mallinfo2().uordblks, grown = now > before ? now - before : 0;
+        const size_t now = api_allocated_bytes(), grown = now > before ? now - before : 0;
         least = i && grown < least ? grown : least;
         before = now;
     }

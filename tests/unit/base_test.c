@@ -4,6 +4,7 @@
 #include "base/cpu.h"
 #include "base/half.h"
 #include "base/names.h"
+#include "base/os.h"
 #include "base/parallel.h"
 #include "test.h"
 
@@ -11,8 +12,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 /* The definition of binary16, by powers of two. */
 static double half_value(uint16_t h)
@@ -191,7 +190,7 @@ static void test_parallel(void)
 }
 
 struct team {
-    pid_t threads[4096];
+    uint32_t threads[4096];
     atomic_uint count;
 };
 
@@ -199,7 +198,7 @@ static void note_thread(void *context, size_t begin, size_t end, unsigned worker
 {
     struct team *team = context;
     (void)begin, (void)end, (void)worker;
-    team->threads[atomic_fetch_add(&team->count, 1) % ARRAY_SIZE(team->threads)] = (pid_t)syscall(SYS_gettid);
+    team->threads[atomic_fetch_add(&team->count, 1) % ARRAY_SIZE(team->threads)] = base_thread_id();
 }
 
 /* Work for two, then for four, then for three: the same threads do it. */

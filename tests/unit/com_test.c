@@ -94,13 +94,19 @@ static void test_private_data(void)
 static void test_names(void)
 {
     struct com_object *thing = thing_create(NULL);
-    static const WCHAR name[] = { 'a', 0xe9, 0x20ac, 0x1f600, 0 }; /* one to four bytes of UTF-8 */
+    static const WCHAR name[] = L"a\u00e9\u20ac\U0001f600"; /* one to four bytes of UTF-8 */
+    static const WCHAR half[] = { 0xd83d, 'b', 0 };         /* the first of a pair, which is no code point */
     char text[32];
     com_object_name(thing, text, sizeof(text));
     TEST(!strcmp(text, "<unnamed>"));
     TEST(com_SetName(thing, name) == S_OK);
     com_object_name(thing, text, sizeof(text));
     TEST(!strcmp(text, "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"));
+    TEST(com_SetName(thing, half) == S_OK);
+    com_object_name(thing, text, sizeof(text));
+    TEST(!strcmp(text, "\xef\xbf\xbd"
+                       "b"));
+    TEST(com_SetName(thing, name) == S_OK);
     com_object_name(thing, text, 2);
     TEST(!strcmp(text, "a"));
     TEST(com_SetName(thing, NULL) == S_OK);

@@ -9,15 +9,15 @@
 
 #include <math.h>
 
-enum { BATCH = 2, HEADS = 4, KEY_HEADS = 2, ROOM = 9, SIZE = 4, VALUE_SIZE = 6, QUERIES_MAX = 3 };
+enum { BATCH = 2, HEADS = 4, KEY_HEADS = 2, ROOM = 9, KEY_SIZE = 4, VALUE_SIZE = 6, QUERIES_MAX = 3 };
 
 struct problem {
     uint32_t fresh; /* queries and new keys */
     int32_t lengths[BATCH];
-    float q[BATCH * QUERIES_MAX * HEADS * SIZE], k[BATCH * QUERIES_MAX * KEY_HEADS * SIZE];
+    float q[BATCH * QUERIES_MAX * HEADS * KEY_SIZE], k[BATCH * QUERIES_MAX * KEY_HEADS * KEY_SIZE];
     float v[BATCH * QUERIES_MAX * KEY_HEADS * VALUE_SIZE], y[BATCH * QUERIES_MAX * HEADS * VALUE_SIZE];
-    float past_k[BATCH * KEY_HEADS * ROOM * SIZE], past_v[BATCH * KEY_HEADS * ROOM * VALUE_SIZE];
-    float present_k[BATCH * KEY_HEADS * ROOM * SIZE], present_v[BATCH * KEY_HEADS * ROOM * VALUE_SIZE];
+    float past_k[BATCH * KEY_HEADS * ROOM * KEY_SIZE], past_v[BATCH * KEY_HEADS * ROOM * VALUE_SIZE];
+    float present_k[BATCH * KEY_HEADS * ROOM * KEY_SIZE], present_v[BATCH * KEY_HEADS * ROOM * VALUE_SIZE];
 };
 
 static void fill(float *out, size_t count, uint32_t seed)
@@ -45,13 +45,13 @@ static const float *row_of(const struct problem *p, const float *past, const flo
 
 static double expected(const struct problem *p, uint32_t batch, uint32_t query, uint32_t head, uint32_t d)
 {
-    const float *q = p->q + ((batch * p->fresh + query) * HEADS + head) * SIZE;
+    const float *q = p->q + ((batch * p->fresh + query) * HEADS + head) * KEY_SIZE;
     uint32_t key_head = head / (HEADS / KEY_HEADS);
     double total = 0, sum = 0;
     for (uint32_t t = 0; t < ROOM && t <= past_of(p, batch) + query; t++) {
-        const float *k = row_of(p, p->past_k, p->k, batch, key_head, t, SIZE);
+        const float *k = row_of(p, p->past_k, p->k, batch, key_head, t, KEY_SIZE);
         double score = 0;
-        for (uint32_t i = 0; i < SIZE; i++)
+        for (uint32_t i = 0; i < KEY_SIZE; i++)
             score += 0.5 * q[i] * k[i];
         total += exp(score);
         sum += exp(score) * row_of(p, p->past_v, p->v, batch, key_head, t, VALUE_SIZE)[d];
@@ -63,7 +63,8 @@ static bool caches_hold(const struct problem *p)
 {
     for (uint32_t i = 0; i < BATCH * KEY_HEADS * ROOM; i++) {
         uint32_t batch = i / (KEY_HEADS * ROOM), head = i / ROOM % KEY_HEADS, row = i % ROOM;
-        if (memcmp(p->present_k + i * SIZE, row_of(p, p->past_k, p->k, batch, head, row, SIZE), SIZE * sizeof(float)) ||
+        if (memcmp(p->present_k + i * KEY_SIZE, row_of(p, p->past_k, p->k, batch, head, row, KEY_SIZE),
+                   KEY_SIZE * sizeof(float)) ||
             memcmp(p->present_v + i * VALUE_SIZE, row_of(p, p->past_v, p->v, batch, head, row, VALUE_SIZE),
                    VALUE_SIZE * sizeof(float)))
             return false;
@@ -96,9 +97,9 @@ static void run(struct problem *p, uint32_t disabled, uint32_t cpu)
              "QueryTensor=%dx%ux%d KeyTensor=%dx%ux%d ValueTensor=%dx%ux%d PastSequenceLengthsTensor=%d:INT32 "
              "OutputTensor=%dx%ux%d OutputPresentKeyTensor=%dx%dx%dx%d OutputPresentValueTensor=%dx%dx%dx%d "
              "QueryHeadCount=%d KeyValueHeadCount=%d Scale=0.5",
-             BATCH, p->fresh, HEADS * SIZE, BATCH, p->fresh, KEY_HEADS * SIZE, BATCH, p->fresh, KEY_HEADS * VALUE_SIZE,
-             BATCH, BATCH, p->fresh, HEADS * VALUE_SIZE, BATCH, KEY_HEADS, ROOM, SIZE, BATCH, KEY_HEADS, ROOM,
-             VALUE_SIZE, HEADS, KEY_HEADS);
+             BATCH, p->fresh, HEADS * KEY_SIZE, BATCH, p->fresh, KEY_HEADS * KEY_SIZE, BATCH, p->fresh,
+             KEY_HEADS * VALUE_SIZE, BATCH, BATCH, p->fresh, HEADS * VALUE_SIZE, BATCH, KEY_HEADS, ROOM, KEY_SIZE,
+             BATCH, KEY_HEADS, ROOM, VALUE_SIZE, HEADS, KEY_HEADS);
     TEST(schema_sample_with(DML_OPERATOR_MULTIHEAD_ATTENTION1, text, &storage, &op));
     TEST(schema_desc_create(&op, &desc) == S_OK);
     TEST(graph_from_operator(&graph, desc, 0, error) == S_OK);

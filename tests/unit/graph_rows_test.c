@@ -8,6 +8,7 @@
 #include "test.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const uint8_t uuid[16] = { 1, 2, 3 }, other_uuid[16] = { 1, 2, 4 };
 
@@ -99,6 +100,7 @@ static void test_file(void)
     write_file(path, text);
     TEST(graph_rows_load(&device, &loaded) && !loaded.count);
     graph_rows_free(&loaded);
+    unlink(path);
 }
 
 int main(void)
@@ -110,8 +112,6 @@ int main(void)
     test_classes();
     test_choice();
     test_file();
-    char command[128];
-    snprintf(command, sizeof(command), "rm -r %s", folder);
-    TEST(system(command) == 0);
+    TEST(rmdir(folder) == 0); /* no other file is left */
     return test_result();
 }
