@@ -3,8 +3,8 @@
 BUILD := build
 SETUP := meson setup
 
-.PHONY: demo check wheel wheel-torch wheel-pydirectml deb deb-check dist reproducible docs check-asan check-tsan conformance
-.PHONY: windows windows-dist check-wine conformance-torch fuzz build install packages format clean
+.PHONY: demo check wheel wheel-torch wheel-pydirectml wheel-anydml deb deb-check dist reproducible docs check-asan check-tsan
+.PHONY: windows windows-dist check-wine conformance conformance-torch readme-check fuzz build install packages format clean
 
 packages:
 	scripts/install-packages
@@ -33,12 +33,22 @@ wheel-torch: packages $(BUILD)/build.ninja
 wheel-pydirectml: packages $(BUILD)/build.ninja
 	scripts/make-wheel $(BUILD) $(BUILD)/wheel pydirectml
 
+# The command, with the libraries, as a Python package.
+wheel-anydml: packages $(BUILD)/build.ninja
+	scripts/make-wheel $(BUILD) $(BUILD)/wheel anydml
+
 # Debian packages of the committed state (docs/packages.md); deb-check installs and uses them in a bare Debian, as root.
 deb: packages
 	scripts/make-deb $(BUILD)/deb
 
 deb-check: deb
 	scripts/check-deb $(BUILD)/deb
+
+# Follows README.md and samples/README.md in a bare Debian, as root; pictures and videos that this makes lie in build/readme.
+# WITH: a folder of networks that the documents name.
+WITH :=
+readme-check:
+	scripts/check-readme $(BUILD)/readme $(if $(WITH),--with $(WITH))
 
 # What a release consists of, in build/dist; and the proof that two builds of it are the same (docs/packages.md).
 dist: packages $(BUILD)/build.ninja
