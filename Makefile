@@ -4,7 +4,7 @@ BUILD := build
 SETUP := meson setup
 
 .PHONY: demo check wheel wheel-torch wheel-pydirectml wheel-anydml deb deb-check dist reproducible docs check-asan check-tsan
-.PHONY: windows check-wine conformance conformance-torch readme-check fuzz build install packages format clean
+.PHONY: windows windows-dist check-wine conformance conformance-torch readme-check fuzz build install packages format clean
 
 packages:
 	scripts/install-packages
@@ -94,14 +94,17 @@ conformance-torch: build
 	scripts/check-torch $(BUILD) -- tests/torch/conformance.py --json $(BUILD)/conformance-torch.json \
 	    --markdown docs/conformance-torch.md $(OPTIONS)
 
-# Libraries for Windows, and their tests in Wine (docs/wine.md).
+# Libraries for Windows, an archive of them, and their tests in Wine (docs/wine.md).
 windows:
 	scripts/install-packages gcc-mingw-w64-x86-64-posix g++-mingw-w64-x86-64-posix
-	[ -e build-windows/build.ninja ] || $(SETUP) build-windows --cross-file scripts/windows.cross -Dvulkan=disabled
+	[ -e build-windows/build.ninja ] || $(SETUP) build-windows --cross-file scripts/windows.cross
 	ninja -C build-windows
 
+windows-dist: windows
+	scripts/make-dist-windows build-windows build-windows/dist
+
 check-wine: windows
-	scripts/install-packages wine64
+	scripts/install-packages wine64 xvfb
 	scripts/check-wine build-windows
 
 install: build
