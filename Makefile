@@ -3,8 +3,8 @@
 BUILD := build
 SETUP := meson setup
 
-.PHONY: demo check wheel wheel-torch wheel-pydirectml deb deb-check dist reproducible docs check-asan check-tsan conformance
-.PHONY: windows check-wine conformance-torch fuzz build install packages format clean
+.PHONY: demo check wheel wheel-torch wheel-pydirectml wheel-anydml deb deb-check dist reproducible docs check-asan check-tsan
+.PHONY: windows windows-dist check-wine conformance conformance-torch readme-check fuzz build install packages format clean
 
 packages:
 	scripts/install-packages
@@ -33,12 +33,22 @@ wheel-torch: packages $(BUILD)/build.ninja
 wheel-pydirectml: packages $(BUILD)/build.ninja
 	scripts/make-wheel $(BUILD) $(BUILD)/wheel pydirectml
 
+# The command, with the libraries, as a Python package.
+wheel-anydml: packages $(BUILD)/build.ninja
+	scripts/make-wheel $(BUILD) $(BUILD)/wheel anydml
+
 # Debian packages of the committed state (docs/packages.md); deb-check installs and uses them in a bare Debian, as root.
 deb: packages
 	scripts/make-deb $(BUILD)/deb
 
 deb-check: deb
 	scripts/check-deb $(BUILD)/deb
+
+# Follows README.md and samples/README.md in a bare Debian, as root; pictures and videos that this makes lie in build/readme.
+# WITH: a folder of networks that the documents name.
+WITH :=
+readme-check:
+	scripts/check-readme $(BUILD)/readme $(if $(WITH),--with $(WITH))
 
 # What a release consists of, in build/dist; and the proof that two builds of it are the same (docs/packages.md).
 dist: packages $(BUILD)/build.ninja
@@ -84,14 +94,17 @@ conformance-torch: build
 	scripts/check-torch $(BUILD) -- tests/torch/conformance.py --json $(BUILD)/conformance-torch.json \
 	    --markdown docs/conformance-torch.md $(OPTIONS)
 
-# Libraries for Windows, and their tests in Wine (docs/wine.md).
+# Libraries for Windows, an archive of them, and their tests in Wine (docs/wine.md).
 windows:
 	scripts/install-packages gcc-mingw-w64-x86-64-posix g++-mingw-w64-x86-64-posix
-	[ -e build-windows/build.ninja ] || $(SETUP) build-windows --cross-file scripts/windows.cross -Dvulkan=disabled
+	[ -e build-windows/build.ninja ] || $(SETUP) build-windows --cross-file scripts/windows.cross
 	ninja -C build-windows
 
+windows-dist: windows
+	scripts/make-dist-windows build-windows build-windows/dist
+
 check-wine: windows
-	scripts/install-packages wine64
+	scripts/install-packages wine64 xvfb
 	scripts/check-wine build-windows
 
 install: build

@@ -2,63 +2,84 @@
 # SPDX-License-Identifier: Apache-2.0
 """Windows' libraries in Wine beside those of Linux: networks with weights that are bound at initialisation (OWNED_BY_DML).
 
-usage: scripts/onnx-python bench/wine.py FOLDER DRIVER MODEL.onnx... [--threads 1,2] [--rounds 3] [--limit 1.15] [--json FILE]
+usage: scripts/onnx-python bench/wine.py BUILD BUILD_WINDOWS MODEL.onnx... [--threads 1,2] [--rounds 5] [--seconds 0.2]
+           [--runtime FOLDER] [--limit 1.15] [--json FILE]
 
-FOLDER and DRIVER are those of tests/packages/try_onnxruntime_windows.py: in Wine the networks run through Microsoft's
-onnxruntime.dll, on Linux through `anydml bench --owned-weights`, both with copies of inputs and outputs. They take turns, each
-in a process of its own on the same processors; printed is the shortest time of each over the rounds (of the medians, or
-with --least of all runs) and the quotient, Wine by Linux. Exit code 1: one is above the limit.
+The same program, onnx_time, runs in Wine and on Linux; with --runtime the networks run through Microsoft's onnxruntime.dll, too
+(FOLDER: .cache/microsoft/onnxruntime-windows), which copies inputs and outputs to its device and back. They take turns, each in a
+process of its own; printed are the medians over the rounds of each one's median, and the quotient, Wine by Linux. Exit code 1: one
+is above the limit.
 """
 import argparse
+import json
 import os
 import pathlib
 import re
+import statistics
+import subprocess
 import sys
 import tempfile
-
-import turns
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "tests/packages"))
 from try_onnxruntime_windows import Jobs, Runtime, WINE, cpu_session, feeds_of, np, tensor_bytes  # noqa: E402
 
 
-def in_wine(args, runtime, path, threads):
-    """Seconds that the model takes."""
+def output_of(command, threads):
+    with tempfile.TemporaryFile() as file:
+        subprocess.run(command, stdout=file, check=False, env={
+            "WINEDEBUG": "-all", "WINEDLLOVERRIDES": "d3d12,dxcore,directml,dxgi=n;mscoree,mshtml=", **os.environ,
+            "ANYDML_THREADS": str(threads), "ANYDML_ADAPTERS": "cpu"})
+        file.seek(0)
+        return file.read().decode()
+
+
+def milliseconds(text, pattern=r"^(\S+) "):
+    found = re.search(pattern, text, re.M)
+    return float(found[1]) if found else float("inf")
+
+
+def through_runtime(runtime, path, threads):
     with tempfile.TemporaryDirectory() as scratch:
         jobs = Jobs(scratch)
-        feeds = feeds_of(cpu_session(str(path)), np.random.default_rng(1))
-        jobs.add(os.path.abspath(path), [tensor_bytes(key, x) for key, x in feeds.items()])
+        feeds = feeds_of(cpu_session(path), np.random.default_rng(1))
+        jobs.add(path, [tensor_bytes(key, x) for key, x in feeds.items()])
         listing = jobs.folder / "jobs"
         listing.write_text(jobs.lines[0] + "\n")
-        text = turns.output_of(threads, [WINE, *runtime.command("DML"), "Z:" + str(listing), "0", str(args.runs)],
-                               {"ANYDML_THREADS": str(threads)})
-    found = re.search(r"^0 ok (\S+) (\S+)", text or "", re.M)
-    return float(found[2 if args.least else 1]) / 1e3 if found else turns.FAILED
+        text = output_of([WINE, *runtime.command("DML"), "Z:" + str(listing), "0", "50"], threads)
+        return milliseconds(text, r"^0 ok (\S+) ")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder")
-    parser.add_argument("driver")
+    parser.add_argument("build")
+    parser.add_argument("windows")
     parser.add_argument("models", nargs="+")
+    parser.add_argument("--threads", default="1,2", type=lambda text: [int(t) for t in text.split(",")])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", default="0.2")
+    parser.add_argument("--runtime")
     parser.add_argument("--limit", type=float, default=1.15)
-    parser.add_argument("--runs", type=int, default=50, help="in Wine, for each median")
-    turns.options(parser)
+    parser.add_argument("--json")
     args = parser.parse_args()
-    runtime = Runtime(args.folder, args.driver)
+    here = os.path.abspath(os.path.join(args.windows, "tests/packages"))
+    runtime = args.runtime and Runtime(args.runtime, here + "/onnxruntime_driver.exe")
     results, above = [], 0
-    print("| model | threads | Linux ms | Wine ms | ratio |\n|---|---|---|---|---|")
-    for path in args.models:
+    print(f"| network | threads | Linux ms | Wine ms | ratio |{' onnxruntime.dll ms |' * bool(runtime)}")
+    print("|---|---|---|---|---|" + "---|" * bool(runtime))
+    for path in map(os.path.abspath, args.models):
         for threads in args.threads:
-            linux, wine = turns.best(args.rounds, lambda: turns.anydml(args, path, threads, more=["--owned-weights"]),
-                                     lambda: in_wine(args, runtime, path, threads))
-            name, ratio = os.path.basename(path).removesuffix(".onnx"), wine / linux
-            if name == "model":
-                name = os.path.basename(os.path.dirname(path))
-            above += not ratio <= args.limit
-            print(f"| {name} | {threads} | {linux * 1e3:.3f} | {wine * 1e3:.3f} | {ratio:.2f} |", flush=True)
-            results.append({"model": name, "threads": threads, "linux": linux, "wine": wine})
-    turns.keep(args, results)
+            programs = [lambda: milliseconds(output_of([args.build + "/bench/onnx_time", path, args.seconds], threads)),
+                        lambda: milliseconds(output_of([WINE, here + "/onnx_time.exe", "Z:" + path, args.seconds], threads))]
+            if runtime:
+                programs.append(lambda: through_runtime(runtime, path, threads))
+            times = [statistics.median(column) for column in zip(*[[p() for p in programs] for _ in range(args.rounds)])]
+            name = pathlib.Path(path).stem if pathlib.Path(path).stem != "model" else pathlib.Path(path).parent.name
+            above += not times[1] / times[0] <= args.limit
+            print(f"| {name} | {threads} | {times[0]:.3f} | {times[1]:.3f} | {times[1] / times[0]:.2f} |"
+                  + (f" {times[2]:.3f} |" if runtime else ""), flush=True)
+            results.append({"model": name, "threads": threads, "ms": times})
+    if args.json:
+        pathlib.Path(args.json).write_text(json.dumps(results, indent=1))
     sys.exit(above > 0)
 
 

@@ -126,6 +126,9 @@ def add_wheel(document, files, excluded=(), **more):
     name, version = (re.search(rf"^{field}: (.*)$", metadata, re.MULTILINE)[1] for field in ("Name", "Version"))
     owner = document.add_ours(name, version, files, excluded=excluded, **more)
     document.add_compiled(owner, any("libonnxruntime_ep" in path for path in files))
+    if "anydml/anydml" in files: # the command, as scripts/make-wheel links it
+        for library in ("libpng16-16", "libjpeg62-turbo", "libjansson4", "zlib1g"):
+            document.relate(owner, "STATIC_LINK", document.add_debian(library)[0])
 
 
 def tar_files(archive):

@@ -13,8 +13,9 @@ static const struct {
     int (*run)(int argc, char **argv);
 } commands[] = {
     { "devices", "list the devices", tools_cmd_devices },
-    { "run", "run an ONNX model on .npy files and pictures", tools_cmd_run },
+    { "run", "run an ONNX model on .npy files, pictures and videos", tools_cmd_run },
     { "bench", "measure how fast an ONNX model runs, here and in other runtimes", tools_cmd_bench },
+    { "profile", "print the steps of an ONNX model that take longest, and what bounds them", tools_cmd_profile },
     { "dispatch", "run an operator or a graph that a JSON file describes", tools_cmd_dispatch },
     { "graph", "show what becomes of an ONNX model: graph, kernels, memory", tools_cmd_graph },
     { "ops", "list the operators and the data types that run on each device", tools_cmd_ops },

@@ -45,6 +45,20 @@ const char tools_help_bench[] =
     "  --python LIST          programs of Python, with ':' between them, in which these are looked for; default: the\n"
     "                         environment variable ANYDML_PYTHON, or else python3\n";
 
+const char tools_help_profile[] =
+    "usage: anydml profile MODEL.onnx [OPTIONS]\n\n"
+    "Runs the model on random inputs and prints the ten steps that take longest, and whether their arithmetic or the\n"
+    "memory bounds each: which of the two would take longer at the machine's peaks.\n\n"
+    "  --device N             which device (anydml devices); default 0\n"
+    "  --threads N            worker threads of the cpu device; default: one per processor\n"
+    "  --input-shape NAME=1x3x224x224\n"
+    "                         sizes of an input whose dimensions are free, which are 1 otherwise; may be\n"
+    "                         given again\n"
+    "  --fp16-compute         allow products of 16-bit factors, also for float32\n"
+    "  --owned-weights        bind weights at initialisation, as other programs that use DirectML do, instead of\n"
+    "                         making them constants of the graph (cpu devices)\n"
+    "  --trace FILE           write a Chrome trace of all steps of one run\n";
+
 enum {
     BENCH_OPTION_SECONDS = TOOLS_OPTION_OWN,
     BENCH_OPTION_SHAPE,
@@ -64,7 +78,7 @@ struct bench {
     struct tools_shapes given;
     DML_EXECUTION_FLAGS flags;
     const char *trace_path, *python;
-    bool compare, own_weights, profiled, every;
+    bool compare, own_weights, profiled, every, steps_only; /* steps_only: of what is printed */
     struct onnx_model *model;
     struct tools_session *session;
     struct tools_program *program;
@@ -225,6 +239,12 @@ static void bench_print(const struct bench *b, const char *path, bool json)
         return;
     }
     printf("device      %s\n", b->session->info.name);
+    if (b->steps_only) {
+        if (b->trace_path)
+            tools_trace_print(&b->trace, b->trace_path);
+        tools_profile_print(&b->profile);
+        return;
+    }
     printf("run         %.3f ms median, %.3f ms p90, %.3f ms p99, %.3f ms min of %u runs (first %.3f ms)\n", median,
            p90, p99, b->runs[0], b->run_count, b->first_ms);
     if (b->bare_ms >= 0) {
@@ -317,6 +337,26 @@ static bool bench_options(const struct bench *b, const struct tools_options *o, 
            tools_fail(error, TOOLS_USAGE, "unexpected argument '%s' (anydml bench --help)", o->all[1]);
 }
 
+/* Measures on one device and prints; the exit code. */
+static int bench_one(struct bench *b, const struct tools_options *o, const char *command)
+{
+    struct tools_error error;
+    const bool ok = bench_prepare(b, o->operand, o->device, &error) && bench_measure(b, &error);
+    tools_progress_stop();
+    if (b->ones && ok)
+        fprintf(stderr, "%s: free sizes are taken as 1; --input-shape gives others\n", command);
+    if (b->ones && !ok) {
+        struct tools_error why = error;
+        tools_fail(&error, why.code, "%.600s (with free sizes taken as 1; --input-shape gives others)", why.text);
+    }
+    if (ok) {
+        bench_print(b, o->operand, o->json);
+        tools_telemetry_record(b->session->info.kind);
+    }
+    bench_finish(b);
+    return ok ? 0 : tools_report(command, &error);
+}
+
 int tools_cmd_bench(int argc, char **argv)
 {
     static const struct option table[] = {
@@ -355,18 +395,32 @@ int tools_cmd_bench(int argc, char **argv)
         return tools_report("anydml bench", &error);
     if (b.every)
         return bench_every(&b, options.operand, &error) ? 0 : tools_report("anydml bench", &error);
-    bool ok = bench_prepare(&b, options.operand, options.device, &error) && bench_measure(&b, &error);
-    tools_progress_stop();
-    if (b.ones && ok)
-        fprintf(stderr, "anydml bench: free sizes are taken as 1; --input-shape gives others\n");
-    if (b.ones && !ok) {
-        struct tools_error why = error;
-        tools_fail(&error, why.code, "%.600s (with free sizes taken as 1; --input-shape gives others)", why.text);
-    }
-    if (ok) {
-        bench_print(&b, options.operand, options.json);
-        tools_telemetry_record(b.session->info.kind);
-    }
-    bench_finish(&b);
-    return ok ? 0 : tools_report("anydml bench", &error);
+    return bench_one(&b, &options, "anydml bench");
+}
+
+int tools_cmd_profile(int argc, char **argv)
+{
+    static const struct option table[] = {
+        { "help", no_argument, NULL, TOOLS_OPTION_HELP },
+        { "device", required_argument, NULL, TOOLS_OPTION_DEVICE },
+        { "threads", required_argument, NULL, TOOLS_OPTION_THREADS },
+        { "input-shape", required_argument, NULL, BENCH_OPTION_SHAPE },
+        { "fp16-compute", no_argument, NULL, BENCH_OPTION_FP16 },
+        { "owned-weights", no_argument, NULL, BENCH_OPTION_OWNED },
+        { "trace", required_argument, NULL, BENCH_OPTION_TRACE },
+        { 0 },
+    };
+    struct bench b = { .in_a_row = 1, .profiled = true, .steps_only = true };
+    struct tools_options options = {
+        .table = table,
+        .help = tools_help_profile,
+        .take = bench_take,
+        .context = &b,
+        .operands = 1,
+        .operand_name = "the model",
+    };
+    struct tools_error error;
+    if (!tools_options_parse(&options, argc, argv, &error))
+        return tools_report("anydml profile", &error);
+    return options.helped ? 0 : bench_one(&b, &options, "anydml profile");
 }

@@ -3,6 +3,7 @@
 #include "tools/dispatch.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 
 /* ---- execution flags ---- */
 
@@ -304,9 +305,12 @@ static bool read_inputs(struct dispatch_reader *r, struct dispatch *d)
 bool tools_dispatch_load(struct dispatch_reader *r, struct dispatch *d)
 {
     json_error_t why;
+    struct stat about;
     *d = (struct dispatch){ 0 };
     r->arena = &d->arena;
     r->path[0] = 0;
+    if (!stat(r->file, &about) && S_ISDIR(about.st_mode))
+        return tools_fail(r->error, TOOLS_USAGE, "cannot read %s: it is a folder", r->file);
     d->root = strcmp(r->file, "-") ? json_load_file(r->file, JSON_REJECT_DUPLICATES, &why)
                                    : json_loadf(stdin, JSON_REJECT_DUPLICATES, &why);
     if (!d->root && why.line < 1)

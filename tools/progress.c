@@ -26,6 +26,9 @@ static void progress_print(void)
     double seconds = (tools_now_ms() - progress.start) / 1e3;
     if (progress.total > 1)
         fprintf(stderr, "\r\033[K%s %u of %u, %.1f s", progress.phase, progress.done + 1, progress.total, seconds);
+    else if (progress.done)
+        fprintf(stderr, "\r\033[K%s %u, %.1f s, %.1f per second", progress.phase, progress.done, seconds,
+                progress.done / seconds);
     else
         fprintf(stderr, "\r\033[K%s, %.1f s", progress.phase, seconds);
     fflush(stderr);

@@ -6,7 +6,7 @@
 /* `phase` must stay valid until the next call. The first call starts a thread. Call from one thread only. */
 void tools_progress(const char *phase);
 
-/* For loops: "<phase> 3 of 10". */
+/* For loops: "<phase> 3 of 10"; with a total of 0, which is unknown, what is done and how much of it per second. */
 void tools_progress_count(unsigned done, unsigned total);
 
 /* Wipes the line; call before anything is printed. */

@@ -5,14 +5,19 @@
 
 #include "tools/image.h"
 #include "tools/trace.h"
+#include "tools/video.h"
 
 #define RUN_FILES_MAX 64
 
-/* An input that is a folder: its files, one after the other. */
+/* An input that is a folder, with its files one after the other, or a video, with its frames. */
 struct run_folder {
-    const char *path;    /* NULL: there is none */
-    uint32_t input;      /* which one of the model's */
-    char **names, *file; /* in the order of their bytes; the path of the current one */
+    const char *path;         /* NULL: there is none */
+    uint32_t input;           /* which one of the model's */
+    struct tools_video video; /* open: it is one */
+    struct tools_video *made; /* per output of the model; opened with the first frame */
+    uint32_t frame;           /* of the video, from 0 on */
+    bool ended;               /* the video */
+    char **names, *file;      /* in the order of their bytes; the path of the current one */
     uint32_t count;
     const char **outputs; /* per output of the model: the folder for results, or NULL */
 };
@@ -50,11 +55,15 @@ bool tools_run_check_symbols(const struct run *run, struct tools_error *error);
 /* Compiles for the shapes of the inputs and sets them. */
 bool tools_run_compile(struct run *run, struct tools_error *error);
 
-/* Finds the input that is a folder, if there is one, and selects its first file. Then tools_run_folder runs the model
- * for each of them, prints and stores. */
+/* Finds the input that is a folder or a video, if there is one, and selects its first file. Then tools_run_folder runs
+ * the model for each of them, prints and stores. */
 bool tools_run_folder_find(struct run *run, struct tools_error *error);
 bool tools_run_folder(struct run *run, struct tools_error *error);
 void tools_run_folder_finish(struct run *run);
+
+/* The next frame of the video, empty when there is none; and a picture as the next frame of the video of output i. */
+bool tools_run_frame(struct run *run, struct tools_image *out, struct tools_error *error);
+bool tools_run_keep_frame(struct run *run, uint32_t i, const struct tools_image *image, struct tools_error *error);
 
 /* Reads the outputs back, writes those that have a file, prints them all, and the top five labels. */
 bool tools_run_store(struct run *run, struct tools_error *error);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `anydml run` with a folder for one of the inputs: the model runs once for each picture and .npy file in it. */
+/* `anydml run` with a folder or a video for one of the inputs: the model runs once for each picture and .npy file, or
+ * for each frame. */
 #include "tools/run.h"
 
 #include "tools/progress.h"
@@ -64,57 +65,122 @@ static bool run_list(struct run_folder *folder, struct tools_error *error)
     return true;
 }
 
-/* The paths of file number `number`. */
+/* The paths of file number `number`; frames of a video that go to a folder are numbered from 1 on. */
 static bool run_select(struct run *run, uint32_t number, struct tools_error *error)
 {
     struct run_folder *folder = &run->folder;
-    free(folder->file);
-    folder->file = run_join(folder->path, folder->names[number]);
-    run->input_files[folder->input] = folder->file;
-    bool ok = folder->file != NULL;
+    char frame[32];
+    snprintf(frame, sizeof(frame), "%06u.png", number + 1);
+    bool ok = true;
+    if (!folder->video.path) {
+        free(folder->file);
+        folder->file = run_join(folder->path, folder->names[number]);
+        run->input_files[folder->input] = folder->file;
+        ok = folder->file != NULL;
+    }
     for (uint32_t i = 0; ok && i < run->model->output_count; i++)
         if (folder->outputs[i]) {
             free((char *)run->output_files[i]);
-            run->output_files[i] = run_join(folder->outputs[i], folder->names[number]);
+            run->output_files[i] = run_join(folder->outputs[i], folder->video.path ? frame : folder->names[number]);
             ok = run->output_files[i] != NULL;
         }
     return ok || tools_fail_memory(error);
 }
 
+/* ---- videos ---- */
+
+bool tools_run_frame(struct run *run, struct tools_image *out, struct tools_error *error)
+{
+    if (!tools_video_read(&run->folder.video, out, error))
+        return false;
+    run->folder.ended = !out->pixels;
+    return true;
+}
+
+bool tools_run_keep_frame(struct run *run, uint32_t i, const struct tools_image *image, struct tools_error *error)
+{
+    struct tools_video *made = &run->folder.made[i];
+    return (made->path || tools_video_create(run->output_files[i], run->folder.video.rate, made, error)) &&
+           tools_video_write(made, image, error);
+}
+
+static bool run_is_same_file(const char *a, const char *b)
+{
+    struct stat one, other;
+    return !stat(a, &one) && !stat(b, &other) && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+static bool run_open_video(struct run *run, struct tools_error *error)
+{
+    struct run_folder *folder = &run->folder;
+    folder->made = calloc(run->model->output_count + 1, sizeof(*folder->made));
+    if (!folder->made)
+        return tools_fail_memory(error);
+    for (uint32_t i = 0; i < run->model->output_count; i++)
+        if (run->output_files[i] && run_is_same_file(run->output_files[i], folder->path))
+            return tools_fail(error, TOOLS_USAGE, "--output %s: that is the input", run->output_files[i]);
+    return tools_video_open(folder->path, &folder->video, error);
+}
+
+/* Whether all of them are whole. */
+static bool run_close_videos(struct run *run, struct tools_error *error)
+{
+    bool ok = true;
+    for (uint32_t i = 0; run->folder.made && i < run->model->output_count; i++) {
+        struct tools_error late;
+        const bool whole = tools_video_close(&run->folder.made[i], &late);
+        if (ok && !whole)
+            *error = late;
+        ok = ok && whole;
+    }
+    return ok;
+}
+
+/* ---- the input ---- */
+
 bool tools_run_folder_find(struct run *run, struct tools_error *error)
 {
     struct run_folder *folder = &run->folder;
     for (uint32_t i = 0; i < run->model->input_count; i++) {
-        if (!run_is_folder(run->input_files[i]))
+        const char *file = run->input_files[i];
+        if (!run_is_folder(file) && !(file && tools_video_is_name(file)))
             continue;
         if (folder->path)
-            return tools_fail(error, TOOLS_USAGE, "--input %s: only one input may be a folder", run->input_files[i]);
+            return tools_fail(error, TOOLS_USAGE, "--input %s: only one input may be a folder or a video", file);
         folder->path = run->input_files[i];
         folder->input = i;
     }
     if (!folder->path)
         return true;
     if (run->repeat > 1 || run->trace_path)
-        return tools_fail(error, TOOLS_USAGE, "--repeat and --trace take one file for each input, not a folder");
+        return tools_fail(error, TOOLS_USAGE, "--repeat and --trace take one picture or .npy file for each input");
     folder->outputs = calloc(run->model->output_count + 1, sizeof(*folder->outputs));
     if (!folder->outputs)
         return tools_fail_memory(error);
+    const bool is_video = !run_is_folder(folder->path);
     for (uint32_t i = 0; i < run->model->output_count; i++) {
-        if (run->output_files[i] && !run_is_folder(run->output_files[i]))
-            return tools_fail(error, TOOLS_USAGE, "--output %s: inputs from a folder need a folder for outputs",
-                              run->output_files[i]);
-        folder->outputs[i] = run->output_files[i];
+        const char *file = run->output_files[i];
+        if (is_video && file && tools_video_is_name(file))
+            continue;
+        if (file && !run_is_folder(file))
+            return tools_fail(error, TOOLS_USAGE, "--output %s: inputs from a %s for outputs", file,
+                              is_video ? "video need a video or a folder" : "folder need a folder");
+        folder->outputs[i] = file;
         run->output_files[i] = NULL;
     }
-    return run_list(folder, error) && run_select(run, 0, error);
+    return (is_video ? run_open_video(run, error) : run_list(folder, error)) && run_select(run, 0, error);
 }
 
 void tools_run_folder_finish(struct run *run)
 {
     struct run_folder *folder = &run->folder;
+    struct tools_error ignored;
     for (uint32_t i = 0; folder->outputs && i < run->model->output_count; i++)
         if (folder->outputs[i])
             free((char *)run->output_files[i]);
+    run_close_videos(run, &ignored);
+    tools_video_close(&folder->video, &ignored);
+    free(folder->made);
     for (uint32_t i = 0; i < folder->count; i++)
         free(folder->names[i]);
     free(folder->names);
@@ -129,7 +195,9 @@ static bool run_next(struct run *run, uint32_t number, struct tools_error *error
     struct onnx_input *shape = &run->shapes[i];
     tools_array_finish(&run->arrays[i]);
     run->arrays[i] = (struct tools_array){ 0 };
-    if (!run_select(run, number, error) || !tools_run_read(run, i, error) || !tools_run_check_symbols(run, error))
+    if (!run_select(run, number, error) || !tools_run_read(run, i, error) || run->folder.ended)
+        return run->folder.ended;
+    if (!tools_run_check_symbols(run, error))
         return false;
     const struct tools_array *array = &run->arrays[i];
     if (!shape->data && shape->rank == array->rank &&
@@ -149,27 +217,44 @@ static bool run_file(struct run *run, double *out_host_ms, struct tools_error *e
     const struct tools_array *array = &run->arrays[i];
     if (!tools_program_run(run->program, out_host_ms, error))
         return false;
-    tools_progress_stop();
-    printf("input   %s  %s <- %s\n", run->model->inputs[i].name,
-           tools_shape_text(shape, sizeof(shape), array->type, array->rank, array->dims, NULL), run->folder.file);
+    if (!run->folder.frame || run->labels)
+        tools_progress_stop();
+    if (!run->folder.frame)
+        printf("input   %s  %s <- %s\n", run->model->inputs[i].name,
+               tools_shape_text(shape, sizeof(shape), array->type, array->rank, array->dims, NULL),
+               run->input_files[i]);
+    else if (run->labels)
+        printf("frame   %u\n", run->folder.frame + 1);
     return tools_run_store(run, error);
 }
 
 bool tools_run_folder(struct run *run, struct tools_error *error)
 {
-    const uint32_t count = run->folder.count;
+    struct run_folder *folder = &run->folder;
+    uint32_t done = 0;
     double sum = 0, ms = 0;
     const double begin = tools_now_ms();
     tools_progress_stop();
     printf("device  %u  %s\n", run->device, run->session->info.name);
-    for (uint32_t i = 0; i < count; i++) {
-        if ((i && !run_next(run, i, error)) || !run_file(run, &ms, error))
+    while (!folder->ended && (folder->video.path || done < folder->count)) {
+        if (!run_file(run, &ms, error))
             return false;
         fflush(stdout); /* whoever waits sees each file when it is done */
         sum += ms;
+        done++;
+        if (folder->video.path) {
+            folder->frame = done;
+            tools_progress("running: frame");
+            tools_progress_count(done, 0);
+        }
+        if ((folder->video.path || done < folder->count) && !run_next(run, done, error))
+            return false;
     }
+    tools_progress_stop();
+    if (!run_close_videos(run, error))
+        return false;
     const double seconds = (tools_now_ms() - begin) / 1e3;
-    printf("time    %u files in %.3f s, %.2f per second; running the model %.3f ms each\n", count, seconds,
-           count / seconds, sum / count);
+    printf("time    %u %s in %.3f s, %.2f per second; running the model %.3f ms each\n", done,
+           folder->video.path ? "frames" : "files", seconds, done / seconds, sum / done);
     return true;
 }

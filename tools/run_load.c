@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/run.h"
 
+#include "tools/output.h"
 #include "tools/text.h"
 
 #include <stdlib.h>
@@ -71,8 +72,12 @@ static bool run_check_outputs(const struct run *run, struct tools_error *error)
 {
     for (uint32_t i = 0; i < run->model->output_count; i++) {
         const char *file = run->output_files[i];
-        if (file && !tools_ends_with(file, ".npy") && !tools_image_is_name(file))
+        if (file && tools_video_is_name(file) && !run->folder.video.path)
+            return tools_fail(error, TOOLS_USAGE, "--output %s: a video is made of a video only", file);
+        if (file && !tools_ends_with(file, ".npy") && !tools_image_is_name(file) && !tools_video_is_name(file))
             return tools_fail(error, TOOLS_USAGE, "--output %s: the name must end in .npy, .png or .jpg", file);
+        if (file && !tools_output_check(file, error)) /* before the work, not after it */
+            return false;
     }
     return true;
 }
@@ -87,7 +92,10 @@ static bool run_read_picture(struct run *run, uint32_t i, struct tools_error *er
     struct tools_image image;
     if (!run->has_range && info->type == ONNX_UINT8)
         how.high = 255;
-    if (!tools_image_read(run->input_files[i], &image, error))
+    if (run->folder.video.path && i == run->folder.input) {
+        if (!tools_run_frame(run, &image, error) || run->folder.ended)
+            return run->folder.ended;
+    } else if (!tools_image_read(run->input_files[i], &image, error))
         return false;
     if (info->has_shape) {
         wanted.rank = info->rank;
@@ -135,8 +143,9 @@ bool tools_run_read(struct run *run, uint32_t i, struct tools_error *error)
         return tools_fail(error, TOOLS_USAGE, "--input is missing for '%s', %s", info->name,
                           tools_shape_text(shape, sizeof(shape), info->type, info->rank, info->dims,
                                            (const char *const *)info->symbols));
-    if (!tools_ends_with(file, ".npy") && !tools_image_is_name(file))
-        return tools_fail(error, TOOLS_USAGE, "--input %s: the name must end in .npy, .png or .jpg", file);
+    if (!tools_ends_with(file, ".npy") && !tools_image_is_name(file) && !tools_video_is_name(file))
+        return tools_fail(error, TOOLS_USAGE, "--input %s: the name must end in .npy, .png, .jpg or that of a video",
+                          file);
     return tools_ends_with(file, ".npy") ? run_read_npy(run, i, error) : run_read_picture(run, i, error);
 }
 

@@ -9,9 +9,9 @@
 #define RUN_TOP 5
 
 /* Writes pixels of float or uint8 outputs; other floating-point types are converted first. */
-static bool run_write_picture(const struct run *run, const struct tools_array *array, const char *name,
-                              const char *file, struct tools_error *error)
+static bool run_write_picture(struct run *run, uint32_t i, const struct tools_array *array, struct tools_error *error)
 {
+    const char *file = run->output_files[i], *name = run->program->onnx->outputs[i].name;
     struct tools_picture how = run->picture;
     struct tools_array copy;
     struct tools_image image = { 0 };
@@ -20,25 +20,27 @@ static bool run_write_picture(const struct run *run, const struct tools_array *a
     memcpy(copy.data, array->data, array->bytes);
     bool ok = (array->type != ONNX_FLOAT16 && array->type != ONNX_DOUBLE) ||
               tools_array_convert(&copy, ONNX_FLOAT, name, error);
-    ok = ok && tools_picture_store(&copy, &how, name, &image, error) && tools_image_write(file, &image, error);
+    ok = ok && tools_picture_store(&copy, &how, name, &image, error) &&
+         (tools_video_is_name(file) ? tools_run_keep_frame(run, i, &image, error)
+                                    : tools_image_write(file, &image, error));
     tools_image_finish(&image);
     tools_array_finish(&copy);
     return ok;
 }
 
-static bool run_store_output(const struct run *run, uint32_t i, const struct tools_array *array,
-                             struct tools_error *error)
+static bool run_store_output(struct run *run, uint32_t i, const struct tools_array *array, struct tools_error *error)
 {
     const char *file = run->output_files[i], *name = run->program->onnx->outputs[i].name;
     char shape[256];
-    printf("output  %s  %s%s%s\n", name,
-           tools_shape_text(shape, sizeof(shape), array->type, array->rank, array->dims, NULL), file ? " -> " : "",
-           file ? file : "");
+    if (!run->folder.frame) /* not for each frame of a video */
+        printf("output  %s  %s%s%s\n", name,
+               tools_shape_text(shape, sizeof(shape), array->type, array->rank, array->dims, NULL), file ? " -> " : "",
+               file ? file : "");
     if (!file)
         return true;
     if (tools_ends_with(file, ".npy"))
         return tools_npy_write(file, array, error);
-    return run_write_picture(run, array, name, file, error);
+    return run_write_picture(run, i, array, error);
 }
 
 /* ---- labels ---- */

@@ -23,6 +23,11 @@ void base_on_fork(void (*child)(void));
 /* The library that has this code stays in memory until the process ends. */
 void base_library_stay(const void *code);
 
+/* A library of the system, by its file's name; NULL: `why` says why not. */
+void *base_library_open(const char *name, char *why, size_t why_bytes);
+void *base_library_symbol(void *library, const char *name);
+void base_library_close(void *library);
+
 /* Writes to the standard error output, in one call. */
 void base_write_error(const char *text, size_t length);
 
@@ -110,7 +115,14 @@ uint64_t base_memory_resident(void);
 /* Of the last level that cores share; 0: unknown. */
 uint64_t base_cache_bytes(void);
 
-/* ---- the processor ---- */
+/* ---- processors ---- */
+
+/* Whether there is a GPU, for all that a glance tells: libraries of drivers are large. */
+bool base_gpu_likely(void);
+
+/* What GPUs are for Linux, and for Linux's Wine. */
+#define BASE_GPU_NODES                                                                                                 \
+    "/dev/dri/*", "/dev/nvidia*", "/dev/dxg", "/dev/kgsl*", "/dev/mali*", "/dev/nvhost*", "/dev/nvgpu*", "/dev/pvr*"
 
 /* Asks for the tile registers of this process's threads. */
 bool base_request_tiles(void);

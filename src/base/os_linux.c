@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
@@ -46,6 +47,24 @@ void base_library_stay(const void *code)
     Dl_info self;
     if (dladdr(code, &self) && self.dli_fname)
         (void)!dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+void *base_library_open(const char *name, char *why, size_t why_bytes)
+{
+    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        snprintf(why, why_bytes, "%s", dlerror());
+    return library;
+}
+
+void *base_library_symbol(void *library, const char *name)
+{
+    return dlsym(library, name);
+}
+
+void base_library_close(void *library)
+{
+    dlclose(library);
 }
 
 void base_write_error(const char *text, size_t length)
@@ -343,7 +362,19 @@ uint64_t base_cache_bytes(void)
     return bytes > 0 ? (uint64_t)bytes : 0;
 }
 
-/* ---- the processor ---- */
+/* ---- processors ---- */
+
+bool base_gpu_likely(void)
+{
+    static const char *const nodes[] = { BASE_GPU_NODES };
+    bool found = false;
+    for (size_t i = 0; !found && i < ARRAY_SIZE(nodes); i++) {
+        glob_t paths;
+        found = !glob(nodes[i], GLOB_NOSORT, NULL, &paths) && paths.gl_pathc;
+        globfree(&paths);
+    }
+    return found;
+}
 
 bool base_request_tiles(void)
 {

@@ -7,6 +7,7 @@
 
 #include <malloc.h>
 #include <psapi.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <windows.h>
 
@@ -36,6 +37,25 @@ void base_library_stay(const void *code)
 {
     HMODULE self;
     GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN, code, &self);
+}
+
+/* Not of the working folder, nor of those in PATH. */
+void *base_library_open(const char *name, char *why, size_t why_bytes)
+{
+    HMODULE library = LoadLibraryExA(name, NULL, LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
+    if (!library)
+        snprintf(why, why_bytes, "%s: error %lu", name, (unsigned long)GetLastError());
+    return library;
+}
+
+void *base_library_symbol(void *library, const char *name)
+{
+    return (void *)GetProcAddress(library, name);
+}
+
+void base_library_close(void *library)
+{
+    FreeLibrary(library);
 }
 
 void base_write_error(const char *text, size_t length)
@@ -263,7 +283,35 @@ uint64_t base_cache_bytes(void)
     return largest;
 }
 
-/* ---- the processor ---- */
+/* ---- processors ---- */
+
+/* Is there a file of that pattern, in the last part, on the system below Wine? */
+static bool find_below(const char *pattern)
+{
+    WIN32_FIND_DATAA file;
+    char path[64];
+    snprintf(path, sizeof(path), "\\\\?\\unix%s", pattern);
+    for (char *at = path; *at; at++)
+        if (*at == '/')
+            *at = '\\';
+    HANDLE search = FindFirstFileA(path, &file);
+    if (search == INVALID_HANDLE_VALUE)
+        return false;
+    while (file.cFileName[0] == '.' && FindNextFileA(search, &file))
+        ;
+    FindClose(search);
+    return file.cFileName[0] != '.';
+}
+
+/* Windows itself has vulkan-1.dll where a GPU's driver brought it. */
+bool base_gpu_likely(void)
+{
+    static const char *const nodes[] = { BASE_GPU_NODES };
+    bool found = !GetProcAddress(GetModuleHandleA("ntdll.dll"), "wine_get_version");
+    for (size_t i = 0; !found && i < ARRAY_SIZE(nodes); i++)
+        found = find_below(nodes[i]);
+    return found;
+}
 
 /* Windows asks for them by a function of its newer versions. Wine has no such, so there Linux is asked itself. */
 bool base_request_tiles(void)

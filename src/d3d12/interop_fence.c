@@ -6,8 +6,8 @@
 #include "d3d12/objects.h"
 
 #include "base/log.h"
+#include "base/os.h"
 
-#include <signal.h>
 #include <stdlib.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -132,19 +132,15 @@ static void *watch_main(void *argument)
 static void counter_watch(struct d3d_fence *fence)
 {
     struct counter *counter = counter_of(fence);
-    sigset_t all, before;
-    int error = 0;
+    bool failed = false;
     pthread_mutex_lock(&fence->lock);
     if (!counter->watching) {
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the application's threads */
-        error = pthread_create(&counter->thread, NULL, watch_main, fence);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-        counter->watching = !error;
+        counter->watching = base_thread_start(&counter->thread, "anydml-fence", 0, 0, watch_main, fence);
+        failed = !counter->watching;
     }
     base_condition_signal(&counter->wake);
     pthread_mutex_unlock(&fence->lock);
-    if (error)
+    if (failed)
         check(fence, E_OUTOFMEMORY);
 }
 

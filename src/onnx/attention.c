@@ -199,7 +199,7 @@ static struct onnx_value *tokens_of(struct onnx_builder *b, struct onnx_value *x
     return x && x->rank == 4 ? onnx_heads_to_tokens(b, x, NULL) : x;
 }
 
-enum { QUERY, KEY, VALUE, BIAS = 6, MASK, RELATIVE, PAST_KEY, PAST_VALUE, LENGTHS, INPUTS };
+enum { QUERY, KEY, VALUE, BIAS = 6, MASK, RELATIVE_BIAS, PAST_KEY, PAST_VALUE, LENGTHS, INPUTS };
 
 /* Keys and values that are heads already are given as the past of no new keys. */
 static const DML_TENSOR_DESC *cache_desc(struct onnx_builder *b, struct onnx_desc *d, struct onnx_value *v,
@@ -217,7 +217,7 @@ static bool masks_for_fused(struct onnx_builder *b, struct onnx_attention *a, st
                             DML_MULTIHEAD_ATTENTION_MASK_TYPE *type)
 {
     *type = DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE;
-    in[RELATIVE] = a->relative;
+    in[RELATIVE_BIAS] = a->relative;
     if (a->keep && !lengths_to_keep(b, a))
         return false;
     if (a->keep) {
@@ -310,7 +310,8 @@ static bool attend_fused(struct onnx_builder *b, struct onnx_attention *a)
         .MaskTensor = type == DML_MULTIHEAD_ATTENTION_MASK_TYPE_BOOLEAN
                           ? onnx_desc_broadcast(b, &d[MASK], in[MASK], 4, full)
                           : onnx_desc(b, &d[MASK], in[MASK]),
-        .RelativePositionBiasTensor = a->relative ? onnx_desc_broadcast(b, &d[RELATIVE], in[RELATIVE], 4, full) : NULL,
+        .RelativePositionBiasTensor =
+            a->relative ? onnx_desc_broadcast(b, &d[RELATIVE_BIAS], in[RELATIVE_BIAS], 4, full) : NULL,
         .PastKeyTensor = cache_desc(b, &d[PAST_KEY], in[PAST_KEY], rows),
         .PastValueTensor = cache_desc(b, &d[PAST_VALUE], in[PAST_VALUE], rows),
         .PastSequenceLengthsTensor = onnx_desc(b, &d[LENGTHS], in[LENGTHS]),

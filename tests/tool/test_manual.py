@@ -36,8 +36,10 @@ def plain(page):
 
 def options_of(command):
     """What the command's table takes, or the actions in the place of options."""
-    source = (SOURCES / f"cmd_{command}.c").read_text("utf-8")
-    names = re.findall(r'\{ "([\w-]+)", (?:no|required)_argument, NULL', source)
+    head = f"int tools_cmd_{command}(int argc"
+    source = next(text for text in (path.read_text("utf-8") for path in SOURCES.glob("cmd_*.c")) if head in text)
+    function = source[source.index(head):].split("\n}\n")[0]
+    names = re.findall(r'\{ "([\w-]+)", (?:no|required)_argument, NULL', function)
     if names:
         return ["--" + name for name in names if name != "help"]
     return re.findall(r'\{ "(\w+)", [01], action_', source)

@@ -124,7 +124,7 @@ def check_files(tool, model, x):
     tool.fails(["run", model], "--input is missing", "picture")
     tool.fails(["run", model, "--input", "/nonexistent.npy"], "/nonexistent.npy")
     tool.fails(["run", model, "--input", "/nonexistent.png"], "/nonexistent.png")
-    tool.fails(["run", model, "--input", model], ".npy, .png or .jpg")
+    tool.fails(["run", model, "--input", model], ".npy, .png, .jpg or that of a video")
     tool.fails(["run", model, "--input", "nothing=" + x], "nothing=", "picture")
     tool.fails(["run", model, "--input", x, "--input", x], "only 1 input")
     tool.fails(["run", model, "--input", "picture=" + x, "--input", "picture=" + x], "given twice")
@@ -238,13 +238,17 @@ def check_trace(tool, path, x, adapter):
 
 def check_profile(tool, path, steps, device):
     """The dearest steps, dearest first, each with what bounds it."""
-    text = tool.works("bench", path, "--input-shape", "picture=1x3x10x12", "--seconds", "0", "--profile", **device)
-    lines = text[text.find("profile "):].splitlines()
-    rows = [line.split() for line in lines[2:]]
-    tool.test(f"in {steps} steps" in lines[0] and len(rows) == min(steps, 10), f"bench --profile: {lines}")
-    tool.test(all(row[3] in ("compute", "memory", "-") for row in rows), f"what bounds each step: {lines}")
-    times = [float(row[0]) for row in rows]
-    tool.test(times == sorted(times, reverse=True), f"dearest first: {lines}")
+    shape = ["--input-shape", "picture=1x3x10x12"]
+    for command in ["bench", path, *shape, "--seconds", "0", "--profile"], ["profile", path, *shape]:
+        text = tool.works(*command, **device)
+        lines = text[text.find("profile "):].splitlines()
+        rows = [line.split() for line in lines[2:]]
+        tool.test(f"in {steps} steps" in lines[0] and len(rows) == min(steps, 10), f"{command}: {lines}")
+        tool.test(all(row[3] in ("compute", "memory", "-") for row in rows), f"what bounds each step: {lines}")
+        times = [float(row[0]) for row in rows]
+        tool.test(times == sorted(times, reverse=True), f"dearest first: {lines}")
+    tool.fails(["profile", path, "--seconds", "1"], "unknown option")
+    tool.fails(["profile"], "the model is missing")
     table = tool.works("bench", path, "--input-shape", "picture=1x3x10x12", "--seconds", "0", "--devices", "all",
                        **device).splitlines()
     tool.test(len(table) >= 2 and all(float(line.split()[2]) > 0 for line in table[1:]), f"bench --devices: {table}")
@@ -354,7 +358,7 @@ def check_folders(tool):
     for name, pixels in drawn.items():
         tool.test(np.array_equal(pictures.read_png(os.path.join(outputs, name)), pixels), f"{name} of a folder")
     tool.test(np.array_equal(np.load(os.path.join(outputs, "e.npy")), array), "e.npy of a folder")
-    tool.fails(["run", model, "--input", inputs, "--repeat", "2"], "--repeat", "folder")
+    tool.fails(["run", model, "--input", inputs, "--repeat", "2"], "--repeat", "one picture")
     tool.fails(["run", model, "--input", inputs, "--output", tool.file("y.npy")], "folder for outputs")
     tool.file("in/f.png", b"no picture")
     result = tool.run("run", model, "--input", inputs)

@@ -2,6 +2,7 @@
 #include "adapter/vulkan/vulkan.h"
 
 #include "base/log.h"
+#include "base/os.h"
 #include "shaders/shader.h"
 
 #include <stdio.h>
@@ -313,7 +314,7 @@ static void vulkan_memory_budget(const struct adapter_info *info, bool local, ui
 
 const struct adapter_ops adapter_vulkan_ops = {
     .name = "vulkan",
-    .hardware = vulkan_hardware,
+    .hardware = base_gpu_likely, /* without, all that drivers could offer is a slower processor */
     .enumerate = vulkan_enumerate,
     .device_create = vulkan_device_create,
     .device_destroy = vulkan_device_destroy,

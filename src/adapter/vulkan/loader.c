@@ -3,14 +3,19 @@
 #include "adapter/vulkan/vulkan.h"
 
 #include "base/log.h"
+#include "base/os.h"
 #include "shaders/shader.h"
 
-#include <dlfcn.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define PHYSICALS_MAX 32
+
+#if defined(_WIN32)
+#define LOADER "vulkan-1.dll"
+#else
+#define LOADER "libvulkan.so.1"
+#endif
 
 struct vulkan_procs vk;
 
@@ -51,7 +56,7 @@ static void close_instance(void)
     if (instance)
         vk.vkDestroyInstance(instance, NULL);
     if (library)
-        dlclose(library);
+        base_library_close(library);
     instance = VK_NULL_HANDLE;
     library = NULL;
 }
@@ -65,12 +70,13 @@ static bool open_instance(void)
     };
     VkInstanceCreateInfo info = { .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &application };
     uint32_t version = 0;
-    library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+    char why[256];
+    library = base_library_open(LOADER, why, sizeof(why));
     if (!library) {
-        base_log(BASE_LOG_INFO, "vulkan: %s", dlerror());
+        base_log(BASE_LOG_INFO, "vulkan: %s", why);
         return false;
     }
-    PFN_vkGetInstanceProcAddr get = (PFN_vkGetInstanceProcAddr)dlsym(library, "vkGetInstanceProcAddr");
+    PFN_vkGetInstanceProcAddr get = (PFN_vkGetInstanceProcAddr)base_library_symbol(library, "vkGetInstanceProcAddr");
     struct vulkan_procs procs = { 0 };
     if (get && !load_global(get, &procs) && procs.vkEnumerateInstanceVersion(&version) == VK_SUCCESS &&
         version >= VK_API_VERSION_1_2 && procs.vkCreateInstance(&info, NULL, &instance) == VK_SUCCESS &&
@@ -80,7 +86,7 @@ static bool open_instance(void)
         return true;
     }
     base_log(BASE_LOG_INFO, "vulkan: no instance of version 1.2%s",
-             borrowers ? ", or the application uses another loader than libvulkan.so.1" : "");
+             borrowers ? ", or the application uses another loader than " LOADER : "");
     /* Without all its functions an instance stays. */
     instance = VK_NULL_HANDLE;
     close_instance();
@@ -224,7 +230,7 @@ static bool has_dot_products(VkPhysicalDevice device)
 
 static uint32_t cooperative(VkPhysicalDevice handle)
 {
-    PFN_vkGetInstanceProcAddr get = (PFN_vkGetInstanceProcAddr)dlsym(library, "vkGetInstanceProcAddr");
+    PFN_vkGetInstanceProcAddr get = (PFN_vkGetInstanceProcAddr)base_library_symbol(library, "vkGetInstanceProcAddr");
     uint32_t extensions = has_extension(handle, "VK_KHR_cooperative_matrix") ? SHADER_CAPABILITY_COOP : 0;
     if (has_extension(handle, "VK_KHR_shader_bfloat16"))
         extensions |= SHADER_CAPABILITY_COOP_BFLOAT16;
@@ -271,19 +277,6 @@ static void find_physicals(void)
         physicals[i].handle = VK_NULL_HANDLE;
 #endif
     pthread_mutex_unlock(&instance_lock);
-}
-
-bool vulkan_hardware(void)
-{
-    static const char *const nodes[] = { "/dev/dri/*", "/dev/nvidia*", "/dev/dxg",    "/dev/kgsl*",
-                                         "/dev/mali*", "/dev/nvhost*", "/dev/nvgpu*", "/dev/pvr*" };
-    bool found = false;
-    for (size_t i = 0; !found && i < ARRAY_SIZE(nodes); i++) {
-        glob_t paths;
-        found = !glob(nodes[i], GLOB_NOSORT, NULL, &paths) && paths.gl_pathc;
-        globfree(&paths);
-    }
-    return found;
 }
 
 uint32_t vulkan_physicals(const struct vulkan_physical **out)

@@ -7,9 +7,9 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/log.h"
+#include "base/os.h"
 #include "shaders/shader.h"
 
-#include <signal.h>
 #include <stdlib.h>
 
 #define THREADS_MAX 8                   /* drivers lock more than they compile then */
@@ -135,13 +135,9 @@ static void *make_pipelines(void *context)
 static void run_job(struct job *job)
 {
     pthread_t threads[THREADS_MAX];
-    sigset_t all, before;
     uint32_t helpers = 0, wanted = BASE_MIN(BASE_MIN(job->count, base_cpu_count()), THREADS_MAX);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the application's */
-    while (helpers + 1 < wanted && !pthread_create(&threads[helpers], NULL, make_pipelines, job))
+    while (helpers + 1 < wanted && base_thread_start(&threads[helpers], "anydml-pipeline", 0, 0, make_pipelines, job))
         helpers++;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     make_pipelines(job);
     for (uint32_t i = 0; i < helpers; i++)
         pthread_join(threads[i], NULL);

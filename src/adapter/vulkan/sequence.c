@@ -75,10 +75,19 @@ HRESULT vulkan_sequence_create(struct adapter_device *device, const struct adapt
     return FAILED(hr) ? hr : E_OUTOFMEMORY;
 }
 
+/* One by one: Wine 8 crashes at a NULL among several. */
+static void forget_commands(struct adapter_device *device, struct vulkan_replay *replay)
+{
+    for (uint32_t i = 0; i < VULKAN_REPLAY_FORMS; i++)
+        if (replay->commands[i])
+            vk.vkFreeCommandBuffers(device->handle, device->replays.pools[replay->role], 1, &replay->commands[i]);
+    memset(replay->commands, 0, sizeof(replay->commands));
+}
+
 /* Under the lock. */
 static void replay_free(struct adapter_device *device, struct vulkan_replay *replay)
 {
-    vk.vkFreeCommandBuffers(device->handle, device->replays.pools[replay->role], VULKAN_REPLAY_FORMS, replay->commands);
+    forget_commands(device, replay);
     free(replay);
 }
 
@@ -325,13 +334,6 @@ static struct vulkan_replay **find_old(struct adapter_sequence *sequence, enum v
     return count + 1 >= IDLE_MAX ? at : NULL;
 }
 
-/* Its commands have addresses of another time. */
-static void forget_commands(struct adapter_device *device, struct vulkan_replay *replay)
-{
-    vk.vkFreeCommandBuffers(device->handle, device->replays.pools[replay->role], VULKAN_REPLAY_FORMS, replay->commands);
-    memset(replay->commands, 0, sizeof(replay->commands));
-}
-
 static HRESULT take_replay(struct adapter_device *device, struct adapter_sequence *sequence, const uint64_t *table,
                            enum vulkan_role role, struct vulkan_replay **out)
 {
@@ -341,7 +343,7 @@ static HRESULT take_replay(struct adapter_device *device, struct adapter_sequenc
         *out = *from;
         *from = (*from)->next;
         if (!fits)
-            forget_commands(device, *out);
+            forget_commands(device, *out); /* which have addresses of another time */
     } else {
         hr = replay_create(device, sequence, role, out);
     }

@@ -88,9 +88,6 @@ const char *vulkan_physical_describe(VkPhysicalDevice handle, const struct vulka
 HRESULT vulkan_loader_borrow(PFN_vkGetInstanceProcAddr get, VkInstance theirs, char *message);
 void vulkan_loader_return(void);
 
-/* Is there anything beside the processor? Without, all that drivers could offer is a slower processor. */
-bool vulkan_hardware(void);
-
 /* The process's suitable devices, looked for once. The drivers are not in memory afterwards. */
 uint32_t vulkan_physicals(const struct vulkan_physical **out);
 /* Loads the drivers, for as long as the process lives: not all like to be unloaded after they have worked. The handle

@@ -1,0 +1,95 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Videos as inputs and outputs of `anydml run`: test_video.py ANYDML
+
+Frames of known pixels go into a lossless video; what comes out is compared with numpy. Skipped where there is no ffmpeg.
+"""
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+
+import pictures
+import wire
+from tool import SKIP, Tool
+
+FRAMES, HEIGHT, WIDTH = 7, 9, 14
+
+
+def make_video(path, frames, rate="25/2"):
+    ppm = b"".join(b"P6 %d %d 255\n" % frame.shape[1::-1] + frame.tobytes() for frame in frames)
+    subprocess.run(["ffmpeg", "-v", "error", "-y", "-f", "image2pipe", "-framerate", rate, "-c:v", "ppm", "-i", "-", "-c:v", "ffv1",
+                    "-pix_fmt", "bgr0", path], input=ppm, check=True)
+
+
+def about(path):
+    """Width, height, frames per second, frames."""
+    text = subprocess.run(["ffprobe", "-v", "error", "-count_frames", "-show_entries",
+                           "stream=width,height,avg_frame_rate,nb_read_frames", "-of", "csv=p=0", path], check=True,
+                          capture_output=True, text=True).stdout
+    return text.strip().split(",")
+
+
+def check_frames(tool, negative, clip, frames):
+    """Each frame is 255 minus what it was, in order, under its number; a video of them has as many, as fast."""
+    os.mkdir(tool.file("out"))
+    text = tool.works("run", negative, "--input", clip, "--output", tool.file("out"))
+    tool.test(f"{FRAMES} frames in" in text and "per second" in text and text.count("input ") == 1, f"what is printed: {text}")
+    names = sorted(os.listdir(tool.file("out")))
+    tool.test(names == [f"{i:06}.png" for i in range(1, FRAMES + 1)], f"names of frames: {names}")
+    for name, frame in zip(names, frames):
+        tool.test((pictures.read_png(tool.file("out/" + name)) == 255 - frame).all(), f"the pixels of {name}")
+    made = tool.file("made.mkv")
+    tool.works("run", negative, "--input", clip, "--output", made)
+    # Odd sizes are filled up: players take even ones.
+    tool.test(about(made) == [str(WIDTH), str(HEIGHT + HEIGHT % 2), "25/2", str(FRAMES)], f"the video: {about(made)}")
+
+
+def check_labels(tool, clip):
+    """The likeliest colour of each frame: a mean over the picture."""
+    model = tool.file("mean.onnx", wire.model([wire.node("GlobalAveragePool", ["x"], ["y"])],
+                                              [("x", wire.FLOAT, [1, 3, HEIGHT, WIDTH])], [("y", wire.FLOAT, [1, 3, 1, 1])]))
+    labels = tool.file("labels", b"red\ngreen\nblue\n")
+    text = tool.works("run", model, "--input", clip, "--labels", labels)
+    tool.test(text.count("frame ") == FRAMES - 1 and text.count("green") == FRAMES, f"labels: {text}")
+
+
+def check_wrong(tool, negative, clip):
+    picture = tool.file("p.png", pictures.png(np.zeros((HEIGHT, WIDTH, 3), np.uint8)))
+    run = ["run", negative, "--input"]
+    tool.fails([*run, tool.file("none.mp4")], "none.mp4", "No such file")
+    tool.fails([*run, tool.file("noise.mp4", bytes(range(256)))], "noise.mp4", "ffmpeg cannot read")
+    tool.fails([*run, clip, "--output", clip], "that is the input")
+    tool.fails([*run, clip, "--output", tool.file("x.npy")], "need a video or a folder")
+    tool.fails([*run, clip, "--output", tool.file("no/x.mp4")], "No such file")
+    tool.fails([*run, picture, "--output", tool.file("x.mp4")], "of a video only")
+    tool.fails([*run, clip, "--repeat", "2"], "--repeat")
+    tool.fails([*run, clip], "not installed", PATH="/nonexistent")
+    with open(clip, "rb") as file:
+        half = tool.file("half.mkv", file.read()[:600])
+    result = tool.run(*run, half)
+    tool.test(result.returncode in (0, 2) and len(result.stderr.splitlines()) <= 1, f"half a video: {result}")
+
+
+def main():
+    if not shutil.which("ffmpeg"):
+        print("SKIP: there is no ffmpeg")
+        sys.exit(SKIP)
+    tool = Tool(sys.argv[1])
+    frames = np.random.default_rng(3).integers(0, 256, (FRAMES, HEIGHT, WIDTH, 3)).astype(np.uint8)
+    frames[..., 1] |= 128
+    clip = tool.file("clip.mkv")
+    make_video(clip, frames)
+    negative = tool.file("negative.onnx", wire.model([wire.node("Sub", ["one", "x"], ["y"])],
+                                                     [("x", wire.FLOAT, [1, 3, HEIGHT, WIDTH])],
+                                                     [("y", wire.FLOAT, [1, 3, HEIGHT, WIDTH])], [("one", np.ones(1, np.float32))]))
+    check_frames(tool, negative, clip, frames)
+    check_labels(tool, clip)
+    check_wrong(tool, negative, clip)
+    tool.finish()
+
+
+if __name__ == "__main__":
+    main()
