@@ -84,7 +84,7 @@ static ComPtr<IDMLCompiledOperator> compile_graph(IDMLDevice *device, IDMLOperat
 static void run_client()
 {
     ComPtr<IDMLDevice> device;
-    device.Attach(abi_fake_device());
+    *device.ReleaseAndGetAddressOf() = abi_fake_device(); // MinGW's Attach counts a reference of its own
     ComPtr<IDMLOperator> op = create_gemm(device.Get());
     EXPECT(op != nullptr);
     ComPtr<IDMLCompiledOperator> compiled = compile_graph(device.Get(), op.Get());

@@ -16,6 +16,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifdef TEST_BINARY
+__attribute__((constructor)) static void test_binary(void)
+{
+    _setmode(STDIN_FILENO, _O_BINARY);
+    _setmode(STDOUT_FILENO, _O_BINARY);
+}
+#endif
+
 static inline int setenv(const char *name, const char *value, int replace)
 {
     if (!replace && getenv(name))
