@@ -3,9 +3,9 @@
  *
  *   sample_super_resolution_video NETWORK.onnx VIDEO RESULT [FRAMES]
  *
- * FFmpeg's libraries read and write the files. Two frames are under way: while the device works at one, the processor
- * encodes the one before and decodes the one behind it. For each of the two there is a command list, recorded once:
- * copy to the network's input, run, copy back. */
+ * RESULT: a file, or `window` to look at it at once. FFmpeg's libraries read, write and show. Two frames are under way:
+ * while the device works at one, the processor encodes the one before and decodes the one behind it. For each of the
+ * two there is a command list, recorded once: copy to the network's input, run, copy back. */
 #include "sample_network.h"
 #include "super_resolution.h"
 #include "video.h"
@@ -145,7 +145,7 @@ int main(int argc, char **argv)
 
     int frames = 0, started = 0;
     const double begin = video_now();
-    for (; frame && started < most; frame = started < most ? video_next(&p.in) : NULL) {
+    for (; frame && started < most && !p.out.closed; frame = started < most ? video_next(&p.in) : NULL) {
         struct slot *s = &p.slots[started++ % SLOTS];
         frames += finish(&p, s);
         start(&p, s, frame);

@@ -6,10 +6,13 @@
 #define VIDEO_H
 
 #include <libavcodec/avcodec.h>
+#include <libavdevice/avdevice.h>
 #include <libavformat/avformat.h>
 #include <libavutil/imgutils.h>
 #include <libswscale/swscale.h>
 
+#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,17 +117,28 @@ struct video_writer {
     AVCodecContext *codec;
     AVStream *stream;
     AVPacket *packet;
-    AVFrame *frame; /* to be filled for video_put */
+    AVFrame *frame;      /* to be filled for video_put */
+    bool window, closed; /* closed: by who looks at it */
+    double begin;        /* a window: when the first frame was shown */
 };
 
-/* The name says the format: .mp4, .mkv, .y4m (uncompressed); frame_%03d.png is a picture for each frame. */
+static inline void video_wrote(const struct video_writer *w, int result)
+{
+    if (result < 0 && w->window)
+        video_fail(w->path, "none can be opened: is there a display?");
+    video_check(result, w->path);
+}
+
+/* The name says the format: .mp4, .mkv, .y4m (uncompressed); frame_%03d.png is a picture for each frame; `window` is a
+ * window of SDL2, which shows frames at their rate, or as soon as they are there. */
 static inline struct video_writer video_create(const char *path, int width, int height, AVRational rate)
 {
-    struct video_writer w = { .path = path };
-    if (avformat_alloc_output_context2(&w.format, NULL, NULL, path) < 0)
+    struct video_writer w = { .path = path, .window = !strcmp(path, "window") };
+    avdevice_register_all();
+    if (avformat_alloc_output_context2(&w.format, NULL, w.window ? "sdl2" : NULL, path) < 0)
         video_fail(path, "the name's ending is no known format of videos");
-    const AVCodec *codec =
-        avcodec_find_encoder(av_guess_codec(w.format->oformat, NULL, path, NULL, AVMEDIA_TYPE_VIDEO));
+    const AVCodec *codec = avcodec_find_encoder(
+        w.window ? AV_CODEC_ID_RAWVIDEO : av_guess_codec(w.format->oformat, NULL, path, NULL, AVMEDIA_TYPE_VIDEO));
     if (!codec)
         video_fail(path, "there is no encoder for this format");
     w.codec = video_need(avcodec_alloc_context3(codec));
@@ -145,7 +159,7 @@ static inline struct video_writer video_create(const char *path, int width, int 
     video_check(avcodec_parameters_from_context(w.stream->codecpar, w.codec), path);
     if (!(w.format->oformat->flags & AVFMT_NOFILE))
         video_check(avio_open(&w.format->pb, path, AVIO_FLAG_WRITE), path);
-    video_check(avformat_write_header(w.format, NULL), path);
+    video_wrote(&w, avformat_write_header(w.format, NULL));
     w.packet = video_need(av_packet_alloc());
     w.frame = video_need(av_frame_alloc());
     w.frame->width = width;
@@ -165,13 +179,29 @@ static inline void video_encode(struct video_writer *w, const AVFrame *frame)
         video_check(result, w->path);
         w->packet->duration = 1;
         av_packet_rescale_ts(w->packet, w->codec->time_base, w->stream->time_base);
-        video_check(av_interleaved_write_frame(w->format, w->packet), w->path);
+        result = av_interleaved_write_frame(w->format, w->packet);
+        w->closed = w->closed || (w->window && result == AVERROR(EIO));
+        if (!w->closed)
+            video_wrote(w, result);
     }
+}
+
+/* Until it is time for the frame. */
+static inline void video_wait(struct video_writer *w)
+{
+    if (!w->frame->pts)
+        w->begin = video_now();
+    const double left = w->begin + (double)w->frame->pts * av_q2d(w->codec->time_base) - video_now();
+    const struct timespec time = { (time_t)left, (long)((left - floor(left)) * 1e9) };
+    if (left > 0)
+        nanosleep(&time, NULL);
 }
 
 /* Appends what is in w->frame. The encoder may keep that memory, so the next frame may get another. */
 static inline void video_put(struct video_writer *w)
 {
+    if (w->window)
+        video_wait(w);
     video_encode(w, w->frame);
     w->frame->pts++;
     video_check(av_frame_make_writable(w->frame), w->path);
@@ -180,7 +210,8 @@ static inline void video_put(struct video_writer *w)
 static inline void video_finish(struct video_writer *w)
 {
     video_encode(w, NULL);
-    video_check(av_write_trailer(w->format), w->path);
+    if (!w->closed)
+        video_check(av_write_trailer(w->format), w->path);
     if (!(w->format->oformat->flags & AVFMT_NOFILE))
         video_check(avio_closep(&w->format->pb), w->path);
     av_frame_free(&w->frame);

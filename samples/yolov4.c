@@ -206,7 +206,7 @@ int main(int argc, char **argv)
     struct video_writer out = video_create(argv[4], frame->width, frame->height, in.rate);
     int frames = 0;
     const double begin = video_now();
-    for (; frame; frame = video_next(&in)) {
+    for (; frame && !out.closed; frame = video_next(&in)) {
         run_frame(&p, frame, frames++);
         video_convert(&p.to_result, p.picture, out.frame);
         video_put(&out);

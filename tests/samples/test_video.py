@@ -99,8 +99,9 @@ class Video(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.scratch.name, name)
 
-    def run_sample(self, *arguments):
-        return subprocess.run([SAMPLE, *arguments], capture_output=True, text=True, check=False, timeout=250)
+    def run_sample(self, *arguments, **more):
+        return subprocess.run([SAMPLE, *arguments], capture_output=True, text=True, check=False, timeout=250,
+                              env=dict(os.environ, **more))
 
     def test_frames_are_those_of_the_network(self):
         weights = {one.name: onnx.numpy_helper.to_array(one) for one in onnx.load(NETWORK).graph.initializer}
@@ -134,6 +135,16 @@ class Video(unittest.TestCase):
                 data = file.read()
             self.assertEqual(struct.unpack(">I", box(data, b"stsz")[8:12])[0], count)
             self.assertEqual(struct.unpack(">II", box(data, b"tkhd")[-8:]), (width << 16, height << 16))
+
+    @unittest.skipIf(QUICK, "quick")
+    def test_window(self):
+        write_y4m(self.path("small.y4m"), [np.full((3, 12, 14), 20 * i, np.uint8) for i in range(4)])
+        done = self.run_sample(NETWORK, self.path("small.y4m"), "window", SDL_VIDEODRIVER="dummy")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertTrue(done.stdout.startswith("4 frames of 14x12 to 28x24 in "))
+        done = self.run_sample(NETWORK, self.path("small.y4m"), "window", SDL_VIDEODRIVER="none")
+        self.assertEqual((done.returncode, done.stderr, done.stdout),
+                         (2, "window: none can be opened: is there a display?\n", ""))
 
     @unittest.skipIf(QUICK, "quick")
     def test_bad_input_is_one_line(self):
