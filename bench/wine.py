@@ -74,7 +74,7 @@ def main():
                 programs.append(lambda: through_runtime(runtime, path, threads))
             times = [statistics.median(column) for column in zip(*[[p() for p in programs] for _ in range(args.rounds)])]
             name = pathlib.Path(path).stem if pathlib.Path(path).stem != "model" else pathlib.Path(path).parent.name
-            above += not times[1] / times[0] <= args.limit
+            above += not (times[0] < float("inf") and times[1] / times[0] <= args.limit)
             print(f"| {name} | {threads} | {times[0]:.3f} | {times[1]:.3f} | {times[1] / times[0]:.2f} |"
                   + (f" {times[2]:.3f} |" if runtime else ""), flush=True)
             results.append({"model": name, "threads": threads, "ms": times})

@@ -15,6 +15,7 @@
 
 #define BENCH_RUNS_MAX 100000
 #define BENCH_RUNS_MIN 5
+#define WARM_MS        500.0 /* at most; idle processors and GPUs have low clocks */
 
 const char tools_help_bench[] =
     "usage: anydml bench MODEL.onnx [OPTIONS]\n"
@@ -194,7 +195,7 @@ static bool bench_measure(struct bench *b, struct tools_error *error)
     if (!b->runs)
         return tools_fail_memory(error);
     tools_progress("warming up");
-    double start = tools_now_ms(), warm = BASE_MIN(b->seconds * 1e3 / 10, 500);
+    double start = tools_now_ms(), warm = b->steps_only ? WARM_MS : BASE_MIN(b->seconds * 1e3 / 10, WARM_MS);
     if (!tools_program_run(b->program, &b->first_ms, error))
         return false;
     for (double ms; tools_now_ms() - start < warm;)
@@ -202,17 +203,25 @@ static bool bench_measure(struct bench *b, struct tools_error *error)
             return false;
     tools_progress("measuring");
     start = tools_now_ms();
-    while (b->run_count < BENCH_RUNS_MAX &&
+    while (!b->steps_only && b->run_count < BENCH_RUNS_MAX &&
            (b->run_count < BENCH_RUNS_MIN || tools_now_ms() - start < b->seconds * 1e3)) {
         if (!tools_program_run(b->program, &b->runs[b->run_count], error))
             return false;
         b->run_count++;
     }
-    if (!bench_parts(b, error))
+    if (!b->steps_only && !bench_parts(b, error))
         return false;
     tools_progress("tracing");
     return (!b->trace_path || tools_trace_write(b->program, b->trace_path, &b->trace, error)) &&
            (!b->profiled || tools_profile_measure(b->program, &b->profile, error));
+}
+
+static void bench_print_steps(const struct bench *b)
+{
+    printf("device      %s\n", b->session->info.name);
+    if (b->trace_path)
+        tools_trace_print(&b->trace, b->trace_path);
+    tools_profile_print(&b->profile);
 }
 
 static void bench_print(const struct bench *b, const char *path, bool json)
@@ -239,12 +248,6 @@ static void bench_print(const struct bench *b, const char *path, bool json)
         return;
     }
     printf("device      %s\n", b->session->info.name);
-    if (b->steps_only) {
-        if (b->trace_path)
-            tools_trace_print(&b->trace, b->trace_path);
-        tools_profile_print(&b->profile);
-        return;
-    }
     printf("run         %.3f ms median, %.3f ms p90, %.3f ms p99, %.3f ms min of %u runs (first %.3f ms)\n", median,
            p90, p99, b->runs[0], b->run_count, b->first_ms);
     if (b->bare_ms >= 0) {
@@ -350,7 +353,10 @@ static int bench_one(struct bench *b, const struct tools_options *o, const char 
         tools_fail(&error, why.code, "%.600s (with free sizes taken as 1; --input-shape gives others)", why.text);
     }
     if (ok) {
-        bench_print(b, o->operand, o->json);
+        if (b->steps_only)
+            bench_print_steps(b);
+        else
+            bench_print(b, o->operand, o->json);
         tools_telemetry_record(b->session->info.kind);
     }
     bench_finish(b);

@@ -122,13 +122,13 @@ static bool run_open_video(struct run *run, struct tools_error *error)
     return tools_video_open(folder->path, &folder->video, error);
 }
 
-/* Whether all of them are whole. */
-static bool run_close_videos(struct run *run, struct tools_error *error)
+/* Whether all of them are whole; those of a run that failed are removed. */
+static bool run_close_videos(struct run *run, bool done, struct tools_error *error)
 {
     bool ok = true;
     for (uint32_t i = 0; run->folder.made && i < run->model->output_count; i++) {
         struct tools_error late;
-        const bool whole = tools_video_close(&run->folder.made[i], &late);
+        const bool whole = tools_video_close(&run->folder.made[i], done, &late);
         if (ok && !whole)
             *error = late;
         ok = ok && whole;
@@ -178,8 +178,8 @@ void tools_run_folder_finish(struct run *run)
     for (uint32_t i = 0; folder->outputs && i < run->model->output_count; i++)
         if (folder->outputs[i])
             free((char *)run->output_files[i]);
-    run_close_videos(run, &ignored);
-    tools_video_close(&folder->video, &ignored);
+    run_close_videos(run, false, &ignored);
+    tools_video_close(&folder->video, true, &ignored);
     free(folder->made);
     for (uint32_t i = 0; i < folder->count; i++)
         free(folder->names[i]);
@@ -251,7 +251,7 @@ bool tools_run_folder(struct run *run, struct tools_error *error)
             return false;
     }
     tools_progress_stop();
-    if (!run_close_videos(run, error))
+    if (!run_close_videos(run, true, error))
         return false;
     const double seconds = (tools_now_ms() - begin) / 1e3;
     printf("time    %u %s in %.3f s, %.2f per second; running the model %.3f ms each\n", done,

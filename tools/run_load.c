@@ -72,6 +72,9 @@ static bool run_check_outputs(const struct run *run, struct tools_error *error)
 {
     for (uint32_t i = 0; i < run->model->output_count; i++) {
         const char *file = run->output_files[i];
+        for (uint32_t j = 0; j < i; j++)
+            if (file && run->output_files[j] && tools_video_is_name(file) && !strcmp(file, run->output_files[j]))
+                return tools_fail(error, TOOLS_USAGE, "--output %s: two outputs cannot be one video", file);
         if (file && tools_video_is_name(file) && !run->folder.video.path)
             return tools_fail(error, TOOLS_USAGE, "--output %s: a video is made of a video only", file);
         if (file && !tools_ends_with(file, ".npy") && !tools_image_is_name(file) && !tools_video_is_name(file))
@@ -210,6 +213,8 @@ bool tools_run_load(struct run *run, struct tools_error *error)
     for (uint32_t i = 0; i < model->input_count; i++) {
         if (!tools_run_read(run, i, error))
             return false;
+        if (run->folder.ended)
+            return tools_fail(error, TOOLS_USAGE, "--input %s: there is no frame in it", run->input_files[i]);
         run->shapes[i].rank = run->arrays[i].rank;
         memcpy(run->shapes[i].dims, run->arrays[i].dims, sizeof(run->shapes[i].dims));
     }

@@ -12,14 +12,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define VIDEO_WORDS_MAX 24
+#define VIDEO_WORDS_MAX 32
 
 extern char **environ;
 
+/* What ffmpeg calls the format of a name; NULL: none of a video. */
+static const char *video_format(const char *path)
+{
+    static const char *const formats[][2] = {
+        { ".mp4", "mp4" }, { ".mkv", "matroska" }, { ".webm", "webm" }, { ".mov", "mov" }, { ".avi", "avi" }
+    };
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+        if (tools_ends_with(path, formats[i][0]))
+            return formats[i][1];
+    return NULL;
+}
+
 bool tools_video_is_name(const char *path)
 {
-    return tools_ends_with(path, ".mp4") || tools_ends_with(path, ".mkv") || tools_ends_with(path, ".webm") ||
-           tools_ends_with(path, ".mov") || tools_ends_with(path, ".avi");
+    return video_format(path) != NULL;
 }
 
 /* Starts the program with one end of a pipe as its standard input (1: we write) or output (0: we read). */
@@ -48,8 +59,8 @@ static bool video_start(struct tools_video *video, char *const *words, bool writ
     if (failed)
         video->pid = 0;
     if (failed == ENOENT)
-        return tools_fail(error, TOOLS_USAGE, "%s: videos need the program %s, which is not installed", video->path,
-                          words[0]);
+        return tools_fail(error, TOOLS_USAGE, "%s: videos need the program ffmpeg, which is not installed",
+                          video->path);
     return (!failed && video->frames) ||
            tools_fail(error, TOOLS_RUNTIME, "%s: %s: %s", video->path, words[0], strerror(failed ? failed : errno));
 }
@@ -84,10 +95,11 @@ static char *video_name(const char *path)
     return name;
 }
 
-/* Runs one program whose arguments end with the name. */
+/* Runs one program; NAME is the file. */
 static bool video_run(struct tools_video *video, const char *const *words, bool writes, struct tools_error *error)
 {
-    char *all[VIDEO_WORDS_MAX], *name = video_name(video->path);
+    const bool partial = writes && video->output.partial[0];
+    char *all[VIDEO_WORDS_MAX], *name = video_name(partial ? video->output.partial : video->path);
     uint32_t count = 0;
     if (!name)
         return tools_fail_memory(error);
@@ -122,9 +134,11 @@ static bool video_ask_rate(struct tools_video *video, struct tools_error *error)
 
 bool tools_video_open(const char *path, struct tools_video *out, struct tools_error *error)
 {
-    static const char *const words[] = { "ffmpeg",   "-v",    "error", "-nostdin",   "-i",   "NAME",
-                                         "-map",     "0:v:0", "-f",    "image2pipe", "-c:v", "ppm",
-                                         "-pix_fmt", "rgb24", "-",     NULL };
+    /* At one rate, since that is what is made of them will have. */
+    const char *const words[] = {
+        "ffmpeg",  "-v", "error",      "-nostdin", "-i",  "NAME",     "-map",  "0:v:0", "-r",
+        out->rate, "-f", "image2pipe", "-c:v",     "ppm", "-pix_fmt", "rgb24", "-",     NULL
+    };
     *out = (struct tools_video){ .path = path };
     if (access(path, R_OK))
         return tools_fail(error, TOOLS_USAGE, "cannot read %s: %s", path, strerror(errno));
@@ -133,13 +147,24 @@ bool tools_video_open(const char *path, struct tools_video *out, struct tools_er
 
 bool tools_video_create(const char *path, const char *rate, struct tools_video *out, struct tools_error *error)
 {
-    /* Most players know colours of half the resolution only, whose sizes are even. */
-    const char *const words[] = {
-        "ffmpeg",   "-v",      "error", "-y", "-f", "image2pipe", "-framerate",
-        rate,       "-c:v",    "ppm",   "-i", "-",  "-vf",        "pad=ceil(iw/2)*2:ceil(ih/2)*2",
-        "-pix_fmt", "yuv420p", "NAME",  NULL
-    };
+    /* Most players know colours of half the resolution only, whose sizes are even, and take those that say nothing for
+     * ITU-R 709 where pictures are large. */
+    static const char filters[] = "pad=ceil(iw/2)*2:ceil(ih/2)*2,scale=out_color_matrix=bt709:out_range=tv";
+    const char *const words[] = { "ffmpeg",       "-v",
+                                  "error",        "-y",
+                                  "-f",           "image2pipe",
+                                  "-framerate",   rate,
+                                  "-c:v",         "ppm",
+                                  "-i",           "-",
+                                  "-vf",          filters,
+                                  "-pix_fmt",     "yuv420p",
+                                  "-colorspace",  "bt709",
+                                  "-color_range", "tv",
+                                  "-f",           video_format(path),
+                                  "NAME",         NULL };
     *out = (struct tools_video){ .path = path, .writes = true };
+    if (!tools_output_open(&out->output, path, error))
+        return false;
     signal(SIGPIPE, SIG_IGN); /* an ended program is a failed write */
     return video_run(out, words, true, error);
 }
@@ -170,17 +195,14 @@ bool tools_video_write(struct tools_video *video, const struct tools_image *imag
            (video_stop(video, error) && tools_fail(error, TOOLS_USAGE, "%s cannot be written", video->path));
 }
 
-bool tools_video_close(struct tools_video *video, struct tools_error *error)
+bool tools_video_close(struct tools_video *video, bool ok, struct tools_error *error)
 {
-    bool ok = true;
-    if (video->frames && video->writes)
-        ok = video_stop(video, error);
-    else if (video->frames) {
-        struct tools_error ended; /* in the middle of it, which is none */
-        video_stop(video, &ended);
-    }
+    struct tools_error ended; /* in the middle of what is read, which is none */
+    bool whole = !video->frames || video_stop(video, video->writes ? error : &ended) || !video->writes;
+    if (video->output.file)
+        whole = tools_output_close(&video->output, ok && whole, error) || !ok;
     if (video->messages)
         fclose(video->messages);
     video->messages = NULL;
-    return ok;
+    return whole;
 }

@@ -4,6 +4,7 @@
 #define TOOLS_VIDEO_H
 
 #include "tools/image.h"
+#include "tools/output.h"
 
 #include <stdio.h>
 #include <sys/types.h>
@@ -13,7 +14,8 @@ struct tools_video {
     FILE *frames, *messages; /* pictures from or to the program, and what it says */
     pid_t pid;
     bool writes;
-    char rate[32]; /* frames per second, as ffmpeg writes it: 25/1 */
+    struct tools_output output; /* of one that is written */
+    char rate[32];              /* frames per second, as ffmpeg writes it: 25/1 */
 };
 
 /* .mp4, .mkv, .webm, .mov and .avi. */
@@ -27,7 +29,8 @@ bool tools_video_create(const char *path, const char *rate, struct tools_video *
 bool tools_video_read(struct tools_video *video, struct tools_image *out, struct tools_error *error);
 bool tools_video_write(struct tools_video *video, const struct tools_image *image, struct tools_error *error);
 
-/* Waits until a created one is whole; one that is read may end early. A zeroed one is fine. */
-bool tools_video_close(struct tools_video *video, struct tools_error *error);
+/* Waits until a created one is whole and, when `ok`, gives it its name; else removes it. One that is read may end
+ * early. A zeroed one is fine. */
+bool tools_video_close(struct tools_video *video, bool ok, struct tools_error *error);
 
 #endif

@@ -8,6 +8,8 @@ extern double (*__imp_pow)(double, double);
 
 double pow(double x, double y)
 {
+    if (x == 1 || y == 0 || (x == -1 && isinf(y))) /* of anything, also NaN, as C says and older libraries do not */
+        return 1;
     return __imp_pow(x, y);
 }
 
@@ -18,7 +20,7 @@ double fma(double x, double y, double z)
 {
     const __float128 product = (__float128)x * y, sum = product + z;
     if (!isfinite(x) || !isfinite(y) || !isfinite(z))
-        return x * y + z;
+        return (double)sum;
     const __float128 part = sum - product, error = (product - (sum - part)) + ((__float128)z - part);
     union {
         __float128 value;
@@ -36,7 +38,7 @@ float fmaf(float x, float y, float z)
 {
     const double product = (double)x * y, sum = product + z;
     if (!isfinite(x) || !isfinite(y) || !isfinite(z))
-        return x * y + z;
+        return (float)sum;
     const double part = sum - product, error = (product - (sum - part)) + ((double)z - part);
     union {
         double value;

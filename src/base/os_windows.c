@@ -70,6 +70,8 @@ bool base_thread_start(pthread_t *out, const char *name, size_t stack_bytes, uns
                        void *argument)
 {
     pthread_attr_t attributes;
+    base_library_stay(
+        (const void *)(uintptr_t)run); /* which a detached thread may be in for as long as the process is */
     pthread_attr_init(&attributes);
     if (flags & BASE_THREAD_DETACHED)
         pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -313,16 +315,19 @@ bool base_gpu_likely(void)
     return found;
 }
 
-/* Windows asks for them by a function of its newer versions. Wine has no such, so there Linux is asked itself. */
+/* Windows asks for them by a function of its newer versions. Wine has no such, so there Linux is asked itself, up to
+ * the version that this was tried with: later ones take a program's own system calls for those of Windows. */
 bool base_request_tiles(void)
 {
-    enum { TILE_DATA = 18, SYS_ARCH_PRCTL = 158, REQUEST_PERMISSION = 0x1023 };
+    enum { TILE_DATA = 18, SYS_ARCH_PRCTL = 158, REQUEST_PERMISSION = 0x1023, WINE_MOST = 8 };
     BOOL(WINAPI * enable)(DWORD64) = NULL;
+    const char *(__cdecl * wine_version)(void) = NULL;
     const HMODULE kernel = GetModuleHandleA("kernel32.dll"), nt = GetModuleHandleA("ntdll.dll");
     *(FARPROC *)&enable = GetProcAddress(kernel, "EnableProcessOptionalXStateFeatures");
     if (enable)
         return enable(1ull << TILE_DATA);
-    if (!GetProcAddress(nt, "wine_get_version"))
+    *(FARPROC *)&wine_version = GetProcAddress(nt, "wine_get_version");
+    if (!wine_version || strtol(wine_version(), NULL, 10) > WINE_MOST)
         return false;
     int64_t result = SYS_ARCH_PRCTL;
     __asm__ volatile("syscall"

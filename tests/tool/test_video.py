@@ -18,9 +18,9 @@ from tool import SKIP, Tool
 FRAMES, HEIGHT, WIDTH = 7, 9, 14
 
 
-def make_video(path, frames, rate="25/2"):
+def make_video(path, frames, rate="25/2", more=()):
     ppm = b"".join(b"P6 %d %d 255\n" % frame.shape[1::-1] + frame.tobytes() for frame in frames)
-    subprocess.run(["ffmpeg", "-v", "error", "-y", "-f", "image2pipe", "-framerate", rate, "-c:v", "ppm", "-i", "-", "-c:v", "ffv1",
+    subprocess.run(["ffmpeg", "-v", "error", "-y", "-f", "image2pipe", "-framerate", rate, "-c:v", "ppm", "-i", "-", *more, "-c:v", "ffv1",
                     "-pix_fmt", "bgr0", path], input=ppm, check=True)
 
 
@@ -45,6 +45,46 @@ def check_frames(tool, negative, clip, frames):
     tool.works("run", negative, "--input", clip, "--output", made)
     # Odd sizes are filled up: players take even ones.
     tool.test(about(made) == [str(WIDTH), str(HEIGHT + HEIGHT % 2), "25/2", str(FRAMES)], f"the video: {about(made)}")
+
+
+def check_uneven(tool, negative, frames):
+    """Frames that stay for one and for three twenty-fifths of a second: what is made of them takes as long."""
+    clip, made = tool.file("uneven.mkv"), tool.file("even.mp4")
+    make_video(clip, [*frames, *frames[:5]], "25", ["-vf", "setpts='if(lt(N,6),N,6+(N-6)*3)/(25*TB)'", "-vsync", "vfr"])
+    tool.works("run", negative, "--input", clip, "--output", made)
+    _, _, rate, count = about(made)
+    over, under = map(int, rate.split("/"))
+    seconds = int(count) * under / over
+    tool.test(abs(seconds - 24 / 25) < 0.15, f"24/25 s became {seconds} s: {about(made)}")
+
+
+def check_colours(tool, negative):
+    """As those say who watch it, with the matrix that it says."""
+    colour = np.array([200, 30, 60], np.uint8)
+    clip, made = tool.file("flat.mkv"), tool.file("flat.mp4")
+    make_video(clip, [np.broadcast_to(colour, (HEIGHT, WIDTH, 3))] * 2)
+    tool.works("run", negative, "--input", clip, "--output", made)
+    said = subprocess.run(["ffprobe", "-v", "error", "-show_entries", "stream=color_space,color_range", "-of", "csv=p=0", made],
+                          check=True, capture_output=True, text=True).stdout.strip()
+    tool.test(sorted(said.split(",")) == ["bt709", "tv"], f"what it says of colours: {said}")
+    pixels = subprocess.run(["ffmpeg", "-v", "error", "-i", made, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"], check=True,
+                            capture_output=True).stdout
+    middle = np.frombuffer(pixels, np.uint8).reshape(2, -1, WIDTH, 3)[0, 3, 5].astype(int)
+    tool.test(np.abs(middle - (255 - colour.astype(int))).max() <= 6, f"the colour is {middle}")
+
+
+def check_failure(tool, negative, clip):
+    """What was there before stays, and nothing else."""
+    os.mkdir(tool.file("bin"))
+    fake, old = tool.file("bin/ffmpeg", b"#!/bin/sh\ncase \"$*\" in *nostdin*) exec " + shutil.which("ffmpeg").encode() +
+                          b" \"$@\" ;; esac\nhead -c 99 >/dev/null\nexit 1\n"), tool.file("there/old.mp4")
+    os.chmod(fake, 0o755)
+    os.mkdir(tool.file("there"))
+    with open(old, "wb") as file:
+        file.write(b"old")
+    tool.fails(["run", negative, "--input", clip, "--output", old], "old.mp4", PATH=tool.file("bin") + ":" + os.environ["PATH"])
+    with open(old, "rb") as file:
+        tool.test(file.read() == b"old" and os.listdir(tool.file("there")) == ["old.mp4"], "what was there before")
 
 
 def check_labels(tool, clip):
@@ -86,6 +126,9 @@ def main():
                                                      [("x", wire.FLOAT, [1, 3, HEIGHT, WIDTH])],
                                                      [("y", wire.FLOAT, [1, 3, HEIGHT, WIDTH])], [("one", np.ones(1, np.float32))]))
     check_frames(tool, negative, clip, frames)
+    check_uneven(tool, negative, frames)
+    check_colours(tool, negative)
+    check_failure(tool, negative, clip)
     check_labels(tool, clip)
     check_wrong(tool, negative, clip)
     tool.finish()

@@ -13,7 +13,7 @@
 #undef _tile_loadd_internal
 #undef _tile_stored_internal
 #define _tile_loadd_internal(to, base, stride)                                                                         \
-    __asm__ volatile("tileloadd\t(%0,%1,1), %%tmm" #to ::"r"((const void *)(base)), "r"((int64_t)(stride)))
+    __asm__ volatile("tileloadd\t(%0,%1,1), %%tmm" #to ::"r"((const void *)(base)), "r"((int64_t)(stride)) : "memory")
 #define _tile_stored_internal(from, base, stride)                                                                      \
     __asm__ volatile("tilestored\t%%tmm" #from ", (%0,%1,1)" ::"r"((void *)(base)), "r"((int64_t)(stride)) : "memory")
 #endif
