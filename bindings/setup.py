@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pyproject.toml cannot say: the wheel holds libraries of one platform and fits every Python 3."""
+"""What pyproject.toml cannot say: the wheel holds libraries of one platform and fits every Python 3. scripts/make-wheel puts it
+beside that file's copy."""
 from setuptools import Distribution, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 
