@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""exports.py BUILD COMPILER..., exports.py --windows BUILD: what the three libraries export, and under which version, is exactly what stands here. And
-programs that were linked against WSL's libraries (made here: empty functions of the same names and versions) start on ours
-without a word of the dynamic linker about versions, and those linked against ours on WSL's. For Windows: names and the
-numbers that programs import by."""
+"""exports.py BUILD COMPILER..., exports.py --windows BUILD: what the three libraries export, and under which version, is exactly
+what stands here, and in Debian's list of symbols. And programs that were linked against WSL's libraries (made here: empty
+functions of the same names and versions) start on ours without a word of the dynamic linker about versions, and those linked
+against ours on WSL's. For Windows: names and the numbers that programs import by."""
 
 import os
 import re
@@ -96,6 +96,22 @@ def expected(library):
     return found | ({version} if version else set()) # the version itself is a symbol too, of type ABS
 
 
+def check_symbols():
+    """What is wrong with Debian's list of them, by which packages depend on a version."""
+    path = os.path.join(os.path.dirname(__file__), "../../packaging/debian/libanydml0.symbols")
+    found = {}
+    with open(path, encoding="ascii") as file:
+        for line in file:
+            if line[0] != " ":
+                names = found.setdefault(re.match(r"lib(\w+)\.so", line)[1], set())
+            else:
+                names.add(line.split("@")[0].strip())
+    for library, names in found.items():
+        for name in sorted(names ^ {one.split("@")[0] for one in expected(library)}):
+            yield f"libanydml0.symbols {'has' if name in names else 'lacks'} {name} of lib{library}.so"
+    yield from (f"libanydml0.symbols lacks lib{library}.so" for library in WSL if library not in found)
+
+
 def compile_c(compiler, folder, name, text, *flags):
     source = os.path.join(folder, name + ".c")
     with open(source, "w", encoding="ascii") as file:
@@ -134,7 +150,9 @@ def main():
         print(*problems, sep="\n")
         sys.exit(bool(problems))
     ours, compiler = os.path.join(sys.argv[1], "src"), sys.argv[2:]
-    failed = False
+    problems = list(check_symbols())
+    failed = bool(problems)
+    print("\n".join(problems), end="\n" if problems else "")
     for library in WSL:
         found, wanted = exports(os.path.join(ours, f"lib{library}.so")), expected(library)
         for name in sorted(found ^ wanted):
