@@ -6,7 +6,8 @@ import re
 
 PARTS = {
     "Use": ["first-program", "graph-builder", "directmlx", "dispatch", "operators/README", "extensions", "vulkan-interop",
-            "onnxruntime", "pytorch", "pytorch-operators", "pydirectml", "microsoft-packages", "packages", "telemetry"],
+            "onnxruntime", "pytorch", "pytorch-operators", "pydirectml", "microsoft-packages", "wine", "packages",
+            "telemetry"],
     "Evidence": ["performance", "conformance", "conformance-onnx", "conformance-torch"],
     "Inside": ["architecture", "glossary", "decisions", "adding-an-operator", "adding-a-kernel", "adding-a-shader",
                "adding-an-adapter"],
