@@ -14,7 +14,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define TRY(call)                                                                                                      \
@@ -179,11 +178,8 @@ static OrtStatus *map_file(struct ep *ep, const OrtGraph *graph, const char *nam
 {
     char path[sizeof(ep->options.context_path) * 2];
     TRY(model_path(ep, graph, false, path, sizeof(path)));
-    int file = base_open_beside(path, name);
-    *out = file < 0 ? NULL : base_map_file(file, out_bytes);
+    *out = base_map_beside(path, name, out_bytes);
     int why = errno;
-    if (file >= 0)
-        close(file);
     if (*out)
         return NULL;
     return ep_status(ep->factory, why == EXDEV || why == EINVAL ? ORT_INVALID_ARGUMENT : ORT_NO_SUCHFILE,
@@ -340,7 +336,7 @@ static OrtStatus *load_model(struct ep *ep, const OrtGraph *graph, const OrtNode
     if (SUCCEEDED(hr) && ep_model_keep(*out, data, mapped))
         return NULL;
     if (mapped)
-        munmap(data, mapped);
+        base_unmap_file(data, mapped);
     else
         free(data);
     ep_model_destroy(*out);

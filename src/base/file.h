@@ -7,16 +7,20 @@
 
 #include <stdio.h>
 
-/* Opens `name` for reading, a path relative to the folder of the file `beside`. What it leads to, links followed, must
- * be a regular file in that folder, in one below it, or in the folder where `beside` itself lies once its links are
- * followed (stores of models keep both as links). Never waits, as opening a pipe would. Returns a descriptor for the
- * caller to close; -1 with errno: EXDEV it lies elsewhere, EINVAL `name` is empty, absolute or no regular file, or the
- * system's. */
-int base_open_beside(const char *beside, const char *name);
+/* The file, mapped for reading; base_unmap_file ends it. Never waits, as opening a pipe would. NULL with errno: EISDIR,
+ * EINVAL (no regular file), ENODATA (it is empty), or the system's. */
+void *base_map_file(const char *path, size_t *out_size);
 
-/* The regular file behind a descriptor, mapped for reading. NULL with errno: EISDIR, EINVAL (no regular file), ENODATA
- * (it is empty), or the system's. munmap ends it. */
-void *base_map_file(int file, size_t *out_size);
+/* The same of `name`, a path relative to the folder of the file `beside`. What it leads to, links followed, must be a
+ * regular file in that folder, in one below it, or in the folder where `beside` itself lies once its links are followed
+ * (stores of models keep both as links). errno is also EXDEV, it lies elsewhere, and EINVAL for a `name` that is empty
+ * or absolute. */
+void *base_map_beside(const char *beside, const char *name, size_t *out_size);
+
+void base_unmap_file(void *address, size_t size);
+
+/* Data in a mapped file is not needed soon: gives its memory back. It can still be read, from the file again. */
+void base_forget_pages(const void *data, uint64_t bytes);
 
 /* Opens a file for writing whose path came from the environment: no link is followed in its last part, and nothing but
  * a regular file is written to. `keep`: what it holds stays, else it is emptied. NULL with errno. */

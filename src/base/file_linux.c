@@ -45,44 +45,60 @@ static bool lies_beside(const char *beside, const char *path)
            lies_in(path, file, (size_t)(last_part(file) - file) - 1);
 }
 
-static int fail(int why)
+/* The file is closed. */
+static void *map(int file, size_t *out_size)
 {
+    struct stat about;
+    void *address = MAP_FAILED;
+    if (file >= 0 && !fstat(file, &about)) {
+        *out_size = (size_t)about.st_size;
+        if (S_ISREG(about.st_mode) && about.st_size > 0)
+            address = mmap(NULL, *out_size, PROT_READ, MAP_PRIVATE, file, 0);
+        else
+            errno = S_ISDIR(about.st_mode) ? EISDIR : S_ISREG(about.st_mode) ? ENODATA : EINVAL;
+    }
+    int why = errno;
+    if (file >= 0)
+        close(file);
     errno = why;
-    return -1;
+    return address == MAP_FAILED ? NULL : address;
 }
 
-int base_open_beside(const char *beside, const char *name)
+void *base_map_file(const char *path, size_t *out_size)
+{
+    return map(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), out_size);
+}
+
+static void *fail(int why)
+{
+    errno = why;
+    return NULL;
+}
+
+void *base_map_beside(const char *beside, const char *name, size_t *out_size)
 {
     char path[PATH_MAX], real[PATH_MAX];
-    struct stat about;
     int folder = (int)BASE_MIN(last_part(beside) - beside, (ptrdiff_t)PATH_MAX);
     if (!name[0] || name[0] == '/')
         return fail(EINVAL);
     if ((size_t)snprintf(path, sizeof(path), "%.*s%s", folder, beside, name) >= sizeof(path))
         return fail(ENAMETOOLONG);
     if (!realpath(path, real))
-        return -1;
+        return NULL;
     if (!lies_beside(beside, real))
         return fail(EXDEV);
-    int file = open(real, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-    if (file < 0 || (!fstat(file, &about) && S_ISREG(about.st_mode)))
-        return file;
-    close(file);
-    return fail(EINVAL);
+    return map(open(real, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW), out_size);
 }
 
-void *base_map_file(int file, size_t *out_size)
+void base_unmap_file(void *address, size_t size)
 {
-    struct stat about;
-    if (fstat(file, &about))
-        return NULL;
-    if (!S_ISREG(about.st_mode) || about.st_size <= 0) {
-        errno = S_ISDIR(about.st_mode) ? EISDIR : S_ISREG(about.st_mode) ? ENODATA : EINVAL;
-        return NULL;
-    }
-    *out_size = (size_t)about.st_size;
-    void *address = mmap(NULL, *out_size, PROT_READ, MAP_PRIVATE, file, 0);
-    return address == MAP_FAILED ? NULL : address;
+    munmap(address, size);
+}
+
+void base_forget_pages(const void *data, uint64_t bytes)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)data & ~(page - 1);
+    madvise((void *)first, base_align_up((uintptr_t)data + bytes, page) - first, MADV_DONTNEED);
 }
 
 FILE *base_open_named(const char *path, bool keep)

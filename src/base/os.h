@@ -28,6 +28,12 @@ void *base_library_open(const char *name, char *why, size_t why_bytes);
 void *base_library_symbol(void *library, const char *name);
 void base_library_close(void *library);
 
+#ifdef _WIN32
+#define BASE_VULKAN_LOADER "vulkan-1.dll"
+#else
+#define BASE_VULKAN_LOADER "libvulkan.so.1"
+#endif
+
 /* Writes to the standard error output, in one call. */
 void base_write_error(const char *text, size_t length);
 

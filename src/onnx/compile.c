@@ -2,6 +2,8 @@
 /* From a model and concrete input shapes to one compiled DirectML graph. */
 #include "onnx/emit.h"
 
+#include "base/file.h"
+
 #include <DirectMLGuids.h>
 #include <anydml.h>
 
@@ -200,7 +202,7 @@ static void STDMETHODCALLTYPE constant_done(void *context, UINT index)
     const struct onnx_builder *b = context;
     const struct onnx_constant_node *node = b->nodes[index].Desc;
     if (node->mapped)
-        onnx_tensor_forget_pages(node->desc.Data, node->desc.DataSize);
+        base_forget_pages(node->desc.Data, node->desc.DataSize);
 }
 
 static HRESULT compile_graph(struct onnx_builder *b, struct onnx_program *p, const DML_OUTPUT_GRAPH_EDGE_DESC *outputs,

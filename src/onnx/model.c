@@ -4,10 +4,11 @@
  * ONNX specification (onnx.proto3, IR version 3 to current); others are skipped. */
 #include "onnx/read.h"
 
+#include "base/file.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 /* Graphs in attributes of nodes of graphs ... */
 #define DEPTH_MAX 32
@@ -375,7 +376,7 @@ void onnx_model_destroy(struct onnx_model *model)
     if (!model)
         return;
     for (struct onnx_mapping *mapping = model->storage; mapping; mapping = mapping->next)
-        munmap(mapping->address, mapping->size);
+        base_unmap_file(mapping->address, mapping->size);
     base_arena_finish(&model->arena);
     free(model);
 }

@@ -48,7 +48,7 @@ struct onnx_tensor {
     int64_t dims[ONNX_RANK_MAX];
     const void *data;
     uint64_t bytes;
-    bool mapped;   /* data lies in a file's mapping, which nothing writes: onnx_tensor_forget_pages is fine */
+    bool mapped;   /* data lies in a file's mapping, which nothing writes: base_forget_pages is fine */
     bool borrowed; /* data is somebody else's, who may take it away: the model's maker knows when */
 };
 
@@ -108,9 +108,6 @@ HRESULT onnx_model_load(const char *path, struct onnx_model **out, struct onnx_e
 /* The same for a file's bytes, which must outlive the model. No external data. */
 HRESULT onnx_model_parse(const void *bytes, size_t size, struct onnx_model **out, struct onnx_error *error);
 void onnx_model_destroy(struct onnx_model *model);
-
-/* Data in a mapping is not needed soon: gives its memory back. It can still be read, from the file again. */
-void onnx_tensor_forget_pages(const void *data, uint64_t bytes);
 
 /* Sizes that are known when a program runs only: it is compiled for the most that each can be. */
 #define ONNX_LENGTHS_MAX 8

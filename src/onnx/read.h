@@ -29,7 +29,7 @@ HRESULT onnx_read_fail(struct onnx_reader *r, const char *what, const char *name
 HRESULT onnx_read_no_model(struct onnx_reader *r);
 
 /* The file, mapped once: that beside the model which it calls `name`, or the model itself (""). NULL with errno as from
- * base_open_beside and base_map_file: it cannot be read, or memory is short. */
+ * base_map_file and base_map_beside: it cannot be read, or memory is short. */
 const struct onnx_mapping *onnx_map(struct onnx_model *model, const char *path, const char *name);
 /* What errno means of such a file. */
 const char *onnx_map_problem(int error);

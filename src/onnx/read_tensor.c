@@ -5,11 +5,8 @@
 #include "base/file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 /* Smaller tensors are copied: shapes come from them, and must stay as they were checked whoever writes to the file. */
 #define COPIED_BYTES_MAX 4096
@@ -41,14 +38,7 @@ const struct onnx_mapping *onnx_map(struct onnx_model *model, const char *path, 
         errno = ENOMEM;
         return NULL;
     }
-    /* A pipe that nobody writes would wait for somebody. */
-    int file = name[0] ? base_open_beside(path, name) : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0)
-        return NULL;
-    mapping->address = base_map_file(file, &mapping->size);
-    int why = errno;
-    close(file);
-    errno = why;
+    mapping->address = name[0] ? base_map_beside(path, name, &mapping->size) : base_map_file(path, &mapping->size);
     if (!mapping->address)
         return NULL;
     mapping->next = model->storage;
@@ -70,12 +60,6 @@ const char *onnx_map_problem(int error)
     default:
         return strerror(error);
     }
-}
-
-void onnx_tensor_forget_pages(const void *data, uint64_t bytes)
-{
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)data & ~(page - 1);
-    madvise((void *)first, base_align_up((uintptr_t)data + bytes, page) - first, MADV_DONTNEED);
 }
 
 /* ---- fields ---- */

@@ -265,8 +265,7 @@ static void test_many(void)
 int main(void)
 {
     api_begin();
-    if (!api_is("cpu")) /* the probe is a host function */
-        return 77;
+    api_need_cpu("its probe is a host function");
     test_heap_not_in_force();
     test_late_binding();
     test_captured();

@@ -163,8 +163,7 @@ static void test_chains(void)
 int main(void)
 {
     api_begin();
-    if (!api_is("cpu"))
-        return 77;
+    api_need_cpu("it is about the threads of the processor");
     alarm(240); /* a hang is a failure */
     test_budget();
     test_order();

@@ -210,7 +210,7 @@ void vulkan_device_destroy(struct adapter_device *device)
         pthread_mutex_destroy(&device->queues[i / VULKAN_QUEUES_MAX].slots[i % VULKAN_QUEUES_MAX].lock);
     pthread_mutex_destroy(&device->pipelines.lock);
     pthread_mutex_destroy(&device->pipelines.saving);
-    pthread_cond_destroy(&device->pipelines.built);
+    base_condition_destroy(&device->pipelines.built);
     pthread_mutex_destroy(&device->own.lock);
     pthread_mutex_destroy(&device->arena.lock);
     pthread_mutex_destroy(&device->replays.lock);
@@ -224,7 +224,7 @@ HRESULT vulkan_device_start(struct adapter_device *device)
 {
     pthread_mutex_init(&device->pipelines.lock, NULL);
     pthread_mutex_init(&device->pipelines.saving, NULL);
-    pthread_cond_init(&device->pipelines.built, NULL);
+    base_condition_init(&device->pipelines.built);
     pthread_mutex_init(&device->own.lock, NULL);
     pthread_mutex_init(&device->arena.lock, NULL);
     pthread_mutex_init(&device->replays.lock, NULL);

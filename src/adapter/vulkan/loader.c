@@ -11,12 +11,6 @@
 
 #define PHYSICALS_MAX 32
 
-#if defined(_WIN32)
-#define LOADER "vulkan-1.dll"
-#else
-#define LOADER "libvulkan.so.1"
-#endif
-
 struct vulkan_procs vk;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -71,7 +65,7 @@ static bool open_instance(void)
     VkInstanceCreateInfo info = { .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &application };
     uint32_t version = 0;
     char why[256];
-    library = base_library_open(LOADER, why, sizeof(why));
+    library = base_library_open(BASE_VULKAN_LOADER, why, sizeof(why));
     if (!library) {
         base_log(BASE_LOG_INFO, "vulkan: %s", why);
         return false;
@@ -86,7 +80,7 @@ static bool open_instance(void)
         return true;
     }
     base_log(BASE_LOG_INFO, "vulkan: no instance of version 1.2%s",
-             borrowers ? ", or the application uses another loader than " LOADER : "");
+             borrowers ? ", or the application uses another loader than " BASE_VULKAN_LOADER : "");
     /* Without all its functions an instance stays. */
     instance = VK_NULL_HANDLE;
     close_instance();

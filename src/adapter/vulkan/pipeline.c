@@ -125,7 +125,7 @@ static void *make_pipelines(void *context)
         pthread_mutex_lock(&device->pipelines.lock);
         pipeline->result = result;
         pipeline->state = result == VK_SUCCESS ? VULKAN_PIPELINE_READY : VULKAN_PIPELINE_NEW;
-        pthread_cond_broadcast(&device->pipelines.built);
+        base_condition_broadcast(&device->pipelines.built);
         pthread_mutex_unlock(&device->pipelines.lock);
     }
     return NULL;
@@ -203,7 +203,7 @@ static HRESULT wait_for_all(struct adapter_device *device, struct adapter_pipeli
     pthread_mutex_lock(&device->pipelines.lock);
     for (uint32_t i = 0; i < count; i++) {
         while (pipelines[i]->state == VULKAN_PIPELINE_BUILDING)
-            pthread_cond_wait(&device->pipelines.built, &device->pipelines.lock);
+            base_condition_wait(&device->pipelines.built, &device->pipelines.lock);
         if (pipelines[i]->state != VULKAN_PIPELINE_READY && result == S_OK)
             result = result_of(pipelines[i]);
     }

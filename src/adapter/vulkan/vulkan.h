@@ -7,6 +7,7 @@
 
 #define VK_NO_PROTOTYPES
 #include "base/hash.h"
+#include "base/os.h"
 #include "d3d12/interop.h"
 
 #include <pthread.h>
@@ -188,8 +189,8 @@ struct adapter_device {
     VkPipelineLayout layout;
     VkDescriptorSetLayout uniform; /* of a set of one uniform buffer, with a dynamic offset */
     struct {
-        pthread_mutex_t lock; /* guards `list`, states and `unsaved_ns` */
-        pthread_cond_t built; /* a pipeline's state has changed */
+        pthread_mutex_t lock;        /* guards `list`, states and `unsaved_ns` */
+        struct base_condition built; /* a pipeline's state has changed */
         pthread_mutex_t saving;
         struct adapter_pipeline *list; /* all that were made */
         VkPipelineCache cache;

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program may close the libraries while threads of theirs are still in them: they stay. */
+#include "api/api_test.h"
+
+int main(void)
+{
+    api_begin();
+    HMODULE library = LoadLibraryA("d3d12.dll");
+    need(library);
+    PFN_D3D12_CREATE_DEVICE create = (PFN_D3D12_CREATE_DEVICE)(void *)GetProcAddress(library, "D3D12CreateDevice");
+    need(create);
+    ID3D12Device *device = NULL;
+    ok_hr(create(NULL, (D3D_FEATURE_LEVEL)0x1000, &IID_ID3D12Device, (void **)&device), S_OK);
+    need(device);
+    const D3D12_COMMAND_QUEUE_DESC desc = { .Type = D3D12_COMMAND_LIST_TYPE_COMPUTE };
+    ID3D12CommandQueue *queue = NULL;
+    ID3D12Fence *fence = NULL;
+    ok_hr(ID3D12Device_CreateCommandQueue(device, &desc, &IID_ID3D12CommandQueue, (void **)&queue), S_OK);
+    ok_hr(ID3D12Device_CreateFence(device, 0, D3D12_FENCE_FLAG_NONE, &IID_ID3D12Fence, (void **)&fence), S_OK);
+    need(queue && fence);
+    ok_hr(ID3D12CommandQueue_Wait(queue, fence, 1), S_OK); /* its thread stays there for ever */
+    api_release(queue);
+    api_release(fence);
+    api_release(device);
+    ok(FreeLibrary(library), "it was loaded");
+    ok(GetModuleHandleA("d3d12.dll") == library, "d3d12.dll has left");
+    return api_end();
+}
