@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "onnx/array.h"
 
+#include "base/os.h"
+
 #include <stdlib.h>
 
 #define ALIGNMENT 64
@@ -18,7 +20,7 @@ bool onnx_array_make(struct onnx_array *out, int32_t type, uint32_t rank, const 
     }
     uint64_t bytes = onnx_bytes(type, elements);
     /* The number of owners stands before the elements. */
-    char *memory = aligned_alloc(ALIGNMENT, ALIGNMENT + base_align_up(BASE_MAX(bytes, 1u), ALIGNMENT));
+    char *memory = base_aligned_acquire(ALIGNMENT, ALIGNMENT + base_align_up(BASE_MAX(bytes, 1u), ALIGNMENT));
     if (!memory)
         return false;
     memset(memory, 0, ALIGNMENT + base_align_up(BASE_MAX(bytes, 1u), ALIGNMENT));
@@ -53,7 +55,7 @@ struct onnx_array onnx_array_share(const struct onnx_array *a)
 void onnx_array_finish(struct onnx_array *a)
 {
     if (a->users && --*a->users == 0)
-        free(a->users);
+        base_aligned_release(a->users);
     memset(a, 0, sizeof(*a));
 }
 

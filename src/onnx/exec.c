@@ -2,7 +2,9 @@
 /* One program on a device: initialised once, each execution context has its own list, recorded when pointers change. */
 #include "onnx/exec_context.h"
 
-#include <anydml_d3d12.h>
+#include "base/os.h"
+#include "com/by_value.h"
+
 #include <DirectMLGuids.h>
 
 #include <stdio.h>
@@ -28,7 +30,7 @@ void onnx_exec_port_finish(struct onnx_exec_port *port)
 {
     onnx_release(port->bound);
     onnx_release(port->transfer);
-    free(port->bounce);
+    base_aligned_release(port->bounce);
     *port = (struct onnx_exec_port){ 0 };
 }
 
@@ -151,7 +153,7 @@ static HRESULT context_get(struct onnx_exec *exec, const struct onnx_exec_contex
 static HRESULT port_lay_over(struct onnx_device *device, struct onnx_exec_port *port, uint64_t bytes,
                              const void *memory)
 {
-    if (!memory && !port->bounce && !(port->bounce = aligned_alloc(64, base_align_up(bytes, 64))))
+    if (!memory && !port->bounce && !(port->bounce = base_aligned_acquire(64, base_align_up(bytes, 64))))
         return E_OUTOFMEMORY;
     onnx_release(port->bound);
     port->bound = NULL;

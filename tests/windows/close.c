@@ -18,11 +18,12 @@ int main(void)
     ok_hr(ID3D12Device_CreateCommandQueue(device, &desc, &IID_ID3D12CommandQueue, (void **)&queue), S_OK);
     ok_hr(ID3D12Device_CreateFence(device, 0, D3D12_FENCE_FLAG_NONE, &IID_ID3D12Fence, (void **)&fence), S_OK);
     need(queue && fence);
-    ok_hr(ID3D12CommandQueue_Wait(queue, fence, 1), S_OK); /* its thread stays there for ever */
-    api_release(queue);
-    api_release(fence);
-    api_release(device);
+    ok_hr(ID3D12CommandQueue_Wait(queue, fence, 1), S_OK);
+    api_release(queue); /* its thread waits in there */
     ok(FreeLibrary(library), "it was loaded");
     ok(GetModuleHandleA("d3d12.dll") == library, "d3d12.dll has left");
+    ok_hr(ID3D12Fence_Signal(fence, 1), S_OK);
+    api_release(fence);
+    api_release(device);
     return api_end();
 }

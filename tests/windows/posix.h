@@ -3,7 +3,7 @@
 #ifndef TESTS_POSIX_H
 #define TESTS_POSIX_H
 
-#include "by_value.h"
+#include "com/by_value.h"
 
 #include <direct.h>
 #include <errno.h>

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Included before all else in tests for Windows: the macros of d3d12.h for methods that return structs, which take a
- * pointer to the result there, give the result as on Linux, so that tests are the same on both. */
-#ifndef TESTS_BY_VALUE_H
-#define TESTS_BY_VALUE_H
+/* For callers of Direct3D 12: on Windows the macros of d3d12.h for methods that return structs take a pointer to the
+ * result; behind this they give the result, as on Linux. */
+#ifndef COM_BY_VALUE_H
+#define COM_BY_VALUE_H
 
 #include <anydml_d3d12.h>
+
+#ifdef _WIN32
 
 #undef ID3D12Resource_GetDesc
 #undef ID3D12Heap_GetDesc
@@ -35,4 +37,5 @@
 #define ID3D12Device4_GetResourceAllocationInfo1(This, mask, count, descs, infos)                                      \
     BY_VALUE(This, GetResourceAllocationInfo1, D3D12_RESOURCE_ALLOCATION_INFO, mask, count, descs, infos)
 
+#endif
 #endif
