@@ -237,6 +237,21 @@ class Networks(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr.count("\n"), done.stdout), (1, 1, ""))
             self.assertIn("absent.onnx is missing", done.stderr)
 
+    def test_weights_with_other_names_are_one_line(self):
+        import onnx
+        import onnx.numpy_helper
+        with tempfile.TemporaryDirectory() as scratch:
+            model, picture = os.path.join(scratch, "m.onnx"), os.path.join(scratch, "in.npy")
+            tensor = onnx.numpy_helper.from_array(np.zeros(3, np.float32), "of another program")
+            onnx.save(onnx.helper.make_model(onnx.helper.make_graph([], "weights", [], [], [tensor])), model)
+            np.save(picture, np.zeros((1, 3, 224, 224), np.float32))
+            for name, lacks in (("mnist", "conv1_weight"), ("squeezenet", "conv0_weight"), ("mobilenet", "first_weight"),
+                                ("superres", "conv1_weight"), ("candy", "scaler_offset")):
+                done = subprocess.run([sys.executable, os.path.join(SAMPLES, name + ".py"), model, picture],
+                                      capture_output=True, text=True, check=False)
+                self.assertEqual((done.returncode, done.stderr.count("\n"), done.stdout), (1, 1, ""))
+                self.assertIn(f"no tensor {lacks}", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()
