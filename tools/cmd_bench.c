@@ -49,7 +49,8 @@ const char tools_help_bench[] =
 const char tools_help_profile[] =
     "usage: anydml profile MODEL.onnx [OPTIONS]\n\n"
     "Runs the model on random inputs and prints the ten steps that take longest, and whether their arithmetic or the\n"
-    "memory bounds each: which of the two would take longer at the machine's peaks.\n\n"
+    "memory bounds each: which of the two would take longer at the machine's peaks. 'cache': its data came faster\n"
+    "than memory gives them.\n\n"
     "  --device N             which device (anydml devices); default 0\n"
     "  --threads N            worker threads of the cpu device; default: one per processor\n"
     "  --input-shape NAME=1x3x224x224\n"

@@ -244,7 +244,7 @@ def check_profile(tool, path, steps, device):
         lines = text[text.find("profile "):].splitlines()
         rows = [line.split() for line in lines[2:]]
         tool.test(f"in {steps} steps" in lines[0] and len(rows) == min(steps, 10), f"{command}: {lines}")
-        tool.test(all(row[3] in ("compute", "memory", "-") for row in rows), f"what bounds each step: {lines}")
+        tool.test(all(row[3] in ("compute", "memory", "cache", "-") for row in rows), f"what bounds each step: {lines}")
         times = [float(row[0]) for row in rows]
         tool.test(times == sorted(times, reverse=True), f"dearest first: {lines}")
     tool.fails(["profile", path, "--seconds", "1"], "unknown option")
