@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # `make demo` and `make check` do everything on a bare Debian 12; the rest is convenience.
 BUILD := build
+MINGW := gcc-mingw-w64-x86-64-posix g++-mingw-w64-x86-64-posix
 SETUP := meson setup
 
 .PHONY: demo check wheel wheel-torch wheel-pydirectml wheel-anydml deb deb-check dist reproducible docs check-asan check-tsan
@@ -55,7 +56,9 @@ dist: packages $(BUILD)/build.ninja
 	scripts/make-dist $(BUILD) $(BUILD)/dist
 
 reproducible: packages
+	scripts/install-packages $(MINGW)
 	scripts/check-reproducible
+	scripts/check-reproducible --windows
 
 # The documentation as a site, in build/site.
 docs: packages
@@ -96,7 +99,7 @@ conformance-torch: build
 
 # Libraries for Windows, an archive of them, and their tests in Wine (docs/wine.md).
 windows:
-	scripts/install-packages gcc-mingw-w64-x86-64-posix g++-mingw-w64-x86-64-posix
+	scripts/install-packages $(MINGW)
 	[ -e build-windows/build.ninja ] || $(SETUP) build-windows --cross-file scripts/windows.cross
 	ninja -C build-windows
 

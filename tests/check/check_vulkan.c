@@ -285,7 +285,9 @@ static void run_maps(struct bench *bench, uint32_t cases, uint32_t every, uint64
     run_list(bench, check_list_large, -1, seed + 2);
     if (cases <= FEW)
         return;
+    shader_specialize_from(UINT64_MAX); /* one pipeline for all, where specialised programs would take one for each */
     run_list(bench, check_list_double, 4, seed + 3);
+    shader_specialize_from(1024);
     run_list(bench, check_list_integer_power, 0, seed + 4);
     bench->wild = true;
     run_list(bench, check_list_halves, 0, seed + 6);
