@@ -97,7 +97,7 @@ static bool lies_in(const wchar_t *path, const wchar_t *folder, size_t length)
 
 static bool lies_beside(const char *beside, const char *folder, HANDLE file)
 {
-    wchar_t path[PATH_MOST], other[PATH_MOST];
+    wchar_t path[PATH_MOST] = L"", other[PATH_MOST];
     HANDLE of_folder = open_path(folder[0] ? folder : ".", 0), of_beside = open_path(beside, 0);
     bool found = real_path(file, path) && lies_in(path, other, real_path(of_folder, other));
     size_t length = found ? 0 : real_path(of_beside, other);
