@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #define OPS_DEVICES_MAX 16
+#define OPS_TYPES_WIDTH 49 /* of one device's column */
 
 const char tools_help_ops[] =
     "usage: anydml ops [--json]\n\n"
@@ -70,12 +71,12 @@ static void ops_text_types(uint64_t types, uint64_t allowed, uint64_t extensions
     size_t used = 0;
     for (uint32_t i = 1; i < ARRAY_SIZE(ops_types); i++)
         if ((types >> i & 1) && ops_types[i].tag)
-            used += (size_t)snprintf(text + used, sizeof(text) - used, "%s ", ops_types[i].tag);
-    used += (size_t)snprintf(text + used, sizeof(text) - used, "%s", !types ? "-" : types != allowed ? "*" : "");
+            used += (size_t)snprintf(text + used, sizeof(text) - used, " %s", ops_types[i].tag);
+    used += (size_t)snprintf(text + used, sizeof(text) - used, "%s", !types ? " -" : types != allowed ? " *" : "");
     for (uint32_t i = 1; i < ARRAY_SIZE(ops_types); i++)
         if ((extensions >> i & 1) && ops_types[i].tag)
-            used += (size_t)snprintf(text + used, sizeof(text) - used, "+%s ", ops_types[i].tag);
-    printf(" | %-44s", text);
+            used += (size_t)snprintf(text + used, sizeof(text) - used, " +%s", ops_types[i].tag);
+    printf(" |%-*s", OPS_TYPES_WIDTH, text);
 }
 
 static void ops_json_row(const struct anydml_operator_info *infos, uint32_t count, uint32_t index)
@@ -100,9 +101,20 @@ static void ops_json_row(const struct anydml_operator_info *infos, uint32_t coun
 static void ops_text_row(const struct anydml_operator_info *infos, uint32_t count)
 {
     unsigned level = (unsigned)infos[0].Level;
-    printf("%-48s %x.%x", infos[0].Name ? infos[0].Name : "", level >> 12, level >> 8 & 15);
+    printf("%-48s   %x.%x", infos[0].Name ? infos[0].Name : "", level >> 12, level >> 8 & 15);
     for (uint32_t d = 0; d < count; d++)
         ops_text_types(infos[d].Types, infos[d].SchemaTypes, infos[d].ExtensionTypes);
+    printf("\n");
+}
+
+static void ops_text_devices(const struct ops_devices *devices)
+{
+    printf("%-48s level", "operator");
+    for (uint32_t d = 0; d < devices->count; d++) {
+        char text[300];
+        snprintf(text, sizeof(text), " device %u, %s", d, devices->sessions[d]->info.name);
+        printf(" |%-*.*s", OPS_TYPES_WIDTH, OPS_TYPES_WIDTH, text);
+    }
     printf("\n");
 }
 
@@ -142,6 +154,8 @@ static bool ops_list(struct ops_devices *devices, bool json, struct tools_error 
     bool done = false;
     if (json)
         ops_json_devices(devices);
+    else
+        ops_text_devices(devices);
     uint32_t index = 0;
     for (; !done; index++)
         if (!ops_row(devices, index, json, &done, error))
