@@ -2,7 +2,7 @@
 """Says what is on pictures, with ResNet-18 and weights of a file: torchvision's (ImageNet) or those of fine_tune.py.
 
     python samples/torch/classify.py --weights resnet18-f37072fd.pth --labels imagenet_classes.txt cat.jpg
-    python samples/torch/classify.py --weights shapes.pt --labels circle,square,triangle,cross picture.ppm
+    python samples/torch/classify.py --weights shapes.pt --labels circle,square,triangle,cross --size 48 picture.ppm
 
 torchvision's weights are the file https://download.pytorch.org/models/resnet18-f37072fd.pth (45 MB); where torchvision is
 installed, torch.save(torchvision.models.resnet18(weights="DEFAULT").state_dict(), "resnet18.pth") writes one, and

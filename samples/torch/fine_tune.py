@@ -2,8 +2,8 @@
 """Fine-tunes ResNet-18 on a task of its own, pictures of shapes that are drawn here, in mixed precision if wanted.
 
     python samples/torch/fine_tune.py --weights resnet18-f37072fd.pth --save shapes.pt     # torchvision's weights
-    python samples/torch/fine_tune.py --save shapes.pt                                     # or from random ones
-    python samples/torch/classify.py --weights shapes.pt --labels circle,square,triangle,cross picture.ppm
+    python samples/torch/fine_tune.py --size 48 --steps 100 --save shapes.pt               # or from random ones
+    python samples/torch/classify.py --weights shapes.pt --labels circle,square,triangle,cross --size 48 picture.ppm
 
 With weights only the last stage and a new classifier are trained, and batch normalization keeps its statistics; without,
 all of the network is trained.
@@ -42,7 +42,7 @@ def write_ppm(path, picture):
     height, width = picture.shape[1:]
     with open(path, "wb") as file:
         file.write(b"P6 %d %d 255\n" % (width, height))
-        file.write(picture.mul(255).round().byte().permute(1, 2, 0).contiguous().numpy().tobytes())
+        file.write(bytes(picture.mul(255).round().byte().permute(1, 2, 0).flatten().tolist()))  # torch brings no numpy
 
 
 def prepared(weights, device):
