@@ -213,8 +213,8 @@ int main(int argc, char **argv)
     }
     video_finish(&out);
     const double seconds = video_now() - begin;
-    printf("%d frames of %dx%d in %.2f s: %.2f frames per second\n", frames, p.picture->width, p.picture->height,
-           seconds, frames / seconds);
+    printf("%d %s of %dx%d in %.2f s: %.2f frames per second\n", frames, frames == 1 ? "frame" : "frames",
+           p.picture->width, p.picture->height, seconds, frames / seconds);
     video_close(&in);
     release(&p);
     return 0;
