@@ -117,4 +117,4 @@ format:
 	git ls-files '*.c' '*.h' '*.cpp' ':!third_party' | xargs clang-format -i
 
 clean:
-	rm -rf build build-aarch64 build-asan build-clang build-fuzz build-plain build-tsan build-windows out
+	rm -rf build build-aarch64 build-asan build-clang build-fuzz build-plain build-tsan build-windows build-windows-plain out

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #define OPS_DEVICES_MAX 16
+#define OPS_NAME_WIDTH  55 /* of the longest name */
 #define OPS_TYPES_WIDTH 49 /* of one device's column */
 
 const char tools_help_ops[] =
@@ -101,7 +102,7 @@ static void ops_json_row(const struct anydml_operator_info *infos, uint32_t coun
 static void ops_text_row(const struct anydml_operator_info *infos, uint32_t count)
 {
     unsigned level = (unsigned)infos[0].Level;
-    printf("%-48s   %x.%x", infos[0].Name ? infos[0].Name : "", level >> 12, level >> 8 & 15);
+    printf("%-*s   %x.%x", OPS_NAME_WIDTH, infos[0].Name ? infos[0].Name : "", level >> 12, level >> 8 & 15);
     for (uint32_t d = 0; d < count; d++)
         ops_text_types(infos[d].Types, infos[d].SchemaTypes, infos[d].ExtensionTypes);
     printf("\n");
@@ -109,7 +110,7 @@ static void ops_text_row(const struct anydml_operator_info *infos, uint32_t coun
 
 static void ops_text_devices(const struct ops_devices *devices)
 {
-    printf("%-48s level", "operator");
+    printf("%-*s level", OPS_NAME_WIDTH, "operator");
     for (uint32_t d = 0; d < devices->count; d++) {
         char text[300];
         snprintf(text, sizeof(text), " device %u, %s", d, devices->sessions[d]->info.name);

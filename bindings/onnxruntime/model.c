@@ -2,6 +2,7 @@
 /* From ONNX Runtime's graph to the structs that the converter reads. */
 #include "ep.h"
 
+#include "base/file.h"
 #include "base/names.h"
 
 #include <fcntl.h>
@@ -438,7 +439,7 @@ void ep_model_drop_data(struct onnx_model *model)
 {
     for (struct mapping *m = model->storage; m; m = m->next) {
         if (m->size)
-            munmap(m->address, m->size);
+            base_unmap_file(m->address, m->size);
         else
             free(m->address);
     }

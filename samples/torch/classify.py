@@ -6,8 +6,9 @@
 
 torchvision's weights are the file https://download.pytorch.org/models/resnet18-f37072fd.pth (45 MB); where torchvision is
 installed, torch.save(torchvision.models.resnet18(weights="DEFAULT").state_dict(), "resnet18.pth") writes one, and
-torchvision.models.ResNet18_Weights.DEFAULT.meta["categories"] are the labels. Pictures are PPM files, and others where Pillow is installed. The weights are read to the processor and moved once; the
-network is compiled to one DirectML graph, which runs for all pictures.
+torchvision.models.ResNet18_Weights.DEFAULT.meta["categories"] are the labels. Pictures are PPM files, and others where Pillow is
+installed. The weights are read to the processor and moved once; the network is compiled to one DirectML graph, which runs for
+all pictures.
 """
 import argparse
 import os

@@ -5,7 +5,7 @@
 #include <wchar.h>
 #include <windows.h>
 
-#define PATH_MOST 1024
+#define PATH_MOST 4096 /* characters */
 
 static void *fail(int why)
 {
@@ -28,15 +28,28 @@ static void *fail_as_system(void)
         return fail(ENOMEM);
     case ERROR_TOO_MANY_OPEN_FILES:
         return fail(EMFILE);
+    case ERROR_FILENAME_EXCED_RANGE:
+    case ERROR_INSUFFICIENT_BUFFER:
+        return fail(ENAMETOOLONG);
     default:
         return fail(EIO);
     }
 }
 
-/* A file or a folder. */
+/* A file or a folder, of a name in UTF-8, which may be longer than MAX_PATH. INVALID_HANDLE_VALUE with GetLastError. */
 static HANDLE open_path(const char *path, DWORD access)
 {
-    return CreateFileA(path, access, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, OPEN_EXISTING,
+    wchar_t given[PATH_MOST], full[PATH_MOST + 4] = L"\\\\?\\";
+    if (!MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, given, PATH_MOST))
+        return INVALID_HANDLE_VALUE;
+    DWORD length = GetFullPathNameW(given, PATH_MOST, full + 4, NULL);
+    if (!length || length >= PATH_MOST) {
+        SetLastError(length ? ERROR_FILENAME_EXCED_RANGE : GetLastError());
+        return INVALID_HANDLE_VALUE;
+    }
+    /* A share or a device begins with two of these already. */
+    return CreateFileW(full[4] == L'\\' ? full + 4 : full, access,
+                       FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, OPEN_EXISTING,
                        FILE_FLAG_BACKUP_SEMANTICS, NULL);
 }
 

@@ -19,23 +19,23 @@
 #undef ID3D12Device_GetResourceAllocationInfo
 #undef ID3D12Device4_GetResourceAllocationInfo1
 
-#define BY_VALUE(This, method, type, ...) (*(This)->lpVtbl->method(This, &(type){ 0 }, ##__VA_ARGS__))
+#define COM_BY_VALUE(This, method, type, ...) (*(This)->lpVtbl->method(This, &(type){ 0 }, ##__VA_ARGS__))
 
-#define ID3D12Resource_GetDesc(This)       BY_VALUE(This, GetDesc, D3D12_RESOURCE_DESC)
-#define ID3D12Heap_GetDesc(This)           BY_VALUE(This, GetDesc, D3D12_HEAP_DESC)
-#define ID3D12CommandQueue_GetDesc(This)   BY_VALUE(This, GetDesc, D3D12_COMMAND_QUEUE_DESC)
-#define ID3D12DescriptorHeap_GetDesc(This) BY_VALUE(This, GetDesc, D3D12_DESCRIPTOR_HEAP_DESC)
+#define ID3D12Resource_GetDesc(This)       COM_BY_VALUE(This, GetDesc, D3D12_RESOURCE_DESC)
+#define ID3D12Heap_GetDesc(This)           COM_BY_VALUE(This, GetDesc, D3D12_HEAP_DESC)
+#define ID3D12CommandQueue_GetDesc(This)   COM_BY_VALUE(This, GetDesc, D3D12_COMMAND_QUEUE_DESC)
+#define ID3D12DescriptorHeap_GetDesc(This) COM_BY_VALUE(This, GetDesc, D3D12_DESCRIPTOR_HEAP_DESC)
 #define ID3D12DescriptorHeap_GetCPUDescriptorHandleForHeapStart(This)                                                  \
-    BY_VALUE(This, GetCPUDescriptorHandleForHeapStart, D3D12_CPU_DESCRIPTOR_HANDLE)
+    COM_BY_VALUE(This, GetCPUDescriptorHandleForHeapStart, D3D12_CPU_DESCRIPTOR_HANDLE)
 #define ID3D12DescriptorHeap_GetGPUDescriptorHandleForHeapStart(This)                                                  \
-    BY_VALUE(This, GetGPUDescriptorHandleForHeapStart, D3D12_GPU_DESCRIPTOR_HANDLE)
-#define ID3D12Device_GetAdapterLuid(This) BY_VALUE(This, GetAdapterLuid, LUID)
+    COM_BY_VALUE(This, GetGPUDescriptorHandleForHeapStart, D3D12_GPU_DESCRIPTOR_HANDLE)
+#define ID3D12Device_GetAdapterLuid(This) COM_BY_VALUE(This, GetAdapterLuid, LUID)
 #define ID3D12Device_GetCustomHeapProperties(This, mask, type)                                                         \
-    BY_VALUE(This, GetCustomHeapProperties, D3D12_HEAP_PROPERTIES, mask, type)
+    COM_BY_VALUE(This, GetCustomHeapProperties, D3D12_HEAP_PROPERTIES, mask, type)
 #define ID3D12Device_GetResourceAllocationInfo(This, mask, count, descs)                                               \
-    BY_VALUE(This, GetResourceAllocationInfo, D3D12_RESOURCE_ALLOCATION_INFO, mask, count, descs)
+    COM_BY_VALUE(This, GetResourceAllocationInfo, D3D12_RESOURCE_ALLOCATION_INFO, mask, count, descs)
 #define ID3D12Device4_GetResourceAllocationInfo1(This, mask, count, descs, infos)                                      \
-    BY_VALUE(This, GetResourceAllocationInfo1, D3D12_RESOURCE_ALLOCATION_INFO, mask, count, descs, infos)
+    COM_BY_VALUE(This, GetResourceAllocationInfo1, D3D12_RESOURCE_ALLOCATION_INFO, mask, count, descs, infos)
 
 #endif
 #endif

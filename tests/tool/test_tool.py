@@ -60,7 +60,12 @@ def check_basics(tool):
     tool.test(all("float32" in types for types in runs["DML_OPERATOR_ELEMENT_WISE_ADD"]), "ADD runs everywhere")
     more = {op["name"]: op["extensions"] for op in ops["operators"]}
     tool.test(any("bfloat16" in types for types in more["DML_OPERATOR_GEMM"]), "GEMM runs in bfloat16")
-    tool.test(len(tool.works("ops").splitlines()) >= 177, "ops as text")
+    heading, *lines = tool.works("ops").splitlines()
+    lines = [line for line in lines if line.startswith("DML_OPERATOR_")]  # and not what stands below
+    tool.test(len(lines) >= 177 and heading.startswith("operator "), "ops as text")
+    bars = [at for at, letter in enumerate(heading) if letter == "|"]
+    tool.test(len(bars) == len(next(iter(runs.values()))) and "device 0, " in heading, f"a column for each device: {heading}")
+    tool.test(all([at for at, letter in enumerate(line) if letter == "|"] == bars for line in lines), "columns of ops")
 
 
 def check_usage(tool, model):

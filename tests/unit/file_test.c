@@ -10,9 +10,31 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#ifdef _WIN32
+#include <wchar.h>
+
+/* Names are UTF-8 here, too. */
+static FILE *open_utf8(const char *name)
+{
+    wchar_t wide[512];
+    MultiByteToWideChar(CP_UTF8, 0, name, -1, wide, 512);
+    return _wfopen(wide, L"wb");
+}
+
+static int remove_utf8(const char *name)
+{
+    wchar_t wide[512];
+    MultiByteToWideChar(CP_UTF8, 0, name, -1, wide, 512);
+    return _wremove(wide);
+}
+#else
+#define open_utf8(name) fopen(name, "wb")
+#define remove_utf8     remove
+#endif
+
 static void write_file(const char *name, const char *text)
 {
-    FILE *file = fopen(name, "wb");
+    FILE *file = open_utf8(name);
     if (!TEST_FOR(file != NULL, "%s", name))
         exit(1);
     fputs(text, file);
@@ -39,7 +61,7 @@ static void expect(const char *beside, const char *name, const char *text, int w
 }
 
 #ifndef _WIN32
-/* A store: the model and its weights are links into another folder. */
+/* A store, where the model and its weights are links into another folder; and a pipe. */
 static void test_links(void)
 {
     static const char *const links[][2] = {
@@ -54,11 +76,28 @@ static void test_links(void)
     expect("models/linked", "secret", NULL, EXDEV);
     for (int i = 0; i < 3; i++)
         unlink(links[i][1]);
+    TEST(!mkfifo("models/pipe", 0600));
+    alarm(60); /* for those who would wait until somebody writes */
+    expect("models/model", "pipe", NULL, EINVAL);
+    expect(NULL, "models/pipe", NULL, EINVAL);
+    alarm(0);
+    unlink("models/pipe");
 }
 #endif
 
+/* "weights" by a path of more than 260 characters, the most that old interfaces of Windows take. */
+static const char *long_name(char *out, size_t size)
+{
+    size_t length = 0;
+    while (length < 300)
+        length += (size_t)snprintf(out + length, size - length, "below/../");
+    snprintf(out + length, size - length, "weights");
+    return out;
+}
+
 static void test_folders(void)
 {
+    char name[400];
     expect(NULL, "models/model", "a model", 0);
     expect(NULL, "models/absent", NULL, ENOENT);
     expect(NULL, "models", NULL, EISDIR);
@@ -67,6 +106,8 @@ static void test_folders(void)
     expect("models/model", "below/weights", "below", 0);
     expect("models/model", "below/../weights", "weights", 0);
     expect("secret", "models/weights", "weights", 0);
+    expect("models/model", "gew\303\274rz", "spice", 0);
+    expect("models/model", long_name(name, sizeof(name)), "weights", 0);
     expect("models/model", "", NULL, EINVAL);
     expect("models/model", "/etc/passwd", NULL, EINVAL);
     expect("models/model", "absent", NULL, ENOENT);
@@ -88,10 +129,15 @@ int main(void)
 {
     static const char *const folders[] = { "models", "models/below", "models2", "store" };
     static const char *const files[][2] = {
-        { "models/model", "a model" },           { "models/weights", "weights" },
-        { "models/below/weights", "below" },     { "models/empty", "" },
-        { "models2/weights", "of a neighbour" }, { "store/a_model", "stored model" },
-        { "store/weights", "stored" },           { "secret", "secret" },
+        { "models/model", "a model" },
+        { "models/weights", "weights" },
+        { "models/below/weights", "below" },
+        { "models/empty", "" },
+        { "models2/weights", "of a neighbour" },
+        { "store/a_model", "stored model" },
+        { "models/gew\303\274rz", "spice" },
+        { "store/weights", "stored" },
+        { "secret", "secret" },
     };
     char folder[] = "/tmp/anydml-file-XXXXXX";
     if (!TEST(mkdtemp(folder) && !chdir(folder)))
@@ -102,7 +148,7 @@ int main(void)
         write_file(files[i][0], files[i][1]);
     test_folders();
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-        TEST_FOR(!remove(files[i][0]), "%s", files[i][0]); /* nothing has it open */
+        TEST_FOR(!remove_utf8(files[i][0]), "%s", files[i][0]); /* nothing has it open */
     for (size_t i = sizeof(folders) / sizeof(folders[0]); i > 0; i--)
         TEST_FOR(!rmdir(folders[i - 1]), "%s", folders[i - 1]);
     TEST(!chdir("..") && !rmdir(folder));

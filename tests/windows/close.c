@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program may close the libraries while threads of theirs are still in them: they stay. */
+/* A program may close d3d12.dll while threads of its queues are still in it: it stays. */
 #include "api/api_test.h"
 
 int main(void)
