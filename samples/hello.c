@@ -2,6 +2,7 @@
 /* The shortest way through DirectML with nothing left out: adds a tensor to itself. */
 #include <DirectML.h>
 #include <DirectMLGuids.h>
+#include <anydml_by_value.h>
 #include <stdio.h>
 #include <stdlib.h>
 

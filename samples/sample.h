@@ -6,6 +6,7 @@
 
 #include <DirectML.h>
 #include <DirectMLGuids.h>
+#include <anydml_by_value.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -295,6 +295,8 @@ uint32_t adapter_performance(const struct adapter_info *info);
 
 /* The first one of ANYDML_ADAPTERS, when that is set, else the fastest; NULL when there is none. */
 const struct adapter_info *adapter_default(void);
+/* Says once, for those who make lists of adapters, that there is none. */
+void adapter_check_any(const char *method);
 
 /* ANYDML_THREADS, or the number of processors: the threads of one queue of a HOST adapter. */
 #define ADAPTER_THREADS_MAX 4096

@@ -215,7 +215,9 @@ HRESULT d3d_device_open(const struct adapter_info *info, struct d3d_device **out
     pthread_mutex_lock(&open_lock);
     HRESULT hr = open_at(position, info, out);
     pthread_mutex_unlock(&open_lock);
-    if (FAILED(hr)) {
+    if (SUCCEEDED(hr)) {
+        base_log(BASE_LOG_INFO, "device on adapter %u, \"%s\"", position, info->name);
+    } else {
         if (*out)
             com_Release(*out);
         *out = NULL;

@@ -205,6 +205,7 @@ EXPORT HRESULT DXCoreCreateAdapterFactory(REFIID riid, void **out)
     if (!out)
         return E_POINTER;
     *out = NULL;
+    adapter_check_any("DXCoreCreateAdapterFactory");
     pthread_mutex_lock(&living_lock);
     struct com_object *factory = living_factory;
     if (!revive(factory)) {

@@ -282,6 +282,7 @@ EXPORT HRESULT WINAPI CreateDXGIFactory2(UINT flags, REFIID riid, void **out)
     if (!out)
         return refuse(DXGI_ERROR_INVALID_CALL, "CreateDXGIFactory2", "the output pointer is NULL");
     *out = NULL;
+    adapter_check_any("CreateDXGIFactory2");
     if (flags & ~(UINT)DXGI_CREATE_FACTORY_DEBUG)
         return refuse(DXGI_ERROR_INVALID_CALL, "CreateDXGIFactory2", "Flags has more than DXGI_CREATE_FACTORY_DEBUG");
     struct dxgi_factory *factory = calloc(1, sizeof(*factory));

@@ -3,9 +3,9 @@
 #include "onnx/exec_context.h"
 
 #include "base/os.h"
-#include "com/by_value.h"
 
 #include <DirectMLGuids.h>
+#include <anydml_by_value.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -513,6 +513,10 @@ def check_environment(tool, model):
                   f"{name}={value}: {run.returncode}, {run.stderr!r}")
     for command in (["devices"], ["bench", model]):
         tool.fails(command, "ANYDML_ADAPTERS=foo", ANYDML_ADAPTERS="foo")
+    run = tool.run("devices", ANYDML_LOG="info")
+    tool.test('device on adapter 0, "' in run.stderr, f"the log names adapters: {run.stderr!r}")
+    run = tool.run("devices", ANYDML_LOG="error", ANYDML_ADAPTERS="foo")
+    tool.test(run.stderr.count("there is no adapter") == 1, f"the log says that there is none: {run.stderr!r}")
 
 
 def check_partial(tool, model, x):

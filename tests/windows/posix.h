@@ -3,7 +3,7 @@
 #ifndef TESTS_POSIX_H
 #define TESTS_POSIX_H
 
-#include "com/by_value.h"
+#include <anydml_by_value.h>
 
 #include <direct.h>
 #include <errno.h>
