@@ -2,9 +2,8 @@
 """Fine-tunes ResNet-18 on a task of its own, pictures of shapes that are drawn here, in mixed precision if wanted.
 
     python samples/torch/fine_tune.py --weights resnet18-f37072fd.pth --save shapes.pt     # torchvision's weights
-    python samples/torch/fine_tune.py --size 48 --steps 100 --save shapes.pt               # or from random ones
-    python samples/torch/fine_tune.py --pictures pictures                                  # some of them, to look at
-    python samples/torch/classify.py --weights shapes.pt --labels circle,square,triangle,cross --size 48 pictures/*.ppm
+    python samples/torch/fine_tune.py --size 48 --steps 100 --save shapes.pt --pictures .  # or from random ones
+    python samples/torch/classify.py --weights shapes.pt --labels circle,square,triangle,cross --size 48 circle.ppm cross.ppm
 
 With weights only the last stage and a new classifier are trained, and batch normalization keeps its statistics; without,
 all of the network is trained.

@@ -3,8 +3,6 @@
 
 #include "base/os.h"
 
-#include <stdlib.h>
-
 #define ALIGNMENT 64
 
 /* ---- memory ---- */

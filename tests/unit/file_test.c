@@ -14,19 +14,14 @@
 #include <wchar.h>
 
 /* Names are UTF-8 here, too. */
-static FILE *open_utf8(const char *name)
+static const wchar_t *widen(const char *name)
 {
-    wchar_t wide[512];
+    static wchar_t wide[512];
     MultiByteToWideChar(CP_UTF8, 0, name, -1, wide, 512);
-    return _wfopen(wide, L"wb");
+    return wide;
 }
-
-static int remove_utf8(const char *name)
-{
-    wchar_t wide[512];
-    MultiByteToWideChar(CP_UTF8, 0, name, -1, wide, 512);
-    return _wremove(wide);
-}
+#define open_utf8(name)   _wfopen(widen(name), L"wb")
+#define remove_utf8(name) _wremove(widen(name))
 #else
 #define open_utf8(name) fopen(name, "wb")
 #define remove_utf8     remove
