@@ -114,7 +114,7 @@ install: build
 	meson install -C $(BUILD)
 
 format:
-	git ls-files '*.c' '*.h' '*.cpp' ':!third_party' | xargs clang-format -i
+	scripts/format
 
 clean:
 	rm -rf build build-aarch64 build-asan build-clang build-fuzz build-plain build-tsan build-windows build-windows-plain out

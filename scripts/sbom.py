@@ -32,8 +32,9 @@ def date():
 
 
 def stem(package):
-    """Debian's name of a library without the number of its interface: libpng16-16 is libpng."""
-    return package if package in COMPONENTS else re.sub(r"[-0-9]*(t64)?$", "", package)
+    """Debian's name of a library without the number of its interface: libpng16-16 and libpng-dev are libpng."""
+    name = package.removesuffix("-dev")
+    return next((known for known in (package, name) if known in COMPONENTS), re.sub(r"[-0-9]*(t64)?$", "", name))
 
 
 def identifier(*parts):
@@ -127,7 +128,7 @@ def add_wheel(document, files, excluded=(), **more):
     owner = document.add_ours(name, version, files, excluded=excluded, **more)
     document.add_compiled(owner, any("libonnxruntime_ep" in path for path in files))
     if "anydml/anydml" in files: # the command, as scripts/make-wheel links it
-        for library in ("libpng16-16", "libjpeg62-turbo", "libjansson4", "zlib1g"):
+        for library in ("libpng-dev", "libjpeg62-turbo-dev", "libjansson-dev", "zlib1g-dev"):
             document.relate(owner, "STATIC_LINK", document.add_debian(library)[0])
 
 

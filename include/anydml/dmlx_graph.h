@@ -201,7 +201,8 @@ class GraphBuilder
     uint32_t AddOperator(DML_OPERATOR_TYPE type, const void *desc, Span<NodeOutput *const> inputs)
     {
         DML_OPERATOR_DESC whole = { type, desc };
-        Node node = { {}, {}, m_name };
+        Node node;
+        node.name = m_name;
         for (NodeOutput *input : inputs)
             Check(!input || input->builder == this, "all inputs of an operator must be of one graph");
         HRESULT hr = m_device->CreateOperator(&whole, OperatorIID, Receive(node.op.ReleaseAndGetAddressOf()));
@@ -218,7 +219,10 @@ class GraphBuilder
 #if DML_TARGET_VERSION >= 0x6200
     uint32_t AddConstant(Span<const Byte> data)
     {
-        m_nodes.push_back({ {}, data, m_name });
+        Node node;
+        node.constant = data;
+        node.name = m_name;
+        m_nodes.push_back(std::move(node));
         return static_cast<uint32_t>(m_nodes.size() - 1);
     }
 #endif

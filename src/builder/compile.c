@@ -10,7 +10,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { UNUSED = UINT32_MAX };
+#define UNUSED UINT32_MAX
 
 /* Nodes and edges in DirectML's form, without those that lead to no output; edges of all kinds have room for each. */
 struct description {

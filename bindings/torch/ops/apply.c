@@ -8,7 +8,8 @@
 static bool broadcast(struct aten_graph *g, const struct aten_value *x, const struct aten_value *y, uint32_t *out_rank,
                       int64_t *out_sizes)
 {
-    uint32_t rank = BASE_MAX(x->rank, y->rank);
+    const uint32_t rank = BASE_MAX(x->rank, y->rank);
+    *out_rank = rank;
     for (uint32_t i = 0; i < rank; i++) {
         int64_t a = i + x->rank < rank ? 1 : x->sizes[i + x->rank - rank];
         int64_t b = i + y->rank < rank ? 1 : y->sizes[i + y->rank - rank];
@@ -16,7 +17,6 @@ static bool broadcast(struct aten_graph *g, const struct aten_value *x, const st
             return aten_fail(g, "sizes %lld and %lld at dimension %u do not broadcast", (long long)a, (long long)b, i);
         out_sizes[i] = a == 1 ? b : a;
     }
-    *out_rank = rank;
     return true;
 }
 

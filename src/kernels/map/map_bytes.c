@@ -6,7 +6,11 @@
 #include "kernels/vec/fmath.h"
 #include "kernels/map/map.h"
 
-enum { VALUES = 256, MIN_COUNT = 4 * VALUES, NIBBLES = 16, MIN_ROW = 2 * NIBBLES, NONE = UINT32_MAX };
+enum { VALUES = 256, MIN_COUNT = 4 * VALUES, NIBBLES = 16, MIN_ROW = 2 * NIBBLES };
+
+/* No input. A macro: an enumerator beyond int would make all enumerators of its enumeration unsigned in C23, and in GCC
+ * from version 13 on in every mode. */
+#define NONE UINT32_MAX
 
 static bool is_byte(const struct kern_op *op, uint32_t t)
 {

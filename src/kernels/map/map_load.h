@@ -62,7 +62,8 @@ static bool integers_to_halves(uint16_t *out, DML_TENSOR_DATA_TYPE from, const v
     const uint32_t bytes = BASE_MAX(1, kern_type_bytes(from));
     for (uint32_t i = 0; i < count; i += ARRAY_SIZE(floats)) {
         const uint32_t n = BASE_MIN(count - i, (uint32_t)ARRAY_SIZE(floats));
-        convert_to_f32(floats, from, (const char *)in + (size_t)i * bytes, n);
+        if (!convert_to_f32(floats, from, (const char *)in + (size_t)i * bytes, n))
+            return false;
         floats_to_halves(out + i, floats, n);
     }
     return true;
