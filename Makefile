@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# `make demo` and `make check` do everything on a bare Debian 12; the rest is convenience.
+# `make demo` and `make check` do everything on a bare Debian 12 or 13; the rest is convenience.
 BUILD := build
 MINGW := gcc-mingw-w64-x86-64-posix g++-mingw-w64-x86-64-posix
 SETUP := meson setup
