@@ -129,6 +129,19 @@ static inline void video_wrote(const struct video_writer *w, int result)
     video_check(result, w->path);
 }
 
+/* The formats of pixels that an encoder takes, AV_PIX_FMT_NONE behind the last; NULL: any. */
+static inline const enum AVPixelFormat *video_pixel_formats(const AVCodec *codec)
+{
+#if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(61, 13, 100)
+    const void *formats = NULL;
+    if (avcodec_get_supported_config(NULL, codec, AV_CODEC_CONFIG_PIX_FORMAT, 0, &formats, NULL) < 0)
+        return NULL;
+    return (const enum AVPixelFormat *)formats;
+#else
+    return codec->pix_fmts;
+#endif
+}
+
 /* The name says the format: .mp4, .mkv, .y4m (uncompressed); frame_%03d.png is a picture for each frame; `window` is a
  * window of SDL2, which shows frames at their rate, or as soon as they are there. */
 static inline struct video_writer video_create(const char *path, int width, int height, AVRational rate)
@@ -147,8 +160,9 @@ static inline struct video_writer video_create(const char *path, int width, int 
     w.codec->time_base = av_inv_q(rate);
     w.codec->framerate = rate;
     w.codec->pix_fmt = AV_PIX_FMT_YUV420P;
-    if (codec->pix_fmts)
-        w.codec->pix_fmt = avcodec_find_best_pix_fmt_of_list(codec->pix_fmts, AV_PIX_FMT_YUV420P, 0, NULL);
+    const enum AVPixelFormat *formats = video_pixel_formats(codec);
+    if (formats)
+        w.codec->pix_fmt = avcodec_find_best_pix_fmt_of_list(formats, AV_PIX_FMT_YUV420P, 0, NULL);
     w.codec->colorspace = AVCOL_SPC_SMPTE170M; /* what libswscale takes where nothing is said */
     if (w.format->oformat->flags & AVFMT_GLOBALHEADER)
         w.codec->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;

@@ -36,7 +36,7 @@ static void test_creation(ID3D12Device *device)
 static void test_order(struct api_queue *q)
 {
     ID3D12Resource *buffers[64];
-    unsigned char got[8];
+    unsigned char got[8] = { 0 };
     for (int i = 0; i < 64; i++)
         buffers[i] = api_buffer(q->device, D3D12_HEAP_TYPE_DEFAULT, 8);
     api_write(q, buffers[0], 0, "\1\2\3\4\5\6\7\10", 8);
