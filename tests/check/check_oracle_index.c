@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gather, scatter, non-zero coordinates, sequences and spreading against results worked out by hand or by plain loops.
  */
+#include "base/cpu.h"
 #include "check.h"
 
 #include <math.h>
@@ -14,7 +15,7 @@ static int run_all(const char *what, const struct kern_op *op, void **data, cons
     for (uint32_t i = 0; i < count; i++) {
         struct kern_call call = { .op = op, .data = data };
         struct kern_work work = { 0 };
-        if (rows[i].kind != op->kind || !rows[i].accepts(op))
+        if (rows[i].kind != op->kind || (rows[i].cpu & ~base_cpu_flags()) || !rows[i].accepts(op))
             continue;
         ran++;
         memset(data[last], 0x5a, size);
@@ -172,7 +173,7 @@ static int check_nonzero(struct check_rng *rng)
     const struct kern_row *rows = kern_rows(&row_count);
     for (uint32_t i = 0; i < row_count; i++) {
         struct kern_work work = { 0 };
-        if (rows[i].kind != KERN_NONZERO)
+        if (rows[i].kind != KERN_NONZERO || (rows[i].cpu & ~base_cpu_flags()))
             continue;
         rows[i].plan(&count, 1, &work);
         rows[i].run(&(struct kern_call){ .op = &count, .data = (void *[]){ x, counts } }, 0, work.units);

@@ -2,6 +2,7 @@
 /* How products and convolutions are cut, in every row that takes them, for any number of threads: there is work, run()
  * with what plan() says cuts in the same way, and packed weights depend on none of it. Nothing runs, so shapes may be
  * larger than memory. */
+#include "base/cpu.h"
 #include "kernels/core/kernel.h"
 
 #include "test.h"
@@ -43,7 +44,7 @@ static uint32_t check_rows(const struct kern_op *given, uint32_t number)
         const struct kern_row *row = &rows[i / 2];
         struct kern_op op = *given;
         op.packed_input = i % 2 ? 2 : 0;
-        if (row->kind != op.kind || (i % 2 && !row->pack_plan) || !row->accepts(&op))
+        if (row->kind != op.kind || (row->cpu & ~base_cpu_flags()) || (i % 2 && !row->pack_plan) || !row->accepts(&op))
             continue;
         check_cut(row, &op, number);
         taken++;
