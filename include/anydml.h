@@ -6,8 +6,10 @@
  *
  *   ANYDML_LOG=none|error|warn|info|debug|trace  what is written to stderr; default: warn
  *   ANYDML_THREADS=n                             worker threads of the cpu adapter; default: one per processor
- *   ANYDML_CPU_FLAGS=name,name                   instruction sets that may be used ("none": portable code only), as
- *                                                the anydml command lists them; default: all that the processor has
+ *   ANYDML_CPU_FLAGS=name,name                   instruction sets that may be used, of avx2, avx_vnni, avx512,
+ *                                                avx512_vnni, avx512_bf16, amx_int8, amx_bf16, neon, dotprod, i8mm
+ *                                                and bf16 ("none": portable code only); unset or empty: all that
+ *                                                the processor has
  *   ANYDML_ADAPTERS=cpu,vulkan,null              which adapters are listed, and in which order; default: cpu,vulkan
  *   ANYDML_HALF_PRECISION=on|off                 on: everything is compiled with HALF_PRECISION_FLOAT32 (below)
  *   ANYDML_TRACE=file                            a timeline of what DirectML devices execute, in the JSON form that

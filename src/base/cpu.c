@@ -101,7 +101,7 @@ static uint32_t flag_of(const char *name, size_t length)
 static uint32_t mask_from_environment(void)
 {
     const char *wanted = getenv("ANYDML_CPU_FLAGS");
-    if (!wanted)
+    if (!wanted || !*wanted)
         return UINT32_MAX;
     uint32_t mask = 0;
     for (const char *at = wanted; *at;) {
@@ -110,6 +110,14 @@ static uint32_t mask_from_environment(void)
         at += length + (at[length] == ',');
     }
     return mask;
+}
+
+const char *base_cpu_flag_name(uint32_t index, uint32_t *out_flag)
+{
+    if (index >= ARRAY_SIZE(flag_names))
+        return NULL;
+    *out_flag = flag_names[index].flag;
+    return flag_names[index].name;
 }
 
 bool base_cpu_names_known(const char *names, char *out, size_t size)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Instruction sets of this processor, detected once. ANYDML_CPU_FLAGS masks them for tests, e.g. "none", "avx2",
- * "avx2,avx512". */
+ * "avx2,avx512"; unset or empty: all. */
 #ifndef BASE_CPU_H
 #define BASE_CPU_H
 
@@ -22,6 +22,9 @@ enum base_cpu_flag {
 };
 
 uint32_t base_cpu_flags(void);
+
+/* Its name in ANYDML_CPU_FLAGS; NULL: there are no more. Each comes after those that it needs. */
+const char *base_cpu_flag_name(uint32_t index, uint32_t *out_flag);
 
 /* Whether ANYDML_CPU_FLAGS may be that; if not, `out` is the first word that is no instruction set. */
 bool base_cpu_names_known(const char *names, char *out, size_t size);

@@ -47,7 +47,7 @@ static void check(void)
         tell("ANYDML_ADAPTERS", adapters, "\"%s\" is no adapter of this build", word);
     if (vulkan && !adapter_capabilities_parse(vulkan, &capabilities, word, sizeof(word)))
         tell("ANYDML_VULKAN_CAPS", vulkan, "there is no capability \"%s\"", word);
-    if (watchdog && !adapter_watchdog_parse(watchdog, &ns))
+    if (watchdog && *watchdog && !adapter_watchdog_parse(watchdog, &ns))
         tell("ANYDML_VULKAN_WATCHDOG", watchdog, "it takes milliseconds, like 100 or 0.5, or 0 for no limit");
     if (metacommands && *metacommands && strcmp(metacommands, "0") && strcmp(metacommands, "1"))
         tell("ANYDML_METACOMMANDS", metacommands, "it takes 0 or 1");

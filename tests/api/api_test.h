@@ -64,15 +64,6 @@ static inline void api_begin(void)
     setenv("ANYDML_LOG", "none", 0);
 }
 
-/* Skips the test for other adapters. */
-static inline void api_need_cpu(const char *why)
-{
-    if (api_is("cpu"))
-        return;
-    fprintf(stderr, "skipped: for the processor only: %s\n", why);
-    exit(77);
-}
-
 static inline ID3D12Device *api_device(void)
 {
     ID3D12Device *device = NULL;

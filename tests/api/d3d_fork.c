@@ -183,11 +183,6 @@ int main(void)
 {
     setenv("ANYDML_THREADS", "3", 1);
     api_begin();
-    if (!api_is("cpu"))
-        return 77;
-#ifdef __SANITIZE_THREAD__
-    return 77; /* it ends a child that starts threads */
-#endif
     ID3D12Device *device = api_device();
     use_device();
     use_team();

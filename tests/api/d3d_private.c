@@ -265,7 +265,6 @@ static void test_many(void)
 int main(void)
 {
     api_begin();
-    api_need_cpu("its probe is a host function");
     test_heap_not_in_force();
     test_late_binding();
     test_captured();

@@ -353,8 +353,6 @@ static void measure(struct rig *rig, UINT runs)
 
 int main(int argc, char **argv)
 {
-    if (!api_is("vulkan"))
-        return 77;
     api_begin();
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
     if (argc > 1) {

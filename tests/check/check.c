@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check [--seed N] [--cases N] [--filter TEXT] [--isa none|avx2|avx512] [--bench] [--verbose]
+/* check [--seed N] [--cases N] [--filter TEXT] [--isa none|avx2|avx512] [--bench] [--verbose] | --flags
  *
  * Compares every row of the kernel table with its reference (the last row of its kind) on random operations, and the
- * references with independent formulas. Exit code 1 when anything differs or a row was never run. */
+ * references with independent formulas. Exit code 1 when anything differs or a row was never run. --flags: the names of
+ * this processor's instruction sets, one a line. */
 #include "check.h"
 
 #include "base/cpu.h"
@@ -269,12 +270,24 @@ static bool parse(int argc, char **argv, struct options *options)
     return true;
 }
 
+static int print_flags(void)
+{
+    const char *name;
+    uint32_t flag;
+    for (uint32_t i = 0; (name = base_cpu_flag_name(i, &flag)); i++)
+        if (base_cpu_flags() & flag)
+            printf("%s\n", name);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 2 && strcmp(argv[1], "--flags") == 0)
+        return print_flags();
     struct options options = { .seed = (uint64_t)time(NULL), .cases = 300 };
     if (!parse(argc, argv, &options)) {
-        fprintf(stderr,
-                "usage: check [--seed N] [--cases N] [--filter TEXT] [--isa none|avx2|avx512] [--bench] [--verbose]\n");
+        fprintf(stderr, "usage: check [--seed N] [--cases N] [--filter TEXT] [--isa none|avx2|avx512] [--bench] "
+                        "[--verbose] | --flags\n");
         return 2;
     }
     options.cpu = base_cpu_flags();

@@ -209,6 +209,8 @@ def check_vulkan(tool, path, x):
     tool.test(bench["device_ms"] > 0 and bench["no_copies_ms"] > 0, f"the parts of a run: {bench}")
     graph = tool.works("graph", path, "--input-shape", "picture=1x3x10x12", **vulkan)
     tool.test("\nplan: " in graph and "\n#0 " in graph, f"the plan: {graph}")
+    tool.test(tool.works("graph", path, "--input-shape", "picture=1x3x10x12", ANYDML_VULKAN_CAPS="", **vulkan) == graph,
+              "ANYDML_VULKAN_CAPS that is empty: all of them")
     check_trace(tool, path, x, "vulkan")
 
 
@@ -456,6 +458,8 @@ def check_tune(tool):
         tool.test(run.returncode == 0, f"bench: {run.stderr[-300:]}")
         return "\n".join(line for line in run.stderr.splitlines() if "tuning" in line)
     tool.test("No such file" in said(), "nothing was measured yet")
+    if not os.environ.get("ANYDML_CPU_FLAGS"):  # the file's name depends on the instruction sets
+        tool.test(said(ANYDML_CPU_FLAGS="") == said(), "ANYDML_CPU_FLAGS that is empty: all of them")
     found = json.loads(tool.works("tune", "--threads", "1", "--json", "--force", **place))
     tool.test(os.listdir(place["ANYDML_CACHE_DIR"]) == [os.path.basename(found["file"])], "one file")
     tool.test(len(found["points"]) > 10 and all(p["seconds"][0] > 0 and 0.1 <= p["correction"] <= 10
@@ -511,6 +515,10 @@ def check_environment(tool, model):
         lines = run.stderr.splitlines()
         tool.test(run.returncode == 0 and len(lines) == 1 and name in lines[0] and said in lines[0],
                   f"{name}={value}: {run.returncode}, {run.stderr!r}")
+    empty = dict.fromkeys(("THREADS", "LOG", "CPU_FLAGS", "TUNING", "ADAPTERS", "DISABLE_PASS", "HALF_PRECISION", "METACOMMANDS",
+                           "VULKAN_CAPS", "VULKAN_WATCHDOG", "PIPELINE_CACHE"), "")
+    run = tool.run("bench", model, "--seconds", "0", **{f"ANYDML_{name}": value for name, value in empty.items()})
+    tool.test(run.returncode == 0 and not run.stderr, f"variables that are empty: {run.returncode}, {run.stderr!r}")
     for command in (["devices"], ["bench", model]):
         tool.fails(command, "ANYDML_ADAPTERS=foo", ANYDML_ADAPTERS="foo")
     run = tool.run("devices", ANYDML_LOG="info")

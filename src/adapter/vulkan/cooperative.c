@@ -25,7 +25,8 @@ static bool is_good(VkDriverId driver)
     for (uint32_t i = 0; i < ARRAY_SIZE(good_drivers); i++)
         if (good_drivers[i].driver == driver)
             return true;
-    return getenv("ANYDML_VULKAN_CAPS");
+    const char *named = getenv("ANYDML_VULKAN_CAPS");
+    return named && *named;
 }
 
 /* Of its properties, all but the matrices'. */

@@ -138,13 +138,13 @@ static const char *missing(struct vulkan_physical *physical, const struct vulkan
     return NULL;
 }
 
-/* By ANYDML_VULKAN_CAPS; unset: all. ANYDML_METACOMMANDS=0 takes one away. */
+/* By ANYDML_VULKAN_CAPS; unset or empty: all. ANYDML_METACOMMANDS=0 takes one away. */
 static uint32_t allowed_capabilities(void)
 {
     const char *allowed = getenv("ANYDML_VULKAN_CAPS"), *metacommands = getenv("ANYDML_METACOMMANDS");
     uint32_t capabilities = UINT32_MAX;
     char unknown[64]; /* d3d12/environment.c tells */
-    if (allowed)
+    if (allowed && *allowed)
         adapter_capabilities_parse(allowed, &capabilities, unknown, sizeof(unknown));
     if (metacommands && !strcmp(metacommands, "0"))
         capabilities &= ~(uint32_t)SHADER_CAPABILITY_META;
