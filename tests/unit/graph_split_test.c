@@ -86,11 +86,14 @@ static void check(uint64_t seed, const struct product *p, const struct kern_view
             sum += term;
             size += fabs(term);
         }
-        sum = sum * p->alpha + (p->has_c ? p->beta * at(run->inputs[2], &views[2], b, m, n) : 0);
+        const double c = p->has_c ? p->beta * at(run->inputs[2], &views[2], b, m, n) : 0;
+        sum = sum * p->alpha + c;
+        size = size * fabs(p->alpha) + fabs(c);
         if (p->relu && sum < 0)
             sum = 0;
-        if (!TEST_FOR(fabs(y[i] - sum) <= 1e-6 * size, "seed %llu, element %u: %g, not %g", (unsigned long long)seed, i,
-                      y[i], sum))
+        /* Each term is rounded with its products, by alpha and once for each sum that it is in. */
+        if (!TEST_FOR(fabs(y[i] - sum) <= (p->k + 3) * 0x1p-24 * size, "seed %llu, element %u: %g, not %g",
+                      (unsigned long long)seed, i, y[i], sum))
             return;
     }
 }
