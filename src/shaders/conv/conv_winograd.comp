@@ -9,6 +9,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 #define GROUP_SIZE 256
 #define PARAMETERS conv_winograd_params
@@ -47,13 +48,19 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Ve
 
 #define EACH_LOAD(i) [[unroll]] for (uint i = 0u; i < LOADS; i++)
 
-/* Where the next vectors of this invocation are: of the image four elements, column `own` of a square; or of windows. */
+/* The invocation's number: fours of them are neighbours in their subgroup, too. Where drivers leave room in subgroups, so
+ * that they may not be, each invocation loads both of the columns that it needs. */
+uint self;
+bool alone;
+
+/* Where the next vectors of this invocation are: of the image four elements, column `own` of a square (then, if alone,
+ * the same of column `other`); or of windows. */
 bool is_image;
-uint own;
+uint own, other;
 uvec2 base;
 uint advance; /* bytes from chunk to chunk */
 int at[LOADS];
-uint outside; /* one bit for each */
+uint outside; /* one bit for each of the image's */
 uvec4 next[LOADS];
 vec4 sums[4u * QUADS_S][QUADS_N];
 
@@ -69,14 +76,13 @@ uvec3 square_of(uint number)
  * branch. */
 void begin_image(uint first)
 {
-    uvec3 square = square_of(min(first + gl_LocalInvocationID.x / 4u, params.squares - 1u));
+    uvec3 square = square_of(min(first + self / 4u, params.squares - 1u));
     ivec2 corner = 2 * ivec2(square.yz) - ivec2(CONV.pad[1], CONV.pad[2]);
-    int x = corner.y + int(own);
     base = address_of(0u);
     advance = 4u * CHUNK;
     outside = 0u;
-    [[unroll]] for (uint i = 0u; i < 4u; i++) {
-        int y = corner.x + int(i);
+    [[unroll]] for (uint i = 0u; i < LOADS; i++) {
+        int x = corner.y + int(i < 4u ? own : other), y = corner.x + int(i % 4u);
         bool inside = uint(y) < uint(CONV.in_sizes[1]) && uint(x) < uint(CONV.in_sizes[2]);
         at[i] = inside ? int(square.x) * CONV.x[0] + y * CONV.x[3] + x * CONV.x[4] >> 2 : 0;
         outside |= inside ? 0u : 1u << i;
@@ -86,7 +92,7 @@ void begin_image(uint first)
 void begin_windows(uint block)
 {
     const uint vectors = CHUNK * PLANES * CHANNELS / 4u;
-    uint lane = gl_LocalInvocationID.x - 4u * SQUARES;
+    uint lane = self - 4u * SQUARES;
     base = PACKED ? address_of(1u) : scratch_at(0u);
     base = add64(base, scaled(int(block * params.chunks * vectors + lane), 4u));
     advance = 16u * vectors;
@@ -98,28 +104,36 @@ void fetch()
 {
     [[unroll]] for (uint i = 0u; i < 4u; i++)
         next[i] = Vectors(base).v[at[i]];
-    if (!is_image)
-        [[unroll]] for (uint i = 4u; i < 8u; i++)
+    if (!is_image || alone)
+        [[unroll]] for (uint i = 4u; i < LOADS; i++)
             next[i] = Vectors(base).v[at[i]];
     base = add64(base, uvec2(advance, 0u));
 }
 
-/* Column c of a transformed square is of two of its columns: 0 - 2, 1 + 2, 2 - 1, 1 - 3. */
-vec4 across(vec4 value, uint other)
+vec4 next_of_image(uint i)
 {
-    vec4 v = subgroupShuffle(value, other);
-    return own == 1u ? value + v : own == 3u ? v - value : value - v;
+    return (outside >> i & 1u) != 0u ? vec4(0.0) : uintBitsToFloat(next[i]);
 }
 
+/* Of column `own`, or of the other one, from i = 4 on. */
+vec4[4] transformed(uint i)
+{
+    vec4 e[4] = vec4[](next_of_image(i), next_of_image(i + 1u), next_of_image(i + 2u), next_of_image(i + 3u));
+    return vec4[](e[0] - e[2], e[1] + e[2], e[2] - e[1], e[1] - e[3]);
+}
+
+/* Column c of a transformed square is of two of its columns: 0 - 2, 1 + 2, 2 - 1, 1 - 3. */
 void keep_image()
 {
-    uint square = gl_LocalInvocationID.x / 4u, to = own * (SQUARES / 4u) + (square / 4u ^ 2u * own);
-    uint other = (gl_SubgroupInvocationID & ~3u) + (own < 2u ? 2u : 1u);
-    vec4 e[4];
+    uint square = self / 4u, to = own * (SQUARES / 4u) + (square / 4u ^ 2u * own);
+    vec4 t[4] = transformed(0u), others[4];
+    if (alone)
+        others = transformed(4u);
+    else
+        [[unroll]] for (uint i = 0u; i < 4u; i++)
+            others[i] = subgroupShuffle(t[i], (gl_SubgroupInvocationID & ~3u) + other);
     [[unroll]] for (uint i = 0u; i < 4u; i++)
-        e[i] = (outside >> i & 1u) != 0u ? vec4(0.0) : uintBitsToFloat(next[i]);
-    vec4 t[4] = vec4[](across(e[0] - e[2], other), across(e[1] + e[2], other), across(e[2] - e[1], other),
-                       across(e[1] - e[3], other));
+        t[i] = own == 1u ? t[i] + others[i] : own == 3u ? others[i] - t[i] : t[i] - others[i];
     [[unroll]] for (uint k = 0u; k < CHUNK; k++)
         [[unroll]] for (uint r = 0u; r < 4u; r++)
             tiles[to + (k * PLANES + 4u * r) * (SQUARES / 4u)][square % 4u] = t[r][k];
@@ -132,7 +146,7 @@ void keep()
         return;
     }
     EACH_LOAD(i)
-    tiles[TILE_W + gl_LocalInvocationID.x - 4u * SQUARES + i * (GROUP_SIZE - 4u * SQUARES)] = uintBitsToFloat(next[i]);
+    tiles[TILE_W + self - 4u * SQUARES + i * (GROUP_SIZE - 4u * SQUARES)] = uintBitsToFloat(next[i]);
 }
 
 void multiply(uint plane, uvec2 corner)
@@ -258,8 +272,11 @@ void run_unit(uint unit)
 
 void main()
 {
-    own = gl_LocalInvocationID.x % 4u;
-    is_image = gl_LocalInvocationID.x < 4u * SQUARES;
+    alone = gl_NumSubgroups * gl_SubgroupSize != GROUP_SIZE || gl_SubgroupSize < 4u;
+    self = alone ? gl_LocalInvocationID.x : gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
+    own = self % 4u;
+    other = own < 2u ? 2u : 1u;
+    is_image = self < 4u * SQUARES;
     EACH_GROUP_UNIT(unit)
     {
         run_unit(unit);

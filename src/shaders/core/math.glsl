@@ -342,6 +342,27 @@ float erfc_of(float x)
     return 1.0 - erf_of(x);
 }
 
+/* For shaders whose numbers are of either type; doubles: core/number.glsl. */
+float rint_of(float x)
+{
+    return roundEven(x);
+}
+
+float floor_of(float x)
+{
+    return floor(x);
+}
+
+float ceil_of(float x)
+{
+    return ceil(x);
+}
+
+float trunc_of(float x)
+{
+    return trunc(x);
+}
+
 /* The remainder of a / b with the sign of a, exactly. */
 float fmod_of(float a, float b)
 {

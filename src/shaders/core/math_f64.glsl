@@ -23,7 +23,7 @@ double exp_of(double x)
         return packDouble2x32(uvec2(0u, 0x7ff00000u));
     if (x < -745.2lf)
         return 0.0lf;
-    double n = roundEven(x * 1.4426950408889634lf);
+    double n = rint_of(x * 1.4426950408889634lf);
     /* ln 2 in two parts: the product of n with the first is exact */
     precise double high = x - n * 0.693147180369123816490lf;
     precise double r = high - n * 1.90821492927058770002e-10lf;

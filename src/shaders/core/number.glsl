@@ -186,6 +186,36 @@ float double_to_odd_float(double x)
     return uintBitsToFloat(bits | 1u);
 }
 
+/* To whole numbers: not by GLSL's functions, of which drivers may have only those of floats right. */
+double with_sign(double x, double sign_of)
+{
+    uvec2 bits = unpackDouble2x32(x);
+    return packDouble2x32(uvec2(bits.x, (bits.y & 0x7fffffffu) | (unpackDouble2x32(sign_of).y & 0x80000000u)));
+}
+
+double rint_of(double x)
+{
+    precise double near = abs(x) + 4503599627370496.0lf, whole = near - 4503599627370496.0lf;
+    return abs(x) < 4503599627370496.0lf ? with_sign(whole, x) : x;
+}
+
+double floor_of(double x)
+{
+    double near = rint_of(x);
+    return near > x ? with_sign(near - 1.0lf, x) : near;
+}
+
+double ceil_of(double x)
+{
+    double near = rint_of(x);
+    return near < x ? with_sign(near + 1.0lf, x) : near;
+}
+
+double trunc_of(double x)
+{
+    return with_sign(floor_of(abs(x)), x);
+}
+
 double fmod_of(double a, double b)
 {
     uint64_t mask = 0x7ffffffffffffffful, unit = 0x10000000000000ul;

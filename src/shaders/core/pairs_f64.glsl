@@ -63,7 +63,7 @@ void exp_pair(dvec2 x, out dvec2 power, out dvec2 less_one)
         less_one = dvec2(-1.0lf, 0.0lf);
         return;
     }
-    double n = roundEven(x.x * 1.4426950408889634lf);
+    double n = rint_of(x.x * 1.4426950408889634lf);
     precise double high = x.x - n * LN2_HIGH;
     dvec2 r = sum_of(high, -n * LN2_LOW);
     r = quick_sum(r.x, r.y + x.y);

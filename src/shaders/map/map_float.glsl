@@ -25,7 +25,7 @@ REAL truth(bool value, REAL one)
 
 REAL round_away(REAL a)
 {
-    REAL whole = trunc(a);
+    REAL whole = trunc_of(a);
     return abs(a - whole) >= 0.5 ? whole + sign(a) : whole;
 }
 
@@ -68,13 +68,13 @@ REAL eval_basic(uint code, REAL a, REAL b, REAL c, REAL p, REAL q)
     case KERN_MAP_SQRT:
         return a < 0 ? nan_like(a) : sqrt(a);
     case KERN_MAP_CEIL:
-        return ceil(a);
+        return ceil_of(a);
     case KERN_MAP_FLOOR:
-        return floor(a);
+        return floor_of(a);
     case KERN_MAP_TRUNC:
-        return trunc(a);
+        return trunc_of(a);
     case KERN_MAP_RINT:
-        return roundEven(a);
+        return rint_of(a);
     case KERN_MAP_ROUND_AWAY:
         return round_away(a);
     default:

@@ -8,12 +8,6 @@
 #define ROOT_OF_HALF 0.70710678118654757lf
 #define INFINITY_F64 packDouble2x32(uvec2(0u, 0x7ff00000u))
 
-double with_sign(double x, double sign_of)
-{
-    uvec2 bits = unpackDouble2x32(x);
-    return packDouble2x32(uvec2(bits.x, (bits.y & 0x7fffffffu) | (unpackDouble2x32(sign_of).y & 0x80000000u)));
-}
-
 /* ---- angles ---- */
 
 double circular(uint code, double x)
@@ -125,7 +119,7 @@ dvec2 pow_argument(dvec2 ln, double b)
 double pow_result(double a, double b, double power)
 {
     double x = abs(a);
-    bool whole = b == floor(b), odd = whole && abs(b) < 9007199254740992.0lf && floor(0.5lf * b) != 0.5lf * b;
+    bool whole = b == floor_of(b), odd = whole && abs(b) < 9007199254740992.0lf && floor_of(0.5lf * b) != 0.5lf * b;
     if (b == 0.0lf || a == 1.0lf)
         return 1.0lf;
     if (is_nan(a) || is_nan(b))

@@ -52,7 +52,8 @@ uvec2 state_address(uint which, uint direction, uint row, uint n)
 }
 
 vec4 sums[ROWS_MAX]; /* gates of each row of the batch */
-shared vec4 parts[GROUP_SIZE / 4u * ROWS_MAX]; /* the same of each of the subgroups that share them */
+#define SLOTS_MAX (GROUP_SIZE / 4u) /* of a workgroup, times SPLIT */
+shared vec4 parts[SLOTS_MAX * ROWS_MAX]; /* the same of each of the subgroups that share them */
 
 float activated(uint direction, uint which, float x)
 {
@@ -260,7 +261,7 @@ void run_slot(uint s, uint slot, uint end, uint group, uint lane, uint width)
     if (SPLIT > 1u) { /* then the first subgroup goes on */
         uint at = group * SPLIT * ROWS;
         barrier();
-        if (within < ROWS)
+        if (within < ROWS && slot < end)
             for (uint i = 0u; i < count; i++)
                 parts[at + self * ROWS + row + i] = sums[i];
         barrier();
@@ -270,11 +271,10 @@ void run_slot(uint s, uint slot, uint end, uint group, uint lane, uint width)
                 sums[i] += parts[at + k * ROWS + row + i];
         }
     }
-    if (self > 0u || within >= ROWS || slot >= end)
-        return;
-    [[unroll]] for (uint i = 0u; i < ROWS; i++)
-        if (i < count && of.first + row + i < batch)
-            finish(s, old, of.direction, of.first + row + i, of.n, sums[i]);
+    if (self == 0u && within < ROWS && slot < end)
+        [[unroll]] for (uint i = 0u; i < ROWS; i++)
+            if (i < count && of.first + row + i < batch)
+                finish(s, old, of.direction, of.first + row + i, of.n, sums[i]);
 }
 
 /* The states before the first step, and the last ones of rows that have none. */
@@ -308,11 +308,14 @@ void main()
         return;
     }
     /* Other workgroups may be done before this one begins, but not all. */
-    uint s = Counter(scratch_at(0u)).v / push.groups, width = min(gl_SubgroupSize, 32u), lanes = SPLIT * width;
-    uint self = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID, in_group = GROUP_SIZE / lanes;
-    uint slots = hidden * params.directions * ((batch + ROWS - 1u) / ROWS);
+    uint s = Counter(scratch_at(0u)).v / push.groups, slots = hidden * params.directions * ((batch + ROWS - 1u) / ROWS);
+    /* Where drivers leave room in subgroups, invocations share nothing within them; some have no slot then. */
+    bool whole = gl_NumSubgroups * gl_SubgroupSize == GROUP_SIZE;
+    uint self = whole ? gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID : gl_LocalInvocationID.x;
+    uint width = whole ? min(gl_SubgroupSize, 32u) : 1u, lanes = SPLIT * width;
+    uint in_group = min(GROUP_SIZE / lanes, SLOTS_MAX / SPLIT), group = self / lanes;
     for (uint first = gl_WorkGroupID.x * in_group; first < slots; first += push.groups * in_group)
-        run_slot(s, first + self / lanes, slots, self / lanes, self % lanes, width);
+        run_slot(s, group < in_group ? first + group : slots, slots, group % in_group, self % lanes, width);
     barrier();
     if (gl_LocalInvocationID.x == 0u)
         atomicAdd(Counter(scratch_at(0u)).v, 1u);

@@ -122,11 +122,11 @@ void main()
     {
         uint line = unit / params.parts * slots() + slot(), part = unit % params.parts;
         Total total = find(line, part);
-        if (lane() != 0u || line >= params.lines)
-            continue;
-        if (params.parts > 1u)
-            partial_at(line, part).v = total;
-        else
-            store_extreme(line, total.position);
+        if (lane() == 0u && line < params.lines) {
+            if (params.parts > 1u)
+                partial_at(line, part).v = total;
+            else
+                store_extreme(line, total.position);
+        }
     }
 }

@@ -81,14 +81,14 @@ void run_line(uint line)
         factor /= sqrt(total.squares / count + params.epsilon);
     float rest = more * factor;
     EACH_HELD(NORMALISE);
-    if (line >= params.lines)
-        return;
-    if (HAS_SCALE || HAS_BIAS) {
-        Line scale = line_at(scales, line), bias = line_at(biases, line);
-        EACH_CHUNK(FINISH);
+    if (line < params.lines) {
+        if (HAS_SCALE || HAS_BIAS) {
+            Line scale = line_at(scales, line), bias = line_at(biases, line);
+            EACH_CHUNK(FINISH);
+        }
+        Line y = line_at(results, line);
+        STORE_LINE(y);
     }
-    Line y = line_at(results, line);
-    STORE_LINE(y);
 }
 
 void main()

@@ -143,12 +143,10 @@ void main()
         uint line = (unit / params.parts * slots() + slot()) * LINES, part = unit % params.parts;
         Total found = across_lanes(add_up(line, part));
         vec4 total = found.value;
-        if (lane() != 0u)
-            continue;
         if (!COLUMNS)
             total.x = (total.x + total.y) + (total.z + total.w);
-        uint upper = line + 4u;
-        for (uint end = min(line + LINES, params.lines); line < end; line++, total = total.yzwx) {
+        uint upper = line + 4u, end = lane() == 0u ? min(line + LINES, params.lines) : 0u;
+        for (; line < end; line++, total = total.yzwx) {
             if (WIDE && line == upper)
                 total = found.more;
             if (params.parts > 1u)

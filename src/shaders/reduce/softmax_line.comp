@@ -77,10 +77,10 @@ void run_line(uint line)
     sum = across_lanes(Total(sum)).value;
     sum = MODE == SOFTMAX_LOG ? log_of(sum) : 1.0 / sum;
     EACH_HELD(FINISH);
-    if (line >= params.lines)
-        return;
-    Line y = line_at(results, line);
-    STORE_LINE(y);
+    if (line < params.lines) {
+        Line y = line_at(results, line);
+        STORE_LINE(y);
+    }
 }
 
 void main()

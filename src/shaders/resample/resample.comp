@@ -58,6 +58,6 @@ void main()
                 entry[d] = 0u;
             }
         }
-        store_real(1u, y, type_is_real(type_of(1u)) ? sum : roundEven(sum));
+        store_real(1u, y, type_is_real(type_of(1u)) ? sum : rint_of(sum));
     }
 }

@@ -161,7 +161,7 @@ Tap tap_of(Axis axis, UINT s)
     REAL inside = clamp(at, REAL(0), last);
     tap.part = sample_number(axis, s) / axis.span;
     if (params.linear == 0u) {
-        tap.i0 = tap.i1 = int(clamp(floor(at + REAL(0.5)), REAL(0), last));
+        tap.i0 = tap.i1 = int(clamp(floor_of(at + REAL(0.5)), REAL(0), last));
         return tap;
     }
     tap.i0 = int(inside);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The items of a workgroup in order of a digit of their keys, equal ones in the order that they have. Subgroups have
- * neighbouring items and count for themselves; where they are small, they take turns. A shader defines before it includes
- * this: ITEMS of an invocation, and KEY(j), the key of the one with number j. Then it calls, in this order,
- * begin_ranking(), rank_all(), begin_digits() and place_of_item(), and writes to exchanged[]. Needs
+ * neighbouring items and count in rows of counters; where they are small, neighbours share a row and take turns. A shader
+ * defines before it includes this: ITEMS of an invocation, and KEY(j), the key of the one with number j. Then it calls, in
+ * this order, begin_ranking(), rank_all(), begin_digits() and place_of_item(), and writes to exchanged[]. Needs
  * sort/radix_scan.glsl. */
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
 
-#define COUNTERS 8u /* subgroups that count at the same time */
+#define COUNTERS 8u /* rows: subgroups that count at the same time */
 
-shared uint counts[COUNTERS * RADIX]; /* of each subgroup; then how many those before it have */
+shared uint counts[COUNTERS * RADIX]; /* of each row; then how many those before it have */
 shared uint digit_begins[RADIX];
 shared uint exchanged[ITEMS * GROUP_SIZE]; /* something of each item, in their order */
 
-uint ranks[ITEMS]; /* among the subgroup's items of the same digit */
+uint ranks[ITEMS]; /* among the row's items of the same digit */
 
 /* Subgroups of `size` invocations, of which this one has number `self` and this invocation number `within`. */
 struct Ranking {
@@ -29,9 +29,9 @@ Ranking ranking()
     r.self = r.whole ? gl_SubgroupID : gl_LocalInvocationID.x;
     r.within = r.whole ? gl_SubgroupInvocationID : 0u;
     uint all = GROUP_SIZE / r.size;
-    r.turns = all > COUNTERS ? all : 1u;
-    r.rows = r.turns > 1u ? 1u : all;
-    r.row = r.turns > 1u ? 0u : r.self;
+    r.rows = min(all, COUNTERS);
+    r.turns = all / r.rows;
+    r.row = r.self / r.turns;
     return r;
 }
 
@@ -48,46 +48,61 @@ void begin_ranking(Ranking r)
         counts[i * RADIX + gl_LocalInvocationID.x] = 0u;
 }
 
-/* Of the subgroup's items with the same number, which have the digit: bits of those in lower lanes, and how many. */
-void rank_items(Ranking r, uint shift, uint used)
+uint digit_of_item(uint shift, uint j)
 {
-    uint lane = gl_SubgroupInvocationID;
-    uvec2 below = lane < 32u ? uvec2((1u << lane) - 1u, 0u) : uvec2(~0u, (1u << lane - 32u) - 1u);
-    [[unroll]] for (uint j = 0u; j < ITEMS; j++) {
-        uint digit = KEY(j) >> shift & (RADIX - 1u), rank = 0u, count = 1u, at = r.row * RADIX + digit;
-        bool valid = j < used;
-        if (r.whole) {
-            uvec2 alike = subgroupBallot(valid).xy;
-            for (uint b = 0u; b < RADIX_BITS; b++) {
-                bool bit = (digit >> b & 1u) != 0u;
-                uvec2 those = subgroupBallot(bit).xy;
-                alike &= bit ? those : ~those;
-            }
-            rank = uint(bitCount(alike.x & below.x) + bitCount(alike.y & below.y));
-            count = uint(bitCount(alike.x) + bitCount(alike.y));
-        }
-        uint before = counts[at];
-        if (r.whole) {
-            subgroupMemoryBarrierShared();
-            subgroupBarrier();
-        }
-        if (valid && rank == 0u)
-            counts[at] = before + count;
-        if (r.whole) {
-            subgroupMemoryBarrierShared();
-            subgroupBarrier();
-        }
-        ranks[j] = before + rank;
+    return KEY(j) >> shift & (RADIX - 1u);
+}
+
+/* The subgroup's items with number j that have the digit of this one: bits of their lanes. */
+uvec2 alike(uint shift, uint j, bool valid)
+{
+    uint digit = digit_of_item(shift, j);
+    uvec2 lanes = subgroupBallot(valid).xy;
+    for (uint b = 0u; b < RADIX_BITS; b++) {
+        bool bit = (digit >> b & 1u) != 0u;
+        uvec2 those = subgroupBallot(bit).xy;
+        lanes &= bit ? those : ~those;
+    }
+    return lanes;
+}
+
+/* What the subgroup wrote to shared memory. */
+void await_subgroup(Ranking r)
+{
+    if (r.whole) {
+        subgroupMemoryBarrierShared();
+        subgroupBarrier();
     }
 }
 
-/* The first `used` ones of each invocation. */
+/* The first `used` ones of each invocation. Subgroups take turns, but all go through each of them: barriers of subgroups
+ * stand in control flow that is the same for the whole workgroup (docs/adding-a-shader.md). */
 void rank_all(Ranking r, uint shift, uint used)
 {
+    uint lane = gl_SubgroupInvocationID, sizes[ITEMS];
+    uvec2 below = lane < 32u ? uvec2((1u << lane) - 1u, 0u) : uvec2(~0u, (1u << lane - 32u) - 1u);
+    [[unroll]] for (uint j = 0u; j < ITEMS; j++) {
+        ranks[j] = 0u;
+        sizes[j] = 1u;
+        if (r.whole) {
+            uvec2 lanes = alike(shift, j, j < used);
+            ranks[j] = uint(bitCount(lanes.x & below.x) + bitCount(lanes.y & below.y));
+            sizes[j] = uint(bitCount(lanes.x) + bitCount(lanes.y));
+        }
+    }
     for (uint turn = 0u; turn < r.turns; turn++) {
+        bool own = r.self % r.turns == turn;
         barrier();
-        if (r.turns == 1u || turn == r.self)
-            rank_items(r, shift, used);
+        [[unroll]] for (uint j = 0u; j < ITEMS; j++) {
+            uint at = r.row * RADIX + digit_of_item(shift, j), before = 0u;
+            if (own)
+                before = counts[at];
+            await_subgroup(r);
+            if (own && j < used && ranks[j] == 0u)
+                counts[at] = before + sizes[j];
+            await_subgroup(r);
+            ranks[j] += before;
+        }
     }
     barrier();
 }
@@ -110,6 +125,6 @@ uint begin_digits(Ranking r)
 /* In that order. */
 uint place_of_item(Ranking r, uint shift, uint j)
 {
-    uint digit = KEY(j) >> shift & RADIX - 1u;
+    uint digit = digit_of_item(shift, j);
     return digit_begins[digit] + counts[r.row * RADIX + digit] + ranks[j];
 }
