@@ -148,7 +148,7 @@ static OrtStatus *leave_lengths(struct work *w, const uint32_t *inputs)
             state[i] |= w->parts[w->edges[e].from].claimed ? OTHERWISE : 0;
         if (state[i] != USED || !w->parts[i].claimed || !name[0])
             continue;
-        name = base_arena_strdup(&ep->left_names, name);
+        name = base_arena_strdup(&ep->names, name);
         if (!name || !base_names_add(&ep->left, name, 0))
             status = ep_status(ep->factory, ORT_FAIL, "out of memory");
         w->parts[i].claimed = false;
@@ -188,9 +188,12 @@ static OrtStatus *fuse_level(struct work *w, uint32_t level, OrtEpGraphSupportIn
         if (!w->parts[i].claimed || w->parts[i].level != level)
             continue;
         group[count++] = w->nodes[i];
+        if (ep_replaced_in(w->ep, &w->model->nodes[i])) /* its value comes as an input */
+            options.drop_constant_initializers = false;
         if (w->ep->options.disable_graph_fusion) {
             TRY(w->ep->factory->ep->EpGraphSupportInfo_AddNodesToFuse(info, group, count, &options));
             count = 0;
+            options.drop_constant_initializers = true;
         }
     }
     return count ? w->ep->factory->ep->EpGraphSupportInfo_AddNodesToFuse(info, group, count, &options) : NULL;
@@ -232,7 +235,7 @@ static OrtStatus *get_capability(struct work *w, const OrtGraph *graph, OrtEpGra
     uint32_t *inputs = NULL;
     OrtStatus *status = NULL;
     TRY(work_start(w, graph));
-    TRY(ep_model_create(w->ep, graph, NULL, false, &w->model));
+    TRY(ep_model_create(w->ep, graph, NULL, false, NULL, &w->model));
     TRY(claim(w));
     TRY(take_contexts(w, info));
     for (uint32_t i = 0; !status && i < w->count; i++) {

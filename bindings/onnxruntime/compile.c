@@ -37,16 +37,21 @@ static OrtStatus *compile_one(struct ep *ep, const OrtGraph *graph, const OrtNod
                               OrtNode **context)
 {
     struct onnx_model *model = NULL;
+    struct ep_ports ports = { NULL };
     const char *name = "";
     OrtStatus *status = ep->factory->ort->Node_GetName(fused, &name);
     if (!status)
         status = ep_context_load(ep, graph, fused, &model);
     if (!status && !model)
-        status = ep_model_create(ep, graph, fused, true, &model);
+        status = ep_model_create(ep, graph, fused, true, &ports, &model);
+    if (!status && context && ports.replaced_count)
+        status = ep_status(ep->factory, ORT_INVALID_ARGUMENT,
+                           "a compiled model holds its own weights: the session's options may not replace '%s'",
+                           ports.replaced[0].name);
     if (!status && context)
         status = ep_context_make(ep, graph, fused, name, model, context);
     if (!status)
-        return ep_subgraph_create(ep, model, name, &out->subgraph);
+        return ep_subgraph_create(ep, model, &ports, name, &out->subgraph);
     ep_model_destroy(model);
     return status;
 }

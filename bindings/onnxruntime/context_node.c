@@ -293,7 +293,7 @@ OrtStatus *ep_context_make(struct ep *ep, const OrtGraph *graph, const OrtNode *
 static OrtStatus *check_ports(struct ep *ep, const OrtNode *fused, const struct onnx_model *model, const char *name)
 {
     struct onnx_model *ports = NULL;
-    TRY(ep_model_create(ep, NULL, fused, true, &ports));
+    TRY(ep_model_create(ep, NULL, fused, true, NULL, &ports));
     bool same = ports->input_count == model->input_count && ports->output_count == model->output_count;
     for (uint32_t i = 0; same && i < model->input_count; i++)
         same = ports->inputs[i].type == model->inputs[i].type;

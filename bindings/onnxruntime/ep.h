@@ -87,7 +87,11 @@ struct ep {
     char made_for[EP_IDENTITY_MAX]; /* what its compiled models are made for */
     uint32_t contexts_written;      /* to the file beside the compiled model */
     struct base_names left;         /* first outputs of nodes that compute lengths: the host's own */
-    struct base_arena left_names;
+    struct base_names initializers; /* those that were looked at; 1: the session's options replace it (replaced.c) */
+    struct base_arena names;        /* of both tables */
+    bool replaces;                  /* there is one that is replaced */
+    OrtSessionOptions *asked;       /* about initializers; NULL: none is replaced */
+    OrtValue *asked_with;
 };
 
 #define EP_ARENA_LIMIT ((uint64_t)4 << 30)
@@ -124,16 +128,37 @@ OrtStatus *ep_read_options(struct ep_factory *factory, const OrtSessionOptions *
                            const OrtKeyValuePairs *metadata, struct ep_options *out);
 
 /* ---- model.c ---- */
+/* What a fused node's inputs are to its model; the arrays are the model's. */
+struct ep_replaced {
+    const char *name;
+    uint32_t port;
+};
+struct ep_ports {
+    uint32_t *of;                 /* per input of the model: which of the node; NULL: the same */
+    struct ep_replaced *replaced; /* initializers whose values come with the first run */
+    uint32_t replaced_count, taken;
+};
 /* The graph as the converter sees it. keep: strings are copied, and the model outlives the graph once it owns its data.
- * Ports are those of `fused` when it is given, nodes those of `graph`. names[] of nodes are never NULL. */
+ * Ports are those of `fused` when it is given (with `ports`), nodes those of `graph`. names[] of nodes are never NULL.
+ */
 OrtStatus *ep_model_create(struct ep *ep, const OrtGraph *graph, const OrtNode *fused, bool keep,
-                           struct onnx_model **out);
+                           struct ep_ports *ports, struct onnx_model **out);
 void ep_model_destroy(struct onnx_model *model);
 /* Copies the weights that are still the graph's. false when memory is short. */
 bool ep_model_own_data(struct onnx_model *model);
 /* Frees the block with the model's data: a mapping of that size, or (0) memory. false when memory is short. */
 bool ep_model_keep(struct onnx_model *model, void *address, size_t mapped_bytes);
 void ep_model_drop_data(struct onnx_model *model); /* the weights: when it will not be compiled again */
+
+/* ---- replaced.c ---- */
+OrtStatus *ep_replaced_start(struct ep *ep, const OrtSessionOptions *options);
+void ep_replaced_finish(struct ep *ep);
+/* Whether the session's options replace the initializer of this name. */
+OrtStatus *ep_replaced_look(struct ep *ep, const char *name, bool *out);
+/* Whether the node has one of those that were found so as an input. */
+bool ep_replaced_in(const struct ep *ep, const struct onnx_node *node);
+/* The model gets the values of all that are not taken yet: they stay where they are, as long as the session. */
+OrtStatus *ep_replaced_take(struct ep *ep, struct onnx_model *model, struct ep_ports *ports, OrtKernelContext *context);
 
 /* ---- capability.c ---- */
 OrtStatus *ep_get_capability(struct ep *ep, const OrtGraph *graph, OrtEpGraphSupportInfo *info);
@@ -180,9 +205,11 @@ int64_t ep_lengths_most(const struct ep_lengths *l, const struct onnx_input *inp
 
 /* ---- subgraph.c ---- */
 /* Takes the model over. Subgraphs whose shapes are all known are compiled at once. */
-OrtStatus *ep_subgraph_create(struct ep *ep, struct onnx_model *model, const char *name, struct ep_subgraph **out);
+OrtStatus *ep_subgraph_create(struct ep *ep, struct onnx_model *model, const struct ep_ports *ports, const char *name,
+                              struct ep_subgraph **out);
 void ep_subgraph_destroy(struct ep_subgraph *subgraph);
 OrtStatus *ep_subgraph_run(struct ep_subgraph *subgraph, OrtKernelContext *context);
+OrtStatus *ep_read_shape(const OrtApi *ort, const OrtValue *value, int32_t *type, size_t *rank, int64_t *dims);
 
 /* ---- context_node.c ---- */
 bool ep_context_is_operator(const char *domain, const char *op);

@@ -94,7 +94,9 @@ static void ep_destroy(struct ep *ep)
 {
     onnx_pool_destroy(ep->pool);
     base_names_finish(&ep->left);
-    base_arena_finish(&ep->left_names);
+    base_names_finish(&ep->initializers);
+    base_arena_finish(&ep->names);
+    ep_replaced_finish(ep);
     ep_device_close(ep->device);
     free(ep);
 }
@@ -203,6 +205,8 @@ static OrtStatus *ORT_API_CALL factory_create_ep(OrtEpFactory *base, const OrtHa
         status = open_device(ep);
     if (!status)
         status = choose_tensors(ep);
+    if (!status)
+        status = ep_replaced_start(ep, options);
     if (!status)
         ep_device_identity(ep->options.adapter, ep->made_for);
     if (status)

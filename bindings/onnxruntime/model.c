@@ -23,6 +23,11 @@ struct view {
     const OrtApi *ort;
     struct onnx_model *model;
     bool keep;
+    struct ep_ports *ports; /* of the fused node */
+    uint32_t port;          /* which of them is read */
+    struct base_names kept; /* initializers of the graph, positions in ... */
+    const OrtValueInfo **kept_infos;
+    uint32_t kept_count, kept_capacity;
     uint32_t initializer_capacity, input_capacity, value_capacity;
     struct base_names seen; /* that have an initializer, input or value */
 };
@@ -161,7 +166,7 @@ static OrtStatus *add_value(struct view *v, const OrtValueInfo *info, bool is_po
 {
     struct onnx_value_info about = { 0 };
     struct onnx_model *m = v->model;
-    bool constant = false;
+    bool constant = false, replaced = false;
     const char *name = NULL;
     TRY(v->ort->GetValueInfoName(info, &name));
     const struct base_name *seen = base_names_find(&v->seen, name);
@@ -173,9 +178,21 @@ static OrtStatus *add_value(struct view *v, const OrtValueInfo *info, bool is_po
     *out_name = about.name;
     if (!base_names_add(&v->seen, about.name, 0))
         return no_memory(v);
+    const struct base_name *kept = is_port ? base_names_find(&v->kept, name) : NULL;
+    if (kept)
+        info = v->kept_infos[kept->number];
     TRY(v->ort->ValueInfo_IsConstantInitializer(info, &constant));
-    if (constant && onnx_type_bytes(about.type))
-        return add_initializer(v, info, &about);
+    if (constant && onnx_type_bytes(about.type)) {
+        TRY(ep_replaced_look(v->ep, name, &replaced));
+        if (!replaced)
+            return add_initializer(v, info, &about);
+    }
+    if (replaced && is_port && v->ports) {
+        v->ports->replaced[v->ports->replaced_count++] = (struct ep_replaced){ about.name, v->port };
+        return NULL;
+    }
+    if (is_port && v->ports)
+        v->ports->of[m->input_count] = v->port;
     struct onnx_value_info **list = is_port ? &m->inputs : &m->values;
     uint32_t *count = is_port ? &m->input_count : &m->value_count;
     uint32_t *capacity = is_port ? &v->input_capacity : &v->value_capacity;
@@ -369,6 +386,41 @@ static OrtStatus *read_nodes(struct view *v, const OrtGraph *graph)
     return NULL;
 }
 
+/* A fused node that keeps its initializers has them as ports, which do not say that they are any; the inputs of the
+ * graph's nodes do. */
+static OrtStatus *find_kept(struct view *v, const OrtGraph *graph)
+{
+    size_t count = 0, input_count = 0;
+    TRY(v->ort->Graph_GetNumNodes(graph, &count));
+    const OrtNode **nodes = base_arena_alloc(&v->model->arena, (count + 1) * sizeof(*nodes));
+    if (!nodes)
+        return no_memory(v);
+    if (count)
+        TRY(v->ort->Graph_GetNodes(graph, nodes, count));
+    for (size_t i = 0; i < count; i++) {
+        TRY(v->ort->Node_GetNumInputs(nodes[i], &input_count));
+        const OrtValueInfo **infos = base_arena_alloc(&v->model->arena, (input_count + 1) * sizeof(*infos));
+        if (!infos)
+            return no_memory(v);
+        if (input_count)
+            TRY(v->ort->Node_GetInputs(nodes[i], infos, input_count));
+        for (size_t j = 0; j < input_count; j++) {
+            const char *name = NULL;
+            bool constant = false;
+            if (infos[j])
+                TRY(v->ort->ValueInfo_IsConstantInitializer(infos[j], &constant));
+            if (!constant)
+                continue;
+            TRY(v->ort->GetValueInfoName(infos[j], &name));
+            if (!base_names_add(&v->kept, name, v->kept_count) ||
+                !base_array_reserve((void **)&v->kept_infos, v->kept_count, &v->kept_capacity, sizeof(*v->kept_infos)))
+                return no_memory(v);
+            v->kept_infos[v->kept_count++] = infos[j];
+        }
+    }
+    return NULL;
+}
+
 /* The ports of a fused node, in its own order: that is how its kernel is called. */
 static OrtStatus *read_fused_ports(struct view *v, const OrtNode *fused)
 {
@@ -377,12 +429,18 @@ static OrtStatus *read_fused_ports(struct view *v, const OrtNode *fused)
     const char *name;
     TRY(v->ort->Node_GetNumInputs(fused, &count));
     const OrtValueInfo **infos = base_arena_alloc(&m->arena, (count + 1) * sizeof(*infos));
-    if (!infos)
+    if (v->ports) {
+        v->ports->of = base_arena_alloc(&m->arena, (count + 1) * sizeof(*v->ports->of));
+        v->ports->replaced = base_arena_alloc(&m->arena, (count + 1) * sizeof(*v->ports->replaced));
+    }
+    if (!infos || (v->ports && (!v->ports->of || !v->ports->replaced)))
         return no_memory(v);
     if (count)
         TRY(v->ort->Node_GetInputs(fused, infos, count));
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        v->port = (uint32_t)i;
         TRY(add_value(v, infos[i], true, &name));
+    }
     TRY(v->ort->Node_GetNumOutputs(fused, &count));
     infos = base_arena_alloc(&m->arena, (count + 1) * sizeof(*infos));
     m->outputs = base_arena_alloc(&m->arena, (count + 1) * sizeof(*m->outputs));
@@ -396,17 +454,21 @@ static OrtStatus *read_fused_ports(struct view *v, const OrtNode *fused)
 }
 
 OrtStatus *ep_model_create(struct ep *ep, const OrtGraph *graph, const OrtNode *fused, bool keep,
-                           struct onnx_model **out)
+                           struct ep_ports *ports, struct onnx_model **out)
 {
-    struct view v = { .ep = ep, .ort = ep->factory->ort, .keep = keep };
+    struct view v = { .ep = ep, .ort = ep->factory->ort, .keep = keep, .ports = ports };
     v.model = calloc(1, sizeof(*v.model));
     *out = v.model;
     if (!v.model)
         return no_memory(&v);
-    OrtStatus *status = fused ? read_fused_ports(&v, fused) : NULL;
+    OrtStatus *status = fused && graph && ports && ep->replaces ? find_kept(&v, graph) : NULL;
+    if (!status && fused)
+        status = read_fused_ports(&v, fused);
     if (!status && graph)
         status = read_nodes(&v, graph);
     base_names_finish(&v.seen);
+    base_names_finish(&v.kept);
+    free(v.kept_infos);
     if (status) {
         ep_model_destroy(v.model);
         *out = NULL;

@@ -33,6 +33,7 @@ struct floor {
 struct ep_subgraph {
     struct ep *ep;
     struct onnx_model *model;
+    struct ep_ports ports; /* `taken`: under compile_lock */
     char name[128];
     pthread_mutex_t lock; /* everything below */
     pthread_mutex_t compile_lock;
@@ -341,13 +342,15 @@ static OrtStatus *compile_either(struct ep_subgraph *s, struct run *r, struct va
 }
 
 /* One thread compiles at a time; another that waited for it may find its work done. */
-static OrtStatus *get_variant(struct ep_subgraph *s, struct run *r, struct variant **out)
+static OrtStatus *get_variant(struct ep_subgraph *s, OrtKernelContext *context, struct run *r, struct variant **out)
 {
     OrtStatus *status = lookup_either(s, r, out);
     if (status || *out)
         return status;
     pthread_mutex_lock(&s->compile_lock);
     status = lookup_either(s, r, out);
+    if (!status && !*out)
+        status = ep_replaced_take(s->ep, s->model, &s->ports, context);
     if (!status && !*out)
         status = compile_either(s, r, out);
     pthread_mutex_unlock(&s->compile_lock);
@@ -362,7 +365,7 @@ static OrtStatus *compile_early(struct ep_subgraph *s)
     uint32_t count = s->model->input_count;
     struct onnx_input *inputs = calloc(count + 1, sizeof(*inputs));
     struct variant *v = NULL;
-    bool whole = inputs != NULL;
+    bool whole = inputs != NULL && !s->ports.replaced_count;
     for (uint32_t i = 0; whole && i < count; i++) {
         const struct onnx_value_info *info = &s->model->inputs[i];
         whole = info->has_shape;
@@ -390,7 +393,8 @@ static OrtStatus *compile_early(struct ep_subgraph *s)
     return status;
 }
 
-OrtStatus *ep_subgraph_create(struct ep *ep, struct onnx_model *model, const char *name, struct ep_subgraph **out)
+OrtStatus *ep_subgraph_create(struct ep *ep, struct onnx_model *model, const struct ep_ports *ports, const char *name,
+                              struct ep_subgraph **out)
 {
     struct ep_subgraph *s = calloc(1, sizeof(*s));
     *out = NULL;
@@ -407,6 +411,7 @@ OrtStatus *ep_subgraph_create(struct ep *ep, struct onnx_model *model, const cha
     }
     s->ep = ep;
     s->model = model;
+    s->ports = *ports;
     snprintf(s->name, sizeof(s->name), "%s", name);
     pthread_mutex_init(&s->lock, NULL);
     pthread_mutex_init(&s->compile_lock, NULL);
@@ -440,7 +445,7 @@ void ep_subgraph_destroy(struct ep_subgraph *s)
 
 /* ---- running ---- */
 
-static OrtStatus *read_shape(const OrtApi *ort, const OrtValue *value, int32_t *type, size_t *rank, int64_t *dims)
+OrtStatus *ep_read_shape(const OrtApi *ort, const OrtValue *value, int32_t *type, size_t *rank, int64_t *dims)
 {
     OrtTensorTypeAndShapeInfo *shape = NULL;
     ONNXTensorElementDataType element = 0;
@@ -463,10 +468,10 @@ static OrtStatus *read_inputs(struct ep_subgraph *s, OrtKernelContext *context, 
         const OrtValue *value = NULL;
         int32_t type = 0;
         size_t rank = 0;
-        TRY(ort->KernelContext_GetInput(context, i, &value));
+        TRY(ort->KernelContext_GetInput(context, s->ports.of ? s->ports.of[i] : i, &value));
         if (!value)
             return ep_status(s->ep->factory, ORT_INVALID_ARGUMENT, "input '%s' is missing", info->name);
-        TRY(read_shape(ort, value, &type, &rank, r->inputs[i].dims));
+        TRY(ep_read_shape(ort, value, &type, &rank, r->inputs[i].dims));
         if (type != info->type || rank > ONNX_RANK_MAX)
             return ep_status(s->ep->factory, ORT_INVALID_ARGUMENT,
                              "input '%s' has type %d and %zu dimensions; type %d and at most %d are taken", info->name,
@@ -521,7 +526,7 @@ OrtStatus *ep_subgraph_run(struct ep_subgraph *s, OrtKernelContext *context)
     r.is_raised = r.wanted + inputs;
     OrtStatus *status = read_inputs(s, context, &r);
     if (!status)
-        status = get_variant(s, &r, &v);
+        status = get_variant(s, context, &r, &v);
     if (!status) {
         status = run_variant(s, v, context, &r);
         variant_release(s, v);
