@@ -199,6 +199,27 @@ def test_twice(library, model):
         check_right(model, by_devices(model, name))
 
 
+def test_warning(library, model):
+    """A session that asks for the Windows provider by name runs on the CPU, and Python's module says so."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bindings" / "onnxruntime" / "python"))
+    import onnxruntime_ep_directml as directml
+    directml.get_library_path = lambda: library
+    for _ in range(2):
+        directml.register()
+        for providers in ([NAMES[1]], [(NAMES[1], {"device_id": 0}), CPU]):
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                session = ort.InferenceSession(model, new_options(True), providers=providers)
+            assert session.get_providers() == [CPU], session.get_providers()
+            texts = [str(w.message) for w in told]
+            assert len(texts) == 1 and NAMES[1] in texts[0] and (VERSION < BY_NAME or NAMES[0] in texts[0]), texts
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        by_devices(model, NAMES[1])
+        if VERSION >= BY_NAME:
+            by_name(model)
+
+
 def run_all(library, model):
     ort.register_execution_provider_library("anydml", library)
     test_listing()
@@ -211,6 +232,7 @@ def run_all(library, model):
         test_tensors(model)
     test_compiled(model)
     test_policies(model)
+    test_warning(library, model)
     test_twice(library, model)
     ort.unregister_execution_provider_library("anydml")
     assert not devices(NAMES[0]) and not devices(NAMES[1])

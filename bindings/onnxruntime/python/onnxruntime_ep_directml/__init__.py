@@ -16,6 +16,8 @@ Importing this module loads nothing; ONNX Runtime loads the library when it is r
 """
 from __future__ import annotations
 
+import functools
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -46,6 +48,8 @@ def register(ort: Any = None) -> list[Any]:
     """Registers the library in ONNX Runtime and returns the provider's devices (OrtEpDevice), the default one first.
 
     May be called any number of times, from any thread; a provider of that name that is registered already stays.
+    Sessions that ask for the Windows provider by its name, which ONNX Runtime then runs on the CPU, get its warning that
+    there is no such provider.
 
     ort: the onnxruntime module; imported when it is not given.
     """
@@ -56,7 +60,23 @@ def register(ort: Any = None) -> list[Any]:
         if not devices:
             ort.register_execution_provider_library(_NAME, get_library_path())
             devices = _devices(ort)
+        _keep_warning()
     return devices
+
+
+def _keep_warning() -> None:
+    """InferenceSession(providers=["DmlExecutionProvider"]) knows no provider of that name but a built-in one. Once the
+    name is listed among the devices' it says nothing about that any more, unless the list that it looks into is cut."""
+    module = sys.modules.get("onnxruntime.capi.onnxruntime_inference_collection")
+    check = getattr(module, "check_and_normalize_provider_args", None)
+    if check is None or hasattr(check, "__wrapped__"):
+        return
+
+    @functools.wraps(check)
+    def checked(providers: Any, provider_options: Any, available: Any) -> Any:
+        return check(providers, provider_options, [name for name in available if name != _WINDOWS_NAME])
+
+    module.check_and_normalize_provider_args = checked  # type: ignore[union-attr]
 
 
 def _devices(ort: Any) -> list[Any]:
