@@ -349,14 +349,24 @@ static bool check_inputs(struct check *c, const struct onnx_node *n, struct onnx
     return true;
 }
 
+static bool has_graph(const struct onnx_node *n)
+{
+    for (uint32_t i = 0; i < n->attribute_count; i++)
+        if (n->attributes[i].graph)
+            return true;
+    return false;
+}
+
 static bool check_node(struct check *c, const struct onnx_node *n, struct onnx_verdict *verdict)
 {
     const struct onnx_converter *converter = onnx_converter_find(n->domain, n->op);
     bool whole, open;
     if (!converter)
-        return refuse(verdict, "there is no such operator");
+        return refuse(verdict, "there is no conversion of this operator to DirectML");
     if (c->flags & ONNX_CHECK_NEWEST && n->version > converter->newest)
         return refuse(verdict, "version %lld is newer than %lld", (long long)n->version, (long long)converter->newest);
+    if ((converter->convert == onnx_if || converter->convert == onnx_loop) && !has_graph(n))
+        return refuse(verdict, "its inner graphs are not part of this one"); /* whatever its inputs are */
     verdict->wants = converter->wants & 0xffff;
     verdict->lengths = converter->wants >> 16;
     verdict->folds = converter->folds;

@@ -156,6 +156,18 @@ static bool split_sizes(struct onnx_builder *b, const struct onnx_node *n, int64
     return true;
 }
 
+/* One part of known values. */
+static bool split_known(struct onnx_builder *b, struct onnx_value *part, const struct onnx_value *x, uint32_t axis,
+                        int64_t start)
+{
+    uint32_t strides[ONNX_RANK_MAX];
+    int64_t steps[ONNX_RANK_MAX];
+    packed_strides(x, strides);
+    for (uint32_t i = 0; i < x->rank; i++)
+        steps[i] = strides[i];
+    return onnx_fold_view(b, part, x, start * strides[axis], steps);
+}
+
 bool onnx_split(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *x = onnx_in(b, n, 0);
@@ -172,14 +184,20 @@ bool onnx_split(struct onnx_builder *b, const struct onnx_node *n)
     if (!split_sizes(b, n, x->dims[axis], sizes))
         return false;
     uint32_t used = 0;
+    int64_t start = 0;
     memcpy(dims, x->dims, sizeof(dims));
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; start += sizes[i++]) {
         dims[axis] = sizes[i];
         struct onnx_value *part = onnx_out(b, n, i, x->type, x->rank, dims);
         if (!part)
             return false;
         if (!onnx_elements(part)) { /* left out */
             onnx_constant_data(b, part);
+            continue;
+        }
+        if (onnx_is_constant(x)) {
+            if (!split_known(b, part, x, axis, start))
+                return false;
             continue;
         }
         const DML_TENSOR_DESC *t = onnx_desc(b, &d[used], part);

@@ -267,7 +267,7 @@ static HRESULT read_graph(struct onnx_reader *r, struct onnx_wire graph, struct 
         if (SUCCEEDED(hr) && order[i] == GRAPH_INITIALIZER)
             hr = sort_names(r, m);
     }
-    return hr;
+    return SUCCEEDED(hr) ? onnx_sort_nodes(m) : hr;
 }
 
 static bool same_domain(const char *x, const char *y)

@@ -27,6 +27,8 @@ struct onnx_reader {
 /* "what: name", or `what` alone. Returns E_INVALIDARG. */
 HRESULT onnx_read_fail(struct onnx_reader *r, const char *what, const char *name);
 HRESULT onnx_read_no_model(struct onnx_reader *r);
+/* Brings the nodes into an order in which every value is made before it is used; those that have one stay. */
+HRESULT onnx_sort_nodes(struct onnx_model *graph);
 
 /* The file, mapped once: that beside the model which it calls `name`, or the model itself (""). NULL with errno as from
  * base_map_file and base_map_beside: it cannot be read, or memory is short. */

@@ -31,15 +31,16 @@ def body_of(nodes, inputs, outputs, constants=None):
 
 class Control(OnnxTool):
 
-    def compare(self, what, nodes, inputs, outputs, constants=None, opset=21, free=True, limit=1e-5):
-        """Outputs: (name, type). The sizes of inputs are free, or fixed. The same command runs twice: parts are kept."""
+    def compare(self, what, nodes, inputs, outputs, constants=None, opset=21, free=True, limit=1e-5, wanted=None):
+        """Outputs: (name, type). The sizes of inputs are free, or fixed. The same command runs twice: parts are kept.
+        wanted: instead of what ONNX Runtime computes."""
         graph = helper.make_graph(
             nodes, "g", [info(n, TYPES[x.dtype], [None] * x.ndim if free else x.shape)
                          for n, x in inputs.items()], [info(n, t, None) for n, t in outputs],
             [numpy_helper.from_array(v, n) for n, v in (constants or {}).items()])
         domains = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
         model = helper.make_model(graph, opset_imports=domains, ir_version=8)
-        wanted = self.reference(model, inputs)
+        wanted = wanted or self.reference(model, inputs)
         names = [n for n, _ in outputs]
         result = self.run(*self.arguments(model, inputs, names), "--repeat", "2")
         if not self.test(result.returncode == 0, f"{what}: {result.stderr.strip()[-300:]}"):
@@ -421,6 +422,29 @@ def owned_weights(tool):
                   f"weights of a loop's body: {kind}: {result.stderr}")
 
 
+def unsorted(tool):
+    """Nodes that stand before those whose results they use, in the graph and in a body; what an inner graph uses counts."""
+    x = np.array([-1, 0.5, 2], np.float32)
+    chain = [node("Exp", ["b"], ["y"]), node("Add", ["a", "x"], ["b"]), node("Relu", ["x"], ["a"])]
+    tool.compare("unsorted nodes", chain, {"x": x}, [("y", FLOAT)])
+    body = body_of([node("Mul", ["t", "late"], ["v_out"]), node("Neg", ["v"], ["t"]), node("Identity", ["c"], ["c_out"])],
+                   [("i", INT64, []), ("c", BOOL, []), ("v", FLOAT)], [("c_out", BOOL), ("v_out", FLOAT)])
+    tool.compare("unsorted nodes of a body", [node("Loop", ["n", "", "x"], ["y"], body=body), node("Exp", ["x"], ["late"])],
+                 {"x": x}, [("y", FLOAT)], {"n": np.array(3)}, wanted=[-x * np.exp(x)**3]) # ONNX Runtime refuses it
+    tool.refuses("nodes in a circle", [node("Exp", ["b"], ["a"]), node("Neg", ["a"], ["b"])], {"x": x}, [("a", FLOAT)],
+                 "'b' is not defined")
+
+
+def split_sizes(tool):
+    """Parts of a shape decide about sizes."""
+    x = np.arange(20, dtype=np.float32).reshape(2, 10)
+    nodes = [node("Shape", ["x"], ["s"]), node("Split", ["s", "parts"], ["none", "rows", "columns"]),
+             node("Div", ["columns", "three"], ["half"]), node("Concat", ["none", "rows", "half"], ["e"], axis=0),
+             node("Slice", ["x", "zeros", "e"], ["y"])]
+    tool.compare("a shape that is split", nodes, {"x": x}, [("y", FLOAT)],
+                 {"parts": np.array([0, 1, 1]), "three": np.array([3]), "zeros": np.array([0, 0])})
+
+
 # ---- public networks ----
 
 
@@ -469,7 +493,7 @@ def networks(tool):
 
 def main():
     tool = Control(sys.argv[1])
-    for part in (node_tests, branches, loops, changing_types, scans, computed_shapes, refused, commands, owned_weights, networks):
+    for part in (node_tests, branches, loops, changing_types, scans, computed_shapes, unsorted, split_sizes, refused, commands, owned_weights, networks):
         part(tool)
     tool.finish()
 

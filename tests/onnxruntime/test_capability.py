@@ -266,6 +266,71 @@ def single(library, match):
     return good
 
 
+def shape_sizes():
+    """name -> nodes from s, the shape of x [n, m], to e, one integer: the end of what is cut out of x"""
+    node = helper.make_node
+    first = node("Gather", ["s", "i0"], ["a"])
+    return {
+        "Split": [node("Split", ["s", "parts"], ["a", "b"]), node("Div", ["a", "two"], ["e"])],
+        "Split, one part empty": [node("Split", ["s", "uneven"], ["none", "a", "b"]), node("Div", ["a", "two"], ["e"])],
+        "Split, equal parts": [node("Split", ["s"], ["e", "b"], num_outputs=2)],
+        "Mod": [first, node("Mod", ["a", "four"], ["e"])],
+        "Where": [first, node("Greater", ["a", "four"], ["g"]), node("Where", ["g", "four", "a"], ["e"])],
+        "Pow": [node("Pow", ["two", "two"], ["p"]), first, node("Sub", ["a", "p"], ["e"])],
+        "ReduceProd": [node("ReduceProd", ["s"], ["p"]), node("Div", ["p", "four"], ["e"])],
+        "Clip": [first, node("Clip", ["a", "zero", "five"], ["e"])],
+        "TopK": [node("TopK", ["s", "one"], ["v", "w"]), node("Sub", ["v", "four"], ["e"])],
+        "ScatterND": [node("ScatterND", ["s", "at", "four"], ["a"]), node("Gather", ["a", "i0"], ["e"])],
+        "float": [first, node("Cast", ["a"], ["f"], to=FLOAT), node("Sqrt", ["f"], ["q"]), node("Ceil", ["q"], ["c"]),
+                  node("Cast", ["c"], ["e"], to=INT64)],
+    }
+
+
+def sizes(library, match):
+    """What the host computes of a shape is the same for who cuts the graph and for who compiles it."""
+    constants = {name: np.array(value, np.int64) for name, value in
+                 (("i0", [0]), ("two", [2]), ("four", [4]), ("one", [1]), ("zero", 0), ("five", 5), ("parts", [1, 1]),
+                  ("uneven", [0, 1, 1]), ("at", [[0]]), ("begin", [0]))}
+    good = True
+    for name, nodes in shape_sizes().items():
+        if not re.search(match, name):
+            continue
+        nodes = [helper.make_node("Shape", ["x"], ["s"]), *nodes,
+                 helper.make_node("Slice", ["x", "begin", "e", "begin"], ["cut"]), helper.make_node("Exp", ["cut"], ["y"])]
+        used = {i for n in nodes for i in n.input}
+        model = model_of(nodes, [("x", FLOAT, ["n", "m"])], [("y", FLOAT, None)],
+                         {n: v for n, v in constants.items() if n in used}, 20)
+        ours, cpu = session(library, model), cpu_session(model)
+        worst = 0.0
+        for shape in ((10, 3), (9, 4)):
+            x = np.random.default_rng(3).standard_normal(shape).astype(np.float32)
+            try:
+                worst = max(worst, relative_error(ours.run(None, {"x": x})[0], cpu.run(None, {"x": x})[0]))
+            except Exception as error: # pylint: disable=broad-except; a run that fails is a result
+                print(str(error)[-200:])
+                worst = float("inf")
+        good &= tell(f"size from a shape by {name}", worst, [])
+    return good
+
+
+def open_rank(library, match):
+    """A Loop whose captured value has no declared rank is the host's, like every other."""
+    if not re.search(match, "Loop"):
+        return True
+    body = helper.make_graph([helper.make_node("Add", ["v", "w"], ["v_out"]), helper.make_node("Identity", ["c"], ["c_out"])],
+                             "body", [helper.make_tensor_value_info("i", INT64, []),
+                                      helper.make_tensor_value_info("c", BOOL, []),
+                                      helper.make_tensor_value_info("v", FLOAT, None)],
+                             [helper.make_tensor_value_info("c_out", BOOL, []),
+                              helper.make_tensor_value_info("v_out", FLOAT, None)])
+    model = model_of([helper.make_node("Reshape", ["x", "shape"], ["w"]),
+                      helper.make_node("Loop", ["n", "", "w"], ["y"], body=body)],
+                     [("x", FLOAT, ["a"]), ("shape", INT64, ["r"])], [("y", FLOAT, None)], {"n": np.array(2, np.int64)})
+    feeds = {"x": np.arange(6, dtype=np.float32), "shape": np.array([2, 3])}
+    worst = relative_error(session(library, model).run(None, feeds)[0], cpu_session(model).run(None, feeds)[0])
+    return tell("Loop of a value without a rank", worst, [])
+
+
 def tell(name, worst, left):
     good = worst <= LIMIT and not left
     print(f"{'ok' if good else 'FAILED':7}{name}: error {worst:.1e}{''.join('; ' + text for text in left)}", flush=True)
@@ -278,6 +343,7 @@ def main():
     parser.add_argument("--match", default="")
     args = parser.parse_args()
     good = decoders(args.library, args.match)
+    good &= sizes(args.library, args.match) and open_rank(args.library, args.match)
     return 0 if single(args.library, args.match) and good else 1
 
 
