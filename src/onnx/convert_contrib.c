@@ -153,7 +153,7 @@ bool onnx_fused_matmul(struct onnx_builder *b, const struct onnx_node *n)
     float alpha = onnx_attr_float(n, "alpha", 1.0f);
     if (!in[0] || !in[1])
         return false;
-    bool same = in[0]->rank == in[1]->rank && in[0]->rank >= 2;
+    bool same = in[0]->rank == in[1]->rank && in[0]->rank >= 2 && onnx_elements(in[0]) && onnx_elements(in[1]);
     for (uint32_t i = 0; same && i + 2 < in[0]->rank; i++)
         same = in[0]->dims[i] == in[1]->dims[i];
     if (same && !batch_a && !batch_b) {
@@ -178,19 +178,24 @@ bool onnx_fused_gemm(struct onnx_builder *b, const struct onnx_node *n)
 
 static const uint32_t to_channels_first[4] = { 0, 3, 1, 2 }, to_channels_last[4] = { 0, 2, 3, 1 };
 
-/* FusedConv, NhwcConv, NhwcFusedConv: the filter is [M, C, kH, kW] in all of them. */
+/* FusedConv, NhwcConv, NhwcFusedConv. The filter of NhwcConv is [M, kH, kW, C], as ONNX Runtime's optimizer writes it;
+ * that of NhwcFusedConv is [M, C, kH, kW], as its kernels read it. */
 bool onnx_fused_conv(struct onnx_builder *b, const struct onnx_node *n)
 {
-    bool nhwc = !strncmp(n->op, "Nhwc", 4);
+    bool nhwc = !strncmp(n->op, "Nhwc", 4), nhwc_filter = !strcmp(n->op, "NhwcConv");
     struct onnx_value *in[3] = { onnx_in(b, n, 0), onnx_in(b, n, 1), onnx_in_optional(b, n, 2) };
     struct onnx_value *sum = onnx_in_optional(b, n, 3);
     if (!in[0] || !in[1] || b->failed)
         return false;
     if (nhwc && in[0]->rank != 4)
         return onnx_fail(b, "rank %u is not supported", in[0]->rank);
+    if (nhwc_filter && in[1]->rank != 4)
+        return onnx_fail(b, "a filter of rank %u is not supported", in[1]->rank);
     if (nhwc)
         in[0] = onnx_permute(b, in[0], to_channels_first);
-    struct onnx_value *y = in[0] ? inner(b, n, "Conv", in, 3) : NULL;
+    if (nhwc_filter)
+        in[1] = onnx_permute(b, in[1], to_channels_first);
+    struct onnx_value *y = in[0] && in[1] ? inner(b, n, "Conv", in, 3) : NULL;
     if (nhwc)
         y = onnx_permute(b, y, to_channels_last);
     if (sum)

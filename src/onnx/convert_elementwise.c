@@ -354,11 +354,13 @@ bool onnx_round(struct onnx_builder *b, const struct onnx_node *n)
     return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_ROUND, &desc, &x, 1, &y, 1);
 }
 
-/* Bounds that are not known when the graph is compiled: min(max(x, low), high). */
+/* min(max(x, low), high), as ONNX has it: high where low is above it. CLIP1 nests the other way. */
 static bool clip_computed(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *low, struct onnx_value *high,
                           struct onnx_value *y)
 {
     struct onnx_value *between = high ? onnx_temp(b, x->type, x->rank, x->dims) : y;
+    if (!low && !high)
+        return onnx_alias(b, y, x);
     if (!low)
         between = x;
     else if (!onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_MAX, x, low, between))
@@ -379,9 +381,12 @@ static bool clip_by_attributes(struct onnx_builder *b, const struct onnx_node *n
                                struct onnx_value *y)
 {
     struct onnx_desc dx, dy;
-    DML_ELEMENT_WISE_CLIP_OPERATOR_DESC clip = { onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), NULL,
-                                                 onnx_attr_float(n, "min", -INFINITY),
-                                                 onnx_attr_float(n, "max", INFINITY) };
+    const float low = onnx_attr_float(n, "min", -INFINITY), high = onnx_attr_float(n, "max", INFINITY);
+    if (!onnx_attribute(n, "min")) {
+        struct onnx_value *bound = onnx_attribute(n, "max") ? onnx_scalar(b, x->type, (double)high) : NULL;
+        return !b->failed && clip_computed(b, x, NULL, bound, y);
+    }
+    DML_ELEMENT_WISE_CLIP_OPERATOR_DESC clip = { onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), NULL, low, high };
     return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_CLIP, &clip, &x, 1, &y, 1);
 }
 
@@ -389,7 +394,7 @@ static bool clip_by_attributes(struct onnx_builder *b, const struct onnx_node *n
 bool onnx_clip(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *x = onnx_in(b, n, 0), *bound[2] = { NULL, NULL };
-    DML_SCALAR_UNION value[2];
+    float value[2] = { -INFINITY, INFINITY };
     struct onnx_desc dx, dy;
     bool known = true;
     struct onnx_value *y = x ? onnx_out(b, n, 0, x->type, x->rank, x->dims) : NULL;
@@ -397,26 +402,20 @@ bool onnx_clip(struct onnx_builder *b, const struct onnx_node *n)
         return false;
     if (n->version < 11)
         return clip_by_attributes(b, n, x, y);
-    onnx_type_bounds(x->type, &value[0], &value[1]);
     for (uint32_t i = 0; i < 2; i++) {
         bound[i] = onnx_in_optional(b, n, 1 + i);
         if (bound[i] && (bound[i]->type != x->type || onnx_elements(bound[i]) != 1 || bound[i]->rank > 1))
             return onnx_fail(b, "'%s' must be one %s", bound[i]->name, onnx_type_name(x->type));
         known = known && (!bound[i] || bound[i]->source == ONNX_SOURCE_CONSTANT);
-        if (bound[i] && known)
-            memcpy(&value[i], bound[i]->data, onnx_type_bytes(x->type));
+        if (bound[i] && known && x->type == ONNX_FLOAT)
+            memcpy(&value[i], bound[i]->data, sizeof(value[i]));
     }
     if (b->failed)
         return false;
-    if (!known)
+    /* Without a lower bound CLIP would make an infinity of NaN. */
+    if (!known || x->type != ONNX_FLOAT || !bound[0])
         return clip_computed(b, x, bound_scalar(b, bound[0]), bound_scalar(b, bound[1]), y);
-    if (x->type == ONNX_FLOAT) { /* convolutions and products take it as their last step, CLIP1 they do not */
-        DML_ELEMENT_WISE_CLIP_OPERATOR_DESC clip = { onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), NULL, value[0].Float32,
-                                                     value[1].Float32 };
-        return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_CLIP, &clip, &x, 1, &y, 1);
-    }
-    DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC desc = {
-        onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), NULL, onnx_type_dml(x->type), value[0], value[1]
-    };
-    return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_CLIP1, &desc, &x, 1, &y, 1);
+    /* Convolutions and products take it as their last step. */
+    DML_ELEMENT_WISE_CLIP_OPERATOR_DESC clip = { onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), NULL, value[0], value[1] };
+    return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_CLIP, &clip, &x, 1, &y, 1);
 }

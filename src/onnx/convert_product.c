@@ -71,6 +71,8 @@ struct onnx_value *onnx_product_sums(struct onnx_builder *b, const struct onnx_f
     own.a.scale = own.b.scale = NULL;
     if (!factors_fit(b, &own, &p, &lines))
         return NULL;
+    if (!p.k) /* nothing to sum up */
+        return onnx_broadcast_copy(b, onnx_scalar(b, ONNX_INT32, 0), p.rank, p.dims);
     if (!lines)
         return sums_wide(b, f);
     struct onnx_value *in[4] = { f->a.x, f->a.zero_point, f->b.x, f->b.zero_point };
@@ -107,7 +109,7 @@ struct onnx_value *onnx_product_floats(struct onnx_builder *b, const struct onnx
     bool lines;
     if (!f->a.scale || !f->b.scale || !factors_fit(b, f, &p, &lines))
         return NULL;
-    if (!lines) {
+    if (!lines || !p.k) {
         struct onnx_value *y = scaled_sums(b, f);
         y = bias ? onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_ADD, y, onnx_convert(b, bias, ONNX_FLOAT)) : y;
         return onnx_convert(b, y, f->a.scale->type);
@@ -143,9 +145,7 @@ bool onnx_matmul_integer_to_float(struct onnx_builder *b, const struct onnx_node
 /* A is quantised with the range that it turns out to have. */
 bool onnx_dynamic_quantize_matmul(struct onnx_builder *b, const struct onnx_node *n)
 {
-    static const int64_t ones[ONNX_RANK_MAX] = { 1, 1, 1, 1, 1, 1, 1, 1 };
     struct onnx_value *x = onnx_in(b, n, 0), *parts[3];
-    struct onnx_desc d[4];
     if (!x)
         return false;
     parts[0] = onnx_temp(b, ONNX_UINT8, x->rank, x->dims);
@@ -153,15 +153,9 @@ bool onnx_dynamic_quantize_matmul(struct onnx_builder *b, const struct onnx_node
     parts[2] = onnx_temp(b, ONNX_UINT8, 0, NULL);
     if (!parts[0] || !parts[1] || !parts[2])
         return false;
-    DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC desc = {
-        onnx_desc(b, &d[0], x),
-        onnx_desc(b, &d[1], parts[0]),
-        onnx_desc_as(b, &d[2], parts[1], x->rank, ones),
-        onnx_desc_as(b, &d[3], parts[2], x->rank, ones),
-    };
     const struct onnx_factors f = { { parts[0], parts[1], parts[2] },
                                     { onnx_in(b, n, 1), onnx_in(b, n, 2), onnx_in_optional(b, n, 3) } };
-    return onnx_emit(b, DML_OPERATOR_DYNAMIC_QUANTIZE_LINEAR, &desc, &x, 1, parts, 3) &&
+    return onnx_dynamic_quantize(b, x, parts) &&
            onnx_result(b, n, 0, onnx_product_floats(b, &f, onnx_in_optional(b, n, 4)));
 }
 
@@ -180,7 +174,7 @@ bool onnx_qlinear_matmul(struct onnx_builder *b, const struct onnx_node *n)
     if (!f.a.scale || !f.b.scale || !q.scale || !factors_fit(b, &f, &p, &lines))
         return false;
     int32_t type = q.zero_point ? q.zero_point->type : f.a.x->type;
-    if (!lines || !is_one(q.scale) || !is_one(q.zero_point))
+    if (!lines || !p.k || !is_one(q.scale) || !is_one(q.zero_point))
         return onnx_result(b, n, 0, onnx_quantize_all(b, scaled_sums(b, &f), &q, type));
     struct onnx_value *in[8] = { f.a.x,     f.a.scale,      f.a.zero_point, f.b.x,
                                  f.b.scale, f.b.zero_point, q.scale,        q.zero_point };

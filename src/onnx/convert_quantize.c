@@ -43,18 +43,14 @@ bool onnx_dequantize_linear(struct onnx_builder *b, const struct onnx_node *n)
            onnx_result(b, n, 0, onnx_dequantize(b, &q, &grain));
 }
 
-bool onnx_dynamic_quantize_linear(struct onnx_builder *b, const struct onnx_node *n)
+bool onnx_dynamic_quantize(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *const *y)
 {
-    struct onnx_value *x = onnx_in(b, n, 0), *y[3];
     static const int64_t ones[ONNX_RANK_MAX] = { 1, 1, 1, 1, 1, 1, 1, 1 };
     struct onnx_desc d[4];
-    if (!x)
-        return false;
-    y[0] = onnx_out(b, n, 0, ONNX_UINT8, x->rank, x->dims);
-    y[1] = onnx_out(b, n, 1, ONNX_FLOAT, 0, NULL);
-    y[2] = onnx_out(b, n, 2, ONNX_UINT8, 0, NULL);
-    if (!y[0] || !y[1] || !y[2])
-        return false;
+    if (!onnx_elements(x)) { /* as for zeros, which are in every range */
+        const struct onnx_value *one = onnx_scalar(b, ONNX_FLOAT, 1), *zero = onnx_scalar(b, ONNX_UINT8, 0);
+        return one && zero && onnx_constant_data(b, y[0]) && onnx_alias(b, y[1], one) && onnx_alias(b, y[2], zero);
+    }
     DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC desc = {
         onnx_desc(b, &d[0], x),
         onnx_desc(b, &d[1], y[0]),
@@ -62,4 +58,15 @@ bool onnx_dynamic_quantize_linear(struct onnx_builder *b, const struct onnx_node
         onnx_desc_as(b, &d[3], y[2], x->rank, ones),
     };
     return onnx_emit(b, DML_OPERATOR_DYNAMIC_QUANTIZE_LINEAR, &desc, &x, 1, y, 3);
+}
+
+bool onnx_dynamic_quantize_linear(struct onnx_builder *b, const struct onnx_node *n)
+{
+    struct onnx_value *x = onnx_in(b, n, 0), *y[3];
+    if (!x)
+        return false;
+    y[0] = onnx_out(b, n, 0, ONNX_UINT8, x->rank, x->dims);
+    y[1] = onnx_out(b, n, 1, ONNX_FLOAT, 0, NULL);
+    y[2] = onnx_out(b, n, 2, ONNX_UINT8, 0, NULL);
+    return y[0] && y[1] && y[2] && onnx_dynamic_quantize(b, x, y);
 }

@@ -54,6 +54,8 @@ struct onnx_factors {
 };
 /* INT32 sums of (a - zero point) * (b - zero point). */
 struct onnx_value *onnx_product_sums(struct onnx_builder *b, const struct onnx_factors *f);
+/* y: the bytes that x becomes, their scale and their zero point. */
+bool onnx_dynamic_quantize(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *const *y);
 /* dequantize(a) x dequantize(b) + bias (or NULL), of the scales' type. */
 struct onnx_value *onnx_product_floats(struct onnx_builder *b, const struct onnx_factors *f, struct onnx_value *bias);
 

@@ -319,13 +319,54 @@ def convolutions(c):
                pads=[1, 1, 1, 1], kernel_shape=[3, 3], **extra)
     c.case("FusedConv", {"x": x, "w": w, "b": b, "z": real(1, 6, 5, 6)}, domain=MICROSOFT, activation="Relu",
            kernel_shape=[3, 3])
-    c.case("NhwcConv", {"x": x.transpose(0, 2, 3, 1).copy(), "w": w, "b": b}, domain=MICROSOFT, kernel_shape=[3, 3],
-           reference=lambda x, w, b: [c.reference(_conv, {"x": x.transpose(0, 3, 1, 2).copy(), "w": w, "b": b})[0]
-                                      .transpose(0, 2, 3, 1)])
+
+
+    def plain(x, w, b):
+        """Of a filter [M, C, H, W]"""
+        return c.reference(_conv, {"x": x.transpose(0, 3, 1, 2).copy(), "w": w, "b": b})[0].transpose(0, 2, 3, 1)
+
+    last = x.transpose(0, 2, 3, 1).copy()
+    for name in ("w", "c_w"): # test_written.py has what says so
+        c.case("NhwcConv", {"x": last, name: w.transpose(0, 2, 3, 1).copy(), "b": b}, domain=MICROSOFT,
+               kernel_shape=[3, 3], reference=lambda x, w, b: [plain(x, w.transpose(0, 3, 1, 2).copy(), b)])
+    c.case("NhwcConv", {"x": last, "w": w.transpose(0, 2, 3, 1).copy(), "b": b}, domain=MICROSOFT,
+           reference=lambda x, w, b: [plain(x, w.transpose(0, 3, 1, 2).copy(), b)])
+    c.case("NhwcFusedConv", {"x": last, "w": w, "b": b}, domain=MICROSOFT, kernel_shape=[3, 3], activation="Relu",
+           reference=lambda x, w, b: [np.maximum(plain(x, w, b), 0)])
     c.case("NhwcMaxPool", {"x": whole(-128, 128, (1, 6, 7, 3), np.int8)}, [("y", TensorProto.INT8)], domain=MICROSOFT,
            kernel_shape=[2, 2], strides=[2, 1])
     c.case("ConvTransposeWithDynamicPads", {"x": x, "w": real(4, 2, 3, 3), "c_pads": np.array([1, 0, 1, 2])},
            domain=MICROSOFT, strides=[2, 2], kernel_shape=[3, 3])
+
+
+def bounds(c):
+    """Clip: high where low is above it, and NaN becomes low, or high where there is no low, in every type."""
+    x = np.concatenate([real(29) * 4, np.array([np.inf, -np.inf, -0.0], np.float32)])
+    for low, high in ((-1, 2), (2, -1), (-1, None), (None, 2), (None, None)):
+        given = {n: None if v is None else np.array(v, np.float32) for n, v in (("low", low), ("high", high))}
+        for kinds, values in ((ALL, x), (("f4", "f8", "f2"), np.append(x, np.float32(np.nan)))):
+            for prefix in ("", "c_"):
+                c.case("Clip", {"x": values, **{prefix + n: v for n, v in given.items()}}, kinds=kinds,
+                       reference=lambda x, low, high: [np.fmin(np.fmax(x, x if low is None else low),
+                                                               np.inf if high is None else high)
+                                                       if low is not None or high is not None else x])
+    for given in ({"min": -1.0, "max": 2.0}, {"min": 2.0, "max": -1.0}, {"min": -1.0}, {"max": 2.0}):
+        low, high = given.get("min"), given.get("max", np.inf)
+        c.case("Clip", {"x": np.append(x, np.float32(np.nan))}, version=10, **given,
+               reference=lambda x: [np.fmin(x if low is None else np.fmax(x, np.float32(low)), np.float32(high))])
+    for dtype in (np.int8, np.uint8, np.int32, np.int64, np.uint64):
+        for low, high in ((3, 9), (9, 3)):
+            c.case("Clip", {"x": whole(0, 20, 16, dtype), "c_low": np.array(low, dtype), "c_high": np.array(high, dtype)},
+                   [("y", helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))])
+
+
+def empty(c):
+    """Products with nothing to sum up."""
+    for a, b in (((2, 0), (0, 4)), ((3, 2, 0), (3, 0, 4)), ((0, 3), (3, 4)), ((2, 3), (3, 0))):
+        c.case("FusedMatMul", {"a": real(*a), "b": real(*b)}, domain=MICROSOFT, alpha=2.0,
+               reference=lambda a, b: [2 * np.matmul(a, b)]) # ONNX Runtime's own kernel may leave memory as it is
+        c.case("FusedMatMul", {"a": real(*a), "b": np.swapaxes(real(*b), -1, -2).copy()}, domain=MICROSOFT, transB=1,
+               reference=lambda a, b: [np.matmul(a, np.swapaxes(b, -1, -2))])
 
 
 def renamed(c):
@@ -346,6 +387,6 @@ if __name__ == "__main__":
     _conv = make_model("Conv", {"x": real(1, 4, 7, 8), "w": real(6, 4, 3, 3), "b": real(6)}, [("y", TensorProto.FLOAT)],
                        {"kernel_shape": [3, 3]}, "", 21)
     for part in (gather_scatter, graph_network, order, chain, bits, einsum, regions, sampling, signals, losses, matrices,
-                 distances, first_few, convolutions, renamed):
+                 distances, first_few, convolutions, bounds, empty, renamed):
         part(comparison)
     comparison.finish()

@@ -47,6 +47,7 @@ def linear(c):
     c.node("DynamicQuantizeLinear", {"x": x}, outputs=3, rtol=1e-6)
     c.node("DynamicQuantizeLinear", {"x": np.abs(x)}, outputs=3, what="positive", rtol=1e-6)
     c.node("DynamicQuantizeLinear", {"x": np.zeros((2, 2), F)}, outputs=3, what="zero", rtol=1e-6)
+    c.node("DynamicQuantizeLinear", {"x": np.zeros((0, 3), F)}, outputs=3, what="empty", rtol=1e-6)
 
 
 def four_bits(c):
@@ -95,6 +96,12 @@ def products(c):
                  "bias": c.uniform(columns)}
             if len(right) == 2:
                 c.node("MatMulIntegerToFloat", {"a": a, "b": b}, f, domain=MS, what=what, rtol=1e-5, atol=1e-5)
+    for left, right in (((2, 0), (0, 4)), ((3, 2, 0), (3, 0, 4)), ((0, 3), (3, 4))): # nothing to sum up, or no row
+        a, what = c.integers(*left), f"empty: {left} {right}"
+        q = {"as": scalar(0.02), "az": scalar(3, np.uint8), "b": c.integers(*right), "bs": scalar(0.03),
+             "bz": scalar(4, np.uint8), "ys": scalar(0.4), "yz": scalar(9, np.uint8)}
+        c.node("MatMulInteger", {"a": a, "b": q["b"]}, {"az": q["az"], "bz": q["bz"]}, what=what)
+        c.node("QLinearMatMul", {"a": a}, q, what=what)
     a, b = c.integers(2, 3, 4, dtype=np.int8), c.integers(2, 4, 5, dtype=np.int8)
     rows, columns = c.integers(2, 3, 1, dtype=np.int8), c.integers(2, 1, 5, dtype=np.int8)
     sums = np.matmul(a.astype(np.int32) - rows, b.astype(np.int32) - columns).astype(np.int32)
