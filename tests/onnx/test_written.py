@@ -112,6 +112,27 @@ def norms(t):
         t.optimized(f"SkipGroupNorm, {shape} added", model, inputs, "unet", ["SkipGroupNorm"])
 
 
+def gated(t):
+    """A feed-forward part with a gate (GEGLU) behind a sum and a norm, and the sum added to its result."""
+    size, inner = 8, 12
+    inputs = {"x": real(2, 5, size), "z": real(2, 5, size)}
+    constants = {"g": real(size), "b": real(size), "w1": real(size, 2 * inner), "b1": real(2 * inner),
+                 "w2": real(inner, size), "b2": real(size), "last": np.array([-1]), "one": np.array([1]),
+                 "two": np.array([2]), "zero": np.array([0]), "root": np.array(2**.5, np.float32),
+                 "f1": np.array(1, np.float32), "half": np.array(.5, np.float32)}
+    nodes = [node("Add", ["x", "z"], ["v"]), node("LayerNormalization", ["v", "g", "b"], ["n"], epsilon=1e-5),
+             node("MatMul", ["n", "w1"], ["p"]), node("Add", ["p", "b1"], ["h"]),
+             node("Shape", ["h"], ["s"]), node("Gather", ["s", "last"], ["c"]), node("Add", ["c", "one"], ["c1"]),
+             node("Div", ["c1", "two"], ["d"]), node("Mul", ["d", "one"], ["m1"]), node("Mul", ["d", "two"], ["m2"]),
+             node("Slice", ["h", "zero", "m1", "last"], ["left"]), node("Slice", ["h", "m1", "m2", "last"], ["right"]),
+             node("Div", ["right", "root"], ["e0"]), node("Erf", ["e0"], ["e1"]), node("Add", ["e1", "f1"], ["e2"]),
+             node("Mul", ["right", "e2"], ["e3"]), node("Mul", ["e3", "half"], ["gelu"]),
+             node("Mul", ["left", "gelu"], ["y0"]), node("MatMul", ["y0", "w2"], ["q"]), node("Add", ["q", "b2"], ["r"]),
+             node("Add", ["r", "v"], ["y"])]
+    t.optimized("GEGLU", model_of(nodes, inputs, {"y": [2, 5, size]}, constants), inputs, "unet",
+                ["SkipLayerNormalization", "BiasSplitGelu", "BiasAdd"])
+
+
 # ---- what sessions write ----
 
 
@@ -149,6 +170,6 @@ def fused(t):
 if __name__ == "__main__":
     logging.disable(logging.WARNING)
     tool = Written(sys.argv[1])
-    for part in (convolutions, norms, fused):
+    for part in (convolutions, norms, gated, fused):
         part(tool)
     tool.finish()
