@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The anydml command: picks the command and prints help. */
 #include "tools/cmd.h"
+#include "tools/shown.h"
 #include "tools/text.h"
 
 #include <DirectML.h>
@@ -78,11 +79,9 @@ static void print_help(void)
            "Exit codes: 0 done, 1 the device failed, 2 the command line, a file or the model is wrong.\n");
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     struct tools_error error;
-    /* The command reports in one line of its own; the libraries' messages come when asked for. */
-    setenv("ANYDML_LOG", "none", 0);
     if (argc < 2) {
         tools_fail(&error, TOOLS_USAGE, "a command is missing (anydml --help)");
         return tools_report("anydml", &error);
@@ -99,5 +98,19 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].run(argc - 1, argv + 1);
     tools_fail(&error, TOOLS_USAGE, "unknown command '%s' (anydml --help)", argv[1]);
+    return tools_report("anydml", &error);
+}
+
+int main(int argc, char **argv)
+{
+    struct tools_error error;
+    const char *trace = getenv("ANYDML_TRACE");
+    /* The command reports in one line of its own; the libraries' messages come when asked for, as by a trace. */
+    setenv("ANYDML_LOG", trace && *trace ? "warn" : "none", 0);
+    tools_shown_begin();
+    const int code = run(argc, argv);
+    if (tools_shown_end() || code)
+        return code;
+    tools_fail(&error, TOOLS_RUNTIME, "the standard output could not be written completely");
     return tools_report("anydml", &error);
 }

@@ -110,7 +110,7 @@ static bool bench_take(void *context, int option, const char *value, struct tool
         return tools_shapes_take(&b->given, value, error);
     case BENCH_OPTION_TRACE:
         b->trace_path = value;
-        return tools_output_check(value, error);
+        return true;
     case BENCH_OPTION_DEVICES:
         b->every = true;
         return !strcmp(value, "all") || tools_fail(error, TOOLS_USAGE, "--devices takes 'all', not '%s'", value);
@@ -150,7 +150,7 @@ static bool bench_compile(struct bench *b, struct onnx_input *shapes, struct too
 
 static bool bench_prepare(struct bench *b, const char *path, uint32_t device, struct tools_error *error)
 {
-    if (!tools_model_load(path, &b->model, error))
+    if (!tools_model_load(path, &b->model, error) || (b->trace_path && !tools_output_check(b->trace_path, error)))
         return false;
     struct onnx_input *shapes = calloc(b->model->input_count + 1, sizeof(*shapes));
     if (!shapes)

@@ -7,6 +7,7 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #define DISPATCH_FILES_MAX 64
 
@@ -20,6 +21,8 @@ const char tools_help_dispatch[] =
     "  --threads N            worker threads of the cpu device; default: one per processor\n"
     "  --output NAME=FILE     write an output to FILE, as .npy or, under another name, its bytes, instead of printing\n"
     "                         it; may be given again\n"
+    "  --outputs FOLDER       where outputs go for which FILE.json names a file\n"
+    "  --memory MIB           how much memory tensors may take; default 2048\n"
     "  --iterations N         execute N times and print times: the first with copies of inputs and outputs to the\n"
     "                         device and back, the others without; default 1\n"
     "  --json                 print one JSON object\n"
@@ -27,12 +30,15 @@ const char tools_help_dispatch[] =
 
 enum {
     DISPATCH_OPTION_OUTPUT = TOOLS_OPTION_OWN,
+    DISPATCH_OPTION_OUTPUTS,
+    DISPATCH_OPTION_MEMORY,
     DISPATCH_OPTION_ITERATIONS,
     DISPATCH_OPTION_SCHEMA,
 };
 
 struct dispatch_command {
     const char *files[DISPATCH_FILES_MAX]; /* NAME=FILE */
+    const char *folder;                    /* for what the JSON file names; NULL: it may not name files */
     uint32_t file_count, iterations;
     bool json, schema, timed;
     struct dispatch_reader reader;
@@ -52,6 +58,14 @@ static bool dispatch_take(void *context, int option, const char *value, struct t
             return tools_fail(error, TOOLS_USAGE, "--output takes NAME=FILE, not '%s', at most %d times", value,
                               DISPATCH_FILES_MAX);
         c->files[c->file_count++] = value;
+        return true;
+    case DISPATCH_OPTION_OUTPUTS:
+        c->folder = value;
+        return true;
+    case DISPATCH_OPTION_MEMORY:
+        if (!tools_parse_uint(value, 1, 1 << 24, &number))
+            return tools_fail(error, TOOLS_USAGE, "--memory takes a number from 1 to 16777216, not '%s'", value);
+        c->reader.memory = number << 20;
         return true;
     case DISPATCH_OPTION_ITERATIONS:
         if (!tools_parse_uint(value, 1, 1000000, &number))
@@ -75,32 +89,37 @@ static const struct dispatch_slot *find_output(const struct dispatch *d, const c
     return NULL;
 }
 
-/* Before anything runs. */
-static bool check_files(struct dispatch_command *c, struct tools_error *error)
+/* The option's FILE of an output; NULL for none. */
+static const char *file_option(const struct dispatch_command *c, const char *name)
 {
     for (uint32_t i = 0; i < c->file_count; i++) {
         const char *equal = strchr(c->files[i], '=');
-        if (!find_output(&c->dispatch, c->files[i], (size_t)(equal - c->files[i])))
-            return tools_fail(error, TOOLS_USAGE, "--output %s: there is no such output", c->files[i]);
-        if (!tools_output_check(equal + 1, error))
-            return false;
+        if (strlen(name) == (size_t)(equal - c->files[i]) && !memcmp(name, c->files[i], strlen(name)))
+            return equal + 1;
     }
-    return true;
+    return NULL;
 }
 
-/* The option's file, or the one that the JSON file names, beside itself; *out "" for none. */
+/* A name alone: what the JSON file says may not lead out of the folder, nor through a link in it. */
+static bool check_name(struct dispatch_command *c, const json_t *value, const char *file, const char *path)
+{
+    struct stat about;
+    if (!*file || strchr(file, '/') || !strcmp(file, ".") || !strcmp(file, ".."))
+        return tools_dispatch_refuse(&c->reader, value, "the name of a file, without a folder");
+    return lstat(path, &about) || S_ISREG(about.st_mode) ||
+           tools_dispatch_fail(&c->reader, ": %s is there and no regular file", path);
+}
+
+/* The option's file, or the one that the JSON file names, in the folder for outputs; *out "" for none. */
 static bool output_path(struct dispatch_command *c, const char *name, char out[PATH_MAX], struct tools_error *error)
 {
     static const char *const keys[] = { "file", NULL };
-    const json_t *where = json_object_get(json_object_get(c->dispatch.root, "outputs"), name);
-    const char *file, *slash = strrchr(c->reader.file, '/');
+    const json_t *where = json_object_get(json_object_get(c->dispatch.root, "outputs"), name), *value;
+    const char *file = file_option(c, name);
     out[0] = 0;
-    for (uint32_t i = 0; i < c->file_count; i++) {
-        file = strchr(c->files[i], '=');
-        if (strlen(name) == (size_t)(file - c->files[i]) && !memcmp(name, c->files[i], strlen(name)))
-            return snprintf(out, PATH_MAX, "%s", file + 1) < PATH_MAX ||
-                   tools_fail(error, TOOLS_USAGE, "--output: the name is too long");
-    }
+    if (file)
+        return snprintf(out, PATH_MAX, "%s", file) < PATH_MAX ||
+               tools_fail(error, TOOLS_USAGE, "--output: the name is too long");
     if (!where)
         return true;
     c->reader.path[0] = 0;
@@ -108,11 +127,32 @@ static bool output_path(struct dispatch_command *c, const char *name, char out[P
     if (!tools_dispatch_object(&c->reader, where, keys))
         return false;
     tools_dispatch_enter(&c->reader, ".file");
-    if (!tools_dispatch_string(&c->reader, json_object_get(where, "file"), &file))
+    value = json_object_get(where, "file");
+    if (!tools_dispatch_string(&c->reader, value, &file))
         return false;
-    const int folder = *file == '/' || !slash ? 0 : (int)(slash - c->reader.file) + 1;
-    return snprintf(out, PATH_MAX, "%.*s%s", folder, c->reader.file, file) < PATH_MAX ||
-           tools_dispatch_fail(&c->reader, ": the name is too long");
+    if (!c->folder)
+        return tools_dispatch_fail(&c->reader,
+                                   " = \"%.60s\": files that it names are written with --outputs FOLDER only", file);
+    if (snprintf(out, PATH_MAX, "%s/%s", c->folder, file) >= PATH_MAX)
+        return tools_dispatch_fail(&c->reader, ": the name is too long");
+    return check_name(c, value, file, out);
+}
+
+/* Before anything runs. */
+static bool check_files(struct dispatch_command *c, struct tools_error *error)
+{
+    char path[PATH_MAX];
+    for (uint32_t i = 0; i < c->file_count; i++) {
+        const char *equal = strchr(c->files[i], '=');
+        if (!find_output(&c->dispatch, c->files[i], (size_t)(equal - c->files[i])))
+            return tools_fail(error, TOOLS_USAGE, "--output %s: there is no such output", c->files[i]);
+    }
+    for (uint32_t i = 0; i < c->dispatch.output_count; i++) {
+        const struct dispatch_slot *slot = &c->dispatch.outputs[i];
+        if (slot->tensor && (!output_path(c, slot->name, path, error) || (path[0] && !tools_output_check(path, error))))
+            return false;
+    }
+    return true;
 }
 
 static bool show_output(struct dispatch_command *c, uint32_t index, struct tools_error *error)
@@ -220,12 +260,14 @@ int tools_cmd_dispatch(int argc, char **argv)
         { "device", required_argument, NULL, TOOLS_OPTION_DEVICE },
         { "threads", required_argument, NULL, TOOLS_OPTION_THREADS },
         { "output", required_argument, NULL, DISPATCH_OPTION_OUTPUT },
+        { "outputs", required_argument, NULL, DISPATCH_OPTION_OUTPUTS },
+        { "memory", required_argument, NULL, DISPATCH_OPTION_MEMORY },
         { "iterations", required_argument, NULL, DISPATCH_OPTION_ITERATIONS },
         { "schema", no_argument, NULL, DISPATCH_OPTION_SCHEMA },
         { 0 },
     };
     struct tools_error error;
-    struct dispatch_command c = { .iterations = 1, .reader = { .error = &error } };
+    struct dispatch_command c = { .iterations = 1, .reader = { .error = &error, .memory = DISPATCH_MEMORY } };
     struct tools_options options = {
         .table = table, .help = tools_help_dispatch, .take = dispatch_take, .context = &c, .many = true
     };

@@ -133,7 +133,8 @@ static bool graph_compile(struct graph_command *g, struct tools_error *error)
     if (!tools_model_load(g->path, &model, error))
         return false;
     tools_progress("compiling");
-    bool ok = tools_session_create(g->device, &session, error) && graph_compile_in(g, session, model, error);
+    bool ok = (!g->output || tools_output_check(g->output, error)) &&
+              tools_session_create(g->device, &session, error) && graph_compile_in(g, session, model, error);
     tools_session_destroy(session);
     onnx_model_destroy(model);
     if (g->before) {

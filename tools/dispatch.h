@@ -11,12 +11,15 @@
 
 #include <jansson.h>
 
+#define DISPATCH_MEMORY (UINT64_C(2) << 30) /* the usual limit */
+
 /* What is being read, for messages. */
 struct dispatch_reader {
     const char *file;
     struct base_arena *arena;
     struct tools_error *error;
-    char path[256]; /* of the value: "graph.nodes[1].desc.ATensor.Sizes[0]" */
+    uint64_t memory; /* bytes that tensors may take; what is left of them */
+    char path[256];  /* of the value: "graph.nodes[1].desc.ATensor.Sizes[0]" */
 };
 
 /* One input or output of an operator or of the whole; tensor NULL: it is absent. */
@@ -72,6 +75,9 @@ bool tools_dispatch_store(struct dispatch_reader *reader, const json_t *value, D
                           uint64_t index);
 const char *tools_dispatch_text(char out[48], DML_TENSOR_DATA_TYPE type, const void *data, uint64_t index,
                                 bool *out_quoted);
+
+/* So many bytes less are left for tensors. A short file may ask for more than the machine has. */
+bool tools_dispatch_take(struct dispatch_reader *reader, uint64_t bytes);
 
 /* ---- dispatch_read.c: descriptions ---- */
 

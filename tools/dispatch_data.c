@@ -2,12 +2,14 @@
 /* Tensors: from JSON and files to the bytes of a buffer, and back. */
 #include "tools/dispatch.h"
 
+#include "tools/files.h"
 #include "tools/npy.h"
 #include "tools/output.h"
 #include "tools/text.h"
 
+#include "base/file.h"
+
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -119,13 +121,24 @@ static bool fill_numbers(struct dispatch_reader *r, const json_t *value, const D
 
 /* ---- files ---- */
 
-/* Beside the JSON file, unless the name begins at the root. */
-static bool data_path(struct dispatch_reader *r, const char *name, char out[PATH_MAX])
+/* In the JSON file's folder or below it, wherever links lead; a regular file. */
+static FILE *open_data(struct dispatch_reader *r, const char *name, uint64_t *out_size)
 {
-    const char *slash = strrchr(r->file, '/');
-    const int folder = *name == '/' || !slash ? 0 : (int)(slash - r->file) + 1;
-    return snprintf(out, PATH_MAX, "%.*s%s", folder, r->file, name) < PATH_MAX ||
-           tools_dispatch_fail(r, ": the name is too long");
+    char path[64];
+    FILE *file = base_open_beside(r->file, name, out_size);
+    if (!file && errno == EXDEV)
+        tools_dispatch_fail(r, ": %.300s does not lie in the folder of the JSON file", name);
+    else if (!file)
+        tools_dispatch_fail(r, ": cannot read %.300s: %s", name,
+                            errno != EINVAL  ? strerror(errno)
+                            : name[0] == '/' ? "the name must be relative to the JSON file's folder"
+                            : name[0]        ? "it is no regular file"
+                                             : "the name is empty");
+    if (file) {
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fileno(file));
+        tools_files_read(path);
+    }
+    return file;
 }
 
 /* Whether the shapes are the same but for sizes of 1, or the array is one line. */
@@ -145,7 +158,8 @@ static bool same_shape(const struct tools_array *array, const DML_BUFFER_TENSOR_
     return true;
 }
 
-static bool fill_npy(struct dispatch_reader *r, const char *path, const DML_BUFFER_TENSOR_DESC *tensor, void *packed)
+static bool fill_npy(struct dispatch_reader *r, FILE *file, const char *name, const DML_BUFFER_TENSOR_DESC *tensor,
+                     void *packed)
 {
     const int32_t type = tools_dispatch_onnx_type(tensor->DataType);
     struct tools_array array;
@@ -154,7 +168,7 @@ static bool fill_npy(struct dispatch_reader *r, const char *path, const DML_BUFF
     if (tensor->DataType == ANYDML_TENSOR_DATA_TYPE_BFLOAT16 || schema_data_type_bits(tensor->DataType) < 8)
         return tools_dispatch_fail(r, ": .npy files have no %s: give numbers, or raw bytes under another name",
                                    schema_data_type_name(tensor->DataType));
-    if (!tools_npy_read(path, &array, r->error))
+    if (!tools_npy_read_open(file, name, &array, r->error))
         return false;
     for (uint32_t i = 0; i < tensor->DimensionCount; i++)
         dims[i] = tensor->Sizes[i];
@@ -162,7 +176,7 @@ static bool fill_npy(struct dispatch_reader *r, const char *path, const DML_BUFF
               tools_dispatch_fail(r, ": the file has %s, must have %s",
                                   tools_shape_text(given, sizeof(given), array.type, array.rank, array.dims, NULL),
                                   tools_shape_text(wanted, sizeof(wanted), type, tensor->DimensionCount, dims, NULL));
-    ok = ok && tools_array_convert(&array, type, path, r->error);
+    ok = ok && tools_array_convert(&array, type, name, r->error);
     if (ok)
         memcpy(packed, array.data, array.bytes);
     tools_array_finish(&array);
@@ -170,20 +184,28 @@ static bool fill_npy(struct dispatch_reader *r, const char *path, const DML_BUFF
 }
 
 /* The bytes of the buffer, strides and all; those that round its size up may be missing. */
-static bool fill_raw(struct dispatch_reader *r, const char *path, const DML_BUFFER_TENSOR_DESC *tensor, void *data)
+static bool fill_raw(struct dispatch_reader *r, FILE *file, const char *name, uint64_t size,
+                     const DML_BUFFER_TENSOR_DESC *tensor, void *data)
 {
     const uint64_t total = tensor->TotalTensorSizeInBytes;
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return tools_dispatch_fail(r, ": cannot read %.300s: %s", path, strerror(errno));
-    const uint64_t got = fread(data, 1, total, file);
-    const bool more = fgetc(file) != EOF, bad = ferror(file);
-    fclose(file);
-    if (bad)
-        return tools_dispatch_fail(r, ": cannot read %.300s", path);
-    return (!more && base_align_up(got, 4) == base_align_up(total, 4)) ||
-           tools_dispatch_fail(r, ": %.300s has %s%llu bytes, must have %llu (TotalTensorSizeInBytes)", path,
-                               more ? "more than " : "", (unsigned long long)got, (unsigned long long)total);
+    if (size > total || base_align_up(size, 4) != base_align_up(total, 4))
+        return tools_dispatch_fail(r, ": %.300s has %llu bytes, must have %llu (TotalTensorSizeInBytes)", name,
+                                   (unsigned long long)size, (unsigned long long)total);
+    return fread(data, 1, size, file) == size || tools_dispatch_fail(r, ": cannot read %.300s", name);
+}
+
+static bool fill_elements(struct dispatch_reader *r, const json_t *value, FILE *file, const char *name,
+                          const DML_BUFFER_TENSOR_DESC *tensor, void *data)
+{
+    void *packed = tensor->Strides ? calloc(1, packed_bytes(tensor)) : data;
+    if (!packed)
+        return tools_fail_memory(r->error);
+    const bool ok = file ? fill_npy(r, file, name, tensor, packed) : fill_numbers(r, value, tensor, packed);
+    if (ok && tensor->Strides)
+        copy_elements(tensor, packed, data, false);
+    if (tensor->Strides)
+        free(packed);
+    return ok;
 }
 
 bool tools_dispatch_fill(struct dispatch_reader *r, const json_t *value, const DML_BUFFER_TENSOR_DESC *tensor,
@@ -191,26 +213,21 @@ bool tools_dispatch_fill(struct dispatch_reader *r, const json_t *value, const D
 {
     static const char *const keys[] = { "file", NULL };
     const char *name = NULL;
-    char path[PATH_MAX];
+    uint64_t size;
     if (!value || json_is_null(value))
         return tools_dispatch_refuse(r, NULL, "numbers, or {\"file\": NAME}");
-    if (json_is_object(value)) {
-        if (!tools_dispatch_object(r, value, keys))
-            return false;
-        tools_dispatch_enter(r, ".file");
-        if (!tools_dispatch_string(r, json_object_get(value, "file"), &name) || !data_path(r, name, path))
-            return false;
-        if (!tools_ends_with(name, ".npy"))
-            return fill_raw(r, path, tensor, data);
-    }
-    void *packed = tensor->Strides ? calloc(1, packed_bytes(tensor)) : data;
-    if (!packed)
-        return tools_fail_memory(r->error);
-    const bool ok = name ? fill_npy(r, path, tensor, packed) : fill_numbers(r, value, tensor, packed);
-    if (ok && tensor->Strides)
-        copy_elements(tensor, packed, data, false);
-    if (tensor->Strides)
-        free(packed);
+    if (!json_is_object(value))
+        return fill_elements(r, value, NULL, NULL, tensor, data);
+    if (!tools_dispatch_object(r, value, keys))
+        return false;
+    tools_dispatch_enter(r, ".file");
+    if (!tools_dispatch_string(r, json_object_get(value, "file"), &name))
+        return false;
+    FILE *file = open_data(r, name, &size);
+    const bool ok = file && (tools_ends_with(name, ".npy") ? fill_elements(r, value, file, name, tensor, data)
+                                                           : fill_raw(r, file, name, size, tensor, data));
+    if (file)
+        fclose(file);
     return ok;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a file to nodes, edges, inputs and outputs. */
 #include "tools/dispatch.h"
+#include "tools/files.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -224,6 +225,8 @@ static bool read_constants(struct dispatch_reader *r, struct dispatch *d)
         if (node->constant && !node->tensor)
             return tools_dispatch_fail(r, ": no edge leads from \"%.60s\" to an operator", node->name);
         if (node->constant) {
+            if (!tools_dispatch_take(r, node->tensor->TotalTensorSizeInBytes))
+                return false;
             void *data = tools_dispatch_alloc(r, node->tensor->TotalTensorSizeInBytes, 1);
             if (!data || !tools_dispatch_fill(r, node->constant, node->tensor, data))
                 return false;
@@ -289,10 +292,15 @@ static bool check_names(struct dispatch_reader *r, const json_t *root, const cha
 static bool read_inputs(struct dispatch_reader *r, struct dispatch *d)
 {
     const json_t *given = json_object_get(d->root, "inputs");
+    for (uint32_t i = 0; i < d->output_count; i++)
+        if (d->outputs[i].tensor && !tools_dispatch_take(r, d->outputs[i].tensor->TotalTensorSizeInBytes))
+            return false;
     for (uint32_t i = 0; i < d->input_count; i++) {
         struct dispatch_slot *slot = &d->inputs[i];
         if (!slot->tensor)
             continue;
+        if (!tools_dispatch_take(r, slot->tensor->TotalTensorSizeInBytes))
+            return false;
         const size_t length = tools_dispatch_enter(r, "inputs.%s", slot->name);
         slot->data = tools_dispatch_alloc(r, base_align_up(slot->tensor->TotalTensorSizeInBytes, 4), 1);
         if (!slot->data || !tools_dispatch_fill(r, json_object_get(given, slot->name), slot->tensor, slot->data))
@@ -318,6 +326,7 @@ bool tools_dispatch_load(struct dispatch_reader *r, struct dispatch *d)
     if (!d->root)
         return tools_fail(r->error, TOOLS_USAGE, "%s: line %d, column %d: %.150s", r->file, why.line, why.column,
                           why.text);
+    tools_files_read(r->file);
     d->is_graph = json_object_get(d->root, "graph") != NULL;
     return (d->is_graph ? read_graph(r, d) : read_single(r, d)) &&
            read_flags(r, json_object_get(d->root, "flags"), &d->flags) &&

@@ -47,6 +47,17 @@ void tools_dispatch_leave(struct dispatch_reader *r, size_t length)
     r->path[length] = 0;
 }
 
+bool tools_dispatch_take(struct dispatch_reader *r, uint64_t bytes)
+{
+    if (bytes > r->memory)
+        return tools_fail(r->error, TOOLS_USAGE,
+                          "%s: its tensors take more memory than is allowed, %llu bytes beyond what is left (%llu); "
+                          "--memory allows more",
+                          r->file, (unsigned long long)(bytes - r->memory), (unsigned long long)r->memory);
+    r->memory -= bytes;
+    return true;
+}
+
 void *tools_dispatch_alloc(struct dispatch_reader *r, uint64_t count, size_t size)
 {
     uint64_t bytes;

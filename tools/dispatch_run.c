@@ -212,6 +212,11 @@ bool tools_dispatch_compile(struct tools_session *session, struct dispatch_reade
         onnx_program_destroy(program);
         return refuse(session->index, r, d, hr);
     }
+    const DML_BINDING_PROPERTIES need = IDMLCompiledOperator_GetBindingProperties(program->op);
+    if (!tools_dispatch_take(r, need.TemporaryResourceSize) || !tools_dispatch_take(r, need.PersistentResourceSize)) {
+        onnx_program_destroy(program);
+        return false;
+    }
     if (!tools_program_create(session, program, out, r->error))
         return false;
     for (uint32_t i = 0; i < (*out)->onnx->input_count; i++) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/error.h"
 
+#include "base/shown.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -62,10 +64,7 @@ int tools_report(const char *program, const struct tools_error *error)
 {
     char line[sizeof(error->text)];
     snprintf(line, sizeof(line), "%s", error->text);
-    /* Names of files and tensors may hold anything; the message stays one line. */
-    for (char *c = line; *c; c++)
-        if ((unsigned char)*c < 32 || *c == 127)
-            *c = '?';
+    base_shown_line(line);
     fprintf(stderr, "%s: %s\n", program, line);
     return error->code;
 }

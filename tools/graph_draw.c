@@ -37,25 +37,57 @@ static const char *const colours[COLOURS] = { "#4e79a7", "#f28e2b", "#59a14f", "
 
 /* ---- text ---- */
 
+/* The bytes of the character of UTF-8 that the text begins with; 0: none that XML may hold. */
+static size_t character(const char *text)
+{
+    const unsigned char *c = (const unsigned char *)text;
+    const size_t size = c[0] < 0x80 ? 1 : c[0] < 0xC2 ? 0 : c[0] < 0xE0 ? 2 : c[0] < 0xF0 ? 3 : c[0] < 0xF5 ? 4 : 0;
+    for (size_t i = 1; i < size; i++)
+        if ((c[i] & 0xC0) != 0x80)
+            return 0;
+    if (size == 1)
+        return c[0] >= 32 && c[0] != 127;
+    if (size == 2)
+        return c[0] == 0xC2 && c[1] < 0xA0 ? 0 : 2; /* a control character */
+    if (size == 3)                                  /* not in the least bytes, a surrogate, none at all */
+        return (c[0] == 0xE0 && c[1] < 0xA0) || (c[0] == 0xED && c[1] >= 0xA0) ||
+                       (c[0] == 0xEF && c[1] == 0xBF && c[2] >= 0xBE)
+                   ? 0
+                   : 3;
+    return (c[0] == 0xF0 && c[1] < 0x90) || (c[0] == 0xF4 && c[1] >= 0x90) ? 0 : size;
+}
+
+/* At most so many characters; '?' for bytes that are none. */
 static void escape(FILE *file, const char *text, size_t letters)
 {
-    for (size_t i = 0; text[i] && i < letters; i++) {
-        unsigned char c = (unsigned char)text[i];
-        if (c == '<')
+    for (; *text && letters; letters--) {
+        const size_t size = character(text);
+        if (*text == '<')
             fputs("&lt;", file);
-        else if (c == '>')
+        else if (*text == '>')
             fputs("&gt;", file);
-        else if (c == '&')
+        else if (*text == '&')
             fputs("&amp;", file);
+        else if (size)
+            fwrite(text, 1, size, file);
         else
-            fputc(c < 32 ? ' ' : c, file);
+            fputc(*text == '\n' || *text == '\t' ? ' ' : '?', file);
+        text += BASE_MAX(size, 1);
     }
+}
+
+static size_t count_letters(const char *text)
+{
+    size_t count = 0;
+    for (; *text; count++)
+        text += BASE_MAX(character(text), 1);
+    return count;
 }
 
 /* At most so many letters, the last one then being an ellipsis. */
 static void put_text(FILE *file, double x, double y, const char *style, const char *text, size_t letters)
 {
-    size_t length = strlen(text);
+    const size_t length = count_letters(text);
     fprintf(file, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">", x, y, style);
     escape(file, text, length > letters ? letters - 1 : letters);
     fputs(length > letters ? "…</text>\n" : "</text>\n", file);

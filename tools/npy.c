@@ -179,13 +179,20 @@ static bool npy_read_file(FILE *file, struct tools_array *out, const char **why,
 
 bool tools_npy_read(const char *path, struct tools_array *out, struct tools_error *error)
 {
-    *out = (struct tools_array){ 0 };
     FILE *file = fopen(path, "rb");
+    *out = (struct tools_array){ 0 };
     if (!file)
         return tools_fail(error, TOOLS_USAGE, "cannot read %s: %s", path, strerror(errno));
-    const char *why = NULL;
-    bool ok = npy_read_file(file, out, &why, error);
+    const bool ok = tools_npy_read_open(file, path, out, error);
     fclose(file);
+    return ok;
+}
+
+bool tools_npy_read_open(FILE *file, const char *path, struct tools_array *out, struct tools_error *error)
+{
+    const char *why = NULL;
+    *out = (struct tools_array){ 0 };
+    bool ok = npy_read_file(file, out, &why, error);
     if (ok)
         return true;
     tools_array_finish(out);

@@ -6,6 +6,8 @@
 #include "onnx/onnx.h"
 #include "tools/error.h"
 
+#include <stdio.h>
+
 struct tools_array {
     int32_t type; /* enum onnx_type */
     uint32_t rank;
@@ -25,6 +27,8 @@ uint64_t tools_array_count(const struct tools_array *array);
 bool tools_array_convert(struct tools_array *array, int32_t type, const char *name, struct tools_error *error);
 
 bool tools_npy_read(const char *path, struct tools_array *out, struct tools_error *error);
+/* Of an open file; `path` is for the message. */
+bool tools_npy_read_open(FILE *file, const char *path, struct tools_array *out, struct tools_error *error);
 bool tools_npy_write(const char *path, const struct tools_array *array, struct tools_error *error);
 
 #endif

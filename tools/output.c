@@ -2,12 +2,79 @@
 #define _GNU_SOURCE
 #include "tools/output.h"
 
+#include "tools/files.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+/* ---- signals ---- */
+
+static const int ending_signals[] = { SIGHUP, SIGINT, SIGPIPE, SIGTERM };
+
+static struct tools_output *open_outputs; /* changed while the signals wait */
+static pthread_t owner;                   /* the thread that changes it */
+
+/* Ends the writer first, which could make the file again. */
+static void end(int number)
+{
+    if (!pthread_equal(pthread_self(), owner)) {
+        pthread_kill(owner, number);
+        return;
+    }
+    for (struct tools_output *o = open_outputs; o; o = o->next) {
+        if (o->writer > 0 && !kill(o->writer, SIGKILL))
+            waitpid(o->writer, NULL, 0);
+        if (o->partial[0])
+            unlink(o->partial);
+    }
+    signal(number, SIG_DFL);
+    raise(number); /* when this handler returns */
+}
+
+static void catch_signals(void)
+{
+    static bool done;
+    struct sigaction action = { .sa_handler = end }, before;
+    if (done)
+        return;
+    done = true;
+    owner = pthread_self();
+    sigfillset(&action.sa_mask);
+    for (size_t i = 0; i < ARRAY_SIZE(ending_signals); i++)
+        if (!sigaction(ending_signals[i], NULL, &before) && before.sa_handler == SIG_DFL)
+            sigaction(ending_signals[i], &action, NULL);
+}
+
+void tools_output_hold(sigset_t *before)
+{
+    sigset_t held;
+    sigemptyset(&held);
+    for (size_t i = 0; i < ARRAY_SIZE(ending_signals); i++)
+        sigaddset(&held, ending_signals[i]);
+    pthread_sigmask(SIG_BLOCK, &held, before);
+}
+
+void tools_output_release(const sigset_t *before)
+{
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+static void forget(const struct tools_output *output)
+{
+    for (struct tools_output **at = &open_outputs; *at; at = &(*at)->next)
+        if (*at == output) {
+            *at = output->next;
+            return;
+        }
+}
+
+/* ---- files ---- */
 
 static bool fail(struct tools_output *output, const char *path, int why, struct tools_error *error)
 {
@@ -23,7 +90,7 @@ static mode_t new_mode(void)
     return 0666 & ~mask;
 }
 
-static FILE *open_partial(struct tools_output *output, mode_t mode)
+static FILE *create_partial(struct tools_output *output, mode_t mode)
 {
     if ((size_t)snprintf(output->partial, sizeof(output->partial), "%s.XXXXXX", output->path) >=
         sizeof(output->partial)) {
@@ -41,11 +108,35 @@ static FILE *open_partial(struct tools_output *output, mode_t mode)
     return stream;
 }
 
+static FILE *open_partial(struct tools_output *output, mode_t mode)
+{
+    sigset_t before;
+    catch_signals();
+    tools_output_hold(&before);
+    FILE *stream = create_partial(output, mode);
+    int why = errno;
+    if (stream) {
+        output->next = open_outputs;
+        open_outputs = output;
+    }
+    tools_output_release(&before);
+    errno = why;
+    return stream;
+}
+
+static bool refuse_input(const char *path, struct tools_error *error)
+{
+    return !tools_files_is_read(path) ||
+           tools_fail(error, TOOLS_USAGE, "cannot write %s: that is the input, or one of its files", path);
+}
+
 bool tools_output_open(struct tools_output *output, const char *path, struct tools_error *error)
 {
     struct stat about;
     bool there = !stat(path, &about), file = there && S_ISREG(about.st_mode);
-    output->partial[0] = 0;
+    *output = (struct tools_output){ 0 };
+    if (!refuse_input(path, error))
+        return false;
     if (there && S_ISDIR(about.st_mode))
         return fail(output, path, EISDIR, error);
     if (file ? !realpath(path, output->path)
@@ -62,15 +153,19 @@ bool tools_output_open(struct tools_output *output, const char *path, struct too
 
 bool tools_output_close(struct tools_output *output, bool ok, struct tools_error *error)
 {
+    sigset_t before;
     bool bad = ferror(output->file);
     int why = bad ? EIO : 0;
     if (fclose(output->file))
         why = errno;
     output->file = NULL;
+    tools_output_hold(&before);
     if (ok && !why && output->partial[0] && rename(output->partial, output->path))
         why = errno;
     if ((!ok || why) && output->partial[0])
         unlink(output->partial);
+    forget(output);
+    tools_output_release(&before);
     return ok && (!why || tools_fail(error, TOOLS_RUNTIME, "%s could not be written completely: %s", output->path,
                                      strerror(why)));
 }
@@ -79,6 +174,10 @@ bool tools_output_check(const char *path, struct tools_error *error)
 {
     struct tools_output output;
     struct stat about;
+    if (!refuse_input(path, error))
+        return false;
+    if (!tools_files_write(path))
+        return tools_fail(error, TOOLS_USAGE, "cannot write %s: it is another output, too", path);
     if (!stat(path, &about) && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode))
         return true;
     if (!tools_output_open(&output, path, error))

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "tools/program.h"
 
+#include "tools/files.h"
 #include "tools/text.h"
 
 #include <errno.h>
@@ -38,8 +39,11 @@ bool tools_model_load(const char *path, struct onnx_model **out, struct tools_er
     struct onnx_error why = { "" };
     watch_for_loss(path);
     HRESULT hr = onnx_model_load(path, out, &why);
-    if (SUCCEEDED(hr))
+    if (SUCCEEDED(hr)) {
+        tools_files_read(path);
+        tools_files_read_mapped();
         return true;
+    }
     *out = NULL;
     return tools_fail(error, hr == E_OUTOFMEMORY ? TOOLS_RUNTIME : TOOLS_USAGE, "%s: %s", path,
                       why.text[0] ? why.text : tools_hresult_name(hr));

@@ -3,6 +3,7 @@
  * for each frame. */
 #include "tools/run.h"
 
+#include "tools/files.h"
 #include "tools/progress.h"
 #include "tools/text.h"
 
@@ -65,6 +66,32 @@ static bool run_list(struct run_folder *folder, struct tools_error *error)
     return true;
 }
 
+/* What is read must be files, which end, and no result may replace one of them. */
+static bool run_check_files(struct run *run, struct tools_error *error)
+{
+    struct run_folder *folder = &run->folder;
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < folder->count; i++) {
+        struct stat about;
+        char *path = run_join(folder->path, folder->names[i]);
+        ok = path || tools_fail_memory(error);
+        if (ok && (stat(path, &about) || !S_ISREG(about.st_mode)))
+            ok = tools_fail(error, TOOLS_USAGE, "--input %s: it is no regular file", path);
+        if (ok)
+            tools_files_read(path);
+        free(path);
+    }
+    for (uint32_t i = 0; ok && i < folder->count * run->model->output_count; i++) {
+        const char *where = folder->outputs[i / folder->count];
+        char *path = where ? run_join(where, folder->names[i % folder->count]) : NULL;
+        ok = path || !where || tools_fail_memory(error);
+        if (ok && path && tools_files_is_read(path))
+            ok = tools_fail(error, TOOLS_USAGE, "--output %s: %s is an input", where, path);
+        free(path);
+    }
+    return ok;
+}
+
 /* The paths of file number `number`; frames of a video that go to a folder are numbered from 1 on. */
 static bool run_select(struct run *run, uint32_t number, struct tools_error *error)
 {
@@ -104,21 +131,12 @@ bool tools_run_keep_frame(struct run *run, uint32_t i, const struct tools_image 
            tools_video_write(made, image, error);
 }
 
-static bool run_is_same_file(const char *a, const char *b)
-{
-    struct stat one, other;
-    return !stat(a, &one) && !stat(b, &other) && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-}
-
 static bool run_open_video(struct run *run, struct tools_error *error)
 {
     struct run_folder *folder = &run->folder;
     folder->made = calloc(run->model->output_count + 1, sizeof(*folder->made));
     if (!folder->made)
         return tools_fail_memory(error);
-    for (uint32_t i = 0; i < run->model->output_count; i++)
-        if (run->output_files[i] && run_is_same_file(run->output_files[i], folder->path))
-            return tools_fail(error, TOOLS_USAGE, "--output %s: that is the input", run->output_files[i]);
     return tools_video_open(folder->path, &folder->video, error);
 }
 
@@ -168,7 +186,8 @@ bool tools_run_folder_find(struct run *run, struct tools_error *error)
         folder->outputs[i] = file;
         run->output_files[i] = NULL;
     }
-    return (is_video ? run_open_video(run, error) : run_list(folder, error)) && run_select(run, 0, error);
+    return (is_video ? run_open_video(run, error) : run_list(folder, error) && run_check_files(run, error)) &&
+           run_select(run, 0, error);
 }
 
 void tools_run_folder_finish(struct run *run)

@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/run.h"
 
+#include "tools/files.h"
 #include "tools/output.h"
 #include "tools/text.h"
 
 #include <stdlib.h>
 #include <unistd.h>
+
+/* All that is read, so that nothing is written there. */
+static void run_note_inputs(const struct run *run)
+{
+    tools_files_read(run->labels);
+    for (uint32_t i = 0; i < run->model->input_count; i++)
+        tools_files_read(run->input_files[i]);
+}
 
 /* ---- which file belongs to which tensor ---- */
 
@@ -70,11 +79,10 @@ static bool run_assign(const struct onnx_value_info *infos, uint32_t count, cons
 
 static bool run_check_outputs(const struct run *run, struct tools_error *error)
 {
+    if (run->trace_path && !tools_output_check(run->trace_path, error))
+        return false;
     for (uint32_t i = 0; i < run->model->output_count; i++) {
         const char *file = run->output_files[i];
-        for (uint32_t j = 0; j < i; j++)
-            if (file && run->output_files[j] && tools_video_is_name(file) && !strcmp(file, run->output_files[j]))
-                return tools_fail(error, TOOLS_USAGE, "--output %s: two outputs cannot be one video", file);
         if (file && tools_video_is_name(file) && !run->folder.video.path)
             return tools_fail(error, TOOLS_USAGE, "--output %s: a video is made of a video only", file);
         if (file && !tools_ends_with(file, ".npy") && !tools_image_is_name(file) && !tools_video_is_name(file))
@@ -207,8 +215,10 @@ bool tools_run_load(struct run *run, struct tools_error *error)
     if (!run_assign(model->inputs, model->input_count, "input", run->inputs, run->input_count, run->input_files,
                     error) ||
         !run_assign(model->outputs, model->output_count, "output", run->outputs, run->output_count, run->output_files,
-                    error) ||
-        !tools_run_folder_find(run, error) || !run_check_outputs(run, error))
+                    error))
+        return false;
+    run_note_inputs(run);
+    if (!tools_run_folder_find(run, error) || !run_check_outputs(run, error))
         return false;
     for (uint32_t i = 0; i < model->input_count; i++) {
         if (!tools_run_read(run, i, error))

@@ -98,8 +98,10 @@ void tools_json_string(FILE *file, const char *text)
     for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
         if (*c == '"' || *c == '\\')
             fprintf(file, "\\%c", *c);
-        else if (*c < 32)
+        else if (*c < 32 || *c == 127)
             fprintf(file, "\\u%04x", *c);
+        else if (*c == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0) /* a control character of two bytes */
+            fprintf(file, "\\u%04x", *++c);
         else
             fputc(*c, file);
     }

@@ -28,6 +28,13 @@ static const char *video_format(const char *path)
     return NULL;
 }
 
+/* As what ffmpeg reads it. Left to itself it goes by what the file holds, and a playlist names others to read. */
+static const char *video_container(const char *path)
+{
+    const char *format = video_format(path);
+    return !strcmp(format, "mp4") ? "mov" : !strcmp(format, "webm") ? "matroska" : format;
+}
+
 bool tools_video_is_name(const char *path)
 {
     return video_format(path) != NULL;
@@ -39,25 +46,30 @@ static bool video_start(struct tools_video *video, char *const *words, bool writ
     int ends[2];
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t how;
-    sigset_t usual;
+    sigset_t usual, before;
     if (!(video->messages = tmpfile()) || pipe2(ends, O_CLOEXEC))
         return tools_fail(error, TOOLS_RUNTIME, "%s: %s", video->path, strerror(errno));
     sigemptyset(&usual);
     sigaddset(&usual, SIGPIPE);
     posix_spawnattr_init(&how);
     posix_spawnattr_setsigdefault(&how, &usual);
-    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGDEF);
+    tools_output_hold(&before);
+    posix_spawnattr_setsigmask(&how, &before);
+    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, writes ? 1 : 0, "/dev/null", O_RDWR, 0);
     posix_spawn_file_actions_adddup2(&actions, ends[writes ? 0 : 1], writes ? 0 : 1);
     posix_spawn_file_actions_adddup2(&actions, fileno(video->messages), 2);
     const int failed = posix_spawnp(&video->pid, words[0], &actions, &how, words, environ);
+    if (failed)
+        video->pid = 0;
+    if (writes)
+        video->output.writer = video->pid;
+    tools_output_release(&before);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&how);
     close(ends[writes ? 0 : 1]);
     video->frames = fdopen(ends[writes ? 1 : 0], writes ? "wb" : "rb");
-    if (failed)
-        video->pid = 0;
     if (failed == ENOENT)
         return tools_fail(error, TOOLS_USAGE, "%s: videos need the program ffmpeg, which is not installed",
                           video->path);
@@ -74,7 +86,7 @@ static bool video_stop(struct tools_video *video, struct tools_error *error)
     video->frames = NULL;
     while (video->pid && waitpid(video->pid, &status, 0) < 0 && errno == EINTR) {
     }
-    video->pid = 0;
+    video->pid = video->output.writer = 0;
     ok = ok && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     if (!ok) {
         rewind(video->messages);
@@ -113,10 +125,21 @@ static bool video_run(struct tools_video *video, const char *const *words, bool 
 
 static bool video_ask_rate(struct tools_video *video, struct tools_error *error)
 {
-    static const char *const words[] = {
-        "ffprobe", "-v",   "error", "-select_streams", "v:0", "-show_entries", "stream=avg_frame_rate", "-of",
-        "csv=p=0", "NAME", NULL
-    };
+    const char *const words[] = { "ffprobe",
+                                  "-v",
+                                  "error",
+                                  "-protocol_whitelist",
+                                  "file",
+                                  "-f",
+                                  video_container(video->path),
+                                  "-select_streams",
+                                  "v:0",
+                                  "-show_entries",
+                                  "stream=avg_frame_rate",
+                                  "-of",
+                                  "csv=p=0",
+                                  "NAME",
+                                  NULL };
     unsigned over = 0, under = 0;
     bool ok = video_run(video, words, false, error);
     if (ok && fgets(video->rate, sizeof(video->rate), video->frames))
@@ -135,10 +158,28 @@ static bool video_ask_rate(struct tools_video *video, struct tools_error *error)
 bool tools_video_open(const char *path, struct tools_video *out, struct tools_error *error)
 {
     /* At one rate, since that is what is made of them will have. */
-    const char *const words[] = {
-        "ffmpeg",  "-v", "error",      "-nostdin", "-i",  "NAME",     "-map",  "0:v:0", "-r",
-        out->rate, "-f", "image2pipe", "-c:v",     "ppm", "-pix_fmt", "rgb24", "-",     NULL
-    };
+    const char *const words[] = { "ffmpeg",
+                                  "-v",
+                                  "error",
+                                  "-nostdin",
+                                  "-protocol_whitelist",
+                                  "file",
+                                  "-f",
+                                  video_container(path),
+                                  "-i",
+                                  "NAME",
+                                  "-map",
+                                  "0:v:0",
+                                  "-r",
+                                  out->rate,
+                                  "-f",
+                                  "image2pipe",
+                                  "-c:v",
+                                  "ppm",
+                                  "-pix_fmt",
+                                  "rgb24",
+                                  "-",
+                                  NULL };
     *out = (struct tools_video){ .path = path };
     if (access(path, R_OK))
         return tools_fail(error, TOOLS_USAGE, "cannot read %s: %s", path, strerror(errno));

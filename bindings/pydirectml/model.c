@@ -69,11 +69,29 @@ static HRESULT run_here(struct pydml_model *model, const struct pydml_memory *in
     return hr;
 }
 
+/* Whether the memory has as much as the slot's description says, but for the bytes that round it up. */
+static bool large_enough(const struct pydml_memory *memory, const struct pydml_slot *slot)
+{
+    return memory->bytes >= slot->bytes || slot->bytes - memory->bytes < 4;
+}
+
+static bool all_large_enough(const struct pydml_model *model, const struct pydml_memory *inputs,
+                             const struct pydml_memory *outputs)
+{
+    for (uint32_t i = 0; i < model->input_count; i++)
+        if (inputs[i].data && !(model->inputs[i].owned && model->ready) && !large_enough(&inputs[i], &model->inputs[i]))
+            return false;
+    for (uint32_t i = 0; i < model->output_count; i++)
+        if (!outputs[i].data || !large_enough(&outputs[i], &model->outputs[i]))
+            return false;
+    return true;
+}
+
 HRESULT pydml_model_run(struct pydml_model *model, const struct pydml_memory *inputs,
                         const struct pydml_memory *outputs)
 {
-    HRESULT hr = S_OK;
-    if (model->remote && !model->ready)
+    HRESULT hr = all_large_enough(model, inputs, outputs) ? S_OK : E_INVALIDARG;
+    if (SUCCEEDED(hr) && model->remote && !model->ready)
         hr = pydml_remote_initialize(model->remote, inputs);
     if (SUCCEEDED(hr))
         hr = model->remote ? pydml_remote_run(model->remote, inputs, outputs) : run_here(model, inputs, outputs);

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 256 }; /* of tensors in the buffers */
+enum { ALIGNMENT = 256 };         /* of tensors in the buffers */
+#define AREA_MAX (UINT64_MAX / 4) /* bytes of a buffer: sums of sizes do not wrap below it */
 
 /* Tensors one behind the other in one buffer on the device, and its twin that the host reaches. */
 struct area {
@@ -51,8 +52,11 @@ static HRESULT area_init(struct area *area, const struct pydml_device *device, c
         return E_OUTOFMEMORY;
     for (uint32_t i = 0; i < count; i++) {
         area->offsets[i] = area->bytes;
-        if ((slots[i].owned != 0) == owned)
-            area->bytes += (slots[i].bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        if ((slots[i].owned != 0) != owned)
+            continue;
+        if (slots[i].bytes > AREA_MAX - area->bytes)
+            return E_OUTOFMEMORY;
+        area->bytes += (slots[i].bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     }
     if (!area->bytes)
         return S_OK;
@@ -67,7 +71,7 @@ static void area_fill(const struct area *area, const struct pydml_slot *slots, u
                       const struct pydml_memory *memory)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (slots[i].bytes && (slots[i].owned != 0) == owned)
+        if (slots[i].bytes && memory[i].data && (slots[i].owned != 0) == owned)
             memcpy(area->mapped + area->offsets[i], memory[i].data,
                    memory[i].bytes < slots[i].bytes ? memory[i].bytes : slots[i].bytes);
 }

@@ -28,7 +28,8 @@ struct pydml_slot {
     uint32_t owned;
 };
 
-/* The caller's memory for it. It may end before the bytes that round a tensor's size up to a multiple of 4. */
+/* The caller's memory for it. It may end before the bytes that round a tensor's size up to a multiple of 4; data is
+ * NULL for an input that is not given. */
 struct pydml_memory {
     void *data;
     uint64_t bytes;
@@ -56,8 +57,9 @@ PYDML_EXPORT HRESULT pydml_model_create(struct pydml_device *device, IDMLCompile
                                         struct pydml_model **out);
 PYDML_EXPORT void pydml_model_destroy(struct pydml_model *model);
 
-/* Runs it and waits. Owned inputs are read when the first run is about to begin and never again; until that one has
- * succeeded no other may be under way. Later ones may be on the cpu adapter. */
+/* Runs it and waits. E_INVALIDARG where memory has fewer bytes than its slot, or an output none. Owned inputs are read
+ * when the first run is about to begin and never again; until that one has succeeded no other may be under way. Later
+ * ones may be on the cpu adapter. */
 PYDML_EXPORT HRESULT pydml_model_run(struct pydml_model *model, const struct pydml_memory *inputs,
                                      const struct pydml_memory *outputs);
 /* Whether runs may overlap, once the first is over. */

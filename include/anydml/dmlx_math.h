@@ -501,6 +501,14 @@ inline Expression operator^(Expression a, Expression b)
 {
     return BitXor(a, b);
 }
+inline Expression operator<<(Expression a, Expression b)
+{
+    return BitShiftLeft(a, b);
+}
+inline Expression operator>>(Expression a, Expression b)
+{
+    return BitShiftRight(a, b);
+}
 inline Expression operator>=(Expression a, Expression b)
 {
     return GreaterThanOrEqual(a, b);
@@ -520,6 +528,14 @@ inline Expression &operator|=(Expression &a, Expression b)
 inline Expression &operator^=(Expression &a, Expression b)
 {
     return a = a ^ b;
+}
+inline Expression &operator<<=(Expression &a, Expression b)
+{
+    return a = a << b;
+}
+inline Expression &operator>>=(Expression &a, Expression b)
+{
+    return a = a >> b;
 }
 #endif
 

@@ -17,6 +17,10 @@ void *base_map_file(const char *path, size_t *out_size);
  * or absolute. */
 void *base_map_beside(const char *beside, const char *name, size_t *out_size);
 
+/* The same file, open for reading from its beginning, and its length, which may be 0. For the command: not on Windows.
+ */
+FILE *base_open_beside(const char *beside, const char *name, uint64_t *out_size);
+
 void base_unmap_file(void *address, size_t size);
 
 /* Data in a mapped file is not needed soon: gives its memory back. It can still be read, from the file again. */

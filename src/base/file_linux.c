@@ -75,19 +75,46 @@ static void *fail(int why)
     return NULL;
 }
 
-void *base_map_beside(const char *beside, const char *name, size_t *out_size)
+/* -1 with errno */
+static int open_beside(const char *beside, const char *name)
 {
     char path[PATH_MAX], real[PATH_MAX];
     int folder = (int)BASE_MIN(last_part(beside) - beside, (ptrdiff_t)PATH_MAX);
+    errno = EINVAL;
     if (!name[0] || name[0] == '/')
-        return fail(EINVAL);
+        return -1;
+    errno = ENAMETOOLONG;
     if ((size_t)snprintf(path, sizeof(path), "%.*s%s", folder, beside, name) >= sizeof(path))
-        return fail(ENAMETOOLONG);
+        return -1;
     if (!realpath(path, real))
-        return NULL;
-    if (!lies_beside(beside, real))
-        return fail(EXDEV);
-    return map(open(real, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW), out_size);
+        return -1;
+    if (lies_beside(beside, real))
+        return open(real, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    errno = EXDEV;
+    return -1;
+}
+
+void *base_map_beside(const char *beside, const char *name, size_t *out_size)
+{
+    return map(open_beside(beside, name), out_size);
+}
+
+FILE *base_open_beside(const char *beside, const char *name, uint64_t *out_size)
+{
+    struct stat about;
+    int file = open_beside(beside, name);
+    if (file < 0 || fstat(file, &about)) {
+        int why = errno;
+        if (file >= 0)
+            close(file);
+        return fail(why);
+    }
+    *out_size = (uint64_t)about.st_size;
+    FILE *out = S_ISREG(about.st_mode) ? fdopen(file, "rb") : NULL;
+    if (out)
+        return out;
+    close(file);
+    return fail(S_ISDIR(about.st_mode) ? EISDIR : EINVAL);
 }
 
 void base_unmap_file(void *address, size_t size)

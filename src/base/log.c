@@ -2,6 +2,7 @@
 #include "base/log.h"
 
 #include "base/os.h"
+#include "base/shown.h"
 
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -60,6 +61,9 @@ void base_log(enum base_log_level level, const char *format, ...)
     va_end(args);
     size_t length = (size_t)used + (more > 0 ? (size_t)more : 0);
     length = BASE_MIN(length, sizeof(line) - 2);
+    line[length] = 0;
+    base_shown_line(line);
+    length = strlen(line);
     line[length++] = '\n';
     base_write_error(line, length); /* in one call, which keeps lines of several threads apart */
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ANYDML_TRACE=FILE and AnydmlSetTrace: what is compiled and executed, as the JSON that trace viewers of browsers read.
- * All devices of the process write to one file; it is complete whenever no device lives, and a later device goes on
- * behind it. */
+ * All devices of the process write to one file. It is complete after each run: what is written begins with the last
+ * event's end and ends the file, in one call, so that a program may end whenever it likes. */
 #include "dml/dml.h"
 
 #include "graph/pass.h"
@@ -18,11 +18,39 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the file and all devices' clients */
 static struct {
-    FILE *file;
+    FILE *file; /* without a buffer */
     uint32_t users;
-    long end; /* where the next event goes, behind a closed file's last one; 0 = nothing was written yet */
-    bool empty;
+    struct graph_text next; /* events that are to be written */
+    long end;               /* where they go, behind the last one; 0 = nothing was written yet */
+    bool empty, failed;
 } process;
+
+/* Under the lock. What could not be written becomes blanks behind the end. */
+static void file_settle(void)
+{
+    static const char ending[] = "\n]}\n";
+    const size_t last = sizeof(ending) - 1;
+    graph_text_add(&process.next, "%s", ending);
+    char *text = graph_text_detach(&process.next);
+    const size_t size = text ? strlen(text) : 0;
+    memset(&process.next, 0, sizeof(process.next));
+    errno = ENOMEM;
+    if (text && !fseek(process.file, process.end, SEEK_SET) && fwrite(text, 1, size, process.file) == size) {
+        process.end += (long)(size - last);
+    } else if (!process.failed) {
+        const int why = errno;
+        process.failed = true;
+        clearerr(process.file);
+        fseek(process.file, 0, SEEK_END);
+        const long all = ftell(process.file);
+        fseek(process.file, process.end, SEEK_SET);
+        fputs(ending, process.file);
+        for (long i = process.end + (long)last; i < all; i++)
+            fputc(' ', process.file);
+        base_log(BASE_LOG_WARN, "ANYDML_TRACE: the file could not be written, the rest is left out: %s", strerror(why));
+    }
+    free(text);
+}
 
 /* ---- events as text ---- */
 
@@ -58,8 +86,8 @@ static void event_send(struct dml_trace *trace, const char *category, const char
     struct anydml_trace_event event = { category, name, text, line };
     if (!line)
         return;
-    if (trace->file) {
-        fprintf(process.file, "%s\n%s", process.empty ? "" : ",", line);
+    if (trace->file && !process.failed) {
+        graph_text_add(&process.next, "%s\n%s", process.empty ? "" : ",", line);
         process.empty = false;
     }
     if (trace->client.Event)
@@ -197,6 +225,8 @@ static void trace_run(void *context, const struct graph_plan *plan, const uint64
         struct cost cost = cost_of(trace, &plan->steps[i]);
         send_step(trace, &plan->steps[i], &cost, &times[i]);
     }
+    if (trace->file && !process.failed)
+        file_settle();
     pthread_mutex_unlock(&lock);
 }
 
@@ -250,6 +280,8 @@ static void send_text(struct dml_trace *trace, const char *category, const char 
     add_string(&json, text);
     graph_text_add(&json, "}}");
     event_send(trace, category, name, text, &json);
+    if (trace->file && !process.failed)
+        file_settle();
     pthread_mutex_unlock(&lock);
     free(text);
 }
@@ -274,11 +306,11 @@ static bool file_open(const char *path)
     process.file = base_open_named(path, process.end);
     if (!process.file)
         return false;
-    if (process.end) {
-        fseek(process.file, process.end, SEEK_SET);
-    } else {
-        fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[", process.file);
+    setvbuf(process.file, NULL, _IONBF, 0);
+    if (!process.end) {
+        graph_text_add(&process.next, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[");
         process.empty = true;
+        file_settle();
     }
     return true;
 }
@@ -306,9 +338,7 @@ void dml_trace_close(struct dml_trace *trace)
         return;
     pthread_mutex_lock(&lock);
     if (!--process.users) {
-        process.end = ftell(process.file);
-        fputs("\n]}\n", process.file);
-        if (fclose(process.file))
+        if (fclose(process.file) && !process.failed)
             base_log(BASE_LOG_WARN, "ANYDML_TRACE: the file could not be written completely");
         process.file = NULL;
     }

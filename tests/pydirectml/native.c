@@ -60,6 +60,26 @@ static void test_bytes(struct pydml_device *device)
     pydml_model_destroy(model);
 }
 
+/* Memory that is shorter than the tensor, inputs and outputs in turn, is refused before anything is read or written. */
+static void test_short_memory(struct pydml_device *device)
+{
+    struct pydml_model *model = make(device, F32, 12);
+    float x[3] = { 1, 2, 3 }, w[3] = { 4, 5, 6 }, y[3] = { 0 }, z[3] = { 0 };
+    for (int shorter = 0; shorter < 5; shorter++) {
+        struct pydml_memory in[] = { { x, 12 }, { NULL, 0 }, { w, 12 } }, out[] = { { y, 12 }, { z, 12 } };
+        struct pydml_memory *all[] = { &in[0], &in[2], &out[0], &out[1] };
+        if (shorter < 4)
+            all[shorter]->bytes = 8;
+        CHECK(pydml_model_run(model, in, out) == (shorter < 4 ? E_INVALIDARG : S_OK));
+        CHECK(y[2] == (shorter < 4 ? 0 : 18) && z[2] == (shorter < 4 ? 0 : 21));
+    }
+    struct pydml_memory in[] = { { x, 12 }, { NULL, 0 }, { NULL, 0 } }, out[] = { { y, 12 }, { NULL, 12 } };
+    CHECK(pydml_model_run(model, in, out) == E_INVALIDARG);
+    out[1].data = z;
+    CHECK(pydml_model_run(model, in, out) == S_OK); /* the owned input is not looked at again */
+    pydml_model_destroy(model);
+}
+
 int main(void)
 {
     struct pydml_device *device = NULL;
@@ -73,6 +93,7 @@ int main(void)
         CHECK(*pydml_device_name(device) && pydml_device_is_gpu(device) <= 1);
         test_floats(device);
         test_bytes(device);
+        test_short_memory(device);
         pydml_device_message(device, message, sizeof(message));
         CHECK(!*message);
         pydml_device_destroy(device);

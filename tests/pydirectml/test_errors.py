@@ -101,7 +101,15 @@ class Errors(unittest.TestCase):
     def test_bindings(self):
         x, y = self.x, self.x + 1
         good = np.zeros((2, 4, 8, 7), np.float32)
-        self.assertRaisesRegex(TypeError, "the data is float64, must be float32", dml.Binding, x, good.astype(float))
+        self.assertRaisesRegex(TypeError, "the data is complex64, must be float32", dml.Binding, x, good.astype(np.complex64))
+        bytes_ = dml.input_tensor(self.builder, 5, dml.TensorDesc(dml.TensorDataType.UINT8, [2]))
+        half = dml.input_tensor(self.builder, 6, dml.TensorDesc(dml.TensorDataType.BFLOAT16, [2]))
+        self.assertRaisesRegex(TypeError, "the data is float64, must be uint8", dml.Binding, bytes_, np.ones(2))
+        self.assertRaisesRegex(TypeError, "the data is float32, must be uint16 as the tensor is BFLOAT16", dml.Binding, half,
+                               np.ones(2, np.float32))
+        self.assertRaisesRegex(ValueError, "the data has 256, must be from 0 to 255", dml.Binding, bytes_, np.array([1, 256]))
+        self.assertRaisesRegex(ValueError, "the data has -1, must be from 0 to 255", dml.Binding, bytes_,
+                               np.array([-1, 1], ">i2"))
         self.assertRaisesRegex(ValueError, "has 10 elements, must have 448", dml.Binding, x, good.reshape(-1)[:10])
         self.assertRaisesRegex(ValueError, "must have at least 1792", dml.Binding, x, b"1234")
         self.assertRaisesRegex(TypeError, "input_tensor", dml.Binding, y, good)

@@ -7,10 +7,11 @@ import glob
 import inspect
 import os
 import re
+import struct
 import unittest
 
 import pydirectml as dml
-from pydirectml import _graph, _operators, _schema
+from pydirectml import _graph, _native, _operators, _schema
 
 FOLDER = os.path.dirname(dml.__file__)
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -128,6 +129,25 @@ class Interface(unittest.TestCase):
         self.assertEqual(_graph._row("GEMM").struct.size, 56)
         self.assertEqual(_graph._row("CONVOLUTION").struct.size, 104)
         self.assertEqual(_graph._row("FILL_VALUE_CONSTANT").struct.size, 24)
+
+    def test_library_exports_its_own_functions(self):
+        """The dynamic symbols of the ELF file that have a section; all relocations are done when it is loaded."""
+        with open(_native._path(), "rb") as file:
+            data = file.read()
+        first, size, count = struct.unpack_from("<Q", data, 40)[0], *struct.unpack_from("<HH", data, 58)
+        sections = [struct.unpack_from("<IIQQQQIIQQ", data, first + i * size) for i in range(count)]
+        for kind, found in ((11, set()), (6, {})): # SHT_DYNSYM, SHT_DYNAMIC
+            _, _, _, _, at, length, link, *_ = next(one for one in sections if one[1] == kind)
+            if kind == 6:
+                found.update(struct.unpack_from("<QQ", data, at + i) for i in range(0, length, 16))
+                self.assertTrue(found.get(30, 0) & 8 or found.get(0x6FFFFFFB, 0) & 1, "not bound at once")
+                continue
+            for i in range(0, length, 24):
+                name, _, _, section = struct.unpack_from("<IBBH", data, at + i)
+                if section:
+                    start = sections[link][4] + name
+                    found.add(data[start:data.index(b"\0", start)].decode())
+            self.assertTrue(found and all(name.startswith("pydml_") for name in found), found)
 
     def test_syntax_of_python_3_9(self):
         for path in glob.glob(os.path.join(FOLDER, "*.py")):

@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Objects keep what they need and let go of the rest; threads; memory stays flat. On the first adapter."""
+import copy
 import ctypes
 import gc
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -111,6 +113,19 @@ class Lifetimes(unittest.TestCase):
                 ended = subprocess.run([sys.executable, "-c", program.replace("THREADS", daemon)], capture_output=True, text=True,
                                        timeout=60, check=False)
                 self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (0, "done\n", ""))
+
+    def test_nothing_is_copied_or_sent(self):
+        """A copy would hold handles that its original destroys; another process has none of them."""
+        before = live_objects()
+        device = dml.Device(adapter=0)
+        model, x, y, weights = dense(device, 4, np.eye(4, dtype=np.float32))
+        for one in (device, model._graph, model, x, dml.Binding(x, np.eye(4, dtype=np.float32))):
+            for function in (copy.deepcopy, pickle.dumps) if isinstance(one, dml.Binding) else (copy.copy, copy.deepcopy,
+                                                                                                pickle.dumps):
+                with self.assertRaisesRegex(TypeError, "can be neither copied nor pickled"):
+                    function(one)
+        del device, model, x, y, weights, one
+        self.assertEqual(live_objects(), before)
 
     def test_builders_in_cycles(self):
         before = live_objects()

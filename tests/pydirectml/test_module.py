@@ -171,6 +171,86 @@ class Layouts(unittest.TestCase):
             np.testing.assert_array_equal(got, want)
 
 
+    def test_reinterpreted_outputs(self):
+        """An output's memory is as large as what is written there, however little of it the strides reach."""
+        for rows, sizes, strides in ((1000, [2, 2], [500000, 1]), (4, [2, 2], [6, 2]), (4, [2, 3], [1, 2]), (4, [5], [0]),
+                                     (4, [2, 2], None), (4, [2, 2, 2], [8, 1, 2])):
+            a = RNG.standard_normal((rows, rows)).astype(np.float32)
+            graph = Graph()
+            got, plain = graph.run(dml.reinterpret((y := graph.input(a) * 2), F32, sizes, strides), y + 1)
+            inner = 4 * np.array(strides or [2, 1])
+            want = np.lib.stride_tricks.as_strided(a * 2, sizes, inner)
+            np.testing.assert_array_equal(got, want)
+            np.testing.assert_allclose(plain, a * 2 + 1, rtol=1e-6)
+            self.assertEqual((got.shape, got.dtype), (tuple(sizes), np.float32))
+        a = np.arange(7, dtype=np.uint8) # 1 byte rounds it up
+        graph = Graph()
+        got, = graph.run(dml.reinterpret(graph.input(a) + 1, TYPES.UINT32, [1]))
+        self.assertEqual(got.tobytes(), b"\1\2\3\4")
+
+    def test_inputs_as_large_as_their_description(self):
+        """reinterpret() reaches all of an input's bytes."""
+        values = np.arange(8, dtype=np.float32)
+        graph = Graph()
+        x = dml.input_tensor(graph.builder, 0, dml.TensorDesc(F32, dml.TensorFlags.NONE, [2], None, 32))
+        y = dml.identity(dml.reinterpret(x, F32, [8]))
+        for short in (values[:2], values[:7], values[:2].tobytes()):
+            with self.assertRaisesRegex(ValueError, "must have at least 32"):
+                dml.Binding(x, short)
+        graph.bindings.append(dml.Binding(x, values))
+        np.testing.assert_array_equal(graph.run(y)[0], values)
+        graph = Graph()
+        x = dml.input_tensor(graph.builder, 0, dml.TensorDesc(TYPES.UINT8, [5]))
+        graph.bindings.append(dml.Binding(x, np.arange(1, 6, dtype=np.uint8)))
+        got, = graph.run(dml.identity(dml.reinterpret(x, TYPES.UINT8, [8])))
+        np.testing.assert_array_equal(got, [1, 2, 3, 4, 5, 0, 0, 0])
+
+    def test_byte_orders_and_addresses(self):
+        """Of every type of more than a byte, in inputs, weights and constants; the given array is left alone."""
+        for name in ("float16", "float32", "float64", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bfloat16"):
+            data_type = TYPES[name.upper()]
+            a = RNG.integers(1, 100, (3, 5)).astype("uint16" if name == "bfloat16" else name)
+            odd = np.frombuffer(b"\0" + a.tobytes(), np.uint8)[1:].view(a.dtype).reshape(a.shape)
+            raw = memoryview(bytearray(b"\0" + a.tobytes()))[1:]
+            swapped = a.astype(a.dtype.newbyteorder())
+            self.assertFalse(odd.flags.aligned or swapped.dtype.isnative)
+            for data in (swapped, swapped.T.copy().T, odd, raw):
+                graph = Graph()
+                desc = dml.TensorDesc(data_type, a.shape)
+                x = dml.input_tensor(graph.builder, 0, desc)
+                graph.bindings.append(dml.Binding(x, data))
+                w = dml.input_tensor(graph.builder, 1, dml.TensorDesc(data_type, dml.TensorFlags.OWNED_BY_DML, a.shape))
+                graph.bindings.append(dml.Binding(w, data))
+                known = dml.constant_data(graph.builder, data, desc)
+                try:
+                    results = graph.run(*map(dml.identity, (x, w, known)))
+                except dml.Error as error: # devices without 64 bits
+                    self.assertEqual(error.hresult, 0x887A0004)
+                    continue
+                for got in results:
+                    np.testing.assert_array_equal(got, a, name)
+            np.testing.assert_array_equal(swapped.astype(a.dtype), a)
+
+    def test_numbers_of_other_types(self):
+        a = RNG.integers(0, 100, (2, 3))
+        for name, kinds in (("float32", "float64 float16 int64 uint8 >f8 bool"), ("float16", "float32 int32"),
+                            ("float64", "float32 uint64"), ("int32", "int64 uint8 bool"), ("uint8", "int64 >i4 bool")):
+            for kind in kinds.split():
+                data = a.astype(kind)
+                for given in (data, data.tolist()):
+                    graph = Graph()
+                    desc = dml.TensorDesc(TYPES[name.upper()], a.shape)
+                    x = dml.input_tensor(graph.builder, 0, desc)
+                    graph.bindings.append(dml.Binding(x, given))
+                    try:
+                        got = graph.run(dml.identity(x), dml.identity(dml.constant_data(graph.builder, given, desc)))
+                    except dml.Error as error:
+                        self.assertEqual(error.hresult, 0x887A0004)
+                        continue
+                    np.testing.assert_array_equal(got[0], data.astype(name), kind)
+                    np.testing.assert_array_equal(got[1], data.astype(name), kind)
+
+
 class Running(unittest.TestCase):
     def test_results_are_buffers(self):
         a = RNG.standard_normal((2, 3)).astype(np.float32)

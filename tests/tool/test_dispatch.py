@@ -206,15 +206,18 @@ def test_files(d, g):
     d.tool.file("x.raw", x.T.tobytes())
     case = operator("ELEMENT_WISE_IDENTITY", {"InputTensor": x}, OutputTensor=like(x, Strides=[1, 3]))
     case["inputs"]["InputTensor"] = {"file": "x.npy"}
-    case["outputs"] = {"OutputTensor": {"file": "beside.npy"}}
-    d.tool.works("dispatch", d.write(case))
-    d.tool.test(np.array_equal(np.load(d.tool.file("beside.npy")), x), "outputs of the file")
+    case["outputs"] = {"OutputTensor": {"file": "made.npy"}}
+    os.mkdir(d.tool.file("out"))
+    d.refuses(case, "outputs.OutputTensor.file", "--outputs FOLDER")
+    d.tool.works("dispatch", d.write(case), "--outputs", d.tool.file("out"))
+    d.tool.test(np.array_equal(np.load(d.tool.file("out/made.npy")), x), "outputs of the file")
+    d.tool.test(not os.path.exists(d.tool.file("made.npy")), "an output beside the file")
     raw, npy = d.tool.file("y.raw"), d.tool.file("y.npy")
     d.tool.works("dispatch", d.write(case), "--output", f"OutputTensor={raw}")
     with open(raw, "rb") as file:
         d.tool.test(file.read() == x.T.tobytes(), "raw output has the buffer's bytes")
     case["desc"]["InputTensor"]["Strides"] = [1, 3]
-    case["inputs"]["InputTensor"] = {"file": d.tool.file("x.raw")}
+    case["inputs"]["InputTensor"] = {"file": "x.raw"}
     d.tool.works("dispatch", d.write(case), "--output", f"OutputTensor={npy}")
     d.tool.test(np.array_equal(np.load(npy), x), "raw input")
     d.tool.fails(["dispatch", d.write(case), "--output", "Y=" + npy], "--output Y=", "no such output")
@@ -228,6 +231,96 @@ def test_files(d, g):
     d.refuses(case, "missing.npy")
     case["inputs"]["InputTensor"] = {"file": "missing"}
     d.refuses(case, "missing")
+
+
+def test_strange_files(d):
+    """A file of somebody else reads nothing outside its folder, writes nothing but in the folder for outputs, waits for
+    nothing, and gets no more memory than is allowed."""
+    x = np.arange(6, dtype=np.uint8).reshape(1, 6)
+    inner, out = d.tool.file("inner"), d.tool.file("inner_out")
+    for folder in (inner, out, d.tool.file("inner/sub")):
+        os.mkdir(folder)
+    for name in ("secret.raw", "inner/sub/x.raw", "inner_out/victim"):
+        d.tool.file(name, x.tobytes() + b"##")
+    os.symlink("../secret.raw", d.tool.file("inner/link.raw"))
+    os.symlink("..", d.tool.file("inner/up"))
+    os.symlink("sub/x.raw", d.tool.file("inner/good.raw"))
+    os.symlink("../secret.raw", d.tool.file("inner_out/link.raw"))
+    os.symlink("new.raw", d.tool.file("inner_out/dangling.raw"))
+    os.mkfifo(d.tool.file("inner/pipe"))
+    os.mkfifo(d.tool.file("inner/pipe.npy"))
+    os.mkfifo(d.tool.file("inner_out/pipe"))
+    case = operator("ELEMENT_WISE_IDENTITY", {"InputTensor": x}, OutputTensor=like(x))
+
+    def command(content, *args):
+        return ["dispatch", d.tool.file("inner/case.json", json.dumps(content).encode()), *args]
+    for name, why in (("sub/x.raw", None), ("good.raw", None), ("sub/../sub/x.raw", None), ("link.raw", "does not lie"),
+                      ("../secret.raw", "does not lie"), ("up/secret.raw", "does not lie"),
+                      (d.tool.file("inner/sub/x.raw"), "must be relative"), ("pipe", "no regular file"),
+                      ("pipe.npy", "no regular file"), ("sub", "directory"), ("", "empty"), ("../" * 20 + "dev/zero", "does not lie")):
+        given = {**case, "inputs": {"InputTensor": {"file": name}}}
+        if why:
+            d.tool.fails(command(given), "inputs.InputTensor.file", why, timeout=60)
+        else:
+            d.tool.works(*command(given))
+    for name, why in (("y.raw", None), ("../secret.raw", "without a folder"), (d.tool.file("secret.raw"), "without a folder"),
+                      ("a/b", "without a folder"), ("..", "without a folder"), (".", "without a folder"), ("", "without a folder"),
+                      ("link.raw", "no regular file"), ("dangling.raw", "no regular file"), ("pipe", "no regular file")):
+        given = {**case, "outputs": {"OutputTensor": {"file": name}}}
+        if why:
+            d.tool.fails(command(given, "--outputs", out), "outputs.OutputTensor.file", why, timeout=60)
+        else:
+            d.tool.works(*command(given, "--outputs", out))
+        d.tool.fails(command(given), "outputs.OutputTensor.file", "--outputs FOLDER")
+    with open(d.tool.file("secret.raw"), "rb") as file:
+        d.tool.test(file.read() == x.tobytes() + b"##", "a file outside was written")
+    d.tool.test(sorted(os.listdir(out)) == ["dangling.raw", "link.raw", "pipe", "victim", "y.raw"], "what is in the folder")
+    # What is read is not written: by its name, by a link, by a second name, in the folder for outputs.
+    os.link(d.tool.file("inner/sub/x.raw"), d.tool.file("inner_out/same.raw"))
+    os.symlink("inner/case.json", d.tool.file("case.link"))
+    given = {**case, "inputs": {"InputTensor": {"file": "good.raw"}}}
+    for path in ("inner/sub/x.raw", "inner/good.raw", "inner_out/same.raw", "inner/case.json", "case.link"):
+        d.tool.fails(command(given, "--output", "OutputTensor=" + d.tool.file(path)), "that is the input")
+    given["outputs"] = {"OutputTensor": {"file": "same.raw"}}
+    d.tool.fails(command(given, "--outputs", out), "that is the input")
+    with open(d.tool.file("inner/sub/x.raw"), "rb") as file:
+        d.tool.test(file.read() == x.tobytes() + b"##", "an input was written")
+    two = operator("SPLIT", {"InputTensor": np.arange(4, dtype=np.uint8)}, OutputTensors=[tensor([2], np.uint8)] * 2, Axis=0)
+    names = [f"OutputTensors[{i}]=" + d.tool.file(path) for i, path in enumerate(("inner/new.raw", "inner/sub/../new.raw"))]
+    d.tool.fails(command(two, "--output", names[0], "--output", names[1]), "another output")
+    # Memory: bytes that a description claims, sizes with one number, outputs, temporary tensors.
+    for change in ({"InputTensor": {**like(x), "TotalTensorSizeInBytes": 8000000000}},
+                   {"OutputTensor": {**like(x), "TotalTensorSizeInBytes": 8000000000}},
+                   {name: tensor([1, 2500000000], np.uint8) for name in ("InputTensor", "OutputTensor")}):
+        large = copy.deepcopy(case)
+        large["desc"].update(change)
+        large["inputs"]["InputTensor"] = 1
+        d.tool.fails(command(large), "more memory than is allowed", "--memory")
+    small = operator("ELEMENT_WISE_IDENTITY", {}, InputTensor=tensor([1 << 20]), OutputTensor=tensor([1 << 20]))
+    small["inputs"]["InputTensor"] = 1
+    d.tool.fails(command(small, "--memory", "7"), "more memory than is allowed")
+    d.tool.fails(command(small, "--memory", "0"), "--memory takes")
+    d.tool.works(*command(small, "--memory", "8"))
+
+
+def test_names(d):
+    """What a terminal would obey comes out as question marks, or escaped in JSON."""
+    x = np.ones((2, 2), np.float32)
+    i, n, o = "i\x1b]0;pwn\x07", "n\x1b[31mX", "o\x1b[2J\x9b3J\x7fé€"
+    node = {"name": n, "type": "DML_OPERATOR_ELEMENT_WISE_IDENTITY", "desc": {"InputTensor": like(x), "OutputTensor": like(x)}}
+    case = {"graph": {"nodes": [node], "edges": [{"input": i, "to": n + ".InputTensor"}, {"from": n + ".OutputTensor",
+                                                                                       "output": o}]}}
+    def plain(text):
+        return all(c >= " " and not "\x7f" <= c <= "\x9f" or c == "\n" for c in text)
+    given = {**case, "inputs": {i: x.tolist()}}
+    text = d.tool.works("dispatch", d.write(given))
+    d.tool.test(plain(text) and "o?[2J?3J?é€" in text, f"printed: {text!r}")
+    text = d.tool.works("dispatch", d.write(given), "--json")
+    d.tool.test(plain(text) and list(json.loads(text)["outputs"]) == [o], f"printed: {text!r}")
+    for wrong in ({**case, "inputs": {n: 1}}, case, {"type": n}):
+        result = d.tool.run("dispatch", d.write(wrong))
+        d.tool.test(result.returncode == 2 and plain(result.stderr) and result.stderr.count("\n") == 1,
+                    f"said: {result.stderr!r}")
 
 
 # ---- what is refused ----
@@ -332,6 +425,8 @@ def main():
     test_recurrent(d, g)
     test_graph(d, g)
     test_files(d, g)
+    test_strange_files(d)
+    test_names(d)
     test_bad(d)
     test_schema(d, sys.argv[2])
     d.tool.finish()

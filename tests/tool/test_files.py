@@ -6,10 +6,13 @@ What is no file of a model or of weights is refused in one line; so is a file th
 """
 import json
 import os
+import resource
+import signal
 import struct
 import subprocess
 import sys
 import time
+import xml.etree.ElementTree
 
 import numpy as np
 
@@ -135,6 +138,145 @@ def check_trace(tool, x):
         tool.test(len(json.load(file)["traceEvents"]) > 0, "a trace")
 
 
+def limit_files(size):
+    """In a new process: files end at so many bytes, as on a full disk."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+def check_trace_ends(tool, x):
+    """A trace is JSON whenever the program ends, and says when the disk is full."""
+    path, place = tool.file("m.onnx", model(wire.tensor("w", np.ones(SHAPE, np.float32)))), tool.file("full.json")
+    tool.works("run", path, "--input", x, ANYDML_TRACE=place)
+    whole = os.path.getsize(place)
+    for size in (0, whole // 4, whole // 2, whole - 1):
+        run = subprocess.run([tool.path, "run", path, "--input", x], capture_output=True, text=True, timeout=120, check=False,
+                             env={**os.environ, "ANYDML_TRACE": place}, preexec_fn=lambda most=size: limit_files(most))
+        tool.test(run.returncode == 0 and "ANYDML_TRACE" in run.stderr and run.stderr.count("\n") == 1, f"a full disk: {run}")
+        if size:
+            with open(place, encoding="utf-8") as file:
+                json.load(file)
+    # One that is ended in the middle of its work.
+    place = tool.file("ended.json")
+    process = subprocess.Popen([tool.path, "bench", path, "--seconds", "600"], env={**os.environ, "ANYDML_TRACE": place},
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    end = time.time() + 120
+    while process.poll() is None and time.time() < end and not (os.path.exists(place) and os.path.getsize(place) > 100000):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    with open(place, encoding="utf-8") as file:
+        tool.test(process.returncode == -signal.SIGINT and len(json.load(file)["traceEvents"]) > 10, "a trace that is ended")
+
+
+def check_stdout(tool, x):
+    """What cannot be printed is a failure, whether the output is full or closed; files that were asked for are whole."""
+    path, y = tool.file("m.onnx", model(wire.tensor("w", np.ones(SHAPE, np.float32)))), tool.file("printed.npy")
+    case = tool.file("case.json", json.dumps({
+        "type": "DML_OPERATOR_ELEMENT_WISE_IDENTITY", "desc": {"InputTensor": {"DataType": "FLOAT32", "Sizes": [2]},
+                                                               "OutputTensor": {"DataType": "FLOAT32", "Sizes": [2]}},
+        "inputs": {"InputTensor": [1, 2]}}).encode())
+    for command in (["run", path, "--input", x, "--output", y], ["bench", path, "--seconds", "0"],
+                    ["bench", path, "--seconds", "0", "--json"], ["profile", path], ["graph", path], ["graph", path, "--svg"],
+                    ["dispatch", case], ["dispatch", case, "--json"], ["dispatch", "--schema"], ["devices"], ["devices", "--json"],
+                    ["ops"], ["ops", "--json"], ["run", "--help"], ["--help"], ["--version"]):
+        for where in (">/dev/full", ">&-"):
+            run = subprocess.run(["bash", "-c", f'exec "$@" {where}', "bash", tool.path, *command], stderr=subprocess.PIPE, text=True,
+                                 check=False, timeout=300)
+            tool.test(run.returncode == 1 and "standard output" in run.stderr and run.stderr.count("\n") == 1,
+                      f"{command} {where}: code {run.returncode}, {run.stderr!r}")
+        if y in command:
+            tool.test(np.array_equal(np.load(y), np.full(SHAPE, 2, np.float32)), "the output's file")
+    for where in ("<&-", "2>&-"):
+        run = subprocess.run(["bash", "-c", f'exec "$@" {where}', "bash", tool.path, "run", path, "--input", x, "--output", y],
+                             capture_output=True, check=False, timeout=300)
+        tool.test(run.returncode == 0 and np.load(y).shape == tuple(SHAPE), f"{where}: {run}")
+
+
+def check_outputs(tool, x):
+    """An output is no input, whatever leads there, and no two outputs are one file; nothing is touched before."""
+    weights = np.linspace(1, 2, 4, dtype=np.float32)
+    os.mkdir(tool.file("o"))
+    tool.file("o/w.bin", weights.tobytes())
+    path = tool.file("o/m.onnx", model(outside("w", SHAPE, location="w.bin")))
+    labels, given = tool.file("o/labels.npy", b"one\n"), tool.file("o/x.npy")
+    np.save(given, np.ones(SHAPE, np.float32))
+    os.link(given, tool.file("o/hard.npy"))
+    os.symlink("x.npy", tool.file("o/soft.npy"))
+    os.symlink("w.bin", tool.file("o/weights.npy"))
+    os.symlink("m.onnx", tool.file("o/model.npy"))
+    before = {name: open(tool.file("o/" + name), "rb").read() for name in os.listdir(tool.file("o"))}
+    run = ["run", path, "--input", given, "--labels", labels]
+    for name in ("x.npy", "hard.npy", "soft.npy", "weights.npy", "model.npy", "labels.npy", "../o/x.npy"):
+        tool.fails([*run, "--output", tool.file("o/" + name)], "cannot write", "that is the input")
+        tool.fails([*run, "--trace", tool.file("o/" + name)], "cannot write", "that is the input")
+    for name in ("m.onnx", "w.bin", "weights.npy", "model.npy"):
+        for command in (["graph", path, "-o"], ["bench", path, "--seconds", "0", "--trace"], ["profile", path, "--trace"]):
+            tool.fails([*command, tool.file("o/" + name)], "cannot write", "that is the input")
+    tool.fails([*run, "--output", tool.file("o/y.npy"), "--trace", tool.file("o/../o/y.npy")], "another output")
+    # Folders: the same one, by a link, and another that has one of the files.
+    for folder in ("f", "g"):
+        os.mkdir(tool.file(folder))
+    for name in ("a.npy", "b.npy"):
+        np.save(tool.file("f/" + name), np.ones(SHAPE, np.float32))
+    os.link(tool.file("f/b.npy"), tool.file("g/b.npy"))
+    os.symlink("f", tool.file("f.link"))
+    for folder in ("f", "f.link", "g"):
+        tool.fails(["run", path, "--input", tool.file("f"), "--output", tool.file(folder)], "is an input")
+    os.remove(tool.file("g/b.npy"))
+    tool.works("run", path, "--input", tool.file("f"), "--output", tool.file("g"))
+    tool.test(sorted(os.listdir(tool.file("g"))) == ["a.npy", "b.npy"], "the results of a folder")
+    for name, data in before.items():
+        with open(tool.file("o/" + name), "rb") as file:
+            tool.test(file.read() == data, f"{name} was changed")
+    for name in ("a.npy", "b.npy"):
+        tool.test(np.array_equal(np.load(tool.file("f/" + name)), np.ones(SHAPE)), f"{name} was changed")
+    # A pipe or a device among the files would be waited for.
+    os.mkfifo(tool.file("f/pipe.npy"))
+    tool.fails(["run", path, "--input", tool.file("f")], "pipe.npy", "no regular file", timeout=60)
+    os.remove(tool.file("f/pipe.npy"))
+    os.symlink("/dev/zero", tool.file("f/zero.png"))
+    tool.fails(["run", path, "--input", tool.file("f")], "zero.png", "no regular file", timeout=60)
+
+
+def check_names(tool, x):
+    """Names are shown without what a terminal would obey, and pictures of graphs are XML whatever names hold."""
+    def named(node, name):
+        graph = wire.field(wire.GRAPH_NODE, wire.node("Add", [name, "w"], [name + "y"])
+                           + wire.field(3, node))
+        graph += wire.field(wire.GRAPH_INITIALIZER, wire.tensor("w", np.ones(SHAPE, np.float32)))
+        graph += wire.field(wire.GRAPH_INPUT, wire.value_info(name, wire.FLOAT, SHAPE))
+        graph += wire.field(wire.GRAPH_OUTPUT, wire.value_info(name + "y", wire.FLOAT, SHAPE))
+        return wire.field(1, 8) + wire.field(wire.MODEL_GRAPH, graph) + wire.field(8, wire.field(1, "") + wire.field(2, 17))
+
+    def plain(text):
+        return all(c >= " " and not "\x7f" <= c <= "\x9f" or c == "\n" for c in text)
+    evil = "x\x1b]0;pwn\x07\x9b2J\x7f\r"
+    path = tool.file("names.onnx", named("n\x1b[31m", evil))
+    for command in (["run", path, "--input", x], ["bench", path, "--seconds", "0"], ["profile", path], ["graph", path],
+                    ["graph", path, "--before"], ["graph", path, "--svg"]):
+        text = tool.works(*command)
+        tool.test(plain(text), f"{command}: {text!r}")
+    result = tool.run("run", path)
+    tool.test(result.returncode == 2 and plain(result.stderr) and "x?]0;pwn" in result.stderr, f"no input: {result}")
+    result = tool.run("run", path, "--input", x, ANYDML_LOG="debug")
+    tool.test(plain(result.stderr), f"messages of the libraries: {result.stderr!r}")
+    for letter in ("é", "€", "😀", "\ufffe", "\x85"):
+        for shift in range(4):
+            path = tool.file("letters.onnx", named("n" * shift + letter * 100, "x" * shift + letter * 100))
+            for option in ("--before", "--after"):
+                svg = tool.file("letters.svg")
+                tool.works("graph", path, "--svg", option, "-o", svg)
+                with open(svg, "rb") as file:
+                    text = file.read()
+                try:
+                    xml.etree.ElementTree.fromstring(text.decode("utf-8"))
+                    shown = letter in "\ufffe\x85" or letter * 10 in text.decode("utf-8")
+                    tool.test(shown, f"{letter!r} is not shown")
+                except (UnicodeDecodeError, xml.etree.ElementTree.ParseError) as error:
+                    tool.test(False, f"graph --svg with {letter!r}: {error}")
+
+
 def jpeg_header(width, height, kind=0xC2, scans=1):
     """The markers of a picture that holds no data; 0xC2: progressive, of which the decoder keeps all coefficients."""
     def part(marker, body):
@@ -230,6 +372,10 @@ def main():
     check_links(tool, x)
     check_future(tool, x)
     check_trace(tool, x)
+    check_trace_ends(tool, x)
+    check_stdout(tool, x)
+    check_outputs(tool, x)
+    check_names(tool, x)
     check_pictures(tool)
     check_no_model(tool, x)
     check_lost(tool)

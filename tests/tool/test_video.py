@@ -6,8 +6,10 @@ Frames of known pixels go into a lossless video; what comes out is compared with
 """
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 
@@ -113,6 +115,46 @@ def check_wrong(tool, negative, clip):
     tool.test(result.returncode in (0, 2) and len(result.stderr.splitlines()) <= 1, f"half a video: {result}")
 
 
+def check_playlists(tool, negative, clip):
+    """Files that name others to read are no videos, whatever they are called."""
+    shutil.copy(clip, tool.file("sub.mkv"))
+    playlists = {"ffconcat": "ffconcat version 1.0\nfile sub.mkv\n",
+                 "hls": "#EXTM3U\n#EXT-X-TARGETDURATION:10\n#EXT-X-MEDIA-SEQUENCE:0\n#EXTINF:2.0,\nsub.mkv\n#EXT-X-ENDLIST\n"}
+    for name, text in playlists.items():
+        for ending in (".mp4", ".mkv", ".webm", ".mov", ".avi"):
+            tool.fails(["run", negative, "--input", tool.file(name + ending, text.encode())], "cannot read")
+
+
+def check_signals(tool, negative, clip):
+    """A command that is ended leaves nothing beside what was there."""
+    os.mkdir(tool.file("ended"))
+    os.mkdir(tool.file("slowbin"))
+    shutil.copy(clip, tool.file("slow.mkv"))
+    # A reader that goes on for ever behind the first frames.
+    script = f"#!/bin/sh\ncase \"$*\" in *nostdin*) {shutil.which('ffmpeg')} \"$@\"; while kill -0 $PPID; do sleep 0.2; done; exit ;; esac\nexec " \
+             f"{shutil.which('ffmpeg')} \"$@\"\n"
+    os.chmod(tool.file("slowbin/ffmpeg", script.encode()), 0o755)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        run = subprocess.Popen([tool.path, "run", negative, "--input", tool.file("slow.mkv"), "--output", tool.file("ended/y.mp4")],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PATH": tool.file("slowbin") + ":" +
+                                                                                    os.environ["PATH"]})
+        end = time.time() + 120
+        while not os.listdir(tool.file("ended")) and run.poll() is None and time.time() < end:
+            time.sleep(0.02)
+        there = os.listdir(tool.file("ended"))
+        run.send_signal(number)
+        run.communicate(timeout=120)
+        tool.test(there and run.returncode == -number and not os.listdir(tool.file("ended")),
+                  f"signal {number}: {there}, code {run.returncode}, then {os.listdir(tool.file('ended'))}")
+    # One that is ignored, as under nohup, ends nothing.
+    run = subprocess.Popen([tool.path, "run", negative, "--input", clip, "--output", tool.file("ended/y.mp4")],
+                           stdout=subprocess.DEVNULL, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    while not os.listdir(tool.file("ended")) and run.poll() is None:
+        time.sleep(0.01)
+    run.send_signal(signal.SIGHUP)
+    tool.test(run.wait(timeout=120) == 0 and os.listdir(tool.file("ended")) == ["y.mp4"], "an ignored signal")
+
+
 def main():
     if not shutil.which("ffmpeg"):
         print("SKIP: there is no ffmpeg")
@@ -131,6 +173,8 @@ def main():
     check_failure(tool, negative, clip)
     check_labels(tool, clip)
     check_wrong(tool, negative, clip)
+    check_playlists(tool, negative, clip)
+    check_signals(tool, negative, clip)
     tool.finish()
 
 

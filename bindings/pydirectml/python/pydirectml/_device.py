@@ -10,7 +10,7 @@ from typing import Any, Optional
 import numpy
 
 from . import _native
-from ._enums import TensorFlags
+from ._enums import TensorDataType, TensorFlags
 from ._graph import Expression, GraphBuilder, needed_inputs
 from ._types import DTYPES, TensorData, TensorDesc, bits_of, number
 
@@ -23,27 +23,55 @@ def device_count() -> int:
 
 
 def as_memory(data: Any, desc: TensorDesc, what: str) -> numpy.ndarray[Any, Any]:
-    """data as the bytes of a tensor, in C order; copied only where it does not lie so."""
+    """data as the bytes of a tensor: of its type in this processor's byte order, aligned, in C order; copied only where
+    it is not so already."""
     raw = isinstance(data, (bytes, bytearray)) or isinstance(data, memoryview) and data.format == "B"
-    array = numpy.frombuffer(data, numpy.uint8) if raw else numpy.asarray(data)
     expected = DTYPES[desc.data_type]
-    alike = raw or array.dtype == expected or array.dtype.name == desc.data_type.name.lower()
-    if not alike and not (array.dtype == numpy.bool_ and expected == numpy.uint8):
-        raise TypeError(f"{what}: the data is {array.dtype}, must be {expected} as the tensor is {desc.data_type.name}")
+    if raw:
+        array = numpy.frombuffer(data, numpy.uint8)
+        if array.ctypes.data % expected.itemsize:
+            array = array.copy()
+    else:
+        array = _converted(numpy.asarray(data), desc, what)
     elements = 1
     for size in desc.sizes:
         elements *= size
-    if not raw and desc.strides is None and bits_of(desc.data_type) > 4 and array.size != elements:
+    exact = desc.total_tensor_size_in_bytes - desc.used_bytes < 4 # else what lies behind the elements is given, too
+    if not raw and desc.strides is None and exact and bits_of(desc.data_type) > 4 and array.size != elements:
         raise ValueError(f"{what}: the data has {array.size} elements, must have {elements} as the tensor is "
                          f"{list(desc.sizes)}")
-    if array.nbytes < desc.used_bytes:
-        raise ValueError(f"{what}: the data has {array.nbytes} bytes, must have at least {desc.used_bytes}")
+    least = desc.used_bytes if exact else desc.total_tensor_size_in_bytes
+    if array.nbytes < least:
+        raise ValueError(f"{what}: the data has {array.nbytes} bytes, must have at least {least}")
     return numpy.require(array, requirements=["C", "A"])
 
 
+def _converted(array: numpy.ndarray[Any, Any], desc: TensorDesc, what: str) -> numpy.ndarray[Any, Any]:
+    """The array in the tensor's type. Numbers become floating-point numbers of any type, and integers those of another
+    type that has them all."""
+    expected = DTYPES[desc.data_type]
+    if array.dtype.kind in "iufb" and not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    if array.dtype == expected or array.dtype.name == desc.data_type.name.lower():
+        return array
+    packed = desc.data_type in (TensorDataType.BFLOAT16, TensorDataType.UINT4, TensorDataType.INT4)
+    if array.dtype == numpy.bool_ and expected == numpy.uint8:
+        return array
+    if packed or array.dtype.kind not in ("biuf" if expected.kind == "f" else "biu"):
+        raise TypeError(f"{what}: the data is {array.dtype}, must be {expected} as the tensor is {desc.data_type.name}")
+    if expected.kind != "f" and array.dtype.kind != "b" and array.size:
+        limits = numpy.iinfo(expected)
+        for value in (int(array.min()), int(array.max())):
+            if not limits.min <= value <= limits.max:
+                raise ValueError(f"{what}: the data has {value}, must be from {limits.min} to {limits.max} as the tensor "
+                                 f"is {desc.data_type.name}")
+    with numpy.errstate(over="ignore"): # too large for the tensor's type: infinite
+        return array.astype(expected)
+
+
 class Binding:
-    """An input of a model, and its data: an array of the tensor's type, which is not copied if it is in C order. For
-    tensors with strides it is the memory that they describe, and so are bytes-like objects for any tensor."""
+    """An input of a model, and its data: an array, of which a copy is made now unless it has the tensor's type, in C
+    order. For tensors with strides it is the memory that they describe, and so are bytes-like objects for any tensor."""
 
     def __init__(self, expr: Expression, data: Any) -> None:
         if not isinstance(expr, Expression) or expr._index is None:
@@ -56,7 +84,7 @@ class Binding:
         return self._expression.get_output_desc()
 
 
-class Device:
+class Device(_native.Single):
     """A DirectML device. use_gpu: the best GPU, or the processor where there is none; False: the processor.
     adapter: the one with this number instead."""
 
@@ -98,7 +126,7 @@ class Device:
         return f"dml.Device on {'GPU' if _native.device_is_gpu(self._handle) else 'CPU'}"
 
 
-class Model:
+class Model(_native.Single):
     """A compiled graph. It keeps its device and the builder that made it."""
 
     def __init__(self, graph: GraphBuilder, compiled: int, outputs: Sequence[Expression]) -> None:
@@ -115,7 +143,7 @@ class Model:
         made = (_native.Slot * len(outputs))()
         for slot, desc in zip(made, self._descs):
             slot.bytes = desc.total_tensor_size_in_bytes
-        self._count = len(slots)
+        self._bytes = [slot.bytes for slot in slots]
         hresult, self._handle = _native.create(_native.model_create, self._device._handle, compiled, slots, len(slots),
                                                made, len(made))
         _native.check(hresult, "build: memory of the model", self._device._reason().strip(" ()"))
@@ -123,9 +151,10 @@ class Model:
         self._lock = threading.Lock()
         self._ready = False
 
-    def _memory(self, bindings: list[Binding]) -> Any:
-        """The inputs' memory; what is bound must belong here, what is needed must be bound."""
-        memory = (_native.Memory * self._count)()
+    def _memory(self, bindings: list[Binding], keep: list[Any]) -> Any:
+        """The inputs' memory; what is bound must belong here, what is needed must be bound. keep: what must stay until
+        the run is over."""
+        memory = (_native.Memory * len(self._bytes))()
         bound = set()
         for i, one in enumerate(bindings):
             if not isinstance(one, Binding):
@@ -136,7 +165,12 @@ class Model:
             if index in bound:
                 raise ValueError(f"compute: inputs[{i}]: input {index} is bound twice")
             bound.add(index)
-            memory[index].data, memory[index].bytes = one._array.ctypes.data, one._array.nbytes
+            array = one._array
+            if array.nbytes < self._bytes[index]: # reinterpret() may look at the bytes that round the size up
+                rest = numpy.zeros(self._bytes[index] - array.nbytes, numpy.uint8)
+                array = numpy.concatenate((array.reshape(-1).view(numpy.uint8), rest))
+                keep.append(array)
+            memory[index].data, memory[index].bytes = array.ctypes.data, array.nbytes
         missing = self._needed - bound - (self._owned if self._ready else set())
         if missing:
             raise ValueError(f"compute: input {min(missing)} has no binding")
@@ -146,16 +180,18 @@ class Model:
         for i, one in enumerate(outputs):
             if not any(one is mine for mine in self._outputs):
                 raise ValueError(f"compute: outputs[{i}]: is no output of the model")
-        results = [_empty(desc) for desc in self._descs]
-        made = (_native.Memory * len(results))()
-        for slot, array in zip(made, results):
+        memory = [_memory_of(desc) for desc in self._descs]
+        results = [_tensor_in(array, desc) for array, desc in zip(memory, self._descs)]
+        keep: list[Any] = []
+        made = (_native.Memory * len(memory))()
+        for slot, array in zip(made, memory):
             slot.data, slot.bytes = array.ctypes.data, array.nbytes
         # The first run reads owned inputs, and models on devices have buffers of their own: those take turns.
         if self._ready and _native.model_is_shared(self._handle):
-            hresult = _native.model_run(self._handle, self._memory(bindings), made)
+            hresult = _native.model_run(self._handle, self._memory(bindings, keep), made)
         else:
             with self._lock:
-                hresult = _native.model_run(self._handle, self._memory(bindings), made)
+                hresult = _native.model_run(self._handle, self._memory(bindings, keep), made)
                 self._ready = self._ready or hresult < 0x80000000
         if hresult >= 0x80000000:
             _native.check(hresult, "compute", self._device._reason().strip(" ()"))
@@ -165,7 +201,16 @@ class Model:
 CompiledModel = Model
 
 
-def _empty(desc: TensorDesc) -> TensorData:
-    """Memory for an output."""
-    shape: Any = desc.sizes if bits_of(desc.data_type) > 4 else desc.used_bytes
-    return TensorData(numpy.empty(shape, DTYPES[desc.data_type]))
+def _memory_of(desc: TensorDesc) -> numpy.ndarray[Any, Any]:
+    """As much as an output's description says; zeros where gaps are not written."""
+    allocate = numpy.empty if desc.strides is None else numpy.zeros
+    return allocate(desc.total_tensor_size_in_bytes, numpy.uint8)
+
+
+def _tensor_in(memory: numpy.ndarray[Any, Any], desc: TensorDesc) -> TensorData:
+    """An output's elements in the memory of its description."""
+    dtype = DTYPES[desc.data_type]
+    if bits_of(desc.data_type) == 4:
+        return TensorData(memory[:desc.used_bytes])
+    strides = None if desc.strides is None else [stride * dtype.itemsize for stride in desc.strides]
+    return TensorData(numpy.ndarray(desc.sizes, dtype, memory, strides=strides))

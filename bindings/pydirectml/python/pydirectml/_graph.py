@@ -26,7 +26,7 @@ Number = Union[float, int]
 PLAIN = (True, 0, ())
 
 
-class GraphBuilder:
+class GraphBuilder(_native.Single):
     """Makes a graph for a device. Functions of operators may be called from several threads; they take turns."""
 
     def __init__(self, device: Device) -> None:
@@ -75,7 +75,7 @@ class GraphBuilder:
         return Expression._make(self, handle or 0, parents, index)
 
 
-class Expression:
+class Expression(_native.Single):
     """A tensor of a graph, which it keeps alive."""
 
     _graph: GraphBuilder

@@ -114,6 +114,13 @@ def create(function: Any, *arguments: Any) -> tuple[int, int]:
     return hresult, out.value or 0
 
 
+class Single:
+    """What stands for one thing of the libraries: a copy would outlive it, another process has none of it."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(f"a {type(self).__name__} can be neither copied nor pickled: make another one")
+
+
 _open: dict[int, Any] = {} # what destroys each handle, in the order of their creation
 
 
