@@ -289,9 +289,11 @@ HRESULT lower_pow(struct graph_lowering *lowering)
 {
     DML_TENSOR_DATA_TYPE base = lowering->inputs[0].view.type, exponent = lowering->inputs[1].view.type;
     bool integer = !lower_is_float(base) && !lower_is_float(exponent);
-    DML_TENSOR_DATA_TYPE type = integer                ? DML_TENSOR_DATA_TYPE_INT64
-                                : lower_is_float(base) ? lower_compute_type(base)
-                                                       : DML_TENSOR_DATA_TYPE_FLOAT64;
+    /* The lowest bits of a power are the same whether its base has a sign or not. */
+    DML_TENSOR_DATA_TYPE type = integer && exponent == DML_TENSOR_DATA_TYPE_UINT64 ? DML_TENSOR_DATA_TYPE_UINT64
+                                : integer                                          ? DML_TENSOR_DATA_TYPE_INT64
+                                : lower_is_float(base)                             ? lower_compute_type(base)
+                                                                                   : DML_TENSOR_DATA_TYPE_FLOAT64;
     struct lower_map map;
     lower_map_begin(&map, lowering, lowering->inputs, 2, type);
     uint32_t reg = emit_scale_bias(&map, 0, LOWER_DESC(lowering, ELEMENT_WISE_POW)->ScaleBias);

@@ -362,6 +362,17 @@ static bool math_integer_unary(enum math math, int64_t x, struct number *out)
     return true;
 }
 
+/* Wraps; 1 / x^-z cut off where z is below 0, as ELEMENT_WISE_POW has it. */
+static int64_t integer_power(int64_t x, int64_t z)
+{
+    uint64_t power = 1, factor = (uint64_t)x;
+    if (z < 0)
+        return x == 1 ? 1 : x == -1 ? (z & 1 ? -1 : 1) : x ? 0 : -1;
+    for (; z; z >>= 1, factor *= factor)
+        power *= z & 1 ? factor : 1;
+    return (int64_t)power;
+}
+
 static bool math_integer(enum math math, int64_t x, int64_t z, struct number *out)
 {
     uint64_t ux = (uint64_t)x, uz = (uint64_t)z;
@@ -382,7 +393,7 @@ static bool math_integer(enum math math, int64_t x, int64_t z, struct number *ou
         *out = integer(!z || z == -1 ? 0 : x % z);
         break;
     case POW:
-        *out = integer(truncated(pow((double)x, (double)z)));
+        *out = integer(integer_power(x, z));
         break;
     case MAX:
         *out = integer(x > z ? x : z);
@@ -415,6 +426,10 @@ static struct number floored(struct number remainder, struct number divisor)
 
 static bool math_apply(enum math math, struct number x, struct number z, struct number *out)
 {
+    if (math == POW && !x.real && z.real) { /* whose types may differ */
+        *out = integer(truncated(pow(x.f, z.f)));
+        return true;
+    }
     return x.real ? math_real(math, x.f, z.f, out) : math_integer(math, x.i, z.i, out);
 }
 

@@ -163,13 +163,14 @@ static bool is_long(int32_t type)
     return type == ONNX_INT64 || type == ONNX_UINT64;
 }
 
-/* DirectML's POW has no integers of 64 bits: bases and exponents of that size go through float64. */
+/* Integers beside floats go through float64 if they have 64 bits. */
 bool onnx_pow(struct onnx_builder *b, const struct onnx_node *n)
 {
     const struct onnx_value *x = onnx_in(b, n, 0), *z = onnx_in(b, n, 1);
     if (!x || !z)
         return false;
-    if ((is_long(x->type) || is_long(z->type)) && !(onnx_is_constant(x) && onnx_is_constant(z)))
+    if (onnx_type_is_float(x->type) != onnx_type_is_float(z->type) && (is_long(x->type) || is_long(z->type)) &&
+        !(onnx_is_constant(x) && onnx_is_constant(z)))
         return onnx_in_type(b, n, onnx_binary, is_long(x->type) ? 3 : 2, ONNX_DOUBLE);
     return onnx_binary(b, n);
 }

@@ -270,6 +270,8 @@ uint32_t schema_extended_types(const struct schema_op *op, uint32_t types, DML_F
     for (size_t i = 0; i < ARRAY_SIZE(single_only); i++)
         if (single_only[i] == op->type)
             beyond &= ~(uint32_t)F64;
+    if (op->type == DML_OPERATOR_ELEMENT_WISE_POW) /* whose integers are computed in 64 bits */
+        beyond |= I64 | U64;
     return types | beyond;
 }
 

@@ -286,19 +286,48 @@ static void check_changing_numbers(void)
     free(x.bytes), free(y.bytes);
 }
 
+/* Lists of numbers, each of another kind. */
+static void check_changing_lists(void)
+{
+    enum { SIZE = 5 };
+    float x[SIZE] = { 1, -2, 0.5f, 3, 0 }, y[SIZE];
+    int64_t whole[SIZE] = { 1, -1, 3, 7, 0 }, product[SIZE];
+    const struct aten_tensor in[2] = { { ATEN_FLOAT32, 1, { SIZE }, { 1 }, x },
+                                       { ATEN_INT64, 1, { SIZE }, { 1 }, whole } };
+    const struct aten_tensor out[2] = { { ATEN_FLOAT32, 1, { SIZE }, { 1 }, y },
+                                        { ATEN_INT64, 1, { SIZE }, { 1 }, product } };
+    const struct aten_op *op = aten_op_find("_foreach_mul", "ScalarList");
+    uint64_t plans, before, after;
+    aten_cache(0, &plans, &before);
+    for (int i = 0; i < 500; i++) {
+        const struct aten_arg numbers[2] = { real(i * 0.25), integer((INT64_C(1) << 53) + 1 + i) };
+        const struct aten_arg args[2] = { { .kind = ATEN_TENSORS, .count = 2, .tensors = in },
+                                          { .kind = ATEN_NUMBERS, .count = 2, .numbers = numbers } };
+        struct aten_plan *plan = aten_compile(device, op, args, 2, out, 2, message);
+        bool ok = plan && aten_run(plan, args, 2, out, 2, message, sizeof(message));
+        aten_release(plan);
+        for (int k = 0; k < SIZE; k++)
+            ok = ok && y[k] == x[k] * (float)(i * 0.25) && product[k] == whole[k] * numbers[1].integer;
+        TEST_FOR(ok, "step %d: %s", i, message);
+    }
+    aten_cache(0, &plans, &after);
+    TEST_FOR(after - before <= 8, "%llu plans", (unsigned long long)(after - before));
+}
+
+/* A plan takes 16 KiB at least. */
 static void check_bound(void)
 {
+    const uint64_t limit = 16 << 14;
     uint64_t plans, compiled;
-    aten_cache(16, &plans, &compiled);
-    TEST(plans <= 16);
+    aten_cache(limit, &plans, &compiled);
     for (int64_t size = 1; size <= 64; size++) {
         struct box x = make(ATEN_FLOAT32, 1, &size), y = make(ATEN_FLOAT32, 1, &size);
         const struct aten_arg args[1] = { tensor(&x) };
         TEST(call("neg", "", args, 1, &y.t) && load(&y.t, 0) == -load(&x.t, 0));
         free(x.bytes), free(y.bytes);
     }
-    aten_cache(4096, &plans, &compiled);
-    TEST_FOR(plans <= 16, "%llu plans", (unsigned long long)plans);
+    aten_cache(UINT64_C(128) << 20, &plans, &compiled);
+    TEST_FOR(plans > 1 && plans <= 16, "%llu plans", (unsigned long long)plans);
 }
 
 static void check_in_place(void)
@@ -357,6 +386,34 @@ static void check_empty_and_refused(void)
     TEST(!aten_op_find("no_such_operator", ""));
 }
 
+/* binary_cross_entropy takes numbers from 0 to 1. */
+static void check_shares(void)
+{
+    static const struct {
+        float x, target;
+        const char *says;
+    } cases[] = { { 0.5f, 1, NULL },     { 0, 1, NULL },      { 1, 0, NULL },
+                  { 1.5f, 1, "input" },  { NAN, 1, "input" }, { 0.5f, -0.1f, "target" },
+                  { -0.0f, 2, "target" } };
+    float x[6] = { 0, 1, 0.25f, 0.5f, 1, 0 }, target[6] = { 0 }, y;
+    const struct aten_tensor tx = { ATEN_FLOAT32, 2, { 2, 3 }, { 3, 1 }, x },
+                             tt = { ATEN_FLOAT32, 2, { 2, 3 }, { 1, 2 }, target };
+    struct aten_tensor out = { .type = ATEN_FLOAT32, .data = &y };
+    const struct aten_arg args[4] = { { .kind = ATEN_TENSOR, .count = 1, .tensors = &tx },
+                                      { .kind = ATEN_TENSOR, .count = 1, .tensors = &tt },
+                                      { .kind = ATEN_NONE },
+                                      integer(1) };
+    struct aten_plan *plan = aten_compile(device, aten_op_find("binary_cross_entropy", ""), args, 4, &out, 1, message);
+    for (size_t i = 0; TEST_FOR(plan, "%s", message) && i < COUNT(cases); i++) {
+        x[4] = cases[i].x;
+        target[3] = cases[i].target;
+        *message = 0;
+        TEST_FOR(aten_in_bounds(plan, args, message) == !cases[i].says, "case %zu", i);
+        TEST_FOR(!cases[i].says || strstr(message, cases[i].says), "case %zu: %s", i, message);
+    }
+    aten_release(plan);
+}
+
 static void *thread_main(void *context)
 {
     for (int i = 0; i < 300; i++) {
@@ -385,7 +442,7 @@ static void check_threads(void)
 {
     pthread_t threads[8];
     uint64_t plans, compiled;
-    aten_cache(12, &plans, &compiled);
+    aten_cache(12 << 14, &plans, &compiled);
     for (size_t i = 0; i < COUNT(threads); i++)
         pthread_create(&threads[i], NULL, thread_main, device);
     for (size_t i = 0; i < COUNT(threads); i++) {
@@ -393,7 +450,7 @@ static void check_threads(void)
         pthread_join(threads[i], &failed);
         TEST(!failed);
     }
-    aten_cache(4096, &plans, &compiled);
+    aten_cache(UINT64_C(128) << 20, &plans, &compiled);
 }
 
 /* ---- graphs ---- */
@@ -505,9 +562,11 @@ int main(void)
     check_unary();
     check_casts();
     check_changing_numbers();
+    check_changing_lists();
     check_in_place();
     check_fresh_and_written();
     check_empty_and_refused();
+    check_shares();
     check_graph();
     check_bound();
     check_threads();

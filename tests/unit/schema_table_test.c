@@ -115,9 +115,11 @@ static uint32_t extensions(DML_OPERATOR_TYPE type, const char *field, DML_FEATUR
 static void test_extensions(void)
 {
     const uint32_t bfloat = bit(ANYDML_TENSOR_DATA_TYPE_BFLOAT16), both = bfloat | bit(DML_TENSOR_DATA_TYPE_FLOAT64);
+    const uint32_t longs = bit(DML_TENSOR_DATA_TYPE_INT64) | bit(DML_TENSOR_DATA_TYPE_UINT64);
     TEST(extensions(DML_OPERATOR_ELEMENT_WISE_ADD, "ATensor", DML_FEATURE_LEVEL_6_4) == both);
     TEST(extensions(DML_OPERATOR_ELEMENT_WISE_ADD, "ATensor", DML_FEATURE_LEVEL_6_3) == 0);
     TEST(extensions(DML_OPERATOR_GEMM, "CTensor", DML_FEATURE_LEVEL_6_4) == both);
+    TEST(extensions(DML_OPERATOR_ELEMENT_WISE_POW, "ExponentTensor", DML_FEATURE_LEVEL_6_4) == (both | longs));
     TEST(extensions(DML_OPERATOR_CAST, "InputTensor", DML_FEATURE_LEVEL_6_4) == bfloat); /* FLOAT64 is documented */
     TEST(extensions(DML_OPERATOR_LSTM, "InputTensor", DML_FEATURE_LEVEL_6_4) == bfloat);
     TEST(extensions(DML_OPERATOR_ELEMENT_WISE_LOGICAL_AND, "ATensor", DML_FEATURE_LEVEL_6_4) == 0);
@@ -129,7 +131,8 @@ static void test_extensions(void)
         const struct schema_op *op = schema_op_at(i);
         for (uint32_t f = 0; f < op->field_count; f++) {
             const uint32_t more = schema_field_extensions(op, f, DML_FEATURE_LEVEL_6_4);
-            TEST_FOR(!(more & ~both) && !(more & schema_field_types(op, f, DML_FEATURE_LEVEL_6_4)), "%s %s", op->name,
+            const uint32_t known = op->type == DML_OPERATOR_ELEMENT_WISE_POW ? both | longs : both;
+            TEST_FOR(!(more & ~known) && !(more & schema_field_types(op, f, DML_FEATURE_LEVEL_6_4)), "%s %s", op->name,
                      op->fields[f].name);
         }
     }

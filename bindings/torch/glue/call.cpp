@@ -215,7 +215,7 @@ void check_indices(const aten_op *row, const aten_plan *plan, const aten_arg *ar
         return;
     const std::string name = row->name;
     TORCH_CHECK(name != "gather" && name != "index_add" && name != "uniform" && name != "multinomial" &&
-                    !name.starts_with("scatter") && !name.starts_with("max_unpool"),
+                    name != "binary_cross_entropy" && !name.starts_with("scatter") && !name.starts_with("max_unpool"),
                 message);
     TORCH_CHECK_INDEX(false, message);
 }

@@ -49,6 +49,8 @@ enum aten_type {
 };
 uint32_t aten_type_bytes(int32_t type); /* of an element; 0: not one of these */
 
+const char *aten_version(void); /* AnyDML's: "0.1.0" */
+
 #define ATEN_RANK_MAX 8
 
 /* A tensor as it lies: element i is at data + bytes * sum(i[d] * strides[d]). Conjugate and negative views are resolved
@@ -70,10 +72,11 @@ enum aten_kind {
     ATEN_REAL,      /* real: float, and Scalars that are floating point */
     ATEN_BOOL,      /* integer 0 or 1: bool, and Scalars that are booleans */
     ATEN_INTS,      /* integers[0 .. count) */
-    ATEN_REALS,     /* reals[0 .. count): float[], and lists of Scalars */
+    ATEN_REALS,     /* reals[0 .. count): float[] */
     ATEN_BOOLS,     /* integers[0 .. count), 0 or 1: bool[], also of fixed size */
     ATEN_STRING,    /* string */
     ATEN_GENERATOR, /* integers[0]: seed, integers[1]: offset; see `random` below */
+    ATEN_NUMBERS,   /* numbers[0 .. count): Scalar[], each of ATEN_INT, ATEN_REAL or ATEN_BOOL */
 };
 
 /* An argument in the order of the schema, defaults filled in; Device and pin_memory: ATEN_NONE. Complex numbers are
@@ -89,6 +92,7 @@ struct aten_arg {
         double real;
         const int64_t *integers;
         const double *reals;
+        const struct aten_arg *numbers;
         const char *string;
     };
 };
@@ -199,8 +203,9 @@ bool aten_run_fixed(struct aten_plan *plan, const struct aten_arg *args, const u
 /* Each plan that aten_find, aten_compile or aten_graph_compile returned is released once. NULL may be. */
 void aten_release(struct aten_plan *plan);
 
-/* Plans in the cache and how often aten_compile made one; the cache keeps at most about `limit` (0: as it is). */
-void aten_cache(uint64_t limit, uint64_t *out_plans, uint64_t *out_compiled);
+/* Plans in the cache and how often aten_compile made one; those in it take at most about `limit_bytes` of the host's
+ * memory (0: as it is, 128 MiB from the start). */
+void aten_cache(uint64_t limit_bytes, uint64_t *out_plans, uint64_t *out_compiled);
 
 /* ---- graphs: many operators as one plan ---- */
 

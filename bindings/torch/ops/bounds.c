@@ -68,12 +68,26 @@ static bool all_chances(const struct aten_tensor *t, int64_t at, int64_t *out_in
     return some;
 }
 
+/* Along the last dimension, or of a tensor without any. */
+static bool all_shares(const struct aten_tensor *t, int64_t at)
+{
+    const int64_t size = t->rank ? t->sizes[t->rank - 1] : 1, stride = t->rank ? t->strides[t->rank - 1] : 0;
+    bool all = true;
+    for (int64_t i = 0; i < size && all; i++) {
+        const double x = chance(t, at + i * stride);
+        all = x >= 0 && x <= 1;
+    }
+    return all;
+}
+
 /* Of the dimensions from `dim` on; *out_index: the first one outside. */
 static bool all_inside(const struct aten_bound *bound, const struct aten_tensor *t, uint32_t dim, int64_t at,
                        int64_t *out_index)
 {
     if (dim + 1 == t->rank && bound->rule == ATEN_BOUND_CHANCE)
         return all_chances(t, at, out_index);
+    if (dim + 1 >= t->rank && bound->rule == ATEN_BOUND_SHARE)
+        return all_shares(t, at);
     if (dim == t->rank) {
         *out_index = element(t, at);
         return inside(bound, *out_index);
@@ -116,6 +130,9 @@ static void describe(const struct aten_bound *bound, int64_t index, char *messag
                  index ? "invalid multinomial distribution (sum of probabilities <= 0)"
                        : "probability tensor contains either `inf`, `nan` or element < 0");
         break;
+    case ATEN_BOUND_SHARE:
+        snprintf(message, ATEN_MESSAGE_BYTES, "all elements of %s should be between 0 and 1", dim ? "target" : "input");
+        break;
     case ATEN_BOUND_PLACE:
         snprintf(message, ATEN_MESSAGE_BYTES,
                  "Found an invalid max index: %" PRId64 " (an output plane has %" PRId64 " elements)", index, size);
@@ -140,7 +157,8 @@ bool aten_in_bounds(const struct aten_plan *plan, const struct aten_arg *args, c
         }
         const struct aten_tensor *t = &args[bound->argument].tensors[bound->element];
         int64_t index = 0;
-        const bool known = t->type == ATEN_INT32 || t->type == ATEN_INT64 || bound->rule == ATEN_BOUND_CHANCE;
+        const bool known = t->type == ATEN_INT32 || t->type == ATEN_INT64 || bound->rule == ATEN_BOUND_CHANCE ||
+                           bound->rule == ATEN_BOUND_SHARE;
         if (t->data && known && !all_inside(bound, t, 0, 0, &index)) {
             describe(bound, index, message);
             return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans by key: one table, one lock, the least recently used go first. */
+/* Plans by key: one table, one lock, the least recently used go first where all are more than the limit. */
 #include "plan.h"
 
 #include <pthread.h>
@@ -7,13 +7,13 @@
 
 #define BUCKETS       8192u
 #define MISSES_MAX    4u
-#define LIMIT_DEFAULT 8192u
+#define LIMIT_DEFAULT (UINT64_C(128) << 20) /* bytes */
 
 static struct {
     pthread_mutex_t lock;
     struct aten_plan *buckets[BUCKETS];
     struct aten_plan *newest, *oldest;
-    uint64_t count, limit, compiled;
+    uint64_t count, bytes, limit, compiled;
 } cache = { .lock = PTHREAD_MUTEX_INITIALIZER, .limit = LIMIT_DEFAULT };
 
 /* ---- keys ---- */
@@ -56,9 +56,13 @@ static void put_text(struct aten_key *key, const char *text)
     }
 }
 
-static bool is_number(const struct aten_arg *arg)
+/* The bits of numbers, which are reals or integers. */
+static void put_numbers(struct aten_key *key, const struct aten_arg *arg)
 {
-    return arg->kind == ATEN_INT || arg->kind == ATEN_REAL || arg->kind == ATEN_BOOL;
+    if (arg->kind == ATEN_INT || arg->kind == ATEN_REAL || arg->kind == ATEN_BOOL)
+        put(key, (uint64_t)arg->integer);
+    for (uint32_t i = 0; arg->kind == ATEN_NUMBERS && i < arg->count; i++)
+        put(key, (uint64_t)arg->numbers[i].integer);
 }
 
 static void put_arg(struct aten_key *key, const struct aten_arg *arg)
@@ -77,6 +81,10 @@ static void put_arg(struct aten_key *key, const struct aten_arg *arg)
     case ATEN_REALS:
         for (uint32_t i = 0; i < arg->count; i++)
             put(key, (uint64_t)arg->integers[i]); /* the bits of reals */
+        break;
+    case ATEN_NUMBERS:
+        for (uint32_t i = 0; i < arg->count; i++)
+            put(key, (uint64_t)arg->numbers[i].kind);
         break;
     case ATEN_STRING:
         put_text(key, arg->string);
@@ -109,8 +117,7 @@ void aten_key_make(struct aten_key *key, const struct aten_call *call, bool writ
         put_tensor(key, &call->outputs[i]);
     key->layout = key->count;
     for (uint32_t i = 0; i < call->arg_count; i++)
-        if (is_number(&call->args[i]))
-            put(key, (uint64_t)call->args[i].integer); /* the bits of reals */
+        put_numbers(key, &call->args[i]);
     key->layout_hash = mix(0, key->words, key->layout);
     key->hash = mix(key->layout_hash, key->words + key->layout, key->count - key->layout);
 }
@@ -174,6 +181,7 @@ static void evict_oldest(void)
     *at = plan->same_bucket;
     unlink_age(plan);
     cache.count--;
+    cache.bytes -= plan->bytes;
     aten_release(plan);
 }
 
@@ -188,8 +196,10 @@ static bool insert(const struct aten_key *key, struct aten_plan *plan)
     plan->same_bucket = cache.buckets[plan->hash % BUCKETS];
     cache.buckets[plan->hash % BUCKETS] = plan;
     link_newest(plan);
+    plan->bytes += sizeof(*plan) + plan->key_words * sizeof(*plan->key);
     cache.count++;
-    while (cache.count > cache.limit && cache.oldest != plan)
+    cache.bytes += plan->bytes;
+    while (cache.bytes > cache.limit && cache.oldest != plan)
         evict_oldest();
     return true;
 }
@@ -252,12 +262,12 @@ void aten_cache_refuse(const struct aten_key *key)
     pthread_mutex_unlock(&cache.lock);
 }
 
-void aten_cache(uint64_t limit, uint64_t *out_plans, uint64_t *out_compiled)
+void aten_cache(uint64_t limit_bytes, uint64_t *out_plans, uint64_t *out_compiled)
 {
     pthread_mutex_lock(&cache.lock);
-    if (limit)
-        cache.limit = limit;
-    while (cache.count > cache.limit)
+    if (limit_bytes)
+        cache.limit = limit_bytes;
+    while (cache.bytes > cache.limit)
         evict_oldest();
     *out_plans = cache.count;
     *out_compiled = cache.compiled;

@@ -194,7 +194,7 @@ static struct aten_value *number_as(struct aten_graph *g, const struct aten_node
     g->numbers |= UINT64_C(1) << (i & 63);
     if (g->live)
         return bound(g, aten_new_packed(g, type, 0, NULL),
-                     (struct aten_binding){ ATEN_BIND_NUMBER, i, 0, type, false });
+                     (struct aten_binding){ ATEN_BIND_NUMBER, i, a->element, type, false });
     return a->kind == ATEN_REAL ? aten_scalar(g, type, a->real) : aten_scalar_int(g, type, a->integer);
 }
 

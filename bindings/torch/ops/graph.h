@@ -55,7 +55,7 @@ enum aten_source { ATEN_SOURCE_INPUT, ATEN_SOURCE_CONSTANT, ATEN_SOURCE_NODE, AT
 enum aten_binding_kind { ATEN_BIND_TENSOR, ATEN_BIND_NUMBER, ATEN_BIND_GENERATOR };
 struct aten_binding {
     enum aten_binding_kind kind;
-    uint32_t argument, element; /* args[argument], .tensors[element] */
+    uint32_t argument, element; /* args[argument], .tensors[element] or .numbers[element] */
     int32_t type;               /* of a number */
     bool fixed;                 /* OWNED_BY_DML: packed until it changes */
 };
@@ -89,6 +89,7 @@ enum aten_bound_rule {
     ATEN_BOUND_CLASS,
     ATEN_BOUND_PLACE,
     ATEN_BOUND_CHANCE, /* of probabilities, which are finite and not negative */
+    ATEN_BOUND_SHARE,  /* of numbers from 0 to 1; `dimension` 1: of a target */
     ATEN_BOUND_ORDER   /* of numbers: args[argument] <= args[element] */
 };
 
@@ -105,13 +106,14 @@ struct aten_bound {
 /* An argument of a node: as struct aten_arg, but tensors are values. */
 struct aten_operand {
     enum aten_kind kind;
-    uint32_t count;
+    uint32_t count, element;    /* element: of the list of numbers that a number comes from */
     struct aten_value **values; /* ATEN_TENSOR, ATEN_TENSORS: NULL for undefined elements */
     union {
         int64_t integer;
         double real;
         const int64_t *integers;
         const double *reals;
+        const struct aten_arg *numbers;
         const char *string;
     };
 };
@@ -269,6 +271,8 @@ struct aten_value *aten_add(struct aten_graph *g, struct aten_value *x, struct a
 struct aten_value *aten_subtract(struct aten_graph *g, struct aten_value *x, struct aten_value *y);
 struct aten_value *aten_multiply(struct aten_graph *g, struct aten_value *x, struct aten_value *y);
 struct aten_value *aten_divide(struct aten_graph *g, struct aten_value *x, struct aten_value *y);
+/* Rounded down, as Python does (op_binary.c). */
+struct aten_value *aten_floor_divided(struct aten_graph *g, struct aten_value *x, struct aten_value *y);
 struct aten_value *aten_scaled(struct aten_graph *g, struct aten_value *x, double factor, double offset);
 struct aten_value *aten_not(struct aten_graph *g, struct aten_value *x); /* of BOOLEAN */
 struct aten_value *aten_round(struct aten_graph *g, struct aten_value *x, DML_ROUNDING_MODE mode);

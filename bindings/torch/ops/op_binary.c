@@ -65,23 +65,29 @@ bool aten_build_mul(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_apply2(g, type == ATEN_BOOLEAN ? EW(LOGICAL_AND) : EW(MULTIPLY), x, y));
 }
 
-/* floor(x / y) as Python has it: from the remainder, so that it is right where x / y rounds up to an integer. */
-static struct aten_value *floor_divided(struct aten_graph *g, struct aten_value *x, struct aten_value *y)
+/* Whether x / y has a remainder, `rest`, and is below 0: floored, it is then one less than cut off. */
+static struct aten_value *below(struct aten_graph *g, struct aten_value *rest, struct aten_value *y)
+{
+    struct aten_value *zero = like(g, y, 0);
+    struct aten_value *other = aten_apply2(g, EW(LOGICAL_XOR), aten_apply2(g, EW(LOGICAL_LESS_THAN), y, zero),
+                                           aten_apply2(g, EW(LOGICAL_LESS_THAN), rest, zero));
+    return aten_apply2(g, EW(LOGICAL_AND), aten_not(g, aten_apply2(g, EW(LOGICAL_EQUALS), rest, zero)), other);
+}
+
+/* From the remainder, so that it is right where x / y rounds up to an integer. Integers leave their range nowhere. */
+struct aten_value *aten_floor_divided(struct aten_graph *g, struct aten_value *x, struct aten_value *y)
 {
     if (!x || !y)
         return NULL;
+    if (!aten_is_signed(x->type))
+        return aten_divide(g, x, y);
+    struct aten_value *rest = aten_apply2(g, EW(MODULUS_TRUNCATE), x, y), *less = below(g, rest, y);
     if (!aten_is_float(x->type))
-        return aten_is_signed(x->type) ? aten_divide(g, aten_subtract(g, x, aten_apply2(g, EW(MODULUS_FLOOR), x, y)), y)
-                                       : aten_divide(g, x, y);
-    struct aten_value *zero = like(g, x, 0), *rest = aten_apply2(g, EW(MODULUS_TRUNCATE), x, y);
+        return aten_subtract(g, aten_divide(g, x, y), aten_convert(g, less, x->type));
     struct aten_value *quotient = aten_divide(g, aten_subtract(g, x, rest), y);
-    struct aten_value *other = aten_apply2(g, EW(LOGICAL_XOR), aten_apply2(g, EW(LOGICAL_LESS_THAN), y, zero),
-                                           aten_apply2(g, EW(LOGICAL_LESS_THAN), rest, zero));
-    struct aten_value *uneven = aten_not(g, aten_apply2(g, EW(LOGICAL_EQUALS), rest, zero));
-    quotient =
-        aten_select(g, aten_apply2(g, EW(LOGICAL_AND), uneven, other), aten_scaled(g, quotient, 1, -1), quotient);
+    quotient = aten_select(g, less, aten_scaled(g, quotient, 1, -1), quotient);
     quotient = aten_round(g, quotient, DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN);
-    struct aten_value *by_zero = aten_apply2(g, EW(LOGICAL_EQUALS), y, zero);
+    struct aten_value *by_zero = aten_apply2(g, EW(LOGICAL_EQUALS), y, like(g, y, 0));
     return aten_select(g, by_zero, aten_divide(g, x, y), quotient);
 }
 
@@ -98,14 +104,14 @@ bool aten_build_div(struct aten_graph *g, const struct aten_node *n)
     const int32_t type = *mode ? aten_wide(result) : aten_is_float(result) ? result : aten_wide(n->outputs[0].type);
     struct aten_value *x = aten_in_as(g, n, 0, type), *y = aten_in_as(g, n, 1, type);
     if (*mode == 'f')
-        return aten_result(g, n, 0, floor_divided(g, x, y));
+        return aten_result(g, n, 0, aten_floor_divided(g, x, y));
     return aten_result(g, n, 0, *mode ? truncated(g, aten_divide(g, x, y)) : aten_divide(g, x, y));
 }
 
 bool aten_build_floor_divide(struct aten_graph *g, const struct aten_node *n)
 {
     const int32_t type = aten_wide(aten_result_type(n, first_two, 2));
-    return aten_result(g, n, 0, floor_divided(g, aten_in_as(g, n, 0, type), aten_in_as(g, n, 1, type)));
+    return aten_result(g, n, 0, aten_floor_divided(g, aten_in_as(g, n, 0, type), aten_in_as(g, n, 1, type)));
 }
 
 /* The remainder has the divisor's sign. */
@@ -115,12 +121,8 @@ bool aten_build_remainder(struct aten_graph *g, const struct aten_node *n)
     struct aten_value *x = aten_in_as(g, n, 0, type), *y = aten_in_as(g, n, 1, type);
     if (!aten_is_float(type))
         return aten_result(g, n, 0, aten_apply2(g, EW(MODULUS_FLOOR), x, y));
-    struct aten_value *rest = aten_apply2(g, EW(MODULUS_TRUNCATE), x, y), *zero = like(g, x, 0);
-    struct aten_value *other = aten_apply2(g, EW(LOGICAL_XOR), aten_apply2(g, EW(LOGICAL_LESS_THAN), y, zero),
-                                           aten_apply2(g, EW(LOGICAL_LESS_THAN), rest, zero));
-    struct aten_value *uneven = aten_not(g, aten_apply2(g, EW(LOGICAL_EQUALS), rest, zero));
-    return aten_result(g, n, 0,
-                       aten_select(g, aten_apply2(g, EW(LOGICAL_AND), uneven, other), aten_add(g, rest, y), rest));
+    struct aten_value *rest = aten_apply2(g, EW(MODULUS_TRUNCATE), x, y);
+    return aten_result(g, n, 0, aten_select(g, below(g, rest, y), aten_add(g, rest, y), rest));
 }
 
 /* One operator of two tensors in their common type; parameter: it. */
@@ -143,7 +145,7 @@ bool aten_build_binary_float(struct aten_graph *g, const struct aten_node *n)
 bool aten_build_pow(struct aten_graph *g, const struct aten_node *n)
 {
     const int32_t result = aten_result_type(n, first_two, 2), type = aten_wide(result);
-    struct aten_value *x = aten_in_as(g, n, 0, type), *y = NULL;
+    struct aten_value *x = aten_in_as(g, n, 0, type);
     if (aten_is_number(g, n, 1, 2))
         return aten_result(g, n, 0, aten_multiply(g, x, x));
     if (aten_is_number(g, n, 1, 1))
@@ -152,12 +154,13 @@ bool aten_build_pow(struct aten_graph *g, const struct aten_node *n)
         return aten_result(g, n, 0, aten_apply(g, EW(SQRT), x));
     if (type == ATEN_BOOLEAN)
         return aten_fail(g, "bool has no powers");
-    /* DirectML has those of 64 bit integers not: FLOAT64 is exact up to 2^53 */
-    const int32_t wide = type == ATEN_INT64 || type == ATEN_UINT64 ? ATEN_FLOAT64 : type;
-    x = aten_convert(g, x, wide);
-    y = aten_in_as(g, n, 1, wide);
-    struct aten_value *z = aten_convert(g, aten_apply2(g, EW(POW), x, y), type);
-    if (aten_is_float(type) || !aten_is_signed(type))
+    if (aten_is_float(type))
+        return aten_result(g, n, 0, aten_apply2(g, EW(POW), x, aten_in_as(g, n, 1, type)));
+    /* A plan is for one exponent: torch refuses negative ones when it is made. */
+    if (!aten_is_tensor(n, 1) && aten_int(g, n, 1, 0) < 0)
+        return aten_fail(g, "exponent is %lld, must not be negative", (long long)aten_int(g, n, 1, 0));
+    struct aten_value *y = aten_in_as(g, n, 1, type), *z = aten_apply2(g, EW(POW), x, y);
+    if (!aten_is_signed(type))
         return aten_result(g, n, 0, z);
     struct aten_value *by_zero = aten_apply2(g, EW(LOGICAL_EQUALS), x, like(g, x, 0)); /* 0 to the power -1 is 0 */
     by_zero = aten_apply2(g, EW(LOGICAL_AND), by_zero, aten_apply2(g, EW(LOGICAL_LESS_THAN), y, like(g, y, 0)));

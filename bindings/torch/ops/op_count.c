@@ -3,6 +3,8 @@
 #include "axis.h"
 #include "index.h"
 
+#include <math.h>
+
 #define EW(name)     DML_OPERATOR_ELEMENT_WISE_##name
 #define REDUCE(name) DML_REDUCE_FUNCTION_##name
 
@@ -26,35 +28,45 @@ bool aten_build_count_nonzero(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_reshape(g, x, n->outputs[0].rank, n->outputs[0].sizes));
 }
 
-/* histc(self, bins, min, max): between the least and the greatest where both are the same. */
+/* The ends of histc's range: of all elements where both arguments are the same; where those are, too, one less and
+ * one more. */
+static void range_of(struct aten_graph *g, const struct aten_node *n, struct aten_value *x, struct aten_value **low,
+                     struct aten_value **high)
+{
+    double least = aten_real(g, n, 2, 0), most = aten_real(g, n, 3, 0);
+    if (!aten_is_float(x->type)) {
+        least = trunc(least);
+        most = trunc(most);
+    }
+    *low = aten_scalar(g, x->type, least);
+    *high = aten_scalar(g, x->type, most);
+    if (least != most)
+        return;
+    if (least == 0) {
+        *low = aten_reduced(g, REDUCE(MIN), x, 1, x->type);
+        *high = aten_reduced(g, REDUCE(MAX), x, 1, x->type);
+    }
+    struct aten_value *same = aten_apply2(g, EW(LOGICAL_EQUALS), *low, *high), *one = aten_scalar(g, x->type, 1);
+    struct aten_value *below = aten_select(g, same, aten_subtract(g, *low, one), *low);
+    *high = aten_select(g, same, aten_add(g, *high, one), *high);
+    *low = below;
+}
+
+/* histc(self, bins, min, max): integers in INT64, as CUDA has them; the CPU has floats alone. */
 bool aten_build_histc(struct aten_graph *g, const struct aten_node *n)
 {
-    const int32_t type = aten_wide(n->outputs[0].type);
+    const int32_t type = aten_is_float(n->outputs[0].type) ? aten_wide(n->outputs[0].type) : ATEN_INT64;
     const int64_t bins = aten_int(g, n, 1, 100), all[1] = { bins };
-    const double least = aten_real(g, n, 2, 0), most = aten_real(g, n, 3, 0);
     struct aten_value *x = aten_flat(g, aten_in_as(g, n, 0, type)), *low, *high;
-    if (!x || bins < 1)
-        return aten_fail(g, "bins must be above 0");
-    if (!aten_is_float(type))
-        return aten_fail(g, "integers have no operator");
+    if (!x || bins < 1 || n->outputs[0].type == ATEN_BOOLEAN)
+        return aten_fail(g, "bins must be above 0, and elements numbers");
     if (!aten_elements(x))
         return aten_result(g, n, 0, aten_scalar(g, type, 0));
-    if (least < most) {
-        low = aten_scalar(g, type, least);
-        high = aten_scalar(g, type, most);
-    } else {
-        low = aten_reduced(g, REDUCE(MIN), x, 1, type);
-        high = aten_reduced(g, REDUCE(MAX), x, 1, type);
-        if (least == most && least != 0)
-            low = high = aten_scalar(g, type, least);
-        struct aten_value *same = aten_apply2(g, EW(LOGICAL_EQUALS), low, high);
-        struct aten_value *below = aten_select(g, same, aten_scaled(g, low, 1, -1), low);
-        high = aten_select(g, same, aten_scaled(g, high, 1, 1), high);
-        low = below;
-    }
-    struct aten_value *place =
-        aten_divide(g, aten_scaled(g, aten_subtract(g, x, low), (double)bins, 0), aten_subtract(g, high, low));
-    place = aten_apply2(g, EW(MIN), aten_apply(g, EW(FLOOR), place), aten_scalar(g, type, (double)bins - 1));
+    range_of(g, n, x, &low, &high);
+    struct aten_value *place = aten_multiply(g, aten_subtract(g, x, low), aten_scalar(g, type, (double)bins));
+    place = aten_divide(g, place, aten_subtract(g, high, low));
+    place = aten_is_float(type) ? aten_apply(g, EW(FLOOR), place) : place; /* not below 0 where it counts */
+    place = aten_apply2(g, EW(MIN), place, aten_scalar(g, type, (double)bins - 1));
     struct aten_value *inside = aten_not(g, aten_apply2(g, EW(LOGICAL_LESS_THAN), x, low));
     inside = aten_apply2(g, EW(LOGICAL_AND), inside, aten_apply2(g, EW(LOGICAL_LESS_THAN_OR_EQUAL), x, high));
     place = aten_select(g, inside, place, aten_scalar(g, type, (double)bins)); /* out of range: ignored */

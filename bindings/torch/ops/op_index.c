@@ -358,9 +358,7 @@ static struct aten_value *scattered_mean(struct aten_graph *g, const struct scat
     struct aten_value *each = aten_expand(g, one, s->indices->rank, s->indices->sizes);
     struct aten_value *count = aten_scatter(g, begin, s->indices, each, s->axis, DML_REDUCE_FUNCTION_SUM);
     count = aten_apply2(g, EW(MAX), count, one);
-    if (aten_is_float(sum->type) || !aten_is_signed(sum->type))
-        return aten_divide(g, sum, count);
-    return aten_divide(g, aten_subtract(g, sum, aten_apply2(g, EW(MODULUS_FLOOR), sum, count)), count);
+    return aten_is_float(sum->type) ? aten_divide(g, sum, count) : aten_floor_divided(g, sum, count);
 }
 
 /* NaN among them: MIN and MAX may not see it. */

@@ -113,6 +113,9 @@ static struct aten_value *bounded_log(struct aten_graph *g, struct aten_value *x
 bool aten_build_binary_cross_entropy(struct aten_graph *g, const struct aten_node *n)
 {
     struct pair p = pair_of(g, n, 0);
+    for (uint32_t i = 0; i < 2; i++)
+        if (aten_is_tensor(n, i) && aten_is_float(n->args[i].values[0]->type))
+            aten_bound(g, n, (struct aten_bound){ .rule = ATEN_BOUND_SHARE, .argument = i, .dimension = i });
     struct aten_value *off =
         aten_multiply(g, aten_scaled(g, p.target, 1, -1), bounded_log(g, aten_scaled(g, p.x, -1, 1)));
     struct aten_value *loss = aten_subtract(g, off, aten_multiply(g, p.target, bounded_log(g, p.x)));

@@ -73,7 +73,7 @@ bool aten_build_flip(struct aten_graph *g, const struct aten_node *n)
 
 static struct aten_value *rolled(struct aten_graph *g, struct aten_value *x, uint32_t axis, int64_t shift)
 {
-    const int64_t size = x ? x->sizes[axis] : 0, start = size ? ((-shift) % size + size) % size : 0;
+    const int64_t size = x ? x->sizes[axis] : 0, start = size ? (size - shift % size) % size : 0;
     struct aten_value *parts[2];
     if (!start || !aten_elements(x))
         return x;
@@ -126,6 +126,12 @@ bool aten_build_repeat(struct aten_graph *g, const struct aten_node *n)
     return aten_emit(g, DML_OPERATOR_TILE, &desc, &x, 1, &y, 1) && aten_result(g, n, 0, y);
 }
 
+/* Elements that a padding below 0 takes away. */
+static int64_t cut_by(int64_t pad, int64_t size)
+{
+    return pad >= 0 ? 0 : pad <= -size ? size : -pad;
+}
+
 /* constant_pad_nd(self, pad, value): from the last dimension on; below 0 they cut. */
 bool aten_build_constant_pad(struct aten_graph *g, const struct aten_node *n)
 {
@@ -138,11 +144,11 @@ bool aten_build_constant_pad(struct aten_graph *g, const struct aten_node *n)
                          x ? x->rank : 0);
     for (uint32_t i = 0; i < count / 2 && x; i++) {
         const uint32_t axis = x->rank - 1 - i;
+        const int64_t size = x->sizes[axis], start = cut_by(pad[2 * i], size), end = cut_by(pad[2 * i + 1], size);
         before[axis] = BASE_MAX(pad[2 * i], 0);
         after[axis] = BASE_MAX(pad[2 * i + 1], 0);
-        const int64_t start = BASE_MAX(-pad[2 * i], 0), cut = start + BASE_MAX(-pad[2 * i + 1], 0);
-        if (cut)
-            x = aten_slice(g, x, axis, BASE_MIN(start, x->sizes[axis]), BASE_MAX(x->sizes[axis] - cut, 0), 1);
+        if (start || end)
+            x = aten_slice(g, x, axis, start, BASE_MAX(size - start - end, 0), 1);
     }
     return aten_result(g, n, 0, aten_padded(g, x, before, after, aten_real(g, n, 2, 0)));
 }
@@ -288,15 +294,21 @@ bool aten_build_diagonal_scatter(struct aten_graph *g, const struct aten_node *n
         g, n, 0, on_diagonal(g, part, x, &(struct diagonal){ x->rank, x->sizes, aten_int(g, n, 2, 0), row, column }));
 }
 
+/* Diagonals beyond the matrix are all like the first one beyond it. */
+static int64_t diagonal_of(int64_t k, int64_t rows, int64_t columns)
+{
+    return BASE_MIN(BASE_MAX(k, -rows), columns);
+}
+
 /* tril, triu(self, diagonal); parameter 1: triu */
 bool aten_build_triangle(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *x = aten_in(g, n, 0);
-    const int64_t k = aten_int(g, n, 1, 0);
-    if (!x)
-        return false;
+    if (!x || x->rank < 2)
+        return aten_fail(g, "self must have at least 2 dimensions");
     if (!aten_elements(x))
         return aten_result(g, n, 0, x);
+    const int64_t k = diagonal_of(aten_int(g, n, 1, 0), x->sizes[x->rank - 2], x->sizes[x->rank - 1]);
     return aten_result(g, n, 0,
                        n->parameter ? aten_diagonals_cleared(g, x, INT32_MIN, k)
                                     : aten_diagonals_cleared(g, x, k + 1, INT32_MAX));
@@ -409,7 +421,8 @@ bool aten_build_linspace(struct aten_graph *g, const struct aten_node *n)
 /* tril_indices, triu_indices(row, col, offset); parameter 1: triu */
 bool aten_build_triangle_indices(struct aten_graph *g, const struct aten_node *n)
 {
-    const int64_t rows = aten_int(g, n, 0, 0), columns = aten_int(g, n, 1, 0), offset = aten_int(g, n, 2, 0);
+    const int64_t rows = aten_int(g, n, 0, 0), columns = aten_int(g, n, 1, 0);
+    const int64_t offset = diagonal_of(aten_int(g, n, 2, 0), rows, columns);
     const int64_t count = n->outputs[0].sizes[1], sizes[2] = { 2, count };
     int64_t *values = aten_alloc(g, 2 * (size_t)count * sizeof(*values)), used = 0;
     for (int64_t r = 0; values && r < rows; r++)

@@ -248,15 +248,17 @@ static bool operands_of(struct aten_graph *g, const struct aten_node *n, uint32_
             out[k].kind = ATEN_TENSOR;
             out[k].count = 1;
             out[k].values = &a->values[i];
+        } else if (a->kind == ATEN_NUMBERS) {
+            if (i >= a->count)
+                return aten_fail(g, "argument %u has %u numbers, must have %u", k, a->count, n->args[0].count);
+            out[k] = (struct aten_operand){ .kind = a->numbers[i].kind, .element = i };
+            out[k].integer = a->numbers[i].integer; /* or real */
         } else if (a->kind == ATEN_REALS || a->kind == ATEN_INTS) {
             if (i >= a->count)
                 return aten_fail(g, "argument %u has %u numbers, must have %u", k, a->count, n->args[0].count);
-            out[k].kind = a->kind == ATEN_REALS ? ATEN_REAL : ATEN_INT;
-            out[k].count = 0;
-            if (a->kind == ATEN_REALS)
-                out[k].real = a->reals[i];
-            else
-                out[k].integer = a->integers[i];
+            out[k] = (struct aten_operand){ .kind = a->kind == ATEN_REALS ? ATEN_REAL : ATEN_INT };
+            out[k].integer = a->integers[i]; /* or real */
+            g->baked = true;                 /* they have no places in plans */
         }
     }
     return true;
@@ -283,7 +285,6 @@ static const struct aten_op *single(const struct aten_node *n)
 
 bool aten_build_foreach(struct aten_graph *g, const struct aten_node *n)
 {
-    const bool listed = !strcmp(n->op->overload, "ScalarList"), live = g->live;
     struct aten_operand *operands = aten_alloc(g, (n->arg_count + 1u) * sizeof(*operands));
     struct aten_node one = *n;
     one.op = single(n);
@@ -296,10 +297,7 @@ bool aten_build_foreach(struct aten_graph *g, const struct aten_node *n)
         one.outputs = &n->outputs[i];
         one.results = &n->results[i];
         ok = operands_of(g, n, i, operands);
-        g->live = live && !listed; /* lists of numbers are part of the plan */
         ok = ok && aten_build(g, &one);
-        g->live = live;
     }
-    g->baked = g->baked || listed;
     return ok;
 }

@@ -71,7 +71,7 @@ bool aten_build_round_decimals(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *x = aten_in_as(g, n, 0, wide_of(n));
     const int64_t decimals = aten_int(g, n, 1, 0);
-    const double factor = pow(10, (double)llabs(decimals));
+    const double factor = pow(10, fabs((double)decimals));
     if (!x || !aten_is_float(x->type) || !decimals)
         return aten_result(g, n, 0, rounded(g, x, DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN));
     struct aten_value *scaled =

@@ -110,6 +110,10 @@ uint64_t aten_plan_packed(const struct aten_plan *plan)
     return plan->fixed ? atomic_load(&plan->fixed->packed) : 0;
 }
 
+/* What compiled operators keep of the host's memory: 18 KiB for one, 60 for lists of 8, 130 to 200 for lists of 32. */
+#define PLAN_BYTES (16u << 10)
+#define NODE_BYTES (4u << 10)
+
 bool aten_plan_fill(struct aten_plan *plan, struct aten_graph *g, struct aten_value **outputs,
                     const struct aten_tensor *layouts, uint32_t output_count)
 {
@@ -133,6 +137,7 @@ bool aten_plan_fill(struct aten_plan *plan, struct aten_graph *g, struct aten_va
     for (uint32_t i = 0; i < plan->input_count; i++)
         plan->number_count += plan->inputs[i].kind != ATEN_BIND_TENSOR;
     plan->draws = g->draws;
+    plan->bytes = PLAN_BYTES + (uint64_t)g->node_count * NODE_BYTES + g->arena.total; /* constants lie there */
     return fixed_new(plan) || aten_fail(g, "out of memory");
 }
 
@@ -185,7 +190,7 @@ static bool all_live(const struct aten_graph *g, const struct aten_call *call)
 {
     for (uint32_t i = 0; i < call->arg_count; i++) {
         const enum aten_kind kind = call->args[i].kind;
-        const bool number = kind == ATEN_INT || kind == ATEN_REAL || kind == ATEN_BOOL;
+        const bool number = kind == ATEN_INT || kind == ATEN_REAL || kind == ATEN_BOOL || kind == ATEN_NUMBERS;
         if (number && (i > 63 || !(g->numbers >> i & 1)))
             return false;
     }
@@ -274,6 +279,8 @@ static void store_generator(const int64_t *seed_offset, struct aten_number *out)
 
 static void store_number(const struct aten_binding *binding, const struct aten_arg *arg, struct aten_number *out)
 {
+    if (arg->kind == ATEN_NUMBERS)
+        arg = &arg->numbers[binding->element];
     if (binding->kind == ATEN_BIND_GENERATOR)
         store_generator(arg->integers, out);
     else if (arg->kind == ATEN_REAL)

@@ -55,6 +55,7 @@ struct aten_plan {
     uint32_t *slots; /* output k of `op` is this one of `outputs` */
     uint32_t slot_count;
     uint64_t draws;
+    uint64_t bytes; /* of the host that it takes, about */
     struct aten_bound *bounds;
     uint32_t bound_count;
     /* in the cache, under its lock */

@@ -32,6 +32,14 @@ static const struct {
     { ATEN_UINT64, "uint64", 8, CATEGORY_INTEGER, 4, DML_TENSOR_DATA_TYPE_UINT64 },
 };
 
+#define TEXT(number)     #number
+#define VERSION(a, b, c) TEXT(a) "." TEXT(b) "." TEXT(c)
+
+const char *aten_version(void)
+{
+    return VERSION(ANYDML_VERSION_MAJOR, ANYDML_VERSION_MINOR, ANYDML_VERSION_PATCH);
+}
+
 /* -1: it is none of these. */
 static int row_of(int32_t type)
 {
