@@ -29,12 +29,6 @@ static ssize_t write_shown(void *state, const char *text, size_t size)
     return (ssize_t)size;
 }
 
-static int close_shown(void *state)
-{
-    (void)state;
-    return close(STDOUT_FILENO);
-}
-
 void tools_shown_begin(void)
 {
     /* What is opened takes the least number that is free: so do these, which cannot be read or written as needed. */
@@ -43,7 +37,7 @@ void tools_shown_begin(void)
             open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 
     static struct base_shown state;
-    FILE *shown = fopencookie(&state, "w", (cookie_io_functions_t){ .write = write_shown, .close = close_shown });
+    FILE *shown = fopencookie(&state, "w", (cookie_io_functions_t){ .write = write_shown });
     if (!shown)
         return;
     if (isatty(STDOUT_FILENO))
@@ -52,8 +46,9 @@ void tools_shown_begin(void)
     stdout = shown;
 }
 
+/* The file stays: drivers keep what `stdout` was when they were loaded, and use it when the program ends. */
 bool tools_shown_end(void)
 {
-    const bool bad = ferror(stdout);
-    return !fclose(stdout) && !bad;
+    const bool bad = fflush(stdout) || ferror(stdout);
+    return !close(STDOUT_FILENO) && !bad;
 }
