@@ -378,9 +378,13 @@ def check_folders(tool):
     os.mkdir(numbers)
     for i in range(3):
         np.save(os.path.join(numbers, f"{i}.npy"), np.full((3, 2), i, np.float32))
-    tool.works("run", add, "--input", "b=" + b, "--input", numbers, "--output", numbers) # over its own inputs, too
+    tool.fails(["run", add, "--input", "b=" + b, "--input", numbers, "--output", numbers], "0.npy is an input")
+    sums = tool.file("sums")
+    os.mkdir(sums)
+    tool.works("run", add, "--input", "b=" + b, "--input", numbers, "--output", sums)
     for i in range(3):
-        tool.test((np.load(os.path.join(numbers, f"{i}.npy")) == i + 1).all(), f"{i}.npy and an input that stays")
+        tool.test((np.load(os.path.join(numbers, f"{i}.npy")) == i).all(), f"{i}.npy stays as it was")
+        tool.test((np.load(os.path.join(sums, f"{i}.npy")) == i + 1).all(), f"{i}.npy and an input that stays")
     np.save(os.path.join(numbers, "3.npy"), np.zeros((4, 2), np.float32))
     tool.fails(["run", add, "--input", numbers, "--input", numbers], "only one input may be a folder")
     result = tool.run("run", add, "--input", "a=" + numbers, "--input", b)
