@@ -136,14 +136,14 @@ def check_signals(tool, negative, clip):
     os.chmod(tool.file("slowbin/ffmpeg", script.encode()), 0o755)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         run = subprocess.Popen([tool.path, "run", negative, "--input", tool.file("slow.mkv"), "--output", tool.file("ended/y.mp4")],
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PATH": tool.file("slowbin") + ":" +
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "PATH": tool.file("slowbin") + ":" +
                                                                                     os.environ["PATH"]})
         end = time.time() + 120
         while not os.listdir(tool.file("ended")) and run.poll() is None and time.time() < end:
             time.sleep(0.02)
         there = os.listdir(tool.file("ended"))
         run.send_signal(number)
-        run.communicate(timeout=120)
+        run.wait(timeout=120) # not communicate(): the reader holds pipes open until the process is reaped
         tool.test(there and run.returncode == -number and not os.listdir(tool.file("ended")),
                   f"signal {number}: {there}, code {run.returncode}, then {os.listdir(tool.file('ended'))}")
     # One that is ignored, as under nohup, ends nothing.
