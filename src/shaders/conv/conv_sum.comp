@@ -17,7 +17,8 @@ vec4 sum_of(uint at, uint step)
 {
     vec4 sum = vec4(0.0);
     uvec2 from = scratch_at(16u * at);
-    for (uint split = 0u; split < params.splits; split++, from = add64(from, uvec2(step, 0u)))
+    uint splits = params.splits;
+    for (uint split = 0u; split < splits; split++, from = add64(from, uvec2(step, 0u)))
         sum += uintBitsToFloat(Quads(from).v);
     return sum;
 }
@@ -25,7 +26,8 @@ vec4 sum_of(uint at, uint step)
 float one_sum_of(uint m, uint channel)
 {
     float sum = 0.0;
-    for (uint split = 0u; split < params.splits; split++)
+    uint splits = params.splits;
+    for (uint split = 0u; split < splits; split++)
         sum += uintBitsToFloat(Words(part_at(split, m, channel)).v);
     return sum;
 }
