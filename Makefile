@@ -5,37 +5,41 @@ MINGW := gcc-mingw-w64-x86-64-posix g++-mingw-w64-x86-64-posix
 SETUP := meson setup
 
 .PHONY: demo check wheel wheel-torch wheel-pydirectml wheel-anydml deb deb-check dist reproducible docs check-asan check-tsan
-.PHONY: windows windows-dist check-wine conformance conformance-torch readme-check fuzz build install packages format clean
+.PHONY: windows windows-dist check-wine conformance conformance-torch readme-check fuzz build install packages ready format clean
+
+export SETUP
 
 packages:
-	scripts/install-packages
+	scripts/install-packages test
 
-$(BUILD)/build.ninja:
-	$(SETUP) $(BUILD)
+ready:
+	scripts/prepare-build $(BUILD) test
 
-build: packages $(BUILD)/build.ninja
+build: ready
 	ninja -C $(BUILD)
 
-demo: build
+demo:
+	scripts/prepare-build $(BUILD) build
+	ninja -C $(BUILD) tools/anydml-demo
 	scripts/demo $(BUILD)
 
 check: build
 	scripts/check $(BUILD)
 
 # The Python package of the execution provider for ONNX Runtime.
-wheel: packages $(BUILD)/build.ninja
+wheel: ready
 	scripts/make-wheel $(BUILD) $(BUILD)/wheel
 
 # torch_directml, with glue for each of TORCH_VERSIONS ("2.15 2.14 2.13"), as a wheel and as an sdist.
-wheel-torch: packages $(BUILD)/build.ninja
+wheel-torch: ready
 	scripts/make-wheel-torch $(BUILD) $(BUILD)/wheel
 
 # The Python module pydirectml.
-wheel-pydirectml: packages $(BUILD)/build.ninja
+wheel-pydirectml: ready
 	scripts/make-wheel $(BUILD) $(BUILD)/wheel pydirectml
 
 # The command, with the libraries, as a Python package.
-wheel-anydml: packages $(BUILD)/build.ninja
+wheel-anydml: ready
 	scripts/make-wheel $(BUILD) $(BUILD)/wheel anydml
 
 # Debian packages of the committed state (docs/packages.md); deb-check installs and uses them in a bare Debian, as root.
@@ -52,11 +56,11 @@ readme-check:
 	scripts/check-readme $(BUILD)/readme $(if $(WITH),--with $(WITH))
 
 # What a release consists of, in build/dist; and the proof that two builds of it are the same (docs/packages.md).
-dist: packages $(BUILD)/build.ninja
+dist: ready
 	scripts/make-dist $(BUILD) $(BUILD)/dist
 
 reproducible: packages
-	scripts/install-packages $(MINGW)
+	scripts/install-packages test $(MINGW)
 	scripts/check-reproducible
 	scripts/check-reproducible --windows
 
@@ -99,7 +103,7 @@ conformance-torch: build
 
 # Libraries for Windows, an archive of them, and their tests in Wine (docs/wine.md).
 windows:
-	scripts/install-packages $(MINGW)
+	scripts/install-packages test $(MINGW)
 	[ -e build-windows/build.ninja ] || $(SETUP) build-windows --cross-file scripts/windows.cross
 	ninja -C build-windows
 
@@ -107,14 +111,16 @@ windows-dist: windows
 	scripts/make-dist-windows build-windows build-windows/dist
 
 check-wine: windows
-	scripts/install-packages wine64 xvfb
+	scripts/install-packages test wine64 xvfb
 	scripts/check-wine build-windows
 
-install: build
-	meson install -C $(BUILD)
+install:
+	scripts/prepare-build $(BUILD) build
+	scripts/build-installed $(BUILD)
+	meson install -C $(BUILD) --no-rebuild
 
 format:
 	scripts/format
 
 clean:
-	rm -rf build build-aarch64 build-asan build-clang build-fuzz build-plain build-tsan build-windows build-windows-plain out
+	rm -rf build build-aarch64 build-asan build-ccache build-clang build-fuzz build-plain build-tsan build-windows build-windows-plain out
