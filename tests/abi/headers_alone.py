@@ -60,6 +60,21 @@ class Compilers:
             print(what, "with", " ".join(language[1:]), "must" if compiles else "must not", "compile")
             print("\n".join((messages or "").splitlines()[:5]))
 
+    def expect_each_hidden(self, language, expressions, head, *flags):
+        """Each expression, in a function of its own, has an error of its own."""
+        first = head.count("\n") + 1
+        uses = "".join(f"size_t use{i}(void) {{ return (size_t)({e}); }}\n" for i, e in enumerate(expressions))
+        messages = self.compile(language, head + uses, *flags, "-Wno-unused", *self.all_errors(language)) or ""
+        lines = set(map(int, re.findall(r"^<stdin>:(\d+):\d+: error:", messages, re.MULTILINE)))
+        for i, expression in enumerate(expressions):
+            if first + i not in lines:
+                self.failures += 1
+                print(expression, "with", " ".join(language[1:]), *flags, "must not compile")
+
+    @staticmethod
+    def all_errors(language):
+        return ["-ferror-limit=0"] if "clang" in language[1] else ["-fmax-errors=0"]
+
 
 def public_headers(include):
     for folder, _, files in os.walk(include):
@@ -113,12 +128,9 @@ def check_levels(compilers, languages):
             known = [expression for expression, since in SINCE if since <= level]
             uses = "".join(f"size_t use{i}(void) {{ return (size_t)({e}); }}\n" for i, e in enumerate(known))
             compilers.expect(True, language, f"level {level:#x}", head + guid + uses, flag, "-Wno-unused")
-        for expression, since in SINCE:
-            if since == LEVELS[0]:
-                continue
-            flag = f"-DDML_TARGET_VERSION={LEVELS[LEVELS.index(since) - 1]:#x}"
-            use = f"size_t use(void) {{ return (size_t)({expression}); }}\n"
-            compilers.expect(False, language, f"{expression} below {since:#x}", head + guid + use, flag, "-Wno-unused")
+        for below, since in zip(LEVELS, LEVELS[1:]):
+            hidden = [expression for expression, level in SINCE if level == since]
+            compilers.expect_each_hidden(language, hidden, head + guid, f"-DDML_TARGET_VERSION={below:#x}")
 
 
 def main():
