@@ -47,29 +47,6 @@ void d3d_list_check_splits(struct d3d_command_list *list)
                       list->split_count);
 }
 
-/* With the debug layer: warns when the barrier contradicts the one before it in the same list. */
-static void states_follow(struct d3d_command_list *list, const struct d3d_split *split)
-{
-    struct d3d_device *device = d3d_parent(list);
-    struct d3d_state *state = NULL;
-    if (!device->info_queue)
-        return;
-    for (uint32_t i = 0; i < list->state_count && !state; i++) {
-        if (list->states[i].resource_id == split->resource->id)
-            state = &list->states[i];
-    }
-    if (state && state->state != split->before && state->state != D3D12_RESOURCE_STATE_COMMON)
-        d3d_warn(device, "ID3D12GraphicsCommandList::ResourceBarrier: StateBefore 0x%x, but the list left it in 0x%x",
-                 (unsigned)split->before, (unsigned)state->state);
-    if (!state) {
-        if (!base_array_reserve((void **)&list->states, list->state_count, &list->state_capacity,
-                                sizeof(*list->states)))
-            return; /* only a diagnostic is lost */
-        state = &list->states[list->state_count++];
-    }
-    *state = (struct d3d_state){ split->resource->id, split->after };
-}
-
 static const char *transition_error(struct d3d_command_list *list, const D3D12_RESOURCE_TRANSITION_BARRIER *transition,
                                     unsigned flags)
 {
@@ -93,7 +70,7 @@ static const char *transition_error(struct d3d_command_list *list, const D3D12_R
         return "resources in UPLOAD and READBACK heaps never change their state";
     error = split_error(list, &split, flags);
     if (!error && !(flags & D3D12_RESOURCE_BARRIER_FLAG_BEGIN_ONLY))
-        states_follow(list, &split);
+        d3d_list_note_transition(list, &split);
     return error;
 }
 
@@ -114,10 +91,13 @@ static const char *barrier_error(struct d3d_command_list *list, const D3D12_RESO
         return transition_error(list, &barrier->Transition, flags);
     case D3D12_RESOURCE_BARRIER_TYPE_ALIASING: {
         const char *error = aliasing_error(list, barrier->Aliasing.pResourceBefore);
+        d3d_list_note_barrier(list, NULL);
         return error ? error : aliasing_error(list, barrier->Aliasing.pResourceAfter);
     }
     case D3D12_RESOURCE_BARRIER_TYPE_UAV: {
         struct d3d_resource *resource = com_child(d3d_parent(list), barrier->UAV.pResource, &d3d_resource_vtbl);
+        if (resource || !barrier->UAV.pResource)
+            d3d_list_note_barrier(list, resource);
         if (!barrier->UAV.pResource)
             return NULL;
         return resource && resource->desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS

@@ -24,7 +24,7 @@ static void command_list_destroy(struct com_object *object)
     if (list->allocator)
         com_unref(&list->allocator->base);
     free(list->splits);
-    free(list->states);
+    d3d_states_finish(&list->states);
     com_finish(object);
     free(list);
 }
@@ -111,7 +111,8 @@ static HRESULT list_open(struct d3d_command_list *list, struct d3d_command_alloc
     list->allocator = allocator;
     list->allocator_generation = atomic_load(&allocator->generation);
     list->heap = NULL;
-    list->split_count = list->state_count = 0;
+    list->split_count = 0;
+    d3d_states_clear(&list->states);
     list->open = true;
     return S_OK;
 }
