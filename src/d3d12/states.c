@@ -223,7 +223,8 @@ void d3d_list_note_barrier(struct d3d_command_list *list, const struct d3d_resou
 
 /* ---- dispatches ---- */
 
-/* What the dispatch does with its slot; false: nothing that states are about. `out` has the command and the dispatch. */
+/* What the dispatch does with its slot; false: nothing that states are about. `out` has the command and the dispatch.
+ */
 static bool slot_use(struct d3d_device *device, uint32_t slot, uint64_t resource_id, struct d3d_use *out)
 {
     enum adapter_access access = out->dispatch->ops->access(out->dispatch, slot, &out->bytes);
