@@ -158,6 +158,27 @@ static void test_copies(struct bench *b)
     expect_silence(b, "good copies");
 }
 
+/* Barriers that are wrong by themselves: the list fails, and the message has its number. */
+static void test_barriers(struct bench *b)
+{
+    struct api_queue q = api_queue_create(b->rig.d3d), before = b->rig.q;
+    b->rig.q = q;
+    transition(b, 0, SOURCE, SOURCE);
+    expect_one(b, D3D12_MESSAGE_CATEGORY_RESOURCE_MANIPULATION, D3D12_MESSAGE_SEVERITY_ERROR,
+               D3D12_MESSAGE_ID_RESOURCE_BARRIER_MATCHING_STATES, "StateBefore equals StateAfter");
+    transition(b, 0, SOURCE | UNORDERED, DEST);
+    expect_one(b, D3D12_MESSAGE_CATEGORY_RESOURCE_MANIPULATION, D3D12_MESSAGE_SEVERITY_ERROR,
+               D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMBINATION, "pBarriers[0], type 0");
+    api_transition(&q, NULL, SOURCE, DEST);
+    expect_one(b, D3D12_MESSAGE_CATEGORY_RESOURCE_MANIPULATION, D3D12_MESSAGE_SEVERITY_ERROR,
+               D3D12_MESSAGE_ID_RESOURCE_BARRIER_NULL_POINTER, "pResource");
+    ID3D12GraphicsCommandList_ResourceBarrier(q.list, 1, NULL);
+    expect_one(b, D3D12_MESSAGE_CATEGORY_RESOURCE_MANIPULATION, D3D12_MESSAGE_SEVERITY_ERROR,
+               D3D12_MESSAGE_ID_RESOURCE_BARRIER_NULL_POINTER, "pBarriers is NULL");
+    b->rig.q = before;
+    api_queue_destroy(&q);
+}
+
 static void test_queries(struct bench *b)
 {
     D3D12_QUERY_HEAP_DESC desc = { D3D12_QUERY_HEAP_TYPE_TIMESTAMP, 1, 0 };
@@ -310,6 +331,7 @@ int main(void)
     api_begin();
     struct bench b = bench_create(DML_EXECUTION_FLAG_NONE);
     test_copies(&b);
+    test_barriers(&b);
     test_queries(&b);
     test_clear(&b);
     test_dispatches(&b);
