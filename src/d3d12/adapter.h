@@ -119,6 +119,8 @@ struct adapter_dispatch {
     uint64_t work;    /* of HOST adapters: bytes moved plus operations, roughly */
 };
 
+enum adapter_access { ADAPTER_ACCESS_NONE, ADAPTER_ACCESS_READ, ADAPTER_ACCESS_WRITE };
+
 typedef HRESULT adapter_dispatch_check(struct adapter_dispatch *dispatch, const struct adapter_binding *bindings,
                                        uint32_t count, char *message);
 typedef HRESULT adapter_dispatch_encode(struct adapter_dispatch *dispatch, const struct adapter_binding *bindings,
@@ -135,6 +137,8 @@ struct adapter_dispatch_ops {
     adapter_dispatch_encode *encode;
     /* For messages: the operator and what runs it; NULL: unknown. */
     void (*describe)(struct adapter_dispatch *dispatch, char *out, size_t size);
+    /* For the debug layer: what is done with that binding, and with how many bytes of it; NULL: unknown. */
+    enum adapter_access (*access)(struct adapter_dispatch *dispatch, uint32_t slot, uint64_t *out_bytes);
 };
 
 enum adapter_command_type {

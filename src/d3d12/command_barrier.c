@@ -5,6 +5,20 @@
 
 #include "base/arena.h"
 
+/* A rule of ResourceBarrier, and the number of Direct3D 12's message about it. */
+struct rule {
+    D3D12_MESSAGE_ID id;
+    const char *text;
+};
+
+/* Of an error; NULL: there is none, and *out is as it was. */
+static bool broken(struct rule *out, D3D12_MESSAGE_ID id, const char *text)
+{
+    if (text)
+        *out = (struct rule){ id, text };
+    return text != NULL;
+}
+
 #define SPLIT_FLAGS (D3D12_RESOURCE_BARRIER_FLAG_BEGIN_ONLY | D3D12_RESOURCE_BARRIER_FLAG_END_ONLY)
 
 static struct d3d_split *split_find(struct d3d_command_list *list, const struct d3d_split *wanted)
@@ -17,115 +31,115 @@ static struct d3d_split *split_find(struct d3d_command_list *list, const struct 
     return NULL;
 }
 
-/* Pairs BEGIN_ONLY with END_ONLY. NULL or the rule that is broken. */
-static const char *split_error(struct d3d_command_list *list, const struct d3d_split *split, unsigned flags)
+/* Pairs BEGIN_ONLY with END_ONLY. true: *out is the rule that is broken. */
+static bool split_broken(struct d3d_command_list *list, const struct d3d_split *split, unsigned flags, struct rule *out)
 {
     struct d3d_split *begun = split_find(list, split);
     if (flags == SPLIT_FLAGS)
-        return "BEGIN_ONLY and END_ONLY exclude each other";
+        return broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMBINED_FLAGS,
+                      "BEGIN_ONLY and END_ONLY exclude each other");
     if (flags == D3D12_RESOURCE_BARRIER_FLAG_END_ONLY) {
         if (!begun)
-            return "END_ONLY without the BEGIN_ONLY barrier of the same states";
+            return broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_UNMATCHED_END,
+                          "END_ONLY without the BEGIN_ONLY barrier of the same states");
         *begun = list->splits[--list->split_count];
-        return NULL;
+        return false;
     }
     if (begun)
-        return "the split barrier has begun already";
+        return broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_SPLIT_BARRIER,
+                      "the split barrier has begun already");
     if (flags != D3D12_RESOURCE_BARRIER_FLAG_BEGIN_ONLY)
-        return NULL;
+        return false;
     if (!base_array_reserve((void **)&list->splits, list->split_count, &list->split_capacity, sizeof(*list->splits)))
-        return "no memory";
+        return broken(out, D3D12_MESSAGE_ID_UNKNOWN, "no memory");
     list->splits[list->split_count++] = *split;
-    return NULL;
+    return false;
 }
 
 void d3d_list_check_splits(struct d3d_command_list *list)
 {
     if (list->split_count)
-        d3d_list_fail(list, E_INVALIDARG,
-                      "ID3D12GraphicsCommandList::Close: %u split barriers have begun and not ended",
-                      list->split_count);
+        d3d_list_fail_as(list, E_INVALIDARG, D3D12_MESSAGE_ID_RESOURCE_BARRIER_UNMATCHED_BEGIN,
+                         "ID3D12GraphicsCommandList::Close: %u split barriers have begun and not ended",
+                         list->split_count);
 }
 
-/* With the debug layer: warns when the barrier contradicts the one before it in the same list. */
-static void states_follow(struct d3d_command_list *list, const struct d3d_split *split)
+/* What is wrong with the transition by itself. */
+static bool transition_broken(const D3D12_RESOURCE_TRANSITION_BARRIER *transition, const struct d3d_resource *resource,
+                              struct rule *out)
 {
-    struct d3d_device *device = d3d_parent(list);
-    struct d3d_state *state = NULL;
-    if (!device->info_queue)
-        return;
-    for (uint32_t i = 0; i < list->state_count && !state; i++) {
-        if (list->states[i].resource_id == split->resource->id)
-            state = &list->states[i];
-    }
-    if (state && state->state != split->before && state->state != D3D12_RESOURCE_STATE_COMMON)
-        d3d_warn(device, "ID3D12GraphicsCommandList::ResourceBarrier: StateBefore 0x%x, but the list left it in 0x%x",
-                 (unsigned)split->before, (unsigned)state->state);
-    if (!state) {
-        if (!base_array_reserve((void **)&list->states, list->state_count, &list->state_capacity,
-                                sizeof(*list->states)))
-            return; /* only a diagnostic is lost */
-        state = &list->states[list->state_count++];
-    }
-    *state = (struct d3d_state){ split->resource->id, split->after };
+    const unsigned states = (unsigned)transition->StateBefore | (unsigned)transition->StateAfter;
+    if (!resource)
+        return broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_NULL_POINTER, "pResource is no resource of this device");
+    if (transition->Subresource && transition->Subresource != D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES)
+        return broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_SUBRESOURCE,
+                      "Subresource must be 0 or ALL_SUBRESOURCES");
+    if (transition->StateBefore == transition->StateAfter)
+        return broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_MATCHING_STATES, "StateBefore equals StateAfter");
+    if (broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMBINATION, d3d_states_error(transition->StateBefore)) ||
+        broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMBINATION, d3d_states_error(transition->StateAfter)))
+        return true;
+    if (states & D3D12_RESOURCE_STATE_UNORDERED_ACCESS &&
+        !(resource->desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS))
+        return broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_MISSING_BIND_FLAGS,
+                      "UNORDERED_ACCESS needs a resource with ALLOW_UNORDERED_ACCESS");
+    if (resource->properties.Type == D3D12_HEAP_TYPE_UPLOAD || resource->properties.Type == D3D12_HEAP_TYPE_READBACK)
+        return broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_HEAP,
+                      "resources in UPLOAD and READBACK heaps never change their state");
+    return false;
 }
 
-static const char *transition_error(struct d3d_command_list *list, const D3D12_RESOURCE_TRANSITION_BARRIER *transition,
-                                    unsigned flags)
+static bool transition_note(struct d3d_command_list *list, const D3D12_RESOURCE_TRANSITION_BARRIER *transition,
+                            unsigned flags, struct rule *out)
 {
     struct d3d_resource *resource = com_child(d3d_parent(list), transition->pResource, &d3d_resource_vtbl);
     struct d3d_split split = { resource, transition->StateBefore, transition->StateAfter };
-    if (!resource)
-        return "pResource is no resource of this device";
-    if (transition->Subresource && transition->Subresource != D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES)
-        return "Subresource must be 0 or ALL_SUBRESOURCES";
-    if (split.before == split.after)
-        return "StateBefore equals StateAfter";
-    const char *error = d3d_states_error(split.before);
-    if (!error)
-        error = d3d_states_error(split.after);
-    if (error)
-        return error;
-    if ((split.before | split.after) & D3D12_RESOURCE_STATE_UNORDERED_ACCESS &&
-        !(resource->desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS))
-        return "UNORDERED_ACCESS needs a resource with ALLOW_UNORDERED_ACCESS";
-    if (resource->properties.Type == D3D12_HEAP_TYPE_UPLOAD || resource->properties.Type == D3D12_HEAP_TYPE_READBACK)
-        return "resources in UPLOAD and READBACK heaps never change their state";
-    error = split_error(list, &split, flags);
-    if (!error && !(flags & D3D12_RESOURCE_BARRIER_FLAG_BEGIN_ONLY))
-        states_follow(list, &split);
-    return error;
+    if (transition_broken(transition, resource, out) || split_broken(list, &split, flags, out))
+        return true;
+    if (!(flags & D3D12_RESOURCE_BARRIER_FLAG_BEGIN_ONLY))
+        d3d_list_note_transition(list, &split);
+    return false;
 }
 
-static const char *aliasing_error(struct d3d_command_list *list, ID3D12Resource *iface)
+static bool aliasing_broken(struct d3d_command_list *list, ID3D12Resource *iface, struct rule *out)
 {
     struct d3d_resource *resource = com_child(d3d_parent(list), iface, &d3d_resource_vtbl);
     bool right = resource && (resource->heap || resource->tiles);
-    return iface && !right ? "an aliased resource must be a placed or reserved one of this device" : NULL;
+    return iface && !right &&
+           broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_RESOURCE,
+                  "an aliased resource must be a placed or reserved one of this device");
 }
 
-static const char *barrier_error(struct d3d_command_list *list, const D3D12_RESOURCE_BARRIER *barrier)
+static bool uav_note(struct d3d_command_list *list, ID3D12Resource *iface, struct rule *out)
+{
+    struct d3d_resource *resource = com_child(d3d_parent(list), iface, &d3d_resource_vtbl);
+    if (iface && !(resource && resource->desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS))
+        return broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_MISSING_BIND_FLAGS,
+                      "a UAV barrier needs NULL or a resource of this device with ALLOW_UNORDERED_ACCESS");
+    d3d_list_note_barrier(list, resource);
+    return false;
+}
+
+/* Takes the barrier's note; true: *out is the rule that it breaks. */
+static bool barrier_note(struct d3d_command_list *list, const D3D12_RESOURCE_BARRIER *barrier, struct rule *out)
 {
     unsigned flags = (unsigned)barrier->Flags;
     if (flags & ~(unsigned)SPLIT_FLAGS || (flags && barrier->Type != D3D12_RESOURCE_BARRIER_TYPE_TRANSITION))
-        return "Flags must be NONE, or BEGIN_ONLY or END_ONLY of a transition";
+        return broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_FLAG,
+                      "Flags must be NONE, or BEGIN_ONLY or END_ONLY of a transition");
     switch ((int)barrier->Type) {
     case D3D12_RESOURCE_BARRIER_TYPE_TRANSITION:
-        return transition_error(list, &barrier->Transition, flags);
-    case D3D12_RESOURCE_BARRIER_TYPE_ALIASING: {
-        const char *error = aliasing_error(list, barrier->Aliasing.pResourceBefore);
-        return error ? error : aliasing_error(list, barrier->Aliasing.pResourceAfter);
-    }
-    case D3D12_RESOURCE_BARRIER_TYPE_UAV: {
-        struct d3d_resource *resource = com_child(d3d_parent(list), barrier->UAV.pResource, &d3d_resource_vtbl);
-        if (!barrier->UAV.pResource)
-            return NULL;
-        return resource && resource->desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS
-                   ? NULL
-                   : "a UAV barrier needs NULL or a resource of this device with ALLOW_UNORDERED_ACCESS";
-    }
+        return transition_note(list, &barrier->Transition, flags, out);
+    case D3D12_RESOURCE_BARRIER_TYPE_ALIASING:
+        if (aliasing_broken(list, barrier->Aliasing.pResourceBefore, out) ||
+            aliasing_broken(list, barrier->Aliasing.pResourceAfter, out))
+            return true;
+        d3d_list_note_barrier(list, NULL);
+        return false;
+    case D3D12_RESOURCE_BARRIER_TYPE_UAV:
+        return uav_note(list, barrier->UAV.pResource, out);
     default:
-        return "Type must be TRANSITION, ALIASING or UAV";
+        return broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_TYPE, "Type must be TRANSITION, ALIASING or UAV");
     }
 }
 
@@ -136,16 +150,18 @@ void d3d_command_list_ResourceBarrier(D3D_LIST, UINT count, const D3D12_RESOURCE
     if (!d3d_list_recording(list, "ResourceBarrier"))
         return;
     if (count && !barriers) {
-        d3d_list_fail(list, E_INVALIDARG, "ID3D12GraphicsCommandList::ResourceBarrier: pBarriers is NULL");
+        d3d_list_fail_as(list, E_INVALIDARG, D3D12_MESSAGE_ID_RESOURCE_BARRIER_NULL_POINTER,
+                         "ID3D12GraphicsCommandList::ResourceBarrier: pBarriers is NULL");
         return;
     }
     for (UINT i = 0; i < count; i++) {
-        const char *error = barrier_error(list, &barriers[i]);
-        if (error) {
-            d3d_list_fail(list, E_INVALIDARG, "ID3D12GraphicsCommandList::ResourceBarrier: pBarriers[%u], type %d: %s",
-                          i, (int)barriers[i].Type, error);
-            return;
-        }
+        struct rule rule;
+        if (!barrier_note(list, &barriers[i], &rule))
+            continue;
+        d3d_list_fail_as(list, E_INVALIDARG, rule.id,
+                         "ID3D12GraphicsCommandList::ResourceBarrier: pBarriers[%u], type %d: %s", i,
+                         (int)barriers[i].Type, rule.text);
+        return;
     }
     bool already =
         recording->command_count && recording->commands[recording->command_count - 1].type == ADAPTER_BARRIER;

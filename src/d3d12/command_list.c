@@ -24,7 +24,7 @@ static void command_list_destroy(struct com_object *object)
     if (list->allocator)
         com_unref(&list->allocator->base);
     free(list->splits);
-    free(list->states);
+    d3d_states_finish(&list->states);
     com_finish(object);
     free(list);
 }
@@ -57,6 +57,14 @@ bool d3d_list_recording(struct d3d_command_list *list, const char *method)
     return list->open;
 }
 
+static void list_break(struct d3d_command_list *list, HRESULT hr, D3D12_MESSAGE_CATEGORY category, D3D12_MESSAGE_ID id,
+                       const char *text)
+{
+    if (list->error == S_OK)
+        list->error = hr;
+    d3d_message(d3d_parent(list), D3D12_MESSAGE_SEVERITY_ERROR, category, id, text);
+}
+
 void d3d_list_fail(struct d3d_command_list *list, HRESULT hr, const char *format, ...)
 {
     char text[1024];
@@ -64,9 +72,17 @@ void d3d_list_fail(struct d3d_command_list *list, HRESULT hr, const char *format
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    if (list->error == S_OK)
-        list->error = hr;
-    d3d_fail(d3d_parent(list), hr, "%s", text);
+    list_break(list, hr, D3D12_MESSAGE_CATEGORY_MISCELLANEOUS, D3D12_MESSAGE_ID_UNKNOWN, text);
+}
+
+void d3d_list_fail_as(struct d3d_command_list *list, HRESULT hr, D3D12_MESSAGE_ID id, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    list_break(list, hr, D3D12_MESSAGE_CATEGORY_RESOURCE_MANIPULATION, id, text);
 }
 
 struct adapter_command *d3d_list_append(struct d3d_command_list *list, enum adapter_command_type type,
@@ -111,7 +127,8 @@ static HRESULT list_open(struct d3d_command_list *list, struct d3d_command_alloc
     list->allocator = allocator;
     list->allocator_generation = atomic_load(&allocator->generation);
     list->heap = NULL;
-    list->split_count = list->state_count = 0;
+    list->split_count = 0;
+    d3d_states_clear(&list->states);
     list->open = true;
     return S_OK;
 }

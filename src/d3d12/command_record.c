@@ -43,11 +43,17 @@ static const char *region_error(const struct d3d_resource *to, uint64_t to_offse
 static void record_copy(struct d3d_command_list *list, struct d3d_resource *to, uint64_t to_offset,
                         struct d3d_resource *from, uint64_t from_offset, uint64_t bytes)
 {
+    struct adapter_binding to_range = d3d_resource_range(to, to_offset, bytes);
+    struct adapter_binding from_range = d3d_resource_range(from, from_offset, bytes);
+    d3d_list_note_access(list, "ID3D12GraphicsCommandList: the destination of a copy", &to_range, to,
+                         D3D12_RESOURCE_STATE_COPY_DEST);
+    d3d_list_note_access(list, "ID3D12GraphicsCommandList: the source of a copy", &from_range, from,
+                         D3D12_RESOURCE_STATE_COPY_SOURCE);
     struct adapter_command *command = d3d_list_append(list, ADAPTER_COPY, &to->pageable.base, &from->pageable.base);
     if (!command)
         return;
-    command->u.copy.to = d3d_resource_range(to, to_offset, bytes);
-    command->u.copy.from = d3d_resource_range(from, from_offset, bytes);
+    command->u.copy.to = to_range;
+    command->u.copy.from = from_range;
 }
 
 void d3d_command_list_CopyBufferRegion(D3D_LIST, ID3D12Resource *to_iface, UINT64 to_offset, ID3D12Resource *from_iface,
@@ -203,6 +209,8 @@ void d3d_command_list_ClearUnorderedAccessViewUint(D3D_LIST, D3D12_GPU_DESCRIPTO
     if (raw && (values[0] != values[1] || values[0] != values[2] || values[0] != values[3]))
         d3d_warn(d3d_parent(list), "%s: a raw or structured view takes Values[0] alone, the others differ from it",
                  method);
+    const struct adapter_binding range = d3d_resource_range(resource, view.offset, view.size);
+    d3d_list_note_access(list, method, &range, resource, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
     record_clear(list, resource, &view, pattern, rect_count, rects);
 }
 
@@ -267,6 +275,9 @@ void d3d_command_list_ResolveQueryData(D3D_LIST, ID3D12QueryHeap *heap_iface, D3
                       count, (unsigned long long)offset);
         return;
     }
+    const struct adapter_binding range = d3d_resource_range(to, offset, count * 8ull);
+    d3d_list_note_access(list, "ID3D12GraphicsCommandList::ResolveQueryData", &range, to,
+                         D3D12_RESOURCE_STATE_COPY_DEST);
     struct adapter_command *command =
         count ? d3d_list_append(list, ADAPTER_RESOLVE, &heap->pageable.base, &to->pageable.base) : NULL;
     if (!command)
@@ -274,7 +285,7 @@ void d3d_command_list_ResolveQueryData(D3D_LIST, ID3D12QueryHeap *heap_iface, D3
     command->u.resolve.queries = heap->queries;
     command->u.resolve.start = start;
     command->u.resolve.count = count;
-    command->u.resolve.to = d3d_resource_range(to, offset, count * 8ull);
+    command->u.resolve.to = range;
 }
 
 /* ---- dispatches of libdirectml ---- */
@@ -330,5 +341,6 @@ HRESULT d3d_list_record_dispatch(struct d3d_command_list *list, struct adapter_d
     recording->dispatches[recording->dispatch_count++] =
         (struct d3d_dispatch_slots){ recording->command_count - 1, heap, index, count, capture(recording, slots) };
     recording->binding_count += count;
+    d3d_list_note_dispatch(list);
     return S_OK;
 }

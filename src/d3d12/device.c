@@ -12,8 +12,10 @@
 #define MAX_ADAPTERS 64
 
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct d3d_device *open_devices[MAX_ADAPTERS]; /* weak, under open_lock; by adapter_position */
-static uint32_t forks;                                /* through which this process inherited the library */
+static struct d3d_device *open_devices[MAX_ADAPTERS];        /* weak, under open_lock; by adapter_position */
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER; /* innermost */
+static struct d3d_device *all_devices;                       /* weak, under all_lock */
+static uint32_t forks;                                       /* through which this process inherited the library */
 static pthread_once_t process_once = PTHREAD_ONCE_INIT;
 
 uint64_t d3d_unique_id(void)
@@ -34,13 +36,18 @@ static void free_locks(struct d3d_device *device)
     }
 }
 
-/* After fork the parent's devices have no threads any more: the child starts anew. */
+/* After fork the parent's devices have no threads any more: the child starts anew. What is a driver's is left alone. */
 static void after_fork_in_child(void)
 {
     pthread_mutex_init(&open_lock, NULL);
-    for (uint32_t i = 0; i < MAX_ADAPTERS; i++)
-        if (open_devices[i])
-            free_locks(open_devices[i]);
+    pthread_mutex_init(&all_lock, NULL);
+    for (struct d3d_device *device = all_devices; device; device = device->next) {
+        free_locks(device);
+        if (device->info->kind == ADAPTER_HOST)
+            continue;
+        device->ops = &d3d_inherited_ops;
+        atomic_store(&device->removed_reason, DXGI_ERROR_DEVICE_REMOVED);
+    }
     memset(open_devices, 0, sizeof(open_devices));
     adapter_thread_budget_forget();
     forks++;
@@ -56,6 +63,26 @@ static void process_init(void)
 {
     base_on_fork(after_fork_in_child);
     base_library_stay((const void *)process_init);
+}
+
+static void list_device(struct d3d_device *device)
+{
+    pthread_mutex_lock(&all_lock);
+    device->next = all_devices;
+    device->at = &all_devices;
+    if (all_devices)
+        all_devices->at = &device->next;
+    all_devices = device;
+    pthread_mutex_unlock(&all_lock);
+}
+
+static void unlist_device(struct d3d_device *device)
+{
+    pthread_mutex_lock(&all_lock);
+    *device->at = device->next;
+    if (device->next)
+        device->next->at = device->at;
+    pthread_mutex_unlock(&all_lock);
 }
 
 /* ---- memory ---- */
@@ -124,6 +151,7 @@ static void device_destroy(struct com_object *object)
     }
     pthread_mutex_unlock(&open_lock);
     com_finish(object); /* private data may still call into the device */
+    unlist_device(device);
     if (device->adapter)
         device->ops->device_destroy(device->adapter);
     d3d_info_queue_destroy(device->info_queue);
@@ -158,6 +186,7 @@ static HRESULT device_new(const struct adapter_info *info, struct d3d_device **o
     atomic_init(&device->removed_reason, S_OK);
     pthread_mutex_init(&device->fences_lock, NULL);
     pthread_mutex_init(&device->tables_lock, NULL);
+    list_device(device);
     if (d3d_debug_enabled())
         device->info_queue = d3d_info_queue_create();
     return device->info_queue || !d3d_debug_enabled() ? S_OK : E_OUTOFMEMORY;

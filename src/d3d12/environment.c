@@ -34,6 +34,7 @@ static void check(void)
     const char *adapters = getenv("ANYDML_ADAPTERS"), *tuning = getenv("ANYDML_TUNING");
     const char *vulkan = getenv("ANYDML_VULKAN_CAPS"), *pipelines = getenv("ANYDML_PIPELINE_CACHE");
     const char *watchdog = getenv("ANYDML_VULKAN_WATCHDOG"), *metacommands = getenv("ANYDML_METACOMMANDS");
+    const char *hardware = getenv("ANYDML_VULKAN_HARDWARE");
     uint32_t capabilities;
     uint64_t ns;
     char word[64];
@@ -51,6 +52,8 @@ static void check(void)
         tell("ANYDML_VULKAN_WATCHDOG", watchdog, "it takes milliseconds, like 100 or 0.5, or 0 for no limit");
     if (metacommands && *metacommands && strcmp(metacommands, "0") && strcmp(metacommands, "1"))
         tell("ANYDML_METACOMMANDS", metacommands, "it takes 0 or 1");
+    if (hardware && *hardware && strcmp(hardware, "0") && strcmp(hardware, "1"))
+        tell("ANYDML_VULKAN_HARDWARE", hardware, "it takes 0 or 1");
     if (tuning && *tuning && strcmp(tuning, "off") && strcmp(tuning, "on"))
         tell("ANYDML_TUNING", tuning, "it takes on or off");
     if (pipelines && *pipelines && strcmp(pipelines, "off") && strcmp(pipelines, "on"))

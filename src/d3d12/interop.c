@@ -223,6 +223,7 @@ HRESULT d3d_private_RecordCommands(PRIVATE, void *commands, struct adapter_dispa
 
 void d3d_private_DestroyRecorded(PRIVATE, struct adapter_recorded *recorded)
 {
-    if (recorded)
-        adapter_vulkan_interop.recorded_destroy(((struct d3d_tear_off *)iface)->device->adapter, recorded);
+    struct d3d_device *device = ((struct d3d_tear_off *)iface)->device;
+    if (recorded && !d3d_inherited(device))
+        adapter_vulkan_interop.recorded_destroy(device->adapter, recorded);
 }

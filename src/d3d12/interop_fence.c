@@ -150,6 +150,10 @@ static void counter_destroy(struct d3d_fence *fence)
 {
     struct d3d_device *device = d3d_parent(fence);
     struct counter *counter = counter_of(fence);
+    if (d3d_inherited(device)) { /* the thread is not there, and the semaphore is the parent's */
+        free(counter);
+        return;
+    }
     pthread_mutex_lock(&fence->lock);
     counter->closing = true;
     base_condition_signal(&counter->wake);

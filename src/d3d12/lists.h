@@ -14,6 +14,26 @@ struct d3d_dispatch_slots {
     uint32_t captured; /* index in captured of the first one, UINT32_MAX: none */
 };
 
+/* With the debug layer: what a command asks of a buffer's state, or a barrier makes of it (states.c). */
+enum d3d_use_kind {
+    D3D_USE_ACCESS,
+    D3D_USE_TRANSITION,
+    D3D_USE_BARRIER, /* of unordered access, or between what shares memory */
+    D3D_USE_LATE,    /* a dispatch some of whose bindings are known when it is executed */
+};
+
+struct d3d_use {
+    enum d3d_use_kind kind;
+    bool writes, reported;
+    uint32_t command;                   /* ACCESS: those of one command are in no order */
+    uint32_t slot;                      /* ACCESS of a dispatch; LATE: index in dispatches */
+    const char *what;                   /* static: the method */
+    struct adapter_dispatch *dispatch;  /* the recording keeps it; NULL: of no dispatch */
+    uint64_t resource_id;               /* 0 of a BARRIER: all */
+    uint64_t offset, bytes;             /* in the memory */
+    D3D12_RESOURCE_STATES state, after; /* state: the one needed, or that before */
+};
+
 struct d3d_recording {
     atomic_uint refs;
     atomic_uint pending;         /* submissions not finished */
@@ -27,6 +47,9 @@ struct d3d_recording {
     uint32_t binding_count;   /* of all dispatches */
     struct com_object **kept; /* everything the commands name */
     uint32_t kept_count, kept_capacity;
+    struct d3d_use *uses; /* with the debug layer, in order */
+    uint32_t use_count, use_capacity;
+    bool late; /* there are LATE ones */
 };
 
 struct d3d_recording *d3d_recording_create(void);
@@ -48,6 +71,15 @@ struct d3d_split {
 struct d3d_state {
     uint64_t resource_id;
     D3D12_RESOURCE_STATES state;
+    bool promoted; /* by an access */
+};
+
+struct d3d_states {
+    struct d3d_state *states; /* those not here are COMMON */
+    uint32_t count, capacity;
+    struct d3d_use *pending; /* unordered accesses that no barrier has ended */
+    uint32_t pending_count, pending_capacity;
+    uint32_t commands; /* of the lists before this one */
 };
 
 struct d3d_command_list {
@@ -61,8 +93,7 @@ struct d3d_command_list {
     struct d3d_descriptor_heap *heap; /* CBV_SRV_UAV heap in force; the recording keeps it */
     struct d3d_split *splits;         /* barriers begun and not ended */
     uint32_t split_count, split_capacity;
-    struct d3d_state *states; /* with the debug layer: what transitions said */
-    uint32_t state_count, state_capacity;
+    struct d3d_states states; /* with the debug layer */
 };
 
 extern const ID3D12GraphicsCommandList6Vtbl d3d_command_list_vtbl;
@@ -76,6 +107,9 @@ static inline struct d3d_command_list *d3d_command_list_from(void *iface)
 bool d3d_list_recording(struct d3d_command_list *list, const char *method);
 /* Notes the recording's first error. */
 void d3d_list_fail(struct d3d_command_list *list, HRESULT hr, const char *format, ...) BASE_PRINTF(3, 4);
+/* Likewise, with the number that Direct3D 12's messages about barriers have. */
+void d3d_list_fail_as(struct d3d_command_list *list, HRESULT hr, D3D12_MESSAGE_ID id, const char *format, ...)
+    BASE_PRINTF(4, 5);
 /* Appends a command that names these objects (NULL: none); NULL and an error of the list when memory is short. */
 struct adapter_command *d3d_list_append(struct d3d_command_list *list, enum adapter_command_type type,
                                         struct com_object *first, struct com_object *second);
@@ -98,6 +132,24 @@ void d3d_command_list_DiscardResource(D3D_LIST, ID3D12Resource *resource, const 
 
 /* Close's part of the barriers: every split barrier must have ended. */
 void d3d_list_check_splits(struct d3d_command_list *list);
+
+/* ---- states.c: no effect without the debug layer ---- */
+
+void d3d_states_clear(struct d3d_states *states);
+void d3d_states_finish(struct d3d_states *states);
+/* Of the command that is recorded next. `what` is static. */
+void d3d_list_note_access(struct d3d_command_list *list, const char *what, const struct adapter_binding *range,
+                          const struct d3d_resource *resource, D3D12_RESOURCE_STATES state);
+void d3d_list_note_transition(struct d3d_command_list *list, const struct d3d_split *split);
+/* resource NULL: all. */
+void d3d_list_note_barrier(struct d3d_command_list *list, const struct d3d_resource *resource);
+/* The dispatch that was recorded last. */
+void d3d_list_note_dispatch(struct d3d_command_list *list);
+struct d3d_submission;
+/* Its bindings are resolved. */
+void d3d_submission_check_states(struct d3d_device *device, const struct d3d_submission *submission);
+
+/* ---- command_record.c ---- */
 
 /* The bindings of a dispatch: buffers[i] where that is there and not empty, else what lies at the GPU handle. */
 struct d3d_slots {

@@ -51,7 +51,7 @@ struct d3d_device {
     struct com_object base; /* ID3D12Device9 */
     struct d3d_tear_off private_tear_off, info_queue_tear_off, debug_tear_off;
     const struct adapter_info *info;
-    const struct adapter_ops *ops;
+    const struct adapter_ops *ops; /* of the adapter; in the child of a fork, perhaps d3d_inherited_ops */
     struct adapter_device *adapter;
     struct adapter_info adopted_info; /* what `info` names when the device is the application's */
     _Atomic(HRESULT) removed_reason;  /* S_OK while the device lives */
@@ -64,11 +64,21 @@ struct d3d_device {
     struct d3d_table heaps;      /* id -> struct d3d_descriptor_heap, weak */
     struct d3d_places places;    /* of SPIRV adapters: all memory of heaps and resources */
 
+    struct d3d_device *next, **at; /* in the list of all devices, under its lock (device.c) */
+
     struct d3d_info_queue *info_queue; /* NULL without the debug layer */
     atomic_uint debug_features;        /* ID3D12DebugDevice's mask */
 };
 
 extern const ID3D12Device9Vtbl d3d_device_vtbl;
+
+/* inherited.c: of devices that a forked child has of its parent, where drivers are involved. They are removed. */
+extern const struct adapter_ops d3d_inherited_ops;
+
+static inline bool d3d_inherited(const struct d3d_device *device)
+{
+    return device->ops == &d3d_inherited_ops;
+}
 
 /* The adapter's one device in this process, with a new application reference. */
 HRESULT d3d_device_open(const struct adapter_info *info, struct d3d_device **out);

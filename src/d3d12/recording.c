@@ -30,7 +30,8 @@ void d3d_recording_clear(struct d3d_recording *recording)
     for (uint32_t i = 0; i < recording->kept_count; i++)
         com_unref(recording->kept[i]);
     recording->command_count = recording->dispatch_count = recording->kept_count = recording->binding_count = 0;
-    recording->captured_count = 0;
+    recording->captured_count = recording->use_count = 0;
+    recording->late = false;
 }
 
 void d3d_recording_unref(struct d3d_recording *recording)
@@ -42,6 +43,7 @@ void d3d_recording_unref(struct d3d_recording *recording)
     free(recording->dispatches);
     free(recording->captured);
     free(recording->kept);
+    free(recording->uses);
     free(recording);
 }
 

@@ -252,8 +252,10 @@ struct d3d_submission *d3d_submission_create(struct d3d_command_queue *queue, ID
         d3d_device_remove(device, DXGI_ERROR_INVALID_CALL,
                           "ID3D12CommandQueue::ExecuteCommandLists: descriptor %u of a dispatch %s",
                           resolver.error_slot, resolver.error);
-    if (!resolver.error && dispatches_check(device, submission))
+    if (!resolver.error && dispatches_check(device, submission)) {
+        d3d_submission_check_states(device, submission);
         return submission;
+    }
     d3d_submission_release(queue->worker, submission);
     return NULL;
 }

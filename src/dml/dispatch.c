@@ -369,10 +369,60 @@ static void dispatch_describe(struct adapter_dispatch *base, char *out, size_t s
 
 void dml_dispatch_describe(struct dml_compiled_operator *op, char *out, size_t size)
 {
+    const struct dml_spirv *spirv = op->program.spirv;
     char name[128];
     com_object_name(&op->pageable.base, name, sizeof(name));
-    snprintf(out, size, "%s \"%s\" (operator %llu), with the shaders %s", op->what, name, (unsigned long long)op->id,
-             op->program.spirv ? dml_spirv_rows(op->program.spirv) : "of none");
+    snprintf(out, size, "%s \"%s\" (operator %llu)%s%s", op->what, name, (unsigned long long)op->id,
+             spirv ? ", with the shaders " : "", spirv ? dml_spirv_rows(spirv) : "");
+}
+
+/* ---- what it does with its bindings ---- */
+
+static enum adapter_access operator_access(const struct dml_compiled_operator *op, uint32_t slot, uint64_t *out_bytes)
+{
+    *out_bytes = op->program.temp_bytes;
+    if (slot == op->temp_descriptor)
+        return ADAPTER_ACCESS_WRITE;
+    *out_bytes = op->program.persistent_bytes;
+    if (slot == op->persistent_descriptor)
+        return ADAPTER_ACCESS_READ;
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        *out_bytes = op->inputs[i].used_bytes;
+        if (op->inputs[i].expect == DML_EXPECT_BUFFER && op->inputs[i].descriptor == slot)
+            return ADAPTER_ACCESS_READ;
+    }
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        *out_bytes = op->outputs[i].used_bytes;
+        if (op->outputs[i].expect == DML_EXPECT_BUFFER && op->outputs[i].descriptor == slot)
+            return ADAPTER_ACCESS_WRITE;
+    }
+    return ADAPTER_ACCESS_NONE;
+}
+
+/* An initialiser has, for each target, the owned inputs, and behind them what it makes of them. */
+static enum adapter_access target_access(const struct dml_target *target, uint32_t slot, uint64_t *out_bytes)
+{
+    const struct dml_compiled_operator *op = target->op;
+    *out_bytes = op->program.persistent_bytes;
+    if (slot == dml_target_persistent(target))
+        return ADAPTER_ACCESS_WRITE;
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        *out_bytes = op->inputs[i].bytes;
+        if (op->inputs[i].expect == DML_EXPECT_OWNED && target->first + op->inputs[i].descriptor == slot)
+            return ADAPTER_ACCESS_READ;
+    }
+    return ADAPTER_ACCESS_NONE;
+}
+
+static enum adapter_access dispatch_access(struct adapter_dispatch *base, uint32_t slot, uint64_t *out_bytes)
+{
+    const struct dml_dispatch *dispatch = dispatch_from(base);
+    enum adapter_access access = ADAPTER_ACCESS_NONE;
+    if (dispatch->op)
+        return operator_access(dispatch->op, slot, out_bytes);
+    for (uint32_t i = 0; access == ADAPTER_ACCESS_NONE && i < dispatch->target_count; i++)
+        access = target_access(&dispatch->targets[i], slot, out_bytes);
+    return access;
 }
 
 static const struct adapter_dispatch_ops dispatch_ops = {
@@ -382,4 +432,5 @@ static const struct adapter_dispatch_ops dispatch_ops = {
     .run = dispatch_run,
     .encode = dispatch_encode,
     .describe = dispatch_describe,
+    .access = dispatch_access,
 };

@@ -107,6 +107,8 @@ static void test_properties(IDXCoreAdapter *adapter)
     ok_hr(IDXCoreAdapter_GetPropertySize(adapter, DXCoreAdapterProperty_IsHardware, &size), S_OK);
     ok(size == 1, "a bool of %zu bytes", size);
     ok_hr(IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_IsHardware, 1, &flag), S_OK);
+    const char *all = getenv("ANYDML_VULKAN_HARDWARE");
+    ok(flag || !all || !api_is("vulkan"), "a Vulkan device is software although ANYDML_VULKAN_HARDWARE is set");
     ok(flag || !api_is("cpu"), "the cpu adapter is skipped by programs when it is not hardware");
     ok_hr(IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_AcgCompatible, 1, &flag), S_OK);
     ok(flag, "AcgCompatible");

@@ -266,6 +266,37 @@ static void test_removal(void)
     app_close(&app);
 }
 
+/* The child of a fork releases a fence that a thread of its parent watches, and the device. */
+static void test_fork(void)
+{
+    struct app app;
+    int status = -1;
+    app_find(&app);
+    app_open(&app);
+    ID3D12Device *device = NULL;
+    ok_hr(AnydmlVulkanCreateDevice(&app.desc, &IID_ID3D12Device, (void **)&device), S_OK);
+    need(device);
+    ID3D12Fence *fence = fence_over(device, VK_NULL_HANDLE, 0);
+    HANDLE event = api_event_create();
+    ok_hr(ID3D12Fence_SetEventOnCompletion(fence, 2000, event), S_OK);
+    pid_t child = fork();
+    if (!child) {
+        alarm(30); /* a hang is a failure */
+        ok_value(fence, UINT64_MAX);
+        ok(api_release(fence) == 0, "the child's fence is still referenced");
+        ok(api_release(device) == 0, "the child's device is still referenced");
+        _exit(api_failures ? 1 : 0);
+    }
+    need(child > 0 && waitpid(child, &status, 0) == child);
+    ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ended with 0x%x", (unsigned)status);
+    ok_hr(ID3D12Fence_Signal(fence, 2000), S_OK);
+    ok(fired(event, 20000), "the event did not fire");
+    api_release(fence);
+    api_event_close(event);
+    api_release(device);
+    app_close(&app);
+}
+
 int main(void)
 {
     setenv("ANYDML_LOG", "error", 1);
@@ -274,5 +305,6 @@ int main(void)
     test_queues();
     test_events();
     test_removal();
+    test_fork();
     return api_end();
 }

@@ -520,7 +520,7 @@ def check_environment(tool, model):
         tool.test(run.returncode == 0 and len(lines) == 1 and name in lines[0] and said in lines[0],
                   f"{name}={value}: {run.returncode}, {run.stderr!r}")
     empty = dict.fromkeys(("THREADS", "LOG", "CPU_FLAGS", "TUNING", "ADAPTERS", "DISABLE_PASS", "HALF_PRECISION", "METACOMMANDS",
-                           "VULKAN_CAPS", "VULKAN_WATCHDOG", "PIPELINE_CACHE"), "")
+                           "VULKAN_CAPS", "VULKAN_WATCHDOG", "VULKAN_HARDWARE", "PIPELINE_CACHE"), "")
     run = tool.run("bench", model, "--seconds", "0", **{f"ANYDML_{name}": value for name, value in empty.items()})
     tool.test(run.returncode == 0 and not run.stderr, f"variables that are empty: {run.returncode}, {run.stderr!r}")
     for command in (["devices"], ["bench", model]):

@@ -39,6 +39,13 @@ static uint64_t version_words(const VkPhysicalDeviceProperties *properties)
            (uint64_t)VK_API_VERSION_PATCH(v) << 16;
 }
 
+/* Programs skip software; ANYDML_VULKAN_HARDWARE=1 lets them be tested with it. */
+static bool counts_as_hardware(const VkPhysicalDeviceProperties *properties)
+{
+    const char *all = getenv("ANYDML_VULKAN_HARDWARE");
+    return properties->deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU || (all && !strcmp(all, "1"));
+}
+
 void vulkan_describe(const struct vulkan_physical *physical, uint32_t index, struct adapter_info *out)
 {
     const VkPhysicalDeviceProperties *properties = &physical->properties;
@@ -56,7 +63,7 @@ void vulkan_describe(const struct vulkan_physical *physical, uint32_t index, str
     out->is_gpu = properties->deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ||
                   properties->deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU ||
                   properties->deviceType == VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU;
-    out->hardware = properties->deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU;
+    out->hardware = counts_as_hardware(properties);
     out->timestamp_frequency = period > 0 ? (uint64_t)(1e9 / (double)period + 0.5) : 1000000000u;
 }
 

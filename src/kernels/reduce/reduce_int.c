@@ -33,7 +33,7 @@ bool kern_reduce_int_accepts(const struct kern_op *op)
         return false;
     return function != DML_REDUCE_FUNCTION_AVERAGE && function != DML_REDUCE_FUNCTION_L2 &&
            function != DML_REDUCE_FUNCTION_LOG_SUM && function != DML_REDUCE_FUNCTION_LOG_SUM_EXP &&
-           kern_view_elements(x) / kern_view_elements(y) < UINT32_MAX;
+           kern_view_elements(x) / kern_view_elements(y) <= UINT32_MAX; /* positions have 32 bits */
 }
 
 void kern_reduce_int_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)

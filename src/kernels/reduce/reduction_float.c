@@ -82,8 +82,8 @@ void kern_reduction_store(const struct kern_call *call, const struct kern_iterat
 bool kern_reduction_float_accepts(const struct kern_op *op)
 {
     const uint32_t y = op->input_count, tensors = y + op->output_count, own = op->epilogue ? op->epilogue_input : y;
-    if (!dense_is_short_float(op->tensors[0].type) || kern_view_elements(&op->tensors[0]) >= UINT32_MAX)
-        return false;
+    if (!dense_is_short_float(op->tensors[0].type) || kern_view_elements(&op->tensors[0]) > UINT32_MAX)
+        return false; /* positions have 32 bits, and the greatest number of these stands for none */
     for (uint32_t t = 0; t < tensors; t++)
         if (op->tensors[t].rank != op->tensors[0].rank ||
             ((t < own || t >= y) && !kern_type_bytes(op->tensors[t].type)))
