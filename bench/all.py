@@ -4,9 +4,9 @@
 
 usage: all.py [--anydml build/tools/anydml] [--python LIST] [--peers onnxruntime,openvino,torch,torch_compile]
               [--threads 1,2,default] [--rounds 5] [--seconds 1] [--fp16-compute] [--json FILE]
-              [--document docs/performance.md] [--plot FILE.svg] MODEL.onnx...
+              [--document docs/performance/cpu.md] [--plot FILE.svg] MODEL.onnx...
        all.py --scaling [--clients 16] [--queues build/bench/queues] [the same options] MODEL.onnx...
-       all.py --from FILE.json [--document docs/performance.md] [--plot FILE.svg]
+       all.py --from FILE.json [--document docs/performance/cpu.md] [--plot FILE.svg]
 
 All of them run on the same processors, float32 (with --fp16-compute AnyDML in half precision), batch 1, on random inputs,
 taking turns round by round; while one runs the others are stopped. A figure is the median over the rounds of each round's

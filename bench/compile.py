@@ -3,7 +3,7 @@
 """How the time to compile a graph grows with its nodes: graphs of several shapes, from 10 to 100,000 nodes.
 
 usage: compile.py [--program build/bench/compile] [--shapes LIST] [--nodes LIST] [--rounds 3] [--limit SECONDS]
-                  [--json FILE] [--from FILE] [--write docs/performance.md]
+                  [--json FILE] [--from FILE] [--write docs/performance/compile-time.md]
 
 Each graph is an ONNX file of small tensors, compiled by one process; counted is processor time, of all threads and of the
 system too, so that other programs on the machine do not matter much: the least of the rounds. Reading is the file's, compiling is all

@@ -12,7 +12,7 @@ that many. --prompts, --caches: other lengths. --runtime: ONNX Runtime alone dri
 missing. --warm SECONDS: how long each is done before it is timed; 4 on another adapter, since the clocks of idle GPUs are low.
 --device N: so also, on another adapter, with tensors in its memory (device_tensors), and beside PyTorch in FLOAT16
 (genai_torch.py); --resident: only caches in its memory (resident_caches), as programs of genai have it. N counts the adapters that
-ANYDML_ADAPTERS lists. Prints the table of docs/performance.md: medians of the rounds.
+ANYDML_ADAPTERS lists. Prints the tables of language models in docs/performance/archive: medians of the rounds.
 """
 import argparse
 import json

@@ -4,7 +4,7 @@
 
 usage: gpu.py [--anydml build/tools/anydml] [--device N] [--parts networks,batch,memory,...] [--filter TEXT] [--types float16,float32]
               [--seconds 0.3] [--rounds 1] [--limit SECONDS] [--json FILE] [--folder FOLDER]
-       gpu.py --page docs/performance.md FILE.json...
+       gpu.py --page docs/performance/vulkan-results.md FILE.json...
 
 Parts: networks (of networks.py, FLOAT16 and FLOAT32, batch 1), batch (32 images, FLOAT16), and the operators of
 gpu_cases.py: gemm, products, convolutions, attention, decode, memory, order. Columns of networks, in milliseconds:

@@ -8,9 +8,17 @@ PARTS = {
     "Use": ["first-program", "graph-builder", "directmlx", "dispatch", "operators/README", "extensions", "vulkan-interop",
             "onnxruntime", "pytorch", "pytorch-operators", "pydirectml", "microsoft-packages", "wine", "packages",
             "telemetry"],
-    "Evidence": ["performance", "conformance", "conformance-onnx", "conformance-torch"],
-    "Inside": ["architecture", "glossary", "decisions", "adding-an-operator", "adding-a-kernel", "adding-a-shader",
-               "adding-an-adapter"],
+    "Evidence": ["performance/README", "conformance", "conformance-onnx", "conformance-torch"],
+    "Inside": ["architecture", "glossary", "internals/README", "decisions/README", "adding-an-operator", "adding-a-kernel",
+               "adding-a-shader", "adding-an-adapter"],
+}
+# Front pages of folders, and the pages below each.
+FOLDERS = {
+    "docs/operators/README": ["*"],
+    "docs/performance/README": ["*", "archive/README"],
+    "docs/performance/archive/README": ["*"],
+    "docs/internals/README": ["*"],
+    "docs/decisions/README": ["*"],
 }
 
 project = "AnyDML"
@@ -32,14 +40,14 @@ def toctree(pages, options):
 
 
 def add_order(app, docname, source):
-    """Hidden tables of contents behind the front page and the list of operators."""
+    """Hidden tables of contents behind the front page and the front pages of folders."""
     if docname == root_doc:
         for part, pages in PARTS.items():
             source[0] += toctree([f"docs/{page}" for page in pages], [f":caption: {part}"])
         source[0] += toctree(["CHANGELOG", "CONTRIBUTING", "SECURITY", "samples/README", "samples/data/LICENSES"],
                              [":caption: The project"])
-    elif docname == "docs/operators/README":
-        source[0] += toctree(["*"], [":glob:"])
+    elif docname in FOLDERS:
+        source[0] += toctree(FOLDERS[docname], [":glob:"])
     here = pathlib.Path(app.srcdir, docname).parent
     source[0] = re.sub(r"\[([^][]+)\]\(([^():#]+)\)", lambda link: folder_link(app, here, link), source[0])
 

@@ -18,7 +18,7 @@ static const struct adapter_info *info_of(IDXCoreAdapter1 *iface)
     return ((struct dxcore_adapter *)iface)->info;
 }
 
-/* GRAPHICS, although nothing here draws: by it programs that compute choose (decision 232). */
+/* GRAPHICS, although nothing here draws: compute programs select by it (docs/decisions/client-compatibility.md). */
 bool dxcore_adapter_has(const struct adapter_info *info, const GUID *attribute)
 {
     if (com_iid_equal(attribute, &DXCORE_ADAPTER_ATTRIBUTE_D3D12_CORE_COMPUTE) ||
