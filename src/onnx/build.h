@@ -195,8 +195,8 @@ const DML_TENSOR_DESC *onnx_desc_broadcast(struct onnx_builder *b, struct onnx_d
 const DML_TENSOR_DESC *onnx_desc_strided(struct onnx_builder *b, struct onnx_desc *d, struct onnx_value *v,
                                          uint32_t rank, const int64_t *dims, const uint32_t *strides);
 /* Creates the operator and its edges. inputs[i] NULL = absent slot; outputs get source = this node. When all outputs
- * are empty tensors nothing is created; an empty input of a full output fails: the converter must know what that means.
- */
+ * are empty tensors nothing is created. Sums of nothing are zero (emit_nothing.c); other full outputs of empty inputs
+ * fail: the converter must know what they mean. */
 bool onnx_emit(struct onnx_builder *b, DML_OPERATOR_TYPE type, const void *desc, struct onnx_value *const *inputs,
                uint32_t input_count, struct onnx_value *const *outputs, uint32_t output_count);
 
