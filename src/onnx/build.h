@@ -167,6 +167,8 @@ double onnx_constant_real(const struct onnx_value *v, int64_t at);
 /* y[index] = x[offset + sum of index * strides] (elements). x is known; so becomes y. */
 bool onnx_fold_view(struct onnx_builder *b, struct onnx_value *y, const struct onnx_value *x, int64_t offset,
                     const int64_t *strides);
+/* All elements of v become known: `number`. Values of types or sizes that the host does not compute stay inputs. */
+bool onnx_fill_known(struct onnx_builder *b, struct onnx_value *v, int64_t number);
 bool onnx_fold_cast(struct onnx_builder *b, struct onnx_value *y, const struct onnx_value *x);
 /* y = op(x) or op(x, z), broadcast; *done false when that is left to the device. */
 bool onnx_fold_map(struct onnx_builder *b, const struct onnx_node *n, struct onnx_value *y, const struct onnx_value *x,
