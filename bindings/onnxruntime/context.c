@@ -422,6 +422,21 @@ static bool read_header(struct reader *r, size_t capacity)
     return true;
 }
 
+uint64_t ep_context_part(const void *bytes, size_t known, const char *partition, bool *out_named)
+{
+    const size_t length = strlen(partition);
+    struct reader r = { .base = bytes, .size = known, .end = known, .at = 8 };
+    *out_named = false;
+    if (known < HEADER || memcmp(bytes, MAGIC, 8) || get_number(&r, 4) != EP_CONTEXT_FORMAT || get_number(&r, 4))
+        return 0;
+    uint64_t size = get_number(&r, 8);
+    r.at = HEADER;
+    if (size < HEADER || size % EP_CONTEXT_ALIGNMENT || get_number(&r, 4) != length || r.why)
+        return size < HEADER || size % EP_CONTEXT_ALIGNMENT ? 0 : size;
+    *out_named = known - r.at >= length && !memcmp(r.base + r.at, partition, length);
+    return size;
+}
+
 static HRESULT read_one(struct reader *r, const char *partition, const char *here, struct onnx_model *model,
                         struct onnx_error *error)
 {

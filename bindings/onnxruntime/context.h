@@ -21,6 +21,10 @@ enum ep_context_fit ep_context_fit(const char *made_for, const char *here);
 bool ep_context_write(const struct onnx_model *model, const char *partition, const char *made_for, void **out,
                       size_t *out_bytes);
 
+/* The size of the subgraph that `bytes` begin with, and whether its name is that; of it `known` bytes are there. 0:
+ * they do not tell. */
+uint64_t ep_context_part(const void *bytes, size_t known, const char *partition, bool *out_named);
+
 /* `bytes` (aligned to EP_CONTEXT_ALIGNMENT) holds one or more subgraphs; *out is the one of that name. Its weights lie
  * in `bytes`, which must live as long as it. E_INVALIDARG: error says what is wrong. */
 HRESULT ep_context_read(const void *bytes, size_t size, const char *partition, const char *here,

@@ -150,7 +150,7 @@ static bool write_all(int file, const char *data, size_t bytes)
     return true;
 }
 
-/* The session's first node makes a new file, so that sessions which have the old one mapped keep it. */
+/* The session's first node makes a new file, so that sessions which read the old one keep it. */
 static OrtStatus *write_file(struct ep *ep, const OrtGraph *graph, const void *data, size_t bytes, char **out_name)
 {
     char path[sizeof(ep->options.context_path) + 32];
@@ -173,13 +173,51 @@ static OrtStatus *write_file(struct ep *ep, const OrtGraph *graph, const void *d
     return *out_name ? NULL : ep_status(ep->factory, ORT_FAIL, "out of memory");
 }
 
-/* Only files beside the model: a model must not make the process read others. */
-static OrtStatus *map_file(struct ep *ep, const OrtGraph *graph, const char *name, void **out, size_t *out_bytes)
+/* Larger subgraphs stay in the file. */
+#define COPIED_MAX (64u << 20)
+
+/* The first of the file's subgraphs that has the name, as a copy: what happens to the file later does not matter then.
+ * NULL: it is too large, or the file is not what it should be. */
+static void *copy_part(FILE *file, uint64_t file_size, const char *name, size_t *out_bytes)
+{
+    char head[4096];
+    uint64_t part = 0;
+    for (uint64_t at = 0; at < file_size; at += part) {
+        bool named = false;
+        size_t known = fseeko(file, (off_t)at, SEEK_SET) ? 0 : fread(head, 1, sizeof(head), file);
+        part = ep_context_part(head, known, name, &named);
+        if (!part || part > file_size - at || (named && part > COPIED_MAX))
+            return NULL;
+        if (!named)
+            continue;
+        void *copy = aligned_alloc(EP_CONTEXT_ALIGNMENT, (size_t)part);
+        if (copy && (fseeko(file, (off_t)at, SEEK_SET) || fread(copy, 1, (size_t)part, file) != part)) {
+            free(copy);
+            return NULL;
+        }
+        *out_bytes = (size_t)part;
+        return copy;
+    }
+    return NULL;
+}
+
+/* Only files beside the model: a model must not make the process read others. *mapped of the bytes are a mapping, else
+ * a copy of the subgraph `partition`. */
+static OrtStatus *read_file(struct ep *ep, const OrtGraph *graph, const char *name, const char *partition, void **out,
+                            size_t *out_bytes, size_t *mapped)
 {
     char path[sizeof(ep->options.context_path) * 2];
+    uint64_t size = 0;
     TRY(model_path(ep, graph, false, path, sizeof(path)));
+    FILE *file = base_open_beside(path, name, &size);
+    *out = file ? copy_part(file, size, partition, out_bytes) : NULL;
+    if (file)
+        fclose(file);
+    if (*out)
+        return NULL;
     *out = base_map_beside(path, name, out_bytes);
     int why = errno;
+    *mapped = *out ? *out_bytes : 0;
     if (*out)
         return NULL;
     return ep_status(ep->factory, why == EXDEV || why == EINVAL ? ORT_INVALID_ARGUMENT : ORT_NO_SUCHFILE,
@@ -306,8 +344,8 @@ static OrtStatus *check_ports(struct ep *ep, const OrtNode *fused, const struct 
 }
 
 /* The bytes of the node's context: *mapped of them are a mapping, else a copy. */
-static OrtStatus *load_data(struct ep *ep, const OrtGraph *graph, const OrtNode *node, void **out, size_t *out_bytes,
-                            size_t *mapped)
+static OrtStatus *load_data(struct ep *ep, const OrtGraph *graph, const OrtNode *node, const char *partition,
+                            void **out, size_t *out_bytes, size_t *mapped)
 {
     int64_t embedded = 1;
     char *text = NULL;
@@ -318,9 +356,7 @@ static OrtStatus *load_data(struct ep *ep, const OrtGraph *graph, const OrtNode 
     *out = text;
     if (embedded)
         return NULL;
-    OrtStatus *status = map_file(ep, graph, text, out, out_bytes);
-    if (!status)
-        *mapped = *out_bytes;
+    OrtStatus *status = read_file(ep, graph, text, partition, out, out_bytes, mapped);
     free(text);
     return status;
 }
@@ -331,7 +367,7 @@ static OrtStatus *load_model(struct ep *ep, const OrtGraph *graph, const OrtNode
     struct onnx_error error = { "" };
     void *data = NULL;
     size_t bytes = 0, mapped = 0;
-    TRY(load_data(ep, graph, node, &data, &bytes, &mapped));
+    TRY(load_data(ep, graph, node, name, &data, &bytes, &mapped));
     HRESULT hr = ep_context_read(data, bytes, name, ep->made_for, out, &error);
     if (SUCCEEDED(hr) && ep_model_keep(*out, data, mapped))
         return NULL;

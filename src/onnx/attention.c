@@ -477,7 +477,7 @@ bool onnx_attend(struct onnx_builder *b, struct onnx_attention *a)
         a->left = a->right = -1;
     }
     bool cache = a->causal && a->left < 0 && a->right < 0 && !a->past && !a->keep && !a->ends;
-    bool apart = a->softcap > 0 || a->sink || a->scores;
+    bool apart = a->softcap > 0 || a->sink || a->scores || !a->total || !a->sequence;
     if (a->k->rank == 4 && cache && !apart && a->k->dims[2] == a->total) { /* the fused operator appends tokens */
         a->k = tokens_of(b, a->k);
         a->v = tokens_of(b, a->v);

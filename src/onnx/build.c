@@ -499,8 +499,9 @@ static bool edge_add(struct onnx_builder *b, const struct onnx_value *v, uint32_
 }
 
 /* True when nothing is left to do for the device (or the conversion has failed). */
-static bool emit_empty(struct onnx_builder *b, struct onnx_value *const *inputs, uint32_t input_count,
-                       struct onnx_value *const *outputs, uint32_t output_count)
+static bool emit_empty(struct onnx_builder *b, DML_OPERATOR_TYPE type, const void *desc,
+                       struct onnx_value *const *inputs, uint32_t input_count, struct onnx_value *const *outputs,
+                       uint32_t output_count)
 {
     bool full = false;
     for (uint32_t i = 0; i < output_count; i++)
@@ -512,8 +513,11 @@ static bool emit_empty(struct onnx_builder *b, struct onnx_value *const *inputs,
         }
     }
     for (uint32_t i = 0; full && i < input_count; i++) {
-        if (inputs[i] && !onnx_elements(inputs[i]))
-            return !onnx_misfit(b, "input '%s' is empty", inputs[i]->name);
+        if (!inputs[i] || onnx_elements(inputs[i]))
+            continue;
+        if (output_count > 1 || !onnx_emit_nothing(b, type, desc, inputs, input_count, outputs[0]))
+            onnx_misfit(b, "input '%s' is empty", inputs[i]->name);
+        return true;
     }
     return !full;
 }
@@ -521,7 +525,7 @@ static bool emit_empty(struct onnx_builder *b, struct onnx_value *const *inputs,
 bool onnx_emit(struct onnx_builder *b, DML_OPERATOR_TYPE type, const void *desc, struct onnx_value *const *inputs,
                uint32_t input_count, struct onnx_value *const *outputs, uint32_t output_count)
 {
-    if (b->failed || emit_empty(b, inputs, input_count, outputs, output_count))
+    if (b->failed || emit_empty(b, type, desc, inputs, input_count, outputs, output_count))
         return !b->failed;
     const DML_OPERATOR_DESC operator_desc = { type, desc };
     IDMLOperator *op = NULL;

@@ -167,6 +167,8 @@ double onnx_constant_real(const struct onnx_value *v, int64_t at);
 /* y[index] = x[offset + sum of index * strides] (elements). x is known; so becomes y. */
 bool onnx_fold_view(struct onnx_builder *b, struct onnx_value *y, const struct onnx_value *x, int64_t offset,
                     const int64_t *strides);
+/* All elements of v become known: `number`. Values of types or sizes that the host does not compute stay inputs. */
+bool onnx_fill_known(struct onnx_builder *b, struct onnx_value *v, int64_t number);
 bool onnx_fold_cast(struct onnx_builder *b, struct onnx_value *y, const struct onnx_value *x);
 /* y = op(x) or op(x, z), broadcast; *done false when that is left to the device. */
 bool onnx_fold_map(struct onnx_builder *b, const struct onnx_node *n, struct onnx_value *y, const struct onnx_value *x,
@@ -195,8 +197,8 @@ const DML_TENSOR_DESC *onnx_desc_broadcast(struct onnx_builder *b, struct onnx_d
 const DML_TENSOR_DESC *onnx_desc_strided(struct onnx_builder *b, struct onnx_desc *d, struct onnx_value *v,
                                          uint32_t rank, const int64_t *dims, const uint32_t *strides);
 /* Creates the operator and its edges. inputs[i] NULL = absent slot; outputs get source = this node. When all outputs
- * are empty tensors nothing is created; an empty input of a full output fails: the converter must know what that means.
- */
+ * are empty tensors nothing is created. Sums of nothing are zero (emit_nothing.c); other full outputs of empty inputs
+ * fail: the converter must know what they mean. */
 bool onnx_emit(struct onnx_builder *b, DML_OPERATOR_TYPE type, const void *desc, struct onnx_value *const *inputs,
                uint32_t input_count, struct onnx_value *const *outputs, uint32_t output_count);
 

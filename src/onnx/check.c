@@ -49,6 +49,8 @@ struct trial {
     struct trial_dim dims[TRIAL_DIMS_MAX];
     uint32_t dim_count;
     int64_t otherwise; /* the size of those that are not told apart */
+    bool known;        /* all inputs are, and those that are no initializers consist of `fill` */
+    int64_t fill;
     int64_t sizes[TRIAL_SIZES_MAX];
     uint32_t size_count;
     uint32_t runs;
@@ -142,6 +144,8 @@ static bool trial_input(struct onnx_builder *b, struct trial *t, struct onnx_val
     struct onnx_value *v = onnx_value_new(b, from->name, from->type, from->rank, dims);
     if (!v)
         return false;
+    if (t->known && from->source != ONNX_SOURCE_CONSTANT)
+        return onnx_fill_known(b, v, t->fill);
     v->source = from->source == ONNX_SOURCE_CONSTANT || !onnx_elements(v) ? ONNX_SOURCE_CONSTANT : ONNX_SOURCE_INPUT;
     v->data = from->source == ONNX_SOURCE_CONSTANT ? from->data : "";
     if (v->source == ONNX_SOURCE_INPUT)
@@ -326,6 +330,62 @@ static bool try_node(struct check *c, const struct onnx_node *n, bool open)
     return t.misfit;
 }
 
+/* ---- what the host computes ---- */
+
+/* Whether results are not known although the inputs are, and consist of `fill`. */
+static bool computed_by_device(struct check *c, const struct onnx_node *n, int64_t fill)
+{
+    struct trial t = { .node = n, .known = true, .fill = fill, .otherwise = trial_sizes[2] };
+    struct onnx_builder b = { .model = c->model, .device = c->device, .error = &c->error };
+    bool ok = true, known = true;
+    c->error.text[0] = 0;
+    for (uint32_t i = 0; ok && i < n->input_count; i++)
+        ok = !n->inputs[i][0] || trial_input(&b, &t, onnx_value_find(&c->declared, n->inputs[i]));
+    ok = ok && onnx_convert_node(&b, n);
+    for (uint32_t i = 0; ok && i < n->output_count; i++) {
+        const struct onnx_value *y = n->outputs[i][0] ? onnx_value_find(&b, n->outputs[i]) : NULL;
+        known = known && (!y || y->source == ONNX_SOURCE_CONSTANT);
+    }
+    onnx_builder_finish(&b);
+    return ok && !known;
+}
+
+/* The converter's row says that the host computes the operator; for some types and attributes the device does. Any of
+ * these values is wrong for some operator, and hides for some that nothing is computed. */
+static bool node_folds(struct check *c, const struct onnx_node *n)
+{
+    for (int64_t fill = 0; fill < 3; fill++) {
+        if (computed_by_device(c, n, fill))
+            return false;
+    }
+    return true;
+}
+
+static bool is_masked(uint32_t mask, uint32_t input)
+{
+    return input < 32 && mask >> input & 1;
+}
+
+/* Where values must be known, from the last node to the first: those that the host computes of others hand that on. */
+static void check_folding(struct check *c, struct onnx_verdict *verdicts)
+{
+    for (uint32_t i = c->model->node_count; i-- > 0;) {
+        const struct onnx_node *n = &c->model->nodes[i];
+        bool needed = false;
+        for (uint32_t k = 0; k < n->output_count; k++) {
+            const struct onnx_value *y = n->outputs[k][0] ? onnx_value_find(&c->declared, n->outputs[k]) : NULL;
+            needed = needed || (y && y->wanted);
+        }
+        if (needed && verdicts[i].ok && verdicts[i].folds == 1 && !node_folds(c, n))
+            verdicts[i].folds = 0;
+        for (uint32_t k = 0; k < n->input_count; k++) {
+            struct onnx_value *x = n->inputs[k][0] ? onnx_value_find(&c->declared, n->inputs[k]) : NULL;
+            if (x && (is_masked(verdicts[i].wants, k) || (needed && verdicts[i].folds == 1)))
+                x->wanted = true;
+        }
+    }
+}
+
 /* ---- verdicts ---- */
 
 /* What can be said of the inputs before trying; *whole: their ranks are known; *open: some of their sizes are not. */
@@ -388,6 +448,8 @@ HRESULT onnx_check(const struct onnx_model *model, IDMLDevice1 *device, uint32_t
     BOOL before = AnydmlQuiet(TRUE); /* the verdicts say what was refused */
     for (uint32_t i = 0; ok && i < model->node_count; i++)
         check_node(&c, &model->nodes[i], &verdicts[i]);
+    if (ok)
+        check_folding(&c, verdicts);
     AnydmlQuiet(before);
     onnx_builder_finish(&c.declared);
     free(c.symbols);

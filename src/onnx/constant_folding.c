@@ -114,6 +114,19 @@ static void store(int32_t type, void *data, int64_t at, struct number n)
     }
 }
 
+bool onnx_fill_known(struct onnx_builder *b, struct onnx_value *v, int64_t number)
+{
+    int64_t count = onnx_elements(v);
+    if (!takes(v->type) || count > KNOWN_ELEMENTS_MAX) {
+        v->index = b->graph_input_count++;
+        return true;
+    }
+    void *data = onnx_constant_data(b, v);
+    for (int64_t i = 0; data && i < count; i++)
+        store(v->type, data, i, integer(number));
+    return data != NULL;
+}
+
 /* Walks the elements of dims in order; at[] are the element offsets of up to four operands. */
 struct iterator {
     uint32_t rank, operands;

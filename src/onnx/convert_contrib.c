@@ -355,10 +355,14 @@ bool onnx_det(struct onnx_builder *b, const struct onnx_node *n)
     if (!x)
         return false;
     int64_t size = x->rank < 2 ? 0 : x->dims[x->rank - 1];
-    if (size < 1 || size > DET_MAX || x->dims[x->rank - 2] != size)
+    if (x->rank < 2 || size > DET_MAX || x->dims[x->rank - 2] != size)
         return onnx_fail(b, "only square matrices of up to %d rows are supported", DET_MAX);
     for (uint32_t i = 0; i + 2 < x->rank; i++)
         count *= x->dims[i];
+    if (!size) { /* a product of nothing */
+        struct onnx_value *one = onnx_scalar(b, x->type, 1);
+        return one && onnx_result(b, n, 0, onnx_broadcast_copy(b, one, x->rank - 2, x->dims));
+    }
     struct onnx_value *rows = onnx_as(b, x, 2, (int64_t[]){ count, size * size });
     return rows && onnx_result_as(b, n, 0, determinant(b, rows, count, (uint32_t)size), x->rank - 2, x->dims);
 }

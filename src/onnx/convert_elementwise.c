@@ -113,7 +113,7 @@ bool onnx_dropout(struct onnx_builder *b, const struct onnx_node *n)
             return onnx_fail(b, "training_mode must be constant");
         if (training->source != ONNX_SOURCE_CONSTANT || !onnx_elements(training))
             return onnx_unknown(b, training, "one boolean");
-        if (*(const uint8_t *)training->data && !dropout_of_nothing(b, onnx_in_optional(b, n, 1)))
+        if (*(const uint8_t *)training->data && onnx_elements(x) && !dropout_of_nothing(b, onnx_in_optional(b, n, 1)))
             return false;
     }
     if (onnx_has_output(n, 1)) {
@@ -126,12 +126,14 @@ bool onnx_dropout(struct onnx_builder *b, const struct onnx_node *n)
     return onnx_identity(b, n);
 }
 
-/* x < 0 ? x * slope : x, for integers that DirectML's PRelu lacks. */
+/* x < 0 ? x * slope : x, for integers that DirectML's PRelu lacks; y is as large as both. */
 static bool prelu_integer(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *slope, struct onnx_value *y)
 {
-    if (is_unsigned(x->type))
-        return onnx_alias(b, y, x);
-    struct onnx_value *product = onnx_temp(b, x->type, x->rank, x->dims), *zero = onnx_scalar(b, x->type, 0);
+    if (is_unsigned(x->type)) {
+        struct onnx_value *all = onnx_elements(x) == onnx_elements(y) ? x : onnx_broadcast_copy(b, x, y->rank, y->dims);
+        return all && onnx_alias(b, y, all);
+    }
+    struct onnx_value *product = onnx_temp(b, y->type, y->rank, y->dims), *zero = onnx_scalar(b, x->type, 0);
     struct onnx_value *negative = onnx_temp(b, ONNX_BOOL, x->rank, x->dims);
     return onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_LESS_THAN, x, zero, negative) &&
            onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, x, slope, product) &&
@@ -145,13 +147,8 @@ bool onnx_prelu(struct onnx_builder *b, const struct onnx_node *n)
     int64_t dims[ONNX_RANK_MAX];
     if (!x || !slope || !onnx_broadcast_dims(b, x, slope, &rank, dims))
         return false;
-    bool grown = rank != x->rank;
-    for (uint32_t i = 0; !grown && i < rank; i++)
-        grown = dims[i] != x->dims[i];
     if (x->type != slope->type)
         return onnx_fail(b, "the slope is %s, the input %s", onnx_type_name(slope->type), onnx_type_name(x->type));
-    if (grown)
-        return onnx_misfit(b, "the slope does not broadcast to the input");
     struct onnx_value *y = onnx_out(b, n, 0, x->type, rank, dims);
     if (y && is_integer(x->type))
         return prelu_integer(b, x, slope, y);

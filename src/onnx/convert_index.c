@@ -119,6 +119,21 @@ static bool gather_nd_known(struct onnx_builder *b, struct onnx_value *y, const 
     return to != NULL;
 }
 
+/* Each of the tuples, which have no index, takes all that its batch has. */
+static bool whole_slices(struct onnx_builder *b, struct onnx_value *x, const struct onnx_value *indices, uint32_t batch,
+                         struct onnx_value *y)
+{
+    uint32_t packed[ONNX_RANK_MAX], strides[ONNX_RANK_MAX] = { 0 }, skipped = indices->rank - 1 - batch;
+    int64_t steps[ONNX_RANK_MAX];
+    onnx_packed_strides(x->rank, x->dims, packed);
+    for (uint32_t i = 0; i < x->rank; i++)
+        strides[i < batch ? i : i + skipped] = packed[i];
+    for (uint32_t i = 0; i < y->rank; i++)
+        steps[i] = strides[i];
+    return onnx_is_constant(x) ? onnx_fold_view(b, y, x, 0, steps)
+                               : onnx_view_to(b, x, y->rank, y->dims, strides, y) != NULL;
+}
+
 bool onnx_gather_nd(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *in[2] = { onnx_in(b, n, 0), onnx_in(b, n, 1) };
@@ -127,9 +142,10 @@ bool onnx_gather_nd(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_desc d[3];
     if (!in[0] || !in[1] || !index_type(b, in[1]))
         return false;
-    const struct onnx_value *x = in[0], *indices = in[1];
+    struct onnx_value *x = in[0];
+    const struct onnx_value *indices = in[1];
     int64_t tuple = indices->rank ? indices->dims[indices->rank - 1] : 0;
-    if (batch < 0 || batch >= indices->rank || tuple < 1 || batch + tuple > x->rank)
+    if (batch < 0 || batch >= indices->rank || batch + tuple > x->rank)
         return onnx_misfit(b, "%lld indices at a time, batch_dims = %lld, do not fit rank %u", (long long)tuple,
                            (long long)batch, x->rank);
     for (uint32_t i = 0; i + 1 < indices->rank; i++)
@@ -142,6 +158,8 @@ bool onnx_gather_nd(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *y = onnx_out(b, n, 0, x->type, rank, dims);
     if (!y)
         return false;
+    if (!tuple)
+        return whole_slices(b, x, indices, (uint32_t)batch, y);
     if (onnx_is_constant(x) && onnx_is_constant(indices) && indices->type == ONNX_INT64 &&
         onnx_elements(y) <= KNOWN_MAX)
         return gather_nd_known(b, y, x, indices, (uint32_t)batch);

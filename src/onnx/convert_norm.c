@@ -3,6 +3,7 @@
 #include "onnx/emit.h"
 
 #include <float.h>
+#include <math.h>
 
 /* running = momentum * input + (1 - momentum) * of this batch */
 static bool running(struct onnx_builder *b, const struct onnx_node *n, uint32_t output, struct onnx_value *before,
@@ -20,6 +21,14 @@ static bool running(struct onnx_builder *b, const struct onnx_node *n, uint32_t 
                           onnx_out(b, n, output, before->type, before->rank, before->dims));
 }
 
+/* Of no elements neither statistic is a number. */
+static bool nothing_to_train(struct onnx_builder *b, const struct onnx_node *n, struct onnx_value *const *in,
+                             const int64_t *channels, struct onnx_value *y)
+{
+    struct onnx_value *none = onnx_broadcast_copy(b, onnx_scalar(b, y->type, NAN), in[0]->rank, channels);
+    return none && onnx_constant_data(b, y) && running(b, n, 1, in[3], none) && running(b, n, 2, in[4], none);
+}
+
 /* in: X, scale, bias, mean, variance */
 static bool batch_training(struct onnx_builder *b, const struct onnx_node *n, struct onnx_value *const *in,
                            const int64_t *channels, struct onnx_value *y)
@@ -29,6 +38,8 @@ static bool batch_training(struct onnx_builder *b, const struct onnx_node *n, st
     struct onnx_desc d[6];
     if (!out[1] || !out[2])
         return false;
+    if (!onnx_elements(in[0]))
+        return nothing_to_train(b, n, in, channels, y);
     DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC desc = {
         .InputTensor = onnx_desc(b, &d[0], in[0]),
         .ScaleTensor = onnx_desc_as(b, &d[1], in[1], rank, channels),

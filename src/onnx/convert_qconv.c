@@ -26,6 +26,9 @@ static bool conv_plan(struct onnx_builder *b, const struct onnx_node *n, const s
         c->w.kernel[i] = (UINT)filter->dims[2 + i];
     if (!onnx_window_read(b, n, &c->w, x->dims + 2))
         return false;
+    if (x->dims[1] != filter->dims[1] * groups)
+        return onnx_misfit(b, "the input has %lld channels, the filter takes %lld", (long long)x->dims[1],
+                           (long long)(filter->dims[1] * groups));
     c->dims[0] = x->dims[0];
     c->dims[1] = filter->dims[0];
     for (uint32_t i = 0; i < c->w.spatial; i++)
@@ -55,7 +58,13 @@ static struct onnx_value *as_channels(struct onnx_builder *b, struct onnx_value 
     return v ? onnx_as(b, v, rank, dims) : NULL;
 }
 
-/* Three spatial dimensions, in FLOAT64, which holds all sums exactly. */
+/* Whether there are three spatial dimensions, or nothing to sum up. */
+static bool is_wide(const struct conv *c, const struct onnx_value *x, const struct onnx_value *filter)
+{
+    return c->rank == 5 || !onnx_elements(x) || !onnx_elements(filter);
+}
+
+/* In FLOAT64, which holds all sums exactly. */
 static struct onnx_value *sums_wide(struct onnx_builder *b, const struct conv *c, const struct onnx_quantized *x,
                                     const struct onnx_quantized *filter, struct onnx_value *bias)
 {
@@ -92,7 +101,7 @@ bool onnx_conv_integer(struct onnx_builder *b, const struct onnx_node *n)
     struct conv c;
     if (!conv_plan(b, n, x.x, filter.x, &c) || !is_per_channel(b, filter.zero_point, &c))
         return false;
-    if (c.rank == 5)
+    if (is_wide(&c, x.x, filter.x))
         return onnx_result(b, n, 0, onnx_convert(b, sums_wide(b, &c, &x, &filter, NULL), ONNX_INT32));
     struct onnx_value *in[4] = { x.x, x.zero_point, filter.x, filter.zero_point };
     struct onnx_value *y = onnx_out(b, n, 0, ONNX_INT32, c.rank, c.dims);
@@ -143,7 +152,7 @@ bool onnx_qlinear_conv(struct onnx_builder *b, const struct onnx_node *n)
         return false;
     if (!x.scale || !q.scale || onnx_elements(x.scale) != 1 || onnx_elements(q.scale) != 1)
         return onnx_fail(b, "the scales of input and output must be one value each");
-    if (c.rank == 5)
+    if (is_wide(&c, x.x, filter.x))
         return qconv_wide(b, n, &c, &x, &filter, bias, &q);
     struct onnx_value *in[9] = { x.x,  x.scale, x.zero_point, filter.x, filter.scale, filter.zero_point,
                                  bias, q.scale, q.zero_point };

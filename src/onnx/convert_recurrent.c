@@ -232,6 +232,33 @@ static bool emit_recurrent(struct onnx_builder *b, const struct onnx_node *n, st
     return onnx_emit(b, DML_OPERATOR_LSTM, &desc, slots, 8, out, 3);
 }
 
+/* Tokens of no elements are as good as tokens of one zero. */
+static bool widen_tokens(struct onnx_builder *b, struct recurrent *r, struct onnx_value **in)
+{
+    for (uint32_t i = 0; i < 2 && !r->inputs; i++) {
+        const int64_t dims[] = { in[i]->dims[0], in[i]->dims[1], 1 };
+        in[i] = onnx_broadcast_copy(b, onnx_scalar(b, in[i]->type, 0), 3, dims);
+        if (!in[i])
+            return false;
+    }
+    r->inputs = r->inputs ? r->inputs : 1;
+    return true;
+}
+
+/* After no tokens the states are those before them. */
+static bool keep_states(struct onnx_builder *b, struct onnx_value *const *in, struct onnx_value *const *out)
+{
+    if (out[0] && !onnx_constant_data(b, out[0]))
+        return false;
+    for (uint32_t i = 1; i < 3; i++) {
+        bool done = !out[i] ||
+                    (in[4 + i] ? onnx_alias(b, out[i], in[4 + i]) : onnx_fill_to(b, out[i], (DML_SCALAR_UNION){ 0 }));
+        if (!done)
+            return false;
+    }
+    return true;
+}
+
 bool onnx_recurrent(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct recurrent r = { 0 };
@@ -247,5 +274,9 @@ bool onnx_recurrent(struct onnx_builder *b, const struct onnx_node *n)
     if (onnx_attr_float(n, "clip", 0) > 0 && r.cell->gates != 4)
         return onnx_fail(b, "clip is not supported");
     in[4] = onnx_convert(b, in[4], ONNX_UINT32);
-    return !b->failed && make_outputs(b, n, &r, in[0]->type, out) && emit_recurrent(b, n, &r, in, out);
+    if (b->failed || !make_outputs(b, n, &r, in[0]->type, out))
+        return false;
+    if (!r.steps)
+        return keep_states(b, in, out);
+    return widen_tokens(b, &r, in) && emit_recurrent(b, n, &r, in, out);
 }

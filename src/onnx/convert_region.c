@@ -13,13 +13,13 @@ bool onnx_roi_align(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_desc d[4];
     if (!in[0] || !in[1] || !in[2])
         return false;
+    if (strcmp(onnx_attr_string(n, "mode", "avg"), "avg")) /* ONNX's is of weighted pixels, not of samples */
+        return onnx_fail(b, "mode '%s' is not supported", onnx_attr_string(n, "mode", ""));
     if (in[0]->rank != 4 || in[1]->rank != 2 || in[1]->type != in[0]->type || ratio < 0 || ratio > 1 << 20)
         return onnx_fail(b, "regions do not fit the input, or sampling_ratio = %lld", (long long)ratio);
     if (in[1]->dims[1] != 4 || onnx_elements(in[2]) != in[1]->dims[0])
         return onnx_misfit(b, "%lld regions of %lld values with %lld indices", (long long)in[1]->dims[0],
                            (long long)in[1]->dims[1], (long long)onnx_elements(in[2]));
-    if (strcmp(onnx_attr_string(n, "mode", "avg"), "avg")) /* ONNX's is of weighted pixels, not of samples */
-        return onnx_fail(b, "mode '%s' is not supported", onnx_attr_string(n, "mode", ""));
     int64_t dims[4] = { in[1]->dims[0], in[0]->dims[1], onnx_attr_int(n, "output_height", 1),
                         onnx_attr_int(n, "output_width", 1) };
     if (!half) { /* regions of less than a pixel are made one wide and high */
@@ -70,6 +70,8 @@ bool onnx_max_roi_pool(struct onnx_builder *b, const struct onnx_node *n)
         onnx_out(b, n, 0, in[0]->type, 4, (int64_t[]){ rois[2], in[0]->dims[1], pooled[0], pooled[1] });
     if (!y)
         return false;
+    if (!onnx_elements(in[0])) /* what lies outside the picture is 0 */
+        return onnx_fill_to(b, y, (DML_SCALAR_UNION){ 0 });
     DML_ROI_POOLING_OPERATOR_DESC desc = { onnx_desc(b, &d[0], in[0]),
                                            onnx_desc_as(b, &d[1], in[1], 4, rois),
                                            onnx_desc(b, &d[2], y),
@@ -104,7 +106,7 @@ bool onnx_max_unpool(struct onnx_builder *b, const struct onnx_node *n)
             i < 2 ? in[0]->dims[i] : (in[0]->dims[i] - 1) * step + kernel[i - 2] - pads[i - 2] - pads[i - 2 + spatial];
         wanted[i] = dims[i];
         flat_out[3] = onnx_size_product(flat_out[3], dims[i]);
-        if (dims[i] < 1 || flat_out[3] > ONNX_SIZE_MAX)
+        if (dims[i] < (i < 2 ? 0 : 1) || flat_out[3] > ONNX_SIZE_MAX)
             return onnx_misfit(b, "dimension %u of the result is %lld", i, (long long)dims[i]);
     }
     if (shape && (!onnx_const_ints(b, shape, wanted, ONNX_RANK_MAX, &count) || count != rank))

@@ -139,6 +139,10 @@ struct onnx_value *onnx_rotate(struct onnx_builder *b, const struct onnx_rotary 
     struct halves h;
     if (!x || b->failed)
         return NULL;
+    if (!onnx_elements(x)) {
+        y = y ? y : onnx_temp(b, x->type, x->rank, x->dims);
+        return onnx_constant_data(b, y) ? y : NULL;
+    }
     int64_t heads = x->rank == 4 ? x->dims[1] : r->heads;
     if ((x->rank != 3 && x->rank != 4) || heads < 1 || (x->rank == 3 && x->dims[2] % heads)) {
         onnx_misfit(b, "'%s' does not have %lld heads", x->name, (long long)heads);

@@ -73,7 +73,7 @@ static bool dft_read(struct onnx_builder *b, const struct onnx_node *n, const st
         return false;
     if (t->length > LENGTH_MAX)
         return onnx_fail(b, "length %lld is too long", (long long)t->length);
-    if (t->length < 1 || (onesided && !t->inverse && t->parts == 2))
+    if (t->length < 0 || (onesided && !t->inverse && t->parts == 2))
         return onnx_misfit(b, "length %lld, or a onesided transform of complex numbers, is not supported",
                            (long long)t->length);
     t->in = BASE_MIN(x->dims[*axis], t->mirrored ? t->length / 2 + 1 : t->length);
@@ -98,6 +98,10 @@ bool onnx_dft(struct onnx_builder *b, const struct onnx_node *n)
         outer *= i < axis ? x->dims[i] : 1;
         inner *= i > axis ? x->dims[i] : 1;
     }
+    if (!outer || !inner || !t.out)
+        return onnx_constant_data(b, onnx_out(b, n, 0, x->type, x->rank, dims)) != NULL;
+    if (!t.length || !t.in)
+        return onnx_misfit(b, "a transform of nothing is not supported");
     static const uint32_t swap[4] = { 0, 2, 1, 3 };
     struct onnx_value *y = onnx_as(b, x, 4, (int64_t[]){ outer, x->dims[axis], inner, t.parts });
     y = transform_rows(b, &t, onnx_permute(b, y, swap), outer * inner, x->dims[axis]);

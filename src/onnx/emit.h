@@ -117,6 +117,11 @@ bool onnx_convert_as(struct onnx_builder *b, const struct onnx_node *as);
 bool onnx_in_type(struct onnx_builder *b, const struct onnx_node *n, onnx_converter_fn *convert, uint32_t inputs,
                   int32_t type);
 
+/* For onnx_emit: y, the first result of an operator of which an input is empty. False (not failed yet) where that is no
+ * sum. */
+bool onnx_emit_nothing(struct onnx_builder *b, DML_OPERATOR_TYPE type, const void *desc,
+                       struct onnx_value *const *inputs, uint32_t input_count, struct onnx_value *y);
+
 /* For the functions above: y, which must have as many elements as rank/dims, or a temporary of that shape. */
 struct onnx_value *onnx_emit_result(struct onnx_builder *b, struct onnx_value *y, int32_t type, uint32_t rank,
                                     const int64_t *dims);

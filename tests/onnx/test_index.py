@@ -369,6 +369,39 @@ def empty(c):
                reference=lambda a, b: [np.matmul(a, np.swapaxes(b, -1, -2))])
 
 
+def no_tokens(c):
+    """Networks that read no tokens keep their states; tokens of no elements are as good as zeros."""
+    hidden, gates = 5, {"RNN": 1, "GRU": 3, "LSTM": 4}
+    for op, count in gates.items():
+        states = ["h", "c"] if op == "LSTM" else ["h"]
+        outputs = ["y", "y_h", "y_c"][:1 + len(states)]
+        inputs = {"x": real(0, 2, 3), "w": real(1, count * hidden, 3), "r": real(1, count * hidden, hidden), "b": None,
+                  "lengths": None, **{s: real(1, 2, hidden) for s in states}}
+        c.case(op, inputs, outputs, hidden_size=hidden, version=14,
+               reference=lambda x, w, r, b, l, *s: [np.zeros((0, 1, 2, hidden), np.float32), *s])
+        for name in states:
+            inputs[name] = None
+        c.case(op, inputs, outputs, hidden_size=hidden, version=14,
+               reference=lambda x, w, r, b, l, *s: [np.zeros((0, 1, 2, hidden), np.float32),
+                                                    *[np.zeros((1, 2, hidden), np.float32)] * len(s)])
+        full = {"x": np.zeros((4, 2, 1), np.float32), "w": real(1, count * hidden, 1), "r": real(1, count * hidden, hidden),
+                "b": real(1, 2 * count * hidden)}
+        want = c.reference(make_model(op, full, [(n, TensorProto.FLOAT) for n in outputs], {"hidden_size": hidden}, "", 14), full)
+        none = {**full, "x": real(4, 2, 0), "w": real(1, count * hidden, 0)}
+        c.case(op, none, outputs, hidden_size=hidden, version=14, reference=lambda *_, w=want: w)
+
+
+def windows_of_nothing(c):
+    """Convolutions of no channels give the bias, or zero."""
+    for group in (1, 2):
+        c.case("Conv", {"x": real(2, 0, 5, 4), "w": real(6, 0, 3, 3), "b": real(6)}, group=group,
+               reference=lambda x, w, b: [np.broadcast_to(b[:, None, None], (2, 6, 3, 2))])
+    c.case("Conv", {"x": real(2, 0, 5), "w": real(6, 0, 3)}, pads=[1, 1],
+           reference=lambda x, w: [np.zeros((2, 6, 5), np.float32)])
+    c.case("ConvTranspose", {"x": real(2, 0, 5, 4), "w": real(0, 6, 3, 3), "b": real(6)},
+           reference=lambda x, w, b: [np.broadcast_to(b[:, None, None], (2, 6, 7, 6))])
+
+
 def renamed(c):
     x = real(3, 4, 5)
     c.case("ExpandDims", {"x": x, "c_axis": np.array(-2, np.int32)}, domain=MICROSOFT,
@@ -387,6 +420,7 @@ if __name__ == "__main__":
     _conv = make_model("Conv", {"x": real(1, 4, 7, 8), "w": real(6, 4, 3, 3), "b": real(6)}, [("y", TensorProto.FLOAT)],
                        {"kernel_shape": [3, 3]}, "", 21)
     for part in (gather_scatter, graph_network, order, chain, bits, einsum, regions, sampling, signals, losses, matrices,
-                 distances, first_few, convolutions, bounds, empty, renamed):
+                 distances, first_few, convolutions, bounds, empty, no_tokens, windows_of_nothing,
+                 renamed):
         part(comparison)
     comparison.finish()

@@ -54,6 +54,9 @@ def element_wise():
         add("Pow", 15, [base, power], known=(0, 1))
     add("Pow", 15, [np.array([2, 9, 100], "i8"), np.array([3, 0.5, 1.5], "f4")], known=(0, 1))
     add("PRelu", 16, [data((2, 3, 4)), data((3, 1))])
+    for dtype in ("f4", "f8", "i4", "u4"):  # slopes larger than the input
+        add("PRelu", 16, [data((2, 1, 4), dtype), data((3, 4), dtype)])
+        add("PRelu", 16, [data((4,), dtype), data((2, 3, 1), dtype)], known=(1,))
     add("Relu", 14, [data((2, 9), "f8")])
     add("Dropout", 13, [data((3, 4)), np.array(0.3, "f4"), np.array(False)], known=(1, 2), outputs=2)
 

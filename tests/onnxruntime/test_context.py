@@ -12,7 +12,7 @@ import struct
 import sys
 import tempfile
 
-from provider import NAME, SKIP, Log, devices, np, onnx, ort, session
+from provider import NAME, SKIP, Log, cpu_session, devices, np, onnx, ort, relative_error, session
 
 if not hasattr(ort, "ModelCompiler"):
     print("skipped: this ONNX Runtime has no ModelCompiler")
@@ -234,6 +234,20 @@ def test_refusals(library):
             check("does not lie in the model's folder" in (refusal(library, out) or ""), "a link that leaves the folder")
 
 
+def test_cut_while_used(library):
+    """Another program cuts the file short before a session runs; without a copy its weights would end the process."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, out = os.path.join(folder, "m.onnx"), os.path.join(folder, "c.onnx")
+        save(convolution("n", np.random.default_rng(1)), path)
+        by_compiler(library, path, out, False)
+        ours = session(library, out)
+        with open(data_path(out), "r+b") as file:
+            file.truncate(0)
+        for batch in (2, 3):
+            error = relative_error(outputs(ours, batch), outputs(cpu_session(path), batch))
+            check(error < 1e-4, f"a file that was cut, batch {batch}: {error}")
+
+
 def context_nodes_of(model):
     return [n for n in model.graph.node if n.op_type == "EPContext"]
 
@@ -325,6 +339,7 @@ def main():
     args = parser.parse_args()
     test_models(args.library)
     test_refusals(args.library)
+    test_cut_while_used(args.library)
     test_ports(args.library)
     test_compatibility(args.library)
     test_corruption(args.library, args.corruptions, args.seed)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Norms of FLOAT16 written out in sums, whose squares and sums FLOAT16 does not hold: test_norms.py ANYDML
+
+Compared with float64.
+"""
+import sys
+
+import numpy as np
+
+from node_compare import Compare
+from onnx_tool import helper
+
+node = helper.make_node
+HALF = np.float16
+EPSILON = 1e-3
+SIZE = 64
+
+
+def divided(given, out):
+    return [node("Div", [given, "n"], [out])]
+
+
+def multiplied(given, out):
+    return [node("Mul", [given, "inverse"], [out])]
+
+
+def root(mean):
+    return [node("Add", [mean, "epsilon"], ["v"]), node("Sqrt", ["v"], ["r"])]
+
+
+def squares(given, out):
+    return [node("Mul", [given, given], ["q"]), node("ReduceSum", ["q", "axis"], [out])]
+
+
+def powers(given, out):
+    return [node("Pow", [given, "two"], ["q"]), node("ReduceSum", ["q", "axis"], [out])]
+
+
+def sum_square(given, out):
+    return [node("ReduceSumSquare", [given, "axis"], [out])]
+
+
+def rms(x):
+    x = x.astype(np.float64)
+    return x / np.sqrt((x * x).mean(-1, keepdims=True) + EPSILON)
+
+
+def layer(x):
+    x = x.astype(np.float64)
+    d = x - x.mean(-1, keepdims=True)
+    return d / np.sqrt((d * d).mean(-1, keepdims=True) + EPSILON)
+
+
+def main():
+    c = Compare(sys.argv[1])
+    constants = {"axis": np.array([-1]), "n": np.array(SIZE, HALF), "inverse": np.array(1 / SIZE, HALF),
+                 "epsilon": np.array(EPSILON, HALF), "two": np.array(2, HALF)}
+    for size, offset in ((1, 0), (240, 0), (240, 1500)):
+        x = (c.random.standard_normal((5, SIZE)) * size + offset).astype(HALF)
+        for sums in (squares, powers, sum_square):
+            for scale in (divided, multiplied):
+                cases = {
+                    "rms": (sums("x", "s") + scale("s", "m") + root("m") + [node("Div", ["x", "r"], ["y"])], rms),
+                    "rms, inverse": (sums("x", "s") + scale("s", "m") + root("m") +
+                                     [node("Reciprocal", ["r"], ["i"]), node("Mul", ["x", "i"], ["y"])], rms),
+                    "layer": ([node("ReduceSum", ["x", "axis"], ["t"])] + scale("t", "mean") + [node("Sub", ["x", "mean"], ["d"])] +
+                              sums("d", "s") + scale("s", "m") + root("m") + [node("Div", ["d", "r"], ["y"])], layer),
+                }
+                for name, (nodes, reference) in cases.items():
+                    if offset and name != "layer":
+                        continue
+                    used = {i for n in nodes for i in n.input}
+                    c.outputs(f"{name}, {sums.__name__}, {scale.__name__}, {size}, {offset}", nodes, {"x": x},
+                              {"y": reference(x).astype(HALF)}, {k: v for k, v in constants.items() if k in used}, 18,
+                              4e-3 if not offset else 2e-2, 4e-3)
+    c.finish()
+
+
+if __name__ == "__main__":
+    main()
