@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * AnyDML itself: its version, what it offers beyond DirectML.h (docs/extensions.md tells what each thing is for), and
- * the environment variables that its libraries read once, when first used; README.md has those for special purposes
- * too. anydml_d3d12.h and anydml_dxcore.h are Direct3D 12 and DXCore.
+ * the environment variables that its libraries read once, when first used; docs/environment.md has all of them.
+ * anydml_d3d12.h and anydml_dxcore.h are Direct3D 12 and DXCore.
  *
  *   ANYDML_LOG=none|error|warn|info|debug|trace  what is written to stderr; default: warn
  *   ANYDML_THREADS=n                             worker threads of the cpu adapter; default: one per processor
