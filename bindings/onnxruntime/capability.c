@@ -6,13 +6,6 @@
 
 #include <stdlib.h>
 
-#define TRY(call)                                                                                                      \
-    do {                                                                                                               \
-        OrtStatus *status_ = (call);                                                                                   \
-        if (status_)                                                                                                   \
-            return status_;                                                                                            \
-    } while (0)
-
 struct work {
     struct ep *ep;
     const OrtApi *ort;

@@ -16,13 +16,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define TRY(call)                                                                                                      \
-    do {                                                                                                               \
-        OrtStatus *status_ = (call);                                                                                   \
-        if (status_)                                                                                                   \
-            return status_;                                                                                            \
-    } while (0)
-
 /* ---- attributes ---- */
 
 /* NULL when the node has none of that name. */

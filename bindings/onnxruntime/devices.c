@@ -12,13 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TRY(call)                                                                                                      \
-    do {                                                                                                               \
-        OrtStatus *status_ = (call);                                                                                   \
-        if (status_)                                                                                                   \
-            return status_;                                                                                            \
-    } while (0)
-
 struct adapter {
     char name[256];
     const char *kind; /* "cpu", "gpu" or "npu" */

@@ -15,13 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TRY(call)                                                                                                      \
-    do {                                                                                                               \
-        OrtStatus *status_ = (call);                                                                                   \
-        if (status_)                                                                                                   \
-            return status_;                                                                                            \
-    } while (0)
-
 /* As far as messages need it. A host that is too old still makes statuses. */
 static bool find_host(struct ep_factory *out, const char *caller)
 {

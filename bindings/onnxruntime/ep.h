@@ -13,6 +13,14 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+/* Returns a failed call's status from a function that returns a status. */
+#define TRY(call)                                                                                                      \
+    do {                                                                                                               \
+        OrtStatus *status_ = (call);                                                                                   \
+        if (status_)                                                                                                   \
+            return status_;                                                                                            \
+    } while (0)
+
 /* The provider has two names, with a factory for each. ONNX Runtime and libraries over it hold the Windows provider's
  * name for one that is built in or missing, so that it is found among the devices only; the other works wherever names
  * do. */

@@ -32,14 +32,6 @@ struct view {
     struct base_names seen; /* that have an initializer, input or value */
 };
 
-/* Evaluates to the status of a call; returns it when it is an error. */
-#define TRY(call)                                                                                                      \
-    do {                                                                                                               \
-        OrtStatus *status_ = (call);                                                                                   \
-        if (status_)                                                                                                   \
-            return status_;                                                                                            \
-    } while (0)
-
 static OrtStatus *no_memory(const struct view *v)
 {
     return ep_status(v->ep->factory, ORT_FAIL, "out of memory");

@@ -7,13 +7,6 @@
 
 #include <stdlib.h>
 
-#define TRY(call)                                                                                                      \
-    do {                                                                                                               \
-        OrtStatus *status_ = (call);                                                                                   \
-        if (status_)                                                                                                   \
-            return status_;                                                                                            \
-    } while (0)
-
 static bool has_value(struct ep *ep, const char *name)
 {
     OrtStatus *status = ep->factory->ort->AddInitializer(ep->asked, name, ep->asked_with);

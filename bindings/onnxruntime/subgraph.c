@@ -7,13 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TRY(call)                                                                                                      \
-    do {                                                                                                               \
-        OrtStatus *status_ = (call);                                                                                   \
-        if (status_)                                                                                                   \
-            return status_;                                                                                            \
-    } while (0)
-
 /* A compiled program and what it was compiled for. */
 struct variant {
     struct variant *next; /* more recently used first */

@@ -4,13 +4,6 @@
 
 #include <stdlib.h>
 
-#define TRY(call)                                                                                                      \
-    do {                                                                                                               \
-        OrtStatus *status_ = (call);                                                                                   \
-        if (status_)                                                                                                   \
-            return status_;                                                                                            \
-    } while (0)
-
 struct transfer {
     OrtDataTransferImpl base;
     struct ep_factory *factory;
