@@ -158,10 +158,6 @@ EXPORT HRESULT AnydmlVulkanExportMemory(ID3D12Resource *iface, struct anydml_vul
 
 #define PRIVATE AnydmlDevice *iface
 
-AnydmlDeviceResolveBindings d3d_private_ResolveBindings;
-AnydmlDeviceRecordCommands d3d_private_RecordCommands;
-void d3d_private_DestroyRecorded(PRIVATE, struct adapter_recorded *recorded);
-
 /* Of slot i; it may be nothing. NULL, or what is wrong. */
 static const char *resolve_slot(struct d3d_device *device, const struct d3d_slots *slots, uint32_t i,
                                 struct adapter_binding *out)

@@ -19,9 +19,6 @@ ABSENT(AnydmlVulkanOpenBuffer)
 ABSENT(AnydmlVulkanOpenMemory)
 
 /* AnydmlDevice's part. */
-AnydmlDeviceResolveBindings d3d_private_ResolveBindings;
-AnydmlDeviceRecordCommands d3d_private_RecordCommands;
-void d3d_private_DestroyRecorded(AnydmlDevice *iface, struct adapter_recorded *recorded);
 
 HRESULT d3d_private_ResolveBindings(AnydmlDevice *iface, D3D12_GPU_DESCRIPTOR_HANDLE handle, UINT count,
                                     const struct anydml_buffer *buffers, struct adapter_binding *out, char *message)

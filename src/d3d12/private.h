@@ -131,4 +131,9 @@ struct AnydmlDevice {
     const struct AnydmlDeviceVtbl *lpVtbl;
 };
 
+/* Of interop.c; without Vulkan, of interop_absent.c. */
+AnydmlDeviceResolveBindings d3d_private_ResolveBindings;
+AnydmlDeviceRecordCommands d3d_private_RecordCommands;
+void d3d_private_DestroyRecorded(AnydmlDevice *self, struct adapter_recorded *recorded);
+
 #endif

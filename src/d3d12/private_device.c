@@ -9,11 +9,6 @@ static struct d3d_device *private_from(PRIVATE)
     return ((struct d3d_tear_off *)iface)->device;
 }
 
-/* interop.c */
-AnydmlDeviceResolveBindings d3d_private_ResolveBindings;
-AnydmlDeviceRecordCommands d3d_private_RecordCommands;
-void d3d_private_DestroyRecorded(PRIVATE, struct adapter_recorded *recorded);
-
 static uint32_t d3d_private_GetVersion(PRIVATE)
 {
     (void)iface;

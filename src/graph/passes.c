@@ -74,7 +74,9 @@ static HRESULT run_round(struct graph *graph, const struct graph_options *option
         HRESULT hr = passes[i].run(graph, options, &here);
         if (here)
             graph_uses_forget(graph);
-        if (FAILED(hr) || graph->failed || !graph_settle(graph))
+        if (FAILED(hr))
+            return hr;
+        if (graph->failed || !graph_settle(graph))
             return E_OUTOFMEMORY;
         if (here)
             trace(graph, passes[i].name);

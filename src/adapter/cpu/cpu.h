@@ -31,9 +31,6 @@ struct adapter_queue {
     uint64_t ticket;
 };
 
-/* device.c: what the machine, and this process's control group, have. Bytes. */
-uint64_t cpu_memory_available(void);
-
 /* heap.c */
 HRESULT cpu_memory_create(struct adapter_device *device, enum adapter_memory_kind kind, uint64_t size,
                           struct adapter_memory **out);

@@ -8,11 +8,6 @@
 #include <anydml.h>
 #include <stdlib.h>
 
-uint64_t cpu_memory_available(void)
-{
-    return base_memory_available();
-}
-
 static uint32_t vendor_of(const char *name)
 {
     if (strstr(name, "AMD"))
@@ -65,7 +60,7 @@ static void cpu_memory_budget(const struct adapter_info *info, bool local, uint6
 {
     (void)info, (void)local;
     *out_usage = base_memory_resident();
-    *out_budget = BASE_MIN(base_memory_total(), cpu_memory_available() + *out_usage);
+    *out_budget = BASE_MIN(base_memory_total(), base_memory_available() + *out_usage);
 }
 
 const struct adapter_ops adapter_cpu_ops = {

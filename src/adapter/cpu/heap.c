@@ -20,7 +20,7 @@ static bool fits(struct adapter_device *device, uint64_t size)
     if (atomic_fetch_add(&device->drawn, size) + size < CHECK_BYTES)
         return true;
     atomic_store(&device->drawn, 0);
-    return size <= cpu_memory_available();
+    return size <= base_memory_available();
 }
 
 static unsigned huge(uint64_t bytes)

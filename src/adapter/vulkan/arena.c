@@ -6,6 +6,7 @@
 #include "adapter/vulkan/vulkan.h"
 
 #include "base/log.h"
+#include "base/os.h"
 
 #include <stdlib.h>
 
@@ -15,9 +16,6 @@
 #define PIECE_BYTES_MAX (BLOCK_BYTES_MAX / 4)
 
 #define NO_TYPE UINT32_MAX
-
-/* adapter/cpu/device.c; its header has that adapter's own structs. */
-uint64_t cpu_memory_available(void);
 
 /* Flags that a memory type should have, and those that it had better not have. */
 struct wish {
@@ -62,7 +60,7 @@ bool vulkan_memory_fits(struct adapter_device *device, uint32_t heap, uint64_t s
     uint64_t total = properties->size, used = atomic_load(&device->used[heap]);
     if (size > physical->allocation_bytes_max || size > total || used > total - size)
         return false;
-    return own || size <= cpu_memory_available();
+    return own || size <= base_memory_available();
 }
 
 struct vulkan_block {

@@ -314,7 +314,6 @@ HRESULT vulkan_memory_write(struct adapter_device *device, struct adapter_memory
                             const struct adapter_write *writes, uint32_t count);
 void vulkan_memory_destroy(struct adapter_device *device, struct adapter_memory *memory);
 bool vulkan_memory_fits(struct adapter_device *device, uint32_t heap, uint64_t size);
-HRESULT vulkan_memory_zero(struct adapter_device *device, struct vulkan_memory *memory);
 
 /* ---- interop.c ---- */
 

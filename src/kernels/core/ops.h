@@ -208,7 +208,7 @@ struct kern_pad {
     uint32_t gap[KERN_RANK_MAX]; /* so many of `value` between neighbours; CONSTANT only */
 };
 
-/* in: X; out: Y of the same rank. The coordinate rule is that of DML_OPERATOR_RESAMPLE2 (kernels/resample_ref.c). */
+/* in: X; out: Y of the same rank. The coordinate rule is that of DML_OPERATOR_RESAMPLE2 (resample/resample.c). */
 struct kern_resample {
     DML_INTERPOLATION_MODE mode;
     DML_AXIS_DIRECTION rounding; /* nearest: ceil (INCREASING) or floor of the coordinate */
@@ -359,7 +359,7 @@ enum kern_roi_mode { KERN_ROI_POOL, KERN_ROI_AVERAGE, KERN_ROI_MAX };
  *   average, max  of samples: per axis ceil(extent / cells), but `least` to `most`; sample s of all of an axis lies at
  *            (s - out_offset) * extent / (samples [- 1 with align_corners]) + corner * scale - in_offset
  *            and is inside from -1 to the size, repeating the edge pixels; elsewhere it reads `outside`.
- * kernels/roi.c has the exact rule. */
+ * resample/roi_ref.c has the exact rule. */
 struct kern_roi {
     enum kern_roi_mode mode;
     bool linear, align_corners; /* not linear: nearest, halves up */
