@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two and four processes: collectives, and training with DistributedDataParallel and FSDP2 beside one process on the CPU
 with the whole batch; and that processes end as they should."""
+import copy
 import os
 import subprocess
 import sys
@@ -114,6 +115,24 @@ def sharded(test, rank, size, shape):
     compare(test, rank, size, module, lambda t: t.full_tensor().cpu())
 
 
+def synchronized(test, rank, size):
+    """Batch normalization whose statistics are those of all processes' parts together."""
+    torch.manual_seed(7)
+    alone = nn.Sequential(nn.Linear(6, 5), nn.BatchNorm1d(5), nn.Tanh()).double()
+    module = copy.deepcopy(alone).to(DEVICE)
+    module = nn.parallel.DistributedDataParallel(nn.SyncBatchNorm.convert_sync_batchnorm(module))
+    x, slope = torch.randn(4 * size, 6, dtype=torch.float64), torch.randn(4 * size, 5, dtype=torch.float64)
+    want = alone(x)
+    want.backward(slope / size)  # of the processes' gradients DistributedDataParallel takes the mean
+    have = module(x[rank::size].to(DEVICE))
+    have.backward(slope[rank::size].to(DEVICE))
+    torch.testing.assert_close(have.detach().cpu(), want.detach()[rank::size])
+    for a, b in zip(alone.parameters(), module.parameters(), strict=True):
+        torch.testing.assert_close(b.grad.cpu(), a.grad)
+    for a, b in zip(alone.buffers(), module.buffers(), strict=True):
+        torch.testing.assert_close(b.cpu(), a)
+
+
 def late_callback(test, rank):
     """What runs in a thread of Gloo when all have their results is over when the group is destroyed."""
     x, finished = torch.ones(4, device=DEVICE), []
@@ -140,6 +159,7 @@ def process(rank, size, store):
             reductions(test, rank, size)
             moves(test, rank, size)
             data_parallel(test, rank, size)
+            synchronized(test, rank, size)
             sharded(test, rank, size, (size,))
         if size == 4:
             sharded(test, rank, size, (2, 2))
