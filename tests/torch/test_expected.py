@@ -225,6 +225,84 @@ class Errors(unittest.TestCase):
             flex_attention(q, q, q)
 
 
+class Native(unittest.TestCase):
+    """The device does it, not the CPU."""
+
+    def setUp(self):
+        torch_directml.fallbacks(clear=True)
+
+    def tearDown(self):
+        self.assertEqual(torch_directml.fallbacks(clear=True), {})
+
+    def test_attention_in_evaluation(self):
+        torch.manual_seed(3)
+        module = nn.MultiheadAttention(12, 2, batch_first=True).double().eval()  # an even number of heads
+        x, y = torch.randn(2, 5, 12, dtype=torch.float64), torch.randn(2, 4, 12, dtype=torch.float64)
+        padding = torch.tensor([[False] * 5, [False, False, False, True, True]])
+        future = torch.ones(5, 5).triu(1).bool()
+        other = copy.deepcopy(module).to(DEVICE)
+        bias = torch.randn(5, 5, dtype=torch.float64)
+        for inputs, masks in (((x, x, x), {}), ((y, x, x), {}), ((x, x, x), {"key_padding_mask": padding}),
+                              ((x, x, x), {"attn_mask": future}), ((x, x, x), {"attn_mask": bias}),
+                              ((x, x, x), {"attn_mask": future, "key_padding_mask": padding})):
+            for weights in ({"need_weights": False}, {}, {"average_attn_weights": False}):
+                # Where gradients may be wanted, the CPU does it in parts; its other way takes biases for masks.
+                want = module(*inputs, **masks, **weights)
+                with torch.no_grad():
+                    have = other(*(t.to(DEVICE) for t in inputs), **{k: m.to(DEVICE) for k, m in masks.items()}, **weights)
+                torch.testing.assert_close(have[0].cpu(), want[0].detach())
+                if weights.get("need_weights", True):
+                    torch.testing.assert_close(have[1].cpu(), want[1].detach())
+
+    def test_layers_of_encoders_in_evaluation(self):
+        torch.manual_seed(4)
+        x, padding = torch.randn(2, 3, 16, dtype=torch.float64), torch.tensor([[False, False, True], [False] * 3])
+        for options in ({}, {"norm_first": True}, {"activation": "gelu"}):
+            layer = nn.TransformerEncoderLayer(16, 4, 24, batch_first=True, **options)
+            module = nn.TransformerEncoder(layer, 2, enable_nested_tensor=not options).double().eval()
+            want = module(x, src_key_padding_mask=padding).detach()
+            plain = module(x).detach()
+            module.to(DEVICE)
+            with torch.no_grad():
+                have = module(x.to(DEVICE), src_key_padding_mask=padding.to(DEVICE)).cpu()
+                torch.testing.assert_close(module(x.to(DEVICE)).cpu(), plain)
+            torch.testing.assert_close(have[~padding], want[~padding])
+
+    def test_vmap_of_attention(self):
+        q = torch.randn(3, 2, 2, 4, 8, dtype=torch.float64)
+        for x in (q, q[0]):
+            have = torch.func.vmap(lambda q: F.scaled_dot_product_attention(q, q, q))(x.to(DEVICE))
+            torch.testing.assert_close(have.cpu(), F.scaled_dot_product_attention(x, x, x))
+
+    def test_weight_norm(self):
+        torch.manual_seed(6)
+        for dim in (0, 2, -1):
+            v, g = torch.randn(4, 3, 5, dtype=torch.float64), torch.randn([4, 3, 5][dim], dtype=torch.float64)
+            g = g.reshape([g.numel() if d == dim % 3 else 1 for d in range(3)])
+            slope, found = torch.randn(4, 3, 5, dtype=torch.float64), []
+            for device in ("cpu", DEVICE):
+                inputs = [t.to(device, copy=True).requires_grad_() for t in (v, g)]
+                w = torch._weight_norm(*inputs, dim % 3)
+                w.backward(slope.to(device))
+                found.append([w.detach().cpu()] + [t.grad.cpu() for t in inputs])
+            for want, have in zip(*found):
+                torch.testing.assert_close(have, want)
+        conv = nn.utils.parametrizations.weight_norm(nn.Conv1d(3, 4, 3)).to(DEVICE)
+        conv(torch.ones(1, 3, 9, device=DEVICE)).sum().backward()
+
+    def test_shifts(self):
+        for dtype in (torch.int32, torch.int64, torch.uint8):
+            x, by = torch.arange(8).to(dtype), torch.tensor([0, 1, 2, 3, 4, 5, 6, 7]).to(dtype)
+            y, times = x.to(DEVICE), by.to(DEVICE)
+            self.assertEqual(((y << 1).tolist(), (y << times).tolist()), ((x << 1).tolist(), (x << by).tolist()))
+            self.assertEqual(((y >> 1).tolist(), (y >> times).tolist()), ((x >> 1).tolist(), (x >> by).tolist()))
+            x <<= 2
+            y <<= 2
+            x >>= by
+            y >>= times
+            self.assertEqual((y.dtype, y.tolist()), (dtype, x.tolist()))
+
+
 class Counting(unittest.TestCase):
     def test_histograms_of_integers(self):
         generator = torch.Generator().manual_seed(1)
