@@ -47,6 +47,8 @@ def reductions(test, rank, size):
         part = torch.zeros(2, device=DEVICE)
         dist.reduce_scatter_tensor(part, torch.arange(2.0 * size, device=DEVICE), op=op)
         test.assertEqual(part.tolist(), [factor * 2.0 * rank, factor * (2.0 * rank + 1)])
+    dist.reduce_scatter_tensor(part, torch.arange(2.0 * size, device=DEVICE).view(1, -1))
+    test.assertEqual(part.tolist(), [size * 2.0 * rank, size * (2.0 * rank + 1)])
     host = torch.tensor([float(rank)])
     dist.all_reduce(host)
     test.assertEqual(host.item(), total)
@@ -63,6 +65,10 @@ def moves(test, rank, size):
     whole = torch.zeros(size, device=DEVICE)
     dist.all_gather_into_tensor(whole, full(float(rank)))
     test.assertEqual(whole.tolist(), everyone)
+    for shape in ((1, size), (size, 1)):
+        there = torch.zeros(shape, device=DEVICE)
+        dist.all_gather_into_tensor(there, full(float(rank)))
+        test.assertEqual(there.view(-1).tolist(), everyone)
     parts = [torch.zeros(1, device=DEVICE) for _ in range(size)]
     dist.gather(full(float(rank)), parts if rank == 0 else None)
     test.assertEqual([p.item() for p in parts], everyone if rank == 0 else [0.0] * size)
