@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two and four processes: collectives, and training with DistributedDataParallel and FSDP2 beside one process on the CPU
 with the whole batch; and that processes end as they should."""
+import copy
 import os
 import subprocess
 import sys
@@ -46,6 +47,8 @@ def reductions(test, rank, size):
         part = torch.zeros(2, device=DEVICE)
         dist.reduce_scatter_tensor(part, torch.arange(2.0 * size, device=DEVICE), op=op)
         test.assertEqual(part.tolist(), [factor * 2.0 * rank, factor * (2.0 * rank + 1)])
+    dist.reduce_scatter_tensor(part, torch.arange(2.0 * size, device=DEVICE).view(1, -1))
+    test.assertEqual(part.tolist(), [size * 2.0 * rank, size * (2.0 * rank + 1)])
     host = torch.tensor([float(rank)])
     dist.all_reduce(host)
     test.assertEqual(host.item(), total)
@@ -62,6 +65,10 @@ def moves(test, rank, size):
     whole = torch.zeros(size, device=DEVICE)
     dist.all_gather_into_tensor(whole, full(float(rank)))
     test.assertEqual(whole.tolist(), everyone)
+    for shape in ((1, size), (size, 1)):
+        there = torch.zeros(shape, device=DEVICE)
+        dist.all_gather_into_tensor(there, full(float(rank)))
+        test.assertEqual(there.view(-1).tolist(), everyone)
     parts = [torch.zeros(1, device=DEVICE) for _ in range(size)]
     dist.gather(full(float(rank)), parts if rank == 0 else None)
     test.assertEqual([p.item() for p in parts], everyone if rank == 0 else [0.0] * size)
@@ -114,6 +121,24 @@ def sharded(test, rank, size, shape):
     compare(test, rank, size, module, lambda t: t.full_tensor().cpu())
 
 
+def synchronized(test, rank, size):
+    """Batch normalization whose statistics are those of all processes' parts together."""
+    torch.manual_seed(7)
+    alone = nn.Sequential(nn.Linear(6, 5), nn.BatchNorm1d(5), nn.Tanh()).double()
+    module = copy.deepcopy(alone).to(DEVICE)
+    module = nn.parallel.DistributedDataParallel(nn.SyncBatchNorm.convert_sync_batchnorm(module))
+    x, slope = torch.randn(4 * size, 6, dtype=torch.float64), torch.randn(4 * size, 5, dtype=torch.float64)
+    want = alone(x)
+    want.backward(slope / size)  # of the processes' gradients DistributedDataParallel takes the mean
+    have = module(x[rank::size].to(DEVICE))
+    have.backward(slope[rank::size].to(DEVICE))
+    torch.testing.assert_close(have.detach().cpu(), want.detach()[rank::size])
+    for a, b in zip(alone.parameters(), module.parameters(), strict=True):
+        torch.testing.assert_close(b.grad.cpu(), a.grad)
+    for a, b in zip(alone.buffers(), module.buffers(), strict=True):
+        torch.testing.assert_close(b.cpu(), a)
+
+
 def late_callback(test, rank):
     """What runs in a thread of Gloo when all have their results is over when the group is destroyed."""
     x, finished = torch.ones(4, device=DEVICE), []
@@ -140,6 +165,7 @@ def process(rank, size, store):
             reductions(test, rank, size)
             moves(test, rank, size)
             data_parallel(test, rank, size)
+            synchronized(test, rank, size)
             sharded(test, rank, size, (size,))
         if size == 4:
             sharded(test, rank, size, (2, 2))

@@ -58,7 +58,7 @@ class Documentation(unittest.TestCase):
             names = [name for row in table.splitlines()[2:] for name in re.findall(r"`([a-z]\w*)", row.split("|")[1], re.I)]
             self.assertGreater(len(names), 10)
             for name in names:
-                self.assertTrue(callable(getattr(module, name)), name)
+                self.assertTrue(hasattr(module, name), name)
         documented = set(re.findall(r"`([a-z]\w*)", page))
         self.assertEqual(set(torch_directml.__all__) - documented, set())
 

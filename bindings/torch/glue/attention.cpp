@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include <ATen/functorch/BatchedTensorImpl.h>
 #include <ATen/native/transformers/attention.h>
 #include <torch/library.h>
 
@@ -23,8 +24,13 @@ constexpr int64_t kMath = 0, kOverrideable = 4;
 int64_t choice(const Tensor &query, const Tensor &key, const Tensor &value, const OptionalTensor &mask, double dropout,
                bool, std::optional<double>, bool)
 {
-    // Compilers see products and softmax, which they fuse.
-    if (query.unsafeGetTensorImpl()->is_python_dispatch() || query.unsafeGetTensorImpl()->has_symbolic_sizes_strides())
+    // Compilers see products and softmax, which they fuse, and vmap, which has rules for these alone.
+    auto seen_through = [](const Tensor &x) {
+        const c10::TensorImpl *impl = x.unsafeGetTensorImpl();
+        return impl->is_python_dispatch() || impl->has_symbolic_sizes_strides() || at::functorch::isBatchedTensor(x);
+    };
+    if (seen_through(query) || seen_through(key) || seen_through(value) ||
+        (mask && mask->defined() && seen_through(*mask)))
         return kMath;
     bool floats = at::isFloatingType(query.scalar_type()) && query.scalar_type() == key.scalar_type() &&
                   query.scalar_type() == value.scalar_type();

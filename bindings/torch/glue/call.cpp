@@ -14,8 +14,9 @@ Kind kind_of_list(const c10::TypePtr &element)
     case c10::TypeKind::OptionalType:
         return Kind::Tensors;
     case c10::TypeKind::FloatType:
-    case c10::TypeKind::NumberType:
         return Kind::Reals;
+    case c10::TypeKind::NumberType:
+        return Kind::Numbers;
     case c10::TypeKind::BoolType:
         return Kind::Bools;
     default:
@@ -47,15 +48,19 @@ bool convert_list(Call &call, Kind kind, const c10::IValue &value, aten_arg *arg
         for (size_t i = 0; i < count; i++)
             if (!convert_tensor(call, list[i].isTensor() ? list[i].toTensor() : at::Tensor(), &tensors[i]))
                 return false;
+    } else if (kind == Kind::Numbers) {
+        auto *numbers = call.arena.take<aten_arg>(count);
+        arg->kind = ATEN_NUMBERS;
+        arg->numbers = numbers;
+        for (size_t i = 0; i < count; i++)
+            if (!list[i].isScalar() || !convert_number(list[i].toScalar(), &numbers[i]))
+                return false;
     } else if (kind == Kind::Reals) {
         auto *reals = call.arena.take<double>(count);
         arg->kind = ATEN_REALS;
         arg->reals = reals;
-        for (size_t i = 0; i < count; i++) {
-            if (!list[i].isScalar() || list[i].isComplexDouble())
-                return false;
+        for (size_t i = 0; i < count; i++)
             reals[i] = list[i].toScalar().toDouble();
-        }
     } else {
         auto *integers = call.arena.take<int64_t>(count);
         arg->kind = kind == Kind::Bools ? ATEN_BOOLS : ATEN_INTS;

@@ -13,7 +13,7 @@ namespace dml
 {
 
 enum class Form { Functional, InPlace, Out };
-enum class Kind { Tensor, Tensors, Integer, Scalar, Bool, Integers, Reals, Bools, String, Generator, Ignored };
+enum class Kind { Tensor, Tensors, Integer, Scalar, Bool, Integers, Reals, Numbers, Bools, String, Generator, Ignored };
 
 // Memory of one call: no allocation unless lists are long.
 class Arena

@@ -253,6 +253,46 @@ Tensor &narrow_copy_out(const Tensor &self, int64_t dim, c10::SymInt start, c10:
     return out.copy_(part);
 }
 
+// ---- weights as a direction and a length ----
+
+// Sums over all dimensions but `dim`, the first or the last.
+Tensor sum_except(const Tensor &x, int64_t dim)
+{
+    std::vector<int64_t> others;
+    for (int64_t d = 0; d < x.dim(); d++)
+        if (d != dim)
+            others.push_back(d);
+    return others.empty() ? x : x.sum(others, true);
+}
+
+std::tuple<Tensor, Tensor> weight_norm(const Tensor &v, const Tensor &g, int64_t dim)
+{
+    Tensor norm = at::norm_except_dim(v, 2, dim);
+    return { v * (g / norm), norm };
+}
+
+std::tuple<Tensor, Tensor> weight_norm_backward(const Tensor &dw, const Tensor &v, const Tensor &g, const Tensor &norm,
+                                                int64_t dim)
+{
+    Tensor along = sum_except(dw * v, dim) / norm; // the part of the gradient in the direction of v
+    return { (dw - v * (along / norm)) * (g / norm), along };
+}
+
+// ---- Python's << and >> ----
+
+// torch has operators of their own for them, which are the older ones.
+template <typename Number> void add_shifts(torch::Library &m, const std::string &overload)
+{
+    m.impl(("__lshift__." + overload).c_str(),
+           [](const Tensor &self, const Number &by) { return at::bitwise_left_shift(self, by); });
+    m.impl(("__rshift__." + overload).c_str(),
+           [](const Tensor &self, const Number &by) { return at::bitwise_right_shift(self, by); });
+    m.impl(("__ilshift__." + overload).c_str(),
+           [](Tensor &self, const Number &by) -> Tensor & { return self.bitwise_left_shift_(by); });
+    m.impl(("__irshift__." + overload).c_str(),
+           [](Tensor &self, const Number &by) -> Tensor & { return self.bitwise_right_shift_(by); });
+}
+
 // ---- splits where a tensor says ----
 
 std::vector<Tensor> tensor_split(const Tensor &self, const Tensor &where, int64_t dim)
@@ -286,6 +326,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
     m.impl("special_hermite_polynomial_he", polynomial<1, 0, hermite_e>);
     m.impl("special_laguerre_polynomial_l", polynomial<-1, 1, laguerre>);
     m.impl("special_legendre_polynomial_p", polynomial<1, 0, legendre>);
+    add_shifts<Tensor>(m, "Tensor");
+    add_shifts<at::Scalar>(m, "Scalar");
+    m.impl("_weight_norm_interface", weight_norm);
+    m.impl("_weight_norm_interface_backward", weight_norm_backward);
     m.impl("tensor_split.tensor_indices_or_sections", tensor_split);
 }
 

@@ -190,6 +190,8 @@ at::Tensor copy_from(const at::Tensor &self, const at::Tensor &dst, bool)
     bool host = (!dst.is_privateuseone() || host_memory(dst.device().index())) &&
                 (!from.is_privateuseone() || host_memory(from.device().index()));
     at::AutoDispatchBelowADInplaceOrView guard;
+    check_storage(dst);
+    check_storage(from);
     note_written(dst);
     Activity activity("copy", (dst.is_privateuseone() ? dst : from).device().index());
     if (host)
@@ -207,6 +209,7 @@ at::Tensor copy_from_and_resize(const at::Tensor &self, const at::Tensor &dst)
 
 at::Scalar local_scalar(const at::Tensor &self)
 {
+    check_storage(self);
     if (host_memory(self.device().index()))
         return at::_local_scalar_dense(alias_on_cpu(self));
     at::AutoDispatchBelowADInplaceOrView guard;
@@ -221,8 +224,22 @@ at::Tensor zero_tensor(c10::SymIntArrayRef sizes, std::optional<at::ScalarType> 
     return at::zeros_symint(sizes, options);
 }
 
+// Whether `tensor.data = from` keeps the tensor: as CUDA's, those of the device and of the CPU stand for each other. So
+// Module.to keeps parameters.
+bool can_take(const at::Tensor &self, const at::Tensor &from)
+{
+    auto dense = [](c10::DispatchKeySet keys) {
+        return keys.has_any(c10::DispatchKeySet(c10::DispatchKey::Dense)) &&
+               keys.has_any(
+                   c10::DispatchKeySet({ c10::BackendComponent::CPUBit, c10::BackendComponent::PrivateUse1Bit }));
+    };
+    return self.unsafeGetTensorImpl()->has_compatible_shallow_copy_type(from.key_set()) ||
+           (dense(self.key_set()) && dense(from.key_set()));
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 {
+    m.impl("_has_compatible_shallow_copy_type", can_take);
     m.impl("_efficientzerotensor", zero_tensor);
     m.impl("empty.memory_format", empty);
     m.impl("empty_strided", empty_strided);
@@ -245,6 +262,11 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
     m.impl("_copy_from", copy_from);
     m.impl("_copy_from_and_resize", copy_from_and_resize);
     m.impl("_local_scalar_dense", local_scalar);
+}
+
+TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m)
+{
+    m.impl("_has_compatible_shallow_copy_type", can_take);
 }
 
 // Their kernels for conjugate and negative views would copy the tensor first, by calling copy_.
@@ -284,6 +306,20 @@ at::Tensor empty_like_layout(const aten_tensor &layout, c10::DeviceIndex index)
     return made;
 }
 
+void check_storage(const at::Tensor &tensor)
+{
+    const c10::TensorImpl *impl = tensor.unsafeGetTensorImpl();
+    if (!impl->numel() || !impl->has_storage() || impl->layout() != at::kStrided)
+        return;
+    at::IntArrayRef sizes = impl->sizes(), strides = impl->strides();
+    int64_t end = impl->storage_offset() + 1; // elements; with the sizes once within a storage, hence no overflow
+    for (size_t d = 0; d < sizes.size(); d++)
+        end += (sizes[d] - 1) * strides[d];
+    size_t needed = static_cast<size_t>(end) * impl->itemsize(), there = impl->unsafe_storage().nbytes();
+    TORCH_CHECK(needed <= there, "A tensor of sizes ", sizes, " on ", tensor.device(), " needs ", needed,
+                " bytes of its storage, which has been resized to ", there);
+}
+
 bool describe(const at::Tensor &tensor, aten_tensor *out)
 {
     const c10::TensorImpl *impl = tensor.unsafeGetTensorImpl();
@@ -297,6 +333,7 @@ bool describe(const at::Tensor &tensor, aten_tensor *out)
         out->sizes[d] = sizes[d];
         out->strides[d] = strides[d];
     }
+    check_storage(tensor);
     out->data = const_cast<void *>(impl->data()); // NULL without elements
     return true;
 }

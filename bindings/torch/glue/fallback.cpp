@@ -58,6 +58,7 @@ class Aliases
         for (auto &[mine, theirs] : tensors)
             if (mine.is_same(tensor))
                 return theirs;
+        check_storage(tensor);
         c10::Storage *found = find(tensor.storage(), false);
         if (!found) {
             storages.emplace_back(tensor.storage(),
@@ -91,7 +92,7 @@ class Aliases
 
     at::Tensor to_device(const at::Tensor &result)
     {
-        if (!result.defined() || !result.is_cpu() || result.layout() != at::kStrided || !result.has_storage())
+        if (!result.defined() || !result.is_cpu() || !result.has_storage())
             return result;
         for (auto &[mine, theirs] : tensors)
             if (theirs.is_same(result))
@@ -173,7 +174,10 @@ void run_aliased(const c10::OperatorHandle &op, torch::jit::Stack *stack, size_t
     aliases.take_changes();
     size_t results = op.schema().returns().size();
     for (size_t i = stack->size() - results; i < stack->size(); i++)
-        each_tensor((*stack)[i], [&](const at::Tensor &t) { return aliases.to_device(t); });
+        each_tensor((*stack)[i], [&](const at::Tensor &t) {
+            check_kind(op, t);
+            return aliases.to_device(t);
+        });
 }
 
 struct Counts {

@@ -54,6 +54,8 @@ at::Generator cpu_generator(const at::Generator &generator);
 // ---- tensors (factory.cpp) ----
 
 at::Tensor empty_like_layout(const aten_tensor &layout, c10::DeviceIndex index);
+// Throws where the storage has become too small for the tensor: it was resized.
+void check_storage(const at::Tensor &tensor);
 // Fills `out` from a tensor of strides (rank at most ATEN_RANK_MAX and a type of ATen's above: otherwise false).
 bool describe(const at::Tensor &tensor, aten_tensor *out);
 
@@ -70,6 +72,8 @@ void fall_back(const c10::OperatorHandle &op, torch::jit::Stack *stack, const st
 // overrideable convolutions by the operator that the CPU and meta devices have; others are left as they are.
 c10::OperatorHandle common_form(const c10::OperatorHandle &op, torch::jit::Stack *stack);
 std::string fallbacks_json(bool clear);
+// Throws for a result of the CPU that the device has no kind for: sparse, nested, quantized (absent.cpp).
+void check_kind(const c10::OperatorHandle &op, const at::Tensor &made);
 // "Expected all tensors to be on the same device ..." unless they are; CPU tensors of rank 0 go along. Returns the
 // device of the first, or -1.
 c10::DeviceIndex common_device(const c10::OperatorHandle &op, const torch::jit::Stack &stack, size_t begin);

@@ -100,6 +100,7 @@ std::string device_name(int64_t index)
     return index < 0 || index >= device_count() ? "" : aten_device_name(static_cast<uint32_t>(index));
 }
 
+// The host's bytes that plans may take (0: as it is); how many there are, and how many were ever made.
 std::vector<int64_t> cache(int64_t limit)
 {
     uint64_t plans = 0, compiled = 0;
@@ -127,6 +128,7 @@ void hold_ended_threads()
 
 TORCH_LIBRARY(torch_directml, m)
 {
+    m.def("version() -> str", []() { return std::string(aten_version()); });
     m.def("device_count() -> int", []() { return static_cast<int64_t>(device_count()); });
     m.def("device_name(int index) -> str", &device_name);
     m.def("host_memory(int index) -> bool",

@@ -44,11 +44,10 @@ def _load():
 
 if _privateuse1_backend_name != "dml":
     _load()
-    from . import dlpack as _dlpack, dml as _dml, modules as _modules, sharing as _sharing
+    from . import dlpack as _dlpack, dml as _dml, sharing as _sharing
 
     torch._register_device_module("dml", _dml)
     _dlpack.install()
-    _modules.install()
     _sharing.install()
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     if torch.distributed.is_available():
@@ -58,6 +57,7 @@ from .functions import (apply_rotary_position_emb, mlp_llama, mlp_phi2, mlp_phi3
                         multi_head_attention, rmsnorm)
 
 _ops = torch.ops.torch_directml
+__version__ = _ops.version()
 
 
 def is_available():

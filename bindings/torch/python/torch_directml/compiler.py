@@ -18,7 +18,7 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 
 _ops = torch.ops.torch_directml
 _RANK = 8
-_NONE, _TENSOR, _TENSORS, _INT, _REAL, _BOOL, _INTS, _REALS, _BOOLS, _STRING = range(10)
+_NONE, _TENSOR, _TENSORS, _INT, _REAL, _BOOL, _INTS, _REALS, _BOOLS, _STRING, _GENERATOR, _NUMBERS = range(12)
 _ABSENT = -1
 _MESSAGE = 512
 _TYPES = {torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.int64: 4, torch.float16: 5,
@@ -40,12 +40,18 @@ class _Tensor(ctypes.Structure):  # struct aten_tensor
 class _Value(ctypes.Union):
     _fields_ = [("tensors", ctypes.POINTER(_Tensor)), ("integer", ctypes.c_int64), ("real", ctypes.c_double),
                 ("integers", ctypes.POINTER(ctypes.c_int64)), ("reals", ctypes.POINTER(ctypes.c_double)),
-                ("string", ctypes.c_char_p)]
+                ("numbers", ctypes.c_void_p), ("string", ctypes.c_char_p)]
 
 
 class _Arg(ctypes.Structure):  # struct aten_arg
     _anonymous_ = ["value"]
     _fields_ = [("kind", ctypes.c_int), ("count", ctypes.c_uint32), ("value", _Value)]
+
+
+def _number(value):
+    if isinstance(value, float):
+        return _Arg(kind=_REAL, real=value)
+    return _Arg(kind=_BOOL if isinstance(value, bool) else _INT, integer=value)
 
 
 class _Op(ctypes.Structure):  # struct aten_op
@@ -151,6 +157,9 @@ class _Builder:
         if "Tensor" in kind or any(isinstance(x, torch.fx.Node) for x in value):
             absent = _Tensor(type=_ABSENT)
             arg.kind, arg.tensors = _TENSORS, self._array(_Tensor, [absent if x is None else self._tensor(x) for x in value])
+        elif "number" in kind:
+            numbers = self._array(_Arg, [_number(x) for x in value])
+            arg.kind, arg.numbers = _NUMBERS, ctypes.cast(numbers, ctypes.c_void_p).value
         elif "float" in kind or any(isinstance(x, float) for x in value):
             arg.kind, arg.reals = _REALS, self._array(ctypes.c_double, [float(x) for x in value])
         else:
@@ -167,12 +176,8 @@ class _Builder:
             arg.kind, arg.count, arg.tensors = _TENSOR, 1, self._array(_Tensor, [self._tensor(value)])
         elif isinstance(value, (list, tuple)):
             self._list(arg, value, kind)
-        elif isinstance(value, bool):
-            arg.kind, arg.integer = _BOOL, int(value)
-        elif isinstance(value, int):
-            arg.kind, arg.integer = _INT, value
-        elif isinstance(value, float):
-            arg.kind, arg.real = _REAL, value
+        elif isinstance(value, (bool, int, float)):
+            return _number(value)
         elif isinstance(value, str):
             arg.kind, arg.string = _STRING, value.encode()
         else:

@@ -47,6 +47,11 @@ def _on_host(tensor):
     return tensor.cpu(), True
 
 
+def _flat(tensor):
+    """Gloo divides the first dimension among the processes, where torch says that only the elements' order counts."""
+    return tensor.view(-1) if tensor.is_contiguous() else tensor
+
+
 _groups = weakref.WeakSet()
 
 
@@ -127,10 +132,11 @@ class ProcessGroupDml(dist.ProcessGroup):
         return self._run("allgather", [outputs], [inputs], opts)
 
     def _allgather_base(self, output, input, opts=c10d.AllgatherOptions()):
-        return self._run("_allgather_base all_gather_single", [output], [input], opts)
+        return self._run("_allgather_base all_gather_single", [_flat(output)], [_flat(input)], opts)
 
     def allgather_into_tensor_coalesced(self, outputs, inputs, opts=c10d.AllgatherOptions()):
-        return self._run("allgather_into_tensor_coalesced all_gather_single_coalesced", [outputs], [inputs], opts)
+        return self._run("allgather_into_tensor_coalesced all_gather_single_coalesced", [list(map(_flat, outputs))],
+                         [list(map(_flat, inputs))], opts)
 
     def gather(self, outputs, inputs, opts=c10d.GatherOptions()):
         return self._run("gather", [outputs], [inputs], opts)
@@ -142,10 +148,11 @@ class ProcessGroupDml(dist.ProcessGroup):
         return self._run("reduce_scatter", [outputs], [inputs], opts)
 
     def _reduce_scatter_base(self, output, input, opts=c10d.ReduceScatterOptions()):
-        return self._run("_reduce_scatter_base reduce_scatter_single", [output], [input], opts)
+        return self._run("_reduce_scatter_base reduce_scatter_single", [_flat(output)], [_flat(input)], opts)
 
     def reduce_scatter_tensor_coalesced(self, outputs, inputs, opts=c10d.ReduceScatterOptions()):
-        return self._run("reduce_scatter_tensor_coalesced reduce_scatter_single_coalesced", [outputs], [inputs], opts)
+        return self._run("reduce_scatter_tensor_coalesced reduce_scatter_single_coalesced", [list(map(_flat, outputs))],
+                         [list(map(_flat, inputs))], opts)
 
     def alltoall_base(self, output, input, output_sizes, input_sizes, opts=c10d.AllToAllOptions()):
         return self._run("alltoall_base all_to_all_single", [output], [input], output_sizes, input_sizes, opts)

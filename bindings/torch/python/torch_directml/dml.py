@@ -1,8 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.dml: what torch.cuda is for CUDA. torch itself calls it for seeds, autocast and the current device."""
+import contextlib
+import functools
+import os
+import sys
+import types
+import typing
+
 import torch
 
 _ops = torch.ops.torch_directml
+# Activation checkpointing asks for it before it saves the generators.
+_initialized = True
+_PRIVATEUSE1 = 20  # c10::DeviceType
 
 
 def _index(device=None):
@@ -30,12 +40,53 @@ def init():
     pass
 
 
+def _lazy_init():
+    pass
+
+
+def _lazy_call(callable, **kwargs):
+    callable()
+
+
 def device_count():
     return _ops.device_count()
 
 
 def get_device_name(device=None):
     return _ops.device_name(_index(device))
+
+
+class _DeviceProperties(typing.NamedTuple):
+    name: str
+    total_memory: int  # bytes
+    major: int
+    minor: int
+    multi_processor_count: int  # the host's for the cpu adapter; 1 for others, which do not tell
+
+
+def get_device_capability(device=None):
+    """The feature level of DirectML, as a pair."""
+    _index(device)
+    return 6, 4
+
+
+def get_device_properties(device=None):
+    """name, total_memory, as major and minor the capability, multi_processor_count."""
+    processors = len(os.sched_getaffinity(0)) if _ops.host_memory(_index(device)) else 1
+    return _DeviceProperties(get_device_name(device), mem_get_info(device)[1], *get_device_capability(device), processors)
+
+
+def get_arch_list():
+    return []
+
+
+def can_device_access_peer(device, peer_device):
+    """No device reaches another one's memory."""
+    return _index(device) == _index(peer_device)
+
+
+def is_tf32_supported():
+    return False
 
 
 def current_device():
@@ -96,13 +147,24 @@ def current_stream(device=None):
     return torch.accelerator.current_stream(_index(device))
 
 
+def default_stream(device=None):
+    return torch.Stream(stream_id=0, device_index=_index(device), device_type=_PRIVATEUSE1)
+
+
 def set_stream(stream):
     torch.accelerator.set_stream(stream)
 
 
 def stream(stream):
-    """Context manager: the stream is the current one within it."""
-    return stream
+    """Context manager: the stream is the current one within it; None changes nothing."""
+    return contextlib.nullcontext() if stream is None else stream
+
+
+StreamContext = stream
+
+
+def is_current_stream_capturing():
+    return False
 
 
 # ---- memory ----
@@ -139,6 +201,30 @@ def reset_accumulated_memory_stats(device=None):
     torch.accelerator.reset_accumulated_memory_stats(_index(device))
 
 
+reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
+memory_cached = memory_reserved
+max_memory_cached = max_memory_reserved
+
+
+def memory_summary(device=None, abbreviated=False):
+    """memory_stats as a table; abbreviated: bytes alone."""
+    stats, index = memory_stats(device), _index(device)
+    rows = [("allocated_bytes", "Allocated bytes"), ("requested_bytes", "Requested bytes"),
+            ("reserved_bytes", "Reserved bytes")]
+    if not abbreviated:
+        rows += [("allocation", "Allocations"), ("segment", "Reserved blocks")]
+    columns = "current", "peak", "allocated", "freed"
+    lines = [f"DirectML memory, dml:{index} ({get_device_name(index)}); out of memory: {stats.get('num_ooms', 0)}",
+             f"{'':16}" + "".join(f"{column:>18}" for column in columns)]
+    for key, name in rows:
+        lines.append(f"{name:16}" + "".join(f"{stats.get(f'{key}.all.{column}', 0):18d}" for column in columns))
+    return "\n".join(lines) + "\n"
+
+
+def ipc_collect():
+    """Tensors that were sent to other processes hold no memory here once those have let go of them."""
+
+
 def mem_get_info(device=None):
     """Free and total bytes of the device."""
     return torch.accelerator.get_memory_info(_index(device))
@@ -153,6 +239,9 @@ def set_per_process_memory_fraction(fraction, device=None):
 
 def _generator(device=None):
     return _ops.default_generator(_index(device))
+
+
+_get_generator = _generator
 
 
 def manual_seed(seed):
@@ -195,6 +284,16 @@ def set_rng_state_all(new_states):
         set_rng_state(state, index)
 
 
+def __getattr__(name):
+    """What takes time, when somebody wants to know."""
+    if name == "default_generators":
+        return tuple(_generator(index) for index in range(device_count()))
+    if name in ("Scheduling", "PythonWrapperCodegen", "CppWrapperCodegen"):  # Inductor does, once it is loaded
+        from . import inductor
+        return getattr(inductor, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 # ---- automatic mixed precision ----
 
 def get_amp_supported_dtype():
@@ -219,3 +318,11 @@ def set_autocast_dtype(dtype):
 
 def is_bf16_supported(including_emulation=True):
     return _ops.has_type(current_device(), torch.bfloat16)
+
+
+# torch.cuda has these functions in modules of their own as well, and libraries take them from there.
+random = memory = sys.modules[__name__]
+amp = types.SimpleNamespace(
+    autocast=functools.partial(torch.amp.autocast, "dml"), GradScaler=functools.partial(torch.amp.GradScaler, "dml"),
+    custom_fwd=functools.partial(torch.amp.custom_fwd, device_type="dml"),
+    custom_bwd=functools.partial(torch.amp.custom_bwd, device_type="dml"))
