@@ -159,7 +159,8 @@ def check_trace_ends(tool, x):
     # One that is ended in the middle of its work.
     place = tool.file("ended.json")
     process = subprocess.Popen([tool.path, "bench", path, "--seconds", "600"], env={**os.environ, "ANYDML_TRACE": place},
-                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     end = time.time() + 120
     while process.poll() is None and time.time() < end and not (os.path.exists(place) and os.path.getsize(place) > 100000):
         time.sleep(0.02)

@@ -136,8 +136,9 @@ def check_signals(tool, negative, clip):
     os.chmod(tool.file("slowbin/ffmpeg", script.encode()), 0o755)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         run = subprocess.Popen([tool.path, "run", negative, "--input", tool.file("slow.mkv"), "--output", tool.file("ended/y.mp4")],
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "PATH": tool.file("slowbin") + ":" +
-                                                                                    os.environ["PATH"]})
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                               env={**os.environ, "PATH": tool.file("slowbin") + ":" + os.environ["PATH"]},
+                               preexec_fn=lambda: signal.signal(number, signal.SIG_DFL)) # the tests may run under nohup
         end = time.time() + 120
         while not os.listdir(tool.file("ended")) and run.poll() is None and time.time() < end:
             time.sleep(0.02)
