@@ -58,8 +58,10 @@ bool d3d_list_recording(struct d3d_command_list *list, const char *method)
 }
 
 static void list_break(struct d3d_command_list *list, HRESULT hr, D3D12_MESSAGE_CATEGORY category, D3D12_MESSAGE_ID id,
-                       const char *text)
+                       const char *format, va_list args)
 {
+    char text[1024];
+    vsnprintf(text, sizeof(text), format, args);
     if (list->error == S_OK)
         list->error = hr;
     d3d_message(d3d_parent(list), D3D12_MESSAGE_SEVERITY_ERROR, category, id, text);
@@ -67,22 +69,18 @@ static void list_break(struct d3d_command_list *list, HRESULT hr, D3D12_MESSAGE_
 
 void d3d_list_fail(struct d3d_command_list *list, HRESULT hr, const char *format, ...)
 {
-    char text[1024];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
+    list_break(list, hr, D3D12_MESSAGE_CATEGORY_MISCELLANEOUS, D3D12_MESSAGE_ID_UNKNOWN, format, args);
     va_end(args);
-    list_break(list, hr, D3D12_MESSAGE_CATEGORY_MISCELLANEOUS, D3D12_MESSAGE_ID_UNKNOWN, text);
 }
 
 void d3d_list_fail_as(struct d3d_command_list *list, HRESULT hr, D3D12_MESSAGE_ID id, const char *format, ...)
 {
-    char text[1024];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
+    list_break(list, hr, D3D12_MESSAGE_CATEGORY_RESOURCE_MANIPULATION, id, format, args);
     va_end(args);
-    list_break(list, hr, D3D12_MESSAGE_CATEGORY_RESOURCE_MANIPULATION, id, text);
 }
 
 struct adapter_command *d3d_list_append(struct d3d_command_list *list, enum adapter_command_type type,
