@@ -1,20 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libFuzzer target: the reader of compiled models (EPContext). The hash over the bytes is made right first, as whoever
- * makes a harmful file would; what can be read is then converted as a session does. */
+/* Fuzzing of the reader of compiled models (EPContext). The hash over the bytes is made right first, as whoever makes a
+ * harmful file would; what can be read is then converted as a session does.
+ *
+ * With -fsanitize=fuzzer this is a libFuzzer target (scripts/fuzz); without, a program that runs the files and folders
+ * it is given: each as it is, cut off at each multiple of the alignment, and with each of its words replaced by values
+ * that no model should have. */
 #include "context.h"
 #include "ep.h"
 
 #include "base/hash.h"
 #include "onnx/exec.h"
 
+#include "files.h"
+
 #include <anydml.h>
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define HERE   "anydml-context=1;device=cpu;version=0.1.0;name=here" /* as in context_test.c */
 #define HEADER 48
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static uint64_t models, refused;
 
 static void seal(uint8_t *bytes, size_t size)
 {
@@ -52,7 +62,42 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(model);
         AnydmlQuiet(before);
         ep_model_destroy(model);
+        models++;
+    } else {
+        refused++;
     }
     free(bytes);
     return 0;
 }
+
+#ifndef FUZZ_LIBFUZZER
+static void run_file(const char *path)
+{
+    static const uint32_t words[] = { 0, 1, 7, 0xff, 0x10000, 0x7fffffff, 0x80000000, UINT32_MAX };
+    static uint8_t data[1 << 16], changed[1 << 16];
+    FILE *file = fopen(path, "rb");
+    if (!file) {
+        perror(path);
+        exit(1);
+    }
+    const size_t size = fread(data, 1, sizeof(data), file);
+    fclose(file);
+    for (size_t length = 0; length <= size; length += EP_CONTEXT_ALIGNMENT)
+        LLVMFuzzerTestOneInput(data, length);
+    for (size_t at = 0; at + sizeof(*words) <= size; at++) {
+        for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+            memcpy(changed, data, size);
+            memcpy(changed + at, &words[i], sizeof(*words));
+            LLVMFuzzerTestOneInput(changed, size);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        fuzz_each_file(argv[i], run_file);
+    printf("changed files: %" PRIu64 " models, %" PRIu64 " refused\n", models, refused);
+    return !models || !refused;
+}
+#endif
