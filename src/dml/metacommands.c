@@ -6,7 +6,7 @@
 
 #include "base/half.h"
 #include "base/log.h"
-#include "shaders/meta/meta_test_params.h"
+#include "shaders/cuda/meta_test_params.h"
 
 #include "shaders/shaders_spirv.h"
 
@@ -50,9 +50,13 @@ static const struct {
     const uint8_t *text; /* packed */
     uint32_t packed, bytes, threads, shared;
 } metas[] = {
+#if SHADERS_METACOMMANDS
 #define META(name, source, threads, shared, defines)                                                                   \
     { #name, name##_ptx, sizeof(name##_ptx), name##_bytes, threads, shared },
-#include "shaders/meta/metas.def"
+#else /* -Dmetacommands=disabled: no device has the capability, below */
+#define META(name, source, threads, shared, defines) { #name, NULL, 0, 0, threads, shared },
+#endif
+#include "shaders/cuda/metas.def"
 #undef META
 };
 
@@ -119,6 +123,8 @@ void dml_metacommands_off(struct dml_device *device)
 uint32_t dml_shader_capabilities(struct dml_device *device)
 {
     uint32_t capabilities = device->adapter->shader_capabilities;
+    if (!SHADERS_METACOMMANDS)
+        capabilities &= ~(uint32_t)SHADER_CAPABILITY_META;
     if (!(capabilities & SHADER_CAPABILITY_META))
         return capabilities;
     if (atomic_load(&device->metacommands) == UNKNOWN) {

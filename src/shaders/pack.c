@@ -253,9 +253,14 @@ int main(int count, char **arguments)
     FILE *out = count > 2 ? fopen(arguments[1], "w") : NULL;
     if (!out)
         return fail(count > 1 ? arguments[1] : "", "cannot be written");
-    fputs("/* Made by pack.c of the shaders in shaders.def and meta/metas.def. */\n", out);
-    for (int i = 2; i < count; i++)
-        if (strstr(arguments[i], ".ptx") ? pack_text(out, arguments[i]) : pack(out, arguments[i]))
+    bool texts = false;
+    fputs("/* Made by pack.c of the shaders in shaders.def and cuda/metas.def. */\n", out);
+    for (int i = 2; i < count; i++) {
+        const bool is_text = strstr(arguments[i], ".ptx");
+        if (is_text ? pack_text(out, arguments[i]) : pack(out, arguments[i]))
             return 1;
+        texts = texts || is_text;
+    }
+    fprintf(out, "#define SHADERS_METACOMMANDS %d\n", texts);
     return fclose(out) ? fail(arguments[1], "cannot be written") : 0;
 }

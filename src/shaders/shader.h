@@ -41,7 +41,7 @@ enum shader_capability {
 #define SHADER_NEEDS_COOP_BFLOAT16   (SHADER_NEEDS_COOP | SHADER_CAPABILITY_COOP_BFLOAT16)
 
 /* The compiled shaders of shaders.def. Code SHADER_CODE_COUNT + i is shader i for devices without
- * SHADER_CAPABILITY_STORAGE. From SHADER_META_BEFORE + 1 on: the metacommands of meta/metas.def. */
+ * SHADER_CAPABILITY_STORAGE. From SHADER_META_BEFORE + 1 on: the metacommands of cuda/metas.def. */
 enum shader_code {
 #define SHADER(name, family, source, needs, defines) SHADER_##name,
 #include "shaders/shaders.def"
@@ -49,7 +49,7 @@ enum shader_code {
     SHADER_CODE_COUNT,
     SHADER_META_BEFORE = 2 * SHADER_CODE_COUNT - 1,
 #define META(name, source, threads, shared, defines) SHADER_META_##name,
-#include "shaders/meta/metas.def"
+#include "shaders/cuda/metas.def"
 #undef META
     SHADER_META_END
 };

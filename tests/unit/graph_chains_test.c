@@ -3,8 +3,8 @@
 #include "graph_make.h"
 
 #include "base/half.h"
-#include "shaders/meta/gemm_meta_params.h"
-#include "shaders/meta/norm_meta_params.h"
+#include "shaders/cuda/gemm_meta_params.h"
+#include "shaders/cuda/norm_meta_params.h"
 #include "shaders/shader.h"
 
 #include <math.h>

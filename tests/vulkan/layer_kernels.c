@@ -4,7 +4,7 @@
  * where they do not fail, and never run. */
 #include "layer_next.h"
 
-#include "shaders/meta/meta_test_params.h"
+#include "shaders/cuda/meta_test_params.h"
 
 #include <math.h>
 #include <stdlib.h>

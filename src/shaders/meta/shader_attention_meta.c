@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attention by metacommands (attention_w.cu). */
-#include "shaders/meta/attention_w_params.h"
+#include "shaders/cuda/attention_w_params.h"
 #include "shaders/core/shader_block.h"
 #include "shaders/gemm/shader_tile.h"
 #include "shaders/meta/shader_meta.h"

@@ -2,9 +2,9 @@
 /* Chains: steps whose dispatches run without barriers, since their kernels wait for one another in memory (turn.cuh): a
  * barrier takes longer than some of them compute. Dispatches of a queue begin in order, so that a workgroup waits only
  * for such as have begun. */
-#include "shaders/meta/gemm_meta_params.h"
-#include "shaders/meta/attention_w_params.h"
-#include "shaders/meta/norm_meta_params.h"
+#include "shaders/cuda/gemm_meta_params.h"
+#include "shaders/cuda/attention_w_params.h"
+#include "shaders/cuda/norm_meta_params.h"
 #include "shaders/meta/shader_meta.h"
 
 #include "kernels/core/number.h"

@@ -4,7 +4,7 @@
 #define SHADERS_META_SHADER_CONV_META_H
 
 #include "shaders/conv/shader_conv.h"
-#include "shaders/meta/conv_meta_params.h"
+#include "shaders/cuda/conv_meta_params.h"
 #include "shaders/meta/shader_meta.h"
 
 /* All but addresses, tiles, and what the epilogue is. */

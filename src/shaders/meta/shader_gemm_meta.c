@@ -2,7 +2,7 @@
 /* Matrix products by metacommands: FLOAT16 and BFLOAT16. Small ones, and of few rows with large constant B, take one
  * dispatch; for large ones a dispatch before it packs B, unless that is constant and was packed beforehand. An estimate
  * of the time decides. */
-#include "shaders/meta/gemm_meta_params.h"
+#include "shaders/cuda/gemm_meta_params.h"
 #include "shaders/meta/shader_meta.h"
 #include "shaders/core/shader_block.h"
 #include "shaders/gemm/shader_tile.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products of bytes by metacommands: B is packed (igemm_pack.cu), then multiplied (igemm.cu). Where Y is not INT32 in
  * rows, or K is cut in parts, INT32 sums go to scratch memory, and a shader makes Y of them. */
-#include "shaders/meta/igemm_params.h"
+#include "shaders/cuda/igemm_params.h"
 #include "shaders/gemm/shader_tile.h"
 #include "shaders/meta/shader_meta.h"
 

@@ -3,7 +3,7 @@
 #ifndef SHADERS_META_SHADER_META_H
 #define SHADERS_META_SHADER_META_H
 
-#include "shaders/meta/meta.h"
+#include "shaders/cuda/meta.h"
 #include "shaders/shader.h"
 
 /* Adds a dispatch of groups[0] x groups[1] x groups[2] workgroups, whose parameters are so many bytes, a multiple of 8

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+/* struct meta_epilogue on results in FLOAT32. */
+#pragma once
+#include "shaders/cuda/meta.h"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+static __device__ __forceinline__ float meta_load(u64 base, u32 type, i64 at)
+{
+    if (type == META_FLOAT16)
+        return __half2float(((const __half *)base)[at]);
+    if (type == META_BFLOAT16)
+        return __bfloat162float(((const __nv_bfloat16 *)base)[at]);
+    return ((const float *)base)[at];
+}
+
+/* A number wins over NaN. */
+static __device__ __forceinline__ float meta_min(float a, float b)
+{
+    return a < b || isnan(b) ? a : b;
+}
+
+static __device__ __forceinline__ float meta_max(float a, float b)
+{
+    return a > b || isnan(b) ? a : b;
+}
+
+static __device__ __forceinline__ float meta_sigmoid(float a)
+{
+    return 1.0f / (1.0f + __expf(-a));
+}
+
+/* Operations that are more than arithmetic: a function of its own, since few epilogues have one. */
+static __device__ __noinline__ float meta_curve(u32 code, float a, float p)
+{
+    switch (code) {
+    case META_ELU:
+        return a < 0 ? p * expm1f(a) : a;
+    case META_SOFTPLUS: {
+        const float x = p * a;
+        return (fmaxf(x, 0.0f) + log1pf(expf(-fabsf(x)))) / p;
+    }
+    case META_TANH:
+        return tanhf(a);
+    case META_GELU:
+        return a * 0.5f * erfcf(-a * 0.707106781f);
+    default:
+        return a;
+    }
+}
+
+static __device__ __forceinline__ float meta_step_run(u32 code, float a, float b, float p, float q)
+{
+    switch (code) {
+    case META_ADD:
+        return __fadd_rn(a, b);
+    case META_SUB:
+        return __fsub_rn(a, b);
+    case META_MUL:
+        return __fmul_rn(a, b);
+    case META_DIV:
+        return a / b;
+    case META_MIN:
+        return meta_min(a, b);
+    case META_MAX:
+        return meta_max(a, b);
+    case META_CLAMP:
+        return meta_min(meta_max(a, p), q);
+    case META_ABS:
+        return fabsf(a);
+    case META_NEG:
+        return -a;
+    case META_RECIP:
+        return 1.0f / a;
+    case META_RELU:
+        return a < 0 ? 0.0f : a;
+    case META_LEAKY_RELU:
+        return a < 0 ? p * a : a;
+    case META_HARD_SIGMOID:
+        return meta_max(0.0f, meta_min(__fadd_rn(__fmul_rn(a, p), q), 1.0f));
+    case META_HARD_SWISH:
+        return a * meta_max(0.0f, meta_min(__fadd_rn(__fmul_rn(a, p), q), 1.0f));
+    case META_MULADD:
+        return fmaf(a, p, q);
+    case META_SQRT:
+        return sqrtf(a);
+    case META_RINT:
+        return rintf(a);
+    case META_SIGMOID:
+        return meta_sigmoid(a);
+    case META_SWISH:
+        return a * meta_sigmoid(p * a);
+    default:
+        return meta_curve(code, a, p);
+    }
+}
+
+/* The element of the result that is y_at elements from its first one, in this channel. */
+static __device__ __forceinline__ float meta_epilogue_run(const struct meta_epilogue &e, float value, i64 y_at, i32 channel)
+{
+    for (u32 i = 0; i < e.count; i++) {
+        const struct meta_step &s = e.steps[i];
+        float b = s.p;
+        if (s.type) {
+            const i64 at = s.place == META_PLACE_RESULT    ? y_at
+                           : s.place == META_PLACE_CHANNEL ? (i64)channel * s.stride
+                                                           : 0;
+            b = meta_load(e.operands[i], s.type, at);
+        }
+        value = meta_step_run(s.code, value, b, s.p, s.q);
+    }
+    return value;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products by tiles of 64 * GROUPS * ROWS x TILE_N of a B that gemm_pack.cu has packed. Each multiprocessor has one
+ * workgroup, which takes one tile after the other: GROUPS warpgroups multiply, a thread of another one brings B into a ring
+ * of stages of 16 rows in shared memory, which runs on over the tiles. A goes from memory straight into the registers of
+ * wgmma; the next 32 * DEEP elements of each row are loaded while these are multiplied. wgmma may have the elements along K
+ * in any order that A and B agree on: of 32, lane t of a row has 8t to 8t + 7. WHOLE: K is a multiple of 128. */
+#include "shaders/cuda/barrier.cuh"
+#include "shaders/cuda/gemm_meta.cuh"
+#include "shaders/cuda/wgmma.cuh"
+
+#ifdef BFLOAT16
+#define IS_BFLOAT16 true
+#else
+#define IS_BFLOAT16 false
+#endif
+#define WARPS       (4 * GROUPS)
+#define THREADS     (128 * GROUPS + 128)
+#define STAGES      (GEMM_RING_BYTES / STAGE_BYTES)
+#define STAGE_BYTES (TILE_N * 32)
+#ifdef HALF_SUMS
+#define SUM u32
+#define SUMS (TILE_N / 4)
+#else
+#define SUM float
+#define SUMS (TILE_N / 2)
+#endif
+
+extern __shared__ __align__(1024) unsigned char shared[];
+
+struct ring {
+    u32 stage, phase;
+};
+DEVICE void advance(struct ring &r)
+{
+    if (++r.stage == STAGES) {
+        r.stage = 0;
+        r.phase ^= 1;
+    }
+}
+
+struct place {
+    u32 batch;
+    i32 m0, n0;
+};
+DEVICE struct place place_of(const struct gemm_meta_params &p, u32 id)
+{
+    const u32 of_batch = p.tiles_m * p.tiles_n;
+    struct place at = { id / of_batch };
+    u32 tile_m, tile_n;
+    tile_of(p, id % of_batch, &tile_m, &tile_n);
+    at.m0 = tile_m * 64 * GROUPS * ROWS;
+    at.n0 = tile_n * TILE_N;
+    return at;
+}
+
+#define STEPS_OF(p) ((p.k + GEMM_PACKED_K - 1) / GEMM_PACKED_K * (GEMM_PACKED_K / 32 / DEEP)) /* of A */
+
+/* One thread brings B. */
+DEVICE void produce(const struct gemm_meta_params &p, u32 stages, u32 full, u32 empty, u32 tiles)
+{
+    struct ring next = { 0, 1 };
+    const i32 steps = (p.k + GEMM_PACKED_K - 1) / GEMM_PACKED_K * (GEMM_PACKED_K / 16);
+    for (u32 id = blockIdx.x; id < tiles; id += gridDim.x) {
+        const struct place at = place_of(p, id);
+        const char *from = (const char *)p.b + (p.packed_batch ? at.batch : 0) * (i64)p.packed_batch * 16 +
+                           (i64)(at.n0 / GEMM_PACKED_N) * steps * GEMM_PACKED_BYTES + at.n0 % GEMM_PACKED_N * 32;
+        for (i32 step = 0; step < steps; step++) {
+            barrier_wait(empty + next.stage * 8, next.phase);
+            barrier_expect(full + next.stage * 8, STAGE_BYTES);
+            copy_bulk(stages + next.stage * STAGE_BYTES, from, STAGE_BYTES, full + next.stage * 8);
+            from += GEMM_PACKED_BYTES;
+            advance(next);
+        }
+    }
+}
+
+struct fragments {
+    uint4 v[DEEP][ROWS][2];
+};
+
+DEVICE void load_a(const struct gemm_meta_params &p, const element *const (&a)[ROWS][2], i32 k, struct fragments &out)
+{
+#ifndef WHOLE
+    const i32 last = p.k - 8 - threadIdx.x % 4 * 8; /* of this lane */
+#endif
+#pragma unroll
+    for (int u = 0; u < DEEP; u++)
+#pragma unroll
+        for (int r = 0; r < ROWS; r++)
+#pragma unroll
+            for (int h = 0; h < 2; h++)
+#ifdef WHOLE
+                out.v[u][r][h] = load_stream(a[r][h] + k + u * 32);
+#else
+                out.v[u][r][h] = load_stream(a[r][h] + min(k + u * 32, last));
+#endif
+}
+
+/* Lanes of a quad exchange what they have of four times 8 columns, so that each stores 16 bytes. */
+DEVICE void store(const struct gemm_meta_params &p, const SUM (&sums)[SUMS], element *y, i32 row, i32 n0, int lane)
+{
+    const int t = lane % 4;
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+        const i32 line = row + lane / 4 + 8 * h;
+        element *to = y + (i64)line * p.y_m;
+#pragma unroll
+        for (int j = 0; j < TILE_N / 8; j += 4) {
+            u32 v[4];
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+#ifdef HALF_SUMS
+                const float2 pair = unpack(sums[2 * (j + i) + h], false);
+                v[i] = p.alpha == 1 ? sums[2 * (j + i) + h] : pack2(pair.x * p.alpha, pair.y * p.alpha, false);
+#else
+                v[i] = pack2(sums[4 * (j + i) + 2 * h] * p.alpha, sums[4 * (j + i) + 2 * h + 1] * p.alpha, IS_BFLOAT16);
+#endif
+            }
+            const uint4 w = transpose_quad(make_uint4(v[0], v[1], v[2], v[3]), lane);
+            const i32 column = n0 + j * 8 + t * 8;
+            if (line < (i32)p.m && column < (i32)p.n)
+                *(uint4 *)(to + column) = w;
+        }
+    }
+}
+
+DEVICE void consume(const struct gemm_meta_params &p, u32 stages, u32 full, u32 empty, u32 tiles)
+{
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = warp / 4 * 64 * ROWS + warp % 4 * 16;
+    struct ring at = { 0, 0 };
+    i32 before = -1; /* stage that the last wgmma but one has read */
+    SUM sums[ROWS][SUMS];
+    struct fragments a[2];
+    const element *from[ROWS][2];
+    const i32 steps = STEPS_OF(p);
+    u32 id = blockIdx.x;
+    struct place place = place_of(p, id);
+    auto start = [&]() {
+        const element *base = (const element *)p.a + batch_offset(p.a_batch, place.batch, p.batch_size) + lane % 4 * 8;
+        /* behind the last row that one again, for results that nobody stores */
+#pragma unroll
+        for (int i = 0; i < 2 * ROWS; i++)
+            from[i / 2][i % 2] = base + (i64)min(place.m0 + row + lane / 4 + i * 8 + i / 2 * 48, (i32)p.m - 1) * p.a_m;
+        load_a(p, from, 0, a[0]);
+    };
+    auto release = [&]() {
+        if (before >= 0 && lane == 0)
+            barrier_arrive(empty + before * 8);
+    };
+    auto multiply = [&](struct fragments &now, struct fragments &next, i32 step) {
+#pragma unroll
+        for (int u = 0; u < DEEP; u++) {
+#ifndef WHOLE
+            if (step + 1 == steps && step * 32 * DEEP + u * 32 + lane % 4 * 8 >= (i32)p.k)
+#pragma unroll
+                for (int i = 0; i < 2 * ROWS; i++)
+                    now.v[u][i / 2][i % 2] = make_uint4(0, 0, 0, 0);
+#endif
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                barrier_wait(full + at.stage * 8, at.phase);
+                wgmma_fence();
+#pragma unroll
+                for (int r = 0; r < ROWS; r++) {
+                    const uint4 v = now.v[u][r][0], w = now.v[u][r][1];
+                    const u32 x[4] = { h ? v.z : v.x, h ? w.z : w.x, h ? v.w : v.y, h ? w.w : w.y };
+                    wgmma(sums[r], x, descriptor(stages + at.stage * STAGE_BYTES, 128, 256));
+                }
+                wgmma_commit();
+                wgmma_wait<1>();
+                release();
+                before = at.stage;
+                advance(at);
+                if (u == 0 && h == 0 && step + 1 < steps)
+                    load_a(p, from, (step + 1) * 32 * DEEP, next);
+            }
+        }
+    };
+    start();
+    for (;;) {
+#pragma unroll
+        for (int r = 0; r < ROWS; r++)
+#pragma unroll
+            for (int i = 0; i < SUMS; i++)
+                sums[r][i] = 0;
+        for (i32 step = 0; step < steps; step += 2) {
+            multiply(a[0], a[1], step);
+            if (step + 1 < steps)
+                multiply(a[1], a[0], step + 1);
+        }
+        wgmma_wait<0>();
+        release();
+        before = -1;
+        const struct place done = place;
+        id += gridDim.x;
+        if (id < tiles) {
+            place = place_of(p, id);
+            start();
+        }
+#pragma unroll
+        for (int r = 0; r < ROWS; r++)
+            store(p, sums[r], (element *)p.y + batch_offset(p.y_batch, done.batch, p.batch_size),
+                  done.m0 + row + r * 64, done.n0, lane);
+        if (id >= tiles)
+            break;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1) meta_kernel(const __grid_constant__ struct gemm_meta_params p)
+{
+    const u32 stages = shared_address(shared), full = stages + STAGES * STAGE_BYTES, empty = full + STAGES * 8;
+    const u32 tiles = p.tiles_m * p.tiles_n * p.batches;
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < STAGES; i++) {
+            barrier_init(full + i * 8, 1);
+            barrier_init(empty + i * 8, WARPS);
+        }
+        fence_async();
+    }
+    __syncthreads();
+    if (threadIdx.x >= 128 * GROUPS) {
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
+        if (threadIdx.x == 128 * GROUPS)
+            produce(p, stages, full, empty, tiles);
+    } else {
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
+        consume(p, stages, full, empty, tiles);
+    }
+}
