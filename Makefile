@@ -4,7 +4,7 @@ BUILD := build
 MINGW := gcc-mingw-w64-x86-64-posix g++-mingw-w64-x86-64-posix
 SETUP := meson setup
 
-.PHONY: demo check wheel wheel-torch wheel-pydirectml wheel-anydml deb deb-check dist reproducible docs check-asan check-tsan
+.PHONY: demo check check-all wheel wheel-torch wheel-pydirectml wheel-anydml deb deb-check dist reproducible docs check-asan check-tsan
 .PHONY: windows windows-dist check-wine conformance conformance-torch readme-check fuzz build install packages ready format clean
 
 export SETUP
@@ -25,6 +25,10 @@ demo:
 
 check: build
 	scripts/check $(BUILD)
+
+# Also what takes longer (tests/long.txt): three quarters of an hour on two CPUs.
+check-all: check
+	scripts/check --long $(BUILD)
 
 # The Python package of the execution provider for ONNX Runtime.
 wheel: ready
