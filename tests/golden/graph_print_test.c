@@ -30,6 +30,17 @@ static void conv_batch_norm(struct graph *graph)
     make_map(graph, KERN_MAP_RELU, &z, 1, make4(graph, GRAPH_OUTPUT, 0, 1, 4, 6, 6), 0, 0);
 }
 
+/* A convolution of columns, and element-wise ops that fuse with it. */
+static void columns(struct graph *graph)
+{
+    struct graph_operand x = make4(graph, GRAPH_INPUT, 0, 1, 4, 9, 1), y = temp4(graph, 1, 4, 7, 1);
+    struct graph_operand sum = temp4(graph, 1, 4, 7, 1), add = make4(graph, GRAPH_OWNED, 1, 1, 4, 7, 1);
+    struct graph_operand w = make_constant(graph, 4, SIZES(4, 4, 3, 1), -1, 0.01f);
+    make_conv(graph, (struct graph_operand[]){ x, w }, 2, y, 1, 1, 0);
+    make_map(graph, KERN_MAP_ADD, (struct graph_operand[]){ y, add }, 2, sum, 0, 0);
+    make_map(graph, KERN_MAP_RELU, &sum, 1, make4(graph, GRAPH_OUTPUT, 0, 1, 4, 7, 1), 0, 0);
+}
+
 /* A residual block with owned weights: conv, relu, conv, add, relu, then pooling over all pixels. */
 static void residual(struct graph *graph)
 {
@@ -436,6 +447,7 @@ static const struct {
     void (*make)(struct graph *graph);
 } samples[] = {
     { "conv_batch_norm", conv_batch_norm },
+    { "columns", columns },
     { "residual", residual },
     { "join_and_slice", join_and_slice },
     { "joined_bits", joined_bits },

@@ -206,14 +206,14 @@ static void add_conv(struct maker *maker)
     const uint32_t *x = in[0].view.sizes;
     uint32_t groups = rnd(3) ? 1 : x[1], outs = groups * (1 + rnd(groups == 1 ? 5 : 2)), pad = rnd(2);
     uint32_t h = x[2] + 2 * pad, w = x[3] + 2 * pad, k = 1 + rnd(3), stride = 1 + rnd(2);
-    k = BASE_MIN(k, BASE_MIN(h, w));
+    uint32_t rows = BASE_MIN(k, h), columns = BASE_MIN(k, w);
     if (in[0].view.type != F32)
         return;
-    in[1] = random_constant(maker, SIZES(outs, x[1] / groups, k, k));
+    in[1] = random_constant(maker, SIZES(outs, x[1] / groups, rows, columns));
     in[2] = random_constant(maker, SIZES(1, outs, 1, 1));
     struct graph_operand out =
         graph_temp(maker->graph, F32, 4,
-                   SIZES(x[0], outs, some_windows((h - k) / stride + 1), some_windows((w - k) / stride + 1)));
+                   SIZES(x[0], outs, some_windows((h - rows) / stride + 1), some_windows((w - columns) / stride + 1)));
     make_conv(maker->graph, in, 2 + rnd(2), out, groups, stride, pad);
     keep(maker, out);
 }
@@ -314,12 +314,13 @@ static void add_pool(struct maker *maker)
 {
     struct graph_operand in = any(maker);
     const uint32_t *x = in.view.sizes;
-    uint32_t k = BASE_MIN(BASE_MIN(x[2], x[3]), 2);
-    struct graph_operand out = graph_temp(maker->graph, in.view.type, 4, SIZES(x[0], x[1], x[2] - k + 1, x[3] - k + 1));
+    const uint32_t window[2] = { BASE_MIN(x[2], 2), BASE_MIN(x[3], 2) };
+    struct graph_operand out =
+        graph_temp(maker->graph, in.view.type, 4, SIZES(x[0], x[1], x[2] - window[0] + 1, x[3] - window[1] + 1));
     struct graph_op *op = graph_op_add(maker->graph, KERN_POOL, &in, 1, &out, 1);
     op->k.u.pool = (struct kern_pool){ .mode = rnd(2) ? KERN_POOL_MAX : KERN_POOL_AVERAGE, .spatial = 2, .p = 2 };
     for (uint32_t d = 0; d < 2; d++) {
-        op->k.u.pool.window[d] = k;
+        op->k.u.pool.window[d] = window[d];
         op->k.u.pool.strides[d] = op->k.u.pool.dilations[d] = 1;
     }
     keep(maker, out);
