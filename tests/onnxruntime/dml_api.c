@@ -192,6 +192,35 @@ static void test_numbers(OrtEnv *env)
     ort->ReleaseSessionOptions(options);
 }
 
+/* Sessions with these options run on the device that D3D12CreateDevice(NULL) gives. */
+static void check_default(OrtSessionOptions *options)
+{
+    IDMLDevice *device = NULL;
+    ID3D12Device *own = NULL, *by_default = NULL;
+    OK(dml->GetDMLDevice(options, &device));
+    CHECK(IDMLDevice_GetParentDevice(device, &IID_ID3D12Device, (void **)&own) == S_OK);
+    CHECK(D3D12CreateDevice(NULL, D3D_FEATURE_LEVEL_1_0_CORE, &IID_ID3D12Device, (void **)&by_default) == S_OK);
+    CHECK(own == by_default); /* an adapter has one in a process */
+    ID3D12Device_Release(own);
+    ID3D12Device_Release(by_default);
+    IDMLDevice_Release(device);
+}
+
+static void test_default(void)
+{
+    OrtDmlDeviceOptions wishes = { Default, Any };
+    OrtSessionOptions *options = new_options();
+    OK(OrtSessionOptionsAppendExecutionProvider_DML(options, 0));
+    check_default(options);
+    ort->ReleaseSessionOptions(options);
+    for (int given = 0; given < 2; given++) {
+        options = new_options();
+        OK(dml->SessionOptionsAppendExecutionProvider_DML2(options, given ? &wishes : NULL));
+        check_default(options);
+        ort->ReleaseSessionOptions(options);
+    }
+}
+
 static void test_preferences(OrtEnv *env)
 {
     OrtDmlDeviceOptions wishes = { HighPerformance, Any };
@@ -574,6 +603,7 @@ int main(int argc, char **argv)
     struct gpu g = gpu_open(NULL, D3D12_COMMAND_LIST_TYPE_COMPUTE);
     OK(ort->CreateEnv(ORT_LOGGING_LEVEL_ERROR, "dml_api", &env));
     test_numbers(env);
+    test_default();
     test_preferences(env);
     test_own_device(env, &g);
     test_getters(env);
