@@ -12,6 +12,7 @@ import ctypes as _ctypes
 import glob as _glob
 import json as _json
 import os as _os
+import sys as _sys
 
 import torch
 
@@ -49,6 +50,7 @@ if not hasattr(torch, _DEVICE_TYPE):
     from . import dlpack as _dlpack, dml as _dml, sharing as _sharing
 
     torch._register_device_module(_DEVICE_TYPE, _dml)
+    torch.dml = _sys.modules["torch.dml"] = _dml  # whatever the device is called
     _dlpack.install()
     _sharing.install()
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
