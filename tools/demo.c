@@ -69,7 +69,7 @@ static bool demo_load(struct demo *d, const char *path, struct tools_error *erro
            tools_fail(error, TOOLS_USAGE, "%s is no network with one input and one output", path);
 }
 
-/* On the default device; where that cannot be used after all, on the next: the processor is the last. */
+/* On the default device; where that cannot be used after all, on the next: the CPU is the last. */
 static bool demo_open(struct demo *d, struct tools_error *error)
 {
     uint32_t count;

@@ -132,7 +132,8 @@ bool base_gpu_likely(void);
 
 /* What GPUs are for Linux, and for Linux's Wine; /dev/dri/card* are displays, also of machines without a GPU. */
 #define BASE_GPU_NODES                                                                                                 \
-    "/dev/dri/renderD*", "/dev/nvidia*", "/dev/dxg", "/dev/kgsl*", "/dev/mali*", "/dev/nvhost*", "/dev/nvgpu*", "/dev/pvr*"
+    "/dev/dri/renderD*", "/dev/nvidia*", "/dev/dxg", "/dev/kgsl*", "/dev/mali*", "/dev/nvhost*", "/dev/nvgpu*",        \
+        "/dev/pvr*"
 
 /* Asks for the tile registers of this process's threads. */
 bool base_request_tiles(void);

@@ -287,9 +287,9 @@ extern const struct adapter_ops adapter_cpu_ops;
 extern const struct adapter_ops adapter_vulkan_ops;
 extern const struct adapter_ops adapter_null_ops;
 
-/* The adapters of this process: those that ANYDML_ADAPTERS names, in its order; without it, GPUs, then the processor.
+/* The adapters of this process: those that ANYDML_ADAPTERS names, in its order; without it, GPUs, then the CPU.
  * Within a kind the most capable is first. NULL past the last. Each kind is looked for once, when its first or one
- * after it is asked for: who takes the processor by name does not load the drivers of GPUs. Indices and LUIDs are
+ * after it is asked for: who takes the CPU by name does not load the drivers of GPUs. Indices and LUIDs are
  * stable for the process. */
 const struct adapter_info *adapter_at(uint32_t index);
 /* The other way round; UINT32_MAX for what adapter_at has not returned. */
@@ -300,7 +300,7 @@ const struct adapter_info *adapter_default(void);
 
 /* Higher is faster: software, processor, integrated GPU, GPU of its own memory. */
 uint32_t adapter_performance(const struct adapter_info *info);
-/* Higher is thriftier, by the rule of DXGI and DXCore, which choose among GPUs: software, processor, GPU of its own
+/* Higher is thriftier, by the rule of DXGI and DXCore, which choose among GPUs: software, CPU, GPU of its own
  * memory, integrated GPU. */
 uint32_t adapter_economy(const struct adapter_info *info);
 

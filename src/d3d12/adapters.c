@@ -14,7 +14,7 @@
 
 #define MAX_ADAPTERS 64
 
-/* In the default order: GPUs, then the processor. An adapter's LUID says which family it is and which of the family: the
+/* In the default order: GPUs, then the CPU. An adapter's LUID says which family it is and which of the family: the
  * same in every process and library. */
 static const struct family {
     const struct adapter_ops *ops;
@@ -78,7 +78,7 @@ static void sort_family(struct adapter_info *found, uint32_t count, const struct
 
 /* ---- the list ---- */
 
-/* Software is slower than the processor itself: only who names the family gets it. */
+/* Software is slower than the CPU itself: only who names the family gets it. */
 static void list_family(const struct family *family, bool named)
 {
     struct adapter_info found[MAX_ADAPTERS];
@@ -100,7 +100,7 @@ static void list_family(const struct family *family, bool named)
     }
     if (!named && list_count == before)
         base_log(BASE_LOG_INFO,
-                 "there seems to be a GPU, but no driver of it serves (%s): the processor is the default adapter",
+                 "there seems to be a GPU, but no driver of it serves (%s): the CPU is the default adapter",
                  family->ops->name);
 }
 

@@ -59,29 +59,29 @@ def check_default(anydml, demo, hello, samples, loads, **environment):
 
 def main():
     anydml, demo, hello, samples = sys.argv[1:]
-    processor = listed(anydml, ANYDML_ADAPTERS="cpu")[0][0]["name"]
+    host = listed(anydml, ANYDML_ADAPTERS="cpu")[0][0]["name"]
     vulkan = subprocess.run([anydml, "devices", "--json"], env={**os.environ, "ANYDML_ADAPTERS": "vulkan"}, capture_output=True,
                             text=True, check=False)
     check_default(anydml, demo, hello, samples, 0, ANYDML_ADAPTERS="cpu")
     nodes = [node for pattern in NODES for node in glob.glob(pattern)]
     if not nodes:
         devices = check_default(anydml, demo, hello, samples, 0)
-        check([d["name"] for d in devices] == [processor], f"without a GPU there is the processor: {devices}")
+        check([d["name"] for d in devices] == [host], f"without a GPU there is the CPU: {devices}")
     elif not vulkan.returncode and any(d["kind"] == "gpu" for d in json.loads(vulkan.stdout)):
         devices = check_default(anydml, demo, hello, samples, 2)
-        check(devices[0]["kind"] == "gpu" and devices[-1]["name"] == processor, f"GPUs are first: {devices}")
+        check(devices[0]["kind"] == "gpu" and devices[-1]["name"] == host, f"GPUs are first: {devices}")
     if vulkan.returncode:
         print("no Vulkan device: not tested there")
         return
     # For the list, and for the device. Software counts as a GPU, where there is nothing else.
     found = [d["name"] for d in json.loads(vulkan.stdout)]
     devices = check_default(anydml, demo, hello, samples, 2, ANYDML_VULKAN_HARDWARE="1")
-    check([d["name"] for d in devices] == [*found, processor], f"GPUs are first: {devices}")
+    check([d["name"] for d in devices] == [*found, host], f"GPUs are first: {devices}")
     for order in ("cpu,vulkan", "vulkan,cpu"):
         devices = listed(anydml, ANYDML_ADAPTERS=order)[0]
-        check([d["name"] for d in devices] == ([processor, *found] if order[0] == "c" else [*found, processor]), f"{order}: {devices}")
+        check([d["name"] for d in devices] == ([host, *found] if order[0] == "c" else [*found, host]), f"{order}: {devices}")
     # By kind, whatever the environment says.
-    for word, name in (("cpu", processor), ("vulkan", found[0])):
+    for word, name in (("cpu", host), ("vulkan", found[0])):
         for environment in ({}, {"ANYDML_ADAPTERS": "cpu"}, {"ANYDML_ADAPTERS": "vulkan"}):
             log = run([anydml, "dispatch", f"{samples}/dispatch/clip.json", "--device", word], ANYDML_LOG="info", **environment)[1]
             check(f'device on adapter 0, "{name}"' in log, f"--device {word} with {environment}: {log}")

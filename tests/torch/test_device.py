@@ -211,9 +211,9 @@ class Default(unittest.TestCase):
             self.assertEqual(ran.returncode, 0, ran.stderr)
             names[adapters] = ran.stdout.splitlines()
         else:
-            processor, vulkan = names["cpu"][1], names["vulkan"][1]
-            self.assertEqual(names[""][1], vulkan + "|" + processor)
-            self.assertEqual(names["cpu,vulkan"][1], processor + "|" + vulkan)
+            host, vulkan = names["cpu"][1], names["vulkan"][1]
+            self.assertEqual(names[""][1], vulkan + "|" + host)
+            self.assertEqual(names["cpu,vulkan"][1], host + "|" + vulkan)
         for lines in names.values():
             self.assertEqual(lines[0].split(" | "), [lines[1].split("|")[0]] * 2)
 

@@ -13,13 +13,13 @@
 #include <unistd.h>
 
 static bool gpu_there, node_there;
-static uint32_t asked;              /* how often the drivers were */
-static atomic_bool entered, waits;  /* a driver that takes its time */
+static uint32_t asked;             /* how often the drivers were */
+static atomic_bool entered, waits; /* a driver that takes its time */
 
 static uint32_t list_cpu(struct adapter_info *out, uint32_t capacity)
 {
     if (capacity)
-        out[0] = (struct adapter_info){ .name = "processor", .hardware = true, .integrated = true };
+        out[0] = (struct adapter_info){ .name = "CPU", .hardware = true, .integrated = true };
     return 1;
 }
 
@@ -66,7 +66,8 @@ const struct adapter_ops adapter_null_ops = { .name = "null", .enumerate = list_
 static void check_list(const char *const *names)
 {
     const struct adapter_info *info = adapter_default();
-    TEST_FOR(info && !strcmp(info->name, names[0]), "%s is the default, not %s", info ? info->name : "nothing", names[0]);
+    TEST_FOR(info && !strcmp(info->name, names[0]), "%s is the default, not %s", info ? info->name : "nothing",
+             names[0]);
     TEST(info == adapter_at(0));
     for (uint32_t i = 0; i == 0 || names[i - 1]; i++) {
         info = adapter_at(i);
@@ -93,24 +94,24 @@ static void expect(const char *wanted, const char *const *names, uint32_t asked_
     TEST(child > 0 && waitpid(child, &status, 0) == child && status == 0);
 }
 
-/* Who takes the processor by name does not wait for drivers. */
+/* Who takes the CPU by name does not wait for drivers. */
 static void test_laziness(void)
 {
     pid_t child = fork();
     int status = 1;
     if (!child) {
         setenv("ANYDML_ADAPTERS", "cpu,vulkan", 1);
-        TEST(!strcmp(adapter_default()->name, "processor") && !asked);
+        TEST(!strcmp(adapter_default()->name, "CPU") && !asked);
         TEST(!strcmp(adapter_at(1)->name, "large") && asked == 1);
         _exit(test_result());
     }
     TEST(child > 0 && waitpid(child, &status, 0) == child && status == 0);
 }
 
-/* A GPU whose driver does not come up is told once, at the level of information. */
+/* A GPU whose driver does not work gives one line at the level of information. */
 static void test_message(void)
 {
-    static const char *const cpu[] = { "processor", NULL };
+    static const char *const cpu[] = { "CPU", NULL };
     FILE *file = tmpfile();
     char text[1024] = "";
     pid_t child = file ? fork() : -1;
@@ -127,8 +128,9 @@ static void test_message(void)
         text[fread(text, 1, sizeof(text) - 1, file)] = 0;
         fclose(file);
     }
-    const char *told = strstr(text, "the processor is the default adapter");
-    TEST_FOR(!strncmp(text, "anydml info: ", 13) && told && !strstr(told + 1, "the processor is"), "the log: %s", text);
+    const char *told = strstr(text, "the CPU is the default adapter");
+    TEST_FOR(!strncmp(text, "anydml info: ", 13) && told && !strstr(told + 1, "the CPU is the default"), "the log: %s",
+             text);
 }
 
 static void *ask(void *unused)
@@ -138,10 +140,10 @@ static void *ask(void *unused)
     return NULL;
 }
 
-/* Another thread is asking drivers when the process forks: the child has the processor, and waits for nobody. */
+/* Another thread is asking drivers when the process forks: the child has the CPU, without waiting. */
 static void test_fork(void)
 {
-    static const char *const cpu[] = { "processor", NULL };
+    static const char *const cpu[] = { "CPU", NULL };
     pid_t outer = fork();
     int status = 1;
     if (!outer) {
@@ -167,11 +169,11 @@ static void test_fork(void)
 
 static void test_preferences(void)
 {
-    static const struct adapter_info software = { .integrated = true }, processor = { .hardware = true },
+    static const struct adapter_info software = { .integrated = true }, host = { .hardware = true },
                                      integrated = { .hardware = true, .is_gpu = true, .integrated = true },
                                      discrete = { .hardware = true, .is_gpu = true };
-    const struct adapter_info *const fast[] = { &software, &processor, &integrated, &discrete };
-    const struct adapter_info *const thrifty[] = { &software, &processor, &discrete, &integrated };
+    const struct adapter_info *const fast[] = { &software, &host, &integrated, &discrete };
+    const struct adapter_info *const thrifty[] = { &software, &host, &discrete, &integrated };
     for (uint32_t i = 1; i < ARRAY_SIZE(fast); i++) {
         TEST_FOR(adapter_performance(fast[i]) > adapter_performance(fast[i - 1]), "performance %u", i);
         TEST_FOR(adapter_economy(thrifty[i]) > adapter_economy(thrifty[i - 1]), "economy %u", i);
@@ -208,15 +210,14 @@ static void test_watchdog(void)
 
 int main(void)
 {
-    static const char *const cpu[] = { "processor", NULL }, *const software[] = { "software", NULL };
-    static const char *const all[] = { "large", "small", "small too", "integrated", "integrated too", "processor", NULL };
-    static const char *const vulkan[] = { "large",      "small",          "small too",
-                                          "integrated", "integrated too", "software",
-                                          NULL };
-    static const char *const behind[] = { "processor",  "large",          "small",    "small too",
+    static const char *const cpu[] = { "CPU", NULL }, *const software[] = { "software", NULL };
+    static const char *const all[] = { "large", "small", "small too", "integrated", "integrated too", "CPU", NULL };
+    static const char *const vulkan[] = { "large",          "small",    "small too", "integrated",
+                                          "integrated too", "software", NULL };
+    static const char *const behind[] = { "CPU",        "large",          "small",    "small too",
                                           "integrated", "integrated too", "software", NULL };
     static const char *const turned[] = { "large",          "small",    "small too", "integrated",
-                                          "integrated too", "software", "processor", NULL };
+                                          "integrated too", "software", "CPU",       NULL };
     unsetenv("ANYDML_ADAPTERS");
     expect(NULL, cpu, 0); /* drivers are not asked */
     expect("vulkan", software, 1);

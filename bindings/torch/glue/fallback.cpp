@@ -293,8 +293,7 @@ c10::DeviceIndex common_device(const c10::OperatorHandle &op, const torch::jit::
             if (index < 0)
                 index = t.device().index();
             else if (index != t.device().index())
-                TORCH_CHECK(false,
-                            "Expected all tensors to be on the same device, but found at least two devices, ",
+                TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two devices, ",
                             c10::Device(kDml, index), " and ", t.device(), "! (when checking argument for argument ",
                             op.schema().arguments()[i - begin].name(), " in method ", full_name(op), ")");
         } else if (!stranger && (t.dim() || !t.is_cpu() || op.schema().arguments()[i - begin].alias_info()) &&

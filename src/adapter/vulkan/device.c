@@ -46,7 +46,7 @@ static bool all_count_as_hardware(void)
     return all && !strcmp(all, "1");
 }
 
-/* Without a GPU, all that drivers could offer is a slower processor. */
+/* Without a GPU, all that drivers could offer is a slower CPU. */
 static bool hardware_likely(void)
 {
     return all_count_as_hardware() || base_gpu_likely();
