@@ -39,8 +39,7 @@ def _load():
         path = _os.path.join(_folder, name)
         if _os.path.exists(path):
             _ctypes.CDLL(_os.path.realpath(path))
-    if _DEVICE_TYPE != "privateuseone":
-        torch.utils.rename_privateuse1_backend(_DEVICE_TYPE)
+    torch.utils.rename_privateuse1_backend(_DEVICE_TYPE)  # also to the name it has: torch then takes it for an accelerator
     torch.ops.load_library(glue)
     _atexit.register(torch.ops.torch_directml.hold_ended_threads)
 
