@@ -10,6 +10,7 @@ import collections
 import ctypes
 import json
 import multiprocessing
+import os
 import re
 import sys
 import warnings
@@ -213,7 +214,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("library")
     parser.add_argument("--match", default="")
-    adapters = os.environ["ANYDML_ADAPTERS"].split(",")
+    adapters = os.environ.get("ANYDML_ADAPTERS", "cpu").split(",")
     parser.add_argument("--adapter", choices=adapters, default=adapters[0], help="of those that ANYDML_ADAPTERS names")
     parser.add_argument("--like", choices=adapters, help="an adapter that must pass and claim the same")
     parser.add_argument("--json")
