@@ -89,7 +89,7 @@ fuzz: packages
 	scripts/fuzz $(MINUTES) $(ADAPTER)
 
 # Minutes; writes docs/conformance.md. Then Microsoft's torch-directml on these libraries, where it can be had, and the
-# libraries for Windows. Another device than the processor, by its number in `anydml devices`: make conformance DEVICE=1
+# libraries for Windows. On another adapter than the CPU: make conformance DEVICE=vulkan
 DEVICE :=
 conformance: build
 	/usr/bin/python3 tests/conformance/conformance.py --driver $(BUILD)/tests/conformance/conformance-driver --cases 64 \

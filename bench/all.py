@@ -227,7 +227,7 @@ class Watch:
 
 def environment(threads):
     numbers = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)} if threads else {}
-    return dict(os.environ, **numbers, OMP_PROC_BIND="false", ANYDML_TELEMETRY="0", PYTHONDONTWRITEBYTECODE="1")
+    return dict(os.environ, **numbers, ANYDML_ADAPTERS="cpu", OMP_PROC_BIND="false", ANYDML_TELEMETRY="0", PYTHONDONTWRITEBYTECODE="1")
 
 
 class Peer:

@@ -10,9 +10,8 @@ memory; the two take turns, first in this order and then in that. Prompts are ti
 their length is there, the first time being given in --json too; decoding is the median of the tokens that follow a cache of
 that many. --prompts, --caches: other lengths. --runtime: ONNX Runtime alone drives the models (genai_ort.py), where genai is
 missing. --warm SECONDS: how long each is done before it is timed; 4 on another adapter, since the clocks of idle GPUs are low.
---device N: so also, on another adapter, with tensors in its memory (device_tensors), and beside PyTorch in FLOAT16
-(genai_torch.py); --resident: only caches in its memory (resident_caches), as programs of genai have it. N counts the adapters that
-ANYDML_ADAPTERS lists. Prints the tables of language models in docs/performance/archive: medians of the rounds.
+--device vulkan: so also, on that adapter, with tensors in its memory (device_tensors), and beside PyTorch in FLOAT16
+(genai_torch.py); --resident: only caches in its memory (resident_caches), as programs of genai have it. Prints the tables of language models in docs/performance/archive: medians of the rounds.
 """
 import argparse
 import json
@@ -53,7 +52,7 @@ class Runtime:
     def __init__(self, args):
         import genai_ort
         self.driver = genai_ort
-        self.model = genai_ort.Model(args.models[0], args.library, args.threads, args.device,
+        self.model = genai_ort.Model(args.models[0], args.library, args.threads, args.device is not None,
                                      args.resident)
 
     def generator(self, capacity):
@@ -137,13 +136,13 @@ def child(args, model, ours):
     command = [sys.executable, __file__, "--child", "--threads", str(args.threads), "--tokens", str(args.tokens),
                "--prompts", ",".join(map(str, args.prompts)), "--caches", ",".join(map(str, args.caches))]
     command += ["--warm", str(args.warm)]
-    command += ["--device", str(args.device)] if args.device is not None else []
+    command += ["--device", args.device] if args.device is not None else []
     command += (["--runtime"] if args.runtime else []) + (["--resident"] if args.resident else [])
     command += ["--torch"] if args.device is not None and not ours else []
     cores = ",".join(map(str, sorted(os.sched_getaffinity(0))[-args.threads:]))
     if args.device is None:
         command = ["taskset", "-c", cores, *command]
-    env = dict(os.environ, ANYDML_THREADS=str(args.threads), **({} if args.device is not None else {"ANYDML_ADAPTERS": "cpu"}))
+    env = dict(os.environ, ANYDML_THREADS=str(args.threads), ANYDML_ADAPTERS=args.device or "cpu")
     done = subprocess.run(command + [args.library if ours else "", model], capture_output=True, text=True, env=env, check=False)
     if done.returncode:
         print(done.stderr[-600:], file=sys.stderr)
@@ -181,7 +180,7 @@ def main():
     parser.add_argument("--tokens", type=int, default=16)
     parser.add_argument("--prompts", default=[128, 1024], **numbers)
     parser.add_argument("--caches", default=[128, 2048], **numbers)
-    parser.add_argument("--device", type=int)
+    parser.add_argument("--device", choices=["vulkan"])
     parser.add_argument("--warm", type=float)
     parser.add_argument("--runtime", action="store_true")
     parser.add_argument("--resident", action="store_true")

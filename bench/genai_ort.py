@@ -21,10 +21,10 @@ def greatest(logits):
 
 
 class Model:
-    """library: of the provider, or None for the CPU provider. adapter: its number; with one, tensors lie in its memory, or, with
-    resident, in the host's as genai has them, but for the caches."""
+    """library: of the provider, or None for the CPU provider. own_memory: tensors lie in the device's memory, or, with resident,
+    in the host's as genai has them, but for the caches."""
 
-    def __init__(self, folder, library, threads, adapter=None, resident=False):
+    def __init__(self, folder, library, threads, own_memory=False, resident=False):
         options = ort.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 3
@@ -32,10 +32,10 @@ class Model:
         if library:
             ort.register_execution_provider_library("anydml", os.path.abspath(library))
             devices = [d for d in ort.get_ep_devices() if d.ep_name == "AnyDMLExecutionProvider"]
-            own = {} if adapter is None else {"resident_caches" if resident else "device_tensors": "true"}
-            options.add_provider_for_devices([devices[adapter or 0]], own)
-            if adapter is not None and not resident:
-                self.memory, self.number = "dml", int(devices[adapter].ep_metadata["device_id"])
+            own = {} if not own_memory else {"resident_caches" if resident else "device_tensors": "true"}
+            options.add_provider_for_devices(devices[:1], own)
+            if own_memory and not resident:
+                self.memory, self.number = "dml", int(devices[0].ep_metadata["device_id"])
         self.session = ort.InferenceSession(str(Path(folder) / "model.onnx"), options)
         decoder = json.loads((Path(folder) / "genai_config.json").read_text(encoding="utf-8"))["model"]["decoder"]
         self.layers, self.heads, self.size = (decoder[k] for k in ("num_hidden_layers", "num_key_value_heads", "head_size"))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures networks and single operators on a GPU beside ONNX Runtime's WebGPU provider and PyTorch, in one run.
 
-usage: gpu.py [--anydml build/tools/anydml] [--device N] [--parts networks,batch,memory,...] [--filter TEXT] [--types float16,float32]
+usage: gpu.py [--anydml build/tools/anydml] [--device NUMBER] [--parts networks,batch,memory,...] [--filter TEXT] [--types float16,float32]
               [--seconds 0.3] [--rounds 1] [--limit SECONDS] [--json FILE] [--folder FOLDER]
        gpu.py --page docs/performance/vulkan-results.md FILE.json...
 

@@ -14,6 +14,8 @@ import time
 import numpy as np
 import onnxruntime as ort
 
+os.environ.setdefault("ANYDML_ADAPTERS", "cpu")  # as the peer
+
 
 def make_session(path, threads, device):
     options = ort.SessionOptions()

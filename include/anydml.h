@@ -10,7 +10,7 @@
  *                                                avx512_vnni, avx512_bf16, amx_int8, amx_bf16, neon, dotprod, i8mm
  *                                                and bf16 ("none": portable code only); unset or empty: all that
  *                                                the processor has
- *   ANYDML_ADAPTERS=cpu,vulkan,null              which adapters are listed, and in which order; default: cpu,vulkan
+ *   ANYDML_ADAPTERS=cpu,vulkan,null              which adapters are listed, and in which order; default: GPUs, cpu
  *   ANYDML_HALF_PRECISION=on|off                 on: everything is compiled with HALF_PRECISION_FLOAT32 (below)
  *   ANYDML_TRACE=file                            a timeline of what DirectML devices execute, in the JSON form that
  *                                                browsers' trace viewers read; complete when the device is released

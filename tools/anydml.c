@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The anydml command: picks the command and prints help. */
 #include "tools/cmd.h"
+#include "tools/session.h"
 #include "tools/shown.h"
 #include "tools/text.h"
 
@@ -39,9 +40,9 @@ bool tools_options_parse(struct tools_options *o, int argc, char **argv, struct 
             o->json = true;
             break;
         case TOOLS_OPTION_DEVICE:
-            if (!tools_parse_uint(optarg, 0, UINT32_MAX, &number))
-                return tools_fail(error, TOOLS_USAGE, "--device takes the number of a device, not '%s'", optarg);
-            o->device = (uint32_t)number;
+            if (!tools_device_parse(optarg, &o->device, error))
+                return false;
+            o->device_given = true;
             break;
         case TOOLS_OPTION_THREADS:
             if (!tools_parse_uint(optarg, 1, 4096, &number))

@@ -43,6 +43,7 @@ struct tools_options {
     const char *operand_name;
     bool json;
     uint32_t device;
+    bool device_given;
     const char *threads; /* the value of --threads, or NULL */
     const char *operand;
     char *const *all; /* operands */

@@ -25,7 +25,7 @@ const char tools_help_bench[] =
     "and initialising take, and the memory. Of an execution there are three times: 'run' with copies of inputs and\n"
     "outputs to the device and back, 'no copies' of the same on what lies there already, both by the host's clock,\n"
     "and 'on device' by the device's own timestamps. A processor's tensors lie where it computes.\n\n"
-    "  --device N             which device (anydml devices); default 0\n"
+    "  --device N|cpu|vulkan  which device: its number (anydml devices), or its adapter; default 0\n"
     "  --devices all          every device in turn: a table of their times\n"
     "  --threads N            worker threads of the cpu device; default: one per processor\n"
     "  --seconds S            how long to measure, at least 5 runs; default 3\n"
@@ -52,7 +52,7 @@ const char tools_help_profile[] =
     "memory bounds each: which of the two would take longer at the machine's peaks. 'cache': its data came faster\n"
     "than memory gives them. Convolutions may be beyond 100 % of the peak: Winograd's method needs fewer operations\n"
     "than those that are counted.\n\n"
-    "  --device N             which device (anydml devices); default 0\n"
+    "  --device N|cpu|vulkan  which device: its number (anydml devices), or its adapter; default 0\n"
     "  --threads N            worker threads of the cpu device; default: one per processor\n"
     "  --input-shape NAME=1x3x224x224\n"
     "                         sizes of an input whose dimensions are free, which are 1 otherwise; may be\n"
@@ -322,7 +322,7 @@ static bool bench_every(const struct bench *what, const char *path, struct tools
 static bool bench_compare(const struct bench *b, const struct tools_options *o, struct tools_error *error)
 {
     struct tools_compare compare = { b->python, o->threads, b->seconds, o->json, o->all, o->given };
-    if (b->given.count || b->trace_path || b->profiled || b->every || b->flags || b->own_weights || o->device)
+    if (b->given.count || b->trace_path || b->profiled || b->every || b->flags || b->own_weights || o->device_given)
         return tools_fail(error, TOOLS_USAGE,
                           "--compare goes with --seconds, --threads, --python and --json only (anydml bench --help)");
     return tools_compare(&compare, error);
@@ -334,7 +334,7 @@ static bool bench_options(const struct bench *b, const struct tools_options *o, 
         return tools_fail(error, TOOLS_USAGE, "--python goes with --compare only (anydml bench --help)");
     if (b->profiled && o->json)
         return tools_fail(error, TOOLS_USAGE, "--profile does not go with --json (anydml bench --help)");
-    if (b->every && (o->json || o->device || b->profiled || b->trace_path || b->own_weights))
+    if (b->every && (o->json || o->device_given || b->profiled || b->trace_path || b->own_weights))
         return tools_fail(error, TOOLS_USAGE,
                           "--devices does not go with --device, --json, --profile, --trace and --owned-weights "
                           "(anydml bench --help)");

@@ -17,7 +17,7 @@ const char tools_help_dispatch[] =
     "Runs the DirectML operator, or the graph of operators, that the file describes, with the inputs that it holds or\n"
     "names, and prints the outputs. Operators and fields have DirectML's names; docs/dispatch.md tells more. '-' is\n"
     "the standard input.\n\n"
-    "  --device N             which device (anydml devices); default 0\n"
+    "  --device N|cpu|vulkan  which device: its number (anydml devices), or its adapter; default 0\n"
     "  --threads N            worker threads of the cpu device; default: one per processor\n"
     "  --output NAME=FILE     write an output to FILE, as .npy or, under another name, its bytes, instead of printing\n"
     "                         it; may be given again\n"

@@ -19,7 +19,7 @@ const char tools_help_graph[] =
     "  --before               the graph as it comes from the model\n"
     "  --after                the graph after all passes, with its plan; the default\n"
     "  -o, --output FILE      where to write it; default: to standard output\n"
-    "  --device N             which device (anydml devices); default 0\n"
+    "  --device N|cpu|vulkan  which device: its number (anydml devices), or its adapter; default 0\n"
     "  --threads N            worker threads of the cpu device; default: one per processor\n"
     "  --input-shape NAME=1x3x224x224\n"
     "                         sizes of an input whose dimensions are free; may be given again\n"

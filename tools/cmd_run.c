@@ -18,7 +18,7 @@ const char tools_help_run[] =
     "and outputs become videos, or pictures in folders.\n\n"
     "  --input [NAME=]FILE    an input; may be given again\n"
     "  --output [NAME=]FILE   where to write an output; may be given again\n"
-    "  --device N             which device (anydml devices); default 0\n"
+    "  --device N|cpu|vulkan  which device: its number (anydml devices), or its adapter; default 0\n"
     "  --threads N            worker threads of the cpu device; default: one per processor\n"
     "  --repeat N             run N times and print the median\n"
     "  --labels FILE          print the top five of the first output; line n + 1 of FILE names class n\n"

@@ -13,8 +13,8 @@
 #define BUSY_MAX      0.25 /* processors */
 
 const char tools_help_tune[] =
-    "usage: anydml tune [--threads N] [--device N] [--json] [--force]\n"
-    "       anydml tune --device N MODEL.onnx ... [--json] [--force]\n\n"
+    "usage: anydml tune [--threads N] [--device cpu] [--json] [--force]\n"
+    "       anydml tune [--device N|vulkan] MODEL.onnx ... [--json] [--force]\n\n"
     "Where two kernels do the same work, a model chooses that was fitted on one machine. This measures both on a few\n"
     "shapes, in about two seconds, and keeps by how much the model errs here: in ANYDML_CACHE_DIR, "
     "XDG_CACHE_HOME/anydml\n"
@@ -23,7 +23,8 @@ const char tools_help_tune[] =
     "ANYDML_TUNING=off ignores it; deleting the file undoes all. Times of a busy machine would mislead: while others "
     "use\n"
     "more than a quarter of a processor, nothing is measured.\n\n"
-    "Where --device is no cpu device, steps of the models are measured on it with each row of shaders that could run\n"
+    "Where the device is no cpu device, steps of the models are measured on it with each row of shaders that could "
+    "run\n"
     "them, by the device's timestamps and until they get no faster; ops of the same class, which is their kind, "
     "types,\n"
     "layouts and about their sizes, then get the row that takes least, if that is at most 0.95 of the time. The file "
@@ -31,10 +32,12 @@ const char tools_help_tune[] =
     "for this device, driver and version, and replaces an earlier one. Where the same steps take different times "
     "twice,\n"
     "the device is busy, and nothing is kept.\n\n"
-    "  --threads N  for programs with that many worker threads; default: one per processor\n"
-    "  --device N   which device (anydml devices); default 0\n"
-    "  --json       print one JSON object\n"
-    "  --force      measure on a busy machine too\n";
+    "  --threads N            for programs with that many worker threads; default: one per CPU\n"
+    "  --device N|cpu|vulkan  which device: its number (anydml devices), or its adapter; default: cpu, and with "
+    "models\n"
+    "                         the default device, 0\n"
+    "  --json                 print one JSON object\n"
+    "  --force                measure on a busy machine too\n";
 
 enum { TUNE_OPTION_FORCE = TOOLS_OPTION_OWN };
 
@@ -164,6 +167,8 @@ int tools_cmd_tune(int argc, char **argv)
     if (!tools_options_parse(&options, argc, argv, &error))
         return tools_report("anydml tune", &error);
     tuning.json = options.json;
+    if (!options.given && !options.device_given)
+        tools_device_parse("cpu", &options.device, &error);
     if (options.helped ||
         (options.given ? tune_models(&tuning, &options, &error) : tune(&tuning, options.device, &error)))
         return 0;

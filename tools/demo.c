@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program behind `make demo`: halves a photograph, doubles it again with a small network on the fastest device, and
+/* The program behind `make demo`: halves a photograph, doubles it again with a small network on the default device, and
  * compares the result and a bicubic enlargement with the original.
  *
  *   anydml-demo PICTURE.jpg MODEL.onnx FOLDER
@@ -69,18 +69,19 @@ static bool demo_load(struct demo *d, const char *path, struct tools_error *erro
            tools_fail(error, TOOLS_USAGE, "%s is no network with one input and one output", path);
 }
 
-/* On the fastest device; where a GPU cannot be used after all, on the processor, which every machine has. */
+/* On the default device; where that cannot be used after all, on the next: the CPU is the last. */
 static bool demo_open(struct demo *d, struct tools_error *error)
 {
-    uint32_t device;
-    if (!tools_device_fastest(&device, error))
+    uint32_t count;
+    if (!tools_device_count(&count, error))
         return false;
-    if (tools_session_create(device, &d->session, error))
-        return true;
-    if (!device)
-        return false;
-    fprintf(stderr, "anydml-demo: device %u: %s; the first device is used\n", device, error->text);
-    return tools_session_create(0, &d->session, error);
+    for (uint32_t i = 0; i < count; i++) {
+        if (tools_session_create(i, &d->session, error))
+            return true;
+        if (i + 1 < count)
+            fprintf(stderr, "anydml-demo: device %u: %s; the next one is used\n", i, error->text);
+    }
+    return false;
 }
 
 static bool demo_compile(struct demo *d, struct tools_error *error)

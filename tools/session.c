@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/session.h"
+#include "tools/text.h"
 
 #include <anydml_dxcore.h>
 #include <DirectMLGuids.h>
@@ -74,30 +75,17 @@ static void session_describe(IDXCoreAdapter *adapter, struct tools_device_info *
         info->kind = "npu";
 }
 
-bool tools_device_fastest(uint32_t *out, struct tools_error *error)
+bool tools_device_parse(const char *word, uint32_t *out, struct tools_error *error)
 {
-    const char *wanted = getenv("ANYDML_ADAPTERS");
-    IDXCoreAdapterList *list;
-    uint32_t best = 0;
-    *out = 0;
-    if (wanted && *wanted)
+    uint64_t number;
+    if (!strcmp(word, "cpu") || !strcmp(word, "vulkan")) {
+        setenv("ANYDML_ADAPTERS", word, 1);
+        *out = 0;
         return true;
-    if (!session_list_adapters(&list, error))
-        return false;
-    for (uint32_t i = 0; i < IDXCoreAdapterList_GetAdapterCount(list); i++) {
-        struct tools_device_info info = { .name = "" };
-        IDXCoreAdapter *adapter = NULL;
-        if (FAILED(IDXCoreAdapterList_GetAdapter(list, i, &IID_IDXCoreAdapter, (void **)&adapter)))
-            continue;
-        session_describe(adapter, &info);
-        release(adapter);
-        uint32_t score = strcmp(info.kind, "gpu") || !info.hardware ? 0 : info.integrated ? 1 : 2;
-        if (score > best) {
-            best = score;
-            *out = i;
-        }
     }
-    release(list);
+    if (!tools_parse_uint(word, 0, UINT32_MAX, &number))
+        return tools_fail(error, TOOLS_USAGE, "--device takes cpu, vulkan or the number of a device, not '%s'", word);
+    *out = (uint32_t)number;
     return true;
 }
 
@@ -106,7 +94,7 @@ static bool session_find_adapter(uint32_t index, IDXCoreAdapter **out, struct to
     IDXCoreAdapterList *list;
     if (!session_list_adapters(&list, error))
         return false;
-    /* Counting looks at all devices, which loads their drivers: not for the first one. */
+    /* Counting looks at all devices, which may load drivers: not for the first one. */
     uint32_t count = index ? IDXCoreAdapterList_GetAdapterCount(list) : 1;
     HRESULT hr = index < count ? IDXCoreAdapterList_GetAdapter(list, index, &IID_IDXCoreAdapter, (void **)out)
                                : DXGI_ERROR_NOT_FOUND;

@@ -23,12 +23,12 @@ struct tools_session {
     bool own_weights; /* of what is compiled: onnx_compile_owned */
 };
 
-/* The number of adapters in DXCore's list; device indices count from 0. */
+/* The number of adapters in DXCore's list; device indices count from 0, the default device. */
 bool tools_device_count(uint32_t *out, struct tools_error *error);
 
-/* The fastest: a GPU with memory of its own, another GPU, or else the first. When ANYDML_ADAPTERS says which there are,
- * the first of these. */
-bool tools_device_fastest(uint32_t *out, struct tools_error *error);
+/* The value of --device: a number, or a kind of adapter, which becomes the only kind that this process lists
+ * (ANYDML_ADAPTERS): before anything is asked about devices. */
+bool tools_device_parse(const char *word, uint32_t *out, struct tools_error *error);
 
 /* Fails with TOOLS_USAGE when there is no such index. */
 bool tools_session_create(uint32_t index, struct tools_session **out, struct tools_error *error);

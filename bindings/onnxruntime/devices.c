@@ -15,10 +15,10 @@
 struct adapter {
     char name[256];
     const char *kind; /* "cpu", "gpu" or "npu" */
-    bool integrated;
     uint32_t vendor, device;
     uint64_t dedicated_bytes, shared_bytes;
     bool host_memory; /* what kernels work in is the host's own */
+    LUID luid;
 };
 
 static void release(void *object)
@@ -62,10 +62,10 @@ static bool describe(IDXCoreAdapterList *list, uint32_t index, struct adapter *o
         size <= sizeof(out->name))
         IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_DriverDescription, sizeof(out->name), out->name);
     IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_HardwareID, sizeof(id), &id);
+    IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_InstanceLuid, sizeof(out->luid), &out->luid);
     IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_DedicatedAdapterMemory, sizeof(uint64_t),
                                &out->dedicated_bytes);
     IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_SharedSystemMemory, sizeof(uint64_t), &out->shared_bytes);
-    IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_IsIntegrated, sizeof(bool), &out->integrated);
     out->vendor = id.vendorID;
     out->device = id.deviceID;
     if (IDXCoreAdapter_IsAttributeSupported(adapter, &DXCORE_HARDWARE_TYPE_ATTRIBUTE_GPU))
@@ -96,41 +96,45 @@ const char *ep_adapter_kind(uint32_t index)
     return a.kind;
 }
 
+/* UINT32_MAX: the list does not have it. */
+static uint32_t index_of(IDXCoreAdapterList *list, LUID luid)
+{
+    for (uint32_t i = 0; list && i < IDXCoreAdapterList_GetAdapterCount(list); i++) {
+        IDXCoreAdapter *adapter = NULL;
+        LUID own;
+        if (FAILED(IDXCoreAdapterList_GetAdapter(list, i, &IID_IDXCoreAdapter, (void **)&adapter)))
+            continue;
+        const HRESULT hr = IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_InstanceLuid, sizeof(own), &own);
+        release(adapter);
+        if (SUCCEEDED(hr) && own.LowPart == luid.LowPart && own.HighPart == luid.HighPart)
+            return i;
+    }
+    return UINT32_MAX;
+}
+
 uint32_t ep_adapter_of(ID3D12Device *d3d)
 {
     IDXCoreAdapterList *list = list_adapters();
-    LUID luid = ID3D12Device_GetAdapterLuid(d3d), own;
-    uint32_t found = 0;
-    for (uint32_t i = 0; list && i < IDXCoreAdapterList_GetAdapterCount(list); i++) {
-        IDXCoreAdapter *adapter = NULL;
-        if (FAILED(IDXCoreAdapterList_GetAdapter(list, i, &IID_IDXCoreAdapter, (void **)&adapter)))
-            continue;
-        if (SUCCEEDED(IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_InstanceLuid, sizeof(own), &own)) &&
-            own.LowPart == luid.LowPart && own.HighPart == luid.HighPart)
-            found = i;
-        release(adapter);
-    }
+    const uint32_t found = index_of(list, ID3D12Device_GetAdapterLuid(d3d));
     release(list);
-    return found;
+    return found == UINT32_MAX ? 0 : found;
 }
 
-/* The first adapter is the default one; among those that the filter lets through, high performance prefers memory of
- * the adapter's own, minimum power an integrated one. */
-uint32_t ep_choose_adapter(const char *filter, bool minimum_power)
+/* The first that the filter lets through, in the order of the list, or in DXCore's order for the preference. */
+uint32_t ep_choose_adapter(const char *filter, enum ep_preference preference)
 {
-    IDXCoreAdapterList *list = list_adapters();
-    uint32_t best = UINT32_MAX, best_score = 0;
-    for (uint32_t i = 0; list && i < IDXCoreAdapterList_GetAdapterCount(list); i++) {
+    static const DXCoreAdapterPreference orders[] = { [EP_HIGH_PERFORMANCE] = DXCoreAdapterPreference_HighPerformance,
+                                                      [EP_MINIMUM_POWER] = DXCoreAdapterPreference_MinimumPower };
+    IDXCoreAdapterList *list = list_adapters(), *sorted = list_adapters();
+    uint32_t best = UINT32_MAX;
+    if (sorted && preference != EP_DEFAULT)
+        IDXCoreAdapterList_Sort(sorted, 1, &orders[preference]);
+    for (uint32_t i = 0; sorted && i < IDXCoreAdapterList_GetAdapterCount(sorted) && best == UINT32_MAX; i++) {
         struct adapter a;
-        if (!describe(list, i, &a) || (strcmp(filter, "any") && strcmp(filter, a.kind)))
-            continue;
-        bool dedicated = !strcmp(a.kind, "gpu") && !a.integrated;
-        uint32_t score = 1 + 2 * (minimum_power ? !dedicated : dedicated);
-        if (score > best_score) {
-            best = i;
-            best_score = score;
-        }
+        if (describe(sorted, i, &a) && (!strcmp(filter, "any") || !strcmp(filter, a.kind)))
+            best = index_of(list, a.luid);
     }
+    release(sorted);
     release(list);
     return best;
 }

@@ -119,6 +119,10 @@ static OrtStatus *append(const struct ep_factory *host, OrtSessionOptions *optio
 
 /* ---- by number, by preference ---- */
 
+_Static_assert(Default == (int)EP_DEFAULT && HighPerformance == (int)EP_HIGH_PERFORMANCE &&
+                   MinimumPower == (int)EP_MINIMUM_POWER,
+               "preferences are those of the C functions");
+
 static OrtStatus *append_number(OrtSessionOptions *options, int device_id)
 {
     struct ep_factory host;
@@ -152,11 +156,11 @@ static OrtStatus *ORT_API_CALL append_dml2(OrtSessionOptions *options, OrtDmlDev
     if ((uint32_t)preference > MinimumPower)
         return ep_status(&host, ORT_INVALID_ARGUMENT, "Preference is %d; it takes 0 to 2", (int)preference);
     if (filter == (uint32_t)Any)
-        adapter = ep_choose_adapter("any", preference == MinimumPower);
+        adapter = ep_choose_adapter("any", (enum ep_preference)preference);
     if (adapter == UINT32_MAX && filter & Gpu)
-        adapter = ep_choose_adapter("gpu", preference == MinimumPower);
+        adapter = ep_choose_adapter("gpu", (enum ep_preference)preference);
     if (adapter == UINT32_MAX && filter & Npu)
-        adapter = ep_choose_adapter("npu", preference == MinimumPower);
+        adapter = ep_choose_adapter("npu", (enum ep_preference)preference);
     if (adapter == UINT32_MAX)
         return ep_status(&host, ORT_INVALID_ARGUMENT, "no device passes Filter 0x%x (anydml devices)", filter);
     return append(&host, options, adapter, "device_id", adapter);

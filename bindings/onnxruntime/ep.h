@@ -115,8 +115,10 @@ void ep_log(const struct ep *ep, OrtLoggingLevel level, const char *format, ...)
 /* ---- devices.c ---- */
 OrtStatus *ep_find_devices(struct ep_factory *factory, const OrtHardwareDevice *const *hardware, size_t count,
                            OrtEpDevice **out, size_t capacity, size_t *out_count);
-/* device_filter "gpu", "npu" or "any"; high_performance prefers dedicated memory. UINT32_MAX: there is none. */
-uint32_t ep_choose_adapter(const char *filter, bool minimum_power);
+/* The best adapter for device_filter, "gpu", "npu" or "any", and performance_preference; by default the first one.
+ * UINT32_MAX: there is none. */
+enum ep_preference { EP_DEFAULT, EP_HIGH_PERFORMANCE, EP_MINIMUM_POWER };
+uint32_t ep_choose_adapter(const char *filter, enum ep_preference preference);
 uint32_t ep_adapter_count(void);
 const char *ep_adapter_kind(uint32_t adapter); /* "cpu", "gpu" or "npu" */
 uint32_t ep_adapter_of(ID3D12Device *d3d);     /* 0 when it is none of the list's */

@@ -91,7 +91,8 @@ static void read_adapter(struct reader *r, const OrtKeyValuePairs *metadata, str
 {
     const char *given = metadata_value(r->factory, metadata, "device_id"), *text;
     char filter[8] = "";
-    bool minimum_power = false, choose = false;
+    enum ep_preference preference = EP_DEFAULT;
+    bool choose = false;
     uint64_t id;
     if ((text = option_value(r, "device_filter"))) {
         if (strcmp(text, "gpu") && strcmp(text, "any") && strcmp(text, "npu"))
@@ -100,16 +101,19 @@ static void read_adapter(struct reader *r, const OrtKeyValuePairs *metadata, str
         choose = true;
     }
     if ((text = option_value(r, "performance_preference"))) {
-        minimum_power = !strcmp(text, "minimum_power");
-        if (!minimum_power && strcmp(text, "high_performance") && strcmp(text, "default"))
+        if (!strcmp(text, "minimum_power"))
+            preference = EP_MINIMUM_POWER;
+        else if (!strcmp(text, "high_performance"))
+            preference = EP_HIGH_PERFORMANCE;
+        else if (strcmp(text, "default"))
             refuse(r, "performance_preference", "it takes default, high_performance or minimum_power");
-        choose = choose || strcmp(text, "default");
+        choose = choose || preference != EP_DEFAULT;
     }
     out->adapter = out->given = given ? (uint32_t)strtoul(given, NULL, 10) : 0;
     if (read_number(r, "device_id", UINT32_MAX - 1, &id))
         out->adapter = (uint32_t)id;
     else if (choose && !r->status)
-        out->adapter = ep_choose_adapter(filter[0] ? filter : "any", minimum_power);
+        out->adapter = ep_choose_adapter(filter[0] ? filter : "any", preference);
     if (!r->status && out->adapter >= ep_adapter_count())
         r->status = ep_status(r->factory, ORT_INVALID_ARGUMENT,
                               "there is no such device; there are %u (anydml devices)", ep_adapter_count());

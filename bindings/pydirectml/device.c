@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices by the number of their adapter, or the best one of a kind. */
+/* Devices by the number of their adapter, or the default one. */
 #include "pydml.h"
 
 #include <DirectMLGuids.h>
@@ -40,39 +40,34 @@ static bool adapter_is_gpu(IDXCoreAdapter *adapter)
     return IDXCoreAdapter_IsAttributeSupported(adapter, &DXCORE_HARDWARE_TYPE_ATTRIBUTE_GPU);
 }
 
-/* How well an adapter serves: a GPU of its own before one beside the processor, before drivers that are programs. */
-static uint32_t adapter_score(IDXCoreAdapter *adapter, bool gpu)
+static IDXCoreAdapter *adapter_at(IDXCoreAdapterList *list, uint32_t index)
 {
-    bool integrated = false, hardware = false;
-    IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_IsIntegrated, sizeof(integrated), &integrated);
-    IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_IsHardware, sizeof(hardware), &hardware);
-    if (!adapter_is_gpu(adapter))
-        return gpu ? 2 : 4;
-    if (!hardware)
-        return 1;
-    return !gpu ? 0 : integrated ? 3 : 4;
+    IDXCoreAdapter *adapter = NULL;
+    /* Counting looks at all adapters, which may load drivers: not for the first one. */
+    if (!list || (index && index >= IDXCoreAdapterList_GetAdapterCount(list)) ||
+        FAILED(IDXCoreAdapterList_GetAdapter(list, index, &IID_IDXCoreAdapter, (void **)&adapter)))
+        return NULL;
+    return adapter;
 }
 
-/* The adapter of an index, or the best one; NULL for none. */
+/* The adapter of an index; without one the first, or (not gpu) the first that is no GPU, if there is such. NULL: there
+ * is none. */
 static IDXCoreAdapter *find_adapter(int32_t index, bool gpu)
 {
     IDXCoreAdapterList *list = list_adapters();
-    IDXCoreAdapter *best = NULL;
-    const uint32_t count = list ? IDXCoreAdapterList_GetAdapterCount(list) : 0;
-    for (uint32_t i = 0; i < count; i++) {
-        IDXCoreAdapter *adapter = NULL;
-        if ((index >= 0 && i != (uint32_t)index) ||
-            FAILED(IDXCoreAdapterList_GetAdapter(list, i, &IID_IDXCoreAdapter, (void **)&adapter)))
-            continue;
-        if (!best || adapter_score(adapter, gpu) > adapter_score(best, gpu)) {
-            pydml_release(best);
-            best = adapter;
+    IDXCoreAdapter *found = adapter_at(list, index < 0 ? 0 : (uint32_t)index), *other;
+    for (uint32_t i = 1; index < 0 && !gpu && found && adapter_is_gpu(found); i++) {
+        if (!(other = adapter_at(list, i)))
+            break;
+        if (!adapter_is_gpu(other)) {
+            pydml_release(found);
+            found = other;
         } else {
-            pydml_release(adapter);
+            pydml_release(other);
         }
     }
     pydml_release(list);
-    return best;
+    return found;
 }
 
 static void describe(struct pydml_device *device, IDXCoreAdapter *adapter)

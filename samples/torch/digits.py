@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains a convolutional network on pictures of digits, as with MNIST; the pictures are drawn here.
 
-    python samples/torch/digits.py                      # on the first device of torch_directml
+    python samples/torch/digits.py                      # on the default device of torch_directml
     python samples/torch/digits.py --device cpu         # the same on PyTorch's own
     python samples/torch/digits.py --compile            # forward and backward as DirectML graphs
 """

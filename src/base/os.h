@@ -25,12 +25,16 @@ void base_library_stay(const void *code);
 
 /* A library of the system, by its file's name; NULL: `why` says why not. */
 void *base_library_open(const char *name, char *why, size_t why_bytes);
+/* Likewise one that is in the process, and stays until it is closed; NULL: it is not. */
+void *base_library_loaded(const char *name);
 void *base_library_symbol(void *library, const char *name);
 void base_library_close(void *library);
 
 #ifdef _WIN32
 #define BASE_VULKAN_LOADER "vulkan-1.dll"
+#define BASE_D3D12_LIBRARY "d3d12.dll"
 #else
+#define BASE_D3D12_LIBRARY "libd3d12.so"
 #define BASE_VULKAN_LOADER "libvulkan.so.1"
 #endif
 
@@ -126,9 +130,10 @@ uint64_t base_cache_bytes(void);
 /* Whether there is a GPU, for all that a glance tells: libraries of drivers are large. */
 bool base_gpu_likely(void);
 
-/* What GPUs are for Linux, and for Linux's Wine. */
+/* What GPUs are for Linux, and for Linux's Wine; /dev/dri/card* are displays, also of machines without a GPU. */
 #define BASE_GPU_NODES                                                                                                 \
-    "/dev/dri/*", "/dev/nvidia*", "/dev/dxg", "/dev/kgsl*", "/dev/mali*", "/dev/nvhost*", "/dev/nvgpu*", "/dev/pvr*"
+    "/dev/dri/renderD*", "/dev/nvidia*", "/dev/dxg", "/dev/kgsl*", "/dev/mali*", "/dev/nvhost*", "/dev/nvgpu*",        \
+        "/dev/pvr*"
 
 /* Asks for the tile registers of this process's threads. */
 bool base_request_tiles(void);

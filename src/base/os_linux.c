@@ -57,6 +57,11 @@ void *base_library_open(const char *name, char *why, size_t why_bytes)
     return library;
 }
 
+void *base_library_loaded(const char *name)
+{
+    return dlopen(name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+}
+
 void *base_library_symbol(void *library, const char *name)
 {
     return dlsym(library, name);

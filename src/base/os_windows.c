@@ -48,6 +48,12 @@ void *base_library_open(const char *name, char *why, size_t why_bytes)
     return library;
 }
 
+void *base_library_loaded(const char *name)
+{
+    HMODULE library = NULL;
+    return GetModuleHandleExA(0, name, &library) ? library : NULL;
+}
+
 void *base_library_symbol(void *library, const char *name)
 {
     return (void *)GetProcAddress(library, name);

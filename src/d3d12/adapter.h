@@ -282,23 +282,42 @@ struct adapter_ops {
     void (*sequence_destroy)(struct adapter_device *device, struct adapter_sequence *sequence);
 };
 
-/* The adapters of this build, in their default order (d3d12/adapters.c lists them). */
+/* The adapters of this build (d3d12/adapters.c lists them). */
 extern const struct adapter_ops adapter_cpu_ops;
 extern const struct adapter_ops adapter_vulkan_ops;
 extern const struct adapter_ops adapter_null_ops;
 
-/* The adapters of this process, filtered and ordered by ANYDML_ADAPTERS ("cpu,vulkan" by default; "null" only when
- * named); NULL past the last. Each is looked for once, when it or one after it is asked for: who takes the first does
- * not load the drivers of the others. Indices and LUIDs are stable for the process. */
+/* The adapters of this process: those that ANYDML_ADAPTERS names, in its order; without it, GPUs, then the CPU.
+ * Within a kind the most capable is first. NULL past the last. Each kind is looked for once, when its first or one
+ * after it is asked for: who takes the CPU by name does not load the drivers of GPUs. Indices and LUIDs are
+ * stable for the process. */
 const struct adapter_info *adapter_at(uint32_t index);
 /* The other way round; UINT32_MAX for what adapter_at has not returned. */
 uint32_t adapter_position(const struct adapter_info *info);
 
+/* The one that every interface takes when none is named: the first. NULL: there is none. */
+const struct adapter_info *adapter_default(void);
+
 /* Higher is faster: software, processor, integrated GPU, GPU of its own memory. */
 uint32_t adapter_performance(const struct adapter_info *info);
+/* Higher is thriftier, by the rule of DXGI and DXCore, which choose among GPUs: software, CPU, GPU of its own
+ * memory, integrated GPU. */
+uint32_t adapter_economy(const struct adapter_info *info);
 
-/* The first one of ANYDML_ADAPTERS, when that is set, else the fastest; NULL when there is none. */
-const struct adapter_info *adapter_default(void);
+/* A list of adapters, which libdxcore and libdxgi use of libd3d12 when that is in the process: asking drivers takes
+ * tenths of a second. */
+struct adapter_registry {
+    uint32_t version; /* ANYDML_VERSION */
+    uint32_t info_bytes;
+    const struct adapter_info *(*at)(uint32_t index);
+    uint32_t (*position)(const struct adapter_info *info);
+};
+typedef const struct adapter_registry *adapter_registry_fn(void);
+
+extern const struct adapter_registry adapter_own_registry; /* adapters.c */
+/* registry_own.c or registry_shared.c: the one of this library. */
+const struct adapter_registry *adapter_registry(void);
+
 /* Says once, for those who make lists of adapters, that there is none. */
 void adapter_check_any(const char *method);
 

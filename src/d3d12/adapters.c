@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The adapters of this process: filtered, ordered and numbered. Shared by libd3d12 and libdxcore, which must agree. */
+/* The adapters of this process: filtered, ordered and numbered. The first one is the default of every interface. */
 #include "d3d12/adapter.h"
 
 #include "base/cpu.h"
 #include "base/log.h"
+#include "base/os.h"
 
+#include <anydml.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -12,16 +14,17 @@
 
 #define MAX_ADAPTERS 64
 
-/* An adapter's LUID says which family it is and which of the family: the same in every process and library. */
+/* In the default order: GPUs, then the CPU. An adapter's LUID says which family it is and which of the family: the
+ * same in every process and library. */
 static const struct family {
     const struct adapter_ops *ops;
     uint32_t number;
     bool by_default;
 } families[] = {
-    { &adapter_cpu_ops, 1, true },
 #ifdef ANYDML_VULKAN
     { &adapter_vulkan_ops, 2, true },
 #endif
+    { &adapter_cpu_ops, 1, true },
     { &adapter_null_ops, 3, false },
 };
 
@@ -32,26 +35,81 @@ static uint32_t list_count;
 static const char *list_wanted; /* what is left of the user's order, in a copy that stays */
 static size_t list_next;        /* without one: the next of `families` */
 static bool list_begun, list_chosen;
+static bool list_asking;     /* a family, which may load drivers */
+static bool list_driverless; /* only families without drivers follow */
 
-static void list_family(const struct family *family)
+/* ---- order ---- */
+
+uint32_t adapter_performance(const struct adapter_info *info)
+{
+    if (!info->hardware)
+        return 0;
+    if (!info->is_gpu)
+        return 1;
+    return info->integrated ? 2 : 3;
+}
+
+uint32_t adapter_economy(const struct adapter_info *info)
+{
+    static const uint32_t by_performance[] = { 0, 1, 3, 2 };
+    return by_performance[adapter_performance(info)];
+}
+
+/* Of one family; what is equal stays in the drivers' order. */
+static bool comes_before(const struct adapter_info *a, const struct adapter_info *b)
+{
+    const uint32_t of_a = adapter_performance(a), of_b = adapter_performance(b);
+    return of_a != of_b ? of_a > of_b : a->dedicated_memory > b->dedicated_memory;
+}
+
+static void sort_family(struct adapter_info *found, uint32_t count, const struct family *family)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct adapter_info moving = found[i];
+        uint32_t at = i;
+        moving.ops = family->ops;
+        moving.luid.HighPart = 0x414e; /* "AN" */
+        moving.luid.LowPart = family->number << 16 | (i + 1);
+        for (; at > 0 && comes_before(&moving, &found[at - 1]); at--)
+            found[at] = found[at - 1];
+        found[at] = moving;
+    }
+}
+
+/* ---- the list ---- */
+
+/* Software is slower than the CPU itself: only who names the family gets it. */
+static void list_family(const struct family *family, bool named)
 {
     struct adapter_info found[MAX_ADAPTERS];
-    memset(found, 0, sizeof(found));
-    uint32_t count = BASE_MIN(family->ops->enumerate(found, MAX_ADAPTERS), MAX_ADAPTERS);
+    if (list_driverless && family->ops->hardware)
+        return;
     for (uint32_t i = 0; i < list_count; i++) {
         if (list[i].ops == family->ops)
             return; /* named twice */
     }
-    /* Hardware first. */
-    for (uint32_t i = 0; i < 2 * count && list_count < MAX_ADAPTERS; i++) {
-        struct adapter_info *info = &found[i % count];
-        if (info->hardware != (i < count))
-            continue;
-        info->ops = family->ops;
-        info->luid.HighPart = 0x414e; /* "AN" */
-        info->luid.LowPart = family->number << 16 | (i % count + 1);
-        list[list_count++] = *info;
+    memset(found, 0, sizeof(found));
+    list_asking = true;
+    const uint32_t all = family->ops->enumerate(found, MAX_ADAPTERS);
+    list_asking = false;
+    const uint32_t count = BASE_MIN(all, MAX_ADAPTERS), before = list_count;
+    sort_family(found, count, family);
+    for (uint32_t i = 0; i < count && list_count < MAX_ADAPTERS; i++) {
+        if (named || found[i].hardware)
+            list[list_count++] = found[i];
     }
+    if (!named && list_count == before)
+        base_log(BASE_LOG_INFO,
+                 "there seems to be a GPU, but no driver of it serves (%s): the CPU is the default adapter",
+                 family->ops->name);
+}
+
+/* A thread that was asking drivers is not there in the child of a fork, which has what needs none. */
+static void after_fork_in_child(void)
+{
+    pthread_mutex_init(&list_lock, NULL);
+    list_driverless |= list_asking;
+    list_asking = false;
 }
 
 static const struct family *family_of(const char *word, size_t length)
@@ -119,33 +177,38 @@ bool adapter_watchdog_parse(const char *text, uint64_t *out_ns)
     return true;
 }
 
+static void list_begin(void)
+{
+    const char *wanted = getenv("ANYDML_ADAPTERS");
+    list_begun = true;
+    list_wanted = wanted && *wanted ? strdup(wanted) : NULL;
+    list_chosen = list_wanted != NULL;
+    base_on_fork(after_fork_in_child);
+}
+
 /* Lists another family; false: there is none. */
 static bool list_more(void)
 {
-    if (!list_begun) {
-        list_begun = true;
-        const char *wanted = getenv("ANYDML_ADAPTERS");
-        list_wanted = wanted && *wanted ? strdup(wanted) : NULL;
-        list_chosen = list_wanted != NULL;
-    }
+    if (!list_begun)
+        list_begin();
     if (!list_chosen) {
         if (list_next == ARRAY_SIZE(families))
             return false;
         const struct family *family = &families[list_next++];
         if (family->by_default && (!family->ops->hardware || family->ops->hardware()))
-            list_family(family);
+            list_family(family, false);
         return true;
     }
     list_wanted += strspn(list_wanted, ", ");
     size_t length = strcspn(list_wanted, ", ");
     const struct family *named = family_of(list_wanted, length);
     if (named)
-        list_family(named);
+        list_family(named, true);
     list_wanted += length;
     return length != 0;
 }
 
-const struct adapter_info *adapter_at(uint32_t index)
+static const struct adapter_info *own_at(uint32_t index)
 {
     pthread_mutex_lock(&list_lock);
     while (index >= list_count && list_more())
@@ -155,7 +218,7 @@ const struct adapter_info *adapter_at(uint32_t index)
     return found;
 }
 
-uint32_t adapter_position(const struct adapter_info *info)
+static uint32_t own_position(const struct adapter_info *info)
 {
     uintptr_t distance = (uintptr_t)info - (uintptr_t)list;
     pthread_mutex_lock(&list_lock);
@@ -164,22 +227,26 @@ uint32_t adapter_position(const struct adapter_info *info)
     return distance / sizeof(*info) < count ? (uint32_t)(distance / sizeof(*info)) : UINT32_MAX;
 }
 
-uint32_t adapter_performance(const struct adapter_info *info)
+const struct adapter_registry adapter_own_registry = {
+    .version = ANYDML_VERSION,
+    .info_bytes = sizeof(struct adapter_info),
+    .at = own_at,
+    .position = own_position,
+};
+
+const struct adapter_info *adapter_at(uint32_t index)
 {
-    if (!info->hardware)
-        return 0;
-    if (!info->is_gpu)
-        return 1;
-    return info->integrated ? 2 : 3;
+    return adapter_registry()->at(index);
+}
+
+uint32_t adapter_position(const struct adapter_info *info)
+{
+    return adapter_registry()->position(info);
 }
 
 const struct adapter_info *adapter_default(void)
 {
-    const struct adapter_info *best = adapter_at(0), *other;
-    for (uint32_t i = 1; best && !list_chosen && (other = adapter_at(i)) != NULL; i++)
-        if (adapter_performance(other) > adapter_performance(best))
-            best = other;
-    return best;
+    return adapter_at(0);
 }
 
 void adapter_check_any(const char *method)

@@ -95,7 +95,7 @@ static int preference_of(const struct adapter_info *info, DXCoreAdapterPreferenc
     case DXCoreAdapterPreference_Hardware:
         return info->hardware;
     case DXCoreAdapterPreference_MinimumPower:
-        return info->integrated;
+        return (int)adapter_economy(info);
     case DXCoreAdapterPreference_HighPerformance:
         return (int)adapter_performance(info);
     default:

@@ -29,16 +29,16 @@ static HRESULT refuse(HRESULT hr, const char *method, const char *why)
 
 /* ---- adapters ---- */
 
-/* Greater comes first. Without a preference only the default adapter does. */
+/* Greater comes first; adapters of equal rank stay in the order of adapter_at. */
 static uint32_t rank_of(const struct adapter_info *info, DXGI_GPU_PREFERENCE preference)
 {
     switch ((int)preference) {
     case DXGI_GPU_PREFERENCE_HIGH_PERFORMANCE:
         return adapter_performance(info);
     case DXGI_GPU_PREFERENCE_MINIMUM_POWER:
-        return info->integrated;
+        return adapter_economy(info);
     default:
-        return info == adapter_default();
+        return 0;
     }
 }
 

@@ -23,7 +23,7 @@ WSL = {
     "directml": ("", ["DMLCreateDevice", "DMLCreateDevice1"]),
 }
 OURS = {
-    "d3d12": ["AnydmlCreateBufferFromMemory", "AnydmlExecuteCommandLists", "AnydmlLiveObjects",
+    "d3d12": ["AnydmlAdapterRegistry", "AnydmlCreateBufferFromMemory", "AnydmlExecuteCommandLists", "AnydmlLiveObjects",
               "AnydmlVulkanCreateDevice", "AnydmlVulkanCreateFence", "AnydmlVulkanCreateSharedBuffer",
               "AnydmlVulkanExportMemory", "AnydmlVulkanGetBuffer", "AnydmlVulkanGetSemaphore",
               "AnydmlVulkanOpenBuffer", "AnydmlVulkanOpenMemory"],

@@ -7,6 +7,7 @@ import tempfile
 SKIP = 77
 NAME = "AnyDMLExecutionProvider"
 WINDOWS_NAME = "DmlExecutionProvider"
+os.environ.setdefault("ANYDML_ADAPTERS", "cpu")  # the device of every test that names none
 # The onnx package may be newer than the runtime's newest official operator set.
 os.environ.setdefault("ALLOW_RELEASED_ONNX_OPSET_ONLY", "0")
 
@@ -24,7 +25,7 @@ _devices = {}
 
 
 def devices(library, name=NAME):
-    """The provider's devices under that name, the cpu adapter's first."""
+    """The provider's devices under that name, in the order of ANYDML_ADAPTERS."""
     library = os.path.abspath(library)
     if library not in _devices:
         ort.register_execution_provider_library("anydml", library)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ONNX's own node tests on the execution provider, with no fallback to the CPU provider.
 
-    test_nodes.py LIBRARY [--match REGEX] [--adapter N [--like N]] [--json FILE] [--markdown FILE]
+    test_nodes.py LIBRARY [--match REGEX] [--adapter NAME [--like NAME]] [--json FILE] [--markdown FILE]
 
 Each case passes, fails, or is not claimed (the provider says why). A failure fails the test.
 """
@@ -10,6 +10,7 @@ import collections
 import ctypes
 import json
 import multiprocessing
+import os
 import re
 import sys
 import warnings
@@ -213,15 +214,16 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("library")
     parser.add_argument("--match", default="")
-    parser.add_argument("--adapter", type=int, default=0, help="as `anydml devices` counts")
-    parser.add_argument("--like", type=int, metavar="ADAPTER", help="which must pass and claim the same")
+    adapters = os.environ.get("ANYDML_ADAPTERS", "cpu").split(",")
+    parser.add_argument("--adapter", choices=adapters, default=adapters[0], help="of those that ANYDML_ADAPTERS names")
+    parser.add_argument("--like", choices=adapters, help="an adapter that must pass and claim the same")
     parser.add_argument("--json")
     parser.add_argument("--markdown")
     args = parser.parse_args()
     cases = collect()
     names = sorted(n for n in cases if re.search(args.match, n))
-    results = run_all(args.library, names, args.adapter)
-    others = {} if args.like is None else run_all(args.library, names, args.like)
+    results = run_all(args.library, names, adapters.index(args.adapter))
+    others = {} if args.like is None else run_all(args.library, names, adapters.index(args.like))
     for name, (state, why) in others.items():
         if results.get(name, ("fail", ""))[0] != state:
             results[name] = ("fail", f"adapter {args.like} says {state} {why}; {results.get(name)}")

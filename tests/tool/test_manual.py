@@ -96,8 +96,9 @@ def check_command(command, have_zsh):
 def check_values():
     """What bash offers as values and files."""
     devices = [line.split()[0] for line in output(ANYDML, "devices").splitlines()[1:]]
-    expect(bash("run", "--device", "") == devices, "device numbers")
-    expect(bash("run", "--device=") == devices and bash("run", "--device=0") == ["0"], "--device=N")
+    expect(bash("run", "--device", "") == devices + ["cpu", "vulkan"], "devices")
+    expect(bash("run", "--device=") == devices + ["cpu", "vulkan"] and bash("run", "--device=0") == ["0"], "--device=N")
+    expect(bash("run", "--device", "v") == ["vulkan"], "--device vulkan")
     expect(bash("bench", "--devices", "") == ["all"], "--devices all")
     expect(bash("run", "--layout", "nh") == ["nhwc"], "--layout nhwc")
     expect(bash("run", "--threads", "") == [], "no word for --threads")

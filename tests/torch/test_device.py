@@ -123,6 +123,120 @@ class Package(unittest.TestCase):
         self.assertIn("TORCH_DIRECTML_FALLBACK=error", ran.stderr)
 
 
+NAMES = """
+import torch, torch_directml
+d = torch_directml.device()
+assert d.type == TYPE and str(d) == TYPE + ":0" and d == torch.device(TYPE, 0) == torch.device("privateuseone:0"), d
+x = torch.arange(6.0, device=TYPE).view(2, 3).requires_grad_()
+assert x.device.type == TYPE and x.device == d and getattr(x, "is_" + TYPE), x.device
+(x @ x.t()).sum().backward()
+assert torch.equal(x.grad.cpu(), 2 * x.detach().cpu().sum(0).expand(2, 3)), x.grad
+assert torch.accelerator.current_accelerator().type == TYPE
+module = getattr(torch, TYPE)
+assert module is torch.dml and module.device_count() == torch_directml.device_count()
+torch.manual_seed(3)
+a = torch.rand(4, device=TYPE)
+module.manual_seed(3)
+assert torch.equal(a.cpu(), torch.rand(4, device="privateuseone").cpu()) and module.get_rng_state().numel() == 16
+with module.device(0), torch.random.fork_rng(devices=[0], device_type=TYPE), torch.autocast(TYPE, torch.bfloat16):
+    assert (x @ x.t()).dtype == torch.bfloat16
+event = module.Event()
+event.record(module.current_stream())
+event.synchronize()
+assert (module.current_stream().device, event.device) == (d, d)
+assert module.memory_allocated() > 0 and TYPE + ":0" in module.memory_summary()
+model = torch.nn.Linear(3, 2).to(TYPE)
+want = model(x)
+assert torch.allclose(torch.compile(model, backend="directml", fullgraph=True)(x).cpu(), want.cpu(), atol=1e-5)
+import io, torch_directml.compiler as compiler
+assert compiler.statistics["graphs"] > 0, compiler.statistics
+file = io.BytesIO()
+torch.save(model.state_dict(), file)
+file.seek(0)
+assert torch.load(file)["weight"].device == d
+assert x.detach().__dlpack_device__()[1] == 0 and getattr(torch.ones(2), TYPE)().device == d
+try:
+    x + torch.ones(2, 3)
+    raise SystemExit("mixed devices")
+except RuntimeError as error:
+    assert f"at least two devices, {TYPE}:0 and cpu!" in str(error), error
+"""
+
+
+class Name(unittest.TestCase):
+    """Torch's own name of the device stays where a variable says so."""
+
+    def test_names(self):
+        for variable, name in (("", "dml"), ("dml", "dml"), ("privateuseone", "privateuseone")):
+            ran = fresh_process(NAMES.replace("TYPE", repr(name)), TORCH_DIRECTML_DEVICE_TYPE=variable)
+            self.assertEqual(ran.returncode, 0, f"{variable!r}: {ran.stderr}")
+        ran = fresh_process("import torch_directml", TORCH_DIRECTML_DEVICE_TYPE="cuda", TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+        self.assertNotEqual(ran.returncode, 0)
+        self.assertIn("ImportError: TORCH_DIRECTML_DEVICE_TYPE=cuda: the device is called dml or privateuseone", ran.stderr)
+
+    def test_processes(self):
+        """A tensor that a spawned process sends back, and a process group, under torch's own name."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "program.py")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("import torch, torch_directml\nimport torch.distributed as dist, torch.multiprocessing as mp\n"
+                           "def work(queue, x):\n    x += 1\n    queue.put((x.device.type, x.sum().item()))\n"
+                           "if __name__ == '__main__':\n"
+                           "    context = mp.get_context('spawn')\n    queue = context.Queue()\n"
+                           "    x = torch.ones(3, device='privateuseone')\n"
+                           "    child = context.Process(target=work, args=(queue, x))\n    child.start()\n"
+                           "    assert queue.get(timeout=120) == ('privateuseone', 6.0)\n    child.join()\n"
+                           f"    dist.init_process_group(init_method='file://{folder}/store', rank=0, world_size=1)\n"
+                           "    dist.all_reduce(x)\n    dist.destroy_process_group()\n    print(x.device.type)\n")
+            ran = subprocess.run([sys.executable, path], env={**os.environ, "TORCH_DIRECTML_DEVICE_TYPE": "privateuseone"},
+                                 capture_output=True, text=True, timeout=300, check=False)
+            self.assertEqual((ran.returncode, ran.stdout.strip()), (0, "privateuseone"), ran.stderr)
+
+
+class Default(unittest.TestCase):
+    """The first adapter of the list is the device of every name, and neither importing nor listing opens one."""
+
+    def test_default(self):
+        code = ("import torch, torch_directml\nx = torch.ones(2, device='dml')\n"
+                "assert x.device == torch.ones(2, device=torch_directml.device()).device == torch.ones(2, device='dml:0').device\n"
+                "assert x.device == torch.ones(2, device='privateuseone:0').device and torch_directml.default_device() == 0\n"
+                "print(torch_directml.device_name(0), '|', torch.dml.get_device_name())\n"
+                "print(*map(torch_directml.device_name, range(torch_directml.device_count())), sep='|')")
+        names = {}
+        for adapters, hardware in (("cpu", "0"), ("vulkan", "0"), ("", "1"), ("cpu,vulkan", "0")):
+            ran = fresh_process(code, ANYDML_ADAPTERS=adapters, ANYDML_VULKAN_HARDWARE=hardware)
+            if ran.returncode and "cpu" not in adapters:
+                print("no Vulkan device: not tested there")
+                break
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+            names[adapters] = ran.stdout.splitlines()
+        else:
+            host, vulkan = names["cpu"][1], names["vulkan"][1]
+            self.assertEqual(names[""][1], vulkan + "|" + host)
+            self.assertEqual(names["cpu,vulkan"][1], host + "|" + vulkan)
+        for lines in names.values():
+            self.assertEqual(lines[0].split(" | "), [lines[1].split("|")[0]] * 2)
+
+    def test_import_loads_no_driver(self):
+        """Workers of a DataLoader are forked from processes that have only imported: a driver would not survive that."""
+        code = "import torch, torch_directml; print(any('libvulkan' in line for line in open('/proc/self/maps')))"
+        for adapters in ("", "vulkan"):
+            ran = fresh_process(code, ANYDML_ADAPTERS=adapters, ANYDML_VULKAN_HARDWARE="1")
+            self.assertEqual(ran.stdout.strip(), "False", ran.stderr)
+
+    @unittest.skipIf("ASAN_OPTIONS" in os.environ, "drivers stay loaded, so that what they leak has names")
+    def test_forks_after_listing(self):
+        """A child may open what its parent has only listed."""
+        code = ("import os, sys, torch, torch_directml\nif not torch_directml.device_count(): sys.exit()\n"
+                "assert torch_directml.device_name(0)\nchild = os.fork()\n"
+                "if not child:\n    os._exit(torch.ones(3, device='dml').add(1).sum().item() != 6)\n"
+                "assert os.waitpid(child, 0)[1] == 0\n"
+                "assert torch.ones(3, device='dml').add(1).sum().item() == 6")
+        for adapters in ("", "vulkan"):
+            ran = fresh_process(code, ANYDML_ADAPTERS=adapters, ANYDML_VULKAN_HARDWARE="1")
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+
+
 class Telemetry(unittest.TestCase):
     def test_off_unless_switched_on(self):
         code = "import torch, torch_directml; torch.ones(2, device='dml').sum().item()"
@@ -140,7 +254,7 @@ class Telemetry(unittest.TestCase):
                 self.assertEqual(found, [os.path.join(home, ".local/state/anydml/telemetry.jsonl")])
                 with open(found[0], encoding="ascii") as file:
                     rows = [json.loads(line) for line in file]
-                self.assertEqual([row["component"] for row in rows], ["torch"])
+                self.assertEqual([(row["component"], row["device"]) for row in rows], [("torch", "cpu")])
 
 
 class Memory(unittest.TestCase):

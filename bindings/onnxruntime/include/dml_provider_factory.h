@@ -34,8 +34,8 @@ typedef enum OrtDmlDeviceFilter {
 
 typedef enum OrtDmlPerformancePreference {
     Default = 0,
-    HighPerformance = 1, /* memory of the adapter's own */
-    MinimumPower = 2     /* an integrated adapter */
+    HighPerformance = 1, /* GPUs, those with memory of their own first */
+    MinimumPower = 2     /* GPUs, integrated ones first */
 } OrtDmlPerformancePreference;
 
 typedef struct OrtDmlDeviceOptions {

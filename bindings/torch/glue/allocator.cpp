@@ -141,7 +141,7 @@ Block *block_of(const at::Tensor &tensor)
     size_t available = 0, total = 0;
     aten_memory(device(index), &available, &total);
     TORCH_CHECK_WITH(OutOfMemoryError, false, "DirectML out of memory. Tried to allocate ", format_size(bytes),
-                     ". Device dml:", static_cast<int>(index), " has a total capacity of ", format_size(total),
+                     ". Device ", c10::Device(kDml, index), " has a total capacity of ", format_size(total),
                      " of which ", format_size(available), " is free; ",
                      format_size(p.stats.allocated_bytes[kAll].current), " is allocated by PyTorch, and ",
                      format_size(p.stats.reserved_bytes[kAll].current - p.stats.allocated_bytes[kAll].current),

@@ -293,9 +293,8 @@ c10::DeviceIndex common_device(const c10::OperatorHandle &op, const torch::jit::
             if (index < 0)
                 index = t.device().index();
             else if (index != t.device().index())
-                TORCH_CHECK(false,
-                            "Expected all tensors to be on the same device, but found at least two devices, dml:",
-                            static_cast<int>(index), " and ", t.device(), "! (when checking argument for argument ",
+                TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two devices, ",
+                            c10::Device(kDml, index), " and ", t.device(), "! (when checking argument for argument ",
                             op.schema().arguments()[i - begin].name(), " in method ", full_name(op), ")");
         } else if (!stranger && (t.dim() || !t.is_cpu() || op.schema().arguments()[i - begin].alias_info()) &&
                    !takes_cpu_tensor(op.operator_name().name, op.schema().arguments()[i - begin].name())) {
@@ -314,8 +313,8 @@ c10::DeviceIndex common_device(const c10::OperatorHandle &op, const torch::jit::
         }
     }
     TORCH_CHECK(!stranger || index < 0,
-                "Expected all tensors to be on the same device, but found at least two devices, dml:",
-                static_cast<int>(index), " and ", stranger->device(), "! (when checking argument for argument ",
+                "Expected all tensors to be on the same device, but found at least two devices, ",
+                c10::Device(kDml, index), " and ", stranger->device(), "! (when checking argument for argument ",
                 op.schema().arguments()[where - begin].name(), " in method ", full_name(op), ")");
     return index;
 }

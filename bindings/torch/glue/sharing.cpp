@@ -31,7 +31,8 @@ std::optional<at::Tensor> host_bytes(const at::Tensor &tensor)
 at::Tensor over_host(const at::Tensor &bytes, int64_t index)
 {
     auto where = static_cast<c10::DeviceIndex>(index);
-    TORCH_CHECK(bytes.is_cpu() && host_memory(where), "over_host: the memory of dml:", index, " is not the host's");
+    TORCH_CHECK(bytes.is_cpu() && host_memory(where), "over_host: the memory of ", c10::Device(kDml, where),
+                " is not the host's");
     c10::Storage storage = storage_over(bytes.storage(), c10::Device(kDml, where), allocator_of(where));
     storage.unsafeGetStorageImpl()->set_resizable(false);
     return bytes_of(storage, c10::Device(kDml, where));

@@ -76,6 +76,13 @@ const char *aten_device_name(uint32_t index)
     return index < aten_device_count() ? all.names[index] : "";
 }
 
+static const char *kind_of(IDXCoreAdapter *adapter)
+{
+    if (IDXCoreAdapter_IsAttributeSupported(adapter, &DXCORE_HARDWARE_TYPE_ATTRIBUTE_GPU))
+        return "gpu";
+    return IDXCoreAdapter_IsAttributeSupported(adapter, &DXCORE_HARDWARE_TYPE_ATTRIBUTE_NPU) ? "npu" : "cpu";
+}
+
 /* ---- opening ---- */
 
 static HRESULT open_device(struct aten_device *device)
@@ -140,7 +147,7 @@ struct aten_device *aten_device_open(uint32_t index, char *message, size_t messa
     if (!device)
         aten_say(message, message_bytes, hr, "the adapter cannot be opened");
     else if (telemetry_is_on())
-        telemetry_record("torch", aten_host_memory(device) ? "cpu" : "gpu");
+        telemetry_record("torch", kind_of(device->adapter));
     return device;
 }
 

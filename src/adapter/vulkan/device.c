@@ -40,10 +40,16 @@ static uint64_t version_words(const VkPhysicalDeviceProperties *properties)
 }
 
 /* Programs skip software; ANYDML_VULKAN_HARDWARE=1 lets them be tested with it. */
-static bool counts_as_hardware(const VkPhysicalDeviceProperties *properties)
+static bool all_count_as_hardware(void)
 {
     const char *all = getenv("ANYDML_VULKAN_HARDWARE");
-    return properties->deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU || (all && !strcmp(all, "1"));
+    return all && !strcmp(all, "1");
+}
+
+/* Without a GPU, all that drivers could offer is a slower CPU. */
+static bool hardware_likely(void)
+{
+    return all_count_as_hardware() || base_gpu_likely();
 }
 
 void vulkan_describe(const struct vulkan_physical *physical, uint32_t index, struct adapter_info *out)
@@ -63,7 +69,7 @@ void vulkan_describe(const struct vulkan_physical *physical, uint32_t index, str
     out->is_gpu = properties->deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ||
                   properties->deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU ||
                   properties->deviceType == VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU;
-    out->hardware = counts_as_hardware(properties);
+    out->hardware = properties->deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU || all_count_as_hardware();
     out->timestamp_frequency = period > 0 ? (uint64_t)(1e9 / (double)period + 0.5) : 1000000000u;
 }
 
@@ -321,7 +327,7 @@ static void vulkan_memory_budget(const struct adapter_info *info, bool local, ui
 
 const struct adapter_ops adapter_vulkan_ops = {
     .name = "vulkan",
-    .hardware = base_gpu_likely, /* without, all that drivers could offer is a slower processor */
+    .hardware = hardware_likely,
     .enumerate = vulkan_enumerate,
     .device_create = vulkan_device_create,
     .device_destroy = vulkan_device_destroy,

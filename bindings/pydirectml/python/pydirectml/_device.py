@@ -85,7 +85,7 @@ class Binding:
 
 
 class Device(_native.Single):
-    """A DirectML device. use_gpu: the best GPU, or the processor where there is none; False: the processor.
+    """A DirectML device. use_gpu: the default adapter, a GPU where there is one; False: the CPU.
     adapter: the one with this number instead."""
 
     def __init__(self, use_gpu: bool = True, use_debug_layer: bool = False, *, adapter: Optional[int] = None) -> None:

@@ -12,9 +12,11 @@ import ctypes as _ctypes
 import glob as _glob
 import json as _json
 import os as _os
+import sys as _sys
 
 import torch
-from torch.utils.backend_registration import _privateuse1_backend_name
+
+from .name import DEVICE_TYPE as _DEVICE_TYPE
 
 __all__ = ["apply_rotary_position_emb", "default_device", "device", "device_count", "device_name",
            "disable_tiled_resources", "fallbacks", "gpu_memory", "has_float64_support", "is_available", "mlp_llama",
@@ -37,16 +39,17 @@ def _load():
         path = _os.path.join(_folder, name)
         if _os.path.exists(path):
             _ctypes.CDLL(_os.path.realpath(path))
-    torch.utils.rename_privateuse1_backend("dml")
+    torch.utils.rename_privateuse1_backend(_DEVICE_TYPE)  # also to the name it has: torch then takes it for an accelerator
     torch.ops.load_library(glue)
     _atexit.register(torch.ops.torch_directml.hold_ended_threads)
 
 
-if _privateuse1_backend_name != "dml":
+if not hasattr(torch, _DEVICE_TYPE):
     _load()
     from . import dlpack as _dlpack, dml as _dml, sharing as _sharing
 
-    torch._register_device_module("dml", _dml)
+    torch._register_device_module(_DEVICE_TYPE, _dml)
+    torch.dml = _sys.modules["torch.dml"] = _dml  # whatever the device is called
     _dlpack.install()
     _sharing.install()
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
@@ -89,8 +92,8 @@ def _checked(device_id):
 
 
 def device(device_id=None):
-    """torch.device("dml:N")."""
-    return torch.device("dml", _checked(device_id))
+    """torch.device("dml:N"), or of the name that TORCH_DIRECTML_DEVICE_TYPE says."""
+    return torch.device(_DEVICE_TYPE, _checked(device_id))
 
 
 def has_float64_support(device_id=None):

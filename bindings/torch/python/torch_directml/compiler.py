@@ -16,6 +16,8 @@ from torch.fx.passes.fake_tensor_prop import FakeTensorProp
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
+from .name import DEVICE_TYPE
+
 _ops = torch.ops.torch_directml
 _RANK = 8
 _NONE, _TENSOR, _TENSORS, _INT, _REAL, _BOOL, _INTS, _REALS, _BOOLS, _STRING, _GENERATOR, _NUMBERS = range(12)
@@ -278,7 +280,7 @@ class _Support(OperatorSupportBase):
         tensors = [v for v in flat if isinstance(v, torch.Tensor)]
         if len(tensors) != len([v for v in flat if v is not None]) or not tensors:
             return False
-        if any(t.device.type != "dml" or t.dtype not in _TYPES or t.dim() > _RANK for t in tensors):
+        if any(t.device.type != DEVICE_TYPE or t.dtype not in _TYPES or t.dim() > _RANK for t in tensors):
             return False
         return _is_view(node.target) or _row(node.target) is not None
 
@@ -302,7 +304,7 @@ def _compile_part(module, device_index, fixed):
 
 
 def _device_index(args):
-    return next((a.device.index for a in args if isinstance(a, torch.Tensor) and a.device.type == "dml"), None)
+    return next((a.device.index for a in args if isinstance(a, torch.Tensor) and a.device.type == DEVICE_TYPE), None)
 
 
 class _Sizes(FakeTensorProp):

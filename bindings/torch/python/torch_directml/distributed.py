@@ -17,6 +17,8 @@ import torch
 import torch.distributed as dist
 from torch._C import _distributed_c10d as c10d
 
+from .name import DEVICE_TYPE
+
 _ops = torch.ops.torch_directml
 
 
@@ -40,7 +42,7 @@ def _staged(work, pairs):
 
 def _on_host(tensor):
     """The tensor for Gloo, and whether it is a copy."""
-    if tensor.device.type != "dml":
+    if tensor.device.type != DEVICE_TYPE:
         return tensor, False
     if _ops.host_memory(tensor.device.index):
         return _ops.alias_on_cpu(tensor), False
@@ -204,4 +206,4 @@ def _shut_down():
 
 
 if dist.is_available() and "dml" not in dist.Backend.backend_list:
-    dist.Backend.register_backend("dml", _create, devices=["dml"])
+    dist.Backend.register_backend("dml", _create, devices=[DEVICE_TYPE])

@@ -5,6 +5,8 @@ import functools
 import torch
 from torch.utils.dlpack import DLDeviceType
 
+from .name import DEVICE_TYPE
+
 
 def install():
     """Wraps Tensor.__dlpack_device__, which from_dlpack of every library asks first. Called once."""
@@ -12,6 +14,6 @@ def install():
 
     @functools.wraps(original)
     def device(self):
-        return (DLDeviceType.kDLExtDev, self.device.index) if self.device.type == "dml" else original(self)
+        return (DLDeviceType.kDLExtDev, self.device.index) if self.device.type == DEVICE_TYPE else original(self)
 
     torch.Tensor.__dlpack_device__ = device

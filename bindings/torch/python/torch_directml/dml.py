@@ -9,6 +9,8 @@ import typing
 
 import torch
 
+from .name import DEVICE_TYPE
+
 _ops = torch.ops.torch_directml
 # Activation checkpointing asks for it before it saves the generators.
 _initialized = True
@@ -21,8 +23,8 @@ def _index(device=None):
     if isinstance(device, int):
         return device
     device = torch.device(device)
-    if device.type != "dml":
-        raise ValueError(f"Expected a dml device, but got: {device}")
+    if device.type != DEVICE_TYPE:
+        raise ValueError(f"Expected a {DEVICE_TYPE} device, but got: {device}")
     return current_device() if device.index is None else device.index
 
 
@@ -118,7 +120,7 @@ class device_of(device):
     """The current device is that of a tensor within it."""
 
     def __init__(self, tensor):
-        super().__init__(tensor.device if tensor.device.type == "dml" else None)
+        super().__init__(tensor.device if tensor.device.type == DEVICE_TYPE else None)
 
 
 def _is_in_bad_fork():
@@ -136,11 +138,11 @@ def _maybe_exchange_device(index):
 # ---- streams and events ----
 
 def Stream(device=None, priority=0):
-    return torch.Stream(torch.device("dml", _index(device)), priority=priority)
+    return torch.Stream(torch.device(DEVICE_TYPE, _index(device)), priority=priority)
 
 
 def Event(enable_timing=False, blocking=False, interprocess=False):
-    return torch.Event("dml", enable_timing=enable_timing, blocking=blocking, interprocess=interprocess)
+    return torch.Event(DEVICE_TYPE, enable_timing=enable_timing, blocking=blocking, interprocess=interprocess)
 
 
 def current_stream(device=None):
@@ -214,7 +216,7 @@ def memory_summary(device=None, abbreviated=False):
     if not abbreviated:
         rows += [("allocation", "Allocations"), ("segment", "Reserved blocks")]
     columns = "current", "peak", "allocated", "freed"
-    lines = [f"DirectML memory, dml:{index} ({get_device_name(index)}); out of memory: {stats.get('num_ooms', 0)}",
+    lines = [f"DirectML memory, {DEVICE_TYPE}:{index} ({get_device_name(index)}); out of memory: {stats.get('num_ooms', 0)}",
              f"{'':16}" + "".join(f"{column:>18}" for column in columns)]
     for key, name in rows:
         lines.append(f"{name:16}" + "".join(f"{stats.get(f'{key}.all.{column}', 0):18d}" for column in columns))
@@ -267,7 +269,7 @@ def initial_seed():
     return _generator().initial_seed()
 
 
-def get_rng_state(device="dml"):
+def get_rng_state(device=DEVICE_TYPE):
     return _generator(device).get_state()
 
 
@@ -275,7 +277,7 @@ def get_rng_state_all():
     return [get_rng_state(index) for index in range(device_count())]
 
 
-def set_rng_state(new_state, device="dml"):
+def set_rng_state(new_state, device=DEVICE_TYPE):
     _generator(device).set_state(new_state)
 
 
@@ -301,19 +303,19 @@ def get_amp_supported_dtype():
 
 
 def is_autocast_enabled():
-    return torch.is_autocast_enabled("dml")
+    return torch.is_autocast_enabled(DEVICE_TYPE)
 
 
 def set_autocast_enabled(enabled):
-    torch.set_autocast_enabled("dml", enabled)
+    torch.set_autocast_enabled(DEVICE_TYPE, enabled)
 
 
 def get_autocast_dtype():
-    return torch.get_autocast_dtype("dml")
+    return torch.get_autocast_dtype(DEVICE_TYPE)
 
 
 def set_autocast_dtype(dtype):
-    torch.set_autocast_dtype("dml", dtype)
+    torch.set_autocast_dtype(DEVICE_TYPE, dtype)
 
 
 def is_bf16_supported(including_emulation=True):
@@ -323,6 +325,6 @@ def is_bf16_supported(including_emulation=True):
 # torch.cuda has these functions in modules of their own as well, and libraries take them from there.
 random = memory = sys.modules[__name__]
 amp = types.SimpleNamespace(
-    autocast=functools.partial(torch.amp.autocast, "dml"), GradScaler=functools.partial(torch.amp.GradScaler, "dml"),
-    custom_fwd=functools.partial(torch.amp.custom_fwd, device_type="dml"),
-    custom_bwd=functools.partial(torch.amp.custom_bwd, device_type="dml"))
+    autocast=functools.partial(torch.amp.autocast, DEVICE_TYPE), GradScaler=functools.partial(torch.amp.GradScaler, DEVICE_TYPE),
+    custom_fwd=functools.partial(torch.amp.custom_fwd, device_type=DEVICE_TYPE),
+    custom_bwd=functools.partial(torch.amp.custom_bwd, device_type=DEVICE_TYPE))

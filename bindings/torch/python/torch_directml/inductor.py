@@ -3,6 +3,8 @@
 dml, and says so in one line wherever it would make some."""
 from torch._inductor.codegen import common
 
+from .name import DEVICE_TYPE
+
 MESSAGE = ('Inductor, the default backend of torch.compile, has no code for dml: use torch.compile(model, '
            'backend="directml"), which torch_directml.compile(model) does')
 
@@ -24,4 +26,4 @@ class CppWrapperCodegen(PythonWrapperCodegen):
 
 
 # Asked for before the classes above are.
-common.register_device_op_overrides("dml", common.DeviceOpOverrides())
+common.register_device_op_overrides(DEVICE_TYPE, common.DeviceOpOverrides())

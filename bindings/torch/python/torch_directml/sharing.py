@@ -8,11 +8,13 @@ from multiprocessing.reduction import ForkingPickler
 import torch
 from torch.multiprocessing import reductions
 
+from .name import DEVICE_TYPE
+
 _ops = torch.ops.torch_directml
 
 
 def _key(data, index):
-    return "dml", index, data.untyped_storage()._cdata
+    return DEVICE_TYPE, index, data.untyped_storage()._cdata
 
 
 def _shared_bytes(tensor):
@@ -36,12 +38,12 @@ def _rebuild(cls, data, index, dtype, metadata):
 
 
 def _rebuild_copy(cls, copy, index, requires_grad):
-    tensor = copy.to(torch.device("dml", index))
+    tensor = copy.to(torch.device(DEVICE_TYPE, index))
     return cls(tensor, requires_grad) if cls is torch.nn.Parameter else tensor.requires_grad_(requires_grad)
 
 
 def _reduce(tensor):
-    if tensor.device.type != "dml":
+    if tensor.device.type != DEVICE_TYPE:
         return reductions.reduce_tensor(tensor)
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError("a tensor that is not a leaf of autograd and requires gradients cannot be sent to another process: "
