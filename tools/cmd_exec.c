@@ -14,15 +14,19 @@
 #include <unistd.h>
 
 const char tools_help_exec[] =
-    "usage: anydml exec [--default] [--quiet] PROGRAM [ARGUMENT...]\n\n"
+    "usage: anydml exec [OPTION...] PROGRAM [ARGUMENT...]\n\n"
     "Starts a program that asks ONNX Runtime for DirectML (DmlExecutionProvider, DML), unchanged: in Python, and through\n"
     "the C interface, which other languages use. When it ends, a line on stderr says which providers its sessions had.\n"
     "The exit code is the program's; 128 and the signal's number when one ended it; 127 when it is not found.\n\n"
-    "  --default   give the provider to sessions that name no provider in Python, and to all sessions elsewhere\n"
-    "  --quiet     do not tell which providers were used\n";
+    "  --default                give the provider to sessions that name no provider in Python, and to all sessions\n"
+    "                           elsewhere\n"
+    "  --windows-for PACKAGES   Python packages (A,B) that use DirectML only where platform.system() is Windows: they\n"
+    "                           are told that it is\n"
+    "  --quiet                  do not tell which providers were used\n";
 
 struct exec {
     bool give, quiet;
+    const char *windows_for;
     char shim[PATH_MAX], provider[PATH_MAX], start[PATH_MAX], modules[2 * PATH_MAX];
     char report[PATH_MAX];
 };
@@ -91,6 +95,7 @@ static bool prepare(const struct exec *e, struct tools_error *error)
 {
     bool done = put_before("LD_PRELOAD", e->shim) && !setenv("ANYDML_ONNXRUNTIME_PROVIDER", e->provider, 1) &&
                 (!e->give || !setenv("ANYDML_ONNXRUNTIME_DEFAULT", "1", 1)) &&
+                (!e->windows_for || !setenv("ANYDML_COMPAT_WINDOWS", e->windows_for, 1)) &&
                 (e->quiet ? !unsetenv("ANYDML_ONNXRUNTIME_REPORT")
                           : !setenv("ANYDML_ONNXRUNTIME_REPORT", e->report, 1)) &&
                 (!e->start[0] ||
@@ -243,15 +248,16 @@ static int run(struct exec *e, char *const *words)
     return code;
 }
 
-enum { OPTION_DEFAULT = TOOLS_OPTION_OWN, OPTION_QUIET };
+enum { OPTION_DEFAULT = TOOLS_OPTION_OWN, OPTION_WINDOWS_FOR, OPTION_QUIET };
 
 static bool take(void *context, int option, const char *value, struct tools_error *error)
 {
     struct exec *e = context;
-    (void)value;
     (void)error;
     if (option == OPTION_DEFAULT)
         e->give = true;
+    else if (option == OPTION_WINDOWS_FOR)
+        e->windows_for = value;
     else
         e->quiet = true;
     return true;
@@ -262,6 +268,7 @@ int tools_cmd_exec(int argc, char **argv)
     static const struct option table[] = {
         { "help", no_argument, NULL, TOOLS_OPTION_HELP },
         { "default", no_argument, NULL, OPTION_DEFAULT },
+        { "windows-for", required_argument, NULL, OPTION_WINDOWS_FOR },
         { "quiet", no_argument, NULL, OPTION_QUIET },
         { 0 },
     };

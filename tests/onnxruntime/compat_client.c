@@ -5,6 +5,7 @@
  *
  *     checks     everything below, with the OrtGetApiBase of LIBRARY, or of the process
  *     plain      a session that asks for no provider
+ *     java       addDirectML, as a process looks it up
  *     reload     LIBRARY is opened, used and closed again and again
  *     foreign    prints the providers and how a session for DML goes, and 1.N's table for N + 1
  *
@@ -214,6 +215,56 @@ static void test_append(append_function exported)
     ort->ReleaseSessionOptions(options);
 }
 
+/* ---- Java ---- */
+
+#define JAVA_ADD Java_ai_onnxruntime_OrtSession_00024SessionOptions_addDirectML
+
+typedef void (*java_add_function)(void *java, void *object, int64_t api, int64_t options, int32_t device_id);
+
+/* As in ONNX Runtime's library for Java on Linux, where it throws; to be found in the process by that name. */
+__attribute__((visibility("default"))) void JAVA_ADD(void *java, void *object, int64_t api, int64_t options,
+                                                     int32_t device_id);
+
+static char thrown[512];
+
+void JAVA_ADD(void *java, void *object, int64_t api, int64_t options, int32_t device_id)
+{
+    (void)java, (void)object, (void)api, (void)options, (void)device_id;
+    snprintf(thrown, sizeof(thrown), "not compiled with DirectML support");
+}
+
+static void *find_class(void *java, const char *name)
+{
+    (void)java;
+    return strcmp(name, "ai/onnxruntime/OrtException") ? NULL : thrown;
+}
+
+static int throw_new(void *java, void *class, const char *message)
+{
+    (void)java;
+    snprintf(class, sizeof(thrown), "%s", message);
+    return 0;
+}
+
+static void java(void)
+{
+    void *functions[32] = { NULL }, **table = functions;
+    java_add_function add;
+    *(void **)&add = dlsym(RTLD_DEFAULT, "Java_ai_onnxruntime_OrtSession_00024SessionOptions_addDirectML");
+    *(void *(**)(void *, const char *))&functions[6] = find_class;
+    *(int (**)(void *, void *, const char *))&functions[14] = throw_new;
+    OrtSessionOptions *options = new_options();
+    CHECK(add);
+    add(&table, NULL, 0, (int64_t)(intptr_t)options, 0);
+    CHECK(!*thrown);
+    use(options, 0);
+    options = new_options();
+    add(&table, NULL, 0, (int64_t)(intptr_t)options, 99);
+    CHECK(strstr(thrown, "there is no device 99"));
+    ort->ReleaseSessionOptions(options);
+    ort->ReleaseEnv(env);
+}
+
 /* ---- modes ---- */
 
 static const OrtApiBase *get_base(void *library)
@@ -286,6 +337,8 @@ int main(int argc, char **argv)
         }
         if (!strcmp(mode, "plain"))
             plain();
+        else if (!strcmp(mode, "java"))
+            java();
         else if (!strcmp(mode, "foreign"))
             foreign(library);
         else

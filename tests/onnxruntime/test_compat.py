@@ -30,6 +30,8 @@ def check_ways(runtime, folder):
     """The runtime is next to it, is opened by the program, is named, or is the next of its name in the path."""
     client("checks", LD_PRELOAD=f"{SHIM} {runtime}")
     client("checks", runtime, LD_PRELOAD=SHIM)
+    client("java", runtime, LD_PRELOAD=SHIM)
+    client("java", runtime, code=1, told="there is no device 99")
     client("checks", SHIM, ANYDML_ONNXRUNTIME=runtime)
     client("reload", SHIM, ANYDML_ONNXRUNTIME=runtime)
     before, behind = folder / "before", folder / "behind"

@@ -47,6 +47,11 @@ OrtStatus *compat_status(OrtErrorCode code, const char *format, ...) __attribute
 /* Puts the functions that create sessions into a table. */
 void compat_session_functions(OrtApi *table);
 
+/* ---- java.c: Java's native function for addDirectML ---- */
+
+#define COMPAT_JAVA_ADD "Java_ai_onnxruntime_OrtSession_00024SessionOptions_addDirectML"
+void compat_java_add(void *env, void *object, int64_t api, int64_t options, int32_t device_id);
+
 /* ---- symbols.c: the C library's own functions, which this library stands before ---- */
 
 void *compat_symbol(void *handle, const char *name);

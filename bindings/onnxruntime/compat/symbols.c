@@ -38,6 +38,8 @@ static void *answer(void *handle, const char *name, void *theirs)
             compat_runtime_seen(get);
         return theirs ? (void *)OrtGetApiBase : NULL;
     }
+    if (!strcmp(name, COMPAT_JAVA_ADD))
+        return theirs ? (void *)compat_java_add : NULL;
     if (theirs || !compat_symbol(handle, "OrtGetApiBase"))
         return theirs;
     return !strcmp(name, "OrtSessionOptionsAppendExecutionProvider_DML")
@@ -47,9 +49,14 @@ static void *answer(void *handle, const char *name, void *theirs)
 
 static bool is_answered(void *handle, const char *name)
 {
-    return handle != RTLD_NEXT && name && name[0] == 'O' && name[1] == 'r' && name[2] == 't' &&
-           (!strcmp(name, "OrtGetApiBase") || !strcmp(name, "OrtSessionOptionsAppendExecutionProvider_DML") ||
-            !strcmp(name, "OrtSessionOptionsAppendExecutionProviderEx_DML"));
+    static const char *const names[] = { "OrtGetApiBase", "OrtSessionOptionsAppendExecutionProvider_DML",
+                                         "OrtSessionOptionsAppendExecutionProviderEx_DML", COMPAT_JAVA_ADD };
+    bool found = false;
+    if (handle == RTLD_NEXT || !name || (name[0] != 'O' && name[0] != 'J'))
+        return false;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        found = found || !strcmp(name, names[i]);
+    return found;
 }
 
 /* The real function tells by its return address who asks (RTLD_NEXT), so it is jumped to, not called. */

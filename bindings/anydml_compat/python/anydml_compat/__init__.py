@@ -2,7 +2,8 @@
 """Programs written for ONNX Runtime with DirectML find AnyDML by the names that they use. anydml_compat.pth puts a finder before
 the others when Python starts, which asks this module about onnxruntime; until then nothing is imported, and nothing changed.
 
-    ANYDML_COMPAT=0        leaves onnxruntime as it is
+    ANYDML_COMPAT=0            leaves onnxruntime as it is
+    ANYDML_COMPAT_WINDOWS=a,b  tells these packages, when they ask the module platform, that the system is Windows
 """
 import sys
 

@@ -18,5 +18,9 @@ def accept(ort):
             raise RuntimeError(f"ONNX Runtime {version} takes no plugins; 1.23 or newer is needed")
         import onnxruntime_ep_directml
         onnxruntime_ep_directml.register(ort)
+        packages = os.environ.get("ANYDML_COMPAT_WINDOWS")
+        if packages:
+            from . import _platform
+            _platform.answer_for(packages.split(","))
     except Exception as error:  # pylint: disable=broad-except
         print(f"anydml_compat: DmlExecutionProvider is not available: {error}", file=sys.stderr)
