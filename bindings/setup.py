@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pyproject.toml cannot say: the wheel holds libraries of one platform and fits every Python 3, and a .pth file lies beside
+"""What pyproject.toml cannot say: the wheel holds libraries of one platform and fits every Python 3, and a .pth file is beside
 the packages, not in one. scripts/make-wheel puts it beside that file's copy."""
 from pathlib import Path
 

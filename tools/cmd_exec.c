@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* anydml exec: starts a program so that it finds AnyDML under the names of ONNX Runtime's Windows provider. The libraries
- * before ONNX Runtime and the Python module do the work; here they are found, and what they report is told. */
+/* anydml exec: starts a program so that it finds AnyDML under the names of ONNX Runtime's Windows provider. The
+ * libraries before ONNX Runtime and the Python module do the work; here they are found, and what they report is
+ * printed. */
 #define _GNU_SOURCE
 #include "tools/cmd.h"
 #include "tools/session.h"
@@ -15,13 +16,15 @@
 
 const char tools_help_exec[] =
     "usage: anydml exec [OPTION...] PROGRAM [ARGUMENT...]\n\n"
-    "Starts a program that asks ONNX Runtime for DirectML (DmlExecutionProvider, DML), unchanged: in Python, and through\n"
-    "the C interface, which other languages use. When it ends, a line on stderr says which providers its sessions had.\n"
+    "Starts a program that asks ONNX Runtime for DirectML (DmlExecutionProvider, DML), unchanged: in Python, and "
+    "through\n"
+    "the C interface, which other languages use. When it ends, a line on stderr says which providers its sessions "
+    "had.\n"
     "The exit code is the program's; 128 and the signal's number when one ended it; 127 when it is not found.\n\n"
     "  --default                give the provider to sessions that name no provider in Python, and to all sessions\n"
     "                           elsewhere\n"
-    "  --windows-for PACKAGES   Python packages (A,B) that use DirectML only where platform.system() is Windows: they\n"
-    "                           are told that it is\n"
+    "  --windows-for PACKAGES   Python packages (A,B) that use DirectML only where platform.system() is Windows: it\n"
+    "                           answers Windows to them\n"
     "  --quiet                  do not tell which providers were used\n";
 
 struct exec {
@@ -64,7 +67,8 @@ static bool find_parts(struct exec *e, struct tools_error *error)
             !find_part(own, layouts[i].provider, "libonnxruntime_ep_directml.so", e->provider))
             continue;
         if (strpbrk(e->shim, " :"))
-            return tools_fail(error, TOOLS_USAGE, "%.300s: a path with a space or a colon cannot be preloaded", e->shim);
+            return tools_fail(error, TOOLS_USAGE, "%.300s: a path with a space or a colon cannot be preloaded",
+                              e->shim);
         if (find_part(own, layouts[i].compat_module, "anydml_compat/start", e->start) &&
             find_part(own, layouts[i].compat_module, "", compat) &&
             find_part(own, layouts[i].provider_module, "", module))
@@ -73,8 +77,9 @@ static bool find_parts(struct exec *e, struct tools_error *error)
             e->start[0] = '\0';
         return true;
     }
-    return tools_fail(error, TOOLS_USAGE, "libonnxruntime_directml.so and libonnxruntime_ep_directml.so are not "
-                                          "installed with this command");
+    return tools_fail(error, TOOLS_USAGE,
+                      "libonnxruntime_directml.so and libonnxruntime_ep_directml.so are not "
+                      "installed with this command");
 }
 
 /* ---- the program ---- */
@@ -93,13 +98,12 @@ static bool put_before(const char *variable, const char *value)
 
 static bool prepare(const struct exec *e, struct tools_error *error)
 {
-    bool done = put_before("LD_PRELOAD", e->shim) && !setenv("ANYDML_ONNXRUNTIME_PROVIDER", e->provider, 1) &&
-                (!e->give || !setenv("ANYDML_ONNXRUNTIME_DEFAULT", "1", 1)) &&
-                (!e->windows_for || !setenv("ANYDML_COMPAT_WINDOWS", e->windows_for, 1)) &&
-                (e->quiet ? !unsetenv("ANYDML_ONNXRUNTIME_REPORT")
-                          : !setenv("ANYDML_ONNXRUNTIME_REPORT", e->report, 1)) &&
-                (!e->start[0] ||
-                 (put_before("PYTHONPATH", e->start) && !setenv("ANYDML_COMPAT_MODULES", e->modules, 1)));
+    bool done =
+        put_before("LD_PRELOAD", e->shim) && !setenv("ANYDML_ONNXRUNTIME_PROVIDER", e->provider, 1) &&
+        (!e->give || !setenv("ANYDML_ONNXRUNTIME_DEFAULT", "1", 1)) &&
+        (!e->windows_for || !setenv("ANYDML_COMPAT_WINDOWS", e->windows_for, 1)) &&
+        (e->quiet ? !unsetenv("ANYDML_ONNXRUNTIME_REPORT") : !setenv("ANYDML_ONNXRUNTIME_REPORT", e->report, 1)) &&
+        (!e->start[0] || (put_before("PYTHONPATH", e->start) && !setenv("ANYDML_COMPAT_MODULES", e->modules, 1)));
     return done || tools_fail_memory(error);
 }
 
@@ -280,7 +284,7 @@ int tools_cmd_exec(int argc, char **argv)
         .context = &e,
         .operands = 1,
         .many = true,
-        .shorts = "+:", /* what stands behind the program is its own */
+        .shorts = "+:", /* what follows the program is its own */
         .operand_name = "the program",
     };
     struct tools_error error;

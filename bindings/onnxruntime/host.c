@@ -6,8 +6,8 @@
 #include <link.h>
 #include <stdio.h>
 
-/* For libonnxruntime_directml.so, which knows the runtime that it stands before: it need not be one that a search of the
- * process finds. */
+/* For libonnxruntime_directml.so, which knows the runtime that it precedes: a search of the process need not find that
+ * one. */
 ORT_EXPORT void ORT_API_CALL AnydmlUseOnnxRuntime(const OrtApiBase *base);
 
 static struct {

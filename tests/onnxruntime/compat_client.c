@@ -251,8 +251,8 @@ static void java(void)
     void *functions[32] = { NULL }, **table = functions;
     java_add_function add;
     *(void **)&add = dlsym(RTLD_DEFAULT, "Java_ai_onnxruntime_OrtSession_00024SessionOptions_addDirectML");
-    *(void *(**)(void *, const char *))&functions[6] = find_class;
-    *(int (**)(void *, void *, const char *))&functions[14] = throw_new;
+    *(void *(**)(void *, const char *)) & functions[6] = find_class;
+    *(int (**)(void *, void *, const char *)) & functions[14] = throw_new;
     OrtSessionOptions *options = new_options();
     CHECK(add);
     add(&table, NULL, 0, (int64_t)(intptr_t)options, 0);

@@ -73,7 +73,7 @@ def check_without(runtime):
 
 
 def check_exports():
-    """It stands before others by these names alone."""
+    """It exports these names alone."""
     table = subprocess.run(["nm", "-D", "--defined-only", SHIM], check=True, capture_output=True, text=True).stdout
     names = {line.split()[-1] for line in table.splitlines()}
     assert names == {"OrtGetApiBase", "OrtSessionOptionsAppendExecutionProvider_DML",

@@ -19,7 +19,7 @@ from pathlib import Path
 SKIP = 77
 ROOT = Path(__file__).resolve().parents[2]
 NAME, OWN, CPU = "DmlExecutionProvider", "AnyDMLExecutionProvider", "CPUExecutionProvider"
-IN, OUT = "picture", "upscaled"  # of the model
+IN, OUT = "", ""  # of the model
 BY_NAME = 1, 25  # where providers=[...] of Python's module takes plugins
 MEMORY_INFO = 1, 27  # where its tensors take memory that a device describes
 
@@ -211,12 +211,15 @@ def check_steps_aside(ort):
 
 
 def run_all(model):
+    global IN, OUT
     assert "anydml_compat" not in sys.modules and "onnxruntime_ep_directml" not in sys.modules
     import onnxruntime as ort
     assert ort.get_available_providers()[0] == NAME and ort.get_device() == "CPU-DML", ort.get_available_providers()
     assert ort.get_available_providers().count(NAME) == 1
     assert not any(getattr(finder, "__name__", "") == "anydml_compat" for finder in sys.meta_path)
     version = tuple(map(int, ort.__version__.split(".")[:2]))
+    about = ort.InferenceSession(model, providers=[CPU])
+    IN, OUT = about.get_inputs()[0].name, about.get_outputs()[0].name
     check_forms(ort, model)
     check_assigned(ort, model)
     check_refusals(ort, model)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """compare.py NAME ANYDML OPTIONS COMMAND...: runs the command on ONNX Runtime's CPU provider and through `anydml exec OPTIONS`,
 with cpu and dml for the word MODE, and compares what both print as RESULT. Every session must have been AnyDML's where the
-program asks for it; a program may make others as well, which is told."""
+program asks for it; a program may make others as well, which are counted."""
 import json
 import os
 import re

@@ -10,7 +10,7 @@ import shutil
 import sys
 from pathlib import Path
 
-PICTURE = str(Path(__file__).resolve().parents[2] / "samples" / "data" / "brushes.jpg")
+PHOTOGRAPH = str(Path(__file__).resolve().parents[2] / "samples" / "data" / "brushes.jpg")
 PROVIDERS = {"cpu": ["CPUExecutionProvider"], "dml": ["DmlExecutionProvider", "CPUExecutionProvider"]}
 
 
@@ -57,9 +57,9 @@ def nudenet(_):
     detector = NudeDetector()
     import numpy as np
     result = []
-    for found in detector.detect(PICTURE):
+    for found in detector.detect(PHOTOGRAPH):
         result += [found["class"], found["score"], *found["box"]]
-    # The picture shows nothing that it looks for: what the network said of it.
+    # The photograph shows nothing that it looks for: the network's own output.
     pixels = np.linspace(0, 1, 3 * 320 * 320, dtype=np.float32).reshape(1, 3, 320, 320)
     answer = detector.onnx_session.run(None, {detector.input_name: pixels})[0]
     return [*result, *answer.ravel()[::97].tolist()]
@@ -92,7 +92,7 @@ def insightface(mode):
     onnx.save(onnx.shape_inference.infer_shapes(model), path)
     recogniser = model_zoo.get_model(path, providers=PROVIDERS[mode])
     recogniser.prepare(ctx_id=0)
-    return recogniser.get_feat(cv2.imread(PICTURE)).ravel()[::97].tolist()
+    return recogniser.get_feat(cv2.imread(PHOTOGRAPH)).ravel()[::97].tolist()
 
 
 def main():

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libonnxruntime_directml.so: makes an unmodified ONNX Runtime look like a build with DirectML, for programs that ask for
- * the Windows provider through the C interface. It exports OrtGetApiBase, whose tables answer the provider's names, and
- * the two functions of dml_provider_factory.h; all else is the real runtime's. A runtime that is older than 1.23, or that
- * has a DirectML provider of its own, is handed out as it is. Thread-safe. */
+/* libonnxruntime_directml.so: makes an unmodified ONNX Runtime look like a build with DirectML, for programs that ask
+ * for the Windows provider through the C interface. It exports OrtGetApiBase, whose tables answer the provider's names,
+ * and the two functions of dml_provider_factory.h; all else is the real runtime's. A runtime that is older than 1.23,
+ * or that has a DirectML provider of its own, is handed out as it is. Thread-safe. */
 #ifndef COMPAT_COMPAT_H
 #define COMPAT_COMPAT_H
 
@@ -19,10 +19,10 @@
 
 /* ---- runtime.c: the real ONNX Runtime ---- */
 
-/* NULL, after a line on stderr, when there is none. It is the first of: the file that ANYDML_ONNXRUNTIME names; the next
- * definition after this library (LD_PRELOAD); a library that the process has loaded; and where this library was loaded in
- * the runtime's place, the next file of that name where `caller`, an address in the calling library, has libraries
- * looked for. */
+/* NULL, after a line on stderr, when there is none. It is the first of: the file that ANYDML_ONNXRUNTIME names; the
+ * next definition after this library (LD_PRELOAD); a library that the process has loaded; and where this library was
+ * loaded in the runtime's place, the next file of that name where `caller`, an address in the calling library, has
+ * libraries looked for. */
 const OrtApiBase *compat_runtime(const void *caller);
 /* The newest interface that both sides know, or NULL. */
 const OrtApi *compat_ort(void);
@@ -52,7 +52,7 @@ void compat_session_functions(OrtApi *table);
 #define COMPAT_JAVA_ADD "Java_ai_onnxruntime_OrtSession_00024SessionOptions_addDirectML"
 void compat_java_add(void *env, void *object, int64_t api, int64_t options, int32_t device_id);
 
-/* ---- symbols.c: the C library's own functions, which this library stands before ---- */
+/* ---- symbols.c: the C library's dlsym, which this library precedes ---- */
 
 void *compat_symbol(void *handle, const char *name);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the ONNX Runtime that this library stands before. */
+/* Finds the ONNX Runtime that this library precedes. */
 #define _GNU_SOURCE
 #include "compat.h"
 
@@ -97,7 +97,8 @@ static get_base_function loaded(void)
 
 /* ---- in the place of the runtime ---- */
 
-/* Tries the names in the folders where an object looks for its libraries: LD_LIBRARY_PATH, its own folders, the system's. */
+/* Tries the names in the folders where an object looks for its libraries: LD_LIBRARY_PATH, its own folders, the
+ * system's. */
 static get_base_function search(void *object, const char *const *names)
 {
     Dl_serinfo size, *folders = NULL;

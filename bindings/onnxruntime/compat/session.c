@@ -50,8 +50,8 @@ static OrtStatus *choose(const OrtSessionOptions *given, OrtSessionOptions **out
     *out_copy = NULL;
     if (!wanted || strcmp(wanted, "1") != 0 || has_provider(given, device, sizeof(device)))
         return NULL;
-    OrtStatus *status = given ? compat_ort()->CloneSessionOptions(given, out_copy)
-                              : compat_ort()->CreateSessionOptions(out_copy);
+    OrtStatus *status =
+        given ? compat_ort()->CloneSessionOptions(given, out_copy) : compat_ort()->CreateSessionOptions(out_copy);
     if (!status)
         status = compat_append_number(*out_copy, 0);
     if (status && *out_copy) {
@@ -119,8 +119,7 @@ static OrtStatus *ORT_API_CALL create_prepacked_from_array(const OrtEnv *env, co
     if (status)
         return status;
     options = copy ? copy : options;
-    status =
-        compat_ort()->CreateSessionFromArrayWithPrepackedWeightsContainer(env, data, size, options, weights, out);
+    status = compat_ort()->CreateSessionFromArrayWithPrepackedWeightsContainer(env, data, size, options, weights, out);
     finish(status, options, copy);
     return status;
 }

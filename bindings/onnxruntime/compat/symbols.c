@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dlsym. A preloaded library stands before the runtime for programs that are linked with it; those that open the runtime
+/* dlsym. A preloaded library precedes the runtime in programs that are linked with it; those that open the runtime
  * themselves look its functions up in what they opened. (.NET, Java and Go's and Rust's bindings do.) Only names that
  * this library exports are answered by it, and only where what was opened has the runtime's function. */
 #define _GNU_SOURCE

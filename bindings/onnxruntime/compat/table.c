@@ -36,9 +36,8 @@ static OrtStatus *ORT_API_CALL get_provider_api(const char *name, uint32_t versi
 static OrtStatus *ORT_API_CALL append(OrtSessionOptions *options, const char *name, const char *const *keys,
                                       const char *const *values, size_t count) NO_EXCEPTION
 {
-    return is_own_name(name)
-               ? compat_append(options, keys, values, count)
-               : compat_ort()->SessionOptionsAppendExecutionProvider(options, name, keys, values, count);
+    return is_own_name(name) ? compat_append(options, keys, values, count)
+                             : compat_ort()->SessionOptionsAppendExecutionProvider(options, name, keys, values, count);
 }
 
 static OrtStatus *ORT_API_CALL release_names(char **names, int count) NO_EXCEPTION
@@ -88,8 +87,8 @@ static size_t end_of(uint32_t version)
     case 28:
         return offsetof(OrtApi, SessionOptionsSetWeightlessSourceModelBuffer);
     default:
-        /* Of versions newer than the headers nobody here knows the end; as many functions as came with 1.23, the most so
-         * far, are allowed for. Programs use none beyond their version's. */
+        /* The end of a version newer than the headers is not known here; the table leaves room for 72 functions for
+         * each, the number that came with 1.23, the most so far. Programs use none beyond their version's. */
         return version < 24 ? offsetof(OrtApi, TensorTypeAndShape_HasShape)
                             : sizeof(OrtApi) + (version > ORT_API_VERSION ? version - ORT_API_VERSION : 0) * 72 *
                                                    sizeof(void (*)(void));
@@ -156,7 +155,7 @@ ORT_EXPORT const OrtApiBase *ORT_API_CALL OrtGetApiBase(void) NO_EXCEPTION
     return compat_runtime(__builtin_return_address(0)) ? &base : NULL;
 }
 
-/* The library is closed: nobody has a table any more. */
+/* The library is closed: the tables are no longer used. */
 __attribute__((destructor)) static void forget(void)
 {
     for (uint32_t i = 0; i < VERSIONS_MAX; i++)

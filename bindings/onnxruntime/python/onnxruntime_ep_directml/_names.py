@@ -140,7 +140,7 @@ def _report(session: Any, asked: _Asked | None) -> None:
         with open(path, "ab", buffering=0) as file:
             file.write(f"{WINDOWS if used else 'other'} {device}\n".encode())
     except OSError:
-        pass  # nobody waits for it any more
+        pass  # the command has ended
 
 
 # ---- sessions

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `anydml exec` has Python import when it starts: anydml_compat for an environment in which it is not installed. The
-sitecustomize that stands behind this one runs as well."""
+next sitecustomize of the path runs as well."""
 import importlib.machinery
 import importlib.util
 import os
