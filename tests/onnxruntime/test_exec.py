@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`anydml exec`: programs in Python and C, unchanged, and what is said of them.
 
-    test_exec.py ANYDML CLIENT MODEL
+    test_exec.py ANYDML CLIENT MODEL LIBDIR DATADIR
 
-CLIENT: compat_client. The runtimes are those of .cache/onnxruntime.
+CLIENT: compat_client. LIBDIR, DATADIR: where an installation has them below its prefix. The runtimes are those of .cache/onnxruntime.
 """
 import os
 import re
@@ -17,6 +17,7 @@ from pathlib import Path
 
 CACHE = Path(__file__).resolve().parents[2] / ".cache" / "onnxruntime"
 ANYDML, CLIENT, MODEL = (os.path.abspath(path) for path in sys.argv[1:4])
+LIBDIR, DATADIR = sys.argv[4:6]
 OURS = r"(\d+) on DmlExecutionProvider \(device 0: [^)]+\)"
 
 PROGRAM = """
@@ -85,13 +86,32 @@ def check_ends(folder):
         time.sleep(0.2)
         process.terminate()
         assert process.wait(30) == 9, process.returncode
-    alone = Path(folder, "bin")
-    alone.mkdir()
-    shutil.copy(ANYDML, alone / "anydml")
-    libraries = Path(ANYDML).parents[1] / "src"
-    done = subprocess.run([str(alone / "anydml"), "exec", "true"], capture_output=True, text=True, check=False,
-                          env=environment(folder, LD_LIBRARY_PATH=str(libraries)))
-    assert done.returncode == 2 and "are not installed with this command" in done.stderr, done
+
+
+def check_layouts(folder, python):
+    """As installed, in Debian's packages and in Python's packages; and the command without the libraries."""
+    build = Path(ANYDML).parents[1]
+    words = [str(python), str(Path(folder, "program.py")), MODEL, "--default", "--help"]
+    system = f"{DATADIR}/anydml/python"
+    layouts = [("bin", LIBDIR, LIBDIR, system, system), ("bin", LIBDIR + "/anydml", LIBDIR + "/anydml", system, system),
+               ("anydml", "anydml_compat", "onnxruntime_ep_directml", ".", ".")]
+    for number, (command, shim, provider, compat, module) in enumerate(layouts):
+        root = Path(folder, f"layout{number}")
+        (root / command).mkdir(parents=True)
+        own = shutil.copy(ANYDML, root / command / "anydml")
+
+        def run_own(told, code):
+            done = subprocess.run([own, "exec", *words], capture_output=True, text=True, check=False,
+                                  env=environment(folder, LD_LIBRARY_PATH=str(build / "src")))
+            assert done.returncode == code and re.search(told, done.stderr), (command, done)
+        run_own("are not installed with this command", 2)
+        for source, name, to in (("anydml_compat", "anydml_compat", compat), ("onnxruntime", "onnxruntime_ep_directml", module)):
+            shutil.copytree(build / "bindings" / source / "python" / name, root / to / name)
+        shutil.copy(build / "bindings/anydml_compat/python/anydml_compat.pth", root / compat)
+        for name, to in (("libonnxruntime_directml.so", shim), ("libonnxruntime_ep_directml.so", provider)):
+            (root / to).mkdir(parents=True, exist_ok=True)
+            shutil.copy(build / "bindings" / "onnxruntime" / name, root / to)
+        run_own(r": 1 on DmlExecutionProvider \(device 0: [^)]+\), 2 without it\n$", 0)
 
 
 def main():
@@ -106,6 +126,7 @@ def main():
         for runtime in runtimes:
             check_c(folder, str(runtime))
         check_ends(folder)
+        check_layouts(folder, pythons[0])
     print("anydml exec:", len(pythons), "runtimes in Python,", len(runtimes), "in C")
     return 0
 
