@@ -4,7 +4,7 @@ BUILD := build
 MINGW := gcc-mingw-w64-x86-64-posix g++-mingw-w64-x86-64-posix
 SETUP := meson setup
 
-.PHONY: demo check check-all wheel wheel-torch wheel-pydirectml wheel-anydml deb deb-check dist reproducible docs check-asan check-tsan
+.PHONY: demo check check-all wheel wheel-compat wheel-torch wheel-pydirectml wheel-anydml deb deb-check dist reproducible docs check-asan check-tsan
 .PHONY: windows windows-dist check-wine conformance conformance-torch readme-check fuzz build install packages ready format clean
 
 export SETUP
@@ -33,6 +33,10 @@ check-all: check
 # The Python package of the execution provider for ONNX Runtime.
 wheel: ready
 	scripts/make-wheel $(BUILD) $(BUILD)/wheel
+
+# The Windows provider's names for it, for programs that use them (docs/programs.md).
+wheel-compat: ready
+	scripts/make-wheel $(BUILD) $(BUILD)/wheel anydml_compat
 
 # torch_directml, with glue for each of TORCH_VERSIONS ("2.15 2.14 2.13"), as a wheel and as an sdist.
 wheel-torch: ready

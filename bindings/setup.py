@@ -1,8 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pyproject.toml cannot say: the wheel holds libraries of one platform and fits every Python 3. scripts/make-wheel puts it
-beside that file's copy."""
+"""What pyproject.toml cannot say: the wheel holds libraries of one platform and fits every Python 3, and a .pth file is beside
+the packages, not in one. scripts/make-wheel puts it beside that file's copy."""
+from pathlib import Path
+
 from setuptools import Distribution, setup
 from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_py import build_py
+
+
+class BuildWithPath(build_py):
+    def run(self):
+        super().run()
+        for path in Path().glob("*.pth"):
+            self.copy_file(str(path), str(Path(self.build_lib, path.name)))
 
 
 class PlatformDistribution(Distribution):
@@ -15,4 +25,4 @@ class PlatformWheel(bdist_wheel):
         return "py3", "none", super().get_tag()[2]
 
 
-setup(distclass=PlatformDistribution, cmdclass={"bdist_wheel": PlatformWheel})
+setup(distclass=PlatformDistribution, cmdclass={"bdist_wheel": PlatformWheel, "build_py": BuildWithPath})

@@ -126,7 +126,7 @@ def add_wheel(document, files, excluded=(), **more):
     metadata = next(data for path, data in files.items() if path.endswith(".dist-info/METADATA")).decode()
     name, version = (re.search(rf"^{field}: (.*)$", metadata, re.MULTILINE)[1] for field in ("Name", "Version"))
     owner = document.add_ours(name, version, files, excluded=excluded, **more)
-    document.add_compiled(owner, any("libonnxruntime_ep" in path for path in files))
+    document.add_compiled(owner, any("libonnxruntime_" in path for path in files))
     if "anydml/anydml" in files: # the command, as scripts/make-wheel links it
         for library in ("libpng-dev", "libjpeg62-turbo-dev", "libjansson-dev", "zlib1g-dev"):
             document.relate(owner, "STATIC_LINK", document.add_debian(library)[0])

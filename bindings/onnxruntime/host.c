@@ -6,9 +6,14 @@
 #include <link.h>
 #include <stdio.h>
 
+/* For libonnxruntime_directml.so, which knows the runtime that it precedes: a search of the process need not find that
+ * one. */
+ORT_EXPORT void ORT_API_CALL AnydmlUseOnnxRuntime(const OrtApiBase *base);
+
 static struct {
     pthread_mutex_t lock;
     const OrtApiBase *base; /* of the host that loaded the library last */
+    const OrtApiBase *told; /* by AnydmlUseOnnxRuntime */
     uint32_t factories;
 } host = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -74,10 +79,17 @@ const OrtApiBase *ep_host_base(void)
 {
     const OrtApiBase *(*get)(void);
     pthread_mutex_lock(&host.lock);
-    const OrtApiBase *base = host.base;
+    const OrtApiBase *base = host.base ? host.base : host.told;
     pthread_mutex_unlock(&host.lock);
     if (base)
         return base;
     *(void **)&get = find_symbol("OrtGetApiBase");
     return get ? get() : NULL;
+}
+
+ORT_EXPORT void ORT_API_CALL AnydmlUseOnnxRuntime(const OrtApiBase *base)
+{
+    pthread_mutex_lock(&host.lock);
+    host.told = base;
+    pthread_mutex_unlock(&host.lock);
 }

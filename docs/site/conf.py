@@ -6,7 +6,7 @@ import re
 
 PARTS = {
     "Use": ["command", "devices", "environment", "first-program", "graph-builder", "directmlx", "dispatch", "operators/README", "extensions", "vulkan-interop",
-            "onnxruntime", "pytorch", "pytorch-operators", "pydirectml", "microsoft-packages", "wine", "packages",
+            "onnxruntime", "programs", "pytorch", "pytorch-operators", "pydirectml", "microsoft-packages", "wine", "packages",
             "telemetry"],
     "Evidence": ["performance/README", "conformance", "conformance-onnx", "conformance-torch"],
     "Inside": ["architecture", "glossary", "internals/README", "decisions/README", "adding-an-operator", "adding-a-kernel",

@@ -199,25 +199,23 @@ def test_twice(library, model):
         check_right(model, by_devices(model, name))
 
 
-def test_warning(library, model):
-    """A session that asks for the Windows provider by name runs on the CPU, and Python's module says so."""
+def test_registered(library, model):
+    """After register() the Windows provider's name is no trap: a session that asks for it gets it, without a warning."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bindings" / "onnxruntime" / "python"))
     import onnxruntime_ep_directml as directml
     directml.get_library_path = lambda: library
-    for _ in range(2):
-        directml.register()
-        for providers in ([NAMES[1]], [(NAMES[1], {"device_id": 0}), CPU]):
-            with warnings.catch_warnings(record=True) as told:
-                warnings.simplefilter("always")
-                session = ort.InferenceSession(model, new_options(True), providers=providers)
-            assert session.get_providers() == [CPU], session.get_providers()
-            texts = [str(w.message) for w in told]
-            assert len(texts) == 1 and NAMES[1] in texts[0] and (VERSION < BY_NAME or NAMES[0] in texts[0]), texts
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        for _ in range(2):
+            assert [d.ep_name for d in directml.register()] == [NAMES[0]] * len(devices(NAMES[0]))
+            assert ort.get_available_providers()[0] == NAMES[1], ort.get_available_providers()
+            for providers in ([NAMES[1]], [(NAMES[1], {"device_id": 0})]):
+                session = ort.InferenceSession(model, new_options(False), providers=providers)
+                assert session.get_providers() == [NAMES[1], CPU], session.get_providers()
+                check_right(model, session)
         by_devices(model, NAMES[1])
         if VERSION >= BY_NAME:
-            by_name(model)
+            assert by_name(model).get_providers() == [NAMES[0], CPU]
 
 
 def run_all(library, model):
@@ -232,7 +230,7 @@ def run_all(library, model):
         test_tensors(model)
     test_compiled(model)
     test_policies(model)
-    test_warning(library, model)
+    test_registered(library, model)
     test_twice(library, model)
     ort.unregister_execution_provider_library("anydml")
     assert not devices(NAMES[0]) and not devices(NAMES[1])

@@ -16,22 +16,25 @@ Importing this module loads nothing; ONNX Runtime loads the library when it is r
 """
 from __future__ import annotations
 
-import functools
-import sys
+import os
 import threading
 from pathlib import Path
 from typing import Any
 
+from ._names import OWN as _NAME, WINDOWS as _WINDOWS_NAME, accept as _accept
+
 __all__ = ["get_ep_name", "get_ep_names", "get_library_path", "register"]
 
-_NAME = "AnyDMLExecutionProvider"
-_WINDOWS_NAME = "DmlExecutionProvider"  # the same provider: ONNX Runtime finds it among devices, not by its name
 _lock = threading.Lock()
 
 
 def get_library_path() -> str:
-    """The absolute path of the plugin library, as register_execution_provider_library() takes it."""
-    return str(Path(__file__).resolve().parent / "libonnxruntime_ep_directml.so")
+    """The absolute path of the plugin library, as register_execution_provider_library() takes it.
+
+    ANYDML_ONNXRUNTIME_PROVIDER names another one than the package's.
+    """
+    named = os.environ.get("ANYDML_ONNXRUNTIME_PROVIDER")
+    return os.path.abspath(named) if named else str(Path(__file__).resolve().parent / "libonnxruntime_ep_directml.so")
 
 
 def get_ep_names() -> list[str]:
@@ -40,7 +43,7 @@ def get_ep_names() -> list[str]:
 
 
 def get_ep_name() -> str:
-    """The name of the execution provider, for providers=[...] and to recognise its devices in get_ep_devices()."""
+    """The own name of the execution provider, for providers=[...] and to recognise its devices in get_ep_devices()."""
     return _NAME
 
 
@@ -48,8 +51,9 @@ def register(ort: Any = None) -> list[Any]:
     """Registers the library in ONNX Runtime and returns the provider's devices (OrtEpDevice), the default one first.
 
     May be called any number of times, from any thread; a provider of that name that is registered already stays.
-    Sessions that ask for the Windows provider by its name, which ONNX Runtime then runs on the CPU, get its warning that
-    there is no such provider.
+    From then on the name of the Windows provider works as there: DmlExecutionProvider is first in
+    get_available_providers(), and providers=[...], provider_options=, set_providers() and SessionOptions.add_provider()
+    take it.
 
     ort: the onnxruntime module; imported when it is not given.
     """
@@ -60,23 +64,8 @@ def register(ort: Any = None) -> list[Any]:
         if not devices:
             ort.register_execution_provider_library(_NAME, get_library_path())
             devices = _devices(ort)
-        _keep_warning()
+        _accept(ort)
     return devices
-
-
-def _keep_warning() -> None:
-    """InferenceSession(providers=["DmlExecutionProvider"]) knows no provider of that name but a built-in one. Once the
-    name is listed among the devices' it says nothing about that any more, unless the list that it looks into is cut."""
-    module = sys.modules.get("onnxruntime.capi.onnxruntime_inference_collection")
-    check = getattr(module, "check_and_normalize_provider_args", None)
-    if check is None or hasattr(check, "__wrapped__"):
-        return
-
-    @functools.wraps(check)
-    def checked(providers: Any, provider_options: Any, available: Any) -> Any:
-        return check(providers, provider_options, [name for name in available if name != _WINDOWS_NAME])
-
-    module.check_and_normalize_provider_args = checked  # type: ignore[union-attr]
 
 
 def _devices(ort: Any) -> list[Any]:
