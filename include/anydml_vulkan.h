@@ -31,8 +31,8 @@ typedef void(STDMETHODCALLTYPE *anydml_vulkan_lock)(void *context, VkQueue queue
  * and on all that was made of the device, is gone.
  *
  * The instance: apiVersion 1.2 or newer, of the loader libvulkan.so.1 that the process uses elsewhere too.
- * The device: Vulkan 1.2 with the features bufferDeviceAddress and timelineSemaphore enabled, and the property
- *     shaderSignedZeroInfNanPreserveFloat32. These are used where they are enabled:
+ * The device: Vulkan 1.2 with the features bufferDeviceAddress, timelineSemaphore and uniformBufferStandardLayout
+ * enabled, and the property shaderSignedZeroInfNanPreserveFloat32. These are used where they are enabled:
  *         shaderInt64                                            64-bit integers
  *         shaderFloat64, with shaderInt64                        FLOAT64
  *         storageBuffer8BitAccess and storageBuffer16BitAccess   8- and 16-bit data, without which they go through

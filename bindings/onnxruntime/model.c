@@ -5,10 +5,8 @@
 #include "base/file.h"
 #include "base/names.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Data of initializers: part of a file, or a copy. */
@@ -22,7 +20,9 @@ struct view {
     struct ep *ep;
     const OrtApi *ort;
     struct onnx_model *model;
+    const char *path; /* of the model; "": it has none */
     bool keep;
+    uint64_t copied;        /* bytes from files */
     struct ep_ports *ports; /* of the fused node */
     uint32_t port;          /* which of them is read */
     struct base_names kept; /* initializers of the graph, positions in ... */
@@ -84,32 +84,67 @@ static OrtStatus *read_type(struct view *v, const OrtValueInfo *info, struct onn
     return NULL;
 }
 
-/* Weights that lie in a file of their own are mapped: their pages belong to the file. *out NULL: read it elsewhere. */
-static OrtStatus *map_external(struct view *v, const OrtValueInfo *info, uint64_t bytes, const void **out)
+/* A model's weights of up to this many bytes together are copied from files, so that who cuts a file short does not end
+ * the process when they are read. */
+#define COPIED_MAX (64u << 20)
+
+static const void *keep_storage(struct view *v, void *address, size_t mapped_bytes)
+{
+    if (ep_model_keep(v->model, address, mapped_bytes))
+        return address;
+    if (mapped_bytes)
+        base_unmap_file(address, mapped_bytes);
+    else
+        free(address);
+    return NULL;
+}
+
+/* NULL: the file has become shorter, or memory is short. */
+static const void *copy_part(struct view *v, int file, uint64_t offset, size_t bytes)
+{
+    char *copy = malloc(bytes);
+    size_t done = 0;
+    for (ssize_t part = 1; copy && part > 0 && done<bytes; done += part> 0 ? (size_t)part : 0)
+        part = pread(file, copy + done, bytes - done, (off_t)(offset + done));
+    if (!copy || done < bytes) {
+        free(copy);
+        return NULL;
+    }
+    v->copied += bytes;
+    return keep_storage(v, copy, 0);
+}
+
+/* The pages belong to the file. */
+static const void *map_part(struct view *v, int file, uint64_t offset, size_t bytes)
+{
+    size_t skip = (size_t)(offset % (uint64_t)sysconf(_SC_PAGESIZE));
+    void *address = mmap(NULL, bytes + skip, PROT_READ, MAP_PRIVATE, file, (off_t)(offset - skip));
+    const char *kept = address == MAP_FAILED ? NULL : keep_storage(v, address, bytes + skip);
+    return kept ? kept + skip : NULL;
+}
+
+/* Weights that lie in a file of their own. *out NULL: read them elsewhere. */
+static OrtStatus *read_external(struct view *v, const OrtValueInfo *info, uint64_t bytes, const void **out,
+                                bool *out_mapped)
 {
     const OrtApi *ort = v->ort;
     OrtExternalInitializerInfo *external = NULL;
-    struct stat about;
     *out = NULL;
     TRY(ort->ValueInfo_GetExternalInitializerInfo(info, &external));
     if (!external)
         return NULL;
-    uint64_t offset = (uint64_t)ort->ExternalInitializerInfo_GetFileOffset(external);
-    int file = open(ort->ExternalInitializerInfo_GetFilePath(external), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct mapping *mapping = base_arena_alloc(&v->model->arena, sizeof(*mapping));
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), skip = offset % page;
-    if (file >= 0 && mapping && ort->ExternalInitializerInfo_GetByteSize(external) == bytes && !fstat(file, &about) &&
-        S_ISREG(about.st_mode) && (uint64_t)about.st_size >= offset && (uint64_t)about.st_size - offset >= bytes) {
-        mapping->size = (size_t)(bytes + skip);
-        mapping->address = mmap(NULL, mapping->size, PROT_READ, MAP_PRIVATE, file, (off_t)(offset - skip));
-        if (mapping->address != MAP_FAILED) {
-            mapping->next = v->model->storage;
-            v->model->storage = mapping;
-            *out = (const char *)mapping->address + skip;
-        }
+    uint64_t offset = (uint64_t)ort->ExternalInitializerInfo_GetFileOffset(external), size = 0;
+    /* As the model has it: relative to the folder of the model, wherever the process is. */
+    const char *name = ort->ExternalInitializerInfo_GetFilePath(external);
+    FILE *file = v->path && v->path[0] ? base_open_beside(v->path, name, &size) : NULL;
+    if (file && ort->ExternalInitializerInfo_GetByteSize(external) == bytes && size >= offset &&
+        size - offset >= bytes) {
+        *out_mapped = bytes > COPIED_MAX - v->copied;
+        *out = *out_mapped ? map_part(v, fileno(file), offset, (size_t)bytes)
+                           : copy_part(v, fileno(file), offset, (size_t)bytes);
     }
-    if (file >= 0)
-        close(file);
+    if (file)
+        fclose(file);
     ort->ReleaseExternalInitializerInfo(external);
     return NULL;
 }
@@ -137,8 +172,8 @@ static OrtStatus *add_initializer(struct view *v, const OrtValueInfo *info, cons
     }
     t.bytes = count < 0 ? 0 : onnx_bytes(t.type, count);
     if (t.bytes && v->keep)
-        TRY(map_external(v, info, t.bytes, &data));
-    t.mapped = data != NULL;
+        TRY(read_external(v, info, t.bytes, &data, &t.mapped));
+    t.mapped = t.mapped && data;
     if (t.bytes && !data) {
         TRY(v->ort->ValueInfo_GetInitializerValue(info, &value));
         if (!value)
@@ -448,12 +483,14 @@ static OrtStatus *read_fused_ports(struct view *v, const OrtNode *fused)
 OrtStatus *ep_model_create(struct ep *ep, const OrtGraph *graph, const OrtNode *fused, bool keep,
                            struct ep_ports *ports, struct onnx_model **out)
 {
-    struct view v = { .ep = ep, .ort = ep->factory->ort, .keep = keep, .ports = ports };
+    struct view v = { .ep = ep, .ort = ep->factory->ort, .path = "", .keep = keep, .ports = ports };
     v.model = calloc(1, sizeof(*v.model));
     *out = v.model;
     if (!v.model)
         return no_memory(&v);
-    OrtStatus *status = fused && graph && ports && ep->replaces ? find_kept(&v, graph) : NULL;
+    OrtStatus *status = graph ? v.ort->Graph_GetModelPath(graph, &v.path) : NULL;
+    if (!status && fused && graph && ports && ep->replaces)
+        status = find_kept(&v, graph);
     if (!status && fused)
         status = read_fused_ports(&v, fused);
     if (!status && graph)

@@ -25,7 +25,8 @@ static HRESULT d3d_command_allocator_Reset(ID3D12CommandAllocator *iface)
     if (d3d_removed(device))
         return DXGI_ERROR_DEVICE_REMOVED;
     if (atomic_load(&allocator->user))
-        return d3d_fail(device, E_FAIL, "ID3D12CommandAllocator::Reset: a command list is recording with it");
+        return d3d_fail_as(device, E_FAIL, D3D12_MESSAGE_ID_COMMAND_ALLOCATOR_CANNOT_RESET,
+                           "ID3D12CommandAllocator::Reset: a command list is recording with it");
     atomic_fetch_add(&allocator->generation, 1);
     return S_OK;
 }

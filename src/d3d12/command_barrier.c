@@ -5,20 +5,6 @@
 
 #include "base/arena.h"
 
-/* A rule of ResourceBarrier, and the number of Direct3D 12's message about it. */
-struct rule {
-    D3D12_MESSAGE_ID id;
-    const char *text;
-};
-
-/* Of an error; NULL: there is none, and *out is as it was. */
-static bool broken(struct rule *out, D3D12_MESSAGE_ID id, const char *text)
-{
-    if (text)
-        *out = (struct rule){ id, text };
-    return text != NULL;
-}
-
 #define SPLIT_FLAGS (D3D12_RESOURCE_BARRIER_FLAG_BEGIN_ONLY | D3D12_RESOURCE_BARRIER_FLAG_END_ONLY)
 
 static struct d3d_split *split_find(struct d3d_command_list *list, const struct d3d_split *wanted)
@@ -32,26 +18,27 @@ static struct d3d_split *split_find(struct d3d_command_list *list, const struct 
 }
 
 /* Pairs BEGIN_ONLY with END_ONLY. true: *out is the rule that is broken. */
-static bool split_broken(struct d3d_command_list *list, const struct d3d_split *split, unsigned flags, struct rule *out)
+static bool split_broken(struct d3d_command_list *list, const struct d3d_split *split, unsigned flags,
+                         struct d3d_rule *out)
 {
     struct d3d_split *begun = split_find(list, split);
     if (flags == SPLIT_FLAGS)
-        return broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMBINED_FLAGS,
-                      "BEGIN_ONLY and END_ONLY exclude each other");
+        return d3d_broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMBINED_FLAGS,
+                          "BEGIN_ONLY and END_ONLY exclude each other");
     if (flags == D3D12_RESOURCE_BARRIER_FLAG_END_ONLY) {
         if (!begun)
-            return broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_UNMATCHED_END,
-                          "END_ONLY without the BEGIN_ONLY barrier of the same states");
+            return d3d_broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_UNMATCHED_END,
+                              "END_ONLY without the BEGIN_ONLY barrier of the same states");
         *begun = list->splits[--list->split_count];
         return false;
     }
     if (begun)
-        return broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_SPLIT_BARRIER,
-                      "the split barrier has begun already");
+        return d3d_broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_SPLIT_BARRIER,
+                          "the split barrier has begun already");
     if (flags != D3D12_RESOURCE_BARRIER_FLAG_BEGIN_ONLY)
         return false;
     if (!base_array_reserve((void **)&list->splits, list->split_count, &list->split_capacity, sizeof(*list->splits)))
-        return broken(out, D3D12_MESSAGE_ID_UNKNOWN, "no memory");
+        return d3d_broken(out, D3D12_MESSAGE_ID_UNKNOWN, "no memory");
     list->splits[list->split_count++] = *split;
     return false;
 }
@@ -66,31 +53,34 @@ void d3d_list_check_splits(struct d3d_command_list *list)
 
 /* What is wrong with the transition by itself. */
 static bool transition_broken(const D3D12_RESOURCE_TRANSITION_BARRIER *transition, const struct d3d_resource *resource,
-                              struct rule *out)
+                              struct d3d_rule *out)
 {
     const unsigned states = (unsigned)transition->StateBefore | (unsigned)transition->StateAfter;
     if (!resource)
-        return broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_NULL_POINTER, "pResource is no resource of this device");
+        return d3d_broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_NULL_POINTER,
+                          "pResource is no resource of this device");
     if (transition->Subresource && transition->Subresource != D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES)
-        return broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_SUBRESOURCE,
-                      "Subresource must be 0 or ALL_SUBRESOURCES");
+        return d3d_broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_SUBRESOURCE,
+                          "Subresource must be 0 or ALL_SUBRESOURCES");
     if (transition->StateBefore == transition->StateAfter)
-        return broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_MATCHING_STATES, "StateBefore equals StateAfter");
-    if (broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMBINATION, d3d_states_error(transition->StateBefore)) ||
-        broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMBINATION, d3d_states_error(transition->StateAfter)))
+        return d3d_broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_MATCHING_STATES, "StateBefore equals StateAfter");
+    if (d3d_broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMBINATION,
+                   d3d_states_error(transition->StateBefore)) ||
+        d3d_broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMBINATION,
+                   d3d_states_error(transition->StateAfter)))
         return true;
     if (states & D3D12_RESOURCE_STATE_UNORDERED_ACCESS &&
         !(resource->desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS))
-        return broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_MISSING_BIND_FLAGS,
-                      "UNORDERED_ACCESS needs a resource with ALLOW_UNORDERED_ACCESS");
+        return d3d_broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_MISSING_BIND_FLAGS,
+                          "UNORDERED_ACCESS needs a resource with ALLOW_UNORDERED_ACCESS");
     if (resource->properties.Type == D3D12_HEAP_TYPE_UPLOAD || resource->properties.Type == D3D12_HEAP_TYPE_READBACK)
-        return broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_HEAP,
-                      "resources in UPLOAD and READBACK heaps never change their state");
+        return d3d_broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_HEAP,
+                          "resources in UPLOAD and READBACK heaps never change their state");
     return false;
 }
 
 static bool transition_note(struct d3d_command_list *list, const D3D12_RESOURCE_TRANSITION_BARRIER *transition,
-                            unsigned flags, struct rule *out)
+                            unsigned flags, struct d3d_rule *out)
 {
     struct d3d_resource *resource = com_child(d3d_parent(list), transition->pResource, &d3d_resource_vtbl);
     struct d3d_split split = { resource, transition->StateBefore, transition->StateAfter };
@@ -101,32 +91,32 @@ static bool transition_note(struct d3d_command_list *list, const D3D12_RESOURCE_
     return false;
 }
 
-static bool aliasing_broken(struct d3d_command_list *list, ID3D12Resource *iface, struct rule *out)
+static bool aliasing_broken(struct d3d_command_list *list, ID3D12Resource *iface, struct d3d_rule *out)
 {
     struct d3d_resource *resource = com_child(d3d_parent(list), iface, &d3d_resource_vtbl);
     bool right = resource && (resource->heap || resource->tiles);
     return iface && !right &&
-           broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_RESOURCE,
-                  "an aliased resource must be a placed or reserved one of this device");
+           d3d_broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_RESOURCE,
+                      "an aliased resource must be a placed or reserved one of this device");
 }
 
-static bool uav_note(struct d3d_command_list *list, ID3D12Resource *iface, struct rule *out)
+static bool uav_note(struct d3d_command_list *list, ID3D12Resource *iface, struct d3d_rule *out)
 {
     struct d3d_resource *resource = com_child(d3d_parent(list), iface, &d3d_resource_vtbl);
     if (iface && !(resource && resource->desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS))
-        return broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_MISSING_BIND_FLAGS,
-                      "a UAV barrier needs NULL or a resource of this device with ALLOW_UNORDERED_ACCESS");
+        return d3d_broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_MISSING_BIND_FLAGS,
+                          "a UAV barrier needs NULL or a resource of this device with ALLOW_UNORDERED_ACCESS");
     d3d_list_note_barrier(list, resource);
     return false;
 }
 
 /* Takes the barrier's note; true: *out is the rule that it breaks. */
-static bool barrier_note(struct d3d_command_list *list, const D3D12_RESOURCE_BARRIER *barrier, struct rule *out)
+static bool barrier_note(struct d3d_command_list *list, const D3D12_RESOURCE_BARRIER *barrier, struct d3d_rule *out)
 {
     unsigned flags = (unsigned)barrier->Flags;
     if (flags & ~(unsigned)SPLIT_FLAGS || (flags && barrier->Type != D3D12_RESOURCE_BARRIER_TYPE_TRANSITION))
-        return broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_FLAG,
-                      "Flags must be NONE, or BEGIN_ONLY or END_ONLY of a transition");
+        return d3d_broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_FLAG,
+                          "Flags must be NONE, or BEGIN_ONLY or END_ONLY of a transition");
     switch ((int)barrier->Type) {
     case D3D12_RESOURCE_BARRIER_TYPE_TRANSITION:
         return transition_note(list, &barrier->Transition, flags, out);
@@ -139,7 +129,8 @@ static bool barrier_note(struct d3d_command_list *list, const D3D12_RESOURCE_BAR
     case D3D12_RESOURCE_BARRIER_TYPE_UAV:
         return uav_note(list, barrier->UAV.pResource, out);
     default:
-        return broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_TYPE, "Type must be TRANSITION, ALIASING or UAV");
+        return d3d_broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_TYPE,
+                          "Type must be TRANSITION, ALIASING or UAV");
     }
 }
 
@@ -155,7 +146,7 @@ void d3d_command_list_ResourceBarrier(D3D_LIST, UINT count, const D3D12_RESOURCE
         return;
     }
     for (UINT i = 0; i < count; i++) {
-        struct rule rule;
+        struct d3d_rule rule;
         if (!barrier_note(list, &barriers[i], &rule))
             continue;
         d3d_list_fail_as(list, E_INVALIDARG, rule.id,

@@ -53,25 +53,25 @@ bool d3d_list_recording(struct d3d_command_list *list, const char *method)
     if (d3d_removed(d3d_parent(list)))
         return false;
     if (!list->open)
-        d3d_fail(d3d_parent(list), E_FAIL, "ID3D12GraphicsCommandList::%s: the list is closed", method);
+        d3d_fail_as(d3d_parent(list), E_FAIL, D3D12_MESSAGE_ID_COMMAND_LIST_CLOSED,
+                    "ID3D12GraphicsCommandList::%s: the list is closed", method);
     return list->open;
 }
 
-static void list_break(struct d3d_command_list *list, HRESULT hr, D3D12_MESSAGE_CATEGORY category, D3D12_MESSAGE_ID id,
-                       const char *format, va_list args)
+static void list_break(struct d3d_command_list *list, HRESULT hr, D3D12_MESSAGE_ID id, const char *format, va_list args)
 {
     char text[1024];
     vsnprintf(text, sizeof(text), format, args);
     if (list->error == S_OK)
         list->error = hr;
-    d3d_message(d3d_parent(list), D3D12_MESSAGE_SEVERITY_ERROR, category, id, text);
+    d3d_message(d3d_parent(list), D3D12_MESSAGE_SEVERITY_ERROR, d3d_message_category(id), id, text);
 }
 
 void d3d_list_fail(struct d3d_command_list *list, HRESULT hr, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    list_break(list, hr, D3D12_MESSAGE_CATEGORY_MISCELLANEOUS, D3D12_MESSAGE_ID_UNKNOWN, format, args);
+    list_break(list, hr, D3D12_MESSAGE_ID_UNKNOWN, format, args);
     va_end(args);
 }
 
@@ -79,7 +79,7 @@ void d3d_list_fail_as(struct d3d_command_list *list, HRESULT hr, D3D12_MESSAGE_I
 {
     va_list args;
     va_start(args, format);
-    list_break(list, hr, D3D12_MESSAGE_CATEGORY_RESOURCE_MANIPULATION, id, format, args);
+    list_break(list, hr, id, format, args);
     va_end(args);
 }
 
@@ -90,7 +90,8 @@ struct adapter_command *d3d_list_append(struct d3d_command_list *list, enum adap
                 (!second || d3d_recording_retain(list->recording, second));
     struct adapter_command *command = kept ? d3d_recording_append(list->recording, type) : NULL;
     if (!command)
-        d3d_list_fail(list, E_OUTOFMEMORY, "ID3D12GraphicsCommandList: no memory for a command");
+        d3d_list_fail_as(list, E_OUTOFMEMORY, D3D12_MESSAGE_ID_COMMAND_LIST_OUTOFMEMORY,
+                         "ID3D12GraphicsCommandList: no memory for a command");
     return command;
 }
 
@@ -102,8 +103,9 @@ static HRESULT list_open(struct d3d_command_list *list, struct d3d_command_alloc
     struct d3d_device *device = d3d_parent(list);
     void *nobody = NULL;
     if (allocator->type != list->type)
-        return d3d_fail(device, E_INVALIDARG, "%s: the allocator is of type %d, the list of type %d", method,
-                        (int)allocator->type, (int)list->type);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_WRONG_COMMAND_ALLOCATOR_TYPE,
+                           "%s: the allocator is of type %d, the list of type %d", method, (int)allocator->type,
+                           (int)list->type);
     struct d3d_recording *recording = list->recording;
     if (!recording || atomic_load(&recording->refs) > 1) /* a queue still needs the old one */
         recording = d3d_recording_create();
@@ -112,7 +114,8 @@ static HRESULT list_open(struct d3d_command_list *list, struct d3d_command_alloc
     if (!atomic_compare_exchange_strong(&allocator->user, &nobody, (void *)list)) {
         if (recording != list->recording)
             d3d_recording_unref(recording);
-        return d3d_fail(device, E_INVALIDARG, "%s: another command list is recording with the allocator", method);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_COMMAND_ALLOCATOR_CONTENTION,
+                           "%s: another command list is recording with the allocator", method);
     }
     if (recording == list->recording)
         d3d_recording_clear(recording);
@@ -138,7 +141,8 @@ static HRESULT d3d_command_list_Close(D3D_LIST)
     if (d3d_removed(device))
         return DXGI_ERROR_DEVICE_REMOVED;
     if (!list->open)
-        return d3d_fail(device, E_FAIL, "ID3D12GraphicsCommandList::Close: the list is closed already");
+        return d3d_fail_as(device, E_FAIL, D3D12_MESSAGE_ID_COMMAND_LIST_CLOSED,
+                           "ID3D12GraphicsCommandList::Close: the list is closed already");
     d3d_list_check_splits(list);
     list->open = false;
     allocator_leave(list);
@@ -153,7 +157,7 @@ static HRESULT d3d_command_list_Reset(D3D_LIST, ID3D12CommandAllocator *allocato
     if (d3d_removed(device))
         return DXGI_ERROR_DEVICE_REMOVED;
     if (list->open)
-        return d3d_fail(device, E_FAIL, "%s: the list is recording", method);
+        return d3d_fail_as(device, E_FAIL, D3D12_MESSAGE_ID_COMMAND_LIST_OPEN, "%s: the list is recording", method);
     if (FAILED(list->error))
         return d3d_fail(device, list->error, "%s: the list failed while recording and cannot be used again", method);
     struct d3d_command_allocator *allocator = com_child(device, allocator_iface, &d3d_command_allocator_vtbl);

@@ -16,28 +16,41 @@ static bool in_range(const struct d3d_resource *resource, uint64_t offset, uint6
 
 /* ---- copies ---- */
 
-static const char *copy_error(const struct d3d_resource *to, const struct d3d_resource *from)
+/* The numbers of one method's messages about its two buffers. */
+struct copy_messages {
+    D3D12_MESSAGE_ID to_null, to, from_null, from;
+};
+
+static bool copy_broken(const struct copy_messages *messages, const void *to_iface, const struct d3d_resource *to,
+                        const void *from_iface, const struct d3d_resource *from, struct d3d_rule *out)
 {
-    if (!to || !from)
-        return "both must be buffers of this device";
+    if (!to)
+        return d3d_broken(out, to_iface ? messages->to : messages->to_null,
+                          "the destination is no buffer of this device");
+    if (!from)
+        return d3d_broken(out, from_iface ? messages->from : messages->from_null,
+                          "the source is no buffer of this device");
+    /* Such buffers never leave their state, which is what Direct3D 12 words. */
     if (to->properties.Type == D3D12_HEAP_TYPE_UPLOAD)
-        return "the destination must not be in an UPLOAD heap";
+        return d3d_broken(out, D3D12_MESSAGE_ID_INVALID_SUBRESOURCE_STATE,
+                          "the destination must not be in an UPLOAD heap");
     if (from->properties.Type == D3D12_HEAP_TYPE_READBACK)
-        return "the source must not be in a READBACK heap";
-    return NULL;
+        return d3d_broken(out, D3D12_MESSAGE_ID_INVALID_SUBRESOURCE_STATE, "the source must not be in a READBACK heap");
+    return false;
 }
 
-static const char *region_error(const struct d3d_resource *to, uint64_t to_offset, const struct d3d_resource *from,
-                                uint64_t from_offset, uint64_t bytes)
+static bool region_broken(const struct d3d_resource *to, uint64_t to_offset, const struct d3d_resource *from,
+                          uint64_t from_offset, uint64_t bytes, struct d3d_rule *out)
 {
-    const char *error = copy_error(to, from);
-    if (error)
-        return error;
-    if (!in_range(to, to_offset, bytes) || !in_range(from, from_offset, bytes))
-        return "the range is beyond the end of a buffer";
+    if (!in_range(to, to_offset, bytes))
+        return d3d_broken(out, D3D12_MESSAGE_ID_COPYBUFFERREGION_DSTRANGEOUTOFBOUNDS,
+                          "the range is beyond the end of the destination");
+    if (!in_range(from, from_offset, bytes))
+        return d3d_broken(out, D3D12_MESSAGE_ID_COPYBUFFERREGION_SRCRANGEOUTOFBOUNDS,
+                          "the range is beyond the end of the source");
     if (to == from && to_offset < from_offset + bytes && from_offset < to_offset + bytes)
-        return "the ranges of one buffer overlap";
-    return NULL;
+        return d3d_broken(out, D3D12_MESSAGE_ID_COPY_ON_SAME_SUBRESOURCE, "the ranges of one buffer overlap");
+    return false;
 }
 
 static void record_copy(struct d3d_command_list *list, struct d3d_resource *to, uint64_t to_offset,
@@ -59,32 +72,47 @@ static void record_copy(struct d3d_command_list *list, struct d3d_resource *to, 
 void d3d_command_list_CopyBufferRegion(D3D_LIST, ID3D12Resource *to_iface, UINT64 to_offset, ID3D12Resource *from_iface,
                                        UINT64 from_offset, UINT64 bytes)
 {
+    static const struct copy_messages messages = {
+        D3D12_MESSAGE_ID_COPYBUFFERREGION_NULLDST,
+        D3D12_MESSAGE_ID_COPYBUFFERREGION_INVALID_DST_RESOURCE,
+        D3D12_MESSAGE_ID_COPYBUFFERREGION_NULLSRC,
+        D3D12_MESSAGE_ID_COPYBUFFERREGION_INVALID_SRC_RESOURCE,
+    };
     struct d3d_command_list *list = d3d_command_list_from(iface);
+    struct d3d_rule rule;
     if (!d3d_list_recording(list, "CopyBufferRegion"))
         return;
     struct d3d_resource *to = list_resource(list, to_iface), *from = list_resource(list, from_iface);
-    const char *error = region_error(to, to_offset, from, from_offset, bytes);
-    if (error)
-        d3d_list_fail(list, E_INVALIDARG,
-                      "ID3D12GraphicsCommandList::CopyBufferRegion: %llu bytes from offset %llu to offset %llu: %s",
-                      (unsigned long long)bytes, (unsigned long long)from_offset, (unsigned long long)to_offset, error);
+    if (copy_broken(&messages, to_iface, to, from_iface, from, &rule) ||
+        region_broken(to, to_offset, from, from_offset, bytes, &rule))
+        d3d_list_fail_as(list, E_INVALIDARG, rule.id,
+                         "ID3D12GraphicsCommandList::CopyBufferRegion: %llu bytes from offset %llu to offset %llu: %s",
+                         (unsigned long long)bytes, (unsigned long long)from_offset, (unsigned long long)to_offset,
+                         rule.text);
     else if (bytes)
         record_copy(list, to, to_offset, from, from_offset, bytes);
 }
 
 void d3d_command_list_CopyResource(D3D_LIST, ID3D12Resource *to_iface, ID3D12Resource *from_iface)
 {
+    static const struct copy_messages messages = {
+        D3D12_MESSAGE_ID_COPYRESOURCE_NULLDST,
+        D3D12_MESSAGE_ID_COPYRESOURCE_INVALIDDSTRESOURCE,
+        D3D12_MESSAGE_ID_COPYRESOURCE_NULLSRC,
+        D3D12_MESSAGE_ID_COPYRESOURCE_INVALIDSRCRESOURCE,
+    };
     struct d3d_command_list *list = d3d_command_list_from(iface);
+    struct d3d_rule rule;
     if (!d3d_list_recording(list, "CopyResource"))
         return;
     struct d3d_resource *to = list_resource(list, to_iface), *from = list_resource(list, from_iface);
-    const char *error = copy_error(to, from);
-    if (!error && to == from)
-        error = "a buffer cannot be copied to itself";
-    if (!error && to->desc.Width != from->desc.Width)
-        error = "the buffers must have the same width";
-    if (error)
-        d3d_list_fail(list, E_INVALIDARG, "ID3D12GraphicsCommandList::CopyResource: %s", error);
+    bool wrong = copy_broken(&messages, to_iface, to, from_iface, from, &rule);
+    if (!wrong && to == from)
+        wrong = d3d_broken(&rule, D3D12_MESSAGE_ID_COPY_ON_SAME_SUBRESOURCE, "a buffer cannot be copied to itself");
+    if (!wrong && to->desc.Width != from->desc.Width)
+        wrong = d3d_broken(&rule, messages.from, "the buffers must have the same width");
+    if (wrong)
+        d3d_list_fail_as(list, E_INVALIDARG, rule.id, "ID3D12GraphicsCommandList::CopyResource: %s", rule.text);
     else
         record_copy(list, to, 0, from, 0, to->desc.Width);
 }
@@ -127,9 +155,11 @@ void d3d_command_list_SetDescriptorHeaps(D3D_LIST, UINT count, ID3D12DescriptorH
     const char *error = heaps_error(d3d_parent(list), count, heaps, found);
     struct d3d_descriptor_heap *heap = found[D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV];
     if (error)
-        d3d_list_fail(list, E_INVALIDARG, "ID3D12GraphicsCommandList::SetDescriptorHeaps: %u heaps: %s", count, error);
+        d3d_list_fail_as(list, E_INVALIDARG, D3D12_MESSAGE_ID_SET_DESCRIPTOR_HEAP_INVALID,
+                         "ID3D12GraphicsCommandList::SetDescriptorHeaps: %u heaps: %s", count, error);
     else if (heap && !d3d_recording_retain(list->recording, &heap->pageable.base))
-        d3d_list_fail(list, E_OUTOFMEMORY, "ID3D12GraphicsCommandList::SetDescriptorHeaps: no memory");
+        d3d_list_fail_as(list, E_OUTOFMEMORY, D3D12_MESSAGE_ID_COMMAND_LIST_OUTOFMEMORY,
+                         "ID3D12GraphicsCommandList::SetDescriptorHeaps: no memory");
     else
         list->heap = heap;
 }
@@ -189,15 +219,18 @@ void d3d_command_list_ClearUnorderedAccessViewUint(D3D_LIST, D3D12_GPU_DESCRIPTO
     if (!d3d_list_recording(list, "ClearUnorderedAccessViewUint"))
         return;
     struct d3d_resource *resource = list_resource(list, resource_iface);
-    const char *error = clear_view(list, gpu.ptr, cpu.ptr, &view);
-    if (!error && (!resource || view.resource_id != resource->id))
-        error = "the view is not of pResource";
-    if (!error && (!values || (rect_count && !rects)))
-        error = "Values or pRects is NULL";
-    if (!error && list->type == D3D12_COMMAND_LIST_TYPE_COPY)
-        error = "a COPY list cannot clear";
-    if (error) {
-        d3d_list_fail(list, E_INVALIDARG, "%s: %s", method, error);
+    struct d3d_rule rule;
+    bool wrong = d3d_broken(&rule, D3D12_MESSAGE_ID_CLEAR_UNORDERED_ACCESS_VIEW_INVALID_DESCRIPTOR_HANDLE,
+                            clear_view(list, gpu.ptr, cpu.ptr, &view));
+    if (!wrong && (!resource || view.resource_id != resource->id))
+        wrong = d3d_broken(&rule, D3D12_MESSAGE_ID_CLEARUNORDEREDACCESSVIEW_INVALID_RESOURCE_PTR,
+                           "the view is not of pResource");
+    if (!wrong && (!values || (rect_count && !rects)))
+        wrong = d3d_broken(&rule, D3D12_MESSAGE_ID_UNKNOWN, "Values or pRects is NULL");
+    if (!wrong && list->type == D3D12_COMMAND_LIST_TYPE_COPY)
+        wrong = d3d_broken(&rule, D3D12_MESSAGE_ID_UNKNOWN, "a COPY list cannot clear");
+    if (wrong) {
+        d3d_list_fail_as(list, E_INVALIDARG, rule.id, "%s: %s", method, rule.text);
         return;
     }
     if (!d3d_view_clear_pattern(&view, values, &pattern)) {
@@ -216,8 +249,8 @@ void d3d_command_list_ClearUnorderedAccessViewUint(D3D_LIST, D3D12_GPU_DESCRIPTO
 
 /* ---- queries ---- */
 
-static struct d3d_query_heap *list_queries(struct d3d_command_list *list, const char *method, ID3D12QueryHeap *iface,
-                                           D3D12_QUERY_TYPE type, UINT start, UINT count)
+static struct d3d_query_heap *list_queries(struct d3d_command_list *list, const char *method, D3D12_MESSAGE_ID message,
+                                           ID3D12QueryHeap *iface, D3D12_QUERY_TYPE type, UINT start, UINT count)
 {
     struct d3d_query_heap *heap = com_child(d3d_parent(list), iface, &d3d_query_heap_vtbl);
     const char *error = NULL;
@@ -228,8 +261,8 @@ static struct d3d_query_heap *list_queries(struct d3d_command_list *list, const 
     else if (start > heap->desc.Count || count > heap->desc.Count - start)
         error = "the index is beyond the end of the heap";
     if (error)
-        d3d_list_fail(list, E_INVALIDARG, "ID3D12GraphicsCommandList::%s: type %d, queries [%u, +%u): %s", method,
-                      (int)type, start, count, error);
+        d3d_list_fail_as(list, E_INVALIDARG, message, "ID3D12GraphicsCommandList::%s: type %d, queries [%u, +%u): %s",
+                         method, (int)type, start, count, error);
     return error ? NULL : heap;
 }
 
@@ -238,10 +271,10 @@ void d3d_command_list_BeginQuery(D3D_LIST, ID3D12QueryHeap *heap, D3D12_QUERY_TY
     struct d3d_command_list *list = d3d_command_list_from(iface);
     (void)heap, (void)index;
     if (d3d_list_recording(list, "BeginQuery"))
-        d3d_list_fail(list, E_INVALIDARG,
-                      "ID3D12GraphicsCommandList::BeginQuery: type %d: timestamps have no beginning, and there is "
-                      "nothing else",
-                      (int)type);
+        d3d_list_fail_as(list, E_INVALIDARG, D3D12_MESSAGE_ID_BEGIN_END_QUERY_INVALID_PARAMETERS,
+                         "ID3D12GraphicsCommandList::BeginQuery: type %d: timestamps have no beginning, and there is "
+                         "nothing else",
+                         (int)type);
 }
 
 void d3d_command_list_EndQuery(D3D_LIST, ID3D12QueryHeap *heap_iface, D3D12_QUERY_TYPE type, UINT index)
@@ -249,7 +282,8 @@ void d3d_command_list_EndQuery(D3D_LIST, ID3D12QueryHeap *heap_iface, D3D12_QUER
     struct d3d_command_list *list = d3d_command_list_from(iface);
     if (!d3d_list_recording(list, "EndQuery"))
         return;
-    struct d3d_query_heap *heap = list_queries(list, "EndQuery", heap_iface, type, index, 1);
+    struct d3d_query_heap *heap =
+        list_queries(list, "EndQuery", D3D12_MESSAGE_ID_BEGIN_END_QUERY_INVALID_PARAMETERS, heap_iface, type, index, 1);
     struct adapter_command *command =
         heap ? d3d_list_append(list, ADAPTER_TIMESTAMP, &heap->pageable.base, NULL) : NULL;
     if (!command)
@@ -264,15 +298,18 @@ void d3d_command_list_ResolveQueryData(D3D_LIST, ID3D12QueryHeap *heap_iface, D3
     struct d3d_command_list *list = d3d_command_list_from(iface);
     if (!d3d_list_recording(list, "ResolveQueryData"))
         return;
-    struct d3d_query_heap *heap = list_queries(list, "ResolveQueryData", heap_iface, type, start, count);
+    struct d3d_query_heap *heap =
+        list_queries(list, "ResolveQueryData", D3D12_MESSAGE_ID_RESOLVE_QUERY_DATA_INVALID_PARAMETERS, heap_iface, type,
+                     start, count);
     struct d3d_resource *to = list_resource(list, to_iface);
     if (!heap)
         return;
     if (!to || to->properties.Type == D3D12_HEAP_TYPE_UPLOAD || offset % 8 || !in_range(to, offset, count * 8ull)) {
-        d3d_list_fail(list, E_INVALIDARG,
-                      "ID3D12GraphicsCommandList::ResolveQueryData: %u results at offset %llu: needs a buffer outside "
-                      "UPLOAD heaps that holds them, and an offset that is a multiple of 8",
-                      count, (unsigned long long)offset);
+        d3d_list_fail_as(
+            list, E_INVALIDARG, D3D12_MESSAGE_ID_RESOLVE_QUERY_DATA_INVALID_PARAMETERS,
+            "ID3D12GraphicsCommandList::ResolveQueryData: %u results at offset %llu: needs a buffer outside "
+            "UPLOAD heaps that holds them, and an offset that is a multiple of 8",
+            count, (unsigned long long)offset);
         return;
     }
     const struct adapter_binding range = d3d_resource_range(to, offset, count * 8ull);

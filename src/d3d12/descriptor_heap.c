@@ -83,16 +83,18 @@ static HRESULT descriptor_heap_check(struct d3d_device *device, const D3D12_DESC
 {
     const char *method = "ID3D12Device::CreateDescriptorHeap";
     if (!desc)
-        return d3d_fail(device, E_INVALIDARG, "%s: pDescriptorHeapDesc is NULL", method);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATE_DESCRIPTOR_HEAP_INVALID_DESC,
+                           "%s: pDescriptorHeapDesc is NULL", method);
     if (desc->Type != D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV && desc->Type != D3D12_DESCRIPTOR_HEAP_TYPE_SAMPLER)
-        return d3d_fail(device, E_INVALIDARG, "%s: Type %d: only CBV_SRV_UAV and SAMPLER are supported", method,
-                        (int)desc->Type);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATE_DESCRIPTOR_HEAP_INVALID_DESC,
+                           "%s: Type %d: only CBV_SRV_UAV and SAMPLER are supported", method, (int)desc->Type);
     if (desc->Flags & ~D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE || desc->NodeMask > 1)
-        return d3d_fail(device, E_INVALIDARG, "%s: Flags 0x%x must be NONE or SHADER_VISIBLE, NodeMask %u 0 or 1",
-                        method, (unsigned)desc->Flags, desc->NodeMask);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATE_DESCRIPTOR_HEAP_INVALID_DESC,
+                           "%s: Flags 0x%x must be NONE or SHADER_VISIBLE, NodeMask %u 0 or 1", method,
+                           (unsigned)desc->Flags, desc->NodeMask);
     if (desc->NumDescriptors > MAX_DESCRIPTORS)
-        return d3d_fail(device, E_OUTOFMEMORY, "%s: NumDescriptors %u exceeds %u", method, desc->NumDescriptors,
-                        MAX_DESCRIPTORS);
+        return d3d_fail_as(device, E_OUTOFMEMORY, D3D12_MESSAGE_ID_CREATE_DESCRIPTOR_HEAP_LARGE_NUM_DESCRIPTORS,
+                           "%s: NumDescriptors %u exceeds %u", method, desc->NumDescriptors, MAX_DESCRIPTORS);
     return S_OK;
 }
 

@@ -18,13 +18,14 @@ static struct d3d_pageable *pageable_of(struct d3d_device *device, ID3D12Pageabl
     return NULL;
 }
 
-static HRESULT pageables_check(struct d3d_device *device, const char *method, UINT count,
+/* no_array: the number of the message about that. */
+static HRESULT pageables_check(struct d3d_device *device, const char *method, D3D12_MESSAGE_ID no_array, UINT count,
                                ID3D12Pageable *const *objects)
 {
     if (d3d_removed(device))
         return DXGI_ERROR_DEVICE_REMOVED;
     if (count && !objects)
-        return d3d_fail(device, E_INVALIDARG, "%s: ppObjects is NULL", method);
+        return d3d_fail_as(device, E_INVALIDARG, no_array, "%s: ppObjects is NULL", method);
     for (UINT i = 0; i < count; i++) {
         if (!pageable_of(device, objects[i]))
             return d3d_fail(device, E_INVALIDARG,
@@ -38,7 +39,8 @@ static HRESULT pageables_check(struct d3d_device *device, const char *method, UI
 HRESULT d3d_device_MakeResident(D3D_DEVICE, UINT count, ID3D12Pageable *const *objects)
 {
     struct d3d_device *device = d3d_device_from(iface);
-    HRESULT hr = pageables_check(device, "ID3D12Device::MakeResident", count, objects);
+    HRESULT hr = pageables_check(device, "ID3D12Device::MakeResident", D3D12_MESSAGE_ID_MAKERESIDENT_NULLOBJECTARRAY,
+                                 count, objects);
     for (UINT i = 0; SUCCEEDED(hr) && i < count; i++)
         atomic_fetch_add(&pageable_of(device, objects[i])->residency, 1);
     return hr;
@@ -47,7 +49,7 @@ HRESULT d3d_device_MakeResident(D3D_DEVICE, UINT count, ID3D12Pageable *const *o
 HRESULT d3d_device_Evict(D3D_DEVICE, UINT count, ID3D12Pageable *const *objects)
 {
     struct d3d_device *device = d3d_device_from(iface);
-    HRESULT hr = pageables_check(device, "ID3D12Device::Evict", count, objects);
+    HRESULT hr = pageables_check(device, "ID3D12Device::Evict", D3D12_MESSAGE_ID_EVICT_NULLOBJECTARRAY, count, objects);
     for (UINT i = 0; SUCCEEDED(hr) && i < count; i++) {
         atomic_int *residency = &pageable_of(device, objects[i])->residency;
         if (atomic_fetch_sub(residency, 1) > 0)
@@ -62,7 +64,8 @@ HRESULT d3d_device_SetResidencyPriority(D3D_DEVICE, UINT count, ID3D12Pageable *
                                         const D3D12_RESIDENCY_PRIORITY *priorities)
 {
     struct d3d_device *device = d3d_device_from(iface);
-    HRESULT hr = pageables_check(device, "ID3D12Device1::SetResidencyPriority", count, objects);
+    HRESULT hr =
+        pageables_check(device, "ID3D12Device1::SetResidencyPriority", D3D12_MESSAGE_ID_UNKNOWN, count, objects);
     if (SUCCEEDED(hr) && count && !priorities)
         hr = d3d_fail(device, E_INVALIDARG, "ID3D12Device1::SetResidencyPriority: pPriorities is NULL");
     return hr;

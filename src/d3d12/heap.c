@@ -42,15 +42,17 @@ HRESULT d3d_heap_check(struct d3d_device *device, const char *method, const D3D1
 {
     const char *error = properties_error(device->info, properties);
     if (error)
-        return d3d_fail(device, E_INVALIDARG,
-                        "%s: heap properties {Type %d, CPUPageProperty %d, MemoryPoolPreference %d}: %s", method,
-                        (int)properties->Type, (int)properties->CPUPageProperty, (int)properties->MemoryPoolPreference,
-                        error);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATEHEAP_INVALIDPROPERTIES,
+                           "%s: heap properties {Type %d, CPUPageProperty %d, MemoryPoolPreference %d}: %s", method,
+                           (int)properties->Type, (int)properties->CPUPageProperty,
+                           (int)properties->MemoryPoolPreference, error);
     if ((unsigned)flags & ~FLAGS_KNOWN)
-        return d3d_fail(device, E_INVALIDARG, "%s: heap flags 0x%x have unknown bits", method, (unsigned)flags);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDMISCFLAGS,
+                           "%s: heap flags 0x%x have unknown bits", method, (unsigned)flags);
     if (flags & FLAGS_ABSENT)
-        return d3d_fail(device, E_NOTIMPL, "%s: heap flags 0x%x: shared and protected heaps are not supported", method,
-                        (unsigned)flags);
+        return d3d_fail_as(device, E_NOTIMPL, D3D12_MESSAGE_ID_CREATEHEAP_INVALIDMISCFLAGS,
+                           "%s: heap flags 0x%x: shared and protected heaps are not supported", method,
+                           (unsigned)flags);
     return S_OK;
 }
 
@@ -90,10 +92,11 @@ d3d_device_GetCustomHeapProperties(D3D_DEVICE COM_RESULT(D3D12_HEAP_PROPERTIES),
             properties.MemoryPoolPreference = D3D12_MEMORY_POOL_L1;
     }
     if (node_mask > 1 || type < D3D12_HEAP_TYPE_DEFAULT || type > D3D12_HEAP_TYPE_READBACK)
-        d3d_fail(device, E_INVALIDARG,
-                 "ID3D12Device::GetCustomHeapProperties: node mask %u, heap type %d: the mask must be 0 or 1, the type "
-                 "DEFAULT, UPLOAD or READBACK",
-                 node_mask, (int)type);
+        d3d_fail_as(
+            device, E_INVALIDARG, D3D12_MESSAGE_ID_GETCUSTOMHEAPPROPERTIES_INVALIDHEAPTYPE,
+            "ID3D12Device::GetCustomHeapProperties: node mask %u, heap type %d: the mask must be 0 or 1, the type "
+            "DEFAULT, UPLOAD or READBACK",
+            node_mask, (int)type);
     COM_RETURN(properties);
 }
 
@@ -140,14 +143,15 @@ static HRESULT heap_desc_check(struct d3d_device *device, const D3D12_HEAP_DESC 
 {
     const char *method = "ID3D12Device::CreateHeap";
     if (!desc)
-        return d3d_fail(device, E_INVALIDARG, "%s: pDesc is NULL", method);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATEHEAP_NULLDESC, "%s: pDesc is NULL", method);
     if (!desc->SizeInBytes || desc->SizeInBytes > UINT64_MAX - D3D_PLACEMENT_ALIGNMENT)
-        return d3d_fail(device, E_INVALIDARG, "%s: pDesc->SizeInBytes is %llu", method,
-                        (unsigned long long)desc->SizeInBytes);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATEHEAP_INVALIDSIZE,
+                           "%s: pDesc->SizeInBytes is %llu", method, (unsigned long long)desc->SizeInBytes);
     if (desc->Alignment && desc->Alignment != D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT &&
         desc->Alignment != D3D12_DEFAULT_MSAA_RESOURCE_PLACEMENT_ALIGNMENT)
-        return d3d_fail(device, E_INVALIDARG, "%s: pDesc->Alignment is %llu: must be 0, 65536 or 4194304", method,
-                        (unsigned long long)desc->Alignment);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATEHEAP_INVALIDALIGNMENT,
+                           "%s: pDesc->Alignment is %llu: must be 0, 65536 or 4194304", method,
+                           (unsigned long long)desc->Alignment);
     return d3d_heap_check(device, method, &desc->Properties, desc->Flags);
 }
 
@@ -178,8 +182,8 @@ HRESULT d3d_device_CreateHeap(D3D_DEVICE, const D3D12_HEAP_DESC *desc, REFIID ri
     if (SUCCEEDED(hr))
         return com_return(&heap->pageable.base, riid, out);
     com_Release(heap);
-    return d3d_fail(device, hr, "ID3D12Device::CreateHeap: no memory for %llu bytes",
-                    (unsigned long long)desc->SizeInBytes);
+    return d3d_fail_as(device, hr, D3D12_MESSAGE_ID_CREATEHEAP_OUTOFMEMORY_RETURN,
+                       "ID3D12Device::CreateHeap: no memory for %llu bytes", (unsigned long long)desc->SizeInBytes);
 }
 
 HRESULT d3d_device_CreateHeap1(D3D_DEVICE, const D3D12_HEAP_DESC *desc, ID3D12ProtectedResourceSession *session,

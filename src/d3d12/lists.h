@@ -107,9 +107,24 @@ static inline struct d3d_command_list *d3d_command_list_from(void *iface)
 bool d3d_list_recording(struct d3d_command_list *list, const char *method);
 /* Notes the recording's first error. */
 void d3d_list_fail(struct d3d_command_list *list, HRESULT hr, const char *format, ...) BASE_PRINTF(3, 4);
-/* Likewise, with the number that Direct3D 12's messages about barriers have. */
+/* Likewise, with the number that Direct3D 12 has for it. */
 void d3d_list_fail_as(struct d3d_command_list *list, HRESULT hr, D3D12_MESSAGE_ID id, const char *format, ...)
     BASE_PRINTF(4, 5);
+
+/* A rule that arguments break, and the number of Direct3D 12's message about it. */
+struct d3d_rule {
+    D3D12_MESSAGE_ID id;
+    const char *text;
+};
+
+/* Of an error; NULL: there is none, and *out is as it was. */
+static inline bool d3d_broken(struct d3d_rule *out, D3D12_MESSAGE_ID id, const char *text)
+{
+    if (text)
+        *out = (struct d3d_rule){ id, text };
+    return text != NULL;
+}
+
 /* Appends a command that names these objects (NULL: none); NULL and an error of the list when memory is short. */
 struct adapter_command *d3d_list_append(struct d3d_command_list *list, enum adapter_command_type type,
                                         struct com_object *first, struct com_object *second);

@@ -132,6 +132,10 @@ void d3d_message(struct d3d_device *device, D3D12_MESSAGE_SEVERITY severity, D3D
 void d3d_warn(struct d3d_device *device, const char *format, ...) BASE_PRINTF(2, 3);
 /* An error message; returns hr. */
 HRESULT d3d_fail(struct d3d_device *device, HRESULT hr, const char *format, ...) BASE_PRINTF(3, 4);
+/* Likewise, with the number that Direct3D 12 has for it. */
+HRESULT d3d_fail_as(struct d3d_device *device, HRESULT hr, D3D12_MESSAGE_ID id, const char *format, ...)
+    BASE_PRINTF(4, 5);
+D3D12_MESSAGE_CATEGORY d3d_message_category(D3D12_MESSAGE_ID id);
 /* "method" is not there: says so once per call site's method, returns E_NOTIMPL. */
 HRESULT d3d_not_implemented(struct d3d_device *device, const char *method);
 

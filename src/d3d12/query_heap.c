@@ -26,13 +26,15 @@ static HRESULT query_heap_check(struct d3d_device *device, const D3D12_QUERY_HEA
 {
     const char *method = "ID3D12Device::CreateQueryHeap";
     if (!desc)
-        return d3d_fail(device, E_INVALIDARG, "%s: pDesc is NULL", method);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATEQUERY_HEAP_INVALID_PARAMETERS,
+                           "%s: pDesc is NULL", method);
     if (desc->Type != D3D12_QUERY_HEAP_TYPE_TIMESTAMP && desc->Type != D3D12_QUERY_HEAP_TYPE_COPY_QUEUE_TIMESTAMP)
-        return d3d_fail(device, E_INVALIDARG, "%s: pDesc->Type is %d: only timestamps are supported", method,
-                        (int)desc->Type);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATEQUERY_HEAP_INVALID_PARAMETERS,
+                           "%s: pDesc->Type is %d: only timestamps are supported", method, (int)desc->Type);
     if (!desc->Count || desc->NodeMask > 1)
-        return d3d_fail(device, E_INVALIDARG, "%s: Count %u must be at least 1, NodeMask %u must be 0 or 1", method,
-                        desc->Count, desc->NodeMask);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATEQUERY_HEAP_INVALID_PARAMETERS,
+                           "%s: Count %u must be at least 1, NodeMask %u must be 0 or 1", method, desc->Count,
+                           desc->NodeMask);
     return S_OK;
 }
 

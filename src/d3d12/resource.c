@@ -59,10 +59,12 @@ static HRESULT d3d_resource_Map(ID3D12Resource2 *iface, UINT subresource, const 
     if (d3d_removed(device))
         return DXGI_ERROR_DEVICE_REMOVED;
     if (subresource)
-        return d3d_fail(device, E_INVALIDARG, "ID3D12Resource::Map: subresource %u: a buffer has only 0", subresource);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_MAP_INVALIDSUBRESOURCE,
+                           "ID3D12Resource::Map: subresource %u: a buffer has only 0", subresource);
     if (!is_mappable(resource) || !resource->memory->host)
-        return d3d_fail(device, E_INVALIDARG, "ID3D12Resource::Map: a resource in a heap of type %d is not for the CPU",
-                        (int)resource->properties.Type);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_MAP_INVALIDHEAP,
+                           "ID3D12Resource::Map: a resource in a heap of type %d is not for the CPU",
+                           (int)resource->properties.Type);
     atomic_fetch_add(&resource->map_count, 1);
     if (data)
         *data = (char *)resource->memory->host + resource->offset;
@@ -125,8 +127,8 @@ static HRESULT d3d_resource_GetHeapProperties(ID3D12Resource2 *iface, D3D12_HEAP
                                               D3D12_HEAP_FLAGS *flags)
 {
     if (resource_from(iface)->tiles)
-        return d3d_fail(d3d_parent(iface), E_INVALIDARG,
-                        "ID3D12Resource::GetHeapProperties: a reserved resource lies in no heap");
+        return d3d_fail_as(d3d_parent(iface), E_INVALIDARG, D3D12_MESSAGE_ID_GETHEAPPROPERTIES_INVALIDRESOURCE,
+                           "ID3D12Resource::GetHeapProperties: a reserved resource lies in no heap");
     if (properties)
         *properties = resource_from(iface)->properties;
     if (flags)
@@ -179,23 +181,29 @@ static HRESULT creation_check(struct d3d_device *device, const struct creation *
 {
     const char *method = creation->method;
     if (!creation->desc || !creation->properties)
-        return d3d_fail(device, E_INVALIDARG, "%s: the description or the heap properties are NULL", method);
+        return d3d_fail_as(device, E_INVALIDARG,
+                           creation->desc ? D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_NULLHEAPPROPERTIES
+                                          : D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_NULLRESOURCEPROPERTIES,
+                           "%s: the description or the heap properties are NULL", method);
     if (creation->desc->Dimension >= D3D12_RESOURCE_DIMENSION_TEXTURE1D &&
         creation->desc->Dimension <= D3D12_RESOURCE_DIMENSION_TEXTURE3D)
-        return d3d_fail(device, E_NOTIMPL, "%s: pDesc->Dimension is %d: there are only buffers", method,
-                        (int)creation->desc->Dimension);
+        return d3d_fail_as(device, E_NOTIMPL, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDDIMENSIONALITY,
+                           "%s: pDesc->Dimension is %d: there are only buffers", method,
+                           (int)creation->desc->Dimension);
     const char *error = d3d_resource_desc_error(creation->desc);
     if (error)
-        return d3d_fail(
+        return d3d_fail_as(
             device, creation->desc->Flags & D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER ? E_NOTIMPL : E_INVALIDARG,
-            "%s: {Width %llu, Height %u, Flags 0x%x}: %s", method, (unsigned long long)creation->desc->Width,
-            creation->desc->Height, (unsigned)creation->desc->Flags, error);
+            D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDDESC, "%s: {Width %llu, Height %u, Flags 0x%x}: %s", method,
+            (unsigned long long)creation->desc->Width, creation->desc->Height, (unsigned)creation->desc->Flags, error);
     if (creation->clear)
-        return d3d_fail(device, E_INVALIDARG, "%s: pOptimizedClearValue must be NULL for a buffer", method);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDCLEARVALUE,
+                           "%s: pOptimizedClearValue must be NULL for a buffer", method);
     if ((creation->properties->Type == D3D12_HEAP_TYPE_UPLOAD ||
          creation->properties->Type == D3D12_HEAP_TYPE_READBACK) &&
         creation->desc->Flags & D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS)
-        return d3d_fail(device, E_INVALIDARG, "%s: UPLOAD and READBACK heaps refuse ALLOW_UNORDERED_ACCESS", method);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMISCFLAGS,
+                           "%s: UPLOAD and READBACK heaps refuse ALLOW_UNORDERED_ACCESS", method);
     error = state_error(creation);
     if (error)
         return d3d_fail(device, E_INVALIDARG, "%s: initial state 0x%x: %s", method, (unsigned)creation->state, error);
@@ -276,14 +284,15 @@ static HRESULT placed_check(struct d3d_device *device, const struct creation *cr
         return hr;
     uint64_t size = base_align_up(creation->desc->Width, D3D_PLACEMENT_ALIGNMENT);
     if (offset % D3D_PLACEMENT_ALIGNMENT)
-        return d3d_fail(device, E_INVALIDARG, "%s: HeapOffset %llu is no multiple of 65536", creation->method,
-                        (unsigned long long)offset);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDALIGNMENT,
+                           "%s: HeapOffset %llu is no multiple of 65536", creation->method, (unsigned long long)offset);
     if (offset > heap->desc.SizeInBytes || size > heap->desc.SizeInBytes - offset)
         return d3d_fail(device, E_INVALIDARG, "%s: HeapOffset %llu and size %llu exceed the heap's %llu bytes",
                         creation->method, (unsigned long long)offset, (unsigned long long)size,
                         (unsigned long long)heap->desc.SizeInBytes);
     if (heap->desc.Flags & D3D12_HEAP_FLAG_DENY_BUFFERS)
-        return d3d_fail(device, E_INVALIDARG, "%s: the heap denies buffers", creation->method);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPMISCFLAGS,
+                           "%s: the heap denies buffers", creation->method);
     return S_OK;
 }
 
@@ -296,7 +305,8 @@ static HRESULT placed_create(struct d3d_device *device, struct creation *creatio
         return hr;
     struct d3d_heap *heap = com_child(device, heap_iface, &d3d_heap_vtbl);
     if (!heap)
-        return d3d_fail(device, E_INVALIDARG, "%s: pHeap is no heap of this device", creation->method);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_NULLHEAP,
+                           "%s: pHeap is no heap of this device", creation->method);
     creation->properties = &heap->desc.Properties;
     creation->flags = heap->desc.Flags;
     hr = placed_check(device, creation, heap, offset);

@@ -14,8 +14,10 @@ static bool list_check(struct d3d_command_queue *queue, struct d3d_command_list 
     struct d3d_device *device = d3d_parent(queue);
     const char *method = "ID3D12CommandQueue::ExecuteCommandLists";
     if (!list || list->open || !list->recording) {
-        d3d_fail(device, E_INVALIDARG, "%s: ppCommandLists[%u] %s: nothing is executed", method, index,
-                 list ? "is not closed" : "is no command list of this device");
+        d3d_fail_as(device, E_INVALIDARG,
+                    list ? D3D12_MESSAGE_ID_EXECUTECOMMANDLISTS_OPENCOMMANDLIST : D3D12_MESSAGE_ID_UNKNOWN,
+                    "%s: ppCommandLists[%u] %s: nothing is executed", method, index,
+                    list ? "is not closed" : "is no command list of this device");
         return false;
     }
     if (list->type != queue->desc.Type)

@@ -292,9 +292,9 @@ struct d3d_tile_update *d3d_tile_update_create(struct d3d_device *device, ID3D12
     if (!error)
         error = ranges_check(heap, ranges, all);
     if (error) {
-        d3d_fail(device, E_INVALIDARG,
-                 "ID3D12CommandQueue::UpdateTileMappings: %u regions, %u ranges: %s: nothing is mapped", regions->count,
-                 ranges->count, error);
+        d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_UPDATETILEMAPPINGS_INVALID_PARAMETER,
+                    "ID3D12CommandQueue::UpdateTileMappings: %u regions, %u ranges: %s: nothing is mapped",
+                    regions->count, ranges->count, error);
         return NULL;
     }
     struct d3d_tile_update *update = update_new(device, resource, (size_t)regions->count + ranges->count);
@@ -325,7 +325,8 @@ struct d3d_tile_update *d3d_tile_copy_create(struct d3d_device *device, ID3D12Re
     if (!error)
         error = region_check(from, from_start, size, &from_first, &count);
     if (error) {
-        d3d_fail(device, E_INVALIDARG, "ID3D12CommandQueue::CopyTileMappings: %s: nothing is mapped", error);
+        d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_COPYTILEMAPPINGS_INVALID_PARAMETER,
+                    "ID3D12CommandQueue::CopyTileMappings: %s: nothing is mapped", error);
         return NULL;
     }
     struct d3d_tile_update *update = count ? update_new(device, to, 1) : NULL;

@@ -62,6 +62,7 @@ bool d3d_view_clear_pattern(const struct d3d_descriptor *view, const UINT values
 
 struct view_request {
     const char *method;
+    D3D12_MESSAGE_ID invalid; /* of the message about the description */
     DXGI_FORMAT format;
     UINT64 first;
     UINT count, stride;
@@ -122,8 +123,9 @@ static void view_create(struct d3d_device *device, ID3D12Resource *iface, const 
     else if (iface)
         error = "pResource is no resource of this device";
     if (error)
-        d3d_fail(device, E_INVALIDARG, "%s: {Format %d, FirstElement %llu, NumElements %u, StructureByteStride %u}: %s",
-                 view->method, (int)view->format, (unsigned long long)view->first, view->count, view->stride, error);
+        d3d_fail_as(device, E_INVALIDARG, view->invalid,
+                    "%s: {Format %d, FirstElement %llu, NumElements %u, StructureByteStride %u}: %s", view->method,
+                    (int)view->format, (unsigned long long)view->first, view->count, view->stride, error);
     else
         slot_write(device, view->method, to, &slot);
 }
@@ -137,15 +139,18 @@ void d3d_device_CreateUnorderedAccessView(D3D_DEVICE, ID3D12Resource *resource, 
     if (d3d_removed(device))
         return;
     if (!desc || desc->ViewDimension != D3D12_UAV_DIMENSION_BUFFER || counter) {
-        d3d_fail(device, E_INVALIDARG, "%s: needs a description of a BUFFER view, without a counter", method);
+        d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATEUNORDEREDACCESSVIEW_INVALIDDESC,
+                    "%s: needs a description of a BUFFER view, without a counter", method);
         return;
     }
     if (buffer && !(buffer->desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS)) {
-        d3d_fail(device, E_INVALIDARG, "%s: the resource lacks ALLOW_UNORDERED_ACCESS", method);
+        d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATEUNORDEREDACCESSVIEW_INVALIDRESOURCE,
+                    "%s: the resource lacks ALLOW_UNORDERED_ACCESS", method);
         return;
     }
     struct view_request view = {
         method,
+        D3D12_MESSAGE_ID_CREATEUNORDEREDACCESSVIEW_INVALIDDESC,
         desc->Format,
         desc->Buffer.FirstElement,
         desc->Buffer.NumElements,
@@ -162,11 +167,13 @@ void d3d_device_CreateShaderResourceView(D3D_DEVICE, ID3D12Resource *resource,
     if (d3d_removed(device))
         return;
     if (!desc || desc->ViewDimension != D3D12_SRV_DIMENSION_BUFFER) {
-        d3d_fail(device, E_INVALIDARG, "ID3D12Device::CreateShaderResourceView: needs a description of a BUFFER view");
+        d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATESHADERRESOURCEVIEW_INVALIDDESC,
+                    "ID3D12Device::CreateShaderResourceView: needs a description of a BUFFER view");
         return;
     }
     struct view_request view = {
         "ID3D12Device::CreateShaderResourceView",
+        D3D12_MESSAGE_ID_CREATESHADERRESOURCEVIEW_INVALIDDESC,
         desc->Format,
         desc->Buffer.FirstElement,
         desc->Buffer.NumElements,
@@ -265,7 +272,8 @@ void d3d_device_CopyDescriptors(D3D_DEVICE, UINT to_count, const D3D12_CPU_DESCR
     struct range_cursor from = { from_starts, from_sizes, from_count, 0, 0 };
     (void)type;
     if ((to_count && !to_starts) || (from_count && !from_starts)) {
-        d3d_fail(device, E_INVALIDARG, "ID3D12Device::CopyDescriptors: an array of range starts is NULL");
+        d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_COPY_DESCRIPTORS_INVALID_RANGES,
+                    "ID3D12Device::CopyDescriptors: an array of range starts is NULL");
         return;
     }
     while (!d3d_removed(device)) {
@@ -273,8 +281,8 @@ void d3d_device_CopyDescriptors(D3D_DEVICE, UINT to_count, const D3D12_CPU_DESCR
         UINT count = BASE_MIN(to_left, from_left);
         if (!count) {
             if (to_left || from_left)
-                d3d_fail(device, E_INVALIDARG, "ID3D12Device::CopyDescriptors: the ranges differ in size by %u",
-                         to_left + from_left);
+                d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_COPY_DESCRIPTORS_INVALID_RANGES,
+                            "ID3D12Device::CopyDescriptors: the ranges differ in size by %u", to_left + from_left);
             return;
         }
         copy_or_remove(device, count, cursor_handle(&to), cursor_handle(&from));

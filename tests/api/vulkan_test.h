@@ -98,7 +98,7 @@ static inline bool app_features(struct app *app)
                                                    .storageBuffer16BitAccess = v11.storageBuffer16BitAccess };
     app->features = (VkPhysicalDeviceFeatures){ .shaderInt64 = all.features.shaderInt64,
                                                 .shaderFloat64 = all.features.shaderFloat64 };
-    return v12.bufferDeviceAddress && v12.timelineSemaphore;
+    return v12.bufferDeviceAddress && v12.timelineSemaphore && v12.uniformBufferStandardLayout;
 }
 
 static inline bool app_family(struct app *app)

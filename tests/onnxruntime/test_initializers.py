@@ -103,6 +103,47 @@ def test_external(library):
             assert error <= LIMIT, (name, free, error)
 
 
+def external_model(folder, name):
+    """Its path, its input, what the CPU provider computes; the weights are the file weights.bin beside it."""
+    nodes, constants, _, x = CASES[name]
+    path, file = os.path.join(folder, "external.onnx"), os.path.join(folder, "weights.bin")
+    model = model_of(nodes, constants, x, True)
+    if os.path.exists(file):
+        os.remove(file)
+    onnx.save_model(onnx.load_from_string(model), path, save_as_external_data=True, location="weights.bin", size_threshold=16)
+    return path, file, x, session(None, model, {}).run(None, {"x": x})[0]
+
+
+def test_working_folder(library, folder):
+    """A file of the same name where the process works is not the model's."""
+    path, file, x, want = external_model(folder, "Conv")
+    before = os.getcwd()
+    with tempfile.TemporaryDirectory() as elsewhere:
+        with open(os.path.join(elsewhere, "weights.bin"), "wb") as other:
+            other.write(bytes(os.path.getsize(file)))
+        os.chdir(elsewhere)
+        try:
+            got = session(library, path, {}).run(None, {"x": x})[0]
+        finally:
+            os.chdir(before)
+    assert relative_error(got, want) <= LIMIT, "weights of another file"
+
+
+def test_cut_while_used(library, folder):
+    """Another program cuts the file of the weights short before the session compiles; mapped weights would end the process."""
+    for name in ("MatMul and Add", "Conv", "LSTM"):
+        path, file, x, want = external_model(folder, name)
+        before = os.getcwd()
+        os.chdir(folder)
+        try:
+            ours = session(library, path, {})
+        finally:
+            os.chdir(before)
+        os.truncate(file, 0)
+        error = relative_error(ours.run(None, {"x": x})[0], want)
+        assert error <= LIMIT, (name, error)
+
+
 def test_shared(library):
     """One value for two sessions; the threads of one session meet at its first run."""
     nodes, constants, replaced, x = CASES["MatMul and Add"]
@@ -143,6 +184,8 @@ def main():
     test_shared(library)
     with tempfile.TemporaryDirectory() as folder:
         test_compiled(library, folder)
+        test_working_folder(library, folder)
+        test_cut_while_used(library, folder)
     return 0
 
 
