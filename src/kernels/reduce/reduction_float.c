@@ -133,6 +133,7 @@ static void layout(struct kern_reductions *groups, const struct kern_op *op)
     groups->columns = !product && kern_reduction_in_place(op->tensors[0].type) &&
                       kern_reduction_in_columns(&groups->outer, &groups->inner);
     groups->direct = is_direct(op, groups->columns ? &groups->outer : &groups->inner);
+    groups->nan = op->kind == KERN_REDUCE && op->u.reduce.nan;
     groups->stream = kern_streams(&op->tensors[op->input_count]);
     uint64_t tile = BASE_MAX(1, BASE_MIN(8192 / groups->inner.count, 64));
     groups->tile = (uint32_t)BASE_MIN(groups->columns ? KERN_REDUCTION_TILE : tile, groups->outer.count);
