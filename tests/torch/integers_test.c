@@ -243,8 +243,8 @@ static bool run(const struct aten_op *op, const struct aten_arg *args, uint32_t 
     }
     struct aten_plan *plan = ok ? aten_compile(device, op, own, count, &result, 1, message) : NULL;
     ok = plan && aten_run(plan, own, count, &result, 1, message, sizeof(message)) &&
-         (aten_host_memory(device) || aten_copy(device, out->data, result.data, bytes_of(out), ATEN_FROM_DEVICE,
-                                                message, sizeof(message)));
+         (aten_host_memory(device) ||
+          aten_copy(device, out->data, result.data, bytes_of(out), ATEN_FROM_DEVICE, message, sizeof(message)));
     aten_release(plan);
     for (uint32_t i = 0; i < count; i++)
         if (args[i].kind == ATEN_TENSOR)
