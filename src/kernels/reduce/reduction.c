@@ -195,15 +195,60 @@ void kern_reductions_powers(const struct kern_reductions *groups, uint64_t first
     }
 }
 
+/* ---- groups whose sums do not fit FLOAT32, although their elements do: once more, in double ---- */
+
+static double element(const struct kern_reductions *groups, uint64_t group, uint64_t at)
+{
+    const int64_t offset = kern_iterator_offset(&groups->outer, 0, group) + kern_iterator_offset(&groups->inner, 0, at);
+    return kern_read_double(groups->call->op->tensors[0].type, groups->call->data[0], offset);
+}
+
+static bool all_finite(const struct kern_reductions *groups, uint64_t group)
+{
+    for (uint64_t at = 0; at < groups->inner.count; at++)
+        if (!isfinite(element(groups, group, at)))
+            return false;
+    return true;
+}
+
+static double wide_stat(const struct kern_reductions *groups, enum kern_stat stat, uint64_t group, double center)
+{
+    double total = 0;
+    for (uint64_t at = 0; at < groups->inner.count; at++) {
+        const double x = element(groups, group, at), difference = x - center;
+        total += stat == KERN_STAT_SQUARES ? difference * difference : stat == KERN_STAT_SIZE ? fabs(x) : x;
+    }
+    return total;
+}
+
+/* The statistic, or what it is without overflow. */
+static double without_overflow(const struct kern_reductions *groups, enum kern_stat stat, uint64_t group, float center,
+                               double found)
+{
+    const bool sum = stat == KERN_STAT_SUM || stat == KERN_STAT_SIZE || stat == KERN_STAT_SQUARES;
+    return !sum || isfinite(found) || !all_finite(groups, group) ? found : wide_stat(groups, stat, group, center);
+}
+
+static void moments_without_overflow(const struct kern_reductions *groups, uint64_t group, double *mean,
+                                     double *squares)
+{
+    if ((isfinite(*mean) && isfinite(*squares)) || !all_finite(groups, group))
+        return;
+    *mean = wide_stat(groups, KERN_STAT_SUM, group, 0) / (double)groups->inner.count;
+    *squares = wide_stat(groups, KERN_STAT_SQUARES, group, *mean);
+}
+
 void kern_reductions_stat(const struct kern_reductions *groups, enum kern_stat stat, uint64_t first, uint32_t width,
                           const float *center, double *out)
 {
-    if (groups->columns) {
+    if (groups->columns)
         column_stat(groups, stat, first, width, center, out);
-        return;
+    for (uint32_t i = 0; i < width; i++) {
+        const float from = center ? center[i] : 0;
+        if (!groups->columns)
+            out[i] = row_stat(groups, stat, first + i, from);
+        out[i] = without_overflow(groups, stat, first + i, from, out[i]);
     }
-    for (uint32_t i = 0; i < width; i++)
-        out[i] = row_stat(groups, stat, first + i, center ? center[i] : 0);
 }
 
 /* A run of `count` elements joins a group's moments; sum and squares are those of x - center, so nothing cancels. */
@@ -300,12 +345,13 @@ static void column_moments(const struct kern_reductions *groups, uint64_t first,
 void kern_reductions_moments(const struct kern_reductions *groups, uint64_t first, uint32_t width, double *mean,
                              double *squares)
 {
-    if (groups->columns) {
+    if (groups->columns)
         column_moments(groups, first, width, mean, squares);
-        return;
+    for (uint32_t i = 0; i < width; i++) {
+        if (!groups->columns)
+            row_moments(groups, first + i, &mean[i], &squares[i]);
+        moments_without_overflow(groups, first + i, &mean[i], &squares[i]);
     }
-    for (uint32_t i = 0; i < width; i++)
-        row_moments(groups, first + i, &mean[i], &squares[i]);
 }
 
 /* Rows of both tensors: where they lie, or copies in scratch. */
