@@ -60,6 +60,13 @@ extern "C" {
 #define ANYDML_EXECUTION_FLAG_BYTE_ACTIVATIONS ((DML_EXECUTION_FLAGS)0x20000000)
 
 /*
+ * Another: NaN propagates where DirectML prefers numbers, as in ONNX and numpy. MIN, MAX, THRESHOLD and the bounds of
+ * CLIP and CLIP1 keep a NaN (a bound of CLIP that is NaN itself is none); REDUCE with MIN or MAX gives NaN, and
+ * ARGMIN and ARGMAX the first NaN's position, where a group has one. Integers, pooling and SIGN are as ever.
+ */
+#define ANYDML_EXECUTION_FLAG_PROPAGATE_NAN ((DML_EXECUTION_FLAGS)0x10000000)
+
+/*
  * Operators beyond DirectML: scatter that combines. Output = Input, and then for each update, in element order, the
  * element that SCATTER_ELEMENTS or SCATTER_ND would replace becomes Function of itself and the update: SUM, MULTIPLY,
  * MIN or MAX (a number wins over NaN). Integers wrap; FLOAT16 and bfloat16 are combined in FLOAT32 and rounded once. Of

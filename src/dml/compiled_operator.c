@@ -12,7 +12,7 @@
 #define FLAGS_KNOWN                                                                                                    \
     (DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION | DML_EXECUTION_FLAG_DISABLE_META_COMMANDS |                  \
      DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE | ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32 |                          \
-     ANYDML_EXECUTION_FLAG_BYTE_ACTIVATIONS)
+     ANYDML_EXECUTION_FLAG_BYTE_ACTIVATIONS | ANYDML_EXECUTION_FLAG_PROPAGATE_NAN)
 
 static void compiled_operator_destroy(struct com_object *object)
 {

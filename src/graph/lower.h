@@ -12,6 +12,8 @@ DML_TENSOR_DATA_TYPE lower_compute_type(DML_TENSOR_DATA_TYPE type);
 /* FLOAT32 or FLOAT64: for real-valued formulas on tensors of `type`. */
 DML_TENSOR_DATA_TYPE lower_real_type(DML_TENSOR_DATA_TYPE type);
 bool lower_is_float(DML_TENSOR_DATA_TYPE type);
+/* ANYDML_EXECUTION_FLAG_PROPAGATE_NAN */
+bool lower_keeps_nan(const struct graph_lowering *lowering);
 
 bool lower_present(const struct graph_operand *operand);
 struct graph_operand lower_broadcast(const struct graph_operand *operand, const struct kern_view *like);
@@ -42,6 +44,8 @@ DML_TENSOR_DATA_TYPE lower_map_type(const struct lower_map *map, uint32_t reg);
 uint32_t lower_emit1(struct lower_map *map, enum kern_map_code code, uint32_t a, double p, double q);
 uint32_t lower_emit2(struct lower_map *map, enum kern_map_code code, uint32_t a, uint32_t b);
 uint32_t lower_emit3(struct lower_map *map, enum kern_map_code code, uint32_t a, uint32_t b, uint32_t c);
+/* MIN, MAX or CLAMP of register `a`, or the same that keeps NaN if the flags say so; other codes stay. */
+enum kern_map_code lower_extreme(const struct lower_map *map, uint32_t a, enum kern_map_code code);
 uint32_t lower_emit_const(struct lower_map *map, DML_TENSOR_DATA_TYPE type, union kern_scalar value);
 uint32_t lower_emit_convert(struct lower_map *map, uint32_t a, DML_TENSOR_DATA_TYPE to);
 /* The activation of one DML_OPERATOR_ACTIVATION_* (or ELEMENT_WISE_CLIP) description on a float register; UINT32_MAX

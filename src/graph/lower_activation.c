@@ -52,7 +52,7 @@ static uint32_t emit_clip(struct lower_map *map, uint32_t a, const DML_ELEMENT_W
 {
     if (desc->ScaleBias)
         a = lower_emit1(map, KERN_MAP_MULADD, a, desc->ScaleBias->Scale, desc->ScaleBias->Bias);
-    return lower_emit1(map, KERN_MAP_CLAMP, a, desc->Min, desc->Max);
+    return lower_emit1(map, lower_extreme(map, a, KERN_MAP_CLAMP), a, desc->Min, desc->Max);
 }
 
 uint32_t lower_emit_activation(struct lower_map *map, uint32_t a, const DML_OPERATOR_DESC *activation)

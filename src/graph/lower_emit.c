@@ -45,6 +45,11 @@ bool lower_is_float(DML_TENSOR_DATA_TYPE type)
            type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16 || type == DML_TENSOR_DATA_TYPE_FLOAT64;
 }
 
+bool lower_keeps_nan(const struct graph_lowering *lowering)
+{
+    return lowering->graph->flags & ANYDML_EXECUTION_FLAG_PROPAGATE_NAN;
+}
+
 DML_TENSOR_DATA_TYPE lower_real_type(DML_TENSOR_DATA_TYPE type)
 {
     /* 8- and 16-bit integers are exact in FLOAT32; wider ones need FLOAT64. */
@@ -186,6 +191,22 @@ uint32_t lower_emit2(struct lower_map *map, enum kern_map_code code, uint32_t a,
 uint32_t lower_emit3(struct lower_map *map, enum kern_map_code code, uint32_t a, uint32_t b, uint32_t c)
 {
     return emit(map, code, (const uint32_t[]){ a, b, c }, 3);
+}
+
+enum kern_map_code lower_extreme(const struct lower_map *map, uint32_t a, enum kern_map_code code)
+{
+    if (!lower_keeps_nan(map->lowering) || !lower_is_float(lower_map_type(map, a)))
+        return code;
+    switch (code) {
+    case KERN_MAP_MIN:
+        return KERN_MAP_MIN_NAN;
+    case KERN_MAP_MAX:
+        return KERN_MAP_MAX_NAN;
+    case KERN_MAP_CLAMP:
+        return KERN_MAP_CLAMP_NAN;
+    default:
+        return code;
+    }
 }
 
 uint32_t lower_emit_const(struct lower_map *map, DML_TENSOR_DATA_TYPE type, union kern_scalar value)

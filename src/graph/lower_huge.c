@@ -241,7 +241,7 @@ static bool huge_moments(struct graph_lowering *lowering, const struct graph_ope
     op = lower_op(lowering, KERN_REDUCE, &parts[1], 1, &average, 1);
     if (!op)
         return false;
-    op->k.u.reduce = (struct kern_reduce){ DML_REDUCE_FUNCTION_AVERAGE, 1u << split->axis, false };
+    op->k.u.reduce = (struct kern_reduce){ DML_REDUCE_FUNCTION_AVERAGE, 1u << split->axis, false, false };
     struct graph_operand both[] = { between, within };
     struct lower_map map;
     lower_map_begin(&map, lowering, both, 2, f64);

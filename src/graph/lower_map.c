@@ -144,7 +144,7 @@ HRESULT lower_binary(struct graph_lowering *lowering)
     struct lower_map map;
     lower_map_begin(&map, lowering, in, 2, lower_compute_type(in[0].view.type));
     uint32_t swap = row->flags & SWAP ? 1 : 0;
-    uint32_t reg = lower_emit2(&map, row->code, swap, 1 - swap);
+    uint32_t reg = lower_emit2(&map, lower_extreme(&map, 0, row->code), swap, 1 - swap);
     if (row->flags & WIDTH) /* integer immediate; set after the fact since lower_emit2 takes none */
         map.program.inst[map.program.inst_count - 1].imm[0].u64 = 8u * kern_type_bytes(in[0].view.type);
     lower_map_end(&map, &out, reg);
@@ -185,7 +185,8 @@ static HRESULT clip(struct graph_lowering *lowering, const DML_SCALE_BIAS *scale
 {
     struct lower_map map;
     lower_map_begin(&map, lowering, lowering->inputs, 1, lower_compute_type(lowering->inputs[0].view.type));
-    uint32_t reg = lower_emit1(&map, KERN_MAP_CLAMP, emit_scale_bias(&map, 0, scale_bias), 0, 0);
+    uint32_t reg =
+        lower_emit1(&map, lower_extreme(&map, 0, KERN_MAP_CLAMP), emit_scale_bias(&map, 0, scale_bias), 0, 0);
     struct kern_map_inst *inst = &map.program.inst[map.program.inst_count - 1];
     inst->imm[0] = min;
     inst->imm[1] = max;
@@ -216,9 +217,9 @@ HRESULT lower_clip1(struct graph_lowering *lowering)
     lower_map_begin(&map, lowering, lowering->inputs, 1, type);
     uint32_t reg = emit_scale_bias(&map, 0, desc->ScaleBias);
     uint32_t max = lower_emit_const(&map, type, lower_scalar(desc->MinMaxDataType, &desc->Max, type));
-    reg = lower_emit2(&map, KERN_MAP_MIN, reg, max);
+    reg = lower_emit2(&map, lower_extreme(&map, 0, KERN_MAP_MIN), reg, max);
     uint32_t min = lower_emit_const(&map, type, lower_scalar(desc->MinMaxDataType, &desc->Min, type));
-    lower_map_end(&map, &lowering->outputs[0], lower_emit2(&map, KERN_MAP_MAX, reg, min));
+    lower_map_end(&map, &lowering->outputs[0], lower_emit2(&map, lower_extreme(&map, 0, KERN_MAP_MAX), reg, min));
     return lower_done(lowering);
 }
 
@@ -230,7 +231,7 @@ HRESULT lower_threshold(struct graph_lowering *lowering)
     lower_map_begin(&map, lowering, lowering->inputs, 1, type);
     uint32_t reg = emit_scale_bias(&map, 0, desc->ScaleBias);
     uint32_t bound = lower_emit_const(&map, type, element_bound(lowering->inputs[0].view.type, desc->Min));
-    lower_map_end(&map, &lowering->outputs[0], lower_emit2(&map, KERN_MAP_MAX, reg, bound));
+    lower_map_end(&map, &lowering->outputs[0], lower_emit2(&map, lower_extreme(&map, 0, KERN_MAP_MAX), reg, bound));
     return lower_done(lowering);
 }
 

@@ -73,8 +73,8 @@ static HRESULT reduce(struct graph_lowering *lowering, struct kern_reduce params
 HRESULT lower_reduce(struct graph_lowering *lowering)
 {
     const DML_REDUCE_OPERATOR_DESC *desc = LOWER_DESC(lowering, REDUCE);
-    return reduce(lowering,
-                  (struct kern_reduce){ desc->Function, lower_axes_mask(desc->Axes, desc->AxisCount), false });
+    return reduce(lowering, (struct kern_reduce){ desc->Function, lower_axes_mask(desc->Axes, desc->AxisCount), false,
+                                                  lower_keeps_nan(lowering) });
 }
 
 HRESULT lower_arg(struct graph_lowering *lowering)
@@ -83,7 +83,8 @@ HRESULT lower_arg(struct graph_lowering *lowering)
     bool max = lowering->desc->op->type == DML_OPERATOR_ARGMAX;
     return reduce(lowering, (struct kern_reduce){ max ? DML_REDUCE_FUNCTION_ARGMAX : DML_REDUCE_FUNCTION_ARGMIN,
                                                   lower_axes_mask(desc->Axes, desc->AxisCount),
-                                                  desc->AxisDirection == DML_AXIS_DIRECTION_DECREASING });
+                                                  desc->AxisDirection == DML_AXIS_DIRECTION_DECREASING,
+                                                  lower_keeps_nan(lowering) });
 }
 
 /* The operand without the dimensions in which it repeats itself. */

@@ -43,7 +43,7 @@ static void print_conv(struct graph_text *text, const struct kern_op *op)
 
 static void print_bounds(struct graph_text *text, const struct kern_bounds *bounds)
 {
-    static const char *const names[] = { "none", "relu", "clamp", "clip" };
+    static const char *const names[] = { "none", "relu", "clamp", "clip", "clamp_nan" };
     graph_text_add(text, " %s", names[bounds->kind]);
     if (bounds->kind >= KERN_BOUNDS_CLAMP)
         graph_text_add(text, "(%.9g,%.9g)", bounds->low, bounds->high);
@@ -184,8 +184,8 @@ static void print_map(struct graph_text *text, const struct kern_op *op)
 
 static void print_reduce(struct graph_text *text, const struct kern_op *op)
 {
-    graph_text_add(text, " function=%s axes=0x%x%s", ENUM_NAME(DML_REDUCE_FUNCTION, op->u.reduce.function),
-                   op->u.reduce.axes, op->u.reduce.last ? " last" : "");
+    graph_text_add(text, " function=%s axes=0x%x%s%s", ENUM_NAME(DML_REDUCE_FUNCTION, op->u.reduce.function),
+                   op->u.reduce.axes, op->u.reduce.last ? " last" : "", op->u.reduce.nan ? " nan" : "");
 }
 
 /* The same parameters as pooling. */

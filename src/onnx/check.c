@@ -160,7 +160,7 @@ static bool trial_compile(struct onnx_builder *b)
         IDMLCompiledOperator *op = NULL;
         if (b->nodes[i].Type != DML_GRAPH_NODE_TYPE_OPERATOR)
             continue;
-        HRESULT hr = b->device->lpVtbl->CompileOperator(b->device, node->Operator, DML_EXECUTION_FLAG_NONE,
+        HRESULT hr = b->device->lpVtbl->CompileOperator(b->device, node->Operator, ANYDML_EXECUTION_FLAG_PROPAGATE_NAN,
                                                         &IID_IDMLCompiledOperator, (void **)&op);
         if (FAILED(hr))
             return onnx_fail(b, "the device cannot run it (0x%08x)", (unsigned)hr);

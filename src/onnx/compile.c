@@ -224,6 +224,7 @@ static HRESULT compile_graph(struct onnx_builder *b, struct onnx_program *p, con
     };
     if (b->failed)
         return E_OUTOFMEMORY;
+    flags |= ANYDML_EXECUTION_FLAG_PROPAGATE_NAN;
     if (b->coarse && b->coarse == b->dequantised)
         flags |= ANYDML_EXECUTION_FLAG_BYTE_ACTIVATIONS;
     if (!p->graph_output_count)

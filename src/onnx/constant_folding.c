@@ -300,7 +300,7 @@ static bool math_real_unary(enum math math, double x, struct number *out)
         *out = real(sqrt(x));
         break;
     case SIGN:
-        *out = real((x > 0) - (x < 0));
+        *out = real(isnan(x) ? x : (x > 0) - (x < 0));
         break;
     case RECIPROCAL:
         *out = real(1 / x);

@@ -68,6 +68,13 @@ static bool is_unsigned(int32_t type)
     return type == ONNX_UINT8 || type == ONNX_UINT16 || type == ONNX_UINT32 || type == ONNX_UINT64;
 }
 
+/* NaN stays, as with ONNX Runtime, which has 0 for that of FLOAT16. */
+static bool sign(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *y)
+{
+    struct onnx_value *number = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS, x, x);
+    return onnx_select_to(b, number, onnx_apply(b, DML_OPERATOR_ELEMENT_WISE_SIGN, x), x, y);
+}
+
 bool onnx_unary(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *x = onnx_in(b, n, 0);
@@ -81,6 +88,8 @@ bool onnx_unary(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *y = onnx_out(b, n, 0, x->type, x->rank, x->dims);
     if (!y || !onnx_fold_map(b, n, y, x, NULL, &done) || done)
         return !b->failed;
+    if (!strcmp(n->op, "Sign") && (x->type == ONNX_FLOAT || x->type == ONNX_DOUBLE))
+        return sign(b, x, y);
     return onnx_apply_to(b, type_find(unary_rows, ARRAY_SIZE(unary_rows), n->op), x, y);
 }
 
@@ -352,6 +361,22 @@ bool onnx_round(struct onnx_builder *b, const struct onnx_node *n)
     return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_ROUND, &desc, &x, 1, &y, 1);
 }
 
+/* x, or the bound beyond which it is. A bound that is NaN is none, as with ONNX Runtime: MAX and MIN only take numbers.
+ */
+static bool clip_at(struct onnx_builder *b, bool least, struct onnx_value *x, struct onnx_value *bound,
+                    struct onnx_value *y)
+{
+    double value = 0;
+    const bool known = bound->source == ONNX_SOURCE_CONSTANT && x->type != ONNX_BFLOAT16;
+    const bool number = !onnx_type_is_float(x->type) || (known && onnx_const_real(b, bound, &value) && value == value);
+    if (number || b->failed)
+        return onnx_apply2_to(b, least ? DML_OPERATOR_ELEMENT_WISE_MAX : DML_OPERATOR_ELEMENT_WISE_MIN, x, bound, y);
+    struct onnx_value *beyond = onnx_apply2(
+        b, least ? DML_OPERATOR_ELEMENT_WISE_LOGICAL_LESS_THAN : DML_OPERATOR_ELEMENT_WISE_LOGICAL_GREATER_THAN, x,
+        bound);
+    return onnx_select_to(b, beyond, bound, x, y);
+}
+
 /* min(max(x, low), high), as ONNX has it: high where low is above it. CLIP1 nests the other way. */
 static bool clip_computed(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *low, struct onnx_value *high,
                           struct onnx_value *y)
@@ -361,9 +386,9 @@ static bool clip_computed(struct onnx_builder *b, struct onnx_value *x, struct o
         return onnx_alias(b, y, x);
     if (!low)
         between = x;
-    else if (!onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_MAX, x, low, between))
+    else if (!clip_at(b, true, x, low, between))
         return false;
-    return !high || onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_MIN, between, high, y);
+    return !high || clip_at(b, false, between, high, y);
 }
 
 /* Exporters write bounds of shape [1] too: the result keeps x's rank. */
@@ -380,10 +405,8 @@ static bool clip_by_attributes(struct onnx_builder *b, const struct onnx_node *n
 {
     struct onnx_desc dx, dy;
     const float low = onnx_attr_float(n, "min", -INFINITY), high = onnx_attr_float(n, "max", INFINITY);
-    if (!onnx_attribute(n, "min")) {
-        struct onnx_value *bound = onnx_attribute(n, "max") ? onnx_scalar(b, x->type, (double)high) : NULL;
-        return !b->failed && clip_computed(b, x, NULL, bound, y);
-    }
+    if (!onnx_attribute(n, "min") && !onnx_attribute(n, "max"))
+        return onnx_alias(b, y, x);
     DML_ELEMENT_WISE_CLIP_OPERATOR_DESC clip = { onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), NULL, low, high };
     return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_CLIP, &clip, &x, 1, &y, 1);
 }
@@ -392,9 +415,9 @@ static bool clip_by_attributes(struct onnx_builder *b, const struct onnx_node *n
 bool onnx_clip(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *x = onnx_in(b, n, 0), *bound[2] = { NULL, NULL };
-    float value[2] = { -INFINITY, INFINITY };
+    double value[2] = { -INFINITY, INFINITY };
     struct onnx_desc dx, dy;
-    bool known = true;
+    bool known = x && (x->type == ONNX_FLOAT || x->type == ONNX_FLOAT16);
     struct onnx_value *y = x ? onnx_out(b, n, 0, x->type, x->rank, x->dims) : NULL;
     if (!y)
         return false;
@@ -405,15 +428,15 @@ bool onnx_clip(struct onnx_builder *b, const struct onnx_node *n)
         if (bound[i] && (bound[i]->type != x->type || onnx_elements(bound[i]) != 1 || bound[i]->rank > 1))
             return onnx_fail(b, "'%s' must be one %s", bound[i]->name, onnx_type_name(x->type));
         known = known && (!bound[i] || bound[i]->source == ONNX_SOURCE_CONSTANT);
-        if (bound[i] && known && x->type == ONNX_FLOAT)
-            memcpy(&value[i], bound[i]->data, sizeof(value[i]));
+        if (bound[i] && known && !onnx_const_real(b, bound[i], &value[i]))
+            return false;
     }
     if (b->failed)
         return false;
-    /* Without a lower bound CLIP would make an infinity of NaN. */
-    if (!known || x->type != ONNX_FLOAT || !bound[0])
+    if (!known || (!bound[0] && !bound[1]))
         return clip_computed(b, x, bound_scalar(b, bound[0]), bound_scalar(b, bound[1]), y);
     /* Convolutions and products take it as their last step. */
-    DML_ELEMENT_WISE_CLIP_OPERATOR_DESC clip = { onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), NULL, value[0], value[1] };
+    DML_ELEMENT_WISE_CLIP_OPERATOR_DESC clip = { onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), NULL, (float)value[0],
+                                                 (float)value[1] };
     return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_CLIP, &clip, &x, 1, &y, 1);
 }

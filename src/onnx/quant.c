@@ -273,7 +273,9 @@ static struct onnx_value *quantize_in_steps(struct onnx_builder *b, struct onnx_
         struct onnx_value *zero = onnx_convert_4bit(b, onnx_as(b, q->zero_point, 4, grain->scale), ONNX_FLOAT);
         y = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_ADD, y, zero);
     }
-    y = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_MAX, y, onnx_scalar(b, ONNX_FLOAT, low));
+    /* NaN becomes the lowest, as in QUANTIZE_LINEAR; MAX would keep it. */
+    struct onnx_value *lowest = onnx_scalar(b, ONNX_FLOAT, low);
+    y = onnx_select(b, onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_GREATER_THAN, y, lowest), y, lowest);
     y = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_MIN, y, onnx_scalar(b, ONNX_FLOAT, high));
     return onnx_as(b, onnx_convert_4bit(b, y, type), x->rank, x->dims);
 }

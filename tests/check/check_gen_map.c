@@ -159,8 +159,8 @@ static DML_TENSOR_DATA_TYPE byte_type(struct check_rng *rng)
  * made of FLOAT32. */
 static void gen_quantize(struct check_rng *rng, struct check_case *c)
 {
-    static const uint8_t steps[] = { KERN_MAP_ADD,  KERN_MAP_SUB,  KERN_MAP_MUL,  KERN_MAP_DIV,
-                                     KERN_MAP_RELU, KERN_MAP_RINT, KERN_MAP_CLAMP };
+    static const uint8_t steps[] = { KERN_MAP_ADD,  KERN_MAP_SUB,  KERN_MAP_MUL,   KERN_MAP_DIV,
+                                     KERN_MAP_RELU, KERN_MAP_RINT, KERN_MAP_CLAMP, KERN_MAP_CLAMP_NAN };
     static const enum check_data data[] = { CHECK_DATA_SPECIAL, CHECK_DATA_NORMAL, CHECK_DATA_SPARSE };
     const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
     struct kern_op *op = &c->op;

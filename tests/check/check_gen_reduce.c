@@ -59,6 +59,7 @@ void check_gen_reduce(struct check_rng *rng, struct check_case *out)
     reduce->function = check_pick(rng, DML_REDUCE_FUNCTION_SUM_SQUARE + 1);
     reduce->axes = random_axes(rng, rank);
     reduce->last = check_chance(rng, 2);
+    reduce->nan = rng->state >> 44 & 1; /* no new random number */
     while (!kern_type_bytes(type) || (reduce->function == DML_REDUCE_FUNCTION_LOG_SUM_EXP && kern_type_class(type)))
         type = check_float_type(rng);
     out->data[0] = is_extreme(reduce->function)                         ? CHECK_DATA_SPECIAL

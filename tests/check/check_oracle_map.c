@@ -86,6 +86,10 @@ static bool formula_basic(uint8_t code, long double a, long double b, long doubl
         return *out = fminl(a, b), true;
     case KERN_MAP_MAX:
         return *out = fmaxl(a, b), true;
+    case KERN_MAP_MIN_NAN:
+        return *out = isnan(a) || isnan(b) ? a + b : fminl(a, b), true;
+    case KERN_MAP_MAX_NAN:
+        return *out = isnan(a) || isnan(b) ? a + b : fmaxl(a, b), true;
     case KERN_MAP_MEAN:
         return *out = (a + b) / 2, true;
     case KERN_MAP_MULADD:
@@ -94,6 +98,8 @@ static bool formula_basic(uint8_t code, long double a, long double b, long doubl
         return *out = a * b + c, true;
     case KERN_MAP_CLAMP:
         return *out = fminl(fmaxl(a, p), q), true;
+    case KERN_MAP_CLAMP_NAN:
+        return *out = isnan(a) ? a : fminl(fmaxl(a, p), q), true;
     case KERN_MAP_SELECT:
         return *out = a != 0 ? b : c, true;
     case KERN_MAP_ABS:
@@ -146,7 +152,7 @@ static bool formula_activation(uint8_t code, long double a, long double b, long 
     case KERN_MAP_SIGMOID:
         return *out = sigmoid(a), true;
     case KERN_MAP_HARD_SIGMOID:
-        return *out = fmaxl(0, fminl(p * a + q, 1)), true;
+        return *out = isnan(a) ? a : fmaxl(0, fminl(p * a + q, 1)), true;
     case KERN_MAP_SOFTPLUS:
         return *out = log1pl(expl(p * a)) / p, true;
     case KERN_MAP_PSOFTPLUS:

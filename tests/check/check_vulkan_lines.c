@@ -86,10 +86,10 @@ static void set_extreme(uint32_t i, uint32_t axes, struct check_case *c)
 {
     static const DML_REDUCE_FUNCTION functions[] = { DML_REDUCE_FUNCTION_ARGMAX, DML_REDUCE_FUNCTION_MIN,
                                                      DML_REDUCE_FUNCTION_ARGMIN, DML_REDUCE_FUNCTION_MAX };
-    c->op.u.reduce = (struct kern_reduce){ functions[i / 2 % 4], axes, i % 2 };
+    c->op.u.reduce = (struct kern_reduce){ functions[i / 2 % 4], axes, i % 2, i / 8 % 2 };
     if (i / 2 % 2 == 0)
         c->op.tensors[1].type = DML_TENSOR_DATA_TYPE_UINT32;
-    c->data[0] = CHECK_DATA_NORMAL;
+    c->data[0] = i / 8 % 2 ? CHECK_DATA_SPECIAL : CHECK_DATA_NORMAL;
 }
 
 bool check_vulkan_lines(uint32_t i, enum kern_kind kind, struct check_case *c)
@@ -120,7 +120,7 @@ bool check_vulkan_lines(uint32_t i, enum kern_kind kind, struct check_case *c)
     if (kind == KERN_REDUCE && round)
         set_extreme(i, axes, c);
     else if (kind == KERN_REDUCE)
-        c->op.u.reduce = (struct kern_reduce){ DML_REDUCE_FUNCTION_AVERAGE, axes, false };
+        c->op.u.reduce = (struct kern_reduce){ DML_REDUCE_FUNCTION_AVERAGE, axes, false, false };
     else if (kind == KERN_SOFTMAX)
         c->op.u.softmax = (struct kern_softmax){ KERN_SOFTMAX_PLAIN, axes };
     else

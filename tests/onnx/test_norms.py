@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Norms of FLOAT16 written out in sums, whose squares and sums FLOAT16 does not hold: test_norms.py ANYDML
+"""Norms of FLOAT16 written out in sums, whose squares and sums FLOAT16 does not hold, and of FLOAT32 numbers whose squares
+and sums FLOAT32 does not hold (cpu adapter): test_norms.py ANYDML
 
 Compared with float64.
 """
+import os
 import sys
 
 import numpy as np
@@ -51,8 +53,37 @@ def layer(x):
     return d / np.sqrt((d * d).mean(-1, keepdims=True) + EPSILON)
 
 
+def of_large(c):
+    """Rows and columns of numbers up to the greatest, some all alike; the results fit FLOAT32."""
+    for shape, axis in (((6, 9), 1), ((3, 700), 1), ((2, 9000), 1), ((40, 24), 0), ((9, 3, 20), 0), ((4, 6, 30), 1)):
+        for size in (3.4e38, 1e38, 1e25, 3e19):
+            x = (c.random.uniform(-1, 1, shape) * size).astype(np.float32)
+            x[0] = abs(x[0])
+            d = x.astype(np.float64)
+            mean, norm = d.mean(axis, keepdims=True), np.sqrt((d * d).sum(axis, keepdims=True))
+            root = np.sqrt(d.var(axis, keepdims=True) + EPSILON)
+            what = f"large {shape} {axis} {size:g}"
+            wanted = {"mean": mean, "mvn": (d - mean) / root}
+            nodes = [node("ReduceMean", ["x", "axis"], ["mean"]), node("MeanVarianceNormalization", ["x"], ["mvn"], axes=[axis])]
+            if size < 1e38: # of the others the sum does not fit
+                wanted |= {"l2": norm, "unit": d / norm}
+                nodes += [node("ReduceL2", ["x", "axis"], ["l2"]), node("LpNormalization", ["x"], ["unit"], axis=axis)]
+            if axis == len(shape) - 1:
+                wanted["layer"] = (d - mean) / root
+                nodes.append(node("LayerNormalization", ["x", "one"], ["layer"], epsilon=EPSILON))
+            constants = {"axis": np.array([axis])}
+            if "layer" in wanted:
+                constants["one"] = np.ones(shape[-1], np.float32)
+            for one, (name, want) in zip(nodes, wanted.items()):
+                used = {k: v for k, v in constants.items() if k in one.input}
+                bound = 2e-5 * float(np.abs(want).max())
+                c.outputs(f"{what} {name}", [one], {"x": x}, {name: want.astype(np.float32)}, used, 18, bound, 2e-5)
+
+
 def main():
     c = Compare(sys.argv[1])
+    if os.environ.get("ANYDML_ADAPTERS") != "vulkan":
+        of_large(c)
     constants = {"axis": np.array([-1]), "n": np.array(SIZE, HALF), "inverse": np.array(1 / SIZE, HALF),
                  "epsilon": np.array(EPSILON, HALF), "two": np.array(2, HALF)}
     for size, offset in ((1, 0), (240, 0), (240, 1500)):

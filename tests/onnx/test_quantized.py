@@ -250,7 +250,7 @@ def level_4_embedding(c):
     indices, k, n = np.array([[3, 0, 5]], np.int64), 64, 24
     constants = {"d": pack(c.integers(6, k, high=15), 4), "ds": c.uniform(6, 2, low=0.1, high=0.5),
                  "b": pack(c.integers(n, k, high=15), 4).reshape(n, 2, 16), "s": c.uniform(n * 2, low=0.1, high=0.5)}
-    for level, flags in ((4, "0x20000000"), (0, "0x0")):
+    for level, flags in ((4, "0x30000000"), (0, "0x10000000")):
         nodes = [helper.make_node("GatherBlockQuantized", ["d", "i", "ds"], ["x"], domain=MS, block_size=32, bits=4,
                                   quantize_axis=1),
                  helper.make_node("MatMulNBits", ["x", "b", "s"], ["y"], domain=MS, K=k, N=n, bits=4, block_size=32,

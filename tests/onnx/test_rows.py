@@ -52,6 +52,11 @@ def element_wise():
         base, power = np.array([3, -7, 2, 10, -1, 5], dtype), np.array([35, 21, 62, 18, 7, 60], dtype)
         add("Pow", 15, [base, power])
         add("Pow", 15, [base, power], known=(0, 1))
+    for dtype in ("i1", "u1", "i2", "u4", "i8", "u8"):  # of 8 bits all, of more the corners
+        info = np.iinfo(dtype)
+        some = [info.min, info.max, info.max // 2, 0, 1, 2, 3, 7, 10, 97] + ([-1, -2, -3, -7] if info.min else [])
+        base = np.arange(info.min, info.max + 1) if info.bits == 8 else np.array(some, dtype)
+        add("Pow", 15, [base.astype(dtype)[:, None], np.arange(min(info.max, 70) + 1).astype(dtype)])
     add("Pow", 15, [np.array([2, 9, 100], "i8"), np.array([3, 0.5, 1.5], "f4")], known=(0, 1))
     add("PRelu", 16, [data((2, 3, 4)), data((3, 1))])
     for dtype in ("f4", "f8", "i4", "u4"):  # slopes larger than the input
@@ -196,7 +201,7 @@ def reference(text, feeds):
 def power(case):
     """Of integers, which ONNX Runtime computes in double: NumPy's, which wraps. None: another case."""
     kind, inputs = case[0], case[2]
-    if kind != "Pow" or inputs[0].dtype != inputs[1].dtype or inputs[0].dtype.kind != "i":
+    if kind != "Pow" or inputs[0].dtype != inputs[1].dtype or inputs[0].dtype.kind not in "iu":
         return None
     return [np.power(*inputs)]
 

@@ -268,6 +268,8 @@ static const struct {
     { { { KERN_MAP_CONST, 0, 0, 5, 0 }, { KERN_MAP_MIN, 0, 3, 0, 0 } }, 1, { { KERN_MAP_MIN, 0, 5, 0 } } },
     { { { KERN_MAP_CONST, 0, 0, 5, 0 }, { KERN_MAP_MIN, 3, 0, 0, 0 } }, 1, { { KERN_MAP_MIN, 0, 5, 0 } } },
     { { { KERN_MAP_MIN, 0, 1, 0, 0 } }, 0, { { 0 } } },
+    { { { KERN_MAP_CONST, 0, 0, 5, 0 }, { KERN_MAP_MIN_NAN, 3, 0, 0, 0 } }, 1, { { KERN_MAP_MIN_NAN, 0, 5, 0 } } },
+    { { { KERN_MAP_CONST, 0, 0, NAN, 0 }, { KERN_MAP_MIN_NAN, 0, 3, 0, 0 } }, 0, { { 0 } } },
     { { { KERN_MAP_CONST, 0, 0, 5, 0 }, { KERN_MAP_ADD, 3, 0, 0, 0 } }, 0, { { 0 } } },
     { { { KERN_MAP_SIGMOID, 0, 0, 0, 0 }, { KERN_MAP_MUL, 3, 0, 0, 0 } }, 1, { { KERN_MAP_SWISH, 0, 1, 0 } } },
     { { { KERN_MAP_SIGMOID, 0, 0, 0, 0 }, { KERN_MAP_MUL, 0, 3, 0, 0 } }, 1, { { KERN_MAP_SWISH, 0, 1, 0 } } },
@@ -283,6 +285,7 @@ static void test_match(void)
                                                           { [KERN_MAP_ADD] = KERN_EPILOGUE_TENSOR,
                                                             [KERN_MAP_DIV] = KERN_EPILOGUE_TENSOR,
                                                             [KERN_MAP_MIN] = KERN_EPILOGUE_NUMBER,
+                                                            [KERN_MAP_MIN_NAN] = KERN_EPILOGUE_NUMBER,
                                                             [KERN_MAP_RELU] = KERN_EPILOGUE_VALUE,
                                                             [KERN_MAP_CLAMP] = KERN_EPILOGUE_VALUE,
                                                             [KERN_MAP_SWISH] = KERN_EPILOGUE_GATE } };
@@ -306,8 +309,8 @@ static void test_match(void)
     TEST(kern_epilogue_match(&plain, &support, &out) && out.count == 0);
 }
 
-/* Bounds of a convolution of few input channels, NaN among its sums: CLAMP makes that the low one, CLIP the high one.
- */
+/* Bounds of a convolution of few input channels, NaN among its sums: CLAMP makes that the low one, CLIP the high one,
+ * CLAMP_NAN leaves it. */
 static void test_bounds(void)
 {
     enum { CHANNELS = 3 };
@@ -319,7 +322,10 @@ static void test_bounds(void)
           { KERN_MAP_MIN, 0, 3, 0, 0 },
           { KERN_MAP_CONST, 0, 0, -0.25f, 0 },
           { KERN_MAP_MAX, 4, 5, 0, 0 } },
+        { { KERN_MAP_CLAMP_NAN, 0, 0, -0.25f, 0.5f } },
     };
+    static const enum kern_bounds_kind kinds[] = { KERN_BOUNDS_CLAMP, KERN_BOUNDS_CLIP, KERN_BOUNDS_CLAMP_NAN };
+    static const double of_nan[] = { -0.25, 0.5, NAN };
     for (uint32_t i = 0; i < N * CHANNELS; i++)
         w[i] = (float)(i * 5 % 9) / 8 - 0.5f;
     for (uint32_t i = 0; i < M * CHANNELS; i++)
@@ -336,13 +342,12 @@ static void test_bounds(void)
         make_convolution(&op);
         op.u.conv.integer = false;
         op.tensors[1] = (struct kern_view){ F32, 4, { N, CHANNELS, 1, 1 }, { CHANNELS, 1, 1, 1 }, 0 };
-        TEST(kern_epilogue_bounds(&op, &read) && read.low == -0.25f && read.high == 0.5f &&
-             read.kind == (b ? KERN_BOUNDS_CLIP : KERN_BOUNDS_CLAMP));
+        TEST(kern_epilogue_bounds(&op, &read) && read.low == -0.25f && read.high == 0.5f && read.kind == kinds[b]);
         for (uint32_t e = 0; e < M * N; e++) {
             double sum = 0;
             for (uint32_t c = 0; c < CHANNELS; c++)
                 sum += (double)x[e / N * CHANNELS + c] * w[e % N * CHANNELS + c];
-            want[e] = sum != sum ? (b ? 0.5 : -0.25) : fmin(fmax(sum, -0.25), 0.5);
+            want[e] = sum != sum ? of_nan[b] : fmin(fmax(sum, -0.25), 0.5);
         }
         TEST(check_rows(&op, (void *[]){ x, w, w, w, y }, want, 1e-6, "bounds", b) > 0);
     }

@@ -63,7 +63,7 @@ int main(void)
         for (uint32_t t = 0; t < ARRAY_SIZE(types); t++) {
             struct kern_op like = { 0 };
             for (uint32_t f = 0; f <= DML_REDUCE_FUNCTION_SUM_SQUARE; f++) {
-                like.u.reduce = (struct kern_reduce){ (DML_REDUCE_FUNCTION)f, 2, false };
+                like.u.reduce = (struct kern_reduce){ (DML_REDUCE_FUNCTION)f, 2, false, false };
                 check_sizes(&like, KERN_REDUCE, types[t], cpus[c]);
             }
             for (uint32_t k = 0; k < ARRAY_SIZE(others); k++)

@@ -193,18 +193,22 @@ bool aten_build_any(struct aten_graph *g, const struct aten_node *n)
 
 /* ---- moments ---- */
 
-/* sum of (x - mean)^2 / max(0, count - correction) over the axes, computed wide; *out_mean too. */
+/* sum of (x - mean)^2 / max(0, count - correction) over the axes, or the root, computed wide; *out_mean too. */
 static struct aten_value *variance(struct aten_graph *g, const struct aten_node *n, struct aten_value *x, uint32_t axes,
-                                   struct aten_value **out_mean)
+                                   bool root, struct aten_value **out_mean)
 {
     x = x ? aten_convert(g, x, aten_wide(x->type)) : NULL;
     *out_mean = x ? aten_reduced(g, REDUCE(AVERAGE), x, axes, x->type) : NULL;
     if (!*out_mean)
         return NULL;
     struct aten_value *away = aten_subtract(g, x, *out_mean);
+    const double left = fmax((double)reduced_count(x, axes) - aten_real(g, n, 2, 1), 0);
+    /* The squares may be too large where their root is not, and so may the norm. */
+    if (root && left > 0)
+        return aten_reduced(g, REDUCE(L2), aten_scaled(g, away, 1 / sqrt(left), 0), axes, x->type);
     struct aten_value *sum = aten_reduced(g, REDUCE(SUM), aten_multiply(g, away, away), axes, x->type);
-    const double left = (double)reduced_count(x, axes) - aten_real(g, n, 2, 1);
-    return aten_divide(g, sum, like(g, x, left > 0 ? left : 0));
+    struct aten_value *y = aten_divide(g, sum, like(g, x, left));
+    return root ? aten_apply(g, EW(SQRT), y) : y;
 }
 
 /* var, std.correction(self, dim, *, correction, keepdim), var_mean, std_mean: parameter bit 0 root, bit 1 mean too. */
@@ -216,9 +220,7 @@ bool aten_build_var(struct aten_graph *g, const struct aten_node *n)
         return aten_fail(g, "cannot be built");
     if (!aten_elements(x))
         return of_nothing(g, n, NAN) && (!(n->parameter & 2) || aten_result(g, n, 1, aten_scalar(g, x->type, NAN)));
-    struct aten_value *y = variance(g, n, x, axes, &mean);
-    if (n->parameter & 1)
-        y = aten_apply(g, EW(SQRT), y);
+    struct aten_value *y = variance(g, n, x, axes, n->parameter & 1, &mean);
     return result(g, n, 0, y) && (!(n->parameter & 2) || result(g, n, 1, mean));
 }
 
@@ -238,7 +240,7 @@ static struct aten_value *norm(struct aten_graph *g, struct aten_value *x, doubl
     if (ord == 1)
         return aten_reduced(g, REDUCE(SUM), away, axes, x->type);
     if (ord == 2)
-        return aten_apply(g, EW(SQRT), aten_reduced(g, REDUCE(SUM), aten_multiply(g, x, x), axes, x->type));
+        return aten_reduced(g, REDUCE(L2), x, axes, x->type); /* without overflow of the squares */
     struct aten_value *powers = aten_apply2(g, EW(POW), away, like(g, x, ord));
     return aten_apply2(g, EW(POW), aten_reduced(g, REDUCE(SUM), powers, axes, x->type), like(g, x, 1 / ord));
 }

@@ -235,7 +235,8 @@ bool aten_build_gelu(struct aten_graph *g, const struct aten_node *n)
     struct aten_value *x = aten_in_as(g, n, 0, wide_of(n));
     if (!is_tanh(n, 1))
         return aten_result(g, n, 0, aten_apply(g, DML_OPERATOR_ACTIVATION_GELU, x));
-    return aten_result(g, n, 0, aten_scaled(g, aten_multiply(g, x, aten_scaled(g, gelu_tanh(g, x), 1, 1)), 0.5, 0));
+    /* In this order nothing overflows. */
+    return aten_result(g, n, 0, aten_multiply(g, aten_scaled(g, x, 0.5, 0), aten_scaled(g, gelu_tanh(g, x), 1, 1)));
 }
 
 bool aten_build_leaky_relu(struct aten_graph *g, const struct aten_node *n)

@@ -47,11 +47,14 @@ bool conv_epilogue_steps(const struct kern_op *op, struct kern_epilogue *out)
         { [KERN_MAP_RELU] = KERN_EPILOGUE_VALUE,
           [KERN_MAP_LEAKY_RELU] = KERN_EPILOGUE_VALUE,
           [KERN_MAP_CLAMP] = KERN_EPILOGUE_VALUE,
+          [KERN_MAP_CLAMP_NAN] = KERN_EPILOGUE_VALUE,
           [KERN_MAP_MULADD] = KERN_EPILOGUE_VALUE,
           [KERN_MAP_ADD] = KERN_EPILOGUE_NUMBER | KERN_EPILOGUE_TENSOR,
           [KERN_MAP_MUL] = KERN_EPILOGUE_NUMBER,
           [KERN_MAP_MIN] = KERN_EPILOGUE_NUMBER,
-          [KERN_MAP_MAX] = KERN_EPILOGUE_NUMBER },
+          [KERN_MAP_MAX] = KERN_EPILOGUE_NUMBER,
+          [KERN_MAP_MIN_NAN] = KERN_EPILOGUE_NUMBER,
+          [KERN_MAP_MAX_NAN] = KERN_EPILOGUE_NUMBER },
     };
     return kern_epilogue_match(op, &support, out);
 }

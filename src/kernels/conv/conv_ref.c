@@ -144,6 +144,8 @@ static double bounded(const struct kern_bounds *bounds, double x)
         return fmin(fmax(x, bounds->low), bounds->high);
     case KERN_BOUNDS_CLIP:
         return fmax(fmin(x, bounds->high), bounds->low);
+    case KERN_BOUNDS_CLAMP_NAN:
+        return x < bounds->low ? bounds->low : x > bounds->high ? bounds->high : x;
     }
     return x;
 }

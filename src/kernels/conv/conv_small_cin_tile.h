@@ -59,6 +59,8 @@ DENSE_INLINE void small_cin_tile_end(const struct small_cin *r, const struct sma
         small_cin_bound(KERN_BOUNDS_RELU, bounds, acc, pixels, vecs);
     else if (bounds->kind == KERN_BOUNDS_CLAMP)
         small_cin_bound(KERN_BOUNDS_CLAMP, bounds, acc, pixels, vecs);
+    else if (bounds->kind == KERN_BOUNDS_CLAMP_NAN)
+        small_cin_bound(KERN_BOUNDS_CLAMP_NAN, bounds, acc, pixels, vecs);
     else if (bounds->kind == KERN_BOUNDS_CLIP)
         small_cin_bound(KERN_BOUNDS_CLIP, bounds, acc, pixels, vecs);
 #pragma GCC unroll 14

@@ -21,11 +21,12 @@ struct residual_run {
 static void residual_bounds(const struct kern_bounds *bounds, struct kern_epilogue *out)
 {
     const struct kern_epilogue_step relu = { .code = KERN_MAP_RELU };
-    const struct kern_epilogue_step clamp = { KERN_MAP_CLAMP, 0, bounds->low, bounds->high };
+    const uint8_t code = bounds->kind == KERN_BOUNDS_CLAMP_NAN ? KERN_MAP_CLAMP_NAN : KERN_MAP_CLAMP;
+    const struct kern_epilogue_step clamp = { code, 0, bounds->low, bounds->high };
     const struct kern_epilogue_step least = { KERN_MAP_MIN, 0, bounds->high, 0 };
     const struct kern_epilogue_step most = { KERN_MAP_MAX, 0, bounds->low, 0 };
     out->count = bounds->kind == KERN_BOUNDS_CLIP ? 2 : bounds->kind != KERN_BOUNDS_NONE;
-    out->step[0] = bounds->kind == KERN_BOUNDS_RELU ? relu : bounds->kind == KERN_BOUNDS_CLAMP ? clamp : least;
+    out->step[0] = bounds->kind == KERN_BOUNDS_RELU ? relu : bounds->kind == KERN_BOUNDS_CLIP ? least : clamp;
     out->step[1] = most;
 }
 
@@ -156,6 +157,8 @@ DENSE_INLINE void residual_line_bounded(const struct residual_line *l, const flo
         residual_line_3x3(*l, taps, step, KERN_BOUNDS_RELU);
     else if (kind == KERN_BOUNDS_CLAMP)
         residual_line_3x3(*l, taps, step, KERN_BOUNDS_CLAMP);
+    else if (kind == KERN_BOUNDS_CLAMP_NAN)
+        residual_line_3x3(*l, taps, step, KERN_BOUNDS_CLAMP_NAN);
     else
         residual_line_3x3(*l, taps, step, kind);
 }

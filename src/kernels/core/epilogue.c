@@ -22,7 +22,15 @@ static bool number_of(const struct kern_op *op, uint32_t reg, float *out)
 
 static bool commutes(uint8_t code)
 {
-    return code == KERN_MAP_ADD || code == KERN_MAP_MUL || code == KERN_MAP_MIN || code == KERN_MAP_MAX;
+    return code == KERN_MAP_ADD || code == KERN_MAP_MUL || code == KERN_MAP_MIN || code == KERN_MAP_MAX ||
+           code == KERN_MAP_MIN_NAN || code == KERN_MAP_MAX_NAN;
+}
+
+/* Kernels keep a value that is NaN, by the order of the operands of their instructions; a bound must be a number then.
+ */
+static bool is_bound(const struct kern_epilogue_step *step)
+{
+    return (step->code != KERN_MAP_MIN_NAN && step->code != KERN_MAP_MAX_NAN) || step->p == step->p;
 }
 
 /* The instruction takes the value in register `last`, and else only what the kernel supports. */
@@ -38,7 +46,7 @@ static bool read_step(const struct kern_op *op, const struct kern_map_inst *inst
     if (map_arity(inst->code) != 2 || other == last || (!first && (inst->src[1] != last || !commutes(inst->code))))
         return false;
     if (number_of(op, other, &out->p))
-        return operands & KERN_EPILOGUE_NUMBER;
+        return (operands & KERN_EPILOGUE_NUMBER) && is_bound(out);
     out->tensor = op->epilogue_input + other - 1;
     return other >= 1 && other <= extra && (operands & KERN_EPILOGUE_TENSOR);
 }
@@ -85,6 +93,7 @@ bool kern_epilogue_bounds(const struct kern_op *op, struct kern_bounds *out)
     static const struct kern_epilogue_support support = { 2,
                                                           { [KERN_MAP_RELU] = KERN_EPILOGUE_VALUE,
                                                             [KERN_MAP_CLAMP] = KERN_EPILOGUE_VALUE,
+                                                            [KERN_MAP_CLAMP_NAN] = KERN_EPILOGUE_VALUE,
                                                             [KERN_MAP_MIN] = KERN_EPILOGUE_NUMBER,
                                                             [KERN_MAP_MAX] = KERN_EPILOGUE_NUMBER } };
     struct kern_epilogue epilogue;
@@ -96,6 +105,8 @@ bool kern_epilogue_bounds(const struct kern_op *op, struct kern_bounds *out)
         out->kind = KERN_BOUNDS_RELU;
     else if (epilogue.count == 1 && step->code == KERN_MAP_CLAMP)
         *out = (struct kern_bounds){ KERN_BOUNDS_CLAMP, step->p, step->q };
+    else if (epilogue.count == 1 && step->code == KERN_MAP_CLAMP_NAN)
+        *out = (struct kern_bounds){ KERN_BOUNDS_CLAMP_NAN, step->p, step->q };
     else if (epilogue.count == 2 && step[0].code == KERN_MAP_MIN && step[1].code == KERN_MAP_MAX)
         *out = (struct kern_bounds){ KERN_BOUNDS_CLIP, step[1].p, step[0].p };
     return !epilogue.count || out->kind != KERN_BOUNDS_NONE;

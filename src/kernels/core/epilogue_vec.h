@@ -19,10 +19,13 @@
             KERN_EPILOGUE_CASE(RELU, EACH, vec_max(zero, x)) /* NaN stays */                                           \
             KERN_EPILOGUE_CASE(LEAKY_RELU, EACH, vec_max(zero, x) - p * vec_max(zero, -x))                             \
             KERN_EPILOGUE_CASE(CLAMP, EACH, vec_min(vec_max(x, p), q))                                                 \
+            KERN_EPILOGUE_CASE(CLAMP_NAN, EACH, vec_min(q, vec_max(p, x))) /* as RELU */                               \
             KERN_EPILOGUE_CASE(MULADD, EACH, vec_fma(x, p, q))                                                         \
             KERN_EPILOGUE_CASE(MUL, EACH, (x * p))                                                                     \
             KERN_EPILOGUE_CASE(MIN, EACH, vec_min(x, p))                                                               \
             KERN_EPILOGUE_CASE(MAX, EACH, vec_max(x, p))                                                               \
+            KERN_EPILOGUE_CASE(MIN_NAN, EACH, vec_min(p, x))                                                           \
+            KERN_EPILOGUE_CASE(MAX_NAN, EACH, vec_max(p, x))                                                           \
         default:                                                                                                       \
             EACH(x + p) /* ADD */                                                                                      \
         }                                                                                                              \
@@ -40,6 +43,8 @@ DENSE_INLINE vec kern_bounds_vec(enum kern_bounds_kind kind, vec low, vec high, 
         return vec_min(vec_max(value, low), high);
     case KERN_BOUNDS_CLIP:
         return vec_max(vec_min(value, high), low);
+    case KERN_BOUNDS_CLAMP_NAN:
+        return vec_min(high, vec_max(low, value));
     }
     return value;
 }

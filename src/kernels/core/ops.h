@@ -75,6 +75,7 @@ struct kern_reduce {
     DML_REDUCE_FUNCTION function;
     uint32_t axes; /* bit i = dimension i is reduced */
     bool last;     /* argmin/argmax: of equal values take the last instead of the first */
+    bool nan; /* minima, maxima and their positions: NaN wins, the first of them (see `last`); else a number wins */
 };
 
 /* Y[b..., m, n] = alpha * sum_k A[b..., m, k] * B[b..., k, n] + beta * C[b..., m, n]. All views have the same rank,
@@ -120,14 +121,15 @@ struct kern_conv {
 
 enum kern_bounds_kind {
     KERN_BOUNDS_NONE,
-    KERN_BOUNDS_RELU,  /* at least 0, NaN stays */
-    KERN_BOUNDS_CLAMP, /* low to high, NaN becomes low */
-    KERN_BOUNDS_CLIP   /* low to high, NaN becomes high */
+    KERN_BOUNDS_RELU,     /* at least 0, NaN stays */
+    KERN_BOUNDS_CLAMP,    /* low to high, NaN becomes low */
+    KERN_BOUNDS_CLIP,     /* low to high, NaN becomes high */
+    KERN_BOUNDS_CLAMP_NAN /* low to high, NaN stays */
 };
 
 struct kern_bounds {
     enum kern_bounds_kind kind;
-    float low, high; /* of CLAMP and CLIP; low <= high */
+    float low, high; /* of CLAMP, CLIP and CLAMP_NAN; low <= high */
 };
 
 /* in: X [N, C, H, W], FLOAT32 parameters one after the other: W1 [M, C, first...], b1 [M], Wd [M, window...], bd [M],

@@ -143,10 +143,16 @@ DENSE_INLINE void apply(uint32_t vecs, const struct operand *s, uint32_t c, uint
         EACH(vec_min(x[v], y[v]));
     case KERN_MAP_MAX:
         EACH(vec_max(x[v], y[v]));
+    case KERN_MAP_MIN_NAN: /* in this order NaN stays, here and below */
+        EACH(vec_min(y[v], x[v]));
+    case KERN_MAP_MAX_NAN:
+        EACH(vec_max(y[v], x[v]));
     case KERN_MAP_RINT:
         EACH(vec_round(x[v]));
     case KERN_MAP_CLAMP:
         EACH(vec_min(vec_max(x[v], y[v]), vec_set(s->q)));
+    case KERN_MAP_CLAMP_NAN:
+        EACH(vec_min(vec_set(s->q), vec_max(y[v], x[v])));
     case KERN_MAP_RELU:
         EACH(vec_max(vec_set(0), x[v]));
     default:

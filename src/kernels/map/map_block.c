@@ -72,6 +72,7 @@ static bool is_link(const struct kern_map_inst *inst)
     case KERN_MAP_DIV:
     case KERN_MAP_RINT:
     case KERN_MAP_CLAMP:
+    case KERN_MAP_CLAMP_NAN:
     case KERN_MAP_RELU:
         return inst->type == DML_TENSOR_DATA_TYPE_FLOAT32;
     default:

@@ -12,6 +12,8 @@
 #define ratio(u, v)                       ((u) / (v))
 #define min_number                        min_f64
 #define max_number                        max_f64
+#define at_least                          at_least_f64
+#define at_most                           at_most_f64
 #define muladd                            muladd_f64
 #define MAPEXPR(name, arity, types, expr) VALUE(name, expr)
 #define MAPTRUTH                          MAPEXPR

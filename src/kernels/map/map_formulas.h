@@ -12,7 +12,7 @@
 
 /* ---- FLOAT64, and the definition of FLOAT32 ---- */
 
-/* min_f32, min_f64 and so on; a number wins over NaN. */
+/* min_f32, min_f64 and so on, of mapops.def. */
 #define MAP_NUMBERS(T, suffix, rest_of)                                                                                \
     FMATH T min_##suffix(T u, T v)                                                                                     \
     {                                                                                                                  \
@@ -21,6 +21,14 @@
     FMATH T max_##suffix(T u, T v)                                                                                     \
     {                                                                                                                  \
         return u > v || v != v ? u : v;                                                                                \
+    }                                                                                                                  \
+    FMATH T at_least_##suffix(T u, T bound)                                                                            \
+    {                                                                                                                  \
+        return u < bound ? bound : u;                                                                                  \
+    }                                                                                                                  \
+    FMATH T at_most_##suffix(T u, T bound)                                                                             \
+    {                                                                                                                  \
+        return u > bound ? bound : u;                                                                                  \
     }                                                                                                                  \
     static inline T mod_floor_##suffix(T u, T v)                                                                       \
     {                                                                                                                  \

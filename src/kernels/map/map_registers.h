@@ -133,6 +133,9 @@ static uint32_t chain_block(const struct kern_map_link *links, uint32_t link_cou
             case KERN_MAP_CLAMP:
                 CHAIN_EACH v[i] = vec_min(vec_max(v[i], vec_set(link->p)), vec_set(link->q));
                 break;
+            case KERN_MAP_CLAMP_NAN: /* in this order NaN stays */
+                CHAIN_EACH v[i] = vec_min(vec_set(link->q), vec_max(vec_set(link->p), v[i]));
+                break;
             default: /* DIV */
                 if (link->same && chain_divide(v, *link->other))
                     break;
@@ -172,9 +175,12 @@ typedef vec direct_op(vec first, vec second, vec third, float p, float q);
     OP(DIV, 2)                                                                                                         \
     OP(MIN, 2)                                                                                                         \
     OP(MAX, 2)                                                                                                         \
+    OP(MIN_NAN, 2)                                                                                                     \
+    OP(MAX_NAN, 2)                                                                                                     \
     OP(PRELU, 2)                                                                                                       \
     OP(MULADD, 1)                                                                                                      \
     OP(CLAMP, 1)                                                                                                       \
+    OP(CLAMP_NAN, 1)                                                                                                   \
     OP(SQRT, 1)                                                                                                        \
     OP(RECIP, 1)                                                                                                       \
     OP(RELU, 1)                                                                                                        \

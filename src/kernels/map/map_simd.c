@@ -28,6 +28,8 @@
 #define ratio(u, v)      ((u) / (v))
 #define min_number(u, v) _Generic((u) + (v), float : min_f32, double : min_f64)(u, v)
 #define max_number(u, v) _Generic((u) + (v), float : max_f32, double : max_f64)(u, v)
+#define at_least(u, v)   _Generic((u) + (v), float : at_least_f32, double : at_least_f64)(u, v)
+#define at_most(u, v)    _Generic((u) + (v), float : at_most_f32, double : at_most_f64)(u, v)
 #define muladd(u, v, w)  _Generic((u), float : fmath_muladd, double : muladd_f64)(u, v, w)
 
 #define MAP_OF_FLOAT(function) function##f

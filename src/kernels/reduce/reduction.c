@@ -84,6 +84,17 @@ static double join(enum kern_stat stat, double total, double x)
     return stat == KERN_STAT_PRODUCT ? total * x : total + x;
 }
 
+/* Only NaN makes a sum of sizes NaN. */
+static bool has_nan(const struct kern_reductions *groups, const void *x, bool half, uint32_t count)
+{
+    return isnan(groups->isa->row(KERN_STAT_SIZE, x, half, count, 0, NULL));
+}
+
+static bool is_extreme(enum kern_stat stat)
+{
+    return stat == KERN_STAT_MAX || stat == KERN_STAT_MIN;
+}
+
 static double row_stat(const struct kern_reductions *groups, enum kern_stat stat, uint64_t group, float center)
 {
     double total = 0;
@@ -93,6 +104,8 @@ static double row_stat(const struct kern_reductions *groups, enum kern_stat stat
         const void *x = load_run(groups, group, at, &count, &half);
         const void *ahead = stat == KERN_STAT_EXP ? kern_reductions_ahead(groups, group + groups->tile, at) : NULL;
         double part = groups->isa->row(stat, x, half, count, center, ahead);
+        if (groups->nan && is_extreme(stat) && has_nan(groups, x, half, count))
+            return NAN;
         total = at ? join(stat, total, part) : part;
     }
     return total;
@@ -125,8 +138,8 @@ static struct kern_reduction_rows rows_of(struct rows *rows, const struct kern_r
 
 #define NOWHERE UINT32_MAX
 
-/* Where the first number of a group stands, or the last one. */
-static uint32_t find_number(const struct kern_reductions *groups, uint64_t group, bool last)
+/* Where the first number of a group stands, or the last one; or NaN, if `nan`. */
+static uint32_t find_number(const struct kern_reductions *groups, uint64_t group, bool last, bool nan)
 {
     const uint64_t count = groups->inner.count;
     const int64_t offset = kern_iterator_offset(&groups->outer, 0, group);
@@ -134,7 +147,7 @@ static uint32_t find_number(const struct kern_reductions *groups, uint64_t group
         const uint64_t at = last ? count - 1 - i : i;
         const double x = kern_read_double(groups->call->op->tensors[0].type, groups->call->data[0],
                                           offset + kern_iterator_offset(&groups->inner, 0, at));
-        if (x == x)
+        if ((x != x) == nan)
             return (uint32_t)at;
     }
     return NOWHERE;
@@ -143,16 +156,18 @@ static uint32_t find_number(const struct kern_reductions *groups, uint64_t group
 static void column_stat(const struct kern_reductions *groups, enum kern_stat stat, uint64_t first, uint32_t width,
                         const float *center, double *out)
 {
-    const bool extreme = stat == KERN_STAT_MAX || stat == KERN_STAT_MIN;
-    float *acc = groups->scratch->acc;
+    const bool extreme = is_extreme(stat), nan = extreme && groups->nan;
+    float *acc = groups->scratch->acc, *sizes = groups->scratch->c;
     struct rows rows;
     for (uint32_t i = 0; i < width; i++) {
         acc[i] = extreme ? -INFINITY : 0;
-        out[i] = 0;
+        out[i] = sizes[i] = 0;
     }
     for (uint64_t begin = 0; begin < groups->inner.count; begin += COLUMN_RUN) {
         const struct kern_reduction_rows x = rows_of(&rows, groups, first, width, begin, false);
         groups->isa->column(stat, acc, &x, center);
+        if (nan)
+            groups->isa->column(KERN_STAT_SIZE, sizes, &x, NULL);
         for (uint32_t i = 0; i < width && !extreme; i++) {
             out[i] += acc[i];
             acc[i] = 0;
@@ -160,7 +175,9 @@ static void column_stat(const struct kern_reductions *groups, enum kern_stat sta
     }
     for (uint32_t i = 0; i < width && extreme; i++) {
         out[i] = stat == KERN_STAT_MAX ? acc[i] : -acc[i];
-        if (acc[i] == -INFINITY && find_number(groups, first + i, false) == NOWHERE)
+        if (isnan(sizes[i]))
+            out[i] = NAN;
+        else if (acc[i] == -INFINITY && find_number(groups, first + i, false, false) == NOWHERE)
             out[i] = NAN;
     }
 }
@@ -178,15 +195,60 @@ void kern_reductions_powers(const struct kern_reductions *groups, uint64_t first
     }
 }
 
+/* ---- groups whose sums do not fit FLOAT32, although their elements do: once more, in double ---- */
+
+static double element(const struct kern_reductions *groups, uint64_t group, uint64_t at)
+{
+    const int64_t offset = kern_iterator_offset(&groups->outer, 0, group) + kern_iterator_offset(&groups->inner, 0, at);
+    return kern_read_double(groups->call->op->tensors[0].type, groups->call->data[0], offset);
+}
+
+static bool all_finite(const struct kern_reductions *groups, uint64_t group)
+{
+    for (uint64_t at = 0; at < groups->inner.count; at++)
+        if (!isfinite(element(groups, group, at)))
+            return false;
+    return true;
+}
+
+static double wide_stat(const struct kern_reductions *groups, enum kern_stat stat, uint64_t group, double center)
+{
+    double total = 0;
+    for (uint64_t at = 0; at < groups->inner.count; at++) {
+        const double x = element(groups, group, at), difference = x - center;
+        total += stat == KERN_STAT_SQUARES ? difference * difference : stat == KERN_STAT_SIZE ? fabs(x) : x;
+    }
+    return total;
+}
+
+/* The statistic, or what it is without overflow. */
+static double without_overflow(const struct kern_reductions *groups, enum kern_stat stat, uint64_t group, float center,
+                               double found)
+{
+    const bool sum = stat == KERN_STAT_SUM || stat == KERN_STAT_SIZE || stat == KERN_STAT_SQUARES;
+    return !sum || isfinite(found) || !all_finite(groups, group) ? found : wide_stat(groups, stat, group, center);
+}
+
+static void moments_without_overflow(const struct kern_reductions *groups, uint64_t group, double *mean,
+                                     double *squares)
+{
+    if ((isfinite(*mean) && isfinite(*squares)) || !all_finite(groups, group))
+        return;
+    *mean = wide_stat(groups, KERN_STAT_SUM, group, 0) / (double)groups->inner.count;
+    *squares = wide_stat(groups, KERN_STAT_SQUARES, group, *mean);
+}
+
 void kern_reductions_stat(const struct kern_reductions *groups, enum kern_stat stat, uint64_t first, uint32_t width,
                           const float *center, double *out)
 {
-    if (groups->columns) {
+    if (groups->columns)
         column_stat(groups, stat, first, width, center, out);
-        return;
+    for (uint32_t i = 0; i < width; i++) {
+        const float from = center ? center[i] : 0;
+        if (!groups->columns)
+            out[i] = row_stat(groups, stat, first + i, from);
+        out[i] = without_overflow(groups, stat, first + i, from, out[i]);
     }
-    for (uint32_t i = 0; i < width; i++)
-        out[i] = row_stat(groups, stat, first + i, center ? center[i] : 0);
 }
 
 /* A run of `count` elements joins a group's moments; sum and squares are those of x - center, so nothing cancels. */
@@ -283,12 +345,13 @@ static void column_moments(const struct kern_reductions *groups, uint64_t first,
 void kern_reductions_moments(const struct kern_reductions *groups, uint64_t first, uint32_t width, double *mean,
                              double *squares)
 {
-    if (groups->columns) {
+    if (groups->columns)
         column_moments(groups, first, width, mean, squares);
-        return;
+    for (uint32_t i = 0; i < width; i++) {
+        if (!groups->columns)
+            row_moments(groups, first + i, &mean[i], &squares[i]);
+        moments_without_overflow(groups, first + i, &mean[i], &squares[i]);
     }
-    for (uint32_t i = 0; i < width; i++)
-        row_moments(groups, first + i, &mean[i], &squares[i]);
 }
 
 /* Rows of both tensors: where they lie, or copies in scratch. */
@@ -344,6 +407,8 @@ static uint32_t row_position(const struct kern_reductions *groups, bool greatest
     for (uint64_t at = 0; at < groups->inner.count; at += KERN_REDUCTION_BLOCK) {
         uint32_t count, place;
         const void *x = load_run(groups, group, at, &count, &half);
+        if (groups->nan && has_nan(groups, x, half, count))
+            return find_number(groups, group, false, true);
         if (groups->isa->place(x, half, count, greatest, last, &best, &place))
             position = at + place;
     }
@@ -356,20 +421,25 @@ static void column_positions(const struct kern_reductions *groups, bool greatest
                              uint32_t width, uint32_t *out)
 {
     const uint64_t length = groups->inner.count;
-    float *best = groups->scratch->a;
+    float *best = groups->scratch->a, *sizes = groups->scratch->c;
     struct rows rows;
     for (uint32_t i = 0; i < width; i++) {
         best[i] = -INFINITY;
+        sizes[i] = 0;
         out[i] = NOWHERE;
     }
     for (uint64_t begin = 0; begin < length; begin += COLUMN_RUN) {
         const struct kern_reduction_rows x = rows_of(&rows, groups, first, width, begin, last);
         groups->isa->column_place(best, out, &x, greatest, (uint32_t)(last ? length - 1 - begin : begin),
                                   last ? -1 : 1);
+        if (groups->nan)
+            groups->isa->column(KERN_STAT_SIZE, sizes, &x, NULL);
     }
     for (uint32_t i = 0; i < width; i++) {
+        if (isnan(sizes[i]))
+            out[i] = find_number(groups, first + i, false, true);
         if (out[i] == NOWHERE)
-            out[i] = find_number(groups, first + i, last);
+            out[i] = find_number(groups, first + i, last, false);
         if (out[i] == NOWHERE)
             out[i] = 0;
     }

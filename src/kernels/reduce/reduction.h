@@ -117,6 +117,7 @@ struct kern_reductions {
     bool columns;               /* neighbouring elements of X belong to neighbouring groups */
     bool direct;                /* lines of results are written where they belong */
     bool stream;
+    bool nan; /* it wins in extremes and positions, see struct kern_reduce */
     uint32_t tile;
     struct kern_reduction_scratch scratch[1];
 };

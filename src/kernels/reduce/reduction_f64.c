@@ -102,6 +102,20 @@ static bool rows_next(struct f64_rows *rows)
     else                                                                                                               \
         EACH(r, (r)->across[0], (r)->lanes, code)
 
+/* NaN wins, the first one. */
+static void extremes_nan(const struct f64_rows *r, bool greatest, bool last, double *total, uint64_t *place)
+{
+    const double *x = r->data[0];
+    EACH_OF(r, {
+        const double a = total[g];
+        const double b = x[at];
+        if (a == a && ((greatest ? b > a : b < a) || b != b || (last && a == b))) {
+            total[g] = b;
+            place[g] = r->first + i;
+        }
+    })
+}
+
 /* A number wins over NaN; the first of equals, or the last. */
 static void extremes(const struct f64_rows *r, bool greatest, bool last, double *total, uint64_t *place)
 {
@@ -116,6 +130,13 @@ static void extremes(const struct f64_rows *r, bool greatest, bool last, double 
     })
 }
 
+static double first_total(enum kern_stat stat, bool nan)
+{
+    if (stat == KERN_STAT_MAX || stat == KERN_STAT_MIN)
+        return !nan ? NAN : stat == KERN_STAT_MAX ? -INFINITY : INFINITY;
+    return stat == KERN_STAT_PRODUCT;
+}
+
 /* All rows of the tile's groups; `center` of SQUARES, NULL: 0; the extremes' places. */
 static void join(const struct f64_reduction *groups, uint64_t begin, uint32_t lanes, enum kern_stat stat,
                  const double *center, double *total, uint64_t *place)
@@ -123,9 +144,9 @@ static void join(const struct f64_reduction *groups, uint64_t begin, uint32_t la
     struct f64_rows rows;
     const struct f64_rows *r = &rows;
     const struct kern_op *op = groups->call->op;
-    const bool last = op->kind == KERN_REDUCE && op->u.reduce.last;
+    const bool last = op->kind == KERN_REDUCE && op->u.reduce.last, nan = op->kind == KERN_REDUCE && op->u.reduce.nan;
     for (uint32_t g = 0; g < LANES; g++)
-        total[g] = stat == KERN_STAT_MAX || stat == KERN_STAT_MIN ? NAN : stat == KERN_STAT_PRODUCT;
+        total[g] = first_total(stat, nan);
     rows_begin(&rows, groups, begin, lanes);
     do {
         const double *x = r->data[0];
@@ -139,6 +160,8 @@ static void join(const struct f64_reduction *groups, uint64_t begin, uint32_t la
             EACH_OF(r, total[g] += (x[at] - center[g]) * (x[at] - center[g]))
         else if (stat == KERN_STAT_PRODUCT)
             EACH_OF(r, total[g] *= x[at])
+        else if (nan)
+            extremes_nan(r, stat == KERN_STAT_MAX, last, total, place);
         else
             extremes(r, stat == KERN_STAT_MAX, last, total, place);
     } while (rows_next(&rows));

@@ -133,6 +133,7 @@ static void layout(struct kern_reductions *groups, const struct kern_op *op)
     groups->columns = !product && kern_reduction_in_place(op->tensors[0].type) &&
                       kern_reduction_in_columns(&groups->outer, &groups->inner);
     groups->direct = is_direct(op, groups->columns ? &groups->outer : &groups->inner);
+    groups->nan = op->kind == KERN_REDUCE && op->u.reduce.nan;
     groups->stream = kern_streams(&op->tensors[op->input_count]);
     uint64_t tile = BASE_MAX(1, BASE_MIN(8192 / groups->inner.count, 64));
     groups->tile = (uint32_t)BASE_MIN(groups->columns ? KERN_REDUCTION_TILE : tile, groups->outer.count);
@@ -454,6 +455,8 @@ static void hardmax_tile(const struct kern_reductions *groups, uint64_t first, u
 
 /* ---- normalisations: a = mean as FLOAT32, b = 1 / deviation, c = what a lost of the mean, scaled by b ---- */
 
+#define FAR 0x1p255 /* squares of what fits FLOAT32 */
+
 static void norm_tile(const struct kern_reductions *groups, uint64_t first, uint32_t width)
 {
     const struct kern_norm *norm = &groups->call->op->u.norm;
@@ -467,7 +470,8 @@ static void norm_tile(const struct kern_reductions *groups, uint64_t first, uint
         kern_reductions_stat(groups, KERN_STAT_SQUARES, first, width, scratch->a, scratch->sum);
     for (uint32_t i = 0; i < width; i++) {
         double factor = norm->use_variance ? 1 / sqrt(scratch->sum[i] / count + norm->epsilon) : 1;
-        scratch->a[i] = (float)mean[i];
+        /* Where x - mean may not fit, the mean is taken from the quotient. */
+        scratch->a[i] = scratch->sum[i] < FAR ? (float)mean[i] : 0;
         scratch->b[i] = (float)factor;
         scratch->c[i] = (float)((scratch->a[i] - mean[i]) * factor);
     }

@@ -67,7 +67,7 @@ void kern_reduction_any_ref_plan(const struct kern_op *op, uint32_t threads, str
 
 struct total {
     DML_REDUCE_FUNCTION function;
-    bool last;
+    bool last, nan; /* as struct kern_reduce has them */
     uint64_t count;
     struct kern_number value; /* running sum, product or extreme */
     double scaled;            /* LOG_SUM_EXP: sum of e^(x - value) */
@@ -88,14 +88,14 @@ static bool is_nan(struct kern_number a)
     return a.class == KERN_CLASS_FLOAT && a.f != a.f;
 }
 
-/* Should `b` replace the extreme? A number wins over NaN. */
+/* Should `b` replace the extreme? */
 static bool replaces(const struct total *total, struct kern_number b, bool greatest)
 {
     struct kern_number a = total->value;
     if (!total->count)
         return true;
     if (is_nan(a) || is_nan(b))
-        return is_nan(a) && !is_nan(b);
+        return is_nan(total->nan ? b : a) && !is_nan(total->nan ? a : b);
     if (greatest ? kern_number_less(a, b) : kern_number_less(b, a))
         return true;
     return total->last && !kern_number_less(a, b) && !kern_number_less(b, a);
@@ -188,7 +188,9 @@ static void reduce(struct group *group)
 {
     const struct kern_reduce *op = &group->call->op->u.reduce;
     const struct kern_view *x = &group->call->op->tensors[0];
-    struct total total = { .function = op->function, .last = op->last, .value.class = kern_type_class(x->type) };
+    struct total total = {
+        .function = op->function, .last = op->last, .nan = op->nan, .value.class = kern_type_class(x->type)
+    };
     do
         add(&total, kern_read(x->type, group->call->data[0], kern_offset(x, group->index)));
     while (next(group));

@@ -14,6 +14,7 @@
 #define BOUNDS_RELU  1u
 #define BOUNDS_CLAMP 2u
 #define BOUNDS_CLIP  3u
+#define BOUNDS_CLAMP_NAN 4u
 
 float bounded(float x, uint which)
 {
@@ -25,6 +26,8 @@ float bounded(float x, uint which)
         return is_nan(x) || x < low ? low : min(x, high);
     case BOUNDS_CLIP:
         return is_nan(x) || x > high ? high : max(x, low);
+    case BOUNDS_CLAMP_NAN:
+        return x < low ? low : x > high ? high : x;
     default:
         return x;
     }

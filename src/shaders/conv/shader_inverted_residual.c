@@ -6,7 +6,7 @@
 #include "kernels/conv/conv_plans.h"
 #include "kernels/core/kernel.h"
 
-_Static_assert(KERN_BOUNDS_RELU == 1 && KERN_BOUNDS_CLAMP == 2 && KERN_BOUNDS_CLIP == 3,
+_Static_assert(KERN_BOUNDS_RELU == 1 && KERN_BOUNDS_CLAMP == 2 && KERN_BOUNDS_CLIP == 3 && KERN_BOUNDS_CLAMP_NAN == 4,
                "inverted_residual.comp has these numbers");
 
 enum { EXPAND, DEPTHWISE, PROJECT, STAGES };

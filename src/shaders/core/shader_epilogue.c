@@ -15,7 +15,8 @@ static const struct kern_epilogue_support support = {
       [KERN_MAP_HARD_SIGMOID] = UNARY, [KERN_MAP_HARD_SWISH] = GATED, [KERN_MAP_MULADD] = UNARY,
       [KERN_MAP_SQRT] = UNARY,         [KERN_MAP_RINT] = UNARY,       [KERN_MAP_ELU] = UNARY,
       [KERN_MAP_SIGMOID] = UNARY,      [KERN_MAP_SOFTPLUS] = UNARY,   [KERN_MAP_TANH] = UNARY,
-      [KERN_MAP_GELU] = UNARY,         [KERN_MAP_SWISH] = GATED },
+      [KERN_MAP_GELU] = UNARY,         [KERN_MAP_SWISH] = GATED,      [KERN_MAP_MIN_NAN] = BINARY,
+      [KERN_MAP_MAX_NAN] = BINARY,     [KERN_MAP_CLAMP_NAN] = UNARY },
 };
 
 bool shader_epilogue_match(const struct kern_op *op, struct kern_epilogue *out)

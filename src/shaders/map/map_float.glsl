@@ -12,6 +12,16 @@ REAL max_number(REAL a, REAL b)
     return a > b || is_nan(b) ? a : b;
 }
 
+REAL at_least(REAL a, REAL bound)
+{
+    return a < bound ? bound : a;
+}
+
+REAL at_most(REAL a, REAL bound)
+{
+    return a > bound ? bound : a;
+}
+
 REAL mod_floor(REAL a, REAL b)
 {
     REAL rest = fmod_of(a, b);

@@ -17,6 +17,10 @@ static const uint8_t codes[KERN_MAP_CODE_COUNT] = {
     [KERN_MAP_MIN] = META_MIN,
     [KERN_MAP_MAX] = META_MAX,
     [KERN_MAP_CLAMP] = META_CLAMP,
+    /* A number wins over NaN in all of these. */
+    [KERN_MAP_MIN_NAN] = META_MIN,
+    [KERN_MAP_MAX_NAN] = META_MAX,
+    [KERN_MAP_CLAMP_NAN] = META_CLAMP,
     [KERN_MAP_ABS] = META_ABS,
     [KERN_MAP_NEG] = META_NEG,
     [KERN_MAP_RECIP] = META_RECIP,

@@ -13,6 +13,7 @@
 layout(constant_id = 2) const bool LEAST = false;
 layout(constant_id = 3) const bool LAST = false;
 layout(constant_id = 4) const uint LINE_LANES = 1;
+layout(constant_id = 5) const bool NAN_WINS = false;
 
 void combine(inout Total a, Total b)
 {
@@ -32,15 +33,27 @@ void combine(inout Total a, Total b)
 #define UNROLL 4u
 
 /* Of the elements at equal places in the vectors: the best one, with its sign inverted if the least is wanted, and its
- * vector. What is no greater than -infinity is not seen. */
+ * vector. What is no greater than -infinity is not seen, nor is NaN unless it wins. */
 vec4 best[2];
 uvec4 vectors[2];
+
+bool is_number(float x)
+{
+    return order_of_float(floatBitsToUint(x)) != 0u;
+}
+
+bool takes(float x, float top)
+{
+    return is_number(top) && (!is_number(x) || (LAST ? x >= top : x > top));
+}
 
 void look_at(uint half_vector, vec4 x, uint k)
 {
     x = LEAST ? -x : x;
     vec4 top = best[half_vector];
     bvec4 better = LAST ? greaterThanEqual(x, top) : greaterThan(x, top);
+    if (NAN_WINS)
+        better = bvec4(takes(x.x, top.x), takes(x.y, top.y), takes(x.z, top.z), takes(x.w, top.w));
     best[half_vector] = vec4(better.x ? x.x : top.x, better.y ? x.y : top.y, better.z ? x.z : top.z,
                              better.w ? x.w : top.w);
     uvec4 old = vectors[half_vector];
@@ -58,7 +71,8 @@ void look_at_vector(uvec4 words, uint k)
 void add_best(inout Total total, float value, uint vector, uint place)
 {
     uint order = order_of_float(floatBitsToUint(LEAST ? -value : value));
-    combine(total, Total(uvec2(0u, LEAST ? ~order : order), vector == NONE ? NONE : vector * VECTOR + place, 0u));
+    uvec2 among = is_number(value) ? uvec2(0u, LEAST ? ~order : order) : order_of_nan();
+    combine(total, Total(among, vector == NONE ? NONE : vector * VECTOR + place, 0u));
 }
 
 uvec4 load_whole(uvec2 from, uint k)

@@ -15,6 +15,7 @@ struct line_params {
     uint finish;   /* 1: the second dispatch */
     uint mode;     /* DML_REDUCE_FUNCTION, enum kern_softmax_mode, p of LP_NORM; NORM: flags below */
     uint last;     /* REDUCE: struct kern_reduce */
+    uint nan;      /* the same */
     float epsilon;
 };
 

@@ -19,6 +19,7 @@ static void lines_of(const struct kern_op *op, bool ordered, uint32_t index, str
     shader_lines_of(op, op->u.reduce.axes, ordered, PARTIAL_BYTES, out);
     out->params.mode = (uint32_t)op->u.reduce.function;
     out->params.last = op->u.reduce.last;
+    out->params.nan = op->u.reduce.nan;
     if (index)
         shader_lines_finish(out, SHADER_FINISH_TOTALS);
 }
@@ -226,6 +227,8 @@ static void plan_vectors(const struct kern_op *op, enum shader_code code, struct
     first->constants[first->constant_count++] = extreme ? least : (uint32_t)function;
     first->constants[first->constant_count++] = extreme ? op->u.reduce.last : lines.params.columns;
     first->constants[first->constant_count++] = lines.params.lanes;
+    if (extreme)
+        first->constants[first->constant_count++] = op->u.reduce.nan;
     if (!lines.params.partials)
         return;
     vector_lines(op, 1, &lines);

@@ -39,6 +39,7 @@ class ExecutionFlags(IntFlag):
     DESCRIPTORS_VOLATILE = 4
     HALF_PRECISION_FLOAT32 = 1073741824
     BYTE_ACTIVATIONS = 536870912
+    PROPAGATE_NAN = 268435456
 
 
 class OperatorType(IntEnum):
