@@ -138,7 +138,7 @@ static struct kern_reduction_rows rows_of(struct rows *rows, const struct kern_r
 
 #define NOWHERE UINT32_MAX
 
-/* Where the first number of a group stands, or the last one; or NaN, if `nan`. */
+/* The position of the first number of a group, or of the last one; or of NaN, if `nan`. */
 static uint32_t find_number(const struct kern_reductions *groups, uint64_t group, bool last, bool nan)
 {
     const uint64_t count = groups->inner.count;
