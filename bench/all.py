@@ -8,18 +8,18 @@ usage: all.py [--anydml build/tools/anydml] [--python LIST] [--peers onnxruntime
        all.py --scaling [--clients 16] [--queues build/bench/queues] [the same options] MODEL.onnx...
        all.py --from FILE.json [--document docs/performance/cpu.md] [--plot FILE.svg]
 
-All of them run on the same processors, float32 (with --fp16-compute AnyDML in half precision), batch 1, on random inputs,
+All of them run on the same CPUs, float32 (with --fp16-compute AnyDML in half precision), batch 1, on random inputs,
 taking turns round by round; while one runs the others are stopped. A figure is the median over the rounds of each round's
 median latency. Peers are looked for in the programs of LIST, with ':' between them (default: ANYDML_PYTHON,
 .cache/peers/venv, python3); those that no Python can import are left out. Their results are compared with each other, and
 what other processes did meanwhile is counted and told. With the word `default` for a number of threads each runs with its
-own default settings on all processors; with several numbers a plot shows how latencies fall with them. Prints Markdown;
+own default settings on all CPUs; with several numbers a plot shows how latencies fall with them. Prints Markdown;
 --json keeps all figures, --document writes tables and plots into a document between its two `<!-- bench/all.py -->` marks,
 --plot the plot of scaling alone. scripts/prepare-peers installs the peers.
 
---scaling measures 1, 2, 4 ... threads, as many as there are processors, and defaults; medians with the 99th percentile;
-defaults beside a busy loop on every processor; and so many clients of one device at once, each with its own settings and
-with one thread (all_scaling.py).
+--scaling measures 1, 2, 4 ... threads, as many as there are CPUs, and defaults; medians with the 99th percentile; defaults
+beside a busy loop on every CPU; and so many clients of one device at once, each with its own settings and with one thread
+(all_scaling.py).
 
 A model takes about (peers + 1) x rounds x (seconds + 0.5) seconds per thread count, and what its peers take to load.
 """
@@ -115,7 +115,7 @@ for i in session.get_inputs():
 serve(lambda: lambda: session.run(None, feeds)[0], ort.__version__)
 """
 
-# Where the processor has bfloat16, OpenVINO would use it for float32.
+# Where the CPU has bfloat16, OpenVINO would use it for float32.
 OPENVINO = COMMON + r"""
 import openvino
 core = openvino.Core()
@@ -173,7 +173,7 @@ PEERS = {
 }
 NAMES = {"anydml": "AnyDML", **{key: peer[0] for key, peer in PEERS.items()}}
 LOAD_LIMIT = 900  # seconds; torch.compile calls a compiler
-NOISY = 0.1       # processors that others may use before a figure is marked
+NOISY = 0.1       # CPUs that others may use before a figure is marked
 
 
 class Failed(Exception):
@@ -191,7 +191,7 @@ def warn(text):
 # ---- what else the machine did ----
 
 def busy_seconds():
-    """Processor time of the whole machine that was not idle."""
+    """CPU time of the whole machine that was not idle."""
     with open("/proc/stat", encoding="ascii") as file:
         fields = [int(f) for f in file.readline().split()[1:9]]
     return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
@@ -212,7 +212,7 @@ def own_seconds(pids):
 
 
 class Watch:
-    """How many processors others used since it was made; steal time counts as theirs."""
+    """How many CPUs others used since it was made; steal time counts as theirs."""
 
     def __init__(self, pids):
         self.pids, self.start = pids, time.perf_counter()
@@ -231,7 +231,7 @@ def environment(threads):
 
 
 class Peer:
-    """A peer with its network, stopped but for its turns."""
+    """A peer with its network, stopped except for its turns."""
 
     def __init__(self, key, python, model, threads, processors):
         self.key, self.threads = key, threads

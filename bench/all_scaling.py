@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all.py --scaling measures besides latencies by threads: busy processors, and clients of one device."""
+"""What all.py --scaling measures besides latencies by threads: busy CPUs, and clients of one device."""
 import os
 import re
 import statistics
@@ -21,7 +21,7 @@ while os.getppid() == parent:
 
 
 class BusyLoops:
-    """One on each processor, at the same priority as what is measured."""
+    """One on each CPU, at the same priority as what is measured."""
 
     def __enter__(self):
         self.loops = [subprocess.Popen([sys.executable, "-c", BUSY, str(cpu)], stdout=subprocess.PIPE)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the memory-bound operators of the CPU adapter on large tensors: bytes that an operation must read and write,
-per second, as a fraction of the machine's copy bandwidth, beside numpy and PyTorch doing the same.
+"""Measures the memory-bound operators of the CPU adapter on large tensors: bytes that an operation must read and write, per
+second, as a fraction of the machine's copy bandwidth, beside numpy and PyTorch doing the same.
 
 usage: bandwidth.py [--operators build/bench/operators] [--threads 1,2] [--seconds 0.5] [--filter TEXT] [--least]
                     [--json FILE]
 
 Copy bandwidth is the best of numpy's and PyTorch's copies of the same bytes with as many threads, each thread pinned
-to its own processor. The three take turns in one run; each figure is a median, with --least the shortest time instead
+to its own CPU. The three take turns in one run; each figure is a median, with --least the shortest time instead
 (for a machine that others load). numpy has no threads: its column is for
 one thread. Needs numpy and PyTorch, of any version: Debian's, or .cache/peers/venv/bin/python, which scripts/prepare-peers
 makes. Prints a Markdown table. A difference below 5 % is noise on a shared machine. Tensors of INT8 are 16 MiB only, which

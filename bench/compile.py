@@ -5,8 +5,8 @@
 usage: compile.py [--program build/bench/compile] [--shapes LIST] [--nodes LIST] [--rounds 3] [--limit SECONDS]
                   [--json FILE] [--from FILE] [--write docs/performance/compile-time.md]
 
-Each graph is an ONNX file of small tensors, compiled by one process; counted is processor time, of all threads and of the
-system too, so that other programs on the machine do not matter much: the least of the rounds. Reading is the file's, compiling is all
+Each graph is an ONNX file of small tensors, compiled by one process; counted is CPU time, of all threads and of the system
+too, so that other programs on the machine do not matter much: the least of the rounds. Reading is the file's, compiling is all
 from the model to the compiled operator, and initialising and the first run follow. --write puts the table between the two
 marks of the document and the plot beside it. Needs onnx and numpy.
 """
@@ -171,7 +171,7 @@ SHAPES = {
 # ---- measuring ----
 
 def measure(program, name, nodes, rounds, limit):
-    """Dictionary of the phases' processor milliseconds; None when it takes longer than `limit` seconds."""
+    """Dictionary of the phases' CPU milliseconds; None when it takes longer than `limit` seconds."""
     make, shape = SHAPES[name]
     with tempfile.TemporaryDirectory() as folder:
         graph = Graph(name, shape)

@@ -21,8 +21,8 @@ def greatest(logits):
 
 
 class Model:
-    """library: of the provider, or None for the CPU provider. adapter: its number; with one, tensors lie in its memory, or, with
-    resident, in the host's as genai has them, but for the caches."""
+    """library: of the provider, or None for the CPU provider. adapter: its number; with one, tensors lie in its memory, or,
+    with resident, in the host's as genai has them, except for the caches."""
 
     def __init__(self, folder, library, threads, adapter=None, resident=False):
         options = ort.SessionOptions()

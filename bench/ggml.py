@@ -3,8 +3,8 @@
 """Products with weights of 4 bits in ggml (Q4_0: blocks of 32), by ctypes, to compare with `matvec.py --filter "level 4"`.
 
 Its libraries come in packages of others, for example npm's @node-llama-cpp/linux-x64 (`npm pack`, MIT), whose folder
-bins/linux-x64 has one for each kind of processor. Each kind of buffer that the library offers is measured (plain rows
-of blocks, rows of eight columns, AMX's tiles); the shortest of --rounds medians counts.
+bins/linux-x64 has one for each kind of CPU. Each kind of buffer that the library offers is measured (plain rows of blocks,
+rows of eight columns, AMX's tiles); the shortest of --rounds medians counts.
 
     python3 bench/ggml.py --library bins/linux-x64 --kinds icelake,sapphirerapids --rows 1,128 --threads 1
 """
@@ -45,7 +45,7 @@ class Ggml:
         return lambda *args, result=ctypes.c_void_p: self.call(self.base, "ggml_" + name, *args, result=result)
 
     def buffers(self):
-        """Names and buffer types: the plain one, then what the processor's library adds."""
+        """Names and buffer types: the plain one, then what the CPU's library adds."""
         registry = self.call(self.cpu, "ggml_backend_cpu_reg")
         device = self.backend_reg_dev_get(registry, ctypes.c_size_t(0))
         found = [self.backend_cpu_buffer_type()]

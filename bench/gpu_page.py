@@ -74,7 +74,7 @@ def share(a, b):
     return None if a is None or b is None else a / b
 
 
-# ---- parts: lines of the document, and pictures by name ----
+# ---- parts: lines of the document, and images by name ----
 
 def networks(found, pictures):
     rows = []

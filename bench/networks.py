@@ -72,7 +72,7 @@ class Network:
     # ---- images ----
 
     def conv(self, x, size_in, size_out, kernel=1, stride=1, groups=1, scale=1.0):
-        """Same size but for the stride; He's initialisation."""
+        """Same size except for the stride; He's initialisation."""
         shape = (size_out, size_in // groups, kernel, kernel)
         inputs = [x, self.weight(shape, scale * (2 / np.prod(shape[1:]))**0.5), self.weight((size_out,), 0.01)]
         inputs = inputs[:2] if self.batch_norm else inputs

@@ -5,18 +5,18 @@
 usage: torch_bench.py [--build build] [--python .cache/torch/venv/bin/python] [--threads 2] [--filter TEXT]
                       [--ways cpu,dml,compiled,inductor] [--rounds 5] [--seconds 1] [--clock wall|cpu] [--json FILE]
 
-Cases: what one call costs (a tiny addition, an operator that falls back), training steps and inference of networks with
-random weights, and what torch.compile takes. Ways: cpu (eager on torch's CPU backend), dml (eager), compiled
+Cases: what one call costs (a tiny addition, an operator that falls back), training steps and inference of networks with random
+weights, and what torch.compile takes. Ways: cpu (eager on torch's CPU backend), dml (eager), compiled
 (torch.compile(backend="directml")) and inductor (torch's compiler on the CPU; minutes of compiling). On a GPU, with larger
 batches: --ways cuda,vulkan,vulkan_compiled (torch's CUDA, and torch_directml on the first Vulkan device); --python is then a
 torch with CUDA.
 
---clock cpu counts the time that processors work for a way, for machines on which others do, too: with --threads 1.
+--clock cpu counts the time that CPUs work for a way, for machines on which others do, too: with --threads 1.
 
-Each way of a case is a process of its own, pinned to the same processors; they take turns, a round of --seconds each. The
-table has the least median of all rounds, and ratios to the time of cpu or cuda: the median of the rounds' ratios and, for a
-machine that others load, the least. Compile times are of fresh processes, the least of all rounds. Needs scripts/build-torch
-BUILD. Prints a Markdown table.
+Each way of a case is a process of its own, pinned to the same CPUs; they take turns, a round of --seconds each. The table has
+the least median of all rounds, and ratios to the time of cpu or cuda: the median of the rounds' ratios and, for a machine that
+others load, the least. Compile times are of fresh processes, the least of all rounds. Needs scripts/build-torch BUILD. Prints
+a Markdown table.
 """
 import argparse
 import functools

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Transfers between host and device: copies of UPLOAD to DEFAULT and of DEFAULT to READBACK buffers on queues of each
- * type, alone and both at a time, and what the processor takes to write and read such buffers: transfer [MIB [ROUNDS]]
- * The copies of a queue are `CHUNKS` commands in one list, and several lists are in flight. */
+ * type, alone and both at a time, and what the CPU takes to write and read such buffers: transfer [MIB [ROUNDS]] The
+ * copies of a queue are `CHUNKS` commands in one list, and several lists are in flight. */
 #include <anydml_d3d12.h>
 
 #pragma GCC diagnostic ignored "-Wunused-function" /* of what samples share, some is enough */
@@ -90,7 +90,7 @@ static void *map(ID3D12Resource *buffer)
     return data;
 }
 
-/* GB/s of the processor's copies, best of the rounds. */
+/* GB/s of the CPU's copies, best of the rounds. */
 static double measure_host(void *to, const void *from, UINT64 bytes, UINT rounds)
 {
     double best = 0;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scripts beside this one share: programs that take turns, each in a process of its own on the same processors.
+"""What the scripts beside this one share: programs that take turns, each in a process of its own on the same CPUs.
 
 As a program: turns.py SETUP STATEMENT SECONDS [least] prints the median (shortest) time of a Python statement.
 """

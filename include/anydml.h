@@ -5,11 +5,11 @@
  * anydml_d3d12.h and anydml_dxcore.h are Direct3D 12 and DXCore.
  *
  *   ANYDML_LOG=none|error|warn|info|debug|trace  what is written to stderr; default: warn
- *   ANYDML_THREADS=n                             worker threads of the cpu adapter; default: one per processor
+ *   ANYDML_THREADS=n                             worker threads of the cpu adapter; default: one per CPU
  *   ANYDML_CPU_FLAGS=name,name                   instruction sets that may be used, of avx2, avx_vnni, avx512,
  *                                                avx512_vnni, avx512_bf16, amx_int8, amx_bf16, neon, dotprod, i8mm
  *                                                and bf16 ("none": portable code only); unset or empty: all that
- *                                                the processor has
+ *                                                the CPU has
  *   ANYDML_ADAPTERS=cpu,vulkan,null              which adapters are listed, and in which order; default: cpu,vulkan
  *   ANYDML_HALF_PRECISION=on|off                 on: everything is compiled with HALF_PRECISION_FLOAT32 (below)
  *   ANYDML_TRACE=file                            a timeline of what DirectML devices execute, in the JSON form that
@@ -44,18 +44,18 @@ extern "C" {
 /*
  * An execution flag beyond DirectML's, for CompileOperator, CompileGraph and AnydmlCompileGraph: products and
  * convolutions of FLOAT32 tensors may round their factors to BFLOAT16, and graphs may keep what lies between them so,
- * on processors that multiply it; sums are FLOAT32. It includes ALLOW_HALF_PRECISION_COMPUTATION, which allows the same
- * for tensors of 16 bits and never lowers FLOAT32. In C++ the value lies outside of the enumeration's own range: pass
- * it as an argument, keep it out of constant expressions.
+ * on CPUs that multiply it; sums are FLOAT32. It includes ALLOW_HALF_PRECISION_COMPUTATION, which allows the same for
+ * tensors of 16 bits and never lowers FLOAT32. In C++ the value lies outside of the enumeration's own range: pass it as
+ * an argument, keep it out of constant expressions.
  */
 #define ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32 ((DML_EXECUTION_FLAGS)0x40000000)
 
 /*
- * Another: products with constant integers that DEQUANTIZE, DEQUANTIZE_LINEAR and the like make weights of may round
- * their other factor to 8 bits, relative to the greatest element of each block of the weights along the depth of the
- * product; sums within a block are exact, those over blocks FLOAT32. It is ONNX's MatMulNBits with an accuracy_level
- * of 4. HALF_PRECISION_FLOAT32 does not include it: an element that is small beside the greatest one of its block keeps
- * its digits in BFLOAT16, and loses them here.
+ * Another: products with constant integers that DEQUANTIZE, DEQUANTIZE_LINEAR and similar make weights of may round
+ * their other factor to 8 bits, relative to the largest element of each block of the weights along the depth of the
+ * product; sums within a block are exact, those over blocks FLOAT32. It is ONNX's MatMulNBits with an accuracy_level of
+ * 4. HALF_PRECISION_FLOAT32 does not include it: an element that is small beside the largest one of its block keeps its
+ * digits in BFLOAT16, and loses them here.
  */
 #define ANYDML_EXECUTION_FLAG_BYTE_ACTIVATIONS ((DML_EXECUTION_FLAGS)0x20000000)
 
@@ -151,22 +151,22 @@ HRESULT STDMETHODCALLTYPE AnydmlCompileGraph(IDMLDevice1 *device, const DML_GRAP
                                              anydml_constant_done done, void *context, REFIID riid, void **out);
 
 /* libdirectml: executes a compiled operator on addresses, with the least that a call can cost: no descriptors,
- * resources, lists or fences, and several threads may do it at once. Temporary memory and, from the first call on,
- * what would be the persistent resource are the library's. On the cpu adapter, a call of a small operator costs about
- * 0.2 microseconds beyond its work.
+ * resources, lists or fences, and several threads may do it at once. Temporary memory and, from the first call on, what
+ * would be the persistent resource are the library's. On the cpu adapter, a call of a small operator costs about 0.2
+ * microseconds beyond its work.
  *
  * Inputs that are OWNED_BY_DML (weights; cpu adapter) are read by the runs that give their addresses, all of them,
- * which initialise the operator anew before it runs; with 0 for all they are as they were then. The first run gives
+ * which initialise the operator again before it runs; with 0 for all they are as they were then. The first run gives
  * them, and while a run does no other may be under way.
  *
  * inputs, outputs: one address for each of the operator's or graph's, 0 where it has none (absent optional tensors,
  * inputs that a graph does not use). As much as the tensor's description says must lie there. An output may be an
  * input's address: what is needed longer is copied first; but outputs must not overlap one another.
  *
- * cpu adapter: `queue` is not used, NULL is fine. Addresses are the host's, and need be multiples of the element's
- * size only; DirectML reads and writes elements alone, never the bytes that round TotalTensorSizeInBytes up. The
- * operator runs on the calling thread and its team and is done when the call returns; what queues have to do yet is
- * not waited for.
+ * cpu adapter: `queue` is not used, NULL is fine. Addresses are the host's, and need be multiples of the element's size
+ * only; DirectML reads and writes elements alone, never the bytes that round TotalTensorSizeInBytes up. The operator
+ * runs on the calling thread and its team and is done when the call returns; what queues have to do yet is not waited
+ * for.
  *
  * Vulkan adapters: the operator runs after all that `queue`, a DIRECT or COMPUTE queue of its device, was given before;
  * the call does not wait for it, unless very many such runs wait already. Signal a fence to know when it is done.
@@ -200,11 +200,11 @@ struct anydml_tuning {
 
 /* libdirectml, cpu adapter: measures the kernels between which compilation chooses by a model, on the device's threads,
  * which takes about two seconds on an idle machine, and writes what it found to a file that later processes read when
- * they first compile for as many threads with this version on this processor. Nothing else ever measures or writes.
- * The file lies in ANYDML_CACHE_DIR, or in XDG_CACHE_HOME/anydml, or in ~/.cache/anydml. This process goes on as it
- * began. `listener` and its functions may be NULL. Thread-safe, but times are those of a machine that does nothing
- * else. S_OK; E_INVALIDARG (no device of this library); DXGI_ERROR_UNSUPPORTED (another adapter); E_OUTOFMEMORY;
- * E_ACCESSDENIED (the file cannot be written). */
+ * they first compile for as many threads with this version on this CPU. Nothing else ever measures or writes. The file
+ * lies in ANYDML_CACHE_DIR, or in XDG_CACHE_HOME/anydml, or in ~/.cache/anydml. This process goes on as it began.
+ * `listener` and its functions may be NULL. Thread-safe, but times are those of a machine that does nothing else. S_OK;
+ * E_INVALIDARG (no device of this library); DXGI_ERROR_UNSUPPORTED (another adapter); E_OUTOFMEMORY; E_ACCESSDENIED
+ * (the file cannot be written). */
 HRESULT STDMETHODCALLTYPE AnydmlTune(IDMLDevice *device, const struct anydml_tuning *listener);
 
 /* For ops of a class, a row of shaders, as steps of a trace name both (docs/extensions.md). */

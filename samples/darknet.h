@@ -315,8 +315,8 @@ static const struct {
 
 /* ---- the network ---- */
 
-/* The .weights file begins with three numbers of a version and the count of pictures seen in training, which has 64
- * bits from version 0.2. */
+/* The .weights file begins with three numbers of a version and the count of images seen in training, which has 64 bits
+ * from version 0.2. */
 static void darknet_open_weights(struct darknet *d)
 {
     INT32 version[3] = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames of boxes with a text above, drawn into pictures of 8-bit red, green and blue. */
+/* Frames of boxes with a text above, drawn into images of 8-bit red, green and blue. */
 #ifndef DRAW_H
 #define DRAW_H
 
@@ -57,7 +57,7 @@ static void draw_frame(const struct canvas *to, const int at[4], int thickness, 
 }
 
 /* Capitals, with points of `size` pixels, on a ground of the colour whose lower left corner is given; it is moved to be
- * within the picture. Letters are black or white, whichever is farther from the ground. */
+ * within the image. Letters are black or white, whichever is farther from the ground. */
 static void draw_text(const struct canvas *to, int left, int bottom, int size, const char *text, struct colour ground)
 {
     const int width = ((int)strlen(text) * (LETTER_WIDTH + 1) + 1) * size, height = (LETTER_HEIGHT + 2) * size;

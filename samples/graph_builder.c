@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A small network with the graph builder (docs/graph-builder.md): one function per operator, sizes of outputs found by
- * the library, errors asked for once. A picture of 8 x 8 goes through a convolution with bias and Relu, max pooling, a
+ * the library, errors asked for once. An image of 8 x 8 goes through a convolution with bias and Relu, max pooling, a
  * dense layer and Softmax; its weights are constants of the graph. */
 #include <anydml_graph.h>
 
@@ -44,7 +44,7 @@ static IDMLCompiledOperator *compile(IDMLDevice *dml)
     return compiled;
 }
 
-/* The same on the processor, operator by operator. */
+/* The same on the CPU, operator by operator. */
 static void reference(const float picture[SIDE][SIDE], float out[CLASSES])
 {
     float sum = 0;

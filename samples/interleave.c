@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two queues that take turns. Queue 0 computes b = a + one, queue 1 computes a = b + b, again and again; fences in both
- * directions keep the order, and the processor only waits at the very end. Each queue executes one list, recorded once,
- * and stamps the time before and after its work. */
+ * directions keep the order, and the CPU only waits at the very end. Each queue executes one list, recorded once, and
+ * stamps the time before and after its work. */
 #include "sample.h"
 
 #define COUNT  1024

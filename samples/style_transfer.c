@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paints a photograph in the style of a picture, with a network as of "fast neural style" in ONNX Runtime on the
+/* Paints a photograph in the style of an image, with a network as of "fast neural style" in ONNX Runtime on the
  * DirectML execution provider:
  *
  *   sample_style_transfer LIBONNXRUNTIME PROVIDER MODEL PHOTOGRAPH RESULT [bgr]
  *
- * The model takes and makes pictures [1, 3, height, width] with numbers from 0 to 255. Sizes that it fixes get the
- * middle of the photograph in their shape; open ones the photograph's own. bgr: the network was trained with blue
- * first. */
+ * The model takes and makes images [1, 3, height, width] with numbers from 0 to 255. Sizes that it fixes get the middle
+ * of the photograph in their shape; open ones the photograph's own. bgr: the network was trained with blue first. */
 #include "onnxruntime_sample.h"
 #include "tools/image.h"
 
@@ -17,7 +16,7 @@ static void fail(struct tools_error *error)
     exit(tools_report("style_transfer", error));
 }
 
-/* ---- pictures ---- */
+/* ---- images ---- */
 
 /* The largest part of the middle that has this shape. */
 static struct tools_image crop(const struct tools_image *image, uint32_t width, uint32_t height)

@@ -4,8 +4,8 @@
  *   sample_super_resolution_video NETWORK.onnx VIDEO RESULT [FRAMES]
  *
  * RESULT: a file, or `window` to look at it at once. FFmpeg's libraries read, write and show. Two frames are under way:
- * while the device works at one, the processor encodes the one before and decodes the one behind it. For each of the
- * two there is a command list, recorded once: copy to the network's input, run, copy back. */
+ * while the device works at one, the CPU encodes the one before and decodes the one behind it. For each of the two
+ * there is a command list, recorded once: copy to the network's input, run, copy back. */
 #include "sample_network.h"
 #include "super_resolution.h"
 #include "video.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Video files, and pictures as videos of one frame, with FFmpeg's libraries: frames as planes of numbers from 0 to 1 in
+/* Video files, and images as videos of one frame, with FFmpeg's libraries: frames as planes of numbers from 0 to 1 in
  * the order that networks take (red, green, blue), and back. A file that cannot be read or written ends the program
  * with one line and 2. Sound is left out, and frames are written at a constant rate. */
 #ifndef VIDEO_H
@@ -72,7 +72,7 @@ static inline struct video_reader video_open(const char *path)
     AVStream *stream = r.format->streams[r.stream];
     r.codec = video_need(avcodec_alloc_context3(codec));
     video_check(avcodec_parameters_to_context(r.codec, stream->codecpar), path);
-    r.codec->thread_count = 0; /* as many as there are processors */
+    r.codec->thread_count = 0; /* as many as there are CPUs */
     video_check(avcodec_open2(r.codec, codec, NULL), path);
     r.rate = av_guess_frame_rate(r.format, stream, NULL);
     if (r.rate.num <= 0 || r.rate.den <= 0)
@@ -142,7 +142,7 @@ static inline const enum AVPixelFormat *video_pixel_formats(const AVCodec *codec
 #endif
 }
 
-/* The name says the format: .mp4, .mkv, .y4m (uncompressed); frame_%03d.png is a picture for each frame; `window` is a
+/* The name says the format: .mp4, .mkv, .y4m (uncompressed); frame_%03d.png is an image for each frame; `window` is a
  * window of SDL2, which shows frames at their rate, or as soon as they are there. */
 static inline struct video_writer video_create(const char *path, int width, int height, AVRational rate)
 {

@@ -3,10 +3,10 @@
  *
  *   sample_vulkan_interop NETWORK.onnx [FRAMES [FOLDER]]
  *
- * A compute shader draws a small moving picture, a network doubles its size, and the result is copied for the file: one
+ * A compute shader draws a small moving image, a network doubles its size, and the result is copied for the file: one
  * command buffer and one submission a frame, on the program's own queue. Between drawing and network nothing comes near
- * the host. FOLDER gets the frames as frame_000.png, ... At the end the last picture goes through the same network on
- * the processor, and both results must agree. */
+ * the host. FOLDER gets the frames as frame_000.png, ... At the end the last image goes through the same network on the
+ * CPU, and both results must agree. */
 #include "sample.h"
 #include "super_resolution.h"
 #include "tools/image.h"
@@ -31,7 +31,7 @@ struct program {
     IDMLCommandRecorder *recorder;
     ID3D12Fence *fence;
     ID3D12Resource *picture, *result, *temporary, *persistent;
-    VkDeviceAddress address; /* of the picture */
+    VkDeviceAddress address; /* of the image */
     IDMLCompiledOperator *network;
     IDMLOperatorInitializer *initializer;
     ID3D12DescriptorHeap *heaps[2];
@@ -92,7 +92,7 @@ static void create_devices(struct program *p)
     CHECK(AnydmlVulkanCreateFence(p->device, p->v.timeline, 0, &IID_ID3D12Fence, (void **)&p->fence));
 }
 
-/* ---- buffers: the picture is AnyDML's and drawn by Vulkan, the result is Vulkan's and written by AnyDML ---- */
+/* ---- buffers: the image is AnyDML's and drawn by Vulkan, the result is Vulkan's and written by AnyDML ---- */
 
 static void create_buffers(struct program *p)
 {
@@ -216,9 +216,9 @@ static void write_picture(const char *folder, const char *name, int frame, const
     tools_image_finish(&image);
 }
 
-/* ---- the same on the processor ---- */
+/* ---- the same on the CPU ---- */
 
-/* How far the last frame is from what the cpu adapter makes of the same picture. */
+/* How far the last frame is from what the cpu adapter makes of the same image. */
 static float compare(const struct program *p, const char *path)
 {
     struct program cpu = { 0 };

@@ -1,6 +1,6 @@
 #version 450
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The moving picture of vulkan_interop.c: a ball that rolls on a chequered floor, by rays. Written as planes of red,
+/* The moving image of vulkan_interop.c: a ball that rolls on a chequered floor, by rays. Written as planes of red,
  * green and blue, 0 to 1, to where the push constants say. */
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference_uvec2 : require
@@ -74,7 +74,7 @@ void main()
     if (any(greaterThanEqual(pixel, push.size)))
         return;
     vec3 colour = vec3(0.0);
-    for (uint i = 0u; i < 16u; i++) /* rays of a pixel: the network expects pictures without stairs */
+    for (uint i = 0u; i < 16u; i++) /* rays of a pixel: the network expects images without stairs */
         colour += seen(vec2(pixel) + (vec2(i % 4u, i / 4u) + 0.5) / 4.0) / 16.0;
     uint plane = push.size.x * push.size.y, index = pixel.y * push.size.x + pixel.x;
     for (uint c = 0u; c < 3u; c++)

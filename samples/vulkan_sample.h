@@ -41,7 +41,7 @@ static int vulkan_family(VkPhysicalDevice physical, uint32_t *out)
     return 0;
 }
 
-/* An instance of Vulkan 1.2 and the best device: a GPU before a processor. Ends with 77, "skipped", without any. */
+/* An instance of Vulkan 1.2 and the best device: a GPU before a CPU. Ends with 77, "skipped", without any. */
 static struct vulkan vulkan_find(void)
 {
     VkApplicationInfo application = { .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_2 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds things in a picture or a video and draws boxes around them, with YOLO v3 or v4 as Darknet's files describe it:
+/* Finds things in an image or a video and draws boxes around them, with YOLO v3 or v4 as Darknet's files describe it:
  *
  *   sample_yolov4 NETWORK.cfg NETWORK.weights PICTURE RESULT [LABELS [THRESHOLD]]
  *
- * The whole network is one DirectML graph, made with the graph builder while the .cfg file is read (darknet.h). A
- * picture is put into the network's shape without changing its own (letterbox); boxes are read out of the outputs, and
- * of those around the same thing the best is kept (yolo.h). LABELS has a line for each class, THRESHOLD is the least
+ * The whole network is one DirectML graph, made with the graph builder while the .cfg file is read (darknet.h). An
+ * image is put into the network's shape without changing its own (letterbox); boxes are read out of the outputs, and of
+ * those around the same thing the best is kept (yolo.h). LABELS has a line for each class, THRESHOLD is the least
  * score. */
 #include "sample_network.h"
 #include "darknet.h"
@@ -64,7 +64,7 @@ static void run_network(struct program *p)
 
 /* ---- a frame ---- */
 
-/* The picture in the middle of the network's input, what is left of it grey. */
+/* The image in the middle of the network's input, what is left of it grey. */
 static void letterbox(struct program *p)
 {
     const int width = (int)p->darknet.width, height = (int)p->darknet.height;
@@ -81,7 +81,7 @@ static void letterbox(struct program *p)
         }
 }
 
-/* From parts of the network's input to pixels of the picture. */
+/* From parts of the network's input to pixels of the image. */
 static void to_pixels(const struct program *p, struct yolo_box *box)
 {
     const float width = (float)p->darknet.width, height = (float)p->darknet.height;

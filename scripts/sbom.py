@@ -171,7 +171,7 @@ def add(document, path):
 
 
 def check():
-    """NOTICE names each package whose licence components.json tells, but for what is on every Linux."""
+    """NOTICE names each package whose licence components.json tells, except for what is on every Linux."""
     notice = (ROOT / "NOTICE").read_text("utf-8")
     missing = [name for name, row in COMPONENTS.items() if isinstance(row, dict) and row.get("use") != "system"
                and not re.search(rf"\b{re.escape(name)}", notice)]

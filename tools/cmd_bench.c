@@ -15,7 +15,7 @@
 
 #define BENCH_RUNS_MAX 100000
 #define BENCH_RUNS_MIN 5
-#define WARM_MS        500.0 /* at most; idle processors and GPUs have low clocks */
+#define WARM_MS        500.0 /* at most; idle CPUs and GPUs have low clocks */
 
 const char tools_help_bench[] =
     "usage: anydml bench MODEL.onnx [OPTIONS]\n"

@@ -31,7 +31,7 @@ static bool fail_file(struct tools_error *error, enum telemetry_place place, enu
     return tools_fail(error, code, "%s: %s", telemetry_path(place, path) ? path : "the file of telemetry", text);
 }
 
-/* For changing: what is damaged is written anew, what is unsafe is not touched. */
+/* For changing: what is damaged is written again, what is unsafe is not touched. */
 static bool load_settings(struct telemetry_settings *out, struct tools_error *error)
 {
     enum telemetry_result result = telemetry_settings_load(out);

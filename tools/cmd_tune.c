@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define BUSY_WATCH_US 300000
-#define BUSY_MAX      0.25 /* processors */
+#define BUSY_MAX      0.25 /* CPUs */
 
 const char tools_help_tune[] =
     "usage: anydml tune [--threads N] [--device N] [--json] [--force]\n"
@@ -76,7 +76,7 @@ static void STDMETHODCALLTYPE take_path(void *context, const char *path, const c
         printf("kept in %s\n", path);
 }
 
-/* Ticks that all processors have spent, on work and in all; false where the system does not tell. */
+/* Ticks that all CPUs have spent, on work and in all; false where the system does not tell. */
 static bool read_ticks(double *out_busy, double *out_all)
 {
     FILE *file = fopen("/proc/stat", "r");

@@ -69,7 +69,7 @@ static bool demo_load(struct demo *d, const char *path, struct tools_error *erro
            tools_fail(error, TOOLS_USAGE, "%s is no network with one input and one output", path);
 }
 
-/* On the fastest device; where a GPU cannot be used after all, on the processor, which every machine has. */
+/* On the fastest device; where a GPU cannot be used after all, on the CPU, which every machine has. */
 static bool demo_open(struct demo *d, struct tools_error *error)
 {
     uint32_t device;
@@ -116,7 +116,7 @@ static bool demo_run(struct demo *d, struct tools_error *error)
            tools_fail(error, TOOLS_USAGE, "the network does not double the picture");
 }
 
-/* ---- side_by_side.png: both pictures, and below them the same detail of both, enlarged ---- */
+/* ---- side_by_side.png: both images, and below them the same detail of both, enlarged ---- */
 
 /* How much neighbouring pixels differ inside a rectangle of the original. */
 static uint64_t demo_detail(const struct tools_image *image, uint32_t x0, uint32_t y0, uint32_t width, uint32_t height)

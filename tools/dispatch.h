@@ -34,7 +34,7 @@ struct dispatch_node {
     DML_OPERATOR_DESC desc; /* of an operator */
     struct dispatch_slot *inputs, *outputs;
     uint32_t input_count, output_count;
-    const json_t *constant;               /* a graph's constant in place of an operator, */
+    const json_t *constant;               /* a graph's constant instead of an operator, */
     const DML_BUFFER_TENSOR_DESC *tensor; /* what the first edge from it leads to, */
     const void *data;                     /* and its bytes */
 };
@@ -70,7 +70,7 @@ void tools_dispatch_leave(struct dispatch_reader *reader, size_t length);
 void *tools_dispatch_alloc(struct dispatch_reader *reader, uint64_t count, size_t size);
 
 /* Element `index` of packed elements from a number, true or false, or a string that has a number ("nan", "-inf", and
- * what JSON's integers cannot hold); and as text, which JSON takes but for infinities and NaN (*out_quoted). */
+ * what JSON's integers cannot hold); and as text, which JSON takes except for infinities and NaN (*out_quoted). */
 bool tools_dispatch_store(struct dispatch_reader *reader, const json_t *value, DML_TENSOR_DATA_TYPE type, void *data,
                           uint64_t index);
 const char *tools_dispatch_text(char out[48], DML_TENSOR_DATA_TYPE type, const void *data, uint64_t index,

@@ -141,7 +141,7 @@ static FILE *open_data(struct dispatch_reader *r, const char *name, uint64_t *ou
     return file;
 }
 
-/* Whether the shapes are the same but for sizes of 1, or the array is one line. */
+/* Whether the shapes are the same except for sizes of 1, or the array is one line. */
 static bool same_shape(const struct tools_array *array, const DML_BUFFER_TENSOR_DESC *tensor)
 {
     uint32_t d = 0;

@@ -55,7 +55,7 @@ struct graph_picture {
 bool tools_graph_read(const char *text, const char *plan, struct graph_picture *out, struct tools_error *error);
 void tools_graph_finish(struct graph_picture *picture);
 
-/* A picture for browsers. `title` is printed above it. */
+/* An image for browsers. `title` is printed above it. */
 void tools_graph_draw(const struct graph_picture *picture, const char *title, FILE *file);
 
 #endif

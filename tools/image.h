@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pictures as 8-bit RGB: PNG and JPEG files, resizing, and their way into tensors and back. */
+/* Images as 8-bit RGB: PNG and JPEG files, resizing, and their way into tensors and back. */
 #ifndef TOOLS_IMAGE_H
 #define TOOLS_IMAGE_H
 
@@ -43,12 +43,12 @@ struct tools_picture {
 };
 
 /* The tensor that a model input of this type and these dims (-1 = free) takes: [N, C, H, W], [C, H, W] or, with nhwc,
- * the channels last; N is 1, C is 1 (luma) or 3. Free H and W take the picture's size, else the picture is resized.
+ * the channels last; N is 1, C is 1 (luma) or 3. Free H and W take the image's size, else the image is resized.
  * Messages speak of the name that `wanted` has. */
 bool tools_picture_load(const struct tools_image *image, const struct tools_picture *how,
                         const struct onnx_value_info *wanted, struct tools_array *out, struct tools_error *error);
 
-/* The way back of one picture of 1 or 3 channels: low..high to 0..255, rounded and clamped; mean and std are not
+/* The way back of one image of 1 or 3 channels: low..high to 0..255, rounded and clamped; mean and std are not
  * undone. */
 bool tools_picture_store(const struct tools_array *array, const struct tools_picture *how, const char *name,
                          struct tools_image *out, struct tools_error *error);

@@ -13,7 +13,7 @@
 
 #define JPEG_WRITE_QUALITY 92
 
-/* Of a progressive picture libjpeg keeps all coefficients, two bytes each, and each scan goes over them again. */
+/* Of a progressive image libjpeg keeps all coefficients, two bytes each, and each scan goes over them again. */
 #define JPEG_MEMORY_MAX (1l << 30)
 #define JPEG_SCANS_MAX  200
 

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* Where the dimensions of a picture stand. */
+/* Where the dimensions of an image stand. */
 struct picture_axes {
     uint32_t channel, height, width;
 };

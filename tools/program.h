@@ -13,7 +13,7 @@ struct tools_program {
     struct onnx_exec *exec;
     const struct onnx_program *onnx; /* the same program, its description; of a flow after its first run */
     void **inputs, **outputs;        /* the memory of each port */
-    struct onnx_flow *flow;          /* in place of exec; */
+    struct onnx_flow *flow;          /* instead of exec; */
     struct onnx_program *ports;      /* its description, and */
     struct onnx_array *given, *made; /* its inputs and outputs */
     double run_ms;                   /* of the last run */

@@ -61,7 +61,7 @@ bool tools_run_folder_find(struct run *run, struct tools_error *error);
 bool tools_run_folder(struct run *run, struct tools_error *error);
 void tools_run_folder_finish(struct run *run);
 
-/* The next frame of the video, empty when there is none; and a picture as the next frame of the video of output i. */
+/* The next frame of the video, empty when there is none; and an image as the next frame of the video of output i. */
 bool tools_run_frame(struct run *run, struct tools_image *out, struct tools_error *error);
 bool tools_run_keep_frame(struct run *run, uint32_t i, const struct tools_image *image, struct tools_error *error);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `anydml run` with a folder or a video for one of the inputs: the model runs once for each picture and .npy file, or
- * for each frame. */
+/* `anydml run` with a folder or a video for one of the inputs: the model runs once for each image and .npy file, or for
+ * each frame. */
 #include "tools/run.h"
 
 #include "tools/files.h"

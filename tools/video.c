@@ -147,7 +147,7 @@ static bool video_ask_rate(struct tools_video *video, struct tools_error *error)
     ok = ok && video_stop(video, error);
     if (ok && sscanf(video->rate, "%u/%u", &over, &under) != 2)
         ok = tools_fail(error, TOOLS_USAGE, "%s: there is no video in it", video->path);
-    if (ok && (!over || !under)) /* unknown, as of a picture */
+    if (ok && (!over || !under)) /* unknown, as of an image */
         snprintf(video->rate, sizeof(video->rate), "25/1");
     if (video->messages)
         fclose(video->messages);
@@ -189,7 +189,7 @@ bool tools_video_open(const char *path, struct tools_video *out, struct tools_er
 bool tools_video_create(const char *path, const char *rate, struct tools_video *out, struct tools_error *error)
 {
     /* Most players know colours of half the resolution only, whose sizes are even, and take those that say nothing for
-     * ITU-R 709 where pictures are large. */
+     * ITU-R 709 where images are large. */
     static const char filters[] = "pad=ceil(iw/2)*2:ceil(ih/2)*2,scale=out_color_matrix=bt709:out_range=tv";
     const char *const words[] = { "ffmpeg",       "-v",
                                   "error",        "-y",

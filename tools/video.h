@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Videos, frame by frame, by way of the program ffmpeg, which passes pictures through pipes. */
+/* Videos, frame by frame, by way of the program ffmpeg, which passes images through pipes. */
 #ifndef TOOLS_VIDEO_H
 #define TOOLS_VIDEO_H
 
@@ -11,7 +11,7 @@
 
 struct tools_video {
     const char *path;
-    FILE *frames, *messages; /* pictures from or to the program, and what it says */
+    FILE *frames, *messages; /* images from or to the program, and what it says */
     pid_t pid;
     bool writes;
     struct tools_output output; /* of one that is written */

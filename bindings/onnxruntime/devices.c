@@ -38,9 +38,9 @@ static IDXCoreAdapterList *list_adapters(void)
     return list;
 }
 
-/* Processors that graphics drivers stand for keep their memory to themselves. Only the device itself could tell, and
- * opening it takes long; but the runtime's own adapter has the runtime's version, and a wrong guess costs nothing: the
- * device refuses host memory then. */
+/* CPUs that graphics drivers stand for keep their memory to themselves. Only the device itself could tell, and opening
+ * it takes long; but the runtime's own adapter has the runtime's version, and a wrong guess costs nothing: the device
+ * refuses host memory then. */
 static bool has_host_memory(IDXCoreAdapter *adapter)
 {
     const uint64_t own = (uint64_t)ANYDML_VERSION_MAJOR << 48 | (uint64_t)ANYDML_VERSION_MINOR << 32 |
@@ -144,7 +144,7 @@ static OrtHardwareDeviceType hardware_type(const struct adapter *a)
                                      : OrtHardwareDeviceType_CPU;
 }
 
-/* Whether the host's entry can stand for the adapter: all that compute on the processor are one there. */
+/* Whether the host's entry can stand for the adapter: all that compute on the CPU are one there. */
 static bool is_hardware(const OrtApi *ort, const OrtHardwareDevice *hardware, const struct adapter *a)
 {
     return ort->HardwareDevice_Type(hardware) == hardware_type(a) &&
@@ -231,7 +231,7 @@ OrtStatus *ep_find_devices(struct ep_factory *factory, const OrtHardwareDevice *
 
 /* ---- what compiled models are made for ---- */
 
-/* The first two parts tell what must agree, see ep_context_fit. The processor is a kind of its own, since it takes all
+/* The first two parts tell what must agree, see ep_context_fit. The CPU is a kind of its own, since it takes all
  * operators; other adapters without hardware are "software". */
 static void identify(const struct adapter *a, char out[EP_IDENTITY_MAX])
 {

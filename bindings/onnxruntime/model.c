@@ -60,7 +60,7 @@ static OrtStatus *read_type(struct view *v, const OrtValueInfo *info, struct onn
     if (type)
         TRY(ort->CastTypeInfoToTensorInfo(type, &tensor));
     if (!tensor)
-        return NULL; /* type stays 0: sequences and the like */
+        return NULL; /* type stays 0: sequences and similar */
     TRY(ort->GetTensorElementType(tensor, &element));
     TRY(ort->GetDimensionsCount(tensor, &rank));
     out->type = (int32_t)element; /* the two enumerations have the same numbers */

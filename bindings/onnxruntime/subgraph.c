@@ -231,7 +231,7 @@ static OrtStatus *compile_variant(struct ep_subgraph *s, struct onnx_input *inpu
     struct onnx_program *program = NULL;
     DML_EXECUTION_FLAGS flags = ep->options.half_precision ? ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32 : 0;
     HRESULT hr;
-    if (ep->options.disable_metacommands && !ep->device->onnx->host_memory) /* for a processor it means slow kernels */
+    if (ep->options.disable_metacommands && !ep->device->onnx->host_memory) /* for a CPU it means slow kernels */
         flags |= DML_EXECUTION_FLAG_DISABLE_META_COMMANDS;
     for (;;) {
         bool again = false;

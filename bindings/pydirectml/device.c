@@ -40,7 +40,7 @@ static bool adapter_is_gpu(IDXCoreAdapter *adapter)
     return IDXCoreAdapter_IsAttributeSupported(adapter, &DXCORE_HARDWARE_TYPE_ATTRIBUTE_GPU);
 }
 
-/* How well an adapter serves: a GPU of its own before one beside the processor, before drivers that are programs. */
+/* How well an adapter serves: a GPU of its own before one beside the CPU, before drivers that are programs. */
 static uint32_t adapter_score(IDXCoreAdapter *adapter, bool gpu)
 {
     bool integrated = false, hardware = false;

@@ -69,7 +69,7 @@ static HRESULT run_here(struct pydml_model *model, const struct pydml_memory *in
     return hr;
 }
 
-/* Whether the memory has as much as the slot's description says, but for the bytes that round it up. */
+/* Whether the memory has as much as the slot's description says, except for the bytes that round it up. */
 static bool large_enough(const struct pydml_memory *memory, const struct pydml_slot *slot)
 {
     return memory->bytes >= slot->bytes || slot->bytes - memory->bytes < 4;

@@ -38,8 +38,8 @@ struct pydml_memory {
 /* How many adapters there are. */
 PYDML_EXPORT uint32_t pydml_adapter_count(void);
 
-/* The device of an adapter: index, or with index -1 the best GPU (gpu) or the processor. Without a GPU the processor
- * serves both. DXGI_ERROR_NOT_FOUND for an adapter that does not exist. */
+/* The device of an adapter: index, or with index -1 the best GPU (gpu) or the CPU. Without a GPU the CPU serves both.
+ * DXGI_ERROR_NOT_FOUND for an adapter that does not exist. */
 PYDML_EXPORT HRESULT pydml_device_create(int32_t index, uint32_t gpu, uint32_t debug, struct pydml_device **out);
 PYDML_EXPORT void pydml_device_destroy(struct pydml_device *device);
 PYDML_EXPORT IDMLDevice *pydml_device_dml(const struct pydml_device *device);

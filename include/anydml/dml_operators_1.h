@@ -437,7 +437,7 @@ typedef struct DML_TILE_OPERATOR_DESC {
     const UINT *Repeats;
 } DML_TILE_OPERATOR_DESC;
 
-/* The K greatest values along Axis, sorted, and their indices. */
+/* The K largest values along Axis, sorted, and their indices. */
 typedef struct DML_TOP_K_OPERATOR_DESC {
     const DML_TENSOR_DESC *InputTensor, *OutputValueTensor, *OutputIndexTensor;
     UINT Axis, K;

@@ -213,7 +213,7 @@ typedef struct DML_SLICE1_OPERATOR_DESC {
     const INT *InputWindowStrides;
 } DML_SLICE1_OPERATOR_DESC;
 
-/* The K greatest or least values along Axis, sorted, and their indices. */
+/* The K largest or least values along Axis, sorted, and their indices. */
 typedef struct DML_TOP_K1_OPERATOR_DESC {
     const DML_TENSOR_DESC *InputTensor, *OutputValueTensor, *OutputIndexTensor;
     UINT Axis, K;

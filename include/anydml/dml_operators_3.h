@@ -111,7 +111,7 @@ typedef struct DML_ARGMIN_OPERATOR_DESC {
     DML_AXIS_DIRECTION AxisDirection;
 } DML_ARGMIN_OPERATOR_DESC;
 
-/* Index of the greatest element over Axes. */
+/* Index of the largest element over Axes. */
 typedef struct DML_ARGMAX_OPERATOR_DESC {
     const DML_TENSOR_DESC *InputTensor, *OutputTensor;
     UINT AxisCount;

@@ -148,7 +148,7 @@ inline Expression ReverseSubsequences(Expression input, Expression sequenceLengt
 
 /* ---- indices ---- */
 
-/* Sizes: the input's with those of the last indexDimensions of the indices in place of the axis, aligned right. */
+/* Sizes: the input's with those of the last indexDimensions of the indices instead of the axis, aligned right. */
 inline Expression Gather(Expression input, Expression indices, uint32_t axis, uint32_t indexDimensions)
 {
     const TensorDimensions &x = detail::SizesOf(input), &i = detail::SizesOf(indices);
@@ -173,7 +173,8 @@ inline Expression GatherElements(Expression input, Expression indices, uint32_t 
 }
 
 #if DML_TARGET_VERSION >= 0x3000
-/* Sizes: the indices' but for the last dimension, whose tuples pick in the input, then what they leave of the input. */
+/* Sizes: the indices' except for the last dimension, whose tuples pick in the input, then what they leave of the
+ * input. */
 inline Expression GatherND(Expression input, Expression indices, uint32_t inputDimensionCount,
                            uint32_t indicesDimensionCount, uint32_t batchDimensionCount)
 {

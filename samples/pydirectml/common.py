@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the samples share: arguments, weights from an ONNX file, a graph with its inputs, pictures. numpy and pydirectml do the
-work; onnx reads weights and Pillow pictures."""
+"""What the samples share: arguments, weights from an ONNX file, a graph with its inputs, images. numpy and pydirectml do the
+work; onnx reads weights and Pillow images."""
 import argparse
 import sys
 import time
@@ -16,7 +16,7 @@ def missing(text):
 
 
 def arguments(description, picture, labels=False):
-    """model, picture, device, output and so on, as the command line has them; labels: of a network that names classes."""
+    """model, image, device, output and so on, as the command line has them; labels: of a network that names classes."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("model", help="the ONNX file with the weights")
     parser.add_argument("picture", help=f"{picture}, or an .npy file with the network's input")
@@ -76,7 +76,7 @@ class Network:
         return expression
 
     def channels(self, name):
-        """A vector with one number for each channel of pictures, [1, C, 1, 1]."""
+        """A vector with one number for each channel of images, [1, C, 1, 1]."""
         return self.weight(name, [1, -1, 1, 1])
 
     def build(self, *outputs):
@@ -125,11 +125,11 @@ def print_top_five(probabilities, options):
         print(f"{probabilities[one]:.5f}  {labels[one] if one < len(labels) else f'class {one}'}")
 
 
-# ---- pictures ----
+# ---- images ----
 
 
 def load_picture(path, width, height, mode="RGB"):
-    """The picture, cropped to the shape and resized, as bytes [H, W, C] or [H, W]; mode: RGB, L or YCbCr."""
+    """The image, cropped to the shape and resized, as bytes [H, W, C] or [H, W]; mode: RGB, L or YCbCr."""
     try:
         from PIL import Image, ImageOps
     except ImportError:
@@ -140,7 +140,7 @@ def load_picture(path, width, height, mode="RGB"):
 
 
 def save_picture(path, pixels, mode="RGB"):
-    """Bytes [H, W, C] as a picture."""
+    """Bytes [H, W, C] as an image."""
     from PIL import Image
     Image.fromarray(pixels, mode).convert("RGB").save(path)
 
@@ -156,7 +156,7 @@ def planes(pixels):
 
 
 def imagenet_input(path):
-    """A picture as networks for ImageNet want it."""
+    """An image as networks for ImageNet want it."""
     if path.endswith(".npy"):
         return np.load(path)
     picture = planes(load_picture(path, 224, 224))

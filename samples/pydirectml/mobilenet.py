@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MobileNetV2: what a picture shows, where the file has classifier_weight [classes, 1280] for it; else the features before it,
+"""MobileNetV2: what an image shows, where the file has classifier_weight [classes, 1280] for it; else the features before it,
 which are near each other for photographs that are alike. python mobilenet.py MODEL.onnx PHOTO.jpg --labels CLASSES.txt"""
 import numpy as np
 import pydirectml as dml

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SqueezeNet 1.1: what a picture shows, of ImageNet's 1000 classes. python squeezenet.py MODEL.onnx PHOTO.jpg"""
+"""SqueezeNet 1.1: what an image shows, of ImageNet's 1000 classes. python squeezenet.py MODEL.onnx PHOTO.jpg"""
 import numpy as np
 import pydirectml as dml
 

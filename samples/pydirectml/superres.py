@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Super-resolution: a picture of 224 x 224 three times as large; brightness by the network, colours by the bicubic filter.
+"""Super-resolution: an image of 224 x 224 three times as large; brightness by the network, colours by the bicubic filter.
 python superres.py MODEL.onnx PICTURE.jpg --output large.png"""
 import numpy as np
 import pydirectml as dml

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Says what is on pictures, with ResNet-18 and weights of a file: torchvision's (ImageNet) or those of fine_tune.py.
+"""Says what is on images, with ResNet-18 and weights of a file: torchvision's (ImageNet) or those of fine_tune.py.
 
     python samples/torch/classify.py --weights resnet18-f37072fd.pth --labels imagenet_classes.txt cat.jpg
-    python samples/torch/classify.py --weights shapes.pt --labels circle,square,triangle,cross --size 48 picture.ppm
+    python samples/torch/classify.py --weights shapes.pt --labels circle,square,triangle,cross --size 48 image.ppm
 
 torchvision's weights are the file https://download.pytorch.org/models/resnet18-f37072fd.pth (45 MB); where torchvision is
 installed, torch.save(torchvision.models.resnet18(weights="DEFAULT").state_dict(), "resnet18.pth") writes one, and
-torchvision.models.ResNet18_Weights.DEFAULT.meta["categories"] are the labels. Pictures are PPM files, and others where Pillow is
-installed. The weights are read to the processor and moved once; the network is compiled to one DirectML graph, which runs for
-all pictures.
+torchvision.models.ResNet18_Weights.DEFAULT.meta["categories"] are the labels. Images are PPM files, and others where Pillow is
+installed. The weights are read to the CPU and moved once; the network is compiled to one DirectML graph, which runs for all
+images.
 """
 import argparse
 import os
@@ -32,7 +32,7 @@ def read_ppm(path):
 
 
 def read(path):
-    """A picture [3, height, width] from 0 to 1."""
+    """An image [3, height, width] from 0 to 1."""
     if path.endswith(".ppm"):
         return read_ppm(path)
     from PIL import Image

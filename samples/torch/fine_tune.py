@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fine-tunes ResNet-18 on a task of its own, pictures of shapes that are drawn here, in mixed precision if wanted.
+"""Fine-tunes ResNet-18 on a task of its own, images of shapes that are drawn here, in mixed precision if wanted.
 
     python samples/torch/fine_tune.py --weights resnet18-f37072fd.pth --save shapes.pt     # torchvision's weights
-    python samples/torch/fine_tune.py --size 48 --steps 100 --save shapes.pt --pictures .  # or from random ones
+    python samples/torch/fine_tune.py --size 48 --steps 100 --save shapes.pt --images .  # or from random ones
     python samples/torch/classify.py --weights shapes.pt --labels circle,square,triangle,cross --size 48 circle.ppm cross.ppm
 
-With weights only the last stage and a new classifier are trained, and batch normalization keeps its statistics; without,
-all of the network is trained.
+With weights only the last stage and a new classifier are trained, and batch normalization keeps its statistics; without, all
+of the network is trained.
 """
 import argparse
 import os
@@ -22,7 +22,7 @@ SHAPES = ("circle", "square", "triangle", "cross")
 
 
 def draw(count, size, generator):
-    """Pictures [count, 3, size, size] from 0 to 1 of shapes anywhere in any colours, and the shapes' numbers."""
+    """Images [count, 3, size, size] from 0 to 1 of shapes anywhere in any colours, and the shapes' numbers."""
     labels = torch.randint(0, len(SHAPES), (count,), generator=generator)
     centre = torch.rand(count, 2, 1, 1, generator=generator) * 0.2 - 0.1
     radius = torch.rand(count, 1, 1, generator=generator) * 0.2 + 0.6
@@ -51,7 +51,7 @@ def prepared(weights, device):
         model = ResNet18(len(SHAPES)).to(device)
         return model, list(model.parameters())
     model = load(weights)
-    model.requires_grad_(False).eval()  # eval: statistics of the many pictures that the weights are from
+    model.requires_grad_(False).eval()  # eval: statistics of the many images that the weights are from
     model.fc = nn.Linear(model.fc.in_features, len(SHAPES))
     model.layer4.requires_grad_(True)
     model.to(device)

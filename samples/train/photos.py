@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fetches the photographs that photos.tsv names and prepares pictures from them.
+"""Fetches the photographs that photos.tsv names and prepares images from them.
 
-    photos.py fetch DIR        download the Debian packages, keep one original per row in DIR
-    photos.py demo DIR FILE    write the demo photograph, a reduced crop of a held-out original
+photos.py fetch DIR        download the Debian packages, keep one original per row in DIR
+photos.py demo DIR FILE    write the demo photograph, a reduced crop of a held-out original
 """
 import csv
 import os
@@ -16,7 +16,7 @@ from PIL import Image
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SCALE = 2
-TEST_SIDE = 1024  # longest side of a held-out picture
+TEST_SIDE = 1024  # longest side of a held-out image
 DEMO_BOX = (0, 25, 1365, 1049)  # 4:3
 DEMO_SIZE = (1024, 768)
 
@@ -56,12 +56,12 @@ def enlarge(picture):
 
 
 def even(picture):
-    """The picture without its last odd column and row."""
+    """The image without its last odd column and row."""
     return picture.crop((0, 0, picture.width // SCALE * SCALE, picture.height // SCALE * SCALE))
 
 
 def fitted(picture, side):
-    """The picture reduced until its longest side is at most `side`, both sides even."""
+    """The image reduced until its longest side is at most `side`, both sides even."""
     factor = min(1.0, side / max(picture.size))
     size = (round(picture.width * factor), round(picture.height * factor))
     return even(picture if factor == 1.0 else picture.resize(size, Image.LANCZOS))

@@ -30,7 +30,7 @@ SAVE_EVERY = 120.0  # seconds
 
 
 def patches(picture):
-    """Pairs (low, high) of uint8 patches, channels first, that cover the picture."""
+    """Pairs (low, high) of uint8 patches, channels first, that cover the image."""
     low = np.asarray(photos.reduce_half(picture)).transpose(2, 0, 1)
     high = np.asarray(picture).transpose(2, 0, 1)
     for top in range(0, low.shape[1] - PATCH + 1, PATCH):

@@ -41,8 +41,8 @@ static bool has_avx_vnni(void)
            (a & AVX_VNNI);
 }
 
-/* What of `wanted` this processor has in tiles, whose 8 KiB of registers the kernel gives only to processes that ask:
- * all their threads have them then. */
+/* What of `wanted` this CPU has in tiles, whose 8 KiB of registers the kernel gives only to processes that ask: all
+ * their threads have them then. */
 static uint32_t detect_amx(uint32_t wanted)
 {
     enum { TILES = 1 << 24, INT8 = 1 << 25, BF16 = 1 << 22 };

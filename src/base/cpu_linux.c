@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processor's name, and how many processors and cores there are for this process: its affinity, and its control
- * group's share of their time. */
+/* The CPU's name, and how many CPUs and cores there are for this process: its affinity, and its control group's share
+ * of their time. */
 #define _GNU_SOURCE
 #include "base/cpu.h"
 
@@ -26,7 +26,7 @@ static bool read_line(const char *path, char *out, int size)
 
 /* ---- control groups ---- */
 
-/* Processors' worth of time, rounded up; UINT32_MAX: no limit. */
+/* CPUs' worth of time, rounded up; UINT32_MAX: no limit. */
 static uint32_t quota_of(long long quota, long long period)
 {
     if (quota <= 0 || period <= 0)
@@ -105,9 +105,9 @@ uint32_t base_cpu_quota(const char *groups, const char *root)
     return least;
 }
 
-/* ---- processors and cores ---- */
+/* ---- CPUs and cores ---- */
 
-/* Which processors the calling thread may run on; `set` has CPUS_MAX bits. */
+/* Which CPUs the calling thread may run on; `set` has CPUS_MAX bits. */
 static bool read_affinity(cpu_set_t *set, size_t bytes)
 {
     CPU_ZERO_S(bytes, set);

@@ -48,7 +48,7 @@ enum base_thread_flags {
 bool base_thread_start(pthread_t *out, const char *name, size_t stack_bytes, unsigned flags, void *(*run)(void *),
                        void *argument);
 
-/* Offers the processor to other threads. */
+/* Offers the CPU to other threads. */
 void base_yield(void);
 
 /* What threads wait for under a lock, as pthread_cond_t: winpthreads' takes many times as long to wake one. */
@@ -107,7 +107,7 @@ void base_unmap(void *memory, uint64_t bytes);
 bool base_can_map_twice(void);
 /* Makes pages ready for base_map_twice; they stay where they are, with what is in them. */
 bool base_map_make_shared(void *memory, uint64_t bytes, unsigned flags);
-/* Pages of such memory also at `at`, in memory from base_map, in place of those there. */
+/* Pages of such memory also at `at`, in memory from base_map, instead of those there. */
 bool base_map_twice(void *at, void *memory, uint64_t bytes);
 /* Zeroed pages there again. */
 bool base_map_nothing(void *at, uint64_t bytes);
@@ -121,7 +121,7 @@ uint64_t base_memory_resident(void);
 /* Of the last level that cores share; 0: unknown. */
 uint64_t base_cache_bytes(void);
 
-/* ---- processors ---- */
+/* ---- CPUs ---- */
 
 /* Whether there is a GPU, for all that a glance tells: libraries of drivers are large. */
 bool base_gpu_likely(void);

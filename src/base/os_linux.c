@@ -362,7 +362,7 @@ uint64_t base_cache_bytes(void)
     return bytes > 0 ? (uint64_t)bytes : 0;
 }
 
-/* ---- processors ---- */
+/* ---- CPUs ---- */
 
 bool base_gpu_likely(void)
 {

@@ -285,7 +285,7 @@ uint64_t base_cache_bytes(void)
     return largest;
 }
 
-/* ---- processors ---- */
+/* ---- CPUs ---- */
 
 /* Is there a file of that pattern, in the last part, on the system below Wine? */
 static bool find_below(const char *pattern)

@@ -4,7 +4,7 @@
 #include "base/cpu.h"
 #include "base/pool.h"
 
-/* Blocks of a range while others want the processors. Else one, or what the caller says: each call of most rows brings
+/* Blocks of a range while others want the CPUs. Else one, or what the caller says: each call of most rows brings
  * operands into scratch memory and computes the rims of bands again, which costs more than an idle machine's threads
  * differ. */
 #define BLOCKS_CROWDED 4

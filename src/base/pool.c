@@ -28,12 +28,12 @@
 #define STACK_BYTES   (1u << 20)           /* rows have small scratch memory there */
 #define RETRY_NS      UINT64_C(1000000000) /* after the system refused a thread */
 #define SPIN_NS       UINT64_C(1000000)    /* of a worker, before it sleeps */
-#define SPIN_SHORT_NS UINT64_C(2000)       /* where others want the processors */
+#define SPIN_SHORT_NS UINT64_C(2000)       /* where others want the CPUs */
 #define WAIT_NS       UINT64_C(200000)     /* of a client, for the last blocks */
 #define FUTILE_MAX    6                    /* times that a worker's spinning may be halved */
-#define GAP_NS        UINT64_C(30000)      /* between two looks at the clock: someone else had the processor */
+#define GAP_NS        UINT64_C(30000)      /* between two looks at the clock: someone else had the CPU */
 #define WINDOW_NS     UINT64_C(100000000)  /* for so long gaps are added up; */
-#define LOST_NS       (WINDOW_NS / 5)      /* from here on others want the processors */
+#define LOST_NS       (WINDOW_NS / 5)      /* from here on others want the CPUs */
 #define REST_NS       UINT64_C(1000000000) /* for so long nobody spins then, twice as long each time */
 #define RESTS_MAX     4
 #define REFRESH       (1u << 20) /* epochs, after which words of unused ranges are written again */
@@ -44,7 +44,7 @@ struct range {
     _Alignas(LINE) _Atomic uint64_t word; /* epoch, blocks taken */
 };
 
-/* Ranges are counted in groups first: one word for all would go round all processors at the end of each step. */
+/* Ranges are counted in groups first: one word for all would go round all CPUs at the end of each step. */
 #define GROUP      4
 #define GROUPS_MAX (BASE_POOL_WORKERS_MAX / GROUP + 1)
 
@@ -120,7 +120,7 @@ static struct spin spin_begin(uint64_t limit_ns)
     return (struct spin){ now, now, crowded(now) ? SPIN_SHORT_NS : limit_ns, 0 };
 }
 
-/* Another thread had the processor for so long: was it for much of the time lately? */
+/* Another thread had the CPU for so long: was it for much of the time lately? */
 static void note_gap(uint64_t now, uint64_t gap)
 {
     uint64_t begin = atomic_load_explicit(&pool.window_ns, memory_order_relaxed);
@@ -155,7 +155,7 @@ static bool spin_on(struct spin *spin)
     return now - spin->start_ns < spin->limit_ns;
 }
 
-/* Are there processors for the threads that are awake, and more? */
+/* Are there CPUs for the threads that are awake, and more? */
 static bool room(uint32_t more)
 {
     return atomic_load_explicit(&pool.clients, memory_order_relaxed) +
@@ -422,7 +422,7 @@ static void watch_forks(void)
     base_on_fork(after_fork_in_child);
 }
 
-/* A thread that is bound to some processors does not bind the workers that it makes. */
+/* A thread that is bound to some CPUs does not bind the workers that it makes. */
 static bool worker_create(uint32_t id)
 {
     struct worker *worker = &pool.worker[id - 1];

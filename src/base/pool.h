@@ -23,12 +23,12 @@ struct base_pool_job {
  * job->ranges, and 0 for the caller. */
 void base_pool_run(const struct base_pool_job *job);
 
-/* Between these the calling thread submits work and computes; while all processors have a thread that does, workers
- * sleep. Not nested. `threads`: so many it would use. */
+/* Between these the calling thread submits work and computes; while all CPUs have a thread that does, workers sleep.
+ * Not nested. `threads`: so many it would use. */
 void base_pool_enter(uint32_t threads);
 void base_pool_leave(void);
 
-/* Whether others want the processors: then it pays to cut finer, since any thread may be kept from its range. */
+/* Whether others want the CPUs: then it pays to cut finer, since any thread may be kept from its range. */
 bool base_pool_crowded(void);
 
 /* Whether waiting threads spin for a while before they sleep (true at first). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How threads wait for a word: on the processor, or asleep. */
+/* How threads wait for a word: on the CPU, or asleep. */
 #ifndef BASE_WAIT_H
 #define BASE_WAIT_H
 

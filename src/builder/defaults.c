@@ -83,7 +83,7 @@ static void rest_of_input(const struct builder_call *call, uint32_t *sizes)
     }
 }
 
-/* Paddings and offsets are 0; strides, dilations and windows 1; pixel offsets align the edges of pictures. */
+/* Paddings and offsets are 0; strides, dilations and windows 1; pixel offsets align the edges of images. */
 static void default_array(struct builder_call *call, const struct schema_field *field, uint32_t length)
 {
     uint32_t *array = own_array(call, field);

@@ -172,7 +172,7 @@ bool builder_shape_depth_to_space(struct builder_call *call, uint32_t slot, stru
     return true;
 }
 
-/* ---- pictures ---- */
+/* ---- images ---- */
 
 bool builder_shape_upsample(struct builder_call *call, uint32_t slot, struct builder_shape *shape)
 {

@@ -294,7 +294,7 @@ const struct adapter_info *adapter_at(uint32_t index);
 /* The other way round; UINT32_MAX for what adapter_at has not returned. */
 uint32_t adapter_position(const struct adapter_info *info);
 
-/* Higher is faster: software, processor, integrated GPU, GPU of its own memory. */
+/* Higher is faster: software, CPU, integrated GPU, GPU of its own memory. */
 uint32_t adapter_performance(const struct adapter_info *info);
 
 /* The first one of ANYDML_ADAPTERS, when that is set, else the fastest; NULL when there is none. */
@@ -302,7 +302,7 @@ const struct adapter_info *adapter_default(void);
 /* Says once, for those who make lists of adapters, that there is none. */
 void adapter_check_any(const char *method);
 
-/* ANYDML_THREADS, or the number of processors: the threads of one queue of a HOST adapter. */
+/* ANYDML_THREADS, or the number of CPUs: the threads of one queue of a HOST adapter. */
 #define ADAPTER_THREADS_MAX 4096
 uint32_t adapter_thread_count(void);
 
@@ -319,7 +319,7 @@ bool adapter_watchdog_parse(const char *text, uint64_t *out_ns);
 /* environment.c: says on stderr, once, which variables have values that are not used. */
 void adapter_check_environment(void);
 
-/* thread_budget.c: queues' threads that run batches at a time, two for each processor that this process may use. */
+/* thread_budget.c: queues' threads that run batches at a time, two for each CPU that this process may use. */
 
 /* Acquires `count` of them, or all when that is more; blocks until they are free, in order of the calls. Returns how
  * many it acquired, which the caller releases from any thread. Who has some must not wait for another queue. */
@@ -328,7 +328,7 @@ void adapter_thread_budget_release(uint32_t count);
 /* So many threads compute from now on, or stop. */
 void adapter_computing_begin(uint32_t threads);
 void adapter_computing_end(uint32_t threads);
-/* Each processor has a thread that computes: spinning would take time from one of them. */
+/* Each CPU has a thread that computes: spinning would take time from one of them. */
 bool adapter_oversubscribed(void);
 /* In the child of a fork, where the threads that held some are no more. */
 void adapter_thread_budget_forget(void);

@@ -36,7 +36,8 @@ static void free_locks(struct d3d_device *device)
     }
 }
 
-/* After fork the parent's devices have no threads any more: the child starts anew. What is a driver's is left alone. */
+/* After fork the parent's devices have no threads any more: the child starts again. What is a driver's is left
+ * alone. */
 static void after_fork_in_child(void)
 {
     pthread_mutex_init(&open_lock, NULL);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #define SPIN_NS 30000
-#define HOLD_NS 3000 /* for so long without offering the processor to others */
+#define HOLD_NS 3000 /* for so long without offering the CPU to others */
 
 /* An application's event, shared by the waiters that lead to it. */
 struct event {
@@ -57,7 +57,7 @@ bool d3d_spin(const atomic_uint *word, unsigned old)
                 return true;
             cpu_pause();
         }
-        if (spent > HOLD_NS) /* on a busy machine the thread waited for may need this processor: 6x faster there */
+        if (spent > HOLD_NS) /* on a busy machine the thread waited for may need this CPU: 6x faster there */
             base_yield();
         spent = base_now_ns() - start;
     }

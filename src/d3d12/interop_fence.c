@@ -19,7 +19,7 @@ struct counter {
     VkSemaphore semaphore;
     bool owned;
     /* under the fence's lock */
-    uint64_t signalled; /* the greatest value so far, also of signals that are under way */
+    uint64_t signalled; /* the largest value so far, also of signals that are under way */
     struct base_condition wake;
     pthread_t thread;
     bool watching, closing;
@@ -48,7 +48,7 @@ static uint64_t counter_value(struct d3d_fence *fence)
     return value;
 }
 
-/* Under the lock: may it be signalled with this value? Then it is; *out_before is the greatest one so far. */
+/* Under the lock: may it be signalled with this value? Then it is; *out_before is the largest one so far. */
 static bool take_value(struct d3d_fence *fence, uint64_t value, uint64_t *out_before)
 {
     struct counter *counter = counter_of(fence);

@@ -82,7 +82,7 @@ struct AnydmlDeviceVtbl {
 
     uint32_t (*GetVersion)(AnydmlDevice *self);
     const struct adapter_info *(*GetAdapterInfo)(AnydmlDevice *self);
-    /* The worker count of the cpu adapter (ANYDML_THREADS, or the number of processors). */
+    /* The worker count of the cpu adapter (ANYDML_THREADS, or the number of CPUs). */
     uint32_t (*GetThreadCount)(AnydmlDevice *self);
 
     /* false: not a live buffer resource of this device. */

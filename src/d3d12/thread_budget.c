@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A budget of queues' threads for the process, of which each batch takes one and the worker pool's threads are no part.
- * Two for each processor are good: one works while another waits at the end of a step, or runs what one thread can do
- * alone. Many only take turns and push each other's data out of the caches. Queues take a thread for as long as a batch
- * runs, first come, first served. Nobody waits for another queue while he has some, so waiting for them always ends. */
+ * Two for each CPU are good: one works while another waits at the end of a step, or runs what one thread can do alone.
+ * Many only take turns and push each other's data out of the caches. Queues take a thread for as long as a batch runs,
+ * first come, first served. Nobody waits for another queue while he has some, so waiting for them always ends. */
 #include "d3d12/adapter.h"
 
 #include "base/cpu.h"
@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define EACH 2 /* for each processor */
+#define EACH 2 /* for each CPU */
 
 /* One word, so that acquiring and releasing threads that nobody waits for is one atomic operation each: the number of
  * waiting threads above, of free ones below. Only who has the lock changes it while the upper half is not 0. */

@@ -23,7 +23,7 @@ struct d3d_worker {
     uint32_t forks;     /* d3d_fork_count() when the thread was made */
     atomic_uint pushed; /* counts everything a sleeping thread would wake for */
 
-    pthread_mutex_t lock; /* everything below, but for the end */
+    pthread_mutex_t lock; /* everything below, except for the end */
     struct base_condition wake, state_changed;
     struct d3d_work *ring; /* capacity is 0 or a power of two */
     uint32_t head, count, capacity;

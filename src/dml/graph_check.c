@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a DML_GRAPH_DESC must fulfil, but for its edges (graph_edges.c). */
+/* What a DML_GRAPH_DESC must fulfil, except for its edges (graph_edges.c). */
 #include "dml/graph_check.h"
 
 #include <stdarg.h>

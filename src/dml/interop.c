@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dispatches in command buffers of the application, AnydmlVulkanRecordDispatch. When these have been executed is not
  * known here, so that the binding table keeps what they need: once for the same bindings, or a program that records
- * each frame anew would grow. */
+ * each frame again would grow. */
 #include "dml/dml.h"
 
 #include <stdio.h>

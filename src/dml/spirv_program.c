@@ -370,7 +370,7 @@ static uint32_t uses_of(const struct graph_step *step, struct use *out)
     return count;
 }
 
-/* A chain waits for all before it, and `uses` begin anew with what it uses. */
+/* A chain waits for all before it, and `uses` start over with what it uses. */
 static void begin_chain(struct uses *uses, const struct graph_plan *plan, const struct graph_step *step)
 {
     const int64_t from = (int64_t)(plan->zeroed_offset + step->zeroed_offset);
@@ -380,7 +380,7 @@ static void begin_chain(struct uses *uses, const struct graph_plan *plan, const 
     uses->uses[uses->count++] = (struct use){ GRAPH_BUFFER_TEMP, 0, from, from + (int64_t)step->zeroed_bytes, true };
 }
 
-/* Whether the step must wait for steps in `uses`, which then begin anew with it. */
+/* Whether the step must wait for steps in `uses`, which then start over with it. */
 static bool must_wait(struct uses *uses, const struct graph_step *step)
 {
     struct use own[KERN_TENSORS_MAX + 1];

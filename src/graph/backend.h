@@ -32,7 +32,7 @@ typedef bool graph_multiplies_fn(const struct graph_options *options, DML_TENSOR
  * views have equal places: so results may lie where inputs do. */
 typedef bool graph_in_place_fn(const struct kern_op *op);
 /* Gives step->op its kernel: fills `kernel`, what execution needs of it, op.packed_input and the scratch sizes; `arena`
- * lives as long as the step. Input packable - 1 may be packed beforehand (0: none may); *out_packed_bytes then says
+ * lives as long as the step. Input packable - 1 may be packed ahead of time (0: none may); *out_packed_bytes then says
  * how large it gets. DXGI_ERROR_UNSUPPORTED: no kernel takes the op. */
 typedef HRESULT graph_choose_fn(const struct graph_options *options, struct base_arena *arena, struct graph_step *step,
                                 uint32_t packable, uint64_t *out_packed_bytes);
@@ -63,12 +63,12 @@ struct graph_backend {
     graph_pack_layout_fn *pack_layout; /* needed when choose() packs */
 };
 
-/* The processor: kernels of kernels.def. */
+/* The CPU: kernels of kernels.def. */
 extern const struct graph_backend graph_backend_host;
 /* Adapters that run SPIR-V: the rows of shaders/shader.c. */
 extern const struct graph_backend graph_backend_spirv;
 
-/* The in-place rule of element-wise kinds, which processor and shaders run element by element. */
+/* The in-place rule of element-wise kinds, which CPU and shaders run element by element. */
 bool graph_map_in_place(const struct kern_op *op);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processor as a target: kernels of kernels.def, which pack on the host. */
+/* The CPU as a target: kernels of kernels.def, which pack on the host. */
 #include "graph/backend.h"
 
 #include "base/cpu.h"

@@ -96,7 +96,7 @@ void graph_op_cost(const struct kern_op *op, struct graph_cost *out)
 }
 
 /* What one thread does in the time that a team takes to start and to meet again, or less: up to 4 operations count as a
- * byte. Where others want the processors, the meeting takes milliseconds. */
+ * byte. Where others want the CPUs, the meeting takes milliseconds. */
 #define TEAM_WORK 65536
 
 uint32_t graph_op_threads(const struct kern_op *op, uint32_t threads)

@@ -142,7 +142,7 @@ HRESULT lower_batch_normalization(struct graph_lowering *lowering)
     return lower_done(lowering);
 }
 
-/* y = (x - near) * factor + shift [* scale + bias]; near: the mean but for what FLOAT32 loses of it. */
+/* y = (x - near) * factor + shift [* scale + bias]; near: the mean except for what FLOAT32 loses of it. */
 static HRESULT huge_mean_variance(struct graph_lowering *lowering, struct kern_norm params,
                                   const DML_OPERATOR_DESC *activation)
 {

@@ -109,7 +109,8 @@ HRESULT lower_batch_normalization_training_grad(struct graph_lowering *lowering)
     double inverse_count = (double)kern_view_elements(&mean->view) / (double)kern_view_elements(&x->view);
     struct graph_operand sums[3], k = small_temp(lowering, &mean->view, f32);
     struct graph_operand a = small_temp(lowering, &mean->view, f32), c = small_temp(lowering, &mean->view, f32);
-    struct graph_operand near = small_temp(lowering, &mean->view, f32); /* mean(dY) but for what FLOAT32 loses of it */
+    struct graph_operand near =
+        small_temp(lowering, &mean->view, f32); /* mean(dY) except for what FLOAT32 loses of it */
     struct lower_map map;
     if (!grad_sums(lowering, sums))
         return E_OUTOFMEMORY;

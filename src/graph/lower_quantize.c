@@ -224,7 +224,7 @@ HRESULT lower_dequantize(struct graph_lowering *lowering)
 
 /* ---- DYNAMIC_QUANTIZE_LINEAR ---- */
 
-/* The least or greatest element, in two steps, so that the first has work for all threads. */
+/* The least or largest element, in two steps, so that the first has work for all threads. */
 static struct graph_operand extreme(struct graph_lowering *lowering, DML_REDUCE_FUNCTION function)
 {
     const struct graph_operand *x = &lowering->inputs[0];

@@ -6,7 +6,7 @@
  */
 #define PANELS_MIN_BATCH 4
 #define PANELS_MIN_ROWS  64
-/* The greatest R that is surely laid out at compile time when it is constant. */
+/* The largest R that is surely laid out at compile time when it is constant. */
 #define PANELS_CONSTANT_BYTES (UINT64_C(4) << 20)
 
 struct recurrent {

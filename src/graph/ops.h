@@ -100,7 +100,7 @@ struct graph {
     struct graph_uses *uses;             /* uses.c; likewise */
 };
 
-/* Beside DML_EXECUTION_FLAGS: recurrent matrices stay as they are, since what reads panels is the processor's. */
+/* Beside DML_EXECUTION_FLAGS: recurrent matrices stay as they are, since what reads panels is the CPU's. */
 #define GRAPH_FLAG_NO_PANELS (UINT32_C(1) << 31)
 
 /* ---- building (graph.c). All return GRAPH_NONE / NULL and set graph->failed when memory is short. ---------------- */

@@ -110,7 +110,7 @@ static bool short_floats(const struct graph_operand *operands, uint32_t count)
     return true;
 }
 
-/* The attention in place of the last product. */
+/* The attention instead of the last product. */
 static bool build(const struct attention *at, struct graph_op *out)
 {
     const struct kern_view *y = &at->product->k.tensors[at->product->k.input_count];

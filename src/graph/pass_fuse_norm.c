@@ -4,8 +4,8 @@
  * follow become its scale and bias, what else that MAP op computes its epilogue. With k = scale / sqrt(...), exports
  * also have x * k + (bias - mean * k).
  *
- * It is the same but for rounding: one x under one view in all places; means over one set of axes, each read where its
- * own group is; nothing that is read on the way is written twice, and x stays as it is up to the last op. What lies
+ * It is the same except for rounding: one x under one view in all places; means over one set of axes, each read where
+ * its own group is; nothing that is read on the way is written twice, and x stays as it is up to the last op. What lies
  * between may be FLOAT16 only where x is and epsilon is a FLOAT16 above zero, so that roots and quotients stay finite;
  * the squares, which NORM keeps in FLOAT32, then also no longer overflow. The mean of squares and what is computed of
  * it have no other reader, or there would be more to do than before; others may read the mean and the differences. */

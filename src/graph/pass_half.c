@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the caller allows half precision for FLOAT32 tensors and the processor multiplies BFLOAT16, temporaries that
+/* Where the caller allows half precision for FLOAT32 tensors and the CPU multiplies BFLOAT16, temporaries that
  * convolutions and products take as factors are BFLOAT16: the factors would be rounded so anyway, and half the memory
  * moves. All that touches such a value must see it as FLOAT32 today, in an op that takes the other type without losing
  * its kernel; views count elements, so they stay as they are. */

@@ -107,7 +107,7 @@ static bool find_scale(struct graph *graph, const struct graph_op *op, struct fa
     return f->scale != NULL;
 }
 
-/* A convolution adds integers itself: biases that are whole multiples of the scale but for the rounding of both, as
+/* A convolution adds integers itself: biases that are whole multiples of the scale except for the rounding of both, as
  * quantisers make them. */
 static bool find_sum_bias(struct graph *graph, const struct graph_op *op, struct factors *f)
 {

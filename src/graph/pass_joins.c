@@ -76,7 +76,7 @@ static bool suits(const struct graph *graph, const struct graph_op *op)
     return result;
 }
 
-/* The op's operands for one part, but for the joined one. */
+/* The op's operands for one part, except for the joined one. */
 static bool find_operands(const struct graph_op *op, const struct join *join, uint32_t part,
                           struct graph_operand operands[KERN_TENSORS_MAX])
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of one matrix of few rows with several fixed ones, floats or quantised, become one product with all of
- * them side by side, when all end in the same program: one step instead of several, and more columns to share among
- * threads. Readers of the results then see parts of the wide one. The backend says up to how many rows. On processors
- * nothing is gained with many, since each product is long enough alone: 128 rows, FLOAT32, three of 768x768 take 0.99
- * of the time with one thread and as long with two, two of 768x3072 as long and 0.98; and the joined weights would be
- * held twice while compiling. */
+/* Products of one matrix of few rows with several fixed ones, floats or quantised, become one product with all of them
+ * side by side, when all end in the same program: one step instead of several, and more columns to share among threads.
+ * Readers of the results then see parts of the wide one. The backend says up to how many rows. On CPUs nothing is
+ * gained with many, since each product is long enough alone: 128 rows, FLOAT32, three of 768x768 take 0.99 of the time
+ * with one thread and as long with two, two of 768x3072 as long and 0.98; and the joined weights would be held twice
+ * while compiling. */
 #include "graph/pass.h"
 
 #include "kernels/core/number.h"
@@ -131,7 +131,7 @@ static uint32_t wide_dim(const struct graph_op *op, uint32_t t)
     return op->k.kind == KERN_QGEMM && t < matrix_end(op) ? 0 : op->k.tensors[t].rank - 1;
 }
 
-/* Equal but for the constants and how wide they are. */
+/* Equal except for the constants and how wide they are. */
 static bool alike(const struct graph_op *a, const struct graph_op *b)
 {
     if (a->value[0] != b->value[0] || !graph_view_equal(&a->k.tensors[0], &b->k.tensors[0]) ||

@@ -27,7 +27,7 @@ struct views {
     const struct graph_options *options;
     struct graph_uses uses;
     struct base_arena arena;
-    struct parts **parts; /* [value]: NULL but for those with many uses */
+    struct parts **parts; /* [value]: NULL except for those with many uses */
 };
 
 /* Every read of value `from` by the op at `reader` becomes one of value `to`; the sides of the copy say how. */

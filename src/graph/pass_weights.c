@@ -181,7 +181,7 @@ static bool pays(const struct graph *graph, const struct graph_options *options,
     uint64_t rows = dense_rows(&op->k.tensors[op->k.input_count]);
     bool half = dense_half_allowed(&op->k) && backend->multiplies(options, ANYDML_TENSOR_DATA_TYPE_BFLOAT16) &&
                 !(options->cpu & BASE_CPU_AMX_BF16); /* which multiplies quantised weights in BFLOAT16 as well */
-    /* What the processor has matters to backends that run on it only. */
+    /* What the CPU has matters to backends that run on it only. */
     const bool here = backend->multiplies(options, DML_TENSOR_DATA_TYPE_UINT8) && !(op->k.flags & KERN_FLAG_REFERENCE);
     const bool bytes = (op->k.flags & KERN_FLAG_BYTES) &&
                        (options->cpu & (BASE_CPU_AVX512_VNNI | BASE_CPU_AVX_VNNI)); /* of which both factors are read */

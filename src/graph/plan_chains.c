@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chains: steps that follow one another without barriers, since their kernels wait for one another. What one of them
- * reads, caches near a processor may keep until a chain's end, so none of its steps writes what an earlier one uses;
+ * reads, caches near a CPU may keep until a chain's end, so none of its steps writes what an earlier one uses;
  * plan_temp.c gives what a chain uses memory of its own. */
 #include "graph/pass.h"
 #include "graph/plan.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which kernel of the backend runs each step, and what it wants packed beforehand. */
+/* Which kernel of the backend runs each step, and what it wants packed ahead of time. */
 #include "graph/pass.h"
 #include "graph/plan.h"
 

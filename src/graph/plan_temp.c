@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lifetimes of temporary values, results in place of inputs that end there, and scratch memory. */
+/* Lifetimes of temporary values, results instead of inputs that end there, and scratch memory. */
 #include "graph/pass.h"
 #include "graph/plan.h"
 

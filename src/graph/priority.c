@@ -56,7 +56,7 @@ static struct base_hash question_of(const struct kern_op *op)
 
 void graph_priorities_begin(struct graph *graph)
 {
-    /* without, each is asked anew */
+    /* without, each is asked again */
     graph->priorities = base_arena_alloc(&graph->arena, sizeof(*graph->priorities));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How this machine's kernels differ from the models that choose between them: measured by `anydml tune`, kept in a file
- * for each processor, version and number of threads. Without a file, or with one that is not exactly what this library
- * would write, the models alone choose. */
+ * for each CPU, version and number of threads. Without a file, or with one that is not exactly what this library would
+ * write, the models alone choose. */
 #ifndef GRAPH_TUNING_H
 #define GRAPH_TUNING_H
 

@@ -284,7 +284,8 @@ static bool try_changes(struct check *c, struct trial *t, uint32_t first, uint32
     return false;
 }
 
-/* The sizes that did for other nodes, then one size for all unknown dimensions, then ones but for one or two of them.
+/* The sizes that did for other nodes, then one size for all unknown dimensions, then ones except for one or two of
+ * them.
  */
 static bool try_sizes(struct check *c, struct trial *t)
 {

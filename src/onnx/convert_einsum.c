@@ -191,7 +191,7 @@ static void sum_out(struct onnx_builder *b, struct operand *o, uint64_t gone)
 }
 
 /* The operand as [labels of a..., of b..., of c...], each group one dimension; absent labels and sizes of 1 are
- * repeated, but for the labels of `own` groups that are then known to be whole. */
+ * repeated, except for the labels of `own` groups that are then known to be whole. */
 static struct onnx_value *grouped(struct onnx_builder *b, const struct einsum *e, const struct operand *o,
                                   const uint8_t *const *groups, const uint32_t *counts)
 {

@@ -8,7 +8,7 @@ struct loss {
     int64_t ignored; /* a class that does not count */
 };
 
-/* The weight of each element, [N, 1, D]; *safe: the classes with 0 in place of the ignored one. */
+/* The weight of each element, [N, 1, D]; *safe: the classes with 0 instead of the ignored one. */
 static struct onnx_value *element_weights(struct onnx_builder *b, const struct loss *l, struct onnx_value **safe)
 {
     const int64_t *dims = l->target->dims;

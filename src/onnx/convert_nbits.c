@@ -32,7 +32,7 @@ static struct onnx_value *unpack(struct onnx_builder *b, struct onnx_value *x, u
 }
 
 /* DEQUANTIZE of [rows, blocks, block] with scale [rows, blocks, 1] and a zero point whose rows are zero_row long.
- * Without a zero point it is the middle of the range, as it is for DirectML but for 2 bits. */
+ * Without a zero point it is the middle of the range, as it is for DirectML except for 2 bits. */
 static struct onnx_value *emit_blocks(struct onnx_builder *b, const struct packed *p, struct onnx_value *x,
                                       struct onnx_value *scale, struct onnx_value *zero)
 {

@@ -117,7 +117,7 @@ static bool masks(struct onnx_builder *b, const struct onnx_node *n, const struc
 {
     struct onnx_value *mask = onnx_in_optional(b, n, 5), *causal = NULL;
     *out = NULL;
-    /* A dummy in place of a mask has one element per row. */
+    /* A dummy instead of a mask has one element per row. */
     if (mask && !(mask->rank == 2 && mask->dims[1] == 1 && a->total != 1))
         *out = mask_given(b, a, mask);
     if (onnx_attr_int(n, "unidirectional", 0))

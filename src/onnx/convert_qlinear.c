@@ -82,7 +82,7 @@ bool onnx_qlinear_softmax(struct onnx_builder *b, const struct onnx_node *n)
 
 /* ---- any number of operands ---- */
 
-/* Each part is quantised anew, then eight bits are joined. Inputs: scale, zero point, then three for each part. */
+/* Each part is quantised again, then eight bits are joined. Inputs: scale, zero point, then three for each part. */
 bool onnx_qlinear_concat(struct onnx_builder *b, const struct onnx_node *n)
 {
     const struct onnx_quantized q = onnx_quantized_out(b, n, 0);

@@ -181,7 +181,7 @@ static bool make_outputs(struct onnx_builder *b, const struct onnx_node *n, cons
 
 /* ---- the operators ---- */
 
-/* in: ONNX's inputs. LSTM's fields begin as the others do, but for the initial cell state and the peepholes. */
+/* in: ONNX's inputs. LSTM's fields begin as the others do, except for the initial cell state and the peepholes. */
 static bool emit_recurrent(struct onnx_builder *b, const struct onnx_node *n, struct recurrent *r,
                            struct onnx_value **in, struct onnx_value **out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Regions of pictures, columns of windows, and pooling undone. */
+/* Regions of images, columns of windows, and pooling undone. */
 #include "onnx/emit.h"
 
 bool onnx_roi_align(struct onnx_builder *b, const struct onnx_node *n)
@@ -70,7 +70,7 @@ bool onnx_max_roi_pool(struct onnx_builder *b, const struct onnx_node *n)
         onnx_out(b, n, 0, in[0]->type, 4, (int64_t[]){ rois[2], in[0]->dims[1], pooled[0], pooled[1] });
     if (!y)
         return false;
-    if (!onnx_elements(in[0])) /* what lies outside the picture is 0 */
+    if (!onnx_elements(in[0])) /* what lies outside the image is 0 */
         return onnx_fill_to(b, y, (DML_SCALAR_UNION){ 0 });
     DML_ROI_POOLING_OPERATOR_DESC desc = { onnx_desc(b, &d[0], in[0]),
                                            onnx_desc_as(b, &d[1], in[1], 4, rois),

@@ -59,7 +59,7 @@ static bool given_values(struct onnx_builder *b, const struct onnx_node *n, cons
     return true;
 }
 
-/* One scale for all axes, the least or the greatest that the sizes allow. */
+/* One scale for all axes, the least or the largest that the sizes allow. */
 static bool keep_aspect(struct onnx_builder *b, const char *policy, const struct onnx_value *x, const struct given *g,
                         struct onnx_resize *r)
 {

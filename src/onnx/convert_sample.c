@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sampling between pixels: GridSample, DeformConv, AffineGrid. A sample is a weighted sum of taps, each of which
- * GATHER_ELEMENTS reads from the pixels [batch, channels, pixels] of a picture at indices [batch, 1, samples]. */
+ * GATHER_ELEMENTS reads from the pixels [batch, channels, pixels] of an image at indices [batch, 1, samples]. */
 #include "onnx/emit.h"
 
 enum padding { PAD_ZEROS, PAD_BORDER, PAD_REFLECTION };
@@ -61,7 +61,7 @@ static struct onnx_value *pad(struct onnx_builder *b, const struct sampler *s, s
     return x;
 }
 
-/* With zeros around the picture is one pixel larger on each side, and what lies further out reads there. */
+/* With zeros around the image is one pixel larger on each side, and what lies further out reads there. */
 static struct onnx_value *tap_index(struct onnx_builder *b, const struct sampler *s, struct onnx_value *x, int64_t size)
 {
     if (s->padding == PAD_ZEROS)
@@ -276,7 +276,7 @@ bool onnx_affine_grid(struct onnx_builder *b, const struct onnx_node *n)
 struct deform {
     int64_t batch, channels, out_channels, group, offset_group;
     int64_t in[2], kernel[2], out[2], stride[2], dilation[2], pad[4];
-    int64_t window, area; /* elements of a kernel, of an output picture */
+    int64_t window, area; /* elements of a kernel, of an output image */
 };
 
 static bool deform_read(struct onnx_builder *b, const struct onnx_node *n, const struct onnx_value *x,
@@ -373,7 +373,7 @@ bool onnx_deform_conv(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *columns = deform_columns(b, &d, x, offset, mask, type);
     columns = onnx_as(b, columns, 3, (int64_t[]){ d.batch * d.group, inner, d.area });
     w = onnx_as(b, onnx_convert(b, w, type), 3, (int64_t[]){ d.group, rows, inner });
-    if (w && d.group > 1 && d.batch > 1) /* the same weights for each picture */
+    if (w && d.group > 1 && d.batch > 1) /* the same weights for each image */
         w = onnx_as(b,
                     onnx_view(b, w, 3, (int64_t[]){ d.batch, d.group, rows * inner },
                               (uint32_t[]){ 0, (uint32_t)(rows * inner), 1 }),

@@ -111,7 +111,7 @@ struct onnx_value *onnx_normalize(struct onnx_builder *b, const struct onnx_norm
 /* ---- converters in terms of other converters (emit.c) ---- */
 const char *onnx_new_name(struct onnx_builder *b); /* for a value between two converters; NULL = failed */
 const char *onnx_join_names(struct onnx_builder *b, const char *prefix, const char *name); /* NULL = failed */
-/* Converts a node that looks like n but for what `as` sets: op, domain, version, inputs, outputs, attributes. */
+/* Converts a node that looks like n except for what `as` sets: op, domain, version, inputs, outputs, attributes. */
 bool onnx_convert_as(struct onnx_builder *b, const struct onnx_node *as);
 /* Converts the node with the inputs of the mask cast to `type`; outputs that have it then become what input 0 is. */
 bool onnx_in_type(struct onnx_builder *b, const struct onnx_node *n, onnx_converter_fn *convert, uint32_t inputs,

@@ -195,7 +195,7 @@ static HRESULT port_place(struct onnx_device *device, struct onnx_exec_port *por
     return S_OK;
 }
 
-/* Makes what the table will bind; *changed when the list must be recorded anew. */
+/* Makes what the table will bind; *changed when the list must be recorded again. */
 static HRESULT port_prepare(struct onnx_device *device, struct onnx_exec_port *port, const struct onnx_port *about,
                             const void *memory, D3D12_HEAP_TYPE heap, bool *changed)
 {

@@ -76,7 +76,7 @@ struct onnx_exec {
 
 /* ---- exec_caches.c ---- */
 /* Output i, which lies where its past does, in the buffer that the memory stands for; *changed when the list must be
- * recorded anew. Thread-safe. */
+ * recorded again. Thread-safe. */
 HRESULT onnx_exec_place_cache(struct onnx_exec *exec, struct onnx_pool *pool, struct onnx_exec_state *c, uint32_t i,
                               const void *memory, bool *changed);
 /* After a run that failed; c NULL is fine. */

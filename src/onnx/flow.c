@@ -85,7 +85,7 @@ static bool graph_open(struct onnx_flow *flow, const struct onnx_model *model, s
     return true;
 }
 
-/* Two parts in place of one; `at` is the first node of the second. */
+/* Two parts instead of one; `at` is the first node of the second. */
 static HRESULT part_cut(struct onnx_flow *flow, struct flow_graph *g, uint32_t index, uint32_t at)
 {
     part_forget(&g->parts[index]);

@@ -52,7 +52,7 @@ static bool fill(struct onnx_builder *b, struct onnx_value *y, uint32_t to, cons
     return fill_times(b, y, to, x, d, x->times[d]);
 }
 
-/* z goes with y element by element: what is filled in part in one is so in the other, but for what is broadcast. */
+/* z goes with y element by element: what is filled in part in one is so in the other, except for what is broadcast. */
 static bool agree(struct onnx_builder *b, const struct onnx_value *z, const struct onnx_value *y)
 {
     for (uint32_t d = 0; z && d < z->rank; d++) {

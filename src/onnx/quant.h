@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Linear quantisation as expressions: value = (q - zero point) * scale. All functions take NULL operands and then
- * return NULL, but for a zero point, which is 0 when it is NULL. */
+ * return NULL, except for a zero point, which is 0 when it is NULL. */
 #ifndef ONNX_QUANT_H
 #define ONNX_QUANT_H
 

@@ -178,7 +178,7 @@ struct maker {
     struct schema_sample_storage *storage;
     const char *values[32]; /* text of each field, NULL: default */
     uint32_t rank;          /* of the first tensor */
-    uint32_t typed_field;   /* with its type group it has this type, but for elements of arrays that name theirs */
+    uint32_t typed_field;   /* with its type group it has this type, except for elements of arrays that name theirs */
     DML_TENSOR_DATA_TYPE type;
 };
 

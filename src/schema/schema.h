@@ -160,7 +160,7 @@ uint32_t schema_field_types(const struct schema_op *op, uint32_t field, DML_FEAT
 uint32_t schema_all_types(DML_FEATURE_LEVEL level);
 
 /* What AnyDML takes there beyond the documentation, as a set that shares nothing with schema_field_types. One rule, at
- * the highest level: where tensors of a type group may be FLOAT32 and FLOAT16, they may be bfloat16 and FLOAT64, but
+ * the highest level: where tensors of a type group may be FLOAT32 and FLOAT16, they may be bfloat16 and FLOAT64, except
  * for FLOAT64 in operators that compute in FLOAT32 only. ELEMENT_WISE_POW also has integers of 64 bits. */
 uint32_t schema_field_extensions(const struct schema_op *op, uint32_t field, DML_FEATURE_LEVEL level);
 uint32_t schema_extended_types(const struct schema_op *op, uint32_t types, DML_FEATURE_LEVEL level);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Two to an octave: what is so close has the same best row, but for luck. */
+/* Two to an octave: what is so close has the same best row, except for luck. */
 static uint32_t about(uint64_t size)
 {
     uint32_t exponent = 0;

@@ -93,7 +93,7 @@ struct shader_place {
 
 /* NULL: the row takes ops like this of its kind; else why not, as "there is no shader for it in FLOAT64". */
 typedef const char *shader_obstacle_fn(const struct kern_op *op);
-/* Fills `out`, which is zeroed but for the row. */
+/* Fills `out`, which is zeroed except for the row. */
 typedef void shader_plan_fn(const struct kern_op *op, struct shader_work *out);
 /* Fills the parameter block of dispatch `index`, zeroed parameter_words words. places[t]: of element 0, ..., 0 of
  * tensor t; behind them, of the scratch memory where there is some. */

@@ -19,7 +19,7 @@
 #include <psapi.h>
 
 #define API_EVENTS_COUNT false
-/* Pages in several places at once, of which reserved resources of the processor's adapter consist. */
+/* Pages in several places at once, of which reserved resources of the CPU's adapter consist. */
 #define API_MAPS_TWICE false
 
 static inline HANDLE api_event_create(void)

@@ -142,7 +142,7 @@ static void test_late_binding(void)
     ok_hr(record(&s), S_OK);
     ok_hr(ID3D12GraphicsCommandList_Close(s.q.list), S_OK);
     ok_hr(record(&s), E_INVALIDARG); /* closed */
-    for (UINT64 i = 0; i < 4; i++) { /* bound after recording, and anew for each submission */
+    for (UINT64 i = 0; i < 4; i++) { /* bound after recording, and again for each submission */
         bind(&s, i * 16, 48 - i * 16);
         api_queue_execute(&s.q);
     }

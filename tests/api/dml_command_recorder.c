@@ -189,7 +189,7 @@ static void test_shared_range_initializers(void)
     rig_destroy(&rig);
 }
 
-/* A closed list is executed three times; the outputs are bound anew each time. */
+/* A closed list is executed three times; the outputs are bound again each time. */
 static void test_late_binding(void)
 {
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);

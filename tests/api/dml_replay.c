@@ -141,7 +141,7 @@ static const bool exact_memory = false;
 static const bool exact_memory = true;
 #endif
 
-/* What the adapter says is in use; the whole machine's on drivers of processors. */
+/* What the adapter says is in use; the whole machine's on drivers of CPUs. */
 static uint64_t device_bytes(ID3D12Device *d3d)
 {
     struct DXCoreAdapterMemoryBudget budget = { 0 };

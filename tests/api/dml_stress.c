@@ -118,7 +118,7 @@ struct worker {
     pthread_t thread;
 };
 
-/* a * b with a owned b, compiled anew each time. */
+/* a * b with a owned b, compiled again each time. */
 static void compute(struct rig *rig, float out[16])
 {
     IDMLCompiledOperator *op = compile(rig->dml, gemm_operator(rig->dml, 4, 4, 4, DML_TENSOR_FLAG_OWNED_BY_DML), 0);

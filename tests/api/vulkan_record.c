@@ -215,7 +215,7 @@ static void test_rebinding(void)
     fixture_close(&f);
 }
 
-/* A program that records each frame anew does not grow. */
+/* A program that records each frame again does not grow. */
 static void test_growth(void)
 {
     struct fixture f;

@@ -3,7 +3,7 @@
  *
  * Compares every row of the kernel table with its reference (the last row of its kind) on random operations, and the
  * references with independent formulas. Exit code 1 when anything differs or a row was never run. --flags: the names of
- * this processor's instruction sets, one a line. */
+ * this CPU's instruction sets, one a line. */
 #include "check.h"
 
 #include "base/cpu.h"

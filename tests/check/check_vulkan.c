@@ -157,7 +157,7 @@ static void run_byte_convs(struct bench *bench, uint32_t kernels, uint64_t seed)
     shader_conv_int_meta_force(0);
 }
 
-/* Random ones with each kernel of gemm_meta, second factors packed beforehand and not. */
+/* Random ones with each kernel of gemm_meta, second factors packed ahead of time and not. */
 static void run_gemm_metas(struct bench *bench, uint32_t count, uint64_t seed)
 {
     struct check_rng rng = { seed * UINT64_C(0x9e3779b97f4a7c15) | 1 };

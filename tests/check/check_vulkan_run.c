@@ -295,7 +295,7 @@ static double tolerance(const struct kern_op *op, const struct kern_view *view)
 }
 
 /* Devices need not fuse a multiplication with an addition, and errors of squares grow: where results nearly cancel or
- * vanish, errors are measured against the greatest one, over tame data. */
+ * vanish, errors are measured against the largest one, over tame data. */
 static bool cancels(const struct kern_op *op)
 {
     for (uint32_t i = 0; op->kind == KERN_MAP && i < op->u.map.inst_count; i++)

@@ -334,7 +334,7 @@ static struct graph_operand byte_constant(struct graph *graph, int32_t value)
     return make_integers(graph, DML_TENSOR_DATA_TYPE_UINT8, 4, SIZES(1, 1, 1, 1), &value);
 }
 
-/* A quantised convolution between quantisations that do not see channels, then the greatest of its pixels. */
+/* A quantised convolution between quantisations that do not see channels, then the largest of its pixels. */
 static void quantized(struct graph *graph)
 {
     const int32_t w[] = { 1, -2, 3, -4, 5, -6 }, b[] = { 10, -20, 30 }, none[] = { 0, 0, 0 };
@@ -369,7 +369,7 @@ static void quantized(struct graph *graph)
                 make_value(graph, GRAPH_OUTPUT, 0, DML_TENSOR_DATA_TYPE_UINT8, 4, SIZES(1, 3, 2, 2)));
 }
 
-/* Bytes of two scales, joined along channels and quantised with one, of which the greatest are taken. */
+/* Bytes of two scales, joined along channels and quantised with one, of which the largest are taken. */
 static void joined_bytes(struct graph *graph)
 {
     const DML_TENSOR_DATA_TYPE u8 = DML_TENSOR_DATA_TYPE_UINT8;

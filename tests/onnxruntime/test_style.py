@@ -99,7 +99,7 @@ class Style(unittest.TestCase):
                 height, width = (2 * int(one) for one in rng.integers(16, 40, 2))
                 model = self.path("style.onnx")
                 onnx.save(style_network(rng, *((height, width) if fixed else ("height", "width"))), model)
-                # A fixed size takes the middle of a picture that has the size on one side and more on the other.
+                # A fixed size takes the middle of an image that has the size on one side and more on the other.
                 larger = rng.integers(0, 256, (height, width + (10 if fixed else 0), 3), np.uint8)
                 Image.fromarray(larger).save(self.path("in.png"))
                 middle = larger[:, 5:-5] if fixed else larger

@@ -3,8 +3,8 @@
 
     test_wheel.py README MODEL
 
-Runs README.md's lines on a model whose picture may have any size, and compares with the CPU provider. Everything that
-the package loads must come from the package.
+Runs README.md's lines on a model whose image may have any size, and compares with the CPU provider. Everything that the
+package loads must come from the package.
 """
 import importlib.metadata
 import os

@@ -19,7 +19,7 @@ def conv(x, weight, bias):
 
 
 def upscale(model, picture):
-    """picture [1, 3, H, W], 0..1; float64 result [1, 3, 2H, 2W]."""
+    """image [1, 3, H, W], 0..1; float64 result [1, 3, 2H, 2W]."""
     w = wire.initializers(model)
 
     def layer(x, name):

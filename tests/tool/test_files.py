@@ -241,7 +241,7 @@ def check_outputs(tool, x):
 
 
 def check_names(tool, x):
-    """Names are shown without what a terminal would obey, and pictures of graphs are XML whatever names hold."""
+    """Names are shown without what a terminal would obey, and images of graphs are XML whatever names hold."""
     def named(node, name):
         graph = wire.field(wire.GRAPH_NODE, wire.node("Add", [name, "w"], [name + "y"])
                            + wire.field(3, node))
@@ -279,7 +279,7 @@ def check_names(tool, x):
 
 
 def jpeg_header(width, height, kind=0xC2, scans=1):
-    """The markers of a picture that holds no data; 0xC2: progressive, of which the decoder keeps all coefficients."""
+    """The markers of an image that holds no data; 0xC2: progressive, of which the decoder keeps all coefficients."""
     def part(marker, body):
         return bytes((0xFF, marker)) + struct.pack(">H", len(body) + 2) + body
     quant = part(0xDB, b"\0" + bytes([1] * 64))
@@ -290,7 +290,7 @@ def jpeg_header(width, height, kind=0xC2, scans=1):
 
 
 def check_pictures(tool):
-    """Pictures that are small files and huge in memory, or endless work, are refused before they are decoded."""
+    """Images that are small files and huge in memory, or endless work, are refused before they are decoded."""
     path = tool.file("m.onnx", model(wire.tensor("w", np.ones([1, 3, 8, 8], np.float32)), [1, 3, 8, 8]))
     header = struct.pack(">IIBBBBB", 60000, 60000, 8, 2, 0, 0, 0)
     limit = ["bash", "-c", 'ulimit -v 4000000; exec "$@"', "bash"]

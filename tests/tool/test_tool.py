@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The anydml command: test_tool.py ANYDML SAMPLES
 
-Results against numpy, .npy files and pictures of all kinds, and one line with exit code 2 for everything that a user can
-get wrong.
+Results against numpy, .npy files and images of all kinds, and one line with exit code 2 for everything that a user can get
+wrong.
 """
 import json
 import os
@@ -31,7 +31,7 @@ PILLOW_5x7 = [[12, 78, 156, 180, 20],
 
 
 def pattern(width, height):
-    """A picture with flat parts, edges and noise, the same everywhere."""
+    """An image with flat parts, edges and noise, the same everywhere."""
     y, x, c = np.mgrid[0:height, 0:width, 0:3]
     return ((x * 37 + y * 91 + c * 53 + (x * y * 17) % 29 * 5) % 256).astype(np.uint8)
 

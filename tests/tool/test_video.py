@@ -90,7 +90,7 @@ def check_failure(tool, negative, clip):
 
 
 def check_labels(tool, clip):
-    """The likeliest colour of each frame: a mean over the picture."""
+    """The likeliest colour of each frame: a mean over the image."""
     model = tool.file("mean.onnx", wire.model([wire.node("GlobalAveragePool", ["x"], ["y"])],
                                               [("x", wire.FLOAT, [1, 3, HEIGHT, WIDTH])], [("y", wire.FLOAT, [1, 3, 1, 1])]))
     labels = tool.file("labels", b"red\ngreen\nblue\n")

@@ -202,7 +202,7 @@ def distribution(run, want):
         steps = torch.cat([mine, theirs]).nan_to_num().sort(0).values
         def share(x):
             return (x.nan_to_num()[None] <= steps[:, None]).double().mean(1)
-        # Equal but for rounding: steps beside each other.
+        # Equal except for rounding: steps beside each other.
         close = torch.cat([steps[1:] - steps[:-1] > rounding * (1 + steps[1:].abs()), torch.ones_like(steps[:1], dtype=torch.bool)])
         worst = float(((share(mine) - share(theirs)).abs() * close).max())
         if worst > DISTANCE:

@@ -41,7 +41,7 @@ static void test_text(void)
     char text[GRAPH_TUNING_BYTES], bad[2 * GRAPH_TUNING_BYTES];
     struct kern_tuning wanted = table(0.25f, 0.125f), got;
     size_t length = graph_tuning_print(&wanted, 4, text);
-    TEST(length < sizeof(text) - 512); /* room for longer names of processors */
+    TEST(length < sizeof(text) - 512); /* room for longer names of CPUs */
     TEST(!graph_tuning_parse(text, length, 4, &got) && same(&wanted, &got));
     TEST(graph_tuning_parse(text, length, 5, &got) != NULL);
     for (size_t cut = 0; cut < length; cut++)

@@ -188,7 +188,7 @@ static void tell(void *context, const uint64_t *times_ns)
     told++;
 }
 
-/* Steps one after the other, with a time between them; in nanoseconds of a clock of 24 bits that begins anew. */
+/* Steps one after the other, with a time between them; in nanoseconds of a clock of 24 bits that starts over. */
 static void test_times(struct adapter_queue *queue)
 {
     const struct adapter_tracer listener = { tell, &told };

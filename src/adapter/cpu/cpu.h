@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The adapter that runs everything on this machine's processors. */
+/* The adapter that runs everything on this machine's CPUs. */
 #ifndef ADAPTER_CPU_CPU_H
 #define ADAPTER_CPU_CPU_H
 

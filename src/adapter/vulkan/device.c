@@ -321,7 +321,7 @@ static void vulkan_memory_budget(const struct adapter_info *info, bool local, ui
 
 const struct adapter_ops adapter_vulkan_ops = {
     .name = "vulkan",
-    .hardware = base_gpu_likely, /* without, all that drivers could offer is a slower processor */
+    .hardware = base_gpu_likely, /* without, all that drivers could offer is a slower CPU */
     .enumerate = vulkan_enumerate,
     .device_create = vulkan_device_create,
     .device_destroy = vulkan_device_destroy,

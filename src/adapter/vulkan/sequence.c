@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dispatches that are executed together again and again. Recording them costs the processor 1 to 3 us each, so a batch
+/* Dispatches that are executed together again and again. Recording them costs the CPU 1 to 3 us each, so a batch
  * executes a command buffer that has them already and writes the addresses of its buffers into the table which belongs
  * to that: a secondary one, or, where the batch is nothing else, one that is submitted as it is. There are as many of
  * these as batches in flight have needed at once. */
@@ -13,7 +13,7 @@
 /* Of the limit: sequences that cannot take longer need no measuring. */
 #define UNMEASURED_SHARE 1024
 
-/* Of replays that are not in use: with more, one that is recorded for other addresses is recorded anew. */
+/* Of replays that are not in use: with more, one that is recorded for other addresses is recorded again. */
 #define IDLE_MAX 8
 
 struct adapter_sequence {

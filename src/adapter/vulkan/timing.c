@@ -54,7 +54,7 @@ void vulkan_timing_mark(const struct vulkan_timing *timing, VkCommandBuffer comm
 
 /* ---- when they are complete ---- */
 
-/* Nanoseconds from `from` to `to`, also where the counter began anew between them. */
+/* Nanoseconds from `from` to `to`, also where the counter started over between them. */
 static int64_t distance(const struct adapter_queue *queue, uint64_t from, uint64_t to)
 {
     const uint32_t unused = 64 - BASE_MIN(queue->clock.bits, 64);

@@ -62,7 +62,7 @@ struct vulkan_procs {
 };
 extern struct vulkan_procs vk;
 
-/* A device that fits. But for the handle it never changes after it was found. */
+/* A device that fits. Except for the handle it never changes after it was found. */
 struct vulkan_physical {
     VkPhysicalDevice handle; /* good after vulkan_physical_open */
     uint8_t uuid[VK_UUID_SIZE], driver_uuid[VK_UUID_SIZE];
@@ -303,7 +303,7 @@ struct vulkan_uniform {
 /* Of byte `at`, a multiple of ADAPTER_PARAMETERS_ALIGN. */
 HRESULT vulkan_arena_uniform(struct adapter_device *device, const struct vulkan_memory *memory, uint64_t at,
                              struct vulkan_uniform *out);
-/* Gives memory->base.size bytes, not zeroed, to `memory`, which is all zero but for that; E_OUTOFMEMORY. */
+/* Gives memory->base.size bytes, not zeroed, to `memory`, which is all zero except for that; E_OUTOFMEMORY. */
 HRESULT vulkan_arena_allocate(struct adapter_device *device, uint32_t kind, struct vulkan_memory *memory);
 void vulkan_arena_release(struct adapter_device *device, struct vulkan_memory *memory);
 void vulkan_arena_finish(struct adapter_device *device);
@@ -535,7 +535,7 @@ void vulkan_recorded_destroy(struct adapter_device *device, struct adapter_recor
 #define VULKAN_SPECIALIZATION_OWN   2
 
 /* One for each code and each set of constants, kept until the device goes: drivers take long to make one, and programs
- * ask for the same few again and again. But for state, handle and result it never changes. */
+ * ask for the same few again and again. Except for state, handle and result it never changes. */
 struct adapter_pipeline {
     VkPipeline handle;
     bool uniforms;        /* it reads parameters and table as uniform buffers */

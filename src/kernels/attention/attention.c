@@ -178,7 +178,7 @@ static double masks(const struct kern_call *call, const struct attention_inputs 
     return (in->mask ? element(call, in->mask, where) : 0) + (masked ? (double)call->op->u.attention.filter : 0);
 }
 
-/* scores[n] of the first `keys` keys; returns the greatest. */
+/* scores[n] of the first `keys` keys; returns the largest. */
 static double attention_scores(const struct kern_call *call, const struct attention_inputs *in, const uint32_t *at,
                                uint32_t keys, double *scores)
 {

@@ -19,7 +19,7 @@ struct attention {
     uint32_t group, depth, value_depth; /* group: query heads per key head */
     bool masked, uniform;               /* there are masks; they do not depend on the query */
     float *q, *scores, *sums, *k, *v;
-    float *top, *total, *shrink; /* per query: greatest score, sum of weights, what the last block left of them */
+    float *top, *total, *shrink; /* per query: largest score, sum of weights, what the last block left of them */
     float *rows4, *masks;        /* four rows of Q, of masks */
 };
 
@@ -212,7 +212,7 @@ static void attention_limit_row(const struct attention *a, const uint32_t *at, u
         out[n] = -INFINITY;
 }
 
-/* Turns a row's scores into weights relative to its greatest score so far; false when no weight is left. */
+/* Turns a row's scores into weights relative to its largest score so far; false when no weight is left. */
 static bool attention_soften_row(const struct attention *a, const uint32_t *at, uint32_t m, uint32_t first,
                                  uint32_t count)
 {

@@ -85,7 +85,7 @@ static int64_t input_floats(struct conv_last *p)
 }
 
 #define WEIGHT_BYTES 16 /* of a panel, that come in a cycle */
-#define COPY_FLOATS  2  /* of X likewise, from another processor's cache */
+#define COPY_FLOATS  2  /* of X likewise, from another CPU's cache */
 
 /* Bands that memory allows, or smaller ones for the sake of threads. */
 static void bands_cut(struct conv_last *p, const struct kern_op *op)

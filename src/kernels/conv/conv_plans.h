@@ -461,8 +461,8 @@ DENSE_INLINE uint32_t conv_dw_bytes_channel(uint32_t place)
     return place / 64 * 64 + lane / 4 * 16 + place % 64 / 16 * 4 + lane % 4;
 }
 
-/* Where sums start, and scales; returns the greatest size of a scale, NaN if one is. sums: of the weights, as
- * packed; `interleaved`: in the order of conv_dw_bytes_channel. */
+/* Where sums start, and scales; returns the largest size of a scale, NaN if one is. sums: of the weights, as packed;
+ * `interleaved`: in the order of conv_dw_bytes_channel. */
 float conv_bytes_parameters(const struct kern_call *call, const struct conv_bytes *c, const int32_t *sums,
                             bool interleaved, int32_t *start, float *scale);
 

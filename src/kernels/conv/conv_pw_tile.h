@@ -70,7 +70,7 @@ DENSE_INLINE void conv_pw_finish(const struct conv_pw_tile *t, vec (*sums)[UKERN
 DENSE_INLINE void conv_pw_multiply(uint32_t rows, const struct conv_pw_tile *t, uint32_t vecs)
 {
     vec sums[UKERNEL_ROWS][UKERNEL_VECS];
-    /* Lines of Y lie apart, where the processor's own prefetching does not see them come. */
+    /* Lines of Y lie apart, where the CPU's own prefetching does not see them come. */
     CONV_PW_EACH_ROW
     CONV_PW_EACH_VEC
     {

@@ -7,8 +7,8 @@
 #include "base/half.h"
 #include "kernels/core/kernel.h"
 
-/* Bytes of a long stream that are fetched ahead of use: what arrives while memory answers. The processor's own fetching
- * gets two thirds of its bandwidth. */
+/* Bytes of a long stream that are fetched ahead of use: what arrives while memory answers. The CPU's own fetching gets
+ * two thirds of its bandwidth. */
 #define DENSE_AHEAD 8192
 
 #define DENSE_INLINE static inline __attribute__((always_inline))
@@ -134,7 +134,7 @@ bool dense_merge_rows(const struct kern_op *op, struct kern_op *out);
 bool dense_view_merges(const struct kern_view *view, uint32_t d); /* dimensions d and d + 1 */
 void dense_view_merge(struct kern_view *view, uint32_t d);
 
-/* An epilogue computes in FLOAT32, so the result must be a short float, but for integer products. */
+/* An epilogue computes in FLOAT32, so the result must be a short float, except for integer products. */
 bool dense_epilogue_fits(const struct kern_op *op);
 
 #endif

@@ -29,7 +29,7 @@
 
 /* ---- rows that pack, and those of all instruction sets in one file ---- */
 
-/* The functions of a PACKED_AS row but for run, and for accepts where rows share it. INIT, PLAN and PACK are calls,
+/* The functions of a PACKED_AS row except for run, and for accepts where rows share it. INIT, PLAN and PACK are calls,
  * which see the parameters of these functions and `plan`, of this TYPE: INIT fills it; PLAN fills *out and returns the
  * bytes that packing writes. */
 #define KERN_PACKED_ROW(name, TYPE, INIT, PLAN, PACK)                                                                  \

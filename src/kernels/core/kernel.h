@@ -54,7 +54,7 @@ struct kern_row {
     void (*pack)(const struct kern_op *op, const void *source, void *packed);
 };
 
-/* The best row for this op on a processor with these base_cpu_flags() whose accepts() agrees; NULL when there is none.
+/* The best row for this op on a CPU with these base_cpu_flags() whose accepts() agrees; NULL when there is none.
  */
 const struct kern_row *kern_find(const struct kern_op *op, uint32_t cpu);
 

@@ -55,7 +55,7 @@ union kern_scalar {
 struct kern_map_inst {
     uint8_t code;             /* enum kern_map_code */
     uint8_t type;             /* compute type of the operands (DML_TENSOR_DATA_TYPE); CONVERT: of the source */
-    uint8_t to_type;          /* type of the result: = type, but for CONVERT; comparisons give `type` 0 or 1 */
+    uint8_t to_type;          /* type of the result: = type, except for CONVERT; comparisons give `type` 0 or 1 */
     uint8_t src[3];           /* registers */
     union kern_scalar imm[2]; /* constants of the formula (p, q), in `type` */
 };
@@ -368,7 +368,7 @@ struct kern_roi {
 };
 
 /* in: corners, image of each region, gradient of Y, [X]; out: [gradient of X], [gradient of the corners]. Samples
- * outside give nothing; of a maximum only the first of the greatest samples gets the gradient. */
+ * outside give nothing; of a maximum only the first of the largest samples gets the gradient. */
 struct kern_roi_grad {
     struct kern_roi roi;
     bool has_image, has_image_gradient, has_corner_gradient;
@@ -429,7 +429,7 @@ enum kern_flag {
     KERN_FLAG_HALF_PRECISION = 1 << 0, /* products of 16-bit factors may round them to another 16-bit type */
     KERN_FLAG_REFERENCE = 1 << 1,      /* use portable rows only (DISABLE_META_COMMANDS; tests) */
     KERN_FLAG_HALF_FLOAT32 = 1 << 3,   /* FLOAT32 factors may be rounded to 16 bits, too */
-    KERN_FLAG_BYTES = 1 << 5, /* X of QGEMM may be rounded to 8 bits, relative to the greatest element of a group */
+    KERN_FLAG_BYTES = 1 << 5, /* X of QGEMM may be rounded to 8 bits, relative to the largest element of a group */
 };
 
 #endif

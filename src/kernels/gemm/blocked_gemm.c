@@ -364,7 +364,7 @@ bool kern_conv_bf16_accepts(const struct kern_op *op)
            kern_conv_any_ref_accepts(op) && conv_shape_init(op, &s) && s.in_group >= IN_MIN && s.out_group >= OUT_MIN;
 }
 
-/* VDPBF16PS has no more multiplications than FLOAT32's instruction on some processors, but reads half of the bytes. */
+/* VDPBF16PS has no more multiplications than FLOAT32's instruction on some CPUs, but reads half of the bytes. */
 bool kern_gemm_bf16_few_accepts(const struct kern_op *op)
 {
     return halves_accept(op) && op->packed_input == 2 && height(op) <= BF16_FEW;

@@ -5,8 +5,8 @@
  * numbers, multiplied and added by one instruction; two or four BFLOAT16; otherwise one number), zeros behind the last.
  * What multiplies is a tile per instruction set; all else is common.
  *
- * Integers enter as they are, but for packs of bytes whose left factor must be unsigned and right one signed (or, where
- * that is all the processor has, unsigned as well): 128 is added to a signed left, subtracted from an unsigned right or
+ * Integers enter as they are, except for packs of bytes whose left factor must be unsigned and right one signed (or,
+ * where that is all the CPU has, unsigned as well): 128 is added to a signed left, subtracted from an unsigned right or
  * added to a signed one. Those shifts and the zero points come out of the sums:
  *   sum of (a - za)(b - zb) = sum of a b - za * sum of b - zb * (sum of a - K * za), in arithmetic that wraps. */
 #ifndef KERNELS_BLOCKED_GEMM_H

@@ -227,7 +227,7 @@ DENSE_INLINE words tile_add_integers(words sums, words a, words b)
 
 DENSE_INLINE doubles tile_add_f64(doubles sums, doubles a, doubles b)
 {
-#if defined(ISA_PORTABLE) /* the processor may lack fused operations */
+#if defined(ISA_PORTABLE) /* the CPU may lack fused operations */
     return sums + a * b;
 #elif defined(__AVX512F__)
     return _mm512_fmadd_pd(a, b, sums);

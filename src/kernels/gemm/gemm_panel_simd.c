@@ -165,7 +165,7 @@ static void panel_multiply(const struct panel *p, uint32_t panel)
     uint32_t depth = (uint32_t)base_align_up((p->shape.k + parts - 1) / parts, 4);
     struct gemm_tile_part part = { .across = PANEL_COLUMNS,
                                    .lines = (uint32_t)((4 * row + 64 * tiles - 1) / (64 * tiles)) };
-    if (tiles < 2 && p->shape.element == 4) /* a single tile streams: the processor sees that by itself */
+    if (tiles < 2 && p->shape.element == 4) /* a single tile streams: the CPU sees that by itself */
         part.lines = 0;
     for (uint32_t k0 = 0; k0 < p->shape.k; k0 += depth) {
         part.depth = BASE_MIN(p->shape.k - k0, depth);

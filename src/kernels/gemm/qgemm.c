@@ -130,7 +130,7 @@ void qgemm_amx_shape_init(const struct kern_op *op, const struct qgemm_shape *sh
 
 bool kern_qgemm_amx_accepts(const struct kern_op *op)
 {
-    /* Rounding both factors to BFLOAT16 costs no more than rounding X to 8 bits of each group's greatest element. */
+    /* Rounding both factors to BFLOAT16 costs no more than rounding X to 8 bits of each group's largest element. */
     const bool bytes = op->flags & KERN_FLAG_BYTES;
     struct qgemm_shape shape;
     return accepts(op, UINT32_MAX, &shape) && (bytes || dense_half_allowed(op)) &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Quantised weights times X in 8 bits, where the caller allows it: a group of a row of X becomes bytes relative to its
- * greatest element, whose sums of products with codes are exact integers. */
+ * largest element, whose sums of products with codes are exact integers. */
 #ifndef KERNELS_QGEMM_BYTES_H
 #define KERNELS_QGEMM_BYTES_H
 

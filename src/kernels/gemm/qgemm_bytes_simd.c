@@ -53,7 +53,7 @@ DENSE_INLINE void store_bytes(uint8_t *out, vec_int number, bool nibbles)
 #endif
 }
 
-/* The sum of all numbers, or the greatest. */
+/* The sum of all numbers, or the largest. */
 DENSE_INLINE int32_t reduce(vec_int all, bool greatest)
 {
 #if defined(__AVX512F__)

@@ -15,7 +15,7 @@
 enum { SLICES = 3, COLUMNS = QGEMM_SLICES_COLUMNS, BLOCK = 2 * AMX_ROWS, PACK_HALVES = 2 };
 enum { DEPTH = AMX_PACKS * PACK_HALVES, TILE = AMX_ROWS * DEPTH }; /* of a tile of A; its elements */
 
-#define SMALL   0x1p-60f /* rows whose greatest element is below are enlarged */
+#define SMALL   0x1p-60f /* rows whose largest element is below are enlarged */
 #define ENLARGE 0x1p64f
 
 struct slices {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One or two rows times quantised weights with products of bytes: 64 of them at once, where floats take 16 and must be
- * made of the codes first. A group of X becomes integers of 31 bits, relative to its greatest element, and those four
+ * made of the codes first. A group of X becomes integers of 31 bits, relative to its largest element, and those four
  * slices of 8 bits; four exact sums of slices times codes make one of FLOAT32. An element loses bits only when it is
- * less than a 64th of the greatest, and then less than FLOAT32 sums lose. What does not fit (infinity, NaN, denormal
+ * less than a 64th of the largest, and then less than FLOAT32 sums lose. What does not fit (infinity, NaN, denormal
  * numbers) goes the way of the floats. */
 #include "kernels/gemm/qgemm_tile.h"
 
@@ -47,7 +47,7 @@ static bool make_slices(const float *a, uint32_t count, bool nibbles, row_slices
     uint32_t bits;
     float most = greatest(a, count);
     memcpy(&bits, &most, sizeof(bits));
-    const uint32_t exponent = bits >> 23; /* the greatest number becomes one of 30 bits */
+    const uint32_t exponent = bits >> 23; /* the largest number becomes one of 30 bits */
     if (bits && (exponent < 30 || exponent > 254))
         return false;
     const __m256 by = _mm256_set1_ps(bits ? float_of((283 - exponent) << 23) : 0);

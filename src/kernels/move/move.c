@@ -200,7 +200,7 @@ void move_block_transpose(const struct move_isa *isa, uint32_t bytes, const stru
     copy_edges(bytes, block, width, length);
 }
 
-/* What is transposed next: its rows are pages apart, where the processor does not look ahead. */
+/* What is transposed next: its rows are pages apart, where the CPU does not look ahead. */
 static void prefetch_ahead(const struct move_block *block, uint64_t at, uint64_t count, uint32_t bytes)
 {
     const uint64_t end = BASE_MIN(at + count, block->length);

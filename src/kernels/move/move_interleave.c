@@ -133,7 +133,7 @@ static void run_non_temporal(const struct interleave_plan *plan, const struct mo
     piece->used += interleaved;
 }
 
-/* Rows of the next unit, where the processor does not look ahead. */
+/* Rows of the next unit, where the CPU does not look ahead. */
 static void prefetch_ahead(const struct interleave_plan *plan, uint32_t bytes, const char *in)
 {
     const uint64_t rows = plan->interleaves ? plan->ways : 1, length = plan->unit * bytes * plan->ways / rows;

@@ -108,7 +108,7 @@ static void pool_band_store(const struct pool_fast *p, const int64_t *at, int64_
 
 enum { POOL_AHEAD_BYTES = 4096 };
 
-/* What is read some lines later: the processor looks ahead within pages only. */
+/* What is read some lines later: the CPU looks ahead within pages only. */
 static void pool_prefetch(const void *x, int64_t at, int64_t count, int64_t bytes)
 {
     const uintptr_t from = (uintptr_t)x + (uintptr_t)(at * bytes) + POOL_AHEAD_BYTES;

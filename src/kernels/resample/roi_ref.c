@@ -13,7 +13,7 @@ struct cell {
     int64_t image;       /* offset of the channel in the image */
     uint64_t x[2], y[2]; /* samples inside */
     double sum, best;
-    struct roi_tap best_x, best_y; /* the first of the greatest */
+    struct roi_tap best_x, best_y; /* the first of the largest */
 };
 
 static void cell_at(struct cell *cell, uint32_t ox, uint32_t oy)
@@ -146,7 +146,7 @@ static void sample(struct grad *g, const struct roi_tap *tx, const struct roi_ta
     }
 }
 
-/* The samples of one output: all of them, or the first of the greatest. */
+/* The samples of one output: all of them, or the first of the largest. */
 static void hand_on(struct grad *g, uint32_t ox, uint32_t oy, double gradient)
 {
     struct cell *cell = &g->cell;

@@ -255,7 +255,7 @@ static void store_positions(struct sorter *sorter, uint32_t at, uint32_t count)
     kern_copy_row(line->position_bytes, to, line->position_stride, sorter->raw, 1, count);
 }
 
-/* Keys tell the element but for NaNs and the sign of zero, which are fetched. */
+/* Keys tell the element except for NaNs and the sign of zero, which are fetched. */
 static void store_values(struct sorter *sorter, uint32_t at, uint32_t count)
 {
     const struct kern_sort_line *line = sorter->line;

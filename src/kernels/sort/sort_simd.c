@@ -12,7 +12,7 @@
 
 /* ---- elements to sort keys and back ---- */
 
-/* Floats order like sign-magnitude numbers; NaNs get the greatest key, both zeros the same. */
+/* Floats order like sign-magnitude numbers; NaNs get the largest key, both zeros the same. */
 #define SORT_TYPE(bits, key)                                                                                           \
     static void encode_##bits(const struct kern_sort_code *code, const void *elements, uint32_t count, void *into)     \
     {                                                                                                                  \

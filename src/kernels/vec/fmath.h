@@ -221,7 +221,8 @@ FMATH float fmath_gelu_near(float x)
 
 #ifdef FMATH_FUSED
 
-/* sin(x + quarters * pi / 2): x less whole quarter turns, exactly but for the last bits of pi / 2, then both series. */
+/* sin(x + quarters * pi / 2): x less whole quarter turns, exactly except for the last bits of pi / 2, then both
+ * series. */
 FMATH float fmath_turned(float x, uint32_t quarters)
 {
     const float shift = 12582912.0f;

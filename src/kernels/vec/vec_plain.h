@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* vec.h by the compiler's vector types: for processors without a file, and what NEON has no instructions for. */
+/* vec.h by the compiler's vector types: for CPUs without a file, and what NEON has no instructions for. */
 #ifndef KERNELS_VEC_PLAIN_H
 #define KERNELS_VEC_PLAIN_H
 

@@ -27,7 +27,7 @@ REAL score_of(uint key)
     return score(sum, row, key);
 }
 
-/* The greatest of the workgroup's values, or their sum; NaN counts in sums only. */
+/* The largest of the workgroup's values, or their sum; NaN counts in sums only. */
 REAL combine(REAL value, bool adds)
 {
     uint me = gl_LocalInvocationID.x;

@@ -3,7 +3,7 @@
  * subgroup takes 16 queries or twice as many, whose vectors and results stay in its matrices. K and V come through
  * shared memory, some keys at a time for all subgroups; while they are multiplied the next ones come from memory. The
  * softmax is online. Where elements are in a matrix only the device knows, so scores go through shared memory for the
- * greatest of each query, which comes back as a matrix of equal columns, as do weights on their way to become factors.
+ * largest of each query, which comes back as a matrix of equal columns, as do weights on their way to become factors.
  * Sums of weights are their product with a matrix of ones. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -125,7 +125,7 @@ void mask_stage(uint set, uint first)
     }
 }
 
-/* The greatest of a line of 16 sums on the stage. */
+/* The largest of a line of 16 sums on the stage. */
 float greatest_of_line(uint row)
 {
     vec4 v = uintBitsToFloat(tiles[stage + row * STRIDE_S]);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_ATTENTION of few queries and many keys (flash decoding): a workgroup has all queries of a head, and of their keys one
- * of `parts` equal shares, whose number is known when it runs. LANES invocations share a key's scores, then VECTORS of them
- * have the columns of V, 16 bytes each, and the others every so manieth key. K and V come straight from memory, each element
- * once for all queries, V's while scores are made. With one part the results are stored, with several attention_join.comp
- * puts together what each has: of a query the sums of W columns, then the greatest score and the sum of the weights.
- * Tensors: as attention.glsl says. */
+/* KERN_ATTENTION of few queries and many keys (flash decoding): a workgroup has all queries of a head, and of their
+ * keys one of `parts` equal shares, whose number is known when it runs. LANES invocations share a key's scores, then
+ * VECTORS of them have the columns of V, 16 bytes each, and the others every so manieth key. K and V come straight from
+ * memory, each element once for all queries, V's while scores are made. With one part the results are stored, with
+ * several attention_join.comp puts together what each has: of a query the sums of W columns, then the largest score and
+ * the sum of the weights. Tensors: as attention.glsl says. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -117,7 +117,7 @@ float greater(float a, float b) /* NaN does not count */
     return b > a ? b : a;
 }
 
-/* Sums so far relative to the new greatest scores. */
+/* Sums so far relative to the new largest scores. */
 void rescale(uint r)
 {
     float best = top[r];

@@ -8,7 +8,7 @@ uint keys_of_part(uint keys)
     return (each + ATTENTION_PARTS_KEYS - 1u) / ATTENTION_PARTS_KEYS * ATTENTION_PARTS_KEYS;
 }
 
-/* In scratch memory, in words, of a workgroup's query: sums of all columns, the greatest score, the sum of weights. */
+/* In scratch memory, in words, of a workgroup's query: sums of all columns, the largest score, the sum of weights. */
 uint state_at(uint unit, uint row, uint rows)
 {
     return (unit * rows + row) * (view(2).sizes[3] + 2u);

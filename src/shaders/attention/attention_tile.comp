@@ -191,7 +191,7 @@ uint exchange(uint i, uint lane)
     return (own_group * QUERIES + SIDE * across + i) * LANES + lane;
 }
 
-/* The greatest score of each query among its neighbours'; NaN does not count. */
+/* The largest score of each query among its neighbours'; NaN does not count. */
 void find_best()
 {
     [[unroll]] for (uint i = 0u; i < SIDE; i++)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_CONV of FLOAT32 with windows of 3 x 3 that move by one element, by Winograd's F(2x2, 3x3): for each square of 2 x 2
- * results what its windows cover, 4 x 4 elements, becomes 16 numbers of a channel, the window likewise; products of these,
- * summed over channels, become the results. So 16 planes of products of matrices take 16 multiplications where 36 were.
- * A workgroup has 32 squares (of all images) and 64 output channels, an invocation 8 x 16 sums of one plane. Half of the
- * invocations bring and transform the image, the others bring windows, transformed beforehand, while the channels before
- * these are multiplied. Tensors: as for conv_any.comp, X with channels side by side in vectors of four; the windows are
- * packed as conv_winograd_pack.comp does. */
+/* KERN_CONV of FLOAT32 with windows of 3 x 3 that move by one element, by Winograd's F(2x2, 3x3): for each square of 2
+ * x 2 results what its windows cover, 4 x 4 elements, becomes 16 numbers of a channel, the window likewise; products of
+ * these, summed over channels, become the results. So 16 planes of products of matrices take 16 multiplications where
+ * 36 were. A workgroup has 32 squares (of all images) and 64 output channels, an invocation 8 x 16 sums of one plane.
+ * Half of the invocations bring and transform the image, the others bring windows, transformed ahead of time, while the
+ * channels before these are multiplied. Tensors: as for conv_any.comp, X with channels side by side in vectors of four;
+ * the windows are packed as conv_winograd_pack.comp does. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

@@ -18,7 +18,7 @@ float exact_product(float a, float b, out precise float error)
     return product;
 }
 
-/* a / b, rounded once but for results near the ends of the range: devices' own quotients may be 2.5 units off, and
+/* a / b, rounded once except for results near the ends of the range: devices' own quotients may be 2.5 units off, and
  * nothing at all for very large or very small divisors. */
 float ratio(float a, float b)
 {

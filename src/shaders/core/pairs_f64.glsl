@@ -33,7 +33,7 @@ double leading(double a)
     return packDouble2x32(uvec2(bits.x & 0xf8000000u, bits.y));
 }
 
-/* a * b but for 2^-106 of it */
+/* a * b except for 2^-106 of it */
 dvec2 product_of(double a, double b)
 {
     double ah = leading(a), bh = leading(b);

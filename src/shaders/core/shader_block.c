@@ -21,7 +21,7 @@ static uint32_t tensor_count(const struct kern_op *op)
     return op->input_count + op->output_count;
 }
 
-/* The greatest distance of an element from element 0, ..., 0, in elements. */
+/* The largest distance of an element from element 0, ..., 0, in elements. */
 static uint64_t reach(const struct kern_view *view)
 {
     uint64_t sum = 0;

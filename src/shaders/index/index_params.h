@@ -18,7 +18,7 @@ struct gather_params {
     SHADER_STRUCT shader_divisor by_parts;
 };
 
-/* struct kern_pad; the value's bits, lower word first; the result's sizes but for the last, of which by_parts is how
+/* struct kern_pad; the value's bits, lower word first; the result's sizes except for the last, of which by_parts is how
  * many invocations share a line, or where vectors go on from line to line, how long it is. */
 #define PAD_TOGETHER 4
 struct pad_params {

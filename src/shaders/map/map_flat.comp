@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* KERN_MAP: short programs over much data. All that code depends on is a specialization constant, so that nothing is
- * interpreted and registers are the processor's own. An invocation takes a few neighbouring elements, loads of all
- * tensors before it computes, and with FLOAT16 computes two at a time: those of a word are converted together. Variants
- * as in map_eval.glsl. */
+ * interpreted and registers are the CPU's own. An invocation takes a few neighbouring elements, loads of all tensors
+ * before it computes, and with FLOAT16 computes two at a time: those of a word are converted together. Variants as in
+ * map_eval.glsl. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS map_flat_params

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The functions of kernels/map/mapops.def in FLOAT64 that are more than arithmetic, with errors of a few units in the last
- * place; powers are exact where they can be, since integers may be made of them. Shaders are compiled with all functions
- * in place of their calls: exp_pair, log_pair and the like are each called in one place. */
+/* The functions of kernels/map/mapops.def in FLOAT64 that are more than arithmetic, with errors of a few units in the
+ * last place; powers are exact where they can be, since integers may be made of them. Shaders are compiled with all
+ * functions in place of their calls: exp_pair, log_pair and similar are each called in one place. */
 #include "shaders/core/math_f64.glsl"
 #include "shaders/core/pairs_f64.glsl"
 

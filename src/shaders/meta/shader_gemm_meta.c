@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products by metacommands: FLOAT16 and BFLOAT16. Small ones, and of few rows with large constant B, take one
- * dispatch; for large ones a dispatch before it packs B, unless that is constant and was packed beforehand. An estimate
- * of the time decides. */
+ * dispatch; for large ones a dispatch before it packs B, unless that is constant and was packed ahead of time. An
+ * estimate of the time decides. */
 #include "shaders/meta/gemm_meta_params.h"
 #include "shaders/meta/shader_meta.h"
 #include "shaders/core/shader_block.h"
@@ -177,9 +177,9 @@ static bool is_float(DML_TENSOR_DATA_TYPE type)
 
 /* ---- kernels ---- */
 
-/* SMALL ones read B as it is, FRAGMENT ones where it was packed beforehand, as fragments. For others it is packed, if
- * need be by a dispatch, they have a workgroup for each multiprocessor, and no epilogue. Of these only TAIL ones take
- * any K; HALF ones have FLOAT16 sums. */
+/* SMALL ones read B as it is, FRAGMENT ones where it was packed ahead of time, as fragments. For others it is packed,
+ * if need be by a dispatch, they have a workgroup for each multiprocessor, and no epilogue. Of these only TAIL ones
+ * take any K; HALF ones have FLOAT16 sums. */
 enum form { FORM_SMALL, FORM_FRAGMENT, FORM_LARGE, FORM_HALF, FORM_TAIL };
 
 /* Of tiles m x n. What a product takes, in microseconds: `fixed`, and `step` for each 32 elements along K of as many
@@ -236,7 +236,7 @@ static uint64_t results_of(const struct gemm_meta_params *p)
     return (uint64_t)p->m * p->n * p->batches;
 }
 
-/* B was, or may be, packed beforehand. */
+/* B was, or may be, packed ahead of time. */
 static bool is_packed(const struct kern_op *op, const struct product *product)
 {
     return op->packed_input == product->b + 1;
@@ -322,7 +322,7 @@ static void find_early(struct gemm_meta_params *p)
 
 /* ---- the row ---- */
 
-/* Few rows of A with a large B that was packed beforehand: reading that is all that counts. */
+/* Few rows of A with a large B that was packed ahead of time: reading that is all that counts. */
 static bool streams(const struct kern_op *op)
 {
     const struct kern_view *b = &op->tensors[1], *y = &op->tensors[op->input_count];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_POOL: maximum. Tensors: 0 X, 1 Y, [2 indices]. And which elements are the greatest,
+/* KERN_POOL: maximum. Tensors: 0 X, 1 Y, [2 indices]. And which elements are the largest,
  * for KERN_POOL_GRAD. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -13,7 +13,7 @@
 #define NONE 0xffffffffu
 
 struct Total {
-    uvec2 order; /* of the greatest element */
+    uvec2 order; /* of the largest element */
     uint tap;    /* the first that is, or NONE: there are only NaNs, or nothing */
 };
 

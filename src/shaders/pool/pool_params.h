@@ -12,7 +12,7 @@ struct pool_params {
     uint x, y;    /* tensors: what windows lie in, and what there is one element of for each window */
     uint lanes;   /* invocations of a result, a power of 2 to 256 (lines.glsl) */
     uint columns; /* 0 */
-    uint scratch; /* POOL_MAX: 1: only the greatest elements' positions are wanted, in scratch memory */
+    uint scratch; /* POOL_MAX: 1: only the largest elements' positions are wanted, in scratch memory */
 };
 
 /* Of two dimensions, of channels that are innermost: strides of images, rows and pixels. */

@@ -156,7 +156,7 @@ const char *shader_pool_grad_any_obstacle(const struct kern_op *op)
     return shape_obstacle(op, &s);
 }
 
-/* Of a maximum, the positions of the greatest elements first. */
+/* Of a maximum, the positions of the largest elements first. */
 void shader_pool_grad_any_plan(const struct kern_op *op, struct shader_work *out)
 {
     const uint32_t max = grad_is_max(op);

@@ -79,7 +79,7 @@ REAL average_count(uint d, uint inside)
     return REAL(params.include_padding != 0u ? params.window[d] : inside);
 }
 
-/* Where POOL_GRAD keeps which element of window `number` is the greatest. */
+/* Where POOL_GRAD keeps which element of window `number` is the largest. */
 uvec2 chosen_at(uint number)
 {
     return add64(scratch_at(0u), mul64(number, uvec2(4u, 0u)));

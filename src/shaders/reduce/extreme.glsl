@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The greatest or least element of a line and where it is. */
+/* The largest or least element of a line and where it is. */
 #define NONE 0xffffffffu
 
 struct Total {

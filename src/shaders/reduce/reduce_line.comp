@@ -71,7 +71,7 @@ Total sum_of(Total a, Total b)
 struct Steps {
     uvec2 base;
     int at, step; /* of the first step, in elements; 0: not the same from step to step */
-    uint count;   /* elements of a vector, but for the last one of a line */
+    uint count;   /* elements of a vector, except for the last one of a line */
     bool whole;
 };
 

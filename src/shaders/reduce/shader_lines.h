@@ -9,7 +9,7 @@
 /* X is tensor 0; all tensors have its rank and its sizes, or size 1 or stride 0 where they are repeated. */
 struct shader_lines {
     struct kern_op op;         /* with fewer dimensions: those of the lines first, then those along a line */
-    struct line_params params; /* but for mode, last and epsilon */
+    struct line_params params; /* except for mode, last and epsilon */
     uint64_t units;            /* for each workgroup one at a time */
     uint64_t scratch_bytes;
 };

@@ -18,7 +18,7 @@ struct Total {
     REAL value;
 };
 
-/* The greatest element, where numbers win over NaN, or a sum. */
+/* The largest element, where numbers win over NaN, or a sum. */
 void combine(inout Total a, Total b)
 {
     if (pass == ADD_UP)
@@ -27,7 +27,7 @@ void combine(inout Total a, Total b)
         a = b;
 }
 
-/* The greatest element of a line or a part of it, and the sum of e^(x - top). */
+/* The largest element of a line or a part of it, and the sum of e^(x - top). */
 struct Sum {
     REAL top, sum;
 };

@@ -15,7 +15,7 @@ struct Total {
 };
 #define SHUFFLED(total, mask) Total(subgroupShuffleXor(total.value, mask))
 
-/* The greatest element, or a sum. */
+/* The largest element, or a sum. */
 void combine(inout Total a, Total b)
 {
     if (adding)
@@ -47,7 +47,7 @@ vec4 powers(vec4 x, float top)
                 exp_of_difference(x.w, top));
 }
 
-/* Of the elements; what is left of each but for a logarithm is its e^(x - top). */
+/* Of the elements; what is left of each except for a logarithm is its e^(x - top). */
 float add_up(inout vec4 x, float top)
 {
     vec4 y = powers(x, top);

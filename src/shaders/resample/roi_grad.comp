@@ -50,7 +50,7 @@ void hand_on(int plane, Tap tx, Tap ty, REAL gradient)
     }
 }
 
-/* The samples of one output: all of them, or the first of the greatest. */
+/* The samples of one output: all of them, or the first of the largest. */
 void run_output(Axis ax, Axis ay, uint ox, uint oy, int plane, REAL gradient)
 {
     UINT x[2], y[2];

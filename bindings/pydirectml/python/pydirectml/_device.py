@@ -23,8 +23,8 @@ def device_count() -> int:
 
 
 def as_memory(data: Any, desc: TensorDesc, what: str) -> numpy.ndarray[Any, Any]:
-    """data as the bytes of a tensor: of its type in this processor's byte order, aligned, in C order; copied only where
-    it is not so already."""
+    """data as the bytes of a tensor: of its type in this CPU's byte order, aligned, in C order; copied only where it is not so
+    already."""
     raw = isinstance(data, (bytes, bytearray)) or isinstance(data, memoryview) and data.format == "B"
     expected = DTYPES[desc.data_type]
     if raw:
@@ -85,8 +85,8 @@ class Binding:
 
 
 class Device(_native.Single):
-    """A DirectML device. use_gpu: the best GPU, or the processor where there is none; False: the processor.
-    adapter: the one with this number instead."""
+    """A DirectML device. use_gpu: the best GPU, or the CPU where there is none; False: the CPU. adapter: the one with this
+    number instead."""
 
     def __init__(self, use_gpu: bool = True, use_debug_layer: bool = False, *, adapter: Optional[int] = None) -> None:
         index = -1 if adapter is None else number(adapter, "Device: adapter", 0, 0x7FFFFFFF)

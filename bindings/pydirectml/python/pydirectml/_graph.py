@@ -404,7 +404,7 @@ class _Call:
             raise TypeError(f"{self.what(field)} = {value!r}, must be a number") from None
 
     def activation(self, field: str, given: Any) -> bytes:
-        """A DML_OPERATOR_DESC. Activations have the description of LINEAR, or its beginning, but for CLIP."""
+        """A DML_OPERATOR_DESC. Activations have the description of LINEAR, or its beginning, except for CLIP."""
         if not isinstance(given, tuple) or len(given) != 3:
             raise TypeError(f"{self.what(field)} = {given!r}, must be a FusedActivation")
         kind = number(given[0], self.what(field))
