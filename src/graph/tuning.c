@@ -35,7 +35,7 @@ size_t graph_tuning_print(const struct kern_tuning *tuning, uint32_t threads, ch
     return used;
 }
 
-/* Thousandths, one line for each point; print would write the same. */
+/* Thousandths, one line for each point; the printer would write the same. */
 const char *graph_tuning_parse(const char *text, size_t length, uint32_t threads, struct kern_tuning *out)
 {
     char again[GRAPH_TUNING_BYTES], copy[GRAPH_TUNING_BYTES];
