@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The adapters of this process: filtered, ordered and numbered. Shared by libd3d12 and libdxcore, which must agree. */
+/* The adapters of this process: filtered, ordered and numbered. Compiled into libd3d12 and libdxcore, which must
+ * agree. */
 #include "d3d12/adapter.h"
 
 #include "base/cpu.h"
@@ -12,7 +13,7 @@
 
 #define MAX_ADAPTERS 64
 
-/* An adapter's LUID says which family it is and which of the family: the same in every process and library. */
+/* An adapter's LUID encodes its family and its index in the family: the same in every process and library. */
 static const struct family {
     const struct adapter_ops *ops;
     uint32_t number;
@@ -25,11 +26,12 @@ static const struct family {
     { &adapter_null_ops, 3, false },
 };
 
-/* Families are asked one after the other, and only as far as someone looks: drivers are large. What is listed stays. */
+/* Families are enumerated one after another, and only as far as requested, because drivers are large. Listed adapters
+ * stay listed. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct adapter_info list[MAX_ADAPTERS];
 static uint32_t list_count;
-static const char *list_wanted; /* what is left of the user's order, in a copy that stays */
+static const char *list_wanted; /* the rest of the user's order, in a copy that is never freed */
 static size_t list_next;        /* without one: the next of `families` */
 static bool list_begun, list_chosen;
 
@@ -76,7 +78,7 @@ bool adapter_names_known(const char *names, char *out, size_t size)
     return true;
 }
 
-/* "none" and nothing are words for no capability. */
+/* "none" and the empty word name no capability. */
 bool adapter_capabilities_parse(const char *names, uint32_t *out_capabilities, char *out, size_t size)
 {
     static const char *const words[] = {
@@ -119,7 +121,7 @@ bool adapter_watchdog_parse(const char *text, uint64_t *out_ns)
     return true;
 }
 
-/* Lists another family; false: there is none. */
+/* Lists another family; false: no more. */
 static bool list_more(void)
 {
     if (!list_begun) {

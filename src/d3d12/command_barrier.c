@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ID3D12GraphicsCommandList::ResourceBarrier. Buffers have no layout: whatever the barrier says, it becomes one full
- * barrier. Its arguments are still checked, so that programs stay correct elsewhere. */
+/* ID3D12GraphicsCommandList::ResourceBarrier. Buffers have no layout: every barrier becomes one full barrier. Arguments
+ * are still checked, so that programs remain correct on other runtimes. */
 #include "d3d12/lists.h"
 
 #include "base/arena.h"
@@ -11,7 +11,7 @@ struct rule {
     const char *text;
 };
 
-/* Of an error; NULL: there is none, and *out is as it was. */
+/* Message of an error; NULL: no error, and *out is unchanged. */
 static bool broken(struct rule *out, D3D12_MESSAGE_ID id, const char *text)
 {
     if (text)
@@ -64,7 +64,7 @@ void d3d_list_check_splits(struct d3d_command_list *list)
                          list->split_count);
 }
 
-/* What is wrong with the transition by itself. */
+/* Errors of the transition itself. */
 static bool transition_broken(const D3D12_RESOURCE_TRANSITION_BARRIER *transition, const struct d3d_resource *resource,
                               struct rule *out)
 {
@@ -120,7 +120,7 @@ static bool uav_note(struct d3d_command_list *list, ID3D12Resource *iface, struc
     return false;
 }
 
-/* Takes the barrier's note; true: *out is the rule that it breaks. */
+/* Records the barrier for state tracking; true: *out is the violated rule. */
 static bool barrier_note(struct d3d_command_list *list, const D3D12_RESOURCE_BARRIER *barrier, struct rule *out)
 {
     unsigned flags = (unsigned)barrier->Flags;

@@ -46,7 +46,7 @@ static const IID *const command_list_iids[] = {
 static const struct com_class command_list_class = { "ID3D12GraphicsCommandList", command_list_iids,
                                                      command_list_destroy, NULL };
 
-/* ---- what recording methods share ---- */
+/* ---- helpers of recording methods ---- */
 
 bool d3d_list_recording(struct d3d_command_list *list, const char *method)
 {
@@ -96,7 +96,7 @@ struct adapter_command *d3d_list_append(struct d3d_command_list *list, enum adap
 
 /* ---- opening and closing ---- */
 
-/* Makes the list record with this allocator. */
+/* Starts recording with this allocator. */
 static HRESULT list_open(struct d3d_command_list *list, struct d3d_command_allocator *allocator, const char *method)
 {
     struct d3d_device *device = d3d_parent(list);

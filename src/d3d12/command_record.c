@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What command lists record, except barriers. */
+/* Recording of commands, except for barriers. */
 #include "d3d12/lists.h"
 
 #include "base/arena.h"
@@ -134,7 +134,7 @@ void d3d_command_list_SetDescriptorHeaps(D3D_LIST, UINT count, ID3D12DescriptorH
         list->heap = heap;
 }
 
-/* Where the CPU handle points, and whether the GPU handle is in the heap in force. */
+/* The descriptor of the CPU handle, and whether the GPU handle is in the current heap. */
 static const char *clear_view(struct d3d_command_list *list, uint64_t gpu, uint64_t cpu, struct d3d_descriptor *out)
 {
     struct d3d_device *device = d3d_parent(list);

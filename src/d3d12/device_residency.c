@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MakeResident and Evict. Memory never moves here: residency is counted, so that its misuse can be told. */
+/* MakeResident and Evict. Memory never moves: residency is counted, so that misuse can be reported. */
 #include "d3d12/device_methods.h"
 
-/* The pageable object, or NULL for everything that has no residency of its own (placed and reserved resources among
- * them). */
+/* The pageable object, or NULL for objects without residency of their own (including placed and reserved resources). */
 static struct d3d_pageable *pageable_of(struct d3d_device *device, ID3D12Pageable *iface)
 {
     struct d3d_resource *resource = com_child(device, iface, &d3d_resource_vtbl);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading and writing containers. The digest is MD5 with another last block: the length in bits stands in front of the
- * remaining bytes, and a word made of it at the end. */
+/* Reading and writing DXBC containers. The digest is MD5 with a modified last block: the length in bits precedes the
+ * remaining bytes, and a word derived from it is at the end. */
 #include "d3d12/dxbc.h"
 
 #include <assert.h>
@@ -8,7 +8,7 @@
 #define MAGIC        DXBC_TAG('D', 'X', 'B', 'C')
 #define DIGEST_AT    4u
 #define DIGEST_BYTES 16u
-#define HASHED_AT    20u /* the digest is of everything from here on */
+#define HASHED_AT    20u /* the digest covers everything from here on */
 #define SIZE_AT      24u
 #define COUNT_AT     28u
 #define BLOCK_BYTES  64u
@@ -72,7 +72,7 @@ static void digest(const unsigned char *data, size_t size, unsigned char out[DIG
     size_t whole = size / BLOCK_BYTES * BLOCK_BYTES, rest = size - whole;
     for (size_t at = 0; at < whole; at += BLOCK_BYTES)
         digest_block(state, data + at);
-    bool fits = rest < BLOCK_BYTES - 8; /* beside the two words */
+    bool fits = rest < BLOCK_BYTES - 8; /* in addition to the two words */
     memcpy(block + (fits ? 4 : 0), data + whole, rest);
     block[rest + (fits ? 4 : 0)] = 0x80;
     if (!fits) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is wrong with the variables of the environment: a word misspelt would otherwise do nothing, and nobody would
- * know. */
+/* Validation of environment variables: without it, a misspelt value would have no effect and no message. */
 #include "d3d12/adapter.h"
 
 #include "base/cpu.h"
@@ -14,7 +13,7 @@
 
 static void tell(const char *name, const char *value, const char *rule, ...) BASE_PRINTF(3, 4);
 
-/* Whatever ANYDML_LOG says: it is told once. */
+/* Reported once, regardless of ANYDML_LOG. */
 static void tell(const char *name, const char *value, const char *rule, ...)
 {
     char line[512];

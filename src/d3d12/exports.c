@@ -21,7 +21,7 @@ static HRESULT level_check(unsigned level)
     switch (level) {
     case LEVEL_1_0_GENERIC:
     case D3D_FEATURE_LEVEL_1_0_CORE:
-    case D3D_FEATURE_LEVEL_11_0: /* asked for by programs that never draw */
+    case D3D_FEATURE_LEVEL_11_0: /* requested by programs that never render */
         return S_OK;
     case D3D_FEATURE_LEVEL_11_1:
     case D3D_FEATURE_LEVEL_12_0:
@@ -46,7 +46,8 @@ static HRESULT luid_of(IUnknown *unknown, LUID *out)
     return SUCCEEDED(hr) ? S_OK : refuse(hr, "D3D12CreateDevice: pAdapter does not tell its LUID");
 }
 
-/* The adapter of an object of DXCore or DXGI, which may come from another library: only its public methods are used. */
+/* The adapter behind an object of DXCore or DXGI, which may come from another library: only its public methods are
+ * called. */
 static HRESULT adapter_of(IUnknown *unknown, const struct adapter_info **out)
 {
     const struct adapter_info *info;

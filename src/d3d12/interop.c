@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libd3d12's functions of anydml_vulkan.h: checks whose objects they get, and lets the adapter do the rest. */
+/* libd3d12's functions of anydml_vulkan.h: validate the objects, and delegate the rest to the adapter. */
 #include "d3d12/interop.h"
 
 #include "d3d12/lists.h"
@@ -158,7 +158,7 @@ EXPORT HRESULT AnydmlVulkanExportMemory(ID3D12Resource *iface, struct anydml_vul
 
 #define PRIVATE AnydmlDevice *iface
 
-/* Of slot i; it may be nothing. NULL, or what is wrong. */
+/* Slot i, which may be empty. NULL, or an error message. */
 static const char *resolve_slot(struct d3d_device *device, const struct d3d_slots *slots, uint32_t i,
                                 struct adapter_binding *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fences over timeline semaphores. Threads that wait for one do so in the driver. Events have a thread of the fence,
- * made when the first one is registered. */
+/* Fences over timeline semaphores. Threads that wait for one wait in the driver. Events are set by a thread of the
+ * fence, created when the first one is registered. */
 #include "d3d12/interop.h"
 
 #include "d3d12/objects.h"
@@ -12,7 +12,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* How long waits go on after the device was removed, the fence released, or a lower value asked for. */
+/* Maximum time until a wait notices that the device was removed, the fence released, or a lower value requested. */
 #define PATIENCE_NS UINT64_C(5000000)
 
 struct counter {

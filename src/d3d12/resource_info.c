@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be said of a resource's description without creating it. */
+/* Properties of a resource description that do not require creating the resource. */
 #include "d3d12/device_methods.h"
 
 #define MAX_BUFFER_BYTES (1ull << 46)

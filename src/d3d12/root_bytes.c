@@ -2,7 +2,7 @@
 /* A root signature as the part "RTS0" of a container:
  *
  *     version, parameters, their offset, static samplers, their offset, flags
- *     each parameter: type, visibility, offset of what follows
+ *     each parameter: type, visibility, offset of its data
  *         a table: ranges, their offset; each range: type, descriptors, register, space, [flags,] offset
  *         constants: register, space, values
  *         a descriptor: register, space[, flags]
@@ -181,7 +181,7 @@ static const char *read_table(struct reader *reader, size_t at, D3D12_ROOT_DESCR
     if (!inside(reader, at, TABLE_BYTES))
         return cut_off;
     uint32_t count = get(reader, at), from = get(reader, at + 4);
-    reader->ranges += count; /* tables that shared their ranges could ask for any amount of memory */
+    reader->ranges += count; /* tables that share their ranges could require any amount of memory */
     if (!inside(reader, from, (uint64_t)count * bytes) || reader->ranges > reader->part.size / bytes)
         return cut_off;
     D3D12_DESCRIPTOR_RANGE1 *ranges = base_arena_alloc(reader->arena, BASE_MAX(count, 1) * sizeof(*ranges));

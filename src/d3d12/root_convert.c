@@ -78,7 +78,7 @@ static const char *samplers_up(const D3D12_STATIC_SAMPLER_DESC *from, struct bas
     return samplers ? NULL : d3d_root_no_memory;
 }
 
-/* Tables of the application's own arrays, which are taken as they are. */
+/* Tables of the application's own arrays, used in place. */
 static const char *tables_error(const struct d3d_root_desc *desc)
 {
     for (UINT i = 0; i < desc->parameter_count; i++) {

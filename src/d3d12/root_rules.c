@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a root signature must keep to, whatever its version. */
+/* Rules for root signatures of all versions. */
 #include "d3d12/root_signature.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #define ANISOTROPY_MAX  16u
 #define SAMPLER_FLAGS   3u /* UINT_BORDER_COLOR, NON_NORMALIZED_COORDINATES */
 
-/* Shader registers [first, last] that an argument takes. `type`: a D3D12_DESCRIPTOR_RANGE_TYPE, one for each letter. */
+/* Shader registers [first, last] of an argument. `type`: a D3D12_DESCRIPTOR_RANGE_TYPE, one for each letter. */
 struct registers {
     uint32_t type, space, first, last, visibility;
 };
@@ -80,7 +80,7 @@ static const char *range_error(const D3D12_DESCRIPTOR_RANGE1 *range, uint32_t vi
                                                    visibility });
 }
 
-/* Where each range of a table begins: `next` is behind the one before, beyond 2^32 behind an unbounded one. */
+/* The start of each range of a table: `next` follows the previous range, and is beyond 2^32 after an unbounded one. */
 static const char *range_place(const D3D12_DESCRIPTOR_RANGE1 *range, uint64_t *next)
 {
     uint64_t start = range->OffsetInDescriptorsFromTableStart;
@@ -186,10 +186,11 @@ static int registers_order(const void *a, const void *b)
     return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* Two of one type and space that a shader stage sees both of. They are in order. */
+/* Finds two overlapping ranges of one type and space that are visible to the same shader stage. The ranges are
+ * sorted. */
 static const struct registers *find_overlap(const struct taken *taken, uint32_t stage)
 {
-    const struct registers *before = NULL; /* that reaches furthest */
+    const struct registers *before = NULL; /* the one that reaches furthest */
     for (uint32_t i = 0; i < taken->count; i++) {
         const struct registers *next = &taken->all[i];
         if (next->visibility != D3D12_SHADER_VISIBILITY_ALL && next->visibility != stage)

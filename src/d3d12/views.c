@@ -188,7 +188,8 @@ void d3d_device_CreateConstantBufferView(D3D_DEVICE, const D3D12_CONSTANT_BUFFER
                  "%s: needs an address and a size that are multiples of 256, the size at most 65536", method);
         return;
     }
-    /* Nothing reads constant buffers without shaders: the slot is emptied, so that it cannot be read as old content. */
+    /* Without shaders, constant buffers are never read: the slot is cleared, so that it does not keep its old
+     * content. */
     slot_write(device, method, to, &(struct d3d_descriptor){ 0 });
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the application brings (anydml_vulkan.h): its device with its queues, its buffers and memory; and memory that
- * other processes and interfaces share. */
+/* Objects of the application (anydml_vulkan.h): its device with its queues, its buffers and memory; and memory that is
+ * shared with other processes and interfaces. */
 #include "adapter/vulkan/vulkan.h"
 
 #include <stdarg.h>
@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define BINDING_ALIGNMENT 16u /* DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: what shaders take bindings to have */
+#define BINDING_ALIGNMENT 16u /* DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: the alignment that shaders assume for bindings   \
+                               */
 
 BASE_PRINTF(2, 3) static HRESULT invalid(char *message, const char *format, ...)
 {
@@ -21,7 +22,7 @@ BASE_PRINTF(2, 3) static HRESULT invalid(char *message, const char *format, ...)
 
 /* ---- the device ---- */
 
-/* The features of one struct of the chain. Those that later versions made part of Vulkan12Features come also alone. */
+/* The features of one struct of the chain. Those that later became part of Vulkan12Features also occur separately. */
 static void add_features(const VkBaseInStructure *link, struct vulkan_features *out)
 {
     const void *s = link;
@@ -72,7 +73,7 @@ static bool enabled_extension(const VkDeviceCreateInfo *info, const char *name)
     return false;
 }
 
-/* How many queues the application made of a family, in the way in which vkGetDeviceQueue finds them. */
+/* The number of queues that the application created in a family, as vkGetDeviceQueue finds them. */
 static uint32_t queues_made(const VkDeviceCreateInfo *info, uint32_t family)
 {
     for (uint32_t i = 0; i < info->queueCreateInfoCount; i++)
@@ -167,7 +168,7 @@ static HRESULT start_adopted(const struct anydml_vulkan_device *desc, struct ada
     }
     HRESULT hr = vulkan_device_start(device);
     if (FAILED(hr))
-        vulkan_device_destroy(device); /* which returns the loader, too */
+        vulkan_device_destroy(device); /* which also returns the loader */
     return hr;
 }
 
@@ -289,7 +290,7 @@ static struct anydml_vulkan_buffer vulkan_buffer_get(const struct adapter_bindin
                                           binding->memory->address + binding->offset };
 }
 
-/* A buffer of `size` bytes for memory of these handle types, and what memory it needs. */
+/* A buffer of `size` bytes for memory of these handle types, and its memory requirements. */
 static HRESULT create_buffer(struct adapter_device *device, struct foreign *foreign, uint64_t size,
                              VkExternalMemoryHandleTypeFlags types, VkMemoryRequirements *out_needs)
 {
@@ -319,7 +320,7 @@ static HRESULT bind_at(struct adapter_device *device, struct foreign *foreign, V
     return SUCCEEDED(hr) ? find_address(device, foreign, message) : hr;
 }
 
-/* What opaque descriptors can do here, of VkExternalMemoryFeatureFlagBits. */
+/* The supported uses of opaque descriptors, in VkExternalMemoryFeatureFlagBits. */
 static VkExternalMemoryFeatureFlags fd_features(struct adapter_device *device)
 {
     VkPhysicalDeviceExternalBufferInfo info = {
@@ -341,7 +342,7 @@ static HRESULT cannot_share(struct adapter_device *device, const char *verb, cha
     return DXGI_ERROR_UNSUPPORTED;
 }
 
-/* Allocates with `next`, and counts it. */
+/* Allocates with `next`, and counts the allocation. */
 static HRESULT allocate(struct adapter_device *device, struct foreign *foreign, const void *next, uint32_t type,
                         uint64_t bytes)
 {
@@ -374,7 +375,7 @@ static HRESULT import_fd(struct adapter_device *device, struct foreign *foreign,
         .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR,
         .pNext = memory->Dedicated ? &dedicated : NULL,
         .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT,
-        .fd = dup(memory->Fd), /* the driver takes it; the caller's must outlive a failure */
+        .fd = dup(memory->Fd), /* the driver takes ownership; on failure the caller keeps it */
     };
     if (import.fd < 0)
         return E_INVALIDARG;
@@ -440,7 +441,7 @@ static HRESULT vulkan_memory_open(struct adapter_device *device, const struct an
 
 /* ---- export ---- */
 
-/* The device's own memory rather than the host's. */
+/* Device memory rather than host memory. */
 static uint32_t shared_type(const struct vulkan_physical *physical, uint32_t allowed)
 {
     uint32_t best = UINT32_MAX;
