@@ -16,7 +16,8 @@ static inline void cpu_pause(void)
 #endif
 }
 
-/* Sleeps while the word is `value`, or less: the caller looks again. (The file of the system, os.h.) */
+/* Sleeps while the word is `value`; may wake spuriously, so the caller checks again. (Part of the system's file,
+ * os.h.) */
 void base_wait_word(_Atomic uint32_t *word, uint32_t value);
 /* Wakes one that sleeps so. */
 void base_wake_word(_Atomic uint32_t *word);

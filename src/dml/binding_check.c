@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one DML_BUFFER_BINDING must fulfil. */
+/* Rules for one DML_BUFFER_BINDING. */
 #include "dml/dml.h"
 
 #include <stdarg.h>
@@ -44,7 +44,7 @@ static bool check_range(const struct dml_bind_site *site, const DML_BUFFER_BINDI
                       width);
     else if (offset % rule->alignment)
         dml_bind_fail(site, "Offset %llu is no multiple of %u", offset, rule->alignment);
-    else if ((info->memory_offset + offset) % rule->alignment) /* the application's own memory */
+    else if ((info->memory_offset + offset) % rule->alignment) /* memory owned by the application */
         dml_bind_fail(site, "Offset %llu is no multiple of %u from address 0", offset, rule->alignment);
     else if (size % 4)
         dml_bind_fail(site, "SizeInBytes %llu is no multiple of 4", size);

@@ -8,7 +8,7 @@
 
 static const char method[] = "IDMLCommandRecorder::RecordDispatch";
 
-/* ---- what is bound, as the table last wrote it ---- */
+/* ---- bindings as last written by the table ---- */
 
 static uint64_t table_bound(const void *context, uint32_t descriptor)
 {
@@ -122,8 +122,8 @@ HRESULT dml_record_dispatch(const struct dml_record *record, struct adapter_disp
     return hr;
 }
 
-/* The dispatch takes the table's bindings along, since the program may use the descriptors for the next one before the
- * list is executed; those of an operator compiled for late binding stay in the heap. */
+/* The dispatch captures the table's bindings, since the program may reuse the descriptors for the next one before the
+ * list is executed; bindings of an operator compiled for late binding stay in the heap. */
 static HRESULT append_dispatch(const struct dml_record *record, ID3D12CommandList *list, BOOL *out_in_force)
 {
     const struct dml_compiled_operator *op = dml_as_compiled(record->dispatchable);
@@ -172,7 +172,7 @@ static void dml_command_recorder_RecordDispatch(IDMLCommandRecorder *iface, ID3D
         else
             hr = append(&record, list);
     }
-    /* A list that lacks work must not look sound to those who check only the list. */
+    /* A list with a failed dispatch must fail at Close, for programs that check only that. */
     if (FAILED(hr) && list)
         device->d3d12->lpVtbl->PoisonCommandList(device->d3d12, list, hr);
 }

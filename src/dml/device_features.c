@@ -2,7 +2,7 @@
 /* IDMLDevice::CheckFeatureSupport. */
 #include "dml/dml.h"
 
-/* What is asked for, in the caller's memory. */
+/* The query, in the caller's memory. */
 struct request {
     UINT query_size;
     const void *query;
@@ -25,7 +25,7 @@ static HRESULT sizes_check(struct dml_device *device, const struct request *requ
 static HRESULT data_type_support(struct dml_device *device, const DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT *query,
                                  DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT *data)
 {
-    /* UNKNOWN is answered like any type: clients ask for all of 0 to 13 and stop at a failure. */
+    /* UNKNOWN is answered like any type: clients query all of 0 to 13 and stop at a failure. */
     if ((unsigned)query->DataType > DML_TENSOR_DATA_TYPE_INT4 && query->DataType != ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
         return dml_fail(device, NULL, E_INVALIDARG,
                         "IDMLDevice::CheckFeatureSupport: TENSOR_DATA_TYPE_SUPPORT: DataType %d is no data type",

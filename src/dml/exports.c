@@ -32,7 +32,7 @@ static HRESULT arguments_check(ID3D12Device *parent, DML_CREATE_DEVICE_FLAGS fla
     return hr;
 }
 
-/* The private interface of our own runtime's devices. */
+/* The private interface of this runtime's devices. */
 static HRESULT d3d12_open(ID3D12Device *parent, AnydmlDevice **out)
 {
     AnydmlDevice *d3d12 = NULL;

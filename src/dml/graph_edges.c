@@ -33,7 +33,7 @@ static HRESULT edge_begin(const struct edge *edge, const DML_GRAPH_EDGE_DESC *de
     return S_OK;
 }
 
-/* ---- the two ends ---- */
+/* ---- ends of edges ---- */
 
 static HRESULT check_from(const struct edge *edge, uint32_t node, uint32_t slot)
 {
@@ -127,7 +127,7 @@ static HRESULT check_output_edge(const struct edge *edge, const DML_OUTPUT_GRAPH
 
 /* ---- intermediate edges ---- */
 
-/* Bytes up to the end of the last element, not rounded to 4: what a constant must bring at least. */
+/* Bytes up to the end of the last element, not rounded to 4: the minimum for a constant. */
 static uint64_t element_bytes(const DML_BUFFER_TENSOR_DESC *tensor)
 {
     uint32_t strides[SCHEMA_MAX_RANK];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* IDMLOperatorInitializer: a set of compiled operators whose state one dispatch prepares. */
+/* IDMLOperatorInitializer: a set of compiled operators whose state is initialised by one dispatch. */
 #include "dml/dml.h"
 
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static int compare_pointers(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Whether one operator stands there twice. `scratch` has room for all. */
+/* Whether an operator occurs twice. `scratch` has room for all. */
 static bool has_duplicate(struct dml_target *scratch, UINT count)
 {
     bool found = false;
@@ -122,7 +122,7 @@ HRESULT dml_device_CreateOperatorInitializer(DML_DEVICE, UINT count, IDMLCompile
     return hr;
 }
 
-/* What is made on the way to the persistent buffers lies in memory that is taken for the run: no temporary buffer. */
+/* Intermediate results are in memory that is allocated for the run: no temporary buffer. */
 static COM_STRUCT(DML_BINDING_PROPERTIES)
     dml_initializer_GetBindingProperties(IDMLOperatorInitializer *iface COM_RESULT(DML_BINDING_PROPERTIES))
 {

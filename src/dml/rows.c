@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was measured of a SPIR-V device's rows: read when the device is created, kept by AnydmlKeepRows; and
- * ANYDML_ROWS, the row that all ops get that it takes, while they are measured. */
+/* Kernel selection for SPIR-V devices: read when the device is created, stored by AnydmlKeepRows; and ANYDML_KERNELS,
+ * which forces one kernel for all ops that it supports, for measurements. */
 #include "dml/dml.h"
 
 #include "base/log.h"
@@ -16,7 +16,7 @@ static struct graph_rows_device device_of(const struct dml_device *device)
     return (struct graph_rows_device){ info->name, info->driver_version, info->driver_uuid, info->shader_capabilities };
 }
 
-/* Without memory there are no choices. */
+/* Out of memory: fall back to the default selection. */
 void dml_rows_open(struct dml_device *device)
 {
     const struct graph_rows_device named = device_of(device);
@@ -42,7 +42,7 @@ void dml_rows_choose(const struct dml_device *device, struct dml_rows *out)
         base_log(BASE_LOG_ERROR, "ANYDML_ROWS: there is no row \"%s\"", wanted);
 }
 
-/* In the order of keys, each once. */
+/* Sorted by key, without duplicates. */
 static HRESULT take_rows(const struct anydml_row *rows, UINT count, struct shader_choices *out)
 {
     if (count > GRAPH_ROWS_MAX || (count && !rows))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One tensor on its own: layout arithmetic, and the checks that need no other tensor. */
+/* One tensor on its own: layout arithmetic, and the checks that do not involve other tensors. */
 #include <inttypes.h>
 
 #include "schema/check.h"

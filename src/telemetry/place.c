@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the files are, and opening them without trusting what is there. */
+/* The paths of the files, and opening them without trusting the file system. */
 #define _GNU_SOURCE
 #include "telemetry/telemetry.h"
 
@@ -92,10 +92,10 @@ static enum telemetry_result refused(void)
     switch (errno) {
     case ENOENT:
         return TELEMETRY_MISSING;
-    case ELOOP: /* what O_NOFOLLOW says of a link */
+    case ELOOP: /* errno of O_NOFOLLOW for a link */
     case ENOTDIR:
     case EISDIR:
-    case ENXIO: /* a socket, or a pipe that nobody reads */
+    case ENXIO: /* a socket, or a pipe without a reader */
         return TELEMETRY_UNSAFE;
     default:
         return TELEMETRY_FAILED;
@@ -126,7 +126,7 @@ enum telemetry_result telemetry_open_file(int folder, const char *name, int flag
 {
     struct stat s;
     *out = -1;
-    /* O_NONBLOCK: a pipe in its place must not stop us. */
+    /* O_NONBLOCK: opening a pipe in its place must not block. */
     int file = openat(folder, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
     if (file < 0)
         return refused();
