@@ -101,14 +101,14 @@ static bool dropout_of_nothing(struct onnx_builder *b, const struct onnx_value *
     return !dropping || onnx_fail(b, "training mode with a ratio above 0 is not supported");
 }
 
-/* Inference: nothing is dropped, all of the mask is true. Random numbers are left to those who train. */
+/* Inference: dropout is the identity, all of the mask is true. Random numbers are left to training runtimes. */
 bool onnx_dropout(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *x = onnx_in(b, n, 0), *training = onnx_in_optional(b, n, 2);
     if (!x || b->failed)
         return false;
     if (training) {
-        /* Random masks are left to others, so nodes that may come to need them are not taken. */
+        /* Random masks are unsupported, so nodes that may need them are rejected. */
         if (!b->inputs && training->source != ONNX_SOURCE_CONSTANT)
             return onnx_fail(b, "training_mode must be constant");
         if (training->source != ONNX_SOURCE_CONSTANT || !onnx_elements(training))
@@ -160,7 +160,7 @@ static bool is_long(int32_t type)
     return type == ONNX_INT64 || type == ONNX_UINT64;
 }
 
-/* Integers beside floats go through float64 if they have 64 bits. */
+/* Integers combined with floats are converted to float64 if they have 64 bits. */
 bool onnx_pow(struct onnx_builder *b, const struct onnx_node *n)
 {
     const struct onnx_value *x = onnx_in(b, n, 0), *z = onnx_in(b, n, 1);
@@ -190,7 +190,7 @@ bool onnx_binary(struct onnx_builder *b, const struct onnx_node *n)
     return onnx_apply2_to(b, type_find(binary_rows, ARRAY_SIZE(binary_rows), n->op), x, z, y);
 }
 
-/* Max, Min, Sum and Mean of any number of inputs: a chain. */
+/* Max, Min, Sum and Mean of any number of inputs: a chain of binary operators. */
 bool onnx_variadic(struct onnx_builder *b, const struct onnx_node *n)
 {
     DML_OPERATOR_TYPE type = type_find(binary_rows, ARRAY_SIZE(binary_rows), n->op);
@@ -352,7 +352,7 @@ bool onnx_round(struct onnx_builder *b, const struct onnx_node *n)
     return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_ROUND, &desc, &x, 1, &y, 1);
 }
 
-/* min(max(x, low), high), as ONNX has it: high where low is above it. CLIP1 nests the other way. */
+/* min(max(x, low), high), as in ONNX: high if low is above it. CLIP1 nests the other way round. */
 static bool clip_computed(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *low, struct onnx_value *high,
                           struct onnx_value *y)
 {
@@ -366,7 +366,7 @@ static bool clip_computed(struct onnx_builder *b, struct onnx_value *x, struct o
     return !high || onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_MIN, between, high, y);
 }
 
-/* Exporters write bounds of shape [1] too: the result keeps x's rank. */
+/* Exporters also write bounds of shape [1]: the result keeps x's rank. */
 static struct onnx_value *bound_scalar(struct onnx_builder *b, struct onnx_value *bound)
 {
     if (!bound || !bound->rank)
@@ -410,10 +410,10 @@ bool onnx_clip(struct onnx_builder *b, const struct onnx_node *n)
     }
     if (b->failed)
         return false;
-    /* Without a lower bound CLIP would make an infinity of NaN. */
+    /* Without a lower bound, CLIP would turn NaN into an infinity. */
     if (!known || x->type != ONNX_FLOAT || !bound[0])
         return clip_computed(b, x, bound_scalar(b, bound[0]), bound_scalar(b, bound[1]), y);
-    /* Convolutions and products take it as their last step. */
+    /* Convolutions and GEMMs fuse it as their last step. */
     DML_ELEMENT_WISE_CLIP_OPERATOR_DESC clip = { onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), NULL, value[0], value[1] };
     return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_CLIP, &clip, &x, 1, &y, 1);
 }

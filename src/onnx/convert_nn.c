@@ -2,7 +2,7 @@
 /* Convolution. */
 #include "onnx/geometry.h"
 
-/* ConvTranspose: total size, from output_shape when given (then the padding follows from it). */
+/* ConvTranspose: total size, from output_shape if given (the padding then follows from it). */
 static bool transposed_output(struct onnx_builder *b, const struct onnx_node *n, struct onnx_window *w,
                               const int64_t *in, int64_t *out)
 {

@@ -9,7 +9,7 @@ enum mode { MODE_LINEAR, MODE_NEAREST, MODE_CUBIC };
 #define AXES_MAX 3
 #define TAPS_MAX 4
 
-/* One spatial axis: where each tap reads, and how much it weighs. */
+/* One spatial axis: the position that each tap reads, and its weight. */
 struct taps {
     struct onnx_value *index[TAPS_MAX]; /* INT32 */
     struct onnx_value *weight[TAPS_MAX];
@@ -61,7 +61,7 @@ static struct onnx_value *pad(struct onnx_builder *b, const struct sampler *s, s
     return x;
 }
 
-/* With zeros around the image is one pixel larger on each side, and what lies further out reads there. */
+/* With zero padding, the image is one pixel larger on each side, and samples further out read there. */
 static struct onnx_value *tap_index(struct onnx_builder *b, const struct sampler *s, struct onnx_value *x, int64_t size)
 {
     if (s->padding == PAD_ZEROS)
@@ -237,7 +237,7 @@ static struct onnx_value *base_grid(struct onnx_builder *b, int32_t type, const 
     dims[1] = count;
     for (int64_t p = 0; values && p < count; p++) {
         int64_t rest = p;
-        for (uint32_t i = 0; i < axes; i++) { /* the innermost axis comes first */
+        for (uint32_t i = 0; i < axes; i++) { /* the innermost axis is first */
             int64_t size = sizes[axes - 1 - i], at = rest % size;
             double step = align ? (size > 1 ? 2.0 / (double)(size - 1) : 0) : 2.0 / (double)size;
             values[p * (axes + 1) + i] = -1 + (align ? 0 : step / 2) + (double)at * step;
@@ -319,7 +319,7 @@ static bool deform_read(struct onnx_builder *b, const struct onnx_node *n, const
            onnx_misfit(b, "%lld offsets do not fit", (long long)offset->dims[1]);
 }
 
-/* Where each kernel element is in each window without offsets: [1, window, area], along one axis. */
+/* The position of each kernel element in each window without offsets: [1, window, area], along one axis. */
 static struct onnx_value *window_positions(struct onnx_builder *b, const struct deform *d, int32_t type, uint32_t axis)
 {
     double *values = onnx_reals(b, d->window * d->area);

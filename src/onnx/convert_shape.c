@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators that only rename bytes or make data known at compile time: no work is left for the device. */
+/* Operators that only reinterpret bytes or compute data at compile time: no work remains for the device. */
 #include "onnx/build.h"
 
 bool onnx_constant_node(struct onnx_builder *b, const struct onnx_node *n)
@@ -75,7 +75,7 @@ bool onnx_constant_of_shape(struct onnx_builder *b, const struct onnx_node *n)
     return true;
 }
 
-/* 0 copies the input's dimension (unless allowzero), one -1 takes what is left. */
+/* 0 copies the input's dimension (unless allowzero), one -1 is inferred. */
 bool onnx_reshape(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *x = onnx_in(b, n, 0), *shape = onnx_in_optional(b, n, 1);

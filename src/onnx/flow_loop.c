@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loop and Scan: their bodies run once per iteration, each time with values of the last one. */
+/* Loop and Scan: their bodies run once per iteration, each time with values of the previous one. */
 #include "onnx/build.h"
 #include "onnx/flow_graph.h"
 
@@ -7,7 +7,7 @@
 
 #define AXES_MAX 64
 
-/* What the iterations hand out one by one: elements of an axis that does not exist yet. */
+/* Results that the iterations produce one by one: elements of an axis that does not exist yet. */
 struct rows {
     const struct onnx_value_info *declared; /* of the body */
     struct onnx_array *arrays;
@@ -34,7 +34,7 @@ static void rows_finish(struct rows *rows, uint32_t count)
     free(rows);
 }
 
-/* Takes the array over. */
+/* Takes ownership of the array. */
 static HRESULT rows_add(struct onnx_flow *flow, const struct onnx_node *n, struct rows *rows, struct onnx_array *array)
 {
     if (!base_array_reserve((void **)&rows->arrays, rows->count, &rows->capacity, sizeof(*rows->arrays)))
@@ -44,8 +44,8 @@ static HRESULT rows_add(struct onnx_flow *flow, const struct onnx_node *n, struc
     return S_OK;
 }
 
-/* All rows along `axis`, which has `length` places (zeros where no row is), the last one first when `reverse`. Without
- * rows the declaration of the body's output says what they would be. */
+/* All rows along `axis`, which has `length` positions (zeros where there is no row), the last one first if `reverse`.
+ * Without rows, the declaration of the body's output defines their shape. */
 static HRESULT rows_join(struct onnx_flow *flow, const struct onnx_node *n, const struct rows *rows, int64_t axis,
                          int64_t length, bool reverse, struct onnx_array *out)
 {
@@ -319,7 +319,7 @@ static HRESULT scan_iterate(struct onnx_flow *flow, struct flow_scope *scope, st
     return hr;
 }
 
-/* `count` iterations; results get `length` places. Fills s->joined. */
+/* `count` iterations; results have `length` positions. Fills s->joined. */
 static HRESULT scan_run(struct onnx_flow *flow, struct flow_scope *scope, struct scan *s, int64_t count, int64_t length)
 {
     struct rows *rows = calloc(s->results + 1u, sizeof(*rows));
@@ -337,7 +337,7 @@ static HRESULT scan_run(struct onnx_flow *flow, struct flow_scope *scope, struct
     return hr;
 }
 
-/* One batch row of the first version: everything of it, then a scan as in later ones. */
+/* One batch row of the first version: slices it, then scans like later versions. */
 static HRESULT scan_batch_row(struct onnx_flow *flow, struct flow_scope *scope, const struct scan *whole, int64_t row,
                               const struct onnx_array *lengths, struct rows *rows)
 {
