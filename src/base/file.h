@@ -28,7 +28,7 @@ void base_unmap_file(void *address, size_t size);
 void base_forget_pages(const void *data, uint64_t bytes);
 
 /* Opens a file for writing whose path is from the environment: a link as its last component is not followed, and only
- * regular files are written. `keep`: appends, otherwise the file is truncated. NULL with errno. */
+ * regular files are written. `keep`: keeps its contents, otherwise the file is truncated. NULL with errno. */
 FILE *base_open_named(const char *path, bool keep);
 
 #endif

@@ -16,7 +16,7 @@ struct base_names {
     uint32_t size, count; /* size: a power of two, or 0 */
 };
 
-/* Stores the text with its number; an existing entry is replaced. False if out of memory. */
+/* Stores the text with its number; an existing entry is kept. False if out of memory. */
 bool base_names_add(struct base_names *names, const char *text, uint32_t number);
 /* NULL: not found. Valid until the next insertion. */
 const struct base_name *base_names_find(const struct base_names *names, const char *text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of shader rows and the look-up in it. */
+/* The table of shader kernels and the look-up in it. */
 #include "shaders/shader.h"
 
 static const struct shader_row rows[] = {

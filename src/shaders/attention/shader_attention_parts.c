@@ -64,7 +64,7 @@ void shader_attention_parts_plan(const struct kern_op *op, struct shader_work *o
     const uint64_t workgroups = (uint64_t)heads(op) * parts(op);
     struct shader_dispatch *dispatch =
         shader_add(out, SHADER_attention_parts, op, workgroups, 1, sizeof(struct attention_params));
-    shader_specialize(op, UINT64_MAX, dispatch); /* always: there is no other pipeline for these sizes */
+    shader_specialize(op, UINT64_MAX, dispatch); /* always: no other pipeline has these sizes */
     dispatch->constants[2] = shape(op);
     dispatch->constants[3] = flags(op);
     shader_attention_inputs(op, dispatch);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of convolutions. */
+/* Kernels for convolutions. */
 #include "shaders/conv/shader_conv.h"
 
 static bool small_ones;
@@ -19,7 +19,7 @@ static uint64_t result_elements(const struct kern_op *op)
     return kern_view_elements(&op->tensors[op->input_count]);
 }
 
-/* Shaders count positions in and around the image in 32 bits. */
+/* Shaders compute positions in and around the image in 32 bits. */
 static bool positions_fit(const struct conv_shape *s)
 {
     for (uint32_t d = 0; d < 3; d++) {
@@ -136,7 +136,7 @@ const char *shader_conv_direct_obstacle(const struct kern_op *op)
     return by_tiles(&s) ? "there are many channels" : shader_epilogue_obstacle(op);
 }
 
-/* Elements of the result that an invocation takes. */
+/* Number of result elements per invocation. */
 static uint32_t direct_results(const struct kern_op *op)
 {
     const struct conv_params conv = shader_conv_parameters(op);
@@ -168,7 +168,7 @@ void shader_conv_direct_plan(const struct kern_op *op, struct shader_work *out)
     struct shader_dispatch *dispatch = shader_add(out, op->u.conv.integer ? SHADER_conv_direct_int : SHADER_conv_direct,
                                                   op, direct_units(op, &params), SHADER_GROUP_SIZE, sizeof(params));
     shader_specialize(op, result_elements(op), dispatch);
-    if (dispatch->constants[0]) { /* a pipeline for this window, too */
+    if (dispatch->constants[0]) { /* a pipeline for this window as well */
         dispatch->constants[2] = (uint32_t)params.conv.kernel[1];
         dispatch->constants[3] = (uint32_t)params.conv.kernel[2];
     }
@@ -245,7 +245,7 @@ void shader_conv_tile_write(const struct kern_op *op, uint32_t index, const stru
     shader_tile_write(op, index, places, &params.tile, sizeof(params), words);
 }
 
-/* ---- of bytes, by integer dot products ---- */
+/* ---- 8-bit, by integer dot products ---- */
 
 const char *shader_conv_dot_obstacle(const struct kern_op *op)
 {
@@ -277,7 +277,7 @@ const char *shader_conv_coop_obstacle(const struct kern_op *op)
                                 (uint64_t)(s.kernel[0] * s.kernel[1] * s.kernel[2] * s.in_group));
 }
 
-/* Dimensions from `first` to the last are one behind the other, without gaps. */
+/* Dimensions from `first` to the last are contiguous. */
 static bool is_packed(const struct kern_view *view, uint32_t first)
 {
     int64_t stride = 1;
@@ -287,7 +287,7 @@ static bool is_packed(const struct kern_view *view, uint32_t first)
     return true;
 }
 
-/* All dimensions but the first two, or those and the second, are one of so many elements. */
+/* All dimensions except for the first two, or those and the second, are one dimension of this many elements. */
 static struct kern_view joined(const struct kern_view *view, uint32_t first)
 {
     struct kern_view out = *view;

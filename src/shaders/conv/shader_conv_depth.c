@@ -48,14 +48,14 @@ static uint32_t vector_of(const struct kern_op *op)
     return op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT32 ? 4 : 8;
 }
 
-/* Where there are enough pixels to be worth it. */
+/* If there are enough pixels to be worth it. */
 static bool takes_strips(const struct kern_op *op, const struct conv_params *conv, uint64_t pixels,
                          enum shader_code *out)
 {
     const int64_t vector = vector_of(op);
     *out = conv->kernel[2] == 3 ? SHADER_conv_strip_3 : SHADER_conv_strip_5;
     if ((conv->kernel[2] != 3 && conv->kernel[2] != 5) || conv->steps[2] != 1 || conv->dilations[2] != 1)
-        return false; /* with steps of two it takes longer */
+        return false; /* with steps of two it is slower */
     if (!has_vectors(&op->tensors[0], 1, vector) || !has_vectors(&op->tensors[1], 0, vector) ||
         !has_vectors(&op->tensors[op->input_count], 1, vector))
         return false;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions with windows of one element, which are products of matrices: rows are pixels, columns output channels.
- * The rows of products run them, on the same memory. */
+/* 1x1 convolutions as GEMMs: rows are pixels, columns output channels. The kernels for GEMM run them, on the same
+ * memory. */
 #include "shaders/conv/shader_conv.h"
 
 #include "kernels/core/kernel.h"
 #include "shaders/shader.h"
 
-/* An image as [images, pixels, channels], or as [pixels, channels] where its pixels follow one another in equal steps
- * across images: those of size 1 do not count. false: the pixels of an image do not. */
+/* An image as [images, pixels, channels], or as [pixels, channels] if its pixels have equal strides across images:
+ * those of size 1 are ignored. false: the pixels of an image do not. */
 static bool as_matrix(const struct kern_view *image, bool one, struct kern_view *out)
 {
     int64_t stride = 0, count = 1;
@@ -83,7 +83,7 @@ static void finish_matrices(const struct kern_op *op, struct kern_op *out)
     out->u.gemm.has_c = op->u.conv.has_bias;
 }
 
-/* The convolution as a product, else why it is none. */
+/* The convolution as a GEMM, else the reason why it is none. */
 static const char *as_product(const struct kern_op *op, struct kern_op *out)
 {
     struct conv_shape s;
@@ -122,7 +122,7 @@ void shader_conv_gemm_coop_write(const struct kern_op *op, uint32_t index, const
         shader_gemm_coop_write(&product, index, places, words);
 }
 
-/* Where blocks of sums fill the device; below that conv_parts is as fast, whose workgroups share sums. */
+/* If blocks of sums fill the device; otherwise conv_parts is as fast, whose workgroups share sums. */
 const char *shader_conv_gemm_block_obstacle(const struct kern_op *op)
 {
     struct kern_op product;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions by small tiles (conv_parts.comp): those that larger tiles would not spread over a device. */
+/* Convolutions by small tiles (conv_parts.comp), whose larger tiles would not fill a device. */
 #include "shaders/conv/shader_conv.h"
 
 #define TILE      32
@@ -35,7 +35,7 @@ static const char *obstacle(const struct kern_op *op)
     return shader_epilogue_obstacle(op);
 }
 
-/* Vectors of so many elements begin everywhere along dimension 1 and the dimensions behind it. */
+/* Vectors of this many elements are aligned along dimension 1 and the dimensions after it. */
 static bool is_wide(const struct kern_view *view, int64_t vector)
 {
     if (view->offset % vector)
@@ -53,7 +53,7 @@ static bool wide_image(const struct kern_op *op, const struct conv_parts_params 
            conv->x[3] != 1 && conv->x[0] != 1 && is_wide(&op->tensors[0], vector);
 }
 
-/* What is summed lies side by side. */
+/* The summed elements are contiguous. */
 static bool wide_filter(const struct kern_op *op, const struct conv_parts_params *params, uint32_t vector)
 {
     const struct conv_params *conv = &params->conv;
@@ -72,8 +72,8 @@ static bool wide_result(const struct kern_op *op, const struct conv_params *conv
            conv->y[3] != 1 && conv->y[0] != 1 && is_wide(y, 16 / (int64_t)kern_type_bytes(y->type));
 }
 
-/* Tiles are workgroups'. Where they are too few for a device, and it saves enough rounds of chunks to make up for a
- * second dispatch, which adds up, several workgroups share the sums of one. */
+/* Tiles are workgroups'. If there are too few for a device, and splitting saves enough rounds of chunks to compensate
+ * for a second dispatch, which adds the parts, several workgroups share the sums of one. */
 static void share(struct shape *shape)
 {
     struct conv_parts_params *params = &shape->params;

@@ -11,7 +11,7 @@ static uint32_t count(uint64_t size, uint64_t tile)
     return (uint32_t)((size + tile - 1) / tile);
 }
 
-/* Vectors of channels begin everywhere at multiples of their size. */
+/* All vectors of channels start at multiples of their size. */
 static bool is_wide(const struct kern_view *view)
 {
     if (view->offset % VECTOR || view->sizes[1] % VECTOR || view->strides[1] != 1)
@@ -43,7 +43,7 @@ static uint32_t groups_of(const struct conv_winograd_params *params)
     return count(params->squares, CONV_WINOGRAD_SQUARES) * params->by_tiles_n.size;
 }
 
-/* Packed windows of an input channel, as many as there are output channels in whole blocks. */
+/* Packed windows of an input channel, for the output channels in whole blocks. */
 static uint64_t windows_of(const struct conv_winograd_params *params)
 {
     return (uint64_t)params->by_tiles_n.size * BLOCK * params->conv.in_group;

@@ -17,7 +17,7 @@ static uint64_t units(const struct inverted_residual *b, uint32_t stage)
     return stage == EXPAND ? (uint64_t)b->h * b->w * b->batch * b->m : stage == DEPTHWISE ? out * b->m : out * b->o;
 }
 
-/* Windows may begin far outside the image: positions are counted in 32 bits. */
+/* Windows may start far outside the image: positions are computed in 32 bits. */
 static bool positions_fit(const struct inverted_residual *b)
 {
     const struct kern_inverted_residual *p = b->p;

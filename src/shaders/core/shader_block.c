@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shaders/core/shader_block.h"
 
-/* Work from which pipelines made for the types pay. */
+/* Amount of work from which specialised pipelines pay off. */
 static uint64_t specialize_from = 16384;
 
 void shader_specialize_from(uint64_t units)
@@ -72,7 +72,7 @@ void shader_specialize(const struct kern_op *op, uint64_t work, struct shader_di
             out->constants[t / 8] |= (uint32_t)op->tensors[t].type << 4 * (t % 8);
 }
 
-/* The byte of the block at which the epilogue's steps begin. */
+/* The byte of the block at which the epilogue's steps start. */
 static uint32_t steps_at(const struct kern_op *op, size_t parameter_bytes)
 {
     const size_t bytes = sizeof(struct shader_header) + parameter_bytes + tensor_count(op) * sizeof(struct shader_view);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products by tiles with cooperative matrices (tile_matrix.glsl): what their rows share. */
+/* Shared by kernels for tiled GEMM with cooperative matrices (tile_matrix.glsl). */
 #include "shaders/gemm/shader_tile.h"
 
 #define VECTOR 8 /* elements */
@@ -71,7 +71,7 @@ static uint64_t tiles_of(const struct tile_params *params, const struct coop_til
     return (uint64_t)count(params->m, tile->m) * count(params->n, tile->n) * params->batches;
 }
 
-/* Elements of all tiles, those outside the result included. */
+/* Elements of all tiles, including those outside of the result. */
 static uint64_t area(const struct tile_params *params, const struct coop_tile *tile)
 {
     return tiles_of(params, tile) * tile->m * tile->n;

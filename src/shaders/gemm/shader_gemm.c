@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of matrix products. */
+/* Kernels for GEMM. */
 #include "shaders/core/shader_block.h"
 #include "shaders/gemm/gemm_params.h"
 #include "shaders/gemm/shader_tile.h"
@@ -123,7 +123,7 @@ void shader_gemm_tile_write(const struct kern_op *op, uint32_t index, const stru
     shader_tile_write(op, index, places, &params, sizeof(params), words);
 }
 
-/* ---- GEMM of bytes by integer dot products ---- */
+/* ---- 8-bit GEMM by integer dot products ---- */
 
 const char *shader_gemm_dot_obstacle(const struct kern_op *op)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of few rows, or with few columns: bound by reading the large matrix, which must happen once. */
+/* GEMM with few rows or columns: bound by reading the large matrix, which is read once. */
 #include "shaders/gemm/shader_tile.h"
 
 #include "kernels/core/number.h"
@@ -31,7 +31,7 @@ static struct vec_params parameters(const struct kern_op *op)
     return params;
 }
 
-/* By workgroups that take so many columns each. */
+/* By workgroups of this many columns each. */
 static void cut(const struct kern_op *op, uint32_t columns, struct vec_params *params)
 {
     params->tile.tiles_m = 1;
@@ -86,7 +86,7 @@ const char *shader_gemm_line_obstacle(const struct kern_op *op)
         return "there is no shader for it in these types";
     const struct vec_params params = parameters(op);
     const struct kern_view *large = &op->tensors[1 - params.small];
-    const bool last = params.small ? params.along_k : !params.along_k; /* dimension whose elements are neighbours */
+    const bool last = params.small ? params.along_k : !params.along_k; /* dimension of adjacent elements */
     if (large->strides[large->rank - (last ? 1 : 2)] != 1)
         return "its elements are no neighbours";
     return shader_tile_specializes(&params.tile) ? NULL : "the product is small";
@@ -114,7 +114,7 @@ void shader_gemm_line_write(const struct kern_op *op, uint32_t index, const stru
     shader_tile_write(op, index, places, &params.tile, sizeof(params), words);
 }
 
-/* The same with more invocations, for long sums: more loads are under way at once. */
+/* The same with more invocations, for long sums: more loads are in flight at once. */
 
 const char *shader_gemm_line_wide_obstacle(const struct kern_op *op)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of products with quantised weights, which are read as they are. */
+/* Kernels for GEMM with quantised weights, which are read directly. */
 #include "shaders/gemm/qgemm_params.h"
 #include "shaders/gemm/shader_tile.h"
 
@@ -128,7 +128,7 @@ void shader_qgemm_vec_write(const struct kern_op *op, uint32_t index, const stru
     shader_tile_write(op, index, places, &params.tile, sizeof(params), words);
 }
 
-/* The same with more invocations, for long sums: more loads are under way at once where there are few workgroups. */
+/* The same with more invocations, for long sums: more loads are in flight at once if there are few workgroups. */
 
 const char *shader_qgemm_vec_wide_obstacle(const struct kern_op *op)
 {

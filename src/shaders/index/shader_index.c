@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of ops that pick, count and place elements by index. */
+/* Kernels for ops that gather, count and scatter elements by index. */
 #include "shaders/core/shader_block.h"
 #include "shaders/gemm/shader_tile.h"
 #include "shaders/index/index_params.h"
@@ -76,7 +76,7 @@ const char *shader_gather_any_obstacle(const struct kern_op *op)
     return shader_block_obstacle(op);
 }
 
-/* Elements at a time: where rows of neighbours are gathered, as many as 16 bytes have. */
+/* Elements at a time: for contiguous rows, those of 16 bytes. */
 static uint32_t gather_vector(const struct kern_op *op)
 {
     const struct kern_gather *gather = &op->u.gather;
@@ -134,7 +134,7 @@ const char *shader_pad_any_obstacle(const struct kern_op *op)
     return shader_block_obstacle(op);
 }
 
-/* Elements at a time: as many as 16 bytes have, where the result's lines follow one another and are as long. */
+/* Elements at a time: those of 16 bytes if the result's lines are contiguous and long enough. */
 static uint32_t pad_vector(const struct kern_op *op)
 {
     const struct kern_view *y = &op->tensors[1];
@@ -196,7 +196,7 @@ const char *shader_append_any_obstacle(const struct kern_op *op)
     return shader_block_obstacle(op);
 }
 
-/* Elements at a time: as many as 16 bytes have, where they lie side by side in both. */
+/* Elements at a time: those of 16 bytes if they are contiguous in both. */
 static uint32_t append_vector(const struct kern_op *op)
 {
     const uint32_t bytes = kern_type_bytes(op->tensors[0].type), vector = bytes ? 16 / bytes : 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows that scatter: Y becomes X, then updates of one target come in their order. Of those that replace, the last one
- * is known by its number; those that combine are sorted by target, stably. */
+/* Kernels that scatter: Y becomes X, then updates of one target are applied in order. For replacement, the last one is
+ * identified by its number; for reductions, updates are sorted by target, stably. */
 #include "kernels/core/number.h"
 #include "shaders/core/shader_block.h"
 #include "shaders/index/index_params.h"
@@ -117,7 +117,7 @@ void shader_scatter_combine_write(const struct kern_op *op, uint32_t index, cons
     params.from = shader_runs_merge(&runs, runs.merges).from;
     if (index == COMBINE_COPY) {
         units = y_elements(op);
-        params.targets = 0; /* nobody counts them */
+        params.targets = 0; /* unused */
     } else if (index == COMBINE_SORT) {
         units = runs.parts;
     } else if (index < COMBINE_MERGE + runs.merges) {

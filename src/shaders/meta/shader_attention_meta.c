@@ -9,8 +9,8 @@
 
 enum { MULTIPROCESSORS = 132, WIDTH_MAX = 128, QUERIES_MIN = 8, PLACES = 10 };
 
-/* Of a line of metas.def: the most elements of a vector, the queries of a block, and how long blocks of one head take,
- * one to the other. */
+/* Of a line of metas.def: the maximum elements of a vector, the queries of a block, and the relative time of blocks of
+ * one head. */
 struct variant {
     enum shader_code half, bfloat16;
     uint32_t head, rows, cost;

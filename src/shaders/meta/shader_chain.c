@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chains: steps whose dispatches run without barriers, since their kernels wait for one another in memory (turn.cuh): a
- * barrier takes longer than some of them compute. Dispatches of a queue begin in order, so that a workgroup waits only
- * for such as have begun. */
+/* Chains: steps whose dispatches run without barriers, because their kernels synchronise in memory (turn.cuh): a
+ * barrier takes longer than some of them compute. Dispatches of a queue start in order, so a workgroup waits only for
+ * dispatches that have started. */
 #include "shaders/meta/gemm_meta_params.h"
 #include "shaders/meta/attention_w_params.h"
 #include "shaders/meta/norm_meta_params.h"
@@ -13,13 +13,13 @@
 
 /* ---- normalisations ---- */
 
-/* A tensor as rows along `axes`, whose elements are neighbours. */
+/* A tensor as rows along `axes` with contiguous elements. */
 struct rows {
     uint32_t count, size;
     int64_t stride;
 };
 
-/* False: it is none such. */
+/* False: not possible. */
 static bool find_rows(const struct kern_view *view, uint32_t axes, struct rows *out)
 {
     bool first = true;
@@ -73,7 +73,7 @@ static void write_norm(const struct kern_op *op, const struct shader_place *plac
 
 /* ---- links ---- */
 
-/* What kernels read before their turn must be there before the chain begins. */
+/* Data that kernels read before they wait must be complete before the chain starts. */
 static bool is_written(const struct shader_link *links, uint32_t at, uint32_t t)
 {
     for (uint32_t i = 0; i < at; i++)

@@ -39,7 +39,7 @@ static bool is_byte(const struct kern_view *view)
     return view->type == DML_TENSOR_DATA_TYPE_INT8 || view->type == DML_TENSOR_DATA_TYPE_UINT8;
 }
 
-/* Vectors of so many elements along dimension 1 begin at multiples of their size. */
+/* Vectors of this many elements along dimension 1 start at multiples of their size. */
 static bool is_wide(const struct kern_view *view, int64_t vector)
 {
     if (view->offset % vector || view->sizes[1] % vector || view->strides[1] != 1)
@@ -50,7 +50,7 @@ static bool is_wide(const struct kern_view *view, int64_t vector)
     return true;
 }
 
-/* Elements of the depth lie side by side: taps outside, input channels inside. */
+/* Elements of the depth are contiguous: taps outside, input channels inside. */
 static bool wide_filter(const struct kern_view *w, const struct conv_params *conv)
 {
     const int channels = (int)conv->in_group;
@@ -58,7 +58,7 @@ static bool wide_filter(const struct kern_view *w, const struct conv_params *con
            (conv->kernel[1] == 1 || conv->w[3] == conv->kernel[2] * channels);
 }
 
-/* Bytes with an epilogue that ends within their range, or sums as they are. */
+/* 8-bit results with an epilogue that ends within their range, or plain sums. */
 static const char *result_obstacle(const struct kern_op *op)
 {
     const struct kern_view *y = &op->tensors[op->input_count];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of bytes by metacommands: B is packed (igemm_pack.cu), then multiplied (igemm.cu). Where Y is not INT32 in
- * rows, or K is cut in parts, INT32 sums go to scratch memory, and a shader makes Y of them. */
+/* 8-bit GEMM by metacommands: B is packed (igemm_pack.cu), then multiplied (igemm.cu). If Y is not INT32 in rows, or K
+ * is split, INT32 sums are stored to scratch memory, and a shader computes Y from them. */
 #include "shaders/meta/igemm_params.h"
 #include "shaders/gemm/shader_tile.h"
 #include "shaders/meta/shader_meta.h"

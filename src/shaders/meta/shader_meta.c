@@ -55,7 +55,7 @@ u64 shader_meta_place(const struct shader_place *place)
     return shader_meta_place_at(place, 0);
 }
 
-/* Whether the operand is one number, lies as the result does, or is of channels. */
+/* Whether the operand is one number, has the result's layout, or is per channel. */
 static bool find_place(const struct kern_view *view, const struct kern_view *result, uint32_t channel,
                        enum meta_place *out)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transposes (move_tile.comp): moves whose input's elements are neighbours along another dimension than the result's.
+/* Transposes (move_tile.comp): moves whose input is contiguous in another dimension than the result.
  */
 #include "shaders/core/shader_block.h"
 #include "shaders/core/shader_dims.h"
 #include "shaders/map/shader_map.h"
 #include "shaders/move/move_params.h"
 
-#define SIDE_LEAST 8 /* elements along either dimension, from which a tile pays */
+#define SIDE_LEAST 8 /* elements along either dimension, from which a tile pays off */
 
 struct tiles {
-    struct kern_op op; /* with as few dimensions as it can have, those of move_params.h last */
+    struct kern_op op; /* with the minimum number of dimensions, those of move_params.h last */
     uint64_t units;
 };
 
@@ -20,7 +20,7 @@ static uint32_t tiles_along(const struct tiles *tiles, uint32_t d)
     return (x->sizes[d] + side - 1) / side;
 }
 
-/* false: it is no transpose. */
+/* false: not a transpose. */
 static bool tiles_of(const struct kern_op *op, struct tiles *out)
 {
     const struct kern_view *x = &out->op.tensors[0];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of pooling and its gradient. */
+/* Kernels for pooling and its gradient. */
 #include "shaders/pool/shader_pool.h"
 
 #include "shaders/pool/pool_params.h"
@@ -7,7 +7,7 @@
 _Static_assert(POOL_AVERAGE == KERN_POOL_AVERAGE && POOL_LP == KERN_POOL_LP && POOL_MAX == KERN_POOL_MAX,
                "the shaders have these numbers");
 
-/* Makes the view's rank 5. */
+/* Extends the view to rank 5. */
 static void spread(struct kern_view *view)
 {
     const struct kern_view old = *view;
@@ -48,7 +48,7 @@ static struct pool_params params_of(const struct kern_pool *pool, uint32_t x, ui
     return out;
 }
 
-/* The shaders count positions in 32 bits. */
+/* The shaders compute positions in 32 bits. */
 static const char *shape_obstacle(const struct kern_op *op, const struct pool_shape *s)
 {
     for (uint32_t d = 0; d < 3; d++)
@@ -62,7 +62,8 @@ static uint64_t elements_of(const struct kern_op *op, uint32_t tensor)
     return kern_view_elements(&op->tensors[tensor]);
 }
 
-/* How many invocations share one of `results`, which is made of up to `taps`: several for many, and for few results. */
+/* The number of invocations that share one of `results`, computed from up to `taps`: several for many taps and few
+ * results. */
 static uint32_t choose_lanes(uint64_t results, uint64_t taps)
 {
     uint32_t lanes = 1;
@@ -95,7 +96,7 @@ static void write(const struct kern_op *op, const struct shader_place *places, u
     shader_block_write(&wide, places, units_of(results, params->lanes), params, sizeof(*params), words);
 }
 
-/* Of a window that lie inside; and windows that an element is in: at most. */
+/* The maximum number of taps of a window inside of the image; and of windows that contain an element. */
 static uint64_t taps_of(const struct pool_shape *s)
 {
     uint64_t taps = 1;
@@ -151,7 +152,7 @@ const char *shader_pool_grad_any_obstacle(const struct kern_op *op)
     if (op->u.pool_grad.mode == KERN_POOL_LP || !pool_shape_init(op, &s))
         return "there is no shader for it with tensors of these ranks";
     for (uint32_t d = 0; d < 3; d++)
-        if ((s.window[d] - 1) * s.dilation[d] > INT32_MAX) /* which windows an element is in */
+        if ((s.window[d] - 1) * s.dilation[d] > INT32_MAX) /* windows that contain an element */
             return "the shaders do not count that many elements";
     return shape_obstacle(op, &s);
 }

@@ -4,7 +4,7 @@
 #include "shaders/pool/shader_pool.h"
 
 #define VECTOR   4  /* results */
-#define SPAN_MAX 16 /* elements of a row that their windows take, as pool_plane.comp has it */
+#define SPAN_MAX 16 /* elements of a row that their windows cover, as in pool_plane.comp */
 #define ROWS_MAX 16
 
 static bool fits(const struct pool_shape *s)

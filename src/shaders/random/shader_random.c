@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The row of random words. */
+/* The kernel for random words. */
 #include "shaders/core/shader_block.h"
 #include "shaders/random/random_params.h"
 

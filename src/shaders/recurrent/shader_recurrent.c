@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of recurrent networks. */
+/* Kernels for recurrent networks. */
 #include "shaders/recurrent/shader_recurrent.h"
 
-enum { VECTORS = 7 }; /* of scratch memory a batch row, as recurrent.comp lays them out */
+enum { VECTORS = 7 }; /* of scratch memory per batch row, in the layout of recurrent.comp */
 
 _Static_assert(KERN_CELL_RNN == 0 && KERN_CELL_GRU == 1 && KERN_ACTIVATION_MAP == 0 && KERN_ACTIVATION_HARDMAX == 2 &&
                    KERN_RECURRENT_PANEL == 32,

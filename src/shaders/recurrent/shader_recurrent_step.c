@@ -5,12 +5,12 @@
 #include "kernels/core/number.h"
 
 #define COUNTERS_BYTES 64 /* STEP of recurrent_step.comp */
-#define ROWS_MAX       8  /* of the batch, that share what is read of R */
+#define ROWS_MAX       8  /* of the batch, that share the elements read from R */
 #define LANES          32 /* of a hidden value, at most */
 #define STEPS_MAX      4096
 #define UNROLL_MAX     2
 #define SPLIT_MAX      4     /* subgroups of a workgroup that share a hidden value's products, */
-#define BUSY           65536 /* where there are fewer invocations otherwise */
+#define BUSY           65536 /* if there are fewer invocations otherwise */
 
 static uint64_t values_of(const struct kern_op *op) /* hidden, of all rows and directions */
 {
@@ -54,7 +54,7 @@ static uint32_t rows_of(const struct kern_op *op)
     return rows;
 }
 
-/* Invocations of a step, when no subgroups share products. */
+/* Invocations of a step if no subgroups share products. */
 static uint64_t step_lanes(const struct kern_op *op)
 {
     const struct kern_view *x = &op->tensors[0];

@@ -26,7 +26,7 @@ Total nothing()
     return Total(REAL(mode() == REDUCE_MULTIPLY ? 1.0 : 0.0), REAL(0.0));
 }
 
-/* Keeps products of any number of floats within their range. The reference has doubles: those may overflow. */
+/* Keeps products of any number of floats within their range. The reference uses doubles, which may overflow. */
 void normalise(inout Total total)
 {
 #ifndef HAVE_FLOAT64

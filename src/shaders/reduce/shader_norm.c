@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of softmax, normalisations and sums of several things along lines. Few long lines are cut in parts: a first
+/* Kernels for softmax, normalisations and multiple sums along lines. Few long lines are split into parts: a first
  * dispatch reduces these, a second one does the rest. */
 #include "shaders/reduce/shader_lines.h"
 
@@ -37,7 +37,7 @@ static void write(const struct kern_op *op, lines_fn *lines_of, uint32_t index, 
 #define SOFTMAX_HELD 32 /* elements, of lines that are many */
 #define NORM_HELD    16
 
-/* Chunks are 16 bytes where all tensors have 16 bits. */
+/* Chunks are 16 bytes if all tensors have 16 bits. */
 static bool is_wide(const struct kern_op *op)
 {
     for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
@@ -46,7 +46,7 @@ static bool is_wide(const struct kern_op *op)
     return true;
 }
 
-/* All of a line in one workgroup: as many lanes as have a chunk each, or fewer where there are many lines. */
+/* All of a line in one workgroup: so many lanes that each has a chunk, or fewer if there are many lines. */
 static void hold(struct shader_lines *lines, enum kern_kind kind)
 {
     struct line_params *p = &lines->params;
@@ -56,12 +56,12 @@ static void hold(struct shader_lines *lines, enum kern_kind kind)
     while (p->lanes < SHADER_GROUP_SIZE && p->lanes * chunk < p->count)
         p->lanes *= 2;
     p->size = p->count;
-    /* Scales and biases take registers, too. */
+    /* Scales and biases use registers as well. */
     shader_lines_gather(lines, kind == KERN_NORM ? NORM_HELD : SOFTMAX_HELD);
     lines->scratch_bytes = 0;
 }
 
-/* A single long line pays, too. */
+/* A single long line pays off, too. */
 static uint64_t held_work(const struct kern_op *op)
 {
     return kern_view_elements(&op->tensors[0]) * 8;

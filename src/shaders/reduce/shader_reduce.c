@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of KERN_REDUCE. Few long lines are cut in parts: a first dispatch reduces these, a second one their totals. */
+/* Kernels for KERN_REDUCE. Few long lines are split into parts: a first dispatch reduces these, a second one their
+ * totals. */
 #include "shaders/reduce/shader_lines.h"
 
 #include "kernels/core/number.h"
@@ -99,7 +100,7 @@ const char *shader_reduce_int_obstacle(const struct kern_op *op)
     return shader_lines_obstacle(op);
 }
 
-/* Results that are more than the low bits of sums of 32 bits take 64 bits, or doubles. */
+/* Results that are more than the low bits of 32-bit sums take 64 bits, or doubles. */
 static enum shader_code int_code(const struct kern_op *op)
 {
     const DML_REDUCE_FUNCTION function = op->u.reduce.function;
@@ -130,7 +131,7 @@ const char *shader_reduce_real_obstacle(const struct kern_op *op)
     return shader_lines_obstacle(op);
 }
 
-/* Of much work, the function is a constant, too. */
+/* For much work, the function is a constant, too. */
 static void set_function(const struct kern_op *op, struct shader_dispatch *out)
 {
     if (out->constants[0])
@@ -150,7 +151,8 @@ void shader_reduce_real_write(const struct kern_op *op, uint32_t index, const st
     write(op, false, index, places, words);
 }
 
-/* ---- of vectors of neighbours (extreme_line.comp, reduce_line.comp); the rows above reduce what parts leave ---- */
+/* ---- of vectors of contiguous elements (extreme_line.comp, reduce_line.comp); the kernels above reduce the parts'
+ * results ---- */
 
 #define COLUMN_LANES  8    /* at least */
 #define COLUMN_GROUPS 1024 /* workgroups that keep a large device busy */
@@ -164,7 +166,7 @@ static bool is_sum(DML_REDUCE_FUNCTION function)
            function == DML_REDUCE_FUNCTION_SUM_SQUARE;
 }
 
-/* Lanes of neighbouring lines take 4 of them at a time, or 8 of 16 bits. */
+/* Lanes of adjacent lines process 4 of them at a time, or 8 of 16 bits. */
 static void choose_columns(struct shader_lines *lines)
 {
     struct line_params *p = &lines->params;

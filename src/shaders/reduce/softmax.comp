@@ -48,7 +48,7 @@ Total nothing()
     return Total(pass == ADD_UP ? REAL(0.0) : REAL(NAN));
 }
 
-/* e^(x - top); of parts that have nothing but -infinity, 0: the line may have more. */
+/* e^(x - top); for parts that contain only -infinity, 0: the line may have more. */
 REAL term(REAL x, REAL top)
 {
     if (params.partials != 0u && params.finish == 0u && is_inf(top) && top < REAL(0.0) && !is_nan(x))
@@ -80,7 +80,7 @@ Total walk(uint line, uint begin, uint end, Sum s)
     return total;
 }
 
-/* One pass over what the parts of a line have left. */
+/* One pass over the partial results of a line. */
 Total walk_parts(uint line, REAL top)
 {
     Total total = nothing();

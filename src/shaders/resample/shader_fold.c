@@ -7,7 +7,7 @@
 
 _Static_assert(FOLD_MAX == KERN_FOLD_MAX, "dimensions of a window");
 
-/* Shaders count pixels in and around the image in 32 bits. */
+/* Shaders compute positions in and around the image in 32 bits. */
 static bool pixels_fit(const struct kern_op *op)
 {
     const struct kern_fold *fold = &op->u.fold;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of resampling. */
+/* Kernels for resampling. */
 #include "shaders/core/shader_block.h"
 #include "shaders/resample/resample_params.h"
 

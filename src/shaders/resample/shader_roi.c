@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of regions of interest. Positions are computed in FLOAT64, as the reference does, where the device has it. */
+/* Kernels for regions of interest. Positions are computed in FLOAT64, as in the reference, if the device supports
+ * it. */
 #include "shaders/core/shader_block.h"
 #include "shaders/resample/resample_params.h"
 

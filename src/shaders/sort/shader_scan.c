@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of running sums: floating-point ones in FLOAT64, on devices without it in pairs of floats. */
+/* Kernels for running sums: floating-point ones in FLOAT64, on devices without it in pairs of floats. */
 #include "shaders/core/shader_block.h"
 #include "shaders/sort/scan_params.h"
 
 #include "kernels/core/number.h"
 
-/* Of a line: where there are many lines, they are not cut. */
+/* Of a line: if there are many lines, they are not split. */
 enum { SCAN_PART = 4096, SCAN_PARTS_MAX = 1024, SCAN_LINES = 256, SCAN_SHORT = 64, SCAN_COLUMNS = 16384 };
 
 static bool is_real(const struct kern_op *op)
@@ -25,7 +25,7 @@ static struct scan_params params_of(const struct kern_op *op)
     struct scan_params params = {
         scan->axis, scan->product, scan->exclusive, scan->total, scan->has_init, size, 1, size
     };
-    const bool in_order = scan->product && is_real(op); /* scan_group.comp says why */
+    const bool in_order = scan->product && is_real(op); /* scan_group.comp has the reason */
     if (!in_order && lines_of(op) < SCAN_LINES && size > SCAN_PART) {
         params.in_part = BASE_MAX(SCAN_PART, (size + SCAN_PARTS_MAX - 1) / SCAN_PARTS_MAX);
         params.parts = (size + params.in_part - 1) / params.in_part;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The row that sorts: in shared memory, then by merges. */
+/* The kernel that sorts: in shared memory, then by merges. */
 #include "shaders/sort/shader_sort_runs.h"
 
 #include "kernels/core/number.h"
@@ -157,8 +157,8 @@ void shader_sort_group_write(const struct kern_op *op, uint32_t index, const str
 
 /* ---- by digits, the lowest first: each pass counts, adds up and places ---- */
 
-#define RADIX_LEAST 16384 /* elements of a line, with fewer the other row is faster, */
-#define RADIX_SHARE 4     /* as it is where a smaller part than this of them is wanted */
+#define RADIX_LEAST 16384 /* elements of a line; with fewer the other kernel is faster, */
+#define RADIX_SHARE 4     /* as it is if a smaller part than this is needed */
 
 /* Byte offsets in scratch memory. */
 struct radix {
@@ -203,7 +203,7 @@ void shader_sort_radix_plan(const struct kern_op *op, struct shader_work *out)
     for (uint32_t pass = 0; pass < radix.passes; pass++) {
         shader_add(out, SHADER_radix_count, op, groups, 1, sizeof(struct radix_params));
         shader_add(out, SHADER_radix_offsets, op, radix.lines * RADIX, 1, sizeof(struct radix_params))->constant_count =
-            0; /* it looks at no tensor */
+            0; /* it reads no tensor */
         shader_add(out, SHADER_radix_place, op, groups, 1, sizeof(struct radix_params));
     }
 }
@@ -230,12 +230,12 @@ void shader_sort_radix_write(const struct kern_op *op, uint32_t index, const str
     shader_block_write(op, places, units, &params, sizeof(params), words);
 }
 
-/* ---- few of many: those up to the last one that is wanted ---- */
+/* ---- few of many: up to the last one that is needed ---- */
 
 #define SELECT_LEAST 256   /* elements of a line, */
 #define SELECT_MOST  16384 /* and in one workgroup */
 #define SELECT_LINES 64
-#define SELECT_SHARE 4 /* of the elements, with more of which sorting them all is faster */
+#define SELECT_SHARE 4 /* of the elements; above this, sorting all is faster */
 
 const char *shader_sort_select_obstacle(const struct kern_op *op)
 {
