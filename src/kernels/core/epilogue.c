@@ -25,7 +25,7 @@ static bool commutes(uint8_t code)
     return code == KERN_MAP_ADD || code == KERN_MAP_MUL || code == KERN_MAP_MIN || code == KERN_MAP_MAX;
 }
 
-/* The instruction takes the value in register `last`, and else only what the kernel supports. */
+/* The instruction uses the value in register `last`, and otherwise only operands that the kernel supports. */
 static bool read_step(const struct kern_op *op, const struct kern_map_inst *inst, uint32_t last, uint8_t operands,
                       struct kern_epilogue_step *out)
 {
