@@ -241,7 +241,7 @@ static UINT darknet_layers_of(const struct darknet *d, const char *key, anydml_e
     for (int i = 0; i < count; i++) {
         const int number = (int)numbers[i] + (numbers[i] < 0 ? d->layer_count : 0);
         if (number < 0 || number >= d->layer_count)
-            darknet_fail(d, d->cfg_path, "%s=%.40s: there is no such layer before", key, darknet_text(d, key, ""));
+            darknet_fail(d, d->cfg_path, "%s=%.40s: no previous layer has that number", key, darknet_text(d, key, ""));
         out[i] = d->layers[number];
     }
     if (!count)
@@ -294,7 +294,7 @@ static anydml_expr darknet_yolo(struct darknet *d)
     head->columns = sizes[3];
     for (UINT i = 0; i < head->anchors; i++) {
         if (mask[i] < 0 || 2 * (int)mask[i] + 1 >= numbers)
-            darknet_fail(d, d->cfg_path, "mask=%.40s: there is no such anchor", darknet_text(d, "mask", ""));
+            darknet_fail(d, d->cfg_path, "mask=%.40s: the anchor does not exist", darknet_text(d, "mask", ""));
         memcpy(head->anchor[i], &anchors[2 * (int)mask[i]], 2 * sizeof(float));
     }
     if (!head->anchors || sizes[1] != head->anchors * (5 + head->classes))
@@ -338,7 +338,7 @@ static void darknet_build(struct darknet *d, IDMLDevice *dml)
     d->height = darknet_uint(d, "height", 0, 1);
     const UINT sizes[4] = { 1, darknet_uint(d, "channels", 3, 3), d->height, d->width };
     if (sizes[1] != 3)
-        darknet_fail(d, d->cfg_path, "pictures have 3 channels, not %u", sizes[1]);
+        darknet_fail(d, d->cfg_path, "images have 3 channels, not %u", sizes[1]);
     CHECK(AnydmlGraphCreate(dml, &d->graph));
     d->layers = darknet_allocate(d->line_count, sizeof(*d->layers));
     d->x = AnydmlGraphInput(d->graph, 0, DARKNET_F32, 4, sizes);
@@ -358,9 +358,9 @@ static void darknet_build(struct darknet *d, IDMLDevice *dml)
     }
     d->line = SIZE_MAX;
     if (!d->head_count)
-        darknet_fail(d, d->cfg_path, "there is no [yolo] layer");
+        darknet_fail(d, d->cfg_path, "the [yolo] layer is missing");
     if (d->left.at != d->left.end)
-        darknet_fail(d, d->weights_path, "has %zu bytes more than the network takes",
+        darknet_fail(d, d->weights_path, "has %zu bytes more than the network needs",
                      (size_t)(d->left.end - d->left.at));
 }
 

@@ -81,7 +81,7 @@ static size_t input_sizes(OrtSession *session, int64_t *sizes, size_t most)
     CHECK(ort->SessionGetInputTypeInfo(session, 0, &type));
     CHECK(ort->CastTypeInfoToTensorInfo(type, &tensor));
     if (!tensor)
-        errx(2, "the model's first input is no tensor");
+        errx(2, "the model's first input is not a tensor");
     CHECK(ort->GetDimensionsCount(tensor, &rank));
     rank = rank < most ? rank : most;
     CHECK(ort->GetDimensions(tensor, sizes, rank));

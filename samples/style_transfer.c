@@ -47,7 +47,7 @@ static struct tools_image load(const char *path, int64_t sizes[4])
     sizes[3] = sizes[3] < 0 ? image.width : sizes[3];
     if (sizes[0] != 1 || sizes[1] != 3 || sizes[2] < 1 || sizes[3] < 1 || sizes[2] > UINT16_MAX ||
         sizes[3] > UINT16_MAX)
-        errx(2, "the model takes no picture [1, 3, height, width]");
+        errx(2, "the model's input is not an image [1, 3, height, width]");
     part = crop(&image, (uint32_t)sizes[3], (uint32_t)sizes[2]);
     if (!tools_image_resize(&part, (uint32_t)sizes[3], (uint32_t)sizes[2], &out, &error))
         fail(&error);
@@ -88,11 +88,11 @@ static struct tools_image to_image(const OrtValue *value, int blue_first)
     CHECK(ort->GetTensorElementType(shape, &type));
     CHECK(ort->GetDimensionsCount(shape, &rank));
     if (rank != 4 || type != ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT)
-        errx(2, "the model makes no picture [1, 3, height, width] of floats");
+        errx(2, "the model's output is not an image [1, 3, height, width] of floats");
     CHECK(ort->GetDimensions(shape, sizes, 4));
     ort->ReleaseTensorTypeAndShapeInfo(shape);
     if (sizes[0] != 1 || sizes[1] != 3 || sizes[2] < 1 || sizes[3] < 1)
-        errx(2, "the model makes no picture [1, 3, height, width]");
+        errx(2, "the model's output is not an image [1, 3, height, width]");
     if (!tools_image_init(&image, (uint32_t)sizes[3], (uint32_t)sizes[2], &error))
         fail(&error);
     const size_t plane = (size_t)image.width * image.height;
@@ -111,12 +111,12 @@ int main(int argc, char **argv)
     if (argc != 6 + blue_first)
         errx(2, "arguments: LIBONNXRUNTIME PROVIDER MODEL PHOTOGRAPH RESULT [bgr]");
     if (!tools_image_is_name(argv[5]))
-        errx(2, "%s: names of pictures end with .png, .jpg or .jpeg", argv[5]);
+        errx(2, "%s: names of images end with .png, .jpg or .jpeg", argv[5]);
     open_runtime(argv[1]);
     CHECK(ort->CreateEnv(ORT_LOGGING_LEVEL_FATAL, "style_transfer", &env));
     OrtSession *session = create_session(env, argv[3], register_provider(env, argv[2]));
     if (input_sizes(session, sizes, 5) != 4)
-        errx(2, "the model takes no picture [1, 3, height, width]");
+        errx(2, "the model's input is not an image [1, 3, height, width]");
     struct tools_image photograph = load(argv[4], sizes);
     OrtValue *input = to_tensor(&photograph, sizes, blue_first);
     const double begin = now_ms();

@@ -58,7 +58,7 @@ static const void *find_weights(struct bytes model, const char *name, UINT64 byt
             if (named && (UINT64)(data.end - data.at) == bytes)
                 return data.at;
         }
-    fprintf(stderr, "the model has no %llu bytes of weights \"%s\"\n", (unsigned long long)bytes, name);
+    fprintf(stderr, "the model does not have %llu bytes of weights \"%s\"\n", (unsigned long long)bytes, name);
     exit(2);
 }
 

@@ -125,7 +125,7 @@ struct video_writer {
 static inline void video_wrote(const struct video_writer *w, int result)
 {
     if (result < 0 && w->window)
-        video_fail(w->path, "none can be opened: is there a display?");
+        video_fail(w->path, "cannot open a window: is there a display?");
     video_check(result, w->path);
 }
 
@@ -149,11 +149,11 @@ static inline struct video_writer video_create(const char *path, int width, int 
     struct video_writer w = { .path = path, .window = !strcmp(path, "window") };
     avdevice_register_all();
     if (avformat_alloc_output_context2(&w.format, NULL, w.window ? "sdl2" : NULL, path) < 0)
-        video_fail(path, "the name's ending is no known format of videos");
+        video_fail(path, "the name's suffix is not a known video format");
     const AVCodec *codec = avcodec_find_encoder(
         w.window ? AV_CODEC_ID_RAWVIDEO : av_guess_codec(w.format->oformat, NULL, path, NULL, AVMEDIA_TYPE_VIDEO));
     if (!codec)
-        video_fail(path, "there is no encoder for this format");
+        video_fail(path, "no encoder for this format");
     w.codec = video_need(avcodec_alloc_context3(codec));
     w.codec->width = width;
     w.codec->height = height;

@@ -287,8 +287,8 @@ int main(int argc, char **argv)
     if (argc > 3)
         write_picture(argv[3], "small", frames - 1, p.seen_small.data, WIDTH, HEIGHT);
     const float worst = compare(&p, argv[1]);
-    printf("%d frames of %dx%d to %dx%d; the last one is within %g of the processor's\n", frames, WIDTH, HEIGHT,
-           2 * WIDTH, 2 * HEIGHT, (double)worst);
+    printf("%d frames of %dx%d to %dx%d; the last one is within %g of the CPU's\n", frames, WIDTH, HEIGHT, 2 * WIDTH,
+           2 * HEIGHT, (double)worst);
     release(&p);
     return !(worst < 1e-3f);
 }

@@ -67,7 +67,7 @@ static struct vulkan vulkan_find(void)
     }
     if (v.physical)
         return v;
-    fprintf(stderr, "there is no device with Vulkan 1.2\n");
+    fprintf(stderr, "no device supports Vulkan 1.2\n");
     exit(77);
 }
 

@@ -192,7 +192,7 @@ int main(int argc, char **argv)
     char *end = "";
     p.threshold = argc > 6 ? strtof(argv[6], &end) : 0.25f;
     if (argc < 5 || argc > 7 || *end || !(p.threshold >= 0 && p.threshold < 1)) {
-        fprintf(stderr, "usage: %s NETWORK.cfg NETWORK.weights PICTURE RESULT [LABELS [THRESHOLD]]\n", argv[0]);
+        fprintf(stderr, "usage: %s NETWORK.cfg NETWORK.weights IMAGE RESULT [LABELS [THRESHOLD]]\n", argv[0]);
         return 2;
     }
     if (argc > 5 && *argv[5])

@@ -21,43 +21,43 @@ const char tools_help_bench[] =
     "usage: anydml bench MODEL.onnx [OPTIONS]\n"
     "       anydml bench MODEL.onnx --devices all [OPTIONS]\n"
     "       anydml bench --compare MODEL.onnx ... [--seconds S] [--threads N] [--python LIST] [--json]\n\n"
-    "Runs the model on random inputs (always the same) and prints how long one execution takes, how long compiling\n"
-    "and initialising take, and the memory. Of an execution there are three times: 'run' with copies of inputs and\n"
-    "outputs to the device and back, 'no copies' of the same on what lies there already, both by the host's clock,\n"
-    "and 'on device' by the device's own timestamps. A processor's tensors lie where it computes.\n\n"
+    "Runs the model on random inputs (always the same) and prints the time of one execution, of compilation and of\n"
+    "initialisation, and the memory. An execution is timed in three ways: 'run' with copies of inputs and\n"
+    "outputs to the device and back, 'no copies' on data that is already there, both by the host's clock,\n"
+    "and 'on device' by the device's own timestamps. A cpu device computes in the host's memory.\n\n"
     "  --device N             which device (anydml devices); default 0\n"
     "  --devices all          every device in turn: a table of their times\n"
-    "  --threads N            worker threads of the cpu device; default: one per processor\n"
-    "  --seconds S            how long to measure, at least 5 runs; default 3\n"
+    "  --threads N            worker threads of the cpu device; default: one per CPU\n"
+    "  --seconds S            duration of the measurement, at least 5 runs; default 3\n"
     "  --input-shape NAME=1x3x224x224\n"
-    "                         sizes of an input whose dimensions are free, which are 1 otherwise; may be\n"
-    "                         given again\n"
-    "  --in-a-row N           the time on the device of N executions one after the other, divided by N; default 1\n"
-    "  --fp16-compute         allow products of 16-bit factors, also for float32\n"
+    "                         sizes of an input with free dimensions, which are 1 otherwise; may be\n"
+    "                         repeated\n"
+    "  --in-a-row N           report device time averaged over N consecutive executions; default 1\n"
+    "  --fp16-compute         allow 16-bit factors in GEMMs and convolutions, also for float32\n"
     "  --owned-weights        bind weights at initialisation, as other programs that use DirectML do, instead of\n"
     "                         making them constants of the graph (cpu devices)\n"
     "  --trace FILE           write a Chrome trace of one more run: its steps with kernels, shapes and speed\n"
-    "  --profile              print the ten steps that take longest, and whether their arithmetic or the memory "
+    "  --profile              print the ten slowest steps, and whether their arithmetic or the memory "
     "bounds\n"
     "                         each: which of the two would take longer at the machine's peaks\n"
     "  --json                 print one JSON object\n\n"
     "  --compare              measure the cpu device beside ONNX Runtime, OpenVINO and PyTorch, as far as Python can\n"
-    "                         import them: all pinned to the same processors and taking turns\n"
+    "                         import them: all pinned to the same CPUs and taking turns\n"
     "  --python LIST          programs of Python, with ':' between them, in which these are looked for; default: the\n"
     "                         environment variable ANYDML_PYTHON, or else python3\n";
 
 const char tools_help_profile[] =
     "usage: anydml profile MODEL.onnx [OPTIONS]\n\n"
-    "Runs the model on random inputs and prints the ten steps that take longest, and whether their arithmetic or the\n"
-    "memory bounds each: which of the two would take longer at the machine's peaks. 'cache': its data came faster\n"
-    "than memory gives them. Convolutions may be beyond 100 % of the peak: Winograd's method needs fewer operations\n"
+    "Runs the model on random inputs and prints the ten slowest steps, and whether their arithmetic or the\n"
+    "memory bounds each: which of the two would take longer at the machine's peaks. 'cache': its data was read faster\n"
+    "than memory allows. Convolutions may exceed 100 % of the peak: Winograd's method needs fewer operations\n"
     "than those that are counted.\n\n"
     "  --device N             which device (anydml devices); default 0\n"
-    "  --threads N            worker threads of the cpu device; default: one per processor\n"
+    "  --threads N            worker threads of the cpu device; default: one per CPU\n"
     "  --input-shape NAME=1x3x224x224\n"
-    "                         sizes of an input whose dimensions are free, which are 1 otherwise; may be\n"
-    "                         given again\n"
-    "  --fp16-compute         allow products of 16-bit factors, also for float32\n"
+    "                         sizes of an input with free dimensions, which are 1 otherwise; may be\n"
+    "                         repeated\n"
+    "  --fp16-compute         allow 16-bit factors in GEMMs and convolutions, also for float32\n"
     "  --owned-weights        bind weights at initialisation, as other programs that use DirectML do, instead of\n"
     "                         making them constants of the graph (cpu devices)\n"
     "  --trace FILE           write a Chrome trace of all steps of one run\n";
@@ -100,11 +100,11 @@ static bool bench_take(void *context, int option, const char *value, struct tool
     switch (option) {
     case BENCH_OPTION_SECONDS:
         if (!tools_parse_double(value, &b->seconds) || b->seconds < 0 || b->seconds > 86400)
-            return tools_fail(error, TOOLS_USAGE, "--seconds takes a number from 0 to 86400, not '%s'", value);
+            return tools_fail(error, TOOLS_USAGE, "--seconds must be a number from 0 to 86400, not '%s'", value);
         return true;
     case BENCH_OPTION_ROW:
         if (!tools_parse_uint(value, 1, 1000, &b->in_a_row))
-            return tools_fail(error, TOOLS_USAGE, "--in-a-row takes a number from 1 to 1000, not '%s'", value);
+            return tools_fail(error, TOOLS_USAGE, "--in-a-row must be a number from 1 to 1000, not '%s'", value);
         return true;
     case BENCH_OPTION_SHAPE:
         return tools_shapes_take(&b->given, value, error);
@@ -113,7 +113,7 @@ static bool bench_take(void *context, int option, const char *value, struct tool
         return true;
     case BENCH_OPTION_DEVICES:
         b->every = true;
-        return !strcmp(value, "all") || tools_fail(error, TOOLS_USAGE, "--devices takes 'all', not '%s'", value);
+        return !strcmp(value, "all") || tools_fail(error, TOOLS_USAGE, "--devices must be 'all', not '%s'", value);
     case BENCH_OPTION_PROFILE:
         b->profiled = true;
         return true;
@@ -315,7 +315,7 @@ static bool bench_every(const struct bench *what, const char *path, struct tools
             return false;
     }
     if (ones)
-        fprintf(stderr, "anydml bench: free sizes are taken as 1; --input-shape gives others\n");
+        fprintf(stderr, "anydml bench: free sizes are set to 1; use --input-shape for others\n");
     return good > 0;
 }
 
@@ -323,15 +323,16 @@ static bool bench_compare(const struct bench *b, const struct tools_options *o, 
 {
     struct tools_compare compare = { b->python, o->threads, b->seconds, o->json, o->all, o->given };
     if (b->given.count || b->trace_path || b->profiled || b->every || b->flags || b->own_weights || o->device)
-        return tools_fail(error, TOOLS_USAGE,
-                          "--compare goes with --seconds, --threads, --python and --json only (anydml bench --help)");
+        return tools_fail(
+            error, TOOLS_USAGE,
+            "--compare can be combined with --seconds, --threads, --python and --json only (anydml bench --help)");
     return tools_compare(&compare, error);
 }
 
 static bool bench_options(const struct bench *b, const struct tools_options *o, struct tools_error *error)
 {
     if (b->python && !b->compare)
-        return tools_fail(error, TOOLS_USAGE, "--python goes with --compare only (anydml bench --help)");
+        return tools_fail(error, TOOLS_USAGE, "--python requires --compare (anydml bench --help)");
     if (b->profiled && o->json)
         return tools_fail(error, TOOLS_USAGE, "--profile does not go with --json (anydml bench --help)");
     if (b->every && (o->json || o->device || b->profiled || b->trace_path || b->own_weights))
@@ -349,10 +350,10 @@ static int bench_one(struct bench *b, const struct tools_options *o, const char 
     const bool ok = bench_prepare(b, o->operand, o->device, &error) && bench_measure(b, &error);
     tools_progress_stop();
     if (b->ones && ok)
-        fprintf(stderr, "%s: free sizes are taken as 1; --input-shape gives others\n", command);
+        fprintf(stderr, "%s: free sizes are set to 1; use --input-shape for others\n", command);
     if (b->ones && !ok) {
         struct tools_error why = error;
-        tools_fail(&error, why.code, "%.600s (with free sizes taken as 1; --input-shape gives others)", why.text);
+        tools_fail(&error, why.code, "%.600s (with free sizes set to 1; use --input-shape for others)", why.text);
     }
     if (ok) {
         if (b->steps_only)

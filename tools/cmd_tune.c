@@ -18,12 +18,12 @@ const char tools_help_tune[] =
     "Where two kernels do the same work, a model chooses that was fitted on one machine. This measures both on a few\n"
     "shapes, in about two seconds, and keeps by how much the model errs here: in ANYDML_CACHE_DIR, "
     "XDG_CACHE_HOME/anydml\n"
-    "or ~/.cache/anydml, one file for each processor, version and number of threads. Programs that start later use "
+    "or ~/.cache/anydml, one file for each CPU, version and number of threads. Programs that start later use "
     "it.\n"
     "ANYDML_TUNING=off ignores it; deleting the file undoes all. Times of a busy machine would mislead: while others "
     "use\n"
-    "more than a quarter of a processor, nothing is measured.\n\n"
-    "Where --device is no cpu device, steps of the models are measured on it with each row of shaders that could run\n"
+    "more than a quarter of a CPU, nothing is measured.\n\n"
+    "If --device is not a cpu device, steps of the models are measured on it with each shader kernel that could run\n"
     "them, by the device's timestamps and until they get no faster; ops of the same class, which is their kind, "
     "types,\n"
     "layouts and about their sizes, then get the row that takes least, if that is at most 0.95 of the time. The file "
@@ -31,7 +31,7 @@ const char tools_help_tune[] =
     "for this device, driver and version, and replaces an earlier one. Where the same steps take different times "
     "twice,\n"
     "the device is busy, and nothing is kept.\n\n"
-    "  --threads N  for programs with that many worker threads; default: one per processor\n"
+    "  --threads N  for programs with that many worker threads; default: one per CPU\n"
     "  --device N   which device (anydml devices); default 0\n"
     "  --json       print one JSON object\n"
     "  --force      measure on a busy machine too\n";
@@ -59,7 +59,7 @@ static void STDMETHODCALLTYPE take_point(void *context, const struct anydml_tuni
         printf("%-24s %-20s %9.1f us  %-20s %9.1f us  %5.2f %9.2f\n", p->Name, p->Kernels[0], p->Seconds[0] * 1e6,
                p->Kernels[1], p->Seconds[1] * 1e6, ratio, p->Predicted);
     else
-        printf("%-24s %-20s %9.1f us  the only one here\n", p->Name, p->Kernels[0], p->Seconds[0] * 1e6);
+        printf("%-24s %-20s %9.1f us  the only one available\n", p->Name, p->Kernels[0], p->Seconds[0] * 1e6);
     tuning->count++;
 }
 
@@ -96,11 +96,10 @@ static bool is_idle(struct tools_error *error)
     if (!read_ticks(&busy[0], &all[0]) || usleep(BUSY_WATCH_US) || !read_ticks(&busy[1], &all[1]) || all[1] <= all[0])
         return true;
     double used = (busy[1] - busy[0]) / (all[1] - all[0]) * (double)sysconf(_SC_NPROCESSORS_ONLN);
-    return used <= BUSY_MAX ||
-           tools_fail(error, TOOLS_RUNTIME,
-                      "the machine is busy: other programs use %.1f of its %ld processors; try again "
-                      "when it is idle, or use --force",
-                      used, sysconf(_SC_NPROCESSORS_ONLN));
+    return used <= BUSY_MAX || tools_fail(error, TOOLS_RUNTIME,
+                                          "the machine is busy: other programs use %.1f of its %ld CPUs; try again "
+                                          "when it is idle, or use --force",
+                                          used, sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 static bool tune_models(const struct tuning *tuning, const struct tools_options *options, struct tools_error *error)
@@ -133,7 +132,7 @@ static bool tune(struct tuning *tuning, uint32_t device, struct tools_error *err
     if (hr == E_ACCESSDENIED)
         return tools_fail(error, TOOLS_USAGE, "%s", tuning->problem);
     if (hr == DXGI_ERROR_UNSUPPORTED)
-        return tools_fail(error, TOOLS_USAGE, "--device %u is no cpu device: it needs models to measure", device);
+        return tools_fail(error, TOOLS_USAGE, "--device %u is not a cpu device: it needs models to measure", device);
     return tools_check(error, hr, "measuring");
 }
 

@@ -66,7 +66,7 @@ static bool demo_load(struct demo *d, const char *path, struct tools_error *erro
     if (!tools_model_load(path, &d->model, error))
         return false;
     return (d->model->input_count == 1 && d->model->output_count == 1) ||
-           tools_fail(error, TOOLS_USAGE, "%s is no network with one input and one output", path);
+           tools_fail(error, TOOLS_USAGE, "%s is not a network with one input and one output", path);
 }
 
 /* On the fastest device; where a GPU cannot be used after all, on the CPU, which every machine has. */
@@ -113,7 +113,7 @@ static bool demo_run(struct demo *d, struct tools_error *error)
         !tools_picture_store(&d->upscaled, &how, "upscaled", &d->network, error))
         return false;
     return (d->network.width == d->original.width && d->network.height == d->original.height) ||
-           tools_fail(error, TOOLS_USAGE, "the network does not double the picture");
+           tools_fail(error, TOOLS_USAGE, "the network does not double the size of the image");
 }
 
 /* ---- side_by_side.png: both images, and below them the same detail of both, enlarged ---- */
@@ -189,7 +189,7 @@ static bool demo_report(const struct demo *d, const char *folder, struct tools_e
     double bicubic = demo_psnr(&d->original, &d->bicubic), network = demo_psnr(&d->original, &d->network);
     double pixels = (double)d->network.width * d->network.height;
     printf("device      %s (%s)\n", d->session->info.name, d->session->info.kind);
-    printf("picture     %ux%u -> %ux%u\n", d->small.width, d->small.height, d->network.width, d->network.height);
+    printf("image       %ux%u -> %ux%u\n", d->small.width, d->small.height, d->network.width, d->network.height);
     printf("time        %.1f ms (median of %d runs), %.2f megapixels per second\n", d->milliseconds, DEMO_RUNS,
            pixels / d->milliseconds / 1e3);
     printf("bicubic     %.2f dB PSNR against the original\n", bicubic);
@@ -216,7 +216,7 @@ int main(int argc, char **argv)
     struct demo d = { 0 };
     struct tools_error error;
     if (argc != 4) {
-        fprintf(stderr, "usage: anydml-demo PICTURE.jpg MODEL.onnx FOLDER\n");
+        fprintf(stderr, "usage: anydml-demo IMAGE.jpg MODEL.onnx FOLDER\n");
         return TOOLS_USAGE;
     }
     bool ok = demo_pictures(&d, argv[1], &error) && demo_load(&d, argv[2], &error) && demo_compile(&d, &error) &&

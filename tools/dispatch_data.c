@@ -127,12 +127,12 @@ static FILE *open_data(struct dispatch_reader *r, const char *name, uint64_t *ou
     char path[64];
     FILE *file = base_open_beside(r->file, name, out_size);
     if (!file && errno == EXDEV)
-        tools_dispatch_fail(r, ": %.300s does not lie in the folder of the JSON file", name);
+        tools_dispatch_fail(r, ": %.300s is not in the folder of the JSON file", name);
     else if (!file)
         tools_dispatch_fail(r, ": cannot read %.300s: %s", name,
                             errno != EINVAL  ? strerror(errno)
                             : name[0] == '/' ? "the name must be relative to the JSON file's folder"
-                            : name[0]        ? "it is no regular file"
+                            : name[0]        ? "it is not a regular file"
                                              : "the name is empty");
     if (file) {
         snprintf(path, sizeof(path), "/proc/self/fd/%d", fileno(file));

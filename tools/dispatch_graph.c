@@ -284,7 +284,7 @@ static bool check_names(struct dispatch_reader *r, const json_t *root, const cha
         while (i < count && (!slots[i].tensor || strcmp(slots[i].name, name)))
             i++;
         if (i == count)
-            return tools_dispatch_fail(r, "%s.%.60s: there is no such tensor", key, name);
+            return tools_dispatch_fail(r, "%s.%.60s: the tensor does not exist", key, name);
     }
     return true;
 }

@@ -32,7 +32,7 @@ bool tools_dispatch_object(struct dispatch_reader *r, const json_t *value, const
         char list[300] = "";
         for (size_t i = 0, used = 0; keys[i] && used < sizeof(list); i++)
             used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "", keys[i]);
-        return tools_dispatch_fail(r, "%s%.60s: there is no such key here, only %s", r->path[0] ? "." : "", key, list);
+        return tools_dispatch_fail(r, "%s%.60s: unknown key; expected %s", r->path[0] ? "." : "", key, list);
     }
     return true;
 }
@@ -398,7 +398,7 @@ static bool check_names(struct dispatch_reader *r, const json_t *object, const s
     json_object_foreach((json_t *)(uintptr_t)object, key, ignored)
     {
         if (!schema_field_find(op, key))
-            return tools_dispatch_fail(r, ".%.60s: %s has no such field", key, op->name);
+            return tools_dispatch_fail(r, ".%.60s: unknown field of %s", key, op->name);
     }
     return true;
 }

@@ -257,11 +257,11 @@ static double row_y(uint32_t row)
 static const struct {
     const char *style, *about, *kinds;
 } families[] = {
-    { "a", "products", " gemm qgemm conv block attention recurrent " },
+    { "a", "GEMMs", " gemm qgemm conv block attention recurrent " },
     { "b", "element-wise", " map " },
     { "c", "reductions and windows",
       " reduce pool pool_grad softmax norm moments grad_sums lp_norm lrn scan sort resample roi roi_grad fold " },
-    { "d", "moves and others", "" },
+    { "d", "moves and other ops", "" },
 };
 
 static const char *family_of(const char *op)

@@ -13,7 +13,7 @@ bool tools_image_fits(uint32_t width, uint32_t height, struct tools_error *error
 {
     /* 2^28 pixels are 768 MiB; more is a broken file or a mistake. */
     return (width && height && (uint64_t)width * height <= TOOLS_IMAGE_PIXELS_MAX) ||
-           tools_fail(error, TOOLS_USAGE, "a picture of %ux%u is not supported", width, height);
+           tools_fail(error, TOOLS_USAGE, "an image of %ux%u is not supported", width, height);
 }
 
 bool tools_image_init(struct tools_image *image, uint32_t width, uint32_t height, struct tools_error *error)

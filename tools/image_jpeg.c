@@ -29,7 +29,7 @@ static void jpeg_on_error(j_common_ptr jpeg)
 {
     struct jpeg_job *job = (struct jpeg_job *)jpeg->err;
     if (jpeg->err->msg_code == JERR_NO_BACKING_STORE)
-        snprintf(job->message, sizeof(job->message), "decoding it takes more than %ld MiB of memory",
+        snprintf(job->message, sizeof(job->message), "decoding it requires more than %ld MiB of memory",
                  JPEG_MEMORY_MAX >> 20);
     else
         jpeg->err->format_message(jpeg, job->message);

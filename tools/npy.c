@@ -123,7 +123,7 @@ static bool npy_parse_order(const char *header, uint32_t rank, const int64_t *di
 static bool npy_read_header(FILE *file, char **out, const char **why)
 {
     unsigned char start[12];
-    *why = "it is no .npy file";
+    *why = "it is not an .npy file";
     if (fread(start, 1, 10, file) != 10 || memcmp(start, npy_magic, 6) != 0)
         return false;
     *why = "its version is unknown";

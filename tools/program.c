@@ -65,7 +65,7 @@ bool tools_compile(struct tools_session *session, const struct onnx_model *model
     struct onnx_error why = { "" };
     double start = tools_now_ms();
     if (session->own_weights && !session->device->host_memory)
-        return tools_fail(error, TOOLS_USAGE, "--owned-weights takes a cpu device");
+        return tools_fail(error, TOOLS_USAGE, "--owned-weights requires a cpu device");
     HRESULT hr = (session->own_weights ? onnx_compile_owned : onnx_compile)(model, inputs, session->device->dml, flags,
                                                                             out, &why);
     *ms = tools_now_ms() - start;
@@ -223,7 +223,7 @@ bool tools_program_set_input(struct tools_program *p, uint32_t index, const stru
     if (!p->flow && (!p->onnx->op || port->constant))
         return true;
     if (array->bytes != port->bytes)
-        return tools_fail(error, TOOLS_USAGE, "input '%s' has %llu bytes, the model takes %llu", port->name,
+        return tools_fail(error, TOOLS_USAGE, "input '%s' has %llu bytes, the model requires %llu", port->name,
                           (unsigned long long)array->bytes, (unsigned long long)port->bytes);
     memcpy(p->flow ? p->given[index].data : p->inputs[index], array->data, array->bytes);
     return true;

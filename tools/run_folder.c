@@ -76,7 +76,7 @@ static bool run_check_files(struct run *run, struct tools_error *error)
         char *path = run_join(folder->path, folder->names[i]);
         ok = path || tools_fail_memory(error);
         if (ok && (stat(path, &about) || !S_ISREG(about.st_mode)))
-            ok = tools_fail(error, TOOLS_USAGE, "--input %s: it is no regular file", path);
+            ok = tools_fail(error, TOOLS_USAGE, "--input %s: it is not a regular file", path);
         if (ok)
             tools_files_read(path);
         free(path);
@@ -171,7 +171,7 @@ bool tools_run_folder_find(struct run *run, struct tools_error *error)
     if (!folder->path)
         return true;
     if (run->repeat > 1 || run->trace_path)
-        return tools_fail(error, TOOLS_USAGE, "--repeat and --trace take one picture or .npy file for each input");
+        return tools_fail(error, TOOLS_USAGE, "--repeat and --trace require one image or .npy file for each input");
     folder->outputs = calloc(run->model->output_count + 1, sizeof(*folder->outputs));
     if (!folder->outputs)
         return tools_fail_memory(error);

@@ -45,7 +45,7 @@ static bool run_unknown(const struct onnx_value_info *infos, uint32_t count, con
 {
     char names[256];
     run_names(infos, count, names, sizeof(names));
-    return tools_fail(error, TOOLS_USAGE, "--%s %s: the model has no such %s; it has %s", kind, text, kind, names);
+    return tools_fail(error, TOOLS_USAGE, "--%s %s: unknown %s; the model has %s", kind, text, kind, names);
 }
 
 /* Named files first; the others take the places that are left, in order. */
@@ -84,7 +84,7 @@ static bool run_check_outputs(const struct run *run, struct tools_error *error)
     for (uint32_t i = 0; i < run->model->output_count; i++) {
         const char *file = run->output_files[i];
         if (file && tools_video_is_name(file) && !run->folder.video.path)
-            return tools_fail(error, TOOLS_USAGE, "--output %s: a video is made of a video only", file);
+            return tools_fail(error, TOOLS_USAGE, "--output %s: a video output requires a video input", file);
         if (file && !tools_ends_with(file, ".npy") && !tools_image_is_name(file) && !tools_video_is_name(file))
             return tools_fail(error, TOOLS_USAGE, "--output %s: the name must end in .npy, .png or .jpg", file);
         if (file && !tools_output_check(file, error)) /* before the work, not after it */
@@ -224,7 +224,7 @@ bool tools_run_load(struct run *run, struct tools_error *error)
         if (!tools_run_read(run, i, error))
             return false;
         if (run->folder.ended)
-            return tools_fail(error, TOOLS_USAGE, "--input %s: there is no frame in it", run->input_files[i]);
+            return tools_fail(error, TOOLS_USAGE, "--input %s: it has no frames", run->input_files[i]);
         run->shapes[i].rank = run->arrays[i].rank;
         memcpy(run->shapes[i].dims, run->arrays[i].dims, sizeof(run->shapes[i].dims));
     }

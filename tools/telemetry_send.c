@@ -121,7 +121,7 @@ bool tools_telemetry_post(const char *endpoint, const struct telemetry_rows *row
     char url[TELEMETRY_ENDPOINT_MAX + 16];
     size_t length = strlen(endpoint);
     if (!telemetry_endpoint_valid(endpoint))
-        return tools_fail(error, TOOLS_USAGE, "the endpoint '%s' is no http:// or https:// URL", endpoint);
+        return tools_fail(error, TOOLS_USAGE, "the endpoint '%s' is not an http:// or https:// URL", endpoint);
     while (endpoint[length - 1] == '/')
         length--;
     snprintf(url, sizeof(url), "%.*s/v1/logs", (int)length, endpoint);

@@ -104,7 +104,7 @@ static void print_head(FILE *file, const struct tools_program *p, const struct t
     tools_json_string(file, p->session->info.name);
     fprintf(file,
             ",\"peak_gflops\":%.6g,\"peak_gb_per_s\":%.6g,"
-            "\"peaks\":\"measured: a float32 product of %d x %d matrices, a copy of 64 MiB\"},\"traceEvents\":[",
+            "\"peaks\":\"measured: a float32 GEMM of %d x %d matrices, a copy of 64 MiB\"},\"traceEvents\":[",
             peaks->flops / 1e9, peaks->bytes / 1e9, PEAK_PRODUCT, PEAK_PRODUCT);
 }
 

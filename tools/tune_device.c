@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each model is compiled once as it is and once for each row that could run some of its ops (ANYDML_ROWS), and run
+/* Each model is compiled once as it is and once for each row that could run some of its ops (ANYDML_KERNELS), and run
  * until no step gets faster. So a step is measured where it belongs: what ran before has swept the caches, and weights
  * come from memory where they do in the model. A class of ops gets the row whose steps take least in all. */
 #include "tools/tune_device.h"
@@ -137,10 +137,10 @@ static bool measure(struct tuner *tuner, const struct onnx_model *model, const c
         for (uint32_t d = 0; d < model->inputs[i].rank; d++)
             shapes[i].dims[d] = model->inputs[i].dims[d] > 0 ? model->inputs[i].dims[d] : 1;
     }
-    setenv("ANYDML_ROWS", row, 1);
+    setenv("ANYDML_KERNELS", row, 1);
     bool ok = tools_compile(tuner->tune->session, model, shapes, DML_EXECUTION_FLAG_NONE, &compiled, &ms, error) &&
               tools_program_create(tuner->tune->session, compiled, &program, error) && run(tuner, program, out, error);
-    unsetenv("ANYDML_ROWS");
+    unsetenv("ANYDML_KERNELS");
     tools_program_destroy(program);
     free(shapes);
     return ok;
@@ -275,7 +275,7 @@ static bool keep(struct tuner *tuner, struct tools_error *error)
         printf("\n]}\n");
     HRESULT hr = AnydmlKeepRows((IDMLDevice *)tuner->tune->session->device->dml, rows, count, &listener);
     free(rows);
-    return tools_check(error, hr, "keeping the rows");
+    return tools_check(error, hr, "storing the kernels");
 }
 
 bool tools_tune_device(const struct tools_tune_device *tune, struct tools_error *error)

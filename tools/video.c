@@ -146,7 +146,7 @@ static bool video_ask_rate(struct tools_video *video, struct tools_error *error)
         video->rate[strcspn(video->rate, "\r\n,")] = 0;
     ok = ok && video_stop(video, error);
     if (ok && sscanf(video->rate, "%u/%u", &over, &under) != 2)
-        ok = tools_fail(error, TOOLS_USAGE, "%s: there is no video in it", video->path);
+        ok = tools_fail(error, TOOLS_USAGE, "%s: it has no video stream", video->path);
     if (ok && (!over || !under)) /* unknown, as of an image */
         snprintf(video->rate, sizeof(video->rate), "25/1");
     if (video->messages)
@@ -218,14 +218,14 @@ bool tools_video_read(struct tools_video *video, struct tools_image *out, struct
     if (got == EOF)
         return video_stop(video, error);
     if (got != 3 || most != 255 || fgetc(video->frames) == EOF)
-        return tools_fail(error, TOOLS_USAGE, "%s: ffmpeg sent no picture", video->path);
+        return tools_fail(error, TOOLS_USAGE, "%s: ffmpeg sent no image", video->path);
     if (!tools_image_init(out, width, height, error))
         return false;
     const size_t bytes = (size_t)width * height * 3;
     if (fread(out->pixels, 1, bytes, video->frames) == bytes)
         return true;
     tools_image_finish(out);
-    return video_stop(video, error) && tools_fail(error, TOOLS_USAGE, "%s ends within a picture", video->path);
+    return video_stop(video, error) && tools_fail(error, TOOLS_USAGE, "%s ends within an image", video->path);
 }
 
 bool tools_video_write(struct tools_video *video, const struct tools_image *image, struct tools_error *error)

@@ -237,7 +237,7 @@ OrtStatus *ep_allocator_create(struct ep_factory *factory, const OrtMemoryInfo *
     const struct ep_memory *memory = ep_memory_find(factory, adapter);
     *out = NULL;
     if (!memory)
-        return ep_status(factory, ORT_NOT_IMPLEMENTED, "tensors of adapter %u lie in the CPU provider's memory",
+        return ep_status(factory, ORT_NOT_IMPLEMENTED, "tensors of adapter %u are in the CPU provider's memory",
                          adapter);
     struct allocator *a = calloc(1, sizeof(*a));
     if (!a)

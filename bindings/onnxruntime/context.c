@@ -289,7 +289,7 @@ static void get_tensor(struct reader *r, struct onnx_tensor *t)
         return;
     }
     if (offset % EP_CONTEXT_ALIGNMENT || offset < r->end || offset > r->size || t->bytes > r->size - offset)
-        bad(r, "a tensor's data lies outside");
+        bad(r, "a tensor's data is outside of it");
     else
         t->data = r->base + offset;
 }
@@ -391,7 +391,7 @@ static void get_model(struct reader *r, struct onnx_model *m)
     for (uint32_t i = 0; !r->why && i < m->node_count; i++)
         get_node(r, &m->nodes[i]);
     if (r->at != r->end)
-        bad(r, "its description goes on behind its end");
+        bad(r, "its description extends beyond its end");
 }
 
 static HRESULT refuse(struct onnx_error *error, const char *partition, const char *why)
@@ -409,7 +409,7 @@ static bool read_header(struct reader *r, size_t capacity)
         return bad(r, "it is damaged");
     uint64_t format = get_number(r, 4), zero = get_number(r, 4);
     if (format != EP_CONTEXT_FORMAT)
-        return bad(r, "it was written by another version of AnyDML; compile the model again");
+        return bad(r, "it was written by another version of AnyDML; recompile the model");
     uint64_t size = get_number(r, 8), end = get_number(r, 8);
     uint64_t low = get_number(r, 8), high = get_number(r, 8);
     if (zero || size > capacity || size % EP_CONTEXT_ALIGNMENT || size < HEADER || end < HEADER || end > size)
@@ -443,7 +443,7 @@ static HRESULT read_one(struct reader *r, const char *partition, const char *her
     const char *made_for = get_text(r);
     for (const char *c = made_for; *c; c++) {
         if (*c < ' ')
-            bad(r, "its device has no name"); /* it would go into a message */
+            bad(r, "the name of its device is missing"); /* it would go into a message */
     }
     if (!r->why && ep_context_fit(made_for, here) == EP_CONTEXT_FOREIGN) {
         snprintf(error->text, sizeof(error->text),

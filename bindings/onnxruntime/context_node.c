@@ -214,8 +214,8 @@ static OrtStatus *read_file(struct ep *ep, const OrtGraph *graph, const char *na
     if (*out)
         return NULL;
     return ep_status(ep->factory, why == EXDEV || why == EINVAL ? ORT_INVALID_ARGUMENT : ORT_NO_SUCHFILE,
-                     "ep_cache_context names '%.200s', which cannot be read beside the model '%.400s': %s", name, path,
-                     onnx_map_problem(why));
+                     "ep_cache_context names '%.200s', which cannot be read in the folder of the model '%.400s': %s",
+                     name, path, onnx_map_problem(why));
 }
 
 /* ---- from a subgraph to a node ---- */

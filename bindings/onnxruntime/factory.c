@@ -339,7 +339,7 @@ ORT_EXPORT OrtStatus *ORT_API_CALL CreateEpFactories(const char *name, const Ort
         return ort->CreateStatus(ORT_NOT_IMPLEMENTED, EP_NAME ": ONNX Runtime 1.23 or newer is needed");
     }
     if (capacity < ARRAY_SIZE(providers))
-        return ort->CreateStatus(ORT_INVALID_ARGUMENT, EP_NAME ": there is no room for two factories");
+        return ort->CreateStatus(ORT_INVALID_ARGUMENT, EP_NAME ": the array is too small for two factories");
     for (size_t i = 0; i < ARRAY_SIZE(providers) && !status; i++) {
         status = factory_create(providers[i], base, logger, &factories[i]);
         *count += !status;

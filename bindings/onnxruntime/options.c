@@ -56,7 +56,7 @@ static bool read_number(struct reader *r, const char *key, uint64_t most, uint64
     if (!text)
         return false;
     if (!parse_number(text, most, out))
-        refuse(r, key, "it takes a whole number that is in range");
+        refuse(r, key, "must be an integer in range");
     return !r->status;
 }
 
@@ -71,7 +71,7 @@ static void read_bool(struct reader *r, const char *key, bool *out)
     else if (!strcmp(text, "False") || !strcmp(text, "false"))
         *out = false;
     else
-        refuse(r, key, "it takes True, true, False or false");
+        refuse(r, key, "must be True, true, False or false");
 }
 
 static void read_flag(struct reader *r, const char *key, bool *out)
@@ -95,14 +95,14 @@ static void read_adapter(struct reader *r, const OrtKeyValuePairs *metadata, str
     uint64_t id;
     if ((text = option_value(r, "device_filter"))) {
         if (strcmp(text, "gpu") && strcmp(text, "any") && strcmp(text, "npu"))
-            refuse(r, "device_filter", "it takes gpu, any or npu");
+            refuse(r, "device_filter", "must be gpu, any or npu");
         snprintf(filter, sizeof(filter), "%.7s", text);
         choose = true;
     }
     if ((text = option_value(r, "performance_preference"))) {
         minimum_power = !strcmp(text, "minimum_power");
         if (!minimum_power && strcmp(text, "high_performance") && strcmp(text, "default"))
-            refuse(r, "performance_preference", "it takes default, high_performance or minimum_power");
+            refuse(r, "performance_preference", "must be default, high_performance or minimum_power");
         choose = choose || strcmp(text, "default");
     }
     out->adapter = out->given = given ? (uint32_t)strtoul(given, NULL, 10) : 0;
@@ -111,15 +111,15 @@ static void read_adapter(struct reader *r, const OrtKeyValuePairs *metadata, str
     else if (choose && !r->status)
         out->adapter = ep_choose_adapter(filter[0] ? filter : "any", minimum_power);
     if (!r->status && out->adapter >= ep_adapter_count())
-        r->status = ep_status(r->factory, ORT_INVALID_ARGUMENT,
-                              "there is no such device; there are %u (anydml devices)", ep_adapter_count());
+        r->status = ep_status(r->factory, ORT_INVALID_ARGUMENT, "the device does not exist; found %u (anydml devices)",
+                              ep_adapter_count());
 }
 
 OrtStatus *ep_read_limit(const struct ep_factory *factory, const char *text, uint64_t *out)
 {
     if (!text || parse_number(text, UINT64_MAX, out))
         return NULL;
-    return ep_status(factory, ORT_INVALID_ARGUMENT, "option arena_limit is '%.100s'; it takes a whole number", text);
+    return ep_status(factory, ORT_INVALID_ARGUMENT, "option arena_limit is '%.100s'; must be an integer", text);
 }
 
 OrtStatus *ep_read_options(struct ep_factory *factory, const OrtSessionOptions *session,

@@ -27,7 +27,7 @@ OrtStatus *ep_replaced_start(struct ep *ep, const OrtSessionOptions *options)
                                             ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &ep->asked_with));
     /* Once for a name that none can have, so that a refusal means what it should. */
     if (has_value(ep, "\n")) {
-        ep_log(ep, ORT_LOGGING_LEVEL_WARNING, "initializers of the session's options cannot be told");
+        ep_log(ep, ORT_LOGGING_LEVEL_WARNING, "cannot determine the initializers of the session's options");
         ep_replaced_finish(ep);
     }
     return NULL;

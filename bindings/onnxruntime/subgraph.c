@@ -467,7 +467,7 @@ static OrtStatus *read_inputs(struct ep_subgraph *s, OrtKernelContext *context, 
         TRY(ep_read_shape(ort, value, &type, &rank, r->inputs[i].dims));
         if (type != info->type || rank > ONNX_RANK_MAX)
             return ep_status(s->ep->factory, ORT_INVALID_ARGUMENT,
-                             "input '%s' has type %d and %zu dimensions; type %d and at most %d are taken", info->name,
+                             "input '%s' has type %d and %zu dimensions; must have type %d and at most %d", info->name,
                              type, rank, info->type, ONNX_RANK_MAX);
         r->inputs[i].rank = (uint32_t)rank;
         TRY(ort->GetTensorData(value, &r->in[i]));

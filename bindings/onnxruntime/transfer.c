@@ -49,7 +49,7 @@ static OrtStatus *check(const struct ep_factory *factory, const OrtValue *value,
     if (!is_device(factory, factory->ep->Value_GetMemoryDevice(value)) || ep_block_covers(data, bytes))
         return NULL;
     return ep_status(factory, ORT_INVALID_ARGUMENT,
-                     "a tensor of %zu bytes in memory \"DML\" does not lie in an allocation of the provider's", bytes);
+                     "a tensor of %zu bytes in memory \"DML\" is not in an allocation of the provider", bytes);
 }
 
 static OrtStatus *copy(const struct ep_factory *factory, const OrtValue *from, OrtValue *to)

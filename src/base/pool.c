@@ -139,7 +139,7 @@ static void note_gap(uint64_t now, uint64_t gap)
     atomic_store_explicit(&pool.rest_until_ns, now + rest, memory_order_relaxed);
     atomic_store_explicit(&pool.window_ns, now + rest, memory_order_relaxed);
     atomic_store_explicit(&pool.lost_ns, 0, memory_order_relaxed);
-    base_log(BASE_LOG_DEBUG, "cpu: others want the processors: threads sleep for %u ms instead of spinning",
+    base_log(BASE_LOG_DEBUG, "cpu: the machine is oversubscribed: threads sleep for %u ms instead of spinning",
              (unsigned)(rest / 1000000));
 }
 
@@ -449,7 +449,8 @@ static void make_workers(uint32_t wanted)
         if (!worker_create(id)) {
             atomic_fetch_sub(&pool.awake, 1);
             atomic_store(&pool.retry_ns, now + RETRY_NS);
-            base_log(BASE_LOG_WARN, "the system creates no thread beside %u workers: %u were wanted", id - 1, wanted);
+            base_log(BASE_LOG_WARN, "the system cannot create more than %u worker threads, %u were requested", id - 1,
+                     wanted);
             break;
         }
         atomic_store(&pool.workers, id);

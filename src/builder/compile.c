@@ -119,7 +119,7 @@ static void describe(struct description *d, const struct anydml_graph *graph, UI
 static bool outputs_allowed(struct anydml_graph *graph, UINT count, const anydml_expr *outputs)
 {
     if (!count || !outputs)
-        return builder_fail(graph, E_INVALIDARG, "AnydmlGraphCompile: there must be at least one output");
+        return builder_fail(graph, E_INVALIDARG, "AnydmlGraphCompile: needs at least one output");
     for (UINT i = 0; i < count; i++) {
         if (!outputs[i] || outputs[i]->graph != graph)
             return builder_fail(graph, E_INVALIDARG, "AnydmlGraphCompile: outputs[%u] is %s", i,

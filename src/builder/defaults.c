@@ -51,7 +51,7 @@ static bool default_axes(struct builder_call *call, const struct schema_field *f
     if (schema_array_length(field, call->desc.bytes) || !is_null(call, field))
         return true;
     if (type == DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1 || type == DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION2)
-        return builder_refuse(call, "Axes: NULL, must be given: which axes are normalised has no default");
+        return builder_refuse(call, "Axes: NULL, must be given: the axes to normalise have no default");
     const bool last = type == DML_OPERATOR_ACTIVATION_SOFTMAX1 || type == DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1 ||
                       type == DML_OPERATOR_ACTIVATION_HARDMAX1;
     uint32_t *axes = own_array(call, field);

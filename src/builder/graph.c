@@ -261,8 +261,8 @@ EXPORT anydml_expr AnydmlGraphBroadcast(struct anydml_graph *graph, anydml_expr 
         return NULL;
     const uint32_t rank = expression ? expression->tensor.DimensionCount : 0;
     if (!rank || count < rank || count > SCHEMA_MAX_RANK || !sizes) {
-        builder_fail(graph, E_INVALIDARG, "AnydmlGraphBroadcast: count = %u, must be %u to %u, and nothing NULL", count,
-                     rank, (unsigned)SCHEMA_MAX_RANK);
+        builder_fail(graph, E_INVALIDARG, "AnydmlGraphBroadcast: count = %u, must be %u to %u, and no argument NULL",
+                     count, rank, (unsigned)SCHEMA_MAX_RANK);
         return NULL;
     }
     schema_tensor_strides(&expression->tensor, own);

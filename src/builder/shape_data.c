@@ -198,7 +198,7 @@ bool builder_shape_resample(struct builder_call *call, uint32_t slot, struct bui
     for (uint32_t i = 0; i < shape->rank; i++) {
         const double size = (double)shape->sizes[i] * (double)scales[i];
         if (!(size > 0 && size < 4294967296.0))
-            return builder_refuse(call, "Scales[%u] = %g, must be positive and give a size below 2^32", i,
+            return builder_refuse(call, "Scales[%u] = %g, must be positive and lead to a size below 2^32", i,
                                   (double)scales[i]);
         shape->sizes[i] = size < 1 ? 1 : (int64_t)size;
     }

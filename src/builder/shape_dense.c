@@ -195,7 +195,7 @@ bool builder_shape_attention(struct builder_call *call, uint32_t slot, struct bu
     if (!heads || !key_heads)
         return builder_refuse(call, "HeadCount = 0, must be at least 1");
     if (!query && !stacked)
-        return builder_refuse(call, "QueryTensor: NULL, must be given where there is no stacked query");
+        return builder_refuse(call, "QueryTensor: NULL, must be given if there is no stacked query");
     if (slot && builder_tensor(call, "PastSequenceLengthsTensor"))
         return false; /* the caller chooses the length of the caches */
     const int64_t batch = size_at(query ? query : stacked, query ? 3 : 5);

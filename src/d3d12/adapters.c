@@ -188,7 +188,7 @@ void adapter_check_any(const char *method)
 {
     static atomic_flag told = ATOMIC_FLAG_INIT;
     if (!adapter_at(0) && !atomic_flag_test_and_set(&told))
-        base_log(BASE_LOG_ERROR, "%s: there is no adapter (see ANYDML_ADAPTERS; ANYDML_LOG=info tells more)", method);
+        base_log(BASE_LOG_ERROR, "%s: no adapter found (see ANYDML_ADAPTERS; set ANYDML_LOG=info for details)", method);
 }
 
 uint32_t adapter_threads_parse(const char *text)

@@ -86,7 +86,7 @@ static HRESULT push_fence(struct d3d_command_queue *queue, enum d3d_work_type ty
     if (d3d_removed(device))
         return DXGI_ERROR_DEVICE_REMOVED;
     if (!fence)
-        return d3d_fail(device, E_INVALIDARG, "%s: pFence is no fence of this device", method);
+        return d3d_fail(device, E_INVALIDARG, "%s: pFence is not a fence of this device", method);
     bool reached = d3d_fence_value(fence) >= value;
     if (take_queue(queue, type == D3D_WORK_SIGNAL || reached)) {
         if (type == D3D_WORK_SIGNAL)

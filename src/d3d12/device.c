@@ -305,7 +305,7 @@ static COM_STRUCT(LUID) d3d_device_GetAdapterLuid(D3D_DEVICE COM_RESULT(LUID))
 static void d3d_device_RemoveDevice(D3D_DEVICE)
 {
     d3d_device_remove(d3d_device_from(iface), DXGI_ERROR_DEVICE_REMOVED,
-                      "ID3D12Device5::RemoveDevice: the application asked for it");
+                      "ID3D12Device5::RemoveDevice: called by the application");
 }
 
 const ID3D12Device9Vtbl d3d_device_vtbl = {

@@ -142,7 +142,7 @@ HRESULT d3d_device_EnumerateMetaCommandParameters(D3D_DEVICE, REFGUID id, D3D12_
 {
     (void)id, (void)stage, (void)bytes, (void)count, (void)descs;
     return d3d_fail(d3d_device_from(iface), E_INVALIDARG,
-                    "ID3D12Device5::EnumerateMetaCommandParameters: there are no meta commands");
+                    "ID3D12Device5::EnumerateMetaCommandParameters: no meta commands are available");
 }
 
 HRESULT d3d_device_CreateMetaCommand(D3D_DEVICE, REFGUID id, UINT node_mask, const void *data, SIZE_T bytes,

@@ -26,10 +26,11 @@ static HRESULT pageables_check(struct d3d_device *device, const char *method, UI
         return d3d_fail(device, E_INVALIDARG, "%s: ppObjects is NULL", method);
     for (UINT i = 0; i < count; i++) {
         if (!pageable_of(device, objects[i]))
-            return d3d_fail(device, E_INVALIDARG,
-                            "%s: ppObjects[%u] is no heap, committed resource, descriptor heap or query heap of this "
-                            "device",
-                            method, i);
+            return d3d_fail(
+                device, E_INVALIDARG,
+                "%s: ppObjects[%u] is not a heap, committed resource, descriptor heap or query heap of this "
+                "device",
+                method, i);
     }
     return S_OK;
 }
@@ -75,7 +76,7 @@ HRESULT d3d_device_EnqueueMakeResident(D3D_DEVICE, D3D12_RESIDENCY_FLAGS flags, 
     (void)flags;
     if (!fence)
         return d3d_fail(device, E_INVALIDARG,
-                        "ID3D12Device3::EnqueueMakeResident: pFenceToSignal is no fence of this device");
+                        "ID3D12Device3::EnqueueMakeResident: pFenceToSignal is not a fence of this device");
     HRESULT hr = d3d_device_MakeResident(iface, count, objects);
     if (SUCCEEDED(hr))
         d3d_fence_signal(fence, value);

@@ -103,7 +103,7 @@ static const char *header_error(const unsigned char *container, size_t size)
     if (size < DXBC_HEADER_BYTES)
         return "it is shorter than a container's header";
     if (dxbc_word(container, 0) != MAGIC)
-        return "it is no DXBC container";
+        return "not a DXBC container";
     if (dxbc_word(container, HASHED_AT) != 1)
         return "the container's version is not 1";
     if (dxbc_word(container, SIZE_AT) != size)
@@ -124,14 +124,14 @@ const char *dxbc_find(const void *data, size_t size, uint32_t tag, struct dxbc_p
     for (uint32_t i = 0; i < count; i++) {
         size_t at = dxbc_word(container, DXBC_HEADER_BYTES + 4u * i);
         if (at > size - DXBC_PART_BYTES || dxbc_word(container, at + 4) > size - DXBC_PART_BYTES - at)
-            return "a part lies beyond its end";
+            return "a part extends beyond its end";
         if (dxbc_word(container, at) != tag)
             continue;
         if (out->data)
             return "it has two parts of one name";
         *out = (struct dxbc_part){ container + at + DXBC_PART_BYTES, dxbc_word(container, at + 4) };
     }
-    return out->data ? NULL : "it has no such part";
+    return out->data ? NULL : "the part is missing";
 }
 
 /* ---- writing ---- */

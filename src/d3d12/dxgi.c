@@ -87,7 +87,7 @@ static HRESULT dxgi_factory_EnumAdapterByGpuPreference(FACTORY, UINT index, DXGI
     if (out)
         *out = NULL;
     if ((unsigned)preference > DXGI_GPU_PREFERENCE_HIGH_PERFORMANCE)
-        return refuse(DXGI_ERROR_INVALID_CALL, method, "GpuPreference is none of DXGI_GPU_PREFERENCE");
+        return refuse(DXGI_ERROR_INVALID_CALL, method, "GpuPreference is not a value of DXGI_GPU_PREFERENCE");
     return enumerate(iface, method, index, preference, riid, out);
 }
 
@@ -153,7 +153,7 @@ static HRESULT dxgi_factory_CheckFeatureSupport(FACTORY, DXGI_FEATURE feature, v
     (void)iface;
     if (feature != DXGI_FEATURE_PRESENT_ALLOW_TEARING || !data || bytes != sizeof(WINBOOL))
         return refuse(DXGI_ERROR_INVALID_CALL, "IDXGIFactory5::CheckFeatureSupport",
-                      "Feature is not PRESENT_ALLOW_TEARING, or its data are no BOOL");
+                      "Feature is not PRESENT_ALLOW_TEARING, or its data is not a BOOL");
     *(WINBOOL *)data = FALSE;
     return S_OK;
 }

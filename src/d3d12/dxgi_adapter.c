@@ -130,7 +130,7 @@ static HRESULT dxgi_adapter_SetVideoMemoryReservation(ADAPTER, UINT node, DXGI_M
 {
     (void)iface;
     if (node || (unsigned)group > DXGI_MEMORY_SEGMENT_GROUP_NON_LOCAL || bytes)
-        return refuse(E_INVALIDARG, "SetVideoMemoryReservation", "there is nothing that could be reserved");
+        return refuse(E_INVALIDARG, "SetVideoMemoryReservation", "no memory can be reserved");
     return S_OK;
 }
 

@@ -427,7 +427,7 @@ static HRESULT fences_check(struct d3d_device *device, ID3D12Fence *const *fence
                         method);
     for (UINT i = 0; i < count; i++) {
         if (!com_child(device, fences[i], &d3d_fence_vtbl))
-            return d3d_fail(device, E_INVALIDARG, "%s: ppFences[%u] is no fence of this device", method, i);
+            return d3d_fail(device, E_INVALIDARG, "%s: ppFences[%u] is not a fence of this device", method, i);
     }
     return S_OK;
 }

@@ -62,11 +62,11 @@ static bool take_value(struct d3d_fence *fence, uint64_t value, uint64_t *out_be
 
 static HRESULT refuse_value(struct d3d_fence *fence, const char *method, uint64_t value, uint64_t before)
 {
-    return d3d_removed(d3d_parent(fence))
-               ? DXGI_ERROR_DEVICE_REMOVED
-               : d3d_fail(d3d_parent(fence), E_INVALIDARG,
-                          "%s: Value %llu: a fence over a semaphore must grow, and was signalled with %llu before",
-                          method, (unsigned long long)value, (unsigned long long)before);
+    return d3d_removed(d3d_parent(fence)) ? DXGI_ERROR_DEVICE_REMOVED
+                                          : d3d_fail(d3d_parent(fence), E_INVALIDARG,
+                                                     "%s: Value %llu: the value of a fence over a semaphore must "
+                                                     "increase, and was signalled with %llu before",
+                                                     method, (unsigned long long)value, (unsigned long long)before);
 }
 
 static HRESULT counter_signal(struct d3d_fence *fence, uint64_t value)
@@ -230,11 +230,12 @@ EXPORT HRESULT AnydmlVulkanGetSemaphore(ID3D12Fence *iface, VkSemaphore *out)
     }
     *out = VK_NULL_HANDLE;
     if ((const void *)iface->lpVtbl != &d3d_fence_vtbl) {
-        base_log(BASE_LOG_ERROR, "%s: fence is none of this runtime's", method);
+        base_log(BASE_LOG_ERROR, "%s: fence was not created by this runtime", method);
         return DXGI_ERROR_UNSUPPORTED;
     }
     if (fence->ops != &counter_ops)
-        return d3d_fail(d3d_parent(fence), E_INVALIDARG, "%s: fence is none that AnydmlVulkanCreateFence made", method);
+        return d3d_fail(d3d_parent(fence), E_INVALIDARG, "%s: fence was not created by AnydmlVulkanCreateFence",
+                        method);
     *out = counter_of(fence)->semaphore;
     return S_OK;
 }

@@ -126,7 +126,7 @@ static HRESULT d3d_resource_GetHeapProperties(ID3D12Resource2 *iface, D3D12_HEAP
 {
     if (resource_from(iface)->tiles)
         return d3d_fail(d3d_parent(iface), E_INVALIDARG,
-                        "ID3D12Resource::GetHeapProperties: a reserved resource lies in no heap");
+                        "ID3D12Resource::GetHeapProperties: a reserved resource has no heap");
     if (properties)
         *properties = resource_from(iface)->properties;
     if (flags)
@@ -182,7 +182,7 @@ static HRESULT creation_check(struct d3d_device *device, const struct creation *
         return d3d_fail(device, E_INVALIDARG, "%s: the description or the heap properties are NULL", method);
     if (creation->desc->Dimension >= D3D12_RESOURCE_DIMENSION_TEXTURE1D &&
         creation->desc->Dimension <= D3D12_RESOURCE_DIMENSION_TEXTURE3D)
-        return d3d_fail(device, E_NOTIMPL, "%s: pDesc->Dimension is %d: there are only buffers", method,
+        return d3d_fail(device, E_NOTIMPL, "%s: pDesc->Dimension is %d: only buffers are supported", method,
                         (int)creation->desc->Dimension);
     const char *error = d3d_resource_desc_error(creation->desc);
     if (error)
@@ -195,7 +195,8 @@ static HRESULT creation_check(struct d3d_device *device, const struct creation *
     if ((creation->properties->Type == D3D12_HEAP_TYPE_UPLOAD ||
          creation->properties->Type == D3D12_HEAP_TYPE_READBACK) &&
         creation->desc->Flags & D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS)
-        return d3d_fail(device, E_INVALIDARG, "%s: UPLOAD and READBACK heaps refuse ALLOW_UNORDERED_ACCESS", method);
+        return d3d_fail(device, E_INVALIDARG, "%s: UPLOAD and READBACK heaps do not support ALLOW_UNORDERED_ACCESS",
+                        method);
     error = state_error(creation);
     if (error)
         return d3d_fail(device, E_INVALIDARG, "%s: initial state 0x%x: %s", method, (unsigned)creation->state, error);
@@ -276,7 +277,7 @@ static HRESULT placed_check(struct d3d_device *device, const struct creation *cr
         return hr;
     uint64_t size = base_align_up(creation->desc->Width, D3D_PLACEMENT_ALIGNMENT);
     if (offset % D3D_PLACEMENT_ALIGNMENT)
-        return d3d_fail(device, E_INVALIDARG, "%s: HeapOffset %llu is no multiple of 65536", creation->method,
+        return d3d_fail(device, E_INVALIDARG, "%s: HeapOffset %llu is not a multiple of 65536", creation->method,
                         (unsigned long long)offset);
     if (offset > heap->desc.SizeInBytes || size > heap->desc.SizeInBytes - offset)
         return d3d_fail(device, E_INVALIDARG, "%s: HeapOffset %llu and size %llu exceed the heap's %llu bytes",
@@ -296,7 +297,7 @@ static HRESULT placed_create(struct d3d_device *device, struct creation *creatio
         return hr;
     struct d3d_heap *heap = com_child(device, heap_iface, &d3d_heap_vtbl);
     if (!heap)
-        return d3d_fail(device, E_INVALIDARG, "%s: pHeap is no heap of this device", creation->method);
+        return d3d_fail(device, E_INVALIDARG, "%s: pHeap is not a heap of this device", creation->method);
     creation->properties = &heap->desc.Properties;
     creation->flags = heap->desc.Flags;
     hr = placed_check(device, creation, heap, offset);
@@ -402,8 +403,9 @@ HRESULT d3d_device_CreatePlacedResource1(D3D_PLACED(D3D12_RESOURCE_DESC1))
 
 /* ---- AnydmlCreateBufferFromMemory ---- */
 
-#define BORROWED_ALIGNMENT 16u /* DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: the alignment that kernels assume for bindings  \
-                                */
+#define BORROWED_ALIGNMENT                                                                                             \
+    16u /* DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: the alignment that kernels assume for bindings                         \
+         */
 #define BORROWED_SPACE UINT64_MAX /* memory_id of all of them: one address space, so that overlaps are detected */
 
 static const char borrow_method[] = "AnydmlCreateBufferFromMemory";

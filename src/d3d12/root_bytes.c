@@ -150,7 +150,7 @@ struct reader {
     uint64_t ranges; /* of all tables up to here */
 };
 
-static const char cut_off[] = "the root signature is cut off";
+static const char cut_off[] = "the root signature is truncated";
 
 static bool inside(const struct reader *reader, uint64_t at, uint64_t bytes)
 {
@@ -250,7 +250,7 @@ const char *d3d_root_read(const void *data, size_t size, struct base_arena *aren
         return cut_off;
     reader.version = *out_version = get(&reader, 0);
     if (reader.version < D3D_ROOT_SIGNATURE_VERSION_1_0 || reader.version > D3D_ROOT_VERSION_1_2)
-        return "its version is none of 1.0, 1.1 and 1.2";
+        return "its version must be 1.0, 1.1 or 1.2";
     out->flags = (D3D12_ROOT_SIGNATURE_FLAGS)get(&reader, 20);
     error = read_parameters(&reader, out);
     return error ? error : read_samplers(&reader, out);

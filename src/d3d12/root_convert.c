@@ -7,7 +7,7 @@
 static_assert(sizeof(struct d3d_root_desc) == sizeof(D3D12_ROOT_SIGNATURE_DESC1), "layout");
 static_assert(sizeof(struct d3d_root_sampler) == sizeof(D3D12_STATIC_SAMPLER_DESC) + 4, "layout");
 
-const char d3d_root_no_memory[] = "there is no memory for it";
+const char d3d_root_no_memory[] = "out of memory";
 
 D3D12_DESCRIPTOR_RANGE_FLAGS d3d_root_range_flags_1_0(D3D12_DESCRIPTOR_RANGE_TYPE type)
 {

@@ -69,7 +69,7 @@ static const char *range_flags_error(const D3D12_DESCRIPTOR_RANGE1 *range)
 static const char *range_error(const D3D12_DESCRIPTOR_RANGE1 *range, uint32_t visibility, struct taken *taken)
 {
     if ((unsigned)range->RangeType > D3D12_DESCRIPTOR_RANGE_TYPE_SAMPLER)
-        return "RangeType is none of SRV, UAV, CBV and SAMPLER";
+        return "RangeType must be SRV, UAV, CBV or SAMPLER";
     if (!range->NumDescriptors)
         return "NumDescriptors is 0";
     const char *error = range_flags_error(range);
@@ -102,7 +102,7 @@ static const char *table_error(const D3D12_ROOT_PARAMETER1 *parameter, struct ta
         error = range_error(range, (uint32_t)parameter->ShaderVisibility, taken);
         if (!error && (range->RangeType == D3D12_DESCRIPTOR_RANGE_TYPE_SAMPLER) !=
                           (first->RangeType == D3D12_DESCRIPTOR_RANGE_TYPE_SAMPLER))
-            error = "a table has samplers beside other ranges";
+            error = "a table must not mix samplers and other ranges";
         if (!error)
             error = range_place(range, &next);
     }
@@ -212,7 +212,7 @@ static const char *overlap_error(const struct taken *taken, char text[D3D_ROOT_E
         const struct registers *second = find_overlap(taken, stage);
         if (!second)
             continue;
-        snprintf(text, D3D_ROOT_ERROR_BYTES, "register %c%u of space %u is taken twice", "tubs"[second->type],
+        snprintf(text, D3D_ROOT_ERROR_BYTES, "register %c%u of space %u is used twice", "tubs"[second->type],
                  second -> first, second -> space);
         return text;
     }
@@ -240,7 +240,7 @@ static const char *all_error(const struct d3d_root_desc *desc, struct taken *tak
     if ((unsigned)desc->flags & ~FLAGS_KNOWN)
         return "Flags have unknown bits";
     if (cost > COST_MAX && !(desc->flags & D3D12_ROOT_SIGNATURE_FLAG_LOCAL_ROOT_SIGNATURE)) {
-        snprintf(text, D3D_ROOT_ERROR_BYTES, "the parameters take %llu 32-bit words, more than %u",
+        snprintf(text, D3D_ROOT_ERROR_BYTES, "the parameters need %llu 32-bit words, more than %u",
                  (unsigned long long)cost, COST_MAX);
         return text;
     }

@@ -139,7 +139,7 @@ static const char *read_checked(const void *data, size_t size, struct base_arena
                                 uint32_t *out_version, char text[D3D_ROOT_ERROR_BYTES])
 {
     if (!data || !size)
-        return "there is no data";
+        return "the data is missing";
     const char *error = d3d_root_read(data, size, arena, out, out_version);
     return error ? error : d3d_root_check(out, text);
 }

@@ -15,7 +15,7 @@ static bool list_check(struct d3d_command_queue *queue, struct d3d_command_list 
     const char *method = "ID3D12CommandQueue::ExecuteCommandLists";
     if (!list || list->open || !list->recording) {
         d3d_fail(device, E_INVALIDARG, "%s: ppCommandLists[%u] %s: nothing is executed", method, index,
-                 list ? "is not closed" : "is no command list of this device");
+                 list ? "is not closed" : "is not a command list of this device");
         return false;
     }
     if (list->type != queue->desc.Type)

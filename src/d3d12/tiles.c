@@ -204,7 +204,7 @@ static const char *range_check(const struct d3d_heap *heap, const struct d3d_til
     if (out->nothing || out->skip || !count)
         return NULL;
     if (!heap)
-        return "pHeap is no heap of this device, but a range needs one";
+        return "pHeap is not a heap of this device, but a range needs one";
     if (!ranges->offsets)
         return "pHeapRangeStartOffsets is NULL, but a range needs it";
     uint64_t first = ranges->offsets[i], last = first + (out->single ? 1 : count);
@@ -248,7 +248,7 @@ static const char *ranges_check(const struct d3d_heap *heap, const struct d3d_ti
         sum += range.count;
     }
     if (!error && sum != all)
-        error = "the regions' tiles are not as many as the ranges'";
+        error = "the regions and the ranges differ in the number of tiles";
     return error;
 }
 
@@ -285,7 +285,7 @@ struct d3d_tile_update *d3d_tile_update_create(struct d3d_device *device, ID3D12
     uint64_t all = 0;
     if (d3d_removed(device))
         return NULL;
-    const char *error = resource ? NULL : "pResource is no reserved resource of this device";
+    const char *error = resource ? NULL : "pResource is not a reserved resource of this device";
     if (!error && heap)
         error = heap_check(heap);
     if (!error)
@@ -351,7 +351,7 @@ void d3d_device_GetResourceTiling(D3D_DEVICE, ID3D12Resource *resource_iface, UI
     UINT wanted = tilings ? *tilings : 0, known = resource && !first && wanted ? 1 : 0;
     if (!resource)
         d3d_fail(device, E_INVALIDARG,
-                 "ID3D12Device::GetResourceTiling: pTiledResource is no reserved resource of this "
+                 "ID3D12Device::GetResourceTiling: pTiledResource is not a reserved resource of this "
                  "device");
     if (tiles)
         *tiles = count;

@@ -85,7 +85,7 @@ static const char *view_slot(const struct d3d_resource *resource, const struct v
             return "a structured view needs a StructureByteStride that is a multiple of 4 up to 2048";
     } else {
         if (!format || view->stride)
-            return "Format is none of a typed buffer view, or StructureByteStride is not 0";
+            return "Format is not valid for a typed buffer view, or StructureByteStride is not 0";
         stride = (uint64_t)format->channels * format->channel_bytes;
     }
     size = view->count * stride;
@@ -107,7 +107,7 @@ static void slot_write(struct d3d_device *device, const char *method, D3D12_CPU_
         heap->slots[index] = *slot;
     pthread_mutex_unlock(&device->tables_lock);
     if (!right)
-        d3d_device_remove(device, DXGI_ERROR_INVALID_CALL, "%s: 0x%llx is no CPU handle into a CBV_SRV_UAV heap",
+        d3d_device_remove(device, DXGI_ERROR_INVALID_CALL, "%s: 0x%llx is not a CPU handle of a CBV_SRV_UAV heap",
                           method, (unsigned long long)to.ptr);
 }
 
@@ -120,7 +120,7 @@ static void view_create(struct d3d_device *device, ID3D12Resource *iface, const 
     if (resource)
         error = view_slot(resource, view, &slot);
     else if (iface)
-        error = "pResource is no resource of this device";
+        error = "pResource is not a resource of this device";
     if (error)
         d3d_fail(device, E_INVALIDARG, "%s: {Format %d, FirstElement %llu, NumElements %u, StructureByteStride %u}: %s",
                  view->method, (int)view->format, (unsigned long long)view->first, view->count, view->stride, error);

@@ -106,7 +106,7 @@ const char *dml_binding_table_error(struct dml_binding_table *table)
     if (!table->dispatchable)
         return "the table is empty until its Reset";
     if (initializer && atomic_load(&initializer->generation) != table->generation)
-        return "the operator initializer was reset after the table was made for it";
+        return "the operator initializer was reset after the table was created for it";
     return NULL;
 }
 
@@ -165,7 +165,7 @@ static bool count_check(struct dml_binding_table *table, const char *method, con
 {
     if (!count || count == expected)
         return true;
-    dml_device_remove(dml_parent(table), table, E_INVALIDARG, "%s: %s: bindingCount is %u, there are %u %s", method, op,
+    dml_device_remove(dml_parent(table), table, E_INVALIDARG, "%s: %s: bindingCount is %u, must be %u (%s)", method, op,
                       count, expected, wanted);
     return false;
 }
@@ -246,7 +246,7 @@ static bool bind_owned(struct dml_bind_site *site, const struct dml_target *targ
         return true;
     }
     if (binding->Type != DML_BINDING_TYPE_BUFFER_ARRAY || !array || !array->Bindings) {
-        dml_bind_fail(site, "an operator initializer takes NONE or a BUFFER_ARRAY with one element for each input");
+        dml_bind_fail(site, "an operator initializer requires NONE or a BUFFER_ARRAY with one element for each input");
         return false;
     }
     if (array->BindingCount != target->op->input_count) {

@@ -81,9 +81,9 @@ static const char *arguments_error(struct dml_record *record, IDMLDispatchable *
         record->dispatchable = com_child(device, dispatchable, &dml_initializer_vtbl);
     record->table = com_child(device, table, &dml_binding_table_vtbl);
     if (!record->dispatchable)
-        return dispatchable ? "dispatchable is no object of this device" : "dispatchable is NULL";
+        return dispatchable ? "dispatchable was not created by this device" : "dispatchable is NULL";
     if (!record->table)
-        return table ? "bindings is no binding table of this device" : "bindings is NULL";
+        return table ? "bindings was not created by this device" : "bindings is NULL";
     if (record->table->dispatchable && record->table->dispatchable != record->dispatchable)
         return "the binding table was made for another dispatchable";
     return dml_binding_table_error(record->table);

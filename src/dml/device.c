@@ -116,7 +116,7 @@ static HRESULT residency_change(struct dml_device *device, const char *method, U
         if (!com_child(device, objects[i], &dml_compiled_operator_vtbl) &&
             !com_child(device, objects[i], &dml_initializer_vtbl))
             return dml_fail(device, NULL, E_INVALIDARG,
-                            "%s: ppObjects[%u] is no compiled operator or initializer of this device", method, i);
+                            "%s: ppObjects[%u] is not a compiled operator or initializer of this device", method, i);
     }
     for (UINT i = 0; i < count; i++)
         atomic_fetch_add(&((struct dml_pageable *)objects[i])->residency, step);

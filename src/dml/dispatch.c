@@ -218,7 +218,7 @@ static HRESULT check_initialized(struct dml_compiled_operator *op)
         return E_INVALIDARG;
     }
     if (!atomic_exchange(&op->warned, true))
-        dml_warn(dml_parent(op), op, "%s is executed without an initialisation; it needs none", op->what);
+        dml_warn(dml_parent(op), op, "%s is executed without initialisation, which it does not need", op->what);
     return S_OK;
 }
 

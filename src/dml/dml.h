@@ -392,6 +392,8 @@ struct dml_rows {
 void dml_rows_open(struct dml_device *device);
 void dml_rows_close(struct dml_device *device);
 void dml_rows_choose(const struct dml_device *device, struct dml_rows *out);
+/* The value of ANYDML_KERNELS or, if that is not set, of ANYDML_ROWS, its old name; NULL: neither is set. */
+const char *dml_rows_wanted(const char **out_variable);
 
 /* ---- trace.c: ANYDML_TRACE=FILE and AnydmlSetTrace ---- */
 

@@ -26,7 +26,7 @@ static HRESULT arguments_check(ID3D12Device *parent, DML_CREATE_DEVICE_FLAGS fla
         base_log(BASE_LOG_ERROR, "DMLCreateDevice: %s (flags 0x%x, minimum feature level 0x%x, highest 0x%x)",
                  !parent                                   ? "d3d12Device is NULL"
                  : (flags & ~DML_CREATE_DEVICE_FLAG_DEBUG) ? "flags may be NONE or DEBUG"
-                 : hr == E_INVALIDARG                      ? "minimumFeatureLevel is no feature level"
+                 : hr == E_INVALIDARG                      ? "minimumFeatureLevel is not a feature level"
                                                            : "minimumFeatureLevel is not supported",
                  (unsigned)flags, (unsigned)level, DML_HIGHEST_LEVEL);
     return hr;

@@ -147,7 +147,7 @@ static HRESULT check_constant_edge(const struct edge *edge, const DML_INTERMEDIA
     char from[GRAPH_LABEL_BYTES], to[GRAPH_LABEL_BYTES];
     if (constant->DataSize >= least && constant->DataSize <= most)
         return S_OK;
-    return edge_fail(edge, "%s has %llu bytes, input %u of %s takes %llu to %llu",
+    return edge_fail(edge, "%s has %llu bytes, input %u of %s requires %llu to %llu",
                      graph_node_label(check, desc->FromNodeIndex, from), (unsigned long long)constant->DataSize,
                      desc->ToNodeInputIndex, graph_node_label(check, desc->ToNodeIndex, to), (unsigned long long)least,
                      (unsigned long long)most);

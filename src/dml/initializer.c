@@ -69,7 +69,7 @@ static HRESULT targets_create(struct dml_device *device, const char *method, UIN
         targets[i].op = (struct dml_compiled_operator *)operators[i];
     if (has_duplicate(targets, count)) {
         free(targets);
-        return dml_fail(device, NULL, E_INVALIDARG, "%s: an operator stands twice among the %u", method, count);
+        return dml_fail(device, NULL, E_INVALIDARG, "%s: an operator occurs twice among the %u", method, count);
     }
     for (UINT i = 0; i < count; i++)
         targets[i].op = (struct dml_compiled_operator *)operators[i];

@@ -105,7 +105,7 @@ __attribute__((visibility("default"))) HRESULT AnydmlVulkanRecordDispatch(IDMLCo
 {
     char message[DML_ERROR_BYTES] = "";
     if (!recorder || (const void *)recorder->lpVtbl != &dml_command_recorder_vtbl) {
-        base_log(BASE_LOG_ERROR, "%s: recorder is %s", method, recorder ? "none of this runtime's" : "NULL");
+        base_log(BASE_LOG_ERROR, "%s: recorder is %s", method, recorder ? "not created by this runtime" : "NULL");
         return recorder ? DXGI_ERROR_UNSUPPORTED : E_INVALIDARG;
     }
     struct dml_record record = { .device = dml_parent(recorder) };

@@ -29,9 +29,16 @@ void dml_rows_close(struct dml_device *device)
     graph_rows_free(&device->choices);
 }
 
+const char *dml_rows_wanted(const char **out_variable)
+{
+    const char *kernels = getenv("ANYDML_KERNELS");
+    *out_variable = kernels ? "ANYDML_KERNELS" : "ANYDML_ROWS";
+    return kernels ? kernels : getenv("ANYDML_ROWS");
+}
+
 void dml_rows_choose(const struct dml_device *device, struct dml_rows *out)
 {
-    const char *wanted = getenv("ANYDML_ROWS");
+    const char *variable, *wanted = dml_rows_wanted(&variable);
     *out = (struct dml_rows){ .choices = device->choices };
     if (!wanted)
         return;
@@ -39,7 +46,7 @@ void dml_rows_choose(const struct dml_device *device, struct dml_rows *out)
     if (*wanted && shader_choice_parse(wanted, strlen(wanted), &out->forced))
         out->choices.forced = &out->forced;
     else if (*wanted)
-        base_log(BASE_LOG_ERROR, "ANYDML_ROWS: there is no row \"%s\"", wanted);
+        base_log(BASE_LOG_ERROR, "%s: unknown kernel \"%s\"", variable, wanted);
 }
 
 /* Sorted by key, without duplicates. */

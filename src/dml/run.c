@@ -212,7 +212,8 @@ static HRESULT fail_run(struct dml_compiled_operator *op, const struct anydml_ru
     if (hr != E_INVALIDARG)
         return hr;
     if (run->wrong == run->count)
-        return dml_fail(dml_parent(op), op, hr, "%s: %s: queue is none of the device that computes", method, op->what);
+        return dml_fail(dml_parent(op), op, hr, "%s: %s: queue is not a compute queue of the operator's device", method,
+                        op->what);
     return dml_fail(dml_parent(op), op, hr, "%s: %s, %s %u: no memory of the device has %llu bytes at address 0x%llx",
                     method, op->what, in ? "input" : "output", in ? run->wrong : run->wrong - op->input_count,
                     (unsigned long long)run->ranges[run->wrong].bytes,
@@ -345,15 +346,15 @@ static HRESULT check_owned(struct dml_compiled_operator *op, const D3D12_GPU_VIR
     const bool given = owned_given(op, inputs);
     if (op->owned_count && op->program.spirv)
         return dml_fail(dml_parent(op), op, E_INVALIDARG,
-                        "%s: %s has owned inputs, which only the cpu adapter takes here", method, op->what);
+                        "%s: %s has owned inputs, which only the cpu adapter supports here", method, op->what);
     for (uint32_t i = 0; i < op->input_count; i++)
         if (op->inputs[i].expect == DML_EXPECT_OWNED && (inputs[i] != 0) != given)
             return dml_fail(dml_parent(op), op, E_INVALIDARG,
                             "%s: %s, owned input %u is %s, the first one is %s: give all or none", method, op->what, i,
                             given ? "0" : "given", given ? "given" : "0");
     if (op->owned_count && !given && !atomic_load(&op->run_persistent))
-        return dml_fail(dml_parent(op), op, E_INVALIDARG, "%s: %s has owned inputs, which no run was given yet", method,
-                        op->what);
+        return dml_fail(dml_parent(op), op, E_INVALIDARG, "%s: %s has owned inputs, which the first run must give",
+                        method, op->what);
     return S_OK;
 }
 

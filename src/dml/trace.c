@@ -146,7 +146,8 @@ static void add_rows(struct graph_text *json, const struct dml_trace *trace, con
     struct shader_choice choices[16];
     struct kern_op plain = *op;
     plain.tile = 0;
-    const uint64_t key = getenv("ANYDML_ROWS") ? shader_choice_key(&plain) : 0;
+    const char *variable;
+    const uint64_t key = dml_rows_wanted(&variable) ? shader_choice_key(&plain) : 0;
     if (!key)
         return;
     const uint32_t count =

@@ -6,7 +6,7 @@
 
 static bool host_supports(const struct graph_options *options, const struct kern_op *op, const char **out_reason)
 {
-    *out_reason = "no kernel takes it";
+    *out_reason = "no kernel supports it";
     return kern_find(op, options->cpu) != NULL;
 }
 

@@ -132,9 +132,9 @@ static HRESULT read_names(struct build *build)
 static HRESULT feed_slot(struct build *build, uint32_t node, uint32_t slot, struct build_feed feed)
 {
     if (node >= build->desc->NodeCount || slot >= input_slots(build, node))
-        return refuse(build, "graph edge to node %u, input %u: there is no such input", node, slot);
+        return refuse(build, "graph edge to node %u, input %u: the input does not exist", node, slot);
     if (!input_desc(build, node, slot))
-        return refuse(build, "graph edge to node %u (%s), input %u: the operator was made without that tensor", node,
+        return refuse(build, "graph edge to node %u (%s), input %u: the operator was created without that tensor", node,
                       build->nodes[node]->op->name, slot);
     struct build_feed *target = &build->feeds[build->first_input[node] + slot];
     if (target->from != BUILD_NOTHING)
@@ -148,10 +148,10 @@ static HRESULT feed_slot(struct build *build, uint32_t node, uint32_t slot, stru
 static HRESULT output_slot(struct build *build, uint32_t node, uint32_t slot, uint32_t *out)
 {
     if (node >= build->desc->NodeCount || slot >= output_slots(build, node))
-        return refuse(build, "graph edge from node %u, output %u: there is no such output", node, slot);
+        return refuse(build, "graph edge from node %u, output %u: the output does not exist", node, slot);
     if (build->nodes[node] && !output_desc(build, node, slot))
-        return refuse(build, "graph edge from node %u (%s), output %u: the operator was made without that tensor", node,
-                      build->nodes[node]->op->name, slot);
+        return refuse(build, "graph edge from node %u (%s), output %u: the operator was created without that tensor",
+                      node, build->nodes[node]->op->name, slot);
     *out = build->first_output[node] + slot;
     return S_OK;
 }
@@ -160,7 +160,7 @@ static HRESULT read_input_edge(struct build *build, const DML_GRAPH_EDGE_DESC *e
 {
     const DML_INPUT_GRAPH_EDGE_DESC *input = edge->Desc;
     if (edge->Type != DML_GRAPH_EDGE_TYPE_INPUT || !input)
-        return refuse(build, "graph: InputEdges holds an edge that is not of type INPUT, or has no Desc");
+        return refuse(build, "graph: InputEdges has an edge that is not of type INPUT, or whose Desc is NULL");
     if (input->GraphInputIndex >= build->desc->InputCount)
         return refuse(build, "graph input edge: GraphInputIndex %u must be below InputCount %u", input->GraphInputIndex,
                       build->desc->InputCount);
@@ -187,7 +187,8 @@ static HRESULT read_intermediate_edge(struct build *build, const DML_GRAPH_EDGE_
     const DML_INTERMEDIATE_GRAPH_EDGE_DESC *link = edge->Desc;
     uint32_t slot;
     if (edge->Type != DML_GRAPH_EDGE_TYPE_INTERMEDIATE || !link)
-        return refuse(build, "graph: IntermediateEdges holds an edge that is not of type INTERMEDIATE, or has no Desc");
+        return refuse(build,
+                      "graph: IntermediateEdges has an edge that is not of type INTERMEDIATE, or whose Desc is NULL");
     HRESULT hr = output_slot(build, link->FromNodeIndex, link->FromNodeOutputIndex, &slot);
     if (SUCCEEDED(hr))
         hr =
@@ -216,7 +217,7 @@ static HRESULT read_output_edge(struct build *build, const DML_GRAPH_EDGE_DESC *
     const DML_OUTPUT_GRAPH_EDGE_DESC *output = edge->Desc;
     uint32_t slot;
     if (edge->Type != DML_GRAPH_EDGE_TYPE_OUTPUT || !output)
-        return refuse(build, "graph: OutputEdges holds an edge that is not of type OUTPUT, or has no Desc");
+        return refuse(build, "graph: OutputEdges has an edge that is not of type OUTPUT, or whose Desc is NULL");
     if (output->GraphOutputIndex >= build->desc->OutputCount)
         return refuse(build, "graph output edge: GraphOutputIndex %u must be below OutputCount %u",
                       output->GraphOutputIndex, build->desc->OutputCount);

@@ -144,7 +144,7 @@ HRESULT lower_max_unpooling(struct graph_lowering *lowering)
     uint64_t elements = kern_view_elements(&out->view);
     const uint32_t size = (uint32_t)elements;
     if (elements > UINT32_MAX)
-        return lower_unsupported(lowering, "so many elements");
+        return lower_unsupported(lowering, "more than 2^32 - 1 elements");
     bool through = !graph_view_reshape(&out->view, 1, &size, &flat.view);
     if (through)
         flat = graph_temp(lowering->graph, out->view.type, 1, &size);

@@ -31,7 +31,7 @@ static uint32_t pass_bit(const char *name, size_t length)
             return UINT32_C(1) << i;
     static atomic_flag told = ATOMIC_FLAG_INIT;
     if (length && !atomic_flag_test_and_set(&told))
-        fprintf(stderr, "anydml: ANYDML_DISABLE_PASS: there is no pass \"%.*s\"\n", (int)length, name);
+        fprintf(stderr, "anydml: ANYDML_DISABLE_PASS: unknown pass \"%.*s\"\n", (int)length, name);
     return 0;
 }
 

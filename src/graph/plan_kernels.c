@@ -75,7 +75,7 @@ static void add_to_run(struct graph_plan *plan, const struct graph_step *step)
 /* DXGI_ERROR_UNSUPPORTED with a description. */
 static HRESULT refuse(struct planner *planner, const struct graph_step *step)
 {
-    const char *reason = "no kernel takes it";
+    const char *reason = "no kernel supports it";
     struct graph_text text = { 0 };
     graph_text_op(&text, &step->op);
     for (uint32_t t = 0; t < step->op.input_count + step->op.output_count; t++) {

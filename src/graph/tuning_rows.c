@@ -98,7 +98,7 @@ bool graph_rows_load(const struct graph_rows_device *device, struct shader_choic
     out->sorted = calloc(GRAPH_ROWS_MAX, sizeof(*out->sorted));
     if (out->sorted && !parse(device, ended, length, out))
         out->count = 0;
-    base_log(BASE_LOG_DEBUG, "tuning: %s: %u rows", path, (unsigned)out->count);
+    base_log(BASE_LOG_DEBUG, "tuning: %s: %u kernels", path, (unsigned)out->count);
     free(ended);
     return out->sorted != NULL;
 }

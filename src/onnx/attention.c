@@ -72,7 +72,7 @@ bool onnx_attention_shape(struct onnx_builder *b, struct onnx_attention *a)
     a->past = a->past_key && a->past_key->rank == 4 ? a->past_key->dims[2] : 0;
     a->total = a->past + a->keys;
     if (!a->size || !a->value_size)
-        return onnx_misfit(b, "heads without elements");
+        return onnx_misfit(b, "the head size is 0");
     return check_keys(b, a);
 }
 

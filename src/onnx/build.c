@@ -532,7 +532,7 @@ bool onnx_emit(struct onnx_builder *b, DML_OPERATOR_TYPE type, const void *desc,
     IDMLOperator *op = NULL;
     HRESULT hr = b->device->lpVtbl->CreateOperator(b->device, &operator_desc, &IID_IDMLOperator, (void **)&op);
     if (FAILED(hr))
-        return onnx_fail(b, "DirectML refuses operator %d with 0x%08x (ANYDML_LOG=error says why)", (int)type,
+        return onnx_fail(b, "CreateOperator(type %d) failed with 0x%08x (see the log of ANYDML_LOG=error)", (int)type,
                          (unsigned)hr);
     DML_OPERATOR_GRAPH_NODE_DESC *node = base_arena_alloc(&b->arena, sizeof(*node));
     if (!node || !base_array_reserve((void **)&b->nodes, b->node_count, &b->node_capacity, sizeof(*b->nodes))) {

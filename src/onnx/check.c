@@ -423,7 +423,7 @@ static bool check_node(struct check *c, const struct onnx_node *n, struct onnx_v
     const struct onnx_converter *converter = onnx_converter_find(n->domain, n->op);
     bool whole, open;
     if (!converter)
-        return refuse(verdict, "there is no conversion of this operator to DirectML");
+        return refuse(verdict, "this operator cannot be converted to DirectML");
     if (c->flags & ONNX_CHECK_NEWEST && n->version > converter->newest)
         return refuse(verdict, "version %lld is newer than %lld", (long long)n->version, (long long)converter->newest);
     if ((converter->convert == onnx_if || converter->convert == onnx_loop) && !has_graph(n))

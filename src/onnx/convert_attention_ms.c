@@ -90,7 +90,7 @@ static bool unpack(struct onnx_builder *b, struct onnx_attention *a)
         a->v = onnx_cut(b, q, 2, 2 * size, size);
     }
     if (!b->failed && (!a->k || !a->v))
-        return onnx_fail(b, "key or value is missing, or they are packed in an unknown way");
+        return onnx_fail(b, "key or value is missing, or they are packed in an unknown format");
     return !b->failed;
 }
 
@@ -130,7 +130,7 @@ bool onnx_multi_head_attention(struct onnx_builder *b, const struct onnx_node *n
     const int64_t dims[] = { a.batch, a.sequence, a.heads * a.value_size };
     int64_t elements = a.heads * (2 * a.size + a.value_size);
     if (a.q->rank != 3 || !a.past_key != !a.past_value)
-        return onnx_fail(b, "the query is no sequence of tokens, or half of the past is missing");
+        return onnx_fail(b, "query must have rank 3; past key and value must be given together");
     if (a.bias && onnx_elements(a.bias) != elements)
         return onnx_misfit(b, "'%s' has %lld values instead of %lld", a.bias->name, (long long)onnx_elements(a.bias),
                            (long long)elements);

@@ -82,7 +82,7 @@ bool onnx_if(struct onnx_builder *b, const struct onnx_node *n)
     if (!condition)
         return false;
     if (!yes || !no || !yes->graph || !no->graph)
-        return onnx_fail(b, "there is no graph for each branch");
+        return onnx_fail(b, "a branch has no graph");
     if (condition->source != ONNX_SOURCE_CONSTANT)
         return onnx_unknown(b, condition, "values");
     if (condition->type != ONNX_BOOL || onnx_elements(condition) != 1)

@@ -70,7 +70,7 @@ static bool parse(struct onnx_builder *b, const char *text, struct einsum *e)
     if (text[1] != '>')
         return onnx_fail(b, "the equation cannot be read at '%.20s'", text);
     text += 2;
-    return parse_term(b, &text, &e->out) && (!*text || onnx_fail(b, "the equation goes on after its output"));
+    return parse_term(b, &text, &e->out) && (!*text || onnx_fail(b, "the equation continues after its output"));
 }
 
 /* Replaces the ellipsis of a term by labels, the last `used` of `all`, as broadcasting aligns them. */

@@ -305,7 +305,7 @@ static bool give_parts(struct onnx_builder *b, const struct onnx_node *n, const 
     if (!mask && !g->new_rows)
         return true;
     if ((rows != past && rows != past + g->at.sequence) || !g->at.causal)
-        return onnx_fail(b, "caches of %lld rows cannot be filled in part", (long long)rows);
+        return onnx_fail(b, "caches of %lld rows do not support partial lengths", (long long)rows);
     for (uint32_t i = 0; i < 3 && i < n->output_count; i++) {
         struct onnx_value *y = n->outputs[i][0] ? onnx_value_find(b, n->outputs[i]) : NULL;
         if (!y)

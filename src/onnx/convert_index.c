@@ -339,7 +339,7 @@ bool onnx_one_hot(struct onnx_builder *b, const struct onnx_node *n)
     if (rank > ONNX_RANK_MAX || count < 1)
         return onnx_fail(b, "depth = %lld with rank %u is not supported", (long long)count, in[0]->rank);
     if (onnx_elements(in[1]) != 2)
-        return onnx_misfit(b, "there are %lld values, must be 2", (long long)onnx_elements(in[1]));
+        return onnx_misfit(b, "%lld values are given, must be 2", (long long)onnx_elements(in[1]));
     for (uint32_t i = 0; i < rank; i++) {
         one[i] = i == axis ? 1 : in[0]->dims[from++];
         dims[i] = i == axis ? count : one[i];

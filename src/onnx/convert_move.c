@@ -38,7 +38,7 @@ bool onnx_transpose(struct onnx_builder *b, const struct onnx_node *n)
     for (uint32_t i = 0; i < x->rank; i++) {
         int64_t from = count ? order[i] : (int64_t)x->rank - 1 - i;
         if (from < 0 || from >= (int64_t)x->rank || (seen >> from & 1))
-            return onnx_fail(b, "perm is no permutation");
+            return onnx_fail(b, "perm is not a permutation");
         seen |= 1u << from;
         dims[i] = x->dims[from];
         permuted[i] = strides[from];

@@ -83,7 +83,7 @@ static struct onnx_value *unpack_floats(struct onnx_builder *b, const struct pac
         return NULL;
     if (x->type != ONNX_UINT8 || onnx_elements(x) * 8 != dims[0] * dims[1] * p->bits ||
         onnx_elements(scale) != p->rows * p->blocks) {
-        onnx_misfit(b, "'%s' or '%s' is not that of %lld rows of %lld blocks", x->name, scale->name, (long long)p->rows,
+        onnx_misfit(b, "'%s' or '%s' does not have %lld rows of %lld blocks", x->name, scale->name, (long long)p->rows,
                     (long long)p->blocks);
         return NULL;
     }
@@ -138,7 +138,7 @@ bool onnx_matmul_nbits(struct onnx_builder *b, const struct onnx_node *n)
     if (!x || !scale || b->failed || !nbits_read(b, n, &p, &k))
         return false;
     if (!x->rank || x->dims[x->rank - 1] != k)
-        return onnx_misfit(b, "rows of '%s' have not %lld elements", x->name, (long long)k);
+        return onnx_misfit(b, "rows of '%s' must have %lld elements", x->name, (long long)k);
     if (bias && onnx_elements(bias) != p.rows)
         return onnx_misfit(b, "bias '%s' has %lld values", bias->name, (long long)onnx_elements(bias));
     memcpy(dims, x->dims, sizeof(dims));

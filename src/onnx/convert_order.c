@@ -127,7 +127,7 @@ static bool range_count(struct onnx_builder *b, int32_t type, const double *valu
         span = (double)(float)span;
     double count = ceil(span / value[2]);
     if (value[2] == 0 || !(count < 0x1p27))
-        return onnx_fail(b, "delta = %g gives no usable number of elements", value[2]);
+        return onnx_fail(b, "delta = %g leads to an invalid number of elements", value[2]);
     *out = count > 0 ? (int64_t)count : 0;
     return true;
 }

@@ -69,7 +69,7 @@ static struct onnx_value *pad_cut(struct onnx_builder *b, struct onnx_value *x, 
         offsets[i] = (UINT)BASE_MAX(-*start, 0);
         dims[i] = x->dims[i] - offsets[i] - BASE_MAX(-*end, 0);
         if (dims[i] < 0) {
-            onnx_misfit(b, "more is cut from dimension %u than there is", i);
+            onnx_misfit(b, "dimension %u is cropped by more than its size", i);
             return NULL;
         }
         sizes[i] = (UINT)dims[i];

@@ -27,7 +27,7 @@ static bool conv_plan(struct onnx_builder *b, const struct onnx_node *n, const s
     if (!onnx_window_read(b, n, &c->w, x->dims + 2))
         return false;
     if (x->dims[1] != filter->dims[1] * groups)
-        return onnx_misfit(b, "the input has %lld channels, the filter takes %lld", (long long)x->dims[1],
+        return onnx_misfit(b, "the input has %lld channels, the filter requires %lld", (long long)x->dims[1],
                            (long long)(filter->dims[1] * groups));
     c->dims[0] = x->dims[0];
     c->dims[1] = filter->dims[0];

@@ -90,7 +90,7 @@ bool onnx_qlinear_concat(struct onnx_builder *b, const struct onnx_node *n)
     uint32_t parts = n->input_count / 3;
     const char **names = base_arena_alloc(&b->arena, BASE_MAX(parts, 1u) * sizeof(*names));
     if (!names || !q.scale || !q.zero_point || !parts || n->input_count != 2 + 3 * parts)
-        return onnx_fail(b, "%u inputs are not a scale, a zero point and three for each part", n->input_count);
+        return onnx_fail(b, "%u inputs; must be a scale, a zero point and three for each part", n->input_count);
     for (uint32_t i = 0; i < parts; i++) {
         const struct onnx_quantized part = onnx_quantized_in(b, n, 2 + 3 * i);
         struct onnx_value *y = onnx_quantize_all(b, onnx_dequantize_all(b, &part), &q, q.zero_point->type);

@@ -106,7 +106,7 @@ static bool has_shape(struct onnx_builder *b, const struct onnx_value *v, uint32
     bool same = !v || v->rank == rank;
     for (uint32_t i = 0; v && same && i < rank; i++)
         same = v->dims[i] == dims[i];
-    return same || onnx_misfit(b, "'%s' does not have the shape that the others ask for", v->name);
+    return same || onnx_misfit(b, "'%s' does not have the shape that follows from the other inputs", v->name);
 }
 
 static bool read_shapes(struct onnx_builder *b, const struct onnx_node *n, struct onnx_value *const *in,

@@ -119,7 +119,7 @@ bool onnx_max_unpool(struct onnx_builder *b, const struct onnx_node *n)
     in[1] = onnx_convert(b, in[1], ONNX_UINT64);
     struct onnx_value *y = in[1] ? onnx_temp(b, in[0]->type, rank, dims) : NULL;
     if (!y || onnx_elements(in[1]) != flat_in[3])
-        return onnx_misfit(b, "there is not one index for each element");
+        return onnx_misfit(b, "the number of indices must equal the number of elements");
     DML_MAX_UNPOOLING_OPERATOR_DESC desc = { onnx_desc_as(b, &d[0], in[0], 4, flat_in),
                                              onnx_desc_as(b, &d[1], in[1], 4, flat_in),
                                              onnx_desc_as(b, &d[2], y, 4, flat_out) };
@@ -169,7 +169,8 @@ bool onnx_col2im(struct onnx_builder *b, const struct onnx_node *n)
     if (count != same || !count || x->rank != 3)
         return onnx_fail(b, "an input of rank %u does not fit %u and %u dimensions", x->rank, count, same);
     if (x->dims[1] % area)
-        return onnx_misfit(b, "%lld rows are no blocks of %lld elements", (long long)x->dims[1], (long long)area);
+        return onnx_misfit(b, "%lld rows are not divisible into blocks of %lld elements", (long long)x->dims[1],
+                           (long long)area);
     dims[0] = x->dims[0];
     dims[1] = x->dims[1] / area;
     struct onnx_value *y = onnx_out(b, n, 0, x->type, count + 2, dims);
@@ -201,7 +202,7 @@ bool onnx_crop(struct onnx_builder *b, const struct onnx_node *n)
         start[2 + i] = border[1 - i];
         dims[2 + i] = sized ? scale[i] : x->dims[2 + i] - border[1 - i] - border[3 - i];
         if (dims[2 + i] < 1 || dims[2 + i] > x->dims[2 + i] - start[2 + i])
-            return onnx_misfit(b, "nothing is left of dimension %u", 2 + i);
+            return onnx_misfit(b, "dimension %u becomes empty", 2 + i);
     }
     return onnx_result(b, n, 0, onnx_window(b, x, start, dims));
 }

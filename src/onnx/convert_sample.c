@@ -202,7 +202,7 @@ bool onnx_grid_sample(struct onnx_builder *b, const struct onnx_node *n)
         return onnx_fail(b, "an input of rank %u with a grid of rank %u, or this mode, is not supported", x->rank,
                          grid->rank);
     if (grid->dims[x->rank - 1] != axes || grid->dims[0] != x->dims[0])
-        return onnx_misfit(b, "'%s' does not have %u coordinates for each of %lld pictures", grid->name, axes,
+        return onnx_misfit(b, "'%s' does not have %u coordinates for each of %lld images", grid->name, axes,
                            (long long)x->dims[0]);
     memcpy(dims, x->dims, 2 * sizeof(*dims));
     for (uint32_t i = 0; i < axes; i++) {

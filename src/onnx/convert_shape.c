@@ -93,7 +93,7 @@ bool onnx_reshape(struct onnx_builder *b, const struct onnx_node *n)
     for (uint32_t i = 0; i < rank; i++) {
         if (dims[i] == 0 && !onnx_attr_int(n, "allowzero", 0)) {
             if (i >= x->rank)
-                return onnx_fail(b, "shape[%u] = 0 copies a dimension that the input lacks", i);
+                return onnx_fail(b, "shape[%u] = 0 copies a dimension that the input does not have", i);
             dims[i] = x->dims[i];
         }
         if (dims[i] == -1 && open == ONNX_RANK_MAX)

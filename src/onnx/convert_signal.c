@@ -101,7 +101,7 @@ bool onnx_dft(struct onnx_builder *b, const struct onnx_node *n)
     if (!outer || !inner || !t.out)
         return onnx_constant_data(b, onnx_out(b, n, 0, x->type, x->rank, dims)) != NULL;
     if (!t.length || !t.in)
-        return onnx_misfit(b, "a transform of nothing is not supported");
+        return onnx_misfit(b, "an empty transform is not supported");
     static const uint32_t swap[4] = { 0, 2, 1, 3 };
     struct onnx_value *y = onnx_as(b, x, 4, (int64_t[]){ outer, x->dims[axis], inner, t.parts });
     y = transform_rows(b, &t, onnx_permute(b, y, swap), outer * inner, x->dims[axis]);

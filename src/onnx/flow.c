@@ -398,7 +398,7 @@ static HRESULT run_if(struct onnx_flow *flow, struct flow_scope *scope, const st
     const struct onnx_attribute *yes = onnx_attribute(n, "then_branch"), *no = onnx_attribute(n, "else_branch");
     struct onnx_array condition, *outputs = NULL;
     if (!yes || !no || !yes->graph || !no->graph || !n->input_count)
-        return onnx_flow_fail(flow, n, "there is no graph for each branch");
+        return onnx_flow_fail(flow, n, "a branch has no graph");
     HRESULT hr = onnx_flow_value(flow, scope, n->inputs[0], &condition);
     if (FAILED(hr))
         return hr;

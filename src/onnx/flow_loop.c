@@ -60,7 +60,7 @@ static HRESULT rows_join(struct onnx_flow *flow, const struct onnx_node *n, cons
     const int64_t given = axis;
     axis += axis < 0 ? rank : 0;
     if (rank > ONNX_RANK_MAX || axis < 0 || axis >= rank)
-        return onnx_flow_fail(flow, n, "results of rank %u cannot be joined along axis %lld", like.rank,
+        return onnx_flow_fail(flow, n, "results of rank %u cannot be concatenated along axis %lld", like.rank,
                               (long long)given);
     if (!onnx_type_bytes(like.type) || like.type == ONNX_UINT4 || like.type == ONNX_INT4)
         return onnx_flow_fail(flow, n, "results of data type %d are not supported", like.type);
@@ -124,7 +124,7 @@ static HRESULT loop_open(struct onnx_flow *flow, const struct flow_scope *scope,
     const struct onnx_attribute *body = onnx_attribute(n, "body");
     l->values = BASE_MAX(n->input_count, 2u) - 2;
     if (!body || !body->graph)
-        return onnx_flow_fail(flow, n, "there is no body");
+        return onnx_flow_fail(flow, n, "the body is missing");
     l->body = body->graph;
     if (l->body->input_count != 2 + l->values || l->body->output_count < 1 + l->values ||
         n->output_count > l->body->output_count - 1)
@@ -238,7 +238,7 @@ static HRESULT scan_open(struct onnx_flow *flow, const struct flow_scope *scope,
     uint32_t first = has_batch(n), given = BASE_MAX(n->input_count, first) - first;
     int64_t inputs = onnx_attr_int(n, "num_scan_inputs", 0);
     if (!body || !body->graph)
-        return onnx_flow_fail(flow, n, "there is no body");
+        return onnx_flow_fail(flow, n, "the body is missing");
     s->body = body->graph;
     if (inputs < 1 || inputs > given || s->body->input_count != given || s->body->output_count != n->output_count ||
         n->output_count < given - inputs || s->body->input_count > AXES_MAX || n->output_count > AXES_MAX)
@@ -383,7 +383,7 @@ static HRESULT scan_batches(struct onnx_flow *flow, struct flow_scope *scope, st
             hr = onnx_flow_fail(flow, n, "input %u does not have %lld batch rows", i + 1, (long long)batch);
     }
     if (SUCCEEDED(hr) && lengths.data && (lengths.type != ONNX_INT64 || lengths.bytes != (uint64_t)batch * 8))
-        hr = onnx_flow_fail(flow, n, "there is not one length per batch row");
+        hr = onnx_flow_fail(flow, n, "the number of lengths must equal the batch size");
     for (int64_t i = 0; SUCCEEDED(hr) && i < batch; i++)
         hr = scan_batch_row(flow, scope, s, i, &lengths, rows);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < outputs; i++)

@@ -192,7 +192,7 @@ static HRESULT read_value_info(struct onnx_reader *r, struct onnx_wire wire, str
     if (wire.bad || type.bad)
         return onnx_read_no_model(r);
     if (!tensor && !r->depth) /* inner graphs need not declare the types of their values */
-        return onnx_read_fail(r, "input or output is no tensor", out->name);
+        return onnx_read_fail(r, "input or output is not a tensor", out->name);
     if (out->rank > ONNX_RANK_MAX)
         return onnx_read_fail(r, "input or output has more than 8 dimensions", out->name);
     return S_OK;
@@ -330,7 +330,7 @@ static HRESULT read_model(struct onnx_reader *r, struct onnx_wire file)
     if (wire.bad)
         return onnx_read_no_model(r);
     if (!onnx_wire_fields(graph, GRAPH_NODE) && !onnx_wire_fields(graph, GRAPH_OUTPUT))
-        return onnx_read_fail(r, "the file is no ONNX model (it has no graph)", NULL);
+        return onnx_read_fail(r, "the file is not an ONNX model (it has no graph)", NULL);
     hr = read_graph(r, graph, r->model);
     for (wire = file; SUCCEEDED(hr) && onnx_wire_next(&wire, &f);)
         if (f.number == 8)

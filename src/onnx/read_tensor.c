@@ -24,7 +24,7 @@ HRESULT onnx_read_fail(struct onnx_reader *r, const char *what, const char *name
 
 HRESULT onnx_read_no_model(struct onnx_reader *r)
 {
-    return onnx_read_fail(r, "the file is no ONNX model", NULL);
+    return onnx_read_fail(r, "the file is not an ONNX model", NULL);
 }
 
 /* ---- files ---- */
@@ -51,13 +51,13 @@ const char *onnx_map_problem(int error)
 {
     switch (error) {
     case EXDEV:
-        return "it does not lie in the model's folder";
+        return "it is not in the model's folder";
     case EISDIR:
         return "it is a folder";
     case ENODATA:
         return "it is empty";
     case EINVAL:
-        return "it is no regular file";
+        return "it is not a regular file";
     default:
         return strerror(error);
     }

@@ -65,7 +65,7 @@ static bool check_sources(struct schema_check *check, const struct attention *at
         given == QUERY_KEY_VALUE || (given == QUERY && past)) /* the last attends to cached keys only */
         return true;
     return schema_fail(check, SCHEMA_ERROR_TENSOR_COMBINATION,
-                       "%s: with the tensors given (0x%x) there is not exactly one source of query, key and value",
+                       "%s: the given tensors (0x%x) do not define exactly one source of query, key and value",
                        given & QUERY ? at->query.name : at->query_key_value.name, given);
 }
 

@@ -29,7 +29,7 @@ static bool check_gather(struct schema_check *check, const struct schema_tensor 
                                "IndexDimensions = %" PRIu32 ", must leave room in OutputTensor for a size of %" PRIu64,
                                index_rank, sizes[i]);
     return schema_expect_leading_ones(check, indices, index_rank) &&
-           schema_expect_sizes(check, output, sizes + count - rank, "what InputTensor and IndicesTensor give");
+           schema_expect_sizes(check, output, sizes + count - rank, "the sizes from InputTensor and IndicesTensor");
 }
 
 bool schema_rule_gather(struct schema_check *check)
@@ -138,7 +138,7 @@ static bool check_tuples(struct schema_check *check, const struct tuples *t)
                            "IndicesDimensionCount = %" PRIu32 ", gives slices of %" PRIu32
                            " dimensions, must be at most %" PRIu32,
                            t->index_rank, count, rank);
-    return schema_expect_trailing(check, &t->slices, count, sizes, "what InputTensor and IndicesTensor give");
+    return schema_expect_trailing(check, &t->slices, count, sizes, "the sizes from InputTensor and IndicesTensor");
 }
 
 bool schema_rule_gather_nd(struct schema_check *check)

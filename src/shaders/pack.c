@@ -146,7 +146,7 @@ static int pack(FILE *out, const char *path)
     if (!dot || count <= HEADER || count == WORDS_MAX)
         return fail(path, "cannot be read");
     if (before[0] != 0x07230203u)
-        return fail(path, "is no SPIR-V of this byte order");
+        return fail(path, "is not SPIR-V in this byte order");
     if (!set_types(count))
         return fail(path, "has a matrix of unknown elements");
     fprintf(out, "static const uint8_t %.*s_code[] = {\n", (int)(dot - name), name);

@@ -93,7 +93,7 @@ struct shader_place {
 };
 
 /* NULL: the kernel accepts such ops of its kind; else the unsupported reason, such as "no shader for FLOAT64". */
-typedef const char *shader_obstacle_fn(const struct kern_op *op);
+typedef const char *shader_unsupported_fn(const struct kern_op *op);
 /* Fills `out`, which is zeroed except for the kernel. */
 typedef void shader_plan_fn(const struct kern_op *op, struct shader_work *out);
 /* Fills the parameter block of dispatch `index`, zeroed parameter_words words. places[t]: of element 0, ..., 0 of
@@ -108,7 +108,7 @@ struct shader_row {
     const char *name;
     enum kern_kind kind;
     uint32_t max_ulp; /* against the reference kernel */
-    shader_obstacle_fn *obstacle;
+    shader_unsupported_fn *reason;
     shader_plan_fn *plan;
     shader_write_fn *write;
     /* NULL, or packs: if op->packed_input is set, `plan` may request it by packed_bytes, and places[] then has the
@@ -160,7 +160,7 @@ bool shader_row_find(const struct shader_row *row, const struct kern_op *op, uin
 const struct shader_row *shader_rows(uint32_t *out_count);
 
 #define ROW(kind, name, max_ulp)                                                                                       \
-    shader_obstacle_fn shader_##name##_obstacle;                                                                       \
+    shader_unsupported_fn shader_##name##_unsupported;                                                                 \
     shader_plan_fn shader_##name##_plan;                                                                               \
     shader_write_fn shader_##name##_write;
 #define ROW_PACKS(kind, name, max_ulp)                                                                                 \

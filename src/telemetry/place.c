@@ -29,9 +29,10 @@ const char *telemetry_result_text(enum telemetry_result result)
     case TELEMETRY_MISSING:
         return "does not exist";
     case TELEMETRY_NO_HOME:
-        return "has no place: HOME is not set to an absolute path";
+        return "has no location: HOME is not set to an absolute path";
     case TELEMETRY_UNSAFE:
-        return "is left alone: it or its folder is a link, is no plain file, or others may write to it";
+        return "is ignored: it must be a regular file in a folder that only this user can write, and neither may be a "
+               "link";
     case TELEMETRY_DAMAGED:
         return "is damaged";
     case TELEMETRY_BUSY:

@@ -176,7 +176,7 @@ static void test_barriers(ID3D12Device *device)
         D3D12_RESOURCE_BARRIER barrier;
         const char *what;
     } bad[] = {
-        { transition(NULL, 0, 8, 0), "no resource" },
+        { transition(NULL, 0, 8, 0), "not a resource" },
         { transition(uav, 8, 8, 0), "equal states" },
         { transition(uav, 0, 4, 0), "render target" },
         { transition(uav, 0, 0x408, 0), "two writes" },

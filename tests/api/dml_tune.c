@@ -90,10 +90,10 @@ static void test_no_folder(IDMLDevice *dml)
     setenv("ANYDML_CACHE_DIR", folder, 1);
 }
 
-/* Whether compiling on a device of this test says in the log that the file is used. */
-static bool reads(IDMLDevice1 *dml, const char *path)
+/* Whether compiling on a device of this test writes the line to the log. */
+static bool logs(IDMLDevice1 *dml, const char *line)
 {
-    char text[4096] = "", line[PATH_MAX + 64];
+    char text[4096] = "";
     FILE *log = tmpfile();
     need(log);
     fflush(stderr);
@@ -104,11 +104,32 @@ static bool reads(IDMLDevice1 *dml, const char *path)
     close(before);
     rewind(log);
     bool found = false;
-    snprintf(line, sizeof(line), "tuning: %s is used", path);
     while (!found && fgets(text, sizeof(text), log))
         found = strstr(text, line) != NULL;
     fclose(log);
     return found;
+}
+
+static bool reads(IDMLDevice1 *dml, const char *path)
+{
+    char line[PATH_MAX + 64];
+    snprintf(line, sizeof(line), "tuning: %s is used", path);
+    return logs(dml, line);
+}
+
+/* ANYDML_KERNELS selects a kernel, and so does its old name where it is not set. */
+static void test_variables(IDMLDevice1 *dml)
+{
+    setenv("ANYDML_ROWS", "old", 1);
+    ok(logs(dml, "ANYDML_ROWS: unknown kernel \"old\""), "ANYDML_ROWS is not read");
+    setenv("ANYDML_KERNELS", "new", 1);
+    ok(logs(dml, "ANYDML_KERNELS: unknown kernel \"new\""), "ANYDML_KERNELS is not read");
+    ok(!logs(dml, "ANYDML_ROWS"), "ANYDML_ROWS is read although ANYDML_KERNELS is set");
+    setenv("ANYDML_KERNELS", "move_flat", 1);
+    ok(!logs(dml, "unknown kernel"), "a kernel's name is unknown");
+    unsetenv("ANYDML_KERNELS");
+    unsetenv("ANYDML_ROWS");
+    ok(!logs(dml, "unknown kernel"), "a variable that is not set is read");
 }
 
 static void test_file(ID3D12Device *d3d, IDMLDevice *dml)
@@ -146,9 +167,10 @@ int main(void)
     } else {
         ok_hr(AnydmlTune((IDMLDevice *)dml, NULL), DXGI_ERROR_UNSUPPORTED);
         ok(!files_in(folder), "another adapter's device wrote");
-        if (api_is("vulkan"))
+        if (api_is("vulkan")) {
             test_rows((IDMLDevice *)dml);
-        else
+            test_variables(dml);
+        } else
             ok_hr(AnydmlKeepRows((IDMLDevice *)dml, NULL, 0, NULL), DXGI_ERROR_UNSUPPORTED);
     }
     api_release(dml);

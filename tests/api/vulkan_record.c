@@ -256,7 +256,7 @@ static void test_refusals(void)
                "recorder", "NULL");
     ok_refusal(record_into(&f, VK_NULL_HANDLE, op, table), E_INVALIDARG, name, "commands", "NULL");
     ok_refusal(record_into(&f, commands, NULL, table), E_INVALIDARG, name, "dispatchable", "NULL");
-    ok_refusal(record_into(&f, commands, table, table), E_INVALIDARG, name, "dispatchable", "no object");
+    ok_refusal(record_into(&f, commands, table, table), E_INVALIDARG, name, "dispatchable", "not created");
     ok_refusal(record_into(&f, commands, op, NULL), E_INVALIDARG, name, "bindings", "NULL");
     ok_refusal(record_into(&f, commands, other, table), E_INVALIDARG, name, "table", "another dispatchable");
     bind_outputs(table, 1, (struct bound[]){ { NULL, 0, 0 } });

@@ -98,7 +98,7 @@ def check_refused(make, name):
             out.write(str(error))
     text = out.getvalue()
     assert used == [CPU], used
-    assert f"{name}: option half_precision is 'maybe'; it takes True, true, False or false" in text, text
+    assert f"{name}: option half_precision is 'maybe'; must be True, true, False or false" in text, text
 
 
 def test_listing():

@@ -104,7 +104,7 @@ def check_links(tool, x):
         tool.works("run", path_of(location), "--input", x, "--output", y)
         tool.test(np.allclose(np.load(y), np.ones(SHAPE) + weights), location)
     for location in ("bad_file.bin", "bad_folder/weights.bin", "n/far.bin", "../secret/weights.bin", "../m2/none.bin/../x"):
-        wanted = "No such" if "none" in location else "does not lie in the model's folder"
+        wanted = "No such" if "none" in location else "is not in the model's folder"
         tool.fails(["run", path_of(location), "--input", x], location, wanted)
     # A store keeps files by what they hold, with links for their names.
     path_of("model.data", "blobs/m7")
@@ -114,7 +114,7 @@ def check_links(tool, x):
     tool.works("run", tool.file("snapshot/model.onnx"), "--input", x)
     os.remove(tool.file("snapshot/model.data"))
     os.symlink("../secret/weights.bin", tool.file("snapshot/model.data"))
-    tool.fails(["run", tool.file("snapshot/model.onnx"), "--input", x], "does not lie in the model's folder")
+    tool.fails(["run", tool.file("snapshot/model.onnx"), "--input", x], "is not in the model's folder")
 
 
 def check_future(tool, x):
@@ -234,10 +234,10 @@ def check_outputs(tool, x):
         tool.test(np.array_equal(np.load(tool.file("f/" + name)), np.ones(SHAPE)), f"{name} was changed")
     # A pipe or a device among the files would be waited for.
     os.mkfifo(tool.file("f/pipe.npy"))
-    tool.fails(["run", path, "--input", tool.file("f")], "pipe.npy", "no regular file", timeout=60)
+    tool.fails(["run", path, "--input", tool.file("f")], "pipe.npy", "not a regular file", timeout=60)
     os.remove(tool.file("f/pipe.npy"))
     os.symlink("/dev/zero", tool.file("f/zero.png"))
-    tool.fails(["run", path, "--input", tool.file("f")], "zero.png", "no regular file", timeout=60)
+    tool.fails(["run", path, "--input", tool.file("f")], "zero.png", "not a regular file", timeout=60)
 
 
 def check_names(tool, x):
@@ -312,9 +312,9 @@ def check_no_model(tool, x):
     os.mkfifo(tool.file("pipe.onnx"))
     tool.file("nothing.onnx", b"")
     tool.file("zeros.onnx", bytes(100))
-    for path, why in ((tool.file("pipe.onnx"), "no regular file"), (tool.file("nothing.onnx"), "it is empty"),
-                      (tool.file("zeros.onnx"), "no ONNX model"), (tool.folder.name, "it is a folder"),
-                      ("/dev/null", "no regular file"), ("/dev/zero", "no regular file"), ("/nowhere", "No such file")):
+    for path, why in ((tool.file("pipe.onnx"), "not a regular file"), (tool.file("nothing.onnx"), "it is empty"),
+                      (tool.file("zeros.onnx"), "not an ONNX model"), (tool.folder.name, "it is a folder"),
+                      ("/dev/null", "not a regular file"), ("/dev/zero", "not a regular file"), ("/nowhere", "No such file")):
         for command in (["run", path, "--input", x], ["bench", path], ["graph", path]):
             tool.fails(command, path, why, timeout=60)
     locked = tool.file("locked.onnx", model(wire.tensor("w", np.ones(SHAPE, np.float32))))

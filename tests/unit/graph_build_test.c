@@ -210,10 +210,10 @@ static void test_bad_edges(void)
     refused(&sample, "more than one edge");
     chain(&sample);
     sample.link_edges[0].ToNodeIndex = 2;
-    refused(&sample, "no such input");
+    refused(&sample, "does not exist");
     chain(&sample);
     sample.link_edges[0].FromNodeOutputIndex = 1;
-    refused(&sample, "no such output");
+    refused(&sample, "does not exist");
     chain(&sample);
     sample.desc.IntermediateEdgeCount = 0;
     refused(&sample, "no edge leads there");

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define BINDING_ALIGNMENT 16u /* DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: the alignment that shaders assume for bindings   \
-                               */
+#define BINDING_ALIGNMENT                                                                                              \
+    16u /* DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: the alignment that shaders assume for bindings                         \
+         */
 
 BASE_PRINTF(2, 3) static HRESULT invalid(char *message, const char *format, ...)
 {
@@ -240,10 +241,10 @@ static HRESULT find_address(struct adapter_device *device, struct foreign *forei
                                         .buffer = foreign->memory.buffer };
     const uint64_t start = vk.vkGetBufferDeviceAddress(device->handle, &where);
     if (!start)
-        return invalid(message, "the buffer has no device address");
+        return invalid(message, "the buffer does not have a device address");
     foreign->memory.base.address = start + foreign->memory.offset;
     if (foreign->memory.base.address % BINDING_ALIGNMENT)
-        return invalid(message, "the device address 0x%llx is no multiple of %u",
+        return invalid(message, "the device address 0x%llx is not a multiple of %u",
                        (unsigned long long)foreign->memory.base.address, BINDING_ALIGNMENT);
     return S_OK;
 }
@@ -261,7 +262,7 @@ static HRESULT foreign_return(struct adapter_device *device, struct foreign *for
 static HRESULT check_range(uint64_t offset, uint64_t size, uint64_t whole, const char *what, char *message)
 {
     if (!size || size % 4 || offset % 4 || offset > whole || size > whole - offset)
-        return invalid(message, "Offset %llu and Size %llu: must be multiples of 4 and lie in the %llu bytes of %s",
+        return invalid(message, "Offset %llu and Size %llu: must be multiples of 4 and within the %llu bytes of %s",
                        (unsigned long long)offset, (unsigned long long)size, (unsigned long long)whole, what);
     return S_OK;
 }
@@ -338,7 +339,7 @@ static VkExternalMemoryFeatureFlags fd_features(struct adapter_device *device)
 static HRESULT cannot_share(struct adapter_device *device, const char *verb, char *message)
 {
     snprintf(message, ADAPTER_MESSAGE_BYTES, "\"%s\" %s", device->physical->properties.deviceName,
-             device->get_memory_fd ? verb : "has no VK_KHR_external_memory_fd enabled");
+             device->get_memory_fd ? verb : "does not have VK_KHR_external_memory_fd enabled");
     return DXGI_ERROR_UNSUPPORTED;
 }
 
@@ -415,14 +416,14 @@ static HRESULT open_memory(struct adapter_device *device, struct foreign *foreig
                        needs.memoryTypeBits);
     if (memory->Offset % needs.alignment || memory->Offset + needs.size > memory->AllocationSize)
         return invalid(
-            message, "Offset %llu: must be a multiple of %llu, and %llu bytes from there lie in the allocation",
+            message, "Offset %llu: must be a multiple of %llu, and %llu bytes from there must be within the allocation",
             (unsigned long long)memory->Offset, (unsigned long long)needs.alignment, (unsigned long long)needs.size);
     if (!memory->Memory)
         hr = import_fd(device, foreign, memory);
     if (FAILED(hr))
         return hr == E_OUTOFMEMORY
                    ? hr
-                   : invalid(message, "Fd %d is no memory of %llu bytes and type %u of this device", memory->Fd,
+                   : invalid(message, "Fd %d is not memory of %llu bytes and type %u of this device", memory->Fd,
                              (unsigned long long)memory->AllocationSize, memory->MemoryType);
     return bind_at(device, foreign, memory->Memory ? memory->Memory : foreign->handle, memory->Offset, message);
 }
@@ -504,7 +505,7 @@ static HRESULT vulkan_memory_export(struct adapter_device *device, struct adapte
     struct vulkan_memory *base = vulkan_memory_from(memory);
     struct foreign *foreign = base->foreign ? container_of(base, struct foreign, memory) : NULL;
     if (!foreign || !foreign->exported.AllocationSize)
-        return invalid(message, "resource is none that AnydmlVulkanCreateSharedBuffer made");
+        return invalid(message, "resource was not created by AnydmlVulkanCreateSharedBuffer");
     VkMemoryGetFdInfoKHR info = { .sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR,
                                   .memory = foreign->handle,
                                   .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT };

@@ -238,7 +238,7 @@ static void add_physical(VkPhysicalDevice handle)
     if (!lack && !find_families(physical))
         lack = "a compute queue";
     if (lack) {
-        base_log(BASE_LOG_INFO, "vulkan: \"%s\" is left out: it has no %s", physical->properties.deviceName, lack);
+        base_log(BASE_LOG_INFO, "vulkan: \"%s\" is not used: it lacks %s", physical->properties.deviceName, lack);
         return;
     }
     if (has_dot_products(handle))

@@ -192,7 +192,7 @@ static HRESULT result_of(const struct adapter_pipeline *pipeline)
     if (!pipeline->desc.threads || result == VK_SUCCESS || result == VK_ERROR_OUT_OF_HOST_MEMORY ||
         result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_DEVICE_LOST)
         return vulkan_hresult(result);
-    base_log(BASE_LOG_INFO, "vulkan: the driver does not take a metacommand: %d", (int)result);
+    base_log(BASE_LOG_INFO, "vulkan: the driver rejects a metacommand: %d", (int)result);
     return DXGI_ERROR_UNSUPPORTED;
 }
 

@@ -20,9 +20,9 @@ static uint64_t units(const struct kern_op *op)
     return (uint64_t)y->sizes[0] * y->sizes[1] * y->sizes[2] * ((y->sizes[3] + lanes(op) - 1) / lanes(op));
 }
 
-const char *shader_attention_any_obstacle(const struct kern_op *op)
+const char *shader_attention_any_unsupported(const struct kern_op *op)
 {
-    return units(op) > UINT32_MAX ? "the shaders do not count that many elements" : shader_block_obstacle(op);
+    return units(op) > UINT32_MAX ? "the shaders do not count that many elements" : shader_block_unsupported(op);
 }
 
 void shader_attention_any_plan(const struct kern_op *op, struct shader_work *out)
@@ -94,14 +94,14 @@ static uint64_t tiles_of(const struct kern_op *op, uint32_t rows)
     return (uint64_t)y->sizes[0] * y->sizes[1] * ((y->sizes[2] + rows - 1) / rows);
 }
 
-const char *shader_attention_tile_obstacle(const struct kern_op *op)
+const char *shader_attention_tile_unsupported(const struct kern_op *op)
 {
     const struct kern_view *y = &op->tensors[op->input_count];
     if (shader_real_variant(SHADER_attention, op) != SHADER_attention)
         return "it has types of 64 bits";
     if (y->sizes[2] < QUERIES_MIN || y->sizes[3] > WIDTH_MAX)
         return "it has few queries, or wide values";
-    return shader_attention_any_obstacle(op);
+    return shader_attention_any_unsupported(op);
 }
 
 /* Vectors of V, the same number for each lane. */
@@ -203,13 +203,13 @@ static uint64_t coop_tiles(const struct kern_op *op)
     return tiles_of(op, MATRIX * SUBGROUPS * coop_shape(op).sets);
 }
 
-const char *shader_attention_coop_obstacle(const struct kern_op *op)
+const char *shader_attention_coop_unsupported(const struct kern_op *op)
 {
     const DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
     if ((type != DML_TENSOR_DATA_TYPE_FLOAT16 && type != ANYDML_TENSOR_DATA_TYPE_BFLOAT16) ||
         op->tensors[1].type != type || op->tensors[2].type != type)
-        return "there are no cooperative matrices of these types";
-    return op->tensors[0].sizes[3] > WIDTH_MAX ? "it has wide queries" : shader_attention_tile_obstacle(op);
+        return "no cooperative matrices for these data types";
+    return op->tensors[0].sizes[3] > WIDTH_MAX ? "it has wide queries" : shader_attention_tile_unsupported(op);
 }
 
 static uint32_t coop_flags(const struct kern_op *op, const struct coop_shape *shape)

@@ -30,13 +30,13 @@ static bool positions_fit(const struct conv_shape *s)
     return s->kernel[0] * s->kernel[1] <= INT32_MAX;
 }
 
-const char *shader_conv_obstacle(const struct kern_op *op, struct conv_shape *out)
+const char *shader_conv_unsupported(const struct kern_op *op, struct conv_shape *out)
 {
-    const char *found = shader_size_obstacle(op);
+    const char *found = shader_size_unsupported(op);
     if (found)
         return found;
     if (!kern_conv_any_ref_accepts(op) || !conv_shape_init(op, out))
-        return "there is no shader for it in these types";
+        return "no shader for these data types";
     return positions_fit(out) ? NULL : "the shaders do not count that many elements";
 }
 
@@ -93,11 +93,11 @@ void shader_conv_finish(const struct kern_op *op, struct shader_dispatch *out)
 
 /* ---- any convolution ---- */
 
-const char *shader_conv_any_obstacle(const struct kern_op *op)
+const char *shader_conv_any_unsupported(const struct kern_op *op)
 {
     struct conv_shape shape;
-    const char *found = shader_block_obstacle(op);
-    return found ? found : shader_conv_obstacle(op, &shape);
+    const char *found = shader_block_unsupported(op);
+    return found ? found : shader_conv_unsupported(op, &shape);
 }
 
 void shader_conv_any_plan(const struct kern_op *op, struct shader_work *out)
@@ -123,17 +123,17 @@ static bool by_tiles(const struct conv_shape *s)
            (s->in_group > 1 || taps > TUNE_CONV_DIRECT_TAPS_MAX);
 }
 
-const char *shader_conv_direct_obstacle(const struct kern_op *op)
+const char *shader_conv_direct_unsupported(const struct kern_op *op)
 {
     struct conv_shape s;
-    const char *found = shader_conv_obstacle(op, &s);
+    const char *found = shader_conv_unsupported(op, &s);
     if (found)
         return found;
     if (op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT64)
-        return "there is no shader for it in this type";
+        return "no shader for this data type";
     if (s.transposed || s.flip)
-        return "there is no shader for it with windows of this kind";
-    return by_tiles(&s) ? "there are many channels" : shader_epilogue_obstacle(op);
+        return "no shader for such windows";
+    return by_tiles(&s) ? "not for many channels" : shader_epilogue_unsupported(op);
 }
 
 /* Number of result elements per invocation. */
@@ -189,20 +189,20 @@ void shader_conv_direct_write(const struct kern_op *op, uint32_t index, const st
 
 /* ---- by tiles ---- */
 
-const char *shader_conv_tile_obstacle(const struct kern_op *op)
+const char *shader_conv_tile_unsupported(const struct kern_op *op)
 {
     struct conv_shape s;
-    const char *found = shader_conv_obstacle(op, &s);
+    const char *found = shader_conv_unsupported(op, &s);
     if (found)
         return found;
     if (op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT64)
-        return "there is no shader for it in this type";
+        return "no shader for this data type";
     if (s.out_group < TUNE_CONV_CHANNELS_MIN ||
         s.kernel[0] * s.kernel[1] * s.kernel[2] * s.in_group < TUNE_TILE_DEPTH_MIN)
-        return "there are too few channels";
+        return "too few channels";
     if (s.kernel[0] * s.kernel[1] * s.kernel[2] * s.in_group > INT32_MAX)
         return "the window is too large";
-    return shader_epilogue_obstacle(op);
+    return shader_epilogue_unsupported(op);
 }
 
 static struct conv_tile_params conv_tiles(const struct kern_op *op, enum shader_tile_class class)
@@ -247,9 +247,9 @@ void shader_conv_tile_write(const struct kern_op *op, uint32_t index, const stru
 
 /* ---- 8-bit, by integer dot products ---- */
 
-const char *shader_conv_dot_obstacle(const struct kern_op *op)
+const char *shader_conv_dot_unsupported(const struct kern_op *op)
 {
-    return op->u.conv.integer ? shader_conv_tile_obstacle(op) : "there is no shader for it in these types";
+    return op->u.conv.integer ? shader_conv_tile_unsupported(op) : "no shader for these data types";
 }
 
 void shader_conv_dot_plan(const struct kern_op *op, struct shader_work *out)
@@ -266,15 +266,15 @@ void shader_conv_dot_write(const struct kern_op *op, uint32_t index, const struc
 
 /* ---- with cooperative matrices ---- */
 
-const char *shader_conv_coop_obstacle(const struct kern_op *op)
+const char *shader_conv_coop_unsupported(const struct kern_op *op)
 {
     struct conv_shape s;
-    const char *found = shader_conv_tile_obstacle(op);
+    const char *found = shader_conv_tile_unsupported(op);
     if (found)
         return found;
     conv_shape_init(op, &s);
-    return shader_coop_obstacle(op, s.out_group, (uint64_t)(s.out[0] * s.out[1] * s.out[2]),
-                                (uint64_t)(s.kernel[0] * s.kernel[1] * s.kernel[2] * s.in_group));
+    return shader_coop_unsupported(op, s.out_group, (uint64_t)(s.out[0] * s.out[1] * s.out[2]),
+                                   (uint64_t)(s.kernel[0] * s.kernel[1] * s.kernel[2] * s.in_group));
 }
 
 /* Dimensions from `first` to the last are contiguous. */

@@ -11,7 +11,7 @@
 #include "kernels/core/kernel.h"
 
 /* The unsupported reason of all shaders, else NULL and *out. */
-const char *shader_conv_obstacle(const struct kern_op *op, struct conv_shape *out);
+const char *shader_conv_unsupported(const struct kern_op *op, struct conv_shape *out);
 struct conv_params shader_conv_parameters(const struct kern_op *op);
 /* Types of Y of which conv_finish.glsl stores several elements at once. */
 static inline bool shader_conv_stores_vectors(DML_TENSOR_DATA_TYPE type)

@@ -87,24 +87,24 @@ static void finish_matrices(const struct kern_op *op, struct kern_op *out)
 static const char *as_product(const struct kern_op *op, struct kern_op *out)
 {
     struct conv_shape s;
-    const char *found = shader_conv_obstacle(op, &s);
+    const char *found = shader_conv_unsupported(op, &s);
     if (found)
         return found;
     if (op->u.conv.integer)
-        return "there is no shader for it in these types";
+        return "no shader for these data types";
     if (!conv_is_pointwise(&s) || s.in[0] != s.out[0] || s.in[1] != s.out[1] || s.in[2] != s.out[2])
-        return "there is no shader for it with windows of this kind";
+        return "no shader for such windows";
     if (!all_as_matrices(op, true, out) && !all_as_matrices(op, false, out))
-        return "the pixels do not lie in equal steps";
+        return "the pixels do not have equal strides";
     finish_matrices(op, out);
     return NULL;
 }
 
-const char *shader_conv_gemm_coop_obstacle(const struct kern_op *op)
+const char *shader_conv_gemm_coop_unsupported(const struct kern_op *op)
 {
     struct kern_op product;
     const char *found = as_product(op, &product);
-    return found ? found : shader_gemm_coop_obstacle(&product);
+    return found ? found : shader_gemm_coop_unsupported(&product);
 }
 
 void shader_conv_gemm_coop_plan(const struct kern_op *op, struct shader_work *out)
@@ -123,7 +123,7 @@ void shader_conv_gemm_coop_write(const struct kern_op *op, uint32_t index, const
 }
 
 /* If blocks of sums fill the device; otherwise conv_parts is as fast, whose workgroups share sums. */
-const char *shader_conv_gemm_block_obstacle(const struct kern_op *op)
+const char *shader_conv_gemm_block_unsupported(const struct kern_op *op)
 {
     struct kern_op product;
     const char *found = as_product(op, &product);
@@ -135,7 +135,7 @@ const char *shader_conv_gemm_block_obstacle(const struct kern_op *op)
         steps *= y->sizes[d];
     if (!shader_conv_takes_small() && steps < TUNE_CONV_BLOCK_STEPS_MIN)
         return "the convolution is small";
-    return shader_gemm_block_obstacle(&product);
+    return shader_gemm_block_unsupported(&product);
 }
 
 void shader_conv_gemm_block_plan(const struct kern_op *op, struct shader_work *out)

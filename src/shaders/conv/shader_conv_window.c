@@ -108,29 +108,29 @@ static bool fills(const struct shape *s)
     return width * height * 2 <= (uint64_t)s->params.by_pixels.size * 3;
 }
 
-const char *shader_conv_window_coop_obstacle(const struct kern_op *op)
+const char *shader_conv_window_coop_unsupported(const struct kern_op *op)
 {
     struct conv_shape s;
     struct shape shape;
-    const char *found = shader_conv_obstacle(op, &s);
+    const char *found = shader_conv_unsupported(op, &s);
     if (found)
         return found;
     if (s.transposed || s.flip || s.kernel[0] != 1 || s.in[0] != 1 || s.out[0] != 1 || s.kernel[1] > KERNEL_MAX ||
         s.kernel[2] > KERNEL_MAX || s.kernel[1] * s.kernel[2] == 1 || s.stride[1] != 1 || s.stride[2] != 1 ||
         s.dilation[1] != 1 || s.dilation[2] != 1)
-        return "there is no shader for it with windows of this kind";
+        return "no shader for such windows";
     const uint64_t m = (uint64_t)(s.out[1] * s.out[2]) * s.batch;
     if (op->tensors[0].type != DML_TENSOR_DATA_TYPE_FLOAT16 || op->tensors[1].type != DML_TENSOR_DATA_TYPE_FLOAT16)
-        return "there is no shader for it in these types";
+        return "no shader for these data types";
     if (s.in_group < TUNE_WINDOW_CHANNELS_MIN)
-        return "there are too few channels";
+        return "too few channels";
     if (m > INT32_MAX / 2 || !shape_of(op, &shape) || shape.tiles > INT32_MAX || shape.matrices > INT32_MAX / 32)
         return "the convolution is large";
-    found = shader_coop_obstacle(op, SIDE, m, (uint64_t)(s.kernel[1] * s.kernel[2]) * s.in_group);
+    found = shader_coop_unsupported(op, SIDE, m, (uint64_t)(s.kernel[1] * s.kernel[2]) * s.in_group);
     if (found)
         return found;
     return !forced && (shape.tiles < TUNE_WINDOW_TILES_MIN || !fills(&shape)) ? "the image is small"
-                                                                              : shader_epilogue_obstacle(op);
+                                                                              : shader_epilogue_unsupported(op);
 }
 
 static uint64_t pack_groups(const struct shape *shape)

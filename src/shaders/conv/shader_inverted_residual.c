@@ -30,16 +30,16 @@ static bool positions_fit(const struct inverted_residual *b)
     return true;
 }
 
-const char *shader_inverted_residual_any_obstacle(const struct kern_op *op)
+const char *shader_inverted_residual_any_unsupported(const struct kern_op *op)
 {
     struct inverted_residual b;
-    const char *obstacle = shader_block_obstacle(op);
-    if (obstacle)
-        return obstacle;
+    const char *reason = shader_block_unsupported(op);
+    if (reason)
+        return reason;
     if (!kern_inverted_residual_any_ref_accepts(op) || !residual_shape(op, &b))
-        return "there is no shader for it in these types";
+        return "no shader for these data types";
     if (op->tensors[0].type != DML_TENSOR_DATA_TYPE_FLOAT32 || op->tensors[2].type != DML_TENSOR_DATA_TYPE_FLOAT32)
-        return "there is no shader for it in these types";
+        return "no shader for these data types";
     return units(&b, EXPAND) + units(&b, DEPTHWISE) > INT32_MAX / 4 || !positions_fit(&b)
                ? "the shaders do not count that many elements"
                : NULL;

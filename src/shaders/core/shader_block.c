@@ -34,7 +34,7 @@ static uint64_t reach(const struct kern_view *view)
     return sum;
 }
 
-const char *shader_size_obstacle(const struct kern_op *op)
+const char *shader_size_unsupported(const struct kern_op *op)
 {
     for (uint32_t t = 0; t < tensor_count(op); t++)
         if (reach(&op->tensors[t]) > INT32_MAX || kern_view_elements(&op->tensors[t]) > INT32_MAX)
@@ -42,9 +42,9 @@ const char *shader_size_obstacle(const struct kern_op *op)
     return NULL;
 }
 
-const char *shader_block_obstacle(const struct kern_op *op)
+const char *shader_block_unsupported(const struct kern_op *op)
 {
-    return op->epilogue ? "there is no shader for it with an epilogue" : shader_size_obstacle(op);
+    return op->epilogue ? "no shader with an epilogue" : shader_size_unsupported(op);
 }
 
 enum shader_code shader_variant(enum shader_code plain, const struct kern_op *op)

@@ -12,9 +12,9 @@
 #define SHADER_GROUPS_MAX 4096 /* of one dispatch; workgroups then process several units each */
 
 /* The reason why no shader with this block accepts the op, else NULL: elements beyond 2^31 strides. */
-const char *shader_size_obstacle(const struct kern_op *op);
+const char *shader_size_unsupported(const struct kern_op *op);
 /* The same for shaders without epilogues. */
-const char *shader_block_obstacle(const struct kern_op *op);
+const char *shader_block_unsupported(const struct kern_op *op);
 
 /* ---- epilogues, of shaders that include core/epilogue.glsl ---- */
 
@@ -22,7 +22,7 @@ const char *shader_block_obstacle(const struct kern_op *op);
 #define SHADER_STEPS_CONSTANT 6
 
 /* The reason why they do not accept the op's epilogue, else NULL. */
-const char *shader_epilogue_obstacle(const struct kern_op *op);
+const char *shader_epilogue_unsupported(const struct kern_op *op);
 /* The epilogue as such steps; false: unsupported. */
 bool shader_epilogue_match(const struct kern_op *op, struct kern_epilogue *out);
 /* For the dispatch that stores the results; its own constants are set. */

@@ -23,13 +23,13 @@ bool shader_epilogue_match(const struct kern_op *op, struct kern_epilogue *out)
     return kern_epilogue_match(op, &support, out);
 }
 
-const char *shader_epilogue_obstacle(const struct kern_op *op)
+const char *shader_epilogue_unsupported(const struct kern_op *op)
 {
     struct kern_epilogue epilogue;
     for (uint32_t t = 0; op->epilogue && t <= op->input_count; t++)
         if (op->tensors[t].type == DML_TENSOR_DATA_TYPE_FLOAT64)
-            return "there is no shader for it with an epilogue in this type";
-    return kern_epilogue_match(op, &support, &epilogue) ? NULL : "there is no shader for it with this epilogue";
+            return "no shader with an epilogue for this data type";
+    return kern_epilogue_match(op, &support, &epilogue) ? NULL : "no shader with this epilogue";
 }
 
 uint32_t shader_epilogue_bytes(const struct kern_op *op)

@@ -77,11 +77,12 @@ static bool along_k(const struct kern_view *view, uint32_t from_last)
     return shader_wide(view, view->rank - from_last, kern_type_bytes(view->type) == 1 ? VECTOR * FACTORS : VECTOR);
 }
 
-static const char *vectors_obstacle(const struct kern_op *op)
+static const char *vectors_unsupported(const struct kern_op *op)
 {
     const struct kern_view *a = &op->tensors[0], *b = &op->tensors[1];
-    return (!along_k(a, 1) && !is_wide(a, 2)) || (!along_k(b, 2) && !is_wide(b, 1)) ? "its factors are no vectors"
-                                                                                    : NULL;
+    return (!along_k(a, 1) && !is_wide(a, 2)) || (!along_k(b, 2) && !is_wide(b, 1))
+               ? "its factors are not contiguous in vectors"
+               : NULL;
 }
 
 static const struct block_tile *cut(const struct kern_op *op, struct tile_params *params)
@@ -117,13 +118,13 @@ static void plan(const struct kern_op *op, enum shader_code code, uint32_t facto
     dispatch->constant_count = BASE_MAX(dispatch->constant_count, 6);
 }
 
-const char *shader_gemm_block_obstacle(const struct kern_op *op)
+const char *shader_gemm_block_unsupported(const struct kern_op *op)
 {
-    const char *obstacle = shader_gemm_tile_obstacle(op);
-    if (obstacle)
-        return obstacle;
-    return kern_type_class(op->tensors[0].type) != KERN_CLASS_FLOAT ? "there is no shader for it in these types"
-                                                                    : vectors_obstacle(op);
+    const char *reason = shader_gemm_tile_unsupported(op);
+    if (reason)
+        return reason;
+    return kern_type_class(op->tensors[0].type) != KERN_CLASS_FLOAT ? "no shader for these data types"
+                                                                    : vectors_unsupported(op);
 }
 
 void shader_gemm_block_plan(const struct kern_op *op, struct shader_work *out)
@@ -141,13 +142,13 @@ void shader_gemm_block_write(const struct kern_op *op, uint32_t index, const str
 
 /* ---- 8-bit, by integer dot products ---- */
 
-const char *shader_gemm_block_dot_obstacle(const struct kern_op *op)
+const char *shader_gemm_block_dot_unsupported(const struct kern_op *op)
 {
     const struct kern_view *a = &op->tensors[0];
-    const char *obstacle = shader_gemm_dot_obstacle(op);
-    if (obstacle)
-        return obstacle;
-    return a->sizes[a->rank - 1] % FACTORS ? "its factors are no vectors" : vectors_obstacle(op);
+    const char *reason = shader_gemm_dot_unsupported(op);
+    if (reason)
+        return reason;
+    return a->sizes[a->rank - 1] % FACTORS ? "its factors are not contiguous in vectors" : vectors_unsupported(op);
 }
 
 void shader_gemm_block_dot_plan(const struct kern_op *op, struct shader_work *out)

@@ -66,7 +66,7 @@ void shader_tile_write(const struct kern_op *op, uint32_t index, const struct sh
 
 /* Of KERN_GEMM (shader_gemm.c): the unsupported reason of all shaders except for those for FLOAT64 and small shapes,
  * else NULL. */
-const char *shader_gemm_single_obstacle(const struct kern_op *op);
+const char *shader_gemm_single_unsupported(const struct kern_op *op);
 /* All that does not depend on the size of tiles. */
 struct tile_params shader_gemm_tile_params(const struct kern_op *op);
 
@@ -109,7 +109,7 @@ struct coop_wide {
 void shader_coop_plain(bool plain);
 bool shader_coop_is_plain(void);
 /* The reason why cooperative matrices cannot compute the op, else NULL. */
-const char *shader_coop_obstacle(const struct kern_op *op, uint64_t m, uint64_t n, uint64_t k);
+const char *shader_coop_unsupported(const struct kern_op *op, uint64_t m, uint64_t n, uint64_t k);
 /* The same of 16 bytes. */
 bool shader_coop_wide(const struct kern_view *view, uint32_t along);
 /* For tests: 0, the best one, else this tile of the table, counted from 1 and cyclically, and this many parts along

@@ -273,7 +273,7 @@ static void plan_program(const struct kern_op *op, struct shader_dispatch *out)
     out->constants[0] = round_registers(registers.count);
 }
 
-const char *shader_map_obstacle(const struct kern_op *op)
+const char *shader_map_unsupported(const struct kern_op *op)
 {
     if (kern_view_elements(&op->tensors[op->input_count]) > ELEMENTS_MAX)
         return "the shaders do not count that many elements";
@@ -314,9 +314,9 @@ void shader_map_write(const struct kern_op *op, uint32_t index, const struct sha
     }
 }
 
-const char *shader_move_obstacle(const struct kern_op *op)
+const char *shader_move_unsupported(const struct kern_op *op)
 {
-    return shader_map_obstacle(op);
+    return shader_map_unsupported(op);
 }
 
 void shader_move_plan(const struct kern_op *op, struct shader_work *out)

@@ -53,14 +53,14 @@ static void flat_of(const struct kern_op *op, struct flat *out)
     out->units = kern_view_elements(result) / line_of(out) * ((line_of(out) + out->vector - 1) / out->vector);
 }
 
-const char *shader_map_flat_obstacle(const struct kern_op *op)
+const char *shader_map_flat_unsupported(const struct kern_op *op)
 {
     if (op->input_count > MAP_FLAT_INPUTS_MAX || op->output_count > MAP_FLAT_OUTPUTS_MAX ||
         op->u.map.inst_count > MAP_FLAT_INST_MAX)
-        return "there is no shader for programs as long as this";
+        return "no shader for programs of this length";
     if (!shader_specializes(kern_view_elements(&op->tensors[op->input_count])))
-        return "there is no shader for as few elements";
-    return shader_size_obstacle(op);
+        return "too few elements for this shader";
+    return shader_size_unsupported(op);
 }
 
 static uint32_t access_of(const struct flat *flat, uint32_t t)
@@ -194,11 +194,11 @@ static void move_program(const struct kern_op *op, struct kern_op *out)
         out->tensors[t].type = (DML_TENSOR_DATA_TYPE)shader_move_type(op->tensors[t].type);
 }
 
-const char *shader_move_flat_obstacle(const struct kern_op *op)
+const char *shader_move_flat_unsupported(const struct kern_op *op)
 {
     struct kern_op program;
     move_program(op, &program);
-    return shader_map_flat_obstacle(&program);
+    return shader_map_flat_unsupported(&program);
 }
 
 void shader_move_flat_plan(const struct kern_op *op, struct shader_work *out)

@@ -180,22 +180,22 @@ static uint64_t pixels_of(const struct conv_shape *s)
     return (uint64_t)(s->out[1] * s->out[2]) * s->batch;
 }
 
-const char *shader_conv_meta_shape_obstacle(const struct conv_shape *s)
+const char *shader_conv_meta_shape_unsupported(const struct conv_shape *s)
 {
     if (s->transposed || s->flip || s->groups != 1 || s->kernel[0] != 1 || s->in[0] != 1 || s->out[0] != 1)
-        return "there is no metacommand for it with windows of this kind";
+        return "no metacommand for such windows";
     return depth_of(s) > INT32_MAX / 4 || pixels_of(s) > INT32_MAX / 4 ? "the convolution is large" : NULL;
 }
 
-const char *shader_conv_meta_obstacle(const struct kern_op *op)
+const char *shader_conv_meta_unsupported(const struct kern_op *op)
 {
     struct conv_shape s;
-    const char *found = shader_conv_obstacle(op, &s);
+    const char *found = shader_conv_unsupported(op, &s);
     if (found)
         return found;
     if (!conv_has_type(op, DML_TENSOR_DATA_TYPE_FLOAT16))
-        return "there is no metacommand for it in these types";
-    found = shader_conv_meta_shape_obstacle(&s);
+        return "no metacommand for these data types";
+    found = shader_conv_meta_shape_unsupported(&s);
     if (found)
         return found;
     const struct conv_params conv = shader_conv_parameters(op);
@@ -203,10 +203,10 @@ const char *shader_conv_meta_obstacle(const struct kern_op *op)
     if (takes_halo(op, &conv, HALO_CHANNELS) && m >= TUNE_META_CONV_PIXELS_MIN)
         return NULL; /* also of few output channels */
     if (k < TUNE_META_CONV_DEPTH_MIN || s.out_group < TUNE_META_CONV_CHANNELS_MIN || s.in_group < 2)
-        return "there are too few channels";
+        return "too few channels";
     if (!takes_wide(op, &conv) && !takes_gather(&conv))
-        return "there is no metacommand for it with these strides";
-    return shader_meta_epilogue_obstacle(op, 1);
+        return "no metacommand for these strides";
+    return shader_meta_epilogue_unsupported(op, 1);
 }
 
 /* ---- selection ---- */
@@ -248,7 +248,7 @@ static const struct kernel *choose(const struct kern_op *op, const struct conv_p
     const struct kernel *best = NULL;
     for (uint32_t i = 0; i < ARRAY_SIZE(kernels); i++) {
         const struct kernel *kernel = &kernels[(i + forced) % ARRAY_SIZE(kernels)];
-        if (!takes(op, conv, kernel->form) || (!is_halo(kernel->form) && shader_meta_epilogue_obstacle(op, 1)))
+        if (!takes(op, conv, kernel->form) || (!is_halo(kernel->form) && shader_meta_epilogue_unsupported(op, 1)))
             continue;
         if (!best || cost(kernel, conv, images) < cost(best, conv, images))
             best = kernel;

@@ -11,6 +11,6 @@
 struct conv_meta_params shader_conv_meta_parameters(const struct kern_op *op, const struct conv_params *conv);
 
 /* NULL, or the reason why the kernels, which multiply pixels of planes, cannot compute it. */
-const char *shader_conv_meta_shape_obstacle(const struct conv_shape *s);
+const char *shader_conv_meta_shape_unsupported(const struct conv_shape *s);
 
 #endif

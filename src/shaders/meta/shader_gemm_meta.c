@@ -331,27 +331,27 @@ static bool streams(const struct kern_op *op)
            (uint64_t)b->sizes[b->rank - 2] * b->sizes[b->rank - 1] >= TUNE_META_STREAM_MIN;
 }
 
-const char *shader_gemm_meta_obstacle(const struct kern_op *op)
+const char *shader_gemm_meta_unsupported(const struct kern_op *op)
 {
-    static const char no_types[] = "there is no metacommand for it in these types";
+    static const char no_types[] = "no metacommand for these data types";
     const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
     struct batches batches;
-    const char *obstacle = shader_size_obstacle(op);
-    if (obstacle)
-        return obstacle;
+    const char *reason = shader_size_unsupported(op);
+    if (reason)
+        return reason;
     if (op->u.gemm.integer || !is_float(y->type) || (has_c(op) && !is_float(op->tensors[2].type)) ||
         (y->type != a->type && y->type != DML_TENSOR_DATA_TYPE_FLOAT32))
         return no_types;
-    obstacle = shader_coop_obstacle(op, streams(op) ? TUNE_COOP_LINES_MIN : y->sizes[y->rank - 2],
-                                    y->sizes[y->rank - 1], a->sizes[a->rank - 1]);
-    if (obstacle)
-        return obstacle;
+    reason = shader_coop_unsupported(op, streams(op) ? TUNE_COOP_LINES_MIN : y->sizes[y->rank - 2],
+                                     y->sizes[y->rank - 1], a->sizes[a->rank - 1]);
+    if (reason)
+        return reason;
     if (!find_batches(op, &batches))
-        return "there is no metacommand for batches of these strides";
+        return "no metacommand for batches with these strides";
     const struct product product = product_of(op);
     if (!choose(op, &product))
-        return "there is no metacommand for operands of these strides, or it is no faster";
-    return shader_meta_epilogue_obstacle(op, y->rank - 1);
+        return "no metacommand for operands with these strides, or it is not faster";
+    return shader_meta_epilogue_unsupported(op, y->rank - 1);
 }
 
 void shader_gemm_meta_plan(const struct kern_op *op, struct shader_work *out)

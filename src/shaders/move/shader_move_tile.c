@@ -49,17 +49,17 @@ static bool tiles_of(const struct kern_op *op, struct tiles *out)
     return true;
 }
 
-const char *shader_move_tile_obstacle(const struct kern_op *op)
+const char *shader_move_tile_unsupported(const struct kern_op *op)
 {
     const uint32_t bytes = kern_type_bytes(op->tensors[0].type);
     struct tiles tiles;
     if (bytes != 2 && bytes != 4)
-        return "there is no shader for elements of this width";
+        return "no shader for elements of this width";
     if (!shader_specializes(kern_view_elements(&op->tensors[1])))
-        return "there is no shader for as few elements";
+        return "too few elements for this shader";
     if (!tiles_of(op, &tiles))
-        return "it is no transpose";
-    return shader_size_obstacle(op);
+        return "it is not a transpose";
+    return shader_size_unsupported(op);
 }
 
 void shader_move_tile_plan(const struct kern_op *op, struct shader_work *out)

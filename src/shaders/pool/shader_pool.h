@@ -8,7 +8,7 @@
 
 /* NULL: averages or maxima of images of FLOAT32, FLOAT16 or BFLOAT16, with `bytes` also maxima of bytes, with window
  * steps that fit 16 bits; `out` is their shape. */
-const char *shader_pool_image_obstacle(const struct kern_op *op, bool bytes, struct pool_shape *out);
+const char *shader_pool_image_unsupported(const struct kern_op *op, bool bytes, struct pool_shape *out);
 
 /* 0 for dimensions without movement. */
 static inline int shader_pool_stride(int64_t stride, int64_t size)

@@ -7,7 +7,7 @@
 #include "shaders/recurrent/recurrent_params.h"
 
 /* NULL, or the reason why no shader supports these types. */
-const char *shader_recurrent_type_obstacle(const struct kern_op *op);
+const char *shader_recurrent_type_unsupported(const struct kern_op *op);
 
 struct recurrent_net shader_recurrent_net(const struct kern_recurrent *net);
 

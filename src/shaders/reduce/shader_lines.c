@@ -9,12 +9,12 @@
 #define PARTS_MAX     256
 #define PART_LEAST    16 /* elements of a lane */
 
-const char *shader_lines_obstacle(const struct kern_op *op)
+const char *shader_lines_unsupported(const struct kern_op *op)
 {
     for (uint32_t t = 1; t < op->input_count + op->output_count; t++)
         if (op->tensors[t].rank != op->tensors[0].rank)
-            return "there is no shader for tensors of different ranks";
-    return shader_block_obstacle(op);
+            return "no shader for tensors of different ranks";
+    return shader_block_unsupported(op);
 }
 
 static uint64_t product(const struct kern_view *view, uint32_t first, uint32_t end)

@@ -29,6 +29,6 @@ enum shader_finish { SHADER_FINISH_PARTS, SHADER_FINISH_LINES, SHADER_FINISH_TOT
 void shader_lines_finish(struct shader_lines *lines, enum shader_finish how);
 
 /* NULL, or the reason why there are no lines: tensors of other ranks. */
-const char *shader_lines_obstacle(const struct kern_op *op);
+const char *shader_lines_unsupported(const struct kern_op *op);
 
 #endif

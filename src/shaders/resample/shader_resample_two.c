@@ -149,20 +149,20 @@ static bool is_float(DML_TENSOR_DATA_TYPE type)
     return kern_type_class(type) == KERN_CLASS_FLOAT && kern_type_bytes(type) <= 4;
 }
 
-const char *shader_resample_two_obstacle(const struct kern_op *op)
+const char *shader_resample_two_unsupported(const struct kern_op *op)
 {
     const struct kern_view *x = &op->tensors[0], *y = &op->tensors[1];
     if (resample_uses_table(op) ||
         (is_nearest(op) ? x->type != y->type || !kern_type_bytes(x->type) : !is_float(x->type) || !is_float(y->type)))
-        return "there is no shader for it in this mode or type";
+        return "no shader for this mode or data type";
     if (!shader_specializes(kern_view_elements(y)))
-        return "there is no shader for as few elements";
+        return "too few elements for this shader";
     if (x->rank < 2 || x->rank != y->rank)
-        return "there is no shader for it in this rank";
+        return "no shader for this rank";
     for (uint32_t d = 0; d + 2 < x->rank; d++)
         if (!stays(op, d))
-            return "there is no shader for it in as many dimensions";
-    return shader_block_obstacle(op);
+            return "no shader for this number of dimensions";
+    return shader_block_unsupported(op);
 }
 
 /* ---- dispatch ---- */
