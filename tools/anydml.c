@@ -106,7 +106,8 @@ int main(int argc, char **argv)
 {
     struct tools_error error;
     const char *trace = getenv("ANYDML_TRACE");
-    /* The command reports in one line of its own; the libraries' messages come when asked for, as by a trace. */
+    /* The command reports errors in one line of its own; the libraries' messages are printed on request, as for a
+     * trace. */
     setenv("ANYDML_LOG", trace && *trace ? "warn" : "none", 0);
     tools_shown_begin();
     const int code = run(argc, argv);

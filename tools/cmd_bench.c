@@ -81,17 +81,17 @@ struct bench {
     struct tools_shapes given;
     DML_EXECUTION_FLAGS flags;
     const char *trace_path, *python;
-    bool compare, own_weights, profiled, every, steps_only; /* steps_only: of what is printed */
+    bool compare, own_weights, profiled, every, steps_only; /* steps_only: restricts the output */
     struct onnx_model *model;
     struct tools_session *session;
     struct tools_program *program;
     struct tools_trace trace;
     struct tools_profile profile;
-    bool ones; /* free sizes are taken as 1 */
+    bool ones; /* free sizes are set to 1 */
     double compile_ms, first_ms;
     double *runs;
     uint32_t run_count;
-    double bare_ms, device_ms; /* medians; negative: there is none */
+    double bare_ms, device_ms; /* medians; negative: not measured */
 };
 
 static bool bench_take(void *context, int option, const char *value, struct tools_error *error)
@@ -164,7 +164,7 @@ static bool bench_prepare(struct bench *b, const char *path, uint32_t device, st
     return ok && tools_program_fill(b->program, error);
 }
 
-/* The median of repeats in half of the time that runs may take: by the host's clock, or of `device` by timestamps. */
+/* The median of repeats in half of the time for runs: by the host's clock, or for `device` by timestamps. */
 static bool bench_repeat(struct bench *b, bool device, double *out, struct tools_error *error)
 {
     double *times = calloc(BENCH_RUNS_MAX, sizeof(*times)), start = tools_now_ms();
@@ -190,7 +190,7 @@ static bool bench_parts(struct bench *b, struct tools_error *error)
                                                   bench_repeat(b, true, &b->device_ms, error));
 }
 
-/* The first run touches memory for the first time, so it warms up and is told apart. */
+/* The first run faults memory in: it is a warm-up and reported separately. */
 static bool bench_measure(struct bench *b, struct tools_error *error)
 {
     b->runs = calloc(BENCH_RUNS_MAX, sizeof(*b->runs));
@@ -290,7 +290,7 @@ static void bench_print_row(const struct bench *b)
     printf(" %11.1f  %s\n", b->compile_ms, b->session->info.name);
 }
 
-/* A device that cannot run the model has a line that says why; the command fails when none can. */
+/* A device that cannot run the model has a line with the reason; the command fails if none can. */
 static bool bench_every(const struct bench *what, const char *path, struct tools_error *error)
 {
     uint32_t count, good = 0;

@@ -38,7 +38,7 @@ enum {
 
 struct dispatch_command {
     const char *files[DISPATCH_FILES_MAX]; /* NAME=FILE */
-    const char *folder;                    /* for what the JSON file names; NULL: it may not name files */
+    const char *folder;                    /* for files that the JSON file names; NULL: not allowed */
     uint32_t file_count, iterations;
     bool json, schema, timed;
     struct dispatch_reader reader;
@@ -79,7 +79,7 @@ static bool dispatch_take(void *context, int option, const char *value, struct t
     }
 }
 
-/* ---- where outputs go ---- */
+/* ---- destinations of outputs ---- */
 
 static const struct dispatch_slot *find_output(const struct dispatch *d, const char *name, size_t length)
 {
@@ -100,7 +100,7 @@ static const char *file_option(const struct dispatch_command *c, const char *nam
     return NULL;
 }
 
-/* A name alone: what the JSON file says may not lead out of the folder, nor through a link in it. */
+/* A name without a folder: paths in the JSON file must not leave the folder, nor pass through a link in it. */
 static bool check_name(struct dispatch_command *c, const json_t *value, const char *file, const char *path)
 {
     struct stat about;

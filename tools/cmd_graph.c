@@ -45,7 +45,7 @@ struct graph_command {
     uint32_t device;
     struct tools_shapes given;
     DML_EXECUTION_FLAGS flags;
-    char *graph, *plan; /* texts; NULL: there is none */
+    char *graph, *plan; /* texts; NULL: none */
 };
 
 static bool graph_take(void *context, int option, const char *value, struct tools_error *error)

@@ -130,7 +130,7 @@ static bool run_check_labels(const struct run *run, struct tools_error *error)
     return true;
 }
 
-/* Where shapes depend on the values of inputs, the program is made for those values. */
+/* If shapes depend on the values of inputs, the program is compiled for those values. */
 static bool run_compile(struct run *run, struct onnx_program **out, struct tools_error *error)
 {
     run->session->own_weights = run->own_weights;

@@ -76,7 +76,7 @@ static void STDMETHODCALLTYPE take_path(void *context, const char *path, const c
         printf("kept in %s\n", path);
 }
 
-/* Ticks that all CPUs have spent, on work and in all; false where the system does not tell. */
+/* Ticks of all CPUs, busy and total; false if the system does not report them. */
 static bool read_ticks(double *out_busy, double *out_all)
 {
     FILE *file = fopen("/proc/stat", "r");

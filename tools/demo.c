@@ -2,10 +2,10 @@
 /* The program behind `make demo`: halves a photograph, doubles it again with a small network on the fastest device, and
  * compares the result and a bicubic enlargement with the original.
  *
- *   anydml-demo PICTURE.jpg MODEL.onnx FOLDER
+ *   anydml-demo IMAGE.jpg MODEL.onnx FOLDER
  *
- * Exit code 0 when the network is closer to the original than bicubic, 1 when not or the device failed, 2 when a file
- * is wrong. */
+ * Exit code 0 if the network is closer to the original than bicubic, 1 if not or the device failed, 2 if a file is
+ * wrong. */
 #include "tools/image.h"
 #include "tools/program.h"
 #include "tools/text.h"
@@ -69,7 +69,7 @@ static bool demo_load(struct demo *d, const char *path, struct tools_error *erro
            tools_fail(error, TOOLS_USAGE, "%s is not a network with one input and one output", path);
 }
 
-/* On the fastest device; where a GPU cannot be used after all, on the CPU, which every machine has. */
+/* On the fastest device; if a GPU turns out to be unusable, on the CPU, which every machine has. */
 static bool demo_open(struct demo *d, struct tools_error *error)
 {
     uint32_t device;
@@ -118,7 +118,7 @@ static bool demo_run(struct demo *d, struct tools_error *error)
 
 /* ---- side_by_side.png: both images, and below them the same detail of both, enlarged ---- */
 
-/* How much neighbouring pixels differ inside a rectangle of the original. */
+/* The sum of differences of neighbouring pixels inside a rectangle of the original. */
 static uint64_t demo_detail(const struct tools_image *image, uint32_t x0, uint32_t y0, uint32_t width, uint32_t height)
 {
     uint64_t sum = 0;
@@ -132,7 +132,7 @@ static uint64_t demo_detail(const struct tools_image *image, uint32_t x0, uint32
     return sum;
 }
 
-/* The part of the original with the strongest edges, for a look at the difference. */
+/* The part of the original with the strongest edges, to show the difference. */
 static void demo_choose(const struct tools_image *image, uint32_t width, uint32_t height, uint32_t *out_x,
                         uint32_t *out_y)
 {
@@ -150,7 +150,7 @@ static void demo_choose(const struct tools_image *image, uint32_t width, uint32_
     }
 }
 
-/* Copies the part of `from` that begins at (x, y), every pixel `zoom` times, to fill width x height at (to_x, to_y). */
+/* Copies the part of `from` that starts at (x, y), every pixel `zoom` times, to fill width x height at (to_x, to_y). */
 static void demo_paste(const struct tools_image *from, uint32_t x, uint32_t y, uint32_t zoom, struct tools_image *to,
                        uint32_t to_x, uint32_t to_y)
 {

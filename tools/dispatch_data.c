@@ -48,7 +48,7 @@ static void copy_element(uint8_t *to, uint64_t to_index, const uint8_t *from, ui
     }
 }
 
-/* Between packed elements and their places in the buffer. */
+/* Converts between packed elements and their positions in the buffer. */
 static void copy_elements(const DML_BUFFER_TENSOR_DESC *tensor, void *packed, void *buffer, bool to_packed)
 {
     const uint32_t bits = schema_data_type_bits(tensor->DataType);
@@ -183,7 +183,7 @@ static bool fill_npy(struct dispatch_reader *r, FILE *file, const char *name, co
     return ok;
 }
 
-/* The bytes of the buffer, strides and all; those that round its size up may be missing. */
+/* The bytes of the buffer in its strides; those that round its size up may be missing. */
 static bool fill_raw(struct dispatch_reader *r, FILE *file, const char *name, uint64_t size,
                      const DML_BUFFER_TENSOR_DESC *tensor, void *data)
 {

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* Where the dimensions of an image stand. */
+/* The positions of an image's dimensions. */
 struct picture_axes {
     uint32_t channel, height, width;
 };
@@ -57,7 +57,7 @@ static void picture_fill(const struct tools_image *image, const struct tools_pic
     }
 }
 
-/* uint8 inputs take the pixels' own numbers. */
+/* uint8 inputs use the pixels' own numbers. */
 static bool picture_to_bytes(struct tools_array *array, struct tools_error *error)
 {
     struct tools_array bytes;

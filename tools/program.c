@@ -12,8 +12,8 @@
 
 /* ---- models ---- */
 
-/* Models stay mapped while they are used. What somebody cuts off their files cannot be read any more, nor what the disk
- * has lost: that ends the command, in one line as everything that is wrong with a file. */
+/* Models stay mapped while they are used. A file that is truncated meanwhile, or that the disk cannot read, ends the
+ * command, in one line like every other error of a file. */
 static char lost_text[512];
 
 static void on_lost(int signal)
@@ -128,7 +128,7 @@ bool tools_program_create(struct tools_session *session, struct onnx_program *on
     return true;
 }
 
-/* ---- models that are no single graph ---- */
+/* ---- models that are not a single graph ---- */
 
 static bool flow_allocate(struct tools_program *p, const struct onnx_model *model)
 {

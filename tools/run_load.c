@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* All that is read, so that nothing is written there. */
+/* All inputs, so that none is overwritten. */
 static void run_note_inputs(const struct run *run)
 {
     tools_files_read(run->labels);
@@ -16,7 +16,7 @@ static void run_note_inputs(const struct run *run)
         tools_files_read(run->input_files[i]);
 }
 
-/* ---- which file belongs to which tensor ---- */
+/* ---- assignment of files to tensors ---- */
 
 static void run_names(const struct onnx_value_info *infos, uint32_t count, char *text, size_t size)
 {
@@ -48,7 +48,7 @@ static bool run_unknown(const struct onnx_value_info *infos, uint32_t count, con
     return tools_fail(error, TOOLS_USAGE, "--%s %s: unknown %s; the model has %s", kind, text, kind, names);
 }
 
-/* Named files first; the others take the places that are left, in order. */
+/* Named files first; the others are assigned to the remaining tensors in order. */
 static bool run_assign(const struct onnx_value_info *infos, uint32_t count, const char *kind, const char *const *given,
                        uint32_t given_count, const char **files, struct tools_error *error)
 {
@@ -117,7 +117,7 @@ static bool run_read_picture(struct run *run, uint32_t i, struct tools_error *er
     return ok;
 }
 
-/* "'" and numpy's repr aside: what the model wants and what the file has, in one line. */
+/* "'" and NumPy's repr aside: the model's shape and the file's, in one line. */
 static bool run_wrong_shape(const struct run *run, uint32_t i, struct tools_error *error)
 {
     const struct onnx_value_info *info = &run->model->inputs[i];

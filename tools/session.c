@@ -105,7 +105,7 @@ static bool session_find_adapter(uint32_t index, IDXCoreAdapter **out, struct to
     IDXCoreAdapterList *list;
     if (!session_list_adapters(&list, error))
         return false;
-    /* Counting looks at all devices, which loads their drivers: not for the first one. */
+    /* Counting enumerates all devices, which loads their drivers: not for the first one. */
     uint32_t count = index ? IDXCoreAdapterList_GetAdapterCount(list) : 1;
     HRESULT hr = index < count ? IDXCoreAdapterList_GetAdapter(list, index, &IID_IDXCoreAdapter, (void **)out)
                                : DXGI_ERROR_NOT_FOUND;

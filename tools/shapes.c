@@ -27,7 +27,7 @@ static bool given_shape(const char *text, const struct onnx_value_info *input, s
                                                (const char *const *)input->symbols));
 }
 
-/* The shape that was given for the input, or NULL. */
+/* The given shape of the input, or NULL. */
 static const char *find_given(const struct tools_shapes *s, const struct onnx_value_info *input)
 {
     size_t length = strlen(input->name);
@@ -39,7 +39,7 @@ static const char *find_given(const struct tools_shapes *s, const struct onnx_va
     return NULL;
 }
 
-/* The size of a named dimension in an input whose shape was given; -1: there is none. */
+/* The size of a named dimension in an input whose shape was given; -1: none. */
 static int64_t size_of_symbol(const struct tools_shapes *s, const struct onnx_model *model,
                               const struct onnx_input *shapes, const char *symbol)
 {
@@ -53,7 +53,7 @@ static int64_t size_of_symbol(const struct tools_shapes *s, const struct onnx_mo
     return -1;
 }
 
-/* The shape of an input for which none was given; false: some of it is free, and those dimensions become 1. */
+/* The shape of an input without a given one; false: some of it is free, and those dimensions become 1. */
 static bool own_shape(const struct tools_shapes *s, const struct onnx_model *model, uint32_t index,
                       struct onnx_input *shapes)
 {
@@ -69,7 +69,7 @@ static bool own_shape(const struct tools_shapes *s, const struct onnx_model *mod
     return whole;
 }
 
-/* What is free, in one line. */
+/* The free dimensions, in one line. */
 static bool ask(const struct onnx_model *model, const bool *open, struct tools_error *error)
 {
     char list[512], shape[256];

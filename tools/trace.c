@@ -15,7 +15,7 @@
 #define PEAK_MS      50.0
 #define PEAK_RUNS    64
 
-/* One run; on devices by their own clock, and without copies between them and the host. */
+/* One run; on devices by their own clock, and without copies to and from the host. */
 static bool run_once(struct tools_program *program, bool first, double *ms, struct tools_error *error)
 {
     const bool host = program->session->device->host_memory;

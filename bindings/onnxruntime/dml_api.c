@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* As far as messages need it. A host that is too old still makes statuses. */
+/* For messages. A host that is too old can still create statuses. */
 static bool find_host(struct ep_factory *out, const char *caller)
 {
     const OrtApiBase *base = ep_host_base();
@@ -26,7 +26,7 @@ static bool find_host(struct ep_factory *out, const char *caller)
         out->ort = base->GetApi(1);
         out->version = 0;
     }
-    /* Without ONNX Runtime nobody can make the status that would tell. */
+    /* Without ONNX Runtime, no status can be created to report it. */
     if (!out->ort)
         fprintf(stderr, EP_NAME_WINDOWS ": %s had no effect: ONNX Runtime was not found in the process\n", caller);
     return out->ort != NULL;
@@ -61,8 +61,8 @@ static OrtStatus *register_in(const struct ep_factory *host, OrtEnv *env)
     return host->ort->RegisterExecutionProviderLibrary(env, "anydml.dml", path);
 }
 
-/* ONNX Runtime has one environment, and making it again is how to get at it. One that exists for this call only ends
- * with it, and the factory too: the caller has none. */
+/* ONNX Runtime has one environment; creating it again returns the existing one. One that is created by this call ends
+ * with it, and so does the factory: the caller does not have one. */
 static OrtStatus *ensure_registered(const struct ep_factory *host)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -205,7 +205,7 @@ static OrtStatus *ORT_API_CALL append_dml1(OrtSessionOptions *options, IDMLDevic
     return append_pair(options, dml, queue);
 }
 
-/* ---- what sessions run on ---- */
+/* ---- devices and queues of sessions ---- */
 
 static OrtStatus *read_option(const struct ep_factory *host, const OrtSessionOptions *options, const char *key,
                               bool *out_found, uint32_t *out)

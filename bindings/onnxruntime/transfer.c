@@ -14,7 +14,7 @@ static struct transfer *transfer_of(const OrtDataTransferImpl *base)
     return container_of(base, struct transfer, base);
 }
 
-/* Memory that is the provider's by its name alone: only addresses of buffers are known to be the host's. */
+/* Memory of the provider by name only: only addresses of buffers are known to be host addresses. */
 static bool is_device(const struct ep_factory *factory, const OrtMemoryDevice *device)
 {
     const OrtEpApi *ep = factory->ep;

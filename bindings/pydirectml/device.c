@@ -40,7 +40,7 @@ static bool adapter_is_gpu(IDXCoreAdapter *adapter)
     return IDXCoreAdapter_IsAttributeSupported(adapter, &DXCORE_HARDWARE_TYPE_ATTRIBUTE_GPU);
 }
 
-/* How well an adapter serves: a GPU of its own before one beside the CPU, before drivers that are programs. */
+/* Rank of an adapter: a discrete GPU before an integrated one, before software drivers. */
 static uint32_t adapter_score(IDXCoreAdapter *adapter, bool gpu)
 {
     bool integrated = false, hardware = false;
@@ -94,7 +94,7 @@ static void enable_debug_layer(void)
     pydml_release(debug);
 }
 
-/* Whether buffers lie at the host's addresses: the device checks its arguments even when it makes nothing. */
+/* Whether buffers can be created over host memory: the device checks its arguments even if it creates nothing. */
 static bool takes_host_memory(ID3D12Device *d3d)
 {
     static char probe[16] __attribute__((aligned(16)));
