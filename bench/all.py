@@ -37,7 +37,7 @@ import subprocess
 import sys
 import time
 
-# ---- what runs in the peers' processes: loads the network, then for each line on stdin runs it for so many seconds ----
+# ---- code for the peers' processes: loads the network, then for each line on stdin runs it for that many seconds ----
 
 COMMON = r"""
 import json, os, resource, sys, threading, time
@@ -173,11 +173,11 @@ PEERS = {
 }
 NAMES = {"anydml": "AnyDML", **{key: peer[0] for key, peer in PEERS.items()}}
 LOAD_LIMIT = 900  # seconds; torch.compile calls a compiler
-NOISY = 0.1       # CPUs that others may use before a figure is marked
+NOISY = 0.1       # CPUs in use by others before a figure is marked
 
 
 class Failed(Exception):
-    """One line, and the exit code that goes with it."""
+    """One line, and the exit code."""
 
     def __init__(self, text, code=1):
         super().__init__(text)
@@ -188,7 +188,7 @@ def warn(text):
     print("anydml bench: " + " ".join(text.split())[:400], file=sys.stderr, flush=True)
 
 
-# ---- what else the machine did ----
+# ---- other load on the machine ----
 
 def busy_seconds():
     """CPU time of the whole machine that was not idle."""
@@ -212,7 +212,7 @@ def own_seconds(pids):
 
 
 class Watch:
-    """How many CPUs others used since it was made; steal time counts as theirs."""
+    """The number of CPUs that others used since it was created; steal time counts as theirs."""
 
     def __init__(self, pids):
         self.pids, self.start = pids, time.perf_counter()
@@ -242,7 +242,7 @@ class Peer:
         self.rest = b""
         try:
             self.about = self.answer(LOAD_LIMIT)
-        except BaseException:  # the user's Ctrl-C too
+        except BaseException:  # including the user's Ctrl-C
             self.end()
             raise
         self.process.send_signal(signal.SIGSTOP)
@@ -558,5 +558,5 @@ if __name__ == "__main__":
         sys.exit(2)
     except KeyboardInterrupt:
         print("anydml bench: interrupted", file=sys.stderr)
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # so that whoever waits sees what ended it
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # so that the waiting process sees what ended it
         os.kill(os.getpid(), signal.SIGINT)

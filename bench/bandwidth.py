@@ -40,8 +40,8 @@ def part(x, *shape):
     return x.view(-1)[:np.prod(shape)].view(*shape)
 
 
-# Fields: {n} is N, {t} the data type. Bytes: per element of N x N in sizes of the type, counted as the operation must move
-# them; a pair counts first such elements and then bytes, of other types than {t}.
+# Fields: {n} is N, {t} the data type. Bytes: per element of N x N in sizes of the type, counted as the operation must
+# move them; a pair is such elements and additional bytes of other types.
 UNARY = "InputTensor={n}x{n}:{t} OutputTensor={n}x{n}:{t}"
 PLAIN = " ScaleBias=-"
 BINARY = "ATensor={n}x{n}:{t} BTensor={n}x{n}:{t} OutputTensor={n}x{n}:{t}"
@@ -182,7 +182,7 @@ CASES = [
           "InputTensor=16x64x128x128:{t} OutputTensor=16x16x256x256:{t} BlockSize=2 Order=1", 2,
           lambda x, y, o: torch.nn.functional.pixel_shuffle(x.view(16, 64, 128, 128), 2), types=ALL),
 ]
-# As small as those that operators.c makes.
+# As small as those of operators.c.
 INDICES = torch.from_numpy(np.random.default_rng(1).integers(0, 64, N))
 PLACES = torch.from_numpy(np.random.default_rng(1).integers(0, 64, (N, N)))
 
@@ -214,7 +214,7 @@ def ours(args, entry, threads, processors):
 def theirs(entry, x, y, out, args):
     try:
         return time_of(lambda: entry["torch"](x, y, out), args) if entry["torch"] else None
-    except RuntimeError:  # not implemented for 'Half', says PyTorch of some
+    except RuntimeError:  # not implemented for 'Half', according to PyTorch
         return None
 
 

@@ -26,7 +26,7 @@ MARK = "<!-- bench/compile.py -->"
 
 
 class Graph:
-    """Nodes in the making; everything that computes returns the name of its result."""
+    """Builder of nodes; everything that computes returns the name of its result."""
 
     def __init__(self, name, shape):
         self.name, self.nodes, self.constants, self.shape = name, [], [], shape
@@ -55,10 +55,10 @@ class Graph:
             file.write(model.SerializeToString())
 
 
-# ---- shapes: each takes a graph and about how many nodes it shall have, and returns the result's name ----
+# ---- shapes: each takes a graph and the approximate number of nodes, and returns the result's name ----
 
 def chain(g, count):
-    """Element-wise operators one after the other, each unlike the one before."""
+    """Element-wise operators in sequence, each different from the one before."""
     ops = ("Sigmoid", "Tanh", "Abs", "Relu", "Softplus", "Neg", "Elu", "Exp", "Sin", "Softsign")
     x = "x"
     for i in range(count):
@@ -67,7 +67,7 @@ def chain(g, count):
 
 
 def shared(g, count):
-    """Products with one weight, activations between them."""
+    """GEMMs with one weight, activations between them."""
     w, x = g.weight(16, 16), "x"
     for i in range(count):
         x = g.apply("Tanh", x) if i % 2 else g.apply("MatMul", x, w)
@@ -75,7 +75,7 @@ def shared(g, count):
 
 
 def fan(g, count):
-    """One tensor that everything reads, half of it twice, and a tree of sums."""
+    """One tensor that all nodes read, half of it twice, and a tree of sums."""
     leaves = [g.apply("Mul", "x", g.weight(1, 16)) if i % 2 else g.apply("Sin", "x") for i in range(count // 2)]
     while len(leaves) > 1:
         leaves = [g.apply("Add", *leaves[i:i + 2]) if i + 1 < len(leaves) else leaves[i] for i in range(0, len(leaves), 2)]
@@ -83,7 +83,7 @@ def fan(g, count):
 
 
 def heads(g, count):
-    """Products of one matrix with as many others as there are nodes, each followed by a softmax."""
+    """GEMMs of one matrix with as many others as there are nodes, each followed by a softmax."""
     parts = [g.apply("Softmax", g.apply("MatMul", "x", g.weight(16, 16))) for _ in range(count // 2)]
     return parts[0] if len(parts) == 1 else g.apply("Concat", *parts, axis=1)
 
@@ -118,7 +118,7 @@ def quantised(g, count):
 
 
 def moves(g, count):
-    """Reshapes, transpositions and slices one after the other, and now and then a sum."""
+    """Reshapes, transpositions and slices in sequence, and occasionally a sum."""
     shapes = [g.constant(np.array(s)) for s in ((4, 4, 4), (8, 8), (64, 1), (2, 32), (1, 64))]
     x = "x"
     for i in range(count // 2):
@@ -128,7 +128,7 @@ def moves(g, count):
 
 
 def joins(g, count):
-    """One tensor cut into as many parts as there are nodes, each changed, all joined."""
+    """One tensor split into as many parts as there are nodes, each changed, all concatenated."""
     size = max(count // 4, 2)
     part = [g.apply("Slice", "x", g.constant(np.array([i % 16])), g.constant(np.array([i % 16 + 1])), g.constant(np.array([1])))
             for i in range(size)]
@@ -171,7 +171,7 @@ SHAPES = {
 # ---- measuring ----
 
 def measure(program, name, nodes, rounds, limit):
-    """Dictionary of the phases' CPU milliseconds; None when it takes longer than `limit` seconds."""
+    """Dictionary of the phases' CPU milliseconds; None if it takes longer than `limit` seconds."""
     make, shape = SHAPES[name]
     with tempfile.TemporaryDirectory() as folder:
         graph = Graph(name, shape)

@@ -13,7 +13,7 @@ TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
 
 
 def greatest(logits):
-    """numpy takes 1.4 ms for 128256 elements of FLOAT16; their bits as integers are in order where they are not negative."""
+    """numpy needs 1.4 ms for 128256 elements of FLOAT16; their bits as integers have the same order if they are not negative."""
     if logits.dtype == np.float16:
         place = int(logits.view(np.int16).argmax())
         return place if logits[place] >= 0 else int(logits.argmax())
@@ -21,8 +21,8 @@ def greatest(logits):
 
 
 class Model:
-    """library: of the provider, or None for the CPU provider. adapter: its number; with one, tensors lie in its memory, or,
-    with resident, in the host's as genai has them, except for the caches."""
+    """library: of the provider, or None for the CPU provider. adapter: its number; with one, tensors are in its memory, or,
+    with resident, in host memory as in genai, except for the caches."""
 
     def __init__(self, folder, library, threads, adapter=None, resident=False):
         options = ort.SessionOptions()

@@ -45,7 +45,7 @@ NETWORKS = ["resnet50", "mobilenetv2", "squeezenet11", "bert_base_s128", "bert_l
 
 
 def device_of(args):
-    """What is known of the device, or of the first one that is not a CPU."""
+    """Properties of the device, or of the first one that is not a CPU."""
     found = subprocess.run([args.anydml, "devices", "--json"], capture_output=True, text=True, check=True)
     devices = json.loads(found.stdout)
     if args.device is not None:
@@ -114,7 +114,7 @@ def measure_networks(args, results, part):
 
 
 def copy_rate(args):
-    """Bytes read and written in a millisecond: 512 MiB copied, or negated, which a kernel does, whatever is faster."""
+    """Bytes read and written in a millisecond: 512 MiB copied, or negated by a kernel, whichever is faster."""
     x = f"x = torch.rand({2**27}, device='cuda'); y = torch.empty_like(x)"
     taken = least([(gpu_peers.ask("operator", x, s, args.seconds),) for s in ("y.copy_(x)", "torch.neg(x, out=y)")])
     return taken[0] and 2**30 / taken[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables and plots of what bench/gpu.py measured, between the marks of a document and in the folder beside it."""
+"""Tables and plots of the results of bench/gpu.py, between the marks of a document and in the folder next to it."""
 import json
 import os
 
@@ -22,7 +22,7 @@ def ratio(ours, theirs):
 
 
 def rate(work, ms, unit):
-    """Of work in so many milliseconds; unit: what 1e9 of it in a millisecond are called."""
+    """Work per this many milliseconds; unit: the name of 1e9 of it in a millisecond."""
     return "-" if ms is None else f"{work / ms / 1e9:.{0 if work / ms / 1e9 >= 100 else 1 if unit == 'T' else 2}f}"
 
 
@@ -34,7 +34,7 @@ def table(head, rows):
 # ---- plots ----
 
 def bars(title, groups, series, limit, line=None):
-    """groups: (label, [value or None for each of `series`]); values beyond the limit are cut."""
+    """groups: (label, [value or None for each of `series`]); values beyond the limit are clipped."""
     bar, gap, height, top, left = 15, 14, 220, 70, 46
     group = bar * len(series) + gap
     width = max(left + group * len(groups) + 16, 560)
@@ -153,7 +153,7 @@ PARTS = {"networks": networks, "batch": batch, "gemm": gemm, "products": arithme
 # ---- the document ----
 
 def load(files):
-    """Results by part, label and type; what comes later replaces what came before."""
+    """Results by part, label and type; later ones replace earlier ones."""
     results, conditions = {}, {}
     for path in files:
         with open(path, encoding="utf-8") as file:

@@ -97,7 +97,7 @@ def dynamic(c, i, k, n):
     c.last = c.node("Mul", [sums, c.node("Mul", [q[1], s])])
 
 
-# label, how a product is added, type of the activations, bytes of a weight, half precision allowed
+# label, function that adds a GEMM, type of the activations, bytes of a weight, half precision allowed
 CASES = [
     ("float32", plain, "float32", 4, False),
     ("float32, half precision allowed", plain, "float32", 4, True),
@@ -114,7 +114,7 @@ CASES = [
 
 
 def products(args, case, shape, rows, path):
-    """Saves the model; (number of products, bytes of their weights)."""
+    """Saves the model; (number of GEMMs, bytes of their weights)."""
     _, add, dtype, size, _ = case
     k, n = shape
     chain = Chain(FLOATS[dtype])

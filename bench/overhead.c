@@ -4,7 +4,7 @@
  * STEPS: each dispatch is of a graph of so many additions. With ANYDML_DISABLE_PASS=fuse_map each of them is a step. */
 #include <anydml_d3d12.h>
 
-#pragma GCC diagnostic ignored "-Wunused-function" /* of what samples share, some is enough */
+#pragma GCC diagnostic ignored "-Wunused-function" /* shared by samples, not all of it is used */
 #include "chain.h"
 
 enum { ROUND = 200 };
@@ -15,7 +15,7 @@ struct bench {
     IDMLCommandRecorder *recorder;
     IDMLCompiledOperator *add;
     ID3D12DescriptorHeap *heap;
-    ID3D12Resource *x, *y, *temporary; /* temporary: NULL when none is needed */
+    ID3D12Resource *x, *y, *temporary; /* temporary: NULL if not needed */
     UINT64 temporary_bytes;
     UINT step; /* bytes of a descriptor handle */
     UINT descriptors;

@@ -41,7 +41,7 @@ static void shapes_of(const struct onnx_model *model, struct onnx_input *shapes)
     }
 }
 
-/* One device for all, which keeps equal weights once; runs at the same time are on queues of their own. */
+/* One device for all, which stores equal weights once; concurrent runs use separate queues. */
 static bool client_create(struct client *client, struct tools_session *session, const struct onnx_model *model,
                           struct onnx_input *shapes, struct tools_error *error)
 {

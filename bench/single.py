@@ -93,7 +93,7 @@ def attention_cases():
         yield f"12 heads of 64, {what}", lambda s=(tokens, past): attention(*s), {}
 
 
-# ---- products ----
+# ---- GEMM and convolutions ----
 
 def matmul_integer(m, k, n):
     node = helper.make_node("MatMulInteger", ["x", "w", "xz"], ["y"])
@@ -114,7 +114,7 @@ def qlinear_matmul(m, k, n):
 
 
 def float_matmul(m, k, n, dtype, bound):
-    """bound: the weights are an input too."""
+    """bound: the weights are an input as well."""
     inputs = [tensor("x", [m, k], dtype)] + ([tensor("w", [k, n], dtype)] if bound else [])
     return model(helper.make_node("MatMul", ["x", "w"], ["y"]), inputs, [tensor("y", [m, n], dtype)],
                  {} if bound else {"w": normal(k, n, dtype=dtype)})
@@ -211,7 +211,7 @@ def recurrent_cases():
 # ---- nearest neighbours ----
 
 def neighbours(points, width, known, count):
-    """As scikit-learn's converters write it: distances to all known points, the nearest ones, what is known of them."""
+    """As scikit-learn's converters export it: distances to all known points, the nearest ones, and their labels."""
     nodes = [helper.make_node("CDist", ["x", "known"], ["far"], domain="com.microsoft", metric="euclidean"),
              helper.make_node("TopK", ["far", "k"], ["least", "places"], axis=-1, largest=0),
              helper.make_node("Reshape", ["places", "line"], ["flat"]),

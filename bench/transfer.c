@@ -4,7 +4,7 @@
  * copies of a queue are `CHUNKS` commands in one list, and several lists are in flight. */
 #include <anydml_d3d12.h>
 
-#pragma GCC diagnostic ignored "-Wunused-function" /* of what samples share, some is enough */
+#pragma GCC diagnostic ignored "-Wunused-function" /* shared by samples, not all of it is used */
 #include "sample.h"
 
 #include <stdlib.h>

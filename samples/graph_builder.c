@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A small network with the graph builder (docs/graph-builder.md): one function per operator, sizes of outputs found by
- * the library, errors asked for once. An image of 8 x 8 goes through a convolution with bias and Relu, max pooling, a
- * dense layer and Softmax; its weights are constants of the graph. */
+/* A small network with the graph builder (docs/graph-builder.md): one function per operator, sizes of outputs are
+ * inferred by the library, errors are checked once. An image of 8 x 8 is processed by a convolution with bias and Relu,
+ * max pooling, a dense layer and Softmax; its weights are constants of the graph. */
 #include <anydml_graph.h>
 
 #include "sample.h"
@@ -71,7 +71,7 @@ static void reference(const float picture[SIDE][SIDE], float out[CLASSES])
         out[j] /= sum;
 }
 
-/* Records `dispatchable`, with one input and one output where there are some, and runs it. */
+/* Records `dispatchable`, with one input and one output if there are any, and runs it. */
 static void run(IDMLDevice *dml, struct sample_queue *q, IDMLDispatchable *dispatchable, ID3D12Resource *in,
                 ID3D12Resource *out, ID3D12Resource *persistent)
 {

@@ -34,7 +34,7 @@ static struct tools_image crop(const struct tools_image *image, uint32_t width, 
     return out;
 }
 
-/* The photograph in the size that the model asks for. */
+/* The photograph in the size that the model requires. */
 static struct tools_image load(const char *path, int64_t sizes[4])
 {
     struct tools_image image, part, out;
@@ -56,7 +56,7 @@ static struct tools_image load(const char *path, int64_t sizes[4])
     return out;
 }
 
-/* Where the colour c of pixel i stands among `plane` pixels. */
+/* The position of colour c of pixel i among `plane` pixels. */
 static size_t place(size_t i, size_t c, size_t plane, int blue_first)
 {
     return (blue_first ? 2 - c : c) * plane + i;
@@ -74,7 +74,7 @@ static OrtValue *to_tensor(const struct tools_image *image, const int64_t *sizes
     return value;
 }
 
-/* Styles go beyond what a byte holds, so numbers are cut. */
+/* Styles exceed the range of a byte, so numbers are clamped. */
 static struct tools_image to_image(const OrtValue *value, int blue_first)
 {
     OrtTensorTypeAndShapeInfo *shape;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The network of data/super_resolution_x2.onnx, which doubles images, as a DirectML graph: its weights are taken from
- * the file, its operators are written down here.
+/* The network of data/super_resolution_x2.onnx, which doubles images, as a DirectML graph: its weights are read from
+ * the file, its operators are listed here.
  *
  *     x = relu(conv 5x5(image))
  *     x = x + conv 3x3(relu(conv 3x3(x)))               four times
@@ -27,7 +27,7 @@ static UINT64 next_number(struct bytes *in)
     return number;
 }
 
-/* The number of the next field, 0 at the end; *out is its bytes where it has some. */
+/* The number of the next field, 0 at the end; *out has its bytes if it has any. */
 static UINT64 next_field(struct bytes *in, struct bytes *out)
 {
     const UINT64 tag = in->at < in->end ? next_number(in) : 0;

@@ -63,7 +63,7 @@ static inline struct video_reader video_open(const char *path)
 {
     struct video_reader r = { .path = path };
     const AVCodec *codec = NULL;
-    av_log_set_level(AV_LOG_QUIET); /* what is wrong is said in one line, here */
+    av_log_set_level(AV_LOG_QUIET); /* errors are reported in one line, here */
     video_check(avformat_open_input(&r.format, path, NULL, NULL), path);
     video_check(avformat_find_stream_info(r.format, NULL), path);
     r.stream = av_find_best_stream(r.format, AVMEDIA_TYPE_VIDEO, -1, -1, &codec, 0);
@@ -72,7 +72,7 @@ static inline struct video_reader video_open(const char *path)
     AVStream *stream = r.format->streams[r.stream];
     r.codec = video_need(avcodec_alloc_context3(codec));
     video_check(avcodec_parameters_to_context(r.codec, stream->codecpar), path);
-    r.codec->thread_count = 0; /* as many as there are CPUs */
+    r.codec->thread_count = 0; /* one per CPU */
     video_check(avcodec_open2(r.codec, codec, NULL), path);
     r.rate = av_guess_frame_rate(r.format, stream, NULL);
     if (r.rate.num <= 0 || r.rate.den <= 0)
@@ -82,7 +82,7 @@ static inline struct video_reader video_open(const char *path)
     return r;
 }
 
-/* The next frame, or NULL behind the last one. A file that is cut off ends where it is cut. */
+/* The next frame, or NULL after the last one. A truncated file ends where it is truncated. */
 static inline const AVFrame *video_next(struct video_reader *r)
 {
     for (int result; (result = avcodec_receive_frame(r->codec, r->frame)) != 0;) {
@@ -118,7 +118,7 @@ struct video_writer {
     AVStream *stream;
     AVPacket *packet;
     AVFrame *frame;      /* to be filled for video_put */
-    bool window, closed; /* closed: by who looks at it */
+    bool window, closed; /* closed: by the viewer */
     double begin;        /* a window: when the first frame was shown */
 };
 
@@ -129,7 +129,7 @@ static inline void video_wrote(const struct video_writer *w, int result)
     video_check(result, w->path);
 }
 
-/* The formats of pixels that an encoder takes, AV_PIX_FMT_NONE behind the last; NULL: any. */
+/* The formats of pixels that an encoder supports, AV_PIX_FMT_NONE after the last; NULL: any. */
 static inline const enum AVPixelFormat *video_pixel_formats(const AVCodec *codec)
 {
 #if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(61, 13, 100)
@@ -163,7 +163,7 @@ static inline struct video_writer video_create(const char *path, int width, int 
     const enum AVPixelFormat *formats = video_pixel_formats(codec);
     if (formats)
         w.codec->pix_fmt = avcodec_find_best_pix_fmt_of_list(formats, AV_PIX_FMT_YUV420P, 0, NULL);
-    w.codec->colorspace = AVCOL_SPC_SMPTE170M; /* what libswscale takes where nothing is said */
+    w.codec->colorspace = AVCOL_SPC_SMPTE170M; /* libswscale's default */
     if (w.format->oformat->flags & AVFMT_GLOBALHEADER)
         w.codec->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
     video_check(avcodec_open2(w.codec, codec, NULL), path);
@@ -211,7 +211,7 @@ static inline void video_wait(struct video_writer *w)
         nanosleep(&time, NULL);
 }
 
-/* Appends what is in w->frame. The encoder may keep that memory, so the next frame may get another. */
+/* Appends the frame in w->frame. The encoder may keep that memory, so the next frame may get another. */
 static inline void video_put(struct video_writer *w)
 {
     if (w->window)
@@ -236,7 +236,7 @@ static inline void video_finish(struct video_writer *w)
 
 /* ---- frames and planes ---- */
 
-/* Scales and converts a whole frame into another one, whose colours are ITU-R 601 where they are not RGB. */
+/* Scales and converts a whole frame into another one, whose colours are ITU-R 601 unless they are RGB. */
 static inline void video_convert(struct SwsContext **sws, const AVFrame *from, AVFrame *to)
 {
     const int flags = SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP;
@@ -251,7 +251,7 @@ static inline void video_convert(struct SwsContext **sws, const AVFrame *from, A
         "video");
 }
 
-/* A frame of planes of floats, whose lines have room for what libswscale's vectors write behind them. */
+/* A frame of planes of floats, whose lines have padding for libswscale's vectors. */
 static inline AVFrame *video_planes(int width, int height)
 {
     AVFrame *frame = video_need(av_frame_alloc());

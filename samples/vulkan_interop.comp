@@ -1,7 +1,7 @@
 #version 450
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The moving image of vulkan_interop.c: a ball that rolls on a chequered floor, by rays. Written as planes of red,
- * green and blue, 0 to 1, to where the push constants say. */
+/* The moving image of vulkan_interop.c: a ball that rolls on a chequered floor, ray traced. Written as planes of red,
+ * green and blue, 0 to 1, to the address in the push constants. */
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference_uvec2 : require
 
@@ -41,7 +41,7 @@ vec3 floor_colour(vec3 at)
     return ball(at, light) > 0.0 ? 0.4 * colour : colour;
 }
 
-/* What the ray meets beside the ball. */
+/* The ray's target besides the ball. */
 vec3 surroundings(vec3 from, vec3 to)
 {
     if (to.y >= -0.01)
@@ -53,7 +53,7 @@ vec3 surroundings(vec3 from, vec3 to)
 vec3 ball_colour(vec3 at, vec3 to)
 {
     vec3 normal = (at - ball_centre()) / radius;
-    float angle = 2.0 * push.time; /* it turns: stripes show how */
+    float angle = 2.0 * push.time; /* it rotates: stripes make that visible */
     vec2 turned = vec2(normal.x * cos(angle) - normal.y * sin(angle), normal.x * sin(angle) + normal.y * cos(angle));
     vec3 colour = fract(atan(turned.y, turned.x) * 5.0 / 6.2831853) < 0.5 ? vec3(0.8, 0.15, 0.1) : vec3(0.95, 0.9, 0.8);
     float shade = 0.25 + 0.75 * max(dot(normal, light), 0.0);

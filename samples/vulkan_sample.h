@@ -101,7 +101,7 @@ static void vulkan_end(struct vulkan *v)
 struct vulkan_buffer {
     VkBuffer buffer;
     VkDeviceMemory memory;
-    float *data; /* NULL: the device's own memory */
+    float *data; /* NULL: device memory */
 };
 
 static struct vulkan_buffer vulkan_buffer(struct vulkan *v, VkDeviceSize bytes, VkBufferUsageFlags usage, int mapped)
@@ -184,7 +184,7 @@ static void vulkan_record(struct vulkan *v)
     VK_CHECK(vkBeginCommandBuffer(v->commands, &begin));
 }
 
-/* What was written at `from` is seen by what is done at `to`. */
+/* Makes writes at `from` visible to accesses at `to`. */
 static void vulkan_barrier(struct vulkan *v, VkPipelineStageFlags from, VkAccessFlags writes, VkPipelineStageFlags to,
                            VkAccessFlags uses)
 {

@@ -64,7 +64,7 @@ static void run_network(struct program *p)
 
 /* ---- a frame ---- */
 
-/* The image in the middle of the network's input, what is left of it grey. */
+/* The image in the middle of the network's input, the rest of it grey. */
 static void letterbox(struct program *p)
 {
     const int width = (int)p->darknet.width, height = (int)p->darknet.height;

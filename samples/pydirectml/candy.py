@@ -15,7 +15,7 @@ def convolve(net, x, number, stride=1, padding=0):
 
 
 def normalize(net, x, number, relu=True):
-    """Each plane gets a mean and a deviation of its own."""
+    """Each plane has its own mean and deviation."""
     return dml.mean_variance_normalization(x, net.channels(f"norm{number}_scale"), net.channels(f"norm{number}_bias"), [2, 3],
                                            True, 1e-5, RELU if relu else None)
 
@@ -28,7 +28,7 @@ def crop(x, border, end=None):
 
 
 def residual(net, x, number, shortcut):
-    """Two convolutions, added to what was before."""
+    """Two convolutions, added to their input."""
     y = normalize(net, convolve(net, x, number), number)
     y = normalize(net, convolve(net, y, number + 1), number + 1, relu=False)
     return y, y + crop(shortcut, 2)

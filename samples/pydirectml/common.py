@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the samples share: arguments, weights from an ONNX file, a graph with its inputs, images. numpy and pydirectml do the
+"""Shared by the samples: arguments, weights from an ONNX file, a graph with its inputs, images. numpy and pydirectml do the
 work; onnx reads weights and Pillow images."""
 import argparse
 import sys
@@ -46,8 +46,8 @@ def load_weights(path):
 
 
 class Network:
-    """A graph in the making, with the data of its inputs. Weights are owned by DirectML: it reads them once, in the first
-    compute(), and keeps them as its kernels want them."""
+    """Builder of a graph, with the data of its inputs. Weights are owned by DirectML: it reads them once, in the first
+    compute(), and keeps them in its kernels' layout."""
 
     def __init__(self, weights, device=None):
         self.weights = weights
@@ -59,13 +59,13 @@ class Network:
         self.bindings, self.data_inputs = [], []
 
     def input(self, sizes):
-        """What compute() is given."""
+        """The inputs of compute()."""
         desc = dml.TensorDesc(dml.TensorDataType.FLOAT32, sizes)
         self.data_inputs.append(dml.input_tensor(self.builder, len(self.bindings) + len(self.data_inputs), desc))
         return self.data_inputs[-1]
 
     def weight(self, name, sizes=None):
-        """A tensor of the file, perhaps with other sizes of the same number of elements."""
+        """A tensor of the file, optionally with other sizes of the same number of elements."""
         if name not in self.weights:
             missing(f"the file has no tensor {name}; samples/README.md says how weights get the names that this program knows")
         data = np.ascontiguousarray(self.weights[name], np.float32)
@@ -93,7 +93,7 @@ class Network:
 
 
 def run(network, data, repeat):
-    """The results, and what it took on which device, printed."""
+    """The results; prints the time and the device."""
     start = time.perf_counter()
     results = network.compute(data)
     first = time.perf_counter() - start
@@ -111,7 +111,7 @@ def run(network, data, repeat):
 
 
 def load_labels(options):
-    """What classes are called, or nothing where no file says it."""
+    """The names of classes, or nothing if no file has them."""
     beside = [folder / "imagenet_categories.txt" for folder in Path(options.model).resolve().parents[:2]]
     for path in [Path(options.labels)] if options.labels else beside:
         if path.is_file():
@@ -146,7 +146,7 @@ def save_picture(path, pixels, mode="RGB"):
 
 
 def to_bytes(values):
-    """Numbers from 0 to 255, rounded; others are cut."""
+    """Numbers from 0 to 255, rounded and clamped."""
     return np.clip(np.rint(values), 0, 255).astype(np.uint8)
 
 
@@ -156,7 +156,7 @@ def planes(pixels):
 
 
 def imagenet_input(path):
-    """An image as networks for ImageNet want it."""
+    """An image as networks for ImageNet expect it."""
     if path.endswith(".npy"):
         return np.load(path)
     picture = planes(load_picture(path, 224, 224))

@@ -13,7 +13,7 @@ BLOCKS = [(16, 1), (24, 2), (24, 1), (32, 2), (32, 1), (32, 1), (64, 1), (64, 1)
 
 
 def convolve(net, x, name, stride=1, padding=0, groups=1, relu=True):
-    """Convolution, batch normalisation, and Relu where there is one."""
+    """Convolution, batch normalisation, and an optional Relu."""
     x = dml.convolution(x, net.weight(name + "_weight"), strides=[stride] * 2, start_padding=[padding] * 2,
                         end_padding=[padding] * 2, group_count=groups)
     mean, variance, scale, bias = (net.channels(f"{name}_norm_{part}") for part in ("mean", "var", "scale", "bias"))

@@ -16,7 +16,7 @@ def convolve(net, x, number, stride=1, padding=0):
 
 
 def fire(net, x, number):
-    """Few channels, which a small and a large window spread to many, side by side."""
+    """Few channels, which a 1x1 and a 3x3 convolution expand to many, concatenated."""
     squeezed = convolve(net, x, number)
     return dml.join([convolve(net, squeezed, number + 1), convolve(net, squeezed, number + 2, padding=1)], 1)
 

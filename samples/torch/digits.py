@@ -20,7 +20,7 @@ GLYPHS = ((14, 17, 19, 21, 25, 17, 14), (4, 12, 4, 4, 4, 4, 14), (14, 17, 1, 2, 
 
 
 def draw(count, generator):
-    """Images [count, 1, 28, 28] from 0 to 1 and their labels: turned, scaled, moved, of any stroke, with noise."""
+    """Images [count, 1, 28, 28] from 0 to 1 and their labels: rotated, scaled, moved, with varying stroke width and noise."""
     dots = torch.tensor([[[row >> bit & 1 for bit in range(4, -1, -1)] for row in glyph] for glyph in GLYPHS])
     labels = torch.randint(0, 10, (count,), generator=generator)
     small = F.pad(dots[labels].float()[:, None], (3, 3, 2, 2))

@@ -46,7 +46,7 @@ def write_ppm(path, picture):
 
 
 def prepared(weights, device):
-    """The network, and what of it is trained."""
+    """The network, and its trainable part."""
     if not weights:
         model = ResNet18(len(SHAPES)).to(device)
         return model, list(model.parameters())

@@ -28,7 +28,7 @@ def rows(*uses):
 
 
 def original(directory, row):
-    """Where fetch puts a row's photograph."""
+    """The path at which fetch stores a row's photograph."""
     return os.path.join(directory, row["name"] + os.path.splitext(row["path"])[1])
 
 
@@ -46,7 +46,7 @@ def fetch(directory):
 
 
 def reduce_half(picture):
-    """The low-resolution input: antialiased bicubic, rounded to 8 bits, as the demo makes it."""
+    """The low-resolution input: antialiased bicubic, rounded to 8 bits, as in the demo."""
     return picture.resize((picture.width // SCALE, picture.height // SCALE), Image.BICUBIC)
 
 
@@ -72,7 +72,7 @@ def open_rgb(path):
 
 
 def test_picture(directory, row):
-    """A held-out photograph at the size at which it is measured."""
+    """A held-out photograph in the size used for measurement."""
     picture = open_rgb(original(directory, row))
     if row["use"] == "demo":
         return picture.crop(DEMO_BOX).resize(DEMO_SIZE, Image.LANCZOS)

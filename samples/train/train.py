@@ -19,10 +19,10 @@ import photos
 from network import SCALE, Network, write_onnx
 
 PATCH = 64  # side of a stored low-resolution patch
-CROP = 48  # side of what one step sees of it
-SIDES = (512, 720, 1024, 1440, 2048)  # longest sides at which every photograph is shown
-FLAT = 1.0  # mean detail in grey levels below which a patch teaches little
-FLAT_KEPT = 8  # one of so many flat patches is kept
+CROP = 48  # side of the patch for one step
+SIDES = (512, 720, 1024, 1440, 2048)  # longest sides at which every photograph is used
+FLAT = 1.0  # mean detail in grey levels below which a patch is considered flat
+FLAT_KEPT = 8  # one of this many flat patches is kept
 PEAK_RATE = 2e-3
 WARM_UP = 0.02  # share of the time
 ABSOLUTE = 0.5  # share of the time with the absolute error, then the squared one
@@ -47,7 +47,7 @@ def worth_keeping(low, high, rng):
 
 
 def load(directory, rng):
-    """All training patches as two uint8 tensors. Large photographs only count reduced: at full size most are soft."""
+    """All training patches as two uint8 tensors. Large photographs are used in reduced size only: at full size most are soft."""
     lows, highs = [], []
     for row in photos.rows("train"):
         picture = photos.open_rgb(photos.original(directory, row))
