@@ -78,14 +78,14 @@ check-tsan: packages
 	ninja -C build-tsan
 	scripts/run-tests build-tsan
 
-# Minutes of processor time: make fuzz MINUTES=30, also with ADAPTER=vulkan
+# Minutes of CPU time: make fuzz MINUTES=30, also with ADAPTER=vulkan
 MINUTES := 30
 ADAPTER := cpu
 fuzz: packages
 	scripts/fuzz $(MINUTES) $(ADAPTER)
 
 # Minutes; writes docs/conformance.md. Then Microsoft's torch-directml on these libraries, where it can be had, and the
-# libraries for Windows. Another device than the processor, by its number in `anydml devices`: make conformance DEVICE=1
+# libraries for Windows. Another device than the CPU, by its number in `anydml devices`: make conformance DEVICE=1
 DEVICE :=
 conformance: build
 	/usr/bin/python3 tests/conformance/conformance.py --driver $(BUILD)/tests/conformance/conformance-driver --cases 64 \

@@ -17,8 +17,8 @@ own default settings on all CPUs; with several numbers a plot shows how latencie
 --json keeps all figures, --document writes tables and plots into a document between its two `<!-- bench/all.py -->` marks,
 --plot the plot of scaling alone. scripts/prepare-peers installs the peers.
 
---scaling measures 1, 2, 4 ... threads, as many as there are CPUs, and defaults; medians with the 99th percentile; defaults
-beside a busy loop on every CPU; and so many clients of one device at once, each with its own settings and with one thread
+--scaling measures 1, 2, 4 ... threads, up to the number of CPUs, and defaults; medians with the 99th percentile; defaults
+beside a busy loop on every CPU; and that many clients of one device at once, each with its own settings and with one thread
 (all_scaling.py).
 
 A model takes about (peers + 1) x rounds x (seconds + 0.5) seconds per thread count, and what its peers take to load.
@@ -54,7 +54,7 @@ def feed(shape, kind):
 def say(**values):
     print("\n" + json.dumps(values), flush=True)
 
-def clients(make, count, seconds): # so many threads at once
+def clients(make, count, seconds): # concurrent threads
     runs, gate = [0] * count, threading.Barrier(count + 1)
     def client(index):
         run = make()
@@ -435,9 +435,9 @@ def cost_table(results, threads):
 def conditions(data):
     worst = max((row["others"] for row in data["rows"]), default=0)
     versions = "".join(f"; {NAMES[key]} {version}" for key, version in data["versions"].items())
-    quiet = (f"Nothing else ran: other processes used at most {worst:.2f} processors during any figure." if worst <= NOISY else
-             f"Not quiet: other processes used up to {worst:.2f} processors; figures of rows with * are not to be trusted.")
-    return (f"{data['date']}, {data['processors']} processors, {data['machine']}{versions}. float32, batch 1, pinned, taking "
+    quiet = (f"Nothing else ran: other processes used at most {worst:.2f} CPUs during any figure." if worst <= NOISY else
+             f"Not quiet: other processes used up to {worst:.2f} CPUs; figures of rows with * are not to be trusted.")
+    return (f"{data['date']}, {data['processors']} CPUs, {data['machine']}{versions}. float32, batch 1, pinned, taking "
             f"turns, {data['rounds']} rounds of {data['seconds']:g} s; medians. A ratio below 1 means that AnyDML is faster. "
             f"{quiet} Load before and after: {data['load_before']:.2f}, {data['load_after']:.2f}.")
 
@@ -508,7 +508,7 @@ def parse():
     usual = [1 << i for i in range(cpus.bit_length())] + [0] if args.scaling else [t for t in (1, 2) if t <= cpus]
     args.threads = args.threads or usual
     if not all(0 <= t <= cpus for t in args.threads) or args.rounds < 1 or args.seconds < 0:
-        raise Failed(f"--threads takes 1 to {cpus}, one processor each, and default; --rounds at least 1; --seconds at least 0", 2)
+        raise Failed(f"--threads takes 1 to {cpus}, one CPU each, and default; --rounds at least 1; --seconds at least 0", 2)
     if bool(args.models) == bool(args.source):
         raise Failed("give models, or --from and a file", 2)
     if not 1 <= args.clients <= 64:

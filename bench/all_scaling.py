@@ -76,7 +76,7 @@ def measure_more(args, found, data):
         with BusyLoops():
             data["busy"] += measure(args, found, model, 0)
         if not args.quiet:
-            print(f"{name_of(model)}: clients and busy processors measured", file=sys.stderr, flush=True)
+            print(f"{name_of(model)}: clients and busy CPUs measured", file=sys.stderr, flush=True)
 
 
 # ---- tables ----

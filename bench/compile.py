@@ -185,7 +185,7 @@ def measure(program, name, nodes, rounds, limit):
                 return None
             if done.returncode:
                 sys.exit(f"{program} {name} of {nodes} nodes: {done.stderr.strip() or done.returncode}")
-            found = re.search(r"processor time: read ([\d.]+) ms, compile ([\d.]+) ms, initialise and run ([\d.]+) ms", done.stdout)
+            found = re.search(r"CPU time: read ([\d.]+) ms, compile ([\d.]+) ms, initialise and run ([\d.]+) ms", done.stdout)
             for key, value in zip(("read", "compile", "run"), found.groups()):
                 best[key] = min(best.get(key, float("inf")), float(value))
             print(f"{name} {nodes}: {found.group(0)}", file=sys.stderr, flush=True)
@@ -222,7 +222,7 @@ def plot(results):
            "<style>text{font:11px 'DejaVu Sans',Helvetica,Arial,sans-serif;fill:#333}.t{font-size:15px;font-weight:bold}"
            ".e{text-anchor:end}.m{text-anchor:middle}</style>",
            '<rect width="100%" height="100%" fill="#fff"/>',
-           f'<text class="t" x="{left}" y="26">Compiling: microseconds of processor time for each node</text>']
+           f'<text class="t" x="{left}" y="26">Compiling: microseconds of CPU time for each node</text>']
     for decade in range(int(y_low), int(y_high) + 1):
         y = at(10**x_low, 10.0**decade)[1]
         out.append(f'<path d="M{left} {y:.1f}H{left + width}" stroke="#ddd"/><text class="e" x="{left - 6}" y="{y + 4:.1f}">{10.0**decade:g}</text>')
@@ -250,7 +250,7 @@ def write(results, counts, path):
     with open(os.path.join(folder, "compile.svg"), "w", encoding="utf-8") as file:
         file.write(plot(results))
     lines = ["", f"![compile time]({os.path.basename(folder)}/compile.svg)", "",
-             "Microseconds of processor time for each node of the model:", "", *table(results, counts), ""]
+             "Microseconds of CPU time for each node of the model:", "", *table(results, counts), ""]
     with open(path, "w", encoding="utf-8") as file:
         file.write(MARK.join([parts[0], "\n".join(lines), parts[2]]))
 

@@ -18,7 +18,7 @@ Operators are measured by the GPU's clock alone, ten in a row, beside the same o
 own kernels) in a CUDA graph of ten; what is bound by memory also as the share of the rate of a copy on this device, bytes read
 and written.
 
-With --limit nothing begins after so many seconds: parts may be measured one after the other, each into a file of its own.
+With --limit nothing begins after that many seconds: parts may be measured one after the other, each into a file of its own.
 --page puts tables and plots of all these files, and of later ones rather than of earlier ones, between the marks of the
 document and into the folder beside it.
 

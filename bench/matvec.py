@@ -6,7 +6,7 @@
 usage: matvec.py [--anydml build/tools/anydml] [--threads 1,2] [--rows 1,2,4,8] [--shapes 768x768,768x3072,4096x4096]
                  [--filter TEXT] [--seconds 0.5] [--rounds 2] [--mebibytes 96] [--least] [--json FILE]
 
-A model is a chain of products, each with weights of its own, of so many MiB together that no cache holds them, or of fewer
+A model is a chain of products, each with weights of its own, together larger than the caches (--mebibytes), or of fewer
 with more than 16 rows, where arithmetic is what takes time, two at least; time and bandwidth are for one product, bandwidth
 counts the weights as the model stores them, with their scales. The two take turns, each pinned to the same CPUs; the least
 median of all rounds counts, with --least the shortest time (for a machine that others load). Read bandwidth is that of a

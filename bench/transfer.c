@@ -138,7 +138,7 @@ int main(int argc, char **argv)
     if (!host)
         return 1;
     memset(host, 1, bytes);
-    printf("the processor writes UPLOAD %.2f GB/s, reads READBACK %.2f GB/s, copies its own memory %.2f GB/s\n",
+    printf("the CPU writes UPLOAD %.2f GB/s, reads READBACK %.2f GB/s, copies its own memory %.2f GB/s\n",
            measure_host(map(buffers[0]), host, bytes, rounds), measure_host(host, map(buffers[3]), bytes, rounds),
            measure_host(host, host + bytes / 2, bytes / 2, rounds));
     measure_type(device, "DIRECT", D3D12_COMMAND_LIST_TYPE_DIRECT, buffers, bytes, rounds);

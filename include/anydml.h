@@ -92,7 +92,7 @@ typedef struct ANYDML_SCATTER_REDUCE_ND_OPERATOR_DESC {
     DML_REDUCE_FUNCTION Function;
 } ANYDML_SCATTER_REDUCE_ND_OPERATOR_DESC;
 
-/* Bit i of a set stands for DML_TENSOR_DATA_TYPE i: some tensor of the operator may have that type. */
+/* Bit i of a set represents DML_TENSOR_DATA_TYPE i: some tensor of the operator may have that type. */
 struct anydml_operator_info {
     DML_OPERATOR_TYPE Type;
     const char *Name;        /* "DML_OPERATOR_GEMM" */

@@ -235,12 +235,12 @@ OrtStatus *ep_find_devices(struct ep_factory *factory, const OrtHardwareDevice *
  * other adapters without hardware are "software". */
 static void identify(const struct adapter *a, char out[EP_IDENTITY_MAX])
 {
-    char processor[sizeof(a->name)];
-    base_cpu_name(processor, sizeof(processor));
-    bool is_processor = !strcmp(a->kind, "cpu") && !strcmp(a->name, processor);
+    char cpu[sizeof(a->name)];
+    base_cpu_name(cpu, sizeof(cpu));
+    bool is_cpu = !strcmp(a->kind, "cpu") && !strcmp(a->name, cpu);
     int used = snprintf(out, EP_IDENTITY_MAX, "anydml-context=%d;device=%s;version=" EP_VERSION ";name=%s",
-                        EP_CONTEXT_FORMAT, is_processor || strcmp(a->kind, "cpu") ? a->kind : "software", a->name);
-    if (is_processor)
+                        EP_CONTEXT_FORMAT, is_cpu || strcmp(a->kind, "cpu") ? a->kind : "software", a->name);
+    if (is_cpu)
         snprintf(out + used, EP_IDENTITY_MAX - (size_t)used, ";instructions=0x%x", (unsigned)base_cpu_flags());
 }
 

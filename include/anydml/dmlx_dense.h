@@ -46,7 +46,7 @@ struct Windows {
         }
         return output;
     }
-    /* The output sizes of which the forward windows are as many as the input's elements. */
+    /* The output sizes whose number of forward windows equals the input's elements. */
     TensorDimensions Backward(uint32_t channels) const
     {
         TensorDimensions output = { m_input[0], channels };

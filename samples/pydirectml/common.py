@@ -20,7 +20,7 @@ def arguments(description, picture, labels=False):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("model", help="the ONNX file with the weights")
     parser.add_argument("picture", help=f"{picture}, or an .npy file with the network's input")
-    parser.add_argument("--device", type=int, help="the adapter's number (anydml devices); default: the GPU, else the processor")
+    parser.add_argument("--device", type=int, help="the adapter's number (anydml devices); default: the GPU, else the CPU")
     parser.add_argument("--output", help="a file for the result: a picture, or .npy")
     parser.add_argument("--repeat", type=int, default=1, help="how often the network runs")
     if labels:

@@ -100,7 +100,7 @@ struct adapter_command *d3d_list_append(struct d3d_command_list *list, enum adap
 static HRESULT list_open(struct d3d_command_list *list, struct d3d_command_allocator *allocator, const char *method)
 {
     struct d3d_device *device = d3d_parent(list);
-    void *nobody = NULL;
+    void *unused = NULL;
     if (allocator->type != list->type)
         return d3d_fail(device, E_INVALIDARG, "%s: the allocator is of type %d, the list of type %d", method,
                         (int)allocator->type, (int)list->type);
@@ -109,7 +109,7 @@ static HRESULT list_open(struct d3d_command_list *list, struct d3d_command_alloc
         recording = d3d_recording_create();
     if (!recording)
         return E_OUTOFMEMORY;
-    if (!atomic_compare_exchange_strong(&allocator->user, &nobody, (void *)list)) {
+    if (!atomic_compare_exchange_strong(&allocator->user, &unused, (void *)list)) {
         if (recording != list->recording)
             d3d_recording_unref(recording);
         return d3d_fail(device, E_INVALIDARG, "%s: another command list is recording with the allocator", method);

@@ -46,10 +46,10 @@ static void event_fire(struct event *event)
 
 bool d3d_spin(const atomic_uint *word, unsigned old)
 {
-    static atomic_uint processors;
-    unsigned count = atomic_load_explicit(&processors, memory_order_relaxed);
+    static atomic_uint cpus;
+    unsigned count = atomic_load_explicit(&cpus, memory_order_relaxed);
     if (!count)
-        atomic_store_explicit(&processors, count = base_cpu_count(), memory_order_relaxed);
+        atomic_store_explicit(&cpus, count = base_cpu_count(), memory_order_relaxed);
     uint64_t start = base_now_ns(), spent = 0;
     while (spent < SPIN_NS && (count > 1 || !spent) && !adapter_oversubscribed()) {
         for (int i = 0; i < 32; i++) {

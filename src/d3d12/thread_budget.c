@@ -25,7 +25,7 @@ struct waiter {
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static uint32_t processors, total;
+static uint32_t cpus, total;
 static _Atomic uint64_t state;
 static _Atomic uint32_t computing; /* threads; no limit */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -33,8 +33,8 @@ static struct waiter *first, **end = &first; /* under lock */
 
 static void count_threads(void)
 {
-    processors = BASE_MAX(base_cpu_count(), 1);
-    total = EACH * processors;
+    cpus = BASE_MAX(base_cpu_count(), 1);
+    total = EACH * cpus;
     atomic_store(&state, total);
 }
 
@@ -105,7 +105,7 @@ bool adapter_oversubscribed(void)
 {
     pthread_once(&once, count_threads);
     return atomic_load_explicit(&state, memory_order_relaxed) >= ONE_WAITING ||
-           atomic_load_explicit(&computing, memory_order_relaxed) >= processors;
+           atomic_load_explicit(&computing, memory_order_relaxed) >= cpus;
 }
 
 void adapter_thread_budget_forget(void)

@@ -38,7 +38,7 @@ struct graph_uses {
     uint32_t count, capacity;
 };
 
-/* A value's live uses, summed up; 2 stands for two or more. */
+/* A value's live uses, summed up; 2 means two or more. */
 struct graph_use_summary {
     uint32_t writes; /* operands */
     uint32_t reading_ops;
@@ -74,7 +74,7 @@ bool graph_stable_between(const struct graph_uses *uses, uint32_t value, uint32_
 bool graph_op_may_sink(const struct graph_uses *uses, const struct graph_op *op, uint32_t from, uint32_t to);
 bool graph_is_float(DML_TENSOR_DATA_TYPE type);
 
-/* The view of operand t lies inside its value. */
+/* The view of operand t is inside its value. */
 bool graph_operand_fits(const struct graph *graph, const struct graph_op *op, uint32_t t);
 
 /* From now on priorities are remembered, in graph->priorities: options stay the same until that is NULL again. */

@@ -30,7 +30,7 @@ static void note_lives(const struct graph *graph, struct life *lives)
         }
 }
 
-/* Every input of the op that lies in this block is read exactly where the result is written. */
+/* Every input of the op that is in this block is read exactly where the result is written. */
 static bool reads_in_step(const struct planner *planner, const struct graph_op *op, uint32_t block)
 {
     const struct kern_view *result = &op->k.tensors[op->k.input_count];

@@ -50,7 +50,7 @@ struct onnx_tensor {
     const void *data;
     uint64_t bytes;
     bool mapped;   /* data is in a read-only file mapping: base_forget_pages is allowed */
-    bool borrowed; /* data is owned by somebody else, who may free it: the model's creator knows when */
+    bool borrowed; /* data is owned by another object, which may free it: the model's creator knows when */
 };
 
 struct onnx_attribute {
@@ -190,7 +190,7 @@ enum onnx_check_flags {
     ONNX_CHECK_NEWEST = 1,  /* versions are since-versions: reject those for which no converter was written yet */
     ONNX_CHECK_COMPILE = 2, /* let the device compile each operator (for devices that do not support all of DirectML) */
 };
-/* verdicts[i] belongs to model->nodes[i]. Shapes are read from model->inputs, outputs and values; -1 stands for any
+/* verdicts[i] belongs to model->nodes[i]. Shapes are read from model->inputs, outputs and values; -1 means any
  * size. */
 HRESULT onnx_check(const struct onnx_model *model, IDMLDevice1 *device, uint32_t flags, struct onnx_verdict *verdicts);
 

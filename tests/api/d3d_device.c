@@ -132,7 +132,7 @@ static void test_features(ID3D12Device *device)
     ok_hr(ID3D12Device_CheckFeatureSupport(device, D3D12_FEATURE_ARCHITECTURE1, &one, sizeof(one)), S_OK);
     ok_hr(ID3D12Device_CheckFeatureSupport(device, D3D12_FEATURE_ARCHITECTURE, &zero, sizeof(zero)), S_OK);
     ok(one.UMA == zero.UMA && one.CacheCoherentUMA == zero.CacheCoherentUMA, "the two architectures differ");
-    ok(!api_is("cpu") || (one.UMA && one.CacheCoherentUMA), "the processor shares its memory with itself");
+    ok(!api_is("cpu") || (one.UMA && one.CacheCoherentUMA), "the CPU adapter is not UMA");
     one.NodeIndex = 1;
     ok_hr(ID3D12Device_CheckFeatureSupport(device, D3D12_FEATURE_ARCHITECTURE1, &one, sizeof(one)), E_INVALIDARG);
     D3D12_FEATURE_DATA_SHADER_MODEL model = { D3D_SHADER_MODEL_6_0 };

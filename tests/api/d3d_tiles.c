@@ -361,7 +361,7 @@ int main(void)
         ok_hr(ID3D12Device_GetDeviceRemovedReason(device), S_OK);
         api_queue_destroy(&q);
     } else {
-        ok(!api_is("cpu") || !API_MAPS_TWICE, "the processor's adapter has no tiles");
+        ok(!api_is("cpu") || !API_MAPS_TWICE, "the cpu adapter has no tiles");
         test_absent(device);
     }
     ok(api_release(device) == 0, "the device is still referenced");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Half precision: DirectML's flag leaves FLOAT32 tensors as they are to the last bit; the flag of our own, which is
+/* Half precision: DirectML's flag leaves FLOAT32 tensors as they are to the last bit; AnyDML's own flag, which is
  * asked for, rounds their factors where the CPU multiplies BFLOAT16. */
 #include "dml_test.h"
 

@@ -215,7 +215,7 @@ static int check_rows(const struct options *options)
         if (options->filter && !strstr(rows[i].name, options->filter))
             continue;
         if (rows[i].cpu & ~options->cpu) {
-            printf("skip %s: not on this processor\n", rows[i].name);
+            printf("skip %s: not on this CPU\n", rows[i].name);
             skipped++;
             continue;
         }

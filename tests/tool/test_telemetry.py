@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """anydml telemetry: test_telemetry.py ANYDML [nocurl]
 
-What it says, keeps and sends, against a server of our own; and that nothing is kept or sent unasked."""
+What it says, keeps and sends, against a local server; and that nothing is kept or sent unasked."""
 import datetime
 import http.server
 import json

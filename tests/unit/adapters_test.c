@@ -13,7 +13,7 @@ static bool gpu_there, node_there;
 static uint32_t list_cpu(struct adapter_info *out, uint32_t capacity)
 {
     if (capacity)
-        out[0] = (struct adapter_info){ .name = "processor", .hardware = true };
+        out[0] = (struct adapter_info){ .name = "host", .hardware = true };
     return 1;
 }
 
@@ -104,14 +104,14 @@ static void test_watchdog(void)
 
 int main(void)
 {
-    static const char *const cpu[] = { "processor", NULL }, *const software[] = { "processor", "software", NULL };
-    static const char *const all[] = { "processor", "integrated", "gpu", "software", NULL };
+    static const char *const cpu[] = { "host", NULL }, *const software[] = { "host", "software", NULL };
+    static const char *const all[] = { "host", "integrated", "gpu", "software", NULL };
     static const char *const vulkan[] = { "integrated", "gpu", "software", NULL };
-    static const char *const turned[] = { "integrated", "gpu", "software", "processor", NULL };
+    static const char *const turned[] = { "integrated", "gpu", "software", "host", NULL };
     unsetenv("ANYDML_ADAPTERS");
-    expect(NULL, cpu, "processor"); /* drivers are not asked */
+    expect(NULL, cpu, "host"); /* drivers are not asked */
     node_there = true;
-    expect(NULL, software, "processor");
+    expect(NULL, software, "host");
     gpu_there = true;
     expect(NULL, all, "gpu");
     expect("vulkan", vulkan, "integrated");

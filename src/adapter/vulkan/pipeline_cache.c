@@ -120,7 +120,7 @@ static void write_file(struct adapter_device *device, const struct file_header *
     if (!path_of(file, path))
         return;
     if (file->bytes > FILE_BYTES_MAX - sizeof(*file))
-        problem = remove(path) && errno != ENOENT ? strerror(errno) : "begins anew";
+        problem = remove(path) && errno != ENOENT ? strerror(errno) : "starts over";
     else
         problem = base_cache_write(path, file, sizeof(*file) + file->bytes);
     if (!problem)

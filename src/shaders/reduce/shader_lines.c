@@ -25,8 +25,8 @@ static uint64_t product(const struct kern_view *view, uint32_t first, uint32_t e
     return result;
 }
 
-/* The number of invocations that share a line: if elements along it are contiguous, so many that each has a few
- * elements; otherwise, only as many as are needed for enough workgroups. */
+/* The number of invocations that share a line: if elements along it are contiguous, the number with which each has a
+ * few elements; otherwise, only as many as are needed for enough workgroups. */
 static uint32_t choose_lanes(const struct line_params *p)
 {
     uint32_t lanes = 1, most = !p->columns || p->lines < 8 ? SHADER_GROUP_SIZE : 32;

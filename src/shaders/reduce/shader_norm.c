@@ -46,7 +46,7 @@ static bool is_wide(const struct kern_op *op)
     return true;
 }
 
-/* All of a line in one workgroup: so many lanes that each has a chunk, or fewer if there are many lines. */
+/* All of a line in one workgroup: one lane per chunk, or fewer if there are many lines. */
 static void hold(struct shader_lines *lines, enum kern_kind kind)
 {
     struct line_params *p = &lines->params;

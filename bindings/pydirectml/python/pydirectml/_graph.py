@@ -426,7 +426,7 @@ class _Call:
         return self.pointer(ctypes.create_string_buffer(packed, len(packed))) if packed else 0
 
     def attribute(self, field: str, kind: str, more: str, value: Any) -> Any:
-        """What stands in the description."""
+        """The value in the description."""
         if kind in ("I", "i", "E"):
             low, high = (-0x80000000, 0x7FFFFFFF) if kind == "i" else (0, 0xFFFFFFFF)
             if kind == "E" and not isinstance(value, getattr(_enums, more)):
