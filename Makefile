@@ -49,7 +49,7 @@ deb: packages
 deb-check: deb
 	scripts/check-deb $(BUILD)/deb
 
-# Follows README.md and samples/README.md in a bare Debian, as root; pictures and videos that this makes lie in build/readme.
+# Follows README.md and samples/README.md in a bare Debian, as root; images and videos that this makes are in build/readme.
 # WITH: a folder of networks that the documents name.
 WITH :=
 readme-check:

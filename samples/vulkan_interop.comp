@@ -8,7 +8,7 @@
 layout(local_size_x = 8, local_size_y = 8) in;
 layout(buffer_reference, std430, buffer_reference_align = 4) writeonly buffer Picture { float v[]; };
 layout(push_constant) uniform Push {
-    uvec2 picture; /* device address */
+    uvec2 image; /* device address */
     uvec2 size;
     float time;
 } push;
@@ -78,5 +78,5 @@ void main()
         colour += seen(vec2(pixel) + (vec2(i % 4u, i / 4u) + 0.5) / 4.0) / 16.0;
     uint plane = push.size.x * push.size.y, index = pixel.y * push.size.x + pixel.x;
     for (uint c = 0u; c < 3u; c++)
-        Picture(push.picture).v[c * plane + index] = colour[c];
+        Picture(push.image).v[c * plane + index] = colour[c];
 }

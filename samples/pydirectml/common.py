@@ -15,13 +15,13 @@ def missing(text):
     sys.exit(text)
 
 
-def arguments(description, picture, labels=False):
+def arguments(description, what, labels=False):
     """model, image, device, output and so on, as the command line has them; labels: of a network that names classes."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("model", help="the ONNX file with the weights")
-    parser.add_argument("picture", help=f"{picture}, or an .npy file with the network's input")
+    parser.add_argument("image", help=f"{what}, or an .npy file with the network's input")
     parser.add_argument("--device", type=int, help="the adapter's number (anydml devices); default: the GPU, else the CPU")
-    parser.add_argument("--output", help="a file for the result: a picture, or .npy")
+    parser.add_argument("--output", help="a file for the result: an image, or .npy")
     parser.add_argument("--repeat", type=int, default=1, help="how often the network runs")
     if labels:
         parser.add_argument("--labels", help="a file with a class's name on each line; default: imagenet_categories.txt beside "
@@ -29,7 +29,7 @@ def arguments(description, picture, labels=False):
     out = parser.parse_args()
     if labels and out.labels and not Path(out.labels).is_file():
         missing(f"{out.labels} is missing: a file with a class's name on each line")
-    for path in (out.model, out.picture):
+    for path in (out.model, out.image):
         if not Path(path).is_file():
             missing(f"{path} is missing; the weights are those of the network in Microsoft's samples, as an ONNX file")
     return out
@@ -133,7 +133,7 @@ def load_picture(path, width, height, mode="RGB"):
     try:
         from PIL import Image, ImageOps
     except ImportError:
-        missing("Pillow, which reads the picture, is missing: pip install pillow")
+        missing("Pillow, which reads the image, is missing: pip install pillow")
     with Image.open(path) as image:
         image = ImageOps.exif_transpose(image)
         return np.asarray(ImageOps.fit(image.convert("RGB"), (width, height)).convert(mode))
@@ -159,6 +159,6 @@ def imagenet_input(path):
     """An image as networks for ImageNet expect it."""
     if path.endswith(".npy"):
         return np.load(path)
-    picture = planes(load_picture(path, 224, 224))
+    planar = planes(load_picture(path, 224, 224))
     mean, deviation = np.array([[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]], np.float32).reshape(2, 1, 3, 1, 1)
-    return (picture / picture.max() - mean) / deviation
+    return (planar / planar.max() - mean) / deviation

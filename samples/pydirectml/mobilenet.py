@@ -49,7 +49,7 @@ def main():
     options = common.arguments(__doc__, "a photograph", labels=True)
     weights = common.load_weights(options.model)
     net = build(weights, options.device)
-    result = common.run(net, common.imagenet_input(options.picture), options.repeat)[0].reshape(-1)
+    result = common.run(net, common.imagenet_input(options.image), options.repeat)[0].reshape(-1)
     if "classifier_weight" in weights:
         common.print_top_five(result, options)
     else:

@@ -43,7 +43,7 @@ def build(weights, device=None):
 def main():
     options = common.arguments(__doc__, "a photograph", labels=True)
     net = build(common.load_weights(options.model), options.device)
-    probabilities = common.run(net, common.imagenet_input(options.picture), options.repeat)[0].reshape(-1)
+    probabilities = common.run(net, common.imagenet_input(options.image), options.repeat)[0].reshape(-1)
     common.print_top_five(probabilities, options)
     if options.output:
         np.save(options.output, probabilities)

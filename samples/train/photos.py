@@ -45,26 +45,26 @@ def fetch(directory):
             shutil.copyfile(source, original(directory, row))
 
 
-def reduce_half(picture):
+def reduce_half(image):
     """The low-resolution input: antialiased bicubic, rounded to 8 bits, as in the demo."""
-    return picture.resize((picture.width // SCALE, picture.height // SCALE), Image.BICUBIC)
+    return image.resize((image.width // SCALE, image.height // SCALE), Image.BICUBIC)
 
 
-def enlarge(picture):
+def enlarge(image):
     """The rival: bicubic upscaling."""
-    return picture.resize((picture.width * SCALE, picture.height * SCALE), Image.BICUBIC)
+    return image.resize((image.width * SCALE, image.height * SCALE), Image.BICUBIC)
 
 
-def even(picture):
+def even(image):
     """The image without its last odd column and row."""
-    return picture.crop((0, 0, picture.width // SCALE * SCALE, picture.height // SCALE * SCALE))
+    return image.crop((0, 0, image.width // SCALE * SCALE, image.height // SCALE * SCALE))
 
 
-def fitted(picture, side):
+def fitted(image, side):
     """The image reduced until its longest side is at most `side`, both sides even."""
-    factor = min(1.0, side / max(picture.size))
-    size = (round(picture.width * factor), round(picture.height * factor))
-    return even(picture if factor == 1.0 else picture.resize(size, Image.LANCZOS))
+    factor = min(1.0, side / max(image.size))
+    size = (round(image.width * factor), round(image.height * factor))
+    return even(image if factor == 1.0 else image.resize(size, Image.LANCZOS))
 
 
 def open_rgb(path):
@@ -73,10 +73,10 @@ def open_rgb(path):
 
 def test_picture(directory, row):
     """A held-out photograph in the size used for measurement."""
-    picture = open_rgb(original(directory, row))
+    image = open_rgb(original(directory, row))
     if row["use"] == "demo":
-        return picture.crop(DEMO_BOX).resize(DEMO_SIZE, Image.LANCZOS)
-    return fitted(picture, TEST_SIDE)
+        return image.crop(DEMO_BOX).resize(DEMO_SIZE, Image.LANCZOS)
+    return fitted(image, TEST_SIDE)
 
 
 def demo(directory, path):

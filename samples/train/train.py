@@ -29,10 +29,10 @@ ABSOLUTE = 0.5  # share of the time with the absolute error, then the squared on
 SAVE_EVERY = 120.0  # seconds
 
 
-def patches(picture):
+def patches(image):
     """Pairs (low, high) of uint8 patches, channels first, that cover the image."""
-    low = np.asarray(photos.reduce_half(picture)).transpose(2, 0, 1)
-    high = np.asarray(picture).transpose(2, 0, 1)
+    low = np.asarray(photos.reduce_half(image)).transpose(2, 0, 1)
+    high = np.asarray(image).transpose(2, 0, 1)
     for top in range(0, low.shape[1] - PATCH + 1, PATCH):
         for left in range(0, low.shape[2] - PATCH + 1, PATCH):
             a = low[:, top:top + PATCH, left:left + PATCH]
@@ -50,10 +50,10 @@ def load(directory, rng):
     """All training patches as two uint8 tensors. Large photographs are used in reduced size only: at full size most are soft."""
     lows, highs = [], []
     for row in photos.rows("train"):
-        picture = photos.open_rgb(photos.original(directory, row))
-        limit = max(picture.size) if max(picture.size) < 1200 else max(picture.size) * 0.75
+        image = photos.open_rgb(photos.original(directory, row))
+        limit = max(image.size) if max(image.size) < 1200 else max(image.size) * 0.75
         for side in sorted({min(s, int(limit)) for s in SIDES}):
-            for low, high in patches(photos.fitted(picture, side)):
+            for low, high in patches(photos.fitted(image, side)):
                 if worth_keeping(low, high, rng):
                     lows.append(low)
                     highs.append(high)
