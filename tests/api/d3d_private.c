@@ -155,7 +155,8 @@ static void test_late_binding(void)
     setup_destroy(&s);
 }
 
-/* Buffers that are given when a dispatch is recorded count; empty ones are found in the heap when it is submitted. */
+/* Buffers that are given when a dispatch is recorded are used; empty ones are read from the heap when it is
+ * submitted. */
 static void test_captured(void)
 {
     struct setup s = setup_create();

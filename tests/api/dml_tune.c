@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AnydmlTune: what it measures is told, kept in one file, and read by whoever compiles next. */
+/* AnydmlTune: its measurements are reported, stored in one file, and read by later compilations. */
 #include "dml_test.h"
 
 #include <anydml.h>
@@ -9,7 +9,7 @@
 
 static char folder[] = "/tmp/anydml-tune-XXXXXX";
 
-/* What the listener was told. */
+/* Arguments of the listener's calls. */
 struct told {
     UINT points, bad, saved;
     char path[PATH_MAX], problem[256];
@@ -43,7 +43,7 @@ static UINT files_in(const char *path)
     return count;
 }
 
-/* Another library's device, as far as these functions look at it. */
+/* Another library's device, as far as these functions check it. */
 static void test_arguments(IDMLDevice *dml)
 {
     IDMLDeviceVtbl other = *dml->lpVtbl;
@@ -58,7 +58,7 @@ static void test_arguments(IDMLDevice *dml)
     ok(!told.points && !told.saved && !files_in(folder), "a refused call measured or wrote");
 }
 
-/* What was measured elsewhere; the last file stays until it is removed here. */
+/* Everything is measured before it is found that the file cannot be written. */
 static void test_rows(IDMLDevice *dml)
 {
     static const struct anydml_row good[] = { { 7, "conv_tile" }, { 5, "gemm_coop:2" } }, unknown = { 5, "nothing" },
@@ -117,7 +117,7 @@ static bool reads(IDMLDevice1 *dml, const char *path)
     return logs(dml, line);
 }
 
-/* ANYDML_KERNELS selects a kernel, and so does its old name where it is not set. */
+/* ANYDML_KERNELS selects a kernel, and so does its old name if it is not set. */
 static void test_variables(IDMLDevice1 *dml)
 {
     setenv("ANYDML_ROWS", "old", 1);

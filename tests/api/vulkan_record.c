@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AnydmlVulkanRecordDispatch: operators and initializers in command buffers of the application, which nobody but the
+/* AnydmlVulkanRecordDispatch: operators and initializers in command buffers of the application, which only the
  * application submits. */
 #include "vulkan_test.h"
 
@@ -45,7 +45,7 @@ static HRESULT record_into(struct fixture *f, VkCommandBuffer commands, void *di
     return AnydmlVulkanRecordDispatch(f->rig.recorder, commands, (IDMLDispatchable *)dispatchable, table);
 }
 
-/* As the header has it: what was written before is seen by the dispatch, or what the dispatch wrote afterwards. */
+/* As in the header: earlier writes are visible to the dispatch, or its writes afterwards. */
 static void barrier(VkCommandBuffer commands, VkPipelineStageFlags from, VkAccessFlags writes, VkPipelineStageFlags to,
                     VkAccessFlags uses)
 {
@@ -185,7 +185,7 @@ static void test_in_place(void)
     fixture_close(&f);
 }
 
-/* Bindings are taken when they are recorded: one table for several dispatches, in one command buffer. */
+/* Bindings are read when they are recorded: one table for several dispatches, in one command buffer. */
 static void test_rebinding(void)
 {
     struct fixture f;
@@ -219,7 +219,7 @@ static void test_rebinding(void)
 static void test_growth(void)
 {
     struct fixture f;
-    size_t before = 0, least = SIZE_MAX; /* drivers' tables double now and then; what leaks grows in every part */
+    size_t before = 0, least = SIZE_MAX; /* drivers' tables double now and then; a leak grows in every part */
     fixture_open(&f);
     IDMLCompiledOperator *op = compile(f.rig.dml, add_operator(f.rig.dml, COUNT), DML_EXECUTION_FLAG_NONE);
     IDMLBindingTable *table = add_table(&f, op, 0, 1, 2, 0);
@@ -279,7 +279,7 @@ static void test_refusals(void)
     fixture_close(&f);
 }
 
-/* Command buffers are of the application's device: a device of the list has none. */
+/* Command buffers belong to the application's device: a device of the list has none. */
 static void test_other_device(void)
 {
     struct app app;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which adapters are listed, in which order, and which one is the default: with devices that are made up here. */
+/* Which adapters are listed, in which order, and which one is the default: with simulated devices. */
 #include "d3d12/adapter.h"
 
 #include "test.h"
@@ -67,7 +67,7 @@ static void expect(const char *wanted, const char *const *names, const char *by_
                      info ? info->name : "nothing");
             TEST(!info || adapter_position(info) == i);
             if (info && !strcmp(info->name, "software"))
-                TEST(!info->hardware && info->luid.LowPart == (2u << 16 | 1)); /* wherever it stands */
+                TEST(!info->hardware && info->luid.LowPart == (2u << 16 | 1)); /* at any position */
         }
         _exit(test_result());
     }
@@ -109,7 +109,7 @@ int main(void)
     static const char *const vulkan[] = { "integrated", "gpu", "software", NULL };
     static const char *const turned[] = { "integrated", "gpu", "software", "host", NULL };
     unsetenv("ANYDML_ADAPTERS");
-    expect(NULL, cpu, "host"); /* drivers are not asked */
+    expect(NULL, cpu, "host"); /* drivers are not loaded */
     node_there = true;
     expect(NULL, software, "host");
     gpu_there = true;
