@@ -108,7 +108,7 @@ struct shader_row {
     const char *name;
     enum kern_kind kind;
     uint32_t max_ulp; /* against the reference kernel */
-    shader_unsupported_fn *reason;
+    shader_unsupported_fn *unsupported;
     shader_plan_fn *plan;
     shader_write_fn *write;
     /* NULL, or packs: if op->packed_input is set, `plan` may request it by packed_bytes, and places[] then has the
