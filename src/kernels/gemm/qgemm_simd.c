@@ -10,8 +10,7 @@ static void qgemm_run(const struct kern_call *call, uint64_t begin, uint64_t end
     qgemm_panels(&q, begin, end, qgemm_panel);
 }
 
-/* ---- many rows: a part of three panels is converted to floats in the second-level cache, and multiplied with all rows
- * ---- */
+/* ---- many rows: parts of three panels are converted to floats in the second-level cache for all rows ---- */
 
 #define MANY_COLUMNS (QGEMM_MANY_PANELS * KERN_QGEMM_COLUMNS)
 #define MANY_PANELS  (GEMM_TILE_COLUMNS / KERN_QGEMM_COLUMNS) /* of a tile */

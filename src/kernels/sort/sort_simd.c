@@ -175,8 +175,7 @@ static void scan_line(const void *x, void *y, bool half, bool exclusive, bool st
     }
 }
 
-/* ---- blocks of numbers: a row is split into eight parts, whose sums are computed first; all run in parallel then
- * ---- */
+/* ---- blocks of numbers: a row is split into eight parts, whose sums are computed first, then in parallel ---- */
 
 enum { SCAN_PARTS = 8 };
 

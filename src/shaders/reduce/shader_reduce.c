@@ -151,8 +151,7 @@ void shader_reduce_real_write(const struct kern_op *op, uint32_t index, const st
     write(op, false, index, places, words);
 }
 
-/* ---- of vectors of contiguous elements (extreme_line.comp, reduce_line.comp); the kernels above reduce the parts'
- * results ---- */
+/* ---- of contiguous vectors (extreme_line.comp, reduce_line.comp); the kernels above reduce the partial results ---- */
 
 #define COLUMN_LANES  8    /* at least */
 #define COLUMN_GROUPS 1024 /* workgroups that keep a large device busy */
