@@ -151,7 +151,7 @@ void shader_reduce_real_write(const struct kern_op *op, uint32_t index, const st
     write(op, false, index, places, words);
 }
 
-/* ---- of contiguous vectors (extreme_line.comp, reduce_line.comp); the kernels above reduce the partial results ---- */
+/* ---- of contiguous vectors (extreme_line.comp, reduce_line.comp); the kernels above combine parts ---- */
 
 #define COLUMN_LANES  8    /* at least */
 #define COLUMN_GROUPS 1024 /* workgroups that keep a large device busy */
