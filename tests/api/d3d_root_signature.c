@@ -242,7 +242,7 @@ static void test_ranges(void)
     other = bad, other.BaseShaderRegister = 0xfffffffe;
     expect_range_refused(good, other, "2^32");
     other = bad, other.RangeType = D3D12_DESCRIPTOR_RANGE_TYPE_SAMPLER;
-    expect_range_refused(good, other, "samplers beside");
+    expect_range_refused(good, other, "samplers and other");
     other = bad, other.OffsetInDescriptorsFromTableStart = 0xfffffffd;
     expect_range_refused(good, other, "2^32 descriptors");
     const unsigned wrong[] = { 0x10, 0x6, 0xc, 0x9, 0x10001 };
