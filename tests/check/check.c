@@ -95,7 +95,7 @@ static double allowed(const struct kern_row *row, const struct kern_view *view)
 
 /* A recurrence hands what rounding changed from step to step, through states and activations that may enlarge it: by
  * how much depends on the weights, and grows with their number. So a result may also differ by what the reference makes
- * of inputs X that are moved by a few times what rounding does to a sum of so many products. */
+ * of inputs X that are moved by a few times the rounding error of a sum of that many products. */
 static const char *amplified(const struct check_case *c, struct check_set *set, struct check_buffer *want,
                              double *out_ulp)
 {

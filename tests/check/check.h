@@ -72,7 +72,7 @@ struct check_buffer {
     size_t size;
     uint8_t *data; /* element 0,...,0 */
 };
-/* New buffers have element 0 so many bytes past a cache line, up to 40; 8 unless told. */
+/* New buffers have element 0 this many bytes past a cache line, up to 40; default 8. */
 void check_buffer_past(uint32_t bytes);
 bool check_buffer_create(struct check_buffer *out, const struct kern_view *view);
 void check_buffer_destroy(struct check_buffer *buffer);

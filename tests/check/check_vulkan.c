@@ -94,7 +94,7 @@ static bool has_turn(const struct bench *bench, uint32_t i, uint64_t seed)
     return (i + i / bench->every + seed) % bench->every == 0;
 }
 
-/* Cases of check_vulkan_tiles.c; of cooperative matrices so many random ones, too. */
+/* Cases of check_vulkan_tiles.c; of cooperative matrices that many random ones, too. */
 static void run_tiles(struct bench *bench, bool coop, uint32_t count, uint64_t seed)
 {
     struct check_rng rng = { seed * UINT64_C(0x9e3779b97f4a7c15) | 1 };

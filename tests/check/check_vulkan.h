@@ -23,7 +23,7 @@ struct bench {
     uint32_t ran, unsupported, failed;   /* cases; outputs and other expectations */
     const char *filter;                  /* NULL: every row */
     uint32_t part, parts;                /* rows from this one on, in steps */
-    uint32_t every;                      /* of so many cases of lists one, the seed says which */
+    uint32_t every;                      /* one of this many cases of lists, selected by the seed */
     uint64_t *pipelines;                 /* hashes of all that were made */
     uint32_t pipeline_count;
     bool norm_wise;                 /* the case */

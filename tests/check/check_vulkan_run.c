@@ -199,7 +199,8 @@ static void need_room(struct bench *bench, uint64_t bytes)
     bench->buffer = api_buffer(bench->d3d, D3D12_HEAP_TYPE_DEFAULT, bench->room);
 }
 
-/* Where element 0 lies must keep its alignment on the device: whole blocks start at multiples of 64 plus a little. */
+/* The address of element 0 must keep its alignment on the device: whole blocks start at multiples of 64 plus a little.
+ */
 static uint64_t skew(const struct check_buffer *buffer)
 {
     return (uintptr_t)buffer->block % 64;

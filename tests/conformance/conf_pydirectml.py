@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cases through the Python module pydirectml: each is a call of the operator's function with its parameters by name, in
-a graph of its own. What parameter stands for which field is asked of scripts/make-pydirectml, which wrote the functions;
+a graph of its own. The mapping from parameters to fields is that of scripts/make-pydirectml, which wrote the functions;
 values and results come from the case alone."""
 import importlib.machinery
 import importlib.util

@@ -172,7 +172,7 @@ static void map_chain(struct graph *graph)
     make_map(graph, KERN_MAP_MUL, in, 2, make4(graph, GRAPH_OUTPUT, 0, 1, 2, 3, 4), 0, 0);
 }
 
-/* Constants that become one, an op computed twice, an op for nobody; a product with bias and activation. */
+/* Constants that become one, an op computed twice, an unused op; a product with bias and activation. */
 static void known_and_unused(struct graph *graph)
 {
     struct graph_operand x = make4(graph, GRAPH_INPUT, 0, 1, 1, 4, 8),

@@ -234,7 +234,7 @@ def test_files(d, g):
 
 
 def test_strange_files(d):
-    """A file of somebody else reads nothing outside its folder, writes nothing but in the folder for outputs, waits for
+    """A file of another user reads nothing outside its folder, writes nothing but in the folder for outputs, waits for
     nothing, and gets no more memory than is allowed."""
     x = np.arange(6, dtype=np.uint8).reshape(1, 6)
     inner, out = d.tool.file("inner"), d.tool.file("inner_out")

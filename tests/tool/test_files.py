@@ -118,7 +118,7 @@ def check_links(tool, x):
 
 
 def check_future(tool, x):
-    """An operator set that nobody here has read."""
+    """An unknown operator set."""
     text = model(wire.tensor("w", np.ones(SHAPE, np.float32))).replace(wire.field(2, 17), wire.field(2, 99))
     tool.fails(["run", tool.file("future.onnx", text), "--input", x], "opset 99 is not supported (7 to")
 
@@ -139,7 +139,7 @@ def check_trace(tool, x):
 
 
 def limit_files(size):
-    """In a new process: files end at so many bytes, as on a full disk."""
+    """In a new process: files end at that many bytes, as on a full disk."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
@@ -339,7 +339,7 @@ def open_pipe(process, path):
 
 
 def check_lost(tool):
-    """The model is cut short while the command waits for somebody to write its input."""
+    """The model is cut short while the command waits for a writer of its input."""
     dims = [1, 3, 256, 512]
     path, pipe = tool.file("lost.onnx"), tool.file("input.png")
     picture = pictures.png(np.zeros((256, 512, 3), np.uint8))

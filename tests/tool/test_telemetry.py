@@ -264,7 +264,7 @@ def check_automatic(tool, home, server):
     tool.works("telemetry", "clear")
     tool.works("telemetry", "endpoint", "http://127.0.0.1:1")
     use(tool)
-    tool.test(len(shown(tool)) == 1, "an endpoint that does not answer disturbs nobody")
+    tool.test(len(shown(tool)) == 1, "an endpoint that does not answer has no effect")
 
 
 def check_at_once(tool, home, server):

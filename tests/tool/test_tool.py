@@ -61,7 +61,7 @@ def check_basics(tool):
     more = {op["name"]: op["extensions"] for op in ops["operators"]}
     tool.test(any("bfloat16" in types for types in more["DML_OPERATOR_GEMM"]), "GEMM runs in bfloat16")
     heading, *lines = tool.works("ops").splitlines()
-    lines = [line for line in lines if line.startswith("DML_OPERATOR_")]  # and not what stands below
+    lines = [line for line in lines if line.startswith("DML_OPERATOR_")]  # and not the lines below
     tool.test(len(lines) >= 177 and heading.startswith("operator "), "ops as text")
     bars = [at for at, letter in enumerate(heading) if letter == "|"]
     tool.test(len(bars) == len(next(iter(runs.values()))) and "device 0, " in heading, f"a column for each device: {heading}")
@@ -225,7 +225,7 @@ def check_trace(tool, path, x, adapter):
     runs = [e for e in data["traceEvents"] if e["cat"] == "run"]
     steps = [e for e in data["traceEvents"] if e["cat"] == "step"]
     tool.test(len(runs) == 1 and len(data["traceEvents"]) == len(steps) + 1, "the trace has one run")
-    tool.test(f"trace   {len(steps)} steps" in text and trace in text, f"the trace is told: {text}")
+    tool.test(f"trace   {len(steps)} steps" in text and trace in text, f"the trace is reported: {text}")
     tool.test(data["otherData"]["peak_gflops"] > 0 and data["otherData"]["peak_gb_per_s"] > 0, "peaks are measured")
     begin, end = runs[0]["ts"], runs[0]["ts"] + runs[0]["dur"]
     for step in steps:
@@ -453,7 +453,7 @@ def check_resizing(tool):
 
 
 def check_tune(tool):
-    """What `anydml tune` measures is read by whoever compiles next, and no harm is done by what is not what it wrote."""
+    """What `anydml tune` measures is read by later compilations, and no harm is done by what is not what it wrote."""
     model = tool.file("product.onnx", identity(wire.FLOAT, [1, 3, 8, 8]))
     place = {"ANYDML_CACHE_DIR": tool.file("cache"), "ANYDML_TUNING": "on", "ANYDML_THREADS": "1"}
 
@@ -511,7 +511,7 @@ def check_interrupt(tool, model):
 
 
 def check_environment(tool, model):
-    """A value that a variable cannot have is told once, whatever else the command does."""
+    """A value that a variable cannot have is reported once, whatever else the command does."""
     for name, value, said in (("ANYDML_THREADS", "many", "1 to 4096"), ("ANYDML_LOG", "loud", "debug"),
                               ("ANYDML_CPU_FLAGS", "avx2,sse9", '"sse9"'), ("ANYDML_TUNING", "maybe", "on or off"),
                               ("ANYDML_ADAPTERS", "cpu,gpu", '"gpu"'), ("ANYDML_DISABLE_PASS", "views,all_of_them", '"all_of_them"')):

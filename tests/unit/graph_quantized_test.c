@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random layers on dequantised bytes: the passes may change a result by the rounding of float sums, so a quantised one
- * by 1 where it lies next to a half; where float sums are exact they change no byte. On portable kernels and on those
+ * by 1 if it is next to a tie; where float sums are exact they change no byte. On portable kernels and on those
  * of this CPU. */
 #include "graph_make.h"
 

@@ -83,7 +83,7 @@ static void test_files(void)
     unlink(path);
     TEST(mkdir(path, 0700) == 0 && !graph_tuning_load(3, &got) && graph_tuning_save(&wanted, 3));
     rmdir(path);
-    TEST(mkfifo(path, 0600) == 0 && !graph_tuning_load(3, &got));       /* nobody writes: this returns all the same */
+    TEST(mkfifo(path, 0600) == 0 && !graph_tuning_load(3, &got)); /* without a writer: this returns all the same */
     TEST(!graph_tuning_save(&wanted, 3) && graph_tuning_load(3, &got)); /* it was replaced */
     unlink(path);
     setenv("ANYDML_CACHE_DIR", "/dev/null/nowhere", 1);
@@ -98,7 +98,7 @@ static void test_files(void)
     setenv("ANYDML_CACHE_DIR", folder, 1);
 }
 
-/* Many processes write different tables: whoever reads finds one of them. */
+/* Many processes write different tables: readers find one of them. */
 static void test_processes(void)
 {
     pid_t children[4];
