@@ -156,6 +156,7 @@ int main(void)
     setenv("ANYDML_THREADS", "1", 1);
     setenv("ANYDML_LOG", "debug", 1);
     unsetenv("ANYDML_TUNING");
+    setenv("ANYDML_PIPELINE_CACHE", "off", 1); /* no files but those of this test */
     api_begin();
     ID3D12Device *d3d = api_device();
     IDMLDevice1 *dml = rig_dml_device(d3d, DML_CREATE_DEVICE_FLAG_NONE);
