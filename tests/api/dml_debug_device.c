@@ -118,7 +118,7 @@ static void test_hints(ID3D12Device *d3d, ID3D12InfoQueue *queue)
     IDMLBindingTable *table = table_at(&rig, op, 0);
     ID3D12InfoQueue_ClearStoredMessages(queue);
     bind_outputs(table, 1, &(struct bound){ buffer, 16, 0 });
-    expect_severity(queue, D3D12_MESSAGE_SEVERITY_WARNING, "<unnamed>: ", "SizeInBytes is 0; it is taken as 16");
+    expect_severity(queue, D3D12_MESSAGE_SEVERITY_WARNING, "<unnamed>: ", "SizeInBytes is 0; using 16");
     bind_inputs(table, 3, (struct bound[]){ { buffer, 0, 16 }, { buffer, 16, 16 }, { NULL, 0, 0 } });
     bind_prepared(table, &prepared);
     record(&rig, op, table);
