@@ -387,7 +387,7 @@ def test_bad(d):
     d.tool.fails(["dispatch"], "the file is missing")
     d.tool.fails(["dispatch", "a", "b"], "more than one file")
     path = d.write(good)
-    d.tool.fails(["dispatch", path, "--device", "99"], "no device 99")
+    d.tool.fails(["dispatch", path, "--device", "99"], "device 99 does not exist")
     d.tool.fails(["dispatch", path, "--iterations", "0"], "--iterations")
     d.tool.fails(["dispatch", path, "--output", "x"], "--output")
 
