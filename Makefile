@@ -57,7 +57,7 @@ deb: packages
 deb-check: deb
 	scripts/check-deb $(BUILD)/deb
 
-# Follows README.md and samples/README.md in a bare Debian, as root; pictures and videos that this makes lie in build/readme.
+# Follows README.md and samples/README.md in a bare Debian, as root; images and videos that this makes are in build/readme.
 # WITH: a folder of networks that the documents name.
 WITH :=
 readme-check:
@@ -86,7 +86,7 @@ check-tsan: packages
 	ninja -C build-tsan
 	scripts/run-tests build-tsan
 
-# Minutes of processor time: make fuzz MINUTES=30, also with ADAPTER=vulkan
+# Minutes of CPU time: make fuzz MINUTES=30, also with ADAPTER=vulkan
 MINUTES := 30
 ADAPTER := cpu
 fuzz: packages

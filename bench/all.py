@@ -8,18 +8,18 @@ usage: all.py [--anydml build/tools/anydml] [--python LIST] [--peers onnxruntime
        all.py --scaling [--clients 16] [--queues build/bench/queues] [the same options] MODEL.onnx...
        all.py --from FILE.json [--document docs/performance/cpu.md] [--plot FILE.svg]
 
-All of them run on the same processors, float32 (with --fp16-compute AnyDML in half precision), batch 1, on random inputs,
+All of them run on the same CPUs, float32 (with --fp16-compute AnyDML in half precision), batch 1, on random inputs,
 taking turns round by round; while one runs the others are stopped. A figure is the median over the rounds of each round's
 median latency. Peers are looked for in the programs of LIST, with ':' between them (default: ANYDML_PYTHON,
 .cache/peers/venv, python3); those that no Python can import are left out. Their results are compared with each other, and
 what other processes did meanwhile is counted and told. With the word `default` for a number of threads each runs with its
-own default settings on all processors; with several numbers a plot shows how latencies fall with them. Prints Markdown;
+own default settings on all CPUs; with several numbers a plot shows how latencies fall with them. Prints Markdown;
 --json keeps all figures, --document writes tables and plots into a document between its two `<!-- bench/all.py -->` marks,
 --plot the plot of scaling alone. scripts/prepare-peers installs the peers.
 
---scaling measures 1, 2, 4 ... threads, as many as there are processors, and defaults; medians with the 99th percentile;
-defaults beside a busy loop on every processor; and so many clients of one device at once, each with its own settings and
-with one thread (all_scaling.py).
+--scaling measures 1, 2, 4 ... threads, up to the number of CPUs, and defaults; medians with the 99th percentile; defaults
+beside a busy loop on every CPU; and that many clients of one device at once, each with its own settings and with one thread
+(all_scaling.py).
 
 A model takes about (peers + 1) x rounds x (seconds + 0.5) seconds per thread count, and what its peers take to load.
 """
@@ -37,7 +37,7 @@ import subprocess
 import sys
 import time
 
-# ---- what runs in the peers' processes: loads the network, then for each line on stdin runs it for so many seconds ----
+# ---- code for the peers' processes: loads the network, then for each line on stdin runs it for that many seconds ----
 
 COMMON = r"""
 import json, os, resource, sys, threading, time
@@ -54,7 +54,7 @@ def feed(shape, kind):
 def say(**values):
     print("\n" + json.dumps(values), flush=True)
 
-def clients(make, count, seconds): # so many threads at once
+def clients(make, count, seconds): # concurrent threads
     runs, gate = [0] * count, threading.Barrier(count + 1)
     def client(index):
         run = make()
@@ -115,7 +115,7 @@ for i in session.get_inputs():
 serve(lambda: lambda: session.run(None, feeds)[0], ort.__version__)
 """
 
-# Where the processor has bfloat16, OpenVINO would use it for float32.
+# Where the CPU has bfloat16, OpenVINO would use it for float32.
 OPENVINO = COMMON + r"""
 import openvino
 core = openvino.Core()
@@ -173,11 +173,11 @@ PEERS = {
 }
 NAMES = {"anydml": "AnyDML", **{key: peer[0] for key, peer in PEERS.items()}}
 LOAD_LIMIT = 900  # seconds; torch.compile calls a compiler
-NOISY = 0.1       # processors that others may use before a figure is marked
+NOISY = 0.1       # CPUs in use by others before a figure is marked
 
 
 class Failed(Exception):
-    """One line, and the exit code that goes with it."""
+    """One line, and the exit code."""
 
     def __init__(self, text, code=1):
         super().__init__(text)
@@ -188,10 +188,10 @@ def warn(text):
     print("anydml bench: " + " ".join(text.split())[:400], file=sys.stderr, flush=True)
 
 
-# ---- what else the machine did ----
+# ---- other load on the machine ----
 
 def busy_seconds():
-    """Processor time of the whole machine that was not idle."""
+    """CPU time of the whole machine that was not idle."""
     with open("/proc/stat", encoding="ascii") as file:
         fields = [int(f) for f in file.readline().split()[1:9]]
     return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
@@ -212,7 +212,7 @@ def own_seconds(pids):
 
 
 class Watch:
-    """How many processors others used since it was made; steal time counts as theirs."""
+    """The number of CPUs that others used since it was created; steal time counts as theirs."""
 
     def __init__(self, pids):
         self.pids, self.start = pids, time.perf_counter()
@@ -231,7 +231,7 @@ def environment(threads):
 
 
 class Peer:
-    """A peer with its network, stopped but for its turns."""
+    """A peer with its network, stopped except for its turns."""
 
     def __init__(self, key, python, model, threads, processors):
         self.key, self.threads = key, threads
@@ -242,7 +242,7 @@ class Peer:
         self.rest = b""
         try:
             self.about = self.answer(LOAD_LIMIT)
-        except BaseException:  # the user's Ctrl-C too
+        except BaseException:  # including the user's Ctrl-C
             self.end()
             raise
         self.process.send_signal(signal.SIGSTOP)
@@ -435,9 +435,9 @@ def cost_table(results, threads):
 def conditions(data):
     worst = max((row["others"] for row in data["rows"]), default=0)
     versions = "".join(f"; {NAMES[key]} {version}" for key, version in data["versions"].items())
-    quiet = (f"Nothing else ran: other processes used at most {worst:.2f} processors during any figure." if worst <= NOISY else
-             f"Not quiet: other processes used up to {worst:.2f} processors; figures of rows with * are not to be trusted.")
-    return (f"{data['date']}, {data['processors']} processors, {data['machine']}{versions}. float32, batch 1, pinned, taking "
+    quiet = (f"Nothing else ran: other processes used at most {worst:.2f} CPUs during any figure." if worst <= NOISY else
+             f"Not quiet: other processes used up to {worst:.2f} CPUs; figures of rows with * are not to be trusted.")
+    return (f"{data['date']}, {data['processors']} CPUs, {data['machine']}{versions}. float32, batch 1, pinned, taking "
             f"turns, {data['rounds']} rounds of {data['seconds']:g} s; medians. A ratio below 1 means that AnyDML is faster. "
             f"{quiet} Load before and after: {data['load_before']:.2f}, {data['load_after']:.2f}.")
 
@@ -508,7 +508,7 @@ def parse():
     usual = [1 << i for i in range(cpus.bit_length())] + [0] if args.scaling else [t for t in (1, 2) if t <= cpus]
     args.threads = args.threads or usual
     if not all(0 <= t <= cpus for t in args.threads) or args.rounds < 1 or args.seconds < 0:
-        raise Failed(f"--threads takes 1 to {cpus}, one processor each, and default; --rounds at least 1; --seconds at least 0", 2)
+        raise Failed(f"--threads takes 1 to {cpus}, one CPU each, and default; --rounds at least 1; --seconds at least 0", 2)
     if bool(args.models) == bool(args.source):
         raise Failed("give models, or --from and a file", 2)
     if not 1 <= args.clients <= 64:
@@ -558,5 +558,5 @@ if __name__ == "__main__":
         sys.exit(2)
     except KeyboardInterrupt:
         print("anydml bench: interrupted", file=sys.stderr)
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # so that whoever waits sees what ended it
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # so that the waiting process sees what ended it
         os.kill(os.getpid(), signal.SIGINT)

@@ -11,7 +11,7 @@ COLOURS = {"anydml": "#d62728", "onnxruntime": "#4e79a7", "openvino": "#8cb6de",
 
 
 def plot(results, threads):
-    """Bars of latencies as fractions of ONNX Runtime's (AnyDML's where there is none): lower is better."""
+    """Bars of latencies as fractions of ONNX Runtime's (AnyDML's if it is missing): lower is better."""
     base = "onnxruntime" if "onnxruntime" in results.runtimes else "anydml"
     bar, gap, height, top, left, limit = 15, 22, 240, 74, 46, 2.5
     group = bar * len(results.runtimes) + gap
@@ -48,7 +48,7 @@ def plot(results, threads):
 
 
 def speed(results, models, runtime, least, threads):
-    """How much faster than with the least number of threads, the geometric mean over the models."""
+    """Speed-up over the smallest number of threads, the geometric mean over the models."""
     return math.exp(statistics.mean(math.log(results.get(m, least, runtime) / results.get(m, threads, runtime)) for m in models))
 
 
@@ -77,7 +77,7 @@ def panel(results, models, title, numbers, left, top):
 
 
 def scaling_plot(results):
-    """How much faster than with the least number of threads: all networks' geometric mean, then each network."""
+    """Speed-up over the smallest number of threads: all networks' geometric mean, then each network."""
     numbers = sorted(t for t in results.threads if t)
     groups = [("geometric mean", results.models)] + [(m, [m]) for m in results.models]
     across, rows = min(len(groups), 4), -(-len(groups) // 4)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all.py --scaling measures besides latencies by threads: busy processors, and clients of one device."""
+"""The measurements of all.py --scaling besides latencies by threads: busy CPUs, and clients of one device."""
 import os
 import re
 import statistics
@@ -8,7 +8,7 @@ import sys
 
 from all import (NAMES, Failed, Peer, digits, environment, measure, name_of, open_peers, table, threads_text, two, warn)
 
-# Ends with its parent, which a signal may end before it ends this.
+# Ends with its parent, which a signal may end first.
 BUSY = """
 import os, sys
 parent = os.getppid()
@@ -21,7 +21,7 @@ while os.getppid() == parent:
 
 
 class BusyLoops:
-    """One on each processor, at the same priority as what is measured."""
+    """One on each CPU, at the same priority as what is measured."""
 
     def __enter__(self):
         self.loops = [subprocess.Popen([sys.executable, "-c", BUSY, str(cpu)], stdout=subprocess.PIPE)
@@ -48,7 +48,7 @@ def run_queues(args, model):
 
 
 def measure_clients(args, found, model):
-    """With one thread each a peer's clients do not share its threads: the setting that its throughput wants."""
+    """With one thread each a peer's clients do not share its threads: the setting for throughput."""
     everywhere = sorted(os.sched_getaffinity(0))
     peers = open_peers(found, model, 0, everywhere)
     try:
@@ -76,13 +76,13 @@ def measure_more(args, found, data):
         with BusyLoops():
             data["busy"] += measure(args, found, model, 0)
         if not args.quiet:
-            print(f"{name_of(model)}: clients and busy processors measured", file=sys.stderr, flush=True)
+            print(f"{name_of(model)}: clients and busy CPUs measured", file=sys.stderr, flush=True)
 
 
 # ---- tables ----
 
 def tails(results):
-    """Medians and 99th percentiles of every number of threads, and how much faster each is than the first."""
+    """Medians and 99th percentiles of every number of threads, and the speed-up over the first."""
     numbers = results.threads
     first = min((t for t in numbers if t), default=0)
     rows = []

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the memory-bound operators of the CPU adapter on large tensors: bytes that an operation must read and write,
-per second, as a fraction of the machine's copy bandwidth, beside numpy and PyTorch doing the same.
+"""Measures the memory-bound operators of the CPU adapter on large tensors: bytes that an operation must read and write, per
+second, as a fraction of the machine's copy bandwidth, beside numpy and PyTorch doing the same.
 
 usage: bandwidth.py [--operators build/bench/operators] [--threads 1,2] [--seconds 0.5] [--filter TEXT] [--least]
                     [--json FILE]
 
 Copy bandwidth is the best of numpy's and PyTorch's copies of the same bytes with as many threads, each thread pinned
-to its own processor. The three take turns in one run; each figure is a median, with --least the shortest time instead
+to its own CPU. The three take turns in one run; each figure is a median, with --least the shortest time instead
 (for a machine that others load). numpy has no threads: its column is for
 one thread. Needs numpy and PyTorch, of any version: Debian's, or .cache/peers/venv/bin/python, which scripts/prepare-peers
 makes. Prints a Markdown table. A difference below 5 % is noise on a shared machine. Tensors of INT8 are 16 MiB only, which
@@ -40,8 +40,8 @@ def part(x, *shape):
     return x.view(-1)[:np.prod(shape)].view(*shape)
 
 
-# Fields: {n} is N, {t} the data type. Bytes: per element of N x N in sizes of the type, counted as the operation must move
-# them; a pair counts first such elements and then bytes, of other types than {t}.
+# Fields: {n} is N, {t} the data type. Bytes: per element of N x N in sizes of the type, counted as the operation must
+# move them; a pair is such elements and additional bytes of other types.
 UNARY = "InputTensor={n}x{n}:{t} OutputTensor={n}x{n}:{t}"
 PLAIN = " ScaleBias=-"
 BINARY = "ATensor={n}x{n}:{t} BTensor={n}x{n}:{t} OutputTensor={n}x{n}:{t}"
@@ -182,7 +182,7 @@ CASES = [
           "InputTensor=16x64x128x128:{t} OutputTensor=16x16x256x256:{t} BlockSize=2 Order=1", 2,
           lambda x, y, o: torch.nn.functional.pixel_shuffle(x.view(16, 64, 128, 128), 2), types=ALL),
 ]
-# As small as those that operators.c makes.
+# As small as those of operators.c.
 INDICES = torch.from_numpy(np.random.default_rng(1).integers(0, 64, N))
 PLACES = torch.from_numpy(np.random.default_rng(1).integers(0, 64, (N, N)))
 
@@ -214,7 +214,7 @@ def ours(args, entry, threads, processors):
 def theirs(entry, x, y, out, args):
     try:
         return time_of(lambda: entry["torch"](x, y, out), args) if entry["torch"] else None
-    except RuntimeError:  # not implemented for 'Half', says PyTorch of some
+    except RuntimeError:  # not implemented for 'Half', according to PyTorch
         return None
 
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a parallel step costs beside its work: steps of `ns` nanoseconds on one thread, cut among THREADS.
+/* The overhead of a parallel step: steps of `ns` nanoseconds on one thread, split among THREADS.
  *   barrier THREADS */
 #include "base/clock.h"
 #include "base/parallel.h"
@@ -20,7 +20,7 @@ static void work(void *context, size_t begin, size_t end, unsigned worker)
             ;
 }
 
-/* Nanoseconds of a step: the least of some rounds. */
+/* Nanoseconds of a step: the minimum of some rounds. */
 static double step_ns(uint32_t threads)
 {
     double least = 1e18;

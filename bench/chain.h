@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What overhead.c and submit.c execute: additions of CHAIN_COUNT numbers. Failures end the program, as in samples. */
+/* The work of overhead.c and submit.c: additions of CHAIN_COUNT numbers. Failures end the program, as in samples. */
 #ifndef BENCH_CHAIN_H
 #define BENCH_CHAIN_H
 
@@ -22,7 +22,7 @@ static int by_size(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* x + x + ..., `steps` additions one after the other, of two inputs. */
+/* x + x + ..., `steps` additions in sequence, of two inputs. */
 static IDMLCompiledOperator *compile_graph(IDMLDevice *dml, IDMLOperator *add, UINT steps)
 {
     DML_OPERATOR_GRAPH_NODE_DESC node = { add, NULL };

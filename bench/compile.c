@@ -53,7 +53,7 @@ static bool one(struct tools_session *session, const struct onnx_model *model, i
     middle = processor_ms();
     ok = ok && tools_program_create(session, compiled, program, error) && tools_program_run(*program, &run, error);
     if (ok) {
-        printf("processor time: read %.2f ms, compile %.2f ms, initialise and run %.2f ms\n", read, middle - begin,
+        printf("CPU time: read %.2f ms, compile %.2f ms, initialise and run %.2f ms\n", read, middle - begin,
                processor_ms() - middle);
         malloc_trim(0);
         printf("batch %lld: compile %.1f ms, initialise %.1f ms, persistent %.1f MB, resident %.1f MB\n",

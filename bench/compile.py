@@ -5,8 +5,8 @@
 usage: compile.py [--program build/bench/compile] [--shapes LIST] [--nodes LIST] [--rounds 3] [--limit SECONDS]
                   [--json FILE] [--from FILE] [--write docs/performance/compile-time.md]
 
-Each graph is an ONNX file of small tensors, compiled by one process; counted is processor time, of all threads and of the
-system too, so that other programs on the machine do not matter much: the least of the rounds. Reading is the file's, compiling is all
+Each graph is an ONNX file of small tensors, compiled by one process; counted is CPU time, of all threads and of the system
+too, so that other programs on the machine do not matter much: the least of the rounds. Reading is the file's, compiling is all
 from the model to the compiled operator, and initialising and the first run follow. --write puts the table between the two
 marks of the document and the plot beside it. Needs onnx and numpy.
 """
@@ -26,7 +26,7 @@ MARK = "<!-- bench/compile.py -->"
 
 
 class Graph:
-    """Nodes in the making; everything that computes returns the name of its result."""
+    """Builder of nodes; everything that computes returns the name of its result."""
 
     def __init__(self, name, shape):
         self.name, self.nodes, self.constants, self.shape = name, [], [], shape
@@ -55,10 +55,10 @@ class Graph:
             file.write(model.SerializeToString())
 
 
-# ---- shapes: each takes a graph and about how many nodes it shall have, and returns the result's name ----
+# ---- shapes: each takes a graph and the approximate number of nodes, and returns the result's name ----
 
 def chain(g, count):
-    """Element-wise operators one after the other, each unlike the one before."""
+    """Element-wise operators in sequence, each different from the one before."""
     ops = ("Sigmoid", "Tanh", "Abs", "Relu", "Softplus", "Neg", "Elu", "Exp", "Sin", "Softsign")
     x = "x"
     for i in range(count):
@@ -67,7 +67,7 @@ def chain(g, count):
 
 
 def shared(g, count):
-    """Products with one weight, activations between them."""
+    """GEMMs with one weight, activations between them."""
     w, x = g.weight(16, 16), "x"
     for i in range(count):
         x = g.apply("Tanh", x) if i % 2 else g.apply("MatMul", x, w)
@@ -75,7 +75,7 @@ def shared(g, count):
 
 
 def fan(g, count):
-    """One tensor that everything reads, half of it twice, and a tree of sums."""
+    """One tensor that all nodes read, half of it twice, and a tree of sums."""
     leaves = [g.apply("Mul", "x", g.weight(1, 16)) if i % 2 else g.apply("Sin", "x") for i in range(count // 2)]
     while len(leaves) > 1:
         leaves = [g.apply("Add", *leaves[i:i + 2]) if i + 1 < len(leaves) else leaves[i] for i in range(0, len(leaves), 2)]
@@ -83,7 +83,7 @@ def fan(g, count):
 
 
 def heads(g, count):
-    """Products of one matrix with as many others as there are nodes, each followed by a softmax."""
+    """GEMMs of one matrix with as many others as there are nodes, each followed by a softmax."""
     parts = [g.apply("Softmax", g.apply("MatMul", "x", g.weight(16, 16))) for _ in range(count // 2)]
     return parts[0] if len(parts) == 1 else g.apply("Concat", *parts, axis=1)
 
@@ -118,7 +118,7 @@ def quantised(g, count):
 
 
 def moves(g, count):
-    """Reshapes, transpositions and slices one after the other, and now and then a sum."""
+    """Reshapes, transpositions and slices in sequence, and occasionally a sum."""
     shapes = [g.constant(np.array(s)) for s in ((4, 4, 4), (8, 8), (64, 1), (2, 32), (1, 64))]
     x = "x"
     for i in range(count // 2):
@@ -128,7 +128,7 @@ def moves(g, count):
 
 
 def joins(g, count):
-    """One tensor cut into as many parts as there are nodes, each changed, all joined."""
+    """One tensor split into as many parts as there are nodes, each changed, all concatenated."""
     size = max(count // 4, 2)
     part = [g.apply("Slice", "x", g.constant(np.array([i % 16])), g.constant(np.array([i % 16 + 1])), g.constant(np.array([1])))
             for i in range(size)]
@@ -171,7 +171,7 @@ SHAPES = {
 # ---- measuring ----
 
 def measure(program, name, nodes, rounds, limit):
-    """Dictionary of the phases' processor milliseconds; None when it takes longer than `limit` seconds."""
+    """Dictionary of the phases' CPU milliseconds; None if it takes longer than `limit` seconds."""
     make, shape = SHAPES[name]
     with tempfile.TemporaryDirectory() as folder:
         graph = Graph(name, shape)
@@ -186,7 +186,7 @@ def measure(program, name, nodes, rounds, limit):
                 return None
             if done.returncode:
                 sys.exit(f"{program} {name} of {nodes} nodes: {done.stderr.strip() or done.returncode}")
-            found = re.search(r"processor time: read ([\d.]+) ms, compile ([\d.]+) ms, initialise and run ([\d.]+) ms", done.stdout)
+            found = re.search(r"CPU time: read ([\d.]+) ms, compile ([\d.]+) ms, initialise and run ([\d.]+) ms", done.stdout)
             for key, value in zip(("read", "compile", "run"), found.groups()):
                 best[key] = min(best.get(key, float("inf")), float(value))
             print(f"{name} {nodes}: {found.group(0)}", file=sys.stderr, flush=True)
@@ -223,7 +223,7 @@ def plot(results):
            "<style>text{font:11px 'DejaVu Sans',Helvetica,Arial,sans-serif;fill:#333}.t{font-size:15px;font-weight:bold}"
            ".e{text-anchor:end}.m{text-anchor:middle}</style>",
            '<rect width="100%" height="100%" fill="#fff"/>',
-           f'<text class="t" x="{left}" y="26">Compiling: microseconds of processor time for each node</text>']
+           f'<text class="t" x="{left}" y="26">Compiling: microseconds of CPU time for each node</text>']
     for decade in range(int(y_low), int(y_high) + 1):
         y = at(10**x_low, 10.0**decade)[1]
         out.append(f'<path d="M{left} {y:.1f}H{left + width}" stroke="#ddd"/><text class="e" x="{left - 6}" y="{y + 4:.1f}">{10.0**decade:g}</text>')
@@ -251,7 +251,7 @@ def write(results, counts, path):
     with open(os.path.join(folder, "compile.svg"), "w", encoding="utf-8") as file:
         file.write(plot(results))
     lines = ["", f"![compile time]({os.path.basename(folder)}/compile.svg)", "",
-             "Microseconds of processor time for each node of the model:", "", *table(results, counts), ""]
+             "Microseconds of CPU time for each node of the model:", "", *table(results, counts), ""]
     with open(path, "w", encoding="utf-8") as file:
         file.write(MARK.join([parts[0], "\n".join(lines), parts[2]]))
 

@@ -104,7 +104,7 @@ class Timer:
         while len(times) < tokens + 3 or time.perf_counter() - start < self.warm:
             if times and len(times) % (tokens + 3) == 0:
                 generator.rewind_to(cache)
-                self.append(generator, 1)  # genai wants a token after that
+                self.append(generator, 1)  # genai requires a token after that
             begin = time.perf_counter()
             generator.generate_next_token()
             times.append(time.perf_counter() - begin)

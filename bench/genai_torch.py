@@ -39,8 +39,8 @@ class Model:
         return torch.addcmul(x * cos, torch.cat((-b, a), -1), sin)
 
     def forward(self, tokens, positions, caches, window):
-        """tokens [count], of whose positions caches [2][layers][1, heads, capacity, size] get keys and values; window: how much
-        of the caches is attended to, or None when the tokens are all there is."""
+        """tokens [count], of whose positions caches [2][layers][1, heads, capacity, size] get keys and values; window: the
+        part of the caches that is attended to, or None if the tokens are all there is."""
         count = len(tokens)
         x = self.embedding[tokens]
         cos, sin = self.cos[positions], self.sin[positions]
@@ -62,7 +62,7 @@ class Model:
 
 
 class Generator:
-    """With the names that genai's has. Graphs are kept per model, capacity, number of tokens and window."""
+    """With the names of genai's class. Graphs are kept per model, capacity, number of tokens and window."""
     graphs = {}
 
     def __init__(self, model, capacity):

@@ -3,8 +3,8 @@
 """Products with weights of 4 bits in ggml (Q4_0: blocks of 32), by ctypes, to compare with `matvec.py --filter "level 4"`.
 
 Its libraries come in packages of others, for example npm's @node-llama-cpp/linux-x64 (`npm pack`, MIT), whose folder
-bins/linux-x64 has one for each kind of processor. Each kind of buffer that the library offers is measured (plain rows
-of blocks, rows of eight columns, AMX's tiles); the shortest of --rounds medians counts.
+bins/linux-x64 has one for each kind of CPU. Each kind of buffer that the library offers is measured (plain rows of blocks,
+rows of eight columns, AMX's tiles); the shortest of --rounds medians counts.
 
     python3 bench/ggml.py --library bins/linux-x64 --kinds icelake,sapphirerapids --rows 1,128 --threads 1
 """
@@ -45,7 +45,7 @@ class Ggml:
         return lambda *args, result=ctypes.c_void_p: self.call(self.base, "ggml_" + name, *args, result=result)
 
     def buffers(self):
-        """Names and buffer types: the plain one, then what the processor's library adds."""
+        """Names and buffer types: the plain one, then those of the CPU's library."""
         registry = self.call(self.cpu, "ggml_backend_cpu_reg")
         device = self.backend_reg_dev_get(registry, ctypes.c_size_t(0))
         found = [self.backend_cpu_buffer_type()]
@@ -73,7 +73,7 @@ class Ggml:
         return self.init(InitParams(1 << 24, None, True))
 
     def chain(self, buffer, size, rows, count):
-        """(graph, input, output) of `count` products of [rows, size] with [size, size]."""
+        """(graph, input, output) of `count` GEMMs of [rows, size] with [size, size]."""
         blocks = size * size // 32
         rng = np.random.default_rng(1)
         data = rng.integers(0, 256, (blocks, 18), np.uint8)
@@ -105,7 +105,7 @@ class Ggml:
 
 
 def right(ggml, buffer, size, rows):
-    """Whether one product is what Q4_0 says; None where the buffer does not take its weights."""
+    """Whether one GEMM agrees with Q4_0; None if the buffer does not support its weights."""
     made = ggml.chain(buffer, size, rows, 1)
     if not made:
         return None

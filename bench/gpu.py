@@ -9,20 +9,21 @@ usage: gpu.py [--anydml build/tools/anydml] [--device NUMBER] [--parts networks,
 Parts: networks (of networks.py, FLOAT16 and FLOAT32, batch 1), batch (32 images, FLOAT16), and the operators of
 gpu_cases.py: gemm, products, convolutions, attention, decode, memory, order. Columns of networks, in milliseconds:
   device   AnyDML, from the first dispatch to the end of the last by the GPU's own clock
-  run      AnyDML, one execution by the processor's clock: with the submission and the wait, without copies
+  run      AnyDML, one execution by the CPU's clock: with the submission and the wait, without copies
   copies   the same with inputs and outputs copied over the bus
   WebGPU   ONNX Runtime's session.run() with onnxruntime-ep-webgpu: with copies
   graph    PyTorch, a network of the same architecture replayed as a CUDA graph: without copies, by the GPU's clock
 Operators are measured by the GPU's clock alone, ten in a row, beside the same operator of PyTorch (cuBLAS, cuDNN and its
-own kernels) in a CUDA graph of ten; what is bound by memory also as the share of the rate of a copy on this device, bytes read and written.
+own kernels) in a CUDA graph of ten; what is bound by memory also as the share of the rate of a copy on this device, bytes read
+and written.
 
-With --limit nothing begins after so many seconds: parts may be measured one after the other, each into a file of its
-own. --page puts tables and plots of all these files, and of later ones rather than of earlier ones, between the marks of
-the document and into the folder beside it.
+With --limit nothing begins after that many seconds: parts may be measured one after the other, each into a file of its own.
+--page puts tables and plots of all these files, and of later ones rather than of earlier ones, between the marks of the
+document and into the folder beside it.
 
-Peers that are not installed leave their columns empty. The programs take turns; the least median of all rounds counts.
-Needs numpy and onnx; onnxruntime with onnxruntime-ep-webgpu, and PyTorch with torchvision and transformers, as peers.
-A GPU lowers its clock when idle, so each measurement first runs for a fifth of a second.
+Peers that are not installed leave their columns empty. The programs take turns; the least median of all rounds counts. Needs
+numpy and onnx; onnxruntime with onnxruntime-ep-webgpu, and PyTorch with torchvision and transformers, as peers. A GPU lowers
+its clock when idle, so each measurement first runs for a fifth of a second.
 """
 import argparse
 import json
@@ -43,7 +44,7 @@ NETWORKS = ["resnet50", "mobilenetv2", "squeezenet11", "bert_base_s128", "bert_l
 
 
 def device_of(args):
-    """What is known of the device, or of the first one that is not a processor."""
+    """Properties of the device, or of the first one that is not a CPU."""
     found = subprocess.run([args.anydml, "devices", "--json"], capture_output=True, text=True, check=True)
     devices = json.loads(found.stdout)
     if args.device is not None:
@@ -112,7 +113,7 @@ def measure_networks(args, results, part):
 
 
 def copy_rate(args):
-    """Bytes read and written in a millisecond: 512 MiB copied, or negated, which a kernel does, whatever is faster."""
+    """Bytes read and written in a millisecond: 512 MiB copied, or negated by a kernel, whichever is faster."""
     x = f"x = torch.rand({2**27}, device='cuda'); y = torch.empty_like(x)"
     taken = least([(gpu_peers.ask("operator", x, s, args.seconds),) for s in ("y.copy_(x)", "torch.neg(x, out=y)")])
     return taken[0] and 2**30 / taken[0]

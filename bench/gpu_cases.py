@@ -17,14 +17,14 @@ class Case:
     type: str
     make: Callable          # of the ONNX model
     setup: str = ""         # of PyTorch
-    statement: str = ""     # "": there is nothing to compare with
+    statement: str = ""     # "": nothing to compare with
     bytes: float = 0        # read and written at least
     flops: float = 0
     options: tuple = ()     # of anydml bench
 
 
 def node_model(op, shapes, out, dtype, constants=None, out_type=None, domain="", **attributes):
-    """One node; the inputs have these shapes, then come the constants."""
+    """One node; the inputs have these shapes, followed by the constants."""
     names = [f"x{i}" for i in range(len(shapes))]
     node = onnx.helper.make_node(op, [*names, *(constants or {})], ["y"], domain=domain, **attributes)
     return single.model(node, [single.tensor(n, s, dtype) for n, s in zip(names, shapes)],
@@ -33,8 +33,8 @@ def node_model(op, shapes, out, dtype, constants=None, out_type=None, domain="",
 
 # ---- bound by memory ----
 
-ROWS, COLUMNS = 16384, 4096  # of what is bound by memory: 128 MiB of FLOAT16
-IMAGE = [16, 256, 128, 128]  # as many elements
+ROWS, COLUMNS = 16384, 4096  # of memory-bound operators: 128 MiB of FLOAT16
+IMAGE = [16, 256, 128, 128]  # the same number of elements
 
 
 def memory_setup(dtype):
@@ -166,7 +166,7 @@ def integer_product(m, k, n):
 
 
 def gemm():
-    """Square products with constant weights, as networks have them."""
+    """Square GEMMs with constant weights, as in networks."""
     for n in (1024, 2048, 4096, 8192):
         size, flops = (n, n, n), 2 * n**3
         yield Case(f"{n}", "float16, float32 sums", lambda s=size: single.float_matmul(*s, "float16", False),
@@ -229,7 +229,7 @@ def convolutions():
 
 
 def heads_of(heads, tokens, size, dtype):
-    """Tokens whose heads lie side by side, as in networks."""
+    """Tokens with adjacent heads, as in networks."""
     found = single.attention(tokens, 0, heads, size)
     for value in [*found.graph.input, *found.graph.output]:
         value.type.tensor_type.elem_type = single.TYPES[dtype]
@@ -247,7 +247,7 @@ def attention():
                        "F.scaled_dot_product_attention(q, k, v)", flops=4 * heads * 64 * tokens**2)
 
 
-# ---- products with quantised weights ----
+# ---- GEMM with quantised weights ----
 
 def nbits(rows, k, n, bits, block, dtype):
     blocks = k // block

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables and plots of what bench/gpu.py measured, between the marks of a document and in the folder beside it."""
+"""Tables and plots of the results of bench/gpu.py, between the marks of a document and in the folder next to it."""
 import json
 import os
 
@@ -22,7 +22,7 @@ def ratio(ours, theirs):
 
 
 def rate(work, ms, unit):
-    """Of work in so many milliseconds; unit: what 1e9 of it in a millisecond are called."""
+    """Work per this many milliseconds; unit: the name of 1e9 of it in a millisecond."""
     return "-" if ms is None else f"{work / ms / 1e9:.{0 if work / ms / 1e9 >= 100 else 1 if unit == 'T' else 2}f}"
 
 
@@ -34,7 +34,7 @@ def table(head, rows):
 # ---- plots ----
 
 def bars(title, groups, series, limit, line=None):
-    """groups: (label, [value or None for each of `series`]); values beyond the limit are cut."""
+    """groups: (label, [value or None for each of `series`]); values beyond the limit are clipped."""
     bar, gap, height, top, left = 15, 14, 220, 70, 46
     group = bar * len(series) + gap
     width = max(left + group * len(groups) + 16, 560)
@@ -74,9 +74,9 @@ def share(a, b):
     return None if a is None or b is None else a / b
 
 
-# ---- parts: lines of the document, and pictures by name ----
+# ---- parts: lines of the document, and images by name ----
 
-def networks(found, pictures):
+def networks(found, images):
     rows = []
     for r in found:
         device, graph, gpu = r["device"], r["torch"], r["webgpu"]
@@ -84,10 +84,10 @@ def networks(found, pictures):
                      ratio(r["copies"], gpu), number(graph), ratio(device, graph)])
     groups = [(f"{r['label']} {r['type'][5:]}", [share(r["device"], r["torch"])]) for r in found if r["torch"]]
     if groups:
-        pictures["networks"] = bars("Device time relative to PyTorch's CUDA graph, batch 1 (lower is faster)", groups,
+        images["networks"] = bars("Device time relative to PyTorch's CUDA graph, batch 1 (lower is faster)", groups,
                                     ["AnyDML"], 1.5, 1)
-    picture = ["![networks, batch 1]({folder}/gpu-networks.svg)", ""] if groups else []
-    return [*picture, *table(["network, batch 1", "type", "device", "run", "copies", "WebGPU", "copies / WebGPU", "graph",
+    image = ["![networks, batch 1]({folder}/gpu-networks.svg)", ""] if groups else []
+    return [*image, *table(["network, batch 1", "type", "device", "run", "copies", "WebGPU", "copies / WebGPU", "graph",
                               "device / graph"], rows)]
 
 
@@ -97,7 +97,7 @@ def batch(found, _):
                    ratio(r["device"], r["torch"])] for r in found])
 
 
-def gemm(found, pictures):
+def gemm(found, images):
     rows = [[f"{r['label']} cubed", r["type"], number(r["device"]), rate(r["flops"], r["device"], "T"),
              rate(r["flops"], r["torch"], "T"), ratio(r["torch"], r["device"])] for r in found]
     types = list(dict.fromkeys(r["type"] for r in found))
@@ -105,10 +105,10 @@ def gemm(found, pictures):
               for kind in types for r in found if r["type"] == kind]
     top = max([v for _, values in groups for v in values if v is not None], default=0)
     if top:
-        pictures["gemm"] = bars("Matrix products, 10^12 operations a second (higher is faster)", groups,
+        images["gemm"] = bars("Matrix products, 10^12 operations a second (higher is faster)", groups,
                                 ["AnyDML", "cuBLAS"], 200 * (top // 200 + 1))
-    picture = ["![matrix products]({folder}/gpu-gemm.svg)", ""] if top else []
-    return [*picture, *table(["product", "type", "device, ms", "10^12/s", "cuBLAS 10^12/s", "of cuBLAS"], rows)]
+    image = ["![matrix products]({folder}/gpu-gemm.svg)", ""] if top else []
+    return [*image, *table(["product", "type", "device, ms", "10^12/s", "cuBLAS 10^12/s", "of cuBLAS"], rows)]
 
 
 def arithmetic(found, _):
@@ -123,7 +123,7 @@ def order(found, _):
                   for r in found])
 
 
-def moved(found, pictures, name, title):
+def moved(found, images, name, title):
     rows, groups = [], []
     for r in found:
         ours, theirs = [share(share(r["bytes"], ms), r["copy"]) for ms in (r["device"], r["torch"])]
@@ -131,13 +131,13 @@ def moved(found, pictures, name, title):
                      "-" if ours is None else f"{ours:.2f}", number(r["torch"]), ratio(r["device"], r["torch"])])
         groups.append((f"{r['label']} {r['type'][5:]}", [ours, theirs]))
     if any(values[0] is not None for _, values in groups):
-        pictures[name] = bars(title, groups, ["AnyDML", "PyTorch"], 1.25, 0.85)
-    picture = [f"![{name}]({{folder}}/gpu-{name}.svg)", ""] if name in pictures else []
-    return [*picture, *table([name, "type", "device, ms", "TB/s", "of a copy", "PyTorch, ms", "ratio"], rows)]
+        images[name] = bars(title, groups, ["AnyDML", "PyTorch"], 1.25, 0.85)
+    image = [f"![{name}]({{folder}}/gpu-{name}.svg)", ""] if name in images else []
+    return [*image, *table([name, "type", "device, ms", "TB/s", "of a copy", "PyTorch, ms", "ratio"], rows)]
 
 
-def memory(found, pictures):
-    return moved(found, pictures, "memory", "Bytes read and written, as a share of a copy's (higher is faster)")
+def memory(found, images):
+    return moved(found, images, "memory", "Bytes read and written, as a share of a copy's (higher is faster)")
 
 
 def decode(found, _):
@@ -153,7 +153,7 @@ PARTS = {"networks": networks, "batch": batch, "gemm": gemm, "products": arithme
 # ---- the document ----
 
 def load(files):
-    """Results by part, label and type; what comes later replaces what came before."""
+    """Results by part, label and type; later ones replace earlier ones."""
     results, conditions = {}, {}
     for path in files:
         with open(path, encoding="utf-8") as file:
@@ -181,14 +181,14 @@ def write(path, files):
         parts = file.read().split(MARK)
     if len(parts) != 3:
         raise Failed(f"{path} does not have two lines {MARK}")
-    folder, pictures = os.path.splitext(path)[0], {}
+    folder, images = os.path.splitext(path)[0], {}
     lines = [introduction(conditions), ""]
     for part, show in PARTS.items():
         found = [r for key, r in results.items() if key[0] == part]
-        lines += [line.replace("{folder}", os.path.basename(folder)) for line in show(found, pictures)] if found else []
+        lines += [line.replace("{folder}", os.path.basename(folder)) for line in show(found, images)] if found else []
     os.makedirs(folder, exist_ok=True)
-    for name, picture in pictures.items():
+    for name, image in images.items():
         with open(os.path.join(folder, f"gpu-{name}.svg"), "w", encoding="utf-8") as file:
-            file.write(picture)
+            file.write(image)
     with open(path, "w", encoding="utf-8") as file:
         file.write(MARK.join([parts[0], "\n\n" + "\n".join(lines) + "\n", parts[2]]))

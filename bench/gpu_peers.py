@@ -48,7 +48,7 @@ def webgpu(path, seconds):
 # ---- PyTorch ----
 
 def graph_of(torch, function, times):
-    """A CUDA graph of so many calls, after calls on another stream that let libraries choose their kernels."""
+    """A CUDA graph of this many calls, after calls on another stream that let libraries select their kernels."""
     stream = torch.cuda.Stream()
     with torch.no_grad(), torch.cuda.stream(stream):
         for _ in range(5):
@@ -78,7 +78,7 @@ def replayed(torch, function, seconds, times):
 
 
 def plain(torch):
-    """FLOAT32 means FLOAT32, and sums of FLOAT16 are FLOAT32, unless a case says otherwise; libraries may search."""
+    """FLOAT32 means FLOAT32, and sums of FLOAT16 are FLOAT32, unless a case states otherwise; libraries may search."""
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     torch.backends.cuda.matmul.allow_fp16_accumulation = False
     torch.backends.cudnn.benchmark = True
@@ -151,7 +151,7 @@ servers = {}
 
 def serve():
     out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print
+    os.dup2(2, 1)  # output of libraries
     for line in sys.stdin:
         name, *arguments = json.loads(line)
         try:
@@ -163,7 +163,7 @@ def serve():
 
 
 def ask(name, *arguments):
-    """Milliseconds; None where the peer is not installed or fails."""
+    """Milliseconds; None if the peer is not installed or fails."""
     if not all(importlib.util.find_spec(module) for module in PEERS[name][1]):
         return None
     server = servers.get(name)
@@ -177,7 +177,7 @@ def ask(name, *arguments):
 
 
 def versions():
-    """Of what is installed."""
+    """Of the installed ones."""
     found = {}
     for name in ("torch", "onnxruntime", "onnxruntime-ep-webgpu"):
         try:

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures products with constant weights of few rows, as language models decode with them, or many, as they read a
-prompt (--rows 32,128,512), and one-token attention, beside ONNX Runtime on the same processors.
+"""Measures products with constant weights of few rows, as language models decode with them, or many, as they read a prompt
+(--rows 32,128,512), and one-token attention, beside ONNX Runtime on the same CPUs.
 
 usage: matvec.py [--anydml build/tools/anydml] [--threads 1,2] [--rows 1,2,4,8] [--shapes 768x768,768x3072,4096x4096]
                  [--filter TEXT] [--seconds 0.5] [--rounds 2] [--mebibytes 96] [--least] [--json FILE]
 
-A model is a chain of products, each with weights of its own, of so many MiB together that no cache holds them, or of
-fewer with more than 16 rows, where arithmetic is what takes time, two at least; time and bandwidth are for one product,
-bandwidth counts the weights as the model stores them, with their scales. The two take turns, each pinned to the same
-processors; the least median of all rounds counts, with --least the shortest time (for a machine that others load). Read
-bandwidth is that of a scalar product of two large vectors (numpy). Needs numpy, onnx and onnxruntime. Prints Markdown
-tables. Differences below 5 % are noise on a shared machine.
+A model is a chain of products, each with weights of its own, together larger than the caches (--mebibytes), or of fewer
+with more than 16 rows, where arithmetic is what takes time, two at least; time and bandwidth are for one product, bandwidth
+counts the weights as the model stores them, with their scales. The two take turns, each pinned to the same CPUs; the least
+median of all rounds counts, with --least the shortest time (for a machine that others load). Read bandwidth is that of a
+scalar product of two large vectors (numpy). Needs numpy, onnx and onnxruntime. Prints Markdown tables. Differences below 5 %
+are noise on a shared machine.
 """
 import argparse
 import os
@@ -97,7 +97,7 @@ def dynamic(c, i, k, n):
     c.last = c.node("Mul", [sums, c.node("Mul", [q[1], s])])
 
 
-# label, how a product is added, type of the activations, bytes of a weight, half precision allowed
+# label, function that adds a GEMM, type of the activations, bytes of a weight, half precision allowed
 CASES = [
     ("float32", plain, "float32", 4, False),
     ("float32, half precision allowed", plain, "float32", 4, True),
@@ -114,7 +114,7 @@ CASES = [
 
 
 def products(args, case, shape, rows, path):
-    """Saves the model; (number of products, bytes of their weights)."""
+    """Saves the model; (number of GEMMs, bytes of their weights)."""
     _, add, dtype, size, _ = case
     k, n = shape
     chain = Chain(FLOATS[dtype])

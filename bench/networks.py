@@ -19,11 +19,11 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-BRANCH = 0.4  # scale of what is added to a shortcut, so that sums over many blocks stay small
+BRANCH = 0.4  # scale of values added to a shortcut, so that sums over many blocks stay small
 
 
 class Network:
-    """Nodes and constants in the making. Everything that computes returns the name of its result."""
+    """Builder of nodes and constants. Everything that computes returns the name of its result."""
 
     batch_norm = False  # whether it stays behind the convolutions
     half = False        # FLOAT16 instead of FLOAT32
@@ -38,7 +38,7 @@ class Network:
         return TensorProto.FLOAT16 if self.half else TensorProto.FLOAT
 
     def constant(self, name, value, exact=False):
-        """A constant with this name; the first one stays. exact: its type stays, too."""
+        """A constant with this name; the first one is kept. exact: its type is kept, too."""
         if name not in self.constants:
             if self.half and value.dtype == np.float32 and not exact:
                 value = value.astype(np.float16)
@@ -72,7 +72,7 @@ class Network:
     # ---- images ----
 
     def conv(self, x, size_in, size_out, kernel=1, stride=1, groups=1, scale=1.0):
-        """Same size but for the stride; He's initialisation."""
+        """Same size except for the stride; He's initialisation."""
         shape = (size_out, size_in // groups, kernel, kernel)
         inputs = [x, self.weight(shape, scale * (2 / np.prod(shape[1:]))**0.5), self.weight((size_out,), 0.01)]
         inputs = inputs[:2] if self.batch_norm else inputs
@@ -81,7 +81,7 @@ class Network:
         return self.normalise_batch(x, size_out) if self.batch_norm else x
 
     def normalise_batch(self, x, size):
-        """Little more than nothing, so that activations stay as large as they are."""
+        """Very small, so that activations keep their magnitude."""
         number = len(self.constants)
         near_one = [self.constant(f"scale{number + i}", self.random.uniform(0.9, 1.1, size).astype(np.float32))
                     for i in range(2)]
@@ -125,7 +125,7 @@ class Network:
         return self.apply("Mul", self.apply("Mul", x, both), self.constant("half", np.float32(0.5)))
 
     def attention(self, q, k, v, tokens, heads, size):
-        """From and to tokens whose heads stand side by side."""
+        """From and to tokens with adjacent heads."""
         split = self.constant("split", np.array([1, tokens, heads, size], np.int64))
         q, k, v = [self.apply("Transpose", self.apply("Reshape", x, split), perm=order)
                    for x, order in ((q, (0, 2, 1, 3)), (k, (0, 2, 3, 1)), (v, (0, 2, 1, 3)))]
@@ -136,7 +136,7 @@ class Network:
 
 
 def resnet50(name):
-    """Bottlenecks; the 3x3 convolution has the stride, which is what v1.5 means."""
+    """Bottlenecks; the 3x3 convolution has the stride, which is the definition of v1.5."""
     net, channels = Network(name, [Network.batch, 3, 224, 224]), 64
     x = net.pool(net.relu(net.conv("x", 3, channels, 7, 2)), 3, 2, 1)
     for stage, blocks in enumerate((3, 4, 6, 3)):
@@ -173,7 +173,7 @@ def mobilenetv2(name):
 
 
 def squeezenet11(name):
-    """Fire modules: what a 1x1 convolution squeezes goes through a 1x1 and a 3x3 convolution, side by side."""
+    """Fire modules: the output of a squeezing 1x1 convolution is the input of a 1x1 and a 3x3 convolution, concatenated."""
     net, channels = Network(name, [Network.batch, 3, 224, 224]), 64
     x = net.relu(net.apply("Conv", "x", net.weight((64, 3, 3, 3), 0.27), net.weight((64,), 0.01), kernel_shape=[3, 3],
                            strides=[2, 2]))
@@ -204,7 +204,7 @@ def bert(name, layers, tokens=128, heads=12, size=64):
 
 
 def cross_stage(net, x, size):
-    """The second half of the channels goes through two more convolutions; (what they give, that and all channels)."""
+    """Two more convolutions on the second half of the channels; (their result, that and all channels)."""
     x, half = net.mish(net.conv(x, size, size, 3)), size // 2
     _, part = net.apply("Split", x, net.constant(f"halves{size}", np.array([half, half], np.int64)), outputs=2, axis=1)
     once = net.mish(net.conv(part, half, half, 3))
@@ -262,7 +262,7 @@ NETWORKS = {
 
 
 def write(folder, name, half=False, batch=1):
-    """The path of the network's file, in FLOAT16 where half."""
+    """The path of the network's file, in FLOAT16 if half."""
     Network.half, Network.batch = half, batch
     return NETWORKS[name](name).save(folder)
 

@@ -26,7 +26,7 @@ static void check(HRESULT hr, const char *what)
     exit(2);
 }
 
-/* Stays until the end: the model's weights lie in it. */
+/* Kept until the end: the model's weights point into it. */
 static struct onnx_model *load(const char *path)
 {
     struct onnx_model *model;
@@ -110,5 +110,5 @@ int main(int argc, char **argv)
     qsort(times, count, sizeof(times[0]), compare);
     printf("%.4f %.4f\n", (double)times[count / 2] / 1e6, (double)times[0] / 1e6);
     fflush(stdout);
-    _Exit(0); /* everything may lie where it is */
+    _Exit(0); /* all tensors may be used in place */
 }

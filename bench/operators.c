@@ -95,7 +95,7 @@ static struct bound upload(struct rig *rig, const DML_BUFFER_TENSOR_DESC *tensor
     return out;
 }
 
-/* Tensors that belong to the operator are given to its initializer, and not bound again; returns whether there are any.
+/* Owned tensors are bound to its initializer, and not bound again; returns whether there are any.
  */
 static bool split_owned(const struct schema_desc *desc, struct bound *inputs, struct bound *owned)
 {

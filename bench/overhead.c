@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What submitting costs beyond computing: lists of 1 and of many additions of 16 numbers, each its own dispatch,
  * recorded once and executed again and again: overhead [DISPATCHES [ROUNDS [STEPS]]]
- * STEPS: each dispatch is of a graph of so many additions. With ANYDML_DISABLE_PASS=fuse_map each of them is a step. */
+ * STEPS: each dispatch is of a graph of that many additions. With ANYDML_DISABLE_PASS=fuse_map each of them is a step.
+ */
 #include <anydml_d3d12.h>
 
-#pragma GCC diagnostic ignored "-Wunused-function" /* of what samples share, some is enough */
+#pragma GCC diagnostic ignored "-Wunused-function" /* shared by samples, not all of it is used */
 #include "chain.h"
 
 enum { ROUND = 200 };
@@ -15,7 +16,7 @@ struct bench {
     IDMLCommandRecorder *recorder;
     IDMLCompiledOperator *add;
     ID3D12DescriptorHeap *heap;
-    ID3D12Resource *x, *y, *temporary; /* temporary: NULL when none is needed */
+    ID3D12Resource *x, *y, *temporary; /* temporary: NULL if not needed */
     UINT64 temporary_bytes;
     UINT step; /* bytes of a descriptor handle */
     UINT descriptors;
@@ -110,7 +111,7 @@ static void measure(struct bench *b, UINT count, UINT rounds, double *us)
         }
         thread = (thread_us() - thread) / ((double)rounds * runs);
         qsort(us, rounds, sizeof(*us), by_size);
-        printf("  %-42s %8.2f us median, %8.2f us min, %.3f us each, %.2f us of the thread's processor time\n",
+        printf("  %-42s %8.2f us median, %8.2f us min, %.3f us each, %.2f us of the thread's CPU time\n",
                here ? "AnydmlExecuteCommandLists" : "ExecuteCommandLists, Signal, wait", us[rounds / 2], us[0],
                us[0] / count, thread);
     }

@@ -4,9 +4,9 @@
 
 usage: owned.py MODEL.onnx... [--threads 1,2] [--rounds 2] [--seconds 0.5] [--limit 1.05] [--json FILE]
 
-Both take turns, each in a process of its own on the same processors; printed is the shortest time of each over the rounds
-(of the medians, or with --least of all runs) and the quotient, owned by constants. Exit code 1: one is above the limit.
-networks.py makes models, with --batch-norm such that have batch normalisations to fold.
+Both take turns, each in a process of its own on the same CPUs; printed is the shortest time of each over the rounds (of the
+medians, or with --least of all runs) and the quotient, owned by constants. Exit code 1: one is above the limit. networks.py
+makes models, with --batch-norm such that have batch normalisations to fold.
 """
 import argparse
 import os

@@ -29,7 +29,7 @@ def make_session(path, threads, device):
 
 
 def make_feeds(path, session):
-    """The network's own input.npy beside it, or random numbers; open dimensions are 1."""
+    """The network's own input.npy next to it, or random numbers; open dimensions are 1."""
     own = os.path.join(os.path.dirname(path), "input.npy")
     random = np.random.default_rng(0)
     feeds = {}

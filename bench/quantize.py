@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes 8-bit networks for bench/all.py: quantize.py FOLDER MODEL.onnx...
 
-Writes FOLDER/NAME.qdq.onnx (QuantizeLinear and DequantizeLinear around float operators) and FOLDER/NAME.qop.onnx
-(QLinearConv and the like) with ONNX Runtime's static quantisation: uint8 activations, int8 weights with a scale for each
-channel, ranges from two random inputs. What they compute is of no use; how long it takes is what users would see. Needs
-onnx and onnxruntime: .cache/peers/venv/bin/python, which scripts/prepare-peers makes."""
+Writes FOLDER/NAME.qdq.onnx (QuantizeLinear and DequantizeLinear around float operators) and FOLDER/NAME.qop.onnx (QLinearConv
+and similar) with ONNX Runtime's static quantisation: uint8 activations, int8 weights with a scale for each channel, ranges
+from two random inputs. What they compute is of no use; how long it takes is what users would see. Needs onnx and onnxruntime:
+.cache/peers/venv/bin/python, which scripts/prepare-peers makes."""
 import os
 import sys
 import tempfile

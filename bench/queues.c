@@ -24,7 +24,7 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static double processor_seconds(void)
+static double cpu_seconds(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
@@ -41,7 +41,7 @@ static void shapes_of(const struct onnx_model *model, struct onnx_input *shapes)
     }
 }
 
-/* One device for all, which keeps equal weights once; runs at the same time are on queues of their own. */
+/* One device for all, which stores equal weights once; concurrent runs use separate queues. */
 static bool client_create(struct client *client, struct tools_session *session, const struct onnx_model *model,
                           struct onnx_input *shapes, struct tools_error *error)
 {
@@ -64,7 +64,7 @@ static void *client_main(void *argument)
 static void measure(struct client *clients, uint32_t count, double limit)
 {
     uint32_t runs = 0;
-    double start = seconds(), processor = processor_seconds();
+    double start = seconds(), cpu = cpu_seconds();
     for (uint32_t i = 0; i < count; i++)
         if (pthread_create(&clients[i].thread, NULL, client_main, &clients[i]))
             exit(1);
@@ -75,8 +75,8 @@ static void measure(struct client *clients, uint32_t count, double limit)
     double spent = seconds() - start;
     for (uint32_t i = 0; i < count; i++)
         runs += clients[i].runs;
-    printf("%u threads: %.2f runs per second, %.2f ms of processor time each, by thread:", count, runs / spent,
-           (processor_seconds() - processor) * 1e3 / BASE_MAX(runs, 1));
+    printf("%u threads: %.2f runs per second, %.2f ms of CPU time each, by thread:", count, runs / spent,
+           (cpu_seconds() - cpu) * 1e3 / BASE_MAX(runs, 1));
     for (uint32_t i = 0; i < count; i++)
         printf(" %u", clients[i].runs);
     printf("\n");

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Measures sums, products and extremes over a graph's edges (ScatterND and ScatterElements with a reduction) beside ONNX
-Runtime on the same processors.
+Runtime on the same CPUs.
 
 usage: scatter.py [--anydml build/tools/anydml] [--threads 1,2] [--edges 100000] [--nodes 10000] [--width 64]
                   [--filter TEXT] [--seconds 0.5] [--rounds 2] [--least] [--json FILE]
 
-Updates [edges, width] are combined into [nodes, width] at random indices, which are constants: one for each edge
-(ScatterND), one repeated for each element of an edge, as PyTorch exports scatter_add, or one for each element. The two
-take turns, each pinned to the same processors; the least median of all rounds counts, with --least the shortest time.
-Needs numpy, onnx and onnxruntime. Prints a Markdown table.
+Updates [edges, width] are combined into [nodes, width] at random indices, which are constants: one for each edge (ScatterND),
+one repeated for each element of an edge, as PyTorch exports scatter_add, or one for each element. The two take turns, each
+pinned to the same CPUs; the least median of all rounds counts, with --least the shortest time. Needs numpy, onnx and
+onnxruntime. Prints a Markdown table.
 """
 import argparse
 import os

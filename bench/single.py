@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures models of one operator beside ONNX Runtime, and sorting also beside PyTorch and numpy, on the same processors.
+"""Measures models of one operator beside ONNX Runtime, and sorting also beside PyTorch and numpy, on the same CPUs.
 
 usage: single.py [--family sort,attention,product,transposed,recurrent,neighbours] [--anydml build/tools/anydml]
                  [--threads 1,2] [--filter TEXT] [--seconds 0.5] [--rounds 2] [--least] [--json FILE]
 
 Families: sort (the first K of lines, and whole lines), attention (MultiHeadAttention), product (matrix products and
-convolutions of integers, FLOAT16 and, to compare with, FLOAT32; constant weights but where it says otherwise; planar
-images), transposed (ConvTranspose whose strides are its window), recurrent (GRU and LSTM of one direction, whose input
-is as wide as what they remember), neighbours (k-nearest neighbours in the form of scikit-learn's converters).
+convolutions of integers, FLOAT16 and, to compare with, FLOAT32; constant weights but where it says otherwise; planar images),
+transposed (ConvTranspose whose strides are its window), recurrent (GRU and LSTM of one direction, whose input is as wide as
+what they remember), neighbours (k-nearest neighbours in the form of scikit-learn's converters).
 
-The programs take turns, each pinned to the same processors; the least median of all rounds counts, with --least the
-shortest time (for a machine that others load). numpy has no threads: its column is for one thread, of values without
-their places. Needs numpy, onnx, onnxruntime and for sorting PyTorch: .cache/peers/venv/bin/python, which
-scripts/prepare-peers makes. Prints a Markdown table for each family. Differences below 5 % are noise on a shared machine.
+The programs take turns, each pinned to the same CPUs; the least median of all rounds counts, with --least the shortest time
+(for a machine that others load). numpy has no threads: its column is for one thread, of values without their places. Needs
+numpy, onnx, onnxruntime and for sorting PyTorch: .cache/peers/venv/bin/python, which scripts/prepare-peers makes. Prints a
+Markdown table for each family. Differences below 5 % are noise on a shared machine.
 """
 import argparse
 import os
@@ -93,7 +93,7 @@ def attention_cases():
         yield f"12 heads of 64, {what}", lambda s=(tokens, past): attention(*s), {}
 
 
-# ---- products ----
+# ---- GEMM and convolutions ----
 
 def matmul_integer(m, k, n):
     node = helper.make_node("MatMulInteger", ["x", "w", "xz"], ["y"])
@@ -114,7 +114,7 @@ def qlinear_matmul(m, k, n):
 
 
 def float_matmul(m, k, n, dtype, bound):
-    """bound: the weights are an input too."""
+    """bound: the weights are an input as well."""
     inputs = [tensor("x", [m, k], dtype)] + ([tensor("w", [k, n], dtype)] if bound else [])
     return model(helper.make_node("MatMul", ["x", "w"], ["y"]), inputs, [tensor("y", [m, n], dtype)],
                  {} if bound else {"w": normal(k, n, dtype=dtype)})
@@ -211,7 +211,7 @@ def recurrent_cases():
 # ---- nearest neighbours ----
 
 def neighbours(points, width, known, count):
-    """As scikit-learn's converters write it: distances to all known points, the nearest ones, what is known of them."""
+    """As scikit-learn's converters export it: distances to all known points, the nearest ones, and their labels."""
     nodes = [helper.make_node("CDist", ["x", "known"], ["far"], domain="com.microsoft", metric="euclidean"),
              helper.make_node("TopK", ["far", "k"], ["least", "places"], axis=-1, largest=0),
              helper.make_node("Reshape", ["places", "line"], ["flat"]),

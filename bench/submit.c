@@ -5,7 +5,7 @@
  * The device is this program's, so that AnyDML gets functions of Vulkan that note when they are called. */
 #include <anydml_vulkan.h>
 
-#pragma GCC diagnostic ignored "-Wunused-function" /* of what samples share, some is enough */
+#pragma GCC diagnostic ignored "-Wunused-function" /* shared by samples, not all of it is used */
 #include "chain.h"
 
 #include <dlfcn.h>
@@ -38,7 +38,7 @@ static double enter(void)
     return now;
 }
 
-/* A function that is timed, which calls that of the driver. */
+/* A timed function, which calls that of the driver. */
 #define TIMED(result, name, parameters, ...)                                                                           \
     static PFN_##name next_##name;                                                                                     \
     static result VKAPI_CALL timed_##name parameters                                                                   \
@@ -161,7 +161,7 @@ static ID3D12Device *open_device(void)
     return device;
 }
 
-/* ---- what is executed ---- */
+/* ---- the timed work ---- */
 
 struct bench {
     struct sample_queue q;
@@ -251,7 +251,7 @@ static void measure(struct bench *b, UINT rounds, UINT idle_us)
         const struct timespec idle = { 0, (long)idle_us * 1000 };
         if (idle_us)
             nanosleep(&idle, NULL);
-        memset(&seen, 0, sizeof(seen)); /* the queue has nothing to do */
+        memset(&seen, 0, sizeof(seen)); /* the queue is idle */
         const double start = now_us();
         ID3D12CommandQueue_ExecuteCommandLists(b->q.queue, 1, lists);
         const double returned = now_us();

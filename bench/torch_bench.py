@@ -5,18 +5,18 @@
 usage: torch_bench.py [--build build] [--python .cache/torch/venv/bin/python] [--threads 2] [--filter TEXT]
                       [--ways cpu,dml,compiled,inductor] [--rounds 5] [--seconds 1] [--clock wall|cpu] [--json FILE]
 
-Cases: what one call costs (a tiny addition, an operator that falls back), training steps and inference of networks with
-random weights, and what torch.compile takes. Ways: cpu (eager on torch's CPU backend), dml (eager), compiled
+Cases: what one call costs (a tiny addition, an operator that falls back), training steps and inference of networks with random
+weights, and what torch.compile takes. Ways: cpu (eager on torch's CPU backend), dml (eager), compiled
 (torch.compile(backend="directml")) and inductor (torch's compiler on the CPU; minutes of compiling). On a GPU, with larger
 batches: --ways cuda,vulkan,vulkan_compiled (torch's CUDA, and torch_directml on the first Vulkan device); --python is then a
 torch with CUDA.
 
---clock cpu counts the time that processors work for a way, for machines on which others do, too: with --threads 1.
+--clock cpu counts the time that CPUs work for a way, for machines on which others do, too: with --threads 1.
 
-Each way of a case is a process of its own, pinned to the same processors; they take turns, a round of --seconds each. The
-table has the least median of all rounds, and ratios to the time of cpu or cuda: the median of the rounds' ratios and, for a
-machine that others load, the least. Compile times are of fresh processes, the least of all rounds. Needs scripts/build-torch
-BUILD. Prints a Markdown table.
+Each way of a case is a process of its own, pinned to the same CPUs; they take turns, a round of --seconds each. The table has
+the least median of all rounds, and ratios to the time of cpu or cuda: the median of the rounds' ratios and, for a machine that
+others load, the least. Compile times are of fresh processes, the least of all rounds. Needs scripts/build-torch BUILD. Prints
+a Markdown table.
 """
 import argparse
 import functools
@@ -32,7 +32,7 @@ import turns
 WAYS = ("cpu", "dml", "compiled", "inductor")
 GPU_WAYS = ("cuda", "vulkan", "vulkan_compiled")
 BACKENDS = {"compiled": "directml", "vulkan_compiled": "directml", "inductor": "inductor"}  # of torch.compile
-# case: (what it is, the ways that make sense)
+# case: (description, the ways that make sense)
 CASES = {
     "add": ("x + y, [4, 4]", WAYS[:2]),
     "fallback": ("an operator that falls back, [4, 4]", WAYS[:2]),
@@ -157,7 +157,7 @@ def inference(name, way, device):
 
 
 def fallen_back(device):
-    """A cheap operator that the device leaves to the CPU."""
+    """A fast operator that falls back to the CPU."""
     import warnings
 
     import torch
@@ -176,7 +176,8 @@ def fallen_back(device):
 
 
 def make(case, way):
-    """A function to be timed, how many calls one is, and what makes sure that its result has been computed."""
+    """A function to be timed, the number of calls that one is, and a function that makes sure that its result has been
+    computed."""
     import torch
     device = "cuda" if way == "cuda" else "cpu" if way in ("cpu", "inductor") else "dml"
     if device == "dml":
@@ -221,7 +222,7 @@ def work(case, way, threads, seconds, clock):
         print(json.dumps(statistics.median(times)), flush=True)
 
 
-# ---- taking turns ----
+# ---- alternating ----
 
 class Worker:
     def __init__(self, args, case, way):
@@ -231,7 +232,7 @@ class Worker:
         env = dict(os.environ, PYTHONPATH=":".join(filter(None, paths)), LD_LIBRARY_PATH=":".join(filter(None, stubs)),
                    OMP_NUM_THREADS=str(args.threads), ANYDML_ADAPTERS="vulkan" if way in GPU_WAYS else "cpu",
                    PYTHONDONTWRITEBYTECODE="1",
-                   TORCH_DEVICE_BACKEND_AUTOLOAD="0")  # CUDA trains only where dml is not known
+                   TORCH_DEVICE_BACKEND_AUTOLOAD="0")  # CUDA trains only without dml
         command = [args.python, "-W", "ignore", __file__, "--work", case, way, str(args.threads), str(args.seconds), args.clock]
         self.process = subprocess.Popen(["taskset", "-c", turns.pinned(args.threads), *command], env=env, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Transfers between host and device: copies of UPLOAD to DEFAULT and of DEFAULT to READBACK buffers on queues of each
- * type, alone and both at a time, and what the processor takes to write and read such buffers: transfer [MIB [ROUNDS]]
- * The copies of a queue are `CHUNKS` commands in one list, and several lists are in flight. */
+ * type, alone and both at a time, and what the CPU takes to write and read such buffers: transfer [MIB [ROUNDS]] The
+ * copies of a queue are `CHUNKS` commands in one list, and several lists are in flight. */
 #include <anydml_d3d12.h>
 
-#pragma GCC diagnostic ignored "-Wunused-function" /* of what samples share, some is enough */
+#pragma GCC diagnostic ignored "-Wunused-function" /* shared by samples, not all of it is used */
 #include "sample.h"
 
 #include <stdlib.h>
@@ -90,7 +90,7 @@ static void *map(ID3D12Resource *buffer)
     return data;
 }
 
-/* GB/s of the processor's copies, best of the rounds. */
+/* GB/s of the CPU's copies, best of the rounds. */
 static double measure_host(void *to, const void *from, UINT64 bytes, UINT rounds)
 {
     double best = 0;
@@ -138,7 +138,7 @@ int main(int argc, char **argv)
     if (!host)
         return 1;
     memset(host, 1, bytes);
-    printf("the processor writes UPLOAD %.2f GB/s, reads READBACK %.2f GB/s, copies its own memory %.2f GB/s\n",
+    printf("the CPU writes UPLOAD %.2f GB/s, reads READBACK %.2f GB/s, copies its own memory %.2f GB/s\n",
            measure_host(map(buffers[0]), host, bytes, rounds), measure_host(host, map(buffers[3]), bytes, rounds),
            measure_host(host, host + bytes / 2, bytes / 2, rounds));
     measure_type(device, "DIRECT", D3D12_COMMAND_LIST_TYPE_DIRECT, buffers, bytes, rounds);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scripts beside this one share: programs that take turns, each in a process of its own on the same processors.
+"""What the scripts beside this one share: programs that take turns, each in a process of its own on the same CPUs.
 
 As a program: turns.py SETUP STATEMENT SECONDS [least] prints the median (shortest) time of a Python statement.
 """
@@ -28,7 +28,7 @@ def output_of(threads, command, env):
 
 
 def anydml(args, path, threads, half=False, more=()):
-    """Seconds that the model takes; more: further options."""
+    """Seconds of the model; more: further options."""
     command = [args.anydml, "bench", path, "--threads", str(threads), "--seconds", str(args.seconds), "--json"]
     text = output_of(threads, command + [*more] + (["--fp16-compute"] if half else []), {"ANYDML_ADAPTERS": "cpu"})
     return json.loads(text)["min_ms" if args.least else "median_ms"] / 1e3 if text else FAILED
@@ -46,7 +46,7 @@ def onnxruntime(args, path, threads):
 
 
 def best(rounds, *programs):
-    """The least time of each over the rounds, in which they take turns."""
+    """The minimum time of each over the rounds, in which they alternate."""
     times = [[program() for program in programs] for _ in range(rounds)]
     return [min(column) for column in zip(*times)]
 
@@ -65,7 +65,7 @@ def onnxruntime_model(path, threads):
 
 
 def options(parser):
-    """Adds what all scripts of this kind take."""
+    """Adds the options that all scripts of this kind have."""
     parser.add_argument("--anydml", default="build/tools/anydml")
     parser.add_argument("--threads", default="1,2", type=lambda text: [int(t) for t in text.split(",")])
     parser.add_argument("--filter", default="")

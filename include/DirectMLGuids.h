@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The identifiers of DirectML's interfaces, for programs that do not bring their own:
+ * The identifiers of DirectML's interfaces, for programs that do not define their own:
  *   C    IID_IDMLDevice and so on, constants of the including file, nothing to link;
  *   C++  the same, and __uuidof(IDMLDevice), which IID_PPV_ARGS and ComPtr need.
  * DirectML.h leaves them out because on Linux each C++ client declares __uuidof for them itself (WINADAPTER_IID in one

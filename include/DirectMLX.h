@@ -9,17 +9,17 @@
  *     dml::Expression y = dml::ActivationRelu(dml::Gemm(x, w)) * 2.0f;
  *     auto compiled = graph.Compile(DML_EXECUTION_FLAG_NONE, { y });
  *
- * A function makes the operator of its name at once, so what the operator forbids is reported there: by dml::Error,
- * which has the HRESULT, or, where exceptions are off, by a line on stderr and std::abort (DMLX_FAIL may be defined to
- * do something else). docs/directmlx.md has the rules, and the differences from Microsoft's header.
+ * Each function creates the operator of its name immediately, so errors are reported by the call that causes them: as a
+ * dml::Error, which holds the HRESULT, or, if exceptions are disabled, by a line on stderr and std::abort (define
+ * DMLX_FAIL to replace this). docs/directmlx.md has the rules, and the differences from Microsoft's header.
  *
  *   anydml/dmlx_types.h        Span, Optional, errors, tensors and their policies
- *   anydml/dmlx_graph.h        Graph, Expression, and what every operator is made with
- *   anydml/dmlx_math.h         element-wise operators, and those of C++
+ *   anydml/dmlx_graph.h        Graph, Expression, and the helper that creates all operators
+ *   anydml/dmlx_math.h         element-wise operators, and C++'s operator overloads
  *   anydml/dmlx_activation.h   activations
  *   anydml/dmlx_dense.h        convolutions, matrix products, pooling
  *   anydml/dmlx_norm.h         reductions, running sums, normalisation, recurrent networks
- *   anydml/dmlx_data.h         what moves, picks, resizes and makes elements
+ *   anydml/dmlx_data.h         moving, gathering, resizing and generating elements
  */
 #ifndef ANYDML_DIRECTMLX_H
 #define ANYDML_DIRECTMLX_H

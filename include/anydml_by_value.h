@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One source for Linux and Windows in C: methods of Direct3D 12 that return structs, GetDesc,
- * GetCPUDescriptorHandleForHeapStart and others, return through a pointer on Windows, which the macros of its d3d12.h
- * take as another argument. Behind this header they have the form of Linux on both:
+/* One source for Linux and Windows in C: methods of Direct3D 12 that return structs (GetDesc,
+ * GetCPUDescriptorHandleForHeapStart and others) return through a pointer on Windows, which the macros of its d3d12.h
+ * take as an additional argument. With this header they have the form of Linux on both:
  *
  *     D3D12_CPU_DESCRIPTOR_HANDLE handle = ID3D12DescriptorHeap_GetCPUDescriptorHandleForHeapStart(heap);
  *
- * For Windows' own headers as Debian's MinGW and directx-headers-dev have them (docs/wine.md); in C++ nothing changes.
+ * For the Windows headers of Debian's MinGW and directx-headers-dev (docs/wine.md); C++ is not affected.
  */
 #ifndef ANYDML_BY_VALUE_H
 #define ANYDML_BY_VALUE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Direct3D 12 for AnyDML's programs: the one include that brings <directx/d3d12.h> and the Windows base types it needs,
- * in C (C99 and later) and in C++. Needs the headers of Debian's directx-headers-dev:
- * `pkg-config --cflags --libs DirectX-Headers`, which anydml's own pkg-config files ask for.
+ * Direct3D 12 for AnyDML's programs: includes <directx/d3d12.h> and the Windows base types that it needs, in C (C99
+ * and later) and in C++. Requires the headers of Debian's directx-headers-dev:
+ * `pkg-config --cflags --libs DirectX-Headers`, which anydml's own pkg-config files require.
  *
  * C programs call through macros: ID3D12Device_CreateFence(device, 0, D3D12_FENCE_FLAG_NONE, &IID_ID3D12Fence, &fence).
  * Method tables are writable structs as everywhere in COM; define CONST_VTABLE for the whole program to make them
@@ -31,7 +31,7 @@
 #endif
 #include <directx/d3d12.h>
 
-/* Result codes of this runtime that older releases of those headers do not name. */
+/* Result codes of this runtime that older releases of those headers do not define. */
 #ifndef DXGI_ERROR_SDK_COMPONENT_MISSING
 #define DXGI_ERROR_SDK_COMPONENT_MISSING ((HRESULT)0x887A002DL)
 #endif
@@ -40,38 +40,38 @@
 extern "C" {
 #endif
 
-/* A buffer over memory that the caller has already: nothing is copied, neither now nor later. For adapters whose memory
- * is the host's: cpu (and null). Costs less than a microsecond to create and release; free-threaded.
+/* Creates a buffer over memory of the caller: nothing is copied, neither now nor later. For adapters whose memory is
+ * host memory: cpu (and null). Costs less than a microsecond to create and release. Thread-safe.
  *
- * address: a multiple of 16 (DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT), which is what kernels need of inputs and outputs.
- *     Temporary and persistent resources must lie at multiples of 256: DirectML checks addresses, not only offsets.
+ * address: a multiple of 16 (DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT), as kernels require of inputs and outputs.
+ *     Temporary and persistent resources must be at multiples of 256: DirectML checks addresses, not only offsets.
  * bytes: at least 1. The buffer's Width is `bytes` rounded up to a multiple of 4, as sizes of bindings
- *     must be. DirectML never reads or writes the up to 3 bytes after the end, since no tensor element lies there;
- *     copies and clears touch what they are told to, so CopyResource, which copies Width bytes, does.
+ *     must be. DirectML never accesses the up to 3 bytes after the end, because no tensor element is stored there;
+ *     copies and clears access the range that they are given, so CopyResource, which copies Width bytes, does.
  *
- * The resource is as one that CreateCommittedResource makes in a CUSTOM heap (L0, WRITE_BACK) with
+ * The resource behaves like one of CreateCommittedResource in a CUSTOM heap (L0, WRITE_BACK) with
  * ALLOW_UNORDERED_ACCESS in state COMMON: a source and destination of copies and a DirectML binding of any kind. Map
- * gives `address`, GetGPUVirtualAddress its number. The memory stays the caller's: it must outlive the resource and all
- * queued work that uses it, and be written and read by the host only while no such work runs. Several buffers may lie
- * over the same bytes; keeping their uses apart is up to the caller, the debug layer warns of overlaps.
+ * returns `address`, GetGPUVirtualAddress the same number. The caller owns the memory: it must outlive the resource and
+ * all queued work that uses it, and the host may access it only while no such work runs. Several buffers may cover the
+ * same bytes; the caller must keep their uses apart, and the debug layer warns of overlaps.
  *
  *     float x[1000] __attribute__((aligned(16)));
  *     hr = AnydmlCreateBufferFromMemory(device, x, sizeof(x), &IID_ID3D12Resource, (void **)&buffer);
  *
  * S_OK; S_FALSE with out NULL (arguments were checked); E_INVALIDARG (device or address NULL or misaligned, bytes 0 or
- * beyond the address space); DXGI_ERROR_UNSUPPORTED (the device's memory is not the host's, with out NULL without a
- * message, or it is another runtime's); DXGI_ERROR_DEVICE_REMOVED; E_NOINTERFACE; E_OUTOFMEMORY. */
+ * beyond the address space); DXGI_ERROR_UNSUPPORTED (the device's memory is not host memory, without a message if out
+ * is NULL, or the device belongs to another runtime); DXGI_ERROR_DEVICE_REMOVED; E_NOINTERFACE; E_OUTOFMEMORY. */
 HRESULT WINAPI AnydmlCreateBufferFromMemory(ID3D12Device *device, void *address, UINT64 bytes, REFIID riid, void **out);
 
-/* ExecuteCommandLists that returns when the lists have run, after all that the queue was given before. When the queue
- * has nothing else to do, the calling thread runs them itself (cpu) or submits and waits (other adapters): no thread
- * wakes another, no fence is needed, and work of several threads stays on them. For callers that would only wait; those
- * with something else to do meanwhile use ExecuteCommandLists and a fence. Free-threaded. A queue that waits for a
- * fence which this thread would signal later waits for ever. Workers of the cpu adapter's parallel steps belong to the
- * calling thread and live as long as it does.
+/* ExecuteCommandLists that returns when the lists have run, after all previous work of the queue. If the queue is idle,
+ * the calling thread runs them itself (cpu) or submits and waits (other adapters): no other thread is woken, no fence
+ * is needed, and the work of several threads stays on those threads. Use it if the caller would only wait; otherwise
+ * use ExecuteCommandLists and a fence. Thread-safe. If the queue waits for a fence that the calling thread would signal
+ * later, the call never returns. Workers of the cpu adapter's parallel steps belong to the calling thread and live as
+ * long as it does.
  *
- * S_OK; E_INVALIDARG (queue or lists NULL, a list that is not closed: nothing has run); DXGI_ERROR_UNSUPPORTED (another
- * runtime's queue); DXGI_ERROR_DEVICE_REMOVED (before or while the lists ran); E_OUTOFMEMORY. */
+ * S_OK; E_INVALIDARG (queue or lists NULL, a list that is not closed: nothing has run); DXGI_ERROR_UNSUPPORTED (the
+ * queue belongs to another runtime); DXGI_ERROR_DEVICE_REMOVED (before or while the lists ran); E_OUTOFMEMORY. */
 HRESULT WINAPI AnydmlExecuteCommandLists(ID3D12CommandQueue *queue, UINT count, ID3D12CommandList *const *lists);
 
 #ifdef __cplusplus

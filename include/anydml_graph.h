@@ -13,8 +13,8 @@
  *     AnydmlGraphDestroy(graph);
  *
  * An expression is a tensor of the graph: a pointer that is valid as long as the graph, which owns everything. The
- * first error stays in the graph: what failed and all that is made after it is NULL, and AnydmlGraphCompile returns the
- * error. So nothing needs checking in between.
+ * first error is stored in the graph: the failed expression and all later ones are NULL, and AnydmlGraphCompile returns
+ * the error, so intermediate results need no checks.
  *
  * Threads: a graph may be used by one thread at a time; different graphs are independent.
  */
@@ -36,13 +36,14 @@ extern "C" {
 struct anydml_graph;
 typedef const struct anydml_expression *anydml_expr;
 
-/* A graph for a device, which it keeps alive. E_INVALIDARG for NULL, E_OUTOFMEMORY; *graph is then NULL. The caller
- * destroys it, before or after what it compiled; NULL is allowed there. */
+/* Creates a graph for a device, which it keeps alive. E_INVALIDARG for NULL, E_OUTOFMEMORY; *graph is then NULL. The
+ * caller destroys the graph, before or after the compiled operators; AnydmlGraphDestroy accepts NULL. */
 HRESULT STDMETHODCALLTYPE AnydmlGraphCreate(IDMLDevice *device, struct anydml_graph **graph);
 void STDMETHODCALLTYPE AnydmlGraphDestroy(struct anydml_graph *graph);
 
-/* Input number `index` of the compiled operator: packed, with `count` sizes. An owned one is given to the initializer.
- * Other layouts: AnydmlGraphInputTensor, whose description is copied; its TotalTensorSizeInBytes may be 0. */
+/* Input number `index` of the compiled operator: packed, with `count` sizes. An owned input is bound to the
+ * initializer. For other layouts use AnydmlGraphInputTensor, which copies the description; its TotalTensorSizeInBytes
+ * may be 0. */
 anydml_expr STDMETHODCALLTYPE AnydmlGraphInput(struct anydml_graph *graph, UINT index, DML_TENSOR_DATA_TYPE type,
                                                UINT count, const UINT *sizes);
 anydml_expr STDMETHODCALLTYPE AnydmlGraphOwnedInput(struct anydml_graph *graph, UINT index, DML_TENSOR_DATA_TYPE type,
@@ -50,12 +51,12 @@ anydml_expr STDMETHODCALLTYPE AnydmlGraphOwnedInput(struct anydml_graph *graph, 
 anydml_expr STDMETHODCALLTYPE AnydmlGraphInputTensor(struct anydml_graph *graph, UINT index,
                                                      const DML_BUFFER_TENSOR_DESC *tensor);
 
-/* A tensor with known elements. They are not copied: AnydmlGraphCompile reads them. */
+/* A constant tensor. Its data is not copied: AnydmlGraphCompile reads it. */
 anydml_expr STDMETHODCALLTYPE AnydmlGraphConstant(struct anydml_graph *graph, DML_TENSOR_DATA_TYPE type, UINT count,
                                                   const UINT *sizes, const void *elements);
 
 /* The same bytes with another type, other sizes or strides (NULL: packed). AnydmlGraphBroadcast repeats an expression:
- * sizes are aligned at the last one, and where the expression's is 1 or missing the new one may be anything. */
+ * sizes are aligned at the last one, and the new size may be anything where the expression's is 1 or missing. */
 anydml_expr STDMETHODCALLTYPE AnydmlGraphReinterpret(struct anydml_graph *graph, anydml_expr expression,
                                                      DML_TENSOR_DATA_TYPE type, UINT count, const UINT *sizes,
                                                      const UINT *strides);
@@ -65,22 +66,22 @@ anydml_expr STDMETHODCALLTYPE AnydmlGraphBroadcast(struct anydml_graph *graph, a
 /* Type, sizes and strides of an expression, valid as long as the graph; NULL for NULL. */
 const DML_BUFFER_TENSOR_DESC *STDMETHODCALLTYPE AnydmlGraphTensor(anydml_expr expression);
 
-/* Output i of *compiled is outputs[i], input i what was made with that index. Returns the graph's first error, or what
- * is wrong with the outputs (NULL, or an input: AnydmlIdentity makes an output of it), or what CompileGraph returns. A
- * graph may be compiled again, and gain more expressions before. */
+/* Compiles the graph. Output i of *compiled is outputs[i], input i the one created with that index. Returns the graph's
+ * first error, or E_INVALIDARG for invalid outputs (NULL, or an input: AnydmlIdentity makes an output of it), or the
+ * result of CompileGraph. A graph may be extended and compiled again. */
 HRESULT STDMETHODCALLTYPE AnydmlGraphCompile(struct anydml_graph *graph, DML_EXECUTION_FLAGS flags, UINT count,
                                              const anydml_expr *outputs, IDMLCompiledOperator **compiled);
 
-/* The first error as a sentence that names operator, field, value and rule; "" without one. Valid until the graph goes
- * or fails. */
+/* The first error as a sentence that names operator, field, value and rule; "" without an error. Valid until the graph
+ * is destroyed or fails again. */
 const char *STDMETHODCALLTYPE AnydmlGraphMessage(const struct anydml_graph *graph);
 
-/* Forgets the first error, for programs that go on after one: the graph is what it was before the call that failed.
- * S_OK; E_INVALIDARG for NULL; E_OUTOFMEMORY for a graph that ran out of memory, which stays failed. */
+/* Discards the first error and restores the graph as it was before the failed call. S_OK; E_INVALIDARG for NULL;
+ * E_OUTOFMEMORY for a graph that ran out of memory, which stays failed. */
 HRESULT STDMETHODCALLTYPE AnydmlGraphClearError(struct anydml_graph *graph);
 
-/* An output of an operator, in options: *Expression becomes the tensor where it is not NULL. What is 0 or NULL follows
- * from the inputs and attributes, where it can. */
+/* A further output of an operator, in options: *Expression receives the tensor if the pointer is not NULL. Members that
+ * are 0 or NULL are derived from the inputs and attributes where possible. */
 struct anydml_output {
     anydml_expr *Expression;
     DML_TENSOR_DATA_TYPE DataType;
@@ -88,14 +89,14 @@ struct anydml_output {
     const UINT *Sizes;
 };
 
-/* An activation that is fused, or of a recurrent operator, with its numbers in the order of its description; no
- * activation where Type is 0. A softmax is one over the last axis. */
+/* A fused activation, or one of a recurrent operator, with its parameters in the order of its description; Type 0: no
+ * activation. A softmax is computed over the last axis. */
 struct anydml_activation {
     DML_OPERATOR_TYPE Type;
     FLOAT Parameters[2];
 };
 
-/* Fields whose default is not 0, although 0 means something: { 1, value }, or left out. */
+/* Fields whose default is not 0 although 0 is valid: { 1, value }, or { 0 } for the default. */
 struct anydml_float {
     BOOL Given;
     FLOAT Value;
@@ -105,11 +106,11 @@ struct anydml_uint {
     UINT Value;
 };
 
-/* What all functions of operators call. `desc` is the operator's description; tensors in it are not looked at. Pointers
- * to arrays that are NULL, and lengths that follow from the rank, have defaults. inputs and outputs: one for each
- * tensor in the order of the description, arrays expanded; an input that is NULL is absent, and so is an optional
- * output whose Expression is NULL (but the first, where all are optional and none is asked for). Returns the first
- * output that was made, or NULL. */
+/* Called by all operator functions. `desc` is the operator's description; its tensors are ignored. Array pointers that
+ * are NULL, and lengths that follow from the rank, have defaults. inputs and outputs: one entry for each tensor in the
+ * order of the description, with arrays expanded. A NULL input is absent, and so is an optional output whose Expression
+ * is NULL (except for the first, if all outputs are optional and none is requested). Returns the first output that was
+ * created, or NULL. */
 anydml_expr STDMETHODCALLTYPE AnydmlGraphOperator(struct anydml_graph *graph, const DML_OPERATOR_DESC *desc,
                                                   const anydml_expr *inputs, const struct anydml_output *outputs);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Networks of Darknet as DirectML graphs: the .cfg file names the layers in their order, the .weights file has the
- * numbers of the convolutions in the same order. Known are the layers of YOLO v3 and v4 (darknet_layers below); another
- * one, and a file that does not fit, ends the program with one line and 2. */
+/* Networks of Darknet as DirectML graphs: the .cfg file lists the layers in their order, the .weights file has the
+ * numbers of the convolutions in the same order. The layers of YOLO v3 and v4 are supported (darknet_layers below);
+ * another layer, or a file that does not fit, ends the program with one line and exit code 2. */
 #ifndef DARKNET_H
 #define DARKNET_H
 
@@ -16,10 +16,10 @@ enum { DARKNET_HEADS_MAX = 4, DARKNET_ANCHORS_MAX = 16, DARKNET_LIST_MAX = 64, D
 /* ---- the .cfg file: [section] lines, each with key=value lines behind it ---- */
 
 struct darknet_line {
-    char *key, *value; /* value NULL: the section `key` begins */
+    char *key, *value; /* value NULL: the section `key` starts */
 };
 
-/* A [yolo] layer: what is needed to read boxes out of an output of the network. */
+/* A [yolo] layer: the data for reading boxes from an output of the network. */
 struct darknet_head {
     UINT columns, rows, anchors, classes;
     float anchor[DARKNET_ANCHORS_MAX][2]; /* width and height in pixels of the network's input */
@@ -28,9 +28,9 @@ struct darknet_head {
 
 struct darknet {
     const char *cfg_path, *weights_path;
-    struct bytes cfg, weights, left; /* `left`: weights that no layer has taken yet */
+    struct bytes cfg, weights, left; /* `left`: weights that are not used by a layer yet */
     struct darknet_line *lines;
-    size_t line_count, line; /* `line`: where the section that is being built begins */
+    size_t line_count, line; /* `line`: the start of the current section */
     struct anydml_graph *graph;
     anydml_expr *layers, x; /* x: of the layer before */
     int layer_count;
@@ -62,7 +62,7 @@ static void *darknet_allocate(size_t count, size_t size)
     return memory;
 }
 
-/* Takes blanks out of a line; NULL where nothing but a comment is left. */
+/* Removes blanks from a line; NULL if only a comment is left. */
 static char *darknet_strip(char *line)
 {
     char *to = line;
@@ -150,7 +150,7 @@ static UINT darknet_uint(const struct darknet *d, const char *key, UINT otherwis
 
 static const UINT *darknet_sizes(anydml_expr x)
 {
-    static const UINT none[4] = { 1, 1, 1, 1 }; /* of what failed */
+    static const UINT none[4] = { 1, 1, 1, 1 }; /* of the failure */
     return x ? AnydmlGraphTensor(x)->Sizes : none;
 }
 
@@ -206,7 +206,7 @@ static anydml_expr darknet_convolution(struct darknet *d)
     return darknet_activate(d, x);
 }
 
-/* Darknet pads by size - 1 in all, the smaller half first; its windows may end beyond that. */
+/* Darknet pads by size - 1 in total, the smaller half first; its windows may extend beyond that. */
 static anydml_expr darknet_maxpool(struct darknet *d)
 {
     const UINT stride = darknet_uint(d, "stride", 1, 1), size = darknet_uint(d, "size", stride, 1);
@@ -241,7 +241,7 @@ static UINT darknet_layers_of(const struct darknet *d, const char *key, anydml_e
     for (int i = 0; i < count; i++) {
         const int number = (int)numbers[i] + (numbers[i] < 0 ? d->layer_count : 0);
         if (number < 0 || number >= d->layer_count)
-            darknet_fail(d, d->cfg_path, "%s=%.40s: there is no such layer before", key, darknet_text(d, key, ""));
+            darknet_fail(d, d->cfg_path, "%s=%.40s: no previous layer has that number", key, darknet_text(d, key, ""));
         out[i] = d->layers[number];
     }
     if (!count)
@@ -249,7 +249,7 @@ static UINT darknet_layers_of(const struct darknet *d, const char *key, anydml_e
     return (UINT)count;
 }
 
-/* Channels of several layers one behind the other, or one part of each of them. */
+/* Channels of several layers concatenated, or one part of each of them. */
 static anydml_expr darknet_route(struct darknet *d)
 {
     anydml_expr parts[DARKNET_LIST_MAX];
@@ -294,7 +294,7 @@ static anydml_expr darknet_yolo(struct darknet *d)
     head->columns = sizes[3];
     for (UINT i = 0; i < head->anchors; i++) {
         if (mask[i] < 0 || 2 * (int)mask[i] + 1 >= numbers)
-            darknet_fail(d, d->cfg_path, "mask=%.40s: there is no such anchor", darknet_text(d, "mask", ""));
+            darknet_fail(d, d->cfg_path, "mask=%.40s: the anchor does not exist", darknet_text(d, "mask", ""));
         memcpy(head->anchor[i], &anchors[2 * (int)mask[i]], 2 * sizeof(float));
     }
     if (!head->anchors || sizes[1] != head->anchors * (5 + head->classes))
@@ -315,8 +315,8 @@ static const struct {
 
 /* ---- the network ---- */
 
-/* The .weights file begins with three numbers of a version and the count of pictures seen in training, which has 64
- * bits from version 0.2. */
+/* The .weights file starts with three version numbers and the count of images seen in training, which has 64 bits from
+ * version 0.2. */
 static void darknet_open_weights(struct darknet *d)
 {
     INT32 version[3] = { 0 };
@@ -338,7 +338,7 @@ static void darknet_build(struct darknet *d, IDMLDevice *dml)
     d->height = darknet_uint(d, "height", 0, 1);
     const UINT sizes[4] = { 1, darknet_uint(d, "channels", 3, 3), d->height, d->width };
     if (sizes[1] != 3)
-        darknet_fail(d, d->cfg_path, "pictures have 3 channels, not %u", sizes[1]);
+        darknet_fail(d, d->cfg_path, "images have 3 channels, not %u", sizes[1]);
     CHECK(AnydmlGraphCreate(dml, &d->graph));
     d->layers = darknet_allocate(d->line_count, sizeof(*d->layers));
     d->x = AnydmlGraphInput(d->graph, 0, DARKNET_F32, 4, sizes);
@@ -358,9 +358,9 @@ static void darknet_build(struct darknet *d, IDMLDevice *dml)
     }
     d->line = SIZE_MAX;
     if (!d->head_count)
-        darknet_fail(d, d->cfg_path, "there is no [yolo] layer");
+        darknet_fail(d, d->cfg_path, "the [yolo] layer is missing");
     if (d->left.at != d->left.end)
-        darknet_fail(d, d->weights_path, "has %zu bytes more than the network takes",
+        darknet_fail(d, d->weights_path, "has %zu bytes more than the network needs",
                      (size_t)(d->left.end - d->left.at));
 }
 

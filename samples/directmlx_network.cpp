@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // A small network as C++ expressions: softmax(relu(x W + b) V), with DirectMLX.h. W is a constant of the graph, b is
-// one row that is repeated for all rows, x and V are bound. The result is compared with plain loops.
+// one row that is broadcast to all rows, x and V are bound. The result is compared with plain loops.
 #include <DirectMLX.h>
 #include <DirectMLGuids.h>
 #include <dxguids/dxguids.h>

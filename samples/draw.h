@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames of boxes with a text above, drawn into pictures of 8-bit red, green and blue. */
+/* Frames of boxes with a text above, drawn into images of 8-bit red, green and blue. */
 #ifndef DRAW_H
 #define DRAW_H
 
@@ -35,7 +35,7 @@ static const uint8_t letter_rows[][LETTER_HEIGHT] = {
     { 0, 0, 0, 0, 0, 12, 12 },      { 0, 0, 0, 31, 0, 0, 0 },       { 24, 25, 2, 4, 8, 19, 3 },
 };
 
-/* What lies outside is left out. */
+/* Points outside of the image are ignored. */
 static void draw_rectangle(const struct canvas *to, int left, int top, int right, int bottom, struct colour colour)
 {
     left = left < 0 ? 0 : left;
@@ -56,8 +56,8 @@ static void draw_frame(const struct canvas *to, const int at[4], int thickness, 
     draw_rectangle(to, right - thickness, top, right, bottom, colour);
 }
 
-/* Capitals, with points of `size` pixels, on a ground of the colour whose lower left corner is given; it is moved to be
- * within the picture. Letters are black or white, whichever is farther from the ground. */
+/* Capitals, with points of `size` pixels, on a background of the colour whose lower left corner is given; it is moved
+ * to be within the image. Letters are black or white, whichever contrasts more with the background. */
 static void draw_text(const struct canvas *to, int left, int bottom, int size, const char *text, struct colour ground)
 {
     const int width = ((int)strlen(text) * (LETTER_WIDTH + 1) + 1) * size, height = (LETTER_HEIGHT + 2) * size;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A graph: Relu(X W + B) as one compiled operator. W is a constant inside the graph, B is owned by DirectML (given
  * once, to the initializer), X and the result are bound for each execution. The persistent buffer that the initializer
- * fills holds whatever the compiled graph made of W and B. */
+ * fills contains W and B in the layout of the compiled graph. */
 #include "sample.h"
 
 #define M 2
 #define K 3
 #define N 4
 
-/* A 4-D tensor of rows x columns floats. The arrays live as long as the program, as the descriptions point to them. */
+/* A 4-D tensor of rows x columns floats. The arrays live as long as the program, because the descriptions point to
+ * them. */
 struct tensor {
     UINT sizes[4], strides[4];
     DML_BUFFER_TENSOR_DESC layout;
@@ -30,7 +31,7 @@ static IDMLCompiledOperator *compile(IDMLDevice1 *dml, const float *weights)
     tensor_init(&w, K, N, DML_TENSOR_FLAG_NONE);
     tensor_init(&y, M, N, DML_TENSOR_FLAG_NONE);
     tensor_init(&b, M, N, DML_TENSOR_FLAG_OWNED_BY_DML);
-    b.strides[3] = 1; /* the other strides are 0: one row in memory, repeated for every row of the result */
+    b.strides[3] = 1; /* the other strides are 0: one row in memory, broadcast to every row of the result */
     b.layout.Strides = b.strides;
     b.layout.TotalTensorSizeInBytes = N * sizeof(float);
 
@@ -67,7 +68,7 @@ static IDMLCompiledOperator *compile(IDMLDevice1 *dml, const float *weights)
     return compiled;
 }
 
-/* Records one dispatch and runs it. Bindings without a buffer bind nothing; `inputs` is what BindInputs takes. */
+/* Records one dispatch and runs it. Bindings without a buffer bind nothing; `inputs` is the binding for BindInputs. */
 static void run(IDMLDevice *dml, struct sample_queue *q, IDMLDispatchable *work, UINT input_count,
                 const DML_BINDING_DESC *inputs, ID3D12Resource *output, ID3D12Resource *persistent)
 {
@@ -112,7 +113,7 @@ int main(void)
     CHECK(D3D12CreateDevice(NULL, D3D_FEATURE_LEVEL_1_0_CORE, &IID_ID3D12Device, (void **)&device));
     CHECK(
         DMLCreateDevice1(device, DML_CREATE_DEVICE_FLAG_NONE, DML_FEATURE_LEVEL_6_2, &IID_IDMLDevice1, (void **)&dml1));
-    IDMLDevice *dml = (IDMLDevice *)dml1; /* IDMLDevice1 begins with the methods of IDMLDevice */
+    IDMLDevice *dml = (IDMLDevice *)dml1; /* IDMLDevice1 starts with the methods of IDMLDevice */
     struct sample_queue q = sample_queue_create(device);
     IDMLCompiledOperator *graph = compile(dml1, w);
 

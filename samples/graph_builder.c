@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A small network with the graph builder (docs/graph-builder.md): one function per operator, sizes of outputs found by
- * the library, errors asked for once. A picture of 8 x 8 goes through a convolution with bias and Relu, max pooling, a
- * dense layer and Softmax; its weights are constants of the graph. */
+/* A small network with the graph builder (docs/graph-builder.md): one function per operator, sizes of outputs are
+ * inferred by the library, errors are checked once. An image of 8 x 8 is processed by a convolution with bias and Relu,
+ * max pooling, a dense layer and Softmax; its weights are constants of the graph. */
 #include <anydml_graph.h>
 
 #include "sample.h"
@@ -44,8 +44,8 @@ static IDMLCompiledOperator *compile(IDMLDevice *dml)
     return compiled;
 }
 
-/* The same on the processor, operator by operator. */
-static void reference(const float picture[SIDE][SIDE], float out[CLASSES])
+/* The same on the CPU, operator by operator. */
+static void reference(const float image[SIDE][SIDE], float out[CLASSES])
 {
     float sum = 0;
     memset(out, 0, CLASSES * sizeof(*out));
@@ -58,7 +58,7 @@ static void reference(const float picture[SIDE][SIDE], float out[CLASSES])
                 for (int k = 0; k < 9; k++) {
                     const int from_y = y + k / 3 - 1, from_x = x + k % 3 - 1;
                     if (from_y >= 0 && from_y < SIDE && from_x >= 0 && from_x < SIDE)
-                        value += filter[c][k / 3][k % 3] * picture[from_y][from_x];
+                        value += filter[c][k / 3][k % 3] * image[from_y][from_x];
                 }
                 most = value > most ? value : most;
             }
@@ -71,7 +71,7 @@ static void reference(const float picture[SIDE][SIDE], float out[CLASSES])
         out[j] /= sum;
 }
 
-/* Records `dispatchable`, with one input and one output where there are some, and runs it. */
+/* Records `dispatchable`, with one input and one output if there are any, and runs it. */
 static void run(IDMLDevice *dml, struct sample_queue *q, IDMLDispatchable *dispatchable, ID3D12Resource *in,
                 ID3D12Resource *out, ID3D12Resource *persistent)
 {
@@ -112,12 +112,12 @@ static void run(IDMLDevice *dml, struct sample_queue *q, IDMLDispatchable *dispa
 
 int main(void)
 {
-    float picture[SIDE][SIDE], y[CLASSES], expected[CLASSES];
+    float image[SIDE][SIDE], y[CLASSES], expected[CLASSES];
     ID3D12Device *device;
     IDMLDevice *dml;
     IDMLOperatorInitializer *initializer;
     for (int i = 0; i < SIDE * SIDE; i++)
-        picture[i / SIDE][i % SIDE] = (float)(i * 7 % 13) / 13;
+        image[i / SIDE][i % SIDE] = (float)(i * 7 % 13) / 13;
     for (int i = 0; i < CHANNELS * POOLED * POOLED * CLASSES; i++)
         weights[i / CLASSES][i % CLASSES] = (float)(i * 5 % 11 - 5) / 40;
     CHECK(D3D12CreateDevice(NULL, D3D_FEATURE_LEVEL_1_0_CORE, &IID_ID3D12Device, (void **)&device));
@@ -125,19 +125,19 @@ int main(void)
     struct sample_queue q = sample_queue_create(device);
     IDMLCompiledOperator *network = compile(dml);
 
-    ID3D12Resource *in = sample_buffer(device, D3D12_HEAP_TYPE_DEFAULT, sizeof(picture));
+    ID3D12Resource *in = sample_buffer(device, D3D12_HEAP_TYPE_DEFAULT, sizeof(image));
     ID3D12Resource *out = sample_buffer(device, D3D12_HEAP_TYPE_DEFAULT, sizeof(y)), *persistent = NULL;
     const UINT64 bytes = IDMLCompiledOperator_GetBindingProperties(network).PersistentResourceSize;
     if (bytes)
         persistent = sample_buffer(device, D3D12_HEAP_TYPE_DEFAULT, bytes);
     CHECK(IDMLDevice_CreateOperatorInitializer(dml, 1, &network, &IID_IDMLOperatorInitializer, (void **)&initializer));
     run(dml, &q, (IDMLDispatchable *)initializer, NULL, NULL, persistent);
-    sample_write(&q, in, picture, sizeof(picture));
+    sample_write(&q, in, image, sizeof(image));
     run(dml, &q, (IDMLDispatchable *)network, in, out, persistent);
     sample_read(&q, out, y, sizeof(y));
 
     int wrong = 0;
-    reference(picture, expected);
+    reference(image, expected);
     for (int j = 0; j < CLASSES; j++) {
         printf("class %d: %.4f\n", j, (double)y[j]);
         wrong += !(fabsf(y[j] - expected[j]) < 1e-5f);

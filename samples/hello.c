@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shortest way through DirectML with nothing left out: adds a tensor to itself. */
+/* The shortest complete DirectML program: adds a tensor to itself. */
 #include <DirectML.h>
 #include <DirectMLGuids.h>
 #include <anydml_by_value.h>
@@ -42,7 +42,7 @@ static void create_device(void)
     CHECK(IDMLDevice_CreateCommandRecorder(dml, &IID_IDMLCommandRecorder, (void **)&recorder));
 }
 
-/* Runs what the list holds, waits for the fence that the queue signals afterwards, and opens the list again. */
+/* Runs the list, waits for the fence that the queue signals afterwards, and opens the list again. */
 static void execute(void)
 {
     static UINT64 value;
@@ -51,7 +51,7 @@ static void execute(void)
     ID3D12CommandQueue_ExecuteCommandLists(queue, 1, lists);
     CHECK(ID3D12CommandQueue_Signal(queue, fence, ++value));
     CHECK(ID3D12Fence_SetEventOnCompletion(fence, value, NULL)); /* no event: waits */
-    CHECK(ID3D12Device_GetDeviceRemovedReason(device));          /* S_OK, or what went wrong on the device */
+    CHECK(ID3D12Device_GetDeviceRemovedReason(device));          /* S_OK, or the device's error */
     CHECK(ID3D12CommandAllocator_Reset(allocator));
     CHECK(ID3D12GraphicsCommandList_Reset(list, allocator, NULL));
 }
@@ -87,7 +87,7 @@ static IDMLCompiledOperator *compile_add(void)
 }
 
 /* 3. A dispatch reads its bindings from descriptors in a shader-visible heap: a binding table writes them there, a
- * recorder appends the dispatch to the list. (Where GetBindingProperties asks for a temporary or a persistent buffer,
+ * recorder appends the dispatch to the list. (If GetBindingProperties requires a temporary or a persistent buffer,
  * those are bound too: graph.c. An add needs neither.) */
 static void dispatch(IDMLDispatchable *work, ID3D12Resource *x, ID3D12Resource *y)
 {
@@ -114,7 +114,7 @@ int main(void)
     IDMLOperatorInitializer *initializer;
     create_device();
     IDMLCompiledOperator *add = compile_add();
-    /* 4. Every compiled operator is initialised once, even one that keeps nothing. */
+    /* 4. Every compiled operator is initialised once, even one without persistent data. */
     CHECK(IDMLDevice_CreateOperatorInitializer(dml, 1, &add, &IID_IDMLOperatorInitializer, (void **)&initializer));
     dispatch((IDMLDispatchable *)initializer, NULL, NULL);
     execute();

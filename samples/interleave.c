@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two queues that take turns. Queue 0 computes b = a + one, queue 1 computes a = b + b, again and again; fences in both
- * directions keep the order, and the processor only waits at the very end. Each queue executes one list, recorded once,
- * and stamps the time before and after its work. */
+/* Two alternating queues. Queue 0 computes b = a + one, queue 1 computes a = b + b, repeatedly; fences in both
+ * directions keep the order, and the CPU only waits at the very end. Each queue executes one list, recorded once, and
+ * stamps the time before and after its work. */
 #include "sample.h"
 
 #define COUNT  1024
@@ -37,7 +37,7 @@ static void initialize(IDMLDevice *dml, IDMLCommandRecorder *recorder, struct sa
     IDMLOperatorInitializer_Release(initializer);
 }
 
-/* What one queue repeats: stamp, y = x0 + x1, stamp. The list is closed and not opened again. */
+/* The work that one queue repeats: stamp, y = x0 + x1, stamp. The list is closed and not opened again. */
 struct turn {
     ID3D12DescriptorHeap *heap;
     ID3D12QueryHeap *stamps;
@@ -66,11 +66,11 @@ static struct turn record(IDMLDevice *dml, IDMLCommandRecorder *recorder, struct
     ID3D12GraphicsCommandList_EndQuery(q->list, t.stamps, D3D12_QUERY_TYPE_TIMESTAMP, 1);
     ID3D12GraphicsCommandList_ResolveQueryData(q->list, t.stamps, D3D12_QUERY_TYPE_TIMESTAMP, 0, 2, t.ticks, 0);
     CHECK(ID3D12GraphicsCommandList_Close(q->list));
-    IDMLBindingTable_Release(table); /* what it wrote stays in the heap */
+    IDMLBindingTable_Release(table); /* the written descriptors stay in the heap */
     return t;
 }
 
-/* Prints how long the last turn took; false when the two stamps are in the wrong order. */
+/* Prints the duration of the last turn; false if the two stamps are in the wrong order. */
 static int turn_finish(struct turn *t, struct sample_queue *q, int index)
 {
     UINT64 frequency, *ticks;
@@ -120,7 +120,7 @@ int main(void)
         }
     }
     CHECK(ID3D12CommandQueue_Wait(copies.queue, q[1].fence, q[1].value));
-    sample_read(&copies, a, result, BYTES); /* a third queue, behind the last turn */
+    sample_read(&copies, a, result, BYTES); /* a third queue, after the last turn */
 
     /* a -> 2 (a + 1), from 0: 2, 6, 14, ... = 2^(rounds + 1) - 2 */
     int ok = turn_finish(&turns[0], &q[0], 0) & turn_finish(&turns[1], &q[1], 1);

@@ -8,7 +8,7 @@
 
 enum { SIDE_MAX = 8192 };
 
-/* A part of the photograph: libswscale takes it as a picture of its own, whose lines are as far apart as before. */
+/* A part of the photograph: libswscale takes it as an image of its own, with the original distance between lines. */
 static void crop(const AVFrame *photograph, AVFrame *window, int x, int y)
 {
     window->data[0] = photograph->data[0] + (ptrdiff_t)y * photograph->linesize[0] + (ptrdiff_t)x * 3;
@@ -50,7 +50,7 @@ int main(int argc, char **argv)
     video_finish(&out);
     video_close(&in);
     av_frame_free(&photograph);
-    memset(window->data, 0, sizeof(window->data)); /* not its own */
+    memset(window->data, 0, sizeof(window->data)); /* not owned */
     av_frame_free(&window);
     sws_freeContext(sws);
     return 0;

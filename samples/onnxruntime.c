@@ -7,7 +7,7 @@
 
 enum { RANK_MAX = 8, FREE_SIZE = 64 /* of dimensions that the model leaves open */ };
 
-/* The input's shape, with a size for what is open; the data are a ramp from 0 to 1. */
+/* The input's shape, with a size for open dimensions; the data is a ramp from 0 to 1. */
 static OrtValue *create_input(OrtSession *session)
 {
     OrtValue *value;
@@ -26,7 +26,7 @@ static OrtValue *create_input(OrtSession *session)
     return value;
 }
 
-/* The first run compiles the graph for the input's shape; the second takes what was compiled. */
+/* The first run compiles the graph for the input's shape; the second reuses it. */
 static OrtValue *run(OrtEnv *env, const char *model, const OrtEpDevice *device, OrtValue **input)
 {
     OrtSession *session = create_session(env, model, device);

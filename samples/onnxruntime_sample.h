@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What onnxruntime.c and style_transfer.c share: ONNX Runtime, opened at run time, and the DirectML execution provider.
+/* Shared by onnxruntime.c and style_transfer.c: ONNX Runtime, opened at run time, and the DirectML execution provider.
  */
 #ifndef ONNXRUNTIME_SAMPLE_H
 #define ONNXRUNTIME_SAMPLE_H
@@ -29,7 +29,7 @@ static void check(OrtStatus *status, int code, const char *what)
 #define CHECK(call) check((call), 1, #call)
 
 /* A program that links to libonnxruntime runs with that version only, so it is opened instead. An API version is the
- * minor version of the runtime; older runtimes do not know the newest. */
+ * minor version of the runtime; older runtimes do not support the newest. */
 static void open_runtime(const char *path)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -72,7 +72,7 @@ static OrtSession *create_session(OrtEnv *env, const char *model, const OrtEpDev
     return session;
 }
 
-/* Sizes of the session's first input: their count. Those that the model leaves open are negative. */
+/* Sizes of the session's first input: returns their number. Open ones are negative. */
 static size_t input_sizes(OrtSession *session, int64_t *sizes, size_t most)
 {
     const OrtTensorTypeAndShapeInfo *tensor;
@@ -81,7 +81,7 @@ static size_t input_sizes(OrtSession *session, int64_t *sizes, size_t most)
     CHECK(ort->SessionGetInputTypeInfo(session, 0, &type));
     CHECK(ort->CastTypeInfoToTensorInfo(type, &tensor));
     if (!tensor)
-        errx(2, "the model's first input is no tensor");
+        errx(2, "the model's first input is not a tensor");
     CHECK(ort->GetDimensionsCount(tensor, &rank));
     rank = rank < most ? rank : most;
     CHECK(ort->GetDimensions(tensor, sizes, rank));

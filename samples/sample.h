@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What graph.c, graph_builder.c and interleave.c need and hello.c explains: a device, buffers, copies, waiting. Any
- * failure ends the program with a message, as fits a sample. */
+/* Shared by graph.c, graph_builder.c and interleave.c, and explained in hello.c: a device, buffers, copies, waiting.
+ * Any failure ends the program with a message, which is sufficient for a sample. */
 #ifndef SAMPLE_H
 #define SAMPLE_H
 
@@ -95,7 +95,7 @@ static void sample_queue_release(struct sample_queue *q)
     ID3D12CommandQueue_Release(q->queue);
 }
 
-/* Executes what was recorded, waits for it, and opens the list again. */
+/* Executes the recorded commands, waits for them, and opens the list again. */
 static void sample_flush(struct sample_queue *q)
 {
     CHECK(ID3D12GraphicsCommandList_Close(q->list));

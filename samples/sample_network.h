@@ -52,7 +52,7 @@ static void sample_initialize(IDMLDevice *dml, struct sample_queue *q, struct sa
         ID3D12Resource_Release(scratch);
 }
 
-/* Takes over `op` and initialises it on the queue. */
+/* Takes ownership of `op` and initialises it on the queue. */
 static struct sample_network sample_network_create(IDMLDevice *dml, struct sample_queue *q, IDMLCompiledOperator *op,
                                                    UINT64 in_bytes, UINT outputs, const UINT64 *out_bytes)
 {

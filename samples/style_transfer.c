@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paints a photograph in the style of a picture, with a network as of "fast neural style" in ONNX Runtime on the
+/* Paints a photograph in the style of an image, with a network as of "fast neural style" in ONNX Runtime on the
  * DirectML execution provider:
  *
  *   sample_style_transfer LIBONNXRUNTIME PROVIDER MODEL PHOTOGRAPH RESULT [bgr]
  *
- * The model takes and makes pictures [1, 3, height, width] with numbers from 0 to 255. Sizes that it fixes get the
- * middle of the photograph in their shape; open ones the photograph's own. bgr: the network was trained with blue
- * first. */
+ * The model takes and makes images [1, 3, height, width] with numbers from 0 to 255. Sizes that it fixes get the middle
+ * of the photograph in their shape; open ones the photograph's own. bgr: the network was trained with blue first. */
 #include "onnxruntime_sample.h"
 #include "tools/image.h"
 
@@ -17,7 +16,7 @@ static void fail(struct tools_error *error)
     exit(tools_report("style_transfer", error));
 }
 
-/* ---- pictures ---- */
+/* ---- images ---- */
 
 /* The largest part of the middle that has this shape. */
 static struct tools_image crop(const struct tools_image *image, uint32_t width, uint32_t height)
@@ -35,7 +34,7 @@ static struct tools_image crop(const struct tools_image *image, uint32_t width, 
     return out;
 }
 
-/* The photograph in the size that the model asks for. */
+/* The photograph in the size that the model requires. */
 static struct tools_image load(const char *path, int64_t sizes[4])
 {
     struct tools_image image, part, out;
@@ -48,7 +47,7 @@ static struct tools_image load(const char *path, int64_t sizes[4])
     sizes[3] = sizes[3] < 0 ? image.width : sizes[3];
     if (sizes[0] != 1 || sizes[1] != 3 || sizes[2] < 1 || sizes[3] < 1 || sizes[2] > UINT16_MAX ||
         sizes[3] > UINT16_MAX)
-        errx(2, "the model takes no picture [1, 3, height, width]");
+        errx(2, "the model's input is not an image [1, 3, height, width]");
     part = crop(&image, (uint32_t)sizes[3], (uint32_t)sizes[2]);
     if (!tools_image_resize(&part, (uint32_t)sizes[3], (uint32_t)sizes[2], &out, &error))
         fail(&error);
@@ -57,7 +56,7 @@ static struct tools_image load(const char *path, int64_t sizes[4])
     return out;
 }
 
-/* Where the colour c of pixel i stands among `plane` pixels. */
+/* The position of colour c of pixel i among `plane` pixels. */
 static size_t place(size_t i, size_t c, size_t plane, int blue_first)
 {
     return (blue_first ? 2 - c : c) * plane + i;
@@ -75,7 +74,7 @@ static OrtValue *to_tensor(const struct tools_image *image, const int64_t *sizes
     return value;
 }
 
-/* Styles go beyond what a byte holds, so numbers are cut. */
+/* Styles exceed the range of a byte, so numbers are clamped. */
 static struct tools_image to_image(const OrtValue *value, int blue_first)
 {
     OrtTensorTypeAndShapeInfo *shape;
@@ -89,11 +88,11 @@ static struct tools_image to_image(const OrtValue *value, int blue_first)
     CHECK(ort->GetTensorElementType(shape, &type));
     CHECK(ort->GetDimensionsCount(shape, &rank));
     if (rank != 4 || type != ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT)
-        errx(2, "the model makes no picture [1, 3, height, width] of floats");
+        errx(2, "the model's output is not an image [1, 3, height, width] of floats");
     CHECK(ort->GetDimensions(shape, sizes, 4));
     ort->ReleaseTensorTypeAndShapeInfo(shape);
     if (sizes[0] != 1 || sizes[1] != 3 || sizes[2] < 1 || sizes[3] < 1)
-        errx(2, "the model makes no picture [1, 3, height, width]");
+        errx(2, "the model's output is not an image [1, 3, height, width]");
     if (!tools_image_init(&image, (uint32_t)sizes[3], (uint32_t)sizes[2], &error))
         fail(&error);
     const size_t plane = (size_t)image.width * image.height;
@@ -112,12 +111,12 @@ int main(int argc, char **argv)
     if (argc != 6 + blue_first)
         errx(2, "arguments: LIBONNXRUNTIME PROVIDER MODEL PHOTOGRAPH RESULT [bgr]");
     if (!tools_image_is_name(argv[5]))
-        errx(2, "%s: names of pictures end with .png, .jpg or .jpeg", argv[5]);
+        errx(2, "%s: names of images end with .png, .jpg or .jpeg", argv[5]);
     open_runtime(argv[1]);
     CHECK(ort->CreateEnv(ORT_LOGGING_LEVEL_FATAL, "style_transfer", &env));
     OrtSession *session = create_session(env, argv[3], register_provider(env, argv[2]));
     if (input_sizes(session, sizes, 5) != 4)
-        errx(2, "the model takes no picture [1, 3, height, width]");
+        errx(2, "the model's input is not an image [1, 3, height, width]");
     struct tools_image photograph = load(argv[4], sizes);
     OrtValue *input = to_tensor(&photograph, sizes, blue_first);
     const double begin = now_ms();

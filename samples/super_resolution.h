@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The network of data/super_resolution_x2.onnx, which doubles pictures, as a DirectML graph: its weights are taken from
- * the file, its operators are written down here.
+/* The network of data/super_resolution_x2.onnx, which doubles images, as a DirectML graph: its weights are read from
+ * the file, its operators are listed here.
  *
- *     x = relu(conv 5x5(picture))
+ *     x = relu(conv 5x5(image))
  *     x = x + conv 3x3(relu(conv 3x3(x)))               four times
- *     result = nearest x2(picture) + depth to space(conv 3x3(x))
+ *     result = nearest x2(image) + depth to space(conv 3x3(x))
  *
  * Needs sample.h. */
 #ifndef SUPER_RESOLUTION_H
@@ -27,7 +27,7 @@ static UINT64 next_number(struct bytes *in)
     return number;
 }
 
-/* The number of the next field, 0 at the end; *out is its bytes where it has some. */
+/* The number of the next field, 0 at the end; *out has its bytes if it has any. */
 static UINT64 next_field(struct bytes *in, struct bytes *out)
 {
     const UINT64 tag = in->at < in->end ? next_number(in) : 0;
@@ -58,7 +58,7 @@ static const void *find_weights(struct bytes model, const char *name, UINT64 byt
             if (named && (UINT64)(data.end - data.at) == bytes)
                 return data.at;
         }
-    fprintf(stderr, "the model has no %llu bytes of weights \"%s\"\n", (unsigned long long)bytes, name);
+    fprintf(stderr, "the model does not have %llu bytes of weights \"%s\"\n", (unsigned long long)bytes, name);
     exit(2);
 }
 
@@ -120,7 +120,7 @@ static void add_weights(struct network *n, const char *layer, const char *kind, 
     connect(n, n->nodes++, to, slot);
 }
 
-/* A convolution that keeps the picture's size. */
+/* A convolution that keeps the image's size. */
 static UINT add_conv(struct network *n, UINT x, const char *layer, UINT in, UINT out, UINT kernel, int relu)
 {
     static const UINT ones[2] = { 1, 1 }, none[2] = { 0, 0 };
@@ -163,7 +163,7 @@ static UINT add_sum(struct network *n, UINT a, UINT b, UINT channels, UINT scale
     return node;
 }
 
-/* Twice the picture, by repeating pixels, and the detail of 12 channels at twice the size. */
+/* Twice the image, by repeating pixels, and the detail of 12 channels at twice the size. */
 static UINT add_result(struct network *n, UINT detail, UINT *out_base)
 {
     struct tensor small, deep, large;

@@ -4,8 +4,8 @@
  *   sample_super_resolution_video NETWORK.onnx VIDEO RESULT [FRAMES]
  *
  * RESULT: a file, or `window` to look at it at once. FFmpeg's libraries read, write and show. Two frames are under way:
- * while the device works at one, the processor encodes the one before and decodes the one behind it. For each of the
- * two there is a command list, recorded once: copy to the network's input, run, copy back. */
+ * while the device works at one, the CPU encodes the one before and decodes the one behind it. For each of the two
+ * there is a command list, recorded once: copy to the network's input, run, copy back. */
 #include "sample_network.h"
 #include "super_resolution.h"
 #include "video.h"
@@ -18,7 +18,7 @@ struct slot {
     ID3D12GraphicsCommandList *list;
     ID3D12Resource *upload, *readback;
     float *small, *large; /* the two, mapped as long as they live */
-    UINT64 done;          /* the fence's value behind it; 0: nothing is under way */
+    UINT64 done;          /* the fence's value after it; 0: idle */
 };
 
 struct program {
@@ -111,7 +111,7 @@ static void start(struct program *p, struct slot *s, const AVFrame *frame)
     CHECK(ID3D12CommandQueue_Signal(p->q.queue, p->q.fence, s->done));
 }
 
-/* Waits for what is under way in a slot, if anything, and writes it. */
+/* Waits for the frame in flight in a slot, if any, and writes it. */
 static int finish(struct program *p, struct slot *s)
 {
     if (!s->done)
@@ -136,7 +136,7 @@ int main(int argc, char **argv)
     const AVFrame *frame = video_next(&p.in);
     if (!frame)
         video_fail(argv[2], "no frame in it");
-    p.width = frame->width; /* what the first frame has: later ones are scaled to it */
+    p.width = frame->width; /* the size of the first frame: later ones are scaled to it */
     p.height = frame->height;
     if (p.width > SIDE_MAX || p.height > SIDE_MAX)
         video_fail(argv[2], "its frames are too large");

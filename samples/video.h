@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Video files, and pictures as videos of one frame, with FFmpeg's libraries: frames as planes of numbers from 0 to 1 in
+/* Video files, and images as videos of one frame, with FFmpeg's libraries: frames as planes of numbers from 0 to 1 in
  * the order that networks take (red, green, blue), and back. A file that cannot be read or written ends the program
  * with one line and 2. Sound is left out, and frames are written at a constant rate. */
 #ifndef VIDEO_H
@@ -63,7 +63,7 @@ static inline struct video_reader video_open(const char *path)
 {
     struct video_reader r = { .path = path };
     const AVCodec *codec = NULL;
-    av_log_set_level(AV_LOG_QUIET); /* what is wrong is said in one line, here */
+    av_log_set_level(AV_LOG_QUIET); /* errors are reported in one line, here */
     video_check(avformat_open_input(&r.format, path, NULL, NULL), path);
     video_check(avformat_find_stream_info(r.format, NULL), path);
     r.stream = av_find_best_stream(r.format, AVMEDIA_TYPE_VIDEO, -1, -1, &codec, 0);
@@ -72,7 +72,7 @@ static inline struct video_reader video_open(const char *path)
     AVStream *stream = r.format->streams[r.stream];
     r.codec = video_need(avcodec_alloc_context3(codec));
     video_check(avcodec_parameters_to_context(r.codec, stream->codecpar), path);
-    r.codec->thread_count = 0; /* as many as there are processors */
+    r.codec->thread_count = 0; /* one per CPU */
     video_check(avcodec_open2(r.codec, codec, NULL), path);
     r.rate = av_guess_frame_rate(r.format, stream, NULL);
     if (r.rate.num <= 0 || r.rate.den <= 0)
@@ -82,7 +82,7 @@ static inline struct video_reader video_open(const char *path)
     return r;
 }
 
-/* The next frame, or NULL behind the last one. A file that is cut off ends where it is cut. */
+/* The next frame, or NULL after the last one. A truncated file ends where it is truncated. */
 static inline const AVFrame *video_next(struct video_reader *r)
 {
     for (int result; (result = avcodec_receive_frame(r->codec, r->frame)) != 0;) {
@@ -118,18 +118,18 @@ struct video_writer {
     AVStream *stream;
     AVPacket *packet;
     AVFrame *frame;      /* to be filled for video_put */
-    bool window, closed; /* closed: by who looks at it */
+    bool window, closed; /* closed: by the viewer */
     double begin;        /* a window: when the first frame was shown */
 };
 
 static inline void video_wrote(const struct video_writer *w, int result)
 {
     if (result < 0 && w->window)
-        video_fail(w->path, "none can be opened: is there a display?");
+        video_fail(w->path, "cannot open a window: is there a display?");
     video_check(result, w->path);
 }
 
-/* The formats of pixels that an encoder takes, AV_PIX_FMT_NONE behind the last; NULL: any. */
+/* The formats of pixels that an encoder supports, AV_PIX_FMT_NONE after the last; NULL: any. */
 static inline const enum AVPixelFormat *video_pixel_formats(const AVCodec *codec)
 {
 #if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(61, 13, 100)
@@ -142,18 +142,18 @@ static inline const enum AVPixelFormat *video_pixel_formats(const AVCodec *codec
 #endif
 }
 
-/* The name says the format: .mp4, .mkv, .y4m (uncompressed); frame_%03d.png is a picture for each frame; `window` is a
+/* The name says the format: .mp4, .mkv, .y4m (uncompressed); frame_%03d.png is an image for each frame; `window` is a
  * window of SDL2, which shows frames at their rate, or as soon as they are there. */
 static inline struct video_writer video_create(const char *path, int width, int height, AVRational rate)
 {
     struct video_writer w = { .path = path, .window = !strcmp(path, "window") };
     avdevice_register_all();
     if (avformat_alloc_output_context2(&w.format, NULL, w.window ? "sdl2" : NULL, path) < 0)
-        video_fail(path, "the name's ending is no known format of videos");
+        video_fail(path, "the name's suffix is not a known video format");
     const AVCodec *codec = avcodec_find_encoder(
         w.window ? AV_CODEC_ID_RAWVIDEO : av_guess_codec(w.format->oformat, NULL, path, NULL, AVMEDIA_TYPE_VIDEO));
     if (!codec)
-        video_fail(path, "there is no encoder for this format");
+        video_fail(path, "no encoder for this format");
     w.codec = video_need(avcodec_alloc_context3(codec));
     w.codec->width = width;
     w.codec->height = height;
@@ -163,7 +163,7 @@ static inline struct video_writer video_create(const char *path, int width, int 
     const enum AVPixelFormat *formats = video_pixel_formats(codec);
     if (formats)
         w.codec->pix_fmt = avcodec_find_best_pix_fmt_of_list(formats, AV_PIX_FMT_YUV420P, 0, NULL);
-    w.codec->colorspace = AVCOL_SPC_SMPTE170M; /* what libswscale takes where nothing is said */
+    w.codec->colorspace = AVCOL_SPC_SMPTE170M; /* libswscale's default */
     if (w.format->oformat->flags & AVFMT_GLOBALHEADER)
         w.codec->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
     video_check(avcodec_open2(w.codec, codec, NULL), path);
@@ -211,7 +211,7 @@ static inline void video_wait(struct video_writer *w)
         nanosleep(&time, NULL);
 }
 
-/* Appends what is in w->frame. The encoder may keep that memory, so the next frame may get another. */
+/* Appends the frame in w->frame. The encoder may keep that memory, so the next frame may get another. */
 static inline void video_put(struct video_writer *w)
 {
     if (w->window)
@@ -236,7 +236,7 @@ static inline void video_finish(struct video_writer *w)
 
 /* ---- frames and planes ---- */
 
-/* Scales and converts a whole frame into another one, whose colours are ITU-R 601 where they are not RGB. */
+/* Scales and converts a whole frame into another one, whose colours are ITU-R 601 unless they are RGB. */
 static inline void video_convert(struct SwsContext **sws, const AVFrame *from, AVFrame *to)
 {
     const int flags = SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP;
@@ -251,7 +251,7 @@ static inline void video_convert(struct SwsContext **sws, const AVFrame *from, A
         "video");
 }
 
-/* A frame of planes of floats, whose lines have room for what libswscale's vectors write behind them. */
+/* A frame of planes of floats, whose lines have padding for libswscale's vectors. */
 static inline AVFrame *video_planes(int width, int height)
 {
     AVFrame *frame = video_need(av_frame_alloc());

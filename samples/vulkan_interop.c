@@ -3,10 +3,10 @@
  *
  *   sample_vulkan_interop NETWORK.onnx [FRAMES [FOLDER]]
  *
- * A compute shader draws a small moving picture, a network doubles its size, and the result is copied for the file: one
- * command buffer and one submission a frame, on the program's own queue. Between drawing and network nothing comes near
- * the host. FOLDER gets the frames as frame_000.png, ... At the end the last picture goes through the same network on
- * the processor, and both results must agree. */
+ * A compute shader draws a small moving image, a network doubles its size, and the result is copied for the file: one
+ * command buffer and one submission a frame, on the program's own queue. Nothing is copied to the host between drawing
+ * and network. FOLDER gets the frames as frame_000.png, ... At the end the last image goes through the same network on
+ * the CPU, and both results must agree. */
 #include "sample.h"
 #include "super_resolution.h"
 #include "tools/image.h"
@@ -31,7 +31,7 @@ struct program {
     IDMLCommandRecorder *recorder;
     ID3D12Fence *fence;
     ID3D12Resource *picture, *result, *temporary, *persistent;
-    VkDeviceAddress address; /* of the picture */
+    VkDeviceAddress address; /* of the image */
     IDMLCompiledOperator *network;
     IDMLOperatorInitializer *initializer;
     ID3D12DescriptorHeap *heaps[2];
@@ -52,7 +52,7 @@ static void STDMETHODCALLTYPE unlock_queue(void *context, VkQueue queue)
     pthread_mutex_unlock(context);
 }
 
-/* Vulkan's with what AnyDML must have, and AnyDML's over it. */
+/* Vulkan's, with the features that AnyDML requires, and AnyDML's over it. */
 static void create_devices(struct program *p)
 {
     const float priority = 1;
@@ -92,7 +92,7 @@ static void create_devices(struct program *p)
     CHECK(AnydmlVulkanCreateFence(p->device, p->v.timeline, 0, &IID_ID3D12Fence, (void **)&p->fence));
 }
 
-/* ---- buffers: the picture is AnyDML's and drawn by Vulkan, the result is Vulkan's and written by AnyDML ---- */
+/* ---- buffers: the image is AnyDML's and drawn by Vulkan, the result is Vulkan's and written by AnyDML ---- */
 
 static void create_buffers(struct program *p)
 {
@@ -109,7 +109,7 @@ static void create_buffers(struct program *p)
 
 /* ---- the network ---- */
 
-/* Something of at least one byte, so that it can be bound wherever it is asked for. */
+/* At least one byte, so that it can always be bound. */
 static ID3D12Resource *create_room(struct program *p, UINT64 bytes)
 {
     return sample_buffer(p->device, D3D12_HEAP_TYPE_DEFAULT, bytes ? bytes : 4);
@@ -179,7 +179,7 @@ static void run_frame(struct program *p, int frame)
     CHECK(AnydmlVulkanGetBuffer(p->picture, &picture));
     const VkBufferCopy small = { picture.Offset, 0, SMALL * sizeof(float) };
     vulkan_record(v);
-    if (!frame) /* the barrier below stands between this and the network, too */
+    if (!frame) /* the barrier below also covers this and the network */
         record_dispatch(p, p->initializer, p->tables[1]);
     draw(p, frame);
     vulkan_barrier(v, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | ANYDML_VULKAN_STAGES,
@@ -195,7 +195,7 @@ static void run_frame(struct program *p, int frame)
     pthread_mutex_lock(&p->lock);
     vulkan_submit(v, (uint64_t)frame + 1);
     pthread_mutex_unlock(&p->lock);
-    /* The semaphore is a fence as well: for what waits in terms of Direct3D. */
+    /* The semaphore is also a fence: for waits with Direct3D. */
     CHECK(ID3D12Fence_SetEventOnCompletion(p->fence, (UINT64)frame + 1, NULL));
 }
 
@@ -216,9 +216,9 @@ static void write_picture(const char *folder, const char *name, int frame, const
     tools_image_finish(&image);
 }
 
-/* ---- the same on the processor ---- */
+/* ---- the same on the CPU ---- */
 
-/* How far the last frame is from what the cpu adapter makes of the same picture. */
+/* The distance of the last frame from the result of the cpu adapter for the same image. */
 static float compare(const struct program *p, const char *path)
 {
     struct program cpu = { 0 };
@@ -273,7 +273,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s NETWORK.onnx [FRAMES [FOLDER]]\n", argv[0]);
         return 2;
     }
-    setenv("ANYDML_ADAPTERS", "cpu", 1); /* what D3D12CreateDevice takes; this program brings the other device itself */
+    setenv("ANYDML_ADAPTERS", "cpu", 1); /* for D3D12CreateDevice; this program creates the other device itself */
     struct program p = { .v = vulkan_find() };
     create_devices(&p);
     create_buffers(&p);
@@ -287,8 +287,8 @@ int main(int argc, char **argv)
     if (argc > 3)
         write_picture(argv[3], "small", frames - 1, p.seen_small.data, WIDTH, HEIGHT);
     const float worst = compare(&p, argv[1]);
-    printf("%d frames of %dx%d to %dx%d; the last one is within %g of the processor's\n", frames, WIDTH, HEIGHT,
-           2 * WIDTH, 2 * HEIGHT, (double)worst);
+    printf("%d frames of %dx%d to %dx%d; the last one is within %g of the CPU's\n", frames, WIDTH, HEIGHT, 2 * WIDTH,
+           2 * HEIGHT, (double)worst);
     release(&p);
     return !(worst < 1e-3f);
 }

@@ -1,14 +1,14 @@
 #version 450
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The moving picture of vulkan_interop.c: a ball that rolls on a chequered floor, by rays. Written as planes of red,
- * green and blue, 0 to 1, to where the push constants say. */
+/* The moving image of vulkan_interop.c: a ball that rolls on a chequered floor, ray traced. Written as planes of red,
+ * green and blue, 0 to 1, to the address in the push constants. */
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference_uvec2 : require
 
 layout(local_size_x = 8, local_size_y = 8) in;
 layout(buffer_reference, std430, buffer_reference_align = 4) writeonly buffer Picture { float v[]; };
 layout(push_constant) uniform Push {
-    uvec2 picture; /* device address */
+    uvec2 image; /* device address */
     uvec2 size;
     float time;
 } push;
@@ -41,7 +41,7 @@ vec3 floor_colour(vec3 at)
     return ball(at, light) > 0.0 ? 0.4 * colour : colour;
 }
 
-/* What the ray meets beside the ball. */
+/* The ray's target besides the ball. */
 vec3 surroundings(vec3 from, vec3 to)
 {
     if (to.y >= -0.01)
@@ -53,7 +53,7 @@ vec3 surroundings(vec3 from, vec3 to)
 vec3 ball_colour(vec3 at, vec3 to)
 {
     vec3 normal = (at - ball_centre()) / radius;
-    float angle = 2.0 * push.time; /* it turns: stripes show how */
+    float angle = 2.0 * push.time; /* it rotates: stripes make that visible */
     vec2 turned = vec2(normal.x * cos(angle) - normal.y * sin(angle), normal.x * sin(angle) + normal.y * cos(angle));
     vec3 colour = fract(atan(turned.y, turned.x) * 5.0 / 6.2831853) < 0.5 ? vec3(0.8, 0.15, 0.1) : vec3(0.95, 0.9, 0.8);
     float shade = 0.25 + 0.75 * max(dot(normal, light), 0.0);
@@ -74,9 +74,9 @@ void main()
     if (any(greaterThanEqual(pixel, push.size)))
         return;
     vec3 colour = vec3(0.0);
-    for (uint i = 0u; i < 16u; i++) /* rays of a pixel: the network expects pictures without stairs */
+    for (uint i = 0u; i < 16u; i++) /* rays of a pixel: the network expects images without stairs */
         colour += seen(vec2(pixel) + (vec2(i % 4u, i / 4u) + 0.5) / 4.0) / 16.0;
     uint plane = push.size.x * push.size.y, index = pixel.y * push.size.x + pixel.x;
     for (uint c = 0u; c < 3u; c++)
-        Picture(push.picture).v[c * plane + index] = colour[c];
+        Picture(push.image).v[c * plane + index] = colour[c];
 }

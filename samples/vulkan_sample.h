@@ -41,7 +41,7 @@ static int vulkan_family(VkPhysicalDevice physical, uint32_t *out)
     return 0;
 }
 
-/* An instance of Vulkan 1.2 and the best device: a GPU before a processor. Ends with 77, "skipped", without any. */
+/* An instance of Vulkan 1.2 and the best device: a GPU before a CPU. Ends with 77, "skipped", without any. */
 static struct vulkan vulkan_find(void)
 {
     VkApplicationInfo application = { .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_2 };
@@ -67,7 +67,7 @@ static struct vulkan vulkan_find(void)
     }
     if (v.physical)
         return v;
-    fprintf(stderr, "there is no device with Vulkan 1.2\n");
+    fprintf(stderr, "no device supports Vulkan 1.2\n");
     exit(77);
 }
 
@@ -101,7 +101,7 @@ static void vulkan_end(struct vulkan *v)
 struct vulkan_buffer {
     VkBuffer buffer;
     VkDeviceMemory memory;
-    float *data; /* NULL: the device's own memory */
+    float *data; /* NULL: device memory */
 };
 
 static struct vulkan_buffer vulkan_buffer(struct vulkan *v, VkDeviceSize bytes, VkBufferUsageFlags usage, int mapped)
@@ -184,7 +184,7 @@ static void vulkan_record(struct vulkan *v)
     VK_CHECK(vkBeginCommandBuffer(v->commands, &begin));
 }
 
-/* What was written at `from` is seen by what is done at `to`. */
+/* Makes writes at `from` visible to accesses at `to`. */
 static void vulkan_barrier(struct vulkan *v, VkPipelineStageFlags from, VkAccessFlags writes, VkPipelineStageFlags to,
                            VkAccessFlags uses)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Boxes around things: out of the outputs of a YOLO network, without those that show the same thing twice. Needs
- * darknet.h. */
+/* Boxes around objects, from the outputs of a YOLO network, without duplicates for the same object. Needs darknet.h. */
 #ifndef YOLO_H
 #define YOLO_H
 
@@ -25,7 +24,7 @@ static float yolo_sigmoid(float x)
 }
 
 /* Boxes of one cell of one anchor; `x` is its first number, the next ones are `plane` apart: the centre within the
- * cell, the logarithms of width and height in anchors, whether there is anything, and how likely each class is. */
+ * cell, the logarithms of width and height in anchors, the probability of an object, and that of each class. */
 static void yolo_read_cell(const struct darknet *d, const struct darknet_head *head, const float *x, size_t plane,
                            UINT cell, const float *anchor, float threshold, struct yolo_boxes *out)
 {
@@ -51,7 +50,7 @@ static void yolo_read_cell(const struct darknet *d, const struct darknet_head *h
     }
 }
 
-/* Appends what an output holds. */
+/* Appends the boxes of an output. */
 static void yolo_read(const struct darknet *d, const struct darknet_head *head, const float *output, float threshold,
                       struct yolo_boxes *out)
 {
@@ -61,7 +60,7 @@ static void yolo_read(const struct darknet *d, const struct darknet_head *head, 
             yolo_read_cell(d, head, output + cell, plane, cell, head->anchor[i], threshold, out);
 }
 
-/* What two boxes share, as a part of what they cover together. */
+/* The intersection of two boxes as a fraction of their union. */
 static float yolo_overlap(const struct yolo_box *a, const struct yolo_box *b)
 {
     const float width = fminf(a->right, b->right) - fmaxf(a->left, b->left);
@@ -78,7 +77,7 @@ static int yolo_compare(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Keeps the likeliest boxes, best first, and of boxes of one class that overlap by more than `overlap` the best. */
+/* Keeps the most likely boxes, best first, and of boxes of one class that overlap by more than `overlap` the best. */
 static void yolo_suppress(struct yolo_boxes *boxes, float overlap)
 {
     size_t kept = 0;

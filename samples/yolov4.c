@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds things in a picture or a video and draws boxes around them, with YOLO v3 or v4 as Darknet's files describe it:
+/* Finds things in an image or a video and draws boxes around them, with YOLO v3 or v4 as Darknet's files describe it:
  *
  *   sample_yolov4 NETWORK.cfg NETWORK.weights PICTURE RESULT [LABELS [THRESHOLD]]
  *
- * The whole network is one DirectML graph, made with the graph builder while the .cfg file is read (darknet.h). A
- * picture is put into the network's shape without changing its own (letterbox); boxes are read out of the outputs, and
- * of those around the same thing the best is kept (yolo.h). LABELS has a line for each class, THRESHOLD is the least
+ * The whole network is one DirectML graph, made with the graph builder while the .cfg file is read (darknet.h). An
+ * image is put into the network's shape without changing its own (letterbox); boxes are read out of the outputs, and of
+ * those around the same thing the best is kept (yolo.h). LABELS has a line for each class, THRESHOLD is the least
  * score. */
 #include "sample_network.h"
 #include "darknet.h"
@@ -29,7 +29,7 @@ struct program {
     size_t label_count;
     float threshold;
     struct SwsContext *to_picture, *to_fitting, *to_result;
-    AVFrame *picture; /* red, green, blue, in the size of the first frame */
+    AVFrame *image;   /* red, green, blue, in the size of the first frame */
     AVFrame *fitting; /* the same in the size that fits the network */
     struct yolo_boxes boxes;
 };
@@ -64,12 +64,12 @@ static void run_network(struct program *p)
 
 /* ---- a frame ---- */
 
-/* The picture in the middle of the network's input, what is left of it grey. */
+/* The image in the middle of the network's input, the rest of it grey. */
 static void letterbox(struct program *p)
 {
     const int width = (int)p->darknet.width, height = (int)p->darknet.height;
     const int left = (width - p->fitting->width) / 2, top = (height - p->fitting->height) / 2;
-    video_convert(&p->to_fitting, p->picture, p->fitting);
+    video_convert(&p->to_fitting, p->image, p->fitting);
     for (size_t i = 0; i < p->input_bytes / sizeof(float); i++)
         p->input[i] = 0.5f;
     for (int c = 0; c < 3; c++)
@@ -81,7 +81,7 @@ static void letterbox(struct program *p)
         }
 }
 
-/* From parts of the network's input to pixels of the picture. */
+/* From parts of the network's input to pixels of the image. */
 static void to_pixels(const struct program *p, struct yolo_box *box)
 {
     const float width = (float)p->darknet.width, height = (float)p->darknet.height;
@@ -90,8 +90,8 @@ static void to_pixels(const struct program *p, struct yolo_box *box)
     float *at[4] = { &box->left, &box->top, &box->right, &box->bottom };
     for (int i = 0; i < 4; i += 2) {
         const float x = (*at[i] * width - left) / inner_width, y = (*at[i + 1] * height - top) / inner_height;
-        *at[i] = fminf(fmaxf(x, 0), 1) * (float)p->picture->width;
-        *at[i + 1] = fminf(fmaxf(y, 0), 1) * (float)p->picture->height;
+        *at[i] = fminf(fmaxf(x, 0), 1) * (float)p->image->width;
+        *at[i + 1] = fminf(fmaxf(y, 0), 1) * (float)p->image->height;
     }
 }
 
@@ -103,8 +103,7 @@ static const char *label_of(const struct program *p, UINT class, char text[16])
 
 static void draw_box(struct program *p, const struct yolo_box *box)
 {
-    const struct canvas canvas = { p->picture->data[0], p->picture->width, p->picture->height,
-                                   p->picture->linesize[0] };
+    const struct canvas canvas = { p->image->data[0], p->image->width, p->image->height, p->image->linesize[0] };
     const int at[4] = { (int)box->left, (int)box->top, (int)box->right, (int)box->bottom };
     const int size = 1 + canvas.height / 400;
     char text[128], number[16];
@@ -116,7 +115,7 @@ static void draw_box(struct program *p, const struct yolo_box *box)
 static void run_frame(struct program *p, const AVFrame *frame, int number)
 {
     char text[16];
-    video_convert(&p->to_picture, frame, p->picture);
+    video_convert(&p->to_picture, frame, p->image);
     letterbox(p);
     run_network(p);
     p->boxes.count = 0;
@@ -155,7 +154,7 @@ static AVFrame *create_picture(int width, int height)
     frame->width = width;
     frame->height = height;
     frame->format = AV_PIX_FMT_RGB24;
-    video_check(av_frame_get_buffer(frame, 0), "picture");
+    video_check(av_frame_get_buffer(frame, 0), "image");
     return frame;
 }
 
@@ -163,7 +162,7 @@ static void create_pictures(struct program *p, const AVFrame *first)
 {
     const double across = (double)p->darknet.width / first->width, down = (double)p->darknet.height / first->height;
     const double scale = fmin(across, down);
-    p->picture = create_picture(first->width, first->height);
+    p->image = create_picture(first->width, first->height);
     p->fitting = create_picture((int)fmax(1, first->width * scale + 1e-6), (int)fmax(1, first->height * scale + 1e-6));
 }
 
@@ -179,7 +178,7 @@ static void release(struct program *p)
     sample_queue_release(&p->q);
     IDMLDevice_Release(p->dml);
     ID3D12Device_Release(p->device);
-    av_frame_free(&p->picture);
+    av_frame_free(&p->image);
     av_frame_free(&p->fitting);
     sws_freeContext(p->to_picture);
     sws_freeContext(p->to_fitting);
@@ -192,7 +191,7 @@ int main(int argc, char **argv)
     char *end = "";
     p.threshold = argc > 6 ? strtof(argv[6], &end) : 0.25f;
     if (argc < 5 || argc > 7 || *end || !(p.threshold >= 0 && p.threshold < 1)) {
-        fprintf(stderr, "usage: %s NETWORK.cfg NETWORK.weights PICTURE RESULT [LABELS [THRESHOLD]]\n", argv[0]);
+        fprintf(stderr, "usage: %s NETWORK.cfg NETWORK.weights IMAGE RESULT [LABELS [THRESHOLD]]\n", argv[0]);
         return 2;
     }
     if (argc > 5 && *argv[5])
@@ -208,13 +207,13 @@ int main(int argc, char **argv)
     const double begin = video_now();
     for (; frame && !out.closed; frame = video_next(&in)) {
         run_frame(&p, frame, frames++);
-        video_convert(&p.to_result, p.picture, out.frame);
+        video_convert(&p.to_result, p.image, out.frame);
         video_put(&out);
     }
     video_finish(&out);
     const double seconds = video_now() - begin;
     printf("%d %s of %dx%d in %.2f s: %.2f frames per second\n", frames, frames == 1 ? "frame" : "frames",
-           p.picture->width, p.picture->height, seconds, frames / seconds);
+           p.image->width, p.image->height, seconds, frames / seconds);
     video_close(&in);
     release(&p);
     return 0;

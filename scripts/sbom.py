@@ -51,7 +51,7 @@ class Document:
 
     def __init__(self, name):
         self.name, self.packages, self.files, self.relationships = name, {}, [], []
-        self.needed = []  # (identifier, name of a package of ours, its version), which may come later
+        self.needed = []  # (identifier, name of one of our packages, its version), which may follow later
 
     def relate(self, one, kind, other, comment=None):
         row = {"spdxElementId": one, "relationshipType": kind, "relatedSpdxElement": other}
@@ -65,7 +65,7 @@ class Document:
         return key
 
     def add_debian(self, package):
-        """A package of Debian that is installed here: (identifier, its row of components.json)."""
+        """An installed Debian package: (identifier, its row of components.json)."""
         version, source = output("dpkg-query", "-W", "-f", "${Version} ${source:Package}@${source:Version}\n",
                                  package).splitlines()[0].split(" ")
         row = COMPONENTS[stem(package)]
@@ -76,7 +76,7 @@ class Document:
             externalRefs=[{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": purl}]), row
 
     def add_compiled(self, owner, with_provider):
-        """What others wrote and was compiled in."""
+        """Third-party code that was compiled in."""
         for package, row in COMPONENTS.items():
             if isinstance(row, dict) and row.get("use") == "compiled":
                 self.relate(owner, "STATIC_LINK", self.add_debian(package)[0], "headers, and identifiers for linking")
@@ -88,7 +88,7 @@ class Document:
             self.relate(owner, "STATIC_LINK", key, "headers")
 
     def add_ours(self, name, version, files, **more):
-        """A package of ours with its files, {path: bytes}, of which those in `excluded` are not known yet."""
+        """One of our packages with its files, {path: bytes}; the contents of those in `excluded` are not known yet."""
         excluded = more.pop("excluded", [])
         key = self.add_package(name, version, "Apache-2.0", supplier=CREATOR, primaryPackagePurpose="LIBRARY", **more)
         self.relate("SPDXRef-DOCUMENT", "DESCRIBES", key)
@@ -151,7 +151,7 @@ def add_deb(document, path, **more):
 
 
 def add_source(document, path, **more):
-    """Without its files, which are the repository's; NOTICE names those that others made."""
+    """Without its files, which are the repository's; NOTICE names the third-party ones."""
     version = re.search(r"([0-9][0-9.]*)\.(orig\.)?tar", path.name)[1]
     key = document.add_package("anydml-source", version, "Apache-2.0", supplier=CREATOR, primaryPackagePurpose="SOURCE", **more)
     document.packages[key]["licenseConcluded"] = "Apache-2.0 AND MIT AND CC-BY-4.0"
@@ -171,7 +171,7 @@ def add(document, path):
 
 
 def check():
-    """NOTICE names each package whose licence components.json tells, but for what is on every Linux."""
+    """NOTICE names each package with a licence in components.json, except for those that every Linux has."""
     notice = (ROOT / "NOTICE").read_text("utf-8")
     missing = [name for name, row in COMPONENTS.items() if isinstance(row, dict) and row.get("use") != "system"
                and not re.search(rf"\b{re.escape(name)}", notice)]

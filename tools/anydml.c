@@ -15,11 +15,12 @@ static const struct {
     int (*run)(int argc, char **argv);
 } commands[] = {
     { "devices", "list the devices", tools_cmd_devices },
-    { "run", "run an ONNX model on .npy files, pictures and videos", tools_cmd_run },
+    { "run", "run an ONNX model on .npy files, images and videos", tools_cmd_run },
     { "bench", "measure how fast an ONNX model runs, here and in other runtimes", tools_cmd_bench },
-    { "profile", "print the steps of an ONNX model that take longest, and what bounds them", tools_cmd_profile },
+    { "profile", "print the slowest steps of an ONNX model, and whether compute or memory bounds them",
+      tools_cmd_profile },
     { "dispatch", "run an operator or a graph that a JSON file describes", tools_cmd_dispatch },
-    { "graph", "show what becomes of an ONNX model: graph, kernels, memory", tools_cmd_graph },
+    { "graph", "show the compiled form of an ONNX model: graph, kernels, memory", tools_cmd_graph },
     { "ops", "list the operators and the data types that run on each device", tools_cmd_ops },
     { "tune", "measure this machine, so that kernels are chosen for it", tools_cmd_tune },
     { "exec", "run a program that asks ONNX Runtime for DirectML", tools_cmd_exec },
@@ -47,7 +48,7 @@ bool tools_options_parse(struct tools_options *o, int argc, char **argv, struct 
             break;
         case TOOLS_OPTION_THREADS:
             if (!tools_parse_uint(optarg, 1, 4096, &number))
-                return tools_fail(error, TOOLS_USAGE, "--threads takes a number from 1 to 4096, not '%s'", optarg);
+                return tools_fail(error, TOOLS_USAGE, "--threads must be a number from 1 to 4096, not '%s'", optarg);
             setenv("ANYDML_THREADS", optarg, 1);
             o->threads = optarg;
             break;
@@ -77,7 +78,7 @@ static void print_help(void)
     printf("usage: anydml COMMAND [OPTIONS]\n\n");
     for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
         printf("  %-10s %s\n", commands[i].name, commands[i].about);
-    printf("\nanydml COMMAND --help tells more; anydml --version prints the version.\n"
+    printf("\nanydml COMMAND --help describes a command; anydml --version prints the version.\n"
            "Exit codes: 0 done, 1 the device failed, 2 the command line, a file or the model is wrong.\n");
 }
 
@@ -107,7 +108,8 @@ int main(int argc, char **argv)
 {
     struct tools_error error;
     const char *trace = getenv("ANYDML_TRACE");
-    /* The command reports in one line of its own; the libraries' messages come when asked for, as by a trace. */
+    /* The command reports errors in one line of its own; the libraries' messages are printed on request, as for a
+     * trace. */
     setenv("ANYDML_LOG", trace && *trace ? "warn" : "none", 0);
     tools_shown_begin();
     const int code = run(argc, argv);

@@ -19,7 +19,7 @@ int tools_cmd_tune(int argc, char **argv);
 int tools_cmd_exec(int argc, char **argv);
 int tools_cmd_telemetry(int argc, char **argv);
 
-/* What --help prints. */
+/* The text of --help. */
 extern const char tools_help_devices[], tools_help_run[], tools_help_bench[], tools_help_profile[],
     tools_help_dispatch[], tools_help_graph[], tools_help_ops[], tools_help_tune[], tools_help_exec[],
     tools_help_telemetry[];
@@ -34,14 +34,14 @@ enum {
 };
 
 struct tools_options {
-    const struct option *table; /* ends with a zeroed row */
+    const struct option *table; /* terminated by a zeroed entry */
     const char *help;
-    /* Takes one option of the command; false with `error` filled when the value is bad. */
+    /* Processes one option of the command; false with `error` if the value is invalid. */
     bool (*take)(void *context, int option, const char *value, struct tools_error *error);
     void *context;
-    uint32_t operands;  /* how many arguments that are no options */
+    uint32_t operands;  /* the number of arguments other than options */
     bool many;          /* or more than that */
-    const char *shorts; /* options of one letter, as getopt has them behind ":"; NULL for none */
+    const char *shorts; /* one-letter options, as in getopt after ":"; NULL for none */
     const char *operand_name;
     bool json;
     uint32_t device;
@@ -50,7 +50,7 @@ struct tools_options {
     const char *operand;
     char *const *all; /* operands */
     uint32_t given;
-    bool helped; /* --help was given and printed: there is nothing more to do */
+    bool helped; /* --help was given and printed: the command is done */
 };
 
 /* Parses all arguments. --threads sets ANYDML_THREADS. */

@@ -15,7 +15,7 @@
 
 #define BENCH_RUNS_MAX 100000
 #define BENCH_RUNS_MIN 5
-#define WARM_MS        500.0 /* at most; idle processors and GPUs have low clocks */
+#define WARM_MS        500.0 /* at most; idle CPUs and GPUs have low clocks */
 
 const char tools_help_bench[] =
     "usage: anydml bench MODEL.onnx [OPTIONS]\n"
@@ -27,37 +27,37 @@ const char tools_help_bench[] =
     "and 'on device' by the device's own timestamps. A processor's tensors lie where it computes.\n\n"
     "  --device N|cpu|vulkan  which device: its number (anydml devices), or its adapter; default 0\n"
     "  --devices all          every device in turn: a table of their times\n"
-    "  --threads N            worker threads of the cpu device; default: one per processor\n"
-    "  --seconds S            how long to measure, at least 5 runs; default 3\n"
+    "  --threads N            worker threads of the cpu device; default: one per CPU\n"
+    "  --seconds S            duration of the measurement, at least 5 runs; default 3\n"
     "  --input-shape NAME=1x3x224x224\n"
-    "                         sizes of an input whose dimensions are free, which are 1 otherwise; may be\n"
-    "                         given again\n"
-    "  --in-a-row N           the time on the device of N executions one after the other, divided by N; default 1\n"
-    "  --fp16-compute         allow products of 16-bit factors, also for float32\n"
+    "                         sizes of an input with free dimensions, which are 1 otherwise; may be\n"
+    "                         repeated\n"
+    "  --in-a-row N           report device time averaged over N consecutive executions; default 1\n"
+    "  --fp16-compute         allow 16-bit factors in GEMMs and convolutions, also for float32\n"
     "  --owned-weights        bind weights at initialisation, as other programs that use DirectML do, instead of\n"
     "                         making them constants of the graph (cpu devices)\n"
     "  --trace FILE           write a Chrome trace of one more run: its steps with kernels, shapes and speed\n"
-    "  --profile              print the ten steps that take longest, and whether their arithmetic or the memory "
+    "  --profile              print the ten slowest steps, and whether their arithmetic or the memory "
     "bounds\n"
     "                         each: which of the two would take longer at the machine's peaks\n"
     "  --json                 print one JSON object\n\n"
     "  --compare              measure the cpu device beside ONNX Runtime, OpenVINO and PyTorch, as far as Python can\n"
-    "                         import them: all pinned to the same processors and taking turns\n"
+    "                         import them: all pinned to the same CPUs and taking turns\n"
     "  --python LIST          programs of Python, with ':' between them, in which these are looked for; default: the\n"
     "                         environment variable ANYDML_PYTHON, or else python3\n";
 
 const char tools_help_profile[] =
     "usage: anydml profile MODEL.onnx [OPTIONS]\n\n"
-    "Runs the model on random inputs and prints the ten steps that take longest, and whether their arithmetic or the\n"
-    "memory bounds each: which of the two would take longer at the machine's peaks. 'cache': its data came faster\n"
-    "than memory gives them. Convolutions may be beyond 100 % of the peak: Winograd's method needs fewer operations\n"
+    "Runs the model on random inputs and prints the ten slowest steps, and whether their arithmetic or the\n"
+    "memory bounds each: which of the two would take longer at the machine's peaks. 'cache': its data was read faster\n"
+    "than memory allows. Convolutions may exceed 100 % of the peak: Winograd's method needs fewer operations\n"
     "than those that are counted.\n\n"
     "  --device N|cpu|vulkan  which device: its number (anydml devices), or its adapter; default 0\n"
     "  --threads N            worker threads of the cpu device; default: one per processor\n"
     "  --input-shape NAME=1x3x224x224\n"
-    "                         sizes of an input whose dimensions are free, which are 1 otherwise; may be\n"
-    "                         given again\n"
-    "  --fp16-compute         allow products of 16-bit factors, also for float32\n"
+    "                         sizes of an input with free dimensions, which are 1 otherwise; may be\n"
+    "                         repeated\n"
+    "  --fp16-compute         allow 16-bit factors in GEMMs and convolutions, also for float32\n"
     "  --owned-weights        bind weights at initialisation, as other programs that use DirectML do, instead of\n"
     "                         making them constants of the graph (cpu devices)\n"
     "  --trace FILE           write a Chrome trace of all steps of one run\n";
@@ -81,17 +81,17 @@ struct bench {
     struct tools_shapes given;
     DML_EXECUTION_FLAGS flags;
     const char *trace_path, *python;
-    bool compare, own_weights, profiled, every, steps_only; /* steps_only: of what is printed */
+    bool compare, own_weights, profiled, every, steps_only; /* steps_only: restricts the output */
     struct onnx_model *model;
     struct tools_session *session;
     struct tools_program *program;
     struct tools_trace trace;
     struct tools_profile profile;
-    bool ones; /* free sizes are taken as 1 */
+    bool ones; /* free sizes are set to 1 */
     double compile_ms, first_ms;
     double *runs;
     uint32_t run_count;
-    double bare_ms, device_ms; /* medians; negative: there is none */
+    double bare_ms, device_ms; /* medians; negative: not measured */
 };
 
 static bool bench_take(void *context, int option, const char *value, struct tools_error *error)
@@ -100,11 +100,11 @@ static bool bench_take(void *context, int option, const char *value, struct tool
     switch (option) {
     case BENCH_OPTION_SECONDS:
         if (!tools_parse_double(value, &b->seconds) || b->seconds < 0 || b->seconds > 86400)
-            return tools_fail(error, TOOLS_USAGE, "--seconds takes a number from 0 to 86400, not '%s'", value);
+            return tools_fail(error, TOOLS_USAGE, "--seconds must be a number from 0 to 86400, not '%s'", value);
         return true;
     case BENCH_OPTION_ROW:
         if (!tools_parse_uint(value, 1, 1000, &b->in_a_row))
-            return tools_fail(error, TOOLS_USAGE, "--in-a-row takes a number from 1 to 1000, not '%s'", value);
+            return tools_fail(error, TOOLS_USAGE, "--in-a-row must be a number from 1 to 1000, not '%s'", value);
         return true;
     case BENCH_OPTION_SHAPE:
         return tools_shapes_take(&b->given, value, error);
@@ -113,7 +113,7 @@ static bool bench_take(void *context, int option, const char *value, struct tool
         return true;
     case BENCH_OPTION_DEVICES:
         b->every = true;
-        return !strcmp(value, "all") || tools_fail(error, TOOLS_USAGE, "--devices takes 'all', not '%s'", value);
+        return !strcmp(value, "all") || tools_fail(error, TOOLS_USAGE, "--devices must be 'all', not '%s'", value);
     case BENCH_OPTION_PROFILE:
         b->profiled = true;
         return true;
@@ -164,7 +164,7 @@ static bool bench_prepare(struct bench *b, const char *path, uint32_t device, st
     return ok && tools_program_fill(b->program, error);
 }
 
-/* The median of repeats in half of the time that runs may take: by the host's clock, or of `device` by timestamps. */
+/* The median of repeats in half of the time for runs: by the host's clock, or for `device` by timestamps. */
 static bool bench_repeat(struct bench *b, bool device, double *out, struct tools_error *error)
 {
     double *times = calloc(BENCH_RUNS_MAX, sizeof(*times)), start = tools_now_ms();
@@ -190,7 +190,7 @@ static bool bench_parts(struct bench *b, struct tools_error *error)
                                                   bench_repeat(b, true, &b->device_ms, error));
 }
 
-/* The first run touches memory for the first time, so it warms up and is told apart. */
+/* The first run faults memory in: it is a warm-up and reported separately. */
 static bool bench_measure(struct bench *b, struct tools_error *error)
 {
     b->runs = calloc(BENCH_RUNS_MAX, sizeof(*b->runs));
@@ -290,7 +290,7 @@ static void bench_print_row(const struct bench *b)
     printf(" %11.1f  %s\n", b->compile_ms, b->session->info.name);
 }
 
-/* A device that cannot run the model has a line that says why; the command fails when none can. */
+/* A device that cannot run the model has a line with the reason; the command fails if none can. */
 static bool bench_every(const struct bench *what, const char *path, struct tools_error *error)
 {
     uint32_t count, good = 0;
@@ -315,7 +315,7 @@ static bool bench_every(const struct bench *what, const char *path, struct tools
             return false;
     }
     if (ones)
-        fprintf(stderr, "anydml bench: free sizes are taken as 1; --input-shape gives others\n");
+        fprintf(stderr, "anydml bench: free sizes are set to 1; use --input-shape for others\n");
     return good > 0;
 }
 
@@ -331,7 +331,7 @@ static bool bench_compare(const struct bench *b, const struct tools_options *o, 
 static bool bench_options(const struct bench *b, const struct tools_options *o, struct tools_error *error)
 {
     if (b->python && !b->compare)
-        return tools_fail(error, TOOLS_USAGE, "--python goes with --compare only (anydml bench --help)");
+        return tools_fail(error, TOOLS_USAGE, "--python requires --compare (anydml bench --help)");
     if (b->profiled && o->json)
         return tools_fail(error, TOOLS_USAGE, "--profile does not go with --json (anydml bench --help)");
     if (b->every && (o->json || o->device_given || b->profiled || b->trace_path || b->own_weights))
@@ -349,10 +349,10 @@ static int bench_one(struct bench *b, const struct tools_options *o, const char 
     const bool ok = bench_prepare(b, o->operand, o->device, &error) && bench_measure(b, &error);
     tools_progress_stop();
     if (b->ones && ok)
-        fprintf(stderr, "%s: free sizes are taken as 1; --input-shape gives others\n", command);
+        fprintf(stderr, "%s: free sizes are set to 1; use --input-shape for others\n", command);
     if (b->ones && !ok) {
         struct tools_error why = error;
-        tools_fail(&error, why.code, "%.600s (with free sizes taken as 1; --input-shape gives others)", why.text);
+        tools_fail(&error, why.code, "%.600s (with free sizes set to 1; use --input-shape for others)", why.text);
     }
     if (ok) {
         if (b->steps_only)

@@ -15,14 +15,14 @@ const char tools_help_dispatch[] =
     "usage: anydml dispatch FILE.json [OPTIONS]\n"
     "       anydml dispatch --schema\n\n"
     "Runs the DirectML operator, or the graph of operators, that the file describes, with the inputs that it holds or\n"
-    "names, and prints the outputs. Operators and fields have DirectML's names; docs/dispatch.md tells more. '-' is\n"
+    "names, and prints the outputs. Operators and fields have DirectML's names; see docs/dispatch.md. '-' is\n"
     "the standard input.\n\n"
     "  --device N|cpu|vulkan  which device: its number (anydml devices), or its adapter; default 0\n"
     "  --threads N            worker threads of the cpu device; default: one per processor\n"
     "  --output NAME=FILE     write an output to FILE, as .npy or, under another name, its bytes, instead of printing\n"
-    "                         it; may be given again\n"
+    "                         it; may be repeated\n"
     "  --outputs FOLDER       where outputs go for which FILE.json names a file\n"
-    "  --memory MIB           how much memory tensors may take; default 2048\n"
+    "  --memory MIB           maximum memory of tensors; default 2048\n"
     "  --iterations N         execute N times and print times: the first with copies of inputs and outputs to the\n"
     "                         device and back, the others without; default 1\n"
     "  --json                 print one JSON object\n"
@@ -38,7 +38,7 @@ enum {
 
 struct dispatch_command {
     const char *files[DISPATCH_FILES_MAX]; /* NAME=FILE */
-    const char *folder;                    /* for what the JSON file names; NULL: it may not name files */
+    const char *folder;                    /* for files that the JSON file names; NULL: not allowed */
     uint32_t file_count, iterations;
     bool json, schema, timed;
     struct dispatch_reader reader;
@@ -55,7 +55,7 @@ static bool dispatch_take(void *context, int option, const char *value, struct t
     switch (option) {
     case DISPATCH_OPTION_OUTPUT:
         if (!strchr(value, '=') || c->file_count == DISPATCH_FILES_MAX)
-            return tools_fail(error, TOOLS_USAGE, "--output takes NAME=FILE, not '%s', at most %d times", value,
+            return tools_fail(error, TOOLS_USAGE, "--output must be NAME=FILE, not '%s', at most %d times", value,
                               DISPATCH_FILES_MAX);
         c->files[c->file_count++] = value;
         return true;
@@ -64,12 +64,12 @@ static bool dispatch_take(void *context, int option, const char *value, struct t
         return true;
     case DISPATCH_OPTION_MEMORY:
         if (!tools_parse_uint(value, 1, 1 << 24, &number))
-            return tools_fail(error, TOOLS_USAGE, "--memory takes a number from 1 to 16777216, not '%s'", value);
+            return tools_fail(error, TOOLS_USAGE, "--memory must be a number from 1 to 16777216, not '%s'", value);
         c->reader.memory = number << 20;
         return true;
     case DISPATCH_OPTION_ITERATIONS:
         if (!tools_parse_uint(value, 1, 1000000, &number))
-            return tools_fail(error, TOOLS_USAGE, "--iterations takes a number from 1 to 1000000, not '%s'", value);
+            return tools_fail(error, TOOLS_USAGE, "--iterations must be a number from 1 to 1000000, not '%s'", value);
         c->iterations = (uint32_t)number;
         c->timed = true;
         return true;
@@ -79,7 +79,7 @@ static bool dispatch_take(void *context, int option, const char *value, struct t
     }
 }
 
-/* ---- where outputs go ---- */
+/* ---- destinations of outputs ---- */
 
 static const struct dispatch_slot *find_output(const struct dispatch *d, const char *name, size_t length)
 {
@@ -100,7 +100,7 @@ static const char *file_option(const struct dispatch_command *c, const char *nam
     return NULL;
 }
 
-/* A name alone: what the JSON file says may not lead out of the folder, nor through a link in it. */
+/* A name without a folder: paths in the JSON file must not leave the folder, nor pass through a link in it. */
 static bool check_name(struct dispatch_command *c, const json_t *value, const char *file, const char *path)
 {
     struct stat about;
@@ -145,7 +145,7 @@ static bool check_files(struct dispatch_command *c, struct tools_error *error)
     for (uint32_t i = 0; i < c->file_count; i++) {
         const char *equal = strchr(c->files[i], '=');
         if (!find_output(&c->dispatch, c->files[i], (size_t)(equal - c->files[i])))
-            return tools_fail(error, TOOLS_USAGE, "--output %s: there is no such output", c->files[i]);
+            return tools_fail(error, TOOLS_USAGE, "--output %s: the output does not exist", c->files[i]);
     }
     for (uint32_t i = 0; i < c->dispatch.output_count; i++) {
         const struct dispatch_slot *slot = &c->dispatch.outputs[i];
@@ -281,7 +281,7 @@ int tools_cmd_dispatch(int argc, char **argv)
     }
     if (options.given != 1) {
         tools_fail(&error, TOOLS_USAGE, "%s (anydml dispatch --help)",
-                   options.given ? "there is more than one file" : "the file is missing");
+                   options.given ? "more than one file is given" : "the file is missing");
         return tools_report("anydml dispatch", &error);
     }
     c.reader.file = options.operand;

@@ -12,18 +12,18 @@
 
 const char tools_help_graph[] =
     "usage: anydml graph MODEL.onnx [--text|--svg] [--before|--after] [-o FILE] [OPTIONS]\n\n"
-    "Compiles the model and shows what the graph compiler made of it: operators in the order of execution, the types,\n"
-    "sizes and strides of their tensors, the kernel of each, and where temporary tensors lie and how long.\n\n"
+    "Compiles the model and shows the result of the graph compiler: operators in the order of execution, the types,\n"
+    "sizes and strides of their tensors, the kernel of each, and the memory and lifetimes of temporary tensors.\n\n"
     "  --text                 as text; the default\n"
-    "  --svg                  as a picture for browsers\n"
+    "  --svg                  as an image for browsers\n"
     "  --before               the graph as it comes from the model\n"
     "  --after                the graph after all passes, with its plan; the default\n"
     "  -o, --output FILE      where to write it; default: to standard output\n"
     "  --device N|cpu|vulkan  which device: its number (anydml devices), or its adapter; default 0\n"
     "  --threads N            worker threads of the cpu device; default: one per processor\n"
     "  --input-shape NAME=1x3x224x224\n"
-    "                         sizes of an input whose dimensions are free; may be given again\n"
-    "  --fp16-compute         allow products of 16-bit factors, also for float32\n"
+    "                         sizes of an input with free dimensions; may be repeated\n"
+    "  --fp16-compute         allow 16-bit factors in GEMMs and convolutions, also for float32\n"
     "  --owned-weights        bind weights at initialisation, as other programs that use DirectML do, instead of\n"
     "                         making them constants of the graph (cpu devices)\n\n"
     "ANYDML_DISABLE_PASS=name,name leaves passes out.\n";
@@ -45,7 +45,7 @@ struct graph_command {
     uint32_t device;
     struct tools_shapes given;
     DML_EXECUTION_FLAGS flags;
-    char *graph, *plan; /* texts; NULL: there is none */
+    char *graph, *plan; /* texts; NULL: none */
 };
 
 static bool graph_take(void *context, int option, const char *value, struct tools_error *error)
@@ -117,10 +117,10 @@ static bool graph_compile_in(struct graph_command *g, struct tools_session *sess
     AnydmlSetTrace((IDMLDevice *)session->device->dml, NULL);
     if (!ok && error->parts) {
         struct tools_error why = *error;
-        tools_fail(error, TOOLS_USAGE, "%s runs in parts, there is no one graph to show: %.500s", g->path, why.text);
+        tools_fail(error, TOOLS_USAGE, "%s runs as several graphs, which cannot be shown: %.500s", g->path, why.text);
     }
     if (ok && !g->graph)
-        ok = tools_fail(error, TOOLS_USAGE, "%s: all outputs are known, there is no graph to show", g->path);
+        ok = tools_fail(error, TOOLS_USAGE, "%s: all outputs are constant, there is no graph to show", g->path);
     onnx_program_destroy(compiled);
     free(shapes);
     return ok;

@@ -119,7 +119,7 @@ static void ops_text_devices(const struct ops_devices *devices)
     printf("\n");
 }
 
-/* One operator on every device; *done when there is no such index. */
+/* One operator on every device; *done if the index is past the last. */
 static bool ops_row(struct ops_devices *devices, uint32_t index, bool json, bool *done, struct tools_error *error)
 {
     struct anydml_operator_info infos[OPS_DEVICES_MAX] = { { 0 } };

@@ -12,7 +12,8 @@
 const char tools_help_run[] =
     "usage: anydml run MODEL.onnx --input [NAME=]FILE ... [OPTIONS]\n\n"
     "Runs the model once and prints its inputs and outputs and the time. FILE is .npy, .png or .jpg. Files without\n"
-    "a NAME go to the inputs (outputs) in the model's order. Free dimensions take the sizes of the given input.\n"
+    "a NAME are assigned to the inputs (outputs) in the model's order. Free dimensions get the sizes of the given "
+    "input.\n"
     "One input may be a folder: the model runs once for each file in it, and outputs go to folders under its name.\n"
     "Or it may be a video (.mp4, .mkv, .webm, .mov, .avi; by the program ffmpeg): the model runs once for each frame,\n"
     "and outputs become videos, or pictures in folders.\n\n"
@@ -22,13 +23,13 @@ const char tools_help_run[] =
     "  --threads N            worker threads of the cpu device; default: one per processor\n"
     "  --repeat N             run N times and print the median\n"
     "  --labels FILE          print the top five of the first output; line n + 1 of FILE names class n\n"
-    "  --fp16-compute         allow products of 16-bit factors, also for float32\n"
+    "  --fp16-compute         allow 16-bit factors in GEMMs and convolutions, also for float32\n"
     "  --owned-weights        bind weights at initialisation, as other programs that use DirectML do, instead of\n"
     "                         making them constants of the graph (cpu devices)\n"
     "  --trace FILE           write a Chrome trace of one more run: its steps with kernels, shapes and speed\n\n"
-    "Pictures are resized (antialiased bicubic) to the model's height and width, and turned into luma when the input\n"
+    "Images are resized (antialiased bicubic) to the model's height and width, and converted to luma if the input\n"
     "has one channel. value = (pixel in RANGE - mean) / std:\n"
-    "  --range LOW..HIGH      default 0..1; 0..255 for uint8 inputs. Output pictures use it the other way round\n"
+    "  --range LOW..HIGH      default 0..1; 0..255 for uint8 inputs. Applied inversely to output images\n"
     "  --mean M[,M,M]         default 0\n"
     "  --std S[,S,S]          default 1\n"
     "  --layout nchw|nhwc     where the channels are; default nchw\n";
@@ -64,7 +65,7 @@ static bool run_take_range(struct run *run, const char *value, struct tools_erro
     if (dots)
         *dots = 0;
     if (!dots || !tools_parse_double(text, &low) || !tools_parse_double(dots + 2, &high) || low >= high)
-        return tools_fail(error, TOOLS_USAGE, "--range takes LOW..HIGH, like 0..255, not '%s'", value);
+        return tools_fail(error, TOOLS_USAGE, "--range must be LOW..HIGH, such as 0..255, not '%s'", value);
     run->picture.low = (float)low;
     run->picture.high = (float)high;
     run->has_range = true;
@@ -75,7 +76,7 @@ static bool run_take_std(struct run *run, const char *value, struct tools_error 
 {
     float *std = run->picture.std;
     if (!tools_parse_triple(value, std) || std[0] == 0 || std[1] == 0 || std[2] == 0)
-        return tools_fail(error, TOOLS_USAGE, "--std takes 1 or 3 numbers that are not 0, not '%s'", value);
+        return tools_fail(error, TOOLS_USAGE, "--std must be 1 or 3 numbers other than 0, not '%s'", value);
     return true;
 }
 
@@ -90,7 +91,7 @@ static bool run_take(void *context, int option, const char *value, struct tools_
         return run_take_file(run->outputs, &run->output_count, value, error);
     case RUN_OPTION_REPEAT:
         if (!tools_parse_uint(value, 1, 1000000, &number))
-            return tools_fail(error, TOOLS_USAGE, "--repeat takes a number from 1 to 1000000, not '%s'", value);
+            return tools_fail(error, TOOLS_USAGE, "--repeat must be a number from 1 to 1000000, not '%s'", value);
         run->repeat = (uint32_t)number;
         return true;
     case RUN_OPTION_LABELS:
@@ -109,13 +110,13 @@ static bool run_take(void *context, int option, const char *value, struct tools_
         return run_take_range(run, value, error);
     case RUN_OPTION_MEAN:
         return tools_parse_triple(value, run->picture.mean) ||
-               tools_fail(error, TOOLS_USAGE, "--mean takes 1 or 3 numbers, not '%s'", value);
+               tools_fail(error, TOOLS_USAGE, "--mean must be 1 or 3 numbers, not '%s'", value);
     case RUN_OPTION_STD:
         return run_take_std(run, value, error);
     default:
         run->picture.nhwc = strcmp(value, "nhwc") == 0;
         return run->picture.nhwc || strcmp(value, "nchw") == 0 ||
-               tools_fail(error, TOOLS_USAGE, "--layout takes nchw or nhwc, not '%s'", value);
+               tools_fail(error, TOOLS_USAGE, "--layout must be nchw or nhwc, not '%s'", value);
     }
 }
 
@@ -129,7 +130,7 @@ static bool run_check_labels(const struct run *run, struct tools_error *error)
     return true;
 }
 
-/* Where shapes depend on the values of inputs, the program is made for those values. */
+/* If shapes depend on the values of inputs, the program is compiled for those values. */
 static bool run_compile(struct run *run, struct onnx_program **out, struct tools_error *error)
 {
     run->session->own_weights = run->own_weights;

@@ -31,7 +31,7 @@ static bool fail_file(struct tools_error *error, enum telemetry_place place, enu
     return tools_fail(error, code, "%s: %s", telemetry_path(place, path) ? path : "the file of telemetry", text);
 }
 
-/* For changing: what is damaged is written anew, what is unsafe is not touched. */
+/* For changing: damaged files are rewritten, unsafe ones are not touched. */
 static bool load_settings(struct telemetry_settings *out, struct tools_error *error)
 {
     enum telemetry_result result = telemetry_settings_load(out);
@@ -46,14 +46,14 @@ static bool store_settings(const struct telemetry_settings *settings, struct too
     return !result || fail_file(error, TELEMETRY_SETTINGS, result);
 }
 
-/* No records are no failure. */
+/* No records are not an error. */
 static bool load_rows(struct telemetry_rows *out, struct tools_error *error)
 {
     enum telemetry_result result = telemetry_rows_load(out);
     return !result || result == TELEMETRY_MISSING || fail_file(error, TELEMETRY_RECORDS, result);
 }
 
-/* ---- what is in force ---- */
+/* ---- effective settings ---- */
 
 static void print_endpoint(const struct telemetry_settings *settings)
 {
@@ -209,7 +209,7 @@ static bool send_rows(const char *endpoint, struct tools_error *error)
     bool ok = !unsent || tools_telemetry_post(endpoint, &rows, error);
     enum telemetry_result result = ok && unsent ? telemetry_rows_mark_sent(&rows) : TELEMETRY_OK;
     telemetry_rows_finish(&rows);
-    /* Cleared in between: nothing is left to mark. */
+    /* Cleared in between: nothing left to mark. */
     if (result && result != TELEMETRY_MISSING)
         return fail_file(error, TELEMETRY_RECORDS, result);
     if (ok)
@@ -217,7 +217,7 @@ static bool send_rows(const char *endpoint, struct tools_error *error)
     return ok;
 }
 
-/* One process sends at a time, or records would be sent twice: it holds the folder, so that recording goes on. */
+/* One process sends at a time, or records would be sent twice: it locks the folder, so that recording can continue. */
 static bool action_send(const char *value, struct tools_error *error)
 {
     struct telemetry_settings settings;

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define BUSY_WATCH_US 300000
-#define BUSY_MAX      0.25 /* processors */
+#define BUSY_MAX      0.25 /* CPUs */
 
 const char tools_help_tune[] =
     "usage: anydml tune [--threads N] [--device cpu] [--json] [--force]\n"
@@ -62,7 +62,7 @@ static void STDMETHODCALLTYPE take_point(void *context, const struct anydml_tuni
         printf("%-24s %-20s %9.1f us  %-20s %9.1f us  %5.2f %9.2f\n", p->Name, p->Kernels[0], p->Seconds[0] * 1e6,
                p->Kernels[1], p->Seconds[1] * 1e6, ratio, p->Predicted);
     else
-        printf("%-24s %-20s %9.1f us  the only one here\n", p->Name, p->Kernels[0], p->Seconds[0] * 1e6);
+        printf("%-24s %-20s %9.1f us  the only one available\n", p->Name, p->Kernels[0], p->Seconds[0] * 1e6);
     tuning->count++;
 }
 
@@ -79,7 +79,7 @@ static void STDMETHODCALLTYPE take_path(void *context, const char *path, const c
         printf("kept in %s\n", path);
 }
 
-/* Ticks that all processors have spent, on work and in all; false where the system does not tell. */
+/* Ticks of all CPUs, busy and total; false if the system does not report them. */
 static bool read_ticks(double *out_busy, double *out_all)
 {
     FILE *file = fopen("/proc/stat", "r");
@@ -99,11 +99,10 @@ static bool is_idle(struct tools_error *error)
     if (!read_ticks(&busy[0], &all[0]) || usleep(BUSY_WATCH_US) || !read_ticks(&busy[1], &all[1]) || all[1] <= all[0])
         return true;
     double used = (busy[1] - busy[0]) / (all[1] - all[0]) * (double)sysconf(_SC_NPROCESSORS_ONLN);
-    return used <= BUSY_MAX ||
-           tools_fail(error, TOOLS_RUNTIME,
-                      "the machine is busy: other programs use %.1f of its %ld processors; try again "
-                      "when it is idle, or use --force",
-                      used, sysconf(_SC_NPROCESSORS_ONLN));
+    return used <= BUSY_MAX || tools_fail(error, TOOLS_RUNTIME,
+                                          "the machine is busy: other programs use %.1f of its %ld CPUs; try again "
+                                          "when it is idle, or use --force",
+                                          used, sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 static bool tune_models(const struct tuning *tuning, const struct tools_options *options, struct tools_error *error)
@@ -136,7 +135,7 @@ static bool tune(struct tuning *tuning, uint32_t device, struct tools_error *err
     if (hr == E_ACCESSDENIED)
         return tools_fail(error, TOOLS_USAGE, "%s", tuning->problem);
     if (hr == DXGI_ERROR_UNSUPPORTED)
-        return tools_fail(error, TOOLS_USAGE, "--device %u is no cpu device: it needs models to measure", device);
+        return tools_fail(error, TOOLS_USAGE, "--device %u is not a cpu device: it needs models to measure", device);
     return tools_check(error, hr, "measuring");
 }
 

@@ -13,7 +13,7 @@ static const char script[] =
 #include "compare_script.h"
     ;
 
-/* A model that cannot be read is told in our words. */
+/* Models that cannot be read are reported by this command. */
 static bool check_models(const struct tools_compare *c, struct tools_error *error)
 {
     for (uint32_t i = 0; i < c->model_count; i++) {

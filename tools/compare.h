@@ -14,7 +14,7 @@ struct tools_compare {
     uint32_t model_count;
 };
 
-/* Becomes the program that compares, bench/all.py; returns only when that fails. */
+/* Replaces the process by the program that compares, bench/all.py; returns only on failure. */
 bool tools_compare(const struct tools_compare *compare, struct tools_error *error);
 
 #endif

@@ -29,7 +29,7 @@ static void store_float(int32_t type, void *data, uint64_t i, double value)
         ((double *)data)[i] = value;
 }
 
-/* 128 bits hold every integer type without asking for the sign. */
+/* 128 bits hold every integer type regardless of the sign. */
 static __int128 load_integer(int32_t type, const void *data, uint64_t i)
 {
     switch (type) {
@@ -54,7 +54,7 @@ static __int128 load_integer(int32_t type, const void *data, uint64_t i)
     }
 }
 
-/* Stores the low bytes; the value is unchanged exactly when loading it again gives the same. */
+/* Stores the low bytes; the value is unchanged exactly if loading it returns the same. */
 static void store_integer(int32_t type, void *data, uint64_t i, __int128 value)
 {
     uint64_t low = (uint64_t)value;

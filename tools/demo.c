@@ -2,10 +2,10 @@
 /* The program behind `make demo`: halves a photograph, doubles it again with a small network on the default device, and
  * compares the result and a bicubic enlargement with the original.
  *
- *   anydml-demo PICTURE.jpg MODEL.onnx FOLDER
+ *   anydml-demo IMAGE.jpg MODEL.onnx FOLDER
  *
- * Exit code 0 when the network is closer to the original than bicubic, 1 when not or the device failed, 2 when a file
- * is wrong. */
+ * Exit code 0 if the network is closer to the original than bicubic, 1 if not or the device failed, 2 if a file is
+ * wrong. */
 #include "tools/image.h"
 #include "tools/program.h"
 #include "tools/text.h"
@@ -66,7 +66,7 @@ static bool demo_load(struct demo *d, const char *path, struct tools_error *erro
     if (!tools_model_load(path, &d->model, error))
         return false;
     return (d->model->input_count == 1 && d->model->output_count == 1) ||
-           tools_fail(error, TOOLS_USAGE, "%s is no network with one input and one output", path);
+           tools_fail(error, TOOLS_USAGE, "%s is not a network with one input and one output", path);
 }
 
 /* On the default device; where that cannot be used after all, on the next: the CPU is the last. */
@@ -114,12 +114,12 @@ static bool demo_run(struct demo *d, struct tools_error *error)
         !tools_picture_store(&d->upscaled, &how, "upscaled", &d->network, error))
         return false;
     return (d->network.width == d->original.width && d->network.height == d->original.height) ||
-           tools_fail(error, TOOLS_USAGE, "the network does not double the picture");
+           tools_fail(error, TOOLS_USAGE, "the network does not double the size of the image");
 }
 
-/* ---- side_by_side.png: both pictures, and below them the same detail of both, enlarged ---- */
+/* ---- side_by_side.png: both images, and below them the same detail of both, enlarged ---- */
 
-/* How much neighbouring pixels differ inside a rectangle of the original. */
+/* The sum of differences of neighbouring pixels inside a rectangle of the original. */
 static uint64_t demo_detail(const struct tools_image *image, uint32_t x0, uint32_t y0, uint32_t width, uint32_t height)
 {
     uint64_t sum = 0;
@@ -133,7 +133,7 @@ static uint64_t demo_detail(const struct tools_image *image, uint32_t x0, uint32
     return sum;
 }
 
-/* The part of the original with the strongest edges, for a look at the difference. */
+/* The part of the original with the strongest edges, to show the difference. */
 static void demo_choose(const struct tools_image *image, uint32_t width, uint32_t height, uint32_t *out_x,
                         uint32_t *out_y)
 {
@@ -151,7 +151,7 @@ static void demo_choose(const struct tools_image *image, uint32_t width, uint32_
     }
 }
 
-/* Copies the part of `from` that begins at (x, y), every pixel `zoom` times, to fill width x height at (to_x, to_y). */
+/* Copies the part of `from` that starts at (x, y), every pixel `zoom` times, to fill width x height at (to_x, to_y). */
 static void demo_paste(const struct tools_image *from, uint32_t x, uint32_t y, uint32_t zoom, struct tools_image *to,
                        uint32_t to_x, uint32_t to_y)
 {
@@ -190,7 +190,7 @@ static bool demo_report(const struct demo *d, const char *folder, struct tools_e
     double bicubic = demo_psnr(&d->original, &d->bicubic), network = demo_psnr(&d->original, &d->network);
     double pixels = (double)d->network.width * d->network.height;
     printf("device      %s (%s)\n", d->session->info.name, d->session->info.kind);
-    printf("picture     %ux%u -> %ux%u\n", d->small.width, d->small.height, d->network.width, d->network.height);
+    printf("image       %ux%u -> %ux%u\n", d->small.width, d->small.height, d->network.width, d->network.height);
     printf("time        %.1f ms (median of %d runs), %.2f megapixels per second\n", d->milliseconds, DEMO_RUNS,
            pixels / d->milliseconds / 1e3);
     printf("bicubic     %.2f dB PSNR against the original\n", bicubic);
@@ -217,7 +217,7 @@ int main(int argc, char **argv)
     struct demo d = { 0 };
     struct tools_error error;
     if (argc != 4) {
-        fprintf(stderr, "usage: anydml-demo PICTURE.jpg MODEL.onnx FOLDER\n");
+        fprintf(stderr, "usage: anydml-demo IMAGE.jpg MODEL.onnx FOLDER\n");
         return TOOLS_USAGE;
     }
     bool ok = demo_pictures(&d, argv[1], &error) && demo_load(&d, argv[2], &error) && demo_compile(&d, &error) &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* anydml dispatch: an operator or a graph described in JSON, with its data (docs/dispatch.md). Names and fields are
- * DirectML's; what fields an operator has, and what they may hold, the schema says. */
+ * DirectML's; the schema defines the fields of operators and their limits. */
 #ifndef TOOLS_DISPATCH_H
 #define TOOLS_DISPATCH_H
 
@@ -13,12 +13,12 @@
 
 #define DISPATCH_MEMORY (UINT64_C(2) << 30) /* the usual limit */
 
-/* What is being read, for messages. */
+/* The position in the file, for messages. */
 struct dispatch_reader {
     const char *file;
     struct base_arena *arena;
     struct tools_error *error;
-    uint64_t memory; /* bytes that tensors may take; what is left of them */
+    uint64_t memory; /* limit of the bytes of tensors; the rest of it */
     char path[256];  /* of the value: "graph.nodes[1].desc.ATensor.Sizes[0]" */
 };
 
@@ -34,12 +34,12 @@ struct dispatch_node {
     DML_OPERATOR_DESC desc; /* of an operator */
     struct dispatch_slot *inputs, *outputs;
     uint32_t input_count, output_count;
-    const json_t *constant;               /* a graph's constant in place of an operator, */
-    const DML_BUFFER_TENSOR_DESC *tensor; /* what the first edge from it leads to, */
+    const json_t *constant;               /* a graph's constant instead of an operator, */
+    const DML_BUFFER_TENSOR_DESC *tensor; /* the target of its first edge, */
     const void *data;                     /* and its bytes */
 };
 
-/* A whole file. Everything lies in the arena or in the JSON value. */
+/* A whole file. Everything is in the arena or in the JSON value. */
 struct dispatch {
     struct base_arena arena;
     json_t *root;
@@ -62,30 +62,31 @@ bool tools_dispatch_fail(struct dispatch_reader *reader, const char *format, ...
 /* "FILE: PATH = VALUE, must be <rule>", or "is missing" for NULL; false. */
 bool tools_dispatch_refuse(struct dispatch_reader *reader, const json_t *value, const char *rule);
 
-/* Adds to the path; what it returns takes that away again. */
+/* Appends to the path; the returned value removes it again. */
 size_t tools_dispatch_enter(struct dispatch_reader *reader, const char *format, ...) BASE_PRINTF(2, 3);
 void tools_dispatch_leave(struct dispatch_reader *reader, size_t length);
 
 /* Zeroed memory of the arena; NULL with the error filled. */
 void *tools_dispatch_alloc(struct dispatch_reader *reader, uint64_t count, size_t size);
 
-/* Element `index` of packed elements from a number, true or false, or a string that has a number ("nan", "-inf", and
- * what JSON's integers cannot hold); and as text, which JSON takes but for infinities and NaN (*out_quoted). */
+/* Element `index` of packed elements from a number, true or false, or a string with a number ("nan", "-inf", and values
+ * that JSON's integers cannot represent); and as text, which is valid JSON except for infinities and NaN
+ * (*out_quoted). */
 bool tools_dispatch_store(struct dispatch_reader *reader, const json_t *value, DML_TENSOR_DATA_TYPE type, void *data,
                           uint64_t index);
 const char *tools_dispatch_text(char out[48], DML_TENSOR_DATA_TYPE type, const void *data, uint64_t index,
                                 bool *out_quoted);
 
-/* So many bytes less are left for tensors. A short file may ask for more than the machine has. */
+/* Subtracts bytes from the limit for tensors. A short file may ask for more than the machine has. */
 bool tools_dispatch_take(struct dispatch_reader *reader, uint64_t bytes);
 
 /* ---- dispatch_read.c: descriptions ---- */
 
-/* The value is an object with these keys only; `keys` ends with NULL. */
+/* Whether the value is an object with these keys only; `keys` ends with NULL. */
 bool tools_dispatch_object(struct dispatch_reader *reader, const json_t *value, const char *const *keys);
 /* The value is a string; its text. */
 bool tools_dispatch_string(struct dispatch_reader *reader, const json_t *value, const char **out);
-/* `text` is `name`, or what follows `prefix` and '_' in it. */
+/* Whether `text` is `name`, or `name` without `prefix` and '_'. */
 bool tools_dispatch_named(const char *text, const char *prefix, const char *name);
 
 /* "type" and "desc" of an object, validated; and the operator's slots. */
@@ -99,15 +100,15 @@ void tools_dispatch_finish(struct dispatch *dispatch);
 
 /* ---- dispatch_data.c: tensors ---- */
 
-/* Data of the tensor as the file gives it: numbers, one number for all elements, or {"file": NAME.npy or raw bytes}.
- * `data` has TotalTensorSizeInBytes, zeroed. */
+/* Data of the tensor in the file: numbers, one number for all elements, or {"file": NAME.npy or raw bytes}. `data` has
+ * TotalTensorSizeInBytes, zeroed. */
 bool tools_dispatch_fill(struct dispatch_reader *reader, const json_t *value, const DML_BUFFER_TENSOR_DESC *tensor,
                          void *data);
 /* The elements without strides; the caller frees them. NULL with the error filled. */
 void *tools_dispatch_packed(const DML_BUFFER_TENSOR_DESC *tensor, const void *data, struct tools_error *error);
 uint64_t tools_dispatch_count(const DML_BUFFER_TENSOR_DESC *tensor);
 
-/* A .npy file of the elements, or the bytes of the buffer under any other name. */
+/* A .npy file of the elements, or with any other name the bytes of the buffer. */
 bool tools_dispatch_save(const char *path, const DML_BUFFER_TENSOR_DESC *tensor, const void *data,
                          struct tools_error *error);
 void tools_dispatch_print(const char *name, const DML_BUFFER_TENSOR_DESC *tensor, const void *packed);

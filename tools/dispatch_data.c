@@ -48,7 +48,7 @@ static void copy_element(uint8_t *to, uint64_t to_index, const uint8_t *from, ui
     }
 }
 
-/* Between packed elements and their places in the buffer. */
+/* Converts between packed elements and their positions in the buffer. */
 static void copy_elements(const DML_BUFFER_TENSOR_DESC *tensor, void *packed, void *buffer, bool to_packed)
 {
     const uint32_t bits = schema_data_type_bits(tensor->DataType);
@@ -127,12 +127,12 @@ static FILE *open_data(struct dispatch_reader *r, const char *name, uint64_t *ou
     char path[64];
     FILE *file = base_open_beside(r->file, name, out_size);
     if (!file && errno == EXDEV)
-        tools_dispatch_fail(r, ": %.300s does not lie in the folder of the JSON file", name);
+        tools_dispatch_fail(r, ": %.300s is not in the folder of the JSON file", name);
     else if (!file)
         tools_dispatch_fail(r, ": cannot read %.300s: %s", name,
                             errno != EINVAL  ? strerror(errno)
                             : name[0] == '/' ? "the name must be relative to the JSON file's folder"
-                            : name[0]        ? "it is no regular file"
+                            : name[0]        ? "it is not a regular file"
                                              : "the name is empty");
     if (file) {
         snprintf(path, sizeof(path), "/proc/self/fd/%d", fileno(file));
@@ -141,7 +141,7 @@ static FILE *open_data(struct dispatch_reader *r, const char *name, uint64_t *ou
     return file;
 }
 
-/* Whether the shapes are the same but for sizes of 1, or the array is one line. */
+/* Whether the shapes are the same except for sizes of 1, or the array is one line. */
 static bool same_shape(const struct tools_array *array, const DML_BUFFER_TENSOR_DESC *tensor)
 {
     uint32_t d = 0;
@@ -183,7 +183,7 @@ static bool fill_npy(struct dispatch_reader *r, FILE *file, const char *name, co
     return ok;
 }
 
-/* The bytes of the buffer, strides and all; those that round its size up may be missing. */
+/* The bytes of the buffer in its strides; those that round its size up may be missing. */
 static bool fill_raw(struct dispatch_reader *r, FILE *file, const char *name, uint64_t size,
                      const DML_BUFFER_TENSOR_DESC *tensor, void *data)
 {

@@ -126,7 +126,8 @@ static bool read_end(struct dispatch_reader *r, struct dispatch *d, const json_t
     return true;
 }
 
-/* The graph's input or output of that name, made with the first edge; of several tensors the longest counts. */
+/* The graph's input or output of that name, created with the first edge; with several tensors the largest size is
+ * used. */
 static uint32_t find_slot(struct dispatch_slot *slots, uint32_t *count, const char *name,
                           const DML_BUFFER_TENSOR_DESC *tensor)
 {
@@ -217,7 +218,7 @@ static bool read_edges(struct dispatch_reader *r, const json_t *edges, struct di
     return true;
 }
 
-/* What a constant is the first edge from it says. */
+/* The type of a constant is defined by its first edge. */
 static bool read_constants(struct dispatch_reader *r, struct dispatch *d)
 {
     for (uint32_t i = 0; i < d->node_count; i++) {
@@ -268,7 +269,7 @@ static bool read_single(struct dispatch_reader *r, struct dispatch *d)
     return true;
 }
 
-/* "inputs" and "outputs" name what there is. */
+/* "inputs" and "outputs" list the existing ones. */
 static bool check_names(struct dispatch_reader *r, const json_t *root, const char *key,
                         const struct dispatch_slot *slots, uint32_t count)
 {
@@ -285,7 +286,7 @@ static bool check_names(struct dispatch_reader *r, const json_t *root, const cha
         while (i < count && (!slots[i].tensor || strcmp(slots[i].name, name)))
             i++;
         if (i == count)
-            return tools_dispatch_fail(r, "%s.%.60s: there is no such tensor", key, name);
+            return tools_dispatch_fail(r, "%s.%.60s: the tensor does not exist", key, name);
     }
     return true;
 }

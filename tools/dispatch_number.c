@@ -83,7 +83,7 @@ static bool is_signed(DML_TENSOR_DATA_TYPE type)
            type == DML_TENSOR_DATA_TYPE_INT16 || type == DML_TENSOR_DATA_TYPE_INT8 || type == DML_TENSOR_DATA_TYPE_INT4;
 }
 
-/* A decimal or hexadecimal number of up to 64 bits. 128 bits hold every integer type without asking for the sign. */
+/* A decimal or hexadecimal number of up to 64 bits. 128 bits hold every integer type regardless of the sign. */
 static bool integer_of_text(const char *text, __int128 *out)
 {
     const bool minus = *text == '-';
@@ -117,7 +117,7 @@ static bool store_integer(struct dispatch_reader *r, const json_t *value, DML_TE
         snprintf(rule, sizeof(rule), "an integer from %lld to %llu", (long long)low, (unsigned long long)high);
         return tools_dispatch_refuse(r, value, rule);
     }
-    const uint64_t plain = (uint64_t)number; /* the low bytes come first, here and on all targets */
+    const uint64_t plain = (uint64_t)number; /* little-endian, like all targets */
     if (bits == 4) {
         const uint32_t shift = index % 2 * 4;
         data[index / 2] = (uint8_t)((data[index / 2] & ~(15u << shift)) | (plain & 15) << shift);
@@ -193,7 +193,7 @@ const char *tools_dispatch_text(char out[48], DML_TENSOR_DATA_TYPE type, const v
     *out_quoted = false;
     if (is_float(type)) {
         const double value = load_float(type, data, index);
-        /* As many digits as tell neighbours apart. */
+        /* The minimum number of digits that distinguishes neighbours. */
         const uint32_t bits = schema_data_type_bits(type);
         snprintf(out, 48, "%.*g", bits == 64 ? 17 : bits == 32 ? 9 : 5, value);
         *out_quoted = !isfinite(value);

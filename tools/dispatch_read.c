@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From JSON to DML_OPERATOR_DESC, field by field as the schema says: no operator is named here. */
+/* From JSON to DML_OPERATOR_DESC, field by field according to the schema: no operator is handled specially. */
 #include "tools/dispatch.h"
 
 #include <stdio.h>
@@ -32,7 +32,7 @@ bool tools_dispatch_object(struct dispatch_reader *r, const json_t *value, const
         char list[300] = "";
         for (size_t i = 0, used = 0; keys[i] && used < sizeof(list); i++)
             used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "", keys[i]);
-        return tools_dispatch_fail(r, "%s%.60s: there is no such key here, only %s", r->path[0] ? "." : "", key, list);
+        return tools_dispatch_fail(r, "%s%.60s: unknown key; expected %s", r->path[0] ? "." : "", key, list);
     }
     return true;
 }
@@ -337,7 +337,8 @@ static bool is_length(const struct schema_op *op, const struct schema_field *fie
     return false;
 }
 
-/* All that is no pointer, so that lengths and the type of scalars are known for the rest. Lengths may be left out. */
+/* All fields except for pointers, so that lengths and the type of scalars are known for the rest. Lengths are
+ * optional. */
 static bool read_plain_fields(struct dispatch_reader *r, const json_t *object, const struct schema_op *op, char *desc,
                               bool *known)
 {
@@ -353,7 +354,7 @@ static bool read_plain_fields(struct dispatch_reader *r, const json_t *object, c
     return true;
 }
 
-/* The arrays that share a length agree with each other and with the length, if that is given. */
+/* The arrays that share a length agree with each other and with the length, if it is given. */
 static bool set_length(struct dispatch_reader *r, const struct schema_op *op, const struct schema_field *array,
                        char *desc, bool *known, uint32_t count)
 {
@@ -398,7 +399,7 @@ static bool check_names(struct dispatch_reader *r, const json_t *object, const s
     json_object_foreach((json_t *)(uintptr_t)object, key, ignored)
     {
         if (!schema_field_find(op, key))
-            return tools_dispatch_fail(r, ".%.60s: %s has no such field", key, op->name);
+            return tools_dispatch_fail(r, ".%.60s: unknown field of %s", key, op->name);
     }
     return true;
 }
@@ -445,7 +446,7 @@ static bool read_operator(struct dispatch_reader *r, const json_t *object, DML_O
     return true;
 }
 
-/* The tensors in declared order; absent ones count. */
+/* The tensors in declared order, including absent ones. */
 static bool make_slots(struct dispatch_reader *r, const struct schema_op *op, struct dispatch_node *node)
 {
     for (uint32_t pass = 0; pass < 2; pass++) {

@@ -114,7 +114,7 @@ static void first_message(ID3D12InfoQueue *queue, char *out, size_t size)
     }
 }
 
-/* Does it again on a device with the debug layer, which slows down what goes well. */
+/* Repeats a failure on a device with the debug layer, which would slow successful calls down. */
 static void explain(uint32_t index, struct dispatch_reader *r, struct dispatch *d, char *out, size_t size)
 {
     struct tools_error ignored;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the tools report failures: one line of text and the exit code that goes with it. */
+/* Error reports of the tools: one line of text and the exit code. */
 #ifndef TOOLS_ERROR_H
 #define TOOLS_ERROR_H
 
@@ -16,13 +16,13 @@ enum tools_code {
 struct tools_error {
     enum tools_code code;
     char text[768];
-    bool parts; /* of tools_compile: it failed because the model is no single graph */
+    bool parts; /* of tools_compile: it failed because the model is not a single graph */
 };
 
 /* Fills `error`; returns false, so that callers can write `return tools_fail(...)`. */
 bool tools_fail(struct tools_error *error, enum tools_code code, const char *format, ...) BASE_PRINTF(3, 4);
 
-/* true when `hr` is a success; else fills `error`: "<what>: E_OUTOFMEMORY (0x8007000e)". */
+/* true if `hr` is a success; else fills `error`: "<what>: E_OUTOFMEMORY (0x8007000e)". */
 bool tools_check(struct tools_error *error, HRESULT hr, const char *what);
 
 bool tools_fail_memory(struct tools_error *error);

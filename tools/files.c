@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* A file, or a name in a folder that has no file of that name yet. */
+/* A file, or a name in a folder that does not have that file yet. */
 struct identity {
     dev_t device;
     ino_t number;
@@ -36,7 +36,7 @@ static bool holds(const struct identities *all, const struct identity *one)
     return false;
 }
 
-/* Where memory is short, one is left out. */
+/* When out of memory, one is omitted. */
 static void add(struct identities *all, struct identity one)
 {
     if (holds(all, &one) || !base_array_reserve((void **)&all->items, all->count, &all->capacity, sizeof(one)))
@@ -101,7 +101,7 @@ bool tools_files_write(const char *path)
     struct identity one;
     struct stat about;
     const bool there = !stat(path, &about);
-    if (there && !S_ISREG(about.st_mode)) /* a terminal, a pipe: all that is written there comes through */
+    if (there && !S_ISREG(about.st_mode)) /* a terminal or a pipe: all writes are kept */
         return true;
     if (there ? !identify(path, &one) : !identify_new(path, &one))
         return true;

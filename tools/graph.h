@@ -26,7 +26,7 @@ struct graph_operand {
 
 struct graph_node {
     const char *op;     /* kind, parameters and programs */
-    const char *origin; /* "GEMM", or "" when a pass made it */
+    const char *origin; /* "GEMM", or "" if a pass created it */
     const char *number; /* of the DirectML node, or "" */
     const char *names;  /* of the model's nodes: "\"conv1\" + \"relu1\"", or "" */
     const char *kernel; /* or "" */
@@ -42,7 +42,7 @@ struct graph_block {
 };
 
 struct graph_picture {
-    char *text, *plan; /* what the pointers point into */
+    char *text, *plan; /* storage of the pointers' targets */
     struct graph_value *values;
     struct graph_node *nodes;
     struct graph_block *blocks;
@@ -55,7 +55,7 @@ struct graph_picture {
 bool tools_graph_read(const char *text, const char *plan, struct graph_picture *out, struct tools_error *error);
 void tools_graph_finish(struct graph_picture *picture);
 
-/* A picture for browsers. `title` is printed above it. */
+/* An image for browsers. `title` is printed above it. */
 void tools_graph_draw(const struct graph_picture *picture, const char *title, FILE *file);
 
 #endif

@@ -3,9 +3,9 @@
  *
  *   lanes | operators | temporary buffer
  *
- * What one operator makes for the next alone is an arrow between the two. Other values run along a lane on the left,
- * from where they are made to their last use. On the right, at the height of the operators that use it, each block of
- * the temporary buffer is a rectangle from its first to its last byte. */
+ * A value that is used only by the next operator is an arrow between the two. Other values run along a lane on the
+ * left, from their definition to their last use. On the right, at the height of the operators that use it, each block
+ * of the temporary buffer is a rectangle from its first to its last byte. */
 #include "tools/graph.h"
 
 #include <stdarg.h>
@@ -25,7 +25,7 @@
 struct drawing {
     const struct graph_picture *p;
     FILE *file;
-    uint32_t *first, *last; /* [value]: the rows that touch it; inputs begin at row 0, outputs end at the last */
+    uint32_t *first, *last; /* [value]: the rows that use it; inputs begin at row 0, outputs end at the last */
     uint32_t *touches;      /* [value]: how many operators do */
     uint32_t *lane;         /* [value], from the right; UINT32_MAX: none */
     uint32_t lane_count;
@@ -37,7 +37,7 @@ static const char *const colours[COLOURS] = { "#4e79a7", "#f28e2b", "#59a14f", "
 
 /* ---- text ---- */
 
-/* The bytes of the character of UTF-8 that the text begins with; 0: none that XML may hold. */
+/* The bytes of the UTF-8 character at the start of the text; 0: none that XML may contain. */
 static size_t character(const char *text)
 {
     const unsigned char *c = (const unsigned char *)text;
@@ -49,7 +49,7 @@ static size_t character(const char *text)
         return c[0] >= 32 && c[0] != 127;
     if (size == 2)
         return c[0] == 0xC2 && c[1] < 0xA0 ? 0 : 2; /* a control character */
-    if (size == 3)                                  /* not in the least bytes, a surrogate, none at all */
+    if (size == 3)                                  /* overlong, a surrogate, or invalid */
         return (c[0] == 0xE0 && c[1] < 0xA0) || (c[0] == 0xED && c[1] >= 0xA0) ||
                        (c[0] == 0xEF && c[1] == 0xBF && c[2] >= 0xBE)
                    ? 0
@@ -57,7 +57,7 @@ static size_t character(const char *text)
     return (c[0] == 0xF0 && c[1] < 0x90) || (c[0] == 0xF4 && c[1] >= 0x90) ? 0 : size;
 }
 
-/* At most so many characters; '?' for bytes that are none. */
+/* Truncates to this many characters; '?' for invalid bytes. */
 static void escape(FILE *file, const char *text, size_t letters)
 {
     for (; *text && letters; letters--) {
@@ -84,7 +84,7 @@ static size_t count_letters(const char *text)
     return count;
 }
 
-/* At most so many letters, the last one then being an ellipsis. */
+/* Truncates to this many letters, with an ellipsis as the last one. */
 static void put_text(FILE *file, double x, double y, const char *style, const char *text, size_t letters)
 {
     const size_t length = count_letters(text);
@@ -108,7 +108,7 @@ static void size_text(char *out, size_t size, uint64_t bytes)
 /* ---- views ---- */
 
 struct view {
-    uint32_t rank, type_letters; /* the text begins with the type */
+    uint32_t rank, type_letters; /* the text starts with the type */
     long long sizes[8], strides[8];
 };
 
@@ -125,7 +125,7 @@ static bool view_read(const char *text, struct view *view)
     return at != NULL;
 }
 
-/* Whether the dimensions, from the innermost as `order` counts them, lie densely. */
+/* Whether the dimensions are dense, from the innermost as `order` counts them. */
 static bool dense(const struct view *view, bool channels_last)
 {
     long long stride = 1;
@@ -140,7 +140,7 @@ static bool dense(const struct view *view, bool channels_last)
     return true;
 }
 
-/* "f32[1,64,56,56] NHWC": strides are written out when they have no name. */
+/* "f32[1,64,56,56] NHWC": strides are written out if they have no name. */
 static void view_text(const char *text, char *out, size_t size)
 {
     struct view view;
@@ -160,7 +160,7 @@ static void view_text(const char *text, char *out, size_t size)
 
 /* ---- operators ---- */
 
-/* Parameters that say nothing: "groups=1", "strides=[1,1]", "pad_start=[0,0]". */
+/* Parameters with default values: "groups=1", "strides=[1,1]", "pad_start=[0,0]". */
 static bool says_nothing(const char *word, size_t length)
 {
     static const char *const plain[] = { "groups=1", "alpha=1", "beta=0", "beta=1", "p=0", "mode=0" };
@@ -177,7 +177,7 @@ static bool says_nothing(const char *word, size_t length)
     return memcmp(word, "pad_", 4) == 0 || memcmp(word, "strides", 7) == 0 || memcmp(word, "dilations", 9) == 0;
 }
 
-/* What stands behind the kind, in few words: of programs "{i0:f32; RELU(i0)}" only what they compute. */
+/* A short form of the text after the kind: of programs "{i0:f32; RELU(i0)}" only the computation. */
 static void short_op(const char *op, char *out, size_t size)
 {
     size_t used = 0;
@@ -200,7 +200,7 @@ static void short_op(const char *op, char *out, size_t size)
     }
 }
 
-/* ---- what belongs where ---- */
+/* ---- layout ---- */
 
 static void note_touches(struct drawing *d)
 {
@@ -228,7 +228,7 @@ static bool is_arrow(const struct drawing *d, uint32_t value)
     return is_edge(d, value) && d->touches[value] == 2 && d->last[value] == d->first[value] + 1;
 }
 
-/* Lanes by first row: each value takes the innermost lane that is free by then. */
+/* Lanes by first row: each value gets the innermost lane that is free there. */
 static void choose_lanes(struct drawing *d)
 {
     uint32_t until[LANES] = { 0 };
@@ -257,11 +257,11 @@ static double row_y(uint32_t row)
 static const struct {
     const char *style, *about, *kinds;
 } families[] = {
-    { "a", "products", " gemm qgemm conv block attention recurrent " },
+    { "a", "GEMMs", " gemm qgemm conv block attention recurrent " },
     { "b", "element-wise", " map " },
     { "c", "reductions and windows",
       " reduce pool pool_grad softmax norm moments grad_sums lp_norm lrn scan sort resample roi roi_grad fold " },
-    { "d", "moves and others", "" },
+    { "d", "moves and other ops", "" },
 };
 
 static const char *family_of(const char *op)
@@ -411,7 +411,7 @@ static void draw_lane(const struct drawing *d, uint32_t v)
         bool writes = node_has(&d->p->nodes[n], v, true), reads = node_has(&d->p->nodes[n], v, false);
         double out = row_y(n) + BOX - 8, in = row_y(n) + 10;
         if (n == d->first[v] && reads && !writes)
-            in = out; /* the line begins there */
+            in = out; /* the line starts there */
         if (reads) {
             fprintf(d->file, "<path class=\"l\" stroke=\"%s\" d=\"M%.1f %.1f H%.1f\"/>\n", colour, x, in, d->left - 5);
             draw_arrow_head(d, d->left, in, false, colour);

@@ -46,7 +46,7 @@ static bool find_value(const struct graph_picture *p, uint32_t number, uint32_t 
     return low < p->value_count && p->values[low].number == number;
 }
 
-/* "%0 f32[2]{1}+0, %1 f32[2]{1}+0"; within a view there is no space. */
+/* "%0 f32[2]{1}+0, %1 f32[2]{1}+0"; a view does not contain spaces. */
 static bool read_operands(struct graph_picture *p, struct graph_node *node, char *line)
 {
     for (char *part = line; *part && *part == '%';) {

@@ -13,7 +13,7 @@ bool tools_image_fits(uint32_t width, uint32_t height, struct tools_error *error
 {
     /* 2^28 pixels are 768 MiB; more is a broken file or a mistake. */
     return (width && height && (uint64_t)width * height <= TOOLS_IMAGE_PIXELS_MAX) ||
-           tools_fail(error, TOOLS_USAGE, "a picture of %ux%u is not supported", width, height);
+           tools_fail(error, TOOLS_USAGE, "an image of %ux%u is not supported", width, height);
 }
 
 bool tools_image_init(struct tools_image *image, uint32_t width, uint32_t height, struct tools_error *error)
@@ -50,7 +50,7 @@ bool tools_image_write(const char *path, const struct tools_image *image, struct
     return tools_ends_with(path, ".png") ? tools_png_write(path, image, error) : tools_jpeg_write(path, image, error);
 }
 
-/* What libpng's error handlers and the code around setjmp share; lives outside the frame that longjmp returns to. */
+/* Shared by libpng's error handlers and the code around setjmp; outside of the frame that longjmp returns to. */
 struct png_job {
     FILE *file;
     png_structp png;
@@ -72,7 +72,7 @@ static void png_on_warning(png_structp png, png_const_charp message)
     (void)message;
 }
 
-/* Everything becomes 8-bit RGB. */
+/* Everything is converted to 8-bit RGB. */
 static void png_ask_for_rgb(struct png_job *job)
 {
     png_set_expand(job->png);
@@ -83,7 +83,7 @@ static void png_ask_for_rgb(struct png_job *job)
     png_read_update_info(job->png, job->info);
 }
 
-/* Runs under setjmp: keeps nothing in local variables that is needed after an error. */
+/* Runs under setjmp: local variables are not used after an error. */
 static bool png_read_pixels(struct png_job *job, struct tools_image *out, struct tools_error *error)
 {
     if (setjmp(png_jmpbuf(job->png)))

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 #include <setjmp.h>
-#include <stdio.h> /* before jpeglib.h, which needs FILE and does not say so */
+#include <stdio.h> /* before jpeglib.h, which needs FILE but does not include it */
 #include <stdlib.h>
 
 #define XMD_H /* keeps jmorecfg.h from defining INT16 and INT32, which the Direct3D headers have defined */
@@ -13,7 +13,7 @@
 
 #define JPEG_WRITE_QUALITY 92
 
-/* Of a progressive picture libjpeg keeps all coefficients, two bytes each, and each scan goes over them again. */
+/* For a progressive image libjpeg stores all coefficients, two bytes each, and each scan processes them again. */
 #define JPEG_MEMORY_MAX (1l << 30)
 #define JPEG_SCANS_MAX  200
 
@@ -29,14 +29,14 @@ static void jpeg_on_error(j_common_ptr jpeg)
 {
     struct jpeg_job *job = (struct jpeg_job *)jpeg->err;
     if (jpeg->err->msg_code == JERR_NO_BACKING_STORE)
-        snprintf(job->message, sizeof(job->message), "decoding it takes more than %ld MiB of memory",
+        snprintf(job->message, sizeof(job->message), "decoding it requires more than %ld MiB of memory",
                  JPEG_MEMORY_MAX >> 20);
     else
         jpeg->err->format_message(jpeg, job->message);
     longjmp(job->back, 1);
 }
 
-/* Cameras write files with small faults that do no harm; a file that ends early is one that does. */
+/* Cameras write files with small errors that do not matter; a truncated file does. */
 static void jpeg_on_message(j_common_ptr jpeg, int level)
 {
     if (level < 0 && jpeg->err->msg_code == JWRN_JPEG_EOF)
@@ -60,7 +60,7 @@ static void jpeg_job_init(struct jpeg_job *job)
     job->progress.progress_monitor = jpeg_on_progress;
 }
 
-/* Runs under setjmp: what is needed after an error lives behind the pointers. */
+/* Runs under setjmp: everything needed after an error is behind the pointers. */
 static bool jpeg_read_pixels(struct jpeg_job *job, struct jpeg_decompress_struct *jpeg, struct tools_image *out,
                              struct tools_error *error)
 {

@@ -119,11 +119,11 @@ static bool npy_parse_order(const char *header, uint32_t rank, const int64_t *di
     return strncmp(at, "True", 4) == 0 && wide <= 1;
 }
 
-/* The header's text, ended by 0, in *out; *why says what is wrong. */
+/* The header's text, zero-terminated, in *out; *why has the error. */
 static bool npy_read_header(FILE *file, char **out, const char **why)
 {
     unsigned char start[12];
-    *why = "it is no .npy file";
+    *why = "it is not an .npy file";
     if (fread(start, 1, 10, file) != 10 || memcmp(start, npy_magic, 6) != 0)
         return false;
     *why = "its version is unknown";
@@ -219,7 +219,7 @@ bool tools_npy_write(const char *path, const struct tools_array *array, struct t
                                    i + 1 < array->rank ? " " : "");
     int length = snprintf(header, sizeof(header), "{'descr': '%c%s', 'fortran_order': False, 'shape': (%s), }",
                           code[1] == '1' ? '|' : '<', code, shape);
-    /* Padded so that the data begin at a multiple of 64. */
+    /* Padded so that the data starts at a multiple of 64. */
     int padded = (int)base_align_up((uint64_t)length + 11, 64) - 10;
     unsigned char start[10] = { 0, 0, 0, 0, 0, 0, 1, 0, (unsigned char)padded, (unsigned char)(padded >> 8) };
     memcpy(start, npy_magic, 6);

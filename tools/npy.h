@@ -19,11 +19,11 @@ struct tools_array {
 /* Sets type, dims and bytes and allocates zeroed data. Fails when the size does not fit into memory. */
 bool tools_array_init(struct tools_array *array, int32_t type, uint32_t rank, const int64_t *dims,
                       struct tools_error *error);
-void tools_array_finish(struct tools_array *array); /* a zeroed array is fine too */
+void tools_array_finish(struct tools_array *array); /* a zeroed array is allowed */
 uint64_t tools_array_count(const struct tools_array *array);
 
-/* Converts in place. Floating-point types round to each other; integers keep their value or fail; bool becomes 0 or 1.
- * `name` is for the message. */
+/* Converts in place. Floating-point types are rounded to each other; integers keep their value or fail; bool becomes 0
+ * or 1. `name` is for the message. */
 bool tools_array_convert(struct tools_array *array, int32_t type, const char *name, struct tools_error *error);
 
 bool tools_npy_read(const char *path, struct tools_array *out, struct tools_error *error);

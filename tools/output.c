@@ -20,7 +20,7 @@ static const int ending_signals[] = { SIGHUP, SIGINT, SIGPIPE, SIGTERM };
 static struct tools_output *open_outputs; /* changed while the signals wait */
 static pthread_t owner;                   /* the thread that changes it */
 
-/* Ends the writer first, which could make the file again. */
+/* Ends the writer first, which might recreate the file. */
 static void end(int number)
 {
     if (!pthread_equal(pthread_self(), owner)) {
@@ -82,7 +82,7 @@ static bool fail(struct tools_output *output, const char *path, int why, struct 
     return tools_fail(error, TOOLS_USAGE, "cannot write %s: %s", path, strerror(why));
 }
 
-/* What fopen would have given a new file. */
+/* The mode that fopen would have given a new file. */
 static mode_t new_mode(void)
 {
     mode_t mask = umask(0);
@@ -142,7 +142,7 @@ bool tools_output_open(struct tools_output *output, const char *path, struct too
     if (file ? !realpath(path, output->path)
              : (size_t)snprintf(output->path, sizeof(output->path), "%s", path) >= sizeof(output->path))
         return fail(output, path, file ? errno : ENAMETOOLONG, error);
-    if (there && !file) /* a terminal, /dev/null, a pipe: what /dev/stdout leads to may have no path of its own */
+    if (there && !file) /* a terminal, /dev/null, a pipe: the target of /dev/stdout may not have a path */
         output->file = fopen(path, "wb");
     else if (file && access(path, W_OK)) /* the folder may be writable all the same */
         return fail(output, path, errno, error);

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* Where the dimensions of a picture stand. */
+/* The positions of an image's dimensions. */
 struct picture_axes {
     uint32_t channel, height, width;
 };
@@ -20,7 +20,7 @@ static bool picture_dims(const struct tools_image *image, const struct tools_pic
 {
     const uint32_t rank = wanted->rank;
     if (rank != 3 && rank != 4)
-        return tools_fail(error, TOOLS_USAGE, "%s: a picture needs an input of 3 or 4 dimensions, not %u", wanted->name,
+        return tools_fail(error, TOOLS_USAGE, "%s: an image needs an input of 3 or 4 dimensions, not %u", wanted->name,
                           rank);
     struct picture_axes at = picture_axes(rank, how->nhwc);
     memcpy(out, wanted->dims, rank * sizeof(*out));
@@ -29,9 +29,10 @@ static bool picture_dims(const struct tools_image *image, const struct tools_pic
     if (rank == 4 && out[0] < 0)
         out[0] = 1;
     if ((out[at.channel] != 1 && out[at.channel] != 3) || (rank == 4 && out[0] != 1))
-        return tools_fail(error, TOOLS_USAGE,
-                          "%s: a picture needs 1 or 3 channels and a batch of 1 (--layout says where the channels are)",
-                          wanted->name);
+        return tools_fail(
+            error, TOOLS_USAGE,
+            "%s: an image needs 1 or 3 channels and a batch of 1 (--layout selects the dimension of the channels)",
+            wanted->name);
     if (out[at.height] < 0)
         out[at.height] = image->height;
     if (out[at.width] < 0)
@@ -56,7 +57,7 @@ static void picture_fill(const struct tools_image *image, const struct tools_pic
     }
 }
 
-/* uint8 inputs take the pixels' own numbers. */
+/* uint8 inputs use the pixels' own numbers. */
 static bool picture_to_bytes(struct tools_array *array, struct tools_error *error)
 {
     struct tools_array bytes;
@@ -81,7 +82,7 @@ bool tools_picture_load(const struct tools_image *image, const struct tools_pict
     struct picture_axes at = picture_axes(wanted->rank, how->nhwc);
     struct tools_image resized = { 0 };
     if (sizes[at.height] > INT32_MAX || sizes[at.width] > INT32_MAX)
-        return tools_fail(error, TOOLS_USAGE, "%s: the model wants too large a picture", name);
+        return tools_fail(error, TOOLS_USAGE, "%s: the model's image is too large", name);
     if (sizes[at.height] != image->height || sizes[at.width] != image->width) {
         if (!tools_image_resize(image, (uint32_t)sizes[at.width], (uint32_t)sizes[at.height], &resized, error))
             return false;
@@ -109,11 +110,11 @@ bool tools_picture_store(const struct tools_array *array, const struct tools_pic
     bool is_float = array->type == ONNX_FLOAT;
     if (!fits || (!is_float && array->type != ONNX_UINT8)) {
         char shape[256];
-        return tools_fail(error, TOOLS_USAGE, "output '%s' is %s: no picture of 1 or 3 channels", name,
+        return tools_fail(error, TOOLS_USAGE, "output '%s' is %s: not an image of 1 or 3 channels", name,
                           tools_shape_text(shape, sizeof(shape), array->type, array->rank, array->dims, NULL));
     }
     if (array->dims[at.width] > INT32_MAX || array->dims[at.height] > INT32_MAX)
-        return tools_fail(error, TOOLS_USAGE, "output '%s' is too large for a picture", name);
+        return tools_fail(error, TOOLS_USAGE, "output '%s' is too large for an image", name);
     if (!tools_image_init(out, (uint32_t)array->dims[at.width], (uint32_t)array->dims[at.height], error))
         return false;
     size_t plane = (size_t)out->width * out->height;

@@ -112,7 +112,7 @@ void tools_profile_print(const struct tools_profile *p)
                p->total_ms > 0 ? 100 * s->ms / p->total_ms : 0,
                !known           ? "-"
                : compute > move ? "compute"
-               : move > seconds ? "cache" /* more than memory could have given */
+               : move > seconds ? "cache" /* more than memory bandwidth allows */
                                 : "memory",
                peak, s->flops / seconds / 1e9, s->bytes / seconds / 1e9, s->kernel ? s->kernel : "",
                s->names ? s->names : "");

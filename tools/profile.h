@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench --profile: which steps a run spends its time in, and what bounds each. */
+/* bench --profile: the steps with the largest times in a run, and what bounds each. */
 #ifndef TOOLS_PROFILE_H
 #define TOOLS_PROFILE_H
 
 #include "tools/program.h"
 
 struct tools_profile_step {
-    char *kernel, *names; /* of the nodes whose work it does */
+    char *kernel, *names; /* of the nodes that it implements */
     double ms, flops, bytes;
 };
 

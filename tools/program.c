@@ -12,8 +12,8 @@
 
 /* ---- models ---- */
 
-/* Models stay mapped while they are used. What somebody cuts off their files cannot be read any more, nor what the disk
- * has lost: that ends the command, in one line as everything that is wrong with a file. */
+/* Models stay mapped while they are used. A file that is truncated meanwhile, or that the disk cannot read, ends the
+ * command, in one line like every other error of a file. */
 static char lost_text[512];
 
 static void on_lost(int signal)
@@ -65,7 +65,7 @@ bool tools_compile(struct tools_session *session, const struct onnx_model *model
     struct onnx_error why = { "" };
     double start = tools_now_ms();
     if (session->own_weights && !session->device->host_memory)
-        return tools_fail(error, TOOLS_USAGE, "--owned-weights takes a cpu device");
+        return tools_fail(error, TOOLS_USAGE, "--owned-weights requires a cpu device");
     HRESULT hr = (session->own_weights ? onnx_compile_owned : onnx_compile)(model, inputs, session->device->dml, flags,
                                                                             out, &why);
     *ms = tools_now_ms() - start;
@@ -128,7 +128,7 @@ bool tools_program_create(struct tools_session *session, struct onnx_program *on
     return true;
 }
 
-/* ---- models that are no single graph ---- */
+/* ---- models that are not a single graph ---- */
 
 static bool flow_allocate(struct tools_program *p, const struct onnx_model *model)
 {
@@ -223,7 +223,7 @@ bool tools_program_set_input(struct tools_program *p, uint32_t index, const stru
     if (!p->flow && (!p->onnx->op || port->constant))
         return true;
     if (array->bytes != port->bytes)
-        return tools_fail(error, TOOLS_USAGE, "input '%s' has %llu bytes, the model takes %llu", port->name,
+        return tools_fail(error, TOOLS_USAGE, "input '%s' has %llu bytes, the model requires %llu", port->name,
                           (unsigned long long)array->bytes, (unsigned long long)port->bytes);
     memcpy(p->flow ? p->given[index].data : p->inputs[index], array->data, array->bytes);
     return true;

@@ -73,7 +73,7 @@ static uint8_t resize_clamp(int32_t sum)
     return (uint8_t)(sum < 0 ? 0 : sum > 255 ? 255 : sum);
 }
 
-/* One output pixel: `step` bytes lie between neighbours along the axis. */
+/* One output pixel: neighbours along the axis are `step` bytes apart. */
 static void resize_pixel(const struct resize_axis *axis, uint32_t i, const uint8_t *from, size_t step, uint8_t *to)
 {
     const int32_t *weights = axis->weights + (size_t)i * axis->stride;

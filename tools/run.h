@@ -9,10 +9,10 @@
 
 #define RUN_FILES_MAX 64
 
-/* An input that is a folder, with its files one after the other, or a video, with its frames. */
+/* An input that is a folder, with its files in sequence, or a video, with its frames. */
 struct run_folder {
-    const char *path;         /* NULL: there is none */
-    uint32_t input;           /* which one of the model's */
+    const char *path;         /* NULL: none */
+    uint32_t input;           /* index of the model's input */
     struct tools_video video; /* open: it is one */
     struct tools_video *made; /* per output of the model; opened with the first frame */
     uint32_t frame;           /* of the video, from 0 on */
@@ -43,7 +43,7 @@ struct run {
     double compile_ms, host_ms, device_ms, fastest_ms; /* the two in the middle are medians */
 };
 
-/* Loads the model, gives every file its input or output, and reads the inputs in the model's types. */
+/* Loads the model, assigns every file to its input or output, and reads the inputs in the model's types. */
 bool tools_run_load(struct run *run, struct tools_error *error);
 
 /* Reads the file of input i. */
@@ -61,11 +61,11 @@ bool tools_run_folder_find(struct run *run, struct tools_error *error);
 bool tools_run_folder(struct run *run, struct tools_error *error);
 void tools_run_folder_finish(struct run *run);
 
-/* The next frame of the video, empty when there is none; and a picture as the next frame of the video of output i. */
+/* The next frame of the video, empty after the last; and an image as the next frame of the video of output i. */
 bool tools_run_frame(struct run *run, struct tools_image *out, struct tools_error *error);
 bool tools_run_keep_frame(struct run *run, uint32_t i, const struct tools_image *image, struct tools_error *error);
 
-/* Reads the outputs back, writes those that have a file, prints them all, and the top five labels. */
+/* Reads the outputs back, writes those with a file, prints them all, and the top five labels. */
 bool tools_run_store(struct run *run, struct tools_error *error);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `anydml run` with a folder or a video for one of the inputs: the model runs once for each picture and .npy file, or
- * for each frame. */
+/* `anydml run` with a folder or a video for one of the inputs: the model runs once for each image and .npy file, or for
+ * each frame. */
 #include "tools/run.h"
 
 #include "tools/files.h"
@@ -66,7 +66,7 @@ static bool run_list(struct run_folder *folder, struct tools_error *error)
     return true;
 }
 
-/* What is read must be files, which end, and no result may replace one of them. */
+/* Inputs must be regular files, and no result may replace one of them. */
 static bool run_check_files(struct run *run, struct tools_error *error)
 {
     struct run_folder *folder = &run->folder;
@@ -76,7 +76,7 @@ static bool run_check_files(struct run *run, struct tools_error *error)
         char *path = run_join(folder->path, folder->names[i]);
         ok = path || tools_fail_memory(error);
         if (ok && (stat(path, &about) || !S_ISREG(about.st_mode)))
-            ok = tools_fail(error, TOOLS_USAGE, "--input %s: it is no regular file", path);
+            ok = tools_fail(error, TOOLS_USAGE, "--input %s: it is not a regular file", path);
         if (ok)
             tools_files_read(path);
         free(path);
@@ -140,7 +140,7 @@ static bool run_open_video(struct run *run, struct tools_error *error)
     return tools_video_open(folder->path, &folder->video, error);
 }
 
-/* Whether all of them are whole; those of a run that failed are removed. */
+/* Whether all of them are complete; those of a failed run are removed. */
 static bool run_close_videos(struct run *run, bool done, struct tools_error *error)
 {
     bool ok = true;
@@ -171,7 +171,7 @@ bool tools_run_folder_find(struct run *run, struct tools_error *error)
     if (!folder->path)
         return true;
     if (run->repeat > 1 || run->trace_path)
-        return tools_fail(error, TOOLS_USAGE, "--repeat and --trace take one picture or .npy file for each input");
+        return tools_fail(error, TOOLS_USAGE, "--repeat and --trace require one image or .npy file for each input");
     folder->outputs = calloc(run->model->output_count + 1, sizeof(*folder->outputs));
     if (!folder->outputs)
         return tools_fail_memory(error);
@@ -207,7 +207,7 @@ void tools_run_folder_finish(struct run *run)
     free(folder->file);
 }
 
-/* The program serves files of one shape; another shape, and values that shapes depend on, need another program. */
+/* The program serves files of one shape; another shape, and values on which shapes depend, need another program. */
 static bool run_next(struct run *run, uint32_t number, struct tools_error *error)
 {
     const uint32_t i = run->folder.input;
@@ -258,7 +258,7 @@ bool tools_run_folder(struct run *run, struct tools_error *error)
     while (!folder->ended && (folder->video.path || done < folder->count)) {
         if (!run_file(run, &ms, error))
             return false;
-        fflush(stdout); /* whoever waits sees each file when it is done */
+        fflush(stdout); /* so that waiting programs see each file when it is complete */
         sum += ms;
         done++;
         if (folder->video.path) {

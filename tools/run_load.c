@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* All that is read, so that nothing is written there. */
+/* All inputs, so that none is overwritten. */
 static void run_note_inputs(const struct run *run)
 {
     tools_files_read(run->labels);
@@ -16,7 +16,7 @@ static void run_note_inputs(const struct run *run)
         tools_files_read(run->input_files[i]);
 }
 
-/* ---- which file belongs to which tensor ---- */
+/* ---- assignment of files to tensors ---- */
 
 static void run_names(const struct onnx_value_info *infos, uint32_t count, char *text, size_t size)
 {
@@ -45,10 +45,10 @@ static bool run_unknown(const struct onnx_value_info *infos, uint32_t count, con
 {
     char names[256];
     run_names(infos, count, names, sizeof(names));
-    return tools_fail(error, TOOLS_USAGE, "--%s %s: the model has no such %s; it has %s", kind, text, kind, names);
+    return tools_fail(error, TOOLS_USAGE, "--%s %s: unknown %s; the model has %s", kind, text, kind, names);
 }
 
-/* Named files first; the others take the places that are left, in order. */
+/* Named files first; the others are assigned to the remaining tensors in order. */
 static bool run_assign(const struct onnx_value_info *infos, uint32_t count, const char *kind, const char *const *given,
                        uint32_t given_count, const char **files, struct tools_error *error)
 {
@@ -84,7 +84,7 @@ static bool run_check_outputs(const struct run *run, struct tools_error *error)
     for (uint32_t i = 0; i < run->model->output_count; i++) {
         const char *file = run->output_files[i];
         if (file && tools_video_is_name(file) && !run->folder.video.path)
-            return tools_fail(error, TOOLS_USAGE, "--output %s: a video is made of a video only", file);
+            return tools_fail(error, TOOLS_USAGE, "--output %s: a video output requires a video input", file);
         if (file && !tools_ends_with(file, ".npy") && !tools_image_is_name(file) && !tools_video_is_name(file))
             return tools_fail(error, TOOLS_USAGE, "--output %s: the name must end in .npy, .png or .jpg", file);
         if (file && !tools_output_check(file, error)) /* before the work, not after it */
@@ -117,7 +117,7 @@ static bool run_read_picture(struct run *run, uint32_t i, struct tools_error *er
     return ok;
 }
 
-/* "'" and numpy's repr aside: what the model wants and what the file has, in one line. */
+/* "'" and NumPy's repr aside: the model's shape and the file's, in one line. */
 static bool run_wrong_shape(const struct run *run, uint32_t i, struct tools_error *error)
 {
     const struct onnx_value_info *info = &run->model->inputs[i];
@@ -224,7 +224,7 @@ bool tools_run_load(struct run *run, struct tools_error *error)
         if (!tools_run_read(run, i, error))
             return false;
         if (run->folder.ended)
-            return tools_fail(error, TOOLS_USAGE, "--input %s: there is no frame in it", run->input_files[i]);
+            return tools_fail(error, TOOLS_USAGE, "--input %s: it has no frames", run->input_files[i]);
         run->shapes[i].rank = run->arrays[i].rank;
         memcpy(run->shapes[i].dims, run->arrays[i].dims, sizeof(run->shapes[i].dims));
     }

@@ -46,7 +46,7 @@ static bool run_store_output(struct run *run, uint32_t i, const struct tools_arr
 /* ---- labels ---- */
 
 struct run_labels {
-    char *text; /* lines[i] point into it */
+    char *text; /* the targets of lines[i] */
     char **lines;
     uint64_t count;
 };

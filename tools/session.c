@@ -20,9 +20,8 @@ static void release(void *object)
 static bool session_no_device(struct tools_error *error)
 {
     const char *wanted = getenv("ANYDML_ADAPTERS");
-    return wanted && *wanted
-               ? tools_fail(error, TOOLS_USAGE, "ANYDML_ADAPTERS=%.100s: none of these has a device", wanted)
-               : tools_fail(error, TOOLS_RUNTIME, "no device was found");
+    return wanted && *wanted ? tools_fail(error, TOOLS_USAGE, "ANYDML_ADAPTERS=%.100s: no device found", wanted)
+                             : tools_fail(error, TOOLS_RUNTIME, "no device was found");
 }
 
 static bool session_list_adapters(IDXCoreAdapterList **out, struct tools_error *error)
@@ -103,7 +102,7 @@ static bool session_find_adapter(uint32_t index, IDXCoreAdapter **out, struct to
     if (!count)
         ok = session_no_device(error);
     else if (index >= count)
-        ok = tools_fail(error, TOOLS_USAGE, "there is no device %u; there are 0 to %u (anydml devices)", index,
+        ok = tools_fail(error, TOOLS_USAGE, "device %u does not exist; the devices are 0 to %u (anydml devices)", index,
                         count - 1);
     else
         ok = tools_check(error, hr, "opening the adapter");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One device and what the commands tell about it. */
+/* One device and its properties. */
 #ifndef TOOLS_SESSION_H
 #define TOOLS_SESSION_H
 
@@ -12,7 +12,7 @@ struct tools_device_info {
     bool integrated, hardware;
     uint64_t dedicated_bytes, shared_bytes;
     uint16_t driver[4];
-    DML_FEATURE_LEVEL level; /* of DirectML; 0 when no device could be made */
+    DML_FEATURE_LEVEL level; /* of DirectML; 0 if no device could be created */
 };
 
 struct tools_session {
@@ -20,7 +20,7 @@ struct tools_session {
     struct tools_device_info info;
     struct onnx_device *device;
     struct onnx_pool *pool;
-    bool own_weights; /* of what is compiled: onnx_compile_owned */
+    bool own_weights; /* for compiling: onnx_compile_owned */
 };
 
 /* The number of adapters in DXCore's list; device indices count from 0, the default device. */
@@ -30,7 +30,7 @@ bool tools_device_count(uint32_t *out, struct tools_error *error);
  * (ANYDML_ADAPTERS): before anything is asked about devices. */
 bool tools_device_parse(const char *word, uint32_t *out, struct tools_error *error);
 
-/* Fails with TOOLS_USAGE when there is no such index. */
+/* Fails with TOOLS_USAGE if the index does not exist. */
 bool tools_session_create(uint32_t index, struct tools_session **out, struct tools_error *error);
 void tools_session_destroy(struct tools_session *session); /* NULL is fine; after all programs of the session */
 

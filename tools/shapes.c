@@ -8,7 +8,7 @@
 bool tools_shapes_take(struct tools_shapes *s, const char *value, struct tools_error *error)
 {
     if (!strchr(value, '=') || s->count == TOOLS_SHAPES_MAX)
-        return tools_fail(error, TOOLS_USAGE, "--input-shape takes NAME=1x3x224x224, not '%s'", value);
+        return tools_fail(error, TOOLS_USAGE, "--input-shape must be NAME=1x3x224x224, not '%s'", value);
     s->given[s->count++] = value;
     return true;
 }
@@ -17,7 +17,7 @@ static bool given_shape(const char *text, const struct onnx_value_info *input, s
                         struct tools_error *error)
 {
     if (!tools_parse_shape(strrchr(text, '=') + 1, out))
-        return tools_fail(error, TOOLS_USAGE, "--input-shape takes NAME=1x3x224x224, not '%s'", text);
+        return tools_fail(error, TOOLS_USAGE, "--input-shape must be NAME=1x3x224x224, not '%s'", text);
     bool fits = !input->has_shape || input->rank == out->rank;
     for (uint32_t i = 0; fits && input->has_shape && i < out->rank; i++)
         fits = input->dims[i] < 0 || input->dims[i] == out->dims[i];
@@ -27,7 +27,7 @@ static bool given_shape(const char *text, const struct onnx_value_info *input, s
                                                (const char *const *)input->symbols));
 }
 
-/* The shape that was given for the input, or NULL. */
+/* The given shape of the input, or NULL. */
 static const char *find_given(const struct tools_shapes *s, const struct onnx_value_info *input)
 {
     size_t length = strlen(input->name);
@@ -39,7 +39,7 @@ static const char *find_given(const struct tools_shapes *s, const struct onnx_va
     return NULL;
 }
 
-/* The size of a named dimension in an input whose shape was given; -1: there is none. */
+/* The size of a named dimension in an input whose shape was given; -1: none. */
 static int64_t size_of_symbol(const struct tools_shapes *s, const struct onnx_model *model,
                               const struct onnx_input *shapes, const char *symbol)
 {
@@ -53,7 +53,7 @@ static int64_t size_of_symbol(const struct tools_shapes *s, const struct onnx_mo
     return -1;
 }
 
-/* The shape of an input for which none was given; false: some of it is free, and those dimensions become 1. */
+/* The shape of an input without a given one; false: some of it is free, and those dimensions become 1. */
 static bool own_shape(const struct tools_shapes *s, const struct onnx_model *model, uint32_t index,
                       struct onnx_input *shapes)
 {
@@ -69,7 +69,7 @@ static bool own_shape(const struct tools_shapes *s, const struct onnx_model *mod
     return whole;
 }
 
-/* What is free, in one line. */
+/* The free dimensions, in one line. */
 static bool ask(const struct onnx_model *model, const bool *open, struct tools_error *error)
 {
     char list[512], shape[256];
@@ -87,8 +87,7 @@ static bool ask(const struct onnx_model *model, const bool *open, struct tools_e
                                  input->has_shape ? "is " : "has no shape", input->has_shape ? shape : "");
         first = first ? first : input->name;
     }
-    return tools_fail(error, TOOLS_USAGE, "sizes are free: input %s; give --input-shape %s=SIZES and so on", list,
-                      first);
+    return tools_fail(error, TOOLS_USAGE, "free sizes: input %s; use --input-shape %s=SIZES and so on", list, first);
 }
 
 static bool check_given(const struct tools_shapes *s, const struct onnx_model *model, struct tools_error *error)
@@ -99,7 +98,7 @@ static bool check_given(const struct tools_shapes *s, const struct onnx_model *m
         for (uint32_t i = 0; i < model->input_count; i++)
             known |= strlen(model->inputs[i].name) == length && memcmp(model->inputs[i].name, s->given[g], length) == 0;
         if (!known)
-            return tools_fail(error, TOOLS_USAGE, "--input-shape %s: the model has no such input", s->given[g]);
+            return tools_fail(error, TOOLS_USAGE, "--input-shape %s: the model does not have that input", s->given[g]);
         for (uint32_t other = 0; other < g; other++)
             if (!strncmp(s->given[other], s->given[g], length + 1) && !strchr(s->given[other] + length + 1, '='))
                 return tools_fail(error, TOOLS_USAGE, "--input-shape %s: that input has '%s' already", s->given[g],

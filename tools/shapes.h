@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --input-shape: sizes of inputs for commands that make up their data. */
+/* --input-shape: sizes of inputs for commands that generate their data. */
 #ifndef TOOLS_SHAPES_H
 #define TOOLS_SHAPES_H
 
@@ -15,9 +15,9 @@ struct tools_shapes {
 
 bool tools_shapes_take(struct tools_shapes *shapes, const char *value, struct tools_error *error);
 
-/* The shape of each input of the model: given, or its own. A free first dimension is 1, and one with a name is what an
- * input with a given shape has there. `ones`: the others are 1 too, and it says whether there were any; NULL: they make
- * it fail. */
+/* The shape of each input of the model: given, or its own. A free first dimension is 1, and a named one has the size of
+ * the same name in an input with a given shape. `ones`: the others are 1 too, and it reports whether there were any;
+ * NULL: they are an error. */
 bool tools_shapes_of(const struct tools_shapes *shapes, const struct onnx_model *model, struct onnx_input *out,
                      bool *ones, struct tools_error *error);
 

@@ -31,7 +31,7 @@ static ssize_t write_shown(void *state, const char *text, size_t size)
 
 void tools_shown_begin(void)
 {
-    /* What is opened takes the least number that is free: so do these, which cannot be read or written as needed. */
+    /* New files get the lowest free descriptor: so reserve these, which cannot be read or written as needed. */
     for (int number = STDIN_FILENO; number <= STDERR_FILENO; number++)
         if (fcntl(number, F_GETFD) < 0 && errno == EBADF)
             open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
@@ -46,7 +46,8 @@ void tools_shown_begin(void)
     stdout = shown;
 }
 
-/* The file stays: drivers keep what `stdout` was when they were loaded, and use it when the program ends. */
+/* The descriptor is kept: drivers store the value of `stdout` when they are loaded, and use it when the program
+ * ends. */
 bool tools_shown_end(void)
 {
     const bool bad = fflush(stdout) || ferror(stdout);

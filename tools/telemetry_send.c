@@ -45,7 +45,7 @@ static void print_attribute(FILE *file, const char *comma, const char *key, cons
     fprintf(file, "%s{\"key\":\"%s\",\"value\":{\"stringValue\":\"%s\"}}", comma, key, value);
 }
 
-/* Rows hold nothing that JSON would have to escape. 64-bit numbers are strings there. */
+/* Records contain nothing that JSON would have to escape. 64-bit numbers are strings there. */
 static void print_row(FILE *file, const char *comma, const struct telemetry_row *row)
 {
     long long start = telemetry_row_time(row);
@@ -90,7 +90,7 @@ static size_t discard(char *data, size_t size, size_t count, void *context)
     return size * count;
 }
 
-/* Redirections are not followed: records go where the user said and nowhere else. */
+/* Redirections are not followed: records are sent to the endpoint of the user only. */
 static bool post(CURL *curl, const char *url, const char *body, struct tools_error *error)
 {
     char reason[CURL_ERROR_SIZE] = "";
@@ -121,7 +121,7 @@ bool tools_telemetry_post(const char *endpoint, const struct telemetry_rows *row
     char url[TELEMETRY_ENDPOINT_MAX + 16];
     size_t length = strlen(endpoint);
     if (!telemetry_endpoint_valid(endpoint))
-        return tools_fail(error, TOOLS_USAGE, "the endpoint '%s' is no http:// or https:// URL", endpoint);
+        return tools_fail(error, TOOLS_USAGE, "the endpoint '%s' is not an http:// or https:// URL", endpoint);
     while (endpoint[length - 1] == '/')
         length--;
     snprintf(url, sizeof(url), "%.*s/v1/logs", (int)length, endpoint);
@@ -149,7 +149,7 @@ bool tools_telemetry_post(const char *endpoint, const struct telemetry_rows *row
 
 #endif
 
-/* A program of its own, in a session of its own: the command ends without waiting, and its terminal may close. */
+/* A separate program in a session of its own: the command ends without waiting, and its terminal may close. */
 static void send_detached(void)
 {
     posix_spawn_file_actions_t actions;

@@ -15,7 +15,7 @@
 #define PEAK_MS      50.0
 #define PEAK_RUNS    64
 
-/* One run; on devices by their own clock, and without copies between them and the host. */
+/* One run; on devices by their own clock, and without copies to and from the host. */
 static bool run_once(struct tools_program *program, bool first, double *ms, struct tools_error *error)
 {
     const bool host = program->session->device->host_memory;
@@ -104,7 +104,7 @@ static void print_head(FILE *file, const struct tools_program *p, const struct t
     tools_json_string(file, p->session->info.name);
     fprintf(file,
             ",\"peak_gflops\":%.6g,\"peak_gb_per_s\":%.6g,"
-            "\"peaks\":\"measured: a float32 product of %d x %d matrices, a copy of 64 MiB\"},\"traceEvents\":[",
+            "\"peaks\":\"measured: a float32 GEMM of %d x %d matrices, a copy of 64 MiB\"},\"traceEvents\":[",
             peaks->flops / 1e9, peaks->bytes / 1e9, PEAK_PRODUCT, PEAK_PRODUCT);
 }
 

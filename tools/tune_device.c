@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each model is compiled once as it is and once for each row that could run some of its ops (ANYDML_ROWS), and run
- * until no step gets faster. So a step is measured where it belongs: what ran before has swept the caches, and weights
- * come from memory where they do in the model. A class of ops gets the row whose steps take least in all. */
+/* Each model is compiled once unchanged and once for each kernel that could run some of its ops (ANYDML_KERNELS), and
+ * run until no step gets faster. So a step is measured in its context: previous steps have evicted the caches, and
+ * weights are read from memory as in the model. A class of ops gets the kernel whose steps have the smallest total
+ * time. */
 #include "tools/tune_device.h"
 
 #include "tools/output.h"
@@ -16,15 +17,15 @@
 
 #define RUNS       5 /* in one pass */
 #define PASSES_MAX 8
-#define STABLE     0.98 /* a pass that lowers the sum no further ends the measurement */
-#define BUSY       1.15 /* from pass to pass: others use the device */
-#define WORTH      0.95 /* of the time of what the library chooses */
+#define STABLE     0.98 /* a pass that improves the sum by no more than this ends the measurement */
+#define BUSY       1.15 /* between passes: others use the device */
+#define WORTH      0.95 /* of the time of the library's selection */
 #define NAME_BYTES 64
 #define ROWS_MAX   64
 
 struct step {
-    double us;      /* the least */
-    uint64_t class; /* 0: there is nothing to choose */
+    double us;      /* the minimum */
+    uint64_t class; /* 0: no alternatives */
     char kernel[NAME_BYTES];
 };
 
@@ -35,7 +36,7 @@ struct measured {
     bool failed;
 };
 
-/* What a class takes with each row, in all models; row 0 is what the library chooses. */
+/* The time of a class with each kernel, over all models; entry 0 is the library's selection. */
 struct class
 {
     uint64_t key;
@@ -137,10 +138,10 @@ static bool measure(struct tuner *tuner, const struct onnx_model *model, const c
         for (uint32_t d = 0; d < model->inputs[i].rank; d++)
             shapes[i].dims[d] = model->inputs[i].dims[d] > 0 ? model->inputs[i].dims[d] : 1;
     }
-    setenv("ANYDML_ROWS", row, 1);
+    setenv("ANYDML_KERNELS", row, 1);
     bool ok = tools_compile(tuner->tune->session, model, shapes, DML_EXECUTION_FLAG_NONE, &compiled, &ms, error) &&
               tools_program_create(tuner->tune->session, compiled, &program, error) && run(tuner, program, out, error);
-    unsetenv("ANYDML_ROWS");
+    unsetenv("ANYDML_KERNELS");
     tools_program_destroy(program);
     free(shapes);
     return ok;
@@ -164,7 +165,7 @@ static struct class *class_of(struct tuner *tuner, uint64_t key)
     return class;
 }
 
-/* Whether the kernel is the one of a row's name, "gemm_coop:3" without what is behind the colon. */
+/* Whether the kernel has that name, "gemm_coop:3" without the part after the colon. */
 static bool is_row(const char *kernel, const char *row)
 {
     const size_t length = strcspn(row, ":");
@@ -190,7 +191,7 @@ static bool add_measured(struct tuner *tuner, const struct measured *m, uint32_t
     return true;
 }
 
-/* Twice what the library chooses: where the two differ, something else runs on the device. */
+/* The library's selection twice: if the two differ, something else runs on the device. */
 static bool measure_chosen(struct tuner *tuner, const struct onnx_model *model, const char *path,
                            struct tools_error *error)
 {
@@ -210,7 +211,7 @@ static bool measure_chosen(struct tuner *tuner, const struct onnx_model *model, 
     return ok;
 }
 
-/* First all models as they are: then it is known which rows there are for any of them. */
+/* First all models unchanged: then the kernels for all of them are known. */
 static bool measure_all(struct tuner *tuner, struct onnx_model *const *models, struct tools_error *error)
 {
     const struct tools_tune_device *tune = tuner->tune;
@@ -275,7 +276,7 @@ static bool keep(struct tuner *tuner, struct tools_error *error)
         printf("\n]}\n");
     HRESULT hr = AnydmlKeepRows((IDMLDevice *)tuner->tune->session->device->dml, rows, count, &listener);
     free(rows);
-    return tools_check(error, hr, "keeping the rows");
+    return tools_check(error, hr, "storing the kernels");
 }
 
 bool tools_tune_device(const struct tools_tune_device *tune, struct tools_error *error)

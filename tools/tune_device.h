@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* anydml tune on a device that runs shaders: which row each class of a model's ops gets. */
+/* anydml tune on a device that runs shaders: selects the kernel of each class of a model's ops. */
 #ifndef TOOLS_TUNE_DEVICE_H
 #define TOOLS_TUNE_DEVICE_H
 

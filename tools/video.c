@@ -16,7 +16,7 @@
 
 extern char **environ;
 
-/* What ffmpeg calls the format of a name; NULL: none of a video. */
+/* ffmpeg's format for a file name; NULL: not a video. */
 static const char *video_format(const char *path)
 {
     static const char *const formats[][2] = {
@@ -28,7 +28,8 @@ static const char *video_format(const char *path)
     return NULL;
 }
 
-/* As what ffmpeg reads it. Left to itself it goes by what the file holds, and a playlist names others to read. */
+/* The format for ffmpeg to read. Otherwise ffmpeg would detect it from the contents, and a playlist names other files
+ * to read. */
 static const char *video_container(const char *path)
 {
     const char *format = video_format(path);
@@ -77,7 +78,7 @@ static bool video_start(struct tools_video *video, char *const *words, bool writ
            tools_fail(error, TOOLS_RUNTIME, "%s: %s: %s", video->path, words[0], strerror(failed ? failed : errno));
 }
 
-/* Ends the program's part; its first message where it failed. */
+/* Ends the program; returns its first message on failure. */
 static bool video_stop(struct tools_video *video, struct tools_error *error)
 {
     char line[200] = "";
@@ -97,7 +98,7 @@ static bool video_stop(struct tools_video *video, struct tools_error *error)
     return ok;
 }
 
-/* A name as ffmpeg takes it, whatever it begins with. */
+/* A file name as ffmpeg accepts it, whatever its first character. */
 static char *video_name(const char *path)
 {
     const size_t size = strlen(path) + sizeof("file:");
@@ -146,8 +147,8 @@ static bool video_ask_rate(struct tools_video *video, struct tools_error *error)
         video->rate[strcspn(video->rate, "\r\n,")] = 0;
     ok = ok && video_stop(video, error);
     if (ok && sscanf(video->rate, "%u/%u", &over, &under) != 2)
-        ok = tools_fail(error, TOOLS_USAGE, "%s: there is no video in it", video->path);
-    if (ok && (!over || !under)) /* unknown, as of a picture */
+        ok = tools_fail(error, TOOLS_USAGE, "%s: it has no video stream", video->path);
+    if (ok && (!over || !under)) /* unknown, as of an image */
         snprintf(video->rate, sizeof(video->rate), "25/1");
     if (video->messages)
         fclose(video->messages);
@@ -157,7 +158,7 @@ static bool video_ask_rate(struct tools_video *video, struct tools_error *error)
 
 bool tools_video_open(const char *path, struct tools_video *out, struct tools_error *error)
 {
-    /* At one rate, since that is what is made of them will have. */
+    /* At a constant rate, like the outputs. */
     const char *const words[] = { "ffmpeg",
                                   "-v",
                                   "error",
@@ -188,8 +189,8 @@ bool tools_video_open(const char *path, struct tools_video *out, struct tools_er
 
 bool tools_video_create(const char *path, const char *rate, struct tools_video *out, struct tools_error *error)
 {
-    /* Most players know colours of half the resolution only, whose sizes are even, and take those that say nothing for
-     * ITU-R 709 where pictures are large. */
+    /* Most players support colours of half the resolution only, whose sizes are even, and assume ITU-R 709 for large
+     * images without a tag. */
     static const char filters[] = "pad=ceil(iw/2)*2:ceil(ih/2)*2,scale=out_color_matrix=bt709:out_range=tv";
     const char *const words[] = { "ffmpeg",       "-v",
                                   "error",        "-y",
@@ -218,14 +219,14 @@ bool tools_video_read(struct tools_video *video, struct tools_image *out, struct
     if (got == EOF)
         return video_stop(video, error);
     if (got != 3 || most != 255 || fgetc(video->frames) == EOF)
-        return tools_fail(error, TOOLS_USAGE, "%s: ffmpeg sent no picture", video->path);
+        return tools_fail(error, TOOLS_USAGE, "%s: ffmpeg sent no image", video->path);
     if (!tools_image_init(out, width, height, error))
         return false;
     const size_t bytes = (size_t)width * height * 3;
     if (fread(out->pixels, 1, bytes, video->frames) == bytes)
         return true;
     tools_image_finish(out);
-    return video_stop(video, error) && tools_fail(error, TOOLS_USAGE, "%s ends within a picture", video->path);
+    return video_stop(video, error) && tools_fail(error, TOOLS_USAGE, "%s ends within an image", video->path);
 }
 
 bool tools_video_write(struct tools_video *video, const struct tools_image *image, struct tools_error *error)
@@ -238,7 +239,7 @@ bool tools_video_write(struct tools_video *video, const struct tools_image *imag
 
 bool tools_video_close(struct tools_video *video, bool ok, struct tools_error *error)
 {
-    struct tools_error ended; /* in the middle of what is read, which is none */
+    struct tools_error ended; /* in the middle of an input, which is not */
     bool whole = !video->frames || video_stop(video, video->writes ? error : &ended) || !video->writes;
     if (video->output.file)
         whole = tools_output_close(&video->output, ok && whole, error) || !ok;

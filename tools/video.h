@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Videos, frame by frame, by way of the program ffmpeg, which passes pictures through pipes. */
+/* Videos, frame by frame, through the program ffmpeg, with images in pipes. */
 #ifndef TOOLS_VIDEO_H
 #define TOOLS_VIDEO_H
 
@@ -11,7 +11,7 @@
 
 struct tools_video {
     const char *path;
-    FILE *frames, *messages; /* pictures from or to the program, and what it says */
+    FILE *frames, *messages; /* images from or to the program, and its messages */
     pid_t pid;
     bool writes;
     struct tools_output output; /* of one that is written */
@@ -25,12 +25,12 @@ bool tools_video_is_name(const char *path);
 bool tools_video_open(const char *path, struct tools_video *out, struct tools_error *error);
 bool tools_video_create(const char *path, const char *rate, struct tools_video *out, struct tools_error *error);
 
-/* The next frame; without pixels when there is none any more. */
+/* The next frame; without pixels after the last. */
 bool tools_video_read(struct tools_video *video, struct tools_image *out, struct tools_error *error);
 bool tools_video_write(struct tools_video *video, const struct tools_image *image, struct tools_error *error);
 
-/* Waits until a created one is whole and, when `ok`, gives it its name; else removes it. One that is read may end
- * early. A zeroed one is fine. */
+/* Waits until a created one is complete and, if `ok`, renames it to its final name; otherwise removes it. One that is
+ * read may end early. A zeroed one is allowed. */
 bool tools_video_close(struct tools_video *video, bool ok, struct tools_error *error);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OrtAllocator over Direct3D buffers: freed ones are kept for the next that fits, up to a limit. */
+/* OrtAllocator over Direct3D buffers: freed ones are recycled, up to a limit. */
 #include "memory.h"
 
 #include <anydml_d3d12.h>
@@ -21,7 +21,7 @@ struct allocator {
     uint32_t adapter;
     bool host_memory;
     uint64_t limit;           /* of idle bytes */
-    pthread_mutex_t lock;     /* everything below */
+    pthread_mutex_t lock;     /* all following members */
     struct ep_device *device; /* opened by the first allocation */
     struct ep_block *idle;    /* most recently freed first */
     uint64_t idle_bytes;
@@ -202,7 +202,7 @@ static OrtStatus *ORT_API_CALL allocator_stats(const OrtAllocator *base, OrtKeyV
         { "IdleLimit", a->limit },
     };
     ort->CreateKeyValuePairs(out);
-    ort->AddKeyValuePair(*out, "Limit", "-1"); /* what is in use is not bounded */
+    ort->AddKeyValuePair(*out, "Limit", "-1"); /* memory in use is not limited */
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         char text[32];
         snprintf(text, sizeof(text), "%llu", (unsigned long long)rows[i].value);
@@ -237,7 +237,7 @@ OrtStatus *ep_allocator_create(struct ep_factory *factory, const OrtMemoryInfo *
     const struct ep_memory *memory = ep_memory_find(factory, adapter);
     *out = NULL;
     if (!memory)
-        return ep_status(factory, ORT_NOT_IMPLEMENTED, "tensors of adapter %u lie in the CPU provider's memory",
+        return ep_status(factory, ORT_NOT_IMPLEMENTED, "tensors of adapter %u are in the CPU provider's memory",
                          adapter);
     struct allocator *a = calloc(1, sizeof(*a));
     if (!a)

@@ -14,7 +14,7 @@ static struct {
     size_t count, capacity;
 } table = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* The first block that does not begin before the address. */
+/* The first block that does not start before the address. */
 static size_t lower_bound(const void *address)
 {
     size_t low = 0, high = table.count;
@@ -45,7 +45,7 @@ static bool host_memory(ID3D12Resource *resource)
     return SUCCEEDED(hr);
 }
 
-/* An address of the process's own that stands for the buffer. Reserving takes no memory. */
+/* A reserved address of the process that represents the buffer. Reserving uses no memory. */
 static HRESULT block_reserve(struct ep_block *block, ID3D12Resource *resource)
 {
     ID3D12Device *device = NULL;
@@ -63,7 +63,7 @@ static HRESULT block_reserve(struct ep_block *block, ID3D12Resource *resource)
     return E_OUTOFMEMORY;
 }
 
-/* Where the host's memory is the adapter's, buffers that Map refuses still lie at their virtual address. */
+/* If the adapter uses host memory, buffers that cannot be mapped are still at their virtual address. */
 static HRESULT block_locate(struct ep_block *block, ID3D12Resource *resource)
 {
     D3D12_HEAP_PROPERTIES heap = { .Type = D3D12_HEAP_TYPE_CUSTOM };
@@ -226,9 +226,9 @@ ID3D12Resource *ep_block_resource(const void *address)
     return resource;
 }
 
-/* ---- memory that the host does not see ---- */
+/* ---- memory without host access ---- */
 
-/* Under the lock. Reserved addresses are nobody else's, so that the nearest block of that kind is the one. */
+/* Under the lock. Reserved addresses are unique, so the nearest block of that kind is the right one. */
 static struct ep_block *find_reserved(const void *address, uint64_t bytes, uint64_t *out_offset)
 {
     for (size_t i = lower_bound((const char *)address + 1); i-- > 0;) {

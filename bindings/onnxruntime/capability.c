@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the provider takes of a graph. A node is taken when it can be converted (onnx_check), and when the values that
- * DirectML needs while compiling can be known on the host by then: constants, arithmetic on shapes, and what crosses
- * into the subgraph from outside. */
+/* Selects the nodes of a graph for the provider. A node is claimed if it can be converted (onnx_check), and if the
+ * values that DirectML needs while compiling can be known on the host by then: constants, arithmetic on shapes, and
+ * values that enter the subgraph from outside. */
 #include "ep.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ struct work {
     struct ep_partition_node *parts;
     struct ep_edge *edges;
     uint32_t edge_count, edge_capacity;
-    bool *contexts; /* per node: it is a compiled subgraph, which is taken alone */
+    bool *contexts; /* per node: it is a compiled subgraph, which becomes a subgraph of its own */
     bool *needed;   /* per node: an output is needed on the host while the graph is compiled */
     int64_t *ids;   /* id -> index, by the host's node ids */
     size_t id_count;
@@ -64,7 +64,7 @@ static OrtStatus *work_start(struct work *w, const OrtGraph *graph)
     return NULL;
 }
 
-/* The index of the node of this graph that makes the value, or -1. */
+/* The index of the node of this graph that computes the value, or -1. */
 static OrtStatus *producer_of(struct work *w, const OrtValueInfo *value, int64_t *out)
 {
     const OrtNode *node = NULL;
@@ -84,7 +84,7 @@ static OrtStatus *producer_of(struct work *w, const OrtValueInfo *value, int64_t
     return NULL;
 }
 
-/* `input` of the edge: which input of the consumer, UINT32_MAX for what its own subgraphs use. */
+/* `input` of the edge: the index of the consumer's input, UINT32_MAX for values that its own subgraphs use. */
 static OrtStatus *add_edges(struct work *w, uint32_t to, bool implicit, uint32_t **inputs)
 {
     const OrtApi *ort = w->ort;
@@ -120,9 +120,9 @@ static bool masked(uint32_t mask, uint32_t input)
     return input < 32 && mask >> input & 1;
 }
 
-/* Nodes whose results go into lengths only, and which compute them from what enters the graph: a few integers, which
- * the host computes at once, of tensors whose shapes may be others in each run. A graph that gets the lengths alone
- * does for all of them. The nodes stay the host's when it asks again. */
+/* Nodes whose results are only used as lengths, computed from graph inputs: a few integers, which the host computes
+ * immediately, from tensors whose shapes may vary between runs. A graph that receives only the lengths is valid for all
+ * of them. The nodes stay with the host when it asks again. */
 static OrtStatus *leave_lengths(struct work *w, const uint32_t *inputs)
 {
     enum { USED = 1, OTHERWISE = 2 };
@@ -157,7 +157,7 @@ static bool left_to_host(const struct work *w, uint32_t i)
 }
 
 /* An edge from a device node to one that needs the value while compiling (or that computes with it on the host for
- * another) is cut: the value then enters the consumer's subgraph from outside, where it is at hand. */
+ * another) is cut: the value then enters the consumer's subgraph from outside, where it is available. */
 static void cut_edges(struct work *w, const uint32_t *inputs)
 {
     for (uint32_t e = w->edge_count; e-- > 0;) {
@@ -181,7 +181,7 @@ static OrtStatus *fuse_level(struct work *w, uint32_t level, OrtEpGraphSupportIn
         if (!w->parts[i].claimed || w->parts[i].level != level)
             continue;
         group[count++] = w->nodes[i];
-        if (ep_replaced_in(w->ep, &w->model->nodes[i])) /* its value comes as an input */
+        if (ep_replaced_in(w->ep, &w->model->nodes[i])) /* its value is an input of the subgraph */
             options.drop_constant_initializers = false;
         if (w->ep->options.disable_graph_fusion) {
             TRY(w->ep->factory->ep->EpGraphSupportInfo_AddNodesToFuse(info, group, count, &options));
@@ -212,7 +212,7 @@ static OrtStatus *claim(struct work *w)
         const struct onnx_node *n = &w->model->nodes[i];
         const char *owner = NULL;
         TRY(w->ort->Node_GetEpName(w->nodes[i], &owner));
-        bool taken = owner && owner[0]; /* also by this provider: it is asked again after nodes were fused */
+        bool taken = owner && owner[0]; /* including this provider: it is asked again after nodes were fused */
         w->parts[i].claimed = w->verdicts[i].ok && !taken && !left_to_host(w, i);
         if (!taken)
             TRY(ep_context_is_ours(w->ep, w->nodes[i], &w->contexts[i]));

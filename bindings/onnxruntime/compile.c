@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* One fused node; the session keeps it as long as itself. */
+/* One fused node; the session keeps it for its own lifetime. */
 struct info {
     OrtNodeComputeInfo base;
     struct ep *ep;
@@ -32,7 +32,7 @@ static void ORT_API_CALL info_release_state(OrtNodeComputeInfo *base, void *stat
     (void)state; /* the subgraph belongs to the info */
 }
 
-/* context: where the node for a compiled model goes, when there is to be one. */
+/* context: receives the node for a compiled model if one is requested. */
 static OrtStatus *compile_one(struct ep *ep, const OrtGraph *graph, const OrtNode *fused, struct info *out,
                               OrtNode **context)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The serialised form. All numbers are little-endian. A file is a row of subgraphs, each
+/* The serialised form. All numbers are little-endian. A file is a sequence of subgraphs, each
  *    0  "AnyDMLcx"
  *    8  u32 format, u32 0
  *   16  u64 size of the whole, a multiple of 64
- *   24  u64 where the description ends
+ *   24  u64 end of the description
  *   32  128-bit hash of everything from 48 on
- *   48  description: texts and numbers one after the other
+ *   48  description: texts and numbers in sequence
  *       weights, each at a multiple of 64
- * Whatever the bytes are, the reader stays inside of them; what it hands on keeps the rules of struct onnx_model. */
+ * The reader never accesses memory outside of the bytes, whatever they are; its result satisfies the rules of struct
+ * onnx_model. */
 #include "context.h"
 
 #include "base/hash.h"
@@ -28,7 +29,7 @@ enum attribute_parts {
     HAS_STRINGS = 16,
 };
 
-/* The least that one of them takes in the description. */
+/* The minimum size of each of them in the description. */
 #define MIN_TEXT      4
 #define MIN_TENSOR    28
 #define MIN_ATTRIBUTE 24
@@ -44,10 +45,10 @@ enum ep_context_fit ep_context_fit(const char *made_for, const char *here)
     return end && !strncmp(made_for, here, (size_t)(end + 1 - here)) ? EP_CONTEXT_FITS : EP_CONTEXT_FOREIGN;
 }
 
-/* ---- writing: once to count, once to write ---- */
+/* ---- writing: a first pass counts, a second one writes ---- */
 
 struct writer {
-    uint8_t *base; /* NULL: counts */
+    uint8_t *base; /* NULL: only counts */
     size_t at, data_at;
 };
 
@@ -191,7 +192,7 @@ struct reader {
     const uint8_t *base;
     size_t size, at, end; /* end of the description */
     struct base_arena *arena;
-    const char *why; /* the first thing that is wrong */
+    const char *why; /* the first error */
 };
 
 static bool bad(struct reader *r, const char *why)
@@ -215,7 +216,7 @@ static uint64_t get_number(struct reader *r, uint32_t bytes)
     return value;
 }
 
-/* How many things follow of which each takes at least that many bytes: bounds what is allocated for them. */
+/* The number of following elements of at least that many bytes each: limits allocations. */
 static uint32_t get_count(struct reader *r, uint32_t least)
 {
     uint32_t count = (uint32_t)get_number(r, 4);
@@ -272,7 +273,7 @@ static uint32_t get_dims(struct reader *r, int64_t least, int64_t dims[ONNX_RANK
     return rank;
 }
 
-/* The weights have just the size that type and dimensions tell. */
+/* The weights have exactly the size that type and dimensions imply. */
 static void get_tensor(struct reader *r, struct onnx_tensor *t)
 {
     int64_t count = 1;
@@ -289,7 +290,7 @@ static void get_tensor(struct reader *r, struct onnx_tensor *t)
         return;
     }
     if (offset % EP_CONTEXT_ALIGNMENT || offset < r->end || offset > r->size || t->bytes > r->size - offset)
-        bad(r, "a tensor's data lies outside");
+        bad(r, "a tensor's data is outside of it");
     else
         t->data = r->base + offset;
 }
@@ -391,7 +392,7 @@ static void get_model(struct reader *r, struct onnx_model *m)
     for (uint32_t i = 0; !r->why && i < m->node_count; i++)
         get_node(r, &m->nodes[i]);
     if (r->at != r->end)
-        bad(r, "its description goes on behind its end");
+        bad(r, "its description extends beyond its end");
 }
 
 static HRESULT refuse(struct onnx_error *error, const char *partition, const char *why)
@@ -400,7 +401,7 @@ static HRESULT refuse(struct onnx_error *error, const char *partition, const cha
     return E_INVALIDARG;
 }
 
-/* The header, and that the content is what was written. */
+/* Checks the header, and that the content is unmodified. */
 static bool read_header(struct reader *r, size_t capacity)
 {
     r->at = 8;
@@ -409,7 +410,7 @@ static bool read_header(struct reader *r, size_t capacity)
         return bad(r, "it is damaged");
     uint64_t format = get_number(r, 4), zero = get_number(r, 4);
     if (format != EP_CONTEXT_FORMAT)
-        return bad(r, "it was written by another version of AnyDML; compile the model again");
+        return bad(r, "it was written by another version of AnyDML; recompile the model");
     uint64_t size = get_number(r, 8), end = get_number(r, 8);
     uint64_t low = get_number(r, 8), high = get_number(r, 8);
     if (zero || size > capacity || size % EP_CONTEXT_ALIGNMENT || size < HEADER || end < HEADER || end > size)
@@ -443,7 +444,7 @@ static HRESULT read_one(struct reader *r, const char *partition, const char *her
     const char *made_for = get_text(r);
     for (const char *c = made_for; *c; c++) {
         if (*c < ' ')
-            bad(r, "its device has no name"); /* it would go into a message */
+            bad(r, "the name of its device is missing"); /* it would go into a message */
     }
     if (!r->why && ep_context_fit(made_for, here) == EP_CONTEXT_FOREIGN) {
         snprintf(error->text, sizeof(error->text),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* EPContext nodes: what a fused subgraph becomes in a compiled model, and back. With ep.context_embed_mode 1 the node
- * holds the bytes, with 0 the name of a file beside the compiled model that holds those of all nodes. */
+/* EPContext nodes: conversion of a fused subgraph to a node of a compiled model, and back. With ep.context_embed_mode 1
+ * the node contains the bytes, with 0 the name of a file in the folder of the compiled model with the bytes of all
+ * nodes. */
 #include "context.h"
 #include "ep.h"
 
@@ -18,7 +19,7 @@
 
 /* ---- attributes ---- */
 
-/* NULL when the node has none of that name. */
+/* NULL if the node does not have an attribute of that name. */
 static const OrtOpAttr *find_attribute(const OrtApi *ort, const OrtNode *node, const char *name)
 {
     const OrtOpAttr *attr = NULL;
@@ -29,7 +30,7 @@ static const OrtOpAttr *find_attribute(const OrtApi *ort, const OrtNode *node, c
     return NULL;
 }
 
-/* *out is the caller's to free, aligned and terminated; NULL when there is no such text. */
+/* *out is freed by the caller, aligned and terminated; NULL if there is no such text. */
 static OrtStatus *read_text(struct ep *ep, const OrtNode *node, const char *name, char **out, size_t *out_bytes)
 {
     const OrtApi *ort = ep->factory->ort;
@@ -41,7 +42,7 @@ static OrtStatus *read_text(struct ep *ep, const OrtNode *node, const char *name
         TRY(ort->OpAttr_GetType(attr, &type));
     if (type != ORT_OP_ATTR_STRING)
         return NULL;
-    /* Asked with no room, it says how much it wants, by way of an error. */
+    /* Called without a buffer, it reports the required size through an error. */
     OrtStatus *status = ort->ReadOpAttr(attr, type, NULL, 0, &bytes);
     if (status)
         ort->ReleaseStatus(status);
@@ -92,7 +93,7 @@ OrtStatus *ep_context_is_ours(struct ep *ep, const OrtNode *node, bool *out)
 
 /* ---- paths ---- */
 
-/* Of the compiled model: where it will be written, or where it was read. */
+/* The path of the compiled model: where it will be written, or was read. */
 static OrtStatus *model_path(struct ep *ep, const OrtGraph *graph, bool writing, char *out, size_t size)
 {
     const char *path = "";
@@ -115,7 +116,7 @@ static OrtStatus *model_path(struct ep *ep, const OrtGraph *graph, bool writing,
                : ep_status(ep->factory, ORT_INVALID_ARGUMENT, "the path of the compiled model is too long");
 }
 
-/* NAME_dml.bin for NAME.onnx; *out_name points to its last part. */
+/* NAME_dml.bin for NAME.onnx; *out_name points to its last component. */
 static OrtStatus *data_path(struct ep *ep, const OrtGraph *graph, char *out, size_t size, const char **out_name)
 {
     TRY(model_path(ep, graph, true, out, size - sizeof("_dml.bin")));
@@ -143,7 +144,7 @@ static bool write_all(int file, const char *data, size_t bytes)
     return true;
 }
 
-/* The session's first node makes a new file, so that sessions which read the old one keep it. */
+/* The session's first node creates a new file, so that sessions that read the old one keep it. */
 static OrtStatus *write_file(struct ep *ep, const OrtGraph *graph, const void *data, size_t bytes, char **out_name)
 {
     char path[sizeof(ep->options.context_path) + 32];
@@ -169,8 +170,8 @@ static OrtStatus *write_file(struct ep *ep, const OrtGraph *graph, const void *d
 /* Larger subgraphs stay in the file. */
 #define COPIED_MAX (64u << 20)
 
-/* The first of the file's subgraphs that has the name, as a copy: what happens to the file later does not matter then.
- * NULL: it is too large, or the file is not what it should be. */
+/* The first subgraph of the file with that name, as a copy, independent of later changes of the file. NULL: it is too
+ * large, or the file is invalid. */
 static void *copy_part(FILE *file, uint64_t file_size, const char *name, size_t *out_bytes)
 {
     char head[4096];
@@ -194,8 +195,8 @@ static void *copy_part(FILE *file, uint64_t file_size, const char *name, size_t 
     return NULL;
 }
 
-/* Only files beside the model: a model must not make the process read others. *mapped of the bytes are a mapping, else
- * a copy of the subgraph `partition`. */
+/* Only files in the model's folder: a model must not make the process read others. *mapped: the bytes are a mapping,
+ * else a copy of the subgraph `partition`. */
 static OrtStatus *read_file(struct ep *ep, const OrtGraph *graph, const char *name, const char *partition, void **out,
                             size_t *out_bytes, size_t *mapped)
 {
@@ -214,8 +215,8 @@ static OrtStatus *read_file(struct ep *ep, const OrtGraph *graph, const char *na
     if (*out)
         return NULL;
     return ep_status(ep->factory, why == EXDEV || why == EINVAL ? ORT_INVALID_ARGUMENT : ORT_NO_SUCHFILE,
-                     "ep_cache_context names '%.200s', which cannot be read beside the model '%.400s': %s", name, path,
-                     onnx_map_problem(why));
+                     "ep_cache_context names '%.200s', which cannot be read in the folder of the model '%.400s': %s",
+                     name, path, onnx_map_problem(why));
 }
 
 /* ---- from a subgraph to a node ---- */
@@ -320,7 +321,7 @@ OrtStatus *ep_context_make(struct ep *ep, const OrtGraph *graph, const OrtNode *
 
 /* ---- from a node to a subgraph ---- */
 
-/* The kernel is called with the fused node's ports: number and types must be those that the subgraph was made with. */
+/* The kernel is called with the fused node's ports: their number and types must match the subgraph. */
 static OrtStatus *check_ports(struct ep *ep, const OrtNode *fused, const struct onnx_model *model, const char *name)
 {
     struct onnx_model *ports = NULL;

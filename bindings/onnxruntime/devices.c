@@ -38,9 +38,9 @@ static IDXCoreAdapterList *list_adapters(void)
     return list;
 }
 
-/* Processors that graphics drivers stand for keep their memory to themselves. Only the device itself could tell, and
- * opening it takes long; but the runtime's own adapter has the runtime's version, and a wrong guess costs nothing: the
- * device refuses host memory then. */
+/* CPU adapters of graphics drivers have their own memory. Only the device itself knows, and opening it is slow; but the
+ * runtime's own adapter has the runtime's version, and a wrong guess is harmless: the device then rejects host
+ * memory. */
 static bool has_host_memory(IDXCoreAdapter *adapter)
 {
     const uint64_t own = (uint64_t)ANYDML_VERSION_MAJOR << 48 | (uint64_t)ANYDML_VERSION_MINOR << 32 |
@@ -148,14 +148,14 @@ static OrtHardwareDeviceType hardware_type(const struct adapter *a)
                                      : OrtHardwareDeviceType_CPU;
 }
 
-/* Whether the host's entry can stand for the adapter: all that compute on the processor are one there. */
+/* Whether the host's entry can represent the adapter: all adapters that compute on the CPU are one there. */
 static bool is_hardware(const OrtApi *ort, const OrtHardwareDevice *hardware, const struct adapter *a)
 {
     return ort->HardwareDevice_Type(hardware) == hardware_type(a) &&
            (hardware_type(a) == OrtHardwareDeviceType_CPU || ort->HardwareDevice_VendorId(hardware) == a->vendor);
 }
 
-/* The host's own entry for that hardware, if it has one that is not taken. */
+/* The host's own entry for that hardware, if it has one that is not used yet. */
 static const OrtHardwareDevice *find_hardware(const OrtApi *ort, const OrtHardwareDevice *const *hardware, size_t count,
                                               const struct adapter *a, bool *taken)
 {
@@ -183,11 +183,11 @@ static OrtStatus *make_device(struct ep_factory *factory, uint32_t index, const 
     OrtKeyValuePairs *metadata = NULL;
     OrtHardwareDevice *made = NULL;
     if (!hardware && factory->version < 24)
-        return NULL; /* such hosts know no devices but their own */
+        return NULL; /* such hosts know only their own devices */
     ort->CreateKeyValuePairs(&metadata);
     add_number(ort, metadata, "device_id", index);
-    /* By this the host finds the device that providers=[(name, {"device_id": n})] means, whoever's provider it is; else
-     * it has the first one for 0, and none for other numbers. */
+    /* The host uses this to find the device of providers=[(name, {"device_id": n})]; otherwise it uses the first one
+     * for 0, and none for other numbers. */
     add_number(ort, metadata, "cuda_device_id", index);
     ort->AddKeyValuePair(metadata, "name", a->name);
     ort->AddKeyValuePair(metadata, "kind", a->kind);
@@ -196,7 +196,7 @@ static OrtStatus *make_device(struct ep_factory *factory, uint32_t index, const 
     add_number(ort, metadata, "dedicated_memory", a->dedicated_bytes);
     add_number(ort, metadata, "shared_memory", a->shared_bytes);
     OrtStatus *status = NULL;
-    /* No default options: they would override what the user asks for with a filter. */
+    /* No default options: they would override the options that the user selects with a filter. */
     if (!hardware)
         status = factory->ep->CreateHardwareDevice(hardware_type(a), a->vendor, a->device, a->name, NULL, &made);
     if (!status)
@@ -233,18 +233,18 @@ OrtStatus *ep_find_devices(struct ep_factory *factory, const OrtHardwareDevice *
     return status;
 }
 
-/* ---- what compiled models are made for ---- */
+/* ---- targets of compiled models ---- */
 
-/* The first two parts tell what must agree, see ep_context_fit. The processor is a kind of its own, since it takes all
- * operators; other adapters without hardware are "software". */
+/* The first two parts must agree, see ep_context_fit. The CPU is a kind of its own, since it supports all operators;
+ * other adapters without hardware are "software". */
 static void identify(const struct adapter *a, char out[EP_IDENTITY_MAX])
 {
-    char processor[sizeof(a->name)];
-    base_cpu_name(processor, sizeof(processor));
-    bool is_processor = !strcmp(a->kind, "cpu") && !strcmp(a->name, processor);
+    char cpu[sizeof(a->name)];
+    base_cpu_name(cpu, sizeof(cpu));
+    bool is_cpu = !strcmp(a->kind, "cpu") && !strcmp(a->name, cpu);
     int used = snprintf(out, EP_IDENTITY_MAX, "anydml-context=%d;device=%s;version=" EP_VERSION ";name=%s",
-                        EP_CONTEXT_FORMAT, is_processor || strcmp(a->kind, "cpu") ? a->kind : "software", a->name);
-    if (is_processor)
+                        EP_CONTEXT_FORMAT, is_cpu || strcmp(a->kind, "cpu") ? a->kind : "software", a->name);
+    if (is_cpu)
         snprintf(out + used, EP_IDENTITY_MAX - (size_t)used, ";instructions=0x%x", (unsigned)base_cpu_flags());
 }
 
@@ -281,8 +281,8 @@ enum ep_context_fit ep_hardware_fit(const struct ep_factory *factory, const OrtH
 
 /* ---- devices in use ---- */
 
-/* Of the process, not of a factory: tensors of a session under one name may go to a session under the other, and a
- * buffer is of one device. */
+/* Shared by the process, not owned by a factory: tensors of a session under one name may be passed to a session under
+ * the other, and a buffer belongs to one device. */
 static struct {
     pthread_mutex_t lock;
     struct ep_device *first;

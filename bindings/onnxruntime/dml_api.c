@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* As far as messages need it. A host that is too old still makes statuses. */
+/* For messages. A host that is too old can still create statuses. */
 static bool find_host(struct ep_factory *out, const char *caller)
 {
     const OrtApiBase *base = ep_host_base();
@@ -26,9 +26,9 @@ static bool find_host(struct ep_factory *out, const char *caller)
         out->ort = base->GetApi(1);
         out->version = 0;
     }
-    /* Without ONNX Runtime nobody can make the status that would tell. */
+    /* Without ONNX Runtime, no status can be created to report it. */
     if (!out->ort)
-        fprintf(stderr, EP_NAME_WINDOWS ": %s did nothing: no ONNX Runtime is found in the process\n", caller);
+        fprintf(stderr, EP_NAME_WINDOWS ": %s had no effect: ONNX Runtime was not found in the process\n", caller);
     return out->ort != NULL;
 }
 
@@ -61,8 +61,8 @@ static OrtStatus *register_in(const struct ep_factory *host, OrtEnv *env)
     return host->ort->RegisterExecutionProviderLibrary(env, "anydml.dml", path);
 }
 
-/* ONNX Runtime has one environment, and making it again is how to get at it. One that exists for this call only ends
- * with it, and the factory too: the caller has none. */
+/* ONNX Runtime has one environment; creating it again returns the existing one. One that is created by this call ends
+ * with it, and so does the factory: the caller does not have one. */
 static OrtStatus *ensure_registered(const struct ep_factory *host)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -76,8 +76,7 @@ static OrtStatus *ensure_registered(const struct ep_factory *host)
         if (env)
             host->ort->ReleaseEnv(env);
         if (!status && !ep_host_registered())
-            status =
-                ep_status(host, ORT_FAIL, "there is no OrtEnv; it must be created before the provider is appended");
+            status = ep_status(host, ORT_FAIL, "no OrtEnv exists; create it before appending the provider");
     }
     pthread_mutex_unlock(&lock);
     return status;
@@ -109,7 +108,7 @@ static OrtStatus *append(const struct ep_factory *host, OrtSessionOptions *optio
     TRY(ort->CreateEnv(ORT_LOGGING_LEVEL_WARNING, "anydml", &env));
     OrtStatus *status = ort->GetEpDevices(env, &devices, &count);
     if (!status && !(device = find_device(ort, devices, count, adapter)))
-        status = ep_status(host, ORT_INVALID_ARGUMENT, "there is no device %u; there are %u (anydml devices)", adapter,
+        status = ep_status(host, ORT_INVALID_ARGUMENT, "device %u does not exist; found %u (anydml devices)", adapter,
                            ep_adapter_count());
     if (!status)
         status = ort->SessionOptionsAppendExecutionProvider_V2(options, env, &device, 1, &key, values, 1);
@@ -152,9 +151,9 @@ static OrtStatus *ORT_API_CALL append_dml2(OrtSessionOptions *options, OrtDmlDev
     if (!options)
         return missing(&host, "options");
     if (!filter || (filter != (uint32_t)Any && filter & ~(uint32_t)(Gpu | Npu)))
-        return ep_status(&host, ORT_INVALID_ARGUMENT, "Filter is 0x%x; it takes Gpu, Npu, both or Any", filter);
+        return ep_status(&host, ORT_INVALID_ARGUMENT, "Filter is 0x%x; must be Gpu, Npu, both or Any", filter);
     if ((uint32_t)preference > MinimumPower)
-        return ep_status(&host, ORT_INVALID_ARGUMENT, "Preference is %d; it takes 0 to 2", (int)preference);
+        return ep_status(&host, ORT_INVALID_ARGUMENT, "Preference is %d; must be 0 to 2", (int)preference);
     if (filter == (uint32_t)Any)
         adapter = ep_choose_adapter("any", (enum ep_preference)preference);
     if (adapter == UINT32_MAX && filter & Gpu)
@@ -210,7 +209,7 @@ static OrtStatus *ORT_API_CALL append_dml1(OrtSessionOptions *options, IDMLDevic
     return append_pair(options, dml, queue);
 }
 
-/* ---- what sessions run on ---- */
+/* ---- devices and queues of sessions ---- */
 
 static OrtStatus *read_option(const struct ep_factory *host, const OrtSessionOptions *options, const char *key,
                               bool *out_found, uint32_t *out)
@@ -312,7 +311,7 @@ static OrtStatus *ORT_API_CALL create_allocation(ID3D12Resource *resource, void 
     HRESULT hr = ep_block_import(resource, out);
     if (hr == E_INVALIDARG)
         return ep_status(&host, ORT_INVALID_ARGUMENT,
-                         "the resource is not a buffer, or another allocation lies at its address");
+                         "the resource is not a buffer, or another allocation has its address");
     return FAILED(hr) ? ep_status(&host, ORT_FAIL, "out of memory") : NULL;
 }
 
@@ -335,7 +334,7 @@ static OrtStatus *ORT_API_CALL get_resource(OrtAllocator *allocator, void *addre
     if (!out)
         return missing(&host, "d3d_resource");
     *out = ep_block_resource(address);
-    return *out ? NULL : ep_status(&host, ORT_INVALID_ARGUMENT, "%p is no allocation of the provider's", address);
+    return *out ? NULL : ep_status(&host, ORT_INVALID_ARGUMENT, "%p is not an allocation of the provider", address);
 }
 
 /* ---- exports ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of the execution provider. Everything that ONNX Runtime calls returns an OrtStatus; nothing throws, prints
+/* The parts of the execution provider. All functions that ONNX Runtime calls return an OrtStatus; none throws, prints
  * or aborts. Only the C interface of ONNX Runtime is used, by version: functions newer than the host are not called. */
 #ifndef EP_EP_H
 #define EP_EP_H
@@ -21,19 +21,18 @@
             return status_;                                                                                            \
     } while (0)
 
-/* The provider has two names, with a factory for each. ONNX Runtime and libraries over it hold the Windows provider's
- * name for one that is built in or missing, so that it is found among the devices only; the other works wherever names
- * do. */
+/* The provider has two names, with a factory for each. ONNX Runtime and libraries over it treat the Windows provider's
+ * name as a built-in or missing one, so that it is only found among the devices; the other works wherever names do. */
 struct ep_provider {
     const char *name;
-    const char *options; /* what the host puts before the keys of its options */
+    const char *options; /* prefix that the host adds to the keys of its options */
 };
 extern const struct ep_provider ep_provider_own, ep_provider_windows;
 
 #define EP_NAME         "AnyDMLExecutionProvider"
 #define EP_NAME_WINDOWS "DmlExecutionProvider"
 
-#define EP_VERSION_DEFAULT_MEMORY 27 /* of hosts that ask which of its memories a provider works in */
+#define EP_VERSION_DEFAULT_MEMORY 27 /* of hosts that ask in which of its memories a provider works */
 
 struct ep_memory;
 
@@ -44,7 +43,7 @@ struct ep_memory;
 
 #define EP_IDENTITY_MAX 512
 
-/* One per adapter of the process that has sessions; shared by them, whatever factory they are of, closed with the last.
+/* One per adapter of the process that has sessions; shared by them, independent of their factory, closed with the last.
  */
 struct ep_device {
     struct ep_device *next;
@@ -60,24 +59,24 @@ struct ep_factory {
     const OrtEpApi *ep;
     uint32_t version; /* of the host, at most that of the header */
     const OrtLogger *logger;
-    OrtMemoryInfo *plain;     /* the host's own memory */
+    OrtMemoryInfo *plain;     /* uses host memory */
     struct ep_memory *memory; /* per adapter; written by ep_find_devices only */
     uint32_t memory_count;
 };
 
-/* What the session was configured with. */
+/* The configuration of the session. */
 struct ep_options {
     uint32_t adapter;
     uint32_t given;            /* the adapter of the OrtEpDevice that the session has */
     uint32_t handle;           /* the caller's own device and queue (host.h); 0: none */
     bool disable_metacommands; /* on GPUs: DML_EXECUTION_FLAG_DISABLE_META_COMMANDS */
     bool disable_graph_fusion; /* one DirectML graph per node */
-    bool device_tensors;       /* inputs and outputs lie in the adapter's memory, where that is its own */
+    bool device_tensors;       /* inputs and outputs are in the adapter's memory, if it has its own */
     bool resident_caches;      /* onnx_pool_keep_caches */
-    bool no_fallback;          /* nothing may be left to the host */
+    bool no_fallback;          /* no node may be left to the host */
     bool half_precision;       /* ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32 */
-    uint32_t shapes_max;       /* compiled graphs kept per subgraph */
-    uint64_t arena_max;        /* bytes of temporary memory that is kept between runs */
+    uint32_t shapes_max;       /* maximum number of compiled graphs per subgraph */
+    uint64_t arena_max;        /* bytes of temporary memory kept between runs */
     bool context_enable;       /* write EPContext nodes */
     bool context_embed;
     char context_path[4096];
@@ -90,12 +89,12 @@ struct ep {
     struct ep_options options;
     struct ep_device *device;
     struct onnx_pool *pool;
-    const struct ep_memory *tensors; /* the device's, where inputs and outputs lie; NULL: they lie in the host's */
+    const struct ep_memory *tensors; /* the device's, for inputs and outputs; NULL: they are in host memory */
     struct ep_profile *profile;
-    char made_for[EP_IDENTITY_MAX]; /* what its compiled models are made for */
-    uint32_t contexts_written;      /* to the file beside the compiled model */
-    struct base_names left;         /* first outputs of nodes that compute lengths: the host's own */
-    struct base_names initializers; /* those that were looked at; 1: the session's options replace it (replaced.c) */
+    char made_for[EP_IDENTITY_MAX]; /* target of its compiled models */
+    uint32_t contexts_written;      /* to the file in the folder of the compiled model */
+    struct base_names left;         /* first outputs of nodes that compute lengths: executed by the host */
+    struct base_names initializers; /* those that were checked; 1: the session's options replace it (replaced.c) */
     struct base_arena names;        /* of both tables */
     bool replaces;                  /* there is one that is replaced */
     OrtSessionOptions *asked;       /* about initializers; NULL: none is replaced */
@@ -121,7 +120,7 @@ enum ep_preference { EP_DEFAULT, EP_HIGH_PERFORMANCE, EP_MINIMUM_POWER };
 uint32_t ep_choose_adapter(const char *filter, enum ep_preference preference);
 uint32_t ep_adapter_count(void);
 const char *ep_adapter_kind(uint32_t adapter); /* "cpu", "gpu" or "npu" */
-uint32_t ep_adapter_of(ID3D12Device *d3d);     /* 0 when it is none of the list's */
+uint32_t ep_adapter_of(ID3D12Device *d3d);     /* 0 if it is not in the list */
 OrtStatus *ep_device_open(const struct ep_factory *factory, uint32_t adapter, struct ep_device **out);
 OrtStatus *ep_device_wrap(const struct ep_factory *factory, IDMLDevice *dml, struct ep_device **out);
 void ep_device_close(struct ep_device *device);
@@ -138,18 +137,18 @@ OrtStatus *ep_read_options(struct ep_factory *factory, const OrtSessionOptions *
                            const OrtKeyValuePairs *metadata, struct ep_options *out);
 
 /* ---- model.c ---- */
-/* What a fused node's inputs are to its model; the arrays are the model's. */
+/* The mapping from a fused node's inputs to its model's; the arrays belong to the model. */
 struct ep_replaced {
     const char *name;
     uint32_t port;
 };
 struct ep_ports {
-    uint32_t *of;                 /* per input of the model: which of the node; NULL: the same */
-    struct ep_replaced *replaced; /* initializers whose values come with the first run */
+    uint32_t *of;                 /* per input of the model: index of the node's input; NULL: the same */
+    struct ep_replaced *replaced; /* initializers whose values are passed with the first run */
     uint32_t replaced_count, taken;
 };
 /* The graph as the converter sees it. keep: strings are copied, and the model outlives the graph once it owns its data.
- * Ports are those of `fused` when it is given (with `ports`), nodes those of `graph`. names[] of nodes are never NULL.
+ * Ports are those of `fused` if it is given (with `ports`), nodes those of `graph`. names[] of nodes are never NULL.
  */
 OrtStatus *ep_model_create(struct ep *ep, const OrtGraph *graph, const OrtNode *fused, bool keep,
                            struct ep_ports *ports, struct onnx_model **out);
@@ -165,9 +164,10 @@ OrtStatus *ep_replaced_start(struct ep *ep, const OrtSessionOptions *options);
 void ep_replaced_finish(struct ep *ep);
 /* Whether the session's options replace the initializer of this name. */
 OrtStatus *ep_replaced_look(struct ep *ep, const char *name, bool *out);
-/* Whether the node has one of those that were found so as an input. */
+/* Whether the node has an input that was found to be replaced. */
 bool ep_replaced_in(const struct ep *ep, const struct onnx_node *node);
-/* The model gets the values of all that are not taken yet: they stay where they are, as long as the session. */
+/* Reads the values of all initializers that are not read yet into the model: they stay in place, as long as the
+ * session. */
 OrtStatus *ep_replaced_take(struct ep *ep, struct onnx_model *model, struct ep_ports *ports, OrtKernelContext *context);
 
 /* ---- capability.c ---- */
@@ -178,7 +178,7 @@ struct ep_partition_node {
     bool claimed;
     uint32_t level; /* out: claimed nodes of one level form a group */
 };
-/* deps[i] lists node i's predecessors; cut[] tells for each of them whether the two may not share a group. */
+/* deps[i] lists node i's predecessors; cut[] marks those that may not share a group with it. */
 struct ep_edge {
     uint32_t from, to;
     bool cut;
@@ -193,28 +193,28 @@ struct ep_lengths {
     const struct onnx_model *model;
     const char *names[ONNX_LENGTHS_MAX];
     uint32_t count;
-    pthread_mutex_t lock;            /* what follows */
-    bool refused[ONNX_LENGTHS_MAX];  /* there are operators whose tensors cannot be filled in part */
-    int64_t first[ONNX_LENGTHS_MAX]; /* the first size that came, above those that are always exact; 0: none yet */
+    pthread_mutex_t lock;            /* the following */
+    bool refused[ONNX_LENGTHS_MAX];  /* some operators do not support partial lengths */
+    int64_t first[ONNX_LENGTHS_MAX]; /* the first size seen, above those that are always exact; 0: none yet */
 };
 void ep_lengths_init(struct ep_lengths *l, const struct onnx_model *model);
 void ep_lengths_finish(struct ep_lengths *l);
-/* The inputs as they came. `lengths` are those of the last call of ep_lengths_round_up. */
+/* The inputs as passed by the host. `lengths` are those of the last call of ep_lengths_round_up. */
 void ep_lengths_exact(struct ep_lengths *l, struct onnx_input *inputs, uint32_t *lengths);
 /* The inputs with sizes rounded up to the most that there can be; false: all stay as they are. */
 bool ep_lengths_round_up(struct ep_lengths *l, struct onnx_input *inputs, uint32_t *lengths);
 /* These lengths will not be rounded up again. */
 void ep_lengths_give_up(struct ep_lengths *l, uint32_t mask);
-/* Whether that was said of some that are rounded up now. */
+/* Whether that was set for some that are rounded up now. */
 bool ep_lengths_refused(struct ep_lengths *l, const uint32_t *lengths);
 /* The size of a dimension in this run. */
 int64_t ep_lengths_size(const uint32_t *lengths, const struct onnx_input *in, uint32_t dim);
-/* The most that a length of this size can be; the size itself where it is none. */
+/* The maximum for a length of this size; the size itself if it is not a length. */
 int64_t ep_lengths_most(const struct ep_lengths *l, const struct onnx_input *inputs, uint32_t count,
                         const uint32_t *lengths, int64_t size);
 
 /* ---- subgraph.c ---- */
-/* Takes the model over. Subgraphs whose shapes are all known are compiled at once. */
+/* Takes ownership of the model. Subgraphs whose shapes are all known are compiled immediately. */
 OrtStatus *ep_subgraph_create(struct ep *ep, struct onnx_model *model, const struct ep_ports *ports, const char *name,
                               struct ep_subgraph **out);
 void ep_subgraph_destroy(struct ep_subgraph *subgraph);
@@ -225,10 +225,10 @@ OrtStatus *ep_read_shape(const OrtApi *ort, const OrtValue *value, int32_t *type
 bool ep_context_is_operator(const char *domain, const char *op);
 /* An EPContext node that this provider wrote. */
 OrtStatus *ep_context_is_ours(struct ep *ep, const OrtNode *node, bool *out);
-/* The EPContext node for a subgraph; its bytes go into a file when the session's options say so. */
+/* The EPContext node for a subgraph; its bytes are written to a file if the session's options request it. */
 OrtStatus *ep_context_make(struct ep *ep, const OrtGraph *graph, const OrtNode *fused, const char *name,
                            const struct onnx_model *model, OrtNode **out);
-/* *out NULL: the graph is no EPContext node. */
+/* *out NULL: the graph is not an EPContext node. */
 OrtStatus *ep_context_load(struct ep *ep, const OrtGraph *graph, const OrtNode *fused, struct onnx_model **out);
 
 /* ---- compile.c ---- */

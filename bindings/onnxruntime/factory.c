@@ -55,8 +55,8 @@ static OrtStatus *ORT_API_CALL ep_profiler(OrtEp *base, OrtEpProfilerImpl **out)
     return ep_profile_create(ep_of(base), out);
 }
 
-/* Sessions work in plain host memory, where the CPU provider and the host itself have their tensors: nothing is copied
- * between, and control flow hands results on as they are. Those that shall have device tensors work in the device's. */
+/* Sessions use plain host memory, like the CPU provider and the host itself: nothing is copied in between, and control
+ * flow passes results on directly. Sessions with device tensors use the device's memory. */
 static OrtStatus *ORT_API_CALL ep_default_memory(const OrtEp *base, const OrtMemoryDevice **out) NO_EXCEPTION
 {
     const struct ep_factory *factory = ep_of(base)->factory;
@@ -78,7 +78,7 @@ static OrtStatus *ORT_API_CALL ep_run_end(OrtEp *base, const OrtRunOptions *opti
     const char *kind = ep->device->onnx->host_memory ? "cpu:" : "gpu:";
     const char *list =
         options ? ep->factory->ort->GetRunConfigEntry(options, "memory.enable_memory_arena_shrinkage") : NULL;
-    (void)sync; /* runs end when their work has */
+    (void)sync; /* runs return when their work is complete */
     if (list && strstr(list, kind))
         onnx_pool_trim(ep->pool);
     return NULL;
@@ -133,7 +133,7 @@ static OrtStatus *ORT_API_CALL factory_devices(OrtEpFactory *base, const OrtHard
     return ep_find_devices(factory_of(base), hardware, count, out, capacity, out_count);
 }
 
-/* The adapter's device, or what the caller handed over. */
+/* The adapter's device, or the one passed by the caller. */
 static OrtStatus *open_device(struct ep *ep)
 {
     IDMLDevice *dml = NULL;
@@ -157,7 +157,7 @@ static OrtStatus *open_device(struct ep *ep)
     return status;
 }
 
-/* Of the adapter's device, or of the caller's, as the host sees its memory. */
+/* The memory of the adapter's device, or of the caller's, as described to the host. */
 static OrtStatus *choose_tensors(struct ep *ep)
 {
     const struct ep_memory *memory = ep_memory_find(ep->factory, ep->options.adapter);
@@ -168,7 +168,7 @@ static OrtStatus *choose_tensors(struct ep *ep)
                    ? NULL
                    : ep_status(ep->factory, ORT_NOT_IMPLEMENTED, "device_tensors needs ONNX Runtime 1.%d or newer",
                                EP_VERSION_DEFAULT_MEMORY);
-    if (ep->options.adapter != ep->options.given) /* the host looks for allocators at its OrtEpDevice */
+    if (ep->options.adapter != ep->options.given) /* the host queries allocators at its OrtEpDevice */
         return ep_status(ep->factory, ORT_INVALID_ARGUMENT,
                          "device_tensors is for the device that the session was made with, %u, not for %u",
                          ep->options.given, ep->options.adapter);
@@ -286,7 +286,7 @@ static void factory_fill(struct ep_factory *factory)
     base->ValidateCompiledModelCompatibilityInfo = factory_validate;
 }
 
-/* ---- what the library exports ---- */
+/* ---- exports of the library ---- */
 
 /* ONNX Runtime's headers declare only the types of these. */
 ORT_EXPORT OrtStatus *ORT_API_CALL CreateEpFactories(const char *name, const OrtApiBase *base, const OrtLogger *logger,
@@ -339,7 +339,7 @@ ORT_EXPORT OrtStatus *ORT_API_CALL CreateEpFactories(const char *name, const Ort
         return ort->CreateStatus(ORT_NOT_IMPLEMENTED, EP_NAME ": ONNX Runtime 1.23 or newer is needed");
     }
     if (capacity < ARRAY_SIZE(providers))
-        return ort->CreateStatus(ORT_INVALID_ARGUMENT, EP_NAME ": there is no room for two factories");
+        return ort->CreateStatus(ORT_INVALID_ARGUMENT, EP_NAME ": the array is too small for two factories");
     for (size_t i = 0; i < ARRAY_SIZE(providers) && !status; i++) {
         status = factory_create(providers[i], base, logger, &factories[i]);
         *count += !status;

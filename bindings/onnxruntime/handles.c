@@ -14,7 +14,7 @@ static struct {
     pthread_mutex_t lock;
     struct handle *handles;
     uint32_t count;
-    uint32_t dropped; /* numbers are not used again: options may still hold them */
+    uint32_t dropped; /* numbers are never reused: options may still contain them */
 } table = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 uint32_t ep_handle_add(IDMLDevice *dml, ID3D12CommandQueue *queue)

@@ -38,7 +38,7 @@ void ep_host_leave(void)
     pthread_mutex_lock(&host.lock);
     bool last = --host.factories == 0;
     if (last)
-        host.base = NULL; /* its library may be unloaded too */
+        host.base = NULL; /* its library may be unloaded as well */
     pthread_mutex_unlock(&host.lock);
     if (last)
         ep_handles_drop();
@@ -61,7 +61,7 @@ static int remember_path(struct dl_phdr_info *info, size_t size, void *path)
     return 1;
 }
 
-/* A program that opened ONNX Runtime by itself did not make its names known to others. */
+/* The symbols of an ONNX Runtime that was opened by dlopen are not global. */
 static void *find_symbol(const char *name)
 {
     char path[4096] = "";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes that vary from run to run, as the lengths of texts do. The first size of a name gets a graph of its own, and so
- * do small ones; when another one comes, graphs are compiled for the most that the size can be: the next of four steps
- * to each power of two, so that at most a quarter of the work is for nothing. */
+/* Sizes that vary between runs, such as the lengths of texts. The first size of a dimension name has its own graph, and
+ * so do small ones; for other sizes, graphs are compiled for a maximum: the next of four steps to each power of two, so
+ * that at most a quarter of the work is wasted. */
 #include "ep.h"
 
 #define EXACT_MAX 4
@@ -44,7 +44,7 @@ static bool is_named(const struct ep_lengths *l, uint32_t input, uint32_t dim, u
            !strcmp(info->symbols[dim], l->names[number]);
 }
 
-/* -1: there is none, or its dimensions differ. */
+/* -1: none, or its dimensions differ. */
 static int64_t size_of(const struct ep_lengths *l, const struct onnx_input *inputs, uint32_t number)
 {
     int64_t size = -1;

@@ -24,7 +24,7 @@ struct view {
     bool keep;
     uint64_t copied;        /* bytes from files */
     struct ep_ports *ports; /* of the fused node */
-    uint32_t port;          /* which of them is read */
+    uint32_t port;          /* index of the output */
     struct base_names kept; /* initializers of the graph, positions in ... */
     const OrtValueInfo **kept_infos;
     uint32_t kept_count, kept_capacity;
@@ -60,11 +60,11 @@ static OrtStatus *read_type(struct view *v, const OrtValueInfo *info, struct onn
     if (type)
         TRY(ort->CastTypeInfoToTensorInfo(type, &tensor));
     if (!tensor)
-        return NULL; /* type stays 0: sequences and the like */
+        return NULL; /* type stays 0: sequences and similar */
     TRY(ort->GetTensorElementType(tensor, &element));
     TRY(ort->GetDimensionsCount(tensor, &rank));
     out->type = (int32_t)element; /* the two enumerations have the same numbers */
-    /* Before 1.24 a scalar looks like an unknown shape: then it is taken for the latter. */
+    /* Before 1.24 a scalar cannot be distinguished from an unknown shape: it is assumed to be the latter. */
     out->has_shape = v->ep->factory->version >= 24 ? ort->TensorTypeAndShape_HasShape(tensor) : rank > 0;
     if (rank > ONNX_RANK_MAX) {
         out->type = 0;
@@ -234,7 +234,7 @@ static OrtStatus *add_value(struct view *v, const OrtValueInfo *info, bool is_po
 static OrtStatus *read_attribute_data(struct view *v, const OrtOpAttr *attr, OrtOpAttrType type, size_t element,
                                       void **out, size_t *out_bytes)
 {
-    /* Asked with no room, it says how much it wants, by way of an error. */
+    /* Called without a buffer, it reports the required size through an error. */
     size_t bytes = 0;
     OrtStatus *status = v->ort->ReadOpAttr(attr, type, NULL, 0, &bytes);
     if (status)
@@ -394,7 +394,7 @@ static OrtStatus *read_node(struct view *v, const OrtNode *from, struct onnx_nod
         return no_memory(v);
     TRY(read_ports(v, from, true, &to->inputs, &to->input_count));
     TRY(read_ports(v, from, false, &to->outputs, &to->output_count));
-    /* What a compiled subgraph holds is large, and nothing for the converter. */
+    /* The contents of a compiled subgraph are large, and not needed by the converter. */
     return ep_context_is_operator(to->domain, to->op) ? NULL : read_attributes(v, from, to);
 }
 
@@ -413,8 +413,8 @@ static OrtStatus *read_nodes(struct view *v, const OrtGraph *graph)
     return NULL;
 }
 
-/* A fused node that keeps its initializers has them as ports, which do not say that they are any; the inputs of the
- * graph's nodes do. */
+/* A fused node that keeps its initializers has them as ports, which are not marked as such; the inputs of the graph's
+ * nodes are. */
 static OrtStatus *find_kept(struct view *v, const OrtGraph *graph)
 {
     size_t count = 0, input_count = 0;
@@ -448,7 +448,7 @@ static OrtStatus *find_kept(struct view *v, const OrtGraph *graph)
     return NULL;
 }
 
-/* The ports of a fused node, in its own order: that is how its kernel is called. */
+/* The ports of a fused node, in its own order, in which its kernel is called. */
 static OrtStatus *read_fused_ports(struct view *v, const OrtNode *fused)
 {
     struct onnx_model *m = v->model;

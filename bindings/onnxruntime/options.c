@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The provider's options and the session's keys, as the Windows provider has them; what they mean here is told in
- * docs/onnxruntime.md. */
+/* The provider's options and the session's keys, as in the Windows provider; docs/onnxruntime.md describes their
+ * meaning here. */
 #include "host.h"
 
 #include <stdio.h>
@@ -28,7 +28,7 @@ static const char *session_value(struct reader *r, const char *key)
 const struct ep_provider ep_provider_own = { EP_NAME, "ep.anydmlexecutionprovider." };
 const struct ep_provider ep_provider_windows = { EP_NAME_WINDOWS, "ep.dmlexecutionprovider." };
 
-/* A provider option: the host keeps it under the provider's name in lower case. */
+/* A provider option: the host stores it under the provider's name in lower case. */
 static const char *option_value(struct reader *r, const char *key)
 {
     char name[128];
@@ -56,11 +56,11 @@ static bool read_number(struct reader *r, const char *key, uint64_t most, uint64
     if (!text)
         return false;
     if (!parse_number(text, most, out))
-        refuse(r, key, "it takes a whole number that is in range");
+        refuse(r, key, "must be an integer in range");
     return !r->status;
 }
 
-/* The Windows provider takes exactly these spellings. */
+/* The Windows provider accepts exactly these spellings. */
 static void read_bool(struct reader *r, const char *key, bool *out)
 {
     const char *text = option_value(r, key);
@@ -71,7 +71,7 @@ static void read_bool(struct reader *r, const char *key, bool *out)
     else if (!strcmp(text, "False") || !strcmp(text, "false"))
         *out = false;
     else
-        refuse(r, key, "it takes True, true, False or false");
+        refuse(r, key, "must be True, true, False or false");
 }
 
 static void read_flag(struct reader *r, const char *key, bool *out)
@@ -86,7 +86,7 @@ static const char *metadata_value(const struct ep_factory *factory, const OrtKey
     return pairs ? factory->ort->GetKeyValue(pairs, key) : NULL;
 }
 
-/* device_id wins; then filter and preference; then the OrtEpDevice that the session was given. */
+/* device_id has priority; then filter and preference; then the OrtEpDevice of the session. */
 static void read_adapter(struct reader *r, const OrtKeyValuePairs *metadata, struct ep_options *out)
 {
     const char *given = metadata_value(r->factory, metadata, "device_id"), *text;
@@ -96,7 +96,7 @@ static void read_adapter(struct reader *r, const OrtKeyValuePairs *metadata, str
     uint64_t id;
     if ((text = option_value(r, "device_filter"))) {
         if (strcmp(text, "gpu") && strcmp(text, "any") && strcmp(text, "npu"))
-            refuse(r, "device_filter", "it takes gpu, any or npu");
+            refuse(r, "device_filter", "must be gpu, any or npu");
         snprintf(filter, sizeof(filter), "%.7s", text);
         choose = true;
     }
@@ -115,15 +115,15 @@ static void read_adapter(struct reader *r, const OrtKeyValuePairs *metadata, str
     else if (choose && !r->status)
         out->adapter = ep_choose_adapter(filter[0] ? filter : "any", preference);
     if (!r->status && out->adapter >= ep_adapter_count())
-        r->status = ep_status(r->factory, ORT_INVALID_ARGUMENT,
-                              "there is no such device; there are %u (anydml devices)", ep_adapter_count());
+        r->status = ep_status(r->factory, ORT_INVALID_ARGUMENT, "the device does not exist; found %u (anydml devices)",
+                              ep_adapter_count());
 }
 
 OrtStatus *ep_read_limit(const struct ep_factory *factory, const char *text, uint64_t *out)
 {
     if (!text || parse_number(text, UINT64_MAX, out))
         return NULL;
-    return ep_status(factory, ORT_INVALID_ARGUMENT, "option arena_limit is '%.100s'; it takes a whole number", text);
+    return ep_status(factory, ORT_INVALID_ARGUMENT, "option arena_limit is '%.100s'; must be an integer", text);
 }
 
 OrtStatus *ep_read_options(struct ep_factory *factory, const OrtSessionOptions *session,
@@ -137,7 +137,7 @@ OrtStatus *ep_read_options(struct ep_factory *factory, const OrtSessionOptions *
     if (read_number(&r, EP_HANDLE_OPTION, UINT32_MAX, &number))
         out->handle = (uint32_t)number;
     read_bool(&r, "disable_metacommands", &out->disable_metacommands);
-    out->device_tensors = out->handle; /* who hands a device over has buffers on it */
+    out->device_tensors = out->handle; /* callers that pass a device have buffers on it */
     read_bool(&r, "device_tensors", &out->device_tensors);
     read_bool(&r, "resident_caches", &out->resident_caches);
     read_bool(&r, "half_precision", &out->half_precision);

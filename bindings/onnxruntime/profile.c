@@ -14,13 +14,13 @@ struct event {
     int32_t thread;
 };
 
-/* Events are kept from StartProfiling to EndProfiling; the session owns the struct, the provider points to it. */
+/* Events are recorded from StartProfiling to EndProfiling; the session owns the struct, the provider points to it. */
 struct ep_profile {
     OrtEpProfilerImpl base;
     struct ep *ep;
     pthread_mutex_t lock;
     bool started;
-    int64_t offset_us; /* of the profile's own zero */
+    int64_t offset_us; /* relative to the profile's start */
     uint64_t start_us;
     struct event *events;
     uint32_t count, capacity;

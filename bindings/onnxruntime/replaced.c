@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Initializers that the session's options replace (AddInitializer). The graph that ONNX Runtime shows has the model's
- * values; the session's come as inputs of a fused node that keeps its initializers. The options do not list the names,
- * but they refuse a second value for a name that has one: a copy of the options is asked so, with a value that nothing
- * reads. */
+ * values; the session's are inputs of a fused node that keeps its initializers. The options do not list the names, but
+ * reject a second value for the same name: so a copy of the options is probed with an unused value. */
 #include "ep.h"
 
 #include <stdlib.h>
@@ -25,9 +24,9 @@ OrtStatus *ep_replaced_start(struct ep *ep, const OrtSessionOptions *options)
     TRY(ort->CloneSessionOptions(options, &ep->asked));
     TRY(ort->CreateTensorWithDataAsOrtValue(ep->factory->plain, &unread, sizeof(unread), &one, 1,
                                             ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &ep->asked_with));
-    /* Once for a name that none can have, so that a refusal means what it should. */
+    /* Once for a name that cannot exist, so that a rejection is meaningful. */
     if (has_value(ep, "\n")) {
-        ep_log(ep, ORT_LOGGING_LEVEL_WARNING, "initializers of the session's options cannot be told");
+        ep_log(ep, ORT_LOGGING_LEVEL_WARNING, "cannot determine the initializers of the session's options");
         ep_replaced_finish(ep);
     }
     return NULL;
@@ -70,7 +69,7 @@ bool ep_replaced_in(const struct ep *ep, const struct onnx_node *node)
     return false;
 }
 
-/* From the device to memory that goes with the model, where it is there. */
+/* From the device to memory that is released with the model, if it is there. */
 static OrtStatus *to_host(struct ep *ep, struct onnx_model *model, struct onnx_tensor *t)
 {
     const struct onnx_memory *memory = ep->device->onnx->memory;

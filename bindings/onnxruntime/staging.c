@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies between the host's memory and buffers that it does not see, in pieces through staging buffers. There is one
- * queue with its staging buffers for each device, from its first copy until its last block goes. */
+/* Copies between host memory and buffers without host access, in pieces through staging buffers. There is one queue
+ * with its staging buffers for each device, from its first copy until its last block is released. */
 #include "memory.h"
 
 #include <anydml_d3d12.h>
@@ -13,12 +13,12 @@ struct ep_staging {
     struct ep_staging *next;
     ID3D12Device *d3d;    /* kept */
     uint32_t users;       /* blocks; under the list's lock */
-    pthread_mutex_t lock; /* everything below */
+    pthread_mutex_t lock; /* all following members */
     ID3D12CommandQueue *queue;
     ID3D12CommandAllocator *allocator;
     ID3D12GraphicsCommandList *list;
     ID3D12Resource *upload, *readback;
-    char *to, *from; /* where these are mapped */
+    char *to, *from; /* their mapped addresses */
 };
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;

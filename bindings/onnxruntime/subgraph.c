@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fused subgraph at run time: one compiled program per combination of input shapes (and of the values that shapes
- * depend on), the most recently used ones kept. Any number of threads may run it at once. */
+/* A fused subgraph at run time: one compiled program per combination of input shapes (and of the values on which shapes
+ * depend); the most recently used ones are kept. Any number of threads may run it concurrently. */
 #include "ep.h"
 #include "profile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A compiled program and what it was compiled for. */
+/* A compiled program and the inputs that it was compiled for. */
 struct variant {
     struct variant *next; /* more recently used first */
     uint64_t hash;
@@ -28,22 +28,22 @@ struct ep_subgraph {
     struct onnx_model *model;
     struct ep_ports ports; /* `taken`: under compile_lock */
     char name[128];
-    pthread_mutex_t lock; /* everything below */
+    pthread_mutex_t lock; /* all following members */
     pthread_mutex_t compile_lock;
     struct variant *variants;
     uint32_t variant_count;
-    bool *wanted;         /* per input: programs are made for its value */
+    bool *wanted;         /* per input: programs are specialised for its value */
     struct floor *floors; /* per input */
     struct ep_lengths lengths;
 };
 
-/* What one run has at hand. */
+/* The data of one run. */
 struct run {
-    struct onnx_input *inputs; /* as they are, or for the most that they can be: see lengths.c */
+    struct onnx_input *inputs; /* the original ones, or their maximum: see lengths.c */
     uint32_t lengths[ONNX_LENGTHS_MAX];
     const void **in;
-    void **values_of; /* of inputs on the device: copies of those whose value is wanted; freed with the run */
-    int64_t *raised;  /* what stands for a value that has a floor, in the input's type */
+    void **values_of; /* of inputs on the device: copies of those whose value is needed; freed with the run */
+    int64_t *raised;  /* replaces a value that has a floor, in the input's type */
     bool *is_raised;
     void **out;
     OrtValue **values;
@@ -76,7 +76,7 @@ static uint64_t hash_bytes(const void *data, size_t bytes)
     return h;
 }
 
-/* Where the host finds the value of an input. */
+/* The host address of an input's value. */
 static const void *value_of(const struct run *r, uint32_t i)
 {
     return r->is_raised[i] ? &r->raised[i] : r->values_of[i] ? r->values_of[i] : r->in[i];
@@ -90,8 +90,8 @@ static uint64_t input_bytes(const struct ep_subgraph *s, const struct run *r, ui
     return onnx_bytes(s->model->inputs[i].type, count);
 }
 
-/* A value that is not above its floors counts as the least of them; one that is above it by a length that can be others
- * counts as the most that this can be. One program does for all of them. */
+/* A value that is not above its floors counts as the smallest of them; one that is above it by a variable length counts
+ * as the maximum. One program serves all of them. */
 static void raise_to_floor(struct ep_subgraph *s, struct run *r, uint32_t i)
 {
     const bool wide = s->model->inputs[i].type == ONNX_INT64;
@@ -140,7 +140,7 @@ static OrtStatus *fetch_value(struct ep_subgraph *s, struct run *r, uint32_t i)
     return NULL;
 }
 
-/* Notes whose values are wanted, and makes them what programs are compiled for. */
+/* Records which values are needed, and adds them to the key of programs. */
 static OrtStatus *fetch_values(struct ep_subgraph *s, struct run *r)
 {
     pthread_mutex_lock(&s->lock);
@@ -156,7 +156,7 @@ static OrtStatus *fetch_values(struct ep_subgraph *s, struct run *r)
     return NULL;
 }
 
-/* Shapes, then the wanted values; r NULL: there are none. */
+/* Shapes, then the needed values; r NULL: none. */
 static void *make_key(const struct ep_subgraph *s, const struct onnx_input *inputs, const struct run *r,
                       size_t *out_bytes)
 {
@@ -195,7 +195,7 @@ static struct variant *find_variant(struct ep_subgraph *s, const void *key, size
     return NULL;
 }
 
-/* The list is cut to its limit; the victim goes when nobody runs it. */
+/* Shrinks the list to its limit; a victim is released when no run uses it. */
 static struct variant *insert_variant(struct ep_subgraph *s, struct variant *v)
 {
     struct variant *victim = NULL, **at = &s->variants;
@@ -231,7 +231,7 @@ static OrtStatus *compile_variant(struct ep_subgraph *s, struct onnx_input *inpu
     struct onnx_program *program = NULL;
     DML_EXECUTION_FLAGS flags = ep->options.half_precision ? ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32 : 0;
     HRESULT hr;
-    if (ep->options.disable_metacommands && !ep->device->onnx->host_memory) /* for a processor it means slow kernels */
+    if (ep->options.disable_metacommands && !ep->device->onnx->host_memory) /* for a CPU it means slow kernels */
         flags |= DML_EXECUTION_FLAG_DISABLE_META_COMMANDS;
     for (;;) {
         bool again = false;
@@ -315,7 +315,7 @@ static OrtStatus *lookup_either(struct ep_subgraph *s, struct run *r, struct var
     return NULL;
 }
 
-/* A graph for the most that the sizes can be, where it is known to do; otherwise for these. */
+/* A graph for the maximum of the sizes if it is known to work; otherwise for these sizes. */
 static OrtStatus *compile_either(struct ep_subgraph *s, struct run *r, struct variant **out)
 {
     const OrtApi *ort = s->ep->factory->ort;
@@ -324,7 +324,7 @@ static OrtStatus *compile_either(struct ep_subgraph *s, struct run *r, struct va
         OrtStatus *status = new_variant(s, r->inputs, r, out);
         if (!status)
             return NULL;
-        again = ep_lengths_refused(&s->lengths, r->lengths); /* without those it may do */
+        again = ep_lengths_refused(&s->lengths, r->lengths); /* without those it may succeed */
         ep_log(s->ep, ORT_LOGGING_LEVEL_VERBOSE, "%s is compiled for each size: %s", s->name,
                ort->GetErrorMessage(status));
         ort->ReleaseStatus(status);
@@ -352,7 +352,7 @@ static OrtStatus *get_variant(struct ep_subgraph *s, OrtKernelContext *context, 
 
 /* ---- life ---- */
 
-/* All sizes are known: compile now, of the weights where the host has them. Else they are kept for later. */
+/* All sizes are known: compile now, of weights in host memory. Otherwise they are kept for later. */
 static OrtStatus *compile_early(struct ep_subgraph *s)
 {
     uint32_t count = s->model->input_count;
@@ -372,7 +372,7 @@ static OrtStatus *compile_early(struct ep_subgraph *s)
     bool wants = false;
     for (uint32_t i = 0; status && i < count; i++)
         wants = wants || inputs[i].wanted;
-    if (wants) { /* it takes a run to know the values */
+    if (wants) { /* the values are known only at a run */
         s->ep->factory->ort->ReleaseStatus(status);
         status = NULL;
     }
@@ -467,7 +467,7 @@ static OrtStatus *read_inputs(struct ep_subgraph *s, OrtKernelContext *context, 
         TRY(ep_read_shape(ort, value, &type, &rank, r->inputs[i].dims));
         if (type != info->type || rank > ONNX_RANK_MAX)
             return ep_status(s->ep->factory, ORT_INVALID_ARGUMENT,
-                             "input '%s' has type %d and %zu dimensions; type %d and at most %d are taken", info->name,
+                             "input '%s' has type %d and %zu dimensions; must have type %d and at most %d", info->name,
                              type, rank, info->type, ONNX_RANK_MAX);
         r->inputs[i].rank = (uint32_t)rank;
         TRY(ort->GetTensorData(value, &r->in[i]));

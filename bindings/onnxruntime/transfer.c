@@ -14,7 +14,7 @@ static struct transfer *transfer_of(const OrtDataTransferImpl *base)
     return container_of(base, struct transfer, base);
 }
 
-/* Memory that is the provider's by its name alone: only addresses of buffers are known to be the host's. */
+/* Memory of the provider by name only: only addresses of buffers are known to be host addresses. */
 static bool is_device(const struct ep_factory *factory, const OrtMemoryDevice *device)
 {
     const OrtEpApi *ep = factory->ep;
@@ -49,7 +49,7 @@ static OrtStatus *check(const struct ep_factory *factory, const OrtValue *value,
     if (!is_device(factory, factory->ep->Value_GetMemoryDevice(value)) || ep_block_covers(data, bytes))
         return NULL;
     return ep_status(factory, ORT_INVALID_ARGUMENT,
-                     "a tensor of %zu bytes in memory \"DML\" does not lie in an allocation of the provider's", bytes);
+                     "a tensor of %zu bytes in memory \"DML\" is not in an allocation of the provider", bytes);
 }
 
 static OrtStatus *copy(const struct ep_factory *factory, const OrtValue *from, OrtValue *to)

@@ -89,7 +89,7 @@ static void enable_debug_layer(void)
     pydml_release(debug);
 }
 
-/* Whether buffers lie at the host's addresses: the device checks its arguments even when it makes nothing. */
+/* Whether buffers can be created over host memory: the device checks its arguments even if it creates nothing. */
 static bool takes_host_memory(ID3D12Device *d3d)
 {
     static char probe[16] __attribute__((aligned(16)));

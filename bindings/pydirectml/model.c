@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A compiled operator that runs on host memory. The cpu adapter reads and writes it in place. */
+/* A compiled operator that runs on host memory. The cpu adapter uses it in place. */
 #include "pydml.h"
 
 #include <stdlib.h>
@@ -48,7 +48,7 @@ uint32_t pydml_model_is_shared(const struct pydml_model *model)
     return !model->remote;
 }
 
-/* In place. The owned inputs' addresses are given by the first run only. */
+/* In place. Only the first run passes the owned inputs' addresses. */
 static HRESULT run_here(struct pydml_model *model, const struct pydml_memory *inputs,
                         const struct pydml_memory *outputs)
 {
@@ -69,7 +69,7 @@ static HRESULT run_here(struct pydml_model *model, const struct pydml_memory *in
     return hr;
 }
 
-/* Whether the memory has as much as the slot's description says, but for the bytes that round it up. */
+/* Whether the memory has the size of the slot's description, except for the bytes that round it up. */
 static bool large_enough(const struct pydml_memory *memory, const struct pydml_slot *slot)
 {
     return memory->bytes >= slot->bytes || slot->bytes - memory->bytes < 4;

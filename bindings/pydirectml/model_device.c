@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Models on devices with memory of their own. One command list copies inputs to the device, runs the operator and
- * copies outputs back; it is recorded once and executed again and again. */
+/* Models on devices with their own memory. One command list copies inputs to the device, runs the operator and copies
+ * outputs back; it is recorded once and executed repeatedly. */
 #include "pydml.h"
 
 #include <DirectMLGuids.h>
@@ -11,7 +11,7 @@
 enum { ALIGNMENT = 256 };         /* of tensors in the buffers */
 #define AREA_MAX (UINT64_MAX / 4) /* bytes of a buffer: sums of sizes do not wrap below it */
 
-/* Tensors one behind the other in one buffer on the device, and its twin that the host reaches. */
+/* Tensors in sequence in one device buffer, and its host-visible counterpart. */
 struct area {
     ID3D12Resource *device, *host;
     uint8_t *mapped;
@@ -28,7 +28,7 @@ struct pydml_remote {
     ID3D12Fence *fence;
     uint64_t value; /* last one signalled */
     IDMLCommandRecorder *recorder;
-    ID3D12DescriptorHeap *heap; /* these three: of what `list` has recorded */
+    ID3D12DescriptorHeap *heap; /* these three: as recorded in `list` */
     IDMLBindingTable *table;
     ID3D12Resource *temporary;
     ID3D12Resource *persistent;
@@ -43,7 +43,7 @@ static void area_finish(struct area *area)
     memset(area, 0, sizeof(*area));
 }
 
-/* For the slots that are owned, or those that are not. */
+/* For the owned slots, or for the others. */
 static HRESULT area_init(struct area *area, const struct pydml_device *device, const struct pydml_slot *slots,
                          uint32_t count, D3D12_HEAP_TYPE heap, bool owned)
 {
@@ -66,7 +66,7 @@ static HRESULT area_init(struct area *area, const struct pydml_device *device, c
     return SUCCEEDED(hr) ? ID3D12Resource_Map(area->host, 0, NULL, (void **)&area->mapped) : hr;
 }
 
-/* What the host gives for the slots that the area has. */
+/* The host memory for the slots of the area. */
 static void area_fill(const struct area *area, const struct pydml_slot *slots, uint32_t count, bool owned,
                       const struct pydml_memory *memory)
 {
@@ -103,7 +103,7 @@ static HRESULT execute(struct pydml_remote *r)
     return SUCCEEDED(hr) ? ID3D12Device_GetDeviceRemovedReason(r->device->d3d) : hr;
 }
 
-/* Forgets what the list has recorded and opens it again. */
+/* Discards the recorded commands and opens the list again. */
 static HRESULT reopen(struct pydml_remote *r)
 {
     pydml_release(r->table);
@@ -116,7 +116,7 @@ static HRESULT reopen(struct pydml_remote *r)
     return SUCCEEDED(hr) ? ID3D12GraphicsCommandList_Reset(r->list, r->allocator, NULL) : hr;
 }
 
-/* A binding table with its heap and temporary buffer for what is recorded next. */
+/* A binding table with its heap and temporary buffer for the next recording. */
 static HRESULT prepare(struct pydml_remote *r, IDMLDispatchable *dispatchable)
 {
     const DML_BINDING_PROPERTIES need = IDMLDispatchable_GetBindingProperties(dispatchable);

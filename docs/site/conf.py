@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How Sphinx makes the site of `make docs` from the Markdown files, which stay what GitHub and an editor show: what they do
-not say, which page stands below which, is added here."""
+not say, the hierarchy of pages, is added here."""
 import pathlib
 import re
 

@@ -5,7 +5,7 @@
 
 #include "dml_types.h"
 
-/* The slots that an interface brings into the tables of those derived from it; `I` is the derived interface. */
+/* The slots that an interface inherits to the tables of those derived from it; `I` is the derived interface. */
 /* clang-format off */
 #define DML_UNKNOWN_SLOTS(I) \
     HRESULT (STDMETHODCALLTYPE *QueryInterface)(I *This, REFIID riid, void **ppvObject); \
@@ -40,7 +40,7 @@
     HRESULT (STDMETHODCALLTYPE *GetDeviceRemovedReason)(I *This); \
     HRESULT (STDMETHODCALLTYPE *GetParentDevice)(I *This, REFIID riid, void **ppv)
 
-/* Windows' C++ compilers pass where a method is to write the struct that it returns, behind the object. */
+/* On Windows, C++ compilers pass the address of a returned struct as a parameter after the object. */
 #ifdef _WIN32
 #define DML_DISPATCHABLE_SLOTS(I) \
     DML_DEVICE_CHILD_SLOTS(I); \

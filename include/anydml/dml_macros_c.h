@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One call macro per method and interface: IDMLDevice_CreateOperator(device, ...) is
- * device->lpVtbl->CreateOperator(...). */
+/* One macro per method and interface: IDMLDevice_CreateOperator(device, ...) is device->lpVtbl->CreateOperator(...). */
 #ifndef ANYDML_DML_MACROS_C_H
 #define ANYDML_DML_MACROS_C_H
 
 #include "dml_interfaces_c.h"
 
-/* GetBindingProperties, which returns a struct: the macros return it on all systems. */
+/* GetBindingProperties returns a struct: the macros return it on all systems. */
 #ifdef _WIN32
 #define DML_CALL_GET_BINDING_PROPERTIES(This)                                                                          \
     (*(This)->lpVtbl->GetBindingProperties(This, &(DML_BINDING_PROPERTIES){ 0 }))

@@ -2,11 +2,11 @@
 /*
  * Operator descriptions of feature level 1.0.
  *
- * Reading the one-line meanings here and in the files of the later levels: x, a, b are elements of the input tensors,
- * y of the output; dx and dy are gradients. Where a struct has ScaleBias and it is not NULL, x is first replaced by
- * ScaleBias->Scale * x + ScaleBias->Bias. "May be NULL" lists the tensors that may be absent (ScaleBias,
- * FusedActivation and DML_BUFFER_TENSOR_DESC::Strides always may). A fused activation's own tensors are NULL. All
- * descriptions are read during the call only; nothing is kept.
+ * Notation in the one-line descriptions here and in the files of the later levels: x, a, b are elements of the input
+ * tensors, y of the output; dx and dy are gradients. If a struct has a ScaleBias that is not NULL, x is first replaced
+ * by ScaleBias->Scale * x + ScaleBias->Bias. "May be NULL" lists the tensors that may be absent (ScaleBias,
+ * FusedActivation and DML_BUFFER_TENSOR_DESC::Strides always may). A fused activation's own tensors are NULL.
+ * Descriptions are read during the call only.
  */
 #ifndef ANYDML_DML_OPERATORS_1_H
 #define ANYDML_DML_OPERATORS_1_H
@@ -373,7 +373,7 @@ typedef struct DML_CAST_OPERATOR_DESC {
     const DML_TENSOR_DESC *InputTensor, *OutputTensor;
 } DML_CAST_OPERATOR_DESC;
 
-/* Cuts the input along Axis into OutputCount tensors. */
+/* Splits the input along Axis into OutputCount tensors. */
 typedef struct DML_SPLIT_OPERATOR_DESC {
     const DML_TENSOR_DESC *InputTensor;
     UINT OutputCount;
@@ -405,14 +405,14 @@ typedef struct DML_VALUE_SCALE_2D_OPERATOR_DESC {
     const FLOAT *Bias;
 } DML_VALUE_SCALE_2D_OPERATOR_DESC;
 
-/* Enlarges height and width by whole factors. */
+/* Enlarges height and width by integer factors. */
 typedef struct DML_UPSAMPLE_2D_OPERATOR_DESC {
     const DML_TENSOR_DESC *InputTensor, *OutputTensor;
     DML_SIZE_2D ScaleSize;
     DML_INTERPOLATION_MODE InterpolationMode;
 } DML_UPSAMPLE_2D_OPERATOR_DESC;
 
-/* Picks whole slices along Axis by index. */
+/* Gathers whole slices along Axis by index. */
 typedef struct DML_GATHER_OPERATOR_DESC {
     const DML_TENSOR_DESC *InputTensor, *IndicesTensor, *OutputTensor;
     UINT Axis, IndexDimensions;
@@ -437,7 +437,7 @@ typedef struct DML_TILE_OPERATOR_DESC {
     const UINT *Repeats;
 } DML_TILE_OPERATOR_DESC;
 
-/* The K greatest values along Axis, sorted, and their indices. */
+/* The K largest values along Axis, sorted, and their indices. */
 typedef struct DML_TOP_K_OPERATOR_DESC {
     const DML_TENSOR_DESC *InputTensor, *OutputValueTensor, *OutputIndexTensor;
     UINT Axis, K;

@@ -83,7 +83,7 @@ typedef struct DML_MAX_POOLING1_OPERATOR_DESC {
     const UINT *Strides, *WindowSize, *StartPadding, *EndPadding;
 } DML_MAX_POOLING1_OPERATOR_DESC;
 
-/* Puts pooled values back at IndicesTensor's places, zeros elsewhere. */
+/* Writes pooled values back to the positions in IndicesTensor, zeros elsewhere. */
 typedef struct DML_MAX_UNPOOLING_OPERATOR_DESC {
     const DML_TENSOR_DESC *InputTensor, *IndicesTensor, *OutputTensor;
 } DML_MAX_UNPOOLING_OPERATOR_DESC;
@@ -136,7 +136,7 @@ typedef struct DML_ELEMENT_WISE_ROUND_OPERATOR_DESC {
     DML_ROUNDING_MODE RoundingMode;
 } DML_ELEMENT_WISE_ROUND_OPERATOR_DESC;
 
-/* y = x is an infinity of the asked sign. */
+/* y = x is an infinity of the requested sign. */
 typedef struct DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC {
     const DML_TENSOR_DESC *InputTensor, *OutputTensor;
     DML_IS_INFINITY_MODE InfinityMode;
@@ -180,13 +180,13 @@ typedef struct DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC {
     UINT Axis;
 } DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC;
 
-/* Picks single elements along Axis by index. */
+/* Gathers single elements along Axis by index. */
 typedef struct DML_GATHER_ELEMENTS_OPERATOR_DESC {
     const DML_TENSOR_DESC *InputTensor, *IndicesTensor, *OutputTensor;
     UINT Axis;
 } DML_GATHER_ELEMENTS_OPERATOR_DESC;
 
-/* Picks slices by tuples of indices. */
+/* Gathers slices by tuples of indices. */
 typedef struct DML_GATHER_ND_OPERATOR_DESC {
     const DML_TENSOR_DESC *InputTensor, *IndicesTensor, *OutputTensor;
     UINT InputDimensionCount, IndicesDimensionCount;
@@ -213,7 +213,7 @@ typedef struct DML_SLICE1_OPERATOR_DESC {
     const INT *InputWindowStrides;
 } DML_SLICE1_OPERATOR_DESC;
 
-/* The K greatest or least values along Axis, sorted, and their indices. */
+/* The K largest or smallest values along Axis, sorted, and their indices. */
 typedef struct DML_TOP_K1_OPERATOR_DESC {
     const DML_TENSOR_DESC *InputTensor, *OutputValueTensor, *OutputIndexTensor;
     UINT Axis, K;
@@ -257,7 +257,7 @@ typedef struct DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC {
     const DML_TENSOR_DESC *ATensor, *AZeroPointTensor, *BTensor, *BZeroPointTensor, *OutputTensor;
 } DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC;
 
-/* Product of two quantized matrices, quantized again. May be NULL: AZeroPointTensor, BZeroPointTensor,
+/* Matrix product of two quantized tensors, quantized again. May be NULL: AZeroPointTensor, BZeroPointTensor,
  * OutputZeroPointTensor. */
 typedef struct DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC {
     const DML_TENSOR_DESC *ATensor, *AScaleTensor, *AZeroPointTensor, *BTensor, *BScaleTensor;

@@ -27,7 +27,7 @@ typedef struct DML_ELEMENT_WISE_BIT_NOT_OPERATOR_DESC {
     const DML_TENSOR_DESC *InputTensor, *OutputTensor;
 } DML_ELEMENT_WISE_BIT_NOT_OPERATOR_DESC;
 
-/* y = number of one bits in x. */
+/* y = the number of one bits in x. */
 typedef struct DML_ELEMENT_WISE_BIT_COUNT_OPERATOR_DESC {
     const DML_TENSOR_DESC *InputTensor, *OutputTensor;
 } DML_ELEMENT_WISE_BIT_COUNT_OPERATOR_DESC;
@@ -53,7 +53,7 @@ typedef struct DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC {
     const DML_TENSOR_DESC *InputTensor, *InputGradientTensor, *OutputGradientTensor;
 } DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC;
 
-/* Spreads each gradient evenly over its window. */
+/* Distributes each gradient evenly over its window. */
 typedef struct DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC {
     const DML_TENSOR_DESC *InputGradientTensor, *OutputGradientTensor;
     UINT DimensionCount;
@@ -61,7 +61,7 @@ typedef struct DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC {
     BOOL IncludePadding;
 } DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC;
 
-/* Gives each gradient to the maximum of its window. */
+/* Adds each gradient to the position of its window's maximum. */
 typedef struct DML_MAX_POOLING_GRAD_OPERATOR_DESC {
     const DML_TENSOR_DESC *InputTensor, *InputGradientTensor, *OutputGradientTensor;
     UINT DimensionCount;
@@ -87,7 +87,7 @@ typedef struct DML_RESAMPLE_GRAD_OPERATOR_DESC {
     const FLOAT *Scales, *InputPixelOffsets, *OutputPixelOffsets;
 } DML_RESAMPLE_GRAD_OPERATOR_DESC;
 
-/* Gradient of SLICE1: puts the block back, zeros elsewhere. */
+/* Gradient of SLICE1: copies the block back, zeros elsewhere. */
 typedef struct DML_SLICE_GRAD_OPERATOR_DESC {
     const DML_TENSOR_DESC *InputGradientTensor, *OutputGradientTensor;
     UINT DimensionCount;
@@ -103,7 +103,7 @@ typedef struct DML_ADAM_OPTIMIZER_OPERATOR_DESC {
     FLOAT LearningRate, Beta1, Beta2, Epsilon;
 } DML_ADAM_OPTIMIZER_OPERATOR_DESC;
 
-/* Index of the least element over Axes. */
+/* Index of the smallest element over Axes. */
 typedef struct DML_ARGMIN_OPERATOR_DESC {
     const DML_TENSOR_DESC *InputTensor, *OutputTensor;
     UINT AxisCount;
@@ -111,7 +111,7 @@ typedef struct DML_ARGMIN_OPERATOR_DESC {
     DML_AXIS_DIRECTION AxisDirection;
 } DML_ARGMIN_OPERATOR_DESC;
 
-/* Index of the greatest element over Axes. */
+/* Index of the largest element over Axes. */
 typedef struct DML_ARGMAX_OPERATOR_DESC {
     const DML_TENSOR_DESC *InputTensor, *OutputTensor;
     UINT AxisCount;
@@ -188,7 +188,7 @@ typedef struct DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC {
     const DML_TENSOR_DESC *BZeroPointTensor, *OutputScaleTensor, *OutputZeroPointTensor, *OutputTensor;
 } DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC;
 
-/* Quantizes by the input's own range; the scale and zero point found are outputs. */
+/* Quantizes by the input's own range; the computed scale and zero point are outputs. */
 typedef struct DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC {
     const DML_TENSOR_DESC *InputTensor, *OutputTensor, *OutputScaleTensor, *OutputZeroPointTensor;
 } DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC;
@@ -218,7 +218,7 @@ typedef struct DML_ROI_ALIGN_GRAD_OPERATOR_DESC {
     BOOL AlignRegionsToCorners;
 } DML_ROI_ALIGN_GRAD_OPERATOR_DESC;
 
-/* Batch normalization that also gives the mean and variance it measured. May be NULL: FusedAddTensor. */
+/* Batch normalization that also outputs the mean and variance that it computed. May be NULL: FusedAddTensor. */
 typedef struct DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC {
     const DML_TENSOR_DESC *InputTensor, *ScaleTensor, *BiasTensor, *FusedAddTensor, *OutputTensor;
     const DML_TENSOR_DESC *OutputMeanTensor, *OutputVarianceTensor;

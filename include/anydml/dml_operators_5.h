@@ -164,7 +164,7 @@ typedef struct DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC {
 
 #if DML_TARGET_VERSION >= 0x6300
 
-/* MEAN_VARIANCE_NORMALIZATION1 with mean and variance separately switched. May be NULL: ScaleTensor, BiasTensor. */
+/* MEAN_VARIANCE_NORMALIZATION1 with separate switches for mean and variance. May be NULL: ScaleTensor, BiasTensor. */
 typedef struct DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC {
     const DML_TENSOR_DESC *InputTensor, *ScaleTensor, *BiasTensor, *OutputTensor;
     UINT AxisCount;
@@ -226,7 +226,7 @@ typedef struct DML_FOLD_OPERATOR_DESC {
     const UINT *WindowSizes, *Strides, *Dilations, *StartPadding, *EndPadding;
 } DML_FOLD_OPERATOR_DESC;
 
-/* Lays the sliding patches of an image out as columns. */
+/* Writes the sliding patches of an image as columns (im2col). */
 typedef struct DML_UNFOLD_OPERATOR_DESC {
     const DML_TENSOR_DESC *InputTensor, *OutputTensor;
     UINT DimensionCount;

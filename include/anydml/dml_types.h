@@ -60,7 +60,7 @@ typedef enum DML_TENSOR_TYPE {
     DML_TENSOR_TYPE_BUFFER = 1,
 } DML_TENSOR_TYPE;
 
-/* OWNED_BY_DML: the tensor is given once, to the initializer, and may be rearranged and kept in the persistent buffer.
+/* OWNED_BY_DML: the tensor is bound once, to the initializer, and may be rearranged and kept in the persistent buffer.
  */
 typedef enum DML_TENSOR_FLAGS {
     DML_TENSOR_FLAG_NONE = 0,
@@ -72,7 +72,7 @@ DEFINE_ENUM_FLAG_OPERATORS(DML_TENSOR_FLAGS)
 /*
  * A tensor in a buffer. Sizes and Strides count elements and have DimensionCount entries, outermost first; Strides NULL
  * means packed, a stride of 0 repeats the element (inputs only). TotalTensorSizeInBytes covers the last element and is
- * a multiple of 4. GuaranteedBaseOffsetAlignment is a promise in bytes, a power of two, or 0 for none.
+ * a multiple of 4. GuaranteedBaseOffsetAlignment is the guaranteed alignment in bytes, a power of two, or 0 for none.
  */
 typedef struct DML_BUFFER_TENSOR_DESC {
     DML_TENSOR_DATA_TYPE DataType;
@@ -111,7 +111,7 @@ typedef enum DML_MATRIX_TRANSFORM {
     DML_MATRIX_TRANSFORM_TRANSPOSE = 1,
 } DML_MATRIX_TRANSFORM;
 
-/* CONVOLUTION turns the filter around, CROSS_CORRELATION (what frameworks call convolution) does not. */
+/* CONVOLUTION mirrors the filter, CROSS_CORRELATION (what frameworks call convolution) does not. */
 typedef enum DML_CONVOLUTION_MODE {
     DML_CONVOLUTION_MODE_CONVOLUTION = 0,
     DML_CONVOLUTION_MODE_CROSS_CORRELATION = 1,
@@ -177,7 +177,7 @@ typedef enum DML_DEPTH_SPACE_ORDER {
     DML_DEPTH_SPACE_ORDER_COLUMN_ROW_DEPTH = 1,
 } DML_DEPTH_SPACE_ORDER;
 
-/* One scalar of any tensor data type; a FLOAT16 stands in the first two bytes. The unused bytes are ignored. */
+/* One scalar of any tensor data type; a FLOAT16 is stored in the first two bytes. Unused bytes are ignored. */
 typedef union DML_SCALAR_UNION {
     BYTE Bytes[8];
     INT8 Int8;
@@ -297,7 +297,7 @@ typedef struct DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT {
 
 #if DML_TARGET_VERSION >= 0x2000
 
-/* The answer is the highest of the requested levels that the device has. */
+/* The result is the highest of the requested levels that the device supports. */
 typedef struct DML_FEATURE_QUERY_FEATURE_LEVELS {
     UINT RequestedFeatureLevelCount;
     const DML_FEATURE_LEVEL *RequestedFeatureLevels;
@@ -311,7 +311,7 @@ typedef struct DML_FEATURE_DATA_FEATURE_LEVELS {
 
 /* ---- devices ---- */
 
-/* DEBUG: messages about wrong use, and IDMLDebugDevice to silence them. */
+/* DEBUG: reports wrong use; IDMLDebugDevice can mute the messages. */
 typedef enum DML_CREATE_DEVICE_FLAGS {
     DML_CREATE_DEVICE_FLAG_NONE = 0,
     DML_CREATE_DEVICE_FLAG_DEBUG = 1,
@@ -320,7 +320,7 @@ typedef enum DML_CREATE_DEVICE_FLAGS {
 DEFINE_ENUM_FLAG_OPERATORS(DML_CREATE_DEVICE_FLAGS)
 
 /*
- * ALLOW_HALF_PRECISION_COMPUTATION: products of 16-bit tensors may round factors to another 16-bit type;
+ * ALLOW_HALF_PRECISION_COMPUTATION: matrix multiplications of 16-bit tensors may round factors to another 16-bit type;
  * FLOAT32 tensors stay FLOAT32 (anydml.h has a flag for those). DISABLE_META_COMMANDS: portable
  * kernels only; DESCRIPTORS_VOLATILE: bindings are read at submission instead of when the dispatch is recorded.
  */
@@ -336,8 +336,9 @@ DEFINE_ENUM_FLAG_OPERATORS(DML_EXECUTION_FLAGS)
 /* ---- bindings ---- */
 
 /*
- * What a dispatch needs: descriptors, and bytes of temporary buffer (contents worthless between dispatches) and
- * persistent buffer (written by the initializer, kept as long as the operator is dispatched). 0 bytes: no buffer.
+ * What a dispatch needs: the number of descriptors, and bytes of temporary buffer (undefined contents between
+ * dispatches) and of persistent buffer (written by the initializer, valid as long as the operator is dispatched). 0
+ * bytes: not needed.
  */
 typedef struct DML_BINDING_PROPERTIES {
     UINT RequiredDescriptorCount;
@@ -364,7 +365,7 @@ typedef struct DML_BINDING_DESC {
     const void *Desc;
 } DML_BINDING_DESC;
 
-/* Offset: a multiple of DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT. SizeInBytes 0: to the end. Buffer NULL: nothing. */
+/* Offset: a multiple of DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT. SizeInBytes 0: to the end. Buffer NULL: no binding. */
 typedef struct DML_BUFFER_BINDING {
     ID3D12Resource *Buffer;
     UINT64 Offset, SizeInBytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DirectMLX.h: what moves, picks, resizes and makes elements. */
+/* DirectMLX.h: operators that move, gather, resize and generate elements. */
 #ifndef ANYDML_DMLX_DATA_H
 #define ANYDML_DMLX_DATA_H
 
@@ -13,7 +13,7 @@ namespace dml
 namespace detail
 {
 
-/* Sizes of `rank` dimensions: ones before them, or without the first ones, which must be 1. */
+/* Sizes extended to `rank` dimensions by leading ones, or shortened by leading dimensions, which must be 1. */
 inline TensorDimensions AlignRight(TensorDimensions sizes, size_t rank)
 {
     while (sizes.size() > rank && sizes.front() == 1)
@@ -148,7 +148,7 @@ inline Expression ReverseSubsequences(Expression input, Expression sequenceLengt
 
 /* ---- indices ---- */
 
-/* Sizes: the input's with those of the last indexDimensions of the indices in place of the axis, aligned right. */
+/* Sizes: the input's, with the axis replaced by the last indexDimensions sizes of the indices, aligned right. */
 inline Expression Gather(Expression input, Expression indices, uint32_t axis, uint32_t indexDimensions)
 {
     const TensorDimensions &x = detail::SizesOf(input), &i = detail::SizesOf(indices);
@@ -173,7 +173,8 @@ inline Expression GatherElements(Expression input, Expression indices, uint32_t 
 }
 
 #if DML_TARGET_VERSION >= 0x3000
-/* Sizes: the indices' but for the last dimension, whose tuples pick in the input, then what they leave of the input. */
+/* Sizes: the indices' sizes without the last dimension, whose tuples select in the input, then the input's remaining
+ * sizes. */
 inline Expression GatherND(Expression input, Expression indices, uint32_t inputDimensionCount,
                            uint32_t indicesDimensionCount, uint32_t batchDimensionCount)
 {
@@ -239,7 +240,7 @@ inline TopKOutputs TopK(Expression input, uint32_t axis, uint32_t k, DML_AXIS_DI
 #if DML_TARGET_VERSION >= 0x3000
 struct NonZeroCoordinatesOutputs {
     Expression count;       /* {1} */
-    Expression coordinates; /* {elements of the input, rank}; rows from the count on are not specified */
+    Expression coordinates; /* {elements of the input, rank}; rows beyond the count are unspecified */
 };
 
 inline NonZeroCoordinatesOutputs NonZeroCoordinates(Expression input)
@@ -290,7 +291,7 @@ inline Expression Upsample2D(Expression input, DML_SIZE_2D scaleSize, DML_INTERP
 namespace detail
 {
 
-/* The three lists of resampling; left out: the ratio of the sizes, 0.5 and -0.5, which align the edges. */
+/* The three lists of resampling; defaults: the ratio of the sizes, 0.5 and -0.5, which align the edges. */
 struct Sampling {
     std::vector<float> scales, inputOffsets, outputOffsets;
 
@@ -313,7 +314,7 @@ struct Sampling {
     }
 };
 
-/* From the given scales, where the caller gives no sizes. */
+/* Computed from the scales if the caller gives no sizes. */
 inline TensorDimensions SampledSizes(const Expression &input, TensorDimensions given, Span<const float> scales)
 {
     const TensorDimensions &sizes = SizesOf(input);
@@ -365,7 +366,7 @@ inline Expression Resample(Expression input, TensorDimensions outputSizes, DML_I
 #endif
 
 #if DML_TARGET_VERSION >= 0x3000
-/* The gradient of what Resample does with the same scales: the output has the sizes of that one's input. */
+/* The gradient of Resample with the same scales: the output has the sizes of Resample's input. */
 inline Expression ResampleGrad(Expression input, TensorDimensions outputSizes, DML_INTERPOLATION_MODE mode,
                                Span<const float> scales = {}, Span<const float> inputPixelOffsets = {},
                                Span<const float> outputPixelOffsets = {})
@@ -378,7 +379,7 @@ inline Expression ResampleGrad(Expression input, TensorDimensions outputSizes, D
 #endif
 
 #if DML_TARGET_VERSION >= 0x4000
-/* roi {R, 4} and batchIndices {R} may have ones before them. */
+/* roi {R, 4} and batchIndices {R} may have leading dimensions of size 1. */
 inline Expression RoiAlign(Expression input, Expression roi, Expression batchIndices,
                            DML_REDUCE_FUNCTION reductionFunction, DML_INTERPOLATION_MODE interpolationMode,
                            float spatialScaleX, float spatialScaleY, float inputPixelOffset, float outputPixelOffset,
@@ -447,7 +448,7 @@ inline RoiAlignGradOutputs RoiAlignGrad(Optional<Expression> input, Expression i
 }
 #endif
 
-/* ---- from nothing ---- */
+/* ---- generators ---- */
 
 inline Expression FillValueConstant(Graph &graph, TensorDimensions outputSizes, DML_TENSOR_DATA_TYPE valueDataType,
                                     DML_SCALAR_UNION value)
@@ -470,7 +471,7 @@ inline Expression FillValueSequence(Graph &graph, TensorDimensions outputSizes, 
 #if DML_TARGET_VERSION >= 0x3000
 struct RandomGeneratorOutputs {
     Expression values; /* of UINT32 */
-    Expression state;  /* the input of the next one; empty where not asked for */
+    Expression state;  /* the state for the next call; empty unless requested */
 };
 
 inline RandomGeneratorOutputs RandomGenerator(Expression inputState, TensorDimensions outputSizes,

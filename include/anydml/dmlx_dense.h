@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DirectMLX.h: convolutions, matrix products and pooling. Of windows, strides and dilations that are left out are 1,
- * padding is 0; outputSizes that are left out follow from them. */
+/* DirectMLX.h: convolutions, matrix multiplications and pooling. Strides and dilations default to 1, padding to 0;
+ * outputSizes are computed unless they are given. */
 #ifndef ANYDML_DMLX_DENSE_H
 #define ANYDML_DMLX_DENSE_H
 
@@ -12,7 +12,7 @@ namespace dml
 namespace detail
 {
 
-/* How windows lie over [N, C, spatial...]; each list has one number for each spatial dimension. */
+/* The windows over [N, C, spatial...]; each list has one number per spatial dimension. */
 struct Windows {
     std::vector<uint32_t> sizes, strides, dilations, startPadding, endPadding, outputPadding;
 
@@ -34,7 +34,7 @@ struct Windows {
         return Count(m_input.size() - 2);
     }
 
-    /* With how many windows fit. */
+    /* The output sizes from the number of windows that fit. */
     TensorDimensions Forward(uint32_t channels) const
     {
         TensorDimensions output = { m_input[0], channels };
@@ -46,7 +46,7 @@ struct Windows {
         }
         return output;
     }
-    /* With the sizes whose forward windows are as many as the input's elements. */
+    /* The output sizes whose number of forward windows equals the input's elements. */
     TensorDimensions Backward(uint32_t channels) const
     {
         TensorDimensions output = { m_input[0], channels };
@@ -71,7 +71,7 @@ struct Windows {
     TensorDimensions m_input;
 };
 
-/* The spatial sizes of a filter, which are a convolution's windows. */
+/* The spatial sizes of a filter, which are the window of the convolution. */
 inline std::vector<uint32_t> FilterWindow(const Expression &input, const Expression &filter)
 {
     const TensorDimensions &sizes = SizesOf(filter);
@@ -86,7 +86,7 @@ inline TensorDimensions Chosen(TensorDimensions given, const TensorDimensions &c
 
 } /* namespace detail */
 
-/* ---- convolutions and products ---- */
+/* ---- convolutions and matrix multiplications ---- */
 
 inline Expression Convolution(Expression input, Expression filter, Optional<Expression> bias = NullOpt,
                               DML_CONVOLUTION_MODE mode = DML_CONVOLUTION_MODE_CROSS_CORRELATION,
@@ -121,7 +121,7 @@ inline Expression Convolution(Expression input, Expression filter, Optional<Expr
     return op.Make(DML_OPERATOR_CONVOLUTION, desc);
 }
 
-/* The same with a function for each parameter. */
+/* The same with separate parameters. */
 class ConvolutionBuilder
 {
   public:
@@ -339,7 +339,7 @@ inline Expression AveragePooling(Expression input, Span<const uint32_t> strides,
 
 struct MaxPoolingOutputs {
     Expression values;
-    Expression indices; /* of UINT32, empty where not asked for */
+    Expression indices; /* of UINT32, empty unless requested */
 };
 
 inline MaxPoolingOutputs MaxPooling(Expression input, Span<const uint32_t> windowSize,

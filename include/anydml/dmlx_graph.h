@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DirectMLX.h: expressions, the graph that they stand in, and detail::Operator, with which every function makes its
- * operator. Adding an operator is one short function over that. */
+/* DirectMLX.h: expressions, their graph, and detail::Operator, the helper with which every function creates its
+ * operator. A new operator is one short function over it. */
 #ifndef ANYDML_DMLX_GRAPH_H
 #define ANYDML_DMLX_GRAPH_H
 
@@ -17,8 +17,8 @@ namespace detail
 
 class GraphBuilder;
 
-/* An output of a node, or an input of the graph, read as `desc` says. Reinterpreting one makes another with the same
- * source. */
+/* An output of a node, or an input of the graph, with the description `desc`. Reinterpreting creates another one with
+ * the same source. */
 struct NodeOutput {
     GraphBuilder *builder;
     bool isGraphInput;
@@ -55,7 +55,7 @@ class Expression
     detail::NodeOutput *m_output = nullptr;
 };
 
-/* An activation that is computed with the operator before it. */
+/* An activation that is fused into the preceding operator. */
 struct FusedActivation {
     DML_OPERATOR_TYPE activation = DML_OPERATOR_INVALID;
     float param1 = 0;
@@ -148,7 +148,7 @@ struct FusedActivation {
 namespace detail
 {
 
-/* The same as in DirectMLGuids.h, which a program may include or not: __uuidof may be its own. */
+/* The same as in DirectMLGuids.h, which a program may include or not: its __uuidof may differ. */
 inline constexpr IID DeviceIID = { 0xa0884f9a, 0xd2be, 0x4355, { 0xaa, 0x5d, 0x59, 0x01, 0x28, 0x1a, 0xd1, 0xd2 } };
 inline constexpr IID OperatorIID = { 0x26caae7a, 0x3081, 0x4633, { 0x95, 0x81, 0x22, 0x6f, 0xbe, 0x57, 0x69, 0x5d } };
 inline constexpr IID CompiledIID = { 0x6b15e56a, 0xbf5c, 0x4902, { 0x92, 0xd8, 0xda, 0x3a, 0x65, 0x0a, 0xfe, 0xa4 } };
@@ -197,7 +197,7 @@ class GraphBuilder
         return Expression(&m_outputs.back());
     }
 
-    /* Null inputs are tensors that the operator is without. */
+    /* Null inputs are absent optional tensors. */
     uint32_t AddOperator(DML_OPERATOR_TYPE type, const void *desc, Span<NodeOutput *const> inputs)
     {
         DML_OPERATOR_DESC whole = { type, desc };
@@ -250,7 +250,7 @@ class GraphBuilder
     std::deque<NodeOutput> m_outputs; /* expressions point to them */
 };
 
-/* The edges as descriptions: of one kind in one vector, and what CompileGraph takes over that. */
+/* The edges as descriptions: one vector for each kind, and the array over them for CompileGraph. */
 template <typename Desc>
 std::vector<DML_GRAPH_EDGE_DESC> EdgeList(DML_GRAPH_EDGE_TYPE type, const std::vector<Desc> &all)
 {
@@ -315,7 +315,7 @@ inline ComPtr<IDMLCompiledOperator> GraphBuilder::Compile(DML_EXECUTION_FLAGS fl
 }
 
 /*
- * One operator in the making. Tensors are named in the order of the description's fields, which a braced list keeps:
+ * Builds one operator. Tensors are added in the order of the description's fields, which a braced list guarantees:
  *
  *     Operator op(a);
  *     DML_X_OPERATOR_DESC desc = { op.In(a), op.In(b), op.Out(type, sizes), ... };
@@ -356,13 +356,13 @@ class Operator
         m_outputs.back() = &m_tensors.back();
         return desc;
     }
-    /* With type and sizes of another tensor. */
+    /* Uses type and sizes of another tensor. */
     const DML_TENSOR_DESC *Out(const Expression &like)
     {
         return Out(like.GetOutputDesc().dataType, like.GetOutputDesc().sizes);
     }
 
-    /* All fusible activations have the description of LINEAR, or the beginning of it. */
+    /* The descriptions of all fusible activations start with the fields of LINEAR. */
     const DML_OPERATOR_DESC *Fused(const FusedActivation &activation)
     {
         if (activation.activation == DML_OPERATOR_INVALID)
@@ -382,7 +382,7 @@ class Operator
                              : Expression());
         return m_results[0];
     }
-    /* After Make; empty where the operator was made without it. */
+    /* After Make; empty for an absent output. */
     Expression Result(size_t index) const
     {
         return m_results[index];
@@ -408,7 +408,7 @@ class Operator
     std::deque<DML_OPERATOR_DESC> m_fused;
 };
 
-/* An operator of one input whose output has its sizes; the fields after the tensors follow. */
+/* A unary operator whose output has the input's sizes; the fields after the tensors follow. */
 template <typename Desc, typename... Fields>
 Expression Map(DML_OPERATOR_TYPE type, const Expression &input, DML_TENSOR_DATA_TYPE outputType, Fields... fields)
 {
@@ -422,7 +422,7 @@ Expression Map(DML_OPERATOR_TYPE type, const Expression &input, Fields... fields
     return Map<Desc>(type, input, input.GetOutputDesc().dataType, fields...);
 }
 
-/* An operator of one input whose output has its type and other sizes. */
+/* A unary operator whose output has the input's type and other sizes. */
 template <typename Desc, typename... Fields>
 Expression Resize(DML_OPERATOR_TYPE type, const Expression &input, TensorDimensions sizes, Fields... fields)
 {
@@ -431,7 +431,7 @@ Expression Resize(DML_OPERATOR_TYPE type, const Expression &input, TensorDimensi
     return op.Make(type, desc);
 }
 
-/* An operator of two inputs whose output has the sizes of the first. */
+/* A binary operator whose output has the sizes of the first input. */
 template <typename Desc, typename... Fields>
 Expression Zip(DML_OPERATOR_TYPE type, const Expression &a, const Expression &b, DML_TENSOR_DATA_TYPE outputType,
                Fields... fields)
@@ -451,7 +451,7 @@ inline const DML_SCALE_BIAS *Pointer(const Optional<DML_SCALE_BIAS> &scaleBias)
     return scaleBias ? &*scaleBias : nullptr;
 }
 
-/* Sizes of tensors as functions want them. */
+/* Sizes of tensors in the form that functions take. */
 inline const TensorDimensions &SizesOf(const Expression &input)
 {
     return input.GetOutputDesc().sizes;
@@ -475,7 +475,7 @@ class Graph
     {
     }
 
-    /* Nodes that are made between them are named for messages, inner names after outer ones. */
+    /* Nodes created between push and pop are named for messages, outer names before inner ones. */
     void PushName(StringView name)
     {
         m_builder->PushName(name);
@@ -485,7 +485,7 @@ class Graph
         m_builder->PopName();
     }
 
-    /* The layout of the outputs of operators that are made from now on. */
+    /* The layout of outputs of operators that are created from now on. */
     void SetTensorPolicy(TensorPolicy policy)
     {
         m_builder->SetTensorPolicy(std::move(policy));
@@ -495,8 +495,9 @@ class Graph
         return m_builder->GetTensorPolicy();
     }
 
-    /* Input i of the compiled operator is what InputTensor made with index i. inputCount says how many there are where
-     * the last ones are not used. The graph may be compiled again, and dropped before what was compiled. */
+    /* Input i of the compiled operator is the one that InputTensor created with index i. inputCount is the number of
+     * inputs if the last ones are unused. The graph may be compiled again, and destroyed before the compiled
+     * operator. */
     ComPtr<IDMLCompiledOperator> Compile(DML_EXECUTION_FLAGS flags, Span<const Expression> outputs,
                                          uint32_t inputCount = 0) const
     {
@@ -536,14 +537,14 @@ inline Expression InputTensor(Graph &graph, uint32_t inputIndex, TensorDesc desc
 }
 
 #if DML_TARGET_VERSION >= 0x6200
-/* `data` is read by Compile, and must live until then. */
+/* `data` is read by Compile and must remain valid until then. */
 inline Expression ConstantData(Graph &graph, Span<const Byte> data, TensorDesc desc)
 {
     return graph.Impl()->Add({ graph.Impl(), false, graph.Impl()->AddConstant(data), 0, std::move(desc) });
 }
 #endif
 
-/* The same bytes with other type, sizes or strides. */
+/* The same bytes with another type, other sizes or strides. */
 inline Expression Reinterpret(Expression input, DML_TENSOR_DATA_TYPE newType, TensorDimensions newSizes,
                               Optional<TensorStrides> newStrides)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DirectMLX.h: operators of one output element from one element of each input, and those of C++ over them. Inputs have
- * equal sizes: a smaller one is repeated by Reinterpret with strides of 0. */
+/* DirectMLX.h: element-wise operators, and C++'s operator overloads for them. Inputs have equal sizes; broadcast
+ * smaller ones with Reinterpret and strides of 0. */
 #ifndef ANYDML_DMLX_MATH_H
 #define ANYDML_DMLX_MATH_H
 
@@ -329,13 +329,13 @@ inline Expression Negate(Expression input)
 }
 #endif
 
-/* ---- the operators of C++ ---- */
+/* ---- C++'s operator overloads ---- */
 
 namespace detail
 {
 
-/* `value` in the type and with the sizes of a tensor, so that every operator takes numbers, and computes with them as
- * with tensors: x / 3 is no product with a third. */
+/* `value` in the type and with the sizes of a tensor, so that every operator accepts numbers and computes exactly as
+ * with tensors: x / 3 is not x * (1 / 3). */
 inline Expression Number(float value, const Expression &like)
 {
     Operator op(like);

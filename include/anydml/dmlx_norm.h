@@ -10,7 +10,7 @@
 namespace dml
 {
 
-/* Over all dimensions where no axes are given. The type that is left out is the input's, or UINT32 for indices. */
+/* Reduces all dimensions if no axes are given. The output type defaults to the input's, or to UINT32 for indices. */
 inline Expression Reduce(Expression input, DML_REDUCE_FUNCTION function, Span<const uint32_t> axes = {},
                          DML_TENSOR_DATA_TYPE outputDataType = DML_TENSOR_DATA_TYPE_UNKNOWN)
 {
@@ -168,7 +168,7 @@ struct GRUOutputs {
     Expression single;   /* {1, directions, batch, hidden} */
 };
 
-/* One layer over an input {1, steps, batch, features}. What outputOptions leave out is empty. */
+/* One layer over an input {1, steps, batch, features}. Outputs that outputOptions does not request are empty. */
 inline GRUOutputs GRU(Expression input, Expression weight, Expression recurrence, Optional<Expression> bias,
                       Optional<Expression> hiddenInit, Optional<Expression> sequenceLengths,
                       Span<const FusedActivation> activationDescs, DML_RECURRENT_NETWORK_DIRECTION direction,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DirectMLX.h: the vocabulary. Spans, optional values, errors, tensor descriptions and policies. */
+/* DirectMLX.h: basic types. Spans, optional values, errors, tensor descriptions and policies. */
 #ifndef ANYDML_DMLX_TYPES_H
 #define ANYDML_DMLX_TYPES_H
 
@@ -37,8 +37,9 @@ using StringView = std::string_view;
 using Byte = std::byte;
 template <typename T, size_t N> using SmallVector = std::vector<T>;
 
-/* A view of consecutive elements, from anything that std::data takes (std::span, too), or a list in braces, which lives
- * to the end of the full expression. One type in all standards: std::span takes no list before C++26. */
+/* A view of consecutive elements, from anything that std::data accepts (including std::span), or from a braced list,
+ * which lives until the end of the full expression. One type for all standards: std::span does not accept lists before
+ * C++26. */
 template <typename T> class Span
 {
     template <typename C>
@@ -93,7 +94,7 @@ template <typename T> class Span
 using TensorDimensions = SmallVector<uint32_t, 4>;
 using TensorStrides = SmallVector<uint32_t, 4>;
 
-/* What is thrown: a std::runtime_error that knows its HRESULT. */
+/* The exception type: a std::runtime_error with its HRESULT. */
 class Error : public std::runtime_error
 {
   public:
@@ -128,7 +129,7 @@ namespace detail
     DMLX_FAIL(hr, "DirectMLX: " + what + code);
 }
 
-/* Only what the header itself could not survive is checked here; the rest is CreateOperator's to check and to tell. */
+/* Only errors that would break the header itself are checked here; CreateOperator checks and reports the rest. */
 inline void Check(bool fine, const char *rule)
 {
     if (!fine)
@@ -156,12 +157,12 @@ inline uint32_t BitsOf(DML_TENSOR_DATA_TYPE type)
 #endif
     case DML_TENSOR_DATA_TYPE_UNKNOWN:
         Fail(E_INVALIDARG, "a tensor's data type must not be UNKNOWN");
-    default: /* FLOAT16, UINT16, INT16, and the library's own types of 16 bits */
+    default: /* FLOAT16, UINT16, INT16, and the library's own 16-bit types */
         return 16;
     }
 }
 
-/* Up to the last element that sizes and strides reach, rounded up to the 4 bytes that DirectML wants. */
+/* Up to the last element that sizes and strides reach, rounded up to 4 bytes as DirectML requires. */
 inline uint64_t BytesOf(DML_TENSOR_DATA_TYPE type, Span<const uint32_t> sizes, const uint32_t *strides)
 {
     uint64_t elements = 1;
@@ -183,7 +184,7 @@ struct TensorProperties {
     uint32_t guaranteedBaseOffsetAlignment = 0;
 };
 
-/* How tensors lie in memory: a function from type, flags and sizes to strides, bytes and alignment. */
+/* The memory layout of tensors: a function from type, flags and sizes to strides, bytes and alignment. */
 class TensorPolicy
 {
   public:
@@ -207,7 +208,7 @@ class TensorPolicy
         return {};
     }
 
-    /* Packed, with the channels of [N, C, spatial...] innermost. */
+    /* NHWC: packed, with the channels of [N, C, spatial...] innermost. */
     static TensorPolicy InterleavedChannel()
     {
         return TensorPolicy(Interleave);
@@ -277,7 +278,7 @@ struct TensorDesc {
         guaranteedBaseOffsetAlignment = buffer.GuaranteedBaseOffsetAlignment;
     }
 
-    /* This as a DML_TENSOR_DESC or DML_BUFFER_TENSOR_DESC that points into this, until either changes. */
+    /* This as a DML_TENSOR_DESC or DML_BUFFER_TENSOR_DESC that points into this object, until either changes. */
     template <typename T> T *AsPtr()
     {
         static_assert(std::is_same_v<T, DML_TENSOR_DESC> || std::is_same_v<T, DML_BUFFER_TENSOR_DESC>);

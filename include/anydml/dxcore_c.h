@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The C view of DXCore, reached through anydml_dxcore.h. */
+/* The C view of DXCore, included by anydml_dxcore.h. */
 #ifndef ANYDML_DXCORE_C_H
 #define ANYDML_DXCORE_C_H
 
@@ -19,11 +19,11 @@ typedef struct IDXCoreAdapterFactory1 IDXCoreAdapterFactory1;
 
 /* ---- values ---- */
 
-/* What GetProperty answers, with the type of the answer. */
+/* What GetProperty returns, with the type of the value. */
 typedef enum DXCoreAdapterProperty {
     DXCoreAdapterProperty_InstanceLuid = 0,                  /* LUID */
     DXCoreAdapterProperty_DriverVersion = 1,                 /* uint64_t, four fields of 16 bits */
-    DXCoreAdapterProperty_DriverDescription = 2,             /* char[], with its 0 */
+    DXCoreAdapterProperty_DriverDescription = 2,             /* char[], zero-terminated */
     DXCoreAdapterProperty_HardwareID = 3,                    /* DXCoreHardwareID */
     DXCoreAdapterProperty_KmdModelVersion = 4,               /* uint32_t */
     DXCoreAdapterProperty_ComputePreemptionGranularity = 5,  /* uint32_t */
@@ -160,7 +160,7 @@ typedef struct IDXCoreAdapter1Vtbl {
         size_t inputPropertyDetailsSize, const void *inputPropertyDetails, size_t outputBufferSize, void *outputBuffer);
 } IDXCoreAdapter1Vtbl;
 
-/* A list is a snapshot: IsStale tells that a new one would differ. */
+/* A list is a snapshot: IsStale reports whether a new one would differ. */
 typedef struct IDXCoreAdapterListVtbl {
     DXCORE_UNKNOWN_SLOTS(IDXCoreAdapterList);
     HRESULT (STDMETHODCALLTYPE *GetAdapter)(IDXCoreAdapterList *This, uint32_t index, REFIID riid, void **ppvAdapter);
@@ -254,7 +254,7 @@ static const GUID DXCORE_HARDWARE_TYPE_ATTRIBUTE_MEDIA_ACCELERATOR = {
     0x66bdb96a, 0x050b, 0x44c7, { 0xa4, 0xfd, 0xd1, 0x44, 0xce, 0x0a, 0xb4, 0x43 }
 };
 
-/* Gives the process's one factory, with a reference, in *ppvFactory. E_POINTER, E_NOINTERFACE, E_OUTOFMEMORY. */
+/* Returns the process's only factory, with a reference, in *ppvFactory. E_POINTER, E_NOINTERFACE, E_OUTOFMEMORY. */
 HRESULT STDMETHODCALLTYPE DXCoreCreateAdapterFactory(REFIID riid, void **ppvFactory);
 
 #ifdef COBJMACROS

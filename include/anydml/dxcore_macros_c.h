@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One call macro per method and interface of DXCore. */
+/* One macro per method and interface of DXCore. */
 #ifndef ANYDML_DXCORE_MACROS_C_H
 #define ANYDML_DXCORE_MACROS_C_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clang-format off */
 /* Made by scripts/make-graph-operators from src/schema/operators.def: do not edit. Part of anydml_graph.h. Inputs that an
- * operator needs are arguments; what it may have stands in its options, whose members have the names of DirectML.h and
+ * operator needs are arguments; optional inputs and attributes are in its options, whose members have the names of DirectML.h and
  * are 0 by default. NULL options: all defaults. The first output that an operator must have is returned; others are
  * stored through Expression of their member. */
 #include "../anydml_graph.h" /* which includes this: whichever comes first */
@@ -9,7 +9,7 @@
 #ifndef ANYDML_GRAPH_OPERATORS_H
 #define ANYDML_GRAPH_OPERATORS_H
 
-/* Activations have the description of LINEAR, or the beginning of it, but for CLIP. */
+/* The descriptions of activations start with the fields of LINEAR, except for CLIP's. */
 union anydml_activation_desc {
     DML_ACTIVATION_LINEAR_OPERATOR_DESC linear;
     DML_ELEMENT_WISE_CLIP_OPERATOR_DESC clip;
@@ -1394,7 +1394,7 @@ static inline anydml_expr AnydmlCast(struct anydml_graph *graph, anydml_expr Inp
     return AnydmlGraphOperator(graph, &whole, inputs, outputs);
 }
 
-/* cuts the input along Axis into the outputs */
+/* splits the input along Axis into the outputs */
 struct anydml_split_options {
     UINT Axis;
 };
@@ -1416,7 +1416,7 @@ static inline anydml_expr AnydmlSplit(struct anydml_graph *graph, anydml_expr In
     return AnydmlGraphOperator(graph, &whole, inputs, OutputTensors);
 }
 
-/* puts the inputs one after the other along Axis */
+/* concatenates the inputs along Axis */
 struct anydml_join_options {
     struct anydml_output OutputTensor;
     UINT Axis;

@@ -15,7 +15,7 @@ def convolve(net, x, number, stride=1, padding=0):
 
 
 def normalize(net, x, number, relu=True):
-    """Each plane gets a mean and a deviation of its own."""
+    """Each plane has its own mean and deviation."""
     return dml.mean_variance_normalization(x, net.channels(f"norm{number}_scale"), net.channels(f"norm{number}_bias"), [2, 3],
                                            True, 1e-5, RELU if relu else None)
 
@@ -28,7 +28,7 @@ def crop(x, border, end=None):
 
 
 def residual(net, x, number, shortcut):
-    """Two convolutions, added to what was before."""
+    """Two convolutions, added to their input."""
     y = normalize(net, convolve(net, x, number), number)
     y = normalize(net, convolve(net, y, number + 1), number + 1, relu=False)
     return y, y + crop(shortcut, 2)
@@ -46,8 +46,8 @@ def enlarge(net, x, number):
 def build(weights, device=None):
     net = common.Network(weights, device)
     sizes = [1, 3, SIDE, SIDE]
-    picture = net.input(sizes)
-    x = picture + dml.broadcast(net.channels("scaler_offset"), sizes)
+    image = net.input(sizes)
+    x = image + dml.broadcast(net.channels("scaler_offset"), sizes)
     x = dml.padding(x, dml.PaddingMode.REFLECTION, 0, [0, 0, 40, 40], [0, 0, 40, 40])
     x = normalize(net, convolve(net, x, 0, 1, 4), 0)
     x = normalize(net, convolve(net, x, 1, 2, 1), 1)
@@ -67,10 +67,10 @@ def build(weights, device=None):
 def main():
     options = common.arguments(__doc__, "a photograph")
     net = build(common.load_weights(options.model), options.device)
-    if options.picture.endswith(".npy"):
-        data = np.load(options.picture)
+    if options.image.endswith(".npy"):
+        data = np.load(options.image)
     else:
-        data = common.planes(common.load_picture(options.picture, SIDE, SIDE)[:, :, ::-1]) # blue first: so it was trained
+        data = common.planes(common.load_picture(options.image, SIDE, SIDE)[:, :, ::-1]) # blue first: so it was trained
     painted = common.run(net, data, options.repeat)[0]
     print(f"values from {painted.min():.2f} to {painted.max():.2f}, mean {painted.mean():.3f}")
     if options.output and options.output.endswith(".npy"):

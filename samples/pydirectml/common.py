@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the samples share: arguments, weights from an ONNX file, a graph with its inputs, pictures. numpy and pydirectml do the
-work; onnx reads weights and Pillow pictures."""
+"""Shared by the samples: arguments, weights from an ONNX file, a graph with its inputs, images. numpy and pydirectml do the
+work; onnx reads weights and Pillow images."""
 import argparse
 import sys
 import time
@@ -15,13 +15,13 @@ def missing(text):
     sys.exit(text)
 
 
-def arguments(description, picture, labels=False):
-    """model, picture, device, output and so on, as the command line has them; labels: of a network that names classes."""
+def arguments(description, what, labels=False):
+    """model, image, device, output and so on, as the command line has them; labels: of a network that names classes."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("model", help="the ONNX file with the weights")
-    parser.add_argument("picture", help=f"{picture}, or an .npy file with the network's input")
-    parser.add_argument("--device", type=int, help="the adapter's number (anydml devices); default: the GPU, else the processor")
-    parser.add_argument("--output", help="a file for the result: a picture, or .npy")
+    parser.add_argument("image", help=f"{what}, or an .npy file with the network's input")
+    parser.add_argument("--device", type=int, help="the adapter's number (anydml devices); default: the GPU, else the CPU")
+    parser.add_argument("--output", help="a file for the result: an image, or .npy")
     parser.add_argument("--repeat", type=int, default=1, help="how often the network runs")
     if labels:
         parser.add_argument("--labels", help="a file with a class's name on each line; default: imagenet_categories.txt beside "
@@ -29,7 +29,7 @@ def arguments(description, picture, labels=False):
     out = parser.parse_args()
     if labels and out.labels and not Path(out.labels).is_file():
         missing(f"{out.labels} is missing: a file with a class's name on each line")
-    for path in (out.model, out.picture):
+    for path in (out.model, out.image):
         if not Path(path).is_file():
             missing(f"{path} is missing; the weights are those of the network in Microsoft's samples, as an ONNX file")
     return out
@@ -46,8 +46,8 @@ def load_weights(path):
 
 
 class Network:
-    """A graph in the making, with the data of its inputs. Weights are owned by DirectML: it reads them once, in the first
-    compute(), and keeps them as its kernels want them."""
+    """Builder of a graph, with the data of its inputs. Weights are owned by DirectML: it reads them once, in the first
+    compute(), and keeps them in its kernels' layout."""
 
     def __init__(self, weights, device=None):
         self.weights = weights
@@ -59,13 +59,13 @@ class Network:
         self.bindings, self.data_inputs = [], []
 
     def input(self, sizes):
-        """What compute() is given."""
+        """The inputs of compute()."""
         desc = dml.TensorDesc(dml.TensorDataType.FLOAT32, sizes)
         self.data_inputs.append(dml.input_tensor(self.builder, len(self.bindings) + len(self.data_inputs), desc))
         return self.data_inputs[-1]
 
     def weight(self, name, sizes=None):
-        """A tensor of the file, perhaps with other sizes of the same number of elements."""
+        """A tensor of the file, optionally with other sizes of the same number of elements."""
         if name not in self.weights:
             missing(f"the file has no tensor {name}; samples/README.md says how weights get the names that this program knows")
         data = np.ascontiguousarray(self.weights[name], np.float32)
@@ -76,7 +76,7 @@ class Network:
         return expression
 
     def channels(self, name):
-        """A vector with one number for each channel of pictures, [1, C, 1, 1]."""
+        """A vector with one number for each channel of images, [1, C, 1, 1]."""
         return self.weight(name, [1, -1, 1, 1])
 
     def build(self, *outputs):
@@ -93,7 +93,7 @@ class Network:
 
 
 def run(network, data, repeat):
-    """The results, and what it took on which device, printed."""
+    """The results; prints the time and the device."""
     start = time.perf_counter()
     results = network.compute(data)
     first = time.perf_counter() - start
@@ -111,7 +111,7 @@ def run(network, data, repeat):
 
 
 def load_labels(options):
-    """What classes are called, or nothing where no file says it."""
+    """The names of classes, or nothing if no file has them."""
     beside = [folder / "imagenet_categories.txt" for folder in Path(options.model).resolve().parents[:2]]
     for path in [Path(options.labels)] if options.labels else beside:
         if path.is_file():
@@ -125,28 +125,28 @@ def print_top_five(probabilities, options):
         print(f"{probabilities[one]:.5f}  {labels[one] if one < len(labels) else f'class {one}'}")
 
 
-# ---- pictures ----
+# ---- images ----
 
 
 def load_picture(path, width, height, mode="RGB"):
-    """The picture, cropped to the shape and resized, as bytes [H, W, C] or [H, W]; mode: RGB, L or YCbCr."""
+    """The image, cropped to the shape and resized, as bytes [H, W, C] or [H, W]; mode: RGB, L or YCbCr."""
     try:
         from PIL import Image, ImageOps
     except ImportError:
-        missing("Pillow, which reads the picture, is missing: pip install pillow")
+        missing("Pillow, which reads the image, is missing: pip install pillow")
     with Image.open(path) as image:
         image = ImageOps.exif_transpose(image)
         return np.asarray(ImageOps.fit(image.convert("RGB"), (width, height)).convert(mode))
 
 
 def save_picture(path, pixels, mode="RGB"):
-    """Bytes [H, W, C] as a picture."""
+    """Bytes [H, W, C] as an image."""
     from PIL import Image
     Image.fromarray(pixels, mode).convert("RGB").save(path)
 
 
 def to_bytes(values):
-    """Numbers from 0 to 255, rounded; others are cut."""
+    """Numbers from 0 to 255, rounded and clamped."""
     return np.clip(np.rint(values), 0, 255).astype(np.uint8)
 
 
@@ -156,9 +156,9 @@ def planes(pixels):
 
 
 def imagenet_input(path):
-    """A picture as networks for ImageNet want it."""
+    """An image as networks for ImageNet expect it."""
     if path.endswith(".npy"):
         return np.load(path)
-    picture = planes(load_picture(path, 224, 224))
+    planar = planes(load_picture(path, 224, 224))
     mean, deviation = np.array([[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]], np.float32).reshape(2, 1, 3, 1, 1)
-    return (picture / picture.max() - mean) / deviation
+    return (planar / planar.max() - mean) / deviation

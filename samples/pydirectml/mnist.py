@@ -37,9 +37,9 @@ def prepare(path):
 
 
 def main():
-    options = common.arguments(__doc__, "a picture of a digit")
+    options = common.arguments(__doc__, "an image of a digit")
     net = build(common.load_weights(options.model), options.device)
-    probabilities = common.run(net, prepare(options.picture), options.repeat)[0].reshape(-1)
+    probabilities = common.run(net, prepare(options.image), options.repeat)[0].reshape(-1)
     for digit in np.argsort(-probabilities)[:3]:
         print(f"{digit}  {probabilities[digit]:.6f}")
     if options.output:

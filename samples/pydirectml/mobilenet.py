@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MobileNetV2: what a picture shows, where the file has classifier_weight [classes, 1280] for it; else the features before it,
+"""MobileNetV2: what an image shows, where the file has classifier_weight [classes, 1280] for it; else the features before it,
 which are near each other for photographs that are alike. python mobilenet.py MODEL.onnx PHOTO.jpg --labels CLASSES.txt"""
 import numpy as np
 import pydirectml as dml
@@ -13,7 +13,7 @@ BLOCKS = [(16, 1), (24, 2), (24, 1), (32, 2), (32, 1), (32, 1), (64, 1), (64, 1)
 
 
 def convolve(net, x, name, stride=1, padding=0, groups=1, relu=True):
-    """Convolution, batch normalisation, and Relu where there is one."""
+    """Convolution, batch normalisation, and an optional Relu."""
     x = dml.convolution(x, net.weight(name + "_weight"), strides=[stride] * 2, start_padding=[padding] * 2,
                         end_padding=[padding] * 2, group_count=groups)
     mean, variance, scale, bias = (net.channels(f"{name}_norm_{part}") for part in ("mean", "var", "scale", "bias"))
@@ -49,7 +49,7 @@ def main():
     options = common.arguments(__doc__, "a photograph", labels=True)
     weights = common.load_weights(options.model)
     net = build(weights, options.device)
-    result = common.run(net, common.imagenet_input(options.picture), options.repeat)[0].reshape(-1)
+    result = common.run(net, common.imagenet_input(options.image), options.repeat)[0].reshape(-1)
     if "classifier_weight" in weights:
         common.print_top_five(result, options)
     else:

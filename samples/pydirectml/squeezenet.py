@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SqueezeNet 1.1: what a picture shows, of ImageNet's 1000 classes. python squeezenet.py MODEL.onnx PHOTO.jpg"""
+"""SqueezeNet 1.1: what an image shows, of ImageNet's 1000 classes. python squeezenet.py MODEL.onnx PHOTO.jpg"""
 import numpy as np
 import pydirectml as dml
 
@@ -16,7 +16,7 @@ def convolve(net, x, number, stride=1, padding=0):
 
 
 def fire(net, x, number):
-    """Few channels, which a small and a large window spread to many, side by side."""
+    """Few channels, which a 1x1 and a 3x3 convolution expand to many, concatenated."""
     squeezed = convolve(net, x, number)
     return dml.join([convolve(net, squeezed, number + 1), convolve(net, squeezed, number + 2, padding=1)], 1)
 
@@ -43,7 +43,7 @@ def build(weights, device=None):
 def main():
     options = common.arguments(__doc__, "a photograph", labels=True)
     net = build(common.load_weights(options.model), options.device)
-    probabilities = common.run(net, common.imagenet_input(options.picture), options.repeat)[0].reshape(-1)
+    probabilities = common.run(net, common.imagenet_input(options.image), options.repeat)[0].reshape(-1)
     common.print_top_five(probabilities, options)
     if options.output:
         np.save(options.output, probabilities)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Super-resolution: a picture of 224 x 224 three times as large; brightness by the network, colours by the bicubic filter.
+"""Super-resolution: an image of 224 x 224 three times as large; brightness by the network, colours by the bicubic filter.
 python superres.py MODEL.onnx PICTURE.jpg --output large.png"""
 import numpy as np
 import pydirectml as dml
@@ -34,13 +34,13 @@ def enlarge_colours(pixels):
 
 
 def main():
-    options = common.arguments(__doc__, "a picture")
+    options = common.arguments(__doc__, "an image")
     net = build(common.load_weights(options.model), options.device)
     pixels = None
-    if options.picture.endswith(".npy"):
-        data = np.load(options.picture)
+    if options.image.endswith(".npy"):
+        data = np.load(options.image)
     else:
-        pixels = common.load_picture(options.picture, SIDE, SIDE, "YCbCr")
+        pixels = common.load_picture(options.image, SIDE, SIDE, "YCbCr")
         data = pixels[None, None, :, :, 0] / np.float32(255)
     large = common.run(net, data, options.repeat)[0]
     print(f"{SIDE} x {SIDE} became {large.shape[3]} x {large.shape[2]}, mean brightness {large.mean():.4f}")

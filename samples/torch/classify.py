@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Says what is on pictures, with ResNet-18 and weights of a file: torchvision's (ImageNet) or those of fine_tune.py.
+"""Says what is on images, with ResNet-18 and weights of a file: torchvision's (ImageNet) or those of fine_tune.py.
 
     python samples/torch/classify.py --weights resnet18-f37072fd.pth --labels imagenet_classes.txt cat.jpg
-    python samples/torch/classify.py --weights shapes.pt --labels circle,square,triangle,cross --size 48 picture.ppm
+    python samples/torch/classify.py --weights shapes.pt --labels circle,square,triangle,cross --size 48 image.ppm
 
 torchvision's weights are the file https://download.pytorch.org/models/resnet18-f37072fd.pth (45 MB); where torchvision is
 installed, torch.save(torchvision.models.resnet18(weights="DEFAULT").state_dict(), "resnet18.pth") writes one, and
-torchvision.models.ResNet18_Weights.DEFAULT.meta["categories"] are the labels. Pictures are PPM files, and others where Pillow is
-installed. The weights are read to the processor and moved once; the network is compiled to one DirectML graph, which runs for
-all pictures.
+torchvision.models.ResNet18_Weights.DEFAULT.meta["categories"] are the labels. Images are PPM files, and others where Pillow is
+installed. The weights are read to the CPU and moved once; the network is compiled to one DirectML graph, which runs for all
+images.
 """
 import argparse
 import os
@@ -32,27 +32,27 @@ def read_ppm(path):
 
 
 def read(path):
-    """A picture [3, height, width] from 0 to 1."""
+    """An image [3, height, width] from 0 to 1."""
     if path.endswith(".ppm"):
         return read_ppm(path)
     from PIL import Image
-    picture = Image.open(path).convert("RGB")
-    pixels = torch.frombuffer(bytearray(picture.tobytes()), dtype=torch.uint8)
-    return pixels.view(picture.height, picture.width, 3).permute(2, 0, 1).float() / 255
+    image = Image.open(path).convert("RGB")
+    pixels = torch.frombuffer(bytearray(image.tobytes()), dtype=torch.uint8)
+    return pixels.view(image.height, image.width, 3).permute(2, 0, 1).float() / 255
 
 
-def prepared(picture, size):
+def prepared(image, size):
     """Its middle [1, 3, size, size], scaled as networks of ImageNet are trained: the shorter side to size * 256 / 224."""
-    height, width = picture.shape[1:]
+    height, width = image.shape[1:]
     scale = max(size * 256 / 224, size) / min(height, width)
-    picture = F.interpolate(picture[None], (round(height * scale), round(width * scale)), mode="bilinear", antialias=True)
-    top, left = (picture.shape[2] - size) // 2, (picture.shape[3] - size) // 2
-    return normalized(picture[:, :, top:top + size, left:left + size])
+    image = F.interpolate(image[None], (round(height * scale), round(width * scale)), mode="bilinear", antialias=True)
+    top, left = (image.shape[2] - size) // 2, (image.shape[3] - size) // 2
+    return normalized(image[:, :, top:top + size, left:left + size])
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Says what is on pictures.")
-    parser.add_argument("pictures", nargs="+")
+    parser = argparse.ArgumentParser(description="Says what is on images.")
+    parser.add_argument("images", nargs="+")
     parser.add_argument("--weights", required=True)
     parser.add_argument("--labels", help="names with commas between them, or a file with one a line")
     parser.add_argument("--device", default="dml")
@@ -68,11 +68,11 @@ def main():
         labels = options.labels.split(",")
     model = load(options.weights).to(options.device).eval()
     network = torch.compile(model, backend="directml") if options.device.startswith("dml") else model
-    for path in options.pictures:
-        picture = prepared(read(path), options.size)
+    for path in options.images:
+        image = prepared(read(path), options.size)
         begin = time.perf_counter()
         with torch.inference_mode():
-            scores = network(picture.to(options.device)).softmax(1).cpu()[0]
+            scores = network(image.to(options.device)).softmax(1).cpu()[0]
         milliseconds = 1000 * (time.perf_counter() - begin)
         chances, numbers = scores.topk(min(options.top, len(scores)))
         found = ", ".join(f"{labels[n] if labels else f'class {n}'} {chance:.1%}" for chance, n in

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a convolutional network on pictures of digits, as with MNIST; the pictures are drawn here.
+"""Trains a convolutional network on images of digits, as with MNIST; the images are drawn here.
 
     python samples/torch/digits.py                      # on the default device of torch_directml
     python samples/torch/digits.py --device cpu         # the same on PyTorch's own
@@ -20,7 +20,7 @@ GLYPHS = ((14, 17, 19, 21, 25, 17, 14), (4, 12, 4, 4, 4, 4, 14), (14, 17, 1, 2, 
 
 
 def draw(count, generator):
-    """Pictures [count, 1, 28, 28] from 0 to 1 and their labels: turned, scaled, moved, of any stroke, with noise."""
+    """Images [count, 1, 28, 28] from 0 to 1 and their labels: rotated, scaled, moved, with varying stroke width and noise."""
     dots = torch.tensor([[[row >> bit & 1 for bit in range(4, -1, -1)] for row in glyph] for glyph in GLYPHS])
     labels = torch.randint(0, 10, (count,), generator=generator)
     small = F.pad(dots[labels].float()[:, None], (3, 3, 2, 2))
@@ -28,10 +28,10 @@ def draw(count, generator):
     cos, sin, size = (angle[:, 0] * 0.3).cos(), (angle[:, 0] * 0.3).sin(), 1 + stretch * 0.25
     turn = torch.stack([torch.stack([cos * size[:, 0], sin + slant[:, 0] * 0.2, shift[:, 0] * 0.25], 1),
                         torch.stack([-sin, cos * size[:, 1], shift[:, 1] * 0.25], 1)], 1)
-    pictures = F.grid_sample(small, F.affine_grid(turn, (count, 1, 28, 28), align_corners=False), align_corners=False)
+    images = F.grid_sample(small, F.affine_grid(turn, (count, 1, 28, 28), align_corners=False), align_corners=False)
     threshold = torch.rand(count, 1, 1, 1, generator=generator) * 0.3 + 0.25
-    pictures = torch.sigmoid((pictures - threshold) * 12)
-    return (pictures + torch.randn(pictures.shape, generator=generator) * 0.15).clamp(0, 1), labels
+    images = torch.sigmoid((images - threshold) * 12)
+    return (images + torch.randn(images.shape, generator=generator) * 0.15).clamp(0, 1), labels
 
 
 def network():
@@ -40,17 +40,17 @@ def network():
                          nn.Flatten(), nn.Linear(32 * 7 * 7, 64), nn.ReLU(), nn.Dropout(0.2), nn.Linear(64, 10))
 
 
-def accuracy(model, pictures, labels, device):
+def accuracy(model, images, labels, device):
     model.eval()
     with torch.inference_mode():
         right = [(model(x.to(device)).argmax(1).cpu() == y).sum().item()
-                 for x, y in zip(pictures.split(256), labels.split(256))]
+                 for x, y in zip(images.split(256), labels.split(256))]
     model.train()
     return sum(right) / len(labels)
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Trains a network on pictures of digits.")
+    parser = argparse.ArgumentParser(description="Trains a network on images of digits.")
     parser.add_argument("--device", default="dml")
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--batch", type=int, default=64)
@@ -65,14 +65,14 @@ def main():
     optimizer = torch.optim.Adam(model.parameters(), 2e-3)
     begin = time.perf_counter()
     for step in range(1, options.steps + 1):
-        pictures, labels = draw(options.batch, generator)
-        loss = F.cross_entropy(step_model(pictures.to(options.device)), labels.to(options.device))
+        images, labels = draw(options.batch, generator)
+        loss = F.cross_entropy(step_model(images.to(options.device)), labels.to(options.device))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         if step == 1 or step % 50 == 0 or step == options.steps:
             print(f"step {step:4d}  loss {loss.item():.3f}  {time.perf_counter() - begin:.1f} s")
-    print(f"accuracy {accuracy(model, test_pictures, test_labels, options.device):.3f} on 1024 other pictures")
+    print(f"accuracy {accuracy(model, test_pictures, test_labels, options.device):.3f} on 1024 other images")
 
 
 if __name__ == "__main__":

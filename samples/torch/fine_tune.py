@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fine-tunes ResNet-18 on a task of its own, pictures of shapes that are drawn here, in mixed precision if wanted.
+"""Fine-tunes ResNet-18 on a task of its own, images of shapes that are drawn here, in mixed precision if wanted.
 
     python samples/torch/fine_tune.py --weights resnet18-f37072fd.pth --save shapes.pt     # torchvision's weights
-    python samples/torch/fine_tune.py --size 48 --steps 100 --save shapes.pt --pictures .  # or from random ones
+    python samples/torch/fine_tune.py --size 48 --steps 100 --save shapes.pt --images .  # or from random ones
     python samples/torch/classify.py --weights shapes.pt --labels circle,square,triangle,cross --size 48 circle.ppm cross.ppm
 
-With weights only the last stage and a new classifier are trained, and batch normalization keeps its statistics; without,
-all of the network is trained.
+With weights only the last stage and a new classifier are trained, and batch normalization keeps its statistics; without, all
+of the network is trained.
 """
 import argparse
 import os
@@ -22,7 +22,7 @@ SHAPES = ("circle", "square", "triangle", "cross")
 
 
 def draw(count, size, generator):
-    """Pictures [count, 3, size, size] from 0 to 1 of shapes anywhere in any colours, and the shapes' numbers."""
+    """Images [count, 3, size, size] from 0 to 1 of shapes anywhere in any colours, and the shapes' numbers."""
     labels = torch.randint(0, len(SHAPES), (count,), generator=generator)
     centre = torch.rand(count, 2, 1, 1, generator=generator) * 0.2 - 0.1
     radius = torch.rand(count, 1, 1, generator=generator) * 0.2 + 0.6
@@ -34,24 +34,24 @@ def draw(count, size, generator):
     mask = inside[labels, torch.arange(count)][:, None].float()
     colour, ground = torch.rand(2, count, 3, 1, 1, generator=generator)
     ground = (colour + 0.3 + ground * 0.4) % 1  # never close to the shape's
-    pictures = mask * colour + (1 - mask) * ground
-    return (pictures + torch.randn(pictures.shape, generator=generator) * 0.05).clamp(0, 1), labels
+    images = mask * colour + (1 - mask) * ground
+    return (images + torch.randn(images.shape, generator=generator) * 0.05).clamp(0, 1), labels
 
 
-def write_ppm(path, picture):
-    height, width = picture.shape[1:]
+def write_ppm(path, image):
+    height, width = image.shape[1:]
     with open(path, "wb") as file:
         file.write(b"P6 %d %d 255\n" % (width, height))
-        file.write(bytes(picture.mul(255).round().byte().permute(1, 2, 0).flatten().tolist()))  # torch brings no numpy
+        file.write(bytes(image.mul(255).round().byte().permute(1, 2, 0).flatten().tolist()))  # torch brings no numpy
 
 
 def prepared(weights, device):
-    """The network, and what of it is trained."""
+    """The network, and its trainable part."""
     if not weights:
         model = ResNet18(len(SHAPES)).to(device)
         return model, list(model.parameters())
     model = load(weights)
-    model.requires_grad_(False).eval()  # eval: statistics of the many pictures that the weights are from
+    model.requires_grad_(False).eval()  # eval: statistics of the many images that the weights are from
     model.fc = nn.Linear(model.fc.in_features, len(SHAPES))
     model.layer4.requires_grad_(True)
     model.to(device)
@@ -59,15 +59,15 @@ def prepared(weights, device):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Fine-tunes ResNet-18 on pictures of shapes.")
+    parser = argparse.ArgumentParser(description="Fine-tunes ResNet-18 on images of shapes.")
     parser.add_argument("--device", default="dml")
     parser.add_argument("--weights", help="a file of torchvision's resnet18")
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--batch", type=int, default=16)
-    parser.add_argument("--size", type=int, default=96, help="height and width of the pictures")
+    parser.add_argument("--size", type=int, default=96, help="height and width of the images")
     parser.add_argument("--amp", choices=("float16", "bfloat16"), help="mixed precision")
     parser.add_argument("--save", help="where the weights go")
-    parser.add_argument("--pictures", help="a folder for a picture of each shape")
+    parser.add_argument("--images", help="a folder for an image of each shape")
     options = parser.parse_args()
 
     torch.manual_seed(0)
@@ -79,9 +79,9 @@ def main():
     scaler = torch.amp.GradScaler(options.device, enabled=options.amp == "float16")
     begin = time.perf_counter()
     for step in range(1, options.steps + 1):
-        pictures, labels = draw(options.batch, options.size, generator)
+        images, labels = draw(options.batch, options.size, generator)
         with torch.autocast(options.device, dtype=kind, enabled=bool(options.amp)):
-            loss = F.cross_entropy(model(normalized(pictures).to(options.device)), labels.to(options.device))
+            loss = F.cross_entropy(model(normalized(images).to(options.device)), labels.to(options.device))
         optimizer.zero_grad()
         scaler.scale(loss).backward()
         scaler.step(optimizer)
@@ -91,15 +91,15 @@ def main():
             print(f"step {step:4d}  loss {loss.item():.3f}  {time.perf_counter() - begin:.1f} s")
 
     model.eval()
-    pictures, labels = draw(128, options.size, generator)
+    images, labels = draw(128, options.size, generator)
     with torch.inference_mode():
-        found = torch.cat([model(normalized(x).to(options.device)).argmax(1).cpu() for x in pictures.split(32)])
-    print(f"accuracy {(found == labels).float().mean().item():.3f} on 128 other pictures")
+        found = torch.cat([model(normalized(x).to(options.device)).argmax(1).cpu() for x in images.split(32)])
+    print(f"accuracy {(found == labels).float().mean().item():.3f} on 128 other images")
     if options.save:
         torch.save({name: value.cpu() for name, value in model.state_dict().items()}, options.save)
-    if options.pictures:
+    if options.images:
         for number, name in enumerate(SHAPES):
-            write_ppm(os.path.join(options.pictures, name + ".ppm"), pictures[labels == number][0])
+            write_ppm(os.path.join(options.images, name + ".ppm"), images[labels == number][0])
 
 
 if __name__ == "__main__":

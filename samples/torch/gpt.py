@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small GPT on a text, letter by letter, writes a picture of the loss, and lets it go on writing.
+"""Trains a small GPT on a text, letter by letter, writes an image of the loss, and lets it go on writing.
 
-    python samples/torch/gpt.py                                       # docs/architecture.md
-    python samples/torch/gpt.py --text book.txt --steps 2000 --plot loss.svg
+python samples/torch/gpt.py                                       # docs/architecture.md
+python samples/torch/gpt.py --text book.txt --steps 2000 --plot loss.svg
 """
 import argparse
 import os

@@ -49,7 +49,7 @@ def load(path):
     return model
 
 
-def normalized(pictures):
-    """Pictures [N, 3, height, width] from 0 to 1 as networks trained on ImageNet take them."""
+def normalized(images):
+    """Images [N, 3, height, width] from 0 to 1, normalised as networks trained on ImageNet expect them."""
     mean, deviation = ((torch.tensor(v).view(3, 1, 1)) for v in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)))
-    return (pictures - mean) / deviation
+    return (images - mean) / deviation

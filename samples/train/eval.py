@@ -4,9 +4,9 @@
 
     eval.py MODEL.onnx [PICTURE ...] [--photos DIR] [--out FOLDER]
 
-Pictures are taken as they are; --photos adds the held-out rows of photos.tsv from DIR (photos.py fetch DIR).
---out keeps the pictures. The network runs in ONNX Runtime where that is installed, else in PyTorch.
-PSNR is over all pixels and the three colours, of 8-bit pictures, as the demo prints it.
+Images are taken as they are; --photos adds the held-out rows of photos.tsv from DIR (photos.py fetch DIR).
+--out keeps the images. The network runs in ONNX Runtime where that is installed, else in PyTorch.
+PSNR is over all pixels and the three colours, of 8-bit images, as the demo prints it.
 """
 import argparse
 import math

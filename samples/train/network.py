@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The network: residual convolutions at low resolution, then pixels from channels.
 
-    x = relu(conv 5x5(picture))                  picture [1, 3, H, W], x [1, CHANNELS, H, W]
+    x = relu(conv 5x5(image))                  image [1, 3, H, W], x [1, CHANNELS, H, W]
     x = x + conv 3x3(relu(conv 3x3(x)))          BLOCKS times
-    nearest x2(picture) + depth to space(conv 3x3(x))
+    nearest x2(image) + depth to space(conv 3x3(x))
 
 and the result is [1, 3, 2H, 2W]. Values are 0..1; the result may leave that range a little and wants clamping.
 """

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fetches the photographs that photos.tsv names and prepares pictures from them.
+"""Fetches the photographs that photos.tsv names and prepares images from them.
 
-    photos.py fetch DIR        download the Debian packages, keep one original per row in DIR
-    photos.py demo DIR FILE    write the demo photograph, a reduced crop of a held-out original
+photos.py fetch DIR        download the Debian packages, keep one original per row in DIR
+photos.py demo DIR FILE    write the demo photograph, a reduced crop of a held-out original
 """
 import csv
 import os
@@ -16,7 +16,7 @@ from PIL import Image
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SCALE = 2
-TEST_SIDE = 1024  # longest side of a held-out picture
+TEST_SIDE = 1024  # longest side of a held-out image
 DEMO_BOX = (0, 25, 1365, 1049)  # 4:3
 DEMO_SIZE = (1024, 768)
 
@@ -28,7 +28,7 @@ def rows(*uses):
 
 
 def original(directory, row):
-    """Where fetch puts a row's photograph."""
+    """The path at which fetch stores a row's photograph."""
     return os.path.join(directory, row["name"] + os.path.splitext(row["path"])[1])
 
 
@@ -45,26 +45,26 @@ def fetch(directory):
             shutil.copyfile(source, original(directory, row))
 
 
-def reduce_half(picture):
-    """The low-resolution input: antialiased bicubic, rounded to 8 bits, as the demo makes it."""
-    return picture.resize((picture.width // SCALE, picture.height // SCALE), Image.BICUBIC)
+def reduce_half(image):
+    """The low-resolution input: antialiased bicubic, rounded to 8 bits, as in the demo."""
+    return image.resize((image.width // SCALE, image.height // SCALE), Image.BICUBIC)
 
 
-def enlarge(picture):
+def enlarge(image):
     """The rival: bicubic upscaling."""
-    return picture.resize((picture.width * SCALE, picture.height * SCALE), Image.BICUBIC)
+    return image.resize((image.width * SCALE, image.height * SCALE), Image.BICUBIC)
 
 
-def even(picture):
-    """The picture without its last odd column and row."""
-    return picture.crop((0, 0, picture.width // SCALE * SCALE, picture.height // SCALE * SCALE))
+def even(image):
+    """The image without its last odd column and row."""
+    return image.crop((0, 0, image.width // SCALE * SCALE, image.height // SCALE * SCALE))
 
 
-def fitted(picture, side):
-    """The picture reduced until its longest side is at most `side`, both sides even."""
-    factor = min(1.0, side / max(picture.size))
-    size = (round(picture.width * factor), round(picture.height * factor))
-    return even(picture if factor == 1.0 else picture.resize(size, Image.LANCZOS))
+def fitted(image, side):
+    """The image reduced until its longest side is at most `side`, both sides even."""
+    factor = min(1.0, side / max(image.size))
+    size = (round(image.width * factor), round(image.height * factor))
+    return even(image if factor == 1.0 else image.resize(size, Image.LANCZOS))
 
 
 def open_rgb(path):
@@ -72,11 +72,11 @@ def open_rgb(path):
 
 
 def test_picture(directory, row):
-    """A held-out photograph at the size at which it is measured."""
-    picture = open_rgb(original(directory, row))
+    """A held-out photograph in the size used for measurement."""
+    image = open_rgb(original(directory, row))
     if row["use"] == "demo":
-        return picture.crop(DEMO_BOX).resize(DEMO_SIZE, Image.LANCZOS)
-    return fitted(picture, TEST_SIDE)
+        return image.crop(DEMO_BOX).resize(DEMO_SIZE, Image.LANCZOS)
+    return fitted(image, TEST_SIDE)
 
 
 def demo(directory, path):

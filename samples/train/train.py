@@ -19,20 +19,20 @@ import photos
 from network import SCALE, Network, write_onnx
 
 PATCH = 64  # side of a stored low-resolution patch
-CROP = 48  # side of what one step sees of it
-SIDES = (512, 720, 1024, 1440, 2048)  # longest sides at which every photograph is shown
-FLAT = 1.0  # mean detail in grey levels below which a patch teaches little
-FLAT_KEPT = 8  # one of so many flat patches is kept
+CROP = 48  # side of the patch for one step
+SIDES = (512, 720, 1024, 1440, 2048)  # longest sides at which every photograph is used
+FLAT = 1.0  # mean detail in grey levels below which a patch is considered flat
+FLAT_KEPT = 8  # one of this many flat patches is kept
 PEAK_RATE = 2e-3
 WARM_UP = 0.02  # share of the time
 ABSOLUTE = 0.5  # share of the time with the absolute error, then the squared one
 SAVE_EVERY = 120.0  # seconds
 
 
-def patches(picture):
-    """Pairs (low, high) of uint8 patches, channels first, that cover the picture."""
-    low = np.asarray(photos.reduce_half(picture)).transpose(2, 0, 1)
-    high = np.asarray(picture).transpose(2, 0, 1)
+def patches(image):
+    """Pairs (low, high) of uint8 patches, channels first, that cover the image."""
+    low = np.asarray(photos.reduce_half(image)).transpose(2, 0, 1)
+    high = np.asarray(image).transpose(2, 0, 1)
     for top in range(0, low.shape[1] - PATCH + 1, PATCH):
         for left in range(0, low.shape[2] - PATCH + 1, PATCH):
             a = low[:, top:top + PATCH, left:left + PATCH]
@@ -47,13 +47,13 @@ def worth_keeping(low, high, rng):
 
 
 def load(directory, rng):
-    """All training patches as two uint8 tensors. Large photographs only count reduced: at full size most are soft."""
+    """All training patches as two uint8 tensors. Large photographs are used in reduced size only: at full size most are soft."""
     lows, highs = [], []
     for row in photos.rows("train"):
-        picture = photos.open_rgb(photos.original(directory, row))
-        limit = max(picture.size) if max(picture.size) < 1200 else max(picture.size) * 0.75
+        image = photos.open_rgb(photos.original(directory, row))
+        limit = max(image.size) if max(image.size) < 1200 else max(image.size) * 0.75
         for side in sorted({min(s, int(limit)) for s in SIDES}):
-            for low, high in patches(photos.fitted(picture, side)):
+            for low, high in patches(photos.fitted(image, side)):
                 if worth_keeping(low, high, rng):
                     lows.append(low)
                     highs.append(high)

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* Arenas that grow large get huge pages: fewer faults when the memory is first used, fewer misses later. */
+/* Large arenas use huge pages: fewer faults on first use, fewer TLB misses later. */
 #define SMALL_BYTES ((size_t)16384)
 #define LARGE_BYTES ((size_t)2 << 20)
 

@@ -18,7 +18,8 @@ void *base_arena_copy(struct base_arena *arena, const void *data, size_t size);
 char *base_arena_strdup(struct base_arena *arena, const char *text);
 void base_arena_finish(struct base_arena *arena);
 
-/* Grows *array (elements of `element` bytes) so that count + 1 fit; false when memory is short, array untouched. */
+/* Grows *array (elements of `element` bytes) so that count + 1 fit; false if out of memory, the array is then
+ * unchanged. */
 bool base_array_reserve(void **array, uint32_t count, uint32_t *capacity, size_t element);
 
 #endif

@@ -26,7 +26,7 @@ static inline uint64_t base_align_up(uint64_t value, uint64_t align)
     return (value + align - 1) & ~(align - 1);
 }
 
-/* false (and *out untouched) when the product or sum does not fit. */
+/* false (and *out unchanged) if the product or sum overflows. */
 static inline bool base_mul_u64(uint64_t a, uint64_t b, uint64_t *out)
 {
     return !__builtin_mul_overflow(a, b, out);

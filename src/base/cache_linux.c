@@ -45,7 +45,7 @@ static void *read_all(int file, size_t size)
     return data;
 }
 
-/* Nobody waits for the writer of a pipe; only what this user alone can write is believed. */
+/* Do not wait for the writer of a pipe; only files that no other user can write are trusted. */
 void *base_cache_read(const char *path, size_t limit, size_t *out_size)
 {
     struct stat status;

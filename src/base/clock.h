@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time since some moment, in nanoseconds; never set back. */
+/* A monotonic clock in nanoseconds. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 

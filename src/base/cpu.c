@@ -41,8 +41,8 @@ static bool has_avx_vnni(void)
            (a & AVX_VNNI);
 }
 
-/* What of `wanted` this processor has in tiles, whose 8 KiB of registers the kernel gives only to processes that ask:
- * all their threads have them then. */
+/* The AMX features in `wanted` that this CPU supports; the kernel allocates their 8 KiB of tile registers only for
+ * processes that request them, for all of their threads. */
 static uint32_t detect_amx(uint32_t wanted)
 {
     enum { TILES = 1 << 24, INT8 = 1 << 25, BF16 = 1 << 22 };
@@ -71,7 +71,7 @@ static uint32_t detect(uint32_t mask)
         flags |= BASE_CPU_AVX512_VNNI;
     if ((flags & BASE_CPU_AVX512) && __builtin_cpu_supports("avx512bf16"))
         flags |= BASE_CPU_AVX512_BF16;
-    if ((flags & BASE_CPU_AVX2) && has_avx_vnni()) /* so the kernel keeps its registers */
+    if ((flags & BASE_CPU_AVX2) && has_avx_vnni()) /* so the kernel saves its registers */
         flags |= BASE_CPU_AVX_VNNI;
     flags &= mask;
     flags |= detect_amx(mask & ((flags & BASE_CPU_AVX512_VNNI ? BASE_CPU_AMX_INT8 : 0) |
@@ -80,7 +80,7 @@ static uint32_t detect(uint32_t mask)
     const unsigned long has = getauxval(AT_HWCAP), also = getauxval(AT_HWCAP2);
     enum { HAS_DOTPROD = 1 << 20, ALSO_I8MM = 1 << 13, ALSO_BF16 = 1 << 14 };
     flags |= BASE_CPU_NEON;
-    if (mask & BASE_CPU_NEON) /* which all of these go with */
+    if (mask & BASE_CPU_NEON) /* required by all of these */
         flags |= (has & HAS_DOTPROD ? BASE_CPU_DOTPROD : 0) | (also & ALSO_BF16 ? BASE_CPU_BF16 : 0);
     if ((flags & mask & BASE_CPU_DOTPROD) && (also & ALSO_I8MM))
         flags |= BASE_CPU_I8MM;
@@ -136,7 +136,7 @@ bool base_cpu_names_known(const char *names, char *out, size_t size)
 
 uint32_t base_cpu_flags(void)
 {
-    static atomic_uint cached; /* top bit set once known */
+    static atomic_uint cached; /* top bit set once detected */
     uint32_t flags = atomic_load_explicit(&cached, memory_order_relaxed);
     if (!(flags & 0x80000000u)) {
         flags = detect(mask_from_environment()) | 0x80000000u;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processor's name, and how many processors and cores there are for this process: its affinity, and its control
- * group's share of their time. */
+/* The CPU's name, and how many CPUs and cores there are for this process: its affinity, and its control group's share
+ * of their time. */
 #define _GNU_SOURCE
 #include "base/cpu.h"
 
@@ -14,7 +14,7 @@
 #define CPUS_MAX   8192
 #define PATH_BYTES 1024
 
-/* A line of a file; false: there is none. */
+/* A line of a file; false: none. */
 static bool read_line(const char *path, char *out, int size)
 {
     FILE *file = fopen(path, "re");
@@ -26,7 +26,7 @@ static bool read_line(const char *path, char *out, int size)
 
 /* ---- control groups ---- */
 
-/* Processors' worth of time, rounded up; UINT32_MAX: no limit. */
+/* CPUs' worth of time, rounded up; UINT32_MAX: no limit. */
 static uint32_t quota_of(long long quota, long long period)
 {
     if (quota <= 0 || period <= 0)
@@ -51,8 +51,8 @@ static uint32_t quota_in(const char *folder)
     return quota_of(quota, period);
 }
 
-/* The least of the group and those above it. A container may not see the folder that its group has outside: then that
- * of the root is its own. */
+/* The minimum over the group and its ancestors. A container may not see the folder of its group outside: then the
+ * root's applies. */
 static uint32_t quota_up_from(const char *root, const char *group)
 {
     char folder[PATH_BYTES];
@@ -105,16 +105,16 @@ uint32_t base_cpu_quota(const char *groups, const char *root)
     return least;
 }
 
-/* ---- processors and cores ---- */
+/* ---- CPUs and cores ---- */
 
-/* Which processors the calling thread may run on; `set` has CPUS_MAX bits. */
+/* The CPUs on which the calling thread may run; `set` has CPUS_MAX bits. */
 static bool read_affinity(cpu_set_t *set, size_t bytes)
 {
     CPU_ZERO_S(bytes, set);
     return !sched_getaffinity(0, bytes, set) && CPU_COUNT_S(bytes, set) > 0;
 }
 
-/* Is there a smaller number in the list ("0,64", "0-1") that is in the set, too? */
+/* Whether the list ("0,64", "0-1") contains a smaller number that is in the set, too. */
 static bool has_earlier(const char *list, unsigned cpu, const cpu_set_t *set, size_t bytes)
 {
     while (*list) {
@@ -173,7 +173,7 @@ uint32_t base_cpu_cores(void)
     cpu_set_t *set = (cpu_set_t *)bits;
     if (!read_affinity(set, sizeof(bits)))
         return 1;
-    if (pthread_mutex_trylock(&lock)) /* also in the child of a fork where it was held */
+    if (pthread_mutex_trylock(&lock)) /* also in the child of a fork if the parent held it */
         return BASE_MIN(count_cores(set, sizeof(bits)), quota_once());
     if (memcmp(known, bits, sizeof(bits))) {
         cores = count_cores(set, sizeof(bits));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processor's name, and how many processors and cores there are for this process. */
+/* The CPU's name, and how many CPUs and cores there are for this process. */
 #include "base/cpu.h"
 
 #include <cpuid.h>
@@ -36,7 +36,7 @@ uint32_t base_cpu_count(void)
     return BASE_MAX((uint32_t)__builtin_popcountll(affinity()), 1u);
 }
 
-/* Those of this process's first group of 64 processors. */
+/* The CPUs of this process's first group of 64. */
 uint32_t base_cpu_cores(void)
 {
     static _Atomic uint32_t known; /* 0: not yet; the low bits of the affinity that it is for do not matter to most */

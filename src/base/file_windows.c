@@ -36,7 +36,7 @@ static void *fail_as_system(void)
     }
 }
 
-/* A file or a folder, of a name in UTF-8, which may be longer than MAX_PATH. INVALID_HANDLE_VALUE with GetLastError. */
+/* A file or folder with a UTF-8 name, which may be longer than MAX_PATH. INVALID_HANDLE_VALUE with GetLastError. */
 static HANDLE open_path(const char *path, DWORD access)
 {
     wchar_t given[PATH_MOST], full[PATH_MOST + 4] = L"\\\\?\\";
@@ -47,7 +47,7 @@ static HANDLE open_path(const char *path, DWORD access)
         SetLastError(length ? ERROR_FILENAME_EXCED_RANGE : GetLastError());
         return INVALID_HANDLE_VALUE;
     }
-    /* A share or a device begins with two of these already. */
+    /* Paths of shares and devices already start with two of these. */
     return CreateFileW(full[4] == L'\\' ? full + 4 : full, access,
                        FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, OPEN_EXISTING,
                        FILE_FLAG_BACKUP_SEMANTICS, NULL);
@@ -76,7 +76,7 @@ static void *map(HANDLE file, size_t *out_size)
             fail_as_system();
     }
     if (mapping)
-        CloseHandle(mapping); /* the view keeps it, and it the file */
+        CloseHandle(mapping); /* the view keeps the mapping, which keeps the file */
     if (file != INVALID_HANDLE_VALUE)
         CloseHandle(file);
     return address;
@@ -96,7 +96,7 @@ static const char *last_part(const char *path)
     return last;
 }
 
-/* Where an open file or folder lies, without links; its length, 0 on failure. */
+/* The path of an open file or folder without links; its length, 0 on failure. */
 static size_t real_path(HANDLE file, wchar_t *out)
 {
     DWORD length = file == INVALID_HANDLE_VALUE ? 0 : GetFinalPathNameByHandleW(file, out, PATH_MOST, 0);

@@ -49,7 +49,7 @@ uint16_t base_float_to_half(float value)
     return base_double_to_half((double)value); /* a float is exact as a double, so this rounds once */
 }
 
-/* By way of binary32 rounded to odd, whose 16 further bits keep what the last rounding needs to know. */
+/* Via binary32 rounded to odd, whose 16 additional bits preserve what the last rounding needs. */
 uint16_t base_double_to_bfloat(double value)
 {
     float single = (float)value;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* IEEE 754 binary16 and bfloat16 <-> binary32, round to nearest even, infinities, NaN and subnormals kept. Bulk
- * conversions are kernels (kernels/map_load.c); these are the portable definitions. */
+/* IEEE 754 binary16 and bfloat16 <-> binary32, round to nearest even; infinities, NaN and subnormals are preserved.
+ * Bulk conversions are kernels (kernels/map_load.c); these are the portable definitions. */
 #ifndef BASE_HALF_H
 #define BASE_HALF_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/hash.h"
 
-/* Eight lanes, so that the processor has enough independent multiplications in flight. A step is a bijection of the
- * lane for every word and of the word for every lane: nothing that went in is lost before the end. */
+/* Eight lanes, for enough independent multiplications in flight. A step is a bijection of the lane for every word and
+ * of the word for every lane, so no information is lost before the final mix. */
 #define LANES 8
 
 #define ODD_IN  UINT64_C(0xd1b54a32d192ed03)

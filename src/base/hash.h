@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A 128-bit hash of many bytes at the speed of memory. Different data practically never have one hash by accident; it
- * is no defence against somebody who looks for such data. */
+/* A fast 128-bit hash, limited by memory bandwidth. Accidental collisions are practically impossible; it is not
+ * cryptographic. */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
 

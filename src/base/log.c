@@ -65,5 +65,5 @@ void base_log(enum base_log_level level, const char *format, ...)
     base_shown_line(line);
     length = strlen(line);
     line[length++] = '\n';
-    base_write_error(line, length); /* in one call, which keeps lines of several threads apart */
+    base_write_error(line, length); /* in one call, so that lines of several threads do not mix */
 }

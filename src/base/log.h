@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Diagnostics on stderr. The level comes once from ANYDML_LOG: error, warn (default), info, debug, trace, or none.
+/* Diagnostics on stderr. The level is read once from ANYDML_LOG: error, warn (default), info, debug, trace, or none.
  * Thread-safe; one write per line. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -15,7 +15,7 @@ enum base_log_level {
     BASE_LOG_TRACE,
 };
 
-/* The calling thread logs nothing until told otherwise; returns what held before. */
+/* Enables or disables the log of the calling thread; returns the previous setting. */
 bool base_log_quiet(bool quiet);
 
 bool base_log_enabled(enum base_log_level level);

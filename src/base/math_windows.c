@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fused multiplication and addition. MinGW's round twice: once to the 64 bits of the x87, then to the result's. And
- * powers by Windows' own function: MinGW's, by the x87, is 200 units wrong in threads where that has the 53 bits of
- * Windows. */
+/* Fused multiply-add. MinGW's rounds twice: first to the 64 bits of the x87, then to the result. Also powers, by
+ * Windows' own function: MinGW's uses the x87 and is off by 200 ulp in threads where the x87 has Windows' 53-bit
+ * precision. */
 #include <math.h>
 
 extern double (*__imp_pow)(double, double);
 
 double pow(double x, double y)
 {
-    if (x == 1 || y == 0 || (x == -1 && isinf(y))) /* of anything, also NaN, as C says and older libraries do not */
+    if (x == 1 || y == 0 ||
+        (x == -1 && isinf(y))) /* for any argument, also NaN, as C requires and older libraries do not */
         return 1;
     return __imp_pow(x, y);
 }
 
-/* In a type of more than twice the bits the product is exact. Their sum is rounded to odd, to the neighbour whose last
- * bit is set where it is none itself: so the second rounding sees on which side of a middle the exact sum lies. */
+/* In a type of more than twice the bits the product is exact. The sum is rounded to odd (to the neighbour whose last
+ * bit is set if it is inexact), so the second rounding is correct on both sides of a tie. */
 
 double fma(double x, double y, double z)
 {

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* Where `text` is, or would be; there is a free place always. */
+/* The slot that has `text`, or the free slot for it; there is always a free one. */
 static struct base_name *slot_find(const struct base_names *names, const char *text)
 {
     uint32_t hash = 2166136261u;

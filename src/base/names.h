@@ -6,7 +6,7 @@
 #include "base/base.h"
 
 struct base_name {
-    const char *text; /* the caller's, for as long as the table is used; NULL: a free place */
+    const char *text; /* owned by the caller, must outlive the table; NULL: a free slot */
     uint32_t number;
 };
 
@@ -16,9 +16,9 @@ struct base_names {
     uint32_t size, count; /* size: a power of two, or 0 */
 };
 
-/* Keeps the text and the number of a name that is there. False when memory is short. */
+/* Stores the text with its number; an existing entry is kept. False if out of memory. */
 bool base_names_add(struct base_names *names, const char *text, uint32_t number);
-/* NULL: there is no such name. Valid until the next one is added. */
+/* NULL: not found. Valid until the next insertion. */
 const struct base_name *base_names_find(const struct base_names *names, const char *text);
 void base_names_finish(struct base_names *names);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the libraries need of the system beyond C and POSIX threads: one file for each system implements it, os_linux.c
- * and os_windows.c. Beside it cache.h, cpu.h, file.h and wait.h have parts of each system's own. */
+/* Operating system functions beyond C and POSIX threads: each system implements them in one file, os_linux.c and
+ * os_windows.c. cache.h, cpu.h, file.h and wait.h also have parts that depend on the system. */
 #ifndef BASE_OS_H
 #define BASE_OS_H
 
@@ -13,17 +13,17 @@
 /* A variable of the environment; NULL in a program that has more rights than its user. */
 const char *base_environment(const char *name);
 
-/* Tells for the log: the calling thread and the process. */
+/* For the log: ids of the calling thread and the process. */
 uint32_t base_thread_id(void);
 uint32_t base_process_id(void);
 
-/* `child` runs in the children of forks, where the system has such. */
+/* `child` runs in the children of forks, on systems with fork. */
 void base_on_fork(void (*child)(void));
 
-/* The library that has this code stays in memory until the process ends. */
+/* Keeps the library that contains this code in memory until the process ends. */
 void base_library_stay(const void *code);
 
-/* A library of the system, by its file's name; NULL: `why` says why not. */
+/* A library of the system by its file name; NULL: `why` receives the reason. */
 void *base_library_open(const char *name, char *why, size_t why_bytes);
 /* Likewise one that is in the process, and stays until it is closed; NULL: it is not. */
 void *base_library_loaded(const char *name);
@@ -45,17 +45,18 @@ void base_write_error(const char *text, size_t length);
 
 enum base_thread_flags {
     BASE_THREAD_DETACHED = 1,
-    BASE_THREAD_UNBOUND = 2, /* may run where the process's first thread may, wherever the calling thread is bound to */
+    BASE_THREAD_UNBOUND =
+        2, /* may run on all CPUs of the process's first thread, regardless of the calling thread's affinity */
 };
 
-/* A thread that gets no signals but those of its own faults. `stack_bytes` 0: the system's choice. */
+/* A thread that receives no signals except for its own faults. `stack_bytes` 0: the system's default. */
 bool base_thread_start(pthread_t *out, const char *name, size_t stack_bytes, unsigned flags, void *(*run)(void *),
                        void *argument);
 
-/* Offers the processor to other threads. */
+/* Yields the CPU to other threads. */
 void base_yield(void);
 
-/* What threads wait for under a lock, as pthread_cond_t: winpthreads' takes many times as long to wake one. */
+/* A condition variable like pthread_cond_t: winpthreads' is many times slower at waking a thread. */
 struct base_condition {
 #ifdef _WIN32
     _Atomic uint32_t turn;
@@ -78,18 +79,18 @@ void base_condition_broadcast(struct base_condition *condition);
 typedef intptr_t base_event;
 #define BASE_NO_EVENT ((base_event)-1)
 
-/* One of its own for `handle`, an event of the application, who may close his at once; for NULL a new one.
- * BASE_NO_EVENT: there are no more, or, with *out_invalid, `handle` is none. */
+/* A duplicate of `handle`, an event of the application, which may close its handle immediately; for NULL a new event.
+ * BASE_NO_EVENT: no more are available, or, with *out_invalid, `handle` is invalid. */
 base_event base_event_open(void *handle, bool *out_invalid);
 void base_event_close(base_event event);
 void base_event_set(base_event event);
 void base_event_wait(base_event event);
-/* Sets one of the application; false: `handle` is none. */
+/* Sets an event of the application; false: `handle` is invalid. */
 bool base_event_set_handle(void *handle);
 
 /* ---- time ---- */
 
-/* Nanoseconds of a clock that nobody adjusts; for measurements. */
+/* Nanoseconds of a clock that is never adjusted; for measurements. */
 uint64_t base_ticks_ns(void);
 
 /* ---- memory ---- */
@@ -99,24 +100,25 @@ void *base_aligned_acquire(size_t alignment, size_t bytes);
 void base_aligned_release(void *memory);
 
 enum base_map_flags {
-    BASE_MAP_HUGE = 1,    /* in huge pages where the system has such */
-    BASE_MAP_RESERVE = 2, /* only addresses: pages come as they are touched, whether there are so many or not */
+    BASE_MAP_HUGE = 1, /* in huge pages if the system supports them */
+    BASE_MAP_RESERVE =
+        2, /* addresses only: pages are allocated on first access, possibly beyond the available memory */
 };
 
-/* Zeroed pages at a multiple of `alignment`, a power of two; NULL: none left. */
+/* Zeroed pages at a multiple of `alignment`, a power of two; NULL: out of memory. */
 void *base_map(uint64_t bytes, uint64_t alignment, unsigned flags);
 void base_unmap(void *memory, uint64_t bytes);
 
-/* The same pages in several places. Not on all systems. */
+/* Mapping the same pages at several addresses. Not supported on all systems. */
 bool base_can_map_twice(void);
-/* Makes pages ready for base_map_twice; they stay where they are, with what is in them. */
+/* Prepares pages for base_map_twice; their addresses and contents do not change. */
 bool base_map_make_shared(void *memory, uint64_t bytes, unsigned flags);
-/* Pages of such memory also at `at`, in memory from base_map, in place of those there. */
+/* Maps pages of such memory also at `at`, in memory from base_map, replacing the pages there. */
 bool base_map_twice(void *at, void *memory, uint64_t bytes);
 /* Zeroed pages there again. */
 bool base_map_nothing(void *at, uint64_t bytes);
 
-/* The machine's, or what this process's group may have of it. UINT64_MAX: unknown. */
+/* Available memory of the machine, or of this process's control group. UINT64_MAX: unknown. */
 uint64_t base_memory_total(void);
 uint64_t base_memory_available(void);
 /* In use by this process. */
@@ -125,9 +127,9 @@ uint64_t base_memory_resident(void);
 /* Of the last level that cores share; 0: unknown. */
 uint64_t base_cache_bytes(void);
 
-/* ---- processors ---- */
+/* ---- CPUs ---- */
 
-/* Whether there is a GPU, for all that a glance tells: libraries of drivers are large. */
+/* A fast check whether there may be a GPU: driver libraries are large. */
 bool base_gpu_likely(void);
 
 /* What GPUs are for Linux, and for Linux's Wine; /dev/dri/card* are displays, also of machines without a GPU. */
@@ -135,7 +137,7 @@ bool base_gpu_likely(void);
     "/dev/dri/renderD*", "/dev/nvidia*", "/dev/dxg", "/dev/kgsl*", "/dev/mali*", "/dev/nvhost*", "/dev/nvgpu*",        \
         "/dev/pvr*"
 
-/* Asks for the tile registers of this process's threads. */
+/* Requests permission to use the tile registers. */
 bool base_request_tiles(void);
 
 #endif

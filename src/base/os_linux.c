@@ -75,13 +75,13 @@ void base_library_close(void *library)
 void base_write_error(const char *text, size_t length)
 {
     ssize_t written = write(STDERR_FILENO, text, length);
-    (void)written; /* a failure to log has no one to tell */
+    (void)written; /* logging errors cannot be reported */
 }
 
 /* ---- threads ---- */
 
-/* Signals are the application's; a thread's own faults must reach its handlers: blocked, they would end the process
- * past all of them. */
+/* Signals are for the application's threads; a thread's own faults must reach the application's handlers: blocked, they
+ * would end the process without calling them. */
 static void block_signals(sigset_t *before)
 {
     static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
@@ -227,7 +227,7 @@ void base_aligned_release(void *memory)
     free(memory);
 }
 
-/* More is mapped, and the ends are given back. */
+/* More is mapped, and the ends are released. */
 void *base_map(uint64_t bytes, uint64_t alignment, unsigned flags)
 {
     const int reserve = flags & BASE_MAP_RESERVE ? MAP_NORESERVE : 0;
@@ -262,7 +262,7 @@ static void copy_pages(char *to, const char *from, uint64_t bytes)
     enum { PAGE_BYTES = 4096 };
     static const char zeros[PAGE_BYTES];
     for (uint64_t at = 0; at < bytes; at += PAGE_BYTES) {
-        if (memcmp(from + at, zeros, PAGE_BYTES)) /* what nobody has written takes no memory */
+        if (memcmp(from + at, zeros, PAGE_BYTES)) /* unwritten pages use no memory */
             memcpy(to + at, from + at, PAGE_BYTES);
     }
 }
@@ -274,7 +274,7 @@ bool base_map_make_shared(void *memory, uint64_t bytes, unsigned flags)
         return false;
     copy_pages(pages, memory, bytes);
     if (mremap(pages, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, memory) == MAP_FAILED) {
-        base_map_nothing(memory, bytes); /* what was there may be gone, and others may go on using it */
+        base_map_nothing(memory, bytes); /* the previous mapping may be lost, while others still use it */
         munmap(pages, bytes);
         return false;
     }
@@ -311,7 +311,7 @@ static uint64_t meminfo(const char *field)
     return (uint64_t)kib * 1024;
 }
 
-/* A number alone in a file; UINT64_MAX when there is none ("max"). */
+/* The only number in a file; UINT64_MAX if it is not a number ("max"). */
 static uint64_t number_in(const char *path)
 {
     FILE *file = fopen(path, "re");
@@ -367,7 +367,7 @@ uint64_t base_cache_bytes(void)
     return bytes > 0 ? (uint64_t)bytes : 0;
 }
 
-/* ---- processors ---- */
+/* ---- CPUs ---- */
 
 bool base_gpu_likely(void)
 {

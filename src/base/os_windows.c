@@ -15,7 +15,7 @@
 
 const char *base_environment(const char *name)
 {
-    return getenv(name); /* no program has more rights than who started it */
+    return getenv(name); /* programs never have more rights than the user who started them */
 }
 
 uint32_t base_thread_id(void)
@@ -30,7 +30,7 @@ uint32_t base_process_id(void)
 
 void base_on_fork(void (*child)(void))
 {
-    (void)child; /* there are none */
+    (void)child; /* unsupported */
 }
 
 void base_library_stay(const void *code)
@@ -39,7 +39,7 @@ void base_library_stay(const void *code)
     GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN, code, &self);
 }
 
-/* Not of the working folder, nor of those in PATH. */
+/* Not from the working folder or PATH. */
 void *base_library_open(const char *name, char *why, size_t why_bytes)
 {
     HMODULE library = LoadLibraryExA(name, NULL, LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
@@ -76,8 +76,7 @@ bool base_thread_start(pthread_t *out, const char *name, size_t stack_bytes, uns
                        void *argument)
 {
     pthread_attr_t attributes;
-    base_library_stay(
-        (const void *)(uintptr_t)run); /* which a detached thread may be in for as long as the process is */
+    base_library_stay((const void *)(uintptr_t)run); /* which a detached thread may be in until the process ends */
     pthread_attr_init(&attributes);
     if (flags & BASE_THREAD_DETACHED)
         pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -85,7 +84,7 @@ bool base_thread_start(pthread_t *out, const char *name, size_t stack_bytes, uns
         pthread_attr_setstacksize(&attributes, stack_bytes);
     bool made = !pthread_create(out, &attributes, run, argument);
     pthread_attr_destroy(&attributes);
-    (void)name; /* of a detached thread winpthreads may not know any more */
+    (void)name; /* winpthreads may not know a detached thread any more */
     return made;
 }
 
@@ -94,7 +93,7 @@ void base_yield(void)
     SwitchToThread();
 }
 
-/* Who waits sleeps while `turn` is what it was under the lock: whoever wakes changes it first. */
+/* Waiting threads sleep while `turn` has the value that it had under the lock: the waking thread changes it first. */
 
 void base_condition_init(struct base_condition *condition)
 {
@@ -202,8 +201,8 @@ void base_aligned_release(void *memory)
     _aligned_free(memory);
 }
 
-/* Pages start at multiples of 64 KiB. For more, addresses are reserved to learn of a place, and given back: others may
- * take it before us, but not each time. */
+/* Mappings start at multiples of 64 KiB. For larger alignments, addresses are reserved to find a suitable range, and
+ * released: other threads may allocate it before us, but not every time. */
 void *base_map(uint64_t bytes, uint64_t alignment, unsigned flags)
 {
     enum { GRANULARITY = 65536, TRIES = 16 };
@@ -269,7 +268,7 @@ uint64_t base_memory_total(void)
 
 uint64_t base_memory_available(void)
 {
-    return memory_status().ullAvailPageFile; /* what may be committed yet */
+    return memory_status().ullAvailPageFile; /* memory that may still be committed */
 }
 
 uint64_t base_memory_resident(void)
@@ -291,7 +290,7 @@ uint64_t base_cache_bytes(void)
     return largest;
 }
 
-/* ---- processors ---- */
+/* ---- CPUs ---- */
 
 /* Is there a file of that pattern, in the last part, on the system below Wine? */
 static bool find_below(const char *pattern)
@@ -311,7 +310,7 @@ static bool find_below(const char *pattern)
     return file.cFileName[0] != '.';
 }
 
-/* Windows itself has vulkan-1.dll where a GPU's driver brought it. */
+/* vulkan-1.dll in Windows' own folder was installed by a GPU driver. */
 bool base_gpu_likely(void)
 {
     static const char *const nodes[] = { BASE_GPU_NODES };
@@ -321,8 +320,8 @@ bool base_gpu_likely(void)
     return found;
 }
 
-/* Windows asks for them by a function of its newer versions. Wine has no such, so there Linux is asked itself, up to
- * the version that this was tried with: later ones take a program's own system calls for those of Windows. */
+/* Windows grants them through a function of its newer versions. Wine does not have it, so there the Linux system call
+ * is used, up to the tested Wine version: later ones interpret a program's system calls as Windows'. */
 bool base_request_tiles(void)
 {
     enum { TILE_DATA = 18, SYS_ARCH_PRCTL = 158, REQUEST_PERMISSION = 0x1023, WINE_MOST = 8 };

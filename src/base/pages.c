@@ -7,12 +7,12 @@
 
 #define ALIGNMENT   256
 #define HEAP_BYTES  (UINT64_C(64) << 10) /* smaller: from the heap */
-#define LARGE_BYTES (UINT64_C(2) << 20)  /* from here on a mapping of its own */
+#define LARGE_BYTES (UINT64_C(2) << 20)  /* from this size on, a mapping of its own */
 #define CHUNK_BYTES (UINT64_C(4) << 20)
 
 /* At the start of its memory, which is aligned to its size. */
 struct base_chunk {
-    atomic_uint users; /* what lies in it, and base_pages.chunk */
+    atomic_uint users; /* its allocations, and base_pages.chunk */
 };
 
 static void *map(uint64_t bytes, uint64_t alignment)

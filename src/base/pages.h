@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory for data that fill it: zeroed, aligned to 256 bytes, in huge pages where there are many of them, since on
- * first use each page costs more than its bytes do. The system has large runs back as soon as they are given back, and
- * smaller ones when all that lies in their 4 MiB has been. */
+/* Memory for data that fills it completely: zeroed, aligned to 256 bytes, with huge pages for large amounts, because
+ * first use costs more per page than per byte. Large runs are returned to the system when they are released, smaller
+ * ones when everything in their 4 MiB chunk has been released. */
 #ifndef BASE_PAGES_H
 #define BASE_PAGES_H
 
@@ -9,7 +9,7 @@
 
 struct base_chunk;
 
-/* What is taken together and, on the whole, goes together. All zero to begin with. One thread at a time takes. */
+/* A group of allocations with roughly the same lifetime. Initially all zero. One thread at a time allocates. */
 struct base_pages {
     struct base_chunk *chunk; /* has room */
     size_t used;
@@ -17,9 +17,9 @@ struct base_pages {
 
 /* NULL: memory is short. */
 void *base_pages_acquire(struct base_pages *pages, uint64_t bytes);
-/* `bytes` as they were taken; NULL is fine. Any thread, and after base_pages_finish too. */
+/* Releases `bytes` bytes of one allocation; NULL is allowed. Any thread, also after base_pages_finish. */
 void base_pages_release(void *data, uint64_t bytes);
-/* What was taken stays until it is given back. */
+/* Allocations remain valid until they are released. */
 void base_pages_finish(struct base_pages *pages);
 
 #endif

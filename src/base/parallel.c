@@ -4,16 +4,16 @@
 #include "base/cpu.h"
 #include "base/pool.h"
 
-/* Blocks of a range while others want the processors. Else one, or what the caller says: each call of most rows brings
- * operands into scratch memory and computes the rims of bands again, which costs more than an idle machine's threads
- * differ. */
+/* Number of blocks of a range on an oversubscribed machine. Otherwise one, or the caller's number: each call of most
+ * kernels packs operands into scratch memory and recomputes the borders of bands, which costs more than the imbalance
+ * on an idle machine. */
 #define BLOCKS_CROWDED 4
 
 /* Of the calling thread. */
 static _Thread_local struct {
     uint32_t threads;
     bool entered;
-    bool inside; /* of a range: what is parallel there runs alone */
+    bool inside; /* of a range: nested parallel work runs on one thread */
 } own;
 
 struct base_team base_parallel_enter(uint32_t threads)

@@ -9,7 +9,7 @@
  * has another one. */
 typedef void base_parallel_fn(void *context, size_t begin, size_t end, unsigned worker);
 
-/* How many threads parallel work started by the calling thread uses, this thread included. 1 inside of such work. */
+/* The number of threads for parallel work of the calling thread, including this thread. 1 inside of such work. */
 uint32_t base_parallel_threads(void);
 
 /* Sets that number, 0 = one per core, until the matching leave. */
@@ -21,18 +21,18 @@ struct base_team base_parallel_enter(uint32_t threads);
 void base_parallel_leave(struct base_team before);
 
 /* Runs fn over [0, units) in at most `ranges` equal contiguous ranges of at least `grain` units, one for each worker;
- * who is done with his takes those of others. They are cut further where threads may be kept from theirs. On the
- * calling thread alone when one range is enough or there are no other threads. Returns when all is done. */
+ * idle workers steal from others' ranges. On an oversubscribed machine, ranges are split further. Runs on the calling
+ * thread alone if one range is enough or there are no other threads. Returns when all work is complete. */
 void base_parallel_ranges(size_t units, size_t grain, uint32_t ranges, base_parallel_fn *fn, void *context);
 
-/* The same in blocks: each range in `blocks` of them at most, which cost nothing but the calls. */
+/* The same with ranges of at most `blocks` blocks each, which have no cost besides the calls. */
 void base_parallel_blocks(size_t units, size_t grain, uint32_t ranges, uint32_t blocks, base_parallel_fn *fn,
                           void *context);
 
-/* The same with as many ranges as there are threads. */
+/* The same with one range per thread. */
 void base_parallel_for(size_t units, size_t grain, base_parallel_fn *fn, void *context);
 
-/* For threads that only do others' work. */
+/* Marks the calling thread as a pool worker. */
 void base_parallel_inside(void);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One pool of worker threads for all threads that submit work ("clients").
+/* One pool of worker threads, shared by all submitting threads.
  *
- * A client has a slot with a header, which says what is to be done, and a word for each range of it, which says how far
- * the range is taken. Publishing work is one write to the header, which waiting workers watch. Taking a block is a
- * compare-and-swap of the range's word, mostly by its owner, whose cache has it. Words name the job (its epoch) that
- * they are of, so nobody has to reset them: a word of an earlier job stands for an untouched range. A worker that read
- * the header and was stopped then takes nothing of a later job: when a job has ended, the words of all its ranges are
- * of this job or a later one, and say that nothing is left. So a client only waits for threads that do some of its
+ * A submitting thread has a slot with a header, which describes the work, and a word for each range, which records how
+ * much of the range is taken. Publishing work is one write to the header, which waiting workers poll. Taking a block is
+ * a compare-and-swap of the range's word, mostly by its owner, whose cache contains it. Words contain the epoch of
+ * their job, so they are not reset: a word of an earlier job means an untouched range. A worker that read the header
+ * and was preempted cannot take work of a later job: when a job has ended, the words of all its ranges belong to this
+ * job or a later one, and have no work left. So a submitting thread only waits for threads that execute some of its
  * work, never for one that was about to.
  *
- * Worker number i is index i in the first client's jobs: it gets the same part of each step, whose data its cache has
- * from the step before. */
+ * Worker number i has index i in the first submitting thread's jobs: it gets the same part of each step, whose data is
+ * in its cache from the previous step. */
 #include "base/pool.h"
 
 #include "base/clock.h"
@@ -25,18 +25,18 @@
 #include <stdlib.h>
 
 #define LINE          64
-#define STACK_BYTES   (1u << 20)           /* rows have small scratch memory there */
+#define STACK_BYTES   (1u << 20)           /* kernels have little scratch memory for larger ones */
 #define RETRY_NS      UINT64_C(1000000000) /* after the system refused a thread */
 #define SPIN_NS       UINT64_C(1000000)    /* of a worker, before it sleeps */
-#define SPIN_SHORT_NS UINT64_C(2000)       /* where others want the processors */
-#define WAIT_NS       UINT64_C(200000)     /* of a client, for the last blocks */
+#define SPIN_SHORT_NS UINT64_C(2000)       /* if oversubscribed */
+#define WAIT_NS       UINT64_C(200000)     /* of a submitting thread, for the last blocks */
 #define FUTILE_MAX    6                    /* times that a worker's spinning may be halved */
-#define GAP_NS        UINT64_C(30000)      /* between two looks at the clock: someone else had the processor */
+#define GAP_NS        UINT64_C(30000)      /* between two reads of the clock: the thread was preempted */
 #define WINDOW_NS     UINT64_C(100000000)  /* for so long gaps are added up; */
-#define LOST_NS       (WINDOW_NS / 5)      /* from here on others want the processors */
-#define REST_NS       UINT64_C(1000000000) /* for so long nobody spins then, twice as long each time */
+#define LOST_NS       (WINDOW_NS / 5)      /* from this on the machine is oversubscribed */
+#define REST_NS       UINT64_C(1000000000) /* duration without spinning, doubled each time */
 #define RESTS_MAX     4
-#define REFRESH       (1u << 20) /* epochs, after which words of unused ranges are written again */
+#define REFRESH       (1u << 20) /* epochs, after which words of unused ranges are rewritten */
 #define WAKES         2          /* sleeping threads that one thread wakes for a job */
 #define ASLEEP_WORDS  (BASE_POOL_WORKERS_MAX / 64 + 1)
 
@@ -44,18 +44,19 @@ struct range {
     _Alignas(LINE) _Atomic uint64_t word; /* epoch, blocks taken */
 };
 
-/* Ranges are counted in groups first: one word for all would go round all processors at the end of each step. */
+/* Completed ranges are counted in groups first: a single counter would move between all CPUs at the end of each
+ * step. */
 #define GROUP      4
 #define GROUPS_MAX (BASE_POOL_WORKERS_MAX / GROUP + 1)
 
 struct client {
-    /* Written by the client only. Fields after the epoch hold while it is even and stays the same. */
+    /* Written by the submitting thread only. Fields after the epoch are valid while it is even and does not change. */
     _Alignas(LINE) _Atomic uint32_t epoch;
     _Atomic uint32_t ranges, blocks, workers;
     _Atomic uint64_t units;
     _Atomic(base_parallel_fn *) fn;
     _Atomic(void *) context;
-    _Alignas(LINE) _Atomic uint32_t done; /* blocks, or groups; a client that sleeps waits on it */
+    _Alignas(LINE) _Atomic uint32_t done; /* blocks, or groups; a submitting thread that sleeps waits for it */
     _Atomic uint32_t waiting;
     struct range group[GROUPS_MAX]; /* epoch, blocks done of its ranges */
     struct range range[BASE_POOL_WORKERS_MAX + 1];
@@ -64,11 +65,11 @@ struct client {
 struct worker {
     _Alignas(LINE) _Atomic uint32_t wake;
     uint32_t id;                          /* from 1 */
-    uint32_t futile;                      /* times in a row that spinning was in vain */
-    uint32_t seen[BASE_POOL_CLIENTS_MAX]; /* epochs of which nothing is left to take */
+    uint32_t futile;                      /* consecutive unsuccessful spins */
+    uint32_t seen[BASE_POOL_CLIENTS_MAX]; /* epochs without remaining work */
 };
 
-/* A copy of a client's header. */
+/* A copy of a slot's header. */
 struct view {
     struct client *client;
     uint32_t epoch, slot, ranges, blocks, workers;
@@ -93,16 +94,16 @@ static struct {
     struct client client[BASE_POOL_CLIENTS_MAX];
 } pool = { .create = PTHREAD_MUTEX_INITIALIZER };
 
-/* Of a client. */
+/* Of a submitting thread. */
 static _Thread_local struct {
     uint32_t hint;       /* the slot that it had last */
-    uint32_t generation; /* in which it entered, */
+    uint32_t generation; /* at entry, */
     bool entered, held;  /* and has the slot until it leaves */
 } own;
 
 /* ---- how long to spin ---- */
 
-/* For both who wait: clients and workers. */
+/* For waiting submitting threads and workers. */
 struct spin {
     uint64_t start_ns, last_ns, limit_ns;
     uint32_t polls;
@@ -120,7 +121,7 @@ static struct spin spin_begin(uint64_t limit_ns)
     return (struct spin){ now, now, crowded(now) ? SPIN_SHORT_NS : limit_ns, 0 };
 }
 
-/* Another thread had the processor for so long: was it for much of the time lately? */
+/* The thread was preempted for this long: checks whether that was a large part of the recent time. */
 static void note_gap(uint64_t now, uint64_t gap)
 {
     uint64_t begin = atomic_load_explicit(&pool.window_ns, memory_order_relaxed);
@@ -138,7 +139,7 @@ static void note_gap(uint64_t now, uint64_t gap)
     atomic_store_explicit(&pool.rest_until_ns, now + rest, memory_order_relaxed);
     atomic_store_explicit(&pool.window_ns, now + rest, memory_order_relaxed);
     atomic_store_explicit(&pool.lost_ns, 0, memory_order_relaxed);
-    base_log(BASE_LOG_DEBUG, "cpu: others want the processors: threads sleep for %u ms instead of spinning",
+    base_log(BASE_LOG_DEBUG, "cpu: the machine is oversubscribed: threads sleep for %u ms instead of spinning",
              (unsigned)(rest / 1000000));
 }
 
@@ -155,7 +156,7 @@ static bool spin_on(struct spin *spin)
     return now - spin->start_ns < spin->limit_ns;
 }
 
-/* Are there processors for the threads that are awake, and more? */
+/* Are there CPUs for the threads that are awake, and more? */
 static bool room(uint32_t more)
 {
     return atomic_load_explicit(&pool.clients, memory_order_relaxed) +
@@ -163,17 +164,17 @@ static bool room(uint32_t more)
            atomic_load_explicit(&pool.capacity, memory_order_relaxed);
 }
 
-/* ---- taking work ---- */
+/* ---- taking blocks ---- */
 
 static uint64_t word_of(uint32_t epoch, uint32_t taken)
 {
     return (uint64_t)epoch << 32 | taken;
 }
 
-/* False: something is being published there, or there was nothing yet. */
+/* False: a job is being published, or there is none yet. */
 static bool view_read(struct client *client, uint32_t slot, struct view *out)
 {
-    /* Whoever sees one of the fields of the next job sees that the epoch is no longer this one, too. */
+    /* A thread that sees a field of the next job also sees that the epoch has changed. */
     out->epoch = atomic_load_explicit(&client->epoch, memory_order_acquire);
     out->client = client;
     out->slot = slot;
@@ -200,7 +201,7 @@ static void view_publish(const struct view *view)
     atomic_store(&client->epoch, view->epoch); /* before asleep[] is read */
 }
 
-/* Takes half of what is left of the range; 0 blocks: none is. */
+/* Takes half of the rest of the range; 0 blocks: nothing left. */
 static uint32_t take(const struct view *view, uint32_t range, uint32_t *out_first)
 {
     _Atomic uint64_t *word = &view->client->range[range].word;
@@ -226,7 +227,7 @@ static uint64_t unit_of(const struct view *view, uint64_t block)
     return each * block + BASE_MIN(block, extra);
 }
 
-/* What client->done is when all is done. */
+/* The value of client->done when the job is complete. */
 static uint32_t goal_of(const struct view *view)
 {
     return view->ranges > GROUP ? (view->ranges + GROUP - 1) / GROUP : view->ranges * view->blocks;
@@ -256,7 +257,7 @@ static void finish_blocks(const struct view *view, uint32_t range, uint32_t coun
         base_wake_word(&client->done);
 }
 
-/* Does what is left of one range; how many blocks that were. */
+/* Executes the rest of one range; returns its number of blocks. */
 static uint32_t work_range(const struct view *view, uint32_t range, uint32_t index)
 {
     uint32_t first, count, all = 0;
@@ -268,7 +269,7 @@ static uint32_t work_range(const struct view *view, uint32_t range, uint32_t ind
     return all;
 }
 
-/* Its own range, then those of others. */
+/* Its own range, then ranges of others. */
 static bool work(const struct view *view, uint32_t index)
 {
     bool any = false;
@@ -284,7 +285,7 @@ static bool work(const struct view *view, uint32_t index)
 
 /* ---- waking ---- */
 
-/* Clients of few threads each have workers of their own, as long as there are enough. */
+/* Submitting threads with few threads each have dedicated workers, as long as there are enough. */
 static uint32_t worker_at(const struct view *view, uint32_t index)
 {
     return 1 + (index - 1 + view->slot * (view->ranges - 1)) % view->workers;
@@ -329,7 +330,7 @@ static void wake_some(const struct view *view)
 
 /* ---- workers ---- */
 
-/* Looks at each client with work once, from another one on each time. */
+/* Checks each slot with work once, starting at another one each time. */
 static bool look_around(struct worker *me)
 {
     uint64_t active = atomic_load_explicit(&pool.active, memory_order_acquire);
@@ -422,7 +423,7 @@ static void watch_forks(void)
     base_on_fork(after_fork_in_child);
 }
 
-/* A thread that is bound to some processors does not bind the workers that it makes. */
+/* Workers do not inherit the CPU affinity of the thread that creates them. */
 static bool worker_create(uint32_t id)
 {
     struct worker *worker = &pool.worker[id - 1];
@@ -434,7 +435,8 @@ static bool worker_create(uint32_t id)
                              worker_main, worker);
 }
 
-/* So many workers, if the system lets it. Who cannot wait for another thread that makes some does without. */
+/* Creates this many workers if the system allows it. A thread that cannot wait for another one that is creating some
+ * continues without. */
 static void make_workers(uint32_t wanted)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -447,7 +449,8 @@ static void make_workers(uint32_t wanted)
         if (!worker_create(id)) {
             atomic_fetch_sub(&pool.awake, 1);
             atomic_store(&pool.retry_ns, now + RETRY_NS);
-            base_log(BASE_LOG_WARN, "the system creates no thread beside %u workers: %u were wanted", id - 1, wanted);
+            base_log(BASE_LOG_WARN, "the system cannot create more than %u worker threads, %u were requested", id - 1,
+                     wanted);
             break;
         }
         atomic_store(&pool.workers, id);
@@ -457,7 +460,7 @@ static void make_workers(uint32_t wanted)
 
 /* ---- clients ---- */
 
-/* NULL: all are taken. */
+/* NULL: all are in use. */
 static struct client *slot_acquire(uint32_t *out_slot)
 {
     uint64_t active = atomic_load_explicit(&pool.active, memory_order_relaxed);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/shown.h"
 
-/* How many bytes follow the first one of a character; -1: none begins so. */
+/* The number of continuation bytes after the first byte of a character; -1: invalid first byte. */
 static int following(uint8_t first)
 {
     return first < 0x80 ? 0 : first < 0xC2 ? -1 : first < 0xE0 ? 1 : first < 0xF0 ? 2 : first < 0xF5 ? 3 : -1;
@@ -41,7 +41,7 @@ void base_shown_line(char *text)
     struct base_shown state = { 0 };
     char out[2], *end = text;
     for (const char *at = text; *at; at++) {
-        const size_t used = base_shown(&state, at, 1, out); /* never more than was read so far */
+        const size_t used = base_shown(&state, at, 1, out); /* never longer than the input so far */
         for (size_t i = 0; i < used; i++)
             *end++ = out[i] == '\n' || out[i] == '\t' ? '?' : out[i];
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How threads wait for a word: on the processor, or asleep. */
+/* How threads wait for a word: on the CPU, or asleep. */
 #ifndef BASE_WAIT_H
 #define BASE_WAIT_H
 
@@ -16,7 +16,8 @@ static inline void cpu_pause(void)
 #endif
 }
 
-/* Sleeps while the word is `value`, or less: the caller looks again. (The file of the system, os.h.) */
+/* Sleeps while the word is `value`; may wake spuriously, so the caller checks again. (Part of the system's file,
+ * os.h.) */
 void base_wait_word(_Atomic uint32_t *word, uint32_t value);
 /* Wakes one that sleeps so. */
 void base_wake_word(_Atomic uint32_t *word);

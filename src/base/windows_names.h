@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Included before all else in builds for Windows, whose headers take words that C leaves to programs. */
+/* Included first in builds for Windows, whose headers define words that C leaves to programs. */
 #ifndef BASE_WINDOWS_NAMES_H
 #define BASE_WINDOWS_NAMES_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The graph builder for C (anydml_graph.h): operators whose outputs follow from their inputs and attributes, and the
- * graph that they make. A graph is used by one thread at a time. */
+/* The graph builder for C (anydml_graph.h): derives outputs of operators from inputs and attributes, and collects the
+ * operators in a graph. A graph is used by one thread at a time. */
 #ifndef BUILDER_BUILDER_H
 #define BUILDER_BUILDER_H
 
@@ -22,7 +22,7 @@ struct anydml_expression {
     bool is_input;
     uint32_t node; /* or the index of the graph's input */
     uint32_t output;
-    DML_BUFFER_TENSOR_DESC tensor; /* points to the two below */
+    DML_BUFFER_TENSOR_DESC tensor; /* points to the following two */
     UINT sizes[SCHEMA_MAX_RANK], strides[SCHEMA_MAX_RANK];
 };
 
@@ -62,20 +62,20 @@ struct builder_call {
     uint32_t arrays[BUILDER_ARRAYS][SCHEMA_MAX_RANK];
     uint32_t array_count;
     DML_OPERATOR_DESC activations[SCHEMA_MAX_ACTIVATIONS];
-    DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC softmax; /* a fused one whose axes were left out */
+    DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC softmax; /* a fused activation without axes */
 };
 
-/* Sizes of an output; what does not fit a UINT is refused later. */
+/* Sizes of an output; sizes beyond UINT are rejected later. */
 struct builder_shape {
     uint32_t rank;
     int64_t sizes[SCHEMA_MAX_RANK];
 };
 
-/* a * b of numbers that are not negative, at most 2^60: what does not fit a UINT is refused in the end, and sums of
- * such do not overflow. */
+/* a * b of non-negative numbers, saturated at 2^60: sizes beyond UINT are rejected later, and sums of such values do
+ * not overflow. */
 int64_t builder_times(int64_t a, int64_t b);
 
-/* Keeps the first error of the graph; returns false. */
+/* Stores the first error of the graph; returns false. */
 bool builder_fail(struct anydml_graph *graph, HRESULT hr, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* The same with the operator's name before it. */
@@ -98,16 +98,17 @@ void builder_set(struct builder_call *call, const struct schema_field *field, co
 /* The first tensor of the operator, inputs first; NULL before there is one. */
 const DML_BUFFER_TENSOR_DESC *builder_first(const struct builder_call *call);
 
-/* Lengths, arrays and activations that were left out; then what needs the outputs (scales, types of scalars). */
+/* Fills in lengths, arrays and activations that were omitted; then what depends on the outputs (scales, types of
+ * scalars). */
 bool builder_default_attributes(struct builder_call *call);
 void builder_default_after(struct builder_call *call);
 
-/* Type and sizes of output `slot`, which `field` describes; false and an error where they must be given. */
+/* Type and sizes of output `slot`, described by `field`; false and an error if the caller must give them. */
 bool builder_output_type(struct builder_call *call, const struct schema_field *field, DML_TENSOR_DATA_TYPE *type);
 bool builder_output_shape(struct builder_call *call, const struct schema_field *field, uint32_t slot,
                           struct builder_shape *shape);
 
-/* What rules.def names. false: the sizes do not follow and must be given, or an error was kept. */
+/* The rule that rules.def names. false: the sizes cannot be derived and must be given, or an error was stored. */
 #define SHAPE(OPERATOR, RULE)                                                                                          \
     bool builder_shape_##RULE(struct builder_call *call, uint32_t slot, struct builder_shape *shape);
 #include "builder/rules.def"

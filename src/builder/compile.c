@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A graph as IDMLDevice1::CompileGraph takes it. */
+/* A graph in the form that IDMLDevice1::CompileGraph takes. */
 #include "builder/builder.h"
 
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 
 #define UNUSED UINT32_MAX
 
-/* Nodes and edges in DirectML's form, without those that lead to no output; edges of all kinds have room for each. */
+/* Nodes and edges in DirectML's form, without those that do not lead to an output; the arrays have capacity for all
+ * edges of each kind. */
 struct description {
     uint32_t *places; /* of the graph's nodes among `nodes`, or UNUSED */
     DML_OPERATOR_GRAPH_NODE_DESC *operators;
@@ -52,8 +53,8 @@ static bool description_reserve(struct description *d, size_t nodes, size_t edge
            d->out_list;
 }
 
-/* Gives each node that leads to an output its place; returns how many there are. Edges are in the order of the nodes
- * that they lead to, and come from earlier ones. */
+/* Assigns an index to each node that leads to an output; returns their number. Edges are sorted by their target nodes,
+ * and start at earlier ones. */
 static uint32_t place_nodes(struct description *d, const struct anydml_graph *graph, UINT count,
                             const anydml_expr *outputs)
 {
@@ -118,7 +119,7 @@ static void describe(struct description *d, const struct anydml_graph *graph, UI
 static bool outputs_allowed(struct anydml_graph *graph, UINT count, const anydml_expr *outputs)
 {
     if (!count || !outputs)
-        return builder_fail(graph, E_INVALIDARG, "AnydmlGraphCompile: there must be at least one output");
+        return builder_fail(graph, E_INVALIDARG, "AnydmlGraphCompile: needs at least one output");
     for (UINT i = 0; i < count; i++) {
         if (!outputs[i] || outputs[i]->graph != graph)
             return builder_fail(graph, E_INVALIDARG, "AnydmlGraphCompile: outputs[%u] is %s", i,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an operator's description leaves out: lengths that follow from the rank, arrays, activations, scales. */
+/* Completes an operator's description: lengths that follow from the rank, arrays, activations, scales. */
 #include "builder/builder.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ static bool is_null(const struct builder_call *call, const struct schema_field *
     return !pointer;
 }
 
-/* An array of the call's own, which the field then points to; the length is at most SCHEMA_MAX_RANK. */
+/* An array owned by the call, to which the field points; the length is at most SCHEMA_MAX_RANK. */
 static uint32_t *own_array(struct builder_call *call, const struct schema_field *field)
 {
     uint32_t *array = call->arrays[call->array_count++];
@@ -26,7 +26,7 @@ static void set_length(struct builder_call *call, const struct schema_field *fie
 
 /* ---- lengths ---- */
 
-/* DimensionCount and its like: the rank of the first tensor, or its spatial dimensions, where it is 0. */
+/* DimensionCount and similar fields: if 0, the rank of the first tensor or the number of its spatial dimensions. */
 static void default_lengths(struct builder_call *call)
 {
     const DML_BUFFER_TENSOR_DESC *first = builder_first(call);
@@ -42,7 +42,7 @@ static void default_lengths(struct builder_call *call)
     }
 }
 
-/* Axes that are left out: the last one for what is named after softmax, else all. An array of length 0 is none. */
+/* Default axes: the last one for softmax and its variants, else all. An array of length 0 means no axes. */
 static bool default_axes(struct builder_call *call, const struct schema_field *field)
 {
     const DML_BUFFER_TENSOR_DESC *first = builder_first(call);
@@ -51,7 +51,7 @@ static bool default_axes(struct builder_call *call, const struct schema_field *f
     if (schema_array_length(field, call->desc.bytes) || !is_null(call, field))
         return true;
     if (type == DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1 || type == DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION2)
-        return builder_refuse(call, "Axes: NULL, must be given: which axes are normalised has no default");
+        return builder_refuse(call, "Axes: NULL, must be given: the axes to normalise have no default");
     const bool last = type == DML_OPERATOR_ACTIVATION_SOFTMAX1 || type == DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1 ||
                       type == DML_OPERATOR_ACTIVATION_HARDMAX1;
     uint32_t *axes = own_array(call, field);
@@ -69,7 +69,7 @@ static void fill_floats(uint32_t *array, uint32_t length, float value)
         memcpy(&array[i], &value, sizeof(value));
 }
 
-/* Slices whose sizes are left out reach to the end: a window in the input, or for SLICE what the strides pick of it. */
+/* Slices without sizes reach to the end: a window in the input, or for SLICE the elements that the strides select. */
 static void rest_of_input(const struct builder_call *call, uint32_t *sizes)
 {
     const bool picked = call->op->type == DML_OPERATOR_SLICE;
@@ -83,7 +83,7 @@ static void rest_of_input(const struct builder_call *call, uint32_t *sizes)
     }
 }
 
-/* Paddings and offsets are 0; strides, dilations and windows 1; pixel offsets align the edges of pictures. */
+/* Paddings and offsets are 0; strides, dilations and windows 1; pixel offsets align the edges of images. */
 static void default_array(struct builder_call *call, const struct schema_field *field, uint32_t length)
 {
     uint32_t *array = own_array(call, field);
@@ -119,7 +119,7 @@ static bool default_arrays(struct builder_call *call)
         const uint32_t length = schema_array_length(field, call->desc.bytes);
         if (field->limit == SCHEMA_LIMIT_AXES && !default_axes(call, field))
             return false;
-        /* Scales follow from the output; a window, an axis or a length that is missing is told by the check. */
+        /* Scales follow from the output; a missing window, axis or length is reported by validation. */
         const bool needed = field->limit == SCHEMA_LIMIT_AXES || field->limit == SCHEMA_LIMIT_POSITIVE ||
                             strstr(field->name, "Window") == field->name || !strcmp(field->name, "Sizes") ||
                             !strcmp(field->name, "InputWindowSizes") || length > SCHEMA_MAX_RANK;
@@ -132,7 +132,7 @@ static bool default_arrays(struct builder_call *call)
 
 /* ---- recurrent operators ---- */
 
-/* Those of ONNX: sigmoids for gates, hyperbolic tangents for values, the same in both directions. */
+/* ONNX's defaults: sigmoid for gates, tanh for values, the same in both directions. */
 static bool default_activations(struct builder_call *call)
 {
     static const struct {
@@ -191,9 +191,9 @@ bool builder_default_attributes(struct builder_call *call)
     return default_arrays(call) && default_activations(call);
 }
 
-/* ---- what needs the outputs ---- */
+/* ---- derived from the outputs ---- */
 
-/* Of resampling: how much larger the output is, or for gradients the other way round. */
+/* The scale of resampling: output size / input size, or the inverse for gradients. */
 static void default_scales(struct builder_call *call)
 {
     const struct schema_field *field = schema_field_find(call->op, "Scales");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The graph: what it owns, its first error, its inputs and constants, other views of its tensors. */
+/* The graph: its ownership, its first error, its inputs and constants, and reinterpreting views of its tensors. */
 #include "builder/builder.h"
 
 #include <stdarg.h>
@@ -128,7 +128,7 @@ struct anydml_expression *builder_expression(struct anydml_graph *graph, DML_TEN
     return made;
 }
 
-/* What schema_tensor_min_bytes says nothing about is found when an operator uses the tensor. */
+/* Errors that schema_tensor_min_bytes does not report are found when an operator uses the tensor. */
 static bool tensor_allowed(struct anydml_graph *graph, const char *what, const DML_BUFFER_TENSOR_DESC *tensor)
 {
     if (FAILED(graph->hr))
@@ -213,7 +213,7 @@ EXPORT anydml_expr AnydmlGraphConstant(struct anydml_graph *graph, DML_TENSOR_DA
     const uint32_t node = made ? builder_add_node(graph) : UINT32_MAX;
     if (node == UINT32_MAX)
         return NULL;
-    /* The caller's bytes, which need not reach up to the multiple of 4 that a tensor has. */
+    /* The caller's bytes, which need not extend to the multiple of 4 that a tensor has. */
     uint64_t elements_count = 1;
     for (uint32_t i = 0; i < count; i++)
         elements_count *= sizes[i];
@@ -261,8 +261,8 @@ EXPORT anydml_expr AnydmlGraphBroadcast(struct anydml_graph *graph, anydml_expr 
         return NULL;
     const uint32_t rank = expression ? expression->tensor.DimensionCount : 0;
     if (!rank || count < rank || count > SCHEMA_MAX_RANK || !sizes) {
-        builder_fail(graph, E_INVALIDARG, "AnydmlGraphBroadcast: count = %u, must be %u to %u, and nothing NULL", count,
-                     rank, (unsigned)SCHEMA_MAX_RANK);
+        builder_fail(graph, E_INVALIDARG, "AnydmlGraphBroadcast: count = %u, must be %u to %u, and no argument NULL",
+                     count, rank, (unsigned)SCHEMA_MAX_RANK);
         return NULL;
     }
     schema_tensor_strides(&expression->tensor, own);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One operator: its description is completed with inputs, defaults and outputs, checked, and becomes a node. */
+/* One operator: completes its description with inputs, defaults and outputs, validates it, and adds a node. */
 #include "builder/builder.h"
 
 #include <stdarg.h>
@@ -111,7 +111,7 @@ static bool count_slots(struct builder_call *call)
     return (call->tensors && call->made) || builder_fail(call->graph, E_OUTOFMEMORY, "no memory for an operator");
 }
 
-/* Puts the tensors of slots from `slot` into a field; a pointer to none stays NULL. */
+/* Puts the tensors of slots from `slot` on into a field; a NULL pointer stays NULL. */
 static void point_at(struct builder_call *call, const struct schema_field *field, uint32_t slot)
 {
     const DML_TENSOR_DESC *tensors = &call->tensors[slot];
@@ -143,7 +143,7 @@ static bool bind_inputs(struct builder_call *call)
 
 /* ---- outputs ---- */
 
-/* Where all are optional and none is asked for, the first one is made. */
+/* If all outputs are optional and none is requested, the first one is created. */
 static bool wanted(const struct builder_call *call, const struct schema_field *field, uint32_t slot)
 {
     if (field->required || field->type == SCHEMA_TENSOR_ARRAY || (call->outputs && call->outputs[slot].Expression))
@@ -242,7 +242,7 @@ static bool make_node(struct builder_call *call)
     return true;
 }
 
-/* Every place for a result gets it, or NULL. */
+/* Every result pointer receives its expression, or NULL. */
 static anydml_expr give(const struct builder_call *call, bool made)
 {
     anydml_expr first = NULL;

@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 
-/* A tensor that is there already and has a field that `same` likes; NULL when none has. */
+/* A present tensor whose field satisfies `same`; NULL if there is none. */
 static const DML_BUFFER_TENSOR_DESC *relative(const struct builder_call *call, const struct schema_field *of,
                                               bool (*same)(const struct schema_field *, const struct schema_field *))
 {
@@ -45,7 +45,7 @@ static const struct type_row type_rows[] = {
 #include "builder/rules.def"
 };
 
-/* What the operator's description itself says: the type of scalars, of scales, of indices. */
+/* Defaults from the operator's own description: the type of scalars, of scales, of indices. */
 static DML_TENSOR_DATA_TYPE type_by_attributes(const struct builder_call *call)
 {
     if (call->op->type == DML_OPERATOR_REDUCE) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes of reductions and of what moves, picks and resizes elements. */
+/* Sizes of reductions and of operators that move, gather and resize elements. */
 #include "builder/builder.h"
 
 static void copy(struct builder_shape *shape, const DML_BUFFER_TENSOR_DESC *like)
@@ -61,7 +61,7 @@ bool builder_shape_slice(struct builder_call *call, uint32_t slot, struct builde
     return true;
 }
 
-/* Those of SLICE1 are a window's in the input, of which strides pick elements. */
+/* Sizes of SLICE1 are those of a window in the input, in which strides select elements. */
 bool builder_shape_slice1(struct builder_call *call, uint32_t slot, struct builder_shape *shape)
 {
     const UINT *sizes = builder_uints(call, "InputWindowSizes");
@@ -81,7 +81,7 @@ bool builder_shape_slice1(struct builder_call *call, uint32_t slot, struct build
     return true;
 }
 
-/* Parts of which the caller gives no sizes are equal. */
+/* Parts without given sizes are equal. */
 bool builder_shape_split(struct builder_call *call, uint32_t slot, struct builder_shape *shape)
 {
     const uint32_t axis = builder_uint(call, "Axis");
@@ -172,7 +172,7 @@ bool builder_shape_depth_to_space(struct builder_call *call, uint32_t slot, stru
     return true;
 }
 
-/* ---- pictures ---- */
+/* ---- images ---- */
 
 bool builder_shape_upsample(struct builder_call *call, uint32_t slot, struct builder_shape *shape)
 {
@@ -198,7 +198,7 @@ bool builder_shape_resample(struct builder_call *call, uint32_t slot, struct bui
     for (uint32_t i = 0; i < shape->rank; i++) {
         const double size = (double)shape->sizes[i] * (double)scales[i];
         if (!(size > 0 && size < 4294967296.0))
-            return builder_refuse(call, "Scales[%u] = %g, must be positive and give a size below 2^32", i,
+            return builder_refuse(call, "Scales[%u] = %g, must be positive and lead to a size below 2^32", i,
                                   (double)scales[i]);
         shape->sizes[i] = size < 1 ? 1 : (int64_t)size;
     }
@@ -221,7 +221,7 @@ bool builder_shape_roi_pooling(struct builder_call *call, uint32_t slot, struct 
     return true;
 }
 
-/* The gradient of the image has a size that nothing tells, unless the image is there. */
+/* The size of the image's gradient is unknown unless the image is present. */
 bool builder_shape_roi_align_grad(struct builder_call *call, uint32_t slot, struct builder_shape *shape)
 {
     const DML_BUFFER_TENSOR_DESC *like = builder_tensor(call, slot ? "ROITensor" : "InputTensor");
@@ -233,7 +233,7 @@ bool builder_shape_roi_align_grad(struct builder_call *call, uint32_t slot, stru
 
 /* ---- indices ---- */
 
-/* `count` sizes with ones before them, or without the first ones, which are 1, so that the rank is as wanted. */
+/* `count` sizes, extended by leading ones or shortened by leading sizes of 1 to the requested rank. */
 static void align(struct builder_shape *shape, const int64_t *sizes, uint32_t count, uint32_t rank)
 {
     while (count > rank && sizes[0] == 1) {
@@ -247,7 +247,7 @@ static void align(struct builder_shape *shape, const int64_t *sizes, uint32_t co
         shape->sizes[shape->rank++] = sizes[i];
 }
 
-/* The input's sizes, with the last IndexDimensions ones of the indices in the place of the axis. */
+/* The input's sizes, with the axis replaced by the last IndexDimensions sizes of the indices. */
 bool builder_shape_gather(struct builder_call *call, uint32_t slot, struct builder_shape *shape)
 {
     const DML_BUFFER_TENSOR_DESC *x = builder_tensor(call, "InputTensor"), *at = builder_tensor(call, "IndicesTensor");
@@ -270,7 +270,8 @@ bool builder_shape_gather(struct builder_call *call, uint32_t slot, struct build
     return true;
 }
 
-/* The indices' sizes but the last, which says how many of the input's dimensions they pick in, then the rest of those.
+/* The indices' sizes without the last, which is the number of indexed input dimensions, followed by the remaining input
+ * sizes.
  */
 bool builder_shape_gather_nd(struct builder_call *call, uint32_t slot, struct builder_shape *shape)
 {
@@ -312,7 +313,7 @@ bool builder_shape_nonzero(struct builder_call *call, uint32_t slot, struct buil
     return true;
 }
 
-/* The numbers are as many as the caller wants; the state has the input's sizes. */
+/* The caller chooses the number of values; the state has the input's sizes. */
 bool builder_shape_random(struct builder_call *call, uint32_t slot, struct builder_shape *shape)
 {
     if (!slot)

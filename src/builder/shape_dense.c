@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes of convolutions, pooling, products, attention and recurrent operators. */
+/* Sizes of convolutions, pooling, GEMMs, attention and recurrent operators. */
 #include "builder/builder.h"
 
-/* How windows lie over the last `count` dimensions of a tensor. Arrays may be NULL: strides and dilations of 1, no
+/* The windows over the last `count` dimensions of a tensor. Arrays may be NULL: strides and dilations of 1, no
  * padding. */
 struct windows {
     const DML_BUFFER_TENSOR_DESC *input;
@@ -23,7 +23,7 @@ static struct windows windows_of(const struct builder_call *call, const DML_BUFF
     return w;
 }
 
-/* Lengths and windows that cannot be counted with; the schema says more about others. */
+/* Rejects lengths and windows that would overflow; validation reports other errors. */
 static bool windows_allowed(struct builder_call *call, const struct windows *w)
 {
     const bool unfold = call->op->type == DML_OPERATOR_UNFOLD;
@@ -70,7 +70,7 @@ static bool forward(struct builder_call *call, const struct windows *w, int64_t 
     return true;
 }
 
-/* The sizes of which as many windows as the input has elements fit. */
+/* The sizes for which the number of windows equals the input's elements. */
 static bool backward(struct builder_call *call, const struct windows *w, int64_t *out)
 {
     const UINT *sizes = w->input->Sizes + w->input->DimensionCount - w->count;
@@ -171,13 +171,13 @@ bool builder_shape_product(struct builder_call *call, uint32_t slot, struct buil
 
 /* ---- attention ---- */
 
-/* The size `back` places before the end; 0 where the tensor is absent or has fewer. */
+/* The size `back` dimensions before the end; 0 if the tensor is absent or has fewer. */
 static int64_t size_at(const DML_BUFFER_TENSOR_DESC *tensor, uint32_t back)
 {
     return tensor && tensor->DimensionCount >= back ? tensor->Sizes[tensor->DimensionCount - back] : 0;
 }
 
-/* What the schema's check says (shape_attention.c), without leading ones. */
+/* The same rules as validation (shape_attention.c), without leading ones. */
 bool builder_shape_attention(struct builder_call *call, uint32_t slot, struct builder_shape *shape)
 {
     const DML_BUFFER_TENSOR_DESC *query = builder_tensor(call, "QueryTensor");
@@ -195,9 +195,9 @@ bool builder_shape_attention(struct builder_call *call, uint32_t slot, struct bu
     if (!heads || !key_heads)
         return builder_refuse(call, "HeadCount = 0, must be at least 1");
     if (!query && !stacked)
-        return builder_refuse(call, "QueryTensor: NULL, must be given where there is no stacked query");
+        return builder_refuse(call, "QueryTensor: NULL, must be given if there is no stacked query");
     if (slot && builder_tensor(call, "PastSequenceLengthsTensor"))
-        return false; /* the caches are as long as the caller wants */
+        return false; /* the caller chooses the length of the caches */
     const int64_t batch = size_at(query ? query : stacked, query ? 3 : 5);
     const int64_t sequence = size_at(query ? query : stacked, query ? 2 : 4);
     const int64_t head_size = query ? size_at(query, 1) / heads : size_at(stacked, 1);

@@ -218,7 +218,7 @@ HRESULT com_SetPrivateDataInterface(void *iface, REFGUID guid, const IUnknown *u
     return S_OK;
 }
 
-/* Returns the bytes written; values that are no code points become U+FFFD. */
+/* Returns the bytes written; values that are not code points become U+FFFD. */
 static size_t utf8_encode(char *out, uint32_t code)
 {
     if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))

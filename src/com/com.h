@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* COM in C, written once. ID3D12Object and IDMLObject have the same first slots (QueryInterface, AddRef, Release,
+/* COM in C, implemented once. ID3D12Object and IDMLObject have the same first slots (QueryInterface, AddRef, Release,
  * GetPrivateData, SetPrivateData, SetPrivateDataInterface, SetName, and for children GetDevice), so one set of
  * functions serves every object of the three libraries.
  *
@@ -17,7 +17,7 @@
 struct com_object;
 struct com_private_data;
 
-/* Methods that return structs. On Windows they write them where a parameter after the object says, and return that:
+/* Methods that return structs. On Windows the struct's address is a parameter after the object, and is returned:
  *     static COM_STRUCT(LUID) d3d_device_GetAdapterLuid(ID3D12Device9 *iface COM_RESULT(LUID))
  *     {
  *         COM_RETURN(luid);
@@ -34,8 +34,8 @@ struct com_private_data;
 
 struct com_class {
     const char *name;                           /* for messages: "ID3D12Fence" */
-    const IID *const *iids;                     /* interfaces that the object's own pointer serves, NULL-terminated */
-    void (*destroy)(struct com_object *object); /* frees the object's own parts, calls com_finish, frees the memory */
+    const IID *const *iids;                     /* interfaces with the same pointer as the object, NULL-terminated */
+    void (*destroy)(struct com_object *object); /* destroys the object's members, calls com_finish, frees the memory */
     /* Optional: interfaces served by another pointer (tear-offs). Returns a referenced pointer or NULL. */
     void *(*query)(struct com_object *object, const IID *iid);
 };
@@ -55,10 +55,10 @@ struct com_object {
 /* refs = library_refs = 1. `parent` may be NULL; otherwise it is kept until com_finish. */
 void com_init(struct com_object *object, const void *vtbl, const struct com_class *class, struct com_object *parent);
 
-/* Releases private data, name and parent. The last thing that `destroy` does before it frees the memory. */
+/* Releases private data, name and parent. Called by `destroy` right before it frees the memory. */
 void com_finish(struct com_object *object);
 
-/* Library-side references, invisible to the application's counts. */
+/* References held by the library, not visible in the application's counts. */
 void com_ref(struct com_object *object);
 void com_unref(struct com_object *object);
 
@@ -69,8 +69,8 @@ bool com_try_ref(struct com_object *object);
  * out == NULL: the object is destroyed and S_FALSE returned (validation-only calls). */
 HRESULT com_return(struct com_object *object, REFIID riid, void **out);
 
-/* `iface` as the child of `parent` (an object of ours) that has this method table; NULL for NULL, foreign objects and
- * children of others. */
+/* `iface` as the child of `parent` (one of this library's objects) with this method table; NULL for NULL, foreign
+ * objects and children of others. */
 static inline void *com_child(const void *parent, const void *iface, const void *vtbl)
 {
     const struct com_object *object = iface;
@@ -80,8 +80,8 @@ static inline void *com_child(const void *parent, const void *iface, const void 
 /* "name" or "<unnamed>", copied into `out` (always terminated). */
 void com_object_name(struct com_object *object, char *out, size_t size);
 
-/* How many objects of these libraries live in this process: tests end at their starting value. Each library counts its
- * own. */
+/* The number of objects of this library in the process: tests check that it returns to its initial value. Each library
+ * counts its own. */
 uint32_t com_live_objects(void);
 
 bool com_iid_equal(const IID *a, const IID *b);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The seam between the Direct3D 12 front (d3d12/) and the adapters (adapter/cpu, adapter/vulkan, adapter/null).
+/* The interface between the Direct3D 12 front end (d3d12/) and the adapters (adapter/cpu, adapter/vulkan,
+ * adapter/null).
  *
- * The front checks every argument, keeps COM objects, fences, descriptors and one thread per queue; an adapter gives
- * memory, and executes neutral commands. All functions may be called from any thread; calls on one adapter_queue come
- * from that queue's thread only. */
+ * The front end checks every argument and implements COM objects, fences, descriptors and one thread per queue; an
+ * adapter allocates memory and executes API-neutral commands. All functions may be called from any thread; calls on one
+ * adapter_queue come from that queue's thread only. */
 #ifndef D3D12_ADAPTER_H
 #define D3D12_ADAPTER_H
 
@@ -24,11 +25,11 @@ struct adapter_info {
     LUID luid;      /* unique in the process, not 0 */
     uint32_t vendor_id, device_id, subsystem_id, revision;
     uint64_t driver_version; /* four 16-bit words */
-    uint8_t driver_uuid[16]; /* of this build of it; zeros: it has none */
+    uint8_t driver_uuid[16]; /* of this driver build; zeros: none */
     uint64_t dedicated_memory, shared_memory;
     bool integrated, uma, cache_coherent_uma;
-    bool hardware; /* what DXCore's IsHardware says */
-    bool idle;     /* executes nothing */
+    bool hardware; /* the value of DXCore's IsHardware */
+    bool idle;     /* executes nothing (the null adapter) */
     bool is_gpu;
     uint32_t shader_capabilities; /* ADAPTER_SPIRV: enum shader_capability of shaders/shader.h */
     bool reserved;                /* reserved_create and tiles_map work */
@@ -44,7 +45,8 @@ struct adapter_recorded;
 
 enum adapter_memory_kind { ADAPTER_MEMORY_DEVICE, ADAPTER_MEMORY_UPLOAD, ADAPTER_MEMORY_READBACK };
 
-/* One allocation: a heap, or a committed resource's. The adapter embeds this at the start of its own struct. */
+/* One allocation: a heap, or the memory of a committed resource. The adapter embeds this at the start of its own
+ * struct. */
 struct adapter_memory {
     uint64_t size;    /* multiple of 65536 */
     uint64_t address; /* GPU virtual address of byte 0: not 0, multiple of 65536, unique among living memory */
@@ -64,33 +66,33 @@ struct adapter_binding {
     uint64_t resource_id;  /* of the buffer: several may be placed in one memory */
 };
 
-/* A moment of a queue's work. */
+/* A point on a queue's timeline. */
 struct adapter_point {
-    struct adapter_timeline *timeline; /* the adapter's; NULL: no moment */
+    struct adapter_timeline *timeline; /* owned by the adapter; NULL: no point */
     uint64_t value;
 };
 
-/* One dispatch of a compute pipeline. Its push constants are two addresses, `parameters` and that of the table of
- * addresses which the sequence's user fills, and groups[0]: the adapter may run it as several dispatches of some of the
- * workgroups each, in any order. */
+/* One dispatch of a compute pipeline. Its push constants are two addresses (`parameters`, and the table of addresses
+ * that the sequence's user fills) and groups[0]: the adapter may split the dispatch into ranges of workgroups, in any
+ * order. */
 struct adapter_step {
     struct adapter_pipeline *pipeline;
     uint64_t parameters;
     uint32_t groups[3];
     uint64_t work; /* bytes moved plus operations, roughly */
-    bool barrier;  /* needs what steps before it wrote, or writes what they use */
-    /* Of a kernel, which is never cut: its parameters, block_bytes of them, which begin with `addresses` numbers of 64
-     * bits; each is 0, or becomes what the table has at its bits from ADAPTER_ADDRESS_BITS on, less 1, plus its other
-     * bits. The sequence copies them. */
+    bool barrier;  /* depends on writes of previous steps, or writes what they use */
+    /* For metacommand kernels, which are never split: `block` has block_bytes bytes of parameters that begin with
+     * `addresses` 64-bit numbers. Each is 0, or encodes an address: its bits from ADAPTER_ADDRESS_BITS on are a table
+     * index plus 1, its other bits an offset that is added to the table entry. The sequence copies the block. */
     const void *block;
     uint32_t block_bytes, addresses;
 };
 
 #define ADAPTER_ADDRESS_BITS 40
 
-/* Told when a sequence is complete, before queue_finish returns for its batch: step i ran from times_ns[i] to
- * times_ns[i + 1] by the device's clock. They are counted from where base_now_ns() counts; times of one batch compare
- * exactly, others about so. */
+/* Called when a sequence is complete, before queue_finish returns for its batch: step i ran from times_ns[i] to
+ * times_ns[i + 1] on the clock of base_now_ns(). Times within one batch are exact relative to each other; across
+ * batches they are approximate. */
 struct adapter_tracer {
     void (*run)(void *context, const uint64_t *times_ns);
     void *context; /* lives as long as the batch */
@@ -100,11 +102,11 @@ struct adapter_encoder;
 typedef HRESULT adapter_sequence_run(struct adapter_encoder *encoder, struct adapter_sequence *sequence,
                                      const uint64_t *table, const struct adapter_tracer *tracer);
 
-/* What a SPIR-V dispatch may do while it is encoded (on the queue's thread). Call barrier() between what depends on
- * each other; a sequence has barriers of its own within it. */
+/* Operations that a SPIR-V dispatch may encode (on the queue's thread). Call barrier() between dependent operations; a
+ * sequence contains its own barriers. */
 struct adapter_encoder {
-    /* Executes the sequence with this table, which is copied. `tracer`, unless it is NULL, is told the times of the
-     * steps, which then run one after the other; not where the device has no timestamps, nor in the application's
+    /* Executes the sequence with this table, which is copied. A `tracer` that is not NULL receives the times of the
+     * steps, which then run one after another; it is ignored if the device has no timestamps, and in the application's
      * command buffers. */
     adapter_sequence_run *run;
     void (*copy)(struct adapter_encoder *encoder, const struct adapter_binding *to, const struct adapter_binding *from,
@@ -112,10 +114,10 @@ struct adapter_encoder {
     void (*barrier)(struct adapter_encoder *encoder);
 };
 
-/* A dispatch made by libdirectml; opaque to libd3d12. Shared by command lists: ref/unref count its users. */
+/* A dispatch created by libdirectml; opaque to libd3d12. Shared by command lists: ref/unref count its users. */
 struct adapter_dispatch {
     const struct adapter_dispatch_ops *ops;
-    uint32_t threads; /* of HOST adapters: as many as a run can use, at least 1 */
+    uint32_t threads; /* of HOST adapters: the maximum that a run can use, at least 1 */
     uint64_t work;    /* of HOST adapters: bytes moved plus operations, roughly */
 };
 
@@ -129,15 +131,15 @@ typedef HRESULT adapter_dispatch_encode(struct adapter_dispatch *dispatch, const
 struct adapter_dispatch_ops {
     void (*ref)(struct adapter_dispatch *dispatch);
     void (*unref)(struct adapter_dispatch *dispatch);
-    /* At submission, on the caller's thread: are these bindings complete and sound? A failure removes the device;
-     * `message` (512 bytes) says why. */
+    /* At submission, on the caller's thread: checks whether the bindings are complete and valid. A failure removes the
+     * device; `message` (512 bytes) receives the reason. */
     adapter_dispatch_check *check;
     /* On the queue's thread. HOST adapters call run, SPIRV adapters encode. A failure removes the device. */
     HRESULT (*run)(struct adapter_dispatch *dispatch, const struct adapter_binding *bindings, uint32_t count);
     adapter_dispatch_encode *encode;
-    /* For messages: the operator and what runs it; NULL: unknown. */
+    /* For messages: the operator and its kernel; NULL: unknown. */
     void (*describe)(struct adapter_dispatch *dispatch, char *out, size_t size);
-    /* For the debug layer: what is done with that binding, and with how many bytes of it; NULL: unknown. */
+    /* For the debug layer: the kind of access to that binding, and its size in bytes; NULL: unknown. */
     enum adapter_access (*access)(struct adapter_dispatch *dispatch, uint32_t slot, uint64_t *out_bytes);
 };
 
@@ -145,8 +147,8 @@ enum adapter_command_type {
     ADAPTER_COPY,
     ADAPTER_FILL,      /* repeats a 32-bit value */
     ADAPTER_TIMESTAMP, /* time at which all earlier commands are complete */
-    ADAPTER_RESOLVE,   /* queries -> buffer, 8 bytes each; never-written ones give 0 */
-    ADAPTER_BARRIER,   /* everything before is complete and visible to everything after */
+    ADAPTER_RESOLVE,   /* queries -> buffer, 8 bytes each; 0 for queries that were never written */
+    ADAPTER_BARRIER,   /* all previous commands are complete and visible to all following ones */
     ADAPTER_DISPATCH,
 };
 
@@ -191,9 +193,9 @@ typedef HRESULT adapter_memory_write(struct adapter_device *device, struct adapt
 typedef HRESULT adapter_tiles_map(struct adapter_device *device, struct adapter_memory *reserved, uint64_t offset,
                                   struct adapter_memory *heap, uint64_t heap_offset, uint64_t bytes);
 
-/* What a pipeline is made of: SPIR-V, `words` words packed in bytes as shaders/pack.c does; and its specialization
- * constants 0, 1, ...; or, with `threads`, the text of a vendor's kernel, `words` bytes that are packed, too, for
- * workgroups of so many threads and so many bytes of shared memory that the kernel does not declare. */
+/* The code of a pipeline: SPIR-V of `words` words, packed in bytes as by shaders/pack.c, with its specialization
+ * constants 0, 1, ...; or, if `threads` is not 0, the text of a vendor-specific kernel, `words` bytes, also packed,
+ * with `threads` threads per workgroup and shared_bytes bytes of shared memory that the kernel does not declare. */
 struct adapter_pipeline_desc {
     const uint8_t *code;
     uint32_t code_bytes, words;
@@ -204,11 +206,11 @@ struct adapter_pipeline_desc {
     const char *name; /* for the log */
 };
 
-/* A kernel's test: it is run once, one workgroup, with a block whose addresses 0, ..., count - 1 are the inputs and
- * whose next one is where it writes `bytes` bytes, which should be `expected`. */
+/* A kernel's test. The kernel is run once with one workgroup. Addresses 0, ..., count - 1 of its block are those of
+ * `inputs`; the next one is that of the output, whose first `bytes` bytes must equal `expected`. */
 struct adapter_kernel_test {
     struct adapter_pipeline *pipeline;
-    const struct adapter_write *inputs; /* offsets do not count */
+    const struct adapter_write *inputs; /* offsets are ignored */
     uint32_t count;
     void *block;
     uint32_t block_bytes;
@@ -221,8 +223,9 @@ typedef HRESULT adapter_sequence_create(struct adapter_device *device, const str
                                         struct adapter_memory *parameters, uint32_t table_count,
                                         struct adapter_sequence **out);
 
-/* Parameters of steps begin at multiples of this many bytes; and behind the beginning of each so many bytes of the
- * memory are readable, which shaders see as uniform buffer 0 of set 0. Set 1 has the table's beginning. */
+/* Parameters of a step start at a multiple of ADAPTER_PARAMETERS_ALIGN bytes. From each start, ADAPTER_PARAMETERS_BYTES
+ * bytes of the memory are readable, which shaders access as uniform buffer 0 of set 0. Set 1 contains the first
+ * ADAPTER_TABLE_HEAD addresses of the table. */
 #define ADAPTER_PARAMETERS_ALIGN 256u
 #define ADAPTER_PARAMETERS_BYTES 4096u
 #define ADAPTER_TABLE_HEAD       512u
@@ -231,12 +234,12 @@ struct adapter_ops {
     const char *name; /* "cpu": the word of ANYDML_ADAPTERS */
 
     /* device.c */
-    bool (*hardware)(void); /* worth looking for? NULL: yes; where not, only ANYDML_ADAPTERS lists it */
+    bool (*hardware)(void); /* whether to enumerate by default; NULL: yes; if false, only ANYDML_ADAPTERS lists it */
     uint32_t (*enumerate)(struct adapter_info *out, uint32_t capacity); /* how many there are; fills up to capacity */
     HRESULT (*device_create)(const struct adapter_info *info, struct adapter_device **out);
     void (*device_destroy)(struct adapter_device *device);
-    /* Of the adapter's own memory, or (not local) of the host's that it reaches beside its own: what this process may
-     * use and uses, by all devices of the adapter. Opens none. */
+    /* Budget and usage of this process, over all devices of the adapter: of the adapter's own memory, or (not local) of
+     * host memory that it can access in addition. Does not create a device. */
     void (*memory_budget)(const struct adapter_info *info, bool local, uint64_t *out_budget, uint64_t *out_usage);
 
     /* heap.c: zeroed memory; E_OUTOFMEMORY beyond the machine's real limits */
@@ -245,10 +248,10 @@ struct adapter_ops {
     /* SPIRV adapters: writes memory of any kind, and returns when that is done. */
     adapter_memory_write *memory_write;
 
-    /* Addresses for `size` bytes without memory, and what their tiles of 64 KiB lie on; NULL: there are none such.
-     * memory_destroy ends them, too. tiles_map: [offset, +bytes) of `reserved` becomes [heap_offset, +bytes) of `heap`,
-     * which memory_create made and which outlives that, or nothing where heap is NULL: what is read and written there
-     * is undefined, but harms nothing. Called on the thread of the queue whose turn it is; the tiles are not in use. */
+    /* Reserved addresses for `size` bytes without memory, whose tiles of 64 KiB are mapped later; NULL: unsupported.
+     * memory_destroy releases them as well. tiles_map: maps [offset, +bytes) of `reserved` to [heap_offset, +bytes) of
+     * `heap`, which memory_create created and which must outlive the mapping; heap NULL unmaps: accesses are then
+     * undefined but harmless. Called on the thread of the queue that executes the mapping; the tiles are not in use. */
     HRESULT (*reserved_create)(struct adapter_device *device, uint64_t size, struct adapter_memory **out);
     adapter_tiles_map *tiles_map;
 
@@ -259,10 +262,10 @@ struct adapter_ops {
     HRESULT (*queue_submit)(struct adapter_queue *queue, const struct adapter_batch *batch, uint64_t *out_ticket);
     /* Returns when the batch of that ticket and all earlier ones are complete and visible to the host. */
     HRESULT (*queue_finish)(struct adapter_queue *queue, uint64_t ticket);
-    /* For queues that wait for each other without the host; NULL: they do not. queue_point: where the last batch that
-     * was submitted is complete; released from any thread. queue_wait: the batches that are submitted next begin when
-     * the point is reached, which the caller may release at once. queue_settle returns when those are reached that no
-     * batch has waited for yet. */
+    /* For queues that wait for each other on the device; NULL: unsupported. queue_point: the timeline point at which
+     * the last submitted batch is complete; released from any thread. queue_wait: batches that are submitted later
+     * start when the point is reached; the caller may release it immediately. queue_settle returns when all points are
+     * reached that no batch has waited for yet. */
     struct adapter_point (*queue_point)(struct adapter_queue *queue);
     void (*point_release)(const struct adapter_point *point);
     HRESULT (*queue_wait)(struct adapter_queue *queue, const struct adapter_point *point);
@@ -271,13 +274,13 @@ struct adapter_ops {
     void (*queries_destroy)(struct adapter_device *device, struct adapter_queries *queries);
 
     /* pipeline.c: SPIRV adapters only, else NULL. out[i] is ready when this returns, lives as long as the device, and
-     * is the same for equal code and constants. DXGI_ERROR_UNSUPPORTED: the driver does not take a kernel. */
+     * is shared for equal code and constants. DXGI_ERROR_UNSUPPORTED: the driver rejects a kernel. */
     adapter_pipelines_create *pipelines_create;
-    /* own.c: S_FALSE: the kernel does not compute that. */
+    /* own.c: S_FALSE: the result of the kernel is wrong. */
     HRESULT (*kernel_test)(struct adapter_device *device, const struct adapter_kernel_test *test);
-    /* sequence.c: SPIRV adapters only. Steps that are executed together, on any queue, several times at once. Their
-     * parameters are in the memory `parameters`, which outlives the sequence. table_count: addresses of its table.
-     * Destroyed when no batch uses it any more. */
+    /* sequence.c: SPIRV adapters only. Steps that are executed together, on any queue, possibly several times
+     * concurrently. Their parameters are in the memory `parameters`, which outlives the sequence. table_count: number
+     * of addresses in its table. Destroyed when no batch uses it any more. */
     adapter_sequence_create *sequence_create;
     void (*sequence_destroy)(struct adapter_device *device, struct adapter_sequence *sequence);
 };
@@ -292,7 +295,7 @@ extern const struct adapter_ops adapter_null_ops;
  * after it is asked for: who takes the CPU by name does not load the drivers of GPUs. Indices and LUIDs are
  * stable for the process. */
 const struct adapter_info *adapter_at(uint32_t index);
-/* The other way round; UINT32_MAX for what adapter_at has not returned. */
+/* The inverse; UINT32_MAX for an adapter that adapter_at has not returned. */
 uint32_t adapter_position(const struct adapter_info *info);
 
 /* The one that every interface takes when none is named: the first. NULL: there is none. */
@@ -321,35 +324,37 @@ const struct adapter_registry *adapter_registry(void);
 /* Says once, for those who make lists of adapters, that there is none. */
 void adapter_check_any(const char *method);
 
-/* ANYDML_THREADS, or the number of processors: the threads of one queue of a HOST adapter. */
+/* ANYDML_THREADS, or the number of CPUs: the threads of one queue of a HOST adapter. */
 #define ADAPTER_THREADS_MAX 4096
 uint32_t adapter_thread_count(void);
 
-/* What the variables may be: 0 is no number of threads; `out` is the first word that names no adapter. */
+/* Parsers of the variables: 0 means not a valid number of threads; `out` receives the first word that is not an
+ * adapter's name. */
 uint32_t adapter_threads_parse(const char *text);
 bool adapter_names_known(const char *names, char *out, size_t size);
-/* ANYDML_VULKAN_CAPS: the capabilities (enum shader_capability) that its words name; false: not all are known, `out` is
- * the first such word. */
+/* ANYDML_VULKAN_CAPS: the capabilities (enum shader_capability) that it names; false: an unknown name, copied to
+ * `out`. */
 bool adapter_capabilities_parse(const char *names, uint32_t *out_capabilities, char *out, size_t size);
 
-/* ANYDML_VULKAN_WATCHDOG: milliseconds, with a fraction or not; false: the text is something else. */
+/* ANYDML_VULKAN_WATCHDOG: milliseconds, optionally with a fraction; false: not a number. */
 bool adapter_watchdog_parse(const char *text, uint64_t *out_ns);
 
-/* environment.c: says on stderr, once, which variables have values that are not used. */
+/* environment.c: reports once on stderr which variables have invalid values. */
 void adapter_check_environment(void);
 
-/* thread_budget.c: queues' threads that run batches at a time, two for each processor that this process may use. */
+/* thread_budget.c: queues' threads that run batches at a time, two for each CPU that this process may use. */
 
-/* Acquires `count` of them, or all when that is more; blocks until they are free, in order of the calls. Returns how
- * many it acquired, which the caller releases from any thread. Who has some must not wait for another queue. */
+/* Acquires `count` threads, or all if that is more; blocks until they are free, in order of the calls. Returns the
+ * number acquired, which the caller may release from any thread. A thread that holds some must not wait for another
+ * queue. */
 uint32_t adapter_thread_budget_acquire(uint32_t count);
 void adapter_thread_budget_release(uint32_t count);
-/* So many threads compute from now on, or stop. */
+/* Reports that this many threads start or stop computing. */
 void adapter_computing_begin(uint32_t threads);
 void adapter_computing_end(uint32_t threads);
-/* Each processor has a thread that computes: spinning would take time from one of them. */
+/* Whether every CPU has a computing thread: spinning would take time from one of them. */
 bool adapter_oversubscribed(void);
-/* In the child of a fork, where the threads that held some are no more. */
+/* In the child of a fork, where the threads that held some do not exist. */
 void adapter_thread_budget_forget(void);
 
 #endif

@@ -28,11 +28,12 @@ static const struct family {
     { &adapter_null_ops, 3, false },
 };
 
-/* Families are asked one after the other, and only as far as someone looks: drivers are large. What is listed stays. */
+/* Families are enumerated one after another, and only as far as requested, because drivers are large. Listed adapters
+ * stay listed. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct adapter_info list[MAX_ADAPTERS];
 static uint32_t list_count;
-static const char *list_wanted; /* what is left of the user's order, in a copy that stays */
+static const char *list_wanted; /* the rest of the user's order, in a copy that is never freed */
 static size_t list_next;        /* without one: the next of `families` */
 static bool list_begun, list_chosen;
 static bool list_asking;     /* a family, which may load drivers */
@@ -134,7 +135,7 @@ bool adapter_names_known(const char *names, char *out, size_t size)
     return true;
 }
 
-/* "none" and nothing are words for no capability. */
+/* "none" and the empty word name no capability. */
 bool adapter_capabilities_parse(const char *names, uint32_t *out_capabilities, char *out, size_t size)
 {
     static const char *const words[] = {
@@ -253,7 +254,7 @@ void adapter_check_any(const char *method)
 {
     static atomic_flag told = ATOMIC_FLAG_INIT;
     if (!adapter_at(0) && !atomic_flag_test_and_set(&told))
-        base_log(BASE_LOG_ERROR, "%s: there is no adapter (see ANYDML_ADAPTERS; ANYDML_LOG=info tells more)", method);
+        base_log(BASE_LOG_ERROR, "%s: no adapter found (see ANYDML_ADAPTERS; set ANYDML_LOG=info for details)", method);
 }
 
 uint32_t adapter_threads_parse(const char *text)

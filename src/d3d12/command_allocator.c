@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ID3D12CommandAllocator. The commands' memory belongs to recordings; an allocator only knows who records with it and
- * how often it was reset. */
+/* ID3D12CommandAllocator. Recordings own the commands' memory; an allocator only tracks its recording list and its
+ * number of resets. */
 #include "d3d12/device_methods.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ID3D12GraphicsCommandList::ResourceBarrier. Buffers have no layout: whatever the barrier says, it becomes one full
- * barrier. Its arguments are still checked, so that programs stay correct elsewhere. */
+/* ID3D12GraphicsCommandList::ResourceBarrier. Buffers have no layout: every barrier becomes one full barrier. Arguments
+ * are still checked, so that programs remain correct on other runtimes. */
 #include "d3d12/lists.h"
 
 #include "base/arena.h"
@@ -51,7 +51,7 @@ void d3d_list_check_splits(struct d3d_command_list *list)
                          list->split_count);
 }
 
-/* What is wrong with the transition by itself. */
+/* Errors of the transition itself. */
 static bool transition_broken(const D3D12_RESOURCE_TRANSITION_BARRIER *transition, const struct d3d_resource *resource,
                               struct d3d_rule *out)
 {

@@ -46,7 +46,7 @@ static const IID *const command_list_iids[] = {
 static const struct com_class command_list_class = { "ID3D12GraphicsCommandList", command_list_iids,
                                                      command_list_destroy, NULL };
 
-/* ---- what recording methods share ---- */
+/* ---- helpers of recording methods ---- */
 
 bool d3d_list_recording(struct d3d_command_list *list, const char *method)
 {
@@ -97,11 +97,11 @@ struct adapter_command *d3d_list_append(struct d3d_command_list *list, enum adap
 
 /* ---- opening and closing ---- */
 
-/* Makes the list record with this allocator. */
+/* Starts recording with this allocator. */
 static HRESULT list_open(struct d3d_command_list *list, struct d3d_command_allocator *allocator, const char *method)
 {
     struct d3d_device *device = d3d_parent(list);
-    void *nobody = NULL;
+    void *unused = NULL;
     if (allocator->type != list->type)
         return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_WRONG_COMMAND_ALLOCATOR_TYPE,
                            "%s: the allocator is of type %d, the list of type %d", method, (int)allocator->type,
@@ -111,7 +111,7 @@ static HRESULT list_open(struct d3d_command_list *list, struct d3d_command_alloc
         recording = d3d_recording_create();
     if (!recording)
         return E_OUTOFMEMORY;
-    if (!atomic_compare_exchange_strong(&allocator->user, &nobody, (void *)list)) {
+    if (!atomic_compare_exchange_strong(&allocator->user, &unused, (void *)list)) {
         if (recording != list->recording)
             d3d_recording_unref(recording);
         return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_COMMAND_ALLOCATOR_CONTENTION,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The absent methods of command lists, as functions of their first arguments: on every ABI that AnyDML knows the caller
- * removes what it passed, so further arguments are simply not looked at. */
+/* The unsupported methods of command lists, as functions of their first arguments: in every supported ABI the caller
+ * removes the arguments, so further ones are ignored. */
 #ifndef D3D12_COMMAND_LIST_STUBS_H
 #define D3D12_COMMAND_LIST_STUBS_H
 

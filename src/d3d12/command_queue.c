@@ -34,7 +34,7 @@ static struct d3d_command_queue *queue_from(ID3D12CommandQueue *iface)
 
 #define QUEUE ID3D12CommandQueue *iface
 
-/* Short work runs here: waking the queue's thread for it would take the caller as long. */
+/* Short work runs on the calling thread: waking the queue's thread would take as long. */
 static bool take_queue(struct d3d_command_queue *queue, bool is_short)
 {
     return is_short && d3d_parent(queue)->info->kind == ADAPTER_HOST && d3d_worker_acquire(queue->worker);
@@ -52,7 +52,7 @@ static HRESULT push_lists(struct d3d_command_queue *queue, UINT count, ID3D12Com
         d3d_worker_release(queue->worker);
         return hr;
     }
-    /* A device begins at once: its queue's thread would need longer to wake than to submit. */
+    /* Submits to a device immediately: waking the queue's thread would take longer than submitting. */
     if (device->info->kind == ADAPTER_SPIRV && d3d_worker_acquire(queue->worker)) {
         d3d_worker_execute(queue->worker, work.submission);
         d3d_worker_release(queue->worker);
@@ -86,7 +86,7 @@ static HRESULT push_fence(struct d3d_command_queue *queue, enum d3d_work_type ty
     if (d3d_removed(device))
         return DXGI_ERROR_DEVICE_REMOVED;
     if (!fence)
-        return d3d_fail(device, E_INVALIDARG, "%s: pFence is no fence of this device", method);
+        return d3d_fail(device, E_INVALIDARG, "%s: pFence is not a fence of this device", method);
     bool reached = d3d_fence_value(fence) >= value;
     if (take_queue(queue, type == D3D_WORK_SIGNAL || reached)) {
         if (type == D3D_WORK_SIGNAL)

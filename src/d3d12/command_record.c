@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What command lists record, except barriers. */
+/* Recording of commands, except for barriers. */
 #include "d3d12/lists.h"
 
 #include "base/arena.h"
@@ -123,7 +123,7 @@ void d3d_command_list_DiscardResource(D3D_LIST, ID3D12Resource *resource, const 
     (void)region; /* a hint */
     if (d3d_list_recording(list, "DiscardResource") && !list_resource(list, resource))
         d3d_list_fail(list, E_INVALIDARG,
-                      "ID3D12GraphicsCommandList::DiscardResource: pResource is no resource of this device");
+                      "ID3D12GraphicsCommandList::DiscardResource: pResource is not a resource of this device");
 }
 
 /* ---- descriptors ---- */
@@ -136,11 +136,11 @@ static const char *heaps_error(struct d3d_device *device, UINT count, ID3D12Desc
     for (UINT i = 0; i < count; i++) {
         struct d3d_descriptor_heap *heap = com_child(device, heaps[i], &d3d_descriptor_heap_vtbl);
         if (!heap)
-            return "an entry is no descriptor heap of this device";
+            return "an entry is not a descriptor heap of this device";
         if (!(heap->desc.Flags & D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE))
             return "a heap is not shader-visible";
         if (out[heap->desc.Type])
-            return "there are two heaps of one type";
+            return "two heaps have the same type";
         out[heap->desc.Type] = heap;
     }
     return NULL;
@@ -164,7 +164,7 @@ void d3d_command_list_SetDescriptorHeaps(D3D_LIST, UINT count, ID3D12DescriptorH
         list->heap = heap;
 }
 
-/* Where the CPU handle points, and whether the GPU handle is in the heap in force. */
+/* The descriptor of the CPU handle, and whether the GPU handle is in the current heap. */
 static const char *clear_view(struct d3d_command_list *list, uint64_t gpu, uint64_t cpu, struct d3d_descriptor *out)
 {
     struct d3d_device *device = d3d_parent(list);
@@ -240,7 +240,7 @@ void d3d_command_list_ClearUnorderedAccessViewUint(D3D_LIST, D3D12_GPU_DESCRIPTO
     }
     bool raw = view.format == DXGI_FORMAT_R32_TYPELESS || view.format == DXGI_FORMAT_UNKNOWN;
     if (raw && (values[0] != values[1] || values[0] != values[2] || values[0] != values[3]))
-        d3d_warn(d3d_parent(list), "%s: a raw or structured view takes Values[0] alone, the others differ from it",
+        d3d_warn(d3d_parent(list), "%s: a raw or structured view uses Values[0] only, but the others differ from it",
                  method);
     const struct adapter_binding range = d3d_resource_range(resource, view.offset, view.size);
     d3d_list_note_access(list, method, &range, resource, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
@@ -255,7 +255,7 @@ static struct d3d_query_heap *list_queries(struct d3d_command_list *list, const 
     struct d3d_query_heap *heap = com_child(d3d_parent(list), iface, &d3d_query_heap_vtbl);
     const char *error = NULL;
     if (!heap)
-        error = "pQueryHeap is no query heap of this device";
+        error = "pQueryHeap is not a query heap of this device";
     else if (type != D3D12_QUERY_TYPE_TIMESTAMP)
         error = "only TIMESTAMP queries are supported";
     else if (start > heap->desc.Count || count > heap->desc.Count - start)

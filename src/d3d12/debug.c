@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The debug layer's switches: ID3D12Debug..5, ID3D12DebugDevice, and the DRED settings, which are accepted. */
+/* The switches of the debug layer: ID3D12Debug..5, ID3D12DebugDevice, and the DRED settings, which are accepted and
+ * ignored. */
 #include "d3d12/objects.h"
 
 #include "base/log.h"
@@ -33,7 +34,7 @@ static HRESULT settings_create(const void *vtbl, const struct com_class *class, 
 
 /* ---- ID3D12Debug, Debug3, Debug4, Debug5: one table ---- */
 
-/* Debug1 and Debug2 are no part of that line: they have their own objects. */
+/* Debug1 and Debug2 do not belong to that inheritance chain: they have their own objects. */
 
 static void d3d_debug_EnableDebugLayer(ID3D12Debug5 *iface)
 {
@@ -47,7 +48,7 @@ static void d3d_debug_DisableDebugLayer(ID3D12Debug5 *iface)
     atomic_store(&debug_enabled, false);
 }
 
-/* Validation always looks at everything it can. */
+/* Validation always checks everything it can. */
 static void d3d_debug_SetEnableGPUBasedValidation(ID3D12Debug5 *iface, BOOL enable)
 {
     (void)iface, (void)enable;
@@ -123,7 +124,7 @@ HRESULT d3d_debug_create(REFIID riid, void **out)
     return settings_create(&debug_vtbl, &debug_class, riid, out);
 }
 
-/* ---- DRED: there is no post-mortem data, asking for it is harmless ---- */
+/* ---- DRED: post-mortem data is not available; requesting it is harmless ---- */
 
 static void d3d_dred_Set(ID3D12DeviceRemovedExtendedDataSettings2 *iface, D3D12_DRED_ENABLEMENT enablement)
 {

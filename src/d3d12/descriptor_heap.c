@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ID3D12DescriptorHeap. A handle is (heap's number << 32 | position * 64), GPU handles with the top bit set: every
- * handle leads back to its heap, and those of released heaps to none. */
+ * handle identifies its heap, and handles of released heaps are detected. */
 #include "d3d12/device_methods.h"
 
 #include <stdlib.h>

@@ -24,7 +24,7 @@ uint64_t d3d_unique_id(void)
     return atomic_fetch_add(&last, 1) + 1;
 }
 
-/* Threads that are no more may have held these, or slept in them. */
+/* Threads that no longer exist may have held these locks or waited for them. */
 static void free_locks(struct d3d_device *device)
 {
     pthread_mutex_init(&device->fences_lock, NULL);
@@ -36,7 +36,8 @@ static void free_locks(struct d3d_device *device)
     }
 }
 
-/* After fork the parent's devices have no threads any more: the child starts anew. What is a driver's is left alone. */
+/* After fork, the parent's devices have no threads: the child starts without devices. Driver objects are not
+ * touched. */
 static void after_fork_in_child(void)
 {
     pthread_mutex_init(&open_lock, NULL);
@@ -214,7 +215,7 @@ HRESULT d3d_device_adopt(const struct adapter_info *info, struct adapter_device 
     return S_OK;
 }
 
-/* Under open_lock. A device whose destruction has begun in another thread does not count. */
+/* Under open_lock. Ignores a device whose destruction has begun in another thread. */
 static HRESULT open_at(uint32_t position, const struct adapter_info *info, struct d3d_device **out)
 {
     struct d3d_device *device = open_devices[position];
@@ -266,7 +267,7 @@ void d3d_device_remove(struct d3d_device *device, HRESULT reason, const char *fo
     va_end(args);
     if (!atomic_compare_exchange_strong(&device->removed_reason, &alive, reason))
         return;
-    /* Whoever wakes finds the message. */
+    /* Threads that wake up find the message. */
     d3d_message(device, D3D12_MESSAGE_SEVERITY_ERROR, D3D12_MESSAGE_CATEGORY_EXECUTION,
                 D3D12_MESSAGE_ID_DEVICE_REMOVAL_PROCESS_AT_FAULT, text);
     pthread_mutex_lock(&device->fences_lock);
@@ -304,7 +305,7 @@ static COM_STRUCT(LUID) d3d_device_GetAdapterLuid(D3D_DEVICE COM_RESULT(LUID))
 static void d3d_device_RemoveDevice(D3D_DEVICE)
 {
     d3d_device_remove(d3d_device_from(iface), DXGI_ERROR_DEVICE_REMOVED,
-                      "ID3D12Device5::RemoveDevice: the application asked for it");
+                      "ID3D12Device5::RemoveDevice: called by the application");
 }
 
 const ID3D12Device9Vtbl d3d_device_vtbl = {

@@ -49,7 +49,7 @@ void d3d_device_CreateDepthStencilView(D3D_DEVICE, ID3D12Resource *resource, con
     absent(iface, "ID3D12Device::CreateDepthStencilView", NULL);
 }
 
-/* Sampler heaps exist so that programs can set them beside the other heap; nothing ever samples. */
+/* Sampler heaps exist so that programs can set them together with the other heap; no shader samples. */
 void d3d_device_CreateSampler(D3D_DEVICE, const D3D12_SAMPLER_DESC *desc, D3D12_CPU_DESCRIPTOR_HANDLE to)
 {
     (void)desc, (void)to;
@@ -126,7 +126,7 @@ HRESULT d3d_device_CreateLifetimeTracker(D3D_DEVICE, ID3D12LifetimeOwner *owner,
     return absent(iface, "ID3D12Device5::CreateLifetimeTracker", out);
 }
 
-/* There are no meta commands, which is an answer and not an error. */
+/* Enumerating meta commands succeeds and returns none. */
 HRESULT d3d_device_EnumerateMetaCommands(D3D_DEVICE, UINT *count, D3D12_META_COMMAND_DESC *descs)
 {
     (void)descs;
@@ -142,7 +142,7 @@ HRESULT d3d_device_EnumerateMetaCommandParameters(D3D_DEVICE, REFGUID id, D3D12_
 {
     (void)id, (void)stage, (void)bytes, (void)count, (void)descs;
     return d3d_fail(d3d_device_from(iface), E_INVALIDARG,
-                    "ID3D12Device5::EnumerateMetaCommandParameters: there are no meta commands");
+                    "ID3D12Device5::EnumerateMetaCommandParameters: no meta commands are available");
 }
 
 HRESULT d3d_device_CreateMetaCommand(D3D_DEVICE, REFGUID id, UINT node_mask, const void *data, SIZE_T bytes,

@@ -8,7 +8,7 @@
 #define LEVEL_1_0_GENERIC 0x100
 #define LEVEL_1_0_CORE    0x1000
 
-/* Fills data, which arrives as the application gave it (some features have input fields). */
+/* Fills data, which contains the application's input fields for some features. */
 typedef HRESULT feature_fn(struct d3d_device *device, void *data);
 
 static HRESULT feature_zeros(struct d3d_device *device, void *data)
@@ -93,7 +93,7 @@ static HRESULT feature_shader_model(struct d3d_device *device, void *data)
 static HRESULT feature_root_signature(struct d3d_device *device, void *data)
 {
     D3D12_FEATURE_DATA_ROOT_SIGNATURE *signature = data;
-    uint32_t highest = (uint32_t)signature->HighestVersion; /* what the application knows; all of them are known here */
+    uint32_t highest = (uint32_t)signature->HighestVersion; /* what the application supports; all are supported here */
     (void)device;
     return highest >= D3D_ROOT_SIGNATURE_VERSION_1_0 && highest <= D3D_ROOT_VERSION_1_2 ? S_OK : E_INVALIDARG;
 }
@@ -168,7 +168,7 @@ static const struct feature *feature_find(D3D12_FEATURE feature)
 HRESULT d3d_device_CheckFeatureSupport(D3D_DEVICE, D3D12_FEATURE feature, void *data, UINT size)
 {
     const struct feature *row = feature_find(feature);
-    /* Asking for what is not there is how programs find out: no message above debug level. */
+    /* Programs probe for unsupported features: no message above debug level. */
     if (!row || !data || row->size != size)
         return E_INVALIDARG;
     if (!row->input)

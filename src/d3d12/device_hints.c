@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Methods that only ask for another speed: they are accepted, and change nothing here. */
+/* Performance hints: accepted and ignored. */
 #include "d3d12/device_methods.h"
 
 #include "base/os.h"
@@ -10,7 +10,7 @@ HRESULT d3d_device_SetStablePowerState(D3D_DEVICE, BOOL enable)
     return d3d_removed(d3d_device_from(iface)) ? DXGI_ERROR_DEVICE_REMOVED : S_OK;
 }
 
-/* There is no work in the background and nothing is measured: what the event waits for has happened. */
+/* There is no background work and no measurement: the event's condition is already satisfied. */
 HRESULT d3d_device_SetBackgroundProcessingMode(D3D_DEVICE, D3D12_BACKGROUND_PROCESSING_MODE mode,
                                                D3D12_MEASUREMENTS_ACTION action, HANDLE event, BOOL *more)
 {

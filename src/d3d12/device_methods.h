@@ -111,7 +111,7 @@ void d3d_device_GetCopyableFootprints1(D3D_DEVICE, const D3D12_RESOURCE_DESC1 *d
 HRESULT d3d_device_CreateRootSignature(D3D_DEVICE, UINT node_mask, const void *data, SIZE_T size, REFIID riid,
                                        void **out);
 
-/* device_absent.c: what a compute-only runtime without shaders does not have. */
+/* device_absent.c: methods that a compute-only runtime without shaders does not support. */
 #define D3D_CREATE_ARGS REFIID riid, void **out
 HRESULT d3d_device_CreateGraphicsPipelineState(D3D_DEVICE, const D3D12_GRAPHICS_PIPELINE_STATE_DESC *desc,
                                                D3D_CREATE_ARGS);

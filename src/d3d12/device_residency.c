@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MakeResident and Evict. Memory never moves here: residency is counted, so that its misuse can be told. */
+/* MakeResident and Evict. Memory never moves: residency is counted, so that misuse can be reported. */
 #include "d3d12/device_methods.h"
 
-/* The pageable object, or NULL for everything that has no residency of its own (placed and reserved resources among
- * them). */
+/* The pageable object, or NULL for objects without residency of their own (including placed and reserved resources). */
 static struct d3d_pageable *pageable_of(struct d3d_device *device, ID3D12Pageable *iface)
 {
     struct d3d_resource *resource = com_child(device, iface, &d3d_resource_vtbl);
@@ -28,10 +27,11 @@ static HRESULT pageables_check(struct d3d_device *device, const char *method, D3
         return d3d_fail_as(device, E_INVALIDARG, no_array, "%s: ppObjects is NULL", method);
     for (UINT i = 0; i < count; i++) {
         if (!pageable_of(device, objects[i]))
-            return d3d_fail(device, E_INVALIDARG,
-                            "%s: ppObjects[%u] is no heap, committed resource, descriptor heap or query heap of this "
-                            "device",
-                            method, i);
+            return d3d_fail(
+                device, E_INVALIDARG,
+                "%s: ppObjects[%u] is not a heap, committed resource, descriptor heap or query heap of this "
+                "device",
+                method, i);
     }
     return S_OK;
 }
@@ -79,7 +79,7 @@ HRESULT d3d_device_EnqueueMakeResident(D3D_DEVICE, D3D12_RESIDENCY_FLAGS flags, 
     (void)flags;
     if (!fence)
         return d3d_fail(device, E_INVALIDARG,
-                        "ID3D12Device3::EnqueueMakeResident: pFenceToSignal is no fence of this device");
+                        "ID3D12Device3::EnqueueMakeResident: pFenceToSignal is not a fence of this device");
     HRESULT hr = d3d_device_MakeResident(iface, count, objects);
     if (SUCCEEDED(hr))
         d3d_fence_signal(fence, value);

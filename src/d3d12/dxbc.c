@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading and writing containers. The digest is MD5 with another last block: the length in bits stands in front of the
- * remaining bytes, and a word made of it at the end. */
+/* Reading and writing DXBC containers. The digest is MD5 with a modified last block: the length in bits precedes the
+ * remaining bytes, and a word derived from it is at the end. */
 #include "d3d12/dxbc.h"
 
 #include <assert.h>
@@ -8,7 +8,7 @@
 #define MAGIC        DXBC_TAG('D', 'X', 'B', 'C')
 #define DIGEST_AT    4u
 #define DIGEST_BYTES 16u
-#define HASHED_AT    20u /* the digest is of everything from here on */
+#define HASHED_AT    20u /* the digest covers everything from here on */
 #define SIZE_AT      24u
 #define COUNT_AT     28u
 #define BLOCK_BYTES  64u
@@ -72,7 +72,7 @@ static void digest(const unsigned char *data, size_t size, unsigned char out[DIG
     size_t whole = size / BLOCK_BYTES * BLOCK_BYTES, rest = size - whole;
     for (size_t at = 0; at < whole; at += BLOCK_BYTES)
         digest_block(state, data + at);
-    bool fits = rest < BLOCK_BYTES - 8; /* beside the two words */
+    bool fits = rest < BLOCK_BYTES - 8; /* in addition to the two words */
     memcpy(block + (fits ? 4 : 0), data + whole, rest);
     block[rest + (fits ? 4 : 0)] = 0x80;
     if (!fits) {
@@ -103,7 +103,7 @@ static const char *header_error(const unsigned char *container, size_t size)
     if (size < DXBC_HEADER_BYTES)
         return "it is shorter than a container's header";
     if (dxbc_word(container, 0) != MAGIC)
-        return "it is no DXBC container";
+        return "not a DXBC container";
     if (dxbc_word(container, HASHED_AT) != 1)
         return "the container's version is not 1";
     if (dxbc_word(container, SIZE_AT) != size)
@@ -124,14 +124,14 @@ const char *dxbc_find(const void *data, size_t size, uint32_t tag, struct dxbc_p
     for (uint32_t i = 0; i < count; i++) {
         size_t at = dxbc_word(container, DXBC_HEADER_BYTES + 4u * i);
         if (at > size - DXBC_PART_BYTES || dxbc_word(container, at + 4) > size - DXBC_PART_BYTES - at)
-            return "a part lies beyond its end";
+            return "a part extends beyond its end";
         if (dxbc_word(container, at) != tag)
             continue;
         if (out->data)
             return "it has two parts of one name";
         *out = (struct dxbc_part){ container + at + DXBC_PART_BYTES, dxbc_word(container, at + 4) };
     }
-    return out->data ? NULL : "it has no such part";
+    return out->data ? NULL : "the part is missing";
 }
 
 /* ---- writing ---- */

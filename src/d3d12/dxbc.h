@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The container of shader bytecode: "DXBC", a digest, a version, the size, then parts, each with a four-letter name.
- * Everything is little-endian. Root signatures lie in a part of their own, "RTS0". */
+ * Everything is little-endian. A root signature is a part named "RTS0". */
 #ifndef D3D12_DXBC_H
 #define D3D12_DXBC_H
 
@@ -23,12 +23,13 @@ static inline uint32_t dxbc_word(const unsigned char *data, size_t at)
     return word;
 }
 
-/* Finds the part named `tag`. NULL, or what is wrong with the container: it may come from anywhere. */
+/* Finds the part named `tag`. NULL, or an error message for the container, whose contents are untrusted. */
 const char *dxbc_find(const void *container, size_t size, uint32_t tag, struct dxbc_part *out);
 
 /* Bytes of a container of one part. */
 size_t dxbc_size(size_t part_size);
-/* Writes such a container around the part, whose bytes the caller puts at the address returned before he seals it. */
+/* Writes such a container around the part, whose bytes the caller stores at the returned address before calling
+ * seal. */
 unsigned char *dxbc_begin(void *container, uint32_t tag, size_t part_size);
 /* Computes the digest. */
 void dxbc_seal(void *container, size_t size);

@@ -163,7 +163,7 @@ static HRESULT dxcore_factory_GetAdapterByLuid(FACTORY, const LUID *luid, REFIID
     return hr;
 }
 
-/* Adapters neither come nor go while the process runs: there is nothing to notify of. */
+/* The set of adapters does not change while the process runs: there are no notifications. */
 static bool dxcore_factory_IsNotificationTypeSupported(FACTORY, DXCoreNotificationType type)
 {
     (void)iface, (void)type;

@@ -15,15 +15,14 @@ struct dxcore_adapter {
 
 /* dxcore.c. The living adapter object, or a new one, with an application reference. */
 HRESULT dxcore_adapter_open(const struct adapter_info *info, struct com_object *factory, struct dxcore_adapter **out);
-/* Destroying takes an object out of the table of living ones. */
+/* Destroying an object removes it from the table of living objects. */
 void dxcore_adapter_forget(struct dxcore_adapter *adapter);
 
 /* dxcore_adapter.c */
 struct dxcore_adapter *dxcore_adapter_create(const struct adapter_info *info, struct com_object *factory);
 bool dxcore_adapter_has(const struct adapter_info *info, const GUID *attribute);
 
-/* dxcore_list.c: the adapters that `choose` agrees to, looked for as far as someone asks. Takes over `context`
- * (malloc).
+/* dxcore_list.c: the adapters that `choose` accepts, enumerated lazily. Takes ownership of `context` (malloc).
  */
 typedef bool dxcore_choose_fn(const struct adapter_info *info, const void *context);
 HRESULT dxcore_list_create(struct com_object *factory, dxcore_choose_fn *choose, void *context, REFIID riid,

@@ -18,7 +18,7 @@ static const struct adapter_info *info_of(IDXCoreAdapter1 *iface)
     return ((struct dxcore_adapter *)iface)->info;
 }
 
-/* GRAPHICS, although nothing here draws: compute programs select by it (docs/decisions/client-compatibility.md). */
+/* GRAPHICS, although there is no rendering: compute programs select by it (docs/decisions/client-compatibility.md). */
 bool dxcore_adapter_has(const struct adapter_info *info, const GUID *attribute)
 {
     if (com_iid_equal(attribute, &DXCORE_ADAPTER_ATTRIBUTE_D3D12_CORE_COMPUTE) ||
@@ -46,7 +46,8 @@ static bool dxcore_adapter_IsAttributeSupported(ADAPTER, REFGUID attribute)
 
 #define LAST_PROPERTY DXCoreAdapterProperty_AdapterEngineName
 
-/* The value's exact size and address; 0 = known but not offered. `scratch` holds values that are stored nowhere. */
+/* The value's exact size and address; 0 = known but unsupported. `scratch` holds values that are not stored
+ * elsewhere. */
 static size_t property_value(const struct adapter_info *info, DXCoreAdapterProperty property, uint64_t *scratch,
                              const void **out)
 {
@@ -62,7 +63,7 @@ static size_t property_value(const struct adapter_info *info, DXCoreAdapterPrope
         *out = info->name;
         return strlen(info->name) + 1;
     case DXCoreAdapterProperty_HardwareID:
-        *out = &info->vendor_id; /* the four fields follow each other, as in DXCoreHardwareID */
+        *out = &info->vendor_id; /* the four fields are consecutive, as in DXCoreHardwareID */
         return sizeof(DXCoreHardwareID);
     case DXCoreAdapterProperty_DedicatedAdapterMemory:
         *out = &info->dedicated_memory;
@@ -140,7 +141,7 @@ static HRESULT dxcore_adapter_GetPropertySize(ADAPTER, DXCoreAdapterProperty pro
     return property_find(info_of(iface), property, &scratch, &value, out);
 }
 
-/* No property that is offered takes an input. */
+/* None of the supported properties has an input. */
 static HRESULT dxcore_adapter_GetPropertyWithInput(ADAPTER, DXCoreAdapterProperty property, size_t input_size,
                                                    const void *input, size_t capacity, void *out)
 {

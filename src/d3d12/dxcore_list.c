@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* IDXCoreAdapterList: the adapters chosen, found when they are first asked for; Sort orders them in place. */
+/* IDXCoreAdapterList: the selected adapters, enumerated lazily; Sort orders them in place. */
 #include "d3d12/dxcore.h"
 
 #include "base/arena.h"
@@ -12,10 +12,10 @@ struct dxcore_list {
     struct com_object base; /* IDXCoreAdapterList; its parent is the factory */
     dxcore_choose_fn *choose;
     void *context;
-    pthread_mutex_t lock; /* everything below */
+    pthread_mutex_t lock; /* the following members */
     const struct adapter_info **infos;
     uint32_t count, capacity;
-    uint32_t next; /* adapter to look at */
+    uint32_t next; /* next adapter to test */
 };
 
 static struct dxcore_list *list_from(IDXCoreAdapterList *iface)
@@ -33,7 +33,7 @@ static void list_destroy(struct com_object *object)
     free(object);
 }
 
-/* Looks for adapters until there are more than `index`; under the lock. Returns how many there are. */
+/* Enumerates adapters until there are more than `index`; under the lock. Returns their number. */
 static uint32_t list_fill(struct dxcore_list *list, uint32_t index)
 {
     const struct adapter_info *info;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What dxgi.dll exports, and IDXGIFactory to IDXGIFactory6. Adapters are those of DXCore and of Direct3D 12; what needs
- * a window or a display is refused. */
+/* The exports of dxgi.dll, and IDXGIFactory to IDXGIFactory6. Adapters are those of DXCore and of Direct3D 12;
+ * functions that need a window or a display fail. */
 #include "d3d12/dxgi.h"
 
 #include "base/log.h"
@@ -42,7 +42,7 @@ static uint32_t rank_of(const struct adapter_info *info, DXGI_GPU_PREFERENCE pre
     }
 }
 
-/* Adapter `index` in the order of that preference; NULL: there are not so many. */
+/* Adapter `index` in the order of that preference; NULL: past the last. */
 static const struct adapter_info *adapter_by_preference(UINT index, DXGI_GPU_PREFERENCE preference)
 {
     const struct adapter_info *sorted[MAX_ADAPTERS], *info;
@@ -87,7 +87,7 @@ static HRESULT dxgi_factory_EnumAdapterByGpuPreference(FACTORY, UINT index, DXGI
     if (out)
         *out = NULL;
     if ((unsigned)preference > DXGI_GPU_PREFERENCE_HIGH_PERFORMANCE)
-        return refuse(DXGI_ERROR_INVALID_CALL, method, "GpuPreference is none of DXGI_GPU_PREFERENCE");
+        return refuse(DXGI_ERROR_INVALID_CALL, method, "GpuPreference is not a value of DXGI_GPU_PREFERENCE");
     return enumerate(iface, method, index, preference, riid, out);
 }
 
@@ -125,7 +125,7 @@ static HRESULT dxgi_factory_CreateSoftwareAdapter(FACTORY, HMODULE module, IDXGI
     return no_adapter((void **)out);
 }
 
-/* Adapters neither come nor go while the process runs. */
+/* The set of adapters does not change while the process runs. */
 static WINBOOL dxgi_factory_IsCurrent(FACTORY)
 {
     (void)iface;
@@ -153,12 +153,12 @@ static HRESULT dxgi_factory_CheckFeatureSupport(FACTORY, DXGI_FEATURE feature, v
     (void)iface;
     if (feature != DXGI_FEATURE_PRESENT_ALLOW_TEARING || !data || bytes != sizeof(WINBOOL))
         return refuse(DXGI_ERROR_INVALID_CALL, "IDXGIFactory5::CheckFeatureSupport",
-                      "Feature is not PRESENT_ALLOW_TEARING, or its data are no BOOL");
+                      "Feature is not PRESENT_ALLOW_TEARING, or its data is not a BOOL");
     *(WINBOOL *)data = FALSE;
     return S_OK;
 }
 
-/* ---- what needs a window ---- */
+/* ---- functions that need a window ---- */
 
 static HRESULT unsupported(void *out, size_t bytes)
 {
@@ -303,7 +303,7 @@ EXPORT HRESULT WINAPI CreateDXGIFactory(REFIID riid, void **out)
     return CreateDXGIFactory2(0, riid, out);
 }
 
-/* There is no debug layer of DXGI. */
+/* DXGI has no debug layer here. */
 EXPORT HRESULT WINAPI DXGIGetDebugInterface1(UINT flags, REFIID riid, void **out)
 {
     (void)flags, (void)riid;

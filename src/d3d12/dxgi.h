@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The objects of dxgi.dll, on Windows alone: factories and adapters. What draws is not there. */
+/* The objects of dxgi.dll, on Windows only: factories and adapters. There are no swap chains or surfaces. */
 #ifndef D3D12_DXGI_H
 #define D3D12_DXGI_H
 

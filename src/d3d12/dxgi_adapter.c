@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* IDXGIAdapter to IDXGIAdapter4, which tell what dxcore_adapter.c tells of the same adapter. */
+/* IDXGIAdapter to IDXGIAdapter4, which report the same values as dxcore_adapter.c for the same adapter. */
 #include "d3d12/dxgi.h"
 
 #include "base/log.h"
@@ -96,7 +96,7 @@ static HRESULT dxgi_adapter_GetDesc3(ADAPTER, DXGI_ADAPTER_DESC3 *out)
     return describe(iface, "GetDesc3", out, sizeof(*out));
 }
 
-/* Of the interfaces of Direct3D 10, which there are not; programs ask for IDXGIDevice to learn the driver's version. */
+/* Direct3D 10 interfaces are not supported; programs query IDXGIDevice to read the driver's version. */
 static HRESULT dxgi_adapter_CheckInterfaceSupport(ADAPTER, REFGUID guid, LARGE_INTEGER *version)
 {
     if (!guid || !com_iid_equal(guid, &IID_IDXGIDevice))
@@ -125,16 +125,16 @@ static HRESULT dxgi_adapter_QueryVideoMemoryInfo(ADAPTER, UINT node, DXGI_MEMORY
     return S_OK;
 }
 
-/* Nothing can be reserved, as AvailableForReservation says. */
+/* Nothing can be reserved, as AvailableForReservation states. */
 static HRESULT dxgi_adapter_SetVideoMemoryReservation(ADAPTER, UINT node, DXGI_MEMORY_SEGMENT_GROUP group, UINT64 bytes)
 {
     (void)iface;
     if (node || (unsigned)group > DXGI_MEMORY_SEGMENT_GROUP_NON_LOCAL || bytes)
-        return refuse(E_INVALIDARG, "SetVideoMemoryReservation", "there is nothing that could be reserved");
+        return refuse(E_INVALIDARG, "SetVideoMemoryReservation", "no memory can be reserved");
     return S_OK;
 }
 
-/* ---- events that never come ---- */
+/* ---- events that never occur ---- */
 
 static HRESULT no_event(DWORD *cookie)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The adapters of DXGI that D3D12CreateDevice takes on Windows. */
+/* The adapters of DXGI that D3D12CreateDevice accepts on Windows. */
 #include "d3d12/objects.h"
 
 #include <initguid.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* There is no DXGI but on Windows. */
+/* DXGI exists on Windows only. */
 #include "d3d12/objects.h"
 
 bool d3d_dxgi_luid(IUnknown *unknown, LUID *out)

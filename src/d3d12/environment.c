@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is wrong with the variables of the environment: a word misspelt would otherwise do nothing, and nobody would
- * know. */
+/* Validation of environment variables: without it, a misspelt value would have no effect and no message. */
 #include "d3d12/adapter.h"
 
 #include "base/cpu.h"
@@ -14,7 +13,7 @@
 
 static void tell(const char *name, const char *value, const char *rule, ...) BASE_PRINTF(3, 4);
 
-/* Whatever ANYDML_LOG says: it is told once. */
+/* Reported once, regardless of ANYDML_LOG. */
 static void tell(const char *name, const char *value, const char *rule, ...)
 {
     char line[512];
@@ -39,25 +38,25 @@ static void check(void)
     uint64_t ns;
     char word[64];
     if (log && *log && !base_log_is_level(log))
-        tell("ANYDML_LOG", log, "it takes none, error, warn, info, debug or trace");
+        tell("ANYDML_LOG", log, "must be none, error, warn, info, debug or trace");
     if (cpu && !base_cpu_names_known(cpu, word, sizeof(word)))
-        tell("ANYDML_CPU_FLAGS", cpu, "there is no instruction set \"%s\"", word);
+        tell("ANYDML_CPU_FLAGS", cpu, "unknown instruction set \"%s\"", word);
     if (threads && *threads && !adapter_threads_parse(threads))
-        tell("ANYDML_THREADS", threads, "it takes a number from 1 to %d", ADAPTER_THREADS_MAX);
+        tell("ANYDML_THREADS", threads, "must be a number from 1 to %d", ADAPTER_THREADS_MAX);
     if (adapters && !adapter_names_known(adapters, word, sizeof(word)))
-        tell("ANYDML_ADAPTERS", adapters, "\"%s\" is no adapter of this build", word);
+        tell("ANYDML_ADAPTERS", adapters, "unknown adapter \"%s\"", word);
     if (vulkan && !adapter_capabilities_parse(vulkan, &capabilities, word, sizeof(word)))
-        tell("ANYDML_VULKAN_CAPS", vulkan, "there is no capability \"%s\"", word);
+        tell("ANYDML_VULKAN_CAPS", vulkan, "unknown capability \"%s\"", word);
     if (watchdog && *watchdog && !adapter_watchdog_parse(watchdog, &ns))
-        tell("ANYDML_VULKAN_WATCHDOG", watchdog, "it takes milliseconds, like 100 or 0.5, or 0 for no limit");
+        tell("ANYDML_VULKAN_WATCHDOG", watchdog, "must be milliseconds, such as 100 or 0.5, or 0 for no limit");
     if (metacommands && *metacommands && strcmp(metacommands, "0") && strcmp(metacommands, "1"))
-        tell("ANYDML_METACOMMANDS", metacommands, "it takes 0 or 1");
+        tell("ANYDML_METACOMMANDS", metacommands, "must be 0 or 1");
     if (hardware && *hardware && strcmp(hardware, "0") && strcmp(hardware, "1"))
-        tell("ANYDML_VULKAN_HARDWARE", hardware, "it takes 0 or 1");
+        tell("ANYDML_VULKAN_HARDWARE", hardware, "must be 0 or 1");
     if (tuning && *tuning && strcmp(tuning, "off") && strcmp(tuning, "on"))
-        tell("ANYDML_TUNING", tuning, "it takes on or off");
+        tell("ANYDML_TUNING", tuning, "must be on or off");
     if (pipelines && *pipelines && strcmp(pipelines, "off") && strcmp(pipelines, "on"))
-        tell("ANYDML_PIPELINE_CACHE", pipelines, "it takes on or off");
+        tell("ANYDML_PIPELINE_CACHE", pipelines, "must be on or off");
 }
 
 void adapter_check_environment(void)

@@ -21,7 +21,7 @@ static HRESULT level_check(unsigned level)
     switch (level) {
     case LEVEL_1_0_GENERIC:
     case D3D_FEATURE_LEVEL_1_0_CORE:
-    case D3D_FEATURE_LEVEL_11_0: /* asked for by programs that never draw */
+    case D3D_FEATURE_LEVEL_11_0: /* requested by programs that never render */
         return S_OK;
     case D3D_FEATURE_LEVEL_11_1:
     case D3D_FEATURE_LEVEL_12_0:
@@ -29,7 +29,7 @@ static HRESULT level_check(unsigned level)
     case D3D_FEATURE_LEVEL_12_2:
         return refuse(DXGI_ERROR_UNSUPPORTED, "D3D12CreateDevice: MinimumFeatureLevel is above 11_0");
     default:
-        return refuse(E_INVALIDARG, "D3D12CreateDevice: MinimumFeatureLevel is no level of Direct3D 12");
+        return refuse(E_INVALIDARG, "D3D12CreateDevice: MinimumFeatureLevel is not a feature level of Direct3D 12");
     }
 }
 
@@ -43,10 +43,11 @@ static HRESULT luid_of(IUnknown *unknown, LUID *out)
     }
     HRESULT hr = IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_InstanceLuid, sizeof(*out), out);
     IDXCoreAdapter_Release(adapter);
-    return SUCCEEDED(hr) ? S_OK : refuse(hr, "D3D12CreateDevice: pAdapter does not tell its LUID");
+    return SUCCEEDED(hr) ? S_OK : refuse(hr, "D3D12CreateDevice: the LUID of pAdapter cannot be queried");
 }
 
-/* The adapter of an object of DXCore or DXGI, which may come from another library: only its public methods are used. */
+/* The adapter behind an object of DXCore or DXGI, which may come from another library: only its public methods are
+ * called. */
 static HRESULT adapter_of(IUnknown *unknown, const struct adapter_info **out)
 {
     const struct adapter_info *info;
@@ -60,7 +61,7 @@ static HRESULT adapter_of(IUnknown *unknown, const struct adapter_info **out)
             return S_OK;
         }
     }
-    return refuse(DXGI_ERROR_DEVICE_REMOVED, "D3D12CreateDevice: pAdapter is none of this process's adapters");
+    return refuse(DXGI_ERROR_DEVICE_REMOVED, "D3D12CreateDevice: pAdapter is not an adapter of this process");
 }
 
 EXPORT HRESULT D3D12CreateDevice(IUnknown *unknown, D3D_FEATURE_LEVEL level, REFIID riid, void **out)
@@ -81,7 +82,7 @@ EXPORT HRESULT D3D12CreateDevice(IUnknown *unknown, D3D_FEATURE_LEVEL level, REF
         info = adapter_default();
     }
     if (!info)
-        return refuse(DXGI_ERROR_UNSUPPORTED, "D3D12CreateDevice: there is no adapter (see ANYDML_ADAPTERS)");
+        return refuse(DXGI_ERROR_UNSUPPORTED, "D3D12CreateDevice: no adapter found (see ANYDML_ADAPTERS)");
     hr = d3d_device_open(info, &device);
     return SUCCEEDED(hr) ? com_return(&device->base, riid, out) : hr;
 }
@@ -115,7 +116,7 @@ EXPORT HRESULT AnydmlCreateBufferFromMemory(ID3D12Device *iface, void *address, 
     if (!iface)
         return refuse(E_INVALIDARG, "AnydmlCreateBufferFromMemory: device is NULL");
     if ((const void *)iface->lpVtbl != &d3d_device_vtbl)
-        return refuse(DXGI_ERROR_UNSUPPORTED, "AnydmlCreateBufferFromMemory: device is none of this runtime's");
+        return refuse(DXGI_ERROR_UNSUPPORTED, "AnydmlCreateBufferFromMemory: device was not created by this runtime");
     return d3d_resource_borrow(d3d_device_from(iface), address, bytes, riid, out);
 }
 
@@ -124,7 +125,7 @@ EXPORT HRESULT AnydmlExecuteCommandLists(ID3D12CommandQueue *iface, UINT count, 
     if (!iface)
         return refuse(E_INVALIDARG, "AnydmlExecuteCommandLists: queue is NULL");
     if ((const void *)iface->lpVtbl != &d3d_command_queue_vtbl)
-        return refuse(DXGI_ERROR_UNSUPPORTED, "AnydmlExecuteCommandLists: queue is none of this runtime's");
+        return refuse(DXGI_ERROR_UNSUPPORTED, "AnydmlExecuteCommandLists: queue was not created by this runtime");
     return d3d_command_queue_execute((struct d3d_command_queue *)iface, count, lists);
 }
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #define SPIN_NS 30000
-#define HOLD_NS 3000 /* for so long without offering the processor to others */
+#define HOLD_NS 3000 /* before the CPU is yielded to other threads */
 
 /* An application's event, shared by the waiters that lead to it. */
 struct event {
@@ -23,9 +23,9 @@ struct d3d_waiter {
     struct d3d_waiter *next;
     uint64_t value;
     struct event *event;   /* NULL: a blocked thread's, on its stack */
-    bool takes_point;      /* fires for a pending signal, too: */
-    uint64_t order;        /* which; 0: for the value */
-    atomic_uint has_fired; /* of a blocked thread's; the last thing that is touched */
+    bool takes_point;      /* fires for pending signals as well: */
+    uint64_t order;        /* its order; 0: waits for the value */
+    atomic_uint has_fired; /* of a blocked thread; accessed last */
 };
 
 static void event_unref(struct event *event)
@@ -46,10 +46,10 @@ static void event_fire(struct event *event)
 
 bool d3d_spin(const atomic_uint *word, unsigned old)
 {
-    static atomic_uint processors;
-    unsigned count = atomic_load_explicit(&processors, memory_order_relaxed);
+    static atomic_uint cpus;
+    unsigned count = atomic_load_explicit(&cpus, memory_order_relaxed);
     if (!count)
-        atomic_store_explicit(&processors, count = base_cpu_count(), memory_order_relaxed);
+        atomic_store_explicit(&cpus, count = base_cpu_count(), memory_order_relaxed);
     uint64_t start = base_now_ns(), spent = 0;
     while (spent < SPIN_NS && (count > 1 || !spent) && !adapter_oversubscribed()) {
         for (int i = 0; i < 32; i++) {
@@ -57,7 +57,7 @@ bool d3d_spin(const atomic_uint *word, unsigned old)
                 return true;
             cpu_pause();
         }
-        if (spent > HOLD_NS) /* on a busy machine the thread waited for may need this processor: 6x faster there */
+        if (spent > HOLD_NS) /* on a busy machine the thread waited for may need this CPU: 6x faster there */
             base_yield();
         spent = base_now_ns() - start;
     }
@@ -117,7 +117,7 @@ void d3d_fence_remove(struct d3d_fence *fence)
     pthread_mutex_unlock(&fence->lock);
 }
 
-/* Adds the waiter, unless the value is reached already: then false. */
+/* Adds the waiter, unless the value is already reached: then returns false. */
 static bool waiter_add(struct d3d_fence *fence, struct d3d_waiter *waiter)
 {
     pthread_mutex_lock(&fence->lock);
@@ -190,11 +190,11 @@ void d3d_fence_reach(struct d3d_fence *fence, const struct d3d_pending *pending)
     *at = pending->next;
     if (!d3d_removed(d3d_parent(fence)))
         atomic_store_explicit(&fence->value, pending->value, memory_order_release);
-    d3d_fence_fire(fence, pending->value); /* wakes d3d_fence_await, too */
+    d3d_fence_fire(fence, pending->value); /* also wakes d3d_fence_await */
     pthread_mutex_unlock(&fence->lock);
 }
 
-/* Under the lock; NULL: it has been reached. */
+/* Under the lock; NULL: reached. */
 static const struct d3d_pending *pending_find(const struct d3d_fence *fence, uint64_t order)
 {
     const struct d3d_pending *pending = fence->pending;
@@ -213,7 +213,7 @@ void d3d_fence_await(struct d3d_fence *fence, uint64_t order)
     pthread_mutex_unlock(&fence->lock);
 }
 
-/* Under the lock. NULL: it has been reached. */
+/* Under the lock. NULL: reached. */
 static HRESULT wait_for(struct d3d_fence *fence, const struct d3d_pending *pending, struct adapter_queue *queue,
                         uint64_t *out_order)
 {
@@ -242,7 +242,7 @@ bool d3d_fence_try_wait(struct d3d_fence *fence, uint64_t value, struct adapter_
     return done;
 }
 
-/* A waiter that has fired is done, whatever the fence's value is by then. */
+/* A waiter that has fired is done, whatever the fence's later value. */
 HRESULT d3d_fence_wait_by(struct d3d_fence *fence, uint64_t value, struct adapter_queue *queue, uint64_t *out_order)
 {
     struct d3d_waiter waiter = { .value = value, .takes_point = true };
@@ -303,7 +303,7 @@ static UINT64 d3d_fence_GetCompletedValue(ID3D12Fence1 *iface)
     return d3d_fence_value(fence_from(iface));
 }
 
-/* The application's event with `refs` users; it may close its own at once. */
+/* The application's event with `refs` users; the application may close its handle immediately. */
 static HRESULT event_open(HANDLE handle, uint32_t refs, uint32_t missing, struct event **out)
 {
     struct event *event = malloc(sizeof(*event));
@@ -321,7 +321,7 @@ static HRESULT event_open(HANDLE handle, uint32_t refs, uint32_t missing, struct
     return invalid ? E_INVALIDARG : E_OUTOFMEMORY;
 }
 
-/* Takes one of the event's references in every case. */
+/* Consumes one of the event's references in every case. */
 static HRESULT event_register(struct d3d_fence *fence, uint64_t value, struct event *event)
 {
     struct d3d_waiter *waiter = calloc(1, sizeof(*waiter));
@@ -385,7 +385,7 @@ static void fence_link(struct d3d_device *device, struct d3d_fence *fence)
     if (fence->next)
         fence->next->at = &fence->next;
     device->fences = fence;
-    if (d3d_removed(device)) /* since the method began */
+    if (d3d_removed(device)) /* since the method was called */
         atomic_store(&fence->value, UINT64_MAX);
     pthread_mutex_unlock(&device->fences_lock);
 }
@@ -427,7 +427,7 @@ static HRESULT fences_check(struct d3d_device *device, ID3D12Fence *const *fence
                         method);
     for (UINT i = 0; i < count; i++) {
         if (!com_child(device, fences[i], &d3d_fence_vtbl))
-            return d3d_fail(device, E_INVALIDARG, "%s: ppFences[%u] is no fence of this device", method, i);
+            return d3d_fail(device, E_INVALIDARG, "%s: ppFences[%u] is not a fence of this device", method, i);
     }
     return S_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ID3D12Heap, and what heap properties mean here. */
+/* ID3D12Heap, and the interpretation of heap properties. */
 #include "d3d12/device_methods.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stack of info queue filters: which messages are stored, or seen. The owner locks. */
+/* A stack of info queue filters: which messages are stored, or returned. The owner locks. */
 #ifndef D3D12_INFO_FILTER_H
 #define D3D12_INFO_FILTER_H
 
@@ -31,7 +31,7 @@ HRESULT d3d_filter_stack_push_copy(struct d3d_filter_stack *stack);
 HRESULT d3d_filter_stack_push(struct d3d_filter_stack *stack, const D3D12_INFO_QUEUE_FILTER *filter);
 void d3d_filter_stack_pop(struct d3d_filter_stack *stack);
 HRESULT d3d_filter_stack_add(struct d3d_filter_stack *stack, const D3D12_INFO_QUEUE_FILTER *filter);
-/* The two-call pattern: out NULL asks for *bytes. */
+/* The two-call pattern: with out NULL, returns the size in *bytes. */
 HRESULT d3d_filter_stack_get(const struct d3d_filter_stack *stack, D3D12_INFO_QUEUE_FILTER *out, SIZE_T *bytes);
 bool d3d_filter_stack_passes(const struct d3d_filter_stack *stack, D3D12_MESSAGE_CATEGORY category,
                              D3D12_MESSAGE_SEVERITY severity, D3D12_MESSAGE_ID id);

@@ -63,7 +63,7 @@ static void store(struct d3d_info_queue *queue, const struct d3d_stored_message 
     queue->messages[queue->count++] = message;
 }
 
-/* The callback numbered `index` as it is now; false: there are no more. */
+/* The current callback at `index`; false: past the last. */
 static bool callback_at(struct d3d_info_queue *queue, uint32_t index, struct d3d_message_callback *out)
 {
     pthread_mutex_lock(&queue->lock);

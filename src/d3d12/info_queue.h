@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an info queue holds: for info_queue.c, and for the interface in info_queue_methods.c. */
+/* The state of an info queue, shared by info_queue.c and the interface in info_queue_methods.c. */
 #ifndef D3D12_INFO_QUEUE_H
 #define D3D12_INFO_QUEUE_H
 
@@ -22,7 +22,7 @@ struct d3d_message_callback {
 };
 
 struct d3d_info_queue {
-    pthread_mutex_t lock;                 /* everything */
+    pthread_mutex_t lock;                 /* all following members */
     struct d3d_stored_message **messages; /* oldest first */
     uint32_t count, capacity;
     UINT64 limit, allowed, denied, discarded;
@@ -38,7 +38,7 @@ struct d3d_info_queue {
 
 /* Both under the lock. */
 void d3d_info_queue_drop_oldest(struct d3d_info_queue *queue, uint32_t count);
-/* The index counts what the retrieval filter lets through. NULL: there are no more. */
+/* The index counts messages that pass the retrieval filter. NULL: past the last. */
 const struct d3d_stored_message *d3d_info_queue_at(const struct d3d_info_queue *queue, UINT64 index);
 
 #endif

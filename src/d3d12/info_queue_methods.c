@@ -74,7 +74,7 @@ static UINT64 d3d_info_queue_GetNumStoredMessagesAllowedByRetrievalFilter(INFO_Q
     return count;
 }
 
-/* ---- methods that differ in what they look at: info_queue_methods.def ---- */
+/* ---- methods that differ in the field they access: info_queue_methods.def ---- */
 
 #define READ(method, type, field)                                                                                      \
     static type d3d_info_queue_##method(INFO_QUEUE)                                                                    \
@@ -109,7 +109,7 @@ static UINT64 d3d_info_queue_GetNumStoredMessagesAllowedByRetrievalFilter(INFO_Q
         d3d_filter_stack_##call(&queue->stack);                                                                        \
         leave(queue);                                                                                                  \
     }
-/* The break flags are stored; nothing ever stops a program here. */
+/* The break flags are stored; they never stop a program. */
 #define BREAK_SET(method, type, flags)                                                                                 \
     static HRESULT d3d_info_queue_##method(INFO_QUEUE, type which, BOOL enable)                                        \
     {                                                                                                                  \

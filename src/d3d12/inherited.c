@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the child of a fork does with the objects of its parent's driver: nothing. Drivers have threads, locks and files
- * of their own that a fork does not bring along, and ending an object waits for them. */
+/* Objects of a parent process's driver in the child of a fork are left untouched. Drivers have threads, locks and files
+ * that fork does not duplicate, and destroying an object would wait for them. */
 #include "d3d12/objects.h"
 
 static void leave_device(struct adapter_device *device)
@@ -74,7 +74,7 @@ static HRESULT no_queries(struct adapter_device *device, uint32_t count, struct 
     return DXGI_ERROR_DEVICE_REMOVED;
 }
 
-/* What is missing is optional; those who ask for it find that the device is removed. */
+/* Missing methods are optional; their callers find that the device is removed. */
 const struct adapter_ops d3d_inherited_ops = {
     .name = "inherited",
     .device_destroy = leave_device,

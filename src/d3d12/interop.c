@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libd3d12's functions of anydml_vulkan.h: checks whose objects they get, and lets the adapter do the rest. */
+/* libd3d12's functions of anydml_vulkan.h: validate the objects, and delegate the rest to the adapter. */
 #include "d3d12/interop.h"
 
 #include "d3d12/lists.h"
@@ -50,7 +50,7 @@ struct d3d_device *d3d_vulkan_device(ID3D12Device *iface, const char *method, vo
     if (!iface || !out)
         *hr = refuse(E_INVALIDARG, method, iface ? "out is NULL" : "device is NULL");
     else if ((const void *)iface->lpVtbl != &d3d_device_vtbl)
-        *hr = refuse(DXGI_ERROR_UNSUPPORTED, method, "device is none of this runtime's");
+        *hr = refuse(DXGI_ERROR_UNSUPPORTED, method, "device was not created by this runtime");
     else if (d3d_device_from(iface)->ops != &adapter_vulkan_ops)
         *hr = d3d_fail(d3d_device_from(iface), DXGI_ERROR_UNSUPPORTED, "%s: device is on adapter \"%s\", not on Vulkan",
                        method, d3d_device_from(iface)->info->name);
@@ -121,7 +121,7 @@ static struct d3d_resource *vulkan_resource(ID3D12Resource *iface, const char *m
     if (!iface || !out)
         *hr = refuse(E_INVALIDARG, method, iface ? "out is NULL" : "resource is NULL");
     else if ((const void *)iface->lpVtbl != &d3d_resource_vtbl)
-        *hr = refuse(DXGI_ERROR_UNSUPPORTED, method, "resource is none of this runtime's");
+        *hr = refuse(DXGI_ERROR_UNSUPPORTED, method, "resource was not created by this runtime");
     else if (d3d_parent(resource)->ops != &adapter_vulkan_ops)
         *hr = d3d_fail(d3d_parent(resource), DXGI_ERROR_UNSUPPORTED, "%s: resource is on adapter \"%s\", not on Vulkan",
                        method, d3d_parent(resource)->info->name);
@@ -158,7 +158,7 @@ EXPORT HRESULT AnydmlVulkanExportMemory(ID3D12Resource *iface, struct anydml_vul
 
 #define PRIVATE AnydmlDevice *iface
 
-/* Of slot i; it may be nothing. NULL, or what is wrong. */
+/* Slot i, which may be empty. NULL, or an error message. */
 static const char *resolve_slot(struct d3d_device *device, const struct d3d_slots *slots, uint32_t i,
                                 struct adapter_binding *out)
 {
@@ -192,7 +192,7 @@ HRESULT d3d_private_ResolveBindings(PRIVATE, D3D12_GPU_DESCRIPTOR_HANDLE handle,
     struct d3d_device *device = ((struct d3d_tear_off *)iface)->device;
     const struct d3d_slots slots = { handle.ptr, count, buffers };
     if (device->ops != &adapter_vulkan_ops || !adapter_vulkan_interop.adopted(device->adapter)) {
-        snprintf(message, ADAPTER_MESSAGE_BYTES, "the device is none of AnydmlVulkanCreateDevice's");
+        snprintf(message, ADAPTER_MESSAGE_BYTES, "the device was not created by AnydmlVulkanCreateDevice");
         return DXGI_ERROR_UNSUPPORTED;
     }
     for (uint32_t i = 0; i < count; i++) {

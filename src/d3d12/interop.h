@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The seam between the functions of anydml_vulkan.h and the Vulkan adapter: what goes beyond struct adapter_ops.
- * `message` has ADAPTER_MESSAGE_BYTES and says, after a failure, what is wrong; it is empty where the result says all.
+/* The interface between the functions of anydml_vulkan.h and the Vulkan adapter, in addition to struct adapter_ops.
+ * `message` has ADAPTER_MESSAGE_BYTES bytes and receives the reason of a failure; it is empty if the HRESULT is
+ * sufficient.
  */
 #ifndef D3D12_INTEROP_H
 #define D3D12_INTEROP_H
@@ -22,7 +23,7 @@ typedef HRESULT adapter_memory_share(struct adapter_device *device, uint64_t siz
 typedef HRESULT adapter_memory_export(struct adapter_device *device, struct adapter_memory *memory,
                                       struct anydml_vulkan_memory *out, char *message);
 
-/* Into the application's command buffer. *io: see AnydmlDevice's RecordCommands. */
+/* Records into the application's command buffer. *io: see AnydmlDevice's RecordCommands. */
 typedef HRESULT adapter_record(struct adapter_device *device, VkCommandBuffer commands,
                                struct adapter_dispatch *dispatch, const struct adapter_binding *bindings,
                                uint32_t count, struct adapter_recorded **io);
@@ -33,14 +34,15 @@ typedef HRESULT adapter_semaphore_wait(struct adapter_device *device, VkSemaphor
 struct adapter_interop {
     /* out_info: of no list, so without `ops`, `luid`. adapter_ops' device_destroy leaves the application's objects. */
     adapter_device_adopt *device_adopt;
-    /* Memory whose address is a multiple of 16 only. adapter_ops' memory_destroy leaves what is the application's. */
+    /* Memory whose address is only a multiple of 16. adapter_ops' memory_destroy does not free memory of the
+     * application. */
     adapter_buffer_open *buffer_open;
     adapter_memory_open *memory_open;
     adapter_memory_share *memory_share;
     adapter_memory_export *memory_export;
     struct anydml_vulkan_buffer (*buffer_get)(const struct adapter_binding *binding);
-    /* Timeline semaphores. wait: S_FALSE after `nanoseconds`. signal: `value` is greater than the semaphore's.
-     * queue_signal: when all is complete that the queue was given. */
+    /* Timeline semaphores. wait: S_FALSE after `nanoseconds`. signal: `value` is larger than the semaphore's.
+     * queue_signal: executed after all previous work of the queue. */
     HRESULT (*semaphore_create)(struct adapter_device *device, uint64_t value, VkSemaphore *out);
     void (*semaphore_destroy)(struct adapter_device *device, VkSemaphore semaphore);
     HRESULT (*semaphore_value)(struct adapter_device *device, VkSemaphore semaphore, uint64_t *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of anydml_vulkan.h, whose types such a build does not know, in one without Vulkan. */
+/* The functions of anydml_vulkan.h in a build without Vulkan, which does not have its types. */
 #include "d3d12/private.h"
 
 #define ABSENT(name)                                                                                                   \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fences over timeline semaphores. Threads that wait for one do so in the driver. Events have a thread of the fence,
- * made when the first one is registered. */
+/* Fences over timeline semaphores. Threads that wait for one wait in the driver. Events are set by a thread of the
+ * fence, created when the first one is registered. */
 #include "d3d12/interop.h"
 
 #include "d3d12/objects.h"
@@ -12,14 +12,14 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* How long waits go on after the device was removed, the fence released, or a lower value asked for. */
+/* Maximum time until a wait notices that the device was removed, the fence released, or a lower value requested. */
 #define PATIENCE_NS UINT64_C(5000000)
 
 struct counter {
     VkSemaphore semaphore;
     bool owned;
     /* under the fence's lock */
-    uint64_t signalled; /* the greatest value so far, also of signals that are under way */
+    uint64_t signalled; /* the largest value so far, also of signals that are under way */
     struct base_condition wake;
     pthread_t thread;
     bool watching, closing;
@@ -48,7 +48,7 @@ static uint64_t counter_value(struct d3d_fence *fence)
     return value;
 }
 
-/* Under the lock: may it be signalled with this value? Then it is; *out_before is the greatest one so far. */
+/* Under the lock: may it be signalled with this value? Then it is; *out_before is the largest one so far. */
 static bool take_value(struct d3d_fence *fence, uint64_t value, uint64_t *out_before)
 {
     struct counter *counter = counter_of(fence);
@@ -62,11 +62,11 @@ static bool take_value(struct d3d_fence *fence, uint64_t value, uint64_t *out_be
 
 static HRESULT refuse_value(struct d3d_fence *fence, const char *method, uint64_t value, uint64_t before)
 {
-    return d3d_removed(d3d_parent(fence))
-               ? DXGI_ERROR_DEVICE_REMOVED
-               : d3d_fail(d3d_parent(fence), E_INVALIDARG,
-                          "%s: Value %llu: a fence over a semaphore must grow, and was signalled with %llu before",
-                          method, (unsigned long long)value, (unsigned long long)before);
+    return d3d_removed(d3d_parent(fence)) ? DXGI_ERROR_DEVICE_REMOVED
+                                          : d3d_fail(d3d_parent(fence), E_INVALIDARG,
+                                                     "%s: Value %llu: the value of a fence over a semaphore must "
+                                                     "increase, and was signalled with %llu before",
+                                                     method, (unsigned long long)value, (unsigned long long)before);
 }
 
 static HRESULT counter_signal(struct d3d_fence *fence, uint64_t value)
@@ -230,11 +230,12 @@ EXPORT HRESULT AnydmlVulkanGetSemaphore(ID3D12Fence *iface, VkSemaphore *out)
     }
     *out = VK_NULL_HANDLE;
     if ((const void *)iface->lpVtbl != &d3d_fence_vtbl) {
-        base_log(BASE_LOG_ERROR, "%s: fence is none of this runtime's", method);
+        base_log(BASE_LOG_ERROR, "%s: fence was not created by this runtime", method);
         return DXGI_ERROR_UNSUPPORTED;
     }
     if (fence->ops != &counter_ops)
-        return d3d_fail(d3d_parent(fence), E_INVALIDARG, "%s: fence is none that AnydmlVulkanCreateFence made", method);
+        return d3d_fail(d3d_parent(fence), E_INVALIDARG, "%s: fence was not created by AnydmlVulkanCreateFence",
+                        method);
     *out = counter_of(fence)->semaphore;
     return S_OK;
 }

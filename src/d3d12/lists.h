@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Command lists, what they record, and submissions of it. */
+/* Command lists, their recorded commands, and submissions. */
 #ifndef D3D12_LISTS_H
 #define D3D12_LISTS_H
 
@@ -14,21 +14,21 @@ struct d3d_dispatch_slots {
     uint32_t captured; /* index in captured of the first one, UINT32_MAX: none */
 };
 
-/* With the debug layer: what a command asks of a buffer's state, or a barrier makes of it (states.c). */
+/* For the debug layer: the state that a command requires of a buffer, or that a barrier sets (states.c). */
 enum d3d_use_kind {
     D3D_USE_ACCESS,
     D3D_USE_TRANSITION,
-    D3D_USE_BARRIER, /* of unordered access, or between what shares memory */
-    D3D_USE_LATE,    /* a dispatch some of whose bindings are known when it is executed */
+    D3D_USE_BARRIER, /* of unordered access, or between resources that share memory */
+    D3D_USE_LATE,    /* a dispatch with bindings that are known only at execution */
 };
 
 struct d3d_use {
     enum d3d_use_kind kind;
     bool writes, reported;
-    uint32_t command;                   /* ACCESS: those of one command are in no order */
+    uint32_t command;                   /* ACCESS: those of one command are unordered */
     uint32_t slot;                      /* ACCESS of a dispatch; LATE: index in dispatches */
     const char *what;                   /* static: the method */
-    struct adapter_dispatch *dispatch;  /* the recording keeps it; NULL: of no dispatch */
+    struct adapter_dispatch *dispatch;  /* kept by the recording; NULL: not a dispatch */
     uint64_t resource_id;               /* 0 of a BARRIER: all */
     uint64_t offset, bytes;             /* in the memory */
     D3D12_RESOURCE_STATES state, after; /* state: the one needed, or that before */
@@ -45,7 +45,7 @@ struct d3d_recording {
     struct anydml_buffer *captured; /* bindings that were known when their dispatch was recorded */
     uint32_t captured_count, captured_capacity;
     uint32_t binding_count;   /* of all dispatches */
-    struct com_object **kept; /* everything the commands name */
+    struct com_object **kept; /* every object that the commands use */
     uint32_t kept_count, kept_capacity;
     struct d3d_use *uses; /* with the debug layer, in order */
     uint32_t use_count, use_capacity;
@@ -75,7 +75,7 @@ struct d3d_state {
 };
 
 struct d3d_states {
-    struct d3d_state *states; /* those not here are COMMON */
+    struct d3d_state *states; /* buffers that are not listed are COMMON */
     uint32_t count, capacity;
     struct d3d_use *pending; /* unordered accesses that no barrier has ended */
     uint32_t pending_count, pending_capacity;
@@ -87,10 +87,10 @@ struct d3d_command_list {
     D3D12_COMMAND_LIST_TYPE type;
     bool open;
     HRESULT error;                           /* the first one of this recording */
-    struct d3d_command_allocator *allocator; /* kept; NULL before the first Reset of CreateCommandList1's lists */
+    struct d3d_command_allocator *allocator; /* kept; NULL before the first Reset of a list of CreateCommandList1 */
     unsigned allocator_generation;
     struct d3d_recording *recording;
-    struct d3d_descriptor_heap *heap; /* CBV_SRV_UAV heap in force; the recording keeps it */
+    struct d3d_descriptor_heap *heap; /* current CBV_SRV_UAV heap; kept by the recording */
     struct d3d_split *splits;         /* barriers begun and not ended */
     uint32_t split_count, split_capacity;
     struct d3d_states states; /* with the debug layer */
@@ -103,7 +103,7 @@ static inline struct d3d_command_list *d3d_command_list_from(void *iface)
     return iface;
 }
 
-/* For recording methods: true when the list is open and its device lives; otherwise says why not. */
+/* For recording methods: true if the list is open and its device not removed; otherwise reports the error. */
 bool d3d_list_recording(struct d3d_command_list *list, const char *method);
 /* Notes the recording's first error. */
 void d3d_list_fail(struct d3d_command_list *list, HRESULT hr, const char *format, ...) BASE_PRINTF(3, 4);
@@ -152,7 +152,7 @@ void d3d_list_check_splits(struct d3d_command_list *list);
 
 void d3d_states_clear(struct d3d_states *states);
 void d3d_states_finish(struct d3d_states *states);
-/* Of the command that is recorded next. `what` is static. */
+/* Describes the command that is recorded next. `what` is static. */
 void d3d_list_note_access(struct d3d_command_list *list, const char *what, const struct adapter_binding *range,
                           const struct d3d_resource *resource, D3D12_RESOURCE_STATES state);
 void d3d_list_note_transition(struct d3d_command_list *list, const struct d3d_split *split);
@@ -166,7 +166,7 @@ void d3d_submission_check_states(struct d3d_device *device, const struct d3d_sub
 
 /* ---- command_record.c ---- */
 
-/* The bindings of a dispatch: buffers[i] where that is there and not empty, else what lies at the GPU handle. */
+/* The bindings of a dispatch: buffers[i] if given and not empty, else the descriptor at the GPU handle. */
 struct d3d_slots {
     uint64_t handle;
     uint32_t count;
@@ -182,7 +182,7 @@ struct d3d_submission {
     size_t capacity;             /* bytes after this struct */
     uint64_t ticket;
     bool more;                    /* among running ones: the next one is in the same batch */
-    struct adapter_batch batch;   /* of its own commands */
+    struct adapter_batch batch;   /* with its own commands */
     struct adapter_dispatch *run; /* kept: of AnydmlRunOperator; NULL: of command lists */
     struct d3d_recording **recordings;
     struct com_object **kept; /* resources found in descriptors, owners of memory */
@@ -190,28 +190,28 @@ struct d3d_submission {
     _Alignas(16) char data[];
 };
 
-/* Under tables_lock: the range of a binding, whose resource gets a reference; NULL, or what is wrong with it. Nothing
- * bound: neither. */
+/* Under tables_lock: the range of a binding; its resource gets a reference. Returns NULL, or an error message; an empty
+ * binding has no range. */
 const char *d3d_slot_resolve(struct d3d_device *device, const struct anydml_buffer *slot, struct adapter_binding *out,
                              struct com_object **out_kept);
 
-/* Checks and resolves. NULL: nothing to run, the device was removed or the call dropped, with a message. */
+/* Checks and resolves. NULL: nothing to run, the device was removed, or the call was dropped with a message. */
 struct d3d_submission *d3d_submission_create(struct d3d_command_queue *queue, ID3D12CommandList *const *lists,
                                              uint32_t count);
-/* One dispatch, whose command and bindings the caller fills, as well as `run`; and may keep as many objects as it has
- * bindings. NULL: memory is short. */
+/* A submission of one dispatch. The caller fills its command, bindings and `run`; it may keep as many objects as it has
+ * bindings. NULL: out of memory. */
 struct d3d_submission *d3d_submission_create_run(struct d3d_worker *worker, uint32_t binding_count,
                                                  struct adapter_command **out_command,
                                                  struct adapter_binding **out_bindings);
-/* Whether running it takes less time than waking another thread for it would. */
+/* Whether running it takes less time than waking another thread. */
 bool d3d_submission_short(const struct d3d_submission *submission);
-/* Another thread takes the queue while it has nothing to do, false: it has; runs a submission and releases it, or
- * begins it only; gives the queue back to its thread. */
+/* Another thread borrows an idle queue (false: it is busy), runs a submission and releases it, or only starts it, and
+ * returns the queue to its thread. */
 bool d3d_worker_acquire(struct d3d_worker *worker);
 HRESULT d3d_worker_run(struct d3d_worker *worker, struct d3d_submission *submission);
 void d3d_worker_execute(struct d3d_worker *worker, struct d3d_submission *submission);
 void d3d_worker_release(struct d3d_worker *worker);
-/* Drops what it holds; the block goes back to the worker. */
+/* Releases its references; the block is recycled by the worker. */
 void d3d_submission_release(struct d3d_worker *worker, struct d3d_submission *submission);
 
 #endif

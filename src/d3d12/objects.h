@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The objects of the Direct3D 12 front and what they offer each other. Fields are guarded as their comments say; plain
- * ones never change after creation. */
+/* The objects of the Direct3D 12 front end and their internal interfaces. Fields are guarded as their comments state;
+ * plain ones never change after creation. */
 #ifndef D3D12_OBJECTS_H
 #define D3D12_OBJECTS_H
 
@@ -20,7 +20,7 @@ struct d3d_worker;
 
 /* ---- places.c ---- */
 
-/* Whose memory it is: a heap, or a resource that has its own. Weak. */
+/* Owner of the memory: a heap, or a resource with its own memory. Weak reference. */
 struct d3d_place {
     struct adapter_memory *memory;
     struct com_object *owner;
@@ -33,15 +33,15 @@ struct d3d_places {
 
 /* A zeroed struct is empty. false: memory is short. */
 bool d3d_places_insert(struct d3d_places *places, struct adapter_memory *memory, struct com_object *owner);
-/* No effect where it is not there. */
+/* No effect if it is not registered. */
 void d3d_places_remove(struct d3d_places *places, const struct adapter_memory *memory);
-/* NULL: nobody's. */
+/* NULL: no owner. */
 const struct d3d_place *d3d_places_find(const struct d3d_places *places, uint64_t address);
 void d3d_places_finish(struct d3d_places *places);
 
 /* ---- device.c ---- */
 
-/* A further interface of the device, served by its own pointer; the device's reference count. */
+/* A further interface of the device with its own pointer; shares the device's reference count. */
 struct d3d_tear_off {
     const void *lpVtbl;
     struct d3d_device *device;
@@ -53,13 +53,14 @@ struct d3d_device {
     const struct adapter_info *info;
     const struct adapter_ops *ops; /* of the adapter; in the child of a fork, perhaps d3d_inherited_ops */
     struct adapter_device *adapter;
-    struct adapter_info adopted_info; /* what `info` names when the device is the application's */
+    struct adapter_info adopted_info; /* the target of `info` if the device was created over the application's */
     _Atomic(HRESULT) removed_reason;  /* S_OK while the device lives */
 
-    pthread_mutex_t fences_lock; /* taken before a fence's lock */
+    pthread_mutex_t fences_lock; /* acquired before a fence's lock */
     struct d3d_fence *fences;    /* weak */
 
-    pthread_mutex_t tables_lock; /* the tables and the contents of all descriptor slots; calls nothing under it */
+    pthread_mutex_t tables_lock; /* guards the tables and the contents of all descriptor slots; nothing is called while
+                                    it is held */
     struct d3d_table resources;  /* id -> struct d3d_resource, weak */
     struct d3d_table heaps;      /* id -> struct d3d_descriptor_heap, weak */
     struct d3d_places places;    /* of SPIRV adapters: all memory of heaps and resources */
@@ -72,7 +73,7 @@ struct d3d_device {
 
 extern const ID3D12Device9Vtbl d3d_device_vtbl;
 
-/* inherited.c: of devices that a forked child has of its parent, where drivers are involved. They are removed. */
+/* inherited.c: marks inherited devices that involve drivers as removed in the child of a fork. */
 extern const struct adapter_ops d3d_inherited_ops;
 
 static inline bool d3d_inherited(const struct d3d_device *device)
@@ -83,14 +84,14 @@ static inline bool d3d_inherited(const struct d3d_device *device)
 /* The adapter's one device in this process, with a new application reference. */
 HRESULT d3d_device_open(const struct adapter_info *info, struct d3d_device **out);
 
-/* A new device over one of the adapter's, which it owns; S_OK, or the adapter's is still the caller's. */
+/* Creates a device over one of the adapter's, of which it takes ownership; on failure the caller still owns it. */
 HRESULT d3d_device_adopt(const struct adapter_info *info, struct adapter_device *adapter, struct d3d_device **out);
 
 /* From now on, until it is forgotten, `memory` is found by its addresses. E_OUTOFMEMORY. */
 HRESULT d3d_device_note_memory(struct d3d_device *device, struct adapter_memory *memory, struct com_object *owner);
 void d3d_device_forget_memory(struct d3d_device *device, const struct adapter_memory *memory);
 
-/* A number no other object of this process has had. */
+/* A number that is unique among all objects of this process, past and present. */
 uint64_t d3d_unique_id(void);
 
 /* Of this process since it used the library first: threads of before are not in it. */
@@ -106,10 +107,11 @@ static inline bool d3d_removed(struct d3d_device *device)
     return atomic_load(&device->removed_reason) != S_OK;
 }
 
-/* First reason wins. Wakes everything that waits on a fence of this device. */
+/* The first reason wins. Wakes everything that waits for a fence of this device. */
 void d3d_device_remove(struct d3d_device *device, HRESULT reason, const char *format, ...) BASE_PRINTF(3, 4);
 
-/* `hr` of an adapter's function; where the adapter lost its device, this device is removed. `what` it was to do. */
+/* Maps `hr` of an adapter's function; if the adapter lost its device, this device is removed. `what` describes the
+ * operation. */
 HRESULT d3d_adapter_result(struct d3d_device *device, HRESULT hr, const char *what);
 
 HRESULT d3d_tear_off_QueryInterface(void *iface, REFIID riid, void **out);
@@ -161,7 +163,7 @@ extern const struct AnydmlDeviceVtbl d3d_private_device_vtbl;
 
 /* ---- heap.c, resource.c ---- */
 
-/* What MakeResident and Evict count. */
+/* Counted by MakeResident and Evict. */
 struct d3d_pageable {
     struct com_object base;
     atomic_int residency;
@@ -181,14 +183,14 @@ HRESULT d3d_heap_check(struct d3d_device *device, const char *method, const D3D1
                        D3D12_HEAP_FLAGS flags);
 enum adapter_memory_kind d3d_heap_memory_kind(const D3D12_HEAP_PROPERTIES *properties);
 
-/* What a tile of a reserved resource lies on. */
+/* The mapping of a tile of a reserved resource. */
 struct d3d_tile {
-    struct d3d_heap *heap; /* kept; NULL = nothing */
+    struct d3d_heap *heap; /* kept; NULL = unmapped */
     uint32_t index;        /* of the heap's tiles */
 };
 
 struct d3d_tiles {
-    pthread_mutex_t lock; /* guards the map, which follows the queues' order and not the calls' */
+    pthread_mutex_t lock; /* guards the map, which follows the order of the queues rather than of the calls */
     uint32_t count;
     struct d3d_tile map[];
 };
@@ -201,7 +203,7 @@ struct d3d_resource {
     struct d3d_heap *heap;   /* kept; NULL = committed or reserved */
     struct d3d_tiles *tiles; /* NULL = not reserved */
     struct adapter_memory *memory;
-    struct adapter_memory borrowed; /* what `memory` names when it is the application's own */
+    struct adapter_memory borrowed; /* the target of `memory` if it is the application's */
     uint64_t offset;                /* in memory */
     uint64_t id, memory_id;
     uint64_t memory_start; /* address of the memory within the space that memory_id names */
@@ -218,13 +220,13 @@ static inline struct adapter_binding d3d_resource_range(const struct d3d_resourc
 
 /* AnydmlCreateBufferFromMemory on one of our devices. */
 HRESULT d3d_resource_borrow(struct d3d_device *device, void *address, uint64_t bytes, REFIID riid, void **out);
-/* A DEFAULT buffer of `bytes`, a multiple of 4, over memory that it owns from now on, also in failures; what lies in
- * the application's own memory is in one space, so that overlaps are seen. */
+/* A DEFAULT buffer of `bytes`, a multiple of 4, over memory of which it takes ownership, also on failure; all of the
+ * application's memory is in one space, so that overlaps are detected. */
 HRESULT d3d_resource_open(struct d3d_device *device, const char *method, struct adapter_memory *memory, uint64_t bytes,
                           REFIID riid, void **out);
-/* NULL, or what is wrong with a buffer's description (format with %s: the rule). */
+/* NULL, or an error in a buffer's description (format with %s: the rule). */
 const char *d3d_resource_desc_error(const D3D12_RESOURCE_DESC *desc);
-/* NULL, or what is wrong with this combination of states for a buffer. */
+/* NULL, or an error in this combination of states for a buffer. */
 const char *d3d_states_error(D3D12_RESOURCE_STATES states);
 
 /* ---- tiles.c ---- */
@@ -249,7 +251,7 @@ struct d3d_tile_ranges {
     const UINT *offsets, *counts;
 };
 
-/* NULL: nothing to do, with a message where the call is dropped. */
+/* NULL: nothing to do, with a message if the call is dropped. */
 struct d3d_tile_update *d3d_tile_update_create(struct d3d_device *device, ID3D12Resource *resource, ID3D12Heap *heap,
                                                const struct d3d_tile_regions *regions,
                                                const struct d3d_tile_ranges *ranges);
@@ -257,14 +259,14 @@ struct d3d_tile_update *d3d_tile_copy_create(struct d3d_device *device, ID3D12Re
                                              const D3D12_TILED_RESOURCE_COORDINATE *to_start, ID3D12Resource *from,
                                              const D3D12_TILED_RESOURCE_COORDINATE *from_start,
                                              const D3D12_TILE_REGION_SIZE *size);
-/* Does it, once; a failure removes the device. */
+/* Executes it, once; a failure removes the device. */
 void d3d_tile_update_run(struct d3d_device *device, const struct d3d_tile_update *update);
 void d3d_tile_update_destroy(struct d3d_tile_update *update);
 
 /* ---- descriptor_heap.c ---- */
 
 struct d3d_descriptor {
-    uint64_t resource_id;  /* 0 = nothing */
+    uint64_t resource_id;  /* 0 = empty */
     uint64_t offset, size; /* bytes */
     DXGI_FORMAT format;    /* of a typed view, else UNKNOWN or R32_TYPELESS (raw) */
     uint32_t stride;       /* bytes of one element */
@@ -273,13 +275,13 @@ struct d3d_descriptor {
 struct d3d_descriptor_heap {
     struct d3d_pageable pageable; /* ID3D12DescriptorHeap */
     D3D12_DESCRIPTOR_HEAP_DESC desc;
-    uint64_t id;                  /* the high half of its handles */
+    uint64_t id;                  /* the upper half of its handles */
     struct d3d_descriptor *slots; /* guarded by the device's tables_lock */
 };
 
 extern const ID3D12DescriptorHeapVtbl d3d_descriptor_heap_vtbl;
 
-/* The heap that holds [handle, handle + count), and the first index; NULL when there is none. Under tables_lock. */
+/* The heap that contains [handle, handle + count), and the first index; NULL if there is none. Under tables_lock. */
 struct d3d_descriptor_heap *d3d_descriptors_find(struct d3d_device *device, uint64_t handle, uint64_t count, bool gpu,
                                                  uint32_t *out_index);
 
@@ -298,19 +300,19 @@ extern const ID3D12QueryHeapVtbl d3d_query_heap_vtbl;
 struct d3d_waiter;
 struct d3d_fence;
 
-/* What a fence over somebody else's counter does in its own way (interop_fence.c). */
+/* Operations of a fence backed by an imported semaphore (interop_fence.c). */
 struct d3d_fence_ops {
     uint64_t (*value)(struct d3d_fence *fence);
-    /* From the host; E_INVALIDARG where the counter cannot go there. */
+    /* From the host; E_INVALIDARG if the counter cannot have that value. */
     HRESULT (*signal)(struct d3d_fence *fence, uint64_t value);
-    /* After all work that the queue was given before, without waiting for it. */
+    /* After all previous work of the queue, without waiting for it. */
     void (*queue_signal)(struct d3d_fence *fence, struct adapter_queue *queue, uint64_t value);
     void (*wait)(struct d3d_fence *fence, uint64_t value);
     void (*watch)(struct d3d_fence *fence); /* there is a new waiter. E_OUTOFMEMORY removes the device */
     void (*destroy)(struct d3d_fence *fence);
 };
 
-/* A queue's signal, the work before which the device has, but has not done. */
+/* A queue's signal whose preceding work was submitted to the device but is not complete. */
 struct d3d_pending {
     struct d3d_pending *next;
     uint64_t value, order; /* order: of the fence's, from 1 */
@@ -328,7 +330,7 @@ struct d3d_fence {
     struct d3d_waiter *waiters;      /* under lock */
     struct d3d_pending *pending;     /* under lock */
     uint64_t orders;                 /* under lock: of `pending` until now */
-    const struct d3d_fence_ops *ops; /* NULL: `value` is the fence's own */
+    const struct d3d_fence_ops *ops; /* NULL: `value` is stored in the fence */
     void *counter;                   /* of `ops` */
 };
 
@@ -341,28 +343,29 @@ static inline uint64_t d3d_fence_value(struct d3d_fence *fence)
 
 /* With one reference, without `ops`. NULL: memory is short. */
 struct d3d_fence *d3d_fence_new(struct d3d_device *device, uint64_t value);
-/* Under the lock: waiters up to `value`, and the least value that others wait for (false: there are none). */
+/* Under the lock: fires waiters up to `value`, and returns the smallest value of the remaining ones (false: none). */
 void d3d_fence_fire(struct d3d_fence *fence, uint64_t value);
 bool d3d_fence_next(const struct d3d_fence *fence, uint64_t *out);
 void d3d_fence_signal(struct d3d_fence *fence, uint64_t value);
 /* Blocks until the fence has reached the value or the device is removed. */
 void d3d_fence_wait(struct d3d_fence *fence, uint64_t value);
-/* For queues that wait for each other on the device: a queue's signal. From pend to reach, which signals the value,
- * others may wait for the point instead; *pending is the caller's. */
+/* For queues that wait for each other on the device: a queue's signal. Between pend and reach, which signals the value,
+ * others may wait for the timeline point instead; *pending is owned by the caller. */
 void d3d_fence_pend(struct d3d_fence *fence, struct d3d_pending *pending);
 void d3d_fence_reach(struct d3d_fence *fence, const struct d3d_pending *pending);
-/* true: the fence has reached the value, or `queue`'s next batches wait until it has, or *hr is a failure. *out_order:
- * of the signal that they wait for, 0: of none. */
+/* true: the fence has reached the value, or the next batches of `queue` wait until it has, or *hr is a failure.
+ * *out_order: of the signal that they wait for, 0: none. */
 bool d3d_fence_try_wait(struct d3d_fence *fence, uint64_t value, struct adapter_queue *queue, uint64_t *out_order,
                         HRESULT *hr);
-/* Blocks until d3d_fence_try_wait gives true. */
+/* Blocks until d3d_fence_try_wait returns true. */
 HRESULT d3d_fence_wait_by(struct d3d_fence *fence, uint64_t value, struct adapter_queue *queue, uint64_t *out_order);
-/* Blocks until the signal of that order has been reached: what the device has seen of it by then, the host sees too. */
+/* Blocks until the signal of that order has been reached: everything visible to the device at that point is then
+ * visible to the host. */
 void d3d_fence_await(struct d3d_fence *fence, uint64_t order);
-/* The device is removed: the value becomes UINT64_MAX for good. */
+/* After device removal: the value becomes UINT64_MAX permanently. */
 void d3d_fence_remove(struct d3d_fence *fence);
 
-/* true when *word differs from `old`, watched for a few microseconds before a thread goes to sleep over it. */
+/* true if *word differs from `old`; polls for a few microseconds before a thread sleeps. */
 bool d3d_spin(const atomic_uint *word, unsigned old);
 
 /* ---- interop.c ---- */
@@ -375,7 +378,7 @@ struct d3d_device *d3d_vulkan_device(ID3D12Device *iface, const char *method, vo
 struct d3d_command_allocator {
     struct com_object base; /* ID3D12CommandAllocator */
     D3D12_COMMAND_LIST_TYPE type;
-    atomic_uint generation; /* counts Resets */
+    atomic_uint generation; /* number of Resets */
     _Atomic(void *) user;   /* the list that records with it, identity only */
 };
 
@@ -388,7 +391,7 @@ struct d3d_command_queue {
     D3D12_COMMAND_QUEUE_DESC desc;
     struct d3d_worker *worker;
     pthread_mutex_t temp_lock; /* guards `temp` */
-    struct d3d_resource *temp; /* of runs; NULL: none has needed it */
+    struct d3d_resource *temp; /* of runs; NULL: not needed yet */
 };
 
 extern const ID3D12CommandQueueVtbl d3d_command_queue_vtbl;
@@ -401,7 +404,7 @@ struct anydml_run;
 HRESULT d3d_command_queue_run(struct d3d_command_queue *queue, struct anydml_run *run);
 
 HRESULT d3d_worker_create(struct d3d_device *device, D3D12_COMMAND_LIST_TYPE type, struct d3d_worker **out);
-/* Ends the thread after all its work; work that waits for a fence goes on alone. */
+/* Ends the thread after all its work; work that waits for a fence continues independently. */
 void d3d_worker_close(struct d3d_worker *worker);
 
 enum d3d_work_type { D3D_WORK_EXECUTE, D3D_WORK_SIGNAL, D3D_WORK_WAIT, D3D_WORK_TILES };
@@ -414,16 +417,16 @@ struct d3d_work {
     uint64_t value;
 };
 
-/* false: memory is short, nothing is queued and the caller still owns what the work names. Where very many runs wait,
- * waits until there are less. */
+/* false: out of memory, nothing is queued and the caller still owns the objects. If very many runs are pending, waits
+ * until there are fewer. */
 bool d3d_worker_push(struct d3d_worker *worker, const struct d3d_work *work);
-/* Blocks for submissions that have been used before; NULL = none. */
+/* Recycled blocks for submissions; NULL = none. */
 struct d3d_submission *d3d_worker_acquire_block(struct d3d_worker *worker, size_t bytes);
 void d3d_worker_release_block(struct d3d_worker *worker, struct d3d_submission *submission);
 
 /* ---- dxgi_luid.c ---- */
 
-/* The LUID of an adapter of DXGI; false: it is none, or the system has no DXGI. */
+/* The LUID of a DXGI adapter; false: it is not one, or the system has no DXGI. */
 bool d3d_dxgi_luid(IUnknown *unknown, LUID *out);
 
 /* ---- views.c ---- */

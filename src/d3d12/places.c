@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose memory lies at an address: a list by rising addresses. The owner locks. */
+/* Maps GPU virtual addresses to memory: a list sorted by address. The owner locks. */
 #include "d3d12/objects.h"
 
 #include "base/arena.h"
 
 #include <stdlib.h>
 
-/* The first one whose memory begins behind the address. */
+/* The first entry whose memory starts after the address. */
 static uint32_t behind(const struct d3d_places *places, uint64_t address)
 {
     uint32_t low = 0, high = places->count;
@@ -39,7 +39,7 @@ void d3d_places_remove(struct d3d_places *places, const struct adapter_memory *m
         memmove(&places->list[at - 1], &places->list[at], (places->count-- - at) * sizeof(*places->list));
 }
 
-/* The application's own memory may be known by several names: one that begins earlier may reach further. */
+/* The application's memory may have several entries: one that starts earlier may reach further. */
 const struct d3d_place *d3d_places_find(const struct d3d_places *places, uint64_t address)
 {
     uint32_t at = behind(places, address);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libdirectml asks of a Direct3D 12 device beyond the public interfaces: QueryInterface the ID3D12Device for
- * IID_AnydmlDevice. Another runtime's device answers E_NOINTERFACE. The two libraries are built together: this is no
- * stable ABI, and `version` guards against a mixed installation. Callable from any thread. */
+/* The private interface between libdirectml and a Direct3D 12 device: QueryInterface the ID3D12Device for
+ * IID_AnydmlDevice. Other runtimes return E_NOINTERFACE. The two libraries are built together: the ABI is not stable,
+ * and `version` detects mixed installations. Callable from any thread. */
 #ifndef D3D12_PRIVATE_H
 #define D3D12_PRIVATE_H
 
@@ -23,7 +23,8 @@ struct anydml_resource_info {
     uint64_t width;       /* bytes */
     D3D12_HEAP_TYPE heap_type;
     D3D12_RESOURCE_FLAGS flags;
-    uint64_t memory_id;     /* equal for resources placed in one heap, and for all in the application's own memory */
+    uint64_t
+        memory_id; /* equal for resources that are placed in one heap, and for all in the application's own memory */
     uint64_t memory_offset; /* of the resource within it; aligned as the resource's address is */
 };
 
@@ -37,7 +38,8 @@ struct anydml_run {
     struct adapter_dispatch *dispatch;
     const struct anydml_range *ranges;
     uint32_t count;
-    uint32_t wrong; /* out, with E_INVALIDARG: the first range that is in no memory of the device; `count`: the queue */
+    uint32_t
+        wrong; /* out, with E_INVALIDARG: the first range that is not in memory of the device; `count`: the queue */
     uint64_t temp_bytes;
 };
 
@@ -82,24 +84,24 @@ struct AnydmlDeviceVtbl {
 
     uint32_t (*GetVersion)(AnydmlDevice *self);
     const struct adapter_info *(*GetAdapterInfo)(AnydmlDevice *self);
-    /* The worker count of the cpu adapter (ANYDML_THREADS, or the number of processors). */
+    /* The worker count of the cpu adapter (ANYDML_THREADS, or the number of CPUs). */
     uint32_t (*GetThreadCount)(AnydmlDevice *self);
 
     /* false: not a live buffer resource of this device. */
     BOOL (*GetResourceInfo)(AnydmlDevice *self, ID3D12Resource *resource, struct anydml_resource_info *out);
 
-    /* Finds the range [handle, handle + count) in a living CBV_SRV_UAV heap of this device. */
+    /* Finds the range [handle, handle + count) in an existing CBV_SRV_UAV heap of this device. */
     AnydmlDeviceFindCpuDescriptors *FindCpuDescriptors;
     AnydmlDeviceFindGpuDescriptors *FindGpuDescriptors;
     /* Writes slots; the handle was found before but may have died since: then FALSE. */
     AnydmlDeviceWriteDescriptors *WriteDescriptors;
 
-    /* Appends a dispatch of `count` slots: of buffers[i] where that is there and not empty, else of what lies at
-     * `handle` when the list is submitted; `buffers` may be NULL. Takes its own reference and a copy of the buffers.
-     * Fails when the list is not open, of the wrong type, or another device's; resets the list's pipeline state and
-     * compute root signature. *out_heap_in_force FALSE: the handle's heap was not set by SetDescriptorHeaps. */
+    /* Appends a dispatch of `count` slots: buffers[i] if given and not empty, else the descriptor at `handle` when the
+     * list is submitted; `buffers` may be NULL. Adds a reference and copies the buffers. Fails if the list is not open,
+     * of the wrong type, or of another device; resets the list's pipeline state and compute root signature.
+     * *out_heap_in_force FALSE: the handle's heap was not set by SetDescriptorHeaps. */
     AnydmlDeviceRecordDispatch *RecordDispatch;
-    /* Makes Close return `hr`, a failure. Ignored when `list` is no list of this device. */
+    /* Makes Close return `hr`, a failure. Ignored if `list` is not a list of this device. */
     void (*PoisonCommandList)(AnydmlDevice *self, ID3D12CommandList *list, HRESULT hr);
 
     void (*RemoveDevice)(AnydmlDevice *self, HRESULT reason, const char *message);
@@ -115,16 +117,16 @@ struct AnydmlDeviceVtbl {
     AnydmlDeviceCreateSequence *CreateSequence;
     void (*DestroySequence)(AnydmlDevice *self, struct adapter_sequence *sequence);
 
-    /* Devices of AnydmlVulkanCreateDevice, else DXGI_ERROR_UNSUPPORTED; `message` (512 bytes) says what is wrong.
-     * ResolveBindings: what RecordDispatch's arguments of these names stand for now. RecordCommands: the dispatch into
-     * the application's VkCommandBuffer; *io, NULL at first, is what that needs until it is executed for the last time,
-     * and may be given again to record the same bindings once more. */
+    /* Devices of AnydmlVulkanCreateDevice, else DXGI_ERROR_UNSUPPORTED; `message` (512 bytes) receives the reason.
+     * ResolveBindings: the current meaning of RecordDispatch's arguments of these names. RecordCommands: records the
+     * dispatch into the application's VkCommandBuffer; *io, initially NULL, holds what the commands need until their
+     * last execution, and may be passed again to record the same bindings once more. */
     AnydmlDeviceResolveBindings *ResolveBindings;
     AnydmlDeviceRecordCommands *RecordCommands;
     void (*DestroyRecorded)(AnydmlDevice *self, struct adapter_recorded *recorded);
 
-    /* SPIRV adapters: the dispatch, which is not checked, after all that the queue was given before. It, and the heaps
-     * and resources in whose memory the ranges are, are kept until it has been executed. */
+    /* SPIRV adapters: executes the dispatch, which is not checked, after all previous work of the queue. The dispatch,
+     * and the heaps and resources of the ranges, are kept until it has been executed. */
     HRESULT (*RunDispatch)(AnydmlDevice *self, ID3D12CommandQueue *queue, struct anydml_run *run);
 };
 struct AnydmlDevice {

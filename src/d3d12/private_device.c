@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AnydmlDevice: what libdirectml asks of the device (private.h). */
+/* AnydmlDevice: the private interface for libdirectml (private.h). */
 #include "d3d12/lists.h"
 
 #define PRIVATE AnydmlDevice *iface

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* Most commands name what the one before named: looking at the newest entries keeps `kept` short. */
+/* Most commands use the same objects as the previous one: checking the newest entries keeps `kept` short. */
 #define KEPT_WINDOW 8
 
 struct d3d_recording *d3d_recording_create(void)

@@ -17,7 +17,7 @@ static void resource_destroy(struct com_object *object)
         d3d_device_forget_memory(device, resource->memory);
         device->ops->memory_destroy(device->adapter, resource->memory);
     }
-    d3d_tiles_destroy(resource->tiles); /* after the addresses that lie on its heaps */
+    d3d_tiles_destroy(resource->tiles); /* released after the addresses in its heaps */
     com_finish(object);
     free(resource);
 }
@@ -231,13 +231,13 @@ static HRESULT resource_register(struct d3d_device *device, struct d3d_resource 
     pthread_mutex_lock(&device->tables_lock);
     bool done = d3d_table_insert(&device->resources, resource->id, resource);
     pthread_mutex_unlock(&device->tables_lock);
-    if (!done || resource->heap) /* whose memory the heap's is */
+    if (!done || resource->heap) /* owner of the heap's memory */
         return done ? S_OK : E_OUTOFMEMORY;
     return d3d_device_note_memory(device, resource->memory, &resource->pageable.base);
 }
 
-/* What `creation`, checked before, asks for, without memory. S_FALSE where the caller wants to know only whether it
- * could be. */
+/* Creates the resource described by `creation`, already checked, without memory. S_FALSE if the caller only asked
+ * whether it is possible. */
 static HRESULT resource_begin(struct d3d_device *device, const struct creation *creation, void **out,
                               struct d3d_resource **out_resource)
 {
@@ -245,7 +245,7 @@ static HRESULT resource_begin(struct d3d_device *device, const struct creation *
     return !out ? S_FALSE : *out_resource ? S_OK : E_OUTOFMEMORY;
 }
 
-/* The end of what resource_begin began; hr: how getting `what` for it went. */
+/* Completes resource_begin; hr: the result of acquiring `what` for it. */
 static HRESULT resource_finish(struct d3d_device *device, const struct creation *creation,
                                struct d3d_resource *resource, HRESULT hr, const char *what, REFIID riid, void **out)
 {
@@ -315,7 +315,7 @@ static HRESULT placed_create(struct d3d_device *device, struct creation *creatio
     if (hr != S_OK)
         return hr;
     com_ref(&heap->pageable.base);
-    atomic_store(&resource->pageable.residency, 1); /* the heap's is what counts */
+    atomic_store(&resource->pageable.residency, 1); /* the heap's is relevant */
     resource->heap = heap;
     resource->memory = heap->memory;
     resource->memory_id = heap->id;
@@ -412,8 +412,10 @@ HRESULT d3d_device_CreatePlacedResource1(D3D_PLACED(D3D12_RESOURCE_DESC1))
 
 /* ---- AnydmlCreateBufferFromMemory ---- */
 
-#define BORROWED_ALIGNMENT 16u        /* DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: what kernels take bindings to have */
-#define BORROWED_SPACE     UINT64_MAX /* memory_id of them all: one space of addresses, so that overlaps are seen */
+#define BORROWED_ALIGNMENT                                                                                             \
+    16u /* DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: the alignment that kernels assume for bindings                         \
+         */
+#define BORROWED_SPACE UINT64_MAX /* memory_id of all of them: one address space, so that overlaps are detected */
 
 static const char borrow_method[] = "AnydmlCreateBufferFromMemory";
 

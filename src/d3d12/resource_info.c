@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be said of a resource's description without creating it. */
+/* Properties of a resource description that do not require creating the resource. */
 #include "d3d12/device_methods.h"
 
 #define MAX_BUFFER_BYTES (1ull << 46)
@@ -34,11 +34,11 @@ const char *d3d_states_error(D3D12_RESOURCE_STATES states)
     const unsigned read = D3D12_RESOURCE_STATE_GENERIC_READ;
     unsigned bits = (unsigned)states;
     if (bits == D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE)
-        return "there are no acceleration structures";
+        return "acceleration structures are not supported";
     if (bits & ~(write | read))
-        return "has a bit that is no state of a buffer";
+        return "has a bit that is not a state of a buffer";
     if (bits & write && (bits & read || (bits & write & (bits - 1))))
-        return "a writing state must stand alone";
+        return "a write state must not be combined with others";
     return NULL;
 }
 

@@ -2,7 +2,7 @@
 /* A root signature as the part "RTS0" of a container:
  *
  *     version, parameters, their offset, static samplers, their offset, flags
- *     each parameter: type, visibility, offset of what follows
+ *     each parameter: type, visibility, offset of its data
  *         a table: ranges, their offset; each range: type, descriptors, register, space, [flags,] offset
  *         constants: register, space, values
  *         a descriptor: register, space[, flags]
@@ -150,7 +150,7 @@ struct reader {
     uint64_t ranges; /* of all tables up to here */
 };
 
-static const char cut_off[] = "the root signature is cut off";
+static const char cut_off[] = "the root signature is truncated";
 
 static bool inside(const struct reader *reader, uint64_t at, uint64_t bytes)
 {
@@ -181,7 +181,7 @@ static const char *read_table(struct reader *reader, size_t at, D3D12_ROOT_DESCR
     if (!inside(reader, at, TABLE_BYTES))
         return cut_off;
     uint32_t count = get(reader, at), from = get(reader, at + 4);
-    reader->ranges += count; /* tables that shared their ranges could ask for any amount of memory */
+    reader->ranges += count; /* tables that share their ranges could require any amount of memory */
     if (!inside(reader, from, (uint64_t)count * bytes) || reader->ranges > reader->part.size / bytes)
         return cut_off;
     D3D12_DESCRIPTOR_RANGE1 *ranges = base_arena_alloc(reader->arena, BASE_MAX(count, 1) * sizeof(*ranges));
@@ -250,7 +250,7 @@ const char *d3d_root_read(const void *data, size_t size, struct base_arena *aren
         return cut_off;
     reader.version = *out_version = get(&reader, 0);
     if (reader.version < D3D_ROOT_SIGNATURE_VERSION_1_0 || reader.version > D3D_ROOT_VERSION_1_2)
-        return "its version is none of 1.0, 1.1 and 1.2";
+        return "its version must be 1.0, 1.1 or 1.2";
     out->flags = (D3D12_ROOT_SIGNATURE_FLAGS)get(&reader, 20);
     error = read_parameters(&reader, out);
     return error ? error : read_samplers(&reader, out);

@@ -7,7 +7,7 @@
 static_assert(sizeof(struct d3d_root_desc) == sizeof(D3D12_ROOT_SIGNATURE_DESC1), "layout");
 static_assert(sizeof(struct d3d_root_sampler) == sizeof(D3D12_STATIC_SAMPLER_DESC) + 4, "layout");
 
-const char d3d_root_no_memory[] = "there is no memory for it";
+const char d3d_root_no_memory[] = "out of memory";
 
 D3D12_DESCRIPTOR_RANGE_FLAGS d3d_root_range_flags_1_0(D3D12_DESCRIPTOR_RANGE_TYPE type)
 {
@@ -78,7 +78,7 @@ static const char *samplers_up(const D3D12_STATIC_SAMPLER_DESC *from, struct bas
     return samplers ? NULL : d3d_root_no_memory;
 }
 
-/* Tables of the application's own arrays, which are taken as they are. */
+/* Tables of the application's own arrays, used in place. */
 static const char *tables_error(const struct d3d_root_desc *desc)
 {
     for (UINT i = 0; i < desc->parameter_count; i++) {

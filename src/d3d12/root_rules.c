@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a root signature must keep to, whatever its version. */
+/* Rules for root signatures of all versions. */
 #include "d3d12/root_signature.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #define ANISOTROPY_MAX  16u
 #define SAMPLER_FLAGS   3u /* UINT_BORDER_COLOR, NON_NORMALIZED_COORDINATES */
 
-/* Shader registers [first, last] that an argument takes. `type`: a D3D12_DESCRIPTOR_RANGE_TYPE, one for each letter. */
+/* Shader registers [first, last] of an argument. `type`: a D3D12_DESCRIPTOR_RANGE_TYPE, one for each letter. */
 struct registers {
     uint32_t type, space, first, last, visibility;
 };
@@ -69,7 +69,7 @@ static const char *range_flags_error(const D3D12_DESCRIPTOR_RANGE1 *range)
 static const char *range_error(const D3D12_DESCRIPTOR_RANGE1 *range, uint32_t visibility, struct taken *taken)
 {
     if ((unsigned)range->RangeType > D3D12_DESCRIPTOR_RANGE_TYPE_SAMPLER)
-        return "RangeType is none of SRV, UAV, CBV and SAMPLER";
+        return "RangeType must be SRV, UAV, CBV or SAMPLER";
     if (!range->NumDescriptors)
         return "NumDescriptors is 0";
     const char *error = range_flags_error(range);
@@ -80,7 +80,7 @@ static const char *range_error(const D3D12_DESCRIPTOR_RANGE1 *range, uint32_t vi
                                                    visibility });
 }
 
-/* Where each range of a table begins: `next` is behind the one before, beyond 2^32 behind an unbounded one. */
+/* The start of each range of a table: `next` follows the previous range, and is beyond 2^32 after an unbounded one. */
 static const char *range_place(const D3D12_DESCRIPTOR_RANGE1 *range, uint64_t *next)
 {
     uint64_t start = range->OffsetInDescriptorsFromTableStart;
@@ -102,7 +102,7 @@ static const char *table_error(const D3D12_ROOT_PARAMETER1 *parameter, struct ta
         error = range_error(range, (uint32_t)parameter->ShaderVisibility, taken);
         if (!error && (range->RangeType == D3D12_DESCRIPTOR_RANGE_TYPE_SAMPLER) !=
                           (first->RangeType == D3D12_DESCRIPTOR_RANGE_TYPE_SAMPLER))
-            error = "a table has samplers beside other ranges";
+            error = "a table must not mix samplers and other ranges";
         if (!error)
             error = range_place(range, &next);
     }
@@ -186,10 +186,11 @@ static int registers_order(const void *a, const void *b)
     return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* Two of one type and space that a shader stage sees both of. They are in order. */
+/* Finds two overlapping ranges of one type and space that are visible to the same shader stage. The ranges are
+ * sorted. */
 static const struct registers *find_overlap(const struct taken *taken, uint32_t stage)
 {
-    const struct registers *before = NULL; /* that reaches furthest */
+    const struct registers *before = NULL; /* the one that reaches furthest */
     for (uint32_t i = 0; i < taken->count; i++) {
         const struct registers *next = &taken->all[i];
         if (next->visibility != D3D12_SHADER_VISIBILITY_ALL && next->visibility != stage)
@@ -211,7 +212,7 @@ static const char *overlap_error(const struct taken *taken, char text[D3D_ROOT_E
         const struct registers *second = find_overlap(taken, stage);
         if (!second)
             continue;
-        snprintf(text, D3D_ROOT_ERROR_BYTES, "register %c%u of space %u is taken twice", "tubs"[second->type],
+        snprintf(text, D3D_ROOT_ERROR_BYTES, "register %c%u of space %u is used twice", "tubs"[second->type],
                  second -> first, second -> space);
         return text;
     }
@@ -239,7 +240,7 @@ static const char *all_error(const struct d3d_root_desc *desc, struct taken *tak
     if ((unsigned)desc->flags & ~FLAGS_KNOWN)
         return "Flags have unknown bits";
     if (cost > COST_MAX && !(desc->flags & D3D12_ROOT_SIGNATURE_FLAG_LOCAL_ROOT_SIGNATURE)) {
-        snprintf(text, D3D_ROOT_ERROR_BYTES, "the parameters take %llu 32-bit words, more than %u",
+        snprintf(text, D3D_ROOT_ERROR_BYTES, "the parameters need %llu 32-bit words, more than %u",
                  (unsigned long long)cost, COST_MAX);
         return text;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ID3D12RootSignature, its serialisation and its deserialisers. Nothing here runs shaders: a root signature is checked
- * and kept, for programs that make one before they find out. */
+/* ID3D12RootSignature, its serialisation and its deserialisers. There are no shaders: root signatures are checked and
+ * stored, for programs that create one before they query for support. */
 #include "d3d12/root_signature.h"
 
 #include "base/log.h"
@@ -61,7 +61,7 @@ static struct blob *blob_create(size_t size)
 
 /* ---- serialisation ---- */
 
-/* Tells what is wrong, in the log and as a blob of text for who wants one. */
+/* Reports the error in the log and, on request, as a text blob. */
 static HRESULT refuse(const char *function, const char *error, ID3DBlob **out_text)
 {
     char text[D3D_ROOT_ERROR_BYTES + 64];
@@ -134,12 +134,12 @@ EXPORT HRESULT D3D12SerializeVersionedRootSignature(const D3D12_VERSIONED_ROOT_S
 
 /* ---- reading ---- */
 
-/* NULL, or what is wrong. */
+/* NULL, or an error message. */
 static const char *read_checked(const void *data, size_t size, struct base_arena *arena, struct d3d_root_desc *out,
                                 uint32_t *out_version, char text[D3D_ROOT_ERROR_BYTES])
 {
     if (!data || !size)
-        return "there is no data";
+        return "the data is missing";
     const char *error = d3d_root_read(data, size, arena, out, out_version);
     return error ? error : d3d_root_check(out, text);
 }
@@ -244,7 +244,7 @@ static const struct com_class versioned_deserializer_class = { "ID3D12VersionedR
                                                                versioned_deserializer_iids, deserializer_destroy,
                                                                NULL };
 
-/* NULL, or what is wrong. */
+/* NULL, or an error message. */
 static const char *deserializer_fill(struct deserializer *deserializer, const void *data, size_t size,
                                      char text[D3D_ROOT_ERROR_BYTES])
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AnydmlRunOperator on devices: dispatches on addresses, in the order of a queue, without lists and descriptors. What
- * they use is kept until they are done; several that wait at once go to the device together. */
+/* AnydmlRunOperator on devices: dispatches on addresses, in queue order, without command lists and descriptors. Their
+ * objects are kept until they are complete; several pending ones are submitted together. */
 #include "d3d12/lists.h"
 
 #include <stdlib.h>
 
-/* ---- temporary memory of a queue: its runs have it one after the other ---- */
+/* ---- temporary memory of a queue: shared by its runs in sequence ---- */
 
 static HRESULT temp_create(struct d3d_command_queue *queue, uint64_t bytes)
 {
@@ -26,7 +26,7 @@ static HRESULT temp_create(struct d3d_command_queue *queue, uint64_t bytes)
     if (FAILED(hr))
         return hr;
     if (queue->temp)
-        com_Release(queue->temp); /* runs that use it keep it */
+        com_Release(queue->temp); /* kept by the runs that use it */
     queue->temp = temp;
     return S_OK;
 }
@@ -52,7 +52,7 @@ static HRESULT bind_temp(struct d3d_command_queue *queue, uint64_t bytes, struct
 
 /* ---- addresses ---- */
 
-/* Under tables_lock. false: it is in no memory of the device, or reaches beyond its end. */
+/* Under tables_lock. false: the range is not in memory of the device, or exceeds it. */
 static bool resolve(struct d3d_device *device, const struct anydml_range *range, struct d3d_submission *submission,
                     struct adapter_binding *out)
 {

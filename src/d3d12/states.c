@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The debug layer's view of the states of buffers, and of what lies between dispatches. Nothing depends on either here,
- * much does elsewhere. A list is looked at while it is recorded, from COMMON on, the state in which each call of
- * ExecuteCommandLists finds a buffer. What only that call shows is looked at there: lists that follow one another
- * within it, and bindings that are known only then. */
+/* The debug layer's tracking of buffer states and of hazards between dispatches. AnyDML does not depend on either,
+ * other runtimes do. A list is checked while it is recorded, starting from COMMON, the state of a buffer at each call
+ * of ExecuteCommandLists. Checks that need the whole call are made there: lists that follow one another in it, and
+ * bindings that are known only then. */
 #include "d3d12/lists.h"
 
 #include "base/arena.h"
@@ -54,7 +54,7 @@ static const char *state_name(D3D12_RESOURCE_STATES state)
     }
 }
 
-/* "ID3D12...::Method", and for dispatches of what, and which of its descriptors. */
+/* "ID3D12...::Method", and for dispatches the operator and the descriptor. */
 static void use_name(const struct d3d_use *use, char *out, size_t size)
 {
     char operator[256];
@@ -79,14 +79,14 @@ static void report_state(struct d3d_device *device, const struct d3d_use *use, c
     if (use->kind == D3D_USE_TRANSITION)
         d3d_message(device, D3D12_MESSAGE_SEVERITY_ERROR, D3D12_MESSAGE_CATEGORY_RESOURCE_MANIPULATION,
                     D3D12_MESSAGE_ID_RESOURCE_BARRIER_BEFORE_AFTER_MISMATCH, text);
-    else /* what descriptors name is seen by GPU-based validation there */
+    else /* accesses through descriptors are checked by GPU-based validation there */
         d3d_message(device, D3D12_MESSAGE_SEVERITY_ERROR, D3D12_MESSAGE_CATEGORY_EXECUTION,
                     use->dispatch ? D3D12_MESSAGE_ID_GPU_BASED_VALIDATION_INCOMPATIBLE_RESOURCE_STATE
                                   : D3D12_MESSAGE_ID_INVALID_SUBRESOURCE_STATE,
                     text);
 }
 
-/* Direct3D 12 has no message of its own for this. */
+/* Direct3D 12 has no message ID for this. */
 static void report_race(struct d3d_device *device, const struct d3d_use *use, const struct d3d_use *before)
 {
     char what[320], earlier[320], name[128], text[1024];
@@ -101,7 +101,7 @@ static void report_race(struct d3d_device *device, const struct d3d_use *use, co
                 text);
 }
 
-/* ---- what each use makes of the states ---- */
+/* ---- effect of each use on the states ---- */
 
 /* NULL: memory is short, and only a diagnostic is lost. */
 static struct d3d_state *state_of(struct d3d_states *states, uint64_t resource_id)
@@ -116,7 +116,7 @@ static struct d3d_state *state_of(struct d3d_states *states, uint64_t resource_i
     return &states->states[states->count++];
 }
 
-/* What came before on this resource (0: on all) is in order with what follows. */
+/* Previous accesses of this resource (0: of all) are ordered before the following ones. */
 static void pending_drop(struct d3d_states *states, uint64_t resource_id)
 {
     uint32_t kept = 0;
@@ -181,7 +181,7 @@ static void note(struct d3d_command_list *list, struct d3d_use *use)
         recording->uses[recording->use_count++] = *use;
 }
 
-/* Whether a resource has states at all: those in UPLOAD and READBACK heaps keep theirs. */
+/* Whether a resource's state can change: in UPLOAD and READBACK heaps it cannot. */
 static bool has_states(const struct d3d_resource *resource)
 {
     return resource->properties.Type != D3D12_HEAP_TYPE_UPLOAD && resource->properties.Type != D3D12_HEAP_TYPE_READBACK;
@@ -223,7 +223,7 @@ void d3d_list_note_barrier(struct d3d_command_list *list, const struct d3d_resou
 
 /* ---- dispatches ---- */
 
-/* What the dispatch does with its slot; false: nothing that states are about. `out` has the command and the dispatch.
+/* The access of the dispatch to its slot; false: no access. `out` has the command and the dispatch.
  */
 static bool slot_use(struct d3d_device *device, uint32_t slot, uint64_t resource_id, struct d3d_use *out)
 {
@@ -239,12 +239,12 @@ static bool slot_use(struct d3d_device *device, uint32_t slot, uint64_t resource
     out->what = "IDMLCommandRecorder::RecordDispatch";
     out->slot = slot;
     out->resource_id = resource_id;
-    out->state = D3D12_RESOURCE_STATE_UNORDERED_ACCESS; /* inputs, too */
+    out->state = D3D12_RESOURCE_STATE_UNORDERED_ACCESS; /* including inputs */
     out->writes = access == ADAPTER_ACCESS_WRITE;
     return counts;
 }
 
-/* What is bound in the slot, as far as recording knows it. */
+/* The binding of the slot, if known at recording. */
 static const struct anydml_buffer *slot_captured(const struct d3d_recording *recording,
                                                  const struct d3d_dispatch_slots *slots, uint32_t slot)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ExecuteCommandLists: checks the lists, and freezes what they will run on. Descriptors are read here, the bindings of
- * libdirectml's dispatches made from them, and everything that is named is kept until the work is done. */
+/* ExecuteCommandLists: checks the lists and captures the state that they run with. Descriptors are read here and become
+ * the bindings of libdirectml's dispatches; all objects in use are kept until the work is complete. */
 #include "d3d12/lists.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 /* ---- checks ---- */
 
-/* Rules whose breach drops the call (false), or removes the device (false too). */
+/* Rules whose violation drops the call (false) or removes the device (also false). */
 static bool list_check(struct d3d_command_queue *queue, struct d3d_command_list *list, UINT index)
 {
     struct d3d_device *device = d3d_parent(queue);
@@ -32,8 +32,8 @@ static bool list_check(struct d3d_command_queue *queue, struct d3d_command_list 
     return !d3d_removed(device);
 }
 
-/* With the debug layer: objects that the application has released or evicted too early. What the list keeps of them
- * lets it run all the same. */
+/* For the debug layer: objects that the application has released or evicted too early. The list still runs because it
+ * keeps what it needs. */
 static void list_check_objects(struct d3d_device *device, const struct d3d_recording *recording, uint32_t index)
 {
     for (uint32_t i = 0; device->info_queue && i < recording->kept_count; i++) {
@@ -97,7 +97,7 @@ struct resolver {
     struct d3d_submission *submission;
     struct adapter_command *commands; /* free room for copies */
     struct adapter_binding *bindings; /* free room */
-    const char *error;                /* what is wrong with the slot below */
+    const char *error;                /* error in the following slot */
     uint32_t error_slot;
 };
 
@@ -118,7 +118,7 @@ const char *d3d_slot_resolve(struct d3d_device *device, const struct anydml_buff
     return NULL;
 }
 
-/* Under tables_lock. What is bound in slot j of a dispatch, perhaps in *storage. */
+/* Under tables_lock. The binding of slot j of a dispatch, possibly in *storage. */
 static const struct anydml_buffer *slot_bound(const struct d3d_recording *recording,
                                               const struct d3d_dispatch_slots *slots, uint32_t j,
                                               struct anydml_buffer *storage)
@@ -130,7 +130,7 @@ static const struct anydml_buffer *slot_bound(const struct d3d_recording *record
     return storage;
 }
 
-/* Under tables_lock. Copies a list that has dispatches, with their bindings in place. */
+/* Under tables_lock. Copies a list that has dispatches, including their bindings. */
 static const struct adapter_command *list_resolve(struct d3d_device *device, struct resolver *resolver,
                                                   const struct d3d_recording *recording)
 {
@@ -180,7 +180,7 @@ static void submission_fill(struct d3d_device *device, struct d3d_submission *su
     submission->batch = (struct adapter_batch){ arrays, counts, sizes->lists };
 }
 
-/* Asks every dispatch whether its bindings are sound; false: the device is removed. */
+/* Calls every dispatch's binding check; false: the device is removed. */
 static bool dispatches_check(struct d3d_device *device, const struct d3d_submission *submission)
 {
     char message[512] = "";
@@ -281,7 +281,7 @@ struct d3d_submission *d3d_submission_create_run(struct d3d_worker *worker, uint
     return submission;
 }
 
-/* A few microseconds of copying, and what a command costs beyond what it does. */
+/* A few microseconds of copying, and the overhead of a command. */
 #define SHORT_WORK   (UINT64_C(1) << 16)
 #define COMMAND_WORK 256
 

@@ -56,7 +56,7 @@ void d3d_table_remove(struct d3d_table *table, uint64_t id)
         return;
     uint32_t mask = table->capacity - 1;
     uint32_t hole = (uint32_t)(slot_of(table, id) - table->slots);
-    /* Moves back whatever the hole would cut off from its home. */
+    /* Moves back entries that would not be found after the hole. */
     for (uint32_t at = (hole + 1) & mask; table->slots[at].id; at = (at + 1) & mask) {
         uint32_t home = home_of(table, table->slots[at].id);
         if (((at - home) & mask) < ((at - hole) & mask))

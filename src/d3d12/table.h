@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A hash table from process-wide unique numbers (never 0, never used again) to living objects. The owner locks. */
+/* A hash table from process-wide unique numbers (never 0, never reused) to existing objects. The owner locks. */
 #ifndef D3D12_TABLE_H
 #define D3D12_TABLE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A budget of queues' threads for the process, of which each batch takes one and the worker pool's threads are no part.
- * Two for each processor are good: one works while another waits at the end of a step, or runs what one thread can do
- * alone. Many only take turns and push each other's data out of the caches. Queues take a thread for as long as a batch
- * runs, first come, first served. Nobody waits for another queue while he has some, so waiting for them always ends. */
+/* A process-wide budget of queue threads that run batches; the threads of the worker pool are not part of it. Two for
+ * each CPU are best: one works while the other waits at the end of a step or runs a serial part. More would only
+ * alternate and evict each other's data from the caches. Queues acquire a thread for the duration of a batch, in FIFO
+ * order. A queue that holds a thread never waits for another queue, so there is no deadlock. */
 #include "d3d12/adapter.h"
 
 #include "base/cpu.h"
@@ -11,10 +11,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define EACH 2 /* for each processor */
+#define EACH 2 /* for each CPU */
 
-/* One word, so that acquiring and releasing threads that nobody waits for is one atomic operation each: the number of
- * waiting threads above, of free ones below. Only who has the lock changes it while the upper half is not 0. */
+/* One word, so that uncontended acquire and release are one atomic operation each: the number of waiting threads in the
+ * upper half, of free ones in the lower. While the upper half is not 0, it is changed only under the lock. */
 #define ONE_WAITING (UINT64_C(1) << 32)
 
 struct waiter {
@@ -25,7 +25,7 @@ struct waiter {
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static uint32_t processors, total;
+static uint32_t cpus, total;
 static _Atomic uint64_t state;
 static _Atomic uint32_t computing; /* threads; no limit */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -33,12 +33,12 @@ static struct waiter *first, **end = &first; /* under lock */
 
 static void count_threads(void)
 {
-    processors = BASE_MAX(base_cpu_count(), 1);
-    total = EACH * processors;
+    cpus = BASE_MAX(base_cpu_count(), 1);
+    total = EACH * cpus;
     atomic_store(&state, total);
 }
 
-/* Under the lock: as many of the first waiters as there are free threads for. */
+/* Under the lock: wakes the first waiters, up to the number of free threads. */
 static void serve(void)
 {
     while (first && (uint32_t)atomic_load(&state) >= first->threads) {
@@ -105,7 +105,7 @@ bool adapter_oversubscribed(void)
 {
     pthread_once(&once, count_threads);
     return atomic_load_explicit(&state, memory_order_relaxed) >= ONE_WAITING ||
-           atomic_load_explicit(&computing, memory_order_relaxed) >= processors;
+           atomic_load_explicit(&computing, memory_order_relaxed) >= cpus;
 }
 
 void adapter_thread_budget_forget(void)

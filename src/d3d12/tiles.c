@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reserved resources: which tile lies on which tile of which heap. The queue's calls are checked when they are made and
- * become runs of tiles; the map and the adapter follow when the queue comes to them. */
+/* Reserved resources: the mapping from their tiles to tiles of heaps. The queue's calls are checked when they are made
+ * and become runs of tiles; the map and the adapter are updated when the queue executes them. */
 #include "d3d12/device_methods.h"
 
 #include <stdlib.h>
 
-/* Tiles [first, first + count) of a resource; from tile `heap_first` on of the heap, or all on that one. */
+/* Tiles [first, first + count) of a resource; mapped to the heap's tiles from `heap_first` on, or all to that one. */
 struct run {
     uint32_t first, count, heap_first;
     bool nothing, single;
@@ -13,8 +13,8 @@ struct run {
 
 struct d3d_tile_update {
     struct d3d_resource *to;   /* kept */
-    struct d3d_resource *from; /* kept; NULL: no copy */
-    struct d3d_heap *heap;     /* kept; NULL: no run needs one */
+    struct d3d_resource *from; /* kept; NULL: not a copy */
+    struct d3d_heap *heap;     /* kept; NULL: not used by any run */
     uint32_t from_first;
     uint32_t run_count;
     struct run runs[];
@@ -52,7 +52,7 @@ static HRESULT adapter_map(struct d3d_device *device, struct d3d_resource *resou
                                   (uint64_t)count * D3D_TILE_BYTES);
 }
 
-/* Consecutive tiles onto consecutive ones, or onto nothing. Under the map's lock. */
+/* Consecutive tiles mapped to consecutive ones, or unmapped. Under the map's lock. */
 static HRESULT map_run(struct d3d_device *device, struct d3d_resource *resource, uint32_t first, uint32_t count,
                        struct d3d_tile tile)
 {
@@ -84,7 +84,7 @@ static HRESULT run_update(struct d3d_device *device, const struct d3d_tile_updat
     return hr;
 }
 
-/* How many tiles from `first` on continue each other. */
+/* The number of consecutive tiles from `first` on. */
 static uint32_t run_length(const struct d3d_tile *tiles, uint32_t first, uint32_t count)
 {
     const struct d3d_tile *start = &tiles[first];
@@ -165,7 +165,8 @@ static struct d3d_resource *reserved_from(struct d3d_device *device, ID3D12Resou
     return resource && resource->tiles ? resource : NULL;
 }
 
-/* NULL, or what is wrong with a region: no start means tile 0; no size one tile, or all of them without a start. */
+/* NULL, or an error in a region: no start means tile 0; no size means one tile, or all tiles if there is no start
+ * either. */
 static const char *region_check(const struct d3d_resource *resource, const D3D12_TILED_RESOURCE_COORDINATE *start,
                                 const D3D12_TILE_REGION_SIZE *size, uint32_t *out_first, uint32_t *out_count)
 {
@@ -186,7 +187,7 @@ struct range {
     bool nothing, skip, single;
 };
 
-/* NULL, or what is wrong with a range; `all`: the regions' tiles together. */
+/* NULL, or an error in a range; `all`: the total of the regions' tiles. */
 static const char *range_check(const struct d3d_heap *heap, const struct d3d_tile_ranges *ranges, UINT i, uint64_t all,
                                struct range *out)
 {
@@ -203,7 +204,7 @@ static const char *range_check(const struct d3d_heap *heap, const struct d3d_til
     if (out->nothing || out->skip || !count)
         return NULL;
     if (!heap)
-        return "pHeap is no heap of this device, but a range needs one";
+        return "pHeap is not a heap of this device, but a range needs one";
     if (!ranges->offsets)
         return "pHeapRangeStartOffsets is NULL, but a range needs it";
     uint64_t first = ranges->offsets[i], last = first + (out->single ? 1 : count);
@@ -247,13 +248,13 @@ static const char *ranges_check(const struct d3d_heap *heap, const struct d3d_ti
         sum += range.count;
     }
     if (!error && sum != all)
-        error = "the regions' tiles are not as many as the ranges'";
+        error = "the regions and the ranges differ in the number of tiles";
     return error;
 }
 
 /* ---- the calls ---- */
 
-/* Both lists are right and name the same number of tiles: cuts them where either has an end. */
+/* Both lists are valid and have the same number of tiles: splits them where either has a boundary. */
 static void make_runs(struct d3d_tile_update *update, const struct d3d_tile_regions *regions,
                       const struct d3d_tile_ranges *ranges, uint64_t all)
 {
@@ -284,7 +285,7 @@ struct d3d_tile_update *d3d_tile_update_create(struct d3d_device *device, ID3D12
     uint64_t all = 0;
     if (d3d_removed(device))
         return NULL;
-    const char *error = resource ? NULL : "pResource is no reserved resource of this device";
+    const char *error = resource ? NULL : "pResource is not a reserved resource of this device";
     if (!error && heap)
         error = heap_check(heap);
     if (!error)
@@ -351,12 +352,12 @@ void d3d_device_GetResourceTiling(D3D_DEVICE, ID3D12Resource *resource_iface, UI
     UINT wanted = tilings ? *tilings : 0, known = resource && !first && wanted ? 1 : 0;
     if (!resource)
         d3d_fail(device, E_INVALIDARG,
-                 "ID3D12Device::GetResourceTiling: pTiledResource is no reserved resource of this "
+                 "ID3D12Device::GetResourceTiling: pTiledResource is not a reserved resource of this "
                  "device");
     if (tiles)
         *tiles = count;
     if (packed)
-        memset(packed, 0, sizeof(*packed)); /* a buffer has no mip levels */
+        memset(packed, 0, sizeof(*packed)); /* a buffer does not have mip levels */
     if (shape)
         *shape = resource ? (D3D12_TILE_SHAPE){ D3D_TILE_BYTES, 1, 1 } : (D3D12_TILE_SHAPE){ 0, 0, 0 };
     if (out && known)

@@ -86,7 +86,7 @@ static const char *view_slot(const struct d3d_resource *resource, const struct v
             return "a structured view needs a StructureByteStride that is a multiple of 4 up to 2048";
     } else {
         if (!format || view->stride)
-            return "Format is none of a typed buffer view, or StructureByteStride is not 0";
+            return "Format is not valid for a typed buffer view, or StructureByteStride is not 0";
         stride = (uint64_t)format->channels * format->channel_bytes;
     }
     size = view->count * stride;
@@ -108,7 +108,7 @@ static void slot_write(struct d3d_device *device, const char *method, D3D12_CPU_
         heap->slots[index] = *slot;
     pthread_mutex_unlock(&device->tables_lock);
     if (!right)
-        d3d_device_remove(device, DXGI_ERROR_INVALID_CALL, "%s: 0x%llx is no CPU handle into a CBV_SRV_UAV heap",
+        d3d_device_remove(device, DXGI_ERROR_INVALID_CALL, "%s: 0x%llx is not a CPU handle of a CBV_SRV_UAV heap",
                           method, (unsigned long long)to.ptr);
 }
 
@@ -121,7 +121,7 @@ static void view_create(struct d3d_device *device, ID3D12Resource *iface, const 
     if (resource)
         error = view_slot(resource, view, &slot);
     else if (iface)
-        error = "pResource is no resource of this device";
+        error = "pResource is not a resource of this device";
     if (error)
         d3d_fail_as(device, E_INVALIDARG, view->invalid,
                     "%s: {Format %d, FirstElement %llu, NumElements %u, StructureByteStride %u}: %s", view->method,
@@ -195,7 +195,8 @@ void d3d_device_CreateConstantBufferView(D3D_DEVICE, const D3D12_CONSTANT_BUFFER
                  "%s: needs an address and a size that are multiples of 256, the size at most 65536", method);
         return;
     }
-    /* Nothing reads constant buffers without shaders: the slot is emptied, so that it cannot be read as old content. */
+    /* Without shaders, constant buffers are never read: the slot is cleared, so that it does not keep its old
+     * content. */
     slot_write(device, method, to, &(struct d3d_descriptor){ 0 });
 }
 

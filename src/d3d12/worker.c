@@ -14,21 +14,21 @@
 #define AWAITED_MAX     8
 #define RUNS_AHEAD      1024   /* of AnydmlRunOperator, beyond which its caller waits */
 #define RUNS_TOGETHER   64u    /* in one batch */
-#define LINGER_NS       500000 /* that batches in flight may wait for others before what they keep is released */
+#define LINGER_NS       500000 /* that batches in flight may wait for before their objects are released */
 
 struct d3d_worker {
     struct d3d_device *device; /* kept */
     struct adapter_queue *queue;
     pthread_t thread;
-    uint32_t forks;     /* d3d_fork_count() when the thread was made */
-    atomic_uint pushed; /* counts everything a sleeping thread would wake for */
+    uint32_t forks;     /* d3d_fork_count() when the thread was created */
+    atomic_uint pushed; /* counts all events that a sleeping thread would wake for */
 
-    pthread_mutex_t lock; /* everything below, but for the end */
+    pthread_mutex_t lock; /* all following members, except for the end */
     struct base_condition wake, state_changed;
     struct d3d_work *ring; /* capacity is 0 or a power of two */
     uint32_t head, count, capacity;
     bool sleeping, blocked, closing, orphan, finished;
-    bool busy;     /* the thread has taken work that is not finished */
+    bool busy;     /* the thread has work that is not finished */
     bool borrowed; /* another thread uses the queue, d3d_worker_acquire */
     struct d3d_submission *free_blocks;
     uint32_t free_count;
@@ -37,7 +37,8 @@ struct d3d_worker {
         struct d3d_fence *fence; /* kept */
         uint64_t order;
     } awaited[AWAITED_MAX]; /* signals that the device waits for, or has waited for, and the host not yet */
-    uint32_t awaited_count; /* these, as what follows, whose turn it is: the thread's, or who borrowed the queue */
+    uint32_t
+        awaited_count; /* current owner of these and the following members: the thread, or the borrower of the queue */
 
     struct d3d_submission *running, **running_end; /* in flight, oldest first */
     uint32_t running_count;                        /* batches */
@@ -59,7 +60,7 @@ struct d3d_submission *d3d_worker_acquire_block(struct d3d_worker *worker, size_
     return block;
 }
 
-/* Keeps the few largest: the largest one first. */
+/* Keeps the few largest, the largest one first. */
 void d3d_worker_release_block(struct d3d_worker *worker, struct d3d_submission *block)
 {
     struct d3d_submission *drop = block;
@@ -147,7 +148,7 @@ void d3d_worker_release(struct d3d_worker *worker)
     pthread_mutex_unlock(&worker->lock);
 }
 
-/* How many dispatches the submission has; the last one, where there is any, in *io. */
+/* The number of dispatches of the submission; the last one, if any, in *io. */
 static uint32_t count_dispatches(const struct adapter_batch *batch, struct adapter_dispatch **io)
 {
     uint32_t dispatches = 0;
@@ -161,7 +162,7 @@ static uint32_t count_dispatches(const struct adapter_batch *batch, struct adapt
     return dispatches;
 }
 
-/* Says what the batch, or the oldest one in flight, was to do: there the device went, if it did. */
+/* Reports the operation of the batch, or of the oldest one in flight, that ran when the device was lost. */
 static void remove_device(struct d3d_worker *worker, const struct d3d_submission *submission, HRESULT hr,
                           const char *what)
 {
@@ -181,7 +182,7 @@ static void remove_device(struct d3d_worker *worker, const struct d3d_submission
                       *text ? text : "unknown");
 }
 
-/* Before the host is told of anything that the device did after it waited for other queues: their signals come first.
+/* Before the host is notified of work that waited for other queues on the device: their signals are completed first.
  */
 static void await_others(struct d3d_worker *worker)
 {
@@ -227,7 +228,7 @@ static bool ring_pop(struct d3d_worker *worker, struct d3d_work *out)
     return any;
 }
 
-/* The run, and those that stand behind it in the ring: linked, with their commands in `lists`. Returns their number. */
+/* The run, and the runs after it in the ring: linked, with their commands in `lists`. Returns their number. */
 static uint32_t take_runs(struct d3d_worker *worker, struct d3d_submission *run,
                           const struct adapter_command *lists[RUNS_TOGETHER])
 {
@@ -247,7 +248,7 @@ static uint32_t take_runs(struct d3d_worker *worker, struct d3d_submission *run,
 
 /* ---- the thread ---- */
 
-/* Releases the submissions of one batch; returns what follows them. */
+/* Releases the submissions of one batch; returns the next one. */
 static struct d3d_submission *release_batch(struct d3d_worker *worker, struct d3d_submission *submission)
 {
     bool more = true;
@@ -324,7 +325,7 @@ static void check(struct d3d_worker *worker, HRESULT hr, const char *what)
         d3d_device_remove(worker->device, hr, "the adapter could not %s", what);
 }
 
-/* The device waits for the fence's signal of that order; 0: nothing does. */
+/* The device waits for the fence's signal of that order; 0: no wait. */
 static void note_awaited(struct d3d_worker *worker, struct d3d_fence *fence, uint64_t order)
 {
     if (!order)
@@ -335,7 +336,8 @@ static void note_awaited(struct d3d_worker *worker, struct d3d_fence *fence, uin
     com_ref(&fence->base);
 }
 
-/* On the device, where it can and the work before the signal is there already; else all of this queue is done first. */
+/* Waits on the device if it can and the preceding work of the signal was submitted; otherwise completes all work of
+ * this queue first. */
 static void work_wait(struct d3d_worker *worker, struct d3d_fence *fence, uint64_t value)
 {
     const bool on_device = worker->device->ops->queue_wait && !fence->ops;
@@ -356,7 +358,7 @@ static void work_wait(struct d3d_worker *worker, struct d3d_fence *fence, uint64
     note_awaited(worker, fence, order);
 }
 
-/* Those for which no batch has waited yet. */
+/* Points for which no batch has waited yet. */
 static void settle_waits(struct d3d_worker *worker)
 {
     const struct adapter_ops *ops = worker->device->ops;
@@ -372,7 +374,7 @@ static void settle(struct d3d_worker *worker)
     await_others(worker);
 }
 
-/* Other queues may begin what waits for it when the device has come so far. */
+/* Other queues may start work that waits for it when the device reaches this point. */
 static void signal_pending(struct d3d_worker *worker, struct d3d_fence *fence, uint64_t value)
 {
     const struct adapter_ops *ops = worker->device->ops;
@@ -385,7 +387,7 @@ static void signal_pending(struct d3d_worker *worker, struct d3d_fence *fence, u
 
 static void work_signal(struct d3d_worker *worker, struct d3d_fence *fence, uint64_t value)
 {
-    settle_waits(worker); /* the point of the last batch does not stand for them */
+    settle_waits(worker); /* the point of the last batch does not cover them */
     if (fence->ops) {
         await_others(worker);
         fence->ops->queue_signal(fence, worker->queue, value);
@@ -397,7 +399,8 @@ static void work_signal(struct d3d_worker *worker, struct d3d_fence *fence, uint
     }
 }
 
-/* Waits for work a little. Devices are kept busy so: who waits for the batch in flight takes no other meanwhile. */
+/* Polls for work for a short time, which keeps devices busy: a thread that waits for the batch in flight accepts no new
+ * one meanwhile. */
 static bool linger(struct d3d_worker *worker)
 {
     const uint64_t end = base_now_ns() + LINGER_NS;
@@ -412,7 +415,7 @@ static bool linger(struct d3d_worker *worker)
     return any;
 }
 
-/* Others may have begun some, d3d_worker_execute. */
+/* Others may have started some, d3d_worker_execute. */
 static bool in_flight(struct d3d_worker *worker)
 {
     pthread_mutex_lock(&worker->lock);
@@ -527,8 +530,8 @@ HRESULT d3d_worker_create(struct d3d_device *device, D3D12_COMMAND_LIST_TYPE typ
     return S_OK;
 }
 
-/* In the child of a fork the thread is not there, may have held the lock, and never ends its waits. Its queued work
- * goes without being done; what it was executing stays as it is. */
+/* In the child of a fork the thread does not exist; it may have held the lock, and its waits never end. Its queued work
+ * is discarded; the work in execution is abandoned. */
 static void worker_abandon(struct d3d_worker *worker)
 {
     locks_init(worker);
@@ -547,9 +550,9 @@ static void worker_abandon(struct d3d_worker *worker)
     worker_destroy(worker);
 }
 
-/* A queue may be released while its work waits for a fence that only this very thread would signal (unless the device
- * is removed, which signals all), or on its own thread (by private data of an object that its work kept): then the
- * thread ends and frees itself later. */
+/* A queue may be released while its work waits for a fence that only the releasing thread would signal (unless the
+ * device is removed, which signals all), or on its own thread (by private data of an object that its work kept): then
+ * the thread ends and frees itself later. */
 void d3d_worker_close(struct d3d_worker *worker)
 {
     if (worker->forks != d3d_fork_count()) {

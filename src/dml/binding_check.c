@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one DML_BUFFER_BINDING must fulfil. */
+/* Rules for one DML_BUFFER_BINDING. */
 #include "dml/dml.h"
 
 #include <stdarg.h>
@@ -43,11 +43,11 @@ static bool check_range(const struct dml_bind_site *site, const DML_BUFFER_BINDI
         dml_bind_fail(site, "Offset %llu and SizeInBytes %llu reach beyond the buffer's %llu bytes", offset, size,
                       width);
     else if (offset % rule->alignment)
-        dml_bind_fail(site, "Offset %llu is no multiple of %u", offset, rule->alignment);
-    else if ((info->memory_offset + offset) % rule->alignment) /* the application's own memory */
-        dml_bind_fail(site, "Offset %llu is no multiple of %u from address 0", offset, rule->alignment);
+        dml_bind_fail(site, "Offset %llu is not a multiple of %u", offset, rule->alignment);
+    else if ((info->memory_offset + offset) % rule->alignment) /* memory owned by the application */
+        dml_bind_fail(site, "Offset %llu is not a multiple of %u from address 0", offset, rule->alignment);
     else if (size % 4)
-        dml_bind_fail(site, "SizeInBytes %llu is no multiple of 4", size);
+        dml_bind_fail(site, "SizeInBytes %llu is not a multiple of 4", size);
     else if (size < rule->bytes)
         dml_bind_fail(site, "SizeInBytes is %llu, at least %llu are needed", size, (unsigned long long)rule->bytes);
     else
@@ -64,8 +64,8 @@ static DML_BUFFER_BINDING sized(const struct dml_bind_site *site, const DML_BUFF
         return out;
     out.SizeInBytes = (info->width - out.Offset) & ~UINT64_C(3);
     dml_warn(dml_parent(site->table), site->table,
-             "%s: %s, %s %u: SizeInBytes is 0; it is taken as %llu, up to the end of the buffer", site->method,
-             site->op, site->kind, site->index, (unsigned long long)out.SizeInBytes);
+             "%s: %s, %s %u: SizeInBytes is 0; using %llu, up to the end of the buffer", site->method, site->op,
+             site->kind, site->index, (unsigned long long)out.SizeInBytes);
     return out;
 }
 
@@ -76,7 +76,7 @@ bool dml_bind_buffer(const struct dml_bind_site *site, const DML_BUFFER_BINDING 
     struct dml_device *device = dml_parent(table);
     struct anydml_resource_info info;
     if (!device->d3d12->lpVtbl->GetResourceInfo(device->d3d12, given->Buffer, &info)) {
-        dml_bind_fail(site, "Buffer is no buffer resource of the parent device");
+        dml_bind_fail(site, "Buffer is not a buffer resource of the parent device");
         return false;
     }
     const DML_BUFFER_BINDING binding = sized(site, given, &info);

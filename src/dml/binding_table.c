@@ -106,7 +106,7 @@ const char *dml_binding_table_error(struct dml_binding_table *table)
     if (!table->dispatchable)
         return "the table is empty until its Reset";
     if (initializer && atomic_load(&initializer->generation) != table->generation)
-        return "the operator initializer was reset after the table was made for it";
+        return "the operator initializer was reset after the table was created for it";
     return NULL;
 }
 
@@ -120,7 +120,7 @@ static bool table_ready(struct dml_binding_table *table, const char *method)
 
 /* ---- Bind...: each call replaces all bindings of its kind ---- */
 
-/* Descriptors [first, first + count) to the heap. */
+/* Writes descriptors [first, first + count) to the heap. */
 static void table_write(struct dml_binding_table *table, const char *method, uint32_t first, uint32_t count)
 {
     struct dml_device *device = dml_parent(table);
@@ -132,7 +132,7 @@ static void table_write(struct dml_binding_table *table, const char *method, uin
 
 static const DML_BUFFER_BINDING no_buffer;
 
-/* The buffer of a NONE or BUFFER binding: its Buffer is NULL for none. NULL: an invalid binding, reported. */
+/* The buffer of a NONE or BUFFER binding, with Buffer NULL for none. NULL: an invalid binding, reported. */
 static const DML_BUFFER_BINDING *binding_buffer(const struct dml_bind_site *site, const DML_BINDING_DESC *binding)
 {
     if (binding->Type == DML_BINDING_TYPE_NONE)
@@ -165,7 +165,7 @@ static bool count_check(struct dml_binding_table *table, const char *method, con
 {
     if (!count || count == expected)
         return true;
-    dml_device_remove(dml_parent(table), table, E_INVALIDARG, "%s: %s: bindingCount is %u, there are %u %s", method, op,
+    dml_device_remove(dml_parent(table), table, E_INVALIDARG, "%s: %s: bindingCount is %u, must be %u (%s)", method, op,
                       count, expected, wanted);
     return false;
 }
@@ -246,7 +246,7 @@ static bool bind_owned(struct dml_bind_site *site, const struct dml_target *targ
         return true;
     }
     if (binding->Type != DML_BINDING_TYPE_BUFFER_ARRAY || !array || !array->Bindings) {
-        dml_bind_fail(site, "an operator initializer takes NONE or a BUFFER_ARRAY with one element for each input");
+        dml_bind_fail(site, "an operator initializer requires NONE or a BUFFER_ARRAY with one element for each input");
         return false;
     }
     if (array->BindingCount != target->op->input_count) {
@@ -350,7 +350,7 @@ static void dml_binding_table_BindOutputs(TABLE, UINT count, const DML_BINDING_D
         bind_persistent_outputs(&site, dml_as_initializer(table->dispatchable), count, bindings);
 }
 
-/* Temporary and persistent resources; `descriptor` GRAPH_NONE: the dispatchable needs none. */
+/* Temporary and persistent resources; `descriptor` GRAPH_NONE: the dispatchable does not need one. */
 static void bind_resource(struct dml_bind_site *site, const DML_BINDING_DESC *binding, uint32_t descriptor,
                           uint64_t bytes)
 {

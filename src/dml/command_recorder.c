@@ -8,7 +8,7 @@
 
 static const char method[] = "IDMLCommandRecorder::RecordDispatch";
 
-/* ---- what is bound, as the table last wrote it ---- */
+/* ---- bindings as last written by the table ---- */
 
 static uint64_t table_bound(const void *context, uint32_t descriptor)
 {
@@ -81,9 +81,9 @@ static const char *arguments_error(struct dml_record *record, IDMLDispatchable *
         record->dispatchable = com_child(device, dispatchable, &dml_initializer_vtbl);
     record->table = com_child(device, table, &dml_binding_table_vtbl);
     if (!record->dispatchable)
-        return dispatchable ? "dispatchable is no object of this device" : "dispatchable is NULL";
+        return dispatchable ? "dispatchable was not created by this device" : "dispatchable is NULL";
     if (!record->table)
-        return table ? "bindings is no binding table of this device" : "bindings is NULL";
+        return table ? "bindings was not created by this device" : "bindings is NULL";
     if (record->table->dispatchable && record->table->dispatchable != record->dispatchable)
         return "the binding table was made for another dispatchable";
     return dml_binding_table_error(record->table);
@@ -122,8 +122,8 @@ HRESULT dml_record_dispatch(const struct dml_record *record, struct adapter_disp
     return hr;
 }
 
-/* The dispatch takes the table's bindings along, since the program may use the descriptors for the next one before the
- * list is executed; those of an operator compiled for late binding stay in the heap. */
+/* The dispatch captures the table's bindings, since the program may reuse the descriptors for the next one before the
+ * list is executed; bindings of an operator compiled for late binding stay in the heap. */
 static HRESULT append_dispatch(const struct dml_record *record, ID3D12CommandList *list, BOOL *out_in_force)
 {
     const struct dml_compiled_operator *op = dml_as_compiled(record->dispatchable);
@@ -172,7 +172,7 @@ static void dml_command_recorder_RecordDispatch(IDMLCommandRecorder *iface, ID3D
         else
             hr = append(&record, list);
     }
-    /* A list that lacks work must not look sound to those who check only the list. */
+    /* A list with a failed dispatch must fail at Close, for programs that check only that. */
     if (FAILED(hr) && list)
         device->d3d12->lpVtbl->PoisonCommandList(device->d3d12, list, hr);
 }

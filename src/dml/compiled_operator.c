@@ -69,7 +69,7 @@ static bool allocate_slots(struct dml_compiled_operator *op, uint32_t inputs, ui
     return op->inputs && op->outputs;
 }
 
-/* Numbers the descriptors, once the program is there, and sees what runs use of each slot. */
+/* Numbers the descriptors once the program is compiled, and determines the use of each slot. */
 static void place_descriptors(struct dml_compiled_operator *op)
 {
     for (uint32_t i = 0; i < op->input_count; i++) {
@@ -140,7 +140,7 @@ static HRESULT flags_check(struct dml_device *device, const char *method, DML_EX
                     (unsigned)FLAGS_KNOWN);
 }
 
-/* Says why, destroys the operator. */
+/* Reports the reason and destroys the operator. */
 static HRESULT compile_failed(struct dml_device *device, const char *method, struct dml_compiled_operator *op,
                               HRESULT hr, const char *error)
 {
@@ -153,7 +153,7 @@ static HRESULT compile_failed(struct dml_device *device, const char *method, str
 
 /* ---- IDMLDevice::CompileOperator ---- */
 
-/* What people called the object, so that they find it again in traces; without memory it stays unnamed. */
+/* The object's name, for traces; without memory it stays unnamed. */
 static bool name_node(struct graph *graph, uint32_t node, struct dml_operator *op)
 {
     char name[128];

@@ -7,7 +7,8 @@
 
 #include <DirectMLGuids.h>
 
-/* All devices of a process share one store: what is packed does not depend on the device. It goes with the last. */
+/* All devices of a process share one store: packed weights do not depend on the device. It is freed with the last
+ * device. */
 static pthread_mutex_t store_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct graph_store *store;
 static uint32_t store_users;
@@ -92,7 +93,7 @@ static HRESULT dml_device_GetDeviceRemovedReason(DML_DEVICE)
     return dml_device_reason(dml_device_from(iface));
 }
 
-/* Works on a removed device too: error paths ask for the parent to learn its reason. */
+/* Also works on a removed device: error paths query the parent for the reason. */
 static HRESULT dml_device_GetParentDevice(DML_DEVICE, REFIID riid, void **out)
 {
     struct dml_device *device = dml_device_from(iface);
@@ -102,7 +103,7 @@ static HRESULT dml_device_GetParentDevice(DML_DEVICE, REFIID riid, void **out)
     return ID3D12Device_QueryInterface(device->parent, riid, out);
 }
 
-/* ---- residency: a count and nothing else, since all memory is the application's or the host's ---- */
+/* ---- residency: only counted, since all memory belongs to the application or the host ---- */
 
 static HRESULT residency_change(struct dml_device *device, const char *method, UINT count, IDMLPageable *const *objects,
                                 int step)
@@ -115,7 +116,7 @@ static HRESULT residency_change(struct dml_device *device, const char *method, U
         if (!com_child(device, objects[i], &dml_compiled_operator_vtbl) &&
             !com_child(device, objects[i], &dml_initializer_vtbl))
             return dml_fail(device, NULL, E_INVALIDARG,
-                            "%s: ppObjects[%u] is no compiled operator or initializer of this device", method, i);
+                            "%s: ppObjects[%u] is not a compiled operator or initializer of this device", method, i);
     }
     for (UINT i = 0; i < count; i++)
         atomic_fetch_add(&((struct dml_pageable *)objects[i])->residency, step);

@@ -2,7 +2,7 @@
 /* IDMLDevice::CheckFeatureSupport. */
 #include "dml/dml.h"
 
-/* What is asked for, in the caller's memory. */
+/* The query, in the caller's memory. */
 struct request {
     UINT query_size;
     const void *query;
@@ -15,20 +15,21 @@ static HRESULT sizes_check(struct dml_device *device, const struct request *requ
 {
     if (request->query && request->data && request->query_size == query_size && request->data_size == data_size)
         return S_OK;
-    return dml_fail(device, NULL, E_INVALIDARG,
-                    "IDMLDevice::CheckFeatureSupport: %s takes a query of %u bytes and data of %u bytes, not %s%u and "
-                    "%s%u",
-                    feature, query_size, data_size, request->query ? "" : "NULL with ", request->query_size,
-                    request->data ? "" : "NULL with ", request->data_size);
+    return dml_fail(
+        device, NULL, E_INVALIDARG,
+        "IDMLDevice::CheckFeatureSupport: %s requires a query of %u bytes and data of %u bytes, not %s%u and "
+        "%s%u",
+        feature, query_size, data_size, request->query ? "" : "NULL with ", request->query_size,
+        request->data ? "" : "NULL with ", request->data_size);
 }
 
 static HRESULT data_type_support(struct dml_device *device, const DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT *query,
                                  DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT *data)
 {
-    /* UNKNOWN is answered like any type: clients ask for all of 0 to 13 and stop at a failure. */
+    /* UNKNOWN is answered like any type: clients query all of 0 to 13 and stop at a failure. */
     if ((unsigned)query->DataType > DML_TENSOR_DATA_TYPE_INT4 && query->DataType != ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
         return dml_fail(device, NULL, E_INVALIDARG,
-                        "IDMLDevice::CheckFeatureSupport: TENSOR_DATA_TYPE_SUPPORT: DataType %d is no data type",
+                        "IDMLDevice::CheckFeatureSupport: TENSOR_DATA_TYPE_SUPPORT: DataType %d is not a data type",
                         (int)query->DataType);
     data->IsSupported = query->DataType && dml_type_runs(device, query->DataType);
     return S_OK;
@@ -71,6 +72,6 @@ HRESULT dml_device_CheckFeatureSupport(DML_DEVICE, DML_FEATURE feature, UINT que
                          sizeof(DML_FEATURE_DATA_FEATURE_LEVELS));
         return FAILED(hr) ? hr : feature_levels(device, query, data);
     }
-    return dml_fail(device, NULL, DXGI_ERROR_UNSUPPORTED, "IDMLDevice::CheckFeatureSupport: %d is no feature",
+    return dml_fail(device, NULL, DXGI_ERROR_UNSUPPORTED, "IDMLDevice::CheckFeatureSupport: unknown feature %d",
                     (int)feature);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a device runs: which data types each operator compiles in. */
+/* The data types in which a device executes each operator. */
 #include "dml/dml.h"
 
 #include "schema/sample.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a recorded dispatch runs. It is a snapshot: the binding table may go, an initializer may be reset. Descriptors
- * come resolved from the list, so running one looks nothing up, locks nothing and allocates nothing. */
+/* The work of a recorded dispatch. It is a snapshot: the binding table may be destroyed, an initializer may be reset.
+ * Descriptors are resolved by the list, so running a dispatch needs no lookups, locks or allocations. */
 #include "dml/dispatch_spirv.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #define STACK_SLOTS 64
 
-/* Where to put a dispatch's buffers in order of its slots. */
+/* Where to store a dispatch's buffers in the order of its slots. */
 union slot_scratch {
     void *host;
     struct adapter_binding device;
@@ -19,8 +19,8 @@ union slot_scratch {
 struct dml_dispatch {
     struct adapter_dispatch base;
     atomic_uint refs;
-    struct dml_compiled_operator *op;    /* kept; NULL for an initializer's */
-    struct dml_initializer *initializer; /* kept; NULL for an operator's */
+    struct dml_compiled_operator *op;    /* kept; NULL for initializers */
+    struct dml_initializer *initializer; /* kept; NULL for operators */
     atomic_bool ran;
     union slot_scratch *scratch;           /* for more than STACK_SLOTS slots, else NULL */
     _Atomic(struct dml_staging *) staging; /* NULL: no bindings have needed it yet */
@@ -140,7 +140,7 @@ static struct dml_range binding_range(const void *context, uint32_t descriptor)
     const struct adapter_binding *binding = (const struct adapter_binding *)context + descriptor;
     if (!binding->memory)
         return (struct dml_range){ 0 };
-    /* Addresses name places in all memory, whoever's it is. */
+    /* Addresses are unique over all memory, regardless of its owner. */
     return (struct dml_range){ binding->resource_id, binding->offset, 1, binding->memory->address + binding->offset };
 }
 
@@ -196,7 +196,7 @@ static void *host_address(const struct adapter_binding *binding)
     return (char *)binding->memory->host + binding->offset;
 }
 
-/* NULL: there is none. */
+/* NULL: none. */
 static void *host_resource(const struct adapter_binding *bindings, uint32_t descriptor)
 {
     return descriptor == GRAPH_NONE ? NULL : host_address(&bindings[descriptor]);
@@ -207,7 +207,7 @@ static uint64_t *host_tag(const struct dml_compiled_operator *op, void *persiste
     return (uint64_t *)((char *)persistent + op->program.persistent_bytes - DML_TAG_BYTES);
 }
 
-/* Initialisation is seen when it has run, since it may be recorded in the same list. */
+/* Initialisation is checked at execution, since it may be recorded in the same list. */
 static HRESULT check_initialized(struct dml_compiled_operator *op)
 {
     if (atomic_load(&op->initialized))
@@ -218,7 +218,7 @@ static HRESULT check_initialized(struct dml_compiled_operator *op)
         return E_INVALIDARG;
     }
     if (!atomic_exchange(&op->warned, true))
-        dml_warn(dml_parent(op), op, "%s is executed without an initialisation; it needs none", op->what);
+        dml_warn(dml_parent(op), op, "%s is executed without initialisation, which it does not need", op->what);
     return S_OK;
 }
 
@@ -284,7 +284,7 @@ static HRESULT dispatch_run(struct adapter_dispatch *base, const struct adapter_
     union slot_scratch stack[STACK_SLOTS], *scratch = dispatch->scratch ? dispatch->scratch : stack;
     HRESULT hr = S_OK;
     (void)count;
-    /* This library has its own record of the calling thread's team. */
+    /* This library has its own pool state for the calling thread. */
     struct base_team before = base_parallel_enter(dispatch_device(dispatch)->threads);
     if (dispatch->op)
         hr = run_operator(dispatch, bindings, scratch);
@@ -376,7 +376,7 @@ void dml_dispatch_describe(struct dml_compiled_operator *op, char *out, size_t s
              spirv ? ", with the shaders " : "", spirv ? dml_spirv_rows(spirv) : "");
 }
 
-/* ---- what it does with its bindings ---- */
+/* ---- accesses of its bindings ---- */
 
 static enum adapter_access operator_access(const struct dml_compiled_operator *op, uint32_t slot, uint64_t *out_bytes)
 {
@@ -399,7 +399,7 @@ static enum adapter_access operator_access(const struct dml_compiled_operator *o
     return ADAPTER_ACCESS_NONE;
 }
 
-/* An initialiser has, for each target, the owned inputs, and behind them what it makes of them. */
+/* An initializer has, for each target, the owned inputs followed by their transforms' results. */
 static enum adapter_access target_access(const struct dml_target *target, uint32_t slot, uint64_t *out_bytes)
 {
     const struct dml_compiled_operator *op = target->op;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A build without shaders: no graph has a program, so nothing can be encoded. */
+/* A build without shaders: no graph has a SPIR-V program, so nothing can be encoded. */
 #include "dml/dispatch_spirv.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The seam to programs of compute pipelines, for adapters of kind ADAPTER_SPIRV. A program is made from a plan and
- * encoded when its dispatch is executed. */
+/* The interface to SPIR-V programs, for adapters of kind ADAPTER_SPIRV. A program is created from a plan and encoded
+ * when its dispatch is executed. */
 #ifndef DML_DISPATCH_SPIRV_H
 #define DML_DISPATCH_SPIRV_H
 
@@ -14,19 +14,19 @@ struct dml_spirv_buffers {
     struct adapter_binding temp, persistent;
 };
 
-/* Of a plan for graph_backend_spirv, which is not needed any more then. DXGI_ERROR_UNSUPPORTED with `error`
- * (DML_ERROR_BYTES) filled in a build without shaders. */
+/* From a plan for graph_backend_spirv, which is not needed afterwards. DXGI_ERROR_UNSUPPORTED with `error`
+ * (DML_ERROR_BYTES) in a build without shaders. */
 HRESULT dml_spirv_create(struct dml_device *device, const struct graph_plan *plan, struct dml_spirv **out, char *error);
 void dml_spirv_destroy(struct dml_device *device, struct dml_spirv *program);
 void dml_spirv_sizes(const struct dml_spirv *program, uint64_t *out_temp_bytes, uint64_t *out_persistent_bytes);
 
-/* Of enum shader_capability; metacommands are tested when this is asked for the first time. */
+/* Of enum shader_capability; metacommands are tested at the first call. */
 uint32_t dml_shader_capabilities(struct dml_device *device);
 
-/* For messages: the rows that run its steps. */
+/* For messages: the kernels of its steps. */
 const char *dml_spirv_rows(const struct dml_spirv *program);
 
-/* On the queue's thread. `tracer`, which may be NULL, is told the times of the plan's dispatches. */
+/* On the queue's thread. `tracer`, which may be NULL, receives the times of the plan's dispatches. */
 HRESULT dml_spirv_encode(const struct dml_spirv *program, const struct dml_spirv_buffers *buffers,
                          const struct adapter_tracer *tracer, struct adapter_encoder *encoder);
 HRESULT dml_spirv_encode_initialize(const struct dml_spirv *program, const struct dml_spirv_buffers *buffers,

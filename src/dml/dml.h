@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The objects behind DirectML's interfaces and what they offer each other. Fields without a remark never change after
- * creation. Objects keep each other through com_ref, which applications' reference counts do not show. */
+/* The objects behind DirectML's interfaces and their internal functions. Fields without a remark never change after
+ * creation. Objects keep each other through com_ref, which is not visible in applications' reference counts. */
 #ifndef DML_DML_H
 #define DML_DML_H
 
@@ -15,17 +15,17 @@
 
 #define DML_HIGHEST_LEVEL DML_FEATURE_LEVEL_6_4
 #define DML_ERROR_BYTES   512  /* for reasons that lower layers write */
-#define DML_TAG_BYTES     256u /* at the end of a persistent buffer of the host: the operator's id */
+#define DML_TAG_BYTES     256u /* at the end of a persistent buffer on the host: the operator's id */
 
 /* ---- device.c ---- */
 
-/* IDMLDebugDevice, served by its own pointer; the device's reference count. */
+/* IDMLDebugDevice, with its own pointer; shares the device's reference count. */
 struct dml_debug_tear_off {
     const void *lpVtbl;
     struct dml_device *device;
 };
 
-/* Who wants to know what is compiled and executed (trace.c). */
+/* The listener for compiled and executed work (trace.c). */
 struct dml_trace {
     atomic_bool on;
     bool file; /* ANYDML_TRACE, the process's */
@@ -42,10 +42,10 @@ struct dml_device {
     const struct adapter_info *adapter;
     atomic_int metacommands; /* whether the device runs them (metacommands.c) */
     uint32_t threads;
-    struct graph_store *store;     /* what compiled operators share, those of other devices too */
-    struct shader_choices choices; /* what was measured for the device (rows.c) */
+    struct graph_store *store;     /* shared by compiled operators, also those of other devices */
+    struct shader_choices choices; /* tuning results of the device (rows.c) */
     uint32_t descriptor_bytes;     /* distance of two descriptor handles */
-    _Atomic(HRESULT) reason;       /* S_OK while alive; set once */
+    _Atomic(HRESULT) reason;       /* S_OK, or the reason of removal; set once */
     struct dml_trace trace;
 };
 
@@ -79,7 +79,7 @@ void dml_info(struct dml_device *device, void *object, const char *format, ...) 
 
 /* ---- removal.c ---- */
 
-/* S_OK, or why the device is removed; looks at the Direct3D device too. */
+/* S_OK, or the reason of removal; also checks the Direct3D device. */
 HRESULT dml_device_reason(struct dml_device *device);
 static inline bool dml_device_removed(struct dml_device *device)
 {
@@ -88,13 +88,13 @@ static inline bool dml_device_removed(struct dml_device *device)
 /* The first reason wins and is printed even without the debug flag. */
 void dml_device_remove(struct dml_device *device, void *object, HRESULT reason, const char *format, ...)
     BASE_PRINTF(4, 5);
-/* An error found while a list executes: removes the Direct3D device, which every DirectML device over it notices. */
+/* An error found while a list executes: removes the Direct3D device, and thereby every DirectML device over it. */
 void dml_device_remove_parent(struct dml_device *device, void *object, HRESULT reason, const char *format, ...)
     BASE_PRINTF(4, 5);
 
 /* The first lines of creating methods: *out = NULL, then DXGI_ERROR_DEVICE_REMOVED or S_OK. */
 HRESULT dml_create_begin(struct dml_device *device, void **out);
-/* The same where out may not be NULL. */
+/* The same if out may not be NULL. */
 HRESULT dml_create_begin_strict(struct dml_device *device, const char *method, void **out);
 
 /* ---- device_methods: one file each ---- */
@@ -123,7 +123,7 @@ extern const IDMLOperatorVtbl dml_operator_vtbl;
 
 /* ---- compiled_operator.c ---- */
 
-/* What MakeResident and Evict count: compiled operators and initializers. */
+/* Counted by MakeResident and Evict: compiled operators and initializers. */
 struct dml_pageable {
     struct com_object base;
     atomic_int residency;
@@ -139,38 +139,38 @@ enum dml_expect {
 struct dml_slot {
     enum dml_expect expect;
     uint32_t alignment;  /* of the offset */
-    uint64_t bytes;      /* least size */
-    uint64_t used_bytes; /* BUFFER: from its beginning, that a run reads of an input or writes of an output */
+    uint64_t bytes;      /* minimum size */
+    uint64_t used_bytes; /* BUFFER: the leading bytes that a run reads of an input or writes of an output */
     uint32_t descriptor; /* BUFFER: in the operator's range; OWNED: among the owned inputs */
     bool unused;         /* of a graph: a buffer bound here is ignored with a warning */
 };
 
-/* What a compiled operator runs: a plan or pipelines, by the adapter's kind. */
+/* The executable form of a compiled operator: a plan or pipelines, by the adapter's kind. */
 struct dml_program {
     struct graph_plan *plan;
-    struct dml_spirv *spirv; /* runs it on devices; the plan has no constants then. NULL: the host runs the plan */
+    struct dml_spirv *spirv; /* executed on devices; the plan then has no constants. NULL: the host executes the plan */
     struct graph_aliases *aliases; /* of its inputs and outputs */
     uint64_t temp_bytes, persistent_bytes;
 };
 
-/* Rewrites the graph and makes a program of it, in *out, which is all zero; what it is called in traces, NULL: it is
- * not run, only whether it can be is the question. DXGI_ERROR_UNSUPPORTED: the adapter cannot run it. `error` has room
- * for DML_ERROR_BYTES. */
+/* Optimises the graph and creates a program of it in *out, which is all zero. `name` is used in traces; NULL: the
+ * program is not run, only checked for support. DXGI_ERROR_UNSUPPORTED: the adapter cannot run it. `error` has room for
+ * DML_ERROR_BYTES. */
 HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const char *what, uint64_t id,
                            struct dml_program *out, char *error);
 void dml_program_destroy(struct dml_device *device, struct dml_program *program);
 
-/* Which of these data types (a set) the operator runs in, and whether any operator runs in one: decided by compiling a
- * small description for each type group of tensors that may have the type. */
+/* The types of a set in which the operator runs, and whether any operator runs in a type: decided by compiling a small
+ * description for each type group of tensors that may have the type. */
 uint32_t dml_operator_types(struct dml_device *device, const struct schema_op *op, uint32_t types);
 bool dml_type_runs(struct dml_device *device, DML_TENSOR_DATA_TYPE type);
 
-/* Its descriptors, in this order: inputs and outputs that expect a buffer, the temporary one when it has bytes, the
- * persistent one when it has bytes. Slots that never hold anything have no descriptor, since what an earlier user left
- * in one would be resolved at submission. */
+/* Its descriptors, in this order: inputs and outputs that expect a buffer, the temporary one if it has bytes, the
+ * persistent one if it has bytes. Slots that are always empty have no descriptor, since a stale one would be resolved
+ * at submission. */
 struct dml_compiled_operator {
     struct dml_pageable pageable; /* IDMLCompiledOperator */
-    uint64_t id;                  /* no other operator of this process has it; marks the persistent buffer */
+    uint64_t id;                  /* unique in this process; marks the persistent buffer */
     struct dml_operator *op;      /* kept; NULL for graphs */
     const char *what;             /* "DML_OPERATOR_GEMM" or "graph": static */
     uint32_t flags;               /* DML_EXECUTION_FLAGS */
@@ -180,7 +180,7 @@ struct dml_compiled_operator {
     uint32_t owned_count;
     uint32_t temp_descriptor, persistent_descriptor; /* GRAPH_NONE: no bytes */
     uint32_t descriptor_count;
-    bool needs_initialization; /* it keeps state */
+    bool needs_initialization; /* it has state */
     struct dml_program program;
     atomic_uint initialized;        /* initialisations executed so far */
     atomic_bool warned;             /* that it runs without one */
@@ -196,7 +196,7 @@ static inline bool dml_compiled_volatile(const struct dml_compiled_operator *op)
     return op->flags & DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE;
 }
 
-/* Who is told when a graph's constant node has been read for the last time; NULL: nobody. */
+/* Callback invoked after the last read of a constant node; may be NULL. */
 struct dml_listener {
     graph_constant_done_fn *constant_done;
     void *context;
@@ -207,7 +207,7 @@ HRESULT dml_compile_graph(struct dml_device *device, const DML_GRAPH_DESC *desc,
 
 /* ---- graph_check.c ---- */
 
-/* The checked parts of a DML_GRAPH_DESC. Everything lies in the arena. */
+/* The checked parts of a DML_GRAPH_DESC, allocated from the arena. */
 struct dml_graph {
     struct base_arena arena;
     const struct schema_desc **nodes; /* NULL for constants; owned by the operators */
@@ -231,14 +231,14 @@ struct dml_target {
 
 struct dml_initializer {
     struct dml_pageable pageable; /* IDMLOperatorInitializer */
-    atomic_uint generation;       /* counts Resets: tables made before one are stale */
+    atomic_uint generation;       /* counts Resets: tables created before one are stale */
     atomic_uint waiting;          /* recorded dispatches that have not run yet */
     struct dml_target *targets;   /* replaced by Reset */
     uint32_t target_count;
-    uint32_t descriptor_count; /* those that hold something */
+    uint32_t descriptor_count; /* those that are not empty */
 };
 
-/* The descriptor of a target's persistent buffer, GRAPH_NONE when it has none. */
+/* The descriptor of a target's persistent buffer, GRAPH_NONE if it does not have one. */
 static inline uint32_t dml_target_persistent(const struct dml_target *target)
 {
     return target->op->program.persistent_bytes ? target->first + target->op->owned_count : GRAPH_NONE;
@@ -248,7 +248,7 @@ extern const IDMLOperatorInitializerVtbl dml_initializer_vtbl;
 
 /* ---- binding_table.c ---- */
 
-/* Where a bound buffer lies, to find overlaps. */
+/* The location of a bound buffer, to detect overlaps. */
 struct dml_place {
     uint64_t memory, offset; /* equal memory: placed in one heap */
 };
@@ -262,7 +262,7 @@ struct dml_binding_table {
     uint32_t descriptor_count;
     struct anydml_buffer *buffers; /* per descriptor, as last bound */
     struct dml_place *places;
-    struct dml_recorded *recorded; /* what the application's command buffers need of it */
+    struct dml_recorded *recorded; /* objects for the application's command buffers */
 };
 
 extern const IDMLBindingTableVtbl dml_binding_table_vtbl;
@@ -282,7 +282,7 @@ const char *dml_binding_table_error(struct dml_binding_table *table);
 
 /* ---- binding_check.c ---- */
 
-/* What a binding is for; used in messages only, so that the good case formats nothing. */
+/* Describes a binding; used in messages only, so that valid calls format nothing. */
 struct dml_bind_site {
     struct dml_binding_table *table;
     const char *method; /* "IDMLBindingTable::BindInputs" */
@@ -293,7 +293,7 @@ struct dml_bind_site {
 };
 
 struct dml_bind_rule {
-    uint64_t bytes;     /* least size */
+    uint64_t bytes;     /* minimum size */
     uint32_t alignment; /* of the offset, a power of two */
     bool upload;        /* an UPLOAD heap is fine */
 };
@@ -307,31 +307,32 @@ void dml_bind_nothing(struct dml_binding_table *table, uint32_t descriptor);
 
 /* ---- hazard.c ---- */
 
-/* Bytes of a resource, and where they lie: several resources may be placed in one memory. object 0: nothing bound. */
+/* A byte range of a resource and its location: several resources may be placed in one memory. object 0: nothing
+ * bound. */
 struct dml_range {
     uint64_t object, offset;
     uint64_t memory, place;
 };
 typedef struct dml_range dml_range_fn(const void *context, uint32_t descriptor);
 
-/* Bindings that exclude one another; `message` (DML_ERROR_BYTES) names the two. Else *out_copies says whether an output
- * lies over an input in a way that the program cannot be executed in; dml_hazard_copy whether over this one. */
+/* Finds bindings that exclude each other; `message` (DML_ERROR_BYTES) names the two. Otherwise *out_copies: an output
+ * overlaps an input in a way in which the program cannot be executed; dml_hazard_copy: whether it overlaps this one. */
 bool dml_hazard_execution(const struct dml_compiled_operator *op, dml_range_fn *range, const void *context,
                           bool *out_copies, char *message);
 bool dml_hazard_copy(const struct dml_compiled_operator *op, dml_range_fn *range, const void *context, uint32_t input);
 bool dml_hazard_initialization(const struct dml_target *targets, uint32_t count, dml_range_fn *range,
                                const void *context, char *message);
 
-/* ---- staging.c: copies of inputs over which outputs lie. A dispatch has them once its bindings need them. ---- */
+/* ---- staging.c: copies of inputs that outputs overlap. A dispatch allocates them once its bindings need them. ---- */
 
 struct dml_staging;
 
-/* Room for copies of all inputs that these bindings need copied, and of those that had it before, which submissions may
- * still use. E_OUTOFMEMORY. */
+/* Memory for copies of all inputs that these bindings need, and of those that earlier ones needed, which submissions
+ * may still use. E_OUTOFMEMORY. */
 HRESULT dml_staging_extend(_Atomic(struct dml_staging *) *staging, struct dml_compiled_operator *op,
                            dml_range_fn *range, const void *context);
 void dml_staging_destroy(struct dml_device *device, struct dml_staging *staging);
-/* Copies the inputs and puts the copies' addresses in their place. */
+/* Copies the inputs and replaces their addresses by those of the copies. */
 void dml_staging_copy(const struct dml_staging *staging, void **inputs);
 void dml_staging_encode(const struct dml_staging *staging, struct adapter_binding *inputs,
                         struct adapter_encoder *encoder);
@@ -348,7 +349,7 @@ struct dml_record {
     bool copies; /* an input must be copied before an output overwrites it */
 };
 
-/* Checks a dispatch's objects and bindings: NULL, or what is wrong, perhaps in `message` (DML_ERROR_BYTES). */
+/* Checks a dispatch's objects and bindings: NULL, or an error message, possibly in `message` (DML_ERROR_BYTES). */
 const char *dml_record_begin(struct dml_record *record, IDMLDispatchable *dispatchable, IDMLBindingTable *table,
                              char *message);
 /* Its dispatch with one reference, ready for the table's bindings. E_OUTOFMEMORY. */
@@ -358,20 +359,20 @@ HRESULT dml_record_dispatch(const struct dml_record *record, struct adapter_disp
 
 void dml_recorded_destroy(struct dml_binding_table *table);
 
-/* A snapshot of what is executed, with one reference. NULL: memory is short. */
+/* A snapshot of the work, with one reference. NULL: out of memory. */
 struct adapter_dispatch *dml_dispatch_create(struct dml_pageable *dispatchable);
-/* For messages: the operator and what runs it. */
+/* For messages: the operator and its kernels. */
 void dml_dispatch_describe(struct dml_compiled_operator *op, char *out, size_t size);
 /* For bindings with copies, known when an operator's dispatch is recorded. E_OUTOFMEMORY. */
 HRESULT dml_dispatch_stage(struct adapter_dispatch *base, dml_range_fn *range, const void *context);
 
-/* The first thing that this dispatchable needs and `bound` does not have; false: nothing is missing. */
+/* The first required binding of the dispatchable that is missing in `bound`; false: nothing is missing. */
 struct dml_missing {
     const char *op, *kind; /* "DML_OPERATOR_GEMM", "input" */
     uint32_t index;        /* GRAPH_NONE: there is one only */
     uint32_t target;       /* of an initializer, else GRAPH_NONE */
     uint32_t descriptor;
-    uint64_t bytes, bound; /* needed; bound bytes, 0 = nothing */
+    uint64_t bytes, bound; /* required; bound bytes, 0 = nothing */
 };
 typedef uint64_t dml_bound_fn(const void *context, uint32_t descriptor);
 bool dml_missing_execution(const struct dml_compiled_operator *op, dml_bound_fn *bound, const void *context,
@@ -382,7 +383,7 @@ void dml_missing_print(const struct dml_missing *missing, char *out);
 
 /* ---- rows.c ---- */
 
-/* Choices between rows for one compilation. It stays where it is. */
+/* Kernel selection for one compilation. The pointer remains valid. */
 struct dml_rows {
     struct shader_choices choices;
     struct shader_choice forced;
@@ -391,15 +392,17 @@ struct dml_rows {
 void dml_rows_open(struct dml_device *device);
 void dml_rows_close(struct dml_device *device);
 void dml_rows_choose(const struct dml_device *device, struct dml_rows *out);
+/* The value of ANYDML_KERNELS or, if that is not set, of ANYDML_ROWS, its old name; NULL: neither is set. */
+const char *dml_rows_wanted(const char **out_variable);
 
 /* ---- trace.c: ANYDML_TRACE=FILE and AnydmlSetTrace ---- */
 
 void dml_trace_open(struct dml_trace *trace);
 void dml_trace_close(struct dml_trace *trace);
-/* The tracer for graph_plan_run or dml_spirv_encode, in *storage, or NULL: nobody wants it. */
+/* The tracer for graph_plan_run or dml_spirv_encode, in *storage, or NULL: no listener. */
 const struct graph_tracer *dml_trace_tracer(struct dml_compiled_operator *op, struct graph_tracer *storage);
 const struct adapter_tracer *dml_trace_device_tracer(struct dml_compiled_operator *op, struct adapter_tracer *storage);
-/* Of a compiled operator, when somebody wants it: its graph "before passes" or "after passes", and its "plan". */
+/* If there is a listener, reports a compiled operator's graph "before passes" or "after passes", and its "plan". */
 void dml_trace_graph(struct dml_trace *trace, const char *what, uint64_t id, const char *when,
                      const struct graph *graph);
 void dml_trace_plan(struct dml_trace *trace, const char *what, uint64_t id, const struct graph_plan *plan);

@@ -26,13 +26,13 @@ static HRESULT arguments_check(ID3D12Device *parent, DML_CREATE_DEVICE_FLAGS fla
         base_log(BASE_LOG_ERROR, "DMLCreateDevice: %s (flags 0x%x, minimum feature level 0x%x, highest 0x%x)",
                  !parent                                   ? "d3d12Device is NULL"
                  : (flags & ~DML_CREATE_DEVICE_FLAG_DEBUG) ? "flags may be NONE or DEBUG"
-                 : hr == E_INVALIDARG                      ? "minimumFeatureLevel is no feature level"
+                 : hr == E_INVALIDARG                      ? "minimumFeatureLevel is not a feature level"
                                                            : "minimumFeatureLevel is not supported",
                  (unsigned)flags, (unsigned)level, DML_HIGHEST_LEVEL);
     return hr;
 }
 
-/* The private interface of our own runtime's devices. */
+/* The private interface of this runtime's devices. */
 static HRESULT d3d12_open(ID3D12Device *parent, AnydmlDevice **out)
 {
     AnydmlDevice *d3d12 = NULL;

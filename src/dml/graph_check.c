@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a DML_GRAPH_DESC must fulfil, but for its edges (graph_edges.c). */
+/* Rules for a DML_GRAPH_DESC, except for its edges (graph_edges.c). */
 #include "dml/graph_check.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define UNUSED_INPUTS_MAX (1u << 20) /* as many as a descriptor heap of Direct3D 12 has to hold at most */
+#define UNUSED_INPUTS_MAX (1u << 20) /* the minimum size of Direct3D 12's descriptor heaps */
 
 HRESULT graph_check_fail(const struct graph_check *check, const char *format, ...)
 {
@@ -71,7 +71,7 @@ static HRESULT check_arrays(const struct graph_check *check)
     return S_OK;
 }
 
-/* Every output has an edge of its own, and few inputs have none: arrays are only made for counts that can be meant. */
+/* Every output has an edge, and few inputs have none: arrays are only allocated for plausible counts. */
 static HRESULT check_counts(const struct graph_check *check)
 {
     const DML_GRAPH_DESC *desc = check->desc;
@@ -195,7 +195,7 @@ static void sort_edges(const struct graph_check *check, uint32_t *start, uint32_
     }
 }
 
-/* Takes nodes whose sources are all taken until none is left. */
+/* Removes nodes whose sources are all removed until none is left. */
 static HRESULT check_acyclic(const struct graph_check *check)
 {
     const DML_GRAPH_DESC *desc = check->desc;

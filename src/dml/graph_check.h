@@ -10,7 +10,7 @@ struct graph_check {
     const DML_GRAPH_DESC *desc;
     struct dml_graph *graph;
     const struct schema_desc **nodes; /* NULL for constants */
-    uint32_t *first_input;            /* per node: number of its first input slot among all; one more at the end */
+    uint32_t *first_input;            /* per node: global index of its first input slot; one more at the end */
     uint32_t *first_output;
     bool *fed;     /* per input slot: an edge leads here */
     bool *used;    /* per output slot: an edge starts here */
@@ -29,8 +29,8 @@ uint32_t graph_node_outputs(const struct graph_check *check, uint32_t node);
 /* NULL: absent, or a constant's output. */
 const DML_BUFFER_TENSOR_DESC *graph_output_tensor(const struct graph_check *check, uint32_t node, uint32_t slot);
 
-/* Each edge by itself: types, indices, both ends described, sizes, one source for each end. Fills fed, used, written
- * and the graph's slots. */
+/* Each edge separately: types, indices, descriptions of both ends, sizes, one source for each target. Fills fed, used,
+ * written and the graph's slots. */
 HRESULT graph_check_edges(struct graph_check *check);
 
 #endif

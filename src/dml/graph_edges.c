@@ -33,7 +33,7 @@ static HRESULT edge_begin(const struct edge *edge, const DML_GRAPH_EDGE_DESC *de
     return S_OK;
 }
 
-/* ---- the two ends ---- */
+/* ---- ends of edges ---- */
 
 static HRESULT check_from(const struct edge *edge, uint32_t node, uint32_t slot)
 {
@@ -127,7 +127,7 @@ static HRESULT check_output_edge(const struct edge *edge, const DML_OUTPUT_GRAPH
 
 /* ---- intermediate edges ---- */
 
-/* Bytes up to the end of the last element, not rounded to 4: what a constant must bring at least. */
+/* Bytes up to the end of the last element, not rounded to 4: the minimum for a constant. */
 static uint64_t element_bytes(const DML_BUFFER_TENSOR_DESC *tensor)
 {
     uint32_t strides[SCHEMA_MAX_RANK];
@@ -147,7 +147,7 @@ static HRESULT check_constant_edge(const struct edge *edge, const DML_INTERMEDIA
     char from[GRAPH_LABEL_BYTES], to[GRAPH_LABEL_BYTES];
     if (constant->DataSize >= least && constant->DataSize <= most)
         return S_OK;
-    return edge_fail(edge, "%s has %llu bytes, input %u of %s takes %llu to %llu",
+    return edge_fail(edge, "%s has %llu bytes, input %u of %s requires %llu to %llu",
                      graph_node_label(check, desc->FromNodeIndex, from), (unsigned long long)constant->DataSize,
                      desc->ToNodeInputIndex, graph_node_label(check, desc->ToNodeIndex, to), (unsigned long long)least,
                      (unsigned long long)most);

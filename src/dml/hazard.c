@@ -18,7 +18,7 @@ static bool overlap(const struct used *a, const struct used *b)
            b->range.offset < a->range.offset + a->bytes;
 }
 
-/* The same by where the bytes are: two resources may lie in one place. */
+/* The same by address: two resources may share memory. */
 static bool collide(const struct used *a, const struct used *b)
 {
     return a->range.memory && a->range.memory == b->range.memory && a->range.place < b->range.place + b->bytes &&
@@ -76,7 +76,7 @@ static bool input_hazard(const struct execution *run, uint32_t index)
     return false;
 }
 
-/* The output is written before all of the input that lies there is read. */
+/* The output is written before all of the overlapping input is read. */
 static bool must_copy(const struct dml_compiled_operator *op, const struct used *input, const struct used *output)
 {
     return collide(output, input) &&
@@ -158,7 +158,7 @@ static struct used used_output(const struct initialization *run, uint32_t target
     return used;
 }
 
-/* No owned input of any operator may lie in an output's buffer, even apart from it. */
+/* An owned input of any operator must not be in the buffer of an output, even without overlap. */
 static bool owned_hazard(const struct initialization *run, const struct used *output, uint32_t target)
 {
     const struct dml_compiled_operator *op = run->targets[target].op;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* IDMLOperatorInitializer: a set of compiled operators whose state one dispatch prepares. */
+/* IDMLOperatorInitializer: a set of compiled operators whose state is initialised by one dispatch. */
 #include "dml/dml.h"
 
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static int compare_pointers(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Whether one operator stands there twice. `scratch` has room for all. */
+/* Whether an operator occurs twice. `scratch` has room for all. */
 static bool has_duplicate(struct dml_target *scratch, UINT count)
 {
     bool found = false;
@@ -69,7 +69,7 @@ static HRESULT targets_create(struct dml_device *device, const char *method, UIN
         targets[i].op = (struct dml_compiled_operator *)operators[i];
     if (has_duplicate(targets, count)) {
         free(targets);
-        return dml_fail(device, NULL, E_INVALIDARG, "%s: an operator stands twice among the %u", method, count);
+        return dml_fail(device, NULL, E_INVALIDARG, "%s: an operator occurs twice among the %u", method, count);
     }
     for (UINT i = 0; i < count; i++)
         targets[i].op = (struct dml_compiled_operator *)operators[i];
@@ -122,7 +122,7 @@ HRESULT dml_device_CreateOperatorInitializer(DML_DEVICE, UINT count, IDMLCompile
     return hr;
 }
 
-/* What is made on the way to the persistent buffers lies in memory that is taken for the run: no temporary buffer. */
+/* Intermediate results are in memory that is allocated for the run: no temporary buffer. */
 static COM_STRUCT(DML_BINDING_PROPERTIES)
     dml_initializer_GetBindingProperties(IDMLOperatorInitializer *iface COM_RESULT(DML_BINDING_PROPERTIES))
 {

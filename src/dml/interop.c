@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dispatches in command buffers of the application, AnydmlVulkanRecordDispatch. When these have been executed is not
- * known here, so that the binding table keeps what they need: once for the same bindings, or a program that records
- * each frame anew would grow. */
+/* AnydmlVulkanRecordDispatch: dispatches in command buffers of the application. Their completion is unknown, so the
+ * binding table keeps the objects that they need: once for equal bindings, since a program that records each frame
+ * would grow otherwise. */
 #include "dml/dml.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ static const char method[] = "AnydmlVulkanRecordDispatch";
 struct dml_recorded {
     struct dml_recorded *next;
     struct adapter_dispatch *dispatch;
-    struct adapter_recorded *commands; /* NULL: they need nothing more */
+    struct adapter_recorded *commands; /* NULL: not needed */
     struct adapter_binding bindings[];
 };
 
@@ -61,7 +61,7 @@ static HRESULT resolve(const struct dml_record *record, struct dml_recorded **ou
     return hr;
 }
 
-/* Of these bindings: what the table has already, or `fresh` with its dispatch. `fresh` is owned here. */
+/* For these bindings: the existing entry of the table, or `fresh` with its dispatch. Takes ownership of `fresh`. */
 static HRESULT find_or_add(const struct dml_record *record, struct dml_recorded *fresh, struct dml_recorded **out)
 {
     struct dml_binding_table *table = record->table;
@@ -105,7 +105,7 @@ __attribute__((visibility("default"))) HRESULT AnydmlVulkanRecordDispatch(IDMLCo
 {
     char message[DML_ERROR_BYTES] = "";
     if (!recorder || (const void *)recorder->lpVtbl != &dml_command_recorder_vtbl) {
-        base_log(BASE_LOG_ERROR, "%s: recorder is %s", method, recorder ? "none of this runtime's" : "NULL");
+        base_log(BASE_LOG_ERROR, "%s: recorder is %s", method, recorder ? "not created by this runtime" : "NULL");
         return recorder ? DXGI_ERROR_UNSUPPORTED : E_INVALIDARG;
     }
     struct dml_record record = { .device = dml_parent(recorder) };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libdirectml's function of anydml_vulkan.h, whose types such a build does not know, in one without Vulkan. */
+/* libdirectml's function of anydml_vulkan.h in a build without Vulkan, which does not have its types. */
 #include "dml/dml.h"
 
 __attribute__((visibility("default"))) HRESULT AnydmlVulkanRecordDispatch(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Metacommands: kernels of a vendor that rows of shaders/meta run where the device takes them and they are right. */
+/* Metacommands: vendor-specific kernels of shaders/meta, used if the device accepts them and their self-test passes. */
 #ifndef DML_METACOMMANDS_H
 #define DML_METACOMMANDS_H
 
@@ -7,10 +7,10 @@
 
 #include "shaders/shader.h"
 
-/* What the dispatch's pipeline is made of. */
+/* The code of a dispatch's pipeline. */
 void dml_spirv_describe(const struct shader_dispatch *dispatch, struct adapter_pipeline_desc *out);
 
-/* From now on the device has none. */
+/* Disables metacommands for the device. */
 void dml_metacommands_off(struct dml_device *device);
 
 #endif

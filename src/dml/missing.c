@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether everything that a dispatch needs is bound. */
+/* Whether everything that a dispatch requires is bound. */
 #include "dml/dml.h"
 
 #include <stdio.h>

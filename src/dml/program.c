@@ -29,7 +29,7 @@ static HRESULT compile_spirv(struct dml_device *device, struct dml_program *prog
     return S_OK;
 }
 
-/* Not `run`: to see whether it can be done, without pipelines, which take drivers long. */
+/* Without `run`: only checks for support, without pipelines, which drivers create slowly. */
 static HRESULT compile_once(struct dml_device *device, struct dml_program *program, struct graph *graph,
                             const struct graph_options *options, bool run, char *error)
 {
@@ -43,7 +43,7 @@ static HRESULT compile_once(struct dml_device *device, struct dml_program *progr
     return hr;
 }
 
-/* A driver that does not take a metacommand after all gets none any more. */
+/* If a driver rejects a metacommand, all are disabled. */
 static HRESULT compile(struct dml_device *device, struct dml_program *program, struct graph *graph,
                        struct graph_options *options, bool run, char *error)
 {
@@ -81,7 +81,7 @@ HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const
     struct dml_rows rows;
     dml_rows_choose(device, &rows);
     options.choices = host ? NULL : &rows.choices;
-    /* What is folded is small. */
+    /* Folding is limited to small results. */
     struct base_team before = base_parallel_enter(1);
     uint64_t start = base_now_ns();
     dml_trace_graph(trace, what, id, "before passes", graph);

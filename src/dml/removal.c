@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A removed device: one reason, set once. It is never set back; every method but a few then does nothing. */
+/* Device removal: one reason, set once and never reset; afterwards, most methods do nothing. */
 #include "dml/message.h"
 
 #include "base/log.h"
@@ -31,7 +31,7 @@ void dml_device_remove(struct dml_device *device, void *object, HRESULT reason, 
     va_start(args, format);
     dml_message_format(text, object ? object : device, format, args);
     va_end(args);
-    /* Clients print the code and nothing else: the text must not be lost. */
+    /* Many clients print only the code: the text must be logged. */
     if (atomic_load(&device->muted))
         base_log(BASE_LOG_ERROR, "the DirectML device is removed: %s", text);
     else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was measured of a SPIR-V device's rows: read when the device is created, kept by AnydmlKeepRows; and
- * ANYDML_ROWS, the row that all ops get that it takes, while they are measured. */
+/* Kernel selection for SPIR-V devices: read when the device is created, stored by AnydmlKeepRows; and ANYDML_KERNELS,
+ * which forces one kernel for all ops that it supports, for measurements. */
 #include "dml/dml.h"
 
 #include "base/log.h"
@@ -16,7 +16,7 @@ static struct graph_rows_device device_of(const struct dml_device *device)
     return (struct graph_rows_device){ info->name, info->driver_version, info->driver_uuid, info->shader_capabilities };
 }
 
-/* Without memory there are no choices. */
+/* Out of memory: fall back to the default selection. */
 void dml_rows_open(struct dml_device *device)
 {
     const struct graph_rows_device named = device_of(device);
@@ -29,9 +29,16 @@ void dml_rows_close(struct dml_device *device)
     graph_rows_free(&device->choices);
 }
 
+const char *dml_rows_wanted(const char **out_variable)
+{
+    const char *kernels = getenv("ANYDML_KERNELS");
+    *out_variable = kernels ? "ANYDML_KERNELS" : "ANYDML_ROWS";
+    return kernels ? kernels : getenv("ANYDML_ROWS");
+}
+
 void dml_rows_choose(const struct dml_device *device, struct dml_rows *out)
 {
-    const char *wanted = getenv("ANYDML_ROWS");
+    const char *variable, *wanted = dml_rows_wanted(&variable);
     *out = (struct dml_rows){ .choices = device->choices };
     if (!wanted)
         return;
@@ -39,10 +46,10 @@ void dml_rows_choose(const struct dml_device *device, struct dml_rows *out)
     if (*wanted && shader_choice_parse(wanted, strlen(wanted), &out->forced))
         out->choices.forced = &out->forced;
     else if (*wanted)
-        base_log(BASE_LOG_ERROR, "ANYDML_ROWS: there is no row \"%s\"", wanted);
+        base_log(BASE_LOG_ERROR, "%s: unknown kernel \"%s\"", variable, wanted);
 }
 
-/* In the order of keys, each once. */
+/* Sorted by key, without duplicates. */
 static HRESULT take_rows(const struct anydml_row *rows, UINT count, struct shader_choices *out)
 {
     if (count > GRAPH_ROWS_MAX || (count && !rows))

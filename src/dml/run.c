@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AnydmlRunOperator: a compiled operator on addresses. What costs time elsewhere is left out: descriptors, resources
- * and lists; on the host queues and locks, too. There temporary memory is the thread's own, so that an operator may run
- * on several at once; on devices it is the queue's. */
+/* AnydmlRunOperator: executes a compiled operator on addresses without descriptors, resources and lists, and on the
+ * host without queues and locks. On the host, temporary memory belongs to the thread, so that several threads may run
+ * an operator concurrently; on devices it belongs to the queue. */
 #include "dml/dispatch_spirv.h"
 
 #include "base/os.h"
@@ -13,7 +13,7 @@
 
 static const char method[] = "AnydmlRunOperator";
 
-/* ---- the thread's temporary memory: as much as its largest run needed ---- */
+/* ---- the thread's temporary memory: the maximum over its runs ---- */
 
 struct scratch {
     void *data;
@@ -49,9 +49,9 @@ static void *scratch_reserve(uint64_t bytes)
     return scratch.data;
 }
 
-/* ---- initialisation, at the first run and where owned inputs are given ---- */
+/* ---- initialisation, at the first run and when owned inputs are given ---- */
 
-/* `owned`: the inputs, when the owned ones are given; NULL: they are as they were. */
+/* `owned`: the inputs if the owned ones are given; NULL: unchanged. */
 static HRESULT initialize(struct dml_compiled_operator *op, void *const *owned, void **out)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -83,7 +83,7 @@ static bool meet(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
     return a < b + b_bytes && b < a + a_bytes;
 }
 
-/* The output is written before all of the input that lies there has been read. */
+/* The output is written before all of the overlapping input has been read. */
 static bool must_copy(const struct dml_compiled_operator *op, uint32_t input, uint64_t at, const uint64_t *outputs)
 {
     for (uint32_t i = 0; i < op->output_count; i++)
@@ -94,8 +94,8 @@ static bool must_copy(const struct dml_compiled_operator *op, uint32_t input, ui
     return false;
 }
 
-/* Which inputs are to be copied, in `copies` (one bit each, of the first 64; more are all copied where any is), and how
- * many bytes that takes. */
+/* Selects inputs to be copied, in `copies` (one bit each, of the first 64; the others are all copied if any must be),
+ * and the bytes required. */
 static uint64_t find_copies(const struct dml_compiled_operator *op, const uint64_t *inputs, const uint64_t *outputs,
                             bool *copies)
 {
@@ -110,7 +110,7 @@ static uint64_t find_copies(const struct dml_compiled_operator *op, const uint64
 
 /* ---- on the host ---- */
 
-/* Whether the owned inputs have addresses: all do, or none. */
+/* Whether the owned inputs have addresses: all or none. */
 static bool owned_given(const struct dml_compiled_operator *op, const uint64_t *inputs)
 {
     for (uint32_t i = 0; op->owned_count && i < op->input_count; i++)
@@ -176,14 +176,14 @@ static HRESULT run_on_host(struct dml_compiled_operator *op, const uint64_t *inp
 
 #define STAGE_ALIGN 256u
 
-/* Where slots lie, or are to be used: inputs, then outputs. */
+/* Addresses of the slots, given or replaced: inputs, then outputs. */
 static const struct dml_slot *slot_at(const struct dml_compiled_operator *op, uint32_t i)
 {
     return i < op->input_count ? &op->inputs[i] : &op->outputs[i - op->input_count];
 }
 
-/* Shaders count on the alignment that bindings have, and read inputs when they like: the slot is used in temporary
- * memory where its address does not allow it. */
+/* Shaders assume the alignment of bindings, and may read inputs at any time: a slot with insufficient alignment is
+ * replaced by temporary memory. */
 static bool is_staged(const struct dml_compiled_operator *op, uint32_t i, const uint64_t *addresses)
 {
     const struct dml_slot *slot = slot_at(op, i);
@@ -193,7 +193,7 @@ static bool is_staged(const struct dml_compiled_operator *op, uint32_t i, const 
            (i < op->input_count && must_copy(op, i, addresses[i], addresses + op->input_count));
 }
 
-/* The ranges; returns the temporary memory that all of it takes. */
+/* The ranges; returns the bytes of temporary memory required. */
 static uint64_t plan_run(const struct dml_compiled_operator *op, const uint64_t *addresses, struct anydml_range *ranges)
 {
     uint64_t bytes = op->program.temp_bytes;
@@ -212,7 +212,8 @@ static HRESULT fail_run(struct dml_compiled_operator *op, const struct anydml_ru
     if (hr != E_INVALIDARG)
         return hr;
     if (run->wrong == run->count)
-        return dml_fail(dml_parent(op), op, hr, "%s: %s: queue is none of the device that computes", method, op->what);
+        return dml_fail(dml_parent(op), op, hr, "%s: %s: queue is not a compute queue of the operator's device", method,
+                        op->what);
     return dml_fail(dml_parent(op), op, hr, "%s: %s, %s %u: no memory of the device has %llu bytes at address 0x%llx",
                     method, op->what, in ? "input" : "output", in ? run->wrong : run->wrong - op->input_count,
                     (unsigned long long)run->ranges[run->wrong].bytes,
@@ -270,8 +271,8 @@ static HRESULT encode(struct dml_compiled_operator *op, const struct adapter_bin
     return dml_spirv_encode(op->program.spirv, &buffers, dml_trace_device_tracer(op, &tracer), encoder);
 }
 
-/* In `used`, what lies at `bindings`, or in temporary memory what is staged; it is copied there, outputs too: what is
- * between their elements stays. */
+/* Stores the addresses of `bindings`, or of their copies in temporary memory, in `used`; copies inputs and also
+ * outputs, because bytes between their elements must be preserved. */
 static void stage(const struct dml_compiled_operator *op, const struct adapter_binding *bindings, uint32_t count,
                   const uint64_t *addresses, struct adapter_binding *used, struct adapter_encoder *encoder)
 {
@@ -345,15 +346,15 @@ static HRESULT check_owned(struct dml_compiled_operator *op, const D3D12_GPU_VIR
     const bool given = owned_given(op, inputs);
     if (op->owned_count && op->program.spirv)
         return dml_fail(dml_parent(op), op, E_INVALIDARG,
-                        "%s: %s has owned inputs, which only the cpu adapter takes here", method, op->what);
+                        "%s: %s has owned inputs, which only the cpu adapter supports here", method, op->what);
     for (uint32_t i = 0; i < op->input_count; i++)
         if (op->inputs[i].expect == DML_EXPECT_OWNED && (inputs[i] != 0) != given)
             return dml_fail(dml_parent(op), op, E_INVALIDARG,
                             "%s: %s, owned input %u is %s, the first one is %s: give all or none", method, op->what, i,
                             given ? "0" : "given", given ? "given" : "0");
     if (op->owned_count && !given && !atomic_load(&op->run_persistent))
-        return dml_fail(dml_parent(op), op, E_INVALIDARG, "%s: %s has owned inputs, which no run was given yet", method,
-                        op->what);
+        return dml_fail(dml_parent(op), op, E_INVALIDARG, "%s: %s has owned inputs, which the first run must give",
+                        method, op->what);
     return S_OK;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs of SPIR-V adapters: a sequence of dispatches, and one block of device memory that holds the parameters of
- * all of them and the constants. Where buffers are, dispatches read from a table of addresses, so that an execution
- * writes that table and nothing else. What a dispatch computes is the shader row's business (shaders/shader.h).
- * Immutable once made; any number of queues may encode one at the same time. */
+/* Programs of SPIR-V adapters: a sequence of dispatches, and one block of device memory for their parameters and the
+ * constants. Dispatches read the addresses of buffers from a table, so an execution only writes that table. The
+ * computation of a dispatch is defined by its shader kernel (shaders/shader.h). Immutable after creation; any number of
+ * queues may encode one concurrently. */
 #include "dml/dispatch_spirv.h"
 
 #include "dml/metacommands.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define STRUCTURE_ALIGN 64u  /* of everything in the memory */
+#define STRUCTURE_ALIGN 64u  /* size of the memory */
 #define USES_MAX        640u /* that are looked through before a barrier is set anyway */
 
 /* The table of addresses: these, then inputs and outputs by slot. */
@@ -26,7 +26,7 @@ struct init_copy {
 
 struct dml_spirv {
     struct adapter_memory *memory;
-    struct adapter_sequence *sequence; /* NULL: there is nothing to dispatch */
+    struct adapter_sequence *sequence; /* NULL: nothing to dispatch */
     uint32_t input_count, table_count;
     bool *used; /* of the table: some step needs it */
     struct init_copy *copies;
@@ -41,7 +41,7 @@ _Static_assert(USES_MAX > SHADER_CHAIN_MAX * (KERN_TENSORS_MAX + 1), "what a cha
 
 /* ---- making ---- */
 
-/* A constant's place in the memory. */
+/* A constant's offset in the memory. */
 struct constant {
     const void *data;
     uint64_t bytes, offset;
@@ -53,7 +53,7 @@ struct maker {
     const struct graph_plan *plan;
     struct adapter_step *commands; /* of the plan's first step, of the second ...; parameters: offsets in the memory */
     uint32_t command_count;
-    char *image; /* the parameters of all of them, which the memory begins with */
+    char *image; /* the parameters of all dispatches, at the start of the memory */
     uint64_t image_bytes, bytes;
     struct constant *constants;
     uint32_t constant_count;
@@ -68,7 +68,7 @@ static bool same_pipeline(const struct shader_dispatch *a, const struct shader_d
            !memcmp(a->constants, b->constants, a->constant_count * sizeof(*a->constants));
 }
 
-/* The number of the dispatch's pipeline among those of the program. */
+/* The index of the dispatch's pipeline among those of the program. */
 static uint32_t pipeline_of(struct maker *maker, const struct shader_dispatch *dispatch)
 {
     uint32_t i = 0;
@@ -79,7 +79,7 @@ static uint32_t pipeline_of(struct maker *maker, const struct shader_dispatch *d
     return i;
 }
 
-/* All at once: the adapter makes several at a time. */
+/* All at once: the adapter creates several concurrently. */
 static HRESULT make_pipelines(struct maker *maker)
 {
     AnydmlDevice *d3d12 = maker->device->d3d12;
@@ -101,7 +101,7 @@ static HRESULT make_pipelines(struct maker *maker)
     return hr;
 }
 
-/* The buffer's place in the table. */
+/* The buffer's index in the table. */
 static uint32_t base_of(struct dml_spirv *program, enum graph_buffer buffer, uint32_t index)
 {
     uint32_t base = TABLE_CONSTANTS;
@@ -123,7 +123,7 @@ static uint64_t constant_offset(const struct maker *maker, const void *data)
     return maker->constants[i].offset;
 }
 
-/* `places` of all tensors, and behind them of the scratch memory. */
+/* `places` of all tensors, followed by the scratch memory's. */
 static void find_places(const struct maker *maker, const struct graph_step *from, struct shader_place *places)
 {
     const uint32_t tensors = from->op.input_count + from->op.output_count;
@@ -137,7 +137,7 @@ static void find_places(const struct maker *maker, const struct graph_step *from
         places[tensors] = (struct shader_place){ base_of(maker->program, GRAPH_BUFFER_TEMP, 0), from->scratch_offset };
 }
 
-/* Of a chain, whose first dispatch may be a clearing one. */
+/* Handles a chain; its first dispatch may clear memory. */
 static void write_chain(const struct maker *maker, const struct graph_step *from, uint32_t index, uint32_t *words)
 {
     struct shader_place places[KERN_TENSORS_MAX + 1] = { { 0 } };
@@ -197,7 +197,7 @@ static void place_constant(struct maker *maker, const struct graph_location *whe
     maker->bytes += base_align_up(where->bytes, STRUCTURE_ALIGN);
 }
 
-/* Offsets of everything in the memory. */
+/* Offsets of all parts of the memory. */
 static void place_all(struct maker *maker)
 {
     struct adapter_step *command = maker->commands;
@@ -226,7 +226,7 @@ static void make_steps(struct maker *maker)
     }
 }
 
-/* Of the commands, whose parameters lie in the memory by now. */
+/* Steps of the commands, whose parameters are in the memory by now. */
 static HRESULT make_sequence(struct maker *maker)
 {
     AnydmlDevice *d3d12 = maker->device->d3d12;
@@ -237,7 +237,7 @@ static HRESULT make_sequence(struct maker *maker)
                                          program->table_count, &program->sequence);
 }
 
-/* Constants go there from where they are: the host does not hold them twice. */
+/* Constants are uploaded from where they are stored: the host does not hold them twice. */
 static HRESULT write_memory(const struct maker *maker)
 {
     AnydmlDevice *d3d12 = maker->device->d3d12;
@@ -295,7 +295,7 @@ static bool conflicts(const struct use *a, const struct use *b)
 {
     if (!a->writes && !b->writes)
         return false;
-    /* The application may bind outputs over inputs; but outputs lie apart. */
+    /* The application may bind outputs over inputs; but outputs do not overlap each other. */
     if (a->buffer != b->buffer)
         return (a->buffer == GRAPH_BUFFER_INPUT && b->buffer == GRAPH_BUFFER_OUTPUT) ||
                (a->buffer == GRAPH_BUFFER_OUTPUT && b->buffer == GRAPH_BUFFER_INPUT);
@@ -314,9 +314,9 @@ static struct stripes stripes_of(int64_t begin, int64_t width, int64_t period)
     return from + width <= period ? (struct stripes){ period, from, from + width } : (struct stripes){ 0 };
 }
 
-/* Ranges of channels that are joined, of pixels with their channels side by side, lie between one another: the period
- * is what all other strides are multiples of. So do lines of an image of which each is a line of another one: the
- * period is the widest stride but the batch's, and all narrower ones are within. */
+/* Concatenated ranges of NHWC channels interleave: the period is the common divisor of all other strides. So do lines
+ * of an image each of which is a part of a longer line: the period is the largest stride except for the batch's, and
+ * all smaller ones are within it. */
 static void find_stripes(const struct kern_view *view, struct use *use)
 {
     const int64_t bytes = kern_type_bytes(view->type);
@@ -370,7 +370,7 @@ static uint32_t uses_of(const struct graph_step *step, struct use *out)
     return count;
 }
 
-/* A chain waits for all before it, and `uses` begin anew with what it uses. */
+/* A chain waits for all previous work, and `uses` restart with its accesses. */
 static void begin_chain(struct uses *uses, const struct graph_plan *plan, const struct graph_step *step)
 {
     const int64_t from = (int64_t)(plan->zeroed_offset + step->zeroed_offset);
@@ -380,7 +380,7 @@ static void begin_chain(struct uses *uses, const struct graph_plan *plan, const 
     uses->uses[uses->count++] = (struct use){ GRAPH_BUFFER_TEMP, 0, from, from + (int64_t)step->zeroed_bytes, true };
 }
 
-/* Whether the step must wait for steps in `uses`, which then begin anew with it. */
+/* Whether the step must wait for steps in `uses`, which then restart with it. */
 static bool must_wait(struct uses *uses, const struct graph_step *step)
 {
     struct use own[KERN_TENSORS_MAX + 1];
@@ -408,7 +408,7 @@ static void find_barriers(struct adapter_step *command, const struct graph_plan 
     }
 }
 
-/* As many as there is room for. */
+/* As many as fit. */
 static void name_rows(struct dml_spirv *program, const struct graph_plan *plan)
 {
     size_t used = 0;
@@ -516,7 +516,7 @@ static uint64_t table_address(const struct dml_spirv *program, uint32_t base, co
     return binding->memory ? binding->memory->address + binding->offset : 0;
 }
 
-/* Where steps do not look there is nothing. */
+/* Zero where steps do not read. */
 static HRESULT fill_table(const struct dml_spirv *program, const struct dml_spirv_buffers *buffers, uint64_t *table)
 {
     for (uint32_t i = 0; i < program->table_count; i++) {

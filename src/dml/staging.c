@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of inputs over which outputs lie: in place means that an element is read before it is written, and where a
- * program cannot promise that, it reads a copy. The memory belongs to the dispatch, not to the temporary resource,
- * whose size is asked for before anything is bound: few operators are ever executed so. */
+/* Copies of inputs that outputs overlap: in-place execution requires that each element is read before it is written; if
+ * a program cannot guarantee that, it reads a copy. The memory belongs to the dispatch, not to the temporary resource,
+ * whose size is queried before anything is bound: few operators are ever executed so. */
 #include "dml/dml.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ struct staged {
     uint64_t offset, bytes;
 };
 
-/* Never changes; bindings that need more get another one. */
+/* Immutable; bindings that need more get another one. */
 struct dml_staging {
     struct dml_staging *older; /* submissions may still use it */
     struct adapter_memory *memory;
@@ -37,7 +37,7 @@ static bool staged_before(const struct dml_staging *staging, uint32_t input)
     return false;
 }
 
-/* Bytes to copy: the application's own memory may end after the last element. */
+/* Bytes to copy: the application's memory may end after the last element. */
 static uint64_t copied_bytes(const struct dml_compiled_operator *op, uint32_t input)
 {
     return op->program.spirv ? op->inputs[input].bytes : graph_aliases_bytes_read(op->program.aliases, input);

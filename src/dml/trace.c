@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ANYDML_TRACE=FILE and AnydmlSetTrace: what is compiled and executed, as the JSON that trace viewers of browsers read.
- * All devices of the process write to one file. It is complete after each run: what is written begins with the last
- * event's end and ends the file, in one call, so that a program may end whenever it likes. */
+/* ANYDML_TRACE=FILE and AnydmlSetTrace: compiled and executed work as the JSON of browsers' trace viewers. All devices
+ * of the process write to one file. It is valid after each run: each write overwrites the end of the previous one and
+ * terminates the file again, in one call, so that a program may exit at any time. */
 #include "dml/dml.h"
 
 #include "graph/pass.h"
@@ -21,11 +21,11 @@ static struct {
     FILE *file; /* without a buffer */
     uint32_t users;
     struct graph_text next; /* events that are to be written */
-    long end;               /* where they go, behind the last one; 0 = nothing was written yet */
+    long end;               /* append position, after the last event; 0 = nothing written yet */
     bool empty, failed;
 } process;
 
-/* Under the lock. What could not be written becomes blanks behind the end. */
+/* Under the lock. A failed write is replaced by blanks after the end. */
 static void file_settle(void)
 {
     static const char ending[] = "\n]}\n";
@@ -78,7 +78,7 @@ static void event_begin(struct graph_text *json, const char *phase, const char *
     add_string(json, name);
 }
 
-/* Under the lock. Events for which there is no memory are left out. */
+/* Under the lock. Events are dropped when out of memory. */
 static void event_send(struct dml_trace *trace, const char *category, const char *name, const char *text,
                        struct graph_text *json)
 {
@@ -95,14 +95,14 @@ static void event_send(struct dml_trace *trace, const char *category, const char
     free(line);
 }
 
-/* ---- what is executed ---- */
+/* ---- executed work ---- */
 
 struct cost {
     uint64_t flops, read, written;
     double min_ns; /* as fast as the peaks allow */
 };
 
-/* Numbers that differ from run to run come last. */
+/* Numbers that vary between runs are last. */
 static void add_cost(struct graph_text *json, const struct cost *cost, uint64_t begin_ns, uint64_t end_ns)
 {
     double ns = (double)BASE_MAX(end_ns - begin_ns, 1u);
@@ -138,7 +138,7 @@ static char *shapes_of(const struct kern_op *op)
     return graph_text_detach(&text);
 }
 
-/* For who measures them (ANYDML_ROWS): the op's class, and what else could run it. */
+/* For tuning (ANYDML_KERNELS): the op's class, and the alternative kernels. */
 static void add_rows(struct graph_text *json, const struct dml_trace *trace, const struct kern_op *op)
 {
     const struct dml_device *device =
@@ -146,7 +146,8 @@ static void add_rows(struct graph_text *json, const struct dml_trace *trace, con
     struct shader_choice choices[16];
     struct kern_op plain = *op;
     plain.tile = 0;
-    const uint64_t key = getenv("ANYDML_ROWS") ? shader_choice_key(&plain) : 0;
+    const char *variable;
+    const uint64_t key = dml_rows_wanted(&variable) ? shader_choice_key(&plain) : 0;
     if (!key)
         return;
     const uint32_t count =
@@ -192,7 +193,7 @@ static void send_step(struct dml_trace *trace, const struct graph_step *step, co
     free(op);
 }
 
-/* A slice for the whole, in which viewers put the steps' slices. */
+/* A slice for the whole run, in which viewers nest the steps' slices. */
 static void send_run(struct dml_trace *trace, const struct dml_compiled_operator *op, const struct graph_plan *plan,
                      const struct cost *sum, const uint64_t *times)
 {
@@ -238,7 +239,7 @@ const struct graph_tracer *dml_trace_tracer(struct dml_compiled_operator *op, st
     return storage;
 }
 
-/* The times of dispatches, of which each step has some. */
+/* The times of dispatches, of which each step has one or more. */
 static void trace_dispatches(void *context, const uint64_t *dispatch_times)
 {
     const struct graph_plan *plan = ((const struct dml_compiled_operator *)context)->program.plan;
@@ -263,7 +264,7 @@ const struct adapter_tracer *dml_trace_device_tracer(struct dml_compiled_operato
     return storage;
 }
 
-/* ---- what is compiled ---- */
+/* ---- compiled work ---- */
 
 static void send_text(struct dml_trace *trace, const char *category, const char *what, uint64_t id, const char *when,
                       char *text)
@@ -299,7 +300,7 @@ void dml_trace_plan(struct dml_trace *trace, const char *what, uint64_t id, cons
         send_text(trace, "plan", what, id, "plan", graph_plan_print(plan));
 }
 
-/* ---- who wants to know ---- */
+/* ---- listeners ---- */
 
 static bool file_open(const char *path)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Outputs bound over inputs. A plan says of each step what it reads and writes, so it can be proven of a pair whether
- * every element is read before something else is written in its place. */
+/* Decides which outputs may be bound over inputs. A plan states what each step reads and writes, so it can be proven
+ * for each pair whether every element is read before it is overwritten. */
 #include "graph/backend.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 /* One operand in an input or an output. */
 struct use {
     uint32_t step;
-    bool in_order; /* the step reads each element before it writes there, where its operands have equal places */
+    bool in_order; /* the step reads each element before it writes it, if its operands have equal positions */
     struct kern_view view;
 };
 
@@ -18,7 +18,7 @@ struct graph_aliases {
     struct use *uses;
 };
 
-/* GRAPH_NONE: it lies elsewhere. */
+/* GRAPH_NONE: it is stored elsewhere. */
 static uint32_t slot_of(const struct graph_plan *plan, const struct graph_location *where)
 {
     if (where->buffer == GRAPH_BUFFER_INPUT)
@@ -26,7 +26,7 @@ static uint32_t slot_of(const struct graph_plan *plan, const struct graph_locati
     return where->buffer == GRAPH_BUFFER_OUTPUT ? plan->input_count + where->index : GRAPH_NONE;
 }
 
-/* Visits the operands that count: reads of inputs and writes of outputs. Without `uses` they are only counted. */
+/* Visits the relevant operands: reads of inputs and writes of outputs. Without `uses` it only counts them. */
 static void visit(const struct graph_plan *plan, uint32_t *next, struct use *uses)
 {
     for (uint32_t i = 0; i < plan->step_count; i++) {
@@ -83,7 +83,7 @@ void graph_aliases_destroy(struct graph_aliases *aliases)
     free(aliases);
 }
 
-/* What is written does not reach what is read. */
+/* The bytes written do not overlap the bytes read. */
 static bool harmless(const struct use *read, const struct use *write)
 {
     if (read->step < write->step)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processor as a target: kernels of kernels.def, which pack on the host. */
+/* The CPU backend: kernels of kernels.def, which pack on the host. */
 #include "graph/backend.h"
 
 #include "base/cpu.h"
 
 static bool host_supports(const struct graph_options *options, const struct kern_op *op, const char **out_reason)
 {
-    *out_reason = "no kernel takes it";
+    *out_reason = "no kernel supports it";
     return kern_find(op, options->cpu) != NULL;
 }
 
@@ -37,7 +37,7 @@ static bool host_in_place(const struct kern_op *op)
 
 /* ---- kernels ---- */
 
-/* Looks for a row that packs input `packable` - 1; without one, for a row that packs nothing. */
+/* Looks for a kernel that packs input `packable` - 1; without one, for a kernel that packs nothing. */
 static bool find_row(const struct graph_options *options, struct graph_step *step, uint32_t packable,
                      uint64_t *out_packed_bytes)
 {
@@ -114,7 +114,7 @@ static struct base_hash host_pack_layout(const struct graph_step *step)
     layout.view.type = view->type;
     layout.view.rank = view->rank;
     layout.view.offset = view->offset;
-    /* Matrices that are only repeated are packed once: how often does not matter. */
+    /* Broadcast matrices are packed once, regardless of the number of repetitions. */
     for (uint32_t i = 0; i < view->rank; i++) {
         bool batch = op->kind == KERN_GEMM && i + 2 < view->rank;
         layout.view.sizes[i] = batch && !view->strides[i] ? 1 : view->sizes[i];

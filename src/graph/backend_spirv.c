@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adapters that run SPIR-V as a target: a step is a list of dispatches, which the rows of shaders/shader.c plan.
- * Constants are packed on the host, for rows that want it; the initializer only copies. */
+/* The backend of adapters that run SPIR-V: a step is a list of dispatches, planned by the kernels of shaders/shader.c.
+ * Constants are packed on the host for kernels that require it; the initializer only copies. */
 #include "graph/backend.h"
 
 #include "graph/plan.h"
@@ -25,7 +25,7 @@ static uint32_t spirv_priority(const struct graph_options *options, const struct
 
 static bool spirv_portable(uint32_t priority)
 {
-    uint32_t count; /* attention_any takes longer than products by tiles and softmax between them */
+    uint32_t count; /* attention_any is slower than tiled GEMMs with a softmax between them */
     return shader_rows(&count)[priority].plan == shader_attention_any_plan;
 }
 
@@ -36,7 +36,7 @@ static bool spirv_multiplies(const struct graph_options *options, DML_TENSOR_DAT
     return false;
 }
 
-/* A copy with room for as many dispatches as it has. */
+/* A copy with capacity for exactly its number of dispatches. */
 static struct shader_work *keep_work(struct base_arena *arena, const struct shader_work *work)
 {
     const size_t bytes = sizeof(*work) - (SHADER_DISPATCHES_MAX - work->dispatch_count) * sizeof(*work->dispatches);
@@ -131,7 +131,7 @@ const struct graph_backend graph_backend_spirv = {
               GRAPH_PASS_BIT(weights) | GRAPH_PASS_BIT(layout) | GRAPH_PASS_BIT(fuse_upsampling) |
               GRAPH_PASS_BIT(filters) | GRAPH_PASS_BIT(levels) | GRAPH_PASS_BIT(chains),
     .alignment = 256,
-    .merged_rows = 1024, /* with more, each product has tiles enough for a device */
+    .merged_rows = 1024, /* larger ones have enough tiles to fill a device */
     .supports = spirv_supports,
     .priority = spirv_priority,
     .portable = spirv_portable,

@@ -2,7 +2,7 @@
 /* From checked descriptions to the naive graph: values for all tensors, then each operator's lowering. */
 #include "graph/build.h"
 
-/* graph->failed with nothing else said means that memory ran short. */
+/* graph->failed without a message means out of memory. */
 static HRESULT built(const struct graph *graph)
 {
     return graph->failed ? E_OUTOFMEMORY : S_OK;
@@ -56,7 +56,7 @@ HRESULT graph_from_operator(struct graph *graph, const struct schema_desc *desc,
     return hr;
 }
 
-/* With zeros up to what its readers expect. */
+/* Filled up with zeros to the size that its readers expect. */
 static uint32_t add_constant(struct build *build, uint32_t node)
 {
     const DML_CONSTANT_DATA_GRAPH_NODE_DESC *constant = build->desc->Nodes[node].Desc;
@@ -119,7 +119,7 @@ static HRESULT lower_graph_node(struct build *build, uint32_t node)
     return lower_node(build->graph, desc, node, values, build->error);
 }
 
-/* Bytes of an output slot up to the end of its last element: buffers may end there, before their size rounded up. */
+/* Bytes of an output slot up to the end of its last element: buffers may end there, before the rounded-up size. */
 static uint64_t slot_used(const struct build *build, uint32_t slot)
 {
     uint32_t node = build->owner[slot];
@@ -130,15 +130,15 @@ static uint64_t slot_used(const struct build *build, uint32_t slot)
     return tensor && graph_view_from_desc(tensor, &view) ? graph_view_span_bytes(&view) : build->bytes[slot];
 }
 
-/* What a graph output gets that cannot be written by its node: the value's bytes, in words when there are only whole
- * ones. */
+/* Fills a graph output that its node cannot write directly: copies the value's bytes, in words if the size is a
+ * multiple of a word. */
 static HRESULT add_output_copy(struct build *build, uint32_t index, uint32_t slot)
 {
     struct graph *graph = build->graph;
     uint64_t used = slot_used(build, slot), units = used % 4 ? used : used / 4;
     uint32_t sizes[2] = { 1, (uint32_t)units };
     struct graph_operand from = { build->output_value[slot], { 0 } };
-    /* One dimension counts up to 2^32 - 1. */
+    /* A dimension holds up to 2^32 - 1 elements. */
     while (units > UINT32_MAX && units % 2 == 0) {
         sizes[0] *= 2;
         units /= 2;
@@ -162,7 +162,7 @@ static HRESULT build_graph(struct build *build)
             hr = lower_graph_node(build, build->order[i]);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < build->desc->OutputCount; i++) {
         uint32_t slot = build->output_source[i];
-        /* The slot's first graph output is its own buffer; a constant has none. */
+        /* The slot's first graph output is its own buffer; a constant does not have one. */
         if (build->graph_output[slot] != i || !build->nodes[build->owner[slot]])
             hr = add_output_copy(build, i, slot);
     }

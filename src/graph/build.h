@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A DML_GRAPH_DESC as arrays: every slot of every node with what it is connected to. build_edges.c fills it and checks
- * the edges, build.c makes the graph of it. */
+/* A DML_GRAPH_DESC as arrays: every slot of every node with its connection. build_edges.c fills it and checks the
+ * edges, build.c creates the graph from it. */
 #ifndef GRAPH_BUILD_H
 #define GRAPH_BUILD_H
 
@@ -8,7 +8,7 @@
 
 enum build_source { BUILD_NOTHING, BUILD_GRAPH_INPUT, BUILD_NODE_OUTPUT };
 
-/* What feeds a node's input slot. */
+/* The source of a node's input slot. */
 struct build_feed {
     enum build_source from;
     uint32_t index; /* graph input, or number of the output slot among all nodes' */
@@ -36,7 +36,7 @@ struct build {
 
 #define BUILD_ERROR_BYTES 256
 
-/* Fills everything but the values. E_INVALIDARG with the reason in build->error, E_OUTOFMEMORY. */
+/* Fills everything except the values. E_INVALIDARG with the reason in build->error, E_OUTOFMEMORY. */
 HRESULT build_read(struct build *build);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bytes of constants. Those of the caller are used where they lie, and copied only for readers that need them whole
- * and aligned; what is not needed any more goes at once, since weights are most of the memory that compiling takes. */
+/* The bytes of constants. Bytes of the caller are used in place, and copied only for readers that need them whole and
+ * aligned. Unused bytes are released immediately, because weights are most of the memory that compiling uses. */
 #include "graph/ops.h"
 
 #include "base/pages.h"

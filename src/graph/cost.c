@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one execution of an op computes and moves, from its description alone. */
+/* The computation and memory traffic of one execution of an op, from its description alone. */
 #include "graph/ops.h"
 
-/* Operations per element of the op's largest tensor, for kinds that are no products; 0: bits are only moved. Functions
- * such as exp count once, as instructions of maps do. */
+/* Operations per element of the op's largest tensor, for kinds other than matrix products; 0: bits are only moved.
+ * Functions such as exp count once, like instructions of programs. */
 static const uint8_t per_element[KERN_KIND_COUNT] = {
     [KERN_REDUCE] = 1,  [KERN_SOFTMAX] = 5, [KERN_NORM] = 7,     [KERN_MOMENTS] = 4, [KERN_GRAD_SUMS] = 5,
     [KERN_LP_NORM] = 3, [KERN_LRN] = 5,     [KERN_RESAMPLE] = 7, [KERN_FOLD] = 1,    [KERN_SEQUENCE] = 2,
     [KERN_SORT] = 1,    [KERN_SCAN] = 1,    [KERN_RANDOM] = 20,  [KERN_ROI] = 7,     [KERN_ROI_GRAD] = 7,
 };
 
-/* Elements of the memory that a view shows: a dimension that repeats (stride 0) counts once. */
+/* Elements of memory that a view covers: a dimension with stride 0 counts once. */
 static uint64_t distinct(const struct kern_view *view)
 {
     uint64_t count = 1;
@@ -32,7 +32,8 @@ static uint64_t window(const uint32_t *sizes, uint32_t count)
     return product;
 }
 
-/* Each element that the first convolution reads and each of Y meet the middle channels, each pixel of Y their windows.
+/* Each element that the first convolution reads and each of Y is multiplied with all middle channels, each pixel of Y
+ * with its windows.
  */
 static uint64_t inverted_residual_flops(const struct kern_inverted_residual *residual, const struct kern_view *x,
                                         const struct kern_view *y)
@@ -43,7 +44,7 @@ static uint64_t inverted_residual_flops(const struct kern_inverted_residual *res
             kern_view_elements(y) / BASE_MAX(y->sizes[1], 1u) * window(residual->window, 2));
 }
 
-/* Multiply-adds count as two. Convolutions count whole windows, with what lies in the padding. */
+/* Multiply-adds count as two. Convolutions count whole windows, including padding. */
 static uint64_t product_flops(const struct kern_op *op)
 {
     const struct kern_view *a = &op->tensors[0], *b = &op->tensors[1], *out = &op->tensors[op->input_count];
@@ -56,10 +57,10 @@ static uint64_t product_flops(const struct kern_op *op)
                window(b->sizes + 2, op->u.conv.spatial);
     case KERN_INVERTED_RESIDUAL:
         return inverted_residual_flops(&op->u.inverted_residual, a, out);
-    case KERN_ATTENTION: /* Q K^T, the softmax of it, and its product with V */
+    case KERN_ATTENTION: /* Q K^T, its softmax, and the GEMM with V */
         return kern_view_elements(a) / BASE_MAX(a->sizes[3], 1u) * b->sizes[2] *
                (2 * a->sizes[3] + 5 + 2 * (uint64_t)out->sizes[3]);
-    case KERN_RECURRENT: /* X is [T, B, D, G, H]; each of its elements meets H hidden values */
+    case KERN_RECURRENT: /* X is [T, B, D, G, H]; each of its elements is multiplied with H hidden values */
         return 2 * kern_view_elements(a) * a->sizes[4];
     case KERN_POOL:
         return kern_view_elements(out) * window(op->u.pool.window, op->u.pool.spatial);
@@ -85,7 +86,7 @@ void graph_op_cost(const struct kern_op *op, struct graph_cost *out)
     }
     if (op->output_count)
         results = kern_view_elements(&op->tensors[op->input_count]);
-    /* Of a table that is looked up, as much is read as comes out. */
+    /* Of a lookup table, as much is read as is output. */
     if (op->kind == KERN_GATHER)
         out->read = BASE_MIN(bytes_of(&op->tensors[0]), out->written) + bytes_of(&op->tensors[1]);
     out->flops = product_flops(op) + per_element[op->kind] * largest;
@@ -95,8 +96,8 @@ void graph_op_cost(const struct kern_op *op, struct graph_cost *out)
         out->flops += results * op->epilogue->inst_count;
 }
 
-/* What one thread does in the time that a team takes to start and to meet again, or less: up to 4 operations count as a
- * byte. Where others want the processors, the meeting takes milliseconds. */
+/* What one thread computes in the time that a team needs to start and join, or less: up to 4 operations count as a
+ * byte. On an oversubscribed machine the join takes milliseconds. */
 #define TEAM_WORK 65536
 
 uint32_t graph_op_threads(const struct kern_op *op, uint32_t threads)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values that do not change once the operator is initialised: constants, owned inputs, and what passes make of both.
- * Where all inputs are constants a derivation runs at once and its results are constants; otherwise the initializer's
- * dispatch runs it (plan_derive.c, exec.c). So a pass writes down how weights are rearranged, and need not know whose
- * they are; only what it decides by their values takes constants. */
+/* Weight transforms: values that do not change once the operator is initialised, computed from constants, owned inputs
+ * and other such values. If all inputs are constants, a transform runs immediately and its results are constants;
+ * otherwise the initializer's dispatch runs it (plan_derive.c, exec.c). So a pass describes how weights are rearranged
+ * without knowing who owns them; only decisions that depend on values require constants. */
 #include "graph/pass.h"
 
 #include "base/pages.h"

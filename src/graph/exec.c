@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Execution on the host: pointers are made on the stack, the rows do the work. */
+/* Execution on the host: addresses are computed on the stack, kernels do the work. */
 #include "graph/ops.h"
 
 #include "base/clock.h"
@@ -110,7 +110,7 @@ static void run_init_step(const struct graph_plan *plan, const struct graph_init
         graph_copy_bytes(to, from, init->size_bytes);
 }
 
-/* `scratch` has a place for each value of a derivation. */
+/* `scratch` has a pointer for each value of a transform. */
 static bool derive(const struct graph_init_derivation *d, const struct graph_buffers *buffers, void **scratch)
 {
     const struct graph_derivation *make = &d->make;

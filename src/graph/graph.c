@@ -94,7 +94,7 @@ struct graph_op *graph_op_add(struct graph *graph, enum kern_kind kind, const st
         if (operand->value == GRAPH_NONE)
             graph->failed = true;
     }
-    if (graph->failed) /* an operand that was never made: nothing may look at this graph any more */
+    if (graph->failed) /* an operand that was never created: the graph must not be used any more */
         return NULL;
     graph->ops[graph->op_count++] = op;
     return op;
@@ -152,7 +152,8 @@ bool graph_settle(struct graph *graph)
     struct graph_op **ops = malloc((size_t)graph->op_capacity * sizeof(*ops));
     uint32_t *start = calloc(settled + (size_t)2, sizeof(*start));
     if (ops && start) {
-        /* start[i]: the new place of the first op that belongs before the one at i; each that is put there moves it. */
+        /* start[i]: the new position of the first op that belongs before op i; it advances with each op that is placed
+         * there. */
         for (uint32_t i = 0; i < graph->inserted_count; i++)
             start[graph->inserted_before[i] + 1]++;
         for (uint32_t i = 1; i <= settled; i++)

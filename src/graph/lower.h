@@ -48,8 +48,8 @@ uint32_t lower_emit3(struct lower_map *map, enum kern_map_code code, uint32_t a,
 enum kern_map_code lower_extreme(const struct lower_map *map, uint32_t a, enum kern_map_code code);
 uint32_t lower_emit_const(struct lower_map *map, DML_TENSOR_DATA_TYPE type, union kern_scalar value);
 uint32_t lower_emit_convert(struct lower_map *map, uint32_t a, DML_TENSOR_DATA_TYPE to);
-/* The activation of one DML_OPERATOR_ACTIVATION_* (or ELEMENT_WISE_CLIP) description on a float register; UINT32_MAX
- * when that operator is no element-wise activation. */
+/* The activation of one DML_OPERATOR_ACTIVATION_* (or ELEMENT_WISE_CLIP) description on a float register; UINT32_MAX if
+ * the operator is not an element-wise activation. */
 uint32_t lower_emit_activation(struct lower_map *map, uint32_t a, const DML_OPERATOR_DESC *activation);
 void lower_map_end(struct lower_map *map, const struct graph_operand *output, uint32_t reg);
 void lower_map_end_many(struct lower_map *map, const struct graph_operand *outputs, const uint32_t *regs,
@@ -59,24 +59,24 @@ void lower_map_end_many(struct lower_map *map, const struct graph_operand *outpu
 struct lower_split {
     uint32_t axis;           /* of the parts */
     uint32_t part_axes;      /* reduced within a part */
-    struct kern_view parts;  /* the input with its axis cut in parts */
-    struct kern_view result; /* sizes of what the parts give */
+    struct kern_view parts;  /* the input with its axis split into parts */
+    struct kern_view result; /* sizes of the partial results */
 };
 /* Whether reducing x over `axes` is better done in parts. */
 bool lower_huge_split(const struct kern_view *x, uint32_t axes, struct lower_split *out);
 struct graph_operand lower_huge_temp(struct graph_lowering *lowering, const struct lower_split *split,
                                      DML_TENSOR_DATA_TYPE type);
 struct graph_operand lower_huge_result(const struct lower_split *split, const struct graph_operand *result);
-/* The ops of a reduction, of mean and variance (FLOAT64); false when memory is short. */
+/* Emits the ops of a reduction, of mean and variance (FLOAT64); false if out of memory. */
 bool lower_reduction(struct graph_lowering *lowering, const struct graph_operand *x, const struct graph_operand *y,
                      struct kern_reduce params);
 bool lower_moments(struct graph_lowering *lowering, const struct graph_operand *x, uint32_t axes,
                    const struct graph_operand *mean, const struct graph_operand *variance);
 
-/* Where a host of a fused activation must write: `output` itself, or a temporary when there is an activation. */
+/* The target of an op with a fused activation: `output` itself, or a temporary if there is an activation. */
 struct graph_operand lower_fused_target(struct graph_lowering *lowering, const struct graph_operand *output,
                                         const DML_OPERATOR_DESC *activation);
-/* Applies it from that target to `output`; nothing to do for NULL. */
+/* Applies the activation from that target to `output`; does nothing for NULL. */
 HRESULT lower_fused_finish(struct graph_lowering *lowering, const struct graph_operand *target,
                            const struct graph_operand *output, const DML_OPERATOR_DESC *activation);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Activations: one row each, shared by the ACTIVATION_* operators and by fused activations. */
+/* Activations: one entry each, shared by the ACTIVATION_* operators and by fused activations. */
 #include "graph/lower.h"
 
 #include <float.h>

@@ -11,11 +11,11 @@ struct attention {
     uint32_t query_heads, key_heads;
     float scale, filter;
     DML_MULTIHEAD_ATTENTION_MASK_TYPE mask_type;
-    /* as views [batch, heads, sequence, size]; value GRAPH_NONE: the keys are those of the past alone */
+    /* as views [batch, heads, sequence, size]; value GRAPH_NONE: all keys are past keys */
     struct graph_operand q, k, v;
 };
 
-/* The last `count` dimensions; those before have size 1. */
+/* The last `count` dimensions; the preceding ones have size 1. */
 static struct graph_operand trailing(const struct graph_operand *operand, uint32_t count)
 {
     struct graph_operand out = *operand;
@@ -81,7 +81,7 @@ static void find_sources(struct attention *at)
         at->v = token_heads(at->value, at->key_heads);
 }
 
-/* A temporary like `heads` that lies in memory as tokens do. */
+/* A temporary like `heads` that is stored in the order of tokens. */
 static struct graph_operand temp_tokens(const struct attention *at, const struct graph_operand *heads)
 {
     static const uint32_t order[] = { 0, 2, 1, 3 };
@@ -92,7 +92,7 @@ static struct graph_operand temp_tokens(const struct attention *at, const struct
     return out;
 }
 
-/* to = from + the bias of its heads, which starts at element `first` of the bias tensor; a copy without bias. */
+/* to = from + the bias of its heads, which starts at element `first` of the bias tensor; a copy if there is no bias. */
 static void add_bias(const struct attention *at, const struct graph_operand *from, uint64_t first,
                      const struct graph_operand *to)
 {
@@ -133,7 +133,7 @@ static struct graph_operand rows_of(const struct graph_operand *operand, uint32_
     return out;
 }
 
-/* The keys (or values) to attend to: the past and the new ones, in `present` when that is wanted. */
+/* The keys (or values) to attend to: the past and the new ones, in `present` if it is requested. */
 static struct graph_operand join_past(const struct attention *at, const struct graph_operand *fresh, uint64_t bias,
                                       const struct graph_operand *past, const struct graph_operand *present)
 {
@@ -166,7 +166,7 @@ static struct graph_operand join_past(const struct attention *at, const struct g
     return has_past || lower_present(at->bias) ? to : *fresh;
 }
 
-/* Stores the new keys (or values) behind those that the cache in `present` holds already. */
+/* Stores the new keys (or values) after those that the cache in `present` already contains. */
 static struct graph_operand append(const struct attention *at, const struct graph_operand *fresh, uint64_t bias,
                                    const struct graph_operand *present)
 {
@@ -176,7 +176,7 @@ static struct graph_operand append(const struct attention *at, const struct grap
     return cache;
 }
 
-/* Of the mask tensor's last dimension, `count` elements from `first` on. */
+/* `count` elements of the mask tensor's last dimension, starting at `first`. */
 static struct graph_operand mask_part(const struct graph_operand *mask, uint32_t first, uint32_t count)
 {
     struct graph_operand out = trailing(mask, 1);
@@ -196,7 +196,7 @@ static uint32_t add_masks(const struct attention *at, struct graph_operand *in, 
     case DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE:
         break;
     case DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_SEQUENCE_LENGTH:
-    case DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_QUERY_SEQUENCE_LENGTH_START_END: /* lengths of the keys come first */
+    case DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_QUERY_SEQUENCE_LENGTH_START_END: /* lengths of the keys precede them */
         params->has_end = true;
         in[count++] = mask_part(at->mask, 0, batch);
         break;

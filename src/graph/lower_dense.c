@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution and matrix product. */
+/* Convolution and GEMM. */
 #include "graph/lower.h"
 
 /* Part of an operand: `size` elements from `start` on along dimension d. */
@@ -17,7 +17,7 @@ static struct graph_operand part(struct graph_operand operand, uint32_t d, uint3
     return operand;
 }
 
-/* OutputPadding of a forward convolution: no window reaches these elements, they are act(bias). */
+/* OutputPadding of a forward convolution: no window reaches these elements; they are act(bias). */
 static void fill_padding(struct graph_lowering *lowering, const struct graph_operand *bias,
                          const struct graph_operand *rest, const DML_OPERATOR_DESC *activation)
 {
@@ -36,8 +36,8 @@ static void fill_padding(struct graph_lowering *lowering, const struct graph_ope
         lower_map_end(&map, rest, reg);
 }
 
-/* The output without what OutputPadding appends, which gets its ops here: of sizes beyond those that the other
- * attributes give, the last elements. All others are windows, however many there are. */
+/* The output without the elements that OutputPadding appends, for which ops are emitted here: the last elements beyond
+ * the sizes that the other attributes imply. All others are windows. */
 static struct graph_operand cut_padding(struct graph_lowering *lowering, const DML_CONVOLUTION_OPERATOR_DESC *desc)
 {
     struct graph_operand out = lowering->outputs[0];

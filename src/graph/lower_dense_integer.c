@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of integers. The sums are exact in INT32; scales, bias and the way back to 8 bits are element-wise programs
- * behind them. */
+/* Integer GEMMs and convolutions. The sums are exact in INT32; scales, bias and the conversion to 8 bits are
+ * element-wise programs after them. */
 #include "graph/lower.h"
 
-/* A scale or zero point as a tensor of `like`'s rank and sizes; what it has more in dimensions in front are ones. */
+/* A scale or zero point as a tensor of `like`'s rank and sizes; additional leading dimensions have size 1. */
 static struct graph_operand broadcast(const struct graph_operand *operand, const struct kern_view *like)
 {
     struct graph_operand result = *operand;
@@ -33,7 +33,7 @@ static bool is_byte(const struct graph_operand *operand)
 }
 
 /* The scales of a program, multiplied once per row, column or channel: scales[0] * scales[1] ( / scales[2]). They are
- * broadcast to `like`, whose sizes are 1 where none of them varies. */
+ * broadcast to `like`, whose sizes are 1 along dimensions in which no scale varies. */
 static struct graph_operand join_scales(struct graph_lowering *lowering, const struct graph_operand *scales,
                                         uint32_t count, const struct kern_view *like)
 {
@@ -65,9 +65,9 @@ static HRESULT requantize(struct graph_lowering *lowering, const struct graph_op
     return lower_done(lowering);
 }
 
-/* ---- matrix products ---- */
+/* ---- GEMM ---- */
 
-/* Slots of the operators: which input is what. */
+/* Slots of the operators: the meaning of each input. */
 struct matrix_slots {
     uint32_t a, a_zero, b, b_zero;
 };
@@ -135,7 +135,7 @@ HRESULT lower_quantized_matrix_multiply(struct graph_lowering *lowering)
     return requantize(lowering, &sums, &scale, &zero_point);
 }
 
-/* The matrix less its zero point, in FLOAT64: exact. */
+/* The matrix minus its zero point, in FLOAT64: exact. */
 static struct graph_operand shifted(struct graph_lowering *lowering, uint32_t matrix, uint32_t zero)
 {
     const struct kern_view *view = &lowering->inputs[matrix].view;
@@ -151,7 +151,7 @@ static struct graph_operand shifted(struct graph_lowering *lowering, uint32_t ma
     return out;
 }
 
-/* Integers of 16 and 32 bits: their products do not fit INT32. */
+/* 16- and 32-bit integers: their products do not fit INT32. */
 static HRESULT multiply_wide(struct graph_lowering *lowering)
 {
     const struct graph_operand *from = lowering->inputs, *out = &lowering->outputs[0];
@@ -191,7 +191,7 @@ HRESULT lower_matrix_multiply_to_float(struct graph_lowering *lowering)
 /* ---- convolutions ---- */
 
 struct conv_slots {
-    uint32_t x, x_zero, w, w_zero, bias; /* GRAPH_NONE: the operator has no bias */
+    uint32_t x, x_zero, w, w_zero, bias; /* GRAPH_NONE: the operator does not have a bias */
 };
 
 struct conv_steps {

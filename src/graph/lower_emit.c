@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every lowering builds its ops from: compute types, operands, element-wise programs, scalars. */
+/* Helpers with which every lowering emits ops: compute types, operands, element-wise programs, scalars. */
 #include "graph/lower.h"
 
 #include "base/half.h"
@@ -157,7 +157,7 @@ static union kern_scalar scalar_from_double(DML_TENSOR_DATA_TYPE type, double va
 static uint32_t emit(struct lower_map *map, enum kern_map_code code, const uint32_t *src, uint32_t count)
 {
     if (map->program.inst_count == KERN_MAP_INST_MAX) {
-        map->lowering->graph->failed = true; /* no lowering comes near the limit */
+        map->lowering->graph->failed = true; /* no lowering gets close to the limit */
         return 0;
     }
     struct kern_map_inst *inst = &map->program.inst[map->program.inst_count];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Few groups of very many elements would leave all but a few workers idle: reductions over them are made in two stages,
- * of parts and of the parts' results. The parts do not depend on the number of workers, and so neither do results. */
+/* Reductions with few groups of very many elements would leave most workers idle, so they are computed in two stages:
+ * of parts, then of the parts' results. The parts do not depend on the number of workers, and therefore neither do the
+ * results. */
 #include "graph/lower.h"
 
 #define FEW_GROUPS    8
@@ -8,7 +9,7 @@
 #define PARTS_MIN     8
 #define PARTS_MAX     64
 
-/* Parts of equal length that a dimension of this size can be cut into; 1 when there is no good number. */
+/* Number of equal parts into which a dimension of this size can be split; 1 if there is no suitable number. */
 static uint32_t parts_of(uint32_t size)
 {
     for (uint32_t parts = PARTS_MAX; parts >= PARTS_MIN; parts--)
@@ -63,7 +64,7 @@ struct graph_operand lower_huge_temp(struct graph_lowering *lowering, const stru
     return graph_temp(lowering->graph, type, split->result.rank, split->result.sizes);
 }
 
-/* A result, with a dimension of size 1 where the parts were. */
+/* A result, with a dimension of size 1 in place of the parts. */
 struct graph_operand lower_huge_result(const struct lower_split *split, const struct graph_operand *result)
 {
     struct graph_operand out = *result;
@@ -71,7 +72,7 @@ struct graph_operand lower_huge_result(const struct lower_split *split, const st
     return out;
 }
 
-/* The functions of both stages; false where parts cannot be put together. */
+/* The functions of both stages; false if partial results cannot be combined. */
 static bool stages(DML_REDUCE_FUNCTION function, DML_REDUCE_FUNCTION *first, DML_REDUCE_FUNCTION *second)
 {
     *first = *second = function;
@@ -91,7 +92,7 @@ static bool stages(DML_REDUCE_FUNCTION function, DML_REDUCE_FUNCTION *first, DML
     }
 }
 
-/* x with its reduced dimensions, which must lie in its memory in order, as the two last ones: [parts, length]. */
+/* x with its reduced dimensions, which must be stored in order, as the two last ones: [parts, length]. */
 static bool flatten(const struct kern_view *x, uint32_t axes, struct kern_view *out)
 {
     uint64_t length = 1;
@@ -143,7 +144,7 @@ static bool append_reduce(struct graph_lowering *lowering, const struct graph_op
     return op != NULL;
 }
 
-/* Each part's position, the elements there, the position of the best of these, and what the two make together. */
+/* Each part's position, the elements there, the position of the best of these, and the combined position. */
 static bool huge_position(struct graph_lowering *lowering, const struct graph_operand *x, const struct kern_view *flat,
                           const struct graph_operand *y, struct kern_reduce params)
 {
@@ -215,8 +216,8 @@ bool lower_reduction(struct graph_lowering *lowering, const struct graph_operand
     return op != NULL;
 }
 
-/* All parts are equally long: the mean is that of their means, the variance the mean of theirs and the variance of
- * their means. */
+/* All parts have equal lengths: the mean is the mean of their means, the variance the mean of their variances plus the
+ * variance of their means. */
 static bool huge_moments(struct graph_lowering *lowering, const struct graph_operand *x,
                          const struct lower_split *split, const struct graph_operand *mean,
                          const struct graph_operand *variance)

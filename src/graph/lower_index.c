@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators that go by index or by position: gather, scatter and what they can express. */
+/* Operators that address elements by index or position: gather, scatter and operators that these can express. */
 #include "graph/lower.h"
 
-/* The view without its first `count` dimensions, which have size 1; one dimension stays. */
+/* The view without its first `count` dimensions, which have size 1; one dimension remains. */
 static void drop_leading(struct graph_operand *operand, uint32_t count)
 {
     struct kern_view *view = &operand->view;
@@ -36,7 +36,7 @@ static enum kern_scatter_reduction scatter_reduction(DML_REDUCE_FUNCTION functio
     }
 }
 
-/* Floating-point elements as another type's. */
+/* Floating-point elements as elements of another type. */
 static void convert(struct graph_lowering *lowering, const struct graph_operand *from, const struct graph_operand *to)
 {
     struct lower_map map;
@@ -68,7 +68,7 @@ static HRESULT add_scatter(struct graph_lowering *lowering, const struct graph_o
 }
 
 /* All tensors have rank D. Output = input dims before Axis, the last IndexDimensions of the indices, input dims after
- * Axis, right-aligned: what is too much on the left has size 1 and falls away, or a leading one is added. */
+ * Axis, right-aligned: superfluous dimensions on the left have size 1 and are dropped, or a leading one is added. */
 HRESULT lower_gather(struct graph_lowering *lowering)
 {
     const DML_GATHER_OPERATOR_DESC *desc = LOWER_DESC(lowering, GATHER);
@@ -144,7 +144,7 @@ HRESULT lower_max_unpooling(struct graph_lowering *lowering)
     uint64_t elements = kern_view_elements(&out->view);
     const uint32_t size = (uint32_t)elements;
     if (elements > UINT32_MAX)
-        return lower_unsupported(lowering, "so many elements");
+        return lower_unsupported(lowering, "more than 2^32 - 1 elements");
     bool through = !graph_view_reshape(&out->view, 1, &size, &flat.view);
     if (through)
         flat = graph_temp(lowering->graph, out->view.type, 1, &size);
@@ -209,7 +209,7 @@ static struct graph_operand positions(struct graph_lowering *lowering, DML_TENSO
     return lower_broadcast(&line, like);
 }
 
-/* In the unsigned 64-bit or in the FLOAT64 form that sequences take. */
+/* In unsigned 64-bit integers or FLOAT64, as sequences require. */
 static union kern_scalar sequence_scalar(DML_TENSOR_DATA_TYPE type, const DML_SCALAR_UNION *value)
 {
     union kern_scalar scalar = { .u64 = 0 };
@@ -258,7 +258,7 @@ HRESULT lower_reverse_subsequences(struct graph_lowering *lowering)
     return add_gather(lowering, gathered, lowering->outputs, (struct kern_gather){ axis, 0, KERN_INDEX_ELEMENTS });
 }
 
-/* Where to put `value`, on diagonals x - y in [begin, end), or outside [end, begin) when end < begin. */
+/* Where to write `value`: on diagonals x - y in [begin, end), or outside [end, begin) if end < begin. */
 struct diagonals {
     DML_SCALAR_UNION value; /* in the output's type */
     int64_t begin, end;
@@ -281,7 +281,7 @@ static struct diagonals read_diagonals(struct graph_lowering *lowering)
     return result;
 }
 
-/* Elements as bits: what is passed on stays as it is, NaNs too. */
+/* Elements as bits: copied elements keep their bits, including NaNs. */
 static struct graph_operand unsigned_bits(const struct graph_operand *operand)
 {
     static const DML_TENSOR_DATA_TYPE types[] = { [1] = DML_TENSOR_DATA_TYPE_UINT8,
@@ -325,7 +325,7 @@ HRESULT lower_diagonal_matrix(struct graph_lowering *lowering)
     return lower_done(lowering);
 }
 
-/* The gradient of a slice is zeros with the slice spread in: padding at the ends and between. */
+/* The gradient of a slice: zeros with the slice written into them, with padding at the ends and between elements. */
 HRESULT lower_slice_grad(struct graph_lowering *lowering)
 {
     const DML_SLICE_GRAD_OPERATOR_DESC *desc = LOWER_DESC(lowering, SLICE_GRAD);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Element-wise operators: one row each where the formula is one instruction. */
+/* Element-wise operators: one table entry each if the formula is one instruction. */
 #include "graph/lower.h"
 
 enum {
@@ -118,7 +118,7 @@ HRESULT lower_unary(struct graph_lowering *lowering)
     const struct map_row *row = row_find(lowering);
     bool bits = row->flags & BITS;
     struct graph_operand in = bits ? as_bits(&lowering->inputs[0]) : lowering->inputs[0];
-    /* The result of a predicate or a bit count is a number; every other bit operation gives bits again. */
+    /* The result of a predicate or a bit count is a number; every other bit operation returns bits. */
     bool bits_out = bits && row->code != KERN_MAP_BIT_COUNT;
     struct graph_operand out = bits_out ? as_bits(&lowering->outputs[0]) : lowering->outputs[0];
     const DML_SCALE_BIAS *scale_bias = NULL;
@@ -194,7 +194,7 @@ static HRESULT clip(struct graph_lowering *lowering, const DML_SCALE_BIAS *scale
     return lower_done(lowering);
 }
 
-/* A FLOAT bound on elements of `type` becomes one of them first: rounded, or truncated and saturated. */
+/* Converts a FLOAT bound to elements of `type` first: rounded, or truncated and saturated. */
 static union kern_scalar element_bound(DML_TENSOR_DATA_TYPE type, float value)
 {
     const DML_SCALAR_UNION element = lower_element(type, value);
@@ -208,7 +208,7 @@ HRESULT lower_clip(struct graph_lowering *lowering)
     return clip(lowering, desc->ScaleBias, element_bound(type, desc->Min), element_bound(type, desc->Max));
 }
 
-/* max(Min, min(u, Max)): CLAMP nests the other way, which matters for NaN and for crossed bounds. */
+/* max(Min, min(u, Max)): CLAMP nests the other way round, which matters for NaN and for crossed bounds. */
 HRESULT lower_clip1(struct graph_lowering *lowering)
 {
     const DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC *desc = LOWER_DESC(lowering, ELEMENT_WISE_CLIP1);

@@ -88,8 +88,8 @@ HRESULT lower_padding(struct graph_lowering *lowering)
     return lower_done(lowering);
 }
 
-/* [N, C, H, W] seen as blocks: `depth` is the view with the block inside the channels, `space` the one with it inside
- * the rows and columns. Both become [N, by, bx, c, y, x] and then are copied one onto the other. */
+/* [N, C, H, W] as blocks: `depth` is the view with the block inside the channels, `space` the one with it inside the
+ * rows and columns. Both become [N, by, bx, c, y, x]; then one is copied to the other. */
 static HRESULT depth_space(struct graph_lowering *lowering, const struct graph_operand *depth,
                            const struct graph_operand *space, uint32_t block, bool column_row_depth, bool to_space)
 {
@@ -102,7 +102,7 @@ static HRESULT depth_space(struct graph_lowering *lowering, const struct graph_o
     const uint32_t space_sizes[6] = { s->sizes[0], channels, rows, block, columns, block };
     static const uint32_t depth_order[6] = { 0, 2, 3, 1, 4, 5 }, space_order[6] = { 0, 3, 5, 1, 2, 4 };
     struct graph_operand from = *depth, to = *space;
-    /* Splitting dimensions needs no data to move, whatever the strides. */
+    /* Splitting dimensions never moves data, whatever the strides. */
     bool ok = graph_view_reshape(&depth->view, 6, depth_sizes[column_row_depth], &from.view) &&
               graph_view_reshape(&space->view, 6, space_sizes, &to.view);
     if (!ok)
@@ -134,7 +134,7 @@ HRESULT lower_space_to_depth(struct graph_lowering *lowering)
 }
 
 /* Splits every tiled dimension from `from` on into (repeat, size): the input repeats by stride 0. Dimensions of size 1
- * are dropped. false when that takes more dimensions than views have. */
+ * are dropped. false if that needs more dimensions than views have. */
 static bool tile_views(const struct kern_view *in, const struct kern_view *out, const UINT *repeats, uint32_t from,
                        struct kern_view *out_in, struct kern_view *out_out)
 {
@@ -162,7 +162,7 @@ static bool tile_views(const struct kern_view *in, const struct kern_view *out, 
     return true;
 }
 
-/* One copy where the views allow it; else the first tiled dimension becomes one copy per repeat. */
+/* One copy if the views allow it; otherwise the first tiled dimension becomes one copy per repeat. */
 static void tile_dimension(struct graph_lowering *lowering, struct graph_operand in, struct graph_operand out,
                            const UINT *repeats, uint32_t from)
 {
@@ -173,7 +173,7 @@ static void tile_dimension(struct graph_lowering *lowering, struct graph_operand
     }
     uint32_t d = from;
     while (repeats[d] == 1 || in.view.sizes[d] == 1)
-        d++; /* ends: without a tiled dimension the views would have fitted */
+        d++; /* terminates: without a tiled dimension the views would have fitted */
     for (UINT r = 0; r < repeats[d]; r++) {
         uint32_t start[KERN_RANK_MAX] = { 0 }, sizes[KERN_RANK_MAX];
         memcpy(sizes, out.view.sizes, sizeof(sizes));

@@ -36,7 +36,7 @@ static HRESULT huge_softmax(struct graph_lowering *lowering, struct kern_softmax
 
 static struct kern_softmax softmax_params(const struct graph_lowering *lowering)
 {
-    struct kern_softmax params = { .axes = 1u << (lowering->inputs[0].view.rank - 1) }; /* version 0: rows */
+    struct kern_softmax params = { .axes = 1u << (lowering->inputs[0].view.rank - 1) }; /* version 0: table entries */
     DML_OPERATOR_TYPE type = lowering->desc->op->type;
     if (type == DML_OPERATOR_ACTIVATION_SOFTMAX1 || type == DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1 ||
         type == DML_OPERATOR_ACTIVATION_HARDMAX1) { /* one layout for the three */
@@ -87,7 +87,7 @@ HRESULT lower_arg(struct graph_lowering *lowering)
                                                   lower_keeps_nan(lowering) });
 }
 
-/* The operand without the dimensions in which it repeats itself. */
+/* The operand without its broadcast dimensions. */
 static struct graph_operand without_repeats(const struct graph_operand *operand)
 {
     struct graph_operand result = *operand;
@@ -96,8 +96,8 @@ static struct graph_operand without_repeats(const struct graph_operand *operand)
     return result;
 }
 
-/* k = Scale / sqrt(Variance + Epsilon), b = Bias - Mean * k at the parameters' own small shape, then Y = X * k + b:
- * with constant parameters k and b are constants, and a convolution before it can take them into its weights. */
+/* k = Scale / sqrt(Variance + Epsilon), b = Bias - Mean * k in the parameters' own small shape, then Y = X * k + b.
+ * With constant parameters, k and b are constants, and a preceding convolution can absorb them into its weights. */
 HRESULT lower_batch_normalization(struct graph_lowering *lowering)
 {
     const DML_BATCH_NORMALIZATION_OPERATOR_DESC *desc = LOWER_DESC(lowering, BATCH_NORMALIZATION);
@@ -143,7 +143,7 @@ HRESULT lower_batch_normalization(struct graph_lowering *lowering)
     return lower_done(lowering);
 }
 
-/* y = (x - near) * factor + shift [* scale + bias]; near: the mean but for what FLOAT32 loses of it. */
+/* y = (x - near) * factor + shift [* scale + bias]; near: the mean rounded to FLOAT32. */
 static HRESULT huge_mean_variance(struct graph_lowering *lowering, struct kern_norm params,
                                   const DML_OPERATOR_DESC *activation)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batch normalisation in training, and the gradients of normalisations. Statistics are FLOAT64 in between: small, and
- * nothing is lost of a mean that is large against the deviation. */
+/* Batch normalisation in training, and the gradients of normalisations. Intermediate statistics are FLOAT64: they are
+ * small, and a mean that is large relative to the deviation loses no precision. */
 #include "graph/lower.h"
 
-/* The axes along which the parameters (M) are repeated. */
+/* The axes along which the parameters (M) are broadcast. */
 static uint32_t repeated_axes(const struct kern_view *small)
 {
     uint32_t axes = 0;
@@ -34,7 +34,7 @@ HRESULT lower_batch_normalization_training(struct graph_lowering *lowering)
     if (!lower_moments(lowering, x, repeated_axes(small), &moments[0], &moments[1]))
         return E_OUTOFMEMORY;
 
-    /* near + what FLOAT32 loses of it = the mean; y = (x - near) * factor + shift */
+    /* near + its rounding error = the mean; y = (x - near) * factor + shift */
     struct graph_operand in[] = { moments[0], moments[1], lowering->inputs[1], lowering->inputs[2] };
     struct graph_operand near = small_temp(lowering, small, f32), factor = small_temp(lowering, small, f32);
     struct graph_operand shift = small_temp(lowering, small, f32), outs[] = { out[1], out[2], near, factor, shift };
@@ -109,7 +109,7 @@ HRESULT lower_batch_normalization_training_grad(struct graph_lowering *lowering)
     double inverse_count = (double)kern_view_elements(&mean->view) / (double)kern_view_elements(&x->view);
     struct graph_operand sums[3], k = small_temp(lowering, &mean->view, f32);
     struct graph_operand a = small_temp(lowering, &mean->view, f32), c = small_temp(lowering, &mean->view, f32);
-    struct graph_operand near = small_temp(lowering, &mean->view, f32); /* mean(dY) but for what FLOAT32 loses of it */
+    struct graph_operand near = small_temp(lowering, &mean->view, f32); /* mean(dY) rounded to FLOAT32 */
     struct lower_map map;
     if (!grad_sums(lowering, sums))
         return E_OUTOFMEMORY;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linear quantisation as element-wise programs. A scale that holds for a block of elements is a view with stride 0
+/* Linear quantisation as element-wise programs. A scale that applies to a block of elements is a view with stride 0
  * within the block. */
 #include "graph/lower.h"
 
@@ -97,7 +97,7 @@ HRESULT lower_quantized_add(struct graph_lowering *lowering)
 
 enum { BLOCK_TENSORS = 4 }; /* X, Y, scale, zero point */
 
-/* The tensors' common dimensions, those with blocks cut in [blocks, elements of a block], merged where possible. */
+/* The tensors' common dimensions, blocked ones split into [blocks, elements of a block], merged if possible. */
 struct block_dims {
     uint32_t rank;
     uint32_t sizes[2 * KERN_RANK_MAX];
@@ -224,7 +224,7 @@ HRESULT lower_dequantize(struct graph_lowering *lowering)
 
 /* ---- DYNAMIC_QUANTIZE_LINEAR ---- */
 
-/* The least or greatest element, in two steps, so that the first has work for all threads. */
+/* The smallest or largest element, in two steps, so that the first has work for all threads. */
 static struct graph_operand extreme(struct graph_lowering *lowering, DML_REDUCE_FUNCTION function)
 {
     const struct graph_operand *x = &lowering->inputs[0];

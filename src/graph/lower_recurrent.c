@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RNN, GRU and LSTM: the inputs of all steps and both directions are one product; the steps are one op after it. */
+/* RNN, GRU and LSTM: the inputs of all steps and both directions are one GEMM; the recurrent steps are one op after
+ * it. */
 #include "graph/lower.h"
 
-/* Laying R out in panels pays from this many rows in a batch, and this many rows of all steps unless it is done once.
+/* Arranging R in panels pays off from this many rows in a batch, and this many rows of all steps unless it is done
+ * once.
  */
 #define PANELS_MIN_BATCH 4
 #define PANELS_MIN_ROWS  64
-/* The greatest R that is surely laid out at compile time when it is constant. */
+/* The largest R that is surely laid out at compile time when it is constant. */
 #define PANELS_CONSTANT_BYTES (UINT64_C(4) << 20)
 
 struct recurrent {
@@ -22,7 +24,7 @@ struct recurrent {
     float clip;
 };
 
-/* The operand with these sizes, in `type`; moved to a temporary where its strides do not allow it. */
+/* The operand with these sizes, in `type`; copied to a temporary if its strides do not allow it. */
 static struct graph_operand reshaped(const struct recurrent *net, const struct graph_operand *operand,
                                      DML_TENSOR_DATA_TYPE type, uint32_t rank, const uint32_t *sizes)
 {
@@ -68,7 +70,7 @@ static struct graph_operand bias_parts(const struct recurrent *net)
     return reshaped(net, net->bias, net->bias->view.type, 4, sizes);
 }
 
-/* What is added to the inputs' product: [1, D * G * H]. */
+/* Added to the GEMM of the inputs: [1, D * G * H]. */
 static struct graph_operand bias_sum(const struct recurrent *net)
 {
     const uint32_t sizes[] = { net->directions, 1, net->gates, net->hidden };
@@ -77,7 +79,7 @@ static struct graph_operand bias_sum(const struct recurrent *net)
     struct graph_operand sum = graph_temp(net->lowering->graph, DML_TENSOR_DATA_TYPE_FLOAT32, 4, sizes);
     uint32_t whole = net->linear_before_reset ? 2 : net->gates;
     add_biases(net, &parts, &sum, 0, whole, true);
-    if (whole < net->gates) /* the candidate's recurrent bias goes through the reset gate */
+    if (whole < net->gates) /* the candidate's recurrent bias passes through the reset gate */
         add_biases(net, &parts, &sum, whole, net->gates - whole, false);
     kern_view_set_packed(&sum.view, DML_TENSOR_DATA_TYPE_FLOAT32, 2, flat);
     return sum;
@@ -195,7 +197,7 @@ static uint8_t output_index(uint8_t number, uint32_t input_count)
     return number ? (uint8_t)(input_count + number - 1) : 0;
 }
 
-/* All tensors, and where they stand. */
+/* All tensors and their slots. */
 static void add_tensors(const struct recurrent *net, struct tensors *tensors, struct kern_recurrent *out)
 {
     const uint32_t sequence[] = { net->steps, net->directions, net->batch, net->hidden }, *state = sequence + 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Local response normalisation and its gradient through sums over regions, which are poolings along one dimension after
- * the other. */
+ * another. */
 #include "graph/lower.h"
 
 struct response {
@@ -10,8 +10,8 @@ struct response {
     float alpha, beta, bias;
 };
 
-/* `values`, a dense FLOAT32 [N, C, H, W], as rows along dimension d: [outer, inner, size] with inner as the channels;
- * the innermost dimension has its neighbours beside it: [outer, 1, H, W]. */
+/* `values`, a dense FLOAT32 [N, C, H, W], as lines along dimension d: [outer, inner, size] with inner as the channels;
+ * for the innermost dimension, the neighbours are adjacent: [outer, 1, H, W]. */
 static void pooling_view(struct graph_operand *values, uint32_t d)
 {
     const uint32_t *s = values->view.sizes;
@@ -30,7 +30,8 @@ static void pooling_view(struct graph_operand *values, uint32_t d)
     values->view = view;
 }
 
-/* Averages over the region along dimension d, as far as it can reach; *factor *= what makes them sums. */
+/* Averages over the region along dimension d, as far as it reaches; *factor is multiplied by the number that turns them
+ * into sums. */
 static struct graph_operand pool_along(const struct response *response, const struct graph_operand *from, uint32_t d,
                                        bool reversed, double *factor)
 {
@@ -93,7 +94,7 @@ HRESULT lower_local_response(struct graph_lowering *lowering)
 {
     const DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC *desc = LOWER_DESC(lowering, LOCAL_RESPONSE_NORMALIZATION);
     struct response response = { lowering, desc->CrossChannel, desc->LocalSize, desc->Alpha, desc->Beta, desc->Bias };
-    if (desc->CrossChannel && desc->LocalSize <= 64) { /* the kernel keeps that many channels at hand */
+    if (desc->CrossChannel && desc->LocalSize <= 64) { /* the kernel keeps that many channels in registers */
         struct graph_op *op = lower_op(lowering, KERN_LRN, lowering->inputs, 1, lowering->outputs, 1);
         if (!op)
             return E_OUTOFMEMORY;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Regions of interest. Corners and image numbers come with leading dimensions of 1 or, for ROI_POOLING, in one tensor:
- * ops see them as [R, 4] and [R]. */
+/* Regions of interest. Corners and image numbers have leading dimensions of size 1 or, for ROI_POOLING, are in one
+ * tensor: ops see them as [R, 4] and [R]. */
 #include "graph/lower.h"
 
-/* The operand without the dimensions before its last `count`, which are all 1. */
+/* The last `count` dimensions of the operand; the others are all 1. */
 static struct graph_operand last_dimensions(struct graph_operand operand, uint32_t count)
 {
     struct kern_view *view = &operand.view;

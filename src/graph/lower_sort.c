@@ -27,8 +27,8 @@ HRESULT lower_random_generator(struct graph_lowering *lowering)
 
 /* ---- running sums ---- */
 
-/* A long line is cut in blocks, so that all threads have work: first the blocks' sums, then what each block begins
- * with, then the blocks. */
+/* A long line is split into blocks, so that all threads have work: first the blocks' sums, then each block's initial
+ * value, then the blocks. */
 #define LONG_LINE (UINT32_C(1) << 18)
 #define BLOCK     (UINT32_C(1) << 14)
 #define FEW_LINES 8
@@ -48,7 +48,7 @@ static struct graph_operand part(const struct graph_operand *operand, uint32_t a
     return result;
 }
 
-/* Without dimensions of size 1 other than the axis; returns the axis' new place. */
+/* Without dimensions of size 1 other than the axis; returns the new index of the axis. */
 static uint32_t compact(struct graph_operand *operand, uint32_t axis)
 {
     struct kern_view *view = &operand->view;
@@ -140,7 +140,7 @@ static HRESULT cumulate(struct graph_lowering *lowering, struct kern_scan params
     }
     uint64_t lines = kern_view_elements(&x.view) / size;
     uint32_t axis = params.axis;
-    /* Floating-point products of blocks overflow or vanish where products one by one do not. */
+    /* Floating-point products of blocks overflow or underflow where running products do not. */
     bool joins = !params.product || !lower_is_float(x.view.type);
     compact(&x, axis);
     params.axis = compact(&y, axis);

@@ -35,7 +35,8 @@ static uint32_t emit_average(struct lower_map *map, float beta, uint32_t old, ui
     return lower_emit2(map, KERN_MAP_ADD, kept, lower_emit1(map, KERN_MAP_MULADD, next, 1 - (double)beta, 0));
 }
 
-/* All three results come from one op: whichever input an output is bound over, it is read before it is written. */
+/* All three results come from one op: whichever input an output is bound over, the input is read before it is
+ * overwritten. */
 HRESULT lower_adam(struct graph_lowering *lowering)
 {
     const DML_ADAM_OPTIMIZER_OPERATOR_DESC *desc = LOWER_DESC(lowering, ADAM_OPTIMIZER);

@@ -2,7 +2,7 @@
 /* Pooling and resampling. */
 #include "graph/lower.h"
 
-/* The fields that all pooling descriptions have, read from whichever struct it is. Padding at the end follows from the
+/* The fields that all pooling descriptions share, read from any of the structs. Padding at the end follows from the
  * sizes. */
 struct window {
     const UINT *strides, *window, *start, *dilations; /* dilations NULL = 1 */
@@ -53,7 +53,7 @@ HRESULT lower_average_pooling(struct graph_lowering *lowering)
     return pool(lowering, &window, params);
 }
 
-/* A scale or zero point, one or one for each channel, seen with the sizes of `like`. */
+/* A scale or zero point, one or one per channel, viewed with the sizes of `like`. */
 static struct graph_operand per_channel(const struct graph_operand *parameter, const struct kern_view *like)
 {
     struct graph_operand result = *parameter;
@@ -100,7 +100,7 @@ static HRESULT requantize(struct graph_lowering *lowering, const struct graph_op
     return lower_done(lowering);
 }
 
-/* Scales belong to whole channels: the mean is taken of whole numbers, which are exact, and scaled afterwards. */
+/* Scales belong to whole channels: the mean is computed over integers, which are exact, and scaled afterwards. */
 HRESULT lower_quantized_average_pooling(struct graph_lowering *lowering)
 {
     const DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC *desc =

@@ -68,7 +68,7 @@ HRESULT lower_resample_grad(struct graph_lowering *lowering)
     return lower_done(lowering);
 }
 
-/* The last `rank` dimensions; those before have size 1. */
+/* The last `rank` dimensions; the preceding ones have size 1. */
 static struct graph_operand trailing(const struct graph_operand *operand, uint32_t rank)
 {
     struct graph_operand result = *operand;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two equal ops on equal inputs give equal results: readers of the second's results read the first's. */
+/* Equal ops on equal inputs have equal results: readers of the second's results read the first's. */
 #include "graph/pass.h"
 
 #include "base/hash.h"
@@ -50,7 +50,7 @@ static bool redirect(struct graph *graph, struct graph_uses *uses, uint32_t from
     return true;
 }
 
-/* ---- ops by what they compute ---- */
+/* ---- hashing of ops ---- */
 
 /* The last op of each content so far: any of them can be the first of two, and the nearest is the most likely to be. */
 struct table {
@@ -60,7 +60,7 @@ struct table {
 
 #define HASHED_BYTES 320 /* of parameters: a program's first instructions */
 
-/* Of what same_op compares, as much as tells ops apart; equal ops have one hash. */
+/* Hashes enough of the members that same_op compares; equal ops have equal hashes. */
 static uint64_t hash_of(const struct graph_op *op)
 {
     struct {

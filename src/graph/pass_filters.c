@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the channels of an image are innermost, shaders read the filter in the same order: constant ones get their
- * input channels innermost, those of single channels (depthwise convolutions) their output channels. */
+/* With NHWC images, shaders read the filter in the same order: constant filters get their input channels innermost,
+ * depthwise ones their output channels. */
 #include "graph/pass.h"
 
 static bool suits(const struct graph *graph, const struct graph_op *op)
@@ -33,7 +33,7 @@ struct context {
     struct kern_view from, to;
 };
 
-/* Elements in the order of `from`, one behind the other. */
+/* Elements in the order of `from`, contiguous. */
 static bool run_move(const void *context, const void *const *in, void *const *out)
 {
     const struct context *c = context;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* After a convolution with fixed weights, whatever is a * x + b per output channel with known a and b (batch
- * normalisation above all) goes into the weights and the bias. The element-wise program is followed once in symbols, to
- * find its last register that is such a line in x and through which alone x goes on; then in numbers for each channel.
+/* After a convolution with constant weights, an affine function a * x + b with known a and b per output channel (above
+ * all batch normalisation) is folded into the weights and the bias. The element-wise program is evaluated once
+ * symbolically, to find its last register that is affine in x and through which alone x is used; then numerically for
+ * each channel.
  */
 #include "graph/pass.h"
 
@@ -45,7 +46,7 @@ static bool float_compute(uint8_t type)
     return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT64;
 }
 
-/* What an instruction makes of lines; *out = its value where that is a line or known. */
+/* The result of an instruction on affine operands; *out = its value if that is affine or known. */
 static enum shape step(const struct kern_map_inst *inst, const enum shape *shapes, const struct line *lines,
                        struct line *out)
 {
@@ -99,7 +100,7 @@ static enum shape step(const struct kern_map_inst *inst, const enum shape *shape
     }
 }
 
-/* lines[0 .. inputs) and shapes[0 .. inputs) are given; fills the rest. */
+/* lines[0 .. inputs) and shapes[0 .. inputs) are given; the function fills the rest. */
 static void follow(const struct kern_op *map, enum shape *shapes, struct line *lines)
 {
     for (uint32_t i = 0; i < map->u.map.inst_count; i++) {
@@ -114,7 +115,7 @@ static bool is_known(const struct folding *folding, uint32_t t)
     return t != folding->x && graph_value_fixed(folding->graph, folding->options, folding->map->value[t]);
 }
 
-/* x reaches the result only through register `cut`. */
+/* x affects the result only through register `cut`. */
 static bool all_through(const struct graph_op *map, uint32_t x, uint32_t cut)
 {
     bool depends[REGISTERS] = { 0 };
@@ -172,7 +173,7 @@ static void store(void *data, DML_TENSOR_DATA_TYPE type, uint64_t index, double 
         ((float *)data)[index] = (float)value;
 }
 
-/* One value per channel: nothing but dimension 1 moves. */
+/* One value per channel: only dimension 1 has a stride. */
 static bool per_channel(const struct kern_view *view)
 {
     for (uint32_t d = 0; d < view->rank; d++)
@@ -221,7 +222,7 @@ static uint32_t weight_channel(const struct kern_op *conv, uint32_t i0, uint32_t
     return i0 / (w->sizes[0] / conv->u.conv.groups) * w->sizes[1] + i1;
 }
 
-/* Dense FLOAT32 weights of a channel lie together: no element needs its place computed. */
+/* Dense FLOAT32 weights of a channel are contiguous: offsets need no computation. */
 static void scale_rows(const struct kern_op *conv, const float *data, const struct line *lines, float *out)
 {
     const struct kern_view *view = &conv->tensors[1];
@@ -263,7 +264,7 @@ static void make_bias(const struct scaling *s, const void *data, const struct li
     }
 }
 
-/* The derivation's inputs by what they are. */
+/* The transform's inputs by role. */
 static void sort_inputs(const struct scaling *s, const void *const *in, struct scaling_data *out)
 {
     uint32_t count = 0;
@@ -275,7 +276,7 @@ static void sort_inputs(const struct scaling *s, const void *const *in, struct s
             out->map[t] = in[count++];
 }
 
-/* Lines of owned values may not be finite: then neither are the results, as they would not be otherwise. */
+/* Affine functions of owned values may not be finite: then the results are not finite either, as without folding. */
 static bool run_scaling(const void *context, const void *const *in, void *const *out)
 {
     const struct scaling *s = context;
@@ -298,7 +299,7 @@ static bool fixed_float(const struct folding *folding, const struct graph_op *op
            (type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16);
 }
 
-/* What is left of the MAP op when the convolution computes register `cut`. */
+/* The rest of the MAP op if the convolution computes register `cut`. */
 static void shorten_map(const struct folding *folding)
 {
     struct graph_op *map = folding->map, old = *folding->map;
@@ -321,7 +322,7 @@ static void shorten_map(const struct folding *folding)
     map->k.tensors[program.input_count] = old.k.tensors[old.k.input_count];
 }
 
-/* Nothing is left of the MAP op: the convolution writes its result, where it may. */
+/* The MAP op is empty: the convolution writes its result directly if it may. */
 static void take_over(const struct folding *folding)
 {
     struct graph_op *conv = folding->conv, *map = folding->map, made = *conv;
@@ -415,7 +416,7 @@ static bool conv_suits(const struct folding *folding, const struct graph_op *con
            type == conv->k.tensors[1].type;
 }
 
-/* Finds what there is to fold into the one convolution that the MAP op at `at` follows. */
+/* Finds the foldable part of the MAP op at `at`, whose input is a convolution's result. */
 static bool find(struct graph *graph, const struct graph_options *options, const struct graph_uses *uses, uint32_t at,
                  struct folding *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ops whose inputs are all known run now, on the host's kernels, and their results become constants; those of which
- * some are owned run in the initializer. */
+/* Ops whose inputs are all known run now, on the host's kernels, and their results become constants; if some inputs are
+ * owned, the initializer runs them. */
 #include "graph/pass.h"
 
 #include "base/os.h"
@@ -20,7 +20,7 @@ bool graph_op_foldable(const struct graph *graph, const struct graph_options *op
             return false;
         total += value->size_bytes;
     }
-    /* Without inputs it is a fill: making it where it is used costs less than keeping it. */
+    /* Without inputs it is a fill: recomputing it is faster than storing it. */
     return op->k.input_count > 0 && total <= FOLD_BYTES_MAX;
 }
 
@@ -41,7 +41,7 @@ static void run_row(const struct kern_row *row, const struct kern_call *call, co
 
 struct context {
     struct kern_op op;
-    struct kern_map epilogue; /* its program, where it has one */
+    struct kern_map epilogue; /* its program, if any */
     uint32_t cpu;
 };
 
@@ -56,7 +56,7 @@ static bool run_op(const void *context, const void *const *in, void *const *out)
     row->plan(&op, 1, &work);
     void *scratch = base_aligned_acquire(64, base_align_up(work.scratch_bytes + 1, 64));
     void *worker = base_aligned_acquire(64, base_align_up(work.worker_scratch_bytes + 1, 64));
-    /* Kernels only read what an input's pointer addresses. */
+    /* Kernels only read from input pointers. */
     for (uint32_t t = 0; t < op.input_count + op.output_count; t++)
         data[t] = (t < op.input_count ? (char *)(uintptr_t)in[t] : (char *)out[t - op.input_count]) +
                   graph_view_byte_offset(&op.tensors[t]);

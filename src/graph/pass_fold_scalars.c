@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Constants of a single FLOAT32 or FLOAT16 element become part of the element-wise programs (and epilogues) that read
- * them, sums and products with them one multiply-add, squares products, and what is then written out of GELU and SWISH
- * one operation. All steps are exact but the last two, which may differ by rounding; quotients become products for
- * powers of two only. */
+/* Constants of a single FLOAT32 or FLOAT16 element are folded into the element-wise programs (and epilogues) that read
+ * them. Sums and products with them become one multiply-add, x * x a square, and then a spelled-out GELU or SWISH one
+ * operation. All steps are exact except for the last two, which may differ by rounding; divisions become
+ * multiplications for powers of two only. */
 #include "graph/pass.h"
 
 #include "base/half.h"
@@ -61,7 +61,7 @@ static bool place_source(struct graph_program *out, const float *scalars, uint32
     return true;
 }
 
-/* The program without inputs that are single constants; false when there are none, or too many instructions. */
+/* The program without inputs that are single constants; false if there are none, or too many instructions. */
 static bool inline_scalars(struct graph *graph, const struct graph_program *in, struct graph_program *out)
 {
     uint8_t regs[KERN_TENSORS_MAX + KERN_MAP_INST_MAX];
@@ -119,7 +119,7 @@ static bool has_inverse(float c)
     return isfinite(c) && fabsf(frexpf(c, &exponent)) == 0.5f && exponent > -120 && exponent < 120;
 }
 
-/* x * p + q for operations with a constant (adding -0 changes nothing), x * x for squares. */
+/* x * p + q for operations with a constant (adding -0 is the identity), x * x for squares. */
 static bool to_muladd(const struct graph_program *program, struct kern_map_inst *inst)
 {
     float left, right, p = 1, q = -0.0f;
@@ -158,7 +158,7 @@ struct factors {
     uint32_t count;
 };
 
-/* Register `reg` as a constant times at most two registers that are no products with constants. */
+/* Register `reg` as a constant times at most two registers that are not multiplied by constants. */
 static bool take_factors(const struct graph_program *program, uint32_t reg, struct factors *out)
 {
     const struct kern_map_inst *inst = inst_of(program, reg);
@@ -179,7 +179,7 @@ static bool take_factors(const struct graph_program *program, uint32_t reg, stru
 }
 
 #define ROUNDED_F32 1e-6
-#define ROUNDED_F16 0x1p-11 /* where a model in FLOAT16 has 1.4140625 for the root of 2 */
+#define ROUNDED_F16 0x1p-11 /* FLOAT16 models have 1.4140625 for sqrt(2) */
 
 static bool close_to(double a, double b, double error)
 {
@@ -246,7 +246,7 @@ static bool simplify(struct graph *graph, struct graph_program *program, double 
     return changed;
 }
 
-/* Between integers and floats programs keep the form in which quantisation is recognised, by passes and by kernels. */
+/* Between integers and floats, programs keep the form by which passes and kernels recognise quantisation. */
 static bool has_integers(const struct kern_op *op)
 {
     for (uint32_t t = 0; t < op->input_count + op->output_count; t++)

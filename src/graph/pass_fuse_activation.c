@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CONV, GEMM, QGEMM and NORM may end in an element-wise program. The MAP op that alone reads their result becomes that
- * program, its other inputs (a residual, for example) become theirs; an op that has an epilogue already gets a longer
- * one. */
+/* CONV, GEMM, QGEMM and NORM may end in an element-wise program (epilogue). A MAP op that is the only reader of their
+ * result becomes that program, its other inputs (such as a residual) become inputs of the host; an existing epilogue is
+ * extended. */
 #include "graph/pass.h"
 
-/* A sum of integers, seen as FLOAT32; what its epilogue has stored in another type is not. */
+/* A sum of integers, viewed as FLOAT32; this does not apply to epilogues that store another type. */
 static bool integer_sum(const struct kern_op *op)
 {
     bool integer = op->kind == KERN_GEMM ? op->u.gemm.integer : op->kind == KERN_CONV && op->u.conv.integer;
@@ -35,7 +35,7 @@ static uint32_t fed_inputs(const struct graph_op *map, const struct graph_op *ho
     return fed;
 }
 
-/* Joins both; the kernel's result is FLOAT32 before it is stored, as an epilogue sees it. */
+/* Concatenates both programs; the kernel's result is FLOAT32 before it is stored, as an epilogue sees it. */
 static bool join(const struct graph_op *host, const struct graph_op *map, uint32_t fed, struct graph_program *out)
 {
     struct graph_program first, second;
@@ -47,7 +47,7 @@ static bool join(const struct graph_op *host, const struct graph_op *map, uint32
     return graph_program_join(&first, &second, fed, DML_TENSOR_DATA_TYPE_FLOAT32, out);
 }
 
-/* The host with this epilogue, writing where the MAP op wrote. `program` must outlive the result. */
+/* The host with this epilogue, writing to the MAP op's output. `program` must outlive the result. */
 static bool build(const struct graph_op *host, const struct graph_op *map, const struct graph_program *program,
                   struct graph_op *out)
 {
@@ -59,7 +59,7 @@ static bool build(const struct graph_op *host, const struct graph_op *map, const
     return !graph_op_reads(out, out->value[out->k.input_count]);
 }
 
-/* Position of an op that may take in the MAP op at `second` by its input t, or GRAPH_NONE. */
+/* Position of an op that may absorb the MAP op at `second` by its input t, or GRAPH_NONE. */
 static uint32_t find_host(const struct graph *graph, const struct graph_uses *uses, uint32_t second, uint32_t t)
 {
     const struct graph_op *map = graph->ops[second];
@@ -88,7 +88,7 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
         return false;
     }
     graph_op_join(&fused, map);
-    *host = fused; /* the host now runs where the MAP op ran */
+    *host = fused; /* the host now runs at the position of the MAP op */
     map->dead = true;
     graph->ops[first] = map;
     graph->ops[second] = host;

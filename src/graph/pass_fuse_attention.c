@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* softmax(scale * Q K^T [+ mask]) V, where nobody else reads the scores or the weights, becomes one attention: they
- * never reach memory. The scale and the mask are the first product's epilogue by now. */
+/* softmax(scale * Q K^T [+ mask]) V becomes one attention if the scores and the weights have no other readers, so they
+ * are never written to memory. At this point, the scale and the mask are in the first GEMM's epilogue. */
 #include "graph/pass.h"
 
 #include "kernels/core/epilogue.h"
@@ -18,8 +18,8 @@ static bool is_product(const struct graph_op *op)
            op->k.tensors[0].rank <= 4;
 }
 
-/* Position of the op whose whole result is input t of the op at `at`, which alone reads it; or GRAPH_NONE. The two may
- * see it in other sizes, but with lines of one length. */
+/* Position of the op whose whole result is input t of the op at `at`, its only reader; or GRAPH_NONE. The two may use
+ * different sizes, but lines of equal length. */
 static uint32_t source_of(const struct graph *graph, const struct graph_uses *uses, uint32_t at, uint32_t t)
 {
     const struct graph_op *reader = graph->ops[at];
@@ -44,7 +44,7 @@ static uint32_t source_of(const struct graph *graph, const struct graph_uses *us
                : GRAPH_NONE;
 }
 
-/* The epilogue multiplies by a constant, adds a tensor, or first the one and then the other. */
+/* The epilogue multiplies by a constant, adds a tensor, or does both in this order. */
 static bool read_epilogue(struct attention *at)
 {
     static const struct kern_epilogue_support support = {
@@ -110,7 +110,7 @@ static bool short_floats(const struct graph_operand *operands, uint32_t count)
     return true;
 }
 
-/* The attention in place of the last product. */
+/* Replaces the last GEMM by the attention. */
 static bool build(const struct attention *at, struct graph_op *out)
 {
     const struct kern_view *y = &at->product->k.tensors[at->product->k.input_count];
@@ -142,7 +142,7 @@ static bool build(const struct attention *at, struct graph_op *out)
     return !graph_op_reads(out, all[count].value);
 }
 
-/* Whether it has a kernel that is made for speed, unless the product has none, either. */
+/* Whether it has an optimised kernel, unless the GEMM does not have one either. */
 static bool pays(const struct graph *graph, const struct graph_options *options, const struct attention *at,
                  const struct graph_op *fused)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pointwise convolution that widens, a depthwise one over it and a pointwise one that narrows again become one op,
- * which never has the wide tensors whole in memory; the first may also be one with windows, of few input channels (the
- * kernels say of how many). Between them may be bounds only; what ends the last stays its
- * epilogue. Nobody else may read what lies between, weights are fixed, and X must stay as it is until the last
- * convolution ran. It is done where a kernel other than the reference takes it. */
+/* Inverted residual: a pointwise convolution that expands the channels, a depthwise one, and a pointwise one that
+ * reduces them become one op, which never stores the expanded tensors whole. The first may also have windows and few
+ * input channels (kernels report the limit). Between the convolutions there may be clamps only; an element-wise op
+ * after the last remains its epilogue. Intermediate results must not have other readers, weights are constant, and X
+ * must not change until the last convolution ran. Applied if a kernel other than the reference accepts the op. */
 #include "graph/pass.h"
 
 #include "kernels/core/epilogue.h"
 
-/* The kernels take an image row by row: tiles of shorter rows stay half empty. */
+/* The kernels process an image row by row: shorter rows leave tiles half empty. */
 #define ROW_MIN 7
 
 struct blocks {
@@ -17,7 +17,7 @@ struct blocks {
     struct graph_uses uses;
 };
 
-/* Fixed parameters of a convolution in FLOAT32. */
+/* Constant parameters of a convolution in FLOAT32. */
 static bool known_weights(const struct blocks *b, const struct graph_op *conv)
 {
     for (uint32_t t = 1; t < 2u + conv->k.u.conv.has_bias; t++)
@@ -65,7 +65,7 @@ static bool bounds_of(const struct kern_op *op, struct kern_bounds *out)
     return kern_epilogue_bounds(op, out) && out->low <= out->high;
 }
 
-/* Position of the op that alone writes the convolution's X, which that convolution alone reads; or GRAPH_NONE. */
+/* Position of the op that alone writes the convolution's X, if the convolution is the only reader; or GRAPH_NONE. */
 static uint32_t sole_source(const struct blocks *b, uint32_t at)
 {
     const struct graph_op *op = b->graph->ops[at];
@@ -93,7 +93,7 @@ struct parameters {
     bool has_bias[3];
 };
 
-/* Weights row-major, then the bias or zeros; returns what follows. */
+/* Weights row-major, then the bias or zeros; returns the next address. */
 static float *put_parameters(const struct parameters *p, uint32_t i, const float *data, const float *addends,
                              float *out)
 {
@@ -162,7 +162,8 @@ static bool build(const struct graph_op *expand, const struct graph_op *window, 
            !graph_op_reads(out, out->value[out->k.input_count]);
 }
 
-/* Threads that share an image each expand the rows where they meet: at most a fifth of them may be computed twice. */
+/* Threads that share an image each expand the rows at their common borders: at most a fifth of the rows may be computed
+ * twice. */
 static bool shares_well(const struct blocks *b, const struct kern_op *op)
 {
     const struct kern_inverted_residual *residual = &op->u.inverted_residual;
@@ -171,7 +172,7 @@ static bool shares_well(const struct blocks *b, const struct kern_op *op)
            (b->options->threads - 1) * twice * 5 <= op->tensors[op->input_count].sizes[2] * step;
 }
 
-/* The op would run on a kernel of its own. */
+/* The op would get an optimised kernel. */
 static bool has_kernel(const struct blocks *b, const struct graph_op *op)
 {
     uint32_t priority = graph_op_priority(b->graph, b->options, op);
@@ -197,7 +198,7 @@ static bool make_parameters(struct blocks *b, const struct graph_op *const *conv
                                                               count, 1, values });
 }
 
-/* What only the convolutions read. */
+/* Values that only the convolutions read. */
 static void drop_parameters(const struct blocks *b, const struct graph_op *conv)
 {
     for (uint32_t t = 1; t < 2u + conv->k.u.conv.has_bias; t++)
@@ -210,7 +211,7 @@ static bool fuse(struct blocks *b, uint32_t expand_at, uint32_t window_at, uint3
     struct graph_op *expand = graph->ops[expand_at], *window = graph->ops[window_at], *last = graph->ops[at], made;
     if (!graph_stable_between(&b->uses, expand->value[0], expand_at, at) || !build(expand, window, last, &made))
         return false;
-    made.value[1] = last->value[1]; /* fixed, as the parameters will be */
+    made.value[1] = last->value[1]; /* constant, as the parameters will be */
     if (window->k.tensors[0].sizes[3] < ROW_MIN || !shares_well(b, &made.k) || !has_kernel(b, &made) ||
         !make_parameters(b, (const struct graph_op *[]){ expand, window, last }, &made))
         return false;

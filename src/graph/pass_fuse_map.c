@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A MAP op whose only result is read by one other MAP op, element for element, becomes the beginning of that op. What
- * makes floats of integers does so for each of its readers. */
+/* A MAP op whose only result is read by one other MAP op, element by element, is prepended to that op. Ops that convert
+ * integers to floats are prepended to each reader. */
 #include "graph/quantized.h"
 
-/* The inputs of `consumer` that read exactly what `producer` wrote; 0 when some read it otherwise. */
+/* The inputs of `consumer` that read exactly the output of `producer`; 0 if some read it differently. */
 static uint32_t fed_inputs(const struct graph_op *consumer, uint32_t value, const struct kern_view *written)
 {
     uint32_t fed = 0;
@@ -38,7 +38,7 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
 {
     struct graph_op *consumer = graph->ops[second], fused = *consumer, producer;
     struct graph_program a, b, joined;
-    /* One iteration space: edges between the two may have other sizes at their ends. */
+    /* One iteration space: edges between the two may have other sizes on either side. */
     if (graph->ops[first]->k.kind != KERN_MAP || graph->ops[first]->k.output_count != 1 ||
         !graph_map_in_shape(graph->ops[first], &consumer->k.tensors[consumer->k.input_count], &producer) ||
         !may_fuse(graph, uses, &producer, first, second))
@@ -58,7 +58,7 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
     return true;
 }
 
-/* Tries to take in one producer of the op at `second`. */
+/* Tries to absorb one producer of the op at `second`. */
 static bool fuse_one(struct graph *graph, struct graph_uses *uses, const struct graph_options *options, uint32_t second)
 {
     const struct graph_op *consumer = graph->ops[second];

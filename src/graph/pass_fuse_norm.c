@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layer normalisation and its like written in parts, (x - mean) / sqrt(mean of (x - mean)^2 + epsilon), with or without
- * the mean, become one NORM that reads x, however many MAP ops the parts are spread over. The product and the sum that
- * follow become its scale and bias, what else that MAP op computes its epilogue. With k = scale / sqrt(...), exports
- * also have x * k + (bias - mean * k).
+/* Layer normalisation and similar computations written as separate ops, (x - mean) / sqrt(mean of (x - mean)^2 +
+ * epsilon), with or without the mean, become one NORM that reads x, over however many MAP ops the parts are spread. A
+ * following multiplication and addition become its scale and bias, the rest of that MAP op its epilogue. With k = scale
+ * / sqrt(...), exporters also write x * k + (bias - mean * k).
  *
- * It is the same but for rounding: one x under one view in all places; means over one set of axes, each read where its
- * own group is; nothing that is read on the way is written twice, and x stays as it is up to the last op. What lies
- * between may be FLOAT16 only where x is and epsilon is a FLOAT16 above zero, so that roots and quotients stay finite;
- * the squares, which NORM keeps in FLOAT32, then also no longer overflow. The mean of squares and what is computed of
- * it have no other reader, or there would be more to do than before; others may read the mean and the differences. */
+ * The result is the same except for rounding. Conditions: one x under one view everywhere; means over one set of axes,
+ * each read by its own group; no intermediate value is written twice, and x does not change before the last op.
+ * Intermediate values may be FLOAT16 only if x is and epsilon is a FLOAT16 above zero, so that roots and quotients stay
+ * finite; the squares, which NORM keeps in FLOAT32, then no longer overflow either. The mean of squares and values
+ * computed from it must not have other readers, since they would have to be computed in addition; the mean and the
+ * differences may. */
 #include "graph/pass.h"
 
 #include <math.h>
 
 #define F32          DML_TENSOR_DATA_TYPE_FLOAT32
 #define F16          DML_TENSOR_DATA_TYPE_FLOAT16
-#define HALF_EPSILON 0x1p-24f /* the least FLOAT16 above zero */
+#define HALF_EPSILON 0x1p-24f /* the smallest FLOAT16 above zero */
 
 struct search {
     const struct graph *graph;
     const struct graph_uses *uses;
-    bool half;      /* something between x and the result was stored as FLOAT16 */
+    bool half;      /* an intermediate value between x and the result was stored as FLOAT16 */
     uint32_t first; /* position of the first op that reads x */
-    uint32_t last;  /* of the MAP op that ends the normalisation */
+    uint32_t last;  /* of the MAP op at the end of the normalisation */
 };
 
-/* A register of the MAP op at position `at`, in whatever shape its reader sees it. */
+/* A register of the MAP op at position `at`, in the shape in which its reader views it. */
 struct node {
     struct graph_op op;
     uint32_t at, reg;
@@ -43,7 +44,7 @@ static bool short_float(DML_TENSOR_DATA_TYPE type)
     return type == F32 || type == F16;
 }
 
-/* The view without what it repeats. */
+/* The view without broadcast dimensions. */
 static struct kern_view collapsed(const struct kern_view *view)
 {
     struct kern_view result = *view;
@@ -62,7 +63,7 @@ static bool same_operand(const struct graph_operand *a, const struct graph_opera
     return a->value == b->value && graph_view_equal(&a->view, &b->view);
 }
 
-/* Position of the only op that writes the value, before `at`; alone: and what is read there is all that reads it. */
+/* Position of the only op that writes the value, before `at`; alone: and the given read is the only one. */
 static uint32_t writer_of(const struct search *s, uint32_t value, uint32_t at, bool alone)
 {
     struct graph_use_summary sum = graph_uses_of(s->uses, value);
@@ -71,7 +72,7 @@ static uint32_t writer_of(const struct search *s, uint32_t value, uint32_t at, b
     return found ? sum.writer : GRAPH_NONE;
 }
 
-/* The result of the MAP op that wrote what the op at `at` reads as `from`. */
+/* The result of the MAP op that wrote the operand `from` of the op at `at`. */
 static bool enter(const struct search *s, const struct graph_operand *from, uint32_t at, bool alone, struct node *out)
 {
     struct kern_view seen = collapsed(&from->view);
@@ -83,7 +84,7 @@ static bool enter(const struct search *s, const struct graph_operand *from, uint
     return graph_view_equal(&out->op.k.tensors[out->op.k.input_count], &seen);
 }
 
-/* The operand behind a register that is an input seen as FLOAT32. */
+/* The operand of a register that is an input viewed as FLOAT32. */
 static bool operand_of(const struct node *node, struct graph_operand *out)
 {
     const struct kern_op *op = &node->op.k;
@@ -93,8 +94,8 @@ static bool operand_of(const struct node *node, struct graph_operand *out)
     return short_float(out->view.type);
 }
 
-/* The FLOAT32 instruction that the register is the result of, perhaps in an earlier op, to which `node` moves. NULL:
- * there is none, and the register may be an input. */
+/* The FLOAT32 instruction that computes the register, possibly in an earlier op, to which `node` moves. NULL: none; the
+ * register may be an input. */
 static const struct kern_map_inst *instruction(struct search *s, struct node *node, bool alone)
 {
     struct graph_operand from;
@@ -124,9 +125,9 @@ static bool is_constant(const struct node *node, uint32_t reg, float value)
     return inst && inst->imm[0].f32 == value;
 }
 
-/* ---- what is normalised ------------------------------------------------------------------------------------------ */
+/* ---- the normalised tensor -------------------------------------------------------------------------------------- */
 
-/* The same elements before copies and casts that lose nothing. */
+/* The same elements before copies and lossless casts. */
 static struct graph_operand origin(struct search *s, struct graph_operand x, uint32_t at)
 {
     struct graph_operand before;
@@ -148,7 +149,7 @@ static bool origin_of(struct search *s, const struct node *node, struct graph_op
     return true;
 }
 
-/* Position of the op whose means the register is, each repeated over the elements that it is the mean of; `node` moves
+/* Position of the op that computes the means in the register, each broadcast to the elements of its group; `node` moves
  * there. */
 static uint32_t mean_of(struct search *s, struct node *node, bool alone)
 {
@@ -208,7 +209,8 @@ static bool take_square(struct search *s, struct node *node)
     return node->reg == other.reg || (operand_of(node, &a) && operand_of(&other, &b) && same_operand(&a, &b));
 }
 
-/* The register is sqrt(v + epsilon), or with `inverse` 1 / sqrt(v + epsilon): position of the op that gives v, a mean.
+/* The register is sqrt(v + epsilon), or with `inverse` 1 / sqrt(v + epsilon): returns the position of the op that
+ * computes v, a mean.
  */
 static uint32_t deviation_of(struct search *s, struct node node, bool inverse, float *out_epsilon)
 {
@@ -236,7 +238,7 @@ static uint32_t deviation_of(struct search *s, struct node node, bool inverse, f
     return mean_of(s, &node, true);
 }
 
-/* The register is the deviation of some x (or with `inverse` 1 / deviation), which MAP ops that write `like` divide by.
+/* The register is the deviation of some x (or with `inverse` 1 / deviation), by which MAP ops that write `like` divide.
  */
 static bool deviates(struct search *s, const struct node *node, bool inverse, const struct kern_view *like,
                      struct parts *out)
@@ -254,7 +256,7 @@ static bool deviates(struct search *s, const struct node *node, bool inverse, co
     out->axes = reduce->k.u.reduce.axes;
     struct search plain = *s;
     out->centered = centered(s, squared, out->axes, &out->x);
-    if (!out->centered) { /* perhaps of something that is only multiplied by itself */
+    if (!out->centered) { /* possibly of something that is only squared */
         *s = plain;
         if (!origin_of(s, &squared, &out->x))
             return false;
@@ -294,7 +296,7 @@ static bool scaled(struct search *s, struct node k, const struct kern_view *like
     return false;
 }
 
-/* x * k + (bias - mean * k), where `add` is the sum and `product` the number of its operand that is x * k. */
+/* x * k + (bias - mean * k), where `add` is the addition and `product` the index of its operand x * k. */
 static bool match_sum(struct search *s, const struct node *map, const struct kern_map_inst *add, uint32_t product,
                       struct parts *out)
 {
@@ -337,7 +339,7 @@ static bool find(struct search *s, const struct graph_op *map, uint32_t reg, str
 
 /* ---- scale, bias and epilogue ------------------------------------------------------------------------------------ */
 
-/* What the MAP op does with register `reg`, as an epilogue's program. */
+/* The rest of the MAP op after register `reg`, as an epilogue's program. */
 static bool program_behind(const struct graph_op *map, uint32_t reg, struct graph_program *out)
 {
     struct graph_program own;
@@ -366,7 +368,7 @@ static bool program_behind(const struct graph_op *map, uint32_t reg, struct grap
     return out->input_count && out->inputs[0].value == GRAPH_NONE;
 }
 
-/* The instruction that alone reads the kernel's result, once; or GRAPH_NONE. */
+/* The only instruction that reads the kernel's result, once; or GRAPH_NONE. */
 static uint32_t only_reader(const struct graph_program *program)
 {
     uint32_t found = GRAPH_NONE, uses = program->map.store[0] == 0;
@@ -410,7 +412,8 @@ static bool read_affine(const struct kern_norm *norm, const struct kern_map_inst
     return (*scale || *bias) && !(*scale && norm->has_scale) && (inst->code != KERN_MAP_FMA || (*scale && *bias));
 }
 
-/* A product or sum at the program's beginning becomes scale or bias of the NORM op, which has no epilogue. */
+/* A multiplication or addition at the start of the program becomes scale or bias of the NORM op, which does not have an
+ * epilogue. */
 static bool take_affine(struct graph_op *op, struct graph_program *program)
 {
     struct kern_norm *norm = &op->k.u.norm;
@@ -435,7 +438,7 @@ static bool take_affine(struct graph_op *op, struct graph_program *program)
     return true;
 }
 
-/* The NORM op with all of the program, as far as its kernel stays what it is without. */
+/* The NORM op with as much of the program as possible without changing its kernel. */
 static bool finish(const struct graph *graph, const struct graph_options *options, struct graph_op *norm,
                    struct graph_program *program)
 {
@@ -487,7 +490,7 @@ static bool build(struct graph *graph, struct graph_uses *uses, const struct gra
     return true;
 }
 
-/* The MAP op at `at` ends a normalisation and becomes it. */
+/* Replaces the MAP op at `at`, the end of a normalisation, by it. */
 static bool fuse(struct graph *graph, struct graph_uses *uses, const struct graph_options *options, uint32_t at)
 {
     const struct graph_op *map = graph->ops[at];

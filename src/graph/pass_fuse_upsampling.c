@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A convolution of an image whose pixels were repeated s times (nearest neighbours) reads each of the original's
- * several times: windows at all s * i + p, for one p, meet the original at the same places. So it is s convolutions of
- * the original along each dimension, with smaller windows whose weights are sums, and results s pixels apart: 9 of 25
- * multiplications for 5x5 and s = 2, 4 of 9 for 3x3, and the large image is never in memory.
+/* A convolution of an image whose pixels were repeated s times (nearest-neighbour upsampling) reads each original pixel
+ * several times: all windows at s * i + p, for one p, cover the same original pixels in the same way. So it equals s
+ * convolutions of the original along each dimension, with smaller windows whose weights are sums, and results s pixels
+ * apart: 9 of 25 multiplications for 5x5 and s = 2, 4 of 9 for 3x3, and the large image is never stored.
  *
- * Along the last dimension, one convolution with s times the channels does it where all p have the same window:
- * channels are innermost by now, and those of neighbouring pixels lie side by side. Weights are fixed and rounded once
- * more, as by fold_batch_norm. */
+ * Along the last dimension, one convolution with s times the channels suffices if all p have the same window: at this
+ * point the layout is NHWC, and the channels of neighbouring pixels are adjacent. Weights must be constant and are
+ * rounded once more, as by fold_batch_norm. */
 #include "graph/pass.h"
 
 #include "kernels/core/dense.h"
 
 #include <math.h>
 
-#define PARTS_MAX 4 /* convolutions that one becomes */
+#define PARTS_MAX 4 /* number of convolutions that one becomes */
 
-/* Of the original, from the pixel i on: what windows of one p meet. */
+/* Original pixels that the windows of one p cover, relative to pixel i. */
 struct reach {
     int32_t first;
     uint32_t size;
 };
 
 struct part {
-    uint32_t phase[2], phases; /* the first pixel of the result, and how many along its line become channels */
+    uint32_t phase[2],
+        phases; /* the first pixel of the result, and the number of pixels along its line that become channels */
     struct reach reach[2];
 };
 
@@ -49,7 +50,7 @@ static struct reach reach_of(const struct search *s, uint32_t d, uint32_t phase)
     return (struct reach){ first, (uint32_t)(floor_quotient(end, times) - first + 1) };
 }
 
-/* ---- what is looked for ---- */
+/* ---- pattern ---- */
 
 /* How often pixels are repeated along dimension d, all equally often and in order; 0: otherwise. */
 static uint32_t times_of(const struct kern_op *op, uint32_t d)
@@ -101,7 +102,7 @@ static bool suits(const struct search *s)
     return true;
 }
 
-/* The RESAMPLE op that alone writes what the convolution alone reads. */
+/* The RESAMPLE op that alone writes the value, if the convolution is its only reader. */
 static bool find(struct search *s, uint32_t at)
 {
     s->conv = s->graph->ops[at];
@@ -136,7 +137,7 @@ static float load(const struct kern_view *view, const void *data, int64_t at)
     return value;
 }
 
-/* The sum of the weights that fall on one place (row, column) of the part's window. */
+/* The sum of the weights that apply to one position (row, column) of the part's window. */
 static float sum_of(const struct context *c, const void *data, int64_t filter, const uint32_t phase[2],
                     const int32_t place[2])
 {

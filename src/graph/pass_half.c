@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the caller allows half precision for FLOAT32 tensors and the processor multiplies BFLOAT16, temporaries that
- * convolutions and products take as factors are BFLOAT16: the factors would be rounded so anyway, and half the memory
- * moves. All that touches such a value must see it as FLOAT32 today, in an op that takes the other type without losing
- * its kernel; views count elements, so they stay as they are. */
+/* If the caller allows half precision for FLOAT32 tensors and the CPU multiplies BFLOAT16, temporaries that are factors
+ * of convolutions and GEMMs become BFLOAT16: the factors would be rounded to it anyway, and the memory traffic is
+ * halved. All ops that access such a value must see it as FLOAT32 and accept the other type without losing their
+ * kernel; views count elements, so they do not change. */
 #include "graph/pass.h"
 
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static bool is_factor(const struct kern_op *op, uint32_t t)
     return is_product(op) && (t == 0 || (t == 1 && op->kind == KERN_GEMM));
 }
 
-/* What a product's epilogue reads: its memory is what the product waits for. */
+/* Operands of a GEMM's epilogue: the GEMM waits for their memory. */
 static bool is_late(const struct kern_op *op, uint32_t t)
 {
     return is_product(op) && op->epilogue && t >= op->epilogue_input && t < op->input_count;
@@ -72,7 +72,7 @@ static void look(struct halves *h, const struct graph_op *op)
     h->group[b] = a;
 }
 
-/* Groups are complete: what one value cannot, none of them can. */
+/* Groups are all or nothing: if one value cannot change, none of the group can. */
 static void settle(struct halves *h)
 {
     const struct graph *graph = h->graph;
@@ -98,7 +98,7 @@ static bool changed_op(struct halves *h, const struct graph_op *op, struct graph
     return any;
 }
 
-/* Ops that would lose their kernel keep their values as they are; true when there were any. */
+/* Values of ops that would lose their kernel keep their types; true if there were any. */
 static bool veto(struct halves *h)
 {
     bool any = false;

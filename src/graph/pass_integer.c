@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions and products of dequantised bytes multiply the bytes: the sums are exact, and one multiplication by the
- * product of the scales follows. A division by the scale of the next quantisation stays one, as a product with the
- * quotient of the scales rounds otherwise next to halves. Scales and zero points must be constants. Zero points that
- * are constant zeros go away. */
+/* Convolutions and GEMMs of dequantised 8-bit values multiply the integers: the sums are exact, followed by one
+ * multiplication by the product of the scales. A division by the scale of the next quantisation remains a division,
+ * because multiplying by the quotient of the scales rounds differently next to ties. Scales and zero points must be
+ * constants. Zero points that are constant zeros are removed. */
 #include "graph/quantized.h"
 
 #include <math.h>
 
-/* What is made of one op. */
+/* The replacement of one op. */
 struct factors {
     struct graph_dequantized a, b;
     uint32_t channels, channel_dim; /* of the output: along which B's scale may vary */
     float *scale, *bias;            /* [channels]; bias NULL: none */
-    int32_t *sum_bias; /* [channels]: the bias in units of the scale; NULL: it is none, or not of integers */
+    int32_t *sum_bias;              /* [channels]: the bias in units of the scale; NULL: no bias, or not integers */
 };
 
 static bool is_bytes(const struct graph_operand *operand)
@@ -33,13 +33,13 @@ static bool suits(const struct graph_op *op)
     return k->kind == KERN_GEMM && !k->u.gemm.integer && (!k->u.gemm.has_c || k->u.gemm.beta == 1);
 }
 
-/* Coordinate of the second factor along which its scale may vary: output channels, columns. */
+/* Dimension of the second factor along which its scale may vary: output channels, columns. */
 static uint32_t scale_dim(const struct kern_op *k)
 {
     return k->kind == KERN_CONV ? 0 : k->tensors[1].rank - 1;
 }
 
-/* Sums are INT32: none may wrap that was right in floats. A bias takes up to half of the range (find_sum_bias). */
+/* Sums are INT32: none may wrap that was correct in floats. A bias may use up to half of the range (find_sum_bias). */
 static bool sums_fit(const struct kern_op *k)
 {
     const struct kern_view *a = &k->tensors[0], *b = &k->tensors[1];
@@ -107,8 +107,8 @@ static bool find_scale(struct graph *graph, const struct graph_op *op, struct fa
     return f->scale != NULL;
 }
 
-/* A convolution adds integers itself: biases that are whole multiples of the scale but for the rounding of both, as
- * quantisers make them. */
+/* Integer convolutions add an integer bias: biases that are integer multiples of the scale, up to the rounding of both,
+ * as quantisation tools produce them. */
 static bool find_sum_bias(struct graph *graph, const struct graph_op *op, struct factors *f)
 {
     if (op->k.kind != KERN_CONV || !f->bias)
@@ -140,7 +140,7 @@ static struct graph_operand channel_constant(struct graph *graph, const struct k
     return result;
 }
 
-/* A zero point as an operand, unless it is zero. `dim` GRAPH_NONE: one for all. */
+/* A zero point as an operand, unless it is zero. `dim` GRAPH_NONE: one for the tensor. */
 static bool add_zero(struct graph *graph, const struct graph_dequantized *dq, const struct kern_view *y, uint32_t dim,
                      bool broadcast, struct graph_operand *inputs, uint32_t *count)
 {

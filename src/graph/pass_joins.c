@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An element-wise op of what several ops wrote side by side (JOIN) becomes one op of each part, which later passes fuse
- * with what writes the part: QuantizeLinear behind a Concat then turns the bytes of each part into those of the joined
- * tensor, which is never stored as it was. */
+/* An element-wise op on a concatenation (several ops write parts of its input) becomes one op per part, which later
+ * passes fuse with the op that writes the part: QuantizeLinear after Concat then converts each part directly into 8
+ * bits of the concatenated tensor, which is never stored in its original type. */
 #include "graph/pass.h"
 
 #define PARTS_MAX 16
 
 struct join {
-    uint32_t operand; /* the op's input that was joined, */
-    uint32_t count;   /* of so many parts: */
+    uint32_t operand; /* the op's concatenated input, */
+    uint32_t count;   /* with this many parts: */
     struct graph_use write[PARTS_MAX];
     struct kern_view view[PARTS_MAX];
 };
 
-/* Ops that can end in an element-wise one, so that the part needs no step of its own. */
+/* Ops that can have an epilogue, so that the part needs no step of its own. */
 static bool may_fuse(const struct graph_op *writer)
 {
     return !writer->dead && writer->k.output_count == 1 &&
            (writer->k.kind == KERN_MAP || writer->k.kind == KERN_CONV || writer->k.kind == KERN_GEMM);
 }
 
-/* Views without elements in common that together have as many as `whole`. */
+/* Disjoint views that together have as many elements as `whole`. */
 static bool covers(const struct join *join, const struct kern_view *whole)
 {
     uint64_t elements = 0;
@@ -54,13 +54,13 @@ static bool find_join(const struct graph *graph, const struct graph_uses *uses, 
     return covers(out, &op->k.tensors[operand]);
 }
 
-/* The elements of `view`, which belongs to the op's operand `from`, in its operand `to`. */
+/* The elements of `view`, a part of the op's operand `from`, in its operand `to`. */
 static bool through(const struct graph_op *op, uint32_t from, uint32_t to, const struct kern_view *view,
                     struct kern_view *out)
 {
     struct kern_view other = op->k.tensors[to], one = op->k.tensors[from];
     const DML_TENSOR_DATA_TYPE type = other.type;
-    other.type = one.type = view->type; /* places are counted in elements */
+    other.type = one.type = view->type; /* offsets are counted in elements */
     if (!graph_view_through(&one, &other, view, out))
         return false;
     out->type = type;
@@ -76,7 +76,7 @@ static bool suits(const struct graph *graph, const struct graph_op *op)
     return result;
 }
 
-/* The op's operands for one part, but for the joined one. */
+/* The op's operands for one part, except for the concatenated one. */
 static bool find_operands(const struct graph_op *op, const struct join *join, uint32_t part,
                           struct graph_operand operands[KERN_TENSORS_MAX])
 {

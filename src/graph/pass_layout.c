@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions run fastest when the channels of a pixel lie together. A temporary that is only ever seen whole, as one
- * plain [N, C, ...] tensor, or in part as a range of its channels (joined and split ones), may lie in memory in any
- * order: those that convolutions touch, and those that element-wise ops, pooling, sums over all pixels and statistics
- * of channels connect to them, or to inputs and outputs that lie so, get the channels innermost. Every element has one
- * place before and after, whichever view leads to it. The gradient of a convolution's weights is a convolution, too,
- * whose image and filter are images with the batch and the channels changed. */
+/* Convolutions are fastest in NHWC. A temporary that is only ever viewed whole, as one plain [N, C, ...] tensor, or as
+ * a range of its channels (concatenation and split), may have any layout. NHWC is chosen for those that convolutions
+ * access, and for those that element-wise ops, pooling, sums over all pixels and channel statistics connect to them or
+ * to NHWC inputs and outputs. Each element has one position before and after, in all views. The gradient of a
+ * convolution's weights is a convolution as well, whose image and filter are images with batch and channels
+ * exchanged. */
 #include "graph/pass.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static bool any_order(enum kern_kind kind)
            kind == KERN_MOVE;
 }
 
-/* The statistics of each channel that batch normalisation takes. */
+/* The channel statistics of batch normalisation. */
 static bool by_channel(const struct kern_op *op)
 {
     const uint32_t others = ((UINT32_C(1) << op->tensors[0].rank) - 1) & ~UINT32_C(2);
@@ -37,7 +37,7 @@ static bool is_filter(const struct graph_op *op, uint32_t t)
     return op->k.kind == KERN_CONV && t && t < op->k.input_count && (!op->k.epilogue || t < op->k.epilogue_input);
 }
 
-/* Operand t of the op may lie in any order. */
+/* Operand t of the op may have any layout. */
 static bool suits(const struct graph_op *op, uint32_t t)
 {
     const struct kern_view *view = &op->k.tensors[t];
@@ -73,7 +73,7 @@ static struct kern_view with_batch_as_channels(const struct kern_view *view)
     return graph_view_permute(view, order);
 }
 
-/* Operand t as an image with the batch first, and whether it stands the other way round in the op. */
+/* Operand t as an image with the batch first, and whether the op has batch and channels exchanged. */
 static struct kern_view image_of(const struct layout *layout, const struct graph_op *op, uint32_t t, bool *out_swapped)
 {
     const struct kern_view *view = &op->k.tensors[t];
@@ -83,7 +83,7 @@ static struct kern_view image_of(const struct layout *layout, const struct graph
     return *out_swapped ? swapped : *view;
 }
 
-/* A value's whole tensor is the largest one that an op sees. */
+/* A value's whole tensor is the largest one that an op views. */
 static void look(struct layout *layout, const struct graph_op *op, uint32_t t)
 {
     const struct kern_view *view = &op->k.tensors[t];
@@ -110,7 +110,7 @@ static uint32_t find_group(struct layout *layout, uint32_t value)
     return value;
 }
 
-/* Lies with its channels innermost and stays so. */
+/* Is NHWC and stays so. */
 static bool is_last(const struct kern_view *view)
 {
     bool pixels = false;
@@ -119,7 +119,7 @@ static bool is_last(const struct kern_view *view)
     return pixels && view->sizes[1] > 1 && view->strides[1] == 1 && graph_view_injective(view);
 }
 
-/* The op's candidates become one group; what meets a tensor with channels innermost gets them so, too. */
+/* Puts the op's candidates into one group; a group that is connected to an NHWC tensor becomes NHWC. */
 static void connect(struct layout *layout, const struct graph_op *op)
 {
     uint32_t first = GRAPH_NONE;
@@ -147,7 +147,7 @@ static void channels_last(const struct kern_view *whole, struct kern_view *view)
     view->strides[1] = 1;
 }
 
-/* The op with its operands in groups of convolutions permuted; false when it has none. */
+/* The op with its operands in groups of convolutions permuted; false if it has none. */
 static bool permuted(struct layout *layout, const struct graph_op *op, struct graph_op *out)
 {
     bool any = false;
@@ -164,8 +164,8 @@ static bool permuted(struct layout *layout, const struct graph_op *op, struct gr
     return any;
 }
 
-/* No worse; of integers better, because most kernels of theirs are for plain layouts, where there may be one, unless
- * the result already lies with its channels innermost. */
+/* Rank not worse; for integers better, because most integer kernels are for plain layouts, if one accepts the op,
+ * unless the result already is NHWC. */
 static bool permutes_well(const struct layout *layout, const struct graph_op *op, const struct graph_op *changed)
 {
     if (!op->k.u.conv.integer || layout->options->backend->passes & GRAPH_PASS_BIT(filters))
@@ -175,7 +175,7 @@ static bool permutes_well(const struct layout *layout, const struct graph_op *op
     return after < before || (after == before && is_last(&op->k.tensors[op->k.input_count]));
 }
 
-/* Kernels pack filters, pass filters reorders constant ones; those of one tap are in either order. */
+/* Kernels pack filters, pass filters reorders constant ones; 1x1 filters are in both orders. */
 static bool filter_follows(const struct layout *layout, const struct graph_op *op)
 {
     const struct kern_view *w = &op->k.tensors[1];
@@ -186,7 +186,7 @@ static bool filter_follows(const struct layout *layout, const struct graph_op *o
            (layout->graph->values[op->value[1]].place == GRAPH_CONSTANT && !op->k.u.conv.transposed);
 }
 
-/* A convolution that would lose its kernel keeps its whole group as it is. */
+/* If a convolution would lose its kernel, its whole group keeps its layout. */
 static void veto(struct layout *layout, const struct graph_op *op)
 {
     struct graph_op changed;

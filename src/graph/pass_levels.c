@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ops of one level need nothing of one another, so that a device runs them at the same time: they come one behind the
- * other, and a barrier only where a level ends. An op's level is the first one at which all that it needs is there;
- * where it reads no temporary, the last one before its result is needed, which then is not kept for long. Large ops
- * fill a device alone: they stay behind all that came before them, and of others as much goes into a level as does not
+/* Ops of one level do not depend on each other, so a device may run them concurrently: they become neighbours, with a
+ * barrier only at the end of a level. The level of an op is the first one at which all of its inputs are available; if
+ * it reads no temporary, the last one before its result is needed, which keeps the lifetime short. Large ops fill a
+ * device alone: they stay after everything that preceded them; other ops are added to a level as long as it does not
  * need much memory, so that graphs of many branches still run branch by branch. */
 #include "graph/pass.h"
 
@@ -18,13 +18,13 @@ struct leveling {
     const struct graph *graph;
     struct graph_uses uses;
     uint32_t *level;                       /* [op], from 1 on */
-    uint32_t *read, *written;              /* [value]: the last level that does so far; 0: none */
+    uint32_t *read, *written;              /* [value]: the last level so far that does; 0: none */
     uint64_t *bytes;                       /* [level]: of results, temporaries */
     uint32_t last;                         /* level so far */
     uint32_t inputs_read, outputs_written; /* the last levels: the caller may bind an output over an input */
 };
 
-/* After the writes before position `at` that touch what operand t, a result, does. */
+/* After the writes before position `at` that overlap operand t, a result. */
 static uint32_t after_writes(const struct leveling *l, uint32_t at, uint32_t t)
 {
     const struct kern_view *view = &l->graph->ops[at]->k.tensors[t];
@@ -94,7 +94,7 @@ static void note(struct leveling *l, uint32_t at)
     }
 }
 
-/* It reads nothing that an op writes or may write, and it alone writes its result, a temporary. */
+/* It reads nothing that an op writes or may write, and it is the only writer of its result, a temporary. */
 static bool may_wait(const struct leveling *l, uint32_t at)
 {
     const struct graph_op *op = l->graph->ops[at];
@@ -112,7 +112,7 @@ static void wait(struct leveling *l, uint32_t at, bool writes_outputs)
 {
     const struct graph_op *op = l->graph->ops[at];
     uint32_t level = GRAPH_NONE;
-    for (uint32_t t = 0; t < op->k.input_count; t++) /* an output may lie over the input */
+    for (uint32_t t = 0; t < op->k.input_count; t++) /* an output may share the memory of the input */
         if (writes_outputs && l->graph->values[op->value[t]].place == GRAPH_INPUT)
             return;
     for (uint32_t t = op->k.input_count; t < op->k.input_count + op->k.output_count; t++)

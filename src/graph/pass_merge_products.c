@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of one matrix of few rows with several fixed ones, floats or quantised, become one product with all of
- * them side by side, when all end in the same program: one step instead of several, and more columns to share among
- * threads. Readers of the results then see parts of the wide one. The backend says up to how many rows. On processors
- * nothing is gained with many, since each product is long enough alone: 128 rows, FLOAT32, three of 768x768 take 0.99
- * of the time with one thread and as long with two, two of 768x3072 as long and 0.98; and the joined weights would be
- * held twice while compiling. */
+/* Several GEMMs of the same matrix of few rows with different constant matrices, floats or quantised, become one GEMM
+ * with the constants side by side, if all have the same epilogue: one step instead of several, and more columns to
+ * share among threads. Readers of the results then view parts of the wide one. The backend states the maximum number of
+ * rows. On CPUs many rows gain nothing, because each GEMM is long enough alone: 128 rows, FLOAT32, three of 768x768
+ * take 0.99 of the time with one thread and the same with two, two of 768x3072 the same and 0.98; and the concatenated
+ * weights would be stored twice while compiling. */
 #include "graph/pass.h"
 
 #include "kernels/core/number.h"
@@ -12,19 +12,20 @@
 #include <stdlib.h>
 
 #define MERGED_MAX 8
-#define LOOKED_MAX 64 /* products of one matrix that are looked at for others like the first */
+#define LOOKED_MAX 64 /* maximum number of GEMMs of one matrix that are searched for candidates */
 
 #define PROMPT_ROWS 512
 
-/* Quantised weights of 768x768, one row: three products take 0.78 of the time with two threads, 0.96 with one. Those of
- * 4096x4096 gain 2 %, and apart they are the same constants that the graph compiled for many rows has in the store. */
+/* Quantised weights of 768x768, one row: three GEMMs take 0.78 of the time with two threads, 0.96 with one. Those of
+ * 4096x4096 gain 2 %; unmerged, they are the same constants in the store as those of the graph that was compiled for
+ * many rows. */
 #define CODES_MAX (UINT64_C(4) << 20) /* elements of a matrix */
 
 struct merging {
     struct graph *graph;
     const struct graph_options *options;
     struct graph_uses uses;
-    uint32_t *next;                   /* [position of a product]: of the next one of the same matrix, or GRAPH_NONE */
+    uint32_t *next;                   /* [position of a GEMM]: the next one of the same matrix, or GRAPH_NONE */
     struct graph_op *ops[MERGED_MAX]; /* in order */
     uint32_t at[MERGED_MAX], count;
     uint64_t columns;
@@ -40,7 +41,7 @@ static uint32_t last_size(const struct kern_view *view)
     return view->sizes[view->rank - 1];
 }
 
-/* A constant of floats as wide as the result, where only the last `dims` dimensions count. */
+/* A constant of floats as wide as the result; only the last `dims` dimensions matter. */
 static bool wide_constant(const struct merging *merging, const struct graph_op *op, uint32_t t, uint32_t dims)
 {
     const struct graph *graph = merging->graph;
@@ -54,20 +55,20 @@ static bool wide_constant(const struct merging *merging, const struct graph_op *
     return true;
 }
 
-/* Operands from 1 on that are the matrix; what follows is as wide as the result. */
+/* Operands from 1 on that are the matrix; the following ones are as wide as the result. */
 static uint32_t matrix_end(const struct graph_op *op)
 {
     return op->k.kind == KERN_QGEMM ? 3 + op->k.u.qgemm.has_zero : 2;
 }
 
-/* Whether the backend merges long prompts' products, too: the graphs of a token and of a prompt then have the same
+/* Whether the backend also merges the GEMMs of long prompts: the graphs of a token and of a prompt then have the same
  * constants. */
 static bool merges_prompts(const struct merging *merging)
 {
     return merging->options->backend->merged_rows >= PROMPT_ROWS;
 }
 
-/* Panels one behind the other: those of the next matrix may follow. */
+/* Consecutive panels: those of the next matrix may follow. */
 static bool constant_panels(const struct merging *merging, const struct graph_op *op)
 {
     const struct graph *graph = merging->graph;
@@ -88,8 +89,8 @@ static bool constant_matrix(const struct merging *merging, const struct graph_op
     return op->k.kind == KERN_GEMM && !op->k.u.gemm.integer && wide_constant(merging, op, 1, 2);
 }
 
-/* Whether the reader may become the end of the op that writes the value: an element-wise one. One that sees the value
- * in several ways, as rotations do, stays what it is. */
+/* Whether the reader may become the epilogue of the op that writes the value: it is element-wise. An op that views the
+ * value in several ways, as rotary embeddings do, remains separate. */
 static bool may_end(const struct merging *merging, const struct graph_op *reader, uint32_t value)
 {
     uint32_t reads = 0;
@@ -98,7 +99,7 @@ static bool may_end(const struct merging *merging, const struct graph_op *reader
     return reader->k.kind == KERN_MAP && (reads == 1 || !merges_prompts(merging));
 }
 
-/* Its result is written by nobody else, and not about to become part of the one element-wise op that reads it. */
+/* The result has no other writer, and is not about to be fused with the only element-wise op that reads it. */
 static bool suits(const struct merging *merging, const struct graph_op *op)
 {
     const struct graph *graph = merging->graph;
@@ -131,7 +132,7 @@ static uint32_t wide_dim(const struct graph_op *op, uint32_t t)
     return op->k.kind == KERN_QGEMM && t < matrix_end(op) ? 0 : op->k.tensors[t].rank - 1;
 }
 
-/* Equal but for the constants and how wide they are. */
+/* Equal except for the constants and how wide they are. */
 static bool alike(const struct graph_op *a, const struct graph_op *b)
 {
     if (a->value[0] != b->value[0] || !graph_view_equal(&a->k.tensors[0], &b->k.tensors[0]) ||
@@ -152,13 +153,13 @@ static bool alike(const struct graph_op *a, const struct graph_op *b)
     return true;
 }
 
-/* What follows this op's columns begins with a panel. */
+/* The columns after this op's begin with a panel. */
 static bool ends_panel(const struct graph_op *op)
 {
     return op->k.kind != KERN_QGEMM || last_size(result_of(op)) % KERN_QGEMM_COLUMNS == 0;
 }
 
-/* The op at `at` and later ones like it; what they read is the same all the way. */
+/* Collects the op at `at` and later ones like it; their inputs do not change in between. */
 static bool find(struct merging *merging, uint32_t at)
 {
     struct graph *graph = merging->graph;
@@ -182,7 +183,7 @@ static bool find(struct merging *merging, uint32_t at)
     return merging->count > 1 && merging->columns <= INT32_MAX;
 }
 
-/* The op with operands in old results turned into ones in `wide`, whose value is `value`. */
+/* The op with operands in old results replaced by ones in `wide`, whose value is `value`. */
 static bool redirect(const struct merging *merging, const struct kern_view *wide, uint32_t value, struct graph_op *op)
 {
     struct kern_view part = *wide;
@@ -230,7 +231,7 @@ static uint64_t packed_bytes(const struct kern_view *view)
     return kern_view_elements(view) * kern_type_bits(view->type) / 8;
 }
 
-/* Operand number t of all ops, as it is put together: panels one behind the other, or columns side by side. */
+/* Concatenates operand t of all ops: consecutive panels, or columns side by side. */
 struct joining {
     struct kern_view views[MERGED_MAX];
     uint32_t widths[MERGED_MAX], rows, count;
@@ -254,7 +255,7 @@ static void copy_columns(const struct joining *joining, uint32_t i, const char *
     uint64_t bytes = kern_type_bytes(view->type);
     int64_t row = joining->rows > 1 ? view->strides[view->rank - 2] : 0;
     int64_t step = last_size(view) > 1 ? view->strides[view->rank - 1] : 0;
-    uint32_t piece = step == 1 ? last_size(view) : 1; /* columns that lie side by side */
+    uint32_t piece = step == 1 ? last_size(view) : 1; /* columns are side by side */
     for (uint32_t k = 0; k < joining->rows; k++)
         for (uint32_t c = 0; c < last_size(view); c += piece)
             memcpy(out + (k * joining->columns + c) * bytes,
@@ -312,7 +313,7 @@ static bool join_constants(const struct merging *merging, uint32_t t, struct gra
     return join(merging, t, rows, run_join_columns, &made);
 }
 
-/* The wide product, still with narrow constants: enough to ask for its kernel. */
+/* The wide GEMM, still with narrow constants: sufficient to query its kernel. */
 static void widen(const struct merging *merging, struct graph_op *out)
 {
     *out = *merging->ops[0];
@@ -326,7 +327,7 @@ static void widen(const struct merging *merging, struct graph_op *out)
     kern_view_set_packed(y, narrow.type, narrow.rank, narrow.sizes);
 }
 
-/* The narrow constants, as far as nothing else reads them. */
+/* Removes the narrow constants unless they have other readers. */
 static void drop_constants(const struct merging *merging, const struct graph_op *first)
 {
     for (uint32_t i = 0; i < merging->count; i++)
@@ -366,7 +367,7 @@ static bool merge(struct merging *merging)
 static bool link_products(struct merging *merging)
 {
     const struct graph *graph = merging->graph;
-    uint32_t *later = malloc((graph->value_count + (size_t)1) * sizeof(*later)); /* [value]: the first product of it */
+    uint32_t *later = malloc((graph->value_count + (size_t)1) * sizeof(*later)); /* [value]: its first GEMM */
     merging->next = malloc((graph->op_count + (size_t)1) * sizeof(*merging->next));
     if (later)
         memset(later, 0xff, graph->value_count * sizeof(*later));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes that are dequantised and quantised again with the same scale and zero point are what they were: (q - z) * s / s
- * is within a unit in the last place of the integer q - z. So quantising them is a copy, and the greatest of them may
- * be found without leaving bytes, because a positive scale keeps their order. */
+/* Values that are dequantised and quantised again with the same scale and zero point do not change: (q - z) * s / s is
+ * within one ulp of the integer q - z. So the requantisation becomes a copy, and a maximum can be computed on the
+ * integers, because a positive scale preserves their order. */
 #include "graph/quantized.h"
 
 static void make_move(struct graph_op *op)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An element-wise op on tensors that lie whole and dense may see them in any shape. It takes the one in which its input
- * was written or, where nothing here wrote it, in which a convolution or pooling reads its result, so that fusing and
- * layouts find equal views. Of writer and reader only the reader changes, so nothing changes twice. */
+/* An element-wise op on dense whole tensors may view them in any shape. It gets the shape in which its input was
+ * written or, for graph inputs, the one in which a convolution or pooling reads its result, so that fusions and layouts
+ * find equal views. Only readers change, never writers, so nothing changes twice. */
 #include "graph/pass.h"
 
 static bool uniform(const struct kern_view *view)
@@ -25,7 +25,7 @@ static bool same_sizes(const struct kern_view *a, const struct kern_view *b)
     return a->rank == b->rank && !memcmp(a->sizes, b->sizes, a->rank * sizeof(*a->sizes));
 }
 
-/* `view` may give its shape to `map`. */
+/* `view` may define the shape of `map`. */
 static bool gives(const struct graph_op *map, const struct kern_view *view)
 {
     return kern_view_packed(view) &&

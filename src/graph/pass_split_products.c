@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A product whose result has too few rows and columns to share among the threads, but whose sums are long, becomes a
- * batch of products of parts of the sums, and what adds these up. In FLOAT32 only: in 16 bits the parts would be
- * rounded. Sums in parts differ from whole ones by rounding, as those of different numbers of threads do anyway. */
+/* Split-K: a GEMM whose result has too few rows and columns to share among the threads, but whose sums are long,
+ * becomes a batch of GEMMs over parts of K and an op that adds them. In FLOAT32 only: in 16 bits the parts would be
+ * rounded. The results differ by rounding, as those of different numbers of threads do anyway. */
 #include "graph/pass.h"
 
-#define TILE_ROWS    8 /* of a result, which one thread computes at its best speed */
+#define TILE_ROWS    8 /* of a result, which one thread computes at full speed */
 #define TILE_COLUMNS 48
-#define DEPTH_MIN    1024  /* of a part */
-#define DEPTH_STEP   16    /* parts begin where vectors do */
-#define WORK_MIN     40000 /* about the cycles of the product alone, below which two more steps cost what is won */
+#define DEPTH_MIN    1024 /* of a part */
+#define DEPTH_STEP   16   /* parts start at vector boundaries */
+#define WORK_MIN     40000 /* approximate cycles of the GEMM alone, below which two more steps cost more than is gained */
 
 struct parts {
-    uint32_t count, depth, rest; /* `count` parts of `depth`, and one more of what is left */
+    uint32_t count, depth, rest; /* `count` parts of `depth`, and one more with the remainder */
 };
 
 static const struct kern_view *result_of(const struct graph_op *op)
@@ -50,7 +50,7 @@ static bool find_parts(const struct graph_op *op, uint32_t threads, struct parts
     return true;
 }
 
-/* The view with a first dimension before its own, of this size and stride. */
+/* The view with an additional first dimension of this size and stride. */
 static struct kern_view stack(const struct kern_view *view, uint32_t size, int64_t stride)
 {
     struct kern_view out = *view;
@@ -73,7 +73,7 @@ static struct graph_operand factor(const struct graph_op *op, uint32_t t, uint32
     return out;
 }
 
-/* Slots first.. of `sums` get the products of `count` parts; the op comes before position `at`. */
+/* Writes the GEMMs of `count` parts to the slots of `sums` from `first` on; the op is inserted before position `at`. */
 static bool add_parts(struct graph *graph, uint32_t at, const struct graph_op *whole, const struct graph_operand *sums,
                       uint32_t first, struct parts parts)
 {
@@ -123,7 +123,7 @@ static bool split(struct graph *graph, uint32_t at, struct parts parts)
     return true;
 }
 
-/* Its first matrix is what an attention's softmax gives: whole, the two become parts of one op (pass_fuse_attention.c).
+/* Its first matrix is the softmax of an attention: unsplit, the two become parts of one op (pass_fuse_attention.c).
  */
 static bool weighs(const struct graph *graph, const struct graph_uses *uses, uint32_t at)
 {

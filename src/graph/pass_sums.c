@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums between FLOAT16 tensors stay FLOAT32 until they are scaled. Kernels add in FLOAT32; a sum that is stored as
- * FLOAT16 becomes infinite above 65504 although its mean, into which the next op turns it, would not. The same goes for
- * the squares that are summed up. A temporary is widened that one op writes and one other reads: an element-wise op
- * behind a sum, or a sum or mean behind an element-wise op; neither may lose its kernel. Views count elements, so they
- * stay as they are. */
+ * FLOAT16 becomes infinite above 65504 although the mean, which the next op computes from it, would not. The same
+ * applies to sums of squares. A temporary is promoted if one op writes it and one other op reads it: an element-wise op
+ * after a sum, or a sum or mean after an element-wise op; neither may lose its kernel. Views count elements, so they do
+ * not change. */
 #include "graph/pass.h"
 
 #define F16 DML_TENSOR_DATA_TYPE_FLOAT16
@@ -22,7 +22,7 @@ static bool maps(const struct graph_op *op)
     return op->k.kind == KERN_MAP && op->k.output_count == 1;
 }
 
-/* `out` sees the value as FLOAT32, wherever `op` has it as FLOAT16; false when it has another type there. */
+/* `out` views the value as FLOAT32 wherever `op` views it as FLOAT16; false if it has another type there. */
 static bool widened(const struct graph_op *op, uint32_t value, struct graph_op *out)
 {
     *out = *op;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MOVE ops that only bring data into another order or place:
+/* MOVE ops that only change order or position of data:
  *   read-through   readers of the copy read the source, through a view (slice, split, transpose, reinterpret)
- *   write-through  what makes the source writes into the copy at once, and its other readers follow (join) */
+ *   write-through  the producer of the source writes into the copy directly, and its other readers follow (concat) */
 #include "graph/pass.h"
 
 #include <stdlib.h>
@@ -9,9 +9,9 @@
 #define FEW         16 /* uses of a value that are compared one by one */
 #define RENAMED_MAX 64 /* uses of a source: with more of them its copies stay */
 
-/* What one op writes of a value when this pass begins: no other op writes there. */
+/* The part of a value that one op writes at the start of this pass: no other op writes there. */
 struct part {
-    int64_t low, high;  /* places, in nibbles modulo the period */
+    int64_t low, high;  /* positions, in nibbles modulo the period */
     uint32_t read_from; /* position of the first op that reads there */
 };
 
@@ -27,10 +27,11 @@ struct views {
     const struct graph_options *options;
     struct graph_uses uses;
     struct base_arena arena;
-    struct parts **parts; /* [value]: NULL but for those with many uses */
+    struct parts **parts; /* [value]: NULL except for those with many uses */
 };
 
-/* Every read of value `from` by the op at `reader` becomes one of value `to`; the sides of the copy say how. */
+/* Every read of value `from` by the op at `reader` becomes one of value `to`; the sides of the copy define the
+ * mapping. */
 static bool redirect(const struct views *views, uint32_t reader, uint32_t from, const struct kern_view *from_side,
                      uint32_t to, const struct kern_view *to_side, struct graph_op *out)
 {
@@ -42,7 +43,7 @@ static bool redirect(const struct views *views, uint32_t reader, uint32_t from, 
             return false;
         out->value[t] = to;
     }
-    /* Two copies on end become one, which is always less; other kernels must like the new strides. */
+    /* Two consecutive copies become one, which is always better; other kernels must support the new strides. */
     return out->k.kind == KERN_MOVE || graph_op_no_worse(views->graph, views->options, views->graph->ops[reader], out);
 }
 
@@ -83,9 +84,9 @@ static bool read_through(struct views *views, uint32_t move_at)
     return any;
 }
 
-/* ---- what else touches the target ---- */
+/* ---- other accesses of the target ---- */
 
-/* Nobody reads the target up to the copy, and all others write other parts of it: each of them is looked at. */
+/* Nothing reads the target before the copy, and all other writes are to other parts of it: each of them is checked. */
 static bool compare_all(const struct views *views, uint32_t move_at)
 {
     const struct graph_uses *uses = &views->uses;
@@ -103,7 +104,7 @@ static bool compare_all(const struct views *views, uint32_t move_at)
     return true;
 }
 
-/* The places, in nibbles modulo the period, between which all lies that the view shows; false when they wrap. */
+/* The range of positions, in nibbles modulo the period, that the view covers; false if it wraps. */
 static bool interval_of(const struct kern_view *view, int64_t period, int64_t *out_low, int64_t *out_high)
 {
     int64_t width = schema_data_type_bits(view->type) / 4, low, high;
@@ -126,7 +127,7 @@ static int by_begin(const void *a, const void *b)
     return x->low < y->low ? -1 : x->low > y->low;
 }
 
-/* The part that this place belongs to, or the one before it; GRAPH_NONE: it lies before all. */
+/* The part that contains this position, or the one before it; GRAPH_NONE: it precedes all parts. */
 static uint32_t find_part(const struct parts *parts, int64_t place)
 {
     uint32_t low = 0, high = parts->count;
@@ -140,7 +141,7 @@ static uint32_t find_part(const struct parts *parts, int64_t place)
     return low ? low - 1 : GRAPH_NONE;
 }
 
-/* All writes of the value, if they lie apart modulo the period. */
+/* All writes of the value, if they are disjoint modulo the period. */
 static bool split_writes(const struct views *views, uint32_t value, int64_t period, struct parts *parts)
 {
     const struct graph_uses *uses = &views->uses;
@@ -160,7 +161,7 @@ static bool split_writes(const struct views *views, uint32_t value, int64_t peri
     return true;
 }
 
-/* From when on each part is read. What goes over many parts counts for all. */
+/* The position of the first read of each part. Reads of many parts apply to all. */
 static void note_reads(const struct views *views, uint32_t value, struct parts *parts)
 {
     const struct graph_uses *uses = &views->uses;
@@ -177,7 +178,7 @@ static void note_reads(const struct views *views, uint32_t value, struct parts *
     }
 }
 
-/* The parts of a value with many writes that the op writes to by `view`; count 0: they are not known to lie apart. */
+/* The parts of a value with many writes that the op writes to by `view`; count 0: not known to be disjoint. */
 static struct parts *parts_of(struct views *views, uint32_t value, const struct kern_view *view)
 {
     const struct graph_uses *uses = &views->uses;
@@ -214,7 +215,8 @@ static bool has_few_uses(const struct graph_uses *uses, uint32_t value, uint32_t
     return count <= few;
 }
 
-/* Nobody reads the target up to the copy, and all others write other parts of it. *out_part: the copy's, or NULL. */
+/* Nothing reads the target before the copy, and all other writes are to other parts of it. *out_part: the copy's, or
+ * NULL. */
 static bool target_free(struct views *views, uint32_t move_at, struct part **out_part)
 {
     const struct graph_op *move = views->graph->ops[move_at];
@@ -284,7 +286,7 @@ static bool rename_all(struct views *views, uint32_t move_at, bool apply)
            rename_uses(views, move_at, graph_uses_first_read(&views->uses, source), apply);
 }
 
-/* The source becomes the part of the target that it would be copied to: its own bytes are then needed nowhere. */
+/* The source becomes the part of the target to which it would be copied: its own bytes are then not needed. */
 static bool write_through(struct views *views, uint32_t move_at)
 {
     struct graph *graph = views->graph;
@@ -298,7 +300,7 @@ static bool write_through(struct views *views, uint32_t move_at)
         !all_before(views, move_at) || !rename_all(views, move_at, false))
         return false;
     rename_all(views, move_at, true);
-    if (part) /* what now writes and reads there is known to no part */
+    if (part) /* the new reads and writes there belong to no known part */
         part->read_from = 0;
     move->dead = true;
     return true;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A product with fixed integers that one op dequantises for it reads the integers instead: they are laid out in
- * panels now (KERN_QGEMM), and floats are made of them within the product. Nothing but the order of rounding changes:
- * the sums are FLOAT32, and a scale multiplies the sum of its block, or with many rows each weight. Integers, scales
- * and zero points must be constants, one matrix for all batches, and the scales the same along each block of the
- * product's depth. */
+/* A GEMM with constant integers that one op dequantises reads the integers directly: they are packed in panels now
+ * (KERN_QGEMM), and dequantised within the GEMM. Only the order of rounding changes: the sums are FLOAT32, and a scale
+ * multiplies the sum of its block, or with many rows each weight. Integers, scales and zero points must be constants,
+ * one matrix for all batches, and the scales constant along each block of K. */
 #include "graph/pass.h"
 
 #include "base/cpu.h"
@@ -13,11 +12,11 @@
 
 #include <stdlib.h>
 
-/* With few rows reading the matrix is what counts. With more, one that pass fold_constants makes floats of now is 3 to
- * 9 % faster as such (30 % slower with 17 rows); any other would be dequantised to memory in each run, which takes
- * twice the time of the product itself with 32 rows, a third of it with 128 and a tenth with 512. */
+/* With few rows, reading the matrix dominates. With more, a matrix that pass fold_constants dequantises is 3 to 9 %
+ * faster as floats (30 % slower with 17 rows); any other would be dequantised to memory in each run, which takes twice
+ * the time of the GEMM itself with 32 rows, a third of it with 128 and a tenth with 512. */
 #define ROWS_FEW  24
-#define ROWS_BF16 48 /* where half precision is allowed: from there on BFLOAT16 products win */
+#define ROWS_BF16 48 /* with half precision: from here on BFLOAT16 GEMMs are faster */
 #define BLOCK_MIN 16 /* smaller blocks have more scales than weights to read */
 
 /* How one dimension of the matrix walks the dimensions of the dequantised tensor, innermost first. */
@@ -29,14 +28,14 @@ struct axis {
 struct weights {
     struct graph *graph;
     const struct graph_op *map; /* inputs: integers, scales, [zero points] */
-    struct kern_view t[4];      /* its operands, dimensions cut where the matrix needs it */
+    struct kern_view t[4];      /* its operands, dimensions split as the matrix needs */
     const void *data[3];
     uint32_t inputs;
     struct axis k, n;
     uint32_t block, groups, panels, depth, center; /* center: of the integers' range, where codes are 0 */
-    bool nibbles, zeros;                           /* zeros: there are zero points to be kept */
-    float alpha;                                   /* of the product */
-    float middle;                                  /* the zero point, where it is one number in the program */
+    bool nibbles, zeros;                           /* zeros: zero points must be kept */
+    float alpha;                                   /* of the GEMM */
+    float middle;                                  /* the zero point, if it is one number in the program */
 };
 
 static bool is_quantised(DML_TENSOR_DATA_TYPE type)
@@ -70,7 +69,7 @@ static bool dequantises(const struct graph_op *op, float *out_middle)
            mul->src[0] == last && mul->src[1] == 1 && map->store[0] == inputs + at;
 }
 
-/* Cuts a dimension of the dequantised tensor, which is dense, so that one begins with this stride. */
+/* Splits a dimension of the dequantised tensor, which is dense, so that one begins with this stride. */
 static void cut(struct weights *w, int64_t stride)
 {
     const struct kern_view *written = &w->t[w->inputs];
@@ -92,8 +91,8 @@ static void cut(struct weights *w, int64_t stride)
     }
 }
 
-/* Dimension `dim` of `read` goes through whole dimensions of the dense `written` one after the other, the last of which
- * it need not finish. */
+/* Dimension `dim` of `read` covers consecutive whole dimensions of the dense `written`, the last one possibly in
+ * part. */
 static bool axis_find(const struct kern_view *written, const struct kern_view *read, uint32_t dim, struct axis *out)
 {
     uint32_t left = read->sizes[dim];
@@ -108,7 +107,7 @@ static bool axis_find(const struct kern_view *written, const struct kern_view *r
     return left == 1;
 }
 
-/* Elements from a tensor's first to the one at this place of the axis. */
+/* Elements from a tensor's first to the one at this position of the axis. */
 static int64_t axis_offset(const struct weights *w, const struct axis *axis, uint32_t t, uint32_t at)
 {
     const struct kern_view *view = &w->t[t], *y = &w->t[w->inputs];
@@ -132,7 +131,7 @@ static bool axes_apart(const struct axis *a, const struct axis *b)
     return true;
 }
 
-/* The innermost dimension along the depth is a block: one scale and zero point. */
+/* The innermost dimension along K is a block: one scale and zero point. */
 static bool find_blocks(struct weights *w)
 {
     const struct kern_view *t = w->t;
@@ -180,8 +179,8 @@ static bool pays(const struct graph *graph, const struct graph_options *options,
     const struct graph_backend *backend = options->backend;
     uint64_t rows = dense_rows(&op->k.tensors[op->k.input_count]);
     bool half = dense_half_allowed(&op->k) && backend->multiplies(options, ANYDML_TENSOR_DATA_TYPE_BFLOAT16) &&
-                !(options->cpu & BASE_CPU_AMX_BF16); /* which multiplies quantised weights in BFLOAT16 as well */
-    /* What the processor has matters to backends that run on it only. */
+                !(options->cpu & BASE_CPU_AMX_BF16); /* which also multiplies quantised weights in BFLOAT16 */
+    /* The CPU's features matter only to backends that run on it. */
     const bool here = backend->multiplies(options, DML_TENSOR_DATA_TYPE_UINT8) && !(op->k.flags & KERN_FLAG_REFERENCE);
     const bool bytes = (op->k.flags & KERN_FLAG_BYTES) &&
                        (options->cpu & (BASE_CPU_AVX512_VNNI | BASE_CPU_AVX_VNNI)); /* of which both factors are read */
@@ -216,7 +215,7 @@ static bool find(struct graph *graph, const struct graph_options *options, const
     if (w->middle != 0 && w->middle != (float)w->center)
         return false;
     memcpy(w->t, t, (w->inputs + 1) * sizeof(*t));
-    kern_view_set_packed(&w->t[w->inputs], written->type, written->rank, written->sizes); /* also where the size is 1 */
+    kern_view_set_packed(&w->t[w->inputs], written->type, written->rank, written->sizes); /* also if the size is 1 */
     for (uint32_t d = read->rank - 2; d < read->rank; d++)
         if (read->sizes[d] > 1 && read->strides[d] > 0)
             cut(w, read->strides[d]);
@@ -238,7 +237,7 @@ static int32_t load_code(const struct weights *w, uint32_t t, int64_t index)
     return type == DML_TENSOR_DATA_TYPE_INT4 ? (nibble ^ 8) - 8 : nibble - (int32_t)w->center;
 }
 
-/* Four bytes of codes that lie side by side, as they lie in panels: less the centre. */
+/* Four codes that are adjacent in the panels: minus the centre. */
 static void pack_word(const struct weights *w, const uint8_t *from, uint8_t *out)
 {
     uint32_t codes;
@@ -265,7 +264,7 @@ static void pack_column(const struct weights *w, int64_t from, uint32_t count, u
     }
 }
 
-/* Owned zero points may be anything. */
+/* Owned zero points may have any value. */
 static bool has_zeros(struct weights *w)
 {
     if (w->inputs < 3)
@@ -307,7 +306,7 @@ static bool halves(const struct weights *w)
     return w->t[1].type == DML_TENSOR_DATA_TYPE_FLOAT16 && w->alpha == 1;
 }
 
-/* Scales times alpha (t 1) or zero points (t 2, also where the program has none: the centre then stands for 0). */
+/* Scales times alpha (t 1) or zero points (t 2, also if the program has none: the centre then represents 0). */
 static void put_parameters(const struct weights *w, uint32_t t, int64_t *groups, void *out)
 {
     const struct kern_view *view = &w->t[t];
@@ -375,7 +374,7 @@ static bool make_panels(const struct weights *w, struct graph_operand *out)
 
 /* ---- the change -------------------------------------------------------------------------------------------------- */
 
-/* The dequantised matrix, when nobody else reads it, and then what it was made of. */
+/* Removes the dequantised matrix if it has no other readers, then its sources. */
 static void drop_map(struct graph *graph, const struct graph_uses *uses, struct graph_op *map, uint32_t value)
 {
     if (graph_uses_first_read(uses, value) != GRAPH_NONE)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FLOAT16 between convolutions becomes FLOAT32. Kernels compute convolutions in FLOAT32 anyway: each would widen what
- * the one before has narrowed, element by element, and most of the fast ones take FLOAT32 alone. Results are at least
- * as exact, since nothing is rounded on the way. A temporary is widened when a convolution of fixed weights touches
- * it, all that touches it sees it as FLOAT16, and no op loses its kernel; views count elements, so they stay as they
- * are. Convolutions at the borders get an element-wise op that converts. */
+/* FLOAT16 between convolutions becomes FLOAT32. Kernels compute convolutions in FLOAT32 anyway: each would convert what
+ * the previous one has rounded, element by element, and most of the fast ones accept FLOAT32 only. Results are at least
+ * as exact, since intermediate values are not rounded. A temporary is promoted if a convolution with constant weights
+ * accesses it, all accesses see it as FLOAT16, and no op loses its kernel; views count elements, so they do not change.
+ * Convolutions at the borders get an element-wise op that converts. */
 #include "graph/pass.h"
 
 #include "kernels/core/dense.h"
@@ -14,7 +14,7 @@ struct widening {
     struct graph *graph;
     const struct graph_options *options;
     bool *refused;   /* [value] */
-    bool *conv;      /* [group]: to be widened */
+    bool *conv;      /* [group]: to be promoted */
     bool *replaced;  /* [value]: operands of convolutions that were FLOAT16 */
     uint32_t *group; /* [value]: towards the group's first value */
 };
@@ -30,7 +30,7 @@ static uint32_t own(const struct graph_op *op)
     return op->k.epilogue ? op->k.epilogue_input : op->k.input_count;
 }
 
-/* A convolution of FLOAT16 whose weights can be FLOAT32. */
+/* A convolution of FLOAT16 whose weights can become FLOAT32. */
 static bool widens(const struct widening *w, const struct graph_op *op)
 {
     if (op->k.kind != KERN_CONV || op->k.u.conv.integer || op->dead)
@@ -80,7 +80,7 @@ static void look(struct widening *w, const struct graph_op *op)
         w->group[find_group(w, op->value[1])] = find_group(w, op->value[0]);
 }
 
-/* Groups are complete: what one value cannot, none of them can. */
+/* Groups are all or nothing: if one value cannot change, none of the group can. */
 static void settle(struct widening *w)
 {
     const struct graph *graph = w->graph;
@@ -106,7 +106,7 @@ static bool changed_op(struct widening *w, const struct graph_op *op, struct gra
     return any;
 }
 
-/* Ops other than convolutions that would lose their kernel keep their values as they are; true when there were any. */
+/* Values of ops other than convolutions that would lose their kernel keep their types; true if there were any. */
 static bool veto(struct widening *w)
 {
     bool any = false;
@@ -138,7 +138,7 @@ static bool copy_wide(const void *context, const void *const *in, void *const *o
     return true;
 }
 
-/* The fixed operand t in FLOAT32. */
+/* The constant operand t in FLOAT32. */
 static bool widen_fixed(struct widening *w, struct graph_op *op, uint32_t t)
 {
     const struct kern_view view = op->k.tensors[t];
@@ -171,7 +171,7 @@ static bool add_border(struct graph *graph, struct graph_op *op, uint32_t t, uin
     return true;
 }
 
-/* The convolution at position `at`, whose wide operands are FLOAT32 already. */
+/* The convolution at position `at`, whose promoted operands are FLOAT32 already. */
 static bool widen(struct widening *w, uint32_t at)
 {
     struct graph *graph = w->graph;
@@ -197,7 +197,7 @@ static void drop_replaced(struct widening *w, uint32_t values)
     graph_uses_finish(&uses);
 }
 
-/* Positions stay: what is inserted goes to its place when the pass is done. */
+/* Positions are stable: insertions are sorted in when the pass is done. */
 static void change_all(struct widening *w, bool *changed)
 {
     struct graph *graph = w->graph;
@@ -231,7 +231,7 @@ HRESULT graph_pass_widen(struct graph *graph, const struct graph_options *option
     bool any = false;
     for (uint32_t i = 0; i < graph->op_count; i++)
         any |= widens(&w, graph->ops[i]);
-    /* Half precision that is allowed is computed in BFLOAT16 where products of it are fast. */
+    /* Half precision, if allowed, is computed in BFLOAT16 where GEMMs of it are fast. */
     bool half = (graph->flags & DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION) &&
                 options->backend->multiplies(options, ANYDML_TENSOR_DATA_TYPE_BFLOAT16);
     if (!any || half || (graph->flags & DML_EXECUTION_FLAG_DISABLE_META_COMMANDS))

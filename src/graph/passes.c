@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the rows of passes.def until a round changes nothing. */
+/* Runs the passes of passes.def until a round changes nothing. */
 #include "graph/pass.h"
 
 #include "base/cpu.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Each round strictly shrinks or finishes something; this only bounds a mistake. */
+/* Each round strictly shrinks or finishes something; the limit only guards against mistakes. */
 #define ROUNDS_MAX 16
 
 static const struct {
@@ -31,7 +31,7 @@ static uint32_t pass_bit(const char *name, size_t length)
             return UINT32_C(1) << i;
     static atomic_flag told = ATOMIC_FLAG_INIT;
     if (length && !atomic_flag_test_and_set(&told))
-        fprintf(stderr, "anydml: ANYDML_DISABLE_PASS: there is no pass \"%.*s\"\n", (int)length, name);
+        fprintf(stderr, "anydml: ANYDML_DISABLE_PASS: unknown pass \"%.*s\"\n", (int)length, name);
     return 0;
 }
 
@@ -56,7 +56,7 @@ static void trace(const struct graph *graph, const char *name)
         return;
     char *text = graph_print(graph);
     base_log(BASE_LOG_TRACE, "graph after %s:", name);
-    for (char *line = text, *end; line && *line; line = end) { /* a message holds a thousand characters */
+    for (char *line = text, *end; line && *line; line = end) { /* a message has up to a thousand characters */
         end = line + strcspn(line, "\n");
         base_log(BASE_LOG_TRACE, "%.*s", (int)(end - line), line);
         end += *end == '\n';

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the rewritten graph to a plan: steps, kernels, places. */
+/* From the rewritten graph to a plan: steps, kernels, memory positions. */
 #include "graph/pass.h"
 #include "graph/plan.h"
 
@@ -27,7 +27,7 @@ static HRESULT make_steps(struct planner *planner)
     struct graph_plan *plan = planner->plan;
     const struct graph *graph = planner->graph;
     /* A step packs at most one input, a value is copied at most once. */
-    uint64_t init_steps = (uint64_t)graph->op_count + graph->value_count + 1; /* and takes one blob instead */
+    uint64_t init_steps = (uint64_t)graph->op_count + graph->value_count + 1; /* and uses one blob instead */
     plan->steps = base_arena_alloc(&plan->arena, (graph->op_count + UINT64_C(1)) * sizeof(*plan->steps));
     plan->init_steps = base_arena_alloc(&plan->arena, init_steps * sizeof(*plan->init_steps));
     plan->blobs = base_arena_alloc(&plan->arena, init_steps * sizeof(*plan->blobs));
@@ -52,7 +52,7 @@ static HRESULT make_steps(struct planner *planner)
     return S_OK;
 }
 
-/* Every view must lie inside its value: kernels trust the plan. */
+/* Every view must be inside its value: kernels trust the plan. */
 static HRESULT check_views(const struct planner *planner)
 {
     for (uint32_t i = 0; i < planner->graph->op_count; i++) {
@@ -75,13 +75,13 @@ HRESULT plan_know_constant(struct planner *planner, uint32_t value)
     return planner->known[value] ? S_OK : E_OUTOFMEMORY;
 }
 
-/* The value as it is in the persistent buffer: an owned input, or what is derived of some. */
+/* The value as it is in the persistent buffer: an owned input, or the result of a transform. */
 static HRESULT make_resident(struct planner *planner, uint32_t number)
 {
     const struct graph_value *value = &planner->graph->values[number];
     if (planner->resident[number] != UINT64_MAX)
         return S_OK;
-    if (value->place == GRAPH_DERIVED) /* made there */
+    if (value->place == GRAPH_DERIVED) /* computed there */
         return plan_add_persistent(planner, value->size_bytes, &planner->resident[number]);
     struct graph_init_step *init = &planner->plan->init_steps[planner->plan->init_step_count++];
     HRESULT hr = plan_add_persistent(planner, value->size_bytes, &planner->resident[number]);
@@ -180,8 +180,8 @@ static bool allocate(struct planner *planner)
     return true;
 }
 
-/* What nothing reads, because a pass did away with it, goes now. Of owned inputs only what is read counts: the caller's
- * memory may end after the last element, before its size rounded up. */
+/* Unused values, whose readers a pass removed, are released now. Of owned inputs only the bytes that are read count:
+ * the caller's memory may end after the last element, before its rounded-up size. */
 static void count_readers(struct planner *planner)
 {
     struct graph *graph = planner->graph;
@@ -193,7 +193,7 @@ static void count_readers(struct planner *planner)
             if (graph->values[value].place == GRAPH_OWNED)
                 *bytes = BASE_MAX(*bytes, graph_view_span_bytes(&graph->ops[i]->k.tensors[t]));
         }
-    for (uint32_t i = 0; i < graph->derivation_count; i++) /* served at the end (plan_derive.c) */
+    for (uint32_t i = 0; i < graph->derivation_count; i++) /* handled at the end (plan_derive.c) */
         for (uint32_t t = 0; t < graph->derivations[i].input_count; t++)
             planner->readers[graph->derivations[i].values[t]]++;
     for (uint32_t v = 0; v < graph->value_count; v++)

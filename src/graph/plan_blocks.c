@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Offline placement: the largest block first, each into the smallest gap between those already placed that are in use
- * at the same time. Where very many are, which would be compared pair by pair, blocks get their places in the order of
- * the steps instead, as an allocator would give them. */
+/* Offline memory placement: the largest block first, each into the smallest gap between the placed blocks that are in
+ * use at the same time. If the number of overlapping pairs is very large, blocks are placed in the order of the steps
+ * instead, as an allocator would. */
 #include "graph/plan.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static int by_offset(const void *a, const void *b)
     return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* ---- blocks by the steps at which they are in use ---- */
+/* ---- blocks by the steps that use them ---- */
 
 struct member {
     struct plan_block *block;
@@ -35,7 +35,7 @@ struct member {
 };
 
 /* A tree over the steps: leaf `steps` + i is step i, node n covers 2n and 2n + 1. A block is in the lists of the few
- * nodes that together cover its life, and in the list of the step at which it begins. */
+ * nodes that together cover its lifetime, and in the list of the step at which it starts. */
 struct timeline {
     uint32_t steps; /* a power of two */
     uint32_t *covering, *beginning;
@@ -69,7 +69,7 @@ static uint32_t collect(const struct timeline *line, uint32_t list, uint32_t cou
     return count;
 }
 
-/* Those in use at some time of the block's life: at its first step, or beginning later. */
+/* Blocks whose lifetime overlaps the block's: in use at its first step, or starting later. */
 static uint32_t timeline_find(const struct timeline *line, const struct plan_block *block)
 {
     uint32_t count = 0;
@@ -179,7 +179,7 @@ static void runs_release(struct runs *runs, uint64_t offset, uint64_t size)
     }
 }
 
-/* The timeline's lists serve as those of blocks that begin (`beginning`) and that have ended (`covering`) at a step. */
+/* The timeline's lists are reused for blocks that start (`beginning`) and that have ended (`covering`) at a step. */
 static HRESULT place_in_order(struct plan_block *blocks, struct timeline *line, uint32_t count, uint64_t *out_bytes)
 {
     struct runs runs = { calloc(count + (size_t)1, sizeof(*runs.run)), 0, 0 };
@@ -203,7 +203,7 @@ static HRESULT place_in_order(struct plan_block *blocks, struct timeline *line, 
 
 /* ---- both ---- */
 
-/* change[i]: bytes that come into use at step i, less those that went out of use after step i - 1 (modulo 2^64). */
+/* change[i]: bytes that come into use at step i minus those that went out of use after step i - 1 (modulo 2^64). */
 static uint64_t most_in_use(const struct plan_block *blocks, uint32_t count, uint64_t *change, uint32_t steps)
 {
     uint64_t now = 0, most = 0;
@@ -218,7 +218,7 @@ static uint64_t most_in_use(const struct plan_block *blocks, uint32_t count, uin
     return most;
 }
 
-/* Pairs of blocks that are in use at one time, and the steps of all lives, which are walked. */
+/* Pairs of blocks that are in use at the same time, and the sum of the lengths of all lifetimes. */
 static uint64_t count_pairs(const struct plan_block *blocks, uint32_t count, uint64_t *alive, uint32_t steps)
 {
     uint64_t pairs = 0, now = 0;
@@ -227,7 +227,7 @@ static uint64_t count_pairs(const struct plan_block *blocks, uint32_t count, uin
         alive[blocks[i].first]++;
         pairs += blocks[i].last - blocks[i].first;
     }
-    /* A block that begins meets those that are still there. */
+    /* A block that starts overlaps those still in use. */
     uint64_t *ended = calloc(steps + (size_t)1, sizeof(*ended));
     for (uint32_t i = 0; ended && i < count; i++)
         ended[blocks[i].last + 1]++;
@@ -240,7 +240,7 @@ static uint64_t count_pairs(const struct plan_block *blocks, uint32_t count, uin
     return ended ? pairs : UINT64_MAX;
 }
 
-/* Entries that the lists of one block take, at most 2 for each level of the tree. */
+/* Maximum entries of the lists of one block: 2 for each level of the tree. */
 static uint64_t entries_of(const struct plan_block *block, uint32_t leaves)
 {
     uint64_t count = 1;

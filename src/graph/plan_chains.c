@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chains: steps that follow one another without barriers, since their kernels wait for one another. What one of them
- * reads, caches near a processor may keep until a chain's end, so none of its steps writes what an earlier one uses;
- * plan_temp.c gives what a chain uses memory of its own. */
+/* Chains: consecutive steps without barriers, whose kernels synchronise in memory. Data that one of them reads may stay
+ * in caches near a compute unit until the end of the chain, so no step may write what an earlier one uses; plan_temp.c
+ * assigns separate memory to everything that a chain uses. */
 #include "graph/pass.h"
 #include "graph/plan.h"
 
@@ -19,7 +19,7 @@ static bool uses(const struct graph_op *op, uint32_t value)
     return false;
 }
 
-/* Step `at` writes nothing that those from `first` on use. */
+/* Step `at` writes nothing that the steps from `first` on use. */
 static bool may_follow(const struct graph *graph, uint32_t first, uint32_t at)
 {
     const struct graph_op *op = graph->ops[at];
@@ -30,7 +30,7 @@ static bool may_follow(const struct graph *graph, uint32_t first, uint32_t at)
     return true;
 }
 
-/* Others run beside the step before: each of a chain waits for that one. */
+/* Other steps run concurrently with the step before: each of a chain waits for that one. */
 static bool reads_last(const struct graph *graph, uint32_t at)
 {
     const struct graph_op *last = graph->ops[at - 1];

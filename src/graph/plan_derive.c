@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the initializer makes of owned inputs: in the persistent buffer where a step reads it as it is, else, for
- * packing and for what is made of it in turn, in memory that serves one value after the other. */
+/* Results of the initializer's transforms of owned inputs: in the persistent buffer if a step reads them directly,
+ * otherwise (inputs of packing and of other transforms) in memory that is reused. */
 #include "graph/plan.h"
 
 #include <stdlib.h>
 
-/* Turn by turn: a derivation, then the packing of what it made. */
+/* Alternates: a transform, then the packing of its results. */
 static int by_turn(const void *a, const void *b)
 {
     const struct graph_init_step *x = a, *y = b;
@@ -14,7 +14,7 @@ static int by_turn(const void *a, const void *b)
     return x->destination < y->destination ? -1 : 1;
 }
 
-/* Blocks of the values that lie in the initializer's memory, from the turn that makes each to the last that reads it.
+/* Blocks of the values in the initializer's memory, from the operation that computes each to the last that reads it.
  */
 static HRESULT place(struct planner *planner)
 {
@@ -84,7 +84,7 @@ static HRESULT keep(struct planner *planner, const struct graph_derivation *d, s
     return hr;
 }
 
-/* Packing reads what a derivation made as soon as that is there. */
+/* Packing reads the result of a transform as soon as it is available. */
 static void take_turns(struct planner *planner, const uint32_t *turns)
 {
     struct graph_plan *plan = planner->plan;

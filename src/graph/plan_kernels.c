@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which kernel of the backend runs each step, and what it wants packed beforehand. */
+/* Selects the backend's kernel for each step, and the inputs to be packed ahead of time. */
 #include "graph/pass.h"
 #include "graph/plan.h"
 
@@ -19,7 +19,7 @@ HRESULT plan_add_persistent(struct planner *planner, uint64_t bytes, uint64_t *o
     return S_OK;
 }
 
-/* An earlier step that has the same bytes packed; GRAPH_NONE for none: this one will. */
+/* An earlier step that packs the same bytes; GRAPH_NONE: this one does. */
 static uint32_t find_packed(struct planner *planner, uint32_t at)
 {
     const struct graph_step *step = &planner->plan->steps[at];
@@ -54,7 +54,7 @@ static HRESULT add_pack(struct planner *planner, uint32_t at, uint64_t bytes)
     init->step = at;
     init->size_bytes = value->size_bytes;
     init->source.buffer = value->place == GRAPH_CONSTANT  ? GRAPH_BUFFER_CONSTANT
-                          : value->place == GRAPH_DERIVED ? GRAPH_BUFFER_TEMP /* plan_derive.c knows where */
+                          : value->place == GRAPH_DERIVED ? GRAPH_BUFFER_TEMP /* plan_derive.c assigns the address */
                                                           : GRAPH_BUFFER_INPUT;
     init->source.index = value->index;
     init->source.offset = (uint64_t)graph_view_byte_offset(&step->op.tensors[input]);
@@ -72,10 +72,10 @@ static void add_to_run(struct graph_plan *plan, const struct graph_step *step)
     plan->threads = BASE_MAX(plan->threads, step->threads);
 }
 
-/* DXGI_ERROR_UNSUPPORTED with what it was. */
+/* DXGI_ERROR_UNSUPPORTED with a description. */
 static HRESULT refuse(struct planner *planner, const struct graph_step *step)
 {
-    const char *reason = "no kernel takes it";
+    const char *reason = "no kernel supports it";
     struct graph_text text = { 0 };
     graph_text_op(&text, &step->op);
     for (uint32_t t = 0; t < step->op.input_count + step->op.output_count; t++) {
@@ -89,7 +89,7 @@ static HRESULT refuse(struct planner *planner, const struct graph_step *step)
     return DXGI_ERROR_UNSUPPORTED;
 }
 
-/* What is no constant is packed where the initializer runs kernels. */
+/* Values that are not constants are packed if the initializer runs kernels. */
 static uint32_t packable_of(const struct planner *planner, const struct graph_op *op)
 {
     const uint32_t packable = graph_op_packable(planner->graph, op);

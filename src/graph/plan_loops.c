@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order of an element-wise op's dimensions means nothing: the output's memory order, in as few dimensions as
- * possible, is what kernels run fastest. */
+/* The order of an element-wise op's dimensions is arbitrary: kernels are fastest with the output's memory order in as
+ * few dimensions as possible. */
 #include "graph/plan.h"
 
 struct loop {

@@ -13,15 +13,15 @@ static const struct base_hash *content_of(struct planner *planner, uint32_t valu
     struct plan_content *content = &planner->contents[value];
     if (!content->known && constant->made)
         content->hash = base_hash(constant->made, constant->size_bytes);
-    else if (!content->known) /* the zeros at the end follow from the size that is asked for */
+    else if (!content->known) /* the zeros at the end follow from the requested size */
         content->hash =
             base_hash(planner->scratch_value == value ? planner->scratch : constant->given, constant->given_bytes);
     content->known = true;
     return &content->hash;
 }
 
-/* All bytes of the constant, aligned, until the next call; NULL when memory is short. One piece of memory serves all
- * constants that have to be copied for that: it stays in the caches and is only once given by the system. */
+/* All bytes of the constant, aligned, until the next call; NULL if out of memory. One buffer serves all constants that
+ * must be copied for that: it stays in the caches and is allocated once. */
 static const void *aligned_bytes(struct planner *planner, uint32_t value)
 {
     const struct graph_value *constant = &planner->graph->values[value];
@@ -39,7 +39,7 @@ static const void *aligned_bytes(struct planner *planner, uint32_t value)
     return planner->scratch;
 }
 
-/* The blob's bytes, kept by the plan; NULL when memory is short. */
+/* The blob's bytes, kept by the plan; NULL if out of memory. */
 static const void *take(struct planner *planner, const struct graph_key *key, uint64_t bytes, graph_fill_fn *fill,
                         void *context)
 {

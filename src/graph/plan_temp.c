@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lifetimes of temporary values, results in place of inputs that end there, and scratch memory. */
+/* Lifetimes of temporary values, in-place results, and scratch memory. */
 #include "graph/pass.h"
 #include "graph/plan.h"
 
@@ -11,7 +11,7 @@ static HRESULT add_block(struct planner *planner, uint64_t size, uint32_t first,
     return size > INT64_MAX ? E_OUTOFMEMORY : S_OK;
 }
 
-/* Times at which a value is touched. */
+/* Times at which a value is accessed. */
 struct life {
     uint32_t first, last;
     uint32_t writes;
@@ -30,7 +30,7 @@ static void note_lives(const struct graph *graph, struct life *lives)
         }
 }
 
-/* Every input of the op that lies in this block is read exactly where the result is written. */
+/* Every input of the op that is in this block is read exactly where the result is written. */
 static bool reads_in_step(const struct planner *planner, const struct graph_op *op, uint32_t block)
 {
     const struct kern_view *result = &op->k.tensors[op->k.input_count];
@@ -40,7 +40,7 @@ static bool reads_in_step(const struct planner *planner, const struct graph_op *
     return graph_view_injective(result);
 }
 
-/* The block of an input that ends with op `at` and whose place its result may take. */
+/* The block of an input whose last reader is op `at` and whose memory its result may reuse. */
 static uint32_t block_to_reuse(const struct planner *planner, const struct life *lives, uint32_t at)
 {
     const struct graph_op *op = planner->graph->ops[at];
@@ -102,7 +102,7 @@ static HRESULT place_scratch(struct planner *planner, uint32_t at)
     return hr;
 }
 
-/* Where ops of one level run at the same time, what one of them uses is in use during all of them. */
+/* If ops of one level run concurrently, memory that one of them uses is in use during all of them. */
 static HRESULT widen_lives(struct planner *planner)
 {
     const struct graph_options *options = planner->options;
@@ -124,7 +124,7 @@ static HRESULT widen_lives(struct planner *planner)
     return S_OK;
 }
 
-/* What a chain uses is in use during all of it; and what chains want zero, from the first one to the last. */
+/* Memory that a chain uses is in use during all of it; memory that must be zero, from the first chain to the last. */
 static HRESULT widen_to_chains(struct planner *planner, uint32_t *out_zeroed)
 {
     struct graph_plan *plan = planner->plan;

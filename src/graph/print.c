@@ -46,7 +46,7 @@ static void print_graph_op(struct graph_text *text, const struct graph *graph, c
     graph_text_add(text, "\n");
 }
 
-/* Values that an op touches; a pass may leave others behind. */
+/* Values that an op accesses; a pass may leave others behind. */
 static bool *used_values(const struct graph *graph)
 {
     bool *used = calloc(graph->value_count + 1, sizeof(*used));

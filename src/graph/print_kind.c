@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kinds of ops and their parameters as text: one function for each row of kinds.def. */
+/* Kinds of ops and their parameters as text: one function for each entry of kinds.def. */
 #include "graph/pass.h"
 
 /* The names of each enumeration's values, in order. */
@@ -10,7 +10,7 @@
 /* clang-format on */
 #include "schema/enums.def"
 
-/* Of a value's name what follows the enumeration's. */
+/* The part of a value's name after the enumeration's. */
 #define ENUM_NAME(NAME, value)                                                                                         \
     ((uint32_t)(value) < ARRAY_SIZE(names_of_##NAME) ? names_of_##NAME[value] + sizeof(#NAME) : "?")
 

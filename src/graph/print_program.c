@@ -57,7 +57,7 @@ static void print_instruction(struct graph_text *text, const struct program_text
     graph_text_add(text, ")");
 }
 
-/* A register used once stands for its expression, others have a name. */
+/* A register that is used once is printed as its expression, others get a name. */
 static void print_register(struct graph_text *text, const struct program_text *program, uint32_t reg)
 {
     if (reg < program->inputs)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The backend's priorities. Passes ask for the same over and over, since networks repeat themselves, and an answer goes
- * through the rows of a kind: answers are kept for as long as the passes run. */
+/* Kernel ranks by the backend. Passes query the same ops again and again, since networks are repetitive, and a query
+ * tests all kernels of a kind: results are cached as long as the passes run. */
 #include "graph/pass.h"
 
 #include "base/hash.h"
@@ -14,10 +14,10 @@ struct answer {
 };
 
 struct graph_priorities {
-    struct answer answers[ANSWERS]; /* one place for each question; the newest stays */
+    struct answer answers[ANSWERS]; /* one slot per hash; the newest entry stays */
 };
 
-/* All that a row looks at; zeroed before it is filled, since its bytes are hashed. */
+/* Everything that a kernel's accept function reads; zeroed before it is filled, since its bytes are hashed. */
 struct question {
     enum kern_kind kind;
     uint32_t flags, inputs, outputs, packed_input, epilogue_input;
@@ -56,7 +56,7 @@ static struct base_hash question_of(const struct kern_op *op)
 
 void graph_priorities_begin(struct graph *graph)
 {
-    /* without, each is asked anew */
+    /* without it, nothing is cached */
     graph->priorities = base_arena_alloc(&graph->arena, sizeof(*graph->priorities));
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Joining element-wise programs: registers are renumbered, equal inputs become one, and a conversion stands where the
- * first program's result was stored and loaded. */
+/* Concatenation of element-wise programs: registers are renumbered, equal inputs are merged, and the store and load of
+ * the first program's result become a conversion. */
 #include "graph/pass.h"
 
 void graph_program_of(const struct graph_op *op, struct graph_program *out)
@@ -24,7 +24,7 @@ void graph_program_of_epilogue(const struct graph_op *host, struct graph_program
         out->inputs[out->input_count++] = (struct graph_operand){ host->value[t], host->k.tensors[t] };
 }
 
-/* The op's inputs from number `first` on become those of the program from `skip` on. */
+/* Adds the op's inputs from number `first` on as inputs of the program from `skip` on. */
 static bool replace_inputs(struct graph_op *op, uint32_t first, const struct graph_program *program, uint32_t skip)
 {
     const struct graph_op old = *op;
@@ -101,7 +101,8 @@ static bool append(struct graph_program *program, struct kern_map_inst inst, uin
     return true;
 }
 
-/* Appends all of `source`; regs[0 .. its inputs) say where its inputs are now and regs[inputs ..] are filled. */
+/* Appends all of `source`; regs[0 .. its inputs) are the current registers of its inputs, regs[inputs ..] are
+ * filled. */
 static bool append_all(struct graph_program *program, const struct graph_program *source, uint8_t *regs)
 {
     for (uint32_t i = 0; i < source->map.inst_count; i++) {
@@ -133,8 +134,7 @@ static bool is_half(DML_TENSOR_DATA_TYPE type)
     return type == DML_TENSOR_DATA_TYPE_FLOAT16 || type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
 }
 
-/* All that `program` reads is of this 16-bit type: its result was so for storage's sake, not because a cast asked for
- * it. */
+/* Everything that `program` reads has this 16-bit type: its result has it as a storage type, not because of a cast. */
 static bool only_half_inputs(const struct graph_program *program, DML_TENSOR_DATA_TYPE half)
 {
     for (uint32_t i = 0; i < program->input_count; i++)
@@ -282,7 +282,7 @@ bool graph_map_in_place(const struct kern_op *op)
 {
     if (op->kind != KERN_MAP || op->output_count == 1)
         return op->kind == KERN_MAP || op->kind == KERN_MOVE;
-    /* Results are stored one after the other: an input that is one of them may be overwritten before. */
+    /* Results are stored in order: an input that is one of them may be overwritten before. */
     for (uint32_t j = 0; j < op->output_count; j++)
         if (op->u.map.store[j] < op->input_count)
             return false;

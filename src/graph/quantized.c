@@ -69,13 +69,13 @@ static bool find_parameter(struct graph *graph, const struct graph_op *map, uint
     return true;
 }
 
-/* Dimension `along` of the dense `written` is what dimension `dim` of `read` walks, in full. */
+/* Dimension `dim` of `read` walks dimension `along` of the dense `written`, in full. */
 static bool same_order(const struct kern_view *written, uint32_t along, const struct kern_view *read, uint32_t dim)
 {
     uint64_t whole = kern_view_elements(written), period = (uint64_t)written->strides[along] * written->sizes[along];
     if (dim == GRAPH_NONE || read->sizes[dim] != written->sizes[along] || read->strides[dim] != written->strides[along])
         return false;
-    /* Every other step either stays within one coordinate or goes on by whole periods. */
+    /* Every other step either stays within one coordinate or advances by whole periods. */
     for (uint32_t d = 0; d < read->rank; d++) {
         uint64_t step = (uint64_t)read->strides[d], reach = step * (read->sizes[d] - 1);
         if (d == dim || read->sizes[d] == 1 || !step)
@@ -195,7 +195,7 @@ bool graph_quantizes_like(struct graph *graph, const struct graph_op *op, const 
            clamp->imm[1].f32 == (is_signed ? 127 : 255);
 }
 
-/* Instruction `at` goes, and its first operand stands for its result; so does input t, which only that one read. */
+/* Removes instruction `at`, whose first operand replaces its result, and input t, which only it read. */
 static void drop_step(struct graph_op *op, uint32_t at, uint32_t t)
 {
     struct kern_map *map = &op->k.u.map;

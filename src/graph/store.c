@@ -13,7 +13,7 @@ struct graph_blob {
     uint32_t refs;           /* likewise */
     struct graph_key key;
     uint64_t bytes;
-    pthread_mutex_t making; /* guards what follows until it is set */
+    pthread_mutex_t making; /* protects the following members until it is set */
     void *data;
 };
 
@@ -59,8 +59,7 @@ static struct graph_blob **bucket_of(struct graph_store *store, const struct gra
     return &store->buckets[(key->content.low ^ key->layout.low) & (store->bucket_count - 1)];
 }
 
-/* Under the lock: twice as many buckets when there are as many blobs, so that each has few. Without memory it stays as
- * it is. */
+/* Under the lock: doubles the buckets if there are as many blobs, so that each has few. Out of memory: no change. */
 static void grow(struct graph_store *store)
 {
     uint32_t old_count = store->bucket_count;
@@ -80,7 +79,7 @@ static void grow(struct graph_store *store)
     free(old);
 }
 
-/* Under the lock: where the blob is linked, or the end of its bucket. */
+/* Under the lock: the link of the blob, or the end of its bucket. */
 static struct graph_blob **find(struct graph_store *store, const struct graph_key *key, uint64_t bytes)
 {
     struct graph_blob **at = bucket_of(store, key);

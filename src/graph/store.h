@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Constants and packed weights that compiled operators share: the same network compiled for another shape of its
- * inputs, or for another device of the process, has them once. Blobs are found by what they were made of, never change,
- * and go with their last user. Thread-safe. */
+/* Constants and packed weights that compiled operators share: the same network, compiled for other input shapes or for
+ * another device of the process, stores them once. Blobs are identified by their sources, never change, and are freed
+ * with their last user. Thread-safe. */
 #ifndef GRAPH_STORE_H
 #define GRAPH_STORE_H
 
@@ -11,16 +11,16 @@ struct graph_store;
 struct graph_blob;
 
 struct graph_key {
-    struct base_hash content; /* of the bytes that it is made of */
-    struct base_hash layout;  /* of what is done with them; zero: nothing */
+    struct base_hash content; /* of the source bytes */
+    struct base_hash layout;  /* of the transformation; zero: none */
 };
 
 /* NULL: memory is short. All blobs must have been dropped before it is destroyed. */
 struct graph_store *graph_store_create(void);
 void graph_store_destroy(struct graph_store *store);
 
-/* The blob of this key and size, which `fill` writes into zeroed memory when there is none yet; others that want it
- * wait until then. NULL: memory is short. Drop it once for each take. */
+/* Returns the blob of this key and size; `fill` writes it into zeroed memory if it does not exist yet, and concurrent
+ * requests wait until then. NULL: out of memory. Release it once per call. */
 typedef void graph_fill_fn(void *context, void *data);
 struct graph_blob *graph_store_acquire(struct graph_store *store, const struct graph_key *key, uint64_t bytes,
                                        graph_fill_fn *fill, void *context);

@@ -35,13 +35,13 @@ size_t graph_tuning_print(const struct kern_tuning *tuning, uint32_t threads, ch
     return used;
 }
 
-/* Thousandths, one line for each point; print would write the same. */
+/* Thousandths, one line for each point; the printer would write the same. */
 const char *graph_tuning_parse(const char *text, size_t length, uint32_t threads, struct kern_tuning *out)
 {
     char again[GRAPH_TUNING_BYTES], copy[GRAPH_TUNING_BYTES];
     size_t used = (size_t)header(threads, again, sizeof(again));
     if (length < used || length >= sizeof(copy) || memcmp(text, again, used) != 0)
-        return "is for another processor, version or number of threads";
+        return "is for another CPU, version or number of threads";
     memcpy(copy, text, length);
     copy[length] = '\0';
     for (uint32_t i = 0; i < KERN_POINT_COUNT; i++) {

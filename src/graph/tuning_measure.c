@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Both kernels of a choice on one shape, compiled and run as any other graph. */
+/* Times both kernels of a heuristic on one shape, compiled and run like any other graph. */
 #include "graph/backend.h"
 #include "graph/tuning.h"
 
@@ -13,7 +13,7 @@
 #define MIN_RUNS   5
 #define MIN_NS     UINT64_C(2000000) /* of both kernels together, in one pass */
 #define PASSES_MAX 8
-#define STABLE     0.97 /* a pass that lowers no time further than that ends the measurement */
+#define STABLE     0.97 /* a pass that improves no time by more than this ends the measurement */
 #define SWEEP_MIN  (UINT64_C(4) << 20)
 #define SWEEP_MAX  (UINT64_C(64) << 20)
 #define FORCE      1e6f
@@ -109,7 +109,7 @@ static void trial_finish(struct trial *trial)
     base_aligned_release(trial->out);
 }
 
-/* In a network other layers' weights come between two runs of a layer, and its input was written just before. */
+/* In a network, other layers' weights are read between two runs of a layer, and its input was written just before. */
 struct sweep {
     void *data;
     uint64_t bytes, in_bytes;
@@ -127,14 +127,14 @@ static bool sweep_init(struct sweep *sweep, const struct kern_point *p)
 static uint64_t run_ns(const struct trial *trial, const struct sweep *sweep, int round)
 {
     memset(sweep->data, round, sweep->bytes);
-    __asm__ volatile("" : : "r"(sweep->data) : "memory"); /* nobody reads it, and yet */
+    __asm__ volatile("" : : "r"(sweep->data) : "memory"); /* never read, but must be written */
     memset(trial->in, 0, sweep->in_bytes);
     uint64_t start = base_now_ns();
     graph_plan_run(trial->plan, &trial->buffers, NULL);
     return base_now_ns() - start;
 }
 
-/* Taking turns, so that what else goes on meets both; the least time is the kernel's own. */
+/* Alternating, so that disturbances affect both; the smallest time is the kernel's own. */
 static void measure_pass(const struct trial trials[2], const struct sweep *sweep, uint64_t least[2])
 {
     uint64_t whole = 0;

@@ -10,7 +10,7 @@
 #define LINE_BYTES 96
 #define FILE_BYTES (1024 + GRAPH_ROWS_MAX * LINE_BYTES)
 
-/* All that measurements depend on: also which rows there are, and in which order. */
+/* Everything that measurements depend on, including the list and order of kernels. */
 static size_t header(const struct graph_rows_device *device, char *out, size_t size)
 {
     static const char rows[] =
@@ -38,7 +38,7 @@ bool graph_rows_path(const struct graph_rows_device *device, char out[BASE_CACHE
     return base_cache_path(name, out);
 }
 
-/* The choices line by line, and the hash of all that. */
+/* The selections line by line, and the hash of all lines. */
 static size_t print(const struct graph_rows_device *device, const struct shader_choices *choices, char *out)
 {
     size_t used = header(device, out, FILE_BYTES);
@@ -61,7 +61,7 @@ static bool parse_line(const char *line, size_t length, struct shader_choice *ou
     return end == line + 16 && out->key;
 }
 
-/* Printing what was read must give the same text. `text` ends in a zero. */
+/* Printing the parsed file must give the same text. `text` is zero-terminated. */
 static bool parse(const struct graph_rows_device *device, const char *text, size_t length, struct shader_choices *out)
 {
     char *again = malloc(FILE_BYTES);
@@ -98,7 +98,7 @@ bool graph_rows_load(const struct graph_rows_device *device, struct shader_choic
     out->sorted = calloc(GRAPH_ROWS_MAX, sizeof(*out->sorted));
     if (out->sorted && !parse(device, ended, length, out))
         out->count = 0;
-    base_log(BASE_LOG_DEBUG, "tuning: %s: %u rows", path, (unsigned)out->count);
+    base_log(BASE_LOG_DEBUG, "tuning: %s: %u kernels", path, (unsigned)out->count);
     free(ended);
     return out->sorted != NULL;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which rows of shaders run what on a device: measured by `anydml tune --device`, kept in a file for each device,
- * driver, version and table of rows. Without a file, or with one that is not whole, the order of the table decides. */
+/* Selects shader kernels on a device: measured by `anydml tune --device`, stored in a file for each device, driver,
+ * version and kernel table. Without a file, or with an incomplete one, the order of the table applies. */
 #ifndef GRAPH_TUNING_ROWS_H
 #define GRAPH_TUNING_ROWS_H
 
 #include "base/cache.h"
 #include "shaders/choices.h"
 
-#define GRAPH_ROWS_MAX 4096 /* choices in a file */
+#define GRAPH_ROWS_MAX 4096 /* selections in a file */
 
 /* The device as the file names it. */
 struct graph_rows_device {
@@ -17,9 +17,9 @@ struct graph_rows_device {
     uint32_t capabilities;
 };
 
-/* Where the file is; false: nowhere. */
+/* The path; false: none. */
 bool graph_rows_path(const struct graph_rows_device *device, char out[BASE_CACHE_PATH_BYTES]);
-/* What it says; no choices where there is none, or ANYDML_TUNING=off. False: memory is short. */
+/* Reads it; no selections if there is no file, or with ANYDML_TUNING=off. False: out of memory. */
 bool graph_rows_load(const struct graph_rows_device *device, struct shader_choices *out);
 void graph_rows_free(struct shader_choices *choices);
 /* NULL, or why it could not be written. */

@@ -5,7 +5,7 @@
 
 #define NEAR 16 /* ops that are looked at one by one */
 
-/* Operands of the op at this position: where each is listed, as a number of uses->pool plus 1. */
+/* Operands of the op at this position: the index in uses->pool of each, plus 1. */
 static uint32_t *listed_of(const struct graph_uses *uses, uint32_t op)
 {
     return uses->listed + (size_t)op * KERN_TENSORS_MAX;
@@ -65,7 +65,7 @@ void graph_uses_finish(struct graph_uses *uses)
 
 void graph_uses_keep(struct graph *graph)
 {
-    graph->uses = base_arena_alloc(&graph->arena, sizeof(*graph->uses)); /* without, each pass makes its own */
+    graph->uses = base_arena_alloc(&graph->arena, sizeof(*graph->uses)); /* without it, each pass makes its own */
 }
 
 void graph_uses_forget(struct graph *graph)
@@ -89,7 +89,7 @@ bool graph_uses_init(struct graph_uses *uses, const struct graph *graph)
     return ok;
 }
 
-/* The entry keeps its `next`: whoever stands on it finds the rest of the list. */
+/* The entry keeps its `next`, so iterations that are at it find the rest of the list. */
 static void take_out(const struct graph_uses *uses, uint32_t *listed)
 {
     struct graph_use *use = &uses->pool[*listed - 1];
@@ -102,7 +102,7 @@ static void take_out(const struct graph_uses *uses, uint32_t *listed)
     *listed = 0;
 }
 
-/* Where the op will run: one that was inserted comes right before the op at the position that this returns. */
+/* Where the op will run: an inserted op comes right before the op at the returned position. */
 static uint32_t order_of(const struct graph *graph, uint32_t op, bool *out_inserted)
 {
     uint32_t settled = graph->op_count - graph->inserted_count;
@@ -148,7 +148,7 @@ bool graph_uses_refresh(struct graph_uses *uses, uint32_t op)
     return true;
 }
 
-/* The first one at or behind entry `at` that still holds. */
+/* The first entry from `at` on that is still valid. */
 static uint32_t live(const struct graph_uses *uses, uint32_t at)
 {
     while (at != GRAPH_NONE) {

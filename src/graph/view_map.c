@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Views through a copy: which view of the copy's source shows what a view of its result shows (or the other way round).
+/* Views through a copy: finds the view of the copy's source that shows the same elements as a view of its result (or
+ * vice versa).
  *
- * All positions count nibbles, the smallest element there is, so that views of different types meet: an element of w
- * nibbles is one more innermost dimension of size w. The copy becomes a list of dimensions, each with a step on both
- * sides. On the `from` side the steps form a number system (each is at least the extent of all smaller ones), so a
+ * All positions count nibbles, the smallest element size, so that views of different types are comparable: an element
+ * of w nibbles is one more innermost dimension of size w. The copy becomes a list of dimensions, each with a step on
+ * both sides. On the `from` side the steps form a number system (each is at least the extent of all smaller ones), so a
  * position has one set of digits; a view's dimension steps along one digit, and stays inside it when no carry can
  * occur. */
 #include "graph/ops.h"
@@ -26,7 +27,7 @@ static int64_t nibbles(const struct kern_view *view)
     return schema_data_type_bits(view->type) / 4;
 }
 
-/* Positions stay far inside 64 bits: what this file is asked about lies inside values of at most 2^41 bytes. */
+/* Positions are far below 2^64: values have at most 2^41 bytes. */
 static bool view_small(const struct kern_view *view)
 {
     const int64_t limit = INT64_C(1) << 44;
@@ -104,7 +105,7 @@ static bool copy_locate(struct copy *copy, int64_t position)
     return position == 0;
 }
 
-/* A dimension of `size` steps of `step`: which step it makes on the other side. */
+/* A dimension of `size` steps of `step`: returns its step on the other side. */
 static bool copy_step(struct copy *copy, int64_t size, int64_t step, int64_t *out)
 {
     int64_t length = step < 0 ? -step : step;
@@ -132,7 +133,7 @@ static bool copy_in_range(const struct copy *copy)
     return true;
 }
 
-/* Strides of dimensions of size 1 mean nothing: what a dense tensor would have there looks best to kernels. */
+/* Strides of dimensions of size 1 are arbitrary: those of a dense tensor suit kernels best. */
 static void tidy_ones(struct kern_view *view)
 {
     for (uint32_t i = view->rank; i--;)
@@ -158,7 +159,7 @@ bool graph_view_through(const struct kern_view *from, const struct kern_view *to
     int64_t position = copy.to_offset;
     for (uint32_t i = 0; i < copy.count; i++)
         position += copy.digits[i].start * copy.digits[i].to;
-    /* Kernels are given byte addresses: a 4-bit view must start on a whole byte. */
+    /* Kernels use byte addresses: a 4-bit view must start at a whole byte. */
     if (position % (width > 1 ? width : 2))
         return false;
     result.offset = position / width;
@@ -191,7 +192,7 @@ static bool boxes_apart(const struct kern_view *a, const struct kern_view *b)
             continue;
         if (a->strides[i] <= 0 || a->strides[i] != b->strides[i])
             return false;
-        /* `to` serves as the number of the dimension; any size above 1 makes copy_add keep it. */
+        /* `to` is used as the index of the dimension; any size above 1 makes copy_add keep it. */
         copy_add(&grid, 2, a->strides[i], i);
     }
     for (uint32_t i = grid.count; i--; delta %= grid.digits[i].from)

@@ -17,7 +17,7 @@ bool onnx_array_make(struct onnx_array *out, int32_t type, uint32_t rank, const 
         out->dims[i] = dims[i];
     }
     uint64_t bytes = onnx_bytes(type, elements);
-    /* The number of owners stands before the elements. */
+    /* The reference count is stored before the elements. */
     char *memory = base_aligned_acquire(ALIGNMENT, ALIGNMENT + base_align_up(BASE_MAX(bytes, 1u), ALIGNMENT));
     if (!memory)
         return false;
@@ -59,7 +59,7 @@ void onnx_array_finish(struct onnx_array *a)
 
 /* ---- elements of an axis ---- */
 
-/* The parts that an element of the axis is made of, and how long each is. */
+/* The contiguous pieces of an element of the axis, and their length. */
 static void axis_parts(const struct onnx_array *whole, uint32_t axis, size_t *out_count, size_t *out_bytes)
 {
     size_t count = 1, bytes = onnx_type_bytes(whole->type);

@@ -10,7 +10,7 @@ struct onnx_array {
     uint32_t rank;
     int64_t dims[ONNX_RANK_MAX];
     uint64_t bytes;
-    void *data;      /* packed elements, aligned so that devices can use them in place; written by its maker only */
+    void *data;      /* packed elements, aligned so that devices can use them in place; written by its creator only */
     uint32_t *users; /* of the data */
 };
 
@@ -18,11 +18,11 @@ struct onnx_array {
 bool onnx_array_make(struct onnx_array *out, int32_t type, uint32_t rank, const int64_t *dims);
 bool onnx_array_of_tensor(struct onnx_array *out, const struct onnx_tensor *t);
 struct onnx_array onnx_array_share(const struct onnx_array *a); /* one more owner */
-void onnx_array_finish(struct onnx_array *a);                   /* a zeroed array is fine too */
+void onnx_array_finish(struct onnx_array *a);                   /* a zeroed array is allowed */
 
-/* Element `at` of an axis, which the result lacks. Not for types of half a byte. */
+/* Element `at` of an axis, which the result does not have. Not for 4-bit types. */
 bool onnx_array_element(struct onnx_array *out, const struct onnx_array *x, uint32_t axis, int64_t at);
-/* The other way round: `out` has the axis, and one element of it is written. */
+/* The inverse: `out` has the axis, and one element of it is written. */
 void onnx_array_set_element(struct onnx_array *out, uint32_t axis, int64_t at, const struct onnx_array *x);
 
 #endif

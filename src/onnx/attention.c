@@ -72,7 +72,7 @@ bool onnx_attention_shape(struct onnx_builder *b, struct onnx_attention *a)
     a->past = a->past_key && a->past_key->rank == 4 ? a->past_key->dims[2] : 0;
     a->total = a->past + a->keys;
     if (!a->size || !a->value_size)
-        return onnx_misfit(b, "heads without elements");
+        return onnx_misfit(b, "the head size is 0");
     return check_keys(b, a);
 }
 
@@ -135,7 +135,7 @@ struct onnx_value *onnx_attention_window(struct onnx_builder *b, const struct on
     return keep;
 }
 
-/* Query i, at past + i, sees key n. */
+/* Query i, at position past + i, attends to key n. */
 static bool sees(const struct onnx_attention *a, int64_t i, int64_t n)
 {
     int64_t at = a->past + i;
@@ -175,7 +175,7 @@ static bool add_window(struct onnx_builder *b, struct onnx_attention *a)
     return a->relative;
 }
 
-/* The lengths as booleans, for what takes no lengths. */
+/* The lengths as a boolean mask, for operators without lengths. */
 static bool lengths_to_keep(struct onnx_builder *b, struct onnx_attention *a)
 {
     const int64_t dims[] = { a->batch, 1, 1, 1 };
@@ -201,7 +201,7 @@ static struct onnx_value *tokens_of(struct onnx_builder *b, struct onnx_value *x
 
 enum { QUERY, KEY, VALUE, BIAS = 6, MASK, RELATIVE_BIAS, PAST_KEY, PAST_VALUE, LENGTHS, INPUTS };
 
-/* Keys and values that are heads already are given as the past of no new keys. */
+/* Keys and values in head layout are passed as the past, with no new keys. */
 static const DML_TENSOR_DESC *cache_desc(struct onnx_builder *b, struct onnx_desc *d, struct onnx_value *v,
                                          int64_t rows)
 {
@@ -242,7 +242,7 @@ static struct onnx_value *present(struct onnx_builder *b, const struct onnx_atte
     return wanted ? wanted : onnx_temp(b, a->q->type, 4, dims);
 }
 
-/* Without a mask and past, causal attention is that into a cache that holds nothing yet. */
+/* Without a mask and past, causal attention equals attention with an empty cache. */
 static struct onnx_value *no_rows(struct onnx_builder *b, const struct onnx_attention *a)
 {
     struct onnx_value *lengths = onnx_temp(b, ONNX_INT32, 1, &a->batch);
@@ -328,9 +328,9 @@ static bool attend_fused(struct onnx_builder *b, struct onnx_attention *a)
            (direct || onnx_tokens_to_heads(b, out[0], a->heads, a->y));
 }
 
-/* ---- products and a softmax ---- */
+/* ---- as GEMMs and a softmax ---- */
 
-/* y = alpha * x * z per head, or * its transpose; x: `columns` of its rows, which lie `row` elements apart. */
+/* y = alpha * x * z per head, or * its transpose; x: `columns` of its rows, which are `row` elements apart. */
 struct product {
     struct onnx_value *x, *z, *y;
     int64_t columns, row;
@@ -378,7 +378,7 @@ static struct onnx_value *heads_of(struct onnx_builder *b, const struct onnx_att
     return joined ? onnx_join_to(b, both, 2, 2, whole) : heads;
 }
 
-/* The value at this stage, into a->scores when that is wanted. */
+/* The value at this stage, to a->scores if that is requested. */
 static struct onnx_value *stage(struct onnx_builder *b, struct onnx_attention *a, enum onnx_attention_scores stage,
                                 struct onnx_value *x)
 {
@@ -401,7 +401,7 @@ static struct onnx_value *mask_scores(struct onnx_builder *b, struct onnx_attent
     return onnx_select(b, out, filter, x);
 }
 
-/* The weights [batch, heads, sequence, total or more]; rows of -infinity give zeros. */
+/* The weights [batch, heads, sequence, total or more]; rows of -infinity become zeros. */
 static struct onnx_value *soften(struct onnx_builder *b, struct onnx_attention *a, struct onnx_value *x)
 {
     static const UINT axis = 3;
@@ -451,7 +451,7 @@ static bool attend_apart(struct onnx_builder *b, struct onnx_attention *a)
     return y && (a->y->rank == 4 || onnx_heads_to_tokens(b, y, a->y));
 }
 
-/* Keys and values that are heads are joined with the past here, and copied when they are wanted as they are. */
+/* Keys and values in head layout are concatenated with the past here, and copied if they are requested as outputs. */
 static bool join_heads(struct onnx_builder *b, struct onnx_attention *a)
 {
     struct onnx_value *key[] = { a->past_key, a->k }, *value[] = { a->past_value, a->v };

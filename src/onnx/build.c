@@ -233,7 +233,7 @@ static uint32_t input_number(const struct onnx_builder *b, const char *name)
     return UINT32_MAX;
 }
 
-/* Marks the model's inputs from which the host could compute the value. */
+/* Marks the model's inputs that the host needs to compute the value. */
 static void want(struct onnx_builder *b, struct onnx_value *v, uint32_t depth)
 {
     if (!v || v->source == ONNX_SOURCE_CONSTANT || v->wanted || depth > 1000)
@@ -266,7 +266,8 @@ static uint32_t floor_input(const struct onnx_builder *b, const struct onnx_node
     return from != UINT32_MAX && b->inputs[from].rank > f->dim ? from : UINT32_MAX;
 }
 
-/* All that read the value read it as the node does, and have their floors among the model's inputs: notes those. */
+/* Records the floors if all readers of the value use it like this node and have their floors among the model's
+ * inputs. */
 static bool note_floors(struct onnx_builder *b, const struct onnx_node *n, const struct onnx_floor *f, bool apply)
 {
     const char *name = n->inputs[f->input];
@@ -374,7 +375,7 @@ bool onnx_broadcast_dims(struct onnx_builder *b, const struct onnx_value *x, con
 
 /* ---- emitting ---- */
 
-/* Recurrent operators take no owned tensors. */
+/* Recurrent operators do not accept owned tensors. */
 static bool may_own(const struct onnx_builder *b, const struct onnx_value *v)
 {
     static const char *const refused[] = { "LSTM", "GRU", "RNN", "DynamicQuantizeLSTM" };
@@ -402,7 +403,7 @@ static bool own(struct onnx_builder *b, struct onnx_value *v)
     return true;
 }
 
-/* A constant is given to DirectML when the first operator uses it. */
+/* A constant is passed to DirectML when the first operator uses it. */
 static bool materialise(struct onnx_builder *b, struct onnx_value *v)
 {
     if (v->source != ONNX_SOURCE_CONSTANT || v->materialised || !onnx_elements(v))
@@ -433,7 +434,7 @@ const DML_TENSOR_DESC *onnx_desc_strided(struct onnx_builder *b, struct onnx_des
             onnx_misfit(b, "'%s': dimension %u is %lld", v->name, i, (long long)dims[i]);
             return NULL;
         }
-        d->sizes[i] = (UINT)dims[i]; /* 0: onnx_emit will not let DirectML see it */
+        d->sizes[i] = (UINT)dims[i]; /* 0: onnx_emit hides it from DirectML */
         d->strides[i] = strides ? strides[i] : 0;
     }
     d->buffer.Flags = v->owned ? DML_TENSOR_FLAG_OWNED_BY_DML : DML_TENSOR_FLAG_NONE;
@@ -498,7 +499,7 @@ static bool edge_add(struct onnx_builder *b, const struct onnx_value *v, uint32_
     return true;
 }
 
-/* True when nothing is left to do for the device (or the conversion has failed). */
+/* True if no work remains for the device (or the conversion has failed). */
 static bool emit_empty(struct onnx_builder *b, DML_OPERATOR_TYPE type, const void *desc,
                        struct onnx_value *const *inputs, uint32_t input_count, struct onnx_value *const *outputs,
                        uint32_t output_count)
@@ -531,7 +532,7 @@ bool onnx_emit(struct onnx_builder *b, DML_OPERATOR_TYPE type, const void *desc,
     IDMLOperator *op = NULL;
     HRESULT hr = b->device->lpVtbl->CreateOperator(b->device, &operator_desc, &IID_IDMLOperator, (void **)&op);
     if (FAILED(hr))
-        return onnx_fail(b, "DirectML refuses operator %d with 0x%08x (ANYDML_LOG=error says why)", (int)type,
+        return onnx_fail(b, "CreateOperator(type %d) failed with 0x%08x (see the log of ANYDML_LOG=error)", (int)type,
                          (unsigned)hr);
     DML_OPERATOR_GRAPH_NODE_DESC *node = base_arena_alloc(&b->arena, sizeof(*node));
     if (!node || !base_array_reserve((void **)&b->nodes, b->node_count, &b->node_capacity, sizeof(*b->nodes))) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which nodes of a model can become part of a program: each is converted alone, with sizes put in for those that are
- * not known yet, and DirectML is asked for the operators that come out of it. */
+/* Determines which nodes of a model can become part of a program: each is converted alone, with trial sizes for unknown
+ * dimensions, and DirectML is queried for the resulting operators. */
 #include "onnx/build.h"
 
 #include <anydml.h>
@@ -10,16 +10,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Sizes to try for unknown dimensions: most operators take any; some need at least the size of a window, some a one,
- * some one that is the sum of two others. After them come sizes that the node's own tensors have: those of weights,
- * above all. */
+/* Trial sizes for unknown dimensions: most operators accept any; some need at least the size of a window, some a 1,
+ * some the sum of two others. They are followed by sizes of the node's own tensors, above all weights. */
 static const int64_t trial_sizes[] = { 64, 1, 7, 2, 3 };
 #define TRIAL_SIZES_MAX 24
 #define TRIAL_SIZE_MAX  65536
-#define TRIAL_DIMS_MAX  16  /* unknown dimensions of a node that are told apart */
+#define TRIAL_DIMS_MAX  16  /* distinct symbolic dimensions per node */
 #define TRIALS_MAX      512 /* of a node */
 
-/* A name of a dimension, and the size with which nodes that have it could be converted. */
+/* A dimension's name, and the size with which nodes that use it could be converted. */
 struct symbol {
     const char *name;
     int64_t size;
@@ -48,8 +47,8 @@ struct trial {
     const struct onnx_node *node;
     struct trial_dim dims[TRIAL_DIMS_MAX];
     uint32_t dim_count;
-    int64_t otherwise; /* the size of those that are not told apart */
-    bool known;        /* all inputs are, and those that are no initializers consist of `fill` */
+    int64_t otherwise; /* the size of dimensions that are not distinguished */
+    bool known;        /* all inputs are known, and those that are not initializers consist of `fill` */
     int64_t fill;
     int64_t sizes[TRIAL_SIZES_MAX];
     uint32_t size_count;
@@ -69,7 +68,7 @@ static bool refuse(struct onnx_verdict *verdict, const char *format, ...)
     return false;
 }
 
-/* ---- what is declared ---- */
+/* ---- declared shapes ---- */
 
 static bool declare(struct check *c, const struct onnx_value_info *info)
 {
@@ -120,7 +119,7 @@ static const char *symbol_of(const struct onnx_value *v, uint32_t dim)
 
 /* ---- one node alone ---- */
 
-/* Where the size of an unknown dimension stands; NULL: it is not told apart. */
+/* The slot for the size of an unknown dimension; NULL: it is not distinguished. */
 static struct trial_dim *trial_dim(struct trial *t, const struct onnx_value *v, uint32_t dim)
 {
     const char *name = symbol_of(v, dim);
@@ -269,7 +268,7 @@ static void set_all(struct trial *t, int64_t size)
         t->dims[i].size = size;
 }
 
-/* Up to `changes` dimensions from `first` on get other sizes than the rest. */
+/* Gives up to `changes` dimensions from `first` on other sizes than the rest. */
 static bool try_changes(struct check *c, struct trial *t, uint32_t first, uint32_t changes)
 {
     for (uint32_t i = first; i < t->dim_count; i++) {
@@ -284,7 +283,8 @@ static bool try_changes(struct check *c, struct trial *t, uint32_t first, uint32
     return false;
 }
 
-/* The sizes that did for other nodes, then one size for all unknown dimensions, then ones but for one or two of them.
+/* The sizes that worked for other nodes, then one size for all unknown dimensions, then ones except for one or two of
+ * them.
  */
 static bool try_sizes(struct check *c, struct trial *t)
 {
@@ -308,7 +308,7 @@ static bool try_sizes(struct check *c, struct trial *t)
     return false;
 }
 
-/* Sizes that work are enough. Where none of them fit together nothing is known against the node. */
+/* One working combination of sizes is sufficient. If all are incompatible, the node is not rejected. */
 static bool try_node(struct check *c, const struct onnx_node *n, bool open)
 {
     struct trial t = { .node = n, .misfit = true };
@@ -330,7 +330,7 @@ static bool try_node(struct check *c, const struct onnx_node *n, bool open)
     return t.misfit;
 }
 
-/* ---- what the host computes ---- */
+/* ---- computation on the host ---- */
 
 /* Whether results are not known although the inputs are, and consist of `fill`. */
 static bool computed_by_device(struct check *c, const struct onnx_node *n, int64_t fill)
@@ -350,8 +350,8 @@ static bool computed_by_device(struct check *c, const struct onnx_node *n, int64
     return ok && !known;
 }
 
-/* The converter's row says that the host computes the operator; for some types and attributes the device does. Any of
- * these values is wrong for some operator, and hides for some that nothing is computed. */
+/* The converter table states that the host computes the operator; for some types and attributes the device does. Each
+ * trial value is invalid for some operators, and for some hides that nothing is computed. */
 static bool node_folds(struct check *c, const struct onnx_node *n)
 {
     for (int64_t fill = 0; fill < 3; fill++) {
@@ -366,7 +366,8 @@ static bool is_masked(uint32_t mask, uint32_t input)
     return input < 32 && mask >> input & 1;
 }
 
-/* Where values must be known, from the last node to the first: those that the host computes of others hand that on. */
+/* Propagates which values must be known, from the last node to the first: values that the host computes pass the
+ * requirement on to their inputs. */
 static void check_folding(struct check *c, struct onnx_verdict *verdicts)
 {
     for (uint32_t i = c->model->node_count; i-- > 0;) {
@@ -388,7 +389,7 @@ static void check_folding(struct check *c, struct onnx_verdict *verdicts)
 
 /* ---- verdicts ---- */
 
-/* What can be said of the inputs before trying; *whole: their ranks are known; *open: some of their sizes are not. */
+/* Classifies the inputs before trying; *whole: their ranks are known; *open: some of their sizes are not. */
 static bool check_inputs(struct check *c, const struct onnx_node *n, struct onnx_verdict *verdict, bool *whole,
                          bool *open)
 {
@@ -422,11 +423,11 @@ static bool check_node(struct check *c, const struct onnx_node *n, struct onnx_v
     const struct onnx_converter *converter = onnx_converter_find(n->domain, n->op);
     bool whole, open;
     if (!converter)
-        return refuse(verdict, "there is no conversion of this operator to DirectML");
+        return refuse(verdict, "this operator cannot be converted to DirectML");
     if (c->flags & ONNX_CHECK_NEWEST && n->version > converter->newest)
         return refuse(verdict, "version %lld is newer than %lld", (long long)n->version, (long long)converter->newest);
     if ((converter->convert == onnx_if || converter->convert == onnx_loop) && !has_graph(n))
-        return refuse(verdict, "its inner graphs are not part of this one"); /* whatever its inputs are */
+        return refuse(verdict, "its inner graphs are not part of this one"); /* regardless of its inputs */
     verdict->wants = converter->wants & 0xffff;
     verdict->lengths = converter->wants >> 16;
     verdict->folds = converter->folds;
@@ -445,7 +446,7 @@ HRESULT onnx_check(const struct onnx_model *model, IDMLDevice1 *device, uint32_t
     c.declared.model = model;
     bool ok = declare_all(&c);
     memset(verdicts, 0, model->node_count * sizeof(*verdicts));
-    BOOL before = AnydmlQuiet(TRUE); /* the verdicts say what was refused */
+    BOOL before = AnydmlQuiet(TRUE); /* the verdicts report the failures */
     for (uint32_t i = 0; ok && i < model->node_count; i++)
         check_node(&c, &model->nodes[i], &verdicts[i]);
     if (ok)

@@ -44,15 +44,15 @@ static bool check_input(struct onnx_builder *b, const struct onnx_value_info *in
 {
     if (!onnx_type_bytes(info->type))
         return onnx_fail(b, "input '%s': data type %s is not supported", info->name, onnx_type_name(info->type));
-    /* A scalar may come as a vector of one, as the host's own operators take it. */
+    /* A scalar may be passed as a vector with one element, as the host's own operators accept it. */
     bool scalar = info->has_shape && !info->rank && in->rank == 1 && in->dims[0] == 1;
     if (info->has_shape && in->rank != info->rank && !scalar)
-        return onnx_fail(b, "input '%s' has %u dimensions, the model wants %u", info->name, in->rank, info->rank);
+        return onnx_fail(b, "input '%s' has %u dimensions, the model expects %u", info->name, in->rank, info->rank);
     for (uint32_t d = 0; d < in->rank; d++) {
         int64_t got = in->dims[d], wanted = info->has_shape && !scalar ? info->dims[d] : -1;
         if (got < 0 || got > UINT32_MAX || (wanted >= 0 && got != wanted))
-            return onnx_fail(b, "input '%s': dimension %u is %lld, the model wants %lld", info->name, d, (long long)got,
-                             (long long)wanted);
+            return onnx_fail(b, "input '%s': dimension %u is %lld, the model expects %lld", info->name, d,
+                             (long long)got, (long long)wanted);
     }
     return true;
 }
@@ -136,7 +136,7 @@ static struct onnx_port port_of(const struct onnx_value *v, const char *name)
     return port;
 }
 
-/* An output that is an input or already another output needs an operator of its own: a copy. */
+/* An output that is an input or already another output needs its own operator: a copy. */
 static struct onnx_value *copy_of(struct onnx_builder *b, struct onnx_value *v)
 {
     struct onnx_value *y = onnx_temp(b, v->type, v->rank, v->dims);
@@ -196,7 +196,7 @@ static DML_GRAPH_EDGE_DESC *wrap_edges(struct onnx_builder *b, DML_GRAPH_EDGE_TY
     return wrapped;
 }
 
-/* What the graph does not read any more of a file need not stay in memory. */
+/* File data that the graph does not need any more may leave memory. */
 static void STDMETHODCALLTYPE constant_done(void *context, UINT index)
 {
     const struct onnx_builder *b = context;

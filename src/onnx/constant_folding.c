@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arithmetic on values that are known while a graph is made: shapes that the model computes. Nothing of it is left for
- * the device. Integers are exact modulo 2^64, floats are computed in double and rounded once. */
+/* Constant folding: arithmetic on values that are known when a graph is created, such as shapes that the model
+ * computes. No work remains for the device. Integers are exact modulo 2^64, floats are computed in double and rounded
+ * once. */
 #include "onnx/build.h"
 
 #include "base/half.h"
@@ -40,7 +41,7 @@ bool onnx_is_constant(const struct onnx_value *v)
     return v->source == ONNX_SOURCE_CONSTANT && takes(v->type) && onnx_elements(v) <= KNOWN_ELEMENTS_MAX;
 }
 
-/* Elements lie at any address. */
+/* Elements may be unaligned. */
 #define ELEMENT(type)                                                                                                  \
     (*(const type *)memcpy(&(type){ 0 }, (const char *)data + (size_t)at * sizeof(type), sizeof(type)))
 
@@ -71,7 +72,7 @@ static struct number load(int32_t type, const void *data, int64_t at)
     }
 }
 
-/* Floats outside the range of integers saturate, NaN becomes 0: C leaves both undefined. */
+/* Out-of-range floats saturate, NaN becomes 0: C leaves both undefined. */
 static int64_t truncated(double f)
 {
     if (isnan(f))
@@ -256,7 +257,7 @@ static enum math math_find(const char *op)
     return NONE;
 }
 
-/* Comparisons of both kinds of numbers; neither is less or equal where one is NaN. */
+/* Comparisons of integers and floats; NaN is neither less nor equal. */
 static bool math_compare(enum math math, bool less, bool equal, bool greater, struct number *out)
 {
     switch (math) {
@@ -375,7 +376,7 @@ static bool math_integer_unary(enum math math, int64_t x, struct number *out)
     return true;
 }
 
-/* Wraps; 1 / x^-z cut off where z is below 0, as ELEMENT_WISE_POW has it. */
+/* Wraps; 1 / x^-z is truncated for z below 0, as in ELEMENT_WISE_POW. */
 static int64_t integer_power(int64_t x, int64_t z)
 {
     uint64_t power = 1, factor = (uint64_t)x;

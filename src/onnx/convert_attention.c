@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* The mask, made as long as there are keys: what it lacks is masked. */
+/* The mask, extended to the number of keys: missing positions are masked. */
 static struct onnx_value *whole_mask(struct onnx_builder *b, struct onnx_value *mask, int64_t total)
 {
     const int64_t start[ONNX_RANK_MAX] = { 0 };
@@ -44,7 +44,7 @@ static bool take_mask(struct onnx_builder *b, const struct onnx_node *n, struct 
     return true;
 }
 
-/* How many keys of each batch row count; the queries are the last of them. */
+/* The number of valid keys of each batch row; the queries are the last of them. */
 static bool take_lengths(struct onnx_builder *b, const struct onnx_node *n, struct onnx_attention *a)
 {
     struct onnx_value *lengths = onnx_in_optional(b, n, 6);

@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-/* INT32 masks: a vector of lengths, of ends and starts, or of lengths followed by positions in packed tokens; or which
- * keys count, per batch row, per query as well, or for all positions up to some maximum. */
+/* INT32 masks: a vector of lengths, of ends and starts, or of lengths followed by positions in packed tokens; or a mask
+ * of keys, per batch row, per query as well, or for all positions up to some maximum. */
 static bool take_mask(struct onnx_builder *b, struct onnx_value *mask, struct onnx_attention *a)
 {
     int64_t rows = a->batch;
@@ -70,7 +70,7 @@ static struct onnx_value *unstack(struct onnx_builder *b, struct onnx_value *x, 
     return onnx_as(b, onnx_cut(b, x, 3, part, 1), 3, dims);
 }
 
-/* query, key and value apart from each other, whichever way they are packed */
+/* separate query, key and value, whichever way they are packed */
 static bool unpack(struct onnx_builder *b, struct onnx_attention *a)
 {
     struct onnx_value *q = a->q, *k = a->k;
@@ -90,7 +90,7 @@ static bool unpack(struct onnx_builder *b, struct onnx_attention *a)
         a->v = onnx_cut(b, q, 2, 2 * size, size);
     }
     if (!b->failed && (!a->k || !a->v))
-        return onnx_fail(b, "key or value is missing, or they are packed in an unknown way");
+        return onnx_fail(b, "key or value is missing, or they are packed in an unknown format");
     return !b->failed;
 }
 
@@ -130,7 +130,7 @@ bool onnx_multi_head_attention(struct onnx_builder *b, const struct onnx_node *n
     const int64_t dims[] = { a.batch, a.sequence, a.heads * a.value_size };
     int64_t elements = a.heads * (2 * a.size + a.value_size);
     if (a.q->rank != 3 || !a.past_key != !a.past_value)
-        return onnx_fail(b, "the query is no sequence of tokens, or half of the past is missing");
+        return onnx_fail(b, "query must have rank 3; past key and value must be given together");
     if (a.bias && onnx_elements(a.bias) != elements)
         return onnx_misfit(b, "'%s' has %lld values instead of %lld", a.bias->name, (long long)onnx_elements(a.bias),
                            (long long)elements);
@@ -141,7 +141,7 @@ bool onnx_multi_head_attention(struct onnx_builder *b, const struct onnx_node *n
            onnx_attend(b, &a);
 }
 
-/* The tokens' queries, keys and values: x W + bias, cut in three. */
+/* The tokens' queries, keys and values: x W + bias, split in three. */
 static bool project(struct onnx_builder *b, const struct onnx_node *n, struct onnx_attention *a)
 {
     struct onnx_value *x = onnx_in(b, n, 0), *w = onnx_in(b, n, 1), *bias = onnx_in_optional(b, n, 2);
@@ -179,7 +179,7 @@ static bool project(struct onnx_builder *b, const struct onnx_node *n, struct on
     return a->v;
 }
 
-/* Past and present hold keys and values in one tensor [2, batch, heads, rows, size]. */
+/* Past and present have keys and values in one tensor [2, batch, heads, rows, size]. */
 static struct onnx_value *past_part(struct onnx_builder *b, struct onnx_value *past, int64_t part)
 {
     return onnx_as(b, onnx_cut(b, past, 0, part, 1), 4, past->dims + 1);

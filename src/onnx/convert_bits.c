@@ -123,7 +123,7 @@ bool onnx_is_nan(struct onnx_builder *b, const struct onnx_node *n)
     return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_IS_NAN, &desc, &x, 1, &y, 1);
 }
 
-/* Cast to the type of the second input, whose elements do not matter. */
+/* Cast to the type of the second input, whose elements are ignored. */
 bool onnx_cast_like(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *like = onnx_in(b, n, 1);

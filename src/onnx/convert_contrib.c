@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators of the domain com.microsoft that are others with something added: fused activations, NHWC, fields as
- * inputs. Also the determinant. */
+/* Operators of the domain com.microsoft that extend others: fused activations, NHWC, attributes as inputs. Also the
+ * determinant. */
 #include "onnx/emit.h"
 
 #define ATTRIBUTES_MAX 24
@@ -17,7 +17,7 @@ static bool clip(struct onnx_builder *b, const struct onnx_node *n, struct onnx_
     return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_CLIP, &desc, &x, 1, &y, 1);
 }
 
-/* Output 0 of n is activation(x); the parameters are named as those of the ONNX operator. */
+/* Output 0 of n is activation(x); the parameters are named like those of the ONNX operator. */
 static bool activated(struct onnx_builder *b, const struct onnx_node *n, struct onnx_value *x, const char *activation,
                       const struct onnx_attribute *parameters, uint32_t count)
 {
@@ -95,7 +95,7 @@ static struct onnx_value *inner(struct onnx_builder *b, const struct onnx_node *
 
 /* ---- matrices ---- */
 
-/* [M, batch..., K] becomes [batch..., M, K] with transBatch, then the last two change places with trans. */
+/* With transBatch, [M, batch..., K] becomes [batch..., M, K]; with trans, the last two are then exchanged. */
 static struct onnx_value *matrix(struct onnx_builder *b, struct onnx_value *x, bool batch, bool trans)
 {
     uint32_t order[ONNX_RANK_MAX];
@@ -113,7 +113,7 @@ static struct onnx_value *matrix(struct onnx_builder *b, struct onnx_value *x, b
     return onnx_permute(b, x, order);
 }
 
-/* A product of matrices with one batch, transposed by the product itself. */
+/* A GEMM of matrices with one batch, transposed by the GEMM itself. */
 static struct onnx_value *plain_product(struct onnx_builder *b, struct onnx_value *const *in, bool ta, bool tb,
                                         float alpha)
 {
@@ -263,7 +263,7 @@ bool onnx_renamed(struct onnx_builder *b, const struct onnx_node *n)
     return false;
 }
 
-/* ai.onnx.ml ArrayFeatureExtractor: elements of the last dimension, in a row at least. */
+/* ai.onnx.ml ArrayFeatureExtractor: selects elements of the last dimension; the result has at least one row. */
 bool onnx_array_feature_extractor(struct onnx_builder *b, const struct onnx_node *n)
 {
     static const struct onnx_attribute last = { .name = "axis", .i = -1 };
@@ -317,8 +317,8 @@ bool onnx_scale(struct onnx_builder *b, const struct onnx_node *n)
 
 #define DET_MAX 4
 
-/* Expansion by rows from the last one up: minors[set] is the determinant of the rows done so far and of the columns in
- * the set. Exact enough without pivots up to DET_MAX. */
+/* Expansion by rows from the last one up: minors[set] is the determinant of the processed rows and the columns in the
+ * set. Accurate enough without pivoting up to DET_MAX. */
 static struct onnx_value *determinant(struct onnx_builder *b, struct onnx_value *x, int64_t count, uint32_t size)
 {
     struct onnx_value *minors[1 << DET_MAX] = { NULL };
@@ -359,7 +359,7 @@ bool onnx_det(struct onnx_builder *b, const struct onnx_node *n)
         return onnx_fail(b, "only square matrices of up to %d rows are supported", DET_MAX);
     for (uint32_t i = 0; i + 2 < x->rank; i++)
         count *= x->dims[i];
-    if (!size) { /* a product of nothing */
+    if (!size) { /* an empty product */
         struct onnx_value *one = onnx_scalar(b, x->type, 1);
         return one && onnx_result(b, n, 0, onnx_broadcast_copy(b, one, x->rank - 2, x->dims));
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Control flow. A program is one graph without branches: an If whose condition is known becomes the branch that it
- * takes. Everything else of it is for the host (flow.c). */
+/* Control flow. A program is one graph without branches: an If with a known condition is replaced by the branch taken.
+ * Everything else is executed by the host (flow.c). */
 #include "onnx/emit.h"
 
-/* What an inner graph means by a name: its own value, or one of the graphs around it. */
+/* Resolves a name in an inner graph: its own value, or one of the enclosing graphs. */
 static const char *visible_name(struct onnx_builder *b, const char *name)
 {
     for (const struct onnx_scope *s = b->scope; s && name[0]; s = s->around) {
@@ -14,7 +14,7 @@ static const char *visible_name(struct onnx_builder *b, const char *name)
     return name;
 }
 
-/* The node with names that mean the same outside its graph. It stays in the arena, as values point to it. */
+/* The node with names that are valid outside of its graph. It stays in the arena, because values point to it. */
 static struct onnx_node *renamed(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_node *to = base_arena_copy(&b->arena, n, sizeof(*n));
@@ -45,7 +45,7 @@ static bool hand_out(struct onnx_builder *b, const struct onnx_node *n, uint32_t
     if (!same || !input || !onnx_alias(b, y, from))
         return onnx_fail(b, "out of memory");
     *same = (struct onnx_node){ .op = "Identity", .domain = "", .name = "", .inputs = input, .input_count = 1 };
-    y->maker = same; /* what depends on it depends on the branch's value */
+    y->maker = same; /* values that depend on it depend on the branch's value */
     return true;
 }
 
@@ -82,7 +82,7 @@ bool onnx_if(struct onnx_builder *b, const struct onnx_node *n)
     if (!condition)
         return false;
     if (!yes || !no || !yes->graph || !no->graph)
-        return onnx_fail(b, "there is no graph for each branch");
+        return onnx_fail(b, "a branch has no graph");
     if (condition->source != ONNX_SOURCE_CONSTANT)
         return onnx_unknown(b, condition, "values");
     if (condition->type != ONNX_BOOL || onnx_elements(condition) != 1)

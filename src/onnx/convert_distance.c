@@ -34,7 +34,7 @@ static struct onnx_value *minus_twice_product(struct onnx_builder *b, struct onn
     return onnx_emit(b, DML_OPERATOR_GEMM, &desc, in, 3, &y, 1) ? y : NULL;
 }
 
-/* com.microsoft CDist: |x|^2 + |z|^2 - 2 x.z, which rounding can bring below zero. */
+/* com.microsoft CDist: |x|^2 + |z|^2 - 2 x.z, which may become negative by rounding. */
 bool onnx_cdist(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *x = onnx_in(b, n, 0), *z = onnx_in(b, n, 1);
@@ -55,7 +55,7 @@ bool onnx_cdist(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *y = onnx_out(b, n, 0, x->type, 2, dims);
     if (!y)
         return false;
-    if (!onnx_elements(y) || !x->dims[1]) { /* nothing to sum up */
+    if (!onnx_elements(y) || !x->dims[1]) { /* an empty sum */
         struct onnx_value *zeros = onnx_broadcast_copy(b, onnx_scalar(b, y->type, 0), 2, dims);
         return zeros && onnx_alias(b, y, zeros);
     }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Einsum: operands are joined from left to right. Each join is a matrix product over the labels that nothing needs any
- * more; labels that only one operand has and nothing needs are summed first. */
+/* Einsum: operands are combined from left to right. Each step is a matrix product over the labels that are not needed
+ * any more; labels of only one operand that are not needed are summed first. */
 #include "onnx/emit.h"
 
 #define LABELS_MAX   64
 #define OPERANDS_MAX 32
-#define ELLIPSIS     52 /* labels 0..51 are letters in ASCII order, then come the dimensions behind "..." */
+#define ELLIPSIS     52 /* labels 0..51 are letters in ASCII order, followed by the dimensions of "..." */
 
 struct term {
     uint8_t labels[LABELS_MAX];
@@ -70,10 +70,10 @@ static bool parse(struct onnx_builder *b, const char *text, struct einsum *e)
     if (text[1] != '>')
         return onnx_fail(b, "the equation cannot be read at '%.20s'", text);
     text += 2;
-    return parse_term(b, &text, &e->out) && (!*text || onnx_fail(b, "the equation goes on after its output"));
+    return parse_term(b, &text, &e->out) && (!*text || onnx_fail(b, "the equation continues after its output"));
 }
 
-/* Puts labels in the place of a term's ellipsis, `used` of `all`: the last ones, as broadcasting aligns them. */
+/* Replaces the ellipsis of a term by labels, the last `used` of `all`, as broadcasting aligns them. */
 static bool expand_dots(struct onnx_builder *b, struct term *t, uint32_t used, uint32_t all)
 {
     if (t->dots == LABELS_MAX)
@@ -103,7 +103,7 @@ static bool implicit_output(struct onnx_builder *b, struct einsum *e)
     return e->out.count <= ONNX_RANK_MAX || onnx_fail(b, "the result has %u dimensions", e->out.count);
 }
 
-/* Finds the sizes of all labels; a size of 1 gives way to any other. */
+/* Determines the sizes of all labels; a size of 1 is overridden by any other. */
 static bool resolve(struct onnx_builder *b, struct einsum *e, struct operand *operands)
 {
     uint32_t used[OPERANDS_MAX] = { 0 };
@@ -145,7 +145,7 @@ static bool output_exists(struct onnx_builder *b, const struct einsum *e)
 
 /* ---- operands ---- */
 
-/* A repeated label means the diagonal; a size of 1 where others have more is left to broadcasting. */
+/* A repeated label means the diagonal; a size of 1 where others have more is handled by broadcasting. */
 static bool read_operand(struct onnx_builder *b, const struct term *t, struct operand *o)
 {
     uint32_t packed[ONNX_RANK_MAX], strides[ONNX_RANK_MAX] = { 0 }, rank = 0;
@@ -169,8 +169,8 @@ static bool read_operand(struct onnx_builder *b, const struct term *t, struct op
     return o->value != NULL;
 }
 
-/* Drops the dimensions of the labels in `gone` after summing over them. A size of 1 that stands for more (another
- * operand has it) only occurs among labels that both operands have, which are no concern of this. */
+/* Removes the dimensions of the labels in `gone` after summing over them. A broadcast size of 1 (another operand has
+ * more) only occurs among labels of both operands, which are not handled here. */
 static void sum_out(struct onnx_builder *b, struct operand *o, uint64_t gone)
 {
     int64_t dims[ONNX_RANK_MAX];
@@ -191,7 +191,7 @@ static void sum_out(struct onnx_builder *b, struct operand *o, uint64_t gone)
 }
 
 /* The operand as [labels of a..., of b..., of c...], each group one dimension; absent labels and sizes of 1 are
- * repeated, but for the labels of `own` groups that are then known to be whole. */
+ * broadcast, except for the labels of `own` groups, which are known to be complete then. */
 static struct onnx_value *grouped(struct onnx_builder *b, const struct einsum *e, const struct operand *o,
                                   const uint8_t *const *groups, const uint32_t *counts)
 {
@@ -283,7 +283,7 @@ static bool finish(struct onnx_builder *b, const struct onnx_node *n, const stru
     return onnx_result_as(b, n, 0, onnx_convert(b, y, type), e->out.count, dims);
 }
 
-/* Sums of 8 and 16 bits are the low bits of those of 32. */
+/* 8- and 16-bit sums are the low bits of 32-bit ones. */
 static int32_t sum_type(int32_t type)
 {
     bool narrow = type == ONNX_INT8 || type == ONNX_UINT8 || type == ONNX_INT16 || type == ONNX_UINT16;
@@ -310,7 +310,7 @@ bool onnx_einsum(struct onnx_builder *b, const struct onnx_node *n)
     int32_t type = operands[0].value->type;
     if (!resolve(b, e, operands) || !output_exists(b, e))
         return false;
-    if (empty) { /* sums of nothing */
+    if (empty) { /* empty sums */
         int64_t dims[ONNX_RANK_MAX];
         for (uint32_t i = 0; i < e->out.count; i++)
             dims[i] = e->sizes[e->out.labels[i]];

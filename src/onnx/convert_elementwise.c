@@ -110,14 +110,14 @@ static bool dropout_of_nothing(struct onnx_builder *b, const struct onnx_value *
     return !dropping || onnx_fail(b, "training mode with a ratio above 0 is not supported");
 }
 
-/* Inference: nothing is dropped, all of the mask is true. Random numbers are left to those who train. */
+/* Inference: dropout is the identity, all of the mask is true. Random numbers are left to training runtimes. */
 bool onnx_dropout(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *x = onnx_in(b, n, 0), *training = onnx_in_optional(b, n, 2);
     if (!x || b->failed)
         return false;
     if (training) {
-        /* Random masks are left to others, so nodes that may come to need them are not taken. */
+        /* Random masks are unsupported, so nodes that may need them are rejected. */
         if (!b->inputs && training->source != ONNX_SOURCE_CONSTANT)
             return onnx_fail(b, "training_mode must be constant");
         if (training->source != ONNX_SOURCE_CONSTANT || !onnx_elements(training))
@@ -169,7 +169,7 @@ static bool is_long(int32_t type)
     return type == ONNX_INT64 || type == ONNX_UINT64;
 }
 
-/* Integers beside floats go through float64 if they have 64 bits. */
+/* Integers combined with floats are converted to float64 if they have 64 bits. */
 bool onnx_pow(struct onnx_builder *b, const struct onnx_node *n)
 {
     const struct onnx_value *x = onnx_in(b, n, 0), *z = onnx_in(b, n, 1);
@@ -199,7 +199,7 @@ bool onnx_binary(struct onnx_builder *b, const struct onnx_node *n)
     return onnx_apply2_to(b, type_find(binary_rows, ARRAY_SIZE(binary_rows), n->op), x, z, y);
 }
 
-/* Max, Min, Sum and Mean of any number of inputs: a chain. */
+/* Max, Min, Sum and Mean of any number of inputs: a chain of binary operators. */
 bool onnx_variadic(struct onnx_builder *b, const struct onnx_node *n)
 {
     DML_OPERATOR_TYPE type = type_find(binary_rows, ARRAY_SIZE(binary_rows), n->op);
@@ -391,7 +391,7 @@ static bool clip_computed(struct onnx_builder *b, struct onnx_value *x, struct o
     return !high || clip_at(b, false, between, high, y);
 }
 
-/* Exporters write bounds of shape [1] too: the result keeps x's rank. */
+/* Exporters also write bounds of shape [1]: the result keeps x's rank. */
 static struct onnx_value *bound_scalar(struct onnx_builder *b, struct onnx_value *bound)
 {
     if (!bound || !bound->rank)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gated and Gaussian activations, and the sums that come with them in transformers. */
+/* Gated and Gaussian activations, and the sums that accompany them in transformers. */
 #include "onnx/emit.h"
 
 static struct onnx_value *like(struct onnx_builder *b, const struct onnx_node *n, const struct onnx_value *x)
@@ -7,7 +7,7 @@ static struct onnx_value *like(struct onnx_builder *b, const struct onnx_node *n
     return x ? onnx_out(b, n, 0, x->type, x->rank, x->dims) : NULL;
 }
 
-/* x * sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3)), which is the form with tanh */
+/* x * sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3)), equal to the form with tanh */
 static struct onnx_value *gelu_by_tanh(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *y)
 {
     const float c = 1.5957691216057308f;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft GroupQueryAttention: its caches hold rows [0, length) of each batch row, or more. The lengths are read
- * from their tensor when the graph runs: one graph does for all of them. */
+/* com.microsoft GroupQueryAttention: the caches contain rows [0, length) of each batch row, or more. The lengths are
+ * read from their tensor when the graph runs: one graph serves all of them. */
 #include "onnx/attention.h"
 
 #include <math.h>
@@ -8,10 +8,10 @@
 struct gqa {
     struct onnx_attention at;
     struct onnx_value *lengths; /* INT32 [batch]: of all tokens, less 1 */
-    struct onnx_value *before;  /* INT32 [batch]: tokens before the new ones; NULL: there are none */
+    struct onnx_value *before;  /* INT32 [batch]: number of tokens before the new ones; NULL: none */
     uint8_t new_rows, old_rows; /* masks of run-time lengths: of the tokens, of the past */
     int64_t rows;               /* of the present */
-    int64_t total;              /* most tokens of a batch row, with the new ones, or more: up to `rows` */
+    int64_t total; /* maximum number of tokens of a batch row, including the new ones, or more: up to `rows` */
 };
 
 static bool refuse(struct onnx_builder *b, const struct onnx_node *n)
@@ -100,8 +100,7 @@ static bool prepare_tokens(struct onnx_builder *b, const struct onnx_node *n, st
     return a->k;
 }
 
-/* The cache with the new rows behind the old ones of each batch row, and zeros behind those: what is masked must be
- * finite. */
+/* The cache with the new rows after the old ones of each batch row, followed by zeros: masked values must be finite. */
 static struct onnx_value *append(struct onnx_builder *b, const struct gqa *g, struct onnx_value *past,
                                  struct onnx_value *fresh, struct onnx_value *y)
 {
@@ -113,7 +112,7 @@ static struct onnx_value *append(struct onnx_builder *b, const struct gqa *g, st
     struct onnx_desc d[4];
     if (!heads || !before || !y)
         return NULL;
-    if (past->dims[2] < g->rows) { /* room for the new rows: what is written there first does not matter */
+    if (past->dims[2] < g->rows) { /* space for the new rows: the values initially written there are irrelevant */
         struct onnx_value *both[] = { past, onnx_cut(b, heads, 2, 0, g->rows - past->dims[2]) };
         past = onnx_join(b, both, 2, 2);
     }
@@ -175,7 +174,8 @@ static bool take_lengths(struct onnx_builder *b, const struct onnx_node *n, stru
     return g->before;
 }
 
-/* The fused operator writes into a cache that it finds in its output: the past must come there from outside. */
+/* The fused operator writes into the cache that its output already contains: the past must be copied there from
+ * outside. */
 static bool cache_in_place(const struct onnx_builder *b, const struct gqa *g, const struct onnx_value *key,
                            const struct onnx_value *value)
 {
@@ -185,7 +185,7 @@ static bool cache_in_place(const struct onnx_builder *b, const struct gqa *g, co
     return onnx_may_carry(b, a->past_key, key) && onnx_may_carry(b, a->past_value, value);
 }
 
-/* Into the cache, then over the rows of it that count. */
+/* Writes to the cache, then attends over its valid rows. */
 static bool use_cache(struct onnx_builder *b, const struct onnx_node *n, struct gqa *g)
 {
     struct onnx_attention *a = &g->at;
@@ -216,12 +216,12 @@ static bool use_cache(struct onnx_builder *b, const struct onnx_node *n, struct 
     return a->k && a->v;
 }
 
-/* Which keys the queries see, when there are tokens before them. */
+/* The keys to which the queries attend, if there are preceding tokens. */
 static bool mask_cache(struct onnx_builder *b, struct gqa *g)
 {
     struct onnx_attention *a = &g->at;
     const int64_t column[] = { a->batch, 1, a->sequence, 1 };
-    if (!g->before || (a->before && a->left < 0)) /* the fused operator masks what comes after each query */
+    if (!g->before || (a->before && a->left < 0)) /* the fused operator masks keys after each query */
         return true;
     if (a->sequence == 1) { /* all keys of its row, or the last ones */
         a->ends = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_ADD, g->before, onnx_scalar(b, ONNX_INT32, 1));
@@ -266,7 +266,7 @@ static bool take_attributes(struct onnx_builder *b, const struct onnx_node *n, s
     a->scale = scale != 0 ? scale : a->scale;
     a->softcap = onnx_attr_float(n, "softcap", 0);
     a->causal = onnx_attr_int(n, "causal", 1) != 0;
-    a->left = window > 0 ? window - 1 : -1; /* the window counts the query's own place */
+    a->left = window > 0 ? window - 1 : -1; /* the window includes the query's own position */
     if (!a->causal && (window > 0 || g->before || a->batch > 1))
         return onnx_fail(b, "causal = 0 is supported without past, window and batch only");
     if (bias && (bias->rank != 4 || bias->type != a->q->type))
@@ -280,7 +280,7 @@ static bool take_attributes(struct onnx_builder *b, const struct onnx_node *n, s
     return take_sink(b, n, a);
 }
 
-/* Which dimensions are filled in part: the sequence of the tokens, the rows of the past, and nothing else. */
+/* The partial dimensions: the sequence of the tokens, the rows of the past, and no others. */
 static bool take_parts(struct onnx_builder *b, const struct onnx_node *n, struct gqa *g)
 {
     for (uint32_t i = 0; i < n->input_count; i++) {
@@ -305,7 +305,7 @@ static bool give_parts(struct onnx_builder *b, const struct onnx_node *n, const 
     if (!mask && !g->new_rows)
         return true;
     if ((rows != past && rows != past + g->at.sequence) || !g->at.causal)
-        return onnx_fail(b, "caches of %lld rows cannot be filled in part", (long long)rows);
+        return onnx_fail(b, "caches of %lld rows do not support partial lengths", (long long)rows);
     for (uint32_t i = 0; i < 3 && i < n->output_count; i++) {
         struct onnx_value *y = n->outputs[i][0] ? onnx_value_find(b, n->outputs[i]) : NULL;
         if (!y)

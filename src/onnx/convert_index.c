@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators that read or write where indices say. */
+/* Operators that read or write at positions given by indices. */
 #include "onnx/emit.h"
 
 #include <anydml.h>
 
-/* What is computed on the host stays small. */
+/* Host computation is limited to small results. */
 #define KNOWN_MAX 65536
 
 /* ---- gather ---- */
@@ -37,7 +37,8 @@ static bool index_type(struct onnx_builder *b, const struct onnx_value *indices)
            onnx_fail(b, "'%s' must be indices, not %s", indices->name, onnx_type_name(indices->type));
 }
 
-/* The indices of GatherElements and ScatterElements may leave out the end of any dimension but the axis. */
+/* The indices of GatherElements and ScatterElements may be smaller than the data in any dimension except for the
+ * axis. */
 static bool fits_off_axis(struct onnx_builder *b, const struct onnx_value *x, const struct onnx_value *indices,
                           uint32_t axis)
 {
@@ -119,7 +120,7 @@ static bool gather_nd_known(struct onnx_builder *b, struct onnx_value *y, const 
     return to != NULL;
 }
 
-/* Each of the tuples, which have no index, takes all that its batch has. */
+/* Each of the tuples, which are empty, selects all of its batch. */
 static bool whole_slices(struct onnx_builder *b, struct onnx_value *x, const struct onnx_value *indices, uint32_t batch,
                          struct onnx_value *y)
 {
@@ -174,7 +175,7 @@ bool onnx_gather_nd(struct onnx_builder *b, const struct onnx_node *n)
 
 /* ---- scatter ---- */
 
-/* Without a reduction DirectML's operators serve, else those of anydml.h with this function. */
+/* Without a reduction DirectML's operators are used, otherwise those of anydml.h with this function. */
 static bool reduction_read(struct onnx_builder *b, const struct onnx_node *n, const struct onnx_value *x,
                            DML_REDUCE_FUNCTION *out, bool *out_reduce)
 {
@@ -198,7 +199,7 @@ static bool reduction_read(struct onnx_builder *b, const struct onnx_node *n, co
     return !*out_reduce || onnx_fail(b, "reduction = '%s' is not supported", name);
 }
 
-/* Puts `part`, which covers only the start of some dimensions of x, back into x. */
+/* Writes `part`, which covers only the start of some dimensions of x, back into x. */
 static struct onnx_value *complete(struct onnx_builder *b, struct onnx_value *part, struct onnx_value *x)
 {
     for (uint32_t i = 0; part && i < x->rank; i++) {
@@ -249,7 +250,7 @@ bool onnx_scatter_elements(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *y = in[0] ? onnx_temp(b, x->type, x->rank, dims) : NULL;
     if (!y)
         return false;
-    /* begins as DML_SCATTER_OPERATOR_DESC */
+    /* starts like DML_SCATTER_OPERATOR_DESC */
     ANYDML_SCATTER_REDUCE_ELEMENTS_OPERATOR_DESC desc = { onnx_desc(b, &d[0], in[0]),
                                                           onnx_desc(b, &d[1], in[1]),
                                                           onnx_desc(b, &d[2], in[2]),
@@ -312,7 +313,7 @@ bool onnx_scatter_nd(struct onnx_builder *b, const struct onnx_node *n)
     if (!reduce && onnx_is_constant(in[0]) && onnx_is_constant(in[1]) && onnx_is_constant(in[2]) &&
         in[1]->type == ONNX_INT64)
         return scatter_nd_known(b, y, in[0], in[1], in[2]);
-    /* begins as DML_SCATTER_ND_OPERATOR_DESC */
+    /* starts like DML_SCATTER_ND_OPERATOR_DESC */
     ANYDML_SCATTER_REDUCE_ND_OPERATOR_DESC desc = { desc_wide(b, &d[0], in[0], full),
                                                     desc_wide(b, &d[1], in[1], full),
                                                     desc_wide(b, &d[2], in[2], full),
@@ -338,7 +339,7 @@ bool onnx_one_hot(struct onnx_builder *b, const struct onnx_node *n)
     if (rank > ONNX_RANK_MAX || count < 1)
         return onnx_fail(b, "depth = %lld with rank %u is not supported", (long long)count, in[0]->rank);
     if (onnx_elements(in[1]) != 2)
-        return onnx_misfit(b, "there are %lld values, must be 2", (long long)onnx_elements(in[1]));
+        return onnx_misfit(b, "%lld values are given, must be 2", (long long)onnx_elements(in[1]));
     for (uint32_t i = 0; i < rank; i++) {
         one[i] = i == axis ? 1 : in[0]->dims[from++];
         dims[i] = i == axis ? count : one[i];

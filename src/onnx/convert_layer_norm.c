@@ -47,7 +47,7 @@ static struct onnx_value *layer_norm(struct onnx_builder *b, const struct layer_
     return apart ? onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_ADD, out, l->bias, y) : out;
 }
 
-/* The node's outputs `first` (mean, or none when it is 0) and `second` (1 / deviation), computed in float32. */
+/* The node's outputs `first` (mean, or none if it is 0) and `second` (1 / deviation), computed in float32. */
 static bool statistics(struct onnx_builder *b, const struct onnx_node *n, const struct layer_norm *l, uint32_t first,
                        uint32_t second)
 {
@@ -84,7 +84,8 @@ static bool statistics(struct onnx_builder *b, const struct onnx_node *n, const 
     return y && onnx_convert_to(b, inverse, ONNX_FLOAT, y);
 }
 
-/* LayerNormalization, RMSNormalization, SimplifiedLayerNormalization (the latter two may give the scale's type). */
+/* LayerNormalization, RMSNormalization, SimplifiedLayerNormalization (the last two may have the scale's type as output
+ * type). */
 bool onnx_layer_normalization(struct onnx_builder *b, const struct onnx_node *n)
 {
     bool mean = !strcmp(n->op, "LayerNormalization");
@@ -105,7 +106,7 @@ bool onnx_layer_normalization(struct onnx_builder *b, const struct onnx_node *n)
     return onnx_convert_to(b, layer_norm(b, &l, NULL), y->type, y) && statistics(b, n, &l, mean ? 1 : 0, mean ? 2 : 1);
 }
 
-/* com.microsoft: normalises input + skip + bias, and may give that sum as well. */
+/* com.microsoft: normalises input + skip + bias, and optionally outputs that sum. */
 bool onnx_skip_layer_normalization(struct onnx_builder *b, const struct onnx_node *n)
 {
     bool mean = !strcmp(n->op, "SkipLayerNormalization");
@@ -190,8 +191,8 @@ bool onnx_mean_variance_normalization(struct onnx_builder *b, const struct onnx_
     return onnx_normalize(b, &norm);
 }
 
-/* x is seen as [batch, groups, channels of each, pixels] or, channels last, [batch, pixels, groups, channels of each];
- * the parameters are per channel, or per group. y NULL: a temporary. */
+/* x is viewed as [batch, groups, channels of each, pixels] or, in NHWC, [batch, pixels, groups, channels of each]; the
+ * parameters are per channel, or per group. y NULL: a temporary. */
 struct group_norm {
     struct onnx_value *x, *scale, *bias, *y;
     int64_t groups;
@@ -248,7 +249,7 @@ bool onnx_group_normalization(struct onnx_builder *b, const struct onnx_node *n)
     return y && group_norm(b, &norm);
 }
 
-/* com.microsoft GroupNorm and SkipGroupNorm, which normalises x + skip + bias and may give that sum as well */
+/* com.microsoft GroupNorm and SkipGroupNorm, which normalises x + skip + bias and optionally outputs that sum */
 bool onnx_group_norm(struct onnx_builder *b, const struct onnx_node *n)
 {
     bool last = onnx_attr_int(n, "channels_last", 1) != 0, swish = onnx_attr_int(n, "activation", 0) != 0;

@@ -5,10 +5,10 @@
 struct loss {
     struct onnx_value *score, *target, *weight; /* [N, C, D], [N, 1, D], [C] or NULL */
     bool ignores;
-    int64_t ignored; /* a class that does not count */
+    int64_t ignored; /* the ignored class */
 };
 
-/* The weight of each element, [N, 1, D]; *safe: the classes with 0 in place of the ignored one. */
+/* The weight of each element, [N, 1, D]; *safe: the classes with 0 instead of the ignored one. */
 static struct onnx_value *element_weights(struct onnx_builder *b, const struct loss *l, struct onnx_value **safe)
 {
     const int64_t *dims = l->target->dims;
@@ -46,7 +46,7 @@ static bool emit_loss(struct onnx_builder *b, const struct onnx_node *n, const s
     struct onnx_value *picked = onnx_pick(b, l->score, safe, 1);
     picked = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, picked, onnx_scalar(b, l->score->type, -1));
     struct onnx_value *loss = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, picked, weight);
-    if (l->ignores && loss) /* also where the score is infinite */
+    if (l->ignores && loss) /* even if the score is infinite */
         loss = onnx_select(b,
                            onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS, l->target,
                                        onnx_scalar(b, l->target->type, (double)l->ignored)),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix products. */
+/* GEMM and matmul operators. */
 #include "onnx/geometry.h"
 #include "onnx/emit.h"
 
-/* DirectML multiplies floats. Integers go through float64, which is exact while every sum stays below 2^53. */
+/* DirectML multiplies floats. Integers are converted to float64, which is exact while every sum is below 2^53. */
 bool onnx_gemm(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *in[3] = { onnx_in(b, n, 0), onnx_in(b, n, 1), onnx_in_optional(b, n, 2) };
@@ -27,7 +27,7 @@ bool onnx_gemm(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *y = onnx_out(b, n, 0, in[0]->type, 2, dims);
     if (!y)
         return false;
-    if (!in[0]->dims[!ta]) { /* nothing to sum up */
+    if (!in[0]->dims[!ta]) { /* an empty sum */
         struct onnx_value *from = in[2] ? onnx_broadcast_copy(b, in[2], 2, dims)
                                         : onnx_broadcast_copy(b, onnx_scalar(b, y->type, 0), 2, dims);
         return onnx_scaled_to(b, from, in[2] ? onnx_attr_float(n, "beta", 1.0f) : 1.0f, 0, y);
@@ -46,7 +46,7 @@ bool onnx_gemm(struct onnx_builder *b, const struct onnx_node *n)
     return onnx_emit(b, DML_OPERATOR_GEMM, &desc, in, 3, &y, 1);
 }
 
-/* DirectML has two batch dimensions: where more of them broadcast, both operands are copied to the full batch. */
+/* DirectML has two batch dimensions: if more of them broadcast, both operands are expanded to the full batch. */
 static bool expand(struct onnx_builder *b, struct onnx_value **in)
 {
     uint32_t rank = BASE_MAX(in[0]->rank, in[1]->rank);
@@ -86,7 +86,7 @@ bool onnx_matmul(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *y = onnx_out(b, n, 0, in[0]->type, p.rank, p.dims);
     if (!y)
         return false;
-    if (!p.k) { /* nothing to sum up */
+    if (!p.k) { /* an empty sum */
         struct onnx_value *zeros = onnx_broadcast_copy(b, onnx_scalar(b, y->type, 0), p.rank, p.dims);
         return zeros && onnx_alias(b, y, zeros);
     }

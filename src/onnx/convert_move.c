@@ -2,7 +2,7 @@
 /* Data movement and resampling. */
 #include "onnx/emit.h"
 
-/* Copies x, seen through strides, to y. */
+/* Copies x, viewed through strides, to y. */
 static bool emit_copy(struct onnx_builder *b, struct onnx_value *x, const uint32_t *strides, struct onnx_value *y)
 {
     int64_t known_strides[ONNX_RANK_MAX];
@@ -38,7 +38,7 @@ bool onnx_transpose(struct onnx_builder *b, const struct onnx_node *n)
     for (uint32_t i = 0; i < x->rank; i++) {
         int64_t from = count ? order[i] : (int64_t)x->rank - 1 - i;
         if (from < 0 || from >= (int64_t)x->rank || (seen >> from & 1))
-            return onnx_fail(b, "perm is no permutation");
+            return onnx_fail(b, "perm is not a permutation");
         seen |= 1u << from;
         dims[i] = x->dims[from];
         permuted[i] = strides[from];
@@ -62,7 +62,7 @@ bool onnx_expand(struct onnx_builder *b, const struct onnx_node *n)
     return y && emit_copy(b, x, strides, y);
 }
 
-/* Parts that are known already: a shape being put together. Packed rows of each part in turn. */
+/* Concatenation of known parts, such as a shape. Packed rows of each part in turn. */
 static bool concat_known(struct onnx_builder *b, struct onnx_value *const *in, uint32_t count, uint32_t axis,
                          struct onnx_value *y)
 {
@@ -114,7 +114,7 @@ bool onnx_concat(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *y = onnx_out(b, n, 0, first->type, first->rank, dims);
     if (y && known)
         return concat_known(b, in, count, axis, y);
-    for (uint32_t i = used = 0; i < count; i++) { /* empty parts add nothing */
+    for (uint32_t i = used = 0; i < count; i++) { /* empty parts contribute nothing */
         if (onnx_elements(in[i]))
             in[used++] = in[i];
     }
@@ -250,10 +250,10 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high)
     return value < low ? low : value > high ? high : value;
 }
 
-/* Numpy's rules: negative positions count from the end, everything is clamped. */
+/* NumPy's rules: negative positions count from the end, everything is clamped. */
 static int64_t slice_axis(int64_t dim, int64_t *start, int64_t end, int64_t step)
 {
-    if (!dim) /* there is no last element where a negative step could begin */
+    if (!dim) /* there is no last element at which a negative step could start */
         return *start = 0;
     int64_t from = *start < 0 ? *start + dim : *start, to = end < 0 ? end + dim : end;
     if (step > 0) {
@@ -384,7 +384,7 @@ static bool gather_known(struct onnx_builder *b, struct onnx_value *y, const str
     return true;
 }
 
-/* Of a tensor that is filled in part along the axis: known indices that count from the end begin where that is. */
+/* For a tensor with a partial length along the axis: known indices that count from the end use that length. */
 static struct onnx_value *from_end(struct onnx_builder *b, const struct onnx_value *x, uint32_t axis,
                                    struct onnx_value *indices)
 {

@@ -2,7 +2,7 @@
 /* Weights of 2, 4 and 8 bits in blocks, packed in bytes with the first element in the low bits. */
 #include "onnx/quant.h"
 
-#define LIMIT (1 << 28) /* of sizes, so that their products fit 64 bits */
+#define LIMIT (1 << 28) /* limit of sizes, so that their products fit 64 bits */
 
 struct packed {
     uint32_t bits;
@@ -31,8 +31,8 @@ static struct onnx_value *unpack(struct onnx_builder *b, struct onnx_value *x, u
     return bits == 4 ? onnx_reinterpret(b, x, ONNX_UINT4, 2, dims) : unpack_pairs(b, x, rows, bytes);
 }
 
-/* DEQUANTIZE of [rows, blocks, block] with scale [rows, blocks, 1] and a zero point whose rows are zero_row long.
- * Without a zero point it is the middle of the range, as it is for DirectML but for 2 bits. */
+/* DEQUANTIZE of [rows, blocks, block] with scale [rows, blocks, 1] and a zero point whose rows have length zero_row.
+ * The default zero point is the middle of the range, as in DirectML except for 2 bits. */
 static struct onnx_value *emit_blocks(struct onnx_builder *b, const struct packed *p, struct onnx_value *x,
                                       struct onnx_value *scale, struct onnx_value *zero)
 {
@@ -60,7 +60,7 @@ static struct onnx_value *emit_blocks(struct onnx_builder *b, const struct packe
     return onnx_emit(b, DML_OPERATOR_DEQUANTIZE, &desc, in, tz ? 3 : 2, &y, 1) ? y : NULL;
 }
 
-/* (x - zero point) * scale with a zero point that is a float. */
+/* (x - zero point) * scale with a floating-point zero point. */
 static struct onnx_value *float_zero(struct onnx_builder *b, const struct packed *p, struct onnx_value *x,
                                      struct onnx_value *scale, struct onnx_value *zero)
 {
@@ -73,7 +73,7 @@ static struct onnx_value *float_zero(struct onnx_builder *b, const struct packed
     return scale ? onnx_convert(b, y, scale->type) : NULL;
 }
 
-/* [rows, blocks * block] of the scale's type; x and a zero point of UINT8 are packed, each row by itself. */
+/* [rows, blocks * block] of the scale's type; x and a UINT8 zero point are packed, each row separately. */
 static struct onnx_value *unpack_floats(struct onnx_builder *b, const struct packed *p, struct onnx_value *x,
                                         struct onnx_value *scale, struct onnx_value *zero)
 {
@@ -83,7 +83,7 @@ static struct onnx_value *unpack_floats(struct onnx_builder *b, const struct pac
         return NULL;
     if (x->type != ONNX_UINT8 || onnx_elements(x) * 8 != dims[0] * dims[1] * p->bits ||
         onnx_elements(scale) != p->rows * p->blocks) {
-        onnx_misfit(b, "'%s' or '%s' is not that of %lld rows of %lld blocks", x->name, scale->name, (long long)p->rows,
+        onnx_misfit(b, "'%s' or '%s' does not have %lld rows of %lld blocks", x->name, scale->name, (long long)p->rows,
                     (long long)p->blocks);
         return NULL;
     }
@@ -118,7 +118,7 @@ static bool nbits_read(struct onnx_builder *b, const struct onnx_node *n, struct
     return true;
 }
 
-/* Level 4 allows activations of 8 bits. It becomes a flag of the whole graph, where all quantised weights allow it. */
+/* Level 4 allows 8-bit activations. It becomes a flag of the whole graph if all quantised weights allow it. */
 static struct onnx_value *nbits_weights(struct onnx_builder *b, const struct onnx_node *n, const struct packed *p,
                                         struct onnx_value *scale)
 {
@@ -138,7 +138,7 @@ bool onnx_matmul_nbits(struct onnx_builder *b, const struct onnx_node *n)
     if (!x || !scale || b->failed || !nbits_read(b, n, &p, &k))
         return false;
     if (!x->rank || x->dims[x->rank - 1] != k)
-        return onnx_misfit(b, "rows of '%s' have not %lld elements", x->name, (long long)k);
+        return onnx_misfit(b, "rows of '%s' must have %lld elements", x->name, (long long)k);
     if (bias && onnx_elements(bias) != p.rows)
         return onnx_misfit(b, "bias '%s' has %lld values", bias->name, (long long)onnx_elements(bias));
     memcpy(dims, x->dims, sizeof(dims));
@@ -183,8 +183,8 @@ static struct onnx_value *gather(struct onnx_builder *b, const struct onnx_node 
     return onnx_convert_as(b, &node) ? onnx_value_find(b, name) : NULL;
 }
 
-/* The table's elements one by one: bytes are only gathered whole, so what is packed in them is unpacked first unless
- * their rows are. */
+/* The table's elements one by one: only whole bytes are gathered, so packed elements are unpacked first unless their
+ * rows are whole bytes. */
 static struct onnx_value *table(struct onnx_builder *b, struct onnx_value *x, uint32_t bits, int64_t last)
 {
     int64_t dims[ONNX_RANK_MAX], rows = 1;
@@ -226,7 +226,7 @@ static bool gather_read(struct onnx_builder *b, const struct onnx_node *n, const
     return true;
 }
 
-/* Whole blocks are gathered, then dequantised; when the gathered axis is that of the blocks, the other way round. */
+/* Whole blocks are gathered, then dequantised; if the gathered axis is that of the blocks, the other way round. */
 bool onnx_gather_block_quantized(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *x = onnx_in(b, n, 0), *indices = onnx_in(b, n, 1);
@@ -267,7 +267,7 @@ bool onnx_gather_block_quantized(struct onnx_builder *b, const struct onnx_node 
     if (!q.x || b->failed || !onnx_grain_find(b, &q, q.x, a.quantize, a.block, &grain))
         return false;
     struct onnx_value *y = onnx_dequantize(b, &q, &grain);
-    /* Rows that are chosen when the model runs are no weights, and are not rounded for any product's sake. */
+    /* Rows that are selected when the model runs are not weights, and must not be rounded for a GEMM. */
     if (indices->source != ONNX_SOURCE_CONSTANT)
         b->dequantised = before;
     return onnx_result(b, n, 0, first ? y : gather(b, n, y, a.gather));

@@ -2,7 +2,7 @@
 /* Convolution. */
 #include "onnx/geometry.h"
 
-/* ConvTranspose: total size, from output_shape when given (then the padding follows from it). */
+/* ConvTranspose: total size, from output_shape if given (the padding then follows from it). */
 static bool transposed_output(struct onnx_builder *b, const struct onnx_node *n, struct onnx_window *w,
                               const int64_t *in, int64_t *out)
 {
@@ -22,7 +22,7 @@ static bool transposed_output(struct onnx_builder *b, const struct onnx_node *n,
             return onnx_fail(b, "output_shape has %u values, %u are needed", count, w->spatial);
         out[i] = count ? wanted[count - w->spatial + i] : in[i] * w->strides[i];
         if (out[i] < 0 || out[i] > ONNX_SIZE_MAX || full - out[i] > ONNX_SIZE_MAX)
-            return onnx_fail(b, "an output of %lld cannot be cut from %lld", (long long)out[i], (long long)full);
+            return onnx_fail(b, "an output of %lld cannot be cropped from %lld", (long long)out[i], (long long)full);
         int64_t crop = BASE_MAX(full - out[i], 0);
         w->start[i] = (UINT)(!strcmp(automatic, "SAME_UPPER") ? crop / 2 : crop - crop / 2);
         w->end[i] = (UINT)(crop - w->start[i]);
@@ -40,7 +40,7 @@ static bool conv_shape(struct onnx_builder *b, const struct onnx_node *n, const 
                          (long long)group);
     int64_t channels = transposed ? w->dims[0] : w->dims[1] * group;
     if (x->dims[1] != channels)
-        return onnx_misfit(b, "the input has %lld channels, the filter takes %lld", (long long)x->dims[1],
+        return onnx_misfit(b, "the input has %lld channels, the filter requires %lld", (long long)x->dims[1],
                            (long long)channels);
     window->spatial = x->rank - 2;
     for (uint32_t i = 0; i < window->spatial; i++)

@@ -21,7 +21,7 @@ static bool running(struct onnx_builder *b, const struct onnx_node *n, uint32_t 
                           onnx_out(b, n, output, before->type, before->rank, before->dims));
 }
 
-/* Of no elements neither statistic is a number. */
+/* Of no elements, both statistics are NaN. */
 static bool nothing_to_train(struct onnx_builder *b, const struct onnx_node *n, struct onnx_value *const *in,
                              const int64_t *channels, struct onnx_value *y)
 {
@@ -84,7 +84,7 @@ bool onnx_batch_normalization(struct onnx_builder *b, const struct onnx_node *n)
         in[i] = onnx_in(b, n, i);
     if (b->failed || !batch_shapes(b, n, in, channels, &mixed))
         return false;
-    if (training && !mixed && in[0]->type == ONNX_DOUBLE) /* which DirectML's lacks */
+    if (training && !mixed && in[0]->type == ONNX_DOUBLE) /* which DirectML's operator does not have */
         return onnx_in_type(b, n, onnx_batch_normalization, 0x1f, ONNX_FLOAT);
     if (mixed && !training)
         return onnx_in_type(b, n, onnx_batch_normalization, 0x1f,
@@ -177,7 +177,7 @@ bool onnx_lp_normalization(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *y = onnx_out(b, n, 0, x->type, x->rank, x->dims);
     if (!y)
         return false;
-    /* The smallest number that is not 0: what has no length becomes 0. */
+    /* The smallest number above 0: vectors of length 0 become 0. */
     DML_LP_NORMALIZATION_OPERATOR_DESC desc = { onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), axis, FLT_MIN,
                                                 (UINT)onnx_attr_int(n, "p", 2) };
     return onnx_emit(b, DML_OPERATOR_LP_NORMALIZATION, &desc, &x, 1, &y, 1);

@@ -119,7 +119,7 @@ bool onnx_trilu(struct onnx_builder *b, const struct onnx_node *n)
 
 /* ---- sequences ---- */
 
-/* As many as fit before the limit; float32 rounds the difference, as other runtimes do. */
+/* The number of elements before the limit; float32 rounds the difference, as in other runtimes. */
 static bool range_count(struct onnx_builder *b, int32_t type, const double *value, int64_t *out)
 {
     double span = value[1] - value[0];
@@ -127,7 +127,7 @@ static bool range_count(struct onnx_builder *b, int32_t type, const double *valu
         span = (double)(float)span;
     double count = ceil(span / value[2]);
     if (value[2] == 0 || !(count < 0x1p27))
-        return onnx_fail(b, "delta = %g gives no usable number of elements", value[2]);
+        return onnx_fail(b, "delta = %g leads to an invalid number of elements", value[2]);
     *out = count > 0 ? (int64_t)count : 0;
     return true;
 }
@@ -145,7 +145,7 @@ static bool range_integers(struct onnx_builder *b, const struct onnx_node *n, st
     double real[3] = { (double)value[0], (double)value[1], (double)value[2] };
     if (!range_count(b, ONNX_INT64, real, &count))
         return false;
-    /* doubles may be off by one at the edge of 64 bits only; there the count above has failed */
+    /* doubles may be off by one at the limit of 64 bits only; the count above has already failed there */
     struct onnx_value *y = onnx_temp(b, ONNX_INT64, 1, &count);
     struct onnx_value *narrow = onnx_out(b, n, 0, in[0]->type, 1, &count);
     int64_t *to = y && narrow ? onnx_constant_data(b, y) : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pad: negative amounts cut first, the others then put something around what is left. */
+/* Pad: negative amounts crop first, the others then pad the rest. */
 #include "onnx/emit.h"
 
 struct pad {
@@ -55,7 +55,7 @@ static bool pad_value(struct onnx_builder *b, const struct onnx_node *n, const s
     return pad->value && onnx_alias(b, pad->value, value);
 }
 
-/* What negative amounts leave of x; they become 0. */
+/* The part of x that negative amounts leave; they become 0. */
 static struct onnx_value *pad_cut(struct onnx_builder *b, struct onnx_value *x, int64_t *pads)
 {
     UINT offsets[ONNX_RANK_MAX], sizes[ONNX_RANK_MAX];
@@ -69,7 +69,7 @@ static struct onnx_value *pad_cut(struct onnx_builder *b, struct onnx_value *x, 
         offsets[i] = (UINT)BASE_MAX(-*start, 0);
         dims[i] = x->dims[i] - offsets[i] - BASE_MAX(-*end, 0);
         if (dims[i] < 0) {
-            onnx_misfit(b, "more is cut from dimension %u than there is", i);
+            onnx_misfit(b, "dimension %u is cropped by more than its size", i);
             return NULL;
         }
         sizes[i] = (UINT)dims[i];
@@ -101,7 +101,7 @@ static bool pad_emit(struct onnx_builder *b, const struct pad *pad, struct onnx_
     return onnx_emit(b, DML_OPERATOR_PADDING1, &desc, &x, 1, &y, 1);
 }
 
-/* A value that is not known when the graph is compiled: padding with zeros, which a mask then finds. */
+/* A value that is not known when the graph is compiled: padding with zeros, whose positions a mask then selects. */
 static bool pad_computed(struct onnx_builder *b, const struct pad *pad, struct onnx_value *x, struct onnx_value *y)
 {
     const DML_SCALAR_UNION zero = { .UInt64 = 0 }, one = { .UInt8 = 1 };

@@ -36,8 +36,8 @@ static bool emit_pool(struct onnx_builder *b, const char *op, const struct pool 
     return onnx_emit(b, DML_OPERATOR_AVERAGE_POOLING1, &desc, &x, 1, y, 1);
 }
 
-/* Averages that count padding: what a last window reaches beyond the padding does not count for ONNX, but does for
- * DirectML. With zeros put around the input, elements that count are those that exist. */
+/* Averages that include padding: for ONNX the part of a last window beyond the padding does not count, for DirectML it
+ * does. With explicit zeros around the input, exactly the existing elements count. */
 static struct onnx_value *pad_for_average(struct onnx_builder *b, struct pool *pool, struct onnx_value *x)
 {
     struct onnx_window *w = &pool->window;
@@ -160,7 +160,7 @@ static bool global_function(struct onnx_builder *b, const struct onnx_node *n, D
     return true;
 }
 
-/* One window over everything, for norms that REDUCE lacks. */
+/* One window over everything, for norms that REDUCE does not support. */
 static bool global_lp(struct onnx_builder *b, const struct onnx_node *n, struct onnx_value *x, struct onnx_value *y)
 {
     int64_t p = onnx_attr_int(n, "p", 2), area = 1;

@@ -5,7 +5,7 @@
 
 /* ---- one scale or zero point for each row or column ---- */
 
-/* Whether v is one value, or one for each of `count` rows or columns, the same in every batch: what DirectML takes. */
+/* Whether v is one value, or one for each of `count` rows or columns, the same in every batch, as DirectML requires. */
 static bool is_line(const struct onnx_value *v, int64_t count, bool rows)
 {
     if (!v || onnx_elements(v) == 1)
@@ -25,7 +25,7 @@ static const DML_TENSOR_DESC *line_desc(struct onnx_builder *b, struct onnx_desc
     return onnx_desc_as(b, d, v, 4, dims);
 }
 
-/* A vector with one value for each row: a column, as broadcasting wants it. */
+/* A vector with one value for each row becomes a column for broadcasting. */
 static struct onnx_value *as_column(struct onnx_builder *b, struct onnx_value *v)
 {
     return v && v->rank == 1 ? onnx_as(b, v, 2, (const int64_t[]){ v->dims[0], 1 }) : v;
@@ -43,7 +43,7 @@ static bool factors_fit(struct onnx_builder *b, const struct onnx_factors *f, st
     return true;
 }
 
-/* In FLOAT64, which holds all sums exactly: for zero points that differ from batch to batch. */
+/* In FLOAT64, which holds all sums exactly: for zero points that differ between batches. */
 static struct onnx_value *sums_wide(struct onnx_builder *b, const struct onnx_factors *f)
 {
     struct onnx_value *in[3] = { onnx_less_zero_point(b, f->a.x, as_column(b, f->a.zero_point), ONNX_DOUBLE),
@@ -71,7 +71,7 @@ struct onnx_value *onnx_product_sums(struct onnx_builder *b, const struct onnx_f
     own.a.scale = own.b.scale = NULL;
     if (!factors_fit(b, &own, &p, &lines))
         return NULL;
-    if (!p.k) /* nothing to sum up */
+    if (!p.k) /* an empty sum */
         return onnx_broadcast_copy(b, onnx_scalar(b, ONNX_INT32, 0), p.rank, p.dims);
     if (!lines)
         return sums_wide(b, f);
@@ -142,7 +142,7 @@ bool onnx_matmul_integer_to_float(struct onnx_builder *b, const struct onnx_node
     return onnx_result(b, n, 0, onnx_product_floats(b, &f, onnx_in_optional(b, n, 6)));
 }
 
-/* A is quantised with the range that it turns out to have. */
+/* A is quantised with its own range, computed at run time. */
 bool onnx_dynamic_quantize_matmul(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *x = onnx_in(b, n, 0), *parts[3];
@@ -194,7 +194,7 @@ static struct onnx_value *transposed(struct onnx_builder *b, struct onnx_value *
     return x && transpose ? onnx_permute(b, x, (const uint32_t[]){ 1, 0 }) : x;
 }
 
-/* alpha * a_scale * b_scale * (sums + c), quantised when an output scale is given. */
+/* alpha * a_scale * b_scale * (sums + c), quantised if an output scale is given. */
 bool onnx_qgemm(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_factors f = { onnx_quantized_in(b, n, 0), onnx_quantized_in(b, n, 3) };

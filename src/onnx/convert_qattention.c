@@ -66,7 +66,7 @@ static struct onnx_value *hide(struct onnx_builder *b, const struct attention *a
     return onnx_select(b, condition, onnx_scalar(b, a->type, a->filter), onnx_scalar(b, a->type, 0));
 }
 
-/* Keys from ends[i] on, and those before starts[i]. */
+/* Masks keys from ends[i] on, and those before starts[i]. */
 static struct onnx_value *mask_by_length(struct onnx_builder *b, const struct attention *a, struct onnx_value *mask)
 {
     const int64_t dims[4] = { a->batch, 1, 1, 1 };
@@ -117,7 +117,7 @@ static bool masks(struct onnx_builder *b, const struct onnx_node *n, const struc
 {
     struct onnx_value *mask = onnx_in_optional(b, n, 5), *causal = NULL;
     *out = NULL;
-    /* A dummy in place of a mask has one element per row. */
+    /* A dummy mask has one element per row. */
     if (mask && !(mask->rank == 2 && mask->dims[1] == 1 && a->total != 1))
         *out = mask_given(b, a, mask);
     if (onnx_attr_int(n, "unidirectional", 0))

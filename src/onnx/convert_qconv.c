@@ -27,7 +27,7 @@ static bool conv_plan(struct onnx_builder *b, const struct onnx_node *n, const s
     if (!onnx_window_read(b, n, &c->w, x->dims + 2))
         return false;
     if (x->dims[1] != filter->dims[1] * groups)
-        return onnx_misfit(b, "the input has %lld channels, the filter takes %lld", (long long)x->dims[1],
+        return onnx_misfit(b, "the input has %lld channels, the filter requires %lld", (long long)x->dims[1],
                            (long long)(filter->dims[1] * groups));
     c->dims[0] = x->dims[0];
     c->dims[1] = filter->dims[0];
@@ -58,7 +58,7 @@ static struct onnx_value *as_channels(struct onnx_builder *b, struct onnx_value 
     return v ? onnx_as(b, v, rank, dims) : NULL;
 }
 
-/* Whether there are three spatial dimensions, or nothing to sum up. */
+/* Whether there are three spatial dimensions, or an empty sum. */
 static bool is_wide(const struct conv *c, const struct onnx_value *x, const struct onnx_value *filter)
 {
     return c->rank == 5 || !onnx_elements(x) || !onnx_elements(filter);
@@ -105,7 +105,7 @@ bool onnx_conv_integer(struct onnx_builder *b, const struct onnx_node *n)
         return onnx_result(b, n, 0, onnx_convert(b, sums_wide(b, &c, &x, &filter, NULL), ONNX_INT32));
     struct onnx_value *in[4] = { x.x, x.zero_point, filter.x, filter.zero_point };
     struct onnx_value *y = onnx_out(b, n, 0, ONNX_INT32, c.rank, c.dims);
-    /* DirectML wants both zero points with one rank. */
+    /* DirectML requires both zero points to have the same rank. */
     DML_CONVOLUTION_INTEGER_OPERATOR_DESC desc = {
         onnx_desc(b, &d[0], in[0]),
         x.zero_point ? onnx_desc_as(b, &d[1], in[1], c.rank, ones) : NULL,
@@ -122,7 +122,7 @@ bool onnx_conv_integer(struct onnx_builder *b, const struct onnx_node *n)
     return y && onnx_emit(b, DML_OPERATOR_CONVOLUTION_INTEGER, &desc, in, 4, &y, 1);
 }
 
-/* The type of what is quantized like q and made of x. */
+/* The type of a tensor that is quantised like q and computed from x. */
 static int32_t type_of_result(const struct onnx_quantized *x, const struct onnx_quantized *q)
 {
     return q->zero_point ? q->zero_point->type : x->x->type;
@@ -180,7 +180,7 @@ bool onnx_qlinear_conv(struct onnx_builder *b, const struct onnx_node *n)
 
 /* ---- poolings ---- */
 
-/* [N, H, W, C] seen as [N, C, H, W] when the node says so, and back: a copy that is a view. */
+/* [N, H, W, C] viewed as [N, C, H, W] if the node requests it, and back: a copy through a view. */
 static struct onnx_value *channels_first(struct onnx_builder *b, const struct onnx_node *n, struct onnx_value *x)
 {
     uint32_t order[ONNX_RANK_MAX] = { 0, x ? x->rank - 1 : 0 };

@@ -60,7 +60,7 @@ bool onnx_qlinear_activation(struct onnx_builder *b, const struct onnx_node *n)
     return y && onnx_result(b, n, 0, onnx_quantize_all(b, y, &q, x.x->type));
 }
 
-/* Of the float operator's version that `opset` names: before 13 it sees two dimensions. */
+/* Of the float operator's version that `opset` selects: before 13 it operates on two dimensions. */
 bool onnx_qlinear_softmax(struct onnx_builder *b, const struct onnx_node *n)
 {
     const struct onnx_quantized x = onnx_quantized_in(b, n, 0), q = onnx_quantized_out(b, n, 3);
@@ -82,14 +82,15 @@ bool onnx_qlinear_softmax(struct onnx_builder *b, const struct onnx_node *n)
 
 /* ---- any number of operands ---- */
 
-/* Each part is quantised anew, then eight bits are joined. Inputs: scale, zero point, then three for each part. */
+/* Each part is requantised, then the 8-bit parts are concatenated. Inputs: scale, zero point, then three for each
+ * part. */
 bool onnx_qlinear_concat(struct onnx_builder *b, const struct onnx_node *n)
 {
     const struct onnx_quantized q = onnx_quantized_out(b, n, 0);
     uint32_t parts = n->input_count / 3;
     const char **names = base_arena_alloc(&b->arena, BASE_MAX(parts, 1u) * sizeof(*names));
     if (!names || !q.scale || !q.zero_point || !parts || n->input_count != 2 + 3 * parts)
-        return onnx_fail(b, "%u inputs are not a scale, a zero point and three for each part", n->input_count);
+        return onnx_fail(b, "%u inputs; must be a scale, a zero point and three for each part", n->input_count);
     for (uint32_t i = 0; i < parts; i++) {
         const struct onnx_quantized part = onnx_quantized_in(b, n, 2 + 3 * i);
         struct onnx_value *y = onnx_quantize_all(b, onnx_dequantize_all(b, &part), &q, q.zero_point->type);

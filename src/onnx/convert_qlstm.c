@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft DynamicQuantizeLSTM: an LSTM whose weights are bytes, [directions, inputs, 4 * hidden] and [directions,
- * hidden, 4 * hidden], with scales and zero points per direction or per column. Its definition leaves open how tokens
- * and states are rounded on the way; here they stay floats, and the weights become what they stand for. */
+/* com.microsoft DynamicQuantizeLSTM: an LSTM with 8-bit weights, [directions, inputs, 4 * hidden] and [directions,
+ * hidden, 4 * hidden], with scales and zero points per direction or per column. Its definition does not specify the
+ * rounding of tokens and states; here they stay floats, and the weights are dequantised. */
 #include "onnx/emit.h"
 
-/* The weights as LSTM takes them: [directions, 4 * hidden, inputs] of `type`. */
+/* The weights in LSTM's layout: [directions, 4 * hidden, inputs] of `type`. */
 static struct onnx_value *weights(struct onnx_builder *b, const struct onnx_node *n, uint32_t input,
                                   uint32_t scale_input, int32_t type)
 {

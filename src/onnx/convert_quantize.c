@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Quantisation by itself, and rows of quantised tables. */
+/* Quantisation operators, and lookups in quantised tables. */
 #include "onnx/quant.h"
 
-/* Contrib operators have no version that says something; they are like version 13. */
+/* The version of contrib operators has no meaning here; they behave like version 13. */
 static bool has_axis(const struct onnx_node *n)
 {
     return n->domain[0] || n->version >= 13;
@@ -47,7 +47,7 @@ bool onnx_dynamic_quantize(struct onnx_builder *b, struct onnx_value *x, struct 
 {
     static const int64_t ones[ONNX_RANK_MAX] = { 1, 1, 1, 1, 1, 1, 1, 1 };
     struct onnx_desc d[4];
-    if (!onnx_elements(x)) { /* as for zeros, which are in every range */
+    if (!onnx_elements(x)) { /* like zeros, which are in every range */
         const struct onnx_value *one = onnx_scalar(b, ONNX_FLOAT, 1), *zero = onnx_scalar(b, ONNX_UINT8, 0);
         return one && zero && onnx_constant_data(b, y[0]) && onnx_alias(b, y[1], one) && onnx_alias(b, y[2], zero);
     }

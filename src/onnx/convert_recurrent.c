@@ -16,7 +16,7 @@ static const struct cell cells[] = {
     { "LSTM", 4, 3, { "Sigmoid", "Tanh", "Tanh" } },
 };
 
-/* Activations, their attributes' count and defaults, in the order of the DirectML fields. */
+/* Activations, the number of their attributes and the defaults, in the order of the DirectML fields. */
 static const struct function {
     const char *name;
     DML_OPERATOR_TYPE type;
@@ -59,14 +59,14 @@ static const struct function *function_find(const char *name)
     return NULL;
 }
 
-/* activation_alpha and activation_beta hold values only for those functions that have one, in their order. */
+/* activation_alpha and activation_beta have values only for functions that use one, in their order. */
 static bool read_activations(struct onnx_builder *b, const struct onnx_node *n, struct recurrent *r)
 {
     const struct onnx_attribute *names = onnx_attribute(n, "activations");
     const struct onnx_attribute *given[2] = { onnx_attribute(n, "activation_alpha"),
                                               onnx_attribute(n, "activation_beta") };
     uint32_t used[2] = { 0, 0 }, count = r->cell->activations * (uint32_t)r->directions;
-    /* More are allowed: the schema's default for RNN names those of both directions. */
+    /* More are allowed: the schema's default for RNN lists those of both directions. */
     if (names && names->count && (!names->strings || names->count < count))
         return onnx_fail(b, "activations has %u values, %u are needed", names->count, count);
     for (uint32_t i = 0; i < count; i++) {
@@ -106,7 +106,7 @@ static bool has_shape(struct onnx_builder *b, const struct onnx_value *v, uint32
     bool same = !v || v->rank == rank;
     for (uint32_t i = 0; v && same && i < rank; i++)
         same = v->dims[i] == dims[i];
-    return same || onnx_misfit(b, "'%s' does not have the shape that the others ask for", v->name);
+    return same || onnx_misfit(b, "'%s' does not have the shape that follows from the other inputs", v->name);
 }
 
 static bool read_shapes(struct onnx_builder *b, const struct onnx_node *n, struct onnx_value *const *in,
@@ -136,7 +136,7 @@ static bool read_shapes(struct onnx_builder *b, const struct onnx_node *n, struc
            has_shape(b, in[7], 2, (const int64_t[]){ d, 3 * h });
 }
 
-/* {1, a, b, c}, seen through a swap of the first two dimensions when `swap`: the value is packed as {b, a, c}. */
+/* {1, a, b, c}, viewed through an exchange of the first two dimensions if `swap`: the value is packed as {b, a, c}. */
 static const DML_TENSOR_DESC *swapped(struct onnx_builder *b, struct onnx_desc *d, struct onnx_value *v, bool swap,
                                       int64_t first, int64_t second, int64_t third)
 {
@@ -181,7 +181,7 @@ static bool make_outputs(struct onnx_builder *b, const struct onnx_node *n, cons
 
 /* ---- the operators ---- */
 
-/* in: ONNX's inputs. LSTM's fields begin as the others do, but for the initial cell state and the peepholes. */
+/* in: ONNX's inputs. LSTM's fields start like the others, except for the initial cell state and the peepholes. */
 static bool emit_recurrent(struct onnx_builder *b, const struct onnx_node *n, struct recurrent *r,
                            struct onnx_value **in, struct onnx_value **out)
 {
@@ -232,7 +232,7 @@ static bool emit_recurrent(struct onnx_builder *b, const struct onnx_node *n, st
     return onnx_emit(b, DML_OPERATOR_LSTM, &desc, slots, 8, out, 3);
 }
 
-/* Tokens of no elements are as good as tokens of one zero. */
+/* Tokens without elements are equivalent to tokens of one zero. */
 static bool widen_tokens(struct onnx_builder *b, struct recurrent *r, struct onnx_value **in)
 {
     for (uint32_t i = 0; i < 2 && !r->inputs; i++) {
@@ -245,7 +245,7 @@ static bool widen_tokens(struct onnx_builder *b, struct recurrent *r, struct onn
     return true;
 }
 
-/* After no tokens the states are those before them. */
+/* After no tokens, the states are the initial ones. */
 static bool keep_states(struct onnx_builder *b, struct onnx_value *const *in, struct onnx_value *const *out)
 {
     if (out[0] && !onnx_constant_data(b, out[0]))
@@ -269,7 +269,7 @@ bool onnx_recurrent(struct onnx_builder *b, const struct onnx_node *n)
         in[i] = i < 3 ? onnx_in(b, n, i) : onnx_in_optional(b, n, i);
     if (b->failed || !read_direction(b, n, &r) || !read_activations(b, n, &r) || !read_shapes(b, n, in, &r))
         return false;
-    if (in[0]->type == ONNX_DOUBLE) /* DirectML's have no float64 */
+    if (in[0]->type == ONNX_DOUBLE) /* DirectML's operators do not support float64 */
         return onnx_in_type(b, n, onnx_recurrent, 0xef, ONNX_FLOAT);
     if (onnx_attr_float(n, "clip", 0) > 0 && r.cell->gates != 4)
         return onnx_fail(b, "clip is not supported");

@@ -4,14 +4,14 @@
 
 #include <math.h>
 
-/* A reduction of nothing gives the value that adds nothing. */
+/* A reduction of no elements returns the neutral value. */
 enum nothing { ZERO, ONE, LOWEST, HIGHEST, MINUS_INFINITY, UNDEFINED };
 
 static const struct reduce_row {
     const char *op;
     DML_REDUCE_FUNCTION function;
     enum nothing nothing;
-    bool floats; /* DirectML's function takes floats only */
+    bool floats; /* DirectML's function accepts floats only */
 } reduce_rows[] = {
     { "ReduceL1", DML_REDUCE_FUNCTION_L1, ZERO, false },
     { "ReduceL2", DML_REDUCE_FUNCTION_L2, ZERO, true },
@@ -33,7 +33,7 @@ static const struct reduce_row *reduce_find(const char *op)
     return &reduce_rows[i];
 }
 
-/* Axes: an attribute in older opsets, an input in newer ones; none = all (or none at all with noop_with_empty_axes). */
+/* Axes: an attribute in older opsets, an input in newer ones; none = all (or none with noop_with_empty_axes). */
 static bool reduce_axes(struct onnx_builder *b, const struct onnx_node *n, const struct onnx_value *x, UINT *axes,
                         uint32_t *count)
 {
@@ -96,7 +96,7 @@ static bool reduce_mean_integer(struct onnx_builder *b, struct onnx_value *x, st
            onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_DIVIDE, sum, onnx_scalar(b, x->type, elements), y);
 }
 
-/* No axes: every element is reduced alone, over an axis of its own. */
+/* No axes: every element is reduced alone, over an additional axis. */
 static bool reduce_each(struct onnx_builder *b, const struct reduce_row *row, struct onnx_value *x,
                         struct onnx_value *y)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Regions of pictures, columns of windows, and pooling undone. */
+/* Regions of images, columns of windows, and pooling undone. */
 #include "onnx/emit.h"
 
 bool onnx_roi_align(struct onnx_builder *b, const struct onnx_node *n)
@@ -22,7 +22,7 @@ bool onnx_roi_align(struct onnx_builder *b, const struct onnx_node *n)
                            (long long)in[1]->dims[1], (long long)onnx_elements(in[2]));
     int64_t dims[4] = { in[1]->dims[0], in[0]->dims[1], onnx_attr_int(n, "output_height", 1),
                         onnx_attr_int(n, "output_width", 1) };
-    if (!half) { /* regions of less than a pixel are made one wide and high */
+    if (!half) { /* regions of less than a pixel are enlarged to one pixel */
         int64_t corner[2] = { in[1]->dims[0], 2 }, start[2] = { 0, 0 }, end[2] = { 0, 2 };
         struct onnx_value *low = onnx_window(b, in[1], start, corner), *high = onnx_window(b, in[1], end, corner);
         struct onnx_value *pixel =
@@ -70,7 +70,7 @@ bool onnx_max_roi_pool(struct onnx_builder *b, const struct onnx_node *n)
         onnx_out(b, n, 0, in[0]->type, 4, (int64_t[]){ rois[2], in[0]->dims[1], pooled[0], pooled[1] });
     if (!y)
         return false;
-    if (!onnx_elements(in[0])) /* what lies outside the picture is 0 */
+    if (!onnx_elements(in[0])) /* elements outside of the image are 0 */
         return onnx_fill_to(b, y, (DML_SCALAR_UNION){ 0 });
     DML_ROI_POOLING_OPERATOR_DESC desc = { onnx_desc(b, &d[0], in[0]),
                                            onnx_desc_as(b, &d[1], in[1], 4, rois),
@@ -80,7 +80,7 @@ bool onnx_max_roi_pool(struct onnx_builder *b, const struct onnx_node *n)
     return onnx_emit(b, DML_OPERATOR_ROI_POOLING, &desc, in, 2, &y, 1);
 }
 
-/* The indices count in the tensor that MaxPool had; output_shape may be larger. */
+/* The indices refer to the tensor of MaxPool's input; output_shape may be larger. */
 bool onnx_max_unpool(struct onnx_builder *b, const struct onnx_node *n)
 {
     static const int64_t origin[ONNX_RANK_MAX] = { 0 };
@@ -119,7 +119,7 @@ bool onnx_max_unpool(struct onnx_builder *b, const struct onnx_node *n)
     in[1] = onnx_convert(b, in[1], ONNX_UINT64);
     struct onnx_value *y = in[1] ? onnx_temp(b, in[0]->type, rank, dims) : NULL;
     if (!y || onnx_elements(in[1]) != flat_in[3])
-        return onnx_misfit(b, "there is not one index for each element");
+        return onnx_misfit(b, "the number of indices must equal the number of elements");
     DML_MAX_UNPOOLING_OPERATOR_DESC desc = { onnx_desc_as(b, &d[0], in[0], 4, flat_in),
                                              onnx_desc_as(b, &d[1], in[1], 4, flat_in),
                                              onnx_desc_as(b, &d[2], y, 4, flat_out) };
@@ -169,7 +169,8 @@ bool onnx_col2im(struct onnx_builder *b, const struct onnx_node *n)
     if (count != same || !count || x->rank != 3)
         return onnx_fail(b, "an input of rank %u does not fit %u and %u dimensions", x->rank, count, same);
     if (x->dims[1] % area)
-        return onnx_misfit(b, "%lld rows are no blocks of %lld elements", (long long)x->dims[1], (long long)area);
+        return onnx_misfit(b, "%lld rows are not divisible into blocks of %lld elements", (long long)x->dims[1],
+                           (long long)area);
     dims[0] = x->dims[0];
     dims[1] = x->dims[1] / area;
     struct onnx_value *y = onnx_out(b, n, 0, x->type, count + 2, dims);
@@ -181,7 +182,7 @@ bool onnx_col2im(struct onnx_builder *b, const struct onnx_node *n)
     return onnx_emit(b, DML_OPERATOR_FOLD, &desc, &x, 1, &y, 1);
 }
 
-/* ---- Crop and ImageScaler, which runtimes kept from the time before operator sets ---- */
+/* ---- Crop and ImageScaler, from before operator sets, still supported by runtimes ---- */
 
 bool onnx_crop(struct onnx_builder *b, const struct onnx_node *n)
 {
@@ -201,7 +202,7 @@ bool onnx_crop(struct onnx_builder *b, const struct onnx_node *n)
         start[2 + i] = border[1 - i];
         dims[2 + i] = sized ? scale[i] : x->dims[2 + i] - border[1 - i] - border[3 - i];
         if (dims[2 + i] < 1 || dims[2 + i] > x->dims[2 + i] - start[2 + i])
-            return onnx_misfit(b, "nothing is left of dimension %u", 2 + i);
+            return onnx_misfit(b, "dimension %u becomes empty", 2 + i);
     }
     return onnx_result(b, n, 0, onnx_window(b, x, start, dims));
 }

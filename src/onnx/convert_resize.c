@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resize and Upsample: output sizes and the coordinate rule become RESAMPLE2's scales and offsets where it has them. */
+/* Resize and Upsample: output sizes and the coordinate rule become RESAMPLE2's scales and offsets if it supports
+ * them. */
 #include "onnx/resize.h"
 #include "onnx/emit.h"
 
@@ -8,7 +9,7 @@
 
 /* ---- reading ---- */
 
-/* Scales and sizes, of the axes of the `axes` attribute or of all. Where they are depends on the opset: Upsample 7
+/* Scales and sizes of the axes of the `axes` attribute or of all. Their source depends on the opset: Upsample 7
  * attribute, 9 and Resize 10 input 1, Resize 11+ inputs 2 and 3. */
 struct given {
     float scales[ONNX_RANK_MAX], roi[2 * ONNX_RANK_MAX];
@@ -59,7 +60,7 @@ static bool given_values(struct onnx_builder *b, const struct onnx_node *n, cons
     return true;
 }
 
-/* One scale for all axes, the least or the greatest that the sizes allow. */
+/* One scale for all axes, the smallest or the largest that the sizes allow. */
 static bool keep_aspect(struct onnx_builder *b, const char *policy, const struct onnx_value *x, const struct given *g,
                         struct onnx_resize *r)
 {
@@ -167,7 +168,7 @@ static void coordinate_rule(const char *rule, float *scale, float *in, float *ou
         *in = 0.5f;
         *out = -0.5f;
     } else if (!strcmp(rule, "pytorch_half_pixel")) {
-        *scale = FLT_MAX; /* one output element reads coordinate 0; DirectML wants a finite scale */
+        *scale = FLT_MAX; /* one output element reads coordinate 0; DirectML requires a finite scale */
     } else if (!strcmp(rule, "align_corners")) {
         *scale = y_dim > 1 && x_dim > 1 ? (float)(y_dim - 1) / (float)(x_dim - 1) : FLT_MAX;
     }
@@ -211,9 +212,10 @@ static bool resample(struct onnx_builder *b, const struct onnx_resize *r, struct
     return onnx_emit(b, DML_OPERATOR_RESAMPLE2, &desc, &x, 1, &y, 1);
 }
 
-/* ---- the row ---- */
+/* ---- the converter ---- */
 
-/* Integers are interpolated in float32 and cut off; cubic, which overshoots, and antialiased ones are rounded. */
+/* Integers are interpolated in float32 and truncated; results of cubic interpolation, which overshoots, and of
+ * antialiasing are rounded. */
 static bool back_to_integer(struct onnx_builder *b, const struct onnx_resize *r, struct onnx_value *x,
                             struct onnx_value *y)
 {

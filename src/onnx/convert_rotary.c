@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rotary embeddings, and caches that are written in places. */
+/* Rotary embeddings, and caches that are updated at positions. */
 #include "onnx/attention.h"
 
 /* x as [batch, sequence, heads, part, half]: sizes and strides. */
 struct halves {
     int64_t dims[5];
     uint32_t strides[5];
-    int64_t size;     /* of a head, with what does not turn */
+    int64_t size;     /* of a head, including the part that is not rotated */
     bool interleaved; /* the two parts */
 };
 
@@ -87,7 +87,7 @@ static struct onnx_value *signed_sin(struct onnx_builder *b, struct onnx_value *
                        onnx_constant(b, sin->type, 2, dims, data, 2 * bytes));
 }
 
-/* y = x * cos + exchanged x * sin, all seen through `h` */
+/* y = x * cos + exchanged x * sin, all viewed through `h` */
 static bool emit_rotation(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *cos, struct onnx_value *sin,
                           const struct halves *h, struct onnx_value *y, const uint32_t *y_strides)
 {
@@ -107,7 +107,7 @@ static bool emit_rotation(struct onnx_builder *b, struct onnx_value *x, struct o
     return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_ADD, &last, sum, 2, &y, 1);
 }
 
-/* Only the first elements of each head are rotated; the others are copied behind them. */
+/* Only the first elements of each head are rotated; the others are copied after them. */
 static struct onnx_value *rotate_part(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *cos,
                                       struct onnx_value *sin, const struct halves *h, struct onnx_value *y)
 {
@@ -178,7 +178,7 @@ bool onnx_rotary_embedding(struct onnx_builder *b, const struct onnx_node *n)
     return y && onnx_rotate(b, &r, x, y);
 }
 
-/* com.microsoft: the positions come before the angles; one alone is that of the first token. */
+/* com.microsoft: the positions precede the angles; a single one is that of the first token. */
 bool onnx_rotary_embedding_ms(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_rotary r = { .cos = onnx_in(b, n, 2),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sampling between pixels: GridSample, DeformConv, AffineGrid. A sample is a weighted sum of taps, each of which
- * GATHER_ELEMENTS reads from the pixels [batch, channels, pixels] of a picture at indices [batch, 1, samples]. */
+ * GATHER_ELEMENTS reads from the pixels [batch, channels, pixels] of an image at indices [batch, 1, samples]. */
 #include "onnx/emit.h"
 
 enum padding { PAD_ZEROS, PAD_BORDER, PAD_REFLECTION };
@@ -9,7 +9,7 @@ enum mode { MODE_LINEAR, MODE_NEAREST, MODE_CUBIC };
 #define AXES_MAX 3
 #define TAPS_MAX 4
 
-/* One spatial axis: where each tap reads, and how much it weighs. */
+/* One spatial axis: the position that each tap reads, and its weight. */
 struct taps {
     struct onnx_value *index[TAPS_MAX]; /* INT32 */
     struct onnx_value *weight[TAPS_MAX];
@@ -61,7 +61,7 @@ static struct onnx_value *pad(struct onnx_builder *b, const struct sampler *s, s
     return x;
 }
 
-/* With zeros around the picture is one pixel larger on each side, and what lies further out reads there. */
+/* With zero padding, the image is one pixel larger on each side, and samples further out read there. */
 static struct onnx_value *tap_index(struct onnx_builder *b, const struct sampler *s, struct onnx_value *x, int64_t size)
 {
     if (s->padding == PAD_ZEROS)
@@ -202,7 +202,7 @@ bool onnx_grid_sample(struct onnx_builder *b, const struct onnx_node *n)
         return onnx_fail(b, "an input of rank %u with a grid of rank %u, or this mode, is not supported", x->rank,
                          grid->rank);
     if (grid->dims[x->rank - 1] != axes || grid->dims[0] != x->dims[0])
-        return onnx_misfit(b, "'%s' does not have %u coordinates for each of %lld pictures", grid->name, axes,
+        return onnx_misfit(b, "'%s' does not have %u coordinates for each of %lld images", grid->name, axes,
                            (long long)x->dims[0]);
     memcpy(dims, x->dims, 2 * sizeof(*dims));
     for (uint32_t i = 0; i < axes; i++) {
@@ -237,7 +237,7 @@ static struct onnx_value *base_grid(struct onnx_builder *b, int32_t type, const 
     dims[1] = count;
     for (int64_t p = 0; values && p < count; p++) {
         int64_t rest = p;
-        for (uint32_t i = 0; i < axes; i++) { /* the innermost axis comes first */
+        for (uint32_t i = 0; i < axes; i++) { /* the innermost axis is first */
             int64_t size = sizes[axes - 1 - i], at = rest % size;
             double step = align ? (size > 1 ? 2.0 / (double)(size - 1) : 0) : 2.0 / (double)size;
             values[p * (axes + 1) + i] = -1 + (align ? 0 : step / 2) + (double)at * step;
@@ -276,7 +276,7 @@ bool onnx_affine_grid(struct onnx_builder *b, const struct onnx_node *n)
 struct deform {
     int64_t batch, channels, out_channels, group, offset_group;
     int64_t in[2], kernel[2], out[2], stride[2], dilation[2], pad[4];
-    int64_t window, area; /* elements of a kernel, of an output picture */
+    int64_t window, area; /* elements of a kernel, of an output image */
 };
 
 static bool deform_read(struct onnx_builder *b, const struct onnx_node *n, const struct onnx_value *x,
@@ -319,7 +319,7 @@ static bool deform_read(struct onnx_builder *b, const struct onnx_node *n, const
            onnx_misfit(b, "%lld offsets do not fit", (long long)offset->dims[1]);
 }
 
-/* Where each kernel element is in each window without offsets: [1, window, area], along one axis. */
+/* The position of each kernel element in each window without offsets: [1, window, area], along one axis. */
 static struct onnx_value *window_positions(struct onnx_builder *b, const struct deform *d, int32_t type, uint32_t axis)
 {
     double *values = onnx_reals(b, d->window * d->area);
@@ -373,7 +373,7 @@ bool onnx_deform_conv(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *columns = deform_columns(b, &d, x, offset, mask, type);
     columns = onnx_as(b, columns, 3, (int64_t[]){ d.batch * d.group, inner, d.area });
     w = onnx_as(b, onnx_convert(b, w, type), 3, (int64_t[]){ d.group, rows, inner });
-    if (w && d.group > 1 && d.batch > 1) /* the same weights for each picture */
+    if (w && d.group > 1 && d.batch > 1) /* the same weights for each image */
         w = onnx_as(b,
                     onnx_view(b, w, 3, (int64_t[]){ d.batch, d.group, rows * inner },
                               (uint32_t[]){ 0, (uint32_t)(rows * inner), 1 }),

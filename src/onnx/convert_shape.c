@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators that only rename bytes or make data known at compile time: no work is left for the device. */
+/* Operators that only reinterpret bytes or compute data at compile time: no work remains for the device. */
 #include "onnx/build.h"
 
 bool onnx_constant_node(struct onnx_builder *b, const struct onnx_node *n)
@@ -75,7 +75,7 @@ bool onnx_constant_of_shape(struct onnx_builder *b, const struct onnx_node *n)
     return true;
 }
 
-/* 0 copies the input's dimension (unless allowzero), one -1 takes what is left. */
+/* 0 copies the input's dimension (unless allowzero), one -1 is inferred. */
 bool onnx_reshape(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *x = onnx_in(b, n, 0), *shape = onnx_in_optional(b, n, 1);
@@ -93,7 +93,7 @@ bool onnx_reshape(struct onnx_builder *b, const struct onnx_node *n)
     for (uint32_t i = 0; i < rank; i++) {
         if (dims[i] == 0 && !onnx_attr_int(n, "allowzero", 0)) {
             if (i >= x->rank)
-                return onnx_fail(b, "shape[%u] = 0 copies a dimension that the input lacks", i);
+                return onnx_fail(b, "shape[%u] = 0 copies a dimension that the input does not have", i);
             dims[i] = x->dims[i];
         }
         if (dims[i] == -1 && open == ONNX_RANK_MAX)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fourier transforms as matrix products, and what signals are prepared with. */
+/* Fourier transforms as GEMMs, and preparation of signals. */
 #include "onnx/emit.h"
 
 #include <math.h>
 
 #define PI         3.14159265358979323846
-#define LENGTH_MAX (1 << 26) /* of a transform, which becomes a matrix */
+#define LENGTH_MAX (1 << 26) /* maximum of a transform, which becomes a matrix */
 
 /* ---- Fourier transforms ---- */
 
@@ -16,10 +16,10 @@ struct transform {
     int64_t out_parts; /* 2, or 1 = the real part only */
     double scale;
     bool inverse;
-    bool mirrored; /* the samples past the middle are the conjugates of those before it and not given */
+    bool mirrored; /* the samples after the middle are the conjugates of those before it and not present */
 };
 
-/* [in * parts, out * out_parts]; a complex sample is two numbers one after the other. */
+/* [in * parts, out * out_parts]; a complex sample is two consecutive numbers. */
 static struct onnx_value *transform_matrix(struct onnx_builder *b, const struct transform *t, int32_t type)
 {
     int64_t columns = t->out * t->out_parts, dims[3] = { 1, t->in * t->parts, columns };
@@ -101,7 +101,7 @@ bool onnx_dft(struct onnx_builder *b, const struct onnx_node *n)
     if (!outer || !inner || !t.out)
         return onnx_constant_data(b, onnx_out(b, n, 0, x->type, x->rank, dims)) != NULL;
     if (!t.length || !t.in)
-        return onnx_misfit(b, "a transform of nothing is not supported");
+        return onnx_misfit(b, "an empty transform is not supported");
     static const uint32_t swap[4] = { 0, 2, 1, 3 };
     struct onnx_value *y = onnx_as(b, x, 4, (int64_t[]){ outer, x->dims[axis], inner, t.parts });
     y = transform_rows(b, &t, onnx_permute(b, y, swap), outer * inner, x->dims[axis]);

@@ -32,7 +32,7 @@ static HRESULT find_adapter(uint32_t index, IDXCoreAdapter **out)
         hr = IDXCoreAdapterFactory_CreateAdapterList(factory, 1, &DXCORE_ADAPTER_ATTRIBUTE_D3D12_CORE_COMPUTE,
                                                      &IID_IDXCoreAdapterList, (void **)&list);
     if (SUCCEEDED(hr))
-        hr = !index || index < IDXCoreAdapterList_GetAdapterCount(list) /* which loads the drivers of all */
+        hr = !index || index < IDXCoreAdapterList_GetAdapterCount(list) /* which loads all drivers */
                  ? IDXCoreAdapterList_GetAdapter(list, index, &IID_IDXCoreAdapter, (void **)out)
                  : DXGI_ERROR_NOT_FOUND;
     onnx_release(list);
@@ -40,7 +40,7 @@ static HRESULT find_adapter(uint32_t index, IDXCoreAdapter **out)
     return hr;
 }
 
-/* Whether the device takes the host's memory: it checks its arguments even when it makes nothing. */
+/* Whether the device supports buffers over host memory: it checks its arguments even if it creates nothing. */
 static bool takes_host_memory(ID3D12Device *d3d)
 {
     static char probe[16] __attribute__((aligned(16)));
@@ -205,7 +205,7 @@ static HRESULT exec_context_create(struct onnx_pool *pool, struct onnx_exec_cont
     return hr;
 }
 
-/* Last in, first out: a single caller always gets the execution context whose lists are recorded already. */
+/* Last in, first out: a single caller always gets the execution context whose lists are already recorded. */
 HRESULT onnx_exec_context_acquire(struct onnx_pool *pool, struct onnx_exec_context **out)
 {
     HRESULT hr = S_OK;

@@ -12,7 +12,7 @@ struct onnx_value *onnx_activate_to(struct onnx_builder *b, DML_OPERATOR_TYPE ty
     y = x ? onnx_emit_result(b, y, x->type, x->rank, x->dims) : NULL;
     if (!y)
         return NULL;
-    /* Operators without floats have a ScaleBias pointer, or nothing, in their place: both zero. */
+    /* Operators without floats have a ScaleBias pointer, or nothing, at its position: both zero. */
     DML_ACTIVATION_LINEAR_OPERATOR_DESC desc = { onnx_desc(b, &dx, x), onnx_desc_as(b, &dy, y, x->rank, x->dims), p,
                                                  q };
     return onnx_emit(b, type, &desc, &x, 1, &y, 1) ? y : NULL;
@@ -268,7 +268,7 @@ struct onnx_value *onnx_lookup(struct onnx_builder *b, struct onnx_value *table,
     return y && onnx_emit(b, DML_OPERATOR_GATHER, &desc, in, 2, &y, 1) ? y : NULL;
 }
 
-/* ---- rows in terms of other rows ---- */
+/* ---- converters in terms of other converters ---- */
 
 const char *onnx_join_names(struct onnx_builder *b, const char *prefix, const char *name)
 {

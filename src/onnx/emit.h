@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What converters are put together from: each function appends one DirectML operator (or none, where another view of
- * the same bytes does) and returns its result. With `_to` the last argument is the value to define, often an output of
- * the node; it has as many elements as the result, and NULL stands for a temporary one. All return NULL when the
- * conversion has failed, and for NULL operands: calls can be nested and checked once, at the end. */
+/* Building blocks of converters: each function appends one DirectML operator (or none if another view of the same bytes
+ * suffices) and returns its result. With `_to` the last argument is the value to define, often an output of the node;
+ * it has the same number of elements as the result, and NULL requests a temporary. All return NULL if the conversion
+ * has failed, and for NULL operands: calls can be nested and checked once, at the end. */
 #ifndef ONNX_EMIT_H
 #define ONNX_EMIT_H
 
@@ -10,7 +10,7 @@
 
 /* ---- constants (emit_view.c) ---- */
 struct onnx_value *onnx_scalar(struct onnx_builder *b, int32_t type, double value); /* rank 0 */
-struct onnx_value *onnx_smallest(struct onnx_builder *b, int32_t type);             /* -inf, or the least integer */
+struct onnx_value *onnx_smallest(struct onnx_builder *b, int32_t type);             /* -inf, or the smallest integer */
 struct onnx_value *onnx_largest(struct onnx_builder *b, int32_t type);
 struct onnx_value *onnx_constant_reals(struct onnx_builder *b, int32_t type, uint32_t rank, const int64_t *dims,
                                        const double *values);
@@ -50,7 +50,7 @@ struct onnx_value *onnx_join(struct onnx_builder *b, struct onnx_value *const *x
 struct onnx_value *onnx_join_to(struct onnx_builder *b, struct onnx_value *const *x, uint32_t count, uint32_t axis,
                                 struct onnx_value *y);
 bool onnx_fill_to(struct onnx_builder *b, struct onnx_value *y, DML_SCALAR_UNION value);
-/* Output i of the node is v, or v seen with another shape. */
+/* Output i of the node is v, or v with another shape. */
 bool onnx_result(struct onnx_builder *b, const struct onnx_node *n, uint32_t i, const struct onnx_value *v);
 bool onnx_result_as(struct onnx_builder *b, const struct onnx_node *n, uint32_t i, const struct onnx_value *v,
                     uint32_t rank, const int64_t *dims);
@@ -68,7 +68,7 @@ struct onnx_value *onnx_activate_to(struct onnx_builder *b, DML_OPERATOR_TYPE ty
 struct onnx_value *onnx_scaled(struct onnx_builder *b, struct onnx_value *x, float factor, float offset);
 struct onnx_value *onnx_scaled_to(struct onnx_builder *b, struct onnx_value *x, float factor, float offset,
                                   struct onnx_value *y);
-/* Comparisons give BOOL. */
+/* Comparisons return BOOL. */
 struct onnx_value *onnx_apply2(struct onnx_builder *b, DML_OPERATOR_TYPE type, struct onnx_value *x,
                                struct onnx_value *z);
 struct onnx_value *onnx_apply2_to(struct onnx_builder *b, DML_OPERATOR_TYPE type, struct onnx_value *x,
@@ -80,7 +80,7 @@ struct onnx_value *onnx_select_to(struct onnx_builder *b, struct onnx_value *con
                                   struct onnx_value *z, struct onnx_value *y);
 struct onnx_value *onnx_convert(struct onnx_builder *b, struct onnx_value *x, int32_t type);
 struct onnx_value *onnx_convert_to(struct onnx_builder *b, struct onnx_value *x, int32_t type, struct onnx_value *y);
-/* y gets x in y's own type; y is not NULL unless the conversion has failed. */
+/* y = x converted to y's type; y is not NULL unless the conversion has failed. */
 bool onnx_cast_to(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *y);
 struct onnx_value *onnx_round_even(struct onnx_builder *b, struct onnx_value *x);
 /* Reduced dimensions become 1. */
@@ -95,8 +95,8 @@ struct onnx_value *onnx_pick(struct onnx_builder *b, struct onnx_value *x, struc
 /* table [rows, size], indices of any shape up to rank 3 -> [indices..., size] */
 struct onnx_value *onnx_lookup(struct onnx_builder *b, struct onnx_value *table, struct onnx_value *indices);
 
-/* y (NULL: a temporary) = normalised x, seen with rank/dims, over the axes: its root mean square, and its mean when
- * `mean`. Scale and bias (or NULL) are seen with the dimensions param_dims. */
+/* y (NULL: a temporary) = normalised x, viewed with rank/dims, over the axes: divided by its root mean square, with its
+ * mean subtracted if `mean`. Scale and bias (or NULL) are viewed with the dimensions param_dims. */
 struct onnx_norm {
     struct onnx_value *x, *scale, *bias, *y;
     uint32_t rank;
@@ -111,18 +111,18 @@ struct onnx_value *onnx_normalize(struct onnx_builder *b, const struct onnx_norm
 /* ---- converters in terms of other converters (emit.c) ---- */
 const char *onnx_new_name(struct onnx_builder *b); /* for a value between two converters; NULL = failed */
 const char *onnx_join_names(struct onnx_builder *b, const char *prefix, const char *name); /* NULL = failed */
-/* Converts a node that looks like n but for what `as` sets: op, domain, version, inputs, outputs, attributes. */
+/* Converts a copy of n with the members of `as` that are set: op, domain, version, inputs, outputs, attributes. */
 bool onnx_convert_as(struct onnx_builder *b, const struct onnx_node *as);
-/* Converts the node with the inputs of the mask cast to `type`; outputs that have it then become what input 0 is. */
+/* Converts the node with the inputs of the mask cast to `type`; outputs of that type are then cast to the type of input
+ * 0. */
 bool onnx_in_type(struct onnx_builder *b, const struct onnx_node *n, onnx_converter_fn *convert, uint32_t inputs,
                   int32_t type);
 
-/* For onnx_emit: y, the first result of an operator of which an input is empty. False (not failed yet) where that is no
- * sum. */
+/* For onnx_emit: y, the first result of an operator with an empty input. False (not failed yet) if it is not a sum. */
 bool onnx_emit_nothing(struct onnx_builder *b, DML_OPERATOR_TYPE type, const void *desc,
                        struct onnx_value *const *inputs, uint32_t input_count, struct onnx_value *y);
 
-/* For the functions above: y, which must have as many elements as rank/dims, or a temporary of that shape. */
+/* For the functions above: y, which must have the number of elements of rank/dims, or a temporary of that shape. */
 struct onnx_value *onnx_emit_result(struct onnx_builder *b, struct onnx_value *y, int32_t type, uint32_t rank,
                                     const int64_t *dims);
 

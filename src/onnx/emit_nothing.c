@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators that sum up, of tensors without elements: DirectML has no such tensors, and a sum of nothing is zero. */
+/* Summing operators on tensors without elements: DirectML does not support such tensors; an empty sum is zero. */
 #include "onnx/emit.h"
 
 #include <math.h>
 
-/* y = value, which is seen through a description with y's sizes, times factor */
+/* y = value, viewed through a description with y's sizes, times factor */
 static bool copy_to(struct onnx_builder *b, struct onnx_value *value, const DML_TENSOR_DESC *seen, float factor,
                     struct onnx_value *y, const DML_TENSOR_DESC *y_desc)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One program on a device: initialised once, each execution context has its own list, recorded when pointers change. */
+/* One program on a device: initialised once; each execution context has its own list, recorded when pointers change. */
 #include "onnx/exec_context.h"
 
 #include "base/os.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #define HOST_ALIGNMENT 16 /* of AnydmlCreateBufferFromMemory */
-/* Bytes: larger places for results that are filled in part go after a run. */
+/* Bytes: larger buffers for results with partial lengths are freed after a run. */
 #define STAND_IN_KEPT ((uint64_t)16 << 20)
 
 const struct onnx_program *onnx_exec_program(const struct onnx_exec *exec)
@@ -40,7 +40,7 @@ static void recording_finish(struct onnx_exec_recording *r)
     onnx_release(r->allocator);
 }
 
-/* Closed, since each use begins with a reset. */
+/* Closed, since each use starts with a reset. */
 static HRESULT recording_init(ID3D12Device *d3d, struct onnx_exec_recording *r)
 {
     const D3D12_COMMAND_LIST_TYPE type = D3D12_COMMAND_LIST_TYPE_COMPUTE;
@@ -149,7 +149,7 @@ static HRESULT context_get(struct onnx_exec *exec, const struct onnx_exec_contex
 
 /* ---- ports ---- */
 
-/* Over the caller's memory, or (memory NULL) over a stand-in for memory that kernels could not use. */
+/* Over the caller's memory, or (memory NULL) over a replacement for memory that kernels cannot use. */
 static HRESULT port_lay_over(struct onnx_device *device, struct onnx_exec_port *port, uint64_t bytes,
                              const void *memory)
 {
@@ -174,7 +174,7 @@ static HRESULT port_make(struct onnx_device *device, struct onnx_exec_port *port
                : hr;
 }
 
-/* Of devices with memory of their own: the caller's buffer, or one beside which there is a transfer buffer. */
+/* For devices with their own memory: the caller's buffer, or a device buffer with a transfer buffer. */
 static HRESULT port_place(struct onnx_device *device, struct onnx_exec_port *port, const struct onnx_port *about,
                           const void *memory, D3D12_HEAP_TYPE heap, bool *changed)
 {
@@ -195,7 +195,7 @@ static HRESULT port_place(struct onnx_device *device, struct onnx_exec_port *por
     return S_OK;
 }
 
-/* Makes what the table will bind; *changed when the list must be recorded anew. */
+/* Creates the buffers for the table; *changed if the list must be recorded again. */
 static HRESULT port_prepare(struct onnx_device *device, struct onnx_exec_port *port, const struct onnx_port *about,
                             const void *memory, D3D12_HEAP_TYPE heap, bool *changed)
 {
@@ -215,7 +215,7 @@ static void *port_stand_in(const struct onnx_exec_port *port)
 
 /* ---- recording ---- */
 
-/* Nothing is bound for it, and nobody looks where it is. */
+/* Not bound, and its address is not used. */
 static bool port_unused(const struct onnx_device *device, const struct onnx_port *about)
 {
     return about->constant || (about->unread && (device->host_memory || !about->carried));
@@ -271,7 +271,7 @@ static void record_copies(const struct onnx_port *about, const struct onnx_exec_
     }
 }
 
-/* Where the two are not the same memory. */
+/* If the two are different memory. */
 static void record_carried(const struct onnx_program *p, const struct onnx_exec_state *c,
                            ID3D12GraphicsCommandList *list)
 {
@@ -364,7 +364,7 @@ static HRESULT record(struct onnx_exec *exec, struct onnx_exec_state *c, struct 
 
 /* ---- running ---- */
 
-/* What the caller has into what stands in for it. */
+/* Copies the caller's data to its replacement. */
 static void fill_in(struct onnx_exec *exec, struct onnx_exec_state *c, const uint32_t *lengths,
                     const void *const *inputs, void *const *outputs)
 {
@@ -489,7 +489,7 @@ static HRESULT repeat_in_context(struct onnx_exec *exec, struct onnx_exec_contex
     struct onnx_exec_state *c = NULL;
     HRESULT hr = context_get(exec, context, &c);
     if (SUCCEEDED(hr) && (!c->recorded || c->generation != context->generation))
-        hr = E_FAIL; /* nothing ran in it, or its temporary buffer went */
+        hr = E_FAIL; /* nothing ran in it, or its temporary buffer was released */
     if (SUCCEEDED(hr) && !c->bare.list)
         hr = recording_init(exec->device->d3d, &c->bare);
     if (SUCCEEDED(hr) && !c->bare_recorded) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Caches that stay on a device with memory of its own: the host's memory that past and present share stands for a
- * buffer, by its address. The host allocates nothing over memory that is in use, so that a cache which overlaps a new
- * one is gone. */
+/* Caches that stay on a device with its own memory: host memory that past and present share represents a buffer, by its
+ * address. The host does not allocate memory that is in use, so a cache that overlaps a new one has been freed. */
 #include "onnx/exec_context.h"
 
 #include <stdlib.h>
@@ -13,7 +12,7 @@ struct cache {
 };
 
 struct onnx_caches {
-    pthread_mutex_t lock; /* everything below */
+    pthread_mutex_t lock; /* all following members */
     struct cache *caches;
     uint32_t count, capacity;
 };
@@ -56,7 +55,7 @@ static ID3D12Resource *find(struct onnx_caches *caches, const char *address, uin
     return NULL;
 }
 
-/* The buffer that the host's memory stands for, referenced; *made: its bytes are not there yet. */
+/* The buffer that the host memory represents, referenced; *made: it does not contain the bytes yet. */
 static ID3D12Resource *get(struct onnx_caches *caches, struct onnx_device *device, const void *address, uint64_t bytes,
                            bool *made, HRESULT *hr)
 {
@@ -101,7 +100,8 @@ HRESULT onnx_exec_place_cache(struct onnx_exec *exec, struct onnx_pool *pool, st
     return S_OK;
 }
 
-/* What was there before holds rows that exist nowhere else; only what was made for the run is nothing yet. */
+/* The previous contents are rows that exist nowhere else; only a buffer that was created for the run is
+ * uninitialised. */
 void onnx_exec_drop_caches(struct onnx_exec *exec, struct onnx_pool *pool, struct onnx_exec_state *c)
 {
     struct onnx_caches *caches = pool->caches;

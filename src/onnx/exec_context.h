@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What device.c and exec*.c share. */
+/* Shared by device.c and exec*.c. */
 #ifndef ONNX_EXEC_CONTEXT_H
 #define ONNX_EXEC_CONTEXT_H
 
@@ -20,9 +20,9 @@ struct onnx_exec_context {
 struct onnx_pool {
     struct onnx_device *device;
     uint64_t limit;
-    ID3D12CommandQueue *queue;  /* of all execution contexts; NULL: each has its own */
+    ID3D12CommandQueue *queue;  /* shared by all execution contexts; NULL: each has its own */
     struct onnx_caches *caches; /* NULL: caches are the host's */
-    pthread_mutex_t lock;       /* everything below */
+    pthread_mutex_t lock;       /* all following members */
     struct onnx_exec_context *idle;
     uint64_t idle_bytes;
     uint32_t next_id;
@@ -31,17 +31,17 @@ struct onnx_pool {
 /* The buffer of one port in one execution context. */
 struct onnx_exec_port {
     const void *seen;         /* the caller's memory of the last run */
-    void *bounce;             /* host memory: stands in for memory that is not aligned */
-    ID3D12Resource *bound;    /* what the table binds, */
+    void *bounce;             /* host memory: replaces memory that is not aligned */
+    ID3D12Resource *bound;    /* bound by the table, */
     uint64_t offset;          /* from here on */
     bool direct;              /* it is the caller's, or a cache that stays on the device */
-    bool left;                /* input: what it is carried to is such a cache, which has its bytes already */
-    bool fresh;               /* output: such a cache, which was made for a run that is not complete */
-    ID3D12Resource *transfer; /* other memory: an upload or readback buffer beside it, and */
+    bool left;                /* input: its destination is such a cache, which contains its bytes already */
+    bool fresh;               /* output: such a cache, created for a run that is not complete */
+    ID3D12Resource *transfer; /* device memory: with an upload or readback buffer, and */
     void *mapped;             /* its address */
 };
 
-/* A command list with an allocator of its own. */
+/* A command list with its own allocator. */
 struct onnx_exec_recording {
     ID3D12CommandAllocator *allocator;
     ID3D12GraphicsCommandList *list;
@@ -50,7 +50,7 @@ struct onnx_exec_recording {
 struct onnx_exec_state {
     ID3D12DescriptorHeap *heap;
     IDMLBindingTable *table;
-    struct onnx_exec_recording all, bare; /* bare: the dispatch alone, for onnx_exec_repeat; made when that is called */
+    struct onnx_exec_recording all, bare; /* bare: the dispatch alone, for onnx_exec_repeat; created on first use */
     struct onnx_exec_port *inputs, *outputs;
     struct onnx_exec_port lengths; /* one each LENGTH_PITCH bytes */
     DML_BUFFER_BINDING *buffers;   /* graph inputs, then graph outputs */
@@ -65,18 +65,18 @@ struct onnx_exec {
     ID3D12Resource *persistent;
     uint64_t persistent_bytes, temporary_bytes;
     uint32_t descriptors;
-    ID3D12QueryHeap *queries;          /* two timestamps around the dispatch; NULL: nobody watches */
-    ID3D12Resource *ticks;             /* where they go, and */
+    ID3D12QueryHeap *queries;          /* two timestamps around the dispatch; NULL: not measured */
+    ID3D12Resource *ticks;             /* their destination, and */
     const uint64_t *mapped;            /* its address */
     uint64_t ticks_per_second;         /* of `times` dispatches */
-    pthread_mutex_t lock;              /* the array; what it points to belongs to whoever has the execution context */
+    pthread_mutex_t lock;              /* the array; its elements belong to the user of the execution context */
     struct onnx_exec_state **contexts; /* by the context's id */
     uint32_t capacity, times;          /* times: of the dispatch between the timestamps */
 };
 
 /* ---- exec_caches.c ---- */
-/* Output i, which lies where its past does, in the buffer that the memory stands for; *changed when the list must be
- * recorded anew. Thread-safe. */
+/* Output i, which is in the place of its past, in the buffer that the memory represents; *changed if the list must be
+ * recorded again. Thread-safe. */
 HRESULT onnx_exec_place_cache(struct onnx_exec *exec, struct onnx_pool *pool, struct onnx_exec_state *c, uint32_t i,
                               const void *memory, bool *changed);
 /* After a run that failed; c NULL is fine. */
@@ -86,21 +86,21 @@ void onnx_caches_destroy(struct onnx_caches *caches);
 /* ---- exec_parts.c ---- */
 /* Some of its sizes are the most that there can be. */
 bool onnx_port_partial(const struct onnx_port *port);
-/* Between the caller's packed elements and the port's place, for a run with these lengths. */
+/* Copies between the caller's packed elements and the port's buffer, for a run with these lengths. */
 void onnx_port_copy(const struct onnx_program *p, const struct onnx_port *about, const uint32_t *lengths, void *place,
                     void *packed, bool in);
-/* Blocks that two tensors share, which differ in the size of one dimension at most. */
+/* Blocks that are common to two tensors whose shapes differ in at most one dimension. */
 struct onnx_carrying {
     uint64_t count, from_bytes, to_bytes, bytes; /* blocks; of one there and here; that are carried */
 };
 
-/* An output begins with an input, both as the graph sees them, or (lengths not NULL) the input as the caller does. */
+/* An output starts with an input, both as the graph views them, or (lengths not NULL) the input as the caller does. */
 struct onnx_carrying onnx_carrying_of(const struct onnx_program *p, uint32_t output, const uint32_t *lengths);
 
-#define LENGTH_PITCH 16 /* what bindings are aligned to */
+#define LENGTH_PITCH 16 /* alignment of bindings */
 
 void onnx_exec_port_finish(struct onnx_exec_port *port);
-/* Resets the list's allocator, too. */
+/* Also resets the list's allocator. */
 HRESULT onnx_exec_recording_reset(struct onnx_exec_recording *r);
 /* The heap, list and table of a zeroed struct, which is destroyed also after a failure. */
 HRESULT onnx_exec_state_open(struct onnx_exec *exec, struct onnx_exec_state *c, IDMLDispatchable *dispatchable);
@@ -112,8 +112,8 @@ void onnx_release(void *object); /* any COM object, NULL is fine */
 HRESULT onnx_exec_fail(struct onnx_error *error, HRESULT hr, const char *what);
 ID3D12Resource *onnx_buffer(struct onnx_device *device, D3D12_HEAP_TYPE heap, uint64_t bytes, HRESULT *hr);
 
-/* The buffers of the program's weights, by graph input, and what they are copied from before the initializer runs; all
- * others stay NULL. Over the host's memory nothing is copied. The caller releases them, also after a failure. */
+/* The buffers of the program's weights, by graph input, and the upload buffers to be copied before the initializer
+ * runs; all others stay NULL. Over host memory nothing is copied. The caller releases them, also after a failure. */
 HRESULT onnx_weights_make(struct onnx_device *device, const struct onnx_program *program, ID3D12Resource **from,
                           DML_BUFFER_BINDING *to);
 void onnx_weights_record(const struct onnx_program *program, ID3D12Resource *const *from, const DML_BUFFER_BINDING *to,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program's weights, where the device has them for itself: written once, by the operator's initializer. */
+/* A program's weights in device memory: written once, by the operator's initializer. */
 #include "onnx/exec_context.h"
 
 #include <DirectMLGuids.h>

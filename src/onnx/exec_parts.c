@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors of a run whose sizes are known then only, and caches that go from an input to an output. */
+/* Tensors whose sizes are known only at run time, and caches that are carried from an input to an output. */
 #include "onnx/exec_context.h"
 
 bool onnx_port_partial(const struct onnx_port *about)
@@ -30,11 +30,11 @@ struct onnx_carrying onnx_carrying_of(const struct onnx_program *p, uint32_t out
     return c;
 }
 
-/* How the elements of a port that is filled in part lie: blocks side by side, at `at` along the dimensions before. */
+/* The layout of a port with partial lengths: blocks side by side, at `at` along the leading dimensions. */
 struct part {
     int64_t dims[ONNX_RANK_MAX], at[ONNX_RANK_MAX]; /* of the caller's tensor; of a block */
     uint32_t last;                                  /* the last dimension that is filled in part */
-    uint64_t bytes, pitch, row;                     /* of a block there, here, and of what lies behind `last` */
+    uint64_t bytes, pitch, row;                     /* of a block in either buffer, and of the part after `last` */
 };
 
 static struct part part_of(const struct onnx_program *p, const struct onnx_port *about, const uint32_t *lengths)
@@ -51,7 +51,8 @@ static struct part part_of(const struct onnx_program *p, const struct onnx_port 
     return part;
 }
 
-/* Into the port's place, block by block; behind the caller's rows, and blocks, come copies of the last. */
+/* Copies to the port's buffer, block by block; rows and blocks after the caller's are filled with copies of the
+ * last. */
 static void fill_place(struct part *part, const struct onnx_port *about, char *place, const char *packed)
 {
     for (uint64_t done = 0; done < about->bytes; done += part->pitch, place += part->pitch) {

@@ -7,11 +7,11 @@
 
 #define VARIANTS_MAX 64 /* of a part: programs for other shapes or values */
 
-/* A program that finds its tensors where they were last time need not be recorded again, which takes longer than to
- * copy this many bytes. */
+/* A program whose tensors have the same addresses as in the last run need not be recorded again, which takes longer
+ * than copying this many bytes. */
 #define STAGED_BYTES_MAX (32u << 10)
 
-/* A program of a part, and what it was compiled for. */
+/* A program of a part, and the inputs that it was compiled for. */
 struct variant {
     struct variant *next; /* more recently used first */
     void *key;
@@ -24,10 +24,10 @@ struct variant {
 struct flow_part {
     uint32_t first, end;
     bool host;
-    bool ready; /* what follows is known */
+    bool ready; /* the following is known */
     struct onnx_model model;
-    bool *wanted;  /* per input: programs are made for its value */
-    bool *repeats; /* per input: it comes from an iteration of a loop */
+    bool *wanted;  /* per input: programs are specialised for its value */
+    bool *repeats; /* per input: it changes in each iteration of a loop */
     struct variant *variants;
     uint32_t variant_count;
 };
@@ -85,7 +85,7 @@ static bool graph_open(struct onnx_flow *flow, const struct onnx_model *model, s
     return true;
 }
 
-/* Two parts in place of one; `at` is the first node of the second. */
+/* Two parts instead of one; `at` is the first node of the second. */
 static HRESULT part_cut(struct onnx_flow *flow, struct flow_graph *g, uint32_t index, uint32_t at)
 {
     part_forget(&g->parts[index]);
@@ -99,7 +99,7 @@ static HRESULT part_cut(struct onnx_flow *flow, struct flow_graph *g, uint32_t i
     return S_OK;
 }
 
-/* What the node reads, and what graphs inside it read: with their own names among it, which does no harm. */
+/* The values that the node and its inner graphs read: including names of their own values, which is harmless. */
 static bool add_uses(struct base_names *names, const struct onnx_node *n)
 {
     bool ok = true;
@@ -115,7 +115,7 @@ static bool add_uses(struct base_names *names, const struct onnx_node *n)
     return ok;
 }
 
-/* Values from before the part: initializers stay what they are, the others become inputs. */
+/* Values from before the part: initializers remain, the others become inputs. */
 static bool part_inputs(struct onnx_flow *flow, const struct flow_scope *scope, struct flow_part *part,
                         const struct base_names *used)
 {
@@ -183,7 +183,7 @@ static HRESULT part_prepare(struct onnx_flow *flow, const struct flow_scope *sco
 
 /* ---- programs of a part ---- */
 
-/* Types and shapes, then the wanted values. NULL: memory is short. */
+/* Types and shapes, then the required values. NULL: out of memory. */
 static void *make_key(const struct flow_part *part, const struct onnx_array *arrays, size_t *out_bytes)
 {
     size_t bytes = 1;
@@ -227,8 +227,8 @@ static void variant_drop_last(struct flow_part *part)
     part->variant_count--;
 }
 
-/* S_FALSE: the part must be cut first, at node error->node. A program may be made for values of inputs that stay the
- * same; one that a loop changes is brought to the node that needs it, so that little else is compiled for it. */
+/* S_FALSE: the part must be split first, at node error->node. A program may be specialised for input values that stay
+ * the same; a value that a loop changes is used as late as possible, so that little else is compiled for it. */
 static HRESULT part_compile(struct onnx_flow *flow, struct flow_part *part, const struct onnx_array *arrays,
                             struct onnx_program **out)
 {
@@ -353,7 +353,7 @@ static HRESULT run_program(struct onnx_flow *flow, struct flow_scope *scope, con
     return hr;
 }
 
-/* How the part goes on that could not become a program. */
+/* Continues with a part that could not become a program. */
 static HRESULT part_split(struct onnx_flow *flow, struct flow_graph *g, uint32_t index)
 {
     struct flow_part *part = &g->parts[index];
@@ -364,7 +364,7 @@ static HRESULT part_split(struct onnx_flow *flow, struct flow_graph *g, uint32_t
     if (part->end - part->first > 1)
         return part_cut(flow, g, index, part->first + 1);
     part->host = !strcmp(n->op, "If") || !strcmp(n->op, "Loop") || !strcmp(n->op, "Scan");
-    return part->host ? S_OK : E_INVALIDARG; /* the compiler has said what is not known */
+    return part->host ? S_OK : E_INVALIDARG; /* the compiler has reported the unknown value */
 }
 
 /* S_FALSE: the part is another one now. */
@@ -398,7 +398,7 @@ static HRESULT run_if(struct onnx_flow *flow, struct flow_scope *scope, const st
     const struct onnx_attribute *yes = onnx_attribute(n, "then_branch"), *no = onnx_attribute(n, "else_branch");
     struct onnx_array condition, *outputs = NULL;
     if (!yes || !no || !yes->graph || !no->graph || !n->input_count)
-        return onnx_flow_fail(flow, n, "there is no graph for each branch");
+        return onnx_flow_fail(flow, n, "a branch has no graph");
     HRESULT hr = onnx_flow_value(flow, scope, n->inputs[0], &condition);
     if (FAILED(hr))
         return hr;

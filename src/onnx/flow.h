@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Models that are no single graph: with loops, with branches that are chosen by what was computed, or with computed
- * values that shapes depend on. Their graphs are cut where that is so; each part is a program of its own, compiled when
- * it is first reached with the shapes that have come up, and kept. Values go from part to part in host memory, and the
- * host runs If, Loop and Scan. For one thread. */
+/* Models that are not a single graph: with loops, with branches selected by computed values, or with computed values on
+ * which shapes depend. Their graphs are split there; each part is a program, compiled at first execution for the shapes
+ * of that execution, and kept. Values pass from part to part in host memory, and the host executes If, Loop and Scan.
+ * For one thread. */
 #ifndef ONNX_FLOW_H
 #define ONNX_FLOW_H
 
@@ -16,8 +16,7 @@ struct onnx_flow *onnx_flow_create(const struct onnx_model *model, struct onnx_d
                                    DML_EXECUTION_FLAGS flags, bool own_weights);
 void onnx_flow_destroy(struct onnx_flow *flow); /* NULL is fine */
 
-/* Arrays of the model's inputs and outputs; outputs become the caller's when it succeeds. E_INVALIDARG: error says
- * what.
+/* Arrays of the model's inputs and outputs; on success the caller owns the outputs. E_INVALIDARG: error has the reason.
  */
 HRESULT onnx_flow_run(struct onnx_flow *flow, const struct onnx_array *inputs, struct onnx_array *outputs,
                       struct onnx_error *error);

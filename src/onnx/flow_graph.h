@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What flow.c and flow_loop.c share. */
+/* Shared by flow.c and flow_loop.c. */
 #ifndef ONNX_FLOW_GRAPH_H
 #define ONNX_FLOW_GRAPH_H
 
@@ -31,7 +31,7 @@ struct onnx_flow {
 struct flow_scope {
     const struct flow_scope *around;
     struct flow_graph *graph;
-    bool repeats; /* it, or one around it, runs once per iteration of a loop */
+    bool repeats; /* it, or an enclosing graph, runs once per iteration of a loop */
     struct base_names names;
     struct onnx_array *arrays;
     uint32_t count, capacity;
@@ -47,12 +47,12 @@ const struct flow_scope *onnx_flow_find(const struct flow_scope *scope, const ch
 /* One more owner of the value. */
 HRESULT onnx_flow_value(struct onnx_flow *flow, const struct flow_scope *scope, const char *name,
                         struct onnx_array *out);
-/* Takes the array over, even on failure. A name of "" is nobody's. */
+/* Takes ownership of the array, even on failure. A value named "" is unused. */
 HRESULT onnx_flow_define(struct onnx_flow *flow, struct flow_scope *scope, const char *name, struct onnx_array *array);
 
 void onnx_flow_forget(struct flow_scope *scope); /* all its values */
 
-/* Runs an inner graph inside `around`. The inputs stay the caller's, the outputs become his when it succeeds. */
+/* Runs an inner graph inside `around`. The caller keeps the inputs, and owns the outputs on success. */
 HRESULT onnx_flow_run_graph(struct onnx_flow *flow, const struct onnx_model *graph, const struct flow_scope *around,
                             bool repeats, const struct onnx_array *inputs, struct onnx_array *outputs);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loop and Scan: their bodies run once per iteration, each time with values of the last one. */
+/* Loop and Scan: their bodies run once per iteration, each time with values of the previous one. */
 #include "onnx/build.h"
 #include "onnx/flow_graph.h"
 
@@ -7,7 +7,7 @@
 
 #define AXES_MAX 64
 
-/* What the iterations hand out one by one: elements of an axis that does not exist yet. */
+/* Results that the iterations produce one by one: elements of an axis that does not exist yet. */
 struct rows {
     const struct onnx_value_info *declared; /* of the body */
     struct onnx_array *arrays;
@@ -34,7 +34,7 @@ static void rows_finish(struct rows *rows, uint32_t count)
     free(rows);
 }
 
-/* Takes the array over. */
+/* Takes ownership of the array. */
 static HRESULT rows_add(struct onnx_flow *flow, const struct onnx_node *n, struct rows *rows, struct onnx_array *array)
 {
     if (!base_array_reserve((void **)&rows->arrays, rows->count, &rows->capacity, sizeof(*rows->arrays)))
@@ -44,8 +44,8 @@ static HRESULT rows_add(struct onnx_flow *flow, const struct onnx_node *n, struc
     return S_OK;
 }
 
-/* All rows along `axis`, which has `length` places (zeros where no row is), the last one first when `reverse`. Without
- * rows the declaration of the body's output says what they would be. */
+/* All rows along `axis`, which has `length` positions (zeros where there is no row), the last one first if `reverse`.
+ * Without rows, the declaration of the body's output defines their shape. */
 static HRESULT rows_join(struct onnx_flow *flow, const struct onnx_node *n, const struct rows *rows, int64_t axis,
                          int64_t length, bool reverse, struct onnx_array *out)
 {
@@ -60,7 +60,7 @@ static HRESULT rows_join(struct onnx_flow *flow, const struct onnx_node *n, cons
     const int64_t given = axis;
     axis += axis < 0 ? rank : 0;
     if (rank > ONNX_RANK_MAX || axis < 0 || axis >= rank)
-        return onnx_flow_fail(flow, n, "results of rank %u cannot be joined along axis %lld", like.rank,
+        return onnx_flow_fail(flow, n, "results of rank %u cannot be concatenated along axis %lld", like.rank,
                               (long long)given);
     if (!onnx_type_bytes(like.type) || like.type == ONNX_UINT4 || like.type == ONNX_INT4)
         return onnx_flow_fail(flow, n, "results of data type %d are not supported", like.type);
@@ -124,7 +124,7 @@ static HRESULT loop_open(struct onnx_flow *flow, const struct flow_scope *scope,
     const struct onnx_attribute *body = onnx_attribute(n, "body");
     l->values = BASE_MAX(n->input_count, 2u) - 2;
     if (!body || !body->graph)
-        return onnx_flow_fail(flow, n, "there is no body");
+        return onnx_flow_fail(flow, n, "the body is missing");
     l->body = body->graph;
     if (l->body->input_count != 2 + l->values || l->body->output_count < 1 + l->values ||
         n->output_count > l->body->output_count - 1)
@@ -238,7 +238,7 @@ static HRESULT scan_open(struct onnx_flow *flow, const struct flow_scope *scope,
     uint32_t first = has_batch(n), given = BASE_MAX(n->input_count, first) - first;
     int64_t inputs = onnx_attr_int(n, "num_scan_inputs", 0);
     if (!body || !body->graph)
-        return onnx_flow_fail(flow, n, "there is no body");
+        return onnx_flow_fail(flow, n, "the body is missing");
     s->body = body->graph;
     if (inputs < 1 || inputs > given || s->body->input_count != given || s->body->output_count != n->output_count ||
         n->output_count < given - inputs || s->body->input_count > AXES_MAX || n->output_count > AXES_MAX)
@@ -319,7 +319,7 @@ static HRESULT scan_iterate(struct onnx_flow *flow, struct flow_scope *scope, st
     return hr;
 }
 
-/* `count` iterations; results get `length` places. Fills s->joined. */
+/* `count` iterations; results have `length` positions. Fills s->joined. */
 static HRESULT scan_run(struct onnx_flow *flow, struct flow_scope *scope, struct scan *s, int64_t count, int64_t length)
 {
     struct rows *rows = calloc(s->results + 1u, sizeof(*rows));
@@ -337,7 +337,7 @@ static HRESULT scan_run(struct onnx_flow *flow, struct flow_scope *scope, struct
     return hr;
 }
 
-/* One batch row of the first version: everything of it, then a scan as in later ones. */
+/* One batch row of the first version: slices it, then scans like later versions. */
 static HRESULT scan_batch_row(struct onnx_flow *flow, struct flow_scope *scope, const struct scan *whole, int64_t row,
                               const struct onnx_array *lengths, struct rows *rows)
 {
@@ -383,7 +383,7 @@ static HRESULT scan_batches(struct onnx_flow *flow, struct flow_scope *scope, st
             hr = onnx_flow_fail(flow, n, "input %u does not have %lld batch rows", i + 1, (long long)batch);
     }
     if (SUCCEEDED(hr) && lengths.data && (lengths.type != ONNX_INT64 || lengths.bytes != (uint64_t)batch * 8))
-        hr = onnx_flow_fail(flow, n, "there is not one length per batch row");
+        hr = onnx_flow_fail(flow, n, "the number of lengths must equal the batch size");
     for (int64_t i = 0; SUCCEEDED(hr) && i < batch; i++)
         hr = scan_batch_row(flow, scope, s, i, &lengths, rows);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < outputs; i++)

@@ -100,8 +100,8 @@ static int64_t batch_of(const struct onnx_value *v, uint32_t batch_rank, uint32_
     return i + own < batch_rank ? 1 : v->dims[i + own - batch_rank];
 }
 
-/* Adds a dimension outside those that are there: it becomes part of the outermost one when all three operands step
- * through both as through one. */
+/* Adds an outermost dimension: it is merged into the previous outermost one if all three operands can step through both
+ * as through one. */
 static void batch_add(struct batch *batch, int64_t size, const int64_t *steps)
 {
     uint32_t last = batch->rank;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors that are filled in part. A graph that is compiled for the most that a size can be does for all smaller ones,
- * as long as each operator keeps what is there apart from what lies behind it: element-wise ones, products and norms of
- * rows, lookups, and moves do. For others, graphs are compiled for each size. What lies behind comes of copies of the
- * last rows, so that it has no values that the others could not have: masked rows of attention must be finite. */
+/* Tensors with partial lengths. A graph that is compiled for the maximum of a size is also valid for all smaller ones,
+ * as long as each operator keeps valid elements independent of those after them: element-wise operators, products and
+ * norms of rows, lookups, and moves do. For others, graphs are compiled for each size. The elements after the valid
+ * part are copies of the last rows, so that they have no unusual values: masked rows of attention must be finite. */
 #include "onnx/build.h"
 
 static struct onnx_value *input(struct onnx_builder *b, const struct onnx_node *n, uint32_t i)
@@ -30,7 +30,7 @@ bool onnx_refuse_part(struct onnx_builder *b, const struct onnx_value *v)
     return onnx_fail(b, "'%s' cannot be filled in part", v->name);
 }
 
-/* Dimension `to` of y is filled as dimension d of x is; all that say so must agree. */
+/* Dimension `to` of y is partial like dimension d of x; all inputs that state one must agree. */
 static bool fill_times(struct onnx_builder *b, struct onnx_value *y, uint32_t to, const struct onnx_value *x,
                        uint32_t d, uint32_t times)
 {
@@ -52,7 +52,7 @@ static bool fill(struct onnx_builder *b, struct onnx_value *y, uint32_t to, cons
     return fill_times(b, y, to, x, d, x->times[d]);
 }
 
-/* z goes with y element by element: what is filled in part in one is so in the other, but for what is broadcast. */
+/* z is combined with y element by element: partial dimensions of one are partial in the other, unless broadcast. */
 static bool agree(struct onnx_builder *b, const struct onnx_value *z, const struct onnx_value *y)
 {
     for (uint32_t d = 0; z && d < z->rank; d++) {
@@ -134,7 +134,7 @@ bool onnx_rows_product(struct onnx_builder *b, const struct onnx_node *n)
     return all_of(input(b, n, 1)) ? onnx_refuse_part(b, input(b, n, 1)) : sum || whole_from(b, n, 2);
 }
 
-/* Over the dimensions from the axis on; other inputs are of the same shape, or whole. */
+/* Over the dimensions from the axis on; other inputs have the same shape, or are whole. */
 bool onnx_rows_norm(struct onnx_builder *b, const struct onnx_node *n)
 {
     const struct onnx_value *x = input(b, n, 0);
@@ -156,7 +156,7 @@ bool onnx_rows_norm(struct onnx_builder *b, const struct onnx_node *n)
     return true;
 }
 
-/* Rows of a table by their numbers; the converter of Gather knows where it ends. */
+/* Rows of a table by index; the converter of Gather knows the valid end. */
 bool onnx_rows_lookup(struct onnx_builder *b, const struct onnx_node *n)
 {
     const struct onnx_value *table = input(b, n, 0), *x = input(b, n, 1);
@@ -176,7 +176,7 @@ bool onnx_rows_lookup(struct onnx_builder *b, const struct onnx_node *n)
     return whole_from(b, n, 2);
 }
 
-/* Output 0 as input 0; the others have a value for each of its rows. */
+/* Output 0 like input 0; the others have a value for each of its rows. */
 bool onnx_rows_first(struct onnx_builder *b, const struct onnx_node *n)
 {
     const struct onnx_value *x = input(b, n, 0);
@@ -192,7 +192,7 @@ bool onnx_rows_first(struct onnx_builder *b, const struct onnx_node *n)
     return true;
 }
 
-/* Whether a Reshape takes dimension `to` from its input or from what is left: not a number that its size met by chance.
+/* Whether a Reshape derives dimension `to` from its input or infers it: not a number that matches its size by chance.
  */
 static bool follows_input(struct onnx_builder *b, const struct onnx_node *n, uint32_t to)
 {
@@ -207,8 +207,8 @@ static bool follows_input(struct onnx_builder *b, const struct onnx_node *n, uin
     return to < count && shape[to] <= 0;
 }
 
-/* A dimension stays what it is when as many elements lie before it, also when others after it become part of it, or
- * cease to be: rows of several heads each, then. */
+/* A dimension is preserved if the same number of elements precedes it, also if dimensions after it are merged into it
+ * or split from it: then as rows of several heads. */
 bool onnx_rows_reshape(struct onnx_builder *b, const struct onnx_node *n)
 {
     const struct onnx_value *x = input(b, n, 0);
@@ -263,7 +263,7 @@ bool onnx_rows_along(struct onnx_builder *b, const struct onnx_node *n)
     return true;
 }
 
-/* The converter says it itself. */
+/* The converter states it itself. */
 bool onnx_rows_own(struct onnx_builder *b, const struct onnx_node *n)
 {
     (void)n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads an ONNX file into the neutral structs. The file stays mapped, and raw tensor data where it is: its pages are
- * the file's, so those of weights that are on the device already can go and come back. Field numbers are those of the
- * ONNX specification (onnx.proto3, IR version 3 to current); others are skipped. */
+/* Reads an ONNX file into the neutral structs. The file stays mapped, and raw tensor data is used in place: its pages
+ * belong to the file, so those of weights that are already on the device can be evicted and reloaded. Field numbers are
+ * those of the ONNX specification (onnx.proto3, IR version 3 to current); others are skipped. */
 #include "onnx/read.h"
 
 #include "base/file.h"
@@ -17,7 +17,7 @@ static HRESULT read_graph(struct onnx_reader *r, struct onnx_wire graph, struct 
 
 /* ---- nodes ---- */
 
-/* The texts of all fields `number`. NULL when memory is short or they are no texts. */
+/* The texts of all fields `number`. NULL if out of memory or if they are not valid texts. */
 static const char **texts(struct onnx_reader *r, struct onnx_wire message, uint32_t number, uint32_t *out_count)
 {
     const char **out = base_arena_alloc(&r->model->arena, onnx_wire_fields(message, number) * sizeof(*out));
@@ -29,7 +29,7 @@ static const char **texts(struct onnx_reader *r, struct onnx_wire message, uint3
     return out;
 }
 
-/* The one list that there should be, so that its count cannot belong to another. */
+/* The only allowed list, so that its count cannot belong to another. */
 static bool read_lists(struct onnx_reader *r, struct onnx_wire message, struct onnx_attribute *out)
 {
     uint32_t strings;
@@ -144,7 +144,7 @@ static bool read_dimension(struct onnx_reader *r, struct onnx_wire wire, struct 
     }
     if (out->rank < ONNX_RANK_MAX) {
         out->dims[out->rank] = symbol[0] || size <= 0 ? -1 : size;
-        out->symbols[out->rank] = symbol[0] && strcmp(symbol, "?") ? symbol : NULL; /* "?" is no name */
+        out->symbols[out->rank] = symbol[0] && strcmp(symbol, "?") ? symbol : NULL; /* "?" is not a name */
     }
     out->rank += out->rank <= ONNX_RANK_MAX;
     return !wire.bad;
@@ -191,8 +191,8 @@ static HRESULT read_value_info(struct onnx_reader *r, struct onnx_wire wire, str
     }
     if (wire.bad || type.bad)
         return onnx_read_no_model(r);
-    if (!tensor && !r->depth) /* inner graphs need not declare what theirs are */
-        return onnx_read_fail(r, "input or output is no tensor", out->name);
+    if (!tensor && !r->depth) /* inner graphs need not declare the types of their values */
+        return onnx_read_fail(r, "input or output is not a tensor", out->name);
     if (out->rank > ONNX_RANK_MAX)
         return onnx_read_fail(r, "input or output has more than 8 dimensions", out->name);
     return S_OK;
@@ -237,7 +237,7 @@ static HRESULT read_part(struct onnx_reader *r, struct onnx_model *m, uint32_t n
         return read_value_info(r, message, &m->outputs[m->output_count++]);
     default:
         hr = read_value_info(r, message, &info);
-        if (info.name && is_initializer(r, info.name)) /* whatever it is declared as */
+        if (info.name && is_initializer(r, info.name)) /* whatever its declared type */
             return S_OK;
         m->inputs[m->input_count] = info;
         m->input_count += SUCCEEDED(hr);
@@ -330,7 +330,7 @@ static HRESULT read_model(struct onnx_reader *r, struct onnx_wire file)
     if (wire.bad)
         return onnx_read_no_model(r);
     if (!onnx_wire_fields(graph, GRAPH_NODE) && !onnx_wire_fields(graph, GRAPH_OUTPUT))
-        return onnx_read_fail(r, "the file is no ONNX model (it has no graph)", NULL);
+        return onnx_read_fail(r, "the file is not an ONNX model (it has no graph)", NULL);
     hr = read_graph(r, graph, r->model);
     for (wire = file; SUCCEEDED(hr) && onnx_wire_next(&wire, &f);)
         if (f.number == 8)

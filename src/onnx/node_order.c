@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order of nodes: ONNX wants every value defined before it is used, but some tools write graphs that are not so,
- * and other runtimes sort them. */
+/* The order of nodes: ONNX requires every value to be defined before it is used, but some tools violate this, and other
+ * runtimes sort the nodes. */
 #include "onnx/read.h"
 
 #include "base/names.h"
@@ -9,11 +9,11 @@
 
 struct sorter {
     const struct onnx_model *graph;
-    struct base_names makers; /* name -> the node that makes it */
+    struct base_names makers; /* name -> the node that defines it */
     uint32_t *uses;           /* of all nodes: the nodes that they need, */
     uint32_t use_count, use_capacity;
     uint32_t *first;  /* ... of node i from first[i] to first[i + 1] */
-    uint32_t *cursor; /* of node i: the next of them to look at */
+    uint32_t *cursor; /* of node i: the next input to visit */
     uint8_t *state;   /* 1: its uses are being placed; 2: it is placed */
     uint32_t *stack;
     struct onnx_node *sorted;
@@ -32,7 +32,7 @@ static bool add_use(struct sorter *s, const char *name)
     return true;
 }
 
-/* Inputs, and what inner graphs take from this one. */
+/* Inputs, and the values that inner graphs use from this one. */
 static bool add_uses(struct sorter *s, const struct onnx_node *n)
 {
     bool ok = true;
@@ -111,8 +111,8 @@ HRESULT onnx_sort_nodes(struct onnx_model *m)
         for (uint32_t i = 0; i < m->node_count; i++)
             if (!s.state[i])
                 place(&s, i);
-        /* A circle stays (the converter says what is wrong), as does the order where an inner graph has names of its
-         * own that look like one. */
+        /* A cycle is left as it is (the converter reports it), and so is the order if an inner graph has names of its
+         * own that resemble one. */
         if (!s.circle)
             memcpy(m->nodes, s.sorted, count * sizeof(*m->nodes));
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ONNX models to DirectML graphs. The reader (model.c) fills neutral structs; converters.def lists one function per
- * ONNX operator that appends DirectML operators to a builder; compile.c makes the compiled operator. Uses the public
+ * ONNX operator that appends DirectML operators to a builder; compile.c creates the compiled operator. Uses the public
  * DirectML interface only. Not thread-safe per object; different models and programs are independent. */
 #ifndef ONNX_ONNX_H
 #define ONNX_ONNX_H
@@ -10,7 +10,7 @@
 #include <DirectML.h>
 
 #define ONNX_RANK_MAX 8
-/* Later operator sets may give any operator another meaning. */
+/* Later operator sets may change the meaning of any operator. */
 #define ONNX_OPSET_NEWEST 28
 
 /* TensorProto.DataType values that are supported. */
@@ -28,28 +28,29 @@ enum onnx_type {
     ONNX_UINT32 = 12,
     ONNX_UINT64 = 13,
     ONNX_BFLOAT16 = 16,
-    ONNX_UINT4 = 21, /* two elements a byte, the first one in the low half */
+    ONNX_UINT4 = 21, /* two elements a byte, the first one in the lower half */
     ONNX_INT4 = 22,
 };
 
 struct onnx_error {
-    char text[512];  /* one line that names what is wrong */
-    uint8_t partial; /* mask of run-time lengths: onnx_compile failed for an operator that needs them whole, whatever
-                        the sizes */
-    bool unknown;    /* onnx_compile failed for want of a value, or of control flow that a graph cannot hold ... */
-    uint32_t node;   /* ... at this node of the model */
+    char text[512];  /* one line that states the error */
+    uint8_t partial; /* mask of run-time lengths: onnx_compile failed for an operator that does not support them, for
+                        any ⏎ sizes */
+    bool unknown; /* onnx_compile failed because of an unknown value, or of control flow that a graph cannot express ...
+                   */
+    uint32_t node; /* ... at this node of the model */
 };
 
 /* A constant tensor; data is little-endian, packed, at any address, and lives as long as the model. */
 struct onnx_tensor {
     const char *name;
-    int32_t type; /* enum onnx_type, or another TensorProto value that nothing here takes */
+    int32_t type; /* enum onnx_type, or another, unsupported TensorProto value */
     uint32_t rank;
     int64_t dims[ONNX_RANK_MAX];
     const void *data;
     uint64_t bytes;
-    bool mapped;   /* data lies in a file's mapping, which nothing writes: base_forget_pages is fine */
-    bool borrowed; /* data is somebody else's, who may take it away: the model's maker knows when */
+    bool mapped;   /* data is in a read-only file mapping: base_forget_pages is allowed */
+    bool borrowed; /* data is owned by another object, which may free it: the model's creator knows when */
 };
 
 struct onnx_attribute {
@@ -84,28 +85,28 @@ struct onnx_value_info {
     const char *symbols[ONNX_RANK_MAX]; /* name of a symbolic dimension or NULL */
 };
 
-/* A graph; those that nodes hold as attributes have no arena and no storage of their own, and may use values of the
- * graphs around them. */
+/* A graph; those that are attributes of nodes have no arena and no storage of their own, and may use values of the
+ * enclosing graphs. */
 struct onnx_model {
     struct base_arena arena;
-    struct onnx_node *nodes; /* in an order in which every value is defined before it is used */
+    struct onnx_node *nodes; /* in topological order */
     uint32_t node_count;
     struct onnx_tensor *initializers;
     uint32_t initializer_count;
-    struct onnx_value_info *inputs; /* those that are no initializers */
+    struct onnx_value_info *inputs; /* those that are not initializers */
     uint32_t input_count;
     struct onnx_value_info *outputs;
     uint32_t output_count;
-    struct onnx_value_info *values; /* what is known of the values between; used by onnx_check only */
+    struct onnx_value_info *values; /* declared types of intermediate values; used by onnx_check only */
     uint32_t value_count;
-    void *storage; /* what the data lies in */
+    void *storage; /* storage of the data */
 };
 
-/* E_INVALIDARG (bad file; error says what), E_OUTOFMEMORY. The file stays mapped: whoever changes it changes weights
- * that are not compiled yet, whoever cuts it short lets reading them end in SIGBUS. Nothing else follows from its bytes
- * after this call. */
+/* E_INVALIDARG (invalid file; error has the reason), E_OUTOFMEMORY. The file stays mapped: changing it changes weights
+ * that are not compiled yet, truncating it makes reading them end in SIGBUS. Nothing else depends on its bytes after
+ * this call. */
 HRESULT onnx_model_load(const char *path, struct onnx_model **out, struct onnx_error *error);
-/* The same for a file's bytes, which must outlive the model. No external data. */
+/* The same for a file's bytes, which must outlive the model. External data is unsupported. */
 HRESULT onnx_model_parse(const void *bytes, size_t size, struct onnx_model **out, struct onnx_error *error);
 void onnx_model_destroy(struct onnx_model *model);
 
@@ -122,9 +123,9 @@ struct onnx_port {
     uint64_t bytes;                 /* of the packed elements */
     uint32_t slot;                  /* graph input or output of the compiled operator */
     const void *constant; /* known at compile time: outputs' data, or not NULL for an input; slot is then unused */
-    bool unread;          /* input: nothing in the graph reads it; the slot is then bound to nothing */
-    /* Output: before the graph runs, the bytes of input carried - 1 lie there, and it changes some of them; unless both
-     * are the same memory onnx_exec_run copies them. Input: carried - 1 is such an output. 0: neither. */
+    bool unread;          /* input: not read by the graph; the slot is then left unbound */
+    /* Output: before the graph runs, its buffer contains the bytes of input carried - 1, some of which it changes;
+     * unless both are the same memory, onnx_exec_run copies them. Input: carried - 1 is such an output. 0: neither. */
     uint32_t carried;
 };
 
@@ -145,34 +146,34 @@ struct onnx_program {
     uint32_t input_count, output_count;
     uint32_t node_count; /* DirectML nodes */
     struct onnx_weight *weights;
-    uint32_t most[ONNX_LENGTHS_MAX];         /* of each run-time length; 0: there is none of that number */
+    uint32_t most[ONNX_LENGTHS_MAX];         /* of each run-time length; 0: unused number */
     uint32_t length_slots[ONNX_LENGTHS_MAX]; /* graph inputs that take them as INT32 {1}, plus 1; 0: not read */
 };
 
-/* What is known of model input i when it is compiled. */
+/* What is known about model input i when it is compiled. */
 struct onnx_input {
     uint32_t rank;
-    int64_t dims[ONNX_RANK_MAX]; /* concrete; 0 makes an empty tensor, for which nothing is bound */
-    /* Number of a run-time length plus 1: the dimension is the most that it can be; 0: it is exact. Compiling fails
-     * where nothing is known about how an operator goes with tensors that are filled in part. */
+    int64_t dims[ONNX_RANK_MAX]; /* concrete; 0 makes an empty tensor, which is not bound */
+    /* Number of a run-time length plus 1: the dimension is its maximum; 0: it is exact. Compiling fails for operators
+     * that do not support partial lengths. */
     uint8_t length[ONNX_RANK_MAX];
-    const void *data; /* its value, when the program is to be made for that value alone; else NULL */
+    const void *data; /* its value if the program is specialised for it; else NULL */
     bool wanted;      /* set when compiling failed because shapes depend on this input's value */
-    /* Set with the `wanted` of input floor_of - 1 (0: none), one integer: as long as it is not above dimension
-     * floor_dim of any such input it does not matter, and data may be the least of them. */
+    /* Set together with the `wanted` of input floor_of - 1 (0: none), one integer: as long as it is not above dimension
+     * floor_dim of any such input its value does not matter, and data may be the smallest of them. */
     uint32_t floor_of, floor_dim;
 };
 
-/* E_INVALIDARG: error says what; when an input became `wanted`, compiling again with its data may succeed. */
+/* E_INVALIDARG: error has the reason; if an input became `wanted`, compiling again with its data may succeed. */
 HRESULT onnx_compile(const struct onnx_model *model, struct onnx_input *inputs, IDMLDevice1 *device,
                      DML_EXECUTION_FLAGS flags, struct onnx_program **out, struct onnx_error *error);
-/* The same with OWNED_BY_DML weights, as programs that use DirectML themselves pass them: constants of more than one
- * element, but those of recurrent operators, are bound to the initializer. For measurements, on devices that compute in
- * the host's memory. */
+/* The same with OWNED_BY_DML weights, as programs that use DirectML directly pass them: constants of more than one
+ * element, except for those of recurrent operators, are bound to the initializer. For measurements, on devices that
+ * compute in host memory. */
 HRESULT onnx_compile_owned(const struct onnx_model *model, struct onnx_input *inputs, IDMLDevice1 *device,
                            DML_EXECUTION_FLAGS flags, struct onnx_program **out, struct onnx_error *error);
 void onnx_program_destroy(struct onnx_program *program);
-/* The port's dimensions in a run with these lengths (of which those in use count; NULL: there are none). */
+/* The port's dimensions in a run with these lengths (NULL: none). */
 void onnx_port_dims(const struct onnx_program *program, const struct onnx_port *port, const uint32_t *lengths,
                     int64_t *out);
 
@@ -181,20 +182,20 @@ struct onnx_verdict {
     bool ok;
     uint32_t folds;   /* shape arithmetic: the host computes the node 1 when all its inputs are known there, 2 always */
     uint32_t wants;   /* mask of the inputs whose values must be known when the graph is compiled */
-    uint32_t lengths; /* mask of the inputs that are lengths, which the host knows, and had better compute */
+    uint32_t lengths; /* mask of the inputs that are lengths, which the host knows, and should compute */
     char reason[160]; /* when not ok */
 };
 
 enum onnx_check_flags {
-    ONNX_CHECK_NEWEST = 1,  /* versions are since-versions: refuse those for which no converter was written yet */
-    ONNX_CHECK_COMPILE = 2, /* let the device compile each operator (those that do not run all of DirectML) */
+    ONNX_CHECK_NEWEST = 1,  /* versions are since-versions: reject those for which no converter was written yet */
+    ONNX_CHECK_COMPILE = 2, /* let the device compile each operator (for devices that do not support all of DirectML) */
 };
-/* verdicts[i] belongs to model->nodes[i]. Shapes come from model->inputs, outputs and values, where -1 stands for any
+/* verdicts[i] belongs to model->nodes[i]. Shapes are read from model->inputs, outputs and values; -1 means any
  * size. */
 HRESULT onnx_check(const struct onnx_model *model, IDMLDevice1 *device, uint32_t flags, struct onnx_verdict *verdicts);
 
 uint64_t onnx_bytes(int32_t type, int64_t elements); /* packed */
-uint32_t onnx_type_bytes(int32_t type);              /* 0 = not supported; 1 for half a byte */
+uint32_t onnx_type_bytes(int32_t type);              /* 0 = unsupported; 1 for 4-bit types */
 const char *onnx_type_name(int32_t type);            /* "float32" */
 DML_TENSOR_DATA_TYPE onnx_type_dml(int32_t type);
 

@@ -16,7 +16,7 @@ struct onnx_quantized onnx_quantized_out(struct onnx_builder *b, const struct on
     return (struct onnx_quantized){ NULL, onnx_in(b, n, first), onnx_in_optional(b, n, first + 1) };
 }
 
-/* ---- which scale belongs to which element ---- */
+/* ---- granularity of scales ---- */
 
 static int64_t product(const int64_t *dims, uint32_t from, uint32_t to)
 {
@@ -34,7 +34,7 @@ static struct onnx_value *broadcast_blocks(struct onnx_builder *b, struct onnx_v
     const int64_t repeated[4] = { blocks[0], blocks[1], block, inner }, dims[4] = { blocks[0], size, 1, inner };
     const uint32_t repeat[4] = { (uint32_t)(blocks[1] * inner), (uint32_t)inner, 0, 1 };
     const uint32_t crop[4] = { (uint32_t)(padded * inner), (uint32_t)inner, (uint32_t)inner, 1 };
-    /* Nothing copies 4-bit elements: they go on as bytes. */
+    /* 4-bit elements cannot be copied: they are processed as bytes. */
     if (v && onnx_is_4bit(v->type))
         v = onnx_convert_4bit(b, v, v->type == ONNX_INT4 ? ONNX_INT8 : ONNX_UINT8);
     return onnx_view(b, onnx_view(b, v, 4, repeated, repeat), 4, dims, crop);
@@ -116,8 +116,8 @@ static struct onnx_value *zero_of(struct onnx_builder *b, int32_t type)
     return onnx_constant(b, type, 0, NULL, zero, onnx_bytes(type, 1));
 }
 
-/* QUANTIZE and DEQUANTIZE, the only operators with 4-bit tensors. Without a zero point DirectML takes the middle of an
- * unsigned range, ONNX takes 0. */
+/* QUANTIZE and DEQUANTIZE, the only operators with 4-bit tensors. The default zero point is the middle of an unsigned
+ * range in DirectML, 0 in ONNX. */
 static struct onnx_value *emit_blocks(struct onnx_builder *b, bool forward, struct onnx_value *x,
                                       const struct onnx_quantized *q, const struct onnx_grain *grain, int32_t type)
 {
@@ -259,7 +259,7 @@ static bool type_range(int32_t type, double *low, double *high)
     }
 }
 
-/* What no single operator does: clamp(round(x / scale) + zero point) in FLOAT32. */
+/* Not available as a single operator: clamp(round(x / scale) + zero point) in FLOAT32. */
 static struct onnx_value *quantize_in_steps(struct onnx_builder *b, struct onnx_value *x,
                                             const struct onnx_quantized *q, const struct onnx_grain *grain,
                                             int32_t type)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the readers of an ONNX file's messages share. */
+/* Shared by the readers of an ONNX file's messages. */
 #ifndef ONNX_READ_H
 #define ONNX_READ_H
 
@@ -15,10 +15,10 @@ struct onnx_mapping {
 };
 
 struct onnx_reader {
-    struct onnx_model *model; /* whose arena and storage everything is in */
+    struct onnx_model *model; /* whose arena and storage everything uses */
     struct onnx_error *error;
-    const char *path;   /* of the file, beside which external data lie; NULL: there can be none */
-    bool mapped;        /* what is read lies in a mapping */
+    const char *path;   /* of the file, relative to which external data is found; NULL: unsupported */
+    bool mapped;        /* the bytes are in a mapping */
     const char **names; /* of the initializers of the graph that is being read, in order */
     uint32_t name_count;
     uint32_t depth; /* of graphs in attributes */
@@ -27,19 +27,19 @@ struct onnx_reader {
 /* "what: name", or `what` alone. Returns E_INVALIDARG. */
 HRESULT onnx_read_fail(struct onnx_reader *r, const char *what, const char *name);
 HRESULT onnx_read_no_model(struct onnx_reader *r);
-/* Brings the nodes into an order in which every value is made before it is used; those that have one stay. */
+/* Sorts the nodes topologically; an order that is already valid is kept. */
 HRESULT onnx_sort_nodes(struct onnx_model *graph);
 
-/* The file, mapped once: that beside the model which it calls `name`, or the model itself (""). NULL with errno as from
- * base_map_file and base_map_beside: it cannot be read, or memory is short. */
+/* The file, mapped once: the file named `name` next to the model, or the model itself (""). NULL with errno from
+ * base_map_file and base_map_beside: it cannot be read, or out of memory. */
 const struct onnx_mapping *onnx_map(struct onnx_model *model, const char *path, const char *name);
-/* What errno means of such a file. */
+/* The meaning of errno for such a file. */
 const char *onnx_map_problem(int error);
 
-/* Terminated; NULL when memory is short, or the field is no text (wire->bad then). */
+/* Zero-terminated; NULL if out of memory, or if the field is not a text (wire->bad then). */
 const char *onnx_read_text(struct onnx_reader *r, struct onnx_wire *wire, const struct onnx_field *field);
-/* The numbers of all fields `number` of the message, each of `width` bytes. NULL when memory is short or a field holds
- * none of `kind`. */
+/* The numbers of all fields `number` of the message, each of `width` bytes. NULL if out of memory or if a field does
+ * not have `kind`. */
 void *onnx_read_numbers(struct onnx_reader *r, struct onnx_wire message, uint32_t number, enum onnx_wire_kind kind,
                         uint32_t width, size_t *out_count);
 HRESULT onnx_read_tensor(struct onnx_reader *r, struct onnx_wire message, struct onnx_tensor *out);

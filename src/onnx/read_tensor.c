@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors of an ONNX file: their data stay in the mapped file wherever they lie there as they are used. */
+/* Tensors of an ONNX file: their data stay in the mapped file if their format there can be used directly. */
 #include "onnx/read.h"
 
 #include "base/file.h"
@@ -8,10 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Smaller tensors are copied: shapes come from them, and must stay as they were checked whoever writes to the file. */
+/* Smaller tensors are copied: shapes are derived from them, and must not change after validation even if the file is
+ * modified. */
 #define COPIED_BYTES_MAX 4096
 
-/* Fields that hold numbers of a tensor, one kind each. */
+/* Fields that have numbers of a tensor, one kind each. */
 enum { FLOAT_DATA = 4, INT32_DATA = 5, INT64_DATA = 7, DOUBLE_DATA = 10, UINT64_DATA = 11 };
 
 HRESULT onnx_read_fail(struct onnx_reader *r, const char *what, const char *name)
@@ -23,7 +24,7 @@ HRESULT onnx_read_fail(struct onnx_reader *r, const char *what, const char *name
 
 HRESULT onnx_read_no_model(struct onnx_reader *r)
 {
-    return onnx_read_fail(r, "the file is no ONNX model", NULL);
+    return onnx_read_fail(r, "the file is not an ONNX model", NULL);
 }
 
 /* ---- files ---- */
@@ -50,13 +51,13 @@ const char *onnx_map_problem(int error)
 {
     switch (error) {
     case EXDEV:
-        return "it does not lie in the model's folder";
+        return "it is not in the model's folder";
     case EISDIR:
         return "it is a folder";
     case ENODATA:
         return "it is empty";
     case EINVAL:
-        return "it is no regular file";
+        return "it is not a regular file";
     default:
         return strerror(error);
     }
@@ -94,7 +95,7 @@ void *onnx_read_numbers(struct onnx_reader *r, struct onnx_wire message, uint32_
 
 /* ---- tensors ---- */
 
-/* A tensor as it stands in the file. */
+/* A tensor as it is encoded in the file. */
 struct tensor {
     struct onnx_wire message;
     const char *location, *offset, *length;
@@ -183,7 +184,7 @@ static bool parse_offset(const char *text, uint64_t *out)
     return ok;
 }
 
-/* The file must lie inside the model's folder. */
+/* The file must be in the model's folder or below. */
 static HRESULT external_data(struct onnx_reader *r, const struct tensor *t, struct onnx_tensor *out)
 {
     uint64_t start = 0, length = out->bytes;
@@ -207,7 +208,7 @@ static HRESULT external_data(struct onnx_reader *r, const struct tensor *t, stru
     return S_OK;
 }
 
-/* Where values of the type stand that are not raw: narrow ones one a number, those of 4 bits two. */
+/* The field that has values of the type in non-raw encoding: narrow ones one per number, 4-bit ones two. */
 static uint32_t number_of(int32_t type)
 {
     switch (type) {
@@ -242,7 +243,7 @@ static bool only_field(struct onnx_wire message, uint32_t number, struct onnx_fi
     return count == 1;
 }
 
-/* Numbers of their full width in one field are used where they are. */
+/* Numbers of full width in one field are used in place. */
 static HRESULT typed_data(struct onnx_reader *r, const struct tensor *t, struct onnx_tensor *out)
 {
     uint32_t width = onnx_type_bytes(out->type), number = number_of(out->type);

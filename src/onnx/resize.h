@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resize and Upsample, between reading (convert_resize.c) and those ways that DirectML lacks (resize_table.c). */
+/* Resize and Upsample: the interface between reading attributes (convert_resize.c) and the methods that DirectML does
+ * not support (resize_table.c). */
 #ifndef ONNX_RESIZE_H
 #define ONNX_RESIZE_H
 
@@ -16,14 +17,14 @@ struct onnx_resize {
     float cubic_a, extrapolation;
 };
 
-/* An axis that stays as it is, whatever the rounding. */
+/* An axis that does not change, whatever the rounding. */
 static inline bool onnx_resize_keeps(const struct onnx_resize *r, const struct onnx_value *x, uint32_t axis)
 {
     return r->dims[axis] == x->dims[axis] && r->scales[axis] == 1.0f &&
            (!r->crop || (r->roi[0][axis] == 0 && r->roi[1][axis] == 1));
 }
 
-/* One axis after the other: gathers the nearest, or multiplies by a matrix of weights. Any type for the nearest,
+/* One axis after another: gathers the nearest elements, or multiplies by a matrix of weights. Any type for nearest,
  * float32 or float64 otherwise. */
 bool onnx_resize_by_tables(struct onnx_builder *b, const struct onnx_resize *r, struct onnx_value *x,
                            struct onnx_value *y);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resizing axis by axis with tables that are computed here: which element, or how much of which elements. */
+/* Resizing axis by axis with tables that are computed here: indices of elements, or weights. */
 #include "onnx/resize.h"
 #include "onnx/emit.h"
 
@@ -8,11 +8,11 @@
 #define WEIGHTS_MAX (INT64_C(1) << 24)
 #define AXIS_MAX    (INT64_C(1) << 26)
 
-/* Where output o lies in the input, in ONNX's words. */
+/* The position of output o in the input, by ONNX's rules. */
 static float position(const struct onnx_resize *r, uint32_t axis, int64_t in, int64_t o)
 {
     const float scale = r->scales[axis], out = (float)r->dims[axis], at = (float)o, last = (float)(in - 1);
-    /* By scales, align_corners takes the size before it is rounded down. */
+    /* With scales, align_corners uses the size before it is rounded down. */
     const float length = r->by_sizes ? out : (float)in * scale;
     if (!strcmp(r->rule, "asymmetric"))
         return at / scale;
@@ -60,12 +60,12 @@ static double weight(const struct onnx_resize *r, double distance)
     return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
 }
 
-/* A row of weights: the filter around `at`, wider when antialiasing, at the borders repeating the edge. */
+/* A row of weights: the filter around `at`, wider for antialiasing, repeating the edge at the borders. */
 static void weights(const struct onnx_resize *r, uint32_t axis, float at, int64_t in, double *row)
 {
     const double stretch = r->antialias ? BASE_MIN((double)r->scales[axis], 1.0) : 1.0;
     const double reach = (r->mode == ONNX_RESIZE_LINEAR ? 1 : 2) / stretch;
-    /* Farther out the filter meets nothing but the edge: positions of a region may be as far out as floats go. */
+    /* Farther out the filter covers only the edge: positions of a region may be as large as floats. */
     const double centre = fmin(fmax((double)at, -reach - 1), (double)in + reach);
     double sum = 0;
     for (int64_t k = (int64_t)floor(centre - reach); k <= (int64_t)ceil(centre + reach); k++) {
@@ -140,7 +140,7 @@ static struct onnx_value *weights_of(struct onnx_builder *b, const struct onnx_r
     return data ? w : NULL;
 }
 
-/* The last axis: rows times the transposed weights; another one: the weights times each matrix behind it. */
+/* The last axis: rows times the transposed weights; another one: the weights times each matrix after it. */
 static bool multiply_axis(struct onnx_builder *b, const struct onnx_resize *r, const struct axis *a,
                           struct onnx_value *x, struct onnx_value *y)
 {
@@ -166,7 +166,7 @@ static bool multiply_axis(struct onnx_builder *b, const struct onnx_resize *r, c
                      1);
 }
 
-/* What lies outside of the input becomes the extrapolation value. */
+/* Elements outside of the input become the extrapolation value. */
 static struct onnx_value *extrapolate(struct onnx_builder *b, const struct onnx_resize *r, const struct axis *a,
                                       struct onnx_value *y)
 {

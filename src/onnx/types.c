@@ -26,7 +26,7 @@ static const struct {
     { ONNX_INT4, "int4", 1, DML_TENSOR_DATA_TYPE_INT4 },
 };
 
-/* What nothing here takes, for messages. */
+/* Unsupported types, for messages. */
 static const struct {
     int32_t type;
     const char *name;

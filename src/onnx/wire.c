@@ -97,7 +97,7 @@ size_t onnx_field_count(struct onnx_wire *wire, const struct onnx_field *field, 
     return count;
 }
 
-/* As many as were counted, whatever the bytes are: one for each that ends. */
+/* Counts encoded values without validating them: one for each that ends. */
 static void list_varints(const struct onnx_field *field, uint32_t width, char *to)
 {
     uint64_t value = 0;

@@ -6,7 +6,7 @@
 #include "schema/check.h"
 #include "schema/rules.h"
 
-/* The level from which a kind of activation can be fused, beside the level of the activation itself. */
+/* The level from which a kind of activation can be fused, in addition to the level of the activation itself. */
 static uint32_t fuse_level(uint32_t fuse)
 {
     if (fuse == SCHEMA_FUSE_CLIP)
@@ -63,7 +63,7 @@ bool schema_check_activation(struct schema_check *check, const struct schema_fie
     };
     if (!check_no_tensors(&inner) || !schema_check_attributes(&inner))
         return false;
-    /* A known client gives recurrent operators a SOFTPLUS whose Steepness is 0 and means 1. */
+    /* A known client passes recurrent operators a SOFTPLUS whose Steepness is 0 and means 1. */
     const bool recurrent = field->type == SCHEMA_ACTIVATION_ARRAY;
     return inner.op->type != DML_OPERATOR_ACTIVATION_SOFTPLUS || recurrent || schema_rule_softplus(&inner);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the checks share: error text, access to fields and tensors, expectations about sizes and types. */
+/* Helpers of the checks: error text, access to fields and tensors, expectations about sizes and types. */
 #include "schema/check.h"
 
 #include <inttypes.h>

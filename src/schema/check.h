@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside the schema only: what the checks share. A check returns true, or false after filling in the error, so that a
- * rule reads as one expression: a && b && c. */
+/* Private to the schema: helpers of checks. A check returns true, or false after filling in the error, so that a rule
+ * is one expression: a && b && c. */
 #ifndef SCHEMA_CHECK_H
 #define SCHEMA_CHECK_H
 
@@ -27,7 +27,7 @@ struct schema_tensor {
 #define SUPPORT(NAME, ROWS) extern const struct schema_support schema_support_##NAME[];
 #include "schema/operators.def"
 
-/* The row of a support list that holds at the level, or NULL. */
+/* The entry of a support list that applies at the level, or NULL. */
 const struct schema_support *schema_support_find(const struct schema_support *list, uint32_t level);
 
 static inline bool schema_field_is_array(const struct schema_field *field)
@@ -36,7 +36,7 @@ static inline bool schema_field_is_array(const struct schema_field *field)
            field->type == SCHEMA_FLOAT_ARRAY || field->type == SCHEMA_ACTIVATION_ARRAY;
 }
 
-/* The pointer or the 32-bit value that a field holds. */
+/* The pointer or the 32-bit value of a field. */
 const void *schema_field_pointer(const struct schema_field *field, const void *desc);
 uint32_t schema_field_u32(const struct schema_field *field, const void *desc);
 
@@ -60,8 +60,8 @@ bool schema_check_activation(struct schema_check *check, const struct schema_fie
 /* All attributes of check->op by their columns. */
 bool schema_check_attributes(struct schema_check *check);
 
-/* Expectations on a present tensor; the last argument says in words where the wanted value comes from. A tensor that is
- * absent meets them all. */
+/* Expectations on a present tensor; the last argument names the source of the expected value. An absent tensor meets
+ * all of them. */
 bool schema_expect_size(struct schema_check *check, const struct schema_tensor *tensor, uint32_t axis, uint64_t want,
                         const char *what);
 bool schema_expect_rank(struct schema_check *check, const struct schema_tensor *tensor, uint32_t rank,
@@ -70,7 +70,7 @@ bool schema_expect_sizes(struct schema_check *check, const struct schema_tensor 
                          const char *what);
 bool schema_expect_same_sizes(struct schema_check *check, const struct schema_tensor *tensor,
                               const struct schema_tensor *other);
-/* The last `count` sizes are `want`, those before are 1. */
+/* The last `count` sizes equal `want`, the preceding ones are 1. */
 bool schema_expect_trailing(struct schema_check *check, const struct schema_tensor *tensor, uint32_t count,
                             const uint64_t *want, const char *what);
 /* Sizes before the last `count` are 1. */

@@ -6,13 +6,13 @@
 
 #include "schema/check.h"
 
-/* Copies are laid one after the other from base, or only counted while base is NULL. */
+/* Copies are laid out consecutively from base, or only counted while base is NULL. */
 struct copier {
     char *base;
     size_t used;
 };
 
-/* NULL while measuring, and when there is nothing to copy. */
+/* NULL while measuring, and if there is nothing to copy. */
 static void *copy_bytes(struct copier *copier, const void *source, size_t size)
 {
     if (!source || !size)
@@ -66,7 +66,7 @@ static bool is_pointer(const struct schema_field *field)
            field->type == SCHEMA_FUSED_ACTIVATION;
 }
 
-/* What the field's pointer points to. */
+/* The target of the field's pointer. */
 static void *copy_target(struct copier *copier, const struct schema_field *field, const void *desc)
 {
     const void *source = schema_field_pointer(field, desc);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rules of operators.def, one for each RULE(name): relations between the fields of an operator. They run after the
- * fields themselves have passed, so that every present tensor and array can be read. true: the description is good;
- * false: the error is set. Each takes the operator's C struct from check->desc. */
+ * fields themselves have passed, so every present tensor and array can be read. true: the description is valid; false:
+ * the error is set. Each takes the operator's C struct from check->desc. */
 #ifndef SCHEMA_RULES_H
 #define SCHEMA_RULES_H
 

@@ -8,9 +8,9 @@
 
 #include "schema/schema.h"
 
-/* What differs from the defaults: tensors that share all sizes are 2x3x4x5, single elements 1x1x1x1, other tensors
+/* Differences from the defaults: tensors that share all sizes are 2x3x4x5, single elements 1x1x1x1, other tensors
  * absent; numbers and elements of arrays are 1, axes and enumerations 0, scalars 0 of their output's data type. Fields
- * that an operator does not have are skipped, so that relatives share a text. */
+ * that an operator does not have are skipped, so that related operators share a text. */
 struct recipe {
     DML_OPERATOR_TYPE type;
     const char *text;
@@ -159,8 +159,8 @@ static const struct recipe recipes[] = {
     { DML_OPERATOR_UNFOLD, WINDOWS "InputTensor=2x3x4x6 OutputTensor=2x18x12" },
 };
 
-/* What else to change where an operator's description cannot have a data type, the first that helps; the type "*" is
- * the one asked for. */
+/* Further changes if an operator's description cannot have a data type, the first that helps; the type "*" is the
+ * requested one. */
 static const struct recipe alternatives[] = {
     { DML_OPERATOR_ELEMENT_WISE_QUANTIZE_LINEAR, "InputTensor=2x3x4x5:* ScaleTensor=2x3x4x5:*" },
     { DML_OPERATOR_REDUCE, "InputTensor=2x3x4x5:* OutputTensor=2x1x4x1:* Function=7" },
@@ -178,7 +178,7 @@ struct maker {
     struct schema_sample_storage *storage;
     const char *values[32]; /* text of each field, NULL: default */
     uint32_t rank;          /* of the first tensor */
-    uint32_t typed_field;   /* with its type group it has this type, but for elements of arrays that name theirs */
+    uint32_t typed_field;   /* with its type group it has this type, except for elements of arrays that name theirs */
     DML_TENSOR_DATA_TYPE type;
 };
 
@@ -213,7 +213,7 @@ static bool read_fields(struct maker *maker, const char *text, bool strict)
     return true;
 }
 
-/* Whether the field's type was asked for. */
+/* Whether the field's type was requested. */
 static bool is_typed(const struct maker *maker, uint32_t field)
 {
     const struct schema_field *fields = maker->op->fields;
@@ -250,7 +250,7 @@ static DML_TENSOR_DATA_TYPE type_named(const char *name, size_t length)
     return DML_TENSOR_DATA_TYPE_UNKNOWN;
 }
 
-/* "2x3x4:UINT8@12x1x3!" (type, strides and ! may be left out), up to '+' or the end of the value, as tensor `index` of
+/* "2x3x4:UINT8@12x1x3!" (type, strides and ! are optional), up to '+' or the end of the value, as tensor `index` of
  * field i. */
 static bool read_tensor(struct maker *maker, const char *text, uint32_t i, uint32_t index)
 {
@@ -431,7 +431,7 @@ static bool make_attribute(struct maker *maker, const struct schema_field *field
     return true;
 }
 
-/* Numbers first, then arrays, which set the number that is their length, then the numbers that the text gives. */
+/* Numbers first, then arrays, which set their length fields, then the numbers that the text gives. */
 static bool make_attributes(struct maker *maker)
 {
     for (int pass = 0; pass < 3; pass++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every DirectML operator: the table of its fields and what they may hold, the check of a description against it, and
+/* Every DirectML operator: the table of its fields and their limits, the validation of a description against it, and
  * the deep copy of a description. The table is built from operators.def, enums.def and errors.def. All functions are
  * thread-safe: the tables are constant and there is no other state. */
 #ifndef SCHEMA_SCHEMA_H
@@ -13,7 +13,7 @@
 
 enum {
     SCHEMA_MAX_RANK = 8,          /* dimensions of a tensor, hence elements of a UINT, INT or FLOAT array */
-    SCHEMA_MAX_TENSORS = 1 << 16, /* elements of a tensor array: more is taken for garbage */
+    SCHEMA_MAX_TENSORS = 1 << 16, /* elements of a tensor array: larger counts are considered garbage */
     SCHEMA_MAX_ACTIVATIONS = 6,   /* of a recurrent operator: three for each direction */
     SCHEMA_MAX_EXTENT = 1 << 30,  /* largest window size, stride, dilation or padding: index arithmetic fits int64 */
 };
@@ -27,7 +27,7 @@ enum schema_kind {
 
 enum schema_field_type {
     SCHEMA_TENSOR,           /* const DML_TENSOR_DESC * */
-    SCHEMA_TENSOR_ARRAY,     /* const DML_TENSOR_DESC *, as many as schema_array_length says */
+    SCHEMA_TENSOR_ARRAY,     /* const DML_TENSOR_DESC *, schema_array_length elements */
     SCHEMA_UINT,             /* UINT */
     SCHEMA_INT,              /* INT */
     SCHEMA_FLOAT,            /* FLOAT */
@@ -44,7 +44,7 @@ enum schema_field_type {
     SCHEMA_ACTIVATION_ARRAY, /* const DML_OPERATOR_DESC *, the activations of a recurrent operator */
 };
 
-/* What the value of an attribute must fulfil, each element of it for an array. */
+/* The limit of an attribute, for each element of an array. */
 enum schema_limit {
     SCHEMA_LIMIT_ANY,
     SCHEMA_LIMIT_MIN1,
@@ -54,12 +54,12 @@ enum schema_limit {
     SCHEMA_LIMIT_WINDOW,  /* 1 .. SCHEMA_MAX_EXTENT */
     SCHEMA_LIMIT_EXTENT,  /* 0 .. SCHEMA_MAX_EXTENT */
     SCHEMA_LIMIT_AXIS,    /* below the rank of the operator's first tensor */
-    SCHEMA_LIMIT_AXES,    /* each below that rank, none twice */
+    SCHEMA_LIMIT_AXES,    /* each below that rank, without repeats */
     SCHEMA_LIMIT_RANK,    /* equal to that rank */
     SCHEMA_LIMIT_SPATIAL, /* equal to that rank less the two of batch and channel */
 };
 
-/* How a tensor's sizes relate to those of the operator's other tensors. */
+/* The relation between a tensor's sizes and those of the operator's other tensors. */
 enum schema_shape {
     SCHEMA_SHAPE_ANY,
     SCHEMA_SHAPE_RANK,     /* the common DimensionCount */
@@ -70,7 +70,7 @@ enum schema_shape {
     SCHEMA_SHAPE_ONE,      /* every size 1, any DimensionCount */
 };
 
-/* How an operator can be applied inside another one. Bits: a FusedActivation field says which ones it takes. */
+/* How an operator can be fused into another one. Bits: a FusedActivation field states which ones it accepts. */
 enum schema_fuse {
     SCHEMA_FUSE_NONE = 0,
     SCHEMA_FUSE_ELEMENT = 1 << 0,   /* element by element */
@@ -89,14 +89,14 @@ enum schema_error_id {
 
 /* One row of a support table, valid from its level up to the next row's. Bit n of `types` is DML_TENSOR_DATA_TYPE n. */
 struct schema_support {
-    uint16_t level; /* 0 ends a list */
+    uint16_t level; /* 0 terminates a list */
     uint8_t min_rank, max_rank;
     uint16_t types;
 };
 
 struct schema_enum_value {
     const char *name;
-    uint16_t level; /* from which it may be used */
+    uint16_t level; /* first level that has it */
 };
 
 struct schema_enum {
@@ -133,8 +133,9 @@ struct schema_op {
     const struct schema_field *fields;
     uint32_t field_count;
     size_t desc_size;
-    const char *rule_name;               /* of the check below, "none" without one */
-    bool (*rule)(struct schema_check *); /* relations between the fields that the columns above cannot say, or NULL */
+    const char *rule_name; /* of the check below, "none" without one */
+    bool (*rule)(
+        struct schema_check *); /* relations between the fields that the columns above cannot express, or NULL */
 };
 
 /* Why a description was refused; one sentence naming operator, field, value and rule. */
@@ -143,7 +144,7 @@ struct schema_error {
     char text[400];
 };
 
-/* The operators. find: NULL for a type that is none. at: DirectML's by rising type, i < schema_op_count(). */
+/* The operators. find: NULL for an unknown type. at: DirectML's by rising type, i < schema_op_count(). */
 const struct schema_op *schema_op_find(DML_OPERATOR_TYPE type);
 const struct schema_op *schema_op_at(uint32_t i);
 uint32_t schema_op_count(void);
@@ -151,24 +152,25 @@ uint32_t schema_op_count(void);
 /* The field of that name, or NULL. */
 const struct schema_field *schema_field_find(const struct schema_op *op, const char *name);
 
-/* The row of a tensor field's support table that holds at the level; NULL when there is none. */
+/* The row of a tensor field's support table that applies at the level; NULL if there is none. */
 const struct schema_support *schema_field_support(const struct schema_field *field, DML_FEATURE_LEVEL level);
 
-/* Data types as a set, bit n is DML_TENSOR_DATA_TYPE n: what tensor field number `field` takes at the level; what any
- * operator takes there. 0 for a field that is no tensor and for a level below the operator's. */
+/* Data types as a set, bit n is DML_TENSOR_DATA_TYPE n: those that tensor field number `field` accepts at the level;
+ * those that any operator accepts at the level. 0 for a field that is not a tensor and for a level below the
+ * operator's. */
 uint32_t schema_field_types(const struct schema_op *op, uint32_t field, DML_FEATURE_LEVEL level);
 uint32_t schema_all_types(DML_FEATURE_LEVEL level);
 
-/* What AnyDML takes there beyond the documentation, as a set that shares nothing with schema_field_types. One rule, at
- * the highest level: where tensors of a type group may be FLOAT32 and FLOAT16, they may be bfloat16 and FLOAT64, but
- * for FLOAT64 in operators that compute in FLOAT32 only. ELEMENT_WISE_POW also has integers of 64 bits. */
+/* The types that AnyDML accepts beyond the documentation, disjoint from schema_field_types. One rule, at the highest
+ * level: tensors of a type group that accept FLOAT32 and FLOAT16 also accept bfloat16 and FLOAT64, except for FLOAT64
+ * in operators that compute in FLOAT32 only. ELEMENT_WISE_POW also accepts 64-bit integers. */
 uint32_t schema_field_extensions(const struct schema_op *op, uint32_t field, DML_FEATURE_LEVEL level);
 uint32_t schema_extended_types(const struct schema_op *op, uint32_t types, DML_FEATURE_LEVEL level);
 bool schema_type_supported(const struct schema_op *op, uint32_t field, DML_TENSOR_DATA_TYPE type,
                            DML_FEATURE_LEVEL level);
 
-/* Whether the documentation lets an output be bound to the very buffer range of an input, both counted as slots from 0.
- * Where it does not, it may here all the same (graph_aliases_allow, and copies). */
+/* Whether the documentation allows binding an output to the buffer range of an input, both counted as slots from 0. If
+ * it does not, AnyDML allows it all the same (graph_aliases_allow, and copies). */
 bool schema_in_place_allowed(const struct schema_op *op, uint32_t input_slot, uint32_t output_slot);
 
 /* The 15 feature levels, rising. */
@@ -180,19 +182,19 @@ bool schema_feature_level_known(uint32_t level);
 const char *schema_data_type_name(DML_TENSOR_DATA_TYPE type);
 uint32_t schema_data_type_bits(DML_TENSOR_DATA_TYPE type);
 
-/* Elements of an array field in this operator's C struct: the value of its length field; 1 for a field that is no
+/* Elements of an array field in this operator's C struct: the value of its length field; 1 for a field that is not an
  * array. */
 uint32_t schema_array_length(const struct schema_field *field, const void *desc);
 
-/* The least TotalTensorSizeInBytes for the sizes and strides, a multiple of 4. 0 when the tensor spans more than
- * 2^32 - 1 elements or has no valid data type, dimension count or sizes. */
+/* The minimum TotalTensorSizeInBytes for the sizes and strides, a multiple of 4. 0 if the tensor spans more than 2^32 -
+ * 1 elements or its data type, dimension count or sizes are invalid. */
 uint64_t schema_tensor_min_bytes(const DML_BUFFER_TENSOR_DESC *tensor);
 
 /* The strides in elements, given or packed, of a tensor that passed validation. */
 void schema_tensor_strides(const DML_BUFFER_TENSOR_DESC *tensor, uint32_t out[SCHEMA_MAX_RANK]);
 
-/* Checks everything about a description that can be known before data: S_OK, or E_INVALIDARG with the reason in *error
- * (which may be NULL). Arrays must have the length that their count field says; nothing else is trusted. */
+/* Validates everything about a description that does not depend on data: S_OK, or E_INVALIDARG with the reason in
+ * *error (which may be NULL). Arrays must have the length that their count field states; nothing else is trusted. */
 HRESULT schema_validate(const DML_OPERATOR_DESC *desc, DML_FEATURE_LEVEL level, struct schema_error *error);
 
 /* The identifier of an error ("RANK") and the rule behind it. */

@@ -12,7 +12,7 @@ struct attention {
     struct schema_tensor output, present_key, present_value;
     UINT query_heads, key_heads;
     DML_MULTIHEAD_ATTENTION_MASK_TYPE mask_type;
-    bool cached; /* the past lies in the present outputs, PastSequenceLengthsTensor says how much of it */
+    bool cached; /* the present outputs contain the past; PastSequenceLengthsTensor has its lengths */
     uint64_t batch, sequence, keys, past, total, head_size, value_size;
 };
 
@@ -30,13 +30,13 @@ struct attention {
         .key_heads = KEY_HEADS, .mask_type = (DESC)->MaskType,                                                         \
     }
 
-/* The size of a tensor `back` places before its end. */
+/* The size of a tensor `back` dimensions before its end. */
 static uint64_t size_at(const struct schema_tensor *tensor, uint32_t back)
 {
     return tensor->desc->Sizes[tensor->desc->DimensionCount - back];
 }
 
-/* Where query, key and value come from: the tensors given, as bits in the order of the struct. */
+/* The sources of query, key and value: the given tensors, as bits in the order of the struct. */
 enum {
     QUERY = 1 << 0,
     KEY = 1 << 1,
@@ -65,7 +65,7 @@ static bool check_sources(struct schema_check *check, const struct attention *at
         given == QUERY_KEY_VALUE || (given == QUERY && past)) /* the last attends to cached keys only */
         return true;
     return schema_fail(check, SCHEMA_ERROR_TENSOR_COMBINATION,
-                       "%s: with the tensors given (0x%x) there is not exactly one source of query, key and value",
+                       "%s: the given tensors (0x%x) do not define exactly one source of query, key and value",
                        given & QUERY ? at->query.name : at->query_key_value.name, given);
 }
 
@@ -98,7 +98,7 @@ static bool check_cache(struct schema_check *check, struct attention *at)
     return true;
 }
 
-/* The lengths that the other sizes follow from; what does not divide is found when they are compared. */
+/* The lengths that determine the other sizes; indivisible sizes are detected when they are compared. */
 static void find_lengths(struct attention *at)
 {
     const struct schema_tensor *stacked = at->query_key.desc ? &at->query_key : &at->query_key_value;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of convolutions. Tensors are {N, C, [D], [H], W}; the filter is {Cout, Cin / groups, ...}, and for the backward
- * direction {Cin, Cout / groups, ...}. Spatial sizes are free: clients say by those of the output how far it reaches,
- * more or less than padding at the end gives (gradients with strides, remainders of a stride). */
+ * direction {Cin, Cout / groups, ...}. Spatial sizes are not checked: clients choose those of the output, which may
+ * differ from the sizes that padding at the end implies (gradients with strides, remainders of a stride). */
 #include <inttypes.h>
 
 #include "schema/check.h"

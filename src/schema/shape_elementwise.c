@@ -33,7 +33,7 @@ bool schema_rule_softplus(struct schema_check *check)
                        "Steepness = %g, must be at least 1 below feature level 6.4", (double)desc->Steepness);
 }
 
-/* SOFTMAX, LOG_SOFTMAX and HARDMAX have one struct. They see rows: {1, .., 1, rows, columns}. */
+/* SOFTMAX, LOG_SOFTMAX and HARDMAX have one struct. They operate on rows: {1, .., 1, rows, columns}. */
 bool schema_rule_softmax(struct schema_check *check)
 {
     const DML_ACTIVATION_SOFTMAX_OPERATOR_DESC *desc = check->desc;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules of operators that work with indices or coordinates. What indices point to is checked by the kernels. */
+/* Rules of operators with indices or coordinates. The values of indices are checked by the kernels. */
 #include <assert.h>
 #include <inttypes.h>
 
 #include "schema/check.h"
 #include "schema/rules.h"
 
-/* The output is input[0 .. axis), the last `index_rank` indices, input(axis ..], aligned to the right; what is cut off
- * on the left has size 1. */
+/* The output is input[0 .. axis), the last `index_rank` indices, input(axis ..], aligned to the right; dropped
+ * dimensions on the left have size 1. */
 static bool check_gather(struct schema_check *check, const struct schema_tensor *input,
                          const struct schema_tensor *indices, const struct schema_tensor *output, UINT axis,
                          UINT index_rank)
@@ -29,7 +29,7 @@ static bool check_gather(struct schema_check *check, const struct schema_tensor 
                                "IndexDimensions = %" PRIu32 ", must leave room in OutputTensor for a size of %" PRIu64,
                                index_rank, sizes[i]);
     return schema_expect_leading_ones(check, indices, index_rank) &&
-           schema_expect_sizes(check, output, sizes + count - rank, "what InputTensor and IndicesTensor give");
+           schema_expect_sizes(check, output, sizes + count - rank, "the sizes from InputTensor and IndicesTensor");
 }
 
 bool schema_rule_gather(struct schema_check *check)
@@ -45,7 +45,7 @@ bool schema_rule_gather(struct schema_check *check)
     return check_gather(check, &input, &indices, &output, desc->Axis, desc->IndexDimensions);
 }
 
-/* Sizes are those of `other`, but on the axis: there `want`, or anything when that is 0. */
+/* Sizes equal those of `other`, except on the axis: there `want`, or anything if that is 0. */
 static bool check_but_axis(struct schema_check *check, const struct schema_tensor *tensor,
                            const struct schema_tensor *other, UINT axis, uint64_t want)
 {
@@ -88,8 +88,8 @@ bool schema_rule_one_hot(struct schema_check *check)
     return check_but_axis(check, &indices, &output, desc->Axis, 1);
 }
 
-/* Indices are tuples along their last axis, the meaningful dimensions of both tensors the last ones. The slices are
- * `batch` dimensions shared, the other dimensions of the indices, and those of the data that a tuple leaves. */
+/* Indices are tuples along their last axis; the meaningful dimensions of both tensors are the last ones. The slices are
+ * `batch` shared dimensions, the other dimensions of the indices, and the data dimensions that a tuple leaves. */
 struct tuples {
     struct schema_tensor data, indices, slices;
     UINT data_rank, index_rank, batch;
@@ -138,7 +138,7 @@ static bool check_tuples(struct schema_check *check, const struct tuples *t)
                            "IndicesDimensionCount = %" PRIu32 ", gives slices of %" PRIu32
                            " dimensions, must be at most %" PRIu32,
                            t->index_rank, count, rank);
-    return schema_expect_trailing(check, &t->slices, count, sizes, "what InputTensor and IndicesTensor give");
+    return schema_expect_trailing(check, &t->slices, count, sizes, "the sizes from InputTensor and IndicesTensor");
 }
 
 bool schema_rule_gather_nd(struct schema_check *check)
@@ -190,7 +190,7 @@ static bool check_scatter_function(struct schema_check *check, DML_REDUCE_FUNCTI
                        (uint32_t)function);
 }
 
-/* The structs of both begin as those of DirectML's operators. */
+/* The structs of both start with the fields of DirectML's operators. */
 bool schema_rule_scatter_reduce_elements(struct schema_check *check)
 {
     const ANYDML_SCATTER_REDUCE_ELEMENTS_OPERATOR_DESC *desc = check->desc;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules of matrix products: {[B], [C], M, K} x {[B], [C], K, N} = {[B], [C], M, N}. */
+/* Rules of GEMM operators: {[B], [C], M, K} x {[B], [C], K, N} = {[B], [C], M, N}. */
 #include <inttypes.h>
 
 #include "schema/check.h"
 #include "schema/rules.h"
 
-/* `a` and `b` fit each other and `output`, which all have one rank of at least 2. */
+/* `a`, `b` and `output` have compatible sizes and one rank of at least 2. */
 static bool check_product(struct schema_check *check, const struct schema_tensor *a, bool transpose_a,
                           const struct schema_tensor *b, bool transpose_b, const struct schema_tensor *output)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules of operators that cut, join, pad and repeat. */
+/* Rules of operators that split, concatenate, pad and repeat. */
 #include <inttypes.h>
 
 #include "schema/check.h"
@@ -23,7 +23,7 @@ bool schema_rule_slice(struct schema_check *check)
     return true;
 }
 
-/* A window of SLICE1 lies in `source`, and `target` holds at most its elements. */
+/* A window of SLICE1 is inside `source`, and `target` holds at most its elements. */
 static bool check_window(struct schema_check *check, const struct schema_tensor *source,
                          const struct schema_tensor *target, const UINT *offsets, const UINT *sizes, const INT *strides)
 {
@@ -63,7 +63,7 @@ bool schema_rule_slice_grad(struct schema_check *check)
                         desc->InputWindowStrides);
 }
 
-/* The parts lie one after the other along the axis of the whole and agree with it on the other axes. */
+/* The parts are consecutive along the axis of the whole and agree with it on the other axes. */
 static bool check_parts(struct schema_check *check, const struct schema_tensor *whole, const DML_TENSOR_DESC *parts,
                         const char *name, UINT count, UINT axis)
 {

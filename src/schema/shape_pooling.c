@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules of pooling over {N, C, [D], H, W}. Outputs may have more or fewer windows than the attributes give: clients
- * round sizes up, or leave dilations out of account. What lies outside the input is padding in any case. */
+/* Rules of pooling over {N, C, [D], H, W}. Outputs may have more or fewer windows than the attributes imply: clients
+ * round sizes up, or ignore dilations. Elements outside of the input are padding in any case. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -14,7 +14,7 @@ static bool check_batch(struct schema_check *check, const struct schema_tensor *
            schema_expect_size(check, tensor, 1, other->desc->Sizes[1], "the channels");
 }
 
-/* Descriptions of pooling begin with the two tensors. */
+/* Descriptions of pooling start with the two tensors. */
 #define BEGINS_ALIKE(DESC)                                                                                             \
     static_assert(offsetof(DESC, InputTensor) == offsetof(DML_MAX_POOLING_OPERATOR_DESC, InputTensor) &&               \
                       offsetof(DESC, OutputTensor) == offsetof(DML_MAX_POOLING_OPERATOR_DESC, OutputTensor),           \
@@ -61,7 +61,7 @@ bool schema_rule_quantized_average_pooling(struct schema_check *check)
     return true;
 }
 
-/* The documented relation between the sizes of gradients is typical, not required; kernels skip what lies outside. */
+/* The documented relation between the sizes of gradients is typical, not required; kernels skip elements outside. */
 bool schema_rule_average_pooling_grad(struct schema_check *check)
 {
     const DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC *desc = check->desc;

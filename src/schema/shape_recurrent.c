@@ -64,7 +64,7 @@ static bool check_recurrent(struct schema_check *check, const struct recurrent *
 static bool check_some_output(struct schema_check *check, bool any)
 {
     return any || schema_fail(check, SCHEMA_ERROR_TENSOR_COMBINATION,
-                              "OutputSequenceTensor: NULL, must be given when there is no other output");
+                              "OutputSequenceTensor: NULL, must be given if there is no other output");
 }
 
 bool schema_rule_rnn(struct schema_check *check)

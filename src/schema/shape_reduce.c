@@ -21,7 +21,7 @@ static bool check_reduced(struct schema_check *check, const struct schema_tensor
     return true;
 }
 
-/* The data types that each function takes; the output's are the input's but for the positions. */
+/* The data types that each function accepts; the output's are the input's except for positions. */
 static const struct schema_support *support_of(DML_REDUCE_FUNCTION function)
 {
     switch (function) {

@@ -8,7 +8,7 @@
 #include "schema/check.h"
 #include "schema/rules.h"
 
-/* The rest of the tables are macros that hold halves of definitions. */
+/* The other tables are macros that expand to partial definitions. */
 /* clang-format off */
 
 /* ---- enumerations ---- */
@@ -61,8 +61,8 @@ enum {
     N8   = F | I6,                 /* numbers up to 32 bits, up to 64 bits, and with FLOAT64 */
     N10  = N8 | I64 | U64,
     N11  = N10 | F64,
-    M6   = F | I32 | I16 | U32 | U16, /* what could be moved at level 1.0 */
-    C6   = F | I16 | I8 | U16 | U8,   /* what could be cast at level 1.0 */
+    M6   = F | I32 | I16 | U32 | U16, /* types of move operators at level 1.0 */
+    C6   = F | I16 | I8 | U16 | U8,   /* types of casts at level 1.0 */
 };
 
 /* ---- support lists ---- */
@@ -183,7 +183,7 @@ static const uint32_t feature_levels[] = {
     DML_FEATURE_LEVEL_6_0, DML_FEATURE_LEVEL_6_1, DML_FEATURE_LEVEL_6_2, DML_FEATURE_LEVEL_6_3, DML_FEATURE_LEVEL_6_4,
 };
 
-/* Operators that compute in FLOAT32 in between, whatever their tensors are. */
+/* Operators that compute in FLOAT32 internally, whatever their tensors' types. */
 static const DML_OPERATOR_TYPE single_only[] = {
     DML_OPERATOR_ADAM_OPTIMIZER,
     DML_OPERATOR_BATCH_NORMALIZATION_GRAD,

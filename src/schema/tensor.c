@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One tensor on its own: layout arithmetic, and the checks that need no other tensor. */
+/* One tensor on its own: layout arithmetic, and the checks that do not involve other tensors. */
 #include <inttypes.h>
 
 #include "schema/check.h"
@@ -104,7 +104,7 @@ static bool check_strides(struct schema_check *check, const struct schema_field 
         if (!desc->Strides[i] && desc->Sizes[i] > 1)
             return schema_fail(check, SCHEMA_ERROR_STRIDE_OUTPUT,
                                "%s: Strides[%" PRIu32 "] = 0 with Sizes[%" PRIu32 "] = %" PRIu32
-                               ", an output's elements must not share their place",
+                               ", an output's elements must not share memory",
                                t->name, i, i, desc->Sizes[i]);
     return true;
 }

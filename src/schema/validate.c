@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The check of a description: tensors one by one, tensors against each other, attributes, the operator's own rule. */
+/* The validation of a description: single tensors, tensors against each other, attributes, the operator's own rule. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -55,7 +55,7 @@ static bool check_tensors(struct schema_check *check)
     return true;
 }
 
-/* The first tensor of each group: what the later ones must agree with. */
+/* The first tensor of each group, with which later ones must agree. */
 struct groups {
     struct schema_tensor type[4]; /* by type group */
     struct schema_tensor same[2]; /* SAME, SAME2 */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Two to an octave: what is so close has the same best row, but for luck. */
+/* Two classes per octave: sizes this close nearly always have the same best kernel. */
 static uint32_t about(uint64_t size)
 {
     uint32_t exponent = 0;
@@ -16,7 +16,7 @@ static uint32_t about(uint64_t size)
     return size < 4 ? (uint32_t)size : 2 * exponent + (size >> (exponent - 1) & 1);
 }
 
-/* The dimension along which neighbours in memory are neighbours, counted from the last. */
+/* The dimension of elements that are adjacent in memory, counted from the last. */
 static uint32_t innermost(const struct kern_view *view)
 {
     for (uint32_t d = view->rank; d-- > 0;)
@@ -121,7 +121,7 @@ void shader_choice_print(const struct shader_choice *choice, char *out, size_t s
         snprintf(out, size, "%s", choice->row->name);
 }
 
-/* ---- the choice ---- */
+/* ---- selection ---- */
 
 static int by_key(const void *a, const void *b)
 {
@@ -152,7 +152,7 @@ bool shader_choose(struct kern_op *op, uint32_t capabilities, const struct shade
     return shader_find(op, capabilities, out, out_reason);
 }
 
-/* Tiles are told apart by what is dispatched. */
+/* Tiles are distinguished by their dispatches. */
 static uint32_t add_tiles(const struct shader_row *row, const struct kern_op *op, uint32_t capabilities,
                           struct shader_choice *out, uint32_t count, uint32_t capacity)
 {

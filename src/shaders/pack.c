@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack OUTPUT NAME.spv... NAME.ptx...: a C header with each shader's words as bytes, least significant 7 bits first,
- * bit 7 set in all but a word's last byte: half the size, since most words are small; and with each PTX and a zero
- * behind it, where what was there before is not written again (put_text). Runs while the libraries are built.
+/* pack OUTPUT NAME.spv... NAME.ptx...: writes a C header with each shader's words as bytes, least significant 7 bits
+ * first, bit 7 set in all bytes except for a word's last: half the size, since most words are small; and with each PTX,
+ * zero-terminated and compressed by references to earlier text (put_text). Runs while the libraries are built.
  *
- * Shaders declare cooperative matrices by spirv_type, whose parameters are numbers: glslang 12 takes no types there.
- * The type of the elements is such a number (gemm/matrix.glsl), which becomes the type here. */
+ * Shaders declare cooperative matrices by spirv_type, whose parameters are numbers: glslang 12 does not support types
+ * there. The type of the elements is such a number (gemm/matrix.glsl), which is replaced by the type here. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #define HEADER    5u /* words */
 
 enum {
-    OP_SOURCE = 3, /* to OP_MEMBER_NAME: nothing that a device needs */
+    OP_SOURCE = 3, /* to OP_MEMBER_NAME: not needed by devices */
     OP_MEMBER_NAME = 6,
     OP_TYPE_FLOAT = 22,
     OP_CONSTANT = 43,
@@ -53,12 +53,12 @@ static uint32_t length_at(uint32_t at, uint32_t count)
     return length && length <= count - at ? length : count - at;
 }
 
-/* The types of kinds of elements that matrices here had so far: 0, none yet. */
+/* The types of kinds of elements declared so far: 0, not yet. */
 static const uint32_t kinds[] = { FLOAT_32, FLOAT_16, BFLOAT_16 };
 static uint32_t types[3];
 static bool placed[3]; /* declared before its own declaration */
 
-/* At word `at`: the type of kind k is declared here, if not before; its own declaration, if it follows, is dropped. */
+/* At word `at`: declares the type of kind k here, if not before; its own declaration, if it follows, is dropped. */
 static uint32_t type_of(uint32_t k, uint32_t at, uint32_t count)
 {
     const uint32_t length = kinds[k] == BFLOAT_16 ? 4 : 3, bits = kinds[k] == FLOAT_32 ? 32 : 16;
@@ -89,7 +89,7 @@ static uint32_t kind_of(uint32_t constant, uint32_t at, uint32_t count)
     return k;
 }
 
-/* From `before`, `count` words, to `after`, without names; false: a matrix has elements of no such kind. */
+/* From `before`, `count` words, to `after`, without names; false: a matrix has elements of an unknown kind. */
 static bool set_types(uint32_t count)
 {
     after_count = 0;
@@ -146,7 +146,7 @@ static int pack(FILE *out, const char *path)
     if (!dot || count <= HEADER || count == WORDS_MAX)
         return fail(path, "cannot be read");
     if (before[0] != 0x07230203u)
-        return fail(path, "is no SPIR-V of this byte order");
+        return fail(path, "is not SPIR-V in this byte order");
     if (!set_types(count))
         return fail(path, "has a matrix of unknown elements");
     fprintf(out, "static const uint8_t %.*s_code[] = {\n", (int)(dot - name), name);
@@ -160,11 +160,11 @@ static int pack(FILE *out, const char *path)
 
 #define TEXT_MAX    (1u << 22)
 #define HASHES      (1u << 16)
-#define CANDIDATES  64u /* places that are compared */
+#define CANDIDATES  64u /* positions that are compared */
 #define MATCH_LEAST 5u
 
 static uint8_t text[TEXT_MAX];
-static uint32_t heads[HASHES], chain[TEXT_MAX]; /* 1 + the last place with this hash, and the one before that */
+static uint32_t heads[HASHES], chain[TEXT_MAX]; /* 1 + the last position with this hash, and the one before that */
 
 static uint32_t hash_at(uint32_t at)
 {

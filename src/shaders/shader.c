@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of shader rows and the look-up in it. */
+/* The table of shader kernels and the look-up in it. */
 #include "shaders/shader.h"
 
 static const struct shader_row rows[] = {
 #define ROW(kind, name, max_ulp)                                                                                       \
-    { #name, KERN_##kind, max_ulp, shader_##name##_obstacle, shader_##name##_plan, shader_##name##_write, NULL },
+    { #name, KERN_##kind, max_ulp, shader_##name##_unsupported, shader_##name##_plan, shader_##name##_write, NULL },
 #define ROW_PACKS(kind, name, max_ulp)                                                                                 \
     { #name,                                                                                                           \
       KERN_##kind,                                                                                                     \
       max_ulp,                                                                                                         \
-      shader_##name##_obstacle,                                                                                        \
+      shader_##name##_unsupported,                                                                                     \
       shader_##name##_plan,                                                                                            \
       shader_##name##_write,                                                                                           \
       shader_##name##_pack },
@@ -38,26 +38,26 @@ static const char *lacking(const struct shader_work *work, uint32_t capabilities
         lacks |= ~capabilities &
                  (shader_is_meta(&work->dispatches[i]) ? SHADER_CAPABILITY_META : needs[work->dispatches[i].code]);
     if (lacks & SHADER_CAPABILITY_META)
-        return "the adapter has no metacommands for it";
+        return "the device lacks metacommands";
     if (lacks & SHADER_CAPABILITY_FLOAT64)
-        return "the adapter has no FLOAT64 arithmetic for it";
+        return "the device lacks FLOAT64 arithmetic";
     if (lacks & (SHADER_CAPABILITY_COOP | SHADER_CAPABILITY_COOP_BFLOAT16 | SHADER_CAPABILITY_STORAGE))
-        return "the adapter has no cooperative matrices for it";
+        return "the device lacks cooperative matrices";
     if (lacks & SHADER_CAPABILITY_DOT)
-        return "the adapter has no integer dot products for it";
+        return "the device lacks integer dot products";
     if (lacks & SHADER_CAPABILITY_SUBGROUP)
-        return "the adapter has no subgroups' shuffles for it";
+        return "the device lacks subgroup shuffles";
     if (lacks & SHADER_CAPABILITY_SHARED)
-        return "the adapter's workgroups share too little memory for it";
+        return "the device has too little shared memory per workgroup";
     if (lacks & SHADER_CAPABILITY_WIDE)
-        return "the adapter's workgroups are too small for it";
-    return lacks ? "the adapter has no 64-bit integer arithmetic for it" : NULL;
+        return "the device's maximum workgroup size is too small";
+    return lacks ? "the device lacks 64-bit integer arithmetic" : NULL;
 }
 
 bool shader_row_find(const struct shader_row *row, const struct kern_op *op, uint32_t capabilities,
                      struct shader_work *out, const char **out_reason)
 {
-    *out_reason = row->obstacle(op);
+    *out_reason = row->unsupported(op);
     if (*out_reason)
         return false;
     memset(out, 0, sizeof(*out));
@@ -72,7 +72,7 @@ bool shader_row_find(const struct shader_row *row, const struct kern_op *op, uin
 
 bool shader_find(const struct kern_op *op, uint32_t capabilities, struct shader_work *out, const char **out_reason)
 {
-    *out_reason = "there is no shader for it";
+    *out_reason = "no shader for this operation";
     for (uint32_t i = 0; i < ARRAY_SIZE(rows); i++)
         if (rows[i].kind == op->kind && shader_row_find(&rows[i], op, capabilities, out, out_reason))
             return true;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What runs an op on adapters of SPIR-V: struct shader_row, the counterpart of struct kern_row. A row plans one or
- * several dispatches of compute pipelines, which run one after the other and may share scratch memory. It knows neither
- * device nor memory: who encodes the dispatches uploads their parameter blocks and writes the table of addresses.
+/* A kernel on SPIR-V adapters: struct shader_row, the counterpart of struct kern_row. A kernel plans one or several
+ * dispatches of compute pipelines, which run in order and may share scratch memory. It is independent of device and
+ * memory: the encoder of the dispatches uploads their parameter blocks and writes the table of addresses.
  *
- * Metacommands take the place of shaders where devices have them (meta/): their parameters are a struct by value.
+ * Metacommands replace shaders on devices that support them (meta/): their parameters are a struct by value.
  *
  * Push constants of every other dispatch: the address of its parameter block, that of the table, which has the
  * addresses of the buffers of the program, and the number of its workgroups. Shaders may also read the block, and the
- * table's beginning, as uniform buffers: sets 0 and 1, binding 0. Workgroups know nothing of each other, and
- * may run in several dispatches of ranges of them: gl_NumWorkGroups is no help. */
+ * table's beginning, as uniform buffers: sets 0 and 1, binding 0. Workgroups are independent of each other, and may run
+ * in several dispatches of ranges of them: gl_NumWorkGroups must not be used. */
 #ifndef SHADERS_SHADER_H
 #define SHADERS_SHADER_H
 
@@ -60,8 +60,9 @@ struct shader_dispatch {
     uint32_t constants[SHADER_CONSTANTS_MAX];
     uint32_t groups[3];
     uint32_t parameter_words;
-    uint32_t repeats;   /* how often it comes again, with the same parameters, each seeing what those before it wrote */
-    uint32_t addresses; /* of metacommands: the numbers of 64 bits that their parameters begin with */
+    uint32_t repeats;   /* number of repetitions with the same parameters, each of which sees the writes of the previous
+                           ones */
+    uint32_t addresses; /* of metacommands: the number of 64-bit addresses at the start of their parameters */
 };
 
 static inline bool shader_is_meta(const struct shader_dispatch *dispatch)
@@ -69,11 +70,11 @@ static inline bool shader_is_meta(const struct shader_dispatch *dispatch)
     return dispatch->code > SHADER_META_BEFORE;
 }
 
-/* How `write` puts down an address among a metacommand's parameters: 1 + the number of the buffer's address in the
- * table, and below that so many bits of offset. 0: there is nothing. */
+/* The encoding of an address in a metacommand's parameters by `write`: 1 + the index of the buffer's address in the
+ * table, above this many bits of offset. 0: none. */
 #define SHADER_ADDRESS_BITS 40
 
-/* All of a step. Each dispatch sees what those before it wrote. */
+/* All dispatches of a step. Each sees the writes of the previous ones. */
 struct shader_work {
     const struct shader_row *row;
     uint64_t scratch_bytes; /* for all of them, aligned as tensors are */
@@ -85,18 +86,18 @@ struct shader_work {
 /* Dispatches that it records, repeated ones counted each time. */
 uint32_t shader_commands(const struct shader_work *work);
 
-/* A place in one of the step's buffers. */
+/* A position in one of the step's buffers. */
 struct shader_place {
     uint32_t base; /* number of the buffer's address in the table */
     uint64_t offset;
 };
 
-/* NULL: the row takes ops like this of its kind; else why not, as "there is no shader for it in FLOAT64". */
-typedef const char *shader_obstacle_fn(const struct kern_op *op);
-/* Fills `out`, which is zeroed but for the row. */
+/* NULL: the kernel accepts such ops of its kind; else the unsupported reason, such as "no shader for FLOAT64". */
+typedef const char *shader_unsupported_fn(const struct kern_op *op);
+/* Fills `out`, which is zeroed except for the kernel. */
 typedef void shader_plan_fn(const struct kern_op *op, struct shader_work *out);
 /* Fills the parameter block of dispatch `index`, zeroed parameter_words words. places[t]: of element 0, ..., 0 of
- * tensor t; behind them, of the scratch memory where there is some. */
+ * tensor t; after them, of the scratch memory if there is any. */
 typedef void shader_write_fn(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                              uint32_t *words);
 
@@ -107,18 +108,19 @@ struct shader_row {
     const char *name;
     enum kern_kind kind;
     uint32_t max_ulp; /* against the reference kernel */
-    shader_obstacle_fn *obstacle;
+    shader_unsupported_fn *unsupported;
     shader_plan_fn *plan;
     shader_write_fn *write;
-    /* NULL, or where op->packed_input is set, `plan` may say so by packed_bytes, and places[] has the packed one then.
+    /* NULL, or packs: if op->packed_input is set, `plan` may request it by packed_bytes, and places[] then has the
+     * packed one.
      */
     shader_pack_fn *pack;
 };
 
-/* The best row that takes the op on devices with these capabilities, and its plan; false and *out_reason: there is
- * none, because of this. */
+/* The best kernel that accepts the op on devices with these capabilities, and its plan; false and *out_reason: none,
+ * for this reason. */
 bool shader_find(const struct kern_op *op, uint32_t capabilities, struct shader_work *out, const char **out_reason);
-/* Plans that rows make are for all capabilities: takes the shaders for devices that have only these. */
+/* Plans of kernels assume all capabilities: replaces their shaders by those for devices that have only these. */
 void shader_adapt(struct shader_work *work, uint32_t capabilities);
 /* ---- chains: steps without barriers between them (meta/shader_chain.c) ---- */
 
@@ -127,14 +129,14 @@ void shader_adapt(struct shader_work *work, uint32_t capabilities);
 struct shader_link {
     const struct kern_op *op;
     const struct shader_work *work; /* that is planned for it alone */
-    const uint32_t *values;         /* of its tensors: equal ones lie in the same buffer */
+    const uint32_t *values;         /* of its tensors: equal ones are in the same buffer */
 };
 
-/* How many of the steps, from the first one on, run without barriers between them; 0: there are none. */
+/* The number of leading steps that run without barriers between them; 0: none. */
 uint32_t shader_chain_length(const struct shader_link *links, uint32_t count);
 /* The dispatch of a step in one. */
 void shader_chain_plan(const struct shader_link *link, struct shader_work *out);
-/* Bytes that a chain wants zero before it runs. */
+/* Bytes that a chain requires to be zero before it runs. */
 uint64_t shader_chain_bytes(uint32_t length);
 
 /* A step of a chain. */
@@ -151,14 +153,14 @@ void shader_chain_write(const struct shader_chain_at *at, const struct shader_pl
 void shader_zero_plan(struct shader_work *out);
 void shader_zero_write(const struct shader_place *place, uint64_t bytes, uint32_t *words);
 
-/* Whether this row takes it. */
+/* Whether this kernel accepts it. */
 bool shader_row_find(const struct shader_row *row, const struct kern_op *op, uint32_t capabilities,
                      struct shader_work *out, const char **out_reason);
 /* The whole table, best first within a kind. */
 const struct shader_row *shader_rows(uint32_t *out_count);
 
 #define ROW(kind, name, max_ulp)                                                                                       \
-    shader_obstacle_fn shader_##name##_obstacle;                                                                       \
+    shader_unsupported_fn shader_##name##_unsupported;                                                                 \
     shader_plan_fn shader_##name##_plan;                                                                               \
     shader_write_fn shader_##name##_write;
 #define ROW_PACKS(kind, name, max_ulp)                                                                                 \

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Name and version of the operating system as its distribution tells them. The kernel's release is not used: people
- * name their kernels after their machines. */
+/* Name and version of the operating system as its distribution states them. The kernel's release is not used, because
+ * it often contains the name of the machine. */
 #include "telemetry/telemetry.h"
 
 #include <stdio.h>
 
-/* The value of the line KEY=value, without quotes and without what a record may not hold. */
+/* The value of the line KEY=value, without quotes and without characters that a record may not contain. */
 static void take(const char *text, const char *key, const char *otherwise, char *out, size_t size)
 {
     size_t length = strlen(key), used = 0;

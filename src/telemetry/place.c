@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the files are, and opening them without trusting what is there. */
+/* The paths of the files, and opening them without trusting the file system. */
 #define _GNU_SOURCE
 #include "telemetry/telemetry.h"
 
@@ -29,9 +29,10 @@ const char *telemetry_result_text(enum telemetry_result result)
     case TELEMETRY_MISSING:
         return "does not exist";
     case TELEMETRY_NO_HOME:
-        return "has no place: HOME is not set to an absolute path";
+        return "has no location: HOME is not set to an absolute path";
     case TELEMETRY_UNSAFE:
-        return "is left alone: it or its folder is a link, is no plain file, or others may write to it";
+        return "is ignored: it must be a regular file in a folder that only this user can write, and neither may be a "
+               "link";
     case TELEMETRY_DAMAGED:
         return "is damaged";
     case TELEMETRY_BUSY:
@@ -92,10 +93,10 @@ static enum telemetry_result refused(void)
     switch (errno) {
     case ENOENT:
         return TELEMETRY_MISSING;
-    case ELOOP: /* what O_NOFOLLOW says of a link */
+    case ELOOP: /* errno of O_NOFOLLOW for a link */
     case ENOTDIR:
     case EISDIR:
-    case ENXIO: /* a socket, or a pipe that nobody reads */
+    case ENXIO: /* a socket, or a pipe without a reader */
         return TELEMETRY_UNSAFE;
     default:
         return TELEMETRY_FAILED;
@@ -126,7 +127,7 @@ enum telemetry_result telemetry_open_file(int folder, const char *name, int flag
 {
     struct stat s;
     *out = -1;
-    /* O_NONBLOCK: a pipe in its place must not stop us. */
+    /* O_NONBLOCK: opening a pipe in its place must not block. */
     int file = openat(folder, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
     if (file < 0)
         return refused();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The records: one line of JSON each, in one form only, so that reading it back needs no parser of JSON. The file is
- * read and written under a lock on itself and is rewritten in place, never replaced, so that the lock stays good. */
+/* The records: one line of JSON each, in one fixed form, so that reading them needs no JSON parser. The file is read
+ * and written under a lock on itself and is rewritten in place, never replaced, so that the lock remains valid. */
 #define _GNU_SOURCE
 #include "telemetry/telemetry.h"
 
@@ -19,7 +19,7 @@
 #define STRING(x)  STRING2(x)
 #define VERSION    STRING(ANYDML_VERSION_MAJOR) "." STRING(ANYDML_VERSION_MINOR) "." STRING(ANYDML_VERSION_PATCH)
 
-/* ---- one row ---- */
+/* ---- one record ---- */
 
 static bool one_of(const char *text, const char *const *names)
 {
@@ -34,7 +34,7 @@ static bool row_time(const struct telemetry_row *row, time_t *out)
     char day[40];
     if (sscanf(row->day, "%4d-%2d-%2d", &tm.tm_year, &tm.tm_mon, &tm.tm_mday) != 3)
         return false;
-    /* What fits in nanoseconds since 1970. */
+    /* The range of nanoseconds since 1970. */
     if (tm.tm_year < 2000 || tm.tm_year >= 2200)
         return false;
     tm.tm_year -= 1900;
@@ -104,20 +104,20 @@ static bool same_record(const struct telemetry_row *a, const struct telemetry_ro
     return strcmp(a->day, b->day) == 0 && strcmp(a->component, b->component) == 0 && strcmp(a->device, b->device) == 0;
 }
 
-/* ---- the file, which the caller has locked ---- */
+/* ---- the file, locked by the caller ---- */
 
 static bool split(const char *text, size_t size, struct telemetry_rows *out)
 {
     uint32_t lines = 1;
     for (size_t i = 0; i < size; i++)
         lines += text[i] == '\n';
-    /* One more, which a new record takes. */
+    /* One more, for a new record. */
     out->rows = calloc(lines + 1, sizeof(*out->rows));
     if (!out->rows)
         return false;
     for (const char *line = text, *limit = text + size, *end; line < limit; line = end + 1) {
         end = memchr(line, '\n', (size_t)(limit - line));
-        /* A line without an end was cut off while it was written. */
+        /* A line without an end was truncated while it was written. */
         bool whole = end != NULL;
         end = end ? end : limit;
         if (whole && row_parse(line, (size_t)(end - line), &out->rows[out->count]))
@@ -128,7 +128,7 @@ static bool split(const char *text, size_t size, struct telemetry_rows *out)
     return true;
 }
 
-/* Of a file that has grown too large, the end. */
+/* The end of a file that has grown too large. */
 static enum telemetry_result load(int file, struct telemetry_rows *out, size_t *size)
 {
     struct stat s;
@@ -248,7 +248,7 @@ enum telemetry_result telemetry_rows_clear(void)
 
 /* ---- recording ---- */
 
-/* Adds the row at the end; damaged lines go, and when the file is full, the older half. */
+/* Appends the record; damaged lines are dropped, and if the file is full, the older half. */
 static bool keep(int file, struct telemetry_rows *rows, size_t size, const struct telemetry_row *row)
 {
     char line[TELEMETRY_LINE_MAX];

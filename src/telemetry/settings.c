@@ -38,7 +38,7 @@ static bool parse_line(char *line, struct telemetry_settings *out)
     return true;
 }
 
-/* Nobody is taken to agree by a file that is not wholly understood. */
+/* A file that is not completely valid never counts as consent. */
 static enum telemetry_result parse(char *text, size_t size, struct telemetry_settings *out)
 {
     struct telemetry_settings read = { 0 };
@@ -68,7 +68,7 @@ enum telemetry_result telemetry_settings_load(struct telemetry_settings *out)
     return size < 0 ? TELEMETRY_FAILED : parse(text, (size_t)size, out);
 }
 
-/* Readers take no lock, so the new file takes the place of the old one at once. */
+/* Readers take no lock, so the new file replaces the old one atomically. */
 enum telemetry_result telemetry_settings_store(const struct telemetry_settings *settings)
 {
     char text[FILE_MAX];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Telemetry that belongs to the user: off unless switched on, kept in one local file, and never sent from here. This
- * folder opens no socket; sending is what the anydml command does, to the endpoint that the user chose.
+/* Telemetry under the user's control: off unless enabled, kept in one local file, and never sent from here. This folder
+ * opens no socket; the anydml command sends it to the endpoint that the user chose.
  *
- * Every function may be called from any thread and any number of processes at once. What is kept, and where:
+ * Every function may be called from any thread and any number of processes concurrently. Contents and location:
  * docs/telemetry.md. */
 #ifndef TELEMETRY_TELEMETRY_H
 #define TELEMETRY_TELEMETRY_H
@@ -12,36 +12,36 @@
 #define TELEMETRY_ENDPOINT_MAX 1024
 #define TELEMETRY_PATH_MAX     4096
 #define TELEMETRY_LINE_MAX     256         /* of one record in the file */
-#define TELEMETRY_FILE_MAX     (256 << 10) /* bytes; the older half goes when the file would grow beyond */
+#define TELEMETRY_FILE_MAX     (256 << 10) /* bytes; the older half is dropped when the file would exceed this */
 
 enum telemetry_result {
     TELEMETRY_OK,
-    TELEMETRY_MISSING, /* there is no such file */
-    TELEMETRY_NO_HOME, /* neither the XDG variable nor HOME names an absolute folder */
-    TELEMETRY_UNSAFE,  /* a link, no plain file, or others may write to it: it is left alone */
-    TELEMETRY_DAMAGED, /* not what we write */
-    TELEMETRY_BUSY,    /* another process holds it */
-    TELEMETRY_FAILED,  /* the system refused; errno says why */
+    TELEMETRY_MISSING, /* the file does not exist */
+    TELEMETRY_NO_HOME, /* neither the XDG variable nor HOME is an absolute folder */
+    TELEMETRY_UNSAFE,  /* a link, not a regular file, or writable by others: ignored */
+    TELEMETRY_DAMAGED, /* not in our format */
+    TELEMETRY_BUSY,    /* locked by another process */
+    TELEMETRY_FAILED,  /* a system call failed; errno has the reason */
 };
 
-/* What a result means, as the rest of a sentence that begins with the name of the file. */
+/* The meaning of a result, as the rest of a sentence that starts with the name of the file. */
 const char *telemetry_result_text(enum telemetry_result result);
 
 /* ---- place.c: the two files ---- */
 
 enum telemetry_place { TELEMETRY_SETTINGS, TELEMETRY_RECORDS };
 
-/* For messages. false when there is no home for it. */
+/* For messages. false if there is no home folder. */
 bool telemetry_path(enum telemetry_place place, char out[TELEMETRY_PATH_MAX]);
 
-/* A descriptor of the folder, which must be ours alone; with `create` it is made. */
+/* A descriptor of the folder, which must be accessible by this user only; with `create` it is created. */
 enum telemetry_result telemetry_open_folder(enum telemetry_place place, bool create, int *out);
-/* A descriptor of a file in it, which must be a plain file of ours alone. `flags` as for open. */
+/* A descriptor of a file in it, which must be a regular file of this user only. `flags` as for open. */
 enum telemetry_result telemetry_open_file(int folder, const char *name, int flags, int *out);
 enum telemetry_result telemetry_open(enum telemetry_place place, int flags, int *out);
 /* The name of the file in its folder. */
 const char *telemetry_name(enum telemetry_place place);
-/* Waits a moment at most, so that nobody can stop the caller. `operation` as for flock. */
+/* Waits for a short time at most, so that the caller cannot be blocked. `operation` as for flock. */
 enum telemetry_result telemetry_lock(int file, int operation);
 enum telemetry_result telemetry_write(int file, const char *text, size_t size);
 
@@ -49,18 +49,18 @@ enum telemetry_result telemetry_write(int file, const char *text, size_t size);
 
 struct telemetry_settings {
     bool on;
-    char endpoint[TELEMETRY_ENDPOINT_MAX]; /* a URL, "none", or "" when nothing was chosen */
+    char endpoint[TELEMETRY_ENDPOINT_MAX]; /* a URL, "none", or "" if not chosen */
 };
 
-/* Settings that cannot be read are those of a user who chose nothing. */
+/* Unreadable settings count as no choice. */
 enum telemetry_result telemetry_settings_load(struct telemetry_settings *out);
 enum telemetry_result telemetry_settings_store(const struct telemetry_settings *settings);
-/* http:// or https://, a host, and nothing that could not stand before /v1/logs. */
+/* http:// or https://, a host, and only characters that are valid before /v1/logs. */
 bool telemetry_endpoint_valid(const char *url);
 
 enum telemetry_variable { TELEMETRY_UNSET, TELEMETRY_VARIABLE_ON, TELEMETRY_VARIABLE_OFF, TELEMETRY_VARIABLE_BAD };
 
-/* ANYDML_TELEMETRY. A value that is neither 0 nor 1 counts as 0. */
+/* ANYDML_TELEMETRY. A value other than 0 and 1 counts as 0. */
 enum telemetry_variable telemetry_variable(void);
 bool telemetry_is_on(void);
 
@@ -87,13 +87,13 @@ int64_t telemetry_row_time(const struct telemetry_row *row);
 
 enum telemetry_result telemetry_rows_load(struct telemetry_rows *out);
 void telemetry_rows_finish(struct telemetry_rows *rows);
-/* Marks these rows in the file, as far as they are still there. */
+/* Marks these records in the file if they still exist. */
 enum telemetry_result telemetry_rows_mark_sent(const struct telemetry_rows *sent);
 enum telemetry_result telemetry_rows_clear(void);
 
-/* Keeps one record for the day, the component ("onnxruntime", "torch", "command") and the kind of device ("cpu", "gpu",
- * "npu") when telemetry is on; nothing when it is off or anything goes wrong. true when this was the component's first
- * record of the day. errno stays. */
+/* Stores one record for the day, the component ("onnxruntime", "torch", "command") and the kind of device ("cpu",
+ * "gpu", "npu") if telemetry is on; nothing if it is off or on any error. true if this was the component's first record
+ * of the day. Preserves errno. */
 bool telemetry_record(const char *component, const char *kind);
 
 /* ---- os.c ---- */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """exports.py BUILD COMPILER..., exports.py --windows BUILD: what the three libraries export, and under which version, is exactly
-what stands here, and in Debian's list of symbols. And programs that were linked against WSL's libraries (made here: empty
+this list, and in Debian's list of symbols. And programs that were linked against WSL's libraries (made here: empty
 functions of the same names and versions) start on ours without a word of the dynamic linker about versions, and those linked
 against ours on WSL's. For Windows: names and the numbers that programs import by."""
 

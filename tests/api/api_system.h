@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tests ask of the system itself: events of the application, threads, and what the process has in use. */
+/* What tests need from the system: events of the application, threads, and the resources that the process uses. */
 #ifndef TESTS_API_SYSTEM_H
 #define TESTS_API_SYSTEM_H
 
@@ -19,7 +19,7 @@
 #include <psapi.h>
 
 #define API_EVENTS_COUNT false
-/* Pages in several places at once, of which reserved resources of the processor's adapter consist. */
+/* Mapping the same pages at several addresses, which reserved resources of the cpu adapter use. */
 #define API_MAPS_TWICE false
 
 static inline HANDLE api_event_create(void)
@@ -45,7 +45,7 @@ static inline void api_event_close(HANDLE event)
     CloseHandle(event);
 }
 
-/* How often it fired since the last such call. */
+/* The number of times it fired since the last such call. */
 static inline uint64_t api_event_take(HANDLE event)
 {
     const bool fired = api_event_fired(event, 0);
@@ -65,8 +65,8 @@ static inline int api_thread_id(void)
     return (int)GetCurrentThreadId();
 }
 
-/* Waits until a thread, by the number that it writes into *thread as it starts, sleeps: longer than anything only
- * spins. The system does not tell; a tenth of a second is longer. */
+/* Waits until a thread, whose number it writes to *thread when it starts, sleeps: longer than a spin. Systems that do
+ * not report it: a tenth of a second is longer. */
 static inline void api_await_sleep(const int *thread)
 {
     while (!__atomic_load_n(thread, __ATOMIC_ACQUIRE))
@@ -101,7 +101,7 @@ static inline size_t api_allocated_bytes(void)
     return bytes;
 }
 
-/* Gives back what is free. */
+/* Releases free memory. */
 static inline void api_trim_heap(void)
 {
     HeapCompact(GetProcessHeap(), 0);
@@ -207,7 +207,7 @@ static inline void api_trim_heap(void)
     malloc_trim(0);
 }
 
-/* Memory does not grow by 2 MiB at once, whatever asks for it. */
+/* Memory does not grow by 2 MiB at once, whatever allocates it. */
 static inline void api_small_pages(void)
 {
     prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);

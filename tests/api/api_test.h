@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of the public interfaces share. A test is a program: api_begin(), ok(...)s, return api_end().
- * ANYDML_TEST_ADAPTER names the adapter (cpu by default); a test leaves with 77, "skipped", where there is none. */
+/* Shared by the tests of the public interfaces. A test is a program: api_begin(), ok(...)s, return api_end().
+ * ANYDML_TEST_ADAPTER names the adapter (cpu by default); a test exits with 77, "skipped", if it does not exist. */
 #ifndef TESTS_API_TEST_H
 #define TESTS_API_TEST_H
 
@@ -19,7 +19,7 @@
 
 static int api_failures;
 
-/* Counts and prints a failed expectation; the test goes on. */
+/* Counts and prints a failed expectation; the test continues. */
 #define ok(cond, ...)                                                                                                  \
     do {                                                                                                               \
         if (!(cond)) {                                                                                                 \
@@ -37,7 +37,7 @@ static int api_failures;
         ok(hr_ == want_, "got 0x%08x, want 0x%08x", (unsigned)hr_, (unsigned)want_);                                   \
     } while (0)
 
-/* What the rest of the test cannot do without. */
+/* A requirement of the rest of the test. */
 #define need(cond)                                                                                                     \
     do {                                                                                                               \
         if (!(cond)) {                                                                                                 \
@@ -57,7 +57,7 @@ static inline bool api_is(const char *adapter)
     return !strcmp(api_adapter(), adapter);
 }
 
-/* Before anything else: the libraries read their environment once. Their messages about our mistakes are expected. */
+/* Before anything else: the libraries read their environment once. Messages about intended errors are expected. */
 static inline void api_begin(void)
 {
     setenv("ANYDML_ADAPTERS", api_adapter(), 1);
@@ -113,7 +113,7 @@ static inline int api_end(void)
 
 /* ---- releasing ---- */
 
-/* The reference count that is left. */
+/* The remaining reference count. */
 static inline ULONG api_release(void *object)
 {
     IUnknown *unknown = object;
@@ -136,7 +136,7 @@ static inline D3D12_RESOURCE_DESC api_buffer_desc(UINT64 width, D3D12_RESOURCE_F
     };
 }
 
-/* A committed buffer in the state and with the flags that its heap type asks for; DEFAULT allows unordered access. */
+/* A committed buffer in the state and with the flags that its heap type requires; DEFAULT allows unordered access. */
 static inline ID3D12Resource *api_buffer(ID3D12Device *device, D3D12_HEAP_TYPE type, UINT64 width)
 {
     D3D12_HEAP_PROPERTIES heap = { .Type = type };

@@ -135,7 +135,7 @@ static void test_callbacks(ID3D12Device *device, ID3D12InfoQueue1 *queue)
     ok(called == 1, "called after unregistering");
 }
 
-/* What only the debug layer looks at: early releases, and transitions that contradict each other. */
+/* Checks of the debug layer only: early releases, and transitions that contradict each other. */
 static void test_warnings(ID3D12Device *device, ID3D12InfoQueue1 *queue)
 {
     struct api_queue q = api_queue_create(device);

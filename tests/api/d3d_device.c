@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ID3D12Device: creation, identity, feature support, private data, and what a compute-only device refuses. */
+/* ID3D12Device: creation, identity, feature support, private data, and unsupported features of a compute-only
+ * device. */
 #include "api_test.h"
 
 #include <pthread.h>
@@ -132,7 +133,7 @@ static void test_features(ID3D12Device *device)
     ok_hr(ID3D12Device_CheckFeatureSupport(device, D3D12_FEATURE_ARCHITECTURE1, &one, sizeof(one)), S_OK);
     ok_hr(ID3D12Device_CheckFeatureSupport(device, D3D12_FEATURE_ARCHITECTURE, &zero, sizeof(zero)), S_OK);
     ok(one.UMA == zero.UMA && one.CacheCoherentUMA == zero.CacheCoherentUMA, "the two architectures differ");
-    ok(!api_is("cpu") || (one.UMA && one.CacheCoherentUMA), "the processor shares its memory with itself");
+    ok(!api_is("cpu") || (one.UMA && one.CacheCoherentUMA), "the CPU adapter is not UMA");
     one.NodeIndex = 1;
     ok_hr(ID3D12Device_CheckFeatureSupport(device, D3D12_FEATURE_ARCHITECTURE1, &one, sizeof(one)), E_INVALIDARG);
     D3D12_FEATURE_DATA_SHADER_MODEL model = { D3D_SHADER_MODEL_6_0 };
@@ -160,7 +161,7 @@ static void test_private_data(ID3D12Device *device)
     ok(size == 4, "size %u", size);
     ok_hr(ID3D12Device_GetPrivateData(device, &guid, &size, out), S_OK);
     ok(!strcmp(out, "abc"), "data");
-    /* An interface is referenced by the device, and once more for whoever gets it. */
+    /* An interface is referenced by the device, and once more by its receiver. */
     ID3D12Fence *fence = NULL, *got = NULL;
     ok_hr(ID3D12Device_CreateFence(device, 0, 0, &IID_ID3D12Fence, (void **)&fence), S_OK);
     ok_hr(ID3D12Device_SetPrivateDataInterface(device, &guid, (IUnknown *)fence), S_OK);
@@ -192,7 +193,7 @@ static void test_absent(ID3D12Device *device)
     api_release(queue);
 }
 
-/* What programs ask for to measure, and to start sooner: accepted, without effect. */
+/* Performance hints: accepted, without effect. */
 static void test_hints(ID3D12Device *device)
 {
     ID3D12Device9 *nine = (ID3D12Device9 *)device;

@@ -39,7 +39,7 @@ static void test_refusals(ID3D12Device *device)
     api_queue_destroy(&q);
 }
 
-/* What it wrote is there when it returns, whether the queue was idle, or its thread had just been at work. */
+/* Its writes are visible when it returns, whether the queue was idle, or its thread was busy. */
 static void test_done(ID3D12Device *device)
 {
     struct api_queue q = api_queue_create(device);
@@ -66,7 +66,7 @@ static bool is_host(void)
     return api_is("cpu") || api_is("null");
 }
 
-/* Short lists on an idle queue are done at once; behind a wait they stay behind, and what is signalled after them too.
+/* Short lists on an idle queue complete at once; after a wait they stay pending, and so do signals after them.
  */
 static void test_short(ID3D12Device *device)
 {

@@ -88,7 +88,7 @@ static void test_blocking(ID3D12Device *device)
     for (int i = 0; i < 3; i++)
         api_await_sleep(&waiting[i].thread);
     ok_hr(ID3D12Fence_Signal(fence, 10), S_OK);
-    ok_hr(ID3D12Fence_Signal(fence, 1), S_OK); /* the value has been there: nobody may miss it */
+    ok_hr(ID3D12Fence_Signal(fence, 1), S_OK); /* the value was reached: no wait may miss it */
     for (int i = 0; i < 3; i++)
         pthread_join(threads[i], NULL);
     api_release(fence);

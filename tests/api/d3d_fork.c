@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A process that forks without exec: its child may open devices of the cpu adapter of its own, compute on a thread that
- * had a team, and release what it has of the parent's. */
+ * had a team, and release inherited objects. */
 #include "tiles_test.h"
 
 #include "d3d12/private.h"
@@ -51,7 +51,7 @@ static void join(pid_t child)
     ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ended with 0x%x", status);
 }
 
-/* A reserved resource's tile reads what is written to its heap. */
+/* A tile of a reserved resource shows writes to its heap. */
 static void use_tiles(void)
 {
     uint32_t got = 0, value = 0x656c6974;
@@ -101,7 +101,7 @@ static void test_release(void)
     }
 }
 
-/* ---- a fork while a thread waits, with locks, until others let its heap's pages alone ---- */
+/* ---- a fork while a thread waits, holding locks, until others stop using its heap's pages ---- */
 
 static sem_t begun, go_on;
 
@@ -152,7 +152,7 @@ static void test_tiles(void)
     need(fence);
     sem_init(&begun, 0, 0);
     sem_init(&go_on, 0, 0);
-    /* On the queues' own threads: idle queues work on the caller's. */
+    /* On the queues' own threads: idle queues run on the caller's. */
     ok_hr(ID3D12CommandQueue_Wait(working.queue, fence, 1), S_OK);
     ok_hr(ID3D12CommandQueue_Wait(mapping.queue, fence, 2), S_OK);
     execute_gate(&working);

@@ -25,7 +25,7 @@ static void lists_destroy(struct lists *l)
     api_release(l->allocator);
 }
 
-/* Ends a list that must have failed with this code, for good. */
+/* Ends a list that must have failed with this code, permanently. */
 static void expect_failed(struct lists *l, HRESULT want, const char *what)
 {
     HRESULT hr = ID3D12GraphicsCommandList_Close(l->list);
@@ -176,7 +176,7 @@ static void test_barriers(ID3D12Device *device)
         D3D12_RESOURCE_BARRIER barrier;
         const char *what;
     } bad[] = {
-        { transition(NULL, 0, 8, 0), "no resource" },
+        { transition(NULL, 0, 8, 0), "not a resource" },
         { transition(uav, 8, 8, 0), "equal states" },
         { transition(uav, 0, 4, 0), "render target" },
         { transition(uav, 0, 0x408, 0), "two writes" },
@@ -226,7 +226,7 @@ static void test_first_error(ID3D12Device *device)
     expect_failed(&l, E_INVALIDARG, "first error");
 }
 
-/* Reset right after submission keeps what was submitted; early release of a buffer keeps its memory. */
+/* Reset right after submission keeps the submitted commands; early release of a buffer keeps its memory. */
 static void test_reset_in_flight(struct api_queue *q)
 {
     ID3D12Resource *buffer = api_buffer(q->device, D3D12_HEAP_TYPE_DEFAULT, 1 << 20);

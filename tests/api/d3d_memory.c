@@ -71,7 +71,7 @@ static void test_properties(ID3D12Device *device, char *memory)
     ok(!api_release(buffer), "references left");
 }
 
-/* To, from and between, at odd places; bytes after the end stay. */
+/* To, from and between, at unaligned offsets; bytes after the end do not change. */
 static void test_copies(ID3D12Device *device, char *memory)
 {
     struct api_queue q = api_queue_create(device);
@@ -90,7 +90,7 @@ static void test_copies(ID3D12Device *device, char *memory)
         for (int i = 2048; i < BYTES; i++)
             ok((i >= 2051 && i < 2381) || memory[i] == (char)(i * 7), "byte %d changed", i);
     }
-    /* It may be released as soon as nothing uses it. */
+    /* It may be released as soon as it is not in use. */
     api_release(a);
     api_release(b);
     api_release(inner);

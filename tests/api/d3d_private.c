@@ -142,7 +142,7 @@ static void test_late_binding(void)
     ok_hr(record(&s), S_OK);
     ok_hr(ID3D12GraphicsCommandList_Close(s.q.list), S_OK);
     ok_hr(record(&s), E_INVALIDARG); /* closed */
-    for (UINT64 i = 0; i < 4; i++) { /* bound after recording, and anew for each submission */
+    for (UINT64 i = 0; i < 4; i++) { /* bound after recording, and again for each submission */
         bind(&s, i * 16, 48 - i * 16);
         api_queue_execute(&s.q);
     }
@@ -155,7 +155,8 @@ static void test_late_binding(void)
     setup_destroy(&s);
 }
 
-/* Buffers that are given when a dispatch is recorded count; empty ones are found in the heap when it is submitted. */
+/* Buffers that are given when a dispatch is recorded are used; empty ones are read from the heap when it is
+ * submitted. */
 static void test_captured(void)
 {
     struct setup s = setup_create();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ID3D12CommandQueue and timestamps: order, waits between queues, re-execution, and what misuse does. */
+/* ID3D12CommandQueue and timestamps: order, waits between queues, re-execution, and the effects of misuse. */
 #include "api_test.h"
 
 static void test_creation(ID3D12Device *device)
@@ -93,7 +93,7 @@ static void test_waits(ID3D12Device *device)
 
 static void test_open_list(struct api_queue *q)
 {
-    api_queue_execute(q); /* the list is recording: a message, nothing else */
+    api_queue_execute(q); /* the list is recording: only a message */
     api_queue_wait(q);
     ID3D12CommandList *none[] = { NULL };
     ID3D12CommandQueue_ExecuteCommandLists(q->queue, 1, none);
@@ -183,7 +183,7 @@ static void test_query_errors(ID3D12Device *device)
     api_release(back);
 }
 
-/* A recorded list, executed very often: nothing grows. */
+/* A recorded list, executed very often: memory does not grow. */
 static void test_reexecution(struct api_queue *q)
 {
     ID3D12Resource *a = api_buffer(q->device, D3D12_HEAP_TYPE_DEFAULT, 64);

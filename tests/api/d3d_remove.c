@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Device removal: what causes it, and what everything says afterwards. */
+/* Device removal: its causes, and the results of all functions afterwards. */
 #include "api_test.h"
 
 #include <pthread.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ID3D12Resource and ID3D12Heap: what may be created, mapping, placed buffers that share bytes, sizes, residency. */
+/* ID3D12Resource and ID3D12Heap: valid and invalid descriptions, mapping, placed buffers that share bytes, sizes,
+ * residency. */
 #include "api_test.h"
 
 #include <unistd.h>
@@ -87,9 +88,9 @@ static void test_map(struct api_queue *q)
     ok_hr(ID3D12Resource_Map(upload, 0, &nothing, NULL), S_OK);
     for (int i = 0; i < 3; i++)
         ID3D12Resource_Unmap(upload, 0, NULL);
-    ID3D12Resource_Unmap(upload, 0, NULL); /* one too many: a message, no more */
+    ID3D12Resource_Unmap(upload, 0, NULL); /* one too many: only a message */
     first = api_map(upload);
-    /* What is written between recording and executing is seen. */
+    /* Writes between recording and executing are visible. */
     ID3D12GraphicsCommandList_CopyBufferRegion(q->list, gpu, 0, upload, 0, 64);
     ok_hr(ID3D12GraphicsCommandList_Close(q->list), S_OK);
     memset(first, 0x5a, 64);
@@ -150,7 +151,7 @@ static void test_placed(struct api_queue *q)
     place(device, NULL, 0, 16, D3D12_RESOURCE_STATE_COMMON, E_INVALIDARG);
     place(device, (ID3D12Heap *)upper, 0, 16, D3D12_RESOURCE_STATE_COMMON, E_INVALIDARG);
     ok(ID3D12Resource_GetGPUVirtualAddress(upper) == ID3D12Resource_GetGPUVirtualAddress(uav) + 65536, "address");
-    api_release(heap); /* its resources hold it */
+    api_release(heap); /* held by its resources */
 
     ID3D12Resource *upload = api_buffer(device, D3D12_HEAP_TYPE_UPLOAD, 131072);
     ID3D12Resource *readback = api_buffer(device, D3D12_HEAP_TYPE_READBACK, 131072);
@@ -231,7 +232,7 @@ static void test_limits(ID3D12Device *device)
     ok(!second, "a heap beyond the machine's memory");
     if (first)
         api_release(first);
-    desc.SizeInBytes = 65536; /* and what is released can be had again */
+    desc.SizeInBytes = 65536; /* and released memory can be allocated again */
     ok_hr(ID3D12Device_CreateHeap(device, &desc, &IID_ID3D12Heap, (void **)&first), S_OK);
     api_release(first);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Root signatures: their bytes against digests that Microsoft's compiler gave the same descriptions, back through the
- * deserialisers, and what must be refused. */
+/* Root signatures: their bytes against digests of Microsoft's compiler for the same descriptions, a round trip through
+ * the deserialisers, and invalid ones. */
 #include "api_test.h"
 
 #define VERSION_1_2 ((D3D_ROOT_SIGNATURE_VERSION)3)
@@ -242,7 +242,7 @@ static void test_ranges(void)
     other = bad, other.BaseShaderRegister = 0xfffffffe;
     expect_range_refused(good, other, "2^32");
     other = bad, other.RangeType = D3D12_DESCRIPTOR_RANGE_TYPE_SAMPLER;
-    expect_range_refused(good, other, "samplers beside");
+    expect_range_refused(good, other, "samplers and other");
     other = bad, other.OffsetInDescriptorsFromTableStart = 0xfffffffd;
     expect_range_refused(good, other, "2^32 descriptors");
     const unsigned wrong[] = { 0x10, 0x6, 0xc, 0x9, 0x10001 };
@@ -289,7 +289,7 @@ static void test_rules(void)
     desc.Flags = D3D12_ROOT_SIGNATURE_FLAG_LOCAL_ROOT_SIGNATURE;
     D3D12_VERSIONED_ROOT_SIGNATURE_DESC versioned = { D3D_ROOT_SIGNATURE_VERSION_1_1, { .Desc_1_1 = desc } };
     api_release(serialize(&versioned));
-    /* One register for two stages that do not meet. */
+    /* One register for two disjoint stages. */
     many[1] = many[0];
     many[0].ShaderVisibility = D3D12_SHADER_VISIBILITY_VERTEX;
     many[1].ShaderVisibility = D3D12_SHADER_VISIBILITY_PIXEL;
@@ -310,9 +310,9 @@ static void test_rules(void)
     ok(!blob, "the output is not cleared");
 }
 
-/* ---- bytes that are no root signature ---- */
+/* ---- bytes that are not a root signature ---- */
 
-/* Every byte counts: the digest sees one that is changed. Without a digest the reader must see what would harm it. */
+/* Every byte matters: the digest detects a changed one. Without a digest the reader must detect harmful ones. */
 static void test_damaged(ID3D12Device *device)
 {
     const D3D12_VERSIONED_ROOT_SIGNATURE_DESC desc = { D3D_ROOT_SIGNATURE_VERSION_1_1,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The threads that all queues of the process share: never too many taken, first come first served, and no deadlock
- * between queues that wait for each other. */
+/* The threads that all queues of the process share: never too many acquired, FIFO order, and no deadlock between queues
+ * that wait for each other. */
 #include "api_test.h"
 
 #include "d3d12/adapter.h"
@@ -11,7 +11,7 @@
 
 enum { THREADS = 6, ROUNDS = 3000, QUEUES = 4, CHAIN = 60 };
 
-#define BYTES (UINT64)(4u << 20) /* a copy that wants several threads */
+#define BYTES (UINT64)(4u << 20) /* a copy that uses several threads */
 
 /* ---- the budget alone ---- */
 
@@ -68,7 +68,7 @@ static void *take_turn(void *argument)
     return NULL;
 }
 
-/* One that wants all comes before one that wants little and came later. */
+/* A request for all comes before a later one for few. */
 static void test_order(void)
 {
     struct turn turns[2] = { { .threads = all }, { .threads = 1 } };
@@ -151,7 +151,7 @@ static void *test_queues(void *unused)
     return NULL;
 }
 
-/* Chains that know nothing of each other. */
+/* Chains without dependencies on each other. */
 static void test_chains(void)
 {
     pthread_t other;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reserved resources: what they are, mappings that move while data stay, mappings in the order of the queue, random
- * ones against a model, and calls that must change nothing. */
+/* Reserved resources: properties, mappings that move while data stay, mappings in the order of the queue, random ones
+ * against a model, and calls that must have no effect. */
 #include "tiles_test.h"
 
-/* The two methods without their last parameter. The macro calls the slot itself: the header's own macro would take the
- * commas of lists in braces for its parameters'. */
+/* The two methods without their last parameter. The macro calls the slot itself: the header's own macro would treat the
+ * commas of braced lists as parameter separators. */
 #define update(queue, ...) (queue)->lpVtbl->UpdateTileMappings(queue, __VA_ARGS__, D3D12_TILE_MAPPING_FLAG_NONE)
 
 static void copy(ID3D12CommandQueue *queue, ID3D12Resource *to, const D3D12_TILED_RESOURCE_COORDINATE *to_start,
@@ -21,7 +21,7 @@ static void write_tile(struct api_queue *q, ID3D12Resource *resource, UINT tile,
     api_write(q, resource, (UINT64)tile * TILE + TILE - 4, &value, 4);
 }
 
-/* The word at both ends of a tile; all ones when they differ. */
+/* The word at both ends of a tile; all ones if they differ. */
 static uint32_t read_tile(struct api_queue *q, ID3D12Resource *resource, UINT tile)
 {
     uint32_t ends[2] = { 0, 1 };
@@ -38,7 +38,7 @@ static void expect_tiles(struct api_queue *q, ID3D12Resource *resource, const ui
     }
 }
 
-/* A heap whose tiles hold `first`, `first` + 1, ... */
+/* A heap whose tiles contain `first`, `first` + 1, ... */
 static ID3D12Heap *numbered_heap(struct api_queue *q, UINT tiles, uint32_t first, ID3D12Resource **out_placed)
 {
     ID3D12Heap *heap = tiles_heap(q->device, tiles);
@@ -112,7 +112,7 @@ static void test_moves(struct api_queue *q)
     const D3D12_TILED_RESOURCE_COORDINATE starts[] = { { .X = 3 }, { .X = 1 } };
     update(q->queue, resource, 2, starts, NULL, heap, 1, NULL, (UINT[]){ 6 }, NULL);
     expect_tiles(q, resource, (uint32_t[]){ 100, 107, 101, 106 }, 4);
-    /* Several resources over one heap, as allocators make them for their states. */
+    /* Several resources over one heap, as allocators create them for their states. */
     alias = tiles_reserved(q->device, 4 * TILE);
     const D3D12_TILE_REGION_SIZE two = { .NumTiles = 2, .UseBox = TRUE, .Width = 2, .Height = 1, .Depth = 1 };
     tiles_map(q, alias, 0, heap, 0, 4);
@@ -122,7 +122,7 @@ static void test_moves(struct api_queue *q)
     copy(q->queue, alias, &(D3D12_TILED_RESOURCE_COORDINATE){ .X = 1 }, alias,
          &(D3D12_TILED_RESOURCE_COORDINATE){ .X = 0 }, &(D3D12_TILE_REGION_SIZE){ .NumTiles = 3 });
     expect_tiles(q, alias, (uint32_t[]){ 100, 100, 101, 107 }, 4);
-    /* The mappings hold the heap. */
+    /* The mappings keep the heap. */
     api_release(heap);
     api_release(placed);
     expect_tiles(q, resource, (uint32_t[]){ 100, 107, 101, 106 }, 4);
@@ -259,7 +259,7 @@ static void test_random(struct api_queue *q)
     }
 }
 
-/* ---- a heap that serves tiles for the first time while another queue works in it ---- */
+/* ---- a heap used for tiles for the first time while another queue works in it ---- */
 
 static void test_busy_heap(struct api_queue *q)
 {
@@ -330,7 +330,7 @@ static void test_dropped(struct api_queue *q)
     api_release(heap);
 }
 
-/* The feature query has said that there are none. */
+/* The feature query has reported that there are none. */
 static void test_absent(ID3D12Device *device)
 {
     D3D12_RESOURCE_DESC desc = api_buffer_desc(TILE, D3D12_RESOURCE_FLAG_NONE);
@@ -361,7 +361,7 @@ int main(void)
         ok_hr(ID3D12Device_GetDeviceRemovedReason(device), S_OK);
         api_queue_destroy(&q);
     } else {
-        ok(!api_is("cpu") || !API_MAPS_TWICE, "the processor's adapter has no tiles");
+        ok(!api_is("cpu") || !API_MAPS_TWICE, "the cpu adapter has no tiles");
         test_absent(device);
     }
     ok(api_release(device) == 0, "the device is still referenced");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* IDMLBindingTable: creation, Reset, what a binding must fulfil, overlaps. A refused binding removes the DirectML
- * device with E_INVALIDARG and leaves the Direct3D device alone. */
+/* IDMLBindingTable: creation, Reset, rules for bindings, overlaps. A rejected binding removes the DirectML device with
+ * E_INVALIDARG and does not affect the Direct3D device. */
 #include "dml_test.h"
 
 /* ---- creation ---- */
@@ -61,14 +61,14 @@ struct binding_case {
     enum target target;
     D3D12_HEAP_TYPE heap;
     UINT64 offset;
-    INT64 more; /* bytes beyond what is needed */
+    INT64 more; /* bytes beyond the required ones */
     bool good;
 };
 
 #define WRAP (UINT64_MAX - 15)
 #define REST INT64_MIN /* SizeInBytes is 0: up to the end */
 
-/* The buffers have 1024 bytes more than what is needed. */
+/* The buffers have 1024 bytes more than required. */
 static const struct binding_case binding_cases[] = {
     { "plain input", PLAIN_INPUT, D3D12_HEAP_TYPE_DEFAULT, 0, 0, true },
     { "input at 16", PLAIN_INPUT, D3D12_HEAP_TYPE_DEFAULT, 16, 0, true },
@@ -101,8 +101,8 @@ static const struct binding_case binding_cases[] = {
     { "short temporary", TEMPORARY, D3D12_HEAP_TYPE_DEFAULT, 0, -4, false },
 };
 
-/* (x + y) * y through an activation that is applied apart needs memory between its steps: two nodes in a graph whose
- * intermediate tensor cannot be avoided, a softmax of a product. */
+/* (x + y) * y through an activation that is applied separately needs memory between its steps: two nodes in a graph
+ * whose intermediate tensor cannot be avoided, a softmax of a GEMM. */
 static IDMLCompiledOperator *operator_with_temporary(struct rig *rig)
 {
     struct tensor tensor;

@@ -75,7 +75,7 @@ static inline void release_nodes(struct build *b)
             api_release(b->operators[i].Operator);
 }
 
-/* Compiles, then releases the operators and wipes everything that was described. */
+/* Compiles, then releases the operators and wipes all descriptions. */
 static inline IDMLCompiledOperator *build_end_with(struct build *b, DML_EXECUTION_FLAGS flags)
 {
     IDMLCompiledOperator *op = NULL;

@@ -27,7 +27,7 @@ static void test_identity(void)
     rig_destroy(&rig);
 }
 
-/* A table released or reset for another operator, right after recording, does not disturb what was recorded. */
+/* A table released or reset for another operator, right after recording, does not affect the recorded dispatch. */
 static void test_table_independent(void)
 {
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
@@ -97,8 +97,8 @@ static void test_sizes_to_the_end(void)
     rig_destroy(&rig);
 }
 
-/* One range of descriptors serves several dispatches before the list is executed, by tables of their own or by one that
- * is bound again: each dispatch has the bindings of its RecordDispatch. */
+/* One range of descriptors serves several dispatches before the list is executed, by separate tables or by one that is
+ * rebound: each dispatch has the bindings of its RecordDispatch. */
 static void test_shared_range(bool one_table)
 {
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
@@ -120,7 +120,7 @@ static void test_shared_range(bool one_table)
         if (!one_table)
             api_release(table);
     }
-    if (one_table) /* what is bound after the last RecordDispatch counts for none of them */
+    if (one_table) /* bindings after the last RecordDispatch affect none of them */
         bind_outputs(table, 1, &(struct bound){ ins[0], 0, 32 });
     rig_run(&rig);
     for (int i = 0; i < 3; i++) {
@@ -189,7 +189,7 @@ static void test_shared_range_initializers(void)
     rig_destroy(&rig);
 }
 
-/* A closed list is executed three times; the outputs are bound anew each time. */
+/* A closed list is executed three times; the outputs are bound again each time. */
 static void test_late_binding(void)
 {
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
@@ -222,7 +222,7 @@ static void test_late_binding(void)
     rig_destroy(&rig);
 }
 
-/* Descriptors written to a heap that is not shader-visible count once they are copied. */
+/* Descriptors written to a heap that is not shader-visible are used once they are copied. */
 static void test_copied_descriptors(void)
 {
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
@@ -254,7 +254,7 @@ static void test_copied_descriptors(void)
     rig_destroy(&rig);
 }
 
-/* Released right after recording: the list keeps what it needs. */
+/* Released right after recording: the list keeps its objects. */
 static void test_released_operator(void)
 {
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);

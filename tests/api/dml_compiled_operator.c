@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* IDMLCompiledOperator: compilation, its properties, the flags, what it keeps. */
+/* IDMLCompiledOperator: compilation, its properties, the flags, the objects that it keeps. */
 #include "dml_test.h"
 
 static void test_object(IDMLDevice1 *dml)
@@ -60,7 +60,7 @@ static void test_arguments(IDMLDevice1 *dml)
     ok(!api_release(op), "the operator has references left");
 }
 
-/* All flags compute the same product. */
+/* All flags compute the same GEMM. */
 static void test_flags(DML_EXECUTION_FLAGS flags)
 {
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);

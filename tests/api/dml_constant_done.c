@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AnydmlCompileGraph: constants are named once each, by the calling thread, before it returns, and never read after. */
+/* AnydmlCompileGraph: constants are reported once each, on the calling thread, before it returns, and never read
+ * after. */
 #include "dml_test.h"
 
 #include <anydml.h>
@@ -13,7 +14,7 @@ struct part {
     DML_CONSTANT_DATA_GRAPH_NODE_DESC constant;
 };
 
-/* A graph in the making, and what is said while it is compiled. */
+/* A graph, and the reports while it is compiled. */
 struct work {
     IDMLDevice1 *dml;
     struct part parts[NODES];
@@ -54,7 +55,7 @@ static UINT add_node(struct work *w, IDMLOperator *op)
     return i;
 }
 
-/* `count` floats of memory that is its own, off any alignment, so that reading them too late shows. */
+/* `count` floats in a separate unaligned allocation, so that late reads are detected. */
 static UINT add_constant(struct work *w, UINT count, float first, float step)
 {
     UINT i = w->desc.NodeCount++;
@@ -76,7 +77,7 @@ static void connect(struct work *w, UINT from, UINT to, UINT slot)
     w->middle_edges[i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_INTERMEDIATE, &w->middles[i] };
 }
 
-/* Frees the data at once, overwritten first. */
+/* Frees the data immediately, overwritten first. */
 static void STDMETHODCALLTYPE done(void *context, UINT node)
 {
     struct work *w = context;
@@ -109,15 +110,15 @@ static IDMLCompiledOperator *work_compile(struct work *w, anydml_constant_done c
     rig_skip(hr);
     ok_hr(hr, S_OK);
     need(op);
-    for (UINT i = 0; i < NODES; i++) { /* what is not named is free now too */
+    for (UINT i = 0; i < NODES; i++) { /* unreported ones may be freed now, too */
         if (w->data[i])
             memset(w->data[i], 0xff, w->parts[i].constant.DataSize + 4);
     }
     return op;
 }
 
-/* y = x of 1 x K times two products with weights that are packed (one of them twice), plus a sum of constants that is
- * folded; one constant nobody reads. What `c` is: y[n] = K * (n + 1) ... is computed beside it in double. */
+/* y = x of 1 x K times two GEMMs with weights that are packed (one of them twice), plus a sum of constants that is
+ * folded; one unused constant. The values of `c`: y[n] = K * (n + 1) ... is computed in double in addition. */
 static void build(struct work *w, struct rig *rig)
 {
     work_begin(w, rig->dml);
@@ -187,11 +188,11 @@ static void test_named(void)
     struct work w;
     build(&w, &rig);
     IDMLCompiledOperator *op = work_compile(&w, done);
-    /* Weights are what the call is for: on the cpu adapter they are packed and let go. */
+    /* The purpose of the call are weights: on the cpu adapter they are packed and released. */
     ok(w.named[0] == 1 || !api_is("cpu"), "the weights were never named");
     check(&rig, op);
     work_end(&w);
-    /* The same weights again, which the device has by now: they are read to be recognised, and named too. */
+    /* The same weights again, which the device already has: they are read to be recognised, and reported too. */
     build(&w, &rig);
     IDMLCompiledOperator *again = work_compile(&w, done);
     ok(w.named[0] == 1 || !api_is("cpu"), "the weights were not named the second time");
@@ -212,7 +213,7 @@ static long resident_mib(void)
     return (long)(api_resident_bytes() >> 20);
 }
 
-/* One product with weights of 16 MiB times `factor`. */
+/* One GEMM with weights of 16 MiB times `factor`. */
 static IDMLCompiledOperator *compile_large(struct rig *rig, float factor)
 {
     struct work w;
@@ -227,7 +228,7 @@ static IDMLCompiledOperator *compile_large(struct rig *rig, float factor)
     return op;
 }
 
-/* The same weights cost memory once, on however many devices they are used; others cost their own. */
+/* The same weights use memory once, on any number of devices; others use their own. */
 static void test_devices(void)
 {
     struct rig first = rig_create(DML_CREATE_DEVICE_FLAG_NONE), second = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
@@ -239,7 +240,7 @@ static void test_devices(void)
         grown[i] = resident_mib() - before;
     }
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    const bool exact = false; /* they keep what is freed */
+    const bool exact = false; /* they keep freed memory */
 #else
     const bool exact = true;
 #endif
@@ -266,7 +267,7 @@ static void test_no_callback(void)
     rig_destroy(&rig);
 }
 
-/* Refused graphs are refused as CompileGraph refuses them; constants may have been named, once. */
+/* Invalid graphs fail as in CompileGraph; constants may have been reported, once. */
 static void test_refused(void)
 {
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
@@ -299,7 +300,7 @@ static void test_refused(void)
 
 struct foreign {
     IDMLDevice1 iface;
-    IDMLDevice1 *inner; /* compiles; NULL: nobody does */
+    IDMLDevice1 *inner; /* compiles; NULL: unavailable */
     const DML_GRAPH_DESC *desc;
     DML_EXECUTION_FLAGS flags;
     UINT calls;
@@ -318,10 +319,10 @@ static HRESULT STDMETHODCALLTYPE foreign_compile(IDMLDevice1 *iface, const DML_G
     return DXGI_ERROR_UNSUPPORTED;
 }
 
-/* It has its own CompileGraph, which knows of no callback; the functions that are about AnyDML's devices refuse it. */
+/* It has its own CompileGraph, without a callback; the functions for AnyDML's devices reject it. */
 static void test_foreign(void)
 {
-    /* Nothing else may be asked of it. */
+    /* Nothing else may be called. */
     static const IDMLDevice1Vtbl table = { .CompileGraph = foreign_compile };
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
     struct foreign foreign = { .iface = { (IDMLDevice1Vtbl *)&table } };

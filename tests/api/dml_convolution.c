@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gradients of convolutions as training clients ask for them: as convolutions whose outputs are smaller or larger
- * than the attributes give. */
+/* The gradients of convolutions as training clients request them: as convolutions whose outputs are smaller or larger
+ * than the attributes imply. */
 #include "dml_test.h"
 
 enum { CASES = 160, ELEMENTS_MAX = 4096 };
@@ -43,7 +43,7 @@ struct operand {
     UINT strides[4];
 };
 
-/* Sizes n, c, h, w of elements that lie with the first two dimensions exchanged if `transposed`. */
+/* Sizes n, c, h, w of elements stored with the first two dimensions exchanged if `transposed`. */
 static const DML_TENSOR_DESC *operand(struct operand *out, const UINT *sizes, bool transposed)
 {
     UINT plane = sizes[2] * sizes[3];
@@ -72,7 +72,7 @@ struct input {
     UINT count;
 };
 
-/* What the operator makes of its two inputs. */
+/* The operator's result for its two inputs. */
 static void run(struct rig *rig, const DML_CONVOLUTION_OPERATOR_DESC *desc, struct input a, struct input b, float *out,
                 UINT out_count)
 {
@@ -127,8 +127,8 @@ static void differentiate(const struct geometry *g, const float *x, const float 
     }
 }
 
-/* Of the weights: x with channels as its batch, convolved with dy, its steps and dilations exchanged; the output is as
- * large as the window, whatever is left of x. `bare`: clients that state padding at the start alone. */
+/* Of the weights: x with channels as its batch, convolved with dy, with strides and dilations exchanged; the output has
+ * the size of the window, whatever the rest of x. `bare`: clients that state only padding at the start. */
 static void weight_gradient(struct rig *rig, const struct geometry *g, const float *x, const float *dy, bool bare,
                             float *out)
 {
@@ -203,7 +203,7 @@ static void test_case(struct rig *rig, UINT number)
     }
 }
 
-/* Nearly all windows lie far outside the input: compiling must not take longer for it. */
+/* Nearly all windows are far outside of the input: compiling must not take longer. */
 static void test_far(struct rig *rig)
 {
     static const UINT x[] = { 1, 1, 4, 4 }, w[] = { 1, 1, 2, 2 }, y[] = { 1, 1, 60, 60 };

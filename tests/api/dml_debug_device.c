@@ -88,7 +88,7 @@ static void test_messages(IDMLDevice1 *dml, ID3D12InfoQueue *queue)
     api_release(debug);
 }
 
-/* Without the flag a refused call says nothing to the info queue, but a removal always does. */
+/* Without the flag a failed call stores nothing in the info queue, but a removal always does. */
 static void test_without_flag(ID3D12Device *d3d, ID3D12InfoQueue *queue)
 {
     IDMLDevice1 *dml = rig_dml_device(d3d, DML_CREATE_DEVICE_FLAG_NONE);
@@ -107,18 +107,18 @@ static void test_without_flag(ID3D12Device *d3d, ID3D12InfoQueue *queue)
     api_release(dml);
 }
 
-/* What is done all the same, with a word about it. */
+/* Calls that succeed, with a warning. */
 static void test_hints(ID3D12Device *d3d, ID3D12InfoQueue *queue)
 {
     struct rig rig = rig_of(d3d, DML_CREATE_DEVICE_FLAG_DEBUG);
-    ID3D12Device_AddRef(d3d); /* the rig takes one */
+    ID3D12Device_AddRef(d3d); /* the rig holds one */
     IDMLCompiledOperator *op = compile(rig.dml, gemm_operator(rig.dml, 2, 2, 2, DML_TENSOR_FLAG_NONE), 0);
     struct prepared prepared = prepare(&rig, op, 0, NULL);
     ID3D12Resource *buffer = buffer_f32(&rig, 8, 0, 1);
     IDMLBindingTable *table = table_at(&rig, op, 0);
     ID3D12InfoQueue_ClearStoredMessages(queue);
     bind_outputs(table, 1, &(struct bound){ buffer, 16, 0 });
-    expect_severity(queue, D3D12_MESSAGE_SEVERITY_WARNING, "<unnamed>: ", "SizeInBytes is 0; it is taken as 16");
+    expect_severity(queue, D3D12_MESSAGE_SEVERITY_WARNING, "<unnamed>: ", "SizeInBytes is 0; using 16");
     bind_inputs(table, 3, (struct bound[]){ { buffer, 0, 16 }, { buffer, 16, 16 }, { NULL, 0, 0 } });
     bind_prepared(table, &prepared);
     record(&rig, op, table);
@@ -132,7 +132,7 @@ static void test_hints(ID3D12Device *d3d, ID3D12InfoQueue *queue)
     rig_destroy(&rig);
 }
 
-/* The layer changes no sizes and no counts. */
+/* The layer does not change sizes or counts. */
 static void test_same_properties(ID3D12Device *d3d)
 {
     DML_BINDING_PROPERTIES props[2];
@@ -188,8 +188,8 @@ static unsigned messages_with(ID3D12InfoQueue *queue, D3D12_MESSAGE_SEVERITY sev
     return found;
 }
 
-/* Work that outlives its operator, its descriptor heap and its buffers: it runs. The heap's release is an error at each
- * submission, the operator's a warning, once. */
+/* Work that outlives its operator, its descriptor heap and its buffers still runs. The heap's release is an error at
+ * each submission, the operator's a warning, once. */
 static void test_released(ID3D12Device *d3d, ID3D12InfoQueue *queue)
 {
     struct rig rig = rig_of(d3d, DML_CREATE_DEVICE_FLAG_DEBUG);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the debug layer says about states of buffers and about dispatches without a barrier between them, by the
- * numbers of Direct3D 12's messages; and that it says nothing about programs that are right. */
+/* Messages of the debug layer about states of buffers and about dispatches without a barrier between them, by the IDs
+ * of Direct3D 12's messages; and none for correct programs. */
 #include "dml_test.h"
 
 #define UNORDERED D3D12_RESOURCE_STATE_UNORDERED_ACCESS
@@ -81,7 +81,7 @@ static void uav_barrier(struct bench *b, ID3D12Resource *resource)
     ID3D12GraphicsCommandList_ResourceBarrier(b->rig.q.list, 1, &barrier);
 }
 
-/* Nothing has been said since the last time. */
+/* No message since the last check. */
 static void expect_silence(struct bench *b, const char *about)
 {
     ok(!ID3D12InfoQueue_GetNumStoredMessages(b->queue), "%llu messages about %s",

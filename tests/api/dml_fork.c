@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A child of fork with the parent's device of a driver: it finds the device removed, releases everything without
- * touching the driver, and ends; the parent computes on. */
+/* A child of fork with the parent's device of a driver: the device is removed, everything is released without touching
+ * the driver, and it ends; the parent continues to compute. */
 #include "dml_test.h"
 
 struct work {
@@ -74,7 +74,7 @@ static void live_as_child(struct work *w)
     ok_hr(ID3D12Device_CreateHeap(w->rig.d3d, &heap, &IID_ID3D12Heap, (void **)&none), DXGI_ERROR_DEVICE_REMOVED);
     ok(!none, "a heap in the child");
     if (none)
-        api_release(none); /* else it would keep the device */
+        api_release(none); /* otherwise it would keep the device */
     work_destroy(w);
 }
 

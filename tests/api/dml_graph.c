@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* IDMLDevice1::CompileGraph: numbers, slots, owned inputs, constants, and what is refused. */
+/* IDMLDevice1::CompileGraph: numbers, slots, owned inputs, constants, and invalid graphs. */
 #include "dml_build.h"
 
 #include <limits.h>
@@ -29,7 +29,7 @@ static void run(struct rig *rig, IDMLCompiledOperator *op, const struct prepared
     api_release(out);
 }
 
-/* (x + y) + x, with an input that nothing uses; the sum x + y is an output as well, twice. */
+/* (x + y) + x, with an unused input; the sum x + y is an output as well, twice. */
 static void test_numbers(void)
 {
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
@@ -102,7 +102,7 @@ static void test_constant(void)
     rig_destroy(&rig);
 }
 
-/* ---- refusals: each changes a good graph of a constant, two additions and a product with an owned input ---- */
+/* ---- errors: each changes a valid graph of a constant, two additions and a GEMM with an owned input ---- */
 
 enum wrong {
     GOOD,
@@ -294,7 +294,7 @@ static void test_refused(IDMLDevice1 *dml, IDMLDevice1 *other)
     ok_hr(IDMLDevice1_GetDeviceRemovedReason(dml), S_OK);
 }
 
-/* Counts that no edges can meet are refused before anything is allocated for them; some unused inputs are fine. */
+/* Implausible counts are rejected before anything is allocated for them; some unused inputs are allowed. */
 static void test_counts(void)
 {
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
@@ -331,7 +331,7 @@ static void test_counts(void)
     rig_destroy(&rig);
 }
 
-/* The same edge sizes seen in another shape and type: bits are kept. */
+/* The same edge sizes in another shape and type: bits are preserved. */
 static void test_reinterpreting_edge(void)
 {
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);

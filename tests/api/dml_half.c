@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Half precision: DirectML's flag leaves FLOAT32 tensors as they are to the last bit; the flag of our own, which is
- * asked for, rounds their factors where the processor multiplies BFLOAT16. */
+/* Half precision: DirectML's flag does not change a bit of FLOAT32 tensors; AnyDML's own flag rounds their factors on
+ * CPUs that multiply BFLOAT16. */
 #include "dml_test.h"
 
 #include "base/cpu.h"

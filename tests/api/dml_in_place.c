@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Outputs bound to exactly the bytes of inputs: the results are those of buffers apart, whatever the operator or graph
- * reads and when. Only a partial overlap is an error. */
+/* Outputs bound to exactly the bytes of inputs: the results equal those of separate buffers, for any operator or graph.
+ * Only a partial overlap is an error. */
 #include "dml_build.h"
 
 #include <anydml.h>
@@ -112,7 +112,7 @@ static IDMLOperator *make_kind(IDMLDevice1 *dml, enum kind kind)
 
 struct shape {
     UINT inputs, outputs; /* slots */
-    UINT absent;          /* the last input slots that hold nothing */
+    UINT absent;          /* the last input slots, which are empty */
 };
 
 static IDMLBindingTable *bound_table(struct rig *rig, IDMLCompiledOperator *op, const struct prepared *prepared,
@@ -150,7 +150,7 @@ static bool holds(struct rig *rig, struct bound buffer, const float *want)
     return !memcmp(got, want, BYTES);
 }
 
-/* What the operator makes of these inputs when all buffers lie apart. */
+/* The operator's result for these inputs if no buffers overlap. */
 static void run_apart(struct rig *rig, IDMLCompiledOperator *op, const struct prepared *prepared, struct shape shape,
                       float data[][COUNT], float results[][COUNT])
 {
@@ -169,7 +169,7 @@ static void run_apart(struct rig *rig, IDMLCompiledOperator *op, const struct pr
         api_release(in[i].buffer);
 }
 
-/* The same with output o over input over[o], or apart where that is no input. */
+/* The same with output o over input over[o], or separate if that is not an input. */
 static void run_over(struct rig *rig, IDMLCompiledOperator *op, const struct prepared *prepared, struct shape shape,
                      float data[][COUNT], float results[][COUNT], const UINT *over)
 {
@@ -197,7 +197,7 @@ static void run_over(struct rig *rig, IDMLCompiledOperator *op, const struct pre
 
 /* ---- single operators ---- */
 
-/* Over each input, three times by one list: the second and third run take the result of the one before. */
+/* Over each input, three times by one list: the second and third run use the previous result. */
 static void check_repeated(struct rig *rig, IDMLCompiledOperator *op, const struct prepared *prepared,
                            struct shape shape, UINT over)
 {
@@ -302,7 +302,7 @@ static struct random_graph random_graph(UINT kinds)
         for (UINT i = 0; i < 2; i++)
             g.from[n][i] = rnd(2) ? rnd(g.shape.inputs) : rnd(g.shape.inputs + n);
     }
-    for (UINT o = 0; o < g.shape.outputs; o++) /* each node once at most: two outputs of one node are copies */
+    for (UINT o = 0; o < g.shape.outputs; o++) /* each node at most once: two outputs of one node are copies */
         g.output[o] = g.nodes - 1 - o;
     return g;
 }
@@ -325,7 +325,7 @@ static IDMLCompiledOperator *compile_random(IDMLDevice1 *dml, const struct rando
     return build_end_with(&b, flags);
 }
 
-/* An input that no node reads takes no binding: such graphs are not for this test. */
+/* An unused input has no binding: such graphs are not for this test. */
 static bool reads_all(const struct random_graph *g)
 {
     UINT read = 0;
@@ -373,7 +373,7 @@ static void test_random(void)
 
 /* ---- bindings ---- */
 
-/* Late bindings of one list, with and without overlaps in turn. */
+/* Late bindings of one list, alternately with and without overlaps. */
 static void test_rebinding(void)
 {
     static const UINT turns[][2] = { { 9, 9 }, { 0, 9 }, { 1, 9 }, { 9, 0 }, { 1, 0 }, { 0, 1 }, { 9, 9 } };
@@ -417,7 +417,7 @@ static void test_rebinding(void)
     rig_destroy(&rig);
 }
 
-/* Two resources placed in one heap, equal in place or shifted: the results are right there, too. */
+/* Two resources placed in one heap, at equal or shifted offsets: the results are correct there, too. */
 static void test_placed(UINT64 shift, DML_EXECUTION_FLAGS flags)
 {
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
@@ -486,7 +486,7 @@ static void test_own_memory(UINT64 shift, DML_EXECUTION_FLAGS flags)
     free(memory);
 }
 
-/* Rows with gaps, which keep what they hold. */
+/* Rows with gaps, whose contents are preserved. */
 static void test_gaps(void)
 {
     static const UINT strides[4] = { 96, 96, 12, 1 };
@@ -519,7 +519,7 @@ static void test_gaps(void)
     rig_destroy(&rig);
 }
 
-/* In part: refused at once, or when a late binding is submitted. */
+/* Partial overlaps: rejected immediately, or when a late binding is submitted. */
 static void test_in_part(DML_EXECUTION_FLAGS flags)
 {
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);

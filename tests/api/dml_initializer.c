@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* IDMLOperatorInitializer: owned inputs, several operators, Reset, the empty one, what its tables refuse. */
+/* IDMLOperatorInitializer: owned inputs, several operators, Reset, the empty one, errors of its tables. */
 #include "dml_test.h"
 
 /* a = 0..3 as 2 x 2, b = 1..4: a * b */
@@ -20,7 +20,7 @@ static void run_gemm(struct rig *rig, IDMLCompiledOperator *op, const struct pre
     api_release(out);
 }
 
-/* The source may be an UPLOAD buffer, and may go once the initialisation has run. */
+/* The source may be an UPLOAD buffer, and may be released once the initialisation has run. */
 static void test_owned(void)
 {
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
@@ -62,13 +62,13 @@ static void test_reset(void)
     bind_owned(table, 3, (struct bound[]){ { NULL, 0, 0 }, { b, 0, 16 }, { NULL, 0, 0 } });
     bind_outputs(table, 1, &(struct bound){ prepared.persistent, 0, prepared.props.PersistentResourceSize });
     record(&rig, initializer, table);
-    ok_hr(IDMLOperatorInitializer_Reset(initializer, 0, NULL), S_OK); /* what is recorded stays */
+    ok_hr(IDMLOperatorInitializer_Reset(initializer, 0, NULL), S_OK); /* recorded work is unaffected */
     if (prepared.props.TemporaryResourceSize)
         prepared.temporary = api_buffer(rig.d3d, D3D12_HEAP_TYPE_DEFAULT, prepared.props.TemporaryResourceSize);
     rig_run(&rig);
     run_gemm(&rig, op, &prepared);
     ok_hr(dml_reason(&rig), S_OK);
-    IDMLBindingTable_BindInputs(table, 0, NULL); /* made before the last Reset */
+    IDMLBindingTable_BindInputs(table, 0, NULL); /* created before the last Reset */
     ok_hr(dml_reason(&rig), E_INVALIDARG);
     api_release(table);
     api_release(initializer);
@@ -176,7 +176,7 @@ static void bind_wrong(struct rig *rig, enum wrong wrong, IDMLBindingTable *tabl
         bind_outputs(table, 2, two);
     if (wrong == WRONG_OUTPUT_SMALL)
         bind_outputs(table, 1, &(struct bound){ state, 0, bytes - 4 });
-    if (wrong == WRONG_SAME_RESOURCE) /* apart from each other, and refused all the same */
+    if (wrong == WRONG_SAME_RESOURCE) /* disjoint, but still rejected */
         bind_owned(table, 3, (struct bound[]){ { NULL, 0, 0 }, { state, bytes, 16 }, { NULL, 0, 0 } });
     if (wrong == WRONG_INPUT_MISSING)
         IDMLBindingTable_BindInputs(table, 0, NULL);

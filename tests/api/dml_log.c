@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-/* What a refused call writes to stderr. */
+/* The message of a failed call on stderr. */
 static size_t bytes_of_refusal(IDMLDevice1 *dml)
 {
     char text[1024];

@@ -59,7 +59,7 @@ static void test_bytes(struct rig *rig, UINT count, size_t shift)
     free(z.base);
 }
 
-/* A product whose weights are owned: every binding is the application's memory. */
+/* A GEMM whose weights are owned: every binding is the application's memory. */
 static void test_owned(struct rig *rig)
 {
     IDMLCompiledOperator *op = compile(rig->dml, gemm_operator(rig->dml, 1, 3, 5, DML_TENSOR_FLAG_OWNED_BY_DML), 0);

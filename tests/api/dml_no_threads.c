@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that cannot be created: everything is computed all the same, by fewer. What the libraries create goes through
- * this program's pthread_create. Workers stay once they are there, so each case has a process of its own. */
+/* Threads that cannot be created: everything is still computed, by fewer. The libraries' calls go through this
+ * program's pthread_create. Workers stay once they exist, so each case has a process of its own. */
 #include "dml_test.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 typedef int create_fn(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
-static atomic_int live, limit = INT32_MAX, refused; /* threads beside the first */
+static atomic_int live, limit = INT32_MAX, refused; /* threads in addition to the first */
 
 struct start {
     void *(*main)(void *);
@@ -48,7 +48,7 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t *thread, con
     return EAGAIN;
 }
 
-/* From now on there are so many more at a time. */
+/* From now on this many more may exist at a time. */
 static void allow(int more)
 {
     atomic_store(&limit, more > 1000 ? INT32_MAX : atomic_load(&live) + more);
@@ -69,7 +69,7 @@ static struct bound numbers(struct rig *rig, UINT count)
     return (struct bound){ buffer_f32(rig, count, 0, 1.0f / 1024), 0, count * sizeof(float) };
 }
 
-/* `inputs`: 2, or 3 of which the last is none; the second may be owned. */
+/* `inputs`: 2, or 3 of which the last is absent; the second may be owned. */
 static struct work work_of(struct rig *rig, IDMLOperator *op, UINT inputs, const UINT counts[3], bool owned)
 {
     UINT x = counts[0], w = counts[1], y = counts[2];
@@ -160,7 +160,7 @@ static void run_all(struct rig *rig, struct work *works, float (*want)[RESULTS],
     }
 }
 
-/* So many threads more than the queue's can there be until everything is prepared, and then when it runs. */
+/* This many threads in addition to the queue's may exist until everything is prepared, and then when it runs. */
 static int test(int before, int then, float (*want)[RESULTS], bool fill)
 {
     struct work works[WORKS];

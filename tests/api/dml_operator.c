@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* IDMLOperator: all operators can be described; what is refused; nothing of the caller's is kept; sizes of tensors. */
+/* IDMLOperator: all operators can be described; invalid descriptions; nothing of the caller's is kept; sizes of
+ * tensors. */
 #include "dml_test.h"
 
 #include "schema/sample.h"
@@ -68,7 +69,7 @@ static void test_refused(IDMLDevice1 *dml)
     ok_hr(create(dml, DML_OPERATOR_ELEMENT_WISE_IDENTITY, &good, &IID_IDMLOperator, NULL), E_INVALIDARG);
 }
 
-/* The least TotalTensorSizeInBytes: this is taken, 4 bytes less are not. */
+/* The minimum TotalTensorSizeInBytes: accepted, 4 bytes less are not. */
 struct size_case {
     DML_TENSOR_DATA_TYPE type;
     UINT rank, sizes[4];

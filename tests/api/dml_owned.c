@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owned weights that the initializer has to rework: a convolution and the batch normalisation behind it, compiled as
- * one graph. One operator may be initialised into several persistent buffers, each with weights of its own, and anew.
+/* Owned weights that the initializer transforms: a convolution and the following batch normalisation, compiled as one
+ * graph. One operator may be initialised into several persistent buffers, each with its own weights, and again.
  */
 #include "dml_test.h"
 

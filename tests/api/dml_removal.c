@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Removal: who is removed by what, and what still works afterwards. */
+/* Removal: which errors remove which device, and what still works afterwards. */
 #include "dml_test.h"
 
 /* Every method of a removed device and of its children. */
@@ -30,7 +30,7 @@ static void check_removed(struct rig *rig, IDMLOperator *op, IDMLCompiledOperato
     IDMLBindingTable_BindOutputs(table, 5, NULL);
     IDMLBindingTable_BindTemporaryResource(table, NULL);
     IDMLBindingTable_BindPersistentResource(table, NULL);
-    /* These are what the error paths of programs call. */
+    /* Called by the error paths of programs. */
     ok(properties(compiled).RequiredDescriptorCount >= 1, "GetBindingProperties");
     ok_hr(IDMLDevice1_GetParentDevice(dml, &IID_ID3D12Device, &out), S_OK);
     api_release(out);
@@ -81,7 +81,7 @@ static void test_removed(enum cause cause)
     rig_destroy(&rig);
 }
 
-/* ---- errors found while a list executes: the Direct3D device goes too, nothing is skipped in silence ---- */
+/* ---- errors found while a list executes: the Direct3D device is removed too, nothing is skipped silently ---- */
 
 enum fault { FAULT_NOT_INITIALIZED, FAULT_UNBOUND, FAULT_OTHER_STATE, FAULT_RESOURCE_GONE, FAULTS };
 
@@ -152,7 +152,7 @@ int main(void)
     api_begin();
     rig_part(test_removed(CAUSE_BINDING));
     rig_part(test_removed(CAUSE_PARENT));
-    /* The null adapter executes nothing, so it sees no fault of an execution. */
+    /* The null adapter executes nothing, so it detects no errors of an execution. */
     for (int i = 0; i < FAULTS && !api_is("null"); i++)
         rig_part(test_fault((enum fault)i));
     return rig_end();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A compiled graph of many dispatches, executed again and again with other bindings: results, memory, threads, and
- * removal at every step. dml_replay [EXECUTIONS]: so many of them, 2000 by default. */
+/* A compiled graph of many dispatches, executed repeatedly with other bindings: results, memory, threads, and removal
+ * at every step. dml_replay [EXECUTIONS]: that many, 2000 by default. */
 #include "dml_build.h"
 
 #include <anydml_dxcore.h>
@@ -30,7 +30,7 @@ static IDMLCompiledOperator *chain(IDMLDevice1 *dml)
     return build_end(&b);
 }
 
-/* What one execution binds; its output lies between bytes that stay. */
+/* The bindings of one execution; its output is between bytes that must not change. */
 struct set {
     ID3D12Resource *x, *y, *out;
     float x0, y0;
@@ -141,7 +141,7 @@ static const bool exact_memory = false;
 static const bool exact_memory = true;
 #endif
 
-/* What the adapter says is in use; the whole machine's on drivers of processors. */
+/* The adapter's reported usage; the whole machine's with drivers of CPUs. */
 static uint64_t device_bytes(ID3D12Device *d3d)
 {
     struct DXCoreAdapterMemoryBudget budget = { 0 };
@@ -171,7 +171,7 @@ static void test_many(void)
     client_prepare(&c, 1);
     struct prepared prepared = prepare(&c.rig, c.op, 0, NULL);
     client_run(&c);
-    /* Drivers grow their pools of command memory for a while; what leaks grows in every part. */
+    /* Drivers grow their pools of command memory for a while; a leak grows in every part. */
     const uint64_t device_before = device_bytes(c.rig.d3d);
     long least = LONG_MAX;
     c.executions = executions * 3 / 10;
@@ -232,7 +232,7 @@ static void test_threads(void)
 
 enum step { CREATED, COMPILED, INITIALIZED, BOUND, RECORDED, CLOSED, EXECUTED, SIGNALLED, WAITED, STEPS_OF_REMOVAL };
 
-/* Removes the device when the step has been taken, and goes on as a program does that has not noticed. */
+/* Removes the device after the step, and continues as a program that has not noticed. */
 static void test_removed(enum step when)
 {
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
@@ -308,7 +308,7 @@ static void test_removal(void)
 
 /* ---- many buffers ---- */
 
-/* The sum of `count` inputs, two at a time: passes make one op of as many as it holds. */
+/* The sum of `count` inputs, two at a time: passes make one op of as many as fit. */
 static void test_sum(UINT count)
 {
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);

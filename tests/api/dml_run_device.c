@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* AnydmlRunOperator on devices: addresses of all kinds, outputs over inputs, the order of the queue, memory and
- * operators that are released while they are in use, threads, and what is refused. dml_run_device RUNS: says what a run
- * costs the caller and the process, and what a dispatch in a list does. */
+ * operators that are released while they are in use, threads, and errors. dml_run_device RUNS: prints the cost of a run
+ * for the caller and the process, and of a dispatch in a list. */
 #include "dml_build.h"
 
 #include <anydml.h>
@@ -19,7 +19,7 @@ static void run(struct rig *rig, IDMLCompiledOperator *op, UINT64 a, UINT64 b, U
     ok_hr(AnydmlRunOperator(rig->q.queue, op, 2, (UINT64[]){ a, b }, 1, &out), S_OK);
 }
 
-/* ---- places that bindings cannot have; bytes around them stay ---- */
+/* ---- unaligned addresses; surrounding bytes must not change ---- */
 
 static IDMLCompiledOperator *add_halves(IDMLDevice1 *dml, UINT count)
 {
@@ -56,7 +56,7 @@ static void test_shifts(struct rig *rig)
     api_release(op);
 }
 
-/* Three numbers of 16 bits one after the other, to the end of the memory: four bytes at a time would be too many. */
+/* Three 16-bit numbers in sequence, up to the end of the memory: accesses of four bytes would exceed it. */
 static void test_halves(struct rig *rig)
 {
     enum { COUNT = 32768 };
@@ -108,7 +108,7 @@ static void test_in_place(struct rig *rig)
 
 /* ---- order ---- */
 
-/* Runs and lists take turns, and nobody waits: x = (x + one), by way of y. */
+/* Runs and lists alternate without waits: x = (x + one), by way of y. */
 static void test_order(struct rig *rig)
 {
     enum { COUNT = 16, TURNS = 300 };
@@ -136,7 +136,7 @@ static void test_order(struct rig *rig)
     api_release(op);
 }
 
-/* The queue waits for the caller, who gives it more than it takes in otherwise. */
+/* The queue waits for the caller, who submits more than its limit. */
 static void test_waiting_queue(struct rig *rig)
 {
     enum { COUNT = 16, RUNS = 3000 };
@@ -160,7 +160,7 @@ static void test_waiting_queue(struct rig *rig)
     api_release(op);
 }
 
-/* ---- a graph that is replayed, each time with other memory, which is released at once ---- */
+/* ---- a graph that is replayed, each time with other memory, which is released immediately ---- */
 
 static void test_release(struct rig *rig)
 {
@@ -211,7 +211,7 @@ struct worker {
 static void *work(void *context)
 {
     struct worker *worker = context;
-    for (UINT turn = 0; turn < 100 && worker->hr == S_OK; turn++) { /* the last at a place that needs a copy */
+    for (UINT turn = 0; turn < 100 && worker->hr == S_OK; turn++) { /* the last at an address that requires a copy */
         const UINT64 in = address(worker->x) + (turn == 99 ? 4 : 0), out = address(worker->y);
         worker->hr = AnydmlRunOperator(worker->rig->q.queue, worker->op, 1, &in, 1, &out);
     }
@@ -318,7 +318,7 @@ static void measure_runs(struct rig *rig, IDMLCompiledOperator *op, ID3D12Resour
     print_costs("run", from, given, runs);
 }
 
-/* The same with what there is without addresses: a table, a list, and waiting for it. */
+/* The same without addresses: a table, a list, and waiting for it. */
 static void measure_lists(struct rig *rig, IDMLCompiledOperator *op, ID3D12Resource *const buffers[2], UINT runs)
 {
     ID3D12CommandList *lists[] = { (ID3D12CommandList *)rig->q.list };

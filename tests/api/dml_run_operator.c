@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AnydmlRunOperator: what it computes is what dispatches compute, at addresses that are aligned to elements only, with
- * outputs over inputs, on several threads, with weights that are packed at the first run. */
+/* AnydmlRunOperator: it computes the same as dispatches, at addresses that are aligned to elements only, with outputs
+ * over inputs, on several threads, with weights that are packed at the first run. */
 #include "dml_build.h"
 
 #include "schema/sample.h"
@@ -32,7 +32,7 @@ static UINT64 bytes_of(const DML_BUFFER_TENSOR_DESC *tensor)
     return tensor ? (tensor->TotalTensorSizeInBytes + 3) & ~UINT64_C(3) : 0;
 }
 
-/* Small numbers that are indices, lengths, counts and values alike. */
+/* Small numbers that are valid as indices, lengths, counts and values. */
 static void fill(const DML_BUFFER_TENSOR_DESC *tensor, unsigned char *out)
 {
     const UINT64 bytes = bytes_of(tensor);
@@ -92,7 +92,7 @@ static void slots_free(struct slots *slots)
         free(slots->data[i]);
 }
 
-/* By a dispatch: the outputs, as one block after the other. */
+/* By a dispatch: the outputs, as one contiguous block. */
 static void dispatch(struct rig *rig, IDMLCompiledOperator *op, const struct slots *slots, unsigned char *results)
 {
     struct bound bound[SLOTS] = { { 0 } };
@@ -188,7 +188,7 @@ static void test_samples(struct rig *rig)
     }
 }
 
-/* ---- elements of 2 and 4 bytes at odd places, long rows: vectors of every width ---- */
+/* ---- elements of 2 and 4 bytes at unaligned addresses, long rows: vectors of every width ---- */
 
 static void test_elements(struct rig *rig)
 {

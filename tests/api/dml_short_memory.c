@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that runs short while a dispatch is recorded: the reason of the removal says so, and so does Close. */
+/* Out of memory while a dispatch is recorded: the reason of the removal reports it, and so does Close. */
 #include "dml_test.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@ extern void *__libc_realloc(void *old, size_t bytes);
 
 static _Thread_local int fail_at; /* 1: the next allocation of this thread fails, 0: none does */
 
-/* Those of our libraries alone: drivers allocate, too, and do without some of it. */
+/* Only those of our libraries: drivers allocate, too, and tolerate some failures. */
 static bool fails(const void *caller)
 {
     Dl_info info;
@@ -21,7 +21,7 @@ static bool fails(const void *caller)
     return true;
 }
 
-/* They take the place of the C library's in all libraries. */
+/* They replace the C library's in all libraries. */
 void *malloc(size_t bytes)
 {
     return fails(__builtin_return_address(0)) ? NULL : __libc_malloc(bytes);
@@ -37,7 +37,7 @@ void *realloc(void *old, size_t bytes)
     return fails(__builtin_return_address(0)) ? NULL : __libc_realloc(old, bytes);
 }
 
-/* A product over its own input, which needs a copy. Returns whether the allocation with this number was made. */
+/* A GEMM over its own input, which needs a copy. Returns whether the allocation with this number was made. */
 static bool record_without(int number)
 {
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Long runs grow nothing; several threads on one device compute what one computes. */
+/* Memory does not grow over long runs; several threads on one device compute the same as one. */
 #include "dml_test.h"
 
 #include <pthread.h>
@@ -20,11 +20,11 @@ enum { ROUNDS = 1000, PER_LIST = 100, THREADS = 4, COMPILATIONS = 25 };
 #endif
 static bool exact_memory(void)
 {
-    return !SANITIZED && !getenv("VK_INSTANCE_LAYERS"); /* which note all that there is */
+    return !SANITIZED && !getenv("VK_INSTANCE_LAYERS"); /* which record all allocations */
 }
 
-/* What a loop may add to the process: 2 MiB (a GPU's driver 8: it takes 1 MiB at a time, more often at first), less
- * than one leaked object for each of its 100,000 dispatches. */
+/* Allowed growth of the process in a loop: 2 MiB (a GPU's driver 8: it allocates 1 MiB at a time, more often at first),
+ * less than one leaked object for each of its 100,000 dispatches. */
 static void expect_no_growth(const char *what, long before)
 {
     long grown = (long)api_resident_bytes() - before;
@@ -86,7 +86,7 @@ static void test_recording(void)
     rig_destroy(&rig);
 }
 
-/* One closed list is executed 100,000 times with bindings of its own each time. */
+/* One closed list is executed 100,000 times with its own bindings each time. */
 static void test_execution(void)
 {
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
@@ -110,7 +110,7 @@ static void test_execution(void)
     rig_destroy(&rig);
 }
 
-/* ---- threads: each has a queue, a heap and a recorder of its own; the two devices are shared ---- */
+/* ---- threads: each has its own queue, heap and recorder; the two devices are shared ---- */
 
 struct worker {
     struct rig rig;
@@ -118,7 +118,7 @@ struct worker {
     pthread_t thread;
 };
 
-/* a * b with a owned b, compiled anew each time. */
+/* a * b with a owned b, compiled again each time. */
 static void compute(struct rig *rig, float out[16])
 {
     IDMLCompiledOperator *op = compile(rig->dml, gemm_operator(rig->dml, 4, 4, 4, DML_TENSOR_FLAG_OWNED_BY_DML), 0);
@@ -176,7 +176,7 @@ static void test_threads(void)
     rig_destroy(&rig);
 }
 
-/* Devices come and go while others work. */
+/* Devices are created and destroyed while others work. */
 static void *device_loop(void *context)
 {
     ID3D12Device *d3d = context;

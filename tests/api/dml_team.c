@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which steps wake other threads: small ones of no operator, large ones do. What is counted here is which threads
- * libdirectml makes, so all small ones come first. */
+/* Which steps wake other threads: small ones of no operator, large ones do. Counted are the threads that libdirectml
+ * creates, so all small ones come first. */
 #include "dml_test.h"
 
 #include "schema/sample.h"
@@ -11,7 +11,7 @@
 
 enum { SLOTS = 64 };
 
-/* What convolutions of the samples have otherwise. */
+/* Convolutions in samples have these instead. */
 #define PLAIN " GroupCount=1 Strides=1,1 StartPadding=0,0 EndPadding=0,0"
 
 typedef int create_fn(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of the DirectML interfaces share: one device with a queue, a heap of descriptors and a recorder, and
- * short ways to make operators, bind buffers and run them. */
+/* Shared by the tests of the DirectML interfaces: one device with a queue, a heap of descriptors and a recorder, and
+ * helpers to create operators, bind buffers and run them. */
 #ifndef TESTS_DML_TEST_H
 #define TESTS_DML_TEST_H
 
@@ -107,7 +107,7 @@ struct tensor {
     UINT sizes[4];
 };
 
-/* A packed FLOAT32 tensor of rank 4; *out must stay where it is. */
+/* A packed FLOAT32 tensor of rank 4; *out must not be moved. */
 static inline const DML_TENSOR_DESC *tensor_f32(struct tensor *out, UINT n, UINT c, UINT h, UINT w,
                                                 DML_TENSOR_FLAGS flags)
 {
@@ -120,7 +120,7 @@ static inline const DML_TENSOR_DESC *tensor_f32(struct tensor *out, UINT n, UINT
 
 /* ---- operators ---- */
 
-/* Leaves a part of a test at the first operator for which the adapter has no shader. */
+/* Ends a part of a test at the first operator for which the adapter has no shader. */
 static inline void rig_skip(HRESULT hr)
 {
     if (hr != DXGI_ERROR_UNSUPPORTED || !api_is("vulkan"))
@@ -130,8 +130,8 @@ static inline void rig_skip(HRESULT hr)
 
 static int rig_parts_run, rig_parts_skipped;
 
-/* Before a part: on an adapter that lacks operators it runs in a process of its own, so that skipping it leaves the
- * others. Returns what fork does, -1 for "in this process". No device may live yet. */
+/* Before a part: on an adapter that lacks operators it runs in a process of its own, so that skipping it does not
+ * affect the others. Returns fork's result, -1 for "in this process". No device may exist yet. */
 static inline pid_t rig_fork(void)
 {
     fflush(NULL);
@@ -302,7 +302,7 @@ static inline void record(struct rig *rig, void *dispatchable, IDMLBindingTable 
                                        (IDMLDispatchable *)dispatchable, table);
 }
 
-/* What an operator needs besides inputs and outputs. */
+/* Buffers of an operator in addition to inputs and outputs. */
 struct prepared {
     ID3D12Resource *temporary, *persistent; /* NULL: none */
     DML_BINDING_PROPERTIES props;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators on reserved resources: their inputs, outputs, temporary and persistent memory lie on tiles of a heap, and
- * see what the tiles hold when they run. */
+/* Operators on reserved resources: their inputs, outputs, temporary and persistent memory are mapped to tiles of a
+ * heap, and see the tiles' contents at execution. */
 #include "dml_test.h"
 #include "tiles_test.h"
 
@@ -9,14 +9,14 @@
 #define M    33
 #define K    700
 #define N    250
-#define STEP 7 /* a prime, which the number of tiles is no multiple of */
+#define STEP 7 /* a prime, so that the number of tiles is not a multiple of it */
 
 static float value_of(uint32_t i)
 {
     return (float)((i * 2654435761u) >> 20 & 255) / 128 - 1;
 }
 
-/* Tiles in an order of their own, so that nothing that is contiguous in the resource is so in the heap. */
+/* Tiles in a shuffled order, so that nothing that is contiguous in the resource is contiguous in the heap. */
 static void scatter_tiles(struct api_queue *q, ID3D12Resource *resource, UINT tiles, ID3D12Heap *heap, UINT shift)
 {
     for (UINT i = 0; i < tiles; i++)
@@ -43,7 +43,8 @@ static void check_product(struct rig *rig, ID3D12Resource *out, UINT64 offset, c
     ok(worst <= K * 0x1p-24, "the product is wrong by %g of its terms' sizes", worst);
 }
 
-/* Two reserved resources on the same tiles have everything, with bindings that begin inside tiles and cross their ends.
+/* Two reserved resources on the same tiles contain everything, with bindings that start inside tiles and cross their
+ * ends.
  */
 static void test_product(void)
 {

@@ -18,7 +18,7 @@ static char *read_file(const char *path)
     return text;
 }
 
-/* Brackets match and strings end: enough to see a file that was cut or put together wrongly. */
+/* Brackets match and strings end: sufficient to detect a file that was truncated or assembled wrongly. */
 static bool balanced(const char *text)
 {
     char open[64];
@@ -89,7 +89,7 @@ static void STDMETHODCALLTYPE see(void *context, const struct anydml_trace_event
                  (!text && !strstr(event->Json, "\"roofline\":"));
 }
 
-/* A client sees what happens while it is set, beside the file. */
+/* A client sees events while it is set, in addition to the file. */
 static void test_client(void)
 {
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AnydmlTune: what it measures is told, kept in one file, and read by whoever compiles next. */
+/* AnydmlTune: its measurements are reported, stored in one file, and read by later compilations. */
 #include "dml_test.h"
 
 #include <anydml.h>
@@ -9,7 +9,7 @@
 
 static char folder[] = "/tmp/anydml-tune-XXXXXX";
 
-/* What the listener was told. */
+/* Arguments of the listener's calls. */
 struct told {
     UINT points, bad, saved;
     char path[PATH_MAX], problem[256];
@@ -43,7 +43,7 @@ static UINT files_in(const char *path)
     return count;
 }
 
-/* Another library's device, as far as these functions look at it. */
+/* Another library's device, as far as these functions check it. */
 static void test_arguments(IDMLDevice *dml)
 {
     IDMLDeviceVtbl other = *dml->lpVtbl;
@@ -58,7 +58,7 @@ static void test_arguments(IDMLDevice *dml)
     ok(!told.points && !told.saved && !files_in(folder), "a refused call measured or wrote");
 }
 
-/* What was measured elsewhere; the last file stays until it is removed here. */
+/* Everything is measured before it is found that the file cannot be written. */
 static void test_rows(IDMLDevice *dml)
 {
     static const struct anydml_row good[] = { { 7, "conv_tile" }, { 5, "gemm_coop:2" } }, unknown = { 5, "nothing" },
@@ -90,10 +90,10 @@ static void test_no_folder(IDMLDevice *dml)
     setenv("ANYDML_CACHE_DIR", folder, 1);
 }
 
-/* Whether compiling on a device of this test says in the log that the file is used. */
-static bool reads(IDMLDevice1 *dml, const char *path)
+/* Whether compiling on a device of this test writes the line to the log. */
+static bool logs(IDMLDevice1 *dml, const char *line)
 {
-    char text[4096] = "", line[PATH_MAX + 64];
+    char text[4096] = "";
     FILE *log = tmpfile();
     need(log);
     fflush(stderr);
@@ -104,11 +104,32 @@ static bool reads(IDMLDevice1 *dml, const char *path)
     close(before);
     rewind(log);
     bool found = false;
-    snprintf(line, sizeof(line), "tuning: %s is used", path);
     while (!found && fgets(text, sizeof(text), log))
         found = strstr(text, line) != NULL;
     fclose(log);
     return found;
+}
+
+static bool reads(IDMLDevice1 *dml, const char *path)
+{
+    char line[PATH_MAX + 64];
+    snprintf(line, sizeof(line), "tuning: %s is used", path);
+    return logs(dml, line);
+}
+
+/* ANYDML_KERNELS selects a kernel, and so does its old name if it is not set. */
+static void test_variables(IDMLDevice1 *dml)
+{
+    setenv("ANYDML_ROWS", "old", 1);
+    ok(logs(dml, "ANYDML_ROWS: unknown kernel \"old\""), "ANYDML_ROWS is not read");
+    setenv("ANYDML_KERNELS", "new", 1);
+    ok(logs(dml, "ANYDML_KERNELS: unknown kernel \"new\""), "ANYDML_KERNELS is not read");
+    ok(!logs(dml, "ANYDML_ROWS"), "ANYDML_ROWS is read although ANYDML_KERNELS is set");
+    setenv("ANYDML_KERNELS", "move_flat", 1);
+    ok(!logs(dml, "unknown kernel"), "a kernel's name is unknown");
+    unsetenv("ANYDML_KERNELS");
+    unsetenv("ANYDML_ROWS");
+    ok(!logs(dml, "unknown kernel"), "a variable that is not set is read");
 }
 
 static void test_file(ID3D12Device *d3d, IDMLDevice *dml)
@@ -135,6 +156,7 @@ int main(void)
     setenv("ANYDML_THREADS", "1", 1);
     setenv("ANYDML_LOG", "debug", 1);
     unsetenv("ANYDML_TUNING");
+    setenv("ANYDML_PIPELINE_CACHE", "off", 1); /* no files but those of this test */
     api_begin();
     ID3D12Device *d3d = api_device();
     IDMLDevice1 *dml = rig_dml_device(d3d, DML_CREATE_DEVICE_FLAG_NONE);
@@ -146,9 +168,10 @@ int main(void)
     } else {
         ok_hr(AnydmlTune((IDMLDevice *)dml, NULL), DXGI_ERROR_UNSUPPORTED);
         ok(!files_in(folder), "another adapter's device wrote");
-        if (api_is("vulkan"))
+        if (api_is("vulkan")) {
             test_rows((IDMLDevice *)dml);
-        else
+            test_variables(dml);
+        } else
             ok_hr(AnydmlKeepRows((IDMLDevice *)dml, NULL, 0, NULL), DXGI_ERROR_UNSUPPORTED);
     }
     api_release(dml);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Data types: every operator in every type that the documentation or an extension allows for each of its tensors; what
- * the device says about them. */
+/* Data types: every operator in every type that the documentation or an extension allows for each of its tensors; the
+ * device's reports about them. */
 #include "dml_test.h"
 
 #include "schema/sample.h"
@@ -55,7 +55,7 @@ static void test_field(IDMLDevice1 *dml, const struct schema_op *op, uint32_t fi
     }
 }
 
-/* What an operator says and what it does, in each type; *all collects the types of all operators. */
+/* An operator's reported and actual types; *all collects the types of all operators. */
 static void test_operator(IDMLDevice1 *dml, UINT i, uint64_t *all)
 {
     const struct schema_op *op = schema_op_at(i);
@@ -93,7 +93,7 @@ static void test_features(IDMLDevice1 *dml, uint64_t all)
     }
 }
 
-/* Extensions are refused where the rule does not give them. */
+/* Extensions are rejected where the rule does not allow them. */
 static void test_no_extension(IDMLDevice1 *dml)
 {
     static struct schema_sample_storage storage;

@@ -143,7 +143,7 @@ static void test_properties(IDXCoreAdapter *adapter)
     ok(!IDXCoreAdapter_IsAttributeSupported(adapter, &DXCORE_ADAPTER_ATTRIBUTE_D3D11_GRAPHICS), "Direct3D 11");
 }
 
-/* Its own memory is the host's. */
+/* Its own memory is host memory. */
 static bool is_uma(IDXCoreAdapter *adapter)
 {
     uint64_t dedicated = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of reserved resources share. */
+/* Shared by the tests of reserved resources. */
 #ifndef TESTS_TILES_TEST_H
 #define TESTS_TILES_TEST_H
 
@@ -16,7 +16,7 @@ static inline bool tiles_supported(ID3D12Device *device)
     return options.TiledResourcesTier != D3D12_TILED_RESOURCES_TIER_NOT_SUPPORTED;
 }
 
-/* Ends the test, or its part, where there are no reserved resources. */
+/* Ends the test, or its part, if there are no reserved resources. */
 static inline void tiles_or_skip(ID3D12Device *device)
 {
     if (tiles_supported(device))
@@ -53,7 +53,7 @@ static inline ID3D12Resource *tiles_reserved(ID3D12Device *device, UINT64 bytes)
     return resource;
 }
 
-/* Tile `first` and those after it onto consecutive ones of the heap; NULL: onto nothing. */
+/* Maps tile `first` and the following ones to consecutive ones of the heap; NULL: unmaps them. */
 static inline void tiles_map(struct api_queue *q, ID3D12Resource *resource, UINT first, ID3D12Heap *heap,
                              UINT heap_first, UINT count)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AnydmlVulkanCreateDevice: work on the application's queue beside the application's own, what decides about types,
- * what is refused, and that the application's objects stay its own. */
+/* AnydmlVulkanCreateDevice: work on the application's queue together with the application's own, what determines types,
+ * errors, and that the application's objects remain its own. */
 #include "vulkan_test.h"
 
 #include <anydml.h>
@@ -75,7 +75,7 @@ static void test_work(void)
     app_close(&app);
 }
 
-/* Each call makes another device; without a lock the queue is AnyDML's. */
+/* Each call creates another device; without a lock the queue is AnyDML's. */
 static void test_two(void)
 {
     struct app app;
@@ -114,7 +114,7 @@ static bool has_type(IDMLDevice1 *dml, DML_TENSOR_DATA_TYPE type)
     return false;
 }
 
-/* What the application has not enabled is not used. */
+/* Features that the application has not enabled are not used. */
 static void test_features(void)
 {
     struct app app;
@@ -136,7 +136,7 @@ static void test_features(void)
     }
 }
 
-/* Features in the other ways in which Vulkan takes them. */
+/* Features in the other ways in which Vulkan accepts them. */
 static void test_chains(void)
 {
     struct app app;
@@ -244,7 +244,7 @@ static void test_refusals(void)
     app_close(&app);
 }
 
-/* Beside a device of the list, whose instance and functions are the library's own. */
+/* Together with a device of the list, whose instance and functions are the library's own. */
 static void test_beside_listed(void)
 {
     struct app app;

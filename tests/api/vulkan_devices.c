@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several Vulkan devices in one process: which is which, all of them at work at once, their objects kept apart, and one
- * of them removed. Skipped where there is one device only. vulkan_devices [EXECUTIONS [SIZE]]: of a graph of products
- * of SIZE x SIZE, by each of a device's threads. */
+/* Several Vulkan devices in one process: their identities, all of them at work at once, their objects kept apart, and
+ * one of them removed. Skipped if there is only one device. vulkan_devices [EXECUTIONS [SIZE]]: of a graph of GEMMs of
+ * SIZE x SIZE, by each of a device's threads. */
 #include "dml_build.h"
 
 #include <anydml_dxcore.h>
@@ -11,7 +11,7 @@
 enum { DEVICES_MAX = 16, THREADS = 2, COUNT = 512, STEPS = 8 };
 
 static int executions = 30;
-static UINT size = 0; /* of products; 0: sums of vectors, which slow drivers compile, too */
+static UINT size = 0; /* of GEMMs; 0: sums of vectors, which slow drivers compile, too */
 static uint32_t device_count;
 
 struct identity {
@@ -52,7 +52,7 @@ static ID3D12Device *device_at(IDXCoreAdapterList *list, uint32_t index, struct 
     return device;
 }
 
-/* ---- which is which ---- */
+/* ---- identities ---- */
 
 static void identify(struct identity out[DEVICES_MAX])
 {
@@ -64,7 +64,7 @@ static void identify(struct identity out[DEVICES_MAX])
     api_release(list);
 }
 
-/* Another process finds the same ones in the same places, in whichever order it opens them. */
+/* Another process finds the same ones at the same positions, in whichever order it opens them. */
 static void test_identity(void)
 {
     struct identity here[DEVICES_MAX], there[DEVICES_MAX];
@@ -102,7 +102,7 @@ struct worker {
     uint32_t seed;
 };
 
-/* x * y * y ... or x + y + y ...: one operator needs what the one before made. */
+/* x * y * y ... or x + y + y ...: each operator needs the previous result. */
 static IDMLCompiledOperator *chain(IDMLDevice1 *dml)
 {
     struct build b;
@@ -119,7 +119,7 @@ static IDMLCompiledOperator *chain(IDMLDevice1 *dml)
     return build_end(&b);
 }
 
-/* Products by a matrix of ones at the places (i, i + 1) move columns: the result is known, and exact. */
+/* Matrix multiplications by ones at the positions (i, i + 1) move columns: the result is known, and exact. */
 static void fill(const struct worker *worker, UINT count, float *x, float *y, float *want)
 {
     for (UINT i = 0; i < count; i++) {
@@ -153,7 +153,7 @@ static void run_rounds(struct rig *rig, const float *want, float *got, UINT coun
     api_release(out.buffer);
 }
 
-/* Compiles and executes with data of its own. */
+/* Compiles and executes with its own data. */
 static void *work(void *context)
 {
     struct worker *worker = context;

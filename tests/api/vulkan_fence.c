@@ -186,7 +186,8 @@ static void *sleep_for(void *argument)
     return NULL;
 }
 
-/* Events and sleeping threads, woken by the application's semaphore; a lower value asked for later comes first. */
+/* Events and sleeping threads, woken by the application's semaphore; a wait for a lower value that is added later comes
+ * first. */
 static void test_events(void)
 {
     struct app app;
@@ -234,7 +235,7 @@ static void test_events(void)
     app_close(&app);
 }
 
-/* Removal ends waits and leaves the semaphore. */
+/* Removal ends waits and does not change the semaphore. */
 static void test_removal(void)
 {
     struct app app;

@@ -181,7 +181,7 @@ static struct anydml_vulkan_memory receive_memory(int socket)
     return memory;
 }
 
-/* The other process: a device of the list doubles what the first one wrote. */
+/* The other process: a device of the list doubles the first one's data. */
 static int other_process(int socket)
 {
     char done = 1;
@@ -222,7 +222,7 @@ static void share(struct rig *rig, int socket)
     api_release(shared);
 }
 
-/* Before anything else: Vulkan does not outlive a fork. */
+/* Before anything else: Vulkan does not survive a fork. */
 static void test_processes(void)
 {
     struct app app;
@@ -261,7 +261,7 @@ static bool can_share(void)
     return !status;
 }
 
-/* ---- what is refused ---- */
+/* ---- errors ---- */
 
 #define REFUSED(what, field, value, function, a, b)                                                                    \
     do {                                                                                                               \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AnydmlVulkanRecordDispatch: operators and initializers in command buffers of the application, which nobody but the
+/* AnydmlVulkanRecordDispatch: operators and initializers in command buffers of the application, which only the
  * application submits. */
 #include "vulkan_test.h"
 
@@ -45,7 +45,7 @@ static HRESULT record_into(struct fixture *f, VkCommandBuffer commands, void *di
     return AnydmlVulkanRecordDispatch(f->rig.recorder, commands, (IDMLDispatchable *)dispatchable, table);
 }
 
-/* As the header has it: what was written before is seen by the dispatch, or what the dispatch wrote afterwards. */
+/* As in the header: earlier writes are visible to the dispatch, or its writes afterwards. */
 static void barrier(VkCommandBuffer commands, VkPipelineStageFlags from, VkAccessFlags writes, VkPipelineStageFlags to,
                     VkAccessFlags uses)
 {
@@ -185,7 +185,7 @@ static void test_in_place(void)
     fixture_close(&f);
 }
 
-/* Bindings are taken when they are recorded: one table for several dispatches, in one command buffer. */
+/* Bindings are read when they are recorded: one table for several dispatches, in one command buffer. */
 static void test_rebinding(void)
 {
     struct fixture f;
@@ -215,11 +215,11 @@ static void test_rebinding(void)
     fixture_close(&f);
 }
 
-/* A program that records each frame anew does not grow. */
+/* A program that records each frame again does not grow. */
 static void test_growth(void)
 {
     struct fixture f;
-    size_t before = 0, least = SIZE_MAX; /* drivers' tables double now and then; what leaks grows in every part */
+    size_t before = 0, least = SIZE_MAX; /* drivers' tables double now and then; a leak grows in every part */
     fixture_open(&f);
     IDMLCompiledOperator *op = compile(f.rig.dml, add_operator(f.rig.dml, COUNT), DML_EXECUTION_FLAG_NONE);
     IDMLBindingTable *table = add_table(&f, op, 0, 1, 2, 0);
@@ -256,7 +256,7 @@ static void test_refusals(void)
                "recorder", "NULL");
     ok_refusal(record_into(&f, VK_NULL_HANDLE, op, table), E_INVALIDARG, name, "commands", "NULL");
     ok_refusal(record_into(&f, commands, NULL, table), E_INVALIDARG, name, "dispatchable", "NULL");
-    ok_refusal(record_into(&f, commands, table, table), E_INVALIDARG, name, "dispatchable", "no object");
+    ok_refusal(record_into(&f, commands, table, table), E_INVALIDARG, name, "dispatchable", "not created");
     ok_refusal(record_into(&f, commands, op, NULL), E_INVALIDARG, name, "bindings", "NULL");
     ok_refusal(record_into(&f, commands, other, table), E_INVALIDARG, name, "table", "another dispatchable");
     bind_outputs(table, 1, (struct bound[]){ { NULL, 0, 0 } });
@@ -279,7 +279,7 @@ static void test_refusals(void)
     fixture_close(&f);
 }
 
-/* Command buffers are of the application's device: a device of the list has none. */
+/* Command buffers belong to the application's device: a device of the list has none. */
 static void test_other_device(void)
 {
     struct app app;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Vulkan program of its own for tests of anydml_vulkan.h: instance, device and one queue, on the first device that
+/* A separate Vulkan program for tests of anydml_vulkan.h: instance, device and one queue, on the first device that
  * AnyDML can use. */
 #ifndef TESTS_VULKAN_TEST_H
 #define TESTS_VULKAN_TEST_H
@@ -11,7 +11,7 @@
 
 #include <anydml_vulkan.h>
 
-/* Drivers that an instance loads keep a little memory when they are unloaded; nothing then tells whose it is. */
+/* Drivers that an instance loads keep a little memory when they are unloaded, which cannot be attributed. */
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/lsan_interface.h>
 #else
@@ -76,7 +76,7 @@ static inline bool app_has_extension(const struct app *app, const char *name)
     return false;
 }
 
-/* The features that the device has, of those that AnyDML asks for. */
+/* The device's features among those that AnyDML uses. */
 static inline bool app_features(struct app *app)
 {
     VkPhysicalDeviceVulkan12Features v12 = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES };
@@ -112,7 +112,7 @@ static inline bool app_family(struct app *app)
     return false;
 }
 
-/* Leaves with 77 where there is no device. */
+/* Exits with 77 if there is no device. */
 static inline void app_find(struct app *app)
 {
     VkApplicationInfo application = { .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_2 };
@@ -138,7 +138,7 @@ static inline void app_find(struct app *app)
     app->has_fd = app_has_extension(app, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
 }
 
-/* The device, with what app_find and its caller left in `features`, `v11` and `v12`. */
+/* The device, with the contents of `features`, `v11` and `v12` from app_find and its caller. */
 static inline void app_open(struct app *app)
 {
     static const float priority = 1;
@@ -185,7 +185,7 @@ static inline ID3D12Device *app_d3d(struct app *app)
     return device;
 }
 
-/* The application's objects work to the end, whatever was made over them and released. */
+/* The application's objects work to the end, whatever was created over them and released. */
 static inline void app_close(struct app *app)
 {
     vk_ok(vkDeviceWaitIdle(app->device));
@@ -209,7 +209,7 @@ static inline VkCommandBuffer app_begin(struct app *app)
     return commands;
 }
 
-/* Everything before is complete and visible to everything after, the host included. */
+/* Everything before is complete and visible to everything after, including the host. */
 static inline void app_barrier(VkCommandBuffer commands)
 {
     VkMemoryBarrier all = { .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
@@ -291,7 +291,7 @@ static inline void app_buffer_free(struct app *app, struct app_buffer *buffer)
     vkFreeMemory(app->device, buffer->memory, NULL);
 }
 
-/* ---- what calls say on stderr ---- */
+/* ---- messages of calls on stderr ---- */
 
 static int capture_kept, capture_end;
 
@@ -316,7 +316,7 @@ static inline const char *capture_text(void)
     return text;
 }
 
-/* A refusal with its result, whose message has all three words: function, argument, and value or rule. */
+/* A failure with its result, whose message has all three words: function, argument, and value or rule. */
 #define ok_refusal(call, want, a, b, c)                                                                                \
     do {                                                                                                               \
         capture_begin();                                                                                               \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every function of graph_operators.h, with the fields of the schema's sample of its operator. What it asks a device to
- * create must be that very description: outputs have the sizes that the sample says, which nobody told the builder. The
- * generated calls set fields by name, so that an argument in the wrong place is found. Then every operator is compiled
- * on a real device. tests/conformance --builder compares what they compute with numpy. */
+ * create must be that very description: outputs have the sizes that the sample says, which the builder does not know.
+ * The generated calls set fields by name, so that an argument in the wrong place is found. Then every operator is
+ * compiled on a real device. tests/conformance --builder compares what they compute with numpy. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  *
  * Compares every row of the kernel table with its reference (the last row of its kind) on random operations, and the
  * references with independent formulas. Exit code 1 when anything differs or a row was never run. --flags: the names of
- * this processor's instruction sets, one a line. */
+ * this CPU's instruction sets, one a line. */
 #include "check.h"
 
 #include "base/cpu.h"
@@ -95,7 +95,7 @@ static double allowed(const struct kern_row *row, const struct kern_view *view)
 
 /* A recurrence hands what rounding changed from step to step, through states and activations that may enlarge it: by
  * how much depends on the weights, and grows with their number. So a result may also differ by what the reference makes
- * of inputs X that are moved by a few times what rounding does to a sum of so many products. */
+ * of inputs X that are moved by a few times the rounding error of a sum of that many products. */
 static const char *amplified(const struct check_case *c, struct check_set *set, struct check_buffer *want,
                              double *out_ulp)
 {
@@ -215,7 +215,7 @@ static int check_rows(const struct options *options)
         if (options->filter && !strstr(rows[i].name, options->filter))
             continue;
         if (rows[i].cpu & ~options->cpu) {
-            printf("skip %s: not on this processor\n", rows[i].name);
+            printf("skip %s: not on this CPU\n", rows[i].name);
             skipped++;
             continue;
         }

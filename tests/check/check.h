@@ -35,7 +35,7 @@ struct check_case {
     struct kern_map epilogue; /* op.epilogue points here when used */
     enum check_data data[KERN_TENSORS_MAX];
     uint32_t index_limit[KERN_TENSORS_MAX];
-    bool norm_wise;    /* errors are measured against the output's greatest element, not each element */
+    bool norm_wise;    /* errors are measured against the output's largest element, not each element */
     bool signed_zeros; /* -0 is no +0 */
 };
 
@@ -58,7 +58,7 @@ void check_view_broadcast(struct check_rng *rng, struct kern_view *out, DML_TENS
                           const uint32_t *sizes);
 DML_TENSOR_DATA_TYPE check_float_type(struct check_rng *rng);
 DML_TENSOR_DATA_TYPE check_any_type(struct check_rng *rng);
-/* The case's floating-point tensors become FLOAT64 now and then, but for cases with an epilogue: by no new random
+/* The case's floating-point tensors become FLOAT64 now and then, except for cases with an epilogue: by no new random
  * number, so that seeds stay what they were. */
 void check_widen(const struct check_rng *rng, struct check_case *c);
 
@@ -72,7 +72,7 @@ struct check_buffer {
     size_t size;
     uint8_t *data; /* element 0,...,0 */
 };
-/* New buffers have element 0 so many bytes past a cache line, up to 40; 8 unless told. */
+/* New buffers have element 0 this many bytes past a cache line, up to 40; default 8. */
 void check_buffer_past(uint32_t bytes);
 bool check_buffer_create(struct check_buffer *out, const struct kern_view *view);
 void check_buffer_destroy(struct check_buffer *buffer);

@@ -179,7 +179,7 @@ static double distance(DML_TENSOR_DATA_TYPE type, struct kern_number got, struct
         return got.f != got.f && want.f != want.f ? 0 : INFINITY;
     if (got.f == want.f)
         return 0;
-    if (isinf(got.f) && most) /* the next number after the greatest */
+    if (isinf(got.f) && most) /* the next number after the largest */
         got.f = copysign(most + unit(type, most), got.f);
     if (isinf(want.f) && most)
         want.f = copysign(most + unit(type, most), want.f);

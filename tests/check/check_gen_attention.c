@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* [B, H, rows, depth] as it lies after splitting heads: packed, or [B, rows, H, depth] in memory, or any layout. */
+/* [B, H, rows, depth] in the layout after splitting heads: packed, or [B, rows, H, depth] in memory, or any layout. */
 static void heads(struct check_rng *rng, struct kern_view *out, DML_TENSOR_DATA_TYPE type, const uint32_t *sizes)
 {
     kern_view_set_packed(out, type, 4, sizes);

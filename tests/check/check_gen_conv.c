@@ -202,7 +202,7 @@ static void batch_innermost(struct kern_view *view)
     view->strides[1] = stride;
 }
 
-/* The result and what is done to it on the way; rounding errors of wide ones are those of the greatest sums. */
+/* The result and what is done to it on the way; rounding errors of wide ones are those of the largest sums. */
 static void output(struct check_rng *rng, struct check_case *out, const struct kern_view *last, bool wide)
 {
     struct kern_op *op = &out->op;

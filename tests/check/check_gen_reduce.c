@@ -70,7 +70,7 @@ void check_gen_reduce(struct check_rng *rng, struct check_case *out)
     /* A logarithm near 0 has no relative accuracy. */
     out->norm_wise =
         reduce->function == DML_REDUCE_FUNCTION_LOG_SUM || reduce->function == DML_REDUCE_FUNCTION_LOG_SUM_EXP;
-    /* The greatest number of each line before a sum of powers, in FLOAT32 for all types. */
+    /* The largest number of each line before a sum of powers, in FLOAT32 for all types. */
     const bool mixed = is_extreme(reduce->function) && !kern_type_class(type) && type != DML_TENSOR_DATA_TYPE_FLOAT64;
     if (is_position(reduce->function))
         type = positions[check_pick(rng, 4)];

@@ -26,7 +26,7 @@ void check_gen_scan(struct check_rng *rng, struct check_case *out)
     scan->has_init = check_chance(rng, 3);
     memcpy(one, sizes, sizeof(one));
     one[scan->axis] = 1;
-    /* Sums in FLOAT64 differ by more units the longer they are, but are exact enough against the greatest one. */
+    /* Sums in FLOAT64 differ by more units the longer they are, but are exact enough against the largest one. */
     DML_TENSOR_DATA_TYPE y =
         is_float && !scan->product && !is_long && check_chance(rng, 3) ? DML_TENSOR_DATA_TYPE_FLOAT64 : x;
     op->input_count = 1;

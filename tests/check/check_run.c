@@ -97,7 +97,7 @@ static bool pack(const struct kern_row *row, struct kern_op *op, void **data, vo
     return true;
 }
 
-/* More threads than processors, too: work is cut by their number. */
+/* More threads than CPUs, too: work is cut by their number. */
 static uint32_t some_threads(struct check_rng *rng)
 {
     return check_chance(rng, 2) ? 1 : 1 + (uint32_t)(check_next(rng) % 16);

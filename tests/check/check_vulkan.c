@@ -94,7 +94,7 @@ static bool has_turn(const struct bench *bench, uint32_t i, uint64_t seed)
     return (i + i / bench->every + seed) % bench->every == 0;
 }
 
-/* Cases of check_vulkan_tiles.c; of cooperative matrices so many random ones, too. */
+/* Cases of check_vulkan_tiles.c; of cooperative matrices that many random ones, too. */
 static void run_tiles(struct bench *bench, bool coop, uint32_t count, uint64_t seed)
 {
     struct check_rng rng = { seed * UINT64_C(0x9e3779b97f4a7c15) | 1 };
@@ -157,7 +157,7 @@ static void run_byte_convs(struct bench *bench, uint32_t kernels, uint64_t seed)
     shader_conv_int_meta_force(0);
 }
 
-/* Random ones with each kernel of gemm_meta, second factors packed beforehand and not. */
+/* Random ones with each kernel of gemm_meta, second factors packed ahead of time and not. */
 static void run_gemm_metas(struct bench *bench, uint32_t count, uint64_t seed)
 {
     struct check_rng rng = { seed * UINT64_C(0x9e3779b97f4a7c15) | 1 };

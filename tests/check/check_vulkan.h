@@ -23,7 +23,7 @@ struct bench {
     uint32_t ran, unsupported, failed;   /* cases; outputs and other expectations */
     const char *filter;                  /* NULL: every row */
     uint32_t part, parts;                /* rows from this one on, in steps */
-    uint32_t every;                      /* of so many cases of lists one, the seed says which */
+    uint32_t every;                      /* one of this many cases of lists, selected by the seed */
     uint64_t *pipelines;                 /* hashes of all that were made */
     uint32_t pipeline_count;
     bool norm_wise;                 /* the case */
@@ -48,7 +48,7 @@ uint32_t bench_capabilities(const struct bench *bench);
 void bench_run_case(struct bench *bench, const struct check_case *c, struct check_rng *rng);
 /* Whether every pipeline that the row in use plans for the op was made before. */
 bool bench_is_made(const struct bench *bench, const struct kern_op *op);
-/* Data over which errors are measured against the greatest result, where they must be. */
+/* Data over which errors are measured against the largest result, where they must be. */
 void bench_tame_case(struct check_case *c);
 
 struct bench_search {

@@ -22,7 +22,7 @@ static const struct {
               { 1, 5, 21, 24, 1, 5, 1, 2, false },   { 2, 32, 37, 3, 1, 3, 1, 1, false },
               { 1, 24, 66, 8, 1, 3, 1, 1, true } };
 
-/* Number i of the list, with so many input channels; but for the types. */
+/* Number i of the list, with so many input channels; except for the types. */
 static void set_window(uint32_t i, uint32_t channels, DML_TENSOR_DATA_TYPE *types, struct check_case *out)
 {
     const uint32_t size = (convs[i].size + 2 * convs[i].pad - convs[i].kernel) / convs[i].step + 1,

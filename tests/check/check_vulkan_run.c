@@ -199,7 +199,8 @@ static void need_room(struct bench *bench, uint64_t bytes)
     bench->buffer = api_buffer(bench->d3d, D3D12_HEAP_TYPE_DEFAULT, bench->room);
 }
 
-/* Where element 0 lies must keep its alignment on the device: whole blocks start at multiples of 64 plus a little. */
+/* The address of element 0 must keep its alignment on the device: whole blocks start at multiples of 64 plus a little.
+ */
 static uint64_t skew(const struct check_buffer *buffer)
 {
     return (uintptr_t)buffer->block % 64;
@@ -295,7 +296,7 @@ static double tolerance(const struct kern_op *op, const struct kern_view *view)
 }
 
 /* Devices need not fuse a multiplication with an addition, and errors of squares grow: where results nearly cancel or
- * vanish, errors are measured against the greatest one, over tame data. */
+ * vanish, errors are measured against the largest one, over tame data. */
 static bool cancels(const struct kern_op *op)
 {
     for (uint32_t i = 0; op->kind == KERN_MAP && i < op->u.map.inst_count; i++)

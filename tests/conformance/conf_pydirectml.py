@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cases through the Python module pydirectml: each is a call of the operator's function with its parameters by name, in
-a graph of its own. What parameter stands for which field is asked of scripts/make-pydirectml, which wrote the functions;
+a graph of its own. The mapping from parameters to fields is that of scripts/make-pydirectml, which wrote the functions;
 values and results come from the case alone."""
 import importlib.machinery
 import importlib.util
@@ -137,9 +137,9 @@ class Call:
         if name == "output_length":
             return shapes[0][self.case.fields.get("Axis") or 0]
         if name in ("output_height", "image_height", "output_width", "image_width", "batch_size"):
-            picture = outputs.get("OutputTensor") if outputs.get("OutputTensor") is not None else outputs.get("OutputGradientTensor")
+            image = outputs.get("OutputTensor") if outputs.get("OutputTensor") is not None else outputs.get("OutputGradientTensor")
             axis = 0 if name == "batch_size" else 2 if name.endswith("height") else 3
-            return picture.shape[axis] if picture is not None else 7
+            return image.shape[axis] if image is not None else 7
         if name in ("output_sizes", "output_gradient_sizes"):
             return outputs["OutputCoordinatesTensor"].shape if self.name == "NONZERO_COORDINATES" else shapes[0]
         if parameter.annotation == "bool":

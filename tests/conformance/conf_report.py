@@ -111,7 +111,7 @@ def write_markdown(path, results, schema):
 Written by `make conformance` (tests/conformance/conformance.py), which runs the cpu adapter, or with `DEVICE=N` the device of
 that number in the list of `anydml devices`; what it said of each device is kept in tests/conformance/results. Every operator
 is run through the public interfaces with random sizes, strides, gaps, broadcast dimensions, owned inputs and shared buffers,
-and compared with a reference in numpy (float64), PyTorch or ONNX that knows nothing of this library. Memory around and between
+and compared with a reference in numpy (float64), PyTorch or ONNX that is independent of this library. Memory around and between
 the tensors' elements must stay untouched. ONNX's own node tests on the execution provider:
 [conformance-onnx.md](conformance-onnx.md); the libraries for Windows in Wine: [wine.md](wine.md#tests).
 

@@ -65,7 +65,7 @@ class Layout:
             expected[1::2] = poison >> 4
             rest = np.ones(len(nibbles), bool)
             rest[where] = False
-            # The last byte's other half belongs to nobody.
+            # The last byte's other half is unused.
             rest[self.extent:self.extent + self.extent % 2] = False
             return dtype.wrap(values), bool((nibbles == expected)[rest].all())
         size = self.bits // 8
@@ -299,7 +299,7 @@ class Encoder:
         dtype = dtype_of(type_name(name))
         value = bfloat_bits(value) if type_name(name) == "BFLOAT16" else value
         data = np.asarray(value).astype(dtype.storage if isinstance(dtype, Nibbles) else dtype).tobytes()
-        # What lies behind the value must not matter.
+        # Bytes after the value must not matter.
         self.words += data + bytes([self.poison]) * (8 - len(data))
 
     def activations(self, activations):

@@ -20,7 +20,7 @@ conformance-driver and compares. Run this file with --help to see how.
 import os
 import sys
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as many processes as processors multiply matrices; read by the import
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as many processes as CPUs multiply matrices; read by the import
 
 import numpy as np  # noqa: E402
 

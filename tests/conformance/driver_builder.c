@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* With CONFORMANCE_BUILDER=1 operators are made by the graph builder (anydml_graph.h), which is told the types of
+/* With CONFORMANCE_BUILDER=1 operators are made by the graph builder (anydml_graph.h), which is given the types of
  * outputs and not their sizes. */
 #include "driver.h"
 

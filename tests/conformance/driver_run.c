@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiles and runs one operator. All memory lies in one big buffer that is filled with the poison byte first:
+/* Compiles and runs one operator. All memory is in one big buffer that is filled with the poison byte first:
  *   zone, input, zone, input, ..., zone, output, ..., zone, temporary, zone, zone, persistent, zone
  * but the last three, which are at their place of a second one. After the run everything but outputs, temporary and
  * persistent must be what was uploaded. */
@@ -256,7 +256,7 @@ static bool execute(struct run *run)
     return submit(run);
 }
 
-/* What lies before `offset`, for people. */
+/* Describes the bytes before `offset`. */
 static const char *region_before(const struct run *run, uint64_t offset)
 {
     const struct driver_request *request = run->request;

@@ -109,7 +109,7 @@ class Problem:
             return q, k, v
         widths = [self.heads * self.size, self.key_heads * self.size if k is not None else 0,
                   self.key_heads * self.value_size if k is not None else 0]
-        if k is None:  # the bias tensor has no part for keys that are not there, but for those values
+        if k is None:  # the bias tensor has no part for keys that are not there, except for those values
             return q, k, v
         bias = self.array(sum(widths))
         self.fields["BiasTensor"] = _leading(self.g, bias)

@@ -41,7 +41,7 @@ def _log_softmax(x, axes):
 
 
 def _hardmax(x, axes):
-    """1 at the first greatest element of each group, counted row-major over its axes in their order of dimension."""
+    """1 at the first largest element of each group, counted row-major over its axes in their order of dimension."""
     axes = sorted(axes)
     others = [axis for axis in range(x.ndim) if axis not in axes]
     turned = np.transpose(x, others + axes)

@@ -298,7 +298,7 @@ def roi_pooling(g):
     y = pool(x, rois, bins, p.scale_x)
     fields = {"InputTensor": x, "ROITensor": rois[None, None], "SpatialScale": p.scale_x,
               "PooledSize": (bins[1], bins[0])}
-    # Exact but for the sign of a zero among zeros.
+    # Exact except for the sign of a zero among zeros.
     return Case(fields=fields, outputs={"OutputTensor": y.astype(g.dtype)}, rtol=0, atol=1e-30)
 
 
@@ -319,7 +319,7 @@ def roi_align_untrusted():
     nothing = [[nan, 0, 4, 3], [0, nan, 4, 3], [-inf, 0, inf, 3], [inf, inf, inf, inf], [0, 0, inf, 3],
                [big, big, 2 * big, 2 * big], [-3e38, 0, 3e38, 3]]
     return [
-        # by hand: the mean of 1..12, its greatest value, one pixel
+        # by hand: the mean of 1..12, its largest value, one pixel
         _align_case(image, whole_image, [0], (1, 1), want=[[[[6.5]]]]),
         _align_case(image, whole_image, [0], (1, 1), want=[[[[12]]]], function=MAX, mode=NEAREST),
         _align_case(image, [[1.5, 1.5, 1.5, 1.5]], [0], (1, 1), want=[[[[6]]]]),

@@ -95,7 +95,7 @@ def cumulative(g):
         x = g.array(shape, low=0.5, high=1.7)
     elif is_float(g.dtype):
         x = g.array(shape, special=g.chance(0.2))
-        # Beside the greatest numbers small ones vanish, and how many do depends on the order of the additions.
+        # Beside the largest numbers small ones vanish, and how many do depends on the order of the additions.
         x[np.isfinite(x) & (np.abs(x) > 4)] = 4
     else:
         x = g.array(shape, low=lowest(g.dtype), high=highest(g.dtype))

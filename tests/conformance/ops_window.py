@@ -389,7 +389,7 @@ class Resampling:
 
 
 def _stored(y, dtype, mask, matrices):
-    """In the tensor's type; integers round half to even. Unless the weights are exact, what lies near a half may go
+    """In the tensor's type; integers round half to even. Unless the weights are exact, values near a tie may go
     either way."""
     if is_float(dtype):
         return np.ma.array(y.astype(dtype), mask=mask)

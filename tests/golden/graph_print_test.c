@@ -183,7 +183,7 @@ static void map_chain(struct graph *graph)
     make_map(graph, KERN_MAP_MUL, in, 2, make4(graph, GRAPH_OUTPUT, 0, 1, 2, 3, 4), 0, 0);
 }
 
-/* Constants that become one, an op computed twice, an op for nobody; a product with bias and activation. */
+/* Constants that become one, an op computed twice, an unused op; a product with bias and activation. */
 static void known_and_unused(struct graph *graph)
 {
     struct graph_operand x = make4(graph, GRAPH_INPUT, 0, 1, 1, 4, 8),
@@ -345,7 +345,7 @@ static struct graph_operand byte_constant(struct graph *graph, int32_t value)
     return make_integers(graph, DML_TENSOR_DATA_TYPE_UINT8, 4, SIZES(1, 1, 1, 1), &value);
 }
 
-/* A quantised convolution between quantisations that do not see channels, then the greatest of its pixels. */
+/* A quantised convolution between quantisations that do not see channels, then the largest of its pixels. */
 static void quantized(struct graph *graph)
 {
     const int32_t w[] = { 1, -2, 3, -4, 5, -6 }, b[] = { 10, -20, 30 }, none[] = { 0, 0, 0 };
@@ -380,7 +380,7 @@ static void quantized(struct graph *graph)
                 make_value(graph, GRAPH_OUTPUT, 0, DML_TENSOR_DATA_TYPE_UINT8, 4, SIZES(1, 3, 2, 2)));
 }
 
-/* Bytes of two scales, joined along channels and quantised with one, of which the greatest are taken. */
+/* Bytes of two scales, joined along channels and quantised with one, of which the largest are taken. */
 static void joined_bytes(struct graph *graph)
 {
     const DML_TENSOR_DATA_TYPE u8 = DML_TENSOR_DATA_TYPE_UINT8;

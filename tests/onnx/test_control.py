@@ -217,7 +217,7 @@ def loops(tool):
         "a Loop in a Loop", nodes, {"n": count(2), "x": x, "start": np.zeros(3, np.float32)}, [("y0", FLOAT),
                                                                                                ("rows", FLOAT)],
         {"one": np.array(1), "zero": np.array([0]), "three": np.array(3), "line": np.arange(5, dtype=np.float32)})
-    # Other values beside, of other types; outputs that nobody uses.
+    # Other values beside, of other types; unused outputs.
     body = body_of([
         node("Add", ["k", "i"], ["k_out"]),
         node("Not", ["flag"], ["flag_out"]),

@@ -226,8 +226,7 @@ def nbits(c):
 
 
 def level_4(c):
-    """Activations in 8 bits may cost half a step of each block's greatest element, and only where all products allow
-    it."""
+    """Activations in 8 bits may cost half a step of each block's largest element, and only where all products allow it."""
     k, n, block = 160, 40, 32
     for bits, rows in ((4, 1), (4, 3), (4, 40), (8, 1), (8, 40)):
         codes, scale = c.integers(n, k, high=2**bits - 1), c.uniform(n, k // block, low=0.1, high=0.5)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors in the memory of a device of its own, and several devices in one process: the processor and a Vulkan device.
+"""Tensors in the memory of a device of its own, and several devices in one process: the CPU and a Vulkan device.
 
-    test_device.py LIBRARY [several]
+test_device.py LIBRARY [several]
 """
 import gc
 import os
@@ -136,7 +136,7 @@ def test_weights(library):
 
 
 def test_wrong_options(library):
-    """The option is for the device that the session was made with; the processor's tensors lie in its memory anyway."""
+    """The option is for the device that the session was made with; the CPU's tensors lie in its memory anyway."""
     try:
         session(library, TWICE, fallback=False, options={"device_id": "1", **TENSORS}, adapter=0).run(
             None, {"x": np.zeros(3, np.float32)})

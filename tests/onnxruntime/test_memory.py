@@ -65,7 +65,7 @@ def test_bindings(library, kind):
 
 
 def test_default_output(library):
-    """Outputs that ONNX Runtime makes, where the binding or nobody says."""
+    """Outputs that ONNX Runtime makes, as the binding or the default says."""
     s = session(library, ADD, fallback=False)
     x = np.arange(SIZE, dtype=np.float32)
     binding = s.io_binding()

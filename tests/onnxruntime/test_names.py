@@ -60,7 +60,7 @@ def by_name(model, settings=None, fallback=False, profile=None):
     return ort.InferenceSession(model, new_options(fallback, profile), providers=[(NAMES[0], settings or {})])
 
 
-def picture(seed):
+def image(seed):
     return np.random.default_rng(seed).random((1, 3, 24, 40), dtype=np.float32)
 
 
@@ -72,7 +72,7 @@ def check_right(model, session):
     """The numbers; a session with nodes on the CPU provider would not have been made."""
     cpu = ort.InferenceSession(model, new_options(True), providers=[CPU])
     for seed in 1, 2:
-        x = picture(seed)
+        x = image(seed)
         assert np.abs(run(session, x) - run(cpu, x)).max() < 1e-4
 
 
@@ -80,7 +80,7 @@ def check_assigned(make, name):
     """In ONNX Runtime's profile the nodes are the provider's."""
     with tempfile.TemporaryDirectory() as folder:
         session = make(os.path.join(folder, "profile"))
-        run(session, picture(4))
+        run(session, image(4))
         events = json.loads(Path(session.end_profiling()).read_text(encoding="utf-8"))
     providers = {e["args"]["provider"] for e in events if e["cat"] == "Node" and e["name"].endswith("_kernel_time")}
     assert providers == {name}, providers
@@ -98,7 +98,7 @@ def check_refused(make, name):
             out.write(str(error))
     text = out.getvalue()
     assert used == [CPU], used
-    assert f"{name}: option half_precision is 'maybe'; it takes True, true, False or false" in text, text
+    assert f"{name}: option half_precision is 'maybe'; must be True, true, False or false" in text, text
 
 
 def test_listing():
@@ -147,7 +147,7 @@ def test_together(model):
 
 def test_tensors(model):
     """A tensor in the provider's memory is one, whichever name the session has."""
-    x = picture(3)
+    x = image(3)
     for name in NAMES:
         info = devices(name)[0].memory_info(ort.OrtDeviceMemoryType.HOST_ACCESSIBLE)
         value = ort.OrtValue.ortvalue_from_shape_and_type(x.shape, np.float32, memory_info=info)

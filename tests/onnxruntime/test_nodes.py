@@ -83,7 +83,7 @@ def difference(got, want, rtol, atol):
         rtol = max(rtol, 2**-8)
     if got.dtype.kind == "f":
         got, want = got.astype(np.float64), want.astype(np.float64)
-        # What a float32 computation of the largest element may leave in place of a zero.
+        # What a float32 computation of the largest element may leave instead of a zero.
         finite = np.abs(want[np.isfinite(want)])
         atol = max(atol, 2.0**-22 * finite.max()) if finite.size else atol
     try:

@@ -86,8 +86,8 @@ class Style(unittest.TestCase):
     def run_sample(self, runtime, *arguments):
         return subprocess.run([SAMPLE, runtime, PROVIDER, *arguments], capture_output=True, text=True, check=False, timeout=500)
 
-    def paint(self, runtime, model, picture, *options):
-        done = self.run_sample(runtime, model, picture, self.path("out.png"), *options)
+    def paint(self, runtime, model, image, *options):
+        done = self.run_sample(runtime, model, image, self.path("out.png"), *options)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return np.asarray(Image.open(self.path("out.png")).convert("RGB"), np.float64)
 
@@ -99,7 +99,7 @@ class Style(unittest.TestCase):
                 height, width = (2 * int(one) for one in rng.integers(16, 40, 2))
                 model = self.path("style.onnx")
                 onnx.save(style_network(rng, *((height, width) if fixed else ("height", "width"))), model)
-                # A fixed size takes the middle of a picture that has the size on one side and more on the other.
+                # A fixed size takes the middle of an image that has the size on one side and more on the other.
                 larger = rng.integers(0, 256, (height, width + (10 if fixed else 0), 3), np.uint8)
                 Image.fromarray(larger).save(self.path("in.png"))
                 middle = larger[:, 5:-5] if fixed else larger
@@ -115,9 +115,9 @@ class Style(unittest.TestCase):
     @unittest.skipIf(QUICK or not os.path.exists(os.path.join(MODELS, "style_candy/model.onnx")), "no trained network")
     def test_trained_network(self):
         folder = os.path.join(MODELS, "style_candy")
-        picture = np.load(os.path.join(folder, "input.npy"))
-        self.assertTrue((picture == np.rint(picture)).all())
-        Image.fromarray(pixels_of(picture, False).astype(np.uint8)).save(self.path("in.png"))
+        image = np.load(os.path.join(folder, "input.npy"))
+        self.assertTrue((image == np.rint(image)).all())
+        Image.fromarray(pixels_of(image, False).astype(np.uint8)).save(self.path("in.png"))
         got = self.paint(RUNTIMES[0], os.path.join(folder, "model.onnx"), self.path("in.png"))
         want = pixels_of(np.load(os.path.join(folder, "expected.npy")), False)
         self.assertLessEqual(np.abs(got - want).max(), 1)
@@ -125,12 +125,12 @@ class Style(unittest.TestCase):
 
     @unittest.skipIf(QUICK, "quick")
     def test_bad_input_is_one_line(self):
-        model, picture = self.path("style.onnx"), self.path("in.png")
+        model, image = self.path("style.onnx"), self.path("in.png")
         onnx.save(style_network(np.random.default_rng(0), 32, 32), model)
-        Image.fromarray(np.zeros((32, 32, 3), np.uint8)).save(picture)
+        Image.fromarray(np.zeros((32, 32, 3), np.uint8)).save(image)
         with open(self.path("text"), "w", encoding="utf-8") as file:
             file.write("no model\nand no picture\n")
-        good = RUNTIMES[0], model, picture, self.path("out.png")
+        good = RUNTIMES[0], model, image, self.path("out.png")
         for at, bad in ((0, self.path("text")), (0, self.path("none")), (1, self.path("text")), (1, self.path("none")),
                         (2, self.path("text")), (2, self.path("none")), (3, self.path("out.unknown")), (3, self.path("no/out.png"))):
             done = self.run_sample(*good[:at], bad, *good[at + 1:])

@@ -3,8 +3,8 @@
 
     test_wheel.py README MODEL
 
-Runs README.md's lines on a model whose picture may have any size, and compares with the CPU provider. Everything that
-the package loads must come from the package.
+Runs README.md's lines on a model whose image may have any size, and compares with the CPU provider. Everything that the
+package loads must come from the package.
 """
 import importlib.metadata
 import os
@@ -68,10 +68,10 @@ def check_values(sessions, model):
     name = cpu.get_inputs()[0].name
     rng = np.random.default_rng(1)
     for height, width in (20, 33), (64, 48), (20, 33):
-        picture = rng.random((1, 3, height, width), dtype=np.float32)
-        want = cpu.run(None, {name: picture})[0]
+        image = rng.random((1, 3, height, width), dtype=np.float32)
+        want = cpu.run(None, {name: image})[0]
         for session in sessions:
-            got = session.run(None, {name: picture})[0]
+            got = session.run(None, {name: image})[0]
             check(got.shape == want.shape and np.abs(got - want).max() < 1e-4, f"picture of {height} x {width}")
 
 

@@ -3,7 +3,7 @@
  *
  *     onnxruntime_driver ONNXRUNTIME.DLL PROVIDER JOBS FIRST [ROUNDS]
  *
- * PROVIDER: DML, DML1 (on a device and a queue of our own), DML2, with "+" behind it where nodes may be left to the CPU
+ * PROVIDER: DML, DML1 (on its own device and queue), DML2, with "+" behind it where nodes may be left to the CPU
  * provider; or CPU. JOBS: a text file of lines "MODEL|INPUTS|OUTPUTS"; FIRST: the number of the first one to run.
  * INPUTS and OUTPUTS: files of tensors: for each a line "NAME TYPE RANK DIMENSIONS... BYTES", and the bytes.
  *

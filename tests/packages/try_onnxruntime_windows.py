@@ -150,11 +150,11 @@ def find_networks(shared, scratch, match):
         spec = importlib.util.find_spec(package)
         path = pathlib.Path(spec.origin).parent / file if spec and spec.origin else None
         if re.search(match, name) and path and path.exists():
-            x = picture(shape) if name.startswith("ocr") and importlib.util.find_spec("PIL") else numbers(name, shape)
+            x = image(shape) if name.startswith("ocr") and importlib.util.find_spec("PIL") else numbers(name, shape)
             yield name, fixed(path, shape, pathlib.Path(scratch) / f"{name}.onnx"), [x], limit
 
 
-def picture(shape):
+def image(shape):
     return normalized(text_image("Open source", 36), shape[3], shape[2])
 
 

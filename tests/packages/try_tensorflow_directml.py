@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Microsoft's tensorflow-directml-plugin (TensorFlow 2) or tensorflow-directml (TensorFlow 1) on AnyDML: a small
-convolutional network's output and one training step, on the adapter and on the processor by TensorFlow itself."""
+"""Microsoft's tensorflow-directml-plugin (TensorFlow 2) or tensorflow-directml (TensorFlow 1) on AnyDML: a small convolutional
+network's output and one training step, on the adapter and on the CPU by TensorFlow itself."""
 import sys
 
 import numpy

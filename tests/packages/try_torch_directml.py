@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Microsoft's torch-directml on AnyDML: a small convolutional network's output and one training step, against the same on
-the processor by PyTorch itself."""
+"""Microsoft's torch-directml on AnyDML: a small convolutional network's output and one training step, against the same on the
+CPU by PyTorch itself."""
 import sys
 
 import torch

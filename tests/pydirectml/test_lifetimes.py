@@ -93,7 +93,7 @@ class Lifetimes(unittest.TestCase):
         np.testing.assert_array_equal(got, np.full(1000, 4))
 
     def test_a_program_that_ends_meanwhile(self):
-        """Threads that nobody waits for compute while the interpreter goes away."""
+        """Threads that are not joined compute while the interpreter goes away."""
         program = """if True:
             import threading, time, numpy as np, pydirectml as dml
             device = dml.Device(adapter=0)

@@ -140,13 +140,13 @@ class Layouts(unittest.TestCase):
         self.assertEqual(dml.TensorDesc(TYPES.INT4, [3]).total_tensor_size_in_bytes, 4)
 
     def test_interleaved_input(self):
-        picture = RNG.standard_normal((1, 5, 6, 3)).astype(np.float32) # channels last in memory
+        image = RNG.standard_normal((1, 5, 6, 3)).astype(np.float32) # channels last in memory
         weights = RNG.standard_normal((2, 3, 3, 3)).astype(np.float32)
         graph = Graph()
         x = dml.input_tensor(graph.builder, 0, dml.TensorDesc(F32, [1, 3, 5, 6], dml.TensorPolicy.interleaved_channel()))
-        graph.bindings.append(dml.Binding(x, picture))
+        graph.bindings.append(dml.Binding(x, image))
         got, = graph.run(dml.convolution(x, graph.input(weights, owned=True)))
-        planes = picture.transpose(0, 3, 1, 2)
+        planes = image.transpose(0, 3, 1, 2)
         windows = np.lib.stride_tricks.sliding_window_view(planes, (3, 3), (2, 3))
         np.testing.assert_allclose(got, np.einsum("nchwij,ocij->nohw", windows, weights), rtol=1e-4, atol=1e-4)
 

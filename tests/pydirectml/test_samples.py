@@ -199,13 +199,13 @@ class Networks(unittest.TestCase):
         weights["classifier_weight"] *= np.float32(2 / want.norm()) # scores that differ, none of which is 0 or 1
         want = torch.softmax(want @ weights.tensor("classifier_weight").T + weights.tensor("classifier_bias"), 1).numpy()[0]
         with tempfile.TemporaryDirectory() as scratch:
-            model, picture, labels, output = (os.path.join(scratch, name) for name in ("m.onnx", "in.npy", "names", "out.npy"))
+            model, image, labels, output = (os.path.join(scratch, name) for name in ("m.onnx", "in.npy", "names", "out.npy"))
             arrays = [onnx.numpy_helper.from_array(value, name) for name, value in weights.items()]
             onnx.save(onnx.helper.make_model(onnx.helper.make_graph([], "weights", [], [], arrays)), model)
-            np.save(picture, x)
+            np.save(image, x)
             with open(labels, "w", encoding="utf-8") as file:
                 file.write("".join(f"thing {i}\n" for i in range(7)))
-            run = [sys.executable, os.path.join(SAMPLES, "mobilenet.py"), model, picture, "--output", output, "--labels"]
+            run = [sys.executable, os.path.join(SAMPLES, "mobilenet.py"), model, image, "--output", output, "--labels"]
             done = subprocess.run([*run, labels], capture_output=True, text=True, check=True)
             self.assertLess(np.abs(np.load(output) - want).max(), 1e-4)
             lines = done.stdout.splitlines()[-5:]
@@ -241,13 +241,13 @@ class Networks(unittest.TestCase):
         import onnx
         import onnx.numpy_helper
         with tempfile.TemporaryDirectory() as scratch:
-            model, picture = os.path.join(scratch, "m.onnx"), os.path.join(scratch, "in.npy")
+            model, image = os.path.join(scratch, "m.onnx"), os.path.join(scratch, "in.npy")
             tensor = onnx.numpy_helper.from_array(np.zeros(3, np.float32), "of another program")
             onnx.save(onnx.helper.make_model(onnx.helper.make_graph([], "weights", [], [], [tensor])), model)
-            np.save(picture, np.zeros((1, 3, 224, 224), np.float32))
+            np.save(image, np.zeros((1, 3, 224, 224), np.float32))
             for name, lacks in (("mnist", "conv1_weight"), ("squeezenet", "conv0_weight"), ("mobilenet", "first_weight"),
                                 ("superres", "conv1_weight"), ("candy", "scaler_offset")):
-                done = subprocess.run([sys.executable, os.path.join(SAMPLES, name + ".py"), model, picture],
+                done = subprocess.run([sys.executable, os.path.join(SAMPLES, name + ".py"), model, image],
                                       capture_output=True, text=True, check=False)
                 self.assertEqual((done.returncode, done.stderr.count("\n"), done.stdout), (1, 1, ""))
                 self.assertIn(f"no tensor {lacks}", done.stderr)

@@ -5,9 +5,9 @@ import numpy.typing as npt
 import pydirectml as dml
 
 
-def network(device: dml.Device, picture: npt.NDArray[np.float32]) -> dml.TensorData:
+def network(device: dml.Device, image: npt.NDArray[np.float32]) -> dml.TensorData:
     builder = dml.GraphBuilder(device)
-    desc = dml.TensorDesc(dml.TensorDataType.FLOAT32, list(picture.shape))
+    desc = dml.TensorDesc(dml.TensorDataType.FLOAT32, list(image.shape))
     owned = dml.TensorDesc(dml.TensorDataType.FLOAT32, dml.TensorFlags.OWNED_BY_DML, [8, 3, 3, 3], None, 864, 0)
     x: dml.Expression = dml.input_tensor(builder, 0, desc)
     w = dml.input_tensor(builder, 1, owned)
@@ -21,7 +21,7 @@ def network(device: dml.Device, picture: npt.NDArray[np.float32]) -> dml.TensorD
         outputs.append(pooled.indices)
     model: dml.Model = builder.build(dml.ExecutionFlags.NONE, outputs)
     weights = np.ones((8, 3, 3, 3), np.float32)
-    results: list[dml.TensorData] = device.compute(model, [dml.Binding(x, picture), dml.Binding(w, weights)], outputs)
+    results: list[dml.TensorData] = device.compute(model, [dml.Binding(x, image), dml.Binding(w, weights)], outputs)
     sizes: tuple[int, ...] = outputs[0].get_output_desc().sizes
     assert results[0].shape == sizes
     return results[0]

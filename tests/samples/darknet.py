@@ -118,8 +118,8 @@ ACTIVATIONS = {
 
 
 class Network:
-    """The network of a Cfg whose weights are random: each normalisation has about the mean and variance of what reaches it
-    for the picture `x`, as after training. The factors behind it keep small errors small through a hundred layers."""
+    """The network of a Cfg whose weights are random: each normalisation has about the mean and variance of what reaches it for
+    the image `x`, as after training. The factors behind it keep small errors small through a hundred layers."""
 
     def __init__(self, cfg, rng, x):
         self.sections, self.rng = cfg.sections[1:], rng

@@ -75,7 +75,7 @@ def read_y4m(path):
 
 
 def sketch(rng, height, width):
-    """Soft colours with hard edges, as random as pictures are: bytes [3, height, width] in YUV."""
+    """Soft colours with hard edges, as random as images are: bytes [3, height, width] in YUV."""
     rows, columns = np.mgrid[0:height, 0:width]
     rgb = np.stack([0.5 + 0.4 * np.sin(rng.uniform(0.05, 0.4) * rows + rng.uniform(0.05, 0.4) * columns + rng.uniform(0, 6))
                     for _ in range(3)])
@@ -121,7 +121,7 @@ class Video(unittest.TestCase):
                 soft = want[1:].reshape(2, height, 2, width, 2).mean((2, 4))
                 self.assertGreater(psnr(y, want[0]), 48, f"seed {seed}")
                 self.assertGreater(psnr(np.stack([u, v])[:, 2:-2, 2:-2], soft[:, 2:-2, 2:-2]), 36, f"seed {seed}")
-                # A picture enlarged without the network is not as near.
+                # An image enlarged without the network is not as near.
                 self.assertLess(psnr(frame[0].repeat(2, 0).repeat(2, 1), want[0]), psnr(y, want[0]) - 4)
 
     @unittest.skipIf(QUICK, "quick")

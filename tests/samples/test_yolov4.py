@@ -43,7 +43,7 @@ def read_ppm(path):
 
 
 def letterbox(pixels, size):
-    """The picture in the middle of grey, for pictures that already have one side of the network's size."""
+    """The image in the middle of grey, for images that already have one side of the network's size."""
     height, width, _ = pixels.shape
     out = np.full((3, size[1], size[0]), 0.5, np.float32)
     top, left = (size[1] - height) // 2, (size[0] - width) // 2
@@ -125,7 +125,7 @@ class Yolo(unittest.TestCase):
 
     @unittest.skipIf(QUICK, "quick")
     def test_yolov4(self):
-        """With random weights of 258 MB; a small picture says as much as a large one."""
+        """With random weights of 258 MB; a small image says as much as a large one."""
         cfg = darknet.yolov4(64, 64)
         self.compare(cfg, 64, 50, 60)
         self.assertEqual(os.path.getsize(self.path("random.weights")), 257717640) # as the trained ones
@@ -137,7 +137,7 @@ class Yolo(unittest.TestCase):
 
     @unittest.skipIf(QUICK, "quick")
     def test_pictures_are_scaled(self):
-        """A picture of one colour is the same in every size."""
+        """An image of one colour is the same in every size."""
         cfg = darknet.yolov4_tiny(64, 64, 2)
         flat = np.full((64, 32, 3), (200, 40, 90), np.uint8)
         network = darknet.Network(cfg, self.rng, letterbox(flat, (64, 64)))

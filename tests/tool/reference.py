@@ -18,15 +18,15 @@ def conv(x, weight, bias):
     return out
 
 
-def upscale(model, picture):
-    """picture [1, 3, H, W], 0..1; float64 result [1, 3, 2H, 2W]."""
+def upscale(model, image):
+    """image [1, 3, H, W], 0..1; float64 result [1, 3, 2H, 2W]."""
     w = wire.initializers(model)
 
     def layer(x, name):
         return conv(x, w[name + ".weight"], w[name + ".bias"])
 
-    picture = picture[0].astype(np.float64)
-    x = np.maximum(layer(picture, "head"), 0)
+    image = image[0].astype(np.float64)
+    x = np.maximum(layer(image, "head"), 0)
     block = 0
     while f"block{block}_first.weight" in w:
         x = x + layer(np.maximum(layer(x, f"block{block}_first"), 0), f"block{block}_second")
@@ -34,4 +34,4 @@ def upscale(model, picture):
     tail = layer(x, "tail")  # [3 * 2 * 2, H, W]: colour, row, column
     height, width = tail.shape[1:]
     detail = tail.reshape(3, 2, 2, height, width).transpose(0, 3, 1, 4, 2).reshape(3, 2 * height, 2 * width)
-    return (picture.repeat(2, 1).repeat(2, 2) + detail)[None]
+    return (image.repeat(2, 1).repeat(2, 2) + detail)[None]

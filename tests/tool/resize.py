@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a network of pictures of one size one of another size: convert(model, (height, width)).
+"""Makes a network of images of one size one of another size: convert(model, (height, width)).
 
-Inputs and outputs are declared anew. Ends of a Slice along height and width move as its input shrinks, which is by a whole
+Inputs and outputs are declared again. Ends of a Slice along height and width move as its input shrinks, which is by a whole
 factor less than the model's.
 """
 import wire

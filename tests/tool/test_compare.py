@@ -36,7 +36,7 @@ def identity(code, dims):
 
 
 def check_compare(tool):
-    """With a Python that has no peer, AnyDML stands alone, and each peer that is not there gets a line."""
+    """With a Python that has no peer, AnyDML is measured alone, and each peer that is not there gets a line."""
     model = tool.file("identity.onnx", identity(wire.FLOAT, [4, 4]))
     python = tool.file("alone")
     with open(python, "w", encoding="utf-8") as file:

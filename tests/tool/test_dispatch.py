@@ -187,7 +187,7 @@ def test_graph(d, g):
     broken(lambda c: c["edges"][2].update({"from": "g.CTensor"}), "graph.edges[2].from", '"g.CTensor"')
     broken(lambda c: c["edges"][4].update({"from": "two"}), "graph.edges[4].from", "constant")
     broken(lambda c: c["edges"].pop(3), "graph.nodes[2].constant", "two")
-    broken(lambda c: c["edges"].pop(0), "inputs.x", "no such tensor")
+    broken(lambda c: c["edges"].pop(0), "inputs.x", "does not exist")
     broken(lambda c: c["edges"].append({"from": "g.OutputTensor", "output": "y"}), "graph.edges[5].output", '"y"')
     broken(lambda c: c["nodes"][1].update(name="g"), "graph.nodes[1].name", '"g"')
     broken(lambda c: c["nodes"][1]["desc"]["ATensor"].update(Sizes=[2, 3]), "graph.nodes[1]", "ELEMENT_WISE_ADD",
@@ -220,7 +220,7 @@ def test_files(d, g):
     case["inputs"]["InputTensor"] = {"file": "x.raw"}
     d.tool.works("dispatch", d.write(case), "--output", f"OutputTensor={npy}")
     d.tool.test(np.array_equal(np.load(npy), x), "raw input")
-    d.tool.fails(["dispatch", d.write(case), "--output", "Y=" + npy], "--output Y=", "no such output")
+    d.tool.fails(["dispatch", d.write(case), "--output", "Y=" + npy], "--output Y=", "does not exist")
     d.tool.fails(["dispatch", d.write(case), "--output", "OutputTensor=/no/such/place"], "/no/such/place")
     d.tool.file("x.raw", b"123")
     d.refuses(case, "inputs.InputTensor.file", "3 bytes", "48")
@@ -234,7 +234,7 @@ def test_files(d, g):
 
 
 def test_strange_files(d):
-    """A file of somebody else reads nothing outside its folder, writes nothing but in the folder for outputs, waits for
+    """A file of another user reads nothing outside its folder, writes nothing but in the folder for outputs, waits for
     nothing, and gets no more memory than is allowed."""
     x = np.arange(6, dtype=np.uint8).reshape(1, 6)
     inner, out = d.tool.file("inner"), d.tool.file("inner_out")
@@ -254,10 +254,10 @@ def test_strange_files(d):
 
     def command(content, *args):
         return ["dispatch", d.tool.file("inner/case.json", json.dumps(content).encode()), *args]
-    for name, why in (("sub/x.raw", None), ("good.raw", None), ("sub/../sub/x.raw", None), ("link.raw", "does not lie"),
-                      ("../secret.raw", "does not lie"), ("up/secret.raw", "does not lie"),
-                      (d.tool.file("inner/sub/x.raw"), "must be relative"), ("pipe", "no regular file"),
-                      ("pipe.npy", "no regular file"), ("sub", "directory"), ("", "empty"), ("../" * 20 + "dev/zero", "does not lie")):
+    for name, why in (("sub/x.raw", None), ("good.raw", None), ("sub/../sub/x.raw", None), ("link.raw", "is not in the folder"),
+                      ("../secret.raw", "is not in the folder"), ("up/secret.raw", "is not in the folder"),
+                      (d.tool.file("inner/sub/x.raw"), "must be relative"), ("pipe", "not a regular file"),
+                      ("pipe.npy", "not a regular file"), ("sub", "directory"), ("", "empty"), ("../" * 20 + "dev/zero", "is not in the folder")):
         given = {**case, "inputs": {"InputTensor": {"file": name}}}
         if why:
             d.tool.fails(command(given), "inputs.InputTensor.file", why, timeout=60)
@@ -265,7 +265,7 @@ def test_strange_files(d):
             d.tool.works(*command(given))
     for name, why in (("y.raw", None), ("../secret.raw", "without a folder"), (d.tool.file("secret.raw"), "without a folder"),
                       ("a/b", "without a folder"), ("..", "without a folder"), (".", "without a folder"), ("", "without a folder"),
-                      ("link.raw", "no regular file"), ("dangling.raw", "no regular file"), ("pipe", "no regular file")):
+                      ("link.raw", "not a regular file"), ("dangling.raw", "not a regular file"), ("pipe", "not a regular file")):
         given = {**case, "outputs": {"OutputTensor": {"file": name}}}
         if why:
             d.tool.fails(command(given, "--outputs", out), "outputs.OutputTensor.file", why, timeout=60)
@@ -299,7 +299,7 @@ def test_strange_files(d):
     small = operator("ELEMENT_WISE_IDENTITY", {}, InputTensor=tensor([1 << 20]), OutputTensor=tensor([1 << 20]))
     small["inputs"]["InputTensor"] = 1
     d.tool.fails(command(small, "--memory", "7"), "more memory than is allowed")
-    d.tool.fails(command(small, "--memory", "0"), "--memory takes")
+    d.tool.fails(command(small, "--memory", "0"), "--memory must be")
     d.tool.works(*command(small, "--memory", "8"))
 
 
@@ -338,7 +338,7 @@ def test_bad(d):
     broken(lambda c: c.pop("type"), "type is missing")
     broken(lambda c: c.update(type="DML_OPERATOR_REDUCES"), 'type = "DML_OPERATOR_REDUCES"')
     broken(lambda c: c.update(types=1), "types")
-    broken(desc(Axis=1), "desc.Axis", "DML_OPERATOR_REDUCE has no such field")
+    broken(desc(Axis=1), "desc.Axis", "unknown field of DML_OPERATOR_REDUCE")
     broken(desc(Function="MEAN"), 'desc.Function = "MEAN"', "DML_REDUCE_FUNCTION_AVERAGE")
     broken(lambda c: c["desc"].pop("Function"), "desc.Function is missing")
     broken(desc(Axes=[-1]), "desc.Axes[0] = -1", "from 0 to 4294967295")
@@ -361,7 +361,7 @@ def test_bad(d):
     broken(lambda c: c.pop("inputs"), "inputs.InputTensor is missing")
     broken(lambda c: c["inputs"].update(InputTensor=[1, 2]), "inputs.InputTensor has 2 elements, must have 6")
     broken(lambda c: c["inputs"].update(InputTensor=[[1, 2], [3, "x"], 1, 1]), 'inputs.InputTensor[1][1] = "x"')
-    broken(lambda c: c["inputs"].update(X=1), "inputs.X: there is no such tensor")
+    broken(lambda c: c["inputs"].update(X=1), "inputs.X: the tensor does not exist")
     broken(lambda c: c.update(inputs=[]), "inputs = []")
     broken(lambda c: c.update(outputs={"OutputTensor": "a.npy"}), 'outputs.OutputTensor = "a.npy"')
     broken(lambda c: c.update(flags=["FAST"]), 'flags = "FAST"')
@@ -387,7 +387,7 @@ def test_bad(d):
     d.tool.fails(["dispatch"], "the file is missing")
     d.tool.fails(["dispatch", "a", "b"], "more than one file")
     path = d.write(good)
-    d.tool.fails(["dispatch", path, "--device", "99"], "no device 99")
+    d.tool.fails(["dispatch", path, "--device", "99"], "device 99 does not exist")
     d.tool.fails(["dispatch", path, "--iterations", "0"], "--iterations")
     d.tool.fails(["dispatch", path, "--output", "x"], "--output")
 

@@ -104,7 +104,7 @@ def check_links(tool, x):
         tool.works("run", path_of(location), "--input", x, "--output", y)
         tool.test(np.allclose(np.load(y), np.ones(SHAPE) + weights), location)
     for location in ("bad_file.bin", "bad_folder/weights.bin", "n/far.bin", "../secret/weights.bin", "../m2/none.bin/../x"):
-        wanted = "No such" if "none" in location else "does not lie in the model's folder"
+        wanted = "No such" if "none" in location else "is not in the model's folder"
         tool.fails(["run", path_of(location), "--input", x], location, wanted)
     # A store keeps files by what they hold, with links for their names.
     path_of("model.data", "blobs/m7")
@@ -114,11 +114,11 @@ def check_links(tool, x):
     tool.works("run", tool.file("snapshot/model.onnx"), "--input", x)
     os.remove(tool.file("snapshot/model.data"))
     os.symlink("../secret/weights.bin", tool.file("snapshot/model.data"))
-    tool.fails(["run", tool.file("snapshot/model.onnx"), "--input", x], "does not lie in the model's folder")
+    tool.fails(["run", tool.file("snapshot/model.onnx"), "--input", x], "is not in the model's folder")
 
 
 def check_future(tool, x):
-    """An operator set that nobody here has read."""
+    """An unknown operator set."""
     text = model(wire.tensor("w", np.ones(SHAPE, np.float32))).replace(wire.field(2, 17), wire.field(2, 99))
     tool.fails(["run", tool.file("future.onnx", text), "--input", x], "opset 99 is not supported (7 to")
 
@@ -139,7 +139,7 @@ def check_trace(tool, x):
 
 
 def limit_files(size):
-    """In a new process: files end at so many bytes, as on a full disk."""
+    """In a new process: files end at that many bytes, as on a full disk."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
@@ -234,14 +234,14 @@ def check_outputs(tool, x):
         tool.test(np.array_equal(np.load(tool.file("f/" + name)), np.ones(SHAPE)), f"{name} was changed")
     # A pipe or a device among the files would be waited for.
     os.mkfifo(tool.file("f/pipe.npy"))
-    tool.fails(["run", path, "--input", tool.file("f")], "pipe.npy", "no regular file", timeout=60)
+    tool.fails(["run", path, "--input", tool.file("f")], "pipe.npy", "not a regular file", timeout=60)
     os.remove(tool.file("f/pipe.npy"))
     os.symlink("/dev/zero", tool.file("f/zero.png"))
-    tool.fails(["run", path, "--input", tool.file("f")], "zero.png", "no regular file", timeout=60)
+    tool.fails(["run", path, "--input", tool.file("f")], "zero.png", "not a regular file", timeout=60)
 
 
 def check_names(tool, x):
-    """Names are shown without what a terminal would obey, and pictures of graphs are XML whatever names hold."""
+    """Names are shown without what a terminal would obey, and images of graphs are XML whatever names hold."""
     def named(node, name):
         graph = wire.field(wire.GRAPH_NODE, wire.node("Add", [name, "w"], [name + "y"])
                            + wire.field(3, node))
@@ -279,7 +279,7 @@ def check_names(tool, x):
 
 
 def jpeg_header(width, height, kind=0xC2, scans=1):
-    """The markers of a picture that holds no data; 0xC2: progressive, of which the decoder keeps all coefficients."""
+    """The markers of an image that holds no data; 0xC2: progressive, of which the decoder keeps all coefficients."""
     def part(marker, body):
         return bytes((0xFF, marker)) + struct.pack(">H", len(body) + 2) + body
     quant = part(0xDB, b"\0" + bytes([1] * 64))
@@ -290,7 +290,7 @@ def jpeg_header(width, height, kind=0xC2, scans=1):
 
 
 def check_pictures(tool):
-    """Pictures that are small files and huge in memory, or endless work, are refused before they are decoded."""
+    """Images that are small files and huge in memory, or endless work, are refused before they are decoded."""
     path = tool.file("m.onnx", model(wire.tensor("w", np.ones([1, 3, 8, 8], np.float32)), [1, 3, 8, 8]))
     header = struct.pack(">IIBBBBB", 60000, 60000, 8, 2, 0, 0, 0)
     limit = ["bash", "-c", 'ulimit -v 4000000; exec "$@"', "bash"]
@@ -312,9 +312,9 @@ def check_no_model(tool, x):
     os.mkfifo(tool.file("pipe.onnx"))
     tool.file("nothing.onnx", b"")
     tool.file("zeros.onnx", bytes(100))
-    for path, why in ((tool.file("pipe.onnx"), "no regular file"), (tool.file("nothing.onnx"), "it is empty"),
-                      (tool.file("zeros.onnx"), "no ONNX model"), (tool.folder.name, "it is a folder"),
-                      ("/dev/null", "no regular file"), ("/dev/zero", "no regular file"), ("/nowhere", "No such file")):
+    for path, why in ((tool.file("pipe.onnx"), "not a regular file"), (tool.file("nothing.onnx"), "it is empty"),
+                      (tool.file("zeros.onnx"), "not an ONNX model"), (tool.folder.name, "it is a folder"),
+                      ("/dev/null", "not a regular file"), ("/dev/zero", "not a regular file"), ("/nowhere", "No such file")):
         for command in (["run", path, "--input", x], ["bench", path], ["graph", path]):
             tool.fails(command, path, why, timeout=60)
     locked = tool.file("locked.onnx", model(wire.tensor("w", np.ones(SHAPE, np.float32))))
@@ -339,7 +339,7 @@ def open_pipe(process, path):
 
 
 def check_lost(tool):
-    """The model is cut short while the command waits for somebody to write its input."""
+    """The model is cut short while the command waits for a writer of its input."""
     dims = [1, 3, 256, 512]
     path, pipe = tool.file("lost.onnx"), tool.file("input.png")
     picture = pictures.png(np.zeros((256, 512, 3), np.uint8))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """anydml telemetry: test_telemetry.py ANYDML [nocurl]
 
-What it says, keeps and sends, against a server of our own; and that nothing is kept or sent unasked."""
+What it says, keeps and sends, against a local server; and that nothing is kept or sent unasked."""
 import datetime
 import http.server
 import json
@@ -264,7 +264,7 @@ def check_automatic(tool, home, server):
     tool.works("telemetry", "clear")
     tool.works("telemetry", "endpoint", "http://127.0.0.1:1")
     use(tool)
-    tool.test(len(shown(tool)) == 1, "an endpoint that does not answer disturbs nobody")
+    tool.test(len(shown(tool)) == 1, "an endpoint that does not answer has no effect")
 
 
 def check_at_once(tool, home, server):
@@ -307,9 +307,9 @@ def check_damage(tool, home, server):
     os.makedirs(os.path.dirname(home.records), mode=0o700)
     os.symlink(victim, home.records)
     use(tool)
-    tool.fails(["telemetry", "show"], "left alone")
-    tool.fails(["telemetry", "clear"], "left alone")
-    tool.test("left alone" in tool.works("telemetry", "status"), "status tells of a link")
+    tool.fails(["telemetry", "show"], "ignored")
+    tool.fails(["telemetry", "clear"], "ignored")
+    tool.test("ignored" in tool.works("telemetry", "status"), "status tells of a link")
     with open(victim, "rb") as file:
         tool.test(file.read() == b"mine" and os.path.islink(home.records), "a link is not followed")
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The anydml command: test_tool.py ANYDML SAMPLES
 
-Results against numpy, .npy files and pictures of all kinds, and one line with exit code 2 for everything that a user can
-get wrong.
+Results against numpy, .npy files and images of all kinds, and one line with exit code 2 for everything that a user can get
+wrong.
 """
 import json
 import os
@@ -31,7 +31,7 @@ PILLOW_5x7 = [[12, 78, 156, 180, 20],
 
 
 def pattern(width, height):
-    """A picture with flat parts, edges and noise, the same everywhere."""
+    """An image with flat parts, edges and noise, the same everywhere."""
     y, x, c = np.mgrid[0:height, 0:width, 0:3]
     return ((x * 37 + y * 91 + c * 53 + (x * y * 17) % 29 * 5) % 256).astype(np.uint8)
 
@@ -61,7 +61,7 @@ def check_basics(tool):
     more = {op["name"]: op["extensions"] for op in ops["operators"]}
     tool.test(any("bfloat16" in types for types in more["DML_OPERATOR_GEMM"]), "GEMM runs in bfloat16")
     heading, *lines = tool.works("ops").splitlines()
-    lines = [line for line in lines if line.startswith("DML_OPERATOR_")]  # and not what stands below
+    lines = [line for line in lines if line.startswith("DML_OPERATOR_")]  # and not the lines below
     tool.test(len(lines) >= 177 and heading.startswith("operator "), "ops as text")
     bars = [at for at, letter in enumerate(heading) if letter == "|"]
     tool.test(len(bars) == len(next(iter(runs.values()))) and "device 0, " in heading, f"a column for each device: {heading}")
@@ -83,14 +83,14 @@ def check_usage(tool, model):
     tool.fails(["run", model, "--trace", "/nonexistent/trace.json"], "/nonexistent/trace.json")
     tool.fails(["bench", model, "--seconds", "x"], "--seconds")
     tool.fails(["bench", model, "--input-shape", "picture=1x3xbig"], "picture=1x3xbig")
-    tool.fails(["bench", model, "--input-shape", "nothing=1"], "nothing=1", "no such input")
+    tool.fails(["bench", model, "--input-shape", "nothing=1"], "nothing=1", "does not have that input")
     tool.fails(["bench", model, "--input-shape", "picture=1x4x8x8"], "picture=1x4x8x8")
     tool.fails(["bench", model, model], "unexpected argument", model)
     tool.fails(["bench", model, "--trace", "/nonexistent/trace.json"], "/nonexistent/trace.json")
     tool.fails(["bench", model, "--python", "python3"], "--python", "--compare")
     tool.fails(["bench", "--compare"], "model is missing")
-    tool.fails(["bench", "--compare", model, "--trace", tool.file("t.json")], "--compare goes with")
-    tool.fails(["bench", "--compare", model, "--device", "1"], "--compare goes with")
+    tool.fails(["bench", "--compare", model, "--trace", tool.file("t.json")], "--compare can be combined with")
+    tool.fails(["bench", "--compare", model, "--device", "1"], "--compare can be combined with")
     tool.fails(["bench", "--compare", "/nonexistent.onnx"], "/nonexistent.onnx")
     tool.fails(["bench", "--compare", model, "--python", "/nonexistent/python"], "/nonexistent/python", "ANYDML_PYTHON")
     tool.fails(["bench", "--compare", model], "/nonexistent/python", ANYDML_PYTHON="/nonexistent/python")
@@ -225,7 +225,7 @@ def check_trace(tool, path, x, adapter):
     runs = [e for e in data["traceEvents"] if e["cat"] == "run"]
     steps = [e for e in data["traceEvents"] if e["cat"] == "step"]
     tool.test(len(runs) == 1 and len(data["traceEvents"]) == len(steps) + 1, "the trace has one run")
-    tool.test(f"trace   {len(steps)} steps" in text and trace in text, f"the trace is told: {text}")
+    tool.test(f"trace   {len(steps)} steps" in text and trace in text, f"the trace is reported: {text}")
     tool.test(data["otherData"]["peak_gflops"] > 0 and data["otherData"]["peak_gb_per_s"] > 0, "peaks are measured")
     begin, end = runs[0]["ts"], runs[0]["ts"] + runs[0]["dur"]
     for step in steps:
@@ -259,7 +259,7 @@ def check_profile(tool, path, steps, device):
     table = tool.works("bench", path, "--input-shape", "picture=1x3x10x12", "--seconds", "0", "--devices", "all",
                        **device).splitlines()
     tool.test(len(table) >= 2 and all(float(line.split()[2]) > 0 for line in table[1:]), f"bench --devices: {table}")
-    tool.fails(["bench", path, "--devices", "1"], "--devices takes 'all'")
+    tool.fails(["bench", path, "--devices", "1"], "--devices must be 'all'")
     tool.fails(["bench", path, "--devices", "all", "--json"], "--devices does not go with")
     tool.fails(["bench", "/no/such/model.onnx", "--devices", "all"], "/no/such/model.onnx")
     tool.fails(["bench", path, "--profile", "--json"], "--profile does not go with --json")
@@ -356,7 +356,7 @@ def check_folders(tool):
         tool.file("in/" + name, pictures.png(pixels))
     array = np.random.default_rng().random((1, 3, 4, 5), np.float32)
     np.save(os.path.join(inputs, "e.npy"), array)
-    tool.file("in/notes.txt", b"none of these")
+    tool.file("in/notes.txt", b"no device found")
     lines = tool.works("run", model, "--input", inputs, "--output", outputs).splitlines()
     read = [line.rsplit("/", 1)[1] for line in lines if line.startswith("input")]
     tool.test(read == ["a.png", "b.png", "c.png", "d.png", "e.npy"], f"files in order: {read}")
@@ -365,7 +365,7 @@ def check_folders(tool):
     for name, pixels in drawn.items():
         tool.test(np.array_equal(pictures.read_png(os.path.join(outputs, name)), pixels), f"{name} of a folder")
     tool.test(np.array_equal(np.load(os.path.join(outputs, "e.npy")), array), "e.npy of a folder")
-    tool.fails(["run", model, "--input", inputs, "--repeat", "2"], "--repeat", "one picture")
+    tool.fails(["run", model, "--input", inputs, "--repeat", "2"], "--repeat", "one image")
     tool.fails(["run", model, "--input", inputs, "--output", tool.file("y.npy")], "folder for outputs")
     tool.file("in/f.png", b"no picture")
     result = tool.run("run", model, "--input", inputs)
@@ -441,7 +441,7 @@ def check_written_pictures(tool):
     tool.test(pictures.read_png(out)[0, :5, 0].tolist() == [0, 0, 128, 255, 255], "values outside 0..1 are clamped")
     line = tool.file("line.onnx", identity(wire.FLOAT, [4]))
     np.save(path, np.zeros(4, np.float32))
-    tool.fails(["run", line, "--input", path, "--output", out], "no picture")
+    tool.fails(["run", line, "--input", path, "--output", out], "not an image")
 
 
 def check_resizing(tool):
@@ -453,7 +453,7 @@ def check_resizing(tool):
 
 
 def check_tune(tool):
-    """What `anydml tune` measures is read by whoever compiles next, and no harm is done by what is not what it wrote."""
+    """What `anydml tune` measures is read by later compilations, and no harm is done by what is not what it wrote."""
     model = tool.file("product.onnx", identity(wire.FLOAT, [1, 3, 8, 8]))
     place = {"ANYDML_CACHE_DIR": tool.file("cache"), "ANYDML_TUNING": "on", "ANYDML_THREADS": "1"}
 
@@ -511,7 +511,7 @@ def check_interrupt(tool, model):
 
 
 def check_environment(tool, model):
-    """A value that a variable cannot have is told once, whatever else the command does."""
+    """A value that a variable cannot have is reported once, whatever else the command does."""
     for name, value, said in (("ANYDML_THREADS", "many", "1 to 4096"), ("ANYDML_LOG", "loud", "debug"),
                               ("ANYDML_CPU_FLAGS", "avx2,sse9", '"sse9"'), ("ANYDML_TUNING", "maybe", "on or off"),
                               ("ANYDML_ADAPTERS", "cpu,gpu", '"gpu"'), ("ANYDML_DISABLE_PASS", "views,all_of_them", '"all_of_them"')):
@@ -528,7 +528,7 @@ def check_environment(tool, model):
     run = tool.run("devices", ANYDML_LOG="info")
     tool.test('device on adapter 0, "' in run.stderr, f"the log names adapters: {run.stderr!r}")
     run = tool.run("devices", ANYDML_LOG="error", ANYDML_ADAPTERS="foo")
-    tool.test(run.stderr.count("there is no adapter") == 1, f"the log says that there is none: {run.stderr!r}")
+    tool.test(run.stderr.count("no adapter found") == 1, f"the log says that there is none: {run.stderr!r}")
 
 
 def check_partial(tool, model, x):

@@ -90,7 +90,7 @@ def check_failure(tool, negative, clip):
 
 
 def check_labels(tool, clip):
-    """The likeliest colour of each frame: a mean over the picture."""
+    """The likeliest colour of each frame: a mean over the image."""
     model = tool.file("mean.onnx", wire.model([wire.node("GlobalAveragePool", ["x"], ["y"])],
                                               [("x", wire.FLOAT, [1, 3, HEIGHT, WIDTH])], [("y", wire.FLOAT, [1, 3, 1, 1])]))
     labels = tool.file("labels", b"red\ngreen\nblue\n")
@@ -106,7 +106,7 @@ def check_wrong(tool, negative, clip):
     tool.fails([*run, clip, "--output", clip], "that is the input")
     tool.fails([*run, clip, "--output", tool.file("x.npy")], "need a video or a folder")
     tool.fails([*run, clip, "--output", tool.file("no/x.mp4")], "No such file")
-    tool.fails([*run, picture, "--output", tool.file("x.mp4")], "of a video only")
+    tool.fails([*run, picture, "--output", tool.file("x.mp4")], "requires a video input")
     tool.fails([*run, clip, "--repeat", "2"], "--repeat")
     tool.fails([*run, clip], "not installed", PATH="/nonexistent")
     with open(clip, "rb") as file:

@@ -28,7 +28,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 DEVICE = "dml"
 WIDE = {torch.float16: torch.float64, torch.bfloat16: torch.float64, torch.float32: torch.float64,
         torch.complex32: torch.complex128, torch.complex64: torch.complex128}
-# Where dim stands among the arguments of operators whose indices tell which of equal elements they took. Which one it is
+# The position of dim among the arguments of operators whose indices tell which of equal elements they took. Which one it is
 # stays open, and with it the gradient: of types with few values only what is found there is compared.
 ORDER = {"sort": 0, "argsort": 0, "msort": None, "topk": 1, "kthvalue": 1, "mode": 0}
 UNINITIALISED = re.compile(r"(new_)?empty(_like|_strided|_permuted)?$")
@@ -202,7 +202,7 @@ def distribution(run, want):
         steps = torch.cat([mine, theirs]).nan_to_num().sort(0).values
         def share(x):
             return (x.nan_to_num()[None] <= steps[:, None]).double().mean(1)
-        # Equal but for rounding: steps beside each other.
+        # Equal except for rounding: steps beside each other.
         close = torch.cat([steps[1:] - steps[:-1] > rounding * (1 + steps[1:].abs()), torch.ones_like(steps[:1], dtype=torch.bool)])
         worst = float(((share(mine) - share(theirs)).abs() * close).max())
         if worst > DISTANCE:

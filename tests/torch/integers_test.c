@@ -161,7 +161,7 @@ struct pairs {
     size_t count;
 };
 
-/* Every value, or what lies around the powers of 2 and some small numbers. */
+/* Every value, or the numbers around the powers of 2 and some small numbers. */
 static size_t values_of(const struct type *t, whole *out)
 {
     size_t count = 0;

@@ -29,7 +29,7 @@ class Compile(unittest.TestCase):
         torch.manual_seed(3)
 
     def compare(self, module, inputs, least_operators):
-        """Forward and backward; the DirectML graphs together must have so many operators."""
+        """Forward and backward; the DirectML graphs together must have that many operators."""
         there = copy.deepcopy(module).to(DEVICE)
         compiled = torch.compile(there, backend="directml")
         x = inputs.clone().requires_grad_(inputs.is_floating_point())

@@ -38,7 +38,7 @@ class Documentation(unittest.TestCase):
             self.assertEqual(bool(fallen), column == 2, name)
 
     def test_errors(self):
-        """Each call of the table raises what stands beside it ("..." is any text)."""
+        """Each call of the table raises the error next to it ("..." is any text)."""
         page = lines("pytorch.md")
         begin = page.index('| call, with `x = torch.ones(2, 3, device="dml")` | error |') + 2
         rows = page[begin:page.index("", begin)]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch's own way of testing a device, instantiate_device_type_tests with the operators of OpInfo: methods, operators in place and
-with `out` give what the function gives, also for tensors with gaps. (torch's test files themselves are not in its wheel.)
-A seed chooses the operators anew each day; TORCH_OPINFO_SEED=N repeats a choice, TORCH_OPINFO_CASES=N makes it larger."""
+"""torch's own way of testing a device, instantiate_device_type_tests with the operators of OpInfo: methods, operators in place
+and with `out` give what the function gives, also for tensors with gaps. (torch's test files themselves are not in its wheel.)
+A seed chooses the operators again each day; TORCH_OPINFO_SEED=N repeats a choice, TORCH_OPINFO_CASES=N makes it larger."""
 import itertools
 import os
 import random
@@ -20,7 +20,7 @@ SEED = int(os.environ.get("TORCH_OPINFO_SEED", int(time.time()) // 86400))
 SAMPLES = 2
 DENSE = [op for op in op_db if "sparse" not in op.name and "jiterator" not in op.name and "empty" not in op.name]
 CHOSEN = random.Random(SEED).sample(DENSE, min(len(DENSE), int(os.environ.get("TORCH_OPINFO_CASES", 60))))
-# Sums, of products or of elements: methods, outputs with gaps and the like may add the terms in another order.
+# Sums, of products or of elements: methods, outputs with gaps and similar may add the terms in another order.
 SUMS = {"__rmatmul__", "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "cumsum", "dot", "einsum", "inner",
         "linalg.multi_dot", "linalg.vecdot", "matmul", "mm", "mv", "nansum", "nn.functional.bilinear", "nn.functional.linear",
         "sum", "sum_to_size", "tensordot", "trace", "vdot"}

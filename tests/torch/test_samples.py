@@ -37,14 +37,14 @@ class Samples(unittest.TestCase):
     def test_fine_tuning_and_classification(self):
         with tempfile.TemporaryDirectory() as folder:
             weights = os.path.join(folder, "shapes.pt")
-            text = run("fine_tune", "--steps", "30", "--size", "48", "--save", weights, "--pictures", folder)
+            text = run("fine_tune", "--steps", "30", "--size", "48", "--save", weights, "--images", folder)
             self.assertLess(losses(text)[-1], losses(text)[0], text)
             self.assertGreater(accuracy(text), 0.6, text)
             names = ["circle", "square", "triangle", "cross"]
-            pictures = [os.path.join(folder, name + ".ppm") for name in names]
+            images = [os.path.join(folder, name + ".ppm") for name in names]
             lines = run("classify", "--weights", weights, "--labels", ",".join(names), "--size", "48",
-                        *pictures).splitlines()
-            self.assertEqual([line.split(": ")[0] for line in lines], pictures)
+                        *images).splitlines()
+            self.assertEqual([line.split(": ")[0] for line in lines], images)
             found = [line.split(": ")[1].split()[0] for line in lines]
             self.assertGreaterEqual(sum(a == b for a, b in zip(found, names)), 2, lines)
             # A few steps from these weights do what as many from random ones cannot.

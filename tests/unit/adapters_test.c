@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which adapters are listed, in which order, and which one is the default: with devices that are made up here. */
+/* Which adapters are listed, in which order, and which one is the default: with simulated devices. */
 #include "d3d12/adapter.h"
 
 #include "test.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of constants: aligned, zeroed, given back. */
+/* Memory of constants: aligned, zeroed, released. */
 #include "base/pages.h"
 
 #include "test.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* On both sides of what comes from the heap, from a chunk, and alone. */
+/* On both sides of the sizes for the heap, a chunk, and a separate mapping. */
 static const uint64_t sizes[] = { 0,
                                   1,
                                   255,
@@ -51,7 +51,7 @@ static long mapped_pages(void)
     return pages;
 }
 
-/* Nothing overlaps, and what is given back late is whole until then. */
+/* Nothing overlaps, and memory that is released late is intact until then. */
 static void test_sizes(void)
 {
     enum { COUNT = ARRAY_SIZE(sizes), ROUNDS = 4 };
@@ -79,7 +79,7 @@ static void test_sizes(void)
         base_pages_release(NULL, sizes[i]);
 }
 
-/* The system has it back: all of large runs at once, chunks when nothing is left in them. */
+/* The system gets it back: all of large runs at once, chunks when nothing is left in them. */
 static void test_given_back(void)
 {
     struct base_pages pages = { 0 };
@@ -117,7 +117,7 @@ static void *give_all(void *argument)
     return NULL;
 }
 
-/* Threads give back what lies in one chunk. */
+/* Threads release allocations in one chunk. */
 static void test_threads(void)
 {
     struct base_pages pages = { 0 };

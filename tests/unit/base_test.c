@@ -96,7 +96,7 @@ static void test_half_rounding(void)
     TEST(base_float_to_half(-0.0f) == 0x8000);
 }
 
-/* Many names with one beginning, against a list; the first number stays, strangers are not found. */
+/* Many names with one prefix, against a list; the first number stays, unknown names are not found. */
 static void test_names(void)
 {
     enum { COUNT = 3000 };
@@ -177,7 +177,7 @@ static void test_parallel(void)
         }
         struct marks *marks = calloc(1, sizeof(*marks));
         marks->threads = threads;
-        base_parallel_ranges(7, 2, 3, mark, marks); /* which leaves nothing to cut further */
+        base_parallel_ranges(7, 2, 3, mark, marks); /* which leaves nothing to split further */
         TEST(marks->calls <= BASE_MIN(threads, 3) && marks->seen[0] == 1 && marks->seen[6] == 1);
         free(marks);
         struct base_team inner = base_parallel_enter(0);
@@ -220,8 +220,8 @@ static void test_team_stays(void)
 }
 
 #if defined(__x86_64__)
-/* The instruction sets that the kernel names in the file are found; it leaves out those whose registers it does not
- * keep. */
+/* The instruction sets that the kernel lists in the file are found; sets whose registers it does not save are
+ * excluded. */
 static void test_instructions(void)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that models name: read where they may lie, and nowhere else. */
+/* Files that models name: read where allowed, and nowhere else. */
 #include "base/file.h"
 
 #include "test.h"
@@ -36,7 +36,7 @@ static void write_file(const char *name, const char *text)
     fclose(file);
 }
 
-/* Maps `name` beside `beside`, or as it is. NULL for `text`: fails with `why`. */
+/* Maps `name` next to `beside`, or as it is. NULL for `text`: fails with `why`. */
 static void expect(const char *beside, const char *name, const char *text, int why)
 {
     size_t size = 77;
@@ -72,7 +72,7 @@ static void test_links(void)
     for (int i = 0; i < 3; i++)
         unlink(links[i][1]);
     TEST(!mkfifo("models/pipe", 0600));
-    alarm(60); /* for those who would wait until somebody writes */
+    alarm(60); /* in case it would wait for a writer */
     expect("models/model", "pipe", NULL, EINVAL);
     expect(NULL, "models/pipe", NULL, EINVAL);
     alarm(0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Outputs bound over inputs: what a plan allows gives the same bits in place, what it must refuse is refused. */
+/* Outputs bound over inputs: pairs that a plan allows give the same bits in place, others must be rejected. */
 #include "graph_random.h"
 
 #include "base/cpu.h"
@@ -155,7 +155,7 @@ static void test_several_results(bool stores_input)
     made_release(&made);
 }
 
-/* ---- what the specification allows in place needs no copy ---- */
+/* ---- pairs that the specification allows need no copy ---- */
 
 static bool equal_tensors(const DML_BUFFER_TENSOR_DESC *a, const DML_BUFFER_TENSOR_DESC *b)
 {
@@ -252,7 +252,7 @@ static void fill_inputs(uint64_t seed, const struct sizes *sizes, void *const *i
 
 static uint32_t allowed_count, refused_count, wrong_count;
 
-/* As many outputs as possible over inputs, those over which they may lie. */
+/* As many outputs as possible over inputs for which that is allowed. */
 static uint32_t pair_up(const struct graph_aliases *aliases, const struct sizes *sizes, struct make_run *run)
 {
     uint32_t pairs = 0, taken = 0;

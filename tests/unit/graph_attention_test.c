@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention that appends to caches: what the present outputs hold already is the past. */
+/* Attention that appends to caches: the existing contents of the present outputs are the past. */
 #include "graph_make.h"
 #include "schema/sample.h"
 
@@ -140,7 +140,7 @@ int main(void)
     test_lengths(3, 0, 0);
     test_lengths(3, 2, 5);
     test_lengths(1, 4, 8);
-    test_lengths(3, 8, 6); /* does not fit: what there is room for */
+    test_lengths(3, 8, 6); /* does not fit: what there is space for */
     test_lengths(2, 100, 7);
     test_lengths(3, -1, 1); /* as if it were 0 */
     return test_result();

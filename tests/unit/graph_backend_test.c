@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The graph compiler asks its backend and nothing else: backends of the test's own, which differ from the real ones in
- * one answer each, and what that changes in graphs and plans. */
+/* The graph compiler only depends on its backend: test backends, which differ from the real ones in one answer each,
+ * and the effect on graphs and plans. */
 #include "graph_make.h"
 
 #include "kernels/core/number.h"
@@ -81,7 +81,7 @@ static void make_fixed_product(struct graph *graph)
     make_product(graph, GRAPH_CONSTANT);
 }
 
-/* A product takes its activation in where the backend's kernel for that is as good, and only there. */
+/* A GEMM absorbs its activation if the backend's kernel for that is as good, and only then. */
 static void test_priority(void)
 {
     struct graph_backend backend = graph_backend_host;
@@ -137,8 +137,8 @@ static struct graph_operand add_conv(struct graph *graph, struct graph_operand x
     return y;
 }
 
-/* Convolutions: pointwise, depthwise and pointwise between others. *out_blocks: how many ops are fused blocks;
- * *out_halves: how many tensors are BFLOAT16. */
+/* Convolutions: pointwise, depthwise and pointwise between others. *out_blocks: number of fused ops; *out_halves:
+ * number of BFLOAT16 tensors. */
 static void count_changes(const struct graph_backend *backend, uint32_t *out_blocks, uint32_t *out_halves)
 {
     struct graph graph;
@@ -161,7 +161,7 @@ static void count_changes(const struct graph_backend *backend, uint32_t *out_blo
     graph_finish(&graph);
 }
 
-/* BFLOAT16 only where products of it are fast, fused blocks only where they get a kernel of their own. */
+/* BFLOAT16 only if GEMMs of it are fast, fused ops only if they have a kernel of their own. */
 static void test_speed(void)
 {
     struct graph_backend backend = graph_backend_host;
@@ -195,7 +195,7 @@ static uint32_t only_maps_priority(const struct graph_options *options, const st
     return only_maps(options, op, &reason) ? 0 : GRAPH_PRIORITY_NONE;
 }
 
-/* Two dispatches with 1000 bytes between them, where the test wants that. */
+/* Two dispatches with 1000 bytes between them, if the test requests it. */
 static HRESULT only_maps_choose(const struct graph_options *options, struct base_arena *arena, struct graph_step *step,
                                 uint32_t packable, uint64_t *out_packed_bytes)
 {
@@ -247,7 +247,7 @@ static void test_supports(void)
     graph_plan_destroy(plan);
 }
 
-/* Both steps have scratch memory in the temporary buffer, beside the value between them. */
+/* Both steps have scratch memory in the temporary buffer, next to the value between them. */
 static void test_scratch(void)
 {
     struct graph_backend backend = maps_backend();
@@ -269,7 +269,7 @@ static void test_scratch(void)
     graph_plan_destroy(plan);
 }
 
-/* ---- places ---- */
+/* ---- memory ---- */
 
 static bool never(const struct kern_op *op)
 {
@@ -277,7 +277,7 @@ static bool never(const struct kern_op *op)
     return false;
 }
 
-/* x -> NEG -> t -> ABS -> u -> NEG -> y: u takes t's place, and y may be bound over x. */
+/* x -> NEG -> t -> ABS -> u -> NEG -> y: u reuses t's memory, and y may be bound over x. */
 static void test_in_place(void)
 {
     struct graph_backend backend = graph_backend_host;
@@ -330,7 +330,7 @@ static void test_alignment(void)
 
 static uint32_t packs;
 
-/* Takes every op and wants what may be packed as its first four bytes, 64 times over. */
+/* Accepts every op and requests packed inputs, as their first four bytes, 64 times over. */
 static HRESULT packing_choose(const struct graph_options *options, struct base_arena *arena, struct graph_step *step,
                               uint32_t packable, uint64_t *out_packed_bytes)
 {
@@ -355,7 +355,7 @@ static struct base_hash packing_layout(const struct graph_step *step)
     return (struct base_hash){ 1, step->op.packed_input };
 }
 
-/* On the host while compiling, or, where kernels pack, as work of the initializer. */
+/* On the host while compiling, or, if kernels pack, as work of the initializer. */
 static void test_packing(void)
 {
     struct graph_backend backend = graph_backend_host;
@@ -407,7 +407,7 @@ static void make_quantised(struct graph *graph, DML_TENSOR_DATA_TYPE type, uint3
               make_value(graph, GRAPH_OUTPUT, 0, F32, 2, SIZES(rows, columns)));
 }
 
-/* Shaders read them as they are, too, whatever the device has. */
+/* Shaders read them directly, too, on any device. */
 static void test_weights(void)
 {
     static const DML_TENSOR_DATA_TYPE types[] = { DML_TENSOR_DATA_TYPE_INT8, DML_TENSOR_DATA_TYPE_UINT8,

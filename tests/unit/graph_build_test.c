@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphs from descriptions: edges of all kinds, their errors, and what the compiled graph then computes. */
+/* Graphs from descriptions: edges of all kinds, their errors, and the result of the compiled graph. */
 #include "graph_make.h"
 
 #include "test.h"
@@ -120,7 +120,8 @@ static void refused(struct sample *sample, const char *why)
     free_sample(sample);
 }
 
-/* Node 0 = node 1 + constant; node 1 = relu(x). Node 1 goes to outputs 0 and 2 as well, the constant to output 3. */
+/* Node 0 = node 1 + constant; node 1 = relu(x). Node 1 is connected to outputs 0 and 2 as well, the constant to output
+ * 3. */
 static void test_everything(void)
 {
     static const float constant_data[N] = { 10, 20, 30, 40, 50, 60 };
@@ -149,7 +150,7 @@ static void test_everything(void)
     }
 }
 
-/* Bytes of a constant that its reader expects but that are not given read as zero. */
+/* Bytes of a constant that its reader expects but that are not given are read as zero. */
 static void test_short_constant(void)
 {
     static const UINT sizes[4] = { 1, 1, 1, 3 };
@@ -188,7 +189,7 @@ static void test_owned(void)
     free_sample(&sample);
 }
 
-/* A chain of two that is whole; each test then breaks one thing. */
+/* A valid chain of two; each test then breaks one thing. */
 static void chain(struct sample *sample)
 {
     memset(sample, 0, sizeof(*sample));
@@ -210,10 +211,10 @@ static void test_bad_edges(void)
     refused(&sample, "more than one edge");
     chain(&sample);
     sample.link_edges[0].ToNodeIndex = 2;
-    refused(&sample, "no such input");
+    refused(&sample, "does not exist");
     chain(&sample);
     sample.link_edges[0].FromNodeOutputIndex = 1;
-    refused(&sample, "no such output");
+    refused(&sample, "does not exist");
     chain(&sample);
     sample.desc.IntermediateEdgeCount = 0;
     refused(&sample, "no edge leads there");

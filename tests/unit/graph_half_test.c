@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Half precision that the caller allows: what lies between products becomes BFLOAT16 and results stay within the error
- * that docs/decisions/half-precision.md states. Without the flag, or on a processor that does not multiply BFLOAT16,
- * nothing changes by a bit. */
+/* Half precision that the caller allows: values between GEMMs become BFLOAT16 and results stay within the error
+ * that docs/decisions/half-precision.md states. Without the flag, or on a CPU that does not multiply BFLOAT16, nothing
+ * changes by a bit. */
 #include "graph_make.h"
 
 #include "base/cpu.h"

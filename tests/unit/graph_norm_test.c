@@ -44,7 +44,7 @@ struct parts {
     struct graph *graph;
     const struct variant *v;
     enum spoil spoil;
-    DML_TENSOR_DATA_TYPE type; /* of what lies between */
+    DML_TENSOR_DATA_TYPE type; /* of intermediate values */
 };
 
 static struct graph_operand scalar(struct graph *graph, float value)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random layers on dequantised bytes: the passes may change a result by the rounding of float sums, so a quantised one
- * by 1 where it lies next to a half; where float sums are exact they change no byte. On portable kernels and on those
- * of this processor. */
+ * by 1 if it is next to a tie; where float sums are exact they change no byte. On portable kernels and on those
+ * of this CPU. */
 #include "graph_make.h"
 
 #include "base/cpu.h"
@@ -239,7 +239,7 @@ static struct graph_operand make_long(struct graph *graph, uint64_t which, uint6
     make_scaled(graph, false, make_integers(graph, U8, 4, w_sizes, all), scale, zero, in[1]);
     free(all);
     struct graph_operand out = make4(graph, GRAPH_OUTPUT, 0, 1, 1, 1, 1);
-    if (sum->biased) /* near the greatest that becomes an integer */
+    if (sum->biased) /* near the largest that becomes an integer */
         in[2] = make_constant(graph, 4, SIZES(1, 1, 1, 1), 0x1p30f - 64, 0);
     if (sum->conv)
         make_conv(graph, in, 2 + sum->biased, out, 1, 1, 0);

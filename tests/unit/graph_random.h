@@ -478,7 +478,7 @@ static struct graph_operand random_conv(struct maker *maker, struct graph_operan
     return y;
 }
 
-/* A pointwise, a depthwise and a pointwise convolution, sometimes with others who read what lies between. */
+/* A pointwise, a depthwise and a pointwise convolution, sometimes with other readers of intermediate values. */
 static void add_block(struct maker *maker)
 {
     struct graph_operand from = any(maker), x = pixels(maker, 1 + rnd(2), 2 + rnd(3), 7 + rnd(3), 7 + rnd(3)), in[2];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products with long sums, planned for many threads: in parts or whole, results are those of double precision but for
- * rounding. */
+/* Products with long sums, planned for many threads: in parts or whole, results are those of double precision except
+ * for rounding. */
 #include "graph_make.h"
 
 #include "base/cpu.h"

@@ -276,7 +276,7 @@ static struct graph_plan *repeated_plan(const struct repeated *r, struct graph_s
     return plan;
 }
 
-/* Plans over one constant give what they give alone, whoever packed first. */
+/* Plans over one constant have the same results as alone, regardless of which packed first. */
 static void test_repeated(const struct repeated *first, const struct repeated *second, uint32_t number)
 {
     static float in[IN_MAX], got[OUT_MAX], want[OUT_MAX];

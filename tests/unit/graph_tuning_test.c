@@ -41,7 +41,7 @@ static void test_text(void)
     char text[GRAPH_TUNING_BYTES], bad[2 * GRAPH_TUNING_BYTES];
     struct kern_tuning wanted = table(0.25f, 0.125f), got;
     size_t length = graph_tuning_print(&wanted, 4, text);
-    TEST(length < sizeof(text) - 512); /* room for longer names of processors */
+    TEST(length < sizeof(text) - 512); /* room for longer names of CPUs */
     TEST(!graph_tuning_parse(text, length, 4, &got) && same(&wanted, &got));
     TEST(graph_tuning_parse(text, length, 5, &got) != NULL);
     for (size_t cut = 0; cut < length; cut++)
@@ -83,7 +83,7 @@ static void test_files(void)
     unlink(path);
     TEST(mkdir(path, 0700) == 0 && !graph_tuning_load(3, &got) && graph_tuning_save(&wanted, 3));
     rmdir(path);
-    TEST(mkfifo(path, 0600) == 0 && !graph_tuning_load(3, &got));       /* nobody writes: this returns all the same */
+    TEST(mkfifo(path, 0600) == 0 && !graph_tuning_load(3, &got)); /* without a writer: this returns all the same */
     TEST(!graph_tuning_save(&wanted, 3) && graph_tuning_load(3, &got)); /* it was replaced */
     unlink(path);
     setenv("ANYDML_CACHE_DIR", "/dev/null/nowhere", 1);
@@ -98,7 +98,7 @@ static void test_files(void)
     setenv("ANYDML_CACHE_DIR", folder, 1);
 }
 
-/* Many processes write different tables: whoever reads finds one of them. */
+/* Many processes write different tables: readers find one of them. */
 static void test_processes(void)
 {
     pid_t children[4];

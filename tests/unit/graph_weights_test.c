@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random products with quantised constant weights, alone or two of one input: with and without the passes the results
- * are the same but for rounding, on portable kernels and on those of this processor. */
+ * are the same except for rounding, on portable kernels and on those of this CPU. */
 #include "graph_make.h"
 
 #include "base/cpu.h"

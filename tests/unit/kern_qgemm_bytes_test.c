@@ -170,7 +170,7 @@ static void check_shapes(const struct kern_row *row)
     }
 }
 
-/* The greatest sums that blocks can have fit, whatever codes lie behind the depth; the second block is not whole. */
+/* The largest sums that blocks can have fit, whatever codes lie behind the depth; the second block is not whole. */
 static void check_greatest(const struct kern_row *row)
 {
     for (uint32_t i = 0; i < 16; i++) {

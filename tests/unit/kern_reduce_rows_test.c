@@ -6,7 +6,7 @@
 
 #include "test.h"
 
-/* One group of so many elements in a row. */
+/* One group of that many contiguous elements. */
 static void reduction_make(struct kern_op *op, enum kern_kind kind, DML_TENSOR_DATA_TYPE type, uint32_t elements)
 {
     const bool reduces = kind == KERN_REDUCE || kind == KERN_MOMENTS;

@@ -57,9 +57,9 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t *thread, con
 /* ---- one job ---- */
 
 struct job {
-    unsigned char seen[UNITS_MAX]; /* not atomic: the pool orders whoever writes and reads them */
+    unsigned char seen[UNITS_MAX]; /* not atomic: the pool orders writers and readers */
     uint32_t threads, spin;
-    uint32_t stops; /* a thread sleeps at about one unit of so many; 0: at none */
+    uint32_t stops; /* a thread sleeps at about one unit of this many; 0: at none */
     atomic_uint wrong;
     atomic_uint busy[THREADS_MAX];
 };

@@ -48,7 +48,7 @@ static uint32_t allowed_from(DML_OPERATOR_TYPE host_type, DML_OPERATOR_TYPE type
     }
 }
 
-/* A fresh host with that activation, all of its attributes 0 but for what must not be. */
+/* A fresh host with that activation, all of its attributes 0 except for what must not be. */
 static bool make_host(DML_OPERATOR_TYPE host_type, DML_OPERATOR_TYPE type)
 {
     const float one = 1;

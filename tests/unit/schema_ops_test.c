@@ -165,7 +165,7 @@ static bool is_free_size(const struct schema_op *op, const struct schema_field *
     case DML_OPERATOR_RESAMPLE_GRAD:
     case DML_OPERATOR_RESAMPLE_GRAD1:
     case DML_OPERATOR_MAX_UNPOOLING:
-    case DML_OPERATOR_SLICE_GRAD: /* as long as the window lies inside */
+    case DML_OPERATOR_SLICE_GRAD: /* as long as the window is inside */
         return true;
     case DML_OPERATOR_RANDOM_GENERATOR:
         return !strcmp(field->name, "OutputTensor");

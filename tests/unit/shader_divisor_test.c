@@ -17,7 +17,7 @@ static bool check(uint32_t n, uint32_t size)
     return TEST_FOR(got == n / size, "%u / %u: %u", n, size, got);
 }
 
-/* Multiples of the size and their neighbours, the greatest ones above all. */
+/* Multiples of the size and their neighbours, the largest ones above all. */
 static void check_size(uint32_t size)
 {
     const uint32_t quotients[] = { 0, 1, 2, 3, INT32_MAX / size / 2, INT32_MAX / size - 1, INT32_MAX / size };

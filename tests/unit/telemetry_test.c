@@ -189,7 +189,7 @@ static void test_unsafe(void)
     if (geteuid() == 0)
         check_unsafe("cd %s && touch telemetry.jsonl && chown 12345 telemetry.jsonl");
 
-    /* A switch that somebody else may have written. */
+    /* A switch that another user may have written. */
     fresh();
     set_on(true);
     chmod(settings_path, 0622);

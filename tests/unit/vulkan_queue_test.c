@@ -177,7 +177,7 @@ static void test_alone(struct adapter_queue *queue)
 
 #define STEPS 4
 
-static uint64_t begun_ns, seen[2][STEPS + 1]; /* of the last two sequences that were told, the newest first */
+static uint64_t begun_ns, seen[2][STEPS + 1]; /* of the last two reported sequences, the newest first */
 static uint32_t told;
 
 static void tell(void *context, const uint64_t *times_ns)
@@ -188,7 +188,7 @@ static void tell(void *context, const uint64_t *times_ns)
     told++;
 }
 
-/* Steps one after the other, with a time between them; in nanoseconds of a clock of 24 bits that begins anew. */
+/* Steps one after the other, with a time between them; in nanoseconds of a clock of 24 bits that starts over. */
 static void test_times(struct adapter_queue *queue)
 {
     const struct adapter_tracer listener = { tell, &told };
@@ -212,7 +212,7 @@ static void test_times(struct adapter_queue *queue)
     TEST(told == 2 && fake.pools == 1);
     for (uint32_t i = 0; i < STEPS; i++) /* a tick is 2.5 ns, and passes 1000 of them between two times */
         TEST(seen[0][i + 1] - seen[0][i] == 2500 && seen[1][i + 1] - seen[1][i] == 2500);
-    TEST(seen[1][0] - seen[0][STEPS] == 2500); /* the last sequence is told first */
+    TEST(seen[1][0] - seen[0][STEPS] == 2500); /* the last sequence is reported first */
     TEST(seen[1][STEPS] >= begun_ns && seen[1][STEPS] <= base_now_ns());
     tracer = NULL;
     EXPECT(twice, "0<0:|pddDddxpddDddxH;");

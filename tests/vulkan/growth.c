@@ -114,7 +114,7 @@ static void client_destroy(struct client *c)
 {
     for (int i = 0; i < SETS; i++) {
         float want[2 * COUNT];
-        for (int k = 0; k < 2 * COUNT; k++) /* the copy of x stands behind the sum */
+        for (int k = 0; k < 2 * COUNT; k++) /* the copy of x is after the sum */
             want[k] = (float)(i + k % COUNT) + (k < COUNT ? STEPS * (float)(i + 1) : 0);
         expect_f32(&c->rig, c->out[i], 0, want, 2 * COUNT);
         api_release(c->x[i]);

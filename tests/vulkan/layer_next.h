@@ -31,7 +31,7 @@ VkResult layer_enter(enum layer_call call);
 
 bool kernels_made_up(void);
 PFN_vkVoidFunction kernels_find(const char *name);
-/* `info` without it, which the driver does not know; names: room for as many as there are. */
+/* `info` without it, which the driver does not know; names: capacity for all of them. */
 void kernels_take_extension(VkDeviceCreateInfo *info, const char **names);
 
 /* ---- layer_families.c ---- */

@@ -116,10 +116,10 @@ static uint32_t part_leaves(void)
 static uint32_t part_parallel(void)
 {
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
-    uint32_t compiled, processors = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+    uint32_t compiled, cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
     layer->pipeline_us = 100000;
     compiled = chain(&rig);
-    ok(layer->making_max > 1 || processors < 2, "%u at a time", layer->making_max);
+    ok(layer->making_max > 1 || cpus < 2, "%u at a time", layer->making_max);
     rig_destroy(&rig);
     return compiled;
 }
@@ -233,7 +233,7 @@ static void damage(const char *path)
         snprintf(name, sizeof(name), "byte %ld is wrong", places[i]);
         change_byte(path, places[i]);
         expect(name, part_plain, SHADERS);
-        expect("written anew", part_plain, 0);
+        expect("rewritten", part_plain, 0);
     }
     need(!truncate(path, 120));
     expect("cut short", part_plain, SHADERS);
@@ -241,10 +241,10 @@ static void damage(const char *path)
     expect("empty", part_plain, SHADERS);
     need(!truncate(path, 200l << 20));
     expect("too large", part_plain, SHADERS);
-    expect("written anew", part_plain, 0);
+    expect("rewritten", part_plain, 0);
     need(!chmod(path, 0666));
     expect("anyone may write it", part_plain, SHADERS);
-    expect("written anew", part_plain, 0);
+    expect("rewritten", part_plain, 0);
 }
 
 static void cannot_write(const char *path)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions that ONNX Runtime's DirectML provider adds to ONNX Runtime's own, here exported by the provider's
- * library (libonnxruntime_ep_directml.so): link with it, or dlopen it and look the names up. They need an OrtEnv; the
- * library registers itself with it when the program has not done so. Thread-safe.
+/* The functions that ONNX Runtime's DirectML provider adds to ONNX Runtime's own, exported by this provider's library
+ * (libonnxruntime_ep_directml.so): link with it, or load it with dlopen and look them up. They need an OrtEnv; the
+ * library registers itself with it if the program has not done so. Thread-safe.
  *
- * ONNX Runtime's GetExecutionProviderApi("DML") knows built-in providers only; OrtGetDmlApi stands for it. */
+ * ONNX Runtime's GetExecutionProviderApi("DML") supports built-in providers only; use OrtGetDmlApi instead. */
 #ifndef DML_PROVIDER_FACTORY_H
 #define DML_PROVIDER_FACTORY_H
 
@@ -17,7 +17,7 @@ typedef struct IDMLDevice IDMLDevice;
 typedef struct ID3D12CommandQueue ID3D12CommandQueue;
 typedef struct ID3D12Resource ID3D12Resource;
 
-/* Kinds of adapters; they may be joined with |. */
+/* Kinds of adapters; they may be combined with |. */
 #ifdef __cplusplus
 enum OrtDmlDeviceFilter : uint32_t {
 #else
@@ -52,20 +52,20 @@ typedef struct OrtDmlApi {
     /* The provider on the adapter of that number, as `anydml devices` lists them. */
     ORT_API2_STATUS(SessionOptionsAppendExecutionProvider_DML, _In_ OrtSessionOptions *options, int device_id);
 
-    /* The provider on the caller's device; all runs go to the caller's queue (DIRECT or COMPUTE), whose device must be
-     * the DirectML device's parent. Both are referenced until the library is unregistered, at the latest by the end of
-     * the OrtEnv, since several sessions may be made with the options. */
+    /* The provider on the caller's device; all runs are submitted to the caller's queue (DIRECT or COMPUTE), whose
+     * device must be the DirectML device's parent. Both are referenced until the library is unregistered, at the latest
+     * by the end of the OrtEnv, since several sessions may be created with the options. */
     ORT_API2_STATUS(SessionOptionsAppendExecutionProvider_DML1, _In_ OrtSessionOptions *options,
                     _In_ IDMLDevice *dml_device, _In_ ID3D12CommandQueue *cmd_queue);
 
     /* The address of a buffer's memory, for tensors over it: CreateTensorWithDataAsOrtValue with the provider's memory
      * info, the CPU's, or one named "DML" (IoBinding copies inputs of the last kind when they are bound). For buffers
-     * of adapters whose memory is the host's, else ORT_NOT_IMPLEMENTED. The buffer is referenced until
-     * FreeGPUAllocation, which must come once for each call. */
+     * of adapters that use host memory, else ORT_NOT_IMPLEMENTED. The buffer is referenced until FreeGPUAllocation,
+     * which must be called once for each call. */
     ORT_API2_STATUS(CreateGPUAllocationFromD3DResource, _In_ ID3D12Resource *d3d_resource, _Out_ void **dml_resource);
     ORT_API2_STATUS(FreeGPUAllocation, _In_ void *dml_resource);
 
-    /* The buffer of such an address, or of one that the provider's allocators gave. The caller releases it. */
+    /* The buffer of such an address, or of one from the provider's allocators. The caller releases it. */
     ORT_API2_STATUS(GetD3D12ResourceFromAllocation, _In_ OrtAllocator *provider, _In_ void *dml_resource,
                     _Out_ ID3D12Resource **d3d_resource);
 
@@ -73,7 +73,7 @@ typedef struct OrtDmlApi {
     ORT_API2_STATUS(SessionOptionsAppendExecutionProvider_DML2, _In_ OrtSessionOptions *options,
                     OrtDmlDeviceOptions *device_opts);
 
-    /* What sessions made with these options run on from now on. The caller releases them. */
+    /* The device and queue of sessions that are created with these options from now on. The caller releases them. */
     ORT_API2_STATUS(GetDMLDevice, _In_ OrtSessionOptions *options, _Out_ IDMLDevice **dmlDevice);
     ORT_API2_STATUS(GetDMLCommandQueue, _In_ OrtSessionOptions *options, _Out_ ID3D12CommandQueue **dmlCommandQueue);
 } OrtDmlApi;

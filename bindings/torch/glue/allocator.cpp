@@ -50,7 +50,7 @@ struct Pool {
 
     Block *take(size_t bytes)
     {
-        // A block may be larger by a quarter: more would be memory that nobody has.
+        // A block may be larger by a quarter: more would waste memory.
         for (auto it = free.lower_bound(bytes); it != free.end() && it->first <= bytes + bytes / 4; ++it)
             if (!it->second.empty()) {
                 Block *block = it->second.back();

@@ -40,7 +40,7 @@ Tensor precise(const Tensor &log_probs)
     return aten_has_type(device(probs.device().index()), ATEN_FLOAT64) ? probs.to(at::kDouble) : probs;
 }
 
-// {batch, longest}: what lies one after the other or padded, with blanks behind each target.
+// {batch, longest}: consecutive or padded targets, each followed by blanks.
 Tensor padded_targets(const Tensor &targets, at::IntArrayRef lengths, int64_t blank)
 {
     auto batch = static_cast<int64_t>(lengths.size());

@@ -77,7 +77,7 @@ char letter_of(const c10::Argument &argument)
 
 // ---- a call ----
 
-// As many arguments as the signature has, in memory of the call. Members that nobody reads are not set.
+// As many arguments as the signature has, in memory of the call. Unused members are not set.
 template <size_t kCount> struct Arguments {
     aten_arg args[kCount];
     aten_tensor tensors[kCount], written;
@@ -158,7 +158,7 @@ template <size_t kCount> struct Arguments {
     }
 };
 
-// What is written stands first in place, where it is read as well, and last as an out argument.
+// The written tensor is the first argument if in place, where it is read as well, and the last one as an out argument.
 template <Form kForm, typename Result, typename... Args> class Direct
 {
   public:

@@ -43,7 +43,7 @@ at::Tensor make_tensor(const c10::Storage &storage, c10::DispatchKeySet keys, co
     return made;
 }
 
-// The tensors of one call and what stands for them on the CPU.
+// The tensors of one call and their copies on the CPU.
 class Aliases
 {
   public:

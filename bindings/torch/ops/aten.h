@@ -53,7 +53,7 @@ const char *aten_version(void); /* AnyDML's: "0.1.0" */
 
 #define ATEN_RANK_MAX 8
 
-/* A tensor as it lies: element i is at data + bytes * sum(i[d] * strides[d]). Conjugate and negative views are resolved
+/* A tensor in memory: element i is at data + bytes * sum(i[d] * strides[d]). Conjugate and negative views are resolved
  * before. Tensors of rank 0 have one element. Any size may be 0. `data` is of the first element, storage offset
  * included, and need only be aligned to the element; it is a host address when aten_host_memory(device), otherwise
  * a device address. aten_find and aten_compile look at it only to see which outputs share memory with an input. */

@@ -71,7 +71,7 @@ struct aten_value *aten_scattered(struct aten_graph *g, struct aten_value *updat
         return NULL;
     if (!aten_elements(updates))
         return in[0];
-    /* SCATTER_ELEMENTS has the same fields but for the last. */
+    /* SCATTER_ELEMENTS has the same fields except for the last. */
     ANYDML_SCATTER_REDUCE_ELEMENTS_OPERATOR_DESC desc = {
         aten_describe(g, &d[0], in[0]),
         aten_describe(g, &d[1], indices),

@@ -294,7 +294,7 @@ bool aten_covers(const struct aten_value *v)
     return extent_of(v->rank, v->sizes, v->strides) * aten_type_bytes(v->type) == bytes_of(v->buffer);
 }
 
-/* The value lies in a buffer of its own exactly as wanted. */
+/* The value is in a buffer of its own in exactly the requested layout. */
 static bool lies_as(const struct aten_value *v, const struct aten_tensor *wanted)
 {
     for (uint32_t i = 0; i < v->rank; i++)

@@ -80,7 +80,7 @@ struct aten_value {
 
 /* ---- graphs and nodes ---- */
 
-/* What an index outside of its dimension is told as: torch's texts. */
+/* Error messages for an index outside of its dimension: torch's texts. */
 enum aten_bound_rule {
     ATEN_BOUND_DIMENSION,
     ATEN_BOUND_COPY,

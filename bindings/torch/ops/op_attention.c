@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scaled dot-product attention, forward and backward, each as one graph. The operators are torch_directml's own: what
- * torch keeps between the two passes is made anew, so that the forward pass is one fused attention. */
+ * torch keeps between the two passes is recomputed, so that the forward pass is one fused attention. */
 #include "graph.h"
 
 #include <math.h>

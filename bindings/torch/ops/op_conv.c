@@ -176,7 +176,7 @@ static struct aten_value *convolved_gradient(struct aten_graph *g, const struct 
 }
 
 /* The windows' columns times the gradient (of transposed ones the input), summed over batch and positions by a product
- * of matrices for each group; on processors, for the types that have kernels for it, a convolution. */
+ * of matrices for each group; on CPUs, for the types that have kernels for it, a convolution. */
 static struct aten_value *weight_gradient(struct aten_graph *g, const struct window *w, struct aten_value *x,
                                           struct aten_value *dy, const struct aten_value *weight)
 {

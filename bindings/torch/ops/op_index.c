@@ -104,7 +104,7 @@ struct selection {
     struct aten_value *tuples; /* rank 2 */
     uint32_t order[ATEN_RANK_MAX];
     uint32_t indexed;        /* dimensions */
-    uint32_t shape_rank, at; /* the indices' common shape, and where it stands in the result */
+    uint32_t shape_rank, at; /* the indices' common shape, and its position in the result */
     int64_t shape[ATEN_RANK_MAX];
 };
 

@@ -9,7 +9,7 @@
 #define REDUCE(name) DML_REDUCE_FUNCTION_##name
 
 #define TRIANGLE_MAX 512
-#define LU_MAX       16 /* each column gathers all rows anew */
+#define LU_MAX       16 /* each column gathers all rows again */
 
 /* ---- stacks of matrices ---- */
 
@@ -273,7 +273,7 @@ static struct aten_value *numbers(struct aten_graph *g, int64_t count)
     return values ? aten_constant(g, ATEN_INT64, 3, sizes, values) : NULL;
 }
 
-/* {batch, rows, 1}: what stands where once row j has changed places with row `with`. */
+/* {batch, rows, 1}: the permutation after exchanging row j and row `with`. */
 static struct aten_value *exchange(struct aten_graph *g, int64_t rows, int64_t j, struct aten_value *with)
 {
     struct aten_value *all = numbers(g, rows), *here = aten_scalar_int(g, ATEN_INT64, j);

@@ -17,7 +17,7 @@ struct step {
     struct aten_graph *g;
     const struct aten_node *n;
     uint32_t count, at;       /* tensors of each list; this one */
-    struct aten_value *skip;  /* BOOLEAN: found_inf; NULL: nobody looks */
+    struct aten_value *skip;  /* BOOLEAN: found_inf; NULL: not used */
     struct aten_value *scale; /* of gradients, or NULL */
 };
 

@@ -416,7 +416,7 @@ bool aten_build_igamma(struct aten_graph *g, const struct aten_node *n)
     struct aten_value *sum = n->parameter ? integral(g, wide, aten_log_gamma(g, wide), inside, most)
                                           : integral(g, wide, aten_log_gamma(g, wide), least, inside);
     y = aten_select(g, large, sum, y);
-    /* Ends: nothing lies before 0, everything behind 0 where a is 0. */
+    /* Ends: nothing is before 0, everything after 0 if a is 0. */
     struct aten_value *zero_a = aten_is(g, given_a, 0), *zero_x = aten_is(g, given_x, 0);
     struct aten_value *all = aten_number(g, n->parameter ? 0 : 1), *none = aten_number(g, n->parameter ? 1 : 0);
     struct aten_value *nan = aten_number(g, NAN), *far_x = is_infinite(g, given_x), *far_a = is_infinite(g, given_a);

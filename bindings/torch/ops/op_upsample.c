@@ -12,7 +12,7 @@ enum resampling { NEAREST, NEAREST_EXACT, LINEAR, CUBIC, LINEAR_ANTIALIAS, CUBIC
 #define SPATIAL(n) ((uint32_t)((n)->parameter & 7))
 #define KIND(n)    ((enum resampling)((n)->parameter >> 3))
 
-/* One dimension. Torch computes places in FLOAT32, but for FLOAT64 tensors, and so does this. */
+/* One dimension. Torch computes positions in FLOAT32, except for FLOAT64 tensors, and so does this. */
 struct resample {
     enum resampling kind;
     bool align_corners, wide;

@@ -72,7 +72,7 @@ void aten_release(struct aten_plan *plan)
         aten_plan_destroy(plan);
 }
 
-/* Where the result lies, without data: as wanted, or as the value does. */
+/* The layout of the result, without data: as requested, or the value's. */
 static struct aten_tensor layout_of(const struct aten_value *v)
 {
     struct aten_tensor layout = { .type = ATEN_ABSENT };

@@ -61,7 +61,7 @@ static HRESULT make_buffer(struct aten_remote *r, D3D12_HEAP_TYPE heap, uint64_t
                                                 &IID_ID3D12Resource, (void **)out);
 }
 
-/* *buffer, with at least so many bytes. What it had is lost. */
+/* *buffer, with at least that many bytes. Its contents are lost. */
 static HRESULT reserve(struct aten_remote *r, ID3D12Resource **buffer, D3D12_HEAP_TYPE heap, uint64_t bytes)
 {
     D3D12_RESOURCE_DESC desc = { .Width = 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The adapter that runs everything on this machine's processors. */
+/* The cpu adapter, which executes everything on the CPUs of this machine. */
 #ifndef ADAPTER_CPU_CPU_H
 #define ADAPTER_CPU_CPU_H
 
@@ -16,7 +16,7 @@ struct adapter_device {
 
 struct cpu_memory {
     struct adapter_memory base;
-    pthread_mutex_t sharing; /* one for each: after a fork, nobody gives those of the parent back */
+    pthread_mutex_t sharing; /* one for each: after a fork, the parent's are never released */
     bool shared;             /* its pages can be mapped at further addresses */
     bool reserved;           /* without pages of its own */
 };

@@ -34,7 +34,7 @@ static uint32_t cpu_enumerate(struct adapter_info *out, uint32_t capacity)
     out->integrated = true;
     out->uma = true;
     out->cache_coherent_uma = true;
-    out->hardware = true; /* programs skip adapters that say no */
+    out->hardware = true; /* programs skip adapters that return false */
     out->timestamp_frequency = 1000000000;
     out->reserved = base_can_map_twice();
     return 1;

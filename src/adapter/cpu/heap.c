@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of all kinds is ordinary host memory, from base_map: zeroed, and given back to the system when released. Tiles
- * of reserved memory are pages of a heap that are mapped a second time, so kernels see nothing of them. */
+/* Memory of all kinds is ordinary host memory, from base_map: zeroed, and returned to the system when released. Tiles
+ * of reserved memory are pages of a heap that are mapped a second time, invisible to kernels. */
 #include "adapter/cpu/cpu.h"
 
 #include "base/os.h"
@@ -9,10 +9,10 @@
 #include <stdlib.h>
 
 #define ALIGNMENT       65536u
-#define HUGE_PAGE_BYTES (4u << 20)  /* from here on huge pages are worth asking for */
-#define CHECK_BYTES     (64u << 20) /* how much may be created between two looks at what is available */
+#define HUGE_PAGE_BYTES (4u << 20)  /* from this size on huge pages are requested */
+#define CHECK_BYTES     (64u << 20) /* bytes that may be created before available memory is queried again */
 
-/* Linux grants more than there is, and the process would die when it writes: refuse what cannot fit. */
+/* Linux overcommits memory, and the process would be killed when it writes: reject allocations that cannot fit. */
 static bool fits(struct adapter_device *device, uint64_t size)
 {
     if (size > device->total || atomic_load(&device->used) > device->total - size)
@@ -79,8 +79,8 @@ HRESULT cpu_reserved_create(struct adapter_device *device, uint64_t size, struct
     return S_OK;
 }
 
-/* Private pages, which are faster since Linux gives huge ones, become shared ones in the same place, when the heap
- * first serves tiles. Work of other queues may use resources in the heap meanwhile: it has to wait. */
+/* Private pages, which are faster because Linux supports huge ones, become shared ones at the same address when the
+ * heap is first used for tiles. Work of other queues may be using resources in the heap: it must be complete. */
 static HRESULT share(struct cpu_memory *memory)
 {
     uint32_t granted = adapter_thread_budget_acquire(UINT32_MAX);
@@ -106,6 +106,6 @@ HRESULT cpu_tiles_map(struct adapter_device *device, struct adapter_memory *rese
         return hr;
     if (base_map_twice(at, (char *)heap->host + heap_offset, bytes))
         return S_OK;
-    base_map_nothing(at, bytes); /* what was there may be gone: nobody else's memory must come here */
+    base_map_nothing(at, bytes); /* the previous mapping may be lost: no other memory must be mapped here */
     return E_OUTOFMEMORY;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Executes commands one after the other: every command sees what the ones before it wrote, so barriers are nothing. */
+/* Executes commands in order: every command sees the writes of the previous ones, so barriers are no-ops. */
 #include "adapter/cpu/cpu.h"
 
 #include "base/os.h"

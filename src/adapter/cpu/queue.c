@@ -17,7 +17,7 @@ void cpu_queue_destroy(struct adapter_queue *queue)
     free(queue);
 }
 
-/* Threads that a batch can keep busy, at most `most`. */
+/* The number of threads that a batch can use, at most `most`. */
 static uint32_t threads_for(const struct adapter_batch *batch, uint32_t most)
 {
     uint32_t threads = 1;
@@ -47,7 +47,7 @@ HRESULT cpu_queue_submit(struct adapter_queue *queue, const struct adapter_batch
 HRESULT cpu_queue_finish(struct adapter_queue *queue, uint64_t ticket)
 {
     (void)queue, (void)ticket;
-    return S_OK; /* queue_submit has done everything */
+    return S_OK; /* queue_submit has completed everything */
 }
 
 HRESULT cpu_queries_create(struct adapter_device *device, uint32_t count, struct adapter_queries **out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What there is, and the table that the front calls. */
+/* The adapter's properties, and the table of functions for the front end. */
 #include "adapter/null/null.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of all commands only the queries do something: programs that measure must get times. */
+/* Only queries have an effect: programs that measure must receive times. */
 #include "adapter/null/null.h"
 
 #include "base/os.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The template of an adapter: memory is real, fences and timestamps work, and no work is done.
- * docs/adding-an-adapter.md says how to make a new adapter from it. */
+/* The template of an adapter: memory is real, fences and timestamps work, and commands are not executed.
+ * docs/adding-an-adapter.md describes how to make a new adapter from it. */
 #ifndef ADAPTER_NULL_NULL_H
 #define ADAPTER_NULL_NULL_H
 
@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-/* Names: every adapter defines its own structs of these four names, in its own folder. */
+/* Every adapter defines its own structs of these four names, in its own folder. */
 struct adapter_device {
     _Atomic uint64_t used; /* bytes of living memory */
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where memory comes from. Drivers allow few allocations (4096 is common) and take long for each, so small pieces are
- * carved of blocks, in units of VULKAN_ALIGNMENT; large ones are blocks of their own. A block is one VkDeviceMemory
- * with one VkBuffer over all of it. When the device's own memory is full, what is for it overflows into the host's,
- * which the device reaches through the bus: slow, but as on Windows, where the system moves it there. */
+/* Memory allocation. Drivers allow few allocations (4096 is common) and are slow at them, so small pieces are
+ * suballocated from blocks, in units of VULKAN_ALIGNMENT; large ones are blocks of their own. A block is one
+ * VkDeviceMemory with one VkBuffer over all of it. If device memory is full, device allocations overflow to host memory
+ * that the device can access over the bus: slow, but equivalent to Windows, where the system moves memory there. */
 #include "adapter/vulkan/vulkan.h"
 
 #include "base/log.h"
@@ -12,12 +12,12 @@
 
 #define BLOCK_BYTES_MIN (UINT64_C(1) << 20)
 #define BLOCK_BYTES_MAX (UINT64_C(64) << 20)
-/* What is larger has a block of its own. */
+/* Larger allocations have a block of their own. */
 #define PIECE_BYTES_MAX (BLOCK_BYTES_MAX / 4)
 
 #define NO_TYPE UINT32_MAX
 
-/* Flags that a memory type should have, and those that it had better not have. */
+/* Required, preferred and undesirable flags of a memory type. */
 struct wish {
     VkMemoryPropertyFlags must, prefer, avoid;
 };
@@ -67,7 +67,7 @@ struct vulkan_block {
     struct vulkan_block *next;
     VkBuffer buffer;
     VkDeviceMemory memory;
-    VkDescriptorPool pool; /* of `uniform`; VK_NULL_HANDLE: nobody has asked for that */
+    VkDescriptorPool pool; /* of `uniform`; VK_NULL_HANDLE: not requested yet */
     VkDescriptorSet uniform;
     char *host;       /* of the first unit, as the two that follow; NULL: not for the host */
     uint64_t address; /* a multiple of VULKAN_ALIGNMENT */
@@ -83,7 +83,7 @@ static void block_destroy(struct adapter_device *device, struct vulkan_block *bl
 {
     vk.vkDestroyDescriptorPool(device->handle, block->pool, NULL);
     vk.vkDestroyBuffer(device->handle, block->buffer, NULL);
-    vk.vkFreeMemory(device->handle, block->memory, NULL); /* unmaps it, too */
+    vk.vkFreeMemory(device->handle, block->memory, NULL); /* also unmaps it */
     atomic_fetch_sub(&device->used[block->heap], block->allocated);
     free(block);
 }
@@ -111,7 +111,7 @@ static HRESULT allocate_of(struct adapter_device *device, struct vulkan_block *b
     return S_OK;
 }
 
-/* Of the best type; with `overflow` of the best one whose heap has room. */
+/* From the best type; with `overflow` from the best one whose heap has space. */
 static HRESULT allocate(struct adapter_device *device, struct vulkan_block *block, bool overflow, uint32_t *out_type)
 {
     const VkPhysicalDeviceMemoryProperties *memory = &device->physical->memory;
@@ -141,7 +141,7 @@ static HRESULT block_allocate(struct adapter_device *device, struct vulkan_block
         return hr;
     VkResult result = vk.vkBindBufferMemory(device->handle, block->buffer, block->memory, 0);
     void *host = NULL;
-    /* Nothing here flushes what the host has written: without coherence, as on some mobile GPUs, memory is staged. */
+    /* Host writes are never flushed: without coherence, as on some mobile GPUs, memory is staged. */
     const VkMemoryPropertyFlags direct = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
     if (result == VK_SUCCESS && (device->physical->memory.memoryTypes[type].propertyFlags & direct) == direct)
         result = vk.vkMapMemory(device->handle, block->memory, 0, VK_WHOLE_SIZE, 0, &host);
@@ -203,7 +203,7 @@ static HRESULT block_make(struct adapter_device *device, const struct vulkan_blo
     return hr;
 }
 
-/* Of `most` bytes, or of `least` where there is no room for more. */
+/* Of `most` bytes, or of `least` if there is not enough space. */
 static HRESULT block_create(struct adapter_device *device, uint32_t kind, uint64_t most, uint64_t least,
                             struct vulkan_block **out)
 {
@@ -224,7 +224,7 @@ static HRESULT block_create(struct adapter_device *device, uint32_t kind, uint64
 
 /* ---- pieces, under the lock ---- */
 
-/* The first of so many free units in a row; unit_count: there are none. */
+/* The first run of this many free units; unit_count: none. */
 static uint32_t find_run(const struct vulkan_block *block, uint32_t units)
 {
     for (uint32_t i = 0, run = 0; units <= block->free_units && i < block->unit_count; i++) {
@@ -247,7 +247,7 @@ static HRESULT grow(struct adapter_device *device, uint32_t kind, uint64_t bytes
     if (FAILED(hr))
         return hr;
     struct vulkan_block **at = &device->arena.blocks[kind];
-    while (block->overflow && *at) /* better memory is taken first */
+    while (block->overflow && *at) /* better memory is used first */
         at = &(*at)->next;
     block->next = *at;
     *at = block;
@@ -280,8 +280,8 @@ static HRESULT take_piece(struct adapter_device *device, uint32_t kind, uint32_t
     return hr;
 }
 
-/* Takes the block out of its list if it is empty and not the only empty one: who allocates and frees in turn should not
- * go to the driver each time. */
+/* Removes the block from its list if it is empty and not the only empty one: alternating allocations and frees should
+ * not call the driver each time. */
 static bool unlink_empty(struct adapter_device *device, struct vulkan_block *block)
 {
     struct vulkan_block **list = &device->arena.blocks[block->kind];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all others build on: results, timelines, command buffers, barriers and copies. */
+/* Basics that all other files use: results, timelines, command buffers, barriers and copies. */
 #include "adapter/vulkan/vulkan.h"
 
 #include "base/log.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which devices multiply cooperative matrices as shaders/gemm/matrix.glsl has them: 16 x 16 x 16, by subgroups of 32,
- * FLOAT16 or BFLOAT16 with FLOAT32 sums, which FLOAT16 matrices of the same use take (attention). */
+/* Detects devices that multiply cooperative matrices as shaders/gemm/matrix.glsl does: 16 x 16 x 16, by subgroups of
+ * 32, FLOAT16 or BFLOAT16 with FLOAT32 sums, including FLOAT16 matrices of the same use (attention). */
 #include "adapter/vulkan/vulkan.h"
 
 #include "base/log.h"
@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 
-/* Drivers that are good at it. Of others some take a thousand times as long as without (Intel before Xe2), and some
- * crash; for them ANYDML_VULKAN_CAPS may name the capability nevertheless. */
+/* Allow-list of drivers with a fast implementation. Some others are up to a thousand times slower than without it
+ * (Intel before Xe2), and some crash; ANYDML_VULKAN_CAPS can enable the capability for them. */
 static const struct {
     VkDriverId driver;
     const char *reason;

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- what there is ---- */
+/* ---- enumeration ---- */
 
 static bool shares_memory(const struct vulkan_physical *physical)
 {
@@ -163,7 +163,7 @@ static HRESULT open_device(struct adapter_device *device)
     return vulkan_hresult(vk.vkCreateDevice(physical->handle, &info, NULL, &device->handle));
 }
 
-/* Those of an application's device are there already. */
+/* An application's device has its own. */
 static void find_queues(struct adapter_device *device)
 {
     for (uint32_t role = 0; role < VULKAN_ROLES; role++) {
@@ -205,7 +205,7 @@ static HRESULT create_layout(struct adapter_device *device)
 
 void vulkan_device_destroy(struct adapter_device *device)
 {
-    const bool adopted = device->adopted; /* whose other work is not waited for: ours is complete */
+    const bool adopted = device->adopted; /* the application's other work is not waited for: ours is complete */
     if (device->handle) {
         if (!adopted)
             vk.vkDeviceWaitIdle(device->handle);
@@ -289,7 +289,7 @@ static HRESULT vulkan_device_create(const struct adapter_info *info, struct adap
     return hr;
 }
 
-/* The largest heap of the device's own memory, or of the other; without any, the largest. */
+/* The largest heap of device memory, or of other memory; if there is none, the largest. */
 static uint32_t find_heap(const VkPhysicalDeviceMemoryProperties *memory, bool local)
 {
     uint32_t best = 0;
@@ -304,7 +304,7 @@ static uint32_t find_heap(const VkPhysicalDeviceMemoryProperties *memory, bool l
     return best;
 }
 
-/* Without VK_EXT_memory_budget nobody knows what other libraries of the process use. */
+/* Without VK_EXT_memory_budget, the usage by other libraries of the process is unknown. */
 static void vulkan_memory_budget(const struct adapter_info *info, bool local, uint64_t *out_budget, uint64_t *out_usage)
 {
     const struct vulkan_physical *physicals;

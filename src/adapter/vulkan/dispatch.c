@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What dispatches of libdirectml do while they are encoded. */
+/* Encoding of libdirectml's dispatches. */
 #include "adapter/vulkan/vulkan.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@ struct vulkan_encoder {
     struct adapter_device *device;
     struct vulkan_record *record;
     bool closed;                 /* the record is not open yet: perhaps `batch` is all */
-    struct vulkan_replay *batch; /* the first sequence, not recorded yet; NULL: there was none */
+    struct vulkan_replay *batch; /* the first sequence, not recorded yet; NULL: none */
     HRESULT result;              /* of copies and barriers */
 };
 
@@ -128,12 +128,12 @@ HRESULT vulkan_dispatch_replay(struct adapter_device *device, struct vulkan_reco
 
 /* ---- the application's command buffers ---- */
 
-/* The tables of what was recorded. */
+/* The tables of the recorded commands. */
 struct adapter_recorded {
     struct vulkan_tables tables;
 };
 
-/* Recorded once more, the same bindings make the same tables: commands of before may still read them. */
+/* Recording the same bindings again produces equal tables: previously recorded commands may still read the old ones. */
 HRESULT vulkan_record(struct adapter_device *device, VkCommandBuffer commands, struct adapter_dispatch *dispatch,
                       const struct adapter_binding *bindings, uint32_t count, struct adapter_recorded **io)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which queue families of a device do what. */
+/* Assigns roles to the queue families of a device. */
 #include "adapter/vulkan/vulkan.h"
 
 #define KINDS (VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT | VK_QUEUE_TRANSFER_BIT | VK_QUEUE_SPARSE_BINDING_BIT)
 
 #define NONE UINT32_MAX
 
-/* Of the families with all of `must` and nothing of `avoid`, the first of those with the fewest abilities that are none
- * of KINDS: families for video copy, too, but slowly or only on some engines. */
+/* Among the families with all of `must` and none of `avoid`, the first of those with the fewest additional abilities
+ * outside of KINDS: video families can also copy, but slowly or only on some engines. */
 static uint32_t find(const VkQueueFamilyProperties *list, uint32_t count, VkQueueFlags must, VkQueueFlags avoid)
 {
     uint32_t best = NONE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Subnormal numbers and FLOAT16 in shaders. Devices may take subnormal numbers for zeros and round FLOAT16 as they like
- * unless a shader's execution modes forbid it; those may do so only where the device knows them, so they are added when
- * a pipeline is made. */
+/* Float controls: subnormal numbers and FLOAT16 rounding in shaders. Devices may flush subnormal numbers and round
+ * FLOAT16 in any way unless a shader's execution modes forbid it; the modes are allowed only on devices that support
+ * them, so they are added when a pipeline is created. */
 #include "adapter/vulkan/vulkan.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ uint32_t vulkan_floats_kept(const VkPhysicalDeviceFloatControlsProperties *float
     uint32_t kept = (floats->shaderDenormPreserveFloat32 ? VULKAN_SUBNORMALS_32 : 0) |
                     (floats->shaderDenormPreserveFloat64 ? VULKAN_SUBNORMALS_64 : 0) |
                     (floats->shaderDenormPreserveFloat16 ? VULKAN_SUBNORMALS_16 : 0);
-    /* Shaders must ask for the same of widths that are not independent. */
+    /* Shaders must request the same for widths that are not independent. */
     if (floats->denormBehaviorIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL &&
         !floats->shaderDenormPreserveFloat16 != !floats->shaderDenormPreserveFloat64)
         kept &= others;
@@ -38,13 +38,13 @@ uint32_t vulkan_floats_kept(const VkPhysicalDeviceFloatControlsProperties *float
     return kept;
 }
 
-/* llvmpipe keeps subnormal numbers of FLOAT16 without saying so. */
+/* llvmpipe preserves subnormal FLOAT16 numbers without reporting it. */
 bool vulkan_floats_convert(uint32_t kept, VkDriverId driver)
 {
     return kept & VULKAN_ROUNDED_16 && (kept & VULKAN_SUBNORMALS_16 || driver == VK_DRIVER_ID_MESA_LLVMPIPE);
 }
 
-/* What the module says of itself: where its capabilities end, where its entry points end, and whose the first is. */
+/* Positions in the module: the end of its capabilities, the end of its entry points, and the id of the first. */
 struct module {
     size_t capabilities_end, entries_end;
     uint32_t entry;

@@ -61,7 +61,7 @@ static HRESULT table_memory(struct adapter_device *device, struct vulkan_tables 
     if (!base_array_reserve((void **)&tables->memories, tables->count, &tables->capacity, sizeof(*tables->memories)))
         return E_OUTOFMEMORY;
     HRESULT hr = create(device, VULKAN_MEMORY_TABLES, bytes, &tables->memories[tables->count]);
-    if (FAILED(hr)) /* what the host reaches of the device's memory is often small */
+    if (FAILED(hr)) /* host-visible device memory is often small */
         hr = create(device, ADAPTER_MEMORY_UPLOAD, bytes, &tables->memories[tables->count]);
     tables->count += SUCCEEDED(hr);
     return hr;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the application brings (anydml_vulkan.h): its device with its queues, its buffers and memory; and memory that
- * other processes and interfaces share. */
+/* Objects of the application (anydml_vulkan.h): its device with its queues, its buffers and memory; and memory that is
+ * shared with other processes and interfaces. */
 #include "adapter/vulkan/vulkan.h"
 
 #include <stdarg.h>
@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define BINDING_ALIGNMENT 16u /* DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: what shaders take bindings to have */
+#define BINDING_ALIGNMENT                                                                                              \
+    16u /* DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: the alignment that shaders assume for bindings                         \
+         */
 
 BASE_PRINTF(2, 3) static HRESULT invalid(char *message, const char *format, ...)
 {
@@ -21,7 +23,7 @@ BASE_PRINTF(2, 3) static HRESULT invalid(char *message, const char *format, ...)
 
 /* ---- the device ---- */
 
-/* The features of one struct of the chain. Those that later versions made part of Vulkan12Features come also alone. */
+/* The features of one struct of the chain. Those that later became part of Vulkan12Features also occur separately. */
 static void add_features(const VkBaseInStructure *link, struct vulkan_features *out)
 {
     const void *s = link;
@@ -72,7 +74,7 @@ static bool enabled_extension(const VkDeviceCreateInfo *info, const char *name)
     return false;
 }
 
-/* How many queues the application made of a family, in the way in which vkGetDeviceQueue finds them. */
+/* The number of queues that the application created in a family, as vkGetDeviceQueue finds them. */
 static uint32_t queues_made(const VkDeviceCreateInfo *info, uint32_t family)
 {
     for (uint32_t i = 0; i < info->queueCreateInfoCount; i++)
@@ -167,7 +169,7 @@ static HRESULT start_adopted(const struct anydml_vulkan_device *desc, struct ada
     }
     HRESULT hr = vulkan_device_start(device);
     if (FAILED(hr))
-        vulkan_device_destroy(device); /* which returns the loader, too */
+        vulkan_device_destroy(device); /* which also returns the loader */
     return hr;
 }
 
@@ -239,10 +241,10 @@ static HRESULT find_address(struct adapter_device *device, struct foreign *forei
                                         .buffer = foreign->memory.buffer };
     const uint64_t start = vk.vkGetBufferDeviceAddress(device->handle, &where);
     if (!start)
-        return invalid(message, "the buffer has no device address");
+        return invalid(message, "the buffer does not have a device address");
     foreign->memory.base.address = start + foreign->memory.offset;
     if (foreign->memory.base.address % BINDING_ALIGNMENT)
-        return invalid(message, "the device address 0x%llx is no multiple of %u",
+        return invalid(message, "the device address 0x%llx is not a multiple of %u",
                        (unsigned long long)foreign->memory.base.address, BINDING_ALIGNMENT);
     return S_OK;
 }
@@ -260,7 +262,7 @@ static HRESULT foreign_return(struct adapter_device *device, struct foreign *for
 static HRESULT check_range(uint64_t offset, uint64_t size, uint64_t whole, const char *what, char *message)
 {
     if (!size || size % 4 || offset % 4 || offset > whole || size > whole - offset)
-        return invalid(message, "Offset %llu and Size %llu: must be multiples of 4 and lie in the %llu bytes of %s",
+        return invalid(message, "Offset %llu and Size %llu: must be multiples of 4 and within the %llu bytes of %s",
                        (unsigned long long)offset, (unsigned long long)size, (unsigned long long)whole, what);
     return S_OK;
 }
@@ -289,7 +291,7 @@ static struct anydml_vulkan_buffer vulkan_buffer_get(const struct adapter_bindin
                                           binding->memory->address + binding->offset };
 }
 
-/* A buffer of `size` bytes for memory of these handle types, and what memory it needs. */
+/* A buffer of `size` bytes for memory of these handle types, and its memory requirements. */
 static HRESULT create_buffer(struct adapter_device *device, struct foreign *foreign, uint64_t size,
                              VkExternalMemoryHandleTypeFlags types, VkMemoryRequirements *out_needs)
 {
@@ -319,7 +321,7 @@ static HRESULT bind_at(struct adapter_device *device, struct foreign *foreign, V
     return SUCCEEDED(hr) ? find_address(device, foreign, message) : hr;
 }
 
-/* What opaque descriptors can do here, of VkExternalMemoryFeatureFlagBits. */
+/* The supported uses of opaque descriptors, in VkExternalMemoryFeatureFlagBits. */
 static VkExternalMemoryFeatureFlags fd_features(struct adapter_device *device)
 {
     VkPhysicalDeviceExternalBufferInfo info = {
@@ -337,11 +339,11 @@ static VkExternalMemoryFeatureFlags fd_features(struct adapter_device *device)
 static HRESULT cannot_share(struct adapter_device *device, const char *verb, char *message)
 {
     snprintf(message, ADAPTER_MESSAGE_BYTES, "\"%s\" %s", device->physical->properties.deviceName,
-             device->get_memory_fd ? verb : "has no VK_KHR_external_memory_fd enabled");
+             device->get_memory_fd ? verb : "does not have VK_KHR_external_memory_fd enabled");
     return DXGI_ERROR_UNSUPPORTED;
 }
 
-/* Allocates with `next`, and counts it. */
+/* Allocates with `next`, and counts the allocation. */
 static HRESULT allocate(struct adapter_device *device, struct foreign *foreign, const void *next, uint32_t type,
                         uint64_t bytes)
 {
@@ -374,7 +376,7 @@ static HRESULT import_fd(struct adapter_device *device, struct foreign *foreign,
         .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR,
         .pNext = memory->Dedicated ? &dedicated : NULL,
         .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT,
-        .fd = dup(memory->Fd), /* the driver takes it; the caller's must outlive a failure */
+        .fd = dup(memory->Fd), /* the driver takes ownership; on failure the caller keeps it */
     };
     if (import.fd < 0)
         return E_INVALIDARG;
@@ -414,14 +416,14 @@ static HRESULT open_memory(struct adapter_device *device, struct foreign *foreig
                        needs.memoryTypeBits);
     if (memory->Offset % needs.alignment || memory->Offset + needs.size > memory->AllocationSize)
         return invalid(
-            message, "Offset %llu: must be a multiple of %llu, and %llu bytes from there lie in the allocation",
+            message, "Offset %llu: must be a multiple of %llu, and %llu bytes from there must be within the allocation",
             (unsigned long long)memory->Offset, (unsigned long long)needs.alignment, (unsigned long long)needs.size);
     if (!memory->Memory)
         hr = import_fd(device, foreign, memory);
     if (FAILED(hr))
         return hr == E_OUTOFMEMORY
                    ? hr
-                   : invalid(message, "Fd %d is no memory of %llu bytes and type %u of this device", memory->Fd,
+                   : invalid(message, "Fd %d is not memory of %llu bytes and type %u of this device", memory->Fd,
                              (unsigned long long)memory->AllocationSize, memory->MemoryType);
     return bind_at(device, foreign, memory->Memory ? memory->Memory : foreign->handle, memory->Offset, message);
 }
@@ -440,7 +442,7 @@ static HRESULT vulkan_memory_open(struct adapter_device *device, const struct an
 
 /* ---- export ---- */
 
-/* The device's own memory rather than the host's. */
+/* Device memory rather than host memory. */
 static uint32_t shared_type(const struct vulkan_physical *physical, uint32_t allowed)
 {
     uint32_t best = UINT32_MAX;
@@ -503,7 +505,7 @@ static HRESULT vulkan_memory_export(struct adapter_device *device, struct adapte
     struct vulkan_memory *base = vulkan_memory_from(memory);
     struct foreign *foreign = base->foreign ? container_of(base, struct foreign, memory) : NULL;
     if (!foreign || !foreign->exported.AllocationSize)
-        return invalid(message, "resource is none that AnydmlVulkanCreateSharedBuffer made");
+        return invalid(message, "resource was not created by AnydmlVulkanCreateSharedBuffer");
     VkMemoryGetFdInfoKHR info = { .sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR,
                                   .memory = foreign->handle,
                                   .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT };

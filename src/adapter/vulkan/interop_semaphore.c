@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Timeline semaphores that the application has, too (anydml_vulkan.h). */
+/* Timeline semaphores that are shared with the application (anydml_vulkan.h). */
 #include "adapter/vulkan/vulkan.h"
 
 HRESULT vulkan_semaphore_create(struct adapter_device *device, uint64_t value, VkSemaphore *out)
@@ -40,7 +40,7 @@ HRESULT vulkan_semaphore_wait(struct adapter_device *device, VkSemaphore semapho
     return result == VK_TIMEOUT ? S_FALSE : vulkan_hresult(result);
 }
 
-/* A submission of its own, of nothing, behind the queue's last batch, which has waited for those before it. */
+/* An empty submission after the queue's last batch, which has waited for the previous ones. */
 HRESULT vulkan_queue_signal(struct adapter_queue *queue, VkSemaphore semaphore, uint64_t value)
 {
     return vulkan_submit(queue->last_slot ? queue->last_slot : queue->slot, VK_NULL_HANDLE, NULL, 0,

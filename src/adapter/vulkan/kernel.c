@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels of VK_NVX_binary_import: text for NVIDIA's assembler, launched in command buffers between dispatches. There
- * is no specification beside the header; parameters are given by pointers to them, of which there is one, to the block.
+/* Metacommand kernels by VK_NVX_binary_import: text for NVIDIA's assembler, launched in command buffers between
+ * dispatches. The header is the only specification; parameters are passed as an array of pointers, here one pointer to
+ * the block.
  */
 #include "adapter/vulkan/vulkan.h"
 
@@ -33,7 +34,7 @@ static uint32_t next_number(const uint8_t **at)
     return number;
 }
 
-/* As put_text() of shaders/pack.c made it of a text. */
+/* As encoded by put_text() of shaders/pack.c. */
 static char *unpack(const uint8_t *at, uint32_t bytes)
 {
     char *text = malloc(bytes), *to = text;
@@ -120,7 +121,7 @@ void vulkan_kernel_launch(const struct adapter_device *device, VkCommandBuffer c
 
 /* ---- whether they work ---- */
 
-/* Inputs, and behind them room for the result, which begins wrong. */
+/* Inputs, followed by space for the result, which is initialised with a wrong value. */
 static HRESULT write_test(struct adapter_device *device, const struct adapter_kernel_test *test,
                           struct adapter_memory **out, uint64_t *out_offset)
 {

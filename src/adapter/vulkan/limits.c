@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits that shaders rely on beyond what Vulkan promises of every device: shared memory of 16 KiB and 65535 workgroups
- * are enough for them. */
+/* Limits that shaders require beyond Vulkan's guaranteed minimum: shared memory of 16 KiB and 65535 workgroups are
+ * sufficient for them. */
 #include "adapter/vulkan/vulkan.h"
 
 /* Vulkan promises 128. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Neutral commands to Vulkan's. Between commands that use the same bytes stands a barrier, unless both only read them:
- * so Direct3D's order holds without knowledge of states, also where a program forgot one, and what is independent runs
- * at the same time. The program's own barriers stand, too: bytes may have several addresses. */
+/* Translates neutral commands to Vulkan. There is a barrier between commands that access the same bytes, unless both
+ * only read them: so Direct3D's order holds without knowledge of states, even if a program forgot a barrier, and
+ * independent commands run concurrently. The program's own barriers are kept as well, because bytes may have several
+ * addresses. */
 #include "adapter/vulkan/vulkan.h"
 
 /* Addresses that a command since the last barrier uses. */
@@ -15,7 +16,7 @@ struct use {
 struct recorder {
     struct adapter_queue *queue;
     struct vulkan_record *record;
-    struct use uses[USES_MAX]; /* since the last barrier; more than that: everything waits for everything */
+    struct use uses[USES_MAX]; /* since the last barrier; with more, everything waits for everything */
     uint32_t use_count;
 };
 
@@ -37,7 +38,8 @@ static struct adapter_binding part(const struct adapter_binding *whole, uint64_t
     return (struct adapter_binding){ whole->memory, whole->offset + offset, whole->size - offset };
 }
 
-/* Through the scratch memory, piece by piece, in the order in which no byte is overwritten before it was read. */
+/* Copies through the scratch memory, piece by piece, in the order in which no byte is overwritten before it was
+ * read. */
 static HRESULT copy_overlapping(struct recorder *recorder, const struct adapter_binding *to,
                                 const struct adapter_binding *from, uint64_t bytes)
 {
@@ -174,7 +176,7 @@ static bool note_use(struct recorder *recorder, const struct adapter_binding *bi
     return wait;
 }
 
-/* Of a dispatch nobody says what it writes. */
+/* The write set of a dispatch is unknown. */
 static bool note_uses(struct recorder *recorder, const struct adapter_command *command)
 {
     const uint32_t before = recorder->use_count;
@@ -196,7 +198,7 @@ static bool note_uses(struct recorder *recorder, const struct adapter_command *c
     }
 }
 
-/* Odd fills and copies to overlapping bytes, one after the other. */
+/* Unaligned fills and copies of overlapping bytes, in sequence. */
 static bool needs_scratch(const struct adapter_command *command)
 {
     if (command->type == ADAPTER_FILL)
@@ -216,7 +218,7 @@ static HRESULT list_record(struct recorder *recorder, const struct adapter_comma
             note_uses(recorder, &list[i]);
         }
         hr = record(recorder, &list[i]);
-        if (timestamp || needs_scratch(&list[i])) /* what comes after begins after that time */
+        if (timestamp || needs_scratch(&list[i])) /* later work starts after that time */
             device_barrier(recorder);
         if (timestamp)
             recorder->use_count = 0;

@@ -120,7 +120,7 @@ static void find_features(VkPhysicalDevice device, struct vulkan_features *out)
     out->core = features.features;
 }
 
-/* NULL, or what the device lacks. */
+/* NULL, or the missing requirement. */
 static const char *missing(struct vulkan_physical *physical, const struct vulkan_features *features)
 {
     if (features->core.shaderInt64)
@@ -138,12 +138,12 @@ static const char *missing(struct vulkan_physical *physical, const struct vulkan
     return NULL;
 }
 
-/* By ANYDML_VULKAN_CAPS; unset or empty: all. ANYDML_METACOMMANDS=0 takes one away. */
+/* As in ANYDML_VULKAN_CAPS; unset or empty: all. ANYDML_METACOMMANDS=0 removes one. */
 static uint32_t allowed_capabilities(void)
 {
     const char *allowed = getenv("ANYDML_VULKAN_CAPS"), *metacommands = getenv("ANYDML_METACOMMANDS");
     uint32_t capabilities = UINT32_MAX;
-    char unknown[64]; /* d3d12/environment.c tells */
+    char unknown[64]; /* reported by d3d12/environment.c */
     if (allowed && *allowed)
         adapter_capabilities_parse(allowed, &capabilities, unknown, sizeof(unknown));
     if (metacommands && !strcmp(metacommands, "0"))
@@ -238,7 +238,7 @@ static void add_physical(VkPhysicalDevice handle)
     if (!lack && !find_families(physical))
         lack = "a compute queue";
     if (lack) {
-        base_log(BASE_LOG_INFO, "vulkan: \"%s\" is left out: it has no %s", physical->properties.deviceName, lack);
+        base_log(BASE_LOG_INFO, "vulkan: \"%s\" is not used: it lacks %s", physical->properties.deviceName, lack);
         return;
     }
     if (has_dot_products(handle))
@@ -252,7 +252,7 @@ static void add_physical(VkPhysicalDevice handle)
     physical_count++;
 }
 
-/* Programs that only look at the list need not carry the drivers: Mesa's take 56 MB. */
+/* Programs that only list adapters need not keep the drivers in memory: Mesa's take 56 MB. */
 static void find_physicals(void)
 {
     VkPhysicalDevice handles[PHYSICALS_MAX];
@@ -265,7 +265,7 @@ static void find_physicals(void)
     if (vk.vkEnumeratePhysicalDevices(instance, &count, handles) >= VK_SUCCESS)
         for (uint32_t i = 0; i < count; i++)
             add_physical(handles[i]);
-#if !defined(__SANITIZE_ADDRESS__) /* whose was what a driver leaks, when it is gone? */
+#if !defined(__SANITIZE_ADDRESS__) /* leak checkers cannot attribute leaks of an unloaded driver */
     close_instance();
     for (uint32_t i = 0; i < physical_count; i++)
         physicals[i].handle = VK_NULL_HANDLE;
@@ -289,7 +289,7 @@ static bool is_same(const struct vulkan_physical *physical, const VkPhysicalDevi
            !memcmp(physical->driver_uuid, id->driverUUID, sizeof(id->driverUUID));
 }
 
-/* The handles of what was found before, in the new instance. */
+/* The handles of the devices found earlier, in the new instance. */
 static void find_handles(void)
 {
     VkPhysicalDevice handles[PHYSICALS_MAX];
@@ -304,7 +304,7 @@ static void find_handles(void)
         for (uint32_t k = 0; k < physical_count; k++)
             if (!physicals[k].handle && is_same(&physicals[k], &properties.properties, &id)) {
                 physicals[k].handle = handles[i];
-                find_families(&physicals[k]); /* Vulkan counts only what was asked of this instance */
+                find_families(&physicals[k]); /* Vulkan counts only what was queried from this instance */
                 break;
             }
     }
@@ -323,7 +323,7 @@ VkPhysicalDevice vulkan_physical_open(uint32_t index)
 
 /* ---- instances of the application ---- */
 
-/* The functions are the process's: those of the loader that was here first. */
+/* The functions belong to the process: those of the loader that was opened first. */
 static HRESULT use_procs(const struct vulkan_procs *procs, char *message)
 {
     const bool used = instance || borrowers;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work of the adapter itself, which its callers wait for: zeroing memory and writing what is not the host's. */
+/* Internal commands of the adapter, for which its callers wait: zeroing memory and writing memory that the host cannot
+ * access. */
 #include "adapter/vulkan/vulkan.h"
 
-/* What one command buffer writes. */
+/* Bytes that one command buffer writes. */
 #define STAGING_BYTES (UINT64_C(16) << 20)
 
-/* The command buffer that zeroes; those before it write, in turn: the host fills one while the device copies another.
+/* The command buffer that zeroes, and those that write, alternating: the host fills one while the device copies
+ * another.
  */
 #define OWN_ZERO (VULKAN_OWN_COMMANDS - 1)
 
@@ -14,7 +16,7 @@ HRESULT vulkan_own_create(struct adapter_device *device)
     HRESULT hr = vulkan_timeline_create(device, &device->own.done);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < VULKAN_OWN_COMMANDS; i++) {
         struct vulkan_own_commands *own = &device->own.commands[i];
-        /* Queues that only copy write while others compute; those that compute fill faster. */
+        /* Copy queues write while others compute; compute queues fill faster. */
         const bool copies = i != OWN_ZERO && device->queues[VULKAN_ROLE_COPY].count;
         own->slot = &device->queues[copies ? VULKAN_ROLE_COPY : VULKAN_ROLE_MAIN].slots[0];
         hr = vulkan_commands_create(device, device->physical->families[own->slot->role].index, &own->pool,
@@ -32,7 +34,7 @@ void vulkan_own_destroy(struct adapter_device *device)
     vk.vkDestroySemaphore(device->handle, device->own.done, NULL);
 }
 
-/* A command buffer, once what it had is complete. */
+/* A command buffer, after its previous work is complete. */
 static HRESULT own_begin(struct adapter_device *device, struct vulkan_own_commands *own)
 {
     HRESULT hr = vulkan_timeline_wait(device, device->own.done, own->value);
@@ -100,9 +102,9 @@ struct writer {
     struct adapter_device *device;
     struct adapter_memory *to;
     struct vulkan_own_commands *own; /* NULL: none is open */
-    uint32_t turn;                   /* of which that is next */
+    uint32_t turn;                   /* the next one of which */
     uint64_t filled;                 /* of its staging memory, */
-    uint64_t room;                   /* which has so much */
+    uint64_t room;                   /* of this size */
 };
 
 static HRESULT writer_flush(struct writer *writer)
@@ -168,7 +170,7 @@ HRESULT vulkan_memory_write(struct adapter_device *device, struct adapter_memory
         hr = writer_put(&writer, &writes[i]);
     if (SUCCEEDED(hr))
         hr = writer_flush(&writer);
-    /* In any case: what another queue does next raises the same semaphore. */
+    /* In every case: the next submission by another queue raises the same semaphore. */
     HRESULT waited = vulkan_timeline_wait(device, device->own.done, device->own.value);
     pthread_mutex_unlock(&device->own.lock);
     return FAILED(hr) ? hr : waited;

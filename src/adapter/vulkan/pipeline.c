@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compute pipelines, and kernels that take their place. Who asks for some makes those that nobody made before, with
- * threads that end before it returns, and then waits for those that others are making at the time: so nobody waits for
- * someone who waits. */
+/* Compute pipelines and metacommand kernels. A request creates the pipelines that do not exist yet, with threads that
+ * end before it returns, and then waits for those that other threads are creating: threads that wait hold nothing that
+ * others wait for. */
 #include "adapter/vulkan/vulkan.h"
 
 #include "base/clock.h"
@@ -13,9 +13,9 @@
 #include <stdlib.h>
 
 #define THREADS_MAX 8                   /* drivers lock more than they compile then */
-#define SAVE_NS     UINT64_C(100000000) /* what so much time was spent on is not left to the device's end */
+#define SAVE_NS     UINT64_C(100000000) /* saves expensive pipelines before the device is destroyed */
 
-/* The pipelines that one call makes. */
+/* The pipelines that one call creates. */
 struct job {
     struct adapter_device *device;
     struct adapter_pipeline **pipelines;
@@ -131,7 +131,7 @@ static void *make_pipelines(void *context)
     return NULL;
 }
 
-/* With as many threads as there can be; the calling one is enough. */
+/* With as many threads as can be started; the calling one is sufficient. */
 static void run_job(struct job *job)
 {
     pthread_t threads[THREADS_MAX];
@@ -161,7 +161,7 @@ static struct adapter_pipeline *find_or_add(struct adapter_device *device, const
     return device->pipelines.list = pipeline;
 }
 
-/* Finds all, and takes those on that nobody makes. Without memory for one: *out NULL, and none is taken on. */
+/* Finds all, and claims those that no thread creates. Out of memory for one: *out NULL, and none is claimed. */
 static bool take_job(struct job *job, const struct adapter_pipeline_desc *descs, uint32_t count,
                      struct adapter_pipeline **out)
 {
@@ -192,11 +192,11 @@ static HRESULT result_of(const struct adapter_pipeline *pipeline)
     if (!pipeline->desc.threads || result == VK_SUCCESS || result == VK_ERROR_OUT_OF_HOST_MEMORY ||
         result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_DEVICE_LOST)
         return vulkan_hresult(result);
-    base_log(BASE_LOG_INFO, "vulkan: the driver does not take a metacommand: %d", (int)result);
+    base_log(BASE_LOG_INFO, "vulkan: the driver rejects a metacommand: %d", (int)result);
     return DXGI_ERROR_UNSUPPORTED;
 }
 
-/* Until no other thread makes one of these; the first failure. */
+/* Waits until no other thread creates one of these; returns the first failure. */
 static HRESULT wait_for_all(struct adapter_device *device, struct adapter_pipeline *const *pipelines, uint32_t count)
 {
     HRESULT result = S_OK;

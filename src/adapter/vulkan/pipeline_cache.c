@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The driver's pipeline cache in a file of the user's cache folder: a later process need not compile again what one
- * before it compiled. Drivers believe the data that they are given, so only whole files are used that this version
- * wrote for this device and driver. Two processes that end at one time keep what the later one knows. */
+/* The driver's pipeline cache in a file in the user's cache folder: later processes need not recompile pipelines.
+ * Drivers trust the data, so only complete files that this version wrote for this device and driver are used. If two
+ * processes end at the same time, the data of the later one is kept. */
 #include "adapter/vulkan/vulkan.h"
 
 #include "base/cache.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define FILE_BYTES_MAX ((size_t)64 << 20) /* larger ones go, and a new one begins */
+#define FILE_BYTES_MAX ((size_t)64 << 20) /* larger caches are discarded */
 
 struct file_header {
     char magic[16];
@@ -37,7 +37,7 @@ static struct file_header header_of(const struct vulkan_physical *physical)
     return header;
 }
 
-/* false: there is to be none. */
+/* false: disabled. */
 static bool path_of(const struct file_header *header, char out[BASE_CACHE_PATH_BYTES])
 {
     const char *wanted = getenv("ANYDML_PIPELINE_CACHE");
@@ -91,7 +91,7 @@ HRESULT vulkan_cache_create(struct adapter_device *device)
     return vulkan_hresult(result);
 }
 
-/* What the driver knows by now, behind a header; NULL: nothing, or no memory. For the caller to free. */
+/* The current data of the driver after a header; NULL: none, or out of memory. The caller frees it. */
 static struct file_header *collect(struct adapter_device *device)
 {
     size_t bytes = 0;
@@ -100,7 +100,7 @@ static struct file_header *collect(struct adapter_device *device)
     struct file_header *file = malloc(sizeof(*file) + bytes);
     if (!file)
         return NULL;
-    /* More may have come to it by now: what fits is whole. */
+    /* It may have grown meanwhile: the data that fits is complete. */
     if (vk.vkGetPipelineCacheData(device->handle, device->pipelines.cache, &bytes, file + 1) < VK_SUCCESS) {
         free(file);
         return NULL;
@@ -120,7 +120,7 @@ static void write_file(struct adapter_device *device, const struct file_header *
     if (!path_of(file, path))
         return;
     if (file->bytes > FILE_BYTES_MAX - sizeof(*file))
-        problem = remove(path) && errno != ENOENT ? strerror(errno) : "begins anew";
+        problem = remove(path) && errno != ENOENT ? strerror(errno) : "starts over";
     else
         problem = base_cache_write(path, file, sizeof(*file) + file->bytes);
     if (!problem)

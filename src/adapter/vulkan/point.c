@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queues that wait for each other on the device. A point is a ticket of a queue's timeline that was submitted already,
- * so whoever waits for it waits for nothing that the host has yet to do. */
+/* Queues that wait for each other on the device. A point is a ticket of a queue's timeline that was already submitted,
+ * so a wait never depends on pending host work. */
 #include "adapter/vulkan/vulkan.h"
 
 #include <stdlib.h>
 
 struct adapter_timeline {
-    struct adapter_device *device; /* queues and points live shorter */
+    struct adapter_device *device; /* queues and points do not outlive it */
     VkSemaphore handle;
     atomic_uint refs;
 };

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* The next one in turn of those with the role, or of MAIN's. */
+/* The next queue in turn of those with the role, or of MAIN's. */
 static struct vulkan_queue_slot *next_slot(struct adapter_device *device, enum vulkan_role role)
 {
     struct vulkan_queues *queues = &device->queues[device->queues[role].count ? role : VULKAN_ROLE_MAIN];
@@ -17,7 +17,7 @@ static enum vulkan_role role_of(D3D12_COMMAND_LIST_TYPE type)
                                                      : VULKAN_ROLE_MAIN;
 }
 
-/* Families that only copy do not reset and read queries, and others may have no timestamps. */
+/* Copy-only families cannot reset and read queries, and others may lack timestamps. */
 static bool has_timestamps(const struct adapter_device *device, enum vulkan_role role)
 {
     return role != VULKAN_ROLE_COPY && device->physical->families[role].timestamp_bits;
@@ -85,7 +85,7 @@ static HRESULT record_create(struct adapter_queue *queue, enum vulkan_role role,
     return S_OK;
 }
 
-/* What it ran is complete, or will never be. Sequences may go then. */
+/* Its work is complete, or will never be. Sequences may be released. */
 static void record_finish(struct adapter_queue *queue, struct vulkan_record *record, bool complete)
 {
     vulkan_timings_finish(queue, record, complete);
@@ -127,7 +127,7 @@ static bool has_queries(const struct adapter_batch *batch)
     return false;
 }
 
-/* Beside barriers, which stand at both ends of each batch anyway. NULL: the batch is something else. */
+/* Ignoring barriers, which are at both ends of each batch anyway. NULL: the batch contains something else. */
 static const struct adapter_command *only_dispatch(const struct adapter_batch *batch)
 {
     const struct adapter_command *only = NULL;
@@ -143,7 +143,7 @@ static const struct adapter_command *only_dispatch(const struct adapter_batch *b
     return only;
 }
 
-/* *out_replay: what to submit instead of the record's parts, or VK_NULL_HANDLE. */
+/* *out_replay: to be submitted instead of the record's parts, or VK_NULL_HANDLE. */
 static HRESULT record_batch(struct adapter_queue *queue, struct vulkan_record *record,
                             const struct adapter_batch *batch, VkCommandBuffer *out_replay)
 {
@@ -168,7 +168,7 @@ static HRESULT submit_part(struct adapter_queue *queue, struct vulkan_queue_slot
 {
     struct vulkan_moment moments[VULKAN_POINTS_MAX + 1];
     uint32_t count = vulkan_points_moments(&queue->points, moments);
-    if (queue->ticket && slot != queue->last_slot) /* only the semaphore keeps the order */
+    if (queue->ticket && slot != queue->last_slot) /* only the semaphore orders the work */
         moments[count++] = (struct vulkan_moment){ queue->timeline, queue->ticket };
     HRESULT hr =
         vulkan_submit(slot, commands, moments, count, (struct vulkan_moment){ queue->timeline, queue->ticket + 1 });

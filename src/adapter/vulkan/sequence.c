@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dispatches that are executed together again and again. Recording them costs the processor 1 to 3 us each, so a batch
- * executes a command buffer that has them already and writes the addresses of its buffers into the table which belongs
- * to that: a secondary one, or, where the batch is nothing else, one that is submitted as it is. There are as many of
- * these as batches in flight have needed at once. */
+/* Dispatches that are executed together repeatedly. Recording each costs 1 to 3 us of CPU time, so a batch executes a
+ * command buffer that contains them already and writes the addresses of its buffers into the table of that command
+ * buffer: a secondary one, or, if the batch consists of nothing else, a primary one that is submitted directly. There
+ * are as many of these as batches were in flight at once. */
 #include "adapter/vulkan/vulkan.h"
 
 #include <stdlib.h>
@@ -10,20 +10,20 @@
 /* Shorter ones are recorded each time. */
 #define REPLAY_STEPS_MIN 4
 
-/* Of the limit: sequences that cannot take longer need no measuring. */
+/* Fraction of the limit: sequences below it need no measurement. */
 #define UNMEASURED_SHARE 1024
 
-/* Of replays that are not in use: with more, one that is recorded for other addresses is recorded anew. */
+/* Unused replays: above this number, one that is recorded for other addresses is recorded again. */
 #define IDLE_MAX 8
 
 struct adapter_sequence {
     uint32_t count, table_count;
     struct vulkan_replay *idle[VULKAN_ROLES]; /* under the device's replays.lock */
     struct vulkan_tables tables;              /* likewise */
-    _Atomic uint64_t ns;                      /* that it takes, about: all of steps[i].ns */
+    _Atomic uint64_t ns;                      /* its approximate time: the sum of steps[i].ns */
     atomic_bool measured;
     bool kernels;                  /* some of the steps are */
-    uint64_t parameters;           /* the address where the memory of the other steps' parameters begins, */
+    uint64_t parameters;           /* the start address of the other steps' parameters, */
     struct vulkan_uniform uniform; /* and that */
     uint32_t block_bytes;          /* the largest of them */
     char *blocks;                  /* theirs */
@@ -33,7 +33,7 @@ struct adapter_sequence {
     } steps[];
 };
 
-/* The sequence's own copies of kernels' parameters. */
+/* The sequence's own copies of kernel parameters. */
 static bool copy_blocks(struct adapter_sequence *sequence)
 {
     uint64_t bytes = 0;
@@ -130,7 +130,7 @@ bool vulkan_sequence_watched(const struct adapter_device *device, const struct a
            (device->physical->families[role].timestamp_bits && !atomic_load(&sequence->measured));
 }
 
-/* Others may have used the device meanwhile: the shortest time counts. */
+/* Other work may have delayed it: the shortest time is used. */
 void vulkan_sequence_measured(struct adapter_sequence *sequence, const uint64_t *times_ns)
 {
     const bool before = atomic_load(&sequence->measured);
@@ -151,7 +151,7 @@ struct vulkan_push {
     uint32_t groups;
 };
 
-/* What the open command buffer has been given. */
+/* State that is already set in the open command buffer. */
 struct recorder {
     struct adapter_device *device;
     struct vulkan_record *record;
@@ -163,7 +163,7 @@ struct recorder {
     void *block; /* room for a kernel's */
 };
 
-/* Whole: kernels count their workgroups. What a pipeline was given is not asked of the driver again. */
+/* Not split: kernels use the total number of workgroups. State that is already set is not set again. */
 static void record_kernel(struct recorder *recorder, const struct adapter_step *step)
 {
     vulkan_kernel_resolve(step, recorder->table.host, recorder->block);
@@ -315,7 +315,7 @@ static HRESULT replay_create(struct adapter_device *device, struct adapter_seque
     return hr;
 }
 
-/* The one among the idle ones that can run with the table as it was recorded; NULL: there is none. */
+/* An idle replay that can run with the table as it was recorded; NULL: none. */
 static struct vulkan_replay **find_idle(struct adapter_sequence *sequence, enum vulkan_role role, const uint64_t *table)
 {
     struct vulkan_replay **at = &sequence->idle[role];
@@ -343,7 +343,7 @@ static HRESULT take_replay(struct adapter_device *device, struct adapter_sequenc
         *out = *from;
         *from = (*from)->next;
         if (!fits)
-            forget_commands(device, *out); /* which have addresses of another time */
+            forget_commands(device, *out); /* which have outdated addresses */
     } else {
         hr = replay_create(device, sequence, role, out);
     }

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long the steps of a sequence take, by the device's timestamps: for who traces executions, and for the limit of
- * what one submission may take. */
+/* Measures the time of a sequence's steps by the device's timestamps: for tracing, and for the time limit of
+ * submissions. */
 #include "adapter/vulkan/vulkan.h"
 
 #include "base/clock.h"
 
 #include <stdlib.h>
 
-/* So long the two clocks are taken to run alike. */
+/* Validity of a calibration of the two clocks. */
 #define CLOCK_NS UINT64_C(1000000000)
 
 struct vulkan_timing {
     struct vulkan_timing *next;
     struct adapter_sequence *sequence;
-    struct adapter_tracer tracer; /* run NULL: nobody */
+    struct adapter_tracer tracer; /* run NULL: no tracer */
     VkQueryPool pool;
-    uint32_t count; /* queries: the beginning, and the end of each step */
+    uint32_t count; /* queries: the start, and the end of each step */
     uint32_t bits;  /* of their times */
 };
 
-/* Nobody is told where memory is short: that is no reason to stop. */
+/* Timing is dropped when out of memory. */
 struct vulkan_timing *vulkan_timing_begin(struct adapter_device *device, struct vulkan_record *record,
                                           struct adapter_sequence *sequence, const struct adapter_tracer *tracer)
 {
@@ -48,13 +48,13 @@ struct vulkan_timing *vulkan_timing_begin(struct adapter_device *device, struct 
 void vulkan_timing_mark(const struct vulkan_timing *timing, VkCommandBuffer commands, uint32_t index)
 {
     vk.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, timing->pool, index);
-    if (timing->tracer.run) /* what comes after begins after it */
+    if (timing->tracer.run) /* later work starts after it */
         vulkan_barrier(commands, VULKAN_SCOPE_DISPATCHES, VULKAN_SCOPE_DISPATCHES);
 }
 
 /* ---- when they are complete ---- */
 
-/* Nanoseconds from `from` to `to`, also where the counter began anew between them. */
+/* Nanoseconds from `from` to `to`, also if the counter wrapped between them. */
 static int64_t distance(const struct adapter_queue *queue, uint64_t from, uint64_t to)
 {
     const uint32_t unused = 64 - BASE_MIN(queue->clock.bits, 64);
@@ -62,7 +62,8 @@ static int64_t distance(const struct adapter_queue *queue, uint64_t from, uint64
     return (int64_t)((double)ticks * (double)queue->device->physical->properties.limits.timestampPeriod);
 }
 
-/* The device was at `ticks` before now. A queue's batches with queries may be another family's than those without. */
+/* The device was at `ticks` before now. The batches of a queue with and without queries may be on different
+ * families. */
 static void set_clock(struct adapter_queue *queue, uint64_t ticks, uint32_t bits)
 {
     const uint64_t now = base_now_ns();

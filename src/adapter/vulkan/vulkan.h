@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The adapter over Vulkan 1.2: buffers are reached by device address, dispatches are compute pipelines with two
- * addresses as push constants. The loader is opened at run time; without it, or without a device, there is no such
- * adapter. */
+/* The adapter over Vulkan 1.2: buffers are accessed by device address, dispatches are compute pipelines with two
+ * addresses as push constants. The loader is opened at run time; without it, or without a device, the adapter is not
+ * available. */
 #ifndef ADAPTER_VULKAN_VULKAN_H
 #define ADAPTER_VULKAN_VULKAN_H
 
@@ -16,11 +16,11 @@
 
 #define VULKAN_ALIGNMENT  65536u
 #define VULKAN_QUEUES_MAX 4u  /* of a family */
-#define VULKAN_PUSH_BYTES 20u /* struct vulkan_push, the beginning of core/memory.glsl's */
+#define VULKAN_PUSH_BYTES 20u /* struct vulkan_push, the start of core/memory.glsl's */
 
 #define VULKAN_GROUP_SIZE 256u /* invocations of a workgroup: core/memory.glsl's GROUP_SIZE */
 
-/* Types of memory that some drivers lend on conditions which are not met here. */
+/* Memory types that some drivers expose under conditions which are not met here. */
 #define VULKAN_STRANGE_MEMORY                                                                                          \
     (VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT | VK_MEMORY_PROPERTY_PROTECTED_BIT |                                      \
      VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD)
@@ -31,8 +31,8 @@
 
 /* ---- families.c ---- */
 
-/* What a queue family does for us: all, for DIRECT queues; computing while others render, for COMPUTE queues; copying
- * while others compute, for COPY queues. */
+/* Roles of queue families: all, for DIRECT queues; computing while others render, for COMPUTE queues; copying while
+ * others compute, for COPY queues. */
 enum vulkan_role { VULKAN_ROLE_MAIN, VULKAN_ROLE_COMPUTE, VULKAN_ROLE_COPY, VULKAN_ROLES };
 
 struct vulkan_family {
@@ -40,13 +40,13 @@ struct vulkan_family {
     uint32_t timestamp_bits;
 };
 
-/* By a device's table of families, each of which gets one role at most; false: none computes. */
+/* From a device's table of families, each of which gets at most one role; false: none computes. */
 bool vulkan_families_choose(const VkQueueFamilyProperties *list, uint32_t count,
                             struct vulkan_family out[VULKAN_ROLES]);
 
 /* ---- limits.c ---- */
 
-/* NULL, or what the device lacks for our shaders. */
+/* NULL, or the missing requirement of our shaders. */
 const char *vulkan_limits_lack(const VkPhysicalDeviceLimits *limits);
 /* SHADER_CAPABILITY_WIDE. */
 bool vulkan_limits_wide(const VkPhysicalDeviceLimits *limits);
@@ -62,16 +62,16 @@ struct vulkan_procs {
 };
 extern struct vulkan_procs vk;
 
-/* A device that fits. But for the handle it never changes after it was found. */
+/* A suitable device. It never changes after enumeration, except for the handle. */
 struct vulkan_physical {
-    VkPhysicalDevice handle; /* good after vulkan_physical_open */
+    VkPhysicalDevice handle; /* valid after vulkan_physical_open */
     uint8_t uuid[VK_UUID_SIZE], driver_uuid[VK_UUID_SIZE];
     VkPhysicalDeviceProperties properties;
     VkPhysicalDeviceMemoryProperties memory;
     uint64_t allocation_bytes_max;
     struct vulkan_family families[VULKAN_ROLES];
     uint32_t capabilities;    /* enum shader_capability */
-    uint32_t floats;          /* enum vulkan_floats: what shaders may ask for */
+    uint32_t floats;          /* enum vulkan_floats: the modes that shaders may request */
     bool budget, external_fd; /* extensions */
 };
 
@@ -82,22 +82,23 @@ struct vulkan_features {
     VkPhysicalDeviceVulkan12Features v12;
 };
 
-/* All but the queues and extensions. `enabled` NULL: all that it has. NULL, or what it lacks to be used. */
+/* Everything except the queues and extensions. `enabled` NULL: all supported features. NULL, or the missing
+ * requirement. */
 const char *vulkan_physical_describe(VkPhysicalDevice handle, const struct vulkan_features *enabled,
                                      struct vulkan_physical *physical);
 /* Another's instance may be used until the return, if it is of the loader that this process uses. */
 HRESULT vulkan_loader_borrow(PFN_vkGetInstanceProcAddr get, VkInstance theirs, char *message);
 void vulkan_loader_return(void);
 
-/* The process's suitable devices, looked for once. The drivers are not in memory afterwards. */
+/* The process's suitable devices, enumerated once. The drivers are unloaded afterwards. */
 uint32_t vulkan_physicals(const struct vulkan_physical **out);
-/* Loads the drivers, for as long as the process lives: not all like to be unloaded after they have worked. The handle
- * of device `index`, or VK_NULL_HANDLE when it is gone. */
+/* Loads the drivers for the lifetime of the process: some cannot be unloaded after use. The handle of device `index`,
+ * or VK_NULL_HANDLE if it disappeared. */
 VkPhysicalDevice vulkan_physical_open(uint32_t index);
 
 /* ---- cooperative.c ---- */
 
-/* Of VK_KHR_cooperative_matrix and VK_KHR_shader_bfloat16, which Debian 12's headers of Vulkan do not know. */
+/* Of VK_KHR_cooperative_matrix and VK_KHR_shader_bfloat16, which Debian 12's Vulkan headers do not have. */
 enum {
     VULKAN_STRUCTURE_BFLOAT16_FEATURES = 1000141000,
     VULKAN_STRUCTURE_MATRIX_FEATURES = 1000506000,
@@ -126,13 +127,13 @@ struct vulkan_matrix_shape { /* VkCooperativeMatrixPropertiesKHR */
 };
 typedef VkResult(VKAPI_PTR vulkan_get_matrix_shapes)(VkPhysicalDevice, uint32_t *, struct vulkan_matrix_shape *);
 
-/* SHADER_CAPABILITY_COOP and more, of those whose extensions the device has. */
+/* SHADER_CAPABILITY_COOP and others, if the device has their extensions. */
 uint32_t vulkan_cooperative_find(PFN_vkGetInstanceProcAddr get, VkInstance instance, VkPhysicalDevice device,
                                  uint32_t extensions);
 
 /* ---- floats.c ---- */
 
-/* Subnormal numbers that are kept; FLOAT16 that is rounded to nearest even, with infinities and NaN. */
+/* Subnormal numbers preserved; FLOAT16 rounded to nearest even, with infinities and NaN. */
 enum vulkan_floats {
     VULKAN_SUBNORMALS_32 = 1,
     VULKAN_SUBNORMALS_64 = 2,
@@ -141,12 +142,12 @@ enum vulkan_floats {
 };
 
 uint32_t vulkan_floats_kept(const VkPhysicalDeviceFloatControlsProperties *floats);
-/* Whether a device that keeps these, with this driver, converts between FLOAT16 and FLOAT32 exactly. */
+/* Whether a device with these modes and this driver converts between FLOAT16 and FLOAT32 exactly. */
 bool vulkan_floats_convert(uint32_t kept, VkDriverId driver);
-/* The module with execution modes that keep what it computes with; the caller frees it. NULL: memory is short. */
+/* The module with execution modes for its floating-point types; the caller frees it. NULL: out of memory. */
 uint32_t *vulkan_floats_keep(const uint32_t *spirv, size_t *bytes, uint32_t kept);
 
-/* ---- interop_semaphore.c: what d3d12/interop.h says of them ---- */
+/* ---- interop_semaphore.c: see d3d12/interop.h ---- */
 
 HRESULT vulkan_semaphore_create(struct adapter_device *device, uint64_t value, VkSemaphore *out);
 void vulkan_semaphore_destroy(struct adapter_device *device, VkSemaphore semaphore);
@@ -192,10 +193,10 @@ struct adapter_device {
         pthread_mutex_t lock;        /* guards `list`, states and `unsaved_ns` */
         struct base_condition built; /* a pipeline's state has changed */
         pthread_mutex_t saving;
-        struct adapter_pipeline *list; /* all that were made */
+        struct adapter_pipeline *list; /* all that were created */
         VkPipelineCache cache;
-        struct base_hash saved; /* of what the file holds */
-        uint64_t unsaved_ns;    /* spent on what the file does not hold yet */
+        struct base_hash saved; /* of the file's data */
+        uint64_t unsaved_ns;    /* spent on pipelines that the file does not contain yet */
     } pipelines;
     atomic_bool unaligned; /* addresses of this driver are not multiples of VULKAN_ALIGNMENT: allocate more */
     _Atomic uint64_t used[VK_MAX_MEMORY_HEAPS]; /* bytes allocated by this device */
@@ -204,9 +205,9 @@ struct adapter_device {
         struct vulkan_own_commands commands[VULKAN_OWN_COMMANDS];
         VkSemaphore done;
         uint64_t value;
-    } own; /* the adapter's own work: zeroing and writing memory */
+    } own; /* internal commands: zeroing and writing memory */
     struct {
-        pthread_mutex_t lock; /* guards the lists and what is in them */
+        pthread_mutex_t lock; /* guards the lists and their elements */
         struct vulkan_block *blocks[VULKAN_MEMORY_KINDS];
     } arena;
     struct {
@@ -219,19 +220,19 @@ struct adapter_device {
         PFN_vkCreateCuFunctionNVX create_function;
         PFN_vkDestroyCuModuleNVX destroy_module;
         PFN_vkDestroyCuFunctionNVX destroy_function;
-        PFN_vkCmdCuLaunchKernelNVX launch; /* NULL: the device has no kernels */
+        PFN_vkCmdCuLaunchKernelNVX launch; /* NULL: the device does not support kernels */
     } kernels;
     PFN_vkGetMemoryFdKHR get_memory_fd; /* NULL: memory is not shared */
     uint64_t watchdog_ns;               /* that a submission may last, 0: any time */
 };
 
 void vulkan_describe(const struct vulkan_physical *physical, uint32_t index, struct adapter_info *out);
-/* A device whose `physical`, `adopted`, `handle` and queues are set gets the rest. Destroyed by vulkan_device_destroy
- * in every case. */
+/* Completes a device whose `physical`, `adopted`, `handle` and queues are set. Destroyed by vulkan_device_destroy in
+ * every case. */
 HRESULT vulkan_device_start(struct adapter_device *device);
 void vulkan_device_destroy(struct adapter_device *device);
 
-/* ---- commands.c: needs nothing of the files below ---- */
+/* ---- commands.c: independent of the files below ---- */
 
 HRESULT vulkan_hresult(VkResult result);
 HRESULT vulkan_timeline_create(struct adapter_device *device, VkSemaphore *out);
@@ -243,8 +244,8 @@ struct vulkan_moment {
     uint64_t value;
 };
 
-/* Submits `commands`, or nothing, which begin at the moments and raise `end.timeline` to `end.value`, after all that
- * the queue was given before. */
+/* Submits `commands`, or nothing, after all previous work of the queue; waits for the points and raises `end.timeline`
+ * to `end.value`. */
 HRESULT vulkan_submit(struct vulkan_queue_slot *slot, VkCommandBuffer commands, const struct vulkan_moment *moments,
                       uint32_t count, struct vulkan_moment end);
 HRESULT vulkan_command_pool_create(struct adapter_device *device, uint32_t family, VkCommandPool *out);
@@ -254,14 +255,14 @@ HRESULT vulkan_commands_create(struct adapter_device *device, uint32_t family, V
 /* `pool` is reset, unless it is VK_NULL_HANDLE. */
 HRESULT vulkan_commands_begin(struct adapter_device *device, VkCommandPool pool, VkCommandBuffer commands);
 
-/* What is on either side of a barrier. */
+/* The scopes of a barrier. */
 enum vulkan_scope {
     VULKAN_SCOPE_DISPATCHES = 1,
     VULKAN_SCOPE_COPIES = 2, /* and fills, and queries that are resolved */
     VULKAN_SCOPE_HOST = 4,   /* reads */
     VULKAN_SCOPE_DEVICE = VULKAN_SCOPE_DISPATCHES | VULKAN_SCOPE_COPIES,
 };
-/* What before it is `from` is complete and visible to what after it is `to`. */
+/* Makes accesses of kind `from` before it complete and visible to accesses of kind `to` after it. */
 void vulkan_barrier(VkCommandBuffer commands, uint32_t from, uint32_t to);
 void vulkan_copy(VkCommandBuffer commands, const struct adapter_binding *to, const struct adapter_binding *from,
                  uint64_t bytes);
@@ -273,8 +274,8 @@ struct vulkan_memory {
     VkBuffer buffer;
     uint64_t offset;            /* of byte 0 in the buffer */
     struct vulkan_block *block; /* NULL: foreign */
-    uint32_t unit;              /* of the block, where it begins */
-    bool foreign;               /* of interop.c: with parts of the application's, or shared with others */
+    uint32_t unit;              /* of the block, for its first byte */
+    bool foreign;               /* of interop.c: of parts of the application's memory, or shared with others */
 };
 
 static inline struct vulkan_memory *vulkan_memory_from(struct adapter_memory *memory)
@@ -292,7 +293,7 @@ static inline uint64_t vulkan_offset_of(const struct adapter_binding *binding)
     return vulkan_memory_from(binding->memory)->offset + binding->offset;
 }
 
-/* A place in memory as a uniform buffer: VULKAN_UNIFORM_BYTES that begin `offset` bytes from where the set's do. */
+/* A position in memory as a uniform buffer: VULKAN_UNIFORM_BYTES starting `offset` bytes after the set's own start. */
 struct vulkan_uniform {
     VkDescriptorSet set;
     uint32_t offset;
@@ -303,7 +304,7 @@ struct vulkan_uniform {
 /* Of byte `at`, a multiple of ADAPTER_PARAMETERS_ALIGN. */
 HRESULT vulkan_arena_uniform(struct adapter_device *device, const struct vulkan_memory *memory, uint64_t at,
                              struct vulkan_uniform *out);
-/* Gives memory->base.size bytes, not zeroed, to `memory`, which is all zero but for that; E_OUTOFMEMORY. */
+/* Allocates memory->base.size bytes, not zeroed, for `memory`, whose other members are zero; E_OUTOFMEMORY. */
 HRESULT vulkan_arena_allocate(struct adapter_device *device, uint32_t kind, struct vulkan_memory *memory);
 void vulkan_arena_release(struct adapter_device *device, struct vulkan_memory *memory);
 void vulkan_arena_finish(struct adapter_device *device);
@@ -319,12 +320,12 @@ bool vulkan_memory_fits(struct adapter_device *device, uint32_t heap, uint64_t s
 
 void vulkan_foreign_destroy(struct adapter_device *device, struct vulkan_memory *memory);
 
-/* Tables of addresses, one after the other in memory that the host writes and the device reads. All zero: none yet. */
+/* Tables of addresses, consecutive in memory that the host writes and the device reads. All zero: empty. */
 struct vulkan_tables {
     struct adapter_memory **memories;
     uint32_t count, capacity;
-    uint32_t current; /* the memory that the next one is taken from, */
-    uint64_t used;    /* so many bytes of which are taken */
+    uint32_t current; /* the memory for the next table, */
+    uint64_t used;    /* of which this many bytes are in use */
 };
 
 struct vulkan_table {
@@ -333,7 +334,7 @@ struct vulkan_table {
     struct vulkan_uniform uniform;
 };
 
-/* A table for commands that are recorded: what it has, and where the device reads that. */
+/* A table for recorded commands: its contents, and its device address. */
 struct vulkan_addresses {
     const uint64_t *host;
     uint64_t address;
@@ -342,7 +343,7 @@ struct vulkan_addresses {
 
 HRESULT vulkan_table_take(struct adapter_device *device, struct vulkan_tables *tables, uint32_t addresses,
                           struct vulkan_table *out);
-/* Takes all back; the memory stays. */
+/* Releases all tables; the memory is kept. */
 void vulkan_tables_reset(struct vulkan_tables *tables);
 void vulkan_tables_finish(struct adapter_device *device, struct vulkan_tables *tables);
 
@@ -352,7 +353,7 @@ HRESULT vulkan_own_create(struct adapter_device *device);
 void vulkan_own_destroy(struct adapter_device *device);
 /* Zeroes all of it, and returns when that is done. */
 HRESULT vulkan_memory_zero(struct adapter_device *device, struct vulkan_memory *memory);
-/* A command buffer for one thread, until it closes it, which executes it and returns when that is done. */
+/* A command buffer for one thread, until that thread closes it, which executes it and waits for completion. */
 HRESULT vulkan_own_open(struct adapter_device *device, VkCommandBuffer *out);
 HRESULT vulkan_own_close(struct adapter_device *device);
 
@@ -361,11 +362,12 @@ HRESULT vulkan_own_close(struct adapter_device *device);
 struct vulkan_record;
 struct vulkan_timing;
 
-/* As which command buffer a sequence is recorded: to be executed within a batch's, or as the whole batch. */
+/* The kind of command buffer in which a sequence is recorded: executed within a batch's, or submitted as the whole
+ * batch. */
 enum vulkan_replay_form { VULKAN_REPLAY_PART, VULKAN_REPLAY_BATCH, VULKAN_REPLAY_FORMS };
 
-/* All of a sequence, recorded in the forms that were needed, and its table. One batch at a time has it. Addresses that
- * kernels take are part of what is recorded. */
+/* A recorded sequence, in the required forms, and its table. Used by one batch at a time. Addresses that kernels use
+ * are part of the recording. */
 struct vulkan_replay {
     struct adapter_sequence *sequence;
     struct vulkan_replay *next;
@@ -382,27 +384,27 @@ void vulkan_sequence_destroy(struct adapter_device *device, struct adapter_seque
 HRESULT vulkan_sequence_record(struct adapter_device *device, struct vulkan_record *record,
                                const struct adapter_sequence *sequence, struct vulkan_addresses table,
                                const struct vulkan_timing *timing);
-/* How long it takes all in all, about. */
+/* Its approximate total time. */
 uint64_t vulkan_sequence_ns(const struct adapter_sequence *sequence);
-/* Whether it must be recorded in parts, or its times be measured to know that, on the family of that role. */
+/* Whether it must be recorded in parts, or its times must be measured to decide that, on the family of that role. */
 bool vulkan_sequence_watched(const struct adapter_device *device, const struct adapter_sequence *sequence,
                              enum vulkan_role role);
 /* Step i took from times_ns[i] to times_ns[i + 1]. */
 void vulkan_sequence_measured(struct adapter_sequence *sequence, const uint64_t *times_ns);
 uint32_t vulkan_sequence_step_count(const struct adapter_sequence *sequence);
 uint32_t vulkan_sequence_table_count(const struct adapter_sequence *sequence);
-/* A replay for the record, which it is in then, with this table; NULL: the sequence is so short that recording it each
- * time is no slower. */
+/* Assigns a replay with this table to the record; NULL: the sequence is so short that recording it each time is as
+ * fast. */
 HRESULT vulkan_replay_acquire(struct adapter_device *device, struct adapter_sequence *sequence, const uint64_t *table,
                               struct vulkan_record *record, struct vulkan_replay **out);
 /* Its command buffer of that form is there after it. */
 HRESULT vulkan_replay_need(struct adapter_device *device, struct vulkan_replay *replay, enum vulkan_replay_form form);
-/* The whole list, whose sequences are alive. */
+/* The whole list; its sequences are alive. */
 void vulkan_replays_release(struct adapter_device *device, struct vulkan_replay **io);
 
 /* ---- point.c ---- */
 
-/* A timeline semaphore that lives as long as a queue or a point of it does. */
+/* A timeline semaphore that lives as long as a queue or a point of it. */
 struct adapter_timeline;
 
 HRESULT vulkan_timeline_share(struct adapter_device *device, struct adapter_timeline **out);
@@ -413,27 +415,27 @@ void vulkan_timeline_unref(struct adapter_timeline *timeline);
 
 #define VULKAN_POINTS_MAX 4u
 
-/* Of other queues' work. */
+/* Points of other queues. */
 struct vulkan_points {
-    struct adapter_point list[VULKAN_POINTS_MAX]; /* of as many timelines; each keeps its own */
+    struct adapter_point list[VULKAN_POINTS_MAX]; /* maximum number of timelines; each is kept alive */
     uint32_t count;
 };
 
 void vulkan_points_clear(struct vulkan_points *points);
-/* As many as there are. */
+/* Their number. */
 uint32_t vulkan_points_moments(const struct vulkan_points *points, struct vulkan_moment *out);
 
-/* A batch in command buffers, one for each submission; the ticket of the last one; and what they have for themselves
- * until that is complete. */
+/* A batch in command buffers, one for each submission; the ticket of the last one; and objects that are needed until it
+ * is complete. */
 struct vulkan_record {
     VkCommandPool pool;
     VkCommandBuffer *parts, commands; /* commands: the open one, parts[part] */
     uint32_t part, part_count, part_capacity;
     uint64_t spent_ns; /* of the open one's, about */
     enum vulkan_role role;
-    uint32_t scope; /* what the family does, enum vulkan_scope */
+    uint32_t scope; /* abilities of the family, enum vulkan_scope */
     uint64_t ticket;
-    bool plain; /* `commands` only, which is not ours: sequences are recorded in it, not replayed */
+    bool plain; /* only `commands`, which are the application's: sequences are recorded in it, not replayed */
     struct vulkan_tables tables;
     struct vulkan_replay *replays;
     struct vulkan_timing *timings; /* the last one first */
@@ -446,21 +448,21 @@ struct adapter_queue {
     struct vulkan_queue_slot *slot;
     struct vulkan_queue_slot *query_slot; /* for batches with queries: of a family that has them, `slot` if its has */
     struct vulkan_queue_slot *last_slot;  /* of the last submission */
-    struct adapter_timeline *shared;      /* with points; has the next */
+    struct adapter_timeline *shared;      /* with points; stores the next */
     VkSemaphore timeline;                 /* its value = the last complete ticket */
     struct vulkan_points points;          /* that the next batch waits for */
-    uint64_t ticket, complete;            /* the last one; the last one that is known to be complete */
+    uint64_t ticket, complete;            /* the last ticket; the last one known to be complete */
     struct vulkan_record *records;
-    struct adapter_memory *scratch; /* made when first needed: odd fills and overlapping copies */
+    struct adapter_memory *scratch; /* created on first use: unaligned fills and overlapping copies */
     struct {
         uint64_t ticks, ns; /* the device's timestamp when base_now_ns() was `ns`, 0: not known yet */
         uint32_t bits;      /* of its family's timestamps */
     } clock;
 };
 
-/* written[i]: query i holds a time, or will when the commands submitted so far are complete. */
+/* written[i]: query i has a time, or will have when the commands submitted so far are complete. */
 struct adapter_queries {
-    VkQueryPool pool; /* VK_NULL_HANDLE: the device has no timestamps */
+    VkQueryPool pool; /* VK_NULL_HANDLE: the device does not support timestamps */
     uint32_t count;
     atomic_bool written[];
 };
@@ -478,35 +480,35 @@ void vulkan_queries_destroy(struct adapter_device *device, struct adapter_querie
 
 /* ---- timing.c ---- */
 
-/* Times of the sequence that is recorded next; the beginning is recorded. NULL: there are none. */
+/* Times of the sequence that is recorded next; records the start. NULL: unsupported. */
 struct vulkan_timing *vulkan_timing_begin(struct adapter_device *device, struct vulkan_record *record,
                                           struct adapter_sequence *sequence, const struct adapter_tracer *tracer);
 /* Step index - 1 is recorded. */
 void vulkan_timing_mark(const struct vulkan_timing *timing, VkCommandBuffer commands, uint32_t index);
-/* Those of the record, which is not in use any more: complete, or given up. */
+/* Those of the record, which is not in use any more: complete, or abandoned. */
 void vulkan_timings_finish(struct adapter_queue *queue, struct vulkan_record *record, bool complete);
 
 /* ---- watchdog.c ---- */
 
 /* By ANYDML_VULKAN_WATCHDOG, and the kind of device. */
 uint64_t vulkan_watchdog_ns(const struct vulkan_physical *physical);
-/* Begins the first part; all parts' commands before are gone. */
+/* Starts the first part; discards the previous commands of all parts. */
 HRESULT vulkan_record_open(struct adapter_device *device, struct vulkan_record *record);
-/* Before commands that take so long: perhaps they stand in the next part. */
+/* Before commands of this duration: starts a new part if needed. */
 HRESULT vulkan_record_spend(struct adapter_device *device, struct vulkan_record *record, uint64_t ns);
-/* Into so many dispatches one of so many workgroups is cut. */
+/* The number of dispatches into which one of this many workgroups is split. */
 uint32_t vulkan_record_slices(const struct adapter_device *device, const struct vulkan_record *record, uint64_t ns,
                               uint32_t groups);
 HRESULT vulkan_record_copy(struct adapter_device *device, struct vulkan_record *record,
                            const struct adapter_binding *to, const struct adapter_binding *from, uint64_t bytes);
 HRESULT vulkan_record_fill(struct adapter_device *device, struct vulkan_record *record,
                            const struct adapter_binding *to, uint64_t bytes, uint32_t value);
-/* As many of `bytes` as one submission may fill. */
+/* The part of `bytes` that one submission may fill. */
 uint64_t vulkan_fill_bytes(const struct adapter_device *device, uint64_t bytes);
 
 /* ---- list.c ---- */
 
-/* All but the end of the batch, in the open record. */
+/* The batch without its end, in the open record. */
 HRESULT vulkan_batch_record(struct adapter_queue *queue, struct vulkan_record *record,
                             const struct adapter_batch *batch);
 
@@ -516,8 +518,8 @@ HRESULT vulkan_dispatch_record(struct adapter_device *device, struct vulkan_reco
                                struct adapter_dispatch *dispatch, const struct adapter_binding *bindings,
                                uint32_t count);
 
-/* A batch of this dispatch alone. *out: what to submit, recorded long before; or VK_NULL_HANDLE, and the record is open
- * and has all but the end of the batch. */
+/* A batch of only this dispatch. *out: a previously recorded command buffer to submit; or VK_NULL_HANDLE, and the
+ * record is open and contains the batch without its end. */
 HRESULT vulkan_dispatch_replay(struct adapter_device *device, struct vulkan_record *record,
                                const struct adapter_command *command, VkCommandBuffer *out);
 
@@ -534,12 +536,12 @@ void vulkan_recorded_destroy(struct adapter_device *device, struct adapter_recor
 #define VULKAN_SPECIALIZATION_LARGE 17
 #define VULKAN_SPECIALIZATION_OWN   2
 
-/* One for each code and each set of constants, kept until the device goes: drivers take long to make one, and programs
- * ask for the same few again and again. But for state, handle and result it never changes. */
+/* One for each code and set of constants, kept until the device is destroyed: creating pipelines is slow, and programs
+ * request the same few repeatedly. It never changes, except for state, handle and result. */
 struct adapter_pipeline {
     VkPipeline handle;
     bool uniforms;        /* it reads parameters and table as uniform buffers */
-    VkCuModuleNVX module; /* kernels have these two in its place */
+    VkCuModuleNVX module; /* kernels have these two instead */
     VkCuFunctionNVX function;
     VkResult result; /* of the last try */
     enum { VULKAN_PIPELINE_NEW, VULKAN_PIPELINE_BUILDING, VULKAN_PIPELINE_READY } state;
@@ -564,11 +566,11 @@ void vulkan_kernel_launch(const struct adapter_device *device, VkCommandBuffer c
                           const struct adapter_pipeline *pipeline, const uint32_t *groups, const void *block);
 HRESULT vulkan_kernel_test(struct adapter_device *device, const struct adapter_kernel_test *test);
 
-/* ---- pipeline_cache.c: the driver's cache, kept in a file between processes ---- */
+/* ---- pipeline_cache.c: the driver's cache, stored in a file between processes ---- */
 
-/* A cache with what the file holds, where there is a good one. */
+/* A cache initialised from the file if it is valid. */
 HRESULT vulkan_cache_create(struct adapter_device *device);
-/* Writes the file when the cache holds something else. */
+/* Writes the file if the cache has changed. */
 void vulkan_cache_save(struct adapter_device *device);
 
 #endif

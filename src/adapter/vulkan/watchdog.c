@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Systems end what keeps a GPU busy for seconds, with the device lost; and before that, the desktop stands still. So
- * what a batch has to do goes to the device in submissions that last about device->watchdog_ns at most, and dispatches
- * that last longer are cut into ranges of their workgroups. How long something takes is measured when it is first
- * executed, in submissions that are short enough for slow devices. */
+/* Operating systems reset a GPU that is busy for seconds, which loses the device, and the desktop freezes before.
+ * Therefore a batch is split into submissions of approximately at most device->watchdog_ns, and longer dispatches are
+ * split into ranges of their workgroups. Durations are measured at the first execution, in submissions that are short
+ * enough for slow devices. */
 #include "adapter/vulkan/vulkan.h"
 
 #include "base/arena.h"
@@ -12,7 +12,7 @@
 /* Costs ten submissions per second, and leaves a factor of twenty to the shortest limits that systems have. */
 #define DEFAULT_NS UINT64_C(100000000)
 
-/* Bytes per ns that any bus and any memory reaches. */
+/* Bytes per ns that every bus and memory reaches. */
 #define COPY_RATE 2
 #define FILL_RATE 16
 
@@ -20,7 +20,7 @@
 
 uint64_t vulkan_watchdog_ns(const struct vulkan_physical *physical)
 {
-    const char *wanted = getenv("ANYDML_VULKAN_WATCHDOG"); /* d3d12/environment.c tells what is wrong with it */
+    const char *wanted = getenv("ANYDML_VULKAN_WATCHDOG"); /* d3d12/environment.c reports errors in it */
     uint64_t ns;
     if (wanted && adapter_watchdog_parse(wanted, &ns))
         return ns;

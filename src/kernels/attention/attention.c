@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scaled dot-product attention: what rows accept and plan, and the definition, softmax(scale * Q K^T + masks) V. */
+/* Scaled dot-product attention: accept functions and plans of the kernels, and the reference, softmax(scale * Q K^T +
+ * masks) V. */
 #include "kernels/attention/attention.h"
 
 #define DEPTH_MAX 4096
@@ -77,7 +78,7 @@ void attention_scratch_init(const struct kern_op *op, struct attention_scratch *
     out->floats = out->rows4 + 4 * base_align_up(depth, 4);
 }
 
-/* How many parts of equal units: as few as come close to the least that one thread has to do. */
+/* The number of parts of equal units: the smallest that is close to the minimum work of a thread. */
 static uint32_t count_parts(uint64_t units, uint32_t threads, uint64_t most)
 {
     double best = (double)((units + threads - 1) / threads);
@@ -168,7 +169,7 @@ static double element(const struct kern_call *call, uint32_t tensor, const uint3
     return dense_load(call->data[tensor], dense_offset(view, at, view->rank), view->type);
 }
 
-/* What masks add to the score of query at[2] and key n. */
+/* The sum of the masks for the score of query at[2] and key n. */
 static double masks(const struct kern_call *call, const struct attention_inputs *in, const uint32_t *at, uint32_t n)
 {
     const uint32_t where[] = { at[0], at[1], at[2], n };
@@ -178,7 +179,7 @@ static double masks(const struct kern_call *call, const struct attention_inputs 
     return (in->mask ? element(call, in->mask, where) : 0) + (masked ? (double)call->op->u.attention.filter : 0);
 }
 
-/* scores[n] of the first `keys` keys; returns the greatest. */
+/* scores[n] of the first `keys` keys; returns the largest. */
 static double attention_scores(const struct kern_call *call, const struct attention_inputs *in, const uint32_t *at,
                                uint32_t keys, double *scores)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the attention kernels share: which input is which, which keys a query sees, and scratch. The FLOAT32 rows work
- * block by block: scores of some rows against some keys, their share of the softmax, and the product with the values,
- * while everything stays in the cache. FLOAT64 rows take some queries against all keys at once. */
+/* Shared by the attention kernels: the roles of inputs, the keys visible to a query, and scratch memory. The FLOAT32
+ * kernels work block by block: scores of some rows against some keys, their share of the softmax, and the GEMM with the
+ * values, while everything stays in the cache. FLOAT64 kernels process some queries against all keys at once. */
 #ifndef KERNELS_ATTENTION_H
 #define KERNELS_ATTENTION_H
 
@@ -9,12 +9,12 @@
 
 #include <math.h>
 
-/* Numbers of the inputs, 0 for those that are absent. */
+/* Numbers of the inputs, 0 for absent ones. */
 struct attention_inputs {
     uint32_t mask, keep, end, start, past, count;
 };
 
-/* false when the op's tensors are not those of kernels/core/ops.h. */
+/* false if the op's tensors are not those of kernels/core/ops.h. */
 bool attention_inputs_init(const struct kern_op *op, struct attention_inputs *out);
 
 /* How many keys exist for this query. */
@@ -23,7 +23,7 @@ DENSE_INLINE uint32_t attention_keys(const struct kern_call *call, const struct 
 {
     const struct kern_attention *attention = &call->op->u.attention;
     uint32_t total = call->op->tensors[1].sizes[2];
-    if (in->end && attention->filter == -INFINITY) { /* no weight behind the end: those keys need not be read */
+    if (in->end && attention->filter == -INFINITY) { /* no weight after the end: those keys need not be read */
         const struct kern_view *ends = &call->op->tensors[in->end];
         int32_t end = ((const int32_t *)call->data[in->end])[dense_offset(ends, &batch, 1)];
         total = BASE_MIN(total, (uint32_t)BASE_MAX(end, 0));
@@ -76,13 +76,13 @@ DENSE_INLINE void attention_filter(const struct kern_call *call, const struct at
         attention_add(scores, n, wide, filter);
 }
 
-#define ATTENTION_ROWS 64  /* most rows of Q at once */
-#define ATTENTION_KEYS 128 /* most keys at once */
-#define ATTENTION_FEW  6   /* rows that are better not transposed */
+#define ATTENTION_ROWS 64  /* maximum rows of Q at once */
+#define ATTENTION_KEYS 128 /* maximum keys at once */
+#define ATTENTION_FEW  6   /* number of rows below which scores are not transposed */
 #define ATTENTION_STEP 32  /* widths are rounded up to this: whole tiles of every instruction set */
 #define ATTENTION_LINE 16  /* rows and keys of scratch, likewise: whole vectors */
 
-/* Scratch of a worker by the lengths of the sequences: where its parts begin, in floats. */
+/* Scratch of a worker by the lengths of the sequences: the start of its parts, in floats. */
 struct attention_scratch {
     uint32_t rows, keys; /* of a block of scores, rounded up */
     uint32_t width;      /* of a row of V, rounded up */
@@ -91,26 +91,26 @@ struct attention_scratch {
 
 void attention_scratch_init(const struct kern_op *op, struct attention_scratch *out);
 
-/* Fewer blocks of rows than threads: several share the keys of a block, each with a softmax of its own, which are put
- * together at the end. Such a step is one unit, whose run() shares out the parts itself; its workers' scratch lies in
- * front of the parts' results, which are like rows_state and sums of a worker. */
+/* With fewer blocks of rows than threads, several threads share the keys of a block, each with its own softmax, and the
+ * results are combined at the end. Such a step is one unit, whose run() distributes the parts itself; its workers'
+ * scratch precedes the parts' results, which have the layout of a worker's rows_state and sums. */
 struct attention_parts {
-    uint32_t count;      /* parts of a block of rows, 1: they are not shared */
+    uint32_t count;      /* parts of a block of rows, 1: not shared */
     uint32_t keys;       /* of a part, at least */
     uint64_t units;      /* blocks of rows */
     uint64_t worker;     /* floats of a worker's scratch */
-    uint64_t one, first; /* floats of a part's result; where the first one begins */
+    uint64_t one, first; /* floats of a part's result; offset of the first one */
 };
 
 void attention_parts_init(const struct kern_op *op, uint32_t threads, struct attention_parts *out);
 
-/* Whether products can read the rows of K or V where they lie, as `length` floats. */
+/* Whether GEMMs can read the rows of K or V in place, as `length` floats. */
 static inline bool attention_in_place(const struct kern_view *view, uint32_t length)
 {
     return view->type == DML_TENSOR_DATA_TYPE_FLOAT32 && view->strides[3] == 1 && length == view->sizes[3];
 }
 
-/* Few rows: the scores row by row, and from the elements as they are stored. */
+/* Few rows: the scores row by row, directly from the stored elements. */
 static inline bool attention_direct(const struct kern_view *k, uint32_t rows)
 {
     return rows <= ATTENTION_FEW && (k->strides[3] == 1 || k->sizes[3] == 1);
@@ -119,7 +119,7 @@ static inline bool attention_direct(const struct kern_view *k, uint32_t rows)
 #define ATTENTION_F64_ROWS  4 /* of Q at once */
 #define ATTENTION_F64_LANES 8 /* sums side by side */
 
-/* Rows in scratch memory end with whole vectors. */
+/* Rows in scratch memory are padded to whole vectors. */
 DENSE_INLINE uint64_t attention_f64_pitch(uint64_t count)
 {
     return base_align_up(count, ATTENTION_F64_LANES);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attention of FLOAT64 for the instruction set of the including file: the scores of some queries, their weights, and
- * the weighted sums of the values, with sums side by side that the compiler makes vectors of. */
+ * the weighted sums of the values, with independent sums that the compiler vectorises. */
 #include "kernels/core/isa.h"
 #include "kernels/attention/attention.h"
 
@@ -15,7 +15,7 @@ struct attention_f64 {
     uint32_t group; /* query heads per key head */
     uint32_t rows;  /* of this block */
     uint64_t depth, keys, width, q_pitch, y_pitch;
-    double *q, *scores, *sums, *row; /* row: of keys or values that do not lie together */
+    double *q, *scores, *sums, *row; /* row: of keys or values that are not contiguous */
     double total[ATTENTION_F64_ROWS];
     uint32_t seen[ATTENTION_F64_ROWS]; /* keys of each row */
 };
@@ -26,7 +26,7 @@ static const double *attention_f64_at(const struct attention_f64 *a, uint32_t te
     return (const double *)a->call->data[tensor] + dense_offset(view, at, view->rank);
 }
 
-/* out = `count` elements `step` apart, zeros up to a whole vector */
+/* out = `count` elements `step` apart, padded with zeros to a whole vector */
 static void attention_f64_copy(const double *from, int64_t step, uint64_t count, double *out)
 {
     for (uint64_t i = 0; i < count; i++)
@@ -35,7 +35,7 @@ static void attention_f64_copy(const double *from, int64_t step, uint64_t count,
         out[i] = 0;
 }
 
-/* Row n of the keys or values, as whole vectors: where it lies or copied. */
+/* Row n of the keys or values, as whole vectors: in place or copied. */
 static const double *attention_f64_row(const struct attention_f64 *a, uint32_t tensor, const uint32_t *at, uint32_t n)
 {
     const struct kern_view *view = &a->call->op->tensors[tensor];
@@ -94,7 +94,7 @@ static void attention_f64_mask(const struct attention_f64 *a, const uint32_t *at
     attention_filter(a->call, &a->in, at, count, true, scores);
 }
 
-/* Turns scores into weights; returns their sum. */
+/* Converts scores to weights; returns their sum. */
 static double attention_f64_soften(double *scores, uint32_t count)
 {
     double top = -INFINITY, total = 0;

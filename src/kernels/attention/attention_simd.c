@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The FLOAT32 attention of attention.h.
  *
- * Scores are kept transposed, [key][query]: the products then read K where it lies, and the softmax goes through whole
- * vectors of queries. Few queries have their scores the other way round, so that vectors run along the keys' depth. */
+ * Scores are stored transposed, [key][query]: the GEMMs then read K in place, and the softmax processes whole vectors
+ * of queries. Few queries have untransposed scores, with vectors along the keys' depth. */
 #include "kernels/core/isa.h"
 #include "kernels/attention/attention.h"
 #include "kernels/gemm/ukernel.h"
@@ -19,7 +19,7 @@ struct attention {
     uint32_t group, depth, value_depth; /* group: query heads per key head */
     bool masked, uniform;               /* there are masks; they do not depend on the query */
     float *q, *scores, *sums, *k, *v;
-    float *top, *total, *shrink; /* per query: greatest score, sum of weights, what the last block left of them */
+    float *top, *total, *shrink; /* per query: maximum score, sum of weights, factor for the previous blocks' results */
     float *rows4, *masks;        /* four rows of Q, of masks */
 };
 
@@ -76,7 +76,7 @@ DENSE_INLINE void attention_strip(uint32_t vecs, uint32_t rows, struct ukernel t
     }
 }
 
-/* C (+)= A * B for all rows and `width` columns, a multiple of VEC; `t` lacks only the tile. */
+/* C (+)= A * B for all rows and `width` columns, a multiple of VEC; only the tile of `t` is unset. */
 DENSE_INLINE void attention_product(uint32_t rows, uint32_t width, struct ukernel t)
 {
     const float *b = t.b;
@@ -124,7 +124,7 @@ static void attention_load_queries(const struct attention *a, const uint32_t *at
     const uint32_t count = a->depth * (transposed ? a->s.rows : rows);
     const float scale = a->call->op->u.attention.scale;
     float *q = a->q;
-    /* Columns that no row fills: what lay there may be subnormal, and takes the products ten times as long. */
+    /* Columns without a row: stale values could be subnormal, which would slow the GEMM down tenfold. */
     if (transposed && rows < a->s.rows) {
         memset(q, 0, count * sizeof(*q));
         memset(a->rows4, 0, 4 * (size_t)length * sizeof(*a->rows4));
@@ -132,14 +132,14 @@ static void attention_load_queries(const struct attention *a, const uint32_t *at
     for (uint32_t m = 0; m < rows; m++) {
         float *row = transposed ? a->rows4 + m % 4 * length : a->q + m * a->depth;
         attention_load_row(a, 0, at, at[2] + m, row);
-        if (transposed && (m % 4 == 3 || m + 1 == rows)) /* behind the last row: old ones, whose scores are not used */
+        if (transposed && (m % 4 == 3 || m + 1 == rows)) /* after the last row: stale ones, whose scores are not used */
             attention_transpose(a->rows4, length, a->depth, a->q + (m & ~3u), a->s.rows, false);
     }
     for (uint32_t i = 0; i < count; i++)
         q[i] *= scale;
 }
 
-/* Keys (tensor 1) or values (2) where they lie when the products can read them there, otherwise a copy. */
+/* Keys (tensor 1) or values (2) in place if the GEMMs can read them there, otherwise a copy. */
 static const float *attention_rows(const struct attention *a, uint32_t tensor, const uint32_t *at, uint32_t first,
                                    uint32_t count, int64_t *out_row)
 {
@@ -177,7 +177,7 @@ DENSE_INLINE void attention_fetch(const char *from, uint64_t bytes)
         __builtin_prefetch(from + i);
 }
 
-/* While a key is multiplied, a later one and the value of its own place are fetched. */
+/* While a key is multiplied, a later one and its value are prefetched. */
 static void attention_dots(const struct attention *a, const uint32_t *at, uint32_t rows, uint32_t first, uint32_t count)
 {
     uint32_t where[4] = { at[0], at[1] / a->group, first };
@@ -195,7 +195,7 @@ static void attention_dots(const struct attention *a, const uint32_t *at, uint32
     }
 }
 
-/* What the masks add to scores of query at[2] + m and keys from `first` on; -infinity for those that do not exist. */
+/* The masks for scores of query at[2] + m and keys from `first` on; -infinity for keys that do not exist. */
 static void attention_limit_row(const struct attention *a, const uint32_t *at, uint32_t m, uint32_t first,
                                 uint32_t count, float *out)
 {
@@ -212,7 +212,7 @@ static void attention_limit_row(const struct attention *a, const uint32_t *at, u
         out[n] = -INFINITY;
 }
 
-/* Turns a row's scores into weights relative to its greatest score so far; false when no weight is left. */
+/* Converts a row's scores to weights relative to its maximum score so far; false if all weights are 0. */
 static bool attention_soften_row(const struct attention *a, const uint32_t *at, uint32_t m, uint32_t first,
                                  uint32_t count)
 {
@@ -337,7 +337,7 @@ static void attention_store(const struct attention *a, const uint32_t *at, uint3
     }
 }
 
-/* Rows of one head: returns how many, and sets where they begin, and the keys that they see. */
+/* Rows of one head: returns their number, and sets their addresses, and the keys that they see. */
 static uint32_t attention_place(const struct attention *a, uint64_t unit, uint32_t *at, uint32_t *out_keys)
 {
     const uint32_t total = a->y_view->sizes[2], blocks = (total + ATTENTION_ROWS - 1) / ATTENTION_ROWS;
@@ -350,7 +350,7 @@ static uint32_t attention_place(const struct attention *a, uint64_t unit, uint32
     return rows;
 }
 
-/* These rows against keys from `first` to `end`. */
+/* Processes these rows against keys from `first` to `end`. */
 static void attention_attend(const struct attention *a, const uint32_t *at, uint32_t rows, uint32_t first, uint32_t end)
 {
     attention_load_queries(a, at, rows, !attention_direct(a->k_view, rows));
@@ -401,7 +401,7 @@ static void attention_part_run(void *context, size_t begin, size_t end, unsigned
     }
 }
 
-/* The first part becomes that of all keys; `a` points to it. */
+/* Combines all parts into the first one, to which `a` points. */
 static void attention_add_part(const struct attention *a, uint32_t rows, const float *sums)
 {
     const float *top = sums + (uint64_t)a->s.rows * a->s.width, *total = top + a->s.rows;

@@ -23,7 +23,7 @@ DENSE_INLINE bool conv_has_type(const struct kern_op *op, DML_TENSOR_DATA_TYPE t
            dense_same_type(op, 0, op->u.conv.has_bias ? 2 : 1, type);
 }
 
-/* One tap, which lies on the element itself. */
+/* One tap, at offset 0. */
 DENSE_INLINE bool conv_is_pointwise(const struct conv_shape *s)
 {
     bool result = s->groups == 1 && !s->transposed;
@@ -37,12 +37,12 @@ bool conv_shape_init(const struct kern_op *op, struct conv_shape *out);
 
 #define CONV_EPILOGUE_MAX 6
 
-/* The epilogue as steps that KERN_EPILOGUE_STEP applies, and additions of tensors; false: it is none. */
+/* The epilogue as steps that KERN_EPILOGUE_STEP applies, and additions of tensors; false: unsupported. */
 bool conv_epilogue_steps(const struct kern_op *op, struct kern_epilogue *out);
 /* Likewise, of FLOAT32 tensors of Y's rank. */
 bool conv_epilogue_init(const struct kern_op *op, struct kern_epilogue *out);
 
-/* The zero point of X, 0 when it has none. */
+/* The zero point of X, 0 if it does not have one. */
 DENSE_INLINE int32_t conv_x_zero(const struct kern_call *call)
 {
     static const uint32_t first[KERN_RANK_MAX];
@@ -50,7 +50,7 @@ DENSE_INLINE int32_t conv_x_zero(const struct kern_call *call)
     return gemm_zero(call, conv->has_x_zero, 2u + conv->has_bias, first);
 }
 
-/* The biases of all output channels as FLOAT32, zeros behind them and where there are none. */
+/* The biases of all output channels as FLOAT32, followed by zeros; all zeros without a bias. */
 DENSE_INLINE void conv_bias(const struct kern_call *call, const struct conv_shape *s, int64_t count, float *out)
 {
     const DML_TENSOR_DATA_TYPE type = call->op->tensors[2].type;
@@ -61,7 +61,7 @@ DENSE_INLINE void conv_bias(const struct kern_call *call, const struct conv_shap
                           : (float)dense_load(call->data[2], o * s->bias, type);
 }
 
-/* The input position along spatial dimension d that kernel tap k brings to output position `out`; -1 = none. */
+/* The input position along spatial dimension d that kernel tap k contributes to output position `out`; -1 = none. */
 DENSE_INLINE int64_t conv_tap(const struct conv_shape *s, uint32_t d, int64_t out, int64_t k)
 {
     int64_t at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ends convolutions of bytes (struct conv_bytes), with VNNI: sums that become bytes in registers. */
+/* The final step of 8-bit convolutions (struct conv_bytes) with VNNI: requantises sums in registers. */
 #ifndef KERNELS_CONV_BYTES_FINISH_H
 #define KERNELS_CONV_BYTES_FINISH_H
 
@@ -7,10 +7,10 @@
 #include "kernels/gemm/blocked_gemm.h"
 #include "kernels/gemm/quotient.h"
 
-/* MULTIPLY: there is no divisor. BY_INVERSE: quotients are less than half of the sums, so that they all fit. */
+/* MULTIPLY: no divisor. BY_INVERSE: quotients are less than half of the sums, so they all fit. */
 enum scaling { MULTIPLY, BY_INVERSE, DIVIDE };
 
-/* Signed results are computed 128 higher and flipped back at the end. */
+/* Signed results are computed with an offset of 128, which is removed at the end by flipping the sign bit. */
 struct finish {
     __m512i zero, low, high, sign_bit;
     struct quotient by;
@@ -35,7 +35,7 @@ DENSE_INLINE struct finish finish_of(const struct kern_call *call, const struct 
                             scaling };
 }
 
-/* Sums that fit in no INT32 when they are scaled become its least, as NaN does. */
+/* Sums that do not fit INT32 after scaling become its minimum, like NaN. */
 DENSE_INLINE __m512i scaled(__m512i sums, __m512 scale, const struct quotient *by, enum scaling scaling)
 {
     __m512 value = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), scale);
@@ -62,7 +62,7 @@ DENSE_INLINE __m512i multiply_add(__m512i sums, __m512i x, __m512i w)
     return sums;
 }
 
-/* 64 numbers of neighbouring channels as bytes, where the mask has them. */
+/* 64 numbers of adjacent channels as bytes, where the mask is set. */
 DENSE_INLINE void finished_store(const struct finish *f, const __m512i *number, uint64_t mask, uint8_t *y)
 {
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);

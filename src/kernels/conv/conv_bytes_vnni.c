@@ -24,7 +24,7 @@ DENSE_INLINE void pw_store(const struct pw_tile *t, const struct finish *f, cons
     finished_store(f, number, t->mask, t->y + row * t->y_step);
 }
 
-/* sums[rows][vecs], in memory: what no tile is made for. */
+/* sums[rows][vecs], in memory: for tile sizes without a specialised function. */
 static __attribute__((noinline)) void pw_divide(const struct pw_tile *t, const struct finish *f, const __m512i *sums,
                                                 uint32_t rows, uint32_t vecs)
 {
@@ -78,7 +78,7 @@ DENSE_INLINE void pw_multiply(uint32_t rows, uint32_t vecs, bool flip, enum scal
     }
 }
 
-/* Pixels of a tile by its vectors: as many as there are registers for. */
+/* Pixels of a tile by its vectors: limited by the number of registers. */
 static const uint32_t pw_rows[] = { 0, 14, 12, 8, 6 };
 
 DENSE_INLINE void pw_tile_of(uint32_t vecs, bool flip, const struct pw_tile *t, const struct finish *f)
@@ -154,7 +154,7 @@ struct dw {
     const struct kern_call *call;
     struct conv_dw_bytes d;
     struct finish f;
-    int64_t held[CONV_DW_BYTES_WINDOW];       /* input row in each line, or -1 */
+    int64_t held[CONV_DW_BYTES_WINDOW];       /* input row of each line, or -1 */
     const uint8_t *row[CONV_DW_BYTES_WINDOW]; /* lines under the window */
 };
 
@@ -249,7 +249,7 @@ DENSE_INLINE void dw_block_any(const struct dw *r, uint32_t block, const int32_t
     const char *packed = (const char *)r->call->data[1] + (uint64_t)block * r->d.packs * 256;
     const uint32_t count = (uint32_t)(s->kernel[1] * s->kernel[2]);
     for (uint32_t t = 0; t < r->d.packs * CONV_BYTES_PACK; t++) {
-        uint32_t tap = t < count ? t : 0; /* those past the last have no weight */
+        uint32_t tap = t < count ? t : 0; /* those after the last have no weight */
         taps[t] = r->row[tap / s->kernel[2]] + tap % s->kernel[2] * channels + first;
     }
     for (int64_t i = 0, at = 0; i < s->out[2]; i++, at += step, y += s->y[4]) {

@@ -15,8 +15,8 @@ struct conv_dw {
     struct window_band band;
     const struct kern_call *call;
     const struct kern_op *flat;
-    const float **taps; /* those of a phase one after the other */
-    uint32_t *tap_of;   /* which of W's */
+    const float **taps; /* those of a phase are consecutive */
+    uint32_t *tap_of;   /* index into W */
     uint32_t *ends;     /* of each phase's taps */
     float *weights, *up;
     uint32_t tap_count;
@@ -78,7 +78,7 @@ static void conv_dw_multiply(const struct conv_dw *d, uint32_t first, uint32_t e
     }
 }
 
-/* Puts a phase's `rows` rows to their places among the results. */
+/* Writes a phase's `rows` rows to their positions among the results. */
 static void conv_dw_spread(const struct conv_dw *d, int64_t down, int64_t right, int64_t rows)
 {
     const struct conv_shape *s = &d->s;
@@ -95,7 +95,7 @@ static void conv_dw_spread(const struct conv_dw *d, int64_t down, int64_t right,
     }
 }
 
-/* A band of a transposed one; `row` counts results of a phase. */
+/* A band of a transposed convolution; `row` counts results of a phase. */
 static void conv_dw_up(const struct conv_dw *d, uint32_t *at, uint32_t row_dim, int64_t row, float bias)
 {
     const struct conv_shape *s = &d->s;
@@ -210,25 +210,25 @@ struct dw_last {
     struct conv_dw_last d;
     const struct kern_call *call;
     const float *weights;
-    float *bias, *line; /* line: a row's results before they are finished */
+    float *bias, *line; /* line: a row's results before the epilogue */
     const char *zeros;
     struct conv_dw_last_tap *taps; /* of all pixels of a tile */
     struct dw_part *parts;
     int64_t tap_count, part_count, x_bytes;
 };
 
-/* Pixels of a row which have the same remainder by the stride, for transposed convolutions; else all of them. */
+/* Pixels of a row with the same remainder modulo the stride, for transposed convolutions; otherwise all pixels. */
 struct dw_phase {
-    const char *x;        /* the row's input, where taps are counted from */
+    const char *x;        /* the row's input, to which taps are relative */
     int64_t first, count; /* pixels of Y */
     int64_t taps[2];      /* rows of taps that are inside */
     int64_t row;          /* of Y */
     int64_t x_step;       /* elements of X between pixels' windows */
-    int64_t inner[2];     /* these have all taps inside: [begin, end) */
+    int64_t inner[2];     /* pixels with all taps inside: [begin, end) */
 };
 
 struct dw_tile {
-    const char *x; /* what taps are counted from for the first pixel */
+    const char *x; /* base of the taps for the first pixel */
     void *y;
     int64_t x_step, y_step; /* from pixel to pixel: bytes; elements */
 };
@@ -291,7 +291,7 @@ DENSE_INLINE void dw_last_pixels(DML_TENSOR_DATA_TYPE type, const struct dw_last
     }
 }
 
-/* Taps of the pixels [first, first + count) of a phase; those that all of them have, and those of some. */
+/* Taps of the pixels [first, first + count) of a phase; those common to all, and those of some. */
 static void dw_last_taps(struct dw_last *r, const struct dw_phase *phase, int64_t first, int64_t count)
 {
     const struct conv_shape *s = &r->d.s;
@@ -327,7 +327,7 @@ static void dw_last_phase(struct dw_last *r, const struct dw_phase *phase, void 
     const struct conv_shape *s = &r->d.s;
     const int64_t step = phase->x_step * s->x[4] * r->x_bytes, to = kern_type_bytes(r->d.to);
     const DML_TENSOR_DATA_TYPE type = r->call->op->tensors[0].type;
-    bool inner = false; /* the taps are those of a tile that has all */
+    bool inner = false; /* the taps are those of a tile in which all pixels have them */
     for (int64_t i = 0, count; i < phase->count; i += count) {
         const int64_t rest = phase->count - i;
         count = rest >= DW_PIXELS ? DW_PIXELS : rest >= 7 ? 7 : rest >= 3 ? 3 : 1;

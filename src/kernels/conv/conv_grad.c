@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which convolutions are gradients of weights (conv_grad.h), and how their work is cut. */
+/* Accepts convolutions that are gradients of weights (conv_grad.h), and plans their work. */
 #include "kernels/conv/conv_grad.h"
 #include "kernels/core/isa.h"
 
 enum {
-    EXTENT_MAX = 1 << 24, /* of everything spatial: products stay small */
+    EXTENT_MAX = 1 << 24, /* limit of spatial sizes: products do not overflow */
     ROWS_MOST = 192,
     ROWS_LEAST = 48,
-    UNITS = 32,            /* which many threads share */
-    PLANES_TAPS_LEAST = 4, /* products of few taps read more than they multiply */
+    UNITS = 32,            /* that many threads share */
+    PLANES_TAPS_LEAST = 4, /* GEMMs with few taps read more than they multiply */
     PLANES_TAPS_MOST = 256,
     PLANES_SUMS = 256, /* taps of filters at once */
     PLANES_LANES = 16,
@@ -73,8 +73,8 @@ void kern_conv_grad_f32_plan(const struct kern_op *op, uint32_t threads, struct 
 
 /* ---- of planes ---- */
 
-/* Few filters for each plane: more fill the vectors of a product. Lines that do not lie together are gathered, which
- * pays for fewer still. */
+/* Few filters for each plane: more would fill the vectors of a GEMM. Lines that are not contiguous are gathered, which
+ * pays off for even fewer. */
 static bool planes_suit(const struct conv_shape *s)
 {
     const int64_t taps = s->out[1] * s->out[2];

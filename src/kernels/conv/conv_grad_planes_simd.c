@@ -10,7 +10,7 @@ struct planes_run {
     struct conv_grad_planes p;
     const struct kern_call *call;
     struct window_band band;
-    const float **taps; /* where each of them starts in the band */
+    const float **taps; /* start of each of them in the band */
     float *sums, *lines;
     int64_t rows;   /* of the filter, in the band */
     const float *w; /* the filter's first line there */
@@ -47,7 +47,7 @@ DENSE_INLINE void planes_add(int taps, const struct planes_run *r, const float *
         vec_store(sums + t * VEC, acc[t]);
 }
 
-/* Lines of the filter from `row` on, as FLOAT32 that lie together. */
+/* Lines of the filter from `row` on, as contiguous FLOAT32. */
 static void planes_filter(struct planes_run *r, int64_t at, int64_t row)
 {
     const struct conv_shape *s = &r->p.s;

@@ -26,7 +26,8 @@ static struct grad_line line_at(const struct grad_run *r, int64_t line, int64_t 
                                count };
 }
 
-/* What rows [first, first + count) of the block, which are one pixel of Y in neighbouring images, see of the line. */
+/* The elements of the line that rows [first, first + count) of the block read; these are one pixel of Y in consecutive
+ * images. */
 static void load_rows(const struct grad_run *r, const struct grad_line *line, int64_t first, int64_t count, float *to)
 {
     const struct conv_shape *s = &r->p.s;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions as products: rows are output channels of a group, columns output pixels. A unit of work is one block of
- * rows by one box of pixels. What the box needs of X becomes packs first, neighbouring channels in each: the columns of
- * a kernel tap are then runs of packs. */
+/* Convolutions as implicit GEMM: rows are output channels of a group, columns output pixels. A unit of work is one
+ * block of rows by one box of pixels. The part of X that the box needs is converted to packs first, of adjacent
+ * channels: the columns of a kernel tap are then runs of packs. */
 #include "kernels/core/iterator.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/blocked_gemm.h"
@@ -13,7 +13,7 @@ struct conv_blocks {
     int64_t box[3], blocks[3], most[3]; /* output pixels of a box, boxes, input pixels that a box needs at most */
     uint64_t taps, channel_packs, packs, k, pixels, panel_bytes, row_blocks, boxes;
     uint64_t image, whole, line, b, columns, a, a_sums, sums, floats, epilogue,
-        bytes; /* places in the worker's scratch */
+        bytes; /* offsets in the worker's scratch */
     bool packed;
 };
 
@@ -42,7 +42,7 @@ static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op
     *g = (struct conv_blocks){ .packed = (isa->integers || isa->round) && op->packed_input == 2 };
     struct conv_shape *s = &g->s;
     conv_shape_init(op, s);
-    /* Weights that are not packed are brought into rows again for each box: fewer boxes. */
+    /* Weights that are not packed are converted again for each box: use fewer boxes. */
     boxes_init(g, !isa->integers && !isa->round ? 128 : g->packed ? 256 : 1024);
     g->taps = (uint64_t)(s->kernel[0] * s->kernel[1] * s->kernel[2]);
     g->channel_packs = blocked_gemm_packs(isa, s->in_group);
@@ -123,7 +123,7 @@ struct conv_unit {
     const char *a;
     const int32_t *a_sums;
     int32_t x_zero;
-    uint64_t loaded_box, loaded_rows; /* what lies in scratch */
+    uint64_t loaded_box, loaded_rows; /* the contents of scratch */
 };
 
 /* The input positions that the box reads along d. */
@@ -139,13 +139,13 @@ static void input_range(struct conv_unit *u, uint32_t d)
         low = BASE_MAX(u->low[d] * s->stride[d] - s->pad[d], 0);
         high = last * s->stride[d] - s->pad[d] + reach + 1;
     }
-    low = BASE_MIN(low, s->in[d] - 1); /* nothing but padding: any one position */
+    low = BASE_MIN(low, s->in[d] - 1); /* only padding: any one position */
     high = BASE_MIN(BASE_MAX(high, low + 1), s->in[d]);
     u->in_low[d] = low;
     u->in_size[d] = high - low;
 }
 
-/* `count` neighbours of one word of channels. */
+/* `count` adjacent positions of one word of channels. */
 static void image_line(const struct conv_unit *u, uint64_t channel, int64_t at, uint64_t count, char *out)
 {
     const struct blocked_gemm_isa *isa = u->isa;
@@ -186,7 +186,7 @@ static void image_load(struct conv_unit *u)
     bool splits = !s->transposed && s->stride[2] > 1;
     char *out = u->scratch + u->g.image, *packs = u->scratch + u->g.whole;
     u->phase = splits ? (u->in_size[2] + s->stride[2] - 1) / s->stride[2] : u->in_size[2];
-    /* Whole lines that lie one behind the other are as good as one. */
+    /* Contiguous whole lines are merged into one. */
     bool merges = !splits && s->stride[1] == 1 && u->in_size[2] == s->in[2] && s->x[3] == s->in[2] * s->x[4];
     int64_t lines = merges ? 1 : u->in_size[1], count = merges ? u->in_size[1] * u->in_size[2] : u->in_size[2];
     u->line_packs = splits ? u->phase * BASE_MIN(s->stride[2], u->in_size[2]) : u->in_size[2];
@@ -205,12 +205,12 @@ static void image_load(struct conv_unit *u)
     }
 }
 
-/* Packs of the image that stand at columns of a panel: to[i * to_step] = from[i]. */
+/* Packs of the image at columns of a panel: to[i * to_step] = from[i]. */
 struct conv_run {
     int64_t to, from, count;
 };
 
-/* Those of one kernel tap; returns their number. *covered = columns that get a word. */
+/* Those of one kernel tap; returns their number. *covered = columns that have a word. */
 static uint32_t tap_runs(const struct conv_unit *u, uint64_t tap, int64_t first, int64_t columns, struct conv_run *runs,
                          int64_t *covered)
 {
@@ -236,7 +236,7 @@ static uint32_t tap_runs(const struct conv_unit *u, uint64_t tap, int64_t first,
         } else {
             dense_range(width, s->stride[2], low * s->stride[2] + offset, s->in[2], &begin, &end);
             from = (low + begin) * s->stride[2] + offset - u->in_low[2];
-            /* In a line of the image positions a stride apart, which neighbouring outputs read, lie together. */
+            /* In a line of the image, positions that adjacent outputs read, a stride apart, are contiguous. */
             from = row + from % s->stride[2] * u->phase + from / s->stride[2];
             *run = (struct conv_run){ column + begin, begin < end ? from : 0, end - begin };
         }
@@ -274,13 +274,13 @@ static void fill_packs(uint32_t word, void *to, uint64_t value, uint32_t count)
         ((uint64_t *)to)[i] = value;
 }
 
-/* `value` at the columns that no run reaches. */
+/* `value` at the columns that no run covers. */
 static void fill_gaps(const struct conv_unit *u, const struct conv_run *runs, uint32_t count, uint32_t columns,
                       uint64_t value, char *panel)
 {
     uint32_t word = u->isa->pack_bytes;
     int64_t at = 0;
-    if (u->g.s.transposed) { /* runs take every so many columns */
+    if (u->g.s.transposed) { /* runs cover columns at a fixed distance */
         fill_packs(word, panel, value, columns);
         return;
     }
@@ -298,7 +298,7 @@ static void panel_fill(const struct conv_unit *u, uint32_t first, char *panel)
     DML_TENSOR_DATA_TYPE type = u->call->op->tensors[0].type;
     struct conv_run runs[BLOCKED_GEMM_COLUMNS_MAX];
     int64_t to_step = s->transposed ? s->stride[2] : 1, covered;
-    uint32_t columns = BASE_MIN(u->columns - first, isa->columns); /* what is past them does not matter */
+    uint32_t columns = BASE_MIN(u->columns - first, isa->columns); /* values after them are ignored */
     uint64_t plane = (uint64_t)(u->in_size[0] * u->in_size[1] * u->line_packs) * isa->pack_bytes,
              line = (uint64_t)isa->columns * isa->pack_bytes;
     for (uint64_t tap = 0; tap < u->g.taps; tap++) {
@@ -350,7 +350,7 @@ static void unit_load_rows(struct conv_unit *u)
         sums[r] = weights_row(u->isa, u->call->op, g, u->call->data[1], first + r, u->scratch + g->a + r * row_bytes);
 }
 
-/* What the shifts, zero points and the bias do to a row of integers; numbers get their bias here. */
+/* The effect of shifts, zero points and bias on a row of integers; floats get their bias here. */
 static void correct_row(const struct conv_unit *u, uint32_t row, void *sums, struct blocked_gemm_shift *shift)
 {
     const struct kern_op *op = u->call->op;

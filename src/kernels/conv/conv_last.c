@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which convolutions are products of pixels (struct conv_last), how their work is cut, and their weights. */
+/* Accepts NHWC convolutions as implicit GEMM (struct conv_last), plans their work, and packs their weights. */
 #include "kernels/conv/conv_grad.h"
 #include "kernels/conv/conv_plans.h"
 #include "kernels/core/isa.h"
 
 enum {
-    EXTENT_MAX = 1 << 16, /* of everything spatial: products stay small */
+    EXTENT_MAX = 1 << 16, /* limit of spatial sizes: products do not overflow */
     TAPS_MAX = 1024,
     GROUP_MIN = 4,              /* output channels: vectors of fewer are mostly empty */
     BAND_FLOATS = 96 * 1024,    /* of X: in the second-level cache next to a panel */
-    BAND_MAX = 2 * 1024 * 1024, /* of the least that a band can be */
-    PIXELS_MIN = 64,            /* of a band, if it takes no more than twice as much */
-    ALIASED = 256,              /* channels: pixels of a multiple would meet in few sets of a cache */
+    BAND_MAX = 2 * 1024 * 1024, /* of the minimum size of a band */
+    PIXELS_MIN = 64,            /* of a band, if that needs at most twice the minimum */
+    ALIASED = 256,              /* channels: pixels of a multiple would conflict in few cache sets */
     LANES = 16,                 /* of the widest vector */
     GRAD_IMAGES = 4,            /* that share a panel; of fewer no gradient was measured */
-    GRAD_TAPS = 512,            /* of lines that lie together and are cut by dilation */
+    GRAD_TAPS = 512,            /* of contiguous lines that dilation splits */
     GRAD_PANEL = 256 * 1024,    /* floats that do not stay in the second-level cache from image to image */
 };
 
@@ -32,12 +32,12 @@ bool conv_last_fits(const struct conv_shape *s)
 
 static bool shape_suits(const struct conv_shape *s)
 {
-    /* What else takes transposed ones is slower even so. */
+    /* Other kernels for transposed ones are still slower. */
     const bool wide = s->out_group >= GROUP_MIN || (s->transposed && s->groups == 1);
     return conv_last_fits(s) && wide && s->out_channels <= UINT32_MAX / 2;
 }
 
-/* Tensors that are added lie as Y does, channels together. */
+/* Added tensors have Y's layout, NHWC. */
 static bool ends_in_registers(const struct kern_op *op, struct conv_last *p)
 {
     const struct kern_view *y = &op->tensors[op->input_count];
@@ -64,7 +64,7 @@ static void input_init(const struct kern_op *op, struct conv_last *p)
                 low + size > s->in[2];
     p->pixel = s->in_group + (s->in_group % ALIASED ? 0 : LANES);
     p->pixel = p->copies ? p->pixel : s->x[4];
-    /* Taps of a line that follow one another in X and in a panel are as good as one. */
+    /* Taps of a line that are consecutive in X and in a panel are merged. */
     const bool merges = !s->transposed && s->dilation[2] == 1 && p->pixel == (int64_t)s->in_group;
     p->taps = s->kernel[0] * s->kernel[1] * s->kernel[2];
     p->run = merges ? s->kernel[2] * s->in_group : s->in_group;
@@ -76,7 +76,7 @@ static int64_t input_floats(struct conv_last *p)
     for (uint32_t d = 0; d < KERN_SPATIAL_MAX; d++) {
         int64_t low;
         conv_last_range(&p->s, d, 0, p->size[d], &low, &p->most[d]);
-        p->most[d] += p->s.transposed; /* of what begins elsewhere */
+        p->most[d] += p->s.transposed; /* for runs that start elsewhere */
         if (d < 2)
             p->most[d] = BASE_MIN(p->most[d], p->s.in[d]);
         floats *= p->most[d];
@@ -84,8 +84,8 @@ static int64_t input_floats(struct conv_last *p)
     return floats;
 }
 
-#define WEIGHT_BYTES 16 /* of a panel, that come in a cycle */
-#define COPY_FLOATS  2  /* of X likewise, from another processor's cache */
+#define WEIGHT_BYTES 16 /* of a panel, used in a cycle */
+#define COPY_FLOATS  2  /* of X likewise, from another CPU's cache */
 
 /* Bands that memory allows, or smaller ones for the sake of threads. */
 static void bands_cut(struct conv_last *p, const struct kern_op *op)
@@ -129,9 +129,10 @@ static bool bands_init(struct conv_last *p, uint32_t rows, const struct kern_op 
     return true;
 }
 
-/* Gradients of weights which conv_grad makes faster. Here each image reads the panel again, for the few pixels that it
- * has: not worthwhile for one pixel nor for panels that no cache holds. Dilation, which strides become in gradients,
- * cuts the runs of taps; conv_grad copies images innermost in vectors, other lines with no advantage until many. */
+/* Gradients of weights for which conv_grad is faster. Here each image reads the panel again for its few pixels, which
+ * is slow for one pixel and for panels that exceed the caches. Dilation, which strides become in gradients, splits the
+ * runs of taps; conv_grad copies batch-innermost images as vectors, other layouts are no faster until there are many
+ * images. */
 static bool better_as_gradient(const struct kern_op *op, const struct conv_last *p)
 {
     const struct conv_shape *s = &p->s;
@@ -170,7 +171,7 @@ bool conv_last_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, str
     return p->panel_floats * p->panels <= INT32_MAX / (int64_t)s->groups;
 }
 
-/* Units: panels of a band, whose copy of X they share. */
+/* Units: panels of a band, which share its copy of X. */
 static uint64_t last_plan(const struct kern_op *op, const struct conv_last *p, struct kern_work *out)
 {
     const struct conv_shape *s = &p->s;
@@ -227,6 +228,6 @@ void conv_last_pack(const struct kern_op *op, const struct conv_last *p, const v
     KERN_PACKED_ROW(conv_last_f32_##isa, struct conv_last,                                                             \
                     conv_last_init(op, CONV_PW_ROWS_##isa, CONV_PW_LANES_##isa, &plan), last_plan(op, &plan, out),     \
                     conv_last_pack(op, &plan, source, packed))
-/* Lines of more rows take more memory: what fits with most of them fits every instruction set. */
+/* Kernels with more rows per tile need more memory: a size that fits the largest fits every instruction set. */
 KERN_PLAN_ACCEPTS(conv_last_f32, struct conv_last, conv_last_init(op, CONV_PW_ROWS_MAX, CONV_PW_LANES_MAX, &plan))
 KERN_EACH_ISA(ROW)

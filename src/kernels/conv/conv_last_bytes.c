@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which convolutions of bytes are products of pixels (struct conv_last_bytes), how their work is cut, their weights. */
+/* Accepts 8-bit NHWC convolutions as implicit GEMM (struct conv_last_bytes), plans their work, and packs their
+ * weights. */
 #include "kernels/conv/conv_plans.h"
 #include "kernels/core/isa.h"
 
 enum {
     CHANNELS_MAX = 1 << 16,
     BAND_BYTES = 128 * 1024,    /* of X: in the second-level cache next to a panel */
-    BAND_MAX = 4 * 1024 * 1024, /* of the least that a band can be */
-    PIXELS_MIN = 48,            /* of a band, if it takes no more than twice as much */
-    PIXELS_MAX = 4096,          /* whose places are listed */
+    BAND_MAX = 4 * 1024 * 1024, /* of the minimum size of a band */
+    PIXELS_MIN = 48,            /* of a band, if that needs at most twice the minimum */
+    PIXELS_MAX = 4096,          /* whose offsets are listed */
 };
 
 static bool shape_suits(const struct conv_shape *s)
@@ -27,7 +28,7 @@ static int64_t input_bytes(struct conv_last_bytes *p)
     return bytes;
 }
 
-/* Cycles: of what ends a pixel's vector; of copying a pixel, and 8 bytes of it. */
+/* Cycles: of the epilogue of a pixel's vector; of copying a pixel, and 8 bytes of it. */
 enum { END_CYCLES = 4, PIXEL_CYCLES = 12, COPY_BYTES = 8, WEIGHT_BYTES = 16 };
 
 static double pixel_cycles(const struct conv_last_bytes *p)
@@ -40,7 +41,7 @@ static void bands_cut(struct conv_last_bytes *p, const struct kern_op *op)
 {
     const struct conv_shape *s = &p->c.s;
     struct conv_cut cut = conv_cut_of(op, s, p->size, p->panels * (uint32_t)p->blocks);
-    cut.others /= s->groups; /* which the blocks are */
+    cut.others /= s->groups; /* the number of blocks */
     cut.pixel = pixel_cycles(p);
     cut.unit = (double)p->panel_bytes * CONV_PW_BYTES_VECS / WEIGHT_BYTES;
     cut.copied = (double)(p->blocks * p->most[2] * s->stride[1]) * (PIXEL_CYCLES + (double)p->pixel / COPY_BYTES);
@@ -76,7 +77,7 @@ static bool bands_init(struct conv_last_bytes *p, const struct kern_op *op)
     return true;
 }
 
-/* Multiplying zeros costs nothing that empty lanes would not. */
+/* Multiplying zeros costs nothing compared with empty lanes. */
 static void blocks_init(struct conv_last_bytes *p)
 {
     const struct conv_shape *s = &p->c.s;
@@ -115,7 +116,7 @@ bool conv_last_bytes_init(const struct kern_op *op, struct conv_last_bytes *p)
     return p->panel_bytes * p->vecs * (uint64_t)p->blocks <= INT32_MAX;
 }
 
-/* Units: panels of a block of a band, whose copy of X they share. */
+/* Units: panels of a block of a band, which share its copy of X. */
 static uint64_t last_plan(const struct conv_last_bytes *p, struct kern_work *out)
 {
     const int64_t bands = p->bands[0] * p->bands[1] * p->bands[2];
@@ -135,7 +136,7 @@ static int8_t weight_of(const struct conv_last_bytes *p, const int8_t *source, i
     return source[(block * p->out + o) * s->w[0] + c % s->in_group * s->w[1]];
 }
 
-/* [block][panel][tap][pack][channel of the panel][4], zeros where there is no weight, then the sums. */
+/* [block][panel][tap][pack][channel of the panel][4], zeros for missing weights, then the sums. */
 static void last_pack(const struct conv_last_bytes *p, const int8_t *source, int8_t *to)
 {
     const struct conv_shape *s = &p->c.s;

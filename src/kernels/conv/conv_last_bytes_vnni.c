@@ -11,12 +11,12 @@ struct last_run {
     int64_t n, low[3], size[3], in_low[3], in_size[3]; /* of the band */
     int64_t pixels;
     int64_t block;
-    int64_t listed, loaded; /* the band whose places are in scratch, and the band and block whose inputs are */
+    int64_t listed, loaded; /* the band whose offsets are in scratch, and the band and block whose inputs are */
 };
 
 /* ---- X ---- */
 
-/* Sixteen pixels at a time, a pack of four planes after the other. */
+/* Sixteen pixels at a time, one pack of four planes after another. */
 static void copy_planes(const struct last_run *r, const uint8_t *x, int64_t count, uint8_t *to)
 {
     const int64_t plane = r->p.c.s.x[1], pixel = r->p.pixel;
@@ -42,7 +42,7 @@ static void copy_planes(const struct last_run *r, const uint8_t *x, int64_t coun
         }
 }
 
-/* Pixels of at most a pack, one after the other: sixteen at a time, four to a lane. */
+/* Pixels of at most one pack in sequence: sixteen at a time, four per lane. */
 static void copy_packs(const uint8_t *x, int64_t channels, int64_t count, __m512i signs, uint8_t *to)
 {
     uint32_t words[16];
@@ -60,7 +60,7 @@ static void copy_packs(const uint8_t *x, int64_t channels, int64_t count, __m512
     }
 }
 
-/* Pixels of a line, their signs changed where X is signed. */
+/* Pixels of a line, with flipped sign bits if X is signed. */
 static void copy_pixels(const struct last_run *r, int64_t from, int64_t count, uint8_t *restrict to)
 {
     const struct conv_shape *s = &r->p.c.s;
@@ -109,7 +109,7 @@ static void load_band(const struct last_run *r)
     }
 }
 
-/* Where taps lie behind a pixel's first element, and pixels in the copy and in Y. */
+/* Offsets of taps from a pixel's first element, and of pixels in the copy and in Y. */
 static void list_places(const struct last_run *r)
 {
     const struct conv_last_bytes *p = &r->p;
@@ -170,7 +170,7 @@ struct last_tile {
 #define EACH_ROW _Pragma("GCC unroll 14") for (uint32_t r = 0; r < rows; r++)
 #define EACH_VEC _Pragma("GCC unroll 4") for (uint32_t v = 0; v < vecs; v++)
 
-/* sums[rows][vecs], in memory: what no tile is made for. */
+/* sums[rows][vecs], in memory: for tile sizes without a specialised function. */
 static __attribute__((noinline)) void last_divide(const struct last_tile *t, const struct finish *f,
                                                   const __m512i *sums, uint32_t vecs)
 {
@@ -227,7 +227,7 @@ DENSE_INLINE void last_multiply(uint32_t rows, uint32_t vecs, enum scaling scali
     }
 }
 
-/* Pixels of a tile by its vectors: as many as there are registers for. */
+/* Pixels of a tile by its vectors: limited by the number of registers. */
 static const uint32_t last_rows[] = { 0, 14, 12, 8, 6 };
 
 DENSE_INLINE void last_tile_of(uint32_t vecs, const struct last_tile *t, const struct finish *f)

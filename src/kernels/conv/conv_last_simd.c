@@ -10,12 +10,12 @@ struct last_run {
     float *scratch;
     int64_t n, group, low[3], size[3]; /* the band */
     int64_t in_low[3], in_size[3];
-    int64_t loaded; /* number of the band whose inputs are in scratch */
+    int64_t loaded; /* index of the band whose inputs are in scratch */
 };
 
 /* ---- X ---- */
 
-/* Pixels of a line from where channels lie together. */
+/* Pixels of an NHWC line. */
 static void copy_pixels(const struct last_run *r, int64_t from, int64_t count, float *to)
 {
     const struct conv_shape *s = &r->p.s;
@@ -68,7 +68,7 @@ static void load_band(const struct last_run *r)
 /* ---- a tile ---- */
 
 struct last_tile {
-    struct conv_pw_tile t; /* a: what the taps' offsets count from */
+    struct conv_pw_tile t; /* a: base of the taps' offsets */
     const struct conv_last_tap *taps;
     int64_t count;
 };
@@ -116,7 +116,7 @@ static void last_tile(const struct last_tile *t, uint32_t rows)
 
 /* ---- a line of a panel ---- */
 
-/* The taps of pixels whose remainder is `phase`, and their number. */
+/* The taps of pixels with remainder `phase`, and their number. */
 static int64_t tap_list(const struct last_run *r, const int64_t *out, int64_t phase, struct conv_last_tap *list)
 {
     const struct conv_last *p = &r->p;
@@ -153,7 +153,7 @@ static const float *band_start(const struct last_run *r)
            r->in_low[0] * s->x[2] + r->in_low[1] * s->x[3] + r->in_low[2] * s->x[4];
 }
 
-/* Where a pixel's element of the view is, in elements. */
+/* The offset of a pixel's element of the view, in elements. */
 static int64_t pixel_at(const struct kern_view *view, const struct last_run *r, const int64_t *out, int64_t channel)
 {
     uint32_t at[KERN_RANK_MAX] = { (uint32_t)r->n, (uint32_t)channel };
@@ -191,7 +191,7 @@ static void line_phase(const struct last_run *r, const int64_t *out, int64_t pha
     }
 }
 
-/* Results of a line [pixel][width], which have not ended yet. */
+/* Results of a line [pixel][width] before the epilogue. */
 static void finish_line(const struct last_run *r, const int64_t *out, int64_t channel, int64_t used)
 {
     const struct conv_last *p = &r->p;

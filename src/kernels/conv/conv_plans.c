@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans of convolutions of few input or output channels, of depthwise ones, and of those of bytes. */
+/* Plans of convolutions of few input or output channels, of depthwise ones, and of 8-bit ones. */
 #include "kernels/conv/conv_plans.h"
 #include "kernels/core/isa.h"
 #include "kernels/gemm/gemm.h"
 
 /* ---- bands for threads ---- */
 
-#define CUT_GAIN 0.97 /* times that are as good */
+#define CUT_GAIN 0.97 /* factor between times that count as equal */
 
 static double cut_time(const struct conv_cut *c, int64_t lines)
 {
@@ -53,8 +53,8 @@ int64_t conv_cut_lines(const struct conv_cut *cut)
 
 enum {
     CIN_CHANNELS_MAX = 4,
-    CIN_TAPS_MAX = 64, /* from here on a matrix product for each tap is as fast */
-    STEP_MAX = 64,     /* kernel sizes, strides, dilations: their products stay small */
+    CIN_TAPS_MAX = 64, /* from here on a GEMM for each tap is as fast */
+    STEP_MAX = 64,     /* limit of kernel sizes, strides, dilations: their products do not overflow */
     WIDTH_MAX = 1 << 16,
     IMAGE_FLOATS = 12 * 1024, /* of a band: next to the weights in the first caches */
     IMAGE_MAX = 256 * 1024,   /* of a band of one row: still in the second-level cache */
@@ -70,7 +70,7 @@ static bool cin_shape_fits(const struct conv_shape *s)
     return small && s->in_channels * s->kernel[1] * s->kernel[2] <= CIN_TAPS_MAX;
 }
 
-/* Bounds are done in registers. Other programs (`post`) run along lines of results that lie together, and read nothing
+/* Clamps are applied in registers. Other programs (`post`) run over contiguous lines of results, and read nothing
  * else. */
 static bool end_fits(const struct kern_op *op, struct kern_bounds *bounds, bool *post)
 {
@@ -98,7 +98,7 @@ bool conv_small_cin_init(const struct kern_op *op, struct conv_small_cin *f)
     const int64_t reach = (s->kernel[1] - 1) * s->dilation[1];
     f->taps = s->in_channels * s->kernel[1] * s->kernel[2];
     f->blocks = (s->out_channels + CONV_SMALL_CIN_LANES - 1) / CONV_SMALL_CIN_LANES;
-    /* The last tile of a row may reach some pixels beyond. */
+    /* The last tile of a row may exceed it by some pixels. */
     f->pitch = (int64_t)base_align_up(
         (uint64_t)((s->out[2] + CONV_SMALL_CIN_LANES) * s->stride[2] + (s->kernel[2] - 1) * s->dilation[2]),
         CONV_SMALL_CIN_LANES);
@@ -142,7 +142,7 @@ void conv_small_cin_pack(const struct conv_small_cin *f, const float *source, fl
     }
 }
 
-/* Every instruction set cuts and packs in the same way. */
+/* All instruction sets split and pack in the same way. */
 #define ROW_CIN(isa)                                                                                                   \
     KERN_PACKED_ROW(conv_small_cin_f32_##isa, struct conv_small_cin, conv_small_cin_init(op, &plan),                   \
                     cin_plan(op, &plan, out), conv_small_cin_pack(&plan, source, packed))
@@ -160,7 +160,7 @@ static bool cout_shape_fits(const struct kern_op *op, const struct conv_shape *s
 {
     if (op->u.conv.spatial != 2 || op->u.conv.integer || s->transposed || s->groups != 1)
         return false;
-    /* Without taps to share the copied inputs, copying costs too much. */
+    /* Without taps that share the copied inputs, copying costs too much. */
     return s->stride[1] == 1 && s->stride[2] == 1 && s->kernel[1] * s->kernel[2] >= 4 &&
            s->in_channels <= COUT_CHANNELS_MAX && s->out_channels <= CONV_SMALL_COUT_CHANNELS &&
            s->out[2] >= CONV_SMALL_COUT_LANES / 2;
@@ -208,7 +208,7 @@ void kern_conv_small_cout_f32_plan(const struct kern_op *op, uint32_t threads, s
 
 /* ---- depthwise, rows of planes ---- */
 
-/* Sums of so many products of 9-bit numbers are exact in FLOAT32: integers run on the same machinery. */
+/* Sums of at most this many products of 9-bit numbers are exact in FLOAT32: integers use the same code. */
 #define EXACT_TAPS 256
 
 bool kern_conv_int_accepts(const struct kern_op *op);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pointwise convolutions, and the transposed ones that are made of the same tiles. */
+/* Pointwise convolutions, and the transposed ones that use the same tiles. */
 #include "kernels/conv/conv_plans.h"
 #include "kernels/core/choice.h"
 #include "kernels/core/isa.h"
@@ -9,7 +9,7 @@
 /* Tiles of a block: its pixels of X and Y stay in the second-level cache next to a panel. */
 #define BLOCK_BYTES (384 * 1024)
 
-#define OWN_TILES 3 /* of a thread, which has to read all panels */
+#define OWN_TILES 3 /* of a thread, which must read all panels */
 
 /* Fewer pixels leave most of a tile empty. */
 #define PIXELS_MIN 8
@@ -21,7 +21,7 @@ bool conv_pixels(const struct kern_view *view, int64_t *out_step)
     if (view->sizes[1] > 1 && view->strides[1] != 1)
         return false;
     for (uint32_t i = view->rank; i-- > 1;) {
-        uint32_t d = i == 1 ? 0 : i; /* the batch comes last */
+        uint32_t d = i == 1 ? 0 : i; /* the batch is the last */
         if (view->sizes[d] == 1)
             continue;
         if (found && view->strides[d] != next)
@@ -99,13 +99,13 @@ bool conv_pw_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, struc
     uint64_t tile_bytes = ((uint64_t)out->k + out->columns) * rows * sizeof(float);
     uint64_t block = BASE_MAX(BLOCK_BYTES / tile_bytes, 4);
     out->blocks = (out->tiles + block - 1) / block;
-    /* Threads that have blocks of their own find their pixels where they wrote them in the step before. */
+    /* Threads with blocks of their own find their pixels where they wrote them in the previous step. */
     if (op->threads > 2 && out->tiles >= OWN_TILES * op->threads)
         out->blocks = BASE_MIN((out->blocks + op->threads - 1) / op->threads * op->threads, out->tiles);
     return out->pixels >= PIXELS_MIN;
 }
 
-#define POINTWISE_COST 0.1 /* time over that of the rows after it: nothing else is nearly as fast */
+#define POINTWISE_COST 0.1 /* time relative to the following kernels: no other is nearly as fast */
 
 bool kern_conv_pw_f32_accepts(const struct kern_op *op)
 {
@@ -119,7 +119,8 @@ double kern_conv_pw_cost(const struct kern_op *op)
     return conv_pw_init(op, 1, 1, &p) ? POINTWISE_COST : INFINITY;
 }
 
-/* Units are vectors of a tile: block by block, there panel by panel. Who has the first of a panel's does the others. */
+/* Units are vectors of a tile: block by block, within it panel by panel. The thread with the first one of a panel does
+ * the others. */
 static uint64_t conv_pw_plan(const struct conv_pw *p, uint32_t rows, uint32_t lanes, struct kern_work *out)
 {
     *out = (struct kern_work){ .units = p->tiles * p->vecs };
@@ -164,7 +165,7 @@ static bool up_shape_fits(const struct conv_shape *s)
     return fits && (int64_t)s->in_channels * s->in[2] <= ROW_FLOATS && s->out[2] <= ROW_FLOATS;
 }
 
-/* Results go from registers to Y, bounds and such on the way. */
+/* Results are written from registers to Y, with clamps and similar applied. */
 static bool ends_in_registers(const struct kern_op *op, struct conv_up *u)
 {
     bool ends = op->tensors[op->input_count].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
@@ -245,7 +246,7 @@ bool conv_up_column(const struct conv_up *u, int64_t i, int64_t *out_place)
     return within < u->lines * s->kernel[2] && out_place[0] < s->out_channels;
 }
 
-/* [tile or panel][input channel][columns of it], zeros in columns of none. */
+/* [tile or panel][input channel][columns of it], zeros in unused columns. */
 void conv_up_pack(const struct kern_op *op, const struct conv_up *u, const void *source, float *packed)
 {
     const struct conv_shape *s = &u->s;
@@ -281,7 +282,7 @@ KERN_EACH_ISA(ROW)
 
 /* ---- pointwise, planes ---- */
 
-/* The product W [out channels, in channels] * X [in channels, pixels] of each image. Its op has A, W, first. */
+/* The GEMM W [out channels, in channels] * X [in channels, pixels] of each image. Its op has A, W, first. */
 static bool planes_gemm(const struct kern_op *op, struct kern_op *out)
 {
     struct conv_shape s;

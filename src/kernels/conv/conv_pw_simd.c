@@ -3,7 +3,7 @@
 #include "kernels/core/isa.h"
 #include "kernels/conv/conv_pw_tile.h"
 
-/* Tile number `row` of all, columns of panel number `panel`; it is the `part`-th of `parts` that the panel meets. */
+/* Tile number `row` of all, columns of panel number `panel`; it is the `part`-th of `parts` that use the panel. */
 static void conv_pw_one(const struct kern_call *call, const struct conv_pw *p, uint64_t row, uint32_t panel,
                         uint32_t part, uint32_t parts)
 {
@@ -20,7 +20,7 @@ static void conv_pw_one(const struct kern_call *call, const struct conv_pw *p, u
     conv_pw_tile(&t, (uint32_t)(last - first));
 }
 
-/* Of one panel of a block, `vecs` vectors wide: the tiles that begin in [begin, end), counted in vectors. */
+/* Of one panel of a block, `vecs` vectors wide: the tiles that start in [begin, end), counted in vectors. */
 static void conv_pw_panel(const struct kern_call *call, const struct conv_pw *p, uint64_t block, uint32_t panel,
                           uint32_t vecs, uint64_t begin, uint64_t end)
 {
@@ -56,7 +56,7 @@ struct up_run {
     struct conv_up u;
     const struct kern_call *call;
     const float *weights;
-    float *scratch; /* with the places of `u` */
+    float *scratch; /* with the offsets of `u` */
 };
 
 /* ---- planes ---- */
@@ -120,7 +120,7 @@ static const float *up_interleave(const float *from, int64_t pitch, int64_t widt
     return to;
 }
 
-/* Output rows that the sums of a group are. */
+/* Output rows of the sums of a group. */
 static void up_finish(const struct up_run *r, int64_t n, int64_t first, int64_t rows, int64_t group)
 {
     const struct conv_up *u = &r->u;

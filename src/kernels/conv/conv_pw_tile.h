@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tile of a product with what ends it, in registers; included once per instruction set. */
+/* A GEMM tile with its epilogue, in registers; included once per instruction set. */
 #ifndef KERNELS_CONV_PW_TILE_H
 #define KERNELS_CONV_PW_TILE_H
 
@@ -20,13 +20,13 @@ struct conv_pw_tile {
     uint32_t k, used; /* columns that are stored */
     const struct conv_pw_epilogue *epilogue;
     const float *added[CONV_EPILOGUE_MAX]; /* tensors that are added, at the tile's first element */
-    /* What B is needed next, fetched meanwhile: `next_step` bytes for each k. Weights come from afar, since all of a
-     * network's pass through the caches between two uses. */
+    /* The part of B needed next, prefetched meanwhile: `next_step` bytes for each k. Weights come from memory, since
+     * all of a network's weights pass through the caches between two uses. */
     const char *next;
     uint32_t next_step;
 };
 
-/* All loops over a tile are taken apart: it lies in registers, which have no numbers. */
+/* All loops over a tile are unrolled: it is in registers, which cannot be indexed. */
 #define CONV_PW_EACH_ROW _Pragma("GCC unroll 16") for (uint32_t r = 0; r < rows; r++)
 #define CONV_PW_EACH_VEC _Pragma("GCC unroll 2") for (uint32_t v = 0; v < vecs; v++)
 
@@ -70,7 +70,7 @@ DENSE_INLINE void conv_pw_finish(const struct conv_pw_tile *t, vec (*sums)[UKERN
 DENSE_INLINE void conv_pw_multiply(uint32_t rows, const struct conv_pw_tile *t, uint32_t vecs)
 {
     vec sums[UKERNEL_ROWS][UKERNEL_VECS];
-    /* Lines of Y lie apart, where the processor's own prefetching does not see them come. */
+    /* Lines of Y are far apart, so that the hardware prefetcher does not detect them. */
     CONV_PW_EACH_ROW
     CONV_PW_EACH_VEC
     {
@@ -98,7 +98,7 @@ DENSE_INLINE void conv_pw_multiply(uint32_t rows, const struct conv_pw_tile *t, 
         conv_pw_finish(t, sums, rows, vecs, false);
 }
 
-/* The tile begins at this pixel and column of the output. */
+/* The tile starts at this pixel and column of the output. */
 DENSE_INLINE void conv_pw_place(struct conv_pw_tile *t, const struct kern_call *call, int64_t pixel, uint32_t column)
 {
     for (uint32_t i = 0; i < t->epilogue->post.count; i++)
@@ -106,7 +106,7 @@ DENSE_INLINE void conv_pw_place(struct conv_pw_tile *t, const struct kern_call *
             (const float *)call->data[t->epilogue->post.step[i].tensor] + pixel * t->epilogue->step[i] + column;
 }
 
-/* Part `part` of `parts` tiles that share B fetches its part of as much at `next`. */
+/* Part `part` of `parts` tiles that share B prefetches its part of as much at `next`. */
 DENSE_INLINE void conv_pw_fetch(struct conv_pw_tile *t, const float *next, uint32_t part, uint32_t parts)
 {
     t->next_step = (uint32_t)(CONV_PW_VECS * VEC * sizeof(float)) / parts;
@@ -122,7 +122,8 @@ static void conv_pw_tile(const struct conv_pw_tile *t, uint32_t rows)
         UKERNEL_BY_COUNT(rows, CONV_PW_ROWS, conv_pw_multiply, t, 1)
 }
 
-/* As few tiles as `pixels` take, of about the same height: of `parts` such runs that share B this is number `part`. */
+/* The minimum number of tiles for `pixels`, of about the same height: of `parts` such runs that share B this is number
+ * `part`. */
 DENSE_INLINE void conv_pw_tiles(struct conv_pw_tile t, uint64_t pixels, const float *next, uint32_t part,
                                 uint32_t parts)
 {

@@ -61,7 +61,7 @@ void kern_conv_any_ref_plan(const struct kern_op *op, uint32_t threads, struct k
     out->worker_scratch_bytes = (uint64_t)s.out[2] * sizeof(double);
 }
 
-/* The sum of an output element, exact for integers, too: at = batch, channel, place. zeros: of X and W. */
+/* The sum of an output element, also exact for integers: at = batch, channel, position. zeros: of X and W. */
 DENSE_INLINE double conv_sum(const struct kern_call *call, const struct conv_shape *s, const int64_t *at,
                              const double *zeros, DML_TENSOR_DATA_TYPE x_type, DML_TENSOR_DATA_TYPE w_type)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tiles of struct conv_small_cin, and the rows of the image that they read; also the first step of fused blocks. */
+/* Tiles of struct conv_small_cin, and the rows of the image that they read; also the first step of fused inverted
+ * residuals. */
 #ifndef KERNELS_CONV_SMALL_CIN_TILE_H
 #define KERNELS_CONV_SMALL_CIN_TILE_H
 
 #include "kernels/conv/conv_plans.h"
 #include "kernels/core/epilogue_vec.h"
 
-/* A tile that fits in registers; smaller ones for the ends of rows. */
+/* A tile that fits the registers; smaller ones for the ends of rows. */
 #if VEC == 16
 #define CIN_BLOCKS 2
 #define CIN_PIXELS 14
@@ -29,7 +30,7 @@ struct small_cin {
     int32_t *offsets;
 };
 
-/* Where a tile reads and writes. */
+/* Source and destination of a tile. */
 struct small_cin_tile {
     const float *x, *w, *bias;
     float *y;
@@ -76,7 +77,7 @@ DENSE_INLINE void small_cin_tile_end(const struct small_cin *r, const struct sma
     }
 }
 
-/* pixels, vecs, stride: constants where that pays. */
+/* pixels, vecs, stride: constants if that is faster. */
 DENSE_INLINE void small_cin_tile_run(const struct small_cin *r, const struct small_cin_tile *t, int pixels, int vecs,
                                      int64_t stride)
 {
@@ -113,7 +114,7 @@ DENSE_INLINE void small_cin_tile_by(const struct small_cin *r, const struct smal
         small_cin_tile_run(r, t, pixels, CIN_VECS, stride);
 }
 
-/* The next pixels of a row with `left` more to do; t->pixels: how many. */
+/* The next pixels of a row with `left` more to do; t->pixels: their number. */
 static inline void small_cin_tile_next(const struct small_cin *r, struct small_cin_tile *t, int64_t left)
 {
     const int64_t stride = r->f.s.stride[2], most = stride > 2 ? CIN_REST : left > CIN_HALF ? CIN_PIXELS : CIN_HALF;

@@ -5,7 +5,7 @@
 #include "kernels/gemm/ukernel.h"
 #include "kernels/vec/vec.h"
 
-/* A row's results of `channels` channels from the buffer to their places. */
+/* Copies a row's results of `channels` channels from the buffer to Y. */
 static void small_cin_store(const struct small_cin *r, float *y, int64_t channels)
 {
     const struct conv_shape *s = &r->f.s;
@@ -21,7 +21,7 @@ static void small_cin_store(const struct small_cin *r, float *y, int64_t channel
         dense_finish_line(r->call, r->epilogue, y + c * s->y[1], s->out[2]);
 }
 
-/* x: the copy's row that output row begins with. y: of the row's first result. */
+/* x: the copy's first row for the output row. y: of the row's first result. */
 static void small_cin_row(const struct small_cin *r, const float *x, float *y)
 {
     const struct conv_shape *s = &r->f.s;
@@ -134,7 +134,7 @@ DENSE_INLINE void small_cout_row_of(uint32_t outs, const struct small_cout_run *
     UKERNEL_BY_COUNT(vecs, COUT_MAX(outs), small_cout_row, outs, r, from)
 }
 
-/* The first `count` outputs of a row, in as many vectors at once as there are registers for. */
+/* The first `count` outputs of a row, in as many vectors at once as fit the registers. */
 static void small_cout_row_parts(const struct small_cout_run *r, const float *from, uint32_t count)
 {
     struct small_cout_run part = *r;

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which convolutions are products of AMX's tiles (struct conv_tiles), how their work is cut, their weights. */
+/* Accepts convolutions as implicit GEMM with AMX (struct conv_tiles), plans their work, and packs their weights. */
 #include "kernels/conv/conv_plans.h"
 #include "kernels/core/isa.h"
 
 enum {
     CHANNELS_MAX = 1 << 16,
     BAND_BYTES = 512 * 1024,    /* of the copy: in the second-level cache next to a panel */
-    BAND_MAX = 8 * 1024 * 1024, /* of the least that a band can be */
+    BAND_MAX = 8 * 1024 * 1024, /* of the minimum size of a band */
     ROWS_MIN = 16,              /* of A: a tile */
-    ROWS_MOST = 512,            /* more make no better use of a panel */
+    ROWS_MOST = 512,            /* more do not reuse a panel better */
     TOGETHER_BYTES = 32 * 1024, /* of panels: in the first-level cache next to rows */
-    CHUNK = 64,                 /* bytes of a row that a tile holds */
+    CHUNK = 64,                 /* bytes of a row in a tile */
     PACK = 4,
-    BYTES_MIN =
-        64, /* of a sum: the fewer they are, the more of the time is what ends it, which VNNI has in registers */
+    BYTES_MIN = 64, /* of a sum: for fewer, the epilogue dominates, which VNNI does in registers */
     HALVES_MIN = 16,
 };
 
@@ -22,7 +21,7 @@ static int64_t chunks(int64_t bytes)
     return (bytes + CHUNK - 1) / CHUNK;
 }
 
-/* Channels of Y lie together, as do those of what is added, or one stands for all. */
+/* Y is NHWC, and so are added tensors, unless they are broadcast. */
 static bool halves_fit(const struct kern_op *op, struct conv_tiles *p)
 {
     if (op->u.conv.integer || !dense_short_floats(op) || !conv_epilogue_steps(op, &p->steps) ||
@@ -65,7 +64,8 @@ static int64_t band_bytes(const struct conv_tiles *p)
     return (p->s.kernel[0] * lines * conv_tiles_line(p, p->size[2]) + 2 * ROWS_MIN) * p->entry;
 }
 
-/* Cycles: a chunk of a row times a panel, and what ends a row of a panel; of copying a pixel, and 8 bytes of it. */
+/* Cycles: a chunk of a row times a panel, and the epilogue of a row of a panel; of copying a pixel, and 8 bytes of
+ * it. */
 enum { CHUNK_CYCLES = 3, END_CYCLES = 16, PIXEL_CYCLES = 12, COPY_BYTES = 8, WEIGHT_BYTES = 16 };
 
 static double row_cycles(const struct conv_tiles *p)
@@ -158,7 +158,7 @@ bool conv_tiles_init(const struct kern_op *op, int64_t element, struct conv_tile
 
 /* ---- work and weights ---- */
 
-/* Units: panels of a band, whose copy of X they share. */
+/* Units: panels of a band, which share its copy of X. */
 static uint64_t tiles_plan(const struct conv_tiles *p, struct kern_work *out)
 {
     *out = (struct kern_work){ .units = p->s.batch * (uint64_t)(p->bands[0] * p->bands[1] * p->bands[2]) * p->units };
@@ -170,7 +170,7 @@ static uint64_t tiles_plan(const struct conv_tiles *p, struct kern_work *out)
 
 #define NOWHERE INT64_MIN
 
-/* Where number `i` of a row of A is among an output channel's weights, or NOWHERE. */
+/* Index of number `i` of a row of A among an output channel's weights, or NOWHERE. */
 static int64_t weight_at(const struct conv_tiles *p, int64_t i)
 {
     const struct conv_shape *s = &p->s;
@@ -182,7 +182,7 @@ static int64_t weight_at(const struct conv_tiles *p, int64_t i)
     return c * s->w[1] + line / s->kernel[1] * s->w[2] + line % s->kernel[1] * s->w[3] + k2 * s->w[4];
 }
 
-/* [panel][pack][channel of the panel][numbers of a pack], zeros where there are none; bytes: then the sums. */
+/* [panel][pack][channel of the panel][numbers of a pack], padded with zeros; bytes: then the sums. */
 static void pack_bytes(const struct conv_tiles *p, const int8_t *source, int8_t *to)
 {
     int32_t *sums = (int32_t *)(to + p->panel_bytes * p->panels);
@@ -218,7 +218,7 @@ DENSE_INLINE void pack_halves_of(const struct conv_tiles *p, const void *source,
 static void pack_halves(const struct kern_op *op, const struct conv_tiles *p, const void *source, uint16_t *to)
 {
     const DML_TENSOR_DATA_TYPE type = op->tensors[1].type;
-    if (type == DML_TENSOR_DATA_TYPE_FLOAT32) /* a loop of its own */
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT32) /* a separate loop */
         pack_halves_of(p, source, to, DML_TENSOR_DATA_TYPE_FLOAT32);
     else
         pack_halves_of(p, source, to, type);

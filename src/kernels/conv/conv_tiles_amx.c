@@ -15,9 +15,9 @@ struct tiles_run {
     char *scratch;
     const char *a;              /* the first row of A */
     int64_t n, low[3], size[3]; /* the band */
-    int64_t line, lines;        /* rows of A for a line; lines of a plane that a step does not skip */
+    int64_t line, lines;        /* rows of A for a line; lines of a plane that a stride does not skip */
     int64_t first, rows;        /* of A that the band has; direct: of the image's */
-    int64_t loaded;             /* number of the band whose inputs are in scratch */
+    int64_t loaded;             /* index of the band whose inputs are in scratch */
     int64_t x_step;             /* elements of X between the pixels of a line that are read */
 };
 
@@ -94,7 +94,7 @@ DENSE_INLINE void copy_chunks(const char *from, int64_t bytes, char *to)
         _mm512_storeu_si512(to, _mm512_maskz_loadu_epi8(~UINT64_C(0) >> (AMX_BYTES - bytes), from));
 }
 
-/* `count` pixels of X from an element on, `step` bytes apart; whole chunks where a pixel has them to itself. */
+/* `count` pixels of X from an element on, `step` bytes apart; whole chunks if a pixel has them exclusively. */
 static void load_pixels(const struct tiles_run *r, int64_t from, int64_t count, char *to, int64_t step)
 {
     const struct conv_shape *s = &r->p.s;
@@ -159,7 +159,7 @@ static void load_line(const struct tiles_run *r, bool there, int64_t from, int64
     pad_pixels(r, count - end, to + end * step, step);
 }
 
-/* A row of A for each output pixel: the taps of a line. Zeros behind BFLOAT16, since NaN times 0 is NaN. */
+/* A row of A for each output pixel: the taps of a line. Zeros after BFLOAT16, since NaN times 0 is NaN. */
 static void load_windows(const struct tiles_run *r, const char *pixels, char *to)
 {
     const struct conv_shape *s = &r->p.s;
@@ -238,7 +238,7 @@ static void load_band(const struct tiles_run *r)
     }
 }
 
-/* Where taps lie behind a row's first byte. */
+/* Offsets of taps from a row's first byte. */
 static void list_taps(const struct tiles_run *r)
 {
     const struct conv_tiles *p = &r->p;
@@ -279,13 +279,13 @@ static void band_init(struct tiles_run *r, int64_t band)
 
 /* ---- results ---- */
 
-/* Rows of A that are multiplied at once, and where their results are: elements of Y, and of what is added. */
+/* Rows of A that are multiplied at once, and their results: elements of Y, and of added tensors. */
 struct tiles_rows {
     int64_t count;
     int64_t y[BLOCK_ROWS + END_ROWS], added[CONV_EPILOGUE_MAX][BLOCK_ROWS + END_ROWS];
 };
 
-/* INT64_MIN: those of rows that are no output's. */
+/* INT64_MIN: rows that do not belong to an output. */
 static void list_places(const struct tiles_run *r, const int64_t *strides, int64_t row, int64_t count, int64_t *out)
 {
     const int64_t base = r->n * strides[0] + r->low[0] * strides[2] + r->low[1] * strides[3] + r->low[2] * strides[4];
@@ -422,7 +422,7 @@ static void finish_halves(const struct tiles_run *r, const struct tiles_block *b
 
 /* ---- work ---- */
 
-/* A's rows of an image that are read where they lie end with it: the last tiles begin earlier. */
+/* In-place rows of A end with the image: the last tiles start earlier. */
 static int64_t block_begin(const struct tiles_run *r, int64_t row, int64_t *count)
 {
     if (!r->p.direct)

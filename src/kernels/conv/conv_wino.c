@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which convolutions are computed so, and how the work is cut. */
+/* Accepts convolutions for Winograd's algorithm, and plans their work. */
 #include "kernels/conv/conv_plans.h"
 #include "kernels/core/choice.h"
 #include "kernels/core/isa.h"
@@ -8,7 +8,7 @@
 
 /* Transformed inputs and products of a block of tiles stay in the second-level cache. */
 #define BLOCK_FLOATS (160 * 1024)
-#define BLOCK_ROWS   6 /* most calls of the product for a panel */
+#define BLOCK_ROWS   6 /* maximum calls of the GEMM for a panel */
 
 static bool shape_fits(const struct kern_op *op, const struct conv_shape *s)
 {
@@ -19,7 +19,7 @@ static bool shape_fits(const struct kern_op *op, const struct conv_shape *s)
     return s->stride[1] == 1 && s->stride[2] == 1 && s->dilation[1] == 1 && s->dilation[2] == 1;
 }
 
-/* A transposed one is the convolution by the filter turned round, whose channels have changed places. */
+/* A transposed convolution is the convolution with the mirrored filter and exchanged channels. */
 static void turn(struct conv_shape *s)
 {
     const int64_t out = s->w[1];
@@ -31,11 +31,11 @@ static void turn(struct conv_shape *s)
     s->transposed = false;
 }
 
-#define FILTER_CYCLES 50 /* that the transform of a filter takes */
+#define FILTER_CYCLES 50 /* cost of the transform of a filter */
 
-/* Time over the direct convolution's: cycles of two multiply-adds on vectors, fitted to measurements from 3 to 512
- * channels and 7 x 7 to 160 x 160 pixels. Products run at 80 % of the peak, transforms cost by the vector, weights
- * come from memory at 6 bytes a cycle; direct convolutions run at 85 %, on whole vectors of output channels. */
+/* Time relative to the direct convolution: cycles of two multiply-adds on vectors, fitted to measurements from 3 to 512
+ * channels and 7 x 7 to 160 x 160 pixels. GEMMs run at 80 % of the peak, transforms cost by the vector, weights come
+ * from memory at 6 bytes a cycle; direct convolutions run at 85 %, on whole vectors of output channels. */
 static double wino_cost(const struct wino *w, bool packed)
 {
     const struct conv_shape *s = &w->s;
@@ -54,7 +54,7 @@ static double wino_cost(const struct wino *w, bool packed)
 }
 
 #define GRAD_SUMS   (600 * 1024)  /* floats of sums at once */
-#define GRAD_BLOCK  (1024 * 1024) /* of transformed tiles, where sums are too many for the second-level cache */
+#define GRAD_BLOCK  (1024 * 1024) /* of transformed tiles, if sums exceed the second-level cache */
 #define GRAD_POINTS 36
 
 static bool grad_fits(const struct kern_op *op, const struct conv_shape *s)
@@ -114,7 +114,7 @@ static double grad_cost(const struct wino_grad *g, double lanes)
 
 #define TILES_BEST 8 /* fewer at once take as long */
 
-/* Cycles until so many threads are done, as in wino_cost. */
+/* Cycles until all threads are done, as in wino_cost. */
 static double blocks_time(const struct wino *w, uint32_t threads, uint32_t blocks)
 {
     const uint32_t each = (blocks * w->panels + threads - 1) / threads, tiles = (w->tiles + blocks - 1) / blocks;
@@ -126,7 +126,7 @@ static double blocks_time(const struct wino *w, uint32_t threads, uint32_t block
            (each + w->panels - 1) / w->panels * transform * w->depth;
 }
 
-/* As many as memory asks for, or more, so that threads are done soonest. */
+/* The number that memory requires, or more, so that threads are done soonest. */
 static uint32_t wino_blocks(const struct wino *w, uint32_t threads)
 {
     uint32_t best = w->blocks;
@@ -168,13 +168,12 @@ bool wino_init(const struct kern_op *op, uint32_t lanes, struct wino *w)
         w->blocks = BASE_MIN(op->cut, BASE_MAX(w->tiles, 1));
     else if (op->threads > 2)
         w->blocks = wino_blocks(w, op->threads);
-    else /* an even number, so that two threads share no block, whose inputs both would transform */
+    else /* an even number, so that two threads do not share a block, whose inputs both would transform */
         w->blocks += tiles >= 2 * rows ? w->blocks % 2 : 0;
     w->block = w->blocks ? (w->tiles + w->blocks - 1) / w->blocks : 0;
     w->blocks = w->block ? (w->tiles + w->block - 1) / w->block : 0; /* none is empty */
     w->cuts = w->blocks < BASE_MAX(32, 4u * op->threads) ? w->panels : 1;
-    w->in_step =
-        (uint64_t)w->block * w->depth + 16; /* the points of a tile must not all fall into one set of a cache */
+    w->in_step = (uint64_t)w->block * w->depth + 16; /* the points of a tile must not all map to one cache set */
     w->out_step = (uint64_t)w->block * w->panel + 16;
     w->out = base_align_up(w->points * w->in_step, 16);
     w->patch = w->out + base_align_up(w->points * w->out_step, 16);

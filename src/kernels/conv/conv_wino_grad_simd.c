@@ -26,7 +26,7 @@ DENSE_INLINE struct grad_place grad_place(const struct wino_grad *g, uint32_t ti
     return (struct grad_place){ line / g->rows, (int64_t)(line % g->rows) * TILE, (int64_t)(tile % g->columns) * TILE };
 }
 
-/* Some rows and columns of an image of which not all are inside, as [row][column][width]; zeros elsewhere. */
+/* Some rows and columns of an image, partly outside, as [row][column][width]; zeros outside. */
 struct grad_window {
     const float *image; /* the first channel of its first pixel */
     int64_t row_step, column_step, rows, columns;

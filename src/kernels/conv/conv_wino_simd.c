@@ -25,7 +25,7 @@ DENSE_INLINE void wino_tile_out(uint32_t size, const float *from, uint64_t step,
     WINO_UNROLL for (uint32_t o = 0; o < WINO_OUTS; o++) wino_out(size, WINO_OUTS, half[o], to + o * WINO_OUTS);
 }
 
-/* The inputs of a tile that are not all inside, or whose channels are not neighbours, as [row][column][depth]. */
+/* The inputs of a tile that is partly outside, or whose channels are not contiguous, as [row][column][depth]. */
 static void wino_patch(const struct wino_run *r, const float *image, int64_t row, int64_t column)
 {
     const struct conv_shape *s = &r->w.s;
@@ -76,7 +76,7 @@ static void wino_transpose(const float *from, int64_t plane, uint32_t lanes, int
     }
 }
 
-/* The inputs of neighbouring tiles in a vector of channels as [row][column][VEC], from planes. */
+/* The inputs of adjacent tiles in a vector of channels as [row][column][VEC], from planes. */
 static void wino_strip(const struct wino_run *r, const float *image, int64_t row, int64_t column, int64_t columns,
                        uint32_t channel)
 {
@@ -143,7 +143,7 @@ DENSE_INLINE void wino_block_in(const struct wino_run *r, uint32_t size, uint32_
 }
 
 /* in: [vectors of channels][block][VEC], weights: [channel][panel], out: [vectors of the panel][block][VEC]. Weights
- * `soon` floats ahead are prefetched: with few tiles the product waits for memory otherwise. */
+ * `soon` floats ahead are prefetched: otherwise, with few tiles, the GEMM waits for memory. */
 struct wino_product {
     const float *in, *weights;
     uint64_t soon;
@@ -327,9 +327,9 @@ KERN_ISA_RUN(conv_wino_f32, wino_run)
 typedef double pack_vec __attribute__((vector_size(PACK_LANES * sizeof(double))));
 typedef float pack_floats __attribute__((vector_size(PACK_LANES * sizeof(float))));
 
-#define PACK_CHANNELS 4 /* input channels at once: lines of the weights and of what is written are used whole */
+#define PACK_CHANNELS 4 /* input channels at once: cache lines of the weights and of the output are used whole */
 
-/* The filters of PACK_LANES output channels, `count` of which there are, zeros for others: `apart` floats apart. */
+/* The filters of PACK_LANES output channels, `count` of which exist, zeros for others: `apart` floats apart. */
 static void pack_load(const struct conv_shape *s, const float *from, uint32_t apart, uint32_t count, pack_vec *out)
 {
     uint32_t taps = (uint32_t)(s->kernel[1] * s->kernel[2]);
@@ -421,8 +421,8 @@ static void pack_range(void *context, size_t begin, size_t end, unsigned worker)
 
 #define PACK_GRAIN 16 /* blocks that are worth a thread */
 
-/* Packed: [panel][point][input channel][output channel of the panel]. Whole lines go out at once: those of neighbouring
- * points often share sets of the caches. */
+/* Packed: [panel][point][input channel][output channel of the panel]. Whole cache lines are stored at once: those of
+ * adjacent points often share cache sets. */
 void KERN_ISA_PASTE(wino_pack_, ISA)(const struct wino *w, const float *source, float *packed)
 {
     struct wino_packing p = { .w = w, .source = source, .packed = packed };

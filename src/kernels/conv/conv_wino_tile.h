@@ -9,8 +9,8 @@
 
 #define WINO_UNROLL _Pragma("GCC unroll 16")
 
-/* The polynomial of x^2 with zeros at the squares of all points, or of all but a pair's, for the even or the odd ones
- * of the coefficients d: the sum of factors times every second d. */
+/* The polynomial of x^2 with zeros at the squares of all points, or of all except for a pair's, for the even or the odd
+ * coefficients d: the sum of factors times every second d. */
 DENSE_INLINE vec wino_factors(uint32_t size, uint32_t without, const vec *d)
 {
     float factors[WINO_SIZE_MAX / 2] = { 1 };
@@ -28,7 +28,7 @@ DENSE_INLINE vec wino_factors(uint32_t size, uint32_t without, const vec *d)
     return sum;
 }
 
-/* Values at the points of a polynomial, times what the weights' values were divided by. */
+/* Values of a polynomial at the points, times the divisors of the weights' values. */
 DENSE_INLINE void wino_in(uint32_t size, const vec *d, vec *to)
 {
     const uint32_t pairs = size / 2 - 1;

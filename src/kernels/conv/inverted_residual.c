@@ -30,14 +30,14 @@ bool residual_shape(const struct kern_op *op, struct inverted_residual *out)
 
 static void residual_pack_offsets(struct inverted_residual *b)
 {
-    b->b1 = (uint64_t)b->middle * b->depth; /* W1 comes first */
+    b->b1 = (uint64_t)b->middle * b->depth; /* W1 precedes the others */
     b->wd = b->b1 + b->middle;
     b->w2 = b->wd + ((uint64_t)b->taps + 1) * b->middle; /* panel by panel, biases behind the taps */
     b->b2 = b->w2 + (uint64_t)b->out * b->m;
     b->packed = b->b2 + b->out;
 }
 
-/* Padding before the image is less than a window, and rows can be counted in 32 bits with all that windows reach. */
+/* Padding before the image is less than a window, and rows including the reach of windows fit 32 bits. */
 static bool padding_fits(const struct inverted_residual *b)
 {
     const struct kern_inverted_residual *p = b->p;
@@ -59,7 +59,7 @@ static bool is_pointwise(const struct kern_inverted_residual *p, const struct ke
     return result;
 }
 
-/* The first convolution as an op of its own, which writes pixels. */
+/* The first convolution as a separate op, which writes pixels. */
 static void wide_op(const struct kern_op *op, const struct inverted_residual *b, struct kern_op *out)
 {
     const struct kern_inverted_residual *p = b->p;
@@ -83,7 +83,7 @@ static void wide_op(const struct kern_op *op, const struct inverted_residual *b,
     memcpy(out->tensors[3].strides, (const int64_t[]){ row * b->h, 1, row, b->m }, 4 * sizeof(int64_t));
 }
 
-/* A tile of it makes a panel, row by row. */
+/* A tile of it computes a panel, row by row. */
 static bool wide_init(const struct kern_op *op, uint32_t lanes, struct inverted_residual *b)
 {
     struct kern_op first;
@@ -132,7 +132,7 @@ bool kern_inverted_residual_f32_accepts(const struct kern_op *op)
     return op->packed_input == 2 && residual_init(op, LANES_MIN, &b) && residual_init(op, CONV_PW_LANES_MAX, &b);
 }
 
-/* Units are rows of the output. Few of them for each thread would compute many expanded rows twice. */
+/* Units are rows of the output. Too few of them per thread would compute many expanded rows twice. */
 static uint64_t residual_plan(const struct inverted_residual *b, struct kern_work *out)
 {
     uint64_t row = (uint64_t)b->ow * b->m * ((uint64_t)b->o + b->taps + b->depth);

@@ -32,7 +32,7 @@ static void residual_bounds(const struct kern_bounds *bounds, struct kern_epilog
 
 /* ---- expanded rows ---- */
 
-/* The panel's row number `row`, padding counted. */
+/* The panel's row number `row`, counting padding. */
 static float *residual_row(const struct residual_run *r, uint32_t row)
 {
     const struct inverted_residual *b = &r->b;
@@ -40,7 +40,7 @@ static float *residual_row(const struct residual_run *r, uint32_t row)
     return r->held + (uint64_t)r->channel * b->p->window[0] * b->line + row % b->p->window[0] * line;
 }
 
-/* Left and right of images: rows are zero there for good. */
+/* Left and right of images: rows stay zero there. */
 static void residual_pad(const struct residual_run *r)
 {
     const struct inverted_residual *b = &r->b;
@@ -81,7 +81,7 @@ static void residual_expand_wide(const struct residual_run *r, uint32_t row, flo
     }
 }
 
-/* Rows [from, to) of the panel, padding counted. */
+/* Rows [from, to) of the panel, counting padding. */
 static void residual_expand(const struct residual_run *r, uint32_t from, uint32_t to)
 {
     const struct inverted_residual *b = &r->b;
@@ -114,7 +114,7 @@ struct residual_line {
 
 #define RESIDUAL_AT_ONCE 7 /* image rows are often a multiple of it */
 
-/* `at_once` neighbours from x on: what they read in common is loaded once. */
+/* `at_once` neighbours from x on: common elements are loaded once. */
 DENSE_INLINE void residual_3x3(const struct residual_line *l, const vec *w, uint32_t x, uint32_t step, uint32_t at_once,
                                enum kern_bounds_kind kind)
 {
@@ -181,7 +181,7 @@ static void residual_line_any(const struct residual_run *r, uint32_t row, const 
     }
 }
 
-/* The panel's output row whose window begins with row number `row`, padding counted. */
+/* The panel's output row whose window starts with row number `row`, counting padding. */
 static void residual_depthwise(const struct residual_run *r, uint32_t row, float *out)
 {
     const struct kern_inverted_residual *p = r->b.p;
@@ -218,7 +218,7 @@ static uint32_t residual_panel(const struct residual_run *r)
     return ready;
 }
 
-/* ---- the last product ---- */
+/* ---- the last GEMM ---- */
 
 static void residual_project(const struct residual_run *r)
 {

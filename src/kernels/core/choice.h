@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one place where accepts() chooses between two kernels by their costs, and what corrects these on a machine that
- * is not the one where they were fitted. */
+/* The selection between two kernels by cost in accepts(), and its corrections for machines other than the one on which
+ * the costs were fitted. */
 #ifndef KERNELS_CHOICE_H
 #define KERNELS_CHOICE_H
 
@@ -25,7 +25,7 @@ struct kern_point {
 };
 extern const struct kern_point kern_points[KERN_POINT_COUNT];
 
-/* At each point, the ratio of the two times as measured over that of the model: more than 0, 1 where they agree. */
+/* At each point, the ratio of the two measured times relative to the model's: more than 0, 1 if they agree. */
 struct kern_tuning {
     float correction[KERN_POINT_COUNT];
 };
@@ -34,10 +34,11 @@ struct kern_tuning {
 #include "kernels/core/choices.def"
 double kern_choice_cost(enum kern_choice choice, const struct kern_op *op);
 
-/* Measurements overrule the model where they differ by more than this: noise and near shapes must not. */
+/* Measurements override the model if they differ by more than this: not noise or differences between similar shapes. */
 #define KERN_CHOICE_DOUBT 0.1
 
-/* Is the first kernel the one to take? `cost`: their ratio by the model. Between points corrections are averaged. */
+/* Whether to use the first kernel. `cost`: the ratio of their times in the model. Corrections are interpolated between
+ * points. */
 bool kern_pays(const struct kern_op *op, enum kern_choice choice, double cost);
 
 #endif

@@ -5,11 +5,11 @@
 
 #include "kernels/core/kernel.h"
 
-/* In a loop that shall have no vectors: for stores far apart the compiler would take instructions that scatter, which
- * are slower than single stores. */
+/* Prevents vectorisation of a loop: for distant stores the compiler would use scatter instructions, which are slower
+ * than single stores. */
 #define COPY_ONE_BY_ONE __asm__ volatile("")
 
-/* Constant steps have vectors. The sides never overlap. */
+/* Constant strides are vectorised. The sides never overlap. */
 #define COPY_STEP(out_step, in_step)                                                                                   \
     for (int64_t i = 0; i < n; i++)                                                                                    \
         out[i * (out_step)] = in[i * (in_step)];

@@ -65,11 +65,11 @@ bool dense_epilogue_fits(const struct kern_op *op)
     return !op->epilogue || integer || dense_is_short_float(type);
 }
 
-/* Elements that do not lie together are gathered or scattered so many at a time. */
+/* Elements that are not contiguous are gathered or scattered this many at a time. */
 enum { ROW_PART = 64 };
 
 #if defined(__x86_64__)
-/* Packing asks for 16 to 64 halves at a time: choosing a conversion by type costs more than it does then. */
+/* Packing converts 16 to 64 halves at a time: selecting a conversion by type would cost more than the conversion. */
 __attribute__((target("avx2,f16c"))) static void halves_to_floats(const uint16_t *in, uint32_t count, float *out)
 {
     uint32_t i = 0;
@@ -111,7 +111,7 @@ void dense_load_row(const void *data, int64_t index, int64_t step, DML_TENSOR_DA
     }
 }
 
-/* At most ROW_PART elements to where they lie together: kern_convert, but integers are rounded. */
+/* At most ROW_PART elements to contiguous memory: kern_convert, but integers are rounded. */
 static void store_part(void *out, DML_TENSOR_DATA_TYPE type, const float *in, uint32_t count)
 {
     float rounded[ROW_PART];
@@ -151,7 +151,7 @@ void dense_store_row(void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TY
     }
 }
 
-/* Repeated dimensions count as widest: walking them last would touch one element again and again. */
+/* Broadcast dimensions count as widest: walking them last would access one element repeatedly. */
 static int64_t stride_width(const struct kern_view *view, uint32_t d)
 {
     return view->sizes[d] == 1 || view->strides[d] == 0 ? INT64_MAX : llabs(view->strides[d]);

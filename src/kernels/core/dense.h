@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the dense and window families (gemm, conv, pool, resample, gather, attention) share: typed element access,
+/* Shared by the dense and window families (gemm, conv, pool, resample, gather, attention): typed element access,
  * walking rows of a view, and the op's epilogue. */
 #ifndef KERNELS_DENSE_H
 #define KERNELS_DENSE_H
@@ -7,8 +7,8 @@
 #include "base/half.h"
 #include "kernels/core/kernel.h"
 
-/* Bytes of a long stream that are fetched ahead of use: what arrives while memory answers. The processor's own fetching
- * gets two thirds of its bandwidth. */
+/* Prefetch distance in bytes for long streams: the amount that arrives during the latency of memory. The hardware
+ * prefetcher alone reaches two thirds of the bandwidth. */
 #define DENSE_AHEAD 8192
 
 #define DENSE_INLINE static inline __attribute__((always_inline))
@@ -33,7 +33,7 @@ DENSE_INLINE double dense_load(const void *data, int64_t index, DML_TENSOR_DATA_
 }
 #undef DENSE_LOAD
 
-/* function(..., a, b) with the types of two factors, which are constants where it matters. */
+/* function(..., a, b) with the types of two factors as constants if it matters. */
 #define DENSE_BY_FACTORS(a, b, function, ...)                                                                          \
     ((a) != (b) ? function(__VA_ARGS__, a, b)                                                                          \
      : (a) == DML_TENSOR_DATA_TYPE_FLOAT32                                                                             \
@@ -42,11 +42,12 @@ DENSE_INLINE double dense_load(const void *data, int64_t index, DML_TENSOR_DATA_
          ? function(__VA_ARGS__, DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT16)                           \
          : function(__VA_ARGS__, a, b))
 
-/* Rounds to nearest even and saturates for integer types; NaN gives 0 there. */
+/* Rounds to nearest even and saturates for integer types; NaN becomes 0 there. */
 void dense_store(void *data, int64_t index, DML_TENSOR_DATA_TYPE type, double value);
 
-bool dense_is_float(DML_TENSOR_DATA_TYPE type);       /* FLOAT16, bfloat16, FLOAT32, FLOAT64 */
-bool dense_is_short_float(DML_TENSOR_DATA_TYPE type); /* the same without FLOAT64: what FLOAT32 holds */
+bool dense_is_float(DML_TENSOR_DATA_TYPE type); /* FLOAT16, bfloat16, FLOAT32, FLOAT64 */
+bool dense_is_short_float(
+    DML_TENSOR_DATA_TYPE type); /* the same without FLOAT64: types that FLOAT32 represents exactly */
 
 DENSE_INLINE bool dense_is_byte(DML_TENSOR_DATA_TYPE type)
 {
@@ -80,7 +81,7 @@ DENSE_INLINE void dense_row_at(const struct kern_view *view, uint64_t row, uint3
     }
 }
 
-/* Positions i in [*begin, *end) of [0, count) for which i * step + offset lies in [0, limit). */
+/* Positions i in [*begin, *end) of [0, count) for which i * step + offset is in [0, limit). */
 DENSE_INLINE void dense_range(int64_t count, int64_t step, int64_t offset, int64_t limit, int64_t *begin, int64_t *end)
 {
     *end = limit > offset ? BASE_MIN((limit - offset + step - 1) / step, count) : 0;
@@ -93,7 +94,7 @@ DENSE_INLINE uint64_t dense_grain(uint64_t cost)
     return cost >= KERN_GRAIN ? 1 : KERN_GRAIN / BASE_MAX(cost, 1);
 }
 
-/* Where the next `count` things lie in scratch memory of which *used are given out, a multiple of `alignment`. */
+/* The offset of the next `count` elements in scratch memory of which *used are allocated, a multiple of `alignment`. */
 DENSE_INLINE uint64_t dense_take(uint64_t *used, uint64_t count, uint64_t alignment)
 {
     uint64_t at = *used;
@@ -102,11 +103,11 @@ DENSE_INLINE uint64_t dense_take(uint64_t *used, uint64_t count, uint64_t alignm
 }
 
 /* Stores `count` results along output 0's last dimension from coordinates `at` on, through the epilogue if there is
- * one: by the definition, or fast with dense_epilogue_bytes(op) of scratch for each worker. */
+ * one: by the reference, or fast with dense_epilogue_bytes(op) of scratch for each worker. */
 void dense_finish(const struct kern_call *call, const uint32_t *at, uint32_t count, const double *values);
 void dense_finish_f32(const struct kern_call *call, void *scratch, const uint32_t *at, uint32_t count,
                       const float *values);
-/* The same for `count` results that lie together at `y`, where they stay; the epilogue reads nothing else. */
+/* The same in place for `count` contiguous results at `y`; the epilogue reads nothing else. */
 void dense_finish_line(const struct kern_call *call, void *scratch, float *y, int64_t count);
 uint64_t dense_epilogue_bytes(const struct kern_op *op);
 
@@ -116,25 +117,26 @@ void dense_load_row(const void *data, int64_t index, int64_t step, DML_TENSOR_DA
 void dense_store_row(void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TYPE type, uint32_t count,
                      const float *in);
 
-/* Order of the dimensions from the widest stride to the narrowest, those of size 1 and repeated ones first: walking
- * rows of the permuted view touches memory in its order. */
+/* Order of the dimensions from the largest stride to the smallest, those of size 1 and broadcast ones first: walking
+ * rows of the permuted view accesses memory in order. */
 void dense_memory_order(const struct kern_view *view, uint32_t *order);
 struct kern_view dense_permute(const struct kern_view *view, const uint32_t *order);
 
 /* Tensors `first` to `last` have this type. */
 bool dense_same_type(const struct kern_op *op, uint32_t first, uint32_t last, DML_TENSOR_DATA_TYPE type);
 
-/* Those that a product or convolution is made of, and its result, are FLOAT32, FLOAT16 or BFLOAT16, in any mix. */
+/* The factors of a GEMM or convolution and its result are FLOAT32, FLOAT16 or BFLOAT16, in any combination. */
 bool dense_short_floats(const struct kern_op *op);
-/* The caller allows to round the product's factors, of the types that they have, to 16 bits. */
+/* The caller allows rounding the GEMM's factors of these types to 16 bits. */
 bool dense_half_allowed(const struct kern_op *op);
 
-/* A copy of the op whose output and epilogue inputs have their two last dimensions merged; false: strides forbid it. */
+/* A copy of the op whose output and epilogue inputs have their two last dimensions merged; false: strides do not permit
+ * it. */
 bool dense_merge_rows(const struct kern_op *op, struct kern_op *out);
 bool dense_view_merges(const struct kern_view *view, uint32_t d); /* dimensions d and d + 1 */
 void dense_view_merge(struct kern_view *view, uint32_t d);
 
-/* An epilogue computes in FLOAT32, so the result must be a short float, but for integer products. */
+/* An epilogue computes in FLOAT32, so the result must be a short float, except for integer GEMMs. */
 bool dense_epilogue_fits(const struct kern_op *op);
 
 #endif

@@ -33,7 +33,7 @@ static bool is_bound(const struct kern_epilogue_step *step)
     return (step->code != KERN_MAP_MIN_NAN && step->code != KERN_MAP_MAX_NAN) || step->p == step->p;
 }
 
-/* The instruction takes the value in register `last`, and else only what the kernel supports. */
+/* The instruction uses the value in register `last`, and otherwise only operands that the kernel supports. */
 static bool read_step(const struct kern_op *op, const struct kern_map_inst *inst, uint32_t last, uint8_t operands,
                       struct kern_epilogue_step *out)
 {

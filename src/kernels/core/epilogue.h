@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* op->epilogue, the element-wise program at the end of another kernel, whose result is register 0, in two ways: read
+/* op->epilogue, the element-wise program at the end of another kernel, whose result is register 0, in two ways: parsed
  * once as a chain of steps, for kernels that apply those in registers, and run by the interpreter for all others. */
 #ifndef KERNELS_EPILOGUE_H
 #define KERNELS_EPILOGUE_H
@@ -16,7 +16,7 @@ static inline uint32_t kern_epilogue_inputs(const struct kern_op *op)
 
 #define KERN_EPILOGUE_STEPS_MAX 16
 
-/* The operands that a kernel takes for an operation, besides the immediates p and q. */
+/* The operands that a kernel supports for an operation, besides the immediates p and q. */
 enum kern_epilogue_operands {
     KERN_EPILOGUE_VALUE = 1 << 0,  /* the value so far */
     KERN_EPILOGUE_NUMBER = 1 << 1, /* that and a number, which becomes p */
@@ -24,13 +24,13 @@ enum kern_epilogue_operands {
     KERN_EPILOGUE_GATE = 1 << 3,   /* SWISH, HARD_SWISH: also written as a sigmoid times its operand */
 };
 
-/* What a kernel can apply: at most so many steps, and for each operation a set of kern_epilogue_operands. */
+/* What a kernel can apply: the maximum number of steps, and for each operation a set of kern_epilogue_operands. */
 struct kern_epilogue_support {
     uint32_t steps;
     uint8_t operands[KERN_MAP_CODE_COUNT];
 };
 
-/* value = code(value) or code(value, operand), whichever way round a commutative operation has them. */
+/* value = code(value) or code(value, operand), in either order for commutative operations. */
 struct kern_epilogue_step {
     uint8_t code;    /* enum kern_map_code */
     uint32_t tensor; /* of the op: the operand; 0: none, or the number p */
@@ -42,12 +42,12 @@ struct kern_epilogue {
     struct kern_epilogue_step step[KERN_EPILOGUE_STEPS_MAX];
 };
 
-/* Reads the program as a chain in FLOAT32, in which each step takes the value of the one before; no program is a chain
- * of no steps. false: it is none, or the kernel does not support it. */
+/* Parses the program as a chain in FLOAT32, in which each step uses the value of the previous one; no program is a
+ * chain of no steps. false: it is not a chain, or the kernel does not support it. */
 bool kern_epilogue_match(const struct kern_op *op, const struct kern_epilogue_support *support,
                          struct kern_epilogue *out);
 
-/* The epilogue is nothing but bounds (low and high in any order), or there is none. */
+/* The epilogue consists only of clamps (low and high in any order), or there is none. */
 bool kern_epilogue_bounds(const struct kern_op *op, struct kern_bounds *out);
 
 /* clamp(rint(x * scale [/ divisor]) [+ zero point]): tensors of the op, 0 = none. */
@@ -56,7 +56,7 @@ struct kern_requantize {
     float low, high;
 };
 
-/* How many of the last steps are clamp(rint(x [/ divisor]) [+ zero point]); 0: they are not. scale is left alone. */
+/* The number of last steps that are clamp(rint(x [/ divisor]) [+ zero point]); 0: none. scale is not set. */
 uint32_t kern_epilogue_quantize_steps(const struct kern_epilogue *epilogue, struct kern_requantize *out);
 /* The epilogue is a requantisation to INT8 or UINT8, with FLOAT32 scales and divisors and zero points of 8 bits. */
 bool kern_epilogue_requantize(const struct kern_op *op, struct kern_requantize *out);
@@ -66,7 +66,7 @@ bool kern_epilogue_requantize(const struct kern_op *op, struct kern_requantize *
 /* Stores one result at `index` of output 0, through op->epilogue when there is one. */
 void kern_epilogue_store(const struct kern_call *call, const uint32_t *index, double value);
 
-/* The same for `count` results along the last dimension, from `index` on, through an epilogue that is there; needs
+/* The same for `count` results along the last dimension, from `index` on, through an existing epilogue; needs
  * dense_epilogue_bytes(op) of `scratch`. */
 void kern_epilogue_row(const struct kern_call *call, void *scratch, const uint32_t *index, const float *values,
                        uint32_t count);

@@ -6,8 +6,8 @@
 #include "kernels/core/epilogue.h"
 #include "kernels/vec/vec.h"
 
-/* A step without a tensor: EACH(formula) sets every value x of the caller's tile to the formula. A macro, since the
- * switch has to stand around the caller's loop over registers. */
+/* A step without a tensor: EACH(formula) sets every value x of the caller's tile to the formula. A macro, because the
+ * switch must be outside of the caller's loop over registers. */
 #define KERN_EPILOGUE_CASE(name, EACH, formula)                                                                        \
     case KERN_MAP_##name:                                                                                              \
         EACH(formula)                                                                                                  \
@@ -31,7 +31,7 @@
         }                                                                                                              \
     } while (0)
 
-/* What kern_epilogue_bounds reads. */
+/* The input of kern_epilogue_bounds. */
 DENSE_INLINE vec kern_bounds_vec(enum kern_bounds_kind kind, vec low, vec high, vec value)
 {
     switch (kind) {

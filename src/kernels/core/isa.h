@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of a row's functions by instruction set: the build compiles the including file once for each, with ISA defined
- * (portable, avx2, avx512, neon) and its flags. */
+/* Names of a kernel's functions by instruction set: the build compiles the including file once for each, with ISA
+ * defined (portable, avx2, avx512, neon) and its compiler flags. */
 #ifndef KERNELS_ISA_H
 #define KERNELS_ISA_H
 
@@ -17,8 +17,8 @@
 /* The table of loops for this ISA, e.g. KERN_ISA_TABLE(kern_map_isa_) is kern_map_isa_avx2. */
 #define KERN_ISA_TABLE(name) KERN_ISA_PASTE(name, ISA)
 
-/* The run function of SIMD(..., name, ...), or of KERNEL(..., name, ...) when portable, for this ISA: calls `function`,
- * with what else it takes between the call and the range. */
+/* The run function of SIMD(..., name, ...), or of KERNEL(..., name, ...) if portable, for this ISA: calls `function`,
+ * with additional arguments between the call and the range. */
 #define KERN_ISA_RUN(name, function) KERN_ISA_RUN_WITH(name, function(call, begin, end))
 #define KERN_ISA_RUN_WITH(name, statement)                                                                             \
     void KERN_ISA_PASTE(kern_##name, KERN_ISA_PASTE(KERN_ISA_RUN_, ISA))(const struct kern_call *call, uint64_t begin, \
@@ -27,11 +27,11 @@
         statement;                                                                                                     \
     }
 
-/* ---- rows that pack, and those of all instruction sets in one file ---- */
+/* ---- kernels that pack, and those of all instruction sets in one file ---- */
 
-/* The functions of a PACKED_AS row but for run, and for accepts where rows share it. INIT, PLAN and PACK are calls,
- * which see the parameters of these functions and `plan`, of this TYPE: INIT fills it; PLAN fills *out and returns the
- * bytes that packing writes. */
+/* The functions of a PACKED_AS kernel except for run, and for accepts if kernels share it. INIT, PLAN and PACK are
+ * calls that use the parameters of these functions and `plan`, of this TYPE: INIT fills it; PLAN fills *out and returns
+ * the bytes that packing writes. */
 #define KERN_PACKED_ROW(name, TYPE, INIT, PLAN, PACK)                                                                  \
     void kern_##name##_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)                         \
     {                                                                                                                  \
@@ -55,7 +55,7 @@
         PACK;                                                                                                          \
     }
 
-/* Whether the family's plan can be made for the op. */
+/* Whether the family's plan supports the op. */
 #define KERN_PLAN_ACCEPTS(name, TYPE, INIT)                                                                            \
     bool kern_##name##_accepts(const struct kern_op *op)                                                               \
     {                                                                                                                  \

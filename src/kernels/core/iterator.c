@@ -94,7 +94,7 @@ uint64_t kern_iterator_row_left(const struct kern_iterator *iterator, uint64_t f
     return row - flat % row;
 }
 
-/* Rows may be merged for one view where the others forbid it: look outwards as long as this view stays linear. */
+/* Rows may be mergeable for one view only: look outwards as long as this view stays linear. */
 bool kern_iterator_linear(const struct kern_iterator *iterator, uint32_t view, uint64_t begin, uint64_t count,
                           int64_t *out_stride)
 {

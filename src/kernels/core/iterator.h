@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walking several views of the same sizes together: dimensions are ordered by one view's strides and merged where all
- * views allow it, so that dense tensors become one long row. And copying rows, also past the caches. */
+/* Walking several views of the same sizes together: dimensions are ordered by one view's strides and merged if all
+ * views allow it, so that dense tensors become one long row. Also copying rows, optionally with non-temporal stores. */
 #ifndef KERNELS_ITERATOR_H
 #define KERNELS_ITERATOR_H
 
@@ -27,11 +27,12 @@ int64_t kern_iterator_offset(const struct kern_iterator *iterator, uint32_t view
 /* Elements from `flat` to the end of its innermost row. */
 uint64_t kern_iterator_row_left(const struct kern_iterator *iterator, uint64_t flat);
 
-/* Every element's address is base + flat * stride over [begin, begin + count)? Then *out_stride is that stride. */
+/* Whether every element's address is base + flat * stride over [begin, begin + count); then *out_stride is that
+ * stride. */
 bool kern_iterator_linear(const struct kern_iterator *iterator, uint32_t view, uint64_t begin, uint64_t count,
                           int64_t *out_stride);
 
-/* A place in the iterator, moved row by row without divisions. */
+/* A position in the iterator, moved row by row without divisions. */
 struct kern_cursor {
     uint64_t index[KERN_RANK_MAX];
     int64_t offset[KERN_TENSORS_MAX];
@@ -42,7 +43,7 @@ static inline uint64_t kern_cursor_row_left(const struct kern_iterator *iterator
 {
     return iterator->sizes[iterator->rank - 1] - cursor->index[iterator->rank - 1];
 }
-/* Onwards by at most as many. */
+/* Advances by at most that many. */
 void kern_cursor_skip(const struct kern_iterator *iterator, struct kern_cursor *cursor, uint64_t count);
 /* To the start of the next innermost row. */
 void kern_cursor_next_row(const struct kern_iterator *iterator, struct kern_cursor *cursor);
@@ -61,20 +62,20 @@ void kern_iterator_store(const struct kern_iterator *iterator, uint32_t view, DM
 /* Copies `count` elements of `bytes` bytes between strided rows; strides in elements. */
 void kern_copy_row(uint32_t bytes, void *out, int64_t out_stride, const void *in, int64_t in_stride, uint64_t count);
 
-/* Is this output larger than what the caches keep until somebody reads it? Stores past them then write memory without
- * reading it first, and the inputs stay. */
+/* Whether this output exceeds the caches, so that it will be evicted before it is read. Non-temporal stores then write
+ * memory without reading it first, and the inputs stay cached. */
 bool kern_streams(const struct kern_view *view);
 
-/* Bytes that are large enough; 0 restores the usual number (tests only, while nothing runs). */
+/* The threshold in bytes; 0 restores the default (tests only, while nothing runs). */
 void kern_stream_least(uint64_t bytes);
 
 /* memcpy past the caches; for runs of whole cache lines, or long ones. */
 void kern_stream(void *out, const void *in, uint64_t bytes);
 
-/* kern_copy_row of many elements to a row without gaps. */
+/* kern_copy_row of many elements to a contiguous row. */
 void kern_stream_row(uint32_t bytes, void *out, const void *in, int64_t in_stride, uint64_t count);
 
-/* After the last store of a run: other threads may then read. */
+/* After the last store of a run: makes non-temporal stores visible to other threads. */
 void kern_stream_end(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel table, the look-up in it, the choice by cost, and small helpers on views. */
+/* The kernel table, lookups, selection by cost, and small helpers on views. */
 #include "kernels/core/choice.h"
 
 #include "base/cpu.h"
@@ -50,7 +50,7 @@ const struct kern_row *kern_rows(uint32_t *out_count)
     return rows;
 }
 
-/* ---- the choice by cost ---- */
+/* ---- selection by cost ---- */
 
 const struct kern_point kern_points[KERN_POINT_COUNT] = {
 #define POINT(choice, side, in, out, kernel)                                                                           \
@@ -67,7 +67,7 @@ double kern_choice_cost(enum kern_choice choice, const struct kern_op *op)
     return costs[choice](op);
 }
 
-/* Logarithms of channels or k, results' channels or columns, pixels or rows: near shapes are of like proportions. */
+/* Logarithms of channels or k, results' channels or columns, pixels or rows: similar shapes have similar ratios. */
 struct place {
     double in, out, uses;
 };

@@ -19,14 +19,14 @@ struct kern_number {
 enum kern_class kern_type_class(DML_TENSOR_DATA_TYPE type);
 uint32_t kern_type_bits(DML_TENSOR_DATA_TYPE type);
 
-/* The address of element `offset`; `bits` wide types narrower than a byte give the byte that holds it. */
+/* The address of element `offset`; for types narrower than a byte, the byte that contains it. */
 const void *kern_at(const void *base, DML_TENSOR_DATA_TYPE type, int64_t offset);
 
 struct kern_number kern_read(DML_TENSOR_DATA_TYPE type, const void *base, int64_t offset);
 void kern_write(DML_TENSOR_DATA_TYPE type, void *base, int64_t offset, struct kern_number value);
 
-/* Value as `type` holds it: float to integer truncates and saturates (NaN gives 0), integer to narrower integer keeps
- * the low bits, to float rounds once. */
+/* Value converted to `type`: float to integer truncates and saturates (NaN becomes 0), integer to narrower integer
+ * keeps the low bits, to float rounds once. */
 struct kern_number kern_number_to(DML_TENSOR_DATA_TYPE type, struct kern_number value);
 
 /* Its way from float to integer. */
@@ -46,7 +46,7 @@ static inline uint64_t kern_to_unsigned(double x, uint64_t most)
     return x >= (double)most ? most : (uint64_t)x;
 }
 
-/* The same for elements of floating-point use. */
+/* The same for elements used as floating-point numbers. */
 double kern_read_double(DML_TENSOR_DATA_TYPE type, const void *base, int64_t offset);
 void kern_write_double(DML_TENSOR_DATA_TYPE type, void *base, int64_t offset, double value);
 
@@ -69,13 +69,13 @@ void kern_unflatten(uint64_t flat, uint32_t rank, const uint32_t *sizes, uint32_
 void kern_each_element(const struct kern_call *call, uint32_t t, uint64_t begin, uint64_t end,
                        void (*visit)(const struct kern_call *call, const uint32_t *index));
 
-/* An element's own bits: NaNs keep theirs. */
+/* An element's own bits: NaNs are preserved. */
 void kern_copy_element(DML_TENSOR_DATA_TYPE type, void *to, int64_t to_offset, const void *from, int64_t from_offset);
 
 /* To the next index in row-major order; false: back at the first. Dimensions of size 1 keep their index. */
 bool kern_advance(uint32_t rank, const uint32_t *sizes, uint32_t *index);
 
-/* Sizes of `view` cut in two: outside and inside `axes`, 1 elsewhere. */
+/* Sizes of `view` split in two: outside and inside `axes`, 1 elsewhere. */
 void kern_split_sizes(const struct kern_view *view, uint32_t axes, uint32_t *out_outer, uint32_t *out_inner);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a kernel is asked to do: struct kern_op, a kind with its parameters and the views of its tensors. */
+/* The input of a kernel: struct kern_op, a kind with its parameters and the views of its tensors. */
 #ifndef KERNELS_OPS_H
 #define KERNELS_OPS_H
 
@@ -12,9 +12,9 @@
 #define KERN_MAP_INST_MAX 64
 #define KERN_SPATIAL_MAX  3
 
-/* A tensor as it lies in memory. Sizes and strides in elements, outermost first; stride 0 repeats; strides may be
- * negative. The data pointer that a kernel gets addresses the element at index 0,...,0 (view.offset is already added).
- * 4-bit types: strides and offset count nibbles from the pointer's byte, even element in the low nibble. */
+/* A tensor's layout in memory. Sizes and strides in elements, outermost first; stride 0 broadcasts; strides may be
+ * negative. The data pointer that a kernel receives addresses the element at index 0,...,0 (view.offset is already
+ * added). 4-bit types: strides and offset count nibbles from the pointer's byte, even element in the low nibble. */
 struct kern_view {
     DML_TENSOR_DATA_TYPE type;
     uint32_t rank; /* 1 to KERN_RANK_MAX */
@@ -35,7 +35,7 @@ enum kern_kind {
 /* Registers are numbered: 0 .. input count - 1 are the inputs' elements, converted on load to `load_type` of the input;
  * instruction i writes register input count + i. Output j stores register store[j], converted from its type to the
  * output's type. Register types are the six compute types FLOAT32, FLOAT64, INT32, UINT32, INT64, UINT64. Conversions:
- * float to integer truncates toward zero and saturates (NaN gives 0); integer to narrower integer keeps the low bits;
+ * float to integer truncates toward zero and saturates (NaN becomes 0); integer to narrower integer keeps the low bits;
  * float to float rounds to nearest even. mapops.def lists the operations with their formulas. */
 enum kern_map_code {
 #define MAPOP(name, arity, types, formula) KERN_MAP_##name,
@@ -55,7 +55,7 @@ union kern_scalar {
 struct kern_map_inst {
     uint8_t code;             /* enum kern_map_code */
     uint8_t type;             /* compute type of the operands (DML_TENSOR_DATA_TYPE); CONVERT: of the source */
-    uint8_t to_type;          /* type of the result: = type, but for CONVERT; comparisons give `type` 0 or 1 */
+    uint8_t to_type;          /* type of the result: = type, except for CONVERT; comparisons give `type` 0 or 1 */
     uint8_t src[3];           /* registers */
     union kern_scalar imm[2]; /* constants of the formula (p, q), in `type` */
 };
@@ -83,9 +83,9 @@ struct kern_reduce {
 struct kern_gemm {
     float alpha, beta;
     bool has_c;
-    /* Exact products of integers: A, B INT8 or UINT8; in: A, B, [a_zero], [b_zero] of their types and Y's sizes, a_zero
-     * with strides 0 but along m, b_zero but along n. Y[m, n] = sum of (A - a_zero[m]) * (B - b_zero[n]), INT32 that
-     * wraps; alpha, beta and C do not count. An epilogue sees it as FLOAT32 and may store any type. */
+    /* Exact integer GEMM: A, B INT8 or UINT8; in: A, B, [a_zero], [b_zero] of their types and Y's sizes, a_zero with
+     * strides 0 except along m, b_zero except along n. Y[m, n] = sum of (A - a_zero[m]) * (B - b_zero[n]), INT32 that
+     * wraps; alpha, beta and C are ignored. An epilogue sees it as FLOAT32 and may store any type. */
     bool integer, has_a_zero, has_b_zero;
 };
 
@@ -94,10 +94,10 @@ struct kern_gemm {
 
 /* Y[..., n] = sum over k of X[..., k] * (code[k, n] - zero[g, n]) * scale[g, n], where g = k / block. Column n is
  * column n % 16 of panel n / 16; row k is row k % block of group g; D = block rounded up to a multiple of 8; codes
- * behind the last row of a group are zero, what is behind the last column does not matter. in: X [..., K], codes,
- * either INT8 [panels, groups, D / 4, 16, 4] or INT4 [panels, groups, D / 8, 16, 8]: words of 32 bits, each of rows
- * that follow one another in one column; scales [panels, groups, 16] FLOAT32 or FLOAT16, [zeros INT8 of these sizes],
- * all dense; out: Y [..., N]. */
+ * after the last row of a group are zero, codes after the last column are ignored. in: X [..., K], codes, either INT8
+ * [panels, groups, D / 4, 16, 4] or INT4 [panels, groups, D / 8, 16, 8]: words of 32 bits, each of consecutive rows of
+ * one column; scales [panels, groups, 16] FLOAT32 or FLOAT16, [zeros INT8 of these sizes], all dense; out: Y [...,
+ * N]. */
 struct kern_qgemm {
     uint32_t block;
     bool has_zero;
@@ -107,14 +107,15 @@ struct kern_qgemm {
  * sizes 1 but the channel's]; out: Y [N, Cout, S'...]. Cross-correlation unless flip.
  * forward: Y[n, o, s] = sum over c, k of X[n, c, s * stride + k * dilation - pad_start] * W[o, c, k] + bias[o].
  * transposed: the gradient of that with respect to its input: Y gets X scattered through W.
- * S' is any size: what windows reach outside X counts as 0, and X may have elements that no window reaches. */
+ * S' is any size: elements outside X count as 0, and X may have elements that no window covers. */
 struct kern_conv {
     uint32_t spatial; /* 1 to KERN_SPATIAL_MAX */
     uint32_t groups;
     bool transposed, flip, has_bias;
-    /* Exact products of integers: X, W INT8 or UINT8, bias INT32; in: X, W, [bias], [x_zero, all sizes 1], [w_zero,
+    /* Exact integer convolution: X, W INT8 or UINT8, bias INT32; in: X, W, [bias], [x_zero, all sizes 1], [w_zero,
      * shaped as bias]. Y = sum of (X - x_zero) * (W - w_zero[o]) + bias[o], INT32 that wraps; padding counts as x_zero.
-     * An epilogue sees it as FLOAT32 (whether a sum that does not fit wraps is then open) and may store any type. */
+     * An epilogue sees it as FLOAT32 (whether a sum that does not fit wraps is then unspecified) and may store any
+     * type. */
     bool integer, has_x_zero, has_w_zero;
     uint32_t strides[KERN_SPATIAL_MAX], dilations[KERN_SPATIAL_MAX], pad_start[KERN_SPATIAL_MAX];
 };
@@ -132,10 +133,10 @@ struct kern_bounds {
     float low, high; /* of CLAMP, CLIP and CLAMP_NAN; low <= high */
 };
 
-/* in: X [N, C, H, W], FLOAT32 parameters one after the other: W1 [M, C, first...], b1 [M], Wd [M, window...], bd [M],
- * W2 [O, M], b2 [O]; out: Y [N, O, H', W']. Y = W2 D + b2 for each pixel, D = bounds[1](Wd * E + bd) channel by
- * channel over windows of E, zero outside, E = bounds[0](W1 X + b1) for each pixel, or for windows `first` of X. H' and
- * W' are any sizes, as those of kern_conv. */
+/* in: X [N, C, H, W], FLOAT32 parameters in sequence: W1 [M, C, first...], b1 [M], Wd [M, window...], bd [M], W2 [O,
+ * M], b2 [O]; out: Y [N, O, H', W']. Y = W2 D + b2 for each pixel, D = bounds[1](Wd * E + bd) channel by channel over
+ * windows of E, zero outside, E = bounds[0](W1 X + b1) for each pixel, or for windows `first` of X. H' and W' are any
+ * sizes, as for kern_conv. */
 struct kern_inverted_residual {
     uint32_t middle;                                     /* M */
     uint32_t first[2], first_strides[2], first_start[2]; /* start: padding */
@@ -147,7 +148,7 @@ struct kern_inverted_residual {
 enum kern_pool_mode { KERN_POOL_AVERAGE, KERN_POOL_LP, KERN_POOL_MAX };
 
 /* in: X [N, C, S...]; out: Y [N, C, S'...], [indices UINT32/UINT64: logical row-major position of
- * the chosen element within the whole of X, strides ignored; the first maximum wins]. */
+ * the selected element within the whole of X, strides ignored; the first maximum wins]. */
 struct kern_pool {
     enum kern_pool_mode mode;
     uint32_t spatial;
@@ -159,7 +160,7 @@ struct kern_pool {
 };
 
 /* POOL_GRAD: struct kern_pool with mode average or max. in: [max: X [N, C, S...]], dY [N, C, S'...]; out: dX [N, C,
- * S...]: what a change of X does to the sum of dY * POOL(X). S' is any size: windows outside X take no part. */
+ * S...]: the gradient of the sum of dY * POOL(X) with respect to X. S' is any size: windows outside X are ignored. */
 
 enum kern_softmax_mode { KERN_SOFTMAX_PLAIN, KERN_SOFTMAX_LOG, KERN_SOFTMAX_HARD };
 
@@ -207,15 +208,16 @@ struct kern_pad {
     DML_PADDING_MODE mode;
     DML_SCALAR_UNION value; /* in X's type; CONSTANT only */
     uint32_t start[KERN_RANK_MAX];
-    uint32_t gap[KERN_RANK_MAX]; /* so many of `value` between neighbours; CONSTANT only */
+    uint32_t gap[KERN_RANK_MAX]; /* number of `value` elements between neighbours; CONSTANT only */
 };
 
 /* in: X; out: Y of the same rank. The coordinate rule is that of DML_OPERATOR_RESAMPLE2 (resample/resample.c). */
 struct kern_resample {
     DML_INTERPOLATION_MODE mode;
     DML_AXIS_DIRECTION rounding; /* nearest: ceil (INCREASING) or floor of the coordinate */
-    bool antialiased;            /* linear: a dimension shrunk more than twice takes all it covers (triangle filter) */
-    bool transposed;             /* the gradient: X is dY of the forward op, Y its dX; floats only */
+    bool
+        antialiased; /* linear: a dimension shrunk more than twice uses all elements that it covers (triangle filter) */
+    bool transposed; /* the gradient: X is dY of the forward op, Y its dX; floats only */
     float scales[KERN_RANK_MAX], input_offsets[KERN_RANK_MAX], output_offsets[KERN_RANK_MAX];
 };
 
@@ -239,7 +241,7 @@ enum kern_index_mode { KERN_INDEX_AXIS, KERN_INDEX_ELEMENTS, KERN_INDEX_ND };
  * ELEMENTS: Y[o] = X[o with o[axis] = indices[o]]; the indices have Y's sizes.
  * ND: Y[b..., i..., inner] = X[b..., t..., inner], where t = the tuple indices[b..., i...] along the indices' last
  * dimension; `axis` = number of dimensions b, index_rank = number of dimensions i.
- * Y has one dimension of size 1 where none is left. */
+ * Y has one dimension of size 1 if none is left. */
 struct kern_gather {
     uint32_t axis; /* of X */
     uint32_t index_rank;
@@ -255,7 +257,7 @@ enum kern_scatter_reduction {
 };
 
 /* in: X, indices as for gather (but out of range: not written), updates; out: Y = X, and then in element order of the
- * updates, one after the other, Y[...] = Y[...] + update (or what `reduction` says), rounded each time
+ * updates, in sequence, Y[...] = Y[...] + update (or another `reduction`), rounded each time
  * ELEMENTS: Y[u with u[axis] = indices[u]] = updates[u]; indices and updates have the same sizes.
  * ND: Y[t..., inner] = updates[i..., inner], where t = the tuple indices[i...]; `axis` is 0.
  * All have one type; but with a reduction, FLOAT16 and bfloat16 are those of updates only, X and Y being FLOAT32. */
@@ -268,7 +270,7 @@ struct kern_scatter {
 /* Elements are counted in `block`s of X, in element order; UINT32 everywhere.
  * not write: in: X; out: counts [blocks], the non-zero elements of each block.
  * write: in: X, counts; out: their sum (one element), coordinates [M, N]: row r has the last N coordinates of the r-th
- * non-zero element; rows past the sum stay as they are. */
+ * non-zero element; rows after the sum do not change. */
 struct kern_nonzero {
     bool write;
     uint32_t block;
@@ -293,11 +295,11 @@ struct kern_activation {
 
 /* T steps of B independent rows with H hidden values, in D directions at once; G gates: 1 (RNN), 3 (GRU: z, r, h),
  * 4 (LSTM: i, o, f, c).
- * in: X [T, B, D, G, H] FLOAT32: the inputs' product with their weights plus all biases that are only added;
+ * in: X [T, B, D, G, H] FLOAT32: the GEMM of the inputs with their weights plus all biases that are only added;
  *     R, either [D, G, H, K = H], or when `panels` [D, G, ceil(H / 32), K, 32] FLOAT32, where row n of a gate is column
- *     n % 32 of panel n / 32 and what is past H does not matter;
- *     the others are optional and stand where their fields say (indices into op->tensors, 0 = absent).
- * out: of the outputs at least one.
+ *     n % 32 of panel n / 32 and columns after H are ignored;
+ *     the others are optional, at the indices of their fields (into op->tensors, 0 = absent).
+ * out: at least one of the outputs.
  * Row b runs min(lengths[b], T) steps, forward from step 0 or in reverse down to step 0; later steps of `sequence` are
  * zero, and so are the last states of rows of length 0. */
 struct kern_recurrent {
@@ -306,7 +308,7 @@ struct kern_recurrent {
     bool reverse[2];                          /* per direction */
     bool linear_before_reset;                 /* GRU */
     bool couple;                              /* LSTM: f = 1 - i */
-    bool has_clip;                            /* LSTM: every activation's argument goes through `clip`, a CLAMP */
+    bool has_clip;                            /* LSTM: every activation's argument is clamped to +-`clip` */
     uint8_t reset_bias;                       /* [D, H], linear_before_reset: bias of h inside the product with r */
     uint8_t hidden, memory;                   /* [D, B, H]: states before the first step, else zero */
     uint8_t lengths;                          /* [B] UINT32 */
@@ -317,20 +319,20 @@ struct kern_recurrent {
     struct kern_map_inst clip;
 };
 
-/* in: Q [B, H, M, D], K [B, G, N, D], V [B, G, N, Dv], then those that are there, in this order:
+/* in: Q [B, H, M, D], K [B, G, N, D], V [B, G, N, Dv], then those that are present, in this order:
  *   mask    [B, H, M, N], added to the scores
  *   keep    INT32 [B, H, M, N], 0 = masked
  *   end     INT32 [B]: keys from there on are masked
  *   start   INT32 [B]: keys before it are masked
  *   past    INT32 or UINT32 [B]: only keys before past + new_keys exist; causal: for query m before past + m + 1
  * out: Y [B, H, M, Dv] = softmax over n of (scale * Q K^T + mask, + filter where masked) x V; query head h uses head
- * h / (H / G) of K and V. Keys that do not exist are not read. Only -infinity as scores gives zeros (unless
+ * h / (H / G) of K and V. Keys that do not exist are not read. If all scores are -infinity, the result is zero (unless
  * `undefined`). */
 struct kern_attention {
     float scale, filter;
     uint32_t new_keys;
     bool has_mask, has_keep, has_end, has_start, has_past, causal;
-    bool undefined; /* only -infinity as scores gives NaN, as softmax does */
+    bool undefined; /* if all scores are -infinity, the result is NaN, as softmax defines */
 };
 
 /* in: X; out: values (X's type), positions in the line (UINT32, UINT64), of the same sizes: along `axis` the first K of
@@ -342,8 +344,8 @@ struct kern_sort {
 };
 
 /* in: X, [init, size 1 along the axis]; out: Y. Along `axis`, with + or *:
- * Y[i] = init + X[0] + ... + X[i], exclusive: without X[i]. total: Y has size 1 along the axis and holds the whole sum.
- * Floating-point sums are carried in FLOAT64 (init and totals may be of that type); integers wrap. */
+ * Y[i] = init + X[0] + ... + X[i], exclusive: without X[i]. total: Y has size 1 along the axis and is the whole sum.
+ * Floating-point sums are accumulated in FLOAT64 (init and totals may be of that type); integers wrap. */
 struct kern_scan {
     uint32_t axis;
     bool product, exclusive, total, has_init;
@@ -351,17 +353,16 @@ struct kern_scan {
 
 /* RANDOM. in: state, 6 UINT32 along the last dimension: 128-bit counter, lowest word first, and 64-bit key; out: Y
  * UINT32, [state]. Element 4 * g + j of Y, row-major, is word j of Philox 4x32-10 at counter + g. The second output is
- * the state with the counter behind the last one used. */
+ * the state with the counter after the last one used. */
 
 enum kern_roi_mode { KERN_ROI_POOL, KERN_ROI_AVERAGE, KERN_ROI_MAX };
 
-/* Regions of interest. in: corners [R, 4] (x1, y1, x2, y2), image of each region [R] (any number; a region of no image
- * is all outside), X [N, C, H, W]; out: Y [R, C, h, w]: each region is cut in h x w cells, and a cell gives
- *   pool     the maximum of the whole pixels it covers, corners rounded; without any: `outside`
- *   average, max  of samples: per axis ceil(extent / cells), but `least` to `most`; sample s of all of an axis lies at
- *            (s - out_offset) * extent / (samples [- 1 with align_corners]) + corner * scale - in_offset
- *            and is inside from -1 to the size, repeating the edge pixels; elsewhere it reads `outside`.
- * resample/roi_ref.c has the exact rule. */
+/* Regions of interest. in: corners [R, 4] (x1, y1, x2, y2), image of each region [R] (any number; a region of an image
+ * that does not exist is all outside), X [N, C, H, W]; out: Y [R, C, h, w]: each region is split into h x w cells, and
+ * the result of a cell is pool     the maximum of the whole pixels it covers, corners rounded; without any: `outside`
+ *   average, max  of samples: per axis ceil(extent / cells), limited to `least` to `most`; sample s of all of an axis
+ * is at (s - out_offset) * extent / (samples [- 1 with align_corners]) + corner * scale - in_offset and is inside from
+ * -1 to the size, repeating the edge pixels; elsewhere it reads `outside`. resample/roi_ref.c has the exact rule. */
 struct kern_roi {
     enum kern_roi_mode mode;
     bool linear, align_corners; /* not linear: nearest, halves up */
@@ -370,15 +371,15 @@ struct kern_roi {
 };
 
 /* in: corners, image of each region, gradient of Y, [X]; out: [gradient of X], [gradient of the corners]. Samples
- * outside give nothing; of a maximum only the first of the greatest samples gets the gradient. */
+ * outside contribute nothing; for a maximum only the first of the largest samples gets the gradient. */
 struct kern_roi_grad {
     struct kern_roi roi;
     bool has_image, has_image_gradient, has_corner_gradient;
 };
 
 /* APPEND. in: X [B, H, L, D], lengths (INT32 or UINT32) [B]; out: Y [B, H, M, D] of X's type. Y[b, h, lengths[b] + l,
- * d] = X[b, h, l, d] (lengths below 0 count as 0); rows beyond Y are dropped, all other elements of Y keep what they
- * hold. No parameters. */
+ * d] = X[b, h, l, d] (lengths below 0 count as 0); rows beyond Y are dropped, all other elements of Y do not change. No
+ * parameters. */
 
 struct kern_tuning; /* choice.h */
 
@@ -422,16 +423,16 @@ struct kern_op {
     uint32_t epilogue_input;
     uint32_t packed_input;            /* index + 1 of the input that row->pack prepares; 0 = none */
     const struct kern_tuning *tuning; /* for accepts() only; NULL: costs as fitted */
-    uint8_t tile;     /* on SPIR-V adapters: number of the tile that the row takes, from 1 on; 0: as it thinks best */
-    uint16_t threads; /* on the host: that share the step, for rows that cut their work by it; 0 as 1 */
-    uint32_t cut;     /* how plan() cut it, which run() need not find out again; 0: as it is best for the threads */
+    uint8_t tile;     /* on SPIR-V adapters: number of the kernel's tile, from 1 on; 0: selected by heuristics */
+    uint16_t threads; /* on the host: threads that share the step, for kernels that partition by it; 0 means 1 */
+    uint32_t cut;     /* the partition of plan(), so that run() need not recompute it; 0: the best for the threads */
 };
 
 enum kern_flag {
-    KERN_FLAG_HALF_PRECISION = 1 << 0, /* products of 16-bit factors may round them to another 16-bit type */
-    KERN_FLAG_REFERENCE = 1 << 1,      /* use portable rows only (DISABLE_META_COMMANDS; tests) */
+    KERN_FLAG_HALF_PRECISION = 1 << 0, /* GEMMs of 16-bit factors may round them to another 16-bit type */
+    KERN_FLAG_REFERENCE = 1 << 1,      /* use portable kernels only (DISABLE_META_COMMANDS; tests) */
     KERN_FLAG_HALF_FLOAT32 = 1 << 3,   /* FLOAT32 factors may be rounded to 16 bits, too */
-    KERN_FLAG_BYTES = 1 << 5, /* X of QGEMM may be rounded to 8 bits, relative to the greatest element of a group */
+    KERN_FLAG_BYTES = 1 << 5, /* X of QGEMM may be rounded to 8 bits, relative to the largest element of a group */
 };
 
 #endif

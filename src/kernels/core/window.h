@@ -2,7 +2,7 @@
 /* Windows over planes whose rows are contiguous (nchw). Bands of output rows are computed from a padded copy of the
  * input rows that is split by phase: element (i, j) of phase (p, q) is the padded input's element
  * (i * stride + p, j * stride + q). Every tap then reads one contiguous run, and because all phases have the same pitch
- * as the results, rows need not be looked at one by one: a whole band is a single run. */
+ * as the results, rows need not be processed one by one: a whole band is a single run. */
 #ifndef KERNELS_WINDOW_H
 #define KERNELS_WINDOW_H
 
@@ -17,9 +17,9 @@ struct window {
     int64_t in[2], out[2], kernel[2], stride[2], dilation[2], pad[2];
     int64_t x_row;  /* elements from one input row to the next */
     int64_t x_step; /* from one of a row to the next, 0: 1 */
-    float fill;     /* what padding holds */
+    float fill;     /* value of the padding */
     DML_TENSOR_DATA_TYPE type;
-    float zero; /* taken from elements of INT8 and UINT8 */
+    float zero; /* subtracted from elements of INT8 and UINT8 */
 
     bool fits;           /* sizes are small enough to be worked out; the members below are set only then */
     int64_t pitch, rows; /* of a band's results */
@@ -70,7 +70,7 @@ static inline void window_band_init(const struct window *w, struct window_band *
     memset(scratch, 0, window_floats(w) * sizeof(float));
 }
 
-/* Where tap (k0, k1) of the band's first result lies. */
+/* The position of tap (k0, k1) of the band's first result. */
 DENSE_INLINE const float *window_tap(const struct window *w, const struct window_band *band, int64_t k0, int64_t k1)
 {
     int64_t y = k0 * w->dilation[0], x = k1 * w->dilation[1];
@@ -78,7 +78,7 @@ DENSE_INLINE const float *window_tap(const struct window *w, const struct window
     return band->phases + phase * w->phase_floats + y / w->stride[0] * w->pitch + x / w->stride[1];
 }
 
-/* Up to a vector more than `count` floats are written: the caller fills ascending. */
+/* Up to a vector more than `count` floats are written: the caller fills in ascending order. */
 static inline void window_fill(float *to, int64_t count, float value)
 {
     for (int64_t i = 0; i < count; i += VEC)
@@ -172,7 +172,7 @@ static inline float *window_dense(const struct window *w, const struct window_ba
     return band->dense;
 }
 
-/* Where bands of results go. */
+/* The destination of bands of results. */
 struct window_to {
     const struct kern_call *call;
     const struct kern_op *flat; /* the op with the two last dimensions merged, NULL when they cannot be */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The micro-kernel of AMX, for matrices and convolutions. A tile register holds 16 rows of 64 bytes: rows of A, or
  * packs of B (packs along k of 16 columns, four bytes each), or 16 x 16 sums. Four of the eight are sums of 32 rows by
- * 32 columns, so that each load of A and B is used twice. */
+ * 32 columns, so each load of A and B is used twice. */
 #ifndef KERNELS_AMX_H
 #define KERNELS_AMX_H
 
@@ -9,7 +9,7 @@
 
 #include <immintrin.h>
 
-#ifdef _WIN32 /* where a long, which GCC's have the stride in, is no register's width */
+#ifdef _WIN32 /* where GCC's stride is a long, which is not a register's width */
 #undef _tile_loadd_internal
 #undef _tile_stored_internal
 #define _tile_loadd_internal(to, base, stride)                                                                         \
@@ -24,7 +24,7 @@
 #define AMX_COLUMNS 64 /* at once, at most */
 #define AMX_AHEAD   4  /* tiles of B that are fetched before they are read */
 
-/* Tiles are configured for each range of work, and released after it: what saves a thread's registers is spared them.
+/* Tiles are configured for each range of work, and released after it, so that context switches need not save them.
  */
 DENSE_INLINE void amx_begin(void)
 {
@@ -50,11 +50,11 @@ enum amx_kind { AMX_U8S8, AMX_S8S8, AMX_BF16 };
 /* sums[r][c] = start[c] + sum over taps and their bytes of A[r] * B[c] */
 struct amx_block {
     const char *a;
-    int64_t a_step;      /* bytes from row to row: those behind `rows` are read, too, up to whole tiles */
-    const int64_t *taps; /* bytes from a row's start to runs of A that lie together */
+    int64_t a_step;      /* bytes from row to row: those after `rows` are read as well, up to whole tiles */
+    const int64_t *taps; /* bytes from a row's start to contiguous runs of A */
     int64_t tap_count;
     int64_t run;       /* bytes of a run: a multiple of AMX_BYTES */
-    const char *b;     /* all runs' packs, one after the other */
+    const char *b;     /* all runs' packs in sequence */
     int64_t b_step;    /* bytes from pack to pack */
     const void *start; /* for each column; NULL: zeros */
     bool add;          /* to the sums that are there, instead */

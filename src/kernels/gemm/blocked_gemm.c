@@ -66,7 +66,7 @@ static void row_halves(const struct blocked_gemm_isa *isa, const struct blocked_
     }
 }
 
-/* At most as many packs as `rows` are long. */
+/* Limited by the packs in `rows`. */
 static void some_halves(const struct blocked_gemm_isa *isa, const struct blocked_gemm_rows *from, uint32_t lines,
                         uint32_t width, uint16_t *packs)
 {
@@ -159,7 +159,7 @@ void blocked_gemm_end_init(const struct kern_call *call, void *scratch, void *fl
     out->requantizes = kern_epilogue_requantize(call->op, &out->requantize) && how->low >= -128 && how->high <= 255;
 }
 
-/* Sums of numbers of any type that FLOAT32 loads, where one stands for all columns. */
+/* Sums of numbers of any type that FLOAT32 loads, or one number broadcast to all columns. */
 static bool step_fits(const struct kern_view *view)
 {
     const int64_t step = last_step(view);
@@ -194,7 +194,7 @@ bool blocked_gemm_steps(const struct kern_op *op, struct kern_epilogue *out)
             return false;
     if (!gemm.integer || !out->count)
         return !gemm.integer && dense_is_short_float(y->type);
-    /* Bytes must be such before they are stored. */
+    /* Converts to 8 bits before storing. */
     const struct kern_epilogue_step *last = &out->step[out->count - 1];
     const float low = y->type == DML_TENSOR_DATA_TYPE_INT8 ? -128 : 0, high = low + 255;
     return dense_is_short_float(y->type) || (dense_is_byte(y->type) && last->code == KERN_MAP_CLAMP && last->p >= low &&
@@ -313,11 +313,11 @@ bool blocked_gemm_types_fit(const struct kern_op *op, bool integer, bool third)
            (op->epilogue ? kern_type_bytes(type) != 0 : type == DML_TENSOR_DATA_TYPE_INT32);
 }
 
-/* ---- rows ---- */
+/* ---- kernels ---- */
 
 enum { BF16_ROWS = 16, BF16_FEW = 6, AMX_ROWS_PACKED = 7, AMX_ROWS_PLAIN = 32 };
 
-/* Sizes only: work is cut alike for all instruction sets, and scratch memory of the widest tiles is enough for all. */
+/* Sizes only: work is partitioned alike for all instruction sets, and scratch memory suffices for the largest tiles. */
 static const struct blocked_gemm_isa *widest(const struct kern_op *op)
 {
     static const struct blocked_gemm_isa f32 = {
@@ -334,7 +334,7 @@ bool kern_gemm_float_accepts(const struct kern_op *op)
     return !op->u.gemm.integer && kern_gemm_any_ref_accepts(op);
 }
 
-/* BFLOAT16 factors lose nothing. */
+/* BFLOAT16 factors lose no precision. */
 static bool halves_accept(const struct kern_op *op)
 {
     return !op->u.gemm.integer && dense_short_floats(op) &&
@@ -343,20 +343,20 @@ static bool halves_accept(const struct kern_op *op)
            kern_gemm_any_ref_accepts(op);
 }
 
-/* Rows of a product. */
+/* Rows of a GEMM. */
 static uint32_t height(const struct kern_op *op)
 {
     const struct kern_view *y = &op->tensors[op->input_count];
     return y->sizes[y->rank - 2];
 }
 
-/* Making panels of B takes as long as some rows. */
+/* Packing panels of B takes as long as some rows. */
 bool kern_gemm_bf16_accepts(const struct kern_op *op)
 {
     return halves_accept(op) && (op->packed_input == 2 || height(op) >= BF16_ROWS);
 }
 
-/* Packs of the windows are made for each box of pixels: enough channels share them, and fill them. */
+/* Windows are packed for each box of pixels: enough channels share them, and fill them. */
 bool kern_conv_bf16_accepts(const struct kern_op *op)
 {
     enum { IN_MIN = 8, OUT_MIN = 16 };
@@ -367,7 +367,7 @@ bool kern_conv_bf16_accepts(const struct kern_op *op)
            kern_conv_any_ref_accepts(op) && conv_shape_init(op, &s) && s.in_group >= IN_MIN && s.out_group >= OUT_MIN;
 }
 
-/* VDPBF16PS has no more multiplications than FLOAT32's instruction on some processors, but reads half of the bytes. */
+/* VDPBF16PS has no more throughput than FLOAT32's instruction on some CPUs, but reads half of the bytes. */
 bool kern_gemm_bf16_few_accepts(const struct kern_op *op)
 {
     return halves_accept(op) && op->packed_input == 2 && height(op) <= BF16_FEW;

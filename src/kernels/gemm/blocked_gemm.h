@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocked products Y[m, n] = sum over k of A[m, k] * B[k, n], for matrices and convolutions, in FLOAT32, FLOAT64,
- * integers and BFLOAT16 with sums in FLOAT32. A is brought into rows of packs, B into panels:
+ * integers and BFLOAT16 with sums in FLOAT32. A is packed into rows, B into panels:
  * [packs along k][columns of a tile]; a pack holds `k_pack` neighbouring k (integers: four or eight bytes or two 16-bit
- * numbers, multiplied and added by one instruction; two or four BFLOAT16; otherwise one number), zeros behind the last.
- * What multiplies is a tile per instruction set; all else is common.
+ * numbers, multiplied and added by one instruction; two or four BFLOAT16; otherwise one number), padded with zeros.
+ * Only the tiles depend on the instruction set.
  *
- * Integers enter as they are, but for packs of bytes whose left factor must be unsigned and right one signed (or, where
- * that is all the processor has, unsigned as well): 128 is added to a signed left, subtracted from an unsigned right or
- * added to a signed one. Those shifts and the zero points come out of the sums:
+ * Integers are not converted, except for packs of bytes whose left factor must be unsigned and right one signed (or,
+ * if the CPU has only that, unsigned as well): 128 is added to a signed left, subtracted from an unsigned right or
+ * added to a signed one. The effect of these shifts and of the zero points is removed from the sums:
  *   sum of (a - za)(b - zb) = sum of a b - za * sum of b - zb * (sum of a - K * za), in arithmetic that wraps. */
 #ifndef KERNELS_BLOCKED_GEMM_H
 #define KERNELS_BLOCKED_GEMM_H
@@ -37,16 +37,16 @@ struct blocked_gemm_isa {
     uint32_t k_pack;
     uint32_t pack_bytes; /* bytes */
     void (*tile)(const struct blocked_gemm_tile *tile);
-    const struct blocked_gemm_integers *integers;                  /* NULL: others */
-    void (*round)(const float *in, uint32_t count, uint16_t *out); /* makes BFLOAT16; NULL: factors are others */
-    /* A row of sums through the steps of the epilogue (struct blocked_gemm_end); NULL: none can. */
+    const struct blocked_gemm_integers *integers;                  /* NULL: other types */
+    void (*round)(const float *in, uint32_t count, uint16_t *out); /* converts to BFLOAT16; NULL: other factors */
+    /* Applies the steps of the epilogue (struct blocked_gemm_end) to a row of sums; NULL: unsupported. */
     blocked_gemm_end_fn *finish;
     bool unsigned_right; /* bytes: both factors are unsigned */
     bool tiles; /* `tile` reads whole tiles of AMX: rows and packs of A are rounded up to 16, packs of B as well */
 };
 
-/* Integers: what has to come out of a row of sums. columns[i] = sum of b; zero, zeros[i] (shift included) of a, b;
- * row = sum of a - K * zero. zeros == NULL: zero_all for all columns. */
+/* Integers: corrections of a row of sums. columns[i] = sum of b; zero, zeros[i] (shift included) of a, b; row = sum of
+ * a - K * zero. zeros == NULL: zero_all for all columns. */
 struct blocked_gemm_shift {
     const int32_t *columns, *zeros;
     int32_t zero, zero_all, row;
@@ -60,7 +60,7 @@ struct blocked_gemm_requantize {
     float divisor, zero, low, high;
 };
 
-/* What is done with rows of integers and of their sums (blocked_gemm_simd.c). */
+/* The functions for rows of integers and of their sums (blocked_gemm_simd.c). */
 struct blocked_gemm_integers {
     /* Packs from k_pack lines of `count` elements. 4 or 8 bytes: `flip` changes the sign bit; 2 words: is_signed
      * widens. */
@@ -73,7 +73,7 @@ struct blocked_gemm_integers {
     int32_t (*row)(const uint8_t *in, uint32_t count, uint8_t flip, uint8_t *out);
 };
 
-/* The tiles of bytes of VNNI, which AMX leaves few rows to. */
+/* The 8-bit tiles of VNNI, also used for the few remaining rows with AMX. */
 extern const struct blocked_gemm_isa blocked_gemm_vnni;
 
 extern const struct blocked_gemm_integers blocked_gemm_integers_portable, blocked_gemm_integers_avx2,
@@ -88,7 +88,7 @@ struct blocked_gemm_line {
     DML_TENSOR_DATA_TYPE type;
 };
 
-/* Neighbouring k of a right factor of bytes, `row` elements apart, `count` elements of each. */
+/* Adjacent k of a right factor of bytes, `row` elements apart, `count` elements of each. */
 struct blocked_gemm_rows {
     struct blocked_gemm_line line;
     int64_t row;
@@ -119,14 +119,15 @@ DENSE_INLINE uint8_t blocked_gemm_flip(const struct blocked_gemm_isa *isa, DML_T
     return blocked_gemm_of_bytes(isa) && (type == DML_TENSOR_DATA_TYPE_UINT8) == becomes_signed ? 0x80 : 0;
 }
 
-/* What that adds to them. */
+/* The resulting correction. */
 DENSE_INLINE int32_t blocked_gemm_added(const struct blocked_gemm_isa *isa, DML_TENSOR_DATA_TYPE type, bool right)
 {
     const int32_t flip = blocked_gemm_flip(isa, type, right);
     return right && !isa->unsigned_right ? -flip : flip;
 }
 
-/* A row of `width` packs from the first `lines` of them, then zeros; buffer: `width` bytes for each k of a pack. */
+/* A row of `width` packs from the first `lines` of them, padded with zeros; buffer: `width` bytes for each k of a
+ * pack. */
 DENSE_INLINE void blocked_gemm_interleave(const struct blocked_gemm_isa *isa, const struct blocked_gemm_rows *from,
                                           uint32_t lines, uint64_t width, uint8_t *buffer, void *packs)
 {
@@ -144,13 +145,13 @@ DENSE_INLINE void blocked_gemm_interleave(const struct blocked_gemm_isa *isa, co
     isa->integers->interleave(isa->k_pack, all, width, flip, line->type == DML_TENSOR_DATA_TYPE_INT8, packs);
 }
 
-/* A row of `width` packs of BFLOAT16 from the first `lines` of them, then zeros. */
+/* A row of `width` packs of BFLOAT16 from the first `lines` of them, padded with zeros. */
 void blocked_gemm_halves(const struct blocked_gemm_isa *isa, const struct blocked_gemm_rows *from, uint32_t lines,
                          uint64_t width, void *packs);
 /* A row of packs of a left or right factor; integers: returns the sum of its elements (after the shift). */
 int32_t blocked_gemm_row(const struct blocked_gemm_isa *isa, const struct blocked_gemm_line *from, uint32_t count,
                          bool right, void *packs);
-/* A pack of a right factor that holds `value` in its first `count` places. */
+/* A pack of a right factor whose first `count` elements are `value`. */
 uint64_t blocked_gemm_pack_of(const struct blocked_gemm_isa *isa, int32_t value, DML_TENSOR_DATA_TYPE type,
                               uint32_t count);
 /* sums[columns] of a panel of integers. */
@@ -162,32 +163,33 @@ void blocked_gemm_load(const struct blocked_gemm_isa *isa, const struct blocked_
 
 /* ---- the epilogue (blocked_gemm.c) ---- */
 
-/* How results end: requantised, or by the general epilogue in `scratch`. `floats`: room for a row of integers. */
+/* The final step of results: requantised, or by the general epilogue in `scratch`. `floats`: memory for a row of
+ * integers. */
 struct blocked_gemm_end {
     const struct kern_call *call;
     bool requantizes;
     struct kern_requantize requantize;
-    bool in_steps;  /* the epilogue is `steps`, which isa->finish takes */
+    bool in_steps;  /* the epilogue is `steps`, for isa->finish */
     bool quantizes; /* and `requantize` after them, without its scale */
     struct kern_epilogue steps;
     void *scratch;
     float *floats;
 };
 void blocked_gemm_end_init(const struct kern_call *call, void *scratch, void *floats, struct blocked_gemm_end *out);
-/* The epilogue of a product as steps that blocked_gemm_isa.finish takes: of tensors whose elements lie together or
- * repeat. */
+/* The epilogue of a GEMM as steps that blocked_gemm_isa.finish supports: tensors that are contiguous or broadcast. */
 bool blocked_gemm_steps(const struct kern_op *op, struct kern_epilogue *out);
-/* What a product does before its epilogue; with quantised weights: nothing. */
+/* Operations before the epilogue; with quantised weights: none. */
 static inline struct kern_gemm blocked_gemm_of(const struct kern_op *op)
 {
     return op->kind == KERN_GEMM ? op->u.gemm : (struct kern_gemm){ .alpha = 1 };
 }
-/* A product's end in steps, if its epilogue is such. */
+/* A GEMM's final step, if its epilogue has that form. */
 void blocked_gemm_end_in_steps(struct blocked_gemm_end *end);
-/* What isa->finish is (blocked_gemm_end_simd.c): integers with a shift, or FLOAT32, which are multiplied by alpha. */
+/* Variants of isa->finish (blocked_gemm_end_simd.c): integers with a shift, or FLOAT32, which are multiplied by
+ * alpha. */
 blocked_gemm_end_fn blocked_gemm_end_row_portable, blocked_gemm_end_row_avx2, blocked_gemm_end_row_avx512,
     blocked_gemm_end_row_neon;
-/* The same for FLOAT32 sums that rows of other kernels made: by `row`, one of these, or the general epilogue. */
+/* The same for FLOAT32 sums of other kernels: by `row`, one of these, or the general epilogue. */
 static inline void blocked_gemm_end_floats(const struct blocked_gemm_end *end, const uint32_t *at, uint32_t count,
                                            const float *sums, blocked_gemm_end_fn *row)
 {
@@ -196,7 +198,7 @@ static inline void blocked_gemm_end_floats(const struct blocked_gemm_end *end, c
     else
         dense_finish_f32(end->call, end->scratch, at, count, sums);
 }
-/* The divisor for coordinates `at`; 1 where there is none. */
+/* The divisor for coordinates `at`; 1 if there is none. */
 float blocked_gemm_divisor(const struct kern_call *call, const struct kern_requantize *how, const uint32_t *at);
 
 /* Stores a row of sums (INT32, FLOAT32 or FLOAT64) from coordinates `at` on. `shift`: of integers. */
@@ -206,10 +208,10 @@ void blocked_gemm_finish_integers(const struct blocked_gemm_integers *integers, 
                                   const uint32_t *at, uint32_t count, int32_t *sums,
                                   const struct blocked_gemm_shift *shift);
 
-/* The types of A, B, (third: of a third input) and Y are ones that products are made of. */
+/* The types of A, B, (third: of a third input) and Y are supported. */
 bool blocked_gemm_types_fit(const struct kern_op *op, bool integer, bool third);
 
-/* ---- the rows' functions (gemm_blocked.c, conv_implicit_gemm.c) ---- */
+/* ---- the kernels' functions (gemm_blocked.c, conv_implicit_gemm.c) ---- */
 const struct blocked_gemm_isa *blocked_gemm_isa_for(const struct kern_op *op, const struct blocked_gemm_isa *f32,
                                                     const struct blocked_gemm_isa *f64);
 /* Plans return the bytes that packing writes. */

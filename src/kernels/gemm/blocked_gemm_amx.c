@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocked products by AMX, and those of BFLOAT16 also by VDPBF16PS: tiles on the packs of VNNI's, and what makes
- * BFLOAT16 of floats. */
+/* Blocked GEMM by AMX, and of BFLOAT16 also by VDPBF16PS: tiles on VNNI's packs, and the conversion of floats to
+ * BFLOAT16. */
 #include "kernels/core/isa.h"
 #include "kernels/gemm/amx.h"
 #include "kernels/gemm/blocked_gemm.h"
@@ -10,7 +10,7 @@ enum { TILE_VECS = 4, TILE_ROWS = 6, AMX_TILE_ROWS = 2 * AMX_ROWS };
 
 /* ---- tiles ---- */
 
-/* Rows that are few, or left over, take less time without AMX. */
+/* Few or remaining rows are faster without AMX. */
 DENSE_INLINE void tile_amx(enum amx_kind kind, const struct blocked_gemm_tile *t)
 {
     static const int64_t taps[] = { 0 };
@@ -58,7 +58,7 @@ DENSE_INLINE void tile_halves_vectors(uint32_t vectors, uint32_t rows, const str
         right[v] = _mm512_loadu_si512(b + v * 64);
         EACH_ROW
         {
-            int32_t pack; /* which lies where A does */
+            int32_t pack; /* which is next to A */
             memcpy(&pack, a + (r * packs + w) * sizeof(pack), sizeof(pack));
             const __m512i left = _mm512_set1_epi32(pack);
             EACH_VEC
@@ -88,7 +88,7 @@ static void tile_halves_amx(const struct blocked_gemm_tile *t)
         tile_amx(AMX_BF16, t);
 }
 
-/* ---- rows of BFLOAT16 ---- */
+/* ---- BFLOAT16 kernels ---- */
 
 static void round_row(const float *in, uint32_t count, uint16_t *out)
 {
@@ -104,7 +104,7 @@ static void round_row(const float *in, uint32_t count, uint16_t *out)
     }
 }
 
-/* ---- rows ---- */
+/* ---- kernels ---- */
 
 static const struct blocked_gemm_isa int_amx = { .rows = AMX_TILE_ROWS,
                                                  .columns = AMX_COLUMNS,

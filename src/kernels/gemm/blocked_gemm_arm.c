@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocked products of Arm's extensions, of which the build compiles this file once for each. I8MM and BF16 multiply two
+/* Blocked GEMM with Arm's extensions, for each of which the build compiles this file once. I8MM and BF16 multiply two
  * rows by two columns of eight bytes or four BFLOAT16 with one instruction: those are the packs. DOTPROD has VNNI's
- * packs of four bytes, and takes four of a row from one register. */
+ * packs of four bytes, and uses four of a row from one register. */
 #include "kernels/core/isa.h"
 #include "kernels/gemm/blocked_gemm.h"
 #include "kernels/gemm/ukernel.h"
@@ -54,7 +54,7 @@ DENSE_INLINE void tile_fours(uint32_t fours, uint32_t rows, const struct blocked
 {
     const uint32_t pairs = (rows + 1) / 2;
     const uint64_t packs = t->packs;
-    const uint8_t *row[TILE_ROWS], *b = t->b; /* the last row twice where a pair lacks its second */
+    const uint8_t *row[TILE_ROWS], *b = t->b; /* the last row twice if a pair lacks its second */
     uint64_t w = 0;
     tile_sums sums[TILE_ROWS / 2][2 * TILE_FOURS];
     EACH(r, 2 * pairs)
@@ -125,7 +125,7 @@ DENSE_INLINE void tile_fours(uint32_t fours, uint32_t rows, const struct blocked
         uint8x16_t left[TILE_ROWS];
         EACH(r, rows)
         {
-            uint32_t pack; /* which lies where A does */
+            uint32_t pack; /* which is next to A */
             memcpy(&pack, a + (r * packs + w) * PACK, PACK);
             left[r] = vreinterpretq_u8_u32(vdupq_n_u32(pack));
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ends rows of sums: the steps of an epilogue (struct blocked_gemm_end) on a few vectors in registers, from sums
- * to what is stored. */
+/* The final step of rows of sums: the steps of an epilogue (struct blocked_gemm_end) on a few vectors in registers,
+ * from sums to stored results. */
 #include "kernels/core/isa.h"
 #include "kernels/gemm/blocked_gemm.h"
 #include "kernels/vec/fmath.h"
@@ -162,7 +162,7 @@ DENSE_INLINE void apply(uint32_t vecs, const struct operand *s, uint32_t c, uint
     }
 }
 
-/* Bytes: numbers that fit, of which the fraction is cut off. */
+/* Bytes: numbers in range, whose fraction is truncated. */
 DENSE_INLINE void store_bytes(uint32_t vecs, const struct end_row *r, uint32_t c, uint32_t count, const vec *x)
 {
     uint8_t *y = (uint8_t *)r->y + r->to + c;
@@ -179,7 +179,7 @@ DENSE_INLINE void store_bytes(uint32_t vecs, const struct end_row *r, uint32_t c
 #endif
 }
 
-/* A NaN gives `low`. */
+/* NaN becomes `low`. */
 DENSE_INLINE void quantize(uint32_t vecs, const struct end_row *r, uint32_t c, uint32_t count, vec *x)
 {
 #if defined(__AVX512BW__) && defined(__AVX512VL__)

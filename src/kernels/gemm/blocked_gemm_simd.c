@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocked products: the row by row work of integers (packs from lines of bytes, and what becomes of sums), the tiles of
- * all types, and the rows that are made of them. */
+/* Blocked GEMM: the per-row work of integers (packs from lines of bytes, and the conversion of sums), the tiles of all
+ * types, and the kernels that use them. */
 #include "kernels/core/isa.h"
 #include "kernels/gemm/blocked_gemm.h"
 #include "kernels/gemm/ukernel.h"
@@ -96,7 +96,7 @@ DENSE_INLINE uint32_t unshifted(const int32_t *sums, uint32_t i, const struct bl
     return shift->zeros ? sum - (uint32_t)shift->zeros[i] * (uint32_t)shift->row : sum;
 }
 
-/* What is the same for all columns. */
+/* Values that are the same for all columns. */
 static uint32_t unshift_same(const struct blocked_gemm_shift *shift)
 {
     return (uint32_t)shift->plus - (shift->zeros ? 0 : (uint32_t)shift->zero_all * (uint32_t)shift->row);
@@ -111,7 +111,7 @@ static void unshift(const int32_t *sums, uint32_t count, const struct blocked_ge
 }
 
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
-/* Sixteen; a NaN gives `low`. */
+/* Sixteen; NaN becomes `low`. */
 DENSE_INLINE __m128i requantized(__m512i sums, __m512 scale, const struct quotient *by, __m512i zero, __m512i low,
                                  __m512i high)
 {
@@ -120,7 +120,7 @@ DENSE_INLINE __m128i requantized(__m512i sums, __m512 scale, const struct quotie
     return _mm512_cvtepi32_epi8(_mm512_min_epi32(_mm512_max_epi32(number, low), high));
 }
 
-/* GCC 12 makes chains of comparisons and masks of the loop below. */
+/* GCC 12 compiles the loop below to chains of comparisons and masks. */
 DENSE_INLINE void requantize_all(const int32_t *restrict sums, uint32_t count, const struct blocked_gemm_shift *shift,
                                  const struct blocked_gemm_requantize *how, uint8_t *restrict out, bool divides)
 {
@@ -148,7 +148,7 @@ DENSE_INLINE void requantize_all(const int32_t *restrict sums, uint32_t count, c
     }
 }
 #else
-/* A NaN gives `low`. Numbers beyond 1024 are clamped anyway, so that adding 1.5 * 2^23 rounds to the nearest even. */
+/* NaN becomes `low`. Numbers beyond 1024 are clamped anyway, so that adding 1.5 * 2^23 rounds to the nearest even. */
 DENSE_INLINE uint8_t requantized(int32_t sum, float scale, const struct blocked_gemm_requantize *how, bool divides)
 {
     float value = (float)sum * scale;
@@ -184,7 +184,7 @@ static void requantize(const int32_t *sums, uint32_t count, const struct blocked
 const struct blocked_gemm_integers KERN_ISA_PASTE(blocked_gemm_integers_, ISA) = { interleave, unshift, requantize,
                                                                                    row_of_bytes };
 
-/* ---- tiles: not of the GEMM micro-kernel, which has FLOAT32 alone ---- */
+/* ---- tiles other than the GEMM micro-kernel's, which is FLOAT32 only ---- */
 
 #if defined(__AVX512F__)
 enum { TILE_VECS = 4, TILE_ROWS = 6, K_PACK = 4 };
@@ -227,7 +227,7 @@ DENSE_INLINE words tile_add_integers(words sums, words a, words b)
 
 DENSE_INLINE doubles tile_add_f64(doubles sums, doubles a, doubles b)
 {
-#if defined(ISA_PORTABLE) /* the processor may lack fused operations */
+#if defined(ISA_PORTABLE) /* the CPU may lack fused operations */
     return sums + a * b;
 #elif defined(__AVX512F__)
     return _mm512_fmadd_pd(a, b, sums);
@@ -283,7 +283,7 @@ DENSE_INLINE vec tile_add_f32(vec sums, vec a, vec b)
 TILE(f32, float, vec, 1, NULL, NULL)
 TILE(f64, double, doubles, 1, NULL, NULL)
 
-/* ---- rows ---- */
+/* ---- kernels ---- */
 
 KERN_ISA_RUN_WITH(gemm_float, blocked_gemm_run(blocked_gemm_isa_for(call->op, &f32, &f64), call, begin, end))
 KERN_ISA_RUN_WITH(conv_float, blocked_conv_run(blocked_gemm_isa_for(call->op, &f32, &f64), call, begin, end))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix products: plans of those with panels of weights and of few rows, and the definition. */
+/* GEMM: plans of kernels with panels of weights and of few rows, and the reference. */
 #include "kernels/gemm/blocked_gemm.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/core/choice.h"
@@ -12,14 +12,14 @@ void panel_shape_init(const struct kern_op *op, uint32_t columns, struct panel_s
     out->n = y->sizes[y->rank - 1];
     out->k = a->sizes[a->rank - 1];
     out->panels = (out->n + columns - 1) / columns;
-    /* Short sums are over before many rows' results are fetched: those of few rows stay in the nearest cache. */
+    /* Short sums are complete before many rows' results are loaded: those of few rows stay in the first-level cache. */
     uint32_t most = out->k <= PANEL_SHORT_SUM ? PANEL_FEW_ROWS : PANEL_BLOCK_ROWS;
     out->blocks = (out->rows + most - 1) / most;
     out->block_rows = (uint32_t)base_align_up((out->rows + out->blocks - 1) / out->blocks, 8);
     out->sums = base_align_up((PANEL_ADDS + 2) * sizeof(void *) * out->block_rows, 64);
     out->epilogue = out->sums + (uint64_t)out->block_rows * columns * sizeof(float);
     out->element = kern_type_bytes(a->type);
-    /* Where several threads share a block, whoever has more time takes more parts. */
+    /* If several threads share a block, faster ones take more parts. */
     out->part_rows = op->threads > 2 && out->element == 4 ? PANEL_PART_ROWS : out->block_rows;
     out->parts = (out->block_rows + out->part_rows - 1) / out->part_rows;
     out->floats = base_align_up(out->epilogue + dense_epilogue_bytes(op), 64);
@@ -68,19 +68,19 @@ bool panel_finish_init(const struct kern_op *op, struct panel_finish *out)
     return true;
 }
 
-/* Every tile widens 16-bit weights: many rows pay for that only where the weights come from memory. */
+/* Every tile converts 16-bit weights to 32 bits: with many rows that pays off only if the weights come from memory. */
 #define SHORT_ROWS   64
 #define LONG_WEIGHTS (2u << 20)
 
 #define PACK_ROWS 32 /* of B at a time */
 
-/* Time over that of the rows after it: columns of zeros are multiplied too. */
+/* Time relative to the following kernels: columns of zeros are multiplied as well. */
 static double panel_cost(const struct kern_op *op, uint32_t columns)
 {
     const struct kern_view *y = &op->tensors[op->input_count];
     uint64_t n = y->sizes[y->rank - 1], panels = (n + columns - 1) / columns;
     double whole = (double)(panels * columns) / (double)n;
-    return whole / 4; /* general kernels make panels each time */
+    return whole / 4; /* general kernels pack panels each time */
 }
 
 double kern_gemm_panel_cost(const struct kern_op *op)
@@ -115,7 +115,7 @@ static uint64_t panel_plan(const struct panel_shape *shape, struct kern_work *ou
     return (uint64_t)shape->panels * shape->columns * shape->k * shape->element;
 }
 
-/* One line of a panel: `count` elements that are `step` apart, then zeros. */
+/* One line of a panel: `count` elements that are `step` apart, padded with zeros. */
 DENSE_INLINE void panel_pack_line(const char *from, int64_t step, uint32_t count, uint32_t columns, uint64_t element,
                                   char *out)
 {
@@ -126,7 +126,7 @@ DENSE_INLINE void panel_pack_line(const char *from, int64_t step, uint32_t count
     memset(out + count * element, 0, (columns - count) * element);
 }
 
-/* Some rows of B at a time, so that what one panel leaves of a cache line is still there for the next one. */
+/* Some rows of B at a time, so that the part of a cache line that one panel leaves is still cached for the next one. */
 DENSE_INLINE void panel_pack_as(const struct panel_shape *shape, const struct kern_view *b, const char *source,
                                 char *out, uint64_t element)
 {
@@ -168,7 +168,7 @@ bool kern_gemm_vec_f32_accepts(const struct kern_op *op)
         return false;
     if (!dense_is_short_float(y->type))
         return false;
-    /* In FLOAT32 panels are as good on packed weights, and blocks better on columns of more than two rows. */
+    /* In FLOAT32, packed panels are as fast on packed weights, and blocks faster on columns with more than two rows. */
     bool single = y->type == DML_TENSOR_DATA_TYPE_FLOAT32, columns = b->strides[rank - 1] != 1;
     if (single && (op->packed_input == 2 || (columns && y->sizes[rank - 2] > 2)))
         return false;

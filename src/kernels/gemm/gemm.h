@@ -5,19 +5,19 @@
 #include "kernels/core/dense.h"
 #include "kernels/core/epilogue.h"
 
-/* Products of few rows with a plain matrix (gemm_vec_simd.c), bound by reading B once. */
-#define GEMM_VEC_ROWS  4    /* most rows of A */
+/* GEMM of few rows with a plain matrix (gemm_vec_simd.c), bound by reading B once. */
+#define GEMM_VEC_ROWS  4    /* maximum rows of A */
 #define GEMM_VEC_UNIT  64   /* columns of one unit of work */
 #define GEMM_VEC_PANEL 2048 /* columns at once */
 
-/* A zero point of integer products: tensor `tensor` at coordinates `at`, 0 when it is absent. */
+/* A zero point of integer GEMMs: tensor `tensor` at coordinates `at`, 0 if it is absent. */
 DENSE_INLINE int32_t gemm_zero(const struct kern_call *call, bool present, uint32_t tensor, const uint32_t *at)
 {
     const struct kern_view *view = &call->op->tensors[tensor];
     return present ? (int32_t)dense_load(call->data[tensor], dense_offset(view, at, view->rank), view->type) : 0;
 }
 
-/* One element stands for all along the first `dims` dimensions. */
+/* Broadcast along the first `dims` dimensions. */
 DENSE_INLINE bool gemm_repeats(const struct kern_view *view, uint32_t dims)
 {
     bool result = true;
@@ -52,36 +52,36 @@ DENSE_INLINE void gemm_scale(const struct kern_call *call, const uint32_t *at, u
 
 /* ---- panels (gemm.c) ---- */
 
-/* Products with weights that are known before execution, FLOAT32 or, for few rows, FLOAT16 and bfloat16: B lies in
- * panels as wide as a tile, [K][columns] each, zeros behind the last. While one part of a panel is multiplied with all
- * rows of A, the next one is fetched, so that weights stream through the caches at the speed of the arithmetic. */
+/* GEMM with constant weights, FLOAT32 or, for few rows, FLOAT16 and bfloat16: B is in panels as wide as a tile,
+ * [K][columns] each, padded with zeros. While one part of a panel is multiplied with all rows of A, the next one is
+ * prefetched, so that weights stream through the caches at the speed of the arithmetic. */
 /* Columns of a panel: those of a tile. */
 #define PANEL_COLUMNS_avx512 48
 #define PANEL_COLUMNS_avx2   16
 #define PANEL_COLUMNS_neon   16
 
 #define PANEL_DEPTH      384 /* of a part that stays in the second-level cache, next to its part of A */
-#define PANEL_BLOCK_ROWS 128 /* most rows of A at once */
+#define PANEL_BLOCK_ROWS 128 /* maximum rows of A at once */
 #define PANEL_PART_ROWS  24  /* of a part of a block that threads share: whole tiles of 6 and of 8 */
 #define PANEL_FEW_ROWS   16  /* the same for sums of up to PANEL_SHORT_SUM products */
 #define PANEL_SHORT_SUM  64
 #define PANEL_ADDS       4 /* tensors that are added in the epilogue */
 #define PANEL_CODES      2 /* operations on one number after that */
 
-/* All dimensions of A and Y but the last are rows. */
+/* All dimensions of A and Y except for the last are rows. */
 struct panel_shape {
     uint64_t rows, blocks;
     uint32_t n, k, columns, panels, block_rows;
     uint32_t parts, part_rows; /* of the rows of a block: units of work are parts of panels of blocks */
     uint32_t element;          /* bytes of a weight */
     uint64_t sums, epilogue, floats,
-        bytes; /* places in the worker's scratch; floats: A, where its elements have 16 bits */
+        bytes; /* offsets in the worker's scratch; floats: A, if its elements have 16 bits */
 };
 
 /* `columns`: of a panel. */
 void panel_shape_init(const struct kern_op *op, uint32_t columns, struct panel_shape *out);
 
-/* How results get to Y without the general epilogue: sums * alpha + what is added, then few operations. */
+/* How results are stored to Y without the general epilogue: sums * alpha + added values, then few operations. */
 struct panel_finish {
     uint32_t count;
     uint32_t tensor[PANEL_ADDS];

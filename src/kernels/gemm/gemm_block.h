@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks of a product whose factors come as they lie: both are brought to where the micro-kernel reads them, some steps
- * of k at a time. Compiled once per instruction set. */
+/* Blocks of a GEMM with unpacked factors: both are copied to the micro-kernel's layout, some steps of k at a time.
+ * Compiled once per instruction set. */
 #ifndef KERNELS_GEMM_BLOCK_H
 #define KERNELS_GEMM_BLOCK_H
 
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/ukernel.h"
 
-#define GEMM_BLOCK_LINE 128 /* elements of a line that is turned at once */
+#define GEMM_BLOCK_LINE 128 /* elements of a line that are transposed at once */
 
 /* Of a factor as FLOAT32: to[o * pitch + i] = data[at + o * outer + i * inner]. */
 struct gemm_block_source {
@@ -17,7 +17,7 @@ struct gemm_block_source {
     int64_t outers, inners; /* how many */
 };
 
-/* What lies along `outer`: lines of it are read, and turned a square of vectors at a time. */
+/* A factor that is contiguous along `outer`: lines of it are read, and transposed by squares of vectors. */
 static inline void gemm_block_turn(const struct gemm_block_source *from, float *to, int64_t pitch)
 {
     float lines[VEC * (GEMM_BLOCK_LINE + VEC)];
@@ -54,7 +54,7 @@ static inline void gemm_block_load(const struct gemm_block_source *from, float *
                        to + o * pitch);
 }
 
-/* C (+)= A * B of up to GEMM_TILE_COLUMNS columns, which B and C have room for in whole vectors. */
+/* C (+)= A * B of up to GEMM_TILE_COLUMNS columns, which B and C have in whole vectors. */
 struct gemm_block {
     const float *a, *b;
     int64_t a_row, a_step, b_row, c_row;

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix products in blocks: a unit of work is one block of rows by one block of columns of one batch. */
+/* Blocked GEMM: a unit of work is one block of rows by one block of columns of one batch. */
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/blocked_gemm.h"
 
 #define BLOCK_ROWS 96
-/* With AMX, whose tiles want many rows for each panel: of A at most what leaves room in the second-level cache. */
+/* With AMX, whose tiles need many rows for each panel: rows of A limited by the second-level cache. */
 #define TILES_ROWS   256
 #define TILES_BYTES  (1 << 20)
-#define BLOCK_COST   16 /* of a block, beside its rows */
-#define TILES_PANELS 4  /* that are one block where a range has them side by side and they are packed */
+#define BLOCK_COST   16 /* of a block, in addition to its rows */
+#define TILES_PANELS 4  /* that are one block if a range has them adjacent and they are packed */
 
 struct gemm_blocks {
     uint32_t rank, m, n;
     uint32_t rows, columns;         /* of a block */
     uint64_t k, packs, panel_bytes; /* a panel of integers starts with the sums of its columns */
     uint64_t header, row_blocks, column_blocks, batches;
-    uint64_t a, a_sums, b, sums, floats, zeros, epilogue, bytes; /* places in the worker's scratch */
-    bool packed, wide; /* wide: units of a row block follow one another, and several may be one block */
+    uint64_t a, a_sums, b, sums, floats, zeros, epilogue, bytes; /* offsets in the worker's scratch */
+    bool packed, wide; /* wide: units of a row block are consecutive, and several may be one block */
 };
 
-/* Rows of a block with which the threads are done soonest: those of a tile or more. */
+/* The number of rows of a block that minimises the time of all threads: those of a tile or more. */
 static uint32_t rows_for_threads(const struct blocked_gemm_isa *isa, const struct gemm_blocks *g, uint32_t threads)
 {
     const uint64_t columns = g->batches * (((uint64_t)g->n + g->columns - 1) / g->columns);
@@ -36,7 +36,7 @@ static uint32_t rows_for_threads(const struct blocked_gemm_isa *isa, const struc
     return best;
 }
 
-/* Columns of a block: fewer where threads would have none, but whole panels of any width. */
+/* Columns of a block: fewer if threads would be idle, but whole panels of any width. */
 static uint32_t columns_for_threads(const struct gemm_blocks *g, uint32_t threads)
 {
     const uint64_t others = g->batches * ((g->m + g->rows - 1) / g->rows);
@@ -82,7 +82,7 @@ static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op
     g->epilogue = dense_take(&g->bytes, dense_epilogue_bytes(op), 64);
 }
 
-/* The dimensions of batches, and one more: those that share a matrix share its panels. */
+/* The dimensions of batches, and one more: batches with the same matrix share its panels. */
 static struct kern_view packed_batches(const struct kern_view *b)
 {
     struct kern_view result = *b;
@@ -111,7 +111,7 @@ uint64_t blocked_gemm_plan(const struct blocked_gemm_isa *isa, const struct kern
 
 /* ---- B ---- */
 
-/* Columns one after the other, k contiguous in memory. */
+/* Columns in sequence, k contiguous in memory. */
 static void panel_deep(const struct blocked_gemm_isa *isa, const struct blocked_gemm_line *from,
                        const struct gemm_blocks *g, uint32_t count, int64_t step, char *panel)
 {
@@ -206,8 +206,8 @@ struct gemm_unit {
     const char *a, *panels;
     uint32_t at[KERN_RANK_MAX]; /* batch, first row and column */
     uint32_t rows, columns;
-    uint64_t loaded;      /* batch and column block whose panels lie in scratch */
-    uint64_t loaded_rows; /* batch and row block that A is loaded for, with sums where there were zeros */
+    uint64_t loaded;      /* batch and column block whose panels are in scratch */
+    uint64_t loaded_rows; /* batch and row block that A is loaded for, with sums if there were zeros */
     bool zeros;           /* of B, column by column, not all 0 */
 };
 
@@ -246,7 +246,7 @@ static void unit_load_b(struct gemm_unit *u, uint64_t block)
         memcpy(sums + c, u->panels + c / u->isa->columns * g->panel_bytes, u->isa->columns * sizeof(*sums));
 }
 
-/* The rows lie in memory as packs already, and nothing asks for their sums. */
+/* The rows are already packed in memory, and their sums are not needed. */
 static bool a_direct(const struct gemm_unit *u)
 {
     const struct gemm_blocks *g = &u->g;
@@ -303,7 +303,7 @@ static void unit_finish(const struct gemm_unit *u, uint32_t row, void *sums)
     blocked_gemm_finish(u->isa, &u->end, at, u->columns, sums, &shift);
 }
 
-/* Lines of Y that a tile of AMX ends in: meanwhile they come from afar. */
+/* Lines of Y to which an AMX tile is stored: prefetched meanwhile. */
 static void unit_fetch(const struct gemm_unit *u, uint32_t row, uint32_t rows, uint32_t column)
 {
     const struct kern_op *op = u->call->op;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The product with panels of gemm.h. */
+/* The GEMM with panels of gemm.h. */
 #include "kernels/core/isa.h"
 #include "kernels/vec/fmath.h"
 #include "kernels/gemm/blocked_gemm.h"
@@ -32,7 +32,7 @@ static bool panel_within(const float *row, float bound)
 {
     uint32_t beyond = 0;
     for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
-        beyond |= !(fmath_abs(row[c]) <= bound); /* NaN is, too */
+        beyond |= !(fmath_abs(row[c]) <= bound); /* including NaN */
     return !beyond;
 }
 
@@ -55,7 +55,7 @@ static void panel_activate(uint8_t code, float p, float *row)
             row[c] = fmath_swish(row[c], p * row[c]);
 }
 
-/* One row of one panel, whose last columns may be missing. */
+/* One row of one panel, whose last columns may not exist. */
 DENSE_INLINE void panel_finish_row(const struct panel *p, uint32_t row, uint32_t column, uint32_t count,
                                    const float *sums)
 {
@@ -128,7 +128,7 @@ static void panel_load_rows(struct panel *p, uint64_t block)
     }
 }
 
-/* What the epilogue of these rows touches. */
+/* The memory that the epilogue of these rows reads and writes. */
 static void panel_fetch_ends(const struct panel *p, uint32_t row, uint32_t rows, uint32_t panel)
 {
     uint32_t column = panel * PANEL_COLUMNS;
@@ -146,7 +146,8 @@ static void panel_part_rows(const struct panel *p, const struct gemm_tile_part *
     bool finish = k0 + part->depth == p->shape.k && p->direct;
     for (uint32_t m = p->from; m < p->to; m += PANEL_ROWS) {
         uint32_t rows = BASE_MIN(p->to - m, PANEL_ROWS);
-        float *sums = finish && !part->add ? p->sums : p->sums + m * PANEL_COLUMNS; /* nobody else needs these sums */
+        float *sums =
+            finish && !part->add ? p->sums : p->sums + m * PANEL_COLUMNS; /* these sums are not needed any more */
         if (finish)
             panel_fetch_ends(p, m, rows, panel);
         VEC_BY_TYPE(p->call->op->tensors[1].type, gemm_tile_rows, rows, part, p->a + m, k0, sums, next);
@@ -165,13 +166,13 @@ static void panel_multiply(const struct panel *p, uint32_t panel)
     uint32_t depth = (uint32_t)base_align_up((p->shape.k + parts - 1) / parts, 4);
     struct gemm_tile_part part = { .across = PANEL_COLUMNS,
                                    .lines = (uint32_t)((4 * row + 64 * tiles - 1) / (64 * tiles)) };
-    if (tiles < 2 && p->shape.element == 4) /* a single tile streams: the processor sees that by itself */
+    if (tiles < 2 && p->shape.element == 4) /* a single tile streams: the hardware prefetcher detects it */
         part.lines = 0;
     for (uint32_t k0 = 0; k0 < p->shape.k; k0 += depth) {
         part.depth = BASE_MIN(p->shape.k - k0, depth);
         part.add = k0 > 0;
         part.b = b + k0 * row;
-        /* A single tile does not come back to what it has read. */
+        /* A single tile does not reread its inputs. */
         part.next = part.b + (tiles < 2 ? DENSE_AHEAD : part.depth * row);
         panel_part_rows(p, &part, k0, panel);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How products of factors as they lie are cut (gemm_plain.h). */
+/* Partition of GEMMs with plain factors (gemm_plain.h). */
 #include "kernels/gemm/gemm_plain.h"
 
-/* All rows of the view, which has as many as Y, are as far from one another. */
+/* All rows of the view, which are Y's, have the same distance. */
 static bool rows_even(const struct kern_view *view, const struct kern_view *y, int64_t *row)
 {
     bool even = true, found = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The products of struct gemm_plain (gemm_plain.h). */
+/* The GEMM of struct gemm_plain (gemm_plain.h). */
 #include "kernels/core/isa.h"
 #include "kernels/gemm/gemm_block.h"
 #include "kernels/gemm/gemm_plain.h"
@@ -12,7 +12,7 @@ struct plain_run {
     int64_t a_at, b_at, a_row, a_step, b_row, b_step; /* of the batch */
     uint32_t at[KERN_RANK_MAX];                       /* the block's first row in Y */
     uint32_t rows, columns;
-    float *y; /* where sums go: Y or c */
+    float *y; /* destination of sums: Y or c */
     int64_t y_row;
 };
 
@@ -21,13 +21,13 @@ static int64_t step_of(const struct kern_view *view, uint32_t d)
     return view->sizes[d] > 1 ? view->strides[d] : 0;
 }
 
-/* Whether A can be read where it lies. */
+/* Whether A can be read in place. */
 static bool a_direct(const struct plain_run *r)
 {
     return r->call->op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT32 && (r->a_step == 1 || r->p.k == 1);
 }
 
-/* Columns [first, first + used) of B's rows from k0 on, as the micro-kernel reads them. */
+/* Columns [first, first + used) of B's rows from k0 on, in the micro-kernel's layout. */
 static const float *load_b(const struct plain_run *r, uint32_t first, uint32_t used, uint32_t k0, uint32_t depth,
                            int64_t *pitch)
 {

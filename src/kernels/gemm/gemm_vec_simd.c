@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The few-row product of gemm.h. */
+/* The few-row GEMM of gemm.h. */
 #include "kernels/core/isa.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/ukernel.h"
 
-#define GEMM_VEC_DEPTH 8 /* rows of B that are read side by side */
+#define GEMM_VEC_DEPTH 8 /* rows of B that are read simultaneously */
 
 struct gemm_vec {
     const struct kern_call *call;
@@ -54,7 +54,7 @@ DENSE_INLINE void gemm_vec_across(DML_TENSOR_DATA_TYPE type, const struct gemm_v
         gemm_vec_strip(type, g, k, 1, rows, count);
 }
 
-/* B's columns contiguous: a dot product each. */
+/* B's columns contiguous: one dot product each. */
 DENSE_INLINE void gemm_vec_dots(DML_TENSOR_DATA_TYPE type, const struct gemm_vec *g, uint32_t rows, uint32_t count)
 {
     const struct ukernel t = {

@@ -2,7 +2,7 @@
 #include "kernels/core/number.h"
 #include "kernels/gemm/qgemm_bytes.h"
 
-/* A dense tensor [panels, groups, ...] of so many elements for each group. */
+/* A dense tensor [panels, groups, ...] of this many elements for each group. */
 static bool fits(const struct kern_view *view, const struct qgemm_shape *shape, uint64_t each)
 {
     return view->rank >= 3 && view->sizes[0] == shape->panels && view->sizes[1] == shape->groups &&
@@ -130,7 +130,7 @@ void qgemm_amx_shape_init(const struct kern_op *op, const struct qgemm_shape *sh
 
 bool kern_qgemm_amx_accepts(const struct kern_op *op)
 {
-    /* Rounding both factors to BFLOAT16 costs no more than rounding X to 8 bits of each group's greatest element. */
+    /* Rounding both factors to BFLOAT16 costs no more than rounding X to 8 bits of each group's largest element. */
     const bool bytes = op->flags & KERN_FLAG_BYTES;
     struct qgemm_shape shape;
     return accepts(op, UINT32_MAX, &shape) && (bytes || dense_half_allowed(op)) &&
@@ -147,7 +147,8 @@ void kern_qgemm_amx_plan(const struct kern_op *op, uint32_t threads, struct kern
     out->grain = dense_grain((uint64_t)shape.k * amx.block_rows * QGEMM_AMX_PANELS);
 }
 
-/* How many columns a unit has, so that threads have about the same to do; and, where there are few, how many rows. */
+/* The number of columns of a unit, so that threads have about the same work; and, if there are few, the number of
+ * rows. */
 static void cut_slices(const struct qgemm_shape *shape, uint32_t threads, struct qgemm_slices_shape *out)
 {
     const uint32_t sets = (shape->n - 1) / QGEMM_SLICES_COLUMNS + 1;
@@ -211,7 +212,7 @@ void qgemm_bytes_shape_init(const struct kern_op *op, const struct qgemm_shape *
     enum {
         FEW = 8,
         SLACK = 64
-    }; /* rows that read codes where they lie; bytes that whole vectors go past a row's end */
+    }; /* rows for which codes are read in place; bytes that whole vectors read beyond a row's end */
     *out = (struct qgemm_bytes_shape){ .row = shape->groups * (sizeof(struct qgemm_bytes_group) + shape->depth) };
     const uint64_t fit = BASE_MAX(QGEMM_BYTES_A / out->row / FEW * FEW, FEW);
     out->blocks = (shape->rows - 1) / (uint32_t)BASE_MIN(fit, QGEMM_BYTES_ROWS) + 1;

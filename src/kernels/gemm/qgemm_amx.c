@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many rows times quantised weights by AMX, where half precision is allowed (struct qgemm_amx_shape). */
+/* Many rows times quantised weights by AMX, if half precision is allowed (struct qgemm_amx_shape). */
 #include "kernels/core/isa.h"
 #include "kernels/gemm/amx.h"
 #include "kernels/gemm/blocked_gemm.h"
@@ -86,7 +86,7 @@ DENSE_INLINE void expand_panel(const struct qgemm_amx *q, bool nibbles, uint64_t
     }
 }
 
-/* Rows `begin` to `end` of the unit's panels; zeros where the last tile has no more. */
+/* Rows `begin` to `end` of the unit's panels; zeros where the last tile has fewer. */
 static void expand_part(const struct qgemm_amx *q, uint32_t begin, uint32_t end)
 {
     const uint32_t all = (uint32_t)q->shape.a_floats, there = BASE_MIN(end, all);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rows of qgemm_bytes.h. Codes are unsigned bytes on their way to the arithmetic: a few rows of X meet them in
- * registers, for more a part of two panels becomes bytes in the first-level cache first. */
+/* The kernels of qgemm_bytes.h. Codes are converted to unsigned bytes: in registers for few rows of X; for more, a part
+ * of two panels is converted in the first-level cache first. */
 #include "kernels/core/isa.h"
 #include "kernels/gemm/qgemm_bytes.h"
 #include "kernels/gemm/qgemm_tile.h"
@@ -20,7 +20,7 @@ typedef __m256i raw;
 enum { ACROSS = 2, TILE_BYTES = ACROSS * sizeof(vec) };
 _Static_assert(BYTES_WIDE *KERN_QGEMM_COLUMNS == ACROSS * VEC, "a tile is of whole panels");
 
-/* How codes become bytes: as they lie, of 4 or 8 bits, or they are bytes already. */
+/* The conversion of codes to bytes: from 4 or 8 bits in memory order, or already bytes. */
 enum bytes_form { FORM_NIBBLES, FORM_BYTES, FORM_PART };
 
 struct qgemm_bytes {
@@ -38,7 +38,7 @@ struct qgemm_bytes {
 
 /* ---- X ---- */
 
-/* VEC integers of 8 bits, those of codes with 4 bits in their order. */
+/* VEC integers of 8 bits; those of 4-bit codes are in the codes' order. */
 DENSE_INLINE void store_bytes(uint8_t *out, vec_int number, bool nibbles)
 {
 #if defined(__AVX512F__)
@@ -53,7 +53,7 @@ DENSE_INLINE void store_bytes(uint8_t *out, vec_int number, bool nibbles)
 #endif
 }
 
-/* The sum of all numbers, or the greatest. */
+/* The sum of all numbers, or the largest. */
 DENSE_INLINE int32_t reduce(vec_int all, bool greatest)
 {
 #if defined(__AVX512F__)
@@ -81,13 +81,13 @@ DENSE_INLINE float greatest_of(const float *in, uint32_t count)
     return value;
 }
 
-/* One group: `in` has zeros behind its last element, up to whole vectors, and the bytes' place as many. */
+/* One group: `in` is padded with zeros to whole vectors, and so is the destination. */
 DENSE_INLINE void round_group(const float *in, uint32_t count, bool nibbles, bool zeros, char *to)
 {
     const float most = greatest_of(in, count), inverse = 127.0f / most;
     const bool finite = most < INFINITY, usual = finite && inverse < INFINITY; /* or all are zero, or next to it */
     const vec by = vec_set(usual ? inverse : 0);
-    const vec_int keep = vec_int_set(usual ? -1 : 0); /* not what becomes of infinities and NaN */
+    const vec_int keep = vec_int_set(usual ? -1 : 0); /* excludes infinities and NaN */
     uint8_t *out = (uint8_t *)to + sizeof(struct qgemm_bytes_group);
     vec_int sums = { 0 };
     for (uint32_t i = 0; i < count; i += VEC) {
@@ -176,7 +176,7 @@ DENSE_INLINE vec_int dot(bool vnni, vec_int sums, vec_int codes, vec_int x)
 #if defined(__AVX512F__)
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(codes), "v"(x));
 #else
-    if (!vnni) /* codes of 4 bits: sums of two products fit 16 bits */
+    if (!vnni) /* 4-bit codes: sums of two products fit 16 bits */
         return sums +
                (vec_int)_mm256_madd_epi16(_mm256_maddubs_epi16((__m256i)codes, (__m256i)x), _mm256_set1_epi16(1));
     __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(codes), "x"(x));
@@ -202,7 +202,7 @@ struct bytes_tile {
     float *sums;
 };
 
-/* What a group's sums begin with. */
+/* Initial values of a group's sums. */
 DENSE_INLINE vec_int begin_sums(bool zeros, const char *group, vec_int zero)
 {
     const vec_int begin = word_of(group + offsetof(struct qgemm_bytes_group, begin));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The products of qgemm.h: few rows, and many. */
+/* The GEMMs of qgemm.h: few rows, and many. */
 #include "kernels/core/isa.h"
 #include "kernels/gemm/qgemm_tile.h"
 
@@ -10,13 +10,13 @@ static void qgemm_run(const struct kern_call *call, uint64_t begin, uint64_t end
     qgemm_panels(&q, begin, end, qgemm_panel);
 }
 
-/* ---- many rows: a part of three panels becomes floats in the second-level cache, where all rows meet it ---- */
+/* ---- many rows: parts of three panels are converted to floats in the second-level cache for all rows ---- */
 
 #define MANY_COLUMNS (QGEMM_MANY_PANELS * KERN_QGEMM_COLUMNS)
 #define MANY_PANELS  (GEMM_TILE_COLUMNS / KERN_QGEMM_COLUMNS) /* of a tile */
 _Static_assert(MANY_COLUMNS % GEMM_TILE_COLUMNS == 0, "whole tiles in a unit");
 
-/* Where a part begins: a row of a group, a multiple of 8. */
+/* The start of a part: a row of a group, a multiple of 8. */
 struct qgemm_place {
     uint32_t group, row;
 };
@@ -33,7 +33,7 @@ struct qgemm_many {
     uint32_t rows, panel, panels; /* of this unit */
 };
 
-/* `count` rows of one group, and what makes them a multiple of 8. */
+/* `count` rows of one group, padded to a multiple of 8. */
 DENSE_INLINE void many_expand_rows(const uint8_t *codes, bool nibbles, const vec *scales, const vec *zeros,
                                    uint32_t count, float *out)
 {
@@ -46,7 +46,7 @@ DENSE_INLINE void many_expand_rows(const uint8_t *codes, bool nibbles, const vec
             }
 }
 
-/* Rows of one panel from *place on, as many as there are and many.depth at most; *place is then behind them. */
+/* Rows of one panel from *place on, at most those that exist and many.depth; *place is then after them. */
 DENSE_INLINE uint32_t many_expand_panel(const struct qgemm_many *q, bool nibbles, uint32_t panel,
                                         struct qgemm_place *place, float *out)
 {
@@ -75,7 +75,7 @@ DENSE_INLINE uint32_t many_expand_panel(const struct qgemm_many *q, bool nibbles
     return done;
 }
 
-/* The unit's panels; moves *place. Returns the rows. */
+/* The unit's panels; advances *place. Returns the rows. */
 static uint32_t many_expand_part(const struct qgemm_many *q, struct qgemm_place *place)
 {
     struct qgemm_place from = *place;
@@ -90,7 +90,7 @@ static uint32_t many_expand_part(const struct qgemm_many *q, struct qgemm_place 
     return depth;
 }
 
-/* The codes of the next part come meanwhile: for each tile of rows a share of each panel's. */
+/* The codes of the next part are prefetched meanwhile: for each tile of rows a share of each panel's. */
 static void many_fetch(const struct qgemm_many *q, const struct qgemm_place *next, uint64_t from, uint64_t bytes)
 {
     const struct qgemm_shape *s = &q->shape;

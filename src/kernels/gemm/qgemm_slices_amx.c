@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many rows times quantised weights by AMX in the accuracy of FLOAT32. Codes less their zero point are BFLOAT16 numbers
- * as they are, and an element of X is the sum of three slices of 8 bits each, cut off one after the other. So all
- * products are exact, sums are those of FLOAT32, and a group's meet their scales once. Rows of very small numbers are
- * multiplied by a power of two meanwhile, since AMX takes denormal numbers for zeros. */
+/* Many rows times quantised weights by AMX in the accuracy of FLOAT32. Codes minus their zero point are exact BFLOAT16
+ * numbers, and an element of X is the sum of three slices of 8 bits each, truncated one after another. So all products
+ * are exact, sums are those of FLOAT32, and a group's sums are multiplied by their scales once. Rows of very small
+ * numbers are scaled by a power of two, since AMX flushes denormal numbers. */
 #include "kernels/core/isa.h"
 #include "kernels/gemm/amx.h"
 #include "kernels/gemm/blocked_gemm.h"
@@ -15,7 +15,7 @@
 enum { SLICES = 3, COLUMNS = QGEMM_SLICES_COLUMNS, BLOCK = 2 * AMX_ROWS, PACK_HALVES = 2 };
 enum { DEPTH = AMX_PACKS * PACK_HALVES, TILE = AMX_ROWS * DEPTH }; /* of a tile of A; its elements */
 
-#define SMALL   0x1p-60f /* rows whose greatest element is below are enlarged */
+#define SMALL   0x1p-60f /* rows with a smaller largest element are scaled */
 #define ENLARGE 0x1p64f
 
 struct slices {
@@ -67,7 +67,7 @@ static void slice_row(const struct slices *q, uint32_t m)
         __m512 left = _mm512_loadu_ps(q->line + i) * by;
         const __mmask16 finite = _mm512_cmp_ps_mask(_mm512_abs_ps(left), large, _CMP_LT_OQ);
         const __mmask16 nan = _mm512_cmp_ps_mask(left, left, _CMP_UNORD_Q);
-        /* What makes a number NaN may be in the low half. */
+        /* The bits that make a number NaN may be in the low half. */
         left = _mm512_mask_blend_ps(nan, left, _mm512_set1_ps(NAN));
         for (uint32_t s = 0; s < SLICES; s++) {
             const __m512i top = _mm512_and_si512(_mm512_castps_si512(left), high);
@@ -113,7 +113,7 @@ DENSE_INLINE void expand_eight(const uint8_t *codes, bool nibbles, vec zero, uin
     }
 }
 
-/* Rows of a group from `from` on, as many as the run has; zeros behind the group's last. */
+/* Rows of a group from `from` on, those of the run; padded with zeros after the group's last. */
 DENSE_INLINE void expand_run(const struct slices *q, bool nibbles, uint32_t panel, uint32_t group, uint32_t from,
                              uint32_t count, uint16_t *out)
 {
@@ -134,7 +134,7 @@ DENSE_INLINE void expand_run(const struct slices *q, bool nibbles, uint32_t pane
         _mm512_storeu_si512(out, _mm512_setzero_si512());
 }
 
-/* Rows of codes that are in `part`: so many runs, each of one group. */
+/* Rows of codes in `part`: a number of runs, each of one group. */
 struct part {
     uint32_t k0, runs, run;
 };
@@ -160,7 +160,7 @@ static void expand_part(const struct slices *q, struct part p)
 
 /* ---- work ---- */
 
-/* A run of up to 32 rows of X and 32 columns: each tile of codes meets the slices from the least on. */
+/* A run of up to 32 rows of X and 32 columns: each tile of codes is multiplied with the slices from the smallest on. */
 DENSE_INLINE void multiply_run(uint32_t row_tiles, uint32_t column_tiles, const struct slices *q, const uint16_t *a,
                                const uint16_t *b, uint32_t run, float *out)
 {

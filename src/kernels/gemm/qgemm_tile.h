@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tiles of the product of qgemm.h for the instruction set of the including file. Codes become floats on the way from
- * memory to the arithmetic, which is that of FLOAT32; a group's sums meet their scales once. */
+/* Tiles of the GEMM of qgemm.h for the instruction set of the including file. Codes are converted to floats between
+ * memory and the arithmetic, which is FLOAT32; a group's sums are multiplied by their scales once. */
 #ifndef KERNELS_QGEMM_TILE_H
 #define KERNELS_QGEMM_TILE_H
 
@@ -10,8 +10,8 @@
 
 #define QGEMM_VECS (KERN_QGEMM_COLUMNS / VEC)
 
-/* Rows and panels at once: enough sums that none waits for itself and that what makes floats of codes, and loads the
- * elements of X, is shared, and few enough for the registers. */
+/* Rows and panels at once: enough sums to hide latencies and to share the conversion of codes and the loads of X, but
+ * few enough for the registers. */
 #if defined(__AVX512F__)
 #define QGEMM_TILE 8
 #define QGEMM_WIDE 2
@@ -76,10 +76,10 @@ DENSE_INLINE vec qgemm_bytes(const uint8_t *bytes)
          ? ((q)->shape.nibbles ? function(true, true, __VA_ARGS__) : function(false, true, __VA_ARGS__))               \
          : ((q)->shape.nibbles ? function(true, false, __VA_ARGS__) : function(false, false, __VA_ARGS__)))
 
-/* Sums for each result: several where rows and columns are too few. */
+/* Sums for each result: several if rows and columns are too few. */
 #define QGEMM_ACCUMULATORS(rows) ((rows)*QGEMM_ACROSS > (VEC == 8 ? 7 : 8) ? 1 : (rows)*QGEMM_ACROSS > 3 ? 2 : 4)
 
-/* Rows from `first` on with the panels from `panel` on; where there is but one, it stands for all. */
+/* Rows from `first` on with the panels from `panel` on; a single one is duplicated. */
 struct qgemm_tile {
     const struct qgemm *q;
     uint64_t panel;
@@ -91,7 +91,7 @@ struct qgemm_tile {
 struct qgemm_group {
     const float *a;
     const uint8_t *codes; /* of the first panel */
-    uint64_t next, ahead; /* bytes from there to the next one's, and to what is fetched */
+    uint64_t next, ahead; /* bytes from there to the next one's, and to the prefetched ones */
     vec scales[QGEMM_ACROSS], zeros[QGEMM_ACROSS];
 };
 
@@ -148,7 +148,7 @@ DENSE_INLINE void qgemm_tile(uint32_t rows, bool nibbles, bool zeros, const stru
     struct qgemm_group group = { t->q->a + t->first * s->a_floats, (const uint8_t *)call->data[1] + t->panel * bytes,
                                  other * bytes };
     for (uint32_t g = 0; g < s->groups; g++, group.a += s->depth, group.codes += s->group_bytes) {
-        /* At the end of the panels the next ones come, not the second of these. */
+        /* At the end of the panels the next ones are prefetched, not the second of these. */
         group.ahead = DENSE_AHEAD;
         if (g * s->group_bytes + DENSE_AHEAD >= bytes)
             group.ahead += (QGEMM_WIDE - 1) * bytes;
@@ -172,7 +172,7 @@ DENSE_INLINE void qgemm_rows(bool nibbles, bool zeros, const struct qgemm *q, ui
     }
 }
 
-/* All rows with `panels` panels, QGEMM_WIDE at most. */
+/* All rows with `panels` panels, at most QGEMM_WIDE. */
 static inline void qgemm_panel(const struct qgemm *q, uint64_t panel, uint32_t panels, float *out)
 {
     QGEMM_BY_KIND(q, qgemm_rows, q, panel, panels, out);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One or two rows times quantised weights with products of bytes: 64 of them at once, where floats take 16 and must be
- * made of the codes first. A group of X becomes integers of 31 bits, relative to its greatest element, and those four
- * slices of 8 bits; four exact sums of slices times codes make one of FLOAT32. An element loses bits only when it is
- * less than a 64th of the greatest, and then less than FLOAT32 sums lose. What does not fit (infinity, NaN, denormal
- * numbers) goes the way of the floats. */
+/* One or two rows times quantised weights with 8-bit products: 64 at once, instead of 16 floats after converting the
+ * codes. A group of X is rounded to 31-bit integers, relative to its largest element, which are four slices of 8 bits;
+ * four exact sums of slices times codes make one of FLOAT32. An element loses bits only if it is less than a 64th of
+ * the largest, and then less than FLOAT32 sums lose. Groups that cannot be represented (infinity, NaN, denormal
+ * numbers) use the floating-point path. */
 #include "kernels/gemm/qgemm_tile.h"
 
 #define SLICES 4
 
-/* The slices of eight rows: first those that meet the first half of the words' bytes, each four bytes for four rows. */
+/* The slices of eight rows: first those for the first half of the words' bytes, each four bytes for four rows. */
 typedef int32_t row_slices[2][SLICES];
 
 DENSE_INLINE __m512i dot(__m512i sums, __m512i codes, const int32_t *slices)
@@ -47,7 +47,7 @@ static bool make_slices(const float *a, uint32_t count, bool nibbles, row_slices
     uint32_t bits;
     float most = greatest(a, count);
     memcpy(&bits, &most, sizeof(bits));
-    const uint32_t exponent = bits >> 23; /* the greatest number becomes one of 30 bits */
+    const uint32_t exponent = bits >> 23; /* the largest number becomes one of 30 bits */
     if (bits && (exponent < 30 || exponent > 254))
         return false;
     const __m256 by = _mm256_set1_ps(bits ? float_of((283 - exponent) << 23) : 0);
@@ -59,7 +59,7 @@ static bool make_slices(const float *a, uint32_t count, bool nibbles, row_slices
     __m256i sums = _mm256_setzero_si256();
     for (uint32_t i = 0; i < count; i += 8) {
         __m256i number = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(a + i), by));
-        /* Slices from -128 to 127: those of the number plus 128 each, less that. */
+        /* Slices from -128 to 127: those of the number plus 128 each, minus that. */
         number = _mm256_xor_si256(_mm256_add_epi32(number, middle), middle);
         number = _mm256_shuffle_epi8(_mm256_permutevar8x32_epi32(number, order), shuffle);
         _mm256_storeu_si256((__m256i *)out[i / 8], number);
@@ -86,7 +86,7 @@ static bool load_slices(struct qgemm *q)
     return true;
 }
 
-/* Four sums for each row, which begin with what the codes are too great by: they are taken as unsigned. */
+/* Four sums for each row, initialised with the correction for treating codes as unsigned. */
 DENSE_INLINE void begin_sums(uint32_t rows, bool zeros, const uint8_t *zero,
                              const struct qgemm_group_slices *const *groups, __m512i (*sums)[SLICES])
 {

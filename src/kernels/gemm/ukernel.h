@@ -11,12 +11,12 @@
 #define UKERNEL_VECS   6
 #define UKERNEL_SPLITS 4
 
-/* Unrolled at once, since registers have no numbers. */
+/* Unrolled, since registers cannot be indexed. */
 #define UKERNEL_EACH_ROW   _Pragma("GCC unroll 14") for (uint32_t m = 0; m < t->rows; m++)
 #define UKERNEL_EACH_VEC   _Pragma("GCC unroll 6") for (uint32_t v = 0; v < t->vecs; v++)
 #define UKERNEL_EACH_SPLIT _Pragma("GCC unroll 4") for (uint32_t s = 0; s < t->splits; s++)
 
-/* In longer loops for NEON, GCC moves loads to the beginning until accumulators have no registers left. */
+/* In longer loops for NEON, GCC moves loads to the beginning until no registers are left for accumulators. */
 #if defined(__x86_64__)
 #define UKERNEL_REGISTER(value) "+v"(value)
 #elif defined(__aarch64__)
@@ -26,23 +26,24 @@
 enum { UKERNEL_UNROLL = sizeof(vec) == 16 ? 1 : 4 };
 
 struct ukernel {
-    /* Constants where the micro-kernel is called. */
+    /* Constants at the calls of the micro-kernel. */
     uint32_t rows, vecs;
-    uint32_t splits; /* of k over several accumulators each: with few rows none waits for itself */
+    uint32_t splits; /* of k over several accumulators each: with few rows this hides latencies */
     uint32_t group;  /* steps of k between two prefetches, a multiple of splits */
     DML_TENSOR_DATA_TYPE b_type;
     uint32_t depth; /* steps of k */
-    /* A: elements between rows and between steps of k, or pointers to rows whose elements follow one another. */
+    /* A: elements between rows and between steps of k, or pointers to contiguous rows. */
     const float *a;
     int64_t a_row, a_step;
     const float *const *a_rows;
     /* B: elements between rows. */
     const void *b;
     int64_t b_row;
-    /* Before each group next_lines cache lines from `next` on are prefetched, which then moves by next_step bytes. */
+    /* Before each group next_lines cache lines from `next` on are prefetched; `next` then advances by next_step
+     * bytes. */
     const char *next;
     uint32_t next_lines, next_step;
-    /* C: elements between rows; add: to what is there. */
+    /* C: elements between rows; add: to its contents. */
     float *c;
     int64_t c_row;
     bool add;
@@ -61,7 +62,7 @@ DENSE_INLINE void ukernel_step(const struct ukernel *t, const float *a, int64_t 
 {
     vec right[UKERNEL_VECS];
     UKERNEL_EACH_VEC right[v] = vec_load_of(t->b_type, b, v * VEC);
-    /* GCC would load it again for each of two or three rows, which then take 1.5 times as long. */
+    /* Otherwise GCC reloads it for each of two or three rows, which takes 1.5 times as long. */
     if (t->rows > 1)
         UKERNEL_EACH_VEC __asm__("" : UKERNEL_REGISTER(right[v]));
     UKERNEL_EACH_ROW
@@ -113,7 +114,7 @@ DENSE_INLINE void ukernel(const struct ukernel *t)
 }
 
 /* sums[m * c_row] (+)= A[m] . B for one contiguous row of B from element `at` on; rows of A end with whole vectors,
- * zeros behind the last element. */
+ * padded with zeros. */
 DENSE_INLINE void ukernel_dots(uint32_t rows, DML_TENSOR_DATA_TYPE type, const struct ukernel *t, int64_t at,
                                float *sums)
 {
@@ -163,9 +164,9 @@ DENSE_INLINE void ukernel_dots(uint32_t rows, DML_TENSOR_DATA_TYPE type, const s
         break;                                                                                                         \
     }
 
-/* ---- a tile of a product: a few rows of A times a part of B ---- */
+/* ---- a tile of a GEMM: a few rows of A times a part of B ---- */
 
-/* As many sums as there are registers for. */
+/* The number of sums that fit the registers. */
 #if defined(__AVX512F__)
 #define GEMM_TILE_VECS 3
 #define GEMM_TILE_ROWS 8
@@ -178,7 +179,7 @@ DENSE_INLINE void ukernel_dots(uint32_t rows, DML_TENSOR_DATA_TYPE type, const s
 #endif
 #define GEMM_TILE_COLUMNS (GEMM_TILE_VECS * VEC)
 
-/* rows[]: A's rows from `first` on, `count` of `k` elements, as FLOAT32: where they lie, or (floats) copied there. */
+/* rows[]: A's rows from `first` on, `count` of `k` elements, as FLOAT32: in place, or (floats) copied there. */
 static inline void gemm_tile_load(const struct kern_call *call, uint64_t first, uint32_t count, uint32_t k,
                                   const float **rows, float *floats)
 {
@@ -194,7 +195,7 @@ static inline void gemm_tile_load(const struct kern_call *call, uint64_t first, 
     }
 }
 
-/* Rows of B, GEMM_TILE_COLUMNS elements each; of what comes next `lines` cache lines are fetched at every fourth k. */
+/* Rows of B, GEMM_TILE_COLUMNS elements each; `lines` cache lines of the next data are prefetched at every fourth k. */
 struct gemm_tile_part {
     const char *b;
     uint32_t depth, lines;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gather for any layout. All modes are one loop nest over Y's dimensions: X and the indices are views of Y's sizes that
- * repeat where a dimension is not theirs, and each place in the nest adds what its index says. Indices are looked up a
- * block at a time; the innermost dimension is a run of elements that share one index where there is one. */
+/* Gather for any layout. All modes are one loop nest over Y's dimensions: X and the indices are views of Y's sizes,
+ * broadcast along dimensions that they do not have, and each position of the nest adds the offset of its index. Indices
+ * are resolved a block at a time; the innermost dimension is a run of elements that share one index if there is one. */
 #include "kernels/core/number.h"
 #include "kernels/index/index.h"
 
@@ -44,7 +44,7 @@ void index_lookup_init(struct index_lookup *lookup, const struct kern_view *inde
     }
 }
 
-/* The innermost dimension becomes the run where its elements share one index. */
+/* The innermost dimension becomes the run if its elements share one index. */
 static void split_run(struct gather_plan *plan)
 {
     struct kern_iterator *iterator = &plan->iterator;
@@ -84,7 +84,7 @@ void gather_plan_init(struct gather_plan *plan, const struct kern_op *op)
     plan->pieces = plan->run * plan->bytes < 2 * PIECE_BYTES ? 1 : plan->run * plan->bytes / PIECE_BYTES;
 }
 
-/* Dimensions of Y that the mode gives; Y has one of size 1 when there are none. */
+/* Dimensions of Y that the mode defines; Y has one of size 1 if there are none. */
 static bool ranks_fit(const struct kern_op *op)
 {
     const struct kern_view *x = &op->tensors[0], *index = &op->tensors[1], *y = &op->tensors[2];

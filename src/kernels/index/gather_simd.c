@@ -24,7 +24,7 @@
         return i;                                                                                                      \
     }
 
-/* Single elements up to the first index that needs a closer look; returns how many. */
+/* Single elements up to the first index that needs checking; returns their number. */
 static uint32_t gather_pick_direct(const struct gather_plan *plan, const struct index_block *b)
 {
     const int64_t step = plan->lookup.strides[0], y_row = b->to_row, x_row = b->from_row, stride = b->stride;
@@ -33,7 +33,7 @@ static uint32_t gather_pick_direct(const struct gather_plan *plan, const struct 
     INDEX_BY_SIZES(plan->bytes, kern_type_bytes(plan->lookup.type), GATHER_PICK)
 }
 
-/* Long runs at random places: the next ones are prefetched while one is copied. */
+/* Long runs at random positions: the next ones are prefetched while one is copied. */
 static void gather_copy_long(const struct gather_plan *plan, const struct index_block *b, const int64_t *offsets)
 {
     enum { AHEAD = 4, LINE = 64, LINES = 8 };

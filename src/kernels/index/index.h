@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Indices as data: what gather and scatter share. An index is UINT32, INT32, UINT64 or INT64; negative ones count from
- * the end. Nothing that an index says leads outside the tensor it points into. */
+/* Shared by gather and scatter: indices as data. An index is UINT32, INT32, UINT64 or INT64; negative ones count from
+ * the end. Indices never address memory outside of the indexed tensor. */
 #ifndef KERNELS_INDEX_H
 #define KERNELS_INDEX_H
 
@@ -10,7 +10,7 @@
 #define INDEX_BLOCK 256 /* lookups done together */
 #define INDEX_OUT   INT64_MIN
 
-/* Where tuples of indices lead: one dimension of the indexed tensor per element of a tuple. */
+/* Tuples of indices: one dimension of the indexed tensor per element of a tuple. */
 struct index_lookup {
     DML_TENSOR_DATA_TYPE type;
     uint32_t tuple;                 /* length, at most KERN_RANK_MAX */
@@ -19,17 +19,18 @@ struct index_lookup {
     int64_t strides[KERN_RANK_MAX]; /* likewise, in elements */
 };
 
-/* `count` runs of elements, at most INDEX_BLOCK, whose places on one side indices tell; strides in elements. */
+/* `count` runs of elements, at most INDEX_BLOCK, whose positions on one side are given by indices; strides in
+ * elements. */
 struct index_block {
     char *to;
     const char *from;
-    int64_t to_row, from_row; /* to the next run, beside what its index says */
+    int64_t to_row, from_row; /* to the next run, in addition to the index */
     const void *indices;
     int64_t first, stride; /* of the indices */
     uint32_t count;
 };
 
-/* What is left of a block behind the first runs; elements have `bytes` bytes on both sides. */
+/* The rest of a block after the first runs; elements have `bytes` bytes on both sides. */
 DENSE_INLINE struct index_block index_block_rest(const struct index_block *b, uint32_t bytes, uint32_t done)
 {
     struct index_block rest = *b;
@@ -46,7 +47,7 @@ DENSE_INLINE bool index_type(DML_TENSOR_DATA_TYPE type)
            type == DML_TENSOR_DATA_TYPE_INT64 || type == DML_TENSOR_DATA_TYPE_UINT64;
 }
 
-/* A negative index from the end; the result is below 0 or not below `size` when it is out of range. */
+/* Resolves a negative index; the result is below 0 or not below `size` if it is out of range. */
 DENSE_INLINE int64_t index_load(const void *indices, int64_t at, DML_TENSOR_DATA_TYPE type, int64_t size)
 {
     int64_t value;
@@ -72,8 +73,8 @@ DENSE_INLINE int64_t index_clamp(int64_t index, int64_t size)
 void index_lookup_init(struct index_lookup *lookup, const struct kern_view *index, const struct kern_view *into,
                        uint32_t first, bool nd);
 
-/* Indices below this, as unsigned numbers, are in range and mean what they say; 0 for tuples of several. Most data is
- * like that: it is worth trying before index_rows and index_checked. */
+/* Indices below this, as unsigned numbers, are in range and need no resolution; 0 for tuples of several. Most data is
+ * like that: test it before using index_rows and index_checked. */
 DENSE_INLINE uint64_t index_plain_limit(const struct index_lookup *lookup)
 {
     uint64_t size = (uint64_t)lookup->sizes[0];
@@ -82,8 +83,8 @@ DENSE_INLINE uint64_t index_plain_limit(const struct index_lookup *lookup)
     return lookup->type == DML_TENSOR_DATA_TYPE_INT32 ? BASE_MIN(size, UINT64_C(1) << 31) : size;
 }
 
-/* Dimension t of the tuples joins those before it, with constant types and constant strides of 1 and 2. `places` (NULL:
- * clamps) holds the place so far, UINT64_MAX = out of range. */
+/* Dimension t of the tuples is combined with those before it, with constant types and constant strides of 1 and 2.
+ * `places` (NULL: clamps) holds the position so far, UINT64_MAX = out of range. */
 DENSE_INLINE void index_row(const struct index_lookup *lookup, uint32_t t, DML_TENSOR_DATA_TYPE type,
                             const struct index_block *b, int64_t stride, int64_t *out, uint64_t *places)
 {
@@ -113,7 +114,7 @@ DENSE_INLINE void index_row(const struct index_lookup *lookup, uint32_t t, DML_T
             index_row(lookup, t, constant, b, b->stride, out, places);                                                 \
         break;
 
-/* Offsets in elements of all tuples; what is out of range is clamped, unless places are asked for. */
+/* Offsets in elements of all tuples; out-of-range ones are clamped, unless places are requested. */
 DENSE_INLINE void index_rows(const struct index_lookup *lookup, const struct index_block *b, int64_t *out,
                              uint64_t *places)
 {
@@ -126,8 +127,8 @@ DENSE_INLINE void index_rows(const struct index_lookup *lookup, const struct ind
         }
 }
 
-/* The same, but INDEX_OUT for what is out of range, and for what leads to a place outside [begin, end): places are
- * counted row-major over the indexed dimensions. */
+/* The same, but INDEX_OUT for out-of-range indices, and for positions outside [begin, end): positions are counted
+ * row-major over the indexed dimensions. */
 static inline void index_checked(const struct index_lookup *lookup, const struct index_block *b, uint64_t begin,
                                  uint64_t end, int64_t *out_offsets)
 {
@@ -138,14 +139,14 @@ static inline void index_checked(const struct index_lookup *lookup, const struct
         out_offsets[i] = places[i] - begin < end - begin ? out_offsets[i] : INDEX_OUT;
 }
 
-/* Runs of a known number of bytes, between rows and the places that offsets tell: those in `from`, or (scatter) in `to`
- * where they are not INDEX_OUT. */
+/* Copies runs of a known number of bytes between rows and the positions given by offsets: those in `from`, or (scatter)
+ * in `to` unless they are INDEX_OUT. */
 DENSE_INLINE void index_copy_known(const struct index_block *b, const int64_t *offsets, bool scatter, int64_t to_row,
                                    uint32_t bytes, uint32_t run_bytes)
 {
     const int64_t from_row = b->from_row;
     const char *from = b->from;
-    char *to = b->to; /* as far as the compiler knows, copies may change the block */
+    char *to = b->to; /* the compiler must assume that copies change the block */
     for (uint32_t i = 0, count = b->count; i < count; i++) {
         const int64_t put = scatter ? offsets[i] : 0, get = scatter ? 0 : offsets[i];
         if (put != INDEX_OUT)
@@ -153,7 +154,7 @@ DENSE_INLINE void index_copy_known(const struct index_block *b, const int64_t *o
     }
 }
 
-/* Single elements that are gathered in a row are stored as vectors. */
+/* Single elements that are gathered into a row are stored as vectors. */
 #define INDEX_KNOWN(size)                                                                                              \
     case size:                                                                                                         \
         if (bytes == (size) && (scatter || b->to_row == 1))                                                            \
@@ -162,7 +163,7 @@ DENSE_INLINE void index_copy_known(const struct index_block *b, const int64_t *o
             index_copy_known(b, offsets, scatter, b->to_row, bytes, size);                                             \
         return true;
 
-/* false: runs of so many bytes are not known */
+/* false: unsupported number of bytes */
 DENSE_INLINE bool index_copy_runs(const struct index_block *b, const int64_t *offsets, bool scatter, uint64_t run_bytes,
                                   uint32_t bytes)
 {
@@ -205,10 +206,10 @@ struct gather_plan {
     struct kern_iterator iterator; /* lookups; view 0 = Y, 1 = X, 2 = indices */
     struct index_lookup lookup;
     uint32_t bytes;
-    uint64_t run; /* elements that one lookup gives */
+    uint64_t run; /* elements per lookup */
     int64_t y_step, x_step;
     bool non_temporal; /* runs go past the caches */
-    uint64_t pieces;   /* that a run is cut in, so that few long ones keep all threads busy */
+    uint64_t pieces;   /* into which a run is split, so that few long ones keep all threads busy */
 };
 void gather_plan_init(struct gather_plan *plan, const struct kern_op *op);
 
@@ -221,7 +222,7 @@ struct scatter_plan {
     uint32_t bytes, update_bytes; /* of an element */
     bool combine;                 /* there is a reduction */
     uint64_t row;                 /* elements along free's last dimension */
-    uint64_t block;               /* at most so many of them are treated together */
+    uint64_t block;               /* maximum number that is processed together */
     uint64_t blocks;              /* in a row */
     bool along_free;              /* lookups go along the block, not along the picks */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding what is not zero, in two steps that each run in parallel over blocks of X in element order: one counts, the
+/* Finding non-zero elements in two steps that each run in parallel over blocks of X in element order: one counts, the
  * other starts from the sum of the counts before its block and writes coordinates. */
 #include "kernels/core/dense.h"
 #include "kernels/core/number.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding what is not zero, for the instruction set of the including file. */
+/* Finding non-zero elements, for the instruction set of the including file. */
 #include "kernels/core/isa.h"
 #include "kernels/core/copy_body.h"
 #include "kernels/core/dense.h"
@@ -32,7 +32,7 @@ static struct nonzero_scan nonzero_begin(const struct kern_call *call, uint64_t 
             out[i] = (((const type *)from)[(int64_t)i * stride] & (type)(mask)) != 0;                                  \
         break;
 
-/* The sign of a floating-point zero does not count. */
+/* The sign of a floating-point zero is ignored. */
 DENSE_INLINE void nonzero_find_flags(DML_TENSOR_DATA_TYPE type, const void *from, int64_t stride, uint32_t count,
                                      uint8_t *out)
 {
@@ -45,7 +45,7 @@ DENSE_INLINE void nonzero_find_flags(DML_TENSOR_DATA_TYPE type, const void *from
     }
 }
 
-/* Flags of the next elements, all of one row, from index scan->at on; returns how many, 0 at the end. */
+/* Flags of the next elements, all of one row, from index scan->at on; returns their number, 0 at the end. */
 static uint32_t nonzero_flags(const struct nonzero_scan *scan, uint8_t *out)
 {
     const struct kern_view *x = scan->x;
@@ -84,8 +84,8 @@ static uint32_t nonzero_count(const struct kern_call *call, uint64_t first, uint
     return total;
 }
 
-/* first + i for every flag i that is set; returns how many. Where zeros are is not predictable: no branches. Whole
- * vectors are written: `found` has NONZERO_SLACK places more than flags. */
+/* Writes first + i for every flag i that is set; returns their number. The positions of zeros are not predictable: no
+ * branches. Whole vectors are written: `found` has capacity for NONZERO_SLACK more than flags. */
 #if defined(__AVX512F__)
 static uint32_t nonzero_list(const uint8_t *flags, uint32_t count, uint32_t first, uint32_t *found)
 {
@@ -104,7 +104,7 @@ static uint32_t nonzero_list(const uint8_t *flags, uint32_t count, uint32_t firs
 #else
 static uint32_t nonzero_list(const uint8_t *flags, uint32_t count, uint32_t first, uint32_t *found)
 {
-    /* The places of the bits that are set. */
+    /* The positions of the set bits. */
     static const uint32_t places[16][4] = { { 0 },    { 0 },       { 1 },       { 0, 1 },      { 2 },    { 0, 2 },
                                             { 1, 2 }, { 0, 1, 2 }, { 3 },       { 0, 3 },      { 1, 3 }, { 0, 1, 3 },
                                             { 2, 3 }, { 0, 2, 3 }, { 1, 2, 3 }, { 0, 1, 2, 3 } };
@@ -125,7 +125,7 @@ static uint32_t nonzero_list(const uint8_t *flags, uint32_t count, uint32_t firs
 }
 #endif
 
-/* Coordinates [x.rank - N, x.rank) of the found elements of one row, into rows `row`.. of the list. */
+/* Coordinates [x.rank - N, x.rank) of the found elements of one row, into rows from `row` on of the list. */
 static void nonzero_store(const struct kern_call *call, const struct nonzero_scan *scan, const uint32_t *found,
                           uint32_t count, uint64_t row)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Padding, arithmetic sequences, and new rows into caches. */
+/* Padding, arithmetic sequences, and appending rows to caches. */
 #include "kernels/core/dense.h"
 #include "kernels/core/number.h"
 
@@ -18,8 +18,8 @@ void kern_pad_any_plan(const struct kern_op *op, uint32_t threads, struct kern_w
         out->grain = rows; /* neighbours share bytes */
 }
 
-/* The definition, element by element. Where place `at` of a line of `size` elements, before them where negative, comes
- * from; -1: the constant. One mirror or one period at a time. */
+/* The reference, element by element: the source of position `at` of a line of `size` elements, negative before them;
+ * -1: the constant. One mirror or one period at a time. */
 static int64_t source_of(DML_PADDING_MODE mode, int64_t at, int64_t size)
 {
     while (at < 0 || at >= size) {
@@ -30,7 +30,7 @@ static int64_t source_of(DML_PADDING_MODE mode, int64_t at, int64_t size)
         case DML_PADDING_MODE_REFLECTION: /* the outermost element is the mirror */
             at = size == 1 ? 0 : at < 0 ? -at : 2 * (size - 1) - at;
             break;
-        case DML_PADDING_MODE_SYMMETRIC: /* the mirror stands behind it */
+        case DML_PADDING_MODE_SYMMETRIC: /* the mirror is after it */
             at = at < 0 ? -1 - at : 2 * size - 1 - at;
             break;
         case DML_PADDING_MODE_WRAP:
@@ -43,7 +43,7 @@ static int64_t source_of(DML_PADDING_MODE mode, int64_t at, int64_t size)
     return at;
 }
 
-/* The offset in X of what Y has at `index`; false, and 0: the constant. */
+/* The offset in X of Y's element at `index`; false, and 0: the constant. */
 static bool find(const struct kern_op *op, const uint32_t *index, int64_t *out_offset)
 {
     const struct kern_pad *pad = &op->u.pad;
@@ -75,7 +75,7 @@ void kern_pad_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t
     kern_each_element(call, 1, begin * length, end * length, pad_element);
 }
 
-/* ---- APPEND: row l of x becomes row length + l of y, which is known at execution only, where y has one ---- */
+/* ---- APPEND: row l of x becomes row length + l of y, which is known at execution only, if y has one ---- */
 
 bool kern_append_any_accepts(const struct kern_op *op)
 {
@@ -91,7 +91,7 @@ void kern_append_any_plan(const struct kern_op *op, uint32_t threads, struct ker
     *out = (struct kern_work){ .units = dense_rows(&op->tensors[0]), .grain = dense_grain(op->tensors[0].sizes[3]) };
 }
 
-/* The definition; a negative length counts as 0. */
+/* The reference; a negative length counts as 0. */
 static void append_element(const struct kern_call *call, const uint32_t *index)
 {
     const struct kern_view *x = &call->op->tensors[0], *lengths = &call->op->tensors[1], *y = &call->op->tensors[2];

@@ -5,13 +5,13 @@
 #include "kernels/core/dense.h"
 #include "kernels/map/map.h"
 
-/* Padded elements that come from neighbours: `count` elements from `first` on, `step` apart; -1: the constant. */
+/* Padded elements with adjacent sources: `count` elements from `first` on, `step` apart; -1: the constant. */
 struct pad_source {
     int64_t first, step;
     uint64_t count;
 };
 
-/* The sources of `most` elements from `at` (which may lie outside) on, or of the first of them. */
+/* The sources of `most` elements from `at` (which may be outside) on, or of the first of them. */
 static struct pad_source pad_sources(DML_PADDING_MODE mode, int64_t at, int64_t size, uint64_t most)
 {
     const bool reflects = mode == DML_PADDING_MODE_REFLECTION;
@@ -171,8 +171,8 @@ static void sequence_integers(const struct kern_sequence *s, uint32_t bytes, uin
         SEQUENCE_INTEGERS(uint64_t, uint64_t)
 }
 
-/* FLOAT32 whose last bit is 1 where the value is not exact: rounding it once more, to a type with at least two bits
- * less, gives what rounding the value once gives. */
+/* FLOAT32 whose last bit is 1 if the value is not exact: rounding it once more, to a type with at least two bits less,
+ * equals rounding the value once. */
 DENSE_INLINE float sequence_odd(double value)
 {
     const float near = (float)value;

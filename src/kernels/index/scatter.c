@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scatter for any layout. Dimensions are of three sorts: `free` ones, which Y and the updates share (all but the axis,
- * or what follows the tuple), `places`, which indices point into, and `picks`, along which the indices are listed.
+/* Scatter for any layout. Dimensions are of three kinds: `free` ones, common to Y and the updates (all except the axis,
+ * or those after the tuple), `places`, which indices address, and `picks`, along which the indices are listed.
  *
- * A unit of work is one place of one block of free elements. Whoever gets a range of units owns that part of Y: it
- * copies the part from X, then goes through all picks in order and takes those that lead into the part. So threads
- * never meet, and of several updates of one element the last wins, or they are combined in their order. */
+ * A unit of work is one place of one block of free elements. The thread with a range of units owns that part of Y: it
+ * copies the part from X, then iterates over all picks in order and applies those that address the part. So threads
+ * never conflict, and of several updates of one element the last wins, or they are combined in order. */
 #include "kernels/core/number.h"
 #include "kernels/index/index.h"
 
@@ -106,7 +106,7 @@ void kern_scatter_any_plan(const struct kern_op *op, uint32_t threads, struct ke
                                .grain = dense_grain(plan.block + updates) };
 }
 
-/* ---- the definition: a copy, then one update after the other ---- */
+/* ---- the reference: a copy, then one update after another ---- */
 
 /* The coordinates in Y of the update at `at`; false when an index is out of range. */
 static bool target(const struct kern_op *op, const void *indices, const uint32_t *at, uint32_t *out)

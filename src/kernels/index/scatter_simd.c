@@ -6,7 +6,8 @@
 
 #include <stdlib.h>
 
-/* What a range of units owns: `count` free elements of one row, at places [begin, end). Offsets are to place 0. */
+/* The part of Y owned by a range of units: `count` free elements of one row, at places [begin, end). Offsets are to
+ * place 0. */
 struct scatter_part {
     const struct scatter_plan *plan;
     const struct kern_call *call;
@@ -25,7 +26,7 @@ static bool scatter_part_constant(const struct scatter_part *part)
            (places->count == 1 || places->strides[1][0] == 0);
 }
 
-/* The part is one run of memory in Y, and in X too, or X repeats one element. */
+/* The part is one run of memory in Y, and in X too, or X broadcasts one element. */
 static bool scatter_part_packed(const struct scatter_part *part)
 {
     const struct scatter_plan *plan = part->plan;
@@ -41,7 +42,7 @@ static bool scatter_part_packed(const struct scatter_part *part)
     return (free_inside || places_inside) && (same || scatter_part_constant(part));
 }
 
-/* One row of places, starting where the cursor stands, for all free elements. */
+/* One row of places, starting at the cursor, for all free elements. */
 static void scatter_copy_places(const struct scatter_part *part, const struct kern_cursor *cursor, uint64_t places)
 {
     const struct scatter_plan *plan = part->plan;
@@ -80,7 +81,7 @@ static void scatter_copy_part(const struct scatter_part *part)
 
 /* ---- updates ---- */
 
-/* Each index is read once: as far as the compiler knows, storing an element may change the next one. */
+/* Each index is read once: the compiler must assume that storing an element changes the next one. */
 #define SCATTER_WHILE_INSIDE(type, place, stride, u_stride)                                                            \
     for (; i < count; i++) {                                                                                           \
         const int64_t to = (int64_t)at[(int64_t)i * (stride)];                                                         \
@@ -101,7 +102,7 @@ static void scatter_copy_part(const struct scatter_part *part)
         SCATTER_WHILE_INSIDE(type, to *step + (int64_t)i * y_stride, stride, u_stride)                                 \
     }
 
-/* Single elements up to the first index that needs a closer look; returns how many. */
+/* Single elements up to the first index that needs checking; returns their number. */
 static uint32_t scatter_put_direct(const struct scatter_part *part, const struct index_block *b)
 {
     const struct scatter_plan *plan = part->plan;
@@ -115,8 +116,8 @@ static uint32_t scatter_put_direct(const struct scatter_part *part, const struct
     INDEX_BY_SIZES(plan->bytes, kern_type_bytes(plan->lookup.type), SCATTER_DIRECT)
 }
 
-/* Update i of a block, `count` elements long, goes to y + offsets[i] + i * y_pick, for the i in `hits` only, in their
- * order. Strides in elements. */
+/* Update i of a block, `count` elements long, is applied to y + offsets[i] + i * y_pick, for the i in `hits` only, in
+ * their order. Strides in elements. */
 struct scatter_updates {
     void *y;
     const void *u;
@@ -127,7 +128,7 @@ struct scatter_updates {
     uint32_t hits[INDEX_BLOCK];
 };
 
-/* In 32 bits and more, so that small integers do not become signed ones that overflow. */
+/* In 32 bits and more, so that small integers are not promoted to signed ones that overflow. */
 #define SCATTER_ADD(W, a, b)        ((W)(a) + (W)(b))
 #define SCATTER_MULTIPLY(W, a, b)   ((W)(a) * (W)(b))
 #define SCATTER_MIN(W, a, b)        ((b) < (a) ? (b) : (a))
@@ -136,7 +137,7 @@ struct scatter_updates {
 #define SCATTER_MAX_NUMBER(W, a, b) ((a) != (a) ? (b) : SCATTER_MAX(W, a, b))
 #define SCATTER_SAME(value)         (value)
 
-/* Rows of updates go far beyond the first-level cache: the places of the next ones are prefetched. */
+/* Rows of updates exceed the first-level cache: the positions of the next ones are prefetched. */
 enum { SCATTER_AHEAD = 6 };
 
 DENSE_INLINE void scatter_fetch(const struct scatter_updates *s, const char *y, uint32_t h, uint32_t bytes)
@@ -178,7 +179,7 @@ DENSE_INLINE void scatter_fetch(const struct scatter_updates *s, const char *y, 
         }                                                                                                              \
     }
 
-/* By type of Y and the updates; sums and products are the same bits for either sign. */
+/* By type of Y and the updates; sums and products have the same bits for either sign. */
 #define SCATTER_CASE(constant, T, U, W, LOAD, MINIMUM, MAXIMUM)                                                        \
     case constant:                                                                                                     \
         if (reduction == KERN_SCATTER_ADD)                                                                             \
@@ -193,7 +194,7 @@ DENSE_INLINE void scatter_fetch(const struct scatter_updates *s, const char *y, 
 #define SCATTER_FLOATS(update, T, U, LOAD) SCATTER_CASE(update, T, U, T, LOAD, SCATTER_MIN_NUMBER, SCATTER_MAX_NUMBER)
 #define SCATTER_INTEGERS(type, T, W)       SCATTER_CASE(type, T, T, W, SCATTER_SAME, SCATTER_MIN, SCATTER_MAX)
 
-/* As base_half_to_float, without branches, so that rows of them have vectors. */
+/* Like base_half_to_float, without branches, so that loops over it are vectorised. */
 DENSE_INLINE float scatter_half(uint16_t half)
 {
     const uint32_t magnitude = half & 0x7fff, sign = (uint32_t)(half & 0x8000) << 16;
@@ -220,7 +221,7 @@ static void scatter_combine_hits(const struct scatter_updates *s, enum kern_scat
     }
 }
 
-/* The updates whose offsets are not INDEX_OUT, listed without a branch: of two threads' updates half miss. */
+/* The updates whose offsets are not INDEX_OUT, listed without a branch, which would often be mispredicted. */
 static void scatter_combine(const struct kern_op *op, struct scatter_updates *s, uint32_t picks)
 {
     s->hit_count = 0;
@@ -231,7 +232,7 @@ static void scatter_combine(const struct kern_op *op, struct scatter_updates *s,
     scatter_combine_hits(s, op->u.scatter.reduction, op->tensors[2].type);
 }
 
-/* The indices are all the same: a list of rows that was broadcast to elements. */
+/* All indices are equal: a list of rows that was broadcast to elements. */
 static bool scatter_one_index(DML_TENSOR_DATA_TYPE type, const struct index_block *b)
 {
     const uint32_t bytes = kern_type_bytes(type);
@@ -300,7 +301,7 @@ static void scatter_put_rows(const struct scatter_part *part, const struct index
     }
 }
 
-/* The part's block whose updates and indices begin there, beside the part's own offsets. */
+/* The part's block whose updates and indices start there, in addition to the part's own offsets. */
 static struct index_block scatter_block_at(const struct scatter_part *part, int64_t update, int64_t index)
 {
     const struct scatter_plan *plan = part->plan;

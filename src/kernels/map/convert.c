@@ -29,7 +29,7 @@ const struct kern_map_isa *kern_map_isa(void)
         break;
 #define FROM(name, type, expr)                FROM_TYPE(DML_TENSOR_DATA_TYPE_##name, type, , expr)
 #define FROM_INTEGER(name, type, least, most) FROM(name, type, (__typeof__(*out))x)
-/* A function for one type of results; 4-bit elements stand one per byte, and stores keep their low bits. */
+/* A function for results of one type; 4-bit elements take one byte each, and stores keep their low bits. */
 #define TO(name, result, floats)                                                                                       \
     static void to_##name(result *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count)                      \
     {                                                                                                                  \
@@ -59,7 +59,7 @@ TO_INTEGER(INT8, int8_t, INT8_MIN, INT8_MAX)
 TO_INTEGER(UINT4, uint8_t, 0, 15)
 TO_INTEGER(INT4, int8_t, -8, 7)
 
-/* Of 16 bits, rounded once from FLOAT64, which holds all others but long integers. */
+/* Of 16 bits, rounded once from FLOAT64, which represents all others except for long integers. */
 static void to_short_float(DML_TENSOR_DATA_TYPE to, uint16_t *out, DML_TENSOR_DATA_TYPE from, const char *in,
                            uint32_t count)
 {
@@ -85,7 +85,7 @@ void kern_convert(const struct kern_map_isa *isa, DML_TENSOR_DATA_TYPE to, void 
         memcpy(out, in, (size_t)count * BASE_MAX(1, kern_type_bytes(to)));
         return;
     }
-    if (isa->convert(to, out, from, in, count)) /* all to FLOAT32, among others */
+    if (isa->convert(to, out, from, in, count)) /* including all to FLOAT32 */
         return;
     switch ((uint32_t)to) {
         KERN_INTEGER_TYPES(CASE)

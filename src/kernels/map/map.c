@@ -4,7 +4,8 @@
 
 enum { FILL_MIN = 64, DIRECT_MIN_ROW = 512, DIRECT_PIECE = 16384 /* elements of a row */ };
 
-/* An input to follow instead of output 0: with long rows where that has but few elements in each, such as colours. */
+/* An input whose order to follow instead of output 0's: if it has long rows where the output's are short, such as
+ * colours. */
 static uint32_t find_leader(const struct kern_iterator *iterator, const struct kern_op *op)
 {
     const uint32_t last = iterator->rank - 1, output = op->input_count;
@@ -48,7 +49,7 @@ void map_load_repeated(struct map_run *run, uint32_t i, const void *element)
     kern_copy_row(bytes, buffer, 1, staging, 0, KERN_MAP_BLOCK);
 }
 
-/* `count` elements `stride` apart, in the input's load type. `raw` has room for them in their own type. */
+/* `count` elements `stride` apart, in the input's load type. `raw` is a buffer for them in their own type. */
 static void load_elements(const struct map_run *run, uint32_t i, int64_t offset, int64_t stride, uint32_t count,
                           void *raw, void *out)
 {
@@ -82,7 +83,7 @@ bool map_repeats_in_rows(const struct kern_iterator *iterator, uint32_t view)
     return true;
 }
 
-/* Elements are converted before they are repeated, if they are repeated at all. */
+/* Elements are converted before they are broadcast. */
 void map_load_rows(struct map_run *run, uint32_t i, uint64_t row, uint32_t phase, uint32_t length, uint32_t count)
 {
     const struct kern_iterator *iterator = &run->iterator;
@@ -104,7 +105,7 @@ void map_load_rows(struct map_run *run, uint32_t i, uint64_t row, uint32_t phase
     run->block.value[i] = buffer;
 }
 
-/* Do the view's elements [begin, begin + count) lie `step` apart? Then *offset is the first one's. */
+/* Whether the view's elements [begin, begin + count) are `step` apart; then *offset is the first one's. */
 static bool is_line(const struct map_run *run, uint32_t view, uint64_t begin, uint64_t count, int64_t step,
                     int64_t *offset)
 {
@@ -115,7 +116,7 @@ static bool is_line(const struct map_run *run, uint32_t view, uint64_t begin, ui
     return true;
 }
 
-/* Does every row of the view lie in the same place? Then the buffer may hold it already. */
+/* Whether every row of the view has the same position, so that the buffer may already contain it. */
 static bool load_same_rows(struct map_run *run, uint32_t i, uint64_t begin, uint32_t count)
 {
     const struct kern_iterator *iterator = &run->iterator;
@@ -189,7 +190,7 @@ static void store_output(struct map_run *run, uint32_t j, uint64_t begin, uint32
     uint32_t reg = op->u.map.store[j];
     const void *value = run->block.value[reg];
     void *out = output_in_place(run, j, begin, count);
-    /* An input of another type may lie where the output goes. */
+    /* An input of another type may share memory with the output. */
     if (out == value && type == run->block.type[reg])
         return;
     if (out && !run->non_temporal) {
@@ -211,7 +212,7 @@ static void store_output(struct map_run *run, uint32_t j, uint64_t begin, uint32
                         count, value);
 }
 
-/* The last instruction may write straight to the only output: nothing reads an input after it. */
+/* The last instruction may write directly to the only output: nothing reads an input after it. */
 static void *last_output(struct map_run *run, uint64_t begin, uint32_t count)
 {
     const struct kern_op *op = run->op;
@@ -224,8 +225,8 @@ static void *last_output(struct map_run *run, uint64_t begin, uint32_t count)
     return output_in_place(run, 0, begin, count);
 }
 
-/* Elements of one unit of work. Where 4-bit elements lie densely, blocks of them begin and end with whole bytes, so
- * that several threads may write them. */
+/* Elements of one unit of work. If 4-bit elements are dense, blocks of them begin and end with whole bytes, so that
+ * several threads may write them. */
 static uint32_t unit_elements(const struct kern_op *op)
 {
     bool nibbles = false;
@@ -238,7 +239,8 @@ static uint32_t unit_elements(const struct kern_op *op)
     return nibbles && kern_view_packed(&op->tensors[op->input_count]) ? KERN_MAP_BLOCK : 1;
 }
 
-/* The next block, while this one is computed: the processor looks ahead in pages, which are no longer than blocks. */
+/* Prefetches the next block while this one is computed: the hardware prefetcher works within pages, which are no longer
+ * than blocks. */
 static void prefetch_next(const struct map_run *run, uint64_t begin, uint32_t count)
 {
     for (uint32_t i = 0; i < run->op->input_count; i++) {
@@ -252,7 +254,8 @@ static void prefetch_next(const struct map_run *run, uint64_t begin, uint32_t co
     }
 }
 
-/* Blocks end with long rows, so that rows are read and written in place, and begin alike in short ones. */
+/* Blocks end with long rows, so that rows are read and written in place, and begin at the same position of short
+ * ones. */
 static uint32_t block_at(const struct kern_iterator *iterator, uint64_t begin, uint64_t end)
 {
     const uint64_t row = iterator->sizes[iterator->rank - 1], count = BASE_MIN(end - begin, KERN_MAP_BLOCK);
@@ -261,7 +264,7 @@ static uint32_t block_at(const struct kern_iterator *iterator, uint64_t begin, u
     return (uint32_t)BASE_MIN(count, KERN_MAP_BLOCK / row * row);
 }
 
-/* Programs without inputs have one result, everywhere. false: not one for long rows */
+/* Programs without inputs have one result everywhere. false: not one for long rows */
 static bool run_fill(struct map_run *run, uint64_t begin, uint64_t end)
 {
     const struct kern_op *op = run->op;
@@ -311,7 +314,7 @@ bool map_direct_init(struct map_direct *direct, const struct map_run *run)
     return direct->inputs > 0;
 }
 
-/* The elements from `begin` on that it has computed, before `end`; 0: left to the caller. */
+/* Returns the number of elements from `begin` on, before `end`, that it has computed; 0: left to the caller. */
 static uint32_t direct_run(const struct map_run *run, const struct map_direct *direct, uint64_t begin, uint64_t end)
 {
     const struct kern_op *op = run->op;

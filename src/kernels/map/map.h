@@ -9,10 +9,10 @@
 /* Elements that the block interpreter computes at once. */
 #define KERN_MAP_BLOCK 1024
 
-/* Raw elements of any type lie before the slots. */
+/* Raw elements of any type precede the slots. */
 #define KERN_MAP_STAGING_BYTES (KERN_MAP_BLOCK * 8 + 64)
 
-/* Rows from this length on are looked at as rows. */
+/* Rows of at least this length are processed as rows. */
 #define KERN_MAP_MIN_ROW 8
 
 #define KERN_MAP_REGISTERS (KERN_TENSORS_MAX + KERN_MAP_INST_MAX)
@@ -21,10 +21,10 @@
 struct kern_number kern_map_eval(const struct kern_map_inst *inst, struct kern_number a, struct kern_number b,
                                  struct kern_number c);
 
-/* Runs the program on registers[0 .. input_count), which hold the inputs in their load types; fills the rest. */
+/* Runs the program on registers[0 .. input_count), which have the inputs in their load types; fills the rest. */
 void kern_map_eval_program(const struct kern_map *map, uint32_t input_count, struct kern_number *registers);
 
-/* An instruction of a chain: the other operand than the result of the instruction before. */
+/* An instruction of a chain: its operand other than the previous result. */
 struct kern_map_link {
     uint8_t code;
     bool same; /* the other operand is one number */
@@ -47,12 +47,12 @@ struct kern_map_direct {
     float one[3];
     void *out;   /* may be one of the sources */
     bool half;   /* elements are FLOAT16, else FLOAT32 */
-    bool bytes;  /* but those of src[0], of a selection, are UINT8 */
+    bool bytes;  /* except for those of src[0] of a selection, which are UINT8 */
     bool stream; /* past the caches */
 };
 
-/* Block functions of one instruction set; out may be one of the sources. Both return false for what they leave to the
- * portable functions. src[] has three valid pointers whatever the operation needs. */
+/* Block functions of one instruction set; out may be one of the sources. Both return false for cases left to the
+ * portable functions. src[] has three valid pointers for every operation. */
 struct kern_map_isa {
     bool (*exec)(const struct kern_map_inst *inst, void *out, const void *const *src, uint32_t count);
     bool (*convert)(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count);
@@ -60,7 +60,7 @@ struct kern_map_isa {
     void (*repeat)(uint32_t bytes, void *out, const void *in, uint32_t phase, uint32_t length, uint32_t count);
     /* `bytes` bytes of 4-bit elements, two of them each, to FLOAT32 */
     void (*nibbles)(float *out, const uint8_t *in, bool sign, uint32_t bytes);
-    /* exec where src[1], and src[2] if there is one, hold one FLOAT32 for each `length` elements; false: expand them */
+    /* exec where src[1], and src[2] if there is one, have one FLOAT32 for each `length` elements; false: expand them */
     bool (*exec_rows)(const struct kern_map_inst *inst, void *out, const void *const *src, uint32_t length,
                       uint32_t count);
     /* out[r][i] = results[r][the i-th 4-bit element of in[r]]: rows of in_bytes bytes, 16 results of 2 or 4 bytes */
@@ -68,10 +68,10 @@ struct kern_map_isa {
                     uint32_t rows);
     /* convert past the caches; false: not these types */
     bool (*stream)(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count);
-    /* false: not this instruction; NULL: none */
+    /* false: unsupported instruction; NULL: none */
     bool (*direct)(const struct kern_map_direct *direct, uint32_t count);
-    /* All links, one after the other, on FLOAT32 elements that stay in registers meanwhile; returns how many elements
-     * that were, as it leaves a rest. NULL: none */
+    /* All links in sequence, on FLOAT32 elements that stay in registers; returns the number of elements, as it leaves a
+     * remainder. NULL: none */
     uint32_t (*chain)(const struct kern_map_link *links, uint32_t link_count, float *out, const float *in,
                       uint32_t count);
     /* out[i] = table[in[i]] of 256 bytes */
@@ -83,14 +83,14 @@ struct kern_map_isa {
     const struct move_isa *transpose; /* NULL: none */
 };
 extern const struct kern_map_isa kern_map_isa_portable, kern_map_isa_avx2, kern_map_isa_avx512, kern_map_isa_neon;
-/* The best one for this processor. */
+/* The best one for this CPU. */
 const struct kern_map_isa *kern_map_isa(void);
 
-/* Converts exactly `count` dense elements; 4-bit types stand one per byte here. */
+/* Converts exactly `count` dense elements; 4-bit types take one byte each here. */
 void kern_convert(const struct kern_map_isa *isa, DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from,
                   const void *in, uint32_t count);
 
-/* A program made ready to run block by block. */
+/* A program prepared for execution block by block. */
 struct kern_map_block {
     const struct kern_map *map;
     const struct kern_map_isa *isa;
@@ -99,12 +99,12 @@ struct kern_map_block {
     char *slots;
     uint8_t slot[KERN_MAP_REGISTERS];
     uint8_t type[KERN_MAP_REGISTERS];      /* compute type of each register */
-    uint8_t chain[KERN_MAP_INST_MAX];      /* instructions of the chain that begins here; 0: none does */
-    const void *value[KERN_MAP_REGISTERS]; /* where a register's block is now; inputs are set by the caller */
-    /* Inputs of which value holds one FLOAT32 for each `length` elements (bit i = input i); they are expanded, and
-     * taken out, when an instruction needs them so. */
+    uint8_t chain[KERN_MAP_INST_MAX];      /* instructions of the chain that starts here; 0: none */
+    const void *value[KERN_MAP_REGISTERS]; /* current block of a register; inputs are set by the caller */
+    /* Inputs for which value has one FLOAT32 for each `length` elements (bit i = input i); they are expanded, and
+     * removed from the set, when an instruction needs it. */
     uint32_t rows, length;
-    uint32_t same; /* inputs whose elements are all equal (bit i = input i), as far as known */
+    uint32_t same; /* inputs whose elements are all equal (bit i = input i), if known */
 };
 
 /* Worker scratch of a program. */
@@ -113,7 +113,7 @@ void kern_map_block_init(struct kern_map_block *block, const struct kern_map *ma
                          uint32_t output_count, const struct kern_map_isa *isa, void *worker_scratch);
 /* The buffer of an input register, for inputs that cannot be used in place. */
 void *kern_map_block_buffer(const struct kern_map_block *block, uint32_t reg);
-/* Room for an input's elements that stand for rows each. */
+/* Memory for an input's elements that represent rows. */
 float *kern_map_block_rows(const struct kern_map_block *block, uint32_t reg);
 /* Raw elements of one tensor, before conversion. */
 void *kern_map_block_staging(const struct kern_map_block *block);
@@ -124,16 +124,16 @@ void kern_map_run(const struct kern_call *call, const struct kern_map_isa *isa, 
 /* All elements, with no more scratch than kern_map_block_bytes. */
 void kern_map_run_all(const struct kern_call *call, const struct kern_map_isa *isa);
 
-/* ---- a whole program: map.c (row by row), map_tiles.c (inputs that lie across) and map_bytes.c ---- */
+/* ---- a whole program: map.c (row by row), map_tiles.c (transposed inputs) and map_bytes.c ---- */
 
 struct map_run {
     const struct kern_call *call;
     const struct kern_op *op;
     struct kern_iterator iterator; /* views: output 0, inputs, further outputs */
     struct kern_map_block block;
-    bool non_temporal;                       /* the outputs are too large for the caches */
-    const void *filled[KERN_TENSORS_MAX];    /* what the input's buffer holds already: from here ... */
-    uint32_t filled_count[KERN_TENSORS_MAX]; /* ... so many; UINT32_MAX: one element, repeated */
+    bool non_temporal;                       /* the outputs exceed the caches */
+    const void *filled[KERN_TENSORS_MAX];    /* the contents of the input's buffer: from here ... */
+    uint32_t filled_count[KERN_TENSORS_MAX]; /* ... this many; UINT32_MAX: one element, broadcast */
 };
 
 static inline uint32_t map_view_of_input(uint32_t i)
@@ -159,22 +159,22 @@ uint32_t map_arity(uint8_t code);
 /* Input i of the block is one element, repeated. */
 void map_load_repeated(struct map_run *run, uint32_t i, const void *element);
 
-/* Does the view repeat one element along each row, with rows evenly apart? */
+/* Whether the view broadcasts one element along each row, with rows at a constant distance. */
 bool map_repeats_in_rows(const struct kern_iterator *iterator, uint32_t view);
 
-/* Loads `count` elements of such an input from row `row` on, where each stands for `length` but the first for `phase`
+/* Loads `count` elements of such an input from row `row` on, where each represents `length` elements, the first `phase`
  * fewer; whole rows of FLOAT32 stay one element each (kern_map_block.rows). */
 void map_load_rows(struct map_run *run, uint32_t i, uint64_t row, uint32_t phase, uint32_t length, uint32_t count);
 
-/* Programs of one instruction, from where its operands lie to where its result goes. */
+/* Programs of one instruction, with operands and result in place. */
 struct map_direct {
     uint32_t inputs;
     bool half, bytes; /* as in struct kern_map_direct */
 };
 bool map_direct_init(struct map_direct *direct, const struct map_run *run);
 
-/* Programs of 4-bit elements and of what repeats along rows: computed once for each row and each of the 16 elements,
- * and looked up. Units are pieces of rows. */
+/* Programs of 4-bit elements and of inputs that are constant along rows: computed once for each row and each of the 16
+ * elements, and looked up. Units are pieces of rows. */
 struct map_table {
     uint32_t input;  /* with the 4-bit elements */
     uint64_t row;    /* elements */
@@ -189,20 +189,20 @@ struct map_bytes {
     bool pair, product;
     bool plain; /* one instruction on the integers themselves */
     struct map_bytes_input {
-        uint32_t input, scale, zero; /* numbers of inputs; UINT32_MAX: there is none */
+        uint32_t input, scale, zero; /* numbers of inputs; UINT32_MAX: none */
     } in[2], out;
     uint64_t units;
 };
 bool map_bytes_init(struct map_bytes *bytes, const struct kern_op *op, const struct kern_iterator *iterator);
-/* false: it takes the usual way, because of the inputs' data. */
+/* false: use the general path, because of the inputs' data. */
 bool map_bytes_run(struct map_run *run, const struct map_bytes *bytes, uint64_t begin, uint64_t end);
 
-/* Units are tiles where an input's unit stride is along `across`, not along rows. */
+/* Units are tiles if an input is contiguous along `across`, not along rows. */
 struct map_tiles {
     uint32_t across;
-    uint32_t crossed;        /* inputs that lie so: bit i = input i */
+    uint32_t crossed;        /* such inputs: bit i = input i */
     uint32_t strip;          /* rows of a tile */
-    uint64_t strips, pieces; /* that dimension `across` and rows are cut in */
+    uint64_t strips, pieces; /* into which dimension `across` and rows are split */
     uint64_t units;
 };
 

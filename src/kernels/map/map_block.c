@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The block interpreter: instructions run over up to KERN_MAP_BLOCK elements at a time, so that registers stay in the
- * first-level cache and dispatch costs nothing. */
+ * first-level cache and dispatch overhead is negligible. */
 #include "kernels/map/map.h"
 
-/* Of one element each that are kept so, behind each slot. */
+/* For registers of one element per row, after each slot. */
 #define ROWS_BYTES (KERN_MAP_BLOCK / KERN_MAP_MIN_ROW * sizeof(float))
 
 static bool is_wide(uint8_t type)
@@ -18,7 +18,7 @@ static uint32_t slot_size(const struct kern_map *map, uint32_t input_count)
         wide |= is_wide(map->load_type[i]);
     for (uint32_t i = 0; i < map->inst_count; i++)
         wide |= is_wide(map->inst[i].to_type) || is_wide(map->inst[i].type);
-    /* The odd lines keep slots from sharing cache sets. */
+    /* The odd number of lines keeps slots from sharing cache sets. */
     return KERN_MAP_BLOCK * (wide ? 8 : 4) + ROWS_BYTES + 192;
 }
 
@@ -42,11 +42,11 @@ static void find_last_uses(const struct kern_map *map, uint32_t input_count, uin
         last[map->store[j]] = UINT8_MAX;
 }
 
-/* Inputs keep their slots; results share slots once nobody reads them any more. Returns how many slots there are. */
+/* Inputs keep their slots; results share slots once they are dead. Returns the number of slots. */
 static uint32_t assign_slots(const struct kern_map *map, uint32_t input_count, uint32_t output_count, uint8_t *slot)
 {
     uint8_t last[KERN_MAP_REGISTERS] = { 0 };
-    uint8_t free_at[KERN_MAP_REGISTERS] = { 0 }; /* instruction from which on the slot is free again */
+    uint8_t free_at[KERN_MAP_REGISTERS] = { 0 }; /* instruction from which the slot is free again */
     uint32_t used = input_count;
     find_last_uses(map, input_count, output_count, last);
     for (uint32_t i = 0; i < input_count; i++)
@@ -62,7 +62,7 @@ static uint32_t assign_slots(const struct kern_map *map, uint32_t input_count, u
     return used;
 }
 
-/* What a chain is made of: each takes the last one's result, and at most one operand beside it. */
+/* Elements of a chain: each uses the previous result, and at most one other operand. */
 static bool is_link(const struct kern_map_inst *inst)
 {
     switch ((enum kern_map_code)inst->code) {
@@ -80,7 +80,7 @@ static bool is_link(const struct kern_map_inst *inst)
     }
 }
 
-/* The instruction goes on with register `reg`, and with nothing else of it. */
+/* The instruction continues with register `reg`, which it uses only once. */
 static bool goes_on(const struct kern_map_inst *inst, uint32_t reg)
 {
     const bool first = inst->src[0] == reg, second = map_arity(inst->code) == 2 && inst->src[1] == reg;
@@ -167,7 +167,7 @@ static bool exec_rows(struct kern_map_block *block, const struct kern_map_inst *
     return src[1] && block->isa->exec_rows(inst, out, src, block->length, count);
 }
 
-/* One instruction for elements [begin, end), which all sources hold. */
+/* One instruction for elements [begin, end), which all sources contain. */
 static void run_instruction(struct kern_map_block *block, uint32_t i, void *out, uint32_t begin, uint32_t end)
 {
     const struct kern_map_inst *inst = &block->map->inst[i];

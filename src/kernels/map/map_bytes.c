@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Element-wise programs whose elements are bytes, as quantized networks have them. Of one input: all that depends on
- * the element is one of 256 results, as long as the other inputs are one number each. Of two: sums and products of what
- * they stand for, in registers from bytes to bytes. Of one 4-bit input, such as weights of quantized models: it is one
- * of 16 results, as long as the other inputs stay what they are. */
+/* Element-wise programs on 8-bit elements, as in quantised networks. With one input: the part that depends on the
+ * element has 256 results, as long as the other inputs are one number each. With two: sums and products of their
+ * dequantised values, in registers from bytes to bytes. With one 4-bit input, such as weights of quantised models: 16
+ * results, as long as the other inputs do not change. */
 #include "kernels/vec/fmath.h"
 #include "kernels/map/map.h"
 
 enum { VALUES = 256, MIN_COUNT = 4 * VALUES, NIBBLES = 16, MIN_ROW = 2 * NIBBLES };
 
-/* No input. A macro: an enumerator beyond int would make all enumerators of its enumeration unsigned in C23, and in GCC
- * from version 13 on in every mode. */
+/* No input. A macro, because an enumerator beyond int would make all enumerators of its enumeration unsigned in C23,
+ * and in GCC from version 13 on in every mode. */
 #define NONE UINT32_MAX
 
 static bool is_byte(const struct kern_op *op, uint32_t t)
@@ -30,7 +30,7 @@ struct reader {
     uint32_t reg, seen; /* instructions so far */
 };
 
-/* The register is the result of `code`, of FLOAT32: goes on with its first operand, tells the second. */
+/* The register is the result of `code`, of FLOAT32: continues with its first operand, returns the second. */
 static bool step_back(struct reader *r, enum kern_map_code code, uint32_t *out_other)
 {
     if (r->reg < r->op->input_count)
@@ -166,7 +166,7 @@ static bool make_pair(const struct map_run *run, const struct map_bytes *bytes, 
     out->product = bytes->product;
     out->low = clamp->imm[0].f32;
     out->high = clamp->imm[1].f32;
-    bool usual = true; /* nothing overflows or vanishes, so that a reciprocal is as good as a division */
+    bool usual = true; /* no overflow or underflow, so that a reciprocal is as good as a division */
     for (uint32_t i = 0; i < 3; i++)
         usual = usual && fmath_abs(out->scale[i]) > 0x1p-30f && fmath_abs(out->scale[i]) < 0x1p30f &&
                 out->zero[i] >= -128 && out->zero[i] <= 255;

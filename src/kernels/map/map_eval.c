@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each operation of mapops.def means, on single numbers. FLOAT32 is computed in double and rounded once. */
+/* The definition of each operation of mapops.def on single numbers. FLOAT32 is computed in double and rounded once. */
 #include "kernels/map/map_formulas.h"
 
 #define VALUE(name, expr)                                                                                              \
@@ -134,7 +134,7 @@ void kern_map_eval_program(const struct kern_map *map, uint32_t input_count, str
     }
 }
 
-/* ---- programs, one element at a time: the definition that every other row is tested against ---- */
+/* ---- programs, one element at a time: the reference for the tests of all other kernels ---- */
 
 bool kern_map_any_accepts(const struct kern_op *op)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What operations of KERN_MAP mean, beside the expressions of mapops.def: on doubles, and in part on integers. */
+/* Definitions of operations of KERN_MAP in addition to the expressions of mapops.def: on doubles, and in part on
+ * integers. */
 #ifndef KERNELS_MAP_FORMULAS_H
 #define KERNELS_MAP_FORMULAS_H
 
@@ -120,7 +121,7 @@ static inline uint64_t integer_power_signed(int64_t base, int64_t exponent)
     return base == 0 ? UINT64_MAX : 0;
 }
 
-/* Quotients of 32-bit integers are exact in FLOAT64, which has vectors. */
+/* Quotients of 32-bit integers are exact in FLOAT64, which is vectorised. */
 static inline int32_t divide_i32(int32_t u, int32_t v)
 {
     const int32_t by = v == 0 || v == -1 ? 1 : v;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How blocks of KERN_MAP come and go: conversions, repeated elements, 4-bit elements, stores past the caches, and what
- * needs no more than bytes. Included once per instruction set (map_simd.c). */
+/* Loads and stores of blocks of KERN_MAP: conversions, repeated elements, 4-bit elements, non-temporal stores, and
+ * operations on bytes only. Included once per instruction set (map_simd.c). */
 #ifndef KERNELS_MAP_LOAD_H
 #define KERNELS_MAP_LOAD_H
 
@@ -55,7 +55,7 @@ static bool convert_to_f32(void *out, DML_TENSOR_DATA_TYPE from, const void *in,
     }
 }
 
-/* By way of FLOAT32, which rounds only what FLOAT16 cannot hold anyway. */
+/* Via FLOAT32, which rounds only what FLOAT16 cannot represent anyway. */
 static bool integers_to_halves(uint16_t *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count)
 {
     float floats[128];
@@ -76,7 +76,7 @@ static inline int32_t saturate(float v, float least, float most)
     return v != v ? 0 : (int32_t)v;
 }
 
-/* Of bytes, saturated; the compiler makes dozens of masks of the loop. */
+/* Of bytes, saturated; the compiler would use dozens of masks for the loop. */
 static void floats_to_bytes(uint8_t *out, const float *in, bool is_signed, uint32_t count)
 {
     uint32_t i = 0;
@@ -210,7 +210,7 @@ static inline __attribute__((always_inline)) void look_up_32(uint32_t *restrict 
 #if defined(__AVX512F__)
     const __m512i all = _mm512_loadu_si512(results);
     for (; i + 8 <= in_bytes; i += 8) {
-        /* The shuffle looks at 4 bits of each half of a 64-bit lane. */
+        /* The shuffle uses 4 bits of each half of a 64-bit lane. */
         __m512i pair = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)(in + i)));
         pair = _mm512_or_si512(pair, _mm512_slli_epi64(pair, 28));
         _mm512_storeu_si512(out + 2 * i, _mm512_permutexvar_epi32(pair, all));
@@ -244,7 +244,7 @@ static inline __attribute__((always_inline)) void look_up_16(uint16_t *restrict 
         _mm512_storeu_si512(out + 2 * i, _mm512_permutexvar_epi16(pair, all));
     }
 #elif defined(__AVX2__)
-    /* Low and high bytes of the results on their own. */
+    /* Low and high bytes of the results separately. */
     const __m128i first = _mm_loadu_si128((const __m128i *)results),
                   second = _mm_loadu_si128((const __m128i *)results + 1);
     const __m128i byte = _mm_set1_epi16(255), four = _mm_set1_epi8(15);
@@ -283,7 +283,7 @@ static void look_up_block(uint32_t bytes, void *restrict out, const void *restri
 
 #undef LOOK_UP_ROWS
 
-/* What the caches are not to keep; false: left to the caller. Lines that are not whole go through the caches. */
+/* Stores non-temporally; false: left to the caller. Incomplete cache lines are stored through the caches. */
 static bool stream_block(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count)
 {
 #if defined(__F16C__)
@@ -327,7 +327,7 @@ static void look_up_bytes_block(uint8_t *restrict out, const uint8_t *restrict t
         out[i] = table[in[i]];
 }
 
-/* Sums and products of 8 bits are the low bits of longer ones. */
+/* 8-bit sums and products are the low bits of longer ones. */
 #define PLAIN(name, type, expr)                                                                                        \
     case KERN_MAP_##name:                                                                                              \
         _Pragma("GCC ivdep") for (uint64_t i = 0; i < count; i++)                                                      \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Instructions of KERN_MAP on elements that stay in registers: those whose second and third operands are one number for
- * each row, without repeating those in memory first; chains; and programs of one instruction on FLOAT32 or FLOAT16 from
- * where the operands lie to where the result goes. Included once per instruction set (map_simd.c). */
+/* Instructions of KERN_MAP on elements in registers: those whose second and third operands are one number for each row,
+ * without expanding those in memory first; chains; and programs of one instruction on FLOAT32 or FLOAT16 with operands
+ * and result in place. Included once per instruction set (map_simd.c). */
 #ifndef KERNELS_MAP_REGISTERS_H
 #define KERNELS_MAP_REGISTERS_H
 
@@ -20,7 +20,7 @@ FMATH vec rows_muladd(vec x, vec y, vec z)
 #endif
 }
 
-/* One case: `expr` of x = a[i], y = the row's b, z = the row's c. Blocks of quantized weights have rows of 16 or 32. */
+/* One case: `expr` of x = a[i], y = the row's b, z = the row's c. Blocks of quantised weights have rows of 16 or 32. */
 #define ROWS_OF(elements, expr)                                                                                        \
     for (uint32_t row = 0; row < rows; row++, a += (elements), out += (elements)) {                                    \
         const vec y = vec_set(b[row]), z = vec_set(c[row]);                                                            \
@@ -66,7 +66,7 @@ static bool rows_block(const struct kern_map_inst *inst, void *result, const voi
 
 #if defined(FMATH_FUSED)
 
-/* Vectors at once: as many as there are registers for, beside a few. */
+/* Vectors at once: limited by the number of registers. */
 #if defined(__AVX512F__)
 enum { CHAIN_VECS = 16, CHAIN_TILE = CHAIN_VECS * VEC };
 #else
@@ -90,9 +90,9 @@ enum { CHAIN_VECS = 8, CHAIN_TILE = CHAIN_VECS * VEC };
         }                                                                                                              \
         break;
 
-/* All by one divisor that is neither large nor small: the quotient from its reciprocal, and what that lacks, which
- * leaves it rounded as a division rounds but for one in millions. Nothing is lacking of zeros, which is +0: taken from
- * them, with a positive divisor, it leaves their sign. */
+/* Division of all elements by one divisor that is neither large nor small: the quotient by its reciprocal plus a
+ * correction, rounded like a division except for one in millions. The correction of zeros is +0: subtracted, with a
+ * positive divisor, it preserves their sign. */
 FMATH bool chain_divide(vec *v, float divisor)
 {
     const float size = fmath_abs(divisor);
@@ -154,7 +154,7 @@ static uint32_t chain_block(const struct kern_map_link *links, uint32_t link_cou
 #define chain_block NULL
 #endif
 
-/* ---- programs of one instruction, where there are vectors of FLOAT16 ---- */
+/* ---- programs of one instruction, with vectors of FLOAT16 ---- */
 
 #if defined(__AVX2__) || defined(__aarch64__)
 
@@ -167,7 +167,7 @@ enum {
 /* Computes one vector. */
 typedef vec direct_op(vec first, vec second, vec third, float p, float q);
 
-/* Instructions and how many operands each has, besides those of MAP_NEAR */
+/* Instructions and their number of operands, in addition to those of MAP_NEAR */
 #define DIRECT_PLAIN(OP)                                                                                               \
     OP(ADD, 2)                                                                                                         \
     OP(SUB, 2)                                                                                                         \
@@ -194,7 +194,7 @@ typedef vec direct_op(vec first, vec second, vec third, float p, float q);
     OP(FMA, 3)                                                                                                         \
     OP(SELECT, 3)
 
-/* Loops of one vector's length, which become instructions; unrolled before, choices would become branches. */
+/* Loops of one vector's length, which become instructions; unrolled before, selections would become branches. */
 #define DIRECT_VECTOR(function, expr)                                                                                  \
     FMATH vec function(vec first, vec second, vec third, float p, float q)                                             \
     {                                                                                                                  \
@@ -267,7 +267,7 @@ FMATH void direct_store(const struct kern_map_direct *d, uint32_t i, bool half, 
     }
 }
 
-/* Some of the elements are beyond what the cheap formula takes. */
+/* Some elements are outside of the fast formula's domain. */
 static __attribute__((noinline)) void direct_far(const struct kern_map_inst *inst, vec *value)
 {
     float in[DIRECT_STEP], out[DIRECT_STEP];
@@ -354,11 +354,11 @@ FMATH bool direct_code(const struct kern_map_direct *d, uint32_t count, bool hal
 {
     const float p = d->inst->imm[0].f32; /* of a bound */
     struct kern_map_direct own = *d;
-    if (own.bytes) { /* nothing else has them */
+    if (own.bytes) { /* only these have them */
         direct_run(direct_SELECT, 3, 0, &own, count, half, stream);
         return true;
     }
-    own.bytes = false; /* which the compiler now knows */
+    own.bytes = false; /* now known to the compiler */
     switch ((enum kern_map_code)own.inst->code) {
         DIRECT_PLAIN(DIRECT_CASE)
         MAP_NEAR(DIRECT_CASE_NEAR)
@@ -370,7 +370,7 @@ FMATH bool direct_code(const struct kern_map_direct *d, uint32_t count, bool hal
 #undef DIRECT_CASE_NEAR
 #undef DIRECT_PLAIN
 
-/* Functions of their own: the compiler does less well with all of them in one. */
+/* Separate functions: the compiler optimises worse with all of them in one. */
 static __attribute__((noinline)) bool direct_float(const struct kern_map_direct *d, uint32_t count)
 {
     return d->stream ? direct_code(d, count, false, true) : direct_code(d, count, false, false);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The block functions of KERN_MAP as plain loops; each instruction set's file includes this once and is compiled with
- * its flags, so that the compiler makes the vectors. `out` may be one of the sources, never overlap it partly. */
+ * its flags, so that the compiler vectorises them. `out` may be one of the sources, but never overlaps it partly. */
 #if defined(__AVX512F__)
 #pragma GCC target("prefer-vector-width=512") /* loops that the compiler vectorises */
 #endif
@@ -87,7 +87,7 @@ static bool exec_f32_plain(const struct kern_map_inst *inst, float *out, const f
     }
 }
 
-/* Squares and roots are what networks use. */
+/* Squares and roots are common in networks. */
 static void power_f32(float *out, const float *a, const float *b, uint32_t n)
 {
     bool square = true, root = true, inside = true;
@@ -107,7 +107,7 @@ static void power_f32(float *out, const float *a, const float *b, uint32_t n)
             out[i] = powf(a[i], b[i]);
 }
 
-/* One case: vectors when all of the block lies in the function's domain, the C library otherwise. */
+/* One case: vectors if all of the block is in the function's domain, otherwise the C library. */
 #define WIDE(name, function, domain)                                                                                   \
     case KERN_MAP_##name: {                                                                                            \
         bool inside = true;                                                                                            \
@@ -146,14 +146,14 @@ static bool all_within(const float *a, float bound, uint32_t n)
 {
     uint32_t greatest = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const uint32_t size = base_float_to_bits(a[i]) & 0x7fffffffu; /* the greatest of all: NaN */
+        const uint32_t size = base_float_to_bits(a[i]) & 0x7fffffffu; /* the largest of all: NaN */
         greatest = size > greatest ? size : greatest;
     }
     return greatest <= base_float_to_bits(bound);
 }
 
-/* Cheaper ways for elements near zero, as nearly all are: the bound of what the FLOAT32 formula takes (NaN is beyond
- * any), the formula of x and p, and one for vectors `first` of what were FLOAT16. */
+/* Faster ways for elements near zero, as nearly all are: the domain of the FLOAT32 formula (NaN is outside), the
+ * formula of x and p, and one for vectors `first` of FLOAT16 origin. */
 #define MAP_CURVES(OP)                                                                                                 \
     OP(EXP, FMATH_NEAR_EXP, fmath_exp_near(x), half_exp(first))                                                        \
     OP(SIGMOID, FMATH_NEAR_EXP, fmath_sigmoid_near(x), half_swish(vec_set(1), first))                                  \
@@ -168,7 +168,7 @@ static bool all_within(const float *a, float bound, uint32_t n)
 #define MAP_NEAR MAP_CURVES
 #endif
 
-/* false: not all of the block lies there */
+/* false: not all of the block is inside */
 #define NEAR(name, bound, expr, halves)                                                                                \
     case KERN_MAP_##name:                                                                                              \
         if (!all_within(a, bound, n))                                                                                  \
@@ -261,7 +261,7 @@ static bool exec_f64(const struct kern_map_inst *inst, double *out, const double
     LOOP(SHR, y >= p ? 0 : x >> (y & ((bits)-1)))                                                                      \
     LOOP(WRAP, x &LOW_BITS(U, bits))
 
-/* exec_i32 and so on; `more`: cases of the type's own. */
+/* exec_i32 and so on; `more`: additional cases of the type. */
 #define EXEC_INTEGER(name, T, U, bits, OWN, more)                                                                      \
     static bool exec_##name(const struct kern_map_inst *inst, T *out, const T *a, const T *b, const T *c, uint32_t n)  \
     {                                                                                                                  \
@@ -304,7 +304,7 @@ static bool exec_block(const struct kern_map_inst *inst, void *out, const void *
 #include "kernels/map/map_registers.h"
 
 #if defined(ISA_PORTABLE)
-/* What has no loop of its own goes through the definition, number by number. */
+/* Operations without a loop of their own use the reference, number by number. */
 static bool exec_portable(const struct kern_map_inst *inst, void *out, const void *const *src, uint32_t count)
 {
     if (exec_block(inst, out, src, count))

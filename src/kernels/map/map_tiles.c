@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Element-wise programs with inputs that lie across the output: tiles of those are transposed in registers into scratch
- * memory, and blocks of a tile's rows are computed from there. */
+/* Element-wise programs with inputs that are contiguous across the output: tiles of those are transposed in registers
+ * to scratch memory, and blocks of a tile's rows are computed from there. */
 #include "kernels/map/map.h"
 #include "kernels/move/move.h"
 
 enum {
     SIDE_MIN = 16,            /* shorter sides are not worth it */
-    STRIP = 256,              /* rows of a tile: long reads of the inputs that lie across */
+    STRIP = 256,              /* rows of a tile: long contiguous reads of the transposed inputs */
     TILE = 128,               /* elements of its rows */
     PIECE = 512,              /* of a row, in one unit */
     TILE_BYTES = STRIP * TILE /* times an element's */
@@ -15,7 +15,7 @@ enum {
 struct tile {
     int64_t offset[KERN_TENSORS_MAX]; /* per view */
     uint32_t rows, width;
-    const char *transposed[KERN_TENSORS_MAX]; /* the inputs that lie across: dense rows */
+    const char *transposed[KERN_TENSORS_MAX]; /* the transposed inputs: dense rows */
 };
 
 static bool is_crossed(const struct kern_iterator *iterator, uint32_t view, uint32_t across)
@@ -141,8 +141,8 @@ static void transpose_inputs(const struct map_run *run, const struct map_tiles *
     }
 }
 
-/* Rows of inputs are pages apart, where the processor does not look ahead: the next block's, and of the next tile's
- * `next` lines that will be transposed those that are this block's share. */
+/* Prefetches rows of inputs, which are pages apart, where the hardware prefetcher does not work: the next block's, and
+ * this block's share of the next tile's `next` lines to be transposed. */
 static void prefetch_next(const struct map_run *run, const struct map_tiles *tiles, const struct tile *tile,
                           uint32_t first, uint32_t rows, uint32_t next)
 {
@@ -163,7 +163,7 @@ static void prefetch_next(const struct map_run *run, const struct map_tiles *til
     }
 }
 
-/* Rows of a program of one instruction, from where they lie; false: not this program. */
+/* Rows of a program of one instruction, in place; false: not this program. */
 static bool run_direct(struct map_run *run, const struct map_tiles *tiles, const struct map_direct *direct,
                        const struct tile *rows)
 {

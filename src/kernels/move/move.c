@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bit copies between views. The output is walked in the order of its memory; where the input's rows lie across, blocks
- * of rows are copied so that both sides use whole cache lines, or transposed by tiles in registers. */
+/* Bit copies between views. The output is walked in memory order; if the input's rows are along another dimension,
+ * blocks of rows are copied so that both sides use whole cache lines, or tiles are transposed in registers. */
 #include "kernels/move/move.h"
 #include "kernels/core/number.h"
 
 enum {
     STRIP_BYTES = 512,             /* crossed: this wide in the input's memory, few pages at a time and long reads */
-    NON_TEMPORAL_ROW_BYTES = 1024, /* shorter ones gain nothing from going past the caches */
+    NON_TEMPORAL_ROW_BYTES = 1024, /* shorter ones do not gain from non-temporal stores */
     SIDE_MIN = 16,                 /* shorter sides are not worth transposing */
-    PIECE_BYTES = 128,             /* of a transposed row that goes past the caches */
+    PIECE_BYTES = 128,             /* of a transposed row stored non-temporally */
 };
 
 struct plan {
     struct kern_iterator iterator; /* view 0 = output, 1 = input */
-    bool crossed;                  /* the input's unit stride is along dimension `across`, not along rows */
-    bool non_temporal;             /* the output is too large for the caches */
+    bool crossed;                  /* the input is contiguous along dimension `across`, not along rows */
+    bool non_temporal;             /* the output exceeds the caches */
     uint32_t across;
     uint64_t strip;  /* crossed: elements of dimension `across` in a unit */
     uint64_t strips; /* crossed: pieces of STRIP_BYTES of dimension `across` */
@@ -200,7 +200,7 @@ void move_block_transpose(const struct move_isa *isa, uint32_t bytes, const stru
     copy_edges(bytes, block, width, length);
 }
 
-/* What is transposed next: its rows are pages apart, where the processor does not look ahead. */
+/* Prefetches the next transposed rows, which are pages apart, where the hardware prefetcher does not work. */
 static void prefetch_ahead(const struct move_block *block, uint64_t at, uint64_t count, uint32_t bytes)
 {
     const uint64_t end = BASE_MIN(at + count, block->length);
@@ -209,7 +209,7 @@ static void prefetch_ahead(const struct move_block *block, uint64_t at, uint64_t
             __builtin_prefetch(block->in + (int64_t)at * block->in_stride * bytes + b);
 }
 
-/* Piece by piece by way of the nearest cache, from where whole lines go past all caches. */
+/* Piece by piece via the first-level cache, from where whole cache lines are stored non-temporally. */
 static void transpose_non_temporal(const struct move_isa *isa, uint32_t bytes, const struct move_block *block)
 {
     _Alignas(64) char transposed[STRIP_BYTES * PIECE_BYTES];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a bit copy between two views is walked, and what each instruction set adds. */
+/* How a bit copy between two views is walked, and the functions of each instruction set. */
 #ifndef KERNELS_MOVE_H
 #define KERNELS_MOVE_H
 
@@ -15,11 +15,11 @@ struct move_block {
 
 /* Transposes the part of the block that whole tiles cover: sides `*out_width` and `*out_length`. */
 typedef void move_transpose_fn(const struct move_block *block, uint64_t *out_width, uint64_t *out_length);
-/* `ways` (MOVE_WAYS) rows of `count` elements, `stride` elements apart, become one whose neighbours come from
- * neighbouring rows, or one becomes as many. */
+/* `ways` (MOVE_WAYS) rows of `count` elements, `stride` elements apart, are interleaved into one, or one is
+ * deinterleaved. */
 typedef void move_interleave_fn(void *out, const void *in, int64_t stride, uint64_t count, uint32_t ways);
 struct move_isa {
-    move_transpose_fn *transpose[9];                     /* by bytes of an element; NULL: none */
+    move_transpose_fn *transpose[9];                     /* by bytes of an element; NULL: unsupported */
     move_interleave_fn *interleave[9], *deinterleave[9]; /* likewise */
 };
 /* The whole block; isa may be NULL. */

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moves that interleave few rows into one, or take one apart into few: blocks of pixels, images of few channels. */
+/* Moves that interleave few rows into one, or deinterleave one into few: blocks of pixels, images of few channels. */
 #include "kernels/move/move.h"
 
 enum {
     LINE = 64,
     ROW_MIN = 16,                 /* shorter rows are not worth it */
     PIECE_BYTES = 8192,           /* of the output on its way past the caches */
-    NON_TEMPORAL_ROW_BYTES = 512, /* shorter runs gain nothing from going past them */
+    NON_TEMPORAL_ROW_BYTES = 512, /* shorter runs do not gain from non-temporal stores */
 };
 
 /* interleaves: out[j * ways + i] = in[j + i * stride]; else out[j + i * stride] = in[j * ways + i] */
 struct interleave_plan {
-    struct kern_iterator outer; /* views: the one with all in one row, the other; the units of the rows are its last
-                                 * dimension */
+    struct kern_iterator outer; /* views: the one with all elements in one row, the other; the units of the rows are its
+                                   last ⏎ dimension */
     bool interleaves, non_temporal;
     uint32_t ways;
     int64_t stride;
-    uint64_t length, unit; /* elements of a row, of its part in a unit: a piece has room for one of each row */
+    uint64_t length, unit; /* elements of a row, of its part in a unit: a piece has one of each row */
 };
 
-/* What waits to go past the caches. */
+/* Data to be stored non-temporally. */
 struct piece {
     _Alignas(LINE) char data[PIECE_BYTES];
     char *out;
     uint64_t used;
 };
 
-/* Of view 0, the one with all elements in one row, and of view 1 with few rows: the dimension of the rows' elements. */
+/* Of view 0, with all elements in one row, and of view 1 with few rows: the dimension of the rows' elements. */
 static bool find_rows(const struct kern_iterator *iterator, uint32_t *along)
 {
     const uint32_t few = iterator->rank - 1;
@@ -56,7 +56,7 @@ static void outer_init(struct interleave_plan *plan, const struct kern_iterator 
     }
 }
 
-/* Bytes of the output that lie together: a row, or rows that follow each other. */
+/* Contiguous bytes of the output: a row, or consecutive rows. */
 static uint64_t run_bytes(const struct interleave_plan *plan, uint32_t bytes)
 {
     const uint64_t row = plan->length * (plan->interleaves ? plan->ways : 1);
@@ -65,7 +65,7 @@ static uint64_t run_bytes(const struct interleave_plan *plan, uint32_t bytes)
     return row * bytes * (follow ? plan->outer.sizes[last - 1] : 1);
 }
 
-/* The iterator goes in the order of the memory of whichever has all in one row. */
+/* The iterator walks in the memory order of the view with all elements in one row. */
 static bool plan_init(struct interleave_plan *plan, const struct kern_op *op)
 {
     const uint32_t interleave[] = { 1, 0 }, deinterleave[] = { 0, 1 }, bytes = kern_type_bytes(op->tensors[0].type);
@@ -114,7 +114,7 @@ static void flush(struct piece *piece)
     piece->used = 0;
 }
 
-/* By way of the nearest cache, where short rows that follow each other wait for more. */
+/* Via the first-level cache, where short consecutive rows are collected. */
 static void run_non_temporal(const struct interleave_plan *plan, const struct move_isa *isa, uint32_t bytes,
                              struct piece *piece, char *out, const char *in, uint64_t count)
 {
@@ -133,7 +133,7 @@ static void run_non_temporal(const struct interleave_plan *plan, const struct mo
     piece->used += interleaved;
 }
 
-/* Rows of the next unit, where the processor does not look ahead. */
+/* Prefetches rows of the next unit, where the hardware prefetcher does not work. */
 static void prefetch_ahead(const struct interleave_plan *plan, uint32_t bytes, const char *in)
 {
     const uint64_t rows = plan->interleaves ? plan->ways : 1, length = plan->unit * bytes * plan->ways / rows;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Transposing square tiles in registers; included by each instruction set's file. Whole cache lines are read and
- * written where vectors are as wide, so that rows a power of two apart do not fight for cache sets. */
+ * written if vectors are as wide, so that rows a power of two apart do not conflict in cache sets. */
 #include "kernels/core/isa.h"
 #include "kernels/move/move.h"
 #include "kernels/resample/resample.h"
 #include "kernels/vec/vec.h"
 
-/* Lanes of a step: those that stay and come from the other row. */
+/* Lanes of a step: those that stay and those from the other row. */
 #define LOW(k, bit, N)  ((k) & (bit) ? (N) + (k) - (bit) : (k))
 #define HIGH(k, bit, N) ((k) & (bit) ? (N) + (k) : (k) + (bit))
 
-/* Elements whose index has the bit change sides with those of the row that has it. */
+/* Exchanges elements whose index has the bit with those of the row that has it. */
 #define STEP(V, r, bit, N)                                                                                             \
     _Pragma("GCC unroll 16") for (uint32_t i = 0; i < N; i++)                                                          \
     {                                                                                                                  \
@@ -62,12 +62,12 @@ MOVE_TRANSPOSE(transpose32, uint32_t, 4)
 MOVE_TRANSPOSE(transpose64, uint64_t, 2)
 #endif
 
-/* Weaving in vectors of 16 bytes: all instruction sets have those shuffles in one or few instructions. */
+/* Interleaving in vectors of 16 bytes: all instruction sets have those shuffles in one or few instructions. */
 /* Three vectors in two steps: of the first two, then of that and the third. Part `v` of three rows interleaved ... */
 #define THIRD_AT(k, v, N)     (((v) * (N) + (k)) % 3)
 #define THIRD_FIRST(k, v, N)  (((v) * (N) + (k)) / 3 + (THIRD_AT(k, v, N) == 1 ? (N) : 0))
 #define THIRD_SECOND(k, v, N) (THIRD_AT(k, v, N) == 2 ? (N) + ((v) * (N) + (k)) / 3 : (k))
-/* ... and row `v` of three taken from one. */
+/* ... and row `v` of three deinterleaved from one. */
 #define EVERY_FIRST(k, v, N)  (3 * (k) + (v) < 2 * (N) ? 3 * (k) + (v) : 0)
 #define EVERY_SECOND(k, v, N) (3 * (k) + (v) < 2 * (N) ? (k) : 3 * (k) + (v) - (N))
 #define THREE(r, next, first, second, v, N)                                                                            \
@@ -78,7 +78,7 @@ MOVE_TRANSPOSE(transpose64, uint64_t, 2)
     THREE(r, next, first, second, 1, N)                                                                                \
     THREE(r, next, first, second, 2, N)
 #define SHUFFLE(a, b, lanes, x, N) __builtin_shufflevector(a, b, LANES_##N(lanes, x, N))
-/* Each step halves the distance of neighbours; a power of two of ways takes its logarithm of them. */
+/* Each step halves the distance of neighbours; a power of two of ways needs its logarithm of steps. */
 #define MOVE_INTERLEAVE(name, T, N)                                                                                    \
     typedef T name##_line __attribute__((vector_size(N * sizeof(T))));                                                 \
     DENSE_INLINE void name##_step(name##_line *r, uint32_t ways, bool interleave)                                      \

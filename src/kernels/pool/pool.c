@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The geometry of pooling, what its rows with vectors accept, and their work. */
+/* The geometry of pooling, accept functions of its vectorised kernels, and their work. */
 #include "kernels/pool/pool.h"
 #include "kernels/resample/scatter_add.h"
 
@@ -66,7 +66,7 @@ static bool pool_global(const struct pool_shape *s)
 
 enum { LINE_WIDEST = 16 /* columns of a window */ };
 
-/* Windows without gaps whose columns lie 1 or 2 apart. */
+/* Windows without gaps and column strides of 1 or 2. */
 static bool pool_line_fits(const struct pool_shape *s, DML_TENSOR_DATA_TYPE type)
 {
     return dense_is_short_float(type) && s->in[0] == 1 && s->out[0] == 1 && s->window[0] == 1 && s->pad[0] == 0 &&
@@ -108,7 +108,7 @@ bool kern_pool_f32_accepts(const struct kern_op *op)
     bool floats = dense_is_short_float(type);
     if (op->epilogue || !pool_shape_init(op, &s) || op->tensors[1].type != type)
         return false;
-    /* Small integers are exact in FLOAT32, and nothing is below its -infinity. */
+    /* Small integers are exact in FLOAT32, and no value is below its -infinity. */
     if (!floats && (pool->mode != KERN_POOL_MAX || !kern_type_bytes(type) || kern_type_bytes(type) > 2))
         return false;
     if (pool->mode == KERN_POOL_LP && pool->p != 1 && pool->p != 2)
@@ -121,7 +121,7 @@ bool kern_pool_f32_accepts(const struct kern_op *op)
     if (way != POOL_PLANES)
         return true;
     if (!floats && !pool->has_indices && s.out[2] >= POOL_LANES)
-        return false; /* rows of integers join as they are */
+        return false; /* rows of integers are combined without conversion */
     pool_window_init(op, &s, &w);
     return s.x[4] == 1 && window_floats(&w) <= 256 * 1024; /* stays in the second-level cache */
 }
@@ -206,7 +206,7 @@ bool kern_pool_int_accepts(const struct kern_op *op)
     if (op->epilogue || op->u.pool.mode != KERN_POOL_MAX || !pool_shape_init(op, &s) || op->tensors[1].type != type ||
         !kern_type_bytes(type) || dense_is_float(type))
         return false;
-    /* Positions have 32 bits beside numbers of at most 32. */
+    /* Positions have 32 bits, next to numbers of at most 32. */
     return !op->u.pool.has_indices || kern_type_bytes(type) == 8 ||
            kern_view_elements(&op->tensors[0]) <= (uint64_t)INT32_MAX;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pooling and its gradient: geometry, the definition of a window, and what the rows with vectors accept. */
+/* Pooling and its gradient: geometry, the definition of a window, and what the vectorised kernels accept. */
 #ifndef KERNELS_POOL_H
 #define KERNELS_POOL_H
 
@@ -14,7 +14,7 @@ struct pool_shape {
 
 bool pool_shape_init(const struct kern_op *op, struct pool_shape *out);
 
-/* Window taps [*begin, *end) that lie inside the input, for output position `out` along dimension d. */
+/* Window taps [*begin, *end) that are inside the input, for output position `out` along dimension d. */
 DENSE_INLINE void pool_taps(const struct pool_shape *s, uint32_t d, int64_t out, int64_t *begin, int64_t *end)
 {
     dense_range(s->window[d], s->dilation[d], out * s->stride[d] - s->pad[d], s->in[d], begin, end);
@@ -36,7 +36,7 @@ DENSE_INLINE int64_t pool_offset(const int64_t strides[5], const int64_t at[5])
     return at[0] * strides[0] + at[1] * strides[1] + at[2] * strides[2] + at[3] * strides[3] + at[4] * strides[4];
 }
 
-/* Where a row of the output begins. */
+/* The start of a row of the output. */
 DENSE_INLINE void pool_row_at(const struct kern_view *y, uint64_t row, int64_t at[5])
 {
     uint32_t index[KERN_RANK_MAX];
@@ -46,7 +46,7 @@ DENSE_INLINE void pool_row_at(const struct kern_view *y, uint64_t row, int64_t a
         at[d < 2 ? d : d + 5 - y->rank] = index[d];
 }
 
-/* What the indices count before the first element of channel at[1] of image at[0]. */
+/* Added to the indices: the number of elements before the first one of channel at[1] of image at[0]. */
 DENSE_INLINE uint64_t pool_index_base(const struct kern_op *op, const struct pool_shape *s, const int64_t *at)
 {
     const uint64_t plane = (uint64_t)at[0] * op->tensors[0].sizes[1] + (uint64_t)at[1];
@@ -82,7 +82,7 @@ struct pool_best {
 
 struct pool_best pool_best_of(const struct pool_shape *s, const struct pool_window *window, DML_TENSOR_DATA_TYPE type);
 
-/* ---- the rows with vectors ---- */
+/* ---- the vectorised kernels ---- */
 
 enum pool_kind { POOL_SUM, POOL_SUM_ABS, POOL_SUM_SQUARE, POOL_TOP };
 
@@ -100,32 +100,33 @@ DENSE_INLINE enum pool_kind pool_kind_of(const struct kern_pool *pool)
      : (kind) == POOL_SUM_ABS ? function(POOL_SUM_ABS, __VA_ARGS__)                                                    \
                               : function(POOL_SUM_SQUARE, __VA_ARGS__))
 
-#define POOL_LANES 16 /* channels of a unit where planes become pixels */
+#define POOL_LANES 16 /* channels of a unit where NCHW becomes NHWC */
 
 enum pool_way {
-    POOL_PIXELS,           /* the input's channels lie together: vectors of channels */
-    POOL_GLOBALS,          /* each channel's elements lie together, and one window takes them all */
-    POOL_LINES,            /* rows lie together, of the output too: row by row without copies */
-    POOL_LINES_TRANSPOSED, /* the same where the output's channels lie together */
+    POOL_PIXELS,           /* the input is NHWC: vectors of channels */
+    POOL_GLOBALS,          /* each channel's elements are contiguous, and one window covers them all */
+    POOL_LINES,            /* rows are contiguous, also in the output: row by row without copies */
+    POOL_LINES_TRANSPOSED, /* the same if the output is NHWC */
     POOL_PLANES,           /* by bands of window.h */
 };
 
 enum pool_way pool_way_of(const struct kern_op *op, const struct pool_shape *s);
 /* Of POOL_PLANES and the gradients of maxima. */
 void pool_window_init(const struct kern_op *op, const struct pool_shape *s, struct window *out);
-/* Scratch for the joined input rows of one output row. */
+/* Scratch for the combined input rows of one output row. */
 int64_t pool_line_floats(const struct pool_shape *s);
-/* Floats from one pixel to the next where pixels become planes. */
+/* Floats from one pixel to the next where NHWC becomes NCHW. */
 int64_t pool_tile_pitch(const struct kern_op *op);
-/* The sums of a channel's gradient can be made in dX itself. */
+/* The sums of a channel's gradient can be computed in dX itself. */
 bool pool_grad_in_place(const struct kern_op *op);
 
-/* Max pooling of integers goes channels by channels, not along the last dimension, where those lie together. */
+/* Max pooling of integers is vectorised along channels, not along the last dimension, if the input is NHWC. */
 bool pool_int_by_channels(const struct kern_op *op, const struct pool_shape *s);
 
-#define POOL_F64_CHANNELS 8 /* of FLOAT64, at once where they do not lie together */
+#define POOL_F64_CHANNELS 8 /* of FLOAT64, at once if they are not contiguous */
 
-/* FLOAT64: how many channels are worked on together, pixel by pixel; 0: rows of results are, channel by channel. */
+/* FLOAT64: the number of channels that are processed together, pixel by pixel; 0: rows of results, channel by
+ * channel. */
 int64_t pool_f64_channels(const struct kern_op *op, const struct pool_shape *s);
 
 bool kern_pool_grad_any_ref_accepts(const struct kern_op *op);

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#define POOL_CHUNK 16 /* taps that join in one pass */
+#define POOL_CHUNK 16 /* taps that are combined in one pass */
 
 struct pool_band {
     struct pool_shape s;
@@ -16,7 +16,7 @@ struct pool_band {
     struct window_band band;
     const void *x;
     enum pool_kind kind;
-    int32_t *place; /* POOL_TOP: where the first maximum lies, counted from tap 0; NULL: not wanted */
+    int32_t *place; /* POOL_TOP: the position of the first maximum, counted from tap 0; NULL: not needed */
 };
 
 /* acc with one more element x */
@@ -74,7 +74,7 @@ static void pool_join_chunk(const struct pool_band *b, const float *const *tap, 
         POOL_BY_KIND(b->kind, pool_join_some, tap, taps, b->band.run, count);
 }
 
-/* One depth slice of the window joins the band's results. Places outside the input may wrap. */
+/* Combines one depth slice of the window with the band's results. Positions outside the input may wrap. */
 static void pool_join_slice(const struct pool_band *b, int64_t depth, int64_t count)
 {
     const struct window *w = &b->w;
@@ -111,7 +111,7 @@ static void pool_band_run(const struct pool_band *b, int64_t plane, int64_t dept
 
 #define POOL_NOWHERE UINT32_MAX
 
-/* The place of the choice by the definition: where nothing exceeds -infinity. */
+/* The reference's position: where nothing exceeds -infinity. */
 static uint32_t pool_place_of(const struct pool_band *b, const int64_t at[5])
 {
     struct pool_window window;
@@ -120,7 +120,7 @@ static uint32_t pool_place_of(const struct pool_band *b, const int64_t at[5])
     return best.found ? (uint32_t)best.position : POOL_NOWHERE;
 }
 
-/* The places of the band's row `row` as row-major positions in the channel. at: batch, channel, depth and row of Y. */
+/* The positions of the band's row `row` as row-major indices in the channel. at: batch, channel, depth and row of Y. */
 static uint32_t *pool_places(const struct pool_band *b, const int64_t at[5], int64_t row)
 {
     const struct pool_shape *s = &b->s;

@@ -4,7 +4,7 @@
 #include "kernels/pool/pool_band.h"
 #include "kernels/resample/scatter_add.h"
 
-/* ---- average: every row of dX gathers the rows of dY whose windows hold it ---- */
+/* ---- average: every row of dX gathers the rows of dY whose windows contain it ---- */
 
 struct pool_grad {
     struct pool_shape s;
@@ -27,12 +27,12 @@ static void pool_grad_init(struct pool_grad *g, const struct kern_call *call)
             g->share[d][i] = count > 0 ? (float)(1 / count) : 0;
         }
     }
-    g->row = scratch + SCATTER_ADD_STEP; /* rows are worked on in whole vectors */
+    g->row = scratch + SCATTER_ADD_STEP; /* rows are processed in whole vectors */
     g->sum = g->row + g->s.out[2];
     scatter_add_init(&g->scatter_add, g->s.in[2], g->s.stride[2], g->sum + g->s.out[2] + SCATTER_ADD_STEP);
 }
 
-/* The windows [*begin, *end) that hold position `at` of dimension d. */
+/* The windows [*begin, *end) that contain position `at` of dimension d. */
 static void pool_grad_windows(const struct pool_shape *s, uint32_t d, int64_t at, int64_t *begin, int64_t *end)
 {
     int64_t far = at + s->pad[d] - s->window[d] + 1, near = at + s->pad[d];
@@ -40,7 +40,7 @@ static void pool_grad_windows(const struct pool_shape *s, uint32_t d, int64_t at
     *end = BASE_MIN(scatter_add_div(near, s->stride[d]) + 1, s->out[d]);
 }
 
-/* sum += row * share, zeros up to a whole vector. */
+/* sum += row * share, padded with zeros to a whole vector. */
 DENSE_INLINE void pool_grad_take(float *sum, const float *row, float share, int64_t count)
 {
     vec factor = vec_set(share);
@@ -52,7 +52,7 @@ DENSE_INLINE void pool_grad_take(float *sum, const float *row, float share, int6
                   vec_fma(vec_load_part(row + i, (uint32_t)(count - i), vec_set(0)), factor, vec_load(sum + i)));
 }
 
-/* sum = what arrives at the windows that hold the row (i0, i1) of dX; false when none do. */
+/* sum = the total gradient of the windows that contain the row (i0, i1) of dX; false if there are none. */
 static bool pool_grad_gather(const struct pool_grad *g, int64_t plane, int64_t i0, int64_t i1)
 {
     const struct pool_shape *s = &g->s;
@@ -80,7 +80,7 @@ static bool pool_grad_gather(const struct pool_grad *g, int64_t plane, int64_t i
     return true;
 }
 
-/* Few wide windows: each is added where it lies. */
+/* Few wide windows: each is added in place. */
 static void pool_grad_wide(const struct pool_grad *g, float *line)
 {
     const struct pool_shape *s = &g->s;

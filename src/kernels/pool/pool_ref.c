@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pooling, the definition. Padding adds nothing to sums; the maximum never chooses padding or NaN. A window without
- * anything to choose gives the type's lowest value (-infinity) with index 0; an average or Lp of nothing is 0. */
+/* Pooling, the reference. Padding adds nothing to sums; the maximum never selects padding or NaN. A window without
+ * candidates returns the type's lowest value (-infinity) with index 0; an average or Lp of no elements is 0. */
 #include "kernels/pool/pool.h"
 
 #include <math.h>
@@ -147,7 +147,7 @@ void kern_pool_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_
     }
 }
 
-/* ---- the gradient: every window gives what arrives at it back to the elements that it was made of ---- */
+/* ---- the gradient: every window distributes its gradient to the elements that it was computed from ---- */
 
 bool kern_pool_grad_any_ref_accepts(const struct kern_op *op)
 {
@@ -164,7 +164,7 @@ bool kern_pool_grad_any_ref_accepts(const struct kern_op *op)
     return true;
 }
 
-/* A unit is a channel; its sums are made in FLOAT64. */
+/* A unit is a channel; its sums are computed in FLOAT64. */
 void kern_pool_grad_any_ref_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct pool_shape s;
@@ -199,7 +199,7 @@ static void pool_give_back(const struct kern_call *call, const struct pool_shape
         return;
     }
     for (uint32_t d = 0; d < 3; d++)
-        share.value /= pool_count(s, d, at[d + 2], pool->include_padding); /* of nothing: there is nothing to visit */
+        share.value /= pool_count(s, d, at[d + 2], pool->include_padding); /* of no elements: nothing to visit */
     pool_for_each(s, &window, pool_give, &share);
 }
 

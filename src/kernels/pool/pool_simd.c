@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pooling along rows that are contiguous (nchw) or along channels (nhwc). */
+/* Pooling along contiguous rows (nchw) or along channels (nhwc). */
 #include "kernels/core/isa.h"
 #include "kernels/pool/pool_band.h"
 
@@ -104,11 +104,11 @@ static void pool_band_store(const struct pool_fast *p, const int64_t *at, int64_
         pool_index_row(p, (const int64_t[5]){ at[0], at[1], depth, first + row }, row);
 }
 
-/* ---- planes line by line, without copies: for windows without gaps whose columns lie 1 or 2 apart ---- */
+/* ---- planes line by line, without copies: for windows without gaps and column strides of 1 or 2 ---- */
 
 enum { POOL_AHEAD_BYTES = 4096 };
 
-/* What is read some lines later: the processor looks ahead within pages only. */
+/* Prefetches lines that are read later: the hardware prefetcher works within pages only. */
 static void pool_prefetch(const void *x, int64_t at, int64_t count, int64_t bytes)
 {
     const uintptr_t from = (uintptr_t)x + (uintptr_t)(at * bytes) + POOL_AHEAD_BYTES;
@@ -116,7 +116,7 @@ static void pool_prefetch(const void *x, int64_t at, int64_t count, int64_t byte
         __builtin_prefetch((const void *)(from + (uintptr_t)b));
 }
 
-/* to[i] = the `rows` elements at + i, at + i + w.x_row, ... joined */
+/* to[i] = the `rows` elements at + i, at + i + w.x_row, ... combined */
 DENSE_INLINE void pool_join_rows(enum pool_kind kind, DML_TENSOR_DATA_TYPE type, const struct pool_band *b, int64_t at,
                                  int64_t rows, int64_t count, float *to)
 {
@@ -154,7 +154,7 @@ static void pool_join_rows_of(const struct pool_band *b, int64_t at, int64_t row
     VEC_BY_TYPE(b->w.type, pool_join_rows_as, b, at, rows, count, to);
 }
 
-/* out[i] = line[i * stride] .. line[i * stride + taps - 1] joined; writes whole vectors. */
+/* out[i] = line[i * stride] .. line[i * stride + taps - 1] combined; writes whole vectors. */
 DENSE_INLINE void pool_join_columns(enum pool_kind kind, const float *line, int64_t taps, int64_t stride, int64_t count,
                                     float *out)
 {
@@ -172,7 +172,7 @@ DENSE_INLINE void pool_join_columns(enum pool_kind kind, const float *line, int6
     }
 }
 
-/* The joined windows of output row `row` in band.run. plane: element of the channel's first element. */
+/* The combined windows of output row `row` in band.run. plane: element of the channel's first element. */
 static void pool_line_run(const struct pool_band *b, int64_t plane, int64_t row)
 {
     const struct pool_shape *s = &b->s;
@@ -234,7 +234,7 @@ static void pool_lines(struct pool_fast *p, uint64_t begin, uint64_t end)
     }
 }
 
-/* VEC channels of an output row, or as many as there are from at[1] on, to an output whose channels lie together. */
+/* VEC channels of an output row, or those that exist from at[1] on, to an NHWC output. */
 static void pool_line_transpose(struct pool_fast *p, const int64_t *at, int64_t row, float *block, int64_t pitch)
 {
     const struct pool_shape *s = &p->b.s;
@@ -339,9 +339,9 @@ static void pool_globals(const struct pool_fast *p, uint64_t begin, uint64_t end
     }
 }
 
-/* ---- pixels: channels of the input lie together; by vectors of channels, to any output ---- */
+/* ---- pixels: NHWC input; by vectors of channels, to any output ---- */
 
-/* A row of the output, and the pixel of it that is worked on. */
+/* A row of the output, and the current pixel of it. */
 struct pool_pixel {
     int64_t at[5];               /* batch, 0, output position */
     int64_t row_x, row_y;        /* elements; x: of the first taps inside, at column 0 */
@@ -352,7 +352,7 @@ struct pool_pixel {
     int64_t x_at, y_at, place;
     float share;
     int64_t channels, lanes; /* of the tensors; of a vector */
-    float *tile;             /* [VEC][channels] where the output's channels do not lie together, else NULL */
+    float *tile;             /* [VEC][channels] if the output is not NHWC, else NULL */
 };
 
 DENSE_INLINE void pool_put(DML_TENSOR_DATA_TYPE type, const struct pool_fast *p, const struct pool_pixel *w, int64_t c,
@@ -364,7 +364,7 @@ DENSE_INLINE void pool_put(DML_TENSOR_DATA_TYPE type, const struct pool_fast *p,
         vec_store_some(type, p->call->data[1], w->y_at + c, value, lanes);
 }
 
-/* columns: w->count[2]; lanes: w->lanes; constants where that pays. */
+/* columns: w->count[2]; lanes: w->lanes; constants if that is faster. */
 DENSE_INLINE vec pool_channels(DML_TENSOR_DATA_TYPE type, const struct pool_fast *p, const struct pool_pixel *w,
                                int64_t c, enum pool_kind kind, int64_t columns, int64_t lanes)
 {
@@ -481,7 +481,7 @@ DENSE_INLINE void pool_pixel_first(DML_TENSOR_DATA_TYPE type, const struct pool_
         pool_channels_first(type, p, w, pool_vector_at(p, w, c), VEC);
 }
 
-/* ---- rows ---- */
+/* ---- kernels ---- */
 
 static void pool_pixel_run(const struct pool_fast *p, const struct pool_pixel *w)
 {

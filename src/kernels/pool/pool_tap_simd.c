@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pooling tap by tap, in any layout: FLOAT64, whose taps join in the order of the reference so that results are its
- * own, and maxima of integers. Rows of results are made one channel after the other, or pixels of some channels. */
+/* Pooling tap by tap, in any layout: FLOAT64, whose taps are combined in the order of the reference so that results are
+ * equal, and maxima of integers. Rows of results are computed one channel after another, or pixels of some channels. */
 #include "kernels/core/isa.h"
 #include "kernels/core/copy_body.h"
 #include "kernels/pool/pool.h"
@@ -13,9 +13,9 @@ struct pool_span {
     int64_t begin, count, step, taps, tap_step, position, stride, tap_stride;
 };
 
-/* What a row of results, or the channels of a pixel, are made in: FLOAT64 or elements of the integer type; but with
- * indices of integers keys, that is signed numbers in the same order of 64 bits for types of 64 and of 32 bits
- * otherwise. The positions in the channel have as many bits, -1 where there is none. */
+/* The type of the accumulators of a row of results, or of the channels of a pixel: FLOAT64 or the integer type; with
+ * indices of integers, keys: signed numbers in the same order of 64 bits for types of 64 and of 32 bits otherwise. The
+ * positions in the channel have as many bits, -1 for none. */
 struct pool_taps {
     const struct kern_call *call;
     const struct kern_pool *pool;
@@ -24,10 +24,10 @@ struct pool_taps {
     uint32_t bytes; /* of an element */
     void (*join)(const struct pool_taps *p, const struct pool_span *span);
     void *acc, *place;
-    /* FLOAT64: results of a row whose windows have all columns inside. Integers: columns that any result sees. */
+    /* FLOAT64: results of a row whose windows have all columns inside. Integers: columns that any result reads. */
     int64_t inside[2];
-    double *counts; /* FLOAT64: what averages of a row divide by */
-    void *line;     /* integers: rows of a window joined, whose columns join then; NULL: they join one by one */
+    double *counts; /* FLOAT64: divisors of a row's averages */
+    void *line;     /* integers: rows of a window combined, followed by their columns; NULL: combined one by one */
 };
 
 #define POOL_PLACES(wide, type)                                                                                        \
@@ -81,7 +81,7 @@ static void pool_pixel(const struct pool_taps *p, const int64_t *at, int64_t cha
     }
 }
 
-/* `input` for every row of X that the row of results at `at` sees; returns how many these are. */
+/* Stores the input rows of X for the row of results at `at` in `input`; returns their number. */
 static int64_t pool_rows(const struct pool_taps *p, const int64_t *at,
                          void (*input)(const struct pool_taps *p, int64_t x_at, int64_t position, bool first))
 {
@@ -177,7 +177,7 @@ DENSE_INLINE void pool_f64_join_as(enum pool_kind kind, const struct pool_span *
         pool_f64_many(kind, span, acc, span->step);
 }
 
-/* Maxima and where they lie; NaN is none. */
+/* Maxima and their positions; NaN is ignored. */
 static void pool_f64_places(const struct pool_span *span, double *restrict acc, int64_t *restrict place)
 {
     for (int64_t t = 0; t < span->taps; t++) {
@@ -209,7 +209,7 @@ static void pool_f64_clear(const struct pool_taps *p, int64_t count)
     }
 }
 
-/* What the average of some dimensions divides by; 1 instead of 0, as the sum is 0 then. */
+/* The divisor of an average over some dimensions; 1 instead of 0, because the sum is 0 then. */
 static double pool_f64_count(const struct pool_taps *p, const int64_t *at, uint32_t first, uint32_t end)
 {
     double count = 1;
@@ -233,7 +233,7 @@ static void pool_f64_store(const struct pool_taps *p, const int64_t *at, uint32_
                           d == 1 && p->pool->whole_indices ? (uint64_t)(s->in[0] * s->in[1] * s->in[2]) : 0, count);
 }
 
-/* `count` results from the begin-th on, which see the same taps of the input row that begins with element x_at. */
+/* `count` results from the begin-th on, with the same taps of the input row that starts with element x_at. */
 static void pool_f64_piece(const struct pool_taps *p, int64_t x_at, int64_t position, int64_t begin, int64_t count)
 {
     const struct pool_shape *s = &p->s;
@@ -313,7 +313,7 @@ KERN_ISA_RUN(pool_f64, pool_f64_run)
 
 /* ---- maxima of integers ---- */
 
-/* Taking one maximum twice does no harm: the last vector overlaps the one before. */
+/* Including an element twice does not change a maximum: the last vector overlaps the previous one. */
 enum { POOL_INT_PART = 32 };
 #define POOL_INT_LANES(type) (POOL_INT_PART / (int64_t)sizeof(type))
 #define POOL_INT_MAX(type, first, lanes, step)                                                                         \
@@ -321,7 +321,7 @@ enum { POOL_INT_PART = 32 };
         const type x = from[((first) + i) * (step)], b = best[(first) + i];                                            \
         best[(first) + i] = x > b ? x : b;                                                                             \
     }
-/* Elements two apart as the low halves of pairs; the last one has no other half. */
+/* Elements two apart as the low halves of pairs; the last one has no upper half. */
 #define POOL_INT_LOW(type, pair, first, lanes)                                                                         \
     for (int64_t i = 0; i < (lanes); i++) {                                                                            \
         pair two;                                                                                                      \
@@ -381,7 +381,7 @@ enum { POOL_INT_PART = 32 };
     {                                                                                                                  \
         pool_int_most_##name((type *)best, (const type *)from, 1, count);                                              \
     }                                                                                                                  \
-    /* The taps of channels side by side, whose maxima stay in registers meanwhile. */                                 \
+    /* The taps of adjacent channels, whose maxima stay in registers. */                                               \
     static void pool_int_channels_##name(const struct pool_taps *p, const struct pool_span *span)                      \
     {                                                                                                                  \
         enum { LANES = POOL_INT_LANES(type) };                                                                         \
@@ -506,7 +506,7 @@ static void pool_int_run(const struct kern_call *call, uint64_t begin, uint64_t 
     };
     const bool is_signed = y->type == DML_TENSOR_DATA_TYPE_INT8 || y->type == DML_TENSOR_DATA_TYPE_INT16 ||
                            y->type == DML_TENSOR_DATA_TYPE_INT32 || y->type == DML_TENSOR_DATA_TYPE_INT64;
-    /* Keys of unsigned numbers are signed ones where they are no wider. Of the lowest number, the low bytes count. */
+    /* Keys of unsigned numbers are signed ones unless they are wider. Of the lowest number, the low bytes count. */
     int64_t at[5], last[2], least = is_signed ? INT64_MIN >> (64 - 8 * p.bytes) : 0;
     if (!is_signed && p.pool->has_indices && p.bytes >= 4)
         least = INT64_MIN >> (64 - 8 * p.bytes);

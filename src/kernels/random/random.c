@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random words: block by block, stored in the order of the elements, and one group after the other, the definition. */
+/* Random words: block by block, stored in the order of the elements, and the reference, one group after another. */
 #include "kernels/random/random.h"
 #include "kernels/core/iterator.h"
 #include "kernels/core/number.h"

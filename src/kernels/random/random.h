@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Philox 4x32-10: a counter and a key, mixed by ten rounds of multiplications, give four words. */
+/* Philox 4x32-10: a counter and a key, mixed by ten rounds of multiplications, produce four words. */
 #ifndef KERNELS_RANDOM_H
 #define KERNELS_RANDOM_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Philox over many counters at once: one lane per counter, so that the compiler makes vectors of the rounds. */
+/* Philox over many counters at once: one lane per counter, so that the compiler vectorises the rounds. */
 #if defined(__AVX512F__)
 #pragma GCC target("prefer-vector-width=512") /* loops that the compiler vectorises */
 #endif
@@ -20,7 +20,7 @@ static void random_block(const struct kern_random_state *state, uint32_t *out)
         words[2][i] = (uint32_t)high;
         words[3][i] = (uint32_t)(high >> 32);
     }
-    for (uint32_t i = 0; i < KERN_RANDOM_GROUPS; i++) { /* the loop to make vectors of */
+    for (uint32_t i = 0; i < KERN_RANDOM_GROUPS; i++) { /* the loop to be vectorised */
         struct philox_lane lane = { words[0][i], words[1][i], words[2][i], words[3][i] };
 #pragma GCC unroll 10
         for (uint32_t r = 0; r < 10; r++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steps of RNN, GRU and LSTM: what the fast rows accept and plan, and the definition: one batch row of one
- * direction at a time, in double. */
+/* The steps of RNN, GRU and LSTM: accept functions and plans of the fast kernels, and the reference: one batch row of
+ * one direction at a time, in double. */
 #include "kernels/core/dense.h"
 #include "kernels/recurrent/recurrent.h"
 
@@ -12,7 +12,7 @@ struct recurrent_row {
     uint32_t step;
     double *h, *c;
     double *gates; /* of 4 */
-    double *mixed; /* what R is multiplied with */
+    double *mixed; /* the vector that R is multiplied with */
 };
 
 static bool has_sizes(const struct kern_view *view, uint32_t rank, const uint32_t *sizes)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the rows of recurrent networks share. Fast rows take some batch rows of one direction through all steps
- * together: every step is a product of their states with R, then the cell's formula row by row. */
+/* Shared by the kernels for recurrent networks. Fast kernels process some batch rows of one direction through all steps
+ * together: every step is a GEMM of their states with R, then the cell's formula row by row. */
 #ifndef KERNELS_RECURRENT_H
 #define KERNELS_RECURRENT_H
 
@@ -8,13 +8,14 @@
 
 #define RECURRENT_ROWS 32 /* of the batch at once */
 
-/* Multiplications of a step from which on it pays to wake other threads for it. */
+/* Multiplications of a step from which it pays off to wake other threads for it. */
 #define RECURRENT_TEAM_MIN (UINT64_C(1) << 18)
 
-/* There are too few rows for all threads, and steps large enough to cut each: the row has one unit of work then. */
+/* There are too few rows for all threads, and steps are large enough to split each: the kernel then has one unit of
+ * work. */
 bool recurrent_by_team(const struct kern_op *op, uint32_t threads);
 
-/* Fast rows: hidden values rounded up to whole panels, and the floats that a batch row and a worker need. */
+/* Fast kernels: hidden values rounded up to whole panels, and the floats that a batch row and a worker need. */
 static inline uint64_t recurrent_width(uint32_t hidden)
 {
     return base_align_up(hidden, KERN_RECURRENT_PANEL);

@@ -10,9 +10,9 @@ struct recurrent {
     const struct kern_recurrent *net;
     const struct kern_map_isa *isa;
     uint32_t steps, batch, hidden, gates;
-    uint32_t width; /* hidden rounded up to whole panels: what is past `hidden` is zero in h and unused elsewhere */
+    uint32_t width; /* hidden rounded up to whole panels: elements after `hidden` are zero in h and unused elsewhere */
     uint32_t direction;
-    bool team;                                            /* each product is cut over the calling thread's team */
+    bool team;                                            /* each GEMM is distributed over the calling thread's team */
     uint32_t rows;                                        /* in this block, those with the most steps first */
     uint32_t row[RECURRENT_ROWS], length[RECURRENT_ROWS]; /* in the batch */
     float *h, *c, *mixed, *sums;                          /* of the rows; sums: five gates each */
@@ -169,7 +169,7 @@ static void recurrent_lstm(const struct recurrent *x, uint32_t m)
         vec_store(h + n, vec_load(h + n) * vec_load(o + n));
 }
 
-/* The gates z and r; then what the third gate's product is made of. */
+/* The gates z and r; then the input of the third gate's product. */
 static void recurrent_gru_begin(const struct recurrent *x, uint32_t m)
 {
     uint32_t width = x->width;
@@ -217,7 +217,7 @@ static uint32_t recurrent_time(const struct recurrent *x, uint32_t m, uint32_t s
     return x->net->reverse[x->direction] ? x->length[m] - 1 - step : step;
 }
 
-/* What the products are added to. */
+/* The initial values of the products. */
 static void recurrent_begin(const struct recurrent *x, uint32_t m, uint32_t step)
 {
     uint32_t at[] = { recurrent_time(x, m, step), x->row[m], x->direction, 0, 0 };
@@ -273,7 +273,7 @@ static void recurrent_step(const struct recurrent *x, uint32_t rows, uint32_t st
     }
 }
 
-/* The block's rows by falling length, so that those still running are always the first. */
+/* The block's rows by decreasing length, so that those still running are always the first. */
 static void recurrent_order(struct recurrent *x, uint32_t first)
 {
     const struct kern_view *view = &x->call->op->tensors[x->net->lengths];

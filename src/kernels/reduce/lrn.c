@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Local response normalisation. Across channels: tiles of positions go through the channels with a ring of the window's
- * rows, so that every element is read once. The reference: one element at a time, in double. */
+/* Local response normalisation. Across channels: tiles of positions pass through the channels with a ring of the
+ * window's rows, so that every element is read once. The reference: one element at a time, in double. */
 #include "kernels/core/dense.h"
 #include "kernels/core/epilogue.h"
 #include "kernels/reduce/reduction.h"
@@ -33,7 +33,7 @@ void kern_lrn_float_plan(const struct kern_op *op, uint32_t threads, struct kern
     out->worker_scratch_bytes = (2 * (uint64_t)op->u.lrn.local_size + 3) * LRN_TILE * sizeof(float);
 }
 
-/* The window around `at`, cut at the tensor's edge: [*out_begin, result). */
+/* The window around `at`, clipped at the tensor's edge: [*out_begin, result). */
 static uint32_t window(uint32_t at, uint32_t size, uint32_t local_size, uint32_t *out_begin)
 {
     uint32_t before = (local_size - 1) / 2, after = local_size - 1 - before;
@@ -81,7 +81,7 @@ static void store_channel(const struct lrn *lrn, uint32_t channel, uint64_t firs
     kern_iterator_store(&lrn->iterator, 1, y->type, base, first, width, single ? (void *)lrn->out : lrn->raw);
 }
 
-/* A channel can be finished once the last one of its window is loaded. */
+/* A channel can be completed once the last one of its window is loaded. */
 static void lrn_tile(const struct lrn *lrn, uint64_t first, uint32_t width)
 {
     uint32_t channels = lrn->call->op->tensors[0].sizes[1], size = lrn->call->op->u.lrn.local_size;

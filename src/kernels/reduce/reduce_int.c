@@ -16,7 +16,7 @@ struct folding {
     struct kern_iterator outer, inner; /* over the groups, within one; views: X, Y */
     bool columns;                      /* neighbouring elements of X belong to neighbouring groups */
     bool wide, position;
-    DML_TENSOR_DATA_TYPE type, word; /* of X; of what is computed with */
+    DML_TENSOR_DATA_TYPE type, word; /* of X; of the accumulators */
     enum kern_total fold;
     uint64_t flip;
     struct scratch *scratch;
@@ -89,7 +89,7 @@ static const void *as_words(const struct folding *f, const void *elements, uint3
     return f->scratch->block;
 }
 
-/* Elements [at, at + *count) of a group as words; shortens *count. */
+/* Elements [at, at + *count) of a group as words; reduces *count. */
 static const void *reduction_block(const struct folding *f, int64_t offset, uint64_t at, uint32_t *count)
 {
     const uint32_t bytes = kern_type_bytes(f->type);
@@ -133,7 +133,7 @@ static uint32_t find(const struct folding *f, const void *x, uint32_t count, uin
     return 0;
 }
 
-/* All of a group, or where its extreme stands. */
+/* All of a group, or the position of its extreme. */
 static uint64_t row_fold(const struct folding *f, uint64_t group, bool last)
 {
     const int64_t offset = kern_iterator_offset(&f->outer, 0, group);
@@ -182,7 +182,7 @@ static void column_fold(const struct folding *f, uint64_t first, uint32_t width)
     }
 }
 
-/* The words or positions of the tile, one after the other, go to Y. */
+/* Stores the words or positions of the tile in sequence to Y. */
 static void store(const struct folding *f, uint64_t first, uint32_t width)
 {
     for (uint32_t i = 0; i < width && f->flip && !f->position; i++)

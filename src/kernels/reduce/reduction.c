@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The statistics of groups, row by row or a tile of columns at once, for whatever type and layout. */
+/* The statistics of groups, row by row or a tile of columns at once, for any type and layout. */
 #include "kernels/reduce/reduction.h"
 
 #include <math.h>
@@ -43,7 +43,7 @@ static const float *load_float(const struct kern_reductions *groups, uint32_t t,
     return buffer;
 }
 
-#define AHEAD_BYTES (UINT64_C(1) << 18) /* of a tile that the caches keep beside the next one */
+#define AHEAD_BYTES (UINT64_C(1) << 18) /* of a tile that fits the caches together with the next one */
 
 const void *kern_reductions_ahead(const struct kern_reductions *groups, uint64_t group, uint64_t at)
 {
@@ -56,9 +56,9 @@ const void *kern_reductions_ahead(const struct kern_reductions *groups, uint64_t
                    kern_iterator_offset(&groups->outer, 0, group) + kern_iterator_offset(inner, 0, at));
 }
 
-#define LINE_MIN 512 /* elements of a line that are worth a block of their own */
+#define LINE_MIN 512 /* elements of a line that are worth a separate block */
 
-/* How many elements the block from `at` on in a group has: long lines end one, so that it is read where it lies. */
+/* The number of elements of the block from `at` on in a group: long lines end one, so that it is read in place. */
 static uint32_t block_length(const struct kern_reductions *groups, uint64_t at)
 {
     const struct kern_iterator *inner = &groups->inner;
@@ -111,11 +111,11 @@ static double row_stat(const struct kern_reductions *groups, enum kern_stat stat
     return total;
 }
 
-#define COLUMN_RUN 16 /* rows of a tile that stay in the cache, with those after them, for a second look */
-#define ROWS_AHEAD 8  /* rows that are on their way while one is read */
+#define COLUMN_RUN 16 /* rows of a tile that stay in the cache, with the following ones, for a second pass */
+#define ROWS_AHEAD 8  /* rows in flight while one is read */
 
-/* Rows of X from the `begin`-th on, backwards if `last`, and those that follow them: past the groups' end the last one
- * stands again. Columns of X are dense. */
+/* Rows of X from the `begin`-th on, backwards if `last`, and the following ones: after the groups' end the last one is
+ * repeated. Columns of X are dense. */
 struct rows {
     const void *at[COLUMN_RUN + ROWS_AHEAD];
 };
@@ -304,7 +304,7 @@ static void column_deviations(const struct kern_reductions *groups, uint64_t fir
     }
 }
 
-/* Something near the mean of each group: of rows throughout them. */
+/* An approximate mean of each group, from rows spread over the group. */
 static void column_sample(const struct kern_reductions *groups, uint64_t first, uint32_t width, float *out)
 {
     const DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[0].type;
@@ -415,7 +415,7 @@ static uint32_t row_position(const struct kern_reductions *groups, bool greatest
     return (uint32_t)position;
 }
 
-/* The first element that is greater than all before it; backwards for the last one. Where nothing is above -infinity
+/* The first element that is larger than all previous ones; backwards for the last one. If nothing is above -infinity
  * (for minima: below infinity), that is the extreme, if there is any number. */
 static void column_positions(const struct kern_reductions *groups, bool greatest, bool last, uint64_t first,
                              uint32_t width, uint32_t *out)

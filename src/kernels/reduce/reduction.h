@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that look at groups of elements (those that differ in some axes only): reductions, softmax, normalisations.
+/* Kernels on groups of elements (those that differ in some axes only): reductions, softmax, normalisations.
  *
- * Each has two steps for a tile of groups: statistics per group (sum, extreme, ...), and what becomes of each element
- * with them. Results of other types or layouts than the loops write, and an epilogue, are left to the block
- * interpreter, a buffer at a time. So every type and layout works, and tiles stay in cache between the steps. */
+ * Each has two steps for a tile of groups: statistics per group (sum, extreme, ...), and the result of each element
+ * with them. Results of other types or layouts than the loops write, and epilogues, are handled by the block
+ * interpreter, a buffer at a time. So every type and layout is supported, and tiles stay in the cache between the
+ * steps. */
 #ifndef KERNELS_REDUCTION_H
 #define KERNELS_REDUCTION_H
 
@@ -49,7 +50,7 @@ enum kern_reduction_end {
     KERN_REDUCTION_POWERS,  /* e^(x - a) * b, for x <= a */
     KERN_REDUCTION_LESS,    /* x - a - b */
     KERN_REDUCTION_AFFINE,  /* (x - a) * b + c [* scale] [+ shift] */
-    /* The same, in the loops only: both as elements of X's type, in any other way. */
+    /* The same, in the loops only: both as elements of X's type, with other strides. */
     KERN_REDUCTION_AFFINE_ALIKE,
     KERN_REDUCTION_AFFINE_ANY,
 };
@@ -58,17 +59,18 @@ enum kern_reduction_end {
 struct kern_reduction_finish {
     enum kern_reduction_end end;
     bool x_half, y_half;
-    bool stream; /* y is not wanted in the caches */
+    bool stream; /* y is stored non-temporally */
     const void *x;
-    const void *ahead; /* as many bytes as X's, wanted soon; may be NULL */
+    const void *ahead; /* as many bytes as X's, to be prefetched; may be NULL */
     void *y;
-    struct kern_reduction_parameter a, b, c, scale, shift; /* a, b, c: all alike; the end needs not have a and c */
+    struct kern_reduction_parameter a, b, c, scale,
+        shift; /* a, b, c: equal layouts; a and c may be absent at the end */
 };
 
-/* Rows of X that hold one element of each of `count` groups. */
+/* Rows of X with one element of each of `count` groups. */
 struct kern_reduction_rows {
     const void *const *x;
-    const void *const *ahead; /* one row for each, wanted soon; may be NULL */
+    const void *const *ahead; /* one row for each, to be prefetched; may be NULL */
     uint32_t rows, count;
     bool half;
 };
@@ -78,21 +80,22 @@ struct kern_reduction_isa {
     const struct kern_map_isa *map;
     /* The statistic of at most KERN_REDUCTION_BLOCK elements. `ahead`, here and below: as many bytes, or NULL. */
     double (*row)(enum kern_stat stat, const void *x, bool half, uint32_t count, float center, const void *ahead);
-    /* Is there an element beyond *best (as good if `last`)? Then *best is the extreme and *out_place where its first or
-     * last one stands. *best may begin as NaN. */
+    /* Whether there is an element beyond *best (or equal if `last`); then *best is the extreme and *out_place the
+     * position of its first or last one. *best may initially be NaN. */
     bool (*place)(const void *x, bool half, uint32_t count, bool greatest, bool last, float *best, uint32_t *out_place);
-    /* Something near the mean of a run, from few of its elements where it is long. */
+    /* An approximate mean of a run, from few of its elements if it is long. */
     float (*sample)(const void *x, bool half, uint32_t count);
     /* out[] = e^(x - top); returns the sum. At most KERN_REDUCTION_BLOCK elements. */
     double (*exponentials)(float *out, const void *x, bool half, uint32_t count, float top, const void *ahead);
     void (*finish)(const struct kern_reduction_finish *finish, uint32_t count);
-    /* Of columns, which read and write whole vectors of what is kept for each group.
-     * The rows join acc[], which begins as 0, for extremes as -infinity; that of MIN is of -x. */
+    /* For columns, which read and write whole vectors of each group's values. The rows are combined with acc[], which
+     * is initially 0, for extremes -infinity; that of MIN is of -x. */
     void (*column)(enum kern_stat stat, float *acc, const struct kern_reduction_rows *rows, const float *center);
-    /* The same for the greatest element of each group (top[], first -infinity) and the sum of e^(x - top) (first 0). */
+    /* The same for the largest element of each group (top[], initially -infinity) and the sum of e^(x - top) (initially
+     * 0). */
     void (*powers)(float *top, double *sum, const struct kern_reduction_rows *rows);
-    /* Where a row has an element greater than best[] (of -x unless `greatest`), best[] becomes it and place[] the row's
-     * number: they are numbered from `first` on, by `step`. */
+    /* If a row has an element larger than best[] (of -x unless `greatest`), best[] becomes it and place[] the row's
+     * number: rows are numbered from `first` on, by `step`. */
     void (*column_place)(float *best, uint32_t *place, const struct kern_reduction_rows *rows, bool greatest,
                          uint32_t first, int32_t step);
     /* out[] = x[] * (bias + alpha * squares[])^-beta */
@@ -122,7 +125,7 @@ struct kern_reductions {
     struct kern_reduction_scratch scratch[1];
 };
 
-/* What the loops read where it lies; bfloat16 goes through buffers. */
+/* Types that the loops read in place; bfloat16 uses buffers. */
 static inline bool kern_reduction_in_place(DML_TENSOR_DATA_TYPE type)
 {
     return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16;
@@ -134,29 +137,30 @@ void kern_reductions_stat(const struct kern_reductions *groups, enum kern_stat s
 /* Mean and sum of (x - mean)^2 of each group, in one pass over memory. */
 void kern_reductions_moments(const struct kern_reductions *groups, uint64_t first, uint32_t width, double *mean,
                              double *squares);
-/* sums[s * width + i] of group i: what `pairs` adds up for tensors 0 and 1. */
+/* sums[s * width + i] of group i: the sums of `pairs` for tensors 0 and 1. */
 void kern_reductions_pairs(const struct kern_reductions *groups, uint64_t first, uint32_t width, const float *center,
                            double *sums);
 /* Positions of the extremes, counted from the group's first element; exact ties go to the first or the last. */
 void kern_reductions_position(const struct kern_reductions *groups, bool greatest, bool last, uint64_t first,
                               uint32_t width, uint32_t *out);
-/* For each group of a tile in columns: the greatest element and the sum of e^(x - greatest), in one pass. */
+/* For each group of a tile in columns: the largest element and the sum of e^(x - largest), in one pass. */
 void kern_reductions_powers(const struct kern_reductions *groups, uint64_t first, uint32_t width, float *top,
                             double *sum);
 
 /* Elements [at, at + count) of a group in tensor t or, in columns, element `at` of `count` groups from this one on:
- * dense, where they lie if they can be used there, else in a buffer. At most a block of them. */
+ * dense, in place if possible, else in a buffer. At most a block of them. */
 const void *kern_reductions_load(const struct kern_reductions *groups, uint32_t t, uint64_t group, uint64_t at,
                                  uint32_t count, float *buffer, bool *out_half);
-/* Where element `at` of `group` in X lies if it is worth prefetching: dense, and still there when wanted. Else NULL. */
+/* The address of element `at` of `group` in X if it is worth prefetching: dense, and not evicted before its use. Else
+ * NULL. */
 const void *kern_reductions_ahead(const struct kern_reductions *groups, uint64_t group, uint64_t at);
 
-/* ---- what all reductions share: those of FLOAT64, of integers and the references, too ---- */
+/* ---- shared by all reductions, including FLOAT64, integers and the references ---- */
 
 extern const uint32_t kern_reduction_tensors[KERN_TENSORS_MAX]; /* 0, 1, ... */
 uint32_t kern_reduction_axes(const struct kern_op *op);
 bool kern_reduction_is_position(DML_REDUCE_FUNCTION function);
-/* What is made of a group's elements first. */
+/* The transformation of a group's elements. */
 enum kern_stat kern_reduction_stat(DML_REDUCE_FUNCTION function);
 /* The result for a sum of `count` elements, or of their squares. */
 static inline double kern_reduction_finished(DML_REDUCE_FUNCTION function, double value, double count)
@@ -188,14 +192,14 @@ void kern_lrn_run(const struct kern_call *call, const struct kern_reduction_isa 
 /* ---- integers ---- */
 
 /* Sums and products in words of 4 or 8 bytes, of which the low bits are the result; extremes and positions of words
- * whose bits were flipped so that the greatest unsigned one is wanted. */
+ * with flipped bits, so that the largest unsigned one is requested. */
 
 enum kern_total {
     KERN_TOTAL_SUM,
     KERN_TOTAL_SIZE, /* sum of |x|, x signed */
     KERN_TOTAL_SQUARES,
     KERN_TOTAL_PRODUCT,
-    KERN_TOTAL_MAX, /* greatest x ^ flip */
+    KERN_TOTAL_MAX, /* largest x ^ flip */
 };
 
 /* Loops of one instruction set, [0] on words of 4 bytes, [1] of 8. */
@@ -203,11 +207,11 @@ struct kern_total_isa {
     const struct kern_map_isa *map;
     /* All elements of a run folded. */
     uint64_t (*row[2])(enum kern_total fold, const void *x, uint32_t count, uint64_t flip);
-    /* The greatest x ^ flip of a run of bytes. */
+    /* The largest x ^ flip of a run of bytes. */
     uint8_t (*bytes)(const uint8_t *x, uint64_t count, uint8_t flip);
-    /* One element of each of `count` groups joins acc[]. */
+    /* Combines one element of each of `count` groups with acc[]. */
     void (*column[2])(enum kern_total fold, void *acc, const void *x, uint32_t count, uint64_t flip);
-    /* position[] gets `index` where x[] ^ flip exceeds best[], or equals it and the last one is wanted. */
+    /* position[] becomes `index` where x[] ^ flip exceeds best[], or equals it and the last one is requested. */
     void (*position[2])(void *best, uint32_t *position, const void *x, uint32_t index, bool last, uint32_t count,
                         uint64_t flip);
 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions, moments, softmax and normalisation of FLOAT64, a few groups side by side: each group's elements join in
- * the order of their indices, as in the references, so that results are theirs. */
+/* Reductions, moments, softmax and normalisation of FLOAT64, a few groups in parallel: each group's elements are
+ * combined in the order of their indices, as in the references, so that results are equal. */
 #include "kernels/core/dense.h"
 #include "kernels/reduce/reduction.h"
 
 #include <math.h>
 
-#define LANES 8 /* groups at once: sums that do not wait for one another */
+#define LANES 8 /* groups at once: independent sums */
 
 struct f64_reduction {
     const struct kern_call *call;
@@ -44,7 +44,7 @@ void kern_reduction_f64_plan(const struct kern_op *op, uint32_t threads, struct 
     out->grain = BASE_MAX(LANES, (op->kind == KERN_SOFTMAX ? 2048 : 16384) / groups.inner.count);
 }
 
-/* The rows of a tile's groups, one after the other: element i of group g is data[t][i * along[t] + g * across[t]]. */
+/* The rows of a tile's groups, in sequence: element i of group g is data[t][i * along[t] + g * across[t]]. */
 struct f64_rows {
     const struct f64_reduction *groups;
     uint64_t begin; /* the tile's first group */
@@ -87,7 +87,7 @@ static bool rows_next(struct f64_rows *rows)
     return true;
 }
 
-/* `code` for element i of group g, whose number is `at`, of each row; the compiler knows the usual steps. */
+/* `code` for element i of group g, whose number is `at`, of each row; common strides are constants for the compiler. */
 #define EACH(r, across, lanes, code)                                                                                   \
     for (uint64_t i = 0; i < (r)->count; i++)                                                                          \
         for (uint32_t g = 0; g < (lanes); g++) {                                                                       \
@@ -187,7 +187,7 @@ static void reduce(const struct f64_reduction *groups, uint64_t begin, uint32_t 
 
 /* ---- softmax ---- */
 
-/* Y keeps the powers until their sum is known. */
+/* Y holds the powers until their sum is known. */
 static void powers(const struct f64_rows *r, bool stay, const double *top, double *sum)
 {
     const double *x = r->data[0];
@@ -231,7 +231,7 @@ static void softmax(const struct f64_reduction *groups, uint64_t begin, uint32_t
 
 /* ---- moments and normalisation ---- */
 
-/* The mean, 0 unless it is wanted, and the mean square of what differs from it unless `variance` is NULL. */
+/* The mean, 0 unless it is requested, and the mean square of the differences from it unless `variance` is NULL. */
 static void moments_of(const struct f64_reduction *groups, uint64_t begin, uint32_t lanes, bool use_mean, double *mean,
                        double *variance)
 {
@@ -286,14 +286,14 @@ static void norm(const struct f64_reduction *groups, uint64_t begin, uint32_t la
     while (rows_next(&rows));
 }
 
-/* ---- rows of the table ---- */
+/* ---- kernels of the table ---- */
 
 static void each_tile(const struct kern_call *call, uint64_t begin, uint64_t end,
                       void (*visit)(const struct f64_reduction *groups, uint64_t begin, uint32_t lanes))
 {
     struct f64_reduction groups = { .call = call };
     kern_reduction_iterators(call->op, true, &groups.outer, &groups.inner);
-    for (uint32_t lanes; begin < end; begin += lanes) { /* groups that lie evenly apart */
+    for (uint32_t lanes; begin < end; begin += lanes) { /* groups at a constant distance */
         lanes = (uint32_t)BASE_MIN(BASE_MIN(end - begin, LANES), kern_iterator_row_left(&groups.outer, begin));
         visit(&groups, begin, lanes);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions, softmax, normalisations and the sums of their gradients, of FLOAT32, FLOAT16 and bfloat16. Sums go on in
- * double, so that large images keep their mean. */
+/* Reductions, softmax, normalisations and the sums of their gradients, of FLOAT32, FLOAT16 and bfloat16. Sums continue
+ * in double, so that large images keep their mean. */
 #include "kernels/core/dense.h"
 #include "kernels/reduce/reduction.h"
 
@@ -77,13 +77,13 @@ void kern_reduction_store(const struct kern_call *call, const struct kern_iterat
     kern_copy_row(kern_type_bytes(type), y, outer->strides[t][outer->rank - 1], converted, 1, width);
 }
 
-/* ---- what is accepted, and how it is cut ---- */
+/* ---- accept functions and partition ---- */
 
 bool kern_reduction_float_accepts(const struct kern_op *op)
 {
     const uint32_t y = op->input_count, tensors = y + op->output_count, own = op->epilogue ? op->epilogue_input : y;
     if (!dense_is_short_float(op->tensors[0].type) || kern_view_elements(&op->tensors[0]) > UINT32_MAX)
-        return false; /* positions have 32 bits, and the greatest number of these stands for none */
+        return false; /* positions have 32 bits, and the largest one means none */
     for (uint32_t t = 0; t < tensors; t++)
         if (op->tensors[t].rank != op->tensors[0].rank ||
             ((t < own || t >= y) && !kern_type_bytes(op->tensors[t].type)))
@@ -107,7 +107,7 @@ bool kern_reduction_float_accepts(const struct kern_op *op)
 
 #define DIRECT_MIN 16 /* elements of a line that are worth a call */
 
-/* Are lines of the tile dense in X and Y, and dense or constant in all others? */
+/* Whether lines of the tile are dense in X and Y, and dense or constant in all others. */
 static bool is_direct(const struct kern_op *op, const struct kern_iterator *line)
 {
     const uint32_t last = line->rank - 1, y = op->input_count;
@@ -127,7 +127,7 @@ static void layout(struct kern_reductions *groups, const struct kern_op *op)
     /* Positions are counted in the order of indices. */
     const bool row_major = (op->kind == KERN_REDUCE && kern_reduction_is_position(op->u.reduce.function)) ||
                            (op->kind == KERN_SOFTMAX && op->u.softmax.mode == KERN_SOFTMAX_HARD);
-    /* A product's error has no room for FLOAT32, which columns join in. */
+    /* The error bound of a product is too small for FLOAT32, in which columns are combined. */
     const bool product = op->kind == KERN_REDUCE && op->u.reduce.function == DML_REDUCE_FUNCTION_MULTIPLY;
     kern_reduction_iterators(op, row_major, &groups->outer, &groups->inner);
     groups->columns = !product && kern_reduction_in_place(op->tensors[0].type) &&
@@ -149,7 +149,7 @@ static void *carve(char *base, uint64_t *used, uint64_t count, uint32_t element)
     return at;
 }
 
-/* How many bytes it takes, but for the block interpreter's; the pieces of `base`. */
+/* The number of bytes, except for the block interpreter's; the pieces of `base`. */
 static uint64_t scratch_init(struct kern_reductions *groups, char *base)
 {
     struct kern_reduction_scratch *out = groups->scratch;
@@ -171,7 +171,7 @@ static uint64_t scratch_init(struct kern_reductions *groups, char *base)
     return used;
 }
 
-/* What is done to finished elements that are not written directly: the epilogue, or nothing but a conversion. */
+/* The processing of finished elements that are not written directly: the epilogue, or only a conversion. */
 static const struct kern_map *map_of(const struct kern_op *op, uint32_t *out_inputs)
 {
     static const struct kern_map plain = { .load_type = { DML_TENSOR_DATA_TYPE_FLOAT32 } };
@@ -193,7 +193,7 @@ void kern_reduction_float_plan(const struct kern_op *op, uint32_t threads, struc
 
 /* ---- the last step ---- */
 
-/* Further input t beside the elements that are finished. */
+/* Additional input t for the elements that are finished. */
 static struct kern_reduction_parameter further(const struct kern_reductions *groups, uint32_t t, uint64_t group,
                                                uint64_t at, uint32_t count, float *buffer)
 {
@@ -248,8 +248,8 @@ static void set_own(const struct kern_reductions *groups, struct kern_reduction_
     f->c = (struct kern_reduction_parameter){ scratch->c + i, step };
 }
 
-/* What is finished in scratch->block goes through the epilogue to Y: sizes[0] groups, of each sizes[1] lines of
- * sizes[2] elements from `at` on or, in columns, lines of so many groups. */
+/* Stores the elements in scratch->block through the epilogue to Y: sizes[0] groups, each of sizes[1] lines of sizes[2]
+ * elements from `at` on or, in columns, lines of that many groups. */
 static void store_block(const struct kern_reductions *groups, uint64_t group, uint64_t at, const uint32_t *sizes)
 {
     const struct kern_iterator *outer = &groups->outer, *inner = &groups->inner;
@@ -329,7 +329,7 @@ static void finish_tile(const struct kern_reductions *groups, enum kern_reductio
 
 /* ---- reductions ---- */
 
-/* The greatest elements, and the sums of e^(x - those). */
+/* The largest elements, and the sums of e^(x - those). */
 static void exponentials(const struct kern_reductions *groups, uint64_t first, uint32_t width)
 {
     float *top = groups->scratch->a;

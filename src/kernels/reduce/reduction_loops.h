@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements of groups as vectors, how they join statistics, the loops over groups side by side, as rows that hold one
+/* Elements of groups as vectors, their combination into statistics, the loops over groups in parallel, as rows with one
  * element of each, and the last step over a dense run of elements. Included once per instruction set. */
 #ifndef KERNELS_REDUCTION_LOOPS_H
 #define KERNELS_REDUCTION_LOOPS_H
@@ -11,7 +11,7 @@
 
 #define REDUCTION_LINE 64 /* bytes that one request brings */
 
-/* Asks for `bytes` bytes that are wanted soon; NULL: none. */
+/* Prefetches `bytes` bytes; NULL: none. */
 DENSE_INLINE void reduction_prefetch(const void *ahead, uint64_t at, uint32_t bytes)
 {
     if (!ahead)
@@ -25,7 +25,7 @@ DENSE_INLINE vec reduction_load(const void *x, uint32_t i, bool half)
     return vec_load_of(half ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32, x, i);
 }
 
-/* The same where `count` elements are left, zeros behind them. */
+/* The same if `count` elements are left, padded with zeros. */
 DENSE_INLINE vec reduction_load_some(const void *x, uint32_t i, bool half, uint32_t count)
 {
     return vec_load_some(half ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32, x, i, count);
@@ -57,10 +57,10 @@ DENSE_INLINE vec reduction_join(enum kern_stat stat, vec total, vec x, vec cente
     case KERN_STAT_SQUARES:
         return vec_fma(difference, difference, total);
     case KERN_STAT_EXP:
-        return total + vec_exp_below(x, center, false); /* small terms need not be exact in a sum of which 1 is one */
+        return total + vec_exp_below(x, center, false); /* small terms need not be exact in a sum that contains 1 */
     case KERN_STAT_MAX:
         return vec_max(x, total);
-    case KERN_STAT_MIN: /* minus the greatest of -x */
+    case KERN_STAT_MIN: /* minus the largest of -x */
         return vec_max(-x, total);
     case KERN_STAT_PRODUCT:
         return total * x;
@@ -75,7 +75,7 @@ DENSE_INLINE bool reduction_is_extreme(enum kern_stat stat)
 
 enum column_loop { COLUMN_STAT, COLUMN_PLACE, COLUMN_DEVIATIONS, COLUMN_POWERS };
 
-/* What a loop over columns does and works on; the compiler knows the first four. */
+/* The parameters of a loop over columns; the compiler knows the first four. */
 struct column {
     enum column_loop loop;
     enum kern_stat stat;
@@ -86,7 +86,7 @@ struct column {
     int32_t *place, first, step; /* row r is number first + r * step */
 };
 
-/* Some vectors of groups from the i-th on, of which `count` are left, join all rows. */
+/* Combines all rows with some vectors of groups from the i-th on, of which `count` are left. */
 DENSE_INLINE void column_stat(const struct column *c, const struct kern_reduction_rows *rows, uint32_t i,
                               uint32_t vectors, uint32_t count)
 {
@@ -141,7 +141,7 @@ DENSE_INLINE void column_deviations(const struct column *c, const struct kern_re
     vec_store(c->squares + i, squares);
 }
 
-#define POWER_ROWS 8 /* rows whose elements stay in registers between both looks at them */
+#define POWER_ROWS 8 /* rows whose elements stay in registers between both passes */
 
 DENSE_INLINE void column_powers(const struct column *c, const struct kern_reduction_rows *rows, uint32_t i,
                                 uint32_t count)
@@ -157,7 +157,7 @@ DENSE_INLINE void column_powers(const struct column *c, const struct kern_reduct
     }
     vec_store(c->acc + i, most);
     const bool raised = vec_any_greater(most, before);
-    most = vec_max(most, vec_set(-FLT_MAX)); /* where there was nothing but -infinity: powers of 0 */
+    most = vec_max(most, vec_set(-FLT_MAX)); /* if there was only -infinity: powers of 0 */
     _Pragma("GCC unroll 8") for (uint32_t r = 0; r < rows->rows; r++) part += vec_exp_below(row[r], most, false);
     vec_store(powers, part);
     if (raised) {
@@ -186,7 +186,7 @@ DENSE_INLINE void column_step(const struct column *c, const struct kern_reductio
     }
 }
 
-/* All groups join the rows from the r-th on, of which the compiler knows how many. */
+/* All groups with the rows from the r-th on, whose number is a constant. */
 DENSE_INLINE void column_part(const struct column *c, const struct kern_reduction_rows *all, uint32_t r, uint32_t count)
 {
     const struct kern_reduction_rows rows = { all->x + r, NULL, count, all->count, c->half };
@@ -274,7 +274,7 @@ static void reduction_deviations_columns(float *sum, float *squares, const struc
 
 /* ---- the last step, once the statistics of the groups are known ---- */
 
-/* What is fixed for a run: a, b and c are one value each, or each element has its own; scale and shift as well. */
+/* Constants of a run: a, b and c are one value each, or one for each element; scale and shift as well. */
 struct reduction_run {
     const struct kern_reduction_finish *f;
     vec a, b, c;
@@ -367,7 +367,7 @@ DENSE_INLINE void reduction_finish_types(enum kern_reduction_end end, const stru
         reduction_finish_as(end, f, count, each, false, false);
 }
 
-/* How scale and shift of AFFINE are given. */
+/* The layout of scale and shift of AFFINE. */
 static enum kern_reduction_end reduction_end(const struct kern_reduction_finish *f)
 {
     const enum kern_reduction_step alike = f->x_half ? KERN_REDUCTION_EACH_HALF : KERN_REDUCTION_EACH;

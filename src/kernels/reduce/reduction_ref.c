@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions, softmax, normalisations and the sums of their gradients, the definitions: one group of elements at a
- * time, floating point in double, integers exactly (low 64 bits). */
+/* Reductions, softmax, normalisations and the sums of their gradients, the references: one group of elements at a time,
+ * floating point in double, integers exactly (low 64 bits). */
 #include "kernels/core/epilogue.h"
 #include "kernels/reduce/reduction.h"
 
@@ -227,7 +227,7 @@ static void softmax(struct group *group)
 
 /* ---- normalisations ---- */
 
-/* The mean, 0 unless it is wanted, and the mean square of what differs from it. */
+/* The mean, 0 unless it is requested, and the mean square of the differences from it. */
 static void moments_of(struct group *group, bool use_mean, double *mean, double *variance)
 {
     double sum = 0, squares = 0, count = 0;
@@ -294,7 +294,7 @@ static void grad_sums(struct group *group)
         put(group, 3 + s, kern_from_double(sums[s]));
 }
 
-/* ---- rows of the table ---- */
+/* ---- kernels of the table ---- */
 
 #define REF_ROW(name)                                                                                                  \
     void kern_##name##_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)                         \

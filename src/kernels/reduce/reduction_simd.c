@@ -7,10 +7,11 @@
 #include "kernels/vec/fmath.h"
 #include "kernels/reduce/reduction_loops.h"
 
-#define SUMS  8 /* vectors of independent sums: enough to hide the latency of adding, and to keep their errors small */
+#define SUMS                                                                                                           \
+    8 /* vectors of independent sums: enough to hide the latency of additions, and to keep their errors small */
 #define AHEAD 2048 /* bytes that are prefetched */
 
-/* What joins without an effect. */
+/* The neutral element. */
 DENSE_INLINE float reduction_neutral(enum kern_stat stat, float center)
 {
     if (stat == KERN_STAT_EXP || stat == KERN_STAT_MAX)
@@ -18,7 +19,7 @@ DENSE_INLINE float reduction_neutral(enum kern_stat stat, float center)
     return stat == KERN_STAT_MIN ? INFINITY : stat == KERN_STAT_SQUARES ? center : 0;
 }
 
-/* -infinity may be the greatest element or that there is no number at all. */
+/* -infinity may be the largest element, or mean that there is no number. */
 static double reduction_extreme(double found, const void *x, bool half, uint32_t count)
 {
     if (!isinf(found))
@@ -31,7 +32,7 @@ static double reduction_extreme(double found, const void *x, bool half, uint32_t
     return NAN;
 }
 
-/* `ahead` is prefetched meanwhile, or what follows in the row. */
+/* `ahead` is prefetched meanwhile, or the next elements in the row. */
 DENSE_INLINE double reduction_row_as(enum kern_stat stat, const void *x, bool half, uint32_t count, float center,
                                      const void *ahead)
 {
@@ -116,7 +117,7 @@ static uint32_t reduction_find(const void *x, bool half, uint32_t count, float v
     return found;
 }
 
-/* Elements that are searched when they hold the extreme: fewer cost more sums, more longer looks. */
+/* Elements that are searched when they contain the extreme: fewer cost more sums, more cost longer searches. */
 #define PLACE_RUN 1024
 
 static bool reduction_place(const void *x, bool half, uint32_t count, bool greatest, bool last, float *best,
@@ -184,7 +185,7 @@ static void reduction_respond(float *out, const float *x, const float *squares, 
     }
 }
 
-/* About the mean of a long run: of 64 elements throughout it. */
+/* Approximate mean of a long run: of 64 elements spread over it. */
 static float reduction_sample(const void *x, bool half, uint32_t count)
 {
     const uint32_t parts = 64 / VEC, step = count / parts;
@@ -260,7 +261,7 @@ static void reduction_pairs(const float *x, const float *g, uint32_t count, floa
     out[2] += vec_sum((c[0] + c[2]) + (c[1] + c[3])) + rest[2];
 }
 
-/* Some vectors of groups from the i-th on, of which `count` are left, take all rows. */
+/* Combines all rows with some vectors of groups from the i-th on, of which `count` are left. */
 DENSE_INLINE void pair_step(float *const sums[3], const struct kern_reduction_rows *x, const float *const *g,
                             const float *center, uint32_t i, uint32_t vectors, uint32_t count)
 {
@@ -327,7 +328,7 @@ KERN_ISA_RUN_WITH(lrn_float, kern_lrn_run(call, &reduction_isa, begin, end))
     case KERN_TOTAL_##fold:                                                                                            \
         _Pragma("GCC ivdep") for (uint32_t i = 0; i < count; i++) join;                                                \
         break;
-/* What joins `acc` for element i. */
+/* Combined with `acc` for element i. */
 #define FOLDS(S, acc)                                                                                                  \
     FOLD(SUM, acc += x[i])                                                                                             \
     FOLD(SIZE, acc += (S)x[i] < 0 ? 0 - x[i] : x[i])                                                                   \
@@ -335,7 +336,7 @@ KERN_ISA_RUN_WITH(lrn_float, kern_lrn_run(call, &reduction_isa, begin, end))
     FOLD(PRODUCT, acc *= x[i])                                                                                         \
     FOLD(MAX, acc = (x[i] ^ mask) > acc ? x[i] ^ mask : acc)
 
-/* For words of type W, S where they have a sign. */
+/* For words of type W, S if they are signed. */
 #define FOLD_WORDS(bits, W, S)                                                                                         \
     static uint64_t fold_row_##bits(enum kern_total fold, const void *data, uint32_t count, uint64_t flip)             \
     {                                                                                                                  \

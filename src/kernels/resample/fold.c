@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Windows as columns and back: the definition, UNFOLD in runs along the image's rows, for elements of any width, and
- * what FOLD's rows accept. Sums of integers wrap. */
+/* Windows as columns and back: the reference, UNFOLD in runs along the image's rows, for elements of any width, and the
+ * accept functions of FOLD's kernels. Sums of integers wrap. */
 #include "kernels/core/iterator.h"
 #include "kernels/core/number.h"
 #include "kernels/resample/resample.h"
@@ -83,7 +83,7 @@ void kern_unfold_any_plan(const struct kern_op *op, uint32_t threads, struct ker
     *out = (struct kern_work){ .units = dense_rows(y), .grain = dense_grain(y->sizes[2]) };
 }
 
-/* Along the last dimension: positions before, in and after the image; row = NULL: none is inside. */
+/* Along the last dimension: positions before, in and after the image; row = NULL: none inside. */
 static void unfold_line(const struct kern_call *call, uint32_t k, const char *row, char *to)
 {
     const struct kern_fold *fold = &call->op->u.fold;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resampling: the definition, and what the fast rows plan. Along each dimension output coordinate o reads at
+/* Resampling: the reference, and plans of the fast kernels. Along each dimension output coordinate o reads at
  *     x = (o - output offset) / scale - input offset
  * nearest: element ceil(x) (INCREASING) or floor(x) (DECREASING); linear: a blend of floor(x) and floor(x) + 1.
  * Positions outside repeat the edge. Coordinates are computed in FLOAT32: scales are quotients rounded to FLOAT32, and
- * the division's rounding brings o / (out / in) back to the whole numbers where ceil and floor would otherwise slip. */
+ * the division's rounding restores integers in o / (out / in) where ceil and floor would otherwise be off by one. */
 #include "kernels/core/number.h"
 #include "kernels/move/move.h"
 #include "kernels/resample/resample.h"
@@ -15,7 +15,7 @@ enum { REDUCTION_MAX = 32 };
 static int64_t clamp_index(float at, uint32_t size)
 {
     float last = (float)(size - 1);
-    return at > 0 ? (int64_t)(at < last ? at : last) : 0; /* NaN gives 0 */
+    return at > 0 ? (int64_t)(at < last ? at : last) : 0; /* NaN becomes 0 */
 }
 
 static float position(const struct kern_op *op, uint32_t d, uint32_t out)
@@ -44,7 +44,7 @@ struct resample_tap resample_tap(const struct kern_op *op, uint32_t d, uint32_t 
 
 /* ---- tables ---- */
 
-/* A dimension that takes more than two inputs: the filter is as wide as one output element. */
+/* A dimension with more than two inputs: the filter is as wide as one output element. */
 static bool antialiased(const struct kern_op *op, uint32_t d)
 {
     const struct kern_resample *r = &op->u.resample;
@@ -82,7 +82,7 @@ static double triangle_sum(double x, double f, double a, double b)
     return side_sum(x, f, a, b < middle ? b : middle) + side_sum(x, f, a > middle ? a : middle + 1, b);
 }
 
-/* Positions before and after the input count for its first and last element. Returns how many weights were made. */
+/* Positions before and after the input count for its first and last element. Returns the number of weights. */
 static uint32_t widened(const struct kern_op *op, uint32_t d, uint32_t out, struct resample_list *list, float *weights)
 {
     double f = 1.0 / (double)op->u.resample.scales[d], x = position(op, d, out);
@@ -123,8 +123,8 @@ static void forward(const struct kern_op *op, uint32_t d, struct resample_table 
     }
 }
 
-/* An element of the forward input takes from all forward outputs that read it. Positions never fall from one output to
- * the next, so those that read an element are neighbours. */
+/* An element of the forward input gathers from all forward outputs that read it. Positions are non-decreasing, so those
+ * that read an element are adjacent. */
 static void backward(const struct kern_op *op, uint32_t d, struct resample_table *table)
 {
     uint32_t used = 0, size = op->tensors[1].sizes[d], outputs = op->tensors[0].sizes[d];
@@ -172,7 +172,7 @@ void *resample_iterator_init(struct resample_iterator *out, const struct kern_op
     return memory;
 }
 
-/* ---- the definition: a sum over all combinations of what each dimension takes ---- */
+/* ---- the reference: a weighted sum over all combinations of each dimension's inputs ---- */
 
 static bool nearest(const struct kern_op *op)
 {
@@ -208,7 +208,7 @@ static void nearest_row(const struct kern_call *call, const uint32_t *at)
     }
 }
 
-/* Of two inputs the first gets what the second leaves of 1: exactly, as elements may be FLOAT64. */
+/* The first of two inputs has the weight that the second leaves of 1: exactly, because elements may be FLOAT64. */
 static double exact_weight(const struct resample_iterator *iterator, uint32_t d, bool transposed)
 {
     const struct resample_list *list = iterator->lists[d];
@@ -253,7 +253,7 @@ void kern_resample_any_ref_run(const struct kern_call *call, uint64_t begin, uin
     }
 }
 
-/* ---- the fast rows ---- */
+/* ---- the fast kernels ---- */
 
 static bool untouched(const struct kern_op *op, uint32_t d)
 {
@@ -273,7 +273,7 @@ void resample_plan_init(const struct kern_op *op, struct resample_plan *plan)
     plan->in = plan->x.sizes[last];
     plan->out = plan->y.sizes[last];
     plan->same = untouched(op, plan->order[last]);
-    /* A few channels innermost would make very short rows: take the columns with them. */
+    /* A few innermost channels would make very short rows: merge the columns with them. */
     if (plan->same && last > 0 && plan->in < REDUCTION_MAX && plan->x.strides[last] == 1 &&
         plan->y.strides[last] == 1 && plan->x.strides[last - 1] == plan->in && plan->y.strides[last - 1] == plan->out) {
         plan->inner = last - 1;
@@ -322,11 +322,11 @@ void kern_resample_table_f32_plan(const struct kern_op *op, uint32_t threads, st
     out->worker_scratch_bytes += (2ull * plan.in + plan.out) * sizeof(float);
 }
 
-/* ---- nearest by whole factors: each element is repeated, a move from a view that stands still meanwhile ---- */
+/* ---- nearest by integer factors: each element is repeated, a move from a view with stride 0 ---- */
 
 enum { MAX_CHECKED = 65536 };
 
-/* Does dimension d repeat each element as often? Floating-point coordinates decide, so all are looked at. */
+/* Whether dimension d repeats each element equally often. Floating-point coordinates decide, so all are checked. */
 static bool repeats(const struct kern_op *op, uint32_t d)
 {
     const uint32_t in = op->tensors[0].sizes[d], out = op->tensors[1].sizes[d];
@@ -349,7 +349,7 @@ static void add_dimension(struct kern_op *move, uint32_t size, int64_t in_stride
     }
 }
 
-/* false: the views would take too many dimensions */
+/* false: the views would need too many dimensions */
 static bool move_init(struct kern_op *move, const struct kern_op *op)
 {
     *move = (struct kern_op){ .kind = KERN_MOVE, .input_count = 1, .output_count = 1 };

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the rows of resampling share, and those of FOLD and UNFOLD. */
+/* Shared by the kernels of resampling, and those of FOLD and UNFOLD. */
 #ifndef KERNELS_RESAMPLE_H
 #define KERNELS_RESAMPLE_H
 
 #include "kernels/core/dense.h"
 
-/* Where one output coordinate reads: element i0 with weight 1 - w, element i1 with weight w (nearest: w = 0). */
+/* Source of one output coordinate: element i0 with weight 1 - w, element i1 with weight w (nearest: w = 0). */
 struct resample_tap {
     int64_t i0, i1;
     float w;
 };
 
-/* The coordinate rule along dimension d: where output `out` of the forward op reads. */
+/* The coordinate rule along dimension d: the position that output `out` of the forward op reads. */
 struct resample_tap resample_tap(const struct kern_op *op, uint32_t d, uint32_t out);
 
 /* ---- row by row in memory order, with the positions along the row looked up in a table ---- */
@@ -20,13 +20,13 @@ struct resample_tap resample_tap(const struct kern_op *op, uint32_t d, uint32_t 
 struct resample_plan {
     struct kern_view x, y;
     uint32_t order[KERN_RANK_MAX];
-    uint32_t inner;   /* the innermost dimension: of Y's rank - 1, or one more when two are taken together */
+    uint32_t inner;   /* the innermost dimension: of Y's rank - 1, or one more if two are merged */
     uint32_t in, out; /* elements of a row: sizes of the inner dimensions */
-    uint32_t group;   /* neighbours that move together: the size of the last dimension when two are taken, else 1 */
-    bool same;        /* rows are not resampled */
+    uint32_t group; /* adjacent elements that move together: the size of the last dimension if two are merged, else 1 */
+    bool same;      /* rows are not resampled */
 };
 
-/* Rows that grow are first resampled along themselves and kept for the outputs that follow: several take the same. */
+/* Rows that grow are first resampled along themselves and kept for the following outputs: several use the same. */
 #define RESAMPLE_KEPT 4
 DENSE_INLINE bool resample_keeps(const struct resample_plan *plan)
 {
@@ -53,13 +53,13 @@ static inline void resample_mix(float *restrict line, const float *restrict a, c
 struct move_isa;
 void resample_repeat_run(const struct kern_call *call, const struct move_isa *isa, uint64_t begin, uint64_t end);
 
-/* ---- outputs that take any number of inputs: antialiased, and the gradient of every kind ---- */
+/* ---- outputs with any number of inputs: antialiased, and the gradient of every kind ---- */
 
-/* Along each dimension an output coordinate takes a run of neighbouring inputs, each with a weight. */
+/* Along each dimension an output coordinate uses a run of adjacent inputs, each with a weight. */
 
 struct resample_list {
     uint32_t first, count; /* inputs */
-    uint32_t weights;      /* where its weights begin */
+    uint32_t weights;      /* start of its weights */
 };
 
 struct resample_table {
@@ -71,7 +71,7 @@ struct resample_table {
 uint64_t resample_table_bytes(const struct kern_op *op, uint32_t d);
 void resample_table_init(const struct kern_op *op, uint32_t d, void *memory, struct resample_table *out);
 
-/* Rows that do not look at tables leave such ops alone. */
+/* Kernels without tables reject such ops. */
 DENSE_INLINE bool resample_uses_table(const struct kern_op *op)
 {
     return op->u.resample.transposed || op->u.resample.antialiased;
@@ -85,11 +85,11 @@ struct resample_iterator {
     uint32_t entry[KERN_RANK_MAX];
 };
 
-/* Makes the tables of all dimensions, in this order, in `memory`, and returns its end. */
+/* Writes the tables of all dimensions, in this order, to `memory`, and returns its end. */
 void *resample_iterator_init(struct resample_iterator *out, const struct kern_op *op, const uint32_t *order,
                              uint32_t dims, struct resample_table *tables, void *memory);
 
-/* false: there is no combination. */
+/* false: no combinations. */
 DENSE_INLINE bool resample_iterator_begin(struct resample_iterator *w, const uint32_t *at)
 {
     for (uint32_t d = 0; d < w->dims; d++) {
@@ -125,7 +125,7 @@ DENSE_INLINE float resample_iterator_weight(const struct resample_iterator *w, u
     return w->tables[d]->weights[w->lists[d]->weights + w->entry[d]];
 }
 
-/* ---- FOLD and UNFOLD: the place of a window's element ---- */
+/* ---- FOLD and UNFOLD: the position of a window's element ---- */
 
 /* Elements of a window. */
 DENSE_INLINE uint64_t fold_taps(const struct kern_fold *fold)
@@ -142,7 +142,7 @@ DENSE_INLINE int64_t fold_pixel(const struct kern_fold *fold, uint32_t d, uint32
     return (int64_t)b * fold->strides[d] + (int64_t)k * fold->dilations[d] - fold->pad_start[d];
 }
 
-/* The position whose tap k is pixel p; false when there is none. */
+/* The position whose tap k is pixel p; false if there is none. */
 DENSE_INLINE bool fold_position(const struct kern_fold *fold, uint32_t d, uint32_t p, uint32_t k, uint32_t *out_b)
 {
     int64_t from = (int64_t)p + fold->pad_start[d] - (int64_t)k * fold->dilations[d];

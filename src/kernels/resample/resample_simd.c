@@ -18,7 +18,8 @@ struct resample {
     float *kept[RESAMPLE_KEPT]; /* rows resampled along themselves, of the input rows at kept_at */
     int64_t kept_at[RESAMPLE_KEPT];
     uint32_t kept_count, kept_next;
-    uint32_t pairs; /* linear, by two: as many pairs of outputs from the second on take alike, each one input further */
+    uint32_t pairs; /* linear, by two: number of pairs of outputs from the second on with the same pattern, each one
+                       input further */
 };
 
 static void resample_find_pairs(struct resample *r)
@@ -136,7 +137,7 @@ static const float *resample_kept(struct resample *r, int64_t offset)
 }
 
 /* The rows around coordinates `at` of the outer dimensions, blended: input rows, or (keeps) rows resampled along
- * themselves. The result is in `line`, or one row as it lies. */
+ * themselves. The result is in `line`, or one row in place. */
 static const float *resample_outer(struct resample *r, const uint32_t *at, bool keeps, float *line)
 {
     const struct kern_view *x = &r->plan.x;
@@ -156,7 +157,7 @@ static const float *resample_outer(struct resample *r, const uint32_t *at, bool 
         const struct resample_tap *tap = &r->taps[blended[0]];
         const float *lower = resample_kept(r, offset);
         const float *upper = resample_kept(r, offset + (tap->i1 - tap->i0) * x->strides[blended[0]]);
-        lower = resample_kept(r, offset); /* the upper row may have taken its place */
+        lower = resample_kept(r, offset); /* the upper row may have replaced it */
         resample_mix(line, lower, upper, tap->w, width);
         return line;
     }
@@ -180,7 +181,7 @@ static const float *resample_outer(struct resample *r, const uint32_t *at, bool 
 
 /* ---- tables ---- */
 
-/* line = the sum of the input rows that the outer coordinates `at` take; false when there are none. */
+/* line = the weighted sum of the input rows of the outer coordinates `at`; false if there are none. */
 static bool resample_rows_gather(struct resample *r, const uint32_t *at)
 {
     bool first = true;
@@ -215,7 +216,7 @@ static float resample_rows_dot(const float *line, const float *weights, uint32_t
     return sum;
 }
 
-/* out = along the row, `line` taken by the inner dimension's lists */
+/* out = `line` resampled along the row by the inner dimension's lists */
 static void resample_rows_inner(const struct resample *r)
 {
     const struct resample_table *table = &r->tables[r->plan.inner];
@@ -282,7 +283,7 @@ struct fold_fast {
     uint32_t taps; /* of a window but its last dimension */
 };
 
-/* The column rows of outer tap `tap` (all but the last dimension) join the image row at `at`. */
+/* Adds the column rows of outer tap `tap` (all but the last dimension) to the image row at `at`. */
 static void fold_join(const struct fold_fast *f, const uint32_t *at, uint32_t tap)
 {
     const struct kern_fold *fold = &f->call->op->u.fold;

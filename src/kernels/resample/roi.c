@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Corners, scale and number of samples are computed in FLOAT32, as a shader does: 0.3f * 10 must be 3, not a little
- * more, or one sample too many is taken. Positions are then exact to FLOAT64. */
+/* Corners, scale and number of samples are computed in FLOAT32, like in a shader: 0.3f * 10 must be 3, not slightly
+ * more, which would add a sample. Positions are then computed in FLOAT64. */
 #include "kernels/resample/roi.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 #define GRAD_ELEMENTS (1u << 20)
 #define BYTES_MAX     (UINT64_C(1) << 28) /* of scratch: beyond, the reference does */
 
-/* Nearest whole number, halves away from zero; bounded so that differences fit, NaN gives 0. */
+/* Nearest integer, halves away from zero; bounded so that differences fit, NaN becomes 0. */
 static int64_t whole(float value)
 {
     const float most = 0x1p40f;
@@ -93,7 +93,7 @@ static double position(const struct roi_axis *axis, uint64_t sample)
     return number(axis, sample) * axis->step + axis->start - axis->in_offset;
 }
 
-/* The first sample of [low, high) that lies past the limit, against the direction of the axis when it is inverted. */
+/* The first sample of [low, high) that is beyond the limit, against the direction of the axis if it is inverted. */
 static uint64_t first_past(const struct roi_axis *axis, uint64_t low, uint64_t high, bool entering)
 {
     while (low < high) {
@@ -179,10 +179,10 @@ uint64_t roi_grad_units(const struct kern_op *op, uint32_t block)
     return roi_grad_planes(op, block) + (t.out_corners == ROI_ABSENT ? 0 : t.pooled->sizes[0]);
 }
 
-/* ---- the fast rows ---- */
+/* ---- the fast kernels ---- */
 
-/* Along an axis positions rise or fall, so two bins share two elements at most; maxima list every sample, and as steps
- * are longer than half a pixel where there are more samples than the least, these are bounded too. */
+/* Along an axis positions are monotonic, so two bins share at most two elements; maxima list every sample, and as steps
+ * are longer than half a pixel if there are more samples than the minimum, these are bounded, too. */
 static uint64_t capacity(const struct kern_roi *roi, uint32_t size, uint32_t bins)
 {
     uint64_t each = roi->mode == KERN_ROI_MAX ? BASE_MIN(roi->least, ROI_SAMPLES_MAX) : 0;
@@ -228,14 +228,14 @@ void *roi_list_place(struct roi_list *list, void *scratch, uint32_t bins, uint64
     return list->d1 + capacity;
 }
 
-/* The entry of element `index` in the bin that is being made; the three last can hold it. */
+/* The entry of element `index` in the current bin; only the last three can contain it. */
 static uint32_t entry(struct roi_list *list, uint32_t first, uint32_t *count, int64_t index)
 {
     for (uint32_t i = *count; i > first && i + 3 > *count; i--)
         if (list->i0[i - 1] == index)
             return i - 1;
     if (*count == list->capacity)
-        return *count - 1; /* cannot be: see capacity() */
+        return *count - 1; /* impossible: see capacity() */
     uint32_t i = (*count)++;
     list->i0[i] = (int32_t)index;
     list->w[i] = list->d0[i] = list->d1[i] = 0;
@@ -244,7 +244,7 @@ static uint32_t entry(struct roi_list *list, uint32_t first, uint32_t *count, in
     return i;
 }
 
-/* The elements that a sample is made of, with their part of the average and of what moves it. */
+/* The elements of a sample, with their weights in the average and in its derivative. */
 static void average_sample(struct roi_list *list, uint32_t start, uint32_t *count, const struct roi_tap *tap,
                            float each, bool moves)
 {
@@ -265,7 +265,7 @@ static void maximum_sample(struct roi_list *list, uint32_t *count, const struct 
 {
     const uint32_t i = *count;
     if (i == list->capacity)
-        return; /* cannot be: see capacity() */
+        return; /* impossible: see capacity() */
     list->i0[i] = (int32_t)tap->i0;
     list->i1[i] = (int32_t)tap->i1;
     list->w[i] = (float)tap->w;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pooling and sampling of regions of interest, and the gradients, the definition: sample by sample. The maximum never
- * chooses NaN. Units of gradients are the planes of the image's, then the regions of the corners', where wanted. */
+/* Pooling and sampling of regions of interest, and the gradients, the reference: sample by sample. The maximum never
+ * selects NaN. Units of gradients are the planes of the image's, then the regions of the corners', if requested. */
 #include "kernels/resample/roi.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@ struct cell {
     int64_t image;       /* offset of the channel in the image */
     uint64_t x[2], y[2]; /* samples inside */
     double sum, best;
-    struct roi_tap best_x, best_y; /* the first of the greatest */
+    struct roi_tap best_x, best_y; /* the first of the largest */
 };
 
 static void cell_at(struct cell *cell, uint32_t ox, uint32_t oy)
@@ -105,7 +105,7 @@ void kern_roi_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t
 
 struct grad {
     struct cell cell;
-    double *plane;  /* sums of the image's gradient, NULL while the corners' is made */
+    double *plane;  /* sums of the image's gradient, NULL while the corners' is computed */
     double sums[4]; /* of the corners' */
 };
 
@@ -146,7 +146,7 @@ static void sample(struct grad *g, const struct roi_tap *tx, const struct roi_ta
     }
 }
 
-/* The samples of one output: all of them, or the first of the greatest. */
+/* The samples of one output: all of them, or the first of the largest. */
 static void hand_on(struct grad *g, uint32_t ox, uint32_t oy, double gradient)
 {
     struct cell *cell = &g->cell;
@@ -167,7 +167,7 @@ static void hand_on(struct grad *g, uint32_t ox, uint32_t oy, double gradient)
     }
 }
 
-/* All outputs of one channel of one region; `source` = image that the gradient is wanted of, or any. */
+/* All outputs of one channel of one region; `source` = image whose gradient is computed, or any. */
 static void region(struct grad *g, uint32_t r, uint32_t c, const uint32_t *source)
 {
     struct cell *cell = &g->cell;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fast rows of roi.h. */
+/* The fast kernels of roi.h. */
 #include "kernels/core/isa.h"
 #include "kernels/resample/resample.h"
 #include "kernels/resample/roi.h"
@@ -14,7 +14,7 @@ struct roi_work {
     struct roi_tensors t;
     struct roi_list lx, ly;
     float *line, *row0, *row1, *row2, *single, *samples, *out, *planes;
-    uint32_t group;  /* channels taken now: plan.group, what is left, or 1 */
+    uint32_t group;  /* current number of channels: plan.group, the rest, or 1 */
     uint32_t pixels; /* columns touched */
     int64_t plane;   /* offset of the first column touched */
 };
@@ -36,7 +36,7 @@ static void roi_work_init(struct roi_work *w, const struct kern_call *call)
     w->planes = w->out + w->plan.out;
 }
 
-/* The lists of a region; false when there is no such image. */
+/* The lists of a region; false if its image does not exist. */
 static bool roi_lists(struct roi_work *w, uint32_t r, bool moves, uint32_t *out_image)
 {
     const bool average = w->t.roi->mode == KERN_ROI_AVERAGE;
@@ -62,7 +62,7 @@ static void roi_max_row(float *restrict line, const float *restrict row, uint32_
         line[i] = row[i] > line[i] ? row[i] : line[i];
 }
 
-/* The touched columns of one channel of an image row. */
+/* The used columns of one channel of an image row. */
 static const float *roi_row_single(const struct roi_work *w, int64_t at, float *buffer)
 {
     const struct kern_view *x = w->t.image;
@@ -78,7 +78,7 @@ static void roi_scatter(const float *restrict from, uint32_t count, uint32_t ste
         to[(size_t)i * step] = from[i];
 }
 
-/* The touched columns of an image row, the channels of each side by side, as FLOAT32: where they are, or copied. */
+/* The used columns of an image row, the channels of each side by side, as FLOAT32: in place, or copied. */
 static const float *roi_row(const struct roi_work *w, int32_t row, float *buffer)
 {
     const struct kern_view *x = w->t.image;
@@ -134,7 +134,7 @@ static void roi_blend_samples(const struct roi_list *list, const float *restrict
     }
 }
 
-/* The line takes part in the maxima. */
+/* Combines the line with the maxima. */
 static void roi_max_line(struct roi_work *w, const float *line)
 {
     const struct roi_list *list = &w->lx;
@@ -292,7 +292,7 @@ static void roi_grad_planes_unit(struct roi_work *w, uint64_t unit)
     }
 }
 
-/* One row of outputs of one channel: what moving the corners does to them. */
+/* One row of outputs of one channel: the derivatives with respect to the corners. */
 static void roi_grad_corners(struct roi_work *w, uint32_t n, uint32_t r, uint32_t c, uint32_t oy, double sums[4])
 {
     const struct kern_view *x = w->t.image;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adding runs of numbers into a row at a stride. The row is kept by phase: element q of phase r is the row's element
+/* Adding runs of numbers into a row at a stride. The row is stored by phase: element q of phase r is the row's element
  * q * stride + r, so that a run is added to one contiguous piece. Included once per instruction set. */
 #ifndef KERNELS_SCATTER_ADD_H
 #define KERNELS_SCATTER_ADD_H
@@ -13,13 +13,13 @@ struct scatter_add {
     float *phases, *line;
 };
 
-/* a / stride for a >= 0; most strides are 1 or 2, and dividing takes as long as a short run. */
+/* a / stride for a >= 0; most strides are 1 or 2, and a division takes as long as a short run. */
 DENSE_INLINE int64_t scatter_add_div(int64_t a, int64_t stride)
 {
     return stride == 1 ? a : stride == 2 ? a >> 1 : a / stride;
 }
 
-/* A stride beyond the width never adds two elements of a run: as good as 1. */
+/* A stride beyond the width never adds two elements of a run: equivalent to 1. */
 DENSE_INLINE void scatter_add_shape(struct scatter_add *s, int64_t width, int64_t stride)
 {
     s->width = width;
@@ -41,7 +41,7 @@ DENSE_INLINE uint64_t scatter_add_floats(int64_t width, int64_t stride)
     return (uint64_t)(s.stride * s.pitch + (s.stride == 1 ? 0 : width));
 }
 
-/* to[i] += from[i]; nothing beyond `from` is read, zeros may be added up to a vector beyond `to`. */
+/* to[i] += from[i]; nothing after `from` is read, zeros may be added up to a vector after `to`. */
 DENSE_INLINE void scatter_add_run(float *to, const float *from, int64_t count)
 {
     int64_t i = 0;
@@ -56,7 +56,7 @@ DENSE_INLINE void scatter_add_clear(const struct scatter_add *s)
     memset(s->phases, 0, (size_t)(s->stride * s->pitch) * sizeof(float));
 }
 
-/* Element i of the run is added at first + i * stride, where the row has such an element. */
+/* Element i of the run is added at first + i * stride, if the row has such an element. */
 DENSE_INLINE void scatter_add_line(const struct scatter_add *s, int64_t stride, int64_t first, const float *run,
                                    int64_t count)
 {
@@ -69,7 +69,7 @@ DENSE_INLINE void scatter_add_line(const struct scatter_add *s, int64_t stride, 
     scatter_add_run(s->phases + r * s->pitch + q, run + begin, end - begin);
 }
 
-/* The row, in order; made in `line`, where it is not in order already. */
+/* The row, in order; written to `line` unless it is in order already. */
 static inline const float *scatter_add_end(const struct scatter_add *s, float *restrict line)
 {
     const float *phase = s->phases, *odd = s->phases + s->pitch;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running sums of many lines: line by line in blocks where a line lies dense, else side by side for a tile of lines.
- * The reference: one element after the other. */
+/* Running sums of many lines: line by line in blocks if lines are dense, otherwise in parallel for a tile of lines. The
+ * reference: one element after another. */
 #include "kernels/core/dense.h"
 #include "kernels/sort/sort.h"
 
-/* Sums, and the elements on their way. One number more lies before the sums: exclusive ones begin with it. */
+/* Sums, and the elements. One more number precedes the sums: exclusive ones start with it. */
 struct scan_scratch {
     _Alignas(64) uint64_t before[8];
     uint64_t sums[KERN_SCAN_BLOCK];
@@ -53,7 +53,7 @@ static void lines_init(struct kern_iterator *lines, const struct kern_op *op)
     kern_iterator_init(lines, op, tensors, 2 + op->u.scan.has_init, ~(UINT32_C(1) << op->u.scan.axis), 0);
 }
 
-/* Short lines gain nothing from running along them. */
+/* Short lines do not gain from vectors along them. */
 static bool in_columns(const struct kern_op *op, const struct kern_iterator *lines)
 {
     const struct kern_view *x = &op->tensors[0], *y = &op->tensors[op->input_count];
@@ -114,11 +114,11 @@ static uint32_t sum_bytes(const struct scan_run *run)
     return run->number == KERN_SCAN_U32 ? 4 : 8;
 }
 
-/* What the sums of `width` lines from `line` on begin with. */
+/* The initial sums of `width` lines from `line` on. */
 static void begin_sums(const struct scan_run *run, uint64_t line, uint32_t width, void *out)
 {
     const double real = run->op->u.scan.product;
-    const uint64_t integer = run->op->u.scan.product; /* its low bytes, too */
+    const uint64_t integer = run->op->u.scan.product; /* including its low bytes */
     const void *one = run->number == KERN_SCAN_F64 ? (const void *)&real : &integer;
     if (run->op->u.scan.has_init)
         load(run, 1, kern_iterator_offset(&run->lines, LINE_INIT, line),
@@ -153,7 +153,7 @@ static void scan_line(const struct scan_run *run, uint64_t line)
         store(run, to, 1, 1, &carry);
 }
 
-/* Are lines of sums dense, of one type that is read and written where it lies? */
+/* Whether lines of sums are dense, of one type that is read and written in place. */
 static bool is_direct(const struct kern_op *op)
 {
     const struct kern_view *x = &op->tensors[0], *y = &op->tensors[op->input_count];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lines of a SORT op. The reference: sorting by merging runs of positions, which is stable, so that equal elements
- * stay in the order of their positions. */
+/* The lines of a SORT op. The reference: merging runs of positions, which is stable, so that equal elements stay in the
+ * order of their positions. */
 #include "kernels/core/iterator.h"
 #include "kernels/core/number.h"
 #include "kernels/sort/sort.h"
@@ -153,7 +153,7 @@ void kern_sort_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_
         for (uint32_t k = 0; k < values->sizes[sort->axis]; k++) {
             int64_t value = kern_offset(values, index) + k * values->strides[sort->axis];
             int64_t position = kern_offset(positions, index) + k * positions->strides[sort->axis];
-            /* The element's own bits: NaNs and -0 stay what they are. */
+            /* The element's own bits: NaNs and -0 are preserved. */
             kern_copy_element(x->type, call->data[1], value, line.data, order[k] * line.stride);
             kern_write(positions->type, call->data[2], position, kern_from_integer(order[k]));
         }

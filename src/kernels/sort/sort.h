@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sorting lines. Every element becomes an unsigned key whose order is the wanted one; an item is a key above the
- * element's position, so that all items differ and equal elements come out by position. 64-bit types make 128-bit
+/* Sorting lines. Every element is mapped to an unsigned key in the requested order; an item is a key above the
+ * element's position, so that all items differ and equal elements are ordered by position. 64-bit types make 128-bit
  * items, all others 64-bit ones (sort_line.c, compiled for each). */
 #ifndef KERNELS_SORT_H
 #define KERNELS_SORT_H
 
 #include "kernels/map/map.h"
 
-#define KERN_SORT_BLOCK 256 /* elements that become keys at once */
+#define KERN_SORT_BLOCK 256 /* elements that are mapped to keys at once */
 
-/* How elements of a type become keys. */
+/* The mapping of elements of a type to keys. */
 struct kern_sort_code {
     uint32_t bytes;
     bool is_float;
@@ -23,7 +23,7 @@ struct kern_sort_code {
 struct kern_sort_isa {
     /* By bytes of an element: dense elements to keys. */
     void (*encode[9])(const struct kern_sort_code *code, const void *elements, uint32_t count, void *keys);
-    /* Back; NaNs and -0 come back in one form. Both arrays have room for 8 bytes per element. */
+    /* The inverse; NaNs and -0 are canonicalised. Both arrays have 8 bytes per element. */
     void (*decode[9])(const struct kern_sort_code *code, const void *keys, uint32_t count, void *elements);
     /* Is any key at most `bound`? */
     bool (*any_within)(const struct kern_sort_code *code, const void *keys, uint32_t count, uint64_t bound);
@@ -41,7 +41,7 @@ struct kern_sort_line {
     void *scratch;
 };
 
-/* `length` elements of a line, of which the first k are wanted. */
+/* `length` elements of a line, of which the first k are needed. */
 uint64_t kern_sort_narrow_bytes(uint32_t length, uint32_t k);
 uint64_t kern_sort_wide_bytes(uint32_t length, uint32_t k);
 void kern_sort_narrow_line(const struct kern_sort_line *line);
@@ -59,14 +59,14 @@ enum kern_scan_number { KERN_SCAN_F64, KERN_SCAN_U32, KERN_SCAN_U64 };
 
 struct kern_scan_isa {
     const struct kern_map_isa *map;
-    /* By number and whether products are wanted: x[] becomes its running sums from *carry, which becomes the last. */
+    /* By type and whether products are requested: x[] becomes its running sums from *carry, which becomes the last. */
     void (*row[3][2])(void *x, uint32_t count, void *carry);
-    /* *carry joins all of x[]. */
+    /* Combines *carry with all of x[]. */
     void (*fold[3][2])(const void *x, uint32_t count, void *carry);
-    /* sum[i] joins x[i]. */
+    /* Combines sum[i] with x[i]. */
     void (*column[3][2])(void *sum, const void *x, uint32_t count);
-    /* y[] = the running sums of x[], both FLOAT32 or both FLOAT16 (`half`), that begin with *carry, which becomes the
-     * last of them. `stream`: y is not wanted in the caches. */
+    /* y[] = the running sums of x[], both FLOAT32 or both FLOAT16 (`half`), that start with *carry, which becomes the
+     * last of them. `stream`: y is stored non-temporally. */
     void (*line)(const void *x, void *y, bool half, bool exclusive, bool stream, uint32_t count, double *carry);
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One line. Compiled twice: for elements up to 32 bits, and for 64-bit ones with SORT_WIDE defined. The first few items
- * of a line are kept in order all the time. When K is larger but small against the line, only items that can be among
- * the first K are kept, below a bound that a sample sets and that falls whenever the room is full; what is left, or the
- * whole line, is sorted digit by digit. */
+ * of a line are kept sorted by insertion. If K is larger but small relative to the line, only items that can be among
+ * the first K are kept, below a bound that a sample sets and that decreases whenever the buffer is full; the rest, or
+ * the whole line, is radix-sorted. */
 #include "kernels/sort/sort.h"
 #include "kernels/core/iterator.h"
 
@@ -19,9 +19,9 @@ typedef uint64_t sort_item;
 enum {
     KEY_SHIFT = 8 * sizeof(sort_key),
     SMALL = 40,    /* insertion is faster up to here */
-    FEW = 16,      /* so many first items are inserted one by one, however long the line */
+    FEW = 16,      /* this many first items are inserted one by one, for any length of the line */
     LARGE = 32768, /* digits of 11 bits instead of 8 from here on */
-    CHUNK = 64,    /* keys that are kept or left together */
+    CHUNK = 64,    /* keys that are kept or dropped together */
     SAMPLE = 1024,
     SAMPLED_FROM = 16384,
 };
@@ -95,7 +95,7 @@ static void scatter(struct sorter *sorter, uint32_t count, uint32_t shift, uint3
     sorter->spare = swapped;
 }
 
-/* The items stand in the order of their positions among equal keys, and every pass is stable. */
+/* Items with equal keys are ordered by position, and every pass is stable. */
 static void sort_items(struct sorter *sorter, uint32_t count)
 {
     uint32_t digit = count >= LARGE ? 11 : 8;
@@ -120,7 +120,7 @@ static void load_keys(struct sorter *sorter, uint32_t at, uint32_t step, uint32_
     line->isa->encode[bytes](line->code, from, count, sorter->keys);
 }
 
-/* Makes items of `count` elements, `step` apart; their positions are counted. */
+/* Makes items of `count` elements, `step` apart; positions are consecutive. */
 static void load_items(struct sorter *sorter, uint32_t step, uint32_t count)
 {
     for (uint32_t at = 0, n; at < count; at += n) {
@@ -131,7 +131,7 @@ static void load_items(struct sorter *sorter, uint32_t step, uint32_t count)
     }
 }
 
-/* Keeps the first k items, in order. false when no later element can come before the last of them. */
+/* Keeps the first k items, sorted. false if no later element can precede the last of them. */
 static bool shorten(struct sorter *sorter, uint32_t *count, sort_key *bound)
 {
     sort_items(sorter, *count);
@@ -175,12 +175,12 @@ static sort_key sample_bound(struct sorter *sorter)
     sort_items(sorter, SAMPLE);
     while (root * root < rank)
         root++;
-    rank += 3 * root + 4; /* three standard deviations of the k-th element's place in the sample */
+    rank += 3 * root + 4; /* three standard deviations of the k-th element's position in the sample */
     return rank < SAMPLE ? item_key(sorter->items[rank]) : (sort_key)-1;
 }
 
-/* The first k items, which are few and kept in order: puts those of `count` keys that come before the last one where
- * they belong. false when no later element can come before the last of them. */
+/* The first k items, which are few and kept sorted: inserts those of `count` keys that precede the last one. false if
+ * no later element can precede the last of them. */
 static bool insert_few(struct sorter *sorter, const sort_key *keys, uint32_t position, uint32_t count, uint32_t *kept,
                        sort_key *bound)
 {
@@ -255,7 +255,7 @@ static void store_positions(struct sorter *sorter, uint32_t at, uint32_t count)
     kern_copy_row(line->position_bytes, to, line->position_stride, sorter->raw, 1, count);
 }
 
-/* Keys tell the element but for NaNs and the sign of zero, which are fetched. */
+/* Keys determine the element except for NaNs and the sign of zero, which are fetched. */
 static void store_values(struct sorter *sorter, uint32_t at, uint32_t count)
 {
     const struct kern_sort_line *line = sorter->line;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loops of sorting and of running sums, most of which become vectors. */
+/* The loops of sorting and of running sums, most of which are vectorised. */
 #if defined(__AVX512F__)
 #pragma GCC target("prefer-vector-width=512") /* loops that the compiler vectorises */
 #endif
@@ -12,7 +12,7 @@
 
 /* ---- elements to sort keys and back ---- */
 
-/* Floats order like sign-magnitude numbers; NaNs get the greatest key, both zeros the same. */
+/* Floats are ordered like sign-magnitude numbers; NaNs get the largest key, both zeros the same. */
 #define SORT_TYPE(bits, key)                                                                                           \
     static void encode_##bits(const struct kern_sort_code *code, const void *elements, uint32_t count, void *into)     \
     {                                                                                                                  \
@@ -76,7 +76,7 @@ KERN_ISA_RUN_WITH(sort_any, kern_sort_run(call, &sort_isa, begin, end))
 typedef double wide __attribute__((vector_size(VEC_WIDE * sizeof(double))));
 typedef float narrow __attribute__((vector_size(VEC_WIDE * sizeof(float))));
 
-/* Lanes move up by some, zeros move in; the last lane everywhere; two vectors one after the other. */
+/* Shifts lanes up, filling with zeros; broadcasts the last lane; concatenates two vectors. */
 #define LANES_LAST(k, x, N) ((N)-1)
 #define LANES_ALL(k, x, N)  (k)
 #define WIDE_UP(v, by)      __builtin_shufflevector((wide){ 0 }, v, LANES_OF(VEC_WIDE, LANES_UP, by))
@@ -87,7 +87,7 @@ typedef float narrow __attribute__((vector_size(VEC_WIDE * sizeof(float))));
 DENSE_INLINE wide scan_wide(const float *x)
 {
 #if defined(__AVX512F__)
-    wide v = (wide)_mm512_cvtps_pd(_mm256_loadu_ps(x)); /* compilers convert one half after the other */
+    wide v = (wide)_mm512_cvtps_pd(_mm256_loadu_ps(x)); /* compilers convert one half after another */
 #else
     narrow in;
     memcpy(&in, x, sizeof(in));
@@ -175,11 +175,11 @@ static void scan_line(const void *x, void *y, bool half, bool exclusive, bool st
     }
 }
 
-/* ---- blocks of numbers: a row is cut in eight parts, whose sums are known first; all run side by side then ---- */
+/* ---- blocks of numbers: a row is split into eight parts, whose sums are computed first, then in parallel ---- */
 
 enum { SCAN_PARTS = 8 };
 
-/* Parts join in another order than elements one by one: not where that overflows, vanishes or is no number. */
+/* Parts are combined in another order than elements one by one: not if that overflows, underflows or is NaN. */
 static bool tame(const double *part, bool product)
 {
     for (uint32_t p = 0; p < SCAN_PARTS; p++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FLOAT32 functions without branches or tables, for loops that the compiler turns into vectors. Polynomials are minimax
- * fits; every function is within 5 units in the last place and right at zeros, infinities, NaN and subnormal numbers.
+/* FLOAT32 functions without branches or tables, for loops that the compiler vectorises. Polynomials are minimax fits;
+ * every function is within 5 units in the last place and correct at zeros, infinities, NaN and subnormal numbers.
  */
 #ifndef KERNELS_FMATH_H
 #define KERNELS_FMATH_H
@@ -21,7 +21,7 @@ FMATH float fmath_muladd(float a, float b, float c)
 #endif
 }
 
-/* a * b + c; rounded once where that costs nothing. */
+/* a * b + c; rounded once if that costs nothing. */
 FMATH float fmath_fma(float a, float b, float c)
 {
 #ifdef __FMA__
@@ -48,7 +48,7 @@ FMATH float fmath_abs(float a)
     return __builtin_fabsf(a);
 }
 
-/* Is a * b + c rounded once, and costs nothing? */
+/* Whether a * b + c is rounded once at no cost. */
 #ifdef __FMA__
 #define FMATH_FUSED 1
 #endif
@@ -57,7 +57,7 @@ FMATH float fmath_abs(float a)
 #define FMATH_NEAR_EXP   80.0f
 #define FMATH_NEAR_GELU  12.5f
 #define FMATH_NEAR_TURNS 65536.0f
-/* of fmath_swish_near(x, p * x): none for what p is too small or NaN */
+/* of fmath_swish_near(x, p * x): not for p that is too small or NaN */
 #define FMATH_NEAR_SWISH(p) (FMATH_NEAR_EXP / fmath_abs(p) < 1e30f ? FMATH_NEAR_EXP / fmath_abs(p) : 0.0f)
 
 /* e^x = 2^k * (1 + *out_rest); x in [-150, 89] */
@@ -72,14 +72,14 @@ FMATH uint32_t fmath_exp_parts(float x, float *out_rest)
     return base_float_to_bits(shifted) - 0x4b400000u;
 }
 
-/* factor * e^x, where e^x alone may be a subnormal number or too great. */
+/* factor * e^x, where e^x alone may be subnormal or overflow. */
 FMATH float fmath_exp_times(float x, float factor)
 {
     float rest, in_range = x > 89.0f ? 89.0f : x;
     in_range = in_range < -150.0f ? -150.0f : in_range;
     uint32_t k = fmath_exp_parts(in_range, &rest);
     uint32_t half = (uint32_t)((int32_t)k >> 1);
-    /* Two steps, since 2^k may lie outside the normal numbers. */
+    /* Two steps, because 2^k may be outside of the normal range. */
     return fmath_fma(factor, rest, factor) * base_bits_to_float((half + 127u) << 23) *
            base_bits_to_float((k - half + 127u) << 23);
 }
@@ -89,7 +89,7 @@ FMATH float fmath_exp(float x)
     return fmath_exp_times(x, 1.0f);
 }
 
-/* The same number where 2^k and the result are normal. */
+/* The same number if 2^k and the result are normal. */
 FMATH float fmath_exp_near_times(float x, float factor)
 {
     float rest;
@@ -116,7 +116,7 @@ FMATH float fmath_log(float x)
 {
     bool small = x < 1.17549435e-38f;
     uint32_t bits = base_float_to_bits(small ? x * 8388608.0f : x);
-    int32_t k = (int32_t)(bits - 0x3f3504f3u) >> 23; /* so that the rest lies in [sqrt 1/2, sqrt 2) */
+    int32_t k = (int32_t)(bits - 0x3f3504f3u) >> 23; /* so that the rest is in [sqrt 1/2, sqrt 2) */
     float f = base_bits_to_float(bits - ((uint32_t)k << 23)) - 1.0f;
     float n = (float)k - (small ? 23.0f : 0.0f);
     float p = FMATH_SERIES(f, 0.0674660179f, -0.116756387f, 0.11888173f, -0.124055919f, 0.142195512f, -0.166679956f,
@@ -221,7 +221,8 @@ FMATH float fmath_gelu_near(float x)
 
 #ifdef FMATH_FUSED
 
-/* sin(x + quarters * pi / 2): x less whole quarter turns, exactly but for the last bits of pi / 2, then both series. */
+/* sin(x + quarters * pi / 2): x minus whole quarter turns, exact except for the last bits of pi / 2, then both
+ * series. */
 FMATH float fmath_turned(float x, uint32_t quarters)
 {
     const float shift = 12582912.0f;
@@ -248,10 +249,11 @@ FMATH float fmath_cos_near(float x)
 
 #endif
 
-/* ---- computed in double precision, for what polynomials of FLOAT32 do not give ---- */
+/* ---- computed in double precision, for functions that FLOAT32 polynomials do not reach ---- */
 
-/* Loops of them become vectors all the same. Each is right to about one unit in the last place of a float inside the
- * domain FMATH_IN_*; outside, callers use the C library. Taylor series end where terms are below 2^-29 of the sum. */
+/* Loops over them are vectorised all the same. Each is correct to about one unit in the last place of a float inside
+ * the domain FMATH_IN_*; outside, callers use the C library. Taylor series end where terms are below 2^-29 of the
+ * sum. */
 
 #define FMATH_IN_TURNS(v)    (__builtin_fabsf(v) <= 1048576.0f) /* sin, cos, tan */
 #define FMATH_IN_ONE(v)      (__builtin_fabsf(v) <= 1.0f)       /* asin, acos */
@@ -286,7 +288,7 @@ FMATH double wide_series(double x, const double *factors, uint32_t count)
 #define WIDE_SERIES(x, ...)                                                                                            \
     wide_series(x, (const double[]){ __VA_ARGS__ }, sizeof((const double[]){ __VA_ARGS__ }) / sizeof(double))
 
-/* To the nearest whole number, |v| < 2^51, without a call; *out_low holds its lowest bits. */
+/* To the nearest integer, |v| < 2^51, without a call; *out_low has its lowest bits. */
 FMATH double wide_round(double v, int64_t *out_low)
 {
     double shifted = v + 0x1.8p52;
@@ -317,7 +319,7 @@ FMATH double wide_log(double v)
     return e * 0x1.62e42fefa39efp-1 + 2.0 * (s + s * z * p);
 }
 
-/* ln(1 + v) with small v kept, v > -1 */
+/* ln(1 + v), accurate for small v, v > -1 */
 FMATH double wide_log1p(double v)
 {
     double w = 1.0 + v;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions as exact as FLOAT16 results need: within 2^-16 of them before they are rounded, right at zeros, infinities
- * and NaN, for arguments that FLOAT16 holds. On vectors of FLOAT32. */
+/* Functions in the accuracy of FLOAT16 results: within 2^-16 of them before rounding, correct at zeros, infinities and
+ * NaN, for arguments that FLOAT16 represents. On vectors of FLOAT32. */
 #ifndef KERNELS_FMATH_HALF_H
 #define KERNELS_FMATH_HALF_H
 

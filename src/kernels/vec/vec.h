@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Vectors of FLOAT32 as wide as the instruction set that the including file is compiled for. What each instruction set
- * says its own way stands in vec_x86.h, vec_neon.h and vec_plain.h, the same functions for each. */
+/* Vectors of FLOAT32 as wide as the instruction set that the including file is compiled for. The
+ * instruction-set-specific functions are in vec_x86.h, vec_neon.h and vec_plain.h, the same for each. */
 #ifndef KERNELS_VEC_H
 #define KERNELS_VEC_H
 
@@ -60,7 +60,7 @@ DENSE_INLINE vec vec_abs(vec a)
 #include "kernels/vec/vec_plain.h"
 #endif
 
-/* a * 2^n for whole n from -252 to 0, rounded once where the result is a normal number */
+/* a * 2^n for integers n from -252 to 0, rounded once if the result is a normal number */
 DENSE_INLINE vec vec_scale_down(vec a, vec n)
 {
 #if defined(__AVX512F__)
@@ -95,7 +95,7 @@ DENSE_INLINE void vec_int_store(int32_t *to, vec_int value)
     memcpy(to, &value, sizeof(value));
 }
 
-/* FLOAT32, FLOAT16 or bfloat16 from or to element `at`: one load or store where the type is a constant. */
+/* FLOAT32, FLOAT16 or bfloat16 from or to element `at`: one load or store if the type is a constant. */
 DENSE_INLINE vec vec_load_of(DML_TENSOR_DATA_TYPE type, const void *data, int64_t at)
 {
     if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
@@ -114,7 +114,7 @@ DENSE_INLINE void vec_store_of(DML_TENSOR_DATA_TYPE type, void *data, int64_t at
         vec_store_bfloat((uint16_t *)data + at, value);
 }
 
-/* FLOAT32 or FLOAT16 (half) to element `at`, past the caches (stream) where that is on a vector's boundary. */
+/* FLOAT32 or FLOAT16 (half) to element `at`, non-temporally (stream) if that is on a vector's boundary. */
 DENSE_INLINE void vec_put(void *data, int64_t at, bool half, bool stream, vec value)
 {
     if (half && stream)
@@ -137,7 +137,7 @@ DENSE_INLINE void vec_copy_some(uint16_t *to, const uint16_t *from, int64_t coun
     }
 }
 
-/* The same for `count` elements if that is less than VEC: zeros after them, nothing beyond is touched. */
+/* The same for `count` elements if that is less than VEC: zeros after them, nothing beyond is accessed. */
 DENSE_INLINE vec vec_load_some(DML_TENSOR_DATA_TYPE type, const void *data, int64_t at, int64_t count)
 {
     if (count >= VEC)
@@ -200,21 +200,21 @@ DENSE_INLINE vec vec_less_ln2(vec x, vec n)
 /* e^x for x <= 0, within 2 units in the last place; below -87 it is 0, NaN stays. */
 DENSE_INLINE vec vec_exp(vec x)
 {
-    vec clamped = vec_max(vec_set(-87.0f), x); /* in this order a NaN in x is kept */
+    vec clamped = vec_max(vec_set(-87.0f), x); /* in this order a NaN in x is preserved */
     vec n = vec_round(clamped * vec_set(0x1.715476p+0f));
     return vec_zero_below(vec_scale(vec_exp_rest(vec_less_ln2(clamped, n)), n), x, -87.0f);
 }
 
-/* e^(x - top) for x <= top, subnormal results included; NaN stays. `exact`: with what x - top loses when it is rounded,
- * which e^ would make many units of; else within 2 units for x - top as it is rounded, where that is above -20. */
+/* e^(x - top) for x <= top, including subnormal results; NaN stays. `exact`: corrects the rounding error of x - top,
+ * which e^ would amplify to many units; otherwise within 2 units for the rounded x - top, if that is above -20. */
 DENSE_INLINE vec vec_exp_below(vec x, vec top, bool exact)
 {
     vec d = x - top;
-    vec clamped = vec_max(vec_set(-105.0f), d); /* in this order a NaN is kept */
+    vec clamped = vec_max(vec_set(-105.0f), d); /* in this order a NaN is preserved */
     vec n = vec_round(clamped * vec_set(0x1.715476p+0f)), p;
     if (exact) {
         vec r = vec_less_ln2(clamped, n);
-        vec back = x - d; /* minus what is lost; far below it is of no use, and infinities make it NaN */
+        vec back = x - d; /* minus the rounding error; far below it is irrelevant, and infinities make it NaN */
         r -= vec_zero_below(((d + back) - x) + (top - back), d, -105.0f);
         p = vec_exp_rest(r);
     } else {
@@ -232,7 +232,7 @@ DENSE_INLINE vec vec_exp_below(vec x, vec top, bool exact)
     LANES_8(F, x, N), F(8, x, N), F(9, x, N), F(10, x, N), F(11, x, N), F(12, x, N), F(13, x, N), F(14, x, N),         \
         F(15, x, N)
 #define LANES(N, F, x) LANES_##N(F, x, N)
-/* The same where N is a macro. */
+/* The same if N is a macro. */
 #define LANES_OF(N, F, x)           LANES(N, F, x)
 #define LANES_INTERLEAVED(k, x, N)  ((k) % 2 * (N) + (x) + (k) / 2) /* from lane x on: ax bx ax+1 bx+1 ... */
 #define LANES_EVERY_SECOND(k, x, N) (2 * (k) + (x))
@@ -262,9 +262,9 @@ DENSE_INLINE void vec_transpose(vec *rows)
     }
 }
 
-/* ---- small blocks of results, transposed where the output lies so ---- */
+/* ---- small blocks of results, transposed if the output's layout requires it ---- */
 
-/* Where a tile goes in the output, in elements. */
+/* The position of a tile in the output, in elements. */
 struct tile_to {
     void *y;
     DML_TENSOR_DATA_TYPE type;

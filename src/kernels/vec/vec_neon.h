@@ -27,7 +27,7 @@ DENSE_INLINE void vec_store_bfloat(uint16_t *to, vec value)
     vst1_u16(to, vshrn_n_u32(vbslq_u32(vceqq_f32(value, value), rounded, quiet), 16));
 }
 
-/* NaN in `a` gives b. */
+/* NaN in `a` returns b. */
 DENSE_INLINE vec vec_max(vec a, vec b)
 {
     return vbslq_f32(vcgtq_f32(a, b), a, b);
@@ -65,7 +65,7 @@ DENSE_INLINE vec vec_scale(vec a, vec n)
     return vmulq_f32(a, vreinterpretq_f32_s32(bits));
 }
 
-/* Where x is greater than *best, *best = x and *place = here. */
+/* If x is larger than *best, *best = x and *place = here. */
 DENSE_INLINE void vec_take_greater(vec x, vec_int here, vec *best, vec_int *place)
 {
     uint32x4_t greater = vcgtq_f32(x, *best);

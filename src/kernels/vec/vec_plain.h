@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* vec.h by the compiler's vector types: for processors without a file, and what NEON has no instructions for. */
+/* vec.h by the compiler's vector types: for CPUs without a file, and operations without NEON instructions. */
 #ifndef KERNELS_VEC_PLAIN_H
 #define KERNELS_VEC_PLAIN_H
 
@@ -32,7 +32,7 @@ DENSE_INLINE void vec_store_bfloat(uint16_t *to, vec value)
         to[i] = base_float_to_bfloat(value[i]);
 }
 
-/* NaN in `a` gives b. */
+/* NaN in `a` returns b. */
 DENSE_INLINE vec vec_max(vec a, vec b)
 {
     for (uint32_t i = 0; i < VEC; i++)
@@ -76,7 +76,7 @@ DENSE_INLINE vec vec_scale(vec a, vec n)
     return a * (vec)(((vec_bits)shifted - 0x4b400000u + 127u) << 23);
 }
 
-/* Where x is greater than *best, *best = x and *place = here. */
+/* If x is larger than *best, *best = x and *place = here. */
 DENSE_INLINE void vec_take_greater(vec x, vec_int here, vec *best, vec_int *place)
 {
     vec_int greater = x > *best;
@@ -125,7 +125,7 @@ DENSE_INLINE bool vec_all_within(vec a, vec b, vec c, vec d, float bound)
     return within;
 }
 
-/* Stores past the caches of what does not fit there anyway: here plain ones. */
+/* Non-temporal stores: plain stores here. */
 DENSE_INLINE void vec_stream(float *to, vec value)
 {
     vec_store(to, value);

@@ -3,7 +3,7 @@
 #ifndef KERNELS_VEC_X86_H
 #define KERNELS_VEC_X86_H
 
-/* What has another name in each: an instruction, one for VEC elements of 16 bits, where two vectors compare so. */
+/* Macros with another name in each: an instruction, one for VEC elements of 16 bits, where two vectors compare so. */
 #if defined(__AVX512F__)
 #define VEC_MM(name)                _mm512_##name
 #define VEC_MM_ROUND                _mm512_roundscale_ps
@@ -80,7 +80,7 @@ DENSE_INLINE void vec_store_bfloat(uint16_t *to, vec value)
     memcpy(to, &upper, sizeof(upper));
 }
 
-/* NaN in `a` gives b. */
+/* NaN in `a` returns b. */
 DENSE_INLINE vec vec_max(vec a, vec b)
 {
     return VEC_MM(max_ps)(a, b);
@@ -144,7 +144,7 @@ DENSE_INLINE vec vec_scale(vec a, vec n)
 }
 #endif
 
-/* Where x is greater than *best, *best = x and *place = here. */
+/* If x is larger than *best, *best = x and *place = here. */
 DENSE_INLINE void vec_take_greater(vec x, vec_int here, vec *best, vec_int *place)
 {
 #if defined(__AVX512F__)
@@ -184,7 +184,7 @@ DENSE_INLINE bool vec_all_within(vec a, vec b, vec c, vec d, float bound)
 #endif
 }
 
-/* Stores past the caches, to whole vectors' addresses; kern_stream_end() before others read. */
+/* Non-temporal stores to addresses of whole vectors; call kern_stream_end() before others read. */
 DENSE_INLINE void vec_stream(float *to, vec value)
 {
     VEC_MM(stream_ps)(to, value);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_ATTENTION: a workgroup per query and up to 256 columns of V. Keys come in blocks of 256: an invocation computes the
- * score of one, then the weights (of an online softmax) are multiplied with V, where params.lanes invocations take the
- * columns and the others every so manieth key. Tensors: 0 Q, 1 K, 2 V, masks, Y. */
+/* KERN_ATTENTION: a workgroup per query and up to 256 columns of V. Keys are processed in blocks of 256: an invocation
+ * computes the score of one; then the weights (of an online softmax) are multiplied with V, where params.lanes
+ * invocations take the columns and the others interleaved keys. Tensors: 0 Q, 1 K, 2 V, masks, Y. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS attention_params
@@ -27,7 +27,7 @@ REAL score_of(uint key)
     return score(sum, row, key);
 }
 
-/* The greatest of the workgroup's values, or their sum; NaN counts in sums only. */
+/* The workgroup's maximum, or its sum; NaN counts in sums only. */
 REAL combine(REAL value, bool adds)
 {
     uint me = gl_LocalInvocationID.x;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the shaders of KERN_ATTENTION share: which keys there are, and scores. Tensors: 0 Q, 1 K, 2 V, masks, Y. */
+/* Shared by the shaders of KERN_ATTENTION: which keys are visible, and scores. Tensors: 0 Q, 1 K, 2 V, masks, Y. */
 
-/* Numbers of the tensors mask, keep, end, start and past, 4 bits each, of pipelines made for them: INPUTS_KNOWN. What
- * absent ones would need is then not there, which would make the loops slow though they skip it. */
+/* Numbers of the tensors mask, keep, end, start and past, 4 bits each, for pipelines specialised by INPUTS_KNOWN. Code
+ * for absent tensors is then removed; it would slow the loops down even though it is skipped. */
 layout(constant_id = 6) const uint INPUTS = 0;
 
 uint input_of(uint which, uint number)
@@ -16,7 +16,7 @@ uint input_of(uint which, uint number)
 #define START input_of(3u, params.start)
 #define PAST  input_of(4u, params.past)
 
-/* Where the queries are. */
+/* The positions of the queries. */
 uint batch, head;
 
 /* The head of K and V. */
@@ -49,7 +49,7 @@ uint existing_keys(uint row)
     return before >= total ? total : min(before + fresh, total);
 }
 
-/* Of a query and a key, whose vectors' product is `sum`. */
+/* Of a query and a key with dot product `sum`. */
 REAL score(REAL sum, uint row, uint key)
 {
     sum *= REAL(params.scale);

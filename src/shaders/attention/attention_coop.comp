@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* KERN_ATTENTION of many queries with cooperative matrices (gemm/matrix.glsl): FLOAT16 or BFLOAT16, FLOAT32 sums. A
- * subgroup takes 16 queries or twice as many, whose vectors and results stay in its matrices. K and V come through
- * shared memory, some keys at a time for all subgroups; while they are multiplied the next ones come from memory. The
- * softmax is online. Where elements are in a matrix only the device knows, so scores go through shared memory for the
- * greatest of each query, which comes back as a matrix of equal columns, as do weights on their way to become factors.
+ * subgroup processes 16 or 32 queries, whose vectors and results stay in its matrices. K and V are loaded to shared
+ * memory, some keys at a time for all subgroups; while they are multiplied the next ones are loaded. The softmax is
+ * online. The layout of elements in a matrix is implementation-defined, so scores are stored to shared memory to find
+ * the maximum of each query, which is loaded as a matrix of equal columns; weights take the same way to become factors.
  * Sums of weights are their product with a matrix of ones. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -32,7 +32,8 @@ layout(constant_id = 5) const uint FLAGS = 0;        /* COOP_..., attention_para
 #define STRIDE_V  (2u * WIDTH_BLOCKS + 1u)
 #define STRIDE_P  (2u * KEY_BLOCKS + 1u)
 #define STRIDE_S  5u /* sums */
-/* Where V begins; ones; then what subgroups have: 16 lines of weights or sums, and two numbers for each query. */
+/* The start of V; a matrix of ones; then the part of each subgroup: 16 lines of weights or sums, and two numbers for
+ * each query. */
 #define TILE_V    (KEYS * STRIDE_K)
 #define ONES      (TILE_V + KEYS * STRIDE_V)
 #define STAGES    (ONES + 2u)
@@ -66,8 +67,7 @@ uint pack_two(float a, float b)
 
 #include "shaders/attention/matrix_elements.glsl"
 
-/* Lines of Q, K or V under the current head: where they begin, their number and size, and the strides between them and
- * within. */
+/* Lines of Q, K or V under the current head: their start, number and size, and the strides between them and within. */
 struct Lines {
     uvec2 base;
     uint count, size;
@@ -99,15 +99,16 @@ uvec4 fetch(Lines from, bool wide, uint line, uint d)
     return v;
 }
 
-/* Vector `number` of this invocation of a tile whose lines have 2 * blocks vectors: its line, and place in it. */
+/* Vector `number` of this invocation of a tile whose lines have 2 * blocks vectors: its line, and its position in
+ * it. */
 uvec2 slot(uint number, uint blocks)
 {
     uint i = gl_LocalInvocationID.x + number * GROUP_SIZE;
     return uvec2(i / (2u * blocks), i % (2u * blocks));
 }
 
-/* The vectors' products of 16 queries and the keys from `first` on are on the stage. Those of keys that do not exist
- * become -infinity; with MASKED the others become scores. */
+/* The dot products of 16 queries and the keys from `first` on are on the stage. Those of keys that do not exist become
+ * -infinity; with MASKED the others become scores. */
 void mask_stage(uint set, uint first)
 {
     const uint row = min(first_row + SIDE * set + lane / 2u, view(0).sizes[2] - 1u), keys = existing_keys(row);
@@ -125,7 +126,7 @@ void mask_stage(uint set, uint first)
     }
 }
 
-/* The greatest of a line of 16 sums on the stage. */
+/* The largest of a line of 16 sums on the stage. */
 float greatest_of_line(uint row)
 {
     vec4 v = uintBitsToFloat(tiles[stage + row * STRIDE_S]);
@@ -134,7 +135,7 @@ float greatest_of_line(uint row)
     return max(max(v.x, v.y), max(v.z, v.w));
 }
 
-/* For each query a number on the stage, as a matrix whose columns are all alike. */
+/* A number on the stage for each query, as a matrix with equal columns. */
 void store_number(uint which, uint row, float x)
 {
     tiles[stage + STAGE + 4u * SETS * which + row / 4u][row % 4u] = floatBitsToUint(x);
@@ -143,7 +144,7 @@ void store_number(uint which, uint row, float x)
 #define LOAD_NUMBERS(which, set) LOAD_SUM(stage + STAGE + 4u * (SETS * which + set), 1u, 0u)
 
 #ifdef PACK_SHARED
-/* Sums on the stage, in lines of KEYS, become factors. */
+/* Converts sums on the stage, in lines of KEYS, to factors. */
 #define STRIDE_W (4u * KEY_BLOCKS + 1u)
 void pack_stage()
 {
@@ -183,7 +184,7 @@ void store_columns(uint set, uint first, float sum)
             store_real(y, to + int(e) * view(y).strides[3], e < 4u ? low[e & 3u] : high[e & 3u]);
 }
 
-/* Matrices and vectors are in variables of their own, of which pipelines use as many as they need (gemm/tile_matrix.glsl). */
+/* Matrices and vectors are separate variables, of which pipelines use as many as they need (gemm/tile_matrix.glsl). */
 #define EACH_KEYS(X)       X(0) X(1) X(2) X(3)
 #define EACH_OF_SET(X, s)  X(s, 0) X(s, 1) X(s, 2) X(s, 3)
 #define EACH_SCORE(X)      EACH_OF_SET(X, 0) EACH_OF_SET(X, 1)
@@ -336,7 +337,7 @@ void store_columns(uint set, uint first, float sum)
         BLOCKS_OF_SET(STORE_BLOCK, s)                                                                                  \
     }
 
-/* Of the keys from 0 to `most`, the first `least` of which exist for all queries. */
+/* Processes the keys from 0 to `most`, the first `least` of which exist for all queries. */
 void run_tile(uint least, uint most)
 {
     const Lines q = lines_of(0u, head);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_ATTENTION: the results of what attention_parts.comp found in each part of the keys. A workgroup has a query;
- * params.lanes invocations side by side have its columns, the others every so manieth part. Tensors: as attention.glsl says. */
+/* KERN_ATTENTION: combines the results of attention_parts.comp for each part of the keys. A workgroup has a query;
+ * params.lanes adjacent invocations have its columns, the others interleaved parts. Tensors: see attention.glsl. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define UNIFORM_BLOCK

@@ -5,7 +5,7 @@
 
 #include "shaders/core/block.h"
 
-/* struct kern_attention; mask to past: numbers of the tensors, 0 for those that are absent. */
+/* struct kern_attention; mask to past: numbers of the tensors, 0 for absent ones. */
 struct attention_params {
     float scale, filter_by;
     uint new_keys, causal, undefined;
@@ -15,8 +15,8 @@ struct attention_params {
     uint lanes; /* neighbouring invocations that share a key: a power of two from the width of V on, 256 at most */
 };
 
-/* Of attention_coop.comp: tensors whose elements are side by side by eights; subgroups of 32 queries; scores need more
- * than a factor above 0. */
+/* Of attention_coop.comp: tensors whose elements are contiguous in groups of eight; subgroups of 32 queries; whether
+ * scores need more than a positive factor. */
 #define COOP_WIDE_Q   1u
 #define COOP_WIDE_K   2u
 #define COOP_WIDE_V   4u
@@ -24,14 +24,14 @@ struct attention_params {
 #define COOP_TWO_SETS 16u
 #define COOP_MASKED   32u
 
-/* Of attention_tile.comp: tensors whose elements are side by side by fours. */
+/* Of attention_tile.comp: tensors whose elements are contiguous in groups of four. */
 #define TILE_WIDE_Q 1u
 #define TILE_WIDE_K 2u
 #define TILE_WIDE_V 4u
 #define TILE_WIDE_Y 8u
 
-/* Of attention_parts.comp: keys of a block, and the most parts of all keys; tensors whose elements are side by side by
- * 16 bytes; some queries see more keys than others. */
+/* Of attention_parts.comp: keys of a block, and the maximum number of parts; tensors whose elements are contiguous in
+ * 16 bytes; whether some queries see more keys than others. */
 #define ATTENTION_PARTS_KEYS 64u
 #define ATTENTION_PARTS_MAX  128u
 #define PARTS_WIDE_Q         1u

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_ATTENTION of few queries and many keys (flash decoding): a workgroup has all queries of a head, and of their keys one
- * of `parts` equal shares, whose number is known when it runs. LANES invocations share a key's scores, then VECTORS of them
- * have the columns of V, 16 bytes each, and the others every so manieth key. K and V come straight from memory, each element
- * once for all queries, V's while scores are made. With one part the results are stored, with several attention_join.comp
- * puts together what each has: of a query the sums of W columns, then the greatest score and the sum of the weights.
- * Tensors: as attention.glsl says. */
+/* KERN_ATTENTION of few queries and many keys (flash decoding): a workgroup has all queries of a head, and one of
+ * `parts` equal parts of their keys, whose number is known at run time. LANES invocations share a key's scores, then
+ * VECTORS of them have the columns of V, 16 bytes each, and the others interleaved keys. K and V are read directly from
+ * memory, each element once for all queries, V while scores are computed. With one part the results are stored, with
+ * several attention_join.comp combines the partial results: for each query the sums of W columns, then the maximum
+ * score and the sum of the weights. Tensors: see attention.glsl. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -53,7 +53,7 @@ vec4 four_of(uvec4 words, uint second)
     return unpack_vec4(type_of(0u), second != 0u ? words.zwzw : words);
 }
 
-/* Vector number v of a line that begins at element `start`; what is behind the line's end is 0. */
+/* Vector v of a line that starts at element `start`; elements after the line's end are 0. */
 uvec4 vector_at(uint t, uint wide, int start, uint v)
 {
     const uint most = vector_of(t), first = v * most, size = view(t).sizes[3];
@@ -100,7 +100,7 @@ void multiply_key(uint key, uint lane)
         products[r * GROUP_SIZE + gl_LocalInvocationID.x] = product[r];
 }
 
-/* Of the block's keys from `first` on: -infinity for those that do not exist. */
+/* Scores of the block's keys from `first` on: -infinity for those that do not exist. */
 void finish_scores(uint first, uint end)
 {
     for (uint i = gl_LocalInvocationID.x; i < ROWS * ATTENTION_PARTS_KEYS; i += GROUP_SIZE) {
@@ -112,12 +112,12 @@ void finish_scores(uint first, uint end)
     }
 }
 
-float greater(float a, float b) /* NaN does not count */
+float greater(float a, float b) /* NaN is ignored */
 {
     return b > a ? b : a;
 }
 
-/* Sums so far relative to the new greatest scores. */
+/* Sums so far relative to the new largest scores. */
 void rescale(uint r)
 {
     float best = top[r];
@@ -132,7 +132,7 @@ void rescale(uint r)
         sums[r][h] *= factor;
 }
 
-/* What a value weighs for a query that does not see it, 0 times infinity, does not count. */
+/* The weight of a value for a query that does not see it, 0 times infinity, is ignored. */
 void add_values(uint first, uint group)
 {
     [[unroll]] for (uint i = 0u; i < LOADS_V; i++) {
@@ -147,7 +147,8 @@ void add_values(uint first, uint group)
     }
 }
 
-/* Keys first to end, at most ATTENTION_PARTS_KEYS of them. Those that do not exist are not read, the last one once more. */
+/* Keys first to end, at most ATTENTION_PARTS_KEYS of them. Instead of keys that do not exist, the last one is read
+ * again. */
 void run_block(uint first, uint end)
 {
     const uint me = gl_LocalInvocationID.x, group = me / VECTORS, column = me % VECTORS;
@@ -177,7 +178,7 @@ void run_block(uint first, uint end)
     barrier();
 }
 
-/* The sums of all groups of the query r, whose columns are among the invocations. */
+/* The sums over all groups for query r, whose columns are distributed among the invocations. */
 void store_query(uint unit, uint r)
 {
     const uint me = gl_LocalInvocationID.x, each = vector_of(2u), width = view(2).sizes[3], y = header.inputs;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_ATTENTION of many queries, by blocks of scores and sums in registers: a workgroup takes QUERIES of them and, with
- * an online softmax, KEYS keys at a time in each of its GROUPS, whose sums are put together in the end. An invocation has
- * SIDE queries' scores of every LANES-th key, SCORES of them, and these queries' sums of every LANES-th four columns of V;
- * LANES neighbours share their queries. Factors come through shared memory in slices, SLICE fours of elements of Q and K,
- * then SLICE * 4 keys of V with their weights; the next slice is loaded while one is multiplied.
- * Tensors: as attention.glsl says. */
+/* KERN_ATTENTION of many queries, with blocks of scores and sums in registers. A workgroup takes QUERIES of them and,
+ * with an online softmax, KEYS keys at a time in each of its GROUPS, whose sums are combined at the end. An invocation
+ * has SIDE queries' scores of every LANES-th key, SCORES of them, and these queries' sums of every LANES-th four
+ * columns of V; LANES neighbours share their queries. Factors are loaded to shared memory in slices, SLICE fours of
+ * elements of Q and K, then SLICE * 4 keys of V with their weights; the next slice is loaded while one is multiplied.
+ * Tensors: see attention.glsl. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -36,26 +36,26 @@ layout(constant_id = GROUP_SIZE_ID) const uint INVOCATIONS = 128;
 #define QUADS   (SIDE / 4u)
 #define COLUMNS (WIDTH / LANES)           /* fours of an invocation */
 #define STRIDE  (QUERIES / 4u + 1u)       /* of a key's weights */
-#define WEIGHTS (GROUPS * 4u * SLICE * WIDTH) /* where weights begin, behind V's elements */
+#define WEIGHTS (GROUPS * 4u * SLICE * WIDTH) /* start of the weights, after V's elements */
 #define QK_SIZE (LINES * SLICE)
 #define PV_SIZE (WEIGHTS + GROUPS * 4u * SLICE * STRIDE)
 #define STAGE   (QK_SIZE > PV_SIZE ? QK_SIZE : PV_SIZE)
-#define MERGED  (QUERIES * (WIDTH + 1u)) /* what a group hands over */
+#define MERGED  (QUERIES * (WIDTH + 1u)) /* values that a group passes on */
 #define LOADS_QK ((QK_SIZE + INVOCATIONS - 1u) / INVOCATIONS)
 #define LOADS_V  ((WEIGHTS + INVOCATIONS - 1u) / INVOCATIONS)
 
 shared vec4 slices[STAGE > MERGED ? STAGE : MERGED];
 shared float exchanged[GROUPS * QUERIES * LANES];
 
-/* Of this invocation: its group, and its place among the queries, and the keys or columns. */
+/* Of this invocation: its group, and its index among the queries, and the keys or columns. */
 uint own_group, across, along;
 uint first_row;
 uint keys[SIDE]; /* that exist for each of its queries */
 bool any_mask;
 float scaling;
 
-/* The vectors of Q, K and V under the current head, which are read once: where they begin, their number and size, and
- * the strides between them and within. */
+/* The vectors of Q, K and V under the current head, which are read once: their start, number and size, and the strides
+ * between them and within. */
 struct Vectors {
     uvec2 base;
     uint type, count, size;
@@ -78,7 +78,8 @@ Vectors vectors_of(uint t, uint h)
                    view(t).strides[2], view(t).strides[3]);
 }
 
-/* Elements d to d + 4 of a vector, those that do not exist as zeros; another vector for one that does not. */
+/* Elements d to d + 4 of a vector, with zeros for those that do not exist; another vector instead of one that does not
+ * exist. */
 vec4 load_quad(Vectors from, bool wide, uint row, uint d)
 {
     int at = from.start + int(min(row, from.count - 1u)) * from.step;
@@ -191,7 +192,7 @@ uint exchange(uint i, uint lane)
     return (own_group * QUERIES + SIDE * across + i) * LANES + lane;
 }
 
-/* The greatest score of each query among its neighbours'; NaN does not count. */
+/* The maximum score of each query over its neighbours; NaN is ignored. */
 void find_best()
 {
     [[unroll]] for (uint i = 0u; i < SIDE; i++)
@@ -204,7 +205,7 @@ void find_best()
         }
 }
 
-/* Scores become weights; what was summed before is scaled to the new maximum. */
+/* Converts scores to weights; previous sums are scaled to the new maximum. */
 void weigh(uint first)
 {
     [[unroll]] for (uint i = 0u; i < SIDE; i++) {
@@ -332,7 +333,7 @@ void store_quad(uint y, int row_at, uint column, vec4 value)
             store_real(y, row_at + int(column + e) * view(y).strides[3], value[e]);
 }
 
-/* By way of shared memory, so that the code that stores is there once: drivers take seconds for many of it. */
+/* Via shared memory, so that the storing code exists once: drivers need seconds to compile many copies. */
 void store_rows(uint y)
 {
     const uint rows = view(y).sizes[2];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* More of gemm/matrix.glsl's matrices of sums: the elements that an invocation has of one. Where they are in it only the
- * device knows; elements of one number have the same place in all matrices. */
+/* Access to elements of gemm/matrix.glsl's matrices of sums: those that an invocation holds. Their layout is
+ * implementation-defined; elements of one number have the same position in all matrices. */
 #define ELEMENTS 8u /* of an invocation: 16 x 16 of 32 invocations */
 
 #ifdef MATRIX_PLAIN
@@ -44,7 +44,7 @@ void store_factors(uint at, MatrixSum sum, uint stride)
 #else
 #define EACH_ELEMENT(X, s, j)                                                                                          \
     X(s, j, 0u) X(s, j, 1u) X(s, j, 2u) X(s, j, 3u) X(s, j, 4u) X(s, j, 5u) X(s, j, 6u) X(s, j, 7u)
-/* Of core SPIR-V: an element, the matrix with another one, products of elements; below, conversion. */
+/* Core SPIR-V: an element, the matrix with an element replaced, products of elements; below, conversion. */
 spirv_instruction(id = 81) float element(MatrixSum matrix, spirv_literal uint e);
 spirv_instruction(id = 82) MatrixSum with_element(float value, MatrixSum matrix, spirv_literal uint e);
 spirv_instruction(id = 133) MatrixSum multiply_elements(MatrixSum a, MatrixSum b);

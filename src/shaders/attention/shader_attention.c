@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of attention. */
+/* Kernels for attention. */
 #include "shaders/attention/shader_attention.h"
 #include "shaders/gemm/shader_tile.h"
 
@@ -20,9 +20,9 @@ static uint64_t units(const struct kern_op *op)
     return (uint64_t)y->sizes[0] * y->sizes[1] * y->sizes[2] * ((y->sizes[3] + lanes(op) - 1) / lanes(op));
 }
 
-const char *shader_attention_any_obstacle(const struct kern_op *op)
+const char *shader_attention_any_unsupported(const struct kern_op *op)
 {
-    return units(op) > UINT32_MAX ? "the shaders do not count that many elements" : shader_block_obstacle(op);
+    return units(op) > UINT32_MAX ? "the shaders do not count that many elements" : shader_block_unsupported(op);
 }
 
 void shader_attention_any_plan(const struct kern_op *op, struct shader_work *out)
@@ -71,8 +71,8 @@ void shader_attention_inputs(const struct kern_op *op, struct shader_dispatch *o
 
 enum { WIDTH_MAX = 128, QUERIES_MIN = 8, VECTOR = 4, SLICE = 4, TILE_SHARED_MAX = 32 << 10 };
 
-/* Queries of a workgroup, and of an invocation; groups of invocations with keys of their own, invocations that share
- * queries, keys that each of those takes at a time; of how many workgroups on the tile is taken (tuning.def). */
+/* Queries of a workgroup, and of an invocation; groups of invocations with their own keys, invocations that share
+ * queries, keys that each of those processes at a time; minimum number of workgroups for the tile (tuning.def). */
 struct attention_tile {
     uint32_t queries, side, groups, lanes, scores, least;
 };
@@ -94,17 +94,17 @@ static uint64_t tiles_of(const struct kern_op *op, uint32_t rows)
     return (uint64_t)y->sizes[0] * y->sizes[1] * ((y->sizes[2] + rows - 1) / rows);
 }
 
-const char *shader_attention_tile_obstacle(const struct kern_op *op)
+const char *shader_attention_tile_unsupported(const struct kern_op *op)
 {
     const struct kern_view *y = &op->tensors[op->input_count];
     if (shader_real_variant(SHADER_attention, op) != SHADER_attention)
         return "it has types of 64 bits";
     if (y->sizes[2] < QUERIES_MIN || y->sizes[3] > WIDTH_MAX)
         return "it has few queries, or wide values";
-    return shader_attention_any_obstacle(op);
+    return shader_attention_any_unsupported(op);
 }
 
-/* Of V, in vectors, as many for each of the lanes. */
+/* Vectors of V, the same number for each lane. */
 static uint32_t width_of(const struct kern_op *op, const struct attention_tile *tile)
 {
     const uint32_t width = (op->tensors[2].sizes[3] + VECTOR - 1) / VECTOR;
@@ -148,7 +148,7 @@ void shader_attention_tile_plan(const struct kern_op *op, struct shader_work *ou
     const struct attention_tile tile = choose_tile(op);
     struct shader_dispatch *dispatch =
         shader_add(out, SHADER_attention_tile, op, tiles_of(op, tile.queries), 1, sizeof(struct attention_params));
-    shader_specialize(op, UINT64_MAX, dispatch); /* always: there is no other pipeline for these sizes */
+    shader_specialize(op, UINT64_MAX, dispatch); /* always: no other pipeline has these sizes */
     dispatch->constants[2] = tile.lanes << 24 | tile.groups << 16 | tile.side << 8 | tile.queries;
     dispatch->constants[3] = tile_flags(op) << 16 | width_of(op, &tile) << 8 | tile.scores;
     dispatch->constants[4] = tile.queries / tile.side * tile.lanes * tile.groups;
@@ -186,7 +186,7 @@ static struct coop_shape coop_shape(const struct kern_op *op)
     const enum shader_tile_kind kind = shader_tile_forced();
     struct coop_shape shape = { (depth + MATRIX - 1) / MATRIX, (width + MATRIX - 1) / MATRIX, 2, 1,
                                 op->tensors[0].type != DML_TENSOR_DATA_TYPE_FLOAT16 };
-    const bool narrow = shape.depth + shape.width <= 8; /* else there are too few registers */
+    const bool narrow = shape.depth + shape.width <= 8; /* otherwise there are too few registers */
     if (narrow && (kind == SHADER_TILE_LARGE || tiles_of(op, 2 * MATRIX * SUBGROUPS) >= TUNE_ATTENTION_LARGE))
         shape.sets = 2;
     else if (narrow && kind == SHADER_TILE_CHOSEN && tiles_of(op, MATRIX * SUBGROUPS) <= TUNE_ATTENTION_FEW)
@@ -203,13 +203,13 @@ static uint64_t coop_tiles(const struct kern_op *op)
     return tiles_of(op, MATRIX * SUBGROUPS * coop_shape(op).sets);
 }
 
-const char *shader_attention_coop_obstacle(const struct kern_op *op)
+const char *shader_attention_coop_unsupported(const struct kern_op *op)
 {
     const DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
     if ((type != DML_TENSOR_DATA_TYPE_FLOAT16 && type != ANYDML_TENSOR_DATA_TYPE_BFLOAT16) ||
         op->tensors[1].type != type || op->tensors[2].type != type)
-        return "there are no cooperative matrices of these types";
-    return op->tensors[0].sizes[3] > WIDTH_MAX ? "it has wide queries" : shader_attention_tile_obstacle(op);
+        return "no cooperative matrices for these data types";
+    return op->tensors[0].sizes[3] > WIDTH_MAX ? "it has wide queries" : shader_attention_tile_unsupported(op);
 }
 
 static uint32_t coop_flags(const struct kern_op *op, const struct coop_shape *shape)
@@ -236,7 +236,7 @@ void shader_attention_coop_plan(const struct kern_op *op, struct shader_work *ou
     if (shader_coop_is_plain())
         code = half ? SHADER_attention_coop_plain : SHADER_attention_coop_plain_bfloat16;
     struct shader_dispatch *dispatch = shader_add(out, code, op, coop_tiles(op), 1, sizeof(struct attention_params));
-    shader_specialize(op, UINT64_MAX, dispatch); /* always: there is no other pipeline for these sizes */
+    shader_specialize(op, UINT64_MAX, dispatch); /* always: no other pipeline has these sizes */
     dispatch->constants[2] = shape.depth;
     dispatch->constants[3] = shape.width;
     dispatch->constants[4] = shape.keys;

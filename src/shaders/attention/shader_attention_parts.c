@@ -5,7 +5,7 @@
 
 enum { QUERIES_MAX = 8, HEAD_MAX = 256, VECTOR_BYTES = 16, VECTORS_MIN = 4 };
 
-const char *shader_attention_parts_obstacle(const struct kern_op *op)
+const char *shader_attention_parts_unsupported(const struct kern_op *op)
 {
     const struct kern_view *q = &op->tensors[0], *y = &op->tensors[op->input_count];
     if (shader_real_variant(SHADER_attention, op) != SHADER_attention)
@@ -14,7 +14,7 @@ const char *shader_attention_parts_obstacle(const struct kern_op *op)
         return "queries, keys and values have several types";
     if (y->sizes[2] > QUERIES_MAX || q->sizes[3] > HEAD_MAX || y->sizes[3] > HEAD_MAX)
         return "it has many queries, or wide ones or values";
-    return shader_attention_any_obstacle(op);
+    return shader_attention_any_unsupported(op);
 }
 
 static uint32_t heads(const struct kern_op *op)
@@ -64,7 +64,7 @@ void shader_attention_parts_plan(const struct kern_op *op, struct shader_work *o
     const uint64_t workgroups = (uint64_t)heads(op) * parts(op);
     struct shader_dispatch *dispatch =
         shader_add(out, SHADER_attention_parts, op, workgroups, 1, sizeof(struct attention_params));
-    shader_specialize(op, UINT64_MAX, dispatch); /* always: there is no other pipeline for these sizes */
+    shader_specialize(op, UINT64_MAX, dispatch); /* always: no other pipeline has these sizes */
     dispatch->constants[2] = shape(op);
     dispatch->constants[3] = flags(op);
     shader_attention_inputs(op, dispatch);

@@ -9,7 +9,7 @@
 
 layout(constant_id = 2) const uint INTEGER = 0;
 
-/* The input position along dimension d that tap k brings to output position `to`; -1 = none. */
+/* The input position along dimension d that tap k contributes to output position `to`; -1 = none. */
 int tap(uint d, int to, int k)
 {
     int at;
@@ -29,7 +29,7 @@ int weight_at(uint d, int k)
     return (params.flip != 0u ? params.kernel[d] - 1 - k : k) * params.w[d + 2u];
 }
 
-/* What the taps of one input channel, and of one position along the outer two dimensions of the window, give. */
+/* The sum over the taps of one input channel, and of one position along the outer two dimensions of the window. */
 void add_line(int x, int w, int to, int x_zero, int w_zero, inout REAL sum, inout int whole)
 {
     for (int k = 0; k < params.kernel[2]; k++) {
@@ -64,7 +64,7 @@ void main()
             w_zero = int(load_int(uint(params.w_zero), int(channel) * params.zero_step));
         REAL sum = REAL(0);
         for (uint c = 0u; c < params.in_group; c++) {
-            REAL part = REAL(0); /* summed apart, which keeps rounding errors small */
+            REAL part = REAL(0); /* summed separately, which keeps rounding errors small */
             int from = int(group * params.in_group + c), x = int(image) * params.x[0] + from * params.x[1];
             int w = params.transposed != 0u ? from * params.w[0] + int(within) * params.w[1]
                                             : int(channel) * params.w[0] + int(c) * params.w[1];

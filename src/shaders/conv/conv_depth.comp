@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_CONV of single channels (depthwise), where channels are innermost in X, W and Y: four channels of a pixel per
- * invocation. Elements outside the image are loaded from somewhere else and count as zero: no load is in a branch, so
- * that all of them are on their way at once. Tensors: as for conv_any.comp, X and W of one type. */
+/* KERN_CONV of single channels (depthwise) in NHWC (X, W and Y): four channels of a pixel per invocation. Elements
+ * outside the image are replaced by valid loads and count as zero: no load is in a branch, so that all of them are
+ * issued at once. Tensors: as for conv_any.comp, X and W of one type. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

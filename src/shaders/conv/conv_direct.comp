@@ -138,7 +138,7 @@ void store_sum(Result result, NUMBER sum)
 #endif
 }
 
-/* A window begins at `at` in X. */
+/* A window starts at `at` in X. */
 void sum_windows(Result result, ivec3 at)
 {
     int group = int(result.channel / CONV.out_group);

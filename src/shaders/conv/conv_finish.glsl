@@ -8,7 +8,7 @@
 layout(constant_id = 10) const uint STEP_TENSORS = 0;
 layout(constant_id = 11) const bool HAS_BIAS = false;
 
-/* Where the pixel is in Y, and its number in channel 0 of the image. */
+/* The position of the pixel in Y, and its number in channel 0 of the image. */
 int pixel_in_y(uint m, out uint number)
 {
     uint image = divide(m, params.by_pixels), within = m - image * params.by_pixels.size;
@@ -41,14 +41,14 @@ void store_part_of(uint split, uint m, uint channel, float sum)
 
 /* ---- four neighbouring channels, side by side in Y ---- */
 
-/* What does not depend on the sums; it may be loaded before they are there. */
+/* Everything that does not depend on the sums; may be loaded before they are complete. */
 struct Four {
     int y_at;
     vec4 bias;
     vec4 operands[8]; /* of the steps that have tensors */
 };
 
-/* What the step's tensor has for them. */
+/* The elements of the step's tensor for these results. */
 vec4 operands_of(uint tensor, uint place, uint number, int y_at)
 {
     vec4 b;

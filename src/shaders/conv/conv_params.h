@@ -17,17 +17,17 @@ struct conv_params {
     int bias, x_zero, w_zero; /* tensors, -1 = absent */
 };
 
-/* Products by tiles; channels_first: sums run over channels, and then over the window. */
+/* Tiled GEMM; channels_first: sums run over channels first, then over the window. */
 struct conv_tile_params {
     SHADER_STRUCT tile_params tile;
     SHADER_STRUCT conv_params conv;
     uint channels_first;
 };
 
-/* By small tiles: m pixels of all images, by_pixels in each, n channels of a group, k elements of a window, which are
+/* Small tiles: m pixels of all images, by_pixels in each, n channels of a group, k elements of a window, which are
  * all_chunks chunks, of which a workgroup sums `chunks`. Workgroups are numbered by tiles along pixels, along channels,
- * groups and splits. Of conv_depth.comp tiles are four channels of a pixel; of
- * conv_strip.comp tiles_n are vectors of channels side by side, tiles_m strips of a line, splits the images. */
+ * groups and splits. For conv_depth.comp, tiles are four channels of a pixel; for conv_strip.comp, tiles_n are vectors
+ * of adjacent channels, tiles_m strips of a line, splits the images. */
 struct conv_parts_params {
     SHADER_STRUCT conv_params conv;
     uint m, n, k, splits, chunks, all_chunks;
@@ -59,16 +59,16 @@ struct conv_winograd_params {
 #define CONV_DIRECT_RESULTS 4
 #define CONV_DIRECT_LINE    16
 
-/* channels_last: in memory, channels of a pixel are neighbours. by_units: by the number of units of a line of the
- * result, of one element or CONV_DIRECT_RESULTS, for which at most CONV_DIRECT_LINE elements of X are looked at. */
+/* channels_last: channels of a pixel are adjacent in memory. by_units: division by the number of units of a line of the
+ * result, of one element or CONV_DIRECT_RESULTS, which read at most CONV_DIRECT_LINE elements of X. */
 struct conv_direct_params {
     SHADER_STRUCT conv_params conv;
     SHADER_STRUCT shader_divisor by_units;
     uint channels_last;
 };
 
-/* struct kern_inverted_residual, one stage of it. The parts of the parameters begin at these elements of tensor 1; D
- * begins at byte `depthwise` of the scratch memory, behind E. */
+/* struct kern_inverted_residual, one stage of it. The parts of the parameters start at these elements of tensor 1; D
+ * starts at byte `depthwise` of the scratch memory, after E. */
 struct inverted_residual_params {
     uint stage, middle, channels, outputs;
     int first[2], first_steps[2], first_start[2], image[2], window[2], steps[2], pad[2], out_sizes[2], in_sizes[2];

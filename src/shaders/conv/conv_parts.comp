@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_CONV by small tiles, for convolutions that larger ones would not spread over a device: a workgroup computes the
+/* KERN_CONV by small tiles, for convolutions whose larger tiles would not fill a device: a workgroup computes the
  * results of 32 pixels (of all images) and 32 output channels of a group. Each of its subgroups of 32 invocations has a
- * part of their sums; these are added in shared memory. What is summed runs over the window within each channel, or with
- * channels_first the other way round, and in chunks of four vectors of 16 bytes. Windows have two dimensions at most.
+ * part of their sums; these are added in shared memory. The sums run over the window within each channel, or with
+ * channels_first the other way round, in chunks of four vectors of 16 bytes. Windows have two dimensions at most.
  * Tensors: as for conv_any.comp. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -14,12 +14,13 @@
 #include "shaders/gemm/tile_number.glsl"
 #include "shaders/conv/conv_finish.glsl"
 
-/* Whether vectors of X along channels, of W along what is summed, are there whole or not at all. */
+/* Whether vectors of X along channels, of W along the summed elements, are either complete or absent. */
 layout(constant_id = 2) const bool WIDE_X = false;
 layout(constant_id = 3) const bool WIDE_W = false;
-/* Results: neighbouring channels lie side by side, in vectors (1), or in any way (2); else neighbouring pixels (0). */
+/* Results: adjacent channels are contiguous, in vectors (1), or have any stride (2); else adjacent pixels are
+ * contiguous (0). */
 layout(constant_id = 4) const uint Y_ORDER = 0;
-/* Other workgroups have parts of the sums, too. */
+/* Other workgroups have parts of the sums as well. */
 layout(constant_id = 5) const uint SPLIT = 0;
 
 #define SIDE      16u /* of a cooperative matrix */
@@ -37,9 +38,9 @@ layout(constant_id = 5) const uint SPLIT = 0;
 #endif
 #define CHUNK (4u * VECTOR)
 
-/* For each subgroup a chunk of X and W, lines along what is summed; later its sums. */
+/* For each subgroup a chunk of X and W, lines along the summed elements; later its sums. */
 shared uvec4 tiles[SUBGROUPS * STAGE];
-/* Position in the window, and the place in X and W, of each element of the subgroups' chunks. */
+/* Position in the window, and offsets in X and W, of each element of the subgroups' chunks. */
 shared ivec4 taps[SUBGROUPS * CHUNK];
 
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Vectors { uvec4 v[]; };
@@ -54,8 +55,9 @@ uint subgroup, lane;
 uvec2 x_base, w_base;
 uint x_type, w_type;
 ivec2 in_sizes;
-uint k_end; /* of what is summed, for this workgroup */
-/* The lines of X and W that this invocation loads vectors of: a pixel's window, and where it and the channel begin. */
+uint k_end; /* range of summed elements of this workgroup */
+/* The lines of X and W whose vectors this invocation loads: a pixel's window, and the start of it and of the
+ * channel. */
 ivec3 pixels[4];
 int channels[4];
 uvec4 x_next[4], w_next[4];
@@ -63,7 +65,8 @@ bool x_inside[4], w_inside;
 
 #define EACH_OF_4(i) [[unroll]] for (uint i = 0u; i < 4u; i++)
 
-/* Line and vector in it of load i. Neighbours load neighbours: along channels where these are wide, else pixels. */
+/* Line and vector of load i. Neighbouring invocations load neighbouring elements: along channels if these are vectors,
+ * else pixels. */
 uvec2 x_slot(uint i)
 {
     return WIDE_X ? uvec2(lane / 4u + 8u * i, lane % 4u) : uvec2(lane, i);
@@ -83,7 +86,7 @@ ivec3 window_of(uint pixel, int group)
     return ivec3(y, x, int(image) * CONV.x[0] + group * int(CONV.in_group) * CONV.x[1] + y * CONV.x[3] + x * CONV.x[4]);
 }
 
-/* Element k of what is summed: position in the window, place in X and in W. */
+/* Summed element k: position in the window, offset in X and in W. */
 ivec4 tap_of(uint k)
 {
     uint c, tap;
@@ -114,8 +117,8 @@ bool is_inside(ivec3 pixel, ivec4 tap)
     return uint(pixel.x + tap.x) < uint(in_sizes.x) && uint(pixel.y + tap.y) < uint(in_sizes.y);
 }
 
-/* Elements outside the image are loaded from somewhere else, and become zeros when they are kept: no load is in a
- * branch, so that all of them are on their way at once. */
+/* Elements outside the image are replaced by valid loads, and become zeros when they are stored: no load is in a
+ * branch, so that all of them are issued at once. */
 uvec4 gather_x(ivec3 pixel, uint first)
 {
     uvec4 v = uvec4(0u);
@@ -317,7 +320,7 @@ void begin(uint m, uint n, uint group)
     }
 }
 
-/* Chunks first to end; each SUBGROUPS-th is this subgroup's. */
+/* Chunks first to end; this subgroup takes every SUBGROUPS-th. */
 void sum_chunks(uint first, uint end)
 {
     clear_sums();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_CONV of single channels (depthwise) as conv_depth.comp, of many pixels: RESULTS neighbouring pixels of a line per
- * invocation, which load and convert each element of X that several of their windows see but once, and 16 bytes of
- * channels. Windows are COLUMNS wide and move by one column. Invocations side by side have neighbouring channels and then
- * lines, so that what they share is in the first-level cache. */
+/* KERN_CONV of single channels (depthwise) as conv_depth.comp, of many pixels: RESULTS neighbouring pixels of a line
+ * per invocation, which load and convert each element of X that several of their windows share only once, and 16 bytes
+ * of channels. Windows are COLUMNS wide and move by one column. Adjacent invocations have adjacent channels and then
+ * lines, so that shared elements are in the first-level cache. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -39,7 +39,7 @@ uvec4 load_channels(uint type, uvec2 base, int at)
     return QuadArray(base).v[at >> (type == TYPE_FLOAT32 ? 2 : 3)];
 }
 
-/* One line of the windows; x_at: of its first element, `left` of the line's beginning. */
+/* One line of the windows; x_at: of its first element, `left` elements from the start of the line. */
 void add_line(uint type, uvec2 x_base, int x_at, int left, bool there, uvec2 w_base, int w_at, inout Channels sums[RESULTS])
 {
     Channels x[LOADS];

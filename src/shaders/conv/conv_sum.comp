@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Second dispatch of convolutions by small tiles (conv_parts.comp): adds the parts of their sums, which the first one
- * left in the scratch memory. Tensors: as for conv_any.comp. */
+/* Second dispatch of convolutions by small tiles (conv_parts.comp): adds the partial sums that the first one left in
+ * the scratch memory. Tensors: as for conv_any.comp. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -10,7 +10,7 @@
 #include "shaders/core/views.glsl"
 #include "shaders/conv/conv_finish.glsl"
 
-/* Neighbouring channels lie side by side in Y, in vectors. */
+/* Adjacent channels are contiguous in Y, in vectors. */
 layout(constant_id = 2) const bool WIDE_Y = false;
 
 vec4 sum_of(uint at, uint step)

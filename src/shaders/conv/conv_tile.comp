@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_CONV as products by tiles, one for each image and group: rows are its output channels, columns pixels, and what
- * is summed are the elements of a window in all its input channels, which are loaded from where they lie. Tensors: as
- * for conv_any.comp. */
+/* KERN_CONV as implicit GEMM, one for each image and group: rows are its output channels, columns pixels, and the
+ * summed elements are those of a window in all its input channels, which are loaded in place. Tensors: as for
+ * conv_any.comp. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS conv_tile_params
@@ -13,12 +13,12 @@
 #include "shaders/gemm/tile_size.glsl"
 #include "shaders/gemm/tile_finish.glsl"
 
-/* Positions along the spatial dimensions, the sum of which is a pixel's, and what they and the channel give to the
- * element's place. */
+/* Positions along the spatial dimensions, whose sum is a pixel's, and the offset of the element from them and the
+ * channel. */
 shared ivec4 pixels[TILE_N], taps[DEPTH * FACTORS];
 shared int weights[DEPTH * FACTORS];
 
-/* Of the parameters, read once: w_step = from output channel to output channel. */
+/* From the parameters, read once: w_step = from output channel to output channel. */
 uint x_type, w_type;
 uvec2 x_base, w_base, y_base;
 bool transposed;
@@ -28,7 +28,7 @@ int w_step;
 int channel, first_pixel, x_start, w_start, y_start;
 uint first_number; /* of its results */
 
-/* A pixel's position, and its place in a channel of Y. */
+/* A pixel's position, and its offset in a channel of Y. */
 int pixel_in_y(uint pixel, out ivec3 at)
 {
     uint row = divide(pixel, CONV.by_out[2]), plane = divide(row, CONV.by_out[1]);
@@ -76,7 +76,7 @@ void begin(uint batch, uint m, uint n)
     }
 }
 
-/* What is summed runs over the window within each channel, or with channels_first the other way round. */
+/* The sums run over the window within each channel, or with channels_first the other way round. */
 void prepare(uint k)
 {
     uint i = gl_LocalInvocationID.x, c, tap;
@@ -118,7 +118,8 @@ FACTOR load_a(uint m, uint k, uint row)
 }
 #endif
 
-/* Where the element of the window is that pixel n sees at `row`; false: outside the image, where there are zeros. */
+/* The offset of the element of the window that pixel n reads at `row`; false: outside the image, where elements are
+ * zero. */
 bool find_b(uint n, uint row, out int place)
 {
     ivec4 pixel = pixels[int(n) - first_pixel], tap = taps[row];
@@ -145,7 +146,7 @@ int zero_of_b(uint n)
     return zero_point(CONV.x_zero, 0) + bias_of(x_type);
 }
 
-/* Four factors, as many of which exist. */
+/* Four factors, fewer if fewer exist. */
 int load_a(uint m, uint k, uint row)
 {
     uint count = min(TILE_PARAMS.k - FACTORS * k, FACTORS), word = 0u;
@@ -156,7 +157,7 @@ int load_a(uint m, uint k, uint row)
     return int(word);
 }
 
-/* Outside the image they are what counts as zero. */
+/* Outside the image: the values that count as zero. */
 int load_b(uint n, uint k, uint row)
 {
     uint count = min(TILE_PARAMS.k - FACTORS * k, FACTORS), word = 0u;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_CONV of large images with cooperative matrices, for windows that move by one element: a workgroup computes the
- * results of a rectangle of an image's pixels and some output channels of a group. What the windows of all its pixels
- * cover lies in shared memory, some channels at a time; every matrix of 16 neighbouring pixels that is loaded from there
+/* KERN_CONV of large images with cooperative matrices, for windows with stride one: a workgroup computes the results of
+ * a rectangle of an image's pixels and some output channels of a group. The area covered by the windows of all its
+ * pixels is in shared memory, some channels at a time; every matrix of 16 adjacent pixels that is loaded from there
  * serves all lines of the window. A subgroup of 32 has ROWS lines of 16 pixels, and COLUMNS times 16 channels. Weights
- * come from the scratch memory, where a first dispatch, with PACK, put them as matrices, and are shared by way of the
- * first-level cache. While matrices are multiplied the image's next channels come from memory. Tensors: as for
+ * are read from the scratch memory, where a first dispatch, with PACK, stored them as matrices, and are shared through
+ * the first-level cache. While matrices are multiplied the image's next channels are loaded. Tensors: as for
  * conv_any.comp. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -16,9 +16,10 @@
 #include "shaders/gemm/tile_number.glsl"
 #include "shaders/conv/conv_finish.glsl"
 
-/* Whether vectors of X along channels are there whole or not at all. */
+/* Whether vectors of X along channels are either complete or absent. */
 layout(constant_id = 2) const bool WIDE_X = false;
-/* Results: neighbouring channels lie side by side, in vectors (1), or in any way (2); else neighbouring pixels (0). */
+/* Results: adjacent channels are contiguous, in vectors (1), or have any stride (2); else adjacent pixels are
+ * contiguous (0). */
 layout(constant_id = 3) const uint Y_ORDER = 0;
 /* 4 bits each: lines and columns of the window; ROWS and COLUMNS, at most 8 and 2; subgroups along x, y and channels. */
 layout(constant_id = 4) const uint SHAPE = 1u << 24 | 2u << 20 | 2u << 16 | 2u << 12 | 2u << 8 | 3u << 4 | 3u;
@@ -31,7 +32,7 @@ layout(constant_id = 4) const uint SHAPE = 1u << 24 | 2u << 20 | 2u << 16 | 2u <
 #define GROUPS_X (SHAPE >> 16 & 15u)
 #define GROUPS_Y (SHAPE >> 20 & 15u)
 #define GROUPS_N (SHAPE >> 24 & 15u)
-#define TOGETHER    (KERNEL_H % 3u == 0u ? 3u : KERNEL_H % 2u == 0u ? 2u : 1u) /* of the window, taken together */
+#define TOGETHER    (KERNEL_H % 3u == 0u ? 3u : KERNEL_H % 2u == 0u ? 2u : 1u) /* of the window, processed together */
 #define TILE_H   (GROUPS_Y * ROWS)
 #define TILE_W   (GROUPS_X * SIDE)
 #define TILE_N   (GROUPS_N * COLUMNS * SIDE)
@@ -61,8 +62,8 @@ layout(buffer_reference, std430, buffer_reference_align = 16) buffer Vectors { u
 
 uint subgroup, lane;
 
-/* Packed weights are matrices of 16 channels of the image and 16 output channels of a group: by groups, these, positions
- * in the window and those. */
+/* Packed weights are matrices of 16 channels of the image and 16 output channels of a group, ordered by groups, the
+ * latter, positions in the window and the former. */
 uvec2 packed_base;
 #define MATRICES_C ((CONV.in_group + SIDE - 1u) / SIDE)
 #define MATRICES_N ((CONV.out_group + TILE_N - 1u) / TILE_N * (TILE_N / SIDE))
@@ -99,11 +100,11 @@ void run_unit(uint unit)
 #else
 uvec2 x_base;
 uint x_type;
-/* Of the tile: the image position that the first window begins at, and its place in X. */
+/* Of the tile: the image position at which the first window starts, and its offset in X. */
 ivec2 corner;
 int x_start;
 
-/* Of the parameters, read once. */
+/* From the parameters, read once. */
 uvec2 x_sizes;
 ivec3 x_steps; /* to the next line, pixel and channel */
 uint in_group, matrices_c;
@@ -141,7 +142,7 @@ uvec4 fetch_x(uint pixel, uint c)
     return v;
 }
 
-/* All that an invocation has of matrices and vectors is in variables of their own, as in tile_matrix.glsl. */
+/* All matrices and vectors of an invocation are separate variables, as in tile_matrix.glsl. */
 #define EACH_LOAD(X)   X(0u) X(1u) X(2u) X(3u) X(4u) X(5u) X(6u) X(7u) X(8u) X(9u) X(10u) X(11u)
 #define EACH_ROW(X)    X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
 #define EACH_WEIGHT(X) X(0, 0) X(0, 1) X(1, 0) X(1, 1) X(2, 0) X(2, 1)
@@ -160,7 +161,7 @@ uvec4 fetch_x(uint pixel, uint c)
     if (GROUP_SIZE * i < LOADS && LOAD_AT(i) < LOADS)                                                                  \
         tiles[LOAD_AT(i) / 2u * LINE + LOAD_AT(i) % 2u] = x_next[i];
 #define PLAIN_AT (TILES > STAGES ? TILES : STAGES)
-/* Weights of line dy of those taken together, and of 16 output channels. */
+/* Weights of line dy of those processed together, and of 16 output channels. */
 #define LOAD_WEIGHT(dy, j)                                                                                             \
     MatrixB b##dy##j;                                                                                                  \
     if (dy < TOGETHER && j < COLUMNS) {                                                                                   \
@@ -205,7 +206,7 @@ vec4 staged(uint at)
     return uintBitsToFloat(tiles[at]);
 }
 
-/* What does not depend on the pixel of eight channels that lie side by side. */
+/* The part of eight adjacent channels that does not depend on the pixel. */
 Four prepare_channels(uint channel)
 {
     Four four;
@@ -225,7 +226,7 @@ void place_four(inout Four four, uint number, int y_at)
             four.operands[i] = operands_of(uint(steps.v[i].tensor), steps.v[i].place, number, y_at);
 }
 
-/* What results' places need, read once for a tile. */
+/* Data for the positions of results, read once for a tile. */
 uvec2 y_base;
 ivec2 y_sizes;
 ivec3 y_steps; /* to the next image, line and pixel */
@@ -254,8 +255,8 @@ void store_at(Four low, Four high, vec4 low_sums, vec4 high_sums)
     }
 }
 
-/* A line of 16 pixels, whose sums are staged at `from`, from result (y, x) of the image on. With `begins` it is the
- * tile's first one: its eight channels are an invocation's in all lines. */
+/* A line of 16 pixels, whose sums are staged at `from`, from result (y, x) of the image on. `begins`: it is the tile's
+ * first one; an invocation has the same eight channels in all lines. */
 void store_vectors(uint from, uint image, ivec2 at, uint group, uint n, bool begins, inout Four low, inout Four high)
 {
     [[unroll]] for (uint step = 0u; step < COLUMNS; step++) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_CONV of FLOAT32 with windows of 3 x 3 that move by one element, by Winograd's F(2x2, 3x3): for each square of 2 x 2
- * results what its windows cover, 4 x 4 elements, becomes 16 numbers of a channel, the window likewise; products of these,
- * summed over channels, become the results. So 16 planes of products of matrices take 16 multiplications where 36 were.
- * A workgroup has 32 squares (of all images) and 64 output channels, an invocation 8 x 16 sums of one plane. Half of the
- * invocations bring and transform the image, the others bring windows, transformed beforehand, while the channels before
- * these are multiplied. Tensors: as for conv_any.comp, X with channels side by side in vectors of four; the windows are
- * packed as conv_winograd_pack.comp does. */
+/* KERN_CONV of FLOAT32 with 3 x 3 windows of stride one, by Winograd's F(2x2, 3x3): for each square of 2 x 2 results,
+ * the 4 x 4 input elements of its windows become 16 numbers per channel, and so does the window; their products, summed
+ * over channels, become the results. So 16 planes of GEMMs take 16 multiplications instead of 36. A workgroup has 32
+ * squares (of all images) and 64 output channels, an invocation 8 x 16 sums of one plane. Half of the invocations load
+ * and transform the image, the others load windows, transformed ahead of time, while the previous channels are
+ * multiplied. Tensors: as for conv_any.comp, X with contiguous channels in vectors of four; the windows are packed as
+ * by conv_winograd_pack.comp. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -28,8 +28,9 @@ layout(constant_id = 3) const bool PACKED = false;
 #define CHUNK    CONV_WINOGRAD_CHUNK /* channels of the image at a time */
 #define PLANES   16u
 #define LOADS    8u /* vectors of an invocation at a time */
-/* In vectors: channels of the image, planes, squares; behind it channels of the image, planes, output channels. Vectors of
- * squares have another order in each column of planes, so that neighbours who store use other banks. */
+/* In vectors: channels of the image, planes, squares; followed by channels of the image, planes, output channels.
+ * Vectors of squares have another order in each column of planes, so that invocations that store together use different
+ * banks. */
 #define TILE_W (CHUNK * PLANES * SQUARES / 4u)
 #define TILES  (TILE_W + CHUNK * PLANES * CHANNELS / 4u)
 /* An invocation's squares are fours, 16 apart; its channels are fours, 16 apart. */
@@ -48,13 +49,13 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Ve
 
 #define EACH_LOAD(i) [[unroll]] for (uint i = 0u; i < LOADS; i++)
 
-/* The invocation's number: fours of them are neighbours in their subgroup, too. Where drivers leave room in subgroups, so
+/* The invocation's number: groups of four are neighbours in their subgroup, too. If drivers leave gaps in subgroups, so
  * that they may not be, each invocation loads both of the columns that it needs. */
 uint self;
 bool alone;
 
-/* Where the next vectors of this invocation are: of the image four elements, column `own` of a square (then, if alone,
- * the same of column `other`); or of windows. */
+/* The position of the next vectors of this invocation: of the image four elements, column `own` of a square (then, if
+ * alone, the same of column `other`); or of windows. */
 bool is_image;
 uint own, other;
 uvec2 base;
@@ -64,7 +65,7 @@ uint outside; /* one bit for each of the image's */
 uvec4 next[LOADS];
 vec4 sums[4u * QUADS_S][QUADS_N];
 
-/* Image, line and column of a square, all squares numbered one after the other. */
+/* Image, line and column of a square; all squares are numbered consecutively. */
 uvec3 square_of(uint number)
 {
     uint image = divide(number, params.by_squares), within = number - image * params.by_squares.size;
@@ -167,7 +168,7 @@ void multiply(uint plane, uvec2 corner)
 
 /* ---- results ---- */
 
-/* Every other row of invocations has its halves of eight quads the other way round: neighbours use other banks. */
+/* Every other row of invocations exchanges the halves of eight quads, so that neighbours use different banks. */
 uint out_at(uint square, uint quad)
 {
     return square * OUT_QUADS + (quad ^ (square >> 1 & 1u) << 2);
@@ -177,7 +178,7 @@ uint out_at(uint square, uint quad)
     tiles[plane * (OUT_SQUARES * OUT_QUADS) + out_at(corner.x * 2u + i % 2u, corner.y + COLUMNS * j)] = sums[i][j];
 #define STAGE_LINE(i) STAGE_SUM(i, 0u) STAGE_SUM(i, 1u) STAGE_SUM(i, 2u) STAGE_SUM(i, 3u)
 
-/* Written out: in a loop over lines a driver would keep all sums in memory. */
+/* Unrolled: in a loop over lines a driver would keep all sums in memory. */
 void stage_sums(uint plane, uvec2 corner, uint round)
 {
     if (round == 0u) {
@@ -210,7 +211,7 @@ void store_four(uint m, uint channel, vec4 bias, vec4 value)
     }
     for (uint e = 0u; e < 4u && channel + e < CONV.out_channels; e++) {
         store_one(m, channel + e, value.x);
-        value = value.yzwx; /* value[e] would not be in registers where the loop stays one */
+        value = value.yzwx; /* value[e] would not be in registers if the loop were not unrolled */
     }
 }
 

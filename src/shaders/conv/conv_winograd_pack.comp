@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* First dispatch of conv_winograd.comp, where windows are not packed on the host: a window of an input and an output
- * channel each, w, becomes G w G^T, 4 x 4 numbers. Packed ones are in blocks of output channels; within them by input
- * channels, the 16 numbers, and output channels, zeros behind the last. Tensors: as for conv_any.comp. */
+/* First dispatch of conv_winograd.comp if windows are not packed on the host: the window w of an input and an output
+ * channel becomes G w G^T, 4 x 4 numbers. Packed windows are in blocks of output channels; within them by input
+ * channels, the 16 numbers, and output channels, zeros after the last. Tensors: as for conv_any.comp. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

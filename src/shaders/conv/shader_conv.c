@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of convolutions. */
+/* Kernels for convolutions. */
 #include "shaders/conv/shader_conv.h"
 
 static bool small_ones;
@@ -19,7 +19,7 @@ static uint64_t result_elements(const struct kern_op *op)
     return kern_view_elements(&op->tensors[op->input_count]);
 }
 
-/* Shaders count positions in and around the image in 32 bits. */
+/* Shaders compute positions in and around the image in 32 bits. */
 static bool positions_fit(const struct conv_shape *s)
 {
     for (uint32_t d = 0; d < 3; d++) {
@@ -30,13 +30,13 @@ static bool positions_fit(const struct conv_shape *s)
     return s->kernel[0] * s->kernel[1] <= INT32_MAX;
 }
 
-const char *shader_conv_obstacle(const struct kern_op *op, struct conv_shape *out)
+const char *shader_conv_unsupported(const struct kern_op *op, struct conv_shape *out)
 {
-    const char *found = shader_size_obstacle(op);
+    const char *found = shader_size_unsupported(op);
     if (found)
         return found;
     if (!kern_conv_any_ref_accepts(op) || !conv_shape_init(op, out))
-        return "there is no shader for it in these types";
+        return "no shader for these data types";
     return positions_fit(out) ? NULL : "the shaders do not count that many elements";
 }
 
@@ -93,11 +93,11 @@ void shader_conv_finish(const struct kern_op *op, struct shader_dispatch *out)
 
 /* ---- any convolution ---- */
 
-const char *shader_conv_any_obstacle(const struct kern_op *op)
+const char *shader_conv_any_unsupported(const struct kern_op *op)
 {
     struct conv_shape shape;
-    const char *found = shader_block_obstacle(op);
-    return found ? found : shader_conv_obstacle(op, &shape);
+    const char *found = shader_block_unsupported(op);
+    return found ? found : shader_conv_unsupported(op, &shape);
 }
 
 void shader_conv_any_plan(const struct kern_op *op, struct shader_work *out)
@@ -123,20 +123,20 @@ static bool by_tiles(const struct conv_shape *s)
            (s->in_group > 1 || taps > TUNE_CONV_DIRECT_TAPS_MAX);
 }
 
-const char *shader_conv_direct_obstacle(const struct kern_op *op)
+const char *shader_conv_direct_unsupported(const struct kern_op *op)
 {
     struct conv_shape s;
-    const char *found = shader_conv_obstacle(op, &s);
+    const char *found = shader_conv_unsupported(op, &s);
     if (found)
         return found;
     if (op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT64)
-        return "there is no shader for it in this type";
+        return "no shader for this data type";
     if (s.transposed || s.flip)
-        return "there is no shader for it with windows of this kind";
-    return by_tiles(&s) ? "there are many channels" : shader_epilogue_obstacle(op);
+        return "no shader for such windows";
+    return by_tiles(&s) ? "not for many channels" : shader_epilogue_unsupported(op);
 }
 
-/* Elements of the result that an invocation takes. */
+/* Number of result elements per invocation. */
 static uint32_t direct_results(const struct kern_op *op)
 {
     const struct conv_params conv = shader_conv_parameters(op);
@@ -168,7 +168,7 @@ void shader_conv_direct_plan(const struct kern_op *op, struct shader_work *out)
     struct shader_dispatch *dispatch = shader_add(out, op->u.conv.integer ? SHADER_conv_direct_int : SHADER_conv_direct,
                                                   op, direct_units(op, &params), SHADER_GROUP_SIZE, sizeof(params));
     shader_specialize(op, result_elements(op), dispatch);
-    if (dispatch->constants[0]) { /* a pipeline for this window, too */
+    if (dispatch->constants[0]) { /* a pipeline for this window as well */
         dispatch->constants[2] = (uint32_t)params.conv.kernel[1];
         dispatch->constants[3] = (uint32_t)params.conv.kernel[2];
     }
@@ -189,20 +189,20 @@ void shader_conv_direct_write(const struct kern_op *op, uint32_t index, const st
 
 /* ---- by tiles ---- */
 
-const char *shader_conv_tile_obstacle(const struct kern_op *op)
+const char *shader_conv_tile_unsupported(const struct kern_op *op)
 {
     struct conv_shape s;
-    const char *found = shader_conv_obstacle(op, &s);
+    const char *found = shader_conv_unsupported(op, &s);
     if (found)
         return found;
     if (op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT64)
-        return "there is no shader for it in this type";
+        return "no shader for this data type";
     if (s.out_group < TUNE_CONV_CHANNELS_MIN ||
         s.kernel[0] * s.kernel[1] * s.kernel[2] * s.in_group < TUNE_TILE_DEPTH_MIN)
-        return "there are too few channels";
+        return "too few channels";
     if (s.kernel[0] * s.kernel[1] * s.kernel[2] * s.in_group > INT32_MAX)
         return "the window is too large";
-    return shader_epilogue_obstacle(op);
+    return shader_epilogue_unsupported(op);
 }
 
 static struct conv_tile_params conv_tiles(const struct kern_op *op, enum shader_tile_class class)
@@ -245,11 +245,11 @@ void shader_conv_tile_write(const struct kern_op *op, uint32_t index, const stru
     shader_tile_write(op, index, places, &params.tile, sizeof(params), words);
 }
 
-/* ---- of bytes, by integer dot products ---- */
+/* ---- 8-bit, by integer dot products ---- */
 
-const char *shader_conv_dot_obstacle(const struct kern_op *op)
+const char *shader_conv_dot_unsupported(const struct kern_op *op)
 {
-    return op->u.conv.integer ? shader_conv_tile_obstacle(op) : "there is no shader for it in these types";
+    return op->u.conv.integer ? shader_conv_tile_unsupported(op) : "no shader for these data types";
 }
 
 void shader_conv_dot_plan(const struct kern_op *op, struct shader_work *out)
@@ -266,18 +266,18 @@ void shader_conv_dot_write(const struct kern_op *op, uint32_t index, const struc
 
 /* ---- with cooperative matrices ---- */
 
-const char *shader_conv_coop_obstacle(const struct kern_op *op)
+const char *shader_conv_coop_unsupported(const struct kern_op *op)
 {
     struct conv_shape s;
-    const char *found = shader_conv_tile_obstacle(op);
+    const char *found = shader_conv_tile_unsupported(op);
     if (found)
         return found;
     conv_shape_init(op, &s);
-    return shader_coop_obstacle(op, s.out_group, (uint64_t)(s.out[0] * s.out[1] * s.out[2]),
-                                (uint64_t)(s.kernel[0] * s.kernel[1] * s.kernel[2] * s.in_group));
+    return shader_coop_unsupported(op, s.out_group, (uint64_t)(s.out[0] * s.out[1] * s.out[2]),
+                                   (uint64_t)(s.kernel[0] * s.kernel[1] * s.kernel[2] * s.in_group));
 }
 
-/* Dimensions from `first` to the last are one behind the other, without gaps. */
+/* Dimensions from `first` to the last are contiguous. */
 static bool is_packed(const struct kern_view *view, uint32_t first)
 {
     int64_t stride = 1;
@@ -287,7 +287,7 @@ static bool is_packed(const struct kern_view *view, uint32_t first)
     return true;
 }
 
-/* All dimensions but the first two, or those and the second, are one of so many elements. */
+/* All dimensions except for the first two, or those and the second, are one dimension of this many elements. */
 static struct kern_view joined(const struct kern_view *view, uint32_t first)
 {
     struct kern_view out = *view;

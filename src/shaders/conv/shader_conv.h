@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What rows of convolutions share. */
+/* Shared by kernels for convolutions. */
 #ifndef SHADERS_CONV_SHADER_CONV_H
 #define SHADERS_CONV_SHADER_CONV_H
 
@@ -10,10 +10,10 @@
 #include "kernels/conv/conv.h"
 #include "kernels/core/kernel.h"
 
-/* Why no shader takes it, else NULL and *out. */
-const char *shader_conv_obstacle(const struct kern_op *op, struct conv_shape *out);
+/* The unsupported reason of all shaders, else NULL and *out. */
+const char *shader_conv_unsupported(const struct kern_op *op, struct conv_shape *out);
 struct conv_params shader_conv_parameters(const struct kern_op *op);
-/* Types of Y that conv_finish.glsl stores several of at once. */
+/* Types of Y of which conv_finish.glsl stores several elements at once. */
 static inline bool shader_conv_stores_vectors(DML_TENSOR_DATA_TYPE type)
 {
     return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16 ||
@@ -22,12 +22,13 @@ static inline bool shader_conv_stores_vectors(DML_TENSOR_DATA_TYPE type)
 /* The epilogue, of dispatches that include conv_finish.glsl. */
 void shader_conv_finish(const struct kern_op *op, struct shader_dispatch *out);
 
-/* For tests: small images, too, with this line of WINDOW (tuning.def), from 1 on and over again; 0: as usual. */
+/* For tests: also accepts small images, with this line of WINDOW (tuning.def), counted from 1 and cyclically; 0: normal
+ * selection. */
 void shader_conv_window_force(uint32_t number);
-/* For tests: of conv_depth's shaders the one for single pixels (1) or for several (2), where it takes the op; 0: the
+/* For tests: of conv_depth's shaders the one for single pixels (1) or for several (2), if it accepts the op; 0: the
  * best. */
 void shader_conv_depth_force(uint32_t shader);
-/* For tests: rows take convolutions, too, for which others are faster; whether that is so. */
+/* For tests: kernels also accept convolutions for which others are faster; returns the setting. */
 void shader_conv_force_small(bool small);
 bool shader_conv_takes_small(void);
 

@@ -15,23 +15,23 @@ static bool has_vectors(const struct kern_view *view, uint32_t d, int64_t vector
     return view->sizes[d] % vector == 0;
 }
 
-const char *shader_conv_depth_obstacle(const struct kern_op *op)
+const char *shader_conv_depth_unsupported(const struct kern_op *op)
 {
     struct conv_shape s;
     const struct kern_view *t = op->tensors, *y = &t[op->input_count];
-    const char *found = shader_conv_obstacle(op, &s);
+    const char *found = shader_conv_unsupported(op, &s);
     if (found)
         return found;
     if (t[0].type == DML_TENSOR_DATA_TYPE_FLOAT64 || op->u.conv.integer || t[1].type != t[0].type ||
         !shader_conv_stores_vectors(y->type))
-        return "there is no shader for it in these types";
+        return "no shader for these data types";
     if (s.transposed || s.flip || s.kernel[0] != 1 || s.in[0] != 1 || s.out[0] != 1 ||
         s.kernel[1] * s.kernel[2] > TUNE_CONV_DIRECT_TAPS_MAX)
-        return "there is no shader for it with windows of this kind";
+        return "no shader for such windows";
     if (s.in_group != 1 || s.out_group != 1 || !has_vectors(&t[0], 1, VECTOR) || !has_vectors(&t[1], 0, VECTOR) ||
         !has_vectors(y, 1, VECTOR))
-        return "its channels do not lie side by side";
-    return shader_epilogue_obstacle(op);
+        return "its channels are not contiguous";
+    return shader_epilogue_unsupported(op);
 }
 
 /* ---- several pixels at a time ---- */
@@ -48,14 +48,14 @@ static uint32_t vector_of(const struct kern_op *op)
     return op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT32 ? 4 : 8;
 }
 
-/* Where there are enough pixels to be worth it. */
+/* If there are enough pixels to be worth it. */
 static bool takes_strips(const struct kern_op *op, const struct conv_params *conv, uint64_t pixels,
                          enum shader_code *out)
 {
     const int64_t vector = vector_of(op);
     *out = conv->kernel[2] == 3 ? SHADER_conv_strip_3 : SHADER_conv_strip_5;
     if ((conv->kernel[2] != 3 && conv->kernel[2] != 5) || conv->steps[2] != 1 || conv->dilations[2] != 1)
-        return false; /* with steps of two it takes longer */
+        return false; /* with steps of two it is slower */
     if (!has_vectors(&op->tensors[0], 1, vector) || !has_vectors(&op->tensors[1], 0, vector) ||
         !has_vectors(&op->tensors[op->input_count], 1, vector))
         return false;

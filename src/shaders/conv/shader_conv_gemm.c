@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions with windows of one element, which are products of matrices: rows are pixels, columns output channels.
- * The rows of products run them, on the same memory. */
+/* 1x1 convolutions as GEMMs: rows are pixels, columns output channels. The kernels for GEMM run them, on the same
+ * memory. */
 #include "shaders/conv/shader_conv.h"
 
 #include "kernels/core/kernel.h"
 #include "shaders/shader.h"
 
-/* An image as [images, pixels, channels], or as [pixels, channels] where its pixels follow one another in equal steps
- * across images: those of size 1 do not count. false: the pixels of an image do not. */
+/* An image as [images, pixels, channels], or as [pixels, channels] if its pixels have equal strides across images:
+ * those of size 1 are ignored. false: the pixels of an image do not. */
 static bool as_matrix(const struct kern_view *image, bool one, struct kern_view *out)
 {
     int64_t stride = 0, count = 1;
@@ -83,28 +83,28 @@ static void finish_matrices(const struct kern_op *op, struct kern_op *out)
     out->u.gemm.has_c = op->u.conv.has_bias;
 }
 
-/* The convolution as a product, else why it is none. */
+/* The convolution as a GEMM, else the reason why it is none. */
 static const char *as_product(const struct kern_op *op, struct kern_op *out)
 {
     struct conv_shape s;
-    const char *found = shader_conv_obstacle(op, &s);
+    const char *found = shader_conv_unsupported(op, &s);
     if (found)
         return found;
     if (op->u.conv.integer)
-        return "there is no shader for it in these types";
+        return "no shader for these data types";
     if (!conv_is_pointwise(&s) || s.in[0] != s.out[0] || s.in[1] != s.out[1] || s.in[2] != s.out[2])
-        return "there is no shader for it with windows of this kind";
+        return "no shader for such windows";
     if (!all_as_matrices(op, true, out) && !all_as_matrices(op, false, out))
-        return "the pixels do not lie in equal steps";
+        return "the pixels do not have equal strides";
     finish_matrices(op, out);
     return NULL;
 }
 
-const char *shader_conv_gemm_coop_obstacle(const struct kern_op *op)
+const char *shader_conv_gemm_coop_unsupported(const struct kern_op *op)
 {
     struct kern_op product;
     const char *found = as_product(op, &product);
-    return found ? found : shader_gemm_coop_obstacle(&product);
+    return found ? found : shader_gemm_coop_unsupported(&product);
 }
 
 void shader_conv_gemm_coop_plan(const struct kern_op *op, struct shader_work *out)
@@ -122,8 +122,8 @@ void shader_conv_gemm_coop_write(const struct kern_op *op, uint32_t index, const
         shader_gemm_coop_write(&product, index, places, words);
 }
 
-/* Where blocks of sums fill the device; below that conv_parts is as fast, whose workgroups share sums. */
-const char *shader_conv_gemm_block_obstacle(const struct kern_op *op)
+/* If blocks of sums fill the device; otherwise conv_parts is as fast, whose workgroups share sums. */
+const char *shader_conv_gemm_block_unsupported(const struct kern_op *op)
 {
     struct kern_op product;
     const char *found = as_product(op, &product);
@@ -135,7 +135,7 @@ const char *shader_conv_gemm_block_obstacle(const struct kern_op *op)
         steps *= y->sizes[d];
     if (!shader_conv_takes_small() && steps < TUNE_CONV_BLOCK_STEPS_MIN)
         return "the convolution is small";
-    return shader_gemm_block_obstacle(&product);
+    return shader_gemm_block_unsupported(&product);
 }
 
 void shader_conv_gemm_block_plan(const struct kern_op *op, struct shader_work *out)

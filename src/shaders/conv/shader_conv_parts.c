@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions by small tiles (conv_parts.comp): those that larger tiles would not spread over a device. */
+/* Convolutions by small tiles (conv_parts.comp), whose larger tiles would not fill a device. */
 #include "shaders/conv/shader_conv.h"
 
 #define TILE      32
@@ -17,25 +17,25 @@ static uint32_t count(uint64_t size, uint64_t tile)
     return (uint32_t)((size + tile - 1) / tile);
 }
 
-static const char *obstacle(const struct kern_op *op)
+static const char *unsupported(const struct kern_op *op)
 {
     struct conv_shape s;
-    const char *found = shader_conv_obstacle(op, &s);
+    const char *found = shader_conv_unsupported(op, &s);
     if (found)
         return found;
     if (s.transposed || s.flip || s.kernel[0] != 1 || s.in[0] != 1 || s.out[0] != 1)
-        return "there is no shader for it with windows of this kind";
+        return "no shader for such windows";
     const uint64_t k = (uint64_t)(s.kernel[1] * s.kernel[2]) * s.in_group;
     const uint64_t m = (uint64_t)(s.out[1] * s.out[2]) * s.batch;
     const uint64_t tiles = (uint64_t)count(m, TILE) * count(s.out_group, TILE) * s.groups;
     if (k > INT32_MAX / 2 || m > INT32_MAX / 2 || tiles > TUNE_PARTS_TILES_MAX)
         return "the convolution is large";
     if (s.out_group < TUNE_CONV_CHANNELS_MIN || k < TUNE_TILE_DEPTH_MIN)
-        return "there are too few channels";
-    return shader_epilogue_obstacle(op);
+        return "too few channels";
+    return shader_epilogue_unsupported(op);
 }
 
-/* Vectors of so many elements begin everywhere along dimension 1 and the dimensions behind it. */
+/* Vectors of this many elements are aligned along dimension 1 and the dimensions after it. */
 static bool is_wide(const struct kern_view *view, int64_t vector)
 {
     if (view->offset % vector)
@@ -53,7 +53,7 @@ static bool wide_image(const struct kern_op *op, const struct conv_parts_params 
            conv->x[3] != 1 && conv->x[0] != 1 && is_wide(&op->tensors[0], vector);
 }
 
-/* What is summed lies side by side. */
+/* The summed elements are contiguous. */
 static bool wide_filter(const struct kern_op *op, const struct conv_parts_params *params, uint32_t vector)
 {
     const struct conv_params *conv = &params->conv;
@@ -72,8 +72,8 @@ static bool wide_result(const struct kern_op *op, const struct conv_params *conv
            conv->y[3] != 1 && conv->y[0] != 1 && is_wide(y, 16 / (int64_t)kern_type_bytes(y->type));
 }
 
-/* Tiles are workgroups'. Where they are too few for a device, and it saves enough rounds of chunks to make up for a
- * second dispatch, which adds up, several workgroups share the sums of one. */
+/* Tiles are workgroups'. If there are too few for a device, and splitting saves enough rounds of chunks to compensate
+ * for a second dispatch, which adds the parts, several workgroups share the sums of one. */
 static void share(struct shape *shape)
 {
     struct conv_parts_params *params = &shape->params;
@@ -147,11 +147,11 @@ static void write(const struct kern_op *op, uint32_t index, const struct shader_
 
 /* ---- of FLOAT32 ---- */
 
-const char *shader_conv_parts_obstacle(const struct kern_op *op)
+const char *shader_conv_parts_unsupported(const struct kern_op *op)
 {
     if (op->tensors[0].type != DML_TENSOR_DATA_TYPE_FLOAT32 || op->tensors[1].type != DML_TENSOR_DATA_TYPE_FLOAT32)
-        return "there is no shader for it in these types";
-    return obstacle(op);
+        return "no shader for these data types";
+    return unsupported(op);
 }
 
 void shader_conv_parts_plan(const struct kern_op *op, struct shader_work *out)
@@ -167,15 +167,15 @@ void shader_conv_parts_write(const struct kern_op *op, uint32_t index, const str
 
 /* ---- with cooperative matrices ---- */
 
-const char *shader_conv_parts_coop_obstacle(const struct kern_op *op)
+const char *shader_conv_parts_coop_unsupported(const struct kern_op *op)
 {
     struct conv_shape s;
-    const char *found = obstacle(op);
+    const char *found = unsupported(op);
     if (found)
         return found;
     conv_shape_init(op, &s);
-    return shader_coop_obstacle(op, s.out_group, (uint64_t)(s.out[1] * s.out[2]) * s.batch,
-                                (uint64_t)(s.kernel[1] * s.kernel[2]) * s.in_group);
+    return shader_coop_unsupported(op, s.out_group, (uint64_t)(s.out[1] * s.out[2]) * s.batch,
+                                   (uint64_t)(s.kernel[1] * s.kernel[2]) * s.in_group);
 }
 
 void shader_conv_parts_coop_plan(const struct kern_op *op, struct shader_work *out)

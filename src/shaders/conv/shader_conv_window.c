@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions of large images whose windows move by one element, with cooperative matrices (conv_window.comp). */
+/* Convolutions of large images with stride one, with cooperative matrices (conv_window.comp). */
 #include "shaders/conv/shader_conv.h"
 
 #define SIDE         16 /* of a matrix */
@@ -45,7 +45,7 @@ static uint32_t count(uint64_t size, uint64_t tile)
     return (uint32_t)((size + tile - 1) / tile);
 }
 
-/* Vectors of eight channels are there whole and begin at multiples of 16 bytes. */
+/* Vectors of eight channels are complete and start at multiples of 16 bytes. */
 static bool is_wide(const struct kern_view *view)
 {
     return view->sizes[1] > 1 && shader_coop_wide(view, 1);
@@ -61,7 +61,7 @@ static bool fits(const struct cut *c, const struct conv_params *conv)
     return 16 * BASE_MAX(cover * 3, SUBGROUPS * SIDE * (4 * c->columns + 1)) <= room;
 }
 
-/* The first one that has as many channels as the last, and for which there is room; for tests, any. */
+/* The first one that has the channels of the last, and for which there is enough memory; for tests, any. */
 static const struct cut *choose(const struct conv_params *conv)
 {
     const uint32_t last = ARRAY_SIZE(cuts) - 1, channels = BASE_MIN(count(conv->out_group, SIDE), 4);
@@ -100,7 +100,7 @@ static bool shape_of(const struct kern_op *op, struct shape *out)
     return true;
 }
 
-/* Tiles do not have much more pixels than the images. */
+/* Tiles do not have many more pixels than the images. */
 static bool fills(const struct shape *s)
 {
     const uint64_t width = (uint64_t)s->params.by_tiles_x.size * s->cut.groups_x * SIDE;
@@ -108,29 +108,29 @@ static bool fills(const struct shape *s)
     return width * height * 2 <= (uint64_t)s->params.by_pixels.size * 3;
 }
 
-const char *shader_conv_window_coop_obstacle(const struct kern_op *op)
+const char *shader_conv_window_coop_unsupported(const struct kern_op *op)
 {
     struct conv_shape s;
     struct shape shape;
-    const char *found = shader_conv_obstacle(op, &s);
+    const char *found = shader_conv_unsupported(op, &s);
     if (found)
         return found;
     if (s.transposed || s.flip || s.kernel[0] != 1 || s.in[0] != 1 || s.out[0] != 1 || s.kernel[1] > KERNEL_MAX ||
         s.kernel[2] > KERNEL_MAX || s.kernel[1] * s.kernel[2] == 1 || s.stride[1] != 1 || s.stride[2] != 1 ||
         s.dilation[1] != 1 || s.dilation[2] != 1)
-        return "there is no shader for it with windows of this kind";
+        return "no shader for such windows";
     const uint64_t m = (uint64_t)(s.out[1] * s.out[2]) * s.batch;
     if (op->tensors[0].type != DML_TENSOR_DATA_TYPE_FLOAT16 || op->tensors[1].type != DML_TENSOR_DATA_TYPE_FLOAT16)
-        return "there is no shader for it in these types";
+        return "no shader for these data types";
     if (s.in_group < TUNE_WINDOW_CHANNELS_MIN)
-        return "there are too few channels";
+        return "too few channels";
     if (m > INT32_MAX / 2 || !shape_of(op, &shape) || shape.tiles > INT32_MAX || shape.matrices > INT32_MAX / 32)
         return "the convolution is large";
-    found = shader_coop_obstacle(op, SIDE, m, (uint64_t)(s.kernel[1] * s.kernel[2]) * s.in_group);
+    found = shader_coop_unsupported(op, SIDE, m, (uint64_t)(s.kernel[1] * s.kernel[2]) * s.in_group);
     if (found)
         return found;
     return !forced && (shape.tiles < TUNE_WINDOW_TILES_MIN || !fills(&shape)) ? "the image is small"
-                                                                              : shader_epilogue_obstacle(op);
+                                                                              : shader_epilogue_unsupported(op);
 }
 
 static uint64_t pack_groups(const struct shape *shape)
@@ -143,7 +143,7 @@ void shader_conv_window_coop_plan(const struct kern_op *op, struct shader_work *
     const bool plain = shader_coop_is_plain();
     struct shape shape;
     if (!shape_of(op, &shape))
-        return; /* the obstacle says so */
+        return; /* reported as the unsupported reason */
     const struct conv_params *conv = &shape.params.conv;
     const struct cut *cut = &shape.cut;
     const uint32_t bits = (uint32_t)conv->kernel[1] | (uint32_t)conv->kernel[2] << 4 | cut->rows << 8 |

@@ -11,7 +11,7 @@ static uint32_t count(uint64_t size, uint64_t tile)
     return (uint32_t)((size + tile - 1) / tile);
 }
 
-/* Vectors of channels begin everywhere at multiples of their size. */
+/* All vectors of channels start at multiples of their size. */
 static bool is_wide(const struct kern_view *view)
 {
     if (view->offset % VECTOR || view->sizes[1] % VECTOR || view->strides[1] != 1)
@@ -43,25 +43,25 @@ static uint32_t groups_of(const struct conv_winograd_params *params)
     return count(params->squares, CONV_WINOGRAD_SQUARES) * params->by_tiles_n.size;
 }
 
-/* Packed windows of an input channel, as many as there are output channels in whole blocks. */
+/* Packed windows of an input channel, for the output channels in whole blocks. */
 static uint64_t windows_of(const struct conv_winograd_params *params)
 {
     return (uint64_t)params->by_tiles_n.size * BLOCK * params->conv.in_group;
 }
 
-const char *shader_conv_winograd_obstacle(const struct kern_op *op)
+const char *shader_conv_winograd_unsupported(const struct kern_op *op)
 {
     struct conv_shape s;
-    const char *found = shader_conv_obstacle(op, &s);
+    const char *found = shader_conv_unsupported(op, &s);
     if (found)
         return found;
     if (op->tensors[0].type != DML_TENSOR_DATA_TYPE_FLOAT32 || op->tensors[1].type != DML_TENSOR_DATA_TYPE_FLOAT32)
-        return "there is no shader for it in these types";
+        return "no shader for these data types";
     if (s.transposed || s.flip || s.groups != 1 || s.kernel[0] != 1 || s.in[0] != 1 || s.out[0] != 1)
-        return "there is no shader for it with windows of this kind";
+        return "no shader for such windows";
     for (uint32_t d = 1; d < 3; d++)
         if (s.kernel[d] != 3 || s.stride[d] != 1 || s.dilation[d] != 1)
-            return "there is no shader for it with windows of this kind";
+            return "no shader for such windows";
     if (!is_wide(&op->tensors[0]))
         return "the image is not in vectors of channels";
     const uint64_t m = (uint64_t)((s.out[1] + 1) * (s.out[2] + 1)) * s.batch;
@@ -69,11 +69,11 @@ const char *shader_conv_winograd_obstacle(const struct kern_op *op)
     if (m > INT32_MAX / 2 || windows > INT32_MAX / (4 * PLANES))
         return "the convolution is large";
     if (shader_conv_takes_small())
-        return shader_epilogue_obstacle(op);
+        return shader_epilogue_unsupported(op);
     const struct conv_winograd_params params = parameters(op);
     if (params.by_tiles_n.size * BLOCK * 3 > s.out_group * 4)
-        return "there are too few channels";
-    return groups_of(&params) < TUNE_WINOGRAD_GROUPS_MIN ? "the convolution is small" : shader_epilogue_obstacle(op);
+        return "too few channels";
+    return groups_of(&params) < TUNE_WINOGRAD_GROUPS_MIN ? "the convolution is small" : shader_epilogue_unsupported(op);
 }
 
 void shader_conv_winograd_plan(const struct kern_op *op, struct shader_work *out)

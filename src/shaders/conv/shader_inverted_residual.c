@@ -17,7 +17,7 @@ static uint64_t units(const struct inverted_residual *b, uint32_t stage)
     return stage == EXPAND ? (uint64_t)b->h * b->w * b->batch * b->m : stage == DEPTHWISE ? out * b->m : out * b->o;
 }
 
-/* Windows may begin far outside the image: positions are counted in 32 bits. */
+/* Windows may start far outside the image: positions are computed in 32 bits. */
 static bool positions_fit(const struct inverted_residual *b)
 {
     const struct kern_inverted_residual *p = b->p;
@@ -30,16 +30,16 @@ static bool positions_fit(const struct inverted_residual *b)
     return true;
 }
 
-const char *shader_inverted_residual_any_obstacle(const struct kern_op *op)
+const char *shader_inverted_residual_any_unsupported(const struct kern_op *op)
 {
     struct inverted_residual b;
-    const char *obstacle = shader_block_obstacle(op);
-    if (obstacle)
-        return obstacle;
+    const char *reason = shader_block_unsupported(op);
+    if (reason)
+        return reason;
     if (!kern_inverted_residual_any_ref_accepts(op) || !residual_shape(op, &b))
-        return "there is no shader for it in these types";
+        return "no shader for these data types";
     if (op->tensors[0].type != DML_TENSOR_DATA_TYPE_FLOAT32 || op->tensors[2].type != DML_TENSOR_DATA_TYPE_FLOAT32)
-        return "there is no shader for it in these types";
+        return "no shader for these data types";
     return units(&b, EXPAND) + units(&b, DEPTHWISE) > INT32_MAX / 4 || !positions_fit(&b)
                ? "the shaders do not count that many elements"
                : NULL;

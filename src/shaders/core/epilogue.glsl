@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* op->epilogue as steps (shader_epilogue.c): value = code(value) or code(value, operand), in FLOAT32. Specialization
- * constants 6 and 7 are the codes of up to eight, 8 bits each, the first one in the lowest, so that the pipeline
- * interprets nothing; 0 ends them; with STEP_SHORT 16 bits of the value are enough. The steps' operands are in the parameter block. Needs core/views.glsl. */
+ * constants 6 and 7 are the codes of up to eight steps, 8 bits each, the first one in the lowest, so that the pipeline
+ * interprets nothing; 0 terminates them; with STEP_SHORT 16 bits of the value are sufficient. The steps' operands are
+ * in the parameter block. Needs core/views.glsl. */
 #include "shaders/mapops.glsl"
 #include "shaders/core/pairs.glsl"
 #include "shaders/map/map_math.glsl"
@@ -75,7 +76,7 @@ float run_step(uint i, uint code, float value, uint number, int y_at)
     return step_result(code, value, b, s.p, s.q);
 }
 
-/* Of element `number`, row-major, of the result, which is stored at y_at. */
+/* For element `number`, row-major, of the result, which is stored at y_at. */
 float epilogue(float value, uint number, int y_at)
 {
     if (STEPS_LOW != 0u)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Epilogues (epilogue.glsl) of eight results at a time, or four, which lie side by side in memory. What they need of the parameters
- * is read once, early, so that the memory's latency passes while something else is done. */
+/* Epilogues (epilogue.glsl) of eight or four results at a time, which are contiguous in memory. Their parameters are
+ * read once, early, to hide the latency of memory. */
 struct Operand {
     float p, q;
     int tensor; /* < 0: none */

@@ -5,7 +5,7 @@
 #define NAN      uintBitsToFloat(0x7fc00000u)
 #define INFINITY uintBitsToFloat(0x7f800000u)
 
-/* On bits, since compilers may take it for granted that there are no NaNs. */
+/* On bits, since compilers may assume that there are no NaNs. */
 bool is_nan(float x)
 {
     return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u;
@@ -16,7 +16,7 @@ bool is_inf(float x)
     return (floatBitsToUint(x) & 0x7fffffffu) == 0x7f800000u;
 }
 
-/* Subnormal numbers are not zero, also where devices take them for it. */
+/* Subnormal numbers are not zero, even on devices that flush them. */
 bool nonzero(float x)
 {
     return (floatBitsToUint(x) & 0x7fffffffu) != 0u;
@@ -51,8 +51,8 @@ float exp_of(float x)
     return scale(y, int(n));
 }
 
-/* e^x to 16 bits, where that is neither 0 nor infinite in FLOAT16 or BFLOAT16: for what is rounded to these. exp2() may
- * be 3 + 2 * |x| units off. */
+/* e^x to 16 bits, unless it is 0 or infinite in FLOAT16 or BFLOAT16: for results that are rounded to these. exp2() may
+ * be off by 3 + 2 * |x| units. */
 float short_exp_of(float x)
 {
     float y = exp2(x * 1.44269504);
@@ -211,7 +211,7 @@ float atan2_of(float y, float x)
     if (is_nan(x) || is_nan(y))
         return NAN;
     bool left = (floatBitsToUint(x) & 0x80000000u) != 0u, below = (floatBitsToUint(y) & 0x80000000u) != 0u;
-    /* Devices give no quotient by numbers near the end of the range. */
+    /* Devices return no quotient for divisors near the end of the range. */
     float scale_by = max(abs(x), abs(y)) > 1.2676506e30 ? 5.4210109e-20 : 1.0; /* 2^100, 2^-64 */
     float ax = abs(x) * scale_by, ay = abs(y) * scale_by, angle;
     if (is_inf(x) && is_inf(y))
@@ -257,7 +257,7 @@ float sinh_of(float x)
         return x;
     if (a > 80.0) {
         float e = exp_of(0.5 * a);
-        precise float half_e = 0.5 * e, product = half_e * e; /* e * e may be too great */
+        precise float half_e = 0.5 * e, product = half_e * e; /* e * e may overflow */
         y = product;
     } else {
         float t = expm1_of(a);
@@ -271,7 +271,7 @@ float cosh_of(float x)
     float e = exp_of(0.5 * abs(x));
     if (is_nan(x))
         return x;
-    precise float half_e = 0.5 * e, y = half_e * e; /* e * e may be too great */
+    precise float half_e = 0.5 * e, y = half_e * e; /* e * e may overflow */
     return abs(x) > 40.0 ? y : y + 0.5 / (e * e);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Double-precision functions, which GLSL lacks, with errors of about two units in the last place. Nothing without
+/* Double-precision functions, which GLSL does not have, with errors of about two units in the last place. Empty without
  * HAVE_FLOAT64. */
 #ifdef HAVE_FLOAT64
 /* 2^n for n from -1022 to 1023 */
@@ -24,7 +24,7 @@ double exp_of(double x)
     if (x < -745.2lf)
         return 0.0lf;
     double n = rint_of(x * 1.4426950408889634lf);
-    /* ln 2 in two parts: the product of n with the first is exact */
+    /* ln 2 in two parts: the product of n and the first is exact */
     precise double high = x - n * 0.693147180369123816490lf;
     precise double r = high - n * 1.90821492927058770002e-10lf;
     double p = 1.0lf / 6227020800.0lf;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What all shaders begin with: push constants, data types, and memory by address. Devices need not have 64-bit
- * integers: addresses are pairs of words. */
+/* Included by all shaders: push constants, data types, and memory by address. Devices need not support 64-bit integers:
+ * addresses are pairs of words. */
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference_uvec2 : require
 #ifdef UNIFORM_BLOCK
@@ -11,7 +11,7 @@
 #extension GL_EXT_shader_16bit_storage : require
 #endif
 #extension GL_EXT_spirv_intrinsics : require
-/* NaN, infinities and -0 mean what they mean: without this, compilers turn a < 0 ? 0 : a into a maximum. */
+/* NaN, infinities and -0 are significant: without this, compilers turn a < 0 ? 0 : a into a maximum. */
 spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4466], 4461, 32);
 #ifdef HAVE_FLOAT64
 spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4466], 4461, 64);
@@ -58,7 +58,7 @@ layout(push_constant) uniform Push {
 } push;
 
 #ifdef UNIFORM_BLOCK
-/* The table's beginning once more: what devices read from where their constants are, without waiting for memory. */
+/* The start of the table as a uniform buffer, from which devices read without the latency of memory. */
 #define TABLE_HEAD 512u
 layout(set = 1, binding = 0, std430) uniform TableHead { uvec2 addresses[TABLE_HEAD]; } table_head;
 
@@ -100,14 +100,14 @@ uvec2 mul64(uint a, uvec2 b)
     return uvec2(low, high + a * b.y);
 }
 
-/* Where an element lies. */
+/* The address of an element. */
 struct Place {
     uvec2 address;
     uint nibble; /* 4-bit types: 1 = the high half */
 };
 
-/* Part of the word around an address: other invocations may write the rest of it at the same time. The reference is no
- * variable: SwiftShader keeps those in too little room, where they overwrite others. */
+/* A part of the word around an address: other invocations may write the rest of it concurrently. The reference is not a
+ * variable: SwiftShader allocates too little memory for those, so that they overwrite others. */
 void store_part(uvec2 address, uint shift, uint mask, uint value)
 {
     uvec2 word = uvec2(address.x & ~3u, address.y);
@@ -116,7 +116,7 @@ void store_part(uvec2 address, uint shift, uint mask, uint value)
     atomicOr(Words(word).v, (value & mask) << shift);
 }
 
-/* Bytes and 16-bit words as numbers; stores keep the low bits. Devices without such storage take words apart. */
+/* Bytes and 16-bit words as numbers; stores keep the low bits. Devices without such storage extract them from words. */
 #ifdef WORD_STORAGE
 uint load_part(uvec2 address)
 {

@@ -62,7 +62,7 @@ float nan_like(float x)
     return NAN;
 }
 
-/* Truncates and saturates; NaN gives 0. `bits` to 32. */
+/* Truncates and saturates; NaN becomes 0. `bits` up to 32. */
 uint float_to_int(float x, uint bits, bool is_signed)
 {
     if (is_nan(x))
@@ -74,8 +74,8 @@ uint float_to_int(float x, uint bits, bool is_signed)
     return x >= limit ? most : x > 0.0 ? uint(x) : 0u;
 }
 
-/* Bits of the types: without branches, of which there would be many in each shader's loops. SwiftShader takes time for
- * every way that leads through the branches of a loop. */
+/* Conversions between bits and values without branches, of which there would be many in each shader's loops.
+ * SwiftShader compiles every path through the branches of a loop. */
 #define TYPE_BIT(type) (1u << (type))
 
 bool type_is_signed(uint type)
@@ -174,7 +174,7 @@ uint64_t double_to_int64(double x, bool is_signed)
     return x >= 18446744073709551616.0lf ? ~0ul : x > 0.0lf ? uint64_t(x) : 0ul;
 }
 
-/* Rounded so that rounding again to fewer bits gives what rounding once would: odd when inexact. */
+/* Rounded to odd when inexact, so that rounding again to fewer bits gives the correctly rounded result. */
 float double_to_odd_float(double x)
 {
     float near = float(x);
@@ -186,7 +186,7 @@ float double_to_odd_float(double x)
     return uintBitsToFloat(bits | 1u);
 }
 
-/* To whole numbers: not by GLSL's functions, of which drivers may have only those of floats right. */
+/* To integers, without GLSL's functions, which some drivers implement correctly for floats only. */
 double with_sign(double x, double sign_of)
 {
     uvec2 bits = unpackDouble2x32(x);
@@ -231,7 +231,7 @@ double fmod_of(double a, double b)
         k = min(e, 8);
         rest = (rest << k) % mb;
     }
-    /* rest * 2^(eb - 1075), by hand: normalised, or subnormal where the exponent ends */
+    /* rest * 2^(eb - 1075), assembled from bits: normalised, or subnormal at the end of the exponent range */
     if (rest == 0ul)
         return a < 0.0lf ? -0.0lf : 0.0lf;
     while (rest < unit && eb > 1) {
@@ -362,7 +362,7 @@ uvec2 load_element(Place place, uint type)
     }
 }
 
-/* The low ones of `bits`, as many as an element has. */
+/* The low bits of `bits` that an element has. */
 void store_element(Place place, uint type, uvec2 bits)
 {
     if (type_is_nibble(type)) {
@@ -384,7 +384,7 @@ void store_element(Place place, uint type, uvec2 bits)
     }
 }
 
-/* An element's bits, zeros above its width, in the compute type that holds it exactly. */
+/* An element's bits, zeros above its width, in the compute type that represents it exactly. */
 uvec2 from_bits(uvec2 bits, uint type, out uint compute_type)
 {
     compute_type = type;
@@ -410,7 +410,7 @@ uvec2 from_bits(uvec2 bits, uint type, out uint compute_type)
     }
 }
 
-/* from_bits(load_element()): types that are not known before the shader runs are looked at once. */
+/* from_bits(load_element()): types that are not specialization constants are tested only once. */
 uvec2 load(Place place, uint type, out uint compute_type)
 {
     switch (type) {
@@ -459,7 +459,7 @@ float register_to_odd_float(uvec2 x, uint type)
     return register_to_float(x, type);
 }
 
-/* A register as an element of `type`; above the element's width, bits may be anything. */
+/* A register as an element of `type`; bits above the element's width are undefined. */
 uvec2 to_bits(uvec2 x, uint from, uint type)
 {
     switch (type) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Elements of every type as pairs of words, higher word last, that compare as the elements do: no 64-bit arithmetic is
- * needed. Both zeros are one; NaN gives 0, 0, less than all numbers. */
+/* Elements of every type as pairs of words, higher word last, that compare as the elements do, without 64-bit
+ * arithmetic. Both zeros are equal; NaN becomes 0, 0, below all numbers. */
 
 uint order_of_float(uint bits)
 {

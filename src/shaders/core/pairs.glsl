@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sums and products of floats with what rounding took from them. Include core/math.glsl first. */
+/* Sums and products of floats with their rounding errors. Include core/math.glsl first. */
 
 float exact_sum(float a, float b, out precise float error)
 {
@@ -8,7 +8,7 @@ float exact_sum(float a, float b, out precise float error)
     return sum;
 }
 
-/* Factors are cut into halves whose products are exact. */
+/* Factors are split into halves whose products are exact. */
 float exact_product(float a, float b, out precise float error)
 {
     float a_high = uintBitsToFloat(floatBitsToUint(a) & 0xfffff000u);
@@ -18,8 +18,8 @@ float exact_product(float a, float b, out precise float error)
     return product;
 }
 
-/* a / b, rounded once but for results near the ends of the range: devices' own quotients may be 2.5 units off, and
- * nothing at all for very large or very small divisors. */
+/* a / b, rounded once except for results near the ends of the range: devices' own quotients may be off by 2.5 units,
+ * and are undefined for very large or very small divisors. */
 float ratio(float a, float b)
 {
     const float large = 1.2676506e30; /* 2^100 */

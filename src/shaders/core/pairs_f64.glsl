@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Functions in more than double precision. A pair is an unevaluated sum: y is at most half a unit of x in the last place.
- * Nothing without HAVE_FLOAT64. */
+/* Functions in more than double precision. A pair is an unevaluated sum: y is at most half a unit of x in the last
+ * place. Empty without HAVE_FLOAT64. */
 #ifdef HAVE_FLOAT64
 #include "shaders/core/poly_f64.glsl"
 
@@ -18,7 +18,7 @@ dvec2 sum_of(double a, double b)
     return dvec2(s, rest);
 }
 
-/* The same where a is 0 or not the smaller one. */
+/* The same if a is 0 or not the smaller one. */
 dvec2 quick_sum(double a, double b)
 {
     precise double s = a + b;
@@ -33,7 +33,7 @@ double leading(double a)
     return packDouble2x32(uvec2(bits.x & 0xf8000000u, bits.y));
 }
 
-/* a * b but for 2^-106 of it */
+/* a * b except for 2^-106 of it */
 dvec2 product_of(double a, double b)
 {
     double ah = leading(a), bh = leading(b);

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Prints poly.glsl, or with the argument "double" poly_f64.glsl: polynomials that interpolate a function at Chebyshev nodes,
-which is within a few per cent of the best fit. Run it again when a degree or a range changes; the shaders include its
-output."""
+which is within a few per cent of the best fit. Run it again when a degree or a range changes; the shaders include its output."""
 import decimal
 import math
 import sys

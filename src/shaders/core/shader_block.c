@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shaders/core/shader_block.h"
 
-/* Work from which pipelines made for the types pay. */
+/* Amount of work from which specialised pipelines pay off. */
 static uint64_t specialize_from = 16384;
 
 void shader_specialize_from(uint64_t units)
@@ -21,7 +21,7 @@ static uint32_t tensor_count(const struct kern_op *op)
     return op->input_count + op->output_count;
 }
 
-/* The greatest distance of an element from element 0, ..., 0, in elements. */
+/* The largest distance of an element from element 0, ..., 0, in elements. */
 static uint64_t reach(const struct kern_view *view)
 {
     uint64_t sum = 0;
@@ -34,7 +34,7 @@ static uint64_t reach(const struct kern_view *view)
     return sum;
 }
 
-const char *shader_size_obstacle(const struct kern_op *op)
+const char *shader_size_unsupported(const struct kern_op *op)
 {
     for (uint32_t t = 0; t < tensor_count(op); t++)
         if (reach(&op->tensors[t]) > INT32_MAX || kern_view_elements(&op->tensors[t]) > INT32_MAX)
@@ -42,9 +42,9 @@ const char *shader_size_obstacle(const struct kern_op *op)
     return NULL;
 }
 
-const char *shader_block_obstacle(const struct kern_op *op)
+const char *shader_block_unsupported(const struct kern_op *op)
 {
-    return op->epilogue ? "there is no shader for it with an epilogue" : shader_size_obstacle(op);
+    return op->epilogue ? "no shader with an epilogue" : shader_size_unsupported(op);
 }
 
 enum shader_code shader_variant(enum shader_code plain, const struct kern_op *op)
@@ -72,7 +72,7 @@ void shader_specialize(const struct kern_op *op, uint64_t work, struct shader_di
             out->constants[t / 8] |= (uint32_t)op->tensors[t].type << 4 * (t % 8);
 }
 
-/* The byte of the block at which the epilogue's steps begin. */
+/* The byte of the block at which the epilogue's steps start. */
 static uint32_t steps_at(const struct kern_op *op, size_t parameter_bytes)
 {
     const size_t bytes = sizeof(struct shader_header) + parameter_bytes + tensor_count(op) * sizeof(struct shader_view);

@@ -5,7 +5,7 @@
 #define BINARY (KERN_EPILOGUE_NUMBER | KERN_EPILOGUE_TENSOR)
 #define GATED  (KERN_EPILOGUE_VALUE | KERN_EPILOGUE_GATE)
 
-/* What core/epilogue.glsl knows. */
+/* Steps that core/epilogue.glsl supports. */
 static const struct kern_epilogue_support support = {
     SHADER_STEPS_MAX,
     { [KERN_MAP_ADD] = BINARY,         [KERN_MAP_SUB] = BINARY,       [KERN_MAP_MUL] = BINARY,
@@ -24,13 +24,13 @@ bool shader_epilogue_match(const struct kern_op *op, struct kern_epilogue *out)
     return kern_epilogue_match(op, &support, out);
 }
 
-const char *shader_epilogue_obstacle(const struct kern_op *op)
+const char *shader_epilogue_unsupported(const struct kern_op *op)
 {
     struct kern_epilogue epilogue;
     for (uint32_t t = 0; op->epilogue && t <= op->input_count; t++)
         if (op->tensors[t].type == DML_TENSOR_DATA_TYPE_FLOAT64)
-            return "there is no shader for it with an epilogue in this type";
-    return kern_epilogue_match(op, &support, &epilogue) ? NULL : "there is no shader for it with this epilogue";
+            return "no shader with an epilogue for this data type";
+    return kern_epilogue_match(op, &support, &epilogue) ? NULL : "no shader with this epilogue";
 }
 
 uint32_t shader_epilogue_bytes(const struct kern_op *op)
@@ -38,7 +38,8 @@ uint32_t shader_epilogue_bytes(const struct kern_op *op)
     return op->epilogue ? SHADER_STEPS_MAX * sizeof(struct shader_step) : 0;
 }
 
-/* There is a function of fewer bits (map_short.glsl), and no step after makes more of its error than a product does. */
+/* There is a less accurate function (map_short.glsl), and no later step amplifies its error more than a product
+ * does. */
 static bool is_short(const struct kern_op *op, const struct kern_epilogue *epilogue, uint32_t step)
 {
     const enum kern_map_code code = (enum kern_map_code)epilogue->step[step].code;
@@ -72,8 +73,8 @@ uint32_t shader_epilogue_tensors(const struct kern_op *op)
     return tensors;
 }
 
-/* An operand that lies as the result does needs no search for its place, nor does a single number; one of a line for
- * all lines needs a short one. */
+/* An operand with the result's layout needs no position computation, nor does a single number; a line that is repeated
+ * for all lines needs a short one. */
 static uint32_t place_of(const struct kern_view *view, const struct kern_view *result)
 {
     bool alike = true, single = true, line = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Several neighbouring elements at once, 4, 8 or 16 bytes. Elements are taken off a vector's front and put at its end by
- * moving the others along: no index depends on a loop's counter, so that a vector lies in registers also where a driver
- * does not unroll the loop. Needs core/views.glsl. */
+/* Several adjacent elements at once, 4, 8 or 16 bytes. Elements are removed at a vector's front and appended at its end
+ * by shifting the others: no index depends on a loop's counter, so a vector stays in registers even if a driver does
+ * not unroll the loop. Needs core/views.glsl. */
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer Quads { uvec4 v; };
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer QuadArray { uvec4 v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 8) buffer PairArray { uvec2 v[]; };
@@ -26,7 +26,7 @@ void store_words(uvec2 address, uint bytes, uvec4 words)
         Words(address).v = words.x;
 }
 
-/* Element i, of 2^shift bytes; the elements before it have been taken off. */
+/* Element i, of 2^shift bytes; the elements before it have been removed. */
 uvec2 take_element(inout uvec4 words, uint i, uint shift)
 {
     uvec2 bits = words.xy;
@@ -48,7 +48,7 @@ uvec2 take_element(inout uvec4 words, uint i, uint shift)
     return bits;
 }
 
-/* Element i, behind those before it; bits above its width do not matter. */
+/* Appends element i; bits above its width are ignored. */
 void append_element(inout uvec4 words, uint i, uint shift, uvec2 bits)
 {
     if (shift == 3u) {
@@ -67,7 +67,7 @@ void append_element(inout uvec4 words, uint i, uint shift, uvec2 bits)
         words.w |= bits.x << width * place;
 }
 
-/* So many bytes of appended elements, moved to the front. */
+/* Shifts this many bytes of appended elements to the front. */
 uvec4 appended(uvec4 words, uint bytes)
 {
     return bytes > 8u ? words : bytes > 4u ? words.zwxy : words.wxyz;
@@ -78,8 +78,8 @@ bool is_whole(uint type, uvec2 address, uint bytes)
     return type != TYPE_UINT4 && type != TYPE_INT4 && bytes >= 4u && (address.x & bytes - 1u) == 0u;
 }
 
-/* Elements at, at + stride, ... of a tensor whose element 0, ..., 0 is at `base`: `count` of at most `most`, of which
- * 16 bytes have room; zeros behind them. */
+/* Elements at, at + stride, ... of a tensor whose element 0, ..., 0 is at `base`: `count` of at most `most`, which fit
+ * 16 bytes; zeros after them. */
 uvec4 load_vector(uint type, uvec2 base, int at, int stride, uint count, uint most)
 {
     uint shift = type_shift(type), bytes = most << shift;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Tensors of a dispatch whose parameter block is that of core/block.h. A shader defines PARAMETERS, the struct of its
- * family's parameters, before it includes this. `params` is that struct; tensors are numbered, inputs first.
- * REAL and INT are the types to compute in: float and int, int64_t with HAVE_INT64, double with HAVE_FLOAT64.
+ * family's parameters, before it includes this. `params` is that struct; tensors are numbered, inputs first. REAL and
+ * INT are the types to compute in: float and int, int64_t with HAVE_INT64, double with HAVE_FLOAT64.
  *
  * Specialization constants 0 and 1 are the types of tensors 0 to 7 and 8 to 15, 4 bits each (shader_types() in
- * core/shader_block.c), 0: to be read from the block. Those of the shader begin at 2. */
+ * core/shader_block.c), 0: read from the block. Those of the shader start at 2. */
 #include "shaders/core/memory.glsl"
 #include "shaders/core/block.h"
 #include "shaders/core/math.glsl"
@@ -13,14 +13,14 @@
 layout(constant_id = 0) const uint TYPES_LOW = 0;
 layout(constant_id = 1) const uint TYPES_HIGH = 0;
 
-/* Shaders that define UNIFORM_BLOCK read it as a uniform buffer, which is faster where little else is under way. */
+/* Shaders that define UNIFORM_BLOCK read it as a uniform buffer, which is faster for short dispatches. */
 #ifdef UNIFORM_BLOCK
 layout(set = 0, binding = 0, std430) uniform Block {
     shader_header head;
     PARAMETERS family;
     shader_view tensors[SHADER_TENSORS_MAX];
 } own_block;
-/* The block as the epilogue's steps lie in it. */
+/* The block in the layout of the epilogue's steps. */
 layout(set = 0, binding = 0, std430) uniform BlockVectors { uvec4 v[SHADER_BLOCK_BYTES / 16]; } block_vectors;
 
 #define header  own_block.head
@@ -83,7 +83,7 @@ uvec2 scratch_at(uint at)
     return add64(add64(base_address(header.scratch_base), uvec2(header.scratch_low, header.scratch_high)), uvec2(at, 0u));
 }
 
-/* The element `at` strides' elements away from element 0, ..., 0, which is at `base`. */
+/* The element `at` elements from element 0, ..., 0, which is at `base`. */
 Place place_at(uint type, uvec2 base, int at)
 {
     const uint halves = uint(type_is_nibble(type));
@@ -95,8 +95,8 @@ Place place_of(uint t, int at)
     return place_at(type_of(t), address_of(t), at);
 }
 
-/* Where element `number`, row-major, of tensor `sizes_of` is in tensor t, whose sizes are the same or 1 (then with
- * stride 0): for place_of and the functions below. */
+/* The position of element `number`, row-major, of tensor `sizes_of` in tensor t, whose sizes are the same or 1 (then
+ * with stride 0): for place_of and the functions below. */
 int at_element(uint t, uint sizes_of, uint number)
 {
     int at = 0;
@@ -137,7 +137,7 @@ void store_real(uint t, int at, REAL value)
 #endif
 }
 
-/* Of integer types. Those that INT does not hold keep their bits: UINT32 without 64-bit integers, UINT64. */
+/* Of integer types. Values that do not fit INT keep their bits: UINT32 without 64-bit integers, UINT64. */
 INT load_int(uint t, int at)
 {
     uint type;
@@ -149,7 +149,7 @@ INT load_int(uint t, int at)
 #endif
 }
 
-/* Keeps the low bits that the type holds. */
+/* Keeps the low bits that the type has. */
 void store_int(uint t, int at, INT value)
 {
 #ifdef HAVE_INT64
@@ -159,7 +159,7 @@ void store_int(uint t, int at, INT value)
 #endif
 }
 
-/* An index in INT32, UINT32, INT64 or UINT64, cut to what 32 bits hold. */
+/* An index in INT32, UINT32, INT64 or UINT64, saturated to 32 bits. */
 int load_index(uint t, int at)
 {
     Place place = place_of(t, at);
@@ -174,7 +174,7 @@ int load_index(uint t, int at)
     return x.y == 0xffffffffu && int(x.x) < 0 ? int(x.x) : -0x7fffffff - 1;
 }
 
-/* Its bits, of whatever type; both tensors have elements of one width. */
+/* Its bits, of any type; both tensors have elements of one width. */
 void copy_element(uint to, int to_at, uint from, int from_at)
 {
     uint type = type_of(from);
@@ -198,7 +198,7 @@ void copy_element(uint to, int to_at, uint from, int from_at)
     }
 }
 
-/* One invocation per unit of work, whatever the number of workgroups. */
+/* One invocation per unit of work, for any number of workgroups. */
 #define EACH_UNIT(i)                                                                                                   \
     for (uint i = gl_GlobalInvocationID.x; i < header.elements; i += push.groups * GROUP_SIZE)
 /* One workgroup per unit. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Products by blocks of bytes (gemm_block.comp), four at a time by integer dot products: bytes are signed and zero points
- * taken off the sums as in tile_dot.glsl. Of several groups that share results one takes off what the count gives. */
+/* 8-bit GEMM in blocks (gemm_block.comp), four at a time by integer dot products: bytes are signed and zero points are
+ * subtracted from the sums as in tile_dot.glsl. If several groups share results, one subtracts the term of the
+ * count. */
 #include "shaders/gemm/dot.glsl"
 
 ivec4 a_sums[QUADS_M], b_sums[QUADS_N]; /* of this invocation's rows and columns */

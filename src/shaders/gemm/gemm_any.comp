@@ -9,7 +9,7 @@
 
 layout(constant_id = 2) const uint INTEGER = 0;
 
-#define CHUNK 32u /* terms that are summed apart, which keeps rounding errors of long sums small */
+#define CHUNK 32u /* terms that are summed separately, which keeps rounding errors of long sums small */
 
 REAL real_product(int a, int b, int a_step, int b_step, uint depth)
 {

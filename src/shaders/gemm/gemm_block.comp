@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_GEMM of factors that lie in vectors of four elements, by blocks of sums in registers: a workgroup computes
- * TILE_M x TILE_N results, an invocation SIDE_M x SIDE_N of them; GROUPS of invocations share the results and sum a part
- * of each tile along k. Loads from memory, of the next tile while this one is multiplied, have places that are computed
- * once, and look for the end of k only where tiles do not end there. With TILE_DOT (tile_dot.glsl) factors are bytes, k
- * counts words of four, and zero points are taken off the sums. Tensors: as for gemm_any.comp. */
+/* KERN_GEMM with register blocking, for factors in vectors of four elements: a workgroup computes TILE_M x TILE_N
+ * results, an invocation SIDE_M x SIDE_N of them; GROUPS of invocations share the results and sum a part of each tile
+ * along k. Loads, which fetch the next tile while this one is multiplied, use positions that are computed once, and
+ * check the end of k only if tiles do not end there. With TILE_DOT (tile_dot.glsl) factors are bytes, k counts words of
+ * four, and zero points are subtracted from the sums. Tensors: as for gemm_any.comp. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -43,13 +43,14 @@ layout(constant_id = GROUP_SIZE_ID) const uint INVOCATIONS = 256;
 #define LOADS_A  (TILE_M * DEPTH / 4u / INVOCATIONS)
 #define LOADS_B  (TILE_N * DEPTH / 4u / INVOCATIONS)
 
-/* For each k of a tile its elements by fours. Of a factor whose vectors are along k, four stores put the elements of one
- * in four lines, which are apart by a vector more than they have: those of neighbours use other banks. */
+/* For each k of a tile its elements in groups of four. For a factor whose vectors are along k, four stores write the
+ * elements of one to four lines, whose distance is one vector more than their length: neighbours use different
+ * banks. */
 #define STRIDE_A (TILE_M / 4u + A_ALONG_K)
 #define STRIDE_B (TILE_N / 4u + B_ALONG_K)
-#define TILE_B   (DEPTH * STRIDE_A) /* where the tile of B begins */
+#define TILE_B   (DEPTH * STRIDE_A) /* start of the tile of B */
 #define STAGE    (DEPTH * (STRIDE_A + STRIDE_B))
-#define LINE     (INVOCATIONS * QUADS_N) /* sums on their way: a line of each invocation, ROUND of which have room */
+#define LINE     (INVOCATIONS * QUADS_N) /* staged sums: a line of each invocation, for ROUND lines at a time */
 #define ROUND    (STAGE >= 4u * LINE ? 4u : STAGE >= 2u * LINE ? 2u : 1u)
 shared NUMBER4 tiles[STAGE > LINE ? STAGE : LINE];
 
@@ -60,12 +61,12 @@ void finish(uint m, uint n, NUMBER sum);
 #include "shaders/gemm/tile_run.glsl"
 
 uint a_type, b_type;
-/* Of the current batch: where A, B and Y begin, and their strides along m or k, and n or k; its first result. */
+/* Of the current batch: start of A, B and Y, and their strides along m or k, and n or k; its first result. */
 uvec2 a_base, b_base, y_base;
 uint first_number;
 ivec4 start;
 ivec2 a_step, b_step, y_step, c_step;
-/* Of this invocation: its group, and its place among the rows and columns of it. */
+/* Of this invocation: its group, and its index among the rows and columns of it. */
 uint own_group;
 uvec2 corner;
 
@@ -100,7 +101,7 @@ void begin(uint batch, uint m, uint n)
     }
 }
 
-/* Load `number`'s line and the first of its elements, along k and across it, or the other way round. */
+/* The line and first element of load `number`, along k and across it, or the other way round. */
 uvec2 element(uint number, uint size, uint along_k)
 {
     uint i = gl_LocalInvocationID.x + number * INVOCATIONS;
@@ -108,8 +109,8 @@ uvec2 element(uint number, uint size, uint along_k)
                          : uvec2(i % (size / 4u) * 4u, i / (size / 4u));
 }
 
-/* The number of the vector that begins with this element. Of bytes that are across k, four words of as many lines make one,
- * and it is that of the first word. */
+/* The number of the vector that starts with this element. Of bytes that are across k, four words of as many lines make
+ * one vector, which has the number of the first word. */
 int vector_at(int element, uint along_k)
 {
 #ifdef TILE_DOT
@@ -165,7 +166,7 @@ uvec4 load_quad(uint type, uvec2 base, int at, uint along_k, int step)
 #define unpack_quad(type, quad) unpack_vec4(type, quad)
 #endif
 
-/* Elements k to k + DEPTH, those from `end` on as zeros. */
+/* Elements k to k + DEPTH, with zeros from `end` on. */
 void fetch(uint k, uint end)
 {
     [[unroll]] for (uint i = 0u; i < LOADS_A; i++) {
@@ -200,8 +201,8 @@ void keep()
         keep_quad(TILE_B, STRIDE_B, B_ALONG_K, element(i, TILE_N, B_ALONG_K), unpack_quad(b_type, b_next[i]));
 }
 
-/* Rows and columns of an invocation are fours, and so on after those of the others. 32 invocations that follow one another
- * are 4 rows of 8, neighbours being two of a column: what eight of them load then comes without waiting for banks. */
+/* Rows and columns of an invocation are interleaved groups of four. 32 consecutive invocations are 4 rows of 8,
+ * neighbours being two of a column: what eight of them load has no bank conflicts. */
 void find_corner()
 {
     uint i = gl_LocalInvocationID.x % OF_GROUP, block = i >> 5, lane = i & 31u;
@@ -259,7 +260,7 @@ void finish(uint m, uint n, NUMBER sum)
     store_result(first_number + m * params.n + n, y_at, start.w + int(m) * c_step.x + int(n) * c_step.y, sum);
 }
 
-/* Four results that lie side by side. */
+/* Four adjacent results. */
 #ifdef TILE_INTEGER
 void finish_four(uint m, uint n, ivec4 value)
 {
@@ -294,7 +295,7 @@ void store_four(uint m, uint n, uint part, NUMBER4 value)
     }
     for (uint e = 0u; e < 4u && n + e < size_n; e++) {
         store_sum(m, n + e, part, value.x);
-        value = value.yzwx; /* value[e] would not be in registers where the loop stays one */
+        value = value.yzwx; /* value[e] would not be in registers if the loop were not unrolled */
     }
 }
 
@@ -308,7 +309,7 @@ void stage_lines(uint round)
                 tiles[to + i % ROUND * OF_GROUP * QUADS_N + COLUMNS * j] = sums[i][j];
 }
 
-/* Some lines of each invocation at a time, so that the code that stores is there once. */
+/* Some lines of each invocation at a time, so that the storing code exists once. */
 void store_sums(uint m, uint n, uint part)
 {
     const uint line_size = OF_GROUP * QUADS_N;

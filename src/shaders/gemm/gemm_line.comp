@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* KERN_GEMM with a few rows or columns, "lines" here, by vectors of 16 bytes of the large matrix, along k or along its
  * columns. Each is read once, by a workgroup whose SLICES share the sum over k; several are loaded before they are
- * looked at. Tensors: as for gemm_any.comp, both factors of one type. */
+ * used. Tensors: as for gemm_any.comp, both factors of one type. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define UNIFORM_BLOCK
@@ -44,7 +44,7 @@ vec4 four_of(uvec4 words, uint second)
 struct Small {
     uvec2 base;
     int at, step, next; /* along k, from line to line */
-    bool whole;         /* vectors along k begin at multiples of 16 bytes */
+    bool whole;         /* vectors along k start at multiples of 16 bytes */
 };
 
 bool steps_whole(int step)
@@ -160,7 +160,7 @@ void main()
     EACH_GROUP_UNIT(unit)
     {
         uint first = unit * COLUMNS, batch = 0u, split = 0u;
-        if (unit >= blocks) { /* dividing takes long */
+        if (unit >= blocks) { /* division is slow */
             uint part = unit / blocks;
             first = (unit - part * blocks) * COLUMNS;
             split = part / TILE_PARAMS.batches;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parameters of matrix products. Included by C and GLSL (core/block.h). */
+/* Parameters of GEMM. Included by C and GLSL (core/block.h). */
 #ifndef SHADERS_GEMM_PARAMS_H
 #define SHADERS_GEMM_PARAMS_H
 

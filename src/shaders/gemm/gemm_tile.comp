@@ -12,7 +12,7 @@
 #include "shaders/gemm/tile_finish.glsl"
 
 uint a_type, b_type;
-/* Of the current batch: where A, B, Y and C begin, and their strides along m or k, and n or k; its first result. */
+/* Of the current batch: start of A, B, Y and C, and their strides along m or k, and n or k; its first result. */
 uvec2 a_base, b_base, y_base;
 uint first_number;
 ivec4 start;
@@ -50,7 +50,7 @@ void prepare(uint k)
 }
 
 #ifdef TILE_INTEGER
-/* Of a factor; those of A are along the last dimension but one, those of B along the last. */
+/* Of a factor; A's are along the second-to-last dimension, B's along the last. */
 int zero_point(int tensor, uint from_last, uint i)
 {
     uint t = uint(max(tensor, 0));
@@ -70,7 +70,7 @@ int place_b(uint n, uint k)
 }
 
 #ifdef TILE_DOT
-/* Four factors along k, as many of which exist. */
+/* Four factors along k, fewer if fewer exist. */
 int load_word(uint type, uvec2 base, int at, int next, uint k)
 {
     uint count = min(params.k - FACTORS * k, FACTORS), word = 0u;

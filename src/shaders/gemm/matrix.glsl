@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Cooperative matrices of 16 x 16 elements (SPV_KHR_cooperative_matrix), by the instructions themselves: glslang 12 does
- * not know them. Elements of factors are 16 bits wide, those of sums FLOAT32; matrices are loaded from and stored to
- * `tiles`, an array of uvec4 in shared memory, at element `at` of it, with lines `stride` elements apart. The first
- * number of a type says what its elements are; pack.c makes a type of it.
+/* Cooperative matrices of 16 x 16 elements (SPV_KHR_cooperative_matrix), by the SPIR-V instructions themselves: glslang
+ * 12 does not support them. Elements of factors have 16 bits, those of sums are FLOAT32; matrices are loaded from and
+ * stored to `tiles`, an array of uvec4 in shared memory, at element `at` of it, with lines `stride` elements apart. The
+ * first number of a type encodes the type of its elements; pack.c replaces it by a type.
  *
- * With MATRIX_PLAIN no device needs to know them: the 32 invocations that would share a matrix have 8 sums each, and
+ * With MATRIX_PLAIN no device support is needed: the 32 invocations that would share a matrix have 8 sums each, and
  * factors stay in shared memory. This is for tests. */
 const uint FLOAT_16 = 16, BFLOAT_16 = 17, FLOAT_32 = 32, SUBGROUP = 3, LINES = 16, USE_A = 0, USE_B = 1, USE_SUM = 2;
 const uint WORKGROUP = 2, ROW_MAJOR = 0; /* COLUMN_MAJOR = 1 */
@@ -34,7 +34,7 @@ float element_of(MatrixA matrix, uint row, uint column)
     return type_of(0u) == TYPE_FLOAT16 ? half_to_float(bits) : bfloat_to_float(bits);
 }
 
-/* Those of an invocation are side by side in a row. */
+/* Those of an invocation are adjacent in a row. */
 MatrixSum multiply_add(MatrixA a, MatrixB b, MatrixSum sum)
 {
     uint i = gl_LocalInvocationID.x % 32u, row = i / 2u, column = i % 2u * 8u;
@@ -82,7 +82,7 @@ void store_matrix(uint at, MatrixSum sum, uint stride)
     spirv_type(extensions = ["SPV_KHR_cooperative_matrix"], capabilities = [6022], id = 4456, FLOAT_32, SUBGROUP,      \
                LINES, LINES, USE_SUM)
 
-/* Memory operands, literal: what other invocations of the workgroup stored (0x30), or will load (0x28). */
+/* Memory operands, literal: values that other invocations of the workgroup stored (0x30), or will load (0x28). */
 spirv_instruction(id = 4457) MatrixA load_a_at(spirv_by_reference uvec4 at, uint by_columns, uint stride,
                                                spirv_literal uint operands, uint scope);
 spirv_instruction(id = 4457) MatrixB load_b_at(spirv_by_reference uvec4 at, uint by_columns, uint stride,

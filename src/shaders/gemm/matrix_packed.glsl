@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Matrices B of gemm/matrix.glsl as vectors: each invocation's eight elements, in whatever order the device has them, so
- * that a matrix that was packed once takes one load of 16 bytes from memory. FLOAT16 only. PACK_B packs one of `tiles`,
- * whose lines lie along k. */
+/* Matrices B of gemm/matrix.glsl as vectors: each invocation's eight elements, in the device's own order, so that a
+ * matrix that was packed once is one load of 16 bytes. FLOAT16 only. PACK_B packs one of `tiles`, whose lines are along
+ * k. */
 #ifdef MATRIX_PLAIN
-/* All subgroups take part: the vectors lie in `tiles` from `at` on, 32 for each subgroup. */
+/* All subgroups take part: the vectors are in `tiles` from `at` on, 32 for each subgroup. */
 MatrixB unpack_matrix(uvec4 v, uint at)
 {
     at += gl_LocalInvocationID.x / 32u * 32u;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_QGEMM by tiles: floats are made of codes on their way to shared memory. Tensors: as for qgemm_any.comp. */
+/* KERN_QGEMM by tiles: codes are converted to floats on their way to shared memory. Tensors: as for qgemm_any.comp. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS qgemm_tile_params
@@ -11,8 +11,8 @@
 #include "shaders/gemm/tile_size.glsl"
 #include "shaders/gemm/tile_finish.glsl"
 
-/* Where the rows of a tile begin in X and Y. Of what is summed: where a panel's codes are, in bytes, and scales; the
- * place of a nibble. */
+/* Start of the rows of a tile in X and Y. For the summed elements: position of a panel's codes, in bytes, and scales;
+ * position of a nibble. */
 shared ivec2 lines[TILE_M];
 shared ivec3 places[DEPTH];
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_QGEMM with few rows, LINES at a time: codes are read once, where they lie. A workgroup takes a panel: four
- * invocations side by side its rows of words, of four columns each, while the others share the sum over k. Where all
- * groups are whole, several rows of words and of X are loaded before they are looked at. Tensors: as for
- * qgemm_any.comp. */
+/* KERN_QGEMM with few rows, LINES at a time: codes are read once, in place. A workgroup takes a panel: four adjacent
+ * invocations its rows of words, of four columns each, while the others share the sum over k. If all groups are whole,
+ * several rows of words and of X are loaded before they are used. Tensors: as for qgemm_any.comp. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define UNIFORM_BLOCK
@@ -21,7 +20,7 @@ layout(constant_id = 3) const uint NIBBLES = 0;
 layout(constant_id = 4) const bool HAS_ZEROS = true;
 
 #define SLICES (GROUP_SIZE / 4u)
-#define UNROLL (LINES > 1u ? 2u : GROUP_SIZE > 256 ? 4u : 8u) /* rows of words whose loads are on their way at once */
+#define UNROLL (LINES > 1u ? 2u : GROUP_SIZE > 256 ? 4u : 8u) /* rows of words whose loads are in flight at once */
 #define ROWS   (NIBBLES != 0u ? 8u : 4u) /* of a word */
 #define BITS   (NIBBLES != 0u ? 4u : 8u) /* of a code */
 
@@ -34,7 +33,7 @@ shared float shares[GROUP_SIZE]; /* of slices */
 vec4 sums[LINES];
 int starts[LINES]; /* of rows of X */
 
-/* Where row m of X or Y begins, in elements. */
+/* The start of row m of X or Y, in elements. */
 int row_start(uint t, uint m)
 {
     uint y = header.inputs;
@@ -46,7 +45,7 @@ int row_start(uint t, uint m)
     return start;
 }
 
-/* Four words, 16 bytes * `number` behind the first, which may lie anywhere. */
+/* Four words, 16 bytes * `number` after the first, which may be unaligned. */
 uvec4 words_at(uvec2 base, uint number)
 {
     uvec4 words = uvec4(0u);
@@ -72,9 +71,9 @@ vec4 zeros_at(uint at)
     return vec4(bitfieldExtract(ivec4(bytes) >> ivec4(0, 8, 16, 24), 0, 8));
 }
 
-/* Codes of four columns less zero points, number e of those in the lower halves of words. Put where a float's lowest
- * bits are, whose highest one weighs 2^23, a code with its sign reversed adds what it is worth: no conversion, which
- * devices do at a quarter of their speed, and every number here is exact. */
+/* Codes of four columns minus zero points, number e of those in the lower halves of words. Placed in the lowest bits of
+ * a float whose highest one weighs 2^23, a code with inverted sign adds its value: no conversion instruction, which
+ * devices execute at a quarter of their rate, and every number here is exact. */
 vec4 codes_of(uvec4 words, uint e, vec4 zero)
 {
     const uint sign_bit = 1u << BITS - 1u, shift = BITS * e;
@@ -83,10 +82,11 @@ vec4 codes_of(uvec4 words, uint e, vec4 zero)
     return fma(uintBitsToFloat(bits), vec4(unit), -(8388608.0 * unit + float(sign_bit)) - zero);
 }
 
-/* Elements of X that a word's rows are multiplied by, of each line. */
+/* Elements of X by which a word's rows are multiplied, for each line. */
 vec4 low[LINES], high[LINES];
 
-/* Adds the products of a row of words, if it counts: no branch, so that loads of other rows can go before it. */
+/* Adds the products of a row of words, if it is valid: without a branch, so that loads of other rows can be issued
+ * before it. */
 void add_products(uvec4 words, vec4 zero, vec4 scale, bool counts)
 {
     vec4 part[LINES];
@@ -106,7 +106,7 @@ void add_products(uvec4 words, vec4 zero, vec4 scale, bool counts)
         sums[i] += counts ? scale * part[i] : vec4(0.0);
 }
 
-/* A row of words of four columns, with what is to be known of it. */
+/* A row of words of four columns, with its scales and zero points. */
 struct Row {
     uvec4 words;
     vec4 scale, zero;
@@ -147,14 +147,14 @@ void sum_slice(uint panel, uint quad, uint from, uint end, int step)
         add_row(row_at(panel, quad, row), step);
 }
 
-/* ---- where all loads are of whole vectors ---- */
+/* ---- if all loads are of whole vectors ---- */
 
-/* Where everything is. */
+/* Positions of all operands. */
 struct Places {
     uvec2 x, words, scales, zeros;
 };
 
-/* `low` and `high` as they lie in memory. */
+/* `low` and `high` as in memory. */
 struct Vector {
     uvec4 low, high;
 };
@@ -186,7 +186,7 @@ Vector vector_at(Places at, uint line, uint row)
     return x;
 }
 
-/* UNROLL rows of words; those from `end` on do not count. */
+/* UNROLL rows of words; those from `end` on are ignored. */
 void add_rows(Places at, uint panel, uint quad, uint first, uint end)
 {
     uvec4 words[UNROLL_MAX], scales[UNROLL_MAX];
@@ -271,7 +271,7 @@ void main()
     EACH_GROUP_UNIT(unit)
     {
         uint panel = unit, m = 0u, split = 0u;
-        if (unit >= TILE_PARAMS.tiles_n) { /* dividing takes long */
+        if (unit >= TILE_PARAMS.tiles_n) { /* division is slow */
             uint rest = unit / TILE_PARAMS.tiles_n;
             panel = unit - rest * TILE_PARAMS.tiles_n;
             split = rest / TILE_PARAMS.tiles_m;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products by tiles with cooperative matrices (tile_matrix.glsl): what their rows share. */
+/* Shared by kernels for tiled GEMM with cooperative matrices (tile_matrix.glsl). */
 #include "shaders/gemm/shader_tile.h"
 
 #define VECTOR 8 /* elements */
@@ -38,15 +38,15 @@ bool shader_coop_is_plain(void)
     return plain;
 }
 
-const char *shader_coop_obstacle(const struct kern_op *op, uint64_t m, uint64_t n, uint64_t k)
+const char *shader_coop_unsupported(const struct kern_op *op, uint64_t m, uint64_t n, uint64_t k)
 {
     const DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
     if ((type != DML_TENSOR_DATA_TYPE_FLOAT16 && type != ANYDML_TENSOR_DATA_TYPE_BFLOAT16) ||
         op->tensors[1].type != type)
-        return "there are no cooperative matrices of these types";
+        return "no cooperative matrices for these data types";
     return k < TUNE_COOP_DEPTH_MIN || m < TUNE_COOP_LINES_MIN || n < TUNE_COOP_LINES_MIN ||
                    m * n < TUNE_COOP_RESULTS_MIN
-               ? "the product is small"
+               ? "the GEMM is too small"
                : NULL;
 }
 
@@ -71,7 +71,7 @@ static uint64_t tiles_of(const struct tile_params *params, const struct coop_til
     return (uint64_t)count(params->m, tile->m) * count(params->n, tile->n) * params->batches;
 }
 
-/* Elements of all tiles, those outside the result included. */
+/* Elements of all tiles, including those outside of the result. */
 static uint64_t area(const struct tile_params *params, const struct coop_tile *tile)
 {
     return tiles_of(params, tile) * tile->m * tile->n;

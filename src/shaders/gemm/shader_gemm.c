@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of matrix products. */
+/* Kernels for GEMM. */
 #include "shaders/core/shader_block.h"
 #include "shaders/gemm/gemm_params.h"
 #include "shaders/gemm/shader_tile.h"
 
 #include "kernels/core/kernel.h"
 
-static const char no_types[] = "there is no shader for it in these types";
+static const char no_types[] = "no shader for these data types";
 
 static uint64_t result_elements(const struct kern_op *op)
 {
@@ -21,22 +21,22 @@ static bool has_double(const struct kern_op *op)
 
 /* ---- GEMM ---- */
 
-static const char *gemm_obstacle(const struct kern_op *op)
+static const char *gemm_unsupported(const struct kern_op *op)
 {
-    const char *obstacle = shader_size_obstacle(op);
-    return obstacle ? obstacle : kern_gemm_any_ref_accepts(op) ? NULL : no_types;
+    const char *reason = shader_size_unsupported(op);
+    return reason ? reason : kern_gemm_any_ref_accepts(op) ? NULL : no_types;
 }
 
-const char *shader_gemm_any_obstacle(const struct kern_op *op)
+const char *shader_gemm_any_unsupported(const struct kern_op *op)
 {
-    const char *obstacle = shader_block_obstacle(op);
-    return obstacle ? obstacle : gemm_obstacle(op);
+    const char *reason = shader_block_unsupported(op);
+    return reason ? reason : gemm_unsupported(op);
 }
 
-const char *shader_gemm_single_obstacle(const struct kern_op *op)
+const char *shader_gemm_single_unsupported(const struct kern_op *op)
 {
-    const char *obstacle = gemm_obstacle(op);
-    return obstacle ? obstacle : has_double(op) ? no_types : shader_epilogue_obstacle(op);
+    const char *reason = gemm_unsupported(op);
+    return reason ? reason : has_double(op) ? no_types : shader_epilogue_unsupported(op);
 }
 
 void shader_gemm_any_plan(const struct kern_op *op, struct shader_work *out)
@@ -65,15 +65,15 @@ void shader_gemm_any_write(const struct kern_op *op, uint32_t index, const struc
     shader_block_write(op, places, result_elements(op), &params, sizeof(params), words);
 }
 
-const char *shader_gemm_tile_obstacle(const struct kern_op *op)
+const char *shader_gemm_tile_unsupported(const struct kern_op *op)
 {
-    const char *obstacle = shader_gemm_single_obstacle(op);
+    const char *reason = shader_gemm_single_unsupported(op);
     const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
-    if (obstacle)
-        return obstacle;
+    if (reason)
+        return reason;
     return a->sizes[a->rank - 1] < TUNE_TILE_DEPTH_MIN ||
                    (uint64_t)y->sizes[y->rank - 2] * y->sizes[y->rank - 1] < TUNE_TILE_ELEMENTS_MIN
-               ? "the product is small"
+               ? "the GEMM is too small"
                : NULL;
 }
 
@@ -123,11 +123,11 @@ void shader_gemm_tile_write(const struct kern_op *op, uint32_t index, const stru
     shader_tile_write(op, index, places, &params, sizeof(params), words);
 }
 
-/* ---- GEMM of bytes by integer dot products ---- */
+/* ---- 8-bit GEMM by integer dot products ---- */
 
-const char *shader_gemm_dot_obstacle(const struct kern_op *op)
+const char *shader_gemm_dot_unsupported(const struct kern_op *op)
 {
-    return op->u.gemm.integer ? shader_gemm_tile_obstacle(op) : no_types;
+    return op->u.gemm.integer ? shader_gemm_tile_unsupported(op) : no_types;
 }
 
 void shader_gemm_dot_plan(const struct kern_op *op, struct shader_work *out)
@@ -144,12 +144,12 @@ void shader_gemm_dot_write(const struct kern_op *op, uint32_t index, const struc
 
 /* ---- GEMM with cooperative matrices ---- */
 
-const char *shader_gemm_coop_obstacle(const struct kern_op *op)
+const char *shader_gemm_coop_unsupported(const struct kern_op *op)
 {
-    const char *obstacle = shader_gemm_single_obstacle(op);
+    const char *reason = shader_gemm_single_unsupported(op);
     const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
-    return obstacle ? obstacle
-                    : shader_coop_obstacle(op, y->sizes[y->rank - 2], y->sizes[y->rank - 1], a->sizes[a->rank - 1]);
+    return reason ? reason
+                  : shader_coop_unsupported(op, y->sizes[y->rank - 2], y->sizes[y->rank - 1], a->sizes[a->rank - 1]);
 }
 
 void shader_gemm_coop_plan(const struct kern_op *op, struct shader_work *out)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of factors in vectors of four elements, or of bytes in words of four, by blocks of sums in registers
- * (gemm_block.comp). */
+/* GEMM with register blocking, for factors in vectors of four elements, or 8-bit in words of four (gemm_block.comp). */
 #include "shaders/gemm/shader_tile.h"
 
 #include "kernels/core/number.h"
@@ -8,8 +7,8 @@
 #define VECTOR  4 /* elements */
 #define FACTORS 4 /* bytes of a word */
 
-/* A tile along M, N and K, an invocation's results along M and N, the groups of invocations that share results, and of
- * how many tiles on it is taken. */
+/* A tile along M, N and K, an invocation's results along M and N, the groups of invocations that share results, and the
+ * minimum number of tiles (tuning.def). */
 struct block_tile {
     uint32_t m, n, k, side_m, side_n, groups, least;
 };
@@ -43,7 +42,7 @@ static uint64_t tiles_of(const struct tile_params *params, const struct block_ti
     return (uint64_t)count(params->m, tile->m) * count(params->n, tile->n) * params->batches;
 }
 
-/* Elements of all tiles, those outside the result included. */
+/* Elements of all tiles, including those outside of the result. */
 static uint64_t area(const struct tile_params *params, const struct block_tile *tile)
 {
     return tiles_of(params, tile) * tile->m * tile->n;
@@ -78,11 +77,12 @@ static bool along_k(const struct kern_view *view, uint32_t from_last)
     return shader_wide(view, view->rank - from_last, kern_type_bytes(view->type) == 1 ? VECTOR * FACTORS : VECTOR);
 }
 
-static const char *vectors_obstacle(const struct kern_op *op)
+static const char *vectors_unsupported(const struct kern_op *op)
 {
     const struct kern_view *a = &op->tensors[0], *b = &op->tensors[1];
-    return (!along_k(a, 1) && !is_wide(a, 2)) || (!along_k(b, 2) && !is_wide(b, 1)) ? "its factors are no vectors"
-                                                                                    : NULL;
+    return (!along_k(a, 1) && !is_wide(a, 2)) || (!along_k(b, 2) && !is_wide(b, 1))
+               ? "its factors are not contiguous in vectors"
+               : NULL;
 }
 
 static const struct block_tile *cut(const struct kern_op *op, struct tile_params *params)
@@ -108,7 +108,7 @@ static void plan(const struct kern_op *op, enum shader_code code, uint32_t facto
     const bool whole = params.k % depth == 0 && params.depth % depth == 0;
     wide_y = wide_y && params.splits == 1 && is_wide(&op->tensors[op->input_count], 1);
     shader_tile_add_code(op, code, &params, sizeof(params), out);
-    shader_specialize(op, UINT64_MAX, dispatch); /* always: there is no other pipeline for this tile */
+    shader_specialize(op, UINT64_MAX, dispatch); /* always: no other pipeline has this tile */
     dispatch->constants[2] = tile->n << 16 | tile->m;
     dispatch->constants[3] = tile->side_n << 24 | tile->side_m << 16 | tile->groups << 8 | tile->k;
     dispatch->constants[4] = (params.a_along_k ? GEMM_BLOCK_A_ALONG_K : 0) |
@@ -118,13 +118,13 @@ static void plan(const struct kern_op *op, enum shader_code code, uint32_t facto
     dispatch->constant_count = BASE_MAX(dispatch->constant_count, 6);
 }
 
-const char *shader_gemm_block_obstacle(const struct kern_op *op)
+const char *shader_gemm_block_unsupported(const struct kern_op *op)
 {
-    const char *obstacle = shader_gemm_tile_obstacle(op);
-    if (obstacle)
-        return obstacle;
-    return kern_type_class(op->tensors[0].type) != KERN_CLASS_FLOAT ? "there is no shader for it in these types"
-                                                                    : vectors_obstacle(op);
+    const char *reason = shader_gemm_tile_unsupported(op);
+    if (reason)
+        return reason;
+    return kern_type_class(op->tensors[0].type) != KERN_CLASS_FLOAT ? "no shader for these data types"
+                                                                    : vectors_unsupported(op);
 }
 
 void shader_gemm_block_plan(const struct kern_op *op, struct shader_work *out)
@@ -140,15 +140,15 @@ void shader_gemm_block_write(const struct kern_op *op, uint32_t index, const str
     shader_tile_write(op, index, places, &params, sizeof(params), words);
 }
 
-/* ---- of bytes, by integer dot products ---- */
+/* ---- 8-bit, by integer dot products ---- */
 
-const char *shader_gemm_block_dot_obstacle(const struct kern_op *op)
+const char *shader_gemm_block_dot_unsupported(const struct kern_op *op)
 {
     const struct kern_view *a = &op->tensors[0];
-    const char *obstacle = shader_gemm_dot_obstacle(op);
-    if (obstacle)
-        return obstacle;
-    return a->sizes[a->rank - 1] % FACTORS ? "its factors are no vectors" : vectors_obstacle(op);
+    const char *reason = shader_gemm_dot_unsupported(op);
+    if (reason)
+        return reason;
+    return a->sizes[a->rank - 1] % FACTORS ? "its factors are not contiguous in vectors" : vectors_unsupported(op);
 }
 
 void shader_gemm_block_dot_plan(const struct kern_op *op, struct shader_work *out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of few rows, or with few columns: bound by reading the large matrix, which must happen once. */
+/* GEMM with few rows or columns: bound by reading the large matrix, which is read once. */
 #include "shaders/gemm/shader_tile.h"
 
 #include "kernels/core/number.h"
@@ -12,13 +12,14 @@ static uint32_t lines(const struct kern_op *op)
     return BASE_MIN(y->sizes[y->rank - 2], y->sizes[y->rank - 1]);
 }
 
-const char *shader_gemm_vec_obstacle(const struct kern_op *op)
+const char *shader_gemm_vec_unsupported(const struct kern_op *op)
 {
     const struct kern_view *a = &op->tensors[0];
-    const char *obstacle = shader_gemm_single_obstacle(op);
-    if (obstacle)
-        return obstacle;
-    return lines(op) > LINES_MAX || a->sizes[a->rank - 1] < TUNE_VEC_DEPTH_MIN ? "it has many rows and columns" : NULL;
+    const char *reason = shader_gemm_single_unsupported(op);
+    if (reason)
+        return reason;
+    return lines(op) > LINES_MAX || a->sizes[a->rank - 1] < TUNE_VEC_DEPTH_MIN ? "it has too many rows and columns"
+                                                                               : NULL;
 }
 
 static struct vec_params parameters(const struct kern_op *op)
@@ -31,7 +32,7 @@ static struct vec_params parameters(const struct kern_op *op)
     return params;
 }
 
-/* By workgroups that take so many columns each. */
+/* By workgroups of this many columns each. */
 static void cut(const struct kern_op *op, uint32_t columns, struct vec_params *params)
 {
     params->tile.tiles_m = 1;
@@ -77,19 +78,19 @@ static struct vec_params line_parameters(const struct kern_op *op, uint32_t grou
     return params;
 }
 
-const char *shader_gemm_line_obstacle(const struct kern_op *op)
+const char *shader_gemm_line_unsupported(const struct kern_op *op)
 {
-    const char *obstacle = shader_gemm_vec_obstacle(op);
-    if (obstacle)
-        return obstacle;
+    const char *reason = shader_gemm_vec_unsupported(op);
+    if (reason)
+        return reason;
     if (kern_type_class(op->tensors[0].type) != KERN_CLASS_FLOAT || op->tensors[0].type != op->tensors[1].type)
-        return "there is no shader for it in these types";
+        return "no shader for these data types";
     const struct vec_params params = parameters(op);
     const struct kern_view *large = &op->tensors[1 - params.small];
-    const bool last = params.small ? params.along_k : !params.along_k; /* dimension whose elements are neighbours */
+    const bool last = params.small ? params.along_k : !params.along_k; /* dimension of adjacent elements */
     if (large->strides[large->rank - (last ? 1 : 2)] != 1)
-        return "its elements are no neighbours";
-    return shader_tile_specializes(&params.tile) ? NULL : "the product is small";
+        return "its elements are not contiguous";
+    return shader_tile_specializes(&params.tile) ? NULL : "the GEMM is too small";
 }
 
 static void line_plan(const struct kern_op *op, enum shader_code code, uint32_t group_size, struct shader_work *out)
@@ -114,13 +115,13 @@ void shader_gemm_line_write(const struct kern_op *op, uint32_t index, const stru
     shader_tile_write(op, index, places, &params.tile, sizeof(params), words);
 }
 
-/* The same with more invocations, for long sums: more loads are under way at once. */
+/* The same with more invocations, for long sums: more loads are in flight at once. */
 
-const char *shader_gemm_line_wide_obstacle(const struct kern_op *op)
+const char *shader_gemm_line_wide_unsupported(const struct kern_op *op)
 {
-    const char *obstacle = shader_gemm_line_obstacle(op);
-    if (obstacle)
-        return obstacle;
+    const char *reason = shader_gemm_line_unsupported(op);
+    if (reason)
+        return reason;
     const struct kern_view *a = &op->tensors[0];
     return a->sizes[a->rank - 1] < TUNE_WIDE_DEPTH_MIN && !shader_specializes(1) ? "its sums are short" : NULL;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of products with quantised weights, which are read as they are. */
+/* Kernels for GEMM with quantised weights, which are read directly. */
 #include "shaders/gemm/qgemm_params.h"
 #include "shaders/gemm/shader_tile.h"
 
 #include "kernels/core/kernel.h"
 #include "kernels/gemm/qgemm.h"
 
-static const char no_types[] = "there is no shader for it in these types";
+static const char no_types[] = "no shader for these data types";
 
 static uint64_t result_elements(const struct kern_op *op)
 {
@@ -29,10 +29,10 @@ static struct qgemm_params parameters(const struct kern_op *op)
 
 /* ---- any ---- */
 
-const char *shader_qgemm_any_obstacle(const struct kern_op *op)
+const char *shader_qgemm_any_unsupported(const struct kern_op *op)
 {
-    const char *obstacle = shader_block_obstacle(op);
-    return obstacle ? obstacle : kern_qgemm_any_ref_accepts(op) ? NULL : no_types;
+    const char *reason = shader_block_unsupported(op);
+    return reason ? reason : kern_qgemm_any_ref_accepts(op) ? NULL : no_types;
 }
 
 void shader_qgemm_any_plan(const struct kern_op *op, struct shader_work *out)
@@ -52,12 +52,12 @@ void shader_qgemm_any_write(const struct kern_op *op, uint32_t index, const stru
 
 #define LINES_MAX 4
 
-static const char *obstacle(const struct kern_op *op)
+static const char *unsupported(const struct kern_op *op)
 {
-    const char *found = shader_size_obstacle(op);
+    const char *found = shader_size_unsupported(op);
     if (found)
         return found;
-    return !kern_qgemm_any_ref_accepts(op) || has_double(op) ? no_types : shader_epilogue_obstacle(op);
+    return !kern_qgemm_any_ref_accepts(op) || has_double(op) ? no_types : shader_epilogue_unsupported(op);
 }
 
 static struct qgemm_tile_params tiles(const struct kern_op *op)
@@ -80,13 +80,13 @@ static struct qgemm_tile_params tiles(const struct kern_op *op)
     return params;
 }
 
-const char *shader_qgemm_vec_obstacle(const struct kern_op *op)
+const char *shader_qgemm_vec_unsupported(const struct kern_op *op)
 {
     const struct kern_view *y = &op->tensors[op->input_count];
-    const char *found = obstacle(op);
+    const char *found = unsupported(op);
     if (found)
         return found;
-    return result_elements(op) / y->sizes[y->rank - 1] > TUNE_QGEMM_FEW_ROWS ? "it has many rows" : NULL;
+    return result_elements(op) / y->sizes[y->rank - 1] > TUNE_QGEMM_FEW_ROWS ? "it has too many rows" : NULL;
 }
 
 static uint32_t lines(const struct tile_params *tile)
@@ -128,11 +128,11 @@ void shader_qgemm_vec_write(const struct kern_op *op, uint32_t index, const stru
     shader_tile_write(op, index, places, &params.tile, sizeof(params), words);
 }
 
-/* The same with more invocations, for long sums: more loads are under way at once where there are few workgroups. */
+/* The same with more invocations, for long sums: more loads are in flight at once if there are few workgroups. */
 
-const char *shader_qgemm_vec_wide_obstacle(const struct kern_op *op)
+const char *shader_qgemm_vec_wide_unsupported(const struct kern_op *op)
 {
-    const char *found = shader_qgemm_vec_obstacle(op);
+    const char *found = shader_qgemm_vec_unsupported(op);
     if (found || shader_specializes(1))
         return found;
     const struct qgemm_tile_params params = vec_tiles(op);
@@ -152,10 +152,10 @@ void shader_qgemm_vec_wide_write(const struct kern_op *op, uint32_t index, const
     shader_qgemm_vec_write(op, index, places, words);
 }
 
-const char *shader_qgemm_tile_obstacle(const struct kern_op *op)
+const char *shader_qgemm_tile_unsupported(const struct kern_op *op)
 {
-    const char *found = obstacle(op);
-    return found ? found : result_elements(op) < TUNE_TILE_ELEMENTS_MIN ? "the product is small" : NULL;
+    const char *found = unsupported(op);
+    return found ? found : result_elements(op) < TUNE_TILE_ELEMENTS_MIN ? "the GEMM is too small" : NULL;
 }
 
 static struct qgemm_tile_params many_tiles(const struct kern_op *op)

@@ -53,7 +53,7 @@ static uint64_t tiles_of(const struct tile_params *params, const struct tile_siz
     return (uint64_t)count(params->m, size->m) * count(params->n, size->n) * params->batches;
 }
 
-/* Elements of all tiles, those outside the result included. */
+/* Elements of all tiles, including those outside of the result. */
 static uint64_t area(const struct tile_params *params, const struct tile_size *size)
 {
     return tiles_of(params, size) * size->m * size->n;

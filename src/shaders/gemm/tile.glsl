@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Products of matrices by tiles in shared memory: a workgroup computes TILE_M x TILE_N sums, an invocation SIDE x SIDE
- * of them in registers. Whoever includes this has the struct tile_params as TILE_PARAMS, and defines
+/* Tiled GEMM in shared memory: a workgroup computes TILE_M x TILE_N sums, an invocation SIDE x SIDE
+ * of them in registers. The including shader has the struct tile_params as TILE_PARAMS, and defines
  *   TILE_M and others           sizes (tile_size.glsl)
  *   NUMBER, NUMBER4             type of factors and sums, and its vectors of four
  *   begin(batch, m, n)          before a tile
  *   prepare(k)                  before the elements k to k + DEPTH are loaded
- *   load_a(m, k, row), load_b   elements that exist; row = k's place in the tile
+ *   load_a(m, k, row), load_b   existing elements; row = k's position in the tile
  *   finish(m, n, value)         stores a result
  * Factors that do not exist count as zero. With TILE_DOT (tile_dot.glsl) k counts words of four factors each. */
 #extension GL_EXT_control_flow_attributes : require
@@ -15,10 +15,10 @@
 #define QUADS   (SIDE / 4u)
 #define LOADS_A (TILE_M * DEPTH / GROUP_SIZE) /* of an invocation */
 #define LOADS_B (TILE_N * DEPTH / GROUP_SIZE)
-#define TILE_B  (TILE_M * DEPTH / 4u) /* where the tile of B begins */
+#define TILE_B  (TILE_M * DEPTH / 4u) /* start of the tile of B */
 
-/* For each k of a tile, its elements by fours, which are permuted so that invocations that store those of one row, or
- * read neighbours, use different banks. Later the memory holds results on their way. */
+/* For each k of a tile, its elements in groups of four, permuted so that invocations that store those of one row, or
+ * read neighbours, use different banks. Later the memory stages results. */
 shared NUMBER4 tiles[(TILE_M + TILE_N) * DEPTH / 4u];
 
 #include "shaders/gemm/tile_run.glsl"
@@ -40,7 +40,7 @@ uint slot(uint quad, uint k, uint size)
     return k * (size / 4u) + (quad ^ (k & 7u));
 }
 
-/* Load `number`'s place along m or n, and along k. */
+/* The position of load `number` along m or n, and along k. */
 uvec2 element(uint number, uint size, uint along_k)
 {
     uint i = gl_LocalInvocationID.x + number * GROUP_SIZE;
@@ -75,8 +75,8 @@ void keep()
     }
 }
 
-/* Row and column of an invocation. Its sums are fours of rows and columns, and so on after those of the others: 32
- * invocations that follow one another are 4 rows of 8. */
+/* Row and column of an invocation. Its sums are interleaved groups of four rows and columns: 32 consecutive invocations
+ * are 4 rows of 8. */
 uvec2 corner()
 {
     uint i = gl_LocalInvocationID.x, block = i >> 5;

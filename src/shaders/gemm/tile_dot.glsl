@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Products by tiles of bytes, four at a time by integer dot products (SPV_KHR_integer_dot_product): what tile.glsl needs
- * for it. Bytes are signed: those of UINT8 are taken less 128, their zero points, too. These are not subtracted before
- * the multiplication, but the sums are put right by those of the factors:
+/* Tiled GEMM of bytes, four at a time by integer dot products (SPV_KHR_integer_dot_product): for tile.glsl.
+ * Bytes are signed: 128 is subtracted from UINT8 ones and their zero points. Zero points are not subtracted before
+ * the multiplication; the sums are corrected by the sums of the factors:
  *   sum of (a - za) * (b - zb) = sum of a * b - zb * sum of a - za * sum of b + za * zb * count
- * Whoever includes this has zero_of_a(m) and zero_of_b(n). */
+ * The including shader has zero_of_a(m) and zero_of_b(n). */
 #include "shaders/gemm/dot.glsl"
 
 ivec4 a_sums, b_sums; /* of this invocation's rows and columns */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The result of a product by tiles, epilogue(alpha * sum + beta * C), its element `number`, row-major. */
+/* The result of a tiled GEMM, epilogue(alpha * sum + beta * C), its element `number`, row-major. */
 #include "shaders/core/epilogue.glsl"
 
-/* Of the parameters, read once: after each store a compiler would have to read them again. */
+/* From the parameters, read once: after each store a compiler would have to reload them. */
 float result_alpha, result_beta;
 int result_c;
 

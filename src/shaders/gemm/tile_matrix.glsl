@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Products by tiles in shared memory with cooperative matrices (matrix.glsl), of FLOAT16 or BFLOAT16 factors with
- * FLOAT32 sums: as tile.glsl, but that load_a and load_b give the 16 bits of elements, and in their place there may be
- *   vector_a(m, k), vector_b    eight elements from a multiple of 8 on, with WIDE_A or WIDE_B: they are there whole, or
- *                               not at all. The host sees to it that they begin at multiples of 16 bytes
- *   y_base                      where Y begins; with WIDE_Y eight results along n lie side by side, and are stored at once
+/* Tiled GEMM in shared memory with cooperative matrices (matrix.glsl), of FLOAT16 or BFLOAT16 factors with
+ * FLOAT32 sums: like tile.glsl, but load_a and load_b return the 16 bits of elements, and may be replaced by
+ *   vector_a(m, k), vector_b    eight elements from a multiple of 8 on, with WIDE_A or WIDE_B: complete or absent,
+ *                               guaranteed by the host to start at multiples of 16 bytes
+ *   y_base                      the start of Y; with WIDE_Y eight results along n are contiguous, and are stored at once
  *   PLACE_A(m, k), PLACE_B(n, k), MOVE_A, MOVE_B
- *                               of factors that are views: the number of a vector in memory from a_base or b_base on, and
- *                               how many elements after it that of the next k is
+ *                               for factors that are views: the number of a vector in memory from a_base or b_base on,
+ *                               and the distance in elements to that of the next k
  *   place_result(m, n, number, y_at, c_at), c_next
- *                               a result's number, place in Y and C; from there to that of the next one along n in C
+ *                               a result's number, position in Y and C; distance to the next one along n in C
  * A workgroup is four subgroups of 32, GROUPS_K of which share the sums of the same results: each takes its part of a
  * tile along k. A subgroup has BLOCKS_M x BLOCKS_N matrices of sums. A tile of a factor has lines along k, or across it,
- * as they are in memory, which are apart by an odd number of vectors: eight of them use all banks of the shared memory.
- * While matrices are multiplied the next tile's vectors come from memory. */
+ * as in memory, at distances of an odd number of vectors: eight of them use all banks of the shared memory.
+ * While matrices are multiplied the next tile's vectors are loaded. */
 #extension GL_EXT_control_flow_attributes : require
 
 layout(constant_id = 3) const uint A_BY_COLUMNS = 0; /* lines of A's tiles are along m, not k */
@@ -28,7 +28,7 @@ layout(constant_id = 4) const uint B_BY_COLUMNS = 1; /* lines of B's tiles are a
 #define LOADS_B  (TILE_N * DEPTH / 8u / GROUP_SIZE)
 #define STRIDE_A (A_BY_COLUMNS != 0u ? TILE_M / 8u + 1u : DEPTH / 8u + 1u) /* of lines, in vectors */
 #define STRIDE_B (B_BY_COLUMNS != 0u ? DEPTH / 8u + 1u : TILE_N / 8u + 1u)
-#define TILE_B   ((A_BY_COLUMNS != 0u ? DEPTH : TILE_M) * STRIDE_A) /* where the tile of B begins */
+#define TILE_B   ((A_BY_COLUMNS != 0u ? DEPTH : TILE_M) * STRIDE_A) /* start of the tile of B */
 #define STRIDE_Y (4u * BLOCKS_N + 1u)         /* of lines of results on their way */
 #define STAGE    (SIDE * STRIDE_Y)            /* of a subgroup: one row of its matrices */
 
@@ -47,8 +47,8 @@ layout(buffer_reference, std430, buffer_reference_align = 16) buffer Vectors { u
 #include "shaders/gemm/matrix.glsl"
 #include "shaders/gemm/tile_run.glsl"
 
-/* Load `number`'s line of a tile, and vector in it. With four vectors in a line, of eight invocations that follow one
- * another four have a line that is four after the others'. */
+/* The line of a tile and the vector in it of load `number`. With four vectors in a line, of eight consecutive
+ * invocations four have a line that is four after the others'. */
 uvec2 slot(uint number, uint size)
 {
     uint i = gl_LocalInvocationID.x, line = (i >> 5) * 8u + (i >> 2 & 1u) * 4u + (i >> 3 & 3u);
@@ -95,7 +95,8 @@ uvec4 fetch_b(uint number, uint n, uint k, uint end)
 }
 
 #ifdef PLACE_A
-/* Load `number`'s vector in memory. Lines outside the factor are replaced by others: their results are not stored. */
+/* The vector in memory of load `number`. Lines outside the factor are replaced by others: their results are not
+ * stored. */
 int place_of_a(uint number, uint m, uint k)
 {
     uvec2 at = slot(number, A_BY_COLUMNS != 0u ? TILE_M : DEPTH);
@@ -125,7 +126,7 @@ void keep_b(uint number, uvec4 v)
     tiles[TILE_B + at.x * STRIDE_B + at.y] = v;
 }
 
-/* Where matrix i of A begins, whose elements are `line` and more along m and `k` and more along k; of B likewise. */
+/* The start of matrix i of A, whose elements along m and k are `line` and `k` apart; of B likewise. */
 uint matrix_a(uint line, uint k)
 {
     return A_BY_COLUMNS != 0u ? k * STRIDE_A + line / 8u : line * STRIDE_A + k / 8u;
@@ -146,13 +147,13 @@ uint pack_two(float a, float b)
 #else
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 
-uint pack_two(float a, float b) /* rounds to nearest even: pipelines are made so */
+uint pack_two(float a, float b) /* rounds to nearest even: pipelines are created so */
 {
     return packFloat2x16(f16vec2(a, b));
 }
 #endif
 
-/* Where C begins; read once, as the operands of an epilogue. */
+/* The start of C; read once, like the operands of an epilogue. */
 uvec2 c_base;
 
 void read_c()
@@ -206,8 +207,8 @@ vec4 staged(uint at)
     return sum;
 }
 
-/* A row of matrices from `stage`, results m and more, n and more, by all invocations that share their sums, of which
- * this is number `self`. */
+/* A row of matrices from `stage`, results from m and n on, by all invocations that share their sums, of which this is
+ * number `self`. */
 void store_lines(uint stage, uint m, uint n, uint part, uint self)
 {
     uint columns = SIDE * BLOCKS_N;
@@ -236,8 +237,8 @@ void store_lines(uint stage, uint m, uint n, uint part, uint self)
     }
 }
 
-/* All that an invocation has of matrices and vectors is in variables of their own, of which pipelines use as many as
- * their tiles need: arrays that a driver does not take apart would lie in memory. */
+/* All matrices and vectors of an invocation are separate variables, of which pipelines use as many as their tiles need:
+ * arrays that a driver does not split would be in memory. */
 #define EACH(X)         X(0) X(1) X(2) X(3)
 #define EACH_LOAD(X)    EACH(X) X(4) X(5) X(6) X(7)
 #define EACH_OF_ROW(X, i) X(i, 0) X(i, 1) X(i, 2) X(i, 3)
@@ -259,7 +260,7 @@ void store_lines(uint stage, uint m, uint n, uint part, uint self)
     if (i < LOADS_B)                                                                                                   \
         b_next##i = fetch_b(i, n, next, end);
 #ifdef PLACE_A
-/* A whole tile along k takes but an addition for each vector. */
+/* A whole tile along k needs only an addition for each vector. */
 #define DECLARE_PLACE(i)                                                                                               \
     int a_place##i, b_place##i;                                                                                        \
     if (i < LOADS_A)                                                                                                   \
@@ -311,7 +312,7 @@ void store_lines(uint stage, uint m, uint n, uint part, uint self)
 
 void run_tile(uint m, uint n, uint first, uint end, uint part)
 {
-    /* The subgroup's place among those with other results, and its part of a tile along k. */
+    /* The subgroup's index among those with other results, and its part of a tile along k. */
     uint subgroup = SUBGROUP_NUMBER, place = subgroup % (GROUPS_M * GROUPS_N), from_k = subgroup / (GROUPS_M * GROUPS_N);
     uint self = gl_LocalInvocationID.x % 32u + 32u * from_k;
     uint from_m = SIDE * BLOCKS_M * (place % GROUPS_M), from_n = SIDE * BLOCKS_N * (place / GROUPS_M);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Factors and sums of products by tiles: float, of 16- and 32-bit floating-point tensors, or with TILE_INTEGER int, of
- * bytes; with TILE_MATRIX a factor is its 16 bits. Element `at` of an array takes less arithmetic than an address: loads are most of what these shaders do beside
- * their products. */
+/* Factors and sums of tiled GEMM: float for 16- and 32-bit floating-point tensors, or with TILE_INTEGER int for bytes;
+ * with TILE_MATRIX a factor is its 16 bits. Element `at` of an array needs less arithmetic than an address: loads
+ * dominate these shaders besides the multiplications. */
 #ifdef TILE_INTEGER
 #define NUMBER  int
 #define NUMBER4 ivec4

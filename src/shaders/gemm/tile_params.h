@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parameters of products by tiles. Included by C and GLSL. */
+/* Parameters of tiled GEMM. Included by C and GLSL. */
 #ifndef SHADERS_TILE_PARAMS_H
 #define SHADERS_TILE_PARAMS_H
 
 #include "shaders/core/block.h"
 
-/* Batches of products of M x K with K x N elements. Each is cut in tiles, and along K in `splits` of `depth`, a
- * multiple of the tile's; with more than one split, FLOAT32 or INT32 sums go to the scratch memory, [splits, batches,
- * M, N], and a second dispatch adds them. The result is alpha * sum + beta * C. */
+/* Batches of M x K times K x N. Each is split into tiles, and along K into `splits` of `depth`, a multiple of the
+ * tile's; with more than one split, FLOAT32 or INT32 sums are stored to the scratch memory, [splits, batches, M, N],
+ * and a second dispatch adds them. The result is alpha * sum + beta * C. */
 struct tile_params {
     uint m, n, k, batches;
     uint tiles_m, tiles_n, splits, depth;
@@ -27,7 +27,7 @@ struct tile_params {
 #define GEMM_LINE_SLICES_ALONG_K 32u
 #define GEMM_WIDE_GROUP          512 /* GROUP_SIZE of gemm_line_wide and qgemm_vec_wide */
 
-/* Products with a few lines, rows of A or columns of B; they are of tensor `small`. */
+/* GEMM with a few lines, rows of A or columns of B; they are those of tensor `small`. */
 struct vec_params {
     SHADER_STRUCT tile_params tile;
     uint small, lines, columns; /* columns: lines of the other matrix */

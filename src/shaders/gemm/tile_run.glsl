@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which tile a workgroup computes, and where its sums go: whoever includes this has
- *   begin(batch, m, n), finish(m, n, value)     as tile.glsl says
+/* Selects the tile of a workgroup, and the destination of its sums: the including shader has
+ *   begin(batch, m, n), finish(m, n, value)     as in tile.glsl
  *   run_tile(m, n, first, end, part)            computes the sums of a tile over first to end along k, and stores them
  */
 
 /* Some of TILE_PARAMS, which are read once. */
 uint size_m, size_n, a_along_k, b_along_k, y_along_m;
-bool in_parts; /* along K, whose sums go to the scratch memory */
+bool in_parts; /* along K, whose sums are stored in the scratch memory */
 uvec2 sums_base;
 
 void store_sum(uint m, uint n, uint part, NUMBER value)
@@ -19,8 +19,8 @@ void store_sum(uint m, uint n, uint part, NUMBER value)
 
 void run_tile(uint m, uint n, uint first, uint end, uint part);
 
-/* Tiles are numbered by bands of 8 rows of tiles, within which columns follow one another: workgroups that run at the
- * same time share much of what they read. */
+/* Tiles are numbered by bands of 8 rows of tiles, column by column within a band: workgroups that run concurrently
+ * share much of what they read. */
 void run_unit(uint unit)
 {
     uint all = TILE_PARAMS.tiles_m * TILE_PARAMS.tiles_n, tile = unit % all, part = unit / all;

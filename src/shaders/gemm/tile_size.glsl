@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sizes of products by tiles, as shader_tile.c has them: of a tile along M, N and K, and of the square of sums that
- * each invocation has. */
+/* Tile sizes of GEMM, as in shader_tile.c: of a tile along M, N and K, and of the square of sums of each invocation. */
 #ifdef TILE_MATRIX
 /* 8 bits each: tile along M and N in multiples of 32; WIDE_ flags, and from bit 19 the subgroups along M and N as powers
  * of two (tile_matrix.glsl); depth in multiples of 32. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Second dispatch of products by tiles: adds the sums of the parts along k. Tensors: last Y. */
+/* Second dispatch of tiled GEMM: adds the split-K sums. Tensors: last Y. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS tile_params
@@ -18,7 +18,7 @@ void store(uint number, uint next, NUMBER sum)
                  at_element(c, y, row) + int(next) * view(c).strides[last], sum);
 }
 
-/* An invocation has four elements of a row where rows are multiples of that, or one. */
+/* An invocation has four elements of a row if rows are multiples of that, or one. */
 void main()
 {
     uint all = params.m * params.n * params.batches, splits = params.splits;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Products with a few rows or columns, "lines" here: where their elements lie, and the results. Needs what
- * tile_finish.glsl needs; PARAMETERS is vec_params. */
+/* GEMM with a few rows or columns, "lines" here: positions of their elements, and the results. Needs the dependencies
+ * of tile_finish.glsl; PARAMETERS is vec_params. */
 
-/* Where the current batch begins in tensor t. */
+/* The start of the current batch in tensor t. */
 int batch_start(uint t, uint batch)
 {
     uint y = header.inputs;
@@ -20,7 +20,7 @@ int step_of(uint t, uint along_k)
     return view(t).strides[view(t).rank - 2u + (t ^ along_k)];
 }
 
-/* As at_element() of the result's element `number`; of the first row without dividing, which takes long. */
+/* Like at_element() of the result's element `number`; for the first row without division, which is slow. */
 int at_result(uint t, uint number)
 {
     uint y = header.inputs;

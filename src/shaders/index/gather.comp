@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_GATHER: one element of the result per invocation, or where they come in rows, several vectors of VECTOR
- * neighbouring ones, all of which are loaded before the first one is stored. Tensors: 0 X, 1 indices, 2 Y. */
+/* KERN_GATHER: one element of the result per invocation, or for contiguous rows, several vectors of VECTOR adjacent
+ * ones, all of which are loaded before the first one is stored. Tensors: 0 X, 1 indices, 2 Y. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS gather_params
@@ -14,14 +14,14 @@ layout(constant_id = 2) const uint VECTOR = 1;
 #define AXIS     0
 #define ELEMENTS 1
 
-/* An index along dimension d of X: negative ones count from the end, then it is cut to what there is. */
+/* An index along dimension d of X: negative ones count from the end, then it is clamped to the range. */
 uint pick(int index, uint d)
 {
     int size = int(view(0).sizes[d]);
     return uint(clamp(index < 0 ? index + size : index, 0, size - 1));
 }
 
-/* Of the row of X that begins at x to the one of Y: vectors first, first + step, ... */
+/* From the row of X that starts at x to the one of Y: vectors first, first + step, ... */
 void copy_row(uint first, int x, int y)
 {
     uint type = type_of(0u), size = view(2).sizes[view(2).rank - 1u], step = params.by_parts.size;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What both steps of KERN_NONZERO share. */
+/* Shared by both steps of KERN_NONZERO. */
 
 shared uint sums[GROUP_SIZE];
 
@@ -10,7 +10,7 @@ uint block_end(uint block)
     return begin + min(params.block, params.elements - begin);
 }
 
-/* Signs of floating-point zeros do not count. */
+/* Signs of floating-point zeros are ignored. */
 bool is_nonzero(uint number)
 {
     uvec2 bits = load_bits(0u, at_element(0u, 0u, number));

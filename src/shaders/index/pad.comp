@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_PAD: PAD_TOGETHER neighbouring elements of the result per invocation, or where its lines follow one another in
- * memory a vector of VECTOR, of up to two lines. Tensors: 0 X, 1 Y. */
+/* KERN_PAD: PAD_TOGETHER adjacent elements of the result per invocation, or, if its lines are contiguous in memory, a
+ * vector of VECTOR, of up to two lines. Tensors: 0 X, 1 Y. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS pad_params
@@ -25,7 +25,7 @@ int modulo(int a, int n)
     return a < 0 && rest > 0 ? n - rest : rest;
 }
 
-/* Where place `at` of a line of `size` elements, before them where negative, comes from; -1: the constant. */
+/* The source of position `at` of a line of `size` elements, negative before them; -1: the constant. */
 int source_of(int at, int size)
 {
     if (at >= 0 && at < size)
@@ -39,7 +39,7 @@ int source_of(int at, int size)
             return 0;
         back = modulo(at, 2 * (size - 1));
         return min(back, 2 * (size - 1) - back);
-    case SYMMETRIC: /* the mirror stands behind it */
+    case SYMMETRIC: /* the mirror is after it */
         back = modulo(at, 2 * size);
         return min(back, 2 * size - 1 - back);
     case WRAP:
@@ -49,14 +49,14 @@ int source_of(int at, int size)
     }
 }
 
-/* The same where the constant stands between neighbours. */
+/* The same if the constant is between neighbours. */
 int between_gaps(int at, uint step, uint d)
 {
     uint from = uint(at) / step;
     return at < 0 || uint(at) % step != 0u || from >= view(0).sizes[d] ? -1 : int(from);
 }
 
-/* Coordinate `index` of the result's dimension d comes from this one, or negative: the constant. */
+/* The source coordinate of coordinate `index` of the result's dimension d; negative: the constant. */
 int source_along(uint index, uint d)
 {
     uint step = params.gap[d] + 1u;
@@ -64,13 +64,13 @@ int source_along(uint index, uint d)
     return step == 1u ? source_of(at, int(view(0).sizes[d])) : between_gaps(at, step, d);
 }
 
-/* A line of the result comes from the one that begins at x, or is all constant. */
+/* A line of the result is copied from the one that starts at x, or is all constant. */
 struct Source {
     int x;
     bool inside;
 };
 
-/* y: where it begins in the result. */
+/* y: its start in the result. */
 Source source_of_line(uint line, out int y)
 {
     Source s = Source(0, true);
@@ -86,7 +86,7 @@ Source source_of_line(uint line, out int y)
     return s;
 }
 
-/* Elements `first` to first + VECTOR - 1 of the result as it lies in memory. */
+/* Elements `first` to first + VECTOR - 1 of the result in memory order. */
 void run_vector(uint first)
 {
     uint type = type_of(0u), shift = type_shift(type), last = view(1).rank - 1u, size = params.by_parts.size;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where updates of KERN_SCATTER go. Tensors: 0 X, 1 indices, 2 updates, 3 Y. Include core/views.glsl first. */
+/* Targets of the updates of KERN_SCATTER. Tensors: 0 X, 1 indices, 2 updates, 3 Y. Include core/views.glsl first. */
 
 #define NO_TARGET 0xffffffffu
 
-/* Negative ones count from the end; false: it is out of range. */
+/* Negative ones count from the end; false: out of range. */
 bool place_in(int index, uint size, out uint place)
 {
     index = index < 0 ? index + int(size) : index;

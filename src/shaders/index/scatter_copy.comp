@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_SCATTER, the beginning: Y = X, an element per invocation. No target has a last update yet. */
+/* KERN_SCATTER, first step: Y = X, an element per invocation. No target has a last update yet. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS scatter_params

@@ -8,7 +8,7 @@
 #include "shaders/core/pairs.glsl"
 
 #ifndef HAVE_FLOAT64
-/* start and delta are pairs of floats, whose sums they are; where terms cancel, the second ones matter. */
+/* start and delta are pairs of floats (their sums); where terms cancel, the second ones matter. */
 float element(uint number)
 {
     vec2 start = vec2(uintBitsToFloat(params.start[0]), uintBitsToFloat(params.start[1]));

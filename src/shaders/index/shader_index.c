@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of ops that pick, count and place elements by index. */
+/* Kernels for ops that gather, count and scatter elements by index. */
 #include "shaders/core/shader_block.h"
 #include "shaders/gemm/shader_tile.h"
 #include "shaders/index/index_params.h"
@@ -20,9 +20,9 @@ static bool sequence_is_float(const struct kern_op *op)
     return kern_type_class(op->tensors[0].type) == KERN_CLASS_FLOAT;
 }
 
-const char *shader_sequence_any_obstacle(const struct kern_op *op)
+const char *shader_sequence_any_unsupported(const struct kern_op *op)
 {
-    return shader_block_obstacle(op);
+    return shader_block_unsupported(op);
 }
 
 /* Floating-point elements are computed in FLOAT64, to be rounded once. */
@@ -42,11 +42,11 @@ void shader_sequence_any_write(const struct kern_op *op, uint32_t index, const s
 }
 
 /* For devices without FLOAT64. */
-const char *shader_sequence_single_obstacle(const struct kern_op *op)
+const char *shader_sequence_single_unsupported(const struct kern_op *op)
 {
     if (!sequence_is_float(op) || op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT64)
-        return "there is no shader for it in this type";
-    return shader_block_obstacle(op);
+        return "no shader for this data type";
+    return shader_block_unsupported(op);
 }
 
 void shader_sequence_single_plan(const struct kern_op *op, struct shader_work *out)
@@ -71,12 +71,12 @@ void shader_sequence_single_write(const struct kern_op *op, uint32_t index, cons
 
 /* ---- GATHER ---- */
 
-const char *shader_gather_any_obstacle(const struct kern_op *op)
+const char *shader_gather_any_unsupported(const struct kern_op *op)
 {
-    return shader_block_obstacle(op);
+    return shader_block_unsupported(op);
 }
 
-/* Elements at a time: where rows of neighbours are gathered, as many as 16 bytes have. */
+/* Elements at a time: for contiguous rows, those of 16 bytes. */
 static uint32_t gather_vector(const struct kern_op *op)
 {
     const struct kern_gather *gather = &op->u.gather;
@@ -129,12 +129,12 @@ _Static_assert(DML_PADDING_MODE_EDGE == 1 && DML_PADDING_MODE_REFLECTION == 2 &&
                    DML_PADDING_MODE_WRAP == 4,
                "pad.comp has these numbers");
 
-const char *shader_pad_any_obstacle(const struct kern_op *op)
+const char *shader_pad_any_unsupported(const struct kern_op *op)
 {
-    return shader_block_obstacle(op);
+    return shader_block_unsupported(op);
 }
 
-/* Elements at a time: as many as 16 bytes have, where the result's lines follow one another and are as long. */
+/* Elements at a time: those of 16 bytes if the result's lines are contiguous and long enough. */
 static uint32_t pad_vector(const struct kern_op *op)
 {
     const struct kern_view *y = &op->tensors[1];
@@ -191,12 +191,12 @@ void shader_pad_any_write(const struct kern_op *op, uint32_t index, const struct
 
 /* ---- APPEND ---- */
 
-const char *shader_append_any_obstacle(const struct kern_op *op)
+const char *shader_append_any_unsupported(const struct kern_op *op)
 {
-    return shader_block_obstacle(op);
+    return shader_block_unsupported(op);
 }
 
-/* Elements at a time: as many as 16 bytes have, where they lie side by side in both. */
+/* Elements at a time: those of 16 bytes if they are contiguous in both. */
 static uint32_t append_vector(const struct kern_op *op)
 {
     const uint32_t bytes = kern_type_bytes(op->tensors[0].type), vector = bytes ? 16 / bytes : 1;
@@ -230,9 +230,9 @@ static uint64_t nonzero_blocks(const struct kern_op *op)
     return (kern_view_elements(&op->tensors[0]) + op->u.nonzero.block - 1) / op->u.nonzero.block;
 }
 
-const char *shader_nonzero_any_obstacle(const struct kern_op *op)
+const char *shader_nonzero_any_unsupported(const struct kern_op *op)
 {
-    return shader_block_obstacle(op);
+    return shader_block_unsupported(op);
 }
 
 void shader_nonzero_any_plan(const struct kern_op *op, struct shader_work *out)

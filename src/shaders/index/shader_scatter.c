@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows that scatter: Y becomes X, then updates of one target come in their order. Of those that replace, the last one
- * is known by its number; those that combine are sorted by target, stably. */
+/* Kernels that scatter: Y becomes X, then updates of one target are applied in order. For replacement, the last one is
+ * identified by its number; for reductions, updates are sorted by target, stably. */
 #include "kernels/core/number.h"
 #include "shaders/core/shader_block.h"
 #include "shaders/index/index_params.h"
@@ -41,11 +41,11 @@ static uint64_t update_elements(const struct kern_op *op)
 
 enum last_dispatch { LAST_COPY, LAST_WINNERS, LAST_WRITE };
 
-const char *shader_scatter_last_obstacle(const struct kern_op *op)
+const char *shader_scatter_last_unsupported(const struct kern_op *op)
 {
     if (op->u.scatter.reduction != KERN_SCATTER_LAST)
-        return "there is no shader for it with this reduction";
-    return shader_block_obstacle(op);
+        return "no shader with this reduction";
+    return shader_block_unsupported(op);
 }
 
 void shader_scatter_last_plan(const struct kern_op *op, struct shader_work *out)
@@ -84,15 +84,15 @@ static enum shader_code combine_variant(const struct kern_op *op)
     return shader_variant(SHADER_scatter_combine, &numbers);
 }
 
-const char *shader_scatter_combine_obstacle(const struct kern_op *op)
+const char *shader_scatter_combine_unsupported(const struct kern_op *op)
 {
-    const char *obstacle = shader_block_obstacle(op);
+    const char *reason = shader_block_unsupported(op);
     if (op->u.scatter.reduction == KERN_SCATTER_LAST)
-        return "there is no shader for it without a reduction";
+        return "no shader without a reduction";
     if (kern_type_bits(op->tensors[3].type) < 32 && kern_type_class(op->tensors[3].type) == KERN_CLASS_FLOAT)
-        return "there is no shader for it that rounds sums to 16 bits";
-    if (obstacle)
-        return obstacle;
+        return "no shader that rounds sums to 16 bits";
+    if (reason)
+        return reason;
     const struct scatter_params params = params_of(op);
     return runs_of(&params).capacity > INT32_MAX ? "the shaders do not sort that many updates" : NULL;
 }
@@ -117,7 +117,7 @@ void shader_scatter_combine_write(const struct kern_op *op, uint32_t index, cons
     params.from = shader_runs_merge(&runs, runs.merges).from;
     if (index == COMBINE_COPY) {
         units = y_elements(op);
-        params.targets = 0; /* nobody counts them */
+        params.targets = 0; /* unused */
     } else if (index == COMBINE_SORT) {
         units = runs.parts;
     } else if (index < COMBINE_MERGE + runs.merges) {

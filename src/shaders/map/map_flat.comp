@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_MAP: short programs over much data. All that code depends on is a specialization constant, so that nothing is
- * interpreted and registers are the processor's own. An invocation takes a few neighbouring elements, loads of all
- * tensors before it computes, and with FLOAT16 computes two at a time: those of a word are converted together. Variants
- * as in map_eval.glsl. */
+/* KERN_MAP: short programs over much data. Everything that the code depends on is a specialization constant, so that
+ * nothing is interpreted and registers of the program are registers of the device. An invocation processes a few
+ * adjacent elements, loads all tensors before it computes, and with FLOAT16 computes two at a time: those of a word are
+ * converted together. Variants as in map_eval.glsl. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS map_flat_params
@@ -53,7 +53,7 @@ uint access(uint t)
     return ACCESS >> 2u * t & 3u;
 }
 
-/* Where in tensor t the line begins. */
+/* The start of the line in tensor t. */
 int at_line(uint t, uint line)
 {
     int at = 0;
@@ -83,7 +83,7 @@ void store_output(uint t, uint line, uint first, uint count, uvec4 words)
     store_vector(type, bases[t], at_line(t, line) + int(first) * stride, stride, count, VECTOR, words);
 }
 
-/* Element i of an input in its register, and with TWO the next one. Loops keep code from being there twice. */
+/* Element i of an input in its register, and with TWO the next one. Loops avoid duplicated code. */
 uvec4 take_input(uint t, inout uvec4 words, uint i)
 {
     uint type = type_of(t);

@@ -8,12 +8,12 @@
 #define MAP_FLAT_INST_MAX    10
 #define MAP_FLAT_OUTER_MAX   (SHADER_RANK_MAX - 1)
 
-/* How a tensor's elements lie along a line. */
-#define MAP_FLAT_ONCE    0 /* there is one, which repeats */
+/* The layout of a tensor's elements along a line. */
+#define MAP_FLAT_ONCE    0 /* one element, which is repeated */
 #define MAP_FLAT_DENSE   1 /* neighbours */
 #define MAP_FLAT_STRIDED 2
 
-/* The last dimension is a line, of `line` elements, that invocations take vectors of; by_vectors: their number in a
+/* The last dimension is a line of `line` elements, split into vectors for invocations; by_vectors: their number in a
  * line. by_outer: the sizes of the other dimensions, the last one first. */
 struct map_flat_params {
     uint line;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The operations of kernels/map/mapops.def on floating-point registers. Included for float and for double: REAL is the
- * type; eval_math of it has those that are more than arithmetic. */
+ * type; its eval_math has the functions beyond arithmetic. */
 
 REAL min_number(REAL a, REAL b)
 {
@@ -44,9 +44,9 @@ bool infinite_of_sign(REAL a, REAL p)
     return is_inf(a) && (a > 0 ? !(p < 0) : !(p > 0));
 }
 
-/* Each operation rounds its result: the next one must not take a product without rounding (fma), or x * x - x * x is not
- * zero and an overflow is not seen. Hence the precise results in MAP_EXPRS (codes.awk).
- * What the expressions of mapops.def know besides: */
+/* Each operation rounds its result: the next one must not use an unrounded product (fma), or x * x - x * x is not
+ * zero and an overflow is not detected. Therefore results in MAP_EXPRS (codes.awk) are `precise`.
+ * Additional functions for the expressions of mapops.def: */
 #define absolute        abs
 #define muladd(x, y, z) ((x) * (y) + (z))
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The functions of kernels/map/mapops.def in FLOAT64 that are more than arithmetic, with errors of a few units in the last
- * place; powers are exact where they can be, since integers may be made of them. Shaders are compiled with all functions
- * in place of their calls: exp_pair, log_pair and the like are each called in one place. */
+/* The functions of kernels/map/mapops.def in FLOAT64 beyond arithmetic, with errors of a few units in the last place;
+ * powers are exact where possible, since they may be converted to integers. Compilers inline all functions: exp_pair,
+ * log_pair and similar are each called in one place only. */
 #include "shaders/core/math_f64.glsl"
 #include "shaders/core/pairs_f64.glsl"
 
@@ -51,7 +51,7 @@ double angle_of(double y, double x)
     if (is_nan(x) || is_nan(y))
         return nan_like(x);
     double t = least == most && most != 0.0lf ? 1.0lf : most == 0.0lf || is_inf(most) ? 0.0lf : least / most;
-    double eighths = 0.0lf; /* of a turn, that the angle is from */
+    double eighths = 0.0lf; /* of a turn, to which the angle is relative */
     if (t > 0.41421356237309503lf) {
         eighths = 1.0lf;
         t = (t - 1.0lf) / (t + 1.0lf);
@@ -76,7 +76,7 @@ bool takes_log(uint code)
     return code == KERN_MAP_LOG || code == KERN_MAP_ASINH || code == KERN_MAP_ACOSH || code == KERN_MAP_ATANH;
 }
 
-/* What the logarithm is of, times 2^exponent. Where there is none, log_result and pow_result know better. */
+/* The argument of the logarithm, times 2^exponent. If there is none, log_result and pow_result handle it. */
 dvec2 log_argument(uint code, double a, out int exponent)
 {
     double x = abs(a), t = x - 1.0lf;
@@ -110,7 +110,7 @@ double log_result(uint code, double a, double ln)
     return code == KERN_MAP_ASINH || code == KERN_MAP_ATANH ? with_sign(ln, a) : ln;
 }
 
-/* b * ln: beyond 2^70 it makes no difference how great b is. */
+/* b * ln: beyond 2^70 the size of b does not matter. */
 dvec2 pow_argument(dvec2 ln, double b)
 {
     return times(ln, dvec2(clamp(b, -1180591620717411303424.0lf, 1180591620717411303424.0lf), 0.0lf));
@@ -140,7 +140,7 @@ double tanh_argument(double a)
     return a > 20.0lf ? 40.0lf : 2.0lf * a;
 }
 
-/* What the exponential is of. */
+/* The argument of the exponential. */
 dvec2 exp_argument(uint code, double a, double b, double p, double q, dvec2 ln)
 {
     double x = abs(a);
@@ -151,7 +151,7 @@ dvec2 exp_argument(uint code, double a, double b, double p, double q, dvec2 ln)
     case KERN_MAP_GELU:
         return -product_of(a, code == KERN_MAP_ERF ? a : 0.5lf * a);
     case KERN_MAP_SINH:
-    case KERN_MAP_COSH: { /* half of e^x, which may be too great itself */
+    case KERN_MAP_COSH: { /* half of e^x, which may overflow itself */
         dvec2 y = sum_of(x, -LN2_PAIR.x);
         return code == KERN_MAP_SINH && x < 20.0lf ? dvec2(x, 0.0lf) : dvec2(y.x, y.y - LN2_PAIR.y);
     }

@@ -5,7 +5,7 @@
  *              at 8: strides[8] in bytes (4-bit types: in elements), 2 words each
  *   16 + 24 tensors + 6 i: instruction i: code | type << 8 | to_type << 16 | result << 24, registers a | b << 8 | c << 16,
  *              p (2 words), q (2 words)
- * Each workgroup reads the block once: it may lie in the host's memory. */
+ * Each workgroup reads the block once: it may be in the host's memory. */
 #include "shaders/core/memory.glsl"
 
 #define HEADER_WORDS 16

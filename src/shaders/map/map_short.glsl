@@ -14,7 +14,7 @@ float short_tanh(float a)
     return abs(a) < 0.03125 ? a - a * a * a * 0.333333333 : y;
 }
 
-/* erfc(|a| / sqrt(2)) is what lies outside. */
+/* erfc(|a| / sqrt(2)) is the probability outside. */
 float short_gelu(float a)
 {
     float z = abs(a) * 0.707106781, outside = short_exp_of(-z * z) * poly_short_erfcx(1.0 - 4.0 / (z + 2.0));

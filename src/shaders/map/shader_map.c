@@ -7,7 +7,7 @@ enum {
     TENSOR_WORDS = 24,
     INST_WORDS = 6,
     GROUP_SIZE = 256,
-    GROUPS_MAX = 4096, /* invocations then take several elements each */
+    GROUPS_MAX = 4096, /* invocations then process several elements each */
     REGISTERS_MAX = KERN_TENSORS_MAX + KERN_MAP_INST_MAX,
 };
 
@@ -76,7 +76,7 @@ static void write_tensors(const struct kern_op *op, const struct shader_place *p
 
 /* ---- registers ---- */
 
-/* Instruction after which nobody needs register i any more. */
+/* The instruction after which register i is dead. */
 static void find_ends(const struct kern_op *op, uint32_t *ends)
 {
     const struct kern_map *map = &op->u.map;
@@ -104,7 +104,7 @@ static uint8_t take(struct allocation *allocation)
     return place;
 }
 
-/* A result may take the place of an operand that ends with its instruction. */
+/* A result may use the register of an operand whose last use is the instruction. */
 static void allocate(const struct kern_op *op, struct allocation *out)
 {
     const struct kern_map *map = &op->u.map;
@@ -121,7 +121,7 @@ static void allocate(const struct kern_op *op, struct allocation *out)
         }
         uint32_t result = op->input_count + i;
         out->place[result] = take(out);
-        if (ends[result] <= i) /* nobody reads it */
+        if (ends[result] <= i) /* unused */
             out->taken[out->place[result]] = false;
     }
 }
@@ -205,7 +205,7 @@ static bool is_integer(uint32_t type)
            type == DML_TENSOR_DATA_TYPE_UINT64 || type == DML_TENSOR_DATA_TYPE_INT64;
 }
 
-/* Whether a FLOAT32 register has all bits zero just when it is zero: never minus zero. */
+/* Whether a FLOAT32 register has all bits zero exactly when it is zero: never minus zero. */
 static bool is_truth(const struct kern_op *op, uint32_t reg)
 {
     if (reg < op->input_count)
@@ -214,7 +214,8 @@ static bool is_truth(const struct kern_op *op, uint32_t reg)
     return truths[inst->code] || (inst->code == KERN_MAP_CONVERT && is_integer(inst->type));
 }
 
-/* Whether all results are 16-bit numbers that are only chosen, by SELECT; `chosen` are the registers that hold such. */
+/* Whether all results are 16-bit numbers that are only selected, by SELECT; `chosen` are the registers that hold
+ * such. */
 static bool chooses_halves(const struct kern_op *op, bool *chosen)
 {
     const struct kern_map *map = &op->u.map;
@@ -272,7 +273,7 @@ static void plan_program(const struct kern_op *op, struct shader_dispatch *out)
     out->constants[0] = round_registers(registers.count);
 }
 
-const char *shader_map_obstacle(const struct kern_op *op)
+const char *shader_map_unsupported(const struct kern_op *op)
 {
     if (kern_view_elements(&op->tensors[op->input_count]) > ELEMENTS_MAX)
         return "the shaders do not count that many elements";
@@ -313,9 +314,9 @@ void shader_map_write(const struct kern_op *op, uint32_t index, const struct sha
     }
 }
 
-const char *shader_move_obstacle(const struct kern_op *op)
+const char *shader_move_unsupported(const struct kern_op *op)
 {
-    return shader_map_obstacle(op);
+    return shader_map_unsupported(op);
 }
 
 void shader_move_plan(const struct kern_op *op, struct shader_work *out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Short element-wise programs over much data (map_flat.comp): each gets pipelines of its own. */
+/* Short element-wise programs over much data (map_flat.comp): each has its own pipelines. */
 #include "shaders/core/shader_block.h"
 #include "shaders/core/shader_dims.h"
 #include "shaders/map/map_flat_params.h"
@@ -14,7 +14,7 @@ _Static_assert(INST + MAP_FLAT_INST_MAX <= SHADER_CONSTANTS_MAX, "room for the c
 
 struct flat {
     struct kern_op
-        op;          /* with as few dimensions as it can have, the last one that along which the result lies closest */
+        op; /* with the minimum number of dimensions, the last one that in which the result is most contiguous */
     uint32_t vector; /* elements */
     uint64_t units;  /* vectors */
 };
@@ -24,7 +24,7 @@ static uint32_t line_of(const struct flat *flat)
     return flat->op.tensors[0].sizes[flat->op.tensors[0].rank - 1];
 }
 
-/* As many elements as 16 bytes have of the widest that is not the same all along the line. */
+/* The elements in 16 bytes of the widest type that is not constant along the line. */
 static uint32_t choose_vector(const struct flat *flat)
 {
     const struct kern_op *op = &flat->op;
@@ -53,14 +53,14 @@ static void flat_of(const struct kern_op *op, struct flat *out)
     out->units = kern_view_elements(result) / line_of(out) * ((line_of(out) + out->vector - 1) / out->vector);
 }
 
-const char *shader_map_flat_obstacle(const struct kern_op *op)
+const char *shader_map_flat_unsupported(const struct kern_op *op)
 {
     if (op->input_count > MAP_FLAT_INPUTS_MAX || op->output_count > MAP_FLAT_OUTPUTS_MAX ||
         op->u.map.inst_count > MAP_FLAT_INST_MAX)
-        return "there is no shader for programs as long as this";
+        return "no shader for programs of this length";
     if (!shader_specializes(kern_view_elements(&op->tensors[op->input_count])))
-        return "there is no shader for as few elements";
-    return shader_size_obstacle(op);
+        return "too few elements for this shader";
+    return shader_size_unsupported(op);
 }
 
 static uint32_t access_of(const struct flat *flat, uint32_t t)
@@ -72,7 +72,7 @@ static uint32_t access_of(const struct flat *flat, uint32_t t)
     return stride == 1 && flat->vector * kern_type_bytes(view->type) >= 4 ? MAP_FLAT_DENSE : MAP_FLAT_STRIDED;
 }
 
-/* Those of FLOAT16 are converted in pairs. */
+/* FLOAT16 is converted in pairs. */
 static bool in_pairs(const struct flat *flat)
 {
     bool found = false;
@@ -98,8 +98,8 @@ static bool has_short(const struct kern_map_inst *inst)
             code == KERN_MAP_GELU);
 }
 
-/* The registers, as bits, that only become results of 16 bits, as they are or multiplied: what else takes them may make
- * more of their error. */
+/* The registers, as bits, that only become 16-bit results, directly or multiplied: other uses may amplify their
+ * error. */
 static uint32_t short_registers(const struct kern_op *op)
 {
     const struct kern_map *map = &op->u.map;
@@ -183,7 +183,7 @@ void shader_map_flat_write(const struct kern_op *op, uint32_t index, const struc
 
 /* ---- MOVE: a program without instructions ---- */
 
-/* Types stand for widths; 64 bits are kept without arithmetic. */
+/* Types stand for widths; 64 bits are copied without arithmetic. */
 static void move_program(const struct kern_op *op, struct kern_op *out)
 {
     const bool wide = kern_type_bytes(op->tensors[0].type) == 8;
@@ -194,11 +194,11 @@ static void move_program(const struct kern_op *op, struct kern_op *out)
         out->tensors[t].type = (DML_TENSOR_DATA_TYPE)shader_move_type(op->tensors[t].type);
 }
 
-const char *shader_move_flat_obstacle(const struct kern_op *op)
+const char *shader_move_flat_unsupported(const struct kern_op *op)
 {
     struct kern_op program;
     move_program(op, &program);
-    return shader_map_flat_obstacle(&program);
+    return shader_map_flat_unsupported(&program);
 }
 
 void shader_move_flat_plan(const struct kern_op *op, struct shader_work *out)

@@ -9,8 +9,8 @@
 
 enum { MULTIPROCESSORS = 132, WIDTH_MAX = 128, QUERIES_MIN = 8, PLACES = 10 };
 
-/* Of a line of metas.def: the most elements of a vector, the queries of a block, and how long blocks of one head take,
- * one to the other. */
+/* Of a line of metas.def: the maximum elements of a vector, the queries of a block, and the relative time of blocks of
+ * one head. */
 struct variant {
     enum shader_code half, bfloat16;
     uint32_t head, rows, cost;
@@ -28,26 +28,26 @@ static bool is_half(DML_TENSOR_DATA_TYPE type)
     return type == DML_TENSOR_DATA_TYPE_FLOAT16 || type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
 }
 
-const char *shader_attention_meta_obstacle(const struct kern_op *op)
+const char *shader_attention_meta_unsupported(const struct kern_op *op)
 {
     const struct kern_view *q = &op->tensors[0], *y = &op->tensors[op->input_count];
     const struct kern_view *const wide[] = { q, &op->tensors[1], &op->tensors[2], y };
     struct attention_inputs in;
     if (!attention_inputs_init(op, &in) || !is_half(q->type))
-        return "there is no metacommand for it in these types";
+        return "no metacommand for these data types";
     for (uint32_t i = 0; i < ARRAY_SIZE(wide); i++) {
         if (wide[i]->type != q->type)
-            return "there is no metacommand for it in these types";
+            return "no metacommand for these data types";
         if (!shader_coop_wide(wide[i], 3))
-            return "there is no metacommand for vectors that lie like this";
+            return "no metacommand for these strides";
     }
     if (in.mask && !is_half(op->tensors[in.mask].type) && op->tensors[in.mask].type != DML_TENSOR_DATA_TYPE_FLOAT32)
-        return "there is no metacommand for it with masks of this type";
+        return "no metacommand with masks of this type";
     if (y->sizes[2] < QUERIES_MIN || y->sizes[3] > WIDTH_MAX || q->sizes[3] > WIDTH_MAX)
         return "it has few queries, or wide ones or values";
     if ((uint64_t)y->sizes[0] * y->sizes[1] * y->sizes[2] > INT32_MAX)
         return "metacommands do not count that many queries";
-    return shader_block_obstacle(op);
+    return shader_block_unsupported(op);
 }
 
 static uint32_t tiles_of(const struct kern_op *op, const struct variant *variant)

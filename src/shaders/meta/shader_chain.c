@@ -13,13 +13,13 @@
 
 /* ---- normalisations ---- */
 
-/* A tensor as rows along `axes`, whose elements are neighbours. */
+/* A tensor as rows along `axes` with contiguous elements. */
 struct rows {
     uint32_t count, size;
     int64_t stride;
 };
 
-/* False: it is none such. */
+/* False: not possible. */
 static bool find_rows(const struct kern_view *view, uint32_t axes, struct rows *out)
 {
     bool first = true;
@@ -73,7 +73,7 @@ static void write_norm(const struct kern_op *op, const struct shader_place *plac
 
 /* ---- links ---- */
 
-/* What kernels read before their turn must be there before the chain begins. */
+/* Data that kernels read before they wait must be complete before the chain starts. */
 static bool is_written(const struct shader_link *links, uint32_t at, uint32_t t)
 {
     for (uint32_t i = 0; i < at; i++)

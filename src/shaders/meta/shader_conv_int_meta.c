@@ -39,7 +39,7 @@ static bool is_byte(const struct kern_view *view)
     return view->type == DML_TENSOR_DATA_TYPE_INT8 || view->type == DML_TENSOR_DATA_TYPE_UINT8;
 }
 
-/* Vectors of so many elements along dimension 1 begin at multiples of their size. */
+/* Vectors of this many elements along dimension 1 start at multiples of their size. */
 static bool is_wide(const struct kern_view *view, int64_t vector)
 {
     if (view->offset % vector || view->sizes[1] % vector || view->strides[1] != 1)
@@ -50,7 +50,7 @@ static bool is_wide(const struct kern_view *view, int64_t vector)
     return true;
 }
 
-/* Elements of the depth lie side by side: taps outside, input channels inside. */
+/* Elements of the depth are contiguous: taps outside, input channels inside. */
 static bool wide_filter(const struct kern_view *w, const struct conv_params *conv)
 {
     const int channels = (int)conv->in_group;
@@ -58,48 +58,48 @@ static bool wide_filter(const struct kern_view *w, const struct conv_params *con
            (conv->kernel[1] == 1 || conv->w[3] == conv->kernel[2] * channels);
 }
 
-/* Bytes with an epilogue that ends within their range, or sums as they are. */
-static const char *result_obstacle(const struct kern_op *op)
+/* 8-bit results with an epilogue that ends within their range, or plain sums. */
+static const char *result_unsupported(const struct kern_op *op)
 {
     const struct kern_view *y = &op->tensors[op->input_count];
     struct kern_epilogue epilogue;
-    const char *found = shader_meta_bytes_obstacle(op, 1);
+    const char *found = shader_meta_bytes_unsupported(op, 1);
     if (found)
         return found;
     if (!op->epilogue)
-        return y->type == DML_TENSOR_DATA_TYPE_INT32 ? NULL : "there is no metacommand for it in these types";
+        return y->type == DML_TENSOR_DATA_TYPE_INT32 ? NULL : "no metacommand for these data types";
     shader_epilogue_match(op, &epilogue);
     const struct kern_epilogue_step *last = &epilogue.step[epilogue.count - 1];
     const float low = y->type == DML_TENSOR_DATA_TYPE_INT8 ? -128 : 0, high = low + 255;
     if (!is_byte(y) || epilogue.count > CONV_INT_STEPS || last->code != KERN_MAP_CLAMP || last->p < low ||
         last->q > high)
-        return "there is no metacommand for it with this epilogue";
+        return "no metacommand with this epilogue";
     for (uint32_t i = 0; i < epilogue.count; i++) { /* single numbers, or of channels */
         const struct kern_view *view = &op->tensors[epilogue.step[i].tensor];
         for (uint32_t d = 0; epilogue.step[i].tensor && d < view->rank; d++)
             if (d != 1 && view->sizes[d] > 1 && view->strides[d])
-                return "there is no metacommand for it with this epilogue";
+                return "no metacommand with this epilogue";
     }
     return NULL;
 }
 
-const char *shader_conv_int_meta_obstacle(const struct kern_op *op)
+const char *shader_conv_int_meta_unsupported(const struct kern_op *op)
 {
     struct conv_shape s;
-    const char *found = shader_conv_obstacle(op, &s);
+    const char *found = shader_conv_unsupported(op, &s);
     if (found)
         return found;
     if (!op->u.conv.integer || !is_byte(&op->tensors[0]) || !is_byte(&op->tensors[1]))
-        return "there is no metacommand for it in these types";
-    found = shader_conv_meta_shape_obstacle(&s);
+        return "no metacommand for these data types";
+    found = shader_conv_meta_shape_unsupported(&s);
     if (found)
         return found;
     const struct conv_params conv = shader_conv_parameters(op);
     if (s.out_group < TUNE_META_CONV_CHANNELS_MIN)
-        return "there are too few channels";
+        return "too few channels";
     if (!is_wide(&op->tensors[0], VECTOR) || !wide_filter(&op->tensors[1], &conv))
-        return "there is no metacommand for it with these strides";
-    return result_obstacle(op);
+        return "no metacommand for these strides";
+    return result_unsupported(op);
 }
 
 /* min(max(rint(sum * scale) + zero, low), high). */

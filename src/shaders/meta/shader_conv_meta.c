@@ -21,11 +21,11 @@
 enum form {
     FORM_WIDE,   /* conv_mma.cu */
     FORM_GATHER, /* the same, element by element */
-    FORM_STEM32, /* conv_stem.cu of such a depth at most */
+    FORM_STEM32, /* maximum depth for conv_stem.cu */
     FORM_STEM160,
     FORM_WGMMA,  /* conv_wgmma.cu */
     FORM_NARROW, /* conv_narrow.cu */
-    FORM_HALO32, /* conv_halo.cu of so many input channels at most */
+    FORM_HALO32, /* maximum input channels for conv_halo.cu */
     FORM_HALO64,
 };
 
@@ -46,7 +46,7 @@ static uint32_t count(uint64_t size, uint64_t tile)
     return (uint32_t)((size + tile - 1) / tile);
 }
 
-/* Vectors of so many elements along dimension 1 begin at multiples of their size. */
+/* Vectors of this many elements along dimension 1 start at multiples of their size. */
 static bool is_wide(const struct kern_view *view, int64_t vector)
 {
     if (view->offset % vector)
@@ -57,7 +57,7 @@ static bool is_wide(const struct kern_view *view, int64_t vector)
     return view->sizes[1] % vector == 0 && view->strides[1] == 1;
 }
 
-/* Elements of the depth lie side by side: taps outside, input channels inside. */
+/* Elements of the depth are contiguous: taps outside, input channels inside. */
 static bool wide_filter(const struct kern_view *w, const struct conv_params *conv)
 {
     const int channels = (int)conv->in_group;
@@ -80,7 +80,7 @@ static bool takes_gather(const struct conv_params *conv)
     return (uint64_t)conv->in_group * conv->by_plane.size <= GATHER_DEPTH;
 }
 
-/* Vectors of results, biases and what the epilogue adds. */
+/* Vectors of results, biases and operands of the epilogue. */
 static bool takes_vectors(const struct kern_op *op, const struct conv_params *conv, int64_t vector)
 {
     struct kern_epilogue epilogue;
@@ -180,22 +180,22 @@ static uint64_t pixels_of(const struct conv_shape *s)
     return (uint64_t)(s->out[1] * s->out[2]) * s->batch;
 }
 
-const char *shader_conv_meta_shape_obstacle(const struct conv_shape *s)
+const char *shader_conv_meta_shape_unsupported(const struct conv_shape *s)
 {
     if (s->transposed || s->flip || s->groups != 1 || s->kernel[0] != 1 || s->in[0] != 1 || s->out[0] != 1)
-        return "there is no metacommand for it with windows of this kind";
+        return "no metacommand for such windows";
     return depth_of(s) > INT32_MAX / 4 || pixels_of(s) > INT32_MAX / 4 ? "the convolution is large" : NULL;
 }
 
-const char *shader_conv_meta_obstacle(const struct kern_op *op)
+const char *shader_conv_meta_unsupported(const struct kern_op *op)
 {
     struct conv_shape s;
-    const char *found = shader_conv_obstacle(op, &s);
+    const char *found = shader_conv_unsupported(op, &s);
     if (found)
         return found;
     if (!conv_has_type(op, DML_TENSOR_DATA_TYPE_FLOAT16))
-        return "there is no metacommand for it in these types";
-    found = shader_conv_meta_shape_obstacle(&s);
+        return "no metacommand for these data types";
+    found = shader_conv_meta_shape_unsupported(&s);
     if (found)
         return found;
     const struct conv_params conv = shader_conv_parameters(op);
@@ -203,13 +203,13 @@ const char *shader_conv_meta_obstacle(const struct kern_op *op)
     if (takes_halo(op, &conv, HALO_CHANNELS) && m >= TUNE_META_CONV_PIXELS_MIN)
         return NULL; /* also of few output channels */
     if (k < TUNE_META_CONV_DEPTH_MIN || s.out_group < TUNE_META_CONV_CHANNELS_MIN || s.in_group < 2)
-        return "there are too few channels";
+        return "too few channels";
     if (!takes_wide(op, &conv) && !takes_gather(&conv))
-        return "there is no metacommand for it with these strides";
-    return shader_meta_epilogue_obstacle(op, 1);
+        return "no metacommand for these strides";
+    return shader_meta_epilogue_unsupported(op, 1);
 }
 
-/* ---- choice ---- */
+/* ---- selection ---- */
 
 static uint32_t forced;
 
@@ -248,7 +248,7 @@ static const struct kernel *choose(const struct kern_op *op, const struct conv_p
     const struct kernel *best = NULL;
     for (uint32_t i = 0; i < ARRAY_SIZE(kernels); i++) {
         const struct kernel *kernel = &kernels[(i + forced) % ARRAY_SIZE(kernels)];
-        if (!takes(op, conv, kernel->form) || (!is_halo(kernel->form) && shader_meta_epilogue_obstacle(op, 1)))
+        if (!takes(op, conv, kernel->form) || (!is_halo(kernel->form) && shader_meta_epilogue_unsupported(op, 1)))
             continue;
         if (!best || cost(kernel, conv, images) < cost(best, conv, images))
             best = kernel;
@@ -260,7 +260,7 @@ static const struct kernel *choose(const struct kern_op *op, const struct conv_p
 
 /* ---- parameters ---- */
 
-/* 1 + the first step that adds a tensor which lies as Y does. */
+/* 1 + the first step that adds a tensor with Y's layout. */
 static uint32_t residual_of(const struct meta_epilogue *epilogue)
 {
     for (uint32_t i = 0; i < epilogue->count; i++)
@@ -353,7 +353,7 @@ void shader_conv_meta_plan(const struct kern_op *op, struct shader_work *out)
     const struct conv_params conv = shader_conv_parameters(op);
     const struct kernel *kernel = choose(op, &conv);
     uint32_t groups = tiles_of(kernel, &conv, op->tensors[op->input_count].sizes[0]);
-    if (is_halo(kernel->form)) /* each takes one tile after the other, all of the same channels */
+    if (is_halo(kernel->form)) /* each processes one tile after another, all of the same channels */
         groups = BASE_MAX(MULTIPROCESSORS, count(conv.out_group, HALO_CHANNELS));
     else if (is_stem(kernel->form))
         groups = BASE_MIN(groups, BASE_MAX(MULTIPROCESSORS, count(conv.out_group, kernel->n)));

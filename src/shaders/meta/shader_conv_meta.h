@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What rows of convolutions by metacommands share. */
+/* Shared by kernels for convolutions by metacommands. */
 #ifndef SHADERS_META_SHADER_CONV_META_H
 #define SHADERS_META_SHADER_CONV_META_H
 
@@ -7,10 +7,10 @@
 #include "shaders/cuda/conv_meta_params.h"
 #include "shaders/meta/shader_meta.h"
 
-/* All but addresses, tiles, and what the epilogue is. */
+/* Everything except for addresses, tiles, and the epilogue. */
 struct conv_meta_params shader_conv_meta_parameters(const struct kern_op *op, const struct conv_params *conv);
 
-/* NULL, or why the kernels, which multiply pixels of planes, cannot compute it. */
-const char *shader_conv_meta_shape_obstacle(const struct conv_shape *s);
+/* NULL, or the reason why the kernels, which multiply pixels of planes, cannot compute it. */
+const char *shader_conv_meta_shape_unsupported(const struct conv_shape *s);
 
 #endif

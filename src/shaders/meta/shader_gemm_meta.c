@@ -12,15 +12,15 @@
 #define ADDRESSES        (5 + META_EPILOGUE_STEPS)
 #define VECTOR           8 /* elements that kernels load together */
 #define BATCH_RANK       2
-#define GROUP_ROWS       8 /* of tiles that large products take together */
+#define GROUP_ROWS       8 /* of tiles that large GEMMs process together */
 #define MULTIPROCESSORS  132
 #define PACKED_MAX       (256ull << 20)
 #define LAUNCH_US        3.6f
-#define PACK_US          2.4f /* a dispatch more; and what it moves: */
+#define PACK_US          2.4f /* one more dispatch; and the bytes that it moves: */
 #define PACK_BYTES_OF_US 1.7e6f
-#define RESULTS_MAX      ((uint64_t)MULTIPROCESSORS * 64 * 64) /* of small products: with more, other rows are as good */
+#define RESULTS_MAX      ((uint64_t)MULTIPROCESSORS * 64 * 64) /* of small GEMMs: with more, other kernels are as good */
 
-/* A product as kernels see it: what stands for A has its rows in tiles along M. */
+/* A GEMM as kernels see it: the operand in the role of A has its rows in tiles along M. */
 struct product {
     struct gemm_meta_params params;
     uint32_t a, b; /* tensors */
@@ -51,8 +51,8 @@ static void views_of(const struct kern_op *op, const struct kern_view **out)
     out[2] = has_c(op) ? &op->tensors[2] : out[3];
 }
 
-/* The dimensions before the last two, those merged that are as one in all tensors; false: there are more than kernels
- * know. */
+/* The dimensions before the last two, merged where they are contiguous in all tensors; false: more than kernels
+ * support. */
 static bool find_batches(const struct kern_op *op, struct batches *out)
 {
     const struct kern_view *views[4];
@@ -82,7 +82,7 @@ static bool fits_vectors(const struct kern_view *view, int64_t stride, uint32_t 
            batches[1] % VECTOR == 0;
 }
 
-/* Rows of one batch after the other are rows of one matrix where B is the same for all. */
+/* Consecutive rows of all batches are rows of one matrix if B is the same for all. */
 static void merge_rows(struct gemm_meta_params *p, struct batches *batches)
 {
     const uint32_t last = batches->rank - 1;
@@ -107,7 +107,7 @@ static void set_batches(struct gemm_meta_params *p, const struct batches *batche
     }
 }
 
-/* With A's rows along M, or else with B's columns as those: Y is then seen transposed. */
+/* With A's rows along M, or otherwise with B's columns as those: Y is then viewed transposed. */
 static struct product see(const struct kern_op *op, struct batches batches, bool transposed)
 {
     const struct kern_view *views[4];
@@ -155,7 +155,8 @@ static struct product see(const struct kern_op *op, struct batches batches, bool
     return product;
 }
 
-/* A's vectors are along K. Where they are not and B's are, the product is seen transposed. Packed, B needs none. */
+/* A's vectors are along K. If they are not and B's are, the GEMM is viewed transposed. A packed B does not need
+ * vectors. */
 static struct product product_of(const struct kern_op *op)
 {
     struct batches batches;
@@ -177,13 +178,13 @@ static bool is_float(DML_TENSOR_DATA_TYPE type)
 
 /* ---- kernels ---- */
 
-/* SMALL ones read B as it is, FRAGMENT ones where it was packed beforehand, as fragments. For others it is packed, if
- * need be by a dispatch, they have a workgroup for each multiprocessor, and no epilogue. Of these only TAIL ones take
- * any K; HALF ones have FLOAT16 sums. */
+/* SMALL kernels read B directly, FRAGMENT ones packed ahead of time, as fragments. For others it is packed, if
+ * necessary by a dispatch; they have a workgroup for each multiprocessor, and no epilogue. Of these only TAIL ones
+ * support any K; HALF ones have FLOAT16 sums. */
 enum form { FORM_SMALL, FORM_FRAGMENT, FORM_LARGE, FORM_HALF, FORM_TAIL };
 
-/* Of tiles m x n. What a product takes, in microseconds: `fixed`, and `step` for each 32 elements along K of as many
- * tiles as there are multiprocessors. */
+/* Of tiles m x n. The time of a GEMM in microseconds: `fixed`, and `step` for each 32 elements along K of as many tiles
+ * as there are multiprocessors. */
 struct kernel {
     enum form form;
     enum shader_code code[2]; /* of SMALL ones B along N, along K; of others FLOAT16, BFLOAT16 or none */
@@ -236,7 +237,7 @@ static uint64_t results_of(const struct gemm_meta_params *p)
     return (uint64_t)p->m * p->n * p->batches;
 }
 
-/* B was, or may be, packed beforehand. */
+/* B was, or may be, packed ahead of time. */
 static bool is_packed(const struct kern_op *op, const struct product *product)
 {
     return op->packed_input == product->b + 1;
@@ -274,7 +275,7 @@ static bool takes(const struct kernel *kernel, const struct kern_op *op, const s
            (kernel->form == FORM_TAIL || p->k % GEMM_PACKED_K == 0);
 }
 
-/* NULL: there is none. */
+/* NULL: none. */
 static const struct kernel *choose(const struct kern_op *op, const struct product *product)
 {
     const struct kernel *best = NULL;
@@ -291,7 +292,7 @@ static const struct kernel *choose(const struct kern_op *op, const struct produc
     return best;
 }
 
-/* All that does not depend on places. */
+/* Everything that does not depend on addresses. */
 static const struct kernel *plan(const struct kern_op *op, struct product *out)
 {
     *out = product_of(op);
@@ -305,7 +306,7 @@ static const struct kernel *plan(const struct kern_op *op, struct product *out)
     return kernel;
 }
 
-/* Steps whose operands are vectors as Y's are. */
+/* Steps whose operands are vectors like Y's. */
 static void find_early(struct gemm_meta_params *p)
 {
     const bool across = !(p->flags & GEMM_Y_ALONG_M) == !(p->flags & GEMM_TRANSPOSED); /* vectors are of channels */
@@ -320,9 +321,9 @@ static void find_early(struct gemm_meta_params *p)
     }
 }
 
-/* ---- the row ---- */
+/* ---- the kernel ---- */
 
-/* Few rows of A with a large B that was packed beforehand: reading that is all that counts. */
+/* Few rows of A with a large B that was packed ahead of time: reading B dominates. */
 static bool streams(const struct kern_op *op)
 {
     const struct kern_view *b = &op->tensors[1], *y = &op->tensors[op->input_count];
@@ -330,27 +331,27 @@ static bool streams(const struct kern_op *op)
            (uint64_t)b->sizes[b->rank - 2] * b->sizes[b->rank - 1] >= TUNE_META_STREAM_MIN;
 }
 
-const char *shader_gemm_meta_obstacle(const struct kern_op *op)
+const char *shader_gemm_meta_unsupported(const struct kern_op *op)
 {
-    static const char no_types[] = "there is no metacommand for it in these types";
+    static const char no_types[] = "no metacommand for these data types";
     const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
     struct batches batches;
-    const char *obstacle = shader_size_obstacle(op);
-    if (obstacle)
-        return obstacle;
+    const char *reason = shader_size_unsupported(op);
+    if (reason)
+        return reason;
     if (op->u.gemm.integer || !is_float(y->type) || (has_c(op) && !is_float(op->tensors[2].type)) ||
         (y->type != a->type && y->type != DML_TENSOR_DATA_TYPE_FLOAT32))
         return no_types;
-    obstacle = shader_coop_obstacle(op, streams(op) ? TUNE_COOP_LINES_MIN : y->sizes[y->rank - 2],
-                                    y->sizes[y->rank - 1], a->sizes[a->rank - 1]);
-    if (obstacle)
-        return obstacle;
+    reason = shader_coop_unsupported(op, streams(op) ? TUNE_COOP_LINES_MIN : y->sizes[y->rank - 2],
+                                     y->sizes[y->rank - 1], a->sizes[a->rank - 1]);
+    if (reason)
+        return reason;
     if (!find_batches(op, &batches))
-        return "there is no metacommand for batches of these strides";
+        return "no metacommand for batches with these strides";
     const struct product product = product_of(op);
     if (!choose(op, &product))
-        return "there is no metacommand for operands of these strides, or it is no faster";
-    return shader_meta_epilogue_obstacle(op, y->rank - 1);
+        return "no metacommand for operands with these strides, or it is not faster";
+    return shader_meta_epilogue_unsupported(op, y->rank - 1);
 }
 
 void shader_gemm_meta_plan(const struct kern_op *op, struct shader_work *out)
@@ -407,8 +408,8 @@ bool shader_gemm_meta_waits(const struct kern_op *op)
 
 /* ---- packing ---- */
 
-/* Rows whose neighbours are `step` apart. Packed, a column's elements lie side by side, `next` behind those of the
- * column before, and of each eight columns `group` behind those of the eight before. */
+/* Rows whose neighbours are `step` apart. In packed form a column's elements are contiguous, `next` after those of the
+ * previous column, and each group of eight columns is `group` after the previous one. */
 struct lines {
     const uint16_t *rows[32];
     int64_t step;
@@ -424,7 +425,7 @@ static inline void pack_lines(const struct lines *lines, uint32_t count, uint16_
     }
 }
 
-/* Rows k0 to k0 + 31 of B, and columns n0 to n0 + 255; what is outside stays zero. */
+/* Rows k0 to k0 + 31 of B, and columns n0 to n0 + 255; elements outside stay zero. */
 static void pack_panel(const struct gemm_meta_params *p, const uint16_t *b, uint32_t n0, uint32_t k0, uint16_t *out)
 {
     struct lines lines = { .step = p->b_n, .columns = BASE_MIN(GEMM_PACKED_N, p->n - n0), .next = 8, .group = 128 };
@@ -436,7 +437,7 @@ static void pack_panel(const struct gemm_meta_params *p, const uint16_t *b, uint
             count += row < p->k;
         }
         if (count == 8)
-            pack_lines(&lines, 8, out); /* of which the compiler knows */
+            pack_lines(&lines, 8, out); /* known to the compiler */
         else
             pack_lines(&lines, count, out);
     }

@@ -96,20 +96,20 @@ static bool is_wide(const struct kern_view *a)
     return true;
 }
 
-const char *shader_igemm_meta_obstacle(const struct kern_op *op)
+const char *shader_igemm_meta_unsupported(const struct kern_op *op)
 {
     const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
     struct shape shape;
     if (!op->u.gemm.integer)
-        return "there is no metacommand for it in these types";
-    const char *obstacle = shader_gemm_tile_obstacle(op);
-    if (obstacle)
-        return obstacle;
+        return "no metacommand for these data types";
+    const char *reason = shader_gemm_tile_unsupported(op);
+    if (reason)
+        return reason;
     if (!is_wide(a) || !find_batches(op, &shape))
-        return "there is no metacommand for matrices that lie like this";
+        return "no metacommand for matrices with these strides";
     return (uint64_t)y->sizes[y->rank - 2] * y->sizes[y->rank - 1] < TUNE_IGEMM_ELEMENTS_MIN ||
                    y->sizes[y->rank - 2] < TUNE_IGEMM_ROWS_MIN
-               ? "the product is small"
+               ? "the GEMM is too small"
                : NULL;
 }
 

@@ -59,7 +59,7 @@ u64 shader_meta_place(const struct shader_place *place)
     return shader_meta_place_at(place, 0);
 }
 
-/* Whether the operand is one number, lies as the result does, or is of channels. */
+/* Whether the operand is one number, has the result's layout, or is per channel. */
 static bool find_place(const struct kern_view *view, const struct kern_view *result, uint32_t channel,
                        enum meta_place *out)
 {
@@ -83,33 +83,33 @@ static bool type_fits(DML_TENSOR_DATA_TYPE type, bool bytes)
            type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
 }
 
-static const char *obstacle_of(const struct kern_op *op, uint32_t channel, bool bytes)
+static const char *unsupported_of(const struct kern_op *op, uint32_t channel, bool bytes)
 {
     struct kern_epilogue epilogue;
     enum meta_place place;
-    const char *obstacle = shader_epilogue_obstacle(op);
-    if (obstacle || !op->epilogue)
-        return obstacle;
+    const char *reason = shader_epilogue_unsupported(op);
+    if (reason || !op->epilogue)
+        return reason;
     shader_epilogue_match(op, &epilogue);
     for (uint32_t i = 0; i < epilogue.count; i++) {
         const struct kern_view *view = &op->tensors[epilogue.step[i].tensor];
         if (!codes[epilogue.step[i].code])
-            return "there is no metacommand for it with this epilogue";
+            return "no metacommand with this epilogue";
         if (epilogue.step[i].tensor &&
             (!type_fits(view->type, bytes) || !find_place(view, &op->tensors[op->input_count], channel, &place)))
-            return "there is no metacommand for it with this epilogue";
+            return "no metacommand with this epilogue";
     }
     return NULL;
 }
 
-const char *shader_meta_epilogue_obstacle(const struct kern_op *op, uint32_t channel)
+const char *shader_meta_epilogue_unsupported(const struct kern_op *op, uint32_t channel)
 {
-    return obstacle_of(op, channel, false);
+    return unsupported_of(op, channel, false);
 }
 
-const char *shader_meta_bytes_obstacle(const struct kern_op *op, uint32_t channel)
+const char *shader_meta_bytes_unsupported(const struct kern_op *op, uint32_t channel)
 {
-    return obstacle_of(op, channel, true);
+    return unsupported_of(op, channel, true);
 }
 
 void shader_meta_epilogue_write(const struct kern_op *op, uint32_t channel, const struct shader_place *places,

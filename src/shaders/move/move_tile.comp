@@ -14,16 +14,17 @@
 #define ROWS   MOVE_TILE
 #define GROUPS 8u /* of 16 bytes in a row of a tile */
 
-/* Rows as the result has them, of words: an element or two neighbouring ones. */
+/* Rows in the result's order, of words: an element or two adjacent ones. */
 shared uvec4 tile[ROWS * GROUPS];
 
-/* In an order in which neither what is written together nor what is read together lies in one bank. */
+/* In an order without bank conflicts of simultaneous reads or writes. */
 uint tile_place(uint row, uint group)
 {
     return row * GROUPS + (group ^ row / VECTOR % GROUPS);
 }
 
-/* Where of the tensors a tile lies: its first row and column, the elements of both that begin the two dimensions. */
+/* The position of a tile in the tensors: its first row and column, the elements of both at which the two dimensions
+ * start. */
 struct Tile {
     uint row, column;
     int x, y;
@@ -52,7 +53,7 @@ void put_rows(uint row, uint word, uvec4 a, uvec4 b)
     }
 }
 
-/* Each invocation loads two vectors, whose columns are neighbours where they share words. */
+/* Each invocation loads two vectors, whose columns are adjacent if they share words. */
 void read_tile(Tile t)
 {
     uint lane = gl_LocalInvocationID.x, pairs = WIDTH == 1u ? 2u : 1u;

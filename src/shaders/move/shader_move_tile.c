@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transposes (move_tile.comp): moves whose input's elements are neighbours along another dimension than the result's.
+/* Transposes (move_tile.comp): moves whose input is contiguous in another dimension than the result.
  */
 #include "shaders/core/shader_block.h"
 #include "shaders/core/shader_dims.h"
 #include "shaders/map/shader_map.h"
 #include "shaders/move/move_params.h"
 
-#define SIDE_LEAST 8 /* elements along either dimension, from which a tile pays */
+#define SIDE_LEAST 8 /* elements along either dimension, from which a tile pays off */
 
 struct tiles {
-    struct kern_op op; /* with as few dimensions as it can have, those of move_params.h last */
+    struct kern_op op; /* with the minimum number of dimensions, those of move_params.h last */
     uint64_t units;
 };
 
@@ -20,7 +20,7 @@ static uint32_t tiles_along(const struct tiles *tiles, uint32_t d)
     return (x->sizes[d] + side - 1) / side;
 }
 
-/* false: it is no transpose. */
+/* false: not a transpose. */
 static bool tiles_of(const struct kern_op *op, struct tiles *out)
 {
     const struct kern_view *x = &out->op.tensors[0];
@@ -49,17 +49,17 @@ static bool tiles_of(const struct kern_op *op, struct tiles *out)
     return true;
 }
 
-const char *shader_move_tile_obstacle(const struct kern_op *op)
+const char *shader_move_tile_unsupported(const struct kern_op *op)
 {
     const uint32_t bytes = kern_type_bytes(op->tensors[0].type);
     struct tiles tiles;
     if (bytes != 2 && bytes != 4)
-        return "there is no shader for elements of this width";
+        return "no shader for elements of this width";
     if (!shader_specializes(kern_view_elements(&op->tensors[1])))
-        return "there is no shader for as few elements";
+        return "too few elements for this shader";
     if (!tiles_of(op, &tiles))
-        return "it is no transpose";
-    return shader_size_obstacle(op);
+        return "it is not a transpose";
+    return shader_size_unsupported(op);
 }
 
 void shader_move_tile_plan(const struct kern_op *op, struct shader_work *out)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_POOL_GRAD: an element of dX is the sum of what the windows give that it is in. Tensors: [X], dY
- * (params.y), dX. Maximum: pool_max.comp has left the positions of the elements chosen in scratch memory. */
+/* KERN_POOL_GRAD: an element of dX is the sum of the contributions of the windows that contain it. Tensors: [X], dY
+ * (params.y), dX. Maximum: pool_max.comp has stored the positions of the selected elements in scratch memory. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS pool_params
@@ -28,7 +28,8 @@ uint windows_along(uint d, uint at, out uint first)
     return end > first ? end - first : 0u;
 }
 
-/* What the window with coordinates `from` gives to the element `at`, whose position in its channel is `position`. */
+/* The contribution of the window with coordinates `from` to the element `at`, whose position in its channel is
+ * `position`. */
 REAL given(uint from[5], uint at[5], uint position)
 {
     uint y = params.y, number = 0u;
@@ -47,7 +48,7 @@ REAL given(uint from[5], uint at[5], uint position)
     return share;
 }
 
-/* What is given to element `number` of a tensor, where its coordinates are `at`. */
+/* The sum for element `number` of a tensor with coordinates `at`. */
 REAL add_up(uint at[5], uint number, uint plane, bool there)
 {
     uint from[5], first[3], count[3], total = there ? 1u : 0u;

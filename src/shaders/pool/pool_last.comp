@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_POOL, maximum or average, where channels are innermost: four channels of a pixel per invocation. Maxima also of
- * bytes. Tensors: 0 X, 1 Y. */
+/* KERN_POOL, maximum or average, in NHWC: four channels of a pixel per invocation. Maxima also of bytes. Tensors: 0 X,
+ * 1 Y. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -46,7 +46,7 @@ vec4 pool_window(ivec2 at, int from)
             bool inside = uint(y) < uint(params.in_sizes[0]) && uint(x) < uint(params.in_sizes[1]);
             vec4 value = load_four(type, base, inside ? from + y * params.x[1] + x * params.x[2] : 0);
             count += uint(inside);
-            for (uint e = 0u; e < 4u; e++) { /* NaNs are greater than nothing */
+            for (uint e = 0u; e < 4u; e++) { /* NaNs are larger than no element */
                 float better = AVERAGE ? total[e] + value[e] : value[e] > total[e] ? value[e] : total[e];
                 total[e] = inside ? better : total[e];
             }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_POOL: maximum. Tensors: 0 X, 1 Y, [2 indices]. And which elements are the greatest,
- * for KERN_POOL_GRAD. */
+/* KERN_POOL: maximum. Tensors: 0 X, 1 Y, [2 indices]. Also stores the positions of the largest elements for
+ * KERN_POOL_GRAD. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define UNIFORM_BLOCK
@@ -13,8 +13,8 @@
 #define NONE 0xffffffffu
 
 struct Total {
-    uvec2 order; /* of the greatest element */
-    uint tap;    /* the first that is, or NONE: there are only NaNs, or nothing */
+    uvec2 order; /* of the largest element */
+    uint tap;    /* the first maximum, or NONE: only NaNs, or no element */
 };
 
 void combine(inout Total a, Total b)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parameters of the shaders that pool. Included by C and GLSL (core/block.h). All views are of rank 5 there: batch,
- * channel, three spatial dimensions, of which missing outer ones have size 1. */
+/* Parameters of the shaders that pool. Included by C and GLSL (core/block.h). All views have rank 5: batch, channel,
+ * three spatial dimensions, missing outer ones with size 1. */
 #ifndef SHADERS_POOL_PARAMS_H
 #define SHADERS_POOL_PARAMS_H
 
@@ -9,13 +9,13 @@
 struct pool_params {
     uint window[3], strides[3], dilations[3], pad[3];
     uint mode, p, include_padding, has_indices, whole_indices; /* struct kern_pool */
-    uint x, y;    /* tensors: what windows lie in, and what there is one element of for each window */
+    uint x, y;    /* tensors: the one that contains the windows, and the one with an element for each window */
     uint lanes;   /* invocations of a result, a power of 2 to 256 (lines.glsl) */
     uint columns; /* 0 */
-    uint scratch; /* POOL_MAX: 1: only the greatest elements' positions are wanted, in scratch memory */
+    uint scratch; /* POOL_MAX: 1: only the largest elements' positions are needed, in scratch memory */
 };
 
-/* Of two dimensions, of channels that are innermost: strides of images, rows and pixels. */
+/* For two dimensions in NHWC: strides of images, rows and pixels. */
 struct pool_last_params {
     int in_sizes[2], strides[2], dilations[2], pad[2], x[3], y[3];
     SHADER_STRUCT shader_divisor by_quads, by_rows,
@@ -23,7 +23,7 @@ struct pool_last_params {
     uint include_padding;
 };
 
-/* Of two dimensions, of pixels that are innermost: strides of images, channels and rows. */
+/* For two dimensions in NCHW: strides of images, channels and rows. */
 struct pool_plane_params {
     int in_sizes[2], down, pad[2], x[2], y[2], x_row, y_row;     /* down: rows from window to window */
     SHADER_STRUCT shader_divisor by_quads, by_rows, by_channels; /* of the result: four pixels, rows, channels */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_POOL, maximum or average, where pixels of a row are innermost: four neighbouring results per invocation, which
- * share what their windows have in common. Tensors: 0 X, 1 Y. */
+/* KERN_POOL, maximum or average, in NCHW: four adjacent results per invocation, which share the common part of their
+ * windows. Tensors: 0 X, 1 Y. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -15,7 +15,7 @@ layout(constant_id = 3) const uint COLUMNS = 3;
 layout(constant_id = 4) const uint STEP = 1;
 layout(constant_id = 5) const bool AVERAGE = false;
 
-#define SPAN     (3u * STEP + COLUMNS) /* elements of a row that four windows take */
+#define SPAN     (3u * STEP + COLUMNS) /* elements of a row that four windows cover */
 #define SPAN_MAX 16
 
 float values[SPAN_MAX];
@@ -28,7 +28,7 @@ float load_float(uint type, uvec2 base, int at)
     return type == TYPE_FLOAT16 ? half_to_float(bits) : bfloat_to_float(bits);
 }
 
-/* SPAN elements from column x of the row on; outside it, what changes nothing. */
+/* SPAN elements from column x of the row on; neutral elements outside. */
 void load_row(uvec2 base, int row, int x)
 {
     uint type = type_of(0u);
@@ -40,7 +40,7 @@ void load_row(uvec2 base, int row, int x)
     }
 }
 
-/* The columns of a window that begins at x that are inside the row. */
+/* The columns of a window starting at x that are inside the row. */
 int inside_count(int x, int window, int size)
 {
     return max(min(x + window, size) - max(x, 0), 0);
@@ -56,7 +56,7 @@ vec4 pool_windows(int y, int x, int at)
             continue;
         load_row(base, at + row * params.x_row, x);
         [[unroll]] for (uint j = 0u; j < COLUMNS; j++)
-            [[unroll]] for (uint e = 0u; e < 4u; e++) { /* NaNs are greater than nothing */
+            [[unroll]] for (uint e = 0u; e < 4u; e++) { /* NaNs are larger than no element */
                 float value = values[e * STEP + j];
                 total[e] = AVERAGE ? total[e] + value : value > total[e] ? value : total[e];
             }

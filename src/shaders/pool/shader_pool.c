@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of pooling and its gradient. */
+/* Kernels for pooling and its gradient. */
 #include "shaders/pool/shader_pool.h"
 
 #include "shaders/pool/pool_params.h"
@@ -7,7 +7,7 @@
 _Static_assert(POOL_AVERAGE == KERN_POOL_AVERAGE && POOL_LP == KERN_POOL_LP && POOL_MAX == KERN_POOL_MAX,
                "the shaders have these numbers");
 
-/* Makes the view's rank 5. */
+/* Extends the view to rank 5. */
 static void spread(struct kern_view *view)
 {
     const struct kern_view old = *view;
@@ -48,13 +48,13 @@ static struct pool_params params_of(const struct kern_pool *pool, uint32_t x, ui
     return out;
 }
 
-/* The shaders count positions in 32 bits. */
-static const char *shape_obstacle(const struct kern_op *op, const struct pool_shape *s)
+/* The shaders compute positions in 32 bits. */
+static const char *shape_unsupported(const struct kern_op *op, const struct pool_shape *s)
 {
     for (uint32_t d = 0; d < 3; d++)
         if (s->pad[d] + s->dilation[d] + s->in[d] > INT32_MAX || (s->out[d] - 1) * s->stride[d] > INT32_MAX)
             return "the shaders do not count that many elements";
-    return shader_block_obstacle(op);
+    return shader_block_unsupported(op);
 }
 
 static uint64_t elements_of(const struct kern_op *op, uint32_t tensor)
@@ -62,7 +62,8 @@ static uint64_t elements_of(const struct kern_op *op, uint32_t tensor)
     return kern_view_elements(&op->tensors[tensor]);
 }
 
-/* How many invocations share one of `results`, which is made of up to `taps`: several for many, and for few results. */
+/* The number of invocations that share one of `results`, computed from up to `taps`: several for many taps and few
+ * results. */
 static uint32_t choose_lanes(uint64_t results, uint64_t taps)
 {
     uint32_t lanes = 1;
@@ -95,7 +96,7 @@ static void write(const struct kern_op *op, const struct shader_place *places, u
     shader_block_write(&wide, places, units_of(results, params->lanes), params, sizeof(*params), words);
 }
 
-/* Of a window that lie inside; and windows that an element is in: at most. */
+/* The maximum number of taps of a window inside of the image; and of windows that contain an element. */
 static uint64_t taps_of(const struct pool_shape *s)
 {
     uint64_t taps = 1;
@@ -114,12 +115,12 @@ static uint64_t windows_of(const struct pool_shape *s)
 
 /* ---- POOL ---- */
 
-const char *shader_pool_any_obstacle(const struct kern_op *op)
+const char *shader_pool_any_unsupported(const struct kern_op *op)
 {
     struct pool_shape s;
     if (!pool_shape_init(op, &s))
-        return "there is no shader for it with tensors of these ranks";
-    return shape_obstacle(op, &s);
+        return "no shader for tensors of these ranks";
+    return shape_unsupported(op, &s);
 }
 
 void shader_pool_any_plan(const struct kern_op *op, struct shader_work *out)
@@ -145,18 +146,18 @@ static uint32_t grad_is_max(const struct kern_op *op)
     return op->u.pool_grad.mode == KERN_POOL_MAX;
 }
 
-const char *shader_pool_grad_any_obstacle(const struct kern_op *op)
+const char *shader_pool_grad_any_unsupported(const struct kern_op *op)
 {
     struct pool_shape s;
     if (op->u.pool_grad.mode == KERN_POOL_LP || !pool_shape_init(op, &s))
-        return "there is no shader for it with tensors of these ranks";
+        return "no shader for tensors of these ranks";
     for (uint32_t d = 0; d < 3; d++)
-        if ((s.window[d] - 1) * s.dilation[d] > INT32_MAX) /* which windows an element is in */
+        if ((s.window[d] - 1) * s.dilation[d] > INT32_MAX) /* windows that contain an element */
             return "the shaders do not count that many elements";
-    return shape_obstacle(op, &s);
+    return shape_unsupported(op, &s);
 }
 
-/* Of a maximum, the positions of the greatest elements first. */
+/* Of a maximum, the positions of the largest elements first. */
 void shader_pool_grad_any_plan(const struct kern_op *op, struct shader_work *out)
 {
     const uint32_t max = grad_is_max(op);
@@ -185,18 +186,18 @@ void shader_pool_grad_any_write(const struct kern_op *op, uint32_t index, const 
 
 /* ---- images by vectors ---- */
 
-const char *shader_pool_image_obstacle(const struct kern_op *op, bool bytes, struct pool_shape *out)
+const char *shader_pool_image_unsupported(const struct kern_op *op, bool bytes, struct pool_shape *out)
 {
     const DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
     const bool is_byte = type == DML_TENSOR_DATA_TYPE_UINT8 || type == DML_TENSOR_DATA_TYPE_INT8;
     if (op->u.pool.mode == KERN_POOL_LP || op->u.pool.has_indices || !pool_shape_init(op, out))
-        return "there is no shader for it with tensors of these ranks";
+        return "no shader for tensors of these ranks";
     if ((!(is_byte && bytes && op->u.pool.mode == KERN_POOL_MAX) && type != DML_TENSOR_DATA_TYPE_FLOAT32 &&
          type != DML_TENSOR_DATA_TYPE_FLOAT16 && type != ANYDML_TENSOR_DATA_TYPE_BFLOAT16) ||
         op->tensors[1].type != type)
-        return "there is no shader for it in these types";
+        return "no shader for these data types";
     bool fits = out->window[0] == 1 && out->in[0] == 1 && out->out[0] == 1;
     for (uint32_t d = 1; d < 3; d++)
         fits &= out->pad[d] <= INT16_MAX && out->out[d] <= INT16_MAX && out->stride[d] <= INT16_MAX;
-    return fits ? NULL : "there is no shader for it with windows of this kind";
+    return fits ? NULL : "no shader for such windows";
 }

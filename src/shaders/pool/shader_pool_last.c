@@ -24,17 +24,17 @@ static bool fits(const struct pool_shape *s)
     return s->window[1] * s->window[2] <= TAPS_MAX;
 }
 
-const char *shader_pool_last_obstacle(const struct kern_op *op)
+const char *shader_pool_last_unsupported(const struct kern_op *op)
 {
     struct pool_shape s;
-    const char *obstacle = shader_pool_image_obstacle(op, true, &s);
-    if (obstacle)
-        return obstacle;
+    const char *reason = shader_pool_image_unsupported(op, true, &s);
+    if (reason)
+        return reason;
     if (!fits(&s))
-        return "there is no shader for it with windows of this kind";
+        return "no shader for such windows";
     if (!is_wide(&op->tensors[0]) || !is_wide(&op->tensors[1]))
-        return "its channels do not lie side by side";
-    return shader_block_obstacle(op);
+        return "its channels are not contiguous";
+    return shader_block_unsupported(op);
 }
 
 static struct pool_last_params params_of(const struct kern_op *op, uint64_t *out_units)

@@ -4,7 +4,7 @@
 #include "shaders/pool/shader_pool.h"
 
 #define VECTOR   4  /* results */
-#define SPAN_MAX 16 /* elements of a row that their windows take, as pool_plane.comp has it */
+#define SPAN_MAX 16 /* elements of a row that their windows cover, as in pool_plane.comp */
 #define ROWS_MAX 16
 
 static bool fits(const struct pool_shape *s)
@@ -15,19 +15,19 @@ static bool fits(const struct pool_shape *s)
     return s->window[1] <= ROWS_MAX && (VECTOR - 1) * s->stride[2] + s->window[2] <= SPAN_MAX;
 }
 
-const char *shader_pool_plane_obstacle(const struct kern_op *op)
+const char *shader_pool_plane_unsupported(const struct kern_op *op)
 {
     struct pool_shape s;
-    const char *obstacle = shader_pool_image_obstacle(op, false, &s);
-    if (obstacle)
-        return obstacle;
+    const char *reason = shader_pool_image_unsupported(op, false, &s);
+    if (reason)
+        return reason;
     if (!shader_specializes(kern_view_elements(&op->tensors[1])))
-        return "there is no shader for as few elements";
+        return "too few elements for this shader";
     if (!fits(&s))
-        return "there is no shader for it with windows of this kind";
+        return "no shader for such windows";
     if ((s.in[2] > 1 && s.x[4] != 1) || (s.out[2] > 1 && s.y[4] != 1))
-        return "its pixels do not lie side by side";
-    return shader_block_obstacle(op);
+        return "its pixels are not contiguous";
+    return shader_block_unsupported(op);
 }
 
 static struct pool_plane_params params_of(const struct kern_op *op, const struct pool_shape *s, uint64_t *out_units)

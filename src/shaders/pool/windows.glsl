@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The window of an element of tensor params.y in tensor params.x: three dimensions of taps, those inside the tensor. */
+/* The window in tensor params.x of an element of tensor params.y: three dimensions of taps, those inside the tensor. */
 struct Window {
     uint first[3], count[3]; /* coordinate of the first, how many there are */
     int at;                  /* of the first */
@@ -57,7 +57,7 @@ uint taps_of(Window w)
     return w.count[0] * w.count[1] * w.count[2];
 }
 
-/* Where the window's tap i, row-major, is; `position`, row-major, in its channel. */
+/* The position of the window's tap i, row-major; `position`, row-major, in its channel. */
 int tap_at(Window w, uint i, out uint position)
 {
     int at = w.at;
@@ -73,13 +73,13 @@ int tap_at(Window w, uint i, out uint position)
     return at;
 }
 
-/* How many elements an average divides by along dimension d; of none inside, whatever. */
+/* The divisor of an average along dimension d; unspecified if no element is inside. */
 REAL average_count(uint d, uint inside)
 {
     return REAL(params.include_padding != 0u ? params.window[d] : inside);
 }
 
-/* Where POOL_GRAD keeps which element of window `number` is the greatest. */
+/* Where POOL_GRAD stores which element of window `number` is the largest. */
 uvec2 chosen_at(uint number)
 {
     return add64(scratch_at(0u), mul64(number, uvec2(4u, 0u)));

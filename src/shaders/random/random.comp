@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_RANDOM: Philox 4x32-10, a group of four words per invocation. Tensors: 0 state, 1 Y, 2 the state afterwards
- * where it is wanted. */
+/* KERN_RANDOM: Philox 4x32-10, a group of four words per invocation. Tensors: 0 state, 1 Y, 2 the state afterwards if
+ * requested. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS random_params

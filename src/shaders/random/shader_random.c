@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The row of random words. */
+/* The kernel for random words. */
 #include "shaders/core/shader_block.h"
 #include "shaders/random/random_params.h"
 
@@ -9,9 +9,9 @@ _Static_assert(KERN_PHILOX_M0 == 0xd2511f53 && KERN_PHILOX_M1 == 0xcd9e8d57 && K
                    KERN_PHILOX_K1 == 0xbb67ae85,
                "random.comp has these numbers");
 
-const char *shader_random_any_obstacle(const struct kern_op *op)
+const char *shader_random_any_unsupported(const struct kern_op *op)
 {
-    return shader_block_obstacle(op);
+    return shader_block_unsupported(op);
 }
 
 void shader_random_any_plan(const struct kern_op *op, struct shader_work *out)

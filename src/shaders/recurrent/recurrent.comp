@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* KERN_RECURRENT: a workgroup per batch row and direction, all steps. States and gates, of one vector of hidden values
- * each, are in scratch memory. Tensors: 0 X, 1 R, the others where the parameters say. */
+ * each, are in scratch memory. Tensors: 0 X, 1 R, the others according to the parameters. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS recurrent_params
@@ -20,7 +20,7 @@
 /* KERN_RECURRENT_PANEL */
 #define PANEL 32u
 
-/* The vectors: states, what R is multiplied with, gates. */
+/* The vectors: states, the vector that R is multiplied with, gates. */
 #define H     0u
 #define C     1u
 #define MIXED 2u
@@ -38,7 +38,7 @@ State state_at(uint vector, uint n)
     return State(add64(scratch_at(0u), mul64(4u, uvec2((unit_number * VECTORS + vector) * hidden + n, 0u))));
 }
 
-/* All of the workgroup's writes are seen. */
+/* All of the workgroup's writes are visible. */
 void meet()
 {
     memoryBarrierBuffer();
@@ -76,7 +76,7 @@ float peephole(uint gate, uint n)
            state_at(C, n).v;
 }
 
-/* Activation `which` of the direction over a vector; all invocations meet before and after. */
+/* Activation `which` of the direction over a vector; with barriers before and after. */
 void activate(uint which, uint vector)
 {
     uint at = 3u * direction + which, mode = params.modes[at];
@@ -104,7 +104,7 @@ void activate(uint which, uint vector)
     meet();
 }
 
-/* What a step does element by element at the beginning of each of its phases. */
+/* The element-wise part of a step at the start of each of its phases. */
 void mix_states(uint phase)
 {
     EACH_HIDDEN(n)
@@ -146,7 +146,7 @@ float gate_sum(uint at, uint gate, uint n)
     return params.cell > GRU && (gate == 0u || gate == 2u) ? sum + peephole(gate, n) : sum;
 }
 
-/* Activation k of a phase: which, and its vector; false: there are fewer. */
+/* Activation k of a phase: which, and its vector; false: fewer. */
 bool activation_of(uint phase, uint k, out uint which, out uint vector)
 {
     which = 0u;

@@ -5,8 +5,8 @@
 
 #include "shaders/core/block.h"
 
-/* struct kern_recurrent; tensors by number, 0 for those that are absent. Of activation i of direction d, at 3 * d + i:
- * the constants p and q of its formula. */
+/* struct kern_recurrent; tensors by number, 0 for absent ones. Of activation i of direction d, at 3 * d + i: the
+ * constants p and q of its formula. */
 struct recurrent_net {
     uint couple, has_clip;
     uint reset_bias, initial_hidden, initial_memory, lengths, peepholes;

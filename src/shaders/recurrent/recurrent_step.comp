@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_RECURRENT, a step of all rows of the batch per dispatch: the same dispatch again and again, which counts in scratch
+/* KERN_RECURRENT, a step of all rows of the batch per dispatch: the same dispatch repeated, which counts in scratch
  * memory. Neighbours of a subgroup, in SPLIT of them, share the products of one hidden value's gates with the states of
- * ROWS rows of the batch. Scratch memory: STEP words, then the states, of which a step reads one and writes the other,
- * then the memory. Tensors: 0 X, 1 R, the others where the parameters say. */
+ * ROWS rows of the batch. Scratch memory: STEP word, then the states, of which a step reads one and writes the other,
+ * then the memory. Tensors: 0 X, 1 R, the others according to the parameters. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define UNIFORM_BLOCK
@@ -30,7 +30,7 @@ layout(constant_id = 4) const bool BEGIN = false; /* the dispatch before the fir
 layout(constant_id = 5) const uint CODES = 0;
 layout(constant_id = 6) const uint CODES_REVERSE = 0;
 layout(constant_id = 7) const uint SPLIT = 1;
-layout(constant_id = 8) const uint UNROLL = 1; /* vectors of R that are on their way at once */
+layout(constant_id = 8) const uint UNROLL = 1; /* vectors of R whose loads are in flight at once */
 
 #define GATES    (CELL == RNN ? 1u : CELL == GRU ? 3u : 4u)
 #define ROWS_MAX 8
@@ -90,7 +90,7 @@ float dot_four(vec4 a, vec4 b)
     return (a.x * b.x + a.y * b.y) + (a.z * b.z + a.w * b.w);
 }
 
-/* Where R of a hidden value and states of the rows lie. */
+/* Positions of R of a hidden value and of the states of the rows. */
 struct Factors {
     uvec2 matrix, state;
     int at, next; /* elements */
@@ -111,7 +111,7 @@ Factors factors_of(uint old, uint direction, uint n)
     return f;
 }
 
-/* Elements k to k + 3, where all are. */
+/* Elements k to k + 3, all of which exist. */
 void multiply_whole(Factors f, uint first, uint k, uint step)
 {
     uint type = type_of(1u), shift = type_shift(type);
@@ -135,7 +135,7 @@ void multiply_whole(Factors f, uint first, uint k, uint step)
     }
 }
 
-/* Elements k to k + 3, as many as there are. */
+/* Elements k to k + 3, those that exist. */
 void multiply_some(Factors f, uint first, uint k)
 {
     uint count = min(hidden - k, 4u);
@@ -165,8 +165,8 @@ void multiply(uint old, uint direction, uint n, uint first, uint lane, uint lane
             multiply_some(f, first, k);
 }
 
-/* Adds up what the lanes have. While there are several rows, each of two lanes goes on with half of them; the first one
- * that this lane ends with, and how many. */
+/* Sums over the lanes. While there are several rows, each of two lanes continues with half of them; returns the first
+ * one that this lane ends with, and their number. */
 uint add_lanes(uint lane, uint lanes, out uint count)
 {
     uint row = 0u;
@@ -250,15 +250,15 @@ Slot slot_of(uint slot)
     return Slot(slot % blocks * ROWS, number % hidden, number / hidden);
 }
 
-/* By SPLIT times `width` invocations, of which this one is number `lane`; they are number `group` of the workgroup. Slots
- * from `end` on are none, but all invocations of a workgroup have to come. */
+/* By SPLIT times `width` invocations, of which this one is number `lane`; they are number `group` of the workgroup.
+ * Slots from `end` on are empty, but all invocations of a workgroup must call it. */
 void run_slot(uint s, uint slot, uint end, uint group, uint lane, uint width)
 {
     uint lanes = SPLIT * width, old = s & 1u, within = lane % width, self = lane / width, count;
     Slot of = slot_of(min(slot, end - 1u));
     multiply(old, of.direction, of.n, of.first, lane, lanes);
     uint row = add_lanes(within, width, count);
-    if (SPLIT > 1u) { /* then the first subgroup goes on */
+    if (SPLIT > 1u) { /* then the first subgroup continues */
         uint at = group * SPLIT * ROWS;
         barrier();
         if (within < ROWS && slot < end)
@@ -277,7 +277,7 @@ void run_slot(uint s, uint slot, uint end, uint group, uint lane, uint width)
                 finish(s, old, of.direction, of.first + row + i, of.n, sums[i]);
 }
 
-/* The states before the first step, and the last ones of rows that have none. */
+/* The states before the first step, and the last ones of rows without steps. */
 void begin(uint number)
 {
     uint n = number % hidden, row = number / hidden % batch, direction = number / hidden / batch;
@@ -307,9 +307,9 @@ void main()
             begin(number);
         return;
     }
-    /* Other workgroups may be done before this one begins, but not all. */
+    /* Other workgroups may be complete before this one starts, but not all. */
     uint s = Counter(scratch_at(0u)).v / push.groups, slots = hidden * params.directions * ((batch + ROWS - 1u) / ROWS);
-    /* Where drivers leave room in subgroups, invocations share nothing within them; some have no slot then. */
+    /* If drivers leave gaps in subgroups, invocations share nothing within them; some have no slot then. */
     bool whole = gl_NumSubgroups * gl_SubgroupSize == GROUP_SIZE;
     uint self = whole ? gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID : gl_LocalInvocationID.x;
     uint width = whole ? min(gl_SubgroupSize, 32u) : 1u, lanes = SPLIT * width;

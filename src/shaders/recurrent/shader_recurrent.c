@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of recurrent networks. */
+/* Kernels for recurrent networks. */
 #include "shaders/recurrent/shader_recurrent.h"
 
-enum { VECTORS = 7 }; /* of scratch memory a batch row, as recurrent.comp lays them out */
+enum { VECTORS = 7 }; /* of scratch memory per batch row, in the layout of recurrent.comp */
 
 _Static_assert(KERN_CELL_RNN == 0 && KERN_CELL_GRU == 1 && KERN_ACTIVATION_MAP == 0 && KERN_ACTIVATION_HARDMAX == 2 &&
                    KERN_RECURRENT_PANEL == 32,
@@ -13,11 +13,11 @@ static uint64_t batch_rows(const struct kern_op *op)
     return (uint64_t)op->tensors[0].sizes[1] * op->tensors[0].sizes[2];
 }
 
-const char *shader_recurrent_type_obstacle(const struct kern_op *op)
+const char *shader_recurrent_type_unsupported(const struct kern_op *op)
 {
     for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
         if (op->tensors[t].type == DML_TENSOR_DATA_TYPE_FLOAT64)
-            return "there is no shader for it in FLOAT64";
+            return "no shader for FLOAT64";
     return NULL;
 }
 
@@ -43,14 +43,14 @@ struct recurrent_net shader_recurrent_net(const struct kern_recurrent *net)
     return out;
 }
 
-const char *shader_recurrent_any_obstacle(const struct kern_op *op)
+const char *shader_recurrent_any_unsupported(const struct kern_op *op)
 {
-    const char *obstacle = shader_recurrent_type_obstacle(op);
-    if (obstacle)
-        return obstacle;
+    const char *reason = shader_recurrent_type_unsupported(op);
+    if (reason)
+        return reason;
     if (batch_rows(op) * VECTORS * op->tensors[0].sizes[4] > INT32_MAX)
         return "the shaders do not count that many elements";
-    return shader_block_obstacle(op);
+    return shader_block_unsupported(op);
 }
 
 void shader_recurrent_any_plan(const struct kern_op *op, struct shader_work *out)

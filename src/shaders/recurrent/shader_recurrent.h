@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the rows of recurrent networks share. */
+/* Shared by the kernels for recurrent networks. */
 #ifndef SHADERS_RECURRENT_SHADER_RECURRENT_H
 #define SHADERS_RECURRENT_SHADER_RECURRENT_H
 
 #include "shaders/core/shader_block.h"
 #include "shaders/recurrent/recurrent_params.h"
 
-/* NULL, or why no shader takes these types. */
-const char *shader_recurrent_type_obstacle(const struct kern_op *op);
+/* NULL, or the reason why no shader supports these types. */
+const char *shader_recurrent_type_unsupported(const struct kern_op *op);
 
 struct recurrent_net shader_recurrent_net(const struct kern_recurrent *net);
 

@@ -5,12 +5,12 @@
 #include "kernels/core/number.h"
 
 #define COUNTERS_BYTES 64 /* STEP of recurrent_step.comp */
-#define ROWS_MAX       8  /* of the batch, that share what is read of R */
+#define ROWS_MAX       8  /* of the batch, that share the elements read from R */
 #define LANES          32 /* of a hidden value, at most */
 #define STEPS_MAX      4096
 #define UNROLL_MAX     2
 #define SPLIT_MAX      4     /* subgroups of a workgroup that share a hidden value's products, */
-#define BUSY           65536 /* where there are fewer invocations otherwise */
+#define BUSY           65536 /* if there are fewer invocations otherwise */
 
 static uint64_t values_of(const struct kern_op *op) /* hidden, of all rows and directions */
 {
@@ -26,24 +26,24 @@ static bool has_activations(const struct kern_recurrent *net, uint32_t direction
     return true;
 }
 
-const char *shader_recurrent_step_obstacle(const struct kern_op *op)
+const char *shader_recurrent_step_unsupported(const struct kern_op *op)
 {
     const struct kern_recurrent *net = &op->u.recurrent;
     const struct kern_view *x = &op->tensors[0], *r = &op->tensors[1];
-    const char *obstacle = shader_recurrent_type_obstacle(op);
-    if (obstacle)
-        return obstacle;
+    const char *reason = shader_recurrent_type_unsupported(op);
+    if (reason)
+        return reason;
     if (net->panels || (r->sizes[3] > 1 && r->strides[3] != 1))
-        return "the matrices' rows are no neighbours";
+        return "the matrices' rows are not contiguous";
     if (!has_activations(net, x->sizes[2]) || (net->cell == KERN_CELL_GRU && !net->linear_before_reset))
-        return "there is no shader that takes it in steps";
+        return "no shader for it in steps";
     if (kern_type_class(r->type) != KERN_CLASS_FLOAT)
-        return "there is no shader for it in this type";
+        return "no shader for this data type";
     if (x->sizes[0] > STEPS_MAX)
-        return "there is no shader for it in this size";
+        return "no shader for this size";
     if (3 * values_of(op) > INT32_MAX / 4)
         return "the shaders do not count that many elements";
-    return shader_block_obstacle(op);
+    return shader_block_unsupported(op);
 }
 
 static uint32_t rows_of(const struct kern_op *op)
@@ -54,7 +54,7 @@ static uint32_t rows_of(const struct kern_op *op)
     return rows;
 }
 
-/* Invocations of a step, when no subgroups share products. */
+/* Invocations of a step if no subgroups share products. */
 static uint64_t step_lanes(const struct kern_op *op)
 {
     const struct kern_view *x = &op->tensors[0];

@@ -8,7 +8,7 @@
 
 shared REAL cached[CACHED * GROUP_SIZE];
 
-/* Element k of the line that begins at `at`, whose part in hand begins at `begin`; `first`: nobody has asked for it. */
+/* Element k of the line that starts at `at`, whose current part starts at `begin`; `first`: first access. */
 REAL element(int at, uint k, uint begin, bool first)
 {
     uint number = (k - begin) / params.lanes, place = number * GROUP_SIZE + gl_LocalInvocationID.x;

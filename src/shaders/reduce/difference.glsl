@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* e^(x - top). What rounding takes from a great difference would be many units of the result. */
+/* e^(x - top). The rounding error of a large difference would be many units of the result. */
 REAL exp_of_difference(REAL x, REAL top)
 {
     precise REAL difference = x - top, back = difference + top;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The greatest or least element of a line and where it is. */
+/* The largest or smallest element of a line and its position. */
 #define NONE 0xffffffffu
 
 struct Total {
-    uvec2 order;   /* of the element, all bits inverted when the least is wanted */
+    uvec2 order;   /* of the element, all bits inverted if the smallest is requested */
     uint position; /* in the line, or NONE */
     uint unused;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_REDUCE: minimum, maximum and where they are, of lines of neighbouring FLOAT32, FLOAT16 or BFLOAT16 elements, by
- * vectors of 16 bytes. Several are loaded before they are looked at. Tensors: 0 X, 1 Y. */
+/* KERN_REDUCE: minimum, maximum and their positions, of lines of contiguous FLOAT32, FLOAT16 or BFLOAT16 elements, by
+ * vectors of 16 bytes. Several are loaded before they are used. Tensors: 0 X, 1 Y. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS line_params
@@ -122,7 +122,7 @@ Total find(uint line, uint part)
     Total total = Total(uvec2(0u), NONE, 0u);
     if (whole)
         total = find_vectors(from, begin + lane(), full);
-    /* Nothing that is greater than -infinity: all once more. */
+    /* No element above -infinity: repeat for all. */
     if (total.position == NONE)
         find_elements(total, x, begin * VECTOR, min(end * VECTOR, params.size));
     else if (end > full)

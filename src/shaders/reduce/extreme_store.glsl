@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Results of minima, maxima and where they are. Include lines.glsl first. */
+/* Results of minima, maxima and their positions. Include lines.glsl first. */
 
 void store_element(int y, int x)
 {
     if (type_of(0u) == type_of(1u)) {
-        copy_element(1u, y, 0u, x); /* the payload of a NaN, too */
+        copy_element(1u, y, 0u, x); /* including the payload of a NaN */
         return;
     }
     uint type;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_SOFTMAX, hard: 1 at the first greatest element of a line, else 0. Tensors: 0 X, 1 Y. */
+/* KERN_SOFTMAX, hard: 1 at the first largest element of a line, else 0. Tensors: 0 X, 1 Y. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS line_params

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Lines that are read once: each lane holds HELD vectors of 4 elements of its line in registers. They come in CHUNKS of
- * neighbouring elements, 4 or with WIDE, where all tensors have 16 bits, 8. All of a line are loaded before the first one
- * is looked at. Needs what lines.glsl needs; REAL is float. */
+/* Lines that are read once: each lane holds HELD vectors of 4 elements of its line in registers. They are loaded in
+ * CHUNKS of adjacent elements, 4 or, with WIDE, if all tensors have 16 bits, 8. All of a line are loaded before the
+ * first one is used. Needs the dependencies of lines.glsl; REAL is float. */
 #include "shaders/core/vector.glsl"
 
 layout(constant_id = 2) const uint CHUNKS = 1;
@@ -43,7 +43,7 @@ uint own_lane, line_size; /* lane() and params.size, read once: stores may chang
 uvec4 raw[16];
 vec4 held[16];
 
-/* Chunk j begins at element first_of(j) of its line, and has so many elements. */
+/* Chunk j starts at element first_of(j) of its line, and has this many elements. */
 uint first_of(uint j)
 {
     return (j * LANES + own_lane) * CHUNK;
@@ -62,14 +62,14 @@ uint held_count(uint k)
     return WIDE && k % 2u != 0u ? max(count, 4u) - 4u : min(count, 4u);
 }
 
-/* A tensor's lines: the distance of neighbours in a line, and of lines where they have one dimension. */
+/* A tensor's lines: the stride in a line, and between lines if they have one dimension. */
 struct Lines {
     uint tensor, type;
     uvec2 base;
     int stride, pitch;
 };
 
-/* A line: of its first element, or with a stride of 1, whose chunks begin at multiples of their size. */
+/* A line: of its first element, or with a stride of 1, whose chunks start at multiples of their size. */
 struct Line {
     uint type;
     uvec2 base;
@@ -129,7 +129,7 @@ void store_chunk(Line l, uint j, vec4 x, vec4 more)
         store_vector(l.type, l.base, l.at + int(first_of(j)) * l.stride, l.stride, count, CHUNK, words);
 }
 
-/* Those beyond the line's end are `fill`. */
+/* Elements beyond the line's end are `fill`. */
 vec4 filled(vec4 x, uint count, float fill)
 {
     if (FULL)
@@ -137,7 +137,7 @@ vec4 filled(vec4 x, uint count, float fill)
     return vec4(count > 0u ? x.x : fill, count > 1u ? x.y : fill, count > 2u ? x.z : fill, count > 3u ? x.w : fill);
 }
 
-/* The line of the slot in the workgroup's unit; there may be none. */
+/* The line of the slot in the workgroup's unit; it may not exist. */
 uint line_of_unit(uint unit)
 {
     return unit * slots() + slot();
@@ -158,7 +158,7 @@ void fetch_line(Lines lines, uint unit)
         EACH_CHUNK(LOAD_RAW);
 }
 
-/* What has been fetched. */
+/* The loaded elements. */
 void hold_line(uint type, float fill)
 {
 #define UNPACK(k)                                                                                                      \

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Several invocations of a workgroup, its lanes, work on one line of elements, as many lines at once as there is room
- * for: params.lanes, params.columns (reduce_params.h), unless the shader knows them as constants, LANES and IN_COLUMNS.
- * It defines, before it includes this: struct Total, what an invocation finds in its elements of a line, and
- * void combine(inout Total a, Total b), which adds b to a; with SUBGROUPS, also SHUFFLED(total, mask), that of the
- * subgroup's invocation whose number differs in the bits of the mask. */
+/* Several invocations of a workgroup, its lanes, process one line of elements, as many lines at once as fit:
+ * params.lanes, params.columns (reduce_params.h), unless the shader has them as constants, LANES and IN_COLUMNS. Before
+ * including this, it defines: struct Total, the partial result of an invocation, and void combine(inout Total a, Total
+ * b), which adds b to a; with SUBGROUPS, also SHUFFLED(total, mask), that of the subgroup's invocation whose number
+ * differs in the bits of the mask. */
 #ifndef LANES
 #define LANES      params.lanes
 #define IN_COLUMNS (params.columns != 0u)
@@ -15,7 +15,7 @@ shared Total totals[GROUP_SIZE];
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 
-/* Not where drivers leave room in subgroups. */
+/* Not if drivers leave gaps in subgroups. */
 bool by_subgroups()
 {
     return !IN_COLUMNS && gl_NumSubgroups * gl_SubgroupSize == GROUP_SIZE;
@@ -66,7 +66,7 @@ uint lane()
     return IN_COLUMNS ? self() / slots() : self() % LANES;
 }
 
-/* What all lanes of a line found together; every invocation of the workgroup has to call it. */
+/* The combined result of all lanes of a line; every invocation of the workgroup must call it. */
 Total across_lanes(Total own)
 {
 #ifdef SUBGROUPS

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where the elements of lines are. What lanes.glsl asks for is asked for here. */
+/* Positions of the elements of lines. Includes the dependencies of lanes.glsl. */
 #include "shaders/reduce/lanes.glsl"
 
-/* Where in tensor t row-major position `number` of dimensions first to end - 1 begins; X's sizes count. */
+/* The position in tensor t of row-major index `number` of dimensions first to end - 1; X's sizes are used. */
 int at_dimensions(uint t, uint first, uint end, uint number)
 {
     int at = 0;

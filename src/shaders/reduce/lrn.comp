@@ -7,7 +7,7 @@
 #include "shaders/core/views.glsl"
 #include "shaders/core/math_f64.glsl"
 
-/* X's element `at` and the sum of squares over the window around coordinates `where`, cut at the edges. */
+/* X's element `at` and the sum of squares over the window around coordinates `where`, clipped at the edges. */
 REAL squares_around(uint where[RANK_MAX], int at)
 {
     uint size[RANK_MAX], count = 1u, before = (params.local_size - 1u) / 2u;

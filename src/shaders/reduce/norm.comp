@@ -17,8 +17,8 @@ void combine(inout Total a, Total b)
     a.squares += b.squares;
 }
 
-/* The mean is mean + more: one number cannot hold it as exactly as differences from it have to be. squares: sum of those
- * of the differences. Without NORM_MEAN, both are 0. */
+/* The mean is mean + more: one number is not accurate enough for the differences. squares: sum of those of the
+ * differences. Without NORM_MEAN, both are 0. */
 struct Moments {
     REAL mean, more, squares;
 };
@@ -33,7 +33,7 @@ struct Moments {
 #include "shaders/reduce/cache.glsl"
 #include "shaders/reduce/parts.glsl"
 
-/* An infinite mean says it all. */
+/* An infinite mean needs no correction. */
 REAL rest_of(REAL mean, REAL more)
 {
     return is_inf(mean) ? REAL(0.0) : more;

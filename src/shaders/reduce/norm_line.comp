@@ -27,7 +27,7 @@ void add_up(inout Total total, vec4 x, float mean, uint count)
     combine(total, Total(sum_of(difference), sum_of(difference * difference)));
 }
 
-/* Tensors by constants: so their types are, too. */
+/* Tensors by constants: so their types are constants, too. */
 #define HAS_SCALE (MODE & NORM_SCALE) != 0u
 #define HAS_BIAS  (MODE & NORM_BIAS) != 0u
 #define BIAS      (HAS_SCALE ? 2u : 1u)
@@ -73,7 +73,7 @@ void run_line(uint line)
     EACH_HELD(ADD);
     total = across_lanes(total);
     if ((MODE & NORM_MEAN) != 0u) {
-        more = is_inf(mean) ? 0.0 : total.sum / count; /* what one number cannot hold of the mean */
+        more = is_inf(mean) ? 0.0 : total.sum / count; /* the rounding error of the mean */
         total.squares -= more * more * count;
         total.squares = total.squares < 0.0 ? 0.0 : total.squares;
     }

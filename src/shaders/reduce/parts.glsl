@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Few long lines are cut in parts: a first dispatch leaves a PARTIAL of PARTIAL_BYTES for each in scratch memory, a
- * second one (params.finish) has them all. */
+/* Few long lines are split into parts: a first dispatch stores a PARTIAL of PARTIAL_BYTES for each in scratch memory, a
+ * second one (params.finish) combines them. */
 #ifndef PARTIAL
 #define PARTIAL Total
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_REDUCE: minimum, maximum and where they are, of every type. Tensors: 0 X, 1 Y: positions, of X's type, or both
- * of floating-point types but FLOAT64. */
+/* KERN_REDUCE: minimum, maximum and their positions, of every type. Tensors: 0 X, 1 Y: positions, of X's type, or both
+ * of floating-point types except for FLOAT64. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS line_params

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_REDUCE: sums, products and the like of integers, which wrap at 64 bits; where Y has no more than 32 and those are
- * the low ones, at 32. Tensors: 0 X, 1 Y. */
+/* KERN_REDUCE: sums, products and similar of integers, which wrap at 64 bits; at 32 if Y has at most 32 and those are
+ * the low ones. Tensors: 0 X, 1 Y. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS line_params

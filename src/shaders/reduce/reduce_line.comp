@@ -10,7 +10,7 @@
 #include "shaders/core/vector.glsl"
 
 layout(constant_id = 2) const uint MODE = REDUCE_SUM;
-layout(constant_id = 3) const uint LINES_OF_COLUMNS = 0; /* neighbouring lines that a slot takes; 0: one */
+layout(constant_id = 3) const uint LINES_OF_COLUMNS = 0; /* adjacent lines that a slot processes; 0: one */
 layout(constant_id = 4) const uint LINE_LANES = 1;
 
 #define COLUMNS (LINES_OF_COLUMNS != 0u)
@@ -28,7 +28,7 @@ void combine(inout Total a, Total b)
         a.more += b.more;
 }
 
-/* As reduce_real.comp has them, which adds them up. */
+/* As in reduce_real.comp, which adds them up. */
 struct Sum {
     float value, more;
 };
@@ -49,7 +49,7 @@ vec4 term(vec4 x)
     return MODE == REDUCE_L1 ? abs(x) : MODE == REDUCE_L2 || MODE == REDUCE_SUM_SQUARE ? x * x : x;
 }
 
-/* Zeros are no terms. */
+/* Zeros are skipped. */
 Total terms_of(uvec4 words)
 {
     Total terms = Total(term(unpack_vec4(type_of(0u), words)), vec4(0.0));
@@ -67,11 +67,11 @@ Total sum_of(Total a, Total b)
     return a;
 }
 
-/* What a slot adds up: steps are elements of its lines, or vectors of its one. */
+/* The sums of a slot: steps are elements of its lines, or vectors of its only one. */
 struct Steps {
     uvec2 base;
     int at, step; /* of the first step, in elements; 0: not the same from step to step */
-    uint count;   /* elements of a vector, but for the last one of a line */
+    uint count;   /* elements of a vector, except for the last one of a line */
     bool whole;
 };
 

@@ -6,12 +6,13 @@
 /* Lines (lines.glsl): the elements of X that share their coordinates in the first `outer` dimensions. */
 struct line_params {
     uint lines, size, outer; /* size: elements of a line */
-    uint count;              /* elements of a whole line, also where `size` is the number of its parts */
-    uint lanes; /* invocations of a line, a power of 2 to 256; a workgroup takes 256 / lanes lines at once */
+    uint count;              /* elements of a whole line, also if `size` is the number of its parts */
+    uint lanes; /* invocations of a line, a power of 2 up to 256; a workgroup processes 256 / lanes lines at once */
     uint
         columns; /* not 0: neighbours among invocations have neighbouring lines, else neighbouring elements of a line */
-    uint parts;  /* each line is work of so many workgroups, a part of it each (parts.glsl) */
-    uint partials; /* how many parts of a line the first dispatch has left something of in scratch memory, or will */
+    uint parts;  /* each line is the work of this many workgroups, a part of it each (parts.glsl) */
+    uint partials; /* the number of parts of a line for which the first dispatch stores partial results in scratch
+                      memory */
     uint finish;   /* 1: the second dispatch */
     uint mode;     /* DML_REDUCE_FUNCTION, enum kern_softmax_mode, p of LP_NORM; NORM: flags below */
     uint last;     /* REDUCE: struct kern_reduce */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_REDUCE: sums, products and the like of floating-point elements. Tensors: 0 X, 1 Y. */
+/* KERN_REDUCE: sums, products and similar of floating-point elements. Tensors: 0 X, 1 Y. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS line_params
@@ -14,7 +14,7 @@ uint mode()
     return KNOWN_MODE != 0u ? KNOWN_MODE - 1u : params.mode;
 }
 
-/* The sum or product, which is value * 2^more; LOG_SUM_EXP: the greatest element and the sum of e^(x - value). */
+/* The sum or product, which is value * 2^more; LOG_SUM_EXP: the largest element and the sum of e^(x - value). */
 struct Total {
     REAL value, more;
 };
@@ -26,7 +26,7 @@ Total nothing()
     return Total(REAL(mode() == REDUCE_MULTIPLY ? 1.0 : 0.0), REAL(0.0));
 }
 
-/* Keeps products of any number of floats within their range. The reference has doubles: those may overflow. */
+/* Keeps products of any number of floats within their range. The reference uses doubles, which may overflow. */
 void normalise(inout Total total)
 {
 #ifndef HAVE_FLOAT64

@@ -9,12 +9,12 @@
 #define PARTS_MAX     256
 #define PART_LEAST    16 /* elements of a lane */
 
-const char *shader_lines_obstacle(const struct kern_op *op)
+const char *shader_lines_unsupported(const struct kern_op *op)
 {
     for (uint32_t t = 1; t < op->input_count + op->output_count; t++)
         if (op->tensors[t].rank != op->tensors[0].rank)
-            return "there is no shader for tensors of different ranks";
-    return shader_block_obstacle(op);
+            return "no shader for tensors of different ranks";
+    return shader_block_unsupported(op);
 }
 
 static uint64_t product(const struct kern_view *view, uint32_t first, uint32_t end)
@@ -25,8 +25,8 @@ static uint64_t product(const struct kern_view *view, uint32_t first, uint32_t e
     return result;
 }
 
-/* How many invocations share a line: with neighbours along it, as many as have a few elements each; with neighbours
- * across, only as many as it takes to have enough workgroups. */
+/* The number of invocations that share a line: if elements along it are contiguous, the number with which each has a
+ * few elements; otherwise, only as many as are needed for enough workgroups. */
 static uint32_t choose_lanes(const struct line_params *p)
 {
     uint32_t lanes = 1, most = !p->columns || p->lines < 8 ? SHADER_GROUP_SIZE : 32;
@@ -42,7 +42,7 @@ static uint64_t group_units(const struct line_params *p)
     return (p->lines + slots - 1) / slots * p->parts;
 }
 
-/* In parts, none of them empty, where there would be too few workgroups. */
+/* In non-empty parts if there would be too few workgroups. */
 static void cut(struct line_params *p)
 {
     const uint64_t groups = group_units(p), most = p->size / (p->lanes * PART_LEAST);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of softmax, normalisations and sums of several things along lines. Few long lines are cut in parts: a first
+/* Kernels for softmax, normalisations and multiple sums along lines. Few long lines are split into parts: a first
  * dispatch reduces these, a second one does the rest. */
 #include "shaders/reduce/shader_lines.h"
 
@@ -37,7 +37,7 @@ static void write(const struct kern_op *op, lines_fn *lines_of, uint32_t index, 
 #define SOFTMAX_HELD 32 /* elements, of lines that are many */
 #define NORM_HELD    16
 
-/* Chunks are 16 bytes where all tensors have 16 bits. */
+/* Chunks are 16 bytes if all tensors have 16 bits. */
 static bool is_wide(const struct kern_op *op)
 {
     for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
@@ -46,7 +46,7 @@ static bool is_wide(const struct kern_op *op)
     return true;
 }
 
-/* All of a line in one workgroup: as many lanes as have a chunk each, or fewer where there are many lines. */
+/* All of a line in one workgroup: one lane per chunk, or fewer if there are many lines. */
 static void hold(struct shader_lines *lines, enum kern_kind kind)
 {
     struct line_params *p = &lines->params;
@@ -56,32 +56,32 @@ static void hold(struct shader_lines *lines, enum kern_kind kind)
     while (p->lanes < SHADER_GROUP_SIZE && p->lanes * chunk < p->count)
         p->lanes *= 2;
     p->size = p->count;
-    /* Scales and biases take registers, too. */
+    /* Scales and biases use registers as well. */
     shader_lines_gather(lines, kind == KERN_NORM ? NORM_HELD : SOFTMAX_HELD);
     lines->scratch_bytes = 0;
 }
 
-/* A single long line pays, too. */
+/* A single long line pays off, too. */
 static uint64_t held_work(const struct kern_op *op)
 {
     return kern_view_elements(&op->tensors[0]) * 8;
 }
 
-static const char *held_obstacle(const struct kern_op *op, lines_fn *lines_of)
+static const char *held_unsupported(const struct kern_op *op, lines_fn *lines_of)
 {
     struct shader_lines lines;
-    const char *obstacle = shader_lines_obstacle(op);
-    if (obstacle)
-        return obstacle;
+    const char *reason = shader_lines_unsupported(op);
+    if (reason)
+        return reason;
     for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
         if (kern_type_class(op->tensors[t].type) != KERN_CLASS_FLOAT || kern_type_bytes(op->tensors[t].type) > 4)
-            return "there is no shader for it in this type";
+            return "no shader for this data type";
     if (!shader_specializes(held_work(op)))
-        return "there is no shader for as few elements";
+        return "too few elements for this shader";
     lines_of(op, 0, &lines);
     const struct kern_view *x = &lines.op.tensors[0];
     if (x->rank != lines.params.outer + 1 || x->strides[x->rank - 1] != 1)
-        return "the lines' elements are no neighbours";
+        return "the lines' elements are not contiguous";
     return lines.params.count > HELD_MAX * 4 * SHADER_GROUP_SIZE ? "the lines are too long" : NULL;
 }
 
@@ -118,9 +118,9 @@ static void softmax_lines(const struct kern_op *op, uint32_t index, struct shade
         shader_lines_finish(out, SHADER_FINISH_PARTS);
 }
 
-const char *shader_softmax_subgroup_obstacle(const struct kern_op *op)
+const char *shader_softmax_subgroup_unsupported(const struct kern_op *op)
 {
-    return shader_softmax_line_obstacle(op);
+    return shader_softmax_line_unsupported(op);
 }
 
 void shader_softmax_subgroup_plan(const struct kern_op *op, struct shader_work *out)
@@ -134,10 +134,9 @@ void shader_softmax_subgroup_write(const struct kern_op *op, uint32_t index, con
     shader_softmax_line_write(op, index, places, words);
 }
 
-const char *shader_softmax_line_obstacle(const struct kern_op *op)
+const char *shader_softmax_line_unsupported(const struct kern_op *op)
 {
-    return op->u.softmax.mode == KERN_SOFTMAX_HARD ? "there is no shader for this mode"
-                                                   : held_obstacle(op, softmax_lines);
+    return op->u.softmax.mode == KERN_SOFTMAX_HARD ? "no shader for this mode" : held_unsupported(op, softmax_lines);
 }
 
 void shader_softmax_line_plan(const struct kern_op *op, struct shader_work *out)
@@ -152,9 +151,9 @@ void shader_softmax_line_write(const struct kern_op *op, uint32_t index, const s
     held_write(op, softmax_lines, places, words);
 }
 
-const char *shader_softmax_any_obstacle(const struct kern_op *op)
+const char *shader_softmax_any_unsupported(const struct kern_op *op)
 {
-    return shader_lines_obstacle(op);
+    return shader_lines_unsupported(op);
 }
 
 void shader_softmax_any_plan(const struct kern_op *op, struct shader_work *out)
@@ -182,9 +181,9 @@ static void norm_lines(const struct kern_op *op, uint32_t index, struct shader_l
         shader_lines_finish(out, SHADER_FINISH_PARTS);
 }
 
-const char *shader_norm_subgroup_obstacle(const struct kern_op *op)
+const char *shader_norm_subgroup_unsupported(const struct kern_op *op)
 {
-    return shader_norm_line_obstacle(op);
+    return shader_norm_line_unsupported(op);
 }
 
 void shader_norm_subgroup_plan(const struct kern_op *op, struct shader_work *out)
@@ -198,9 +197,9 @@ void shader_norm_subgroup_write(const struct kern_op *op, uint32_t index, const 
     shader_norm_line_write(op, index, places, words);
 }
 
-const char *shader_norm_line_obstacle(const struct kern_op *op)
+const char *shader_norm_line_unsupported(const struct kern_op *op)
 {
-    return held_obstacle(op, norm_lines);
+    return held_unsupported(op, norm_lines);
 }
 
 void shader_norm_line_plan(const struct kern_op *op, struct shader_work *out)
@@ -215,9 +214,9 @@ void shader_norm_line_write(const struct kern_op *op, uint32_t index, const stru
     held_write(op, norm_lines, places, words);
 }
 
-const char *shader_norm_any_obstacle(const struct kern_op *op)
+const char *shader_norm_any_unsupported(const struct kern_op *op)
 {
-    return shader_lines_obstacle(op);
+    return shader_lines_unsupported(op);
 }
 
 void shader_norm_any_plan(const struct kern_op *op, struct shader_work *out)
@@ -240,9 +239,9 @@ static void moments_lines(const struct kern_op *op, uint32_t index, struct shade
         shader_lines_finish(out, SHADER_FINISH_LINES);
 }
 
-const char *shader_moments_any_obstacle(const struct kern_op *op)
+const char *shader_moments_any_unsupported(const struct kern_op *op)
 {
-    return shader_lines_obstacle(op);
+    return shader_lines_unsupported(op);
 }
 
 void shader_moments_any_plan(const struct kern_op *op, struct shader_work *out)
@@ -265,9 +264,9 @@ static void grad_sums_lines(const struct kern_op *op, uint32_t index, struct sha
         shader_lines_finish(out, SHADER_FINISH_TOTALS);
 }
 
-const char *shader_grad_sums_any_obstacle(const struct kern_op *op)
+const char *shader_grad_sums_any_unsupported(const struct kern_op *op)
 {
-    return shader_lines_obstacle(op);
+    return shader_lines_unsupported(op);
 }
 
 void shader_grad_sums_any_plan(const struct kern_op *op, struct shader_work *out)
@@ -292,9 +291,9 @@ static void lp_norm_lines(const struct kern_op *op, uint32_t index, struct shade
         shader_lines_finish(out, SHADER_FINISH_PARTS);
 }
 
-const char *shader_lp_norm_any_obstacle(const struct kern_op *op)
+const char *shader_lp_norm_any_unsupported(const struct kern_op *op)
 {
-    return shader_lines_obstacle(op);
+    return shader_lines_unsupported(op);
 }
 
 void shader_lp_norm_any_plan(const struct kern_op *op, struct shader_work *out)
@@ -310,9 +309,9 @@ void shader_lp_norm_any_write(const struct kern_op *op, uint32_t index, const st
 
 /* ---- LRN ---- */
 
-const char *shader_lrn_any_obstacle(const struct kern_op *op)
+const char *shader_lrn_any_unsupported(const struct kern_op *op)
 {
-    return shader_block_obstacle(op);
+    return shader_block_unsupported(op);
 }
 
 void shader_lrn_any_plan(const struct kern_op *op, struct shader_work *out)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of KERN_REDUCE. Few long lines are cut in parts: a first dispatch reduces these, a second one their totals. */
+/* Kernels for KERN_REDUCE. Few long lines are split into parts: a first dispatch reduces these, a second one their
+ * totals. */
 #include "shaders/reduce/shader_lines.h"
 
 #include "kernels/core/number.h"
@@ -69,13 +70,13 @@ static bool extreme_fits(const struct kern_op *op)
                       y != DML_TENSOR_DATA_TYPE_FLOAT64);
 }
 
-const char *shader_reduce_extreme_obstacle(const struct kern_op *op)
+const char *shader_reduce_extreme_unsupported(const struct kern_op *op)
 {
     if (!is_extreme(op))
-        return "there is no shader for this function";
+        return "no shader for this function";
     if (!extreme_fits(op))
-        return "there is no shader for a result of this type";
-    return shader_lines_obstacle(op);
+        return "no shader for results of this type";
+    return shader_lines_unsupported(op);
 }
 
 void shader_reduce_extreme_plan(const struct kern_op *op, struct shader_work *out)
@@ -91,16 +92,16 @@ void shader_reduce_extreme_write(const struct kern_op *op, uint32_t index, const
 
 /* ---- sums and products of integers ---- */
 
-const char *shader_reduce_int_obstacle(const struct kern_op *op)
+const char *shader_reduce_int_unsupported(const struct kern_op *op)
 {
     if (is_extreme(op) || op->u.reduce.function == DML_REDUCE_FUNCTION_LOG_SUM_EXP)
-        return "there is no shader for this function of integers";
+        return "no shader for this function of integers";
     if (is_float(op, 0))
-        return "there is no shader for it in floating point";
-    return shader_lines_obstacle(op);
+        return "no shader for floating-point types";
+    return shader_lines_unsupported(op);
 }
 
-/* Results that are more than the low bits of sums of 32 bits take 64 bits, or doubles. */
+/* Results that are more than the low bits of 32-bit sums take 64 bits, or doubles. */
 static enum shader_code int_code(const struct kern_op *op)
 {
     const DML_REDUCE_FUNCTION function = op->u.reduce.function;
@@ -122,16 +123,16 @@ void shader_reduce_int_write(const struct kern_op *op, uint32_t index, const str
 
 /* ---- of floating-point numbers ---- */
 
-const char *shader_reduce_real_obstacle(const struct kern_op *op)
+const char *shader_reduce_real_unsupported(const struct kern_op *op)
 {
     if (is_extreme(op))
-        return "there is no shader for this function";
+        return "no shader for this function";
     if (!is_float(op, 0))
-        return "there is no shader for it in integers";
-    return shader_lines_obstacle(op);
+        return "no shader for integers";
+    return shader_lines_unsupported(op);
 }
 
-/* Of much work, the function is a constant, too. */
+/* For much work, the function is a constant, too. */
 static void set_function(const struct kern_op *op, struct shader_dispatch *out)
 {
     if (out->constants[0])
@@ -151,7 +152,7 @@ void shader_reduce_real_write(const struct kern_op *op, uint32_t index, const st
     write(op, false, index, places, words);
 }
 
-/* ---- of vectors of neighbours (extreme_line.comp, reduce_line.comp); the rows above reduce what parts leave ---- */
+/* ---- of contiguous vectors (extreme_line.comp, reduce_line.comp); the kernels above combine parts ---- */
 
 #define COLUMN_LANES  8    /* at least */
 #define COLUMN_GROUPS 1024 /* workgroups that keep a large device busy */
@@ -165,7 +166,7 @@ static bool is_sum(DML_REDUCE_FUNCTION function)
            function == DML_REDUCE_FUNCTION_SUM_SQUARE;
 }
 
-/* Lanes of neighbouring lines take 4 of them at a time, or 8 of 16 bits. */
+/* Lanes of adjacent lines process 4 of them at a time, or 8 of 16 bits. */
 static void choose_columns(struct shader_lines *lines)
 {
     struct line_params *p = &lines->params;
@@ -198,20 +199,20 @@ static void vector_lines(const struct kern_op *op, uint32_t index, struct shader
         shader_lines_finish(out, SHADER_FINISH_TOTALS);
 }
 
-static const char *vector_obstacle(const struct kern_op *op)
+static const char *vector_unsupported(const struct kern_op *op)
 {
     struct shader_lines lines;
     if (!is_float(op, 0) || kern_type_bytes(op->tensors[0].type) > 4)
-        return "there is no shader for it in this type";
+        return "no shader for this data type";
     if (!shader_specializes(kern_view_elements(&op->tensors[0])))
-        return "there is no shader for as few elements";
+        return "too few elements for this shader";
     vector_lines(op, 0, &lines);
     const struct kern_view *x = &lines.op.tensors[0];
     const uint32_t outer = lines.params.outer;
     const bool dense = !is_extreme(op) && lines.params.columns
                            ? x->strides[outer - 1] == 1 && (outer == 1 || x->sizes[outer - 1] % 4 == 0)
                            : x->rank == outer + 1 && x->strides[outer] == 1;
-    return dense ? NULL : "its elements are no neighbours";
+    return dense ? NULL : "its elements are not contiguous";
 }
 
 static void plan_vectors(const struct kern_op *op, enum shader_code code, struct shader_work *out)
@@ -245,10 +246,10 @@ static void write_vectors(const struct kern_op *op, uint32_t index, const struct
     shader_block_write(&lines.op, places, lines.units, &lines.params, sizeof(lines.params), words);
 }
 
-const char *shader_extreme_line_obstacle(const struct kern_op *op)
+const char *shader_extreme_line_unsupported(const struct kern_op *op)
 {
-    const char *obstacle = shader_reduce_extreme_obstacle(op);
-    return obstacle ? obstacle : vector_obstacle(op);
+    const char *reason = shader_reduce_extreme_unsupported(op);
+    return reason ? reason : vector_unsupported(op);
 }
 
 void shader_extreme_line_plan(const struct kern_op *op, struct shader_work *out)
@@ -262,16 +263,16 @@ void shader_extreme_line_write(const struct kern_op *op, uint32_t index, const s
     write_vectors(op, index, places, words);
 }
 
-const char *shader_reduce_line_obstacle(const struct kern_op *op)
+const char *shader_reduce_line_unsupported(const struct kern_op *op)
 {
-    const char *obstacle = shader_lines_obstacle(op);
-    if (obstacle)
-        return obstacle;
+    const char *reason = shader_lines_unsupported(op);
+    if (reason)
+        return reason;
     if (!is_sum(op->u.reduce.function))
-        return "there is no shader for this function";
+        return "no shader for this function";
     if (!is_float(op, 1) || kern_type_bytes(op->tensors[1].type) > 4)
-        return "there is no shader for it in this type";
-    return vector_obstacle(op);
+        return "no shader for this data type";
+    return vector_unsupported(op);
 }
 
 void shader_reduce_line_plan(const struct kern_op *op, struct shader_work *out)
@@ -287,9 +288,9 @@ void shader_reduce_line_write(const struct kern_op *op, uint32_t index, const st
 
 /* The same, across subgroups by shuffles. */
 
-const char *shader_extreme_subgroup_obstacle(const struct kern_op *op)
+const char *shader_extreme_subgroup_unsupported(const struct kern_op *op)
 {
-    return shader_extreme_line_obstacle(op);
+    return shader_extreme_line_unsupported(op);
 }
 
 void shader_extreme_subgroup_plan(const struct kern_op *op, struct shader_work *out)
@@ -303,12 +304,12 @@ void shader_extreme_subgroup_write(const struct kern_op *op, uint32_t index, con
     write_vectors(op, index, places, words);
 }
 
-const char *shader_reduce_subgroup_obstacle(const struct kern_op *op)
+const char *shader_reduce_subgroup_unsupported(const struct kern_op *op)
 {
-    const char *obstacle = shader_reduce_line_obstacle(op);
+    const char *reason = shader_reduce_line_unsupported(op);
     struct shader_lines lines;
-    if (obstacle)
-        return obstacle;
+    if (reason)
+        return reason;
     vector_lines(op, 0, &lines);
     return lines.params.columns ? "its lines are neighbours" : NULL;
 }

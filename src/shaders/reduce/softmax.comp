@@ -18,7 +18,7 @@ struct Total {
     REAL value;
 };
 
-/* The greatest element, where numbers win over NaN, or a sum. */
+/* The largest element, where numbers win over NaN, or a sum. */
 void combine(inout Total a, Total b)
 {
     if (pass == ADD_UP)
@@ -27,7 +27,7 @@ void combine(inout Total a, Total b)
         a = b;
 }
 
-/* The greatest element of a line or a part of it, and the sum of e^(x - top). */
+/* The largest element of a line or a part of it, and the sum of e^(x - top). */
 struct Sum {
     REAL top, sum;
 };
@@ -48,7 +48,7 @@ Total nothing()
     return Total(pass == ADD_UP ? REAL(0.0) : REAL(NAN));
 }
 
-/* e^(x - top); of parts that have nothing but -infinity, 0: the line may have more. */
+/* e^(x - top); for parts that contain only -infinity, 0: the line may have more. */
 REAL term(REAL x, REAL top)
 {
     if (params.partials != 0u && params.finish == 0u && is_inf(top) && top < REAL(0.0) && !is_nan(x))
@@ -80,7 +80,7 @@ Total walk(uint line, uint begin, uint end, Sum s)
     return total;
 }
 
-/* One pass over what the parts of a line have left. */
+/* One pass over the partial results of a line. */
 Total walk_parts(uint line, REAL top)
 {
     Total total = nothing();

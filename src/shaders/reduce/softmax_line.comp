@@ -15,7 +15,7 @@ struct Total {
 };
 #define SHUFFLED(total, mask) Total(subgroupShuffleXor(total.value, mask))
 
-/* The greatest element, or a sum. */
+/* The largest element, or a sum. */
 void combine(inout Total a, Total b)
 {
     if (adding)
@@ -26,7 +26,7 @@ void combine(inout Total a, Total b)
 
 #include "shaders/reduce/held.glsl"
 
-/* What of a result is rounded to 16 bits needs no more exact powers. */
+/* Results that are rounded to 16 bits need no more accurate powers. */
 #define SHORT (type_of(1u) != TYPE_FLOAT32)
 
 /* Numbers win over NaN. */
@@ -47,7 +47,7 @@ vec4 powers(vec4 x, float top)
                 exp_of_difference(x.w, top));
 }
 
-/* Of the elements; what is left of each but for a logarithm is its e^(x - top). */
+/* Of the elements; unless the logarithm is requested, each is replaced by its e^(x - top). */
 float add_up(inout vec4 x, float top)
 {
     vec4 y = powers(x, top);

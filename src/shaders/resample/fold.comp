@@ -27,7 +27,7 @@ void unfold(uvec3 at, int to)
         store(place_of(1u, to), type_of(1u), uvec2(0u), type_of(1u));
 }
 
-/* Whether `tap` of a window lies on the pixel `at`, and that window's number. */
+/* Whether `tap` of a window covers the pixel `at`, and that window's number. */
 bool find_position(uint tap, uint at[RANK_MAX], out int position)
 {
     int pitch = 1;

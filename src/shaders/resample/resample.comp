@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_RESAMPLE: one element of the result per invocation, the sum over all combinations of what its coordinates take.
- * Tensors: 0 X, 1 Y. */
+/* KERN_RESAMPLE: one element of the result per invocation, the weighted sum over all combinations of the inputs of its
+ * coordinates. Tensors: 0 X, 1 Y. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS resample_params
@@ -12,7 +12,7 @@ uint table_word(uint d, uint index)
     return Words(add64(push.block, uvec2(params.tables[d] + 4u * index, 0u))).v;
 }
 
-/* Inputs `first` and following, `count` of them, with weights from `weight`. */
+/* `count` inputs from `first` on, with weights from `weight` on. */
 struct List {
     uint first, count, weight;
 };

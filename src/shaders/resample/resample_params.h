@@ -5,31 +5,31 @@
 
 #include "shaders/core/block.h"
 
-/* struct kern_resample as tables, made on the host (kernels/resample/resample.h), since devices' divisions are not
+/* struct kern_resample as tables, computed on the host (kernels/resample/resample.h), since devices' divisions are not
  * exact enough for its coordinates. Byte tables[d] of the parameter block: for each output coordinate of dimension d
- * first input, number of inputs, index of its first weight; behind them the weights, FLOAT32. */
+ * first input, number of inputs, index of its first weight; followed by the weights, FLOAT32. */
 struct resample_params {
     uint copies; /* one input of weight 1 each, copied bit by bit */
     uint tables[8];
 };
 
-/* What of a result lies side by side: columns; channels, in both tensors; or columns and in each its channels. */
+/* Which dimension of a result is contiguous: columns; channels, in both tensors; or columns with their channels. */
 #define RESAMPLE_COLUMNS  0
 #define RESAMPLE_CHANNELS 1
 #define RESAMPLE_PIXELS   2
-#define RESAMPLE_SPAN_MAX 10 /* inputs that a vector's columns take */
+#define RESAMPLE_SPAN_MAX 10 /* inputs of a vector's columns */
 
-/* Rows and columns, the last two dimensions, of which a result takes one or two neighbouring inputs: bytes rows_table
- * and columns_table of the parameter block have for each coordinate two words, the first input, with bit 31 whether
- * there is a second one, and how much that counts. line: results side by side; vector k of a line spans inputs
- * k * span_step + span_begin and following. by_outer: the sizes of the dimensions before, the last one first. */
+/* Rows and columns, the last two dimensions, in which a result depends on one or two adjacent inputs: bytes rows_table
+ * and columns_table of the parameter block have two words for each coordinate, the first input, with bit 31 set if
+ * there is a second one, and its weight. line: contiguous results; vector k of a line spans inputs from k * span_step +
+ * span_begin on. by_outer: the sizes of the preceding dimensions, the last one first. */
 struct resample_two_params {
     uint rows_table, columns_table, line, outer;
     int x_row, x_column, x_channel, x_last, y_row, y_column, span_begin, span_step, x_outer[6], y_outer[6];
     SHADER_STRUCT shader_divisor by_vectors, by_columns, by_channels, by_rows, by_outer[6];
 };
 
-/* struct kern_roi, and where the tensors of its gradient are (ROI_GRAD): numbers, ROI_ABSENT for those that are absent.
+/* struct kern_roi, and the tensors of its gradient (ROI_GRAD): numbers, ROI_ABSENT for absent ones.
  */
 #define ROI_ABSENT_TENSOR 0xffffffffu
 struct roi_params {
@@ -37,7 +37,8 @@ struct roi_params {
     float scale_x, scale_y, in_offset, out_offset, outside;
     uint in_image, out_image, out_corners;
     uint sizes_image; /* the tensor that has the image's sizes */
-    uint regions;     /* this dispatch makes the gradient of the corners, a region an invocation, and not the image's */
+    uint regions; /* this dispatch computes the gradient of the corners, a region per invocation, instead of the image's
+                   */
 };
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_RESAMPLE of two dimensions, rows and columns, whose results take up to two inputs along each: VECTOR neighbouring
- * results per invocation, where they lie side by side in memory. Nearest inputs are copied, of any type. Where the columns
- * of all vectors take inputs alike, what they take is constant and each input is loaded once. Tensors: 0 X, 1 Y. */
+/* KERN_RESAMPLE of two dimensions, rows and columns, whose results depend on up to two inputs along each: VECTOR
+ * adjacent results per invocation, contiguous in memory. Nearest inputs are copied, of any type. If the columns of all
+ * vectors use inputs in the same pattern, the pattern is constant and each input is loaded once. Tensors: 0 X, 1 Y. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS resample_two_params
@@ -12,9 +12,9 @@
 layout(constant_id = 2) const uint LAYOUT = RESAMPLE_COLUMNS;
 layout(constant_id = 3) const bool NEAREST = false;
 layout(constant_id = 4) const uint VECTOR = 4;
-layout(constant_id = 5) const uint FACTOR = 0; /* nearest: how often each column comes; 0: as the table says */
-/* Else so many inputs for a vector's columns, 0: as the table says; which of these each result takes first, 4 bits; how
- * much the next one counts. */
+layout(constant_id = 5) const uint FACTOR = 0; /* nearest: the repetition of each column; 0: from the table */
+/* Otherwise the number of inputs of a vector's columns, 0: from the table; the first input of each result, 4 bits each;
+ * the weight of the next one. */
 layout(constant_id = 6) const uint SPAN = 0;
 layout(constant_id = 7) const uint PATTERN = 0;
 layout(constant_id = 8) const uint WEIGHT_0 = 0;
@@ -26,7 +26,7 @@ layout(constant_id = 13) const uint WEIGHT_5 = 0;
 layout(constant_id = 14) const uint WEIGHT_6 = 0;
 layout(constant_id = 15) const uint WEIGHT_7 = 0;
 
-/* Inputs first and first + step; how much the second one counts. */
+/* Inputs first and first + step; the weight of the second one. */
 struct Tap {
     int first, step;
     float weight;
@@ -38,7 +38,7 @@ Tap tap_of(uint table, uint at)
     return Tap(int(words.x & 0x7fffffffu), int(words.x >> 31), uintBitsToFloat(words.y));
 }
 
-/* The input's elements of a row, and of the row below it that counts so much. */
+/* The input's elements of a row, and of the row below it with this weight. */
 struct Rows {
     uint type;
     uvec2 base;
@@ -46,7 +46,7 @@ struct Rows {
     float weight;
 };
 
-/* Of result `p` of a line, its column, and where its channel is in the input. */
+/* The column of result `p` of a line, and the position of its channel in the input. */
 uint column_of(uint p, out int from)
 {
     uint column = LAYOUT == RESAMPLE_PIXELS ? divide(p, params.by_channels) : p;
@@ -98,7 +98,7 @@ uvec4 nearest_vector(Rows rows, uint first, uint column, uint count)
     return picked(rows, first);
 }
 
-/* ---- linear; what does not count is not looked at: it may be infinite ---- */
+/* ---- linear; inputs with weight 0 are not read: they may be infinite ---- */
 
 float mixed(float a, float b, float weight)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where the samples of a region of interest lie: kernels/resample/roi.h and roi.c in GLSL, for devices with FLOAT64: in
- * less, samples would fall on the other side of edges. Tensors 0 and 1 are the corners and each region's image. */
+/* Positions of the samples of a region of interest: kernels/resample/roi.h and roi.c in GLSL, for devices with FLOAT64:
+ * in lower precision, samples would be on the other side of edges. Tensors 0 and 1 are the corners and each region's
+ * image. */
 
 #define ROI_POOL    0
 #define ROI_AVERAGE 1
@@ -22,7 +23,7 @@ struct Tap {
     bool moves;
 };
 
-/* Nearest whole number, halves away from zero; bounded so that differences fit, NaN gives 0. */
+/* Nearest integer, halves away from zero; bounded so that differences fit, NaN becomes 0. */
 INT nearest_whole(float value)
 {
     const float most = 1099511627776.0;
@@ -74,7 +75,7 @@ Axis axis_of(float from, float to, float scale_by, uint size, uint bins)
     return axis;
 }
 
-/* Axis x and axis y of a region, and its image; false when there is no such image. */
+/* Axis x and axis y of a region, and its image; false if the image does not exist. */
 bool region_of(uint region, uint sizes_image, uint pooled, out Axis x, out Axis y, out uint image)
 {
     float at[4];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_ROI_GRAD: the gradient of the image, a plane per invocation, its sums in scratch memory; or, with params.regions,
- * the gradient of the corners, a region per invocation. So sums have the reference's order. Tensors: 0 corners, 1 images
- * of the regions, 2 gradient of the pooled values, the others where the parameters say. */
+/* KERN_ROI_GRAD: the gradient of the image, a plane per invocation, its sums in scratch memory; or, with
+ * params.regions, the gradient of the corners, a region per invocation. So sums have the reference's order. Tensors: 0
+ * corners, 1 images of the regions, 2 gradient of the pooled values, the others according to the parameters. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS roi_params
@@ -50,7 +50,7 @@ void hand_on(int plane, Tap tx, Tap ty, REAL gradient)
     }
 }
 
-/* The samples of one output: all of them, or the first of the greatest. */
+/* The samples of one output: all of them, or the first of the largest. */
 void run_output(Axis ax, Axis ay, uint ox, uint oy, int plane, REAL gradient)
 {
     UINT x[2], y[2];
@@ -60,7 +60,7 @@ void run_output(Axis ax, Axis ay, uint ox, uint oy, int plane, REAL gradient)
     samples_inside(ax, ox, x[0], x[1]);
     samples_inside(ay, oy, y[0], y[1]);
     UINT count = (x[1] - x[0]) * (y[1] - y[0]), across = x[1] - x[0];
-    /* one round more hands on what the maximum is */
+    /* one more round propagates the maximum */
     for (UINT s = UINT(0); s <= count; s++) {
         bool last = s == count;
         if (last && (average || !(best > REAL(-INFINITY))))
@@ -83,7 +83,7 @@ void run_output(Axis ax, Axis ay, uint ox, uint oy, int plane, REAL gradient)
     }
 }
 
-/* All outputs of one channel of one region; of image `wanted` only, unless regions are what is made. */
+/* All outputs of one channel of one region; of image `wanted` only, unless the gradient of regions is computed. */
 void run_region(uint region, uint channel, uint wanted)
 {
     Axis ax, ay;

@@ -7,7 +7,7 @@
 
 _Static_assert(FOLD_MAX == KERN_FOLD_MAX, "dimensions of a window");
 
-/* Shaders count pixels in and around the image in 32 bits. */
+/* Shaders compute positions in and around the image in 32 bits. */
 static bool pixels_fit(const struct kern_op *op)
 {
     const struct kern_fold *fold = &op->u.fold;
@@ -19,13 +19,13 @@ static bool pixels_fit(const struct kern_op *op)
     return true;
 }
 
-const char *shader_fold_any_obstacle(const struct kern_op *op)
+const char *shader_fold_any_unsupported(const struct kern_op *op)
 {
-    const char *obstacle = shader_block_obstacle(op);
-    if (obstacle)
-        return obstacle;
+    const char *reason = shader_block_unsupported(op);
+    if (reason)
+        return reason;
     if (!kern_fold_any_ref_accepts(op))
-        return "there is no shader for it in this type";
+        return "no shader for this data type";
     return pixels_fit(op) ? NULL : "the shaders do not count that many elements";
 }
 

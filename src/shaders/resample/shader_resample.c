@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of resampling. */
+/* Kernels for resampling. */
 #include "shaders/core/shader_block.h"
 #include "shaders/resample/resample_params.h"
 
@@ -21,11 +21,11 @@ static bool copies(const struct kern_op *op)
     return op->u.resample.mode == DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR && !op->u.resample.transposed;
 }
 
-const char *shader_resample_any_obstacle(const struct kern_op *op)
+const char *shader_resample_any_unsupported(const struct kern_op *op)
 {
     if (table_bytes(op) > INT32_MAX)
         return "the shaders do not count that many weights";
-    return shader_block_obstacle(op);
+    return shader_block_unsupported(op);
 }
 
 void shader_resample_any_plan(const struct kern_op *op, struct shader_work *out)

@@ -9,8 +9,8 @@
 #define OUTER_MAX 6
 #define RESULTS   8 /* of a vector of numbers, at most */
 
-/* How many columns a vector's results take from which input on, and how much the next one counts: 0, as the table
- * says. */
+/* The pattern of a vector's columns: the number of inputs, the first input of each result, the weight of the next one;
+ * 0: from the table. */
 struct span {
     uint32_t count;
     int begin, step;
@@ -19,7 +19,7 @@ struct span {
 };
 
 struct two {
-    uint32_t layout, channel; /* its dimension, or UINT32_MAX: there is none that lies side by side */
+    uint32_t layout, channel; /* its dimension, or UINT32_MAX: none is contiguous */
     uint32_t vector, line;
     uint32_t factor; /* nearest */
     struct span span;
@@ -30,7 +30,7 @@ static bool is_nearest(const struct kern_op *op)
     return op->u.resample.mode == DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR;
 }
 
-/* ---- what columns take ---- */
+/* ---- patterns of columns ---- */
 
 /* Column o is repeated input o / factor; 0: they are not alike. */
 static uint32_t factor_of(const struct kern_op *op, uint32_t d)
@@ -63,7 +63,7 @@ static bool span_holds(const struct kern_op *op, uint32_t d, uint32_t vector, co
     return true;
 }
 
-/* Taken from the vectors in the line's middle, which do not end at the edge; then all have to be like them. */
+/* From the vectors in the line's middle, which do not end at the edge; all others must have the same pattern. */
 static void find_span(const struct kern_op *op, uint32_t d, uint32_t vector, struct span *out)
 {
     const uint32_t middle = op->tensors[1].sizes[d] / vector / 2;
@@ -86,9 +86,9 @@ static void find_span(const struct kern_op *op, uint32_t d, uint32_t vector, str
         *out = span;
 }
 
-/* ---- where they lie ---- */
+/* ---- layout ---- */
 
-/* One of the dimensions before the last two in which the result's elements are neighbours. */
+/* One of the leading dimensions in which the result is contiguous. */
 static uint32_t channel_of(const struct kern_view *y)
 {
     for (uint32_t d = 0; d + 2 < y->rank; d++)
@@ -149,25 +149,25 @@ static bool is_float(DML_TENSOR_DATA_TYPE type)
     return kern_type_class(type) == KERN_CLASS_FLOAT && kern_type_bytes(type) <= 4;
 }
 
-const char *shader_resample_two_obstacle(const struct kern_op *op)
+const char *shader_resample_two_unsupported(const struct kern_op *op)
 {
     const struct kern_view *x = &op->tensors[0], *y = &op->tensors[1];
     if (resample_uses_table(op) ||
         (is_nearest(op) ? x->type != y->type || !kern_type_bytes(x->type) : !is_float(x->type) || !is_float(y->type)))
-        return "there is no shader for it in this mode or type";
+        return "no shader for this mode or data type";
     if (!shader_specializes(kern_view_elements(y)))
-        return "there is no shader for as few elements";
+        return "too few elements for this shader";
     if (x->rank < 2 || x->rank != y->rank)
-        return "there is no shader for it in this rank";
+        return "no shader for this rank";
     for (uint32_t d = 0; d + 2 < x->rank; d++)
         if (!stays(op, d))
-            return "there is no shader for it in as many dimensions";
-    return shader_block_obstacle(op);
+            return "no shader for this number of dimensions";
+    return shader_block_unsupported(op);
 }
 
 /* ---- dispatch ---- */
 
-/* The tables' words: two for each row, then for each column; behind one that may be left for their alignment. */
+/* The tables' words: two for each row, then for each column; possibly one more before it for alignment. */
 static uint32_t table_words(const struct kern_op *op)
 {
     const struct kern_view *y = &op->tensors[1];

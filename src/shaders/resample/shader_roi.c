@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of regions of interest. Positions are computed in FLOAT64, as the reference does, where the device has it. */
+/* Kernels for regions of interest. Positions are computed in FLOAT64, as in the reference, if the device supports
+ * it. */
 #include "shaders/core/shader_block.h"
 #include "shaders/resample/resample_params.h"
 
@@ -29,9 +30,9 @@ static uint64_t results(const struct kern_op *op)
     return kern_view_elements(&op->tensors[op->input_count]);
 }
 
-const char *shader_roi_any_obstacle(const struct kern_op *op)
+const char *shader_roi_any_unsupported(const struct kern_op *op)
 {
-    return shader_block_obstacle(op);
+    return shader_block_unsupported(op);
 }
 
 void shader_roi_any_plan(const struct kern_op *op, struct shader_work *out)
@@ -58,9 +59,9 @@ void shader_roi_grad_any_plan(const struct kern_op *op, struct shader_work *out)
         shader_add(out, SHADER_roi_grad, op, t.pooled->sizes[0], SHADER_GROUP_SIZE, sizeof(struct roi_params));
 }
 
-const char *shader_roi_grad_any_obstacle(const struct kern_op *op)
+const char *shader_roi_grad_any_unsupported(const struct kern_op *op)
 {
-    return shader_block_obstacle(op);
+    return shader_block_unsupported(op);
 }
 
 void shader_roi_grad_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Lines along an axis of tensor 0, numbered row-major over its other dimensions. Include core/views.glsl first. */
 
-/* Where line `number` begins in tensor t, which has tensor 0's sizes but along the axis. */
+/* The start of line `number` in tensor t, which has tensor 0's sizes except along the axis. */
 int at_line(uint t, uint axis, uint number)
 {
     int at = 0;

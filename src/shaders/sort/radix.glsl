@@ -4,7 +4,7 @@
 #include "shaders/sort/line.glsl"
 #include "shaders/sort/sort_keys.glsl"
 
-/* Item i of a line, which begins at x, as the pass finds it: key, position. */
+/* Item i of a line, which starts at x, as the pass reads it: key, position. */
 uvec2 radix_item(uint line, int x, uint i)
 {
     if (params.first == 0u)

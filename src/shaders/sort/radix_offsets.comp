@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_SORT by digits: of a line's digit, numbers of items in parts become those in the parts before. */
+/* KERN_SORT by digits: replaces the counts of a line's digit per part by the counts of the parts before. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS radix_params

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_SORT by digits: each item of a part to its place, behind the items of lesser digits and those of its digit before it.
- * A workgroup brings them in that order first, so that neighbouring invocations write to neighbouring places. Tensors: 0 X,
- * 1 values, 2 positions. */
+/* KERN_SORT by digits: moves each item of a part to its position, after the items of lower digits and the preceding
+ * items of its digit. A workgroup sorts them first, so that adjacent invocations write to adjacent positions. Tensors:
+ * 0 X, 1 values, 2 positions. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -20,7 +20,7 @@ uint keys[ITEMS], positions[ITEMS];
 #define KEY(j) keys[j]
 #include "shaders/sort/radix_rank.glsl"
 
-shared uint digit_shifts[RADIX]; /* from a place in the workgroup to that in the line */
+shared uint digit_shifts[RADIX]; /* from a position in the workgroup to that in the line */
 
 void put_item(LinePlaces places, uint line, uint to, uint key, uint position)
 {

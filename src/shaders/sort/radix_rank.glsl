@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The items of a workgroup in order of a digit of their keys, equal ones in the order that they have. Subgroups have
- * neighbouring items and count in rows of counters; where they are small, neighbours share a row and take turns. A shader
- * defines before it includes this: ITEMS of an invocation, and KEY(j), the key of the one with number j. Then it calls, in
- * this order, begin_ranking(), rank_all(), begin_digits() and place_of_item(), and writes to exchanged[]. Needs
- * sort/radix_scan.glsl. */
+/* Sorts the items of a workgroup by a digit of their keys, stably. Subgroups have adjacent items and count in rows of
+ * counters; if subgroups are small, neighbours share a row and take turns. Before including this, a shader defines:
+ * ITEMS of an invocation, and KEY(j), the key of the one with number j. Then it calls, in this order, begin_ranking(),
+ * rank_all(), begin_digits() and place_of_item(), and writes to exchanged[]. Needs sort/radix_scan.glsl. */
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
 
 #define COUNTERS 8u /* rows: subgroups that count at the same time */
 
-shared uint counts[COUNTERS * RADIX]; /* of each row; then how many those before it have */
+shared uint counts[COUNTERS * RADIX]; /* of each row; then the counts of the preceding ones */
 shared uint digit_begins[RADIX];
-shared uint exchanged[ITEMS * GROUP_SIZE]; /* something of each item, in their order */
+shared uint exchanged[ITEMS * GROUP_SIZE]; /* a value of each item, in their order */
 
 uint ranks[ITEMS]; /* among the row's items of the same digit */
 
 /* Subgroups of `size` invocations, of which this one has number `self` and this invocation number `within`. */
 struct Ranking {
-    bool whole; /* else each invocation is one for itself, as where drivers leave room in them */
+    bool whole; /* otherwise each invocation is a subgroup, as when drivers leave gaps in subgroups */
     uint size, self, within, turns, rows, row;
 };
 
@@ -66,7 +65,7 @@ uvec2 alike(uint shift, uint j, bool valid)
     return lanes;
 }
 
-/* What the subgroup wrote to shared memory. */
+/* The subgroup's writes to shared memory. */
 void await_subgroup(Ranking r)
 {
     if (r.whole) {
@@ -75,8 +74,8 @@ void await_subgroup(Ranking r)
     }
 }
 
-/* The first `used` ones of each invocation. Subgroups take turns, but all go through each of them: barriers of subgroups
- * stand in control flow that is the same for the whole workgroup (docs/adding-a-shader.md). */
+/* The first `used` ones of each invocation. Subgroups take turns, but all execute each turn: subgroup barriers are in
+ * control flow that is uniform for the whole workgroup (docs/adding-a-shader.md). */
 void rank_all(Ranking r, uint shift, uint used)
 {
     uint lane = gl_SubgroupInvocationID, sizes[ITEMS];
@@ -107,7 +106,7 @@ void rank_all(Ranking r, uint shift, uint used)
     barrier();
 }
 
-/* Of the workgroup's items, in order of their digits, where those of the digit begin that has the invocation's number. */
+/* The start, among the workgroup's items in order of their digits, of the items with the invocation's digit. */
 uint begin_digits(Ranking r)
 {
     uint digit = scan_self(), count = 0u, all;

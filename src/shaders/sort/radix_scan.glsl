@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sums of numbers across a workgroup, by subgroups where a shader has them. */
+/* Prefix sums across a workgroup, by subgroups if a shader uses them. */
 #if defined(SUBGROUPS)
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
@@ -8,7 +8,7 @@
 shared uint running[GROUP_SIZE];
 
 #if defined(SUBGROUPS)
-/* Not where drivers leave room in subgroups. */
+/* Not if drivers leave gaps in subgroups. */
 bool scans_by_subgroups()
 {
     return gl_NumSubgroups * gl_SubgroupSize == GROUP_SIZE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_SCAN: a line per invocation, an element after the other. */
+/* KERN_SCAN: a line per invocation, one element after another. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS scan_params

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Numbers that running sums and products are carried in: FLOAT64 with HAVE_FLOAT64, else pairs of floats whose sum they
- * are, times a power of two; integers wrap. As words, one type for all. Tensors: 0 X, [init], Y. Include
- * core/views.glsl first. */
+/* Accumulators of running sums and products: FLOAT64 with HAVE_FLOAT64, else pairs of floats (their sum), times a power
+ * of two; integers wrap. As words, one type for all. Tensors: 0 X, [init], Y. Include core/views.glsl first. */
 #include "shaders/core/pairs.glsl"
 
 #define NUMBER uvec3 /* a pair of words, exponent */
@@ -29,8 +28,8 @@ uvec2 real_of(NUMBER a)
     return a.xy;
 }
 #else
-/* A number whose first part, the pair's sum rounded, is from 1 to 2, or zero, infinite or NaN with exponent 0: neither
- * partial sums nor products leave the range that FLOAT64 has. */
+/* A number whose first part, the pair's rounded sum, is from 1 to 2, or zero, infinite or NaN with exponent 0: neither
+ * partial sums nor products leave FLOAT64's range. */
 NUMBER with_exponent(float high, float low, int exponent)
 {
     precise float sum = low == 0.0 ? high : high + low; /* devices may add zeros for subnormal numbers */
@@ -133,7 +132,7 @@ void put_number(uint t, int at, NUMBER a)
     store(place_of(t, at), type_of(t), x, real ? REAL_TYPE : WHOLE_TYPE);
 }
 
-/* What joins without effect. */
+/* The neutral element. */
 NUMBER neutral()
 {
     uint one = params.product;
@@ -159,7 +158,7 @@ NUMBER joined(NUMBER a, NUMBER b)
 #endif
 }
 
-/* What the line's sums begin with. */
+/* The initial value of the line's sums. */
 NUMBER first_of(uint line)
 {
     if (params.has_init == 0u)

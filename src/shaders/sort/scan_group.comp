@@ -13,7 +13,7 @@
 
 shared NUMBER sums[GROUP_SIZE];
 
-/* All invocations' numbers up to this one's joined, for each. */
+/* The combination of all invocations' numbers up to this one, for each. */
 void join_all(NUMBER x)
 {
     uint lane = gl_LocalInvocationID.x;
@@ -29,8 +29,8 @@ void join_all(NUMBER x)
     barrier();
 }
 
-/* The same for products of floats, which may leave the range and come back, depending on the order: one invocation goes
- * from `carry` on. */
+/* The same for products of floats, which may leave the range and return, depending on the order: one invocation
+ * continues from `carry`. */
 void join_in_order(NUMBER carry, NUMBER x)
 {
     barrier();
@@ -55,7 +55,7 @@ NUMBER get_sum(uint part)
     return uvec3(Pairs(scratch_at(16u * part)).v, Words(scratch_at(16u * part + 8u)).v);
 }
 
-/* Joins the sums of the parts [first, end). */
+/* Combines the sums of the parts [first, end). */
 NUMBER sum_of_parts(uint first, uint end)
 {
     NUMBER sum = neutral();
@@ -81,7 +81,7 @@ Elements elements_of(uint t, uint line)
 #define HELD_MAX 4u
 #define HELD     (VECTOR > 4u ? 2u : HELD_MAX) /* vectors of an invocation */
 
-/* Elements of the vector that begins at i. */
+/* Elements of the vector that starts at i. */
 uint count_at(uint i, uint end)
 {
     return i < end ? min(end - i, VECTOR) : 0u;
@@ -99,7 +99,7 @@ NUMBER take_number(uint type, inout uvec4 words, uint j)
     return number_of(x, compute_type);
 }
 
-/* Those of `count` elements joined. */
+/* The combination of `count` elements. */
 NUMBER vector_sum(uint type, uvec4 words, uint count)
 {
     NUMBER sum = neutral();
@@ -110,7 +110,7 @@ NUMBER vector_sum(uint type, uvec4 words, uint count)
     return sum;
 }
 
-/* Results of elements i and following, `count`, before which there is `sum`; the sum behind them. */
+/* Results of `count` elements from i on, preceded by `sum`; returns the sum after them. */
 NUMBER put_vector(Elements y, uint type, uvec4 words, NUMBER sum, uint i, uint count)
 {
     uint shift = type_shift(y.type), most = VECTOR;
@@ -134,7 +134,7 @@ NUMBER put_vector(Elements y, uint type, uvec4 words, NUMBER sum, uint i, uint c
     return sum;
 }
 
-/* Elements [begin, end) of the line from `carry` on; the sum behind them. */
+/* Elements [begin, end) of the line, continuing from `carry`; returns the sum after them. */
 NUMBER scan_part(Elements x, Elements y, uint begin, uint end, NUMBER carry, bool silent)
 {
     uint lane = gl_LocalInvocationID.x, share = HELD * VECTOR;
@@ -166,7 +166,7 @@ NUMBER scan_part(Elements x, Elements y, uint begin, uint end, NUMBER carry, boo
     return joined(carry, sums[GROUP_SIZE - 1]);
 }
 
-/* Products of floats, likewise, one element after the other. */
+/* Products of floats, likewise, one element after another. */
 NUMBER scan_in_order(Elements x, Elements y, uint begin, uint end, NUMBER carry, bool silent)
 {
     uint lane = gl_LocalInvocationID.x;

@@ -3,11 +3,11 @@
 #ifndef SHADERS_SCAN_PARAMS_H
 #define SHADERS_SCAN_PARAMS_H
 
-/* struct kern_scan, and how a line of `size` elements is cut: into `parts` of `in_part` elements. */
+/* struct kern_scan, and how a line of `size` elements is split: into `parts` of `in_part` elements. */
 struct scan_params {
     uint axis, product, exclusive, total, has_init;
     uint size, parts, in_part;
-    uint sum_parts; /* only the sums of parts are wanted */
+    uint sum_parts; /* only the sums of parts are computed */
 };
 
 #endif

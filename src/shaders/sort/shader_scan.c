@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of running sums: floating-point ones in FLOAT64, on devices without it in pairs of floats. */
+/* Kernels for running sums: floating-point ones in FLOAT64, on devices without it in pairs of floats. */
 #include "shaders/core/shader_block.h"
 #include "shaders/sort/scan_params.h"
 
 #include "kernels/core/number.h"
 
-/* Of a line: where there are many lines, they are not cut. */
+/* Of a line: if there are many lines, they are not split. */
 enum { SCAN_PART = 4096, SCAN_PARTS_MAX = 1024, SCAN_LINES = 256, SCAN_SHORT = 64, SCAN_COLUMNS = 16384 };
 
 static bool is_real(const struct kern_op *op)
@@ -25,7 +25,7 @@ static struct scan_params params_of(const struct kern_op *op)
     struct scan_params params = {
         scan->axis, scan->product, scan->exclusive, scan->total, scan->has_init, size, 1, size
     };
-    const bool in_order = scan->product && is_real(op); /* scan_group.comp says why */
+    const bool in_order = scan->product && is_real(op); /* scan_group.comp has the reason */
     if (!in_order && lines_of(op) < SCAN_LINES && size > SCAN_PART) {
         params.in_part = BASE_MAX(SCAN_PART, (size + SCAN_PARTS_MAX - 1) / SCAN_PARTS_MAX);
         params.parts = (size + params.in_part - 1) / params.in_part;
@@ -38,12 +38,12 @@ static enum shader_code variant_of(enum shader_code plain, const struct kern_op 
     return is_real(op) ? (enum shader_code)(plain + 2) : shader_variant(plain, op);
 }
 
-static const char *single_obstacle(const struct kern_op *op)
+static const char *single_unsupported(const struct kern_op *op)
 {
     for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
         if (op->tensors[t].type == DML_TENSOR_DATA_TYPE_FLOAT64)
-            return "the adapter has no FLOAT64 arithmetic for it";
-    return is_real(op) ? NULL : "there is no shader for it in this type";
+            return "the device lacks FLOAT64 arithmetic";
+    return is_real(op) ? NULL : "no shader for this data type";
 }
 
 /* ---- a line per invocation ---- */
@@ -53,9 +53,9 @@ static void add_lines(const struct kern_op *op, enum shader_code code, struct sh
     shader_add(out, code, op, lines_of(op), SHADER_GROUP_SIZE, sizeof(struct scan_params));
 }
 
-const char *shader_scan_any_obstacle(const struct kern_op *op)
+const char *shader_scan_any_unsupported(const struct kern_op *op)
 {
-    return shader_block_obstacle(op);
+    return shader_block_unsupported(op);
 }
 
 void shader_scan_any_plan(const struct kern_op *op, struct shader_work *out)
@@ -69,10 +69,10 @@ void shader_scan_any_write(const struct kern_op *op, uint32_t index, const struc
     shader_block_write(op, places, lines_of(op), &params, sizeof(params), words);
 }
 
-const char *shader_scan_single_obstacle(const struct kern_op *op)
+const char *shader_scan_single_unsupported(const struct kern_op *op)
 {
-    const char *obstacle = single_obstacle(op);
-    return obstacle ? obstacle : shader_block_obstacle(op);
+    const char *reason = single_unsupported(op);
+    return reason ? reason : shader_block_unsupported(op);
 }
 
 void shader_scan_single_plan(const struct kern_op *op, struct shader_work *out)
@@ -88,13 +88,13 @@ void shader_scan_single_write(const struct kern_op *op, uint32_t index, const st
 
 /* ---- a part of a line per workgroup ---- */
 
-const char *shader_scan_group_obstacle(const struct kern_op *op)
+const char *shader_scan_group_unsupported(const struct kern_op *op)
 {
     const struct kern_view *x = &op->tensors[0];
     const uint32_t axis = op->u.scan.axis;
     if (x->sizes[axis] < SCAN_SHORT || (lines_of(op) >= SCAN_COLUMNS && x->strides[axis] != 1))
         return "the shader of single lines is faster";
-    return shader_block_obstacle(op);
+    return shader_block_unsupported(op);
 }
 
 static void add_parts(const struct kern_op *op, enum shader_code code, struct shader_work *out)
@@ -120,10 +120,10 @@ void shader_scan_group_write(const struct kern_op *op, uint32_t index, const str
     shader_block_write(op, places, lines_of(op) * params.parts, &params, sizeof(params), words);
 }
 
-const char *shader_scan_group_single_obstacle(const struct kern_op *op)
+const char *shader_scan_group_single_unsupported(const struct kern_op *op)
 {
-    const char *obstacle = single_obstacle(op);
-    return obstacle ? obstacle : shader_scan_group_obstacle(op);
+    const char *reason = single_unsupported(op);
+    return reason ? reason : shader_scan_group_unsupported(op);
 }
 
 void shader_scan_group_single_plan(const struct kern_op *op, struct shader_work *out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The row that sorts: in shared memory, then by merges. */
+/* The kernel that sorts: in shared memory, then by merges. */
 #include "shaders/sort/shader_sort_runs.h"
 
 #include "kernels/core/number.h"
@@ -16,11 +16,11 @@ static struct shader_runs runs_of(const struct kern_op *op)
     return shader_runs(kern_view_elements(x) / x->sizes[axis], x->sizes[axis], op->tensors[1].sizes[axis], is_wide(op));
 }
 
-const char *shader_sort_any_obstacle(const struct kern_op *op)
+const char *shader_sort_any_unsupported(const struct kern_op *op)
 {
-    const char *obstacle = shader_block_obstacle(op);
-    if (obstacle)
-        return obstacle;
+    const char *reason = shader_block_unsupported(op);
+    if (reason)
+        return reason;
     return runs_of(op).capacity > INT32_MAX ? "the shaders do not sort that many elements" : NULL;
 }
 
@@ -120,17 +120,15 @@ static uint64_t lines_of(const struct kern_op *op)
     return kern_view_elements(&op->tensors[0]) / op->tensors[0].sizes[op->u.sort.axis];
 }
 
-const char *shader_sort_group_obstacle(const struct kern_op *op)
+const char *shader_sort_group_unsupported(const struct kern_op *op)
 {
     const uint32_t length = op->tensors[0].sizes[op->u.sort.axis];
-    const char *obstacle = shader_block_obstacle(op);
-    if (obstacle)
-        return obstacle;
+    const char *reason = shader_block_unsupported(op);
+    if (reason)
+        return reason;
     if (is_wide(op) || !kern_type_bytes(op->tensors[0].type))
-        return "there is no shader for it in this type";
-    return length > LINE_MOST || (!shader_specializes(1) && length < LINE_LEAST)
-               ? "there is no shader for it in this size"
-               : NULL;
+        return "no shader for this data type";
+    return length > LINE_MOST || (!shader_specializes(1) && length < LINE_LEAST) ? "no shader for this size" : NULL;
 }
 
 void shader_sort_group_plan(const struct kern_op *op, struct shader_work *out)
@@ -157,8 +155,8 @@ void shader_sort_group_write(const struct kern_op *op, uint32_t index, const str
 
 /* ---- by digits, the lowest first: each pass counts, adds up and places ---- */
 
-#define RADIX_LEAST 16384 /* elements of a line, with fewer the other row is faster, */
-#define RADIX_SHARE 4     /* as it is where a smaller part than this of them is wanted */
+#define RADIX_LEAST 16384 /* elements of a line; with fewer the other kernel is faster, */
+#define RADIX_SHARE 4     /* as it is if a smaller part than this is needed */
 
 /* Byte offsets in scratch memory. */
 struct radix {
@@ -181,17 +179,17 @@ static struct radix radix_of(const struct kern_op *op)
     return radix;
 }
 
-const char *shader_sort_radix_obstacle(const struct kern_op *op)
+const char *shader_sort_radix_unsupported(const struct kern_op *op)
 {
     const uint32_t axis = op->u.sort.axis, length = op->tensors[0].sizes[axis];
-    const char *obstacle = shader_block_obstacle(op);
-    if (obstacle)
-        return obstacle;
+    const char *reason = shader_block_unsupported(op);
+    if (reason)
+        return reason;
     if (is_wide(op))
-        return "there is no shader for it in this type";
+        return "no shader for this data type";
     if (length < (shader_specializes(1) ? RADIX_ITEMS / 16 : RADIX_LEAST) ||
         (uint64_t)op->tensors[1].sizes[axis] * RADIX_SHARE < length)
-        return "there is no shader for it in this size";
+        return "no shader for this size";
     return radix_of(op).end > UINT32_MAX ? "the shaders do not sort that many elements" : NULL;
 }
 
@@ -203,7 +201,7 @@ void shader_sort_radix_plan(const struct kern_op *op, struct shader_work *out)
     for (uint32_t pass = 0; pass < radix.passes; pass++) {
         shader_add(out, SHADER_radix_count, op, groups, 1, sizeof(struct radix_params));
         shader_add(out, SHADER_radix_offsets, op, radix.lines * RADIX, 1, sizeof(struct radix_params))->constant_count =
-            0; /* it looks at no tensor */
+            0; /* it reads no tensor */
         shader_add(out, SHADER_radix_place, op, groups, 1, sizeof(struct radix_params));
     }
 }
@@ -230,24 +228,24 @@ void shader_sort_radix_write(const struct kern_op *op, uint32_t index, const str
     shader_block_write(op, places, units, &params, sizeof(params), words);
 }
 
-/* ---- few of many: those up to the last one that is wanted ---- */
+/* ---- few of many: up to the last one that is needed ---- */
 
 #define SELECT_LEAST 256   /* elements of a line, */
 #define SELECT_MOST  16384 /* and in one workgroup */
 #define SELECT_LINES 64
-#define SELECT_SHARE 4 /* of the elements, with more of which sorting them all is faster */
+#define SELECT_SHARE 4 /* of the elements; above this, sorting all is faster */
 
-const char *shader_sort_select_obstacle(const struct kern_op *op)
+const char *shader_sort_select_unsupported(const struct kern_op *op)
 {
     const uint32_t length = op->tensors[0].sizes[op->u.sort.axis], kept = op->tensors[1].sizes[op->u.sort.axis];
-    const char *obstacle = shader_block_obstacle(op);
-    if (obstacle)
-        return obstacle;
+    const char *reason = shader_block_unsupported(op);
+    if (reason)
+        return reason;
     if (is_wide(op) || !kern_type_bytes(op->tensors[0].type))
-        return "there is no shader for it in this type";
+        return "no shader for this data type";
     if (kept > SORT_CHUNK || (uint64_t)kept * SELECT_SHARE > length || length > SELECT_MOST ||
         (!shader_specializes(1) && (length < SELECT_LEAST || lines_of(op) < SELECT_LINES)))
-        return "there is no shader for it in this size";
+        return "no shader for this size";
     return NULL;
 }
 

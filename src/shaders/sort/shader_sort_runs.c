@@ -44,7 +44,7 @@ void shader_runs_plan(const struct shader_runs *runs, const struct kern_op *op, 
         const struct sort_merge_params params = shader_runs_merge(runs, i);
         struct shader_dispatch *dispatch = shader_add(out, runs->wide ? SHADER_sort_merge_wide : SHADER_sort_merge, op,
                                                       items_of(runs, &params), SHADER_GROUP_SIZE, sizeof(params));
-        dispatch->constant_count = 0; /* it looks at no tensor: one pipeline for all types */
+        dispatch->constant_count = 0; /* it reads no tensor: one pipeline for all types */
     }
 }
 

@@ -13,7 +13,7 @@
 #include "shaders/sort/sort_local.glsl"
 #include "shaders/sort/sort_write.glsl"
 
-/* What a slot of the workgroup's chunk holds. */
+/* The element of a slot of the workgroup's chunk. */
 struct Slot {
     uint part, line, in_part; /* parts are counted over all lines */
     bool used;

@@ -54,7 +54,7 @@ void main()
         int stride = view(0).strides[params.axis];
         [[unroll]] for (uint j = 0u; j < ITEMS; j++) {
             uint i = first + j * r.size;
-            keys[j] = SHORT_KEYS ? 0xffffu : 0xffffffffu; /* behind all others, since they come last */
+            keys[j] = SHORT_KEYS ? 0xffffu : 0xffffffffu; /* after all others, since they are sorted last */
             if (i < params.size)
                 keys[j] = key_of(load_bits(0u, places.x + int(i) * stride)).x;
             keys[j] |= SHORT_KEYS ? i << 16 : 0u;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is sorted: keys, unsigned numbers whose order is the wanted one, with the elements' positions, so that all items
- * differ and equal elements come out by position. Keys of 64 bits with WIDE. In scratch memory an item is its words.
+/* The sorted items: keys, unsigned numbers in the requested order, with the elements' positions, so that all items
+ * differ and equal elements are ordered by position. 64-bit keys with WIDE. In scratch memory an item is its words.
  * Include core/views.glsl first. */
 
 struct Item {

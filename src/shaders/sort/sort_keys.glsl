@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Keys: unsigned numbers whose order is the wanted one. */
+/* Keys: unsigned numbers in the requested order. */
 
 /* NaNs are equal and greater than all numbers, -0 equals 0. */
 uvec2 key_of(uvec2 bits)

@@ -27,7 +27,7 @@ void put_item(uint slot, Item item)
     positions[slot] = item.position;
 }
 
-/* Behind all others. */
+/* After all others. */
 Item last_item()
 {
     Item item;
@@ -36,9 +36,8 @@ Item last_item()
     return item;
 }
 
-/* Each `segment` slots, a power of two, for themselves: a bitonic network whose comparisons all put the lesser item
- * first. Of a stage the first step compares item i of a block of `size` with item size - 1 - i, the others with item
- * i + reach. */
+/* Sorts each `segment` slots, a power of two: a bitonic network whose comparisons all put the smaller item first. The
+ * first step of a stage compares item i of a block of `size` with item size - 1 - i, the others with item i + reach. */
 void sort_segments(uint segment)
 {
     for (uint size = 2u; size <= segment; size *= 2u)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Merging pairs of sorted runs, an item per invocation: its place is how many items of both runs come before it. */
+/* Merging pairs of sorted runs, an item per invocation: its position is the number of items of both runs before it. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS sort_merge_params

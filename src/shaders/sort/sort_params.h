@@ -14,22 +14,22 @@ struct sort_keys {
     uint is_float, mask[2], sign[2], infinity[2], flip[2];
 };
 
-/* How many of a line are sorted, and where the results go. */
+/* The number of sorted elements of a line, and the location of the results. */
 struct sort_params {
-    uint axis, lines, size, kept; /* the first `kept` in order are wanted */
-    uint segment;                 /* a power of two: so many elements of a line are sorted together */
+    uint axis, lines, size, kept; /* the first `kept` in order are needed */
+    uint segment;                 /* a power of two: this many elements of a line are sorted together */
     uint parts;                   /* segments of a line */
     SHADER_STRUCT sort_keys keys;
 };
 
-/* Of lines of `size`, the first `kept` of which are wanted: digits of RADIX_BITS of keys and of positions, and the
- * power of two that has room for those that are kept. */
+/* Of lines of `size`, the first `kept` of which are needed: digits of RADIX_BITS of keys and of positions, and the
+ * power of two that holds those that are kept. */
 struct sort_select_params {
     uint axis, size, kept, segment, key_digits, position_digits;
     SHADER_STRUCT sort_keys keys;
 };
 
-/* Lines whose keys have so many digits. */
+/* Lines whose keys have this many digits. */
 struct sort_group_params {
     uint axis, size, kept, digits;
     SHADER_STRUCT sort_keys keys;
@@ -40,9 +40,9 @@ struct sort_group_params {
 #define RADIX_BITS  8u
 #define RADIX       256u
 
-/* A pass over a digit of the keys, the lowest first, of lines that are cut into `groups` parts of RADIX_ITEMS. In
+/* A pass over a digit of the keys, the lowest first, of lines that are split into `groups` parts of RADIX_ITEMS. In
  * scratch memory, at bytes from, to: items, key and position, of all lines; at counts: for each line, digit and part
- * how many there are, which then become the number of those in the parts before; at totals: for each line and digit. */
+ * the number of items, later that of the preceding parts; at totals: for each line and digit. */
 struct radix_params {
     uint axis, lines, size, kept, groups;
     uint shift, first, last; /* the digit's; whether the pass is the first or the last one */
@@ -50,9 +50,9 @@ struct radix_params {
     SHADER_STRUCT sort_keys keys;
 };
 
-/* Items in scratch memory, from item `from` on: the lines one after the other, each of `runs` sorted runs of `stored`
- * items, the first ones of `covered` elements (the last run: of the rest of `size`). Pairs of runs become one of
- * next_stored items from item `to` on. */
+/* Items in scratch memory, from item `from` on: the lines in sequence, each of `runs` sorted runs of `stored` items,
+ * the first ones of `covered` elements (the last run: of the rest of `size`). Pairs of runs become one of next_stored
+ * items from item `to` on. */
 struct sort_merge_params {
     uint from, to, runs, stored, next_stored, covered, size, axis;
 };

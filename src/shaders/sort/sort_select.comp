@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_SORT of which few are wanted: a workgroup finds the last one of a line that is wanted, digit by digit of its key
+/* KERN_SORT of which few are needed: a workgroup finds the last one of a line that is needed, digit by digit of its key
  * and, among equal ones, of its position, then sorts those up to it. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -19,7 +19,7 @@
 shared uint counts[RADIX * COPIES];
 shared uint digit_found, before_found, count_found, items_found;
 
-/* Those whose bits in the masks are these. */
+/* Those with these bits under the masks. */
 uint key_mask, key_bits, position_mask, position_bits;
 
 uint key_at(int line, uint k)
@@ -38,8 +38,8 @@ bool is_wanted(uint key, uint k)
     return bits < key_bits || (bits == key_bits && (k & position_mask) <= position_bits);
 }
 
-/* Of those that are like the last one, which is number `left` of them, by a further digit: whether all of them are
- * wanted. */
+/* Among the items that match the last one so far, which is number `left` of them, selects by a further digit: whether
+ * all of them are needed. */
 bool find_digit(int line, bool of_key, uint shift, inout uint left)
 {
     uint lane = gl_LocalInvocationID.x;

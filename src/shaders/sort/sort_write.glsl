@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Results of KERN_SORT. Tensors: 0 X, 1 values, 2 positions. Include sort/line.glsl first. */
 
-/* Where a line begins in each tensor. */
+/* The start of a line in each tensor. */
 struct LinePlaces {
     int x, values, positions;
 };
@@ -20,7 +20,7 @@ void write_position(LinePlaces line, uint axis, uint k, uint position)
         Words(address).v = position;
 }
 
-/* The element at `position` of the line comes out at place k. */
+/* The element at `position` of the line is the result at index k. */
 void write_result_at(LinePlaces line, uint axis, uint k, uint position)
 {
     copy_element(1u, line.values + int(k) * view(1).strides[axis], 0u, line.x + int(position) * view(0).strides[axis]);

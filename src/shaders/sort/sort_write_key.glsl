@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Include core/bits.glsl, sort/sort_keys.glsl and sort/sort_write.glsl first. */
 
-/* As write_result_at, by the element's key, which saves reading it again. */
+/* Like write_result_at, from the element's key, which saves reading it again. */
 void write_result_of_key(LinePlaces line, uint axis, uint k, uint key, uint position)
 {
     uvec2 bits = uvec2(0u);

@@ -23,8 +23,8 @@ def device_count() -> int:
 
 
 def as_memory(data: Any, desc: TensorDesc, what: str) -> numpy.ndarray[Any, Any]:
-    """data as the bytes of a tensor: of its type in this processor's byte order, aligned, in C order; copied only where
-    it is not so already."""
+    """data as the bytes of a tensor: of its type in this CPU's byte order, aligned, in C order; copied only where it is not so
+    already."""
     raw = isinstance(data, (bytes, bytearray)) or isinstance(data, memoryview) and data.format == "B"
     expected = DTYPES[desc.data_type]
     if raw:
@@ -36,7 +36,7 @@ def as_memory(data: Any, desc: TensorDesc, what: str) -> numpy.ndarray[Any, Any]
     elements = 1
     for size in desc.sizes:
         elements *= size
-    exact = desc.total_tensor_size_in_bytes - desc.used_bytes < 4 # else what lies behind the elements is given, too
+    exact = desc.total_tensor_size_in_bytes - desc.used_bytes < 4 # else bytes after the elements are passed, too
     if not raw and desc.strides is None and exact and bits_of(desc.data_type) > 4 and array.size != elements:
         raise ValueError(f"{what}: the data has {array.size} elements, must have {elements} as the tensor is "
                          f"{list(desc.sizes)}")

@@ -404,7 +404,7 @@ class _Call:
             raise TypeError(f"{self.what(field)} = {value!r}, must be a number") from None
 
     def activation(self, field: str, given: Any) -> bytes:
-        """A DML_OPERATOR_DESC. Activations have the description of LINEAR, or its beginning, but for CLIP."""
+        """A DML_OPERATOR_DESC. Activations have the description of LINEAR, or its beginning, except for CLIP."""
         if not isinstance(given, tuple) or len(given) != 3:
             raise TypeError(f"{self.what(field)} = {given!r}, must be a FusedActivation")
         kind = number(given[0], self.what(field))
@@ -426,7 +426,7 @@ class _Call:
         return self.pointer(ctypes.create_string_buffer(packed, len(packed))) if packed else 0
 
     def attribute(self, field: str, kind: str, more: str, value: Any) -> Any:
-        """What stands in the description."""
+        """The value in the description."""
         if kind in ("I", "i", "E"):
             low, high = (-0x80000000, 0x7FFFFFFF) if kind == "i" else (0, 0xFFFFFFFF)
             if kind == "E" and not isinstance(value, getattr(_enums, more)):

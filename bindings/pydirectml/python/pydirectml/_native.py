@@ -115,7 +115,7 @@ def create(function: Any, *arguments: Any) -> tuple[int, int]:
 
 
 class Single:
-    """What stands for one thing of the libraries: a copy would outlive it, another process has none of it."""
+    """A handle of an object of the libraries: a copy would outlive it, and it is not valid in another process."""
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(f"a {type(self).__name__} can be neither copied nor pickled: make another one")

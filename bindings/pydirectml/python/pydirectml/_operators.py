@@ -417,7 +417,7 @@ def cast(input, target_data_type):
 
 
 def join(input, axis):
-    """puts the inputs one after the other along Axis (DML_OPERATOR_JOIN)"""
+    """concatenates the inputs along Axis (DML_OPERATOR_JOIN)"""
     return make("JOIN", None, (input,), (PLAIN,), (axis,))[0]
 
 
