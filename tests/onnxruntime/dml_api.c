@@ -17,7 +17,8 @@ static void test_numbers(OrtEnv *env)
 {
     OrtSessionOptions *options = new_options();
     REFUSED(OrtSessionOptionsAppendExecutionProvider_DML(options, -1), ORT_INVALID_ARGUMENT, "negative");
-    REFUSED(OrtSessionOptionsAppendExecutionProvider_DML(options, 99), ORT_INVALID_ARGUMENT, "device 99 does not exist");
+    REFUSED(OrtSessionOptionsAppendExecutionProvider_DML(options, 99), ORT_INVALID_ARGUMENT,
+            "device 99 does not exist");
     REFUSED(OrtSessionOptionsAppendExecutionProvider_DML(NULL, 0), ORT_INVALID_ARGUMENT, "options is NULL");
     OK(OrtSessionOptionsAppendExecutionProvider_DML(options, 0));
     run_plain(env, options);

@@ -19,15 +19,15 @@ typedef int64_t i64;
 
 #define META_PARAMETERS_MAX 2048 /* bytes */
 
-/* Of a dispatch in a chain: it runs concurrently with others, waits until counter `before` has reached `count`, and
+/* Of a dispatch in a chain: it runs at the same time as others, waits until counter `before` has come to `count`, and
  * each of its workgroups adds 1 to `after` at its end. */
 struct meta_turn {
     u32 before, count, after, unused;
 };
-#define META_TURN_LINE      32 /* counters in a cache line, of which one is used */
+#define META_TURN_LINE      32 /* counters in a line of the cache, of which one is used */
 #define META_EPILOGUE_STEPS 8
 
-/* The position of an operand of an epilogue's step for a result: a single number; at the same distance from its first
+/* Where an operand of an epilogue's step lies for a result: it is a single number; at the same distance from its first
  * element as the result; by the result's index along its channels. */
 enum meta_place { META_PLACE_FIRST, META_PLACE_RESULT, META_PLACE_CHANNEL };
 
@@ -70,7 +70,7 @@ struct meta_step {
     float p, q; /* immediates */
 };
 
-/* Follows a kernel's own addresses: META_EPILOGUE_STEPS more, and then the steps. */
+/* To stand behind a kernel's own addresses: META_EPILOGUE_STEPS more, and then the steps. */
 struct meta_epilogue {
     u64 operands[META_EPILOGUE_STEPS];
     struct meta_step steps[META_EPILOGUE_STEPS];
