@@ -17,7 +17,7 @@ static const struct {
     { "devices", "list the devices", tools_cmd_devices },
     { "run", "run an ONNX model on .npy files, images and videos", tools_cmd_run },
     { "bench", "measure how fast an ONNX model runs, here and in other runtimes", tools_cmd_bench },
-    { "profile", "print the slowest steps of an ONNX model, and whether compute or memory bounds them",
+    { "profile", "print a model's slowest steps, and whether compute or memory bounds them",
       tools_cmd_profile },
     { "dispatch", "run an operator or a graph that a JSON file describes", tools_cmd_dispatch },
     { "graph", "show the compiled form of an ONNX model: graph, kernels, memory", tools_cmd_graph },

@@ -107,7 +107,7 @@ static bool check_name(struct dispatch_command *c, const json_t *value, const ch
     if (!*file || strchr(file, '/') || !strcmp(file, ".") || !strcmp(file, ".."))
         return tools_dispatch_refuse(&c->reader, value, "the name of a file, without a folder");
     return lstat(path, &about) || S_ISREG(about.st_mode) ||
-           tools_dispatch_fail(&c->reader, ": %s is there and no regular file", path);
+           tools_dispatch_fail(&c->reader, ": %s exists and is not a regular file", path);
 }
 
 /* The option's file, or the one that the JSON file names, in the folder for outputs; *out "" for none. */

@@ -65,7 +65,7 @@ static void test_host(void)
     ok_value(fence, 3);
     ok_hr(ID3D12Fence_Signal(fence, 5), S_OK);
     ok(semaphore_value(&app, semaphore) == 5, "the semaphore");
-    ok_refusal(ID3D12Fence_Signal(fence, 5), E_INVALIDARG, "Signal", "Value 5", "grow");
+    ok_refusal(ID3D12Fence_Signal(fence, 5), E_INVALIDARG, "Signal", "Value 5", "increase");
     ok_refusal(ID3D12Fence_Signal(fence, 4), E_INVALIDARG, "Signal", "Value 4", "5");
     ok_hr(AnydmlVulkanGetSemaphore(fence, &back), S_OK);
     ok(back == semaphore, "another semaphore");

@@ -41,7 +41,7 @@ void check_steps(struct check_rng *rng, uint32_t most, struct check_steps *out)
         out->in = 1 + check_pick(rng, most);
         out->kernel = check_chance(rng, 3) ? 1 : 1 + check_pick(rng, 4);
         out->stride = check_chance(rng, 2) ? 1 : 1 + check_pick(rng, 3);
-        out->dilation = check_chance(rng, 4) ? 2 : 1;
+        out->dilation = check_chance(rng, 4) ? 2 + check_pick(rng, 3) : 1;
         out->start = check_pick(rng, out->kernel);
         out->end = check_pick(rng, out->kernel);
     } while (out->in + out->start + out->end < (out->kernel - 1) * out->dilation + 1 || !check_steps_transposed(out));
@@ -127,6 +127,8 @@ static void windows(struct check_rng *rng, struct kern_conv *conv, bool wide, bo
             steps = (struct check_steps){ steps.in, steps.kernel, steps.kernel, 1, 0, 0 };
         if (wide && check_chance(rng, 3))
             steps.start = check_pick(rng, 8);
+        if (!conv->transposed && check_chance(rng, 2)) /* as "same" padding of steps between taps is */
+            steps.start += (steps.kernel - 1) * (steps.dilation - 1) / 2 * (1 + check_pick(rng, 2));
         x[2 + d] = steps.in;
         w[2 + d] = steps.kernel;
         y[2 + d] = conv->transposed ? check_steps_transposed(&steps) : check_steps_count(&steps);

@@ -201,7 +201,7 @@ static void test_append(append_function exported)
     if (exported)
         OK(exported(options, 0));
     use(options, 0);
-    refused("device_id", "99", "there is no device 99");
+    refused("device_id", "99", "device 99 does not exist");
     refused("device_id", "first", "option device_id is 'first'; it takes a whole number");
     refused("device_filter", "tpu", "option device_filter is 'tpu'; it takes any, gpu or npu");
     refused("performance_preference", "fast", "option performance_preference is 'fast'");
@@ -260,7 +260,7 @@ static void java(void)
     use(options, 0);
     options = new_options();
     add(&table, NULL, 0, (int64_t)(intptr_t)options, 99);
-    CHECK(strstr(thrown, "there is no device 99"));
+    CHECK(strstr(thrown, "device 99 does not exist"));
     ort->ReleaseSessionOptions(options);
     ort->ReleaseEnv(env);
 }

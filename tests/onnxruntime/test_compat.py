@@ -31,7 +31,7 @@ def check_ways(runtime, folder):
     client("checks", LD_PRELOAD=f"{SHIM} {runtime}")
     client("checks", runtime, LD_PRELOAD=SHIM)
     client("java", runtime, LD_PRELOAD=SHIM)
-    client("java", runtime, code=1, told="there is no device 99")
+    client("java", runtime, code=1, told="device 99 does not exist")
     client("checks", SHIM, ANYDML_ONNXRUNTIME=runtime)
     client("reload", SHIM, ANYDML_ONNXRUNTIME=runtime)
     before, behind = folder / "before", folder / "behind"

@@ -98,16 +98,16 @@ def check_assigned(ort, model):
 def check_refusals(ort, model):
     """What cannot be had is an error, not a session on the CPU."""
     for providers, options in (([(NAME, {"device_id": 7})], None), ([NAME, CPU], [{"device_id": "7"}, {}])):
-        with Fails(NAME, "there is no device 7; there are 1"):
+        with Fails(NAME, "device 7 does not exist; found 1"):
             ort.InferenceSession(model, quiet(ort, True), providers=providers, provider_options=options)
     with Fails(NAME, "option device_id is 'first'"):
         ort.InferenceSession(model, quiet(ort, True), providers=[(NAME, {"device_id": "first"})])
     with Fails("device_filter is 'tpu'"):
         ort.InferenceSession(model, quiet(ort, True), providers=[(NAME, {"device_filter": "tpu"})])
-    with Fails("there is no such device"):
+    with Fails("the device does not exist"):
         ort.InferenceSession(model, quiet(ort, True), providers=[(NAME, {"device_filter": "gpu"})])
     session = ort.InferenceSession(model, quiet(ort, True), providers=[CPU])
-    with Fails("there is no device 9"):
+    with Fails("device 9 does not exist"):
         session.set_providers([NAME], [{"device_id": 9}])
 
 
@@ -162,7 +162,7 @@ def check_compiler(ort, model):
     options = quiet(ort)
     options.add_provider(NAME, {"device_id": "0"})
     check_session(ort, ort.InferenceSession(model, options), model)
-    with Fails("there is no device 5"):
+    with Fails("device 5 does not exist"):
         quiet(ort).add_provider(NAME, {"device_id": "5"})
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "compiled.onnx")

@@ -144,7 +144,7 @@ class Video(unittest.TestCase):
         self.assertTrue(done.stdout.startswith("4 frames of 14x12 to 28x24 in "))
         done = self.run_sample(NETWORK, self.path("small.y4m"), "window", SDL_VIDEODRIVER="none")
         self.assertEqual((done.returncode, done.stderr, done.stdout),
-                         (2, "window: none can be opened: is there a display?\n", ""))
+                         (2, "window: cannot open a window: is there a display?\n", ""))
 
     @unittest.skipIf(QUICK, "quick")
     def test_bad_input_is_one_line(self):

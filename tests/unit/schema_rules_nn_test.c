@@ -145,8 +145,8 @@ static const struct schema_case cases[] = {
     CASE_OK(MULTIHEAD_ATTENTION, NO_MASK "BiasTensor=- RelativePositionBiasTensor=- KeyTensor=- ValueTensor=- "
                                          "OutputPresentKeyTensor=2x2x4x4 OutputPresentValueTensor=2x2x4x6"),
     CASE_BAD(MULTIHEAD_ATTENTION, TENSOR_COMBINATION, BARE "KeyTensor=- ValueTensor=-",
-             "QueryTensor: with the tensors"),
-    CASE_BAD(MULTIHEAD_ATTENTION, TENSOR_COMBINATION, "ValueTensor=-", "QueryTensor: with the tensors"),
+             "QueryTensor: the given tensors"),
+    CASE_BAD(MULTIHEAD_ATTENTION, TENSOR_COMBINATION, "ValueTensor=-", "QueryTensor: the given tensors"),
     CASE_BAD(MULTIHEAD_ATTENTION, TENSOR_COMBINATION, STACKED, "source of query, key and value"),
     CASE_BAD(MULTIHEAD_ATTENTION, TENSOR_COMBINATION, "StackedQueryKeyValueTensor=2x5x2x3x4", "source of query"),
     CASE_BAD(MULTIHEAD_ATTENTION, TENSOR_COMBINATION, "PastKeyTensor=-", "PastKeyTensor: NULL"),

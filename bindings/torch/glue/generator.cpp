@@ -89,7 +89,7 @@ const at::Generator &default_generator(c10::DeviceIndex index)
     }();
     if (index < 0)
         index = current_device();
-    TORCH_CHECK(index < device_count(), "torch_directml: there is no device ", static_cast<int>(index));
+    TORCH_CHECK(index < device_count(), "torch_directml: device ", static_cast<int>(index), " does not exist");
     return (*all)[static_cast<size_t>(index)];
 }
 

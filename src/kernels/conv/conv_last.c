@@ -67,7 +67,21 @@ static void input_init(const struct kern_op *op, struct conv_last *p)
     /* Taps of a line that are consecutive in X and in a panel are merged. */
     const bool merges = !s->transposed && s->dilation[2] == 1 && p->pixel == (int64_t)s->in_group;
     p->taps = s->kernel[0] * s->kernel[1] * s->kernel[2];
+    p->step = !s->transposed && s->stride[1] == 1 && s->kernel[1] > 1 ? s->dilation[1] : 1;
     p->run = merges ? s->kernel[2] * s->in_group : s->in_group;
+}
+
+/* The most output lines whose distances are multiples of the step. */
+static int64_t lines_together(const struct conv_last *p)
+{
+    return (p->s.out[1] + p->step - 1) / p->step;
+}
+
+/* Bands of size[1] lines. */
+static int64_t line_bands(const struct conv_last *p)
+{
+    const int64_t starts = BASE_MIN(p->step, p->s.out[1]);
+    return p->size[1] ? starts * ((lines_together(p) + p->size[1] - 1) / p->size[1]) : 0;
 }
 
 static int64_t input_floats(struct conv_last *p)
@@ -77,6 +91,8 @@ static int64_t input_floats(struct conv_last *p)
         int64_t low;
         conv_last_range(&p->s, d, 0, p->size[d], &low, &p->most[d]);
         p->most[d] += p->s.transposed; /* for runs that start elsewhere */
+        if (d == 1 && p->step > 1)
+            p->most[1] = BASE_MIN(p->size[1] + p->s.kernel[1] - 1, (p->s.in[1] + p->step - 1) / p->step);
         if (d < 2)
             p->most[d] = BASE_MIN(p->most[d], p->s.in[d]);
         floats *= p->most[d];
@@ -95,10 +111,11 @@ static void bands_cut(struct conv_last *p, const struct kern_op *op)
     struct conv_cut cut = conv_cut_of(op, s, p->size, p->panels);
     cut.pixel = (double)(p->taps * s->in_group);
     cut.unit = (double)p->panel_floats * sizeof(float) / WEIGHT_BYTES;
+    cut.overlap = p->step > 1 ? (double)(s->kernel[1] - 1) : cut.overlap;
     cut.copied = p->copies ? (double)(line * s->stride[1]) / COPY_FLOATS : 0;
     if (!s->transposed && p->size[1] > 1 && op->threads > 2)
         p->size[1] = conv_cut_lines(&cut);
-    p->bands[1] = p->size[1] ? (s->out[1] + p->size[1] - 1) / p->size[1] : 0;
+    p->bands[1] = line_bands(p);
 }
 
 static bool bands_init(struct conv_last *p, uint32_t rows, const struct kern_op *op)
@@ -111,7 +128,7 @@ static bool bands_init(struct conv_last *p, uint32_t rows, const struct kern_op 
         p->size[2] = BASE_MAX((int64_t)base_align_up((uint64_t)(p->size[2] / 2), (uint64_t)p->phases), least);
     if (input_floats(p) > BAND_MAX)
         return false;
-    for (; p->size[1] < s->out[1]; p->size[1]++) {
+    for (; p->size[1] < lines_together(p); p->size[1]++) {
         const bool few = p->size[1] * p->size[2] < PIXELS_MIN;
         p->size[1]++;
         const int64_t floats = input_floats(p);
@@ -123,9 +140,12 @@ static bool bands_init(struct conv_last *p, uint32_t rows, const struct kern_op 
         p->bands[d] = p->size[d] ? (s->out[d] + p->size[d] - 1) / p->size[d] : 0;
     input_floats(p);
     bands_cut(p, op);
-    for (uint32_t d = 1; d < KERN_SPATIAL_MAX && p->bands[d]; d++) /* of about the same size */
-        p->size[d] = (int64_t)base_align_up((uint64_t)((s->out[d] + p->bands[d] - 1) / p->bands[d]),
-                                            d == 2 ? (uint64_t)p->phases : 1);
+    if (!p->bands[1] || !p->bands[2])
+        return true;
+    /* Of about the same size. */
+    const int64_t parts = p->bands[1] / BASE_MIN(p->step, s->out[1]);
+    p->size[1] = (lines_together(p) + parts - 1) / parts;
+    p->size[2] = (int64_t)base_align_up((uint64_t)((s->out[2] + p->bands[2] - 1) / p->bands[2]), (uint64_t)p->phases);
     return true;
 }
 

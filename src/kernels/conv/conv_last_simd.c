@@ -55,7 +55,7 @@ static void load_band(const struct last_run *r)
     const int64_t end = BASE_MAX(BASE_MIN(s->in[2] - r->in_low[2], r->in_size[2]), begin);
     float *to = r->scratch + r->p.image;
     for (int64_t line = 0; line < r->in_size[0] * r->in_size[1]; line++) {
-        const int64_t i0 = r->in_low[0] + line / r->in_size[1], i1 = r->in_low[1] + line % r->in_size[1];
+        const int64_t i0 = r->in_low[0] + line / r->in_size[1], i1 = r->in_low[1] + line % r->in_size[1] * r->p.step;
         const int64_t from = r->n * s->x[0] + r->group * s->in_group * s->x[1] + i0 * s->x[2] + i1 * s->x[3] +
                              (r->in_low[2] + begin) * s->x[4];
         memset(to, 0, (size_t)(begin * r->p.pixel) * sizeof(*to));
@@ -123,7 +123,7 @@ static int64_t tap_list(const struct last_run *r, const int64_t *out, int64_t ph
     const struct conv_shape *s = &p->s;
     const int64_t line = p->copies ? r->in_size[2] * p->pixel : s->x[3];
     const int64_t plane = p->copies ? r->in_size[1] * line : s->x[2];
-    const int64_t together = p->run / s->in_group;
+    const int64_t together = p->run / s->in_group, apart = p->copies ? p->step : 1;
     int64_t count = 0;
     for (int64_t k = 0; k < p->taps; k += together) {
         const int64_t k2 = k % s->kernel[2], k1 = k / s->kernel[2] % s->kernel[1];
@@ -137,7 +137,7 @@ static int64_t tap_list(const struct last_run *r, const int64_t *out, int64_t ph
         }
         if (i0 < 0 || i1 < 0)
             continue;
-        list[count].a = (i0 - r->in_low[0]) * plane + (i1 - r->in_low[1]) * line + (i2 - r->in_low[2]) * p->pixel;
+        list[count].a = (i0 - r->in_low[0]) * plane + (i1 - r->in_low[1]) / apart * line + (i2 - r->in_low[2]) * p->pixel;
         list[count++].b = k * s->in_group * p->width;
     }
     return count;
@@ -179,7 +179,7 @@ static void line_phase(const struct last_run *r, const int64_t *out, int64_t pha
     l.t.y = direct ? (float *)r->call->data[op->input_count] + pixel_at(&op->tensors[op->input_count], r, from, channel)
                    : r->scratch + p->results + phase * p->width;
     l.count = tap_list(r, out, phase, (struct conv_last_tap *)(r->scratch + p->list));
-    const uint32_t line = (uint32_t)(out[1] - r->low[1]), lines = (uint32_t)r->size[1];
+    const uint32_t line = (uint32_t)((out[1] - r->low[1]) / p->step), lines = (uint32_t)r->size[1];
     for (uint32_t tile = 0; tile < tiles; tile++) {
         const uint32_t rows = (uint32_t)(pixels * (tile + 1) / tiles - pixels * tile / tiles);
         conv_pw_fetch(&l.t, next, line * tiles + tile, lines * tiles);
@@ -224,25 +224,41 @@ static void finish_line(const struct last_run *r, const int64_t *out, int64_t ch
 
 /* ---- a unit ---- */
 
+/* The lines of band `at` of dimension 1, and those of X that they read and that are there. */
+static void band_lines(struct last_run *r, int64_t at)
+{
+    const struct conv_last *p = &r->p;
+    const struct conv_shape *s = &p->s;
+    const int64_t starts = BASE_MIN(p->step, s->out[1]);
+    int64_t count;
+    r->low[1] = at % starts + at / starts * p->size[1] * p->step;
+    r->size[1] = BASE_MAX(BASE_MIN(p->size[1], (s->out[1] - r->low[1] + p->step - 1) / p->step), 0);
+    conv_last_range(s, 1, r->low[1], (r->size[1] - 1) * p->step + 1, &r->in_low[1], &count);
+    const int64_t end = BASE_MIN(r->in_low[1] + count, s->in[1]);
+    if (r->in_low[1] < 0)
+        r->in_low[1] += (p->step - 1 - r->in_low[1]) / p->step * p->step;
+    r->in_size[1] = BASE_MAX((end - r->in_low[1] + p->step - 1) / p->step, 0);
+}
+
 static void band_init(struct last_run *r, int64_t band)
 {
     const struct conv_last *p = &r->p;
     const struct conv_shape *s = &p->s;
     int64_t at = band;
     for (uint32_t d = 3; d-- > 0; at /= p->bands[d]) {
+        if (d == 1) {
+            band_lines(r, at % p->bands[1]);
+            continue;
+        }
         r->low[d] = at % p->bands[d] * p->size[d];
         r->size[d] = BASE_MIN(p->size[d], s->out[d] - r->low[d]);
+        conv_last_range(s, d, r->low[d], r->size[d], &r->in_low[d], &r->in_size[d]);
     }
     r->group = at % (int64_t)s->groups;
     r->n = at / (int64_t)s->groups;
-    for (uint32_t d = 0; d < 3; d++) {
-        conv_last_range(s, d, r->low[d], r->size[d], &r->in_low[d], &r->in_size[d]);
-        if (d == 2)
-            continue;
-        const int64_t end = BASE_MIN(r->in_low[d] + r->in_size[d], s->in[d]);
-        r->in_low[d] = BASE_MAX(r->in_low[d], 0);
-        r->in_size[d] = BASE_MAX(end - r->in_low[d], 0);
-    }
+    const int64_t end = BASE_MIN(r->in_low[0] + r->in_size[0], s->in[0]);
+    r->in_low[0] = BASE_MAX(r->in_low[0], 0);
+    r->in_size[0] = BASE_MAX(end - r->in_low[0], 0);
     if (p->copies)
         load_band(r);
     r->loaded = band;
@@ -275,7 +291,7 @@ static void last_unit(struct last_run *r, int64_t unit)
     l.t.epilogue = direct ? &p->epilogue : &none;
     const float *next = l.t.b + p->panel_floats;
     for (int64_t line = 0; line < r->size[0] * r->size[1]; line++) {
-        const int64_t out[] = { r->low[0] + line / r->size[1], r->low[1] + line % r->size[1], r->low[2] };
+        const int64_t out[] = { r->low[0] + line / r->size[1], r->low[1] + line % r->size[1] * p->step, r->low[2] };
         for (int64_t phase = 0; phase < BASE_MIN(p->phases, r->size[2]); phase++)
             line_phase(r, out, phase, channel, l, next);
         if (!direct)

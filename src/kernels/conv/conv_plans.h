@@ -198,6 +198,7 @@ struct conv_last {
     int64_t width, panels, panel_floats; /* panels: of a group */
     int64_t size[3], bands[3];           /* output pixels of a band; bands of an image */
     int64_t most[3];                     /* input pixels that a band reads */
+    int64_t step; /* from line to line of a band: by dilation, the taps of these lines share input lines */
     /* offsets in the worker's scratch, in floats */
     uint64_t image, list, bias, results, line, finish, floats;
 };

@@ -69,7 +69,7 @@ def _device_for(ort: Any, options: dict[Any, Any]) -> Any:
             return device
     if number is not None and not number.strip().isdecimal():
         raise ValueError(f"{WINDOWS}: option device_id is '{number}'; it takes a whole number")
-    raise ValueError(f"{WINDOWS}: there is no device {number or 0}; there are {len(devices)} (anydml devices)")
+    raise ValueError(f"{WINDOWS}: device {number or 0} does not exist; found {len(devices)} (anydml devices)")
 
 
 def _split(providers: Any, provider_options: Any) -> list[tuple[Any, Any]] | None:
