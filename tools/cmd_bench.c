@@ -323,8 +323,9 @@ static bool bench_compare(const struct bench *b, const struct tools_options *o, 
 {
     struct tools_compare compare = { b->python, o->threads, b->seconds, o->json, o->all, o->given };
     if (b->given.count || b->trace_path || b->profiled || b->every || b->flags || b->own_weights || o->device_given)
-        return tools_fail(error, TOOLS_USAGE,
-                          "--compare can be combined with --seconds, --threads, --python and --json only (anydml bench --help)");
+        return tools_fail(
+            error, TOOLS_USAGE,
+            "--compare can be combined with --seconds, --threads, --python and --json only (anydml bench --help)");
     return tools_compare(&compare, error);
 }
 
