@@ -137,7 +137,8 @@ static int64_t tap_list(const struct last_run *r, const int64_t *out, int64_t ph
         }
         if (i0 < 0 || i1 < 0)
             continue;
-        list[count].a = (i0 - r->in_low[0]) * plane + (i1 - r->in_low[1]) / apart * line + (i2 - r->in_low[2]) * p->pixel;
+        list[count].a =
+            (i0 - r->in_low[0]) * plane + (i1 - r->in_low[1]) / apart * line + (i2 - r->in_low[2]) * p->pixel;
         list[count++].b = k * s->in_group * p->width;
     }
     return count;
