@@ -109,7 +109,8 @@ struct Pool {
 Pool &pool(c10::DeviceIndex index)
 {
     static Pool *pools = new Pool[static_cast<size_t>(std::max<int>(device_count(), 1))]; // outlive static tensors
-    TORCH_CHECK(index >= 0 && index < device_count(), "torch_directml: device ", static_cast<int>(index), " does not exist");
+    TORCH_CHECK(index >= 0 && index < device_count(), "torch_directml: device ", static_cast<int>(index),
+                " does not exist");
     return pools[index];
 }
 
