@@ -71,8 +71,14 @@ static bool is_unsigned(int32_t type)
 /* NaN stays, as with ONNX Runtime, which has 0 for that of FLOAT16. */
 static bool sign(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *y)
 {
-    struct onnx_value *number = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS, x, x);
-    return onnx_select_to(b, number, onnx_apply(b, DML_OPERATOR_ELEMENT_WISE_SIGN, x), x, y);
+    struct onnx_value *one = onnx_temp(b, x->type, x->rank, x->dims); /* or NaN */
+    struct onnx_desc dx, dy;
+    if (!one)
+        return false;
+    DML_ELEMENT_WISE_CLIP_OPERATOR_DESC clip = { onnx_desc(b, &dx, x), onnx_desc(b, &dy, one), NULL, 1, 1 };
+    if (!onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_CLIP, &clip, &x, 1, &one, 1))
+        return false;
+    return onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_MIN, onnx_apply(b, DML_OPERATOR_ELEMENT_WISE_SIGN, x), one, y);
 }
 
 bool onnx_unary(struct onnx_builder *b, const struct onnx_node *n)

@@ -95,6 +95,13 @@ static bool is_extreme(enum kern_stat stat)
     return stat == KERN_STAT_MAX || stat == KERN_STAT_MIN;
 }
 
+static enum kern_stat keeping_nan(const struct kern_reductions *groups, enum kern_stat stat)
+{
+    if (!groups->nan || !is_extreme(stat))
+        return stat;
+    return stat == KERN_STAT_MAX ? KERN_STAT_MAX_NAN : KERN_STAT_MIN_NAN;
+}
+
 static double row_stat(const struct kern_reductions *groups, enum kern_stat stat, uint64_t group, float center)
 {
     double total = 0;
@@ -103,8 +110,8 @@ static double row_stat(const struct kern_reductions *groups, enum kern_stat stat
         uint32_t count;
         const void *x = load_run(groups, group, at, &count, &half);
         const void *ahead = stat == KERN_STAT_EXP ? kern_reductions_ahead(groups, group + groups->tile, at) : NULL;
-        double part = groups->isa->row(stat, x, half, count, center, ahead);
-        if (groups->nan && is_extreme(stat) && has_nan(groups, x, half, count))
+        double part = groups->isa->row(keeping_nan(groups, stat), x, half, count, center, ahead);
+        if (groups->nan && is_extreme(stat) && isnan(part))
             return NAN;
         total = at ? join(stat, total, part) : part;
     }
@@ -156,18 +163,16 @@ static uint32_t find_number(const struct kern_reductions *groups, uint64_t group
 static void column_stat(const struct kern_reductions *groups, enum kern_stat stat, uint64_t first, uint32_t width,
                         const float *center, double *out)
 {
-    const bool extreme = is_extreme(stat), nan = extreme && groups->nan;
-    float *acc = groups->scratch->acc, *sizes = groups->scratch->c;
+    const bool extreme = is_extreme(stat);
+    float *acc = groups->scratch->acc;
     struct rows rows;
     for (uint32_t i = 0; i < width; i++) {
         acc[i] = extreme ? -INFINITY : 0;
-        out[i] = sizes[i] = 0;
+        out[i] = 0;
     }
     for (uint64_t begin = 0; begin < groups->inner.count; begin += COLUMN_RUN) {
         const struct kern_reduction_rows x = rows_of(&rows, groups, first, width, begin, false);
-        groups->isa->column(stat, acc, &x, center);
-        if (nan)
-            groups->isa->column(KERN_STAT_SIZE, sizes, &x, NULL);
+        groups->isa->column(keeping_nan(groups, stat), acc, &x, center);
         for (uint32_t i = 0; i < width && !extreme; i++) {
             out[i] += acc[i];
             acc[i] = 0;
@@ -175,9 +180,7 @@ static void column_stat(const struct kern_reductions *groups, enum kern_stat sta
     }
     for (uint32_t i = 0; i < width && extreme; i++) {
         out[i] = stat == KERN_STAT_MAX ? acc[i] : -acc[i];
-        if (isnan(sizes[i]))
-            out[i] = NAN;
-        else if (acc[i] == -INFINITY && find_number(groups, first + i, false, false) == NOWHERE)
+        if (acc[i] == -INFINITY && find_number(groups, first + i, false, false) == NOWHERE)
             out[i] = NAN;
     }
 }

@@ -34,6 +34,8 @@ enum kern_stat {
     KERN_STAT_EXP,     /* of e^(x - center) */
     KERN_STAT_MAX,     /* a number wins over NaN */
     KERN_STAT_MIN,
+    KERN_STAT_MAX_NAN, /* NaN wins over a number */
+    KERN_STAT_MIN_NAN,
     KERN_STAT_PRODUCT, /* of rows only */
 };
 

@@ -62,6 +62,10 @@ DENSE_INLINE vec reduction_join(enum kern_stat stat, vec total, vec x, vec cente
         return vec_max(x, total);
     case KERN_STAT_MIN: /* minus the largest of -x */
         return vec_max(-x, total);
+    case KERN_STAT_MAX_NAN: /* NaN in `total` stays, and a mask of ones is NaN */
+        return (vec)((vec_bits)vec_max(x, total) | (vec_bits)(x != x));
+    case KERN_STAT_MIN_NAN:
+        return (vec)((vec_bits)vec_max(-x, total) | (vec_bits)(x != x));
     case KERN_STAT_PRODUCT:
         return total * x;
     }
@@ -70,7 +74,7 @@ DENSE_INLINE vec reduction_join(enum kern_stat stat, vec total, vec x, vec cente
 
 DENSE_INLINE bool reduction_is_extreme(enum kern_stat stat)
 {
-    return stat == KERN_STAT_MAX || stat == KERN_STAT_MIN;
+    return stat >= KERN_STAT_MAX && stat <= KERN_STAT_MIN_NAN;
 }
 
 enum column_loop { COLUMN_STAT, COLUMN_PLACE, COLUMN_DEVIATIONS, COLUMN_POWERS };
@@ -243,6 +247,8 @@ static void reduction_column(enum kern_stat stat, float *acc, const struct kern_
         REDUCTION_COLUMN(KERN_STAT_EXP)
         REDUCTION_COLUMN(KERN_STAT_MAX)
         REDUCTION_COLUMN(KERN_STAT_MIN)
+        REDUCTION_COLUMN(KERN_STAT_MAX_NAN)
+        REDUCTION_COLUMN(KERN_STAT_MIN_NAN)
     case KERN_STAT_PRODUCT:
         break;
     }

@@ -14,9 +14,9 @@
 /* The neutral element. */
 DENSE_INLINE float reduction_neutral(enum kern_stat stat, float center)
 {
-    if (stat == KERN_STAT_EXP || stat == KERN_STAT_MAX)
+    if (stat == KERN_STAT_EXP || stat == KERN_STAT_MAX || stat == KERN_STAT_MAX_NAN)
         return -INFINITY;
-    return stat == KERN_STAT_MIN ? INFINITY : stat == KERN_STAT_SQUARES ? center : 0;
+    return stat == KERN_STAT_MIN || stat == KERN_STAT_MIN_NAN ? INFINITY : stat == KERN_STAT_SQUARES ? center : 0;
 }
 
 /* -infinity may be the largest element, or mean that there is no number. */
@@ -51,12 +51,16 @@ DENSE_INLINE double reduction_row_as(enum kern_stat stat, const void *x, bool ha
     if (i < count)
         acc[1] = reduction_join(stat, acc[1],
                                 reduction_load_end(x, i, count - i, half, reduction_neutral(stat, center)), middle);
+    const bool nan = stat == KERN_STAT_MAX_NAN || stat == KERN_STAT_MIN_NAN;
+    const enum kern_stat join = !reduction_is_extreme(stat) ? KERN_STAT_SUM : nan ? KERN_STAT_MAX_NAN : KERN_STAT_MAX;
     for (uint32_t j = 1; j < SUMS; j++)
-        acc[0] = reduction_is_extreme(stat) ? vec_max(acc[j], acc[0])
-                                            : reduction_join(KERN_STAT_SUM, acc[0], acc[j], middle);
+        acc[0] = reduction_join(join, acc[0], acc[j], middle);
     if (!reduction_is_extreme(stat))
         return vec_sum(acc[0]);
-    return reduction_extreme(stat == KERN_STAT_MAX ? vec_top(acc[0]) : -vec_top(acc[0]), x, half, count);
+    if (nan && isnan(vec_sum(vec_abs(acc[0]))))
+        return NAN;
+    return reduction_extreme(stat == KERN_STAT_MAX || stat == KERN_STAT_MAX_NAN ? vec_top(acc[0]) : -vec_top(acc[0]), x,
+                             half, count);
 }
 
 DENSE_INLINE double reduction_product(const void *x, bool half, uint32_t count)
@@ -88,6 +92,8 @@ static double reduction_row(enum kern_stat stat, const void *x, bool half, uint3
         REDUCTION_ROW(KERN_STAT_EXP)
         REDUCTION_ROW(KERN_STAT_MAX)
         REDUCTION_ROW(KERN_STAT_MIN)
+        REDUCTION_ROW(KERN_STAT_MAX_NAN)
+        REDUCTION_ROW(KERN_STAT_MIN_NAN)
     case KERN_STAT_PRODUCT:
         break;
     }
