@@ -17,10 +17,11 @@ LIBRARIES = {
     "src/libd3d12.so": None,
     "src/libdxcore.so": None,
     "bindings/onnxruntime/libonnxruntime_ep_directml.so": [
-        "CreateEpFactories", "OrtGetDmlApi", "OrtSessionOptionsAppendExecutionProviderEx_DML",
+        "AnydmlUseOnnxRuntime", "CreateEpFactories", "OrtGetDmlApi", "OrtSessionOptionsAppendExecutionProviderEx_DML",
         "OrtSessionOptionsAppendExecutionProvider_DML", "ReleaseEpFactory"],
     "bindings/onnxruntime/libonnxruntime_directml.so": [
-        "OrtGetApiBase", "OrtSessionOptionsAppendExecutionProviderEx_DML", "OrtSessionOptionsAppendExecutionProvider_DML"],
+        "OrtGetApiBase", "OrtSessionOptionsAppendExecutionProviderEx_DML", "OrtSessionOptionsAppendExecutionProvider_DML",
+        "dlsym"],
     "bindings/pydirectml/libpydirectml.so": ("bindings/pydirectml/pydml.h", r"^PYDML_EXPORT .*?\b(pydml_\w+)\("),
     "bindings/torch/ops/libanydml_torch_ops.so": ("bindings/torch/ops/aten.h", r"^\w[\w ]*[ *](aten_\w+)\("),
 }
