@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kinds of tensors that the device does not have: sparse, nested, quantized and mkldnn's. What would make one says so.
+// Kinds of tensors that the device does not have, or does not compute with: sparse, nested, quantized and mkldnn's.
+// What would make one, or compute, says so.
 #include "glue.h"
 
 #include <cstdlib>
@@ -11,11 +12,12 @@ namespace dml
 namespace
 {
 
-enum Absent { SPARSE, NESTED, QUANTIZED, MKLDNN };
+enum Absent { COO, SPARSE, NESTED, QUANTIZED, MKLDNN };
 
 [[noreturn]] void refuse(const c10::OperatorHandle &op, Absent kind)
 {
     static const char *const texts[] = {
+        "operators of sparse tensors: make the tensor dense first (to_dense()), or compute on the CPU",
         "sparse tensors: leave the tensor on the CPU, or make it dense first (to_dense())",
         "nested tensors of layout torch.strided: use layout=torch.jagged",
         "quantized tensors: quantize on the CPU, or dequantize() first",
@@ -35,9 +37,9 @@ template <Absent kKind> torch::CppFunction refusal()
     return torch::CppFunction::makeFromBoxedFunction<&refuse_all<kKind>>();
 }
 
-TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, m)
+TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, m) // but for those in sparse.cpp
 {
-    m.fallback(refusal<SPARSE>());
+    m.fallback(refusal<COO>());
 }
 
 TORCH_LIBRARY_IMPL(_, SparseCsrPrivateUse1, m)

@@ -6,8 +6,15 @@
 #include <cmath>
 #include <limits>
 
+#include <ATen/ExpandUtils.h>
 #include <ATen/functorch/BatchedTensorImpl.h>
 #include <ATen/native/transformers/attention.h>
+#include <ATen/ops/_softmax_backward_data.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/softmax.h>
 #include <torch/library.h>
 
 namespace dml

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "call.h"
 
+#include <ATen/ops/_local_scalar_dense.h>
+
 namespace dml
 {
 namespace

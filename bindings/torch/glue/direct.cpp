@@ -2,6 +2,8 @@
 #include "direct.h"
 #include "profiler.h"
 
+#include <ATen/ops/_local_scalar_dense.h>
+
 namespace dml
 {
 namespace

@@ -4,7 +4,12 @@
 #include "glue.h"
 
 #include <ATen/native/Resize.h>
-
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
 #include <torch/library.h>
 
 namespace dml

@@ -6,8 +6,9 @@
 #include <vector>
 
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/core/PhiloxRNGEngine.h>
 #include <ATen/Utils.h>
+#include <ATen/core/PhiloxRNGEngine.h>
+#include <ATen/ops/empty.h>
 #include <c10/core/GeneratorImpl.h>
 
 namespace dml

@@ -3,6 +3,17 @@
 #include "glue.h"
 
 #include <ATen/native/Resize.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/broadcast_tensors.h>
+#include <ATen/ops/div.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/fmod.h>
+#include <ATen/ops/gcd.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/result_type.h>
+#include <ATen/ops/searchsorted.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
 #include <torch/library.h>
 
 namespace dml

@@ -4,6 +4,10 @@
 
 #include <algorithm>
 
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/empty_strided.h>
+
 namespace dml
 {
 namespace

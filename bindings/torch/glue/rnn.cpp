@@ -3,6 +3,11 @@
 // keeps in its workspace what its backward needs.
 #include "glue.h"
 
+#include <ATen/ops/addcmul.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/sigmoid_backward.h>
+#include <ATen/ops/tanh_backward.h>
+#include <ATen/ops/zeros_like.h>
 #include <torch/library.h>
 
 namespace dml

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include <ATen/ops/empty.h>
 #include <torch/library.h>
 
 namespace dml

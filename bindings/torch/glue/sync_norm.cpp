@@ -3,6 +3,7 @@
 // compositions. Channels are dimension 1; sums and statistics of 16 bit floats are float32.
 #include "glue.h"
 
+#include <ATen/ops/full.h>
 #include <torch/library.h>
 
 namespace dml

@@ -26,6 +26,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default) /* these functions alone are exported */
 
 /* The values of c10::ScalarType. Other types have no tensors here: the glue falls back. */
 enum aten_type {
@@ -237,6 +238,7 @@ struct aten_plan *aten_graph_compile(struct aten_graph *graph, const uint64_t *o
                                      char *message, size_t message_bytes);
 void aten_graph_destroy(struct aten_graph *graph); /* one that is not to be compiled */
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif
