@@ -248,7 +248,7 @@ static HRESULT typed_data(struct onnx_reader *r, const struct tensor *t, struct 
 {
     uint32_t width = onnx_type_bytes(out->type), number = number_of(out->type);
     enum onnx_wire_kind kind = kind_of(number);
-    struct onnx_field f;
+    struct onnx_field f = { 0 };
     size_t count;
     if (kind != ONNX_WIRE_VARINT && only_field(t->message, number, &f) && f.kind == ONNX_WIRE_BYTES) {
         count = f.size % width ? SIZE_MAX : f.size / width;

@@ -340,20 +340,20 @@ def convolutions(c):
 
 
 def bounds(c):
-    """Clip: high where low is above it, and NaN becomes low, or high where there is no low, in every type."""
+    """Clip: high where low is above it, and NaN stays, in every type."""
     x = np.concatenate([real(29) * 4, np.array([np.inf, -np.inf, -0.0], np.float32)])
     for low, high in ((-1, 2), (2, -1), (-1, None), (None, 2), (None, None)):
         given = {n: None if v is None else np.array(v, np.float32) for n, v in (("low", low), ("high", high))}
         for kinds, values in ((ALL, x), (("f4", "f8", "f2"), np.append(x, np.float32(np.nan)))):
             for prefix in ("", "c_"):
                 c.case("Clip", {"x": values, **{prefix + n: v for n, v in given.items()}}, kinds=kinds,
-                       reference=lambda x, low, high: [np.fmin(np.fmax(x, x if low is None else low),
+                       reference=lambda x, low, high: [np.minimum(np.maximum(x, x if low is None else low),
                                                                np.inf if high is None else high)
                                                        if low is not None or high is not None else x])
     for given in ({"min": -1.0, "max": 2.0}, {"min": 2.0, "max": -1.0}, {"min": -1.0}, {"max": 2.0}):
         low, high = given.get("min"), given.get("max", np.inf)
         c.case("Clip", {"x": np.append(x, np.float32(np.nan))}, version=10, **given,
-               reference=lambda x: [np.fmin(x if low is None else np.fmax(x, np.float32(low)), np.float32(high))])
+               reference=lambda x: [np.minimum(x if low is None else np.maximum(x, np.float32(low)), np.float32(high))])
     for dtype in (np.int8, np.uint8, np.int32, np.int64, np.uint64):
         for low, high in ((3, 9), (9, 3)):
             c.case("Clip", {"x": whole(0, 20, 16, dtype), "c_low": np.array(low, dtype), "c_high": np.array(high, dtype)},
