@@ -46,10 +46,11 @@ static bool check_input(struct onnx_builder *b, const struct onnx_value_info *in
         return onnx_fail(b, "input '%s': data type %s is not supported", info->name, onnx_type_name(info->type));
     /* A scalar may be passed as a vector with one element, as the host's own operators accept it. */
     bool scalar = info->has_shape && !info->rank && in->rank == 1 && in->dims[0] == 1;
-    if (info->has_shape && in->rank != info->rank && !scalar)
+    bool declared = info->has_shape && !info->inferred && !scalar;
+    if (declared && in->rank != info->rank)
         return onnx_fail(b, "input '%s' has %u dimensions, the model expects %u", info->name, in->rank, info->rank);
     for (uint32_t d = 0; d < in->rank; d++) {
-        int64_t got = in->dims[d], wanted = info->has_shape && !scalar ? info->dims[d] : -1;
+        int64_t got = in->dims[d], wanted = declared ? info->dims[d] : -1;
         if (got < 0 || got > UINT32_MAX || (wanted >= 0 && got != wanted))
             return onnx_fail(b, "input '%s': dimension %u is %lld, the model expects %lld", info->name, d,
                              (long long)got, (long long)wanted);

@@ -81,6 +81,7 @@ struct onnx_value_info {
     int32_t type;
     uint32_t rank;
     bool has_shape;
+    bool inferred;                      /* the shape is what the host expects: another one is accepted as well */
     int64_t dims[ONNX_RANK_MAX];        /* -1 = symbolic */
     const char *symbols[ONNX_RANK_MAX]; /* name of a symbolic dimension or NULL */
 };
