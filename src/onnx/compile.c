@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a model and concrete input shapes to one compiled DirectML graph. */
 #include "onnx/emit.h"
+#include "onnx/host.h"
 
 #include "base/file.h"
 
@@ -104,8 +105,10 @@ bool onnx_convert_node(struct onnx_builder *b, const struct onnx_node *n)
 {
     const struct onnx_converter *row = onnx_converter_find(n->domain, n->op);
     b->node = n;
-    if (!row)
-        return onnx_fail(b, "operator %s%s%s is not supported", n->domain, n->domain[0] ? "." : "", n->op);
+    if (!row) {
+        b->unknown = b->unknown || (!b->failed && onnx_host_find(n->domain, n->op));
+        return onnx_fail(b, "there is no converter for %s.%s", n->domain[0] ? n->domain : "ai.onnx", n->op);
+    }
     for (uint32_t j = 0; j < n->input_count; j++) {
         const struct onnx_value *v = n->inputs[j][0] ? onnx_value_find(b, n->inputs[j]) : NULL;
         if (v && !onnx_type_bytes(v->type))

@@ -172,7 +172,21 @@ static bool read_tensor_type(struct onnx_reader *r, struct onnx_wire wire, struc
     return !wire.bad;
 }
 
-static HRESULT read_value_info(struct onnx_reader *r, struct onnx_wire wire, struct onnx_value_info *out)
+/* The host computes a tensor in place of its sequence of maps. */
+static bool is_zip_map(const struct onnx_model *m, const char *name)
+{
+    for (uint32_t i = 0; i < m->node_count; i++) {
+        const struct onnx_node *n = &m->nodes[i];
+        if (!strcmp(n->op, "ZipMap") && !strcmp(n->domain, "ai.onnx.ml") && n->output_count &&
+            !strcmp(n->outputs[0], name))
+            return true;
+    }
+    return false;
+}
+
+/* An input or output of m, whose nodes have been read. */
+static HRESULT read_value_info(struct onnx_reader *r, const struct onnx_model *m, struct onnx_wire wire,
+                               struct onnx_value_info *out)
 {
     struct onnx_wire type = { NULL, NULL, false };
     struct onnx_field f, part;
@@ -191,7 +205,7 @@ static HRESULT read_value_info(struct onnx_reader *r, struct onnx_wire wire, str
     }
     if (wire.bad || type.bad)
         return onnx_read_no_model(r);
-    if (!tensor && !r->depth) /* inner graphs need not declare the types of their values */
+    if (!tensor && !r->depth && !is_zip_map(m, out->name)) /* inner graphs need not declare the types of their values */
         return onnx_read_fail(r, "input or output is not a tensor", out->name);
     if (out->rank > ONNX_RANK_MAX)
         return onnx_read_fail(r, "input or output has more than 8 dimensions", out->name);
@@ -234,9 +248,9 @@ static HRESULT read_part(struct onnx_reader *r, struct onnx_model *m, uint32_t n
     case GRAPH_INITIALIZER:
         return onnx_read_tensor(r, message, &m->initializers[m->initializer_count++]);
     case GRAPH_OUTPUT:
-        return read_value_info(r, message, &m->outputs[m->output_count++]);
+        return read_value_info(r, m, message, &m->outputs[m->output_count++]);
     default:
-        hr = read_value_info(r, message, &info);
+        hr = read_value_info(r, m, message, &info);
         if (info.name && is_initializer(r, info.name)) /* whatever its declared type */
             return S_OK;
         m->inputs[m->input_count] = info;
