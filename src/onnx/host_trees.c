@@ -114,49 +114,34 @@ static bool all_positive(const struct host_trees *t)
 }
 
 /* The scores of both classes from the only one that there is. */
-static void complement(const struct host_trees *t, bool shares, bool positive, double s, double *out)
+static void complement(const struct host_trees *t, bool shares, double s, double *out)
 {
-    const bool logistic = t->post == HOST_POST_LOGISTIC;
-    if (t->post == HOST_POST_PROBIT) {
-        out[0] = onnx_host_probit(s);
-        out[1] = 0;
-    } else if (shares) {
-        out[0] = 1 - s;
-        out[1] = s;
-    } else if (logistic) {
-        out[0] = onnx_host_logistic(-s);
-        out[1] = onnx_host_logistic(s);
-    } else {
-        out[0] = positive ? -s : s;
-        out[1] = positive ? s : -s;
-    }
+    const bool logistic = t->post == HOST_POST_LOGISTIC, probit = t->post == HOST_POST_PROBIT;
+    out[0] = logistic ? onnx_host_logistic(-s) : probit ? onnx_host_probit(s) : shares ? 1 - s : -s;
+    out[1] = logistic ? onnx_host_logistic(s) : probit ? 0 : s;
 }
 
 /* ONNX does not say how the score of one class and base values make those of two: as ONNX Runtime does it. */
 static uint32_t classify_two(const struct onnx_node *n, const struct host_trees *t, struct score *s, double *out)
 {
     const struct onnx_host_list base = base_values(n);
-    bool both = s[1].present || base.count > 1;
+    const bool both = s[1].present || base.count > 1;
     if (base.count == 2 && s[1].present) {
         s[1].value = onnx_host_list_real(&base, 1) + s[0].value;
         s[0].value = -s[1].value;
-    } else if (base.count == 2) {
-        s[0].value += onnx_host_list_real(&base, 0);
-        s[1].value += onnx_host_list_real(&base, 1);
-    } else if (base.count == 1) {
-        s[0].value += onnx_host_list_real(&base, 0);
-    }
-    const double decisive = s[1].present ? s[1].value : s[0].present ? s[0].value : 0;
-    const bool sided = one_sided(t), shares = sided && all_positive(t);
-    const bool positive = decisive > (shares ? 0.5 : 0);
-    if (both) {
-        out[0] = s[0].value;
-        out[1] = s[1].value;
-        onnx_host_transform(t->post, out, 2);
     } else {
-        complement(t, shares, positive && sided, s[0].value, out);
+        s[0].value += base.count ? onnx_host_list_real(&base, 0) : 0;
+        s[1].value += base.count == 2 ? onnx_host_list_real(&base, 1) : 0;
     }
-    return positive;
+    const bool shares = one_sided(t) && all_positive(t);
+    out[0] = s[0].value;
+    out[1] = s[1].value;
+    if (both)
+        onnx_host_transform(t->post, out, 2);
+    else
+        complement(t, shares, s[0].value, out);
+    return both && !one_sided(t) ? s[1].value > s[0].value
+                                 : (s[1].present ? s[1].value : s[0].value) > (shares ? 0.5 : 0);
 }
 
 static uint32_t classify(const struct onnx_node *n, const struct host_trees *t, struct score *s, double *out)
