@@ -63,11 +63,13 @@ struct onnx_attribute {
     const float *floats;
     const int64_t *ints;
     const char *const *strings;
-    uint32_t count; /* of floats, ints or strings */
+    uint32_t count;        /* of floats, ints or strings */
+    const char *reference; /* read from files only, "": in a function, the call's attribute that it is */
 };
 
 struct onnx_node {
     const char *op, *domain, *name; /* domain "" = ai.onnx */
+    const char *overload;           /* read from files only: of a function that is called; "" = the only one */
     const char **inputs, **outputs; /* "" = absent optional */
     uint32_t input_count, output_count;
     const struct onnx_attribute *attributes;
