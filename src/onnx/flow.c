@@ -25,7 +25,7 @@ struct variant {
 struct flow_part {
     uint32_t first, end;
     bool host;
-    void *kept;   /* host: what the node keeps from run to run */
+    void *kept; /* host: what the node keeps from run to run */
     bool ready; /* the following is known */
     struct onnx_model model;
     bool *wanted;  /* per input: programs are specialised for its value */
@@ -367,8 +367,8 @@ static HRESULT part_split(struct onnx_flow *flow, struct flow_graph *g, uint32_t
         return part_cut(flow, g, index, part->first + at);
     if (part->end - part->first > 1)
         return part_cut(flow, g, index, part->first + 1);
-    part->host = !strcmp(n->op, "If") || !strcmp(n->op, "Loop") || !strcmp(n->op, "Scan") ||
-                 onnx_host_find(n->domain, n->op);
+    part->host =
+        !strcmp(n->op, "If") || !strcmp(n->op, "Loop") || !strcmp(n->op, "Scan") || onnx_host_find(n->domain, n->op);
     return part->host ? S_OK : E_INVALIDARG; /* the compiler has reported the unknown value */
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators that the host computes, one node at a time, from arrays to arrays: for models that a flow runs in parts. ONNX
- * Runtime's CPU provider is the reference where ONNX leaves something open. */
+/* Operators that the host computes, one node at a time, from arrays to arrays: for models that a flow runs in parts.
+ * ONNX Runtime's CPU provider is the reference where ONNX leaves something open. */
 #ifndef ONNX_HOST_H
 #define ONNX_HOST_H
 
@@ -10,8 +10,8 @@ struct onnx_host_call {
     struct onnx_flow *flow;
     const struct onnx_node *node;
     const struct onnx_array *in; /* input_count; those without data are absent */
-    struct onnx_array *out;      /* output_count; empty before the call, and where the node does not name them afterwards */
-    void **kept;                 /* of malloc: what the node keeps from run to run; the flow frees it */
+    struct onnx_array *out; /* output_count; empty before the call, and where the node does not name them afterwards */
+    void **kept;            /* of malloc: what the node keeps from run to run; the flow frees it */
 };
 
 typedef HRESULT onnx_host_fn(struct onnx_host_call *c);

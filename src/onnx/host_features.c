@@ -100,7 +100,8 @@ HRESULT onnx_host_imputer(struct onnx_host_call *c)
     if (FAILED(hr = per_column(c, ints ? "imputed_value_int64s" : "imputed_value_floats", columns, &imputed)))
         return hr;
     if (!imputed.count)
-        return onnx_flow_fail(c->flow, c->node, "%s is missing", ints ? "imputed_value_int64s" : "imputed_value_floats");
+        return onnx_flow_fail(c->flow, c->node, "%s is missing",
+                              ints ? "imputed_value_int64s" : "imputed_value_floats");
     hr = onnx_host_make(c, 0, x->type, x->rank, x->dims);
     for (int64_t i = 0; SUCCEEDED(hr) && i < onnx_host_elements(x); i++) {
         const uint32_t from = imputed.count == 1 ? 0 : (uint32_t)(i % columns);
@@ -124,10 +125,10 @@ static bool is_integer(int32_t type)
 
 struct encoder {
     struct onnx_host_list keys, values;
-    int32_t type;     /* of the results */
-    double real;      /* of keys that are not in the list */
-    int64_t integer;  /* the same, of integers */
-    bool ints;        /* the keys are */
+    int32_t type;    /* of the results */
+    double real;     /* of keys that are not in the list */
+    int64_t integer; /* the same, of integers */
+    bool ints;       /* the keys are */
 };
 
 static HRESULT encoder_open(struct onnx_host_call *c, const struct onnx_array *x, struct encoder *e)
@@ -141,7 +142,8 @@ static HRESULT encoder_open(struct onnx_host_call *c, const struct onnx_array *x
     if (!e->values.count)
         e->values = onnx_host_list(n, "values_floats", NULL);
     if (!e->keys.count || e->keys.count != e->values.count)
-        return onnx_flow_fail(c->flow, n, "it has %u keys that are numbers and %u values that are; strings are not supported",
+        return onnx_flow_fail(c->flow, n,
+                              "it has %u keys that are numbers and %u values that are; strings are not supported",
                               e->keys.count, e->values.count);
     e->type = e->values.tensor ? e->values.tensor->type : e->values.ints ? ONNX_INT64 : ONNX_FLOAT;
     given = onnx_attribute(n, is_integer(e->type) ? "default_int64" : "default_float");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linear models, and what they and trees make of scores. Where ONNX leaves the scores of two classes open, they are those of
- * ONNX Runtime, which scikit-learn's converters expect. */
+/* Linear models, and what they and trees make of scores. Where ONNX leaves the scores of two classes open, they are
+ * those of ONNX Runtime, which scikit-learn's converters expect. */
 #include "onnx/host.h"
 
 #include "onnx/build.h"
@@ -27,8 +27,8 @@ double onnx_host_logistic(double x)
     return 1 / (1 + exp(-x));
 }
 
-/* The inverse of the normal distribution, by Winitzki's approximation of the inverse error function: that of ONNX Runtime,
- * whose numbers models were tried with. */
+/* The inverse of the normal distribution, by Winitzki's approximation of the inverse error function: that of ONNX
+ * Runtime, whose numbers models were tried with. */
 double onnx_host_probit(double x)
 {
     const double a = (float)0.147, y = 2 * x - 1, l = log(1 - y * y), h = 2 / ((float)3.14159 * a) + l / 2;
@@ -86,7 +86,8 @@ static HRESULT linear_open(struct onnx_host_call *c, struct linear *l)
     l->offsets = onnx_host_list(c->node, "intercepts", NULL);
     if (SUCCEEDED(hr) && (!l->targets || l->weights.count / l->targets != l->columns || l->weights.count % l->targets ||
                           (l->offsets.count && l->offsets.count != l->targets)))
-        hr = onnx_flow_fail(c->flow, c->node, "%u coefficients and %u intercepts do not fit %lld features and %u targets",
+        hr = onnx_flow_fail(c->flow, c->node,
+                            "%u coefficients and %u intercepts do not fit %lld features and %u targets",
                             l->weights.count, l->offsets.count, (long long)l->columns, l->targets);
     return hr;
 }

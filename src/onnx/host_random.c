@@ -151,8 +151,10 @@ HRESULT onnx_host_multinomial(struct onnx_host_call *c)
     int64_t type = onnx_attr_int(c->node, "dtype", ONNX_INT32), samples = onnx_attr_int(c->node, "sample_size", 1);
     HRESULT hr = onnx_host_numbers(c, 0, &x);
     if (SUCCEEDED(hr) && (x->rank != 2 || !x->dims[1] || samples < 1 || (type != ONNX_INT32 && type != ONNX_INT64)))
-        hr = onnx_flow_fail(c->flow, c->node, "%lld samples of type %lld from an input of %u dimensions: it must be [batch, "
-                            "classes]", (long long)samples, (long long)type, x->rank);
+        hr = onnx_flow_fail(c->flow, c->node,
+                            "%lld samples of type %lld from an input of %u dimensions: it must be [batch, "
+                            "classes]",
+                            (long long)samples, (long long)type, x->rank);
     if (SUCCEEDED(hr))
         hr = generator_of(c, &g);
     if (SUCCEEDED(hr))

@@ -86,7 +86,8 @@ static int compare_scores(const void *context, int64_t x, int64_t y)
     return isnan(a) || isnan(b) ? isnan(a) - isnan(b) : (a < b) - (a > b);
 }
 
-/* The boxes of one batch row that one class selects, at the start of `order`; `chosen` and `spare` have room for all. */
+/* The boxes of one batch row that one class selects, at the start of `order`; `chosen` and `spare` have room for all.
+ */
 static int64_t select_boxes(const struct suppression *s, int64_t batch, int64_t *order, int64_t *spare,
                             struct box *chosen)
 {
@@ -114,8 +115,9 @@ static HRESULT one_number(struct onnx_host_call *c, uint32_t i, const struct onn
     if (!*out)
         return S_OK;
     HRESULT hr = onnx_host_numbers(c, i, out);
-    return FAILED(hr) || onnx_host_elements(*out) == 1 ? hr
-                                                       : onnx_flow_fail(c->flow, c->node, "input %u must be one number", i);
+    return FAILED(hr) || onnx_host_elements(*out) == 1
+               ? hr
+               : onnx_flow_fail(c->flow, c->node, "input %u must be one number", i);
 }
 
 static HRESULT suppression_open(struct onnx_host_call *c, struct suppression *s)
@@ -132,9 +134,10 @@ static HRESULT suppression_open(struct onnx_host_call *c, struct suppression *s)
         hr = one_number(c, 4, &s->least);
     if (FAILED(hr))
         return hr;
-    if (s->boxes->rank != 3 || s->boxes->dims[2] != 4 || s->scores->rank != 3 || s->boxes->dims[0] != s->scores->dims[0] ||
-        s->boxes->dims[1] != s->scores->dims[2])
-        return onnx_flow_fail(c->flow, c->node, "boxes [batch, count, 4] and scores [batch, classes, count] do not fit");
+    if (s->boxes->rank != 3 || s->boxes->dims[2] != 4 || s->scores->rank != 3 ||
+        s->boxes->dims[0] != s->scores->dims[0] || s->boxes->dims[1] != s->scores->dims[2])
+        return onnx_flow_fail(c->flow, c->node,
+                              "boxes [batch, count, 4] and scores [batch, classes, count] do not fit");
     s->count = s->boxes->dims[1];
     s->most = most ? onnx_host_int(most, 0) : 0;
     s->overlap = overlap ? onnx_host_real(overlap, 0) : 0;
@@ -153,7 +156,8 @@ struct selection {
 static HRESULT suppress(struct onnx_host_call *c, struct suppression *s, struct selection *found)
 {
     const int64_t classes = s->scores->dims[1];
-    int64_t *order = calloc((size_t)s->count + 1, sizeof(*order)), *spare = calloc((size_t)s->count + 1, sizeof(*spare));
+    int64_t *order = calloc((size_t)s->count + 1, sizeof(*order)),
+            *spare = calloc((size_t)s->count + 1, sizeof(*spare));
     struct box *chosen = calloc((size_t)s->count + 1, sizeof(*chosen));
     HRESULT hr = order && spare && chosen ? S_OK : onnx_host_no_memory(c);
     for (int64_t i = 0; SUCCEEDED(hr) && i < s->scores->dims[0] * classes; i++) {
@@ -307,8 +311,12 @@ HRESULT onnx_host_unique(struct onnx_host_call *c)
     int64_t *memory = calloc((size_t)s.count * 6 + 1, sizeof(*memory));
     if (!memory)
         return onnx_host_no_memory(c);
-    struct groups g = { .order = memory,           .spare = memory + s.count,    .of = memory + 2 * s.count,
-                        .first = memory + 3 * s.count, .size = memory + 4 * s.count, .rank = memory + 5 * s.count };
+    struct groups g = { .order = memory,
+                        .spare = memory + s.count,
+                        .of = memory + 2 * s.count,
+                        .first = memory + 3 * s.count,
+                        .size = memory + 4 * s.count,
+                        .rank = memory + 5 * s.count };
     group(&s, &g, onnx_attr_int(c->node, "sorted", 1) != 0);
     hr = unique_write(c, &s, &g, axis);
     free(memory);

@@ -60,8 +60,8 @@ static void add(enum host_aggregate aggregate, struct score *s, double weight)
     s->present = true;
 }
 
-static HRESULT row_scores(struct onnx_host_call *c, const struct host_trees *t, const struct onnx_array *x, int64_t first,
-                          struct score *scores)
+static HRESULT row_scores(struct onnx_host_call *c, const struct host_trees *t, const struct onnx_array *x,
+                          int64_t first, struct score *scores)
 {
     memset(scores, 0, t->targets * sizeof(*scores));
     for (uint32_t i = 0; i < t->root_count; i++) {

@@ -10,12 +10,12 @@ enum host_aggregate { HOST_AVERAGE, HOST_SUM, HOST_MIN, HOST_MAX };
 
 /* A leaf adds weights to targets; another node goes on with one of two nodes. */
 struct host_branch {
-    double value;         /* that the feature is compared with */
+    double value; /* that the feature is compared with */
     uint32_t feature;
-    uint32_t yes, no;     /* nodes */
-    uint32_t first, end;  /* HOST_MEMBER: of the members; HOST_LEAF: of the weights */
-    uint8_t mode;         /* enum host_mode */
-    bool missing;         /* NaN goes to `yes` */
+    uint32_t yes, no;    /* nodes */
+    uint32_t first, end; /* HOST_MEMBER: of the members; HOST_LEAF: of the weights */
+    uint8_t mode;        /* enum host_mode */
+    bool missing;        /* NaN goes to `yes` */
 };
 
 struct host_weight {

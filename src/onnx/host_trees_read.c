@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trees from the attributes of the three operators: TreeEnsembleClassifier and TreeEnsembleRegressor name nodes by pairs of
- * numbers and list the weights of leaves apart; TreeEnsemble numbers nodes and leaves. */
+/* Trees from the attributes of the three operators: TreeEnsembleClassifier and TreeEnsembleRegressor name nodes by
+ * pairs of numbers and list the weights of leaves apart; TreeEnsemble numbers nodes and leaves. */
 #include "onnx/host_trees.h"
 
 #include "onnx/build.h"
@@ -15,8 +15,9 @@ static HRESULT invalid(struct onnx_host_call *c, const char *what)
 
 static struct host_trees *make(uint32_t nodes, uint32_t roots, uint32_t weights, uint32_t members)
 {
-    struct host_trees *t = calloc(1, sizeof(*t) + (size_t)nodes * sizeof(*t->nodes) + (size_t)weights * sizeof(*t->weights) +
-                                         (size_t)members * sizeof(*t->members) + (size_t)roots * sizeof(*t->roots));
+    struct host_trees *t =
+        calloc(1, sizeof(*t) + (size_t)nodes * sizeof(*t->nodes) + (size_t)weights * sizeof(*t->weights) +
+                      (size_t)members * sizeof(*t->members) + (size_t)roots * sizeof(*t->roots));
     if (!t)
         return NULL;
     t->nodes = (struct host_branch *)(t + 1);
@@ -49,8 +50,8 @@ static int compare_names(const void *a, const void *b)
 }
 
 struct old_lists {
-    struct onnx_host_list trees, nodes, features, modes, values, yes, no, missing;   /* of nodes */
-    struct onnx_host_list leaf_trees, leaf_nodes, targets, weights;                  /* of leaves */
+    struct onnx_host_list trees, nodes, features, modes, values, yes, no, missing; /* of nodes */
+    struct onnx_host_list leaf_trees, leaf_nodes, targets, weights;                /* of leaves */
     const struct onnx_attribute *mode_names;
     struct name *names; /* sorted */
 };
@@ -123,8 +124,7 @@ static HRESULT old_weights(struct onnx_host_call *c, const struct old_lists *l, 
     uint32_t at = 0;
     for (uint32_t pass = 0; pass < 2; pass++) {
         for (uint32_t i = 0; i < t->weight_count; i++) {
-            uint32_t leaf =
-                find_node(l, onnx_host_list_int(&l->leaf_trees, i), onnx_host_list_int(&l->leaf_nodes, i));
+            uint32_t leaf = find_node(l, onnx_host_list_int(&l->leaf_trees, i), onnx_host_list_int(&l->leaf_nodes, i));
             const int64_t target = onnx_host_list_int(&l->targets, i);
             if (leaf == UINT32_MAX || !in_range(target, t->targets))
                 return invalid(c, "a weight belongs to a node or a target that does not exist");
@@ -194,7 +194,8 @@ static HRESULT read_old(struct onnx_host_call *c, struct host_trees **out)
 /* ---- numbered nodes and leaves ---- */
 
 struct new_lists {
-    struct onnx_host_list features, modes, values, yes, no, missing, yes_leaf, no_leaf, roots, targets, weights, members;
+    struct onnx_host_list features, modes, values, yes, no, missing, yes_leaf, no_leaf, roots, targets, weights,
+        members;
 };
 
 static HRESULT new_open(struct onnx_host_call *c, struct new_lists *l)
@@ -213,9 +214,9 @@ static HRESULT new_open(struct onnx_host_call *c, struct new_lists *l)
     l->weights = onnx_host_list(n, "", "leaf_weights");
     l->members = onnx_host_list(n, "", "membership_values");
     const uint32_t count = l->features.count;
-    if (!count || l->modes.count != count || l->values.count != count || l->yes.count != count || l->no.count != count ||
-        l->yes_leaf.count != count || l->no_leaf.count != count || (l->missing.count && l->missing.count != count) ||
-        !l->roots.count || l->targets.count != l->weights.count)
+    if (!count || l->modes.count != count || l->values.count != count || l->yes.count != count ||
+        l->no.count != count || l->yes_leaf.count != count || l->no_leaf.count != count ||
+        (l->missing.count && l->missing.count != count) || !l->roots.count || l->targets.count != l->weights.count)
         return invalid(c, "the lists of nodes or leaves differ in length");
     return S_OK;
 }

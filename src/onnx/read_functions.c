@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of a model: each call is replaced by the function's nodes, in the graph and in inner graphs, so that nothing else
- * knows of functions. */
+/* Functions of a model: each call is replaced by the function's nodes, in the graph and in inner graphs, so that
+ * nothing else knows of functions. */
 #include "onnx/read.h"
 
 #include "base/names.h"
@@ -224,7 +224,8 @@ static HRESULT add_node(struct inliner *in, struct nodes *to, const struct onnx_
 
 static HRESULT too_much(struct inliner *in, const struct onnx_node *n)
 {
-    return in->copies > COPIES_MAX ? onnx_read_fail(in->r, "calls of functions make too many nodes", n->op) : E_OUTOFMEMORY;
+    return in->copies > COPIES_MAX ? onnx_read_fail(in->r, "calls of functions make too many nodes", n->op)
+                                   : E_OUTOFMEMORY;
 }
 
 /* An output of a function may be one of its inputs, or stand there twice. */
@@ -236,9 +237,17 @@ static HRESULT add_copies(struct call *c, struct nodes *to, uint32_t depth)
         const char *from = meaning(c, f->outputs[i]), *name = c->node->outputs[i];
         if (!name[0] || !strcmp(from, name))
             continue;
-        const char **names = base_arena_copy(&c->in->r->model->arena, (const char *[]){ from, name }, 2 * sizeof(*names));
-        struct onnx_node same = { .op = "Identity", .domain = "", .name = c->prefix, .overload = "", .inputs = names,
-                                  .outputs = names + 1, .input_count = 1, .output_count = 1, .version = 13 };
+        const char **names =
+            base_arena_copy(&c->in->r->model->arena, (const char *[]){ from, name }, 2 * sizeof(*names));
+        struct onnx_node same = { .op = "Identity",
+                                  .domain = "",
+                                  .name = c->prefix,
+                                  .overload = "",
+                                  .inputs = names,
+                                  .outputs = names + 1,
+                                  .input_count = 1,
+                                  .output_count = 1,
+                                  .version = 13 };
         hr = names ? add_node(c->in, to, &same, depth) : E_OUTOFMEMORY;
     }
     return hr;

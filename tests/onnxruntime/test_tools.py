@@ -117,7 +117,7 @@ def encoder():
     return n.model(x), n.inputs
 
 
-def pictures():
+def images():
     """What quantizers have operators for."""
     n = Network(x=floats(2, 3, 17, 15))
     a = n.add("Relu", n.conv("x", 3, 16, strides=[2, 2], pads=[1] * 4))
@@ -175,7 +175,7 @@ def static():
     for how in (QuantFormat.QDQ, QuantFormat.QOperator):
         for activations, weights, channels in ((QuantType.QUInt8, QuantType.QUInt8, False), (QuantType.QUInt8, QuantType.QInt8, False),
                                                (QuantType.QUInt8, QuantType.QInt8, True), (QuantType.QInt8, QuantType.QInt8, True)):
-            for made in (pictures, encoder):
+            for made in (images, encoder):
                 model, feeds = made()
                 path = os.path.join(folder.name, "q.onnx")
                 quantize_static(saved(model), path, Data(feeds), quant_format=how, activation_type=activations, weight_type=weights,
@@ -185,7 +185,7 @@ def static():
 
 def dynamic():
     for weights in (QuantType.QUInt8, QuantType.QInt8):
-        for made in (pictures, encoder, sequences):
+        for made in (images, encoder, sequences):
             model, feeds = made()
             path = os.path.join(folder.name, "q.onnx")
             quantize_dynamic(saved(model), path, weight_type=weights, reduce_range=weights == QuantType.QInt8)
@@ -212,8 +212,8 @@ def blocks():
 
 
 def fused():
-    """By sessions, which write what they run; of the extended level, because the layouts of the next one are the processor's."""
-    for made in (pictures, encoder, sequences, diffusion):
+    """By sessions, which write what they run; of the extended level, because the next one's layouts depend on the CPU."""
+    for made in (images, encoder, sequences, diffusion):
         model, feeds = made()
         options = ort.SessionOptions()
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
@@ -238,7 +238,7 @@ def compare(library, what, model, feeds, limit, before=None):
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     wants = ort.InferenceSession((before or model).SerializeToString(), options, providers=["CPUExecutionProvider"]).run(None, feeds)
     try:
-        gots = session(library, data).run(None, feeds)
+        gots = session(library, data, fallback=False).run(None, feeds)
     except Exception as error: # pylint: disable=broad-except; it has no common base
         return [f"{what}: {str(error)[-300:]}"]
     bad = []
