@@ -328,6 +328,25 @@ def linear(tool):
                  x, ["y"], "LinearRegressor", "2 coefficients", "5 features")
 
 
+def machines(tool):
+    kernels = (("LINEAR", [1.0, 0.0, 0.0]), ("POLY", [0.3, 1.0, 3.0]), ("RBF", [0.4, 0.0, 0.0]), ("SIGMOID", [0.2, 0.1, 0.0]))
+    for (kernel, params), one in itertools.product(kernels, (0, 1)):
+        given = {"kernel_type": kernel, "kernel_params": params, "rho": [0.3], "one_class": one}
+        tool.compare(f"SVMRegressor {kernel} {one}",
+                     [node("SVMRegressor", ["x"], ["y"], domain=ML, n_supports=6, support_vectors=floats(24).tolist(), coefficients=floats(6).tolist(), **given)],
+                     {"x": floats(9, 4)}, ["y"], limit=1e-4)
+    for (kernel, params), sizes, proba, post in itertools.product(kernels, ([2, 3], [3, 1, 2], [1, 2, 2, 3]), (False, True), ("NONE", "LOGISTIC", "SOFTMAX")):
+        classes, count = len(sizes), sum(sizes)
+        pairs = classes * (classes - 1) // 2
+        given = {"prob_a": floats(pairs).tolist(), "prob_b": floats(pairs).tolist()} if proba else {}
+        tool.compare(f"SVMClassifier {kernel} {sizes} {proba} {post}",
+                     [node("SVMClassifier", ["x"], ["label", "y"], domain=ML, kernel_type=kernel, kernel_params=params, post_transform=post, vectors_per_class=sizes,
+                           classlabels_ints=list(range(5, 5 + classes)), support_vectors=floats(4 * count).tolist(), rho=floats(pairs).tolist(),
+                           coefficients=floats((classes - 1) * count).tolist(), **given)], {"x": floats(9, 4)}, ["label", "y"], limit=1e-3)
+    tool.refuses("vectors of other features", [node("SVMRegressor", ["x"], ["y"], domain=ML, n_supports=2, support_vectors=[1.0] * 5, coefficients=[1.0, 2.0], rho=[0.0])],
+                 {"x": floats(2, 4)}, ["y"], "SVMRegressor", "5 values for 2 vectors of 4 features")
+
+
 def features(tool):
     for dtype in (np.float32, np.float64, np.int64, np.int32):
         x = np.nan_to_num(features_of(7, 4, dtype))
@@ -394,7 +413,7 @@ def places(tool):
 
 def main():
     tool = Host(sys.argv[1])
-    for part in (suppression, uniques, randoms, tree_regressors, tree_classifiers, numbered_trees, broken_trees, linear, features, places):
+    for part in (suppression, uniques, randoms, tree_regressors, tree_classifiers, numbered_trees, broken_trees, linear, machines, features, places):
         if len(sys.argv) < 3 or sys.argv[2] in part.__name__:
             part(tool)
     tool.finish()
