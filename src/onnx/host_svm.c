@@ -213,9 +213,9 @@ static HRESULT votes_open(struct onnx_host_call *c, struct votes *v)
     v->m.count = (uint32_t)vectors;
     v->pairs = v->classes * (v->classes - 1) / 2;
     hr = machine_open(c, &v->m);
-    if (SUCCEEDED(hr) && (v->labels.count != v->classes || v->m.weights.count < vectors * (v->classes - 1) ||
-                          v->m.rho.count < v->pairs ||
-                          (v->a.count && (v->a.count < v->pairs || v->b.count < v->pairs))))
+    if (SUCCEEDED(hr) &&
+        (v->labels.count != v->classes || v->m.weights.count < vectors * (v->classes - 1) ||
+         v->m.rho.count < v->pairs || (v->a.count && (v->a.count < v->pairs || v->b.count < v->pairs))))
         hr = onnx_flow_fail(c->flow, c->node, "labels, coefficients, rho or prob do not fit %u classes and %u vectors",
                             v->classes, v->m.count);
     return hr;
@@ -237,7 +237,8 @@ static bool votes_allocate(struct votes *v)
     return true;
 }
 
-/* The scores of a row: of its classes where there are probabilities, else of pairs, and of both classes of the only pair. */
+/* The scores of a row: of its classes where there are probabilities, else of pairs, and of both classes of the only
+ * pair. */
 static double *row_scores(struct votes *v, int64_t row)
 {
     double *of_classes = v->scores + v->pairs;
