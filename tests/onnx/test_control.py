@@ -396,7 +396,7 @@ def commands(tool):
     result = tool.run("bench", path, "--seconds", "0", "--input-shape", "x=1x2x3", "--input-shape", "z=4x3")
     tool.test(result.returncode == 0 and not result.stderr, f"bench with sizes: {result.stderr}")
     tool.fails(["graph", path], "'x' is float32[batch,?,width]", "'z' is float32[?,width]", "--input-shape x=")
-    tool.fails(["graph", path, "--input-shape", "x=1x2x3"], "turns", "in parts")
+    tool.fails(["graph", path, "--input-shape", "x=1x2x3"], "turns", "several graphs")
     arrays = {"n": np.array(1), "x": np.ones((1, 2, 3), np.float32), "z": np.ones((4, 3), np.float32)}
     tool.compare("sizes without a name", list(graph.node), {k: arrays[k] for k in "nx"}, [("y", FLOAT)])
     tool.execute("a ? in two inputs", model, arrays, ["y"])
