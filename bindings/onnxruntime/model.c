@@ -71,6 +71,7 @@ static OrtStatus *read_type(struct view *v, const OrtValueInfo *info, struct onn
         return NULL;
     }
     out->rank = (uint32_t)rank;
+    out->inferred = true; /* at least wrongly for PRelu, whose slope ONNX Runtime lets be larger than its input */
     if (rank)
         TRY(ort->GetDimensions(tensor, out->dims, rank));
     for (size_t i = 0; i < rank; i++)
@@ -534,6 +535,8 @@ void ep_model_drop_data(struct onnx_model *model)
         else
             free(m->address);
     }
+    for (uint32_t i = 0; i < model->input_count; i++)
+        model->inputs[i].inferred = false; /* for other shapes it would be compiled again */
     model->storage = NULL;
     model->initializer_count = 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a model and concrete input shapes to one compiled DirectML graph. */
 #include "onnx/emit.h"
+#include "onnx/host.h"
 
 #include "base/file.h"
 
@@ -46,10 +47,11 @@ static bool check_input(struct onnx_builder *b, const struct onnx_value_info *in
         return onnx_fail(b, "input '%s': data type %s is not supported", info->name, onnx_type_name(info->type));
     /* A scalar may be passed as a vector with one element, as the host's own operators accept it. */
     bool scalar = info->has_shape && !info->rank && in->rank == 1 && in->dims[0] == 1;
-    if (info->has_shape && in->rank != info->rank && !scalar)
+    bool declared = info->has_shape && !info->inferred && !scalar;
+    if (declared && in->rank != info->rank)
         return onnx_fail(b, "input '%s' has %u dimensions, the model expects %u", info->name, in->rank, info->rank);
     for (uint32_t d = 0; d < in->rank; d++) {
-        int64_t got = in->dims[d], wanted = info->has_shape && !scalar ? info->dims[d] : -1;
+        int64_t got = in->dims[d], wanted = declared ? info->dims[d] : -1;
         if (got < 0 || got > UINT32_MAX || (wanted >= 0 && got != wanted))
             return onnx_fail(b, "input '%s': dimension %u is %lld, the model expects %lld", info->name, d,
                              (long long)got, (long long)wanted);
@@ -103,8 +105,10 @@ bool onnx_convert_node(struct onnx_builder *b, const struct onnx_node *n)
 {
     const struct onnx_converter *row = onnx_converter_find(n->domain, n->op);
     b->node = n;
-    if (!row)
-        return onnx_fail(b, "operator %s%s%s is not supported", n->domain, n->domain[0] ? "." : "", n->op);
+    if (!row) {
+        b->unknown = b->unknown || (!b->failed && onnx_host_find(n->domain, n->op));
+        return onnx_fail(b, "there is no converter for %s.%s", n->domain[0] ? n->domain : "ai.onnx", n->op);
+    }
     for (uint32_t j = 0; j < n->input_count; j++) {
         const struct onnx_value *v = n->inputs[j][0] ? onnx_value_find(b, n->inputs[j]) : NULL;
         if (v && !onnx_type_bytes(v->type))

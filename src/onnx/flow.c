@@ -2,6 +2,7 @@
 #include "onnx/flow_graph.h"
 
 #include "onnx/build.h"
+#include "onnx/host.h"
 
 #include <stdlib.h>
 
@@ -24,6 +25,7 @@ struct variant {
 struct flow_part {
     uint32_t first, end;
     bool host;
+    void *kept; /* host: what the node keeps from run to run */
     bool ready; /* the following is known */
     struct onnx_model model;
     bool *wanted;  /* per input: programs are specialised for its value */
@@ -55,6 +57,8 @@ static void part_forget(struct flow_part *part)
         part->variants = v->next;
         variant_destroy(v);
     }
+    free(part->kept);
+    part->kept = NULL;
     part->variant_count = 0;
     part->ready = false;
 }
@@ -363,7 +367,8 @@ static HRESULT part_split(struct onnx_flow *flow, struct flow_graph *g, uint32_t
         return part_cut(flow, g, index, part->first + at);
     if (part->end - part->first > 1)
         return part_cut(flow, g, index, part->first + 1);
-    part->host = !strcmp(n->op, "If") || !strcmp(n->op, "Loop") || !strcmp(n->op, "Scan");
+    part->host =
+        !strcmp(n->op, "If") || !strcmp(n->op, "Loop") || !strcmp(n->op, "Scan") || onnx_host_find(n->domain, n->op);
     return part->host ? S_OK : E_INVALIDARG; /* the compiler has reported the unknown value */
 }
 
@@ -420,11 +425,14 @@ static HRESULT run_if(struct onnx_flow *flow, struct flow_scope *scope, const st
     return hr;
 }
 
-static HRESULT run_node(struct onnx_flow *flow, struct flow_scope *scope, const struct onnx_node *n)
+static HRESULT run_node(struct onnx_flow *flow, struct flow_scope *scope, uint32_t index)
 {
-    return !strcmp(n->op, "If")     ? run_if(flow, scope, n)
-           : !strcmp(n->op, "Loop") ? onnx_flow_run_loop(flow, scope, n)
-                                    : onnx_flow_run_scan(flow, scope, n);
+    struct flow_part *part = &scope->graph->parts[index];
+    const struct onnx_node *n = &scope->graph->model->nodes[part->first];
+    return onnx_host_find(n->domain, n->op) ? onnx_host_run(flow, scope, n, &part->kept)
+           : !strcmp(n->op, "If")           ? run_if(flow, scope, n)
+           : !strcmp(n->op, "Loop")         ? onnx_flow_run_loop(flow, scope, n)
+                                            : onnx_flow_run_scan(flow, scope, n);
 }
 
 HRESULT onnx_flow_run_graph(struct onnx_flow *flow, const struct onnx_model *graph, const struct flow_scope *around,
@@ -437,8 +445,7 @@ HRESULT onnx_flow_run_graph(struct onnx_flow *flow, const struct onnx_model *gra
         hr = onnx_flow_define(flow, &scope, graph->inputs[i].name, &shared);
     }
     for (uint32_t i = 0; SUCCEEDED(hr) && i < scope.graph->part_count; i += hr != S_FALSE) {
-        const struct flow_part *part = &scope.graph->parts[i];
-        hr = part->host ? run_node(flow, &scope, &graph->nodes[part->first]) : run_part(flow, &scope, i);
+        hr = scope.graph->parts[i].host ? run_node(flow, &scope, i) : run_part(flow, &scope, i);
     }
     for (uint32_t i = 0; SUCCEEDED(hr) && i < graph->output_count; i++)
         hr = onnx_flow_value(flow, &scope, graph->outputs[i].name, &outputs[i]);

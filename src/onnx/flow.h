@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Models that are not a single graph: with loops, with branches selected by computed values, or with computed values on
  * which shapes depend. Their graphs are split there; each part is a program, compiled at first execution for the shapes
- * of that execution, and kept. Values pass from part to part in host memory, and the host executes If, Loop and Scan.
- * For one thread. */
+ * of that execution, and kept. Values pass from part to part in host memory, and the host executes If, Loop, Scan, and
+ * the operators of host.def, which have no converter. For one thread. */
 #ifndef ONNX_FLOW_H
 #define ONNX_FLOW_H
 

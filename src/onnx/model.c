@@ -17,8 +17,7 @@ static HRESULT read_graph(struct onnx_reader *r, struct onnx_wire graph, struct 
 
 /* ---- nodes ---- */
 
-/* The texts of all fields `number`. NULL if out of memory or if they are not valid texts. */
-static const char **texts(struct onnx_reader *r, struct onnx_wire message, uint32_t number, uint32_t *out_count)
+const char **onnx_read_texts(struct onnx_reader *r, struct onnx_wire message, uint32_t number, uint32_t *out_count)
 {
     const char **out = base_arena_alloc(&r->model->arena, onnx_wire_fields(message, number) * sizeof(*out));
     struct onnx_field f;
@@ -34,7 +33,7 @@ static bool read_lists(struct onnx_reader *r, struct onnx_wire message, struct o
 {
     uint32_t strings;
     size_t floats, ints;
-    const char *const *texts_read = texts(r, message, 9, &strings);
+    const char *const *texts_read = onnx_read_texts(r, message, 9, &strings);
     const int64_t *ints_read = onnx_read_numbers(r, message, 8, ONNX_WIRE_VARINT, sizeof(*ints_read), &ints);
     const float *floats_read = onnx_read_numbers(r, message, 7, ONNX_WIRE_FIXED32, sizeof(*floats_read), &floats);
     if (floats)
@@ -66,13 +65,13 @@ static HRESULT read_inner(struct onnx_reader *r, struct onnx_wire message, const
     return hr;
 }
 
-static HRESULT read_attribute(struct onnx_reader *r, struct onnx_wire message, struct onnx_attribute *out)
+HRESULT onnx_read_attribute(struct onnx_reader *r, struct onnx_wire message, struct onnx_attribute *out)
 {
     struct onnx_wire wire = message;
     struct onnx_tensor *tensor = NULL;
     struct onnx_field f;
     HRESULT hr = S_OK;
-    out->name = "";
+    out->name = out->reference = "";
     while (SUCCEEDED(hr) && onnx_wire_next(&wire, &f)) {
         switch (f.number) {
         case 1:
@@ -96,6 +95,9 @@ static HRESULT read_attribute(struct onnx_reader *r, struct onnx_wire message, s
         case 6:
             hr = read_inner(r, onnx_field_message(&wire, &f), &out->graph);
             break;
+        case 21:
+            hr = (out->reference = onnx_read_text(r, &wire, &f)) ? S_OK : onnx_read_no_model(r);
+            break;
         default:
             break;
         }
@@ -105,7 +107,7 @@ static HRESULT read_attribute(struct onnx_reader *r, struct onnx_wire message, s
     return !wire.bad && read_lists(r, message, out) ? S_OK : onnx_read_no_model(r);
 }
 
-static HRESULT read_node(struct onnx_reader *r, struct onnx_wire message, struct onnx_node *out)
+HRESULT onnx_read_node(struct onnx_reader *r, struct onnx_wire message, struct onnx_node *out)
 {
     struct onnx_wire wire = message;
     struct onnx_attribute *attributes =
@@ -113,19 +115,23 @@ static HRESULT read_node(struct onnx_reader *r, struct onnx_wire message, struct
     struct onnx_field f;
     const char **named = NULL;
     HRESULT hr = attributes ? S_OK : E_OUTOFMEMORY;
-    out->op = out->domain = out->name = "";
+    out->op = out->domain = out->name = out->overload = "";
     out->attributes = attributes;
     while (SUCCEEDED(hr) && onnx_wire_next(&wire, &f)) {
-        named = f.number == 3 ? &out->name : f.number == 4 ? &out->op : f.number == 7 ? &out->domain : NULL;
+        named = f.number == 3   ? &out->name
+                : f.number == 4 ? &out->op
+                : f.number == 7 ? &out->domain
+                : f.number == 8 ? &out->overload
+                                : NULL;
         if (named)
             hr = (*named = onnx_read_text(r, &wire, &f)) ? S_OK : onnx_read_no_model(r);
         else if (f.number == 5)
-            hr = read_attribute(r, onnx_field_message(&wire, &f), &attributes[out->attribute_count++]);
+            hr = onnx_read_attribute(r, onnx_field_message(&wire, &f), &attributes[out->attribute_count++]);
     }
     if (FAILED(hr))
         return hr;
-    out->inputs = texts(r, message, 1, &out->input_count);
-    out->outputs = texts(r, message, 2, &out->output_count);
+    out->inputs = onnx_read_texts(r, message, 1, &out->input_count);
+    out->outputs = onnx_read_texts(r, message, 2, &out->output_count);
     return !wire.bad && out->inputs && out->outputs ? S_OK : onnx_read_no_model(r);
 }
 
@@ -172,7 +178,21 @@ static bool read_tensor_type(struct onnx_reader *r, struct onnx_wire wire, struc
     return !wire.bad;
 }
 
-static HRESULT read_value_info(struct onnx_reader *r, struct onnx_wire wire, struct onnx_value_info *out)
+/* The host computes a tensor in place of its sequence of maps. */
+static bool is_zip_map(const struct onnx_model *m, const char *name)
+{
+    for (uint32_t i = 0; i < m->node_count; i++) {
+        const struct onnx_node *n = &m->nodes[i];
+        if (!strcmp(n->op, "ZipMap") && !strcmp(n->domain, "ai.onnx.ml") && n->output_count &&
+            !strcmp(n->outputs[0], name))
+            return true;
+    }
+    return false;
+}
+
+/* An input or output of m, whose nodes have been read. */
+static HRESULT read_value_info(struct onnx_reader *r, const struct onnx_model *m, struct onnx_wire wire,
+                               struct onnx_value_info *out)
 {
     struct onnx_wire type = { NULL, NULL, false };
     struct onnx_field f, part;
@@ -191,7 +211,7 @@ static HRESULT read_value_info(struct onnx_reader *r, struct onnx_wire wire, str
     }
     if (wire.bad || type.bad)
         return onnx_read_no_model(r);
-    if (!tensor && !r->depth) /* inner graphs need not declare the types of their values */
+    if (!tensor && !r->depth && !is_zip_map(m, out->name)) /* inner graphs need not declare the types of their values */
         return onnx_read_fail(r, "input or output is not a tensor", out->name);
     if (out->rank > ONNX_RANK_MAX)
         return onnx_read_fail(r, "input or output has more than 8 dimensions", out->name);
@@ -230,13 +250,13 @@ static HRESULT read_part(struct onnx_reader *r, struct onnx_model *m, uint32_t n
     HRESULT hr;
     switch (number) {
     case GRAPH_NODE:
-        return read_node(r, message, &m->nodes[m->node_count++]);
+        return onnx_read_node(r, message, &m->nodes[m->node_count++]);
     case GRAPH_INITIALIZER:
         return onnx_read_tensor(r, message, &m->initializers[m->initializer_count++]);
     case GRAPH_OUTPUT:
-        return read_value_info(r, message, &m->outputs[m->output_count++]);
+        return read_value_info(r, m, message, &m->outputs[m->output_count++]);
     default:
-        hr = read_value_info(r, message, &info);
+        hr = read_value_info(r, m, message, &info);
         if (info.name && is_initializer(r, info.name)) /* whatever its declared type */
             return S_OK;
         m->inputs[m->input_count] = info;
@@ -275,7 +295,7 @@ static bool same_domain(const char *x, const char *y)
     return !strcmp(!strcmp(x, "ai.onnx") ? "" : x, !strcmp(y, "ai.onnx") ? "" : y);
 }
 
-static void set_versions(const struct onnx_model *m, const char *domain, int64_t version)
+void onnx_set_versions(const struct onnx_model *m, const char *domain, int64_t version)
 {
     for (uint32_t i = 0; i < m->node_count; i++) {
         struct onnx_node *n = &m->nodes[i];
@@ -283,24 +303,33 @@ static void set_versions(const struct onnx_model *m, const char *domain, int64_t
             n->version = version;
         for (uint32_t j = 0; j < n->attribute_count; j++)
             if (n->attributes[j].graph)
-                set_versions(n->attributes[j].graph, domain, version);
+                onnx_set_versions(n->attributes[j].graph, domain, version);
     }
+}
+
+HRESULT onnx_read_opset(struct onnx_reader *r, struct onnx_wire wire, const char **domain, int64_t *version)
+{
+    struct onnx_field f;
+    *domain = "";
+    *version = 0;
+    while (onnx_wire_next(&wire, &f)) {
+        if (f.number == 1 && !(*domain = onnx_read_text(r, &wire, &f)))
+            return onnx_read_no_model(r);
+        if (f.number == 2)
+            *version = onnx_field_int(&wire, &f);
+    }
+    return wire.bad ? onnx_read_no_model(r) : S_OK;
 }
 
 /* One operator set that the model imports. */
 static HRESULT set_version(struct onnx_reader *r, struct onnx_wire wire)
 {
-    const char *domain = "";
-    int64_t version = 0;
-    struct onnx_field f;
-    while (onnx_wire_next(&wire, &f)) {
-        if (f.number == 1 && !(domain = onnx_read_text(r, &wire, &f)))
-            return onnx_read_no_model(r);
-        if (f.number == 2)
-            version = onnx_field_int(&wire, &f);
-    }
-    set_versions(r->model, domain, version);
-    return wire.bad ? onnx_read_no_model(r) : S_OK;
+    const char *domain;
+    int64_t version;
+    HRESULT hr = onnx_read_opset(r, wire, &domain, &version);
+    if (SUCCEEDED(hr))
+        onnx_set_versions(r->model, domain, version);
+    return hr;
 }
 
 static HRESULT check_versions(struct onnx_reader *r, const struct onnx_model *m)
@@ -335,6 +364,8 @@ static HRESULT read_model(struct onnx_reader *r, struct onnx_wire file)
     for (wire = file; SUCCEEDED(hr) && onnx_wire_next(&wire, &f);)
         if (f.number == 8)
             hr = set_version(r, onnx_field_message(&wire, &f));
+    if (SUCCEEDED(hr))
+        hr = onnx_read_functions(r, file);
     return FAILED(hr) ? hr : check_versions(r, r->model);
 }
 

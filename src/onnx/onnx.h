@@ -63,11 +63,13 @@ struct onnx_attribute {
     const float *floats;
     const int64_t *ints;
     const char *const *strings;
-    uint32_t count; /* of floats, ints or strings */
+    uint32_t count;        /* of floats, ints or strings */
+    const char *reference; /* read from files only, "": in a function, the call's attribute that it is */
 };
 
 struct onnx_node {
     const char *op, *domain, *name; /* domain "" = ai.onnx */
+    const char *overload;           /* read from files only: of a function that is called; "" = the only one */
     const char **inputs, **outputs; /* "" = absent optional */
     uint32_t input_count, output_count;
     const struct onnx_attribute *attributes;
@@ -81,6 +83,7 @@ struct onnx_value_info {
     int32_t type;
     uint32_t rank;
     bool has_shape;
+    bool inferred;                      /* the shape is what the host expects: another one is accepted as well */
     int64_t dims[ONNX_RANK_MAX];        /* -1 = symbolic */
     const char *symbols[ONNX_RANK_MAX]; /* name of a symbolic dimension or NULL */
 };

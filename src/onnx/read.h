@@ -44,4 +44,14 @@ void *onnx_read_numbers(struct onnx_reader *r, struct onnx_wire message, uint32_
                         uint32_t width, size_t *out_count);
 HRESULT onnx_read_tensor(struct onnx_reader *r, struct onnx_wire message, struct onnx_tensor *out);
 
+/* The texts of all fields `number`. NULL if out of memory or if they are not valid texts. */
+const char **onnx_read_texts(struct onnx_reader *r, struct onnx_wire message, uint32_t number, uint32_t *out_count);
+HRESULT onnx_read_attribute(struct onnx_reader *r, struct onnx_wire message, struct onnx_attribute *out);
+HRESULT onnx_read_node(struct onnx_reader *r, struct onnx_wire message, struct onnx_node *out);
+HRESULT onnx_read_opset(struct onnx_reader *r, struct onnx_wire wire, const char **domain, int64_t *version);
+/* Of all nodes of the domain, also in inner graphs. */
+void onnx_set_versions(const struct onnx_model *m, const char *domain, int64_t version);
+/* Replaces the calls of the model's functions by their nodes. */
+HRESULT onnx_read_functions(struct onnx_reader *r, struct onnx_wire file);
+
 #endif

@@ -3,7 +3,8 @@
 
     test_known.py LIBRARY [--match REGEX] [--verbose]
 
-Each case of ONNX's node tests that is one node runs between others:
+Each case of ONNX's node tests that is one node, and each of empty_cases.py's of operators that ONNX does not have, runs between
+others:
   sizes      its inputs follow from a shape, and a size follows from its result,
   If, Loop   the same in an inner graph, with what it needs outside,
   computed   one input in turn is computed by an operator of the device.
@@ -15,10 +16,12 @@ import re
 import sys
 
 from provider import np, onnx, session # first: it skips where a package is missing
-from single_nodes import by_cpu, converters, in_processes, onnx_cases, wrong
+from empty_cases import contrib_cases
+from single_nodes import Case, by_cpu, converters, in_processes, onnx_cases, wrong
 from onnx import TensorProto, helper, numpy_helper
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+ADDED = {FLOAT, TensorProto.DOUBLE, TensorProto.INT32, INT64} # ONNX Runtime's CPU provider adds these alone
 node = helper.make_node
 X = np.arange(35, dtype=np.float32).reshape(5, 7)
 CONSTANTS = {"_zero": [0], "_one": [1], "_five": 5, "_all": [-1], "_first": 0}
@@ -44,17 +47,21 @@ def around(case):
     nodes = [node("Shape", ["_x"], ["_shape"]), node("Gather", ["_shape", "_first"], ["_n"]), node("Sub", ["_n", "_five"], ["_nothing"])]
     inner = helper.make_node("Identity", ["_x"], ["_x"])
     inner.CopyFrom(case.node)
+    values = {}
     for name, x in case.feeds.items():
         kind = helper.np_dtype_to_tensor_dtype(x.dtype)
-        nodes += [node("Cast", ["_nothing"], [f"{name}_none"], to=kind),
-                  node("Or" if kind == BOOL else "Add", [f"{name}_value", f"{name}_none"], [name])]
+        wide = kind if kind in ADDED | {BOOL} else INT64 if x.dtype.kind in "iu" else FLOAT
+        nodes += [node("Cast", ["_nothing"], [f"{name}_none"], to=wide),
+                  node("Or" if kind == BOOL else "Add", [f"{name}_value", f"{name}_none"], [f"{name}_wide"]),
+                  node("Cast", [f"{name}_wide"], [name], to=kind)]
+        values[f"{name}_value"] = x.astype(helper.tensor_dtype_to_np_dtype(wide))
     result = case.node.output[0]
     nodes += [inner, node("Cast", [result], ["_floats"], to=FLOAT), node("Reshape", ["_floats", "_all"], ["_line"]),
               node("Slice", ["_line", "_zero", "_one"], ["_head"]), node("Greater", ["_head", "_limit"], ["_large"]),
               node("Cast", ["_large"], ["_rest"], to=INT64), node("Add", ["_rest", "_one"], ["_size"]),
               node("Slice", ["_x", "_zero", "_size"], ["_cut"]), node("Exp", ["_cut"], ["_y"])]
     constants = {n: np.array(v, np.int64) for n, v in CONSTANTS.items()}
-    constants.update({f"{n}_value": x for n, x in case.feeds.items()}, _limit=np.array([0.123], np.float32))
+    constants.update(values, _limit=np.array([0.123], np.float32))
     return nodes, constants
 
 
@@ -123,15 +130,23 @@ def compare(library, model, feeds, want):
     return got if isinstance(got, str) else wrong(got, want)
 
 
+def all_cases():
+    """(domain, operator) -> cases"""
+    cases = collections.defaultdict(list, {("", op): found for op, found in onnx_cases(2).items()})
+    for domain, op, inner, opsets, feeds, outputs in contrib_cases():
+        cases[domain, op].append(Case(inner, opsets, feeds, outputs))
+    return cases
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("library")
     parser.add_argument("--match", default="")
     parser.add_argument("--verbose", action="store_true")
     args = parser.parse_args()
-    cases, total = onnx_cases(2), collections.Counter()
-    for op in [op for domain, op in converters() if not domain and re.search(args.match, op)]:
-        runs = [(i, name, *made) for i, case in enumerate(cases[op]) for name, made in models(case).items()]
+    cases, total = all_cases(), collections.Counter()
+    for domain, op in [row for row in converters() if re.search(args.match, ".".join(row).lstrip("."))]:
+        runs = [(i, name, *made) for i, case in enumerate(cases[domain, op]) for name, made in models(case).items()]
         wants = in_processes(lambda run: by_cpu(*run[2:], False), runs)
         known = [(*run, want) for run, want in zip(runs, wants) if isinstance(want, list) and (op, run[0]) not in ACCEPTED]
         results = in_processes(lambda run: compare(args.library, *run[2:]), known, 60)
