@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of functions that programs get: the runtime's own, with the functions in which providers have names. */
+/* The table of functions that programs get: the runtime's own, with the functions in which providers have names. */
 #include "compat.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define VERSIONS_MAX 256
-
 static struct {
     pthread_mutex_t lock;
-    OrtApi *of_version[VERSIONS_MAX];
+    OrtApi *copy;
     bool looked, steps_aside;
-} tables = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} table = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* ---- names of providers ---- */
 
@@ -71,7 +69,7 @@ static OrtStatus *ORT_API_CALL available(char ***out, int *out_count) NO_EXCEPTI
     return status ? status : compat_status(ORT_FAIL, "out of memory");
 }
 
-/* ---- tables ---- */
+/* ---- the table ---- */
 
 /* Functions are only ever added at the end. This is where those of a version end, by the first of the next. */
 static size_t end_of(uint32_t version)
@@ -88,26 +86,27 @@ static size_t end_of(uint32_t version)
         return offsetof(OrtApi, SessionOptionsSetWeightlessSourceModelBuffer);
     default:
         /* The end of a version newer than the headers is not known here; the table leaves room for 72 functions for
-         * each, the number that came with 1.23, the most so far. Programs use none beyond their version's. */
+         * each, the number that came with 1.23, the most so far. */
         return version < 24 ? offsetof(OrtApi, TensorTypeAndShape_HasShape)
                             : sizeof(OrtApi) + (version > ORT_API_VERSION ? version - ORT_API_VERSION : 0) * 72 *
                                                    sizeof(void (*)(void));
     }
 }
 
-static OrtApi *make_table(uint32_t version, const OrtApi *real)
+/* With all functions of the runtime, whichever version a program requests: C# requests 14 and uses newer ones. */
+static OrtApi *make_table(const OrtApi *real)
 {
-    size_t size = end_of(version), there = compat_readable(real);
-    OrtApi *table = calloc(1, size > sizeof(OrtApi) ? size : sizeof(OrtApi));
-    if (!table)
+    size_t size = end_of(compat_version()), there = compat_readable(real);
+    OrtApi *copy = calloc(1, size > sizeof(OrtApi) ? size : sizeof(OrtApi));
+    if (!copy)
         return NULL;
-    memcpy(table, real, size < there ? size : there);
-    table->GetExecutionProviderApi = get_provider_api;
-    table->SessionOptionsAppendExecutionProvider = append;
-    table->GetAvailableProviders = available;
-    table->ReleaseAvailableProviders = release_names;
-    compat_session_functions(table);
-    return table;
+    memcpy(copy, real, size < there ? size : there);
+    copy->GetExecutionProviderApi = get_provider_api;
+    copy->SessionOptionsAppendExecutionProvider = append;
+    copy->GetAvailableProviders = available;
+    copy->ReleaseAvailableProviders = release_names;
+    compat_session_functions(copy);
+    return copy;
 }
 
 /* A runtime with a DirectML provider of its own needs no other; one that knows no plugins can have none. */
@@ -130,17 +129,17 @@ static const OrtApi *ORT_API_CALL get_api(uint32_t version) NO_EXCEPTION
 {
     const OrtApiBase *base = compat_runtime(NULL);
     const OrtApi *real = base ? base->GetApi(version) : NULL;
-    if (!real || version >= VERSIONS_MAX)
-        return real;
-    pthread_mutex_lock(&tables.lock);
-    if (!tables.looked)
-        tables.steps_aside = stands_for_itself(real);
-    tables.looked = true;
-    if (!tables.steps_aside && !tables.of_version[version])
-        tables.of_version[version] = make_table(version, real);
-    const OrtApi *table = tables.steps_aside ? real : tables.of_version[version];
-    pthread_mutex_unlock(&tables.lock);
-    return table;
+    if (!real)
+        return NULL;
+    pthread_mutex_lock(&table.lock);
+    if (!table.looked)
+        table.steps_aside = stands_for_itself(real);
+    table.looked = true;
+    if (!table.steps_aside && !table.copy)
+        table.copy = make_table(real);
+    const OrtApi *answer = table.steps_aside ? real : table.copy;
+    pthread_mutex_unlock(&table.lock);
+    return answer;
 }
 
 static const char *ORT_API_CALL get_version(void) NO_EXCEPTION
@@ -155,9 +154,8 @@ ORT_EXPORT const OrtApiBase *ORT_API_CALL OrtGetApiBase(void) NO_EXCEPTION
     return compat_runtime(__builtin_return_address(0)) ? &base : NULL;
 }
 
-/* The library is closed: the tables are no longer used. */
+/* The library is closed: the table is no longer used. */
 __attribute__((destructor)) static void forget(void)
 {
-    for (uint32_t i = 0; i < VERSIONS_MAX; i++)
-        free(tables.of_version[i]);
+    free(table.copy);
 }

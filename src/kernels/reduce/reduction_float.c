@@ -455,7 +455,7 @@ static void hardmax_tile(const struct kern_reductions *groups, uint64_t first, u
 
 /* ---- normalisations: a = mean as FLOAT32, b = 1 / deviation, c = what a lost of the mean, scaled by b ---- */
 
-#define FAR 0x1p255 /* squares of what fits FLOAT32 */
+#define SQUARES_BOUND 0x1p255 /* squares of what fits FLOAT32 */
 
 static void norm_tile(const struct kern_reductions *groups, uint64_t first, uint32_t width)
 {
@@ -471,7 +471,7 @@ static void norm_tile(const struct kern_reductions *groups, uint64_t first, uint
     for (uint32_t i = 0; i < width; i++) {
         double factor = norm->use_variance ? 1 / sqrt(scratch->sum[i] / count + norm->epsilon) : 1;
         /* Where x - mean may not fit, the mean is taken from the quotient. */
-        scratch->a[i] = scratch->sum[i] < FAR ? (float)mean[i] : 0;
+        scratch->a[i] = scratch->sum[i] < SQUARES_BOUND ? (float)mean[i] : 0;
         scratch->b[i] = (float)factor;
         scratch->c[i] = (float)((scratch->a[i] - mean[i]) * factor);
     }
