@@ -77,6 +77,15 @@ struct kern_reduction_rows {
     bool half;
 };
 
+/* Lines of FLOAT32 or FLOAT16 elements, `apart` elements from one to the next, and their transposed tile. */
+struct kern_reduction_lines {
+    const void *x;
+    bool half;
+    int64_t apart;
+    uint32_t count, length, pitch; /* lines; elements of a line; the count rounded up to a multiple of 16 */
+    float *tile;                   /* `length` rows of `pitch` elements */
+};
+
 /* Loops of one instruction set. `half`: x is FLOAT16, else FLOAT32. */
 struct kern_reduction_isa {
     const struct kern_map_isa *map;
@@ -112,6 +121,9 @@ struct kern_reduction_isa {
     /* The same of FLOAT32 rows of X and as many of G; a, b, c += the three. */
     void (*pair_columns)(float *a, float *b, float *c, const struct kern_reduction_rows *x, const float *const *g,
                          const float *center);
+    /* Lines to a tile, whose columns beyond the count repeat the last line; and a tile to lines. */
+    void (*lines_load)(const struct kern_reduction_lines *lines);
+    void (*lines_store)(const struct kern_reduction_lines *lines);
 };
 
 struct kern_reductions {
@@ -122,7 +134,8 @@ struct kern_reductions {
     bool columns;               /* neighbouring elements of X belong to neighbouring groups */
     bool direct;                /* lines of results are written where they belong */
     bool stream;
-    bool nan; /* it wins in extremes and positions, see struct kern_reduce */
+    bool nan;    /* it wins in extremes and positions, see struct kern_reduce */
+    bool cached; /* X and Y are one tile in the first cache */
     uint32_t tile;
     struct kern_reduction_scratch scratch[1];
 };

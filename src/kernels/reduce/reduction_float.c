@@ -2,7 +2,7 @@
 /* Reductions, softmax, normalisations and the sums of their gradients, of FLOAT32, FLOAT16 and bfloat16. Sums continue
  * in double, so that large images keep their mean. */
 #include "kernels/core/dense.h"
-#include "kernels/reduce/reduction.h"
+#include "kernels/reduce/reduction_short.h"
 
 #include <math.h>
 
@@ -179,16 +179,30 @@ static const struct kern_map *map_of(const struct kern_op *op, uint32_t *out_inp
     return op->epilogue ? op->epilogue : &plain;
 }
 
+/* What a tile of short lines takes, where such lines are computed as columns. */
+static uint64_t short_bytes(const struct kern_reductions *groups)
+{
+    static const struct kern_map plain = { .load_type = { DML_TENSOR_DATA_TYPE_FLOAT32 } };
+    const uint32_t lines = kern_reduction_short_lines(groups);
+    struct kern_reductions columns = { .tile = lines, .inner.count = groups->inner.count };
+    if (!lines)
+        return 0;
+    return kern_reduction_short_floats(groups, lines) * sizeof(float) + scratch_init(&columns, NULL) +
+           kern_map_block_bytes(&plain, 1);
+}
+
 void kern_reduction_float_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
-    struct kern_reductions groups;
+    const struct kern_call call = { .op = op };
+    struct kern_reductions groups = { .call = &call };
     uint32_t inputs;
     const struct kern_map *map = map_of(op, &inputs);
     layout(&groups, op);
     *out = (struct kern_work){ .units = groups.outer.count, .grain = BASE_MAX(1, KERN_GRAIN / groups.inner.count) };
     if (groups.columns)
         out->grain = BASE_MAX(out->grain, 32); /* two cache lines */
-    out->worker_scratch_bytes = scratch_init(&groups, NULL) + kern_map_block_bytes(map, inputs);
+    out->worker_scratch_bytes =
+        BASE_MAX(scratch_init(&groups, NULL) + kern_map_block_bytes(map, inputs), short_bytes(&groups));
 }
 
 /* ---- the last step ---- */
@@ -394,6 +408,22 @@ static void softmax_row(const struct kern_reductions *groups, uint64_t group)
     groups->isa->finish(&f, length);
 }
 
+/* The powers replace X, so that each is computed once. */
+static void softmax_cached(const struct kern_reductions *groups, uint64_t first, uint32_t width)
+{
+    const struct kern_reduction_scratch *scratch = groups->scratch;
+    kern_reductions_stat(groups, KERN_STAT_MAX, first, width, NULL, scratch->sum);
+    for (uint32_t i = 0; i < width; i++) {
+        scratch->a[i] = (float)scratch->sum[i];
+        scratch->b[i] = 1;
+    }
+    finish_tile(groups, KERN_REDUCTION_POWERS, first, width);
+    kern_reductions_stat(groups, KERN_STAT_SUM, first, width, NULL, scratch->sum);
+    for (uint32_t i = 0; i < width; i++)
+        scratch->b[i] = (float)(1 / scratch->sum[i]);
+    finish_tile(groups, KERN_REDUCTION_SCALED, first, width);
+}
+
 static void softmax_tile(const struct kern_reductions *groups, uint64_t first, uint32_t width)
 {
     const struct kern_reduction_scratch *scratch = groups->scratch;
@@ -404,7 +434,11 @@ static void softmax_tile(const struct kern_reductions *groups, uint64_t first, u
         softmax_row(groups, first + i);
     if (rows)
         return;
-    if (groups->columns)
+    if (groups->cached && !logarithm) {
+        softmax_cached(groups, first, width);
+        return;
+    }
+    if (groups->columns && !groups->cached)
         kern_reductions_powers(groups, first, width, scratch->a, scratch->sum);
     else
         exponentials(groups, first, width);
@@ -521,22 +555,44 @@ static void grad_sums_tile(const struct kern_reductions *groups, uint64_t first,
         store_sums(groups, 3 + s, first, width, sums + s * width);
 }
 
-void kern_reduction_float_run(const struct kern_call *call, const struct kern_reduction_isa *isa, uint64_t begin,
-                              uint64_t end)
+static void tile_run(const struct kern_reductions *groups, uint64_t first, uint32_t width)
 {
     static void (*const tiles[KERN_KIND_COUNT])(const struct kern_reductions *groups, uint64_t first,
                                                 uint32_t width) = {
         [KERN_REDUCE] = reduce_tile,   [KERN_SOFTMAX] = softmax_tile, [KERN_NORM] = norm_tile,
         [KERN_LP_NORM] = lp_norm_tile, [KERN_MOMENTS] = moments_tile, [KERN_GRAD_SUMS] = grad_sums_tile,
     };
-    const bool hard = call->op->kind == KERN_SOFTMAX && call->op->u.softmax.mode == KERN_SOFTMAX_HARD;
+    const struct kern_op *op = groups->call->op;
+    const bool hard = op->kind == KERN_SOFTMAX && op->u.softmax.mode == KERN_SOFTMAX_HARD;
+    (hard ? hardmax_tile : tiles[op->kind])(groups, first, width);
+}
+
+static void short_run(const struct kern_reductions *groups, const struct kern_op *columns, void *const *data,
+                      uint32_t width, void *scratch)
+{
+    const struct kern_call call = { .op = columns, .data = data };
+    struct kern_reductions tile = { .call = &call, .isa = groups->isa, .cached = true };
+    layout(&tile, columns);
+    scratch_init(&tile, scratch);
+    tile_run(&tile, 0, width);
+}
+
+void kern_reduction_float_run(const struct kern_call *call, const struct kern_reduction_isa *isa, uint64_t begin,
+                              uint64_t end)
+{
     struct kern_reductions groups = { .call = call, .isa = isa };
     layout(&groups, call->op);
     scratch_init(&groups, call->worker_scratch);
+    const uint32_t lines = kern_reduction_short_lines(&groups);
     for (uint32_t width; begin < end; begin += width) {
         uint64_t left = BASE_MIN(end - begin, kern_iterator_row_left(&groups.outer, begin));
+        if (lines && left >= KERN_REDUCTION_SHORT_LEAST) {
+            width = (uint32_t)BASE_MIN(left, lines);
+            kern_reduction_short_tile(&groups, begin, width, call->worker_scratch, short_run);
+            continue;
+        }
         width = (uint32_t)BASE_MIN(left, groups.tile);
-        (hard ? hardmax_tile : tiles[call->op->kind])(&groups, begin, width);
+        tile_run(&groups, begin, width);
     }
     kern_stream_end();
 }

@@ -303,6 +303,52 @@ static void reduction_pair_columns(float *a, float *b, float *c, const struct ke
         pair_step(sums, x, g, center, i, 1, x->count - i);
 }
 
+DENSE_INLINE void lines_load_as(const struct kern_reduction_lines *lines, bool half)
+{
+    const DML_TENSOR_DATA_TYPE type = half ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32;
+    for (uint32_t i = 0; i < lines->pitch; i += VEC)
+        for (uint32_t at = 0; at < lines->length; at += VEC) {
+            const uint32_t left = BASE_MIN(lines->length - at, VEC);
+            vec v[VEC];
+            _Pragma("GCC unroll 16") for (uint32_t r = 0; r < VEC; r++) v[r] =
+                vec_load_some(type, lines->x, BASE_MIN(i + r, lines->count - 1) * lines->apart + at, left);
+            vec_transpose(v);
+            _Pragma("GCC unroll 16") for (uint32_t r = 0; r < VEC; r++) if (r < left)
+                vec_store(lines->tile + (at + r) * lines->pitch + i, v[r]);
+        }
+}
+
+static void reduction_lines_load(const struct kern_reduction_lines *lines)
+{
+    if (lines->half)
+        lines_load_as(lines, true);
+    else
+        lines_load_as(lines, false);
+}
+
+DENSE_INLINE void lines_store_as(const struct kern_reduction_lines *lines, bool half)
+{
+    const DML_TENSOR_DATA_TYPE type = half ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32;
+    for (uint32_t i = 0; i < lines->count; i += VEC)
+        for (uint32_t at = 0; at < lines->length; at += VEC) {
+            const uint32_t left = BASE_MIN(lines->length - at, VEC);
+            vec v[VEC];
+            _Pragma("GCC unroll 16") for (uint32_t r = 0; r < VEC; r++) v[r] =
+                vec_load(lines->tile + (at + BASE_MIN(r, left - 1)) * lines->pitch + i);
+            vec_transpose(v);
+            _Pragma("GCC unroll 16") for (uint32_t r = 0; r < VEC; r++) if (i + r < lines->count)
+                vec_store_some(type, (void *)lines->x, (i + r) * lines->apart + at, v[r], left);
+        }
+}
+
+static void reduction_lines_store(const struct kern_reduction_lines *lines)
+{
+    if (lines->half)
+        lines_store_as(lines, true);
+    else
+        lines_store_as(lines, false);
+}
+
 static const struct kern_reduction_isa reduction_isa = {
     &KERN_ISA_TABLE(kern_map_isa_),
     reduction_row,
@@ -318,6 +364,8 @@ static const struct kern_reduction_isa reduction_isa = {
     reduction_deviations_columns,
     reduction_pairs,
     reduction_pair_columns,
+    reduction_lines_load,
+    reduction_lines_store,
 };
 
 KERN_ISA_RUN_WITH(reduce_float, kern_reduction_float_run(call, &reduction_isa, begin, end))

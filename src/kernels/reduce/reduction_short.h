@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Groups that are short dense lines, computed as columns of transposed tiles. */
+#ifndef KERNELS_REDUCTION_SHORT_H
+#define KERNELS_REDUCTION_SHORT_H
+
+#include "kernels/reduce/reduction.h"
+
+#define KERN_REDUCTION_SHORT_LEAST 16 /* lines of a tile */
+
+/* Most lines of a tile; 0: these groups are computed otherwise. */
+uint32_t kern_reduction_short_lines(const struct kern_reductions *groups);
+/* Elements of a tile. */
+uint64_t kern_reduction_short_floats(const struct kern_reductions *groups, uint32_t lines);
+
+/* Runs the op, whose `width` groups are columns, on data[]. `scratch`: what follows the tile. */
+typedef void kern_reduction_short_run(const struct kern_reductions *groups, const struct kern_op *columns,
+                                      void *const *data, uint32_t width, void *scratch);
+/* Groups [first, first + width), neighbours in the outer iterator's last dimension. `scratch`: the tile and what the
+ * run needs. */
+void kern_reduction_short_tile(const struct kern_reductions *groups, uint64_t first, uint32_t width, void *scratch,
+                               kern_reduction_short_run *run);
+
+#endif
