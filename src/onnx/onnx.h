@@ -69,13 +69,13 @@ struct onnx_attribute {
 
 struct onnx_node {
     const char *op, *domain, *name; /* domain "" = ai.onnx */
-    const char *overload;           /* read from files only: of a function that is called; "" = the only one */
     const char **inputs, **outputs; /* "" = absent optional */
     uint32_t input_count, output_count;
     const struct onnx_attribute *attributes;
     uint32_t attribute_count;
     /* Of the operator set, or the operator's own since-version: both compare alike with versions that changed it. */
     int64_t version;
+    const char *overload; /* read from files only: of a function that is called; "" = the only one */
 };
 
 struct onnx_value_info {

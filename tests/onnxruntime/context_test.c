@@ -41,8 +41,12 @@ static struct onnx_node nodes[] = {
     { "Mul", "", "mul", names + 8, names + 10, 2, 1, NULL, 0, 14 },
     { "ReduceMean", "", "mean", names + 11, names + 12, 1, 1, other_attributes, 5, 13 },
 };
-static struct onnx_value_info inputs[] = { { .name = "x", .type = ONNX_FLOAT, .rank = 2, true, { -1, 6 } } };
-static struct onnx_value_info outputs[] = { { .name = "y", .type = ONNX_FLOAT, .rank = 2, true, { -1, 1 } } };
+static struct onnx_value_info inputs[] = {
+    { .name = "x", .type = ONNX_FLOAT, .rank = 2, .has_shape = true, .dims = { -1, 6 } }
+};
+static struct onnx_value_info outputs[] = {
+    { .name = "y", .type = ONNX_FLOAT, .rank = 2, .has_shape = true, .dims = { -1, 1 } }
+};
 static const struct onnx_model model = {
     .nodes = nodes,
     .node_count = ARRAY_SIZE(nodes),
