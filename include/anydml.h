@@ -9,7 +9,7 @@
  *   ANYDML_CPU_FLAGS=name,name                   instruction sets that may be used, of avx2, avx_vnni, avx512,
  *                                                avx512_vnni, avx512_bf16, amx_int8, amx_bf16, neon, dotprod, i8mm
  *                                                and bf16 ("none": portable code only); unset or empty: all that
- *                                                the processor has
+ *                                                the CPU has
  *   ANYDML_ADAPTERS=cpu,vulkan,null              which adapters are listed, and in which order; default: GPUs, cpu
  *   ANYDML_HALF_PRECISION=on|off                 on: everything is compiled with HALF_PRECISION_FLOAT32 (below)
  *   ANYDML_TRACE=file                            a timeline of what DirectML devices execute, in the JSON format of

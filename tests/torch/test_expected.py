@@ -192,14 +192,14 @@ class Errors(unittest.TestCase):
 
     def test_kinds_of_tensors_that_are_not_there(self):
         x = torch.eye(3, device=DEVICE)
-        sparse, indices = torch.eye(3).to_sparse(), torch.tensor([[0, 1], [1, 0]], device=DEVICE)
-        row = torch.arange(3, device=DEVICE)
-        for make in (x.to_sparse, x.to_sparse_csr, lambda: sparse.to(DEVICE), lambda: sparse.to_sparse_csr().to(DEVICE),
-                     lambda: torch.sparse_csr_tensor(row, row[:2], x[0, :2]), lambda: torch.sparse.mm(sparse, x),
-                     lambda: torch.zeros(2, 2, layout=torch.sparse_coo, device=DEVICE),
-                     lambda: torch.sparse_coo_tensor(indices, torch.ones(2, device=DEVICE), (2, 2)),
-                     lambda: nn.Embedding(9, 3, sparse=True).to(DEVICE)(indices).sum().backward()):
+        sparse, row = torch.eye(3).to_sparse(), torch.arange(3, device=DEVICE)
+        for make in (x.to_sparse, x.to_sparse_csr, lambda: sparse.to_sparse_csr().to(DEVICE),
+                     lambda: torch.sparse_csr_tensor(row, row[:2], x[0, :2])):
             with self.assertRaisesRegex(NotImplementedError, "dml has no sparse tensors"):
+                make()
+        moved = sparse.to(DEVICE)
+        for make in (lambda: torch.sparse.mm(sparse, x), lambda: moved @ x, lambda: moved + moved, lambda: moved * 2, moved.sum):
+            with self.assertRaisesRegex(NotImplementedError, "dml has no operators of sparse tensors"):
                 make()
         for make in (lambda: torch.quantize_per_tensor(x, 0.1, 0, torch.qint8),
                      lambda: torch.quantize_per_tensor(x.cpu(), 0.1, 0, torch.qint8).to(DEVICE)):
@@ -212,6 +212,23 @@ class Errors(unittest.TestCase):
         for make in (lambda: torch.nested.as_nested_tensor([x, x]), lambda: torch.nested.nested_tensor([x, x])):
             with self.assertRaisesRegex(NotImplementedError, "dml has no nested tensors"):
                 make()
+
+    def test_sparse_buffers(self):
+        """Modules that have them move; they are taken apart and made dense, and nothing else."""
+        for sizes, dense in (((5, 7), 0), ((4, 3, 2), 1), ((9,), 0), ((2, 3, 4), 0)):
+            whole = torch.randn(sizes)
+            whole[torch.rand(sizes[: len(sizes) - dense]) < 0.6] = 0
+            module = nn.Module()
+            module.register_buffer("mask", whole.to_sparse(len(sizes) - dense))
+            mask = module.to(DEVICE).mask
+            self.assertEqual((mask.device, mask.layout, mask.shape), (DEVICE, torch.sparse_coo, whole.shape))
+            self.assertTrue(torch.equal(mask.to_dense().cpu(), whole))
+            self.assertTrue(torch.equal(mask.cpu().to_dense(), whole))
+            self.assertEqual(mask.indices().device, DEVICE)
+            self.assertTrue(torch.equal(mask.clone().values().cpu(), module.mask.cpu().values()))
+        twice = torch.sparse_coo_tensor(torch.tensor([[0, 0, 1]], device=DEVICE), torch.tensor([1.0, 2, 4], device=DEVICE), (3,))
+        self.assertEqual(twice.to_dense().tolist(), [3, 4, 0])
+        self.assertEqual(torch.zeros(2, 2, layout=torch.sparse_coo, device=DEVICE).to_dense().tolist(), [[0, 0], [0, 0]])
 
     def test_compiling_without_a_backend(self):
         torch._dynamo.reset()

@@ -37,7 +37,7 @@ template <Absent kKind> torch::CppFunction refusal()
     return torch::CppFunction::makeFromBoxedFunction<&refuse_all<kKind>>();
 }
 
-TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, m) // but for those in sparse.cpp
+TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, m) // except those in sparse.cpp
 {
     m.fallback(refusal<COO>());
 }
