@@ -114,6 +114,20 @@ void check_widen(const struct check_rng *rng, struct check_case *c)
     }
 }
 
+/* x * sigmoid(x * (1.5 + 0.25 * x * x)), as GELU by tanh is */
+static void cubic_gate(struct kern_map *map, uint32_t inputs)
+{
+    const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32, x = map->store[0], at = (uint8_t)(inputs + map->inst_count);
+    struct kern_map_inst *inst = map->inst + map->inst_count;
+    inst[0] = (struct kern_map_inst){ KERN_MAP_MUL, f32, f32, { x, x } };
+    inst[1] = (struct kern_map_inst){ KERN_MAP_MULADD, f32, f32, { at }, { { .f32 = 0.25f }, { .f32 = 1.5f } } };
+    inst[2] = (struct kern_map_inst){ KERN_MAP_MUL, f32, f32, { (uint8_t)(at + 1), x } };
+    inst[3] = (struct kern_map_inst){ KERN_MAP_SIGMOID, f32, f32, { (uint8_t)(at + 2) } };
+    inst[4] = (struct kern_map_inst){ KERN_MAP_MUL, f32, f32, { x, (uint8_t)(at + 3) } };
+    map->inst_count += 5;
+    map->store[0] = (uint8_t)(at + 4);
+}
+
 void check_epilogue(struct check_rng *rng, struct check_case *c, const struct kern_view *out_view)
 {
     const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
@@ -153,6 +167,10 @@ void check_epilogue(struct check_rng *rng, struct check_case *c, const struct ke
     /* Two in a row; of numbers that are not negative, whose swish does not vanish. */
     if (map->inst[map->inst_count - 1].code != KERN_MAP_RELU || !check_chance(rng, 3))
         return;
+    if (check_chance(rng, 2)) {
+        cubic_gate(map, inputs);
+        return;
+    }
     map->inst[map->inst_count] = (struct kern_map_inst){ KERN_MAP_SWISH, f32, f32, { map->store[0] } };
     map->inst[map->inst_count++].imm[0].f32 = 1.5f;
     map->store[0]++;

@@ -57,10 +57,30 @@ static bool read_gate(const struct kern_map_inst *inst, uint32_t last, uint32_t 
 {
     const bool hard = inst->code == KERN_MAP_HARD_SIGMOID;
     const uint8_t code = hard ? KERN_MAP_HARD_SWISH : KERN_MAP_SWISH, *src = inst[1].src;
-    *out = (struct kern_epilogue_step){ .code = code, .p = hard ? inst->imm[0].f32 : 1, .q = inst->imm[1].f32 };
+    *out =
+        (struct kern_epilogue_step){ .code = code, .p = hard ? inst->imm[0].f32 : 1, .q = hard ? inst->imm[1].f32 : 0 };
     return (support->operands[code] & KERN_EPILOGUE_GATE) && (hard || inst->code == KERN_MAP_SIGMOID) &&
            inst->src[0] == last && inst[1].code == KERN_MAP_MUL && is_float(&inst[1]) &&
            ((src[0] == last && src[1] == gate) || (src[0] == gate && src[1] == last));
+}
+
+static bool multiplies(const struct kern_map_inst *inst, uint32_t a, uint32_t b)
+{
+    return inst->code == KERN_MAP_MUL && is_float(inst) &&
+           ((inst->src[0] == a && inst->src[1] == b) || (inst->src[0] == b && inst->src[1] == a));
+}
+
+#define CUBIC_CODES 5
+
+/* x * sigmoid(x * (p + q * x * x)) as five instructions, the first of which writes register `square`. */
+static bool read_cubic(const struct kern_map_inst *inst, uint32_t last, uint32_t square,
+                       const struct kern_epilogue_support *support, struct kern_epilogue_step *out)
+{
+    *out = (struct kern_epilogue_step){ .code = KERN_MAP_SWISH, .p = inst[1].imm[1].f32, .q = inst[1].imm[0].f32 };
+    return (support->operands[KERN_MAP_SWISH] & KERN_EPILOGUE_CUBIC) && multiplies(&inst[0], last, last) &&
+           inst[1].code == KERN_MAP_MULADD && is_float(&inst[1]) && inst[1].src[0] == square &&
+           multiplies(&inst[2], last, square + 1) && inst[3].code == KERN_MAP_SIGMOID && is_float(&inst[3]) &&
+           inst[3].src[0] == square + 2 && multiplies(&inst[4], last, square + 3);
 }
 
 bool kern_epilogue_match(const struct kern_op *op, const struct kern_epilogue_support *support,
@@ -79,7 +99,9 @@ bool kern_epilogue_match(const struct kern_op *op, const struct kern_epilogue_su
         if (out->count == support->steps)
             return false;
         struct kern_epilogue_step *step = &out->step[out->count++];
-        if (i + 1 < map->inst_count && read_gate(inst, last, inputs + i, support, step))
+        if (i + CUBIC_CODES <= map->inst_count && read_cubic(inst, last, inputs + i, support, step))
+            i += CUBIC_CODES - 1;
+        else if (i + 1 < map->inst_count && read_gate(inst, last, inputs + i, support, step))
             i++;
         else if (!read_step(op, inst, last, support->operands[inst->code], step))
             return false;

@@ -22,6 +22,7 @@ enum kern_epilogue_operands {
     KERN_EPILOGUE_NUMBER = 1 << 1, /* that and a number, which becomes p */
     KERN_EPILOGUE_TENSOR = 1 << 2, /* that and an element of an input of the op, of any type and any strides */
     KERN_EPILOGUE_GATE = 1 << 3,   /* SWISH, HARD_SWISH: also written as a sigmoid times its operand */
+    KERN_EPILOGUE_CUBIC = 1 << 4,  /* SWISH: also value * sigmoid(p * value + q * value^3), such as GELU by tanh */
 };
 
 /* What a kernel can apply: the maximum number of steps, and for each operation a set of kern_epilogue_operands. */
@@ -34,7 +35,7 @@ struct kern_epilogue_support {
 struct kern_epilogue_step {
     uint8_t code;    /* enum kern_map_code */
     uint32_t tensor; /* of the op: the operand; 0: none, or the number p */
-    float p, q;
+    float p, q;      /* of SWISH, q is 0 unless the kernel supports KERN_EPILOGUE_CUBIC */
 };
 
 struct kern_epilogue {

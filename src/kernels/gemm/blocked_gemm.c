@@ -182,7 +182,8 @@ bool blocked_gemm_steps(const struct kern_op *op, struct kern_epilogue *out)
                                                             [KERN_MAP_CLAMP_NAN] = KERN_EPILOGUE_VALUE,
                                                             [KERN_MAP_RELU] = KERN_EPILOGUE_VALUE,
                                                             [KERN_MAP_GELU] = KERN_EPILOGUE_VALUE,
-                                                            [KERN_MAP_SWISH] = KERN_EPILOGUE_VALUE,
+                                                            [KERN_MAP_SWISH] =
+                                                                KERN_EPILOGUE_VALUE | KERN_EPILOGUE_CUBIC,
                                                             [KERN_MAP_SQRT] = KERN_EPILOGUE_VALUE } };
     const struct kern_view *y = &op->tensors[op->input_count];
     const struct kern_gemm gemm = blocked_gemm_of(op);

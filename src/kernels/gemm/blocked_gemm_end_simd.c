@@ -107,7 +107,7 @@ static __attribute__((noinline)) void activate(const struct operand *step, uint3
             row[c] = fmath_gelu(row[c]);
     else
         for (uint32_t c = 0; c < count; c++)
-            row[c] = fmath_swish(row[c], step->p * row[c]);
+            row[c] = fmath_swish(row[c], (step->p + step->q * row[c] * row[c]) * row[c]);
 }
 
 #define EACH_VEC _Pragma("GCC unroll 4") for (uint32_t v = 0; v < vecs; v++)

@@ -36,7 +36,7 @@ static bool panel_within(const float *row, float bound)
     return !beyond;
 }
 
-static void panel_activate(uint8_t code, float p, float *row)
+static void panel_activate(uint8_t code, float p, float q, float *row)
 {
     if (code == KERN_MAP_RELU)
         for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
@@ -52,7 +52,7 @@ static void panel_activate(uint8_t code, float p, float *row)
             row[c] = fmath_gelu(row[c]);
     else if (code == KERN_MAP_SWISH)
         for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
-            row[c] = fmath_swish(row[c], p * row[c]);
+            row[c] = fmath_swish(row[c], (p + q * row[c] * row[c]) * row[c]);
 }
 
 /* One row of one panel, whose last columns may not exist. */
@@ -75,7 +75,7 @@ DENSE_INLINE void panel_finish_row(const struct panel *p, uint32_t row, uint32_t
         vec_store(out + c, value);
     }
     for (uint32_t i = 0; i < finish->code_count; i++)
-        panel_activate(finish->code[i].code, finish->code[i].p, out);
+        panel_activate(finish->code[i].code, finish->code[i].p, finish->code[i].q, out);
     if (!whole)
         memcpy(p->y[row] + column, values, count * sizeof(*values));
 }
