@@ -16,13 +16,20 @@ struct conv_dw {
     const struct kern_call *call;
     const struct kern_op *flat;
     const float **taps; /* those of a phase are consecutive */
-    uint32_t *tap_of;   /* index into W */
+    int64_t *weight_at; /* of each tap, from a filter's first weight */
     uint32_t *ends;     /* of each phase's taps */
     float *weights, *up;
     uint32_t tap_count;
     void *epilogue;
     struct blocked_gemm_end end; /* of integers */
 };
+
+/* A step of the init function: divisions are too slow for each filter. */
+static int64_t conv_dw_weight_at(const struct conv_shape *s, int64_t t)
+{
+    const int64_t tap = s->flip ? s->kernel[1] * s->kernel[2] - 1 - t : t;
+    return tap / s->kernel[2] * s->w[3] + tap % s->kernel[2] * s->w[4];
+}
 
 /* Taps of the results that have these remainders by the strides. */
 static uint32_t conv_dw_phase(struct conv_dw *d, int64_t row, int64_t column, uint32_t count)
@@ -35,7 +42,7 @@ static uint32_t conv_dw_phase(struct conv_dw *d, int64_t row, int64_t column, ui
             continue;
         d->taps[count] =
             window_tap(&d->w, &d->band, down / s->stride[1] + d->w.pad[0], right / s->stride[2] + d->w.pad[1]);
-        d->tap_of[count++] = (uint32_t)t;
+        d->weight_at[count++] = conv_dw_weight_at(s, t);
     }
     return count;
 }
@@ -50,32 +57,42 @@ static void conv_dw_init(struct conv_dw *d, const struct kern_call *call)
     window_band_init(&d->w, &d->band, call->worker_scratch);
     d->tap_count = (uint32_t)(s->kernel[1] * s->kernel[2]);
     d->taps = (const float **)((float *)call->worker_scratch + window_floats(&d->w));
-    d->weights = (float *)(d->taps + d->tap_count);
-    d->tap_of = (uint32_t *)(d->weights + d->tap_count);
-    d->ends = d->tap_of + d->tap_count;
+    d->weight_at = (int64_t *)(d->taps + d->tap_count);
+    d->weights = (float *)(d->weight_at + d->tap_count);
+    d->ends = (uint32_t *)(d->weights + d->tap_count);
     d->up = (float *)base_align_up((uintptr_t)(d->ends + phases), 64);
     d->epilogue = (void *)base_align_up((uintptr_t)(d->up + conv_dw_up_floats(s, &d->w)), 64);
     for (uint32_t t = 0; t < d->tap_count && !s->transposed; t++) {
         d->taps[t] = window_tap(&d->w, &d->band, t / d->w.kernel[1], t % d->w.kernel[1]);
-        d->tap_of[t] = t;
+        d->weight_at[t] = conv_dw_weight_at(s, t);
     }
     for (int64_t p = 0; p < phases && s->transposed; p++)
         d->ends[p] = conv_dw_phase(d, p / s->stride[2], p % s->stride[2], p ? d->ends[p - 1] : 0);
 }
 
-/* Taps [first, end). */
+/* Results [i, i + vecs * VEC): independent sums hide the latency of additions. */
+DENSE_INLINE void conv_dw_block(const struct conv_dw *d, uint32_t first, uint32_t end, int64_t i, float bias, int vecs)
+{
+    vec sum[8];
+    _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) sum[v] = vec_set(bias);
+    for (uint32_t t = first; t < end; t++) {
+        const vec w = vec_set(d->weights[t]);
+        const float *x = d->taps[t] + i;
+        _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) sum[v] = vec_fma(w, vec_load(x + v * VEC), sum[v]);
+    }
+    _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) vec_store(d->band.run + i + v * VEC, sum[v]);
+}
+
+/* Taps [first, end); results are rounded up to whole steps of the window. */
 static void conv_dw_multiply(const struct conv_dw *d, uint32_t first, uint32_t end, int64_t count, float bias)
 {
-    for (int64_t i = 0; i < count; i += 2 * VEC) {
-        vec low = vec_set(bias), high = low;
-        for (uint32_t t = first; t < end; t++) {
-            vec w = vec_set(d->weights[t]);
-            low = vec_fma(w, vec_load(d->taps[t] + i), low);
-            high = vec_fma(w, vec_load(d->taps[t] + i + VEC), high);
-        }
-        vec_store(d->band.run + i, low);
-        vec_store(d->band.run + i + VEC, high);
-    }
+    int64_t i = 0;
+    for (; i + 8 * VEC <= count; i += 8 * VEC)
+        conv_dw_block(d, first, end, i, bias, 8);
+    for (; i + 4 * VEC <= count; i += 4 * VEC)
+        conv_dw_block(d, first, end, i, bias, 4);
+    for (; i < count; i += 2 * VEC)
+        conv_dw_block(d, first, end, i, bias, 2);
 }
 
 /* Writes a phase's `rows` rows to their positions among the results. */
@@ -150,12 +167,12 @@ static void conv_dw_plane(struct conv_dw *d, uint64_t plane)
     const struct kern_conv *conv = &op->u.conv;
     const uint32_t channel[KERN_RANK_MAX] = { 0, (uint32_t)o };
     int32_t w_zero = gemm_zero(d->call, conv->has_w_zero, 2u + conv->has_bias + conv->has_x_zero, channel);
-    for (uint32_t t = 0; t < d->tap_count; t++) {
-        const int64_t tap = s->flip ? d->tap_count - 1 - d->tap_of[t] : d->tap_of[t];
-        const int64_t filter = s->transposed ? o / s->out_group * s->w[0] + o % s->out_group * s->w[1] : o * s->w[0];
-        const int64_t index = filter + tap / s->kernel[2] * s->w[3] + tap % s->kernel[2] * s->w[4];
-        d->weights[t] = (float)dense_load(d->call->data[1], index, op->tensors[1].type) - (float)w_zero;
-    }
+    const int64_t filter = s->transposed ? o / s->out_group * s->w[0] + o % s->out_group * s->w[1] : o * s->w[0];
+    const DML_TENSOR_DATA_TYPE w_type = op->tensors[1].type;
+    for (uint32_t t = 0; t < d->tap_count && w_type == DML_TENSOR_DATA_TYPE_FLOAT32; t++)
+        d->weights[t] = ((const float *)d->call->data[1])[filter + d->weight_at[t]];
+    for (uint32_t t = 0; t < d->tap_count && w_type != DML_TENSOR_DATA_TYPE_FLOAT32; t++)
+        d->weights[t] = (float)dense_load(d->call->data[1], filter + d->weight_at[t], w_type) - (float)w_zero;
     double bias = conv->has_bias ? dense_load(d->call->data[2], o * s->bias, op->tensors[2].type) : 0;
     int64_t x_at = n * s->x[0] + o / s->out_group * s->x[1];
     for (int64_t row = 0; row < d->w.out[0]; row += d->w.rows) {

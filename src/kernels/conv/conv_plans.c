@@ -253,7 +253,7 @@ void kern_conv_dw_f32_plan(const struct kern_op *op, uint32_t threads, struct ke
     *out = (struct kern_work){ .units = (uint64_t)s.batch * s.out_channels };
     out->grain = dense_grain((uint64_t)(w.out[0] * w.out[1]) * taps / 4);
     out->worker_scratch_bytes =
-        base_align_up(floats * sizeof(float) + taps * (sizeof(float *) + sizeof(uint32_t)) + phases * sizeof(uint32_t),
+        base_align_up(floats * sizeof(float) + taps * (sizeof(float *) + sizeof(int64_t)) + phases * sizeof(uint32_t),
                       64) +
         dense_epilogue_bytes(op) + 64;
 }
