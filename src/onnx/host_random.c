@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random numbers. A node with a seed makes the same ones in every process, and other ones in each run; without a seed
  * they differ between processes. ONNX leaves the generator open. */
+#include "base/clock.h"
 #include "onnx/host.h"
 
 #include "onnx/build.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 struct generator {
     uint64_t state;
@@ -58,9 +58,7 @@ static HRESULT generator_of(struct onnx_host_call *c, struct generator **out)
         memcpy(&bits, &seed->f, sizeof(bits));
         g->state = bits;
     } else {
-        struct timespec now;
-        timespec_get(&now, TIME_UTC);
-        g->state = (uint64_t)now.tv_sec * 1000000007u ^ (uint64_t)now.tv_nsec ^ (uint64_t)(uintptr_t)g << 20;
+        g->state = base_now_ns() ^ (uint64_t)(uintptr_t)g << 20;
     }
     next_bits(g);
     return S_OK;

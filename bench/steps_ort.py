@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""steps_ort.py LIBRARY [--only TEXT] [--before LIBRARY]: single steps of networks that people run, at the shapes that they have
+there, in ONNX Runtime with one thread: CPU time in the provider (libonnxruntime_ep_directml.so) over that in ONNX Runtime's own CPU
+provider, taking turns, the least of many runs. --before measures another build of the provider, too, in a process of its own.
+
+Needs Python with onnxruntime, onnx and numpy: .cache/onnxruntime/venv/bin/python after `make check`."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import onnxruntime as ort
+from onnx import helper, numpy_helper
+
+RANDOM = np.random.default_rng(0)
+OPSET = 20  # Gelu
+
+
+def floats(*sizes, scale=1.0):
+    return (RANDOM.standard_normal(sizes) * scale).astype(np.float32)
+
+
+def depthwise():
+    """ConvNeXt, FastViT, MobileNets, EfficientNet, DeepLab, large windows: (channels, size of the map, window, dilation)."""
+    for channels, size, window, dilation in (
+            (768, 3, 7, 1), (384, 6, 7, 1), (384, 7, 7, 1), (384, 14, 7, 1), (192, 24, 7, 1), (96, 56, 7, 1), (960, 7, 3, 1),
+            (576, 14, 3, 1), (672, 7, 5, 1), (240, 14, 5, 1), (128, 33, 3, 12), (64, 40, 7, 3), (64, 40, 13, 1), (32, 64, 31, 1)):
+        pad = dilation * (window // 2)
+        node = helper.make_node("Conv", ["x", "w", "b"], ["y"], group=channels, kernel_shape=[window] * 2, pads=[pad] * 4,
+                                dilations=[dilation] * 2)
+        yield (f"depthwise {window}x{window} of {channels}x{size}x{size}, dilation {dilation}", [node],
+               {"x": floats(1, channels, size, size)}, {"w": floats(channels, 1, window, window), "b": floats(channels)})
+
+
+def dilated():
+    for channels, outputs, size, dilation in ((512, 64, 33, 12), (512, 64, 33, 24), (256, 64, 33, 2), (256, 64, 33, 6)):
+        node = helper.make_node("Conv", ["x", "w"], ["y"], kernel_shape=[3, 3], pads=[dilation] * 4, dilations=[dilation] * 2)
+        yield (f"3x3 of {channels}x{size}x{size} to {outputs}, dilation {dilation}", [node],
+               {"x": floats(1, channels, size, size)}, {"w": floats(outputs, channels, 3, 3, scale=0.02)})
+
+
+def pointwise():
+    for channels, outputs, size in ((960, 160, 7), (160, 960, 7), (1024, 256, 7), (512, 128, 10), (576, 96, 14), (128, 16, 3)):
+        node = helper.make_node("Conv", ["x", "w", "b"], ["y"], kernel_shape=[1, 1])
+        yield (f"1x1 of {channels}x{size}x{size} to {outputs}", [node], {"x": floats(1, channels, size, size)},
+               {"w": floats(outputs, channels, 1, 1, scale=0.03), "b": floats(outputs)})
+
+
+def products():
+    """Each alone, and with the activations of transformers behind."""
+    for rows, inner, columns in ((128, 64, 256), (512, 256, 1024), (197, 768, 3072)):
+        for name, last in (("", None), (" + Gelu", {}), (" + Gelu by tanh", {"approximate": "tanh"})):
+            nodes = [helper.make_node("MatMul", ["x", "w"], ["a"]), helper.make_node("Add", ["a", "b"], ["y" if last is None else "s"])]
+            if last is not None:
+                nodes.append(helper.make_node("Gelu", ["s"], ["y"], **last))
+            yield (f"MatMul {rows}x{inner}x{columns} + Add{name}", nodes, {"x": floats(rows, inner)},
+                   {"w": floats(inner, columns, scale=0.06), "b": floats(columns)})
+    for rows, inner, columns in ((4096, 32, 32), (16384, 32, 32), (4, 1024, 4096)):
+        yield (f"MatMul {rows}x{inner}x{columns}", [helper.make_node("MatMul", ["x", "w"], ["y"])], {"x": floats(rows, inner)},
+               {"w": floats(inner, columns)})
+
+
+def lines():
+    for count, length in ((20000, 8), (20000, 16), (12288, 49), (1000, 197)):
+        yield (f"Softmax of {count} lines of {length}", [helper.make_node("Softmax", ["x"], ["y"], axis=-1)],
+               {"x": floats(count, length)}, {})
+    for count, length in ((10000, 24), (10000, 32), (3136, 96), (784, 192), (197, 768)):
+        yield (f"LayerNormalization of {count} lines of {length}", [helper.make_node("LayerNormalization", ["x", "s", "b"], ["y"])],
+               {"x": floats(count, length)}, {"s": floats(length), "b": floats(length)})
+    for count, length in ((50000, 3), (40000, 8), (20000, 16)):
+        axes = np.array([-1], np.int64)
+        for op in ("ReduceSum", "ReduceMax"):
+            yield (f"{op} of {count} lines of {length}", [helper.make_node(op, ["x", "axes"], ["y"], keepdims=0)],
+                   {"x": floats(count, length)}, {"axes": axes})
+        yield (f"ArgMax of {count} lines of {length}", [helper.make_node("ArgMax", ["x"], ["y"], axis=-1, keepdims=0)],
+               {"x": floats(count, length)}, {})
+
+
+CASES = (depthwise, dilated, pointwise, products, lines)
+
+
+def model_of(nodes, inputs, constants):
+    values = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for k, v in inputs.items()]
+    graph = helper.make_graph(nodes, "step", values, [helper.make_empty_tensor_value_info("y")],
+                              [numpy_helper.from_array(v, k) for k, v in constants.items()])
+    return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", OPSET)]).SerializeToString()
+
+
+def session_of(model, device):
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    if device:
+        options.add_provider_for_devices(device, {})
+    return ort.InferenceSession(model, options, **({} if device else {"providers": ["CPUExecutionProvider"]}))
+
+
+def least(sessions, inputs):
+    """Milliseconds of CPU time of each."""
+    best = [float("inf")] * len(sessions)
+    end, runs = time.monotonic() + 0.5, 0
+    while runs < 12 or time.monotonic() < end:
+        for i, session in enumerate(sessions):
+            begin = time.thread_time()
+            session.run(None, inputs)
+            best[i] = min(best[i], time.thread_time() - begin)
+        runs += 1
+    return [1e3 * seconds for seconds in best]
+
+
+def measure(library, only):
+    ort.register_execution_provider_library("anydml", os.path.abspath(library))
+    device = [d for d in ort.get_ep_devices() if d.ep_name == "AnyDMLExecutionProvider"][:1]
+    for family in CASES:
+        for name, nodes, inputs, constants in family():
+            if only and only not in name:
+                continue
+            model = model_of(nodes, inputs, constants)
+            sessions = [session_of(model, device), session_of(model, None)]
+            ours, theirs = (s.run(None, inputs)[0].astype(np.float64) for s in sessions)
+            assert np.allclose(ours, theirs, rtol=1e-3, atol=1e-3), name
+            yield name, least(sessions, inputs)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("library")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--before")
+    parser.add_argument("--json", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    os.environ["ANYDML_ADAPTERS"], os.environ["ANYDML_THREADS"] = "cpu", "1"
+    if args.json:
+        print(json.dumps(dict(measure(args.library, args.only))))
+        return
+    before = {}
+    if args.before:
+        command = [sys.executable, __file__, args.before, "--only", args.only, "--json"]
+        before = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    print(f"| step | {'before, ms | ' if before else ''}ms | ONNX Runtime {ort.__version__}, ms | ratio |")
+    print(f"|---|{'---|' if before else ''}---|---|---|")
+    for name, (ours, theirs) in measure(args.library, args.only):
+        print(f"| {name} | {f'{before[name][0]:.3f} | ' if before else ''}{ours:.3f} | {theirs:.3f} | {ours / theirs:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
