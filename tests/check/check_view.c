@@ -149,6 +149,12 @@ void check_epilogue(struct check_rng *rng, struct check_case *c, const struct ke
     }
     uint32_t inputs = 1 + op->input_count - op->epilogue_input;
     uint8_t last = map->inst_count ? (uint8_t)(inputs + map->inst_count - 1) : 0;
+    if (check_chance(rng, 4)) { /* of numbers that are not negative, whose gate does not vanish */
+        map->inst[map->inst_count++] = (struct kern_map_inst){ KERN_MAP_RELU, f32, f32, { last } };
+        map->store[0] = (uint8_t)(inputs + map->inst_count - 1);
+        cubic_gate(map, inputs);
+        return;
+    }
     if (check_chance(rng, 3)) { /* max(min(x, 50), -30) */
         const uint8_t first = (uint8_t)(inputs + map->inst_count);
         map->inst[map->inst_count++] = (struct kern_map_inst){ KERN_MAP_CONST, f32, f32, { 0 }, { { .f32 = 50 } } };
@@ -167,10 +173,6 @@ void check_epilogue(struct check_rng *rng, struct check_case *c, const struct ke
     /* Two in a row; of numbers that are not negative, whose swish does not vanish. */
     if (map->inst[map->inst_count - 1].code != KERN_MAP_RELU || !check_chance(rng, 3))
         return;
-    if (check_chance(rng, 2)) {
-        cubic_gate(map, inputs);
-        return;
-    }
     map->inst[map->inst_count] = (struct kern_map_inst){ KERN_MAP_SWISH, f32, f32, { map->store[0] } };
     map->inst[map->inst_count++].imm[0].f32 = 1.5f;
     map->store[0]++;

@@ -182,13 +182,14 @@ static const struct kern_map *map_of(const struct kern_op *op, uint32_t *out_inp
 /* What a tile of short lines takes, where such lines are computed as columns. */
 static uint64_t short_bytes(const struct kern_reductions *groups)
 {
-    static const struct kern_map plain = { .load_type = { DML_TENSOR_DATA_TYPE_FLOAT32 } };
     const uint32_t lines = kern_reduction_short_lines(groups);
+    uint32_t inputs;
+    const struct kern_map *map = map_of(groups->call->op, &inputs);
     struct kern_reductions columns = { .tile = lines, .inner.count = groups->inner.count };
     if (!lines)
         return 0;
     return kern_reduction_short_floats(groups, lines) * sizeof(float) + scratch_init(&columns, NULL) +
-           kern_map_block_bytes(&plain, 1);
+           kern_map_block_bytes(map, inputs);
 }
 
 void kern_reduction_float_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
