@@ -298,7 +298,7 @@ static void panel_fill(const struct conv_unit *u, uint32_t first, char *panel)
     DML_TENSOR_DATA_TYPE type = u->call->op->tensors[0].type;
     struct conv_run runs[BLOCKED_GEMM_COLUMNS_MAX];
     int64_t to_step = s->transposed ? s->stride[2] : 1, covered;
-    uint32_t columns = BASE_MIN(u->columns - first, isa->columns); /* values after them are ignored */
+    uint32_t columns = BASE_MIN(u->columns - first, isa->columns);
     uint64_t plane = (uint64_t)(u->in_size[0] * u->in_size[1] * u->line_packs) * isa->pack_bytes,
              line = (uint64_t)isa->columns * isa->pack_bytes;
     for (uint64_t tap = 0; tap < u->g.taps; tap++) {
@@ -306,8 +306,8 @@ static void panel_fill(const struct conv_unit *u, uint32_t first, char *panel)
         for (uint64_t w = 0; w < u->g.channel_packs; w++, panel += line) {
             const char *image = u->scratch + u->g.image + w * plane;
             uint32_t channels = (uint32_t)BASE_MIN(s->in_group - w * isa->k_pack, isa->k_pack);
-            if (covered < columns)
-                fill_gaps(u, runs, count, columns, blocked_gemm_pack_of(isa, u->x_zero, type, channels), panel);
+            if (covered < isa->columns) /* also after the last column: the micro-kernel multiplies whole panels */
+                fill_gaps(u, runs, count, isa->columns, blocked_gemm_pack_of(isa, u->x_zero, type, channels), panel);
             for (uint32_t r = 0; r < count; r++)
                 copy_packs(isa->pack_bytes, panel + runs[r].to * isa->pack_bytes, to_step,
                            image + runs[r].from * isa->pack_bytes, runs[r].count);

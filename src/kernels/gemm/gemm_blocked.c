@@ -232,7 +232,8 @@ static void unit_load_b(struct gemm_unit *u, uint64_t block)
     if (!u->isa->integers || u->loaded == block)
         return;
     const struct kern_gemm *gemm = &u->call->op->u.gemm;
-    int32_t *zeros = (int32_t *)(u->scratch + g->zeros), *sums = zeros + base_align_up(u->columns, u->isa->columns);
+    const uint32_t columns = (uint32_t)base_align_up(u->columns, u->isa->columns);
+    int32_t *zeros = (int32_t *)(u->scratch + g->zeros), *sums = zeros + columns;
     uint32_t at[KERN_RANK_MAX];
     memcpy(at, u->at, sizeof(at));
     u->zeros = false;
@@ -242,6 +243,7 @@ static void unit_load_b(struct gemm_unit *u, uint64_t block)
         zeros[c] = zero + blocked_gemm_added(u->isa, b->type, true);
         u->zeros = u->zeros || zero;
     }
+    memset(zeros + u->columns, 0, (columns - u->columns) * sizeof(*zeros)); /* epilogues read whole vectors */
     for (uint32_t c = 0; c < u->columns; c += u->isa->columns)
         memcpy(sums + c, u->panels + c / u->isa->columns * g->panel_bytes, u->isa->columns * sizeof(*sums));
 }
