@@ -32,27 +32,27 @@ check-all: check
 
 # The Python package of the execution provider for ONNX Runtime.
 wheel: ready
-	scripts/make-wheel $(BUILD) $(BUILD)/wheel
+	scripts/package/make-wheel $(BUILD) $(BUILD)/wheel
 
 # The Windows provider's names for it, for programs that use them (docs/programs.md).
 wheel-compat: ready
-	scripts/make-wheel $(BUILD) $(BUILD)/wheel anydml_compat
+	scripts/package/make-wheel $(BUILD) $(BUILD)/wheel anydml_compat
 
 # torch_directml, with glue for each of TORCH_VERSIONS ("2.15 2.14 2.13"), as a wheel and as an sdist.
 wheel-torch: ready
-	scripts/make-wheel-torch $(BUILD) $(BUILD)/wheel
+	scripts/package/make-wheel-torch $(BUILD) $(BUILD)/wheel
 
 # The Python module pydirectml.
 wheel-pydirectml: ready
-	scripts/make-wheel $(BUILD) $(BUILD)/wheel pydirectml
+	scripts/package/make-wheel $(BUILD) $(BUILD)/wheel pydirectml
 
 # The command, with the libraries, as a Python package.
 wheel-anydml: ready
-	scripts/make-wheel $(BUILD) $(BUILD)/wheel anydml
+	scripts/package/make-wheel $(BUILD) $(BUILD)/wheel anydml
 
 # Debian packages of the committed state (docs/packages.md); deb-check installs and uses them in a bare Debian, as root.
 deb: packages
-	scripts/make-deb $(BUILD)/deb
+	scripts/package/make-deb $(BUILD)/deb
 
 deb-check: deb
 	scripts/check-deb $(BUILD)/deb
@@ -65,7 +65,7 @@ readme-check:
 
 # What a release consists of, in build/dist; and the proof that two builds of it are the same (docs/packages.md).
 dist: ready
-	scripts/make-dist $(BUILD) $(BUILD)/dist
+	scripts/package/make-dist $(BUILD) $(BUILD)/dist
 
 reproducible: packages
 	scripts/install-packages test $(MINGW)
@@ -116,7 +116,7 @@ windows:
 	ninja -C build-windows
 
 windows-dist: windows
-	scripts/make-dist-windows build-windows build-windows/dist
+	scripts/package/make-dist-windows build-windows build-windows/dist
 
 check-wine: windows
 	scripts/install-packages test wine64 xvfb

@@ -7,7 +7,7 @@
  * Prints the median and the shortest run in milliseconds. Inputs are between -0.5 and 0.5, free sizes 1. */
 #include "base/clock.h"
 #include "base/os.h"
-#include "onnx/exec.h"
+#include "onnx/run/exec.h"
 
 #include <stdio.h>
 #include <stdlib.h>

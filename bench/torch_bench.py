@@ -15,7 +15,7 @@ torch with CUDA.
 
 Each way of a case is a process of its own, pinned to the same CPUs; they take turns, a round of --seconds each. The table has
 the least median of all rounds, and ratios to the time of cpu or cuda: the median of the rounds' ratios and, for a machine that
-others load, the least. Compile times are of fresh processes, the least of all rounds. Needs scripts/build-torch BUILD. Prints
+others load, the least. Compile times are of fresh processes, the least of all rounds. Needs scripts/torch/build-torch BUILD. Prints
 a Markdown table.
 """
 import argparse

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What pyproject.toml cannot say: the wheel holds libraries of one platform and fits every Python 3, and a .pth file is beside
-the packages, not in one. scripts/make-wheel puts it beside that file's copy."""
+the packages, not in one. scripts/package/make-wheel puts it beside that file's copy."""
 from pathlib import Path
 
 from setuptools import Distribution, setup

@@ -7,7 +7,7 @@
  * The model takes and makes images [1, 3, height, width] with numbers from 0 to 255. Sizes that it fixes get the middle
  * of the photograph in their shape; open ones the photograph's own. bgr: the network was trained with blue first. */
 #include "onnxruntime_sample.h"
-#include "tools/image.h"
+#include "tools/media/image.h"
 
 #include <math.h>
 

@@ -9,7 +9,7 @@
  * the CPU, and both results must agree. */
 #include "sample.h"
 #include "super_resolution.h"
-#include "tools/image.h"
+#include "tools/media/image.h"
 #include "vulkan_sample.h"
 
 #include <anydml_vulkan.h>

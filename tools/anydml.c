@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The anydml command: picks the command and prints help. */
-#include "tools/cmd.h"
+#include "tools/cmd/cmd.h"
 #include "tools/session.h"
-#include "tools/shown.h"
+#include "tools/cmd/shown.h"
 #include "tools/text.h"
 
 #include <DirectML.h>

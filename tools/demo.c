@@ -6,7 +6,7 @@
  *
  * Exit code 0 if the network is closer to the original than bicubic, 1 if not or the device failed, 2 if a file is
  * wrong. */
-#include "tools/image.h"
+#include "tools/media/image.h"
 #include "tools/program.h"
 #include "tools/text.h"
 

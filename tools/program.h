@@ -4,7 +4,7 @@
 #ifndef TOOLS_PROGRAM_H
 #define TOOLS_PROGRAM_H
 
-#include "onnx/flow.h"
+#include "onnx/run/flow.h"
 #include "tools/npy.h"
 #include "tools/session.h"
 

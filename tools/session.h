@@ -3,7 +3,7 @@
 #ifndef TOOLS_SESSION_H
 #define TOOLS_SESSION_H
 
-#include "onnx/exec.h"
+#include "onnx/run/exec.h"
 #include "tools/error.h"
 
 struct tools_device_info {

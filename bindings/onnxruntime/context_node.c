@@ -6,7 +6,7 @@
 #include "ep.h"
 
 #include "base/file.h"
-#include "onnx/read.h"
+#include "onnx/read/read.h"
 
 #include <anydml.h>
 

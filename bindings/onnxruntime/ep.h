@@ -6,7 +6,7 @@
 
 #include "context.h"
 #include "base/names.h"
-#include "onnx/exec.h"
+#include "onnx/run/exec.h"
 
 #include <anydml.h>
 #include <onnxruntime_c_api.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clang-format off */
-/* Made by scripts/make-graph-operators from src/schema/operators.def: do not edit. Part of anydml_graph.h. Inputs that an
+/* Made by scripts/generate/make-graph-operators from src/schema/operators.def: do not edit. Part of anydml_graph.h. Inputs that an
  * operator needs are arguments; optional inputs and attributes are in its options, whose members have the names of DirectML.h and
  * are 0 by default. NULL options: all defaults. The first output that an operator must have is returned; others are
  * stored through Expression of their member. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ID3D12Device::CheckFeatureSupport as one table. */
 #include "d3d12/device_methods.h"
-#include "d3d12/root_signature.h"
+#include "d3d12/root_signature/root_signature.h"
 
 #include <assert.h>
 

@@ -6,8 +6,8 @@
 
 #include "com/com.h"
 #include "d3d12/private.h"
-#include "graph/ops.h"
-#include "graph/store.h"
+#include "graph/ir/ops.h"
+#include "graph/plan/store.h"
 #include "shaders/choices.h"
 
 #include <DirectML.h>

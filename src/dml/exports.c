@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/cpu.h"
-#include "graph/tuning.h"
+#include "graph/tuning/tuning.h"
 
 #include <anydml.h>
 

@@ -2,7 +2,7 @@
 /* A graph as a program for the device's adapter. */
 #include "dml/dispatch_spirv.h"
 #include "graph/backend.h"
-#include "graph/tuning.h"
+#include "graph/tuning/tuning.h"
 
 #include "base/clock.h"
 #include "base/log.h"

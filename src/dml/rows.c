@@ -4,7 +4,7 @@
 #include "dml/dml.h"
 
 #include "base/log.h"
-#include "graph/tuning_rows.h"
+#include "graph/tuning/tuning_rows.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
  * terminates the file again, in one call, so that a program may exit at any time. */
 #include "dml/dml.h"
 
-#include "graph/pass.h"
+#include "graph/passes/pass.h"
 #include "shaders/shader.h"
 
 #include <errno.h>

@@ -5,11 +5,11 @@
 #define GRAPH_BACKEND_H
 
 #include "base/hash.h"
-#include "graph/ops.h"
+#include "graph/ir/ops.h"
 
 enum graph_pass {
 #define PASS(name, meaning) GRAPH_PASS_##name,
-#include "graph/passes.def"
+#include "graph/passes/passes.def"
 #undef PASS
     GRAPH_PASS_COUNT
 };

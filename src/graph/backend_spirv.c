@@ -3,7 +3,7 @@
  * Constants are packed on the host for kernels that require it; the initializer only copies. */
 #include "graph/backend.h"
 
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 #include "shaders/choices.h"
 
 #include "base/parallel.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a model and concrete input shapes to one compiled DirectML graph. */
-#include "onnx/emit.h"
-#include "onnx/host.h"
+#include "onnx/emit/emit.h"
+#include "onnx/host/host.h"
 
 #include "base/file.h"
 
@@ -24,7 +24,7 @@ static const struct onnx_converter rows[] = {
 #define OWN     onnx_rows_own
 #define ONNX_CONVERTER(domain, op, newest, wants, folds, rows, function)                                               \
     { domain, op, newest, wants, folds, rows, function },
-#include "onnx/converters.def"
+#include "onnx/convert/converters.def"
 #undef ONNX_CONVERTER
 };
 

@@ -4,7 +4,7 @@
 #include "check_vulkan.h"
 
 #include "base/hash.h"
-#include "graph/store.h"
+#include "graph/plan/store.h"
 #include "kernels/core/number.h"
 #include "shaders/core/shader_block.h"
 #include "shaders/conv/shader_conv.h"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cases through the Python module pydirectml: each is a call of the operator's function with its parameters by name, in
-a graph of its own. The mapping from parameters to fields is that of scripts/make-pydirectml, which wrote the functions;
+a graph of its own. The mapping from parameters to fields is that of scripts/generate/make-pydirectml, which wrote the functions;
 values and results come from the case alone."""
 import importlib.machinery
 import importlib.util
@@ -16,7 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def load_generator():
-    path = os.path.join(HERE, "../../scripts/make-pydirectml")
+    path = os.path.join(HERE, "../../scripts/generate/make-pydirectml")
     loader = importlib.machinery.SourceFileLoader("make_pydirectml", path)
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("make_pydirectml", loader))
     loader.exec_module(module)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prints what is known of every operator as JSON: its row in operators.def, a valid description as C initialisers, and
- * which adapters run it. scripts/make-operator-docs turns it into docs/operators/. */
+ * which adapters run it. scripts/generate/make-operator-docs turns it into docs/operators/. */
 #include "base/base.h"
 #include "graph/backend.h"
-#include "graph/ops.h"
+#include "graph/ir/ops.h"
 #include "schema/check.h"
 #include "schema/sample.h"
 #include "schema/schema.h"

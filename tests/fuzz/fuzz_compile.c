@@ -5,7 +5,7 @@
  * With -fsanitize=fuzzer this is a libFuzzer target (scripts/fuzz); without, a program that runs the files and folders
  * it is given: each model as it is, then with each integer, float and list of each attribute, and each integer of each
  * constant, replaced by values that no model should have. */
-#include "onnx/exec.h"
+#include "onnx/run/exec.h"
 
 #include "files.h"
 

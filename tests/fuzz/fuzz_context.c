@@ -9,7 +9,7 @@
 #include "ep.h"
 
 #include "base/hash.h"
-#include "onnx/exec.h"
+#include "onnx/run/exec.h"
 
 #include "files.h"
 

@@ -469,7 +469,7 @@ static const struct {
 
 static const char *const pass_names[] = {
 #define PASS(name, meaning) #name,
-#include "graph/passes.def"
+#include "graph/passes/passes.def"
 #undef PASS
 };
 

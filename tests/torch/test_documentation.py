@@ -22,7 +22,7 @@ class Documentation(unittest.TestCase):
         page = lines("pytorch-operators.md")
         if not any(f"ATen of torch {'.'.join(torch.__version__.split('.')[:2])}." in line for line in page):
             self.skipTest("the page is for another version of torch")
-        ran = subprocess.run([sys.executable, os.path.join(ROOT, "scripts/torch-operators"), "--check"],
+        ran = subprocess.run([sys.executable, os.path.join(ROOT, "scripts/generate/torch-operators"), "--check"],
                              capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
         rows = {row[1].strip(" `"): [cell.strip(" `") for cell in row[2:5]] for row in (line.split("|") for line in page)

@@ -3,8 +3,8 @@
 #ifndef TESTS_UNIT_GRAPH_MAKE_H
 #define TESTS_UNIT_GRAPH_MAKE_H
 
-#include "graph/pass.h"
-#include "graph/plan.h"
+#include "graph/passes/pass.h"
+#include "graph/plan/plan.h"
 
 #include "base/pages.h"
 

@@ -145,7 +145,7 @@ static void test_seed(uint64_t seed)
 {
     static const char *const names[] = {
 #define PASS(name, meaning) #name " alone",
-#include "graph/passes.def"
+#include "graph/passes/passes.def"
 #undef PASS
     };
     struct make_run plain;

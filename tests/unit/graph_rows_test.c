@@ -3,7 +3,7 @@
  * not, and ops of a class get the row. */
 #include "graph_make.h"
 
-#include "graph/tuning_rows.h"
+#include "graph/tuning/tuning_rows.h"
 
 #include "test.h"
 

@@ -3,7 +3,7 @@
 #include "graph_make.h"
 
 #include "base/cpu.h"
-#include "graph/tuning.h"
+#include "graph/tuning/tuning.h"
 
 #include "test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reader of ONNX files: the wire format byte by byte, and tensors in every form in which they may stand. */
 #include "onnx/onnx.h"
-#include "onnx/wire.h"
+#include "onnx/read/wire.h"
 
 #include "test.h"
 

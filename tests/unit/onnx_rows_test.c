@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of ONNX operators: in order, no operator twice, every row found by its own name. */
-#include "onnx/build.h"
+#include "onnx/emit/build.h"
 
 #include "test.h"
 
 static const struct onnx_converter rows[] = {
 #define ONNX_CONVERTER(domain, op, newest, wants, folds, rows, function)                                               \
     { domain, op, newest, wants, folds, NULL, function },
-#include "onnx/converters.def"
+#include "onnx/convert/converters.def"
 #undef ONNX_CONVERTER
 };
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: tests/vulkan/chains.py ANYDML DEVICE
 
-Steps without barriers (src/graph/plan_chains.c) on a device with metacommands, by hand: models that have such against the same
+Steps without barriers (src/graph/plan/plan_chains.c) on a device with metacommands, by hand: models that have such against the same
 ones without (ANYDML_DISABLE_PASS=chains), both against FLOAT32 on the CPU. Needs numpy and onnx."""
 import os
 import subprocess

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What scripts/build-torch compiles once for all files. Each still includes what it uses: they compile without this.
+// What scripts/torch/build-torch compiles once for all files. Each still includes what it uses: they compile without
+// this.
 #include "glue.h"
 
 #include <torch/library.h>

@@ -36,7 +36,7 @@ def compile_libraries():
     source, build = HERE / "source", HERE / "source" / "build"
     if not (build / "build.ninja").exists():
         subprocess.check_call(["meson", "setup", "-Dwerror=false", os.fspath(build)], cwd=source)
-    subprocess.check_call(["scripts/build-torch", os.fspath(build), sys.executable], cwd=source)
+    subprocess.check_call(["scripts/torch/build-torch", os.fspath(build), sys.executable], cwd=source)
     for library in (build / "bindings/torch/python/torch_directml").glob("*.so"):
         shutil.copy(library, HERE / "torch_directml")  # what links point to
 

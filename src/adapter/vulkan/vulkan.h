@@ -8,7 +8,7 @@
 #define VK_NO_PROTOTYPES
 #include "base/hash.h"
 #include "base/os.h"
-#include "d3d12/interop.h"
+#include "d3d12/interop/interop.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -147,7 +147,7 @@ bool vulkan_floats_convert(uint32_t kept, VkDriverId driver);
 /* The module with execution modes for its floating-point types; the caller frees it. NULL: out of memory. */
 uint32_t *vulkan_floats_keep(const uint32_t *spirv, size_t *bytes, uint32_t kept);
 
-/* ---- interop_semaphore.c: see d3d12/interop.h ---- */
+/* ---- interop_semaphore.c: see d3d12/interop/interop.h ---- */
 
 HRESULT vulkan_semaphore_create(struct adapter_device *device, uint64_t value, VkSemaphore *out);
 void vulkan_semaphore_destroy(struct adapter_device *device, VkSemaphore semaphore);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Made by scripts/make-pydirectml: do not edit. DirectML's enumerations."""
+"""Made by scripts/generate/make-pydirectml: do not edit. DirectML's enumerations."""
 
 from enum import Enum, IntEnum, IntFlag
 

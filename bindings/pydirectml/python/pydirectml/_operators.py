@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Made by scripts/make-pydirectml: do not edit. One function for each operator."""
+"""Made by scripts/generate/make-pydirectml: do not edit. One function for each operator."""
 
 from typing import NamedTuple
 

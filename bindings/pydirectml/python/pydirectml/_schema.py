@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Made by scripts/make-pydirectml: do not edit. The fields of each operator's description, in their order: name, kind, the field that holds
+"""Made by scripts/generate/make-pydirectml: do not edit. The fields of each operator's description, in their order: name, kind, the field that holds
 the length or the enumeration. _graph.py says what the kinds are."""
 
 from __future__ import annotations

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Weight transforms: values that do not change once the operator is initialised, computed from constants, owned inputs
+ * and other such values. If all inputs are constants, a transform runs immediately and its results are constants;
+ * otherwise the initializer's dispatch runs it (plan_derive.c, exec.c). So a pass describes how weights are rearranged
+ * without knowing who owns them; only decisions that depend on values require constants. */
+#include "graph/passes/pass.h"
+
+#include "base/pages.h"
+
+#include <stdlib.h>
+
+bool graph_value_fixed(const struct graph *graph, const struct graph_options *options, uint32_t value)
+{
+    enum graph_place place = graph->values[value].place;
+    return place == GRAPH_CONSTANT || (options->backend->derives && (place == GRAPH_OWNED || place == GRAPH_DERIVED));
+}
+
+static bool all_constant(const struct graph *graph, const uint32_t *values, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (graph->values[values[i]].place != GRAPH_CONSTANT)
+            return false;
+    return true;
+}
+
+static HRESULT run_now(struct graph *graph, const struct graph_derivation *d)
+{
+    const void **in = base_arena_alloc(&graph->arena, (d->input_count + 1) * sizeof(*in));
+    void **out = base_arena_alloc(&graph->arena, (d->output_count + 1) * sizeof(*out));
+    HRESULT hr = in && out ? S_OK : E_OUTOFMEMORY;
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < d->input_count; i++) {
+        in[i] = graph_constant_data(graph, d->values[i]);
+        hr = in[i] ? S_OK : E_OUTOFMEMORY;
+    }
+    for (uint32_t i = 0; out && i < d->output_count; i++) {
+        out[i] = base_pages_acquire(&graph->pages, graph->values[d->values[d->input_count + i]].size_bytes);
+        hr = out[i] ? hr : E_OUTOFMEMORY;
+    }
+    if (SUCCEEDED(hr) && !d->run(d->context, in, out))
+        hr = E_OUTOFMEMORY;
+    for (uint32_t i = 0; out && i < d->output_count; i++) {
+        uint32_t value = d->values[d->input_count + i];
+        if (SUCCEEDED(hr))
+            graph_constant_put(graph, value, out[i]);
+        else
+            base_pages_release(out[i], graph->values[value].size_bytes);
+    }
+    return hr;
+}
+
+bool graph_derive(struct graph *graph, const struct graph_derivation *derivation)
+{
+    struct graph_derivation *made = NULL;
+    uint32_t count = derivation->input_count + derivation->output_count;
+    if (graph->failed)
+        return false;
+    if (all_constant(graph, derivation->values, derivation->input_count)) {
+        graph->failed = FAILED(run_now(graph, derivation));
+        return !graph->failed;
+    }
+    if (base_array_reserve((void **)&graph->derivations, graph->derivation_count, &graph->derivation_capacity,
+                           sizeof(*graph->derivations)))
+        made = &graph->derivations[graph->derivation_count];
+    if (made) {
+        *made = *derivation;
+        made->context = base_arena_copy(&graph->arena, derivation->context, derivation->context_bytes);
+        made->values = base_arena_copy(&graph->arena, derivation->values, count * sizeof(*made->values));
+    }
+    if (!made || !made->context || !made->values) {
+        graph->failed = true;
+        return false;
+    }
+    graph->derivation_count++;
+    for (uint32_t i = 0; i < derivation->input_count; i++)
+        graph->values[derivation->values[i]].derives = true;
+    for (uint32_t i = derivation->input_count; i < count; i++)
+        graph->values[derivation->values[i]].place = GRAPH_DERIVED;
+    return true;
+}
+
+bool graph_derivations_read(const struct graph *graph, uint32_t value)
+{
+    return graph->values[value].derives;
+}
+
+bool graph_derivations_trim(struct graph *graph)
+{
+    bool *read = calloc(graph->value_count + UINT64_C(1), sizeof(*read));
+    uint32_t kept = graph->derivation_count;
+    for (uint32_t i = 0; read && i < graph->op_count; i++)
+        for (uint32_t t = 0; t < graph->ops[i]->k.input_count; t++)
+            read[graph->ops[i]->value[t]] |= !graph->ops[i]->dead;
+    for (uint32_t i = graph->derivation_count; read && i-- > 0;) {
+        const struct graph_derivation *d = &graph->derivations[i];
+        bool used = false;
+        for (uint32_t t = 0; t < d->output_count; t++)
+            used |= read[d->values[d->input_count + t]];
+        for (uint32_t t = 0; used && t < d->input_count; t++)
+            read[d->values[t]] = true;
+        if (used)
+            graph->derivations[--kept] = *d;
+    }
+    if (read && graph->derivation_count)
+        memmove(graph->derivations, graph->derivations + kept,
+                (graph->derivation_count - kept) * sizeof(*graph->derivations));
+    graph->derivation_count -= read ? kept : 0;
+    graph->failed |= !read;
+    free(read);
+    return !graph->failed;
+}

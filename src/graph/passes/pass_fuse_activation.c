@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CONV, GEMM, QGEMM and NORM may end in an element-wise program (epilogue). A MAP op that is the only reader of their
+ * result becomes that program, its other inputs (such as a residual) become inputs of the host; an existing epilogue is
+ * extended. */
+#include "graph/passes/pass.h"
+
+/* A sum of integers, viewed as FLOAT32; this does not apply to epilogues that store another type. */
+static bool integer_sum(const struct kern_op *op)
+{
+    bool integer = op->kind == KERN_GEMM ? op->u.gemm.integer : op->kind == KERN_CONV && op->u.conv.integer;
+    return integer && !op->epilogue && op->tensors[op->input_count].type == DML_TENSOR_DATA_TYPE_INT32;
+}
+
+static bool takes_epilogue(const struct graph_op *op)
+{
+    DML_TENSOR_DATA_TYPE type = op->k.tensors[op->k.input_count].type;
+    return (op->k.kind == KERN_CONV || op->k.kind == KERN_GEMM || op->k.kind == KERN_QGEMM ||
+            op->k.kind == KERN_NORM) &&
+           op->k.output_count == 1 &&
+           ((graph_is_float(type) && type != DML_TENSOR_DATA_TYPE_FLOAT64) || integer_sum(&op->k));
+}
+
+/* The inputs of `map` that read the host's result as it was written, in FLOAT32; 0 when some read it otherwise. */
+static uint32_t fed_inputs(const struct graph_op *map, const struct graph_op *host)
+{
+    uint32_t fed = 0;
+    for (uint32_t t = 0; t < map->k.input_count; t++) {
+        if (map->value[t] != host->value[host->k.input_count])
+            continue;
+        if (!graph_view_equal(&map->k.tensors[t], &host->k.tensors[host->k.input_count]) ||
+            map->k.u.map.load_type[t] != DML_TENSOR_DATA_TYPE_FLOAT32)
+            return 0;
+        fed |= UINT32_C(1) << t;
+    }
+    return fed;
+}
+
+/* Concatenates both programs; the kernel's result is FLOAT32 before it is stored, as an epilogue sees it. */
+static bool join(const struct graph_op *host, const struct graph_op *map, uint32_t fed, struct graph_program *out)
+{
+    struct graph_program first, second;
+    graph_program_of_epilogue(host, &first);
+    graph_program_of(map, &second);
+    for (uint32_t t = 0; t < second.input_count; t++)
+        if (!(fed >> t & 1) && second.map.load_type[t] != DML_TENSOR_DATA_TYPE_FLOAT32)
+            return false;
+    return graph_program_join(&first, &second, fed, DML_TENSOR_DATA_TYPE_FLOAT32, out);
+}
+
+/* The host with this epilogue, writing to the MAP op's output. `program` must outlive the result. */
+static bool build(const struct graph_op *host, const struct graph_op *map, const struct graph_program *program,
+                  struct graph_op *out)
+{
+    *out = *host;
+    if (!graph_op_set_epilogue(out, program))
+        return false;
+    out->value[out->k.input_count] = map->value[map->k.input_count];
+    out->k.tensors[out->k.input_count] = map->k.tensors[map->k.input_count];
+    return !graph_op_reads(out, out->value[out->k.input_count]);
+}
+
+/* Position of an op that may absorb the MAP op at `second` by its input t, or GRAPH_NONE. */
+static uint32_t find_host(const struct graph *graph, const struct graph_uses *uses, uint32_t second, uint32_t t)
+{
+    const struct graph_op *map = graph->ops[second];
+    struct graph_use_summary sum = graph_uses_of(uses, map->value[t]);
+    if (graph->values[map->value[t]].place != GRAPH_TEMP || sum.writes != 1 || sum.reading_ops != 1 ||
+        sum.writer >= second || !takes_epilogue(graph->ops[sum.writer]) ||
+        !graph_op_may_sink(uses, graph->ops[sum.writer], sum.writer, second))
+        return GRAPH_NONE;
+    return sum.writer;
+}
+
+static bool fuse(struct graph *graph, struct graph_uses *uses, const struct graph_options *options, uint32_t first,
+                 uint32_t second)
+{
+    struct graph_op *host = graph->ops[first], *map = graph->ops[second], fused, shaped;
+    struct graph_program program;
+    if (!graph_map_in_shape(map, &host->k.tensors[host->k.input_count], &shaped))
+        return false;
+    uint32_t fed = fed_inputs(&shaped, host);
+    if (!fed || !join(host, &shaped, fed, &program) || !build(host, &shaped, &program, &fused) ||
+        !graph_op_no_worse(graph, options, host, &fused))
+        return false;
+    fused.k.epilogue = base_arena_copy(&graph->arena, &program.map, sizeof(program.map));
+    if (!fused.k.epilogue) {
+        graph->failed = true;
+        return false;
+    }
+    graph_op_join(&fused, map);
+    *host = fused; /* the host now runs at the position of the MAP op */
+    map->dead = true;
+    graph->ops[first] = map;
+    graph->ops[second] = host;
+    if (!graph_uses_refresh(uses, second))
+        graph->failed = true;
+    return true;
+}
+
+static bool fuse_any(struct graph *graph, struct graph_uses *uses, const struct graph_options *options, uint32_t second)
+{
+    const struct graph_op *map = graph->ops[second];
+    if (map->dead || map->k.kind != KERN_MAP || map->k.output_count != 1)
+        return false;
+    for (uint32_t t = 0; t < map->k.input_count; t++) {
+        uint32_t first = find_host(graph, uses, second, t);
+        if (first != GRAPH_NONE && fuse(graph, uses, options, first, second))
+            return true;
+    }
+    return false;
+}
+
+HRESULT graph_pass_fuse_activation(struct graph *graph, const struct graph_options *options, bool *changed)
+{
+    struct graph_uses uses;
+    bool ok = graph_uses_init(&uses, graph);
+    for (uint32_t i = 0; ok && !graph->failed && i < graph->op_count; i++)
+        *changed |= fuse_any(graph, &uses, options, i);
+    graph_uses_finish(&uses);
+    return ok && !graph->failed ? S_OK : E_OUTOFMEMORY;
+}

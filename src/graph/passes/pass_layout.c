@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions are fastest in NHWC. A temporary that is only ever viewed whole, as one plain [N, C, ...] tensor, or as
+ * a range of its channels (concatenation and split), may have any layout. NHWC is chosen for those that convolutions
+ * access, and for those that element-wise ops, pooling, sums over all pixels and channel statistics connect to them or
+ * to NHWC inputs and outputs. Each element has one position before and after, in all views. The gradient of a
+ * convolution's weights is a convolution as well, whose image and filter are images with batch and channels
+ * exchanged. */
+#include "graph/passes/pass.h"
+
+#include <stdlib.h>
+
+struct layout {
+    struct graph *graph;
+    const struct graph_options *options;
+    struct kern_view *shape; /* [value]: the whole tensor; rank 0: none */
+    bool *refused;           /* [value] */
+    bool *conv;              /* [group] */
+    uint32_t *group;         /* [value]: towards the group's first value */
+};
+
+static bool any_order(enum kern_kind kind)
+{
+    return kind == KERN_CONV || kind == KERN_POOL || kind == KERN_MAP || kind == KERN_RESAMPLE || kind == KERN_REDUCE ||
+           kind == KERN_MOVE;
+}
+
+/* The channel statistics of batch normalisation. */
+static bool by_channel(const struct kern_op *op)
+{
+    const uint32_t others = ((UINT32_C(1) << op->tensors[0].rank) - 1) & ~UINT32_C(2);
+    return (op->kind == KERN_MOMENTS && op->u.moments.axes == others) ||
+           (op->kind == KERN_GRAD_SUMS && op->u.grad_sums.axes == others);
+}
+
+static bool is_filter(const struct graph_op *op, uint32_t t)
+{
+    return op->k.kind == KERN_CONV && t && t < op->k.input_count && (!op->k.epilogue || t < op->k.epilogue_input);
+}
+
+/* Operand t of the op may have any layout. */
+static bool suits(const struct graph_op *op, uint32_t t)
+{
+    const struct kern_view *view = &op->k.tensors[t];
+    return (any_order(op->k.kind) || by_channel(&op->k)) && view->rank >= 4 && kern_type_bytes(view->type);
+}
+
+/* A whole plain tensor with channels and pixels. */
+static bool is_whole(const struct kern_view *view)
+{
+    uint64_t pixels = 1;
+    for (uint32_t d = 2; d < view->rank; d++)
+        pixels *= view->sizes[d];
+    return view->sizes[1] > 1 && pixels > 1 && !view->offset && kern_view_packed(view);
+}
+
+/* The whole one, or all of a range of its channels. */
+static bool is_part(const struct kern_view *whole, const struct kern_view *part)
+{
+    if (!whole->rank || part->type != whole->type || part->rank != whole->rank)
+        return false;
+    for (uint32_t d = 0; d < whole->rank; d++)
+        if ((d != 1 && part->sizes[d] != whole->sizes[d]) ||
+            (part->sizes[d] > 1 && part->strides[d] != whole->strides[d]))
+            return false;
+    int64_t first = part->offset / whole->strides[1];
+    return part->offset == first * whole->strides[1] && first >= 0 &&
+           first + (int64_t)part->sizes[1] <= (int64_t)whole->sizes[1];
+}
+
+static struct kern_view with_batch_as_channels(const struct kern_view *view)
+{
+    static const uint32_t order[KERN_RANK_MAX] = { 1, 0, 2, 3, 4, 5, 6, 7 };
+    return graph_view_permute(view, order);
+}
+
+/* Operand t as an image with the batch first, and whether the op has batch and channels exchanged. */
+static struct kern_view image_of(const struct layout *layout, const struct graph_op *op, uint32_t t, bool *out_swapped)
+{
+    const struct kern_view *view = &op->k.tensors[t];
+    const struct kern_view swapped = with_batch_as_channels(view);
+    *out_swapped = op->k.kind == KERN_CONV && t < 2 && !is_part(&layout->shape[op->value[t]], view) &&
+                   is_part(&layout->shape[op->value[t]], &swapped);
+    return *out_swapped ? swapped : *view;
+}
+
+/* A value's whole tensor is the largest one that an op views. */
+static void look(struct layout *layout, const struct graph_op *op, uint32_t t)
+{
+    const struct kern_view *view = &op->k.tensors[t];
+    struct kern_view *shape = &layout->shape[op->value[t]];
+    if (suits(op, t) && !is_filter(op, t) && is_whole(view) &&
+        (!shape->rank || kern_view_elements(view) > kern_view_elements(shape)))
+        *shape = *view;
+}
+
+static void refuse(struct layout *layout, const struct graph_op *op, uint32_t t)
+{
+    uint32_t value = op->value[t];
+    bool swapped = false;
+    const struct kern_view image = suits(op, t) ? image_of(layout, op, t, &swapped) : op->k.tensors[t];
+    if (layout->graph->values[value].place != GRAPH_TEMP || !suits(op, t) || (is_filter(op, t) && !swapped) ||
+        !is_part(&layout->shape[value], &image))
+        layout->refused[value] = true;
+}
+
+static uint32_t find_group(struct layout *layout, uint32_t value)
+{
+    while (layout->group[value] != value)
+        value = layout->group[value] = layout->group[layout->group[value]];
+    return value;
+}
+
+/* Is NHWC and stays so. */
+static bool is_last(const struct kern_view *view)
+{
+    bool pixels = false;
+    for (uint32_t d = 2; d < view->rank; d++)
+        pixels = pixels || view->sizes[d] > 1;
+    return pixels && view->sizes[1] > 1 && view->strides[1] == 1 && graph_view_injective(view);
+}
+
+/* Puts the op's candidates into one group; a group that is connected to an NHWC tensor becomes NHWC. */
+static void connect(struct layout *layout, const struct graph_op *op)
+{
+    uint32_t first = GRAPH_NONE;
+    bool last = op->k.kind == KERN_CONV;
+    for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++)
+        last = last || (layout->refused[op->value[t]] && suits(op, t) && is_last(&op->k.tensors[t]));
+    for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++) {
+        if (layout->refused[op->value[t]])
+            continue;
+        uint32_t group = find_group(layout, op->value[t]);
+        if (first == GRAPH_NONE)
+            first = group;
+        layout->conv[first] |= layout->conv[group] || last;
+        layout->group[group] = first;
+    }
+}
+
+static void channels_last(const struct kern_view *whole, struct kern_view *view)
+{
+    int64_t stride = whole->sizes[1];
+    view->offset /= whole->strides[1];
+    for (uint32_t d = view->rank; d-- > 2; stride *= view->sizes[d])
+        view->strides[d] = stride;
+    view->strides[0] = stride;
+    view->strides[1] = 1;
+}
+
+/* The op with its operands in groups of convolutions permuted; false if it has none. */
+static bool permuted(struct layout *layout, const struct graph_op *op, struct graph_op *out)
+{
+    bool any = false;
+    *out = *op;
+    for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++) {
+        if (layout->refused[op->value[t]] || !layout->conv[find_group(layout, op->value[t])])
+            continue;
+        bool swapped;
+        struct kern_view image = image_of(layout, op, t, &swapped);
+        channels_last(&layout->shape[op->value[t]], &image);
+        out->k.tensors[t] = swapped ? with_batch_as_channels(&image) : image;
+        any = true;
+    }
+    return any;
+}
+
+/* Rank not worse; for integers better, because most integer kernels are for plain layouts, if one accepts the op,
+ * unless the result already is NHWC. */
+static bool permutes_well(const struct layout *layout, const struct graph_op *op, const struct graph_op *changed)
+{
+    if (!op->k.u.conv.integer || layout->options->backend->passes & GRAPH_PASS_BIT(filters))
+        return graph_op_no_worse(layout->graph, layout->options, op, changed);
+    const uint32_t before = graph_op_priority(layout->graph, layout->options, op);
+    const uint32_t after = graph_op_priority(layout->graph, layout->options, changed);
+    return after < before || (after == before && is_last(&op->k.tensors[op->k.input_count]));
+}
+
+/* Kernels pack filters, pass filters reorders constant ones; 1x1 filters are in both orders. */
+static bool filter_follows(const struct layout *layout, const struct graph_op *op)
+{
+    const struct kern_view *w = &op->k.tensors[1];
+    uint64_t taps = 1;
+    for (uint32_t d = 2; d < w->rank; d++)
+        taps *= w->sizes[d];
+    return !(layout->options->backend->passes & GRAPH_PASS_BIT(filters)) || taps == 1 ||
+           (layout->graph->values[op->value[1]].place == GRAPH_CONSTANT && !op->k.u.conv.transposed);
+}
+
+/* If a convolution would lose its kernel, its whole group keeps its layout. */
+static void veto(struct layout *layout, const struct graph_op *op)
+{
+    struct graph_op changed;
+    if (op->k.kind != KERN_CONV || !permuted(layout, op, &changed) ||
+        (filter_follows(layout, op) && permutes_well(layout, op, &changed)))
+        return;
+    for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++)
+        if (!layout->refused[op->value[t]])
+            layout->conv[find_group(layout, op->value[t])] = false;
+}
+
+static void permute_all(struct layout *layout, bool *changed)
+{
+    struct graph *graph = layout->graph;
+    struct graph_op op;
+    for (uint32_t i = 0; i < graph->op_count; i++)
+        for (uint32_t t = 0; t < graph->ops[i]->k.input_count + graph->ops[i]->k.output_count; t++)
+            look(layout, graph->ops[i], t);
+    for (uint32_t i = 0; i < graph->op_count; i++)
+        for (uint32_t t = 0; t < graph->ops[i]->k.input_count + graph->ops[i]->k.output_count; t++)
+            refuse(layout, graph->ops[i], t);
+    for (uint32_t i = 0; i < graph->op_count; i++)
+        connect(layout, graph->ops[i]);
+    for (uint32_t i = 0; i < graph->op_count; i++)
+        veto(layout, graph->ops[i]);
+    for (uint32_t i = 0; i < graph->op_count; i++) {
+        if (!permuted(layout, graph->ops[i], &op))
+            continue;
+        *graph->ops[i] = op;
+        *changed = true;
+    }
+}
+
+HRESULT graph_pass_layout(struct graph *graph, const struct graph_options *options, bool *changed)
+{
+    size_t count = (size_t)graph->value_count + 1;
+    struct layout layout = { graph,
+                             options,
+                             calloc(count, sizeof(*layout.shape)),
+                             calloc(count, sizeof(bool)),
+                             calloc(count, sizeof(bool)),
+                             calloc(count, sizeof(uint32_t)) };
+    bool ok = layout.shape && layout.refused && layout.conv && layout.group;
+    for (uint32_t v = 0; ok && v < graph->value_count; v++)
+        layout.group[v] = v;
+    if (ok)
+        permute_all(&layout, changed);
+    free(layout.shape);
+    free(layout.refused);
+    free(layout.conv);
+    free(layout.group);
+    return ok ? S_OK : E_OUTOFMEMORY;
+}

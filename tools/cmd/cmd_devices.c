@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/cmd/cmd.h"
+#include "tools/session.h"
+#include "tools/text.h"
+
+const char tools_help_devices[] =
+    "usage: anydml devices [--json]\n\n"
+    "Lists the devices: the number that --device takes, name, kind, memory, driver version, and DirectML's feature\n"
+    "level there. Device 0 is the default device of all programs: the fastest GPU, or the CPU where there is no\n"
+    "GPU. ANYDML_ADAPTERS=cpu,vulkan says which are looked for, and in which order.\n\n"
+    "  --json   print one JSON array\n";
+
+static void devices_print(uint32_t index, const struct tools_device_info *info)
+{
+    uint64_t bytes = info->dedicated_bytes ? info->dedicated_bytes : info->shared_bytes;
+    char driver[32];
+    snprintf(driver, sizeof(driver), "%u.%u.%u.%u", info->driver[0], info->driver[1], info->driver[2], info->driver[3]);
+    printf("%-6u  %-4s  %6.1f GiB  %-14s  %x.%x    %s\n", index, info->kind, (double)bytes / (1 << 30), driver,
+           (unsigned)info->level >> 12, (unsigned)info->level >> 8 & 15, info->name);
+}
+
+static void devices_print_json(uint32_t index, const struct tools_device_info *info)
+{
+    printf("%s\n  {\"index\": %u, \"name\": ", index ? "," : "", index);
+    tools_json_string(stdout, info->name);
+    printf(", \"kind\": \"%s\", \"integrated\": %s, \"dedicated_bytes\": %llu, \"shared_bytes\": %llu, ", info->kind,
+           info->integrated ? "true" : "false", (unsigned long long)info->dedicated_bytes,
+           (unsigned long long)info->shared_bytes);
+    printf("\"driver\": \"%u.%u.%u.%u\", \"feature_level\": \"%x.%x\"}", info->driver[0], info->driver[1],
+           info->driver[2], info->driver[3], (unsigned)info->level >> 12, (unsigned)info->level >> 8 & 15);
+}
+
+static bool devices_list(bool json, struct tools_error *error)
+{
+    uint32_t count;
+    if (!tools_device_count(&count, error))
+        return false;
+    printf("%s", json ? "[" : "device  kind      memory  driver          level  name\n");
+    for (uint32_t i = 0; i < count; i++) {
+        struct tools_session *session;
+        if (!tools_session_create(i, &session, error))
+            return false;
+        if (json)
+            devices_print_json(i, &session->info);
+        else
+            devices_print(i, &session->info);
+        tools_session_destroy(session);
+    }
+    if (json)
+        printf("\n]\n");
+    return true;
+}
+
+int tools_cmd_devices(int argc, char **argv)
+{
+    static const struct option table[] = {
+        { "help", no_argument, NULL, TOOLS_OPTION_HELP },
+        { "json", no_argument, NULL, TOOLS_OPTION_JSON },
+        { 0 },
+    };
+    struct tools_options options = { .table = table, .help = tools_help_devices };
+    struct tools_error error;
+    if (!tools_options_parse(&options, argc, argv, &error))
+        return tools_report("anydml devices", &error);
+    if (options.helped || devices_list(options.json, &error))
+        return 0;
+    return tools_report("anydml devices", &error);
+}
