@@ -121,8 +121,7 @@ static bool program_fits(const struct tools_program *p, const struct onnx_progra
                           (unsigned long long)available);
     if (!host && device > info->dedicated_bytes + info->shared_bytes)
         return tools_fail(error, TOOLS_USAGE, "it takes %llu bytes of memory of the device, which has %llu",
-                          (unsigned long long)device,
-                          (unsigned long long)(info->dedicated_bytes + info->shared_bytes));
+                          (unsigned long long)device, (unsigned long long)(info->dedicated_bytes + info->shared_bytes));
     return true;
 }
 

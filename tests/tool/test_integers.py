@@ -95,79 +95,105 @@ COMPARISONS = {"EQUALS": lambda a, b: a == b, "GREATER_THAN": lambda a, b: a > b
 
 # ---- running ----
 
-def check(tool, operator, inputs, output, want, **attributes):
-    """inputs: name: (type, numbers); output: its type."""
-    description = {"OutputTensor": {"DataType": output, "Sizes": [1, 1, 1, len(want)]}, **attributes}
-    given = {}
-    for key, (kind, values) in inputs.items():
-        description[key] = {"DataType": kind, "Sizes": [1, 1, 1, len(values)]}
-        dtype = np.float32 if kind == "FLOAT32" else TYPES[kind]
-        tool.file(key + ".raw", np.array(values, object).astype(dtype).tobytes())
-        given[key] = {"file": key + ".raw"}
-    path = tool.file("case.json", json.dumps({"type": "DML_OPERATOR_ELEMENT_WISE_" + operator, "desc": description,
-                                              "inputs": given}).encode())
-    out = tool.file("out.raw")
-    tool.works("dispatch", path, "--output", "OutputTensor=" + out)
-    if not os.path.exists(out):
-        return
-    got = np.fromfile(out, TYPES[output])[:len(want)].tolist()
-    os.remove(out)
-    wrong = [i for i, value in enumerate(want) if value is not None and got[i] != value]
-    tool.test(not wrong, f"{operator} {[kind for kind, _ in inputs.values()]} {attributes}: {len(wrong)} of {len(want)}, "
-                         f"such as {[values[wrong[0] % len(values)] for _, values in inputs.values()] if wrong else ''}: "
-                         f"{got[wrong[0]] if wrong else ''}, wanted {want[wrong[0]] if wrong else ''}")
+class Batch:
+    """Operators in one graph, because devices take their time to start."""
+    MOST = 60 # outputs that one command writes
+
+    def __init__(self, tool):
+        self.tool = tool
+        self.cases = []
+
+    def check(self, operator, inputs, output, want, **attributes):
+        """inputs: name: (type, numbers); output: its type."""
+        self.cases.append((operator, inputs, output, want, attributes))
+        if len(self.cases) == self.MOST:
+            self.run()
+
+    def run(self):
+        nodes, edges, given, known, args = [], [], {}, {}, []
+        for i, (operator, inputs, output, want, attributes) in enumerate(self.cases):
+            fields = {"OutputTensor": {"DataType": output, "Sizes": [1, 1, 1, len(want)]}, **attributes}
+            for key, (kind, values) in inputs.items():
+                fields[key] = {"DataType": kind, "Sizes": [1, 1, 1, len(values)]}
+                data = np.array(values, object).astype(np.float32 if kind == "FLOAT32" else TYPES[kind]).tobytes()
+                name = known.setdefault((kind, data), f"x{len(known)}")
+                if name not in given:
+                    self.tool.file(name + ".raw", data)
+                    given[name] = {"file": name + ".raw"}
+                edges.append({"input": name, "to": f"n{i}.{key}"})
+            edges.append({"from": f"n{i}.OutputTensor", "output": f"y{i}"})
+            nodes.append({"name": f"n{i}", "type": "DML_OPERATOR_ELEMENT_WISE_" + operator, "desc": fields})
+            args += ["--output", f"y{i}=" + self.tool.file(f"y{i}.raw")]
+        graph = {"graph": {"nodes": nodes, "edges": edges}, "inputs": given}
+        self.tool.works("dispatch", self.tool.file("case.json", json.dumps(graph).encode()), *args)
+        for i, case in enumerate(self.cases):
+            self.compare(self.tool.file(f"y{i}.raw"), *case)
+        self.cases = []
+
+    def compare(self, path, operator, inputs, output, want, attributes):
+        what = f"{operator} {[kind for kind, _ in inputs.values()]} {attributes}"
+        if not self.tool.test(os.path.exists(path), what + ": no result"):
+            return
+        got = np.fromfile(path, TYPES[output])[:len(want)].tolist()
+        os.remove(path)
+        wrong = [i for i, value in enumerate(want) if value is not None and got[i] != value]
+        at = wrong[0] if wrong else 0
+        self.tool.test(not wrong, f"{what}: {len(wrong)} of {len(want)}, such as of "
+                                  f"{[values[at % len(values)] for _, values in inputs.values()]}: {got[at]}, wanted {want[at]}")
 
 
-def test_pairs(tool, name):
+def test_pairs(batch, name):
     a, b = pairs(name, name)
     both = {"ATensor": (name, a), "BTensor": (name, b)}
     for operator, function in binary(name):
-        check(tool, operator, both, name, [function(*one) for one in zip(a, b)])
+        batch.check(operator, both, name, [function(*one) for one in zip(a, b)])
     for operator, function in COMPARISONS.items():
-        check(tool, "LOGICAL_" + operator, both, "UINT8", [int(function(*one)) for one in zip(a, b)])
+        batch.check("LOGICAL_" + operator, both, "UINT8", [int(function(*one)) for one in zip(a, b)])
     for other in TYPES:
         a, b = pairs(name, other)
-        check(tool, "POW", {"InputTensor": (name, a), "ExponentTensor": (other, b)}, name,
-              [power(x, y, name) for x, y in zip(a, b)])
+        batch.check("POW", {"InputTensor": (name, a), "ExponentTensor": (other, b)}, name,
+                    [power(x, y, name) for x, y in zip(a, b)])
 
 
-def test_single(tool, name):
+def test_single(batch, name):
     low, high = ends(name)
     x = numbers(name)
     one = {"InputTensor": (name, x)}
     for operator, function in unary(name):
-        check(tool, operator, one, name, [function(a) for a in x])
-    check(tool, "BIT_COUNT", one, "UINT32", [bin(a & ((1 << width(name)) - 1)).count("1") for a in x])
+        batch.check(operator, one, name, [function(a) for a in x])
+    batch.check("BIT_COUNT", one, "UINT32", [bin(a & ((1 << width(name)) - 1)).count("1") for a in x])
     for least, most in ((-5, 9), (9, -5), (3, 3), (7, 2), (low, high), (100, 120)):
         least, most = max(low, least), max(low, min(high, most))
         text = {"MinMaxDataType": name, "Min": str(least), "Max": str(most)}
-        check(tool, "CLIP1", one, name, [max(least, min(a, most)) for a in x], **text)
+        batch.check("CLIP1", one, name, [max(least, min(a, most)) for a in x], **text)
         if max(abs(least), abs(most)) <= 1 << 24: # the limits are floats
-            check(tool, "CLIP", one, name, [min(most, max(least, a)) for a in x], Min=least, Max=most)
+            batch.check("CLIP", one, name, [min(most, max(least, a)) for a in x], Min=least, Max=most)
     for exponent in (0, 1, 2, 3, 5, 31, 64) if width(name) < 64 else ():
-        check(tool, "CONSTANT_POW", one, name, [wrap(a ** exponent, name) for a in x], Exponent=exponent)
+        batch.check("CONSTANT_POW", one, name, [wrap(a ** exponent, name) for a in x], Exponent=exponent)
 
 
-def test_quantized(tool, name):
+def test_quantized(batch, name):
     low, high = ends(name)
     a, b = pairs(name, name)
     single = np.float32
     for sa, za, sb, zb, sc, zc in ((0.5, 3, 0.25, 7, 0.75, 1), (0.1, 0, 0.1, 0, 0.1, 0), (1, 100, 1, 20, 1, 50)):
         total = (single(a) - single(za)) * single(sa) + (single(b) - single(zb)) * single(sb)
         want = np.clip(np.rint(total / single(sc)) + zc, low, high).astype(int).tolist()
-        check(tool, "QUANTIZED_LINEAR_ADD",
-              {"ATensor": (name, a), "AScaleTensor": ("FLOAT32", [sa]), "AZeroPointTensor": (name, [za]),
-               "BTensor": (name, b), "BScaleTensor": ("FLOAT32", [sb]), "BZeroPointTensor": (name, [zb]),
-               "OutputScaleTensor": ("FLOAT32", [sc]), "OutputZeroPointTensor": (name, [zc])}, name, want)
+        batch.check("QUANTIZED_LINEAR_ADD",
+                    {"ATensor": (name, a), "AScaleTensor": ("FLOAT32", [sa]), "AZeroPointTensor": (name, [za]),
+                     "BTensor": (name, b), "BScaleTensor": ("FLOAT32", [sb]), "BZeroPointTensor": (name, [zb]),
+                     "OutputScaleTensor": ("FLOAT32", [sc]), "OutputZeroPointTensor": (name, [zc])}, name, want)
 
 
 def main():
     tool = Tool(sys.argv[1])
+    batch = Batch(tool)
     for name in sys.argv[2:] or TYPES:
-        test_pairs(tool, name)
-        test_single(tool, name)
+        test_pairs(batch, name)
+        test_single(batch, name)
         if width(name) == 8:
-            test_quantized(tool, name)
+            test_quantized(batch, name)
+    batch.run()
     tool.finish()
 
 

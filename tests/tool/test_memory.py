@@ -3,8 +3,7 @@
 """Small models that ask for much memory are refused in one line; the system never has to end the process.
 test_memory.py ANYDML
 
-The limit of the address space stands in for a small machine: what the command may have is then known, and the machine
-that runs the test is not filled."""
+A limit of the address space simulates a machine with little memory, so that the test does not fill the real one."""
 import resource
 import subprocess
 import sys
