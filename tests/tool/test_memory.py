@@ -63,6 +63,10 @@ def main():
                        [("d", ints(2000, 2000)), ("axis", np.array(0, np.int64))] +
                        [(f"c{i}", np.full((1, 1), i, np.float32)) for i in range(count)])
     run(tool, "constants", chain, *given, code=[1, 2])
+    beyond = wire.model([wire.node("Tile", ["x", "d"], ["y"])], x, [("y", wire.FLOAT, ["a", "b"])],
+                        [("d", ints(1 << 20, 1 << 20))])
+    text = run(tool, "elements", beyond, *given, code=[2])
+    tool.test("1099511627776 elements" in text, text)
     small = wire.model([wire.node("Tile", ["x", "d"], ["y"])], x, [("y", wire.FLOAT, ["a", "b"])], [("d", ints(200, 300))])
     run(tool, "small", small, *given, code=[0])
     tool.finish()
