@@ -36,7 +36,7 @@ static bool activated(struct onnx_builder *b, const struct onnx_node *n, struct 
     node.version = row->newest;
     node.inputs = (const char *[]){ x->name };
     node.input_count = 1;
-    node.output_count = 1;
+    node.output_count = BASE_MIN(n->output_count, 1);
     node.attributes = parameters;
     node.attribute_count = count;
     return onnx_convert_as(b, &node);
@@ -257,7 +257,8 @@ bool onnx_renamed(struct onnx_builder *b, const struct onnx_node *n)
         node.op = names[i].as;
         node.domain = "";
         node.version = names[i].version;
-        node.input_count = strcmp(n->op, "TorchEmbedding") ? n->input_count : 2; /* the rest is for training */
+        if (!strcmp(n->op, "TorchEmbedding")) /* the rest is for training */
+            node.input_count = BASE_MIN(n->input_count, 2);
         return onnx_convert_as(b, &node);
     }
     return false;
