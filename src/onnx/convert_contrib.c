@@ -63,8 +63,8 @@ static bool activated_by_order(struct onnx_builder *b, const struct onnx_node *n
     const struct onnx_attribute *given = onnx_attribute(n, "activation_params");
     struct onnx_attribute parameters[2];
     uint32_t count = given ? given->count : 0;
-    if (count > 2)
-        return onnx_fail(b, "activation_params has %u values", count);
+    if (count > 2 || (count && !given->floats))
+        return onnx_fail(b, "activation_params has %u values, must have up to 2, of type FLOATS", count);
     for (uint32_t i = 0; i < count; i++)
         parameters[i] = (struct onnx_attribute){ .name = names[i], .f = given->floats[i] };
     return activated(b, n, x, onnx_attr_string(n, "activation", ""), parameters, count);

@@ -34,8 +34,8 @@ CONTRIBUTED = {
                                 {"epsilon": 1e-5}, 2),
     "ExpandDims": ((real(2, 3), one([1], I32)), {}, 1),
     "FastGelu": ((real(2, 8), real(8)), {}, 1),
-    "FusedConv": ((real(1, 2, 5, 5), real(3, 2, 3, 3), real(3)), {"activation": "Relu", "kernel_shape": [3, 3],
-                                                                  "pads": [1, 1, 1, 1]}, 1),
+    "FusedConv": ((real(1, 2, 5, 5), real(3, 2, 3, 3), real(3)),
+                  {"activation": "HardSigmoid", "activation_params": [0.2, 0.5], "kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}, 1),
     "FusedGemm": ((real(2, 3), real(3, 4), real(4)), {"activation": "Relu"}, 1),
     "FusedMatMul": ((real(2, 3), real(4, 3)), {"transB": 1, "alpha": 0.5}, 1),
     "GatherBlockQuantized": ((byte(4, 32, dtype=U8), one([0, 2], I64), real(4, 2)), {"block_size": 16, "bits": 8,
@@ -73,12 +73,24 @@ CONTRIBUTED = {
 }
 
 
+# Of ONNX, with attributes that its node tests lack.
+OTHERS = {
+    "Constant": ((), {"value_floats": [1.0, 2.0]}, 1),
+    "ConstantInts": ((), {"value_ints": [1, 2]}, 1),
+    "ImageScaler": ((real(1, 2, 3, 3),), {"bias": [0.5, 1.0], "scale": 2.0}, 1),
+    "RNN": ((real(2, 1, 3), real(2, 4, 3), real(2, 4, 4)),
+            {"hidden_size": 4, "direction": "bidirectional", "activations": ["LeakyRelu", "Affine"],
+             "activation_alpha": [0.1, 0.2], "activation_beta": [0.3]}, 1),
+    "Resize": ((real(1, 1, 2, 2), None, one([1, 1, 2, 1.5])), {"mode": "cubic", "cubic_coeff_a": -0.5, "axes": [0, 1, 2, 3]}, 1),
+}
+
+
 def contributed():
     """Operator, model, and inputs by name."""
-    for op, (inputs, attributes, outputs) in CONTRIBUTED.items():
+    for op, (inputs, attributes, outputs) in (CONTRIBUTED | OTHERS).items():
         arrays = {f"x{i}": x for i, x in enumerate(inputs) if x is not None}
-        node = helper.make_node(op, ["" if x is None else f"x{i}" for i, x in enumerate(inputs)],
-                                [f"y{i}" for i in range(outputs)], domain="com.microsoft", **attributes)
+        node = helper.make_node(op.removesuffix("Ints"), ["" if x is None else f"x{i}" for i, x in enumerate(inputs)],
+                                [f"y{i}" for i in range(outputs)], domain="com.microsoft" if op in CONTRIBUTED else "", **attributes)
         infos = [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
                  for name, x in arrays.items()]
         made = [helper.make_tensor_value_info(name, 1, None) for name in node.output]

@@ -27,7 +27,8 @@ MOST, LEAST = 2**63 - 1, -2**63
 NUMBERS = (-1, 0, 3, 2**31, -2**31, MOST, LEAST)
 KINDS = onnx.AttributeProto
 MEMORY = 8 << 30
-SAMPLE = 4 # changes of an operator without --all
+SAMPLE = 2 # changes of an operator without --all, and those whose names end so:
+ALWAYS = ("no_inputs", "no_outputs", "as integers", "as floats")
 
 
 # ---- changes: pairs (name, function of the model and its inputs) ----
@@ -62,6 +63,14 @@ def attribute_changes(position, attribute):
         yield change("empty", None, KINDS.INTS)
         yield change("longer", values + values + [1])
         yield change("shorter", values[:-1] if len(values) > 1 else [1] * 9)
+        yield change("as floats", [float(v) for v in values] or [1.0])
+        yield change("as texts", ["a"] * max(len(values), 1))
+    elif attribute.type in (KINDS.FLOATS, KINDS.STRINGS):
+        values = list(attribute.floats) + list(attribute.strings)
+        yield change("as integers", list(range(len(values))) or [1])
+        yield change("shorter", values[:-1] or None, None if values[1:] else attribute.type)
+        yield change("longer", values + values[:1])
+        yield change("as others", ["a"] * len(values) if attribute.floats else [float("nan")] * len(values))
     elif attribute.type == KINDS.FLOAT:
         for number in (float("inf"), -1e38, 0.0):
             yield change(number, number)
@@ -241,7 +250,8 @@ def main():
             made = list(changes(model, arrays))
             if not options.all: # spread over the kinds of changes, another part of them for each operator
                 first = zlib.crc32(op.encode()) % len(made)
-                made = [made[(first + i * len(made) // SAMPLE) % len(made)] for i in range(SAMPLE)]
+                some = {(first + i * len(made) // SAMPLE) % len(made) for i in range(SAMPLE)}
+                made = [one for i, one in enumerate(made) if i in some or one[0].endswith(ALWAYS)]
             for name, act in made:
                 changed, given = copy.deepcopy(model), dict(arrays)
                 try:
