@@ -3,6 +3,8 @@
 
 #include "tools/output.h"
 
+#include "base/pages.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +40,7 @@ bool tools_array_init(struct tools_array *array, int32_t type, uint32_t rank, co
         array->dims[i] = dims[i];
     }
     array->bytes = bytes;
-    array->data = calloc(1, bytes ? bytes : 1);
+    array->data = base_memory_fits(bytes) ? calloc(1, bytes ? bytes : 1) : NULL;
     return array->data ? true : tools_fail_memory(error);
 }
 

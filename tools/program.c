@@ -5,6 +5,9 @@
 #include "tools/files.h"
 #include "tools/text.h"
 
+#include "base/os.h"
+#include "base/pages.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -83,13 +86,43 @@ static bool program_memory(const struct onnx_port *ports, uint32_t count, void *
     void **memory = *out = calloc(count + 1, sizeof(*memory));
     for (uint32_t i = 0; memory && i < count; i++) {
         uint64_t bytes = ports[i].bytes <= SIZE_MAX / 2 ? base_align_up(BASE_MAX(ports[i].bytes, 1), 64) : 0;
-        memory[i] = bytes ? aligned_alloc(64, bytes) : NULL;
+        memory[i] = bytes && base_memory_fits(bytes) ? aligned_alloc(64, bytes) : NULL;
         if (!memory[i])
             return tools_fail(error, TOOLS_RUNTIME, "no memory for the %llu bytes of '%s'",
                               (unsigned long long)ports[i].bytes, ports[i].name);
         memset(memory[i], 0, bytes);
     }
     return memory || tools_fail_memory(error);
+}
+
+static uint64_t ports_bytes(const struct onnx_port *ports, uint32_t count)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < count; i++)
+        bytes += BASE_MIN(ports[i].bytes, UINT64_MAX / 2 - bytes);
+    return bytes;
+}
+
+/* A small file can ask for any amount: what the machine does not have is refused before anything is allocated. Weights
+ * are not counted; they are in the file. */
+static bool program_fits(const struct tools_program *p, const struct onnx_program *onnx, struct tools_error *error)
+{
+    const struct tools_device_info *info = &p->session->info;
+    const uint64_t ports =
+        ports_bytes(onnx->inputs, onnx->input_count) + ports_bytes(onnx->outputs, onnx->output_count);
+    const uint64_t device = p->temporary_bytes + p->persistent_bytes;
+    const bool host = p->session->device->host_memory;
+    const uint64_t here = ports + (host ? device : 0), available = base_memory_available();
+    if (here > available)
+        return tools_fail(error, TOOLS_USAGE,
+                          "it takes %llu bytes of memory (%llu of inputs and outputs, %llu within), but %llu are "
+                          "available",
+                          (unsigned long long)here, (unsigned long long)ports, (unsigned long long)(here - ports),
+                          (unsigned long long)available);
+    if (!host && device > info->dedicated_bytes + info->shared_bytes)
+        return tools_fail(error, TOOLS_USAGE, "it takes %llu bytes of memory of the device, which has %llu",
+                          (unsigned long long)device, (unsigned long long)(info->dedicated_bytes + info->shared_bytes));
+    return true;
 }
 
 static bool program_prepare(struct tools_program *p, struct onnx_program *onnx, struct tools_error *error)
@@ -100,6 +133,10 @@ static bool program_prepare(struct tools_program *p, struct onnx_program *onnx, 
         DML_BINDING_PROPERTIES needs = IDMLCompiledOperator_GetBindingProperties(onnx->op);
         p->temporary_bytes = needs.TemporaryResourceSize;
         p->persistent_bytes = needs.PersistentResourceSize;
+    }
+    if (!program_fits(p, onnx, error)) {
+        onnx_program_destroy(onnx);
+        return false;
     }
     HRESULT hr = onnx_exec_create(p->session->device, onnx, &p->exec, &why);
     if (!tools_check(error, hr, "initialising the model"))

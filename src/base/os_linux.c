@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -335,13 +336,29 @@ uint64_t base_memory_total(void)
     return BASE_MIN(total ? total : UINT64_MAX, group_limit());
 }
 
+/* What `ulimit -v` leaves to this process. */
+static uint64_t addresses_left(void)
+{
+    struct rlimit limit;
+    unsigned long long pages = 0;
+    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
+        return UINT64_MAX;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (!file || fscanf(file, "%llu", &pages) != 1)
+        pages = 0;
+    if (file)
+        fclose(file);
+    const uint64_t used = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    return used < limit.rlim_cur ? limit.rlim_cur - used : 0;
+}
+
 uint64_t base_memory_available(void)
 {
     uint64_t available = meminfo("MemAvailable"), limit = group_limit();
     uint64_t swap = meminfo("SwapFree");
     if (!available)
         return UINT64_MAX; /* mmap decides */
-    available += swap;
+    available = BASE_MIN(available + swap, addresses_left());
     if (limit == UINT64_MAX)
         return available;
     uint64_t used = number_in("/sys/fs/cgroup/memory.current");

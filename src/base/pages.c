@@ -52,7 +52,9 @@ void *base_pages_acquire(struct base_pages *pages, uint64_t bytes)
         void *small = base_aligned_acquire(ALIGNMENT, whole);
         return small ? memset(small, 0, whole) : NULL;
     }
-    return bytes < LARGE_BYTES ? take_of_chunk(pages, bytes) : map(bytes, LARGE_BYTES);
+    if (bytes < LARGE_BYTES)
+        return take_of_chunk(pages, bytes);
+    return base_memory_fits(bytes) ? map(bytes, LARGE_BYTES) : NULL;
 }
 
 void base_pages_release(void *data, uint64_t bytes)

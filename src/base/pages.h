@@ -22,4 +22,8 @@ void base_pages_release(void *data, uint64_t bytes);
 /* Allocations remain valid until they are released. */
 void base_pages_finish(struct base_pages *pages);
 
+/* Whether memory for `bytes` more bytes can be filled. Systems that overcommit promise more than they have, and end the
+ * process that fills it: ask before allocating what a file or a model determines. Small amounts are only counted. */
+bool base_memory_fits(uint64_t bytes);
+
 #endif

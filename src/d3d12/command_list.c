@@ -224,11 +224,13 @@ static HRESULT list_create(struct d3d_device *device, const char *method, UINT n
                            struct d3d_command_list **out)
 {
     *out = NULL;
-    if (node_mask > 1 || (type != D3D12_COMMAND_LIST_TYPE_DIRECT && type != D3D12_COMMAND_LIST_TYPE_COMPUTE &&
-                          type != D3D12_COMMAND_LIST_TYPE_COPY))
-        return d3d_fail(device, E_INVALIDARG,
-                        "%s: node mask %u must be 0 or 1, type %d must be DIRECT, COMPUTE or COPY", method, node_mask,
-                        (int)type);
+    if (node_mask > 1)
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_INVALID_NODE_INDEX, "%s: node mask %u must be 0 or 1",
+                           method, node_mask);
+    if (type != D3D12_COMMAND_LIST_TYPE_DIRECT && type != D3D12_COMMAND_LIST_TYPE_COMPUTE &&
+        type != D3D12_COMMAND_LIST_TYPE_COPY)
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATE_COMMAND_LIST_INVALID_COMMAND_LIST_TYPE,
+                           "%s: type %d must be DIRECT, COMPUTE or COPY", method, (int)type);
     struct d3d_command_list *list = calloc(1, sizeof(*list));
     if (!list)
         return E_OUTOFMEMORY;
@@ -250,7 +252,10 @@ HRESULT d3d_device_CreateCommandList(D3D_DEVICE, UINT node_mask, D3D12_COMMAND_L
         return hr;
     struct d3d_command_allocator *allocator = com_child(device, allocator_iface, &d3d_command_allocator_vtbl);
     if (!allocator || state)
-        return d3d_fail(device, E_INVALIDARG, "%s: needs an allocator of this device and no pipeline", method);
+        return d3d_fail_as(device, E_INVALIDARG,
+                           allocator_iface ? D3D12_MESSAGE_ID_UNKNOWN
+                                           : D3D12_MESSAGE_ID_CREATECOMMANDLIST_NULL_COMMANDALLOCATOR,
+                           "%s: needs an allocator of this device and no pipeline", method);
     hr = list_create(device, method, node_mask, type, &list);
     if (SUCCEEDED(hr))
         hr = list_open(list, allocator, method);

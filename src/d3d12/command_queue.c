@@ -252,14 +252,18 @@ static HRESULT queue_desc_check(struct d3d_device *device, const D3D12_COMMAND_Q
         return d3d_fail(device, E_INVALIDARG, "%s: pDesc is NULL", method);
     if (desc->Type != D3D12_COMMAND_LIST_TYPE_DIRECT && desc->Type != D3D12_COMMAND_LIST_TYPE_COMPUTE &&
         desc->Type != D3D12_COMMAND_LIST_TYPE_COPY)
-        return d3d_fail(device, E_INVALIDARG, "%s: Type %d: must be DIRECT, COMPUTE or COPY", method, (int)desc->Type);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATE_QUEUE_INVALID_TYPE,
+                           "%s: Type %d: must be DIRECT, COMPUTE or COPY", method, (int)desc->Type);
     if (desc->Priority != D3D12_COMMAND_QUEUE_PRIORITY_NORMAL && desc->Priority != D3D12_COMMAND_QUEUE_PRIORITY_HIGH &&
         desc->Priority != D3D12_COMMAND_QUEUE_PRIORITY_GLOBAL_REALTIME)
-        return d3d_fail(device, E_INVALIDARG, "%s: Priority %d: must be 0, 100 or 10000", method, desc->Priority);
-    if ((unsigned)desc->Flags > D3D12_COMMAND_QUEUE_FLAG_DISABLE_GPU_TIMEOUT || desc->NodeMask > 1)
-        return d3d_fail(device, E_INVALIDARG,
-                        "%s: Flags 0x%x, NodeMask %u: must be NONE or DISABLE_GPU_TIMEOUT, 0 or 1", method,
-                        (unsigned)desc->Flags, desc->NodeMask);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATE_QUEUE_INVALID_PRIORITY,
+                           "%s: Priority %d: must be 0, 100 or 10000", method, desc->Priority);
+    if ((unsigned)desc->Flags > D3D12_COMMAND_QUEUE_FLAG_DISABLE_GPU_TIMEOUT)
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATE_QUEUE_INVALID_FLAGS,
+                           "%s: Flags 0x%x: must be NONE or DISABLE_GPU_TIMEOUT", method, (unsigned)desc->Flags);
+    if (desc->NodeMask > 1)
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_INVALID_NODE_INDEX, "%s: NodeMask %u: must be 0 or 1",
+                           method, desc->NodeMask);
     return S_OK;
 }
 

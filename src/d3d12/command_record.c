@@ -240,8 +240,8 @@ void d3d_command_list_ClearUnorderedAccessViewUint(D3D_LIST, D3D12_GPU_DESCRIPTO
     }
     bool raw = view.format == DXGI_FORMAT_R32_TYPELESS || view.format == DXGI_FORMAT_UNKNOWN;
     if (raw && (values[0] != values[1] || values[0] != values[2] || values[0] != values[3]))
-        d3d_warn(d3d_parent(list), "%s: a raw or structured view uses Values[0] only, but the others differ from it",
-                 method);
+        d3d_warn(d3d_parent(list), D3D12_MESSAGE_ID_UNKNOWN,
+                 "%s: a raw or structured view uses Values[0] only, but the others differ from it", method);
     const struct adapter_binding range = d3d_resource_range(resource, view.offset, view.size);
     d3d_list_note_access(list, method, &range, resource, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
     record_clear(list, resource, &view, pattern, rect_count, rects);

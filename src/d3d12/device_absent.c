@@ -131,8 +131,8 @@ HRESULT d3d_device_EnumerateMetaCommands(D3D_DEVICE, UINT *count, D3D12_META_COM
 {
     (void)descs;
     if (!count)
-        return d3d_fail(d3d_device_from(iface), E_INVALIDARG,
-                        "ID3D12Device5::EnumerateMetaCommands: pNumMetaCommands is NULL");
+        return d3d_fail_as(d3d_device_from(iface), E_INVALIDARG, D3D12_MESSAGE_ID_META_COMMAND_FAILED_ENUMERATION,
+                           "ID3D12Device5::EnumerateMetaCommands: pNumMetaCommands is NULL");
     *count = 0;
     return S_OK;
 }
@@ -141,8 +141,8 @@ HRESULT d3d_device_EnumerateMetaCommandParameters(D3D_DEVICE, REFGUID id, D3D12_
                                                   UINT *bytes, UINT *count, D3D12_META_COMMAND_PARAMETER_DESC *descs)
 {
     (void)id, (void)stage, (void)bytes, (void)count, (void)descs;
-    return d3d_fail(d3d_device_from(iface), E_INVALIDARG,
-                    "ID3D12Device5::EnumerateMetaCommandParameters: no meta commands are available");
+    return d3d_fail_as(d3d_device_from(iface), E_INVALIDARG, D3D12_MESSAGE_ID_META_COMMAND_ID_INVALID,
+                       "ID3D12Device5::EnumerateMetaCommandParameters: no meta commands are available");
 }
 
 HRESULT d3d_device_CreateMetaCommand(D3D_DEVICE, REFGUID id, UINT node_mask, const void *data, SIZE_T bytes,

@@ -22,10 +22,11 @@ HRESULT d3d_device_SetBackgroundProcessingMode(D3D_DEVICE, D3D12_BACKGROUND_PROC
         return DXGI_ERROR_DEVICE_REMOVED;
     if ((unsigned)mode > D3D12_BACKGROUND_PROCESSING_MODE_DISABLE_PROFILING_BY_SYSTEM ||
         (unsigned)action > D3D12_MEASUREMENTS_ACTION_DISCARD_PREVIOUS)
-        return d3d_fail(device, E_INVALIDARG, "%s: Mode %d or MeasurementsAction %d is unknown", method, (int)mode,
-                        (int)action);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_SET_BACKGROUND_PROCESSING_MODE_INVALID_ARGUMENT,
+                           "%s: Mode %d or MeasurementsAction %d is unknown", method, (int)mode, (int)action);
     if (event && !base_event_set_handle(event))
-        return d3d_fail(device, E_INVALIDARG, "%s: hEvent %p is not usable as an eventfd", method, event);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_SET_BACKGROUND_PROCESSING_MODE_INVALID_ARGUMENT,
+                           "%s: hEvent %p is not usable as an eventfd", method, event);
     return S_OK;
 }
 
@@ -37,9 +38,9 @@ HRESULT d3d_device_ShaderCacheControl(D3D_DEVICE, D3D12_SHADER_CACHE_KIND_FLAGS 
     if (d3d_removed(device))
         return DXGI_ERROR_DEVICE_REMOVED;
     if ((unsigned)kinds & ~kinds_known || (unsigned)control & ~control_known || ((unsigned)control & both) == both)
-        return d3d_fail(device, E_INVALIDARG,
-                        "ID3D12Device9::ShaderCacheControl: Kinds 0x%x, Control 0x%x: unknown bits, or DISABLE and "
-                        "ENABLE together",
-                        (unsigned)kinds, (unsigned)control);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_SHADERCACHECONTROL_INVALIDFLAGS,
+                           "ID3D12Device9::ShaderCacheControl: Kinds 0x%x, Control 0x%x: unknown bits, or DISABLE and "
+                           "ENABLE together",
+                           (unsigned)kinds, (unsigned)control);
     return S_OK; /* no shaders, no caches */
 }

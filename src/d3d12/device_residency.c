@@ -27,8 +27,10 @@ static HRESULT pageables_check(struct d3d_device *device, const char *method, D3
         return d3d_fail_as(device, E_INVALIDARG, no_array, "%s: ppObjects is NULL", method);
     for (UINT i = 0; i < count; i++) {
         if (!pageable_of(device, objects[i]))
-            return d3d_fail(
+            return d3d_fail_as(
                 device, E_INVALIDARG,
+                no_array == D3D12_MESSAGE_ID_SETRESIDENCYPRIORITY_INVALID_PAGEABLE ? no_array
+                                                                                   : D3D12_MESSAGE_ID_UNKNOWN,
                 "%s: ppObjects[%u] is not a heap, committed resource, descriptor heap or query heap of this "
                 "device",
                 method, i);
@@ -55,7 +57,7 @@ HRESULT d3d_device_Evict(D3D_DEVICE, UINT count, ID3D12Pageable *const *objects)
         if (atomic_fetch_sub(residency, 1) > 0)
             continue;
         atomic_fetch_add(residency, 1);
-        d3d_warn(device, "ID3D12Device::Evict: ppObjects[%u] is not resident", i);
+        d3d_warn(device, D3D12_MESSAGE_ID_EVICT_UNDERFLOW, "ID3D12Device::Evict: ppObjects[%u] is not resident", i);
     }
     return hr;
 }
@@ -64,10 +66,11 @@ HRESULT d3d_device_SetResidencyPriority(D3D_DEVICE, UINT count, ID3D12Pageable *
                                         const D3D12_RESIDENCY_PRIORITY *priorities)
 {
     struct d3d_device *device = d3d_device_from(iface);
-    HRESULT hr =
-        pageables_check(device, "ID3D12Device1::SetResidencyPriority", D3D12_MESSAGE_ID_UNKNOWN, count, objects);
+    HRESULT hr = pageables_check(device, "ID3D12Device1::SetResidencyPriority",
+                                 D3D12_MESSAGE_ID_SETRESIDENCYPRIORITY_INVALID_PAGEABLE, count, objects);
     if (SUCCEEDED(hr) && count && !priorities)
-        hr = d3d_fail(device, E_INVALIDARG, "ID3D12Device1::SetResidencyPriority: pPriorities is NULL");
+        hr = d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_SETRESIDENCYPRIORITY_INVALID_PRIORITY,
+                         "ID3D12Device1::SetResidencyPriority: pPriorities is NULL");
     return hr;
 }
 

@@ -410,8 +410,9 @@ HRESULT d3d_device_CreateFence(D3D_DEVICE, UINT64 value, D3D12_FENCE_FLAGS flags
     if (FAILED(hr))
         return hr;
     if (flags)
-        return d3d_fail(device, (unsigned)flags > 0xf ? E_INVALIDARG : E_NOTIMPL,
-                        "ID3D12Device::CreateFence: Flags 0x%x: only NONE is supported", (unsigned)flags);
+        return d3d_fail_as(device, (unsigned)flags > 0xf ? E_INVALIDARG : E_NOTIMPL,
+                           D3D12_MESSAGE_ID_CREATE_FENCE_INVALID_FLAGS,
+                           "ID3D12Device::CreateFence: Flags 0x%x: only NONE is supported", (unsigned)flags);
     struct d3d_fence *fence = d3d_fence_new(device, value);
     return fence ? com_return(&fence->base, riid, out) : E_OUTOFMEMORY;
 }
@@ -422,9 +423,11 @@ static HRESULT fences_check(struct d3d_device *device, ID3D12Fence *const *fence
                             D3D12_MULTIPLE_FENCE_WAIT_FLAGS flags)
 {
     const char *method = "ID3D12Device1::SetEventOnMultipleFenceCompletion";
-    if (!fences || !values || !count || (unsigned)flags > D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY)
-        return d3d_fail(device, E_INVALIDARG, "%s: needs fences, values, at least one of each, and flags ALL or ANY",
-                        method);
+    if ((unsigned)flags > D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY)
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_SETEVENTONMULTIPLEFENCECOMPLETION_INVALIDFLAGS,
+                           "%s: Flags 0x%x: must be ALL or ANY", method, (unsigned)flags);
+    if (!fences || !values || !count)
+        return d3d_fail(device, E_INVALIDARG, "%s: needs fences and values, at least one of each", method);
     for (UINT i = 0; i < count; i++) {
         if (!com_child(device, fences[i], &d3d_fence_vtbl))
             return d3d_fail(device, E_INVALIDARG, "%s: ppFences[%u] is not a fence of this device", method, i);

@@ -131,7 +131,7 @@ static inline struct d3d_device *d3d_parent(void *object)
 /* To the info queue, if there is one, and to stderr. Not under a lock: the application's callback may run. */
 void d3d_message(struct d3d_device *device, D3D12_MESSAGE_SEVERITY severity, D3D12_MESSAGE_CATEGORY category,
                  D3D12_MESSAGE_ID id, const char *text);
-void d3d_warn(struct d3d_device *device, const char *format, ...) BASE_PRINTF(2, 3);
+void d3d_warn(struct d3d_device *device, D3D12_MESSAGE_ID id, const char *format, ...) BASE_PRINTF(3, 4);
 /* An error message; returns hr. */
 HRESULT d3d_fail(struct d3d_device *device, HRESULT hr, const char *format, ...) BASE_PRINTF(3, 4);
 /* Likewise, with the number that Direct3D 12 has for it. */

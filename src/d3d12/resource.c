@@ -79,7 +79,8 @@ static void d3d_resource_Unmap(ID3D12Resource2 *iface, UINT subresource, const D
     while (count > 0 && !atomic_compare_exchange_weak(&resource->map_count, &count, count - 1))
         ;
     if (count <= 0 || subresource)
-        d3d_warn(d3d_parent(resource), "ID3D12Resource::Unmap: subresource %u is not mapped", subresource);
+        d3d_warn(d3d_parent(resource), D3D12_MESSAGE_ID_RESOURCE_UNMAP_NOTMAPPED,
+                 "ID3D12Resource::Unmap: subresource %u is not mapped", subresource);
 }
 
 static COM_STRUCT(D3D12_RESOURCE_DESC) d3d_resource_GetDesc(ID3D12Resource2 *iface COM_RESULT(D3D12_RESOURCE_DESC))
@@ -206,7 +207,8 @@ static HRESULT creation_check(struct d3d_device *device, const struct creation *
                            "%s: UPLOAD and READBACK heaps refuse ALLOW_UNORDERED_ACCESS", method);
     error = state_error(creation);
     if (error)
-        return d3d_fail(device, E_INVALIDARG, "%s: initial state 0x%x: %s", method, (unsigned)creation->state, error);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDARG_RETURN,
+                           "%s: initial state 0x%x: %s", method, (unsigned)creation->state, error);
     return S_OK;
 }
 
@@ -254,8 +256,10 @@ static HRESULT resource_finish(struct d3d_device *device, const struct creation 
     if (SUCCEEDED(hr))
         return com_return(&resource->pageable.base, riid, out);
     com_Release(resource);
-    return d3d_fail(device, hr, "%s: no %s for %llu bytes", creation->method, what,
-                    (unsigned long long)creation->desc->Width);
+    return d3d_fail_as(device, hr,
+                       hr == E_OUTOFMEMORY ? D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_OUTOFMEMORY_RETURN
+                                           : D3D12_MESSAGE_ID_UNKNOWN,
+                       "%s: no %s for %llu bytes", creation->method, what, (unsigned long long)creation->desc->Width);
 }
 
 static HRESULT committed_create(struct d3d_device *device, const struct creation *creation, REFIID riid, void **out)
@@ -287,9 +291,10 @@ static HRESULT placed_check(struct d3d_device *device, const struct creation *cr
         return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDALIGNMENT,
                            "%s: HeapOffset %llu is no multiple of 65536", creation->method, (unsigned long long)offset);
     if (offset > heap->desc.SizeInBytes || size > heap->desc.SizeInBytes - offset)
-        return d3d_fail(device, E_INVALIDARG, "%s: HeapOffset %llu and size %llu exceed the heap's %llu bytes",
-                        creation->method, (unsigned long long)offset, (unsigned long long)size,
-                        (unsigned long long)heap->desc.SizeInBytes);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDARG_RETURN,
+                           "%s: HeapOffset %llu and size %llu exceed the heap's %llu bytes", creation->method,
+                           (unsigned long long)offset, (unsigned long long)size,
+                           (unsigned long long)heap->desc.SizeInBytes);
     if (heap->desc.Flags & D3D12_HEAP_FLAG_DENY_BUFFERS)
         return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPMISCFLAGS,
                            "%s: the heap denies buffers", creation->method);
@@ -426,14 +431,16 @@ static HRESULT borrow_check(struct d3d_device *device, const void *address, uint
     if (device->info->kind != ADAPTER_HOST && !wanted) /* a question, not a mistake */
         return DXGI_ERROR_UNSUPPORTED;
     if (device->info->kind != ADAPTER_HOST)
-        return d3d_fail(device, DXGI_ERROR_UNSUPPORTED, "%s: the memory of adapter \"%s\" is not host memory", method,
-                        device->info->name);
+        return d3d_fail_as(device, DXGI_ERROR_UNSUPPORTED, D3D12_MESSAGE_ID_OPENEXISTINGHEAP_UNSUPPORTED,
+                           "%s: the memory of adapter \"%s\" is not host memory", method, device->info->name);
     if (!address || start % BORROWED_ALIGNMENT)
-        return d3d_fail(device, E_INVALIDARG, "%s: address %p: must not be NULL and a multiple of %u", method, address,
-                        BORROWED_ALIGNMENT);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_OPENEXISTINGHEAP_INVALIDADDRESS,
+                           "%s: address %p: must not be NULL and a multiple of %u", method, address,
+                           BORROWED_ALIGNMENT);
     if (!bytes || bytes > UINTPTR_MAX - D3D_PLACEMENT_ALIGNMENT - start)
-        return d3d_fail(device, E_INVALIDARG, "%s: %llu bytes: must not be 0 nor pass the end of the address space",
-                        method, (unsigned long long)bytes);
+        return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_OPENEXISTINGHEAP_INVALIDARG_RETURN,
+                           "%s: %llu bytes: must not be 0 nor pass the end of the address space", method,
+                           (unsigned long long)bytes);
     return S_OK;
 }
 

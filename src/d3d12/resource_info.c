@@ -71,8 +71,10 @@ static bool allocation_add(const D3D12_RESOURCE_DESC *desc, uint64_t *total, D3D
 
 static D3D12_RESOURCE_ALLOCATION_INFO allocation_invalid(struct d3d_device *device, UINT mask, UINT index)
 {
-    d3d_fail(device, E_INVALIDARG, "ID3D12Device::GetResourceAllocationInfo: node mask %u or description %u is invalid",
-             mask, index);
+    d3d_fail_as(device, E_INVALIDARG,
+                mask > 1 ? D3D12_MESSAGE_ID_INVALID_NODE_INDEX
+                         : D3D12_MESSAGE_ID_GETRESOURCEALLOCATIONINFO_INVALIDRDESCS,
+                "ID3D12Device::GetResourceAllocationInfo: node mask %u or description %u is invalid", mask, index);
     return (D3D12_RESOURCE_ALLOCATION_INFO){ UINT64_MAX, D3D_PLACEMENT_ALIGNMENT };
 }
 
@@ -126,10 +128,11 @@ void d3d_device_GetCopyableFootprints(D3D_DEVICE, const D3D12_RESOURCE_DESC *des
     bool valid = desc && !d3d_resource_desc_error(desc) && first <= 1 && count <= 1 - first;
     UINT filled = valid ? count : BASE_MIN(count, D3D12_REQ_SUBRESOURCES);
     if (!valid)
-        d3d_fail(d3d_device_from(iface), E_INVALIDARG,
-                 "ID3D12Device::GetCopyableFootprints: subresources [%u, +%u) of an invalid description or beyond a "
-                 "buffer's one",
-                 first, count);
+        d3d_fail_as(d3d_device_from(iface), E_INVALIDARG,
+                    D3D12_MESSAGE_ID_GETCOPYABLEFOOTPRINTS_INVALIDSUBRESOURCERANGE,
+                    "ID3D12Device::GetCopyableFootprints: subresources [%u, +%u) of an invalid description or beyond a "
+                    "buffer's one",
+                    first, count);
     if (total)
         *total = valid ? (count ? desc->Width : 0) : UINT64_MAX;
     for (UINT i = 0; i < filled; i++) {

@@ -211,8 +211,8 @@ static void recordings_begin(struct d3d_device *device, struct d3d_worker *worke
         struct d3d_recording *recording = submission->recordings[i];
         void *before = atomic_exchange(&recording->last_worker, (void *)worker);
         if (atomic_fetch_add(&recording->pending, 1) && before != worker)
-            d3d_warn(device, "ID3D12CommandQueue::ExecuteCommandLists: ppCommandLists[%u] still runs on another queue",
-                     i);
+            d3d_warn(device, D3D12_MESSAGE_ID_COMMAND_LIST_SYNC,
+                     "ID3D12CommandQueue::ExecuteCommandLists: ppCommandLists[%u] still runs on another queue", i);
     }
 }
 

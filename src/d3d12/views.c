@@ -191,8 +191,8 @@ void d3d_device_CreateConstantBufferView(D3D_DEVICE, const D3D12_CONSTANT_BUFFER
     if (d3d_removed(device))
         return;
     if (!desc || desc->BufferLocation % 256 || desc->SizeInBytes % 256 || desc->SizeInBytes > 65536) {
-        d3d_fail(device, E_INVALIDARG,
-                 "%s: needs an address and a size that are multiples of 256, the size at most 65536", method);
+        d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATE_CONSTANT_BUFFER_VIEW_INVALID_DESC,
+                    "%s: needs an address and a size that are multiples of 256, the size at most 65536", method);
         return;
     }
     /* Without shaders, constant buffers are never read: the slot is cleared, so that it does not keep its old

@@ -147,6 +147,61 @@ static void test_allocators(ID3D12Device *device, ID3D12InfoQueue *queue)
     api_queue_destroy(&q);
 }
 
+static void test_queues_and_fences(ID3D12Device *device, ID3D12InfoQueue *queue)
+{
+    D3D12_COMMAND_QUEUE_DESC desc = { .Type = D3D12_COMMAND_LIST_TYPE_BUNDLE };
+    ID3D12Device1 *device1 = NULL;
+    void *out;
+    ID3D12Device_CreateCommandQueue(device, &desc, &IID_ID3D12CommandQueue, &out);
+    EXPECT(CREATE_QUEUE_INVALID_TYPE, CREATION);
+    desc = (D3D12_COMMAND_QUEUE_DESC){ .Type = D3D12_COMMAND_LIST_TYPE_COMPUTE, .Priority = 7 };
+    ID3D12Device_CreateCommandQueue(device, &desc, &IID_ID3D12CommandQueue, &out);
+    EXPECT(CREATE_QUEUE_INVALID_PRIORITY, CREATION);
+    desc = (D3D12_COMMAND_QUEUE_DESC){ .Type = D3D12_COMMAND_LIST_TYPE_COMPUTE, .Flags = 64 };
+    ID3D12Device_CreateCommandQueue(device, &desc, &IID_ID3D12CommandQueue, &out);
+    EXPECT(CREATE_QUEUE_INVALID_FLAGS, CREATION);
+    desc = (D3D12_COMMAND_QUEUE_DESC){ .Type = D3D12_COMMAND_LIST_TYPE_COMPUTE, .NodeMask = 2 };
+    ID3D12Device_CreateCommandQueue(device, &desc, &IID_ID3D12CommandQueue, &out);
+    EXPECT(INVALID_NODE_INDEX, CREATION);
+    ID3D12Device_CreateFence(device, 0, D3D12_FENCE_FLAG_SHARED, &IID_ID3D12Fence, &out);
+    EXPECT(CREATE_FENCE_INVALID_FLAGS, CREATION);
+    ok_hr(ID3D12Device_QueryInterface(device, &IID_ID3D12Device1, (void **)&device1), S_OK);
+    ID3D12Device1_SetEventOnMultipleFenceCompletion(device1, NULL, NULL, 0, (D3D12_MULTIPLE_FENCE_WAIT_FLAGS)9, NULL);
+    EXPECT(SETEVENTONMULTIPLEFENCECOMPLETION_INVALIDFLAGS, EXECUTION);
+    ID3D12Device1_SetResidencyPriority(device1, 1, NULL, NULL);
+    EXPECT(SETRESIDENCYPRIORITY_INVALID_PAGEABLE, MANIPULATION);
+    api_release(device1);
+}
+
+static void test_root_signatures(ID3D12Device *device, ID3D12InfoQueue *queue)
+{
+    static const char wrong[64] = "no root signature";
+    void *out;
+    ID3D12Device_CreateRootSignature(device, 2, wrong, sizeof(wrong), &IID_ID3D12RootSignature, &out);
+    EXPECT(INVALID_NODE_INDEX, CREATION);
+    ID3D12Device_CreateRootSignature(device, 0, NULL, 0, &IID_ID3D12RootSignature, &out);
+    EXPECT(CREATE_ROOT_SIGNATURE_BLOB_NOT_FOUND, CREATION);
+    ID3D12Device_CreateRootSignature(device, 0, wrong, sizeof(wrong), &IID_ID3D12RootSignature, &out);
+    EXPECT(CREATE_ROOT_SIGNATURE_DESERIALIZE_FAILED, CREATION);
+}
+
+static void test_questions(ID3D12Device *device, ID3D12InfoQueue *queue)
+{
+    const D3D12_RESOURCE_DESC none = { .Dimension = D3D12_RESOURCE_DIMENSION_BUFFER };
+    const D3D12_CONSTANT_BUFFER_VIEW_DESC odd = { .SizeInBytes = 3 };
+    UINT64 total;
+    void *out;
+    (void)ID3D12Device_GetResourceAllocationInfo(device, 0, 1, &none);
+    EXPECT(GETRESOURCEALLOCATIONINFO_INVALIDRDESCS, CREATION);
+    ID3D12Device_GetCopyableFootprints(device, &none, 0, 9, 0, NULL, NULL, NULL, &total);
+    EXPECT(GETCOPYABLEFOOTPRINTS_INVALIDSUBRESOURCERANGE, CREATION);
+    ID3D12Device_CreateConstantBufferView(device, &odd, (D3D12_CPU_DESCRIPTOR_HANDLE){ 0 });
+    EXPECT(CREATE_CONSTANT_BUFFER_VIEW_INVALID_DESC, CREATION);
+    ID3D12Device_CreateCommandList(device, 0, D3D12_COMMAND_LIST_TYPE_COMPUTE, NULL, NULL,
+                                   &IID_ID3D12GraphicsCommandList, &out);
+    EXPECT(CREATECOMMANDLIST_NULL_COMMANDALLOCATOR, CREATION);
+}
+
 int main(void)
 {
     api_begin();
@@ -166,6 +221,9 @@ int main(void)
     ID3D12InfoQueue_ClearStoredMessages(queue);
     test_creation(device, queue);
     test_allocators(device, queue);
+    test_queues_and_fences(device, queue);
+    test_root_signatures(device, queue);
+    test_questions(device, queue);
     api_release(queue);
     api_release(device);
     return api_end();

@@ -47,6 +47,11 @@ def rms(x):
     return x / np.sqrt((x * x).mean(-1, keepdims=True) + EPSILON)
 
 
+def l2(x):
+    x = x.astype(np.float64)
+    return x / np.sqrt((x * x).sum(-1, keepdims=True))
+
+
 def layer(x):
     x = x.astype(np.float64)
     d = x - x.mean(-1, keepdims=True)
@@ -89,6 +94,13 @@ def main():
     for size, offset in ((1, 0), (240, 0), (240, 1500)):
         x = (c.random.standard_normal((5, SIZE)) * size + offset).astype(HALF)
         for sums in (squares, powers, sum_square):
+            # Without a divisor: the root makes the sum one that FLOAT16 holds.
+            length = sums("x", "s") + [node("Sqrt", ["s"], ["r"])]
+            used = {"axis": constants["axis"], **({"two": constants["two"]} if sums is powers else {})}
+            norm = np.sqrt((x.astype(np.float64) ** 2).sum(-1, keepdims=True))
+            what = f"{sums.__name__}, {size}, {offset}"
+            c.outputs("l2 " + what, length + [node("Div", ["x", "r"], ["y"])], {"x": x}, {"y": l2(x).astype(HALF)}, used, 18, 4e-3, 4e-3)
+            c.outputs("length " + what, length, {"x": x}, {"r": norm.astype(HALF)}, used, 18, 4e-3, 4e-3)
             for scale in (divided, multiplied):
                 cases = {
                     "rms": (sums("x", "s") + scale("s", "m") + root("m") + [node("Div", ["x", "r"], ["y"])], rms),

@@ -298,9 +298,23 @@ def test_strange_files(d):
         d.tool.fails(command(large), "more memory than is allowed", "--memory")
     small = operator("ELEMENT_WISE_IDENTITY", {}, InputTensor=tensor([1 << 20]), OutputTensor=tensor([1 << 20]))
     small["inputs"]["InputTensor"] = 1
-    d.tool.fails(command(small, "--memory", "7"), "more memory than is allowed")
+    d.tool.fails(command(small, "--memory", "11"), "more memory than is allowed") # inputs are there twice
     d.tool.fails(command(small, "--memory", "0"), "--memory must be")
-    d.tool.works(*command(small, "--memory", "8"))
+    d.tool.works(*command(small, "--memory", "28"))
+    # A data file's size is allowed on top; strides of 0 make many elements of few bytes, which are stored one by one.
+    d.tool.file("inner/data.raw", bytes(4 << 20))
+    d.tool.works(*command({**small, "inputs": {"InputTensor": {"file": "data.raw"}}}, "--memory", "24"))
+    wide = operator("REDUCE", {}, InputTensor=tensor([1, 1, 50000, 50000], Strides=[0, 0, 0, 0]),
+                    OutputTensor=tensor([1, 1, 1, 1]), Function="MAX", Axes=[2, 3])
+    d.tool.fails(command({**wide, "inputs": {"InputTensor": 1}}), "more memory than is allowed")
+    # Constants: the file's, and the compiled graph's.
+    graph = {"nodes": [{"name": "two", "constant": 2},
+                       {"name": "sum", "type": "DML_OPERATOR_ELEMENT_WISE_ADD",
+                        "desc": {name: tensor([1 << 20]) for name in ("ATensor", "BTensor", "OutputTensor")}}],
+             "edges": [{"input": "x", "to": "sum.ATensor"}, {"from": "two", "to": "sum.BTensor"},
+                       {"from": "sum.OutputTensor", "output": "y"}]}
+    d.tool.fails(command({"graph": graph, "inputs": {"x": 1}}, "--memory", "19"), "more memory than is allowed")
+    d.tool.works(*command({"graph": graph, "inputs": {"x": 1}}, "--memory", "40"))
 
 
 def test_names(d):

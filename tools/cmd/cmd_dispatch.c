@@ -5,6 +5,8 @@
 #include "tools/progress.h"
 #include "tools/text.h"
 
+#include "base/os.h"
+
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -22,7 +24,8 @@ const char tools_help_dispatch[] =
     "  --output NAME=FILE     write an output to FILE, as .npy or, under another name, its bytes, instead of printing\n"
     "                         it; may be repeated\n"
     "  --outputs FOLDER       where outputs go for which FILE.json names a file\n"
-    "  --memory MIB           maximum memory of tensors; default 2048\n"
+    "  --memory MIB           maximum memory of tensors with all copies, beyond the data files that FILE.json names;\n"
+    "                         default 2048, or half of the machine's memory if that is less\n"
     "  --iterations N         execute N times and print times: the first with copies of inputs and outputs to the\n"
     "                         device and back, the others without; default 1\n"
     "  --json                 print one JSON object\n"
@@ -167,13 +170,13 @@ static bool show_output(struct dispatch_command *c, uint32_t index, struct tools
             printf("output  %s -> %s\n", slot->name, path);
         return tools_dispatch_save(path, slot->tensor, data, error);
     }
-    void *packed = tools_dispatch_packed(slot->tensor, data, error);
-    if (!packed)
-        return false;
-    if (!c->json)
+    void *copy;
+    const void *packed = c->json ? data : tools_dispatch_packed(slot->tensor, data, &copy, error);
+    if (packed && !c->json) {
         tools_dispatch_print(slot->name, slot->tensor, packed);
-    free(packed);
-    return true;
+        free(copy);
+    }
+    return packed != NULL;
 }
 
 /* ---- running ---- */
@@ -216,12 +219,13 @@ static bool print_json(const struct dispatch_command *c, struct tools_error *err
     printf(", \"outputs\": {");
     for (uint32_t i = 0; i < c->program->onnx->output_count; i++) {
         const struct dispatch_slot *slot = &c->dispatch.outputs[c->program->onnx->outputs[i].slot];
-        void *packed = tools_dispatch_packed(slot->tensor, c->program->outputs[i], error);
+        void *copy;
+        const void *packed = tools_dispatch_packed(slot->tensor, c->program->outputs[i], &copy, error);
         if (!packed)
             return false;
         printf("%s", i ? ", " : "");
         tools_dispatch_print_json(slot->name, slot->tensor, packed);
-        free(packed);
+        free(copy);
     }
     printf("}, \"compile_ms\": %.6f, \"initialize_ms\": %.6f, \"first_ms\": %.6f", c->compile_ms,
            c->program->initialize_ms, c->first_ms);
@@ -267,7 +271,8 @@ int tools_cmd_dispatch(int argc, char **argv)
         { 0 },
     };
     struct tools_error error;
-    struct dispatch_command c = { .iterations = 1, .reader = { .error = &error, .memory = DISPATCH_MEMORY } };
+    struct dispatch_command c = { .iterations = 1, .reader = { .error = &error } };
+    c.reader.memory = BASE_MIN(DISPATCH_MEMORY, base_memory_total() / 2);
     struct tools_options options = {
         .table = table, .help = tools_help_dispatch, .take = dispatch_take, .context = &c, .many = true
     };

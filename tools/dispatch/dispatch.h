@@ -104,8 +104,9 @@ void tools_dispatch_finish(struct dispatch *dispatch);
  * TotalTensorSizeInBytes, zeroed. */
 bool tools_dispatch_fill(struct dispatch_reader *reader, const json_t *value, const DML_BUFFER_TENSOR_DESC *tensor,
                          void *data);
-/* The elements without strides; the caller frees them. NULL with the error filled. */
-void *tools_dispatch_packed(const DML_BUFFER_TENSOR_DESC *tensor, const void *data, struct tools_error *error);
+/* The elements without strides: `data`, or a copy, which the caller frees. NULL with the error filled. */
+const void *tools_dispatch_packed(const DML_BUFFER_TENSOR_DESC *tensor, const void *data, void **out_copy,
+                                  struct tools_error *error);
 uint64_t tools_dispatch_count(const DML_BUFFER_TENSOR_DESC *tensor);
 
 /* A .npy file of the elements, or with any other name the bytes of the buffer. */

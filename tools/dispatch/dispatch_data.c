@@ -70,17 +70,18 @@ static void copy_elements(const DML_BUFFER_TENSOR_DESC *tensor, void *packed, vo
     }
 }
 
-void *tools_dispatch_packed(const DML_BUFFER_TENSOR_DESC *tensor, const void *data, struct tools_error *error)
+const void *tools_dispatch_packed(const DML_BUFFER_TENSOR_DESC *tensor, const void *data, void **out_copy,
+                                  struct tools_error *error)
 {
-    const uint64_t bytes = packed_bytes(tensor);
-    uint8_t *packed = calloc(1, bytes);
-    if (!packed)
-        tools_fail_memory(error);
-    else if (tensor->Strides)
-        copy_elements(tensor, packed, (void *)(uintptr_t)data, true);
+    *out_copy = NULL;
+    if (!tensor->Strides)
+        return data;
+    *out_copy = calloc(1, packed_bytes(tensor));
+    if (*out_copy)
+        copy_elements(tensor, *out_copy, (void *)(uintptr_t)data, true);
     else
-        memcpy(packed, data, bytes);
-    return packed;
+        tools_fail_memory(error);
+    return *out_copy;
 }
 
 /* ---- numbers in the file ---- */
@@ -197,7 +198,12 @@ static bool fill_raw(struct dispatch_reader *r, FILE *file, const char *name, ui
 static bool fill_elements(struct dispatch_reader *r, const json_t *value, FILE *file, const char *name,
                           const DML_BUFFER_TENSOR_DESC *tensor, void *data)
 {
-    void *packed = tensor->Strides ? calloc(1, packed_bytes(tensor)) : data;
+    /* Not the size of the buffer: with strides of 0 few bytes have any number of elements. */
+    const uint64_t bytes = tensor->Strides ? packed_bytes(tensor) : 0;
+    if (!tools_dispatch_take(r, bytes))
+        return false;
+    r->memory += bytes;
+    void *packed = tensor->Strides ? calloc(1, bytes) : data;
     if (!packed)
         return tools_fail_memory(r->error);
     const bool ok = file ? fill_npy(r, file, name, tensor, packed) : fill_numbers(r, value, tensor, packed);
@@ -224,6 +230,8 @@ bool tools_dispatch_fill(struct dispatch_reader *r, const json_t *value, const D
     if (!tools_dispatch_string(r, json_object_get(value, "file"), &name))
         return false;
     FILE *file = open_data(r, name, &size);
+    if (file)
+        r->memory += BASE_MIN(size, tensor->TotalTensorSizeInBytes); /* the user has that much data */
     const bool ok = file && (tools_ends_with(name, ".npy") ? fill_elements(r, value, file, name, tensor, data)
                                                            : fill_raw(r, file, name, size, tensor, data));
     if (file)
@@ -245,9 +253,10 @@ bool tools_dispatch_save(const char *path, const DML_BUFFER_TENSOR_DESC *tensor,
                                  .bytes = packed_bytes(tensor) };
     for (uint32_t i = 0; i < array.rank; i++)
         array.dims[i] = tensor->Sizes[i];
-    array.data = tools_dispatch_packed(tensor, data, error);
+    void *copy;
+    array.data = (void *)(uintptr_t)tools_dispatch_packed(tensor, data, &copy, error);
     const bool ok = array.data && tools_npy_write(path, &array, error);
-    free(array.data);
+    free(copy);
     return ok;
 }
 

@@ -227,7 +227,9 @@ static bool read_constants(struct dispatch_reader *r, struct dispatch *d)
         if (node->constant && !node->tensor)
             return tools_dispatch_fail(r, ": no edge leads from \"%.60s\" to an operator", node->name);
         if (node->constant) {
-            if (!tools_dispatch_take(r, node->tensor->TotalTensorSizeInBytes))
+            /* Twice: the compiled graph has its own copy. */
+            if (!tools_dispatch_take(r, node->tensor->TotalTensorSizeInBytes) ||
+                !tools_dispatch_take(r, node->tensor->TotalTensorSizeInBytes))
                 return false;
             void *data = tools_dispatch_alloc(r, node->tensor->TotalTensorSizeInBytes, 1);
             if (!data || !tools_dispatch_fill(r, node->constant, node->tensor, data))
@@ -291,17 +293,26 @@ static bool check_names(struct dispatch_reader *r, const json_t *root, const cha
     return true;
 }
 
+/* Printing and .npy files need the elements without strides, in a second copy. */
+static bool take_output(struct dispatch_reader *r, const DML_BUFFER_TENSOR_DESC *tensor)
+{
+    return tools_dispatch_take(r, tensor->TotalTensorSizeInBytes) &&
+           (!tensor->Strides || tools_dispatch_take(r, tensor->TotalTensorSizeInBytes));
+}
+
 static bool read_inputs(struct dispatch_reader *r, struct dispatch *d)
 {
     const json_t *given = json_object_get(d->root, "inputs");
     for (uint32_t i = 0; i < d->output_count; i++)
-        if (d->outputs[i].tensor && !tools_dispatch_take(r, d->outputs[i].tensor->TotalTensorSizeInBytes))
+        if (d->outputs[i].tensor && !take_output(r, d->outputs[i].tensor))
             return false;
     for (uint32_t i = 0; i < d->input_count; i++) {
         struct dispatch_slot *slot = &d->inputs[i];
         if (!slot->tensor)
             continue;
-        if (!tools_dispatch_take(r, slot->tensor->TotalTensorSizeInBytes))
+        /* Twice: here and, after DirectML has accepted the description, bound. */
+        if (!tools_dispatch_take(r, slot->tensor->TotalTensorSizeInBytes) ||
+            !tools_dispatch_take(r, slot->tensor->TotalTensorSizeInBytes))
             return false;
         const size_t length = tools_dispatch_enter(r, "inputs.%s", slot->name);
         slot->data = tools_dispatch_alloc(r, base_align_up(slot->tensor->TotalTensorSizeInBytes, 4), 1);

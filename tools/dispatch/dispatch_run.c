@@ -196,6 +196,17 @@ static bool set_ports(struct onnx_program *p, const struct dispatch *d)
     return true;
 }
 
+/* Devices with memory of their own copy inputs and outputs, by way of staging memory. */
+static bool take_device(struct dispatch_reader *r, const struct onnx_program *p, const struct tools_session *session)
+{
+    bool ok = true;
+    for (uint32_t i = 0; ok && !session->device->host_memory && i < p->input_count; i++)
+        ok = tools_dispatch_take(r, p->inputs[i].bytes) && tools_dispatch_take(r, p->inputs[i].bytes);
+    for (uint32_t i = 0; ok && !session->device->host_memory && i < p->output_count; i++)
+        ok = tools_dispatch_take(r, p->outputs[i].bytes) && tools_dispatch_take(r, p->outputs[i].bytes);
+    return ok;
+}
+
 bool tools_dispatch_compile(struct tools_session *session, struct dispatch_reader *r, struct dispatch *d,
                             struct tools_program **out, double *out_ms)
 {
@@ -213,7 +224,8 @@ bool tools_dispatch_compile(struct tools_session *session, struct dispatch_reade
         return refuse(session->index, r, d, hr);
     }
     const DML_BINDING_PROPERTIES need = IDMLCompiledOperator_GetBindingProperties(program->op);
-    if (!tools_dispatch_take(r, need.TemporaryResourceSize) || !tools_dispatch_take(r, need.PersistentResourceSize)) {
+    if (!tools_dispatch_take(r, need.TemporaryResourceSize) || !tools_dispatch_take(r, need.PersistentResourceSize) ||
+        !take_device(r, program, session)) {
         onnx_program_destroy(program);
         return false;
     }

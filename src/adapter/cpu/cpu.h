@@ -9,9 +9,8 @@
 #include <stdatomic.h>
 
 struct adapter_device {
-    uint64_t total;         /* bytes that the machine has */
-    _Atomic uint64_t used;  /* bytes of living memory */
-    _Atomic uint64_t drawn; /* bytes created since MemAvailable was last read */
+    uint64_t total;        /* bytes that the machine has */
+    _Atomic uint64_t used; /* bytes of living memory */
 };
 
 struct cpu_memory {

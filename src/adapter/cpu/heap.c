@@ -4,23 +4,20 @@
 #include "adapter/cpu/cpu.h"
 
 #include "base/os.h"
+#include "base/pages.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
 #define ALIGNMENT       65536u
-#define HUGE_PAGE_BYTES (4u << 20)  /* from this size on huge pages are requested */
-#define CHECK_BYTES     (64u << 20) /* bytes that may be created before available memory is queried again */
+#define HUGE_PAGE_BYTES (4u << 20) /* from this size on huge pages are requested */
 
 /* Linux overcommits memory, and the process would be killed when it writes: reject allocations that cannot fit. */
 static bool fits(struct adapter_device *device, uint64_t size)
 {
     if (size > device->total || atomic_load(&device->used) > device->total - size)
         return false;
-    if (atomic_fetch_add(&device->drawn, size) + size < CHECK_BYTES)
-        return true;
-    atomic_store(&device->drawn, 0);
-    return size <= base_memory_available();
+    return base_memory_fits(size);
 }
 
 static unsigned huge(uint64_t bytes)

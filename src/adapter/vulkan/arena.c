@@ -6,7 +6,7 @@
 #include "adapter/vulkan/vulkan.h"
 
 #include "base/log.h"
-#include "base/os.h"
+#include "base/pages.h"
 
 #include <stdlib.h>
 
@@ -60,7 +60,7 @@ bool vulkan_memory_fits(struct adapter_device *device, uint32_t heap, uint64_t s
     uint64_t total = properties->size, used = atomic_load(&device->used[heap]);
     if (size > physical->allocation_bytes_max || size > total || used > total - size)
         return false;
-    return own || size <= base_memory_available();
+    return own || base_memory_fits(size);
 }
 
 struct vulkan_block {

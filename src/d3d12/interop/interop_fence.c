@@ -62,11 +62,12 @@ static bool take_value(struct d3d_fence *fence, uint64_t value, uint64_t *out_be
 
 static HRESULT refuse_value(struct d3d_fence *fence, const char *method, uint64_t value, uint64_t before)
 {
-    return d3d_removed(d3d_parent(fence)) ? DXGI_ERROR_DEVICE_REMOVED
-                                          : d3d_fail(d3d_parent(fence), E_INVALIDARG,
-                                                     "%s: Value %llu: the value of a fence over a semaphore must "
-                                                     "increase, and was signalled with %llu before",
-                                                     method, (unsigned long long)value, (unsigned long long)before);
+    return d3d_removed(d3d_parent(fence))
+               ? DXGI_ERROR_DEVICE_REMOVED
+               : d3d_fail_as(d3d_parent(fence), E_INVALIDARG, D3D12_MESSAGE_ID_FENCE_INVALIDOPERATION,
+                             "%s: Value %llu: the value of a fence over a semaphore must "
+                             "increase, and was signalled with %llu before",
+                             method, (unsigned long long)value, (unsigned long long)before);
 }
 
 static HRESULT counter_signal(struct d3d_fence *fence, uint64_t value)
@@ -234,8 +235,8 @@ EXPORT HRESULT AnydmlVulkanGetSemaphore(ID3D12Fence *iface, VkSemaphore *out)
         return DXGI_ERROR_UNSUPPORTED;
     }
     if (fence->ops != &counter_ops)
-        return d3d_fail(d3d_parent(fence), E_INVALIDARG, "%s: fence was not created by AnydmlVulkanCreateFence",
-                        method);
+        return d3d_fail_as(d3d_parent(fence), E_INVALIDARG, D3D12_MESSAGE_ID_FENCE_INVALIDOPERATION,
+                           "%s: fence was not created by AnydmlVulkanCreateFence", method);
     *out = counter_of(fence)->semaphore;
     return S_OK;
 }

@@ -134,14 +134,21 @@ EXPORT HRESULT D3D12SerializeVersionedRootSignature(const D3D12_VERSIONED_ROOT_S
 
 /* ---- reading ---- */
 
-/* NULL, or an error message. */
+/* NULL, or an error message and its number. */
 static const char *read_checked(const void *data, size_t size, struct base_arena *arena, struct d3d_root_desc *out,
-                                uint32_t *out_version, char text[D3D_ROOT_ERROR_BYTES])
+                                uint32_t *out_version, char text[D3D_ROOT_ERROR_BYTES], D3D12_MESSAGE_ID *out_id)
 {
+    *out_id = D3D12_MESSAGE_ID_CREATE_ROOT_SIGNATURE_BLOB_NOT_FOUND;
     if (!data || !size)
         return "the data is missing";
     const char *error = d3d_root_read(data, size, arena, out, out_version);
-    return error ? error : d3d_root_check(out, text);
+    *out_id = error ? D3D12_MESSAGE_ID_CREATE_ROOT_SIGNATURE_DESERIALIZE_FAILED
+                    : D3D12_MESSAGE_ID_CREATE_ROOT_SIGNATURE_INVALID_CONFIGURATION;
+    if (!error)
+        error = d3d_root_check(out, text);
+    if (error == d3d_root_no_memory)
+        *out_id = D3D12_MESSAGE_ID_UNKNOWN;
+    return error;
 }
 
 /* ---- ID3D12RootSignature ---- */
@@ -169,14 +176,15 @@ HRESULT d3d_device_CreateRootSignature(D3D_DEVICE, UINT node_mask, const void *d
     HRESULT hr = d3d_create_begin_strict(device, method, out);
     if (FAILED(hr))
         return hr;
+    D3D12_MESSAGE_ID id = D3D12_MESSAGE_ID_INVALID_NODE_INDEX;
     const char *error = node_mask > 1 ? "nodeMask must be 0 or 1" : NULL;
     if (!error)
-        error = read_checked(data, size, &arena, &desc, &version, text);
+        error = read_checked(data, size, &arena, &desc, &version, text, &id);
     struct com_object *object = error ? NULL : calloc(1, sizeof(*object));
     if (!error && !object)
         error = d3d_root_no_memory;
     if (error)
-        hr = d3d_fail(device, error_code(error), "%s: %zu bytes: %s", method, (size_t)size, error);
+        hr = d3d_fail_as(device, error_code(error), id, "%s: %zu bytes: %s", method, (size_t)size, error);
     base_arena_finish(&arena);
     if (FAILED(hr))
         return hr;
@@ -249,7 +257,8 @@ static const char *deserializer_fill(struct deserializer *deserializer, const vo
                                      char text[D3D_ROOT_ERROR_BYTES])
 {
     struct d3d_root_desc desc;
-    const char *error = read_checked(data, size, &deserializer->arena, &desc, &deserializer->version, text);
+    D3D12_MESSAGE_ID id;
+    const char *error = read_checked(data, size, &deserializer->arena, &desc, &deserializer->version, text, &id);
     for (uint32_t version = D3D_ROOT_SIGNATURE_VERSION_1_0; !error && version <= D3D_ROOT_VERSION_1_2; version++) {
         deserializer->descs[version] = d3d_root_export(&desc, version, &deserializer->arena);
         error = deserializer->descs[version] ? NULL : d3d_root_no_memory;

@@ -298,7 +298,16 @@ HRESULT lower_pow(struct graph_lowering *lowering)
     struct lower_map map;
     lower_map_begin(&map, lowering, lowering->inputs, 2, type);
     uint32_t reg = emit_scale_bias(&map, 0, LOWER_DESC(lowering, ELEMENT_WISE_POW)->ScaleBias);
-    lower_map_end(&map, &lowering->outputs[0], lower_emit2(&map, KERN_MAP_POW, reg, 1));
+    uint32_t power = lower_emit2(&map, KERN_MAP_POW, reg, 1);
+    if (base == DML_TENSOR_DATA_TYPE_UINT64 && type == DML_TENSOR_DATA_TYPE_INT64) {
+        /* Except for the greatest base, which is no -1: its negative powers are fractions. */
+        const uint32_t greatest = lower_emit_const(&map, type, (union kern_scalar){ .i64 = -1 });
+        const uint32_t zero = lower_emit_const(&map, type, (union kern_scalar){ .u64 = 0 });
+        const uint32_t fraction = lower_emit2(&map, KERN_MAP_AND, lower_emit2(&map, KERN_MAP_EQ, reg, greatest),
+                                              lower_emit2(&map, KERN_MAP_LT, 1, zero));
+        power = lower_emit3(&map, KERN_MAP_SELECT, fraction, zero, power);
+    }
+    lower_map_end(&map, &lowering->outputs[0], power);
     return lower_done(lowering);
 }
 

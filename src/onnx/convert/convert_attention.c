@@ -24,7 +24,7 @@ static struct onnx_value *whole_mask(struct onnx_builder *b, struct onnx_value *
 static bool take_mask(struct onnx_builder *b, const struct onnx_node *n, struct onnx_attention *a)
 {
     struct onnx_value *mask = onnx_in_optional(b, n, 3);
-    struct onnx_value full = { .name = n->outputs[0],
+    struct onnx_value full = { .name = n->output_count ? n->outputs[0] : "",
                                .rank = 4,
                                .dims = { a->batch, a->heads, a->sequence, a->total } };
     uint32_t rank;

@@ -36,7 +36,7 @@ static bool activated(struct onnx_builder *b, const struct onnx_node *n, struct 
     node.version = row->newest;
     node.inputs = (const char *[]){ x->name };
     node.input_count = 1;
-    node.output_count = 1;
+    node.output_count = BASE_MIN(n->output_count, 1);
     node.attributes = parameters;
     node.attribute_count = count;
     return onnx_convert_as(b, &node);
@@ -63,8 +63,8 @@ static bool activated_by_order(struct onnx_builder *b, const struct onnx_node *n
     const struct onnx_attribute *given = onnx_attribute(n, "activation_params");
     struct onnx_attribute parameters[2];
     uint32_t count = given ? given->count : 0;
-    if (count > 2)
-        return onnx_fail(b, "activation_params has %u values", count);
+    if (count > 2 || (count && !given->floats))
+        return onnx_fail(b, "activation_params has %u values, must have up to 2, of type FLOATS", count);
     for (uint32_t i = 0; i < count; i++)
         parameters[i] = (struct onnx_attribute){ .name = names[i], .f = given->floats[i] };
     return activated(b, n, x, onnx_attr_string(n, "activation", ""), parameters, count);
@@ -257,7 +257,8 @@ bool onnx_renamed(struct onnx_builder *b, const struct onnx_node *n)
         node.op = names[i].as;
         node.domain = "";
         node.version = names[i].version;
-        node.input_count = strcmp(n->op, "TorchEmbedding") ? n->input_count : 2; /* the rest is for training */
+        if (!strcmp(n->op, "TorchEmbedding")) /* the rest is for training */
+            node.input_count = BASE_MIN(n->input_count, 2);
         return onnx_convert_as(b, &node);
     }
     return false;

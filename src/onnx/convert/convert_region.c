@@ -213,6 +213,8 @@ bool onnx_image_scaler(struct onnx_builder *b, const struct onnx_node *n)
     const struct onnx_attribute *bias = onnx_attribute(n, "bias");
     if (!x)
         return false;
+    if (bias && bias->count && !bias->floats)
+        return onnx_fail(b, "bias must be of type FLOATS");
     if (x->rank != 4 || !bias || bias->count != x->dims[1])
         return onnx_misfit(b, "bias has %u values for %lld channels", bias ? bias->count : 0,
                            (long long)(x->rank == 4 ? x->dims[1] : 0));

@@ -24,9 +24,9 @@ bool onnx_constant_node(struct onnx_builder *b, const struct onnx_node *n)
         known = onnx_constant(b, ONNX_FLOAT, 0, NULL, &a->f, sizeof(a->f));
     else if ((a = onnx_attribute(n, "value_int")))
         known = onnx_constant(b, ONNX_INT64, 0, NULL, &a->i, sizeof(a->i));
-    else if ((a = onnx_attribute(n, "value_floats")) && (count = a->count) > 0)
+    else if ((a = onnx_attribute(n, "value_floats")) && a->floats && (count = a->count) > 0)
         known = onnx_constant(b, ONNX_FLOAT, 1, &count, a->floats, a->count * sizeof(*a->floats));
-    else if ((a = onnx_attribute(n, "value_ints")) && (count = a->count) > 0)
+    else if ((a = onnx_attribute(n, "value_ints")) && a->ints && (count = a->count) > 0)
         known = onnx_constant(b, ONNX_INT64, 1, &count, a->ints, a->count * sizeof(*a->ints));
     else
         return onnx_fail(b, "has no value of a supported kind");

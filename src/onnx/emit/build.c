@@ -531,6 +531,10 @@ bool onnx_emit(struct onnx_builder *b, DML_OPERATOR_TYPE type, const void *desc,
     const DML_OPERATOR_DESC operator_desc = { type, desc };
     IDMLOperator *op = NULL;
     HRESULT hr = b->device->lpVtbl->CreateOperator(b->device, &operator_desc, &IID_IDMLOperator, (void **)&op);
+    for (uint32_t i = 0; FAILED(hr) && i < output_count; i++)
+        if (outputs[i] && onnx_elements(outputs[i]) > UINT32_MAX)
+            return onnx_fail(b, "the result would have %lld elements, DirectML allows %u",
+                             (long long)onnx_elements(outputs[i]), UINT32_MAX);
     if (FAILED(hr))
         return onnx_fail(b, "CreateOperator(type %d) failed with 0x%08x (see the log of ANYDML_LOG=error)", (int)type,
                          (unsigned)hr);

@@ -2,6 +2,7 @@
 #include "onnx/host/array.h"
 
 #include "base/os.h"
+#include "base/pages.h"
 
 #define ALIGNMENT 64
 
@@ -18,7 +19,9 @@ bool onnx_array_make(struct onnx_array *out, int32_t type, uint32_t rank, const 
     }
     uint64_t bytes = onnx_bytes(type, elements);
     /* The reference count is stored before the elements. */
-    char *memory = base_aligned_acquire(ALIGNMENT, ALIGNMENT + base_align_up(BASE_MAX(bytes, 1u), ALIGNMENT));
+    char *memory = base_memory_fits(bytes)
+                       ? base_aligned_acquire(ALIGNMENT, ALIGNMENT + base_align_up(BASE_MAX(bytes, 1u), ALIGNMENT))
+                       : NULL;
     if (!memory)
         return false;
     memset(memory, 0, ALIGNMENT + base_align_up(BASE_MAX(bytes, 1u), ALIGNMENT));
