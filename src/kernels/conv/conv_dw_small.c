@@ -2,12 +2,11 @@
 #include "kernels/conv/conv_dw_small.h"
 #include "kernels/core/isa.h"
 
-#include <stdlib.h>
-
 enum {
     EXTENT_MAX = 1 << 12, /* of everything spatial: products stay small */
-    CHANNELS_MIN = 4,     /* fewer leave most of a vector empty */
+    LINE_RESULTS = 31,    /* results: the kernel of planes fills its vectors with longer lines, without transposing */
     IMAGE_PIXELS = 2048,  /* padding included */
+    BLOCK = 8,            /* channels; a fifth of what is computed may belong to none */
     ALIGN = 16,           /* floats */
 };
 
@@ -19,8 +18,10 @@ static bool dense_planes(const int64_t *strides, const int64_t *size)
 
 static bool shape_suits(const struct conv_shape *s)
 {
-    bool suits = s->in_group == 1 && s->out_channels >= CHANNELS_MIN && !s->transposed && s->kernel[0] == 1 &&
-                 s->in[0] == 1 && s->out[0] == 1 && !s->pad[0] && dense_planes(s->x, s->in) && s->y[4] == 1;
+    const uint64_t whole = base_align_up(s->out_channels, BLOCK);
+    bool suits = s->in_group == 1 && s->groups > 1 && 4 * whole <= 5 * (uint64_t)s->out_channels && !s->transposed &&
+                 s->out[2] <= LINE_RESULTS && s->kernel[0] == 1 && s->in[0] == 1 && s->out[0] == 1 && !s->pad[0] &&
+                 dense_planes(s->x, s->in) && s->y[4] == 1;
     for (uint32_t d = 1; d < KERN_SPATIAL_MAX; d++)
         suits = suits && s->in[d] <= EXTENT_MAX && s->out[d] <= EXTENT_MAX && s->kernel[d] <= EXTENT_MAX &&
                 s->stride[d] <= EXTENT_MAX && s->dilation[d] <= EXTENT_MAX && s->pad[d] <= EXTENT_MAX &&
@@ -39,8 +40,7 @@ bool conv_dw_small_init(const struct kern_op *op, int64_t lanes, struct conv_dw_
     p->taps = s->kernel[1] * s->kernel[2];
     p->ins = s->in[1] * s->in[2];
     p->outs = s->out[1] * s->out[2];
-    const int64_t limit = getenv("W1_LIMIT") ? atoi(getenv("W1_LIMIT")) : IMAGE_PIXELS;
-    if (p->size[0] * p->size[1] > limit || p->ins > limit)
+    if (p->size[0] * p->size[1] > IMAGE_PIXELS || p->ins > IMAGE_PIXELS)
         return false;
     p->blocks = (s->out_channels + lanes - 1) / lanes;
     p->groups = (p->outs + CONV_DW_SMALL_RESULTS - 1) / CONV_DW_SMALL_RESULTS;
@@ -77,7 +77,7 @@ void conv_dw_small_pack_block(const struct kern_op *op, const struct conv_dw_sma
         const int64_t from = tap / s->kernel[2] * s->w[3] + tap % s->kernel[2] * s->w[4];
         for (int64_t i = 0; i < p->lanes; i++) {
             const int64_t o = block * p->lanes + i, at = from + o * s->w[0];
-            packed[i] = o >= s->out_channels                     ? 0
+            packed[i] = o >= s->out_channels                   ? 0
                         : type == DML_TENSOR_DATA_TYPE_FLOAT32 ? ((const float *)source)[at]
                                                                : (float)dense_load(source, at, type);
         }

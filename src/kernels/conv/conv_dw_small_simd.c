@@ -12,7 +12,7 @@ struct dw_small {
     const struct kern_call *call;
     const struct kern_op *flat; /* the op with planes as lines, NULL when they cannot be */
     float *scratch, *image, *results;
-    const float *weights;       /* of the block */
+    const float *weights; /* of the block */
     const int32_t *places, *reads, *steps;
     const struct conv_dw_small_group *list;
 };
@@ -46,8 +46,7 @@ static void dw_small_image(const struct dw_small *r, int64_t n, int64_t first)
     VEC_BY_TYPE(view->type, dw_small_load, r, x);
 }
 
-DENSE_INLINE void dw_small_sums(int count, const struct dw_small *r, const struct conv_dw_small_group *group,
-                                vec bias)
+DENSE_INLINE void dw_small_sums(int count, const struct dw_small *r, const struct conv_dw_small_group *group, vec bias)
 {
     const vec low = vec_set(r->p.bounds.low), high = vec_set(r->p.bounds.high);
     const float *x[CONV_DW_SMALL_RESULTS], *w = r->weights + group->begin * VEC;
