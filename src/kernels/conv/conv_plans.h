@@ -9,8 +9,9 @@
 
 /* ---- pointwise ---- */
 
-/* Pointwise convolutions in NHWC: a GEMM of X [pixels, K] and W packed into panels [K][columns], in tiles of pixels by
- * columns that stay in registers. The epilogue is part of the tile. */
+/* Pointwise convolutions: a GEMM of X [pixels, K] and W packed into panels [K][columns], in tiles of pixels by columns
+ * that stay in registers. The epilogue is part of the tile. X and Y are NHWC, or small planes: X's pixels of a tile are
+ * copied next to each other, and results for Y's planes are transposed in scratch, some tiles at a time. */
 
 /* A tile: vectors of columns, and the maximum number of pixels. */
 #define CONV_PW_VECS         2
@@ -30,11 +31,18 @@ struct conv_pw_epilogue {
     int64_t step[CONV_EPILOGUE_MAX]; /* of a tensor that is added, from pixel to pixel */
 };
 
+#define CONV_PW_TURNED             8                                          /* tiles that are transposed at once */
+#define CONV_PW_PITCH(rows, lanes) (((rows) + (lanes)-1) / (lanes) * (lanes)) /* pixels of a copied tile */
+
 struct conv_pw {
     struct conv_shape s;
-    uint64_t pixels, tiles, blocks; /* a block: tiles that use a panel before the next one, and stay in the cache */
+    uint64_t pixels, image_tiles; /* of an image; NHWC: of all images, as if they were one */
+    uint64_t tiles, blocks;       /* a block: tiles that use a panel before the next one, and stay in the cache */
     uint32_t k, columns, vecs, panels;
-    int64_t x_step, y_step;
+    bool x_planes, y_planes;
+    int64_t x_step, y_step; /* from pixel to pixel */
+    /* X's copy, the tiles of a block, and results before they are transposed: in the worker's scratch, in floats */
+    uint64_t copy, turned, floats;
     struct conv_pw_epilogue epilogue;
 };
 

@@ -70,6 +70,31 @@ bool conv_epilogue_init(const struct kern_op *op, struct kern_epilogue *out)
     return result;
 }
 
+#define PLANE_PIXELS 1024 /* with more, the kernels with vectors of pixels are as fast */
+
+/* Small planes whose pixels are contiguous. */
+static bool is_planes(const struct kern_view *view, const struct conv_shape *s, const int64_t *strides)
+{
+    return view->type == DML_TENSOR_DATA_TYPE_FLOAT32 && s->out[0] * s->out[1] * s->out[2] <= PLANE_PIXELS &&
+           (s->out[2] == 1 || strides[4] == 1) && (s->out[1] == 1 || strides[3] == s->out[2]) &&
+           (s->out[0] == 1 || strides[2] == s->out[2] * s->out[1]);
+}
+
+/* X and Y as pixels or planes. */
+static bool layouts_init(const struct kern_op *op, struct conv_pw *out)
+{
+    const struct conv_shape *s = &out->s;
+    const struct kern_view *x = &op->tensors[0], *y = &op->tensors[op->input_count];
+    out->x_planes = !conv_pw_pixels(x, &out->x_step);
+    out->y_planes = !conv_pw_pixels(y, &out->y_step);
+    if ((out->x_planes && !is_planes(x, s, s->x)) || (out->y_planes && !is_planes(y, s, s->y)))
+        return false;
+    for (uint32_t i = 0; out->y_planes && i < out->epilogue.post.count; i++)
+        if (out->epilogue.post.step[i].tensor)
+            return false;
+    return true;
+}
+
 bool conv_pw_epilogue(const struct kern_op *op, struct conv_pw_epilogue *out)
 {
     bool result = conv_epilogue_init(op, &out->post);
@@ -86,12 +111,13 @@ bool conv_pw_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, struc
     const struct conv_shape *s = &out->s;
     *out = (struct conv_pw){ 0 };
     if (!conv_has_type(op, DML_TENSOR_DATA_TYPE_FLOAT32) || !conv_shape_init(op, &out->s) || !conv_is_pointwise(s) ||
-        memcmp(s->in, s->out, sizeof(s->in)) != 0 || !conv_pw_pixels(&op->tensors[0], &out->x_step) ||
-        !conv_pw_pixels(&op->tensors[op->input_count], &out->y_step) || !conv_pw_epilogue(op, &out->epilogue))
+        memcmp(s->in, s->out, sizeof(s->in)) != 0 || !conv_pw_epilogue(op, &out->epilogue) || !layouts_init(op, out))
         return false;
+    const uint64_t images = out->x_planes || out->y_planes ? s->batch : 1;
     uint32_t width = CONV_PW_VECS * lanes;
-    out->pixels = (uint64_t)s->batch * (uint64_t)(s->out[0] * s->out[1] * s->out[2]);
-    out->tiles = (out->pixels + rows - 1) / rows;
+    out->pixels = s->batch / images * (uint64_t)(s->out[0] * s->out[1] * s->out[2]);
+    out->image_tiles = (out->pixels + rows - 1) / rows;
+    out->tiles = images * out->image_tiles;
     out->k = s->in_channels;
     out->columns = s->out_channels;
     out->vecs = (s->out_channels + lanes - 1) / lanes;
@@ -102,6 +128,11 @@ bool conv_pw_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, struc
     /* Threads with blocks of their own find their pixels where they wrote them in the previous step. */
     if (op->threads > 2 && out->tiles >= OWN_TILES * op->threads)
         out->blocks = BASE_MIN((out->blocks + op->threads - 1) / op->threads * op->threads, out->tiles);
+    const uint64_t most = (out->tiles + out->blocks - 1) / out->blocks;
+    out->floats = (uint64_t)out->panels * width;
+    out->copy = dense_take(&out->floats, out->x_planes ? most * out->k * CONV_PW_PITCH(rows, lanes) : 0, 16);
+    out->turned =
+        dense_take(&out->floats, out->y_planes ? BASE_MAX(CONV_PW_TURNED * rows, lanes) * (uint64_t)width : 0, 16);
     return out->pixels >= PIXELS_MIN;
 }
 
@@ -126,8 +157,8 @@ static uint64_t conv_pw_plan(const struct conv_pw *p, uint32_t rows, uint32_t la
     *out = (struct kern_work){ .units = p->tiles * p->vecs };
     out->grain = dense_grain((uint64_t)p->k * rows);
     out->calls = KERN_CALLS;
-    out->worker_scratch_bytes = (uint64_t)p->panels * CONV_PW_VECS * lanes * sizeof(float);
-    return out->worker_scratch_bytes * p->k;
+    out->worker_scratch_bytes = p->floats * sizeof(float);
+    return (uint64_t)p->panels * CONV_PW_VECS * lanes * p->k * sizeof(float);
 }
 
 void conv_pw_panels(const float *w, const int64_t *strides, uint32_t columns, uint32_t k, uint32_t width, float *out)

@@ -3,21 +3,105 @@
 #include "kernels/core/isa.h"
 #include "kernels/conv/conv_pw_tile.h"
 
+#define PW_PITCH CONV_PW_PITCH(CONV_PW_ROWS, VEC)
+
+/* As conv_pw_tile, of copied planes. */
+static void conv_pw_tile_planes(const struct conv_pw_tile *t, uint32_t rows)
+{
+    if (t->used > VEC)
+        UKERNEL_BY_COUNT(rows, CONV_PW_ROWS, conv_pw_multiply, t, 2, 1, PW_PITCH)
+    else
+        UKERNEL_BY_COUNT(rows, CONV_PW_ROWS, conv_pw_multiply, t, 1, 1, PW_PITCH)
+}
+
+/* A tile's pixels: its image, the first one there, and their number. */
+DENSE_INLINE uint32_t conv_pw_pixels_of(const struct conv_pw *p, uint64_t row, uint64_t *image, int64_t *first)
+{
+    const uint64_t tile = row % p->image_tiles;
+    *image = row / p->image_tiles;
+    *first = (int64_t)(p->pixels * tile / p->image_tiles);
+    return (uint32_t)(p->pixels * (tile + 1) / p->image_tiles - (uint64_t)*first);
+}
+
+DENSE_INLINE float *conv_pw_copy_tile(const struct conv_pw *p, const float *x, int64_t rows, bool whole, float *to)
+{
+    for (uint32_t k = 0; k < p->k; k++, to += PW_PITCH, x += p->s.x[1])
+        for (int64_t i = 0; i < (whole ? PW_PITCH : rows); i += VEC)
+            vec_store(to + i, whole ? vec_load(x + i) : vec_load_some(DML_TENSOR_DATA_TYPE_FLOAT32, x, i, rows - i));
+    return to;
+}
+
+/* Tiles [begin, end) of X's planes, [tile][k][PW_PITCH]. */
+static void conv_pw_copy(const struct kern_call *call, const struct conv_pw *p, uint64_t begin, uint64_t end)
+{
+    float *to = (float *)call->worker_scratch + p->copy;
+    for (uint64_t row = begin; row < end; row++) {
+        uint64_t image;
+        int64_t first;
+        const int64_t rows = conv_pw_pixels_of(p, row, &image, &first);
+        const float *x = (const float *)call->data[0] + (int64_t)image * p->s.x[0] + first;
+        if (first + PW_PITCH <= (int64_t)p->pixels) /* the next pixels may be read, too */
+            to = conv_pw_copy_tile(p, x, rows, true, to);
+        else
+            to = conv_pw_copy_tile(p, x, rows, false, to);
+    }
+}
+
+/* Some adjacent pixels of an image, computed but not yet transposed. */
+struct conv_pw_turned {
+    float *sums; /* NULL: Y is NHWC */
+    uint64_t image, first, count;
+};
+
+static void conv_pw_turn(const struct kern_call *call, const struct conv_pw *p, uint32_t panel,
+                         struct conv_pw_turned *turned)
+{
+    const uint32_t width = CONV_PW_VECS * VEC, column = panel * width, used = BASE_MIN(p->columns - column, width);
+    const int64_t count = (int64_t)turned->count;
+    float *y = (float *)call->data[call->op->input_count] + (int64_t)turned->image * p->s.y[0] + column * p->s.y[1] +
+               (int64_t)turned->first;
+    for (uint32_t c = 0; count && c < used; c += VEC)
+        for (int64_t i = 0; i < count; i += VEC) {
+            const int64_t at = BASE_MAX(BASE_MIN(i, count - VEC), 0); /* the last vector overlaps the one before */
+            tile_store_transposed(
+                &(struct tile_to){ y, DML_TENSOR_DATA_TYPE_FLOAT32, c * p->s.y[1] + at, 1, p->s.y[1] },
+                turned->sums + at * width + c, width, BASE_MIN(count, VEC), BASE_MIN(used - c, VEC));
+        }
+    turned->count = 0;
+}
+
 /* Tile number `row` of all, columns of panel number `panel`; it is the `part`-th of `parts` that use the panel. */
 static void conv_pw_one(const struct kern_call *call, const struct conv_pw *p, uint64_t row, uint32_t panel,
-                        uint32_t part, uint32_t parts)
+                        uint32_t part, uint32_t parts, struct conv_pw_turned *turned)
 {
-    uint32_t width = CONV_PW_VECS * VEC, column = panel * width;
-    int64_t first = (int64_t)(p->pixels * row / p->tiles), last = (int64_t)(p->pixels * (row + 1) / p->tiles);
+    const uint32_t width = CONV_PW_VECS * VEC, column = panel * width;
+    uint64_t image;
+    int64_t first;
+    const uint32_t rows = conv_pw_pixels_of(p, row, &image, &first);
     struct conv_pw_tile t = { .a_step = p->x_step, .y_step = p->y_step, .k = p->k, .epilogue = &p->epilogue };
-    t.a = (const float *)call->data[0] + first * p->x_step;
+    t.a = (const float *)call->data[0] + (int64_t)image * p->s.x[0] + first * p->x_step;
     t.b = (const float *)call->data[1] + (uint64_t)column * p->k;
     t.bias = (const float *)call->worker_scratch + column;
-    t.y = (float *)call->data[call->op->input_count] + first * p->y_step + column;
     t.used = BASE_MIN(p->columns - column, width);
-    conv_pw_place(&t, call, first, column);
     conv_pw_fetch(&t, t.b + (uint64_t)p->k * width, part, parts);
-    conv_pw_tile(&t, (uint32_t)(last - first));
+    if (turned->sums) {
+        if (turned->count && (turned->image != image || turned->count + rows > CONV_PW_TURNED * CONV_PW_ROWS))
+            conv_pw_turn(call, p, panel, turned);
+        turned->first = turned->count ? turned->first : (uint64_t)first;
+        turned->image = image;
+        t.y = turned->sums + turned->count * width;
+        t.y_step = width;
+        turned->count += rows;
+    } else {
+        t.y = (float *)call->data[call->op->input_count] + (int64_t)image * p->s.y[0] + first * p->y_step + column;
+        conv_pw_place(&t, call, (int64_t)(image * p->pixels) + first, column);
+    }
+    if (p->x_planes) {
+        t.a = (const float *)call->worker_scratch + p->copy + (uint64_t)part * p->k * PW_PITCH;
+        conv_pw_tile_planes(&t, rows);
+    } else {
+        conv_pw_tile(&t, rows);
+    }
 }
 
 /* Of one panel of a block, `vecs` vectors wide: the tiles that start in [begin, end), counted in vectors. */
@@ -28,8 +112,11 @@ static void conv_pw_panel(const struct kern_call *call, const struct conv_pw *p,
     uint64_t from = first * p->vecs + (uint64_t)panel * CONV_PW_VECS * count;
     uint64_t tile = begin > from ? (begin - from + vecs - 1) / vecs : 0;
     uint64_t stop = end > from ? BASE_MIN((end - from + vecs - 1) / vecs, count) : 0;
+    struct conv_pw_turned turned = { .sums = p->y_planes ? (float *)call->worker_scratch + p->turned : NULL };
     for (; tile < stop; tile++)
-        conv_pw_one(call, p, first + tile, panel, (uint32_t)tile, (uint32_t)count);
+        conv_pw_one(call, p, first + tile, panel, (uint32_t)tile, (uint32_t)count, &turned);
+    if (turned.count)
+        conv_pw_turn(call, p, panel, &turned);
 }
 
 static void conv_pw_run(const struct kern_call *call, uint64_t begin, uint64_t end)
@@ -37,9 +124,13 @@ static void conv_pw_run(const struct kern_call *call, uint64_t begin, uint64_t e
     struct conv_pw p;
     conv_pw_init(call->op, CONV_PW_ROWS, VEC, &p);
     conv_bias(call, &p.s, (int64_t)p.panels * CONV_PW_VECS * VEC, call->worker_scratch);
-    for (uint64_t block = 0; block < p.blocks && p.tiles * block / p.blocks * p.vecs < end; block++)
-        for (uint32_t panel = 0; panel < p.panels && p.tiles * (block + 1) / p.blocks * p.vecs > begin; panel++)
+    for (uint64_t block = 0; block < p.blocks && p.tiles * block / p.blocks * p.vecs < end; block++) {
+        const bool used = p.tiles * (block + 1) / p.blocks * p.vecs > begin;
+        if (used && p.x_planes)
+            conv_pw_copy(call, &p, p.tiles * block / p.blocks, p.tiles * (block + 1) / p.blocks);
+        for (uint32_t panel = 0; panel < p.panels && used; panel++)
             conv_pw_panel(call, &p, block, panel, BASE_MIN(p.vecs - panel * CONV_PW_VECS, CONV_PW_VECS), begin, end);
+    }
 }
 
 KERN_ISA_RUN(conv_pw_f32, conv_pw_run)

@@ -67,7 +67,9 @@ DENSE_INLINE void conv_pw_finish(const struct conv_pw_tile *t, vec (*sums)[UKERN
     }
 }
 
-DENSE_INLINE void conv_pw_multiply(uint32_t rows, const struct conv_pw_tile *t, uint32_t vecs)
+/* a_row and a_step: elements of A from row to row, and from one k to the next. */
+DENSE_INLINE void conv_pw_multiply(uint32_t rows, const struct conv_pw_tile *t, uint32_t vecs, int64_t a_row,
+                                   int64_t a_step)
 {
     vec sums[UKERNEL_ROWS][UKERNEL_VECS];
     /* Lines of Y are far apart, so that the hardware prefetcher does not detect them. */
@@ -84,8 +86,8 @@ DENSE_INLINE void conv_pw_multiply(uint32_t rows, const struct conv_pw_tile *t, 
                                         .b_type = DML_TENSOR_DATA_TYPE_FLOAT32,
                                         .depth = t->k,
                                         .a = t->a,
-                                        .a_row = t->a_step,
-                                        .a_step = 1,
+                                        .a_row = a_row,
+                                        .a_step = a_step,
                                         .b = t->b,
                                         .b_row = CONV_PW_VECS * VEC,
                                         .next = t->next,
@@ -117,9 +119,9 @@ DENSE_INLINE void conv_pw_fetch(struct conv_pw_tile *t, const float *next, uint3
 static void conv_pw_tile(const struct conv_pw_tile *t, uint32_t rows)
 {
     if (t->used > VEC)
-        UKERNEL_BY_COUNT(rows, CONV_PW_ROWS, conv_pw_multiply, t, 2)
+        UKERNEL_BY_COUNT(rows, CONV_PW_ROWS, conv_pw_multiply, t, 2, t->a_step, 1)
     else
-        UKERNEL_BY_COUNT(rows, CONV_PW_ROWS, conv_pw_multiply, t, 1)
+        UKERNEL_BY_COUNT(rows, CONV_PW_ROWS, conv_pw_multiply, t, 1, t->a_step, 1)
 }
 
 /* The minimum number of tiles for `pixels`, of about the same height: of `parts` such runs that share B this is number

@@ -113,18 +113,18 @@ static void panel_load_rows(struct panel *p, uint64_t block)
 {
     const struct kern_op *op = p->call->op;
     const struct kern_view *y = &op->tensors[op->input_count];
-    uint32_t at[KERN_RANK_MAX], last = y->rank - 1;
+    uint32_t at[KERN_RANK_MAX];
     p->first_row = block * p->shape.block_rows;
     p->rows = (uint32_t)BASE_MIN(p->shape.rows - p->first_row, p->shape.block_rows);
     float *floats = (float *)((char *)p->call->worker_scratch + p->shape.floats);
     gemm_tile_load(p->call, p->first_row, p->rows, p->shape.k, p->a, p->shape.element == 4 ? NULL : floats);
-    for (uint32_t m = 0; m < p->rows && p->direct; m++) {
-        dense_row_at(y, p->first_row + m, at);
-        p->y[m] = (float *)p->call->data[op->input_count] + dense_offset(y, at, last);
-        for (uint32_t t = 0; t < p->finish.count; t++) {
-            uint32_t tensor = p->finish.tensor[t];
-            p->adds[t][m] = (const float *)p->call->data[tensor] + dense_offset(&op->tensors[tensor], at, last);
-        }
+    if (!p->direct)
+        return;
+    dense_row_at(y, p->first_row, at);
+    gemm_tile_pointers(y, y, p->call->data[op->input_count], at, p->rows, (const float **)p->y);
+    for (uint32_t t = 0; t < p->finish.count; t++) {
+        const uint32_t tensor = p->finish.tensor[t];
+        gemm_tile_pointers(y, &op->tensors[tensor], p->call->data[tensor], at, p->rows, p->adds[t]);
     }
 }
 

@@ -179,6 +179,28 @@ DENSE_INLINE void ukernel_dots(uint32_t rows, DML_TENSOR_DATA_TYPE type, const s
 #endif
 #define GEMM_TILE_COLUMNS (GEMM_TILE_VECS * VEC)
 
+/* to[] = pointers to the rows of a tensor from the one at coordinates `at` of `rows` on: divisions for each row would
+ * take as long as a short sum. */
+DENSE_INLINE void gemm_tile_pointers(const struct kern_view *rows, const struct kern_view *view, const void *data,
+                                     const uint32_t *at, uint32_t count, const float **to)
+{
+    const uint32_t last = rows->rank - 1, d = last - 1;
+    const int64_t step = view->sizes[d] > 1 ? view->strides[d] : 0;
+    uint32_t here[KERN_RANK_MAX], run;
+    memcpy(here, at, sizeof(here));
+    for (uint32_t m = 0; m < count; m += run) {
+        const float *from = (const float *)data + dense_offset(view, here, last);
+        run = BASE_MIN(count - m, rows->sizes[d] - here[d]);
+        for (uint32_t i = 0; i < run; i++)
+            to[m + i] = from + i * step;
+        here[d] += run;
+        for (uint32_t carry = d; carry && here[carry] == rows->sizes[carry]; carry--) {
+            here[carry] = 0;
+            here[carry - 1]++;
+        }
+    }
+}
+
 /* rows[]: A's rows from `first` on, `count` of `k` elements, as FLOAT32: in place, or (floats) copied there. */
 static inline void gemm_tile_load(const struct kern_call *call, uint64_t first, uint32_t count, uint32_t k,
                                   const float **rows, float *floats)
@@ -186,12 +208,13 @@ static inline void gemm_tile_load(const struct kern_call *call, uint64_t first, 
     const struct kern_view *a = &call->op->tensors[0];
     const int64_t step = k > 1 ? a->strides[a->rank - 1] : 0;
     uint32_t at[KERN_RANK_MAX];
-    for (uint32_t m = 0; m < count; m++) {
+    dense_row_at(a, first, at);
+    if (!floats)
+        gemm_tile_pointers(a, a, call->data[0], at, count, rows);
+    for (uint32_t m = 0; floats && m < count; m++) {
         dense_row_at(a, first + m, at);
-        const int64_t from = dense_offset(a, at, a->rank - 1);
-        rows[m] = floats ? floats + (uint64_t)m * k : (const float *)call->data[0] + from;
-        if (floats)
-            dense_load_row(call->data[0], from, step, a->type, k, floats + (uint64_t)m * k);
+        rows[m] = floats + (uint64_t)m * k;
+        dense_load_row(call->data[0], dense_offset(a, at, a->rank - 1), step, a->type, k, floats + (uint64_t)m * k);
     }
 }
 
