@@ -80,6 +80,19 @@ void check_gen_reduce(struct check_rng *rng, struct check_case *out)
     narrow(rng, op);
 }
 
+/* Many dense lines of one type now and then, as of networks, by no new random number. */
+static bool dense_lines(const struct check_rng *rng, uint32_t *rank, uint32_t *sizes, uint32_t *axes)
+{
+    const uint32_t bits = (uint32_t)(rng->state >> 32);
+    if (bits & 3)
+        return false;
+    *rank = 2;
+    *axes = 2;
+    sizes[0] = 1 + (bits >> 2 & 31);
+    sizes[1] = 1 + (bits >> 7) % (bits >> 6 & 1 ? 300 : 70);
+    return true;
+}
+
 void check_gen_softmax(struct check_rng *rng, struct check_case *out)
 {
     struct kern_op *op = &out->op;
@@ -90,10 +103,26 @@ void check_gen_softmax(struct check_rng *rng, struct check_case *out)
     op->input_count = op->output_count = 1;
     op->u.softmax.mode = check_pick(rng, 3);
     op->u.softmax.axes = random_axes(rng, rank);
+    const bool dense = dense_lines(rng, &rank, sizes, &op->u.softmax.axes);
     check_view(rng, &op->tensors[0], type, rank, sizes);
     check_view(rng, &op->tensors[1], type, rank, sizes);
+    for (uint32_t t = 0; dense && t < 2; t++)
+        kern_view_set_packed(&op->tensors[t], type, rank, sizes);
+    if (dense && sizes[0] % 8 == 0)
+        out->data[0] = CHECK_DATA_SPECIAL;
     out->norm_wise = op->u.softmax.mode == KERN_SOFTMAX_LOG; /* ln 1 = 0 has no relative accuracy */
     check_widen(rng, out);
+}
+
+/* X and Y of one type, scale and bias of one for all lines. */
+static void make_dense(struct kern_op *op, const uint32_t *sizes)
+{
+    const DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
+    kern_view_set_packed(&op->tensors[op->input_count], type, 2, sizes);
+    for (uint32_t t = 0; t < op->input_count; t++) {
+        kern_view_set_packed(&op->tensors[t], t ? op->tensors[1].type : type, 2, sizes);
+        op->tensors[t].strides[0] = t ? 0 : sizes[1];
+    }
 }
 
 void check_gen_norm(struct check_rng *rng, struct check_case *out)
@@ -105,6 +134,7 @@ void check_gen_norm(struct check_rng *rng, struct check_case *out)
     op->kind = KERN_NORM;
     op->output_count = 1;
     norm->axes = random_axes(rng, rank);
+    const bool dense = dense_lines(rng, &rank, sizes, &norm->axes);
     /* A few nearly equal elements with a small epsilon would only show how the input was rounded. */
     uint32_t length = 1;
     for (uint32_t i = 0; i < rank; i++)
@@ -122,8 +152,12 @@ void check_gen_norm(struct check_rng *rng, struct check_case *out)
     struct kern_view y;
     check_view(rng, &y, check_float_type(rng), rank, sizes);
     op->tensors[op->input_count] = y;
-    check_epilogue(rng, out, &y);
-    op->tensors[op->input_count] = y;
+    if (dense)
+        make_dense(op, sizes);
+    else
+        check_epilogue(rng, out, &y);
+    if (!dense)
+        op->tensors[op->input_count] = y;
     out->norm_wise = true;
     check_widen(rng, out);
 }

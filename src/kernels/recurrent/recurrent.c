@@ -29,13 +29,25 @@ static bool optional_fits(const struct kern_op *op, uint32_t at, uint32_t rank, 
     return at < op->input_count + op->output_count && dense_is_float(view->type) && has_sizes(view, rank, sizes);
 }
 
+/* R's integers, with a scale and perhaps a zero point for each row. */
+static bool has_bytes(const struct kern_op *op)
+{
+    const struct kern_recurrent *net = &op->u.recurrent;
+    const struct kern_view *r = &op->tensors[1], *scale = &op->tensors[net->scale], *zero = &op->tensors[net->zero];
+    if ((r->type != DML_TENSOR_DATA_TYPE_INT8 && r->type != DML_TENSOR_DATA_TYPE_UINT8) || net->panels)
+        return false;
+    return net->scale < op->input_count && scale->type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
+           has_sizes(scale, 3, r->sizes) &&
+           (!net->zero || (net->zero < op->input_count && zero->type == r->type && has_sizes(zero, 3, r->sizes)));
+}
+
 bool kern_recurrent_any_ref_accepts(const struct kern_op *op)
 {
     static const uint32_t gates[] = { [KERN_CELL_RNN] = 1, [KERN_CELL_GRU] = 3, [KERN_CELL_LSTM] = 4 };
     const struct kern_recurrent *net = &op->u.recurrent;
     const struct kern_view *x = &op->tensors[0], *r = &op->tensors[1];
     if (op->epilogue || op->input_count < 2 || !op->output_count || x->rank != 5 || !dense_is_float(x->type) ||
-        !dense_is_float(r->type) || x->sizes[3] != gates[net->cell] || x->sizes[2] > 2)
+        !(net->scale ? has_bytes(op) : dense_is_float(r->type)) || x->sizes[3] != gates[net->cell] || x->sizes[2] > 2)
         return false;
     const uint32_t *s = x->sizes, hidden = s[4];
     const uint32_t rows[] = { s[2], s[3], hidden, hidden };
@@ -54,14 +66,22 @@ bool kern_recurrent_any_ref_accepts(const struct kern_op *op)
            optional_fits(op, net->last_memory, 3, sequence + 1);
 }
 
+/* All tensors but the lengths and R's integers with their parameters. */
+static bool has_short_floats(const struct kern_op *op)
+{
+    const struct kern_recurrent *net = &op->u.recurrent;
+    for (uint32_t i = 1; i < op->input_count + op->output_count; i++)
+        if (i != net->lengths && !(net->scale && (i == 1 || i == net->zero)) &&
+            !dense_is_short_float(op->tensors[i].type))
+            return false;
+    return op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT32;
+}
+
 bool kern_recurrent_f32_accepts(const struct kern_op *op)
 {
-    const struct kern_view *x = &op->tensors[0], *r = &op->tensors[1];
-    if (!kern_recurrent_any_ref_accepts(op) || x->type != DML_TENSOR_DATA_TYPE_FLOAT32)
+    const struct kern_view *r = &op->tensors[1];
+    if (!kern_recurrent_any_ref_accepts(op) || op->u.recurrent.scale || !has_short_floats(op))
         return false;
-    for (uint32_t i = 1; i < op->input_count + op->output_count; i++)
-        if (i != op->u.recurrent.lengths && !dense_is_short_float(op->tensors[i].type))
-            return false;
     if (op->u.recurrent.panels)
         return r->type == DML_TENSOR_DATA_TYPE_FLOAT32 && r->strides[4] == 1 &&
                (r->strides[3] == KERN_RECURRENT_PANEL || r->sizes[3] == 1);
@@ -85,8 +105,72 @@ void kern_recurrent_f32_plan(const struct kern_op *op, uint32_t threads, struct 
     if (recurrent_by_team(op, threads))
         out->grain = out->units;
     uint64_t parts = BASE_MIN(rows, RECURRENT_ROWS) * RECURRENT_ROW_PARTS + RECURRENT_SAME_PARTS;
+    if (op->u.recurrent.scale)
+        parts += BASE_MIN(rows, RECURRENT_ROWS) + RECURRENT_BYTES_PARTS;
     out->worker_scratch_bytes = parts * recurrent_width(sizes[4]) * sizeof(float);
 }
+
+/* ---- R in 8 bits ---- */
+
+bool kern_recurrent_bytes_accepts(const struct kern_op *op)
+{
+    return (op->flags & KERN_FLAG_BYTES) && op->packed_input == 2 && op->u.recurrent.scale &&
+           kern_recurrent_any_ref_accepts(op) && has_short_floats(op) && op->tensors[1].sizes[3] <= RECURRENT_BYTES_DEPTH;
+}
+
+/* Columns of a tile: two vectors of the kernel's. */
+static uint64_t packed_bytes(const struct kern_op *op)
+{
+    const uint32_t *sizes = op->tensors[1].sizes;
+    return (uint64_t)sizes[0] * sizes[1] * recurrent_width(sizes[2]) * base_align_up(sizes[3], 4);
+}
+
+/* Codes of a gate's rows `first` to `first` + columns - 1: [K / 4][columns][4]; `flip` makes them signed. */
+static void pack_tile(const struct kern_view *r, const uint8_t *from, uint32_t first, uint32_t columns, uint8_t flip,
+                      uint8_t *out)
+{
+    for (uint32_t c = 0; c < columns; c++)
+        for (uint32_t k = 0; k < r->sizes[3]; k++) {
+            uint8_t code = first + c < r->sizes[2] ? from[(first + c) * r->strides[2] + k * r->strides[3]] ^ flip : 0;
+            out[(k / 4 * columns + c) * 4 + k % 4] = code;
+        }
+}
+
+static void pack_bytes(const struct kern_op *op, uint32_t columns, const void *source, void *packed)
+{
+    const struct kern_view *r = &op->tensors[1];
+    const uint8_t flip = r->type == DML_TENSOR_DATA_TYPE_UINT8 ? 0x80 : 0;
+    const uint64_t tile = columns * base_align_up(r->sizes[3], 4);
+    uint8_t *out = packed;
+    memset(packed, 0, packed_bytes(op));
+    for (uint32_t i = 0; i < r->sizes[0] * r->sizes[1]; i++) {
+        const uint32_t d = i / r->sizes[1], gate = i % r->sizes[1];
+        const uint8_t *from = (const uint8_t *)source + d * r->strides[0] + gate * r->strides[1];
+        for (uint32_t n = 0; n < recurrent_width(r->sizes[2]); n += columns, out += tile)
+            pack_tile(r, from, n, columns, flip, out);
+    }
+}
+
+#define BYTES_ROW(name, columns)                                                                                       \
+    void kern_recurrent_bytes_##name##_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)         \
+    {                                                                                                                  \
+        kern_recurrent_f32_plan(op, threads, out);                                                                     \
+    }                                                                                                                  \
+    bool kern_recurrent_bytes_##name##_pack_plan(const struct kern_op *op, uint32_t *out_input, uint64_t *out_bytes)   \
+    {                                                                                                                  \
+        *out_input = 1;                                                                                                \
+        *out_bytes = packed_bytes(op);                                                                                 \
+        return op->packed_input == 2;                                                                                  \
+    }                                                                                                                  \
+    void kern_recurrent_bytes_##name##_pack(const struct kern_op *op, const void *source, void *packed)                \
+    {                                                                                                                  \
+        pack_bytes(op, columns, source, packed);                                                                       \
+    }
+#if defined(__x86_64__)
+BYTES_ROW(vnni, 32)
+BYTES_ROW(avx_vnni, 16)
+BYTES_ROW(avx2, 16)
+#endif
 
 void kern_recurrent_any_ref_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
@@ -104,6 +188,13 @@ static double load(const struct recurrent_row *row, uint32_t tensor, const uint3
 
 static double load_r(const struct recurrent_row *row, uint32_t gate, uint32_t n, uint32_t k)
 {
+    if (row->net->scale) {
+        const struct kern_view *r = &row->call->op->tensors[1];
+        const int64_t offset = dense_offset(r, (uint32_t[]){ row->direction, gate, n, k }, 4);
+        const double zero = row->net->zero ? load(row, row->net->zero, (uint32_t[]){ row->direction, gate, n }) : 0;
+        return (dense_load(row->call->data[1], offset, r->type) - zero) *
+               load(row, row->net->scale, (uint32_t[]){ row->direction, gate, n });
+    }
     if (row->net->panels)
         return load(row, 1,
                     (uint32_t[]){ row->direction, gate, n / KERN_RECURRENT_PANEL, k, n % KERN_RECURRENT_PANEL });
