@@ -4,6 +4,8 @@
 #include "kernels/core/dense.h"
 #include "kernels/recurrent/recurrent.h"
 
+#include <math.h>
+
 struct recurrent_row {
     const struct kern_call *call;
     const struct kern_recurrent *net;
@@ -13,6 +15,7 @@ struct recurrent_row {
     double *h, *c;
     double *gates; /* of 4 */
     double *mixed; /* the vector that R is multiplied with */
+    double *rounded;
 };
 
 static bool has_sizes(const struct kern_view *view, uint32_t rank, const uint32_t *sizes)
@@ -177,7 +180,7 @@ void kern_recurrent_any_ref_plan(const struct kern_op *op, uint32_t threads, str
     const uint32_t *sizes = op->tensors[0].sizes;
     uint64_t cost = (uint64_t)sizes[0] * sizes[3] * sizes[4] * sizes[4];
     *out = (struct kern_work){ .units = (uint64_t)sizes[1] * sizes[2], .grain = dense_grain(cost) };
-    out->worker_scratch_bytes = 7 * (uint64_t)sizes[4] * sizeof(double);
+    out->worker_scratch_bytes = 8 * (uint64_t)sizes[4] * sizeof(double);
 }
 
 static double load(const struct recurrent_row *row, uint32_t tensor, const uint32_t *at)
@@ -208,6 +211,20 @@ static double product(const struct recurrent_row *row, uint32_t gate, uint32_t n
     for (uint32_t k = 0; k < row->hidden; k++)
         sum += load_r(row, gate, n, k) * vector[k];
     return sum;
+}
+
+/* What R is multiplied with for `vector`: if R is in 8 bits, and the caller allows it, that rounded to 8 bits. */
+static const double *factor_of(const struct recurrent_row *row, const double *vector)
+{
+    double most = 0;
+    if (!row->net->scale || !(row->call->op->flags & KERN_FLAG_BYTES))
+        return vector;
+    for (uint32_t n = 0; n < row->hidden; n++)
+        most = fabs(vector[n]) > most || vector[n] != vector[n] ? fabs(vector[n]) : most;
+    const double step = isfinite(most) ? most / 127 : NAN;
+    for (uint32_t n = 0; n < row->hidden; n++)
+        row->rounded[n] = most > 0x1p-120 ? rint(vector[n] / step) * step : 0 * most;
+    return row->rounded;
 }
 
 static double load_x(const struct recurrent_row *row, uint32_t gate, uint32_t n)
@@ -249,8 +266,9 @@ static void activate(const struct recurrent_row *row, uint32_t which, double *va
 
 static void step_rnn(const struct recurrent_row *row)
 {
+    const double *state = factor_of(row, row->h);
     for (uint32_t n = 0; n < row->hidden; n++)
-        row->gates[n] = load_x(row, 0, n) + product(row, 0, n, row->h);
+        row->gates[n] = load_x(row, 0, n) + product(row, 0, n, state);
     activate(row, 0, row->gates);
     memcpy(row->h, row->gates, row->hidden * sizeof(double));
 }
@@ -258,17 +276,19 @@ static void step_rnn(const struct recurrent_row *row)
 static void step_gru(const struct recurrent_row *row)
 {
     double *z = row->gates, *r = z + row->hidden, *h = r + row->hidden;
+    const double *state = factor_of(row, row->h);
     for (uint32_t n = 0; n < row->hidden; n++) {
-        z[n] = load_x(row, 0, n) + product(row, 0, n, row->h);
-        r[n] = load_x(row, 1, n) + product(row, 1, n, row->h);
+        z[n] = load_x(row, 0, n) + product(row, 0, n, state);
+        r[n] = load_x(row, 1, n) + product(row, 1, n, state);
     }
     activate(row, 0, z);
     activate(row, 0, r);
     for (uint32_t n = 0; n < row->hidden; n++)
         row->mixed[n] = r[n] * row->h[n];
+    state = factor_of(row, row->net->linear_before_reset ? row->h : row->mixed);
     for (uint32_t n = 0; n < row->hidden; n++) {
         uint32_t bias = row->net->reset_bias;
-        double sum = product(row, 2, n, row->net->linear_before_reset ? row->h : row->mixed);
+        double sum = product(row, 2, n, state);
         if (row->net->linear_before_reset)
             sum = r[n] * (sum + (bias ? load(row, bias, (uint32_t[]){ row->direction, n }) : 0));
         h[n] = load_x(row, 2, n) + sum;
@@ -282,11 +302,12 @@ static void step_lstm(const struct recurrent_row *row)
 {
     uint32_t hidden = row->hidden;
     double *i = row->gates, *o = i + hidden, *f = o + hidden, *g = f + hidden;
+    const double *h = factor_of(row, row->h);
     for (uint32_t n = 0; n < hidden; n++) {
-        i[n] = load_x(row, 0, n) + product(row, 0, n, row->h) + peephole(row, 0, n);
-        o[n] = load_x(row, 1, n) + product(row, 1, n, row->h);
-        f[n] = load_x(row, 2, n) + product(row, 2, n, row->h) + peephole(row, 2, n);
-        g[n] = load_x(row, 3, n) + product(row, 3, n, row->h);
+        i[n] = load_x(row, 0, n) + product(row, 0, n, h) + peephole(row, 0, n);
+        o[n] = load_x(row, 1, n) + product(row, 1, n, h);
+        f[n] = load_x(row, 2, n) + product(row, 2, n, h) + peephole(row, 2, n);
+        g[n] = load_x(row, 3, n) + product(row, 3, n, h);
     }
     activate(row, 0, i);
     activate(row, 0, f);
@@ -349,7 +370,8 @@ void kern_recurrent_any_ref_run(const struct kern_call *call, uint64_t begin, ui
     row.h = call->worker_scratch;
     row.c = row.h + row.hidden;
     row.mixed = row.c + row.hidden;
-    row.gates = row.mixed + row.hidden;
+    row.rounded = row.mixed + row.hidden;
+    row.gates = row.rounded + row.hidden;
     for (uint64_t unit = begin; unit < end; unit++) {
         row.direction = (uint32_t)(unit / sizes[1]);
         row.row = (uint32_t)(unit % sizes[1]);

@@ -104,14 +104,16 @@ DENSE_INLINE vec_int recurrent_positive(bool vnni, vec_int codes)
 #endif
 }
 
-DENSE_INLINE void recurrent_bytes_tile(uint32_t rows, bool vnni, struct recurrent_bytes_tile t)
+/* The same for `across` such tiles, that follow one another. */
+DENSE_INLINE void recurrent_bytes_tile(uint32_t rows, uint32_t across, bool vnni, struct recurrent_bytes_tile t)
 {
-    vec_int sum[RECURRENT_BYTES_ROWS][2] = { { { 0 } } };
+    vec_int sum[RECURRENT_BYTES_ROWS][4] = { { { 0 } } };
+    const uint64_t next = 8ull * VEC * t.packs;
     for (uint32_t k = 0; k < t.packs; k++, t.codes += 8 * VEC) {
-        vec_int codes[2], positive[2];
-#pragma GCC unroll 2
-        for (uint32_t v = 0; v < 2; v++) {
-            memcpy(&codes[v], t.codes + v * 4 * VEC, sizeof(codes[v]));
+        vec_int codes[4], positive[4];
+#pragma GCC unroll 4
+        for (uint32_t v = 0; v < 2 * across; v++) {
+            memcpy(&codes[v], t.codes + v / 2 * next + v % 2 * 4 * VEC, sizeof(codes[v]));
             positive[v] = recurrent_positive(vnni, codes[v]);
         }
 #pragma GCC unroll 8
@@ -119,15 +121,15 @@ DENSE_INLINE void recurrent_bytes_tile(uint32_t rows, bool vnni, struct recurren
             int32_t word;
             memcpy(&word, t.a + m * t.a_row + k * 4, sizeof(word));
             const vec_int x = vec_int_set(word);
-#pragma GCC unroll 2
-            for (uint32_t v = 0; v < 2; v++)
+#pragma GCC unroll 4
+            for (uint32_t v = 0; v < 2 * across; v++)
                 sum[m][v] = recurrent_dot(vnni, sum[m][v], codes[v], positive[v], x);
         }
     }
 #pragma GCC unroll 8
     for (uint32_t m = 0; m < rows; m++)
-#pragma GCC unroll 2
-        for (uint32_t v = 0; v < 2; v++) {
+#pragma GCC unroll 4
+        for (uint32_t v = 0; v < 2 * across; v++) {
             const vec_int zero = vec_int_load(t.zeros + v * VEC) + (vnni ? 128 : 0);
             const vec by = vec_load(t.scales + v * VEC) * vec_set(t.rounded[m].factor);
             const vec value = (vec)VEC_MM(cvtepi32_ps)((recurrent_raw)(sum[m][v] - zero * t.rounded[m].total));
@@ -137,11 +139,11 @@ DENSE_INLINE void recurrent_bytes_tile(uint32_t rows, bool vnni, struct recurren
 }
 
 /* All rows. */
-DENSE_INLINE void recurrent_bytes_rows(uint32_t rows, bool vnni, struct recurrent_bytes_tile t)
+DENSE_INLINE void recurrent_bytes_rows(uint32_t rows, uint32_t across, bool vnni, struct recurrent_bytes_tile t)
 {
     for (uint32_t m = 0, count; m < rows; m += count) {
         count = BASE_MIN(rows - m, RECURRENT_BYTES_ROWS);
-        UKERNEL_BY_COUNT(count, RECURRENT_BYTES_ROWS, recurrent_bytes_tile, vnni, t)
+        UKERNEL_BY_COUNT(count, RECURRENT_BYTES_ROWS, recurrent_bytes_tile, across, vnni, t)
         t.a += count * t.a_row;
         t.c += count * t.c_row;
         t.rounded += count;

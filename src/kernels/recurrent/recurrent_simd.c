@@ -84,15 +84,20 @@ static void recurrent_bytes_part(const struct recurrent *x, uint32_t rows, uint3
     const uint64_t depth = base_align_up(x->hidden, 4), lines = ((uint64_t)x->direction * x->gates + gate) * x->width;
     t.packs = (uint32_t)depth / 4;
     t.c_row = RECURRENT_SUMS * x->width;
-    for (uint32_t end = n + KERN_RECURRENT_PANEL; n < end; n += 2 * VEC) {
+    const uint32_t end = n + KERN_RECURRENT_PANEL, across = VEC == 8 && rows == 1 ? 2 : 1;
+    for (; n < end; n += across * 2 * VEC) {
         t.codes = (const int8_t *)x->call->data[1] + (lines + n) * depth;
         t.scales = x->scales + gate * x->width + n;
         t.zeros = x->zero_points + gate * x->width + n;
         t.c = x->sums + gate * x->width + n;
-        if (x->vnni)
-            recurrent_bytes_rows(rows, true, t);
+        if (across == 2 && x->vnni)
+            recurrent_bytes_tile(1, 2, true, t);
+        else if (across == 2)
+            recurrent_bytes_tile(1, 2, VEC == 16, t);
+        else if (x->vnni)
+            recurrent_bytes_rows(rows, 1, true, t);
         else
-            recurrent_bytes_rows(rows, VEC == 16, t);
+            recurrent_bytes_rows(rows, 1, VEC == 16, t);
     }
 #endif
 }

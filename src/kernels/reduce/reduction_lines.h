@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Softmax and normalisation of dense lines without a call for each: all steps of a line in one function, its elements
- * in registers if they are few. Included once per instruction set. */
+/* Softmax and normalisation of dense lines without a call for each step of a line: a few lines at a time, whose
+ * horizontal sums and divisions overlap. Included once per instruction set. */
 #ifndef KERNELS_REDUCTION_LINES_H
 #define KERNELS_REDUCTION_LINES_H
 
 #include "kernels/reduce/reduction_loops.h"
 
-#define LINE_VECTORS 8 /* vectors of a line that stay in registers */
-#define LINE_SUMS    4 /* vectors of independent sums of a longer one */
+#define LINE_SUMS      4 /* vectors of independent sums of a line */
+#define LINES_TOGETHER 4 /* lines of one step */
+#define LINES_POWERS   KERN_REDUCTION_BLOCK /* elements of lines whose powers are kept */
 
 /* Vector v of a line, `rest` behind its end. */
 DENSE_INLINE vec line_load(const void *x, bool half, uint32_t v, uint32_t length, float rest)
@@ -55,90 +56,104 @@ DENSE_INLINE bool line_finite(float value)
 
 /* ---- softmax ---- */
 
-/* A line of `vectors` vectors; false, and nothing is written: its largest element is not finite. */
-DENSE_INLINE bool softmax_in_registers(uint32_t vectors, bool half, const void *x, void *y, uint32_t length,
-                                       bool stream)
+/* e^(x - top), for x from top - SOFTMAX_NEAR on; far below that some positive number that is not noticed in a sum. */
+#define SOFTMAX_NEAR 32 /* within, the rounding of x - top costs at most 8 units in the last place */
+DENSE_INLINE vec line_exp_near(vec x, vec top)
 {
-    vec e[LINE_VECTORS], fold[LINE_VECTORS];
-    _Pragma("GCC unroll 8") for (uint32_t v = 0; v < vectors; v++)
-        fold[v] = e[v] = line_load(x, half, v, v + 1 < vectors ? vectors * VEC : length, -INFINITY);
-    const float top = line_fold(true, fold, vectors);
-    if (!line_finite(top))
-        return false;
-    _Pragma("GCC unroll 8") for (uint32_t v = 0; v < vectors; v++) fold[v] = e[v] =
-        vec_exp_below(e[v], vec_set(top), true);
-    const vec factor = vec_set(1 / line_fold(false, fold, vectors));
-    _Pragma("GCC unroll 8") for (uint32_t v = 0; v < vectors; v++)
-        line_store(y, half, stream, v, v + 1 < vectors ? vectors * VEC : length, e[v] * factor);
-    return true;
+    const vec d = vec_max(vec_set(-87.0f), x - top); /* a NaN is preserved */
+    const vec n = vec_round(d * vec_set(0x1.715476p+0f));
+    return vec_scale(vec_exp_rest(vec_less_ln2(d, n)), n);
 }
 
-/* A longer one; `powers`: room for whole vectors. */
-DENSE_INLINE bool softmax_in_memory(bool half, const void *x, void *y, uint32_t length, bool stream, float *powers)
+/* The largest element, and whether all are finite and near it. */
+DENSE_INLINE float softmax_top(bool half, const void *x, uint32_t length, bool *out_near)
 {
     const uint32_t vectors = (length - 1) / VEC + 1;
-    vec fold[LINE_SUMS], e;
+    vec most[2], least[2];
     uint32_t v = 0;
-    _Pragma("GCC unroll 4") for (uint32_t j = 0; j < LINE_SUMS; j++) fold[j] = reduction_load(x, j * VEC, half);
-    for (v = LINE_SUMS; v + LINE_SUMS < vectors; v += LINE_SUMS)
-        _Pragma("GCC unroll 4") for (uint32_t j = 0; j < LINE_SUMS; j++) fold[j] =
-            vec_max(reduction_load(x, (v + j) * VEC, half), fold[j]);
-    for (; v < vectors; v++)
-        fold[v % LINE_SUMS] = vec_max(line_load(x, half, v, length, -INFINITY), fold[v % LINE_SUMS]);
-    const float top = line_fold(true, fold, LINE_SUMS);
-    if (!line_finite(top))
-        return false;
-    _Pragma("GCC unroll 4") for (uint32_t j = 0; j < LINE_SUMS; j++) fold[j] = vec_set(0);
-    for (v = 0; v + LINE_SUMS < vectors; v += LINE_SUMS)
-        _Pragma("GCC unroll 4") for (uint32_t j = 0; j < LINE_SUMS; j++)
+    _Pragma("GCC unroll 2") for (uint32_t j = 0; j < 2; j++) most[j] = least[j] =
+        line_load(x, half, vectors > 2 ? j : 0, vectors > 2 ? 2 * VEC : length, reduction_element(x, half, 0));
+    for (; v + 2 < vectors; v += 2)
+        _Pragma("GCC unroll 2") for (uint32_t j = 0; j < 2; j++)
         {
-            e = vec_exp_below(reduction_load(x, (v + j) * VEC, half), vec_set(top), true);
+            const vec here = reduction_load(x, (v + j) * VEC, half);
+            most[j] = vec_max(here, most[j]);
+            least[j] = vec_min(here, least[j]);
+        }
+    for (; v < vectors; v++) {
+        const vec here = line_load(x, half, v, length, reduction_element(x, half, 0));
+        most[0] = vec_max(here, most[0]);
+        least[0] = vec_min(here, least[0]);
+    }
+    const float top = line_fold(true, most, 2), bottom = -vec_top(-vec_min(least[0], least[1]));
+    *out_near = top - bottom <= SOFTMAX_NEAR;
+    return top;
+}
+
+/* powers[] = e^(x - top), whole vectors; returns their sum. */
+DENSE_INLINE float softmax_powers(bool half, bool near, const void *x, uint32_t length, float top, float *powers)
+{
+    const uint32_t vectors = (length - 1) / VEC + 1;
+    const vec middle = vec_set(top);
+    vec fold[2] = { vec_set(0), vec_set(0) };
+    uint32_t v = 0;
+    for (; v + 2 < vectors; v += 2)
+        _Pragma("GCC unroll 2") for (uint32_t j = 0; j < 2; j++)
+        {
+            const vec here = reduction_load(x, (v + j) * VEC, half);
+            const vec e = near ? line_exp_near(here, middle) : vec_exp_below(here, middle, true);
             vec_store(powers + (v + j) * VEC, e);
             fold[j] += e;
         }
     for (; v < vectors; v++) {
-        e = vec_exp_below(line_load(x, half, v, length, -INFINITY), vec_set(top), true);
+        const vec here = line_load(x, half, v, length, -INFINITY);
+        const vec e = near ? line_exp_near(here, middle) : vec_exp_below(here, middle, true);
         vec_store(powers + v * VEC, e);
         fold[0] += e;
     }
-    const vec factor = vec_set(1 / line_fold(false, fold, LINE_SUMS));
-    for (v = 0; v < vectors; v++)
-        line_store(y, half, stream, v, length, vec_load(powers + v * VEC) * factor);
-    return true;
+    return line_fold(false, fold, 2);
 }
 
-DENSE_INLINE uint32_t softmax_lines_of(uint32_t vectors, bool half, const struct kern_reduction_dense *d)
+/* Some lines in each step, so that their sums overlap; the number of lines before one whose largest element is not
+ * finite, of which nothing is written. */
+DENSE_INLINE uint32_t softmax_some(bool half, const struct kern_reduction_dense *d, uint32_t first, uint32_t count)
 {
     const int64_t bytes = half ? 2 : 4;
-    for (uint32_t i = 0; i < d->count; i++) {
-        const void *x = (const char *)d->x + i * d->x_apart * bytes;
-        char *y = (char *)d->y + i * d->y_apart * bytes;
-        const bool stream = d->stream && (uintptr_t)y % (VEC * (uint64_t)bytes) == 0;
-        if (!(vectors <= LINE_VECTORS ? softmax_in_registers(vectors, half, x, y, d->length, stream)
-                                      : softmax_in_memory(half, x, y, d->length, stream, d->powers)))
-            return i;
+    const uint32_t vectors = (d->length - 1) / VEC + 1;
+    float factor[LINES_TOGETHER], top[LINES_TOGETHER];
+    bool near[LINES_TOGETHER];
+    const char *x = (const char *)d->x + first * d->x_apart * bytes;
+    char *y = (char *)d->y + first * d->y_apart * bytes;
+    for (uint32_t i = 0; i < count; i++)
+        top[i] = softmax_top(half, x + i * d->x_apart * bytes, d->length, &near[i]);
+    for (uint32_t i = 0; i < count; i++)
+        count = line_finite(top[i]) ? count : i;
+    for (uint32_t i = 0; i < count; i++) {
+        const void *line = x + i * d->x_apart * bytes;
+        float *powers = d->powers + i * vectors * VEC;
+        factor[i] = 1 / (near[i] ? softmax_powers(half, true, line, d->length, top[i], powers)
+                                 : softmax_powers(half, false, line, d->length, top[i], powers));
     }
-    return d->count;
+    for (uint32_t i = 0; i < count; i++, y += d->y_apart * bytes) {
+        const bool stream = d->stream && (uintptr_t)y % (VEC * (uint64_t)bytes) == 0;
+        const float *powers = d->powers + i * vectors * VEC;
+        for (uint32_t v = 0; v + 1 < vectors; v++)
+            vec_put(y, v * VEC, half, stream, vec_load(powers + v * VEC) * vec_set(factor[i]));
+        line_store(y, half, stream, vectors - 1, d->length, vec_load(powers + (vectors - 1) * VEC) * vec_set(factor[i]));
+    }
+    return count;
 }
 
 DENSE_INLINE uint32_t softmax_lines_as(bool half, const struct kern_reduction_dense *d)
 {
-#define LINES_OF(n)                                                                                                    \
-    case n:                                                                                                            \
-        return softmax_lines_of(n, half, d);
-    switch ((d->length - 1) / VEC + 1) {
-        LINES_OF(1)
-        LINES_OF(2)
-        LINES_OF(3)
-        LINES_OF(4)
-        LINES_OF(5)
-        LINES_OF(6)
-        LINES_OF(7)
-        LINES_OF(8)
-    default:
-        return softmax_lines_of(LINE_VECTORS + 1, half, d);
+    const uint32_t room = LINES_POWERS / (uint32_t)base_align_up(d->length, VEC), most = BASE_MIN(room, LINES_TOGETHER);
+    for (uint32_t i = 0, done, some; i < d->count; i += done) {
+        some = BASE_MIN(d->count - i, most);
+        done = softmax_some(half, d, i, some);
+        if (done < some)
+            return i + done;
     }
-#undef LINES_OF
+    return d->count;
 }
 
 static uint32_t reduction_softmax_lines(const struct kern_reduction_dense *d)
@@ -199,37 +214,56 @@ DENSE_INLINE vec norm_finished(const struct kern_reduction_dense *d, vec x, uint
     return y;
 }
 
-/* False, and nothing is written: its squares do not fit FLOAT32. */
-DENSE_INLINE bool norm_line(bool half, const struct kern_reduction_dense *d, const void *x, void *y, bool stream)
+/* One line's last step. */
+DENSE_INLINE void norm_finish(bool half, const struct kern_reduction_dense *d, const void *x, void *y, float mean,
+                              float b, float c)
 {
-    const double count = d->length;
-    const float mean = d->use_mean ? norm_sum(half, x, d->length) / (float)d->length : 0;
-    float rest, sum;
-    norm_squares(half, x, d->length, mean, &rest, &sum);
-    if (!line_finite(sum))
-        return false;
-    /* The mean was rounded: the rest of it. */
-    const double missing = d->use_mean ? rest / count : 0, squares = sum - missing * missing * count;
-    const double factor = d->use_variance ? 1 / sqrt(fmax(squares, 0) / count + d->epsilon) : 1;
-    const float b = (float)factor, c = (float)(-missing * factor);
     const struct kern_reduction_dense own = *d; /* so that stores are known not to change it */
-    const uint32_t whole = d->length / VEC;
+    const uint32_t whole = own.length / VEC;
+    const bool stream = own.stream && (uintptr_t)y % (VEC * (half ? 2u : 4u)) == 0;
     for (uint32_t v = 0; v < whole; v++)
         vec_put(y, v * VEC, half, stream, norm_finished(&own, reduction_load(x, v * VEC, half), v, mean, b, c));
-    if (whole * VEC < d->length)
-        line_store(y, half, false, whole, d->length,
-                   norm_finished(&own, line_load(x, half, whole, d->length, 0), whole, mean, b, c));
-    return true;
+    if (whole * VEC < own.length)
+        line_store(y, half, false, whole, own.length,
+                   norm_finished(&own, line_load(x, half, whole, own.length, 0), whole, mean, b, c));
+}
+
+/* Some lines in each step; the number of lines before one whose squares do not fit FLOAT32, of which nothing is
+ * written. */
+DENSE_INLINE uint32_t norm_some(bool half, const struct kern_reduction_dense *d, uint32_t first, uint32_t count)
+{
+    const int64_t bytes = half ? 2 : 4;
+    const double length = d->length, each = 1 / length;
+    float mean[LINES_TOGETHER] = { 0 }, rest[LINES_TOGETHER] = { 0 }, squares[LINES_TOGETHER] = { 0 };
+    float b[LINES_TOGETHER], c[LINES_TOGETHER];
+    const char *x = (const char *)d->x + first * d->x_apart * bytes;
+    char *y = (char *)d->y + first * d->y_apart * bytes;
+    for (uint32_t i = 0; i < count && d->use_mean; i++)
+        mean[i] = norm_sum(half, x + i * d->x_apart * bytes, d->length) * (float)each;
+    for (uint32_t i = 0; i < count; i++)
+        norm_squares(half, x + i * d->x_apart * bytes, d->length, mean[i], &rest[i], &squares[i]);
+    for (uint32_t i = 0; i < count; i++)
+        count = line_finite(squares[i]) ? count : i;
+    for (uint32_t i = 0; i < LINES_TOGETHER; i++) {
+        /* The mean was rounded: the rest of it. */
+        const double missing = d->use_mean ? rest[i] * each : 0, sum = squares[i] - missing * rest[i];
+        const double variance = (sum > 0 ? sum : 0) * each + d->epsilon;
+        const double factor = d->use_variance ? 1 / sqrt(variance) : 1;
+        b[i] = (float)factor;
+        c[i] = (float)(-missing * factor);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        norm_finish(half, d, x + i * d->x_apart * bytes, y + i * d->y_apart * bytes, mean[i], b[i], c[i]);
+    return count;
 }
 
 DENSE_INLINE uint32_t norm_lines_as(bool half, const struct kern_reduction_dense *d)
 {
-    const int64_t bytes = half ? 2 : 4;
-    for (uint32_t i = 0; i < d->count; i++) {
-        char *y = (char *)d->y + i * d->y_apart * bytes;
-        const bool stream = d->stream && (uintptr_t)y % (VEC * (uint64_t)bytes) == 0;
-        if (!norm_line(half, d, (const char *)d->x + i * d->x_apart * bytes, y, stream))
-            return i;
+    for (uint32_t i = 0, done, some; i < d->count; i += done) {
+        some = BASE_MIN(d->count - i, LINES_TOGETHER);
+        done = norm_some(half, d, i, some);
+        if (done < some)
+            return i + done;
     }
     return d->count;
 }
