@@ -75,7 +75,8 @@ static void bytes(struct check_rng *rng, struct check_case *c, const uint32_t *x
         if (net->activations[i / 3][i % 3].mode == KERN_ACTIVATION_HARDMAX)
             net->activations[i / 3][i % 3].mode = KERN_ACTIVATION_IDENTITY;
     check_view_broadcast(rng, &c->op.tensors[1], type, 4, plain);
-    c->data[1] = CHECK_DATA_SPECIAL;
+    c->data[1] = check_chance(rng, 2) ? CHECK_DATA_SPECIAL : CHECK_DATA_INSIDE; /* with or without -128 */
+    c->index_limit[1] = 120;
     net->scale = (uint8_t)c->op.input_count++;
     check_view_broadcast(rng, &c->op.tensors[net->scale], DML_TENSOR_DATA_TYPE_FLOAT32, 3, plain);
     c->data[net->scale] = CHECK_DATA_TINY;

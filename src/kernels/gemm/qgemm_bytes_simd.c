@@ -18,6 +18,7 @@ typedef __m512i raw;
 enum { BYTES_TILE = 4, BYTES_WIDE = 1 };
 typedef __m256i raw;
 #endif
+enum { SIGNED_TILE = 3 }; /* rows of one that needs more registers: codes and their sizes */
 enum { ACROSS = 2, TILE_BYTES = ACROSS * sizeof(vec) };
 _Static_assert(BYTES_WIDE *KERN_QGEMM_COLUMNS == ACROSS * VEC, "a tile is of whole panels");
 
@@ -341,7 +342,8 @@ DENSE_INLINE void expand(enum bytes_form form, const struct bytes_tile *t)
 DENSE_INLINE void tile_rows(enum bytes_form form, bool zeros, bool vnni, const struct bytes_tile *panels)
 {
     const struct qgemm_bytes *q = panels->q;
-    const uint32_t tiles = (q->rows + BYTES_TILE - 1) / BYTES_TILE, step = (q->rows + tiles - 1) / tiles;
+    const uint32_t most = is_signed(form) ? SIGNED_TILE : BYTES_TILE;
+    const uint32_t tiles = (q->rows + most - 1) / most, step = (q->rows + tiles - 1) / tiles;
     for (uint32_t m = 0; m < q->rows; m += step) {
         struct bytes_tile tile = *panels;
         tile.a += m * q->bytes.row;

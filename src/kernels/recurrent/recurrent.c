@@ -125,18 +125,23 @@ bool kern_recurrent_bytes_accepts(const struct kern_op *op)
 static uint64_t packed_bytes(const struct kern_op *op)
 {
     const uint32_t *sizes = op->tensors[1].sizes;
-    return (uint64_t)sizes[0] * sizes[1] * recurrent_width(sizes[2]) * base_align_up(sizes[3], 4);
+    return RECURRENT_BYTES_HEAD +
+           (uint64_t)sizes[0] * sizes[1] * recurrent_width(sizes[2]) * base_align_up(sizes[3], 4);
 }
 
-/* Codes of a gate's rows `first` to `first` + columns - 1: [K / 4][columns][4]; `flip` makes them signed. */
-static void pack_tile(const struct kern_view *r, const uint8_t *from, uint32_t first, uint32_t columns, uint8_t flip,
+/* Codes of a gate's rows `first` to `first` + columns - 1: [K / 4][columns][4]; `flip` makes them signed. Returns whether
+ * any is -128. */
+static bool pack_tile(const struct kern_view *r, const uint8_t *from, uint32_t first, uint32_t columns, uint8_t flip,
                       uint8_t *out)
 {
+    bool least = false;
     for (uint32_t c = 0; c < columns; c++)
         for (uint32_t k = 0; k < r->sizes[3]; k++) {
             uint8_t code = first + c < r->sizes[2] ? from[(first + c) * r->strides[2] + k * r->strides[3]] ^ flip : 0;
             out[(k / 4 * columns + c) * 4 + k % 4] = code;
+            least |= code == 0x80;
         }
+    return least;
 }
 
 static void pack_bytes(const struct kern_op *op, uint32_t columns, const void *source, void *packed)
@@ -144,13 +149,13 @@ static void pack_bytes(const struct kern_op *op, uint32_t columns, const void *s
     const struct kern_view *r = &op->tensors[1];
     const uint8_t flip = r->type == DML_TENSOR_DATA_TYPE_UINT8 ? 0x80 : 0;
     const uint64_t tile = columns * base_align_up(r->sizes[3], 4);
-    uint8_t *out = packed;
+    uint8_t *out = (uint8_t *)packed + RECURRENT_BYTES_HEAD, *least = packed;
     memset(packed, 0, packed_bytes(op));
     for (uint32_t i = 0; i < r->sizes[0] * r->sizes[1]; i++) {
         const uint32_t d = i / r->sizes[1], gate = i % r->sizes[1];
         const uint8_t *from = (const uint8_t *)source + d * r->strides[0] + gate * r->strides[1];
         for (uint32_t n = 0; n < recurrent_width(r->sizes[2]); n += columns, out += tile)
-            pack_tile(r, from, n, columns, flip, out);
+            *least |= pack_tile(r, from, n, columns, flip, out);
     }
 }
 

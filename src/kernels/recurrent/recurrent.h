@@ -28,6 +28,7 @@ enum {
     RECURRENT_BYTES_PARTS = 8,
 };
 
+#define RECURRENT_BYTES_HEAD  64    /* bytes before the packed codes: the first is 1 if any code is -128 */
 #define RECURRENT_BYTES_DEPTH 65536 /* maximum hidden values for which sums of products of 8 bits fit INT32 */
 
 #endif

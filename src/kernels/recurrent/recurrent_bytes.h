@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* R in 8 bits: a vector that it is multiplied with is rounded to 8 bits relative to its largest element, and sums of
- * products with codes are exact integers. Without VNNI, |code| * (sign of the code * x) as unsigned and signed bytes:
- * two such products, at most 128 * 127 each, fit 16 bits. */
+ * products with codes are exact integers. Without VNNI, |x| * (sign of x * code) as unsigned and signed bytes: two such
+ * products fit 16 bits. A code of -128 has no opposite; then it is |code| * (sign of the code * x). */
 #ifndef KERNELS_RECURRENT_BYTES_H
 #define KERNELS_RECURRENT_BYTES_H
 
@@ -21,7 +21,7 @@ struct recurrent_rounded {
 enum { RECURRENT_BYTES_ROWS = 8 };
 typedef __m512i recurrent_raw;
 #else
-enum { RECURRENT_BYTES_ROWS = 4 };
+enum { RECURRENT_BYTES_ROWS = 3 };
 typedef __m256i recurrent_raw;
 #endif
 
@@ -77,35 +77,39 @@ static struct recurrent_rounded recurrent_round(const float *in, uint32_t count,
     return (struct recurrent_rounded){ usual ? greatest / 127.0f : finite ? 0 : NAN, total };
 }
 
+enum recurrent_form { RECURRENT_SIGNS, RECURRENT_LEAST, RECURRENT_VNNI }; /* LEAST: there are codes of -128 */
+
 /* sums + four codes times four of x; `positive`: |codes|, or with VNNI the codes plus 128. */
-DENSE_INLINE vec_int recurrent_dot(bool vnni, vec_int sums, vec_int codes, vec_int positive, vec_int x)
+DENSE_INLINE vec_int recurrent_dot(enum recurrent_form form, vec_int sums, vec_int codes, vec_int positive, vec_int x)
 {
     /* GCC 12 copies and spills the sums around the intrinsic. */
 #if defined(__AVX512F__)
     (void)codes;
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(positive), "v"(x));
 #else
-    if (!vnni) {
-        const __m256i same = _mm256_sign_epi8((__m256i)x, (__m256i)codes);
-        return sums +
-               (vec_int)_mm256_madd_epi16(_mm256_maddubs_epi16((__m256i)positive, same), _mm256_set1_epi16(1));
+    if (form != RECURRENT_VNNI) {
+        const bool least = form == RECURRENT_LEAST;
+        const __m256i by = least ? (__m256i)positive : _mm256_abs_epi8((__m256i)x);
+        const __m256i same = least ? _mm256_sign_epi8((__m256i)x, (__m256i)codes)
+                                   : _mm256_sign_epi8((__m256i)codes, (__m256i)x);
+        return sums + (vec_int)_mm256_madd_epi16(_mm256_maddubs_epi16(by, same), _mm256_set1_epi16(1));
     }
     __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(positive), "x"(x));
 #endif
     return sums;
 }
 
-DENSE_INLINE vec_int recurrent_positive(bool vnni, vec_int codes)
+DENSE_INLINE vec_int recurrent_positive(enum recurrent_form form, vec_int codes)
 {
-#if defined(__AVX512F__)
-    return codes ^ (int32_t)0x80808080;
-#else
-    return vnni ? codes ^ (int32_t)0x80808080 : (vec_int)_mm256_abs_epi8((__m256i)codes);
+#if !defined(__AVX512F__)
+    if (form != RECURRENT_VNNI)
+        return (vec_int)_mm256_abs_epi8((__m256i)codes);
 #endif
+    return codes ^ (int32_t)0x80808080;
 }
 
 /* The same for `across` such tiles, that follow one another. */
-DENSE_INLINE void recurrent_bytes_tile(uint32_t rows, uint32_t across, bool vnni, struct recurrent_bytes_tile t)
+DENSE_INLINE void recurrent_bytes_tile(uint32_t rows, uint32_t across, enum recurrent_form form, struct recurrent_bytes_tile t)
 {
     vec_int sum[RECURRENT_BYTES_ROWS][4] = { { { 0 } } };
     const uint64_t next = 8ull * VEC * t.packs;
@@ -114,7 +118,7 @@ DENSE_INLINE void recurrent_bytes_tile(uint32_t rows, uint32_t across, bool vnni
 #pragma GCC unroll 4
         for (uint32_t v = 0; v < 2 * across; v++) {
             memcpy(&codes[v], t.codes + v / 2 * next + v % 2 * 4 * VEC, sizeof(codes[v]));
-            positive[v] = recurrent_positive(vnni, codes[v]);
+            positive[v] = recurrent_positive(form, codes[v]);
         }
 #pragma GCC unroll 8
         for (uint32_t m = 0; m < rows; m++) {
@@ -123,14 +127,14 @@ DENSE_INLINE void recurrent_bytes_tile(uint32_t rows, uint32_t across, bool vnni
             const vec_int x = vec_int_set(word);
 #pragma GCC unroll 4
             for (uint32_t v = 0; v < 2 * across; v++)
-                sum[m][v] = recurrent_dot(vnni, sum[m][v], codes[v], positive[v], x);
+                sum[m][v] = recurrent_dot(form, sum[m][v], codes[v], positive[v], x);
         }
     }
 #pragma GCC unroll 8
     for (uint32_t m = 0; m < rows; m++)
 #pragma GCC unroll 4
         for (uint32_t v = 0; v < 2 * across; v++) {
-            const vec_int zero = vec_int_load(t.zeros + v * VEC) + (vnni ? 128 : 0);
+            const vec_int zero = vec_int_load(t.zeros + v * VEC) + (form == RECURRENT_VNNI ? 128 : 0);
             const vec by = vec_load(t.scales + v * VEC) * vec_set(t.rounded[m].factor);
             const vec value = (vec)VEC_MM(cvtepi32_ps)((recurrent_raw)(sum[m][v] - zero * t.rounded[m].total));
             float *c = t.c + m * t.c_row + v * VEC;
@@ -139,11 +143,11 @@ DENSE_INLINE void recurrent_bytes_tile(uint32_t rows, uint32_t across, bool vnni
 }
 
 /* All rows. */
-DENSE_INLINE void recurrent_bytes_rows(uint32_t rows, uint32_t across, bool vnni, struct recurrent_bytes_tile t)
+DENSE_INLINE void recurrent_bytes_rows(uint32_t rows, uint32_t across, enum recurrent_form form, struct recurrent_bytes_tile t)
 {
     for (uint32_t m = 0, count; m < rows; m += count) {
         count = BASE_MIN(rows - m, RECURRENT_BYTES_ROWS);
-        UKERNEL_BY_COUNT(count, RECURRENT_BYTES_ROWS, recurrent_bytes_tile, across, vnni, t)
+        UKERNEL_BY_COUNT(count, RECURRENT_BYTES_ROWS, recurrent_bytes_tile, across, form, t)
         t.a += count * t.a_row;
         t.c += count * t.c_row;
         t.rounded += count;

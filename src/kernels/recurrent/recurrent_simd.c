@@ -76,31 +76,38 @@ struct recurrent_job {
     uint8_t gates[4];
 };
 
-/* With R in 8 bits: the sums of KERN_RECURRENT_PANEL hidden values of one gate from `n` on. */
-static void recurrent_bytes_part(const struct recurrent *x, uint32_t rows, uint32_t gate, uint32_t n)
-{
 #if defined(__AVX2__)
+/* With R in 8 bits: the sums of KERN_RECURRENT_PANEL hidden values of one gate from `n` on. */
+DENSE_INLINE void recurrent_bytes_panel(enum recurrent_form form, const struct recurrent *x, uint32_t rows,
+                                        uint32_t gate, uint32_t n)
+{
     struct recurrent_bytes_tile t = { .a = x->codes, .a_row = x->width, .rounded = x->rounded };
     const uint64_t depth = base_align_up(x->hidden, 4), lines = ((uint64_t)x->direction * x->gates + gate) * x->width;
+    const uint32_t end = n + KERN_RECURRENT_PANEL, across = VEC == 8 && rows == 1 ? 2 : 1;
     t.packs = (uint32_t)depth / 4;
     t.c_row = RECURRENT_SUMS * x->width;
-    const uint32_t end = n + KERN_RECURRENT_PANEL, across = VEC == 8 && rows == 1 ? 2 : 1;
     for (; n < end; n += across * 2 * VEC) {
-        t.codes = (const int8_t *)x->call->data[1] + (lines + n) * depth;
+        t.codes = (const int8_t *)x->call->data[1] + RECURRENT_BYTES_HEAD + (lines + n) * depth;
         t.scales = x->scales + gate * x->width + n;
         t.zeros = x->zero_points + gate * x->width + n;
         t.c = x->sums + gate * x->width + n;
-        if (across == 2 && x->vnni)
-            recurrent_bytes_tile(1, 2, true, t);
-        else if (across == 2)
-            recurrent_bytes_tile(1, 2, VEC == 16, t);
-        else if (x->vnni)
-            recurrent_bytes_rows(rows, 1, true, t);
+        if (across == 2)
+            recurrent_bytes_tile(1, 2, form, t);
         else
-            recurrent_bytes_rows(rows, 1, VEC == 16, t);
+            recurrent_bytes_rows(rows, 1, form, t);
     }
-#endif
 }
+
+static void recurrent_bytes_part(const struct recurrent *x, uint32_t rows, uint32_t gate, uint32_t n)
+{
+    if (VEC == 16 || x->vnni)
+        recurrent_bytes_panel(RECURRENT_VNNI, x, rows, gate, n);
+    else if (*(const uint8_t *)x->call->data[1])
+        recurrent_bytes_panel(RECURRENT_LEAST, x, rows, gate, n);
+    else
+        recurrent_bytes_panel(RECURRENT_SIGNS, x, rows, gate, n);
+}
+#endif
 
 /* The sums of KERN_RECURRENT_PANEL hidden values of one gate. */
 static void recurrent_part(const struct recurrent_job *job, uint32_t gate, uint32_t part)
@@ -112,10 +119,12 @@ static void recurrent_part(const struct recurrent_job *job, uint32_t gate, uint3
     struct ukernel t = { .depth = x->hidden, .a = job->a, .a_row = x->width, .b = x->call->data[1], .add = true };
     t.c = x->sums + gate * x->width + n;
     t.c_row = RECURRENT_SUMS * x->width;
+#if defined(__AVX2__)
     if (x->net->scale) {
         recurrent_bytes_part(x, job->rows, gate, n);
         return;
     }
+#endif
     if (!x->net->panels) {
         at += (n - part) * r->strides[2];
         VEC_BY_TYPE(r->type, recurrent_dots, t, job->rows, at, r->strides[2], count);
