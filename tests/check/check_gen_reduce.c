@@ -45,6 +45,19 @@ static void narrow(const struct check_rng *rng, struct kern_op *op)
     }
 }
 
+/* Many dense lines of one type now and then, as of networks, by no new random number. */
+static bool dense_lines(const struct check_rng *rng, uint32_t *rank, uint32_t *sizes, uint32_t *axes)
+{
+    const uint32_t bits = (uint32_t)(rng->state >> 32);
+    if (bits & 3)
+        return false;
+    *rank = 2;
+    *axes = 2;
+    sizes[0] = 1 + (bits >> 2 & 31);
+    sizes[1] = 1 + (bits >> 7) % (bits >> 6 & 1 ? 300 : 70);
+    return true;
+}
+
 void check_gen_reduce(struct check_rng *rng, struct check_case *out)
 {
     static const DML_TENSOR_DATA_TYPE positions[] = { DML_TENSOR_DATA_TYPE_UINT32, DML_TENSOR_DATA_TYPE_INT32,
@@ -65,7 +78,10 @@ void check_gen_reduce(struct check_rng *rng, struct check_case *out)
     out->data[0] = is_extreme(reduce->function)                         ? CHECK_DATA_SPECIAL
                    : is_sum(reduce->function) && !kern_type_class(type) ? CHECK_DATA_POSITIVE
                                                                         : CHECK_DATA_NORMAL;
+    const bool dense = dense_lines(rng, &rank, sizes, &reduce->axes);
     check_view(rng, &op->tensors[0], type, rank, sizes);
+    if (dense)
+        kern_view_set_packed(&op->tensors[0], type, rank, sizes);
     reduced(rank, sizes, reduce->axes, small);
     /* A logarithm near 0 has no relative accuracy. */
     out->norm_wise =
@@ -78,19 +94,6 @@ void check_gen_reduce(struct check_rng *rng, struct check_case *out)
         type = check_float_type(rng);
     check_view(rng, &op->tensors[1], type, rank, small);
     narrow(rng, op);
-}
-
-/* Many dense lines of one type now and then, as of networks, by no new random number. */
-static bool dense_lines(const struct check_rng *rng, uint32_t *rank, uint32_t *sizes, uint32_t *axes)
-{
-    const uint32_t bits = (uint32_t)(rng->state >> 32);
-    if (bits & 3)
-        return false;
-    *rank = 2;
-    *axes = 2;
-    sizes[0] = 1 + (bits >> 2 & 31);
-    sizes[1] = 1 + (bits >> 7) % (bits >> 6 & 1 ? 300 : 70);
-    return true;
 }
 
 void check_gen_softmax(struct check_rng *rng, struct check_case *out)

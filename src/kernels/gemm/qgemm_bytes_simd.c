@@ -280,9 +280,9 @@ DENSE_INLINE void bytes_tile(uint32_t rows, enum bytes_form form, bool zeros, bo
                     if (is_part(form))
                         memcpy(&right[v], codes + half * TILE_BYTES + v * sizeof(vec), sizeof(vec));
                     else
-                        right[v] =
-                            codes_of(form, codes + v * VEC / KERN_QGEMM_COLUMNS * panel + v * VEC % KERN_QGEMM_COLUMNS * 4,
-                                     half);
+                        right[v] = codes_of(
+                            form, codes + v * VEC / KERN_QGEMM_COLUMNS * panel + v * VEC % KERN_QGEMM_COLUMNS * 4,
+                            half);
                     positive[v] = right[v];
 #if !defined(__AVX512F__)
                     if (is_signed(form))

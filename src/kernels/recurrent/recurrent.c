@@ -118,7 +118,8 @@ void kern_recurrent_f32_plan(const struct kern_op *op, uint32_t threads, struct 
 bool kern_recurrent_bytes_accepts(const struct kern_op *op)
 {
     return (op->flags & KERN_FLAG_BYTES) && op->packed_input == 2 && op->u.recurrent.scale &&
-           kern_recurrent_any_ref_accepts(op) && has_short_floats(op) && op->tensors[1].sizes[3] <= RECURRENT_BYTES_DEPTH;
+           kern_recurrent_any_ref_accepts(op) && has_short_floats(op) &&
+           op->tensors[1].sizes[3] <= RECURRENT_BYTES_DEPTH;
 }
 
 /* Columns of a tile: two vectors of the kernel's. */
@@ -129,8 +130,8 @@ static uint64_t packed_bytes(const struct kern_op *op)
            (uint64_t)sizes[0] * sizes[1] * recurrent_width(sizes[2]) * base_align_up(sizes[3], 4);
 }
 
-/* Codes of a gate's rows `first` to `first` + columns - 1: [K / 4][columns][4]; `flip` makes them signed. Returns whether
- * any is -128. */
+/* Codes of a gate's rows `first` to `first` + columns - 1: [K / 4][columns][4]; `flip` makes them signed. Returns
+ * whether any is -128. */
 static bool pack_tile(const struct kern_view *r, const uint8_t *from, uint32_t first, uint32_t columns, uint8_t flip,
                       uint8_t *out)
 {

@@ -90,8 +90,8 @@ DENSE_INLINE vec_int recurrent_dot(enum recurrent_form form, vec_int sums, vec_i
     if (form != RECURRENT_VNNI) {
         const bool least = form == RECURRENT_LEAST;
         const __m256i by = least ? (__m256i)positive : _mm256_abs_epi8((__m256i)x);
-        const __m256i same = least ? _mm256_sign_epi8((__m256i)x, (__m256i)codes)
-                                   : _mm256_sign_epi8((__m256i)codes, (__m256i)x);
+        const __m256i same =
+            least ? _mm256_sign_epi8((__m256i)x, (__m256i)codes) : _mm256_sign_epi8((__m256i)codes, (__m256i)x);
         return sums + (vec_int)_mm256_madd_epi16(_mm256_maddubs_epi16(by, same), _mm256_set1_epi16(1));
     }
     __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(positive), "x"(x));
@@ -109,7 +109,8 @@ DENSE_INLINE vec_int recurrent_positive(enum recurrent_form form, vec_int codes)
 }
 
 /* The same for `across` such tiles, that follow one another. */
-DENSE_INLINE void recurrent_bytes_tile(uint32_t rows, uint32_t across, enum recurrent_form form, struct recurrent_bytes_tile t)
+DENSE_INLINE void recurrent_bytes_tile(uint32_t rows, uint32_t across, enum recurrent_form form,
+                                       struct recurrent_bytes_tile t)
 {
     vec_int sum[RECURRENT_BYTES_ROWS][4] = { { { 0 } } };
     const uint64_t next = 8ull * VEC * t.packs;
@@ -143,7 +144,8 @@ DENSE_INLINE void recurrent_bytes_tile(uint32_t rows, uint32_t across, enum recu
 }
 
 /* All rows. */
-DENSE_INLINE void recurrent_bytes_rows(uint32_t rows, uint32_t across, enum recurrent_form form, struct recurrent_bytes_tile t)
+DENSE_INLINE void recurrent_bytes_rows(uint32_t rows, uint32_t across, enum recurrent_form form,
+                                       struct recurrent_bytes_tile t)
 {
     for (uint32_t m = 0, count; m < rows; m += count) {
         count = BASE_MIN(rows - m, RECURRENT_BYTES_ROWS);

@@ -22,7 +22,7 @@ struct recurrent {
     bool vnni;
     int8_t *codes; /* of the rows, `width` each, in the place of as many floats */
     struct recurrent_rounded *rounded;
-    float *scales;       /* of four gates */
+    float *scales;        /* of four gates */
     int32_t *zero_points; /* likewise */
 };
 

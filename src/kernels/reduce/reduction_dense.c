@@ -13,8 +13,8 @@ static bool is_shared(const struct kern_reductions *groups, uint32_t t, bool pre
     bool same = true;
     for (uint32_t d = 0; d < groups->outer.rank; d++)
         same &= groups->outer.sizes[d] == 1 || groups->outer.strides[t][d] == 0;
-    return !present || (same && groups->inner.strides[t][0] == 1 &&
-                        kern_reduction_in_place(groups->call->op->tensors[t].type));
+    return !present ||
+           (same && groups->inner.strides[t][0] == 1 && kern_reduction_in_place(groups->call->op->tensors[t].type));
 }
 
 bool kern_reduction_dense_lines(const struct kern_reductions *groups)

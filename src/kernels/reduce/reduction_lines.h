@@ -6,8 +6,8 @@
 
 #include "kernels/reduce/reduction_loops.h"
 
-#define LINE_SUMS      4 /* vectors of independent sums of a line */
-#define LINES_TOGETHER 4 /* lines of one step */
+#define LINE_SUMS      4                    /* vectors of independent sums of a line */
+#define LINES_TOGETHER 4                    /* lines of one step */
 #define LINES_POWERS   KERN_REDUCTION_BLOCK /* elements of lines whose powers are kept */
 
 /* Vector v of a line, `rest` behind its end. */
@@ -44,8 +44,8 @@ DENSE_INLINE vec line_join(bool greatest, vec a, vec b)
 DENSE_INLINE float line_fold(bool greatest, vec *all, uint32_t count)
 {
     _Pragma("GCC unroll 8") for (uint32_t step = 1; step < count; step *= 2)
-        _Pragma("GCC unroll 8") for (uint32_t v = 0; v + step < count; v += 2 * step)
-            all[v] = line_join(greatest, all[v], all[v + step]);
+        _Pragma("GCC unroll 8") for (uint32_t v = 0; v + step < count; v += 2 * step) all[v] =
+            line_join(greatest, all[v], all[v + step]);
     return greatest ? vec_top(all[0]) : vec_sum(all[0]);
 }
 
@@ -139,7 +139,8 @@ DENSE_INLINE uint32_t softmax_some(bool half, const struct kern_reduction_dense 
         const float *powers = d->powers + i * vectors * VEC;
         for (uint32_t v = 0; v + 1 < vectors; v++)
             vec_put(y, v * VEC, half, stream, vec_load(powers + v * VEC) * vec_set(factor[i]));
-        line_store(y, half, stream, vectors - 1, d->length, vec_load(powers + (vectors - 1) * VEC) * vec_set(factor[i]));
+        line_store(y, half, stream, vectors - 1, d->length,
+                   vec_load(powers + (vectors - 1) * VEC) * vec_set(factor[i]));
     }
     return count;
 }
@@ -173,8 +174,8 @@ DENSE_INLINE float norm_sum(bool half, const void *x, uint32_t length)
     for (; v + LINE_SUMS < vectors; v += LINE_SUMS)
         _Pragma("GCC unroll 4") for (uint32_t j = 0; j < LINE_SUMS; j++) fold[j] +=
             reduction_load(x, (v + j) * VEC, half);
-    _Pragma("GCC unroll 4") for (uint32_t j = 0; j < LINE_SUMS; j++) if (v + j < vectors)
-        fold[j] += line_load(x, half, v + j, length, 0);
+    _Pragma("GCC unroll 4") for (uint32_t j = 0; j < LINE_SUMS; j++) if (v + j < vectors) fold[j] +=
+        line_load(x, half, v + j, length, 0);
     return line_fold(false, fold, LINE_SUMS);
 }
 
