@@ -298,7 +298,7 @@ struct kern_activation {
  * in: X [T, B, D, G, H] FLOAT32: the GEMM of the inputs with their weights plus all biases that are only added;
  *     R, either [D, G, H, K = H], or when `panels` [D, G, ceil(H / 32), K, 32] FLOAT32, where row n of a gate is column
  *     n % 32 of panel n / 32 and columns after H are ignored;
- *     or [D, G, H, K] INT8 or UINT8 with `scale`, which stands for (R - zero) * scale: then the vector that R is
+ *     or [D, G, H, K] INT8 or UINT8 with `scale`, which represents (R - zero) * scale: then the vector that R is
  *     multiplied with may be rounded to 8 bits, relative to its largest element in each row of the batch;
  *     the others are optional, at the indices of their fields (into op->tensors, 0 = absent).
  * out: at least one of the outputs.
