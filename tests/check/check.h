@@ -23,6 +23,7 @@ enum check_data {
     CHECK_DATA_NORMAL,   /* -4 .. 4, integers over the small numbers */
     CHECK_DATA_POSITIVE, /* 0.25 .. 4 */
     CHECK_DATA_SMALL,    /* -0.25 .. 0.25 */
+    CHECK_DATA_TINY,     /* 2^-12 .. 2^-9: scales of bytes */
     CHECK_DATA_SPECIAL,  /* everything, with NaN, infinities, zeros, subnormal and huge numbers */
     CHECK_DATA_HALVES,   /* FLOAT16 of every kind, and numbers around the middle between two of them */
     CHECK_DATA_SPARSE,   /* half of them zero, of either sign */

@@ -105,6 +105,8 @@ static struct kern_number random_number(struct check_rng *rng, DML_TENSOR_DATA_T
         return kern_from_double(near_half(rng));
     if (data == CHECK_DATA_SMALL)
         return kern_from_double(check_uniform(rng, -0.25, 0.25));
+    if (data == CHECK_DATA_TINY)
+        return kern_from_double(check_uniform(rng, 0x1p-12, 0x1p-9));
     return kern_from_double(check_uniform(rng, data == CHECK_DATA_POSITIVE ? 0.25 : -4, 4));
 }
 

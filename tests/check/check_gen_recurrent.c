@@ -63,6 +63,29 @@ static void recurrence(struct check_rng *rng, struct check_case *c, DML_TENSOR_D
         kern_view_set_packed(view, type, 4, plain);
 }
 
+/* R as integers with scales and zero points, some of one number. The states are rounded to 8 bits: few steps. */
+static void bytes(struct check_rng *rng, struct check_case *c, const uint32_t *x)
+{
+    const DML_TENSOR_DATA_TYPE type = check_chance(rng, 2) ? DML_TENSOR_DATA_TYPE_INT8 : DML_TENSOR_DATA_TYPE_UINT8;
+    const uint32_t plain[] = { x[2], x[3], x[4], x[4] };
+    struct kern_recurrent *net = &c->op.u.recurrent;
+    c->op.flags |= KERN_FLAG_BYTES;
+    net->panels = false;
+    for (uint32_t i = 0; i < 6; i++) /* not HARDMAX, which is not continuous */
+        if (net->activations[i / 3][i % 3].mode == KERN_ACTIVATION_HARDMAX)
+            net->activations[i / 3][i % 3].mode = KERN_ACTIVATION_IDENTITY;
+    check_view_broadcast(rng, &c->op.tensors[1], type, 4, plain);
+    c->data[1] = check_chance(rng, 2) ? CHECK_DATA_SPECIAL : CHECK_DATA_INSIDE; /* with or without -128 */
+    c->index_limit[1] = 120;
+    net->scale = (uint8_t)c->op.input_count++;
+    check_view_broadcast(rng, &c->op.tensors[net->scale], DML_TENSOR_DATA_TYPE_FLOAT32, 3, plain);
+    c->data[net->scale] = CHECK_DATA_TINY;
+    if (check_chance(rng, 2))
+        return;
+    net->zero = (uint8_t)c->op.input_count++;
+    check_view_broadcast(rng, &c->op.tensors[net->zero], type, 3, plain);
+}
+
 static void inputs(struct check_rng *rng, struct check_case *c, DML_TENSOR_DATA_TYPE type, const uint32_t *x)
 {
     struct kern_recurrent *net = &c->op.u.recurrent;
@@ -122,7 +145,10 @@ void check_gen_recurrent(struct check_rng *rng, struct check_case *out)
     net->clip.imm[0].f32 = -0.9f;
     net->clip.imm[1].f32 = 0.9f;
     check_view(rng, &out->op.tensors[0], DML_TENSOR_DATA_TYPE_FLOAT32, 5, x);
-    recurrence(rng, out, type, x);
+    if (check_chance(rng, 3))
+        bytes(rng, out, x);
+    else
+        recurrence(rng, out, type, x);
     inputs(rng, out, type, x);
-    outputs(rng, out, type, x);
+    outputs(rng, out, net->scale ? DML_TENSOR_DATA_TYPE_FLOAT32 : type, x); /* whose bound check.c widens */
 }

@@ -45,6 +45,19 @@ static void narrow(const struct check_rng *rng, struct kern_op *op)
     }
 }
 
+/* Many dense lines of one type now and then, as of networks, by no new random number. */
+static bool dense_lines(const struct check_rng *rng, uint32_t *rank, uint32_t *sizes, uint32_t *axes)
+{
+    const uint32_t bits = (uint32_t)(rng->state >> 32);
+    if (bits & 3)
+        return false;
+    *rank = 2;
+    *axes = 2;
+    sizes[0] = 1 + (bits >> 2 & 31);
+    sizes[1] = 1 + (bits >> 7) % (bits >> 6 & 1 ? 300 : 70);
+    return true;
+}
+
 void check_gen_reduce(struct check_rng *rng, struct check_case *out)
 {
     static const DML_TENSOR_DATA_TYPE positions[] = { DML_TENSOR_DATA_TYPE_UINT32, DML_TENSOR_DATA_TYPE_INT32,
@@ -65,7 +78,10 @@ void check_gen_reduce(struct check_rng *rng, struct check_case *out)
     out->data[0] = is_extreme(reduce->function)                         ? CHECK_DATA_SPECIAL
                    : is_sum(reduce->function) && !kern_type_class(type) ? CHECK_DATA_POSITIVE
                                                                         : CHECK_DATA_NORMAL;
+    const bool dense = dense_lines(rng, &rank, sizes, &reduce->axes);
     check_view(rng, &op->tensors[0], type, rank, sizes);
+    if (dense)
+        kern_view_set_packed(&op->tensors[0], type, rank, sizes);
     reduced(rank, sizes, reduce->axes, small);
     /* A logarithm near 0 has no relative accuracy. */
     out->norm_wise =
@@ -90,10 +106,26 @@ void check_gen_softmax(struct check_rng *rng, struct check_case *out)
     op->input_count = op->output_count = 1;
     op->u.softmax.mode = check_pick(rng, 3);
     op->u.softmax.axes = random_axes(rng, rank);
+    const bool dense = dense_lines(rng, &rank, sizes, &op->u.softmax.axes);
     check_view(rng, &op->tensors[0], type, rank, sizes);
     check_view(rng, &op->tensors[1], type, rank, sizes);
+    for (uint32_t t = 0; dense && t < 2; t++)
+        kern_view_set_packed(&op->tensors[t], type, rank, sizes);
+    if (dense && sizes[0] % 8 == 0)
+        out->data[0] = CHECK_DATA_SPECIAL;
     out->norm_wise = op->u.softmax.mode == KERN_SOFTMAX_LOG; /* ln 1 = 0 has no relative accuracy */
     check_widen(rng, out);
+}
+
+/* X and Y of one type, scale and bias of one for all lines. */
+static void make_dense(struct kern_op *op, const uint32_t *sizes)
+{
+    const DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
+    kern_view_set_packed(&op->tensors[op->input_count], type, 2, sizes);
+    for (uint32_t t = 0; t < op->input_count; t++) {
+        kern_view_set_packed(&op->tensors[t], t ? op->tensors[1].type : type, 2, sizes);
+        op->tensors[t].strides[0] = t ? 0 : sizes[1];
+    }
 }
 
 void check_gen_norm(struct check_rng *rng, struct check_case *out)
@@ -105,6 +137,7 @@ void check_gen_norm(struct check_rng *rng, struct check_case *out)
     op->kind = KERN_NORM;
     op->output_count = 1;
     norm->axes = random_axes(rng, rank);
+    const bool dense = dense_lines(rng, &rank, sizes, &norm->axes);
     /* A few nearly equal elements with a small epsilon would only show how the input was rounded. */
     uint32_t length = 1;
     for (uint32_t i = 0; i < rank; i++)
@@ -122,8 +155,12 @@ void check_gen_norm(struct check_rng *rng, struct check_case *out)
     struct kern_view y;
     check_view(rng, &y, check_float_type(rng), rank, sizes);
     op->tensors[op->input_count] = y;
-    check_epilogue(rng, out, &y);
-    op->tensors[op->input_count] = y;
+    if (dense)
+        make_dense(op, sizes);
+    else
+        check_epilogue(rng, out, &y);
+    if (!dense)
+        op->tensors[op->input_count] = y;
     out->norm_wise = true;
     check_widen(rng, out);
 }

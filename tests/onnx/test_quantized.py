@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: test_quantized.py ANYDML: quantised ONNX operators against onnxruntime's CPU provider."""
 import sys
+import tempfile
 
 import numpy as np
+import onnx
+from onnx import numpy_helper
+from onnxruntime.quantization import QuantType, quantize_dynamic
 
 from node_compare import Compare, Packed, TensorProto, helper
 
@@ -301,8 +305,8 @@ def attention(c):
 
 
 def lstm(c):
-    """DynamicQuantizeLSTM: exactly the LSTM of the floats that the weights stand for, and near ONNX Runtime's, which
-    rounds tokens and states on the way."""
+    """DynamicQuantizeLSTM: near the LSTM of the floats that the weights stand for, and near ONNX Runtime's: tokens and
+    states may be rounded to 8 bits on the way."""
     for directions, columns, signed in ((1, False, False), (2, False, True), (1, True, True), (2, True, False)):
         dtype, inputs, hidden = np.int8 if signed else np.uint8, 19, 13
         x = {"x": c.uniform(6, 3, inputs), "lengths": np.array([6, 2, 4], np.int32),
@@ -321,13 +325,45 @@ def lstm(c):
         constants = {"w": weights[0], "r": weights[1], "b": bias, "p": peephole, "ws": scales[0], "wz": zeros[0],
                      "rs": scales[1], "rz": zeros[1]}
         order, what = ["x", "w", "r", "b", "lengths", "h", "c", "p", "ws", "wz", "rs", "rz"], f"{directions} {columns} {signed}"
-        for name, expect, limit in (("exact", exact, 1e-6), ("onnxruntime", None, 0.05)):
+        for name, expect, limit in (("exact", exact, 0.02), ("onnxruntime", None, 0.05)):
             c.node("DynamicQuantizeLSTM", x, constants, outputs=3, domain=MS, what=f"{what} {name}", order=order,
                    atol=limit, expect=expect, **attributes)
         bad = {**constants, "ws": scales[0].reshape(-1)[:-1].reshape(-1)}
         bad["wz"] = np.zeros(bad["ws"].shape, dtype)
         if not columns and directions == 2:
             c.refuses("DynamicQuantizeLSTM", x, bad, "'ws'", "2 directions", domain=MS, order=order, **attributes)
+
+
+def dynamic_lstm(c):
+    """LSTMs of all sizes as quantize_dynamic writes them, with 7-bit weights: ONNX Runtime's sums saturate with 8 bits on
+    CPUs without VNNI. The error is that of the rounding, and no greater than ONNX Runtime's."""
+    for case in range(16):
+        steps, batch, inputs, hidden = (int(c.random.integers(1, n)) for n in (12, 6, 90, 150))
+        directions, columns = int(c.random.integers(1, 3)), bool(c.random.integers(2))
+        x = {"x": c.uniform(steps, batch, inputs, low=-2, high=2), "h": c.uniform(directions, batch, hidden),
+             "c": c.uniform(directions, batch, hidden)}
+        floats = {"w": c.uniform(directions, 4 * hidden, inputs) * F(inputs**-0.5), "r": c.uniform(directions, 4 * hidden, hidden)
+                  * F(hidden**-0.5), "b": c.uniform(directions, 8 * hidden)}
+        attributes = {"hidden_size": hidden, "direction": "bidirectional" if directions == 2 else ("forward", "reverse")[case % 2]}
+        lstm = helper.make_node("LSTM", ["x", "w", "r", "b", "", "h", "c"], ["y0", "y1", "y2"], **attributes)
+        plain = c.model([lstm], x, dict.fromkeys(("y0", "y1", "y2")), floats, 17)
+        plain.ir_version = 8
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/quantised.onnx"
+            quantize_dynamic(plain, path, op_types_to_quantize=["LSTM"], per_channel=columns, reduce_range=True,
+                             weight_type=QuantType.QInt8 if case % 3 else QuantType.QUInt8)
+            quantised = onnx.load(path)
+        node, = (n for n in quantised.graph.node if n.op_type == "DynamicQuantizeLSTM")
+        constants = {t.name: numpy_helper.to_array(t) for t in quantised.graph.initializer}
+        what = f"quantize_dynamic {steps} {batch} {inputs} {hidden} {directions} {columns}"
+        wanted = dict(zip(node.output, c.reference(plain, x)))
+        theirs = c.reference(quantised, x)
+        ours = c.execute(what, quantised, x, wanted)
+        for name, our, their, want in zip(node.output, ours or [], theirs, wanted.values()):
+            error, other = np.abs(our - want).max(), np.abs(their - want).max()
+            c.test(error <= 1.2 * other + 0.003 and error < 0.06, f"{what} {name}: errors {error} and {other}")
+            c.test(np.abs(our - their).max() <= 0.03, f"{what} {name}: {np.abs(our - their).max()} from ONNX Runtime")
+        c.test(ours is not None and constants[node.input[1]].dtype.itemsize == 1, what)
 
 
 def quantized_models(c):
@@ -497,7 +533,7 @@ def main():
     c = Compare(sys.argv[1])
     c.exact_bytes = True
     for family in (linear, four_bits, products, convolutions, elementwise, nbits, level_4, level_4_embedding,
-                   gather_blocks, attention, lstm, quantized_models, steps_one_by_one, other_floats):
+                   gather_blocks, attention, lstm, dynamic_lstm, quantized_models, steps_one_by_one, other_floats):
         if len(sys.argv) < 3 or family.__name__ in sys.argv[2:]:
             family(c)
     return c.finish()

@@ -273,7 +273,8 @@ bool graph_is_float(DML_TENSOR_DATA_TYPE type)
 
 uint32_t graph_op_packable(const struct graph *graph, const struct graph_op *op)
 {
-    bool packs = op->k.kind == KERN_CONV || op->k.kind == KERN_GEMM || op->k.kind == KERN_INVERTED_RESIDUAL;
+    bool packs = op->k.kind == KERN_CONV || op->k.kind == KERN_GEMM || op->k.kind == KERN_INVERTED_RESIDUAL ||
+                 (op->k.kind == KERN_RECURRENT && op->k.u.recurrent.scale);
     if (!packs || op->k.input_count < 2)
         return 0;
     enum graph_place place = graph->values[op->value[1]].place;

@@ -2,6 +2,7 @@
 /* RNN, GRU and LSTM: the inputs of all steps and both directions are one GEMM; the recurrent steps are one op after
  * it. */
 #include "graph/lower/lower.h"
+#include "graph/passes/quantized.h"
 
 /* Arranging R in panels pays off from this many rows in a batch, and this many rows of all steps unless it is done
  * once.
@@ -85,27 +86,50 @@ static struct graph_operand bias_sum(const struct recurrent *net)
     return sum;
 }
 
-/* X W^T + biases for all steps: [T, B, D, G, H]. */
+/* y = x w^T + bias, if that is not NULL. */
+static void multiply_inputs(const struct recurrent *net, const struct graph_operand *x, const struct graph_operand *w,
+                            const struct graph_operand *bias, const struct graph_operand *y)
+{
+    struct graph_operand in[3] = { *x, *w };
+    in[1].view = graph_view_permute(&w->view, (const uint32_t[]){ 1, 0 });
+    if (bias)
+        in[2] = lower_broadcast(bias, &y->view);
+    struct graph_op *op = lower_op(net->lowering, KERN_GEMM, in, bias ? 3 : 2, y, 1);
+    if (op)
+        op->k.u.gemm = (struct kern_gemm){ .alpha = 1, .beta = bias != NULL, .has_c = bias != NULL };
+}
+
+/* X W^T + biases for all steps: [T, B, D, G, H]. Matrices of two directions that are not adjacent in memory, as of
+ * transposed tensors, are multiplied one by one rather than copied. */
 static struct graph_operand input_product(const struct recurrent *net)
 {
-    const uint32_t rows = net->steps * net->batch, columns = net->directions * net->gates * net->hidden;
-    const uint32_t a_sizes[] = { rows, net->inputs }, b_sizes[] = { columns, net->inputs };
-    const uint32_t y_sizes[] = { rows, columns };
+    const DML_TENSOR_DATA_TYPE f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+    const uint32_t rows = net->steps * net->batch, some = net->gates * net->hidden, columns = net->directions * some;
+    const uint32_t a_sizes[] = { rows, net->inputs }, whole[] = { columns, net->inputs };
+    const uint32_t y_sizes[] = { rows, columns }, each[] = { net->directions, some, net->inputs };
     const uint32_t split[] = { net->steps, net->batch, net->directions, net->gates, net->hidden };
-    struct graph_operand in[3], y;
-    in[0] = reshaped(net, net->input, DML_TENSOR_DATA_TYPE_FLOAT32, 2, a_sizes);
-    in[1] = reshaped(net, net->weight, DML_TENSOR_DATA_TYPE_FLOAT32, 2, b_sizes);
-    in[1].view = graph_view_permute(&in[1].view, (const uint32_t[]){ 1, 0 });
-    y = graph_temp(net->lowering->graph, DML_TENSOR_DATA_TYPE_FLOAT32, 2, y_sizes);
-    bool has_bias = lower_present(net->bias);
-    if (has_bias) {
-        in[2] = bias_sum(net);
-        in[2] = lower_broadcast(&in[2], &y.view);
+    struct graph_operand x = reshaped(net, net->input, f32, 2, a_sizes), bias, w = *net->weight;
+    struct graph_operand y = graph_temp(net->lowering->graph, f32, 2, y_sizes);
+    struct kern_view joined;
+    const bool has_bias = lower_present(net->bias);
+    if (has_bias)
+        bias = bias_sum(net);
+    const bool apart = w.view.type == f32 && !graph_view_reshape(&w.view, 2, whole, &joined) &&
+                       graph_view_reshape(&w.view, 3, each, &joined);
+    if (!apart) {
+        w = reshaped(net, &w, f32, 2, whole);
+        multiply_inputs(net, &x, &w, has_bias ? &bias : NULL, &y);
     }
-    struct graph_op *op = lower_op(net->lowering, KERN_GEMM, in, has_bias ? 3 : 2, &y, 1);
-    if (op)
-        op->k.u.gemm = (struct kern_gemm){ .alpha = 1, .beta = has_bias, .has_c = has_bias };
-    kern_view_set_packed(&y.view, DML_TENSOR_DATA_TYPE_FLOAT32, 5, split);
+    for (uint32_t d = 0; apart && d < net->directions; d++) {
+        const uint32_t start[] = { 0, d * some }, matrix[] = { some, net->inputs };
+        struct graph_operand part = { w.value, graph_view_slice(&joined, (uint32_t[]){ d, 0, 0 },
+                                                                (uint32_t[]){ 1, some, net->inputs }, NULL) };
+        const struct graph_operand out = sliced(&y, start, (uint32_t[]){ rows, some });
+        struct graph_operand row = has_bias ? sliced(&bias, start, (uint32_t[]){ 1, some }) : out;
+        graph_view_reshape(&part.view, 2, matrix, &part.view);
+        multiply_inputs(net, &x, &part, has_bias ? &row : NULL, &out);
+    }
+    kern_view_set_packed(&y.view, f32, 5, split);
     return y;
 }
 
@@ -140,11 +164,24 @@ static struct graph_operand recurrence(const struct recurrent *net, bool panels)
     return out;
 }
 
+/* The matrix is dequantised from bytes, which weights_recurrent.c may let the kernel read: not from panels. */
+static bool stays_bytes(const struct recurrent *net)
+{
+    const struct graph *graph = net->lowering->graph;
+    const uint32_t value = net->recurrence->value;
+    if (!(graph->flags & (uint32_t)ANYDML_EXECUTION_FLAG_BYTE_ACTIVATIONS) || graph->values[value].place != GRAPH_TEMP)
+        return false;
+    for (uint32_t i = graph->op_count; i-- > 0;)
+        if (graph_op_writes(graph->ops[i], value))
+            return graph_dequantizes(graph->ops[i]);
+    return false;
+}
+
 static bool wants_panels(const struct recurrent *net)
 {
     const struct graph_value *value = &net->lowering->graph->values[net->recurrence->value];
     bool once = value->place == GRAPH_CONSTANT && value->size_bytes <= PANELS_CONSTANT_BYTES;
-    if (net->lowering->graph->flags & GRAPH_FLAG_NO_PANELS)
+    if ((net->lowering->graph->flags & GRAPH_FLAG_NO_PANELS) || stays_bytes(net))
         return false;
     return net->batch >= PANELS_MIN_BATCH && (once || (uint64_t)net->steps * net->batch >= PANELS_MIN_ROWS);
 }

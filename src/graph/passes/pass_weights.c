@@ -3,7 +3,7 @@
  * (KERN_QGEMM), and dequantised within the GEMM. Only the order of rounding changes: the sums are FLOAT32, and a scale
  * multiplies the sum of its block, or with many rows each weight. Integers, scales and zero points must be constants,
  * one matrix for all batches, and the scales constant along each block of K. */
-#include "graph/passes/pass.h"
+#include "graph/passes/quantized.h"
 
 #include "base/cpu.h"
 #include "base/half.h"
@@ -131,6 +131,22 @@ static bool axes_apart(const struct axis *a, const struct axis *b)
     return true;
 }
 
+/* The matrix begins at an element of the dequantised tensor whose coordinates along its own dimensions are 0: as one of
+ * several matrices. */
+static bool find_begin(struct weights *w, int64_t offset)
+{
+    const struct kern_view *written = &w->t[w->inputs];
+    for (uint32_t d = 0; d < written->rank; d++) {
+        const int64_t at = offset / written->strides[d] % written->sizes[d];
+        for (uint32_t i = 0; i < w->k.count + w->n.count; i++)
+            if (at && d == (i < w->k.count ? w->k.dims[i] : w->n.dims[i - w->k.count]))
+                return false;
+        for (uint32_t t = 0; t < w->inputs; t++)
+            w->t[t].offset += at * w->t[t].strides[d];
+    }
+    return true;
+}
+
 /* The innermost dimension along K is a block: one scale and zero point. */
 static bool find_blocks(struct weights *w)
 {
@@ -162,7 +178,7 @@ static bool gemm_suits(const struct graph_op *op)
 {
     const struct kern_view *t = op->k.tensors, *y = &t[op->k.input_count];
     if (op->dead || op->k.kind != KERN_GEMM || op->k.u.gemm.integer || op->k.epilogue || y->rank < 2 ||
-        t[0].rank != y->rank || t[1].rank != y->rank || t[1].offset)
+        t[0].rank != y->rank || t[1].rank != y->rank || t[1].offset < 0)
         return false;
     for (uint32_t d = 0; d + 2 < y->rank; d++)
         if (t[1].sizes[d] > 1 && t[1].strides[d])
@@ -182,8 +198,9 @@ static bool pays(const struct graph *graph, const struct graph_options *options,
                 !(options->cpu & BASE_CPU_AMX_BF16); /* which also multiplies quantised weights in BFLOAT16 */
     /* The CPU's features matter only to backends that run on it. */
     const bool here = backend->multiplies(options, DML_TENSOR_DATA_TYPE_UINT8) && !(op->k.flags & KERN_FLAG_REFERENCE);
-    const bool bytes = (op->k.flags & KERN_FLAG_BYTES) &&
-                       (options->cpu & (BASE_CPU_AVX512_VNNI | BASE_CPU_AVX_VNNI)); /* of which both factors are read */
+    const bool whole = kern_type_bytes(map->k.tensors[0].type) == 1; /* 4 bits are multiplied fast only with VNNI */
+    const uint32_t fast = BASE_CPU_AVX512_VNNI | BASE_CPU_AVX_VNNI | (whole ? BASE_CPU_AVX2 : 0);
+    const bool bytes = (op->k.flags & KERN_FLAG_BYTES) && (options->cpu & fast); /* of which both factors are read */
     /* AMX multiplies codes faster than AVX-512 FLOAT32 numbers, and as exactly. */
     const bool slices = options->cpu & BASE_CPU_AMX_BF16;
     return rows <= ROWS_FEW || (here && (bytes || slices)) ||
@@ -221,7 +238,7 @@ static bool find(struct graph *graph, const struct graph_options *options, const
             cut(w, read->strides[d]);
     written = &w->t[w->inputs];
     return axis_find(written, read, read->rank - 2, &w->k) && axis_find(written, read, read->rank - 1, &w->n) &&
-           axes_apart(&w->k, &w->n) && find_blocks(w) && find_fixed(w, options);
+           axes_apart(&w->k, &w->n) && find_begin(w, read->offset) && find_blocks(w) && find_fixed(w, options);
 }
 
 /* ---- the panels -------------------------------------------------------------------------------------------------- */
@@ -422,6 +439,7 @@ HRESULT graph_pass_weights(struct graph *graph, const struct graph_options *opti
     for (uint32_t i = 0; ok && i < graph->op_count && !graph->failed; i++) {
         struct graph_op *op = graph->ops[i];
         struct weights w;
+        *changed |= graph_recurrent_bytes(graph, options, &uses, i);
         if (!gemm_suits(op) || graph->values[op->value[1]].place != GRAPH_TEMP || !find(graph, options, &uses, i, &w) ||
             !rewrite(graph, &uses, &w, i, graph->ops[graph_uses_of(&uses, op->value[1]).writer]))
             continue;

@@ -31,6 +31,10 @@ bool graph_quantizes_like(struct graph *graph, const struct graph_op *op, const 
 /* Removes constant zero points that are zero from an op that quantises or dequantises, or from an integer GEMM; true if
  * there were any. */
 bool graph_drop_zero_points(struct graph *graph, struct graph_op *op);
+/* The recurrent op at `at` reads bytes instead of the matrix that they are dequantised to (weights_recurrent.c): false
+ * if that is not so, or if no kernel does. */
+bool graph_recurrent_bytes(struct graph *graph, const struct graph_options *options, struct graph_uses *uses,
+                           uint32_t at);
 /* The one op that reads the result of the op at `at`, by its first operand; GRAPH_NONE when that is not so. */
 uint32_t graph_only_reader(const struct graph *graph, const struct graph_uses *uses, uint32_t at);
 

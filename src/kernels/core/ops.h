@@ -298,6 +298,8 @@ struct kern_activation {
  * in: X [T, B, D, G, H] FLOAT32: the GEMM of the inputs with their weights plus all biases that are only added;
  *     R, either [D, G, H, K = H], or when `panels` [D, G, ceil(H / 32), K, 32] FLOAT32, where row n of a gate is column
  *     n % 32 of panel n / 32 and columns after H are ignored;
+ *     or [D, G, H, K] INT8 or UINT8 with `scale`, which represents (R - zero) * scale: then the vector that R is
+ *     multiplied with may be rounded to 8 bits, relative to its largest element in each row of the batch;
  *     the others are optional, at the indices of their fields (into op->tensors, 0 = absent).
  * out: at least one of the outputs.
  * Row b runs min(lengths[b], T) steps, forward from step 0 or in reverse down to step 0; later steps of `sequence` are
@@ -309,6 +311,7 @@ struct kern_recurrent {
     bool linear_before_reset;                 /* GRU */
     bool couple;                              /* LSTM: f = 1 - i */
     bool has_clip;                            /* LSTM: every activation's argument is clamped to +-`clip` */
+    uint8_t scale, zero;                      /* [D, G, H] of R's integers: FLOAT32, and R's type if not all are zero */
     uint8_t reset_bias;                       /* [D, H], linear_before_reset: bias of h inside the product with r */
     uint8_t hidden, memory;                   /* [D, B, H]: states before the first step, else zero */
     uint8_t lengths;                          /* [B] UINT32 */

@@ -235,11 +235,6 @@ bool kern_qgemm_bytes_accepts(const struct kern_op *op)
     return (op->flags & KERN_FLAG_BYTES) && accepts(op, UINT32_MAX, &shape) && shape.block <= QGEMM_BYTES_BLOCK;
 }
 
-bool kern_qgemm_bytes_avx2_accepts(const struct kern_op *op)
-{
-    return op->tensors[1].type == DML_TENSOR_DATA_TYPE_INT4 && kern_qgemm_bytes_accepts(op);
-}
-
 void kern_qgemm_bytes_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     struct qgemm_shape shape;
@@ -248,11 +243,6 @@ void kern_qgemm_bytes_plan(const struct kern_op *op, uint32_t threads, struct ke
     qgemm_bytes_shape_init(op, &shape, &bytes);
     *out = (struct kern_work){ .units = (uint64_t)bytes.blocks * bytes.units, .worker_scratch_bytes = bytes.bytes };
     out->grain = dense_grain(shape.a_floats * QGEMM_BYTES_COLUMNS * (1 + bytes.block_rows) / 32);
-}
-
-void kern_qgemm_bytes_avx2_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
-{
-    kern_qgemm_bytes_plan(op, threads, out);
 }
 #endif
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels of qgemm_bytes.h. Codes are converted to unsigned bytes: in registers for few rows of X; for more, a part
- * of two panels is converted in the first-level cache first. */
+ * of two panels is converted in the first-level cache first. Without VNNI, 8-bit codes stay signed, and |code| * (sign
+ * of the code * x) is added: two such products, at most 128 * 127 each, fit 16 bits. */
 #include "kernels/core/isa.h"
 #include "kernels/gemm/qgemm_bytes.h"
 #include "kernels/gemm/qgemm_tile.h"
@@ -17,17 +18,18 @@ typedef __m512i raw;
 enum { BYTES_TILE = 4, BYTES_WIDE = 1 };
 typedef __m256i raw;
 #endif
+enum { SIGNED_TILE = 3 }; /* rows of one that needs more registers: codes and their sizes */
 enum { ACROSS = 2, TILE_BYTES = ACROSS * sizeof(vec) };
 _Static_assert(BYTES_WIDE *KERN_QGEMM_COLUMNS == ACROSS * VEC, "a tile is of whole panels");
 
-/* The conversion of codes to bytes: from 4 or 8 bits in memory order, or already bytes. */
-enum bytes_form { FORM_NIBBLES, FORM_BYTES, FORM_PART };
+/* The conversion of codes to bytes: from 4 or 8 bits in memory order, or already bytes; SIGNED_: that stay signed. */
+enum bytes_form { FORM_NIBBLES, FORM_BYTES, FORM_PART, FORM_SIGNED_BYTES, FORM_SIGNED_PART };
 
 struct qgemm_bytes {
     const struct kern_call *call;
     struct qgemm_shape shape;
     struct qgemm_bytes_shape bytes;
-    bool vnni;
+    int32_t center; /* that conversion adds to codes */
     char *a;
     uint8_t *part; /* [eights of rows][halves][vectors of a tile] */
     float *sums;   /* [rows][columns of a chunk] */
@@ -82,7 +84,7 @@ DENSE_INLINE float greatest_of(const float *in, uint32_t count)
 }
 
 /* One group: `in` is padded with zeros to whole vectors, and so is the destination. */
-DENSE_INLINE void round_group(const float *in, uint32_t count, bool nibbles, bool zeros, char *to)
+DENSE_INLINE void round_group(const float *in, uint32_t count, bool nibbles, int32_t center, bool zeros, char *to)
 {
     const float most = greatest_of(in, count), inverse = 127.0f / most;
     const bool finite = most < INFINITY, usual = finite && inverse < INFINITY; /* or all are zero, or next to it */
@@ -96,7 +98,7 @@ DENSE_INLINE void round_group(const float *in, uint32_t count, bool nibbles, boo
         store_bytes(out + i, number, nibbles);
     }
     const int32_t sum = reduce(sums, false);
-    struct qgemm_bytes_group group = { usual ? most / 127.0f : finite ? 0 : NAN, -sum * (nibbles ? 8 : 128) };
+    struct qgemm_bytes_group group = { usual ? most / 127.0f : finite ? 0 : NAN, -sum * center };
     if (zeros) {
         const int32_t high = sum >> 7;
         group.begin = (int32_t)((uint32_t)(-(sum - high * 128) & 0xffff) | (uint32_t)-high << 16);
@@ -105,21 +107,22 @@ DENSE_INLINE void round_group(const float *in, uint32_t count, bool nibbles, boo
 }
 
 /* Groups that follow one another. */
-DENSE_INLINE void round_groups(const float *in, uint32_t groups, uint32_t depth, bool nibbles, bool zeros, char *to)
+DENSE_INLINE void round_groups(const float *in, uint32_t groups, uint32_t depth, bool nibbles, int32_t center,
+                               bool zeros, char *to)
 {
     for (uint32_t g = 0; g < groups; g++, in += depth, to += sizeof(struct qgemm_bytes_group) + depth)
-        round_group(in, depth, nibbles, zeros, to);
+        round_group(in, depth, nibbles, center, zeros, to);
 }
 
 static void round_line(const struct qgemm_bytes *q, const float *in, uint32_t groups, char *to)
 {
     const bool zeros = q->call->op->u.qgemm.has_zero;
     if (q->shape.depth == 32 && q->shape.nibbles) /* the usual case, in registers */
-        round_groups(in, groups, 32, true, zeros, to);
+        round_groups(in, groups, 32, true, 8, zeros, to);
     else if (q->shape.nibbles)
-        round_groups(in, groups, q->shape.depth, true, zeros, to);
+        round_groups(in, groups, q->shape.depth, true, 8, zeros, to);
     else
-        round_groups(in, groups, q->shape.depth, false, zeros, to);
+        round_groups(in, groups, q->shape.depth, false, q->center, zeros, to);
 }
 
 static void load_rows(struct qgemm_bytes *q, uint64_t block)
@@ -155,13 +158,23 @@ static void load_rows(struct qgemm_bytes *q, uint64_t block)
 
 /* ---- codes ---- */
 
-/* Half `half` of eight rows' words of one vector as unsigned bytes. */
-DENSE_INLINE vec_int unsigned_codes(enum bytes_form form, const uint8_t *codes, uint32_t half)
+DENSE_INLINE bool is_part(enum bytes_form form)
+{
+    return form == FORM_PART || form == FORM_SIGNED_PART;
+}
+
+DENSE_INLINE bool is_signed(enum bytes_form form)
+{
+    return form == FORM_SIGNED_BYTES || form == FORM_SIGNED_PART;
+}
+
+/* Half `half` of eight rows' words of one vector as bytes. */
+DENSE_INLINE vec_int codes_of(enum bytes_form form, const uint8_t *codes, uint32_t half)
 {
     vec_int words;
-    if (form == FORM_BYTES) {
+    if (form != FORM_NIBBLES) {
         memcpy(&words, codes + half * KERN_QGEMM_COLUMNS * 4, sizeof(words));
-        return words ^ (int32_t)0x80808080;
+        return form == FORM_SIGNED_BYTES ? words : words ^ (int32_t)0x80808080;
     }
     memcpy(&words, codes, sizeof(words));
     return ((half ? (vec_int)((vec_bits)words >> 4) : words) ^ 0x08080808) & 0x0f0f0f0f;
@@ -169,14 +182,17 @@ DENSE_INLINE vec_int unsigned_codes(enum bytes_form form, const uint8_t *codes, 
 
 /* ---- tiles ---- */
 
-/* sums + four bytes of codes times four of X. */
-DENSE_INLINE vec_int dot(bool vnni, vec_int sums, vec_int codes, vec_int x)
+/* sums + four bytes of codes times four of X; `with_sign`: codes are |signed codes|. */
+DENSE_INLINE vec_int dot(bool vnni, bool with_sign, vec_int sums, vec_int codes, vec_int signed_codes, vec_int x)
 {
+    (void)signed_codes;
     /* GCC 12 copies and spills the sums around the intrinsic. */
 #if defined(__AVX512F__)
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(codes), "v"(x));
 #else
-    if (!vnni) /* 4-bit codes: sums of two products fit 16 bits */
+    if (with_sign)
+        x = (vec_int)_mm256_sign_epi8((__m256i)x, (__m256i)signed_codes);
+    if (!vnni) /* sums of two products fit 16 bits */
         return sums +
                (vec_int)_mm256_madd_epi16(_mm256_maddubs_epi16((__m256i)codes, (__m256i)x), _mm256_set1_epi16(1));
     __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(codes), "x"(x));
@@ -212,7 +228,7 @@ DENSE_INLINE vec_int begin_sums(bool zeros, const char *group, vec_int zero)
 DENSE_INLINE void load_parameters(bool zeros, const struct bytes_tile *t, uint32_t g, vec *scales, vec_int *zero)
 {
     const struct kern_call *call = t->q->call;
-    const int32_t center = t->q->shape.nibbles ? 8 : 128;
+    const int32_t center = t->q->center;
 #pragma GCC unroll 2
     for (uint32_t v = 0; v < ACROSS; v++) {
         const uint32_t column = v * VEC;
@@ -222,7 +238,7 @@ DENSE_INLINE void load_parameters(bool zeros, const struct bytes_tile *t, uint32
         scales[v] = vec_load_of(call->op->tensors[2].type, call->data[2], (int64_t)at);
         if (zeros) {
             const vec_int all = (vec_int)VEC_MM(cvtps_epi32)(qgemm_bytes((const uint8_t *)call->data[3] + at)) + center;
-            zero[v] = all | all << 23;
+            zero[v] = (all & 0xffff) | all << 23;
         }
     }
 }
@@ -250,33 +266,38 @@ DENSE_INLINE void bytes_tile(uint32_t rows, enum bytes_form form, bool zeros, bo
             for (uint32_t v = 0; v < ACROSS; v++)
                 sum[m][v] = begin_sums(zeros, row[m], zero[v]);
         for (uint64_t k = 0; k < s->depth; k += 8) {
-            if (form != FORM_PART)
+            if (!is_part(form))
                 for (uint32_t w = 0; w < BYTES_WIDE; w++) {
                     __builtin_prefetch(codes + w * panel + DENSE_AHEAD);
-                    if (form == FORM_BYTES)
+                    if (form != FORM_NIBBLES)
                         __builtin_prefetch(codes + w * panel + DENSE_AHEAD + 64);
                 }
 #pragma GCC unroll 2
             for (uint32_t half = 0; half < 2; half++) {
-                vec_int right[ACROSS];
+                vec_int right[ACROSS], positive[ACROSS];
 #pragma GCC unroll 2
                 for (uint32_t v = 0; v < ACROSS; v++) {
-                    if (form == FORM_PART)
+                    if (is_part(form))
                         memcpy(&right[v], codes + half * TILE_BYTES + v * sizeof(vec), sizeof(vec));
                     else
-                        right[v] = unsigned_codes(
+                        right[v] = codes_of(
                             form, codes + v * VEC / KERN_QGEMM_COLUMNS * panel + v * VEC % KERN_QGEMM_COLUMNS * 4,
                             half);
+                    positive[v] = right[v];
+#if !defined(__AVX512F__)
+                    if (is_signed(form))
+                        positive[v] = (vec_int)_mm256_abs_epi8((__m256i)right[v]);
+#endif
                 }
 #pragma GCC unroll 12
                 for (uint32_t m = 0; m < rows; m++) {
                     const vec_int x = word_of(row[m] + sizeof(struct qgemm_bytes_group) + k + half * 4);
 #pragma GCC unroll 2
                     for (uint32_t v = 0; v < ACROSS; v++)
-                        sum[m][v] = dot(vnni, sum[m][v], right[v], x);
+                        sum[m][v] = dot(vnni, is_signed(form), sum[m][v], positive[v], right[v], x);
                 }
             }
-            codes += form == FORM_PART ? 2 * TILE_BYTES : form == FORM_BYTES ? 128 : 64;
+            codes += is_part(form) ? 2 * TILE_BYTES : form == FORM_NIBBLES ? 64 : 128;
         }
 #pragma GCC unroll 12
         for (uint32_t m = 0; m < rows; m++) {
@@ -294,11 +315,12 @@ DENSE_INLINE void bytes_tile(uint32_t rows, enum bytes_form form, bool zeros, bo
 
 /* ---- work ---- */
 
-DENSE_INLINE void expand(bool nibbles, const struct bytes_tile *t)
+DENSE_INLINE void expand(enum bytes_form form, const struct bytes_tile *t)
 {
     const struct qgemm_shape *s = &t->q->shape;
     const uint64_t panel = t->next * s->groups * s->group_bytes, bytes = (t->end - t->begin) * s->group_bytes;
     const uint8_t *codes = t->codes;
+    const bool nibbles = form == FORM_NIBBLES;
     uint8_t *out = t->q->part;
     for (uint64_t i = 0; i < bytes; i += nibbles ? 64 : 128) {
         for (uint32_t w = 0; w < BYTES_WIDE; w++) {
@@ -310,7 +332,7 @@ DENSE_INLINE void expand(bool nibbles, const struct bytes_tile *t)
             for (uint32_t v = 0; v < ACROSS; v++, out += sizeof(vec)) {
                 const uint8_t *from =
                     codes + i + v * VEC / KERN_QGEMM_COLUMNS * panel + v * VEC % KERN_QGEMM_COLUMNS * 4;
-                const vec_int all = unsigned_codes(nibbles ? FORM_NIBBLES : FORM_BYTES, from, half);
+                const vec_int all = codes_of(form, from, half);
                 memcpy(out, &all, sizeof(all));
             }
     }
@@ -320,7 +342,8 @@ DENSE_INLINE void expand(bool nibbles, const struct bytes_tile *t)
 DENSE_INLINE void tile_rows(enum bytes_form form, bool zeros, bool vnni, const struct bytes_tile *panels)
 {
     const struct qgemm_bytes *q = panels->q;
-    const uint32_t tiles = (q->rows + BYTES_TILE - 1) / BYTES_TILE, step = (q->rows + tiles - 1) / tiles;
+    const uint32_t most = is_signed(form) ? SIGNED_TILE : BYTES_TILE;
+    const uint32_t tiles = (q->rows + most - 1) / most, step = (q->rows + tiles - 1) / tiles;
     for (uint32_t m = 0; m < q->rows; m += step) {
         struct bytes_tile tile = *panels;
         tile.a += m * q->bytes.row;
@@ -329,23 +352,31 @@ DENSE_INLINE void tile_rows(enum bytes_form form, bool zeros, bool vnni, const s
     }
 }
 
-DENSE_INLINE void multiply_panels(bool nibbles, bool zeros, bool vnni, struct bytes_tile *t)
+DENSE_INLINE void multiply_panels(enum bytes_form form, bool zeros, bool vnni, struct bytes_tile *t)
 {
     const struct qgemm_shape *s = &t->q->shape;
     const uint32_t groups = t->q->bytes.groups;
     t->end = s->groups;
     if (!groups) {
-        tile_rows(nibbles ? FORM_NIBBLES : FORM_BYTES, zeros, vnni, t);
+        tile_rows(form, zeros, vnni, t);
         return;
     }
     for (; t->begin < s->groups; t->begin = t->end) {
         t->end = BASE_MIN(t->begin + groups, s->groups);
-        expand(nibbles, t);
+        expand(form, t);
         struct bytes_tile part = *t;
         part.codes = t->q->part;
-        tile_rows(FORM_PART, zeros, vnni, &part);
+        tile_rows(is_signed(form) ? FORM_SIGNED_PART : FORM_PART, zeros, vnni, &part);
         t->codes += (t->end - t->begin) * s->group_bytes;
     }
+}
+
+DENSE_INLINE void multiply_form(enum bytes_form form, bool vnni, struct bytes_tile *t)
+{
+    if (t->q->call->op->u.qgemm.has_zero)
+        multiply_panels(form, true, vnni, t);
+    else
+        multiply_panels(form, false, vnni, t);
 }
 
 DENSE_INLINE void multiply_unit(bool vnni, const struct qgemm_bytes *q, uint64_t unit, float *sums)
@@ -355,10 +386,10 @@ DENSE_INLINE void multiply_unit(bool vnni, const struct qgemm_bytes *q, uint64_t
     for (uint64_t panel = first; panel < end; panel += BYTES_WIDE, sums += BYTES_WIDE * KERN_QGEMM_COLUMNS) {
         const uint8_t *codes = (const uint8_t *)q->call->data[1] + panel * s->groups * s->group_bytes;
         struct bytes_tile tile = { q, q->a, codes, panel, BYTES_WIDE > 1 && panel + 1 < s->panels, 0, 0, sums };
-        if (q->call->op->u.qgemm.has_zero)
-            s->nibbles ? multiply_panels(true, true, vnni, &tile) : multiply_panels(false, true, vnni, &tile);
+        if (s->nibbles)
+            multiply_form(FORM_NIBBLES, vnni, &tile);
         else
-            s->nibbles ? multiply_panels(true, false, vnni, &tile) : multiply_panels(false, false, vnni, &tile);
+            multiply_form(vnni ? FORM_BYTES : FORM_SIGNED_BYTES, vnni, &tile);
     }
 }
 
@@ -381,6 +412,7 @@ DENSE_INLINE void run(bool vnni, const struct kern_call *call, uint64_t begin, u
     uint64_t loaded = UINT64_MAX;
     qgemm_shape_init(call->op, &q.shape);
     qgemm_bytes_shape_init(call->op, &q.shape, &q.bytes);
+    q.center = q.shape.nibbles ? 8 : vnni ? 128 : 0;
     q.a = (char *)call->worker_scratch + q.bytes.a;
     q.part = (uint8_t *)call->worker_scratch + q.bytes.part;
     q.sums = (float *)((char *)call->worker_scratch + q.bytes.sums);

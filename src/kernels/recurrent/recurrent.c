@@ -4,6 +4,8 @@
 #include "kernels/core/dense.h"
 #include "kernels/recurrent/recurrent.h"
 
+#include <math.h>
+
 struct recurrent_row {
     const struct kern_call *call;
     const struct kern_recurrent *net;
@@ -13,6 +15,7 @@ struct recurrent_row {
     double *h, *c;
     double *gates; /* of 4 */
     double *mixed; /* the vector that R is multiplied with */
+    double *rounded;
 };
 
 static bool has_sizes(const struct kern_view *view, uint32_t rank, const uint32_t *sizes)
@@ -29,13 +32,25 @@ static bool optional_fits(const struct kern_op *op, uint32_t at, uint32_t rank, 
     return at < op->input_count + op->output_count && dense_is_float(view->type) && has_sizes(view, rank, sizes);
 }
 
+/* R's integers, with a scale and perhaps a zero point for each row. */
+static bool has_bytes(const struct kern_op *op)
+{
+    const struct kern_recurrent *net = &op->u.recurrent;
+    const struct kern_view *r = &op->tensors[1], *scale = &op->tensors[net->scale], *zero = &op->tensors[net->zero];
+    if ((r->type != DML_TENSOR_DATA_TYPE_INT8 && r->type != DML_TENSOR_DATA_TYPE_UINT8) || net->panels)
+        return false;
+    return net->scale < op->input_count && scale->type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
+           has_sizes(scale, 3, r->sizes) &&
+           (!net->zero || (net->zero < op->input_count && zero->type == r->type && has_sizes(zero, 3, r->sizes)));
+}
+
 bool kern_recurrent_any_ref_accepts(const struct kern_op *op)
 {
     static const uint32_t gates[] = { [KERN_CELL_RNN] = 1, [KERN_CELL_GRU] = 3, [KERN_CELL_LSTM] = 4 };
     const struct kern_recurrent *net = &op->u.recurrent;
     const struct kern_view *x = &op->tensors[0], *r = &op->tensors[1];
     if (op->epilogue || op->input_count < 2 || !op->output_count || x->rank != 5 || !dense_is_float(x->type) ||
-        !dense_is_float(r->type) || x->sizes[3] != gates[net->cell] || x->sizes[2] > 2)
+        !(net->scale ? has_bytes(op) : dense_is_float(r->type)) || x->sizes[3] != gates[net->cell] || x->sizes[2] > 2)
         return false;
     const uint32_t *s = x->sizes, hidden = s[4];
     const uint32_t rows[] = { s[2], s[3], hidden, hidden };
@@ -54,14 +69,22 @@ bool kern_recurrent_any_ref_accepts(const struct kern_op *op)
            optional_fits(op, net->last_memory, 3, sequence + 1);
 }
 
+/* All tensors but the lengths and R's integers with their parameters. */
+static bool has_short_floats(const struct kern_op *op)
+{
+    const struct kern_recurrent *net = &op->u.recurrent;
+    for (uint32_t i = 1; i < op->input_count + op->output_count; i++)
+        if (i != net->lengths && !(net->scale && (i == 1 || i == net->zero)) &&
+            !dense_is_short_float(op->tensors[i].type))
+            return false;
+    return op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT32;
+}
+
 bool kern_recurrent_f32_accepts(const struct kern_op *op)
 {
-    const struct kern_view *x = &op->tensors[0], *r = &op->tensors[1];
-    if (!kern_recurrent_any_ref_accepts(op) || x->type != DML_TENSOR_DATA_TYPE_FLOAT32)
+    const struct kern_view *r = &op->tensors[1];
+    if (!kern_recurrent_any_ref_accepts(op) || op->u.recurrent.scale || !has_short_floats(op))
         return false;
-    for (uint32_t i = 1; i < op->input_count + op->output_count; i++)
-        if (i != op->u.recurrent.lengths && !dense_is_short_float(op->tensors[i].type))
-            return false;
     if (op->u.recurrent.panels)
         return r->type == DML_TENSOR_DATA_TYPE_FLOAT32 && r->strides[4] == 1 &&
                (r->strides[3] == KERN_RECURRENT_PANEL || r->sizes[3] == 1);
@@ -85,15 +108,85 @@ void kern_recurrent_f32_plan(const struct kern_op *op, uint32_t threads, struct 
     if (recurrent_by_team(op, threads))
         out->grain = out->units;
     uint64_t parts = BASE_MIN(rows, RECURRENT_ROWS) * RECURRENT_ROW_PARTS + RECURRENT_SAME_PARTS;
+    if (op->u.recurrent.scale)
+        parts += BASE_MIN(rows, RECURRENT_ROWS) + RECURRENT_BYTES_PARTS;
     out->worker_scratch_bytes = parts * recurrent_width(sizes[4]) * sizeof(float);
 }
+
+/* ---- R in 8 bits ---- */
+
+bool kern_recurrent_bytes_accepts(const struct kern_op *op)
+{
+    return (op->flags & KERN_FLAG_BYTES) && op->packed_input == 2 && op->u.recurrent.scale &&
+           kern_recurrent_any_ref_accepts(op) && has_short_floats(op) &&
+           op->tensors[1].sizes[3] <= RECURRENT_BYTES_DEPTH;
+}
+
+/* Columns of a tile: two vectors of the kernel's. */
+static uint64_t packed_bytes(const struct kern_op *op)
+{
+    const uint32_t *sizes = op->tensors[1].sizes;
+    return RECURRENT_BYTES_HEAD +
+           (uint64_t)sizes[0] * sizes[1] * recurrent_width(sizes[2]) * base_align_up(sizes[3], 4);
+}
+
+/* Codes of a gate's rows `first` to `first` + columns - 1: [K / 4][columns][4]; `flip` makes them signed. Returns
+ * whether any is -128. */
+static bool pack_tile(const struct kern_view *r, const uint8_t *from, uint32_t first, uint32_t columns, uint8_t flip,
+                      uint8_t *out)
+{
+    bool least = false;
+    for (uint32_t c = 0; c < columns; c++)
+        for (uint32_t k = 0; k < r->sizes[3]; k++) {
+            uint8_t code = first + c < r->sizes[2] ? from[(first + c) * r->strides[2] + k * r->strides[3]] ^ flip : 0;
+            out[(k / 4 * columns + c) * 4 + k % 4] = code;
+            least |= code == 0x80;
+        }
+    return least;
+}
+
+static void pack_bytes(const struct kern_op *op, uint32_t columns, const void *source, void *packed)
+{
+    const struct kern_view *r = &op->tensors[1];
+    const uint8_t flip = r->type == DML_TENSOR_DATA_TYPE_UINT8 ? 0x80 : 0;
+    const uint64_t tile = columns * base_align_up(r->sizes[3], 4);
+    uint8_t *out = (uint8_t *)packed + RECURRENT_BYTES_HEAD, *least = packed;
+    memset(packed, 0, packed_bytes(op));
+    for (uint32_t i = 0; i < r->sizes[0] * r->sizes[1]; i++) {
+        const uint32_t d = i / r->sizes[1], gate = i % r->sizes[1];
+        const uint8_t *from = (const uint8_t *)source + d * r->strides[0] + gate * r->strides[1];
+        for (uint32_t n = 0; n < recurrent_width(r->sizes[2]); n += columns, out += tile)
+            *least |= pack_tile(r, from, n, columns, flip, out);
+    }
+}
+
+#define BYTES_ROW(name, columns)                                                                                       \
+    void kern_recurrent_bytes_##name##_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)         \
+    {                                                                                                                  \
+        kern_recurrent_f32_plan(op, threads, out);                                                                     \
+    }                                                                                                                  \
+    bool kern_recurrent_bytes_##name##_pack_plan(const struct kern_op *op, uint32_t *out_input, uint64_t *out_bytes)   \
+    {                                                                                                                  \
+        *out_input = 1;                                                                                                \
+        *out_bytes = packed_bytes(op);                                                                                 \
+        return op->packed_input == 2;                                                                                  \
+    }                                                                                                                  \
+    void kern_recurrent_bytes_##name##_pack(const struct kern_op *op, const void *source, void *packed)                \
+    {                                                                                                                  \
+        pack_bytes(op, columns, source, packed);                                                                       \
+    }
+#if defined(__x86_64__)
+BYTES_ROW(vnni, 32)
+BYTES_ROW(avx_vnni, 16)
+BYTES_ROW(avx2, 16)
+#endif
 
 void kern_recurrent_any_ref_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     const uint32_t *sizes = op->tensors[0].sizes;
     uint64_t cost = (uint64_t)sizes[0] * sizes[3] * sizes[4] * sizes[4];
     *out = (struct kern_work){ .units = (uint64_t)sizes[1] * sizes[2], .grain = dense_grain(cost) };
-    out->worker_scratch_bytes = 7 * (uint64_t)sizes[4] * sizeof(double);
+    out->worker_scratch_bytes = 8 * (uint64_t)sizes[4] * sizeof(double);
 }
 
 static double load(const struct recurrent_row *row, uint32_t tensor, const uint32_t *at)
@@ -104,6 +197,13 @@ static double load(const struct recurrent_row *row, uint32_t tensor, const uint3
 
 static double load_r(const struct recurrent_row *row, uint32_t gate, uint32_t n, uint32_t k)
 {
+    if (row->net->scale) {
+        const struct kern_view *r = &row->call->op->tensors[1];
+        const int64_t offset = dense_offset(r, (uint32_t[]){ row->direction, gate, n, k }, 4);
+        const double zero = row->net->zero ? load(row, row->net->zero, (uint32_t[]){ row->direction, gate, n }) : 0;
+        return (dense_load(row->call->data[1], offset, r->type) - zero) *
+               load(row, row->net->scale, (uint32_t[]){ row->direction, gate, n });
+    }
     if (row->net->panels)
         return load(row, 1,
                     (uint32_t[]){ row->direction, gate, n / KERN_RECURRENT_PANEL, k, n % KERN_RECURRENT_PANEL });
@@ -117,6 +217,20 @@ static double product(const struct recurrent_row *row, uint32_t gate, uint32_t n
     for (uint32_t k = 0; k < row->hidden; k++)
         sum += load_r(row, gate, n, k) * vector[k];
     return sum;
+}
+
+/* What R is multiplied with for `vector`: if R is in 8 bits, and the caller allows it, that rounded to 8 bits. */
+static const double *factor_of(const struct recurrent_row *row, const double *vector)
+{
+    double most = 0;
+    if (!row->net->scale || !(row->call->op->flags & KERN_FLAG_BYTES))
+        return vector;
+    for (uint32_t n = 0; n < row->hidden; n++)
+        most = fabs(vector[n]) > most || vector[n] != vector[n] ? fabs(vector[n]) : most;
+    const double step = isfinite(most) ? most / 127 : NAN;
+    for (uint32_t n = 0; n < row->hidden; n++)
+        row->rounded[n] = most > 0x1p-120 ? rint(vector[n] / step) * step : 0 * most;
+    return row->rounded;
 }
 
 static double load_x(const struct recurrent_row *row, uint32_t gate, uint32_t n)
@@ -158,8 +272,9 @@ static void activate(const struct recurrent_row *row, uint32_t which, double *va
 
 static void step_rnn(const struct recurrent_row *row)
 {
+    const double *state = factor_of(row, row->h);
     for (uint32_t n = 0; n < row->hidden; n++)
-        row->gates[n] = load_x(row, 0, n) + product(row, 0, n, row->h);
+        row->gates[n] = load_x(row, 0, n) + product(row, 0, n, state);
     activate(row, 0, row->gates);
     memcpy(row->h, row->gates, row->hidden * sizeof(double));
 }
@@ -167,17 +282,19 @@ static void step_rnn(const struct recurrent_row *row)
 static void step_gru(const struct recurrent_row *row)
 {
     double *z = row->gates, *r = z + row->hidden, *h = r + row->hidden;
+    const double *state = factor_of(row, row->h);
     for (uint32_t n = 0; n < row->hidden; n++) {
-        z[n] = load_x(row, 0, n) + product(row, 0, n, row->h);
-        r[n] = load_x(row, 1, n) + product(row, 1, n, row->h);
+        z[n] = load_x(row, 0, n) + product(row, 0, n, state);
+        r[n] = load_x(row, 1, n) + product(row, 1, n, state);
     }
     activate(row, 0, z);
     activate(row, 0, r);
     for (uint32_t n = 0; n < row->hidden; n++)
         row->mixed[n] = r[n] * row->h[n];
+    state = factor_of(row, row->net->linear_before_reset ? row->h : row->mixed);
     for (uint32_t n = 0; n < row->hidden; n++) {
         uint32_t bias = row->net->reset_bias;
-        double sum = product(row, 2, n, row->net->linear_before_reset ? row->h : row->mixed);
+        double sum = product(row, 2, n, state);
         if (row->net->linear_before_reset)
             sum = r[n] * (sum + (bias ? load(row, bias, (uint32_t[]){ row->direction, n }) : 0));
         h[n] = load_x(row, 2, n) + sum;
@@ -191,11 +308,12 @@ static void step_lstm(const struct recurrent_row *row)
 {
     uint32_t hidden = row->hidden;
     double *i = row->gates, *o = i + hidden, *f = o + hidden, *g = f + hidden;
+    const double *h = factor_of(row, row->h);
     for (uint32_t n = 0; n < hidden; n++) {
-        i[n] = load_x(row, 0, n) + product(row, 0, n, row->h) + peephole(row, 0, n);
-        o[n] = load_x(row, 1, n) + product(row, 1, n, row->h);
-        f[n] = load_x(row, 2, n) + product(row, 2, n, row->h) + peephole(row, 2, n);
-        g[n] = load_x(row, 3, n) + product(row, 3, n, row->h);
+        i[n] = load_x(row, 0, n) + product(row, 0, n, h) + peephole(row, 0, n);
+        o[n] = load_x(row, 1, n) + product(row, 1, n, h);
+        f[n] = load_x(row, 2, n) + product(row, 2, n, h) + peephole(row, 2, n);
+        g[n] = load_x(row, 3, n) + product(row, 3, n, h);
     }
     activate(row, 0, i);
     activate(row, 0, f);
@@ -258,7 +376,8 @@ void kern_recurrent_any_ref_run(const struct kern_call *call, uint64_t begin, ui
     row.h = call->worker_scratch;
     row.c = row.h + row.hidden;
     row.mixed = row.c + row.hidden;
-    row.gates = row.mixed + row.hidden;
+    row.rounded = row.mixed + row.hidden;
+    row.gates = row.rounded + row.hidden;
     for (uint64_t unit = begin; unit < end; unit++) {
         row.direction = (uint32_t)(unit / sizes[1]);
         row.row = (uint32_t)(unit % sizes[1]);

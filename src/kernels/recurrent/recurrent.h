@@ -24,6 +24,11 @@ static inline uint64_t recurrent_width(uint32_t hidden)
 enum {
     RECURRENT_ROW_PARTS = 8,  /* widths: h, c, a mix, five gates */
     RECURRENT_SAME_PARTS = 5, /* widths: three peepholes, zeros, a bias */
+    /* With R in 8 bits, a batch row has another width, of codes, and all: scales and zero points of four gates */
+    RECURRENT_BYTES_PARTS = 8,
 };
+
+#define RECURRENT_BYTES_HEAD  64    /* bytes before the packed codes: the first is 1 if any code is -128 */
+#define RECURRENT_BYTES_DEPTH 65536 /* maximum hidden values for which sums of products of 8 bits fit INT32 */
 
 #endif

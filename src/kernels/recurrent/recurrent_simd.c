@@ -4,6 +4,7 @@
 #include "kernels/core/isa.h"
 #include "kernels/gemm/ukernel.h"
 #include "kernels/recurrent/recurrent.h"
+#include "kernels/recurrent/recurrent_bytes.h"
 
 struct recurrent {
     const struct kern_call *call;
@@ -17,6 +18,12 @@ struct recurrent {
     uint32_t row[RECURRENT_ROWS], length[RECURRENT_ROWS]; /* in the batch */
     float *h, *c, *mixed, *sums;                          /* of the rows; sums: five gates each */
     float *peepholes, *zeros, *reset_bias;
+    /* R in 8 bits: */
+    bool vnni;
+    int8_t *codes; /* of the rows, `width` each, in the place of as many floats */
+    struct recurrent_rounded *rounded;
+    float *scales;        /* of four gates */
+    int32_t *zero_points; /* likewise */
 };
 
 enum { RECURRENT_SUMS = 5 };
@@ -69,6 +76,39 @@ struct recurrent_job {
     uint8_t gates[4];
 };
 
+#if defined(__AVX2__)
+/* With R in 8 bits: the sums of KERN_RECURRENT_PANEL hidden values of one gate from `n` on. */
+DENSE_INLINE void recurrent_bytes_panel(enum recurrent_form form, const struct recurrent *x, uint32_t rows,
+                                        uint32_t gate, uint32_t n)
+{
+    struct recurrent_bytes_tile t = { .a = x->codes, .a_row = x->width, .rounded = x->rounded };
+    const uint64_t depth = base_align_up(x->hidden, 4), lines = ((uint64_t)x->direction * x->gates + gate) * x->width;
+    const uint32_t end = n + KERN_RECURRENT_PANEL, across = VEC == 8 && rows == 1 ? 2 : 1;
+    t.packs = (uint32_t)depth / 4;
+    t.c_row = RECURRENT_SUMS * x->width;
+    for (; n < end; n += across * 2 * VEC) {
+        t.codes = (const int8_t *)x->call->data[1] + RECURRENT_BYTES_HEAD + (lines + n) * depth;
+        t.scales = x->scales + gate * x->width + n;
+        t.zeros = x->zero_points + gate * x->width + n;
+        t.c = x->sums + gate * x->width + n;
+        if (across == 2)
+            recurrent_bytes_tile(1, 2, form, t);
+        else
+            recurrent_bytes_rows(rows, 1, form, t);
+    }
+}
+
+static void recurrent_bytes_part(const struct recurrent *x, uint32_t rows, uint32_t gate, uint32_t n)
+{
+    if (VEC == 16 || x->vnni)
+        recurrent_bytes_panel(RECURRENT_VNNI, x, rows, gate, n);
+    else if (*(const uint8_t *)x->call->data[1])
+        recurrent_bytes_panel(RECURRENT_LEAST, x, rows, gate, n);
+    else
+        recurrent_bytes_panel(RECURRENT_SIGNS, x, rows, gate, n);
+}
+#endif
+
 /* The sums of KERN_RECURRENT_PANEL hidden values of one gate. */
 static void recurrent_part(const struct recurrent_job *job, uint32_t gate, uint32_t part)
 {
@@ -79,6 +119,12 @@ static void recurrent_part(const struct recurrent_job *job, uint32_t gate, uint3
     struct ukernel t = { .depth = x->hidden, .a = job->a, .a_row = x->width, .b = x->call->data[1], .add = true };
     t.c = x->sums + gate * x->width + n;
     t.c_row = RECURRENT_SUMS * x->width;
+#if defined(__AVX2__)
+    if (x->net->scale) {
+        recurrent_bytes_part(x, job->rows, gate, n);
+        return;
+    }
+#endif
     if (!x->net->panels) {
         at += (n - part) * r->strides[2];
         VEC_BY_TYPE(r->type, recurrent_dots, t, job->rows, at, r->strides[2], count);
@@ -98,11 +144,20 @@ static void recurrent_parts(void *context, size_t begin, size_t end, unsigned wo
         recurrent_part(job, job->gates[i / parts], (uint32_t)(i % parts));
 }
 
+static void recurrent_round_rows(const struct recurrent *x, const float *a, uint32_t rows)
+{
+#if defined(__AVX2__)
+    for (uint32_t m = 0; x->net->scale && m < rows; m++)
+        x->rounded[m] = recurrent_round(a + m * x->width, x->width, x->codes + m * x->width);
+#endif
+}
+
 static void recurrent_product(struct recurrent_job *job)
 {
     const struct recurrent *x = job->x;
     size_t parts = (size_t)job->count * (x->width / KERN_RECURRENT_PANEL);
     uint64_t cost = (uint64_t)job->rows * x->hidden * KERN_RECURRENT_PANEL;
+    recurrent_round_rows(x, job->a, job->rows);
     if (x->team)
         base_parallel_for(parts, BASE_MAX(RECURRENT_TEAM_MIN / 4 / BASE_MAX(cost, 1), 1), recurrent_parts, job);
     else
@@ -212,6 +267,23 @@ static void recurrent_store_row(const struct recurrent *x, uint32_t tensor, cons
                     view->type, x->hidden, in);
 }
 
+/* Scales and zero points of the direction's codes. */
+static void recurrent_load_parameters(const struct recurrent *x)
+{
+    const struct kern_op *op = x->call->op;
+    const int32_t center = op->tensors[1].type == DML_TENSOR_DATA_TYPE_UINT8 ? 128 : 0;
+    for (uint32_t gate = 0; gate < x->gates; gate++) {
+        float *scales = x->scales + gate * x->width;
+        int32_t *zeros = x->zero_points + gate * x->width;
+        recurrent_load_row(x, x->net->scale, (uint32_t[]){ x->direction, gate, 0 }, scales);
+        for (uint32_t n = 0; n < x->hidden; n++) {
+            int64_t at = dense_offset(&op->tensors[x->net->zero], (uint32_t[]){ x->direction, gate, n }, 3);
+            int32_t zero = x->net->zero ? (int32_t)dense_load(x->call->data[x->net->zero], at, op->tensors[1].type) : 0;
+            zeros[n] = zero - center;
+        }
+    }
+}
+
 static uint32_t recurrent_time(const struct recurrent *x, uint32_t m, uint32_t step)
 {
     return x->net->reverse[x->direction] ? x->length[m] - 1 - step : step;
@@ -318,6 +390,8 @@ static void recurrent_block(struct recurrent *x, uint32_t first)
         recurrent_load_row(x, x->net->peepholes, (uint32_t[]){ x->direction, gate, 0 }, x->peepholes + gate * x->width);
     if (x->net->reset_bias)
         recurrent_load_row(x, x->net->reset_bias, (uint32_t[]){ x->direction, 0 }, x->reset_bias);
+    if (x->net->scale)
+        recurrent_load_parameters(x);
     for (uint32_t step = 0; step < x->length[0]; step++) {
         while (x->length[active - 1] <= step)
             active--;
@@ -327,10 +401,13 @@ static void recurrent_block(struct recurrent *x, uint32_t first)
         recurrent_finish(x, m);
 }
 
-static void recurrent_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+static void recurrent_run(const struct kern_call *call, bool vnni, uint64_t begin, uint64_t end)
 {
+    struct recurrent_rounded rounded[RECURRENT_ROWS];
     const uint32_t *sizes = call->op->tensors[0].sizes;
     struct recurrent x = { .call = call, .net = &call->op->u.recurrent, .isa = &KERN_ISA_TABLE(kern_map_isa_) };
+    x.vnni = vnni;
+    x.rounded = rounded;
     x.steps = sizes[0];
     x.batch = sizes[1];
     x.gates = sizes[3];
@@ -345,14 +422,38 @@ static void recurrent_run(const struct kern_call *call, uint64_t begin, uint64_t
     x.zeros = x.sums + RECURRENT_SUMS * part;
     x.peepholes = x.zeros + x.width;
     x.reset_bias = x.peepholes + 3ull * x.width;
+    uint64_t clear = RECURRENT_ROW_PARTS * part + RECURRENT_SAME_PARTS * (uint64_t)x.width;
+    if (x.net->scale) {
+        x.scales = x.reset_bias + x.width;
+        x.zero_points = (int32_t *)(x.scales + 4ull * x.width);
+        x.codes = (int8_t *)(x.zero_points + 4ull * x.width);
+        clear += RECURRENT_BYTES_PARTS * (uint64_t)x.width;
+    }
     while (begin < end) {
         uint32_t first = (uint32_t)(begin % x.batch);
         x.direction = (uint32_t)(begin / x.batch);
         x.rows = (uint32_t)BASE_MIN(end - begin, BASE_MIN((uint64_t)x.batch - first, most));
-        memset(x.h, 0, (RECURRENT_ROW_PARTS * part + RECURRENT_SAME_PARTS * (uint64_t)x.width) * sizeof(float));
+        memset(x.h, 0, clear * sizeof(float));
         recurrent_block(&x, first);
         begin += x.rows;
     }
 }
 
-KERN_ISA_RUN(recurrent_f32, recurrent_run)
+KERN_ISA_RUN_WITH(recurrent_f32, recurrent_run(call, false, begin, end))
+
+#if defined(__AVX512F__)
+void kern_recurrent_bytes_vnni_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    recurrent_run(call, true, begin, end);
+}
+#elif defined(__AVX2__)
+void kern_recurrent_bytes_avx_vnni_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    recurrent_run(call, true, begin, end);
+}
+
+void kern_recurrent_bytes_avx2_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    recurrent_run(call, false, begin, end);
+}
+#endif

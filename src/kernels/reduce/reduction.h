@@ -86,6 +86,21 @@ struct kern_reduction_lines {
     float *tile;                   /* `length` rows of `pitch` elements */
 };
 
+/* Dense lines of softmax or normalisation, X and Y alike. */
+struct kern_reduction_dense {
+    const void *x;
+    void *y;
+    bool half; /* FLOAT16, else FLOAT32 */
+    bool stream;
+    int64_t x_apart, y_apart; /* elements from one line to the next */
+    uint32_t count, length;   /* lines; elements of a line */
+    float *powers;            /* room for a line */
+    /* Normalisations: scale and shift, or NULL, are the same for all lines. */
+    const void *scale, *shift;
+    bool scale_half, use_mean, use_variance;
+    float epsilon;
+};
+
 /* Loops of one instruction set. `half`: x is FLOAT16, else FLOAT32. */
 struct kern_reduction_isa {
     const struct kern_map_isa *map;
@@ -124,6 +139,9 @@ struct kern_reduction_isa {
     /* Lines to a tile, whose columns beyond the count repeat the last line; and a tile to lines. */
     void (*lines_load)(const struct kern_reduction_lines *lines);
     void (*lines_store)(const struct kern_reduction_lines *lines);
+    /* Return the number of lines before one with numbers too great for these loops, which is not written. */
+    uint32_t (*softmax_lines)(const struct kern_reduction_dense *lines);
+    uint32_t (*norm_lines)(const struct kern_reduction_dense *lines);
 };
 
 struct kern_reductions {
@@ -200,6 +218,8 @@ bool kern_reduction_in_columns(const struct kern_iterator *outer, const struct k
 void kern_reduction_store(const struct kern_call *call, const struct kern_iterator *outer, uint32_t t, uint64_t first,
                           uint32_t width, DML_TENSOR_DATA_TYPE from, const void *values);
 
+/* Softmax's mode KERN_SOFTMAX_HARD for a tile of groups. */
+void kern_reduction_hardmax_tile(const struct kern_reductions *groups, uint64_t first, uint32_t width);
 void kern_reduction_float_run(const struct kern_call *call, const struct kern_reduction_isa *isa, uint64_t begin,
                               uint64_t end);
 void kern_lrn_run(const struct kern_call *call, const struct kern_reduction_isa *isa, uint64_t begin, uint64_t end);

@@ -182,7 +182,7 @@ static const struct kern_map *map_of(const struct kern_op *op, uint32_t *out_inp
 /* What a tile of short lines takes, where such lines are computed as columns. */
 static uint64_t short_bytes(const struct kern_reductions *groups)
 {
-    const uint32_t lines = kern_reduction_short_lines(groups);
+    const uint32_t lines = kern_reduction_dense_lines(groups) ? 0 : kern_reduction_short_lines(groups);
     uint32_t inputs;
     const struct kern_map *map = map_of(groups->call->op, &inputs);
     struct kern_reductions columns = { .tile = lines, .inner.count = groups->inner.count };
@@ -448,46 +448,6 @@ static void softmax_tile(const struct kern_reductions *groups, uint64_t first, u
     finish_tile(groups, logarithm ? KERN_REDUCTION_LESS : KERN_REDUCTION_POWERS, first, width);
 }
 
-/* Zeros in one row; in the caches only if they keep it. */
-static void clear_row(const struct kern_reductions *groups, uint64_t group)
-{
-    DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[1].type;
-    const uint32_t bytes = kern_type_bytes(type);
-    char *y = (char *)groups->call->data[1] + kern_iterator_offset(&groups->outer, 1, group) * bytes;
-    for (uint64_t at = 0; at < groups->inner.count; at += KERN_REDUCTION_BLOCK) {
-        uint32_t count = (uint32_t)BASE_MIN(groups->inner.count - at, KERN_REDUCTION_BLOCK);
-        int64_t stride;
-        if (groups->stream && kern_iterator_linear(&groups->inner, 1, at, count, &stride) && stride == 1)
-            kern_stream(y + kern_iterator_offset(&groups->inner, 1, at) * bytes, groups->scratch->block,
-                        (uint64_t)count * bytes);
-        else
-            kern_iterator_store(&groups->inner, 1, type, y, at, count, groups->scratch->block);
-    }
-}
-
-static void hardmax_tile(const struct kern_reductions *groups, uint64_t first, uint32_t width)
-{
-    const struct kern_reduction_scratch *scratch = groups->scratch;
-    const DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[1].type;
-    const struct kern_iterator *outer = &groups->outer, *inner = &groups->inner;
-    const int64_t stride = outer->strides[1][outer->rank - 1], tile = kern_iterator_offset(outer, 1, first);
-    kern_reductions_position(groups, true, false, first, width, scratch->position);
-    memset(scratch->block, 0, scratch->block_length * sizeof(*scratch->block));
-    for (uint64_t i = 0; groups->columns && i < inner->count; i++)
-        kern_copy_row(kern_type_bytes(type),
-                      (void *)kern_at(groups->call->data[1], type, tile + kern_iterator_offset(inner, 1, i)), stride,
-                      scratch->block, 1, width);
-    for (uint32_t i = 0; !groups->columns && i < width; i++)
-        clear_row(groups, first + i);
-    for (uint32_t i = 0; i < width; i++) {
-        const int64_t at = tile + i * stride + kern_iterator_offset(inner, 1, scratch->position[i]);
-        if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
-            ((float *)groups->call->data[1])[at] = 1;
-        else
-            ((uint16_t *)groups->call->data[1])[at] = type == DML_TENSOR_DATA_TYPE_FLOAT16 ? 0x3c00 : 0x3f80;
-    }
-}
-
 /* ---- normalisations: a = mean as FLOAT32, b = 1 / deviation, c = what a lost of the mean, scaled by b ---- */
 
 #define SQUARES_BOUND 0x1p255 /* squares of what fits FLOAT32 */
@@ -565,7 +525,7 @@ static void tile_run(const struct kern_reductions *groups, uint64_t first, uint3
     };
     const struct kern_op *op = groups->call->op;
     const bool hard = op->kind == KERN_SOFTMAX && op->u.softmax.mode == KERN_SOFTMAX_HARD;
-    (hard ? hardmax_tile : tiles[op->kind])(groups, first, width);
+    (hard ? kern_reduction_hardmax_tile : tiles[op->kind])(groups, first, width);
 }
 
 static void short_run(const struct kern_reductions *groups, const struct kern_op *columns, void *const *data,
@@ -584,15 +544,19 @@ void kern_reduction_float_run(const struct kern_call *call, const struct kern_re
     struct kern_reductions groups = { .call = call, .isa = isa };
     layout(&groups, call->op);
     scratch_init(&groups, call->worker_scratch);
-    const uint32_t lines = kern_reduction_short_lines(&groups);
+    const bool dense = kern_reduction_dense_lines(&groups);
+    const uint32_t lines = dense ? 0 : kern_reduction_short_lines(&groups);
     for (uint32_t width; begin < end; begin += width) {
         uint64_t left = BASE_MIN(end - begin, kern_iterator_row_left(&groups.outer, begin));
+        width = dense ? kern_reduction_dense_run(&groups, begin, (uint32_t)BASE_MIN(left, UINT32_MAX)) : 0;
+        if (width)
+            continue;
         if (lines && left >= KERN_REDUCTION_SHORT_LEAST) {
             width = (uint32_t)BASE_MIN(left, lines);
             kern_reduction_short_tile(&groups, begin, width, call->worker_scratch, short_run);
             continue;
         }
-        width = (uint32_t)BASE_MIN(left, groups.tile);
+        width = dense ? 1 : (uint32_t)BASE_MIN(left, groups.tile);
         tile_run(&groups, begin, width);
     }
     kern_stream_end();

@@ -5,6 +5,7 @@
 #endif
 #include "kernels/core/isa.h"
 #include "kernels/vec/fmath.h"
+#include "kernels/reduce/reduction_lines.h"
 #include "kernels/reduce/reduction_loops.h"
 
 #define SUMS                                                                                                           \
@@ -366,6 +367,8 @@ static const struct kern_reduction_isa reduction_isa = {
     reduction_pair_columns,
     reduction_lines_load,
     reduction_lines_store,
+    reduction_softmax_lines,
+    reduction_norm_lines,
 };
 
 KERN_ISA_RUN_WITH(reduce_float, kern_reduction_float_run(call, &reduction_isa, begin, end))

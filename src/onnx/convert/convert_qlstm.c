@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* com.microsoft DynamicQuantizeLSTM: an LSTM with 8-bit weights, [directions, inputs, 4 * hidden] and [directions,
  * hidden, 4 * hidden], with scales and zero points per direction or per column. Its definition does not specify the
- * rounding of tokens and states; here they stay floats, and the weights are dequantised. */
-#include "onnx/emit/emit.h"
+ * rounding of tokens and states: the weights are dequantised, and the other factors may be rounded to 8 bits. */
+#include "onnx/convert/quant.h"
 
-/* The weights in LSTM's layout: [directions, 4 * hidden, inputs] of `type`. */
+/* Floats of `type` in the same layout. */
 static struct onnx_value *weights(struct onnx_builder *b, const struct onnx_node *n, uint32_t input,
-                                  uint32_t scale_input, int32_t type)
+                                  uint32_t scale_input)
 {
-    static const uint32_t transposed[] = { 0, 2, 1 };
-    struct onnx_value *w = onnx_in(b, n, input), *scale = onnx_in(b, n, scale_input);
-    struct onnx_value *zero = onnx_in_optional(b, n, scale_input + 1);
+    struct onnx_quantized q = { onnx_in(b, n, input), onnx_in(b, n, scale_input),
+                                onnx_in_optional(b, n, scale_input + 1) };
+    const struct onnx_value *w = q.x, *scale = q.scale, *zero = q.zero_point;
     if (!w || !scale || b->failed)
         return NULL;
     if (w->rank != 3 || !scale->rank || scale->rank > 2 || (zero && zero->rank != scale->rank) ||
@@ -18,29 +18,29 @@ static struct onnx_value *weights(struct onnx_builder *b, const struct onnx_node
         onnx_fail(b, "'%s' must be bytes of 3 dimensions with scales and zero points of 1 or 2", w->name);
         return NULL;
     }
-    const int64_t each[] = { w->dims[0], 1, scale->rank == 2 ? w->dims[2] : 1 };
-    if (onnx_elements(scale) != each[0] * each[2] || (zero && onnx_elements(zero) != each[0] * each[2])) {
+    const struct onnx_grain grain = { { 1, w->dims[0], w->dims[1], w->dims[2] },
+                                      { 1, w->dims[0], 1, scale->rank == 2 ? w->dims[2] : 1 },
+                                      false };
+    const int64_t count = grain.scale[1] * grain.scale[3];
+    if (onnx_elements(scale) != count || (zero && onnx_elements(zero) != count)) {
         onnx_misfit(b, "'%s' must have one value, or %lld, for each of %lld directions", scale->name,
                     (long long)w->dims[2], (long long)w->dims[0]);
         return NULL;
     }
-    struct onnx_value *values = onnx_convert(b, w, type);
-    if (zero)
-        values = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_SUBTRACT, values,
-                             onnx_as(b, onnx_convert(b, zero, type), 3, each));
-    values =
-        onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, values, onnx_as(b, onnx_convert(b, scale, type), 3, each));
-    return values ? onnx_permute(b, values, transposed) : NULL;
+    return onnx_dequantize(b, &q, &grain);
 }
 
+/* ONNX Runtime rounds tokens and states to 8 bits, of all rows of the batch together. */
 bool onnx_dynamic_quantize_lstm(struct onnx_builder *b, const struct onnx_node *n)
 {
     const struct onnx_value *x = onnx_in(b, n, 0);
     struct onnx_node lstm = *n;
+    const uint32_t before = b->dequantised;
     if (!x)
         return false;
-    const struct onnx_value *w = weights(b, n, 1, 8, x->type), *r = weights(b, n, 2, 10, x->type);
+    const struct onnx_value *w = weights(b, n, 1, 8), *r = weights(b, n, 2, 10);
     const char **inputs = base_arena_alloc(&b->arena, 8 * sizeof(*inputs));
+    b->coarse += b->dequantised - before;
     if (!w || !r || !inputs)
         return onnx_fail(b, "out of memory");
     for (uint32_t i = 0; i < 8; i++)
@@ -50,5 +50,5 @@ bool onnx_dynamic_quantize_lstm(struct onnx_builder *b, const struct onnx_node *
     lstm.version = 14;
     lstm.inputs = inputs;
     lstm.input_count = 8;
-    return onnx_convert_as(b, &lstm);
+    return onnx_lstm_transposed(b, &lstm);
 }

@@ -42,6 +42,7 @@ struct recurrent {
     const struct cell *cell;
     int64_t steps, batch, inputs, hidden, directions;
     bool batch_first;
+    bool transposed; /* W and R are [D, I, 4 H] and [D, H, 4 H] */
     DML_RECURRENT_NETWORK_DIRECTION direction;
     DML_OPERATOR_DESC activations[ACTIVATIONS_MAX];
     DML_ACTIVATION_LINEAR_OPERATOR_DESC parameters[ACTIVATIONS_MAX]; /* no desc is larger */
@@ -118,7 +119,7 @@ static bool read_shapes(struct onnx_builder *b, const struct onnx_node *n, struc
     r->steps = in[0]->dims[r->batch_first];
     r->batch = in[0]->dims[!r->batch_first];
     r->inputs = in[0]->dims[2];
-    r->hidden = in[2]->dims[2];
+    r->hidden = in[2]->dims[r->transposed ? 1 : 2];
     const int64_t d = r->directions, h = r->hidden, rows = r->cell->gates * h;
     const int64_t state[] = { r->batch_first ? r->batch : d, r->batch_first ? d : r->batch, h };
     if (onnx_attr_int(n, "hidden_size", h) != h)
@@ -129,8 +130,9 @@ static bool read_shapes(struct onnx_builder *b, const struct onnx_node *n, struc
             return onnx_fail(b, "'%s' is %s, X is %s", in[i]->name, onnx_type_name(in[i]->type),
                              onnx_type_name(in[0]->type));
     }
-    return has_shape(b, in[1], 3, (const int64_t[]){ d, rows, r->inputs }) &&
-           has_shape(b, in[2], 3, (const int64_t[]){ d, rows, h }) &&
+    const int64_t w[2][3] = { { d, rows, r->inputs }, { d, r->inputs, rows } };
+    const int64_t recurrence[2][3] = { { d, rows, h }, { d, h, rows } };
+    return has_shape(b, in[1], 3, w[r->transposed]) && has_shape(b, in[2], 3, recurrence[r->transposed]) &&
            has_shape(b, in[3], 2, (const int64_t[]){ d, 2 * rows }) && has_shape(b, in[4], 1, &r->batch) &&
            has_shape(b, in[5], 3, state) && has_shape(b, in[6], 3, state) &&
            has_shape(b, in[7], 2, (const int64_t[]){ d, 3 * h });
@@ -144,6 +146,15 @@ static const DML_TENSOR_DESC *swapped(struct onnx_builder *b, struct onnx_desc *
     const uint32_t strides[4] = { (uint32_t)(first * second * third), (uint32_t)(swap ? third : second * third),
                                   (uint32_t)(swap ? first * third : third), 1 };
     return onnx_desc_strided(b, d, v, 4, dims, swap ? strides : NULL);
+}
+
+/* {1, directions, rows, columns} */
+static const DML_TENSOR_DESC *matrices(struct onnx_builder *b, const struct recurrent *r, struct onnx_desc *d,
+                                       struct onnx_value *v, int64_t rows, int64_t columns)
+{
+    const int64_t dims[4] = { 1, r->directions, rows, columns };
+    const uint32_t each = (uint32_t)(rows * columns), strides[4] = { each, each, 1, (uint32_t)rows };
+    return onnx_desc_strided(b, d, v, 4, dims, r->transposed ? strides : NULL);
 }
 
 /* {1, 1, directions, n} */
@@ -189,8 +200,8 @@ static bool emit_recurrent(struct onnx_builder *b, const struct onnx_node *n, st
     struct onnx_desc *t = r->d;
     bool swap = r->batch_first;
     const DML_TENSOR_DESC *x = swapped(b, &t[0], in[0], swap, r->steps, r->batch, r->inputs);
-    const DML_TENSOR_DESC *weight = swapped(b, &t[1], in[1], false, d, rows, r->inputs);
-    const DML_TENSOR_DESC *recurrence = swapped(b, &t[2], in[2], false, d, rows, h);
+    const DML_TENSOR_DESC *weight = matrices(b, r, &t[1], in[1], rows, r->inputs);
+    const DML_TENSOR_DESC *recurrence = matrices(b, r, &t[2], in[2], rows, h);
     const DML_TENSOR_DESC *bias = rows_of(b, &t[3], in[3], d), *lengths = rows_of(b, &t[4], in[4], 1);
     const DML_TENSOR_DESC *hidden = swapped(b, &t[5], in[5], swap, d, r->batch, h);
     const DML_TENSOR_DESC *y = sequence_desc(b, r, &t[6], out[0]);
@@ -259,9 +270,9 @@ static bool keep_states(struct onnx_builder *b, struct onnx_value *const *in, st
     return true;
 }
 
-bool onnx_recurrent(struct onnx_builder *b, const struct onnx_node *n)
+static bool convert(struct onnx_builder *b, const struct onnx_node *n, bool transposed)
 {
-    struct recurrent r = { 0 };
+    struct recurrent r = { .transposed = transposed };
     struct onnx_value *in[8] = { NULL }, *out[3] = { NULL };
     for (size_t i = 0; i < ARRAY_SIZE(cells); i++)
         r.cell = !strcmp(cells[i].op, n->op) ? &cells[i] : r.cell;
@@ -279,4 +290,14 @@ bool onnx_recurrent(struct onnx_builder *b, const struct onnx_node *n)
     if (!r.steps)
         return keep_states(b, in, out);
     return widen_tokens(b, &r, in) && emit_recurrent(b, n, &r, in, out);
+}
+
+bool onnx_recurrent(struct onnx_builder *b, const struct onnx_node *n)
+{
+    return convert(b, n, false);
+}
+
+bool onnx_lstm_transposed(struct onnx_builder *b, const struct onnx_node *n)
+{
+    return convert(b, n, true);
 }

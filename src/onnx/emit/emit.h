@@ -113,6 +113,8 @@ const char *onnx_new_name(struct onnx_builder *b); /* for a value between two co
 const char *onnx_join_names(struct onnx_builder *b, const char *prefix, const char *name); /* NULL = failed */
 /* Converts a copy of n with the members of `as` that are set: op, domain, version, inputs, outputs, attributes. */
 bool onnx_convert_as(struct onnx_builder *b, const struct onnx_node *as);
+/* LSTM with W [directions, inputs, 4 * hidden] and R [directions, hidden, 4 * hidden]. */
+bool onnx_lstm_transposed(struct onnx_builder *b, const struct onnx_node *n);
 /* Converts the node with the inputs of the mask cast to `type`; outputs of that type are then cast to the type of input
  * 0. */
 bool onnx_in_type(struct onnx_builder *b, const struct onnx_node *n, onnx_converter_fn *convert, uint32_t inputs,

@@ -15,6 +15,8 @@ static uint64_t batch_rows(const struct kern_op *op)
 
 const char *shader_recurrent_type_unsupported(const struct kern_op *op)
 {
+    if (op->u.recurrent.scale)
+        return "no shader for recurrent matrices of integers";
     for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
         if (op->tensors[t].type == DML_TENSOR_DATA_TYPE_FLOAT64)
             return "no shader for FLOAT64";

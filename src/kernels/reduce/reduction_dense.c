@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Softmax and normalisation of dense lines of one type, in the loops of reduction_lines.h. Lines of a few elements are
+ * faster as columns of a tile (reduction_short.c), and long ones take no noticeable time between their steps. */
+#include "kernels/core/dense.h"
+#include "kernels/reduce/reduction_short.h"
+
+#define DENSE_LEAST 9
+#define DENSE_MOST  2048
+
+/* Tensor t is dense and the same for all lines, or absent. */
+static bool is_shared(const struct kern_reductions *groups, uint32_t t, bool present)
+{
+    bool same = true;
+    for (uint32_t d = 0; d < groups->outer.rank; d++)
+        same &= groups->outer.sizes[d] == 1 || groups->outer.strides[t][d] == 0;
+    return !present ||
+           (same && groups->inner.strides[t][0] == 1 && kern_reduction_in_place(groups->call->op->tensors[t].type));
+}
+
+bool kern_reduction_dense_lines(const struct kern_reductions *groups)
+{
+    const struct kern_op *op = groups->call->op;
+    const struct kern_norm *norm = &op->u.norm;
+    const uint32_t y = op->input_count;
+    const DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
+    if (!groups->direct || groups->columns || groups->inner.rank > 1 || groups->inner.count < DENSE_LEAST ||
+        groups->inner.count > DENSE_MOST || op->tensors[y].type != type)
+        return false;
+    if (op->kind == KERN_SOFTMAX)
+        return op->u.softmax.mode == KERN_SOFTMAX_PLAIN;
+    if (op->kind != KERN_NORM || (norm->has_scale && norm->has_bias && op->tensors[1].type != op->tensors[2].type))
+        return false;
+    return is_shared(groups, 1, norm->has_scale || norm->has_bias) &&
+           is_shared(groups, 2, norm->has_scale && norm->has_bias);
+}
+
+uint32_t kern_reduction_dense_run(const struct kern_reductions *groups, uint64_t first, uint32_t count)
+{
+    const struct kern_op *op = groups->call->op;
+    const struct kern_iterator *outer = &groups->outer;
+    const uint32_t y = op->input_count, last = outer->rank - 1;
+    const DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
+    struct kern_reduction_dense lines = {
+        .x = kern_at(groups->call->data[0], type, kern_iterator_offset(outer, 0, first)),
+        .y = (void *)kern_at(groups->call->data[y], type, kern_iterator_offset(outer, y, first)),
+        .half = type == DML_TENSOR_DATA_TYPE_FLOAT16,
+        .stream = groups->stream,
+        .x_apart = outer->strides[0][last],
+        .y_apart = outer->strides[y][last],
+        .count = count,
+        .length = (uint32_t)groups->inner.count,
+        .powers = groups->scratch->block,
+    };
+    if (op->kind == KERN_SOFTMAX)
+        return groups->isa->softmax_lines(&lines);
+    const struct kern_norm *norm = &op->u.norm;
+    const void *parameters[] = { groups->call->data[1], groups->call->data[2] };
+    for (uint32_t i = 0; i < 2 && i + 1 < y; i++)
+        parameters[i] = kern_at(parameters[i], op->tensors[1].type, kern_iterator_offset(outer, 1 + i, first));
+    lines.scale = norm->has_scale ? parameters[0] : NULL;
+    lines.shift = norm->has_bias ? parameters[norm->has_scale] : NULL;
+    lines.scale_half = op->tensors[1].type == DML_TENSOR_DATA_TYPE_FLOAT16;
+    lines.use_mean = norm->use_mean;
+    lines.use_variance = norm->use_variance;
+    lines.epsilon = norm->epsilon;
+    return groups->isa->norm_lines(&lines);
+}
