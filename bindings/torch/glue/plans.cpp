@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled graphs: the Python package makes the plan (compiler.py), torch.ops.torch_directml.run_plan runs it.
+// Compiled graphs: the Python package builds the plan (compiler.py), torch.ops.torch_directml.run_plan runs it.
 #include "profiler.h"
 
 #include <torch/library.h>

@@ -71,7 +71,7 @@ struct aten_value *aten_scattered(struct aten_graph *g, struct aten_value *updat
         return NULL;
     if (!aten_elements(updates))
         return in[0];
-    /* SCATTER_ELEMENTS has the same fields except for the last. */
+    /* The description of SCATTER_ELEMENTS has the same fields except for the last. */
     ANYDML_SCATTER_REDUCE_ELEMENTS_OPERATOR_DESC desc = {
         aten_describe(g, &d[0], in[0]),
         aten_describe(g, &d[1], indices),
@@ -88,9 +88,9 @@ struct aten_value *aten_scattered(struct aten_graph *g, struct aten_value *updat
 
 /* ---- maps ---- */
 
-#define TAPS_MAX 12 /* more are a product of matrices */
+#define TAPS_MAX 12 /* maps with more taps are computed as a GEMM */
 
-/* The most taps that one element has; 0: memory is short. */
+/* The maximum number of taps of one element; 0: out of memory. */
 static uint32_t most_taps(struct aten_graph *g, const struct aten_taps *taps)
 {
     uint32_t most = 0, *counts = aten_alloc(g, (size_t)taps->to * sizeof(*counts));
@@ -128,7 +128,7 @@ static struct aten_value *gathered(struct aten_graph *g, struct aten_value *x, u
     return y;
 }
 
-/* The map as a matrix times x as {before, axis, behind}. */
+/* Multiplies the matrix of the map with x as {before, axis, behind}. */
 static struct aten_value *multiplied(struct aten_graph *g, struct aten_value *x, uint32_t axis,
                                      const struct aten_taps *taps)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices, opened once each; their memory, copies and points in time. */
+/* Devices, each opened once; their memory, copies and timeline points. */
 #include "device.h"
 
 #include "telemetry/telemetry.h"
@@ -204,7 +204,7 @@ bool aten_copy(struct aten_device *device, void *to, const void *from, size_t by
     return true;
 }
 
-/* ---- points in time: where memory is the host's, everything has finished when it returns ---- */
+/* ---- timeline points: on host memory, all work has finished when a call returns ---- */
 
 uint64_t aten_mark(struct aten_device *device)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphs in the making: values, the arguments and results of nodes, views, and DirectML operators with their edges. */
+/* Construction of graphs: values, arguments and results of nodes, views, and DirectML operators with their edges. */
 #include "graph.h"
 
 #include <DirectMLGuids.h>
@@ -45,7 +45,7 @@ int64_t aten_elements(const struct aten_value *v)
     return elements;
 }
 
-/* Elements from the first to the last. */
+/* The number of elements from the first to the last, gaps included. */
 static int64_t extent_of(uint32_t rank, const int64_t *sizes, const int64_t *strides)
 {
     int64_t extent = 1;
@@ -280,7 +280,7 @@ bool aten_wanted(const struct aten_node *n, uint32_t i)
     return i < n->output_count && n->outputs[i].type != ATEN_ABSENT;
 }
 
-/* Values may be of another type than their buffer: truth values, the parts of complex numbers. */
+/* Values may have another type than their buffer: BOOLEAN, parts of complex numbers. */
 static int64_t bytes_of(const struct aten_buffer *buffer)
 {
     return buffer->extent * aten_type_bytes(buffer->type);
@@ -294,7 +294,7 @@ bool aten_covers(const struct aten_value *v)
     return extent_of(v->rank, v->sizes, v->strides) * aten_type_bytes(v->type) == bytes_of(v->buffer);
 }
 
-/* The value is in a buffer of its own in exactly the requested layout. */
+/* The value covers a buffer of its own in exactly the requested layout. */
 static bool lies_as(const struct aten_value *v, const struct aten_tensor *wanted)
 {
     for (uint32_t i = 0; i < v->rank; i++)
@@ -412,7 +412,8 @@ struct aten_value *aten_squeeze(struct aten_graph *g, const struct aten_value *x
     return aten_view(g, x, x->rank - 1, sizes, strides);
 }
 
-/* Whether strides of the new sizes say the same; torch's rule: a run of dimensions that lie in one another. */
+/* Whether strides can describe the new sizes; by torch's rule, runs of dimensions that are contiguous in each other are
+ * merged. */
 static bool reshaped_strides(const struct aten_value *x, uint32_t rank, const int64_t *sizes, int64_t *out)
 {
     uint32_t to = rank;
@@ -478,7 +479,7 @@ struct aten_value *aten_reshape(struct aten_graph *g, struct aten_value *x, uint
 
 /* ---- emitting ---- */
 
-/* An input or a constant is given to DirectML when the first operator uses it. */
+/* An input or a constant becomes part of the DirectML graph when the first operator uses it. */
 static bool materialise(struct aten_graph *g, struct aten_buffer *buffer)
 {
     if (buffer->materialised || buffer->source == ATEN_SOURCE_NODE || buffer->source == ATEN_SOURCE_EMPTY)
@@ -519,7 +520,7 @@ const DML_TENSOR_DESC *aten_describe_rank(struct aten_graph *g, struct aten_desc
     d->buffer.DimensionCount = used;
     d->buffer.Sizes = d->sizes;
     d->buffer.Strides = d->strides;
-    /* All views of a buffer declare its full size: both ends of an edge must agree. */
+    /* All views of a buffer declare its full size, because both ends of an edge must agree. */
     d->buffer.TotalTensorSizeInBytes = base_align_up((uint64_t)v->buffer->extent * aten_type_bytes(v->buffer->type), 4);
     d->desc = (DML_TENSOR_DESC){ DML_TENSOR_TYPE_BUFFER, &d->buffer };
     return &d->desc;
@@ -536,7 +537,7 @@ const DML_TENSOR_DESC *aten_describe_broadcast(struct aten_graph *g, struct aten
     return aten_describe(g, d, v ? aten_expand(g, v, rank, sizes) : NULL);
 }
 
-/* True when nothing is left to do for the device (or the graph has failed). */
+/* Returns true if the device has nothing to compute (or the graph has failed). */
 static bool emit_empty(struct aten_graph *g, struct aten_value *const *inputs, uint32_t input_count,
                        struct aten_value *const *outputs, uint32_t output_count)
 {

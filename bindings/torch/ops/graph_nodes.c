@@ -21,7 +21,7 @@ void aten_graph_destroy(struct aten_graph *graph)
     free(graph);
 }
 
-/* The value's number, 0: failed. */
+/* The number of the value; 0: failed. */
 static uint64_t number(struct aten_graph *g, struct aten_value *v)
 {
     if (g->failed || !v)
@@ -34,7 +34,7 @@ static uint64_t number(struct aten_graph *g, struct aten_value *v)
     return g->value_count;
 }
 
-/* NULL (failed): there is none. */
+/* The value with this number; NULL (failed): none. */
 static struct aten_value *numbered(struct aten_graph *g, uint64_t value)
 {
     if (!g->failed && value && value <= g->value_count)
@@ -55,7 +55,7 @@ static bool operand_of(struct aten_graph *g, const struct aten_arg *arg, struct 
 {
     const uint32_t count = arg->kind == ATEN_TENSORS ? arg->count : 1;
     *out = (struct aten_operand){ .kind = arg->kind, .count = arg->count };
-    out->integers = arg->integers; /* or whatever the union holds */
+    out->integers = arg->integers; /* copies any pointer of the union */
     if (arg->kind == ATEN_GENERATOR)
         return aten_fail(g, "random numbers have no place in graphs yet");
     if (arg->kind != ATEN_TENSOR && arg->kind != ATEN_TENSORS)
@@ -109,7 +109,7 @@ uint64_t aten_graph_view(struct aten_graph *graph, uint64_t value, const struct 
         aten_fail(graph, "a view reaches beyond its storage");
         return 0;
     }
-    if (offset) /* values begin where their buffers do */
+    if (offset) /* values start at the first element of their buffers */
         v = aten_slice(graph, aten_view(graph, v, 1, &v->buffer->extent, &one), 0, offset, extent, 1);
     return number(graph, aten_view(graph, v, layout->rank, layout->sizes, layout->strides));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Complex numbers: their parts, arithmetic, products and sums. */
+/* Complex numbers: their parts, arithmetic, matrix multiplication and sums. */
 #include "complex.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@ static struct aten_pair parts_of(struct aten_graph *g, struct aten_value *x, int
     if (both && !aten_elements(x)) {
         pair.re = pair.im = aten_new_packed(g, part, x->rank, x->sizes);
     } else if (both) {
-        /* A view, since the real part comes first. */
+        /* A view, since the real part is stored first. */
         pair.re = aten_convert(g, aten_view(g, both, x->rank, both->sizes, both->strides), part);
         pair.im = aten_convert(g, aten_squeeze(g, aten_slice(g, both, x->rank, 1, 1, 1), x->rank), part);
     }
@@ -109,7 +109,7 @@ static struct aten_value *absolute(struct aten_graph *g, struct aten_value *x)
     return aten_apply(g, EW(ABS), x);
 }
 
-/* Without overflow where the result has none. */
+/* Does not overflow unless the result does. */
 static struct aten_value *size_of(struct aten_graph *g, struct aten_pair x)
 {
     struct aten_value *a = absolute(g, x.re), *b = x.im ? absolute(g, x.im) : NULL;
@@ -132,7 +132,7 @@ static struct aten_pair divided(struct aten_graph *g, struct aten_pair x, struct
 {
     if (!y.im)
         return (struct aten_pair){ aten_divide(g, x.re, y.re), x.im ? aten_divide(g, x.im, y.re) : NULL };
-    /* Both over the larger part of y, so that the squares stay in range. */
+    /* Divides both by the larger part of y, so that the squares do not overflow. */
     struct aten_value *most = aten_apply2(g, EW(MAX), absolute(g, y.re), absolute(g, y.im));
     struct aten_pair u = { aten_divide(g, y.re, most), aten_divide(g, y.im, most) };
     struct aten_value *square = aten_add(g, aten_multiply(g, u.re, u.re), aten_multiply(g, u.im, u.im));
@@ -142,7 +142,7 @@ static struct aten_pair divided(struct aten_graph *g, struct aten_pair x, struct
     return (struct aten_pair){ aten_divide(g, z.re, square), aten_divide(g, z.im, square) };
 }
 
-/* The type of the parts that results or the first argument have. */
+/* The type of the parts of the results or of the first argument. */
 static int32_t part_of(const struct aten_node *n)
 {
     int32_t type = n->outputs[0].type;
@@ -156,7 +156,7 @@ bool aten_build_complex_abs(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, size_of(g, aten_pair_in(g, n, 0, part_of(n))));
 }
 
-/* angle(self), of real tensors too: 0 or pi, NaN stays. */
+/* angle(self), also of real tensors: 0 or pi; NaN is propagated. */
 bool aten_build_angle(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *x = aten_in_as(g, n, 0, aten_wide(n->outputs[0].type));
@@ -174,7 +174,7 @@ bool aten_build_complex_angle(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_apply2(g, EW(ATAN_YX), x.im, x.re));
 }
 
-/* x / |x|, 0 at 0 */
+/* x / |x|; 0 at 0 */
 bool aten_build_complex_sgn(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_pair x = aten_pair_in(g, n, 0, part_of(n));
@@ -269,7 +269,7 @@ bool aten_build_complex_equal(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, n->parameter ? aten_not(g, same) : same);
 }
 
-/* ---- sums, products, copies ---- */
+/* ---- sums, matrix multiplication, copies ---- */
 
 static struct aten_value *summed(struct aten_graph *g, struct aten_value *x, uint32_t axes,
                                  const struct aten_tensor *out)
@@ -316,7 +316,7 @@ bool aten_build_complex_mm(struct aten_graph *g, const struct aten_node *n)
     return aten_pair_result(g, n, 0, z);
 }
 
-/* copy(self, src), fill(self, value), full(size, value), _to_copy(self): parameter, where it is */
+/* copy(self, src), fill(self, value), full(size, value), _to_copy(self): parameter: index of the value */
 bool aten_build_complex_copy(struct aten_graph *g, const struct aten_node *n)
 {
     const uint32_t from = (uint32_t)n->parameter;
@@ -385,7 +385,7 @@ bool aten_build_bits(struct aten_graph *g, const struct aten_node *n)
     return ok;
 }
 
-/* constant_pad_nd(self, pad, value): 0 is the same for integers. */
+/* constant_pad_nd(self, pad, value): with zeros, integers of the same size can be padded instead. */
 bool aten_build_complex_pad(struct aten_graph *g, const struct aten_node *n)
 {
     if (aten_given(n, 2) && (n->args[2].kind == ATEN_REALS || aten_real(g, n, 2, 0) != 0))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Triangular systems, Cholesky's and the LU factorization, and what is solved by them. Columns are eliminated one by
- * one, so matrices are small; large ones are the CPU's. */
+/* Triangular systems, Cholesky and LU factorizations, and their solvers. Columns are eliminated one by one, so matrices
+ * must be small; large ones fall back to the CPU. */
 #include "matrices.h"
 
 #include <math.h>
@@ -117,7 +117,7 @@ static bool square(struct aten_graph *g, const struct aten_value *x, int64_t mos
 
 /* ---- triangles ---- */
 
-/* Blocks of `half` rows left of diagonal blocks that are inverted already. */
+/* Selects blocks of `half` rows left of diagonal blocks that are already inverted. */
 static struct aten_value *blocks(struct aten_graph *g, int64_t size, int64_t half)
 {
     const int64_t sizes[3] = { 1, size, size };
@@ -128,7 +128,7 @@ static struct aten_value *blocks(struct aten_graph *g, int64_t size, int64_t hal
     return bits ? aten_constant(g, ATEN_BOOLEAN, 3, sizes, bits) : NULL;
 }
 
-/* From blocks of 1 to twice their size in each step: {A, 0; B, C} has {A', 0; -C' B A', C'}. */
+/* Doubles the size of inverted blocks in each step, from 1 on: {A, 0; B, C} has the inverse {A', 0; -C' B A', C'}. */
 struct aten_value *aten_triangle_inverse(struct aten_graph *g, struct aten_value *x, bool upper, bool unit)
 {
     if (!square(g, x, TRIANGLE_MAX))
@@ -155,7 +155,7 @@ static struct aten_value *triangle_solved(struct aten_graph *g, struct aten_valu
     return left ? aten_product(g, inverse, b) : aten_product(g, b, inverse);
 }
 
-/* Both with the same batch dimensions. */
+/* Expands both arguments to the same batch dimensions. */
 static bool broadcast_batches(struct aten_graph *g, const struct aten_node *n, uint32_t first, uint32_t second,
                               struct aten_value **a, struct aten_value **b)
 {
@@ -203,7 +203,7 @@ bool aten_build_triangular_solve(struct aten_graph *g, const struct aten_node *n
 
 /* ---- Cholesky ---- */
 
-/* linalg_cholesky_ex(self, upper, check_errors) -> (L, info): info is the first column that has no root. */
+/* linalg_cholesky_ex(self, upper, check_errors) -> (L, info): info is the first column without a real root. */
 bool aten_build_cholesky(struct aten_graph *g, const struct aten_node *n)
 {
     bool done;
@@ -257,10 +257,10 @@ bool aten_build_cholesky_solve(struct aten_graph *g, const struct aten_node *n)
 /* ---- LU ---- */
 
 struct lu {
-    struct aten_value *both;   /* L below the diagonal, U */
-    struct aten_value *pivots; /* {batch, steps, 1}: which row was changed for this one, from 1 on, INT32 */
+    struct aten_value *both;   /* L below the diagonal, U on and above it */
+    struct aten_value *pivots; /* {batch, steps, 1}: the row that was exchanged with this one, counted from 1, INT32 */
     struct aten_value *order;  /* {batch, rows, 1}: rows of A in their new order, INT64 */
-    struct aten_value *info;   /* the first zero on U's diagonal, from 1 on; 0: none */
+    struct aten_value *info;   /* position of the first zero on U's diagonal, counted from 1; 0: none */
     int64_t steps;
 };
 
@@ -273,7 +273,7 @@ static struct aten_value *numbers(struct aten_graph *g, int64_t count)
     return values ? aten_constant(g, ATEN_INT64, 3, sizes, values) : NULL;
 }
 
-/* {batch, rows, 1}: the permutation after exchanging row j and row `with`. */
+/* {batch, rows, 1}: the permutation after exchanging rows j and `with`. */
 static struct aten_value *exchange(struct aten_graph *g, int64_t rows, int64_t j, struct aten_value *with)
 {
     struct aten_value *all = numbers(g, rows), *here = aten_scalar_int(g, ATEN_INT64, j);
@@ -332,7 +332,7 @@ static bool lu_of(struct aten_graph *g, struct aten_value *x, bool pivoting, str
     return lu->pivots != NULL;
 }
 
-/* P with A = P L U: column k has its one in row order[k]. */
+/* P with A = P L U: the 1 of column k is in row order[k]. */
 static struct aten_value *permutation(struct aten_graph *g, struct aten_value *order, int32_t type)
 {
     if (!order)
@@ -355,7 +355,7 @@ static struct aten_value *upper(struct aten_graph *g, const struct lu *lu)
     return x ? aten_diagonals_cleared(g, x, INT32_MIN, 0) : NULL;
 }
 
-/* From stored factors and pivots. */
+/* Reads stored factors and pivots. */
 static bool lu_stored(struct aten_graph *g, const struct aten_node *n, uint32_t first, struct lu *lu)
 {
     struct aten_value *x = aten_stack(g, n, first), *pivots = aten_convert(g, aten_in(g, n, first + 1), ATEN_INT64);
@@ -373,7 +373,7 @@ static bool lu_stored(struct aten_graph *g, const struct aten_node *n, uint32_t 
     return !g->failed;
 }
 
-/* X with A X = B, `adjoint`: with A^T X = B; or, not `left`, with X A = B. */
+/* X with A X = B, `adjoint`: A^T X = B, or without `left` X A = B. */
 static struct aten_value *lu_solved(struct aten_graph *g, const struct lu *lu, struct aten_value *b, bool left,
                                     bool adjoint)
 {
@@ -447,7 +447,7 @@ bool aten_build_lu_solve(struct aten_graph *g, const struct aten_node *n)
     return aten_stack_result(g, n, 0, lu_solved(g, &lu, b, aten_int(g, n, 3, 1), aten_int(g, n, 4, 0)));
 }
 
-/* Determinants of contiguous matrices are those of the transposed ones: gradients count on their factors. */
+/* torch computes determinants of contiguous matrices from their transposes; gradients depend on these factors. */
 static bool by_columns(const struct aten_value *x)
 {
     int64_t step = 1;
@@ -504,7 +504,7 @@ bool aten_build_inverse(struct aten_graph *g, const struct aten_node *n)
            aten_stack_result(g, n, 1, lu.info);
 }
 
-/* U's diagonal, {batch, size, 1}, and 1 or -1 as the number of exchanges is even. */
+/* U's diagonal, {batch, size, 1}; *out_sign: 1 for an even number of exchanges, otherwise -1. */
 static struct aten_value *diagonal(struct aten_graph *g, const struct lu *lu, struct aten_value **out_sign)
 {
     const int64_t size = lu->steps, batch = lu->both->sizes[0], sizes[3] = { batch, size, 1 };

@@ -24,7 +24,7 @@ static struct aten_value *summed(struct aten_graph *g, struct aten_value *x)
 
 /* ---- element by element ---- */
 
-/* self and target (arguments `first` and behind), broadcast by torch before. */
+/* self and target (arguments `first` and the next), which torch has broadcast. */
 struct pair {
     struct aten_value *x, *target;
 };
@@ -45,7 +45,7 @@ static bool reduced(struct aten_graph *g, const struct aten_node *n, struct aten
                        reduction == MEAN ? aten_divide(g, sum, like(g, loss, (double)aten_elements(loss))) : sum);
 }
 
-/* The gradient of each element: of the mean a share. */
+/* The gradient of each element; for the mean it is divided by the number of elements. */
 static bool spread(struct aten_graph *g, const struct aten_node *n, struct aten_value *slope, int64_t reduction)
 {
     if (!slope)
@@ -75,8 +75,8 @@ bool aten_build_mse_loss_backward(struct aten_graph *g, const struct aten_node *
     return spread(g, n, aten_scaled(g, difference(g, pair_of(g, n, 1)), 2, 0), aten_int(g, n, 3, MEAN));
 }
 
-/* smooth_l1_loss(self, target, reduction, beta); huber_loss(self, target, reduction, delta), parameter 1, is that times
- * delta. */
+/* smooth_l1_loss(self, target, reduction, beta); huber_loss(self, target, reduction, delta), parameter 1, is delta
+ * times that. */
 bool aten_build_smooth_loss(struct aten_graph *g, const struct aten_node *n)
 {
     const double beta = aten_real(g, n, 3, 1), factor = n->parameter ? beta : 1;
@@ -103,7 +103,7 @@ bool aten_build_smooth_loss_backward(struct aten_graph *g, const struct aten_nod
     return spread(g, n, slope, aten_int(g, n, 3, MEAN));
 }
 
-/* log(x), not below -100 */
+/* max(log(x), -100) */
 static struct aten_value *bounded_log(struct aten_graph *g, struct aten_value *x)
 {
     return aten_apply2(g, EW(MAX), aten_apply(g, EW(LOG), x), like(g, x, -100));
@@ -140,12 +140,12 @@ bool aten_build_binary_cross_entropy_backward(struct aten_graph *g, const struct
 struct classes {
     uint32_t axis;
     int64_t sizes[ATEN_RANK_MAX]; /* of self */
-    struct aten_value *target;    /* INT64, 1 class; 0 where it is ignored */
+    struct aten_value *target;    /* INT64, 1 class; 0 for ignored elements */
     struct aten_value *valid;     /* not ignored */
-    struct aten_value *weight;    /* of the target's class, 0 where it is ignored */
+    struct aten_value *weight;    /* weight of the target's class, 0 for ignored elements */
 };
 
-/* self {batch, classes, ...} or {classes}; the target has no classes. */
+/* self is {batch, classes, ...} or {classes}; the target lacks the class dimension. */
 static bool read_classes(struct aten_graph *g, const struct aten_node *n, uint32_t target, uint32_t weight,
                          int64_t ignored, struct classes *out, struct aten_value *x)
 {

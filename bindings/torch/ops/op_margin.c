@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Losses that compare the scores of classes with that of the right one. */
+/* Losses that compare the scores of classes with the score of the correct one. */
 #include "axis.h"
 #include "index.h"
 
@@ -20,7 +20,7 @@ static struct aten_value *summed(struct aten_graph *g, struct aten_value *x, uin
     return x ? aten_squeeze(g, aten_reduced(g, REDUCE(SUM), x, UINT32_C(1) << axis, x->type), axis) : NULL;
 }
 
-/* Rows' losses as the reduction wants them. */
+/* Reduces the losses of rows as requested. */
 static bool reduced(struct aten_graph *g, const struct aten_node *n, struct aten_value *loss, int64_t reduction)
 {
     if (loss && reduction != NONE) {
@@ -51,12 +51,12 @@ static struct aten_value *classes(struct aten_graph *g, int64_t count, uint32_t 
 }
 
 struct margins {
-    struct aten_value *over; /* by how much each class comes too near, [rows, classes], 0 if not */
+    struct aten_value *over; /* by how much each class violates the margin, [rows, classes]; 0 if it does not */
     struct aten_value *right, *target, *weight;
     double p;
 };
 
-/* self, target, p, margin, weight from `first` on */
+/* Reads self, target, p, margin, weight: arguments from `first` on. */
 static bool margins_of(struct aten_graph *g, const struct aten_node *n, uint32_t first, struct margins *m)
 {
     struct aten_value *x = rows_of(g, aten_in_as(g, n, first, aten_wide(n->outputs[0].type)));
@@ -105,13 +105,13 @@ bool aten_build_multi_margin_backward(struct aten_graph *g, const struct aten_no
     return aten_result(g, n, 0, aten_reshape(g, each, n->outputs[0].rank, n->outputs[0].sizes));
 }
 
-/* ---- several right ones ---- */
+/* ---- several correct classes ---- */
 
 struct labels {
     struct aten_value *given; /* [rows, labels]: targets before the first -1 */
-    struct aten_value *at;    /* the same as indices, 0 where none is given */
+    struct aten_value *at;    /* the same as indices, 0 for absent ones */
     struct aten_value *is;    /* [rows, classes] */
-    struct aten_value *over;  /* [rows, labels, classes]: how far a class comes too near a label's */
+    struct aten_value *over;  /* [rows, labels, classes]: by how much a class violates the margin of a label */
 };
 
 static bool labels_of(struct aten_graph *g, struct aten_value *x, struct aten_value *target, struct labels *l)
