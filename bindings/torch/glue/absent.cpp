@@ -23,7 +23,7 @@ enum Absent { COO, SPARSE, NESTED, QUANTIZED, MKLDNN };
         "quantized tensors: quantize on the CPU, or dequantize() first",
         "tensors of layout torch._mkldnn: leave the tensor on the CPU",
     };
-    TORCH_CHECK_NOT_IMPLEMENTED(false, op.operator_name(), ": dml has no ", texts[kind]);
+    TORCH_CHECK_NOT_IMPLEMENTED(false, op.operator_name(), ": dml does not support ", texts[kind]);
     std::abort(); // unreachable
 }
 

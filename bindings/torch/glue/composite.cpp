@@ -174,7 +174,7 @@ Tensor recurrence(const Tensor &self, const Tensor &degree, const Tensor &first,
     Tensor x = both[0], n = both[1].to(type).trunc(), before = at::ones_like(x), here = first.to(type).expand_as(x);
     int64_t most = n.numel() ? static_cast<int64_t>(n.nan_to_num(0, 0, 0).max().item<double>()) : 0;
     TORCH_CHECK_NOT_IMPLEMENTED(most <= kDegreeMax, "polynomials of a degree above ", kDegreeMax,
-                                " are not implemented on dml, this is ", most);
+                                " are not implemented on dml, got ", most);
     Tensor y = at::where(n.eq(0), before, at::zeros_like(x));
     for (int64_t k = 1; k <= most; k++) {
         y = at::where(n.eq(k), here, y);

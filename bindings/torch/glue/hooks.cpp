@@ -141,7 +141,7 @@ TORCH_LIBRARY(torch_directml, m)
     m.def("fallbacks(bool clear) -> str", &fallbacks_json);
     m.def("alias_on_cpu(Tensor tensor) -> Tensor", [](const at::Tensor &tensor) {
         TORCH_CHECK(tensor.is_privateuseone() && host_memory(tensor.device().index()), "alias_on_cpu: the memory of ",
-                    tensor.device(), " is not the host's");
+                    tensor.device(), " is not host memory");
         note_written(tensor); // the caller may write through the alias
         return alias_on_cpu(tensor);
     });

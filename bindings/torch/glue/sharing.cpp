@@ -33,7 +33,7 @@ at::Tensor over_host(const at::Tensor &bytes, int64_t index)
 {
     auto where = static_cast<c10::DeviceIndex>(index);
     TORCH_CHECK(bytes.is_cpu() && host_memory(where), "over_host: the memory of ", c10::Device(kDml, where),
-                " is not the host's");
+                " is not host memory");
     c10::Storage storage = storage_over(bytes.storage(), c10::Device(kDml, where), allocator_of(where));
     storage.unsafeGetStorageImpl()->set_resizable(false);
     return bytes_of(storage, c10::Device(kDml, where));
@@ -44,7 +44,7 @@ void move_over_host(const at::Tensor &tensor, const at::Tensor &bytes)
 {
     const c10::Storage &storage = tensor.storage();
     TORCH_CHECK(bytes.is_cpu() && host_memory(tensor.device().index()) && bytes.storage().nbytes() == storage.nbytes(),
-                "move_over_host: ", storage.nbytes(), " bytes of the host's memory are needed, not ",
+                "move_over_host: ", storage.nbytes(), " bytes of host memory are required, not ",
                 bytes.storage().nbytes(), " of ", bytes.device());
     c10::DeviceIndex index = tensor.device().index();
     aten_synchronize(device(index));

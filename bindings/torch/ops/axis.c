@@ -6,7 +6,7 @@ bool aten_taps_init(struct aten_graph *g, struct aten_taps *taps, int64_t to, in
 {
     *taps = (struct aten_taps){ .to = to, .from = from };
     if (to < 1 || from < 1 || capacity > INT32_MAX)
-        return aten_fail(g, "%lld elements along a dimension become %lld", (long long)from, (long long)to);
+        return aten_fail(g, "cannot map a dimension of %lld elements to one of %lld", (long long)from, (long long)to);
     taps->capacity = (uint32_t)capacity;
     taps->taps = aten_alloc(g, (size_t)capacity * sizeof(*taps->taps));
     return taps->taps != NULL;
@@ -167,7 +167,7 @@ struct aten_value *aten_along(struct aten_graph *g, struct aten_value *x, uint32
         return gathered(g, x, axis, taps, most);
     if (taps->to * taps->from <= 1 << 24)
         return multiplied(g, x, axis, taps);
-    aten_fail(g, "%lld elements along a dimension become %lld, each of %u", (long long)taps->from, (long long)taps->to,
-              most);
+    aten_fail(g, "cannot map a dimension of %lld elements to one of %lld with %u taps per element",
+              (long long)taps->from, (long long)taps->to, most);
     return NULL;
 }

@@ -106,12 +106,12 @@ bool aten_build(struct aten_graph *g, const struct aten_node *n)
     const struct aten_node *before = g->node;
     aten_builder *build = builder_of(&own);
     g->node = &own;
-    bool ok = build ? !g->failed && build(g, &own) && !g->failed : aten_fail(g, "complex numbers have no operator");
+    bool ok = build ? !g->failed && build(g, &own) && !g->failed : aten_fail(g, "complex numbers are not supported");
     for (uint32_t i = 0; ok && i < n->output_count; i++)
         if (aten_wanted(n, i) && !n->results[i])
             ok = aten_fail(g, "result %u was not built", i);
     if (!ok)
-        aten_fail(g, "cannot be built");
+        aten_fail(g, "unsupported arguments");
     g->node = before;
     return ok;
 }
@@ -172,5 +172,5 @@ bool aten_compile_graph(struct aten_graph *g, struct aten_value **outputs, uint3
         return !g->failed;
     HRESULT hr =
         IDMLDevice1_CompileGraph(g->dml, &desc, DML_EXECUTION_FLAG_NONE, &IID_IDMLCompiledOperator, (void **)out_op);
-    return SUCCEEDED(hr) || aten_fail(g, "DirectML cannot compile it (0x%08x)", (unsigned)hr);
+    return SUCCEEDED(hr) || aten_fail(g, "CompileGraph failed (0x%08x)", (unsigned)hr);
 }

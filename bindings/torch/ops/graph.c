@@ -143,14 +143,14 @@ struct aten_value *aten_input_value(struct aten_graph *g, const struct aten_tens
                                     uint32_t element)
 {
     if (!aten_type_bytes(layout->type) || layout->rank > ATEN_RANK_MAX) {
-        aten_fail(g, "argument %u is a tensor of %u dimensions and type %d, at most %u of the usual types are possible",
-                  argument, layout->rank, layout->type, ATEN_RANK_MAX);
+        aten_fail(g, "argument %u has %u dimensions and type %d, must have at most %u and a supported type", argument,
+                  layout->rank, layout->type, ATEN_RANK_MAX);
         return NULL;
     }
     for (uint32_t i = 0; i < layout->rank; i++)
         if (layout->sizes[i] < 0 || layout->sizes[i] > UINT32_MAX || layout->strides[i] < 0 ||
             (layout->strides[i] > UINT32_MAX && layout->sizes[i] > 1)) {
-            aten_fail(g, "dimension %u of argument %u has size %lld and stride %lld, 0 to 2^32 - 1 are possible", i,
+            aten_fail(g, "dimension %u of argument %u has size %lld and stride %lld, must be from 0 to 2^32 - 1", i,
                       argument, (long long)layout->sizes[i], (long long)layout->strides[i]);
             return NULL;
         }
@@ -306,7 +306,7 @@ static bool lies_as(const struct aten_value *v, const struct aten_tensor *wanted
 bool aten_result(struct aten_graph *g, const struct aten_node *n, uint32_t i, struct aten_value *v)
 {
     if (!v || g->failed)
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     if (!aten_wanted(n, i))
         return true;
     const struct aten_tensor *wanted = &n->outputs[i];
@@ -341,7 +341,7 @@ struct aten_value *aten_view(struct aten_graph *g, const struct aten_value *x, u
         v->strides[i] = strides[i];
     }
     if (extent_of(rank, sizes, strides) * aten_type_bytes(x->type) > bytes_of(x->buffer)) {
-        aten_fail(g, "a view reaches beyond its storage");
+        aten_fail(g, "a view exceeds its storage");
         return NULL;
     }
     return v;
@@ -464,7 +464,7 @@ struct aten_value *aten_reshape(struct aten_graph *g, struct aten_value *x, uint
     for (uint32_t i = 0; i < rank; i++)
         elements *= sizes[i];
     if (elements != aten_elements(x)) {
-        aten_fail(g, "%lld elements do not become %lld", (long long)aten_elements(x), (long long)elements);
+        aten_fail(g, "%lld elements cannot be reshaped to %lld", (long long)aten_elements(x), (long long)elements);
         return NULL;
     }
     if (!elements)
@@ -546,7 +546,7 @@ static bool emit_empty(struct aten_graph *g, struct aten_value *const *inputs, u
         full = full || (outputs[i] && outputs[i]->buffer->source != ATEN_SOURCE_EMPTY);
     for (uint32_t i = 0; full && i < input_count; i++)
         if (inputs[i] && inputs[i]->buffer->source == ATEN_SOURCE_EMPTY)
-            return !aten_fail(g, "an input is empty and the result is not");
+            return !aten_fail(g, "an input is empty but the result is not");
     return !full;
 }
 
@@ -575,7 +575,7 @@ bool aten_emit(struct aten_graph *g, DML_OPERATOR_TYPE type, const void *desc, s
     IDMLOperator *op = NULL;
     HRESULT hr = IDMLDevice1_CreateOperator(g->dml, &operator_desc, &IID_IDMLOperator, (void **)&op);
     if (FAILED(hr))
-        return aten_fail(g, "DirectML refuses operator %d with 0x%08x", (int)type, (unsigned)hr);
+        return aten_fail(g, "CreateOperator failed for operator %d (0x%08x)", (int)type, (unsigned)hr);
     DML_OPERATOR_GRAPH_NODE_DESC *node = aten_alloc(g, sizeof(*node));
     if (!node || !base_array_reserve((void **)&g->nodes, g->node_count, &g->node_capacity, sizeof(*g->nodes))) {
         IDMLOperator_Release(op);

@@ -46,7 +46,7 @@ static bool read_attention(struct aten_graph *g, const struct aten_node *n, uint
         return aten_fail(g, "query, key and value have %u, %u and %u dimensions, must have 4", q->rank, k->rank,
                          v->rank);
     if (!aten_is_float(q->type) || !aten_elements(q) || !aten_elements(k) || !aten_elements(v))
-        return aten_fail(g, "only full tensors of floats attend to one another");
+        return aten_fail(g, "query, key and value must be floating point and must not be empty");
     const int32_t type = aten_wide(q->type);
     *out = (struct attention){ q, k, v, NULL, aten_given(n, first + 3), aten_real(g, n, first + 5, 1), type };
     /* Scores of 16-bit types are computed in FLOAT32: the exponentials multiply rounding errors of scores. */

@@ -14,7 +14,7 @@
 static struct aten_value *argument(struct aten_graph *g, const struct aten_node *n)
 {
     if (n->outputs[0].type == ATEN_FLOAT64) {
-        aten_fail(g, "results in float64 have no operator");
+        aten_fail(g, "results in float64 are not supported");
         return NULL;
     }
     return aten_in_double(g, n, 0);

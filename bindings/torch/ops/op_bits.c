@@ -50,7 +50,7 @@ bool aten_build_nextafter(struct aten_graph *g, const struct aten_node *n)
 bool aten_build_frexp(struct aten_graph *g, const struct aten_node *n)
 {
     if (aten_wide(n->outputs[0].type) != ATEN_FLOAT32)
-        return aten_fail(g, "%s has no operator, float32 has", aten_type_name(n->outputs[0].type));
+        return aten_fail(g, "%s is not supported, float32 is", aten_type_name(n->outputs[0].type));
     struct aten_value *x = float_in(g, n, 0, ATEN_FLOAT32), *size = aten_apply(g, EW(ABS), x);
     struct aten_value *small = aten_apply2(g, EW(LOGICAL_LESS_THAN), size, aten_scalar(g, ATEN_FLOAT32, 0x1p-126));
     struct aten_value *bits = seen_as(g, aten_select(g, small, aten_scaled(g, size, 0x1p30, 0), size), ATEN_INT32);

@@ -12,7 +12,7 @@ static struct aten_value *interleaved(struct aten_graph *g, const struct aten_va
 {
     struct aten_value *y = aten_alloc(g, sizeof(*y));
     if (!y || x->rank == ATEN_RANK_MAX) {
-        aten_fail(g, "complex tensors have at most %u dimensions here", ATEN_RANK_MAX - 1);
+        aten_fail(g, "complex tensors of more than %u dimensions are not supported", ATEN_RANK_MAX - 1);
         return NULL;
     }
     *y = *x;
@@ -59,7 +59,7 @@ bool aten_pair_result(struct aten_graph *g, const struct aten_node *n, uint32_t 
     if (!aten_wanted(n, i))
         return true;
     if (!x.re || !aten_is_complex(wanted->type))
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     struct aten_value *whole = aten_new_strided(g, wanted->type, wanted->rank, wanted->sizes, wanted->strides);
     struct aten_value *both = whole ? interleaved(g, whole) : NULL, *in[2] = { x.re, aten_pair_im(g, x) };
     DML_TENSOR_DESC tensors[2];
@@ -321,7 +321,7 @@ bool aten_build_complex_copy(struct aten_graph *g, const struct aten_node *n)
 {
     const uint32_t from = (uint32_t)n->parameter;
     if (!aten_is_complex(n->outputs[0].type))
-        return aten_fail(g, "complex numbers become %s", aten_type_name(n->outputs[0].type));
+        return aten_fail(g, "complex numbers cannot be converted to %s", aten_type_name(n->outputs[0].type));
     return aten_pair_result(g, n, 0, aten_pair_in(g, n, from, aten_part(n->outputs[0].type)));
 }
 
@@ -365,7 +365,7 @@ bool aten_build_bits(struct aten_graph *g, const struct aten_node *n)
             if (v)
                 v->type = bits_type(v->type);
             if (!v || v->type == ATEN_ABSENT)
-                return aten_fail(g, "complex numbers of 16 bytes have no operator");
+                return aten_fail(g, "complex numbers of 16 bytes are not supported");
         }
     }
     if (!args || !outputs || g->failed)
@@ -374,7 +374,7 @@ bool aten_build_bits(struct aten_graph *g, const struct aten_node *n)
         outputs[i] = n->outputs[i];
         outputs[i].type = outputs[i].type == ATEN_ABSENT ? ATEN_ABSENT : bits_type(outputs[i].type);
         if (outputs[i].type != n->outputs[i].type && outputs[i].type == ATEN_ABSENT)
-            return aten_fail(g, "complex numbers of 16 bytes have no operator");
+            return aten_fail(g, "complex numbers of 16 bytes are not supported");
     }
     plain.args = args;
     plain.outputs = outputs;
@@ -389,6 +389,6 @@ bool aten_build_bits(struct aten_graph *g, const struct aten_node *n)
 bool aten_build_complex_pad(struct aten_graph *g, const struct aten_node *n)
 {
     if (aten_given(n, 2) && (n->args[2].kind == ATEN_REALS || aten_real(g, n, 2, 0) != 0))
-        return aten_fail(g, "complex numbers are padded with zeros alone");
+        return aten_fail(g, "complex numbers can be padded with zeros only");
     return aten_build_bits(g, n);
 }

@@ -95,7 +95,7 @@ static struct aten_value *columns(struct aten_graph *g, const struct window *w, 
         int64_t span = (window[i] - 1) * w->dilations[i] + 1;
         int64_t rest = (positions[i] - 1) * w->strides[i] + span - x->sizes[i + 2] - w->padding[i];
         if (rest <= -(int64_t)w->strides[i]) {
-            aten_fail(g, "argument output_padding is beyond the stride");
+            aten_fail(g, "argument output_padding exceeds the stride");
             return NULL;
         }
         windows[i] = (UINT)window[i];

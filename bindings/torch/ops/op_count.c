@@ -59,7 +59,7 @@ bool aten_build_histc(struct aten_graph *g, const struct aten_node *n)
     const int64_t bins = aten_int(g, n, 1, 100), all[1] = { bins };
     struct aten_value *x = aten_flat(g, aten_in_as(g, n, 0, type)), *low, *high;
     if (!x || bins < 1 || n->outputs[0].type == ATEN_BOOLEAN)
-        return aten_fail(g, "bins must be above 0, and elements numbers");
+        return aten_fail(g, "bins must be positive, and self must not be bool");
     if (!aten_elements(x))
         return aten_result(g, n, 0, aten_scalar(g, type, 0));
     range_of(g, n, x, &low, &high);
@@ -84,7 +84,7 @@ bool aten_build_mode(struct aten_graph *g, const struct aten_node *n)
     if (!x || !aten_axis(g, aten_int(g, n, 1, -1), x->rank, &axis))
         return false;
     if (!aten_elements(x) || aten_elements(x) * x->sizes[axis] > PAIRS_MAX || x->rank == ATEN_RANK_MAX)
-        return aten_fail(g, "there must be elements, at most %lld comparisons", (long long)PAIRS_MAX);
+        return aten_fail(g, "self must not be empty and must require at most %lld comparisons", (long long)PAIRS_MAX);
     const uint32_t last = x->rank - 1;
     const int64_t size = x->sizes[axis];
     double *places = aten_alloc(g, (size_t)size * sizeof(*places));

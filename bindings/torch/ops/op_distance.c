@@ -113,7 +113,7 @@ bool aten_build_cdist_backward(struct aten_graph *g, const struct aten_node *n)
     const uint32_t rows = all->rank - 2;
     all = aten_squeeze(g, aten_reduced(g, REDUCE(SUM), all, UINT32_C(1) << rows, type), rows);
     if (all && all->rank > n->outputs[0].rank)
-        return aten_fail(g, "x1 was broadcast");
+        return aten_fail(g, "broadcast x1 is not supported");
     return aten_result(g, n, 0, all);
 }
 

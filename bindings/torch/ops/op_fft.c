@@ -253,7 +253,7 @@ static bool axes_of(struct aten_graph *g, const struct aten_node *n, const struc
     const int64_t *dims = aten_ints(g, n, 1, &count);
     *out = (struct axes){ .count = count, .elements = 1 };
     if (!x || count > ATEN_RANK_MAX)
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     for (uint32_t i = 0; i < count; i++) {
         if (!aten_axis(g, dims[i], x->rank, &out->list[i]))
             return false;

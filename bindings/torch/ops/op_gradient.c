@@ -136,7 +136,7 @@ bool aten_build_hardtanh_backward(struct aten_graph *g, const struct aten_node *
 {
     struct pair p = pair_of(g, n);
     if (!p.x)
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     return passed_where(g, n, p, between(g, p.x, aten_in_as(g, n, 2, p.x->type), aten_in_as(g, n, 3, p.x->type)));
 }
 
@@ -165,7 +165,7 @@ bool aten_build_softplus_backward(struct aten_graph *g, const struct aten_node *
 {
     struct pair p = pair_of(g, n);
     if (!p.x)
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     struct aten_value *scaled = aten_multiply(g, p.x, aten_in_as(g, n, 2, p.x->type));
     struct aten_value *linear = greater(g, scaled, aten_in_as(g, n, 3, p.x->type));
     return aten_result(g, n, 0, aten_select(g, linear, p.dy, aten_multiply(g, p.dy, sigmoid(g, scaled))));
@@ -200,7 +200,7 @@ bool aten_build_shrink_backward(struct aten_graph *g, const struct aten_node *n)
 {
     struct pair p = pair_of(g, n);
     if (!p.x)
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     struct aten_value *inside =
         aten_apply2(g, EW(LOGICAL_LESS_THAN_OR_EQUAL), aten_apply(g, EW(ABS), p.x), aten_in_as(g, n, 2, p.x->type));
     return aten_result(g, n, 0, aten_select(g, inside, like(g, p.x, 0), p.dy));
@@ -235,7 +235,7 @@ bool aten_build_glu(struct aten_graph *g, const struct aten_node *n)
     struct aten_value *part[2];
     uint32_t axis;
     if (!halves(g, aten_in_as(g, n, 0, aten_wide(n->outputs[0].type)), aten_int(g, n, 1, -1), part, &axis))
-        return aten_fail(g, "cannot be halved");
+        return aten_fail(g, "the dimension cannot be halved");
     return aten_result(g, n, 0, aten_multiply(g, part[0], sigmoid(g, part[1])));
 }
 
@@ -246,7 +246,7 @@ bool aten_build_glu_backward(struct aten_graph *g, const struct aten_node *n)
     struct aten_value *part[2];
     uint32_t axis;
     if (!halves(g, p.x, aten_int(g, n, 2, -1), part, &axis))
-        return aten_fail(g, "cannot be halved");
+        return aten_fail(g, "the dimension cannot be halved");
     struct aten_value *s = sigmoid(g, part[1]), *first = aten_multiply(g, p.dy, s);
     part[1] = aten_multiply(g, aten_multiply(g, first, aten_scaled(g, s, -1, 1)), part[0]);
     part[0] = first;

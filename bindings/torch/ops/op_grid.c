@@ -149,7 +149,8 @@ static bool begin(struct aten_graph *g, const struct aten_node *n, uint32_t firs
     s->align = aten_int(g, n, first + 4, 0);
     if (!input || !grid || input->rank != s->axes + 2 || grid->rank != s->axes + 2 || !aten_elements(input) ||
         !aten_elements(grid) || s->mode > (s->axes == 2 ? BICUBIC : NEAREST))
-        return aten_fail(g, "input and grid must have %u dimensions and elements, the mode be known", s->axes + 2);
+        return aten_fail(g, "input and grid must have %u dimensions and must not be empty, and the mode must be known",
+                         s->axes + 2);
     s->taps = s->mode == BILINEAR ? 2 : s->mode == NEAREST ? 1 : 4;
     s->batch = input->sizes[0];
     s->channels = input->sizes[1];

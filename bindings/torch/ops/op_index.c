@@ -121,7 +121,7 @@ static bool broadcast_shape(struct aten_graph *g, const struct aten_node *n, str
         if (!v)
             continue;
         if (v->type == ATEN_BOOLEAN || v->type == ATEN_UINT8)
-            return aten_fail(g, "masks select as many elements as they have, which is known only afterwards");
+            return aten_fail(g, "the number of elements that a mask selects is unknown when compiling");
         for (uint32_t d = 0; d < v->rank; d++)
             if (v->sizes[d] != 1)
                 s->shape[d + s->shape_rank - v->rank] = v->sizes[d];
@@ -137,7 +137,7 @@ static bool selection_make(struct aten_graph *g, const struct aten_node *n, stru
     bool adjacent = true;
     memset(s, 0, sizeof(*s));
     if (!x || !aten_given(n, 1) || n->args[1].kind != ATEN_TENSORS || n->args[1].count > x->rank)
-        return aten_fail(g, "indices must be a list of at most as many tensors as there are dimensions");
+        return aten_fail(g, "indices must be a list with at most one tensor for each dimension");
     if (!broadcast_shape(g, n, s))
         return false;
     int64_t count = 1, column[2] = { 1, 1 };
@@ -157,7 +157,7 @@ static bool selection_make(struct aten_graph *g, const struct aten_node *n, stru
         s->order[used++] = i;
     }
     if (!used)
-        return aten_fail(g, "there is no index tensor");
+        return aten_fail(g, "indices has no tensor");
     s->indexed = used;
     s->at = adjacent ? first : 0;
     for (uint32_t i = 0; i < x->rank; i++)
@@ -194,7 +194,7 @@ bool aten_build_index(struct aten_graph *g, const struct aten_node *n)
         return false;
     const uint32_t rank = selected_sizes(&s, sizes, order);
     if (rank > ATEN_RANK_MAX)
-        return aten_fail(g, "the result has %u dimensions, at most %u are possible", rank, ATEN_RANK_MAX);
+        return aten_fail(g, "the result has %u dimensions, at most %u are supported", rank, ATEN_RANK_MAX);
     struct aten_value *y;
     if (s.indexed == 1) { /* indexing of rows does not require tuples */
         const int64_t flat = s.tuples->sizes[0];
@@ -212,7 +212,7 @@ static struct aten_value *put_masked(struct aten_graph *g, const struct aten_nod
     struct aten_value *mask = n->args[1].values[0];
     uint32_t rest = x->rank - mask->rank;
     if (values->rank > rest && !(values->rank == rest + 1 && values->sizes[0] == 1)) {
-        aten_fail(g, "values of a mask must be the same for all of its elements");
+        aten_fail(g, "values for a mask must be the same for all selected elements");
         return NULL;
     }
     if (values->rank > rest)
@@ -243,7 +243,7 @@ bool aten_build_index_put(struct aten_graph *g, const struct aten_node *n)
         return false;
     const uint32_t rank = selected_sizes(&s, sizes, order);
     if (rank > ATEN_RANK_MAX)
-        return aten_fail(g, "values have %u dimensions, at most %u are possible", rank, ATEN_RANK_MAX);
+        return aten_fail(g, "values have %u dimensions, at most %u are supported", rank, ATEN_RANK_MAX);
     int64_t placed[ATEN_RANK_MAX];
     for (uint32_t i = 0; i < rank; i++) {
         placed[i] = sizes[order[i]];
@@ -467,7 +467,7 @@ bool aten_build_index_write(struct aten_graph *g, const struct aten_node *n)
         return false;
     for (uint32_t i = 0; n->parameter == 1 && s.updates->rank && i < s.x->rank; i++)
         if (s.updates->rank != s.x->rank || (i != s.axis && s.updates->sizes[i] != s.x->sizes[i]))
-            return aten_fail(g, "source must have the sizes of self but in dimension %u", s.axis);
+            return aten_fail(g, "source must have the sizes of self except in dimension %u", s.axis);
     static const enum aten_bound_rule rules[] = { ATEN_BOUND_COPY, ATEN_BOUND_DIMENSION, ATEN_BOUND_DIMENSION,
                                                   ATEN_BOUND_SELF };
     aten_bound(g, n,

@@ -18,7 +18,7 @@ static struct aten_value *stack_of(struct aten_graph *g, struct aten_value *x)
     if (x && aten_is_float(x->type))
         x = aten_convert(g, x, aten_wide(x->type));
     if (!x || (x->type != ATEN_FLOAT32 && x->type != ATEN_FLOAT64) || x->rank < 2 || !aten_elements(x)) {
-        aten_fail(g, "only full matrices of float32 and float64 are possible");
+        aten_fail(g, "matrices must be float32 or float64 and must not be empty");
         return NULL;
     }
     const int64_t rows = x->sizes[x->rank - 2], columns = x->sizes[x->rank - 1];
@@ -111,7 +111,7 @@ static bool square(struct aten_graph *g, const struct aten_value *x, int64_t mos
     if (!x)
         return false;
     return (x->sizes[1] == x->sizes[2] && x->sizes[1] <= most) ||
-           aten_fail(g, "matrices have %lld rows and %lld columns, at most %lld of both are possible",
+           aten_fail(g, "matrices have %lld rows and %lld columns, at most %lld of each are supported",
                      (long long)x->sizes[1], (long long)x->sizes[2], (long long)most);
 }
 
@@ -212,7 +212,7 @@ bool aten_build_cholesky(struct aten_graph *g, const struct aten_node *n)
     struct aten_value *x = aten_stack(g, n, 0), *columns[ATEN_STEPS_MAX];
     const bool upper = aten_int(g, n, 1, 0);
     if (!square(g, x, ATEN_STEPS_MAX) || aten_int(g, n, 2, 0))
-        return aten_fail(g, "check_errors is the CPU's");
+        return aten_fail(g, "check_errors is not supported");
     x = upper ? aten_turned(g, x) : x;
     const int64_t size = x->sizes[1];
     struct aten_value *zero = zero_of(g, x), *info = aten_scalar_int(g, ATEN_INT32, 0), *none = info;
@@ -321,7 +321,7 @@ static bool lu_of(struct aten_graph *g, struct aten_value *x, bool pivoting, str
     const int64_t batch = x->sizes[0], rows = x->sizes[1], one[3] = { batch, 1, 1 }, all[3] = { batch, rows, 1 };
     *lu = (struct lu){ .both = x, .steps = BASE_MIN(rows, x->sizes[2]) };
     if (lu->steps > LU_MAX)
-        return aten_fail(g, "%lld columns, at most %d are possible", (long long)lu->steps, LU_MAX);
+        return aten_fail(g, "%lld columns, at most %d are supported", (long long)lu->steps, LU_MAX);
     lu->info = aten_expand(g, aten_scalar_int(g, ATEN_INT32, 0), 3, one);
     lu->order = aten_expand(g, numbers(g, rows), 3, all);
     for (int64_t j = 0; j < lu->steps && !g->failed; j++) {
@@ -365,7 +365,7 @@ static bool lu_stored(struct aten_graph *g, const struct aten_node *n, uint32_t 
     *lu = (struct lu){ .both = x, .steps = BASE_MIN(rows, x->sizes[2]) };
     const int64_t sizes[3] = { x->sizes[0], lu->steps, 1 };
     if (lu->steps > LU_MAX || aten_elements(pivots) != sizes[0] * sizes[1])
-        return aten_fail(g, "%lld columns, at most %d are possible", (long long)lu->steps, LU_MAX);
+        return aten_fail(g, "%lld columns, at most %d are supported", (long long)lu->steps, LU_MAX);
     pivots = aten_scaled(g, aten_reshape(g, pivots, 3, sizes), 1, -1);
     lu->order = aten_expand(g, numbers(g, rows), 3, all);
     for (int64_t j = 0; j < lu->steps && !g->failed; j++)
@@ -395,7 +395,7 @@ bool aten_build_lu_factor(struct aten_graph *g, const struct aten_node *n)
         return done;
     struct lu lu;
     if (aten_int(g, n, 2, 0))
-        return aten_fail(g, "check_errors is the CPU's");
+        return aten_fail(g, "check_errors is not supported");
     return lu_of(g, aten_stack(g, n, 0), aten_int(g, n, 1, 1), &lu) && aten_stack_result(g, n, 0, lu.both) &&
            aten_stack_result(g, n, 1, lu.pivots) && aten_stack_result(g, n, 2, lu.info);
 }
@@ -441,9 +441,9 @@ bool aten_build_lu_solve(struct aten_graph *g, const struct aten_node *n)
     struct lu lu;
     struct aten_value *unused, *b, *a = aten_in(g, n, 0), *given = aten_in(g, n, 2);
     if (!a || !given || a->rank != given->rank)
-        return aten_fail(g, "batches are broadcast");
+        return aten_fail(g, "broadcast batches are not supported");
     if (!broadcast_batches(g, n, 0, 2, &unused, &b) || !lu_stored(g, n, 0, &lu) || b->sizes[0] != lu.both->sizes[0])
-        return aten_fail(g, "batches are broadcast");
+        return aten_fail(g, "broadcast batches are not supported");
     return aten_stack_result(g, n, 0, lu_solved(g, &lu, b, aten_int(g, n, 3, 1), aten_int(g, n, 4, 0)));
 }
 
@@ -475,14 +475,14 @@ bool aten_build_linalg_solve(struct aten_graph *g, const struct aten_node *n)
     const bool left = aten_int(g, n, 2, 1);
     struct lu lu;
     if (!a || !b || aten_int(g, n, 3, 0) || !lu_of_argument(g, n, false, &lu))
-        return aten_fail(g, "check_errors is the CPU's");
+        return aten_fail(g, "check_errors is not supported");
     const int64_t batch = lu.both->sizes[0], size = lu.both->sizes[1], rest = aten_elements(b) / batch / size;
     bool same = b->rank == a->rank;
     for (uint32_t i = 0; same && i + 2 < a->rank; i++)
         same = a->sizes[i] == b->sizes[i];
     const bool vectors = b->rank + 1 == a->rank && rest == 1;
     if ((!same && !vectors) || aten_elements(b) != batch * size * rest)
-        return aten_fail(g, "batches are broadcast");
+        return aten_fail(g, "broadcast batches are not supported");
     const int64_t sizes[3] = { batch, left || vectors ? size : rest, left || vectors ? rest : size };
     if (rest && !aten_stack_result(g, n, 0, lu_solved(g, &lu, aten_reshape(g, b, 3, sizes), left, false)))
         return false;
@@ -498,7 +498,7 @@ bool aten_build_inverse(struct aten_graph *g, const struct aten_node *n)
         return done;
     struct lu lu;
     if (aten_int(g, n, 1, 0) || !lu_of_argument(g, n, false, &lu))
-        return aten_fail(g, "check_errors is the CPU's");
+        return aten_fail(g, "check_errors is not supported");
     struct aten_value *one = aten_band(g, lu.both, lu.both->sizes[1], lu.both->sizes[1], 0, 1);
     return aten_stack_result(g, n, 0, lu_solved(g, &lu, aten_expand(g, one, 3, lu.both->sizes), true, false)) &&
            aten_stack_result(g, n, 1, lu.info);

@@ -49,7 +49,7 @@ static bool reduced(struct aten_graph *g, const struct aten_node *n, struct aten
 static bool spread(struct aten_graph *g, const struct aten_node *n, struct aten_value *slope, int64_t reduction)
 {
     if (!slope)
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     struct aten_value *dy = aten_in_as(g, n, 0, slope->type);
     struct aten_value *dx = aten_multiply(g, dy, slope);
     if (reduction == MEAN && dx)
@@ -178,7 +178,7 @@ bool aten_build_nll_loss(struct aten_graph *g, const struct aten_node *n)
     const int64_t reduction = aten_int(g, n, 3, MEAN);
     struct classes c;
     if (!x || !read_classes(g, n, 1, 2, aten_int(g, n, 4, -100), &c, x))
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     const bool empty = !aten_elements(c.target), none = reduction == NONE && x->rank > 1;
     struct aten_value *picked = empty ? c.weight : aten_pick(g, x, c.target, c.axis);
     struct aten_value *loss = aten_select(g, c.valid, aten_apply(g, EW(NEGATE), picked), like(g, x, 0));
@@ -200,7 +200,7 @@ bool aten_build_nll_loss_backward(struct aten_graph *g, const struct aten_node *
     const int64_t reduction = aten_int(g, n, 4, MEAN);
     struct classes c;
     if (!x || !dy || !read_classes(g, n, 2, 3, aten_int(g, n, 5, -100), &c, x))
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     if (reduction == MEAN)
         dy = aten_divide(g, dy, aten_in_as(g, n, 6, type));
     if (dy && dy->rank && dy->rank < x->rank && dy->rank + 1 == x->rank && x->rank > 1)

@@ -62,7 +62,7 @@ static bool margins_of(struct aten_graph *g, const struct aten_node *n, uint32_t
     struct aten_value *x = rows_of(g, aten_in_as(g, n, first, aten_wide(n->outputs[0].type)));
     struct aten_value *weight = aten_in_optional(g, n, first + 4);
     if (!x || x->rank != 2 || !aten_elements(x))
-        return aten_fail(g, "self must be scores of rows");
+        return aten_fail(g, "self must have 1 or 2 dimensions and must not be empty");
     const int64_t column[2] = { x->sizes[0], 1 };
     m->target = aten_reshape(g, aten_convert(g, aten_in(g, n, first + 1), ATEN_INT64), 2, column);
     m->p = aten_real(g, n, first + 2, 1);
@@ -118,7 +118,7 @@ static bool labels_of(struct aten_graph *g, struct aten_value *x, struct aten_va
 {
     target = rows_of(g, aten_convert(g, target, ATEN_INT64));
     if (!x || x->rank != 2 || !target || !aten_elements(x))
-        return aten_fail(g, "self must be scores of rows");
+        return aten_fail(g, "self must have 1 or 2 dimensions and must not be empty");
     struct aten_value *zero = aten_scalar_int(g, ATEN_INT64, 0), *nothing = aten_scalar(g, x->type, 0);
     struct aten_value *ends = aten_convert(g, aten_apply2(g, EW(LOGICAL_LESS_THAN), target, zero), ATEN_INT64);
     l->given = aten_apply2(g, EW(LOGICAL_EQUALS), aten_running_sum(g, ends, 1), zero);

@@ -17,7 +17,7 @@ static struct aten_value *integer_product(struct aten_graph *g, struct aten_valu
     const int32_t type = aten_type_bytes(x->type) < 4 ? ATEN_INT64 : x->type;
     struct aten_value *all = aten_multiply(g, aten_convert(g, left, type), aten_convert(g, right, type));
     if (!all || aten_elements(all) > INTEGER_PRODUCT_MAX) {
-        aten_fail(g, "products of large matrices of %s have no operator", aten_type_name(x->type));
+        aten_fail(g, "multiplication of large matrices of %s is not supported", aten_type_name(x->type));
         return NULL;
     }
     return aten_squeeze(g, aten_reduced(g, REDUCE(SUM), all, UINT32_C(1) << (all->rank - 2), type), all->rank - 2);
@@ -122,7 +122,7 @@ static struct aten_value *softmax(struct aten_graph *g, const struct aten_node *
     struct aten_desc dx, dy;
     if (!x || !aten_axis(g, aten_int(g, n, 1, 0), x->rank, out_axis) ||
         !(y = aten_new(g, x->type, x->rank, x->sizes))) {
-        aten_fail(g, "cannot be built");
+        aten_fail(g, "unsupported arguments");
         return NULL;
     }
     DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC desc = { aten_describe(g, &dx, x), aten_describe(g, &dy, y), 1, out_axis };
@@ -155,7 +155,7 @@ bool aten_build_softmax_backward(struct aten_graph *g, const struct aten_node *n
     struct aten_value *dy = aten_in(g, n, 0), *y = aten_in(g, n, 1);
     uint32_t axis;
     if (!dy || !y || !aten_axis(g, aten_int(g, n, 2, 0), y->rank, &axis))
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     if (!aten_elements(y))
         return aten_result(g, n, 0, y);
     const int32_t type = aten_wide(y->type);

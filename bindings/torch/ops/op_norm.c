@@ -320,7 +320,7 @@ static bool group_rows(struct aten_graph *g, const struct aten_node *n, uint32_t
 {
     const int64_t groups = aten_int(g, n, first + 3, 1), channels = aten_int(g, n, first + 1, 1);
     if (groups < 1 || channels % groups)
-        return aten_fail(g, "%lld channels are not divided by %lld groups", (long long)channels, (long long)groups);
+        return aten_fail(g, "%lld channels are not divisible by %lld groups", (long long)channels, (long long)groups);
     *out =
         (struct rows){ .sizes = { aten_int(g, n, first, 1), groups, channels / groups, aten_int(g, n, first + 2, 1) } };
     finish_rows(out, false);

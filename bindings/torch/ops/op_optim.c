@@ -123,7 +123,7 @@ bool aten_build_fused_adam(struct aten_graph *g, const struct aten_node *n)
         return false;
     for (s.at = 0; s.at < s.count; s.at++)
         if (!adam_one(&s, n->parameter))
-            return aten_fail(g, "cannot be built");
+            return aten_fail(g, "unsupported arguments");
     return true;
 }
 
@@ -159,7 +159,7 @@ bool aten_build_fused_sgd(struct aten_graph *g, const struct aten_node *n)
         return false;
     for (s.at = 0; s.at < s.count; s.at++)
         if (!sgd_one(&s))
-            return aten_fail(g, "cannot be built");
+            return aten_fail(g, "unsupported arguments");
     return true;
 }
 
@@ -192,7 +192,7 @@ bool aten_build_fused_adagrad(struct aten_graph *g, const struct aten_node *n)
         return false;
     for (s.at = 0; s.at < s.count; s.at++)
         if (!adagrad_one(&s))
-            return aten_fail(g, "cannot be built");
+            return aten_fail(g, "unsupported arguments");
     return true;
 }
 
@@ -290,7 +290,7 @@ bool aten_build_foreach(struct aten_graph *g, const struct aten_node *n)
     struct aten_node one = *n;
     one.op = single(n);
     if (!one.op || !operands)
-        return aten_fail(g, "there is no operator of one tensor");
+        return aten_fail(g, "the operator is not supported for single tensors");
     one.args = operands;
     one.output_count = 1;
     bool ok = true;

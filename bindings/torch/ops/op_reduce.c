@@ -65,7 +65,7 @@ static bool build_total(struct aten_graph *g, const struct aten_node *n, DML_RED
     struct aten_value *x = aten_in(g, n, 0);
     uint32_t axes;
     if (!axes_of(g, n, dims ? 1 : UINT32_MAX, x, &axes))
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     if (!aten_elements(x))
         return of_nothing(g, n, function == REDUCE(SUM) ? 0 : function == REDUCE(MULTIPLY) ? 1 : NAN);
     if (skip_nan && aten_is_float(x->type))
@@ -131,7 +131,7 @@ bool aten_build_amax(struct aten_graph *g, const struct aten_node *n)
     struct aten_value *x = aten_in(g, n, 0);
     uint32_t axes;
     if (!axes_of(g, n, 1, x, &axes) || !reduced_count(x, axes))
-        return aten_fail(g, "the extreme of no elements does not exist");
+        return aten_fail(g, "an empty tensor has no minimum or maximum");
     return result(g, n, 0, extreme(g, (DML_REDUCE_FUNCTION)n->parameter, x, axes));
 }
 
@@ -141,7 +141,7 @@ bool aten_build_aminmax(struct aten_graph *g, const struct aten_node *n)
     struct aten_value *x = aten_in(g, n, 0);
     uint32_t axes;
     if (!axes_of(g, n, 1, x, &axes) || !reduced_count(x, axes))
-        return aten_fail(g, "the extremes of no elements do not exist");
+        return aten_fail(g, "an empty tensor has no minimum or maximum");
     return result(g, n, 0, extreme(g, REDUCE(MIN), x, axes)) && result(g, n, 1, extreme(g, REDUCE(MAX), x, axes));
 }
 
@@ -152,7 +152,7 @@ bool aten_build_max_dim(struct aten_graph *g, const struct aten_node *n)
     struct aten_value *x = aten_in(g, n, 0);
     uint32_t axes;
     if (!axes_of(g, n, 1, x, &axes))
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     struct aten_value *values = extreme(g, function, x, axes);
     struct aten_value *at = place(g, function == REDUCE(MAX), x, axes);
     if (values && x->type == ATEN_BOOLEAN)
@@ -169,7 +169,7 @@ bool aten_build_argmax(struct aten_graph *g, const struct aten_node *n)
         const int64_t all[1] = { aten_elements(x) };
         x = aten_reshape(g, x, 1, all);
     } else if (!axes_of(g, n, 1, x, &axes)) {
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     }
     return result(g, n, 0, place(g, n->parameter, x, axes));
 }
@@ -181,7 +181,7 @@ bool aten_build_any(struct aten_graph *g, const struct aten_node *n)
     struct aten_value *x = aten_in(g, n, 0);
     uint32_t axes, count;
     if (!axes_of(g, n, 1, x, &axes))
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     if (!aten_elements(x))
         return of_nothing(g, n, function == REDUCE(MIN));
     struct aten_value *truth = as_number(g, aten_convert(g, x, ATEN_BOOLEAN));
@@ -219,7 +219,7 @@ bool aten_build_var(struct aten_graph *g, const struct aten_node *n)
     struct aten_value *x = aten_in(g, n, 0), *mean;
     uint32_t axes;
     if (!axes_of(g, n, 1, x, &axes))
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     if (!aten_elements(x))
         return of_nothing(g, n, NAN) && (!(n->parameter & 2) || aten_result(g, n, 1, aten_scalar(g, x->type, NAN)));
     struct aten_value *y = variance(g, n, x, axes, n->parameter & 1, &mean);
@@ -255,7 +255,7 @@ bool aten_build_norm(struct aten_graph *g, const struct aten_node *n)
     const double ord = aten_real(g, n, 1, 2);
     uint32_t axes;
     if (!axes_of(g, n, 2, x, &axes))
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     if (!aten_elements(x))
         return of_nothing(g, n, ord < 0 ? INFINITY : 0);
     return result(g, n, 0, norm(g, x, ord, axes));
@@ -267,7 +267,7 @@ bool aten_build_logsumexp(struct aten_graph *g, const struct aten_node *n)
     struct aten_value *x = aten_in_as(g, n, 0, aten_wide(n->outputs[0].type));
     uint32_t axes;
     if (!axes_of(g, n, 1, x, &axes))
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     if (!aten_elements(x))
         return of_nothing(g, n, -INFINITY);
     struct aten_value *most = aten_reduced(g, REDUCE(MAX), x, axes, x->type);
@@ -287,7 +287,7 @@ bool aten_build_running(struct aten_graph *g, const struct aten_node *n)
     struct aten_desc dx, dy;
     uint32_t axis;
     if (!x || !aten_axis(g, aten_int(g, n, 1, 0), x->rank, &axis))
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     x = aten_convert(g, x, aten_wide(x->type));
     struct aten_value *y = x ? aten_new(g, x->type, x->rank, x->sizes) : NULL;
     if (!y)

@@ -52,7 +52,7 @@ static struct aten_value *triangularized(struct aten_graph *g, struct aten_value
         return NULL;
     r->count = BASE_MIN(x->sizes[1], x->sizes[2]);
     if (r->count > ATEN_STEPS_MAX) {
-        aten_fail(g, "%lld columns, at most %d are possible", (long long)r->count, ATEN_STEPS_MAX);
+        aten_fail(g, "%lld columns, at most %d are supported", (long long)r->count, ATEN_STEPS_MAX);
         return NULL;
     }
     for (int64_t j = 0; j < r->count && x; j++) {
@@ -133,7 +133,7 @@ static bool stored(struct aten_graph *g, const struct aten_node *n, uint32_t fir
     r->count = tau->sizes[tau->rank - 1];
     const int64_t sizes[3] = { x->sizes[0], r->count, 1 };
     if (r->count > ATEN_STEPS_MAX || r->count > x->sizes[2] || aten_elements(tau) != sizes[0] * sizes[1])
-        return aten_fail(g, "%lld reflections, at most %d are possible", (long long)r->count, ATEN_STEPS_MAX);
+        return aten_fail(g, "%lld reflections, at most %d are supported", (long long)r->count, ATEN_STEPS_MAX);
     tau = r->count ? aten_reshape(g, tau, 3, sizes) : tau;
     for (int64_t j = 0; j < r->count; j++) {
         struct aten_value *column = aten_slice(g, x, 2, j, 1, 1);
@@ -187,7 +187,7 @@ bool aten_build_matrix_exp(struct aten_graph *g, const struct aten_node *n)
     if (aten_has_type(g->device, ATEN_FLOAT64)) /* each squaring doubles the error */
         x = aten_convert(g, x, ATEN_FLOAT64);
     if (!x || x->sizes[1] != x->sizes[2] || x->sizes[1] > EXPONENTIAL_MAX)
-        return aten_fail(g, "self must be at most %d rows and columns", EXPONENTIAL_MAX);
+        return aten_fail(g, "self must have at most %d rows and columns", EXPONENTIAL_MAX);
     const int terms = x->type == ATEN_FLOAT64 ? 16 : 10;
     struct aten_value *norm = aten_reduced(g, REDUCE(SUM), aten_apply(g, EW(ABS), x), 2, x->type);
     norm = aten_reduced(g, REDUCE(MAX), norm, 4, x->type);
@@ -307,7 +307,7 @@ bool aten_build_svd(struct aten_graph *g, const struct aten_node *n)
         return done;
     struct aten_value *x = aten_stack(g, n, 0), *sizes;
     if (!x || BASE_MIN(x->sizes[1], x->sizes[2]) > SINGULAR_MAX)
-        return aten_fail(g, "at most %d rows or columns are possible", SINGULAR_MAX);
+        return aten_fail(g, "at most %d rows or columns are supported", SINGULAR_MAX);
     const bool wide = x->sizes[1] < x->sizes[2], vectors = aten_int(g, n, 2, 1), full = aten_int(g, n, 1, 0);
     x = wide ? aten_turned(g, x) : x;
     const int64_t rows = x->sizes[1], columns = x->sizes[2];
@@ -341,7 +341,7 @@ bool aten_build_eigh(struct aten_graph *g, const struct aten_node *n)
         return done;
     struct aten_value *x = aten_stack(g, n, 0), *sizes;
     if (!x || x->sizes[1] > SINGULAR_MAX)
-        return aten_fail(g, "at most %d rows are possible", SINGULAR_MAX);
+        return aten_fail(g, "at most %d rows are supported", SINGULAR_MAX);
     const int64_t size = x->sizes[1];
     const bool upper = n->args[1].kind == ATEN_STRING && (*n->args[1].string | 32) == 'u';
     x = symmetric(g, x, upper);

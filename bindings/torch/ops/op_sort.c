@@ -86,7 +86,7 @@ bool aten_build_median(struct aten_graph *g, const struct aten_node *n)
     else if (x && !aten_axis(g, aten_int(g, n, 1, -1), x->rank, &axis))
         return false;
     if (!x || !aten_elements(x))
-        return aten_fail(g, "there are no elements");
+        return aten_fail(g, "self must not be empty");
     struct aten_value *y = aten_sorted(g, x, axis, x->sizes[axis], false, &indices);
     struct aten_value *at = middle(g, x, axis, n->parameter & 1);
     if (!result(g, n, 0, aten_pick(g, y, at, axis)))

@@ -12,7 +12,7 @@
 struct aten_value *aten_in_double(struct aten_graph *g, const struct aten_node *n, uint32_t i)
 {
     if (!aten_has_type(g->device, ATEN_FLOAT64)) {
-        aten_fail(g, "the device has no float64, in which it is computed");
+        aten_fail(g, "the computation requires float64, which the device does not support");
         return NULL;
     }
     return aten_in_as(g, n, i, ATEN_FLOAT64);
@@ -394,7 +394,7 @@ static struct aten_value *integral(struct aten_graph *g, struct aten_value *a, s
 bool aten_build_igamma(struct aten_graph *g, const struct aten_node *n)
 {
     if (n->outputs[0].type == ATEN_FLOAT64)
-        return aten_fail(g, "results in float64 have no operator");
+        return aten_fail(g, "results in float64 are not supported");
     struct aten_value *given_a = aten_in_double(g, n, 0), *given_x = aten_in_double(g, n, 1);
     struct aten_value *one = aten_number(g, 1), *zero = aten_number(g, 0);
     struct aten_value *usual = aten_apply2(g, EW(LOGICAL_AND), aten_apply2(g, EW(LOGICAL_GREATER_THAN), given_a, zero),

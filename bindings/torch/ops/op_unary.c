@@ -200,7 +200,7 @@ bool aten_build_relu(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *x = aten_in(g, n, 0);
     if (!x || x->type == ATEN_BOOLEAN)
-        return aten_fail(g, "argument 0 (self) is bool, which has no relu");
+        return aten_fail(g, "argument 0 (self) is bool, which relu does not support");
     if (x->type == ATEN_INT64)
         return aten_result(g, n, 0, aten_apply2(g, EW(MAX), x, like(g, x, 0)));
     return aten_result(g, n, 0, aten_is_signed(x->type) ? aten_apply(g, DML_OPERATOR_ACTIVATION_RELU, x) : x);

@@ -196,7 +196,7 @@ static bool pad_taps(struct aten_graph *g, int64_t in, int64_t start, int64_t en
         else if (from >= in)
             from = 2 * (in - 1) - from;
         if (from < 0 || from >= in)
-            return aten_fail(g, "the padding is not smaller than the dimension of %lld elements", (long long)in);
+            return aten_fail(g, "the padding must be smaller than the dimension of %lld elements", (long long)in);
         aten_taps_add(taps, i, from, 1);
     }
     return true;
@@ -209,7 +209,7 @@ static bool build_pad(struct aten_graph *g, const struct aten_node *n, uint32_t 
     const int32_t type = gradient ? aten_wide(n->outputs[0].type) : n->outputs[0].type;
     struct aten_value *x = aten_in_as(g, n, 0, type);
     if (!x || count / 2 > x->rank)
-        return aten_fail(g, "argument %u has more numbers than the tensor dimensions", argument);
+        return aten_fail(g, "argument %u has more numbers than the tensor has dimensions", argument);
     if (!aten_elements(x))
         return aten_result(g, n, 0, aten_scalar(g, type, 0));
     for (uint32_t i = 0; x && i < count / 2; i++) {
@@ -252,7 +252,7 @@ static bool read_columns(struct aten_graph *g, const struct aten_node *n, uint32
         uint32_t count;
         const int64_t *list = aten_ints(g, n, first + i, &count);
         if (!count || list[0] < 0 || list[count - 1] < 0)
-            return aten_fail(g, "argument %u must have two numbers from 0 on", first + i);
+            return aten_fail(g, "argument %u must have two numbers, neither negative", first + i);
         fields[i][0] = (UINT)list[0];
         fields[i][1] = (UINT)list[count - 1];
     }
@@ -270,7 +270,7 @@ bool aten_build_columns(struct aten_graph *g, const struct aten_node *n)
     int64_t sizes[ATEN_RANK_MAX];
     const struct aten_tensor *wanted = &n->outputs[0];
     if (!x || !read_columns(g, n, fold ? 2 : 1, &c))
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     if (!aten_elements(x))
         return aten_result(g, n, 0, aten_scalar(g, x->type, 0));
     if (x->rank + 1 == rank)

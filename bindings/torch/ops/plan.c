@@ -40,8 +40,8 @@ static bool build(struct aten_graph *g, const struct aten_call *call, struct ate
     for (uint32_t i = 0; i < call->output_count; i++) {
         const struct aten_tensor *out = &call->outputs[i];
         if (out->type != ATEN_ABSENT && (out->rank > ATEN_RANK_MAX || !aten_type_bytes(out->type)))
-            return aten_fail(g, "result %u has %u dimensions and type %d, at most %u of the usual types are possible",
-                             i, out->rank, out->type, ATEN_RANK_MAX);
+            return aten_fail(g, "result %u has %u dimensions and type %d, must have at most %u and a supported type", i,
+                             out->rank, out->type, ATEN_RANK_MAX);
     }
     bool ok = operands && aten_build(g, &node);
     g->node = NULL;

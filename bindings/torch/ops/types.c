@@ -64,7 +64,7 @@ DML_TENSOR_DATA_TYPE aten_type_dml(int32_t type)
 const char *aten_type_name(int32_t type)
 {
     int row = row_of(type);
-    return row < 0 ? "a type without tensors here" : rows[row].name;
+    return row < 0 ? "an unsupported type" : rows[row].name;
 }
 
 static enum category category_of(int32_t type)
