@@ -172,7 +172,7 @@ class Name(unittest.TestCase):
             self.assertEqual(ran.returncode, 0, f"{variable!r}: {ran.stderr}")
         ran = fresh_process("import torch_directml", TORCH_DIRECTML_DEVICE_TYPE="cuda", TORCH_DEVICE_BACKEND_AUTOLOAD="0")
         self.assertNotEqual(ran.returncode, 0)
-        self.assertIn("ImportError: TORCH_DIRECTML_DEVICE_TYPE=cuda: the device is called dml or privateuseone", ran.stderr)
+        self.assertIn("ImportError: TORCH_DIRECTML_DEVICE_TYPE=cuda: must be dml or privateuseone", ran.stderr)
 
     def test_processes(self):
         """A tensor that a spawned process sends back, and a process group, under torch's own name."""
