@@ -100,7 +100,7 @@ class Package(unittest.TestCase):
                 open(os.path.join(package, f"glue-{version}.so"), "wb").close()
             ran = fresh_process("import torch, torch_directml", PYTHONPATH=folder, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
         self.assertNotEqual(ran.returncode, 0)
-        self.assertIn(f"ImportError: this torch_directml is for torch 1.2, 1.10, and torch {torch.__version__} is installed: "
+        self.assertIn(f"ImportError: this torch_directml supports torch 1.2, 1.10, but torch {torch.__version__} is installed: "
                       'install one of these (pip install "torch==1.10.*"), or torch_directml from its sdist', ran.stderr)
 
     def test_printing(self):
