@@ -437,8 +437,8 @@ def conditions(data):
     versions = "".join(f"; {NAMES[key]} {version}" for key, version in data["versions"].items())
     quiet = (f"The machine was idle: other processes used at most {worst:.2f} CPUs during any measurement." if worst <= NOISY else
              f"The machine was loaded: other processes used up to {worst:.2f} CPUs; figures in rows with * are unreliable.")
-    return (f"{data['date']}, {data['processors']} CPUs, {data['machine']}{versions}. float32, batch 1, pinned, taking "
-            f"turns, {data['rounds']} rounds of {data['seconds']:g} s; medians. A ratio below 1 means that AnyDML is faster. "
+    return (f"{data['date']}, {data['processors']} CPUs, {data['machine']}{versions}. float32, batch 1, pinned, "
+            f"alternating in {data['rounds']} rounds of {data['seconds']:g} s; medians. A ratio below 1 means that AnyDML is faster. "
             f"{quiet} Load before and after: {data['load_before']:.2f}, {data['load_after']:.2f}.")
 
 

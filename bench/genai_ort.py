@@ -13,7 +13,8 @@ TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
 
 
 def greatest(logits):
-    """numpy needs 1.4 ms for 128256 elements of FLOAT16; their bits as integers have the same order if they are not negative."""
+    """Returns the index of the maximum. numpy needs 1.4 ms for 128256 elements of FLOAT16; bits of numbers that are not negative
+    have the same order as integers."""
     if logits.dtype == np.float16:
         place = int(logits.view(np.int16).argmax())
         return place if logits[place] >= 0 else int(logits.argmax())

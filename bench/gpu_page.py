@@ -105,7 +105,7 @@ def gemm(found, images):
               for kind in types for r in found if r["type"] == kind]
     top = max([v for _, values in groups for v in values if v is not None], default=0)
     if top:
-        images["gemm"] = bars("Matrix products, 10^12 operations a second (higher is faster)", groups,
+        images["gemm"] = bars("GEMM, 10^12 operations per second (higher is faster)", groups,
                                 ["AnyDML", "cuBLAS"], 200 * (top // 200 + 1))
     image = ["![matrix products]({folder}/gpu-gemm.svg)", ""] if top else []
     return [*image, *table(["product", "type", "device, ms", "10^12/s", "cuBLAS 10^12/s", "of cuBLAS"], rows)]
@@ -141,7 +141,7 @@ def memory(found, images):
 
 
 def decode(found, _):
-    return table(["product with quantised weights", "device, ms", "TB/s", "of a copy"],
+    return table(["GEMM with quantised weights", "device, ms", "TB/s", "of a copy"],
                  [[r["label"], number(r["device"]), rate(r["bytes"], r["device"], "B"),
                    ratio(share(r["bytes"], r["device"]), r["copy"])] for r in found])
 

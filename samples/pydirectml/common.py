@@ -67,7 +67,7 @@ class Network:
     def weight(self, name, sizes=None):
         """Adds a tensor of the file as an owned input, optionally with other sizes for the same number of elements."""
         if name not in self.weights:
-            missing(f"the file has no tensor {name}; samples/README.md says how weights get the names that this program knows")
+            missing(f"the file has no tensor {name}; samples/README.md describes the names that this program expects")
         data = np.ascontiguousarray(self.weights[name], np.float32)
         data = data if sizes is None else data.reshape(sizes)
         desc = dml.TensorDesc(dml.TensorDataType.FLOAT32, dml.TensorFlags.OWNED_BY_DML, data.shape)
