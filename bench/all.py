@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Networks on the CPU: AnyDML beside ONNX Runtime, OpenVINO, PyTorch and torch.compile, in one run on one machine.
+"""Compares networks on the CPU in AnyDML, ONNX Runtime, OpenVINO, PyTorch and torch.compile, in one run on one machine.
 
 usage: all.py [--anydml build/tools/anydml] [--python LIST] [--peers onnxruntime,openvino,torch,torch_compile]
               [--threads 1,2,default] [--rounds 5] [--seconds 1] [--fp16-compute] [--json FILE]
@@ -8,20 +8,20 @@ usage: all.py [--anydml build/tools/anydml] [--python LIST] [--peers onnxruntime
        all.py --scaling [--clients 16] [--queues build/bench/queues] [the same options] MODEL.onnx...
        all.py --from FILE.json [--document docs/performance/cpu.md] [--plot FILE.svg]
 
-All of them run on the same CPUs, float32 (with --fp16-compute AnyDML in half precision), batch 1, on random inputs,
-taking turns round by round; while one runs the others are stopped. A figure is the median over the rounds of each round's
-median latency. Peers are looked for in the programs of LIST, with ':' between them (default: ANYDML_PYTHON,
-.cache/peers/venv, python3); those that no Python can import are left out. Their results are compared with each other, and
-what other processes did meanwhile is counted and told. With the word `default` for a number of threads each runs with its
-own default settings on all CPUs; with several numbers a plot shows how latencies fall with them. Prints Markdown;
---json keeps all figures, --document writes tables and plots into a document between its two `<!-- bench/all.py -->` marks,
---plot the plot of scaling alone. scripts/prepare-peers installs the peers.
+All runtimes use the same CPUs, float32 (with --fp16-compute AnyDML uses half precision), batch 1 and random inputs. They
+alternate round by round; while one runs, the others are stopped. A figure is the median over the rounds of each round's
+median latency. Peers are imported by the Python programs of LIST, separated by ':' (default: ANYDML_PYTHON,
+.cache/peers/venv, python3); peers that no Python can import are omitted. The results of the runtimes are compared with each
+other, and the load by other processes is measured and reported. If `default` is given as a number of threads, each runtime
+uses its default settings on all CPUs; with several numbers, a plot shows the latencies by threads. Prints Markdown; --json
+writes all figures, --document inserts tables and plots into a document between its two `<!-- bench/all.py -->` marks, --plot
+writes only the plot of scaling. scripts/prepare-peers installs the peers.
 
---scaling measures 1, 2, 4 ... threads, up to the number of CPUs, and defaults; medians with the 99th percentile; defaults
-beside a busy loop on every CPU; and that many clients of one device at once, each with its own settings and with one thread
-(all_scaling.py).
+--scaling measures 1, 2, 4 ... threads, up to the number of CPUs, and the defaults; medians with the 99th percentile; the
+defaults while a busy loop runs on every CPU; and the given number of concurrent clients of one device, each with its default
+settings and with one thread (all_scaling.py).
 
-A model takes about (peers + 1) x rounds x (seconds + 0.5) seconds per thread count, and what its peers take to load.
+A model requires about (peers + 1) x rounds x (seconds + 0.5) seconds per thread count, and the loading time of its peers.
 """
 import argparse
 import datetime
@@ -37,7 +37,7 @@ import subprocess
 import sys
 import time
 
-# ---- code for the peers' processes: loads the network, then for each line on stdin runs it for that many seconds ----
+# ---- code for the peers' processes: loads the network, then runs it for the number of seconds in each line of stdin ----
 
 COMMON = r"""
 import json, os, resource, sys, threading, time
@@ -115,7 +115,7 @@ for i in session.get_inputs():
 serve(lambda: lambda: session.run(None, feeds)[0], ort.__version__)
 """
 
-# Where the CPU has bfloat16, OpenVINO would use it for float32.
+# On CPUs with bfloat16, OpenVINO would use it for float32 by default.
 OPENVINO = COMMON + r"""
 import openvino
 core = openvino.Core()
@@ -173,11 +173,11 @@ PEERS = {
 }
 NAMES = {"anydml": "AnyDML", **{key: peer[0] for key, peer in PEERS.items()}}
 LOAD_LIMIT = 900  # seconds; torch.compile calls a compiler
-NOISY = 0.1       # CPUs in use by others before a figure is marked
+NOISY = 0.1       # CPUs used by other processes beyond which a figure is marked
 
 
 class Failed(Exception):
-    """One line, and the exit code."""
+    """An error with a one-line message and an exit code."""
 
     def __init__(self, text, code=1):
         super().__init__(text)
@@ -191,7 +191,7 @@ def warn(text):
 # ---- other load on the machine ----
 
 def busy_seconds():
-    """CPU time of the whole machine that was not idle."""
+    """Returns the CPU time of the whole machine that was not idle."""
     with open("/proc/stat", encoding="ascii") as file:
         fields = [int(f) for f in file.readline().split()[1:9]]
     return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
@@ -212,7 +212,7 @@ def own_seconds(pids):
 
 
 class Watch:
-    """The number of CPUs that others used since it was created; steal time counts as theirs."""
+    """Measures the number of CPUs that other processes used since it was created, including steal time."""
 
     def __init__(self, pids):
         self.pids, self.start = pids, time.perf_counter()
@@ -231,7 +231,7 @@ def environment(threads):
 
 
 class Peer:
-    """A peer with its network, stopped except for its turns."""
+    """The process of a peer with its network, which is stopped except for its turns."""
 
     def __init__(self, key, python, model, threads, processors):
         self.key, self.threads = key, threads
@@ -264,7 +264,7 @@ class Peer:
             self.rest += data
 
     def turn(self, seconds, clients=0):
-        """Latencies, or with clients their runs per second."""
+        """Runs the network for some seconds; returns latencies, or with clients their runs per second."""
         self.process.send_signal(signal.SIGCONT)
         self.process.stdin.write(f"{seconds} {clients}\n".encode())
         self.process.stdin.flush()
@@ -292,7 +292,7 @@ def run_anydml(args, model, threads, processors, seconds):
 
 
 def find_peers(args):
-    """Which Python runs which peer; one line for each that none can import."""
+    """Finds the Python program for each peer; prints a line for each peer that none can import."""
     wanted = sorted({module for key in args.peers for module in PEERS[key][1]})
     program = "import importlib.util, sys; print(' '.join(m for m in sys.argv[1:] if importlib.util.find_spec(m)))"
     have = {}
@@ -323,7 +323,7 @@ def open_peers(found, model, threads, processors):
     for peer in peers[1:]:
         a, b = peers[0].about, peer.about
         if abs(a["mean"] - b["mean"]) > 1e-2 * (a["spread"] + abs(a["mean"])) + 1e-6 or a["size"] != b["size"]:
-            warn(f"{name_of(model)}: {NAMES[peer.key]} computes something else than {NAMES[peers[0].key]} "
+            warn(f"{name_of(model)}: results of {NAMES[peer.key]} differ from those of {NAMES[peers[0].key]} "
                  f"(mean {b['mean']:.6g}, {a['mean']:.6g})")
     return peers
 
@@ -378,7 +378,7 @@ class Results:
         return row[field] if row else None
 
     def ratio(self, model, threads, runtime, to):
-        """Latency of one runtime over that of another."""
+        """The latency of one runtime divided by that of another."""
         a, b = self.get(model, threads, runtime), self.get(model, threads, to)
         return a / b if a and b else None
 
@@ -435,10 +435,10 @@ def cost_table(results, threads):
 def conditions(data):
     worst = max((row["others"] for row in data["rows"]), default=0)
     versions = "".join(f"; {NAMES[key]} {version}" for key, version in data["versions"].items())
-    quiet = (f"Nothing else ran: other processes used at most {worst:.2f} CPUs during any figure." if worst <= NOISY else
-             f"Not quiet: other processes used up to {worst:.2f} CPUs; figures of rows with * are not to be trusted.")
-    return (f"{data['date']}, {data['processors']} CPUs, {data['machine']}{versions}. float32, batch 1, pinned, taking "
-            f"turns, {data['rounds']} rounds of {data['seconds']:g} s; medians. A ratio below 1 means that AnyDML is faster. "
+    quiet = (f"The machine was idle: other processes used at most {worst:.2f} CPUs during any measurement." if worst <= NOISY else
+             f"The machine was loaded: other processes used up to {worst:.2f} CPUs; figures in rows with * are unreliable.")
+    return (f"{data['date']}, {data['processors']} CPUs, {data['machine']}{versions}. float32, batch 1, pinned, "
+            f"alternating in {data['rounds']} rounds of {data['seconds']:g} s; medians. A ratio below 1 means that AnyDML is faster. "
             f"{quiet} Load before and after: {data['load_before']:.2f}, {data['load_after']:.2f}.")
 
 
@@ -500,19 +500,19 @@ def parse():
     args.peers = [p for p in args.peers.split(",") if p]
     unknown = [p for p in args.peers if p not in PEERS]
     if unknown:
-        raise Failed(f"there is no peer {unknown[0]}; there are {', '.join(PEERS)}", 2)
+        raise Failed(f"unknown peer {unknown[0]}; must be one of {', '.join(PEERS)}", 2)
     try:
         args.threads = [0 if t == "default" else int(t) or -1 for t in args.threads.split(",") if t]
     except ValueError:
-        raise Failed(f"--threads takes numbers like 1,2, not '{args.threads}'", 2) from None
+        raise Failed(f"--threads must be a list of numbers like 1,2, not '{args.threads}'", 2) from None
     usual = [1 << i for i in range(cpus.bit_length())] + [0] if args.scaling else [t for t in (1, 2) if t <= cpus]
     args.threads = args.threads or usual
     if not all(0 <= t <= cpus for t in args.threads) or args.rounds < 1 or args.seconds < 0:
-        raise Failed(f"--threads takes 1 to {cpus}, one CPU each, and default; --rounds at least 1; --seconds at least 0", 2)
+        raise Failed(f"--threads must be from 1 to {cpus}, one CPU each, or default; --rounds at least 1; --seconds at least 0", 2)
     if bool(args.models) == bool(args.source):
-        raise Failed("give models, or --from and a file", 2)
+        raise Failed("models, or --from with a file, are required", 2)
     if not 1 <= args.clients <= 64:
-        raise Failed("--clients takes 1 to 64", 2)
+        raise Failed("--clients must be from 1 to 64", 2)
     return args
 
 

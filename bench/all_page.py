@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages of all.py: tables and plots as SVG in a document."""
+"""Pages of all.py: tables, and plots as SVG files, in a document."""
 import math
 import os
 import statistics
@@ -11,7 +11,7 @@ COLOURS = {"anydml": "#d62728", "onnxruntime": "#4e79a7", "openvino": "#8cb6de",
 
 
 def plot(results, threads):
-    """Bars of latencies as fractions of ONNX Runtime's (AnyDML's if it is missing): lower is better."""
+    """Plots bars of latencies relative to ONNX Runtime's (AnyDML's if that is missing): lower is better."""
     base = "onnxruntime" if "onnxruntime" in results.runtimes else "anydml"
     bar, gap, height, top, left, limit = 15, 22, 240, 74, 46, 2.5
     group = bar * len(results.runtimes) + gap
@@ -48,12 +48,12 @@ def plot(results, threads):
 
 
 def speed(results, models, runtime, least, threads):
-    """Speed-up over the smallest number of threads, the geometric mean over the models."""
+    """Returns the speed-up over the smallest number of threads, as the geometric mean over the models."""
     return math.exp(statistics.mean(math.log(results.get(m, least, runtime) / results.get(m, threads, runtime)) for m in models))
 
 
 def panel(results, models, title, numbers, left, top):
-    """Curves of one network, or of several together."""
+    """Plots the curves of one network, or the mean of several."""
     wide, high, most = 190, 150, numbers[-1] / numbers[0]
     out = [f'<text x="{left}" y="{top - 8}">{title}</text>']
 
@@ -97,7 +97,7 @@ def scaling_plot(results):
 
 def write_plot(results, path):
     if len([t for t in results.threads if t]) < 2:
-        raise ValueError("a plot of scaling wants two numbers of threads")
+        raise ValueError("a plot of scaling requires at least two numbers of threads")
     with open(path, "w", encoding="utf-8") as file:
         file.write(scaling_plot(results))
 

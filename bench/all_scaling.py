@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measurements of all.py --scaling besides latencies by threads: busy CPUs, and clients of one device."""
+"""Measurements of all.py --scaling in addition to latencies by threads: busy CPUs, and concurrent clients of one device."""
 import os
 import re
 import statistics
@@ -8,7 +8,7 @@ import sys
 
 from all import (NAMES, Failed, Peer, digits, environment, measure, name_of, open_peers, table, threads_text, two, warn)
 
-# Ends with its parent, which a signal may end first.
+# Exits when its parent has exited, which a signal may have killed.
 BUSY = """
 import os, sys
 parent = os.getppid()
@@ -21,7 +21,7 @@ while os.getppid() == parent:
 
 
 class BusyLoops:
-    """One on each CPU, at the same priority as what is measured."""
+    """One busy loop on each CPU, at the priority of the measured processes."""
 
     def __enter__(self):
         self.loops = [subprocess.Popen([sys.executable, "-c", BUSY, str(cpu)], stdout=subprocess.PIPE)
@@ -38,7 +38,7 @@ class BusyLoops:
 
 
 def run_queues(args, model):
-    """Clients with a queue and a compiled model each, on one device with default settings."""
+    """Runs clients with a queue and a compiled model each, on one device with default settings."""
     result = subprocess.run([args.queues, model, str(args.clients), str(max(args.seconds, 0.1))], capture_output=True, text=True,
                             env=environment(0), check=False)
     match = re.search(r"([\d.]+) runs per second", result.stdout)
@@ -48,7 +48,7 @@ def run_queues(args, model):
 
 
 def measure_clients(args, found, model):
-    """With one thread each a peer's clients do not share its threads: the setting for throughput."""
+    """Measures clients. With one thread each, clients of a peer do not share its threads, which is the setting for throughput."""
     everywhere = sorted(os.sched_getaffinity(0))
     peers = open_peers(found, model, 0, everywhere)
     try:
@@ -82,7 +82,7 @@ def measure_more(args, found, data):
 # ---- tables ----
 
 def tails(results):
-    """Medians and 99th percentiles of every number of threads, and the speed-up over the first."""
+    """Returns a table of medians and 99th percentiles for every number of threads, and the speed-up over the first."""
     numbers = results.threads
     first = min((t for t in numbers if t), default=0)
     rows = []
@@ -114,7 +114,7 @@ def busy_table(results):
         quiet = idle.get((row["model"], row["runtime"]))
         rows.append([row["model"], NAMES[row["runtime"]], digits(quiet and quiet["median_ms"]), digits(quiet and quiet["p99_ms"]),
                      two(quiet and quiet["p99_ms"] / quiet["median_ms"]), digits(row["median_ms"]), digits(row["p99_ms"])])
-    return table(["default threads", "", "median ms", "p99 ms", "p99 / median", "median ms beside busy loops", "p99 ms"], rows)
+    return table(["default threads", "", "median ms", "p99 ms", "p99 / median", "median ms with busy loops", "p99 ms"], rows)
 
 
 def clients_table(results):

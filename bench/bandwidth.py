@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the memory-bound operators of the CPU adapter on large tensors: bytes that an operation must read and write, per
-second, as a fraction of the machine's copy bandwidth, beside numpy and PyTorch doing the same.
+"""Measures the memory-bound operators of the CPU adapter on large tensors: the bytes that an operation must read and write per
+second, as a fraction of the machine's copy bandwidth, compared with numpy and PyTorch.
 
 usage: bandwidth.py [--operators build/bench/operators] [--threads 1,2] [--seconds 0.5] [--filter TEXT] [--least]
                     [--json FILE]
 
-Copy bandwidth is the best of numpy's and PyTorch's copies of the same bytes with as many threads, each thread pinned
-to its own CPU. The three take turns in one run; each figure is a median, with --least the shortest time instead
-(for a machine that others load). numpy has no threads: its column is for
-one thread. Needs numpy and PyTorch, of any version: Debian's, or .cache/peers/venv/bin/python, which scripts/prepare-peers
-makes. Prints a Markdown table. A difference below 5 % is noise on a shared machine. Tensors of INT8 are 16 MiB only, which
-large caches hold: for them the copies, too, are of caches.
+Copy bandwidth is the higher one of numpy's and PyTorch's copies of the same bytes with the same number of threads, each thread
+pinned to its own CPU. The three alternate in one run; each figure is a median, or with --least the shortest time (for machines
+with other load). numpy does not use threads: its column is for one thread. Requires numpy and PyTorch, of any version:
+Debian's, or .cache/peers/venv/bin/python, which scripts/prepare-peers creates. Prints a Markdown table. Differences below 5 %
+are noise on a shared machine. Tensors of INT8 have only 16 MiB, which fit into large caches: their copies are measured in the
+same caches.
 """
 import argparse
 import json
@@ -36,7 +36,7 @@ def case(label, operator, fields, bytes_per_element, torch_function=None, numpy_
 
 
 def part(x, *shape):
-    """The first elements in this shape, without a copy."""
+    """Returns the first elements as a view with this shape."""
     return x.view(-1)[:np.prod(shape)].view(*shape)
 
 
@@ -182,7 +182,7 @@ CASES = [
           "InputTensor=16x64x128x128:{t} OutputTensor=16x16x256x256:{t} BlockSize=2 Order=1", 2,
           lambda x, y, o: torch.nn.functional.pixel_shuffle(x.view(16, 64, 128, 128), 2), types=ALL),
 ]
-# As small as those of operators.c.
+# The same small values as in operators.c.
 INDICES = torch.from_numpy(np.random.default_rng(1).integers(0, 64, N))
 PLACES = torch.from_numpy(np.random.default_rng(1).integers(0, 64, (N, N)))
 
@@ -219,7 +219,7 @@ def theirs(entry, x, y, out, args):
 
 
 def numbers(dtype):
-    """Random floats below 1, integers below 64."""
+    """Returns random floats below 1, or integers below 64."""
     kind = getattr(torch, dtype)
     return torch.rand(N, N).to(kind) if kind.is_floating_point else torch.randint(0, 64, (N, N), dtype=kind)
 

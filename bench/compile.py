@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How the time to compile a graph grows with its nodes: graphs of several shapes, from 10 to 100,000 nodes.
+"""Measures the time to compile a graph by its number of nodes: graphs of several shapes, from 10 to 100,000 nodes.
 
 usage: compile.py [--program build/bench/compile] [--shapes LIST] [--nodes LIST] [--rounds 3] [--limit SECONDS]
                   [--json FILE] [--from FILE] [--write docs/performance/compile-time.md]
 
-Each graph is an ONNX file of small tensors, compiled by one process; counted is CPU time, of all threads and of the system
-too, so that other programs on the machine do not matter much: the least of the rounds. Reading is the file's, compiling is all
-from the model to the compiled operator, and initialising and the first run follow. --write puts the table between the two
-marks of the document and the plot beside it. Needs onnx and numpy.
+Each graph is an ONNX file of small tensors, compiled by one process. The figure is CPU time of all threads, including system
+time, so that other programs on the machine have little influence; the minimum of the rounds counts. Phases: reading the file;
+compiling, from the model to the compiled operator; initialising and the first run. --write inserts the table between the two
+marks of the document and writes the plot next to it. Requires onnx and numpy.
 """
 import argparse
 import json
@@ -26,7 +26,7 @@ MARK = "<!-- bench/compile.py -->"
 
 
 class Graph:
-    """Builder of nodes; everything that computes returns the name of its result."""
+    """Builder of nodes; methods that add an operator return the name of its result."""
 
     def __init__(self, name, shape):
         self.name, self.nodes, self.constants, self.shape = name, [], [], shape
@@ -55,7 +55,7 @@ class Graph:
             file.write(model.SerializeToString())
 
 
-# ---- shapes: each takes a graph and the approximate number of nodes, and returns the result's name ----
+# ---- shapes: functions of a graph and the approximate number of nodes that return the result's name ----
 
 def chain(g, count):
     """Element-wise operators in sequence, each different from the one before."""
@@ -171,7 +171,7 @@ SHAPES = {
 # ---- measuring ----
 
 def measure(program, name, nodes, rounds, limit):
-    """Dictionary of the phases' CPU milliseconds; None if it takes longer than `limit` seconds."""
+    """Returns a dictionary of the phases' CPU milliseconds; None if the process exceeds `limit` seconds."""
     make, shape = SHAPES[name]
     with tempfile.TemporaryDirectory() as folder:
         graph = Graph(name, shape)
@@ -209,7 +209,7 @@ def table(results, counts):
 
 
 def plot(results):
-    """Microseconds per node over nodes, both logarithmic."""
+    """Plots microseconds per node by the number of nodes, on logarithmic scales."""
     points = [(r["nodes"], 1000 * r["compile"] / r["nodes"]) for rows in results.values() for r in rows if r]
     x_low, x_high = np.log10(min(p[0] for p in points)), np.log10(max(p[0] for p in points))
     y_low, y_high = np.floor(np.log10(min(p[1] for p in points))), np.ceil(np.log10(max(p[1] for p in points)))
@@ -263,14 +263,14 @@ def main():
     parser.add_argument("--nodes", default="10,100,1000,10000,100000")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--limit", type=float, default=300, help="seconds for one process")
-    parser.add_argument("--json", help="where to write all figures")
-    parser.add_argument("--from", dest="given", help="figures that --json wrote: nothing is measured")
+    parser.add_argument("--json", help="file for all figures")
+    parser.add_argument("--from", dest="given", help="file written by --json: prints its figures instead of measuring")
     parser.add_argument("--write")
     options = parser.parse_args()
     counts = [int(c) for c in options.nodes.split(",")]
     names = options.shapes.split(",")
     if set(names) - set(SHAPES):
-        parser.error(f"--shapes: there are {', '.join(SHAPES)}")
+        parser.error(f"--shapes: must be among {', '.join(SHAPES)}")
     if options.given:
         with open(options.given, encoding="utf-8") as file:
             results = json.load(file)

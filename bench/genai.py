@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tokens per second of onnxruntime-genai's models with the execution provider beside its own CPU provider.
+"""Measures tokens per second of onnxruntime-genai's models with the execution provider, compared with its own CPU provider.
 
     scripts/prepare-genai qwen2.5-0.5b-int4
     ONNX_VENV=genai/venv scripts/onnx-python bench/genai.py [--threads 2] [--rounds 3] [--json FILE] LIBRARY MODEL...
     ... bench/genai.py --page FILE.json...
 
-MODEL: a folder for onnxruntime_genai.Model. Each program of a round is a process of its own, so that only one model is in
-memory; the two take turns, first in this order and then in that. Prompts are timed the second time, when what is compiled for
-their length is there, the first time being given in --json too; decoding is the median of the tokens that follow a cache of
-that many. --prompts, --caches: other lengths. --runtime: ONNX Runtime alone drives the models (genai_ort.py), where genai is
-missing. --warm SECONDS: how long each is done before it is timed; 4 on another adapter, since the clocks of idle GPUs are low.
---device vulkan: so also, on that adapter, with tensors in its memory (device_tensors), and beside PyTorch in FLOAT16
-(genai_torch.py); --resident: only caches in its memory (resident_caches), as programs of genai have it. Prints the tables of language models in docs/performance/archive: medians of the rounds.
+MODEL: a folder for onnxruntime_genai.Model. Each program of a round is a separate process, so that only one model is in
+memory; the programs alternate, in reverse order every other round. Prompts are timed at the second call, when their length has
+been compiled; --json also has the first call. Decoding is the median over the tokens that follow a cache of the given length.
+--prompts, --caches: other lengths. --runtime: uses ONNX Runtime without genai (genai_ort.py), if genai is not installed. --warm
+SECONDS: time of untimed runs before each measurement; 4 on other adapters than the CPU, since idle GPUs lower their clocks.
+--device vulkan: implies --runtime on that adapter, with tensors in its memory (device_tensors), compared with PyTorch in
+FLOAT16 (genai_torch.py). --resident: only caches in device memory (resident_caches), as in programs that use genai. Prints
+the tables of language models in docs/performance/archive: medians of the rounds.
 """
 import argparse
 import json
@@ -69,7 +70,7 @@ class Torch(Runtime):
 
 
 class Timer:
-    """Generators of one capacity, the vocabulary's first tokens as their prompts."""
+    """Times generators of one capacity with the vocabulary's first tokens as prompts."""
 
     def __init__(self, model, capacity, warm):
         self.model = model
@@ -81,13 +82,14 @@ class Timer:
 
     @staticmethod
     def append(generator, count):
-        """Seconds until the prompt's last logits are there."""
+        """Returns the seconds until the prompt's last logits are available."""
         begin = time.perf_counter()
         generator.append_tokens([3 + i % 500 for i in range(count)])
         return time.perf_counter() - begin
 
     def prompt(self, count):
-        """The first time with this length, and the second, or the median after some seconds of them."""
+        """Returns the times of the first and the second call with this length, or instead of the second the median after warming
+        up."""
         first, generator = self.append(self.generator(), count), self.generator()
         times, begin = [], time.perf_counter()
         while not times or time.perf_counter() - begin < self.warm:
@@ -96,7 +98,7 @@ class Timer:
         return first, statistics.median(times[-15:])
 
     def decode(self, cache, tokens):
-        """Seconds for each of the tokens after a cache of this length; the first runs nothing, and the next may compile."""
+        """Returns the seconds of each token after a cache of this length; the first token runs nothing, the next may compile."""
         generator = self.generator()
         for at in range(0, cache, 512):
             self.append(generator, min(512, cache - at))
@@ -117,7 +119,7 @@ def rss_peak():
 
 
 def measure(args):
-    """One program of one round, as JSON."""
+    """Runs one program of one round; returns its JSON."""
     begin = time.perf_counter()
     model = (Torch if args.torch else Runtime if args.runtime else Package)(args)
     result = {"load": time.perf_counter() - begin, "prompt": {}, "first": {}, "decode": {}}
@@ -156,7 +158,7 @@ def middle(rounds, kind, count):
 
 
 def table(results):
-    """Rows of all results: {"model", "threads", "device", "prompts", "caches", "ours": [...], "peer": [...]}."""
+    """Returns the table of all results: {"model", "threads", "device", "prompts", "caches", "ours": [...], "peer": [...]}."""
     gpu = results[0]["device"] is not None
     peer = "PyTorch" if gpu else "genai's CPU provider"
     print(f"| model | {'' if gpu else 'threads | '}tokens per second | AnyDML | {peer} | time against it |")

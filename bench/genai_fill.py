@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random weights for models of onnxruntime-genai whose weights lie beside the graph, in model.onnx.data.
+"""Creates random weights for models of onnxruntime-genai that store weights in the external file model.onnx.data.
 
     genai_fill.py FOLDER...
 
-The graph alone, which is small, can be carried to another machine and filled there. Needs numpy and onnx. The numbers are of
-a size with which logits stay finite; what is generated means nothing.
+The graph itself is small, so it can be copied to another machine and filled there. Requires numpy and onnx. The magnitude of
+the numbers keeps logits finite; the generated text is meaningless.
 """
 import sys
 from pathlib import Path
@@ -17,7 +17,7 @@ PERIOD = 1 << 22
 
 
 def pools():
-    """PERIOD elements of each kind, which are repeated."""
+    """Returns PERIOD elements of each kind, which are repeated."""
     rng = np.random.default_rng(1)
     normal, spread = rng.standard_normal(PERIOD, np.float32), rng.random(PERIOD, np.float32)
     return {"weight": 0.03 * normal, "scale": 0.004 + 0.004 * spread, "norm": 0.9 + 0.2 * spread, "cache": 2 * spread - 1,

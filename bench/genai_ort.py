@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model of onnxruntime-genai driven by ONNX Runtime alone, as genai drives it: caches of a fixed capacity that every run reads
-and writes in place, the attention mask growing by a token. For adapters with memory of their own, where genai keeps caches in
-the host's, and for machines that lack genai."""
+"""Runs a model of onnxruntime-genai with ONNX Runtime alone in the same way as genai: every run reads and writes caches of a
+fixed capacity in place, and the attention mask grows by one token. For adapters with their own memory, for which genai keeps
+caches in host memory, and for machines without genai."""
 import json
 import os
 from pathlib import Path
@@ -13,7 +13,8 @@ TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
 
 
 def greatest(logits):
-    """numpy needs 1.4 ms for 128256 elements of FLOAT16; their bits as integers have the same order if they are not negative."""
+    """Returns the index of the maximum. numpy needs 1.4 ms for 128256 elements of FLOAT16; bits of numbers that are not negative
+    have the same order as integers."""
     if logits.dtype == np.float16:
         place = int(logits.view(np.int16).argmax())
         return place if logits[place] >= 0 else int(logits.argmax())
@@ -21,8 +22,8 @@ def greatest(logits):
 
 
 class Model:
-    """library: of the provider, or None for the CPU provider. own_memory: tensors lie in the device's memory, or, with resident,
-    in the host's as genai has them, but for the caches."""
+    """library: path of the provider, or None for the CPU provider. own_memory: tensors are in device memory; with resident, only
+    the caches are, and other tensors are in host memory as in genai."""
 
     def __init__(self, folder, library, threads, own_memory=False, resident=False):
         options = ort.SessionOptions()
@@ -47,7 +48,7 @@ class Model:
 
 
 class Generator:
-    """With the names that genai's has, for one text and the token that is likeliest."""
+    """Has the interface of genai's Generator, for one sequence and greedy search."""
 
     def __init__(self, model, capacity):
         self.model = model

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch as a peer on NVIDIA's GPUs: a network of the same sizes as a model of onnxruntime-genai, in FLOAT16 with random
-weights, caches of a fixed capacity, and each step replayed as a CUDA graph. Products of one input are one product, attention is
-scaled_dot_product_attention; what is generated means nothing."""
+"""PyTorch as a peer on NVIDIA GPUs: a network with the sizes of a model of onnxruntime-genai, in FLOAT16 with random weights
+and caches of a fixed capacity; each step is replayed as a CUDA graph. GEMMs with the same input are merged, attention is
+scaled_dot_product_attention; the generated text is meaningless."""
 import json
 from pathlib import Path
 
@@ -39,8 +39,8 @@ class Model:
         return torch.addcmul(x * cos, torch.cat((-b, a), -1), sin)
 
     def forward(self, tokens, positions, caches, window):
-        """tokens [count], of whose positions caches [2][layers][1, heads, capacity, size] get keys and values; window: the
-        part of the caches that is attended to, or None if the tokens are all there is."""
+        """Processes tokens [count] and writes their keys and values to caches [2][layers][1, heads, capacity, size]. window: the
+        part of the caches that is attended to, or None to attend to the tokens only."""
         count = len(tokens)
         x = self.embedding[tokens]
         cos, sin = self.cos[positions], self.sin[positions]
@@ -62,7 +62,7 @@ class Model:
 
 
 class Generator:
-    """With the names of genai's class. Graphs are kept per model, capacity, number of tokens and window."""
+    """Has the interface of genai's Generator. CUDA graphs are kept per model, capacity, number of tokens and window."""
     graphs = {}
 
     def __init__(self, model, capacity):

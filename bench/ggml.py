@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Products with weights of 4 bits in ggml (Q4_0: blocks of 32), by ctypes, to compare with `matvec.py --filter "level 4"`.
+"""Measures GEMMs with 4-bit weights in ggml (Q4_0: blocks of 32) through ctypes, to compare with `matvec.py --filter "level 4"`.
 
-Its libraries come in packages of others, for example npm's @node-llama-cpp/linux-x64 (`npm pack`, MIT), whose folder
-bins/linux-x64 has one for each kind of CPU. Each kind of buffer that the library offers is measured (plain rows of blocks,
-rows of eight columns, AMX's tiles); the shortest of --rounds medians counts.
+Its libraries are part of other projects' packages, for example npm's @node-llama-cpp/linux-x64 (`npm pack`, MIT), whose folder
+bins/linux-x64 has one for each kind of CPU. Every kind of buffer that the library supports is measured (plain rows of blocks,
+rows of eight columns, AMX tiles); the minimum of --rounds medians counts.
 
     python3 bench/ggml.py --library bins/linux-x64 --kinds icelake,sapphirerapids --rows 1,128 --threads 1
 """
@@ -45,7 +45,7 @@ class Ggml:
         return lambda *args, result=ctypes.c_void_p: self.call(self.base, "ggml_" + name, *args, result=result)
 
     def buffers(self):
-        """Names and buffer types: the plain one, then those of the CPU's library."""
+        """Returns names and buffer types: the plain one, then those of the library for the CPU."""
         registry = self.call(self.cpu, "ggml_backend_cpu_reg")
         device = self.backend_reg_dev_get(registry, ctypes.c_size_t(0))
         found = [self.backend_cpu_buffer_type()]
@@ -73,7 +73,7 @@ class Ggml:
         return self.init(InitParams(1 << 24, None, True))
 
     def chain(self, buffer, size, rows, count):
-        """(graph, input, output) of `count` GEMMs of [rows, size] with [size, size]."""
+        """Returns (graph, input, output) of `count` GEMMs of [rows, size] with [size, size]."""
         blocks = size * size // 32
         rng = np.random.default_rng(1)
         data = rng.integers(0, 256, (blocks, 18), np.uint8)
@@ -105,7 +105,7 @@ class Ggml:
 
 
 def right(ggml, buffer, size, rows):
-    """Whether one GEMM agrees with Q4_0; None if the buffer does not support its weights."""
+    """Returns whether one GEMM agrees with Q4_0; None if the buffer does not support its weights."""
     made = ggml.chain(buffer, size, rows, 1)
     if not made:
         return None
@@ -133,7 +133,7 @@ def main():
     parser.add_argument("--size", type=int, default=4096)
     parser.add_argument("--rows", default="1,128")
     parser.add_argument("--threads", default="1")
-    parser.add_argument("--count", type=int, default=10, help="matrices, so that they come from memory")
+    parser.add_argument("--count", type=int, default=10, help="number of matrices; enough of them exceed the caches")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.3)
     args = parser.parse_args()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures networks and single operators on a GPU beside ONNX Runtime's WebGPU provider and PyTorch, in one run.
+"""Measures networks and single operators on a GPU, compared with ONNX Runtime's WebGPU provider and PyTorch, in one run.
 
 usage: gpu.py [--anydml build/tools/anydml] [--device NUMBER] [--parts networks,batch,memory,...] [--filter TEXT] [--types float16,float32]
               [--seconds 0.3] [--rounds 1] [--limit SECONDS] [--json FILE] [--folder FOLDER]
@@ -8,22 +8,22 @@ usage: gpu.py [--anydml build/tools/anydml] [--device NUMBER] [--parts networks,
 
 Parts: networks (of networks.py, FLOAT16 and FLOAT32, batch 1), batch (32 images, FLOAT16), and the operators of
 gpu_cases.py: gemm, products, convolutions, attention, decode, memory, order. Columns of networks, in milliseconds:
-  device   AnyDML, from the first dispatch to the end of the last by the GPU's own clock
-  run      AnyDML, one execution by the CPU's clock: with the submission and the wait, without copies
+  device   AnyDML, from the first dispatch to the end of the last one, by GPU timestamps
+  run      AnyDML, one execution by the CPU's clock: includes submission and wait, without copies
   copies   the same with inputs and outputs copied over the bus
-  WebGPU   ONNX Runtime's session.run() with onnxruntime-ep-webgpu: with copies
-  graph    PyTorch, a network of the same architecture replayed as a CUDA graph: without copies, by the GPU's clock
-Operators are measured by the GPU's clock alone, ten in a row, beside the same operator of PyTorch (cuBLAS, cuDNN and its
-own kernels) in a CUDA graph of ten; what is bound by memory also as the share of the rate of a copy on this device, bytes read
-and written.
+  WebGPU   session.run() of ONNX Runtime with onnxruntime-ep-webgpu: with copies
+  graph    PyTorch, a network of the same architecture replayed as a CUDA graph: without copies, by GPU timestamps
+Operators are measured by GPU timestamps only, as ten back-to-back executions, compared with the same operator of PyTorch
+(cuBLAS, cuDNN and its own kernels) in a CUDA graph of ten; for memory-bound operators also the bytes read and written as a
+fraction of the rate of a copy on this device.
 
-With --limit nothing begins after that many seconds: parts may be measured one after the other, each into a file of its own.
---page puts tables and plots of all these files, and of later ones rather than of earlier ones, between the marks of the
-document and into the folder beside it.
+With --limit no measurement starts after this number of seconds: parts may be measured one after the other, each with its own
+file. --page writes tables and plots of all these files (later files take precedence) between the marks of the document and
+to the folder next to it.
 
-Peers that are not installed leave their columns empty. The programs take turns; the least median of all rounds counts. Needs
-numpy and onnx; onnxruntime with onnxruntime-ep-webgpu, and PyTorch with torchvision and transformers, as peers. A GPU lowers
-its clock when idle, so each measurement first runs for a fifth of a second.
+Columns of peers that are not installed are empty. The programs alternate; the minimum of all rounds' medians counts. Requires
+numpy and onnx; onnxruntime with onnxruntime-ep-webgpu, and PyTorch with torchvision and transformers, as peers. GPUs lower
+their clocks when idle, so each measurement first runs for a fifth of a second.
 """
 import argparse
 import json
@@ -44,7 +44,7 @@ NETWORKS = ["resnet50", "mobilenetv2", "squeezenet11", "bert_base_s128", "bert_l
 
 
 def device_of(args):
-    """Properties of the device, or of the first one that is not a CPU."""
+    """Returns the properties of the device, or of the first one that is not a CPU."""
     found = subprocess.run([args.anydml, "devices", "--json"], capture_output=True, text=True, check=True)
     devices = json.loads(found.stdout)
     if args.device is not None:
@@ -53,7 +53,7 @@ def device_of(args):
 
 
 def anydml(args, path, options=()):
-    """(device, run, with copies) in milliseconds, or None."""
+    """Returns (device, run, with copies) in milliseconds, or None."""
     command = [args.anydml, "bench", path, "--device", str(args.device), "--seconds",
                str(args.seconds + gpu_peers.WARM), "--json", *options]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -65,7 +65,7 @@ def anydml(args, path, options=()):
 
 
 def least(values):
-    """Of each column."""
+    """Returns the minimum of each column."""
     columns = [[v for v in column if v is not None] for column in zip(*[v for v in values if v is not None])]
     return [min(column, default=None) for column in columns]
 
@@ -113,7 +113,7 @@ def measure_networks(args, results, part):
 
 
 def copy_rate(args):
-    """Bytes read and written in a millisecond: 512 MiB copied, or negated by a kernel, whichever is faster."""
+    """Returns the bytes read and written per millisecond: 512 MiB copied, or negated by a kernel, whichever is faster."""
     x = f"x = torch.rand({2**27}, device='cuda'); y = torch.empty_like(x)"
     taken = least([(gpu_peers.ask("operator", x, s, args.seconds),) for s in ("y.copy_(x)", "torch.neg(x, out=y)")])
     return taken[0] and 2**30 / taken[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The single operators that bench/gpu.py measures: models of one node, and the same in PyTorch."""
+"""The single operators of bench/gpu.py: models with one node, and the equivalent statements of PyTorch."""
 import dataclasses
 from collections.abc import Callable
 
@@ -15,23 +15,23 @@ SIZE = {"float16": 2, "float32": 4, "int8": 1}
 class Case:
     label: str
     type: str
-    make: Callable          # of the ONNX model
-    setup: str = ""         # of PyTorch
-    statement: str = ""     # "": nothing to compare with
-    bytes: float = 0        # read and written at least
+    make: Callable          # creates the ONNX model
+    setup: str = ""         # statements of PyTorch
+    statement: str = ""     # of PyTorch; "": no comparison
+    bytes: float = 0        # minimum bytes read and written
     flops: float = 0
-    options: tuple = ()     # of anydml bench
+    options: tuple = ()     # for anydml bench
 
 
 def node_model(op, shapes, out, dtype, constants=None, out_type=None, domain="", **attributes):
-    """One node; the inputs have these shapes, followed by the constants."""
+    """Returns a model with one node; the inputs have these shapes and precede the constants."""
     names = [f"x{i}" for i in range(len(shapes))]
     node = onnx.helper.make_node(op, [*names, *(constants or {})], ["y"], domain=domain, **attributes)
     return single.model(node, [single.tensor(n, s, dtype) for n, s in zip(names, shapes)],
                         [single.tensor("y", out, out_type or dtype)], constants or {})
 
 
-# ---- bound by memory ----
+# ---- memory-bound ----
 
 ROWS, COLUMNS = 16384, 4096  # of memory-bound operators: 128 MiB of FLOAT16
 IMAGE = [16, 256, 128, 128]  # the same number of elements
@@ -46,11 +46,11 @@ def memory_setup(dtype):
 
 
 def line_cases(dtype):
-    """(label, model, PyTorch's statement, tensors of that size that are read or written)."""
+    """Yields (label, model, PyTorch's statement, number of tensors of this size that are read or written)."""
     shape, flip, other = [ROWS, COLUMNS], [COLUMNS, ROWS], OTHER[dtype]
     ones, zeros = np.ones(COLUMNS, dtype), np.zeros(COLUMNS, dtype)
     places = np.random.default_rng(1).permutation(ROWS)
-    # Opset 17 has the axes of a sum as an input, those of a mean as an attribute.
+    # In opset 17 the axes of a sum are an input, those of a mean an attribute.
     yield "add", lambda: node_model("Add", [shape, shape], shape, dtype), "x + y", 3
     yield "relu", lambda: node_model("Relu", [shape], shape, dtype), "torch.relu(x)", 2
     yield "sigmoid", lambda: node_model("Sigmoid", [shape], shape, dtype), "torch.sigmoid(x)", 2
@@ -112,7 +112,7 @@ def memory():
             yield Case(label, dtype, make, memory_setup(dtype), statement, tensors * SIZE[dtype] * ROWS * COLUMNS)
 
 
-# ---- order, sums along long lines, step by step ----
+# ---- order, sums along long lines, recurrence ----
 
 def with_type(found, dtype):
     for value in [found.graph.input[0], found.graph.output[0]]:
@@ -153,7 +153,7 @@ def order():
             yield Case(label, dtype, make, setup, statement)
 
 
-# ---- bound by arithmetic ----
+# ---- compute-bound ----
 
 def factors(m, k, n, dtype):
     return (f"a, b = [torch.rand(*s, device='cuda').to(torch.{dtype}) for s in (({m}, {k}), ({k}, {n}))]")
@@ -182,7 +182,7 @@ def gemm():
 
 
 def products():
-    """Of few rows or between two inputs."""
+    """GEMMs with few rows, or of two inputs."""
     for dtype in ("float16", "float32"):
         for m, k, n, bound in ((1, 4096, 4096, False), (8, 4096, 4096, False), (128, 768, 768, False),
                                (128, 768, 3072, False), (128, 3072, 768, False), (384, 1024, 4096, False),
@@ -193,7 +193,7 @@ def products():
 
 
 def convolution(shape, dtype):
-    """Between images with channels innermost."""
+    """Convolutions of NHWC images."""
     batch, channels, height, width, out, kernel, stride, groups = shape
     edges = [(size + 2 * (kernel // 2) - kernel) // stride + 1 for size in (height, width)]
     nodes = [onnx.helper.make_node("Transpose", ["x"], ["image"], perm=[0, 3, 1, 2]),

@@ -22,7 +22,7 @@ def ratio(ours, theirs):
 
 
 def rate(work, ms, unit):
-    """Work per this many milliseconds; unit: the name of 1e9 of it in a millisecond."""
+    """Formats work per time, in 1e9 units of work per millisecond; unit: the name of that unit."""
     return "-" if ms is None else f"{work / ms / 1e9:.{0 if work / ms / 1e9 >= 100 else 1 if unit == 'T' else 2}f}"
 
 
@@ -34,7 +34,7 @@ def table(head, rows):
 # ---- plots ----
 
 def bars(title, groups, series, limit, line=None):
-    """groups: (label, [value or None for each of `series`]); values beyond the limit are clipped."""
+    """Plots bars. groups: (label, [value or None for each of `series`]); values beyond the limit are clipped."""
     bar, gap, height, top, left = 15, 14, 220, 70, 46
     group = bar * len(series) + gap
     width = max(left + group * len(groups) + 16, 560)
@@ -105,7 +105,7 @@ def gemm(found, images):
               for kind in types for r in found if r["type"] == kind]
     top = max([v for _, values in groups for v in values if v is not None], default=0)
     if top:
-        images["gemm"] = bars("Matrix products, 10^12 operations a second (higher is faster)", groups,
+        images["gemm"] = bars("GEMM, 10^12 operations per second (higher is faster)", groups,
                                 ["AnyDML", "cuBLAS"], 200 * (top // 200 + 1))
     image = ["![matrix products]({folder}/gpu-gemm.svg)", ""] if top else []
     return [*image, *table(["product", "type", "device, ms", "10^12/s", "cuBLAS 10^12/s", "of cuBLAS"], rows)]
@@ -141,7 +141,7 @@ def memory(found, images):
 
 
 def decode(found, _):
-    return table(["product with quantised weights", "device, ms", "TB/s", "of a copy"],
+    return table(["GEMM with quantised weights", "device, ms", "TB/s", "of a copy"],
                  [[r["label"], number(r["device"]), rate(r["bytes"], r["device"], "B"),
                    ratio(share(r["bytes"], r["device"]), r["copy"])] for r in found])
 
@@ -153,7 +153,7 @@ PARTS = {"networks": networks, "batch": batch, "gemm": gemm, "products": arithme
 # ---- the document ----
 
 def load(files):
-    """Results by part, label and type; later ones replace earlier ones."""
+    """Loads results by part, label and type; later files replace results of earlier ones."""
     results, conditions = {}, {}
     for path in files:
         with open(path, encoding="utf-8") as file:
@@ -172,7 +172,7 @@ def introduction(conditions):
     device = conditions["device"]
     return (f"{conditions['date']}, {device['name']} (driver {device['driver']}){versions}; medians of "
             f"{conditions['seconds']:g} s, {conditions['rounds']} rounds, milliseconds. PyTorch and its cuBLAS and cuDNN run in "
-            f"CUDA graphs without TF32; what is below 1 in a column of ratios is faster.{moves}")
+            f"CUDA graphs without TF32; in columns of ratios, a value below 1 means that AnyDML is faster.{moves}")
 
 
 def write(path, files):

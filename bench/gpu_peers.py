@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bench/gpu.py compares with: ONNX Runtime's WebGPU provider, and PyTorch in CUDA graphs.
+"""The peers of bench/gpu.py: ONNX Runtime's WebGPU provider, and PyTorch in CUDA graphs.
 
-Each runs in a process of its own, which stays: gpu_peers.py reads a list [name, argument...] in each line, JSON, and
-answers with milliseconds, or null where the peer fails.
+Each peer runs in a separate long-lived process: gpu_peers.py reads a JSON list [name, argument...] from each line and prints
+milliseconds, or null if the peer fails.
 """
 import importlib.metadata
 import importlib.util
@@ -17,7 +17,7 @@ WARM = 0.2  # seconds: a GPU lowers its clock when idle
 
 
 def median_of(run, seconds):
-    """The median time of one call in milliseconds; the call waits for its own end."""
+    """Returns the median time of one call in milliseconds; the call must wait for its completion."""
     end = time.perf_counter() + WARM
     while time.perf_counter() < end:
         run()
@@ -48,7 +48,7 @@ def webgpu(path, seconds):
 # ---- PyTorch ----
 
 def graph_of(torch, function, times):
-    """A CUDA graph of this many calls, after calls on another stream that let libraries select their kernels."""
+    """Returns a CUDA graph of `count` calls, after calls on another stream in which libraries select their kernels."""
     stream = torch.cuda.Stream()
     with torch.no_grad(), torch.cuda.stream(stream):
         for _ in range(5):
@@ -62,7 +62,7 @@ def graph_of(torch, function, times):
 
 
 def replayed(torch, function, seconds, times):
-    """The median of one call in milliseconds by the GPU's clock."""
+    """Returns the median time of one call in milliseconds by GPU timestamps."""
     graph = graph_of(torch, function, times)
     first, last = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
     taken = []
@@ -78,7 +78,7 @@ def replayed(torch, function, seconds, times):
 
 
 def plain(torch):
-    """FLOAT32 means FLOAT32, and sums of FLOAT16 are FLOAT32, unless a case states otherwise; libraries may search."""
+    """Disables TF32 and FLOAT16 accumulation unless a case states otherwise; libraries may benchmark their kernels."""
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     torch.backends.cuda.matmul.allow_fp16_accumulation = False
     torch.backends.cudnn.benchmark = True
@@ -107,7 +107,7 @@ class SuperResolution:
 
 
 def torch_network(name, dtype, batch, seconds):
-    """The better one of both layouts of images."""
+    """Returns the faster one of both layouts of images."""
     import torch
     plain(torch)
     dtype = getattr(torch, dtype)
@@ -142,7 +142,7 @@ def torch_operator(setup, statement, seconds):
     return replayed(torch, lambda: eval(code, names), seconds, 10)
 
 
-# Function, and the modules it needs.
+# The function, and the modules that it imports.
 PEERS = {"webgpu": (webgpu, ["onnxruntime_ep_webgpu"]),
          "network": (torch_network, ["torch"]),
          "operator": (torch_operator, ["torch"])}
@@ -156,14 +156,14 @@ def serve():
         name, *arguments = json.loads(line)
         try:
             answer = PEERS[name][0](*arguments)
-        except Exception as error:  # the next one may work
+        except Exception as error:  # the next request may succeed
             print(f"{name} {arguments}: {str(error)[:300]}", file=sys.stderr)
             answer = None
         print(json.dumps(answer), file=out, flush=True)
 
 
 def ask(name, *arguments):
-    """Milliseconds; None if the peer is not installed or fails."""
+    """Returns milliseconds; None if the peer is not installed or fails."""
     if not all(importlib.util.find_spec(module) for module in PEERS[name][1]):
         return None
     server = servers.get(name)
@@ -177,7 +177,7 @@ def ask(name, *arguments):
 
 
 def versions():
-    """Of the installed ones."""
+    """Returns the versions of the installed peers."""
     found = {}
     for name in ("torch", "onnxruntime", "onnxruntime-ep-webgpu"):
         try:

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures products with constant weights of few rows, as language models decode with them, or many, as they read a prompt
-(--rows 32,128,512), and one-token attention, beside ONNX Runtime on the same CPUs.
+"""Measures GEMMs of constant weights with few rows, as in decoding of language models, or with many, as in reading a prompt
+(--rows 32,128,512), and one-token attention, compared with ONNX Runtime on the same CPUs.
 
 usage: matvec.py [--anydml build/tools/anydml] [--threads 1,2] [--rows 1,2,4,8] [--shapes 768x768,768x3072,4096x4096]
                  [--filter TEXT] [--seconds 0.5] [--rounds 2] [--mebibytes 96] [--least] [--json FILE]
 
-A model is a chain of products, each with weights of its own, together larger than the caches (--mebibytes), or of fewer
-with more than 16 rows, where arithmetic is what takes time, two at least; time and bandwidth are for one product, bandwidth
-counts the weights as the model stores them, with their scales. The two take turns, each pinned to the same CPUs; the least
-median of all rounds counts, with --least the shortest time (for a machine that others load). Read bandwidth is that of a
-scalar product of two large vectors (numpy). Needs numpy, onnx and onnxruntime. Prints Markdown tables. Differences below 5 %
-are noise on a shared machine.
+A model is a chain of GEMMs, each with its own weights, together larger than the caches (--mebibytes); for more than 16 rows,
+which are compute-bound, there are fewer GEMMs, but at least two. Time and bandwidth are for one GEMM; bandwidth counts the
+weights as the model stores them, with their scales. The programs alternate, pinned to the same CPUs; the minimum of all
+rounds' medians counts, or with --least the shortest time (for machines with other load). Read bandwidth is that of a dot
+product of two large vectors (numpy). Requires numpy, onnx and onnxruntime. Prints Markdown tables. Differences below 5 % are
+noise on a shared machine.
 """
 import argparse
 import os
@@ -29,7 +29,7 @@ FLOATS = {"float32": np.float32, "float16": np.float16}
 
 
 class Chain:
-    """A model in the making: nodes, constants and the name of the last result."""
+    """A model under construction: nodes, constants and the name of the last result."""
 
     def __init__(self, dtype):
         self.nodes, self.constants, self.last, self.dtype, self.weights = [], [], "x", dtype, 0
@@ -114,7 +114,7 @@ CASES = [
 
 
 def products(args, case, shape, rows, path):
-    """Saves the model; (number of GEMMs, bytes of their weights)."""
+    """Saves the model; returns (number of GEMMs, bytes of their weights)."""
     _, add, dtype, size, _ = case
     k, n = shape
     chain = Chain(FLOATS[dtype])
@@ -127,7 +127,7 @@ def products(args, case, shape, rows, path):
 
 
 def attention(heads, size, past, kv_heads, path):
-    """One new token against `past` in a cache; bytes of keys and values."""
+    """Saves a model with attention of one new token to `past` tokens in a cache; returns the bytes of keys and values."""
     f32 = TensorProto.FLOAT
     total = past + 1
     cache = helper.make_tensor_value_info

@@ -4,13 +4,13 @@
 
 usage: networks.py FOLDER [--batch-norm] [--float16] [--batch 1] [NAME...]
 
-Names, all of them by default: resnet50 (v1.5), mobilenetv2, squeezenet11, bert_base_s128 (12 layers, 128 tokens,
-340 MB), bert_layer1_s128 (one of them), yolo416 (a small YOLOv4), super_resolution (540p to 1080p). ONNX opset 17, float32, batch 1, fixed sizes; batch
-normalisation is folded into the convolutions, as exporters do; with --batch-norm it follows them as nodes, in files
-NAME_bn.onnx; with --float16 all numbers are FLOAT16, in files NAME_f16.onnx; with --batch N networks for images take N
-of them, in files NAME_bN.onnx. A network is always the same, whichever others are made.
-What they compute is of no use; sizes and operators are those of the trained ones. Weights keep activations near 1 in
-all layers, also for half precision. Needs numpy and onnx: .cache/peers/venv/bin/python, which scripts/prepare-peers makes.
+Names (default: all): resnet50 (v1.5), mobilenetv2, squeezenet11, bert_base_s128 (12 layers, 128 tokens, 340 MB),
+bert_layer1_s128 (one layer of it), yolo416 (a small YOLOv4), super_resolution (540p to 1080p). ONNX opset 17, float32, batch
+1, fixed sizes. Batch normalisation is folded into the convolutions, as exporters do; with --batch-norm it remains as nodes,
+in files NAME_bn.onnx. With --float16 all numbers are FLOAT16, in files NAME_f16.onnx. With --batch N networks for images have
+batch N, in files NAME_bN.onnx. A network does not depend on the other ones that are made.
+Results are meaningless; sizes and operators are those of the trained networks. Weights keep activations near 1 in all layers,
+also for half precision. Requires numpy and onnx: .cache/peers/venv/bin/python, which scripts/prepare-peers creates.
 """
 import argparse
 import os
@@ -23,11 +23,11 @@ BRANCH = 0.4  # scale of values added to a shortcut, so that sums over many bloc
 
 
 class Network:
-    """Builder of nodes and constants. Everything that computes returns the name of its result."""
+    """Builder of nodes and constants. Methods that add an operator return the name of its result."""
 
-    batch_norm = False  # whether it stays behind the convolutions
+    batch_norm = False  # whether it remains as nodes
     half = False        # FLOAT16 instead of FLOAT32
-    batch = 1           # images, not texts
+    batch = 1           # of images, not of texts
 
     def __init__(self, name, shape, inputs=("x",)):
         self.name, self.nodes, self.constants, self.outputs = name, [], {}, []
@@ -38,7 +38,7 @@ class Network:
         return TensorProto.FLOAT16 if self.half else TensorProto.FLOAT
 
     def constant(self, name, value, exact=False):
-        """A constant with this name; the first one is kept. exact: its type is kept, too."""
+        """Adds a constant with this name unless there is one. exact: keeps its type."""
         if name not in self.constants:
             if self.half and value.dtype == np.float32 and not exact:
                 value = value.astype(np.float16)
@@ -72,7 +72,7 @@ class Network:
     # ---- images ----
 
     def conv(self, x, size_in, size_out, kernel=1, stride=1, groups=1, scale=1.0):
-        """Same size except for the stride; He's initialisation."""
+        """A convolution that keeps the size except for the stride, with He initialisation."""
         shape = (size_out, size_in // groups, kernel, kernel)
         inputs = [x, self.weight(shape, scale * (2 / np.prod(shape[1:]))**0.5), self.weight((size_out,), 0.01)]
         inputs = inputs[:2] if self.batch_norm else inputs
@@ -81,7 +81,7 @@ class Network:
         return self.normalise_batch(x, size_out) if self.batch_norm else x
 
     def normalise_batch(self, x, size):
-        """Very small, so that activations keep their magnitude."""
+        """Normalisation with little effect, so that activations keep their magnitude."""
         number = len(self.constants)
         near_one = [self.constant(f"scale{number + i}", self.random.uniform(0.9, 1.1, size).astype(np.float32))
                     for i in range(2)]
@@ -104,7 +104,7 @@ class Network:
         return self.apply("MaxPool", x, kernel_shape=[size, size], strides=[stride, stride], pads=4 * [pad])
 
     def classes(self, x, size):
-        """The mean over the image, and one score for each of 1000 classes."""
+        """The mean over the image, followed by one score for each of 1000 classes."""
         x = self.apply("Flatten", self.apply("GlobalAveragePool", x), axis=1)
         self.output(self.apply("Gemm", x, self.weight((1000, size), size**-0.5), self.weight((1000,), 0.01), transB=1),
                     [self.batch, 1000])
@@ -125,7 +125,7 @@ class Network:
         return self.apply("Mul", self.apply("Mul", x, both), self.constant("half", np.float32(0.5)))
 
     def attention(self, q, k, v, tokens, heads, size):
-        """From and to tokens with adjacent heads."""
+        """Attention; tokens of inputs and output have adjacent heads."""
         split = self.constant("split", np.array([1, tokens, heads, size], np.int64))
         q, k, v = [self.apply("Transpose", self.apply("Reshape", x, split), perm=order)
                    for x, order in ((q, (0, 2, 1, 3)), (k, (0, 2, 3, 1)), (v, (0, 2, 1, 3)))]
@@ -158,7 +158,7 @@ def mobilenetv2(name):
     """Inverted bottlenecks with depthwise convolutions."""
     net, channels = Network(name, [Network.batch, 3, 224, 224]), 32
     x = net.relu6(net.conv("x", 3, channels, 3, 2))
-    # wider inside by, channels, blocks, stride of the first
+    # expansion factor, channels, blocks, stride of the first
     for factor, size, blocks, first in ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1),
                                         (6, 160, 3, 2), (6, 320, 1, 1)):
         for stride in [first] + [1] * (blocks - 1):
@@ -191,7 +191,7 @@ def squeezenet11(name):
 
 
 def bert(name, layers, tokens=128, heads=12, size=64):
-    """The encoder, from embeddings on."""
+    """The encoder of BERT, without the embeddings."""
     width = heads * size
     net, x = Network(name, [1, tokens, width]), "x"
     for _ in range(layers):
@@ -235,7 +235,7 @@ def yolo416(name):
 
 
 def super_resolution(name):
-    """540p to 1080p."""
+    """Super-resolution from 540p to 1080p."""
     net = Network(name, [Network.batch, 3, 540, 960])
 
     def twice(x):
@@ -262,7 +262,7 @@ NETWORKS = {
 
 
 def write(folder, name, half=False, batch=1):
-    """The path of the network's file, in FLOAT16 if half."""
+    """Writes the network, in FLOAT16 if half; returns the path of the file."""
     Network.half, Network.batch = half, batch
     return NETWORKS[name](name).save(folder)
 
@@ -277,7 +277,7 @@ def main():
     args = parser.parse_intermixed_args()
     for name in args.names:
         if name not in NETWORKS:
-            parser.error(f"there is no network {name}; there are {', '.join(NETWORKS)}")
+            parser.error(f"unknown network {name}; must be one of {', '.join(NETWORKS)}")
     os.makedirs(args.folder, exist_ok=True)
     Network.batch_norm = args.batch_norm
     for name in args.names or NETWORKS:

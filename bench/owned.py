@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Models with weights that are bound at initialisation (OWNED_BY_DML) beside the same with constants.
+"""Compares models whose weights are bound at initialisation (OWNED_BY_DML) with the same models with constants.
 
 usage: owned.py MODEL.onnx... [--threads 1,2] [--rounds 2] [--seconds 0.5] [--limit 1.05] [--json FILE]
 
-Both take turns, each in a process of its own on the same CPUs; printed is the shortest time of each over the rounds (of the
-medians, or with --least of all runs) and the quotient, owned by constants. Exit code 1: one is above the limit. networks.py
-makes models, with --batch-norm such that have batch normalisations to fold.
+Both alternate, each in its own process on the same CPUs. Prints the shortest time of each over the rounds (of the medians, or
+with --least of all runs) and the ratio of owned weights to constants. Exit code 1: a ratio exceeds the limit. networks.py
+makes models; with --batch-norm they have batch normalisations to fold.
 """
 import argparse
 import os

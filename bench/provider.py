@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The execution provider against ONNX Runtime's CPU provider, in one process, the two taking turns.
+"""Compares the execution provider with ONNX Runtime's CPU provider in one process; the two alternate.
 
     taskset -c 0 scripts/onnx-python bench/provider.py LIBRARY --threads 1 MODEL.onnx...
 
-Medians in milliseconds per model and their ratio, then the geometric mean; --clients N: runs per second of N threads on one
-session instead. ANYDML_THREADS must agree with --threads.
+Prints medians in milliseconds per model and their ratio, then the geometric mean. --clients N: prints the runs per second of N
+threads on one session instead. ANYDML_THREADS must equal --threads.
 """
 import argparse
 import os
@@ -29,7 +29,7 @@ def make_session(path, threads, device):
 
 
 def make_feeds(path, session):
-    """The network's own input.npy next to it, or random numbers; open dimensions are 1."""
+    """Returns the inputs: input.npy next to the network, or random numbers; free dimensions are 1."""
     own = os.path.join(os.path.dirname(path), "input.npy")
     random = np.random.default_rng(0)
     feeds = {}

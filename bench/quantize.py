@@ -4,8 +4,8 @@
 
 Writes FOLDER/NAME.qdq.onnx (QuantizeLinear and DequantizeLinear around float operators) and FOLDER/NAME.qop.onnx (QLinearConv
 and similar) with ONNX Runtime's static quantisation: uint8 activations, int8 weights with a scale for each channel, ranges
-from two random inputs. What they compute is of no use; how long it takes is what users would see. Needs onnx and onnxruntime:
-.cache/peers/venv/bin/python, which scripts/prepare-peers makes."""
+from two random inputs. Results are meaningless; the times are those of real networks. Requires onnx and onnxruntime:
+.cache/peers/venv/bin/python, which scripts/prepare-peers creates."""
 import os
 import sys
 import tempfile

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures sums, products and extremes over a graph's edges (ScatterND and ScatterElements with a reduction) beside ONNX
-Runtime on the same CPUs.
+"""Measures sums, products and extremes over a graph's edges (ScatterND and ScatterElements with a reduction), compared with
+ONNX Runtime on the same CPUs.
 
 usage: scatter.py [--anydml build/tools/anydml] [--threads 1,2] [--edges 100000] [--nodes 10000] [--width 64]
                   [--filter TEXT] [--seconds 0.5] [--rounds 2] [--least] [--json FILE]
 
 Updates [edges, width] are combined into [nodes, width] at random indices, which are constants: one for each edge (ScatterND),
-one repeated for each element of an edge, as PyTorch exports scatter_add, or one for each element. The two take turns, each
-pinned to the same CPUs; the least median of all rounds counts, with --least the shortest time. Needs numpy, onnx and
+one repeated for each element of an edge, as PyTorch exports scatter_add, or one for each element. The programs alternate,
+pinned to the same CPUs; the minimum of all rounds' medians counts, or with --least the shortest time. Requires numpy, onnx and
 onnxruntime. Prints a Markdown table.
 """
 import argparse
@@ -37,7 +37,7 @@ def measure(args, path):
     rows = rng.integers(0, args.nodes, (args.edges, 1))
     cases = [("rows", "ScatterND", rows),
              ("one index repeated", "ScatterElements", np.repeat(rows, args.width, axis=1)),
-             ("an index each", "ScatterElements", rng.integers(0, args.nodes, (args.edges, args.width)))]
+             ("distinct indices", "ScatterElements", rng.integers(0, args.nodes, (args.edges, args.width)))]
     results = []
     print("| case | reduction | threads | AnyDML ms | ONNX Runtime ms | ratio |\n|---|---|---|---|---|---|")
     for name, op, indices in cases:

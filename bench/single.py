@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures models of one operator beside ONNX Runtime, and sorting also beside PyTorch and numpy, on the same CPUs.
+"""Measures models with one operator, compared with ONNX Runtime, and for sorting also with PyTorch and numpy, on the same CPUs.
 
 usage: single.py [--family sort,attention,product,transposed,recurrent,neighbours] [--anydml build/tools/anydml]
                  [--threads 1,2] [--filter TEXT] [--seconds 0.5] [--rounds 2] [--least] [--json FILE]
 
-Families: sort (the first K of lines, and whole lines), attention (MultiHeadAttention), product (matrix products and
-convolutions of integers, FLOAT16 and, to compare with, FLOAT32; constant weights but where it says otherwise; planar images),
-transposed (ConvTranspose whose strides are its window), recurrent (GRU and LSTM of one direction, whose input is as wide as
-what they remember), neighbours (k-nearest neighbours in the form of scikit-learn's converters).
+Families: sort (the first K elements of lines, and whole lines), attention (MultiHeadAttention), product (GEMMs and
+convolutions of integers, FLOAT16 and, for comparison, FLOAT32; weights are constant unless noted; planar images), transposed
+(ConvTranspose with strides equal to its window), recurrent (GRU and LSTM of one direction, with input size equal to hidden
+size), neighbours (k-nearest neighbours in the form of scikit-learn's converters).
 
-The programs take turns, each pinned to the same CPUs; the least median of all rounds counts, with --least the shortest time
-(for a machine that others load). numpy has no threads: its column is for one thread, of values without their places. Needs
-numpy, onnx, onnxruntime and for sorting PyTorch: .cache/peers/venv/bin/python, which scripts/prepare-peers makes. Prints a
-Markdown table for each family. Differences below 5 % are noise on a shared machine.
+The programs alternate, pinned to the same CPUs; the minimum of all rounds' medians counts, or with --least the shortest time
+(for machines with other load). numpy does not use threads: its column is for one thread, and for values without their
+indices. Requires numpy, onnx, onnxruntime and for sorting PyTorch: .cache/peers/venv/bin/python, which scripts/prepare-peers
+creates. Prints a Markdown table for each family. Differences below 5 % are noise on a shared machine.
 """
 import argparse
 import os
@@ -34,7 +34,7 @@ def tensor(name, shape, dtype="float32"):
 
 
 def model(node, inputs, outputs, constants):
-    """constants: a dictionary of arrays."""
+    """Returns a model with one node. constants: a dictionary of arrays."""
     graph = helper.make_graph([node], "single", inputs, outputs,
                               [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()])
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
@@ -102,7 +102,7 @@ def matmul_integer(m, k, n):
 
 
 def quantised(weights, scales, zeros):
-    """Constants of QLinearMatMul and QLinearConv."""
+    """Returns the constants of QLinearMatMul and QLinearConv."""
     return {"xs": np.float32(0.02), "xz": np.uint8(128), "w": weights, "ws": scales, "wz": zeros,
             "ys": np.float32(0.3), "yz": np.uint8(120)}
 
@@ -114,14 +114,14 @@ def qlinear_matmul(m, k, n):
 
 
 def float_matmul(m, k, n, dtype, bound):
-    """bound: the weights are an input as well."""
+    """MatMul. bound: the weights are an input, too."""
     inputs = [tensor("x", [m, k], dtype)] + ([tensor("w", [k, n], dtype)] if bound else [])
     return model(helper.make_node("MatMul", ["x", "w"], ["y"]), inputs, [tensor("y", [m, n], dtype)],
                  {} if bound else {"w": normal(k, n, dtype=dtype)})
 
 
 def convolution(op, shape, dtype, constants):
-    """The constants in the operator's order; x and y have the same type."""
+    """A convolution. The constants are in the operator's order; x and y have the same type."""
     channels, size, out, kernel, stride, groups = shape
     edge = (size + 2 * (kernel // 2) - kernel) // stride + 1
     node = helper.make_node(op, ["x", *constants], ["y"], kernel_shape=[kernel] * 2, strides=[stride] * 2,
@@ -211,7 +211,8 @@ def recurrent_cases():
 # ---- nearest neighbours ----
 
 def neighbours(points, width, known, count):
-    """As scikit-learn's converters export it: distances to all known points, the nearest ones, and their labels."""
+    """k-nearest neighbours as scikit-learn's converters export them: distances to all known points, the nearest points, and their
+    labels."""
     nodes = [helper.make_node("CDist", ["x", "known"], ["far"], domain="com.microsoft", metric="euclidean"),
              helper.make_node("TopK", ["far", "k"], ["least", "places"], axis=-1, largest=0),
              helper.make_node("Reshape", ["places", "line"], ["flat"]),
@@ -232,13 +233,13 @@ def neighbour_cases():
         yield f"{count} of {known}, {points} points of {width}", lambda s=shape: neighbours(*s), {}
 
 
-# Generators of (label, function that makes the model, {peer: (setup, statement) or None} besides ONNX Runtime).
+# Generators of (label, function that makes the model, {peer: (setup, statement) or None} in addition to ONNX Runtime).
 FAMILIES = {"sort": sort_cases, "attention": attention_cases, "product": product_cases, "transposed": transposed_cases,
             "recurrent": recurrent_cases, "neighbours": neighbour_cases}
 
 
 def compare(args, path, threads, peers):
-    """Seconds by runtime."""
+    """Returns the seconds by runtime."""
     programs = {"AnyDML": lambda: turns.anydml(args, path, threads),
                 "ONNX Runtime": lambda: turns.onnxruntime(args, path, threads)}
     for name, code in peers.items():
@@ -284,7 +285,7 @@ def main():
     families = args.family.split(",")
     for family in families:
         if family not in FAMILIES:
-            parser.error(f"there is no family {family}; there are {', '.join(FAMILIES)}")
+            parser.error(f"unknown family {family}; must be one of {', '.join(FAMILIES)}")
     with tempfile.TemporaryDirectory() as folder:
         results = [row for family in families for row in measure(args, family, folder)]
     turns.keep(args, results)

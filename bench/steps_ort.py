@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""steps_ort.py LIBRARY [--only TEXT] [--before LIBRARY]: single steps of networks that people run, at the shapes that they have
-there, in ONNX Runtime with one thread: CPU time in the provider (libonnxruntime_ep_directml.so) over that in ONNX Runtime's own CPU
-provider, taking turns, the least of many runs. --before measures another build of the provider, too, in a process of its own.
+"""steps_ort.py LIBRARY [--only TEXT] [--before LIBRARY]: measures single operators of common networks, with their shapes, in
+ONNX Runtime with one thread: CPU time in the provider (libonnxruntime_ep_directml.so) relative to ONNX Runtime's own CPU
+provider. The two alternate; the minimum of many runs counts. --before also measures another build of the provider, in its own
+process.
 
-Needs Python with onnxruntime, onnx and numpy: .cache/onnxruntime/venv/bin/python after `make check`."""
+Requires Python with onnxruntime, onnx and numpy: .cache/onnxruntime/venv/bin/python after `make check`."""
 
 import argparse
 import json
@@ -26,7 +27,8 @@ def floats(*sizes, scale=1.0):
 
 
 def depthwise():
-    """ConvNeXt, FastViT, MobileNets, EfficientNet, DeepLab, large windows: (channels, size of the map, window, dilation)."""
+    """Depthwise convolutions of ConvNeXt, FastViT, MobileNets, EfficientNet, DeepLab, and large windows: (channels, size of the
+    map, window, dilation)."""
     for channels, size, window, dilation in (
             (768, 3, 7, 1), (384, 6, 7, 1), (384, 7, 7, 1), (384, 14, 7, 1), (192, 24, 7, 1), (96, 56, 7, 1), (960, 7, 3, 1),
             (576, 14, 3, 1), (672, 7, 5, 1), (240, 14, 5, 1), (128, 33, 3, 12), (64, 40, 7, 3), (64, 40, 13, 1), (32, 64, 31, 1)):
@@ -52,7 +54,7 @@ def pointwise():
 
 
 def products():
-    """Each alone, and with the activations of transformers behind."""
+    """GEMMs without an activation, and followed by the activations of transformers."""
     for rows, inner, columns in ((128, 64, 256), (512, 256, 1024), (197, 768, 3072)):
         for name, last in (("", None), (" + Gelu", {}), (" + Gelu by tanh", {"approximate": "tanh"})):
             nodes = [helper.make_node("MatMul", ["x", "w"], ["a"]), helper.make_node("Add", ["a", "b"], ["y" if last is None else "s"])]
@@ -114,7 +116,7 @@ def session_of(model, device):
 
 
 def least(sessions, inputs):
-    """Milliseconds of CPU time of each."""
+    """Returns the minimum CPU time of each session in milliseconds."""
     best = [float("inf")] * len(sessions)
     end, runs = time.monotonic() + 0.5, 0
     while runs < 12 or time.monotonic() < end:

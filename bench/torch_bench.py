@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures torch_directml on the cpu adapter beside torch's own CPU backend and Inductor, on a GPU beside torch's CUDA.
+"""Measures torch_directml on the cpu adapter, compared with torch's CPU backend and Inductor, and on a GPU, compared with CUDA.
 
 usage: torch_bench.py [--build build] [--python .cache/torch/venv/bin/python] [--threads 2] [--filter TEXT]
                       [--ways cpu,dml,compiled,inductor] [--rounds 5] [--seconds 1] [--clock wall|cpu] [--json FILE]
 
-Cases: what one call costs (a tiny addition, an operator that falls back), training steps and inference of networks with random
-weights, and what torch.compile takes. Ways: cpu (eager on torch's CPU backend), dml (eager), compiled
-(torch.compile(backend="directml")) and inductor (torch's compiler on the CPU; minutes of compiling). On a GPU, with larger
-batches: --ways cuda,vulkan,vulkan_compiled (torch's CUDA, and torch_directml on the first Vulkan device); --python is then a
-torch with CUDA.
+Cases: the overhead of one call (a tiny addition, an operator that falls back), training steps and inference of networks with
+random weights, and the time of torch.compile. Ways: cpu (eager on torch's CPU backend), dml (eager), compiled
+(torch.compile(backend="directml")) and inductor (torch's compiler on the CPU; compiling lasts minutes). On a GPU, with larger
+batches: --ways cuda,vulkan,vulkan_compiled (torch's CUDA, and torch_directml on the first Vulkan device); --python must then
+have a torch with CUDA.
 
---clock cpu counts the time that CPUs work for a way, for machines on which others do, too: with --threads 1.
+--clock cpu measures CPU time instead of wall time, for machines with other load; it requires --threads 1.
 
-Each way of a case is a process of its own, pinned to the same CPUs; they take turns, a round of --seconds each. The table has
-the least median of all rounds, and ratios to the time of cpu or cuda: the median of the rounds' ratios and, for a machine that
-others load, the least. Compile times are of fresh processes, the least of all rounds. Needs scripts/torch/build-torch BUILD. Prints
-a Markdown table.
+Each way of a case is a separate process, pinned to the same CPUs; they alternate, with rounds of --seconds. The table has the
+minimum of all rounds' medians, and ratios to the time of cpu or cuda: the median of the rounds' ratios and, for machines with
+other load, the minimum. Compile times are those of new processes, the minimum of all rounds. Requires scripts/torch/build-torch
+BUILD. Prints a Markdown table.
 """
 import argparse
 import functools
@@ -54,7 +54,7 @@ def networks():
     from torch.nn import functional as F
 
     class Block(nn.Module):
-        """Of ResNet: two convolutions of 3 x 3, or (wide) one between two of 1 x 1."""
+        """A block of ResNet: two convolutions of 3 x 3, or (wide) one between two of 1 x 1."""
 
         def __init__(self, channels, width, stride, wide):
             super().__init__()
@@ -157,7 +157,7 @@ def inference(name, way, device):
 
 
 def fallen_back(device):
-    """A fast operator that falls back to the CPU."""
+    """Returns a fast operator that falls back to the CPU."""
     import warnings
 
     import torch
@@ -176,12 +176,12 @@ def fallen_back(device):
 
 
 def make(case, way):
-    """A function to be timed, the number of calls that one is, and a function that makes sure that its result has been
+    """Returns a function to be timed, the number of calls that it makes, and a function that waits until its result has been
     computed."""
     import torch
     device = "cuda" if way == "cuda" else "cpu" if way in ("cpu", "inductor") else "dml"
     if device == "dml":
-        import torch_directml  # noqa: F401 # makes the device known
+        import torch_directml  # noqa: F401 # registers the device
     if case == "add":
         x, y = torch.rand(4, 4, device=device), torch.rand(4, 4, device=device)
         return lambda: [x + y for _ in range(1000)][-1], 1000, lambda result: None
@@ -232,7 +232,7 @@ class Worker:
         env = dict(os.environ, PYTHONPATH=":".join(filter(None, paths)), LD_LIBRARY_PATH=":".join(filter(None, stubs)),
                    OMP_NUM_THREADS=str(args.threads), ANYDML_ADAPTERS="vulkan" if way in GPU_WAYS else "cpu",
                    PYTHONDONTWRITEBYTECODE="1",
-                   TORCH_DEVICE_BACKEND_AUTOLOAD="0")  # CUDA trains only without dml
+                   TORCH_DEVICE_BACKEND_AUTOLOAD="0")  # training with CUDA fails if dml is registered
         command = [args.python, "-W", "ignore", __file__, "--work", case, way, str(args.threads), str(args.seconds), args.clock]
         self.process = subprocess.Popen(["taskset", "-c", turns.pinned(args.threads), *command], env=env, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -256,7 +256,7 @@ class Worker:
 
 
 def measure(args, case, ways):
-    """{way: [seconds of each round]}"""
+    """Returns {way: [seconds of each round]}"""
     if case.endswith("_compile"):
         times = {way: [] for way in ways}
         for _ in range(max(1, args.rounds // 2)):
@@ -291,7 +291,7 @@ def row(case, times, ways):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Measures torch_directml beside torch's CPU backend.")
+    parser = argparse.ArgumentParser(description="Compares torch_directml with torch's CPU backend.")
     parser.add_argument("--build", default="build")
     parser.add_argument("--python", default=".cache/torch/venv/bin/python")
     parser.add_argument("--threads", type=int, default=2)
@@ -304,8 +304,8 @@ def main():
     args = parser.parse_args()
     unknown = set(args.ways) - set(WAYS + GPU_WAYS)
     if unknown:
-        parser.error(f"--ways takes {', '.join(WAYS + GPU_WAYS)}, not {', '.join(sorted(unknown))}")
-    print("| case | " + " | ".join(way + ("" if way in ("cpu", "cuda") else ", ratio (least)") for way in args.ways) + " |")
+        parser.error(f"--ways must be among {', '.join(WAYS + GPU_WAYS)}, not {', '.join(sorted(unknown))}")
+    print("| case | " + " | ".join(way + ("" if way in ("cpu", "cuda") else ", ratio (minimum)") for way in args.ways) + " |")
     print("|---" * (len(args.ways) + 1) + "|", flush=True)
     results = {}
     for case, (_, possible) in CASES.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scripts beside this one share: programs that take turns, each in a process of its own on the same CPUs.
+"""Functions shared by the scripts of this folder: programs that alternate, each in its own process on the same CPUs.
 
 As a program: turns.py SETUP STATEMENT SECONDS [least] prints the median (shortest) time of a Python statement.
 """
@@ -28,14 +28,14 @@ def output_of(threads, command, env):
 
 
 def anydml(args, path, threads, half=False, more=()):
-    """Seconds of the model; more: further options."""
+    """Returns the seconds of the model; more: additional options."""
     command = [args.anydml, "bench", path, "--threads", str(threads), "--seconds", str(args.seconds), "--json"]
     text = output_of(threads, command + [*more] + (["--fp16-compute"] if half else []), {"ANYDML_ADAPTERS": "cpu"})
     return json.loads(text)["min_ms" if args.least else "median_ms"] / 1e3 if text else FAILED
 
 
 def python(args, threads, setup, statement):
-    """Seconds that the statement takes once the setup has run."""
+    """Returns the seconds of the statement, after running the setup."""
     command = [sys.executable, __file__, setup, statement, str(args.seconds)] + (["least"] if args.least else [])
     text = output_of(threads, command, {"OPENBLAS_NUM_THREADS": str(threads)})
     return float(text) if text else FAILED
@@ -46,13 +46,13 @@ def onnxruntime(args, path, threads):
 
 
 def best(rounds, *programs):
-    """The minimum time of each over the rounds, in which they alternate."""
+    """Returns the minimum time of each program over the rounds, in which they alternate."""
     times = [[program() for program in programs] for _ in range(rounds)]
     return [min(column) for column in zip(*times)]
 
 
 def onnxruntime_model(path, threads):
-    """A function that runs the model on random inputs."""
+    """Returns a function that runs the model on random inputs."""
     import onnxruntime as ort
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
@@ -65,7 +65,7 @@ def onnxruntime_model(path, threads):
 
 
 def options(parser):
-    """Adds the options that all scripts of this kind have."""
+    """Adds the options that are common to these scripts."""
     parser.add_argument("--anydml", default="build/tools/anydml")
     parser.add_argument("--threads", default="1,2", type=lambda text: [int(t) for t in text.split(",")])
     parser.add_argument("--filter", default="")

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Windows' libraries in Wine beside those of Linux: networks with weights that are bound at initialisation (OWNED_BY_DML).
+"""Compares the Windows libraries in Wine with those of Linux: networks with weights bound at initialisation (OWNED_BY_DML).
 
 usage: scripts/onnx-python bench/wine.py BUILD BUILD_WINDOWS MODEL.onnx... [--threads 1,2] [--rounds 5] [--seconds 0.2]
            [--runtime FOLDER] [--limit 1.15] [--json FILE]
 
-The same program, onnx_time, runs in Wine and on Linux; with --runtime the networks run through Microsoft's onnxruntime.dll, too
-(FOLDER: .cache/microsoft/onnxruntime-windows), which copies inputs and outputs to its device and back. They take turns, each in a
-process of its own; printed are the medians over the rounds of each one's median, and the quotient, Wine by Linux. Exit code 1: one
-is above the limit.
+The same program, onnx_time, runs in Wine and on Linux; with --runtime the networks also run in Microsoft's onnxruntime.dll
+(FOLDER: .cache/microsoft/onnxruntime-windows), which copies inputs and outputs to its device and back. The programs alternate,
+each in its own process. Prints the medians over the rounds of each program's medians, and the ratio of Wine to Linux. Exit
+code 1: a ratio exceeds the limit.
 """
 import argparse
 import json

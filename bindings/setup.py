@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pyproject.toml cannot say: the wheel holds libraries of one platform and fits every Python 3, and a .pth file is beside
-the packages, not in one. scripts/package/make-wheel puts it beside that file's copy."""
+"""Settings that pyproject.toml does not support: the wheel contains libraries for one platform and supports every Python 3, and
+a .pth file is installed next to the packages, not in one. scripts/package/make-wheel copies this file next to pyproject.toml."""
 from pathlib import Path
 
 from setuptools import Distribution, setup

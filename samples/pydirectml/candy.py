@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Style transfer: a photograph as if it were painted. python candy.py MODEL.onnx PHOTO.jpg --output painted.png"""
+"""Style transfer: makes a photograph look like a painting. python candy.py MODEL.onnx PHOTO.jpg --output painted.png"""
 import numpy as np
 import pydirectml as dml
 
@@ -15,27 +15,27 @@ def convolve(net, x, number, stride=1, padding=0):
 
 
 def normalize(net, x, number, relu=True):
-    """Each plane has its own mean and deviation."""
+    """Instance normalisation: each plane has its own mean and deviation."""
     return dml.mean_variance_normalization(x, net.channels(f"norm{number}_scale"), net.channels(f"norm{number}_bias"), [2, 3],
                                            True, 1e-5, RELU if relu else None)
 
 
 def crop(x, border, end=None):
-    """Without the border, or from there to an end."""
+    """Removes the border, or returns the range from `border` to `end`."""
     n, c, h, w = x.get_output_desc().sizes
     size = [h - 2 * border, w - 2 * border] if end is None else [end - border, end - border]
     return dml.slice(x, [0, 0, border, border], [n, c, *size], [1, 1, 1, 1])
 
 
 def residual(net, x, number, shortcut):
-    """Two convolutions, added to their input."""
+    """Two convolutions whose result is added to the shortcut; returns the result and the sum."""
     y = normalize(net, convolve(net, x, number), number)
     y = normalize(net, convolve(net, y, number + 1), number + 1, relu=False)
     return y, y + crop(shortcut, 2)
 
 
 def enlarge(net, x, number):
-    """A transposed convolution: twice as large."""
+    """A transposed convolution that doubles height and width."""
     side = x.get_output_desc().sizes[2]
     x = dml.convolution(x, net.weight(f"conv{number}_weight"), net.channels(f"conv{number}_bias"),
                         dml.ConvolutionMode.CROSS_CORRELATION, dml.ConvolutionDirection.BACKWARD, strides=[2, 2],
@@ -54,7 +54,7 @@ def build(weights, device=None):
     x = normalize(net, convolve(net, x, 2, 2, 1), 2)
     normalized, shortcut = None, x
     for number in (3, 5, 7, 9, 11):
-        # The fourth block starts from the normalisation before the sum: so the network was trained.
+        # The fourth block uses the normalised tensor before the sum as its shortcut, as in training.
         normalized, x = residual(net, x, number, normalized if number == 9 else shortcut)
         shortcut = x
     x = enlarge(net, enlarge(net, x, 13), 14)
@@ -70,7 +70,7 @@ def main():
     if options.image.endswith(".npy"):
         data = np.load(options.image)
     else:
-        data = common.planes(common.load_picture(options.image, SIDE, SIDE)[:, :, ::-1]) # blue first: so it was trained
+        data = common.planes(common.load_picture(options.image, SIDE, SIDE)[:, :, ::-1]) # BGR, as in training
     painted = common.run(net, data, options.repeat)[0]
     print(f"values from {painted.min():.2f} to {painted.max():.2f}, mean {painted.mean():.3f}")
     if options.output and options.output.endswith(".npy"):

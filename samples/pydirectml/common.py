@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by the samples: arguments, weights from an ONNX file, a graph with its inputs, images. numpy and pydirectml do the
-work; onnx reads weights and Pillow images."""
+"""Functions shared by the samples: arguments, weights from an ONNX file, a graph with its inputs, images. The network needs
+only numpy and pydirectml; reading weights needs onnx, and reading images Pillow."""
 import argparse
 import sys
 import time
@@ -11,21 +11,21 @@ import pydirectml as dml
 
 
 def missing(text):
-    """Ends the program with one line."""
+    """Exits with one line on stderr."""
     sys.exit(text)
 
 
 def arguments(description, what, labels=False):
-    """model, image, device, output and so on, as the command line has them; labels: of a network that names classes."""
+    """Parses the command line. what: description of the image; labels: adds an option for the names of classes."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("model", help="the ONNX file with the weights")
     parser.add_argument("image", help=f"{what}, or an .npy file with the network's input")
-    parser.add_argument("--device", type=int, help="the adapter's number (anydml devices); default: the GPU, else the CPU")
+    parser.add_argument("--device", type=int, help="index of the adapter (anydml devices); default: the GPU, otherwise the CPU")
     parser.add_argument("--output", help="a file for the result: an image, or .npy")
-    parser.add_argument("--repeat", type=int, default=1, help="how often the network runs")
+    parser.add_argument("--repeat", type=int, default=1, help="number of runs of the network")
     if labels:
-        parser.add_argument("--labels", help="a file with a class's name on each line; default: imagenet_categories.txt beside "
-                            "the model or above it")
+        parser.add_argument("--labels", help="a file with a class's name on each line; default: imagenet_categories.txt in the "
+                            "folder of the model or its parent")
     out = parser.parse_args()
     if labels and out.labels and not Path(out.labels).is_file():
         missing(f"{out.labels} is missing: a file with a class's name on each line")
@@ -36,7 +36,7 @@ def arguments(description, what, labels=False):
 
 
 def load_weights(path):
-    """Name -> array of all initializers of an ONNX file."""
+    """Returns all initializers of an ONNX file as {name: array}."""
     try:
         import onnx
         import onnx.numpy_helper
@@ -46,28 +46,28 @@ def load_weights(path):
 
 
 class Network:
-    """Builder of a graph, with the data of its inputs. Weights are owned by DirectML: it reads them once, in the first
-    compute(), and keeps them in its kernels' layout."""
+    """Builds a graph and keeps the data of its inputs. Weights are owned by DirectML: the first compute() reads them once, and
+    DirectML keeps them in the layout of its kernels."""
 
     def __init__(self, weights, device=None):
         self.weights = weights
         try:
             self.device = dml.Device(True, adapter=device)
-        except ValueError as error: # a number that no adapter has
+        except ValueError as error: # the index is out of range
             missing(str(error))
         self.builder = dml.GraphBuilder(self.device)
         self.bindings, self.data_inputs = [], []
 
     def input(self, sizes):
-        """The inputs of compute()."""
+        """Adds a float32 input with these sizes, an argument of compute()."""
         desc = dml.TensorDesc(dml.TensorDataType.FLOAT32, sizes)
         self.data_inputs.append(dml.input_tensor(self.builder, len(self.bindings) + len(self.data_inputs), desc))
         return self.data_inputs[-1]
 
     def weight(self, name, sizes=None):
-        """A tensor of the file, optionally with other sizes of the same number of elements."""
+        """Adds a tensor of the file as an owned input, optionally with other sizes for the same number of elements."""
         if name not in self.weights:
-            missing(f"the file has no tensor {name}; samples/README.md says how weights get the names that this program knows")
+            missing(f"the file has no tensor {name}; samples/README.md describes the names that this program expects")
         data = np.ascontiguousarray(self.weights[name], np.float32)
         data = data if sizes is None else data.reshape(sizes)
         desc = dml.TensorDesc(dml.TensorDataType.FLOAT32, dml.TensorFlags.OWNED_BY_DML, data.shape)
@@ -76,7 +76,7 @@ class Network:
         return expression
 
     def channels(self, name):
-        """A vector with one number for each channel of images, [1, C, 1, 1]."""
+        """Adds a vector of the file with one number per channel as [1, C, 1, 1]."""
         return self.weight(name, [1, -1, 1, 1])
 
     def build(self, *outputs):
@@ -84,7 +84,7 @@ class Network:
         self.model = self.builder.build(dml.ExecutionFlags.NONE, self.outputs)
 
     def compute(self, *data):
-        """The outputs as numpy arrays. The first time weights go along."""
+        """Runs the model and returns the outputs as numpy arrays. The first call also binds the weights."""
         inputs = [dml.Binding(expression, np.ascontiguousarray(one, np.float32))
                   for expression, one in zip(self.data_inputs, data)]
         results = self.device.compute(self.model, inputs + self.bindings, self.outputs)
@@ -93,7 +93,7 @@ class Network:
 
 
 def run(network, data, repeat):
-    """The results; prints the time and the device."""
+    """Runs the network `repeat` times, prints the device and the time, and returns the results."""
     start = time.perf_counter()
     results = network.compute(data)
     first = time.perf_counter() - start
@@ -111,7 +111,7 @@ def run(network, data, repeat):
 
 
 def load_labels(options):
-    """The names of classes, or nothing if no file has them."""
+    """Returns the names of classes, or an empty list if there is no file with them."""
     beside = [folder / "imagenet_categories.txt" for folder in Path(options.model).resolve().parents[:2]]
     for path in [Path(options.labels)] if options.labels else beside:
         if path.is_file():
@@ -129,7 +129,7 @@ def print_top_five(probabilities, options):
 
 
 def load_picture(path, width, height, mode="RGB"):
-    """The image, cropped to the shape and resized, as bytes [H, W, C] or [H, W]; mode: RGB, L or YCbCr."""
+    """Reads an image, crops it to the aspect ratio and resizes it; returns bytes [H, W, C] or [H, W]. mode: RGB, L or YCbCr."""
     try:
         from PIL import Image, ImageOps
     except ImportError:
@@ -140,23 +140,23 @@ def load_picture(path, width, height, mode="RGB"):
 
 
 def save_picture(path, pixels, mode="RGB"):
-    """Bytes [H, W, C] as an image."""
+    """Writes bytes [H, W, C] as an image."""
     from PIL import Image
     Image.fromarray(pixels, mode).convert("RGB").save(path)
 
 
 def to_bytes(values):
-    """Numbers from 0 to 255, rounded and clamped."""
+    """Rounds numbers and clamps them to 0..255."""
     return np.clip(np.rint(values), 0, 255).astype(np.uint8)
 
 
 def planes(pixels):
-    """[H, W, C] as [1, C, H, W] in float32."""
+    """Converts [H, W, C] to [1, C, H, W] in float32."""
     return np.ascontiguousarray(pixels.transpose(2, 0, 1)[None], np.float32)
 
 
 def imagenet_input(path):
-    """An image as networks for ImageNet expect it."""
+    """Reads an image and normalises it as networks for ImageNet expect, [1, 3, 224, 224]."""
     if path.endswith(".npy"):
         return np.load(path)
     planar = planes(load_picture(path, 224, 224))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handwritten digits: two convolutions and a dense layer. python mnist.py MODEL.onnx DIGIT.png"""
+"""Recognises handwritten digits with two convolutions and a dense layer. python mnist.py MODEL.onnx DIGIT.png"""
 import numpy as np
 import pydirectml as dml
 
@@ -9,7 +9,7 @@ RELU = dml.FusedActivation(dml.OperatorType.ACTIVATION_RELU)
 
 
 def convolve(net, x, name):
-    """5 x 5, as large as before, with bias and Relu."""
+    """A 5 x 5 convolution that keeps the size, with bias and Relu."""
     return dml.convolution(x, net.weight(name + "_weight"), net.channels(name + "_plus"), start_padding=[2, 2],
                            end_padding=[2, 2], fused_activation=RELU)
 
@@ -28,7 +28,7 @@ def build(weights, device=None):
 
 
 def prepare(path):
-    """White on black, 0 to 1."""
+    """Reads the image as a white digit on black, with values from 0 to 1."""
     if path.endswith(".npy"):
         return np.load(path)
     digit = common.load_picture(path, 28, 28, "L").astype(np.float32)

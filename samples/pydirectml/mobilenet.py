@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MobileNetV2: what an image shows, where the file has classifier_weight [classes, 1280] for it; else the features before it,
-which are near each other for photographs that are alike. python mobilenet.py MODEL.onnx PHOTO.jpg --labels CLASSES.txt"""
+"""MobileNetV2: classifies an image if the file has classifier_weight [classes, 1280]; otherwise prints the features before the
+classifier, which are close to each other for similar photographs.
+python mobilenet.py MODEL.onnx PHOTO.jpg --labels CLASSES.txt"""
 import numpy as np
 import pydirectml as dml
 
@@ -21,7 +22,7 @@ def convolve(net, x, name, stride=1, padding=0, groups=1, relu=True):
 
 
 def block(net, x, name, stride, shortcut):
-    """More channels, a window for each of them alone, fewer channels."""
+    """An inverted residual: a pointwise convolution to more channels, a depthwise one, and a pointwise one to fewer channels."""
     y = convolve(net, x, name + "_expand")
     y = convolve(net, y, name + "_depthwise", stride, 1, y.get_output_desc().sizes[1])
     y = convolve(net, y, name + "_project", relu=False)

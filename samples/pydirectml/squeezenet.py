@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SqueezeNet 1.1: what an image shows, of ImageNet's 1000 classes. python squeezenet.py MODEL.onnx PHOTO.jpg"""
+"""SqueezeNet 1.1: classifies an image into the 1000 classes of ImageNet. python squeezenet.py MODEL.onnx PHOTO.jpg"""
 import numpy as np
 import pydirectml as dml
 
@@ -16,7 +16,7 @@ def convolve(net, x, number, stride=1, padding=0):
 
 
 def fire(net, x, number):
-    """Few channels, which a 1x1 and a 3x3 convolution expand to many, concatenated."""
+    """Squeezes to few channels, which a 1x1 and a 3x3 convolution expand to many; their results are concatenated."""
     squeezed = convolve(net, x, number)
     return dml.join([convolve(net, squeezed, number + 1), convolve(net, squeezed, number + 2, padding=1)], 1)
 

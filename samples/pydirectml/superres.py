@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Super-resolution: an image of 224 x 224 three times as large; brightness by the network, colours by the bicubic filter.
+"""Super-resolution: enlarges an image of 224 x 224 by 3. The network computes the brightness, a bicubic filter the colours.
 python superres.py MODEL.onnx PICTURE.jpg --output large.png"""
 import numpy as np
 import pydirectml as dml
@@ -21,13 +21,13 @@ def build(weights, device=None):
     x = convolve(net, x, 1, 2)
     for number in (2, 3, 4):
         x = convolve(net, x, number, 1)
-    # Nine planes become one, 3 x 3 pixels of it at a time; plane 0 is the upper left one.
+    # Interleaves nine planes to one, in blocks of 3 x 3 pixels; plane 0 is the upper left pixel.
     net.build(dml.depth_to_space(x, TIMES, dml.DepthSpaceOrder.COLUMN_ROW_DEPTH), x)
     return net
 
 
 def enlarge_colours(pixels):
-    """Cb and Cr, by the bicubic filter."""
+    """Enlarges Cb and Cr with the bicubic filter."""
     from PIL import Image
     side = (SIDE * TIMES, SIDE * TIMES)
     return [np.asarray(Image.fromarray(pixels[..., i]).resize(side, Image.Resampling.BICUBIC)) for i in (1, 2)]

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Says what is on images, with ResNet-18 and weights of a file: torchvision's (ImageNet) or those of fine_tune.py.
+"""Classifies images with ResNet-18 and weights from a file: torchvision's (ImageNet) or those of fine_tune.py.
 
     python samples/torch/classify.py --weights resnet18-f37072fd.pth --labels imagenet_classes.txt cat.jpg
     python samples/torch/classify.py --weights shapes.pt --labels circle,square,triangle,cross --size 48 image.ppm
 
-torchvision's weights are the file https://download.pytorch.org/models/resnet18-f37072fd.pth (45 MB); where torchvision is
-installed, torch.save(torchvision.models.resnet18(weights="DEFAULT").state_dict(), "resnet18.pth") writes one, and
-torchvision.models.ResNet18_Weights.DEFAULT.meta["categories"] are the labels. Images are PPM files, and others where Pillow is
-installed. The weights are read to the CPU and moved once; the network is compiled to one DirectML graph, which runs for all
-images.
+torchvision's weights are the file https://download.pytorch.org/models/resnet18-f37072fd.pth (45 MB). If torchvision is
+installed, torch.save(torchvision.models.resnet18(weights="DEFAULT").state_dict(), "resnet18.pth") writes such a file, and
+torchvision.models.ResNet18_Weights.DEFAULT.meta["categories"] are the labels. Images are PPM files; other formats require
+Pillow. The weights are loaded to the CPU and moved to the device once; the network is compiled to one DirectML graph, which
+runs for all images.
 """
 import argparse
 import os
@@ -16,7 +16,7 @@ import time
 
 import torch
 import torch.nn.functional as F
-import torch_directml  # noqa: F401 (brings the device "dml")
+import torch_directml  # noqa: F401 (registers the device "dml")
 from resnet import load, normalized
 
 
@@ -25,14 +25,14 @@ def read_ppm(path):
         data = file.read()
     fields = data.split(None, 4)
     if len(fields) < 4 or fields[0] != b"P6" or fields[3] != b"255":
-        raise ValueError(f"{path}: not a PPM file of one byte a colour; other formats need Pillow")
+        raise ValueError(f"{path}: not a PPM file with one byte per colour; other formats require Pillow")
     width, height = int(fields[1]), int(fields[2])
     pixels = torch.frombuffer(bytearray(data[-width * height * 3:]), dtype=torch.uint8)
     return pixels.view(height, width, 3).permute(2, 0, 1).float() / 255
 
 
 def read(path):
-    """An image [3, height, width] from 0 to 1."""
+    """Returns the image as a tensor [3, height, width] with values from 0 to 1."""
     if path.endswith(".ppm"):
         return read_ppm(path)
     from PIL import Image
@@ -42,7 +42,7 @@ def read(path):
 
 
 def prepared(image, size):
-    """Its middle [1, 3, size, size], scaled as networks of ImageNet are trained: the shorter side to size * 256 / 224."""
+    """Scales the shorter side to size * 256 / 224, as for training on ImageNet, and crops the centre [1, 3, size, size]."""
     height, width = image.shape[1:]
     scale = max(size * 256 / 224, size) / min(height, width)
     image = F.interpolate(image[None], (round(height * scale), round(width * scale)), mode="bilinear", antialias=True)
@@ -51,12 +51,12 @@ def prepared(image, size):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Says what is on images.")
+    parser = argparse.ArgumentParser(description="Classifies images.")
     parser.add_argument("images", nargs="+")
     parser.add_argument("--weights", required=True)
-    parser.add_argument("--labels", help="names with commas between them, or a file with one a line")
+    parser.add_argument("--labels", help="comma-separated names, or a file with one name per line")
     parser.add_argument("--device", default="dml")
-    parser.add_argument("--size", type=int, default=224, help="height and width that the network takes")
+    parser.add_argument("--size", type=int, default=224, help="height and width of the network's input")
     parser.add_argument("--top", type=int, default=3)
     options = parser.parse_args()
 

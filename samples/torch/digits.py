@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a convolutional network on images of digits, as with MNIST; the images are drawn here.
+"""Trains a convolutional network on images of digits, as with MNIST; the sample draws the images itself.
 
     python samples/torch/digits.py                      # on the default device of torch_directml
-    python samples/torch/digits.py --device cpu         # the same on PyTorch's own
-    python samples/torch/digits.py --compile            # forward and backward as DirectML graphs
+    python samples/torch/digits.py --device cpu         # the same on PyTorch's CPU backend
+    python samples/torch/digits.py --compile            # forward and backward passes as DirectML graphs
 """
 import argparse
 import time
 
 import torch
 import torch.nn.functional as F
-import torch_directml  # noqa: F401 (brings the device "dml")
+import torch_directml  # noqa: F401 (registers the device "dml")
 from torch import nn
 
 # Digits of 5 x 7 dots; each number is a row, its bits are the dots.
@@ -20,7 +20,8 @@ GLYPHS = ((14, 17, 19, 21, 25, 17, 14), (4, 12, 4, 4, 4, 4, 14), (14, 17, 1, 2, 
 
 
 def draw(count, generator):
-    """Images [count, 1, 28, 28] from 0 to 1 and their labels: rotated, scaled, moved, with varying stroke width and noise."""
+    """Returns images [count, 1, 28, 28] with values from 0 to 1, and their labels. Digits are rotated, scaled and shifted, with
+    varying stroke width and noise."""
     dots = torch.tensor([[[row >> bit & 1 for bit in range(4, -1, -1)] for row in glyph] for glyph in GLYPHS])
     labels = torch.randint(0, 10, (count,), generator=generator)
     small = F.pad(dots[labels].float()[:, None], (3, 3, 2, 2))

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fine-tunes ResNet-18 on a task of its own, images of shapes that are drawn here, in mixed precision if wanted.
+"""Fine-tunes ResNet-18 on another task, images of shapes that the sample draws itself, optionally in mixed precision.
 
     python samples/torch/fine_tune.py --weights resnet18-f37072fd.pth --save shapes.pt     # torchvision's weights
-    python samples/torch/fine_tune.py --size 48 --steps 100 --save shapes.pt --images .  # or from random ones
+    python samples/torch/fine_tune.py --size 48 --steps 100 --save shapes.pt --images .  # or from random weights
     python samples/torch/classify.py --weights shapes.pt --labels circle,square,triangle,cross --size 48 circle.ppm cross.ppm
 
-With weights only the last stage and a new classifier are trained, and batch normalization keeps its statistics; without, all
-of the network is trained.
+With weights, only the last stage and a new classifier are trained, and batch normalization keeps its statistics; without
+weights, the whole network is trained.
 """
 import argparse
 import os
@@ -14,7 +14,7 @@ import time
 
 import torch
 import torch.nn.functional as F
-import torch_directml  # noqa: F401 (brings the device "dml")
+import torch_directml  # noqa: F401 (registers the device "dml")
 from resnet import ResNet18, load, normalized
 from torch import nn
 
@@ -22,7 +22,8 @@ SHAPES = ("circle", "square", "triangle", "cross")
 
 
 def draw(count, size, generator):
-    """Images [count, 3, size, size] from 0 to 1 of shapes anywhere in any colours, and the shapes' numbers."""
+    """Returns images [count, 3, size, size] with values from 0 to 1, of shapes with random positions and colours, and the
+    indices of the shapes."""
     labels = torch.randint(0, len(SHAPES), (count,), generator=generator)
     centre = torch.rand(count, 2, 1, 1, generator=generator) * 0.2 - 0.1
     radius = torch.rand(count, 1, 1, generator=generator) * 0.2 + 0.6
@@ -33,7 +34,7 @@ def draw(count, size, generator):
                           ((x.abs() < 0.3) | (y.abs() < 0.3)) & (x.abs() < 1) & (y.abs() < 1)])
     mask = inside[labels, torch.arange(count)][:, None].float()
     colour, ground = torch.rand(2, count, 3, 1, 1, generator=generator)
-    ground = (colour + 0.3 + ground * 0.4) % 1  # never close to the shape's
+    ground = (colour + 0.3 + ground * 0.4) % 1  # never similar to the colour of the shape
     images = mask * colour + (1 - mask) * ground
     return (images + torch.randn(images.shape, generator=generator) * 0.05).clamp(0, 1), labels
 
@@ -42,16 +43,16 @@ def write_ppm(path, image):
     height, width = image.shape[1:]
     with open(path, "wb") as file:
         file.write(b"P6 %d %d 255\n" % (width, height))
-        file.write(bytes(image.mul(255).round().byte().permute(1, 2, 0).flatten().tolist()))  # torch brings no numpy
+        file.write(bytes(image.mul(255).round().byte().permute(1, 2, 0).flatten().tolist()))  # numpy is not a dependency of torch
 
 
 def prepared(weights, device):
-    """The network, and its trainable part."""
+    """Returns the network and its trainable parameters."""
     if not weights:
         model = ResNet18(len(SHAPES)).to(device)
         return model, list(model.parameters())
     model = load(weights)
-    model.requires_grad_(False).eval()  # eval: statistics of the many images that the weights are from
+    model.requires_grad_(False).eval()  # eval: keeps the statistics of the images on which the weights were trained
     model.fc = nn.Linear(model.fc.in_features, len(SHAPES))
     model.layer4.requires_grad_(True)
     model.to(device)
@@ -61,13 +62,13 @@ def prepared(weights, device):
 def main():
     parser = argparse.ArgumentParser(description="Fine-tunes ResNet-18 on images of shapes.")
     parser.add_argument("--device", default="dml")
-    parser.add_argument("--weights", help="a file of torchvision's resnet18")
+    parser.add_argument("--weights", help="file with weights of torchvision's resnet18")
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--size", type=int, default=96, help="height and width of the images")
     parser.add_argument("--amp", choices=("float16", "bfloat16"), help="mixed precision")
-    parser.add_argument("--save", help="where the weights go")
-    parser.add_argument("--images", help="a folder for an image of each shape")
+    parser.add_argument("--save", help="file for the trained weights")
+    parser.add_argument("--images", help="folder for an image of each shape")
     options = parser.parse_args()
 
     torch.manual_seed(0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small GPT on a text, letter by letter, writes an image of the loss, and lets it go on writing.
+"""Trains a small character-level GPT on a text, plots the loss, and generates text.
 
 python samples/torch/gpt.py                                       # docs/architecture.md
 python samples/torch/gpt.py --text book.txt --steps 2000 --plot loss.svg
@@ -10,7 +10,7 @@ import time
 
 import torch
 import torch.nn.functional as F
-import torch_directml  # noqa: F401 (brings the device "dml")
+import torch_directml  # noqa: F401 (registers the device "dml")
 from torch import nn
 
 
@@ -58,7 +58,7 @@ class GPT(nn.Module):
 
 
 def plot(path, losses, title):
-    """Losses by step as an SVG file: each, pale, and their running mean."""
+    """Writes an SVG file with the loss of each step (pale) and their running mean."""
     width, height, left, bottom = 640, 360, 50, 30
     most, least = max(losses), min(min(losses), 1)
 
@@ -88,7 +88,7 @@ def main():
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--length", type=int, default=128)
     parser.add_argument("--plot", default="loss.svg")
-    parser.add_argument("--write", type=int, default=200, help="letters that it writes in the end")
+    parser.add_argument("--write", type=int, default=200, help="number of letters to generate after training")
     parser.add_argument("--compile", action="store_true", help='torch.compile(backend="directml")')
     options = parser.parse_args()
 

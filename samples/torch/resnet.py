@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ResNet-18, with the names of torchvision's parameters: its files of weights fit. For fine_tune.py and classify.py."""
+"""ResNet-18 with the parameter names of torchvision, so that its weights can be loaded. Used by fine_tune.py and
+classify.py."""
 import torch
 from torch import nn
 
@@ -42,7 +43,7 @@ class ResNet18(nn.Module):
 
 
 def load(path):
-    """The network of a file of weights (torch.save of a state_dict, torchvision's or fine_tune.py's)."""
+    """Loads the network with weights from a file (torch.save of a state_dict, by torchvision or fine_tune.py)."""
     weights = torch.load(path, map_location="cpu", weights_only=True)
     model = ResNet18(weights["fc.weight"].shape[0])
     model.load_state_dict(weights)
@@ -50,6 +51,6 @@ def load(path):
 
 
 def normalized(images):
-    """Images [N, 3, height, width] from 0 to 1, normalised as networks trained on ImageNet expect them."""
+    """Normalises images [N, 3, height, width] with values from 0 to 1 as networks trained on ImageNet expect."""
     mean, deviation = ((torch.tensor(v).view(3, 1, 1)) for v in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)))
     return (images - mean) / deviation

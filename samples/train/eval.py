@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the PSNR of bicubic and of the network on photographs that the training never saw.
+"""Prints the PSNR of bicubic upscaling and of the network on photographs that were not used for training.
 
     eval.py MODEL.onnx [PICTURE ...] [--photos DIR] [--out FOLDER]
 
-Images are taken as they are; --photos adds the held-out rows of photos.tsv from DIR (photos.py fetch DIR).
---out keeps the images. The network runs in ONNX Runtime where that is installed, else in PyTorch.
-PSNR is over all pixels and the three colours, of 8-bit images, as the demo prints it.
+Images are used unmodified; --photos adds the held-out rows of photos.tsv from DIR (photos.py fetch DIR).
+--out writes the images. The network runs in ONNX Runtime if that is installed, otherwise in PyTorch.
+PSNR is computed over all pixels and the three colours of 8-bit images, as the demo prints it.
 """
 import argparse
 import math
@@ -19,7 +19,7 @@ import photos
 
 
 def runner(path):
-    """A function from [1, 3, H, W] to [1, 3, 2H, 2W]."""
+    """Returns a function from [1, 3, H, W] to [1, 3, 2H, 2W], both float32."""
     try:
         import onnxruntime
     except ImportError:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network: residual convolutions at low resolution, then pixels from channels.
+"""The network: residual convolutions at low resolution, followed by depth to space.
 
     x = relu(conv 5x5(image))                  image [1, 3, H, W], x [1, CHANNELS, H, W]
     x = x + conv 3x3(relu(conv 3x3(x)))          BLOCKS times
     nearest x2(image) + depth to space(conv 3x3(x))
 
-and the result is [1, 3, 2H, 2W]. Values are 0..1; the result may leave that range a little and wants clamping.
+and the result is [1, 3, 2H, 2W]. Values are 0..1; the result may slightly exceed that range and must be clamped.
 """
 import numpy as np
 import onnx
@@ -26,7 +26,7 @@ class Network(nn.Module):
         self.first = nn.ModuleList(nn.Conv2d(CHANNELS, CHANNELS, 3, padding=1) for _ in range(BLOCKS))
         self.second = nn.ModuleList(nn.Conv2d(CHANNELS, CHANNELS, 3, padding=1) for _ in range(BLOCKS))
         self.tail = nn.Conv2d(CHANNELS, 3 * SCALE * SCALE, 3, padding=1)
-        with torch.no_grad():  # every block starts as the identity, the whole as nearest x2
+        with torch.no_grad():  # initially every block is the identity, and the network is nearest x2
             for conv in [*self.second, self.tail]:
                 conv.weight *= 0.1
                 conv.bias.zero_()
@@ -87,7 +87,7 @@ def write_onnx(network, path):
 
 
 def read_onnx(path):
-    """The network with the weights of a file that write_onnx wrote."""
+    """Returns the network with the weights of a file written by write_onnx."""
     weights = {t.name: torch.tensor(numpy_helper.to_array(t)) for t in onnx.load(path).graph.initializer}
     network = Network()
     names = {f"{part}.{i}": f"block{i}_{part}" for i in range(BLOCKS) for part in ("first", "second")}

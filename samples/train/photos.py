@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fetches the photographs that photos.tsv names and prepares images from them.
+"""Fetches the photographs listed in photos.tsv and prepares images from them.
 
 photos.py fetch DIR        download the Debian packages, keep one original per row in DIR
 photos.py demo DIR FILE    write the demo photograph, a reduced crop of a held-out original
@@ -22,7 +22,7 @@ DEMO_SIZE = (1024, 768)
 
 
 def rows(*uses):
-    """The rows of photos.tsv whose use is one of uses (all rows without one)."""
+    """Returns the rows of photos.tsv whose use is one of uses; without arguments, all rows."""
     with open(os.path.join(HERE, "photos.tsv"), newline="", encoding="utf-8") as f:
         return [r for r in csv.DictReader(f, delimiter="\t") if not uses or r["use"] in uses]
 
@@ -51,7 +51,7 @@ def reduce_half(image):
 
 
 def enlarge(image):
-    """The rival: bicubic upscaling."""
+    """Bicubic upscaling, the baseline."""
     return image.resize((image.width * SCALE, image.height * SCALE), Image.BICUBIC)
 
 

@@ -4,8 +4,8 @@
 
     train.py DIR OUT.onnx [--minutes M] [--batch N] [--seed S]
 
-DIR holds the photographs (photos.py fetch DIR). One CPU thread, or a GPU where PyTorch finds one. The file
-is written every few minutes, so it can be used before the end.
+DIR contains the photographs (photos.py fetch DIR). Training uses a GPU if PyTorch supports one, otherwise one CPU thread.
+The file is written every few minutes, so it can be used before training ends.
 """
 import argparse
 import math
@@ -24,8 +24,8 @@ SIDES = (512, 720, 1024, 1440, 2048)  # longest sides at which every photograph 
 FLAT = 1.0  # mean detail in grey levels below which a patch is considered flat
 FLAT_KEPT = 8  # one of this many flat patches is kept
 PEAK_RATE = 2e-3
-WARM_UP = 0.02  # share of the time
-ABSOLUTE = 0.5  # share of the time with the absolute error, then the squared one
+WARM_UP = 0.02  # fraction of the time
+ABSOLUTE = 0.5  # fraction of the time with the absolute error as loss, followed by the squared one
 SAVE_EVERY = 120.0  # seconds
 
 
@@ -47,7 +47,8 @@ def worth_keeping(low, high, rng):
 
 
 def load(directory, rng):
-    """All training patches as two uint8 tensors. Large photographs are used in reduced size only: at full size most are soft."""
+    """Returns all training patches as two uint8 tensors. Large photographs are used in reduced sizes only: at full size most are
+    blurred."""
     lows, highs = [], []
     for row in photos.rows("train"):
         image = photos.open_rgb(photos.original(directory, row))
@@ -61,7 +62,7 @@ def load(directory, rng):
 
 
 def batch_of(lows, highs, count, rng):
-    """A random batch, cropped, turned, mirrored and with its colour channels exchanged, as floats 0..1."""
+    """Returns a random batch, cropped, rotated, mirrored and with permuted colour channels, as floats 0..1."""
     chosen = torch.randint(len(lows), (count,), device=lows.device)
     top, left = rng.randrange(PATCH - CROP + 1), rng.randrange(PATCH - CROP + 1)
     low = lows[chosen, :, top:top + CROP, left:left + CROP]

@@ -37,7 +37,7 @@ class Errors(unittest.TestCase):
         self.refused(ValueError, "DML_OPERATOR_GEMM: BTensor: Sizes[0] = 6", dml.gemm, x, w)
         self.refused(ValueError, "DML_OPERATOR_CONVOLUTION: Strides[0] = 0, must be at least 1", dml.convolution, x, w,
                      strides=[0, 1])
-        self.refused(ValueError, "Dilations has 3 elements, must have as many as Strides (2)", dml.convolution, x, w,
+        self.refused(ValueError, "Dilations has 3 elements, but Strides has 2", dml.convolution, x, w,
                      strides=[1, 1], dilations=[1, 1, 1])
         self.refused(ValueError, "DML_OPERATOR_CONVOLUTION: DimensionCount = 3", dml.convolution, x, w, strides=[1, 1, 1])
         self.refused(ValueError, "Strides[1] = -1, must be from 0 to 4294967295", dml.convolution, x, w, strides=[1, -1])
@@ -78,7 +78,7 @@ class Errors(unittest.TestCase):
         self.refused(TypeError, "flags", self.builder.build, "fast", [self.x])
         y = self.x + 1
         self.refused(ValueError, "twice", self.builder.build, NONE, [y, y])
-        self.refused(ValueError, "has that input already", tensor, self.builder, 1, 2)
+        self.refused(ValueError, "already has this input", tensor, self.builder, 1, 2)
         self.refused(ValueError, "index", tensor, self.builder, 1 << 20, 2)
         self.refused(TypeError, "must be a TensorDesc", dml.input_tensor, self.builder, 2, [2])
         self.refused(ValueError, "has", dml.reinterpret, self.x, F32, [10000])
@@ -125,7 +125,7 @@ class Errors(unittest.TestCase):
         self.refused(ValueError, "another graph", compute, model, [bound, late], [y])
         self.refused(ValueError, "another graph", compute, model, [bound, foreign], [y])
         self.refused(TypeError, "must be a Binding", compute, model, [good], [y])
-        self.refused(ValueError, "is no output of the model", compute, model, [bound], [x])
+        self.refused(ValueError, "is not an output of the model", compute, model, [bound], [x])
         self.refused(TypeError, "must be a Model", compute, None, [bound], [y])
         self.refused(ValueError, "another device", dml.Device(adapter=0).compute, model, [bound], [y])
 

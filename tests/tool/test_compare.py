@@ -69,7 +69,7 @@ def check_scaling(tool, queues, bench):
                                        "--threads", "1,2,default" if both else "1,default", model],
                             capture_output=True, text=True, check=False, env=dict(os.environ, PYTHONPATH=folder))
     tool.test(result.returncode == 0, f"all.py --scaling: {result.stderr}")
-    for head in ("| median / p99 ms", "| AnyDML's latency over", "| median ms beside busy loops", "| 3 clients at once"):
+    for head in ("| median / p99 ms", "| AnyDML's latency over", "| median ms with busy loops", "| 3 clients at once"):
         tool.test(head in result.stdout, f"{head}: {result.stdout}")
     with open(data, encoding="utf-8") as file:
         figures = json.load(file)

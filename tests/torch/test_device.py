@@ -100,7 +100,7 @@ class Package(unittest.TestCase):
                 open(os.path.join(package, f"glue-{version}.so"), "wb").close()
             ran = fresh_process("import torch, torch_directml", PYTHONPATH=folder, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
         self.assertNotEqual(ran.returncode, 0)
-        self.assertIn(f"ImportError: this torch_directml is for torch 1.2, 1.10, and torch {torch.__version__} is installed: "
+        self.assertIn(f"ImportError: this torch_directml supports torch 1.2, 1.10, but torch {torch.__version__} is installed: "
                       'install one of these (pip install "torch==1.10.*"), or torch_directml from its sdist', ran.stderr)
 
     def test_printing(self):
@@ -172,7 +172,7 @@ class Name(unittest.TestCase):
             self.assertEqual(ran.returncode, 0, f"{variable!r}: {ran.stderr}")
         ran = fresh_process("import torch_directml", TORCH_DIRECTML_DEVICE_TYPE="cuda", TORCH_DEVICE_BACKEND_AUTOLOAD="0")
         self.assertNotEqual(ran.returncode, 0)
-        self.assertIn("ImportError: TORCH_DIRECTML_DEVICE_TYPE=cuda: the device is called dml or privateuseone", ran.stderr)
+        self.assertIn("ImportError: TORCH_DIRECTML_DEVICE_TYPE=cuda: must be dml or privateuseone", ran.stderr)
 
     def test_processes(self):
         """A tensor that a spawned process sends back, and a process group, under torch's own name."""

@@ -186,7 +186,7 @@ class Sharing(unittest.TestCase):
                 whole.resize_(1000)
 
     def test_what_cannot_be_sent(self):
-        with self.assertRaisesRegex(RuntimeError, "not a leaf"):
+        with self.assertRaisesRegex(RuntimeError, "non-leaf tensor"):
             ForkingPickler.dumps(torch.ones(2, device=DEVICE, requires_grad=True) * 2)
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kinds of tensors that the device does not have, or does not compute with: sparse, nested, quantized and mkldnn's.
-// What would make one, or compute, says so.
+// Rejects the tensor layouts that the device does not support (sparse, nested, quantized, mkldnn): operators that would
+// create such a tensor or compute with it throw an error that names an alternative.
 #include "glue.h"
 
 #include <cstdlib>
@@ -23,8 +23,8 @@ enum Absent { COO, SPARSE, NESTED, QUANTIZED, MKLDNN };
         "quantized tensors: quantize on the CPU, or dequantize() first",
         "tensors of layout torch._mkldnn: leave the tensor on the CPU",
     };
-    TORCH_CHECK_NOT_IMPLEMENTED(false, op.operator_name(), ": dml has no ", texts[kind]);
-    std::abort(); // not reached
+    TORCH_CHECK_NOT_IMPLEMENTED(false, op.operator_name(), ": dml does not support ", texts[kind]);
+    std::abort(); // unreachable
 }
 
 template <Absent kKind> void refuse_all(const c10::OperatorHandle &op, torch::jit::Stack *)
@@ -37,7 +37,7 @@ template <Absent kKind> torch::CppFunction refusal()
     return torch::CppFunction::makeFromBoxedFunction<&refuse_all<kKind>>();
 }
 
-TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, m) // except those in sparse.cpp
+TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, m) // except for the operators in sparse.cpp
 {
     m.fallback(refusal<COO>());
 }
@@ -47,7 +47,7 @@ TORCH_LIBRARY_IMPL(_, SparseCsrPrivateUse1, m)
     m.fallback(refusal<SPARSE>());
 }
 
-// torch has kernels of these for all devices, which come before fallbacks.
+// torch registers kernels of these operators for all devices; they take precedence over fallbacks.
 TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, m)
 {
     for (const char *name : { "_to_copy", "sparse_compressed_tensor.comp_plain_value_size",
@@ -65,13 +65,13 @@ TORCH_LIBRARY_IMPL(_, QuantizedPrivateUse1, m)
     m.fallback(refusal<QUANTIZED>());
 }
 
-// Likewise; they make a tensor that then nothing can be done with.
+// The same applies here; torch's kernels would create a tensor that no operator supports.
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 {
     m.impl("_nested_tensor_from_tensor_list", refusal<NESTED>());
     m.impl("_nested_view_from_buffer", refusal<NESTED>());
     m.impl("_nested_view_from_buffer_copy", refusal<NESTED>());
-    // nn.TransformerEncoder asks whether it may make a nested tensor of a padded one.
+    // nn.TransformerEncoder asks whether it may convert a padded tensor to a nested one.
     m.impl("_nested_tensor_from_mask_left_aligned", [](const at::Tensor &, const at::Tensor &) { return false; });
 }
 

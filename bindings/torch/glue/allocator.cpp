@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of devices, kept for the next tensor of about the same size when one goes, and pinned memory of the host.
-// Work of a device is done in the order in which it was given, so that memory can be used again at once.
+// Caching allocator of device memory (freed blocks are kept for later tensors of similar size) and allocator of pinned
+// host memory. A device executes its work in submission order, so a freed block can be reused immediately.
 #include "glue.h"
 
 #include <atomic>
@@ -24,7 +24,7 @@ struct Block {
     void *address;
     size_t bytes, requested;
     c10::DeviceIndex index;
-    std::atomic<uint64_t> stamp{ 0 }; // of the last write, or of being taken
+    std::atomic<uint64_t> stamp{ 0 }; // time of the last write or of the last allocation
 };
 
 uint64_t next_stamp()
@@ -33,7 +33,7 @@ uint64_t next_stamp()
     return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-// Eight sizes to an octave: at most an eighth is wasted, and sizes that differ little share blocks.
+// Eight sizes per octave: at most one eighth is wasted, and similar sizes share blocks.
 size_t round_size(size_t bytes)
 {
     bytes = (std::max<size_t>(bytes, 1) + 255) & ~size_t{ 255 };
@@ -50,7 +50,7 @@ struct Pool {
 
     Block *take(size_t bytes)
     {
-        // A block may be larger by a quarter: more would waste memory.
+        // A block may be at most a quarter larger than requested; larger ones would waste memory.
         for (auto it = free.lower_bound(bytes); it != free.end() && it->first <= bytes + bytes / 4; ++it)
             if (!it->second.empty()) {
                 Block *block = it->second.back();
@@ -108,7 +108,8 @@ struct Pool {
 
 Pool &pool(c10::DeviceIndex index)
 {
-    static Pool *pools = new Pool[static_cast<size_t>(std::max<int>(device_count(), 1))]; // outlive static tensors
+    // Never destroyed, because static tensors may outlive static objects.
+    static Pool *pools = new Pool[static_cast<size_t>(std::max<int>(device_count(), 1))];
     TORCH_CHECK(index >= 0 && index < device_count(), "torch_directml: device ", static_cast<int>(index),
                 " does not exist");
     return pools[index];
@@ -127,7 +128,7 @@ void give_back(void *context)
                                          c10::Device(kDml, block->index));
 }
 
-// NULL: the memory is another's.
+// Returns NULL for memory that this allocator does not own.
 Block *block_of(const at::Tensor &tensor)
 {
     if (!tensor.defined() || !tensor.has_storage())
@@ -147,7 +148,7 @@ Block *block_of(const at::Tensor &tensor)
                      format_size(p.stats.allocated_bytes[kAll].current), " is allocated by PyTorch, and ",
                      format_size(p.stats.reserved_bytes[kAll].current - p.stats.allocated_bytes[kAll].current),
                      " is reserved by PyTorch but unallocated.");
-    std::abort(); // not reached
+    std::abort(); // unreachable
 }
 
 c10::DataPtr allocate_on(c10::DeviceIndex index, size_t bytes)
@@ -201,7 +202,7 @@ struct CachingAllocator final : c10::DeviceAllocator {
     }
     void recordStream(const c10::DataPtr &, c10::Stream) override
     {
-    } // streams share one queue
+    } // nothing to do: streams share one queue
     void emptyCache(c10::MempoolId_t) override
     {
         for (c10::DeviceIndex index = 0; index < device_count(); index++) {
@@ -257,7 +258,7 @@ struct FixedAllocator final : c10::Allocator {
     }
 };
 
-// Copies to and from the devices take any memory of the host; what is pinned is known as such all the same.
+// Copies to and from devices accept any host memory; pinned blocks are tracked only so that is_pinned can report them.
 struct PinnedAllocator final : c10::Allocator {
     std::mutex mutex;
     std::map<uintptr_t, size_t, std::greater<>> blocks;
@@ -333,7 +334,7 @@ bool is_pinned(const void *address)
     PinnedAllocator &a = PinnedAllocator::instance();
     std::lock_guard<std::mutex> lock(a.mutex);
     auto at = reinterpret_cast<uintptr_t>(address);
-    auto it = a.blocks.lower_bound(at); // the last that begins at or before it
+    auto it = a.blocks.lower_bound(at); // the last block that begins at or before the address
     return it != a.blocks.end() && at < it->first + it->second;
 }
 

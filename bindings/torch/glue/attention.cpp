@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scaled dot-product attention, forward and backward. torch asks a device's table which way to go: the two passes are
-// one graph of DirectML each.
+// Scaled dot-product attention, forward and backward. torch dispatches the choice of the implementation to the device;
+// here each of the two passes is one DirectML graph.
 #include "glue.h"
 
 #include <cmath>
@@ -25,13 +25,13 @@ namespace
 using at::Tensor;
 using OptionalTensor = std::optional<Tensor>;
 
-// sdp::SDPBackend
+// values of sdp::SDPBackend
 constexpr int64_t kMath = 0, kOverrideable = 4;
 
 int64_t choice(const Tensor &query, const Tensor &key, const Tensor &value, const OptionalTensor &mask, double dropout,
                bool, std::optional<double>, bool)
 {
-    // Compilers see products and softmax, which they fuse, and vmap, which has rules for these alone.
+    // Compilers get GEMMs and a softmax, which they fuse; vmap has batching rules only for these.
     auto seen_through = [](const Tensor &x) {
         const c10::TensorImpl *impl = x.unsafeGetTensorImpl();
         return impl->is_python_dispatch() || impl->has_symbolic_sizes_strides() || at::functorch::isBatchedTensor(x);
@@ -58,7 +58,7 @@ at::ScalarType wide(at::ScalarType type)
     return type == at::kHalf || type == at::kBFloat16 ? at::kFloat : type;
 }
 
-// In float32 for types of 16 bits: what is lost in scores is lost in their exponentials many times over.
+// Scores of 16-bit types are computed in float32: the exponentials multiply rounding errors of scores.
 Tensor scores(const Tensor &query, const Tensor &key, const OptionalTensor &bias, bool causal, double scale)
 {
     at::ScalarType type = wide(query.scalar_type());
@@ -74,7 +74,7 @@ Tensor scores(const Tensor &query, const Tensor &key, const OptionalTensor &bias
 
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 
-// A row in which everything is masked gives zeros.
+// A row in which everything is masked yields zeros.
 Tensor weights(const Tensor &s)
 {
     return at::softmax(s, -1).masked_fill(s.amax({ -1 }, true).isneginf(), 0);
@@ -88,13 +88,14 @@ Tensor composed(const Tensor &query, const Tensor &key, const Tensor &value, con
     return at::matmul(weights(scores(query, key, bias, causal, scale)).to(value.scalar_type()), value);
 }
 
-// Of query, key, value and, where it is wanted, the bias.
+// Returns the gradients of query, key, value and, if requested, of the bias.
 std::tuple<Tensor, Tensor, Tensor, Tensor> composed_gradients(const Tensor &grad, const Tensor &query,
                                                               const Tensor &key, const Tensor &value,
                                                               const OptionalTensor &bias, bool causal, double scale,
                                                               bool wants_bias)
 {
-    // Not from the forward pass's sums: the rounding of large ones would go into all of a row.
+    // The scores are recomputed rather than derived from the forward pass's sums: the rounding of a large sum would
+    // affect its whole row.
     Tensor p = weights(scores(query, key, bias, causal, scale)), db;
     at::ScalarType type = query.scalar_type();
     Tensor dv = at::matmul(p.to(type).transpose(-2, -1), grad);
@@ -113,7 +114,7 @@ Three composed_backward(const Tensor &grad, const Tensor &query, const Tensor &k
     return { dq, dk, dv };
 }
 
-// Tokens lie as they do in [batch, tokens, heads, size]: what reads them joins the heads.
+// The result's strides are those of [batch, tokens, heads, size], because its readers concatenate the heads.
 Tensor meta(const Tensor &query, const Tensor &, const Tensor &value, const OptionalTensor &, bool, double)
 {
     return at::empty({ query.size(0), query.size(2), query.size(1), value.size(3) }, query.options()).transpose(1, 2);
@@ -148,7 +149,7 @@ Results forward(const Tensor &query, const Tensor &key, const Tensor &value, con
         c10::Dispatcher::singleton().findSchemaOrThrow("torch_directml::attention", "").typed<decltype(composed)>();
     TORCH_CHECK(dropout == 0, "_scaled_dot_product_fused_attention_overrideable: dropout_p must be 0 here");
     Tensor out = op.call(query, key, value, bias, causal, scale_of(query, scale));
-    // Of the sums of rows nothing is kept: the backward pass needs the scores anyway.
+    // The sums of rows are not kept: the backward pass needs the scores anyway.
     return { out,
              at::empty({ 0 }, query.options().dtype(at::kFloat)),
              Tensor(),

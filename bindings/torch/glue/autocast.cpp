@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch.autocast("dml"): which operators run in the lower precision, in float32, or in the widest type of their
-// arguments. The lists are torch's own, the same for all devices.
+// torch.autocast("dml"): selects the operators that run in the lower precision, in float32, or in the widest type of
+// their arguments. The lists are torch's own and the same for all devices.
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
 #include <torch/library.h>
@@ -8,9 +8,9 @@
 namespace
 {
 
-using namespace at; // as the macros of autocast_mode.h are written
+using namespace at; // the macros of autocast_mode.h require it
 
-// Losses that overflow in float16 whatever the arguments are scaled by.
+// This loss overflows in float16 regardless of the scale of its arguments.
 at::Tensor refuse_binary_cross_entropy(const at::Tensor &, const at::Tensor &, const std::optional<at::Tensor> &,
                                        int64_t)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators on elements that belong to bags (embedding_bag) or segments (segment_reduce), as compositions: which bag
-// each element is in, and then gathering and scattering by that.
+// Operators on elements that belong to bags (embedding_bag), as compositions: they compute the bag of each element,
+// then gather and scatter by bag.
 #include "glue.h"
 
 #include <limits>
@@ -40,8 +40,8 @@ bool given(const OptionalTensor &t)
 enum Mode : int64_t { kSum, kMean, kMax };
 
 struct Bags {
-    Tensor indices, of, counts; // of each index, its bag; elements of each bag without those of the padding
-    Tensor counted;             // which indices are no padding; undefined: all
+    Tensor indices, of, counts; // bag of each index; number of elements of each bag without padding
+    Tensor counted;             // which indices are not padding; undefined: all
     int64_t count;
 };
 
@@ -67,7 +67,7 @@ Tensor cleared(const Tensor &rows, const Bags &b)
     return b.counted.defined() ? rows * b.counted.to(rows.scalar_type()).unsqueeze(1) : rows;
 }
 
-// Where in its bag each column has its maximum: the first index of those that are as large.
+// For each bag and column, the index of the maximum; the first one if several are equal.
 Tensor first_equal(const Tensor &rows, const Tensor &most, const Bags &b)
 {
     Tensor at = at::arange(rows.size(0), b.indices.options()).unsqueeze(1), none = at::full_like(at, rows.size(0));
@@ -117,7 +117,7 @@ Four forward(const Tensor &weight, const Tensor &indices, const Tensor &offsets,
     return { out.to(weight.scalar_type()), b.of, b.counts, at::empty({ 0 }, b.indices.options()) };
 }
 
-// The gradient of the table: each index gets that of its bag.
+// The gradient of the table: each index contributes the gradient of its bag.
 Tensor backward(const Tensor &grad, const Tensor &indices, const Tensor &of, const Tensor &counts, const Tensor &most,
                 int64_t rows, bool by_frequency, int64_t mode, const OptionalTensor &each, int64_t padding)
 {

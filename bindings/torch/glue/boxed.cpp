@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operators of the C library: one boxed functor for all of them. It puts the arguments on torch's stack into the
-// C library's form, finds or makes the plan, and runs it; on a miss the meta device says what the results look like.
+// All operators of the C library as one boxed functor. It converts the arguments on torch's stack to the C library's
+// form, finds or compiles the plan and runs it; on a miss, the meta device supplies the layout of the results.
 #include "direct.h"
 #include "meta.h"
 #include "profiler.h"
@@ -69,7 +69,7 @@ class Operator final : public c10::OperatorKernel
         run(op, call, plan, stack, begin);
     }
 
-    // A call whose plan is there needs no more than to run it.
+    // Whether a call with a cached plan has nothing to do but to run it.
     bool is_plain() const
     {
         return !takes_masks && !apart && !row->random && !row->writes;
@@ -85,7 +85,8 @@ class Operator final : public c10::OperatorKernel
 
     static constexpr size_t kPart = 32;
 
-    // Operators on lists, element by element: _foreach_ and optimizers' steps.
+    // Whether the operator works on lists element by element (_foreach_ operators, optimizer steps) and this list is
+    // long.
     bool is_long_list(const torch::jit::Stack &stack, size_t begin) const
     {
         bool each = form == Form::Functional ? results == 1 && result_is_list[0] : form == Form::InPlace && !results;
@@ -100,7 +101,7 @@ class Operator final : public c10::OperatorKernel
         return part;
     }
 
-    // Long lists go in parts, so that graphs stay small; parts of the same shapes share a plan.
+    // Long lists are split, so that graphs stay small; parts of the same shapes share a plan.
     void run_in_parts(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack, size_t begin)
     {
         torch::jit::Stack args(stack->begin() + static_cast<std::ptrdiff_t>(begin), stack->end());
@@ -160,7 +161,7 @@ class Operator final : public c10::OperatorKernel
                      : aten_find(where, row, call.args.data(), count, call.outputs, call.output_count);
     }
 
-    // Out arguments take the sizes and strides that the results have.
+    // Resizes out arguments to the sizes and strides of the results.
     void resize_written(Call &call, const torch::jit::Stack &inferred)
     {
         c10::SmallVector<at::Tensor, 4> like;
@@ -180,7 +181,8 @@ class Operator final : public c10::OperatorKernel
                     std::string *why)
     {
         torch::jit::Stack inferred;
-        // Nothing is returned: what is written is as it is, and meta kernels are rare (_fused_sgd_).
+        // Operators that return nothing write to tensors of known layout, and meta kernels for them are rare
+        // (_fused_sgd_).
         if (results && !infer(op, stack, begin, &inferred, why))
             return nullptr;
         aten_tensor *outputs = call.outputs;
@@ -226,7 +228,7 @@ class Operator final : public c10::OperatorKernel
         return true;
     }
 
-    // Elements are read in another order than they are written.
+    // These operators read and write elements in different orders, so outputs must not overlap inputs.
     void check_overlap(const torch::jit::Stack &stack, size_t begin) const
     {
         for (size_t i = inputs; i < kinds.size(); i++) {
@@ -285,7 +287,7 @@ class Operator final : public c10::OperatorKernel
 
     void give_results(Call &call, c10::SmallVectorImpl<at::Tensor> &made, torch::jit::Stack *stack, size_t begin)
     {
-        if (!fresh) { // what is returned is what was written
+        if (!fresh) { // the written tensors are returned
             c10::SmallVector<c10::IValue, 4> returned;
             for (size_t i = 0; i < results; i++)
                 returned.push_back((*stack)[begin + (form == Form::Out ? inputs + i : 0)]);
@@ -310,7 +312,7 @@ class Operator final : public c10::OperatorKernel
     }
 };
 
-// Operators from one device to another, which rows are not: torch composes those with a device argument of an empty
+// Operators that copy between devices are not table rows: torch composes those with a device argument from an empty
 // tensor and a copy, and copies are in factory.cpp.
 bool moves(const c10::FunctionSchema &schema)
 {
@@ -323,7 +325,7 @@ bool moves(const c10::FunctionSchema &schema)
            schema.name() == "aten::clone";
 }
 
-// Of this package, not of torch.
+// Operators that this package defines in its own namespace.
 bool is_own(const std::string &name)
 {
     return name.find("::") != std::string::npos;
@@ -332,7 +334,8 @@ bool is_own(const std::string &name)
 void add(torch::Library &m, const aten_op *row, Form form, const std::string &name, const std::string &overload)
 {
     auto op = c10::Dispatcher::singleton().findSchema({ is_own(name) ? name : "aten::" + name, overload });
-    // None: of another version of torch. Composites of torch are differentiated through what they are made of.
+    // A missing operator belongs to another version of torch. Composites of torch are differentiated through their
+    // parts.
     if (!op || moves(op->schema()) || op->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd))
         return;
     std::string full = overload.empty() ? name : name + "." + overload;

@@ -134,11 +134,12 @@ bool convert_tensor(Call &call, const at::Tensor &tensor, aten_tensor *out)
         out->type = ATEN_ABSENT;
         return true;
     }
-    if (tensor.is_cpu()) { // indices may be, and numbers in lists
+    if (tensor.is_cpu()) { // indices and numbers in lists may be CPU tensors
         call.kept.push_back(tensor.to(c10::Device(kDml, call.index)));
         return describe(call.kept.back(), out);
     }
-    if (C10_UNLIKELY(tensor.is_conj() || tensor.is_neg())) { // where torch leaves it to the kernel: products
+    // torch leaves conjugation to some kernels (matrix multiplication).
+    if (C10_UNLIKELY(tensor.is_conj() || tensor.is_neg())) {
         call.kept.push_back(tensor.resolve_conj().resolve_neg());
         return describe(call.kept.back(), out);
     }

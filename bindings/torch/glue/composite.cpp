@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators as compositions of others: those whose results have sizes that the values decide (a number is read back
-// between two plans), and recurrences as long as a tensor says.
+// Operators as compositions of others: operators whose result sizes depend on values (a number is read back between two
+// plans), and recurrences whose number of steps a tensor determines.
 #include "glue.h"
 
 #include <ATen/MemoryOverlap.h>
@@ -42,9 +42,9 @@ bool equal(const Tensor &self, const Tensor &other)
            (!self.numel() || self.eq(other).all().item<bool>());
 }
 
-// ---- places of what is not zero ----
+// ---- positions of nonzero elements ----
 
-// Of a mask of one dimension.
+// Positions of the set elements of a one-dimensional mask.
 Tensor places(const Tensor &mask)
 {
     int64_t size = mask.numel();
@@ -52,13 +52,13 @@ Tensor places(const Tensor &mask)
         return at::empty({ 0 }, mask.options().dtype(at::kLong));
     Tensor count = mask.to(at::kLong).cumsum(0);
     int64_t found = count[size - 1].item<int64_t>();
-    // Where the mask is not set, behind the end.
+    // Elements where the mask is not set are written past the end.
     Tensor to = at::where(mask, count - 1, at::scalar_tensor(found, count.options()));
     Tensor from = at::arange(size, mask.options().dtype(at::kLong));
     return at::empty({ found + 1 }, from.options()).scatter_(0, to, from).narrow(0, 0, found);
 }
 
-// Each row one element's indices.
+// One row of indices per nonzero element.
 Tensor nonzero(const Tensor &self)
 {
     Tensor at = places(self.ne(0).reshape({ -1 }));
@@ -67,7 +67,7 @@ Tensor nonzero(const Tensor &self)
         columns[static_cast<size_t>(d)] = at.remainder(self.size(d));
         at = at.floor_divide(self.size(d));
     }
-    // As the CPU's: columns lie in one piece.
+    // As on the CPU, each column is contiguous.
     return columns.empty() ? at::empty({ at.numel(), 0 }, at.options()) : at::stack(columns, 0).t();
 }
 
@@ -105,11 +105,12 @@ Tensor &masked_select_out(const Tensor &self, const Tensor &mask, Tensor &out)
     return out.copy_(found);
 }
 
-// ---- what is there once ----
+// ---- unique elements ----
 
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 
-// Of rows of which equal ones stand together; `different`: whether each but the first is not as the one before.
+// Unique rows of `rows`, in which equal rows are adjacent; `different`: for each row except the first, whether it
+// differs from the previous one.
 Three of_runs(const Tensor &rows, const Tensor &different, bool inverse, bool counts)
 {
     Tensor none = at::empty({ 0 }, rows.options().dtype(at::kLong)), first = none, run = none, lengths = none;
@@ -163,7 +164,7 @@ struct Step {
     double a, b, c;
 };
 
-constexpr int64_t kDegreeMax = 1024; // the loop that this is
+constexpr int64_t kDegreeMax = 1024; // bound of the loop in recurrence()
 
 Tensor recurrence(const Tensor &self, const Tensor &degree, const Tensor &first, Step (*step)(int64_t))
 {
@@ -173,7 +174,7 @@ Tensor recurrence(const Tensor &self, const Tensor &degree, const Tensor &first,
     Tensor x = both[0], n = both[1].to(type).trunc(), before = at::ones_like(x), here = first.to(type).expand_as(x);
     int64_t most = n.numel() ? static_cast<int64_t>(n.nan_to_num(0, 0, 0).max().item<double>()) : 0;
     TORCH_CHECK_NOT_IMPLEMENTED(most <= kDegreeMax, "polynomials of a degree above ", kDegreeMax,
-                                " are not implemented on dml, this is ", most);
+                                " are not implemented on dml, got ", most);
     Tensor y = at::where(n.eq(0), before, at::zeros_like(x));
     for (int64_t k = 1; k <= most; k++) {
         y = at::where(n.eq(k), here, y);
@@ -217,7 +218,7 @@ Step legendre(int64_t k)
     return { (2 * n + 1) / (n + 1), 0, n / (n + 1) };
 }
 
-// The first one is a x + b.
+// The polynomial of degree 1 is A x + B.
 template <int A, int B, Step (*step)(int64_t)> Tensor polynomial(const Tensor &x, const Tensor &n)
 {
     at::ScalarType type =
@@ -266,7 +267,7 @@ std::tuple<Tensor, Tensor> histogram_count(const Tensor &self, int64_t bins, std
     return { counted(self, edges, weight, density), edges };
 }
 
-// The CPU's writes into memory with gaps as if there were none.
+// For tensors with gaps, the CPU's implementation writes as if there were none.
 Tensor &narrow_copy_out(const Tensor &self, int64_t dim, c10::SymInt start, c10::SymInt length, Tensor &out)
 {
     Tensor part = self.narrow_symint(dim, std::move(start), std::move(length));
@@ -274,9 +275,9 @@ Tensor &narrow_copy_out(const Tensor &self, int64_t dim, c10::SymInt start, c10:
     return out.copy_(part);
 }
 
-// ---- weights as a direction and a length ----
+// ---- weight normalisation: direction and magnitude ----
 
-// Sums over all dimensions but `dim`, the first or the last.
+// Sums over all dimensions except for `dim`, the first or the last.
 Tensor sum_except(const Tensor &x, int64_t dim)
 {
     std::vector<int64_t> others;
@@ -295,13 +296,13 @@ std::tuple<Tensor, Tensor> weight_norm(const Tensor &v, const Tensor &g, int64_t
 std::tuple<Tensor, Tensor> weight_norm_backward(const Tensor &dw, const Tensor &v, const Tensor &g, const Tensor &norm,
                                                 int64_t dim)
 {
-    Tensor along = sum_except(dw * v, dim) / norm; // the part of the gradient in the direction of v
+    Tensor along = sum_except(dw * v, dim) / norm; // the component of the gradient along v
     return { (dw - v * (along / norm)) * (g / norm), along };
 }
 
 // ---- Python's << and >> ----
 
-// torch has operators of their own for them, which are the older ones.
+// Besides bitwise_left_shift and bitwise_right_shift, torch has older operators for these.
 template <typename Number> void add_shifts(torch::Library &m, const std::string &overload)
 {
     m.impl(("__lshift__." + overload).c_str(),
@@ -314,7 +315,7 @@ template <typename Number> void add_shifts(torch::Library &m, const std::string 
            [](Tensor &self, const Number &by) -> Tensor & { return self.bitwise_right_shift_(by); });
 }
 
-// ---- splits where a tensor says ----
+// ---- splits at positions given by a tensor ----
 
 std::vector<Tensor> tensor_split(const Tensor &self, const Tensor &where, int64_t dim)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The connectionist temporal classification loss and its gradient: sums over all ways through the target, step by step,
-// as compositions over the batch and the states.
+// The connectionist temporal classification loss and its gradient: sums over all paths through the target, step by
+// step, as compositions over the batch and the states.
 #include "glue.h"
 
 #include <limits>
@@ -25,15 +25,15 @@ namespace
 
 using at::Tensor;
 
-constexpr double kNone = -std::numeric_limits<double>::infinity(); // the logarithm of no probability
+constexpr double kNone = -std::numeric_limits<double>::infinity(); // log(0)
 
-// States are the target's labels with a blank before, between and behind them.
+// States are the target's labels, with a blank before, between and after them.
 struct States {
     Tensor probs;          // {steps, batch, classes}
     Tensor labels;         // {batch, states}
-    Tensor each;           // {steps, batch, states}: the logarithm of each state's label
-    Tensor skips;          // {batch, states}: whether a state may follow the one two before
-    Tensor lasts;          // {batch, states}: whether a way may end there
+    Tensor each;           // {steps, batch, states}: log probability of each state's label
+    Tensor skips;          // {batch, states}: whether the state may follow the state two positions earlier
+    Tensor lasts;          // {batch, states}: whether a path may end in the state
     Tensor steps, targets; // {batch, 1}: lengths
     int64_t count;
 };
@@ -43,15 +43,15 @@ Tensor lengths_on(const Tensor &like, at::IntArrayRef lengths)
     return at::tensor(lengths, at::TensorOptions().dtype(at::kLong)).to(like.device());
 }
 
-// {steps, batch, classes}, in float64 where the device has it: the logarithms' roundings add up from step to step, and
-// the gradient is the exponential of their sums.
+// {steps, batch, classes}, in float64 if the device supports it: the rounding errors of the logarithms accumulate over
+// the steps, and the gradient is the exponential of their sums.
 Tensor precise(const Tensor &log_probs)
 {
     Tensor probs = log_probs.dim() == 2 ? log_probs.unsqueeze(1) : log_probs;
     return aten_has_type(device(probs.device().index()), ATEN_FLOAT64) ? probs.to(at::kDouble) : probs;
 }
 
-// {batch, longest}: consecutive or padded targets, each followed by blanks.
+// {batch, longest}: consecutive or padded targets, each filled up with blanks.
 Tensor padded_targets(const Tensor &targets, at::IntArrayRef lengths, int64_t blank)
 {
     auto batch = static_cast<int64_t>(lengths.size());
@@ -106,7 +106,8 @@ States states_of(const Tensor &log_probs, const Tensor &targets, at::IntArrayRef
     return s;
 }
 
-// The values of the states `by` before, or behind.
+// Shifts the states' values by `by` positions: positive towards the end, negative towards the beginning; the rest is
+// log(0).
 Tensor moved(const Tensor &x, int64_t by)
 {
     int64_t count = x.size(1), rest = std::max<int64_t>(count - std::abs(by), 0);
@@ -142,13 +143,13 @@ std::tuple<Tensor, Tensor> forward(const Tensor &log_probs, const Tensor &target
     Tensor at = (s.steps - 1).clamp_min(0).unsqueeze(2).expand({ batch, 1, s.count });
     Tensor end = all.gather(1, at).squeeze(1);
     Tensor loss = -at::logsumexp(end.masked_fill(s.lasts.logical_not(), kNone), { 1 });
-    // Without steps there is one way to nothing, and none to something.
+    // With zero steps there is exactly one path to an empty target and none to any other.
     Tensor empty = at::where(s.targets.squeeze(1).eq(0), at::zeros_like(loss), at::full_like(loss, -kNone));
     at::ScalarType type = log_probs.scalar_type();
     return { at::where(s.steps.squeeze(1).eq(0), empty, loss).to(type), all.to(type) };
 }
 
-// The logarithm of all ways from each state to the end, {batch, steps, states}.
+// Log probability of all paths from each state to the end, {batch, steps, states}.
 Tensor ways_back(const States &s)
 {
     int64_t most = s.probs.size(0), batch = s.probs.size(1);
@@ -160,7 +161,7 @@ Tensor ways_back(const States &s)
     for (int64_t t = most; t-- > 0;) {
         Tensor after = total(here, moved(here, -1));
         after = at::where(skipped, total(after, moved(here, -2)), after);
-        Tensor begins = s.steps.eq(t + 1); // the last step of these
+        Tensor begins = s.steps.eq(t + 1); // samples for which this is the last step
         after = at::where(begins, at::where(s.lasts, 0.0, kNone).to(after.scalar_type()), after);
         here = (after + s.each[t]).masked_fill(s.steps.le(t), kNone);
         ways[static_cast<size_t>(t)] = here;

@@ -9,7 +9,7 @@ namespace dml
 namespace
 {
 
-// ---- arguments of these types, and the letters that stand for them ----
+// ---- argument types and the letters that encode them ----
 
 using T = const at::Tensor &; // read
 using W = at::Tensor &;       // written
@@ -79,7 +79,7 @@ char letter_of(const c10::Argument &argument)
 
 // ---- a call ----
 
-// As many arguments as the signature has, in memory of the call. Unused members are not set.
+// Storage for as many arguments as the signature has, within the call. Unused members are left uninitialised.
 template <size_t kCount> struct Arguments {
     aten_arg args[kCount];
     aten_tensor tensors[kCount], written;
@@ -98,7 +98,7 @@ template <size_t kCount> struct Arguments {
 
     bool add(T tensor)
     {
-        if (tensor.defined() && tensor.is_cpu() && !tensor.dim()) { // x * 2 comes as a tensor
+        if (tensor.defined() && tensor.is_cpu() && !tensor.dim()) { // the scalar of x * 2 arrives as a tensor
             bool real = convert_number(at::_local_scalar_dense(tensor), &args[count]);
             args[count++].count = count_of_number(tensor);
             return real;
@@ -160,7 +160,8 @@ template <size_t kCount> struct Arguments {
     }
 };
 
-// The written tensor is the first argument if in place, where it is read as well, and the last one as an out argument.
+// The written tensor of an in-place operator is the first argument, which is also read; that of an out overload is the
+// last argument.
 template <Form kForm, typename Result, typename... Args> class Direct
 {
   public:

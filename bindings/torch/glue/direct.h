@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels with C++ arguments in front of the boxed ones. torch's stack holds references to its tensors, and what torch
-// pays for a second reference to a tensor of Python is the interpreter's lock, twice. So operators with arguments of
-// common types run here as long as there is a plan for them.
+// Unboxed kernels (with C++ arguments) ahead of the boxed ones. torch's stack holds references to its tensors, and a
+// second reference to a tensor of Python acquires the interpreter's lock twice. Operators with common argument types
+// therefore run here when their plan is cached.
 #ifndef ANYDML_TORCH_GLUE_DIRECT_H
 #define ANYDML_TORCH_GLUE_DIRECT_H
 
@@ -16,7 +16,7 @@ namespace dml
 
 using Boxed = std::function<void(const c10::OperatorHandle &, c10::DispatchKeySet, torch::jit::Stack *)>;
 
-// A kernel that leaves to `boxed` whatever it cannot do. None: the operator's arguments are of other types.
+// A kernel that delegates every call it cannot handle to `boxed`. Empty if the operator has other argument types.
 std::optional<torch::CppFunction> direct_kernel(const aten_op *row, Form form, const c10::OperatorHandle &op,
                                                 Boxed boxed);
 

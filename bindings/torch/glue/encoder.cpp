@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nn.MultiheadAttention and nn.TransformerEncoderLayer call in evaluation instead of their parts, as compositions:
-// attention is then one graph.
+// The fused operators that nn.MultiheadAttention and nn.TransformerEncoderLayer call in evaluation mode, as
+// compositions: attention is then one graph.
 #include "glue.h"
 
 #include <cmath>
@@ -21,10 +21,10 @@ namespace
 using at::Tensor;
 using OptionalTensor = std::optional<Tensor>;
 
-// For scores [batch, heads, queries, keys]. Booleans say which keys are not seen, numbers are added.
+// A mask for scores [batch, heads, queries, keys]. Booleans select the keys to exclude, numbers are added.
 OptionalTensor mask_of(const OptionalTensor &mask, std::optional<int64_t> type)
 {
-    constexpr int64_t kOfKeys = 1; // [batch, keys]
+    constexpr int64_t kOfKeys = 1; // mask type of [batch, keys]
     if (!mask || !mask->defined())
         return std::nullopt;
     Tensor wide = type == kOfKeys ? mask->reshape({ mask->size(0), 1, 1, mask->size(1) }) : *mask;

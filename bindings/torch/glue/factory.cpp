@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that make tensors, look at them in another way, or move them: what every device of torch has to have.
+// Operators that create tensors, view them, or copy them: the ones that every device of torch must implement.
 #include "profiler.h"
 
 #include <cstring>
@@ -41,7 +41,7 @@ void check_options(std::optional<at::Layout> layout, std::optional<bool> pin_mem
     TORCH_CHECK(!pin_memory || !*pin_memory, "Only dense CPU tensors can be pinned");
 }
 
-// As torch.utils.deterministic.fill_uninitialized_memory wants it.
+// Fills new tensors as torch.utils.deterministic.fill_uninitialized_memory requires.
 at::Tensor filled(at::Tensor made)
 {
     const auto &context = at::globalContext();
@@ -96,9 +96,9 @@ void move_bytes(const at::Tensor &to, const at::Tensor &from)
                 "torch_directml: copying ", from.nbytes(), " bytes: ", message);
 }
 
-constexpr size_t kPlainCopyBytes = 65536; // beyond, torch's own copy has several threads
+constexpr size_t kPlainCopyBytes = 65536; // for larger copies torch's own copy uses several threads
 
-// Adapters that compute in the host's memory.
+// For adapters that compute in host memory.
 void copy_on_host(const at::Tensor &to, const at::Tensor &from)
 {
     if (same_layout(to, from) && to.nbytes() <= kPlainCopyBytes && to.data_ptr() != from.data_ptr()) {
@@ -109,13 +109,13 @@ void copy_on_host(const at::Tensor &to, const at::Tensor &from)
     target.copy_(alias_on_cpu(from));
 }
 
-// The layout that `tensor` has, packed in host memory: what can be moved in one piece.
+// Copies the tensor to host memory with the same strides, densely packed, so that it can be copied in one piece.
 at::Tensor to_host(const at::Tensor &tensor)
 {
     if (tensor.is_cpu())
         return tensor;
     if (!tensor.is_non_overlapping_and_dense()) {
-        // The span of its elements, from which the elements are then picked.
+        // Copies the span of its elements, then selects the elements from it.
         int64_t elements = 1;
         for (int64_t d = 0; d < tensor.dim(); d++)
             elements += (tensor.size(d) - 1) * tensor.stride(d);
@@ -159,7 +159,8 @@ void copy_staged(const at::Tensor &to, const at::Tensor &from)
     move_bytes(span, staged);
 }
 
-// Between layouts and types of one device: the operator of the table, if it can.
+// Copies between layouts and types of one device with the operator of the table. Returns false if there is no plan for
+// it.
 bool copy_on_device(const at::Tensor &to, const at::Tensor &from)
 {
     static const aten_op *op = aten_op_find("copy", "");
@@ -220,7 +221,7 @@ at::Scalar local_scalar(const at::Tensor &self)
     return at::_local_scalar_dense(to_host(self.reshape({}).as_strided({}, {}, self.storage_offset())));
 }
 
-// Zeros that gradients may be, without memory on devices that torch knows: plain ones here.
+// torch represents zero gradients without memory on the devices that it knows; here they are ordinary zeros.
 at::Tensor zero_tensor(c10::SymIntArrayRef sizes, std::optional<at::ScalarType> type, std::optional<at::Layout> layout,
                        std::optional<at::Device> device, std::optional<bool> pinned)
 {
@@ -228,8 +229,8 @@ at::Tensor zero_tensor(c10::SymIntArrayRef sizes, std::optional<at::ScalarType> 
     return at::zeros_symint(sizes, options);
 }
 
-// Whether `tensor.data = from` keeps the tensor: as CUDA's, those of the device and of the CPU stand for each other. So
-// Module.to keeps parameters.
+// Whether `tensor.data = from` keeps the tensor: as with CUDA, tensors of the device and of the CPU can replace each
+// other, so that Module.to keeps parameters.
 bool can_take(const at::Tensor &self, const at::Tensor &from)
 {
     auto dense = [](c10::DispatchKeySet keys) {
@@ -273,7 +274,7 @@ TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m)
     m.impl("_has_compatible_shallow_copy_type", can_take);
 }
 
-// Their kernels for conjugate and negative views would copy the tensor first, by calling copy_.
+// torch's kernels for conjugate and negative views would first copy the tensor by calling copy_.
 TORCH_LIBRARY_IMPL(aten, Conjugate, m)
 {
     m.impl("_copy_from", torch::CppFunction::makeFallthrough());
@@ -286,7 +287,7 @@ TORCH_LIBRARY_IMPL(aten, Negative, m)
 
 } // namespace
 
-// As at::detail::empty_strided_generic makes them, less what a plan has settled already.
+// Equivalent to at::detail::empty_strided_generic, without the checks that the plan has already made.
 at::Tensor empty_like_layout(const aten_tensor &layout, c10::DeviceIndex index)
 {
     at::IntArrayRef sizes(layout.sizes, layout.rank), strides(layout.strides, layout.rank);
@@ -316,7 +317,8 @@ void check_storage(const at::Tensor &tensor)
     if (!impl->numel() || !impl->has_storage() || impl->layout() != at::kStrided)
         return;
     at::IntArrayRef sizes = impl->sizes(), strides = impl->strides();
-    int64_t end = impl->storage_offset() + 1; // elements; with the sizes once within a storage, hence no overflow
+    // In elements. The sizes fitted into a storage when they were set, so this cannot overflow.
+    int64_t end = impl->storage_offset() + 1;
     for (size_t d = 0; d < sizes.size(); d++)
         end += (sizes[d] - 1) * strides[d];
     size_t needed = static_cast<size_t>(end) * impl->itemsize(), there = impl->unsafe_storage().nbytes();

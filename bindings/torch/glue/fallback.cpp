@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that the device does not have run on the CPU: in place where the device's memory is the host's, otherwise
+// Runs operators that the device does not support on the CPU: in place if the device's memory is host memory, otherwise
 // on copies.
 #include "glue.h"
 
@@ -16,7 +16,7 @@ namespace dml
 namespace
 {
 
-// Keeps a storage that another one is made of.
+// Releases the storage whose memory another storage shares.
 void release_storage(void *context)
 {
     c10::raw::intrusive_ptr::decref(static_cast<c10::StorageImpl *>(context));
@@ -43,7 +43,7 @@ at::Tensor make_tensor(const c10::Storage &storage, c10::DispatchKeySet keys, co
     return made;
 }
 
-// The tensors of one call and their copies on the CPU.
+// The device tensors of one call and their counterparts on the CPU.
 class Aliases
 {
   public:
@@ -72,7 +72,7 @@ class Aliases
         return made;
     }
 
-    // Storages and layouts that the operator changed.
+    // Transfers the storages and layouts that the operator changed to the device tensors.
     void take_changes()
     {
         for (auto &[mine, theirs] : storages)
@@ -98,7 +98,7 @@ class Aliases
             if (theirs.is_same(result))
                 return mine;
         if (c10::Storage *found = find(result.storage(), true)) {
-            // A view has the keys of what it is a view of, also in inference mode.
+            // A view has the dispatch keys of its base, also in inference mode.
             c10::DispatchKeySet keys(c10::DispatchKey::PrivateUse1);
             for (auto &[mine, theirs] : tensors)
                 if (mine.storage().is_alias_of(*found))
@@ -148,7 +148,8 @@ template <typename F> void each_tensor(c10::IValue &value, F change)
     }
 }
 
-// Devices become the CPU; generators, named or meant, one of the CPU that goes on from the device's.
+// Replaces devices by the CPU, and generators, including the default one, by a CPU generator that continues the
+// device's sequence.
 void adapt_argument(const c10::Argument &argument, c10::IValue &value, c10::DeviceIndex *index)
 {
     if (value.isDevice() && value.toDevice().is_privateuseone()) {
@@ -222,7 +223,8 @@ void count(const std::string &name)
                    "on the CPU. This may have performance implications.");
 }
 
-// What may be a CPU tensor beside the device's, as with every device of torch: this argument, or any (NULL).
+// Whether this argument may be a CPU tensor although the others are on the device, as for every device of torch. NULL:
+// any argument may be.
 bool takes_cpu_tensor(const std::string &op, const std::string &argument)
 {
     static const std::map<std::string, const char *> names = { { "aten::index", "indices" },
@@ -251,7 +253,7 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, m)
     m.fallback(torch::CppFunction::makeFromBoxedFunction<&fall_back_unnamed>());
 }
 
-// torch has kernels for all devices that only say that a device must have its own.
+// torch's kernels of these for all devices only report that a device must have its own.
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 {
     for (const char *name : { "convolution_overrideable", "convolution_backward_overrideable" })
@@ -327,7 +329,7 @@ c10::OperatorHandle common_form(const c10::OperatorHandle &op, torch::jit::Stack
         return dispatcher.findSchemaOrThrow("aten::convolution", op.operator_name().overload_name.c_str());
     if (name != "aten::convolution_backward_overrideable")
         return op;
-    // (grad, input, weight, stride, ...) becomes (grad, input, weight, sizes of the bias, stride, ...)
+    // Rewrites (grad, input, weight, stride, ...) to (grad, input, weight, sizes of the bias, stride, ...).
     size_t begin = stack->size() - op.schema().arguments().size();
     const at::Tensor weight = (*stack)[begin + 2].toTensor();
     bool transposed = (*stack)[begin + 6].toBool();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fractional maximum pooling: windows of one size whose starts random numbers move. The backward pass is a row of
-// ops.def.
+// Fractional maximum pooling: windows of one size whose starts are shifted by random numbers. The backward pass is a
+// row of ops.def.
 #include "glue.h"
 
 #include <ATen/native/Resize.h>
@@ -19,8 +19,8 @@ namespace
 
 using at::Tensor;
 
-// Where the windows of each plane start, [batch, channels, out], from one number in [0, 1) for each plane; steps are
-// rounded to the type of the numbers as on the CPU.
+// The starts of each plane's windows, [batch, channels, out], from one number in [0, 1) for each plane; steps are
+// rounded to the type of the numbers, as on the CPU.
 Tensor starts(const Tensor &samples, int64_t in, int64_t out, int64_t window)
 {
     Tensor last = at::full_like(samples, in - window, samples.options().dtype(at::kLong)).unsqueeze(-1);
@@ -32,13 +32,13 @@ Tensor starts(const Tensor &samples, int64_t in, int64_t out, int64_t window)
     return at::cat({ first - moved.mul(step).to(at::kLong), last }, -1);
 }
 
-// What each window holds, along the last of [batch, channels, out..., window]: places in the plane.
+// Positions in the plane of each window's elements, [batch, channels, out..., window].
 Tensor places(const Tensor &samples, at::IntArrayRef in, at::IntArrayRef out, at::IntArrayRef window)
 {
     int64_t spatial = static_cast<int64_t>(in.size());
     Tensor all = at::zeros({}, samples.options().dtype(at::kLong));
     for (int64_t d = 0; d < spatial; d++) {
-        // The numbers of two dimensions stand in the other order.
+        // For two dimensions the random numbers are in reverse order.
         Tensor sample = samples.select(2, spatial == 2 ? 1 - d : d);
         Tensor at = starts(sample, in[d], out[d], window[d]).unsqueeze(-1) + at::arange(window[d], all.options());
         std::vector<int64_t> shape(static_cast<size_t>(2 + 2 * spatial), 1);
@@ -72,7 +72,7 @@ std::tuple<Tensor, Tensor> pooled(const Tensor &self, at::IntArrayRef window, at
     Tensor mine = samples.narrow(0, 0, x.size(0)).narrow(1, 0, x.size(1)), index = places(mine, in, out, window);
     Tensor held = x.flatten(2).gather(2, index.flatten(2)).view(index.sizes());
     auto [maxima, which] = held.max(-1);
-    // The first of the greatest, but the last NaN.
+    // The first maximum, but the last NaN.
     Tensor behind = held.isnan().flip(-1).to(at::kLong).argmax(-1);
     which = at::where(maxima.isnan(), (held.size(-1) - 1) - behind, which);
     Tensor where = index.gather(-1, which.unsqueeze(-1)).squeeze(-1);

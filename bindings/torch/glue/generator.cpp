@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generators: Philox 4x32-10 with a seed and an offset, in numbers of 32 bits; the operators compute with both.
+// Generators: Philox 4x32-10 with a seed and an offset that counts 32-bit numbers; the operators compute with both.
 #include "glue.h"
 
 #include <cstring>

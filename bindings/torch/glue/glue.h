@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the glue share. The glue is compiled for each minor version of torch; what needs no torch is in C,
-// behind ../ops/aten.h.
+// Declarations shared by the files of the glue. The glue is compiled for each minor version of torch; code that does
+// not need torch is in C, behind ../ops/aten.h.
 #ifndef ANYDML_TORCH_GLUE_H
 #define ANYDML_TORCH_GLUE_H
 
@@ -23,22 +23,23 @@ constexpr size_t kMessageBytes = 512;
 // ---- devices (guard.cpp) ----
 
 c10::DeviceIndex device_count() noexcept;
-c10::DeviceIndex current_device() noexcept; // of this thread
+c10::DeviceIndex current_device() noexcept; // of the calling thread
 void set_current_device(c10::DeviceIndex index) noexcept;
-// The opened device; throws when the index is none, or in a child of a process that had opened devices.
+// Opens the device on first use. Throws if the index is out of range, or in a forked child of a process that had opened
+// devices.
 aten_device *device(c10::DeviceIndex index);
 bool host_memory(c10::DeviceIndex index);
-bool forked() noexcept; // whether this is such a child
+bool forked() noexcept; // whether this process is such a child
 
 // ---- memory (allocator.cpp) ----
 
 c10::DeviceAllocator *allocator();
-c10::Allocator *allocator_of(c10::DeviceIndex index); // always allocates there
+c10::Allocator *allocator_of(c10::DeviceIndex index); // allocates on this device regardless of the current one
 c10::Allocator *pinned_allocator();
 bool is_pinned(const void *address);
 c10::Device device_of(const void *address);
-// What tells the contents of a tensor from others that it had or will have; 0: not known, for memory of others. Who
-// writes to tensors in any other way than by operators of torch notes that.
+// Identifies the contents of a tensor: equal versions mean equal contents; 0: unknown, because the allocator does not
+// own the memory. Code that writes to a tensor without an operator of torch must call note_written.
 uint64_t version_of(const at::Tensor &tensor);
 void note_written(const at::Tensor &tensor);
 void set_memory_limit(c10::DeviceIndex index, double fraction);
@@ -47,36 +48,37 @@ void set_memory_limit(c10::DeviceIndex index, double fraction);
 
 const at::Generator &default_generator(c10::DeviceIndex index);
 at::Generator new_generator(c10::DeviceIndex index);
-// Takes `count` 32 bit numbers: the seed, and the offset of the first.
+// Reserves `count` 32-bit numbers and returns the seed and the offset of the first one.
 std::pair<uint64_t, uint64_t> draw(const at::Generator &generator, uint64_t count);
-// A generator of the CPU that goes on from a device's.
+// A CPU generator that continues the sequence of a device's generator.
 at::Generator cpu_generator(const at::Generator &generator);
 
 // ---- tensors (factory.cpp) ----
 
 at::Tensor empty_like_layout(const aten_tensor &layout, c10::DeviceIndex index);
-// Throws where the storage has become too small for the tensor: it was resized.
+// Throws if the tensor's storage was resized and is now too small for it.
 void check_storage(const at::Tensor &tensor);
-// Fills `out` from a tensor of strides (rank at most ATEN_RANK_MAX and a type of ATen's above: otherwise false).
+// Fills `out` from a strided tensor. Returns false if its rank exceeds ATEN_RANK_MAX or aten_type lacks its type.
 bool describe(const at::Tensor &tensor, aten_tensor *out);
 
-// ---- the CPU instead (fallback.cpp) ----
+// ---- fallback to the CPU (fallback.cpp) ----
 
-// A storage of the same memory as `base`, which it keeps.
+// A storage that shares the memory of `base` and keeps a reference to it.
 c10::Storage storage_over(const c10::Storage &base, c10::Device where, c10::Allocator *allocator);
-// Such a storage's base; NULL for others.
+// The base of such a storage; NULL for any other.
 c10::StorageImpl *base_of(const c10::Storage &storage);
-// A CPU tensor over the memory of one on an adapter whose memory is the host's.
+// A CPU tensor that shares the memory of a device tensor; only for adapters that use host memory.
 at::Tensor alias_on_cpu(const at::Tensor &tensor);
-// Runs the operator on the CPU; `why` (may be empty) goes into the warning, the first time.
+// Runs the operator on the CPU. The first call for each operator warns; `why` (may be empty) is the reason.
 void fall_back(const c10::OperatorHandle &op, torch::jit::Stack *stack, const std::string &why);
-// overrideable convolutions by the operator that the CPU and meta devices have; others are left as they are.
+// Replaces overrideable convolutions by the operator that the CPU and meta devices have; returns other operators
+// unchanged.
 c10::OperatorHandle common_form(const c10::OperatorHandle &op, torch::jit::Stack *stack);
 std::string fallbacks_json(bool clear);
-// Throws for a result of the CPU that the device has no kind for: sparse, nested, quantized (absent.cpp).
+// Throws if the CPU's result has a layout that the device does not support: sparse, nested, quantized (absent.cpp).
 void check_kind(const c10::OperatorHandle &op, const at::Tensor &made);
-// "Expected all tensors to be on the same device ..." unless they are; CPU tensors of rank 0 go along. Returns the
-// device of the first, or -1.
+// Returns the index of the first tensor's device, or -1 without one. Throws "Expected all tensors to be on the same
+// device ..." if devices differ; CPU tensors of rank 0 are accepted.
 c10::DeviceIndex common_device(const c10::OperatorHandle &op, const torch::jit::Stack &stack, size_t begin);
 
 } // namespace dml

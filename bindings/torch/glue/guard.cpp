@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices, the current one of each thread, streams and events. All work of a device is in one queue, in the order in
-// which it was given, so that streams are names for it.
+// Devices, the current device of each thread, streams and events. A device has one queue that executes all work in
+// submission order, so streams are only names for it.
 #include "glue.h"
 
 #include <atomic>
@@ -29,7 +29,7 @@ void check_index(c10::DeviceIndex index)
                 ". device_id must be in range [0, ", static_cast<int>(device_count()), ").");
 }
 
-// Threads do not survive a fork, and a device has some.
+// A device owns threads, which do not survive a fork.
 void after_fork()
 {
     if (any_opened)
@@ -51,7 +51,7 @@ aten_device *open_device(c10::DeviceIndex index)
     return device;
 }
 
-// "dml" means the current device.
+// "dml" without an index is the current device.
 c10::Device indexed(c10::Device d)
 {
     return d.has_index() ? d : c10::Device(kDml, current);
@@ -147,7 +147,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
         Event *e = static_cast<Event *>(*event);
         e->index = stream.device_index();
         e->mark = aten_mark(device(e->index));
-        // A time of the host says when the work is done only to those who wait for it.
+        // Host timestamps of completed work are correct only after waiting for it.
         if (flag == c10::EventFlag::BACKEND_DEFAULT)
             aten_wait(device(e->index), e->mark);
         e->time = std::chrono::steady_clock::now();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What torch asks of a device type, and the functions that the Python package calls (torch.ops.torch_directml).
+// torch's hooks of a device type, and the functions that the Python package calls (torch.ops.torch_directml).
 #include "glue.h"
 
 #include <exception>
@@ -41,7 +41,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
     }
     void setCurrentDevice(c10::DeviceIndex index) const override
     {
-        device(index); // checks it
+        device(index); // checks the index
         set_current_device(index);
     }
     c10::DeviceIndex exchangeDevice(c10::DeviceIndex index) const override
@@ -94,13 +94,14 @@ struct Register {
     }
 } registered;
 
-// Without opening it: names and numbers of devices may be asked for in a forked process too.
+// Does not open the device: a forked process may query names and numbers of devices, too.
 std::string device_name(int64_t index)
 {
     return index < 0 || index >= device_count() ? "" : aten_device_name(static_cast<uint32_t>(index));
 }
 
-// The host's bytes that plans may take (0: as it is); how many there are, and how many were ever made.
+// Sets the limit in bytes of host memory for cached plans (0: unchanged). Returns the number of cached plans and the
+// number of compilations so far.
 std::vector<int64_t> cache(int64_t limit)
 {
     uint64_t plans = 0, compiled = 0;
@@ -113,8 +114,9 @@ bool has_type(int64_t index, at::ScalarType type)
     return aten_has_type(device(static_cast<c10::DeviceIndex>(index)), static_cast<int32_t>(type));
 }
 
-// While Python before 3.14 finalizes, it unwinds threads that want the interpreter (of autograd, or the program's own
-// daemons) through C++ that cannot be unwound: without an exception, the process would abort. They wait for its end.
+// While Python before 3.14 finalizes, it unwinds threads that request the interpreter's lock (autograd's, or the
+// program's own daemon threads) through C++ frames that cannot be unwound; without an exception, the process would
+// abort. Such threads wait for the end of the process instead.
 void hold_ended_threads()
 {
     static const std::thread::id ending = std::this_thread::get_id();
@@ -139,8 +141,8 @@ TORCH_LIBRARY(torch_directml, m)
     m.def("fallbacks(bool clear) -> str", &fallbacks_json);
     m.def("alias_on_cpu(Tensor tensor) -> Tensor", [](const at::Tensor &tensor) {
         TORCH_CHECK(tensor.is_privateuseone() && host_memory(tensor.device().index()), "alias_on_cpu: the memory of ",
-                    tensor.device(), " is not the host's");
-        note_written(tensor); // as it may be
+                    tensor.device(), " is not host memory");
+        note_written(tensor); // the caller may write through the alias
         return alias_on_cpu(tensor);
     });
     m.def("cache(int limit) -> int[]", &cache);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators on integers as compositions that read a number back: how many values there are, whether a loop has ended.
+// Operators on integers as compositions that read a number back: the number of values, or whether a loop has ended.
 #include "glue.h"
 
 #include <ATen/native/Resize.h>
@@ -60,7 +60,7 @@ Tensor repeat_interleave(const Tensor &repeats, std::optional<c10::SymInt> outpu
     return at::searchsorted(ends, at, false, true).to(repeats.scalar_type());
 }
 
-// Euclid's, all elements until the last one is done.
+// Euclid's algorithm on all elements until the last one has converged.
 Tensor gcd(const Tensor &self, const Tensor &other)
 {
     at::ScalarType type = at::result_type(self, other);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What results will look like, from the meta device and where that does not know.
+// Computes the layout of results with torch's meta device, and by rules where that has no kernel.
 #include "meta.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ c10::IValue meta_argument(const c10::IValue &value)
     return value;
 }
 
-// Operators without a meta kernel whose result is like an argument.
+// Handles operators without a meta kernel whose result has the layout of an argument.
 bool infer_like(const c10::OperatorHandle &op, torch::jit::Stack *out)
 {
     static const std::map<std::string, size_t> like = { { "aten::_logcumsumexp", 0 },
@@ -72,8 +72,8 @@ bool infer_like(const c10::OperatorHandle &op, torch::jit::Stack *out)
     return true;
 }
 
-// Where meta kernels give sizes that the CPU does not: a loss of one row, and statistics of the batch where there are
-// none.
+// Corrects sizes for which meta kernels and CPU differ: a loss of a single row, and batch statistics in evaluation
+// mode.
 void correct_sizes(const c10::OperatorHandle &op, const torch::jit::Stack &stack, size_t begin, torch::jit::Stack *out)
 {
     const std::string &name = op.operator_name().name;
@@ -100,7 +100,7 @@ bool infer(const c10::OperatorHandle &op, const torch::jit::Stack &stack, size_t
             common.callBoxed(out);
         correct_sizes(common, stack, begin, out);
         return true;
-    } catch (const std::exception &e) { // wrong arguments, or no meta kernel: the CPU knows
+    } catch (const std::exception &e) { // wrong arguments, or no meta kernel: the fallback to the CPU decides
         *why = e.what();
         *why = why->substr(0, why->find('\n'));
         return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What results will look like (meta.cpp).
+// Computes the layout of results (meta.cpp).
 #ifndef ANYDML_TORCH_META_H
 #define ANYDML_TORCH_META_H
 
@@ -8,11 +8,11 @@
 namespace dml
 {
 
-// What the meta device says about the results: false when it cannot, and why.
+// Fills *out with meta tensors of the results. Returns false and sets *why if the meta device cannot infer them.
 bool infer(const c10::OperatorHandle &op, const torch::jit::Stack &stack, size_t begin, torch::jit::Stack *out,
            std::string *why);
-// Argument 1 are indices: a mask among them stands for the places where it is set, one tensor for each of its
-// dimensions.
+// Replaces each mask among the indices (argument 1) by the positions of its set elements, one index tensor per
+// dimension.
 void expand_masks(torch::jit::Stack *stack, size_t begin);
 
 } // namespace dml

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled graphs: the Python package makes the plan (compiler.py), torch.ops.torch_directml.run_plan runs it.
+// Compiled graphs: the Python package builds the plan (compiler.py), torch.ops.torch_directml.run_plan runs it.
 #include "profiler.h"
 
 #include <torch/library.h>
@@ -17,7 +17,8 @@ std::vector<at::Tensor> run_plan(int64_t address, int64_t index, at::TensorList 
     std::vector<uint64_t> versions(inputs.size());
     bool fixed = aten_plan_has_fixed(plan);
     for (size_t i = 0; i < inputs.size(); i++) {
-        TORCH_CHECK(describe(inputs[i], &tensors[i]), "torch_directml: input ", i, " of a graph cannot be described");
+        TORCH_CHECK(describe(inputs[i], &tensors[i]), "torch_directml: input ", i,
+                    " of a graph has an unsupported type or layout");
         args[i].kind = ATEN_TENSOR;
         args[i].count = 1;
         args[i].tensors = &tensors[i];

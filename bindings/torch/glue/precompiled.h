@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What scripts/torch/build-torch compiles once for all files. Each still includes what it uses: they compile without
-// this.
+// The header that scripts/torch/build-torch precompiles for all files. Each file still includes everything it uses and
+// compiles without it.
 #include "glue.h"
 
 #include <torch/library.h>

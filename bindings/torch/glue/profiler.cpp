@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch.profiler: what runs on the devices, as activities of Kineto that belong to torch's operators.
+// torch.profiler: records device work as Kineto activities that belong to torch's operators.
 //
-// Work of an adapter with memory of its own is asynchronous: while the profiler records, each operator waits for those
-// before it and then for itself, so that its time is the device's. Other times are those of the computation itself.
+// Work on an adapter with its own memory is asynchronous. While the profiler records, each operator waits for earlier
+// work and then for its own, so that its time is the device's time. On adapters that use host memory the times are
+// those of the computation.
 #include "profiler.h"
 
 #include <chrono>
 #include <mutex>
 #include <vector>
 
-#define USE_KINETO // as torch itself was compiled
+#define USE_KINETO // torch itself is compiled with it
 #include <IActivityProfiler.h>
 #include <libkineto.h>
 #include <torch/csrc/profiler/standalone/privateuse1_profiler.h>
@@ -26,11 +27,11 @@ using libkineto::ActivityType;
 using libkineto::CpuTraceBuffer;
 using libkineto::GenericTraceActivity;
 
-thread_local std::vector<uint64_t> operators; // torch's numbers of those that this thread is in
+thread_local std::vector<uint64_t> operators; // torch's identifiers of the operators that this thread is executing
 std::mutex mutex;
-std::unique_ptr<CpuTraceBuffer> recorded; // of the session that records
+std::unique_ptr<CpuTraceBuffer> recorded; // activities of the recording session
 
-// As Kineto counts: since 1970.
+// Time since 1970, as Kineto counts.
 int64_t nanoseconds()
 {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
@@ -62,7 +63,7 @@ struct Session final : libkineto::IActivityProfilerSession {
 
     void processTrace(libkineto::ActivityLogger &) override
     {
-    } // the one below is called
+    } // Kineto calls the overload below
 
     void processTrace(libkineto::ActivityLogger &logger, libkineto::getLinkedActivityCallback linked, int64_t begin,
                       int64_t end) override
@@ -96,7 +97,7 @@ struct Session final : libkineto::IActivityProfilerSession {
     }
     void popCorrelationId() override
     {
-        if (!operators.empty()) // pushed before the session began
+        if (!operators.empty()) // operators may have been pushed before the session began
             operators.pop_back();
     }
 

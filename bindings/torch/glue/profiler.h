@@ -11,7 +11,7 @@ namespace dml
 
 extern std::atomic<bool> profiling; // torch.profiler records activities of PrivateUse1
 
-// What a device does during the life of this object, for torch.profiler; `name` has to live as long.
+// Records the device work during the lifetime of this object for torch.profiler; `name` must outlive it.
 class Activity
 {
   public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch's LSTM and GRU call fused cells on every device but the CPU. Here they are compositions of operators; each
-// keeps in its workspace what its backward needs.
+// torch's LSTM and GRU call fused cells on every device except for the CPU. These are compositions of operators; each
+// stores in its workspace the values that its backward pass needs.
 #include "glue.h"
 
 #include <ATen/ops/addcmul.h>
@@ -28,7 +28,7 @@ Tensor value_or_none(const OptionalTensor &a)
     return a && a->defined() ? *a : Tensor();
 }
 
-// Gates of input, forget, cell, output; the workspace has them after their activations.
+// Gates: input, forget, cell, output. The workspace holds them after their activations.
 std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor &input_gates, const Tensor &hidden_gates, const Tensor &cx,
                                         const OptionalTensor &input_bias, const OptionalTensor &hidden_bias)
 {
@@ -60,7 +60,7 @@ std::tuple<Tensor, Tensor, Tensor> lstm_backward(const OptionalTensor &grad_hy, 
     return { gates, dc * f, has_bias ? gates.sum({ 0 }) : Tensor() };
 }
 
-// Gates of reset, update, new. Workspace: those after activation, the hidden part of the new gate, and hx.
+// Gates: reset, update, new. Workspace: the gates after activation, the hidden part of the new gate, and hx.
 std::tuple<Tensor, Tensor> gru(const Tensor &input_gates, const Tensor &hidden_gates, const Tensor &hx,
                                const OptionalTensor &input_bias, const OptionalTensor &hidden_bias)
 {

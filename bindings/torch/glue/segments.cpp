@@ -25,10 +25,10 @@ using at::Tensor;
 using OptionalTensor = std::optional<Tensor>;
 
 struct Segments {
-    Tensor of;      // of each element of the data, its segment; one behind the last for those in none
-    Tensor lengths; // with dimensions of size 1 behind, as the data has
+    Tensor of;      // segment of each element of the data; s.count for elements in no segment
+    Tensor lengths; // with trailing dimensions of size 1, up to the rank of the data
     int64_t axis, count;
-    at::ScalarType type; // that is computed in
+    at::ScalarType type; // type of the computation
 };
 
 Tensor like_data(const Tensor &t, int64_t dims)
@@ -63,7 +63,7 @@ Segments segments_of(const Tensor &data, const OptionalTensor &lengths, const Op
     return s;
 }
 
-// Of the elements of each segment, from `first` on.
+// Reduces the elements of each segment, starting with `first`.
 Tensor reduced(const Segments &s, const Tensor &data, const char *how, double first)
 {
     std::vector<int64_t> sizes = data.sizes().vec();
@@ -72,7 +72,7 @@ Tensor reduced(const Segments &s, const Tensor &data, const char *how, double fi
     return begin.scatter_reduce(s.axis, s.of, data, how).narrow(s.axis, 0, s.count);
 }
 
-// The segment's value for each of its elements.
+// Repeats the segment's value for each of its elements.
 Tensor spread(const Segments &s, const Tensor &values)
 {
     std::vector<int64_t> sizes = values.sizes().vec();
@@ -115,14 +115,14 @@ Tensor forward(const Tensor &data, c10::string_view how, const OptionalTensor &l
         y = reduced(s, x, "prod", first(1));
     else
         y = reduced(s, x, "sum", first(0));
-    if (how == "mean" && initial) // an empty segment is what it began with
+    if (how == "mean" && initial) // an empty segment has the initial value
         y = y / s.lengths.clamp_min(1);
     else if (how == "mean")
         y = y / s.lengths;
     return y.to(data.scalar_type());
 }
 
-// Of products: what all other elements of the segment multiply to.
+// For products: the product of all other elements of the segment.
 Tensor others(const Segments &s, const Tensor &data, const Tensor &output, double first)
 {
     Tensor zero = data.eq(0), one = at::ones_like(data);
@@ -142,7 +142,7 @@ Tensor backward(const Tensor &grad, const Tensor &output, const Tensor &data, c1
     } else if (how == "prod") {
         dx = dx * others(s, x, output.to(s.type), initial ? initial->toDouble() : 1);
     } else if (how != "sum") {
-        // Among equal ones torch shares positive gradients only.
+        // Among equal extremes torch divides positive gradients only.
         Tensor hit = x.isnan().logical_or(x.eq(spread(s, output.to(s.type)))).to(s.type);
         Tensor share = dx / spread(s, reduced(s, hit, "sum", 0)).clamp_min(1);
         dx = hit * at::where(dx.gt(0), share, dx);

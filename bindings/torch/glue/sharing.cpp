@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors in memory of CPU tensors, on adapters that compute in the host's memory: what the Python package shares with
-// other processes (sharing.py).
+// Device tensors in memory of CPU tensors, on adapters that compute in host memory. The Python package shares such
+// tensors with other processes (sharing.py).
 #include "glue.h"
 
 #include <cstring>
@@ -19,7 +19,7 @@ at::Tensor bytes_of(const c10::Storage &storage, c10::Device where)
     return made.set_(storage, 0, { static_cast<int64_t>(storage.nbytes()) }, { 1 });
 }
 
-// The CPU's bytes, whole storages, whose memory the tensor's storage is; nothing where it has memory of its own.
+// The CPU tensor of bytes whose whole storage backs the tensor's storage; empty if the tensor has its own memory.
 std::optional<at::Tensor> host_bytes(const at::Tensor &tensor)
 {
     c10::StorageImpl *base = base_of(tensor.storage());
@@ -28,23 +28,23 @@ std::optional<at::Tensor> host_bytes(const at::Tensor &tensor)
     return bytes_of(c10::Storage(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(base)), at::kCPU);
 }
 
-// A tensor of these bytes on the device.
+// A device tensor of bytes that shares the memory of `bytes`.
 at::Tensor over_host(const at::Tensor &bytes, int64_t index)
 {
     auto where = static_cast<c10::DeviceIndex>(index);
     TORCH_CHECK(bytes.is_cpu() && host_memory(where), "over_host: the memory of ", c10::Device(kDml, where),
-                " is not the host's");
+                " is not host memory");
     c10::Storage storage = storage_over(bytes.storage(), c10::Device(kDml, where), allocator_of(where));
     storage.unsafeGetStorageImpl()->set_resizable(false);
     return bytes_of(storage, c10::Device(kDml, where));
 }
 
-// Moves the tensor's storage, with all tensors that share it, to these bytes.
+// Moves the tensor's storage, including all tensors that share it, into the memory of `bytes`.
 void move_over_host(const at::Tensor &tensor, const at::Tensor &bytes)
 {
     const c10::Storage &storage = tensor.storage();
     TORCH_CHECK(bytes.is_cpu() && host_memory(tensor.device().index()) && bytes.storage().nbytes() == storage.nbytes(),
-                "move_over_host: ", storage.nbytes(), " bytes of the host's memory are needed, not ",
+                "move_over_host: ", storage.nbytes(), " bytes of host memory are required, not ",
                 bytes.storage().nbytes(), " of ", bytes.device());
     c10::DeviceIndex index = tensor.device().index();
     aten_synchronize(device(index));

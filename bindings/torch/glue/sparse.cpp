@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse tensors of layout torch.sparse_coo, as far as modules have them as buffers: they are made, moved and taken
-// apart, their indices and values being tensors of the device, and made dense. Nothing computes with them (absent.cpp).
+// Sparse tensors of layout torch.sparse_coo, as far as modules need them for buffers: they can be created, copied,
+// split into their indices and values, which are device tensors, and converted to dense tensors. No operator computes
+// with them (absent.cpp).
 #include "glue.h"
 
 #include <ATen/ops/_coalesced_native.h>
@@ -29,7 +30,7 @@ namespace dml
 namespace
 {
 
-// Values at the same place add up.
+// Values at equal indices are added.
 at::Tensor to_dense(const at::Tensor &self, std::optional<at::ScalarType> type, std::optional<bool>)
 {
     const at::Tensor indices = self._indices(), values = self._values();
@@ -45,7 +46,7 @@ at::Tensor to_dense(const at::Tensor &self, std::optional<at::ScalarType> type, 
     return dense.index_add_(0, place, values).view(self.sizes()).to(type.value_or(self.scalar_type()));
 }
 
-// torch has these for each device that it knows itself.
+// torch registers these separately for each device that it knows.
 TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, m)
 {
     m.impl("_sparse_coo_tensor_with_dims", at::native::new_with_dims_sparse);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of batch normalization between which torch.nn.SyncBatchNorm exchanges sums with other processes, as
-// compositions. Channels are dimension 1; sums and statistics of 16 bit floats are float32.
+// compositions. Channels are dimension 1; sums and statistics of 16-bit floats are float32.
 #include "glue.h"
 
 #include <ATen/ops/full.h>
@@ -28,7 +28,7 @@ std::vector<int64_t> others(const Tensor &x)
     return dims;
 }
 
-// A value for each channel, to be broadcast over x.
+// Reshapes one value per channel so that it broadcasts over x.
 Tensor along(const Tensor &x, const Tensor &channels)
 {
     std::vector<int64_t> sizes(static_cast<size_t>(x.dim()), 1);
@@ -92,7 +92,7 @@ Tensor &elemt_out(const Tensor &input, Optional weight, Optional bias, const Ten
     return out.copy_(elemt(input, weight, bias, mean, invstd, eps));
 }
 
-// Of all processes, of each its mean, deviation and number of elements.
+// Combines the statistics of all processes: each row has one process's mean, 1 / deviation and number of elements.
 std::tuple<Tensor, Tensor> gather_with_counts(const Tensor &, const Tensor &mean, const Tensor &invstd,
                                               Optional running_mean, Optional running_var, double momentum, double eps,
                                               const Tensor &counts)

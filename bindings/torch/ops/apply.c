@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* Numpy broadcasting. */
+/* Computes the broadcast sizes, by numpy's rules. */
 static bool broadcast(struct aten_graph *g, const struct aten_value *x, const struct aten_value *y, uint32_t *out_rank,
                       int64_t *out_sizes)
 {
@@ -28,7 +28,8 @@ static struct aten_value *apply(struct aten_graph *g, DML_OPERATOR_TYPE type, st
     struct aten_desc dx, dy;
     if (!y)
         return NULL;
-    /* Operators without floats have a ScaleBias pointer, or nothing, in their place: both zero. */
+    /* After the tensors, floating-point operators have a ScaleBias pointer and the others nothing; both are zero
+     * here. */
     DML_ACTIVATION_LINEAR_OPERATOR_DESC desc = { aten_describe(g, &dx, x), aten_describe(g, &dy, y), 0, 0 };
     return aten_emit(g, type, &desc, &x, 1, &y, 1) ? y : NULL;
 }
@@ -78,7 +79,7 @@ struct aten_value *aten_convert(struct aten_graph *g, struct aten_value *x, int3
     if (x->type == ATEN_BOOLEAN && type == ATEN_UINT8) {
         struct aten_value *y = aten_view(g, x, x->rank, x->sizes, x->strides);
         if (y)
-            y->type = ATEN_UINT8; /* the same bytes */
+            y->type = ATEN_UINT8; /* BOOLEAN and UINT8 have the same bytes */
         return y;
     }
     return apply(g, DML_OPERATOR_CAST, x, type);
@@ -118,7 +119,7 @@ struct aten_value *aten_apply2(struct aten_graph *g, DML_OPERATOR_TYPE type, str
     z = aten_new(g, gives_truth(type) ? ATEN_BOOLEAN : x->type, rank, sizes);
     if (!z)
         return NULL;
-    /* POW has a ScaleBias after its three tensors; the others end here. */
+    /* POW has a ScaleBias after its three tensors; the descriptions of the others end with the tensors. */
     DML_ELEMENT_WISE_POW_OPERATOR_DESC desc = { aten_describe_broadcast(g, &dx, x, rank, sizes),
                                                 aten_describe_broadcast(g, &dy, y, rank, sizes),
                                                 aten_describe(g, &dz, z), NULL };

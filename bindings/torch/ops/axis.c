@@ -6,7 +6,7 @@ bool aten_taps_init(struct aten_graph *g, struct aten_taps *taps, int64_t to, in
 {
     *taps = (struct aten_taps){ .to = to, .from = from };
     if (to < 1 || from < 1 || capacity > INT32_MAX)
-        return aten_fail(g, "%lld elements along a dimension become %lld", (long long)from, (long long)to);
+        return aten_fail(g, "cannot map a dimension of %lld elements to one of %lld", (long long)from, (long long)to);
     taps->capacity = (uint32_t)capacity;
     taps->taps = aten_alloc(g, (size_t)capacity * sizeof(*taps->taps));
     return taps->taps != NULL;
@@ -71,7 +71,7 @@ struct aten_value *aten_scattered(struct aten_graph *g, struct aten_value *updat
         return NULL;
     if (!aten_elements(updates))
         return in[0];
-    /* SCATTER_ELEMENTS has the same fields except for the last. */
+    /* The description of SCATTER_ELEMENTS has the same fields except for the last. */
     ANYDML_SCATTER_REDUCE_ELEMENTS_OPERATOR_DESC desc = {
         aten_describe(g, &d[0], in[0]),
         aten_describe(g, &d[1], indices),
@@ -88,9 +88,9 @@ struct aten_value *aten_scattered(struct aten_graph *g, struct aten_value *updat
 
 /* ---- maps ---- */
 
-#define TAPS_MAX 12 /* more are a product of matrices */
+#define TAPS_MAX 12 /* maps with more taps are computed as a GEMM */
 
-/* The most taps that one element has; 0: memory is short. */
+/* The maximum number of taps of one element; 0: out of memory. */
 static uint32_t most_taps(struct aten_graph *g, const struct aten_taps *taps)
 {
     uint32_t most = 0, *counts = aten_alloc(g, (size_t)taps->to * sizeof(*counts));
@@ -128,7 +128,7 @@ static struct aten_value *gathered(struct aten_graph *g, struct aten_value *x, u
     return y;
 }
 
-/* The map as a matrix times x as {before, axis, behind}. */
+/* Multiplies the matrix of the map with x as {before, axis, behind}. */
 static struct aten_value *multiplied(struct aten_graph *g, struct aten_value *x, uint32_t axis,
                                      const struct aten_taps *taps)
 {
@@ -167,7 +167,7 @@ struct aten_value *aten_along(struct aten_graph *g, struct aten_value *x, uint32
         return gathered(g, x, axis, taps, most);
     if (taps->to * taps->from <= 1 << 24)
         return multiplied(g, x, axis, taps);
-    aten_fail(g, "%lld elements along a dimension become %lld, each of %u", (long long)taps->from, (long long)taps->to,
-              most);
+    aten_fail(g, "cannot map a dimension of %lld elements to one of %lld with %u taps per element",
+              (long long)taps->from, (long long)taps->to, most);
     return NULL;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linear maps along one axis: resampling, padding, adaptive pooling, and their gradients, which are the transposed. */
+/* Linear maps along one axis: resampling, padding, adaptive pooling, and their gradients, which are the transposed
+ * maps. */
 #ifndef ANYDML_TORCH_AXIS_H
 #define ANYDML_TORCH_AXIS_H
 
@@ -17,20 +18,21 @@ struct aten_taps {
     uint32_t count, capacity;
 };
 
-/* In the graph's arena; room for `capacity` taps. False: failed. */
+/* Allocates from the graph's arena, with room for `capacity` taps. Returns false on failure. */
 bool aten_taps_init(struct aten_graph *g, struct aten_taps *taps, int64_t to, int64_t from, int64_t capacity);
 void aten_taps_add(struct aten_taps *taps, int64_t to, int64_t from, double weight);
-/* Of the gradient. */
+/* Transposes the map, as its gradient requires. */
 void aten_taps_transpose(struct aten_taps *taps);
-/* x, floating point but where each y is one x, with the axis mapped. */
+/* Applies the map along the axis. x must be floating point unless each y is a single x. */
 struct aten_value *aten_along(struct aten_graph *g, struct aten_value *x, uint32_t axis, const struct aten_taps *taps);
 /* y[i] = x[indices[i]] along the axis. */
 struct aten_value *aten_take(struct aten_graph *g, struct aten_value *x, uint32_t axis, const int64_t *indices,
                              int64_t count);
-/* A constant of size `count` along the axis of `rank`. */
+/* A constant tensor with `count` elements along `axis` and size 1 in the other dimensions of `rank`. */
 struct aten_value *aten_vector(struct aten_graph *g, int32_t type, uint32_t rank, uint32_t axis, const double *values,
                                int64_t count);
-/* The updates in zeros of the sizes: y[indices[i] along the axis] = updates[i], or their sum. */
+/* Scatters the updates into zeros of the given sizes: y[indices[i] along the axis] = updates[i], or the sum of
+ * updates. */
 struct aten_value *aten_scattered(struct aten_graph *g, struct aten_value *updates, struct aten_value *indices,
                                   uint32_t axis, const int64_t *sizes, bool sum);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Indices that must be inside of a dimension: builders say which, and calls look before they run. */
+/* Indices that must be in range: builders record them, and calls check them before they run. */
 #include "device.h"
 #include "base/half.h"
 #include "plan.h"
@@ -53,7 +53,7 @@ static double chance(const struct aten_tensor *t, int64_t at)
     }
 }
 
-/* Of one row; *out_index: 1 if they are all 0. */
+/* Checks one row of probabilities; *out_index: 1 if they are all 0. */
 static bool all_chances(const struct aten_tensor *t, int64_t at, int64_t *out_index)
 {
     const uint32_t last = t->rank - 1;
@@ -68,7 +68,7 @@ static bool all_chances(const struct aten_tensor *t, int64_t at, int64_t *out_in
     return some;
 }
 
-/* Along the last dimension, or of a tensor without any. */
+/* Checks numbers from 0 to 1, along the last dimension or of a tensor of rank 0. */
 static bool all_shares(const struct aten_tensor *t, int64_t at)
 {
     const int64_t size = t->rank ? t->sizes[t->rank - 1] : 1, stride = t->rank ? t->strides[t->rank - 1] : 0;
@@ -80,7 +80,7 @@ static bool all_shares(const struct aten_tensor *t, int64_t at)
     return all;
 }
 
-/* Of the dimensions from `dim` on; *out_index: the first one outside. */
+/* Checks the dimensions from `dim` on; *out_index: the first index that is out of range. */
 static bool all_inside(const struct aten_bound *bound, const struct aten_tensor *t, uint32_t dim, int64_t at,
                        int64_t *out_index)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans by key: one table, one lock, the least recently used go first where all are more than the limit. */
+/* The cache of plans: one hash table and one lock. When the cache exceeds its limit, the least recently used plans are
+ * removed first. */
 #include "plan.h"
 
 #include <pthread.h>
@@ -24,7 +25,7 @@ static void put(struct aten_key *key, uint64_t word)
         uint64_t *grown = malloc(2u * key->capacity * sizeof(*grown));
         if (!grown) {
             key->failed = true;
-            key->count = 0; /* never found */
+            key->count = 0; /* the key is never found */
             return;
         }
         memcpy(grown, key->words, key->count * sizeof(*grown));
@@ -56,7 +57,7 @@ static void put_text(struct aten_key *key, const char *text)
     }
 }
 
-/* The bits of numbers, which are reals or integers. */
+/* Adds the bits of numbers, which are reals or integers. */
 static void put_numbers(struct aten_key *key, const struct aten_arg *arg)
 {
     if (arg->kind == ATEN_INT || arg->kind == ATEN_REAL || arg->kind == ATEN_BOOL)
@@ -90,7 +91,7 @@ static void put_arg(struct aten_key *key, const struct aten_arg *arg)
         put_text(key, arg->string);
         break;
     default:
-        break; /* numbers come last, generators are bound when the plan runs */
+        break; /* numbers are added last, generators are bound when the plan runs */
     }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of rows, and compiling what their builders made. */
+/* The table of operators, and compilation of the graphs that their builders emit. */
 #include "device.h"
 #include "graph.h"
 
@@ -85,7 +85,7 @@ static bool has_complex(const struct aten_node *n)
     return false;
 }
 
-/* What builds the node, whose parameter is set. NULL: nothing does. */
+/* The builder of the node; sets the node's parameter. NULL: there is none. */
 static aten_builder *builder_of(struct aten_node *n)
 {
     const struct aten_row *row = aten_row_of(n->op);
@@ -106,19 +106,19 @@ bool aten_build(struct aten_graph *g, const struct aten_node *n)
     const struct aten_node *before = g->node;
     aten_builder *build = builder_of(&own);
     g->node = &own;
-    bool ok = build ? !g->failed && build(g, &own) && !g->failed : aten_fail(g, "complex numbers have no operator");
+    bool ok = build ? !g->failed && build(g, &own) && !g->failed : aten_fail(g, "complex numbers are not supported");
     for (uint32_t i = 0; ok && i < n->output_count; i++)
         if (aten_wanted(n, i) && !n->results[i])
             ok = aten_fail(g, "result %u was not built", i);
     if (!ok)
-        aten_fail(g, "cannot be built");
+        aten_fail(g, "unsupported arguments");
     g->node = before;
     return ok;
 }
 
 /* ---- compiling ---- */
 
-/* Edge arrays are of typed pointers: one DML_GRAPH_EDGE_DESC per edge. */
+/* Edges are arrays of pointers to typed structs: one DML_GRAPH_EDGE_DESC per edge. */
 static DML_GRAPH_EDGE_DESC *wrap_edges(struct aten_graph *g, DML_GRAPH_EDGE_TYPE type, const void *edges,
                                        uint32_t count, size_t size)
 {
@@ -128,7 +128,7 @@ static DML_GRAPH_EDGE_DESC *wrap_edges(struct aten_graph *g, DML_GRAPH_EDGE_TYPE
     return wrapped;
 }
 
-/* An output of the graph is a node's, all of it, and no other output. */
+/* Makes each output of the graph a distinct output of a node that covers its buffer. */
 static struct aten_value *own_output(struct aten_graph *g, struct aten_value **outputs, uint32_t i)
 {
     struct aten_value *v = outputs[i];
@@ -172,5 +172,5 @@ bool aten_compile_graph(struct aten_graph *g, struct aten_value **outputs, uint3
         return !g->failed;
     HRESULT hr =
         IDMLDevice1_CompileGraph(g->dml, &desc, DML_EXECUTION_FLAG_NONE, &IID_IDMLCompiledOperator, (void **)out_op);
-    return SUCCEEDED(hr) || aten_fail(g, "DirectML cannot compile it (0x%08x)", (unsigned)hr);
+    return SUCCEEDED(hr) || aten_fail(g, "CompileGraph failed (0x%08x)", (unsigned)hr);
 }

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Complex numbers as pairs of real tensors, since DirectML has none. In memory they lie side by side. */
+/* Complex numbers as pairs of real tensors, since DirectML has no complex types. In memory both parts of a number are
+ * adjacent. */
 #ifndef ANYDML_TORCH_COMPLEX_H
 #define ANYDML_TORCH_COMPLEX_H
 
 #include "graph.h"
 
-/* Broadcast together. im NULL: 0 everywhere. re NULL: failed. */
+/* Both parts broadcast together. im NULL: 0 everywhere. re NULL: failed. */
 struct aten_pair {
     struct aten_value *re, *im;
 };
 
-/* Argument i, complex or real, a number too, with parts of this type. */
+/* Argument i, which may be complex, real or a number, with parts of this type. */
 struct aten_pair aten_pair_in(struct aten_graph *g, const struct aten_node *n, uint32_t i, int32_t part);
-/* The node's result i, which is complex. */
+/* Stores x as the node's result i, which is complex. */
 bool aten_pair_result(struct aten_graph *g, const struct aten_node *n, uint32_t i, struct aten_pair x);
 struct aten_pair aten_pair_multiply(struct aten_graph *g, struct aten_pair x, struct aten_pair y);
-/* The imaginary part, zeros if it is not there. */
+/* The imaginary part, or zeros if it is NULL. */
 struct aten_value *aten_pair_im(struct aten_graph *g, struct aten_pair x);
 
 #endif

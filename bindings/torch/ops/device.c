@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices, opened once each; their memory, copies and points in time. */
+/* Devices, each opened once; their memory, copies and timeline points. */
 #include "device.h"
 
 #include "telemetry/telemetry.h"
@@ -128,7 +128,7 @@ struct aten_device *aten_device_open(uint32_t index, char *message, size_t messa
     HRESULT hr = E_OUTOFMEMORY;
     uint32_t count = aten_device_count();
     if (index >= count) {
-        aten_say(message, message_bytes, S_OK, "there is no such adapter");
+        aten_say(message, message_bytes, S_OK, "no adapter has this index");
         return NULL;
     }
     pthread_mutex_lock(&all.lock);
@@ -145,7 +145,7 @@ struct aten_device *aten_device_open(uint32_t index, char *message, size_t messa
     }
     pthread_mutex_unlock(&all.lock);
     if (!device)
-        aten_say(message, message_bytes, hr, "the adapter cannot be opened");
+        aten_say(message, message_bytes, hr, "cannot open the adapter");
     else if (telemetry_is_on())
         telemetry_record("torch", kind_of(device->adapter));
     return device;
@@ -204,7 +204,7 @@ bool aten_copy(struct aten_device *device, void *to, const void *from, size_t by
     return true;
 }
 
-/* ---- points in time: where memory is the host's, everything has finished when it returns ---- */
+/* ---- timeline points: on host memory, all work has finished when a call returns ---- */
 
 uint64_t aten_mark(struct aten_device *device)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device as plans and graphs see it. */
+/* The device as plans and graphs use it. */
 #ifndef ANYDML_TORCH_DEVICE_H
 #define ANYDML_TORCH_DEVICE_H
 
@@ -16,10 +16,10 @@ struct aten_device {
     IDXCoreAdapter *adapter;
     bool host_memory;
     struct aten_remote *remote; /* NULL: host_memory */
-    uint64_t types;             /* bit i: aten_type i can be computed with */
+    uint64_t types;             /* bit i: computation with aten_type i is supported */
 };
 
-/* "text", or "text (0x80070057)" for an hr that failed. Returns false. */
+/* Writes "text", or "text (0x80070057)" for a failed hr. Returns false. */
 bool aten_say(char *message, size_t message_bytes, HRESULT hr, const char *text);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphs in the making: values, the arguments and results of nodes, views, and DirectML operators with their edges. */
+/* Construction of graphs: values, arguments and results of nodes, views, and DirectML operators with their edges. */
 #include "graph.h"
 
 #include <DirectMLGuids.h>
@@ -45,7 +45,7 @@ int64_t aten_elements(const struct aten_value *v)
     return elements;
 }
 
-/* Elements from the first to the last. */
+/* The number of elements from the first to the last, gaps included. */
 static int64_t extent_of(uint32_t rank, const int64_t *sizes, const int64_t *strides)
 {
     int64_t extent = 1;
@@ -143,14 +143,14 @@ struct aten_value *aten_input_value(struct aten_graph *g, const struct aten_tens
                                     uint32_t element)
 {
     if (!aten_type_bytes(layout->type) || layout->rank > ATEN_RANK_MAX) {
-        aten_fail(g, "argument %u is a tensor of %u dimensions and type %d, at most %u of the usual types are possible",
-                  argument, layout->rank, layout->type, ATEN_RANK_MAX);
+        aten_fail(g, "argument %u has %u dimensions and type %d, must have at most %u and a supported type", argument,
+                  layout->rank, layout->type, ATEN_RANK_MAX);
         return NULL;
     }
     for (uint32_t i = 0; i < layout->rank; i++)
         if (layout->sizes[i] < 0 || layout->sizes[i] > UINT32_MAX || layout->strides[i] < 0 ||
             (layout->strides[i] > UINT32_MAX && layout->sizes[i] > 1)) {
-            aten_fail(g, "dimension %u of argument %u has size %lld and stride %lld, 0 to 2^32 - 1 are possible", i,
+            aten_fail(g, "dimension %u of argument %u has size %lld and stride %lld, must be from 0 to 2^32 - 1", i,
                       argument, (long long)layout->sizes[i], (long long)layout->strides[i]);
             return NULL;
         }
@@ -280,7 +280,7 @@ bool aten_wanted(const struct aten_node *n, uint32_t i)
     return i < n->output_count && n->outputs[i].type != ATEN_ABSENT;
 }
 
-/* Values may be of another type than their buffer: truth values, the parts of complex numbers. */
+/* Values may have another type than their buffer: BOOLEAN, parts of complex numbers. */
 static int64_t bytes_of(const struct aten_buffer *buffer)
 {
     return buffer->extent * aten_type_bytes(buffer->type);
@@ -294,7 +294,7 @@ bool aten_covers(const struct aten_value *v)
     return extent_of(v->rank, v->sizes, v->strides) * aten_type_bytes(v->type) == bytes_of(v->buffer);
 }
 
-/* The value is in a buffer of its own in exactly the requested layout. */
+/* The value covers a buffer of its own in exactly the requested layout. */
 static bool lies_as(const struct aten_value *v, const struct aten_tensor *wanted)
 {
     for (uint32_t i = 0; i < v->rank; i++)
@@ -306,7 +306,7 @@ static bool lies_as(const struct aten_value *v, const struct aten_tensor *wanted
 bool aten_result(struct aten_graph *g, const struct aten_node *n, uint32_t i, struct aten_value *v)
 {
     if (!v || g->failed)
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     if (!aten_wanted(n, i))
         return true;
     const struct aten_tensor *wanted = &n->outputs[i];
@@ -341,7 +341,7 @@ struct aten_value *aten_view(struct aten_graph *g, const struct aten_value *x, u
         v->strides[i] = strides[i];
     }
     if (extent_of(rank, sizes, strides) * aten_type_bytes(x->type) > bytes_of(x->buffer)) {
-        aten_fail(g, "a view reaches beyond its storage");
+        aten_fail(g, "a view exceeds its storage");
         return NULL;
     }
     return v;
@@ -412,7 +412,8 @@ struct aten_value *aten_squeeze(struct aten_graph *g, const struct aten_value *x
     return aten_view(g, x, x->rank - 1, sizes, strides);
 }
 
-/* Whether strides of the new sizes say the same; torch's rule: a run of dimensions that lie in one another. */
+/* Whether strides can describe the new sizes; by torch's rule, runs of dimensions that are contiguous in each other are
+ * merged. */
 static bool reshaped_strides(const struct aten_value *x, uint32_t rank, const int64_t *sizes, int64_t *out)
 {
     uint32_t to = rank;
@@ -463,7 +464,7 @@ struct aten_value *aten_reshape(struct aten_graph *g, struct aten_value *x, uint
     for (uint32_t i = 0; i < rank; i++)
         elements *= sizes[i];
     if (elements != aten_elements(x)) {
-        aten_fail(g, "%lld elements do not become %lld", (long long)aten_elements(x), (long long)elements);
+        aten_fail(g, "%lld elements cannot be reshaped to %lld", (long long)aten_elements(x), (long long)elements);
         return NULL;
     }
     if (!elements)
@@ -478,7 +479,7 @@ struct aten_value *aten_reshape(struct aten_graph *g, struct aten_value *x, uint
 
 /* ---- emitting ---- */
 
-/* An input or a constant is given to DirectML when the first operator uses it. */
+/* An input or a constant becomes part of the DirectML graph when the first operator uses it. */
 static bool materialise(struct aten_graph *g, struct aten_buffer *buffer)
 {
     if (buffer->materialised || buffer->source == ATEN_SOURCE_NODE || buffer->source == ATEN_SOURCE_EMPTY)
@@ -519,7 +520,7 @@ const DML_TENSOR_DESC *aten_describe_rank(struct aten_graph *g, struct aten_desc
     d->buffer.DimensionCount = used;
     d->buffer.Sizes = d->sizes;
     d->buffer.Strides = d->strides;
-    /* All views of a buffer declare its full size: both ends of an edge must agree. */
+    /* All views of a buffer declare its full size, because both ends of an edge must agree. */
     d->buffer.TotalTensorSizeInBytes = base_align_up((uint64_t)v->buffer->extent * aten_type_bytes(v->buffer->type), 4);
     d->desc = (DML_TENSOR_DESC){ DML_TENSOR_TYPE_BUFFER, &d->buffer };
     return &d->desc;
@@ -536,7 +537,7 @@ const DML_TENSOR_DESC *aten_describe_broadcast(struct aten_graph *g, struct aten
     return aten_describe(g, d, v ? aten_expand(g, v, rank, sizes) : NULL);
 }
 
-/* True when nothing is left to do for the device (or the graph has failed). */
+/* Returns true if the device has nothing to compute (or the graph has failed). */
 static bool emit_empty(struct aten_graph *g, struct aten_value *const *inputs, uint32_t input_count,
                        struct aten_value *const *outputs, uint32_t output_count)
 {
@@ -545,7 +546,7 @@ static bool emit_empty(struct aten_graph *g, struct aten_value *const *inputs, u
         full = full || (outputs[i] && outputs[i]->buffer->source != ATEN_SOURCE_EMPTY);
     for (uint32_t i = 0; full && i < input_count; i++)
         if (inputs[i] && inputs[i]->buffer->source == ATEN_SOURCE_EMPTY)
-            return !aten_fail(g, "an input is empty and the result is not");
+            return !aten_fail(g, "an input is empty but the result is not");
     return !full;
 }
 
@@ -574,7 +575,7 @@ bool aten_emit(struct aten_graph *g, DML_OPERATOR_TYPE type, const void *desc, s
     IDMLOperator *op = NULL;
     HRESULT hr = IDMLDevice1_CreateOperator(g->dml, &operator_desc, &IID_IDMLOperator, (void **)&op);
     if (FAILED(hr))
-        return aten_fail(g, "DirectML refuses operator %d with 0x%08x", (int)type, (unsigned)hr);
+        return aten_fail(g, "CreateOperator failed for operator %d (0x%08x)", (int)type, (unsigned)hr);
     DML_OPERATOR_GRAPH_NODE_DESC *node = aten_alloc(g, sizeof(*node));
     if (!node || !base_array_reserve((void **)&g->nodes, g->node_count, &g->node_capacity, sizeof(*g->nodes))) {
         IDMLOperator_Release(op);

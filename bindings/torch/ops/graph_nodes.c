@@ -21,7 +21,7 @@ void aten_graph_destroy(struct aten_graph *graph)
     free(graph);
 }
 
-/* The value's number, 0: failed. */
+/* The number of the value; 0: failed. */
 static uint64_t number(struct aten_graph *g, struct aten_value *v)
 {
     if (g->failed || !v)
@@ -34,12 +34,12 @@ static uint64_t number(struct aten_graph *g, struct aten_value *v)
     return g->value_count;
 }
 
-/* NULL (failed): there is none. */
+/* The value with this number; NULL (failed): none. */
 static struct aten_value *numbered(struct aten_graph *g, uint64_t value)
 {
     if (!g->failed && value && value <= g->value_count)
         return g->values[value - 1];
-    aten_fail(g, "there is no value %llu", (unsigned long long)value);
+    aten_fail(g, "value %llu does not exist", (unsigned long long)value);
     return NULL;
 }
 
@@ -55,9 +55,9 @@ static bool operand_of(struct aten_graph *g, const struct aten_arg *arg, struct 
 {
     const uint32_t count = arg->kind == ATEN_TENSORS ? arg->count : 1;
     *out = (struct aten_operand){ .kind = arg->kind, .count = arg->count };
-    out->integers = arg->integers; /* or whatever the union holds */
+    out->integers = arg->integers; /* copies any pointer of the union */
     if (arg->kind == ATEN_GENERATOR)
-        return aten_fail(g, "random numbers have no place in graphs yet");
+        return aten_fail(g, "random operators are not supported in graphs");
     if (arg->kind != ATEN_TENSOR && arg->kind != ATEN_TENSORS)
         return true;
     out->values = aten_alloc(g, count * sizeof(struct aten_value *));
@@ -96,7 +96,7 @@ uint64_t aten_graph_view(struct aten_graph *graph, uint64_t value, const struct 
     if (!v)
         return 0;
     if (v->type != layout->type) {
-        aten_fail(graph, "a view of %s as %s", aten_type_name(v->type), aten_type_name(layout->type));
+        aten_fail(graph, "a view of %s as %s is not supported", aten_type_name(v->type), aten_type_name(layout->type));
         return 0;
     }
     int64_t extent = 1, one = 1;
@@ -106,10 +106,10 @@ uint64_t aten_graph_view(struct aten_graph *graph, uint64_t value, const struct 
         extent += (layout->sizes[i] - 1) * layout->strides[i];
     }
     if (offset < 0 || offset + extent > v->buffer->extent) {
-        aten_fail(graph, "a view reaches beyond its storage");
+        aten_fail(graph, "a view exceeds its storage");
         return 0;
     }
-    if (offset) /* values begin where their buffers do */
+    if (offset) /* values start at the first element of their buffers */
         v = aten_slice(graph, aten_view(graph, v, 1, &v->buffer->extent, &one), 0, offset, extent, 1);
     return number(graph, aten_view(graph, v, layout->rank, layout->sizes, layout->strides));
 }

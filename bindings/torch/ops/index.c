@@ -100,7 +100,7 @@ static struct aten_value *diagonals(struct aten_graph *g, struct aten_value *x, 
     const uint32_t rank = shape->rank;
     if (g->failed || rank < 2)
         return NULL;
-    if (rank > 4) { /* the operator's most: stack the matrices */
+    if (rank > 4) { /* maximum rank of the operator: merge the batch dimensions */
         for (uint32_t i = 0; i + 2 < rank; i++)
             three.sizes[0] *= shape->sizes[i];
         three.sizes[1] = shape->sizes[rank - 2];
@@ -195,7 +195,7 @@ struct aten_value *aten_scatter_tuples(struct aten_graph *g, struct aten_value *
     struct aten_value *y = aten_new(g, x->type, x->rank, x->sizes);
     if (!y)
         return NULL;
-    /* SCATTER_ND's description is this without the last field. */
+    /* The description of SCATTER_ND is this one without the last field. */
     ANYDML_SCATTER_REDUCE_ND_OPERATOR_DESC desc = { aten_describe_rank(g, &d[0], x, all),
                                                     aten_describe_rank(g, &d[1], tuples, all),
                                                     aten_describe_rank(g, &d[2], updates, all),
@@ -233,7 +233,7 @@ struct aten_value *aten_scatter(struct aten_graph *g, struct aten_value *x, stru
 
 /* ---- along an axis ---- */
 
-/* The same bits as another type of the same size. */
+/* Reinterprets the bits as another type of the same size. */
 static struct aten_value *seen_as(struct aten_graph *g, struct aten_value *x, int32_t type)
 {
     struct aten_value *y = x ? aten_view(g, x, x->rank, x->sizes, x->strides) : NULL;
@@ -319,7 +319,7 @@ struct aten_value *aten_uniform(struct aten_graph *g, const struct aten_node *n,
                                                                   : type == ATEN_FLOAT16  ? 11
                                                                   : type == ATEN_BFLOAT16 ? 8
                                                                                           : 24;
-    /* The digits that the type has, so that 1 is never rounded to. */
+    /* Only as many digits as the type has, so that no value is rounded up to 1. */
     w = aten_divide(g, w, aten_scalar_int(g, of, INT64_C(1) << ((wide ? 64 : 32) - digits)));
     w = aten_convert(g, w, wide ? ATEN_FLOAT64 : ATEN_FLOAT32);
     return aten_scaled(g, w, 1.0 / (double)(INT64_C(1) << digits), 0);

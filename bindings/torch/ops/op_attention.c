@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scaled dot-product attention, forward and backward, each as one graph. The operators are torch_directml's own: what
- * torch keeps between the two passes is recomputed, so that the forward pass is one fused attention. */
+/* Scaled dot-product attention, forward and backward, each as one graph. The operators are torch_directml's own: the
+ * tensors that torch keeps between the two passes are recomputed, so that the forward pass is one fused attention. */
 #include "graph.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 struct attention {
     struct aten_value *query, *key, *value; /* [batch, heads, tokens, size] */
     struct aten_value *scores;              /* [batch, heads, queries, keys], scaled and masked */
-    bool biased;                            /* rows may be masked as a whole */
+    bool biased;                            /* whole rows may be masked */
     double scale;
     int32_t type; /* of the scores */
 };
@@ -21,7 +21,7 @@ static struct aten_value *transposed(struct aten_graph *g, struct aten_value *x)
     return x ? aten_transpose(g, x, 2, 3) : NULL;
 }
 
-/* [queries, keys]: -infinity where the key comes after the query, elsewhere 0. */
+/* [queries, keys]: -infinity where the key follows the query, 0 elsewhere. */
 static struct aten_value *causal_mask(struct aten_graph *g, int32_t type, int64_t queries, int64_t keys)
 {
     const int64_t rows[2] = { queries, 1 }, columns[2] = { 1, keys };
@@ -36,7 +36,7 @@ static struct aten_value *causal_mask(struct aten_graph *g, int32_t type, int64_
                        aten_scalar(g, type, 0));
 }
 
-/* query, key, value, bias, causal, scale: arguments from `first` on. */
+/* Reads query, key, value, bias, causal, scale: arguments from `first` on. */
 static bool read_attention(struct aten_graph *g, const struct aten_node *n, uint32_t first, struct attention *out)
 {
     struct aten_value *q = aten_in(g, n, first), *k = aten_in(g, n, first + 1), *v = aten_in(g, n, first + 2);
@@ -46,11 +46,11 @@ static bool read_attention(struct aten_graph *g, const struct aten_node *n, uint
         return aten_fail(g, "query, key and value have %u, %u and %u dimensions, must have 4", q->rank, k->rank,
                          v->rank);
     if (!aten_is_float(q->type) || !aten_elements(q) || !aten_elements(k) || !aten_elements(v))
-        return aten_fail(g, "only full tensors of floats attend to one another");
+        return aten_fail(g, "query, key and value must be floating point and must not be empty");
     const int32_t type = aten_wide(q->type);
     *out = (struct attention){ q, k, v, NULL, aten_given(n, first + 3), aten_real(g, n, first + 5, 1), type };
-    /* In FLOAT32 for types of 16 bits: what is lost in scores is lost in their exponentials many times over. */
-    const bool exact = type == ATEN_FLOAT64; /* factors of products are FLOAT32 */
+    /* Scores of 16-bit types are computed in FLOAT32: the exponentials multiply rounding errors of scores. */
+    const bool exact = type == ATEN_FLOAT64; /* factors of GEMMs are FLOAT32 */
     struct aten_value *s = aten_matmul(g, aten_convert(g, q, type), transposed(g, aten_convert(g, k, type)), NULL,
                                        exact ? 1 : out->scale, 0);
     if (exact)
@@ -89,7 +89,8 @@ bool aten_build_attention(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_matmul(g, p, a.value, NULL, 1, 0));
 }
 
-/* torch_directml::attention_backward(gradient, query, key, value, bias, causal, scale) -> of query, key and value */
+/* torch_directml::attention_backward(gradient, query, key, value, bias, causal, scale) -> gradients of query, key,
+ * value */
 bool aten_build_attention_backward(struct aten_graph *g, const struct aten_node *n)
 {
     struct attention a;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bessel functions and Airy's, in FLOAT64: power series near 0, asymptotic ones far away, where both have the digits of
- * FLOAT32 and some to spare. */
+/* Bessel functions and Airy's, in FLOAT64: power series near 0, asymptotic series far from it; both are more precise
+ * there than FLOAT32 requires. */
 #include "special.h"
 
 #include <math.h>
@@ -10,17 +10,17 @@
 #define TERMS  48 /* of power series */
 #define HANKEL 16 /* of asymptotic series */
 
-/* Results in FLOAT64 would have fewer digits than their type. */
+/* The argument; fails for results in FLOAT64, which would be less precise than their type. */
 static struct aten_value *argument(struct aten_graph *g, const struct aten_node *n)
 {
     if (n->outputs[0].type == ATEN_FLOAT64) {
-        aten_fail(g, "results in float64 have no operator");
+        aten_fail(g, "results in float64 are not supported");
         return NULL;
     }
     return aten_in_double(g, n, 0);
 }
 
-/* The sum of sign^k (x / 2)^(2k) / (k! (k + order)!) with weights[k], if there are any; times (x / 2)^order. */
+/* (x / 2)^order times the sum of sign^k (x / 2)^(2k) / (k! (k + order)!), each term times weights[k] if given. */
 static struct aten_value *power_series(struct aten_graph *g, struct aten_value *x, int order, double sign,
                                        const double *weights)
 {
@@ -52,7 +52,7 @@ static struct aten_value *at_most(struct aten_graph *g, struct aten_value *x, do
     return aten_apply2(g, EW(MIN), x, aten_number(g, most));
 }
 
-/* ---- oscillating ones ---- */
+/* ---- oscillating functions ---- */
 
 #define FAR 12
 
@@ -89,7 +89,7 @@ bool aten_build_bessel_j(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_select(g, near, series, aten_add(g, far, aten_scaled(g, x, 0, 0))));
 }
 
-/* Harmonic numbers: weights of the second solutions' series. */
+/* Harmonic numbers, the weights of the second solutions' series. */
 static void harmonic(int order, double *out)
 {
     double sum = 0;
@@ -120,9 +120,9 @@ bool aten_build_bessel_y(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_select(g, aten_test(g, EW(IS_NAN), x, 0), x, y));
 }
 
-/* ---- growing and falling ones ---- */
+/* ---- growing and decaying functions ---- */
 
-/* The sum of sign^k a(k) x^-k over sqrt(x). */
+/* The sum of sign^k a(k) x^-k, divided by sqrt(x). */
 static struct aten_value *exponential_far(struct aten_graph *g, struct aten_value *x, int order, double sign)
 {
     double a[HANKEL];
@@ -135,7 +135,7 @@ static struct aten_value *exponential_far(struct aten_graph *g, struct aten_valu
 
 #define GROWN 20
 
-/* i0, i1: parameter bit 0 the order; bit 1: times e^-|x| */
+/* i0, i1: parameter bit 0: the order; bit 1: times e^-|x| */
 bool aten_build_bessel_i(struct aten_graph *g, const struct aten_node *n)
 {
     const int order = (int)(n->parameter & 1);
@@ -158,7 +158,7 @@ bool aten_build_bessel_i(struct aten_graph *g, const struct aten_node *n)
 
 #define FALLEN 8
 
-/* modified_bessel_k0, k1: parameter bit 0 the order; bit 1: times e^x */
+/* modified_bessel_k0, k1: parameter bit 0: the order; bit 1: times e^x */
 bool aten_build_bessel_k(struct aten_graph *g, const struct aten_node *n)
 {
     const int order = (int)(n->parameter & 1);
@@ -193,7 +193,7 @@ bool aten_build_spherical_bessel(struct aten_graph *g, const struct aten_node *n
     return aten_result(g, n, 0, aten_select(g, far, aten_number(g, 0), y));
 }
 
-/* ---- Airy ---- */
+/* ---- Airy functions ---- */
 
 #define AIRY_FAR 6
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of two and three tensors, element by element. */
+/* Element-wise functions of two and three tensors. */
 #include "graph.h"
 
 #include <math.h>
@@ -27,7 +27,7 @@ static bool holds(int32_t type, double value)
     return digits == floor(digits) && exponent > -14 && exponent <= 15;
 }
 
-/* The common type; beside tensors of 16 bits numbers that these do not hold stay what they are, as on the CPU. */
+/* The common type. As on the CPU, a number that a 16-bit type cannot represent keeps its precision. */
 static int32_t arithmetic_type(struct aten_graph *g, const struct aten_node *n)
 {
     const int32_t type = aten_result_type(n, first_two, 2);
@@ -38,8 +38,8 @@ static int32_t arithmetic_type(struct aten_graph *g, const struct aten_node *n)
     return aten_known_number(g, n, number, &value) && holds(type, value) ? type : aten_wide(type);
 }
 
-/* add, sub and rsub(self, other, alpha): other, for rsub self, times alpha. Booleans add by or. parameter: operator;
- * NONE for rsub. */
+/* add, sub and rsub(self, other, alpha): alpha scales `other`, for rsub `self`. The sum of booleans is their or.
+ * parameter: the operator; NONE for rsub. */
 bool aten_build_add(struct aten_graph *g, const struct aten_node *n)
 {
     const int32_t to = n->outputs[0].type;
@@ -65,7 +65,7 @@ bool aten_build_mul(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_apply2(g, type == ATEN_BOOLEAN ? EW(LOGICAL_AND) : EW(MULTIPLY), x, y));
 }
 
-/* Whether x / y has a remainder, `rest`, and is below 0: floored, it is then one less than cut off. */
+/* Whether x / y has a remainder (`rest`) and is negative; the floor is then one less than the truncated quotient. */
 static struct aten_value *below(struct aten_graph *g, struct aten_value *rest, struct aten_value *y)
 {
     struct aten_value *zero = like(g, y, 0);
@@ -74,7 +74,7 @@ static struct aten_value *below(struct aten_graph *g, struct aten_value *rest, s
     return aten_apply2(g, EW(LOGICAL_AND), aten_not(g, aten_apply2(g, EW(LOGICAL_EQUALS), rest, zero)), other);
 }
 
-/* From the remainder, so that it is right where x / y rounds up to an integer. Integers leave their range nowhere. */
+/* Computed from the remainder, so that it is exact where x / y rounds up to an integer. Integers cannot overflow. */
 struct aten_value *aten_floor_divided(struct aten_graph *g, struct aten_value *x, struct aten_value *y)
 {
     if (!x || !y)
@@ -96,7 +96,7 @@ static struct aten_value *truncated(struct aten_graph *g, struct aten_value *x)
     return x && aten_is_float(x->type) ? aten_round(g, x, DML_ROUNDING_MODE_TOWARD_ZERO) : x;
 }
 
-/* div(self, other, rounding_mode): without one, integers become floats. */
+/* div(self, other, rounding_mode): without a mode, integers are converted to floats. */
 bool aten_build_div(struct aten_graph *g, const struct aten_node *n)
 {
     const char *mode = aten_given(n, 2) ? n->args[2].string : "";
@@ -125,7 +125,7 @@ bool aten_build_remainder(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_select(g, below(g, rest, y), aten_add(g, rest, y), rest));
 }
 
-/* One operator of two tensors in their common type; parameter: it. */
+/* One operator of two tensors in their common type; parameter: the operator. */
 bool aten_build_binary(struct aten_graph *g, const struct aten_node *n)
 {
     const int32_t type = aten_result_type(n, first_two, 2);
@@ -133,7 +133,7 @@ bool aten_build_binary(struct aten_graph *g, const struct aten_node *n)
         g, n, 0, aten_apply2(g, (DML_OPERATOR_TYPE)n->parameter, aten_in_as(g, n, 0, type), aten_in_as(g, n, 1, type)));
 }
 
-/* The same in floats: atan2. */
+/* The same in floating point: atan2. */
 bool aten_build_binary_float(struct aten_graph *g, const struct aten_node *n)
 {
     const int32_t result = aten_result_type(n, first_two, 2);
@@ -156,7 +156,7 @@ bool aten_build_pow(struct aten_graph *g, const struct aten_node *n)
         return aten_fail(g, "bool has no powers");
     if (aten_is_float(type))
         return aten_result(g, n, 0, aten_apply2(g, EW(POW), x, aten_in_as(g, n, 1, type)));
-    /* A plan is for one exponent: torch refuses negative ones when it is made. */
+    /* torch rejects negative exponents when it creates the plan; a plan therefore has a single exponent. */
     if (!aten_is_tensor(n, 1) && aten_int(g, n, 1, 0) < 0)
         return aten_fail(g, "exponent is %lld, must not be negative", (long long)aten_int(g, n, 1, 0));
     struct aten_value *y = aten_in_as(g, n, 1, type), *z = aten_apply2(g, EW(POW), x, y);
@@ -167,7 +167,7 @@ bool aten_build_pow(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_select(g, by_zero, like(g, z, 0), z));
 }
 
-/* NaN in either gives NaN. `type`: MIN or MAX. */
+/* MIN or MAX (`type`) that propagates NaN from either operand. */
 static struct aten_value *extreme(struct aten_graph *g, DML_OPERATOR_TYPE type, struct aten_value *x,
                                   struct aten_value *y)
 {
@@ -201,7 +201,7 @@ bool aten_build_extreme(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, extreme(g, (DML_OPERATOR_TYPE)n->parameter, x, y));
 }
 
-/* The bound is a number, which must not be NaN, or a tensor. */
+/* The bound is either a number, which must not be NaN, or a tensor. */
 static struct aten_value *bounded(struct aten_graph *g, const struct aten_node *n, DML_OPERATOR_TYPE type,
                                   struct aten_value *x, uint32_t bound)
 {
@@ -239,7 +239,7 @@ bool aten_build_hardtanh(struct aten_graph *g, const struct aten_node *n)
 
 /* ---- comparisons and logic ---- */
 
-/* parameter: the operator, negative for its negation (ne). */
+/* parameter: the operator; negative for its negation (ne). */
 bool aten_build_compare(struct aten_graph *g, const struct aten_node *n)
 {
     const int32_t type = aten_result_type(n, first_two, 2);
@@ -255,7 +255,7 @@ bool aten_build_logical(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_apply2(g, (DML_OPERATOR_TYPE)n->parameter, x, y));
 }
 
-/* parameter: BIT_AND, BIT_OR, BIT_XOR, which are the logical ones for booleans. */
+/* parameter: BIT_AND, BIT_OR, BIT_XOR; booleans use the logical operators. */
 bool aten_build_bitwise(struct aten_graph *g, const struct aten_node *n)
 {
     const int32_t type = aten_result_type(n, first_two, 2);
@@ -286,7 +286,7 @@ bool aten_build_masked_fill(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_select(g, mask, aten_in_as(g, n, 2, type), aten_in_as(g, n, 0, type)));
 }
 
-/* lerp(self, end, weight): from the nearer end, so that weight 1 gives `end` exactly. */
+/* lerp(self, end, weight): computed from the nearer end, so that weight 1 returns `end` exactly. */
 bool aten_build_lerp(struct aten_graph *g, const struct aten_node *n)
 {
     const int32_t type = aten_wide(n->outputs[0].type);
@@ -314,9 +314,9 @@ bool aten_build_addc(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_add(g, x, aten_apply2(g, (DML_OPERATOR_TYPE)n->parameter, a, b)));
 }
 
-/* ---- logarithms of sums, signs, products with logarithms ---- */
+/* ---- logarithms of sums, signs, multiplication by logarithms ---- */
 
-/* log(e^x + e^y); parameter 2: powers of 2. */
+/* log(e^x + e^y); parameter 2: base 2. */
 bool aten_build_logaddexp(struct aten_graph *g, const struct aten_node *n)
 {
     const int32_t type = aten_wide(n->outputs[0].type);
@@ -330,7 +330,7 @@ bool aten_build_logaddexp(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_select(g, far, most, sum));
 }
 
-/* xlogy(self, other): 0 where self is 0 and other no NaN. */
+/* xlogy(self, other): 0 where self is 0 and other is not NaN. */
 bool aten_build_xlogy(struct aten_graph *g, const struct aten_node *n)
 {
     const int32_t type = aten_wide(n->outputs[0].type);
@@ -345,7 +345,7 @@ bool aten_build_copysign(struct aten_graph *g, const struct aten_node *n)
     const int32_t type = n->outputs[0].type;
     struct aten_value *x = aten_apply(g, EW(ABS), aten_in_as(g, n, 0, type)), *y = aten_in_as(g, n, 1, type);
     struct aten_value *zero = aten_apply2(g, EW(LOGICAL_EQUALS), y, like(g, y, 0));
-    y = aten_select(g, zero, aten_apply(g, EW(RECIP), y), y); /* 1 / -0 is below 0, too */
+    y = aten_select(g, zero, aten_apply(g, EW(RECIP), y), y); /* 1 / -0 is negative, too */
     struct aten_value *negative = aten_apply2(g, EW(LOGICAL_LESS_THAN), y, like(g, y, 0));
     return aten_result(g, n, 0, aten_select(g, negative, aten_apply(g, EW(NEGATE), x), x));
 }
@@ -367,7 +367,7 @@ bool aten_build_copy(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_in_as(g, n, 1, n->outputs[0].type));
 }
 
-/* fill(self, value), full(size, fill_value): parameter, where the value is; 0 for zeros. */
+/* fill(self, value), full(size, fill_value): parameter: index of the value; 0 for zeros. */
 bool aten_build_fill(struct aten_graph *g, const struct aten_node *n)
 {
     const int32_t type = n->outputs[0].type;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators that look at the bits of numbers. */
+/* Operators on the bits of numbers. */
 #include "graph.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ static struct aten_value *seen_as(struct aten_graph *g, struct aten_value *x, in
     return y;
 }
 
-/* Argument i, a copy of which another view may be made. */
+/* A copy of argument i, of which a view with another type can be made. */
 static struct aten_value *float_in(struct aten_graph *g, const struct aten_node *n, uint32_t i, int32_t type)
 {
     struct aten_value *x = aten_in_as(g, n, i, type);
@@ -26,7 +26,7 @@ static struct aten_value *is(struct aten_graph *g, struct aten_value *x, double 
     return x ? aten_apply2(g, EW(LOGICAL_EQUALS), x, aten_scalar(g, x->type, value)) : NULL;
 }
 
-/* nextafter(self, other): sizes are in the order of their bits. */
+/* nextafter(self, other): floats of one sign are ordered like their bits. */
 bool aten_build_nextafter(struct aten_graph *g, const struct aten_node *n)
 {
     const int32_t type = n->outputs[0].type, width = (int32_t)aten_type_bytes(type);
@@ -46,11 +46,11 @@ bool aten_build_nextafter(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_select(g, aten_test(g, EW(IS_NAN), y, 0), y, z));
 }
 
-/* frexp(self) -> (mantissa, exponent): subnormal numbers are made normal first. */
+/* frexp(self) -> (mantissa, exponent): subnormal numbers are scaled to normal ones first. */
 bool aten_build_frexp(struct aten_graph *g, const struct aten_node *n)
 {
     if (aten_wide(n->outputs[0].type) != ATEN_FLOAT32)
-        return aten_fail(g, "%s has no operator, float32 has", aten_type_name(n->outputs[0].type));
+        return aten_fail(g, "%s is not supported, float32 is", aten_type_name(n->outputs[0].type));
     struct aten_value *x = float_in(g, n, 0, ATEN_FLOAT32), *size = aten_apply(g, EW(ABS), x);
     struct aten_value *small = aten_apply2(g, EW(LOGICAL_LESS_THAN), size, aten_scalar(g, ATEN_FLOAT32, 0x1p-126));
     struct aten_value *bits = seen_as(g, aten_select(g, small, aten_scaled(g, size, 0x1p30, 0), size), ATEN_INT32);
@@ -79,8 +79,8 @@ static int32_t unsigned_of(int32_t type)
                                 : type;
 }
 
-/* bitwise_left_shift(self, other), bitwise_right_shift: parameter 1. By as many bits as there are, or by a negative
- * number: only copies of the sign are left, or zeros. */
+/* bitwise_left_shift(self, other), bitwise_right_shift: parameter 1. Shifts by a negative number or by at least the
+ * number of bits leave copies of the sign, or zeros. */
 bool aten_build_shift(struct aten_graph *g, const struct aten_node *n)
 {
     const int32_t type = n->outputs[0].type, bits = unsigned_of(type);

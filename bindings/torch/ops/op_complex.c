@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Complex numbers: their parts, arithmetic, products and sums. */
+/* Complex numbers: their parts, arithmetic, matrix multiplication and sums. */
 #include "complex.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@ static struct aten_value *interleaved(struct aten_graph *g, const struct aten_va
 {
     struct aten_value *y = aten_alloc(g, sizeof(*y));
     if (!y || x->rank == ATEN_RANK_MAX) {
-        aten_fail(g, "complex tensors have at most %u dimensions here", ATEN_RANK_MAX - 1);
+        aten_fail(g, "complex tensors of more than %u dimensions are not supported", ATEN_RANK_MAX - 1);
         return NULL;
     }
     *y = *x;
@@ -31,7 +31,7 @@ static struct aten_pair parts_of(struct aten_graph *g, struct aten_value *x, int
     if (both && !aten_elements(x)) {
         pair.re = pair.im = aten_new_packed(g, part, x->rank, x->sizes);
     } else if (both) {
-        /* A view, since the real part comes first. */
+        /* A view, since the real part is stored first. */
         pair.re = aten_convert(g, aten_view(g, both, x->rank, both->sizes, both->strides), part);
         pair.im = aten_convert(g, aten_squeeze(g, aten_slice(g, both, x->rank, 1, 1, 1), x->rank), part);
     }
@@ -59,7 +59,7 @@ bool aten_pair_result(struct aten_graph *g, const struct aten_node *n, uint32_t 
     if (!aten_wanted(n, i))
         return true;
     if (!x.re || !aten_is_complex(wanted->type))
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     struct aten_value *whole = aten_new_strided(g, wanted->type, wanted->rank, wanted->sizes, wanted->strides);
     struct aten_value *both = whole ? interleaved(g, whole) : NULL, *in[2] = { x.re, aten_pair_im(g, x) };
     DML_TENSOR_DESC tensors[2];
@@ -109,7 +109,7 @@ static struct aten_value *absolute(struct aten_graph *g, struct aten_value *x)
     return aten_apply(g, EW(ABS), x);
 }
 
-/* Without overflow where the result has none. */
+/* Does not overflow unless the result does. */
 static struct aten_value *size_of(struct aten_graph *g, struct aten_pair x)
 {
     struct aten_value *a = absolute(g, x.re), *b = x.im ? absolute(g, x.im) : NULL;
@@ -132,7 +132,7 @@ static struct aten_pair divided(struct aten_graph *g, struct aten_pair x, struct
 {
     if (!y.im)
         return (struct aten_pair){ aten_divide(g, x.re, y.re), x.im ? aten_divide(g, x.im, y.re) : NULL };
-    /* Both over the larger part of y, so that the squares stay in range. */
+    /* Divides both by the larger part of y, so that the squares do not overflow. */
     struct aten_value *most = aten_apply2(g, EW(MAX), absolute(g, y.re), absolute(g, y.im));
     struct aten_pair u = { aten_divide(g, y.re, most), aten_divide(g, y.im, most) };
     struct aten_value *square = aten_add(g, aten_multiply(g, u.re, u.re), aten_multiply(g, u.im, u.im));
@@ -142,7 +142,7 @@ static struct aten_pair divided(struct aten_graph *g, struct aten_pair x, struct
     return (struct aten_pair){ aten_divide(g, z.re, square), aten_divide(g, z.im, square) };
 }
 
-/* The type of the parts that results or the first argument have. */
+/* The type of the parts of the results or of the first argument. */
 static int32_t part_of(const struct aten_node *n)
 {
     int32_t type = n->outputs[0].type;
@@ -156,7 +156,7 @@ bool aten_build_complex_abs(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, size_of(g, aten_pair_in(g, n, 0, part_of(n))));
 }
 
-/* angle(self), of real tensors too: 0 or pi, NaN stays. */
+/* angle(self), also of real tensors: 0 or pi; NaN is propagated. */
 bool aten_build_angle(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *x = aten_in_as(g, n, 0, aten_wide(n->outputs[0].type));
@@ -174,7 +174,7 @@ bool aten_build_complex_angle(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_apply2(g, EW(ATAN_YX), x.im, x.re));
 }
 
-/* x / |x|, 0 at 0 */
+/* x / |x|; 0 at 0 */
 bool aten_build_complex_sgn(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_pair x = aten_pair_in(g, n, 0, part_of(n));
@@ -269,7 +269,7 @@ bool aten_build_complex_equal(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, n->parameter ? aten_not(g, same) : same);
 }
 
-/* ---- sums, products, copies ---- */
+/* ---- sums, matrix multiplication, copies ---- */
 
 static struct aten_value *summed(struct aten_graph *g, struct aten_value *x, uint32_t axes,
                                  const struct aten_tensor *out)
@@ -316,12 +316,12 @@ bool aten_build_complex_mm(struct aten_graph *g, const struct aten_node *n)
     return aten_pair_result(g, n, 0, z);
 }
 
-/* copy(self, src), fill(self, value), full(size, value), _to_copy(self): parameter, where it is */
+/* copy(self, src), fill(self, value), full(size, value), _to_copy(self): parameter: index of the value */
 bool aten_build_complex_copy(struct aten_graph *g, const struct aten_node *n)
 {
     const uint32_t from = (uint32_t)n->parameter;
     if (!aten_is_complex(n->outputs[0].type))
-        return aten_fail(g, "complex numbers become %s", aten_type_name(n->outputs[0].type));
+        return aten_fail(g, "complex numbers cannot be converted to %s", aten_type_name(n->outputs[0].type));
     return aten_pair_result(g, n, 0, aten_pair_in(g, n, from, aten_part(n->outputs[0].type)));
 }
 
@@ -365,7 +365,7 @@ bool aten_build_bits(struct aten_graph *g, const struct aten_node *n)
             if (v)
                 v->type = bits_type(v->type);
             if (!v || v->type == ATEN_ABSENT)
-                return aten_fail(g, "complex numbers of 16 bytes have no operator");
+                return aten_fail(g, "complex numbers of 16 bytes are not supported");
         }
     }
     if (!args || !outputs || g->failed)
@@ -374,7 +374,7 @@ bool aten_build_bits(struct aten_graph *g, const struct aten_node *n)
         outputs[i] = n->outputs[i];
         outputs[i].type = outputs[i].type == ATEN_ABSENT ? ATEN_ABSENT : bits_type(outputs[i].type);
         if (outputs[i].type != n->outputs[i].type && outputs[i].type == ATEN_ABSENT)
-            return aten_fail(g, "complex numbers of 16 bytes have no operator");
+            return aten_fail(g, "complex numbers of 16 bytes are not supported");
     }
     plain.args = args;
     plain.outputs = outputs;
@@ -385,10 +385,10 @@ bool aten_build_bits(struct aten_graph *g, const struct aten_node *n)
     return ok;
 }
 
-/* constant_pad_nd(self, pad, value): 0 is the same for integers. */
+/* constant_pad_nd(self, pad, value): with zeros, integers of the same size can be padded instead. */
 bool aten_build_complex_pad(struct aten_graph *g, const struct aten_node *n)
 {
     if (aten_given(n, 2) && (n->args[2].kind == ATEN_REALS || aten_real(g, n, 2, 0) != 0))
-        return aten_fail(g, "complex numbers are padded with zeros alone");
+        return aten_fail(g, "complex numbers can be padded with zeros only");
     return aten_build_bits(g, n);
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions and their gradients, windows as columns. */
+/* Convolutions and their gradients; im2col. */
 #include "graph.h"
 
 #define SPATIAL_MAX 3
 
-/* stride, padding, dilation, transposed, output_padding, groups: arguments that follow one another. */
+/* stride, padding, dilation, transposed, output_padding, groups: consecutive arguments. */
 struct window {
     uint32_t spatial, groups;
     bool transposed;
     UINT strides[SPATIAL_MAX], padding[SPATIAL_MAX], dilations[SPATIAL_MAX];
 };
 
-/* A list of one number is for all dimensions. */
+/* A list of one number applies to all dimensions. */
 static bool read_list(struct aten_graph *g, const struct aten_node *n, uint32_t i, uint32_t count, UINT *out)
 {
     uint32_t given;
@@ -42,7 +42,7 @@ static bool read_window(struct aten_graph *g, const struct aten_node *n, uint32_
            read_list(g, n, first + 2, out->spatial, out->dilations);
 }
 
-/* The output's sizes say how many windows there are, and for transposed ones how much of them is cut off. */
+/* The output's sizes determine the number of windows and, for transposed convolutions, how much of them is cropped. */
 static struct aten_value *convolved(struct aten_graph *g, const struct window *w, bool transposed,
                                     struct aten_value *const *in, const int64_t *sizes)
 {
@@ -84,7 +84,7 @@ bool aten_build_convolution(struct aten_graph *g, const struct aten_node *n)
 
 /* ---- gradients ---- */
 
-/* {channels * window, batch, positions}: what the windows at the given number of positions see. */
+/* {channels * window, batch, positions}: im2col of the windows at the given number of positions. */
 static struct aten_value *columns(struct aten_graph *g, const struct window *w, struct aten_value *x,
                                   const int64_t *window, const int64_t *positions)
 {
@@ -95,7 +95,7 @@ static struct aten_value *columns(struct aten_graph *g, const struct window *w, 
         int64_t span = (window[i] - 1) * w->dilations[i] + 1;
         int64_t rest = (positions[i] - 1) * w->strides[i] + span - x->sizes[i + 2] - w->padding[i];
         if (rest <= -(int64_t)w->strides[i]) {
-            aten_fail(g, "argument output_padding is beyond the stride");
+            aten_fail(g, "argument output_padding exceeds the stride");
             return NULL;
         }
         windows[i] = (UINT)window[i];
@@ -121,8 +121,8 @@ static struct aten_value *columns(struct aten_graph *g, const struct window *w, 
     return aten_emit(g, DML_OPERATOR_UNFOLD, &desc, &x, 1, &y, 1) ? packed : NULL;
 }
 
-/* Of `wide`, the sizes that the windows at the positions of `small` reach, and how much padding there is behind. False:
- * they reach nothing but padding. */
+/* The sizes of the part of `wide` that the windows at the positions of `small` reach, and the padding that they reach
+ * behind it. Returns false if they reach nothing but padding. */
 static bool find_reach(const struct window *w, const struct aten_value *wide, const struct aten_value *small,
                        const struct aten_value *weight, int64_t *sizes, UINT *end)
 {
@@ -138,8 +138,8 @@ static bool find_reach(const struct window *w, const struct aten_value *wide, co
     return true;
 }
 
-/* A convolution of images whose batch and channels have changed places by the gradient, with strides as dilations and
- * the other way round. Of several groups each has one channel: they become the channels of a single image. */
+/* Convolves images with batch and channels exchanged by the gradient, with strides and dilations exchanged. With
+ * several groups, each has one channel: these become the channels of a single image. */
 static struct aten_value *convolved_gradient(struct aten_graph *g, const struct window *w, struct aten_value *wide,
                                              struct aten_value *small, const struct aten_value *weight,
                                              const int64_t *sizes, const UINT *end)
@@ -175,8 +175,8 @@ static struct aten_value *convolved_gradient(struct aten_graph *g, const struct 
     return aten_emit(g, DML_OPERATOR_CONVOLUTION, &desc, in, 3, &y, 1) ? dw : NULL;
 }
 
-/* The windows' columns times the gradient (of transposed ones the input), summed over batch and positions by a product
- * of matrices for each group; on CPUs, for the types that have kernels for it, a convolution. */
+/* Multiplies the windows' columns by the gradient (for transposed convolutions, by the input) and sums over batch and
+ * positions, with one GEMM per group. On CPUs, types with convolution kernels for this use a convolution. */
 static struct aten_value *weight_gradient(struct aten_graph *g, const struct window *w, struct aten_value *x,
                                           struct aten_value *dy, const struct aten_value *weight)
 {
@@ -206,7 +206,7 @@ static struct aten_value *bias_gradient(struct aten_graph *g, struct aten_value 
 }
 
 /* convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding,
- * groups, output_mask); parameter: where stride is */
+ * groups, output_mask); parameter: index of stride */
 bool aten_build_convolution_backward(struct aten_graph *g, const struct aten_node *n)
 {
     struct window w;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counting: histograms, the most frequent, what is not zero. */
+/* Counting: histograms, modes, nonzero elements. */
 #include "axis.h"
 #include "index.h"
 
@@ -28,8 +28,8 @@ bool aten_build_count_nonzero(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_reshape(g, x, n->outputs[0].rank, n->outputs[0].sizes));
 }
 
-/* The ends of histc's range: of all elements where both arguments are the same; where those are, too, one less and
- * one more. */
+/* The ends of histc's range. If both arguments are 0, these are the extremes of the elements; equal ends are moved
+ * apart by one each. */
 static void range_of(struct aten_graph *g, const struct aten_node *n, struct aten_value *x, struct aten_value **low,
                      struct aten_value **high)
 {
@@ -52,20 +52,20 @@ static void range_of(struct aten_graph *g, const struct aten_node *n, struct ate
     *low = below;
 }
 
-/* histc(self, bins, min, max): integers in INT64, as CUDA has them; the CPU has floats alone. */
+/* histc(self, bins, min, max): integers are counted in INT64, as on CUDA; the CPU supports floats only. */
 bool aten_build_histc(struct aten_graph *g, const struct aten_node *n)
 {
     const int32_t type = aten_is_float(n->outputs[0].type) ? aten_wide(n->outputs[0].type) : ATEN_INT64;
     const int64_t bins = aten_int(g, n, 1, 100), all[1] = { bins };
     struct aten_value *x = aten_flat(g, aten_in_as(g, n, 0, type)), *low, *high;
     if (!x || bins < 1 || n->outputs[0].type == ATEN_BOOLEAN)
-        return aten_fail(g, "bins must be above 0, and elements numbers");
+        return aten_fail(g, "bins must be positive, and self must not be bool");
     if (!aten_elements(x))
         return aten_result(g, n, 0, aten_scalar(g, type, 0));
     range_of(g, n, x, &low, &high);
     struct aten_value *place = aten_multiply(g, aten_subtract(g, x, low), aten_scalar(g, type, (double)bins));
     place = aten_divide(g, place, aten_subtract(g, high, low));
-    place = aten_is_float(type) ? aten_apply(g, EW(FLOOR), place) : place; /* not below 0 where it counts */
+    place = aten_is_float(type) ? aten_apply(g, EW(FLOOR), place) : place; /* not negative for elements in range */
     place = aten_apply2(g, EW(MIN), place, aten_scalar(g, type, (double)bins - 1));
     struct aten_value *inside = aten_not(g, aten_apply2(g, EW(LOGICAL_LESS_THAN), x, low));
     inside = aten_apply2(g, EW(LOGICAL_AND), inside, aten_apply2(g, EW(LOGICAL_LESS_THAN_OR_EQUAL), x, high));
@@ -76,7 +76,7 @@ bool aten_build_histc(struct aten_graph *g, const struct aten_node *n)
         aten_scatter_tuples(g, aten_zeros(g, type, 1, all), at, aten_filled(g, type, 1, x->sizes, 1), REDUCE(SUM)));
 }
 
-/* mode(self, dim, keepdim): the least of the most frequent, and where the last of them is. */
+/* mode(self, dim, keepdim): the smallest of the most frequent values, and the index of its last occurrence. */
 bool aten_build_mode(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *x = aten_lined(g, aten_in(g, n, 0)), *indices;
@@ -84,7 +84,7 @@ bool aten_build_mode(struct aten_graph *g, const struct aten_node *n)
     if (!x || !aten_axis(g, aten_int(g, n, 1, -1), x->rank, &axis))
         return false;
     if (!aten_elements(x) || aten_elements(x) * x->sizes[axis] > PAIRS_MAX || x->rank == ATEN_RANK_MAX)
-        return aten_fail(g, "there must be elements, at most %lld comparisons", (long long)PAIRS_MAX);
+        return aten_fail(g, "self must not be empty and must require at most %lld comparisons", (long long)PAIRS_MAX);
     const uint32_t last = x->rank - 1;
     const int64_t size = x->sizes[axis];
     double *places = aten_alloc(g, (size_t)size * sizeof(*places));
@@ -100,7 +100,7 @@ bool aten_build_mode(struct aten_graph *g, const struct aten_node *n)
     count = aten_squeeze(g, aten_reduced(g, REDUCE(SUM), count, UINT32_C(1) << (last + 1), ATEN_INT64), last + 1);
     struct aten_value *first = aten_reduced(g, REDUCE(ARGMAX), count, UINT32_C(1) << last, ATEN_INT64);
     struct aten_value *value = aten_pick(g, x, first, last);
-    /* Of equal ones the last place in self. */
+    /* The last position in self among equal values. */
     struct aten_value *its = aten_apply2(g, EW(LOGICAL_EQUALS), x, value);
     struct aten_value *at = aten_select(g, its, indices, aten_scalar_int(g, ATEN_INT64, 0));
     at = aten_reduced(g, REDUCE(MAX), at, UINT32_C(1) << last, ATEN_INT64);

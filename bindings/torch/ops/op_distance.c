@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Distances between all rows, vector products, and norms that are limited. */
+/* Distances between all rows, vector products, and renormalisation. */
 #include "index.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ static struct aten_value *is_zero(struct aten_graph *g, struct aten_value *x)
     return aten_apply2(g, EW(LOGICAL_EQUALS), x, like(g, x, 0));
 }
 
-/* The norm of order p over the last dimension, which stays with size 1. */
+/* The norm of order p over the last dimension, which is kept with size 1. */
 static struct aten_value *norm(struct aten_graph *g, struct aten_value *x, double p, uint32_t axes)
 {
     struct aten_value *away = aten_apply(g, EW(ABS), x);
@@ -37,7 +37,8 @@ static struct aten_value *norm(struct aten_graph *g, struct aten_value *x, doubl
     return aten_apply2(g, EW(POW), sum, like(g, x, 1 / p));
 }
 
-/* What the distance's gradient is by a difference, times `grad`; distances have size 1 in the last dimension. */
+/* The gradient of the distance with respect to a difference, times `grad`; distances have size 1 in the last
+ * dimension. */
 static struct aten_value *slope(struct aten_graph *g, struct aten_value *x, struct aten_value *distance,
                                 struct aten_value *grad, double p)
 {
@@ -62,7 +63,7 @@ static struct aten_value *slope(struct aten_graph *g, struct aten_value *x, stru
     return aten_select(g, none, like(g, x, 0), y);
 }
 
-/* All rows of x less all rows of y: [..., p, r, m] */
+/* All rows of x minus all rows of y: [..., p, r, m] */
 static struct aten_value *differences(struct aten_graph *g, struct aten_value *x, struct aten_value *y)
 {
     if (!x || !y || x->rank < 2 || y->rank < 2)
@@ -112,11 +113,11 @@ bool aten_build_cdist_backward(struct aten_graph *g, const struct aten_node *n)
     const uint32_t rows = all->rank - 2;
     all = aten_squeeze(g, aten_reduced(g, REDUCE(SUM), all, UINT32_C(1) << rows, type), rows);
     if (all && all->rank > n->outputs[0].rank)
-        return aten_fail(g, "x1 was broadcast");
+        return aten_fail(g, "broadcast x1 is not supported");
     return aten_result(g, n, 0, all);
 }
 
-/* Rows i and j of all pairs i < j: which = 0 or 1. */
+/* Row i (which = 0) or j (1) of all pairs i < j. */
 static struct aten_value *pair_rows(struct aten_graph *g, int64_t rows, int which)
 {
     const int64_t count = rows * (rows - 1) / 2;
@@ -182,7 +183,7 @@ bool aten_build_cross(struct aten_graph *g, const struct aten_node *n)
     return !g->failed && aten_result(g, n, 0, aten_join(g, parts, 3, axis));
 }
 
-/* renorm(self, p, dim, maxnorm): parts along dim whose norm is beyond it are made that long. */
+/* renorm(self, p, dim, maxnorm): slices along dim whose norm exceeds maxnorm are scaled to it. */
 bool aten_build_renorm(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *x = aten_in_as(g, n, 0, aten_wide(n->outputs[0].type));

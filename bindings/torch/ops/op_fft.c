@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Discrete Fourier transforms as products of matrices: short ones are one product with all factors, longer ones two
- * steps with the twiddle factors between (Cooley and Tukey), long primes a convolution (Bluestein). */
+/* Discrete Fourier transforms as GEMMs: a short transform is a single GEMM with all factors, a longer one consists of
+ * two steps with the twiddle factors between them (Cooley and Tukey), and a large prime length is a convolution
+ * (Bluestein). */
 #include "complex.h"
 #include "index.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define DIRECT 64  /* the longest that is one product */
-#define PRIME  256 /* the same where there is no divisor to split by */
+#define DIRECT 64  /* maximum length of a single GEMM */
+#define PRIME  256 /* the same for lengths without a divisor to split by */
 
 /* ---- factors ---- */
 
@@ -20,7 +21,7 @@ static void root(int64_t numerator, int64_t denominator, double *re, double *im)
     *im = sin(angle);
 }
 
-/* A constant pair: element (j, k) is e^(sign 2 pi i j k / order). */
+/* A constant pair with the element (j, k) e^(sign 2 pi i j k / order). */
 static struct aten_pair roots(struct aten_graph *g, int32_t type, const int64_t *sizes, int64_t order, int sign)
 {
     const size_t count = (size_t)(sizes[0] * sizes[1]), bytes = aten_type_bytes(type);
@@ -40,7 +41,7 @@ static struct aten_pair roots(struct aten_graph *g, int32_t type, const int64_t 
     return pair;
 }
 
-/* x times y as matrices. */
+/* Complex matrix multiplication. */
 static struct aten_pair product(struct aten_graph *g, struct aten_pair x, struct aten_pair y)
 {
     struct aten_pair z = { aten_matmul(g, x.re, y.re, NULL, 1, 0), NULL };
@@ -94,7 +95,7 @@ static int64_t divisor_of(int64_t n)
 
 static struct aten_pair transform(struct aten_graph *g, struct aten_pair x, int sign);
 
-/* As a convolution with e^(pi i j^2 / n), of a length that has small factors: jk is (j^2 + k^2 - (k - j)^2) / 2. */
+/* A convolution with e^(pi i j^2 / n), of a length with small factors: jk = (j^2 + k^2 - (k - j)^2) / 2. */
 static struct aten_pair chirped(struct aten_graph *g, struct aten_pair x, int sign)
 {
     const int64_t n = x.re->sizes[1], one[2] = { 1, n };
@@ -128,7 +129,7 @@ static struct aten_pair chirped(struct aten_graph *g, struct aten_pair x, int si
     return scaled(g, aten_pair_multiply(g, y, chirp), 1.0 / (double)length);
 }
 
-/* n = first * last: element j1 * last + j2 of x gives elements k1 + first * k2. */
+/* n = first * last: elements j1 * last + j2 of x yield elements k1 + first * k2. */
 static struct aten_pair split(struct aten_graph *g, struct aten_pair x, int64_t last, int sign)
 {
     const int64_t batch = x.re->sizes[0], n = x.re->sizes[1], first = n / last;
@@ -168,7 +169,7 @@ struct lines {
     int64_t sizes[ATEN_RANK_MAX];
 };
 
-/* The axis last, all others one. */
+/* Moves the axis to the end and merges all other dimensions. */
 static struct aten_pair lines_of(struct aten_graph *g, struct aten_pair x, uint32_t axis, struct lines *lines)
 {
     if (!x.re)
@@ -198,7 +199,7 @@ static struct aten_pair along(struct aten_graph *g, struct aten_pair x, uint32_t
     return lines_back(g, transform(g, lines_of(g, x, axis, &lines), sign), &lines);
 }
 
-/* The first half of a transform of n real numbers gives the rest: the conjugates, in reverse. */
+/* The first half of a transform of n real numbers determines the rest: the conjugates in reverse order. */
 static struct aten_value *real_along(struct aten_graph *g, struct aten_pair x, uint32_t axis, int64_t n)
 {
     struct lines lines;
@@ -209,7 +210,7 @@ static struct aten_value *real_along(struct aten_graph *g, struct aten_pair x, u
     if (x.re->sizes[1] < half)
         x = padded(g, x, half - x.re->sizes[1]);
     x = sliced(g, x, 1, 0, half, 1);
-    /* The first number's imaginary part does not count, nor that of the middle one. */
+    /* The imaginary parts of the first and of the middle number are ignored. */
     double *mask = aten_alloc(g, (size_t)half * sizeof(*mask));
     for (int64_t k = 0; mask && k < half; k++)
         mask[k] = k && 2 * k != n;
@@ -243,7 +244,7 @@ static double factor_of(struct aten_graph *g, const struct aten_node *n, int64_t
 
 struct axes {
     uint32_t list[ATEN_RANK_MAX], count;
-    int64_t elements; /* of all these dimensions */
+    int64_t elements; /* number of elements of all these dimensions */
 };
 
 static bool axes_of(struct aten_graph *g, const struct aten_node *n, const struct aten_value *x, struct axes *out)
@@ -252,7 +253,7 @@ static bool axes_of(struct aten_graph *g, const struct aten_node *n, const struc
     const int64_t *dims = aten_ints(g, n, 1, &count);
     *out = (struct axes){ .count = count, .elements = 1 };
     if (!x || count > ATEN_RANK_MAX)
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     for (uint32_t i = 0; i < count; i++) {
         if (!aten_axis(g, dims[i], x->rank, &out->list[i]))
             return false;
@@ -280,7 +281,8 @@ bool aten_build_fft_c2c(struct aten_graph *g, const struct aten_node *n)
     return aten_pair_result(g, n, 0, scaled(g, x, factor_of(g, n, axes.elements)));
 }
 
-/* _fft_r2c(self, dim, normalization, onesided): the last of dim first, of which half may be enough. */
+/* _fft_r2c(self, dim, normalization, onesided): transforms the last entry of dim first; half of that result may be
+ * sufficient. */
 bool aten_build_fft_r2c(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_pair x = { aten_in_as(g, n, 0, part_of(n->outputs[0].type)), NULL };

@@ -11,7 +11,7 @@ static struct aten_value *like(struct aten_graph *g, const struct aten_value *x,
     return x ? aten_scalar(g, x->type, value) : NULL;
 }
 
-/* The gradient and another argument, wide. */
+/* The gradient and another argument, converted to the wide type. */
 struct pair {
     struct aten_value *dy, *x;
 };
@@ -54,7 +54,7 @@ bool aten_build_tanh_backward(struct aten_graph *g, const struct aten_node *n)
     return scaled_by(g, n, p, aten_scaled(g, aten_multiply(g, p.x, p.x), -1, 1));
 }
 
-/* threshold_backward(grad_output, self, threshold): NaN passes. */
+/* threshold_backward(grad_output, self, threshold): where self is NaN, the gradient passes. */
 bool aten_build_threshold_backward(struct aten_graph *g, const struct aten_node *n)
 {
     const int32_t type = n->outputs[0].type;
@@ -116,7 +116,7 @@ bool aten_build_elu_backward(struct aten_graph *g, const struct aten_node *n)
     struct aten_value *dy = aten_in_as(g, n, 0, type), *alpha = aten_in_as(g, n, 1, type);
     struct aten_value *scale = aten_in_as(g, n, 2, type), *inner = aten_in_as(g, n, 3, type);
     struct aten_value *x = aten_in_as(g, n, 5, type), *low;
-    if (aten_int(g, n, 4, 0)) /* from the result: y + scale * alpha */
+    if (aten_int(g, n, 4, 0)) /* computed from the result: y + scale * alpha */
         low = aten_add(g, x, aten_multiply(g, scale, alpha));
     else
         low = aten_multiply(g, aten_multiply(g, scale, alpha), aten_apply(g, EW(EXP), aten_multiply(g, x, inner)));
@@ -136,7 +136,7 @@ bool aten_build_hardtanh_backward(struct aten_graph *g, const struct aten_node *
 {
     struct pair p = pair_of(g, n);
     if (!p.x)
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     return passed_where(g, n, p, between(g, p.x, aten_in_as(g, n, 2, p.x->type), aten_in_as(g, n, 3, p.x->type)));
 }
 
@@ -165,13 +165,13 @@ bool aten_build_softplus_backward(struct aten_graph *g, const struct aten_node *
 {
     struct pair p = pair_of(g, n);
     if (!p.x)
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     struct aten_value *scaled = aten_multiply(g, p.x, aten_in_as(g, n, 2, p.x->type));
     struct aten_value *linear = greater(g, scaled, aten_in_as(g, n, 3, p.x->type));
     return aten_result(g, n, 0, aten_select(g, linear, p.dy, aten_multiply(g, p.dy, sigmoid(g, scaled))));
 }
 
-/* ln(1 + e^x), where it does not overflow */
+/* ln(1 + e^x), without overflow */
 static struct aten_value *softplus(struct aten_graph *g, struct aten_value *x)
 {
     struct aten_value *y = aten_apply(g, EW(LOG), aten_scaled(g, aten_apply(g, EW(EXP), x), 1, 1));
@@ -200,13 +200,13 @@ bool aten_build_shrink_backward(struct aten_graph *g, const struct aten_node *n)
 {
     struct pair p = pair_of(g, n);
     if (!p.x)
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     struct aten_value *inside =
         aten_apply2(g, EW(LOGICAL_LESS_THAN_OR_EQUAL), aten_apply(g, EW(ABS), p.x), aten_in_as(g, n, 2, p.x->type));
     return aten_result(g, n, 0, aten_select(g, inside, like(g, p.x, 0), p.dy));
 }
 
-/* logit_backward(grad_output, self, eps): NaN outside of [0, 1] without eps, 0 outside of [eps, 1 - eps] with it. */
+/* logit_backward(grad_output, self, eps): without eps NaN outside of [0, 1], with eps 0 outside of [eps, 1 - eps]. */
 bool aten_build_logit_backward(struct aten_graph *g, const struct aten_node *n)
 {
     struct pair p = pair_of(g, n);
@@ -235,7 +235,7 @@ bool aten_build_glu(struct aten_graph *g, const struct aten_node *n)
     struct aten_value *part[2];
     uint32_t axis;
     if (!halves(g, aten_in_as(g, n, 0, aten_wide(n->outputs[0].type)), aten_int(g, n, 1, -1), part, &axis))
-        return aten_fail(g, "cannot be halved");
+        return aten_fail(g, "the dimension cannot be halved");
     return aten_result(g, n, 0, aten_multiply(g, part[0], sigmoid(g, part[1])));
 }
 
@@ -246,7 +246,7 @@ bool aten_build_glu_backward(struct aten_graph *g, const struct aten_node *n)
     struct aten_value *part[2];
     uint32_t axis;
     if (!halves(g, p.x, aten_int(g, n, 2, -1), part, &axis))
-        return aten_fail(g, "cannot be halved");
+        return aten_fail(g, "the dimension cannot be halved");
     struct aten_value *s = sigmoid(g, part[1]), *first = aten_multiply(g, p.dy, s);
     part[1] = aten_multiply(g, aten_multiply(g, first, aten_scaled(g, s, -1, 1)), part[0]);
     part[0] = first;

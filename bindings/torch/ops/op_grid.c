@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sampling where a grid says, in two and three dimensions, and the gradients: gathers of all taps of each point, and
- * scatters that add. */
+/* Grid sampling in two and three dimensions, and its gradients: gathers of all taps of each point, and scatter-adds. */
 #include "index.h"
 
 #include <math.h>
@@ -13,12 +12,13 @@
 enum { BILINEAR, NEAREST, BICUBIC };
 enum { ZEROS, BORDER, REFLECTION };
 
-/* One dimension of the input: for each point its taps, and how weights change with the coordinate. */
+/* One dimension of the input: the taps of each point, and the derivatives of their weights with respect to the
+ * coordinate. */
 struct line {
     int64_t size;
-    struct aten_value *slope; /* of the coordinate by the grid's number */
+    struct aten_value *slope; /* derivative of the coordinate with respect to the grid's number */
     struct aten_value *index[TAPS_MAX], *weight[TAPS_MAX], *change[TAPS_MAX];
-    struct aten_value *inside[TAPS_MAX]; /* NULL: all are */
+    struct aten_value *inside[TAPS_MAX]; /* NULL: all are inside */
 };
 
 struct sampling {
@@ -26,8 +26,8 @@ struct sampling {
     int32_t type;
     int64_t mode, padding, align;
     uint32_t axes, taps;
-    int64_t batch, points, channels, places; /* places: of the input, in all images */
-    struct line lines[AXES_MAX];             /* the first is the slowest dimension */
+    int64_t batch, points, channels, places; /* places: number of pixels of all images of the input */
+    struct line lines[AXES_MAX];             /* slowest dimension first */
 };
 
 static struct aten_value *number(const struct sampling *s, double value)
@@ -41,7 +41,7 @@ static struct aten_value *clipped(const struct sampling *s, struct aten_value *x
     return aten_apply2(s->g, EW(MIN), x, number(s, most));
 }
 
-/* Mirrored at both ends until it is inside; *slope changes its sign with each mirror. */
+/* Reflects x at both ends until it is inside; *slope changes its sign with each reflection. */
 static struct aten_value *mirrored(const struct sampling *s, struct aten_value *x, int64_t size,
                                    struct aten_value **slope)
 {
@@ -63,7 +63,7 @@ static struct aten_value *mirrored(const struct sampling *s, struct aten_value *
     return aten_scaled(g, aten_select(g, odd, aten_scaled(g, rest, -1, span), rest), 1, least);
 }
 
-/* A place as an index of the input, and whether it is there. */
+/* The position as an index into the input, and whether it is inside. */
 static void tap_at(const struct sampling *s, struct line *line, uint32_t k, struct aten_value *place)
 {
     struct aten_graph *g = s->g;
@@ -75,12 +75,12 @@ static void tap_at(const struct sampling *s, struct line *line, uint32_t k, stru
     struct aten_value *held = clipped(s, place, most);
     if (s->padding == ZEROS)
         line->inside[k] = aten_apply2(g, EW(LOGICAL_EQUALS), held, place);
-    /* NaN becomes 0, so that no index is undefined. */
+    /* NaN becomes 0, so that every index is valid. */
     held = aten_select(g, aten_test(g, EW(IS_NAN), place, 0), number(s, 0), held);
     line->index[k] = aten_convert(g, held, ATEN_INT64);
 }
 
-/* Keys' cubic with a = -3/4 at distance t from the tap, and its derivative: near (t <= 1) or far (1 < t < 2). */
+/* Keys' cubic with a = -3/4 at distance t from the tap, or its derivative: near (t <= 1) or far (1 < t < 2). */
 static struct aten_value *cubic(const struct sampling *s, struct aten_value *t, bool near, bool derivative)
 {
     const double a = -0.75, c[2][4] = { { -4 * a, 8 * a, -5 * a, a }, { 1, 0, -(a + 3), a + 2 } };
@@ -108,7 +108,7 @@ static void weigh(const struct sampling *s, struct line *line, struct aten_value
             line->change[k] = number(s, k ? 1 : -1);
             continue;
         }
-        /* The distance |t - at| grows with t for taps before the point. */
+        /* For taps before the point, the distance |t - at| grows with t. */
         struct aten_value *distance = at <= 0 ? aten_scaled(g, t, 1, -at) : aten_scaled(g, t, -1, at);
         const bool near = at == 0 || at == 1;
         line->weight[k] = cubic(s, distance, near, false);
@@ -116,12 +116,12 @@ static void weigh(const struct sampling *s, struct line *line, struct aten_value
     }
 }
 
-/* Coordinates of one dimension of the grid: [points of all images]. */
+/* Processes the coordinates of one dimension of the grid: [points of all images]. */
 static bool line_begin(struct sampling *s, struct line *line, struct aten_value *x)
 {
     struct aten_graph *g = s->g;
     const double size = (double)line->size, factor = s->align ? (size - 1) / 2 : size / 2;
-    /* Rounded as torch does: half a step beside a tap may not become another one. */
+    /* Rounds exactly as torch does: a coordinate halfway between two taps must select the same one. */
     x = aten_scaled(g, x, 1, 1);
     x = s->align ? aten_scaled(g, aten_scaled(g, x, 0.5, 0), size - 1, 0)
                  : aten_scaled(g, aten_scaled(g, x, size, -1), 0.5, 0);
@@ -138,7 +138,7 @@ static bool line_begin(struct sampling *s, struct line *line, struct aten_value 
     return !g->failed;
 }
 
-/* Arguments input, grid, interpolation_mode, padding_mode, align_corners from `first` on. */
+/* Reads input, grid, interpolation_mode, padding_mode, align_corners: arguments from `first` on. */
 static bool begin(struct aten_graph *g, const struct aten_node *n, uint32_t first, struct sampling *s)
 {
     struct aten_value *input = aten_in(g, n, first), *grid;
@@ -149,7 +149,8 @@ static bool begin(struct aten_graph *g, const struct aten_node *n, uint32_t firs
     s->align = aten_int(g, n, first + 4, 0);
     if (!input || !grid || input->rank != s->axes + 2 || grid->rank != s->axes + 2 || !aten_elements(input) ||
         !aten_elements(grid) || s->mode > (s->axes == 2 ? BICUBIC : NEAREST))
-        return aten_fail(g, "input and grid must have %u dimensions and elements, the mode be known", s->axes + 2);
+        return aten_fail(g, "input and grid must have %u dimensions and must not be empty, and the mode must be known",
+                         s->axes + 2);
     s->taps = s->mode == BILINEAR ? 2 : s->mode == NEAREST ? 1 : 4;
     s->batch = input->sizes[0];
     s->channels = input->sizes[1];
@@ -165,12 +166,12 @@ static bool begin(struct aten_graph *g, const struct aten_node *n, uint32_t firs
     return true;
 }
 
-/* ---- one tap of each dimension ---- */
+/* ---- one combination of taps ---- */
 
 struct tap {
-    struct aten_value *at;     /* index into all places, [points of all images] */
+    struct aten_value *at;     /* index into all pixels, [points of all images] */
     struct aten_value *weight; /* 0 outside; NULL: 1 */
-    struct aten_value *inside; /* NULL: all are */
+    struct aten_value *inside; /* NULL: all are inside */
     uint32_t k[AXES_MAX];
 };
 
@@ -211,7 +212,7 @@ static uint32_t tap_count(const struct sampling *s)
     return count;
 }
 
-/* [images, channels, ...] as [images and places, channels] */
+/* [images, channels, ...] as [images * pixels, channels] */
 static struct aten_value *rows_of(const struct sampling *s, struct aten_value *x)
 {
     if (!x)
@@ -246,7 +247,8 @@ bool aten_build_grid_sampler(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, rows_back(&s, y, &n->outputs[0]));
 }
 
-/* The gradient by the grid: how far each tap agrees with the result's gradient, times the change of its weight. */
+/* The gradient of the grid: for each tap, the dot product of its values with the result's gradient, times the
+ * derivative of its weight. */
 static struct aten_value *grid_gradient(const struct sampling *s, struct aten_value *input, struct aten_value *grad)
 {
     struct aten_graph *g = s->g;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading and writing where indices say. */
+/* Reading and writing at indices. */
 #include "index.h"
 
 #include <math.h>
 
 #define EW(name) DML_OPERATOR_ELEMENT_WISE_##name
 
-/* A result of the wanted rank: scalars were computed with one dimension. */
+/* A result of the requested rank: scalars were computed with one dimension. */
 static bool result(struct aten_graph *g, const struct aten_node *n, struct aten_value *y)
 {
     return aten_result(g, n, 0, aten_reshape(g, y, n->outputs[0].rank, n->outputs[0].sizes));
 }
 
-/* Indices along the axis, the same at all places of the other dimensions. */
+/* Indices along the axis, broadcast over the other dimensions. */
 static struct aten_value *along(struct aten_graph *g, struct aten_value *indices, const struct aten_value *x,
                                 uint32_t axis)
 {
@@ -28,7 +28,7 @@ static struct aten_value *along(struct aten_graph *g, struct aten_value *indices
     return aten_view(g, indices, x->rank, sizes, strides);
 }
 
-/* The indices of argument i are for this dimension of x. */
+/* Records that the indices of argument i address this dimension of x. */
 static void bound_by(struct aten_graph *g, const struct aten_node *n, uint32_t i, const struct aten_value *x,
                      uint32_t axis, enum aten_bound_rule rule)
 {
@@ -57,7 +57,7 @@ bool aten_build_embedding(struct aten_graph *g, const struct aten_node *n)
     return result(g, n, aten_gather(g, x, aten_flat(g, aten_indices(g, aten_in(g, n, 1))), 0));
 }
 
-/* The first `sizes` of each dimension but the axis. */
+/* The leading part of x with these sizes in each dimension except for the axis. */
 static struct aten_value *corner(struct aten_graph *g, struct aten_value *x, const int64_t *sizes, uint32_t axis)
 {
     int64_t wanted[ATEN_RANK_MAX];
@@ -81,7 +81,7 @@ bool aten_build_gather(struct aten_graph *g, const struct aten_node *n)
     return result(g, n, aten_pick(g, corner(g, x, indices->sizes, axis), indices, axis));
 }
 
-/* Argument 1 is of places in x, all of whose elements stand in a row. */
+/* Records that argument 1 has indices into the flattened x. */
 static void bound_by_elements(struct aten_graph *g, const struct aten_node *n, const struct aten_value *x)
 {
     if (x)
@@ -100,11 +100,11 @@ bool aten_build_take(struct aten_graph *g, const struct aten_node *n)
 /* ---- several index tensors ---- */
 
 struct selection {
-    struct aten_value *x;      /* indexed dimensions first */
+    struct aten_value *x;      /* with the indexed dimensions first */
     struct aten_value *tuples; /* rank 2 */
     uint32_t order[ATEN_RANK_MAX];
-    uint32_t indexed;        /* dimensions */
-    uint32_t shape_rank, at; /* the indices' common shape, and its position in the result */
+    uint32_t indexed;        /* number of indexed dimensions */
+    uint32_t shape_rank, at; /* rank of the indices' common shape, and its position in the result */
     int64_t shape[ATEN_RANK_MAX];
 };
 
@@ -121,7 +121,7 @@ static bool broadcast_shape(struct aten_graph *g, const struct aten_node *n, str
         if (!v)
             continue;
         if (v->type == ATEN_BOOLEAN || v->type == ATEN_UINT8)
-            return aten_fail(g, "masks select as many elements as they have, which is known only afterwards");
+            return aten_fail(g, "the number of elements that a mask selects is unknown when compiling");
         for (uint32_t d = 0; d < v->rank; d++)
             if (v->sizes[d] != 1)
                 s->shape[d + s->shape_rank - v->rank] = v->sizes[d];
@@ -129,7 +129,7 @@ static bool broadcast_shape(struct aten_graph *g, const struct aten_node *n, str
     return true;
 }
 
-/* x[indices]: argument 0 and the list of argument 1, whose absent elements are whole dimensions. */
+/* x[indices]: argument 0 and the list of argument 1, whose absent elements select whole dimensions. */
 static bool selection_make(struct aten_graph *g, const struct aten_node *n, struct aten_value *x, struct selection *s)
 {
     struct aten_value *columns[ATEN_RANK_MAX];
@@ -137,7 +137,7 @@ static bool selection_make(struct aten_graph *g, const struct aten_node *n, stru
     bool adjacent = true;
     memset(s, 0, sizeof(*s));
     if (!x || !aten_given(n, 1) || n->args[1].kind != ATEN_TENSORS || n->args[1].count > x->rank)
-        return aten_fail(g, "indices must be a list of at most as many tensors as there are dimensions");
+        return aten_fail(g, "indices must be a list with at most one tensor for each dimension");
     if (!broadcast_shape(g, n, s))
         return false;
     int64_t count = 1, column[2] = { 1, 1 };
@@ -157,7 +157,7 @@ static bool selection_make(struct aten_graph *g, const struct aten_node *n, stru
         s->order[used++] = i;
     }
     if (!used)
-        return aten_fail(g, "there is no index tensor");
+        return aten_fail(g, "indices has no tensor");
     s->indexed = used;
     s->at = adjacent ? first : 0;
     for (uint32_t i = 0; i < x->rank; i++)
@@ -168,7 +168,8 @@ static bool selection_make(struct aten_graph *g, const struct aten_node *n, stru
     return s->x && s->tuples;
 }
 
-/* Sizes of a result: the shape and then the rest of the dimensions; *out_order brings the shape to its place. */
+/* The sizes of a result: the common shape, then the remaining dimensions. *out_order moves the shape to its
+ * position. */
 static uint32_t selected_sizes(const struct selection *s, int64_t *out, uint32_t *out_order)
 {
     const uint32_t rest = s->x->rank - s->indexed, rank = s->shape_rank + rest;
@@ -193,9 +194,9 @@ bool aten_build_index(struct aten_graph *g, const struct aten_node *n)
         return false;
     const uint32_t rank = selected_sizes(&s, sizes, order);
     if (rank > ATEN_RANK_MAX)
-        return aten_fail(g, "the result has %u dimensions, at most %u are possible", rank, ATEN_RANK_MAX);
+        return aten_fail(g, "the result has %u dimensions, at most %u are supported", rank, ATEN_RANK_MAX);
     struct aten_value *y;
-    if (s.indexed == 1) { /* rows: no tuples needed */
+    if (s.indexed == 1) { /* indexing of rows does not require tuples */
         const int64_t flat = s.tuples->sizes[0];
         y = aten_gather(g, s.x, aten_reshape(g, s.tuples, 1, &flat), 0);
     } else {
@@ -204,14 +205,14 @@ bool aten_build_index(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_permute(g, aten_reshape(g, y, rank, sizes), order));
 }
 
-/* One mask over the first dimensions, and values that do not depend on which element it is. */
+/* One mask over the first dimensions, with values that are the same for all selected elements. */
 static struct aten_value *put_masked(struct aten_graph *g, const struct aten_node *n, struct aten_value *x,
                                      struct aten_value *values, bool accumulate)
 {
     struct aten_value *mask = n->args[1].values[0];
     uint32_t rest = x->rank - mask->rank;
     if (values->rank > rest && !(values->rank == rest + 1 && values->sizes[0] == 1)) {
-        aten_fail(g, "values of a mask must be the same for all of its elements");
+        aten_fail(g, "values for a mask must be the same for all selected elements");
         return NULL;
     }
     if (values->rank > rest)
@@ -242,7 +243,7 @@ bool aten_build_index_put(struct aten_graph *g, const struct aten_node *n)
         return false;
     const uint32_t rank = selected_sizes(&s, sizes, order);
     if (rank > ATEN_RANK_MAX)
-        return aten_fail(g, "values have %u dimensions, at most %u are possible", rank, ATEN_RANK_MAX);
+        return aten_fail(g, "values have %u dimensions, at most %u are supported", rank, ATEN_RANK_MAX);
     int64_t placed[ATEN_RANK_MAX];
     for (uint32_t i = 0; i < rank; i++) {
         placed[i] = sizes[order[i]];
@@ -329,7 +330,7 @@ static int function_of(enum reduction reduction)
     return functions[reduction];
 }
 
-/* What changes nothing, for elements that do not count themselves. */
+/* The neutral element, for elements that are excluded from the reduction. */
 static struct aten_value *neutral(struct aten_graph *g, enum reduction reduction, int32_t type)
 {
     static const int64_t least[] = { 0, INT8_MIN, INT16_MIN, INT32_MIN, INT64_MIN };
@@ -345,7 +346,7 @@ static struct aten_value *neutral(struct aten_graph *g, enum reduction reduction
 }
 
 struct scatter {
-    struct aten_value *x, *indices, *updates; /* of one rank; indices may be smaller, updates larger than they */
+    struct aten_value *x, *indices, *updates; /* of one rank; indices may be smaller than x and than updates */
     uint32_t axis;
     enum reduction reduction;
     bool include_self;
@@ -361,7 +362,7 @@ static struct aten_value *scattered_mean(struct aten_graph *g, const struct scat
     return aten_is_float(sum->type) ? aten_divide(g, sum, count) : aten_floor_divided(g, sum, count);
 }
 
-/* NaN among them: MIN and MAX may not see it. */
+/* MIN and MAX may ignore NaN among the updates; this restores it. */
 static struct aten_value *with_nan(struct aten_graph *g, const struct scatter *s, struct aten_value *x,
                                    struct aten_value *updates, struct aten_value *y)
 {
@@ -390,7 +391,7 @@ static struct aten_value *scattered(struct aten_graph *g, struct scatter *s)
         y = scattered_mean(g, s, y);
     if (y && (s->reduction == LEAST || s->reduction == GREATEST) && aten_is_float(y->type))
         y = with_nan(g, s, x, updates, y);
-    /* What no index could reach is as it was. */
+    /* Elements that no index can reach are unchanged. */
     int64_t sizes[ATEN_RANK_MAX];
     memcpy(sizes, x ? x->sizes : whole->sizes, sizeof(sizes));
     for (uint32_t i = 0; i < whole->rank && y; i++) {
@@ -408,7 +409,7 @@ static struct aten_value *scattered(struct aten_graph *g, struct scatter *s)
     return y;
 }
 
-/* Of truth values: or, and. */
+/* For booleans: sum is or, product is and. */
 static bool logical(struct aten_graph *g, enum reduction *reduction)
 {
     if (*reduction == MEAN)
@@ -426,7 +427,7 @@ static bool scatter_begin(struct aten_graph *g, const struct aten_node *n, int32
     return s->x && aten_axis(g, aten_int(g, n, 1, 0), s->x->rank, &s->axis);
 }
 
-/* scatter(self, dim, index, src or value), scatter_add: parameter 1, or the place of `reduce`; scatter_reduce(self,
+/* scatter(self, dim, index, src or value), scatter_add: parameter 1, or the index of `reduce`; scatter_reduce(self,
  * dim, index, src, reduce, include_self). */
 bool aten_build_scatter(struct aten_graph *g, const struct aten_node *n)
 {
@@ -466,7 +467,7 @@ bool aten_build_index_write(struct aten_graph *g, const struct aten_node *n)
         return false;
     for (uint32_t i = 0; n->parameter == 1 && s.updates->rank && i < s.x->rank; i++)
         if (s.updates->rank != s.x->rank || (i != s.axis && s.updates->sizes[i] != s.x->sizes[i]))
-            return aten_fail(g, "source must have the sizes of self but in dimension %u", s.axis);
+            return aten_fail(g, "source must have the sizes of self except in dimension %u", s.axis);
     static const enum aten_bound_rule rules[] = { ATEN_BOUND_COPY, ATEN_BOUND_DIMENSION, ATEN_BOUND_DIMENSION,
                                                   ATEN_BOUND_SELF };
     aten_bound(g, n,
@@ -486,14 +487,14 @@ bool aten_build_index_write(struct aten_graph *g, const struct aten_node *n)
 
 /* ---- masks ---- */
 
-/* How many elements of the mask before each one, row-major, are set. */
+/* For each element, in row-major order, the number of set elements of the mask before it. */
 static struct aten_value *ranks_of(struct aten_graph *g, struct aten_value *mask)
 {
     struct aten_value *counts = aten_running_sum(g, aten_convert(g, aten_flat(g, mask), ATEN_INT64), 0);
     return aten_scaled(g, counts, 1, -1);
 }
 
-/* masked_scatter(self, mask, source): source's elements in order */
+/* masked_scatter(self, mask, source): writes source's elements in order */
 bool aten_build_masked_scatter(struct aten_graph *g, const struct aten_node *n)
 {
     const struct aten_tensor *out = &n->outputs[0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Triangular systems, Cholesky's and the LU factorization, and what is solved by them. Columns are eliminated one by
- * one, so matrices are small; large ones are the CPU's. */
+/* Triangular systems, Cholesky and LU factorizations, and their solvers. Columns are eliminated one by one, so matrices
+ * must be small; large ones fall back to the CPU. */
 #include "matrices.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ static struct aten_value *stack_of(struct aten_graph *g, struct aten_value *x)
     if (x && aten_is_float(x->type))
         x = aten_convert(g, x, aten_wide(x->type));
     if (!x || (x->type != ATEN_FLOAT32 && x->type != ATEN_FLOAT64) || x->rank < 2 || !aten_elements(x)) {
-        aten_fail(g, "only full matrices of float32 and float64 are possible");
+        aten_fail(g, "matrices must be float32 or float64 and must not be empty");
         return NULL;
     }
     const int64_t rows = x->sizes[x->rank - 2], columns = x->sizes[x->rank - 1];
@@ -111,13 +111,13 @@ static bool square(struct aten_graph *g, const struct aten_value *x, int64_t mos
     if (!x)
         return false;
     return (x->sizes[1] == x->sizes[2] && x->sizes[1] <= most) ||
-           aten_fail(g, "matrices have %lld rows and %lld columns, at most %lld of both are possible",
+           aten_fail(g, "matrices have %lld rows and %lld columns, at most %lld of each are supported",
                      (long long)x->sizes[1], (long long)x->sizes[2], (long long)most);
 }
 
 /* ---- triangles ---- */
 
-/* Blocks of `half` rows left of diagonal blocks that are inverted already. */
+/* Selects blocks of `half` rows left of diagonal blocks that are already inverted. */
 static struct aten_value *blocks(struct aten_graph *g, int64_t size, int64_t half)
 {
     const int64_t sizes[3] = { 1, size, size };
@@ -128,7 +128,7 @@ static struct aten_value *blocks(struct aten_graph *g, int64_t size, int64_t hal
     return bits ? aten_constant(g, ATEN_BOOLEAN, 3, sizes, bits) : NULL;
 }
 
-/* From blocks of 1 to twice their size in each step: {A, 0; B, C} has {A', 0; -C' B A', C'}. */
+/* Doubles the size of inverted blocks in each step, from 1 on: {A, 0; B, C} has the inverse {A', 0; -C' B A', C'}. */
 struct aten_value *aten_triangle_inverse(struct aten_graph *g, struct aten_value *x, bool upper, bool unit)
 {
     if (!square(g, x, TRIANGLE_MAX))
@@ -155,7 +155,7 @@ static struct aten_value *triangle_solved(struct aten_graph *g, struct aten_valu
     return left ? aten_product(g, inverse, b) : aten_product(g, b, inverse);
 }
 
-/* Both with the same batch dimensions. */
+/* Expands both arguments to the same batch dimensions. */
 static bool broadcast_batches(struct aten_graph *g, const struct aten_node *n, uint32_t first, uint32_t second,
                               struct aten_value **a, struct aten_value **b)
 {
@@ -203,7 +203,7 @@ bool aten_build_triangular_solve(struct aten_graph *g, const struct aten_node *n
 
 /* ---- Cholesky ---- */
 
-/* linalg_cholesky_ex(self, upper, check_errors) -> (L, info): info is the first column that has no root. */
+/* linalg_cholesky_ex(self, upper, check_errors) -> (L, info): info is the first column without a real root. */
 bool aten_build_cholesky(struct aten_graph *g, const struct aten_node *n)
 {
     bool done;
@@ -212,7 +212,7 @@ bool aten_build_cholesky(struct aten_graph *g, const struct aten_node *n)
     struct aten_value *x = aten_stack(g, n, 0), *columns[ATEN_STEPS_MAX];
     const bool upper = aten_int(g, n, 1, 0);
     if (!square(g, x, ATEN_STEPS_MAX) || aten_int(g, n, 2, 0))
-        return aten_fail(g, "check_errors is the CPU's");
+        return aten_fail(g, "check_errors is not supported");
     x = upper ? aten_turned(g, x) : x;
     const int64_t size = x->sizes[1];
     struct aten_value *zero = zero_of(g, x), *info = aten_scalar_int(g, ATEN_INT32, 0), *none = info;
@@ -257,10 +257,10 @@ bool aten_build_cholesky_solve(struct aten_graph *g, const struct aten_node *n)
 /* ---- LU ---- */
 
 struct lu {
-    struct aten_value *both;   /* L below the diagonal, U */
-    struct aten_value *pivots; /* {batch, steps, 1}: which row was changed for this one, from 1 on, INT32 */
+    struct aten_value *both;   /* L below the diagonal, U on and above it */
+    struct aten_value *pivots; /* {batch, steps, 1}: the row that was exchanged with this one, counted from 1, INT32 */
     struct aten_value *order;  /* {batch, rows, 1}: rows of A in their new order, INT64 */
-    struct aten_value *info;   /* the first zero on U's diagonal, from 1 on; 0: none */
+    struct aten_value *info;   /* position of the first zero on U's diagonal, counted from 1; 0: none */
     int64_t steps;
 };
 
@@ -273,7 +273,7 @@ static struct aten_value *numbers(struct aten_graph *g, int64_t count)
     return values ? aten_constant(g, ATEN_INT64, 3, sizes, values) : NULL;
 }
 
-/* {batch, rows, 1}: the permutation after exchanging row j and row `with`. */
+/* {batch, rows, 1}: the permutation after exchanging rows j and `with`. */
 static struct aten_value *exchange(struct aten_graph *g, int64_t rows, int64_t j, struct aten_value *with)
 {
     struct aten_value *all = numbers(g, rows), *here = aten_scalar_int(g, ATEN_INT64, j);
@@ -321,7 +321,7 @@ static bool lu_of(struct aten_graph *g, struct aten_value *x, bool pivoting, str
     const int64_t batch = x->sizes[0], rows = x->sizes[1], one[3] = { batch, 1, 1 }, all[3] = { batch, rows, 1 };
     *lu = (struct lu){ .both = x, .steps = BASE_MIN(rows, x->sizes[2]) };
     if (lu->steps > LU_MAX)
-        return aten_fail(g, "%lld columns, at most %d are possible", (long long)lu->steps, LU_MAX);
+        return aten_fail(g, "%lld columns, at most %d are supported", (long long)lu->steps, LU_MAX);
     lu->info = aten_expand(g, aten_scalar_int(g, ATEN_INT32, 0), 3, one);
     lu->order = aten_expand(g, numbers(g, rows), 3, all);
     for (int64_t j = 0; j < lu->steps && !g->failed; j++) {
@@ -332,7 +332,7 @@ static bool lu_of(struct aten_graph *g, struct aten_value *x, bool pivoting, str
     return lu->pivots != NULL;
 }
 
-/* P with A = P L U: column k has its one in row order[k]. */
+/* P with A = P L U: the 1 of column k is in row order[k]. */
 static struct aten_value *permutation(struct aten_graph *g, struct aten_value *order, int32_t type)
 {
     if (!order)
@@ -355,7 +355,7 @@ static struct aten_value *upper(struct aten_graph *g, const struct lu *lu)
     return x ? aten_diagonals_cleared(g, x, INT32_MIN, 0) : NULL;
 }
 
-/* From stored factors and pivots. */
+/* Reads stored factors and pivots. */
 static bool lu_stored(struct aten_graph *g, const struct aten_node *n, uint32_t first, struct lu *lu)
 {
     struct aten_value *x = aten_stack(g, n, first), *pivots = aten_convert(g, aten_in(g, n, first + 1), ATEN_INT64);
@@ -365,7 +365,7 @@ static bool lu_stored(struct aten_graph *g, const struct aten_node *n, uint32_t 
     *lu = (struct lu){ .both = x, .steps = BASE_MIN(rows, x->sizes[2]) };
     const int64_t sizes[3] = { x->sizes[0], lu->steps, 1 };
     if (lu->steps > LU_MAX || aten_elements(pivots) != sizes[0] * sizes[1])
-        return aten_fail(g, "%lld columns, at most %d are possible", (long long)lu->steps, LU_MAX);
+        return aten_fail(g, "%lld columns, at most %d are supported", (long long)lu->steps, LU_MAX);
     pivots = aten_scaled(g, aten_reshape(g, pivots, 3, sizes), 1, -1);
     lu->order = aten_expand(g, numbers(g, rows), 3, all);
     for (int64_t j = 0; j < lu->steps && !g->failed; j++)
@@ -373,7 +373,7 @@ static bool lu_stored(struct aten_graph *g, const struct aten_node *n, uint32_t 
     return !g->failed;
 }
 
-/* X with A X = B, `adjoint`: with A^T X = B; or, not `left`, with X A = B. */
+/* X with A X = B, `adjoint`: A^T X = B, or without `left` X A = B. */
 static struct aten_value *lu_solved(struct aten_graph *g, const struct lu *lu, struct aten_value *b, bool left,
                                     bool adjoint)
 {
@@ -395,7 +395,7 @@ bool aten_build_lu_factor(struct aten_graph *g, const struct aten_node *n)
         return done;
     struct lu lu;
     if (aten_int(g, n, 2, 0))
-        return aten_fail(g, "check_errors is the CPU's");
+        return aten_fail(g, "check_errors is not supported");
     return lu_of(g, aten_stack(g, n, 0), aten_int(g, n, 1, 1), &lu) && aten_stack_result(g, n, 0, lu.both) &&
            aten_stack_result(g, n, 1, lu.pivots) && aten_stack_result(g, n, 2, lu.info);
 }
@@ -441,13 +441,13 @@ bool aten_build_lu_solve(struct aten_graph *g, const struct aten_node *n)
     struct lu lu;
     struct aten_value *unused, *b, *a = aten_in(g, n, 0), *given = aten_in(g, n, 2);
     if (!a || !given || a->rank != given->rank)
-        return aten_fail(g, "batches are broadcast");
+        return aten_fail(g, "broadcast batches are not supported");
     if (!broadcast_batches(g, n, 0, 2, &unused, &b) || !lu_stored(g, n, 0, &lu) || b->sizes[0] != lu.both->sizes[0])
-        return aten_fail(g, "batches are broadcast");
+        return aten_fail(g, "broadcast batches are not supported");
     return aten_stack_result(g, n, 0, lu_solved(g, &lu, b, aten_int(g, n, 3, 1), aten_int(g, n, 4, 0)));
 }
 
-/* Determinants of contiguous matrices are those of the transposed ones: gradients count on their factors. */
+/* torch computes determinants of contiguous matrices from their transposes; gradients depend on these factors. */
 static bool by_columns(const struct aten_value *x)
 {
     int64_t step = 1;
@@ -475,14 +475,14 @@ bool aten_build_linalg_solve(struct aten_graph *g, const struct aten_node *n)
     const bool left = aten_int(g, n, 2, 1);
     struct lu lu;
     if (!a || !b || aten_int(g, n, 3, 0) || !lu_of_argument(g, n, false, &lu))
-        return aten_fail(g, "check_errors is the CPU's");
+        return aten_fail(g, "check_errors is not supported");
     const int64_t batch = lu.both->sizes[0], size = lu.both->sizes[1], rest = aten_elements(b) / batch / size;
     bool same = b->rank == a->rank;
     for (uint32_t i = 0; same && i + 2 < a->rank; i++)
         same = a->sizes[i] == b->sizes[i];
     const bool vectors = b->rank + 1 == a->rank && rest == 1;
     if ((!same && !vectors) || aten_elements(b) != batch * size * rest)
-        return aten_fail(g, "batches are broadcast");
+        return aten_fail(g, "broadcast batches are not supported");
     const int64_t sizes[3] = { batch, left || vectors ? size : rest, left || vectors ? rest : size };
     if (rest && !aten_stack_result(g, n, 0, lu_solved(g, &lu, aten_reshape(g, b, 3, sizes), left, false)))
         return false;
@@ -498,13 +498,13 @@ bool aten_build_inverse(struct aten_graph *g, const struct aten_node *n)
         return done;
     struct lu lu;
     if (aten_int(g, n, 1, 0) || !lu_of_argument(g, n, false, &lu))
-        return aten_fail(g, "check_errors is the CPU's");
+        return aten_fail(g, "check_errors is not supported");
     struct aten_value *one = aten_band(g, lu.both, lu.both->sizes[1], lu.both->sizes[1], 0, 1);
     return aten_stack_result(g, n, 0, lu_solved(g, &lu, aten_expand(g, one, 3, lu.both->sizes), true, false)) &&
            aten_stack_result(g, n, 1, lu.info);
 }
 
-/* U's diagonal, {batch, size, 1}, and 1 or -1 as the number of exchanges is even. */
+/* U's diagonal, {batch, size, 1}; *out_sign: 1 for an even number of exchanges, otherwise -1. */
 static struct aten_value *diagonal(struct aten_graph *g, const struct lu *lu, struct aten_value **out_sign)
 {
     const int64_t size = lu->steps, batch = lu->both->sizes[0], sizes[3] = { batch, size, 1 };

@@ -24,7 +24,7 @@ static struct aten_value *summed(struct aten_graph *g, struct aten_value *x)
 
 /* ---- element by element ---- */
 
-/* self and target (arguments `first` and behind), broadcast by torch before. */
+/* self and target (arguments `first` and the next), which torch has broadcast. */
 struct pair {
     struct aten_value *x, *target;
 };
@@ -45,11 +45,11 @@ static bool reduced(struct aten_graph *g, const struct aten_node *n, struct aten
                        reduction == MEAN ? aten_divide(g, sum, like(g, loss, (double)aten_elements(loss))) : sum);
 }
 
-/* The gradient of each element: of the mean a share. */
+/* The gradient of each element; for the mean it is divided by the number of elements. */
 static bool spread(struct aten_graph *g, const struct aten_node *n, struct aten_value *slope, int64_t reduction)
 {
     if (!slope)
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     struct aten_value *dy = aten_in_as(g, n, 0, slope->type);
     struct aten_value *dx = aten_multiply(g, dy, slope);
     if (reduction == MEAN && dx)
@@ -75,8 +75,8 @@ bool aten_build_mse_loss_backward(struct aten_graph *g, const struct aten_node *
     return spread(g, n, aten_scaled(g, difference(g, pair_of(g, n, 1)), 2, 0), aten_int(g, n, 3, MEAN));
 }
 
-/* smooth_l1_loss(self, target, reduction, beta); huber_loss(self, target, reduction, delta), parameter 1, is that times
- * delta. */
+/* smooth_l1_loss(self, target, reduction, beta); huber_loss(self, target, reduction, delta), parameter 1, is delta
+ * times that. */
 bool aten_build_smooth_loss(struct aten_graph *g, const struct aten_node *n)
 {
     const double beta = aten_real(g, n, 3, 1), factor = n->parameter ? beta : 1;
@@ -103,7 +103,7 @@ bool aten_build_smooth_loss_backward(struct aten_graph *g, const struct aten_nod
     return spread(g, n, slope, aten_int(g, n, 3, MEAN));
 }
 
-/* log(x), not below -100 */
+/* max(log(x), -100) */
 static struct aten_value *bounded_log(struct aten_graph *g, struct aten_value *x)
 {
     return aten_apply2(g, EW(MAX), aten_apply(g, EW(LOG), x), like(g, x, -100));
@@ -140,12 +140,12 @@ bool aten_build_binary_cross_entropy_backward(struct aten_graph *g, const struct
 struct classes {
     uint32_t axis;
     int64_t sizes[ATEN_RANK_MAX]; /* of self */
-    struct aten_value *target;    /* INT64, 1 class; 0 where it is ignored */
+    struct aten_value *target;    /* INT64, 1 class; 0 for ignored elements */
     struct aten_value *valid;     /* not ignored */
-    struct aten_value *weight;    /* of the target's class, 0 where it is ignored */
+    struct aten_value *weight;    /* weight of the target's class, 0 for ignored elements */
 };
 
-/* self {batch, classes, ...} or {classes}; the target has no classes. */
+/* self is {batch, classes, ...} or {classes}; the target lacks the class dimension. */
 static bool read_classes(struct aten_graph *g, const struct aten_node *n, uint32_t target, uint32_t weight,
                          int64_t ignored, struct classes *out, struct aten_value *x)
 {
@@ -178,7 +178,7 @@ bool aten_build_nll_loss(struct aten_graph *g, const struct aten_node *n)
     const int64_t reduction = aten_int(g, n, 3, MEAN);
     struct classes c;
     if (!x || !read_classes(g, n, 1, 2, aten_int(g, n, 4, -100), &c, x))
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     const bool empty = !aten_elements(c.target), none = reduction == NONE && x->rank > 1;
     struct aten_value *picked = empty ? c.weight : aten_pick(g, x, c.target, c.axis);
     struct aten_value *loss = aten_select(g, c.valid, aten_apply(g, EW(NEGATE), picked), like(g, x, 0));
@@ -200,7 +200,7 @@ bool aten_build_nll_loss_backward(struct aten_graph *g, const struct aten_node *
     const int64_t reduction = aten_int(g, n, 4, MEAN);
     struct classes c;
     if (!x || !dy || !read_classes(g, n, 2, 3, aten_int(g, n, 5, -100), &c, x))
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     if (reduction == MEAN)
         dy = aten_divide(g, dy, aten_in_as(g, n, 6, type));
     if (dy && dy->rank && dy->rank < x->rank && dy->rank + 1 == x->rank && x->rank > 1)

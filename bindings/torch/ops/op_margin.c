@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Losses that compare the scores of classes with that of the right one. */
+/* Losses that compare the scores of classes with the score of the correct one. */
 #include "axis.h"
 #include "index.h"
 
@@ -20,7 +20,7 @@ static struct aten_value *summed(struct aten_graph *g, struct aten_value *x, uin
     return x ? aten_squeeze(g, aten_reduced(g, REDUCE(SUM), x, UINT32_C(1) << axis, x->type), axis) : NULL;
 }
 
-/* Rows' losses as the reduction wants them. */
+/* Reduces the losses of rows as requested. */
 static bool reduced(struct aten_graph *g, const struct aten_node *n, struct aten_value *loss, int64_t reduction)
 {
     if (loss && reduction != NONE) {
@@ -51,18 +51,18 @@ static struct aten_value *classes(struct aten_graph *g, int64_t count, uint32_t 
 }
 
 struct margins {
-    struct aten_value *over; /* by how much each class comes too near, [rows, classes], 0 if not */
+    struct aten_value *over; /* by how much each class violates the margin, [rows, classes]; 0 if it does not */
     struct aten_value *right, *target, *weight;
     double p;
 };
 
-/* self, target, p, margin, weight from `first` on */
+/* Reads self, target, p, margin, weight: arguments from `first` on. */
 static bool margins_of(struct aten_graph *g, const struct aten_node *n, uint32_t first, struct margins *m)
 {
     struct aten_value *x = rows_of(g, aten_in_as(g, n, first, aten_wide(n->outputs[0].type)));
     struct aten_value *weight = aten_in_optional(g, n, first + 4);
     if (!x || x->rank != 2 || !aten_elements(x))
-        return aten_fail(g, "self must be scores of rows");
+        return aten_fail(g, "self must have 1 or 2 dimensions and must not be empty");
     const int64_t column[2] = { x->sizes[0], 1 };
     m->target = aten_reshape(g, aten_convert(g, aten_in(g, n, first + 1), ATEN_INT64), 2, column);
     m->p = aten_real(g, n, first + 2, 1);
@@ -105,20 +105,20 @@ bool aten_build_multi_margin_backward(struct aten_graph *g, const struct aten_no
     return aten_result(g, n, 0, aten_reshape(g, each, n->outputs[0].rank, n->outputs[0].sizes));
 }
 
-/* ---- several right ones ---- */
+/* ---- several correct classes ---- */
 
 struct labels {
     struct aten_value *given; /* [rows, labels]: targets before the first -1 */
-    struct aten_value *at;    /* the same as indices, 0 where none is given */
+    struct aten_value *at;    /* the same as indices, 0 for absent ones */
     struct aten_value *is;    /* [rows, classes] */
-    struct aten_value *over;  /* [rows, labels, classes]: how far a class comes too near a label's */
+    struct aten_value *over;  /* [rows, labels, classes]: by how much a class violates the margin of a label */
 };
 
 static bool labels_of(struct aten_graph *g, struct aten_value *x, struct aten_value *target, struct labels *l)
 {
     target = rows_of(g, aten_convert(g, target, ATEN_INT64));
     if (!x || x->rank != 2 || !target || !aten_elements(x))
-        return aten_fail(g, "self must be scores of rows");
+        return aten_fail(g, "self must have 1 or 2 dimensions and must not be empty");
     struct aten_value *zero = aten_scalar_int(g, ATEN_INT64, 0), *nothing = aten_scalar(g, x->type, 0);
     struct aten_value *ends = aten_convert(g, aten_apply2(g, EW(LOGICAL_LESS_THAN), target, zero), ATEN_INT64);
     l->given = aten_apply2(g, EW(LOGICAL_EQUALS), aten_running_sum(g, ends, 1), zero);

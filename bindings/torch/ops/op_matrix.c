@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of matrices and vectors; softmax. */
+/* Multiplication of matrices and vectors; softmax. */
 #include "graph.h"
 
 #include <math.h>
@@ -7,9 +7,9 @@
 #define EW(name)     DML_OPERATOR_ELEMENT_WISE_##name
 #define REDUCE(name) DML_REDUCE_FUNCTION_##name
 
-#define INTEGER_PRODUCT_MAX (INT64_C(1) << 24) /* factors that are multiplied one by one */
+#define INTEGER_PRODUCT_MAX (INT64_C(1) << 24) /* maximum number of elementary products */
 
-/* Integers: sums of products, as DirectML multiplies matrices of floats alone. */
+/* Multiplies integers as sums of element-wise products, because GEMM of DirectML supports floats only. */
 static struct aten_value *integer_product(struct aten_graph *g, struct aten_value *x, struct aten_value *y)
 {
     struct aten_value *left = aten_unsqueeze(g, x, x->rank);      /* [..., m, k, 1] */
@@ -17,13 +17,13 @@ static struct aten_value *integer_product(struct aten_graph *g, struct aten_valu
     const int32_t type = aten_type_bytes(x->type) < 4 ? ATEN_INT64 : x->type;
     struct aten_value *all = aten_multiply(g, aten_convert(g, left, type), aten_convert(g, right, type));
     if (!all || aten_elements(all) > INTEGER_PRODUCT_MAX) {
-        aten_fail(g, "products of large matrices of %s have no operator", aten_type_name(x->type));
+        aten_fail(g, "multiplication of large matrices of %s is not supported", aten_type_name(x->type));
         return NULL;
     }
     return aten_squeeze(g, aten_reduced(g, REDUCE(SUM), all, UINT32_C(1) << (all->rank - 2), type), all->rank - 2);
 }
 
-/* alpha * x * y + beta * z for matrices or batches of them; z may be NULL, and is not read where beta is 0. */
+/* alpha * x * y + beta * z for matrices or batches of them; z may be NULL, and is not read if beta is 0. */
 static struct aten_value *product(struct aten_graph *g, struct aten_value *x, struct aten_value *y,
                                   struct aten_value *z, double alpha, double beta)
 {
@@ -37,7 +37,7 @@ static struct aten_value *product(struct aten_graph *g, struct aten_value *x, st
     if (aten_elements(x) && aten_elements(y)) {
         sum = integer_product(g, x, y);
         sum = sum ? aten_scaled(g, sum, alpha, 0) : NULL;
-    } else { /* sums of nothing */
+    } else { /* empty sums */
         sum = aten_scalar(g, x->type, 0);
     }
     if (!z || !sum)
@@ -60,7 +60,7 @@ bool aten_build_addmm(struct aten_graph *g, const struct aten_node *n)
     return z && aten_result(g, n, 0, product(g, x, y, z, alpha, beta));
 }
 
-/* addbmm(self, batch1, batch2, beta, alpha): the sum of all products, which is one of long rows and columns. */
+/* addbmm(self, batch1, batch2, beta, alpha): the sum over the batch is one GEMM with concatenated rows and columns. */
 bool aten_build_addbmm(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *x = aten_in(g, n, 1), *y = aten_in(g, n, 2);
@@ -122,21 +122,21 @@ static struct aten_value *softmax(struct aten_graph *g, const struct aten_node *
     struct aten_desc dx, dy;
     if (!x || !aten_axis(g, aten_int(g, n, 1, 0), x->rank, out_axis) ||
         !(y = aten_new(g, x->type, x->rank, x->sizes))) {
-        aten_fail(g, "cannot be built");
+        aten_fail(g, "unsupported arguments");
         return NULL;
     }
     DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC desc = { aten_describe(g, &dx, x), aten_describe(g, &dy, y), 1, out_axis };
     return aten_emit(g, op, &desc, &x, 1, &y, 1) ? y : NULL;
 }
 
-/* _softmax, _log_softmax(self, dim, half_to_float): parameter the operator. */
+/* _softmax, _log_softmax(self, dim, half_to_float): parameter: the operator. */
 bool aten_build_softmax(struct aten_graph *g, const struct aten_node *n)
 {
     UINT axis;
     return aten_result(g, n, 0, softmax(g, n, (DML_OPERATOR_TYPE)n->parameter, &axis));
 }
 
-/* _safe_softmax(self, dim, dtype): zeros where all is -infinity. */
+/* _safe_softmax(self, dim, dtype): zeros if all elements are -infinity. */
 bool aten_build_safe_softmax(struct aten_graph *g, const struct aten_node *n)
 {
     UINT axis;
@@ -155,7 +155,7 @@ bool aten_build_softmax_backward(struct aten_graph *g, const struct aten_node *n
     struct aten_value *dy = aten_in(g, n, 0), *y = aten_in(g, n, 1);
     uint32_t axis;
     if (!dy || !y || !aten_axis(g, aten_int(g, n, 2, 0), y->rank, &axis))
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     if (!aten_elements(y))
         return aten_result(g, n, 0, y);
     const int32_t type = aten_wide(y->type);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions that move elements: joining, repeating, turning, cutting, diagonals, ranges. */
+/* Functions that move elements: concatenation, repetition, flipping, slicing, diagonals, ranges. */
 #include "index.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ static bool joined(struct aten_graph *g, const struct aten_node *n, bool stack)
     for (uint32_t i = 0; i < count; i++) {
         struct aten_value *x = n->args[0].values[i];
         if (!x || (!stack && x->rank == 1 && !x->sizes[0] && n->outputs[0].rank != 1))
-            continue; /* torch.cat leaves out empty tensors of one dimension, whatever the others have */
+            continue; /* torch.cat ignores empty tensors of one dimension, regardless of the others' sizes */
         x = aten_convert(g, x, type);
         list[used++] = stack ? aten_unsqueeze(g, x, axis) : x;
     }
@@ -38,7 +38,7 @@ bool aten_build_stack(struct aten_graph *g, const struct aten_node *n)
     return joined(g, n, true);
 }
 
-/* ---- turning and repeating ---- */
+/* ---- flipping and repeating ---- */
 
 /* flip(self, dims) */
 bool aten_build_flip(struct aten_graph *g, const struct aten_node *n)
@@ -100,7 +100,7 @@ bool aten_build_roll(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_reshape(g, x, n->outputs[0].rank, n->outputs[0].sizes));
 }
 
-/* repeat(self, repeats), tile of the same */
+/* repeat(self, repeats); also tile */
 bool aten_build_repeat(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *x = aten_in(g, n, 0);
@@ -126,13 +126,13 @@ bool aten_build_repeat(struct aten_graph *g, const struct aten_node *n)
     return aten_emit(g, DML_OPERATOR_TILE, &desc, &x, 1, &y, 1) && aten_result(g, n, 0, y);
 }
 
-/* Elements that a padding below 0 takes away. */
+/* The number of elements that a negative padding removes. */
 static int64_t cut_by(int64_t pad, int64_t size)
 {
     return pad >= 0 ? 0 : pad <= -size ? size : -pad;
 }
 
-/* constant_pad_nd(self, pad, value): from the last dimension on; below 0 they cut. */
+/* constant_pad_nd(self, pad, value): pad begins with the last dimension; negative entries crop. */
 bool aten_build_constant_pad(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *x = aten_in(g, n, 0);
@@ -153,7 +153,7 @@ bool aten_build_constant_pad(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_padded(g, x, before, after, aten_real(g, n, 2, 0)));
 }
 
-/* ---- parts put back ---- */
+/* ---- gradients of slices, scatter into slices ---- */
 
 static bool sizes_of(struct aten_graph *g, const struct aten_node *n, uint32_t i, const int64_t **out, uint32_t *rank)
 {
@@ -225,7 +225,8 @@ struct diagonal {
     uint32_t row, column; /* dimensions */
 };
 
-/* A tensor of `sizes` whose diagonal over two axes is x, whose last dimension is along it; elsewhere `other`. */
+/* A tensor of `sizes` whose diagonal over two axes is x, with x's last dimension along it; other elements are
+ * `other`. */
 static struct aten_value *on_diagonal(struct aten_graph *g, struct aten_value *x, struct aten_value *other,
                                       const struct diagonal *d)
 {
@@ -275,7 +276,7 @@ bool aten_build_diag_embed(struct aten_graph *g, const struct aten_node *n)
     uint32_t row, column;
     if (!aten_axis(g, aten_int(g, n, 2, -2), rank, &row) || !aten_axis(g, aten_int(g, n, 3, -1), rank, &column))
         return false;
-    /* The dimension of `row` comes first among the rest if it is the lower one; offsets go by rows and columns. */
+    /* Of the two dimensions the lower one precedes the other in the rest; offsets are in terms of rows and columns. */
     return aten_result(g, n, 0,
                        on_diagonal(g, aten_in(g, n, 0), NULL,
                                    &(struct diagonal){ rank, n->outputs[0].sizes, aten_int(g, n, 1, 0), row, column }));
@@ -294,7 +295,7 @@ bool aten_build_diagonal_scatter(struct aten_graph *g, const struct aten_node *n
         g, n, 0, on_diagonal(g, part, x, &(struct diagonal){ x->rank, x->sizes, aten_int(g, n, 2, 0), row, column }));
 }
 
-/* Diagonals beyond the matrix are all like the first one beyond it. */
+/* All diagonals beyond the matrix are equivalent to the first one beyond it. */
 static int64_t diagonal_of(int64_t k, int64_t rows, int64_t columns)
 {
     return BASE_MIN(BASE_MAX(k, -rows), columns);
@@ -334,7 +335,7 @@ bool aten_build_trace(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_squeeze(g, x, 0));
 }
 
-/* unfold_backward(grad_in, input_sizes, dim, size, step): windows are added where they were. */
+/* unfold_backward(grad_in, input_sizes, dim, size, step): adds windows at their positions. */
 bool aten_build_unfold_backward(struct aten_graph *g, const struct aten_node *n)
 {
     const int64_t *sizes, size = aten_int(g, n, 3, 1), step = aten_int(g, n, 4, 1);
@@ -384,7 +385,7 @@ static DML_SCALAR_UNION number_union(struct aten_graph *g, const struct aten_nod
     return value;
 }
 
-/* arange(start, end, step): floats are start + i * step in FLOAT64, as on the CPU. */
+/* arange(start, end, step): floats are start + i * step, computed in FLOAT64 as on the CPU. */
 bool aten_build_arange(struct aten_graph *g, const struct aten_node *n)
 {
     const int32_t type = n->outputs[0].type, in = aten_is_float(type) ? ATEN_FLOAT64 : type;
@@ -394,14 +395,14 @@ bool aten_build_arange(struct aten_graph *g, const struct aten_node *n)
         g, n, 0, aten_sequence(g, in, n->outputs[0].sizes[0], number_union(g, n, 0, in), number_union(g, n, 2, in)));
 }
 
-/* linspace(start, end, steps), logspace(start, end, steps, base): parameter 1. From both ends, so that both are exact.
- */
+/* linspace(start, end, steps), logspace(start, end, steps, base): parameter 1. Computed from both ends, so that both
+ * are exact. */
 bool aten_build_linspace(struct aten_graph *g, const struct aten_node *n)
 {
     const int64_t steps = aten_int(g, n, 2, 0), lower = steps / 2;
     const bool whole = !aten_is_float(n->outputs[0].type);
     double first = aten_real(g, n, 0, 0), last = aten_real(g, n, 1, 0);
-    if (whole) { /* the ends are integers already */
+    if (whole) { /* the ends are integers */
         first = trunc(first);
         last = trunc(last);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Normalisations and their gradients: over batches, layers and groups. */
+/* Normalisation over batches, layers and groups, and the gradients. */
 #include "graph.h"
 
 #define EW(name) DML_OPERATOR_ELEMENT_WISE_##name
@@ -20,7 +20,7 @@ static struct aten_value *averaged(struct aten_graph *g, struct aten_value *x, u
     return x ? aten_reduced(g, DML_REDUCE_FUNCTION_AVERAGE, x, axes, x->type) : NULL;
 }
 
-/* The sizes of x with 1 along the axes; returns how many elements each becomes. */
+/* The sizes of x with 1 along the axes; returns the number of elements that are reduced to one. */
 static int64_t small_sizes(const struct aten_value *x, uint32_t axes, int64_t *out)
 {
     int64_t count = 1;
@@ -31,7 +31,7 @@ static int64_t small_sizes(const struct aten_value *x, uint32_t axes, int64_t *o
     return count;
 }
 
-/* Argument i as values for the axes that stay (channels): `otherwise` where it is absent. */
+/* Argument i as values for the axes that remain (channels); `otherwise` if it is absent. */
 static struct aten_value *parameter(struct aten_graph *g, const struct aten_node *n, uint32_t i, int32_t type,
                                     uint32_t rank, const int64_t *sizes, double otherwise)
 {
@@ -40,13 +40,13 @@ static struct aten_value *parameter(struct aten_graph *g, const struct aten_node
     return aten_reshape(g, aten_in_as(g, n, i, type), rank, sizes);
 }
 
-/* ---- with the statistics of what is normalised ---- */
+/* ---- normalisation with the statistics of the input ---- */
 
 struct normal {
     struct aten_value *y, *mean, *variance;
 };
 
-/* y = scale * (x - mean) / sqrt(variance + epsilon) + bias, each over the axes. */
+/* y = scale * (x - mean) / sqrt(variance + epsilon) + bias, with statistics over the axes. */
 static bool normalise(struct aten_graph *g, struct aten_value *x, uint32_t axes, struct aten_value *scale,
                       struct aten_value *bias, double epsilon, struct normal *out)
 {
@@ -55,7 +55,7 @@ static bool normalise(struct aten_graph *g, struct aten_value *x, uint32_t axes,
     if (!x || !scale || !bias || g->failed)
         return false;
     small_sizes(x, axes, sizes);
-    if (x->type == ATEN_FLOAT64) { /* beyond the operator */
+    if (x->type == ATEN_FLOAT64) { /* the operator does not support FLOAT64 */
         out->mean = averaged(g, x, axes);
         struct aten_value *centred = aten_subtract(g, x, out->mean);
         out->variance = averaged(g, aten_multiply(g, centred, centred), axes);
@@ -104,7 +104,7 @@ static bool composed_gradient(struct aten_graph *g, struct aten_value *const *in
     return out->x != NULL;
 }
 
-/* in: x, dy, mean, 1 / deviation, scale; statistics and scale of one shape. */
+/* in: x, dy, mean, 1 / deviation, scale; statistics and scale have the same shape. */
 static bool normalise_gradient(struct aten_graph *g, struct aten_value *const *in, uint32_t axes, bool fixed,
                                struct gradient *out)
 {
@@ -115,7 +115,7 @@ static bool normalise_gradient(struct aten_graph *g, struct aten_value *const *i
             return false;
     if (x->type == ATEN_FLOAT64)
         return composed_gradient(g, in, in[3], axes, fixed, out);
-    /* The operator adds Epsilon itself: here that is in the deviation already. */
+    /* The operator adds Epsilon, which the deviation already includes here. */
     struct aten_value *variance = aten_apply(g, EW(RECIP), aten_multiply(g, in[3], in[3]));
     out->x = aten_new(g, x->type, x->rank, x->sizes);
     out->scale = aten_new_packed(g, x->type, x->rank, in[4]->sizes);
@@ -133,17 +133,17 @@ static bool normalise_gradient(struct aten_graph *g, struct aten_value *const *i
         .OutputBiasGradientTensor = aten_describe(g, &d[7], out->bias),
     };
     struct aten_value *inputs[5] = { x, in[1], in[2], variance, in[4] }, *made[3] = { out->x, out->scale, out->bias };
-    /* Both operators have the same fields. */
+    /* Both descriptions have the same fields. */
     return aten_emit(g, fixed ? DML_OPERATOR_BATCH_NORMALIZATION_GRAD : DML_OPERATOR_BATCH_NORMALIZATION_TRAINING_GRAD,
                      &desc, inputs, 5, made, 3);
 }
 
 /* ---- batches ---- */
 
-/* Where the arguments are: UINT32_MAX for none. */
+/* Indices of the arguments; UINT32_MAX: none. */
 struct batch_norm {
     uint32_t mean, variance, training, momentum, epsilon;
-    bool trains; /* where there is no argument that says so */
+    bool trains; /* for operators without a training argument */
 };
 
 enum { NATIVE, NO_STATISTICS, NO_TRAINING, WITH_UPDATE, NO_UPDATE };
@@ -156,7 +156,7 @@ static const struct batch_norm batch_norms[] = {
     [NO_UPDATE] = { 3, 4, UINT32_MAX, 5, 6, false },
 };
 
-/* Result i: {channels}, nothing where torch wants nothing. */
+/* Result i: {channels}, or empty if torch requests none. */
 static bool channel_result(struct aten_graph *g, const struct aten_node *n, uint32_t i, struct aten_value *v)
 {
     if (!aten_wanted(n, i))
@@ -169,7 +169,7 @@ static bool channel_result(struct aten_graph *g, const struct aten_node *n, uint
                                 : aten_scalar(g, n->outputs[i].type, 0));
 }
 
-/* Result i, argument `from`: moved towards the batch's statistic by momentum. */
+/* Result i: argument `from`, moved towards the batch's statistic by momentum. */
 static bool running(struct aten_graph *g, const struct aten_node *n, uint32_t i, uint32_t from,
                     struct aten_value *statistic, double momentum)
 {
@@ -182,7 +182,7 @@ static bool running(struct aten_graph *g, const struct aten_node *n, uint32_t i,
     return aten_result(g, n, i, old);
 }
 
-/* Statistics of nothing. */
+/* Statistics of an empty batch. */
 static bool empty_batch(struct aten_graph *g, const struct aten_node *n, const struct batch_norm *at)
 {
     for (uint32_t i = 0; i < n->output_count; i++)
@@ -218,7 +218,7 @@ static bool with_running(struct aten_graph *g, const struct aten_node *n, const 
 }
 
 /* (input, weight, bias, running_mean, running_var, training, momentum, eps) -> (output, mean, 1 / deviation, reserve of
- * _batch_norm_*, running_mean, running_var); parameter: which of the forms. */
+ * _batch_norm_*, running_mean, running_var); parameter: the overload. */
 bool aten_build_batch_norm(struct aten_graph *g, const struct aten_node *n)
 {
     const struct batch_norm *at = &batch_norms[n->parameter];
@@ -249,7 +249,7 @@ bool aten_build_batch_norm(struct aten_graph *g, const struct aten_node *n)
                    aten_scaled(g, normal.variance, (double)count / (double)(count - 1), 0), momentum);
 }
 
-/* Sums of nothing. */
+/* Gradients of empty sums. */
 static bool zeros(struct aten_graph *g, const struct aten_node *n)
 {
     for (uint32_t i = 0; i < n->output_count; i++)
@@ -285,11 +285,11 @@ bool aten_build_batch_norm_backward(struct aten_graph *g, const struct aten_node
 
 /* ---- layers and groups ---- */
 
-/* x as rows: {batch, groups, channels of a group, the rest}. Layers are one group with one channel. */
+/* x as rows: {batch, groups, channels of a group, the rest}. A layer norm is one group with one channel. */
 struct rows {
     int64_t sizes[4];
-    uint32_t axes;                /* over which each is normalised */
-    int64_t weights[4], small[4]; /* of the parameters, and of the statistics */
+    uint32_t axes;                /* axes over which each row is normalised */
+    int64_t weights[4], small[4]; /* sizes of the parameters, and of the statistics */
 };
 
 static void finish_rows(struct rows *rows, bool layers)
@@ -315,12 +315,12 @@ static bool layer_rows(struct aten_graph *g, const struct aten_node *n, const st
     return true;
 }
 
-/* N, C, HxW, group: arguments from `first` on. */
+/* Reads N, C, HxW, group: arguments from `first` on. */
 static bool group_rows(struct aten_graph *g, const struct aten_node *n, uint32_t first, struct rows *out)
 {
     const int64_t groups = aten_int(g, n, first + 3, 1), channels = aten_int(g, n, first + 1, 1);
     if (groups < 1 || channels % groups)
-        return aten_fail(g, "%lld channels are not divided by %lld groups", (long long)channels, (long long)groups);
+        return aten_fail(g, "%lld channels are not divisible by %lld groups", (long long)channels, (long long)groups);
     *out =
         (struct rows){ .sizes = { aten_int(g, n, first, 1), groups, channels / groups, aten_int(g, n, first + 2, 1) } };
     finish_rows(out, false);
@@ -361,7 +361,7 @@ bool aten_build_group_norm(struct aten_graph *g, const struct aten_node *n)
     return group_rows(g, n, 3, &rows) && build_rows(g, n, &rows, 1, aten_real(g, n, 7, 1e-5));
 }
 
-/* arguments: grad_out, input; then where mean (and 1 / deviation behind it) and weight are */
+/* Arguments grad_out and input, followed by the indices of mean (1 / deviation is the next one) and of weight. */
 static bool build_rows_backward(struct aten_graph *g, const struct aten_node *n, const struct rows *rows, uint32_t mean,
                                 uint32_t weight)
 {

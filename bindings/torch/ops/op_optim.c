@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators on lists of tensors: optimizers' steps, _foreach_ operators, what gradient scalers need. One graph for a
+/* Operators on lists of tensors: optimizer steps, _foreach_ operators, gradient scalers. Each is one graph for the
  * whole list. */
 #include "index.h"
 
@@ -12,13 +12,13 @@ static struct aten_value *like(struct aten_graph *g, const struct aten_value *x,
 
 /* ---- optimizers ---- */
 
-/* Results stand in the order of the written arguments' elements. */
+/* Results are in the order of the elements of the written arguments. */
 struct step {
     struct aten_graph *g;
     const struct aten_node *n;
-    uint32_t count, at;       /* tensors of each list; this one */
+    uint32_t count, at;       /* number of tensors of each list; index of this one */
     struct aten_value *skip;  /* BOOLEAN: found_inf; NULL: not used */
-    struct aten_value *scale; /* of gradients, or NULL */
+    struct aten_value *scale; /* of the gradients, or NULL */
 };
 
 static struct aten_value *element(const struct step *s, uint32_t list, int32_t type)
@@ -31,7 +31,7 @@ static struct aten_value *element(const struct step *s, uint32_t list, int32_t t
     return aten_convert(s->g, a->values[s->at], type);
 }
 
-/* Element `at` of the written list of which `list_before` lists stand before; what was there stays when skipped. */
+/* Writes element `at` of the written list that `list_before` lists precede; a skipped step keeps the old value. */
 static bool written(const struct step *s, uint32_t list_before, struct aten_value *before, struct aten_value *value)
 {
     if (s->skip)
@@ -51,14 +51,14 @@ static bool step_begin(struct aten_graph *g, const struct aten_node *n, uint32_t
     return !g->failed;
 }
 
-/* A result that is not written: an empty value. What its tensor holds stays. */
+/* A result that is not written is an empty value: the tensor keeps its contents. */
 static struct aten_value *untouched(struct aten_graph *g, int32_t type)
 {
     static const int64_t none[1] = { 0 };
     return aten_new_packed(g, type, 1, none);
 }
 
-/* The gradient, unscaled; written back where it was scaled (list 1 of the written ones). */
+/* The unscaled gradient; if it was scaled, the result is also written back (list 1 of the written ones). */
 static struct aten_value *gradient(const struct step *s, int32_t type, bool maximize)
 {
     struct aten_value *grad = element(s, 1, type);
@@ -98,7 +98,7 @@ static bool adam_one(const struct step *s, bool decoupled)
         grad = aten_add(g, grad, aten_scaled(g, p, decay, 0));
     m = averaged(g, m, grad, beta1);
     v = averaged(g, v, aten_multiply(g, grad, grad), beta2);
-    /* 1 - beta^step; x^y of a constant and a scalar. */
+    /* 1 - beta^step, as x^y of a constant and a scalar. */
     struct aten_value *bias1 = aten_scaled(g, aten_apply2(g, EW(POW), like(g, t, beta1), t), -1, 1);
     struct aten_value *bias2 = aten_scaled(g, aten_apply2(g, EW(POW), like(g, t, beta2), t), -1, 1);
     struct aten_value *most = v;
@@ -123,7 +123,7 @@ bool aten_build_fused_adam(struct aten_graph *g, const struct aten_node *n)
         return false;
     for (s.at = 0; s.at < s.count; s.at++)
         if (!adam_one(&s, n->parameter))
-            return aten_fail(g, "cannot be built");
+            return aten_fail(g, "unsupported arguments");
     return true;
 }
 
@@ -159,7 +159,7 @@ bool aten_build_fused_sgd(struct aten_graph *g, const struct aten_node *n)
         return false;
     for (s.at = 0; s.at < s.count; s.at++)
         if (!sgd_one(&s))
-            return aten_fail(g, "cannot be built");
+            return aten_fail(g, "unsupported arguments");
     return true;
 }
 
@@ -192,7 +192,7 @@ bool aten_build_fused_adagrad(struct aten_graph *g, const struct aten_node *n)
         return false;
     for (s.at = 0; s.at < s.count; s.at++)
         if (!adagrad_one(&s))
-            return aten_fail(g, "cannot be built");
+            return aten_fail(g, "unsupported arguments");
     return true;
 }
 
@@ -207,7 +207,7 @@ bool aten_build_amp_unscale(struct aten_graph *g, const struct aten_node *n)
     scale = aten_reshape(g, scale, 0, NULL);
     for (uint32_t i = 0; i < count; i++) {
         struct aten_value *x = aten_convert(g, n->args[0].values[i], aten_wide(n->outputs[i].type));
-        /* x - x is NaN for what is not finite. */
+        /* x - x is NaN if x is not finite. */
         struct aten_value *odd = aten_flat(g, aten_test(g, EW(IS_NAN), aten_subtract(g, x, x), 0));
         if (x && aten_elements(x))
             found = aten_apply2(g, EW(LOGICAL_OR), found, aten_squeeze(g, aten_any(g, odd, 1), 0));
@@ -236,7 +236,7 @@ bool aten_build_amp_update_scale(struct aten_graph *g, const struct aten_node *n
 
 /* ---- _foreach_ ---- */
 
-/* What one tensor's operator gets: element i of each list, everything else as it is. */
+/* The operands for one tensor: element i of each list; other arguments are unchanged. */
 static bool operands_of(struct aten_graph *g, const struct aten_node *n, uint32_t i, struct aten_operand *out)
 {
     for (uint32_t k = 0; k < n->arg_count; k++) {
@@ -252,19 +252,20 @@ static bool operands_of(struct aten_graph *g, const struct aten_node *n, uint32_
             if (i >= a->count)
                 return aten_fail(g, "argument %u has %u numbers, must have %u", k, a->count, n->args[0].count);
             out[k] = (struct aten_operand){ .kind = a->numbers[i].kind, .element = i };
-            out[k].integer = a->numbers[i].integer; /* or real */
+            out[k].integer = a->numbers[i].integer; /* copies reals, too */
         } else if (a->kind == ATEN_REALS || a->kind == ATEN_INTS) {
             if (i >= a->count)
                 return aten_fail(g, "argument %u has %u numbers, must have %u", k, a->count, n->args[0].count);
             out[k] = (struct aten_operand){ .kind = a->kind == ATEN_REALS ? ATEN_REAL : ATEN_INT };
-            out[k].integer = a->integers[i]; /* or real */
-            g->baked = true;                 /* they have no places in plans */
+            out[k].integer = a->integers[i]; /* copies reals, too */
+            g->baked = true;                 /* elements of these lists cannot be bound as inputs of a plan */
         }
     }
     return true;
 }
 
-/* The operator of one tensor with the same name: overload by the list's, which is Scalar, ScalarList, List, Tensor. */
+/* The operator of one tensor with the same name; its overload follows from that of the list: Scalar, ScalarList, List,
+ * Tensor. */
 static const struct aten_op *single(const struct aten_node *n)
 {
     const char *name = n->op->name + strlen("_foreach_"), *overload = n->op->overload;
@@ -289,7 +290,7 @@ bool aten_build_foreach(struct aten_graph *g, const struct aten_node *n)
     struct aten_node one = *n;
     one.op = single(n);
     if (!one.op || !operands)
-        return aten_fail(g, "there is no operator of one tensor");
+        return aten_fail(g, "the operator is not supported for single tensors");
     one.args = operands;
     one.output_count = 1;
     bool ok = true;

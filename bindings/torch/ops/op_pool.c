@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pooling and its gradients. Rows' parameter: spatial dimensions. */
+/* Pooling and its gradients. The parameter of rows is the number of spatial dimensions. */
 #include "axis.h"
 #include "index.h"
 
@@ -13,7 +13,7 @@ struct pool {
     UINT window[SPATIAL_MAX], strides[SPATIAL_MAX], start[SPATIAL_MAX], end[SPATIAL_MAX], dilations[SPATIAL_MAX];
 };
 
-/* {batch, channels, spatial sizes}: a batch of one is added. */
+/* {batch, channels, spatial sizes}: adds a batch dimension of 1 if there is none. */
 static struct aten_value *batched(struct aten_graph *g, struct aten_value *x, uint32_t spatial)
 {
     if (x && x->rank == spatial + 1)
@@ -30,7 +30,7 @@ static struct aten_value *input(struct aten_graph *g, const struct aten_node *n,
     return batched(g, aten_in_as(g, n, i, type), (uint32_t)n->parameter);
 }
 
-/* Result i from a batch. */
+/* Sets result i, without the batch dimension that was added. */
 static bool result(struct aten_graph *g, const struct aten_node *n, uint32_t i, struct aten_value *y)
 {
     if (!aten_wanted(n, i))
@@ -38,7 +38,7 @@ static bool result(struct aten_graph *g, const struct aten_node *n, uint32_t i, 
     return aten_result(g, n, i, y ? aten_reshape(g, y, n->outputs[i].rank, n->outputs[i].sizes) : NULL);
 }
 
-/* One number is for all dimensions; none: `otherwise`. */
+/* A single number applies to all dimensions; without any: `otherwise`. */
 static bool read_list(struct aten_graph *g, const struct aten_node *n, uint32_t i, uint32_t spatial,
                       const UINT *otherwise, UINT *out)
 {
@@ -53,8 +53,8 @@ static bool read_list(struct aten_graph *g, const struct aten_node *n, uint32_t 
     return true;
 }
 
-/* kernel_size, stride, padding and, if wanted, dilation: arguments from `first` on. The padding at the end follows from
- * the sizes: `in` and `out` are spatial. */
+/* Reads kernel_size, stride, padding and, with `dilated`, dilation: arguments from `first` on. The padding at the end
+ * follows from the spatial sizes `in` and `out`. */
 static bool read_pool(struct aten_graph *g, const struct aten_node *n, uint32_t first, bool dilated, const int64_t *in,
                       const int64_t *out, struct pool *p)
 {
@@ -75,7 +75,7 @@ static bool read_pool(struct aten_graph *g, const struct aten_node *n, uint32_t 
 
 /* ---- maxima ---- */
 
-/* Where `indices` is NULL, maxima alone. DirectML's maxima are of the numbers among the elements. */
+/* Computes maxima only if `indices` is NULL. DirectML's maxima ignore NaN. */
 static bool max_of_numbers(struct aten_graph *g, struct aten_value *x, const struct pool *p, struct aten_value *maxima,
                            struct aten_value *indices)
 {
@@ -95,7 +95,7 @@ static bool max_of_numbers(struct aten_graph *g, struct aten_value *x, const str
     return aten_emit(g, DML_OPERATOR_MAX_POOLING2, &desc, &x, 1, made, indices ? 2 : 1);
 }
 
-/* The place in its plane of the last NaN in each window, from 1 on; 0 where a window has none. */
+/* The position in its plane of the last NaN in each window, counted from 1; 0 if a window has none. */
 static struct aten_value *last_nan(struct aten_graph *g, struct aten_value *x, const struct pool *p,
                                    const int64_t *sizes, int64_t plane)
 {
@@ -111,7 +111,7 @@ static struct aten_value *last_nan(struct aten_graph *g, struct aten_value *x, c
     return last && max_of_numbers(g, places, p, last, NULL) ? last : NULL;
 }
 
-/* Where each channel's plane begins, as DirectML counts. */
+/* The index of the first element of each channel's plane, as DirectML counts. */
 static struct aten_value *first_places(struct aten_graph *g, const struct aten_value *x, int64_t plane)
 {
     const int64_t sizes[ATEN_RANK_MAX] = { x->sizes[0], x->sizes[1], 1, 1, 1 };
@@ -119,7 +119,7 @@ static struct aten_value *first_places(struct aten_graph *g, const struct aten_v
     return aten_reshape(g, aten_sequence(g, ATEN_INT64, sizes[0] * sizes[1], none, step), x->rank, sizes);
 }
 
-/* out[0]: maxima, out[1]: where they are in the plane of their channel. NaN is greater than numbers. */
+/* out[0]: maxima, out[1]: their positions in the plane of their channel. NaN is greater than numbers. */
 static bool max_pooled(struct aten_graph *g, struct aten_value *x, const struct pool *p, const int64_t *sizes,
                        struct aten_value **out)
 {
@@ -162,7 +162,7 @@ bool aten_build_max_pool(struct aten_graph *g, const struct aten_node *n)
            result(g, n, 0, made[0]) && result(g, n, 1, made[1]);
 }
 
-/* Sums each gradient where its maximum was; arguments: grad_output, self; the last: indices. */
+/* Adds each gradient at the position of its maximum; arguments: grad_output, self; the last: indices. */
 bool aten_build_max_pool_backward(struct aten_graph *g, const struct aten_node *n)
 {
     const int32_t type = aten_wide(n->outputs[0].type);
@@ -181,7 +181,7 @@ bool aten_build_max_pool_backward(struct aten_graph *g, const struct aten_node *
                   aten_scattered(g, aten_reshape(g, dy, 3, from), aten_reshape(g, indices, 3, from), 2, to, true));
 }
 
-/* max_unpool*d(self, indices, output_size): each maximum where it was. */
+/* max_unpool*d(self, indices, output_size): writes each maximum to its position. */
 bool aten_build_max_unpool(struct aten_graph *g, const struct aten_node *n)
 {
     const struct aten_tensor *y = &n->outputs[0];
@@ -203,7 +203,8 @@ bool aten_build_max_unpool(struct aten_graph *g, const struct aten_node *n)
 
 /* ---- means ---- */
 
-/* Windows count whole; torch counts what is inside of the input, or of the input and its padding. */
+/* DirectML divides by the whole window; torch divides by the elements inside of the input, or of the input and its
+ * padding. */
 static struct aten_value *counted(struct aten_graph *g, struct aten_value *y, const struct pool *p, const int64_t *in,
                                   bool padding)
 {
@@ -223,8 +224,7 @@ static struct aten_value *counted(struct aten_graph *g, struct aten_value *y, co
     return y;
 }
 
-/* What becomes of means over whole windows; arguments from `first` on: ceil_mode, count_include_pad, divisor_override.
- */
+/* Corrects means over whole windows; arguments from `first` on: ceil_mode, count_include_pad, divisor_override. */
 static struct aten_value *divided(struct aten_graph *g, const struct aten_node *n, uint32_t first, struct aten_value *y,
                                   const struct pool *p, const int64_t *in)
 {
@@ -243,7 +243,7 @@ static struct aten_value *averaged(struct aten_graph *g, struct aten_value *x, c
     struct aten_desc dx, dy;
     if (!y)
         return NULL;
-    /* AVERAGE_POOLING_GRAD has the same fields. */
+    /* The description of AVERAGE_POOLING_GRAD has the same fields. */
     DML_AVERAGE_POOLING_OPERATOR_DESC desc = {
         aten_describe(g, &dx, x), aten_describe(g, &dy, y), p->spatial, p->strides, p->window, p->start, p->end, TRUE
     };
@@ -280,7 +280,7 @@ bool aten_build_avg_pool_backward(struct aten_graph *g, const struct aten_node *
            result(g, n, 0, averaged(g, divided(g, n, 5, dy, &p, sizes + 2), &p, sizes, true));
 }
 
-/* ---- windows that divide the input ---- */
+/* ---- adaptive pooling ---- */
 
 static int64_t first_of(int64_t i, int64_t out, int64_t in)
 {
@@ -292,7 +292,7 @@ static int64_t behind(int64_t i, int64_t out, int64_t in)
     return ((i + 1) * in + out - 1) / out;
 }
 
-/* Windows of one size without overlap: sizes are spatial. */
+/* Whether all windows have one size and do not overlap; sizes are spatial. */
 static bool even_pool(uint32_t spatial, const int64_t *in, const int64_t *out, struct pool *p)
 {
     *p = (struct pool){ .spatial = spatial };
@@ -317,7 +317,7 @@ static bool adaptive_taps(struct aten_graph *g, int64_t in, int64_t out, struct 
     return true;
 }
 
-/* x has the sizes `from`; the gradient goes from the windows to the input. */
+/* x has the sizes `from`; gradients are propagated from the windows to the input. */
 static struct aten_value *adapted(struct aten_graph *g, struct aten_value *x, const int64_t *to, bool gradient)
 {
     const uint32_t spatial = x->rank - 2;
@@ -373,8 +373,8 @@ bool aten_build_adaptive_avg_pool_backward(struct aten_graph *g, const struct at
     return build_adaptive_avg(g, n, true);
 }
 
-/* Windows of several sizes: each is filled up with its last element to the largest size. *out_sources: where along the
- * axis each element comes from. */
+/* For windows of several sizes: pads each one to the largest size by repeating its last element. *out_sources: the
+ * position along the axis from which each element is copied. */
 static struct aten_value *spread(struct aten_graph *g, struct aten_value *x, uint32_t axis, int64_t out,
                                  int64_t **out_sources)
 {
@@ -390,7 +390,7 @@ static struct aten_value *spread(struct aten_graph *g, struct aten_value *x, uin
     return sources ? aten_take(g, x, axis, sources, out * most) : NULL;
 }
 
-/* The place in x's plane of each place in the plane that spread() made. */
+/* For each position in the plane made by spread(), the position in x's plane. */
 static struct aten_value *places(struct aten_graph *g, const struct aten_value *x, const struct aten_value *wide,
                                  int64_t *const *sources)
 {

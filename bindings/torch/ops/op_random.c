@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random numbers: the words of Philox 4x32-10, made into distributions. Equal seeds give equal numbers, whatever the
- * number of threads and the adapter. */
+/* Random numbers: the words of Philox 4x32-10, converted to distributions. Equal seeds give equal numbers, regardless
+ * of the number of threads and of the adapter. */
 #include "index.h"
 
 #define EW(name) DML_OPERATOR_ELEMENT_WISE_##name
 
 #define PI 3.14159265358979323846
 
-/* Where the generator is: the first argument that is one. */
+/* The index of the generator: the first argument that is one. */
 static uint32_t generator_of(const struct aten_node *n)
 {
     uint32_t i = 0;
@@ -39,7 +39,7 @@ static struct aten_value *uniform(struct aten_graph *g, const struct aten_node *
     return aten_uniform(g, n, generator_of(n), type, wanted_count(n));
 }
 
-/* In (0, 1], of finer steps near 0 than `uniform`: for logarithms. */
+/* Uniform numbers in (0, 1], with a finer resolution near 0 than `uniform`, for logarithms. */
 static struct aten_value *positive(struct aten_graph *g, const struct aten_node *n, int32_t type, int64_t count)
 {
     const bool wide = type == ATEN_FLOAT64;
@@ -50,7 +50,7 @@ static struct aten_value *positive(struct aten_graph *g, const struct aten_node 
     return aten_scaled(g, aten_convert(g, w, computed_in(type)), step, step / 2);
 }
 
-/* By Box and Muller: two uniform numbers are two normal ones. */
+/* The Box-Muller transform: two uniform numbers yield two normal ones. */
 static struct aten_value *normal(struct aten_graph *g, const struct aten_node *n, int32_t type)
 {
     const int64_t count = wanted_count(n), half = (count + 1) / 2;
@@ -63,7 +63,7 @@ static struct aten_value *normal(struct aten_graph *g, const struct aten_node *n
     return count ? aten_slice(g, aten_join(g, parts, 2, 0), 0, 0, count, 1) : u;
 }
 
-/* As the result is shaped, so that tensors of means, deviations and probabilities broadcast. */
+/* Reshapes to the shape of the result, so that tensors of means, deviations and probabilities broadcast. */
 static struct aten_value *shaped(struct aten_graph *g, const struct aten_node *n, struct aten_value *y)
 {
     return aten_reshape(g, y, n->outputs[0].rank, n->outputs[0].sizes);
@@ -78,7 +78,8 @@ bool aten_build_uniform(struct aten_graph *g, const struct aten_node *n)
     return result(g, n, aten_add(g, aten_multiply(g, uniform(g, n, type), aten_subtract(g, to, from)), from));
 }
 
-/* normal(self, mean, std, generator): parameter 1; normal(mean, std, ...): 0, numbers or tensors; 2: exp of it */
+/* normal(self, mean, std, generator): parameter 1; normal(mean, std, ...): 0, with numbers or tensors; 2: its
+ * exponential */
 bool aten_build_normal(struct aten_graph *g, const struct aten_node *n)
 {
     const int32_t in = computed_in(n->outputs[0].type);
@@ -89,7 +90,7 @@ bool aten_build_normal(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, n->parameter == 2 ? aten_apply(g, EW(EXP), z) : z);
 }
 
-/* bernoulli(self, generator), bernoulli(self, p, generator): parameter, where the probability is */
+/* bernoulli(self, generator), bernoulli(self, p, generator): parameter: index of the probability */
 bool aten_build_bernoulli(struct aten_graph *g, const struct aten_node *n)
 {
     const struct aten_value *self = aten_is_tensor(n, (uint32_t)n->parameter) ? n->args[n->parameter].values[0] : NULL;
@@ -154,7 +155,7 @@ bool aten_build_geometric(struct aten_graph *g, const struct aten_node *n)
 
 /* ---- integers ---- */
 
-/* 2^digits: up to there every integer is one of the type. */
+/* The exponent of 2 up to which the type represents every integer. */
 static int digits_of(int32_t type)
 {
     switch (type) {
@@ -190,7 +191,7 @@ bool aten_build_random(struct aten_graph *g, const struct aten_node *n)
     const int64_t from = n->parameter == 2 ? aten_int(g, n, 1, 0) : 0;
     const int64_t most = digits == 63 ? INT64_MAX : (INT64_C(1) << digits) - (aten_is_float(type) ? 0 : 1);
     const int64_t to = n->parameter ? aten_int(g, n, (uint32_t)n->parameter, most) : most;
-    const bool closed = !n->parameter || !aten_given(n, (uint32_t)n->parameter); /* `to` itself is possible */
+    const bool closed = !n->parameter || !aten_given(n, (uint32_t)n->parameter); /* `to` itself is included */
     const uint64_t range = (uint64_t)to - (uint64_t)from + closed;
     const bool wide = whole || range >= UINT64_C(1) << 28 || !range;
     struct aten_value *w = aten_random_words(g, n, generator_of(n), wide, wanted_count(n));
@@ -200,7 +201,7 @@ bool aten_build_random(struct aten_graph *g, const struct aten_node *n)
     return result(g, n, aten_add(g, w, aten_scalar_int(g, ATEN_INT64, from)));
 }
 
-/* randperm(n): the order of random keys */
+/* randperm(n): sorts random keys */
 bool aten_build_randperm(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *keys = aten_random_words(g, n, generator_of(n), true, wanted_count(n)), *order;
@@ -210,8 +211,8 @@ bool aten_build_randperm(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, order);
 }
 
-/* multinomial(self, num_samples, replacement): the greatest of p / e, e exponential; with replacement, where uniform
- * numbers fall among the running sums. */
+/* multinomial(self, num_samples, replacement): the largest p / e, where e is exponential; with replacement, searches
+ * uniform numbers in the running sums. */
 bool aten_build_multinomial(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *p = aten_in(g, n, 0), *order;
@@ -220,7 +221,7 @@ bool aten_build_multinomial(struct aten_graph *g, const struct aten_node *n)
     if (!p || !p->rank || p->rank > 2 || !aten_is_float(p->type) || n->outputs[0].type != ATEN_INT64)
         return aten_fail(g, "self must have 1 or 2 dimensions, of floating point, and the result int64");
     const uint32_t axis = p->rank - 1;
-    if (p->sizes[axis] > 1 << 24) /* torch takes no more */
+    if (p->sizes[axis] > 1 << 24) /* torch's limit */
         return aten_fail(g, "there are %lld categories, must be at most 2^24", (long long)p->sizes[axis]);
     if (samples < 1 || (!aten_int(g, n, 2, 0) && samples > p->sizes[axis]))
         return aten_fail(g, "num_samples must be at least 1, and without replacement at most %lld",
@@ -241,7 +242,7 @@ bool aten_build_multinomial(struct aten_graph *g, const struct aten_node *n)
                          (long long)p->sizes[axis]);
     struct aten_value *e = aten_apply(g, EW(LOG), positive(g, n, in, aten_elements(p)));
     e = aten_reshape(g, aten_apply(g, EW(NEGATE), e), p->rank, p->sizes);
-    /* An exponential number of 0 would make 0 / 0 of impossible ones. */
+    /* An exponential number of 0 would yield 0 / 0 for probabilities of 0. */
     aten_sorted(g, aten_divide(g, p, aten_scaled(g, e, 1, 1e-38)), axis, samples, true, &order);
     return aten_result(g, n, 0, order);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Householder's reflections: QR and what is made of its factors; the exponential of matrices. */
+/* Householder reflections: QR and operators on its factors; matrix exponentials; singular values and eigenvalues. */
 #include "matrices.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@ static struct aten_value *reflected(struct aten_graph *g, struct aten_value *x, 
     return aten_subtract(g, x, aten_multiply(g, aten_multiply(g, v, tau), row));
 }
 
-/* The reflection that leaves of column j a number in row j alone. */
+/* The reflection that clears column j below row j. */
 static void reflection(struct aten_graph *g, struct aten_value *x, int64_t j, struct reflections *r)
 {
     const int64_t rows = x->sizes[1];
@@ -52,7 +52,7 @@ static struct aten_value *triangularized(struct aten_graph *g, struct aten_value
         return NULL;
     r->count = BASE_MIN(x->sizes[1], x->sizes[2]);
     if (r->count > ATEN_STEPS_MAX) {
-        aten_fail(g, "%lld columns, at most %d are possible", (long long)r->count, ATEN_STEPS_MAX);
+        aten_fail(g, "%lld columns, at most %d are supported", (long long)r->count, ATEN_STEPS_MAX);
         return NULL;
     }
     for (int64_t j = 0; j < r->count && x; j++) {
@@ -62,7 +62,7 @@ static struct aten_value *triangularized(struct aten_graph *g, struct aten_value
     return x ? aten_diagonals_cleared(g, x, INT32_MIN, 0) : NULL;
 }
 
-/* The product of all reflections times x; `reverse`: the last one first on the left, which is the transposed. */
+/* The product of all reflections times x; `reverse`: in reverse order, which is the transpose. */
 static struct aten_value *times(struct aten_graph *g, const struct reflections *r, struct aten_value *x,
                                 bool transposed)
 {
@@ -101,7 +101,7 @@ bool aten_build_qr(struct aten_graph *g, const struct aten_node *n)
     return aten_stack_result(g, n, 0, q);
 }
 
-/* geqrf(self) -> (a, tau): R, and below it the reflections. */
+/* geqrf(self) -> (a, tau): R, with the reflections stored below it. */
 bool aten_build_geqrf(struct aten_graph *g, const struct aten_node *n)
 {
     bool done;
@@ -123,7 +123,7 @@ bool aten_build_geqrf(struct aten_graph *g, const struct aten_node *n)
            aten_stack_result(g, n, 1, aten_join(g, r->tau, (uint32_t)r->count, 1));
 }
 
-/* From what geqrf gives: arguments `first` and the next. */
+/* Reads the results of geqrf: arguments `first` and the next one. */
 static bool stored(struct aten_graph *g, const struct aten_node *n, uint32_t first, struct reflections *r,
                    struct aten_value **out)
 {
@@ -133,7 +133,7 @@ static bool stored(struct aten_graph *g, const struct aten_node *n, uint32_t fir
     r->count = tau->sizes[tau->rank - 1];
     const int64_t sizes[3] = { x->sizes[0], r->count, 1 };
     if (r->count > ATEN_STEPS_MAX || r->count > x->sizes[2] || aten_elements(tau) != sizes[0] * sizes[1])
-        return aten_fail(g, "%lld reflections, at most %d are possible", (long long)r->count, ATEN_STEPS_MAX);
+        return aten_fail(g, "%lld reflections, at most %d are supported", (long long)r->count, ATEN_STEPS_MAX);
     tau = r->count ? aten_reshape(g, tau, 3, sizes) : tau;
     for (int64_t j = 0; j < r->count; j++) {
         struct aten_value *column = aten_slice(g, x, 2, j, 1, 1);
@@ -177,17 +177,17 @@ bool aten_build_ormqr(struct aten_graph *g, const struct aten_node *n)
 #define HALVINGS        32
 #define EXPONENTIAL_MAX 256
 
-/* linalg_matrix_exp(self): Taylor's series of A / 2^k, whose norm is below one half, and k squares. */
+/* linalg_matrix_exp(self): Taylor series of A / 2^k with a norm below one half, squared k times. */
 bool aten_build_matrix_exp(struct aten_graph *g, const struct aten_node *n)
 {
     bool done;
     if (aten_nothing(g, n, false, &done))
         return done;
     struct aten_value *x = aten_stack(g, n, 0);
-    if (aten_has_type(g->device, ATEN_FLOAT64)) /* each square doubles errors */
+    if (aten_has_type(g->device, ATEN_FLOAT64)) /* each squaring doubles the error */
         x = aten_convert(g, x, ATEN_FLOAT64);
     if (!x || x->sizes[1] != x->sizes[2] || x->sizes[1] > EXPONENTIAL_MAX)
-        return aten_fail(g, "self must be at most %d rows and columns", EXPONENTIAL_MAX);
+        return aten_fail(g, "self must have at most %d rows and columns", EXPONENTIAL_MAX);
     const int terms = x->type == ATEN_FLOAT64 ? 16 : 10;
     struct aten_value *norm = aten_reduced(g, REDUCE(SUM), aten_apply(g, EW(ABS), x), 2, x->type);
     norm = aten_reduced(g, REDUCE(MAX), norm, 4, x->type);
@@ -211,7 +211,8 @@ bool aten_build_matrix_exp(struct aten_graph *g, const struct aten_node *n)
 #define SINGULAR_MAX 16
 #define SWEEPS       9
 
-/* Rotates each column of P against the one of Q in the same place, until their first `rows` are orthogonal. */
+/* Rotates each column of P against the column of Q at the same position, until their first `rows` elements are
+ * orthogonal. */
 static void rotate(struct aten_graph *g, int64_t rows, struct aten_value **p, struct aten_value **q)
 {
     struct aten_value *x = aten_slice(g, *p, 1, 0, rows, 1), *y = aten_slice(g, *q, 1, 0, rows, 1);
@@ -236,7 +237,7 @@ static void rotate(struct aten_graph *g, int64_t rows, struct aten_value **p, st
     *q = aten_add(g, aten_multiply(g, sine, before), aten_multiply(g, cosine, *q));
 }
 
-/* All but the first move on by one, as in a tournament where each meets each. */
+/* Rotates all columns but the first by one position, as in a round-robin tournament, so that each pair meets once. */
 static void move_on(struct aten_graph *g, struct aten_value **p, struct aten_value **q)
 {
     const int64_t half = *p && *q ? (*p)->sizes[2] : 0;
@@ -249,8 +250,8 @@ static void move_on(struct aten_graph *g, struct aten_value **p, struct aten_val
     *q = g->failed ? NULL : aten_join(g, second, 2, 2);
 }
 
-/* x {batch, rows, columns}, rows >= columns: {batch, rows + columns, columns} of x V above V, the columns of x V being
- * orthogonal and falling in size; those sizes in *out_sizes (Hestenes). */
+/* x {batch, rows, columns}, rows >= columns: returns {batch, rows + columns, columns}, x V above V. The columns of x V
+ * are orthogonal and ordered by descending norm; *out_sizes: the norms (one-sided Jacobi method by Hestenes). */
 static struct aten_value *orthogonal(struct aten_graph *g, struct aten_value *x, struct aten_value **out_sizes)
 {
     const int64_t batch = x->sizes[0], rows = x->sizes[1], columns = x->sizes[2], even = columns + columns % 2;
@@ -268,7 +269,7 @@ static struct aten_value *orthogonal(struct aten_graph *g, struct aten_value *x,
     struct aten_value *top = aten_slice(g, all, 1, 0, rows, 1);
     struct aten_value *sizes = aten_reduced(g, REDUCE(SUM), aten_multiply(g, top, top), 2, x->type);
     sizes = aten_apply(g, EW(SQRT), sizes);
-    if (even > columns) /* the column that was added comes last */
+    if (even > columns) /* the added column is the last one */
         sizes = aten_subtract(g, sizes, aten_apply(g, EW(ABS), aten_slice(g, all, 1, rows + columns, 1, 1)));
     sizes = aten_sorted(g, sizes, 2, columns, true, &indices);
     *out_sizes = sizes;
@@ -277,7 +278,7 @@ static struct aten_value *orthogonal(struct aten_graph *g, struct aten_value *x,
     return all ? aten_pick(g, all, aten_expand(g, indices, 3, wanted), 2) : NULL;
 }
 
-/* The columns made an orthonormal basis, whose first ones have their directions; zeros among them do not matter. */
+/* Extends the columns to an orthonormal basis whose first vectors have their directions; zero columns are allowed. */
 static struct aten_value *basis(struct aten_graph *g, struct aten_value *x, int64_t columns)
 {
     struct reflections *r = aten_alloc(g, sizeof(*r));
@@ -306,7 +307,7 @@ bool aten_build_svd(struct aten_graph *g, const struct aten_node *n)
         return done;
     struct aten_value *x = aten_stack(g, n, 0), *sizes;
     if (!x || BASE_MIN(x->sizes[1], x->sizes[2]) > SINGULAR_MAX)
-        return aten_fail(g, "at most %d rows or columns are possible", SINGULAR_MAX);
+        return aten_fail(g, "at most %d rows or columns are supported", SINGULAR_MAX);
     const bool wide = x->sizes[1] < x->sizes[2], vectors = aten_int(g, n, 2, 1), full = aten_int(g, n, 1, 0);
     x = wide ? aten_turned(g, x) : x;
     const int64_t rows = x->sizes[1], columns = x->sizes[2];
@@ -323,7 +324,7 @@ bool aten_build_svd(struct aten_graph *g, const struct aten_node *n)
 
 /* ---- eigenvalues of symmetric matrices ---- */
 
-/* One triangle, and the same on the other side of the diagonal. */
+/* Copies one triangle to the other side of the diagonal. */
 static struct aten_value *symmetric(struct aten_graph *g, struct aten_value *x, bool upper)
 {
     x = x && upper ? aten_turned(g, x) : x;
@@ -331,8 +332,8 @@ static struct aten_value *symmetric(struct aten_graph *g, struct aten_value *x, 
                     aten_turned(g, aten_diagonals_cleared(g, x, 0, INT32_MAX)));
 }
 
-/* _linalg_eigh(A, UPLO, compute_v) -> (eigenvalues, eigenvectors): with a multiple of the identity added that makes
- * none negative, they are singular values, and their vectors those on the right. */
+/* _linalg_eigh(A, UPLO, compute_v) -> (eigenvalues, eigenvectors): a multiple of the identity is added so that no
+ * eigenvalue is negative; they are then the singular values, and the right singular vectors are the eigenvectors. */
 bool aten_build_eigh(struct aten_graph *g, const struct aten_node *n)
 {
     bool done;
@@ -340,7 +341,7 @@ bool aten_build_eigh(struct aten_graph *g, const struct aten_node *n)
         return done;
     struct aten_value *x = aten_stack(g, n, 0), *sizes;
     if (!x || x->sizes[1] > SINGULAR_MAX)
-        return aten_fail(g, "at most %d rows are possible", SINGULAR_MAX);
+        return aten_fail(g, "at most %d rows are supported", SINGULAR_MAX);
     const int64_t size = x->sizes[1];
     const bool upper = n->args[1].kind == ATEN_STRING && (*n->args[1].string | 32) == 'u';
     x = symmetric(g, x, upper);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running functions that DirectML has no operator for: in log2 steps, each combining elements with those before. */
+/* Running functions without a DirectML operator: log2(n) steps, each of which combines elements with earlier ones. */
 #include "axis.h"
 #include "index.h"
 
@@ -7,7 +7,7 @@
 
 #define EW(name) DML_OPERATOR_ELEMENT_WISE_##name
 
-/* Values, and what goes along with them (NULL: nothing). */
+/* Values and associated data (NULL: none). */
 struct run {
     struct aten_value *value, *at;
 };
@@ -33,7 +33,7 @@ static struct run scanned(struct aten_graph *g, struct run x, uint32_t axis, com
     return x;
 }
 
-/* The later one of equal ones; NaN is above and below everything. */
+/* The later one of equal elements; NaN wins in both directions. */
 static struct run extreme(struct aten_graph *g, struct run before, struct run here, DML_OPERATOR_TYPE at_least)
 {
     struct aten_value *later = aten_apply2(g, at_least, here.value, before.value);
@@ -55,7 +55,7 @@ static struct run least(struct aten_graph *g, struct run before, struct run here
     return extreme(g, before, here, EW(LOGICAL_LESS_THAN_OR_EQUAL));
 }
 
-/* _cummax_helper, _cummin_helper(self, values, indices, dim), which writes values and indices; parameter 1: cummin. */
+/* _cummax_helper, _cummin_helper(self, values, indices, dim), which write values and indices; parameter 1: cummin. */
 bool aten_build_cummax(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *x = aten_lined(g, aten_in(g, n, 0));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of order: sorting, the k-th, medians, and where values belong among sorted ones. */
+/* Functions of order: sorting, the k-th element, medians, and search in sorted sequences. */
 #include "index.h"
 
 #define EW(name) DML_OPERATOR_ELEMENT_WISE_##name
@@ -11,7 +11,7 @@ static bool result(struct aten_graph *g, const struct aten_node *n, uint32_t i, 
     return aten_result(g, n, i, aten_reshape(g, y, n->outputs[i].rank, n->outputs[i].sizes));
 }
 
-/* sort(self, stable, dim, descending), sort(self, dim, descending): parameter, where dim is */
+/* sort(self, stable, dim, descending), sort(self, dim, descending): parameter: index of dim */
 bool aten_build_sort(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *x = aten_lined(g, aten_in(g, n, 0)), *indices;
@@ -56,8 +56,8 @@ bool aten_build_kthvalue(struct aten_graph *g, const struct aten_node *n)
            result(g, n, 1, aten_slice(g, indices, axis, k - 1, 1, 1));
 }
 
-/* The place of the median among the sorted values: INT64, of size 1 along the axis. NaN, which comes last, is the
- * median if there is one, or does not count. */
+/* The position of the median among the sorted values: INT64, of size 1 along the axis. NaN is sorted last; it is the
+ * median if there is one, or it is ignored. */
 static struct aten_value *middle(struct aten_graph *g, struct aten_value *x, uint32_t axis, bool skip_nan)
 {
     const int64_t size = x->sizes[axis];
@@ -76,7 +76,7 @@ static struct aten_value *middle(struct aten_graph *g, struct aten_value *x, uin
     return aten_divide(g, count, aten_scalar_int(g, ATEN_INT64, 2));
 }
 
-/* median, nanmedian(self, dim, keepdim), (self): bit 0 of the parameter: nan; bit 1: without dim */
+/* median, nanmedian(self, dim, keepdim), (self): parameter bit 0: nan; bit 1: without dim */
 bool aten_build_median(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *x = aten_lined(g, aten_in(g, n, 0)), *indices;
@@ -86,7 +86,7 @@ bool aten_build_median(struct aten_graph *g, const struct aten_node *n)
     else if (x && !aten_axis(g, aten_int(g, n, 1, -1), x->rank, &axis))
         return false;
     if (!x || !aten_elements(x))
-        return aten_fail(g, "there are no elements");
+        return aten_fail(g, "self must not be empty");
     struct aten_value *y = aten_sorted(g, x, axis, x->sizes[axis], false, &indices);
     struct aten_value *at = middle(g, x, axis, n->parameter & 1);
     if (!result(g, n, 0, aten_pick(g, y, at, axis)))
@@ -94,12 +94,12 @@ bool aten_build_median(struct aten_graph *g, const struct aten_node *n)
     return n->parameter & 2 || result(g, n, 1, aten_pick(g, indices, at, axis));
 }
 
-/* ---- comparing all with all ---- */
+/* ---- comparisons of all pairs ---- */
 
 #define PAIRS_MAX (INT64_C(1) << 24)
 
-/* How many of the last dimension of `sorted` come before each of `values`, whose leading dimensions are the same, or
- * `sorted` has one dimension. */
+/* For each of `values`, the number of elements along the last dimension of `sorted` that precede it. The leading
+ * dimensions are equal, or `sorted` has one dimension. */
 static struct aten_value *places(struct aten_graph *g, struct aten_value *sorted, struct aten_value *values, bool right)
 {
     if (!sorted || !values)

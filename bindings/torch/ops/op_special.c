@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gamma function's relatives and what erf is made of. Series are computed in FLOAT64 whatever the type: there the
- * cancellation in them does no harm to results in FLOAT32. Devices without FLOAT64 leave them to the CPU. */
+/* Relatives of the gamma function, and functions based on erf. Series are computed in FLOAT64 for every type: there,
+ * cancellation does not affect results in FLOAT32. Devices without FLOAT64 fall back to the CPU. */
 #include "special.h"
 
 #include <math.h>
 
 #define EW(name) DML_OPERATOR_ELEMENT_WISE_##name
 
-/* ---- what special functions are made of ---- */
+/* ---- helpers of special functions ---- */
 
 struct aten_value *aten_in_double(struct aten_graph *g, const struct aten_node *n, uint32_t i)
 {
     if (!aten_has_type(g->device, ATEN_FLOAT64)) {
-        aten_fail(g, "the device has no float64, in which it is computed");
+        aten_fail(g, "the computation requires float64, which the device does not support");
         return NULL;
     }
     return aten_in_as(g, n, i, ATEN_FLOAT64);
@@ -51,13 +51,13 @@ static struct aten_value *is_whole(struct aten_graph *g, struct aten_value *x)
     return aten_apply2(g, EW(LOGICAL_EQUALS), x, aten_apply(g, EW(FLOOR), x));
 }
 
-/* 1 - x where x is below `limit`, so that a reflection formula takes it back. */
+/* 1 - x where x < `limit`; a reflection formula compensates for it. */
 static struct aten_value *reflected(struct aten_graph *g, struct aten_value *x, struct aten_value *low)
 {
     return aten_select(g, low, aten_scaled(g, x, -1, 1), x);
 }
 
-/* pi * (x - the nearest integer), whose sine and tangent have the size of pi x's. */
+/* pi * (x - the nearest integer); the magnitudes of its sine and tangent equal those of pi x. */
 static struct aten_value *angle(struct aten_graph *g, struct aten_value *x)
 {
     struct aten_value *near = aten_round(g, x, DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN);
@@ -66,7 +66,7 @@ static struct aten_value *angle(struct aten_graph *g, struct aten_value *x)
 
 /* ---- gamma ---- */
 
-#define SHIFT 8 /* from where Stirling's series has more digits than FLOAT64 needs here */
+#define SHIFT 8 /* from here on Stirling's series is more precise than FLOAT64 requires here */
 
 /* B(2k) / (2k (2k - 1)) and B(2k) / 2k */
 static const double stirling[] = {
@@ -103,7 +103,7 @@ bool aten_build_lgamma(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_log_gamma(g, aten_in_double(g, n, 0)));
 }
 
-/* The derivative of log gamma; at 0 infinite with the other sign, at -1, -2 ... NaN. */
+/* The derivative of log gamma: at 0 infinite, with the sign opposite to the zero's; NaN at -1, -2, ... */
 static struct aten_value *digamma(struct aten_graph *g, struct aten_value *x)
 {
     struct aten_value *below = aten_below(g, x, 0.5), *p = reflected(g, x, below), *low = aten_below(g, p, SHIFT), *sum;
@@ -137,7 +137,7 @@ static struct aten_value *power(struct aten_graph *g, struct aten_value *x, stru
 
 #define TERMS 10
 
-/* The sum of (q + k)^-s over k >= 0, for q > 0 and s > 1: ten of them, and Euler and Maclaurin's series. */
+/* The sum of (q + k)^-s over k >= 0, for q > 0 and s > 1: ten terms and the Euler-Maclaurin series. */
 static struct aten_value *zeta_positive(struct aten_graph *g, struct aten_value *s, struct aten_value *q)
 {
     /* B(2k) / (2k)! */
@@ -160,7 +160,8 @@ static struct aten_value *zeta_positive(struct aten_graph *g, struct aten_value 
     return aten_select(g, aten_is(g, q, INFINITY), aten_number(g, 0), y);
 }
 
-/* Below 0 there are values for whole s alone: the sum over all integers, less those before q. `sign`: (-1)^s. */
+/* For negative q the function is defined only if s is an integer: the sum over all integers minus the terms before q.
+ * `sign`: (-1)^s. */
 static struct aten_value *zeta(struct aten_graph *g, struct aten_value *s, struct aten_value *q,
                                struct aten_value *sign)
 {
@@ -189,7 +190,7 @@ bool aten_build_zeta(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_select(g, aten_test(g, EW(IS_NAN), q, 0), q, y));
 }
 
-/* polygamma(n, self): the (n + 1)st derivative of log gamma, (-1)^(n + 1) n! zeta(n + 1, x) */
+/* polygamma(n, self): the (n + 1)-th derivative of log gamma, (-1)^(n + 1) n! zeta(n + 1, x) */
 bool aten_build_polygamma(struct aten_graph *g, const struct aten_node *n)
 {
     const int64_t order = aten_int(g, n, 0, 0);
@@ -206,7 +207,7 @@ bool aten_build_polygamma(struct aten_graph *g, const struct aten_node *n)
 
 /* ---- erf ---- */
 
-/* e^(x^2) (1 - erf(x)): a continued fraction from 2.5 on, where the difference would lose digits. */
+/* e^(x^2) (1 - erf(x)): a continued fraction from 2.5 on, where the difference would cancel. */
 static struct aten_value *scaled_erfc(struct aten_graph *g, struct aten_value *x)
 {
     struct aten_value *far = aten_apply2(g, EW(LOGICAL_GREATER_THAN), x, aten_number(g, 2.5));
@@ -232,14 +233,14 @@ bool aten_build_erfcx(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, scaled_erfc(g, aten_in_double(g, n, 0)));
 }
 
-/* log of the normal distribution's integral up to x */
+/* log of the cumulative normal distribution */
 bool aten_build_log_ndtr(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *x = aten_in_double(g, n, 0), *z = aten_scaled(g, x, M_SQRT1_2, 0);
     struct aten_value *far = aten_below(g, x, -1);
     struct aten_value *tail = aten_apply(g, EW(LOG), aten_scaled(g, scaled_erfc(g, aten_scaled(g, z, -1, 0)), 0.5, 0));
     tail = aten_subtract(g, tail, aten_multiply(g, z, z));
-    /* 1 - e, e below 0.16: log(1 - e) = -2 atanh(e / (2 - e)) */
+    /* 1 - e with e < 0.16: log(1 - e) = -2 atanh(e / (2 - e)) */
     struct aten_value *above =
         aten_multiply(g, scaled_erfc(g, z), aten_apply(g, EW(EXP), aten_scaled(g, aten_multiply(g, z, z), -1, 0)));
     struct aten_value *e = aten_scaled(g, above, 0.5, 0);
@@ -249,7 +250,7 @@ bool aten_build_log_ndtr(struct aten_graph *g, const struct aten_node *n)
         g, n, 0, aten_select(g, far, tail, aten_select(g, infinite, aten_number(g, 0), aten_scaled(g, e, -2, 0))));
 }
 
-/* x with erf(x) = y: a formula that has two digits right (Winitzki), and Newton's steps. */
+/* x with erf(x) = y: Winitzki's formula, which has two correct digits, followed by Newton steps. */
 bool aten_build_erfinv(struct aten_graph *g, const struct aten_node *n)
 {
     const double a = 0.147;
@@ -270,7 +271,7 @@ bool aten_build_erfinv(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_select(g, aten_below(g, y, 0), aten_apply(g, EW(NEGATE), x), x));
 }
 
-/* x up to which the normal distribution has probability p: Newton's steps on the logarithm of the smaller tail. */
+/* x at which the cumulative normal distribution is p: Newton steps on the logarithm of the smaller tail. */
 bool aten_build_ndtri(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *p = aten_in_double(g, n, 0), *other = aten_scaled(g, p, -1, 1);
@@ -306,7 +307,7 @@ bool aten_build_entr(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, y);
 }
 
-/* x log(1 + y), 0 where x is 0 */
+/* x log(1 + y); 0 where x is 0 */
 bool aten_build_xlog1py(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *x = aten_in_double(g, n, 0), *y = aten_in_double(g, n, 1);
@@ -319,12 +320,12 @@ bool aten_build_xlog1py(struct aten_graph *g, const struct aten_node *n)
 
 /* ---- incomplete gamma ---- */
 
-#define SERIES    110 /* terms, for x < a + NEAR and a < LARGE */
-#define FRACTION  40  /* levels, for x >= a + NEAR */
+#define SERIES    110 /* number of terms, for x < a + NEAR and a < LARGE */
+#define FRACTION  40  /* number of levels, for x >= a + NEAR */
 #define NEAR      6
 #define LARGE     24
-#define NODES     64 /* of the integral for a >= LARGE */
-#define DEVIATION 9  /* standard deviations, beyond which it is nothing */
+#define NODES     64 /* of the integral, for a >= LARGE */
+#define DEVIATION 9  /* number of standard deviations beyond which the integrand is negligible */
 
 /* x^a e^-x / gamma(a) */
 static struct aten_value *density(struct aten_graph *g, struct aten_value *a, struct aten_value *x,
@@ -353,7 +354,7 @@ static struct aten_value *upper_fraction(struct aten_graph *g, struct aten_value
     return aten_apply(g, EW(RECIP), y);
 }
 
-/* Gauss and Legendre's nodes in (-1, 1), by Newton's steps. */
+/* Gauss-Legendre nodes in (-1, 1) and their weights, by Newton steps. */
 static void nodes_of(double *nodes, double *weights)
 {
     for (int i = 0; i < NODES; i++) {
@@ -389,11 +390,11 @@ static struct aten_value *integral(struct aten_graph *g, struct aten_value *a, s
     return aten_multiply(g, sum, half);
 }
 
-/* igamma(a, x): the part of gamma's integral before x; igammac: behind it; parameter 1. */
+/* igamma(a, x): the normalised integral of the gamma function up to x; igammac, parameter 1: from x on. */
 bool aten_build_igamma(struct aten_graph *g, const struct aten_node *n)
 {
     if (n->outputs[0].type == ATEN_FLOAT64)
-        return aten_fail(g, "results in float64 have no operator");
+        return aten_fail(g, "results in float64 are not supported");
     struct aten_value *given_a = aten_in_double(g, n, 0), *given_x = aten_in_double(g, n, 1);
     struct aten_value *one = aten_number(g, 1), *zero = aten_number(g, 0);
     struct aten_value *usual = aten_apply2(g, EW(LOGICAL_AND), aten_apply2(g, EW(LOGICAL_GREATER_THAN), given_a, zero),
@@ -416,7 +417,7 @@ bool aten_build_igamma(struct aten_graph *g, const struct aten_node *n)
     struct aten_value *sum = n->parameter ? integral(g, wide, aten_log_gamma(g, wide), inside, most)
                                           : integral(g, wide, aten_log_gamma(g, wide), least, inside);
     y = aten_select(g, large, sum, y);
-    /* Ends: nothing is before 0, everything after 0 if a is 0. */
+    /* Limits: the lower integral is 0 at x = 0, and 1 if a is 0. */
     struct aten_value *zero_a = aten_is(g, given_a, 0), *zero_x = aten_is(g, given_x, 0);
     struct aten_value *all = aten_number(g, n->parameter ? 0 : 1), *none = aten_number(g, n->parameter ? 1 : 0);
     struct aten_value *nan = aten_number(g, NAN), *far_x = is_infinite(g, given_x), *far_a = is_infinite(g, given_a);

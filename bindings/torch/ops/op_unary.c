@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of one tensor, element by element. */
+/* Element-wise functions of one tensor. */
 #include "graph.h"
 
 #include <math.h>
 
 #define EW(name) DML_OPERATOR_ELEMENT_WISE_##name
 
-/* What the result is computed in: floats of 16 bits in FLOAT32. */
+/* The type of the computation: FLOAT32 for 16-bit floats. */
 static int32_t wide_of(const struct aten_node *n)
 {
     return aten_wide(n->outputs[0].type);
@@ -17,14 +17,14 @@ static struct aten_value *like(struct aten_graph *g, const struct aten_value *x,
     return x ? aten_scalar(g, x->type, value) : NULL;
 }
 
-/* One operator on floats: integers become the result's type first. */
+/* One operator on floats; integers are first converted to the result's type. */
 bool aten_build_unary_float(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *x = aten_in_as(g, n, 0, n->outputs[0].type);
     return aten_result(g, n, 0, aten_apply(g, (DML_OPERATOR_TYPE)n->parameter, x));
 }
 
-/* The same on floats; integers stay what they are (floor, relu of unsigned ones). */
+/* The same on floats; integers are unchanged (floor, relu of unsigned ones). */
 bool aten_build_unary_integral(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *x = aten_in_as(g, n, 0, n->outputs[0].type);
@@ -104,14 +104,14 @@ bool aten_build_exp2(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_apply2(g, EW(POW), like(g, x, 2), x));
 }
 
-/* log of another base; parameter: 2 or 10. */
+/* log to another base; parameter: 2 or 10. */
 bool aten_build_log_base(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *x = aten_in_as(g, n, 0, wide_of(n));
     return aten_result(g, n, 0, aten_scaled(g, aten_apply(g, EW(LOG), x), 1 / log((double)n->parameter), 0));
 }
 
-/* x * log(u) / (u - 1) with u = 1 + x rounded: the error of u is in both (Kahan). */
+/* x * log(u) / (u - 1) with u = 1 + x rounded: both factors contain the error of u, so it cancels (Kahan). */
 static struct aten_value *log1p_of(struct aten_graph *g, struct aten_value *x)
 {
     struct aten_value *u = aten_scaled(g, x, 1, 1), *log_u = aten_apply(g, EW(LOG), u);
@@ -160,7 +160,7 @@ bool aten_build_sinc(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_select(g, zero, like(g, x, 1), aten_divide(g, aten_apply(g, EW(SIN), x), x)));
 }
 
-/* ---- truth ---- */
+/* ---- tests ---- */
 
 bool aten_build_logical_not(struct aten_graph *g, const struct aten_node *n)
 {
@@ -175,7 +175,7 @@ bool aten_build_bitwise_not(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, x && x->type == ATEN_BOOLEAN ? aten_not(g, x) : aten_apply(g, EW(BIT_NOT), x));
 }
 
-/* parameter: -1 NaN, else DML_IS_INFINITY_MODE. Integers are neither. */
+/* parameter: -1 for NaN, otherwise DML_IS_INFINITY_MODE. False for integers. */
 bool aten_build_float_test(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *x = aten_in(g, n, 0);
@@ -189,7 +189,7 @@ bool aten_build_float_test(struct aten_graph *g, const struct aten_node *n)
 bool aten_build_signbit(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *x = aten_in(g, n, 0);
-    if (x && aten_is_float(x->type)) /* 1 / -0 is below 0, too */
+    if (x && aten_is_float(x->type)) /* 1 / -0 is negative, too */
         x = aten_select(g, aten_apply2(g, EW(LOGICAL_EQUALS), x, like(g, x, 0)), aten_apply(g, EW(RECIP), x), x);
     return aten_result(g, n, 0, aten_apply2(g, EW(LOGICAL_LESS_THAN), x, like(g, x, 0)));
 }
@@ -200,7 +200,7 @@ bool aten_build_relu(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *x = aten_in(g, n, 0);
     if (!x || x->type == ATEN_BOOLEAN)
-        return aten_fail(g, "argument 0 (self) is bool, which has no relu");
+        return aten_fail(g, "argument 0 (self) is bool, which relu does not support");
     if (x->type == ATEN_INT64)
         return aten_result(g, n, 0, aten_apply2(g, EW(MAX), x, like(g, x, 0)));
     return aten_result(g, n, 0, aten_is_signed(x->type) ? aten_apply(g, DML_OPERATOR_ACTIVATION_RELU, x) : x);
@@ -235,7 +235,7 @@ bool aten_build_gelu(struct aten_graph *g, const struct aten_node *n)
     struct aten_value *x = aten_in_as(g, n, 0, wide_of(n));
     if (!is_tanh(n, 1))
         return aten_result(g, n, 0, aten_apply(g, DML_OPERATOR_ACTIVATION_GELU, x));
-    /* In this order nothing overflows. */
+    /* This order avoids overflow. */
     return aten_result(g, n, 0, aten_multiply(g, aten_scaled(g, x, 0.5, 0), aten_scaled(g, gelu_tanh(g, x), 1, 1)));
 }
 
@@ -308,7 +308,7 @@ bool aten_build_mish(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_multiply(g, x, aten_apply(g, EW(TANH), softplus(g, x))));
 }
 
-/* log_sigmoid_forward(self) -> (output, buffer): e^-|x|, if there is room for it. */
+/* log_sigmoid_forward(self) -> (output, buffer): buffer is e^-|x| if it was allocated. */
 bool aten_build_log_sigmoid(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *x = aten_in_as(g, n, 0, wide_of(n));
@@ -319,7 +319,7 @@ bool aten_build_log_sigmoid(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 1, aten_apply(g, EW(EXP), aten_apply(g, EW(NEGATE), aten_apply(g, EW(ABS), x))));
 }
 
-/* softshrink(self, lambd): parameter 1; hardshrink: 0, and NaN stays. */
+/* softshrink(self, lambd): parameter 1; hardshrink: 0, which propagates NaN. */
 bool aten_build_shrink(struct aten_graph *g, const struct aten_node *n)
 {
     const int32_t type = wide_of(n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resampling, padding, windows as columns, channels and pixels exchanged. */
+/* Resampling, padding, im2col and col2im, pixel and channel shuffles. */
 #include "axis.h"
 
 #include <math.h>
@@ -8,16 +8,16 @@
 
 enum resampling { NEAREST, NEAREST_EXACT, LINEAR, CUBIC, LINEAR_ANTIALIAS, CUBIC_ANTIALIAS };
 
-/* Rows' parameter: spatial dimensions, and 8 times the kind. */
+/* The parameter of rows: number of spatial dimensions, plus 8 times the kind. */
 #define SPATIAL(n) ((uint32_t)((n)->parameter & 7))
 #define KIND(n)    ((enum resampling)((n)->parameter >> 3))
 
-/* One dimension. Torch computes positions in FLOAT32, except for FLOAT64 tensors, and so does this. */
+/* One dimension. Like torch, positions are computed in FLOAT32, except for FLOAT64 tensors. */
 struct resample {
     enum resampling kind;
     bool align_corners, wide;
     int64_t in, out;
-    double scale; /* inputs to an output */
+    double scale; /* inputs per output */
 };
 
 static double rounded(const struct resample *r, double x)
@@ -25,7 +25,7 @@ static double rounded(const struct resample *r, double x)
     return r->wide ? x : (double)(float)x;
 }
 
-/* Where the middle of output i is in the input. */
+/* The centre of output i in coordinates of the input. */
 static double place(const struct resample *r, int64_t i)
 {
     if (r->align_corners)
@@ -56,7 +56,7 @@ static void linear_taps(const struct resample *r, struct aten_taps *taps)
     }
 }
 
-/* The cubic convolution with a = -0.75, or -0.5 where torch filters against aliases. */
+/* The cubic convolution with a = -0.75, or -0.5 for torch's antialiasing filters. */
 static double cubic(double x, double a)
 {
     x = fabs(x);
@@ -78,7 +78,7 @@ static void cubic_taps(const struct resample *r, struct aten_taps *taps)
     }
 }
 
-/* How far an antialiasing filter reaches, and which inputs it sees. */
+/* The support of an antialiasing filter: the number of inputs and the first one. */
 static int64_t antialias_span(const struct resample *r, int64_t i, int64_t *out_start, double *out_centre)
 {
     const double reach = (r->kind == CUBIC_ANTIALIAS ? 2 : 1) * fmax(r->scale, 1);
@@ -125,7 +125,7 @@ static bool resample_taps(struct aten_graph *g, const struct resample *r, struct
     return true;
 }
 
-/* Factors are arguments from `first` on, one for each dimension, if given. */
+/* Scale factors are arguments from `first` on, one for each dimension, if given. */
 static double scale_of(struct aten_graph *g, const struct aten_node *n, uint32_t argument, const struct resample *r)
 {
     if (r->align_corners)
@@ -134,7 +134,7 @@ static double scale_of(struct aten_graph *g, const struct aten_node *n, uint32_t
     return rounded(r, factor > 0 ? 1 / factor : (double)r->in / (double)r->out);
 }
 
-/* `sizes`: spatial, of what is resampled and what becomes of it. */
+/* `sizes`: spatial sizes before and after resampling. */
 static bool build_resample(struct aten_graph *g, const struct aten_node *n, uint32_t align, bool gradient)
 {
     const uint32_t spatial = SPATIAL(n), corners = KIND(n) >= LINEAR;
@@ -167,7 +167,7 @@ static bool build_resample(struct aten_graph *g, const struct aten_node *n, uint
     return aten_result(g, n, 0, x);
 }
 
-/* upsample_*(self, output_size, align_corners where there is interpolation, factors...) */
+/* upsample_*(self, output_size, align_corners of interpolating modes, factors...) */
 bool aten_build_upsample(struct aten_graph *g, const struct aten_node *n)
 {
     return build_resample(g, n, 2, false);
@@ -181,7 +181,7 @@ bool aten_build_upsample_backward(struct aten_graph *g, const struct aten_node *
 
 /* ---- padding ---- */
 
-/* parameter: 1 where elements are repeated, 0 where they are reflected. The last dimension's padding comes first. */
+/* parameter: 1: elements are repeated, 0: they are reflected. The padding of the last dimension is first. */
 static bool pad_taps(struct aten_graph *g, int64_t in, int64_t start, int64_t end, bool repeat, struct aten_taps *taps)
 {
     const int64_t out = in + start + end;
@@ -196,7 +196,7 @@ static bool pad_taps(struct aten_graph *g, int64_t in, int64_t start, int64_t en
         else if (from >= in)
             from = 2 * (in - 1) - from;
         if (from < 0 || from >= in)
-            return aten_fail(g, "the padding is not smaller than the dimension of %lld elements", (long long)in);
+            return aten_fail(g, "the padding must be smaller than the dimension of %lld elements", (long long)in);
         aten_taps_add(taps, i, from, 1);
     }
     return true;
@@ -209,7 +209,7 @@ static bool build_pad(struct aten_graph *g, const struct aten_node *n, uint32_t 
     const int32_t type = gradient ? aten_wide(n->outputs[0].type) : n->outputs[0].type;
     struct aten_value *x = aten_in_as(g, n, 0, type);
     if (!x || count / 2 > x->rank)
-        return aten_fail(g, "argument %u has more numbers than the tensor dimensions", argument);
+        return aten_fail(g, "argument %u has more numbers than the tensor has dimensions", argument);
     if (!aten_elements(x))
         return aten_result(g, n, 0, aten_scalar(g, type, 0));
     for (uint32_t i = 0; x && i < count / 2; i++) {
@@ -239,7 +239,7 @@ bool aten_build_pad_backward(struct aten_graph *g, const struct aten_node *n)
     return build_pad(g, n, 2, true);
 }
 
-/* ---- windows as columns ---- */
+/* ---- im2col ---- */
 
 struct columns {
     UINT window[2], dilations[2], padding[2], strides[2];
@@ -252,7 +252,7 @@ static bool read_columns(struct aten_graph *g, const struct aten_node *n, uint32
         uint32_t count;
         const int64_t *list = aten_ints(g, n, first + i, &count);
         if (!count || list[0] < 0 || list[count - 1] < 0)
-            return aten_fail(g, "argument %u must have two numbers from 0 on", first + i);
+            return aten_fail(g, "argument %u must have two numbers, neither negative", first + i);
         fields[i][0] = (UINT)list[0];
         fields[i][1] = (UINT)list[count - 1];
     }
@@ -270,7 +270,7 @@ bool aten_build_columns(struct aten_graph *g, const struct aten_node *n)
     int64_t sizes[ATEN_RANK_MAX];
     const struct aten_tensor *wanted = &n->outputs[0];
     if (!x || !read_columns(g, n, fold ? 2 : 1, &c))
-        return aten_fail(g, "cannot be built");
+        return aten_fail(g, "unsupported arguments");
     if (!aten_elements(x))
         return aten_result(g, n, 0, aten_scalar(g, x->type, 0));
     if (x->rank + 1 == rank)
@@ -281,7 +281,7 @@ bool aten_build_columns(struct aten_graph *g, const struct aten_node *n)
     struct aten_value *y = x && x->rank == rank ? aten_new(g, x->type, 7 - rank, sizes) : NULL;
     if (!y)
         return aten_fail(g, "argument 0 (self) must have %u or %u dimensions", rank - 1, rank);
-    /* FOLD has the same fields. */
+    /* The description of FOLD has the same fields. */
     DML_UNFOLD_OPERATOR_DESC desc = {
         aten_describe(g, &dx, x), aten_describe(g, &dy, y), 2, c.window, c.strides, c.dilations, c.padding, c.padding
     };
@@ -291,8 +291,7 @@ bool aten_build_columns(struct aten_graph *g, const struct aten_node *n)
 
 /* ---- channels and pixels ---- */
 
-/* pixel_shuffle(self {..., c * r * r, h, w}, r): {..., c, h * r, w * r}; parameter 1: pixel_unshuffle, the other way.
- */
+/* pixel_shuffle(self {..., c * r * r, h, w}, r): {..., c, h * r, w * r}; parameter 1: pixel_unshuffle, the inverse. */
 bool aten_build_pixel_shuffle(struct aten_graph *g, const struct aten_node *n)
 {
     static const uint32_t forth[6] = { 0, 1, 4, 2, 5, 3 }, back[6] = { 0, 1, 3, 5, 2, 4 };

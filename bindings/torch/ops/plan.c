@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From arguments to a plan, and running one. */
+/* Creation of plans from calls, and their execution. */
 #include "plan.h"
 
 #include "device.h"
@@ -13,7 +13,7 @@ static bool operand_of(struct aten_graph *g, const struct aten_arg *arg, uint32_
 {
     const bool list = arg->kind == ATEN_TENSORS;
     *out = (struct aten_operand){ .kind = arg->kind, .count = arg->count };
-    out->integers = arg->integers; /* or whatever the union holds */
+    out->integers = arg->integers; /* copies any pointer of the union */
     if (!list && arg->kind != ATEN_TENSOR)
         return true;
     const uint32_t count = list ? arg->count : 1;
@@ -40,8 +40,8 @@ static bool build(struct aten_graph *g, const struct aten_call *call, struct ate
     for (uint32_t i = 0; i < call->output_count; i++) {
         const struct aten_tensor *out = &call->outputs[i];
         if (out->type != ATEN_ABSENT && (out->rank > ATEN_RANK_MAX || !aten_type_bytes(out->type)))
-            return aten_fail(g, "result %u has %u dimensions and type %d, at most %u of the usual types are possible",
-                             i, out->rank, out->type, ATEN_RANK_MAX);
+            return aten_fail(g, "result %u has %u dimensions and type %d, must have at most %u and a supported type", i,
+                             out->rank, out->type, ATEN_RANK_MAX);
     }
     bool ok = operands && aten_build(g, &node);
     g->node = NULL;
@@ -72,7 +72,7 @@ void aten_release(struct aten_plan *plan)
         aten_plan_destroy(plan);
 }
 
-/* The layout of the result, without data: as requested, or the value's. */
+/* The layout of the result, without data: the requested one, or the value's. */
 static struct aten_tensor layout_of(const struct aten_value *v)
 {
     struct aten_tensor layout = { .type = ATEN_ABSENT };
@@ -110,7 +110,7 @@ uint64_t aten_plan_packed(const struct aten_plan *plan)
     return plan->fixed ? atomic_load(&plan->fixed->packed) : 0;
 }
 
-/* What compiled operators keep of the host's memory: 18 KiB for one, 60 for lists of 8, 130 to 200 for lists of 32. */
+/* Host memory of compiled operators: 18 KiB for one, 60 for lists of 8, 130 to 200 for lists of 32. */
 #define PLAN_BYTES (16u << 10)
 #define NODE_BYTES (4u << 10)
 
@@ -137,7 +137,7 @@ bool aten_plan_fill(struct aten_plan *plan, struct aten_graph *g, struct aten_va
     for (uint32_t i = 0; i < plan->input_count; i++)
         plan->number_count += plan->inputs[i].kind != ATEN_BIND_TENSOR;
     plan->draws = g->draws;
-    plan->bytes = PLAN_BYTES + (uint64_t)g->node_count * NODE_BYTES + g->arena.total; /* constants lie there */
+    plan->bytes = PLAN_BYTES + (uint64_t)g->node_count * NODE_BYTES + g->arena.total; /* the arena holds constants */
     return fixed_new(plan) || aten_fail(g, "out of memory");
 }
 
@@ -172,7 +172,7 @@ struct aten_plan *aten_find(struct aten_device *device, const struct aten_op *op
     return NULL;
 }
 
-/* Memory of devices cannot be looked at. */
+/* Device memory cannot be read by the host. */
 static bool keep_bounds(struct aten_plan *plan, const struct aten_graph *g)
 {
     if (!g->bound_count || plan->device->remote)
@@ -185,7 +185,7 @@ static bool keep_bounds(struct aten_plan *plan, const struct aten_graph *g)
     return true;
 }
 
-/* Every number is an input now, so that the plan does for others, too. */
+/* Whether every number is an input, so that the plan serves calls with other numbers, too. */
 static bool all_live(const struct aten_graph *g, const struct aten_call *call)
 {
     for (uint32_t i = 0; i < call->arg_count; i++) {
@@ -197,7 +197,8 @@ static bool all_live(const struct aten_graph *g, const struct aten_call *call)
     return !g->baked;
 }
 
-/* A plan with one reference, which says why when it failed. NULL: memory is short, or numbers cannot be live. */
+/* A plan with one reference; if compilation failed, it holds the reason. NULL: out of memory, or numbers cannot be
+ * live. */
 static struct aten_plan *plan_new(const struct aten_call *call, bool live)
 {
     struct aten_graph g;
@@ -223,7 +224,8 @@ static struct aten_plan *plan_new(const struct aten_call *call, bool live)
     return NULL;
 }
 
-/* The functional overload's results are, even where it writes to arguments as well (batch normalisation). */
+/* Whether results are to be allocated. Results of the functional overload are, even if it writes to arguments as well
+ * (batch normalisation). */
 static bool has_fresh(const struct aten_tensor *outputs, uint32_t count)
 {
     bool data = false, fresh = false;
@@ -266,7 +268,7 @@ struct aten_plan *aten_compile(struct aten_device *device, const struct aten_op 
 
 #define STACK_SLOTS 24
 
-/* DirectML's state of a Philox generator: a counter of 128 bits in blocks of four numbers, and the key. */
+/* DirectML's state of a Philox generator: a 128-bit counter of blocks of four numbers, and the key. */
 static void store_generator(const int64_t *seed_offset, struct aten_number *out)
 {
     uint64_t seed = (uint64_t)seed_offset[0], block = (uint64_t)seed_offset[1] / 4;
@@ -289,7 +291,7 @@ static void store_number(const struct aten_binding *binding, const struct aten_a
         aten_store_int(binding->type, arg->integer, out->words);
 }
 
-/* Whether the fixed inputs are what was packed; `note`: they will be. */
+/* Whether the fixed inputs equal the packed ones; `note`: records them as packed. */
 static bool fixed_same(const struct aten_plan *plan, const uint64_t *addresses, const uint64_t *versions, bool note)
 {
     bool same = true;
@@ -325,7 +327,7 @@ static HRESULT run_with_fixed(const struct aten_plan *plan, uint64_t *addresses,
     }
     for (uint32_t i = 0; same && i < plan->input_count; i++)
         if (plan->inputs[i].fixed)
-            addresses[i] = 0; /* as packed */
+            addresses[i] = 0; /* the packed copy is used */
     HRESULT hr = run_at(plan, addresses);
     for (uint32_t i = 0; FAILED(hr) && !same && i < plan->input_count; i++)
         plan->fixed->seen[i].version = 0;
@@ -333,7 +335,7 @@ static HRESULT run_with_fixed(const struct aten_plan *plan, uint64_t *addresses,
     return hr;
 }
 
-/* `numbers` are at `address`. */
+/* `address` is the address of `numbers` for the device. */
 static HRESULT run_with(const struct aten_plan *plan, const struct aten_arg *args, const struct aten_tensor *outputs,
                         const uint64_t *versions, uint64_t *addresses, struct aten_number *numbers, uint64_t address)
 {

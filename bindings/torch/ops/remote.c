@@ -18,19 +18,19 @@ struct block {
 };
 
 struct aten_remote {
-    pthread_mutex_t lock; /* everything below */
+    pthread_mutex_t lock; /* protects the members below */
     ID3D12Device *d3d;
     ID3D12CommandQueue *queue;
     ID3D12CommandAllocator *allocator;
-    ID3D12GraphicsCommandList *list; /* closed */
-    ID3D12Fence *fence;              /* at the last mark that was reached */
+    ID3D12GraphicsCommandList *list; /* closed between uses */
+    ID3D12Fence *fence;              /* value of the fence: the last mark that was reached */
     uint64_t marks;
-    atomic_bool given;    /* runs since the last mark */
-    struct block *blocks; /* by rising address */
+    atomic_bool given;    /* runs were submitted since the last mark */
+    struct block *blocks; /* in ascending order of addresses */
     uint32_t block_count, block_capacity;
     uint64_t used;
-    ID3D12Resource *upload, *readback; /* as large as was needed */
-    ID3D12Resource *numbers;           /* a chunk of them, host memory that the device reads */
+    ID3D12Resource *upload, *readback; /* grown to the largest size so far */
+    ID3D12Resource *numbers;           /* the current chunk of numbers: host memory that the device reads */
     char *numbers_host;
     uint64_t numbers_bytes, numbers_used;
 };
@@ -61,7 +61,7 @@ static HRESULT make_buffer(struct aten_remote *r, D3D12_HEAP_TYPE heap, uint64_t
                                                 &IID_ID3D12Resource, (void **)out);
 }
 
-/* *buffer, with at least that many bytes. Its contents are lost. */
+/* Makes *buffer at least this large; its contents are discarded. */
 static HRESULT reserve(struct aten_remote *r, ID3D12Resource **buffer, D3D12_HEAP_TYPE heap, uint64_t bytes)
 {
     D3D12_RESOURCE_DESC desc = { .Width = 0 };
@@ -74,7 +74,7 @@ static HRESULT reserve(struct aten_remote *r, ID3D12Resource **buffer, D3D12_HEA
     return make_buffer(r, heap, BASE_MAX(bytes, (uint64_t)1 << 16), buffer);
 }
 
-/* ---- life ---- */
+/* ---- creation and destruction ---- */
 
 void aten_remote_destroy(struct aten_remote *r)
 {
@@ -123,7 +123,7 @@ HRESULT aten_remote_create(ID3D12Device *d3d, ID3D12CommandQueue *queue, struct 
 
 /* ---- memory ---- */
 
-/* The first block that begins behind the address. */
+/* The index of the first block that begins after the address. */
 static uint32_t behind(const struct aten_remote *r, uint64_t address)
 {
     uint32_t low = 0, high = r->block_count;
@@ -284,7 +284,7 @@ HRESULT aten_remote_copy(struct aten_remote *r, void *to, const void *from, size
 
 /* ---- numbers ---- */
 
-/* Runs in flight keep the chunk before: the library keeps what its addresses name. */
+/* Runs in flight keep the previous chunk: the library keeps the resources that their addresses name. */
 static HRESULT reserve_numbers(struct aten_remote *r, uint32_t count)
 {
     const uint64_t bytes = (uint64_t)count * sizeof(struct aten_number);
@@ -322,7 +322,7 @@ void aten_remote_end_numbers(struct aten_remote *r)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* ---- points in time ---- */
+/* ---- timeline points ---- */
 
 void aten_remote_note_run(struct aten_remote *r)
 {
@@ -332,7 +332,7 @@ void aten_remote_note_run(struct aten_remote *r)
 uint64_t aten_remote_mark(struct aten_remote *r)
 {
     pthread_mutex_lock(&r->lock);
-    if (atomic_exchange(&r->given, false)) /* fails when the device is removed: all is reached then */
+    if (atomic_exchange(&r->given, false)) /* fails if the device was removed; all marks count as reached then */
         ID3D12CommandQueue_Signal(r->queue, r->fence, ++r->marks);
     const uint64_t mark = r->marks;
     pthread_mutex_unlock(&r->lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Types of elements: what torch calls them, what DirectML calls them, and how torch promotes them. */
+/* Element types: torch's names, DirectML's data types, and torch's promotion rules. */
 #include "graph.h"
 
 #include "base/half.h"
@@ -11,7 +11,7 @@ static const struct {
     const char *name;
     uint8_t bytes;
     uint8_t category;
-    uint8_t rank; /* of floats and of integers among themselves */
+    uint8_t rank; /* among floats, or among integers */
     DML_TENSOR_DATA_TYPE dml;
 } rows[] = {
     { ATEN_UINT8, "uint8", 1, CATEGORY_INTEGER, 1, DML_TENSOR_DATA_TYPE_UINT8 },
@@ -40,7 +40,7 @@ const char *aten_version(void)
     return VERSION(ANYDML_VERSION_MAJOR, ANYDML_VERSION_MINOR, ANYDML_VERSION_PATCH);
 }
 
-/* -1: it is none of these. */
+/* -1: not an aten_type with tensors. */
 static int row_of(int32_t type)
 {
     for (int i = 0; i < (int)ARRAY_SIZE(rows); i++)
@@ -64,7 +64,7 @@ DML_TENSOR_DATA_TYPE aten_type_dml(int32_t type)
 const char *aten_type_name(int32_t type)
 {
     int row = row_of(type);
-    return row < 0 ? "a type without tensors here" : rows[row].name;
+    return row < 0 ? "an unsupported type" : rows[row].name;
 }
 
 static enum category category_of(int32_t type)
@@ -114,7 +114,7 @@ int32_t aten_promote(int32_t a, int32_t b)
     if (rank_a != rank_b && of_a == CATEGORY_COMPLEX)
         return rank_a > rank_b ? a : b;
     if (of_a == CATEGORY_FLOAT)
-        return ATEN_FLOAT32; /* the two of 16 bits */
+        return ATEN_FLOAT32; /* FLOAT16 with BFLOAT16 */
     int32_t with_sign = aten_is_signed(a) ? a : b;
     int of_sign = rows[row_of(with_sign)].rank, of_other = rows[row_of(with_sign == a ? b : a)].rank;
     return of_sign > of_other ? with_sign : signed_of[BASE_MIN(of_other + 1, 4)];
@@ -124,7 +124,7 @@ int32_t aten_promote(int32_t a, int32_t b)
 
 static void store_bits(int32_t type, int64_t value, void *out)
 {
-    uint64_t bits = (uint64_t)value; /* the lowest come first */
+    uint64_t bits = (uint64_t)value; /* little-endian: the lowest bytes are first */
     memcpy(out, &bits, aten_type_bytes(type));
 }
 
@@ -156,7 +156,7 @@ void aten_store_real(int32_t type, double value, void *out)
         memcpy(out, &half, sizeof(half));
         break;
     case ATEN_BOOLEAN:
-        store_bits(type, value != 0, out); /* NaN too */
+        store_bits(type, value != 0, out); /* NaN is true, too */
         break;
     default:
         if (value >= 0x1p63)
@@ -176,7 +176,7 @@ DML_SCALAR_UNION aten_scalar_union(int32_t type, double value)
 
 /* ---- result types ---- */
 
-/* What the higher one of two kinds of arguments makes of the lower one's type. */
+/* The result type of arguments of a higher and of a lower category (tensors, scalars, numbers). */
 static int32_t combine(int32_t higher, int32_t lower)
 {
     if (higher == ATEN_ABSENT || lower == ATEN_ABSENT)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pyproject.toml cannot say: the wheel holds libraries of one platform and fits every Python 3; an sdist has the
-project's source, of which it compiles them for the torch that is installed (pip install --no-build-isolation)."""
+"""Settings that pyproject.toml does not support: the wheel contains libraries for one platform and supports every Python 3;
+an sdist contains the project's source, from which the libraries are compiled for the installed torch (pip install
+--no-build-isolation)."""
 import os
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ from setuptools.command.build_py import build_py
 try:
     from setuptools.command.bdist_wheel import bdist_wheel
 except ImportError:
-    sys.exit("torch_directml: its package needs setuptools 77 or later (pip install -U setuptools)")
+    sys.exit("torch_directml: packaging requires setuptools 77 or later (pip install -U setuptools)")
 
 HERE = Path(__file__).resolve().parent
 
@@ -29,16 +30,16 @@ class PlatformWheel(bdist_wheel):
 
 
 def compile_libraries():
-    """Fills torch_directml/ with the libraries and the glue, from source/ of an sdist."""
+    """Compiles the libraries and the glue from source/ of an sdist, and copies them to torch_directml/."""
     missing = [tool for tool in ("meson", "ninja") if not shutil.which(tool)]
     if missing:
-        sys.exit(f"torch_directml: compiling it needs {' and '.join(missing)} (docs/pytorch.md)")
+        sys.exit(f"torch_directml: compiling requires {' and '.join(missing)} (docs/pytorch.md)")
     source, build = HERE / "source", HERE / "source" / "build"
     if not (build / "build.ninja").exists():
         subprocess.check_call(["meson", "setup", "-Dwerror=false", os.fspath(build)], cwd=source)
     subprocess.check_call(["scripts/torch/build-torch", os.fspath(build), sys.executable], cwd=source)
     for library in (build / "bindings/torch/python/torch_directml").glob("*.so"):
-        shutil.copy(library, HERE / "torch_directml")  # what links point to
+        shutil.copy(library, HERE / "torch_directml")  # follows links
 
 
 class Build(build_py):

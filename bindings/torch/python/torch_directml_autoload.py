@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `import torch` calls (entry point torch.backends): makes the device dml known where that does no harm.
+"""The function that `import torch` calls (entry point torch.backends): registers the device dml if that has no side effects.
 
-A process has one accelerator in torch's eyes, and a backend from outside comes first: with the device dml known, the
-backward pass of CUDA tensors fails inside autograd. Where torch has an accelerator that is there, programs have to ask for
-dml by importing torch_directml themselves. A module beside the package, since importing the package makes it known."""
+torch supports one accelerator per process, and an external backend takes precedence: once dml is registered, the backward
+pass of CUDA tensors fails inside autograd. If torch has another available accelerator, programs must therefore import
+torch_directml explicitly. This module is outside of the package, because importing the package registers the device."""
 
 
 def autoload():

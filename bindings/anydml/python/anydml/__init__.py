@@ -9,12 +9,13 @@ _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
 def get_library_path(name: str = "directml") -> str:
-    """The path of libdirectml.so ("directml"), libd3d12.so ("d3d12") or libdxcore.so ("dxcore")."""
+    """Returns the path of libdirectml.so ("directml"), libd3d12.so ("d3d12") or libdxcore.so ("dxcore"). Raises ValueError for
+    other names."""
     if name not in ("directml", "d3d12", "dxcore"):
         raise ValueError(f"name = {name!r}, must be 'directml', 'd3d12' or 'dxcore'")
     return os.path.join(_FOLDER, f"lib{name}.so")
 
 
 def main() -> None:
-    """Becomes the command, with this program's arguments."""
+    """Replaces this process by the command anydml, with the same arguments."""
     os.execv(os.path.join(_FOLDER, "anydml"), ["anydml", *sys.argv[1:]])

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs written for ONNX Runtime with DirectML find AnyDML by the names that they use. anydml_compat.pth puts a finder before
-the others when Python starts, which asks this module about onnxruntime; until then nothing is imported, and nothing changed.
+"""Makes AnyDML available to programs written for ONNX Runtime with DirectML, by the names that they use. When Python starts,
+anydml_compat.pth inserts a finder before all others, which calls this module when onnxruntime is imported; before that,
+nothing is imported or changed.
 
-    ANYDML_COMPAT=0            leaves onnxruntime as it is
-    ANYDML_COMPAT_WINDOWS=a,b  tells these packages, when they ask the module platform, that the system is Windows
+    ANYDML_COMPAT=0            does not change onnxruntime
+    ANYDML_COMPAT_WINDOWS=a,b  makes the module platform report Windows as the system to these packages
 """
 import sys
 
@@ -11,7 +12,7 @@ __all__ = ["find_spec", "get_library_path"]
 
 
 def find_spec(name, path=None, target=None):
-    """What the other finders find; when it has been executed, the provider is registered."""
+    """Returns the spec that the other finders find, with a loader that registers the provider after executing the module."""
     for finder in sys.meta_path:
         find = None if _is_own(finder) else getattr(finder, "find_spec", None)
         spec = find and find(name, path, target)
@@ -23,7 +24,7 @@ def find_spec(name, path=None, target=None):
 
 
 def get_library_path():
-    """The absolute path of libonnxruntime_directml.so, for LD_PRELOAD and for programs that open ONNX Runtime by path."""
+    """Returns the absolute path of libonnxruntime_directml.so, for LD_PRELOAD and for programs that open ONNX Runtime by path."""
     from pathlib import Path
     return str(Path(__file__).resolve().parent / "libonnxruntime_directml.so")
 

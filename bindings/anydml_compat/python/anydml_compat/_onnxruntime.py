@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens when a program has imported onnxruntime: the provider is registered under the names of the Windows one."""
+"""Registers the provider under the names of the Windows provider when a program has imported onnxruntime."""
 import os
 import sys
 
@@ -7,7 +7,8 @@ OLDEST = 1, 23
 
 
 def accept(ort):
-    """Never fails: the program did not ask for anything yet. A line on stderr says why it will find no DirectML."""
+    """Registers the provider. Never raises, because the program may not use DirectML; errors are reported in a line on
+    stderr."""
     if os.environ.get("ANYDML_COMPAT") == "0":
         return
     try:
@@ -15,7 +16,7 @@ def accept(ort):
             return  # a build with DirectML
         version = getattr(ort, "__version__", "")
         if tuple(map(int, version.split(".")[:2])) < OLDEST:
-            raise RuntimeError(f"ONNX Runtime {version} takes no plugins; 1.23 or newer is needed")
+            raise RuntimeError(f"ONNX Runtime {version} does not support plugins; 1.23 or newer is required")
         import onnxruntime_ep_directml
         onnxruntime_ep_directml.register(ort)
         packages = os.environ.get("ANYDML_COMPAT_WINDOWS")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For packages that use DirectML only where platform.system() is Windows, though nothing else in them needs it: the functions of
-`platform` answer as on Windows 10 when modules of the packages that ANYDML_COMPAT_WINDOWS lists (a,b) call them."""
+"""Support of packages that use DirectML only if platform.system() is Windows, although they do not depend on Windows otherwise:
+the functions of `platform` return the values of Windows 10 to modules of the packages in ANYDML_COMPAT_WINDOWS (a,b)."""
 import functools
 import platform
 import sys

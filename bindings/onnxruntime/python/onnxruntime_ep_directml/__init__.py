@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The DirectML execution provider for ONNX Runtime: a plugin library and where to find it.
+"""The DirectML execution provider for ONNX Runtime: a plugin library, and functions that register it.
 
     import onnxruntime as ort, onnxruntime_ep_directml as directml
 
     directml.register()
     session = ort.InferenceSession("model.onnx", providers=["AnyDMLExecutionProvider"])  # ONNX Runtime 1.25 or newer
 
-With ONNX Runtime 1.23 or newer, and on the device of your choice:
+With ONNX Runtime 1.23 or newer, on a selected device:
 
     options = ort.SessionOptions()
     options.add_provider_for_devices(directml.register()[:1], {})
     session = ort.InferenceSession("model.onnx", options)
 
-Importing this module loads nothing; ONNX Runtime loads the library when it is registered.
+Importing this module does not load the library; ONNX Runtime loads it when it is registered.
 """
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ _lock = threading.Lock()
 
 
 def get_library_path() -> str:
-    """The absolute path of the plugin library, as register_execution_provider_library() takes it.
+    """Returns the absolute path of the plugin library, for register_execution_provider_library().
 
-    ANYDML_ONNXRUNTIME_PROVIDER names another one than the package's.
+    ANYDML_ONNXRUNTIME_PROVIDER selects another library than the package's.
     """
     named = os.environ.get("ANYDML_ONNXRUNTIME_PROVIDER")
     return os.path.abspath(named) if named else str(Path(__file__).resolve().parent / "libonnxruntime_ep_directml.so")
 
 
 def get_ep_names() -> list[str]:
-    """The names of the execution provider in the library, get_ep_name() first; the other is the Windows provider's."""
+    """Returns the names of the execution provider in the library: get_ep_name(), then the name of the Windows provider."""
     return [_NAME, _WINDOWS_NAME]
 
 
 def get_ep_name() -> str:
-    """The own name of the execution provider, for providers=[...] and to recognise its devices in get_ep_devices()."""
+    """Returns the execution provider's own name, for providers=[...] and for finding its devices in get_ep_devices()."""
     return _NAME
 
 
 def register(ort: Any = None) -> list[Any]:
     """Registers the library in ONNX Runtime and returns the provider's devices (OrtEpDevice), the default one first.
 
-    May be called any number of times, from any thread; a provider of that name that is registered already stays.
-    From then on the name of the Windows provider works as there: DmlExecutionProvider is first in
-    get_available_providers(), and providers=[...], provider_options=, set_providers() and SessionOptions.add_provider()
-    take it.
+    May be called repeatedly and from any thread; a registered provider of that name is kept. Afterwards the name of the
+    Windows provider works as on Windows: DmlExecutionProvider is first in get_available_providers(), and providers=[...],
+    provider_options=, set_providers() and SessionOptions.add_provider() accept it. ONNX Runtime raises an error if it cannot
+    load the library.
 
-    ort: the onnxruntime module; imported when it is not given.
+    ort: the onnxruntime module; it is imported by default.
     """
     if ort is None:
         import onnxruntime as ort

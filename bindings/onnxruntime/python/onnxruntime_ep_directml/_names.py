@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Windows provider's name in ONNX Runtime's Python module, which holds DmlExecutionProvider for a provider that is built
-in or missing. accept() makes the module behave as a build with DirectML does, by its public functions and classes alone."""
+"""Support of the Windows provider's name in ONNX Runtime's Python module. ONNX Runtime treats DmlExecutionProvider as a
+built-in provider, which may be missing; accept() makes the module behave like a build with DirectML, using only public
+functions and classes."""
 from __future__ import annotations
 
 import functools
@@ -9,20 +10,20 @@ from typing import Any
 
 OWN = "AnyDMLExecutionProvider"
 WINDOWS = "DmlExecutionProvider"
-_BY_NAME = 1, 25  # where providers=[...] takes plugins under their own names
-_MARK = "_anydml_windows_name"  # of sessions that were asked for by that name, and of a module that accepts it
-# y = Identity(x), for questions to the runtime.
+_BY_NAME = 1, 25  # since this version providers=[...] accepts plugins by their own names
+_MARK = "_anydml_windows_name"  # attribute of sessions that were requested by that name, and of a module that accepts it
+# y = Identity(x), for probing the runtime.
 _MODEL = bytes.fromhex("08083a2b0a100a017812017922084964656e7469747912016d5a090a017812040a02080162090a017912040a0208014204"
                        "0a00100d")
 
 
 def has_own(ort: Any) -> bool:
-    """Whether the runtime is a build with DirectML, which needs no other provider of that name."""
+    """Whether the runtime is a build with DirectML, which has its own provider of that name."""
     return "DML" in ort.get_device()
 
 
 def accept(ort: Any) -> None:
-    """Makes the name work, once per process; devices are registered already."""
+    """Enables the name, once per process; the devices must be registered already."""
     if has_own(ort) or hasattr(ort.InferenceSession, _MARK):
         return
     _accept_listing(ort)
@@ -39,7 +40,7 @@ def _is_new(ort: Any) -> bool:
     return tuple(map(int, ort.__version__.split(".")[:2])) >= _BY_NAME
 
 
-# ---- what is there
+# ---- available providers
 
 def _accept_listing(ort: Any) -> None:
     state = ort.capi._pybind_state
@@ -58,10 +59,10 @@ def _accept_listing(ort: Any) -> None:
     ort.get_device = state.get_device = get_device
 
 
-# ---- what is asked for
+# ---- requested providers
 
 def _device_for(ort: Any, options: dict[Any, Any]) -> Any:
-    """The device that the options name, or the default one."""
+    """The device that the options select, or the default one. Raises ValueError if it does not exist."""
     devices = _devices(ort)
     number = {str(key): str(value) for key, value in options.items()}.get("device_id")
     for device in devices:
@@ -73,7 +74,7 @@ def _device_for(ort: Any, options: dict[Any, Any]) -> Any:
 
 
 def _split(providers: Any, provider_options: Any) -> list[tuple[Any, Any]] | None:
-    """Names with options, in the order given; None: no such provider is asked for, or not in a form that takes one."""
+    """Pairs of names and options in the given order; None: this provider is not requested, or the form is invalid."""
     if isinstance(providers, (str, bytes)) or not hasattr(providers, "__iter__"):
         return None
     pairs = []
@@ -91,7 +92,7 @@ def _split(providers: Any, provider_options: Any) -> list[tuple[Any, Any]] | Non
 
 
 class _Asked:
-    """A request for the provider by the Windows name: what ONNX Runtime is asked for in its place."""
+    """A request for the provider by the Windows name, translated to one for ONNX Runtime."""
 
     def __init__(self, ort: Any, pairs: list[tuple[Any, Any]]) -> None:
         self.options = next(options for name, options in pairs if name == WINDOWS)
@@ -107,14 +108,14 @@ class _Asked:
 
 @functools.lru_cache(maxsize=1)
 def _resolves(ort: Any) -> bool:
-    """Whether the runtime finds a plugin by this name itself."""
+    """Whether the runtime itself finds a plugin by this name."""
     state = ort.capi._pybind_state
     options = state.SessionOptions()
     options.log_severity_level = 4
     try:
         session = state.InferenceSession(options, _MODEL, False, False)
         session.initialize_session([WINDOWS], [{}], set())
-    except Exception:  # pylint: disable=broad-except; its own class in each version
+    except Exception:  # pylint: disable=broad-except; the class depends on the version
         return False
     return WINDOWS in session.get_providers()
 
@@ -129,7 +130,7 @@ def _ask(ort: Any, session: Any, options: Any, providers: Any, provider_options:
 
 
 def _report(session: Any, asked: _Asked | None) -> None:
-    """A line for `anydml exec`, in one write."""
+    """Appends a line to the report for `anydml exec`, in a single write."""
     path = os.environ.get("ANYDML_ONNXRUNTIME_REPORT")
     if not path:
         return
@@ -140,14 +141,14 @@ def _report(session: Any, asked: _Asked | None) -> None:
         with open(path, "ab", buffering=0) as file:
             file.write(f"{WINDOWS if used else 'other'} {device}\n".encode())
     except OSError:
-        pass  # the command has ended
+        pass  # `anydml exec` has ended
 
 
 # ---- sessions
 
 def _with_device(ort: Any, options: Any, asked: _Asked) -> Any:
-    """A copy of the options with the device: runtimes before 1.25 take plugins by device only. A session that is not
-    initialized hands out a copy of its options."""
+    """A copy of the options with the device, because runtimes before 1.25 accept plugins by device only. A session that is
+    not initialized returns a copy of its options."""
     state = ort.capi._pybind_state
     copy = state.InferenceSession(options or state.SessionOptions(), _MODEL, False, False).session_options
     copy.add_provider_for_devices([asked.device], {str(key): str(value) for key, value in asked.options.items()})
@@ -166,7 +167,7 @@ def _accept_sessions(ort: Any) -> None:
         if asked is None:
             native_init(self, path_or_bytes, sess_options, providers, provider_options, **kwargs)
         else:
-            # What fails here would run on the CPU, with a line on stdout.
+            # Without this, ONNX Runtime would retry failures on the CPU and print a line on stdout.
             again = int(kwargs.get("enable_fallback", 1)) == 1
             kwargs["enable_fallback"] = 0
             if by_name:
@@ -196,7 +197,7 @@ def _accept_sessions(ort: Any) -> None:
 
 
 def _accept_answers(session_class: Any) -> None:
-    """Sessions answer with the name that they were asked for by."""
+    """Makes sessions return the name by which the provider was requested."""
     native_providers, native_options = session_class.get_providers, session_class.get_provider_options
 
     def name_for(session: Any, name: str) -> str:
@@ -215,7 +216,7 @@ def _accept_answers(session_class: Any) -> None:
 
 
 def _accept_options(ort: Any) -> None:
-    """Session options that a provider is added to by name, as ModelCompiler takes them."""
+    """Makes SessionOptions.add_provider() accept the name; ModelCompiler uses such options."""
     options_class = ort.SessionOptions
     native = options_class.add_provider
 

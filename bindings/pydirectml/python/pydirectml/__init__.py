@@ -10,7 +10,8 @@
     model = builder.build(dml.ExecutionFlags.NONE, [y])
     print(device.compute(model, [dml.Binding(x, numpy.ones((2, 3), numpy.float32))], [y])[0])
 
-The interface is that of Microsoft's pydirectml, with all operators and data types. docs/pydirectml.md has the rest.
+The interface is that of Microsoft's pydirectml, with all operators and data types; docs/pydirectml.md describes it. Functions
+are thread-safe. Wrong arguments raise TypeError or ValueError, other failures Error or MemoryError.
 """
 from . import _device, _enums, _functions, _operators, _types
 from ._device import *  # noqa: F401,F403

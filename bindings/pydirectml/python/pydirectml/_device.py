@@ -18,13 +18,13 @@ __all__ = ["Binding", "CompiledModel", "Device", "Model", "device_count"]
 
 
 def device_count() -> int:
-    """How many adapters there are, for Device(adapter=...); `anydml devices` lists them in the same order."""
+    """Returns the number of adapters, for Device(adapter=...); `anydml devices` lists them in the same order."""
     return int(_native.adapter_count())
 
 
 def as_memory(data: Any, desc: TensorDesc, what: str) -> numpy.ndarray[Any, Any]:
-    """data as the bytes of a tensor: of its type in this CPU's byte order, aligned, in C order; copied only where it is not so
-    already."""
+    """Returns data as the bytes of a tensor: of its type in the native byte order, aligned, in C order. Copies data only if
+    necessary."""
     raw = isinstance(data, (bytes, bytearray)) or isinstance(data, memoryview) and data.format == "B"
     expected = DTYPES[desc.data_type]
     if raw:
@@ -36,7 +36,7 @@ def as_memory(data: Any, desc: TensorDesc, what: str) -> numpy.ndarray[Any, Any]
     elements = 1
     for size in desc.sizes:
         elements *= size
-    exact = desc.total_tensor_size_in_bytes - desc.used_bytes < 4 # else bytes after the elements are passed, too
+    exact = desc.total_tensor_size_in_bytes - desc.used_bytes < 4 # otherwise data includes bytes after the elements
     if not raw and desc.strides is None and exact and bits_of(desc.data_type) > 4 and array.size != elements:
         raise ValueError(f"{what}: the data has {array.size} elements, must have {elements} as the tensor is "
                          f"{list(desc.sizes)}")
@@ -47,8 +47,8 @@ def as_memory(data: Any, desc: TensorDesc, what: str) -> numpy.ndarray[Any, Any]
 
 
 def _converted(array: numpy.ndarray[Any, Any], desc: TensorDesc, what: str) -> numpy.ndarray[Any, Any]:
-    """The array in the tensor's type. Numbers become floating-point numbers of any type, and integers those of another
-    type that has them all."""
+    """Converts the array to the tensor's type. All numbers can be converted to floating point, and integers to an integer type
+    that represents all of them."""
     expected = DTYPES[desc.data_type]
     if array.dtype.kind in "iufb" and not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
@@ -65,17 +65,20 @@ def _converted(array: numpy.ndarray[Any, Any], desc: TensorDesc, what: str) -> n
             if not limits.min <= value <= limits.max:
                 raise ValueError(f"{what}: the data has {value}, must be from {limits.min} to {limits.max} as the tensor "
                                  f"is {desc.data_type.name}")
-    with numpy.errstate(over="ignore"): # too large for the tensor's type: infinite
+    with numpy.errstate(over="ignore"): # numbers too large for the tensor's type become infinite
         return array.astype(expected)
 
 
 class Binding:
-    """An input of a model, and its data: an array, of which a copy is made now unless it has the tensor's type, in C
-    order. For tensors with strides it is the memory that they describe, and so are bytes-like objects for any tensor."""
+    """An input of a model with its data.
+
+    data: an array with the tensor's number of elements; it is copied now unless it has the tensor's type and is in C order,
+    otherwise the Binding keeps a reference. For tensors with strides, and for bytes-like objects, data is the tensor's memory.
+    Raises TypeError or ValueError if data does not match the tensor."""
 
     def __init__(self, expr: Expression, data: Any) -> None:
         if not isinstance(expr, Expression) or expr._index is None:
-            raise TypeError(f"Binding: expr = {expr!r}, must be what input_tensor() returned")
+            raise TypeError(f"Binding: expr = {expr!r}, must be a result of input_tensor()")
         self._expression = expr
         self._array = as_memory(data, expr._graph._inputs[expr._index], f"Binding of input {expr._index}")
 
@@ -85,15 +88,17 @@ class Binding:
 
 
 class Device(_native.Single):
-    """A DirectML device. use_gpu: the default adapter, a GPU where there is one; False: the CPU.
-    adapter: the one with this number instead."""
+    """A DirectML device.
+
+    use_gpu: selects the default adapter, which is a GPU if there is one; False: the CPU. use_debug_layer: adds the message of
+    the debug layer to errors. adapter: selects the adapter with this index instead. Raises ValueError if it does not exist."""
 
     def __init__(self, use_gpu: bool = True, use_debug_layer: bool = False, *, adapter: Optional[int] = None) -> None:
         index = -1 if adapter is None else number(adapter, "Device: adapter", 0, 0x7FFFFFFF)
         hresult, self._handle = _native.create(_native.device_create, index, bool(use_gpu), bool(use_debug_layer))
         if hresult == _native.NOT_FOUND and adapter is not None:
             raise ValueError(f"Device: adapter = {adapter}, must be below {device_count()}")
-        _native.check(hresult, "Device: the device cannot be opened")
+        _native.check(hresult, "Device: cannot open the device")
         _native.keep(self, _native.device_destroy, self._handle)
         self._debug = bool(use_debug_layer)
 
@@ -106,7 +111,7 @@ class Device(_native.Single):
         return int(_native.device_dml(self._handle))
 
     def _reason(self) -> str:
-        """What the debug layer has to say about the last error."""
+        """The debug layer's message about the last error."""
         if not self._debug:
             return ""
         text = ctypes.create_string_buffer(1024)
@@ -114,12 +119,13 @@ class Device(_native.Single):
         return f" ({text.value.decode(errors='replace')})" if text.value else ""
 
     def compute(self, model: Model, inputs: Sequence[Binding], outputs: Sequence[Expression]) -> list[TensorData]:
-        """Runs a model and waits. Inputs with OWNED_BY_DML are read the first time and not looked at later. Returns one
-        array for each of outputs, which are outputs of the model in any order. Other threads go on meanwhile."""
+        """Runs a model, waits for it, and returns one new array for each of `outputs`, which are outputs of the model in any
+        order. Inputs with OWNED_BY_DML are read by the first run only and may be omitted later. Other threads may run
+        concurrently. Raises ValueError if a needed input has no binding."""
         if not isinstance(model, Model):
             raise TypeError(f"compute: model = {model!r}, must be a Model")
         if model._device is not self:
-            raise ValueError("compute: the model is of another device")
+            raise ValueError("compute: the model belongs to another device")
         return model._run(list(inputs), list(outputs))
 
     def __repr__(self) -> str:
@@ -127,10 +133,10 @@ class Device(_native.Single):
 
 
 class Model(_native.Single):
-    """A compiled graph. It keeps its device and the builder that made it."""
+    """A compiled graph, made by GraphBuilder.build(). It keeps its device and its builder alive."""
 
     def __init__(self, graph: GraphBuilder, compiled: int, outputs: Sequence[Expression]) -> None:
-        """Called by GraphBuilder.build(), whose reference of the compiled operator it takes over."""
+        """Called by GraphBuilder.build(). Takes over its reference to the compiled operator."""
         self._graph, self._device, self._outputs = graph, graph.device, list(outputs)
         self._inputs = dict(graph._inputs)
         self._needed = needed_inputs(outputs)
@@ -146,14 +152,14 @@ class Model(_native.Single):
         self._bytes = [slot.bytes for slot in slots]
         hresult, self._handle = _native.create(_native.model_create, self._device._handle, compiled, slots, len(slots),
                                                made, len(made))
-        _native.check(hresult, "build: memory of the model", self._device._reason().strip(" ()"))
+        _native.check(hresult, "build: allocation of the model's memory", self._device._reason().strip(" ()"))
         _native.keep(self, _native.model_destroy, self._handle)
         self._lock = threading.Lock()
         self._ready = False
 
     def _memory(self, bindings: list[Binding], keep: list[Any]) -> Any:
-        """The inputs' memory; what is bound must belong here, what is needed must be bound. keep: what must stay until
-        the run is over."""
+        """The memory of the inputs. Checks that bindings belong to this model and that needed inputs are bound. keep: receives
+        arrays that must be kept until the run is complete."""
         memory = (_native.Memory * len(self._bytes))()
         bound = set()
         for i, one in enumerate(bindings):
@@ -161,12 +167,12 @@ class Model(_native.Single):
                 raise TypeError(f"compute: inputs[{i}] = {one!r}, must be a Binding")
             index = one._expression._index
             if one._expression._graph is not self._graph or index not in self._inputs:
-                raise ValueError(f"compute: inputs[{i}]: is of another graph, or was made after the model")
+                raise ValueError(f"compute: inputs[{i}]: belongs to another graph, or was created after the model")
             if index in bound:
                 raise ValueError(f"compute: inputs[{i}]: input {index} is bound twice")
             bound.add(index)
             array = one._array
-            if array.nbytes < self._bytes[index]: # reinterpret() may look at the bytes that round the size up
+            if array.nbytes < self._bytes[index]: # reinterpret() may read the bytes that round the size up
                 rest = numpy.zeros(self._bytes[index] - array.nbytes, numpy.uint8)
                 array = numpy.concatenate((array.reshape(-1).view(numpy.uint8), rest))
                 keep.append(array)
@@ -179,14 +185,14 @@ class Model(_native.Single):
     def _run(self, bindings: list[Binding], outputs: list[Expression]) -> list[TensorData]:
         for i, one in enumerate(outputs):
             if not any(one is mine for mine in self._outputs):
-                raise ValueError(f"compute: outputs[{i}]: is no output of the model")
+                raise ValueError(f"compute: outputs[{i}]: is not an output of the model")
         memory = [_memory_of(desc) for desc in self._descs]
         results = [_tensor_in(array, desc) for array, desc in zip(memory, self._descs)]
         keep: list[Any] = []
         made = (_native.Memory * len(memory))()
         for slot, array in zip(made, memory):
             slot.data, slot.bytes = array.ctypes.data, array.nbytes
-        # The first run reads owned inputs, and models on devices have buffers of their own: those take turns.
+        # The first run reads owned inputs, and models on other devices than the CPU own buffers: such runs are serialized.
         if self._ready and _native.model_is_shared(self._handle):
             hresult = _native.model_run(self._handle, self._memory(bindings, keep), made)
         else:
@@ -202,13 +208,13 @@ CompiledModel = Model
 
 
 def _memory_of(desc: TensorDesc) -> numpy.ndarray[Any, Any]:
-    """As much as an output's description says; zeros where gaps are not written."""
+    """Allocates the memory of an output; gaps of strides, which are not written, are zero."""
     allocate = numpy.empty if desc.strides is None else numpy.zeros
     return allocate(desc.total_tensor_size_in_bytes, numpy.uint8)
 
 
 def _tensor_in(memory: numpy.ndarray[Any, Any], desc: TensorDesc) -> TensorData:
-    """An output's elements in the memory of its description."""
+    """The elements of an output as a view of its memory."""
     dtype = DTYPES[desc.data_type]
     if bits_of(desc.data_type) == 4:
         return TensorData(memory[:desc.used_bytes])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of operators that are not one operator each."""
+"""Functions that do not correspond to exactly one operator."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -19,6 +19,6 @@ def add(a: Expression, b: Expression, fused_activation: Optional[FusedActivation
 
 
 def split(input: Expression, axis: int, output_axis_sizes: Sequence[int]) -> list[Expression]:
-    """cuts the input along axis into parts of these sizes (DML_OPERATOR_SPLIT)"""
+    """splits the input along axis into parts of these sizes (DML_OPERATOR_SPLIT)"""
     parts = tuple((True, 0, with_size(input, axis, size)) for size in output_axis_sizes)
     return make("SPLIT", None, (input,), (parts,), (axis,))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs of expressions. make() is what all functions of operators call."""
+"""Graphs of expressions. All operator functions call make()."""
 from __future__ import annotations
 
 import ctypes
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 __all__ = ["Expression", "GraphBuilder"]
 
 Number = Union[float, int]
-# An output: whether it is made, its data type (0: what follows), its sizes ((): what follows).
+# An output: whether it is requested, its data type (0: inferred), its sizes ((): inferred).
 PLAIN = (True, 0, ())
 
 
 class GraphBuilder(_native.Single):
-    """Makes a graph for a device. Functions of operators may be called from several threads; they take turns."""
+    """Builds a graph for a device. Operator functions may be called from several threads; a lock serializes them."""
 
     def __init__(self, device: Device) -> None:
         from ._device import Device as DeviceType
@@ -35,7 +35,7 @@ class GraphBuilder(_native.Single):
             raise TypeError(f"GraphBuilder: device = {device!r}, must be a Device")
         self._device, self._lock = device, threading.RLock()
         self._inputs: dict[int, TensorDesc] = {}
-        self._constants: list[Any] = [] # whose elements are read when the graph is compiled
+        self._constants: list[Any] = [] # kept, because compiling the graph reads their elements
         hresult, self._handle = _native.create(_native.graph_create, device._dml)
         _native.check(hresult, "AnydmlGraphCreate")
         _native.keep(self, _native.graph_destroy, self._handle)
@@ -45,7 +45,8 @@ class GraphBuilder(_native.Single):
         return self._device
 
     def build(self, flags: ExecutionFlags, outputs: Sequence[Expression]) -> Model:
-        """Compiles the graph. Other threads go on meanwhile, unless they use this graph. It may be built again."""
+        """Compiles the graph with these outputs. May be called repeatedly. Other threads may run concurrently, unless they use
+        this graph. Raises ValueError if the graph is invalid, and Error if the device does not support it."""
         from ._device import Model as ModelType
         if not isinstance(flags, int):
             raise TypeError(f"build: flags = {flags!r}, must be ExecutionFlags")
@@ -53,7 +54,7 @@ class GraphBuilder(_native.Single):
         for i, one in enumerate(outputs):
             _belongs(one, self, f"build: outputs[{i}]")
         if len(set(outputs)) != len(outputs):
-            raise ValueError("build: outputs has an expression twice; identity() makes another one of it")
+            raise ValueError("build: outputs has an expression twice; identity() creates a copy of it")
         with self._lock:
             handles = (c_void_p * len(outputs))(*(one._handle for one in outputs))
             hresult, compiled = _native.create(_native.graph_compile, self._handle, number(flags, "build: flags"),
@@ -63,7 +64,7 @@ class GraphBuilder(_native.Single):
             return ModelType(self, compiled, outputs)
 
     def _raise(self, hresult: int = _native.E_INVALIDARG) -> None:
-        """Raises the graph's error, and takes the graph back to what it was before."""
+        """Raises the graph's error, and restores the graph to its state before the failed call."""
         message = _native.graph_message(self._handle).decode()
         if _native.graph_clear_error(self._handle) >= 0x80000000:
             raise MemoryError(message)
@@ -76,15 +77,15 @@ class GraphBuilder(_native.Single):
 
 
 class Expression(_native.Single):
-    """A tensor of a graph, which it keeps alive."""
+    """A tensor of a graph. It keeps the graph alive."""
 
     _graph: GraphBuilder
     _handle: int
-    _parents: Sequence[Expression] # what it is computed from
-    _index: Optional[int]          # of the input that it is
+    _parents: Sequence[Expression] # operands of its operator
+    _index: Optional[int]          # index of the input; None for other expressions
 
     def __init__(self) -> None:
-        raise TypeError("an Expression is made by input_tensor() and the functions of operators")
+        raise TypeError("an Expression is created by input_tensor() or an operator function")
 
     @classmethod
     def _make(cls, graph: GraphBuilder, handle: int, parents: Sequence[Expression], index: Optional[int]) -> Expression:
@@ -148,13 +149,13 @@ class Expression(_native.Single):
 
 
 def one(name: str, inputs: tuple[Any, ...], attributes: tuple[Any, ...] = ()) -> Expression:
-    """An operator with one output whose type and sizes follow."""
+    """Adds an operator with one output whose type and sizes are inferred."""
     result: Expression = make(name, None, inputs, (PLAIN,), attributes)[0]
     return result
 
 
 def _pair(name: str, a: Any, b: Any) -> Any:
-    """An operator of two tensors, one of which may be a number."""
+    """Adds an operator of two tensors, one of which may be a number."""
     for value in (a, b):
         if not isinstance(value, (Expression, int, float, numpy.integer, numpy.floating)):
             return NotImplemented
@@ -183,11 +184,12 @@ def _graph_of(scope: Any, what: str) -> GraphBuilder:
     return scope
 
 
-# ---- tensors that no operator makes ----
+# ---- tensors without an operator ----
 
 
 def input_tensor(scope: GraphBuilder, input_index: int, tensor_desc: TensorDesc) -> Expression:
-    """Input number input_index of the model. One with OWNED_BY_DML is read by the first compute() only."""
+    """Returns input number input_index of the model. Inputs with OWNED_BY_DML are read by the first compute() only. Raises
+    ValueError if the graph already has this input."""
     graph = _graph_of(scope, "input_tensor")
     if not isinstance(tensor_desc, TensorDesc):
         raise TypeError(f"input_tensor: tensor_desc = {tensor_desc!r}, must be a TensorDesc")
@@ -198,14 +200,14 @@ def input_tensor(scope: GraphBuilder, input_index: int, tensor_desc: TensorDesc)
     with graph._lock:
         index = number(input_index, "input_tensor: input_index")
         if index in graph._inputs:
-            raise ValueError(f"input_tensor: input_index = {index}: the graph has that input already")
+            raise ValueError(f"input_tensor: input_index = {index}: the graph already has this input")
         made = graph._wrap(_native.graph_input(graph._handle, index, native), (), index)
         graph._inputs[index] = d
         return made
 
 
 def constant_data(scope: GraphBuilder, data: Any, desc: TensorDesc) -> Expression:
-    """A packed tensor with known elements, which may not change until the graph is built for the last time."""
+    """Returns a packed constant tensor. data must not change until the graph is built for the last time."""
     from ._device import as_memory
     graph = _graph_of(scope, "constant_data")
     if not isinstance(desc, TensorDesc) or desc.strides is not None:
@@ -219,13 +221,13 @@ def constant_data(scope: GraphBuilder, data: Any, desc: TensorDesc) -> Expressio
 
 def reinterpret(input: Expression, new_type: TensorDataType, new_size: Optional[Sequence[int]] = None,
                 new_strides: Optional[Sequence[int]] = None) -> Expression:
-    """The same bytes with another type, other sizes or strides. Without sizes those of the input."""
+    """Returns a view of the same bytes with another type, sizes (default: those of the input) or strides in elements."""
     if not isinstance(input, Expression):
         raise TypeError(f"reinterpret: input = {input!r}, must be an Expression")
     sizes = input.get_output_desc().sizes if new_size is None else numbers(new_size, "reinterpret: new_size", 1)
     strides = None if new_strides is None else numbers(new_strides, "reinterpret: new_strides")
     if strides is not None and len(strides) != len(sizes):
-        raise ValueError(f"reinterpret: {len(strides)} strides, must be as many as sizes ({len(sizes)})")
+        raise ValueError(f"reinterpret: {len(strides)} strides, must match the number of sizes ({len(sizes)})")
     graph = input._graph
     with graph._lock:
         return graph._wrap(_native.graph_reinterpret(
@@ -234,7 +236,8 @@ def reinterpret(input: Expression, new_type: TensorDataType, new_size: Optional[
 
 
 def broadcast(input: Expression, sizes: Sequence[int]) -> Expression:
-    """The input repeated to sizes, aligned at the last one, where its own are 1 or missing. Copies nothing."""
+    """Returns a view of the input broadcast to sizes: dimensions are aligned at the last one, and those that are 1 or missing
+    are repeated."""
     if not isinstance(input, Expression):
         raise TypeError(f"broadcast: input = {input!r}, must be an Expression")
     checked = numbers(sizes, "broadcast: sizes", 1)
@@ -245,7 +248,7 @@ def broadcast(input: Expression, sizes: Sequence[int]) -> Expression:
 
 
 def needed_inputs(outputs: Sequence[Expression]) -> set[int]:
-    """The inputs that outputs are computed from."""
+    """The indices of the inputs on which outputs depend."""
     found, seen, left = set(), set(outputs), list(outputs)
     while left:
         one = left.pop()
@@ -261,9 +264,9 @@ def needed_inputs(outputs: Sequence[Expression]) -> set[int]:
 
 
 def with_size(input: Expression, axis: int, size: int) -> list[int]:
-    """The input's sizes with another one at an axis."""
+    """The input's sizes with the size of an axis replaced."""
     sizes = list(_sizes(input))
-    if 0 <= axis < len(sizes): # the operator refuses others
+    if 0 <= axis < len(sizes): # the operator rejects other values
         sizes[axis] = size
     return sizes
 
@@ -279,7 +282,7 @@ def picture_sizes(gradient: Expression, batch: int, height: int, width: int) -> 
 
 
 def _sizes(expression: Any) -> Sequence[int]:
-    """() for what is none: the operator says so."""
+    """() for values that are not expressions, which the operator rejects."""
     return expression.get_output_desc().sizes if isinstance(expression, Expression) else ()
 
 
@@ -289,7 +292,7 @@ _ALIGNED = {"f": "f", "I": "I", "E": "I", "T": "I", "i": "i", "B": "i", "length"
 
 
 class _Row:
-    """An operator: its fields, and its description as the struct module packs it."""
+    """An operator: its fields, and the format of its description for the struct module."""
 
     def __init__(self, number_: int, name: str, fields: tuple[tuple[str, str, str], ...]) -> None:
         self.number, self.name, self.fields = number_, name, fields
@@ -307,11 +310,11 @@ def _row(name: str) -> _Row:
 
 
 class _Call:
-    """One operator in the making."""
+    """The arguments of one operator while it is added to a graph."""
 
     def __init__(self, row: _Row, graph: GraphBuilder, value_type: TensorDataType) -> None:
         self.row, self.graph, self.value_type = row, graph, value_type
-        self.keep: list[Any] = []          # what pointers point to, until the call is over
+        self.keep: list[Any] = []          # objects that pointers refer to, until the call returns
         self.lengths: dict[str, tuple[str, int]] = {}
         self.inputs: list[Optional[int]] = []
         self.parents: list[Expression] = []
@@ -325,10 +328,10 @@ class _Call:
         return addressof(thing)
 
     def length(self, field: str, length_field: str, count: int) -> None:
-        """Arrays of one length must agree."""
+        """Checks that arrays with the same length field have the same length."""
         first = self.lengths.setdefault(length_field, (field, count))
         if first[1] != count:
-            raise ValueError(f"{self.what(field)} has {count} elements, must have as many as {first[0]} ({first[1]})")
+            raise ValueError(f"{self.what(field)} has {count} elements, but {first[0]} has {first[1]}")
 
     def tensor(self, field: str, value: Any, required: bool) -> None:
         if value is None and not required:
@@ -347,7 +350,7 @@ class _Call:
             self.tensor(f"{field}[{i}]", one, True)
 
     def array(self, field: str, kind: str, length_field: str, values: Any) -> int:
-        """The address of an array's copy; 0 for what is left out: () or, of axes, None."""
+        """The address of a copy of the array; 0 if it is omitted: (), or None for axes."""
         what = self.what(field)
         if values is None:
             return 0
@@ -379,10 +382,10 @@ class _Call:
             raise TypeError(f"{self.what(field)} = {value!r}, must be a number") from None
 
     def scalar(self, field: str, value: Any) -> int:
-        """A DML_SCALAR_UNION of the value's type."""
+        """The bits of a DML_SCALAR_UNION of the type of the operator's value."""
         data_type = self.value_type
         if data_type not in DTYPES:
-            raise ValueError(f"{self.what(field)}: the data type of the value is not known")
+            raise ValueError(f"{self.what(field)}: the data type of the value is unknown")
         try:
             if data_type == TensorDataType.BFLOAT16:
                 bits = int(numpy.float32(value).view(numpy.uint32))
@@ -404,7 +407,7 @@ class _Call:
             raise TypeError(f"{self.what(field)} = {value!r}, must be a number") from None
 
     def activation(self, field: str, given: Any) -> bytes:
-        """A DML_OPERATOR_DESC. Activations have the description of LINEAR, or its beginning, except for CLIP."""
+        """A packed DML_OPERATOR_DESC. Descriptions of activations equal that of LINEAR or a prefix of it, except for CLIP."""
         if not isinstance(given, tuple) or len(given) != 3:
             raise TypeError(f"{self.what(field)} = {given!r}, must be a FusedActivation")
         kind = number(given[0], self.what(field))
@@ -426,7 +429,7 @@ class _Call:
         return self.pointer(ctypes.create_string_buffer(packed, len(packed))) if packed else 0
 
     def attribute(self, field: str, kind: str, more: str, value: Any) -> Any:
-        """The value in the description."""
+        """The value of a field of the description."""
         if kind in ("I", "i", "E"):
             low, high = (-0x80000000, 0x7FFFFFFF) if kind == "i" else (0, 0xFFFFFFFF)
             if kind == "E" and not isinstance(value, getattr(_enums, more)):
@@ -455,7 +458,7 @@ class _Call:
         return self.activations(field, more, value) if kind == "*F" else self.array(field, kind, more, value)
 
     def output(self, field: str, given: Any) -> tuple[Any, int, Any]:
-        """(whether it is made, data type, sizes)."""
+        """Checks an output: (whether it is requested, data type, sizes)."""
         wanted, data_type, sizes = given
         checked = numbers(sizes, self.what(field) + " sizes") if sizes else ()
         return wanted, number(data_type, self.what(field) + " data type"), checked
@@ -472,7 +475,7 @@ def _find_graph(row: _Row, scope: Any, inputs: tuple[Any, ...]) -> GraphBuilder:
 
 
 def _value_type(scope: Any, inputs: tuple[Any, ...], outputs: Sequence[Any]) -> TensorDataType:
-    """Of scalars: the type of the first tensor."""
+    """The type of scalars: that of the first tensor."""
     for one in inputs:
         if isinstance(one, Expression):
             return one.get_output_desc().data_type
@@ -480,7 +483,7 @@ def _value_type(scope: Any, inputs: tuple[Any, ...], outputs: Sequence[Any]) -> 
 
 
 def _describe(call: _Call, inputs: Any, outputs: Any, attributes: Any) -> list[Any]:
-    """The description's values; tensors in it are not looked at."""
+    """The values of the description; its tensors remain 0, because the library ignores them."""
     give, out, values = iter(inputs), iter(outputs), iter(attributes)
     packed: list[Any] = []
     for field, kind, more in call.row.fields:
@@ -508,8 +511,8 @@ def _describe(call: _Call, inputs: Any, outputs: Any, attributes: Any) -> list[A
 
 def make(name: str, scope: Optional[GraphBuilder], inputs: tuple[Any, ...], outputs: tuple[Any, ...],
          attributes: tuple[Any, ...]) -> list[Any]:
-    """One operator. inputs, outputs and attributes in the order of its description, without lengths; returns an
-    Expression for each output, None for one that is not made."""
+    """Adds one operator. inputs, outputs and attributes are in the order of its description, without lengths. Returns an
+    Expression for each output, None for outputs that are not requested."""
     row = _row(name)
     graph = _find_graph(row, scope, inputs)
     with graph._lock:

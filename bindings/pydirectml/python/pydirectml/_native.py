@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libpydirectml.so, and through it libdirectml.so: prototypes, structs, errors. Calls that may last (compiling, running,
-opening a device) release the interpreter; those that build a graph take microseconds and keep it."""
+"""libpydirectml.so, and through it libdirectml.so: prototypes, structs, errors. Long calls (compiling, running, opening a
+device) release the interpreter's lock; calls that build a graph take microseconds and keep it."""
 from __future__ import annotations
 
 import atexit
@@ -19,7 +19,7 @@ _MEANINGS = {E_INVALIDARG: "E_INVALIDARG", E_OUTOFMEMORY: "E_OUTOFMEMORY", NOT_F
 
 
 class Error(RuntimeError):
-    """What DirectML or Direct3D 12 refuses. hresult: its code. Wrong arguments are ValueError or TypeError."""
+    """A failure of DirectML or Direct3D 12. hresult: its code. Wrong arguments raise ValueError or TypeError instead."""
 
     def __init__(self, text: str, hresult: int) -> None:
         super().__init__(text)
@@ -49,7 +49,7 @@ class Memory(Structure):
 
 
 def _path() -> str:
-    """PYDIRECTML_LIBRARY names another library than the one beside this file, for tests of a build folder."""
+    """The path of the library: next to this file, or PYDIRECTML_LIBRARY, for tests of a build folder."""
     return os.environ.get("PYDIRECTML_LIBRARY") or str(Path(__file__).resolve().parent / "libpydirectml.so")
 
 
@@ -92,7 +92,7 @@ graph_operator = _declare(_quick, "AnydmlGraphOperator", c_void_p, c_void_p, POI
 
 
 def check(hresult: int, what: str, message: str = "") -> None:
-    """Raises what an HRESULT says, if it says something."""
+    """Raises an exception if the HRESULT is a failure: MemoryError, ValueError or Error."""
     if hresult < 0x80000000:
         return
     if hresult == E_OUTOFMEMORY:
@@ -103,29 +103,30 @@ def check(hresult: int, what: str, message: str = "") -> None:
 
 
 def uints(values: Any) -> Any:
-    """An array of UINT of numbers that were checked."""
+    """An array of UINT from checked numbers."""
     return (c_uint32 * len(values))(*values)
 
 
 def create(function: Any, *arguments: Any) -> tuple[int, int]:
-    """(HRESULT, what a function stores through its last parameter)."""
+    """Calls a function; returns (HRESULT, the handle that it stores through its last parameter)."""
     out = c_void_p()
     hresult = function(*arguments, byref(out))
     return hresult, out.value or 0
 
 
 class Single:
-    """A handle of an object of the libraries: a copy would outlive it, and it is not valid in another process."""
+    """An object with a handle of the libraries. It cannot be copied, since a copy would outlive the handle, nor pickled, since
+    the handle is not valid in another process."""
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        raise TypeError(f"a {type(self).__name__} can be neither copied nor pickled: make another one")
+        raise TypeError(f"a {type(self).__name__} can be neither copied nor pickled: create another one")
 
 
-_open: dict[int, Any] = {} # what destroys each handle, in the order of their creation
+_open: dict[int, Any] = {} # the finalizer of each handle, in the order of creation
 
 
 def keep(owner: object, destroy: Any, handle: int) -> None:
-    """Destroys a handle when its owner goes, or when the program ends."""
+    """Destroys a handle when its owner is freed, or when the program ends."""
     finalizer = _open[handle] = weakref.finalize(owner, _let_go, destroy, handle)
     finalizer.atexit = False
 
@@ -137,7 +138,7 @@ def _let_go(destroy: Any, handle: int) -> None:
 
 @atexit.register
 def _close() -> None:
-    """Threads that the program does not wait for may still use what is there: it then stays to the end."""
+    """Destroys all handles at exit, unless other threads still run: these may use them, so the handles then leak."""
     if threading.active_count() == 1:
         for finalizer in reversed(list(_open.values())):
             finalizer()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Made by scripts/generate/make-pydirectml: do not edit. The fields of each operator's description, in their order: name, kind, the field that holds
-the length or the enumeration. _graph.py says what the kinds are."""
+"""Made by scripts/generate/make-pydirectml: do not edit. The fields of each operator's description, in order: name, kind, and the field that holds
+the length or the enumeration. _graph.py defines the kinds."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values: descriptions of tensors, sizes, activations, and tensors in memory."""
+"""Value types: descriptions of tensors, sizes, activations, and tensors in memory."""
 from __future__ import annotations
 
 import operator
@@ -13,7 +13,7 @@ from ._enums import OperatorType, TensorDataType, TensorFlags
 
 __all__ = ["Dimensions", "FusedActivation", "ScaleBias", "Size2D", "TensorData", "TensorDesc", "TensorPolicy"]
 
-# bfloat16 as its bits; of 4-bit integers two in a byte, the first in its lower half.
+# bfloat16 is stored as its bits; two 4-bit integers share a byte, the first one in the lower half.
 DTYPES: dict[TensorDataType, numpy.dtype[Any]] = {
     TensorDataType.BFLOAT16: numpy.dtype(numpy.uint16), TensorDataType.UINT4: numpy.dtype(numpy.uint8),
     TensorDataType.INT4: numpy.dtype(numpy.uint8),
@@ -22,12 +22,12 @@ DTYPES: dict[TensorDataType, numpy.dtype[Any]] = {
 
 
 def bits_of(data_type: TensorDataType) -> int:
-    """Of one element."""
+    """The size of one element in bits."""
     return 4 if data_type in (TensorDataType.UINT4, TensorDataType.INT4) else DTYPES[data_type].itemsize * 8
 
 
 def number(value: Any, what: str, low: int = 0, high: int = 0xFFFFFFFF) -> int:
-    """An integer of a range; what: how messages call it."""
+    """Checks that value is an integer from low to high, and returns it. what: its name in messages."""
     try:
         result = operator.index(value)
     except TypeError:
@@ -38,38 +38,39 @@ def number(value: Any, what: str, low: int = 0, high: int = 0xFFFFFFFF) -> int:
 
 
 def numbers(values: Any, what: str, low: int = 0, high: int = 0xFFFFFFFF) -> tuple[int, ...]:
-    """Integers of a range."""
+    """Checks that values are integers from low to high, and returns them."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise TypeError(f"{what} = {values!r}, must be a sequence of integers")
     return tuple(number(one, f"{what}[{i}]", low, high) for i, one in enumerate(values))
 
 
 class Dimensions(tuple[int, ...]):
-    """Sizes of a tensor, outermost first; a tuple that takes nothing but numbers that sizes can have."""
+    """Sizes of a tensor, outermost first: a tuple of integers from 0 to 2^32 - 1."""
 
     def __new__(cls, sizes: Iterable[int] = ()) -> Dimensions:
         return super().__new__(cls, numbers(sizes, "Dimensions"))
 
 
 class TensorPolicy:
-    """How tensors of some sizes lie in memory: a function of data type, flags and sizes that returns strides or None."""
+    """The layout of tensors: a function of data type, flags and sizes that returns strides in elements, or None for packed
+    tensors."""
 
     def __init__(self, strides: Optional[Callable[[TensorDataType, TensorFlags, Dimensions],
                                                   Optional[Sequence[int]]]] = None) -> None:
         self._strides = strides
 
     def strides(self, data_type: TensorDataType, flags: TensorFlags, sizes: Dimensions) -> Optional[Sequence[int]]:
-        """None: packed."""
+        """Returns the strides in elements; None: packed."""
         return self._strides(data_type, flags, sizes) if self._strides else None
 
     @staticmethod
     def default() -> TensorPolicy:
-        """Packed."""
+        """Packed tensors, last dimension innermost."""
         return TensorPolicy()
 
     @staticmethod
     def interleaved_channel() -> TensorPolicy:
-        """The second dimension is innermost."""
+        """The second dimension is innermost (NHWC)."""
         return TensorPolicy(_interleave)
 
 
@@ -84,7 +85,8 @@ def _interleave(_type: TensorDataType, _flags: TensorFlags, sizes: Dimensions) -
 
 
 class TensorDesc:
-    """Type, sizes and layout of a tensor. Third and later parameters may be given by name."""
+    """Type, sizes and layout of a tensor: 1 to 8 sizes, strides in elements. The third and later parameters may be given by
+    name. Raises TypeError or ValueError for invalid arguments."""
 
     @overload
     def __init__(self, data_type: TensorDataType, sizes: Sequence[int],
@@ -130,7 +132,7 @@ class TensorDesc:
             strides = tensor_policy.strides(self._data_type, self._flags, self._sizes)
         self._strides = None if strides is None else numbers(strides, "TensorDesc: strides")
         if self._strides is not None and len(self._strides) != len(self._sizes):
-            raise ValueError(f"TensorDesc: {len(self._strides)} strides, must be as many as sizes ({len(self._sizes)})")
+            raise ValueError(f"TensorDesc: {len(self._strides)} strides, must match the number of sizes ({len(self._sizes)})")
         least = (self.used_bytes + 3) // 4 * 4
         self._total = number(total_tensor_size_in_bytes, "TensorDesc: total_tensor_size_in_bytes", 0, 1 << 63) or least
         if self._total < least or self._total % 4:
@@ -165,7 +167,7 @@ class TensorDesc:
 
     @property
     def used_bytes(self) -> int:
-        """Up to the last element."""
+        """The number of bytes up to the end of the last element."""
         elements = 1
         if self._strides is None:
             for size in self._sizes:
@@ -185,20 +187,20 @@ class Size2D(NamedTuple):
 
 
 class ScaleBias(NamedTuple):
-    """x * scale + bias, before the operator."""
+    """x * scale + bias, applied to the input of an operator."""
     scale: float
     bias: float
 
 
 class FusedActivation(NamedTuple):
-    """An activation that is part of another operator, with its numbers in the order of its own function."""
+    """An activation that is fused into another operator; its parameters are in the order of its own function."""
     activation: OperatorType = OperatorType.INVALID
     param_1: float = 0.0
     param_2: float = 0.0
 
 
 class TensorData(numpy.ndarray[Any, Any]):
-    """A tensor's elements in memory: a numpy array, so also a buffer. TensorData(array) is a view of the array."""
+    """The elements of a tensor: a numpy array, which supports the buffer protocol. TensorData(array) is a view of the array."""
 
     def __new__(cls, data: numpy.typing.ArrayLike) -> TensorData:
         return numpy.asarray(data).view(cls)

@@ -4,7 +4,9 @@
     import torch, torch_directml
     x = torch.ones(3, device=torch_directml.device())      # or device="dml"
 
-docs/pytorch.md has everything; torch.dml is the module that torch's own functions use, as torch.cuda is for CUDA.
+docs/pytorch.md is the full documentation. torch.dml is the device module, like torch.cuda for CUDA. Functions may be called
+from any thread. Their `device_id` is the index of a device; None selects default_device(). A ValueError is raised if it is
+out of range.
 """
 
 import atexit as _atexit
@@ -26,20 +28,20 @@ _folder = _os.path.dirname(_os.path.abspath(__file__))
 
 
 def _load():
-    """The libraries, in the order in which they need each other, and the glue for this version of torch."""
+    """Loads the libraries in the order of their dependencies, and the glue for this version of torch."""
     minor = ".".join(torch.__version__.split(".")[:2])
     glue = _os.path.join(_folder, f"glue-{minor}.so")
     if not _os.path.exists(glue):
         known = [_os.path.basename(path)[5:-3] for path in _glob.glob(_os.path.join(_folder, "glue-*.so"))]
         known.sort(key=lambda version: [int(number) for number in version.split(".")])
-        raise ImportError(f"this torch_directml is for torch {', '.join(known)}, and torch {torch.__version__} is "
+        raise ImportError(f"this torch_directml supports torch {', '.join(known)}, but torch {torch.__version__} is "
                           f"installed: install one of these (pip install \"torch=={known[-1] if known else 'N'}.*\"), or "
-                          "torch_directml from its sdist, which compiles for the torch that is there")
+                          "torch_directml from its sdist, which is compiled for the installed torch")
     for name in ("libdxcore.so", "libd3d12.so", "libdirectml.so", "libanydml_torch_ops.so"):
         path = _os.path.join(_folder, name)
         if _os.path.exists(path):
             _ctypes.CDLL(_os.path.realpath(path))
-    torch.utils.rename_privateuse1_backend(_DEVICE_TYPE)  # also to the name it has: torch then takes it for an accelerator
+    torch.utils.rename_privateuse1_backend(_DEVICE_TYPE)  # even if unchanged: makes torch treat it as an accelerator
     torch.ops.load_library(glue)
     _atexit.register(torch.ops.torch_directml.hold_ended_threads)
 
@@ -49,14 +51,14 @@ if not hasattr(torch, _DEVICE_TYPE):
     from . import dlpack as _dlpack, dml as _dml, sharing as _sharing
 
     torch._register_device_module(_DEVICE_TYPE, _dml)
-    torch.dml = _sys.modules["torch.dml"] = _dml  # whatever the device is called
+    torch.dml = _sys.modules["torch.dml"] = _dml  # regardless of the device's name
     _dlpack.install()
     _sharing.install()
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     if torch.distributed.is_available():
         from . import distributed as distributed
 
-from .functions import (apply_rotary_position_emb, mlp_llama, mlp_phi2, mlp_phi3,  # after the device is there
+from .functions import (apply_rotary_position_emb, mlp_llama, mlp_phi2, mlp_phi3,  # requires the registered device
                         multi_head_attention, rmsnorm)
 
 _ops = torch.ops.torch_directml
@@ -64,22 +66,22 @@ __version__ = _ops.version()
 
 
 def is_available():
-    """Whether there is a device."""
+    """Returns whether there is at least one device."""
     return device_count() > 0
 
 
 def device_count():
-    """How many devices there are: adapters as DXCore lists them (ANYDML_ADAPTERS)."""
+    """Returns the number of devices: the adapters that DXCore lists (ANYDML_ADAPTERS)."""
     return _ops.device_count()
 
 
 def device_name(device_id):
-    """The adapter's name; "" if there is no such device."""
+    """Returns the name of the adapter, or "" if the index is out of range."""
     return _ops.device_name(device_id)
 
 
 def default_device():
-    """The number of the device that device() takes."""
+    """Returns the index of the device that device() selects by default."""
     return 0
 
 
@@ -92,18 +94,19 @@ def _checked(device_id):
 
 
 def device(device_id=None):
-    """torch.device("dml:N"), or of the name that TORCH_DIRECTML_DEVICE_TYPE says."""
+    """Returns torch.device("dml", device_id); TORCH_DIRECTML_DEVICE_TYPE can select another name than "dml"."""
     return torch.device(_DEVICE_TYPE, _checked(device_id))
 
 
 def has_float64_support(device_id=None):
-    """Whether the device computes in torch.float64."""
+    """Returns whether the device supports torch.float64."""
     return _ops.has_type(_checked(device_id), torch.float64)
 
 
 def gpu_memory(device_id=None, mb_per_tile=1):
-    """The memory that this process holds on the device, in tiles of `mb_per_tile` megabytes: for each the share in use
-    by tensors, from 0 to 1. Tiles that are wholly in use come first."""
+    """Returns the use of the device memory that this process has reserved, as a list with one number for each tile of
+    `mb_per_tile` MiB: the fraction used by tensors, from 0 to 1. Full tiles are first. Raises ValueError if mb_per_tile is
+    not positive."""
     if mb_per_tile <= 0:
         raise ValueError(f"gpu_memory: mb_per_tile must be positive, not {mb_per_tile}")
     index, tile = _checked(device_id), mb_per_tile << 20
@@ -112,11 +115,11 @@ def gpu_memory(device_id=None, mb_per_tile=1):
 
 
 def disable_tiled_resources(is_disabled):
-    """Memory is never made of tiled resources here: the call is accepted and changes nothing."""
+    """Has no effect, because memory never consists of tiled resources. It exists for compatibility."""
 
 
 def __getattr__(name):
-    """What is loaded when first used: torch._dynamo takes seconds."""
+    """Loads `compile` on first use, because importing torch._dynamo takes seconds."""
     if name == "compile":
         from .compiler import compile as function
         globals()["compile"] = function
@@ -125,5 +128,6 @@ def __getattr__(name):
 
 
 def fallbacks(clear=False):
-    """Operators that ran on the CPU for want of one of the device, as {"aten::name.overload": calls}."""
+    """Returns the operators that ran on the CPU because the device does not support them, as {"aten::name.overload": calls}.
+    clear: resets the counts."""
     return _json.loads(_ops.fallbacks(clear))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.compile(backend="directml"): forward and backward as DirectML graphs.
+"""torch.compile(backend="directml"): compiles forward and backward passes to DirectML graphs.
 
-AOTAutograd gives the graphs in core ATen operators. What the device has is gathered into parts as large as can be, and
-each part becomes one DirectML graph for the sizes with which it is called; what lies between them runs eagerly."""
+AOTAutograd produces graphs of core ATen operators. Supported operators are grouped into partitions that are as large as
+possible, and each partition is compiled to one DirectML graph for the sizes with which it is called; the operators between
+partitions run eagerly."""
 import copy
 import ctypes
 import functools
@@ -28,7 +29,7 @@ _TYPES = {torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.i
           torch.uint64: 29}
 _LAYOUTS = {torch.strided: 0}
 _FORMATS = {torch.contiguous_format: 0, torch.preserve_format: 1, torch.channels_last: 2, torch.channels_last_3d: 3}
-# Other sizes and strides of the same memory.
+# Operators that return other sizes and strides of the same memory.
 _VIEWS = {"alias", "as_strided", "detach", "diagonal", "expand", "lift_fresh", "permute", "select", "slice", "split",
           "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view", "_unsafe_view",
           "_reshape_alias"}
@@ -64,7 +65,7 @@ class _Op(ctypes.Structure):  # struct aten_op
 
 @functools.lru_cache(None)
 def _library():
-    """The C library with its prototypes (aten.h); None when it compiles no graphs."""
+    """The C library with its prototypes (aten.h); None if it lacks the functions of graphs."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libanydml_torch_ops.so")
     library = ctypes.CDLL(os.path.realpath(path))
     pointer, number, count = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32
@@ -96,14 +97,14 @@ def _name(target):
 
 @functools.lru_cache(None)
 def _row(target):
-    """The table's row for an operator, or None."""
+    """The row of an operator in the C library's table, or None if a graph cannot contain it."""
     library = _library()
     if not library or not isinstance(target, torch._ops.OpOverload) or target.namespace != "aten":
         return None
     name, overload = _name(target)
     row = library.aten_op_find(name.encode(), overload.encode())
     if not row or row.contents.no_functional or row.contents.random or row.contents.writes:
-        return None  # what draws random numbers or writes to its arguments runs by itself
+        return None  # operators that draw random numbers or write to arguments run eagerly
     return row
 
 
@@ -116,7 +117,7 @@ def _is_item(node):
 
 
 class Unsupported(Exception):
-    """The part runs eagerly."""
+    """The partition cannot be compiled and runs eagerly."""
 
 
 def _layout(tensor):
@@ -133,7 +134,7 @@ def _layout(tensor):
 
 
 class _Builder:
-    """Writes the nodes of one part into a graph of the C library; `fixed` says of each input whether it stays packed."""
+    """Adds the nodes of one partition to a graph of the C library. fixed: for each input, whether it stays packed."""
 
     def __init__(self, module, device_index, fixed):
         self.module, self.library, self.fixed = module, _library(), iter(fixed)
@@ -174,7 +175,7 @@ class _Builder:
             return arg
         if isinstance(value, torch.fx.Node):
             if not isinstance(value.meta["val"], torch.Tensor):
-                raise Unsupported(f"argument {schema.name} is a number that is computed")
+                raise Unsupported(f"argument {schema.name} is a computed number")
             arg.kind, arg.count, arg.tensors = _TENSOR, 1, self._array(_Tensor, [self._tensor(value)])
         elif isinstance(value, (list, tuple)):
             self._list(arg, value, kind)
@@ -198,7 +199,7 @@ class _Builder:
         return self._array(_Arg, values), len(values)
 
     def _view(self, node, source, result):
-        root = self.roots.get(source, source)  # a view of a view may lie outside of it
+        root = self.roots.get(source, source)  # a view of a view may exceed the first view
         first = int(root.meta["val"].storage_offset()) if isinstance(root.meta["val"], torch.Tensor) else 0
         layout = _layout(result)
         number = self.library.aten_graph_view(self.graph, self.numbers[root], ctypes.byref(layout),
@@ -251,14 +252,14 @@ class _Builder:
 
 
 class _Plan:
-    """A compiled part; the plan lives as long as it."""
+    """A compiled partition, which owns its plan."""
 
     def __init__(self, plan, device_index, single, stays):
         self.plan, self.device_index, self.single, self.library = plan, device_index, single, _library()
-        self.stays = stays  # whether inputs of it do
+        self.stays = stays  # whether any input stays packed
 
     def packed(self):
-        """How often the inputs that stay were packed."""
+        """Returns how often the inputs that stay packed have been packed."""
         return self.library.aten_plan_packed(self.plan)
 
     def __call__(self, *inputs):
@@ -285,8 +286,8 @@ class _Support(OperatorSupportBase):
         return _is_view(node.target) or _row(node.target) is not None
 
 
-#: What became of the graphs since import: parts that are DirectML graphs, the operators in them, operators that run
-#: eagerly, and why parts could not be compiled.
+#: Totals since import: compiled partitions (DirectML graphs), the operators in them, operators that run eagerly, and the
+#: reasons why partitions could not be compiled.
 statistics = {"graphs": 0, "operators": 0, "eager_operators": 0, "problems": []}
 
 
@@ -308,7 +309,7 @@ def _device_index(args):
 
 
 class _Sizes(FakeTensorProp):
-    """Fake tensors for all nodes, and the numbers that are computed of their sizes."""
+    """Propagates fake tensors through all nodes, and the numbers that are computed from their sizes."""
 
     def run_node(self, n):
         result = super().run_node(n)
@@ -318,7 +319,7 @@ class _Sizes(FakeTensorProp):
 
 
 def _settle_numbers(graph):
-    """Sizes are known: what is computed of them stands in the arguments as it is."""
+    """Replaces nodes that are computed from sizes by their values, because sizes are known."""
     def settled(node):
         value = node.meta.get("val")
         return value if isinstance(value, (bool, int, float)) else node
@@ -333,7 +334,8 @@ _PRODUCTS = {torch.ops.aten.bmm.default, torch.ops.aten.mm.default}
 
 
 def _settle_softmax(graph):
-    """Scores that nothing masks are not -infinity all along a row: a plain softmax does, as in eager attention."""
+    """Replaces _safe_softmax by softmax for scores without a mask: these have no rows of -infinity, and eager attention uses
+    softmax, too."""
     for node in graph.nodes:
         if node.target is torch.ops.aten._safe_softmax.default and len(node.args) == 2 and not node.kwargs:
             scores = node.args[0]
@@ -344,7 +346,7 @@ def _settle_softmax(graph):
 
 
 class _Special:
-    """A graph for arguments of certain sizes: a module whose parts are compiled."""
+    """A graph for arguments of given sizes: a module with compiled partitions."""
     LOOK = 16  # calls
 
     def __init__(self, module, args, fixed):
@@ -381,7 +383,7 @@ class _Special:
         return fused
 
     def keeps_packing(self):
-        """Whether inputs that were to stay change all the time: asked before each call, answered now and then."""
+        """Returns whether inputs that should stay packed change in most calls; checks this once every LOOK calls."""
         self.calls += 1
         if self.calls % self.LOOK:
             return False
@@ -390,7 +392,8 @@ class _Special:
 
 
 class _Compiled:
-    """A graph, specialized for each set of sizes with which it is called; those that are used least go."""
+    """A graph that is specialized for each set of sizes with which it is called; the least recently used specializations are
+    discarded."""
     LIMIT = 64
 
     def __init__(self, module, fixed=()):
@@ -403,7 +406,7 @@ class _Compiled:
                 if special is not None:
                     self.fixed = ()
                 special = _Special(self.module, args, self.fixed)
-            self.made[key] = special  # behind the others
+            self.made[key] = special  # as the most recently used
             while len(self.made) > self.LIMIT:
                 del self.made[next(iter(self.made))]
             return special
@@ -419,7 +422,7 @@ def _compiler(module, example_inputs):
 
 
 def _inference_compiler(module, example_inputs):
-    """Parameters and buffers, which the graph does not write, stay packed until they change."""
+    """Parameters and buffers that the graph does not write stay packed until they change."""
     from functorch.compile import make_boxed_func
     context = torch._guards.TracingContext.try_get()
     metadata = context and context.fw_metadata
@@ -433,7 +436,8 @@ _CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
 
 
 def _images(graph):
-    """What convolutions read and write, and what has its batch and channels and is computed from it: nodes."""
+    """Returns the nodes whose values are images: inputs and outputs of convolutions, and values computed from images that have
+    the same batch and channels."""
     def shape(node):
         value = node.meta.get("val")
         return value.shape if isinstance(value, torch.Tensor) and value.dim() in _CHANNELS_LAST else None
@@ -452,15 +456,16 @@ def _images(graph):
 
 
 def _reordered(graph, node, memory_format):
-    """A copy of the node's value in another order of memory, behind the node or what it is an item of."""
+    """Inserts a copy of the node's value with another memory format."""
     copy = graph.call_function(torch.ops.aten.clone.default, (node,), {"memory_format": memory_format})
     copy.meta["val"] = node.meta["val"].clone(memory_format=memory_format)
     return copy
 
 
 def _keep_images_channels_last(forward, backward, results):
-    """What is kept for the backward pass lies as convolutions like it: copied by the forward graph behind its first
-    `results` results, and back by the backward graph. As a rule DirectML's compiler leaves out both copies."""
+    """Saves images for the backward pass in NHWC, the layout in which convolutions are fastest: the forward graph converts
+    the saved values, which follow its first `results` results, and the backward graph converts them back. Usually the
+    compiler of DirectML eliminates both copies."""
     output = forward.output_node()
     values, images = list(output.args[0]), _images(forward)
     readers = {node.name: node for node in backward.nodes if node.op == "placeholder"}
@@ -495,7 +500,7 @@ def _decompositions():
     from torch._decomp import core_aten_decompositions
     table = dict(core_aten_decompositions())
     for target in [target for target in table if _row(target) is not None]:
-        del table[target]  # the device has it as one
+        del table[target]  # the device supports it as a single operator
     return table
 
 
@@ -506,12 +511,13 @@ def _backend():
 
 
 def directml(module, example_inputs, **options):
-    """What torch.compile(backend="directml") calls: an entry point of torch_dynamo_backends (pyproject.toml)."""
+    """The backend for torch.compile(backend="directml"), an entry point of torch_dynamo_backends (pyproject.toml). Raises
+    TypeError if options are given."""
     if options:
-        raise TypeError(f"the backend directml has no options: {', '.join(options)}")
+        raise TypeError(f"the backend directml does not support options: {', '.join(options)}")
     return _backend()(module, example_inputs)
 
 
-def compile(model=None, **options):  # as torch.compile
-    """torch.compile with the backend of this package; also a decorator."""
+def compile(model=None, **options):  # like torch.compile
+    """torch.compile with backend="directml". Can be used as a decorator."""
     return torch.compile(model, backend=directml, **options)

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process group for tensors on dml, over Gloo: torchrun, DistributedDataParallel and FSDP2 on any number of machines.
+"""A process group for dml tensors over Gloo, for torchrun, DistributedDataParallel and FSDP2 on any number of machines.
 
-    torch.distributed.init_process_group("cpu:gloo,dml:dml")     # or "dml" alone, or nothing
+    torch.distributed.init_process_group("cpu:gloo,dml:dml")     # or "dml", or without an argument
 
-Where the device's memory is the host's, Gloo works in the tensors themselves; otherwise they are staged, and copied back
-by the thread on which Gloo finishes.
+On devices that use host memory, Gloo accesses the tensors in place; otherwise tensors are staged in host memory and copied
+back by the Gloo thread that completes the operation.
 
-Gloo's threads run these copies, and release Python objects, after those who wait for the work have gone on. A thread that
-takes the interpreter's lock while the interpreter ends is unwound by force, through C++ that allows no unwinding: the
-process aborts. So no thread of Gloo outlives its group's shutdown(), which torch.distributed.destroy_process_group() calls
-and which otherwise happens at exit."""
+Gloo's threads run these copies, and release Python objects, after the waiting threads have continued. A thread that
+acquires the interpreter's lock during finalization is unwound by force, through C++ frames that do not support unwinding:
+the process aborts. Therefore no thread of Gloo outlives its group's shutdown(), which
+torch.distributed.destroy_process_group() calls and which otherwise happens at exit."""
 import atexit
 import weakref
 
@@ -23,17 +23,17 @@ _ops = torch.ops.torch_directml
 
 
 def _staged(work, pairs):
-    """Gloo's work on copies, followed by the copies back to the tensors."""
+    """Returns the work on staged copies, followed by copying them back to the tensors. pairs: (tensor, copy)."""
     def finish(done):
         if done:
-            done.wait()  # raises what went wrong
+            done.wait()  # raises the error of the work
         for tensor, copy in pairs:
             tensor.copy_(copy)
         return [tensor for tensor, _ in pairs]
 
     try:
         future = work.get_future().then(finish)
-    except RuntimeError:  # reduce_scatter has none
+    except RuntimeError:  # reduce_scatter does not have a future
         work.wait()
         future = torch.futures.Future()
         future.set_result(finish(None))
@@ -41,7 +41,7 @@ def _staged(work, pairs):
 
 
 def _on_host(tensor):
-    """The tensor for Gloo, and whether it is a copy."""
+    """Returns the tensor as a CPU tensor for Gloo, and whether that is a copy."""
     if tensor.device.type != DEVICE_TYPE:
         return tensor, False
     if _ops.host_memory(tensor.device.index):
@@ -50,7 +50,8 @@ def _on_host(tensor):
 
 
 def _flat(tensor):
-    """Gloo divides the first dimension among the processes, where torch says that only the elements' order counts."""
+    """Flattens contiguous tensors: Gloo splits the first dimension among the processes, while torch specifies that only the
+    order of the elements matters."""
     return tensor.view(-1) if tensor.is_contiguous() else tensor
 
 
@@ -58,11 +59,11 @@ _groups = weakref.WeakSet()
 
 
 class ProcessGroupDml(dist.ProcessGroup):
-    """Every collective of Gloo, on tensors of dml."""
+    """All collectives of Gloo for dml tensors."""
 
     def __init__(self, store, rank, size, timeout):
         super().__init__(rank, size)
-        # Only here, never in a variable that a frame or a traceback keeps: shutdown() has to release the last reference.
+        # The only reference: shutdown() must release the last one, so no frame or traceback may hold another.
         self.gloo = c10d.ProcessGroupGloo(store, rank, size, timeout)
         self.names = ["", ""]
         _groups.add(self)
@@ -70,7 +71,7 @@ class ProcessGroupDml(dist.ProcessGroup):
     def getBackendName(self):
         return "dml"
 
-    # torch keeps these in backends that are C++.
+    # torch implements these only for backends in C++.
 
     def getGroupName(self):
         return self.names[0]
@@ -85,8 +86,8 @@ class ProcessGroupDml(dist.ProcessGroup):
         self.names[1] = text
 
     def shutdown(self):
-        """Returns when all work is finished, what it kept is released, and Gloo's threads have ended."""
-        self.gloo = None  # its destructor waits for all that, without the interpreter's lock
+        """Waits until all work is complete, its resources are released and Gloo's threads have ended."""
+        self.gloo = None  # its destructor waits for all of that without holding the interpreter's lock
 
     def abort(self):
         if self.gloo is not None:
@@ -94,8 +95,9 @@ class ProcessGroupDml(dist.ProcessGroup):
         self.shutdown()
 
     def _run(self, names, written, read, *options):
-        """Gloo's method of the first of `names` (a string, with spaces) that this version of torch has. `written` and
-        `read` are nested lists of tensors, in its order of arguments."""
+        """Calls the first of Gloo's methods `names` (separated by spaces) that this version of torch has. `written` and
+        `read` are nested lists of tensors, in the order of the method's parameters. Raises RuntimeError after
+        shutdown()."""
         if self.gloo is None:
             raise RuntimeError(f"{names.split()[0]}: the process group has been shut down")
         pairs, known = [], {}
@@ -103,7 +105,7 @@ class ProcessGroupDml(dist.ProcessGroup):
         def convert(value, changes):
             if isinstance(value, (list, tuple)):
                 return [convert(element, changes) for element in value]
-            key = value.data_ptr(), value.shape, value.stride()  # a result may begin where an argument does
+            key = value.data_ptr(), value.shape, value.stride()  # a result may start at the same address as an argument
             if key in known and value.numel():
                 return known[key]
             made, copied = _on_host(value)
@@ -187,7 +189,7 @@ class ProcessGroupDml(dist.ProcessGroup):
     def monitored_barrier(self, *arguments, **named):
         return self.gloo.monitored_barrier(*arguments, **named)
 
-    # Their names from torch 2.15 on.
+    # Names of these methods since torch 2.15.
     all_gather_single = _allgather_base
     all_gather_single_coalesced = allgather_into_tensor_coalesced
     reduce_scatter_single = _reduce_scatter_base

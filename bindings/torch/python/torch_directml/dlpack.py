@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DLPack: torch's tensors do not know the number of a device that has been renamed, which is kDLExtDev."""
+"""DLPack: Tensor.__dlpack_device__ of torch fails for a renamed device; its device type is kDLExtDev."""
 import functools
 
 import torch
@@ -9,7 +9,7 @@ from .name import DEVICE_TYPE
 
 
 def install():
-    """Wraps Tensor.__dlpack_device__, which from_dlpack of every library asks first. Called once."""
+    """Wraps Tensor.__dlpack_device__, which from_dlpack of every library calls first. Must be called only once."""
     original = torch.Tensor.__dlpack_device__
 
     @functools.wraps(original)

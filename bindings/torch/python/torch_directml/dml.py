@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.dml: what torch.cuda is for CUDA. torch itself calls it for seeds, autocast and the current device."""
+"""torch.dml, the device module of dml: it has the interface of torch.cuda. torch itself calls it for seeds, autocast and the
+current device.
+
+A parameter `device` is a torch.device, its name, its index, or None for the current device. Sizes of memory are in bytes.
+Functions may be called from any thread; the current device is a property of the calling thread."""
 import contextlib
 import functools
 import os
@@ -12,7 +16,7 @@ import torch
 from .name import DEVICE_TYPE
 
 _ops = torch.ops.torch_directml
-# Activation checkpointing asks for it before it saves the generators.
+# Activation checkpointing reads this before it saves the generators.
 _initialized = True
 _PRIVATEUSE1 = 20  # c10::DeviceType
 
@@ -63,17 +67,17 @@ class _DeviceProperties(typing.NamedTuple):
     total_memory: int  # bytes
     major: int
     minor: int
-    multi_processor_count: int  # the host's for the cpu adapter; 1 for others, which do not tell
+    multi_processor_count: int  # the host's for the cpu adapter; 1 for others, which do not report it
 
 
 def get_device_capability(device=None):
-    """The feature level of DirectML, as a pair."""
+    """Returns the feature level of DirectML as the pair (major, minor)."""
     _index(device)
     return 6, 4
 
 
 def get_device_properties(device=None):
-    """name, total_memory, as major and minor the capability, multi_processor_count."""
+    """Returns name, total_memory (bytes), major and minor (of get_device_capability()) and multi_processor_count."""
     processors = len(os.sched_getaffinity(0)) if _ops.host_memory(_index(device)) else 1
     return _DeviceProperties(get_device_name(device), mem_get_info(device)[1], *get_device_capability(device), processors)
 
@@ -83,7 +87,7 @@ def get_arch_list():
 
 
 def can_device_access_peer(device, peer_device):
-    """No device reaches another one's memory."""
+    """Returns whether both are the same device: no device can access the memory of another one."""
     return _index(device) == _index(peer_device)
 
 
@@ -104,7 +108,7 @@ def synchronize(device=None):
 
 
 class device:
-    """Context manager: the current device is this one within it."""
+    """Context manager that makes this device the current one."""
 
     def __init__(self, device):
         self.idx = _index(device)
@@ -117,7 +121,8 @@ class device:
 
 
 class device_of(device):
-    """The current device is that of a tensor within it."""
+    """Context manager that makes the device of a tensor the current one; it has no effect for tensors of other types of
+    devices."""
 
     def __init__(self, tensor):
         super().__init__(tensor.device if tensor.device.type == DEVICE_TYPE else None)
@@ -158,7 +163,7 @@ def set_stream(stream):
 
 
 def stream(stream):
-    """Context manager: the stream is the current one within it; None changes nothing."""
+    """Context manager that makes the stream the current one; None has no effect."""
     return contextlib.nullcontext() if stream is None else stream
 
 
@@ -209,7 +214,7 @@ max_memory_cached = max_memory_reserved
 
 
 def memory_summary(device=None, abbreviated=False):
-    """memory_stats as a table; abbreviated: bytes alone."""
+    """Returns memory_stats() as a table; abbreviated: only the rows of bytes."""
     stats, index = memory_stats(device), _index(device)
     rows = [("allocated_bytes", "Allocated bytes"), ("requested_bytes", "Requested bytes"),
             ("reserved_bytes", "Reserved bytes")]
@@ -224,16 +229,17 @@ def memory_summary(device=None, abbreviated=False):
 
 
 def ipc_collect():
-    """Tensors that were sent to other processes hold no memory here once those have let go of them."""
+    """Has no effect: memory of tensors sent to other processes is freed when these processes release it."""
 
 
 def mem_get_info(device=None):
-    """Free and total bytes of the device."""
+    """Returns the free and the total memory of the device, in bytes."""
     return torch.accelerator.get_memory_info(_index(device))
 
 
 def set_per_process_memory_fraction(fraction, device=None):
-    """Allocations beyond this share of the device's memory raise torch.OutOfMemoryError; 1 is no limit."""
+    """Limits the memory of this process to a fraction, from 0 to 1, of the device's total memory; 1: no limit. Allocations
+    beyond the limit raise torch.OutOfMemoryError."""
     _ops.set_memory_limit(_index(device), float(fraction))
 
 
@@ -287,10 +293,10 @@ def set_rng_state_all(new_states):
 
 
 def __getattr__(name):
-    """What takes time, when somebody wants to know."""
+    """Computes attributes on first access: the default generators, and the classes for Inductor."""
     if name == "default_generators":
         return tuple(_generator(index) for index in range(device_count()))
-    if name in ("Scheduling", "PythonWrapperCodegen", "CppWrapperCodegen"):  # Inductor does, once it is loaded
+    if name in ("Scheduling", "PythonWrapperCodegen", "CppWrapperCodegen"):  # read by Inductor when it is loaded
         from . import inductor
         return getattr(inductor, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -322,7 +328,7 @@ def is_bf16_supported(including_emulation=True):
     return _ops.has_type(current_device(), torch.bfloat16)
 
 
-# torch.cuda has these functions in modules of their own as well, and libraries take them from there.
+# torch.cuda also has these functions in submodules, and libraries import them from there.
 random = memory = sys.modules[__name__]
 amp = types.SimpleNamespace(
     autocast=functools.partial(torch.amp.autocast, DEVICE_TYPE), GradScaler=functools.partial(torch.amp.GradScaler, DEVICE_TYPE),

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Inductor, torch.compile's default backend, asks of a device module (torch.dml) when it begins: it has no code for
-dml, and says so in one line wherever it would make some."""
+"""The classes that Inductor, torch.compile's default backend, requests from a device module (torch.dml). Inductor cannot
+generate code for dml; these classes raise an error that says so in one line."""
 from torch._inductor.codegen import common
 
 from .name import DEVICE_TYPE
 
-MESSAGE = ('Inductor, the default backend of torch.compile, has no code for dml: use torch.compile(model, '
-           'backend="directml"), which torch_directml.compile(model) does')
+MESSAGE = ('Inductor, the default backend of torch.compile, does not support dml: use torch.compile(model, '
+           'backend="directml") or torch_directml.compile(model)')
 
 
 class Scheduling:
-    supports_caching = False  # asked of all three, of the class itself
+    supports_caching = False  # read from all three classes, without an instance
     def __init__(self, *args, **kwargs):
         raise RuntimeError(MESSAGE)
 
@@ -25,5 +25,5 @@ class CppWrapperCodegen(PythonWrapperCodegen):
     pass
 
 
-# Asked for before the classes above are.
+# Inductor looks this up before the classes above.
 common.register_device_op_overrides(DEVICE_TYPE, common.DeviceOpOverrides())

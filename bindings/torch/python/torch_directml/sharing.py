@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.multiprocessing with tensors of dml: in queues, pipes and arguments of processes.
+"""Support of dml tensors in torch.multiprocessing: in queues, pipes and arguments of processes.
 
-Where the device's memory is the host's, a tensor is sent as CPU tensors are: its storage moves to shared memory, and both
-processes work in it. Of other devices the receiver gets a copy. As with CUDA, processes are spawned, not forked."""
+On devices that use host memory, a tensor is sent like a CPU tensor: its storage is moved to shared memory, which both
+processes use. For other devices the receiver gets a copy. As with CUDA, processes must be spawned, not forked."""
 from multiprocessing.reduction import ForkingPickler
 
 import torch
@@ -18,7 +18,7 @@ def _key(data, index):
 
 
 def _shared_bytes(tensor):
-    """The CPU's bytes in shared memory in which the tensor's storage lies, from now on."""
+    """Moves the tensor's storage to shared memory unless it is there, and returns it as a CPU tensor of bytes."""
     data = _ops.host_bytes(tensor)
     if data is None or not data.is_shared():
         storage = torch.UntypedStorage._new_shared(tensor.untyped_storage().nbytes())
@@ -30,7 +30,7 @@ def _shared_bytes(tensor):
 def _rebuild(cls, data, index, dtype, metadata):
     key = _key(data, index)
     storage = reductions.storage_from_cache(torch.UntypedStorage, key)
-    if storage is None:  # otherwise it has come before, or never left
+    if storage is None:  # otherwise it was received before, or this process sent it
         storage = _ops.over_host(data, index).untyped_storage()
         reductions.shared_cache[key] = reductions.StorageWeakRef(storage)
     storage = torch.storage.TypedStorage(wrap_storage=storage, dtype=dtype, _internal=True)
@@ -46,7 +46,7 @@ def _reduce(tensor):
     if tensor.device.type != DEVICE_TYPE:
         return reductions.reduce_tensor(tensor)
     if tensor.requires_grad and not tensor.is_leaf:
-        raise RuntimeError("a tensor that is not a leaf of autograd and requires gradients cannot be sent to another process: "
+        raise RuntimeError("a non-leaf tensor that requires gradients cannot be sent to another process: "
                            "detach() it first")
     torch.utils.hooks.warn_if_has_hooks(tensor)
     index, plain = tensor.device.index, tensor.detach().resolve_conj().resolve_neg()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `anydml exec` has Python import when it starts: anydml_compat for an environment in which it is not installed. The
-next sitecustomize of the path runs as well."""
+"""`anydml exec` makes Python import this module when it starts: it enables anydml_compat in environments in which that is not
+installed. The next sitecustomize of the path runs as well."""
 import importlib.machinery
 import importlib.util
 import os
@@ -10,7 +10,7 @@ _OWN = os.path.dirname(os.path.abspath(__file__))
 
 
 class _Modules:
-    """Finds the two modules after all else, in the folders that the command names."""
+    """Finds the two modules in the folders that the command specifies, if no other finder has found them."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
