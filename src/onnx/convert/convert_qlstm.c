@@ -2,7 +2,7 @@
 /* com.microsoft DynamicQuantizeLSTM: an LSTM with 8-bit weights, [directions, inputs, 4 * hidden] and [directions,
  * hidden, 4 * hidden], with scales and zero points per direction or per column. Its definition does not specify the
  * rounding of tokens and states; here they stay floats, and the weights are dequantised. */
-#include "onnx/emit/emit.h"
+#include "onnx/convert/converters.h"
 
 /* The weights in LSTM's layout: [directions, 4 * hidden, inputs] of `type`. */
 static struct onnx_value *weights(struct onnx_builder *b, const struct onnx_node *n, uint32_t input,
