@@ -6,7 +6,9 @@
 
 #include "com/com.h"
 #include "d3d12/private.h"
-#include "graph/ir/ops.h"
+#include "graph/compile.h"
+#include "graph/exec.h"
+#include "graph/plan/alias.h"
 #include "graph/plan/store.h"
 #include "shaders/choices.h"
 

@@ -6,6 +6,8 @@
 #include "dml/dispatch_spirv.h"
 
 #include "dml/metacommands.h"
+#include "graph/ir/cost.h"
+#include "graph/ir/view.h"
 #include "shaders/core/block.h"
 
 #include <stdio.h>

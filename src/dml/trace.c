@@ -4,7 +4,8 @@
  * terminates the file again, in one call, so that a program may exit at any time. */
 #include "dml/dml.h"
 
-#include "graph/passes/pass.h"
+#include "graph/ir/cost.h"
+#include "graph/ir/text.h"
 #include "shaders/shader.h"
 
 #include <errno.h>

@@ -4,8 +4,10 @@
 #ifndef GRAPH_BACKEND_H
 #define GRAPH_BACKEND_H
 
+#include "base/arena.h"
 #include "base/hash.h"
-#include "graph/ir/ops.h"
+#include "graph/options.h"
+#include "kernels/core/kernel.h"
 
 enum graph_pass {
 #define PASS(name, meaning) GRAPH_PASS_##name,
@@ -15,6 +17,8 @@ enum graph_pass {
 };
 #define GRAPH_PASS_BIT(name) (UINT32_C(1) << GRAPH_PASS_##name)
 #define GRAPH_PASSES_ALL     UINT32_MAX
+
+struct graph_step; /* plan/plan.h */
 
 /* Rank of an op that no kernel accepts. */
 #define GRAPH_PRIORITY_NONE UINT32_MAX
@@ -68,8 +72,5 @@ struct graph_backend {
 extern const struct graph_backend graph_backend_host;
 /* Adapters that run SPIR-V: the kernels of shaders/shader.c. */
 extern const struct graph_backend graph_backend_spirv;
-
-/* The in-place rule of element-wise kinds, which both CPU kernels and shaders compute element by element. */
-bool graph_map_in_place(const struct kern_op *op);
 
 #endif

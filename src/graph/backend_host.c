@@ -2,6 +2,10 @@
 /* The CPU backend: kernels of kernels.def, which pack on the host. */
 #include "graph/backend.h"
 
+#include "graph/ir/cost.h"
+#include "graph/ir/program.h"
+#include "graph/plan/plan.h"
+
 #include "base/cpu.h"
 
 static bool host_supports(const struct graph_options *options, const struct kern_op *op, const char **out_reason)

@@ -3,7 +3,9 @@
  * Constants are packed on the host for kernels that require it; the initializer only copies. */
 #include "graph/backend.h"
 
-#include "graph/plan/plan.h"
+#include "graph/ir/program.h"
+#include "graph/plan/planner.h"
+
 #include "shaders/choices.h"
 
 #include "base/parallel.h"

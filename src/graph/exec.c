@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Execution on the host: addresses are computed on the stack, kernels do the work. */
-#include "graph/ir/ops.h"
+#include "graph/exec.h"
 
 #include "base/clock.h"
 #include "base/os.h"

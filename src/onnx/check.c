@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Determines which nodes of a model can become part of a program: each is converted alone, with trial sizes for unknown
  * dimensions, and DirectML is queried for the resulting operators. */
-#include "onnx/emit/build.h"
+#include "onnx/convert/converters.h"
 
 #include <anydml.h>
 #include <DirectMLGuids.h>

@@ -9,6 +9,7 @@
 
 #include "dml/dispatch_spirv.h"
 #include "graph/backend.h"
+#include "graph/compile.h"
 #include "shaders/shader.h"
 
 struct bench {

@@ -4,6 +4,7 @@
 #include "check_vulkan.h"
 
 #include "base/hash.h"
+#include "graph/ir/constant.h"
 #include "graph/plan/store.h"
 #include "kernels/core/number.h"
 #include "shaders/core/shader_block.h"

@@ -3,7 +3,7 @@
  * which adapters run it. scripts/generate/make-operator-docs turns it into docs/operators/. */
 #include "base/base.h"
 #include "graph/backend.h"
-#include "graph/ir/ops.h"
+#include "graph/compile.h"
 #include "schema/check.h"
 #include "schema/sample.h"
 #include "schema/schema.h"

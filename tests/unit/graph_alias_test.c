@@ -4,6 +4,7 @@
 
 #include "base/cpu.h"
 #include "base/parallel.h"
+#include "graph/plan/alias.h"
 #include "schema/sample.h"
 
 #include "test.h"

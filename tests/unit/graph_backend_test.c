@@ -3,6 +3,8 @@
  * and the effect on graphs and plans. */
 #include "graph_make.h"
 
+#include "graph/plan/alias.h"
+
 #include "kernels/core/number.h"
 #include "shaders/shader.h"
 

@@ -3,8 +3,11 @@
 #ifndef TESTS_UNIT_GRAPH_MAKE_H
 #define TESTS_UNIT_GRAPH_MAKE_H
 
+#include "graph/compile.h"
+#include "graph/exec.h"
+#include "graph/ir/text.h"
 #include "graph/passes/pass.h"
-#include "graph/plan/plan.h"
+#include "graph/plan/planner.h"
 
 #include "base/pages.h"
 

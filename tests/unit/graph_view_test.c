@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Views against the plain enumeration of their elements. */
-#include "graph/ir/ops.h"
+#include "graph/ir/view.h"
 
 #include "test.h"
 

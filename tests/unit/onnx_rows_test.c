@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of ONNX operators: in order, no operator twice, every row found by its own name. */
-#include "onnx/emit/build.h"
+#include "onnx/convert/converters.h"
 
 #include "test.h"
 

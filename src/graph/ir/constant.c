@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The bytes of constants. Bytes of the caller are used in place, and copied only for readers that need them whole and
  * aligned. Unused bytes are released immediately, because weights are most of the memory that compiling uses. */
-#include "graph/ir/ops.h"
+#include "graph/ir/constant.h"
 
 #include "base/pages.h"
 

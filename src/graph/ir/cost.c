@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The computation and memory traffic of one execution of an op, from its description alone. */
-#include "graph/ir/ops.h"
+#include "graph/ir/cost.h"
+
+#include "schema/schema.h"
 
 /* Operations per element of the op's largest tensor, for kinds other than matrix products; 0: bits are only moved.
  * Functions such as exp count once, like instructions of programs. */

@@ -3,7 +3,10 @@
  * and other such values. If all inputs are constants, a transform runs immediately and its results are constants;
  * otherwise the initializer's dispatch runs it (plan_derive.c, exec.c). So a pass describes how weights are rearranged
  * without knowing who owns them; only decisions that depend on values require constants. */
-#include "graph/passes/pass.h"
+#include "graph/ir/derive.h"
+
+#include "graph/backend.h"
+#include "graph/ir/constant.h"
 
 #include "base/pages.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "graph/ir/ops.h"
+#include "graph/ir/ir.h"
 
 #include "base/pages.h"
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kinds of ops and their parameters as text: one function for each entry of kinds.def. */
-#include "graph/passes/pass.h"
+#include "graph/ir/program.h"
+
+#include "graph/ir/text.h"
+#include "graph/ir/uses.h"
 
 /* The names of each enumeration's values, in order. */
 #define ENUM_BEGIN(NAME)   static const char *const names_of_##NAME[] __attribute__((unused)) = {

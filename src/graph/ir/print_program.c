@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Element-wise programs as text. */
-#include "graph/passes/pass.h"
+#include "graph/ir/program.h"
+
+#include "graph/ir/text.h"
 
 static void print_immediate(struct graph_text *text, uint32_t type, const union kern_scalar *value)
 {

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Concatenation of element-wise programs: registers are renumbered, equal inputs are merged, and the store and load of
  * the first program's result become a conversion. */
-#include "graph/passes/pass.h"
+#include "graph/ir/program.h"
+
+#include "graph/ir/uses.h"
+#include "graph/ir/view.h"
 
 void graph_program_of(const struct graph_op *op, struct graph_program *out)
 {

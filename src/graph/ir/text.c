@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "graph/passes/pass.h"
+#include "graph/ir/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

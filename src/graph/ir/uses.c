@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "graph/passes/pass.h"
+#include "graph/ir/uses.h"
+
+#include "graph/ir/constant.h"
+#include "graph/ir/derive.h"
+#include "graph/ir/view.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "graph/ir/ops.h"
+#include "graph/ir/view.h"
 
 bool graph_view_from_desc(const DML_BUFFER_TENSOR_DESC *desc, struct kern_view *out)
 {

@@ -7,7 +7,7 @@
  * both sides. On the `from` side the steps form a number system (each is at least the extent of all smaller ones), so a
  * position has one set of digits; a view's dimension steps along one digit, and stays inside it when no carry can
  * occur. */
-#include "graph/ir/ops.h"
+#include "graph/ir/view.h"
 
 #define DIMS_MAX (KERN_RANK_MAX + 1)
 

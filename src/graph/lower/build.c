@@ -2,6 +2,10 @@
 /* From checked descriptions to the naive graph: values for all tensors, then each operator's lowering. */
 #include "graph/lower/build.h"
 
+#include "graph/ir/constant.h"
+#include "graph/ir/view.h"
+#include "graph/lower/lower.h"
+
 /* graph->failed without a message means out of memory. */
 static HRESULT built(const struct graph *graph)
 {

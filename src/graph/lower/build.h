@@ -4,7 +4,7 @@
 #ifndef GRAPH_BUILD_H
 #define GRAPH_BUILD_H
 
-#include "graph/ir/ops.h"
+#include "graph/compile.h"
 
 enum build_source { BUILD_NOTHING, BUILD_GRAPH_INPUT, BUILD_NODE_OUTPUT };
 

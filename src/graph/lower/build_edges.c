@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "graph/lower/build.h"
 
+#include "graph/ir/view.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 

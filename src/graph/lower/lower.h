@@ -1,9 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by lower_<family>.c: small helpers to build ops from one operator's description. */
+/* Lowering: one operator's description becomes ops (lower.c, lower_<family>.c, lowerings.def). Below are the helpers
+ * that lower_<family>.c share. */
 #ifndef GRAPH_LOWER_H
 #define GRAPH_LOWER_H
 
-#include "graph/ir/ops.h"
+#include "graph/ir/constant.h"
+#include "graph/ir/ir.h"
+#include "graph/ir/view.h"
+#include "schema/schema.h"
+
+struct graph_lowering {
+    struct graph *graph;
+    const struct schema_desc *desc;      /* desc->desc.Desc is the operator's C struct */
+    const struct graph_operand *inputs;  /* per input slot; value GRAPH_NONE = absent optional */
+    const struct graph_operand *outputs; /* per output slot; likewise */
+    uint32_t node;
+    char *error; /* at least 256 bytes: the unsupported reason, for the log */
+};
+typedef HRESULT graph_lower_fn(struct graph_lowering *lowering);
+/* Appends the ops of one operator; DXGI_ERROR_UNSUPPORTED (with lowering->error) if there is no lowering. */
+HRESULT graph_lower(struct graph_lowering *lowering);
 
 #define LOWER_DESC(lowering, name) ((const DML_##name##_OPERATOR_DESC *)(lowering)->desc->desc.Desc)
 

@@ -2,6 +2,9 @@
 /* Runs the passes of passes.def until a round changes nothing. */
 #include "graph/passes/pass.h"
 
+#include "graph/compile.h"
+#include "graph/ir/text.h"
+
 #include "base/cpu.h"
 #include "base/log.h"
 #include "base/parallel.h"

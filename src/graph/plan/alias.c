@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decides which outputs may be bound over inputs. A plan states what each step reads and writes, so it can be proven
  * for each pair whether every element is read before it is overwritten. */
+#include "graph/plan/alias.h"
+
 #include "graph/backend.h"
+#include "graph/ir/view.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the rewritten graph to a plan: steps, kernels, memory positions. */
-#include "graph/passes/pass.h"
-#include "graph/plan/plan.h"
+#include "graph/plan/planner.h"
+
+#include "graph/ir/constant.h"
+#include "graph/ir/derive.h"
+#include "graph/ir/text.h"
+#include "graph/ir/uses.h"
+#include "graph/ir/view.h"
 
 #include "base/pages.h"
 

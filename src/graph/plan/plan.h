@@ -1,76 +1,107 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The planner's parts. */
+/* A plan: steps with their kernels, and where their values are in memory. */
 #ifndef GRAPH_PLAN_H
 #define GRAPH_PLAN_H
 
-#include "graph/backend.h"
-#include "graph/plan/store.h"
+#include "graph/ir/ir.h"
+#include "graph/options.h"
 
-/* ---- offsets in one buffer (plan_blocks.c) ---- */
+/* Worker scratch up to this size lives on the worker's stack, so that small operators need no temporary buffer. */
+#define GRAPH_STACK_SCRATCH_BYTES 65536
 
-/* Bytes that are in use from step `first` to step `last`. */
-struct plan_block {
-    uint64_t size;
-    uint32_t first, last;
-    uint64_t offset; /* result */
-    uint32_t value;  /* the first value stored there, or GRAPH_NONE: scratch memory */
+enum graph_buffer {
+    GRAPH_BUFFER_INPUT,
+    GRAPH_BUFFER_OUTPUT,
+    GRAPH_BUFFER_TEMP,
+    GRAPH_BUFFER_PERSISTENT,
+    GRAPH_BUFFER_CONSTANT
 };
 
-/* Assigns each block an offset, a multiple of `alignment`, such that blocks in use at the same time do not overlap.
- * *out_bytes: total; *out_least: maximum in use at one time. E_OUTOFMEMORY also if the bytes exceed 64 bits. */
-HRESULT plan_place_blocks(struct plan_block *blocks, uint32_t count, uint32_t alignment, uint64_t *out_bytes,
-                          uint64_t *out_least);
-
-/* ---- a plan in the making (plan.c) ---- */
-
-struct plan_content {
-    bool known;
-    struct base_hash hash;
+struct graph_location {
+    enum graph_buffer buffer;
+    uint32_t index;   /* input or output slot */
+    uint64_t offset;  /* bytes */
+    const void *data; /* CONSTANT: all of it, */
+    uint64_t bytes;   /* their number */
 };
 
-struct planner {
-    struct graph *graph;
-    const struct graph_options *options;
-    struct graph_plan *plan;
-    char *error;
-    uint32_t *block;               /* [value]: number in `blocks`, or GRAPH_NONE */
-    uint64_t *resident;            /* [value]: offset in the persistent buffer, or UINT64_MAX */
-    const void **known;            /* [value]: a constant's bytes as the plan stores them */
-    struct plan_content *contents; /* [value]: of constants */
-    uint32_t *readers;             /* [value]: of constants: operands not yet served */
-    void *scratch; /* an aligned copy of a constant that kernels cannot read in place: of `scratch_value` */
-    uint64_t scratch_bytes;
-    uint32_t scratch_value;
-    uint64_t *made_at;     /* [value]: of derived ones, offset in the initializer's memory unless they are resident */
-    uint64_t *owned_bytes; /* [value]: the number of leading bytes of an owned input that are read */
-    uint32_t *packs, *next_pack; /* [value], [step]: the steps that pack the value, one for each layout */
-    struct base_hash *layouts;   /* [step]: of those */
-    uint64_t *packed;    /* [step]: offset of its packed input in the persistent buffer; of shared ones the size */
-    const void **shared; /* [step]: its packed input in the store, or NULL */
-    struct plan_block *blocks;
+struct shader_work; /* shaders/shader.h */
+struct graph_blob;  /* store.h */
+struct plan_block;  /* planner.h */
+
+struct graph_step {
+    struct kern_op op;
+    const char *kernel; /* its name, static */
+    /* Execution on the host: a kernel of kernels.def; */
+    const struct kern_row *row;
+    struct kern_work work;
+    /* on SPIR-V adapters: dispatches of compute pipelines in order. */
+    const struct shader_work *shaders;
+    struct graph_location where[KERN_TENSORS_MAX]; /* of element 0,...,0 of each tensor */
+    uint64_t scratch_bytes, scratch_offset;        /* for all of the step; in the temporary buffer */
+    uint32_t
+        chain;     /* steps from this one on that run without barriers between them; 0: none, or it is within a chain */
+    uint32_t turn; /* number in a chain */
+    bool zeroes;   /* memory that it clears first because chains require zeros: */
+    uint64_t zeroed_bytes,
+        zeroed_offset;              /* of the chain that begins here; in the plan's part of the temporary buffer */
+    uint64_t worker_scratch_stride; /* for each of its ranges; 0: on the worker's stack */
+    uint64_t worker_scratch_offset;
+    const char *origin;
+    const char *names; /* of its nodes: "\"conv1\" + \"relu1\""; "": unnamed */
+    uint32_t node;
+    uint32_t threads; /* the maximum that it can use */
+    uint32_t ranges;  /* into which its units are split: each has worker scratch */
+};
+
+/* Work of the initializer: copy or pack one value into the persistent buffer. */
+struct graph_init_step {
+    struct graph_location source; /* INPUT = the initializer's input slot, CONSTANT, or the result of a transform */
+    uint64_t destination;         /* offset in the persistent buffer */
+    uint64_t size_bytes;          /* of the source, for copies */
+    uint32_t step;                /* pack for this step */
+    uint32_t turn;                /* runs after this many transforms, and before the next */
+    bool pack;
+};
+
+/* The transforms: their results are in the persistent buffer, or temporarily in memory of the initializer. */
+struct graph_init_derivation {
+    struct graph_derivation make; /* its context, owned by the plan */
+    struct graph_location *where; /* of inputs and outputs: TEMP = of that memory */
+    uint64_t *bytes;              /* [output] */
+};
+
+struct graph_plan {
+    struct base_arena arena; /* small constants and names live here */
+    const struct graph_backend *backend;
+    struct graph_store *store; /* must outlive the plan; NULL: nothing is shared */
+    struct graph_blob **blobs; /* blobs that it holds from there */
+    uint32_t blob_count;
+    struct graph_step *steps;
+    uint32_t step_count;
+    struct graph_init_step *init_steps;
+    uint32_t init_step_count;
+    struct graph_init_derivation *derivations;
+    uint32_t derivation_count;
+    uint64_t init_temp_bytes; /* for transforms; allocated from the system while they run */
+    uint32_t input_count, output_count;
+    uint32_t threads;                      /* the maximum that a run can use */
+    uint64_t work;                         /* bytes moved plus operations of a run */
+    uint64_t temp_bytes, persistent_bytes; /* multiples of the backend's alignment */
+    uint64_t temp_lower_bound;             /* maximum bytes of temporaries in use at the same time */
+    uint64_t zeroed_bytes, zeroed_offset;  /* a part of the temporary buffer that chains require to be zero */
+    const struct plan_block *blocks;       /* of the temporary buffer */
     uint32_t block_count;
+    uint64_t constants_ns; /* that copying and packing constants took, for logs */
 };
 
-/* The kernel of each step; packing (plan_kernels.c). */
-HRESULT plan_choose_kernels(struct planner *planner);
-/* Appends room to the persistent buffer. */
-HRESULT plan_add_persistent(struct planner *planner, uint64_t bytes, uint64_t *out_offset);
-/* Packs the step's constant input with `bytes`, unless the store has it already; and the bytes of a constant as the
- * plan stores them, NULL if out of memory (plan_share.c). */
-HRESULT plan_share_packed(struct planner *planner, uint32_t at, uint64_t bytes);
-const void *plan_share_constant(struct planner *planner, uint32_t value);
-/* planner->known[value], which is a constant. */
-HRESULT plan_know_constant(struct planner *planner, uint32_t value);
-/* Memory and order of the initializer's transforms of owned inputs (plan_derive.c). */
-HRESULT plan_derive(struct planner *planner);
-/* Keeps the constants that the step reads unpacked, and releases those that no later step needs. */
-HRESULT plan_keep_constants(struct planner *planner, uint32_t at);
-/* Finds steps that run without barriers between them, once kernels are chosen (plan_chains.c). */
-#define PLAN_CHAIN_MAX 32
-HRESULT plan_find_chains(struct planner *planner);
-/* Temporary values and scratch memory: blocks and their offsets (plan_temp.c). */
-HRESULT plan_place_temporaries(struct planner *planner);
-/* Sorts and merges the dimensions of an element-wise step for the output's memory order (plan_loops.c). */
-void plan_tidy_loops(struct kern_op *op);
+/* Releases the graph's constants as soon as they are in the plan or the store; the graph can only be finished then.
+ * DXGI_ERROR_UNSUPPORTED with `error` filled if the backend has no kernel for an op. */
+HRESULT graph_plan_create(struct graph *graph, const struct graph_options *options, struct graph_plan **out,
+                          char *error);
+void graph_plan_destroy(struct graph_plan *plan);
+/* For constants that are stored elsewhere: such a plan can be described but not executed on the host. */
+void graph_plan_release_constants(struct graph_plan *plan);
+char *graph_plan_print(const struct graph_plan *plan);
 
 #endif

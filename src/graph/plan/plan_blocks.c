@@ -2,7 +2,7 @@
 /* Offline memory placement: the largest block first, each into the smallest gap between the placed blocks that are in
  * use at the same time. If the number of overlapping pairs is very large, blocks are placed in the order of the steps
  * instead, as an allocator would. */
-#include "graph/plan/plan.h"
+#include "graph/plan/planner.h"
 
 #include <stdlib.h>
 

@@ -2,14 +2,7 @@
 /* Chains: consecutive steps without barriers, whose kernels synchronise in memory. Data that one of them reads may stay
  * in caches near a compute unit until the end of the chain, so no step may write what an earlier one uses; plan_temp.c
  * assigns separate memory to everything that a chain uses. */
-#include "graph/passes/pass.h"
-#include "graph/plan/plan.h"
-
-HRESULT graph_pass_chains(struct graph *graph, const struct graph_options *options, bool *changed)
-{
-    (void)graph, (void)options, (void)changed; /* when kernels are chosen, here */
-    return S_OK;
-}
+#include "graph/plan/planner.h"
 
 static bool uses(const struct graph_op *op, uint32_t value)
 {

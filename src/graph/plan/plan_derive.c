@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Results of the initializer's transforms of owned inputs: in the persistent buffer if a step reads them directly,
  * otherwise (inputs of packing and of other transforms) in memory that is reused. */
-#include "graph/plan/plan.h"
+#include "graph/plan/planner.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Selects the backend's kernel for each step, and the inputs to be packed ahead of time. */
-#include "graph/passes/pass.h"
-#include "graph/plan/plan.h"
+#include "graph/plan/planner.h"
+
+#include "graph/ir/cost.h"
+#include "graph/ir/text.h"
+#include "graph/ir/uses.h"
+#include "graph/ir/view.h"
 
 #include "base/clock.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The order of an element-wise op's dimensions is arbitrary: kernels are fastest with the output's memory order in as
  * few dimensions as possible. */
-#include "graph/plan/plan.h"
+#include "graph/plan/planner.h"
 
 struct loop {
     uint32_t size;

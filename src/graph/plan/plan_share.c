@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Constants and packed weights in the device's store. */
-#include "graph/plan/plan.h"
+#include "graph/plan/planner.h"
+
+#include "graph/ir/constant.h"
+#include "graph/ir/view.h"
 
 #include "base/pages.h"
 

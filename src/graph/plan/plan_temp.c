@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lifetimes of temporary values, in-place results, and scratch memory. */
-#include "graph/passes/pass.h"
-#include "graph/plan/plan.h"
+#include "graph/plan/planner.h"
+
+#include "graph/ir/levels.h"
+#include "graph/ir/view.h"
 
 static HRESULT add_block(struct planner *planner, uint64_t size, uint32_t first, uint32_t last, uint32_t value,
                          uint32_t *out)

@@ -6,7 +6,7 @@
 #define GRAPH_TUNING_H
 
 #include "base/cache.h"
-#include "graph/ir/ops.h"
+#include "graph/options.h"
 #include "kernels/core/choice.h"
 
 #define GRAPH_TUNING_BYTES BASE_CACHE_PATH_BYTES /* of a file at most, and of its path */

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Times both kernels of a heuristic on one shape, compiled and run like any other graph. */
 #include "graph/backend.h"
+
+#include "graph/compile.h"
+#include "graph/exec.h"
+#include "graph/ir/constant.h"
+#include "graph/ir/view.h"
 #include "graph/tuning/tuning.h"
 
 #include "base/clock.h"

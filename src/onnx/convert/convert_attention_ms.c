@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* com.microsoft Attention, MultiHeadAttention, DecoderMaskedMultiHeadAttention */
 #include "onnx/convert/attention.h"
+#include "onnx/convert/converters.h"
 
 #include <math.h>
 

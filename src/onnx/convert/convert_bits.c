@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bits, remainders and classes of numbers. */
-#include "onnx/emit/emit.h"
+#include "onnx/convert/converters.h"
 
 static int32_t unsigned_of(int32_t type)
 {

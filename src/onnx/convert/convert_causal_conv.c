@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CausalConvWithState: each channel is convolved with its own filter over the preceding tokens, the last of which are
  * the state for the next call. */
-#include "onnx/emit/emit.h"
+#include "onnx/convert/converters.h"
 
 static struct onnx_value *whole_input(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *past,
                                       int64_t before)

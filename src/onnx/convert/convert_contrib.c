@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators of the domain com.microsoft that extend others: fused activations, NHWC, attributes as inputs. Also the
  * determinant. */
-#include "onnx/emit/emit.h"
+#include "onnx/convert/converters.h"
 
 #define ATTRIBUTES_MAX 24
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Control flow. A program is one graph without branches: an If with a known condition is replaced by the branch taken.
  * Everything else is executed by the host (flow.c). */
-#include "onnx/emit/emit.h"
+#include "onnx/convert/converters.h"
 
 /* Resolves a name in an inner graph: its own value, or one of the enclosing graphs. */
 static const char *visible_name(struct onnx_builder *b, const char *name)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Distances between the rows of two matrices. */
-#include "onnx/emit/emit.h"
+#include "onnx/convert/converters.h"
 
 /* The sums of the squares of the rows, as [count, 1] or, for the second operand, [1, count]. */
 static struct onnx_value *square_norms(struct onnx_builder *b, struct onnx_value *x, bool as_row)

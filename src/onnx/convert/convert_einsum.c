@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Einsum: operands are combined from left to right. Each step is a matrix product over the labels that are not needed
  * any more; labels of only one operand that are not needed are summed first. */
-#include "onnx/emit/emit.h"
+#include "onnx/convert/converters.h"
 
 #define LABELS_MAX   64
 #define OPERANDS_MAX 32

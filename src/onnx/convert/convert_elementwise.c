@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Element-wise operators and activations. */
+#include "onnx/convert/converters.h"
 #include "onnx/convert/quant.h"
 #include "onnx/emit/emit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gated and Gaussian activations, and the sums that accompany them in transformers. */
-#include "onnx/emit/emit.h"
+#include "onnx/convert/converters.h"
 
 static struct onnx_value *like(struct onnx_builder *b, const struct onnx_node *n, const struct onnx_value *x)
 {

@@ -2,6 +2,7 @@
 /* com.microsoft GroupQueryAttention: the caches contain rows [0, length) of each batch row, or more. The lengths are
  * read from their tensor when the graph runs: one graph serves all of them. */
 #include "onnx/convert/attention.h"
+#include "onnx/convert/converters.h"
 
 #include <math.h>
 

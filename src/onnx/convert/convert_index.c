@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators that read or write at positions given by indices. */
-#include "onnx/emit/emit.h"
+#include "onnx/convert/converters.h"
 
 #include <anydml.h>
 

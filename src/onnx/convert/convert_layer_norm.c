@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Normalisation in transformers: over the last dimensions or groups of channels, with sums before it. */
-#include "onnx/emit/emit.h"
+#include "onnx/convert/converters.h"
 
 /* Layer or root-mean-square normalisation of x over the dimensions from `axis` on. */
 struct layer_norm {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Losses of classifiers. */
-#include "onnx/emit/emit.h"
+#include "onnx/convert/converters.h"
 
 struct loss {
     struct onnx_value *score, *target, *weight; /* [N, C, D], [N, 1, D], [C] or NULL */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GEMM and matmul operators. */
+#include "onnx/convert/converters.h"
 #include "onnx/convert/geometry.h"
 #include "onnx/emit/emit.h"
 

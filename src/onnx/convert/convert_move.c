@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Data movement and resampling. */
-#include "onnx/emit/emit.h"
+#include "onnx/convert/converters.h"
 
 /* Copies x, viewed through strides, to y. */
 static bool emit_copy(struct onnx_builder *b, struct onnx_value *x, const uint32_t *strides, struct onnx_value *y)

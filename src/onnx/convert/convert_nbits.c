@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Weights of 2, 4 and 8 bits in blocks, packed in bytes with the first element in the low bits. */
+#include "onnx/convert/converters.h"
 #include "onnx/convert/quant.h"
 
 #define LIMIT (1 << 28) /* limit of sizes, so that their products fit 64 bits */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution. */
+#include "onnx/convert/converters.h"
 #include "onnx/convert/geometry.h"
 
 /* ConvTranspose: total size, from output_shape if given (the padding then follows from it). */

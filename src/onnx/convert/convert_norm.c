@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Normalisation and softmax. */
-#include "onnx/emit/emit.h"
+#include "onnx/convert/converters.h"
 
 #include <float.h>
 #include <math.h>

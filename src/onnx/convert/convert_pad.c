@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pad: negative amounts crop first, the others then pad the rest. */
-#include "onnx/emit/emit.h"
+#include "onnx/convert/converters.h"
 
 struct pad {
     DML_PADDING_MODE mode;

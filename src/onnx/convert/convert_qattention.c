@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* QAttention: the projection of query, key and value in integers, attention in floats. */
+#include "onnx/convert/converters.h"
 #include "onnx/convert/quant.h"
 
 #include <math.h>

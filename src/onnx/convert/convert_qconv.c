@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions and poolings of quantised numbers. */
+#include "onnx/convert/converters.h"
 #include "onnx/convert/geometry.h"
 #include "onnx/convert/quant.h"
 

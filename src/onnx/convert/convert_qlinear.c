@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators of the contrib set between quantised numbers: dequantise, compute, quantise. One element-wise program. */
+#include "onnx/convert/converters.h"
 #include "onnx/convert/quant.h"
 
 /* ---- two operands ---- */

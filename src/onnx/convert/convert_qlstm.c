@@ -2,6 +2,7 @@
 /* com.microsoft DynamicQuantizeLSTM: an LSTM with 8-bit weights, [directions, inputs, 4 * hidden] and [directions,
  * hidden, 4 * hidden], with scales and zero points per direction or per column. Its definition does not specify the
  * rounding of tokens and states: the weights are dequantised, and the other factors may be rounded to 8 bits. */
+#include "onnx/convert/converters.h"
 #include "onnx/convert/quant.h"
 
 /* Floats of `type` in the same layout. */

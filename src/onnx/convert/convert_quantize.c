@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Quantisation operators, and lookups in quantised tables. */
+#include "onnx/convert/converters.h"
 #include "onnx/convert/quant.h"
 
 /* The version of contrib operators has no meaning here; they behave like version 13. */

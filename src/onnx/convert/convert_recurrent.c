@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* RNN, GRU and LSTM. */
-#include "onnx/emit/emit.h"
+#include "onnx/convert/converters.h"
 
 #include <strings.h>
 

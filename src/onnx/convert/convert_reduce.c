@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reductions. */
-#include "onnx/emit/emit.h"
+#include "onnx/convert/converters.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Regions of images, columns of windows, and pooling undone. */
-#include "onnx/emit/emit.h"
+#include "onnx/convert/converters.h"
 
 bool onnx_roi_align(struct onnx_builder *b, const struct onnx_node *n)
 {

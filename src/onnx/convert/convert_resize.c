@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Resize and Upsample: output sizes and the coordinate rule become RESAMPLE2's scales and offsets if it supports
  * them. */
+#include "onnx/convert/converters.h"
 #include "onnx/convert/resize.h"
 #include "onnx/emit/emit.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rotary embeddings, and caches that are updated at positions. */
 #include "onnx/convert/attention.h"
+#include "onnx/convert/converters.h"
 
 /* x as [batch, sequence, heads, part, half]: sizes and strides. */
 struct halves {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sampling between pixels: GridSample, DeformConv, AffineGrid. A sample is a weighted sum of taps, each of which
  * GATHER_ELEMENTS reads from the pixels [batch, channels, pixels] of an image at indices [batch, 1, samples]. */
-#include "onnx/emit/emit.h"
+#include "onnx/convert/converters.h"
 
 enum padding { PAD_ZEROS, PAD_BORDER, PAD_REFLECTION };
 enum mode { MODE_LINEAR, MODE_NEAREST, MODE_CUBIC };

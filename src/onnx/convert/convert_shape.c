@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators that only reinterpret bytes or compute data at compile time: no work remains for the device. */
-#include "onnx/emit/build.h"
+#include "onnx/convert/converters.h"
 
 bool onnx_constant_node(struct onnx_builder *b, const struct onnx_node *n)
 {

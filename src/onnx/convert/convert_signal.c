@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fourier transforms as GEMMs, and preparation of signals. */
-#include "onnx/emit/emit.h"
+#include "onnx/convert/converters.h"
 
 #include <math.h>
 

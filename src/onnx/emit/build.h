@@ -90,6 +90,7 @@ struct onnx_converter {
     onnx_rows_fn *rows; /* of outputs, when inputs are filled in part; NULL: it cannot be */
     onnx_converter_fn *convert;
 };
+/* In the table of converters (convert/converters.c); NULL: there is none. */
 const struct onnx_converter *onnx_converter_find(const char *domain, const char *op);
 
 /* Makes the graph's initializers constants, with the prefix before their names. */
@@ -216,9 +217,5 @@ onnx_rows_fn onnx_rows_map, onnx_rows_product, onnx_rows_norm, onnx_rows_lookup,
 /* compile.c, also used by check.c */
 bool onnx_convert_node(struct onnx_builder *b, const struct onnx_node *n);
 void onnx_builder_finish(struct onnx_builder *b);
-
-#define ONNX_CONVERTER(domain, op, newest, wants, folds, rows, function) onnx_converter_fn function;
-#include "onnx/convert/converters.def"
-#undef ONNX_CONVERTER
 
 #endif

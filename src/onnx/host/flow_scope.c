@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values of graphs while they run, found by their names. */
-#include "onnx/run/flow_graph.h"
+#include "onnx/host/flow_scope.h"
 
 #include <stdarg.h>
 #include <stdio.h>

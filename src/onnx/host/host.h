@@ -4,7 +4,7 @@
 #ifndef ONNX_HOST_H
 #define ONNX_HOST_H
 
-#include "onnx/run/flow_graph.h"
+#include "onnx/host/flow_scope.h"
 
 struct onnx_host_call {
     struct onnx_flow *flow;

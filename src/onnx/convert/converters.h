@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The converters of converters.def. */
+#ifndef ONNX_CONVERTERS_H
+#define ONNX_CONVERTERS_H
+
+#include "onnx/emit/emit.h"
+
+#define ONNX_CONVERTER(domain, op, newest, wants, folds, rows, function) onnx_converter_fn function;
+#include "onnx/convert/converters.def"
+#undef ONNX_CONVERTER
+
+#endif
