@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "base/pages.h"
+#include "graph/keep.h"
 #include "kernels/core/kernel.h"
 #include "schema/schema.h"
 
@@ -37,7 +38,9 @@ struct graph_value {
     uint32_t index;
     uint64_t size_bytes;
     const char *name; /* owned by the caller, for messages; NULL: none */
-    bool derives;     /* a derivation that waits for the initializer reads it */
+    bool derives;     /* a derivation that waits reads it */
+    /* CONSTANT: 1 + the number of the deferred derivation that will compute it; 0: the bytes are there */
+    uint32_t deferred;
     /* CONSTANT, looked at through graph_constant_... only */
     const void *given;    /* the caller's bytes, anywhere; zeros follow up to size_bytes */
     uint64_t given_bytes; /* at most size_bytes */
@@ -88,6 +91,9 @@ struct graph {
     uint32_t inserted_count, inserted_capacity;
     struct graph_derivation *derivations; /* in a legal order of execution */
     uint32_t derivation_count, derivation_capacity;
+    bool defers; /* large constants are computed when they are read: a keeper takes them one by one */
+    struct graph_derivation *deferred; /* of constants only; `run` NULL: done */
+    uint32_t deferred_count, deferred_capacity;
     uint32_t input_count, output_count; /* slots of the compiled operator */
     uint32_t flags;                     /* DML_EXECUTION_FLAGS */
     bool failed;                        /* a builder call ran out of memory; checked once at the end */
@@ -146,6 +152,8 @@ const void *graph_constant_data(struct graph *graph, uint32_t value);
 const void *graph_constant_ready(const struct graph_value *constant);
 /* Writes all its bytes. */
 void graph_constant_copy(const struct graph_value *constant, void *to);
+/* Computes it now if it is deferred. False and graph->failed when memory is short. */
+bool graph_constant_derive(struct graph *graph, uint32_t value);
 /* Drops the last use of the constant. */
 void graph_constant_release(struct graph *graph, uint32_t value);
 
@@ -201,6 +209,9 @@ HRESULT graph_from_desc(struct graph *graph, const DML_GRAPH_DESC *desc, const s
 struct graph_backend; /* backend.h */
 struct graph_store;
 struct graph_blob;
+struct graph_plan;
+/* A failure ends the plan with that result. */
+typedef HRESULT graph_chosen_fn(void *context, const struct graph_plan *plan);
 struct graph_options {
     uint32_t disabled_passes;     /* bit i = pass i of passes.def; from ANYDML_DISABLE_PASS="name,name" or "all" */
     uint32_t cpu;                 /* base_cpu_flags() */
@@ -208,6 +219,10 @@ struct graph_options {
     uint32_t threads;
     const struct graph_backend *backend; /* the target */
     struct graph_store *store; /* of constants and packed weights; NULL: packed at initialisation, nothing is shared */
+    /* NULL, or called when all kernels are chosen and no constant has been kept or released yet. */
+    graph_chosen_fn *chosen;
+    graph_keep_fn *keep; /* NULL, or takes all constants but small ones instead of the store, which stays unused */
+    void *context;       /* of both */
     const struct kern_tuning *tuning;     /* NULL: none (tuning.h) */
     const struct shader_choices *choices; /* likewise, of SPIR-V adapters (shaders/choices.h) */
 };
@@ -232,7 +247,8 @@ struct graph_location {
     uint32_t index;   /* input or output slot */
     uint64_t offset;  /* bytes */
     const void *data; /* CONSTANT: all of it, */
-    uint64_t bytes;   /* their number */
+    uint64_t bytes;   /* their number; */
+    const struct graph_kept *kept; /* or, with `data` NULL, where the keeper has it */
 };
 
 struct shader_work; /* shaders/shader.h */
