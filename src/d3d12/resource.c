@@ -255,8 +255,8 @@ static HRESULT resource_finish(struct d3d_device *device, const struct creation 
     if (SUCCEEDED(hr))
         return com_return(&resource->pageable.base, riid, out);
     com_Release(resource);
-    return d3d_fail(device, hr, "%s: {Width %llu}: no %s", creation->method,
-                    (unsigned long long)creation->desc->Width, what);
+    return d3d_fail(device, hr, "%s: {Width %llu}: no %s", creation->method, (unsigned long long)creation->desc->Width,
+                    what);
 }
 
 static HRESULT committed_create(struct d3d_device *device, const struct creation *creation, REFIID riid, void **out)
@@ -272,8 +272,8 @@ static HRESULT committed_create(struct d3d_device *device, const struct creation
     if (hr != S_OK)
         return hr;
     char why[ADAPTER_MESSAGE_BYTES], what[ADAPTER_MESSAGE_BYTES + 16];
-    hr = d3d_memory_create(device, d3d_heap_memory_kind(creation->properties), creation->desc->Width,
-                           &resource->memory, why);
+    hr = d3d_memory_create(device, d3d_heap_memory_kind(creation->properties), creation->desc->Width, &resource->memory,
+                           why);
     snprintf(what, sizeof(what), "memory%s%s", *why ? ": " : "", why);
     return resource_finish(device, creation, resource, hr, what, riid, out);
 }

@@ -84,7 +84,8 @@ uint64_t dml_constants_address(const struct dml_constants *constants, uint32_t m
 
 /* ---- room on the device ---- */
 
-/* For the constant, and for those that will follow it as far as one allocation goes; just for it if that is too much. */
+/* For the constant, and for those that will follow it as far as one allocation goes; just for it if that is too much.
+ */
 static HRESULT add_memory(struct dml_constants *constants, uint64_t bytes, uint64_t later)
 {
     AnydmlDevice *d3d12 = constants->device->d3d12;
@@ -95,8 +96,7 @@ static HRESULT add_memory(struct dml_constants *constants, uint64_t bytes, uint6
         return E_OUTOFMEMORY;
     struct memory *memory = &constants->memories[constants->count];
     *memory = (struct memory){ 0 };
-    HRESULT hr =
-        d3d12->lpVtbl->CreateMemory(d3d12, ADAPTER_MEMORY_DEVICE, all, &memory->memory, constants->message);
+    HRESULT hr = d3d12->lpVtbl->CreateMemory(d3d12, ADAPTER_MEMORY_DEVICE, all, &memory->memory, constants->message);
     if (hr == E_OUTOFMEMORY && all > bytes)
         hr = d3d12->lpVtbl->CreateMemory(d3d12, ADAPTER_MEMORY_DEVICE, bytes, &memory->memory, constants->message);
     constants->count += SUCCEEDED(hr);

@@ -127,6 +127,7 @@ HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const
     struct dml_rows rows;
     dml_rows_choose(device, &rows);
     options.choices = host ? NULL : &rows.choices;
+    options.constant_bytes_max = device->adapter->memory_bytes_max;
     graph->defers = !host && what;
     /* Folding is limited to small results. */
     struct base_team before = base_parallel_enter(1);

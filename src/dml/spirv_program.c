@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs of SPIR-V adapters: a sequence of dispatches, one block of device memory for their parameters and small
- * constants, and the memories of the other constants (constants.c). Dispatches read the addresses of all these and of the
- * bound buffers from a table, so an execution only writes that table. The computation of a dispatch is defined by its shader kernel (shaders/shader.h). Immutable after creation; any number of
- * queues may encode one concurrently. */
+ * constants, and the memories of the other constants (constants.c). Dispatches read the addresses of all these and of
+ * the bound buffers from a table, so an execution only writes that table. The computation of a dispatch is defined by
+ * its shader kernel (shaders/shader.h). Immutable after creation; any number of queues may encode one concurrently. */
 #include "dml/dispatch_spirv.h"
 
 #include "dml/metacommands.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define STRUCTURE_ALIGN 64u  /* size of the memory */
+#define STRUCTURE_ALIGN 64u /* size of the memory */
 
 /* The table of addresses: these, then inputs and outputs by slot, then the memories of constants. */
 enum { TABLE_CONSTANTS, TABLE_TEMP, TABLE_PERSISTENT, TABLE_SLOTS };
@@ -29,7 +29,7 @@ struct dml_spirv {
     struct adapter_sequence *sequence; /* NULL: nothing to dispatch */
     uint32_t input_count, table_count;
     uint32_t table_memories; /* where those of the constants begin */
-    bool *used; /* of the table: some step needs it */
+    bool *used;              /* of the table: some step needs it */
     struct init_copy *copies;
     uint32_t copy_count;
     uint64_t temp_bytes, persistent_bytes;

@@ -219,6 +219,7 @@ struct graph_options {
     uint32_t threads;
     const struct graph_backend *backend; /* the target */
     struct graph_store *store; /* of constants and packed weights; NULL: packed at initialisation, nothing is shared */
+    uint64_t constant_bytes_max; /* that the device can hold; 0: any */
     /* NULL, or called when all kernels are chosen and no constant has been kept or released yet. */
     graph_chosen_fn *chosen;
     graph_keep_fn *keep; /* NULL, or takes all constants but small ones instead of the store, which stays unused */
@@ -244,10 +245,10 @@ enum graph_buffer {
 
 struct graph_location {
     enum graph_buffer buffer;
-    uint32_t index;   /* input or output slot */
-    uint64_t offset;  /* bytes */
-    const void *data; /* CONSTANT: all of it, */
-    uint64_t bytes;   /* their number; */
+    uint32_t index;                /* input or output slot */
+    uint64_t offset;               /* bytes */
+    const void *data;              /* CONSTANT: all of it, */
+    uint64_t bytes;                /* their number; */
     const struct graph_kept *kept; /* or, with `data` NULL, where the keeper has it */
 };
 

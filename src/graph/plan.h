@@ -53,9 +53,9 @@ struct planner {
     uint64_t *owned_bytes; /* [value]: the number of leading bytes of an owned input that are read */
     uint32_t *packs, *next_pack; /* [value], [step]: the steps that pack the value, one for each layout */
     struct base_hash *layouts;   /* [step]: of its packed input */
-    uint64_t *packed;    /* [step]: offset of its packed input in the persistent buffer; of shared ones the size */
+    uint64_t *packed; /* [step]: offset of its packed input in the persistent buffer; of shared ones the size */
     struct plan_constant *shared; /* [step]: its packed input, in the store or the keeper's memory */
-    struct plan_kept *kept; /* what the keeper has, by key; kept_mask + 1 of them have room */
+    struct plan_kept *kept;       /* what the keeper has, by key; kept_mask + 1 of them have room */
     uint32_t kept_mask;
     uint64_t later; /* bytes of constants that still have readers */
     struct plan_block *blocks;

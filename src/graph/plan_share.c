@@ -46,8 +46,7 @@ static HRESULT take(struct planner *planner, const struct graph_key *key, const 
     struct graph_plan *plan = planner->plan;
     if (planner->options->keep)
         return plan_keep(planner, key, keeping, out);
-    struct graph_blob *blob =
-        graph_store_acquire(plan->store, key, keeping->bytes, keeping->fill, keeping->context);
+    struct graph_blob *blob = graph_store_acquire(plan->store, key, keeping->bytes, keeping->fill, keeping->context);
     if (!blob)
         return E_OUTOFMEMORY;
     plan->blobs[plan->blob_count++] = blob;

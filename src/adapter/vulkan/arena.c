@@ -128,8 +128,8 @@ static HRESULT allocate_of(struct adapter_device *device, uint32_t type, uint64_
     return S_OK;
 }
 
-/* The block's next part, from the best of the types; if it may overflow, from the best one whose heap has space. `rest`:
- * the bytes of this part and of those after it. */
+/* The block's next part, from the best of the types; if it may overflow, from the best one whose heap has space.
+ * `rest`: the bytes of this part and of those after it. */
 static HRESULT allocate(struct adapter_device *device, struct vulkan_block *block, uint32_t types, uint64_t bytes,
                         uint64_t rest, uint32_t *out_type)
 {
@@ -193,7 +193,7 @@ static HRESULT block_allocate(struct adapter_device *device, struct vulkan_block
 static HRESULT block_place(struct adapter_device *device, struct vulkan_block *block, uint64_t extra)
 {
     const uint64_t bytes = (uint64_t)block->unit_count * VULKAN_ALIGNMENT + extra;
-    block->sparse = block->kind == ADAPTER_MEMORY_DEVICE && vulkan_sparse_needed(device->physical, bytes);
+    block->sparse = block->kind == ADAPTER_MEMORY_DEVICE && bytes > vulkan_memory_single(device->physical);
     if (bytes > vulkan_memory_most(device->physical, block->kind))
         return E_OUTOFMEMORY;
     VkBufferCreateInfo info = {
@@ -263,8 +263,7 @@ static HRESULT block_create(struct adapter_device *device, uint32_t kind, uint64
     }
     if (SUCCEEDED(hr) && (*out)->overflow)
         base_log(BASE_LOG_INFO, "vulkan: the memory of \"%s\" is full: %llu bytes are in other memory",
-                 device->physical->properties.deviceName,
-                 (unsigned long long)(*out)->unit_count * VULKAN_ALIGNMENT);
+                 device->physical->properties.deviceName, (unsigned long long)(*out)->unit_count * VULKAN_ALIGNMENT);
     return hr;
 }
 
@@ -288,7 +287,9 @@ static HRESULT grow(struct adapter_device *device, uint32_t kind, uint64_t bytes
     uint64_t before = 0;
     for (block = device->arena.blocks[kind]; block; block = block->next)
         before += (uint64_t)block->unit_count * VULKAN_ALIGNMENT;
-    uint64_t size = BASE_MAX(BASE_MIN(BASE_MAX(before, BLOCK_BYTES_MIN), BLOCK_BYTES_MAX), bytes);
+    uint64_t most =
+        BASE_MIN(BLOCK_BYTES_MAX, vulkan_memory_single(device->physical) / VULKAN_ALIGNMENT * VULKAN_ALIGNMENT);
+    uint64_t size = BASE_MAX(BASE_MIN(BASE_MAX(before, BLOCK_BYTES_MIN), most), bytes);
     HRESULT hr = block_create(device, kind, size, bytes, &block);
     if (FAILED(hr))
         return hr;

@@ -66,7 +66,8 @@ void vulkan_describe(const struct vulkan_physical *physical, uint32_t index, str
     memcpy(out->driver_uuid, physical->driver_uuid, sizeof(out->driver_uuid));
     describe_memory(physical, out);
     out->shader_capabilities = physical->capabilities;
-    out->allocation_bytes_max = physical->allocation_bytes_max;
+    out->allocation_bytes_max = vulkan_memory_single(physical);
+    out->memory_bytes_max = vulkan_memory_most(physical, ADAPTER_MEMORY_DEVICE);
     out->is_gpu = properties->deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ||
                   properties->deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU ||
                   properties->deviceType == VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU;

@@ -58,23 +58,24 @@ static void explain_limit(const struct vulkan_physical *physical, uint32_t kind,
     const char *name = physical->properties.deviceName;
     const uint64_t allocation = physical->allocation_bytes_max, buffer = physical->buffer_bytes_max;
     if (kind != ADAPTER_MEMORY_DEVICE)
-        snprintf(message, ADAPTER_MESSAGE_BYTES,
-                 "%llu bytes were asked for, but memory that the host maps is one allocation, and those of \"%s\" have at "
-                 "most %llu bytes (maxMemoryAllocationSize %llu, maxBufferSize %llu)",
-                 UNSIGNED(size), name, UNSIGNED(vulkan_memory_most(physical, kind)), UNSIGNED(allocation),
-                 UNSIGNED(buffer));
+        snprintf(
+            message, ADAPTER_MESSAGE_BYTES,
+            "%llu bytes were asked for, but memory that the host maps is one allocation, and those of \"%s\" have at "
+            "most %llu bytes (maxMemoryAllocationSize %llu, maxBufferSize %llu)",
+            UNSIGNED(size), name, UNSIGNED(vulkan_memory_most(physical, kind)), UNSIGNED(allocation), UNSIGNED(buffer));
     else if (!physical->sparse_bytes_max)
-        snprintf(message, ADAPTER_MESSAGE_BYTES,
-                 "%llu bytes were asked for, but a buffer of \"%s\" has at most %llu bytes (maxMemoryAllocationSize %llu, "
-                 "maxBufferSize %llu): its driver cannot bind one to several allocations (sparseBinding)",
-                 UNSIGNED(size), name, UNSIGNED(vulkan_memory_most(physical, kind)), UNSIGNED(allocation),
-                 UNSIGNED(buffer));
+        snprintf(
+            message, ADAPTER_MESSAGE_BYTES,
+            "%llu bytes were asked for, but a buffer of \"%s\" has at most %llu bytes (maxMemoryAllocationSize %llu, "
+            "maxBufferSize %llu): its driver cannot bind one to several allocations (sparseBinding)",
+            UNSIGNED(size), name, UNSIGNED(vulkan_memory_most(physical, kind)), UNSIGNED(allocation), UNSIGNED(buffer));
     else
-        snprintf(message, ADAPTER_MESSAGE_BYTES,
-                 "%llu bytes were asked for, but a buffer of \"%s\" has at most %llu bytes (sparseAddressSpaceSize %llu, "
-                 "maxBufferSize %llu)",
-                 UNSIGNED(size), name, UNSIGNED(vulkan_memory_most(physical, kind)),
-                 UNSIGNED(physical->sparse_bytes_max), UNSIGNED(buffer));
+        snprintf(
+            message, ADAPTER_MESSAGE_BYTES,
+            "%llu bytes were asked for, but a buffer of \"%s\" has at most %llu bytes (sparseAddressSpaceSize %llu, "
+            "maxBufferSize %llu)",
+            UNSIGNED(size), name, UNSIGNED(vulkan_memory_most(physical, kind)), UNSIGNED(physical->sparse_bytes_max),
+            UNSIGNED(buffer));
 }
 
 void vulkan_memory_explain(struct adapter_device *device, enum adapter_memory_kind kind, uint64_t size, char *message)
@@ -84,12 +85,14 @@ void vulkan_memory_explain(struct adapter_device *device, enum adapter_memory_ki
         explain_limit(device->physical, kind, size, message);
         return;
     }
-    const uint64_t local = vulkan_memory_free(device, true, &total), other = vulkan_memory_free(device, false, &host_total);
-    snprintf(message, ADAPTER_MESSAGE_BYTES,
-             "%llu bytes were asked for; of the %llu bytes of \"%s\" %llu are free, of the %llu bytes of the host that it "
-             "can use %llu, and the host has %llu",
-             UNSIGNED(size), UNSIGNED(total), device->physical->properties.deviceName, UNSIGNED(local),
-             UNSIGNED(host_total), UNSIGNED(other), UNSIGNED(base_memory_available()));
+    const uint64_t local = vulkan_memory_free(device, true, &total),
+                   other = vulkan_memory_free(device, false, &host_total);
+    snprintf(
+        message, ADAPTER_MESSAGE_BYTES,
+        "%llu bytes were asked for; of the %llu bytes of \"%s\" %llu are free, of the %llu bytes of the host that it "
+        "can use %llu, and the host has %llu",
+        UNSIGNED(size), UNSIGNED(total), device->physical->properties.deviceName, UNSIGNED(local), UNSIGNED(host_total),
+        UNSIGNED(other), UNSIGNED(base_memory_available()));
 }
 
 /* ---- tables ---- */

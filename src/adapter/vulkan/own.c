@@ -196,9 +196,10 @@ HRESULT vulkan_memory_write(struct adapter_device *device, struct adapter_memory
                             const struct adapter_write *writes, uint32_t count)
 {
     struct writer writer = { .device = device, .to = memory };
+    const uint64_t most = BASE_MIN(STAGING_BYTES, vulkan_memory_single(device->physical));
     HRESULT hr = S_OK;
     for (uint32_t i = 0; i < count; i++)
-        writer.room = BASE_MIN(writer.room + BASE_MIN(writes[i].bytes, STAGING_BYTES), STAGING_BYTES);
+        writer.room = BASE_MIN(writer.room + BASE_MIN(writes[i].bytes, most), most);
     if (memory->host) {
         for (uint32_t i = 0; i < count; i++)
             memcpy((char *)memory->host + writes[i].offset, writes[i].data, writes[i].bytes);

@@ -26,15 +26,15 @@ uint64_t vulkan_sparse_part_bytes(const struct vulkan_physical *physical, uint64
     return most >= large ? most / large * large : most / alignment * alignment;
 }
 
-bool vulkan_sparse_needed(const struct vulkan_physical *physical, uint64_t bytes)
+uint64_t vulkan_memory_single(const struct vulkan_physical *physical)
 {
-    return bytes > BASE_MIN(physical->allocation_bytes_max, physical->buffer_bytes_max);
+    return BASE_MIN(physical->allocation_bytes_max, physical->buffer_bytes_max);
 }
 
 /* The host sees memory of one allocation only: the parts of a sparse buffer would be mapped at unrelated addresses. */
 uint64_t vulkan_memory_most(const struct vulkan_physical *physical, uint32_t kind)
 {
-    const uint64_t single = BASE_MIN(physical->allocation_bytes_max, physical->buffer_bytes_max);
+    const uint64_t single = vulkan_memory_single(physical);
     const uint64_t sparse = BASE_MIN(physical->sparse_bytes_max, physical->buffer_bytes_max);
     return kind == ADAPTER_MEMORY_DEVICE ? BASE_MAX(single, sparse) : single;
 }
@@ -46,8 +46,7 @@ HRESULT vulkan_sparse_bind(struct adapter_device *device, VkBuffer buffer, const
     if (!binds)
         return E_OUTOFMEMORY;
     for (uint64_t i = 0, at = 0; i < count; at += parts[i++].bytes)
-        binds[i] =
-            (VkSparseMemoryBind){ .resourceOffset = at, .size = parts[i].bytes, .memory = parts[i].memory };
+        binds[i] = (VkSparseMemoryBind){ .resourceOffset = at, .size = parts[i].bytes, .memory = parts[i].memory };
     const VkSparseBufferMemoryBindInfo info = { buffer, count, binds };
     HRESULT hr = vulkan_own_bind(device, &info);
     free(binds);

@@ -288,8 +288,8 @@ struct vulkan_part {
 void vulkan_sparse_check(struct vulkan_physical *physical);
 /* The size of the parts of such a buffer, except for its last one, a multiple of `alignment`; 0: impossible. */
 uint64_t vulkan_sparse_part_bytes(const struct vulkan_physical *physical, uint64_t alignment);
-/* Whether so many bytes are too many for one allocation, or for a buffer that is not sparse. */
-bool vulkan_sparse_needed(const struct vulkan_physical *physical, uint64_t bytes);
+/* The most bytes of one allocation with a buffer that is not sparse. */
+uint64_t vulkan_memory_single(const struct vulkan_physical *physical);
 /* The most bytes that one memory of this kind may have by the driver's limits. */
 uint64_t vulkan_memory_most(const struct vulkan_physical *physical, uint32_t kind);
 /* Binds the parts to the sparse buffer one after another, and returns when that is done. */
