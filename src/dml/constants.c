@@ -13,7 +13,7 @@
 #define GRANULE    (UINT64_C(64) << 10)
 #define MEMORY_MAX (UINT64_C(1) << 30)
 
-/* Constants up to this size are uploaded together, as many as fit into the batch. */
+/* Constants up to this size are uploaded together, in batches of at most BATCH_BYTES. */
 #define BATCHED_BYTES_MAX (UINT64_C(256) << 10)
 #define BATCH_BYTES       (UINT64_C(4) << 20)
 #define BATCH_WRITES      256u

@@ -24,7 +24,7 @@ static void count_deferred(struct planner *planner)
     }
 }
 
-/* As many as there may be, twice: one for each step and each value. */
+/* Twice the largest possible number: one for each step and each value. */
 static HRESULT allocate_kept(struct planner *planner)
 {
     const uint64_t most = 2 * ((uint64_t)planner->graph->op_count + planner->graph->value_count);

@@ -437,7 +437,7 @@ int main(int count, char **arguments)
     need(debug);
     ID3D12Debug_EnableDebugLayer(debug);
     api_release(debug);
-    struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
+    struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_DEBUG);
     if (!strcmp(arguments[2], "full"))
         test_full(&rig);
     else

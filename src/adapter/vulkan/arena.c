@@ -287,8 +287,8 @@ static HRESULT grow(struct adapter_device *device, uint32_t kind, uint64_t bytes
     uint64_t before = 0;
     for (block = device->arena.blocks[kind]; block; block = block->next)
         before += (uint64_t)block->unit_count * VULKAN_ALIGNMENT;
-    uint64_t most =
-        BASE_MIN(BLOCK_BYTES_MAX, vulkan_memory_single(device->physical) / VULKAN_ALIGNMENT * VULKAN_ALIGNMENT);
+    const uint64_t single = vulkan_memory_single(device->physical) - VULKAN_ALIGNMENT; /* room to align it */
+    const uint64_t most = BASE_MIN(BLOCK_BYTES_MAX, single / VULKAN_ALIGNMENT * VULKAN_ALIGNMENT);
     uint64_t size = BASE_MAX(BASE_MIN(BASE_MAX(before, BLOCK_BYTES_MIN), most), bytes);
     HRESULT hr = block_create(device, kind, size, bytes, &block);
     if (FAILED(hr))

@@ -66,8 +66,9 @@ void vulkan_describe(const struct vulkan_physical *physical, uint32_t index, str
     memcpy(out->driver_uuid, physical->driver_uuid, sizeof(out->driver_uuid));
     describe_memory(physical, out);
     out->shader_capabilities = physical->capabilities;
-    out->allocation_bytes_max = vulkan_memory_single(physical);
-    out->memory_bytes_max = vulkan_memory_most(physical, ADAPTER_MEMORY_DEVICE);
+    /* Some drivers' addresses need room to be aligned. */
+    out->allocation_bytes_max = vulkan_memory_single(physical) - VULKAN_ALIGNMENT;
+    out->memory_bytes_max = vulkan_memory_most(physical, ADAPTER_MEMORY_DEVICE) - VULKAN_ALIGNMENT;
     out->is_gpu = properties->deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ||
                   properties->deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU ||
                   properties->deviceType == VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU;

@@ -196,7 +196,7 @@ HRESULT vulkan_memory_write(struct adapter_device *device, struct adapter_memory
                             const struct adapter_write *writes, uint32_t count)
 {
     struct writer writer = { .device = device, .to = memory };
-    const uint64_t most = BASE_MIN(STAGING_BYTES, vulkan_memory_single(device->physical));
+    const uint64_t most = BASE_MIN(STAGING_BYTES, vulkan_memory_single(device->physical) - VULKAN_ALIGNMENT);
     HRESULT hr = S_OK;
     for (uint32_t i = 0; i < count; i++)
         writer.room = BASE_MIN(writer.room + BASE_MIN(writes[i].bytes, most), most);
