@@ -327,6 +327,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo
     /* Later the loader would answer with this layer's own. */
     next.extensions =
         (PFN_vkEnumerateDeviceExtensionProperties)next.instance_proc(*out, "vkEnumerateDeviceExtensionProperties");
+    limits_open(next.instance_proc, *out);
     return result;
 }
 

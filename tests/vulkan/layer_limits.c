@@ -49,9 +49,22 @@ static void expect(bool right, const char *rule)
 
 /* ---- what there is ---- */
 
-static PFN_vkVoidFunction instance_next(const char *name)
+/* The instance's functions: later the loader would answer with this layer's own. */
+static struct {
+    PFN_vkGetPhysicalDeviceProperties2 properties;
+    PFN_vkGetPhysicalDeviceFeatures2 features;
+    PFN_vkGetPhysicalDeviceQueueFamilyProperties families;
+    PFN_vkGetPhysicalDeviceMemoryProperties2 memory;
+} instance_next;
+
+void limits_open(PFN_vkGetInstanceProcAddr get, VkInstance instance)
 {
-    return next.instance_proc(next.instance, name);
+    instance_next.properties = (PFN_vkGetPhysicalDeviceProperties2)get(instance, "vkGetPhysicalDeviceProperties2");
+    instance_next.features = (PFN_vkGetPhysicalDeviceFeatures2)get(instance, "vkGetPhysicalDeviceFeatures2");
+    instance_next.families =
+        (PFN_vkGetPhysicalDeviceQueueFamilyProperties)get(instance, "vkGetPhysicalDeviceQueueFamilyProperties");
+    instance_next.memory =
+        (PFN_vkGetPhysicalDeviceMemoryProperties2)get(instance, "vkGetPhysicalDeviceMemoryProperties2");
 }
 
 static void *link_of(void *chain, VkStructureType type)
@@ -64,7 +77,7 @@ static void *link_of(void *chain, VkStructureType type)
 
 static VKAPI_ATTR void VKAPI_CALL get_properties(VkPhysicalDevice physical, VkPhysicalDeviceProperties2 *out)
 {
-    ((PFN_vkGetPhysicalDeviceProperties2)instance_next("vkGetPhysicalDeviceProperties2"))(physical, out);
+    instance_next.properties(physical, out);
     VkPhysicalDeviceMaintenance3Properties *allocation =
         link_of(out, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES);
     VkPhysicalDeviceMaintenance4Properties *buffer =
@@ -81,15 +94,14 @@ static VKAPI_ATTR void VKAPI_CALL get_properties(VkPhysicalDevice physical, VkPh
 
 static VKAPI_ATTR void VKAPI_CALL get_features(VkPhysicalDevice physical, VkPhysicalDeviceFeatures2 *out)
 {
-    ((PFN_vkGetPhysicalDeviceFeatures2)instance_next("vkGetPhysicalDeviceFeatures2"))(physical, out);
+    instance_next.features(physical, out);
     out->features.sparseBinding = limits.sparse ? VK_TRUE : VK_FALSE;
 }
 
 static VKAPI_ATTR void VKAPI_CALL get_families(VkPhysicalDevice physical, uint32_t *count,
                                                VkQueueFamilyProperties *properties)
 {
-    ((PFN_vkGetPhysicalDeviceQueueFamilyProperties)instance_next("vkGetPhysicalDeviceQueueFamilyProperties"))(
-        physical, count, properties);
+    instance_next.families(physical, count, properties);
     for (uint32_t i = 0; properties && limits.sparse && i < *count; i++)
         properties[i].queueFlags |= VK_QUEUE_SPARSE_BINDING_BIT;
 }
@@ -104,7 +116,7 @@ static VkDeviceSize used_bytes(void)
 
 static VKAPI_ATTR void VKAPI_CALL get_memory(VkPhysicalDevice physical, VkPhysicalDeviceMemoryProperties2 *out)
 {
-    ((PFN_vkGetPhysicalDeviceMemoryProperties2)instance_next("vkGetPhysicalDeviceMemoryProperties2"))(physical, out);
+    instance_next.memory(physical, out);
     VkPhysicalDeviceMemoryBudgetPropertiesEXT *budget =
         link_of(out, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT);
     pthread_mutex_lock(&lock);
@@ -191,7 +203,7 @@ VkResult limits_create_buffer(VkDevice device, const VkBufferCreateInfo *info, c
     VkBufferCreateInfo inner = *info;
     const bool is_sparse = info->flags & VK_BUFFER_CREATE_SPARSE_BINDING_BIT;
     expect(!is_sparse || limits.sparse, "a sparse buffer on a device without them");
-    expect(!limits.buffer || is_sparse || info->size <= limits.buffer, "a buffer is larger than maxBufferSize");
+    expect(!limits.buffer || info->size <= limits.buffer, "a buffer is larger than maxBufferSize");
     inner.flags &= ~(VkBufferCreateFlags)VK_BUFFER_CREATE_SPARSE_BINDING_BIT;
     VkResult result = NEXT(vkCreateBuffer)(device, &inner, allocator, out);
     if (result != VK_SUCCESS || !is_sparse)

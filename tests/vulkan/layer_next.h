@@ -37,6 +37,8 @@ void kernels_take_extension(VkDeviceCreateInfo *info, const char **names);
 /* ---- layer_limits.c ---- */
 
 bool limits_made_up(void);
+/* Of each instance, when it is created. */
+void limits_open(PFN_vkGetInstanceProcAddr get, VkInstance instance);
 PFN_vkVoidFunction limits_find(const char *name);
 /* Without what the layer makes up, in *features. */
 void limits_take_features(VkDeviceCreateInfo *info, VkPhysicalDeviceFeatures *features);
