@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that is larger than one allocation of the driver's (maxMemoryAllocationSize, often 4 GiB): a sparse buffer, of
- * at most maxBufferSize bytes as every buffer, which is one range of addresses for kernels and one buffer for copies, bound
- * completely to several allocations before its first use and never bound again. The limits of descriptors
+ * at most maxBufferSize bytes as every buffer, which is one range of addresses for kernels and one buffer for copies,
+ * bound completely to several allocations before its first use and never bound again. The limits of descriptors
  * (maxStorageBufferRange) do not matter: kernels access memory by address, and the only descriptors are for the 4096
  * bytes of a parameter block. */
 #include "adapter/vulkan/vulkan.h"
