@@ -31,10 +31,15 @@ struct adapter_info {
     bool hardware; /* the value of DXCore's IsHardware */
     bool idle;     /* executes nothing (the null adapter) */
     bool is_gpu;
-    uint32_t shader_capabilities; /* ADAPTER_SPIRV: enum shader_capability of shaders/shader.h */
-    bool reserved;                /* reserved_create and tiles_map work */
-    uint64_t timestamp_frequency; /* ticks per second */
+    uint32_t shader_capabilities;  /* ADAPTER_SPIRV: enum shader_capability of shaders/shader.h */
+    uint64_t allocation_bytes_max; /* likewise: of memory that the driver allocates in one piece */
+    uint64_t memory_bytes_max;     /* and of one memory, by the driver's limits */
+    bool reserved;                 /* reserved_create and tiles_map work */
+    uint64_t timestamp_frequency;  /* ticks per second */
 };
+
+/* Of messages that adapters and dispatches write. */
+#define ADAPTER_MESSAGE_BYTES 512
 
 struct adapter_device;
 struct adapter_queue;
@@ -190,6 +195,8 @@ typedef HRESULT adapter_memory_create(struct adapter_device *device, enum adapte
                                       struct adapter_memory **out);
 typedef HRESULT adapter_memory_write(struct adapter_device *device, struct adapter_memory *memory,
                                      const struct adapter_write *writes, uint32_t count);
+typedef void adapter_memory_explain(struct adapter_device *device, enum adapter_memory_kind kind, uint64_t size,
+                                    char *message);
 typedef HRESULT adapter_tiles_map(struct adapter_device *device, struct adapter_memory *reserved, uint64_t offset,
                                   struct adapter_memory *heap, uint64_t heap_offset, uint64_t bytes);
 
@@ -245,6 +252,9 @@ struct adapter_ops {
     /* heap.c: zeroed memory; E_OUTOFMEMORY beyond the machine's real limits */
     adapter_memory_create *memory_create;
     void (*memory_destroy)(struct adapter_device *device, struct adapter_memory *memory);
+    /* After memory_create's E_OUTOFMEMORY for these arguments: how much was asked for, and how much is free or the
+     * limit that it exceeds; NULL: unknown. */
+    adapter_memory_explain *memory_explain;
     /* SPIRV adapters: writes memory of any kind, and returns when that is done. */
     adapter_memory_write *memory_write;
 

@@ -284,6 +284,16 @@ HRESULT d3d_adapter_result(struct d3d_device *device, HRESULT hr, const char *wh
     return DXGI_ERROR_DEVICE_REMOVED;
 }
 
+HRESULT d3d_memory_create(struct d3d_device *device, enum adapter_memory_kind kind, uint64_t size,
+                          struct adapter_memory **out, char *message)
+{
+    HRESULT hr = device->ops->memory_create(device->adapter, kind, base_align_up(size, D3D_PLACEMENT_ALIGNMENT), out);
+    *message = '\0';
+    if (hr == E_OUTOFMEMORY && device->ops->memory_explain)
+        device->ops->memory_explain(device->adapter, kind, size, message);
+    return d3d_adapter_result(device, hr, "make memory");
+}
+
 /* ---- small methods ---- */
 
 static UINT d3d_device_GetNodeCount(D3D_DEVICE)

@@ -173,17 +173,18 @@ HRESULT d3d_device_CreateHeap(D3D_DEVICE, const D3D12_HEAP_DESC *desc, REFIID ri
     heap->desc.Alignment = desc->Alignment ? desc->Alignment : D3D_PLACEMENT_ALIGNMENT;
     heap->desc.Properties.CreationNodeMask = heap->desc.Properties.VisibleNodeMask = 1;
     heap->id = d3d_unique_id();
+    char why[ADAPTER_MESSAGE_BYTES] = "";
     if (out)
-        hr = device->ops->memory_create(device->adapter, d3d_heap_memory_kind(&desc->Properties),
-                                        heap->desc.SizeInBytes, &heap->memory);
-    hr = d3d_adapter_result(device, hr, "make a heap");
+        hr = d3d_memory_create(device, d3d_heap_memory_kind(&desc->Properties), heap->desc.SizeInBytes, &heap->memory,
+                               why);
     if (heap->memory)
         hr = d3d_device_note_memory(device, heap->memory, &heap->pageable.base);
     if (SUCCEEDED(hr))
         return com_return(&heap->pageable.base, riid, out);
     com_Release(heap);
     return d3d_fail_as(device, hr, D3D12_MESSAGE_ID_CREATEHEAP_OUTOFMEMORY_RETURN,
-                       "ID3D12Device::CreateHeap: no memory for %llu bytes", (unsigned long long)desc->SizeInBytes);
+                       "ID3D12Device::CreateHeap: {SizeInBytes %llu}: no memory%s%s",
+                       (unsigned long long)desc->SizeInBytes, *why ? ": " : "", why);
 }
 
 HRESULT d3d_device_CreateHeap1(D3D_DEVICE, const D3D12_HEAP_DESC *desc, ID3D12ProtectedResourceSession *session,

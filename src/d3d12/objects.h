@@ -113,6 +113,9 @@ void d3d_device_remove(struct d3d_device *device, HRESULT reason, const char *fo
 /* Maps `hr` of an adapter's function; if the adapter lost its device, this device is removed. `what` describes the
  * operation. */
 HRESULT d3d_adapter_result(struct d3d_device *device, HRESULT hr, const char *what);
+/* Memory of the adapter's; `message` (ADAPTER_MESSAGE_BYTES) receives what the adapter says of E_OUTOFMEMORY, or "". */
+HRESULT d3d_memory_create(struct d3d_device *device, enum adapter_memory_kind kind, uint64_t size,
+                          struct adapter_memory **out, char *message);
 
 HRESULT d3d_tear_off_QueryInterface(void *iface, REFIID riid, void **out);
 ULONG d3d_tear_off_AddRef(void *iface);

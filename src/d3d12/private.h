@@ -10,7 +10,7 @@
 /* {7b0f3c52-9a41-4e5d-8a3e-2c1d6f0b9e17} */
 static const IID IID_AnydmlDevice = { 0x7b0f3c52, 0x9a41, 0x4e5d, { 0x8a, 0x3e, 0x2c, 0x1d, 0x6f, 0x0b, 0x9e, 0x17 } };
 
-#define ANYDML_DEVICE_VERSION 6
+#define ANYDML_DEVICE_VERSION 7
 
 /* One buffer range as libdirectml stores it in a descriptor slot: a weak reference, checked again at submission. */
 struct anydml_buffer {
@@ -61,7 +61,7 @@ typedef HRESULT AnydmlDeviceRecordDispatch(AnydmlDevice *self, ID3D12CommandList
                                            struct adapter_dispatch *dispatch, D3D12_GPU_DESCRIPTOR_HANDLE handle,
                                            UINT count, const struct anydml_buffer *buffers, BOOL *out_heap_in_force);
 typedef HRESULT AnydmlDeviceCreateMemory(AnydmlDevice *self, enum adapter_memory_kind kind, uint64_t size,
-                                         struct adapter_memory **out);
+                                         struct adapter_memory **out, char *message);
 typedef HRESULT AnydmlDeviceWriteMemory(AnydmlDevice *self, struct adapter_memory *memory,
                                         const struct adapter_write *writes, uint32_t count);
 typedef HRESULT AnydmlDeviceCreatePipelines(AnydmlDevice *self, const struct adapter_pipeline_desc *descs,
@@ -109,7 +109,7 @@ struct AnydmlDeviceVtbl {
     void (*Message)(AnydmlDevice *self, D3D12_MESSAGE_SEVERITY severity, const char *text);
 
     /* SPIRV adapters: device memory, pipelines and sequences for compiled operators. */
-    AnydmlDeviceCreateMemory *CreateMemory;
+    AnydmlDeviceCreateMemory *CreateMemory; /* `message` (512 bytes) receives why there is no memory, or "" */
     void (*DestroyMemory)(AnydmlDevice *self, struct adapter_memory *memory);
     AnydmlDeviceWriteMemory *WriteMemory;
     AnydmlDeviceCreatePipelines *CreatePipelines; /* they live as long as the device */

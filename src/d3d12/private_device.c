@@ -111,11 +111,9 @@ static void d3d_private_Message(PRIVATE, D3D12_MESSAGE_SEVERITY severity, const 
 }
 
 static HRESULT d3d_private_CreateMemory(PRIVATE, enum adapter_memory_kind kind, uint64_t size,
-                                        struct adapter_memory **out)
+                                        struct adapter_memory **out, char *message)
 {
-    struct d3d_device *device = private_from(iface);
-    HRESULT hr = device->ops->memory_create(device->adapter, kind, base_align_up(size, D3D_PLACEMENT_ALIGNMENT), out);
-    return d3d_adapter_result(device, hr, "make memory");
+    return d3d_memory_create(private_from(iface), kind, size, out, message);
 }
 
 static void d3d_private_DestroyMemory(PRIVATE, struct adapter_memory *memory)

@@ -2,6 +2,7 @@
 /* ID3D12Resource: buffers, committed, placed in a heap, or reserved. */
 #include "d3d12/device_methods.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static void resource_destroy(struct com_object *object)
@@ -247,7 +248,7 @@ static HRESULT resource_begin(struct d3d_device *device, const struct creation *
     return !out ? S_FALSE : *out_resource ? S_OK : E_OUTOFMEMORY;
 }
 
-/* Completes resource_begin; hr: the result of acquiring `what` for it. */
+/* Completes resource_begin; hr: the result of acquiring `what` for it, "memory" and why there is none. */
 static HRESULT resource_finish(struct d3d_device *device, const struct creation *creation,
                                struct d3d_resource *resource, HRESULT hr, const char *what, REFIID riid, void **out)
 {
@@ -259,7 +260,8 @@ static HRESULT resource_finish(struct d3d_device *device, const struct creation 
     return d3d_fail_as(device, hr,
                        hr == E_OUTOFMEMORY ? D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_OUTOFMEMORY_RETURN
                                            : D3D12_MESSAGE_ID_UNKNOWN,
-                       "%s: no %s for %llu bytes", creation->method, what, (unsigned long long)creation->desc->Width);
+                       "%s: {Width %llu}: no %s", creation->method, (unsigned long long)creation->desc->Width,
+                       what);
 }
 
 static HRESULT committed_create(struct d3d_device *device, const struct creation *creation, REFIID riid, void **out)
@@ -274,10 +276,11 @@ static HRESULT committed_create(struct d3d_device *device, const struct creation
         hr = resource_begin(device, creation, out, &resource);
     if (hr != S_OK)
         return hr;
-    hr = device->ops->memory_create(device->adapter, d3d_heap_memory_kind(creation->properties),
-                                    base_align_up(creation->desc->Width, D3D_PLACEMENT_ALIGNMENT), &resource->memory);
-    hr = d3d_adapter_result(device, hr, "make memory");
-    return resource_finish(device, creation, resource, hr, "memory", riid, out);
+    char why[ADAPTER_MESSAGE_BYTES], what[ADAPTER_MESSAGE_BYTES + 16];
+    hr = d3d_memory_create(device, d3d_heap_memory_kind(creation->properties), creation->desc->Width, &resource->memory,
+                           why);
+    snprintf(what, sizeof(what), "memory%s%s", *why ? ": " : "", why);
+    return resource_finish(device, creation, resource, hr, what, riid, out);
 }
 
 static HRESULT placed_check(struct d3d_device *device, const struct creation *creation, const struct d3d_heap *heap,

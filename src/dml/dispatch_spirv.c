@@ -4,9 +4,18 @@
 
 #include <stdio.h>
 
-HRESULT dml_spirv_create(struct dml_device *device, const struct graph_plan *plan, struct dml_spirv **out, char *error)
+HRESULT dml_spirv_prepare(struct dml_device *device, const struct graph_plan *plan)
+{
+    (void)device;
+    (void)plan;
+    return S_OK;
+}
+
+HRESULT dml_spirv_create(struct dml_device *device, const struct graph_plan *plan, struct dml_constants *constants,
+                         struct dml_spirv **out, char *error)
 {
     (void)plan;
+    dml_constants_destroy(constants);
     *out = NULL;
     snprintf(error, DML_ERROR_BYTES, "this build has no compute shaders for the adapter \"%s\"", device->adapter->name);
     return DXGI_ERROR_UNSUPPORTED;

@@ -8,6 +8,8 @@
 #include "base/log.h"
 #include "base/parallel.h"
 
+#include <stdio.h>
+
 static void size_host(struct dml_program *program)
 {
     program->temp_bytes = base_align_up(program->plan->temp_bytes, DML_TEMPORARY_BUFFER_ALIGNMENT);
@@ -16,10 +18,53 @@ static void size_host(struct dml_program *program)
             base_align_up(program->plan->persistent_bytes, DML_PERSISTENT_BUFFER_ALIGNMENT) + DML_TAG_BYTES;
 }
 
-/* Pipelines, and the constants in the device's memory; traces need the rest of the plan. */
-static HRESULT compile_spirv(struct dml_device *device, struct dml_program *program, char *error)
+/* A plan in the making for a device. */
+struct compiling {
+    struct dml_device *device;
+    struct dml_constants *constants;
+};
+
+static HRESULT chosen(void *context, const struct graph_plan *plan)
 {
-    HRESULT hr = dml_spirv_create(device, program->plan, &program->spirv, error);
+    return dml_spirv_prepare(((struct compiling *)context)->device, plan);
+}
+
+static HRESULT keep(void *context, const struct graph_keeping *keeping, struct graph_kept *out)
+{
+    return dml_constants_keep(((struct compiling *)context)->constants, keeping, out);
+}
+
+/* The plan, whose constants go to the device's memory one by one. */
+static HRESULT plan_spirv(struct dml_program *program, struct compiling *compiling, struct graph *graph,
+                          const struct graph_options *options, char *error)
+{
+    struct graph_options with = *options;
+    with.chosen = chosen;
+    with.keep = keep;
+    with.context = compiling;
+    HRESULT hr = graph_plan_create(graph, &with, &program->plan, error);
+    if (SUCCEEDED(hr))
+        hr = dml_constants_finish(compiling->constants);
+    if (FAILED(hr) && *dml_constants_message(compiling->constants))
+        snprintf(error, DML_ERROR_BYTES, "%s", dml_constants_message(compiling->constants));
+    return hr;
+}
+
+/* Pipelines, and the constants in the device's memory; traces need the rest of the plan. */
+static HRESULT compile_spirv(struct dml_device *device, struct dml_program *program, struct graph *graph,
+                             const struct graph_options *options, char *error)
+{
+    struct compiling compiling = { device, dml_constants_create(device) };
+    if (!compiling.constants)
+        return E_OUTOFMEMORY;
+    HRESULT hr = plan_spirv(program, &compiling, graph, options, error);
+    if (SUCCEEDED(hr))
+        hr = graph_aliases_create(program->plan, &program->aliases);
+    if (FAILED(hr)) {
+        dml_constants_destroy(compiling.constants);
+        return hr;
+    }
+    hr = dml_spirv_create(device, program->plan, compiling.constants, &program->spirv, error);
     graph_plan_release_constants(program->plan);
     if (FAILED(hr))
         return hr;
@@ -33,23 +78,24 @@ static HRESULT compile_spirv(struct dml_device *device, struct dml_program *prog
 static HRESULT compile_once(struct dml_device *device, struct dml_program *program, struct graph *graph,
                             const struct graph_options *options, bool run, char *error)
 {
+    if (device->adapter->kind == ADAPTER_SPIRV && run)
+        return compile_spirv(device, program, graph, options, error);
     HRESULT hr = graph_plan_create(graph, options, &program->plan, error);
     if (SUCCEEDED(hr))
         hr = graph_aliases_create(program->plan, &program->aliases);
-    if (SUCCEEDED(hr) && device->adapter->kind == ADAPTER_SPIRV && run)
-        return compile_spirv(device, program, error);
     if (SUCCEEDED(hr))
         size_host(program);
     return hr;
 }
 
-/* If a driver rejects a metacommand, all are disabled. */
+/* If a driver rejects a metacommand, all are disabled. That is known while the plan is made, before it has taken the
+ * graph's constants. */
 static HRESULT compile(struct dml_device *device, struct dml_program *program, struct graph *graph,
                        struct graph_options *options, bool run, char *error)
 {
     HRESULT hr = compile_once(device, program, graph, options, run, error);
     const uint32_t capabilities = dml_shader_capabilities(device);
-    if (hr != DXGI_ERROR_UNSUPPORTED || capabilities == options->shader_capabilities)
+    if (hr != DXGI_ERROR_UNSUPPORTED || program->plan || capabilities == options->shader_capabilities)
         return hr;
     dml_program_destroy(device, program);
     *program = (struct dml_program){ 0 };
@@ -81,6 +127,8 @@ HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const
     struct dml_rows rows;
     dml_rows_choose(device, &rows);
     options.choices = host ? NULL : &rows.choices;
+    options.constant_bytes_max = device->adapter->memory_bytes_max;
+    graph->defers = !host && what;
     /* Folding is limited to small results. */
     struct base_team before = base_parallel_enter(1);
     uint64_t start = base_now_ns();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs of SPIR-V adapters: a sequence of dispatches, and one block of device memory for their parameters and the
- * constants. Dispatches read the addresses of buffers from a table, so an execution only writes that table. The
- * computation of a dispatch is defined by its shader kernel (shaders/shader.h). Immutable after creation; any number of
- * queues may encode one concurrently. */
+/* Programs of SPIR-V adapters: a sequence of dispatches, one block of device memory for their parameters and small
+ * constants, and the memories of the other constants (constants.c). Dispatches read the addresses of all these and of
+ * the bound buffers from a table, so an execution only writes that table. The computation of a dispatch is defined by
+ * its shader kernel (shaders/shader.h). Immutable after creation; any number of queues may encode one concurrently. */
 #include "dml/dispatch_spirv.h"
 
 #include "dml/metacommands.h"
@@ -13,10 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define STRUCTURE_ALIGN 64u  /* size of the memory */
-#define USES_MAX        640u /* that are looked through before a barrier is set anyway */
+#define STRUCTURE_ALIGN 64u /* size of the memory */
 
-/* The table of addresses: these, then inputs and outputs by slot. */
+/* The table of addresses: these, then inputs and outputs by slot, then the memories of constants. */
 enum { TABLE_CONSTANTS, TABLE_TEMP, TABLE_PERSISTENT, TABLE_SLOTS };
 
 #define TABLE_FEW 64u
@@ -28,9 +27,11 @@ struct init_copy {
 
 struct dml_spirv {
     struct adapter_memory *memory;
+    struct dml_constants *constants;
     struct adapter_sequence *sequence; /* NULL: nothing to dispatch */
     uint32_t input_count, table_count;
-    bool *used; /* of the table: some step needs it */
+    uint32_t table_memories; /* where those of the constants begin */
+    bool *used;              /* of the table: some step needs it */
     struct init_copy *copies;
     uint32_t copy_count;
     uint64_t temp_bytes, persistent_bytes;
@@ -39,7 +40,6 @@ struct dml_spirv {
 
 _Static_assert(SHADER_BLOCK_BYTES == ADAPTER_PARAMETERS_BYTES, "parameter blocks");
 _Static_assert(SHADER_ADDRESS_BITS == ADAPTER_ADDRESS_BITS, "addresses of metacommands");
-_Static_assert(USES_MAX > SHADER_CHAIN_MAX * (KERN_TENSORS_MAX + 1), "what a chain uses");
 
 /* ---- making ---- */
 
@@ -53,6 +53,7 @@ struct maker {
     struct dml_device *device;
     struct dml_spirv *program;
     const struct graph_plan *plan;
+    char *error;
     struct adapter_step *commands; /* of the plan's first step, of the second ...; parameters: offsets in the memory */
     uint32_t command_count;
     char *image; /* the parameters of all dispatches, at the start of the memory */
@@ -125,12 +126,23 @@ static uint64_t constant_offset(const struct maker *maker, const void *data)
     return maker->constants[i].offset;
 }
 
+static struct shader_place kept_place(struct dml_spirv *program, const struct graph_location *where)
+{
+    const uint32_t base = program->table_memories + where->kept->memory;
+    program->used[base] = true;
+    return (struct shader_place){ base, where->kept->offset + where->offset };
+}
+
 /* `places` of all tensors, followed by the scratch memory's. */
 static void find_places(const struct maker *maker, const struct graph_step *from, struct shader_place *places)
 {
     const uint32_t tensors = from->op.input_count + from->op.output_count;
     for (uint32_t t = 0; t < tensors; t++) {
         const struct graph_location *where = &from->where[t];
+        if (where->buffer == GRAPH_BUFFER_CONSTANT && where->kept) {
+            places[t] = kept_place(maker->program, where);
+            continue;
+        }
         places[t] = (struct shader_place){ base_of(maker->program, where->buffer, where->index), where->offset };
         if (where->buffer == GRAPH_BUFFER_CONSTANT)
             places[t].offset += constant_offset(maker, where->data);
@@ -190,7 +202,7 @@ static void make_step(struct maker *maker, const struct graph_step *from, struct
 
 static void place_constant(struct maker *maker, const struct graph_location *where)
 {
-    if (where->buffer != GRAPH_BUFFER_CONSTANT)
+    if (where->buffer != GRAPH_BUFFER_CONSTANT || where->kept)
         return;
     for (uint32_t i = 0; i < maker->constant_count; i++)
         if (maker->constants[i].data == where->data)
@@ -266,7 +278,8 @@ static HRESULT make_memory(struct maker *maker)
     make_steps(maker);
     HRESULT hr = make_pipelines(maker);
     if (SUCCEEDED(hr))
-        hr = d3d12->lpVtbl->CreateMemory(d3d12, ADAPTER_MEMORY_DEVICE, maker->bytes, &maker->program->memory);
+        hr = d3d12->lpVtbl->CreateMemory(d3d12, ADAPTER_MEMORY_DEVICE, maker->bytes, &maker->program->memory,
+                                         maker->error);
     if (SUCCEEDED(hr))
         hr = write_memory(maker);
     if (SUCCEEDED(hr) && maker->command_count)
@@ -275,140 +288,7 @@ static HRESULT make_memory(struct maker *maker)
     return hr;
 }
 
-/* ---- dependencies ---- */
-
-/* Bytes of a buffer that a command since the last barrier uses. */
-struct use {
-    enum graph_buffer buffer;
-    uint32_t index;
-    int64_t begin, end;
-    bool writes;
-    struct stripes {
-        int64_t period, from, to; /* of an address only these remainders by `period`; 0: any */
-    } stripes[2];
-};
-
-struct uses {
-    uint32_t count;
-    struct use uses[USES_MAX];
-};
-
-static bool conflicts(const struct use *a, const struct use *b)
-{
-    if (!a->writes && !b->writes)
-        return false;
-    /* The application may bind outputs over inputs; but outputs do not overlap each other. */
-    if (a->buffer != b->buffer)
-        return (a->buffer == GRAPH_BUFFER_INPUT && b->buffer == GRAPH_BUFFER_OUTPUT) ||
-               (a->buffer == GRAPH_BUFFER_OUTPUT && b->buffer == GRAPH_BUFFER_INPUT);
-    for (uint32_t i = 0; i < ARRAY_SIZE(a->stripes); i++) {
-        const struct stripes *x = &a->stripes[i], *y = &b->stripes[i];
-        if (x->period && x->period == y->period && (x->to <= y->from || y->to <= x->from))
-            return false;
-    }
-    return a->index == b->index && a->begin < b->end && b->begin < a->end;
-}
-
-/* Bytes [begin, begin + width) modulo the period. */
-static struct stripes stripes_of(int64_t begin, int64_t width, int64_t period)
-{
-    const int64_t from = period > 0 ? begin % period : 0;
-    return from + width <= period ? (struct stripes){ period, from, from + width } : (struct stripes){ 0 };
-}
-
-/* Concatenated ranges of NHWC channels interleave: the period is the common divisor of all other strides. So do lines
- * of an image each of which is a part of a longer line: the period is the largest stride except for the batch's, and
- * all smaller ones are within it. */
-static void find_stripes(const struct kern_view *view, struct use *use)
-{
-    const int64_t bytes = kern_type_bytes(view->type);
-    int64_t period = 0, width = bytes, line = 0, within = bytes;
-    for (uint32_t d = 0; d < view->rank; d++) {
-        int64_t a = view->strides[d] * bytes, b = period;
-        if (view->sizes[d] == 1)
-            continue;
-        if (view->strides[d] == 1) {
-            width = view->sizes[d] * bytes;
-            continue;
-        }
-        if (d)
-            line = BASE_MAX(line, a);
-        for (int64_t rest; b; a = b, b = rest)
-            rest = a % b;
-        period = a < 0 ? -a : a;
-    }
-    for (uint32_t d = 0; d < view->rank && line; d++) {
-        const int64_t stride = view->strides[d] * bytes;
-        if (view->sizes[d] > 1 && (stride < 0 || stride % line))
-            within += stride < 0 ? line : (view->sizes[d] - 1) * stride;
-    }
-    use->stripes[0] = stripes_of(use->begin, width, period);
-    use->stripes[1] = stripes_of(use->begin, within, line);
-}
-
-static uint32_t uses_of(const struct graph_step *step, struct use *out)
-{
-    uint32_t count = 0;
-    for (uint32_t t = 0; t < step->op.input_count + step->op.output_count; t++) {
-        const struct graph_location *where = &step->where[t];
-        const struct kern_view *view = &step->op.tensors[t];
-        int64_t low, high, bits = kern_type_bytes(view->type) ? 8 * kern_type_bytes(view->type) : 4;
-        struct kern_view placed = *view;
-        placed.offset = 0;
-        if (!graph_view_bounds(&placed, &low, &high))
-            low = INT32_MIN, high = INT32_MAX;
-        if (where->buffer == GRAPH_BUFFER_CONSTANT)
-            continue;
-        out[count] = (struct use){ where->buffer, where->buffer <= GRAPH_BUFFER_OUTPUT ? where->index : 0,
-                                   (int64_t)where->offset + ((low * bits) >> 3),
-                                   (int64_t)where->offset + (((high + 1) * bits + 7) >> 3), t >= step->op.input_count };
-        if (bits >= 8 && out[count].begin >= 0)
-            find_stripes(view, &out[count]);
-        count++;
-    }
-    if (step->scratch_bytes)
-        out[count++] = (struct use){ GRAPH_BUFFER_TEMP, 0, (int64_t)step->scratch_offset,
-                                     (int64_t)(step->scratch_offset + step->scratch_bytes), true };
-    return count;
-}
-
-/* A chain waits for all previous work, and `uses` restart with its accesses. */
-static void begin_chain(struct uses *uses, const struct graph_plan *plan, const struct graph_step *step)
-{
-    const int64_t from = (int64_t)(plan->zeroed_offset + step->zeroed_offset);
-    uses->count = 0;
-    for (uint32_t i = 0; i < step->chain; i++)
-        uses->count += uses_of(&step[i], &uses->uses[uses->count]);
-    uses->uses[uses->count++] = (struct use){ GRAPH_BUFFER_TEMP, 0, from, from + (int64_t)step->zeroed_bytes, true };
-}
-
-/* Whether the step must wait for steps in `uses`, which then restart with it. */
-static bool must_wait(struct uses *uses, const struct graph_step *step)
-{
-    struct use own[KERN_TENSORS_MAX + 1];
-    const uint32_t count = uses_of(step, own);
-    bool wait = uses->count + count > USES_MAX;
-    for (uint32_t i = 0; i < uses->count && !wait; i++)
-        for (uint32_t k = 0; k < count && !wait; k++)
-            wait = conflicts(&uses->uses[i], &own[k]);
-    if (wait)
-        uses->count = 0;
-    memcpy(&uses->uses[uses->count], own, count * sizeof(*own));
-    uses->count += count;
-    return wait;
-}
-
-static void find_barriers(struct adapter_step *command, const struct graph_plan *plan)
-{
-    struct uses uses = { 0 };
-    for (uint32_t i = 0; i < plan->step_count; i++) {
-        if (plan->steps[i].chain)
-            begin_chain(&uses, plan, &plan->steps[i]);
-        if (plan->steps[i].shaders->dispatch_count)
-            command->barrier = plan->steps[i].chain || (!plan->steps[i].turn && must_wait(&uses, &plan->steps[i]));
-        command += shader_commands(plan->steps[i].shaders);
-    }
-}
+/* ---- everything ---- */
 
 /* As many as fit. */
 static void name_rows(struct dml_spirv *program, const struct graph_plan *plan)
@@ -444,7 +324,8 @@ static HRESULT make_program(struct maker *maker)
         tensors += plan->steps[i].op.input_count;
     }
     program->input_count = plan->input_count;
-    program->table_count = TABLE_SLOTS + plan->input_count + plan->output_count;
+    program->table_memories = TABLE_SLOTS + plan->input_count + plan->output_count;
+    program->table_count = program->table_memories + dml_constants_count(program->constants);
     program->used = calloc(program->table_count, sizeof(*program->used));
     program->copies = calloc(plan->init_step_count + 1u, sizeof(*program->copies));
     maker->commands = calloc(maker->command_count + 1u, sizeof(*maker->commands));
@@ -457,17 +338,41 @@ static HRESULT make_program(struct maker *maker)
     program->persistent_bytes = plan->persistent_bytes;
     copy_init_steps(program, plan);
     name_rows(program, plan);
-    find_barriers(maker->commands, plan);
+    dml_spirv_find_barriers(maker->commands, plan);
     place_all(maker);
     return make_memory(maker);
 }
 
-HRESULT dml_spirv_create(struct dml_device *device, const struct graph_plan *plan, struct dml_spirv **out, char *error)
+HRESULT dml_spirv_prepare(struct dml_device *device, const struct graph_plan *plan)
+{
+    struct dml_spirv program = { .table_count = TABLE_SLOTS + plan->input_count + plan->output_count };
+    struct maker maker = { .device = device, .program = &program, .plan = plan };
+    uint32_t dispatches = 0;
+    for (uint32_t i = 0; i < plan->step_count; i++)
+        dispatches += plan->steps[i].shaders->dispatch_count;
+    maker.likes = calloc(dispatches + 1u, sizeof(*maker.likes));
+    if (!maker.likes)
+        return E_OUTOFMEMORY;
+    for (uint32_t i = 0; i < plan->step_count; i++)
+        for (uint32_t k = 0; k < plan->steps[i].shaders->dispatch_count; k++)
+            pipeline_of(&maker, &plan->steps[i].shaders->dispatches[k]);
+    HRESULT hr = make_pipelines(&maker);
+    free(maker.likes);
+    return hr;
+}
+
+HRESULT dml_spirv_create(struct dml_device *device, const struct graph_plan *plan, struct dml_constants *constants,
+                         struct dml_spirv **out, char *error)
 {
     struct dml_spirv *program = calloc(1, sizeof(*program));
-    struct maker maker = { .device = device, .program = program, .plan = plan };
-    (void)error;
-    HRESULT hr = program ? make_program(&maker) : E_OUTOFMEMORY;
+    struct maker maker = { .device = device, .program = program, .plan = plan, .error = error };
+    HRESULT hr = E_OUTOFMEMORY;
+    if (program) {
+        program->constants = constants;
+        hr = make_program(&maker);
+    } else {
+        dml_constants_destroy(constants);
+    }
     free(maker.constants);
     free(maker.commands);
     free(maker.likes);
@@ -486,6 +391,7 @@ void dml_spirv_destroy(struct dml_device *device, struct dml_spirv *program)
         return;
     device->d3d12->lpVtbl->DestroySequence(device->d3d12, program->sequence);
     device->d3d12->lpVtbl->DestroyMemory(device->d3d12, program->memory);
+    dml_constants_destroy(program->constants);
     free(program->used);
     free(program->copies);
     free(program);
@@ -509,6 +415,8 @@ static uint64_t table_address(const struct dml_spirv *program, uint32_t base, co
     const struct adapter_binding *binding = &buffers->temp;
     if (base == TABLE_CONSTANTS)
         return program->memory->address;
+    if (base >= program->table_memories)
+        return dml_constants_address(program->constants, base - program->table_memories);
     if (base == TABLE_PERSISTENT)
         binding = &buffers->persistent;
     else if (base >= TABLE_SLOTS + program->input_count)

@@ -63,7 +63,10 @@ static HRESULT staging_create(struct dml_compiled_operator *op, struct dml_stagi
         *out = older;
         return S_OK;
     }
-    HRESULT hr = d3d12->lpVtbl->CreateMemory(d3d12, ADAPTER_MEMORY_DEVICE, bytes, &staging->memory);
+    char why[ADAPTER_MESSAGE_BYTES];
+    HRESULT hr = d3d12->lpVtbl->CreateMemory(d3d12, ADAPTER_MEMORY_DEVICE, bytes, &staging->memory, why);
+    if (FAILED(hr) && *why)
+        dml_error(dml_parent(op), op, "%s: a copy of inputs that outputs overwrite: %s", op->what, why);
     if (SUCCEEDED(hr))
         *out = staging;
     else

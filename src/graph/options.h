@@ -3,12 +3,16 @@
 #ifndef GRAPH_OPTIONS_H
 #define GRAPH_OPTIONS_H
 
-#include "base/base.h"
+#include "graph/keep.h"
 
 struct graph_backend;  /* backend.h */
+struct graph_plan;     /* plan/plan.h */
 struct graph_store;    /* plan/store.h */
 struct kern_tuning;    /* tuning/tuning.h */
 struct shader_choices; /* shaders/choices.h */
+
+/* A failure ends the plan with that result. */
+typedef HRESULT graph_chosen_fn(void *context, const struct graph_plan *plan);
 
 struct graph_options {
     uint32_t disabled_passes;     /* bit i = pass i of passes.def; from ANYDML_DISABLE_PASS="name,name" or "all" */
@@ -17,6 +21,11 @@ struct graph_options {
     uint32_t threads;
     const struct graph_backend *backend; /* the target */
     struct graph_store *store; /* of constants and packed weights; NULL: packed at initialisation, nothing is shared */
+    uint64_t constant_bytes_max; /* that the device can hold; 0: any */
+    /* NULL, or called when all kernels are chosen and no constant has been kept or released yet. */
+    graph_chosen_fn *chosen;
+    graph_keep_fn *keep; /* NULL, or takes all constants but small ones instead of the store, which stays unused */
+    void *context;       /* of both */
     const struct kern_tuning *tuning;     /* NULL: none */
     const struct shader_choices *choices; /* likewise, of SPIR-V adapters */
 };

@@ -54,6 +54,13 @@ static const char *lacking(const struct shader_work *work, uint32_t capabilities
     return lacks ? "the device lacks 64-bit integer arithmetic" : NULL;
 }
 
+/* Kinds whose shaders multiply positions in the scratch memory in 64 bits. */
+static bool has_large_scratch(enum kern_kind kind)
+{
+    return kind == KERN_SORT || kind == KERN_POOL || kind == KERN_POOL_GRAD || kind == KERN_RECURRENT ||
+           kind == KERN_ROI_GRAD;
+}
+
 bool shader_row_find(const struct shader_row *row, const struct kern_op *op, uint32_t capabilities,
                      struct shader_work *out, const char **out_reason)
 {
@@ -66,6 +73,8 @@ bool shader_row_find(const struct shader_row *row, const struct kern_op *op, uin
     if (op->flags & KERN_FLAG_REFERENCE)
         capabilities &= ~(uint32_t)SHADER_CAPABILITY_META;
     *out_reason = lacking(out, capabilities);
+    if (!*out_reason && out->scratch_bytes > UINT32_MAX && !has_large_scratch(op->kind))
+        *out_reason = "its shaders' scratch memory would exceed 4 GiB";
     shader_adapt(out, capabilities);
     return !*out_reason;
 }

@@ -193,6 +193,52 @@ static void test_large(void)
     fake_device_destroy(&device);
 }
 
+/* More than one allocation holds: a sparse buffer over several, in the host's memory as far as the device's is full. */
+static void test_sparse(void)
+{
+    const uint64_t limit = (UINT64_C(1) << 30) - 65536, part = (UINT64_C(1) << 30) - (UINT64_C(2) << 20);
+    struct vulkan_physical physical = fake_physical;
+    char message[ADAPTER_MESSAGE_BYTES];
+    physical.allocation_bytes_max = limit;
+    physical.sparse_bytes_max = UINT64_C(5) << 30;
+    physical.families[VULKAN_ROLE_MAIN].sparse = physical.families[VULKAN_ROLE_COPY].sparse = true;
+    fake_load();
+    fake.own_bytes_max = UINT64_C(2) << 30;
+    fake_device_create(&device);
+    device.physical = &physical;
+    TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, limit, &memories[0]) == S_OK && !fake.parts);
+    release_all();
+    TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, UINT64_C(7) << 29, &memories[0]) == S_OK);
+    TEST_FOR(fake.parts == 4 && fake.allocations == 4, "%u parts, %u allocations", fake.parts, fake.allocations);
+    TEST(fake.bytes == UINT64_C(7) << 29 && fake.own_bytes == 2 * part && device.used[0] == 2 * part);
+    TEST(device.used[1] == (UINT64_C(7) << 29) - 2 * part);
+    TEST(fake.bind_queue == device.queues[VULKAN_ROLE_COPY].slots[0].handle);
+    TEST(memories[0]->size == UINT64_C(7) << 29 && memories[0]->address && !memories[0]->host);
+    release_all();
+    TEST(!fake.allocations && !fake.buffers && !fake.bytes && !device.used[0] && !device.used[1]);
+    /* Too much for the driver's memory, and for its addresses; memory of the host's; a driver that does not bind. */
+    fake.bytes_max = UINT64_C(3) << 30;
+    TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, UINT64_C(4) << 30, &memories[0]) == E_OUTOFMEMORY);
+    vulkan_memory_explain(&device, ADAPTER_MEMORY_DEVICE, UINT64_C(4) << 30, message);
+    TEST_FOR(strstr(message, "4294967296 bytes were asked for") && strstr(message, "2147483648 are free"), "%s",
+             message);
+    TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, UINT64_C(6) << 30, &memories[0]) == E_OUTOFMEMORY);
+    vulkan_memory_explain(&device, ADAPTER_MEMORY_DEVICE, UINT64_C(6) << 30, message);
+    TEST_FOR(strstr(message, "at most 5368709120 bytes") && strstr(message, "sparseAddressSpaceSize"), "%s", message);
+    TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_UPLOAD, UINT64_C(1) << 30, &memories[0]) == E_OUTOFMEMORY);
+    fake.bytes_max = UINT64_C(1) << 40;
+    fake.bind_result = VK_ERROR_DEVICE_LOST;
+    TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, UINT64_C(2) << 30, &memories[0]) ==
+         DXGI_ERROR_DEVICE_HUNG);
+    physical.sparse_bytes_max = 0;
+    TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, UINT64_C(2) << 30, &memories[0]) == E_OUTOFMEMORY);
+    vulkan_memory_explain(&device, ADAPTER_MEMORY_DEVICE, UINT64_C(2) << 30, message);
+    TEST_FOR(strstr(message, "sparseBinding") && strstr(message, "at most 1073676288 bytes"), "%s", message);
+    TEST(!fake.allocations && !fake.buffers && !fake.bytes && !device.used[0] && !device.used[1]);
+    device.physical = &fake_physical;
+    fake_device_destroy(&device);
+}
+
 int main(void)
 {
     test_many(ADAPTER_MEMORY_DEVICE, 0);
@@ -203,6 +249,7 @@ int main(void)
     test_full();
     test_overflow();
     test_large();
+    test_sparse();
     test_incoherent();
     return test_result();
 }

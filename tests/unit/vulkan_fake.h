@@ -18,6 +18,9 @@ static struct {
     uint64_t address;                  /* of the next buffer */
     uint32_t shift;                    /* of addresses behind multiples of 64 KiB */
     uint32_t buffers, semaphores;
+    uint32_t parts;       /* bound to sparse buffers, one after another */
+    VkResult bind_result; /* of those binds */
+    VkQueue bind_queue;   /* the last one's */
     uint32_t mapped;      /* types of memory that were, by bit */
     uint32_t slice_end;   /* of a dispatch's workgroups */
     uint32_t pools;       /* of queries */
@@ -57,6 +60,13 @@ uint64_t cpu_memory_available(void);
 uint64_t cpu_memory_available(void)
 {
     return UINT64_MAX;
+}
+
+uint64_t vulkan_memory_free(struct adapter_device *device, bool local, uint64_t *out_total)
+{
+    (void)device;
+    *out_total = local ? fake.own_bytes_max : fake.bytes_max;
+    return *out_total - (local ? fake.own_bytes : fake.bytes);
 }
 
 /* No test makes any. */
@@ -151,6 +161,31 @@ static VkResult fake_map(VkDevice device, VkDeviceMemory memory, VkDeviceSize of
     (void)device, (void)offset, (void)bytes, (void)flags;
     *out = ((struct fake_memory *)memory)->host;
     fake.mapped |= 1u << ((struct fake_memory *)memory)->type;
+    return VK_SUCCESS;
+}
+
+/* All parts of one buffer, in order and without gaps. */
+static VkResult fake_bind_sparse(VkQueue queue, uint32_t count, const VkBindSparseInfo *info, VkFence fence)
+{
+    const VkTimelineSemaphoreSubmitInfo *values = info->pNext;
+    uint64_t at = 0;
+    (void)fence;
+    fake.bind_queue = queue;
+    if (count != 1 || info->bufferBindCount != 1 || info->waitSemaphoreCount || info->signalSemaphoreCount != 1)
+        abort();
+    if (fake.bind_result != VK_SUCCESS)
+        return fake.bind_result;
+    for (uint32_t i = 0; i < info->pBufferBinds->bindCount; i++) {
+        const VkSparseMemoryBind *bind = &info->pBufferBinds->pBinds[i];
+        if (bind->resourceOffset != at || bind->memoryOffset ||
+            bind->size != ((struct fake_memory *)bind->memory)->bytes)
+            abort();
+        at += bind->size;
+        fake.parts++;
+    }
+    if (at < ((struct fake_buffer *)info->pBufferBinds->buffer)->bytes)
+        abort();
+    ((struct fake_semaphore *)info->pSignalSemaphores[0])->value = values->pSignalSemaphoreValues[0];
     return VK_SUCCESS;
 }
 
@@ -492,6 +527,7 @@ static void fake_load(void)
         .vkDestroyQueryPool = fake_destroy_queries,
         .vkGetQueryPoolResults = fake_query_results,
         .vkQueueSubmit = fake_submit,
+        .vkQueueBindSparse = fake_bind_sparse,
     };
     memset(&fake, 0, sizeof(fake));
     fake.allocations_max = UINT32_MAX;
@@ -509,6 +545,7 @@ static const struct vulkan_physical fake_physical = {
                 .memoryHeapCount = 2,
                 .memoryHeaps = { { UINT64_C(1) << 40, VK_MEMORY_HEAP_DEVICE_LOCAL_BIT }, { UINT64_C(1) << 40, 0 } } },
     .allocation_bytes_max = UINT64_C(1) << 40,
+    .buffer_bytes_max = UINT64_MAX,
     .families = { [VULKAN_ROLE_MAIN] = { 0, 1, 24 },
                   [VULKAN_ROLE_COMPUTE] = { 2, 1, 20 },
                   [VULKAN_ROLE_COPY] = { 1, 1, 64 } },

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A driver that passes the test of metacommands and then refuses one: shaders run the operator, and later ones, too. */
-#include "api/dml_test.h"
+/* A driver that passes the test of metacommands and then refuses one: shaders run the operator, with its constants, and
+ * later ones, too. */
+#include "api/dml_build.h"
 
 #include "layer.h"
 
@@ -53,14 +54,34 @@ static IDMLOperator *product(IDMLDevice1 *dml)
     return make_operator(dml, DML_OPERATOR_GEMM, &gemm);
 }
 
-static void run(struct rig *rig)
+/* B is a constant, whose bytes are not needed once the graph is compiled. */
+static IDMLCompiledOperator *product_of_constant(IDMLDevice1 *dml)
 {
-    IDMLCompiledOperator *op = compile(rig->dml, product(rig->dml), DML_EXECUTION_FLAG_NONE);
+    struct build build;
+    uint16_t *constant = malloc(BYTES);
+    need(constant);
+    memcpy(constant, b, BYTES);
+    build_begin(&build, dml, 3, 1);
+    add_node(&build, product(dml), "product");
+    add_constant(&build, constant, BYTES);
+    add_input(&build, 0, 0, 0);
+    add_middle(&build, 1, 0, 0, 1);
+    add_output(&build, 0, 0, 0);
+    IDMLCompiledOperator *op = build_end(&build);
+    memset(constant, 0xff, BYTES);
+    free(constant);
+    return op;
+}
+
+static void run(struct rig *rig, bool constant)
+{
+    IDMLCompiledOperator *op =
+        constant ? product_of_constant(rig->dml) : compile(rig->dml, product(rig->dml), DML_EXECUTION_FLAG_NONE);
     struct bound in[3] = { buffer_of(rig, a, BYTES), buffer_of(rig, b, BYTES), { NULL, 0, 0 } };
     struct bound out = buffer_of(rig, got, BYTES);
     struct prepared prepared = prepare(rig, op, 0, NULL);
     IDMLBindingTable *table = table_at(rig, op, 0);
-    bind_inputs(table, 3, in);
+    bind_inputs(table, 3, constant ? (struct bound[]){ in[0], { NULL, 0, 0 }, { NULL, 0, 0 } } : in);
     bind_outputs(table, 1, &out);
     bind_prepared(table, &prepared);
     record(rig, op, table);
@@ -90,10 +111,10 @@ int main(int count, char **arguments)
     layer->calls[LAYER_KERNEL].fail_at = 2; /* behind the one of the test */
     fill();
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
-    run(&rig);
+    run(&rig, true);
     const uint32_t refused = layer->calls[LAYER_KERNEL].count;
     ok(refused > 1, "%u metacommands were asked for", refused);
-    run(&rig);
+    run(&rig, false);
     ok(layer->calls[LAYER_KERNEL].count == refused, "metacommands are asked for again");
     rig_destroy(&rig);
     return api_end();

@@ -227,6 +227,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL layer_vkCreateBuffer(VkDevice device, cons
     VkResult result = layer_enter(LAYER_OBJECT);
     if (result != VK_SUCCESS)
         return result;
+    if (limits_made_up())
+        return limits_create_buffer(device, info, allocator, out);
     return families_made_up() ? families_create_buffer(device, info, allocator, out)
                               : NEXT(vkCreateBuffer)(device, info, allocator, out);
 }
@@ -299,6 +301,9 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, c
         inner.queueCreateInfoCount = 1;
         inner.pQueueCreateInfos = &queue;
     }
+    VkPhysicalDeviceFeatures features;
+    if (limits_made_up())
+        limits_take_features(&inner, &features);
     const char *names[EXTENSIONS_MAX];
     if (kernels_made_up() && info->enabledExtensionCount <= EXTENSIONS_MAX)
         kernels_take_extension(&inner, names);
@@ -322,6 +327,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo
     /* Later the loader would answer with this layer's own. */
     next.extensions =
         (PFN_vkEnumerateDeviceExtensionProperties)next.instance_proc(*out, "vkEnumerateDeviceExtensionProperties");
+    limits_open(next.instance_proc, *out);
     return result;
 }
 
@@ -373,6 +379,8 @@ static PFN_vkVoidFunction find(const char *name)
         return families_find(name);
     if (kernels_made_up() && kernels_find(name))
         return kernels_find(name);
+    if (limits_made_up() && limits_find(name))
+        return limits_find(name);
     for (size_t i = 0; i < sizeof(intercepted) / sizeof(*intercepted); i++)
         if (!strcmp(intercepted[i].name, name))
             return intercepted[i].function;

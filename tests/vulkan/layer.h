@@ -26,6 +26,7 @@ enum layer_call {
     LAYER_TIMES,    /* vkGetQueryPoolResults */
     LAYER_DISPATCH, /* vkCmdDispatch and vkCmdDispatchBase; cannot fail */
     LAYER_KERNEL,   /* vkCreateCuModuleNVX, of ANYDML_LAYER_KERNELS=1 */
+    LAYER_SPARSE,   /* vkQueueBindSparse, of ANYDML_LAYER_LIMITS */
     LAYER_CALLS
 };
 
@@ -44,6 +45,10 @@ struct layer_control {
     _Atomic uint32_t compiled;                  /* pipelines that were not in the cache's initial data */
     _Atomic uint64_t groups_max;                /* of LAYER_DISPATCH: most workgroups at a time */
     _Atomic uint32_t submitted[LAYER_FAMILIES]; /* command buffers, by family: of ANYDML_LAYER_FAMILIES=1 */
+    /* of ANYDML_LAYER_LIMITS */
+    _Atomic uint64_t allocation_max; /* bytes of the largest allocation, and of all that live */
+    _Atomic uint64_t allocated;
+    _Atomic uint32_t sparse_buffers; /* living */
 };
 
 /* Exported by the library. */

@@ -34,6 +34,17 @@ PFN_vkVoidFunction kernels_find(const char *name);
 /* `info` without it, which the driver does not know; names: capacity for all of them. */
 void kernels_take_extension(VkDeviceCreateInfo *info, const char **names);
 
+/* ---- layer_limits.c ---- */
+
+bool limits_made_up(void);
+/* Of each instance, when it is created. */
+void limits_open(PFN_vkGetInstanceProcAddr get, VkInstance instance);
+PFN_vkVoidFunction limits_find(const char *name);
+/* Without what the layer makes up, in *features. */
+void limits_take_features(VkDeviceCreateInfo *info, VkPhysicalDeviceFeatures *features);
+VkResult limits_create_buffer(VkDevice device, const VkBufferCreateInfo *info, const VkAllocationCallbacks *allocator,
+                              VkBuffer *out);
+
 /* ---- layer_families.c ---- */
 
 bool families_made_up(void);

@@ -33,6 +33,7 @@ struct adapter_queue {
 /* heap.c */
 HRESULT cpu_memory_create(struct adapter_device *device, enum adapter_memory_kind kind, uint64_t size,
                           struct adapter_memory **out);
+adapter_memory_explain cpu_memory_explain;
 void cpu_memory_destroy(struct adapter_device *device, struct adapter_memory *memory);
 HRESULT cpu_reserved_create(struct adapter_device *device, uint64_t size, struct adapter_memory **out);
 HRESULT cpu_tiles_map(struct adapter_device *device, struct adapter_memory *reserved, uint64_t offset,

@@ -70,6 +70,7 @@ const struct adapter_ops adapter_cpu_ops = {
     .device_destroy = cpu_device_destroy,
     .memory_budget = cpu_memory_budget,
     .memory_create = cpu_memory_create,
+    .memory_explain = cpu_memory_explain,
     .memory_destroy = cpu_memory_destroy,
     .reserved_create = cpu_reserved_create,
     .tiles_map = cpu_tiles_map,

@@ -7,6 +7,7 @@
 #include "base/pages.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define ALIGNMENT       65536u
@@ -51,6 +52,15 @@ HRESULT cpu_memory_create(struct adapter_device *device, enum adapter_memory_kin
     atomic_fetch_add(&device->used, size);
     *out = &memory->base;
     return S_OK;
+}
+
+void cpu_memory_explain(struct adapter_device *device, enum adapter_memory_kind kind, uint64_t size, char *message)
+{
+    (void)kind;
+    snprintf(message, ADAPTER_MESSAGE_BYTES,
+             "%llu bytes were asked for; of the host's %llu bytes %llu are available, and this device has %llu",
+             (unsigned long long)size, (unsigned long long)device->total, (unsigned long long)base_memory_available(),
+             (unsigned long long)atomic_load(&device->used));
 }
 
 void cpu_memory_destroy(struct adapter_device *device, struct adapter_memory *base)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory allocation. Drivers allow few allocations (4096 is common) and are slow at them, so small pieces are
- * suballocated from blocks, in units of VULKAN_ALIGNMENT; large ones are blocks of their own. A block is one
- * VkDeviceMemory with one VkBuffer over all of it. If device memory is full, device allocations overflow to host memory
- * that the device can access over the bus: slow, but equivalent to Windows, where the system moves memory there. */
+ * suballocated from blocks, in units of VULKAN_ALIGNMENT; large ones are blocks of their own. A block is one VkBuffer
+ * over one VkDeviceMemory; if it is larger than the driver's allocations may be, the buffer is sparse and has several
+ * (sparse.c). If device memory is full, device allocations overflow to host memory that the device can access over the
+ * bus: slow, but equivalent to Windows, where the system moves memory there. */
 #include "adapter/vulkan/vulkan.h"
 
 #include "base/log.h"
@@ -50,31 +51,41 @@ static uint32_t find_type(const struct vulkan_physical *physical, uint32_t kind,
     return best;
 }
 
-/* Of the host's memory drivers promise more than there is, and the process would die when it is written. */
-bool vulkan_memory_fits(struct adapter_device *device, uint32_t heap, uint64_t size)
+static bool heap_is_own(const struct vulkan_physical *physical, uint32_t heap)
+{
+    return physical->memory.memoryHeaps[heap].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT &&
+           physical->properties.deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU;
+}
+
+/* Of the host's memory drivers promise more than there is, and the process would die when it is written: `rest` bytes
+ * will be allocated there one after another, of which `size` now. */
+static bool heap_holds(struct adapter_device *device, uint32_t heap, uint64_t size, uint64_t rest)
 {
     const struct vulkan_physical *physical = device->physical;
-    const VkMemoryHeap *properties = &physical->memory.memoryHeaps[heap];
-    const bool own = properties->flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT &&
-                     physical->properties.deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU;
-    uint64_t total = properties->size, used = atomic_load(&device->used[heap]);
+    const uint64_t total = physical->memory.memoryHeaps[heap].size, used = atomic_load(&device->used[heap]);
     if (size > physical->allocation_bytes_max || size > total || used > total - size)
         return false;
-    return own || base_memory_fits(size);
+    return heap_is_own(physical, heap) || base_memory_fits(rest);
+}
+
+bool vulkan_memory_fits(struct adapter_device *device, uint32_t heap, uint64_t size)
+{
+    return heap_holds(device, heap, size, size);
 }
 
 struct vulkan_block {
     struct vulkan_block *next;
     VkBuffer buffer;
-    VkDeviceMemory memory;
+    struct vulkan_part only, *parts; /* parts: `only`, or an array of a sparse buffer's */
+    uint32_t part_count;
     VkDescriptorPool pool; /* of `uniform`; VK_NULL_HANDLE: not requested yet */
     VkDescriptorSet uniform;
     char *host;       /* of the first unit, as the two that follow; NULL: not for the host */
     uint64_t address; /* a multiple of VULKAN_ALIGNMENT */
     uint64_t offset;  /* in the buffer */
-    uint64_t allocated;
-    uint32_t kind, heap;
+    uint32_t kind;
     uint32_t unit_count, free_units;
+    bool sparse;
     bool overflow; /* not of the kind's best memory: that was full */
     bool taken[];  /* by unit */
 };
@@ -83,15 +94,20 @@ static void block_destroy(struct adapter_device *device, struct vulkan_block *bl
 {
     vk.vkDestroyDescriptorPool(device->handle, block->pool, NULL);
     vk.vkDestroyBuffer(device->handle, block->buffer, NULL);
-    vk.vkFreeMemory(device->handle, block->memory, NULL); /* also unmaps it */
-    atomic_fetch_sub(&device->used[block->heap], block->allocated);
+    for (uint32_t i = 0; i < block->part_count; i++) {
+        vk.vkFreeMemory(device->handle, block->parts[i].memory, NULL); /* also unmaps it */
+        atomic_fetch_sub(&device->used[block->parts[i].heap], block->parts[i].bytes);
+    }
+    if (block->parts != &block->only)
+        free(block->parts);
     free(block);
 }
 
-static HRESULT allocate_of(struct adapter_device *device, struct vulkan_block *block, uint32_t type, uint64_t bytes)
+static HRESULT allocate_of(struct adapter_device *device, uint32_t type, uint64_t bytes, uint64_t rest,
+                           struct vulkan_part *out)
 {
-    block->heap = device->physical->memory.memoryTypes[type].heapIndex;
-    if (!vulkan_memory_fits(device, block->heap, bytes))
+    const uint32_t heap = device->physical->memory.memoryTypes[type].heapIndex;
+    if (!heap_holds(device, heap, bytes, rest))
         return E_OUTOFMEMORY;
     VkMemoryAllocateFlagsInfo flags = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
@@ -103,48 +119,72 @@ static HRESULT allocate_of(struct adapter_device *device, struct vulkan_block *b
         .allocationSize = bytes,
         .memoryTypeIndex = type,
     };
-    VkResult result = vk.vkAllocateMemory(device->handle, &info, NULL, &block->memory);
+    out->bytes = bytes;
+    out->heap = heap;
+    VkResult result = vk.vkAllocateMemory(device->handle, &info, NULL, &out->memory);
     if (result != VK_SUCCESS)
         return vulkan_hresult(result);
-    block->allocated = bytes;
-    atomic_fetch_add(&device->used[block->heap], bytes);
+    atomic_fetch_add(&device->used[heap], bytes);
     return S_OK;
 }
 
-/* From the best type; with `overflow` from the best one whose heap has space. */
-static HRESULT allocate(struct adapter_device *device, struct vulkan_block *block, bool overflow, uint32_t *out_type)
+/* The block's next part, from the best of the types; if it may overflow, from the best one whose heap has space.
+ * `rest`: the bytes of this part and of those after it. */
+static HRESULT allocate(struct adapter_device *device, struct vulkan_block *block, uint32_t types, uint64_t bytes,
+                        uint64_t rest, uint32_t *out_type)
 {
     const VkPhysicalDeviceMemoryProperties *memory = &device->physical->memory;
-    VkMemoryRequirements needs;
-    vk.vkGetBufferMemoryRequirements(device->handle, block->buffer, &needs);
     HRESULT hr = E_OUTOFMEMORY;
-    for (uint32_t allowed = needs.memoryTypeBits, heap; hr == E_OUTOFMEMORY;) {
+    for (uint32_t allowed = types, heap; hr == E_OUTOFMEMORY;) {
         *out_type = find_type(device->physical, block->kind, allowed);
         if (*out_type == NO_TYPE)
             break;
-        hr = allocate_of(device, block, *out_type, needs.size);
-        if (!overflow)
+        hr = allocate_of(device, *out_type, bytes, rest, &block->parts[block->part_count]);
+        if (!block->overflow)
             break;
         heap = memory->memoryTypes[*out_type].heapIndex;
         for (uint32_t i = 0; i < memory->memoryTypeCount; i++)
             if (memory->memoryTypes[i].heapIndex == heap)
                 allowed &= ~(1u << i);
     }
+    block->part_count += SUCCEEDED(hr);
     return hr;
+}
+
+/* As few parts as the driver's limit allows, all but the last one of the same size. */
+static HRESULT block_allocate_parts(struct adapter_device *device, struct vulkan_block *block,
+                                    const VkMemoryRequirements *needs)
+{
+    const uint64_t most = vulkan_sparse_part_bytes(device->physical, needs->alignment);
+    const uint64_t count = most ? (needs->size - 1) / most + 1 : 0;
+    HRESULT hr = count && count <= UINT32_MAX ? S_OK : E_OUTOFMEMORY;
+    if (SUCCEEDED(hr) && !(block->parts = calloc(count, sizeof(*block->parts))))
+        hr = E_OUTOFMEMORY;
+    for (uint64_t done = 0; SUCCEEDED(hr) && done < needs->size; done += most) {
+        const uint64_t rest = needs->size - done;
+        uint32_t type;
+        hr = allocate(device, block, needs->memoryTypeBits, BASE_MIN(rest, most), rest, &type);
+    }
+    return SUCCEEDED(hr) ? vulkan_sparse_bind(device, block->buffer, block->parts, block->part_count) : hr;
 }
 
 static HRESULT block_allocate(struct adapter_device *device, struct vulkan_block *block)
 {
     uint32_t type;
-    HRESULT hr = allocate(device, block, block->overflow, &type);
+    VkMemoryRequirements needs;
+    vk.vkGetBufferMemoryRequirements(device->handle, block->buffer, &needs);
+    if (block->sparse)
+        return block_allocate_parts(device, block, &needs);
+    block->parts = &block->only;
+    HRESULT hr = allocate(device, block, needs.memoryTypeBits, needs.size, needs.size, &type);
     if (FAILED(hr))
         return hr;
-    VkResult result = vk.vkBindBufferMemory(device->handle, block->buffer, block->memory, 0);
+    VkResult result = vk.vkBindBufferMemory(device->handle, block->buffer, block->only.memory, 0);
     void *host = NULL;
     /* Host writes are never flushed: without coherence, as on some mobile GPUs, memory is staged. */
     const VkMemoryPropertyFlags direct = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
     if (result == VK_SUCCESS && (device->physical->memory.memoryTypes[type].propertyFlags & direct) == direct)
-        result = vk.vkMapMemory(device->handle, block->memory, 0, VK_WHOLE_SIZE, 0, &host);
+        result = vk.vkMapMemory(device->handle, block->only.memory, 0, VK_WHOLE_SIZE, 0, &host);
     block->host = host;
     return vulkan_hresult(result);
 }
@@ -152,9 +192,14 @@ static HRESULT block_allocate(struct adapter_device *device, struct vulkan_block
 /* `extra` bytes more than its units: room to move the start to an aligned address. */
 static HRESULT block_place(struct adapter_device *device, struct vulkan_block *block, uint64_t extra)
 {
+    const uint64_t bytes = (uint64_t)block->unit_count * VULKAN_ALIGNMENT + extra;
+    block->sparse = block->kind == ADAPTER_MEMORY_DEVICE && bytes > vulkan_memory_single(device->physical);
+    if (bytes > vulkan_memory_most(device->physical, block->kind))
+        return E_OUTOFMEMORY;
     VkBufferCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-        .size = (uint64_t)block->unit_count * VULKAN_ALIGNMENT + extra,
+        .flags = block->sparse ? VK_BUFFER_CREATE_SPARSE_BINDING_BIT : 0,
+        .size = bytes,
         .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
                  VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
                  VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT,
@@ -218,7 +263,7 @@ static HRESULT block_create(struct adapter_device *device, uint32_t kind, uint64
     }
     if (SUCCEEDED(hr) && (*out)->overflow)
         base_log(BASE_LOG_INFO, "vulkan: the memory of \"%s\" is full: %llu bytes are in other memory",
-                 device->physical->properties.deviceName, (unsigned long long)(*out)->allocated);
+                 device->physical->properties.deviceName, (unsigned long long)(*out)->unit_count * VULKAN_ALIGNMENT);
     return hr;
 }
 
@@ -242,7 +287,9 @@ static HRESULT grow(struct adapter_device *device, uint32_t kind, uint64_t bytes
     uint64_t before = 0;
     for (block = device->arena.blocks[kind]; block; block = block->next)
         before += (uint64_t)block->unit_count * VULKAN_ALIGNMENT;
-    uint64_t size = BASE_MAX(BASE_MIN(BASE_MAX(before, BLOCK_BYTES_MIN), BLOCK_BYTES_MAX), bytes);
+    const uint64_t single = vulkan_memory_single(device->physical) - VULKAN_ALIGNMENT; /* room to align it */
+    const uint64_t most = BASE_MIN(BLOCK_BYTES_MAX, single / VULKAN_ALIGNMENT * VULKAN_ALIGNMENT);
+    uint64_t size = BASE_MAX(BASE_MIN(BASE_MAX(before, BLOCK_BYTES_MIN), most), bytes);
     HRESULT hr = block_create(device, kind, size, bytes, &block);
     if (FAILED(hr))
         return hr;

@@ -45,6 +45,20 @@ HRESULT vulkan_timeline_wait(struct adapter_device *device, VkSemaphore timeline
     return vulkan_hresult(vk.vkWaitSemaphores(device->handle, &info, UINT64_MAX));
 }
 
+void vulkan_slot_enter(struct vulkan_queue_slot *slot)
+{
+    pthread_mutex_lock(&slot->lock);
+    if (slot->enter)
+        slot->enter(slot->context, slot->handle);
+}
+
+void vulkan_slot_leave(struct vulkan_queue_slot *slot)
+{
+    if (slot->enter)
+        slot->leave(slot->context, slot->handle);
+    pthread_mutex_unlock(&slot->lock);
+}
+
 HRESULT vulkan_submit(struct vulkan_queue_slot *slot, VkCommandBuffer commands, const struct vulkan_moment *moments,
                       uint32_t count, struct vulkan_moment end)
 {
@@ -74,13 +88,9 @@ HRESULT vulkan_submit(struct vulkan_queue_slot *slot, VkCommandBuffer commands, 
         .signalSemaphoreCount = 1,
         .pSignalSemaphores = &end.timeline,
     };
-    pthread_mutex_lock(&slot->lock);
-    if (slot->enter)
-        slot->enter(slot->context, slot->handle);
+    vulkan_slot_enter(slot);
     VkResult result = vk.vkQueueSubmit(slot->handle, 1, &info, VK_NULL_HANDLE);
-    if (slot->enter)
-        slot->leave(slot->context, slot->handle);
-    pthread_mutex_unlock(&slot->lock);
+    vulkan_slot_leave(slot);
     return vulkan_hresult(result);
 }
 

@@ -66,6 +66,9 @@ void vulkan_describe(const struct vulkan_physical *physical, uint32_t index, str
     memcpy(out->driver_uuid, physical->driver_uuid, sizeof(out->driver_uuid));
     describe_memory(physical, out);
     out->shader_capabilities = physical->capabilities;
+    /* Some drivers' addresses need room to be aligned. */
+    out->allocation_bytes_max = vulkan_memory_single(physical) - VULKAN_ALIGNMENT;
+    out->memory_bytes_max = vulkan_memory_most(physical, ADAPTER_MEMORY_DEVICE) - VULKAN_ALIGNMENT;
     out->is_gpu = properties->deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ||
                   properties->deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU ||
                   properties->deviceType == VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU;
@@ -150,7 +153,8 @@ static HRESULT open_device(struct adapter_device *device)
         .storageBuffer16BitAccess = has(physical, SHADER_CAPABILITY_STORAGE),
     };
     VkPhysicalDeviceFeatures features = { .shaderInt64 = has(physical, SHADER_CAPABILITY_INT64),
-                                          .shaderFloat64 = has(physical, SHADER_CAPABILITY_FLOAT64) };
+                                          .shaderFloat64 = has(physical, SHADER_CAPABILITY_FLOAT64),
+                                          .sparseBinding = physical->sparse_bytes_max > 0 };
     VkDeviceCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
         .pNext = &v11,
@@ -304,25 +308,42 @@ static uint32_t find_heap(const VkPhysicalDeviceMemoryProperties *memory, bool l
     return best;
 }
 
-/* Without VK_EXT_memory_budget, the usage by other libraries of the process is unknown. */
-static void vulkan_memory_budget(const struct adapter_info *info, bool local, uint64_t *out_budget, uint64_t *out_usage)
+/* VK_EXT_memory_budget's, of an open physical device. */
+static void heap_budget(const struct vulkan_physical *physical, uint32_t heap, uint64_t *out_budget,
+                        uint64_t *out_usage)
 {
-    const struct vulkan_physical *physicals;
     VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT,
     };
     VkPhysicalDeviceMemoryProperties2 properties = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2,
                                                      .pNext = &budget };
+    vk.vkGetPhysicalDeviceMemoryProperties2(physical->handle, &properties);
+    *out_budget = budget.heapBudget[heap];
+    *out_usage = budget.heapUsage[heap];
+}
+
+/* Without VK_EXT_memory_budget, the usage by other libraries of the process is unknown. */
+static void vulkan_memory_budget(const struct adapter_info *info, bool local, uint64_t *out_budget, uint64_t *out_usage)
+{
+    const struct vulkan_physical *physicals;
     vulkan_physicals(&physicals);
     const struct vulkan_physical *physical = &physicals[info->index];
     const uint32_t heap = find_heap(&physical->memory, local);
     *out_budget = physical->memory.memoryHeaps[heap].size;
     *out_usage = 0;
-    if (!physical->budget || !vulkan_physical_open(info->index))
-        return;
-    vk.vkGetPhysicalDeviceMemoryProperties2(physical->handle, &properties);
-    *out_budget = budget.heapBudget[heap];
-    *out_usage = budget.heapUsage[heap];
+    if (physical->budget && vulkan_physical_open(info->index))
+        heap_budget(physical, heap, out_budget, out_usage);
+}
+
+uint64_t vulkan_memory_free(struct adapter_device *device, bool local, uint64_t *out_total)
+{
+    const struct vulkan_physical *physical = device->physical;
+    const uint32_t heap = find_heap(&physical->memory, local);
+    uint64_t budget = physical->memory.memoryHeaps[heap].size, usage = atomic_load(&device->used[heap]);
+    *out_total = budget;
+    if (physical->budget)
+        heap_budget(physical, heap, &budget, &usage);
+    return budget - BASE_MIN(usage, budget);
 }
 
 const struct adapter_ops adapter_vulkan_ops = {
@@ -334,6 +355,7 @@ const struct adapter_ops adapter_vulkan_ops = {
     .memory_budget = vulkan_memory_budget,
     .memory_create = vulkan_memory_create,
     .memory_destroy = vulkan_memory_destroy,
+    .memory_explain = vulkan_memory_explain,
     .memory_write = vulkan_memory_write,
     .queue_create = vulkan_queue_create,
     .queue_destroy = vulkan_queue_destroy,

@@ -29,7 +29,8 @@ static struct vulkan_family family_at(const VkQueueFamilyProperties *list, uint3
 {
     if (index == NONE)
         return (struct vulkan_family){ 0 };
-    return (struct vulkan_family){ index, list[index].queueCount, list[index].timestampValidBits };
+    return (struct vulkan_family){ index, list[index].queueCount, list[index].timestampValidBits,
+                                   (list[index].queueFlags & VK_QUEUE_SPARSE_BINDING_BIT) != 0 };
 }
 
 bool vulkan_families_choose(const VkQueueFamilyProperties *list, uint32_t count, struct vulkan_family out[VULKAN_ROLES])

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define TABLE_ALIGN ADAPTER_PARAMETERS_ALIGN
@@ -46,6 +47,52 @@ void vulkan_memory_destroy(struct adapter_device *device, struct adapter_memory 
     }
     vulkan_arena_release(device, vulkan_memory_from(memory));
     free(memory);
+}
+
+/* ---- failures ---- */
+
+#define UNSIGNED(n) ((unsigned long long)(n))
+
+static void explain_limit(const struct vulkan_physical *physical, uint32_t kind, uint64_t size, char *message)
+{
+    const char *name = physical->properties.deviceName;
+    const uint64_t allocation = physical->allocation_bytes_max, buffer = physical->buffer_bytes_max;
+    if (kind != ADAPTER_MEMORY_DEVICE)
+        snprintf(
+            message, ADAPTER_MESSAGE_BYTES,
+            "%llu bytes were asked for, but memory that the host maps is one allocation, and those of \"%s\" have at "
+            "most %llu bytes (maxMemoryAllocationSize %llu, maxBufferSize %llu)",
+            UNSIGNED(size), name, UNSIGNED(vulkan_memory_most(physical, kind)), UNSIGNED(allocation), UNSIGNED(buffer));
+    else if (!physical->sparse_bytes_max)
+        snprintf(
+            message, ADAPTER_MESSAGE_BYTES,
+            "%llu bytes were asked for, but a buffer of \"%s\" has at most %llu bytes (maxMemoryAllocationSize %llu, "
+            "maxBufferSize %llu): its driver cannot bind one to several allocations (sparseBinding)",
+            UNSIGNED(size), name, UNSIGNED(vulkan_memory_most(physical, kind)), UNSIGNED(allocation), UNSIGNED(buffer));
+    else
+        snprintf(
+            message, ADAPTER_MESSAGE_BYTES,
+            "%llu bytes were asked for, but a buffer of \"%s\" has at most %llu bytes (sparseAddressSpaceSize %llu, "
+            "maxBufferSize %llu)",
+            UNSIGNED(size), name, UNSIGNED(vulkan_memory_most(physical, kind)), UNSIGNED(physical->sparse_bytes_max),
+            UNSIGNED(buffer));
+}
+
+void vulkan_memory_explain(struct adapter_device *device, enum adapter_memory_kind kind, uint64_t size, char *message)
+{
+    uint64_t total, host_total;
+    if (size > vulkan_memory_most(device->physical, kind)) {
+        explain_limit(device->physical, kind, size, message);
+        return;
+    }
+    const uint64_t local = vulkan_memory_free(device, true, &total),
+                   other = vulkan_memory_free(device, false, &host_total);
+    snprintf(
+        message, ADAPTER_MESSAGE_BYTES,
+        "%llu bytes were asked for; of the %llu bytes of \"%s\" %llu are free, of the %llu bytes of the host that it "
+        "can use %llu, and the host has %llu",
+        UNSIGNED(size), UNSIGNED(total), device->physical->properties.deviceName, UNSIGNED(local), UNSIGNED(host_total),
+        UNSIGNED(other), UNSIGNED(base_memory_available()));
 }
 
 /* ---- tables ---- */

@@ -127,7 +127,8 @@ static HRESULT check_queues(const struct anydml_vulkan_device *desc, struct vulk
                            i, (void *)desc->Queues[i], made, family);
     }
     physical->families[VULKAN_ROLE_MAIN] =
-        (struct vulkan_family){ family, desc->QueueCount, families[family].timestampValidBits };
+        (struct vulkan_family){ family, desc->QueueCount, families[family].timestampValidBits,
+                                (families[family].queueFlags & VK_QUEUE_SPARSE_BINDING_BIT) != 0 };
     return S_OK;
 }
 
@@ -141,7 +142,9 @@ static HRESULT describe_adopted(const struct anydml_vulkan_device *desc, struct 
                        physical->properties.deviceName);
     physical->budget = enabled_extension(desc->CreateInfo, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     physical->external_fd = enabled_extension(desc->CreateInfo, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
-    return check_queues(desc, physical, message);
+    HRESULT hr = check_queues(desc, physical, message);
+    vulkan_sparse_check(physical);
+    return hr;
 }
 
 static struct adapter_device *device_new(void)

@@ -166,9 +166,14 @@ const char *vulkan_physical_describe(VkPhysicalDevice handle, const struct vulka
     VkPhysicalDeviceMaintenance3Properties limits = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES,
     };
+    /* Drivers older than Vulkan 1.3 ignore it. */
+    VkPhysicalDeviceMaintenance4Properties buffers = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES,
+        .pNext = &limits,
+    };
     VkPhysicalDeviceFloatControlsProperties floats = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES,
-        .pNext = &limits,
+        .pNext = &buffers,
     };
     VkPhysicalDeviceIDProperties id = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES, .pNext = &floats };
     VkPhysicalDeviceDriverProperties driver = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES,
@@ -186,12 +191,15 @@ const char *vulkan_physical_describe(VkPhysicalDevice handle, const struct vulka
     memcpy(physical->driver_uuid, id.driverUUID, sizeof(physical->driver_uuid));
     physical->memory = memory.memoryProperties;
     physical->allocation_bytes_max = limits.maxMemoryAllocationSize;
+    physical->buffer_bytes_max = buffers.maxBufferSize ? buffers.maxBufferSize : UINT64_MAX;
     physical->floats = vulkan_floats_kept(&floats);
     if (physical->properties.apiVersion < VK_API_VERSION_1_2)
         return "Vulkan 1.2";
     if (!enabled)
         find_features(handle, &all);
     const char *lack = missing(physical, enabled ? enabled : &all);
+    if (enabled ? enabled->core.sparseBinding : all.core.sparseBinding)
+        physical->sparse_bytes_max = physical->properties.limits.sparseAddressSpaceSize;
     if (!lack)
         lack = vulkan_limits_lack(&physical->properties.limits);
     if (!lack && !floats.shaderSignedZeroInfNanPreserveFloat32)
@@ -241,6 +249,7 @@ static void add_physical(VkPhysicalDevice handle)
         base_log(BASE_LOG_INFO, "vulkan: \"%s\" is not used: it lacks %s", physical->properties.deviceName, lack);
         return;
     }
+    vulkan_sparse_check(physical);
     if (has_dot_products(handle))
         physical->capabilities |= SHADER_CAPABILITY_DOT & allowed_capabilities();
     if (physical->capabilities & SHADER_CAPABILITY_STORAGE)

@@ -76,6 +76,45 @@ HRESULT vulkan_memory_zero(struct adapter_device *device, struct vulkan_memory *
     return hr;
 }
 
+/* A queue that binds, and is busy least. */
+static struct vulkan_queue_slot *binding_slot(struct adapter_device *device)
+{
+    for (uint32_t role = VULKAN_ROLES; role-- > 0;)
+        if (device->physical->families[role].sparse && device->queues[role].count)
+            return &device->queues[role].slots[0];
+    return NULL;
+}
+
+HRESULT vulkan_own_bind(struct adapter_device *device, const VkSparseBufferMemoryBindInfo *bind)
+{
+    struct vulkan_queue_slot *slot = binding_slot(device);
+    if (!slot)
+        return E_OUTOFMEMORY;
+    pthread_mutex_lock(&device->own.lock);
+    const uint64_t end = device->own.value + 1;
+    const VkTimelineSemaphoreSubmitInfo values = {
+        .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+        .signalSemaphoreValueCount = 1,
+        .pSignalSemaphoreValues = &end,
+    };
+    const VkBindSparseInfo info = {
+        .sType = VK_STRUCTURE_TYPE_BIND_SPARSE_INFO,
+        .pNext = &values,
+        .bufferBindCount = 1,
+        .pBufferBinds = bind,
+        .signalSemaphoreCount = 1,
+        .pSignalSemaphores = &device->own.done,
+    };
+    vulkan_slot_enter(slot);
+    HRESULT hr = vulkan_hresult(vk.vkQueueBindSparse(slot->handle, 1, &info, VK_NULL_HANDLE));
+    vulkan_slot_leave(slot);
+    device->own.value += SUCCEEDED(hr);
+    if (SUCCEEDED(hr))
+        hr = vulkan_timeline_wait(device, device->own.done, end);
+    pthread_mutex_unlock(&device->own.lock);
+    return hr;
+}
+
 HRESULT vulkan_own_open(struct adapter_device *device, VkCommandBuffer *out)
 {
     struct vulkan_own_commands *own = &device->own.commands[OWN_ZERO];
@@ -157,9 +196,10 @@ HRESULT vulkan_memory_write(struct adapter_device *device, struct adapter_memory
                             const struct adapter_write *writes, uint32_t count)
 {
     struct writer writer = { .device = device, .to = memory };
+    const uint64_t most = BASE_MIN(STAGING_BYTES, vulkan_memory_single(device->physical) - VULKAN_ALIGNMENT);
     HRESULT hr = S_OK;
     for (uint32_t i = 0; i < count; i++)
-        writer.room = BASE_MIN(writer.room + BASE_MIN(writes[i].bytes, STAGING_BYTES), STAGING_BYTES);
+        writer.room = BASE_MIN(writer.room + BASE_MIN(writes[i].bytes, most), most);
     if (memory->host) {
         for (uint32_t i = 0; i < count; i++)
             memcpy((char *)memory->host + writes[i].offset, writes[i].data, writes[i].bytes);

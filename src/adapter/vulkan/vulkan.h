@@ -38,6 +38,7 @@ enum vulkan_role { VULKAN_ROLE_MAIN, VULKAN_ROLE_COMPUTE, VULKAN_ROLE_COPY, VULK
 struct vulkan_family {
     uint32_t index, queues; /* queues 0: no family has the role, and MAIN's does the work */
     uint32_t timestamp_bits;
+    bool sparse; /* its queues bind sparse memory */
 };
 
 /* From a device's table of families, each of which gets at most one role; false: none computes. */
@@ -68,7 +69,9 @@ struct vulkan_physical {
     uint8_t uuid[VK_UUID_SIZE], driver_uuid[VK_UUID_SIZE];
     VkPhysicalDeviceProperties properties;
     VkPhysicalDeviceMemoryProperties memory;
-    uint64_t allocation_bytes_max;
+    uint64_t allocation_bytes_max; /* of one VkDeviceMemory, */
+    uint64_t buffer_bytes_max;     /* of one VkBuffer; UINT64_MAX: not known, */
+    uint64_t sparse_bytes_max;     /* of a sparse one; 0: the device cannot bind sparse buffers */
     struct vulkan_family families[VULKAN_ROLES];
     uint32_t capabilities;    /* enum shader_capability */
     uint32_t floats;          /* enum vulkan_floats: the modes that shaders may request */
@@ -231,6 +234,8 @@ void vulkan_describe(const struct vulkan_physical *physical, uint32_t index, str
  * every case. */
 HRESULT vulkan_device_start(struct adapter_device *device);
 void vulkan_device_destroy(struct adapter_device *device);
+/* Bytes that are free in the largest heap of the device's own memory, or of other memory, and its size. */
+uint64_t vulkan_memory_free(struct adapter_device *device, bool local, uint64_t *out_total);
 
 /* ---- commands.c: independent of the files below ---- */
 
@@ -244,6 +249,9 @@ struct vulkan_moment {
     uint64_t value;
 };
 
+/* Around what is submitted to the queue. */
+void vulkan_slot_enter(struct vulkan_queue_slot *slot);
+void vulkan_slot_leave(struct vulkan_queue_slot *slot);
 /* Submits `commands`, or nothing, after all previous work of the queue; waits for the points and raises `end.timeline`
  * to `end.value`. */
 HRESULT vulkan_submit(struct vulkan_queue_slot *slot, VkCommandBuffer commands, const struct vulkan_moment *moments,
@@ -266,6 +274,27 @@ enum vulkan_scope {
 void vulkan_barrier(VkCommandBuffer commands, uint32_t from, uint32_t to);
 void vulkan_copy(VkCommandBuffer commands, const struct adapter_binding *to, const struct adapter_binding *from,
                  uint64_t bytes);
+
+/* ---- sparse.c: buffers over several allocations ---- */
+
+/* One VkDeviceMemory of a block. */
+struct vulkan_part {
+    VkDeviceMemory memory;
+    uint64_t bytes;
+    uint32_t heap;
+};
+
+/* Clears sparse_bytes_max if no queue of its families can bind. */
+void vulkan_sparse_check(struct vulkan_physical *physical);
+/* The size of the parts of such a buffer, except for its last one, a multiple of `alignment`; 0: impossible. */
+uint64_t vulkan_sparse_part_bytes(const struct vulkan_physical *physical, uint64_t alignment);
+/* The most bytes of one allocation with a buffer that is not sparse. */
+uint64_t vulkan_memory_single(const struct vulkan_physical *physical);
+/* The most bytes that one memory of this kind may have by the driver's limits. */
+uint64_t vulkan_memory_most(const struct vulkan_physical *physical, uint32_t kind);
+/* Binds the parts to the sparse buffer one after another, and returns when that is done. */
+HRESULT vulkan_sparse_bind(struct adapter_device *device, VkBuffer buffer, const struct vulkan_part *parts,
+                           uint32_t count);
 
 /* ---- arena.c, heap.c ---- */
 
@@ -315,6 +344,7 @@ HRESULT vulkan_memory_write(struct adapter_device *device, struct adapter_memory
                             const struct adapter_write *writes, uint32_t count);
 void vulkan_memory_destroy(struct adapter_device *device, struct adapter_memory *memory);
 bool vulkan_memory_fits(struct adapter_device *device, uint32_t heap, uint64_t size);
+adapter_memory_explain vulkan_memory_explain;
 
 /* ---- interop.c ---- */
 
@@ -353,6 +383,8 @@ HRESULT vulkan_own_create(struct adapter_device *device);
 void vulkan_own_destroy(struct adapter_device *device);
 /* Zeroes all of it, and returns when that is done. */
 HRESULT vulkan_memory_zero(struct adapter_device *device, struct vulkan_memory *memory);
+/* Binds sparse memory, and returns when that is done. */
+HRESULT vulkan_own_bind(struct adapter_device *device, const VkSparseBufferMemoryBindInfo *bind);
 /* A command buffer for one thread, until that thread closes it, which executes it and waits for completion. */
 HRESULT vulkan_own_open(struct adapter_device *device, VkCommandBuffer *out);
 HRESULT vulkan_own_close(struct adapter_device *device);

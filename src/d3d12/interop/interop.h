@@ -10,8 +10,6 @@
 
 #include <anydml_vulkan.h>
 
-#define ADAPTER_MESSAGE_BYTES 512
-
 typedef HRESULT adapter_device_adopt(const struct anydml_vulkan_device *desc, struct adapter_info *out_info,
                                      struct adapter_device **out, char *message);
 typedef HRESULT adapter_buffer_open(struct adapter_device *device, const struct anydml_vulkan_buffer *buffer,

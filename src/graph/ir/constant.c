@@ -35,6 +35,7 @@ void graph_constant_put(struct graph *graph, uint32_t value, void *taken)
     constant->place = GRAPH_CONSTANT;
     constant->index = GRAPH_NONE;
     constant->made = taken;
+    constant->deferred = 0;
 }
 
 void *graph_constant_new(struct graph *graph, DML_TENSOR_DATA_TYPE type, uint32_t rank, const uint32_t *sizes,
@@ -71,6 +72,8 @@ void graph_constant_copy(const struct graph_value *constant, void *to)
 
 const void *graph_constant_data(struct graph *graph, uint32_t value)
 {
+    if (!graph_constant_derive(graph, value))
+        return NULL;
     struct graph_value *constant = &graph->values[value];
     const void *ready = graph_constant_ready(constant);
     if (ready)
@@ -88,6 +91,7 @@ void graph_constant_release(struct graph *graph, uint32_t value)
     struct graph_value *constant = &graph->values[value];
     base_pages_release(constant->made, constant->size_bytes);
     constant->made = NULL;
+    constant->deferred = 0;
     if (constant->given && constant->index != GRAPH_NONE && graph->constant_done)
         graph->constant_done(graph->constant_context, constant->index);
     constant->given = NULL;

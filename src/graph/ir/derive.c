@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Weight transforms: values that do not change once the operator is initialised, computed from constants, owned inputs
- * and other such values. If all inputs are constants, a transform runs immediately and its results are constants;
- * otherwise the initializer's dispatch runs it (plan_derive.c, exec.c). So a pass describes how weights are rearranged
+ * and other such values. If all inputs are constants, the results are, too: a transform runs immediately, or, if its
+ * results are large and leave the host one by one, when they are read; otherwise the initializer's dispatch runs it
+ * (plan_derive.c, exec.c). So a pass describes how weights are rearranged
  * without knowing who owns them; only decisions that depend on values require constants. */
 #include "graph/ir/derive.h"
 
@@ -11,6 +12,9 @@
 #include "base/pages.h"
 
 #include <stdlib.h>
+
+/* Smaller results are computed at once: passes may decide by them. */
+#define DEFERRED_BYTES_MIN (UINT64_C(1) << 20)
 
 bool graph_value_fixed(const struct graph *graph, const struct graph_options *options, uint32_t value)
 {
@@ -51,33 +55,68 @@ static HRESULT run_now(struct graph *graph, const struct graph_derivation *d)
     return hr;
 }
 
-bool graph_derive(struct graph *graph, const struct graph_derivation *derivation)
+/* Appends a copy to a list of derivations that wait; their inputs are needed until then. */
+static bool append(struct graph *graph, const struct graph_derivation *derivation, struct graph_derivation **list,
+                   uint32_t *count, uint32_t *capacity)
 {
-    struct graph_derivation *made = NULL;
-    uint32_t count = derivation->input_count + derivation->output_count;
-    if (graph->failed)
-        return false;
-    if (all_constant(graph, derivation->values, derivation->input_count)) {
-        graph->failed = FAILED(run_now(graph, derivation));
-        return !graph->failed;
-    }
-    if (base_array_reserve((void **)&graph->derivations, graph->derivation_count, &graph->derivation_capacity,
-                           sizeof(*graph->derivations)))
-        made = &graph->derivations[graph->derivation_count];
-    if (made) {
-        *made = *derivation;
-        made->context = base_arena_copy(&graph->arena, derivation->context, derivation->context_bytes);
-        made->values = base_arena_copy(&graph->arena, derivation->values, count * sizeof(*made->values));
-    }
-    if (!made || !made->context || !made->values) {
+    const uint32_t values = derivation->input_count + derivation->output_count;
+    struct graph_derivation made = *derivation;
+    made.context = base_arena_copy(&graph->arena, derivation->context, derivation->context_bytes);
+    made.values = base_arena_copy(&graph->arena, derivation->values, values * sizeof(*made.values));
+    if (!made.context || !made.values || !base_array_reserve((void **)list, *count, capacity, sizeof(**list))) {
         graph->failed = true;
         return false;
     }
-    graph->derivation_count++;
+    (*list)[(*count)++] = made;
     for (uint32_t i = 0; i < derivation->input_count; i++)
         graph->values[derivation->values[i]].derives = true;
-    for (uint32_t i = derivation->input_count; i < count; i++)
-        graph->values[derivation->values[i]].place = GRAPH_DERIVED;
+    return true;
+}
+
+static bool defer(struct graph *graph, const struct graph_derivation *derivation)
+{
+    if (!append(graph, derivation, &graph->deferred, &graph->deferred_count, &graph->deferred_capacity))
+        return false;
+    for (uint32_t i = 0; i < derivation->output_count; i++) {
+        const uint32_t value = derivation->values[derivation->input_count + i];
+        graph_constant_put(graph, value, NULL);
+        graph->values[value].deferred = graph->deferred_count;
+    }
+    return true;
+}
+
+static bool worth_deferring(const struct graph *graph, const struct graph_derivation *derivation)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < derivation->output_count; i++)
+        bytes += graph->values[derivation->values[derivation->input_count + i]].size_bytes;
+    return graph->defers && bytes >= DEFERRED_BYTES_MIN;
+}
+
+bool graph_constant_derive(struct graph *graph, uint32_t value)
+{
+    const uint32_t number = graph->values[value].deferred;
+    if (!number)
+        return !graph->failed;
+    graph->failed |= FAILED(run_now(graph, &graph->deferred[number - 1]));
+    graph->deferred[number - 1].run = NULL;
+    return !graph->failed;
+}
+
+bool graph_derive(struct graph *graph, const struct graph_derivation *derivation)
+{
+    if (graph->failed)
+        return false;
+    if (all_constant(graph, derivation->values, derivation->input_count)) {
+        if (worth_deferring(graph, derivation))
+            return defer(graph, derivation);
+        graph->failed = FAILED(run_now(graph, derivation));
+        return !graph->failed;
+    }
+    if (!append(graph, derivation, &graph->derivations, &graph->derivation_count, &graph->derivation_capacity))
+        return false;
+    for (uint32_t i = 0; i < derivation->output_count; i++)
+        graph->values[derivation->values[derivation->input_count + i]].place = GRAPH_DERIVED;
     return true;
 }
 

@@ -24,6 +24,7 @@ void graph_finish(struct graph *graph)
     free(graph->ops);
     free(graph->inserted_before);
     free(graph->derivations);
+    free(graph->deferred);
     base_arena_finish(&graph->arena);
     memset(graph, 0, sizeof(*graph));
 }

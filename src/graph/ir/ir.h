@@ -28,7 +28,9 @@ struct graph_value {
     uint32_t index;
     uint64_t size_bytes;
     const char *name; /* owned by the caller, for messages; NULL: none */
-    bool derives;     /* a derivation that waits for the initializer reads it */
+    bool derives;     /* a derivation that waits reads it */
+    /* CONSTANT: 1 + the number of the deferred derivation that will compute it; 0: the bytes are there */
+    uint32_t deferred;
     /* CONSTANT, looked at through graph_constant_... only */
     const void *given;    /* the caller's bytes, anywhere; zeros follow up to size_bytes */
     uint64_t given_bytes; /* at most size_bytes */
@@ -79,6 +81,9 @@ struct graph {
     uint32_t inserted_count, inserted_capacity;
     struct graph_derivation *derivations; /* in a legal order of execution */
     uint32_t derivation_count, derivation_capacity;
+    bool defers; /* large constants are computed when they are read: a keeper takes them one by one */
+    struct graph_derivation *deferred; /* of constants only; `run` NULL: done */
+    uint32_t deferred_count, deferred_capacity;
     uint32_t input_count, output_count; /* slots of the compiled operator */
     uint32_t flags;                     /* DML_EXECUTION_FLAGS */
     bool failed;                        /* a builder call ran out of memory; checked once at the end */

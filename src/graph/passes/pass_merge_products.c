@@ -159,6 +159,16 @@ static bool ends_panel(const struct graph_op *op)
     return op->k.kind != KERN_QGEMM || last_size(result_of(op)) % KERN_QGEMM_COLUMNS == 0;
 }
 
+/* The device can hold the wide matrix. */
+static bool fits_device(const struct merging *merging)
+{
+    const uint64_t most = merging->options->constant_bytes_max;
+    const struct kern_view *x = &merging->ops[0]->k.tensors[0], *matrix = &merging->ops[0]->k.tensors[1];
+    uint64_t bits = kern_type_bits(matrix->type);
+    return !most ||
+           (base_mul_u64(bits, last_size(x), &bits) && base_mul_u64(bits, merging->columns, &bits) && bits / 8 <= most);
+}
+
 /* Collects the op at `at` and later ones like it; their inputs do not change in between. */
 static bool find(struct merging *merging, uint32_t at)
 {
@@ -180,7 +190,7 @@ static bool find(struct merging *merging, uint32_t at)
         merging->ops[merging->count++] = op;
         merging->columns += last_size(result_of(op));
     }
-    return merging->count > 1 && merging->columns <= INT32_MAX;
+    return merging->count > 1 && merging->columns <= INT32_MAX && fits_device(merging);
 }
 
 /* The op with operands in old results replaced by ones in `wide`, whose value is `value`. */

@@ -75,9 +75,8 @@ static HRESULT check_views(const struct planner *planner)
 
 HRESULT plan_know_constant(struct planner *planner, uint32_t value)
 {
-    if (!planner->known[value])
-        planner->known[value] = plan_share_constant(planner, value);
-    return planner->known[value] ? S_OK : E_OUTOFMEMORY;
+    const struct plan_constant *known = &planner->known[value];
+    return known->data || known->kept ? S_OK : plan_share_constant(planner, value);
 }
 
 /* The value as it is in the persistent buffer: an owned input, or the result of a transform. */
@@ -97,16 +96,22 @@ static HRESULT make_resident(struct planner *planner, uint32_t number)
     return hr;
 }
 
+static void locate_constant(const struct plan_constant *constant, uint64_t bytes, struct graph_location *where)
+{
+    where->buffer = GRAPH_BUFFER_CONSTANT;
+    where->data = constant->data;
+    where->kept = constant->kept;
+    where->bytes = bytes;
+}
+
 static HRESULT locate(struct planner *planner, uint32_t step, uint32_t tensor)
 {
     uint32_t number = planner->graph->ops[step]->value[tensor];
     const struct graph_value *value = &planner->graph->values[number];
     struct graph_location *where = &planner->plan->steps[step].where[tensor];
     bool packed = planner->plan->steps[step].op.packed_input == tensor + 1;
-    if (packed && planner->shared[step]) {
-        where->buffer = GRAPH_BUFFER_CONSTANT;
-        where->data = planner->shared[step];
-        where->bytes = planner->packed[step];
+    if (packed && (planner->shared[step].data || planner->shared[step].kept)) {
+        locate_constant(&planner->shared[step], planner->packed[step], where);
         return S_OK;
     }
     HRESULT hr = value->place == GRAPH_CONSTANT ? plan_know_constant(planner, number) : S_OK;
@@ -135,9 +140,7 @@ static HRESULT locate(struct planner *planner, uint32_t step, uint32_t tensor)
         where->offset += planner->resident[number];
         break;
     case GRAPH_CONSTANT:
-        where->buffer = GRAPH_BUFFER_CONSTANT;
-        where->data = planner->known[number];
-        where->bytes = value->size_bytes;
+        locate_constant(&planner->known[number], value->size_bytes, where);
         break;
     }
     return hr;
@@ -155,7 +158,7 @@ static HRESULT locate_all(struct planner *planner)
         if (!init->pack || init->source.buffer != GRAPH_BUFFER_CONSTANT)
             continue;
         uint32_t input = planner->plan->steps[init->step].op.packed_input - 1;
-        init->source.data = planner->known[planner->graph->ops[init->step]->value[input]];
+        init->source.data = planner->known[planner->graph->ops[init->step]->value[input]].data;
     }
     return hr;
 }
@@ -185,40 +188,23 @@ static bool allocate(struct planner *planner)
     return true;
 }
 
-/* Unused values, whose readers a pass removed, are released now. Of owned inputs only the bytes that are read count:
- * the caller's memory may end after the last element, before its rounded-up size. */
-static void count_readers(struct planner *planner)
-{
-    struct graph *graph = planner->graph;
-    for (uint32_t i = 0; i < graph->op_count; i++)
-        for (uint32_t t = 0; t < graph->ops[i]->k.input_count; t++) {
-            uint32_t value = graph->ops[i]->value[t];
-            uint64_t *bytes = &planner->owned_bytes[value];
-            planner->readers[value]++;
-            if (graph->values[value].place == GRAPH_OWNED)
-                *bytes = BASE_MAX(*bytes, graph_view_span_bytes(&graph->ops[i]->k.tensors[t]));
-        }
-    for (uint32_t i = 0; i < graph->derivation_count; i++) /* handled at the end (plan_derive.c) */
-        for (uint32_t t = 0; t < graph->derivations[i].input_count; t++)
-            planner->readers[graph->derivations[i].values[t]]++;
-    for (uint32_t v = 0; v < graph->value_count; v++)
-        if (graph->values[v].place == GRAPH_CONSTANT && !planner->readers[v])
-            graph_constant_release(graph, v);
-}
-
 static HRESULT make_plan(struct planner *planner)
 {
     HRESULT hr = allocate(planner) ? check_views(planner) : E_OUTOFMEMORY;
     if (SUCCEEDED(hr) && !graph_derivations_trim(planner->graph))
         hr = E_OUTOFMEMORY;
-    if (SUCCEEDED(hr)) {
-        count_readers(planner);
+    if (SUCCEEDED(hr))
+        hr = plan_count_readers(planner);
+    if (SUCCEEDED(hr))
         hr = make_steps(planner);
-    }
     if (SUCCEEDED(hr))
         hr = plan_choose_kernels(planner);
     if (SUCCEEDED(hr))
         hr = plan_find_chains(planner);
+    if (SUCCEEDED(hr) && planner->options->chosen)
+        hr = planner->options->chosen(planner->options->context, planner->plan);
+    if (SUCCEEDED(hr))
+        hr = plan_keep_all(planner);
     if (SUCCEEDED(hr))
         hr = plan_place_temporaries(planner);
     if (SUCCEEDED(hr))

@@ -19,10 +19,11 @@ enum graph_buffer {
 
 struct graph_location {
     enum graph_buffer buffer;
-    uint32_t index;   /* input or output slot */
-    uint64_t offset;  /* bytes */
-    const void *data; /* CONSTANT: all of it, */
-    uint64_t bytes;   /* their number */
+    uint32_t index;                /* input or output slot */
+    uint64_t offset;               /* bytes */
+    const void *data;              /* CONSTANT: all of it, */
+    uint64_t bytes;                /* their number; */
+    const struct graph_kept *kept; /* or, with `data` NULL, where the keeper has it */
 };
 
 struct shader_work; /* shaders/shader.h */

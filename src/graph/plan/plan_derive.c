@@ -58,7 +58,7 @@ static HRESULT locate_value(struct planner *planner, uint32_t value, struct grap
     if (planner->graph->values[value].place == GRAPH_CONSTANT) {
         hr = plan_know_constant(planner, value);
         where->buffer = GRAPH_BUFFER_CONSTANT;
-        where->data = planner->known[value];
+        where->data = planner->known[value].data;
     } else if (planner->graph->values[value].place == GRAPH_DERIVED) {
         locate_made(planner, value, where);
     }

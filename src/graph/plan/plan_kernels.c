@@ -28,11 +28,10 @@ static uint32_t find_packed(struct planner *planner, uint32_t at)
 {
     const struct graph_step *step = &planner->plan->steps[at];
     uint32_t value = planner->graph->ops[at]->value[step->op.packed_input - 1];
-    const struct base_hash layout = planner->options->backend->pack_layout(step);
+    const struct base_hash layout = planner->layouts[at];
     for (uint32_t i = planner->packs[value]; i != GRAPH_NONE; i = planner->next_pack[i])
         if (planner->layouts[i].low == layout.low && planner->layouts[i].high == layout.high)
             return i;
-    planner->layouts[at] = layout;
     planner->next_pack[at] = planner->packs[value];
     planner->packs[value] = at;
     return GRAPH_NONE;
@@ -44,10 +43,8 @@ static HRESULT add_pack(struct planner *planner, uint32_t at, uint64_t bytes)
     const struct graph_step *step = &plan->steps[at];
     uint32_t input = step->op.packed_input - 1;
     const struct graph_value *value = &planner->graph->values[planner->graph->ops[at]->value[input]];
-    if (plan->store && plan->backend->pack && value->place == GRAPH_CONSTANT) {
-        planner->packed[at] = bytes;
+    if (plan->store && plan->backend->pack && value->place == GRAPH_CONSTANT)
         return plan_share_packed(planner, at, bytes);
-    }
     uint32_t earlier = find_packed(planner, at);
     if (earlier != GRAPH_NONE) {
         planner->packed[at] = planner->packed[earlier];
@@ -114,12 +111,23 @@ static HRESULT choose_kernel(struct planner *planner, uint32_t at)
     if (FAILED(hr))
         return hr == DXGI_ERROR_UNSUPPORTED ? refuse(planner, step) : hr;
     add_to_run(plan, step);
+    planner->packed[at] = packed_bytes;
+    if (step->op.packed_input) /* before the step may become one of a chain */
+        planner->layouts[at] = planner->options->backend->pack_layout(step);
+    return S_OK;
+}
+
+HRESULT plan_keep_all(struct planner *planner)
+{
     uint64_t start = base_now_ns();
-    if (step->op.packed_input)
-        hr = add_pack(planner, at, packed_bytes);
-    if (SUCCEEDED(hr))
-        hr = plan_keep_constants(planner, at);
-    plan->constants_ns += base_now_ns() - start;
+    HRESULT hr = S_OK;
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < planner->plan->step_count; i++) {
+        if (planner->plan->steps[i].op.packed_input)
+            hr = add_pack(planner, i, planner->packed[i]);
+        if (SUCCEEDED(hr))
+            hr = plan_keep_constants(planner, i);
+    }
+    planner->plan->constants_ns += base_now_ns() - start;
     return hr;
 }
 

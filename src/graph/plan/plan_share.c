@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Constants and packed weights in the device's store. */
+/* Constants and packed weights: in the store, or with the keeper. */
 #include "graph/plan/planner.h"
 
 #include "graph/ir/constant.h"
@@ -42,16 +42,19 @@ static const void *aligned_bytes(struct planner *planner, uint32_t value)
     return planner->scratch;
 }
 
-/* The blob's bytes, kept by the plan; NULL if out of memory. */
-static const void *take(struct planner *planner, const struct graph_key *key, uint64_t bytes, graph_fill_fn *fill,
-                        void *context)
+/* In a blob of the store, which the plan holds, or with the keeper. */
+static HRESULT take(struct planner *planner, const struct graph_key *key, const struct graph_keeping *keeping,
+                    struct plan_constant *out)
 {
     struct graph_plan *plan = planner->plan;
-    struct graph_blob *blob = graph_store_acquire(plan->store, key, bytes, fill, context);
+    if (planner->options->keep)
+        return plan_keep(planner, key, keeping, out);
+    struct graph_blob *blob = graph_store_acquire(plan->store, key, keeping->bytes, keeping->fill, keeping->context);
     if (!blob)
-        return NULL;
+        return E_OUTOFMEMORY;
     plan->blobs[plan->blob_count++] = blob;
-    return graph_blob_data(blob);
+    out->data = graph_blob_data(blob);
+    return S_OK;
 }
 
 struct packing {
@@ -70,14 +73,15 @@ HRESULT plan_share_packed(struct planner *planner, uint32_t at, uint64_t bytes)
 {
     const struct graph_step *step = &planner->plan->steps[at];
     uint32_t input = step->op.packed_input - 1, value = planner->graph->ops[at]->value[input];
-    const char *data = aligned_bytes(planner, value);
+    HRESULT hr = plan_derive_constant(planner, value);
+    const char *data = SUCCEEDED(hr) ? aligned_bytes(planner, value) : NULL;
     if (!data)
-        return E_OUTOFMEMORY;
-    const struct graph_backend *backend = planner->options->backend;
-    struct packing packing = { backend, step, data + graph_view_byte_offset(&step->op.tensors[input]) };
-    struct graph_key key = { *content_of(planner, value), backend->pack_layout(step) };
-    planner->shared[at] = take(planner, &key, bytes, fill_packed, &packing);
-    return planner->shared[at] ? S_OK : E_OUTOFMEMORY;
+        return FAILED(hr) ? hr : E_OUTOFMEMORY;
+    struct packing packing = { planner->options->backend, step,
+                               data + graph_view_byte_offset(&step->op.tensors[input]) };
+    const struct graph_key key = { *content_of(planner, value), planner->layouts[at] };
+    const struct graph_keeping keeping = { bytes, planner->later, NULL, fill_packed, &packing };
+    return take(planner, &key, &keeping, &planner->shared[at]);
 }
 
 static void fill_plain(void *context, void *data)
@@ -85,36 +89,44 @@ static void fill_plain(void *context, void *data)
     graph_constant_copy(context, data);
 }
 
-static const void *copy_constant(struct planner *planner, const struct graph_value *constant)
+static HRESULT copy_constant(struct planner *planner, uint32_t value)
 {
+    const struct graph_value *constant = &planner->graph->values[value];
     void *copy = base_arena_alloc(&planner->plan->arena, constant->size_bytes);
-    if (copy)
-        graph_constant_copy(constant, copy);
-    return copy;
+    if (!copy)
+        return E_OUTOFMEMORY;
+    graph_constant_copy(constant, copy);
+    planner->known[value].data = copy;
+    return S_OK;
 }
 
-const void *plan_share_constant(struct planner *planner, uint32_t value)
+HRESULT plan_share_constant(struct planner *planner, uint32_t value)
 {
     struct graph_value *constant = &planner->graph->values[value];
+    HRESULT hr = plan_derive_constant(planner, value);
+    if (FAILED(hr))
+        return hr;
     if (!planner->plan->store || constant->size_bytes < SHARED_BYTES_MIN)
-        return copy_constant(planner, constant);
-    struct graph_key key = { .content = *content_of(planner, value) };
-    return take(planner, &key, constant->size_bytes, fill_plain, constant);
+        return copy_constant(planner, value);
+    const struct graph_key key = { .content = *content_of(planner, value) };
+    const struct graph_keeping keeping = { constant->size_bytes, planner->later, graph_constant_ready(constant),
+                                           fill_plain, constant };
+    return take(planner, &key, &keeping, &planner->known[value]);
 }
 
 HRESULT plan_keep_constants(struct planner *planner, uint32_t at)
 {
     const struct graph_op *op = planner->graph->ops[at];
     uint32_t packed = planner->plan->steps[at].op.packed_input;
+    const bool shared = planner->shared[at].data || planner->shared[at].kept;
     for (uint32_t t = 0; t < op->k.input_count; t++) {
         uint32_t value = op->value[t];
         if (planner->graph->values[value].place != GRAPH_CONSTANT)
             continue;
-        bool shared = planner->shared[at] && packed == t + 1;
-        if (!shared && !planner->known[value] && !(planner->known[value] = plan_share_constant(planner, value)))
-            return E_OUTOFMEMORY;
-        if (!--planner->readers[value])
-            graph_constant_release(planner->graph, value);
+        HRESULT hr = shared && packed == t + 1 ? S_OK : plan_know_constant(planner, value);
+        if (FAILED(hr))
+            return hr;
+        plan_forget_reader(planner, value);
     }
     return S_OK;
 }

@@ -29,6 +29,14 @@ struct plan_content {
     struct base_hash hash;
 };
 
+/* A constant as the plan has it: in host memory, or in the keeper's. Both NULL: not yet. */
+struct plan_constant {
+    const void *data;
+    const struct graph_kept *kept;
+};
+
+struct plan_kept; /* plan_keep.c */
+
 struct planner {
     struct graph *graph;
     const struct graph_options *options;
@@ -36,7 +44,7 @@ struct planner {
     char *error;
     uint32_t *block;               /* [value]: number in `blocks`, or GRAPH_NONE */
     uint64_t *resident;            /* [value]: offset in the persistent buffer, or UINT64_MAX */
-    const void **known;            /* [value]: a constant's bytes as the plan stores them */
+    struct plan_constant *known;   /* [value]: a constant as the plan stores it */
     struct plan_content *contents; /* [value]: of constants */
     uint32_t *readers;             /* [value]: of constants: operands not yet served */
     void *scratch; /* an aligned copy of a constant that kernels cannot read in place: of `scratch_value` */
@@ -45,9 +53,12 @@ struct planner {
     uint64_t *made_at;     /* [value]: of derived ones, offset in the initializer's memory unless they are resident */
     uint64_t *owned_bytes; /* [value]: the number of leading bytes of an owned input that are read */
     uint32_t *packs, *next_pack; /* [value], [step]: the steps that pack the value, one for each layout */
-    struct base_hash *layouts;   /* [step]: of those */
-    uint64_t *packed;    /* [step]: offset of its packed input in the persistent buffer; of shared ones the size */
-    const void **shared; /* [step]: its packed input in the store, or NULL */
+    struct base_hash *layouts;   /* [step]: of its packed input */
+    uint64_t *packed; /* [step]: offset of its packed input in the persistent buffer; of shared ones the size */
+    struct plan_constant *shared; /* [step]: its packed input, in the store or the keeper's memory */
+    struct plan_kept *kept;       /* what the keeper has, by key; kept_mask + 1 of them have room */
+    uint32_t kept_mask;
+    uint64_t later; /* bytes of constants that still have readers */
     struct plan_block *blocks;
     uint32_t block_count;
 };
@@ -56,10 +67,21 @@ struct planner {
 HRESULT plan_choose_kernels(struct planner *planner);
 /* Appends room to the persistent buffer. */
 HRESULT plan_add_persistent(struct planner *planner, uint64_t bytes, uint64_t *out_offset);
-/* Packs the step's constant input with `bytes`, unless the store has it already; and the bytes of a constant as the
- * plan stores them, NULL if out of memory (plan_share.c). */
+/* Packing, and the constants of all steps, whose kernels are chosen; no constant is read before. */
+HRESULT plan_keep_all(struct planner *planner);
+/* Packs the step's constant input with `bytes`, unless the store has it already; and a constant as the plan stores it
+ * (plan_share.c). */
 HRESULT plan_share_packed(struct planner *planner, uint32_t at, uint64_t bytes);
-const void *plan_share_constant(struct planner *planner, uint32_t value);
+HRESULT plan_share_constant(struct planner *planner, uint32_t value);
+/* Readers of constants, including deferred transforms; their bytes in all, for the keeper (plan_keep.c). */
+HRESULT plan_count_readers(struct planner *planner);
+/* Computes the constant if that is deferred, and releases constants that were needed for it only. */
+HRESULT plan_derive_constant(struct planner *planner, uint32_t value);
+/* One reader of the constant less; without any it is released. */
+void plan_forget_reader(struct planner *planner, uint32_t value);
+/* Hands the constant to the keeper, unless it has one of this key. */
+HRESULT plan_keep(struct planner *planner, const struct graph_key *key, const struct graph_keeping *keeping,
+                  struct plan_constant *out);
 /* planner->known[value], which is a constant. */
 HRESULT plan_know_constant(struct planner *planner, uint32_t value);
 /* Memory and order of the initializer's transforms of owned inputs (plan_derive.c). */

@@ -6,6 +6,7 @@
 #define GRAPH_STORE_H
 
 #include "base/hash.h"
+#include "graph/keep.h"
 
 struct graph_store;
 struct graph_blob;
@@ -21,7 +22,6 @@ void graph_store_destroy(struct graph_store *store);
 
 /* Returns the blob of this key and size; `fill` writes it into zeroed memory if it does not exist yet, and concurrent
  * requests wait until then. NULL: out of memory. Release it once per call. */
-typedef void graph_fill_fn(void *context, void *data);
 struct graph_blob *graph_store_acquire(struct graph_store *store, const struct graph_key *key, uint64_t bytes,
                                        graph_fill_fn *fill, void *context);
 void graph_store_release(struct graph_store *store, struct graph_blob *blob);

@@ -21,6 +21,12 @@ uint pick(int index, uint d)
     return uint(clamp(index < 0 ? index + size : index, 0, size - 1));
 }
 
+/* Rows may have 4 GiB and more. */
+uvec2 vector_at(uvec2 row, uint number, uint bytes)
+{
+    return add64(row, mul64(number, uvec2(bytes, 0u)));
+}
+
 /* From the row of X that starts at x to the one of Y: vectors first, first + step, ... */
 void copy_row(uint first, int x, int y)
 {
@@ -30,14 +36,14 @@ void copy_row(uint first, int x, int y)
     uint bytes = VECTOR << type_shift(type);
     if (size % VECTOR == 0u && is_whole(type, source, bytes) && is_whole(type, target, bytes) &&
         (first + 3u * step) * VECTOR < size) {
-        uvec4 a = load_words(add64(source, uvec2(bytes * first, 0u)), bytes);
-        uvec4 b = load_words(add64(source, uvec2(bytes * (first + step), 0u)), bytes);
-        uvec4 c = load_words(add64(source, uvec2(bytes * (first + 2u * step), 0u)), bytes);
-        uvec4 d = load_words(add64(source, uvec2(bytes * (first + 3u * step), 0u)), bytes);
-        store_words(add64(target, uvec2(bytes * first, 0u)), bytes, a);
-        store_words(add64(target, uvec2(bytes * (first + step), 0u)), bytes, b);
-        store_words(add64(target, uvec2(bytes * (first + 2u * step), 0u)), bytes, c);
-        store_words(add64(target, uvec2(bytes * (first + 3u * step), 0u)), bytes, d);
+        uvec4 a = load_words(vector_at(source, first, bytes), bytes);
+        uvec4 b = load_words(vector_at(source, first + step, bytes), bytes);
+        uvec4 c = load_words(vector_at(source, first + 2u * step, bytes), bytes);
+        uvec4 d = load_words(vector_at(source, first + 3u * step, bytes), bytes);
+        store_words(vector_at(target, first, bytes), bytes, a);
+        store_words(vector_at(target, first + step, bytes), bytes, b);
+        store_words(vector_at(target, first + 2u * step, bytes), bytes, c);
+        store_words(vector_at(target, first + 3u * step, bytes), bytes, d);
         return;
     }
     for (uint at = first * VECTOR; at < size; at += step * VECTOR) {

@@ -77,7 +77,7 @@ void add_best(inout Total total, float value, uint vector, uint place)
 
 uvec4 load_whole(uvec2 from, uint k)
 {
-    return Quads(add64(from, uvec2(16u * k, 0u))).v;
+    return Quads(add64(from, scaled(int(k), 4u))).v; /* lines may have 4 GiB and more */
 }
 
 /* Vectors k, k + LANES, ... before `end`. */
