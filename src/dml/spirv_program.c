@@ -7,7 +7,6 @@
 
 #include "dml/metacommands.h"
 #include "graph/ir/cost.h"
-#include "graph/ir/view.h"
 #include "shaders/core/block.h"
 
 #include <stdio.h>

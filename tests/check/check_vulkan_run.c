@@ -182,8 +182,11 @@ static HRESULT make_program(struct bench *bench, const struct kern_op *op, const
     }
     for (uint32_t i = 0; SUCCEEDED(hr) && i < plan->step_count; i++)
         note_pipelines(bench, plan->steps[i].shaders);
-    if (SUCCEEDED(hr))
-        hr = dml_spirv_create(&bench->dml, plan, out, error);
+    if (SUCCEEDED(hr)) {
+        struct dml_constants *none = dml_constants_create(&bench->dml);
+        need(none);
+        hr = dml_spirv_create(&bench->dml, plan, none, out, error);
+    }
     graph_plan_destroy(plan);
     graph_finish(&graph);
     graph_store_destroy(options.store);

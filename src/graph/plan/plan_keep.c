@@ -5,6 +5,7 @@
 
 #include "graph/ir/constant.h"
 #include "graph/ir/derive.h"
+#include "graph/ir/view.h"
 
 struct plan_kept {
     bool used;
