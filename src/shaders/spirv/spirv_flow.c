@@ -11,6 +11,12 @@ struct spirv_value spirv_value_of(const struct spirv_writer *writer, const struc
     return local == UINT32_MAX ? writer->module.known[id] : copy->values[local];
 }
 
+bool spirv_is_constant(const struct spirv_writer *writer, const struct spirv_copy *copy, uint32_t id)
+{
+    return spirv_value_of(writer, copy, id).state == SPIRV_CONSTANT &&
+           spirv_is_number(&writer->module, spirv_type_of(&writer->module, id));
+}
+
 /* Whether a branch to the label is one to the start of a loop that the block is in: its condition remains, since a loop
  * has a branch back. */
 static bool is_back(const struct spirv_module *module, uint32_t block, uint32_t label)
@@ -159,14 +165,29 @@ struct spirv_copy *spirv_callee(struct spirv_writer *writer, const struct spirv_
     return *out_waits ? NULL : spirv_copy(writer, function, parameters);
 }
 
-static struct spirv_value value_of_call(struct spirv_writer *writer, const struct spirv_copy *copy, uint32_t at)
+/* A store to a variable as a whole, the function's own or its caller's. */
+static bool store(const struct spirv_writer *writer, struct spirv_copy *copy, uint32_t pointer,
+                  struct spirv_value value)
 {
-    bool waits;
+    const uint32_t by = spirv_defined_by(&writer->module, pointer), local = writer->module.local[pointer];
+    if (by == OpFunctionParameter)
+        return lower(&copy->stores[local], value);
+    return by == OpVariable && local != UINT32_MAX && lower(&copy->values[local], value);
+}
+
+static bool run_call(struct spirv_writer *writer, struct spirv_copy *copy, uint32_t at)
+{
+    const uint32_t *words = writer->module.words + at;
+    bool waits, changed = false;
     const struct spirv_copy *callee = spirv_callee(writer, copy, at, &waits);
-    if (callee)
-        return callee->result;
-    writer->failed |= !waits;
-    return (struct spirv_value){ waits ? SPIRV_NOTHING : SPIRV_VARIES, 0 };
+    if (!callee) {
+        writer->failed |= !waits;
+        return false;
+    }
+    for (uint32_t i = 0; i < callee->function->parameters; i++)
+        if (callee->function->simple >> i & 1)
+            changed |= store(writer, copy, words[4 + i], callee->stores[i]);
+    return lower(&copy->values[writer->module.local[words[2]]], callee->result) || changed;
 }
 
 /* ---- flow ---- */
@@ -176,22 +197,19 @@ static bool run_instruction(struct spirv_writer *writer, struct spirv_copy *copy
     const struct spirv_module *module = &writer->module;
     const uint32_t op = spirv_opcode(module, at), *words = module->words + at;
     struct spirv_value value = { SPIRV_VARIES, 0 };
-    if (op == OpStore) {
-        const uint32_t variable = module->local[words[1]];
-        const bool whole = variable != UINT32_MAX && spirv_defined_by(module, words[1]) == OpVariable;
-        return whole && lower(&copy->values[variable], spirv_value_of(writer, copy, words[2]));
-    }
+    if (op == OpStore)
+        return store(writer, copy, words[1], spirv_value_of(writer, copy, words[2]));
+    if (op == OpFunctionCall)
+        return run_call(writer, copy, at);
     if (!spirv_op(op)->result || op == OpLabel)
         return false;
     const uint32_t local = module->local[words[spirv_op(op)->result]];
     if (op == OpVariable)
-        value.state = spirv_length(module, at) > 4 || module->escapes[words[2]] & 1 ? SPIRV_VARIES : SPIRV_NOTHING;
+        value.state = spirv_length(module, at) > 4 || module->uses[words[2]] & SPIRV_ESCAPES ? SPIRV_VARIES : SPIRV_NOTHING;
     else if (op == OpPhi)
         value = value_of_phi(writer, copy, at, block);
     else if (op == OpLoad)
         value = value_of_load(writer, copy, at);
-    else if (op == OpFunctionCall)
-        value = value_of_call(writer, copy, at);
     else if (spirv_op(op)->effect == EFFECT_NONE)
         value = value_of_operation(writer, copy, at);
     return lower(&copy->values[local], value);

@@ -78,7 +78,7 @@ static void mark_merges(const struct spirv_writer *writer, struct spirv_copy *co
 
 static bool use(const struct spirv_writer *writer, struct spirv_copy *copy, uint32_t id)
 {
-    if (spirv_value_of(writer, copy, id).state == SPIRV_CONSTANT)
+    if (spirv_is_constant(writer, copy, id))
         return false;
     const uint32_t local = writer->module.local[spirv_stands_for(writer, copy, id)];
     const bool changed = local != UINT32_MAX && !copy->used[local];

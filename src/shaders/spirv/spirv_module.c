@@ -48,17 +48,14 @@ static bool read_global(struct spirv_module *module, uint32_t at)
         module->entry = length > 3 && !module->entry ? words[2] : 0; /* one, and only one */
         return module->entry != 0;
     }
-    if (op == OpDecorate) {
-        const bool good = length > 2 && words[1] < module->bound;
-        if (good)
-            note_decoration(module, at);
-        return good;
-    }
+    if (op == OpDecorate && words[1] < module->bound)
+        note_decoration(module, at);
+    if (op == OpDecorate || op == OpMemberDecorate || op == OpExecutionMode)
+        return words[1] < module->bound;
     if (op == OpExtInstImport)
         return length > 2 && define(module, at, words[1], UINT32_MAX);
     if (!row) /* without a result, and with no id that could change, or without a meaning */
-        return op == OpCapability || op == OpExtension || op == OpMemoryModel || op == OpExecutionMode ||
-               op == OpMemberDecorate || (op >= OpSource && op <= OpLine) || op == OpModuleProcessed;
+        return op == OpCapability || op == OpExtension || op == OpMemoryModel || (op >= OpSource && op <= OpLine) || op == OpModuleProcessed;
     if (op == OpTypeForwardPointer)
         return length == 3 && words[1] < module->bound;
     if (!row->result || length <= row->result || !define(module, at, words[row->result], UINT32_MAX))
@@ -92,7 +89,7 @@ static bool read_local(struct spirv_module *module, struct spirv_function *funct
     if (row->result && !define(module, at, words[row->result], function->locals++))
         return false;
     if (op == OpFunctionParameter)
-        return ++function->parameters <= SPIRV_PARAMETERS_MAX;
+        return !block && ++function->parameters <= SPIRV_PARAMETERS_MAX;
     if (op == OpLabel) {
         function->blocks++;
         return (!block || block->end) && add_block(module, at);
@@ -125,6 +122,20 @@ static bool read_functions(struct spirv_module *module)
     return true;
 }
 
+/* The words that an instruction has at least. */
+static uint32_t least_length(uint32_t op)
+{
+    const struct spirv_op *row = spirv_op(op);
+    if (op == OpConstant || op == OpSpecConstant || op == OpTypeInt || op == OpTypePointer)
+        return 4;
+    if (op == OpFunctionCall || op == OpAccessChain || op == OpInBoundsAccessChain)
+        return 4;
+    if (op == OpFunction)
+        return 5;
+    return row ? 1u + row->result + row->literals + (row->ids == SPIRV_ALL ? 0 : row->ids)
+               : op == OpDecorate || op == OpMemberDecorate || op == OpExecutionMode ? 3 : 1;
+}
+
 /* Lengths within the module, ids below the bound, and the number of functions and blocks for the allocation. */
 static bool measure(const struct spirv_module *module, uint32_t *out_functions, uint32_t *out_blocks)
 {
@@ -132,7 +143,7 @@ static bool measure(const struct spirv_module *module, uint32_t *out_functions, 
         const uint32_t op = spirv_opcode(module, at);
         uint32_t ids, first = spirv_operands(module, at, &ids);
         length = spirv_length(module, at);
-        if (!length || length > module->count - at)
+        if (length < least_length(op) || length > module->count - at)
             return false;
         for (uint32_t i = 0; i < ids; i++)
             if (module->words[first + i] >= module->bound)
@@ -154,7 +165,7 @@ static uint32_t special_value(const struct spirv_module *module, uint32_t id, ui
 {
     for (uint32_t at = module->decorations[id]; at; at = module->next_decoration[at])
         for (uint32_t i = 0; module->words[at + 2] == SPIRV_DECORATION_SPEC_ID && i < count; i++)
-            if (constants[i].id == module->words[at + 3])
+            if (spirv_length(module, at) > 3 && constants[i].id == module->words[at + 3])
                 return constants[i].value;
     return value;
 }
@@ -224,45 +235,59 @@ static struct spirv_function *function_of(const struct spirv_module *module, uin
     return spirv_defined_by(module, id) == OpFunction ? &module->functions[module->place[id]] : NULL;
 }
 
-/* Uses of pointers by an instruction, other than by loads, stores, and calls that only read. false: a call of no
- * function. */
-static bool note_escapes(struct spirv_module *module, uint32_t at)
+/* What an instruction does with a variable in operand `i`. */
+static enum spirv_use use_of(uint32_t op, uint32_t i, const struct spirv_function *callee)
+{
+    if (op == OpLoad && i == 0)
+        return 0;
+    if (op == OpStore && i == 0)
+        return SPIRV_STORED;
+    if (!callee || i == 0)
+        return SPIRV_ESCAPES;
+    return callee->read_only >> (i - 1) & 1 ? 0 : callee->simple >> (i - 1) & 1 ? SPIRV_STORED : SPIRV_ESCAPES;
+}
+
+/* false: a call of no function. */
+static bool note_uses(struct spirv_module *module, uint32_t at)
 {
     const uint32_t op = spirv_opcode(module, at), *words = module->words;
     uint32_t count, first = spirv_operands(module, at, &count);
     const struct spirv_function *callee = op == OpFunctionCall ? function_of(module, words[first]) : NULL;
     if (op == OpFunctionCall && (!callee || count != callee->parameters + 1))
         return false;
-    for (uint32_t i = 0; i < count; i++) {
-        const bool reads = (op == OpLoad && i == 0) || (callee && i && callee->read_only >> (i - 1) & 1);
-        if (!reads && !(op == OpStore && i == 0))
-            module->escapes[words[first + i]] = 1;
-        if (!reads) /* a parameter that is one is more than read */
-            module->escapes[words[first + i]] |= 2;
-    }
+    for (uint32_t i = 0; i < count; i++)
+        module->uses[words[first + i]] |= (uint8_t)use_of(op, i, callee);
     return true;
 }
 
-/* Until nothing changes: a parameter is only read if it is only passed to functions that only read it. */
-static bool find_escapes(struct spirv_module *module)
+/* Whether it has fewer such parameters than thought. */
+static bool note_parameters(struct spirv_module *module, struct spirv_function *function)
+{
+    uint32_t simple = 0, read_only = 0, at = function->begin + 5;
+    for (uint32_t p = 0; p < function->parameters; p++, at += 3) {
+        const uint32_t uses = module->uses[module->words[at + 2]];
+        const bool variable = is_pointer_type(module, module->words[at + 1]) && !(uses & SPIRV_ESCAPES);
+        simple |= (uint32_t)variable << p;
+        read_only |= (uint32_t)(variable && !uses) << p;
+    }
+    const bool changed = simple != function->simple || read_only != function->read_only;
+    function->simple = simple;
+    function->read_only = read_only;
+    return changed;
+}
+
+/* Until nothing changes: parameters are what the functions that they are passed to make of them. */
+static bool find_uses(struct spirv_module *module)
 {
     for (uint32_t i = 0; i < module->function_count; i++)
-        module->functions[i].read_only = (1u << module->functions[i].parameters) - 1;
+        module->functions[i].read_only = module->functions[i].simple = (1u << module->functions[i].parameters) - 1;
     for (bool changed = true; changed;) {
         changed = false;
         for (uint32_t at = module->functions_begin; at < module->count; at += spirv_length(module, at))
-            if (!note_escapes(module, at))
+            if (!note_uses(module, at))
                 return false;
-        for (uint32_t i = 0; i < module->function_count; i++) {
-            struct spirv_function *function = &module->functions[i];
-            uint32_t at = function->begin + 5;
-            for (uint32_t p = 0; p < function->parameters; p++, at += 3)
-                if (function->read_only >> p & 1 &&
-                    (!is_pointer_type(module, module->words[at + 1]) || module->escapes[module->words[at + 2]])) {
-                    function->read_only &= ~(1u << p);
-                    changed = true;
-                }
-        }
+        for (uint32_t i = 0; i < module->function_count; i++)
+            changed |= note_parameters(module, &module->functions[i]);
     }
     return true;
 }
@@ -301,8 +326,27 @@ static bool check_end(const struct spirv_module *module, const struct spirv_func
     return good;
 }
 
+/* Operands are defined in the function, or outside of all. */
+static bool check_operands(const struct spirv_module *module, const struct spirv_function *function, uint32_t at,
+                           uint32_t end)
+{
+    const struct spirv_op *row = spirv_op(spirv_opcode(module, at));
+    uint32_t count, first = spirv_operands(module, at, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t id = module->words[first + i], definition = module->definition[id];
+        const bool own = definition > function->begin && definition < end;
+        if (!definition || (module->local[id] != UINT32_MAX && !own))
+            return false;
+    }
+    return !row || row->result < 2 || module->local[module->words[at + 1]] == UINT32_MAX;
+}
+
 static bool check_blocks(const struct spirv_module *module, const struct spirv_function *function)
 {
+    const uint32_t end = module->blocks[function->first_block + function->blocks - 1].end + 1;
+    for (uint32_t at = function->begin + 5; at < end; at += spirv_length(module, at))
+        if (!check_operands(module, function, at, end))
+            return false;
     for (uint32_t i = 0; i < function->blocks; i++) {
         const struct spirv_block *block = &module->blocks[function->first_block + i];
         if (!check_end(module, function, block->end, block->merge != 0) ||
@@ -327,16 +371,16 @@ static bool check_functions(const struct spirv_module *module)
 static bool allocate(struct spirv_module *module, uint32_t functions, uint32_t blocks)
 {
     module->definition = calloc(module->bound, sizeof(*module->definition));
-    module->local = calloc(module->bound, sizeof(*module->local));
+    module->local = malloc(module->bound * sizeof(*module->local));
     module->place = calloc(module->bound, sizeof(*module->place));
     module->decorations = calloc(module->bound, sizeof(*module->decorations));
     module->next_decoration = calloc(module->count, sizeof(*module->next_decoration));
     module->known = calloc(module->bound, sizeof(*module->known));
-    module->escapes = calloc(module->bound, 1);
+    module->uses = calloc(module->bound, 1);
     module->functions = calloc(functions + 1u, sizeof(*module->functions));
     module->blocks = calloc(blocks + 1u, sizeof(*module->blocks));
     return module->definition && module->local && module->place && module->decorations && module->next_decoration &&
-           module->known && module->escapes && module->functions && module->blocks;
+           module->known && module->uses && module->functions && module->blocks;
 }
 
 void spirv_module_free(struct spirv_module *module)
@@ -347,7 +391,7 @@ void spirv_module_free(struct spirv_module *module)
     free(module->decorations);
     free(module->next_decoration);
     free(module->known);
-    free(module->escapes);
+    free(module->uses);
     free(module->functions);
     free(module->blocks);
 }
@@ -362,11 +406,12 @@ bool spirv_module_read(struct spirv_module *module, const uint32_t *words, size_
     *module = (struct spirv_module){ .words = words, .count = (uint32_t)count, .bound = words[3] };
     if (!measure(module, &functions, &blocks) || !allocate(module, functions, blocks))
         return false;
+    memset(module->local, 0xff, module->bound * sizeof(*module->local)); /* global */
     for (; at < module->count && spirv_opcode(module, at) != OpFunction; at += spirv_length(module, at))
         if (!read_global(module, at))
             return false;
     module->functions_begin = at;
     return read_functions(module) && check_functions(module) && module->uint_type && module->entry && module->entry < module->bound &&
            function_of(module, module->entry) && !function_of(module, module->entry)->parameters &&
-           read_constants(module, constants, constant_count) && find_escapes(module);
+           read_constants(module, constants, constant_count) && find_uses(module);
 }

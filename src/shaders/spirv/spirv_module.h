@@ -84,8 +84,12 @@ struct spirv_function {
     uint32_t id, begin; /* position of OpFunction */
     uint32_t parameters, first_block, blocks;
     uint32_t locals;    /* ids that are defined in it, the parameters first */
-    uint32_t read_only; /* bit i: parameter i is a variable that it only reads */
+    uint32_t read_only; /* bit i: parameter i is a variable that it only reads ... */
+    uint32_t simple;    /* ... or, as a whole, reads and sets */
 };
+
+/* How a variable is used besides being loaded: stored as a whole; in parts, or in ways that are not known. */
+enum spirv_use { SPIRV_STORED = 1, SPIRV_ESCAPES = 2 };
 
 struct spirv_module {
     const uint32_t *words;
@@ -99,7 +103,7 @@ struct spirv_module {
     uint32_t *decorations;              /* by id: position of the first OpDecorate, or 0 */
     uint32_t *next_decoration;          /* by position: of the next one of the same id */
     struct spirv_value *known;          /* by id: global constants */
-    uint8_t *escapes;                   /* by id: the variable is used in other ways than loads and stores */
+    uint8_t *uses;                      /* by id of a variable: enum spirv_use */
     struct spirv_function *functions;
     struct spirv_block *blocks;
     uint32_t function_count, block_count;
@@ -142,6 +146,7 @@ struct spirv_copy {
     const struct spirv_function *function;
     struct spirv_copy *next;
     struct spirv_value parameters[SPIRV_PARAMETERS_MAX];
+    struct spirv_value stores[SPIRV_PARAMETERS_MAX]; /* what it sets parameters to that are variables */
     struct spirv_value result;
     struct spirv_value *values; /* by local: of the id, or of what the variable has */
     uint8_t *reached, *kept;    /* by block: is it executed; is its merge instruction kept */
@@ -170,6 +175,8 @@ struct spirv_copy *spirv_copy(struct spirv_writer *writer, const struct spirv_fu
 struct spirv_copy *spirv_callee(struct spirv_writer *writer, const struct spirv_copy *caller, uint32_t at,
                                 bool *out_waits);
 struct spirv_value spirv_value_of(const struct spirv_writer *writer, const struct spirv_copy *copy, uint32_t id);
+/* Whether the id is of a constant number; values of variables are what is in them. */
+bool spirv_is_constant(const struct spirv_writer *writer, const struct spirv_copy *copy, uint32_t id);
 /* Whether the copy's block `from`, which is executed, may continue at the label. */
 bool spirv_continues(const struct spirv_writer *writer, const struct spirv_copy *copy, uint32_t from, uint32_t label);
 /* The label at which a conditional block always continues, 0: several. */

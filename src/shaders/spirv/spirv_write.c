@@ -96,9 +96,8 @@ static uint32_t function_type(struct spirv_writer *writer, const uint32_t *words
 static uint32_t id_of(struct spirv_writer *writer, struct spirv_copy *copy, uint32_t id)
 {
     const struct spirv_module *module = &writer->module;
-    const struct spirv_value value = spirv_value_of(writer, copy, id);
-    if (value.state == SPIRV_CONSTANT && module->local[id] != UINT32_MAX)
-        return spirv_constant_id(writer, spirv_type_of(module, id), value.number);
+    if (spirv_is_constant(writer, copy, id) && module->local[id] != UINT32_MAX)
+        return spirv_constant_id(writer, spirv_type_of(module, id), spirv_value_of(writer, copy, id).number);
     id = spirv_stands_for(writer, copy, id);
     if (module->local[id] == UINT32_MAX) {
         writer->used[id] = 1;
@@ -171,7 +170,6 @@ static void write_call(struct spirv_writer *writer, struct spirv_copy *copy, uin
 static void write_phi(struct spirv_writer *writer, struct spirv_copy *copy, uint32_t at, uint32_t label)
 {
     const struct spirv_module *module = &writer->module;
-    const uint32_t begin = writer->functions.count + 3;
     for (uint32_t i = 3; i + 1 < spirv_length(module, at); i += 2) {
         const uint32_t from = module->place[module->words[at + i + 1]];
         if (copy->reached[from - copy->function->first_block] && spirv_continues(writer, copy, from, label)) {
@@ -179,7 +177,6 @@ static void write_phi(struct spirv_writer *writer, struct spirv_copy *copy, uint
             spirv_put_word(&writer->functions, id_of(writer, copy, module->words[at + i + 1]));
         }
     }
-    (void)begin;
 }
 
 static void write_instruction(struct spirv_writer *writer, struct spirv_copy *copy, uint32_t at, uint32_t label)
