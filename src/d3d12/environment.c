@@ -33,7 +33,7 @@ static void check(void)
     const char *adapters = getenv("ANYDML_ADAPTERS"), *tuning = getenv("ANYDML_TUNING");
     const char *vulkan = getenv("ANYDML_VULKAN_CAPS"), *pipelines = getenv("ANYDML_PIPELINE_CACHE");
     const char *watchdog = getenv("ANYDML_VULKAN_WATCHDOG"), *metacommands = getenv("ANYDML_METACOMMANDS");
-    const char *hardware = getenv("ANYDML_VULKAN_HARDWARE");
+    const char *hardware = getenv("ANYDML_VULKAN_HARDWARE"), *specialize = getenv("ANYDML_VULKAN_SPECIALIZE");
     uint32_t capabilities;
     uint64_t ns;
     char word[64];
@@ -53,6 +53,8 @@ static void check(void)
         tell("ANYDML_METACOMMANDS", metacommands, "must be 0 or 1");
     if (hardware && *hardware && strcmp(hardware, "0") && strcmp(hardware, "1"))
         tell("ANYDML_VULKAN_HARDWARE", hardware, "must be 0 or 1");
+    if (specialize && *specialize && strcmp(specialize, "0") && strcmp(specialize, "1"))
+        tell("ANYDML_VULKAN_SPECIALIZE", specialize, "must be 0 or 1");
     if (tuning && *tuning && strcmp(tuning, "off") && strcmp(tuning, "on"))
         tell("ANYDML_TUNING", tuning, "must be on or off");
     if (pipelines && *pipelines && strcmp(pipelines, "off") && strcmp(pipelines, "on"))

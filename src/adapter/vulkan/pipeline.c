@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/os.h"
 #include "shaders/shader.h"
+#include "shaders/spirv/spirv.h"
 
 #include <stdlib.h>
 
@@ -51,20 +52,55 @@ static bool has_uniforms(const uint32_t *words, uint32_t count)
     return false;
 }
 
-static VkResult create_module(struct adapter_device *device, struct adapter_pipeline *pipeline, VkShaderModule *out)
+/* For the caller to free; NULL: out of memory. */
+static uint32_t *unpack(const struct adapter_pipeline_desc *desc)
 {
-    const struct adapter_pipeline_desc *desc = &pipeline->desc;
     uint32_t *words = malloc(desc->words * sizeof(*words));
     const uint8_t *at = desc->code;
-    if (!words)
-        return VK_ERROR_OUT_OF_HOST_MEMORY;
-    for (uint32_t i = 0; i < desc->words; i++) {
+    for (uint32_t i = 0; words && i < desc->words; i++) {
         words[i] = *at & 127u;
         for (uint32_t shift = 7; *at++ & 128u; shift += 7)
             words[i] |= (*at & 127u) << shift;
     }
-    size_t bytes = desc->words * sizeof(*words);
-    pipeline->uniforms = has_uniforms(words, desc->words);
+    return words;
+}
+
+static bool specializes(void)
+{
+    const char *wanted = getenv("ANYDML_VULKAN_SPECIALIZE"); /* d3d12/environment.c reports errors in it */
+    return !wanted || strcmp(wanted, "0") != 0;
+}
+
+static uint32_t values_of(const struct adapter_device *device, const struct adapter_pipeline *pipeline,
+                          struct spirv_constant *out)
+{
+    const uint32_t count = pipeline->desc.constant_count;
+    for (uint32_t i = 0; i < count; i++)
+        out[i] = (struct spirv_constant){ i, pipeline->constants[i] };
+    const bool half = device->physical->capabilities & SHADER_CAPABILITY_HALF;
+    out[count] = (struct spirv_constant){ VULKAN_SPECIALIZATION_HALF, half ? VK_TRUE : VK_FALSE };
+    out[count + 1] = (struct spirv_constant){ VULKAN_SPECIALIZATION_LARGE,
+                                              pipeline->desc.large_table ? VK_TRUE : VK_FALSE };
+    return count + VULKAN_SPECIALIZATION_OWN;
+}
+
+/* The module for these values; the driver gets them as well, for modules that stay as they are. */
+static VkResult create_module(struct adapter_device *device, struct adapter_pipeline *pipeline,
+                              const struct spirv_constant *values, uint32_t count, VkShaderModule *out)
+{
+    uint32_t *words = unpack(&pipeline->desc);
+    if (!words)
+        return VK_ERROR_OUT_OF_HOST_MEMORY;
+    size_t word_count = pipeline->desc.words;
+    uint32_t *special = specializes() ? spirv_specialize(words, word_count, values, count, &word_count) : NULL;
+    if (special) {
+        free(words);
+        words = special;
+    }
+    base_log(BASE_LOG_DEBUG, "vulkan: %s: %u words of code, %zu when specialised", pipeline->desc.name,
+             pipeline->desc.words, word_count);
+    size_t bytes = word_count * sizeof(*words);
+    pipeline->uniforms = has_uniforms(words, (uint32_t)word_count);
     uint32_t *changed = vulkan_floats_keep(words, &bytes, device->physical->floats);
     VkShaderModuleCreateInfo info = { .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
                                       .codeSize = bytes,
@@ -81,21 +117,16 @@ static VkResult build(struct adapter_device *device, struct adapter_pipeline *pi
 {
     if (pipeline->desc.threads)
         return vulkan_kernel_build(device, pipeline);
-    VkSpecializationMapEntry entries[VULKAN_SPECIALIZATION_MAX + VULKAN_SPECIALIZATION_OWN];
-    uint32_t values[VULKAN_SPECIALIZATION_MAX + VULKAN_SPECIALIZATION_OWN];
-    const uint32_t count = pipeline->desc.constant_count;
+    struct spirv_constant values[VULKAN_SPECIALIZATION_MAX + VULKAN_SPECIALIZATION_OWN];
+    VkSpecializationMapEntry entries[ARRAY_SIZE(values)];
+    const uint32_t count = values_of(device, pipeline, values);
     VkShaderModule module = VK_NULL_HANDLE;
-    for (uint32_t i = 0; i < count; i++) {
-        entries[i] = (VkSpecializationMapEntry){ i, i * 4, 4 };
-        values[i] = pipeline->constants[i];
-    }
-    entries[count] = (VkSpecializationMapEntry){ VULKAN_SPECIALIZATION_HALF, count * 4, 4 };
-    values[count] = device->physical->capabilities & SHADER_CAPABILITY_HALF ? VK_TRUE : VK_FALSE;
-    entries[count + 1] = (VkSpecializationMapEntry){ VULKAN_SPECIALIZATION_LARGE, (count + 1) * 4, 4 };
-    values[count + 1] = pipeline->desc.large_table ? VK_TRUE : VK_FALSE;
-    VkSpecializationInfo constants = { count + VULKAN_SPECIALIZATION_OWN, entries,
-                                       (count + VULKAN_SPECIALIZATION_OWN) * 4u, values };
-    VkResult result = create_module(device, pipeline, &module);
+    for (uint32_t i = 0; i < count; i++)
+        entries[i] = (VkSpecializationMapEntry){
+            values[i].id, (uint32_t)(i * sizeof(*values) + offsetof(struct spirv_constant, value)), 4
+        };
+    VkSpecializationInfo constants = { count, entries, count * sizeof(*values), values };
+    VkResult result = create_module(device, pipeline, values, count, &module);
     if (result != VK_SUCCESS)
         return result;
     VkComputePipelineCreateInfo info = {
