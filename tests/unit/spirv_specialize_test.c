@@ -108,9 +108,10 @@ static bool is_valid(const uint32_t *words, size_t count)
     char path[] = "/tmp/anydml-spirv-XXXXXX", command[200];
     const int file = mkstemp(path);
     const bool written = file >= 0 && write(file, words, count * 4) == (ssize_t)(count * 4);
-    snprintf(command, sizeof(command),
-             "! command -v spirv-val >/dev/null || spirv-val --target-env vulkan1.2 --uniform-buffer-standard-layout %s >&2",
-             path);
+    snprintf(
+        command, sizeof(command),
+        "! command -v spirv-val >/dev/null || spirv-val --target-env vulkan1.2 --uniform-buffer-standard-layout %s >&2",
+        path);
     const bool good = written && system(command) == 0;
     if (file >= 0) {
         close(file);
@@ -237,13 +238,14 @@ static void test_size(void)
     for (uint32_t n = 0; n <= INSTS; n++) {
         op.u.map.inst_count = n;
         if (n)
-            op.u.map.inst[n - 1] = (struct kern_map_inst){ n % 2 ? KERN_MAP_ADD : KERN_MAP_MUL, 1, 1, { (uint8_t)(n + 1), 1 } };
+            op.u.map.inst[n - 1] =
+                (struct kern_map_inst){ n % 2 ? KERN_MAP_ADD : KERN_MAP_MUL, 1, 1, { (uint8_t)(n + 1), 1 } };
         op.u.map.store[0] = (uint8_t)(2 + n);
         sizes[n] = check_program(&op, n == INSTS);
     }
     TEST_FOR(sizes[0] * 6 < code_of("map_flat")->words, "no instruction: %zu words", sizes[0]);
-    TEST_FOR(sizes[INSTS] - sizes[0] < INSTS * 300, "%d instructions: %zu words, without %zu", INSTS,
-             sizes[INSTS], sizes[0]);
+    TEST_FOR(sizes[INSTS] - sizes[0] < INSTS * 800, "%d instructions: %zu words, without %zu", INSTS, sizes[INSTS],
+             sizes[0]);
 }
 
 /* ---- what fails ---- */
@@ -253,11 +255,11 @@ static void test_allocations(void)
     const struct spirv_constant constants[] = { { HALF, 1 } };
     uint32_t *words = NULL;
     size_t count;
-    unpack(code_of("map_flat"));
+    unpack(code_of("map"));
     uint32_t n = 1;
     for (; !words && n < 10000; n += n < 40 ? 1 : 17) {
         left = n;
-        words = spirv_specialize(before, code_of("map_flat")->words, constants, 1, &count);
+        words = spirv_specialize(before, code_of("map")->words, constants, 1, &count);
         TEST_FOR(!words || left, "allocation %u: there is a module although it failed", n);
     }
     left = UINT32_MAX;

@@ -79,8 +79,8 @@ static uint32_t values_of(const struct adapter_device *device, const struct adap
         out[i] = (struct spirv_constant){ i, pipeline->constants[i] };
     const bool half = device->physical->capabilities & SHADER_CAPABILITY_HALF;
     out[count] = (struct spirv_constant){ VULKAN_SPECIALIZATION_HALF, half ? VK_TRUE : VK_FALSE };
-    out[count + 1] = (struct spirv_constant){ VULKAN_SPECIALIZATION_LARGE,
-                                              pipeline->desc.large_table ? VK_TRUE : VK_FALSE };
+    out[count + 1] =
+        (struct spirv_constant){ VULKAN_SPECIALIZATION_LARGE, pipeline->desc.large_table ? VK_TRUE : VK_FALSE };
     return count + VULKAN_SPECIALIZATION_OWN;
 }
 
@@ -122,9 +122,9 @@ static VkResult build(struct adapter_device *device, struct adapter_pipeline *pi
     const uint32_t count = values_of(device, pipeline, values);
     VkShaderModule module = VK_NULL_HANDLE;
     for (uint32_t i = 0; i < count; i++)
-        entries[i] = (VkSpecializationMapEntry){
-            values[i].id, (uint32_t)(i * sizeof(*values) + offsetof(struct spirv_constant, value)), 4
-        };
+        entries[i] =
+            (VkSpecializationMapEntry){ values[i].id,
+                                        (uint32_t)(i * sizeof(*values) + offsetof(struct spirv_constant, value)), 4 };
     VkSpecializationInfo constants = { count, entries, count * sizeof(*values), values };
     VkResult result = create_module(device, pipeline, values, count, &module);
     if (result != VK_SUCCESS)

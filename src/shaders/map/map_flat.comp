@@ -83,6 +83,16 @@ void store_output(uint t, uint line, uint first, uint count, uvec4 words)
     store_vector(type, bases[t], at_line(t, line) + int(first) * stride, stride, count, VECTOR, words);
 }
 
+/* The type to which from_bits() converts an element. */
+uint computed_in(uint type)
+{
+    if (type == TYPE_FLOAT16 || type == TYPE_BFLOAT16)
+        return TYPE_FLOAT32;
+    if (type_shift(type) > 1u)
+        return type;
+    return type_is_signed(type) ? TYPE_INT32 : TYPE_UINT32;
+}
+
 /* Element i of an input in its register, and with TWO the next one. Loops avoid duplicated code. */
 uvec4 take_input(uint t, inout uvec4 words, uint i)
 {
@@ -95,14 +105,14 @@ uvec4 take_input(uint t, inout uvec4 words, uint i)
         words = words.yzwx;
     }
     for (uint j = 0u; j < AT_ONCE; j++) {
-        uint compute_type = TYPE_FLOAT32;
+        uint compute_type; /* computed_in(type), which unlike this is a constant */
         uvec2 bits = pair ? uvec2(floatBitsToUint(halves.x), 0u) : words.xy;
         halves = halves.yx;
         if (!pair && access(t) != MAP_FLAT_ONCE)
             bits = take_element(words, i + j, type_shift(type));
         if (!pair)
             bits = from_bits(bits, type, compute_type);
-        taken = uvec4(taken.zw, convert(bits, compute_type, LOADS >> 4u * t & 15u));
+        taken = uvec4(taken.zw, convert(bits, computed_in(type), LOADS >> 4u * t & 15u));
     }
     return TWO ? taken : taken.zwxy;
 }

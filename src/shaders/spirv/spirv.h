@@ -3,7 +3,8 @@
  * specialization constants, with nothing that depends on them alone. Functions get a copy for each combination of
  * constants with which they are called; branches that are never taken, with all that only they use, are dropped.
  * Arithmetic on data stays as it is, so that results do not change by a bit. Drivers would do the same after they have
- * copied every function into its callers, which takes them a hundred times as long for shaders that interpret constants. */
+ * copied every function into its callers, which takes them a hundred times as long for shaders that interpret
+ * constants. */
 #ifndef SHADERS_SPIRV_H
 #define SHADERS_SPIRV_H
 

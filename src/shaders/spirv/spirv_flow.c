@@ -35,8 +35,8 @@ static bool goes(const struct spirv_writer *writer, const struct spirv_copy *cop
     if (op == OpBranchConditional) {
         if (is_back(module, block, words[2]) || is_back(module, block, words[3]))
             value.state = SPIRV_VARIES;
-        return i > 1 && i < 4 && (value.state == SPIRV_VARIES ||
-                                  (value.state == SPIRV_CONSTANT && i == (value.number ? 2u : 3u)));
+        return i > 1 && i < 4 &&
+               (value.state == SPIRV_VARIES || (value.state == SPIRV_CONSTANT && i == (value.number ? 2u : 3u)));
     }
     if (op != OpSwitch || i < 2 || i % 2)
         return false;
@@ -205,7 +205,8 @@ static bool run_instruction(struct spirv_writer *writer, struct spirv_copy *copy
         return false;
     const uint32_t local = module->local[words[spirv_op(op)->result]];
     if (op == OpVariable)
-        value.state = spirv_length(module, at) > 4 || module->uses[words[2]] & SPIRV_ESCAPES ? SPIRV_VARIES : SPIRV_NOTHING;
+        value.state =
+            spirv_length(module, at) > 4 || module->uses[words[2]] & SPIRV_ESCAPES ? SPIRV_VARIES : SPIRV_NOTHING;
     else if (op == OpPhi)
         value = value_of_phi(writer, copy, at, block);
     else if (op == OpLoad)
@@ -277,8 +278,7 @@ static bool has_effect(struct spirv_writer *writer, const struct spirv_copy *cop
         const struct spirv_copy *callee = spirv_callee(writer, copy, at, &waits);
         return !callee || callee->effects;
     }
-    return op < OpPhi ? spirv_op(op)->effect != EFFECT_NONE
-                      : op > OpUnreachable && spirv_op(op)->effect != EFFECT_NONE;
+    return op < OpPhi ? spirv_op(op)->effect != EFFECT_NONE : op > OpUnreachable && spirv_op(op)->effect != EFFECT_NONE;
 }
 
 static void summarize(struct spirv_writer *writer, struct spirv_copy *copy)

@@ -2,7 +2,7 @@
 /* What of a copy of a function its new code has: instructions whose results are used, and merge instructions. */
 #include "shaders/spirv/spirv_module.h"
 
-uint32_t spirv_stands_for(const struct spirv_writer *writer, const struct spirv_copy *copy, uint32_t id)
+uint32_t spirv_only_value(const struct spirv_writer *writer, const struct spirv_copy *copy, uint32_t id)
 {
     const struct spirv_module *module = &writer->module;
     while (module->local[id] != UINT32_MAX) {
@@ -80,7 +80,7 @@ static bool use(const struct spirv_writer *writer, struct spirv_copy *copy, uint
 {
     if (spirv_is_constant(writer, copy, id))
         return false;
-    const uint32_t local = writer->module.local[spirv_stands_for(writer, copy, id)];
+    const uint32_t local = writer->module.local[spirv_only_value(writer, copy, id)];
     const bool changed = local != UINT32_MAX && !copy->used[local];
     if (changed)
         copy->used[local] = 1;
@@ -106,7 +106,8 @@ static bool use_operands(struct spirv_writer *writer, struct spirv_copy *copy, u
     if (op == OpFunctionCall)
         return use_arguments(writer, copy, at);
     for (uint32_t i = 0; i < count; i += op == OpPhi ? 2 : 1) {
-        const uint32_t from = op == OpPhi ? module->place[module->words[first + i + 1]] - copy->function->first_block : 0;
+        const uint32_t from =
+            op == OpPhi ? module->place[module->words[first + i + 1]] - copy->function->first_block : 0;
         if (op != OpPhi || copy->reached[from])
             changed |= use(writer, copy, module->words[first + i]);
     }
@@ -138,8 +139,7 @@ static bool use_end(struct spirv_writer *writer, struct spirv_copy *copy, uint32
 {
     const struct spirv_module *module = &writer->module;
     const uint32_t end = module->blocks[block].end, op = spirv_opcode(module, end);
-    const bool condition =
-        (op == OpBranchConditional || op == OpSwitch) && !spirv_only_target(writer, copy, block);
+    const bool condition = (op == OpBranchConditional || op == OpSwitch) && !spirv_only_target(writer, copy, block);
     return (condition || op == OpReturnValue) && use(writer, copy, module->words[end + 1]);
 }
 

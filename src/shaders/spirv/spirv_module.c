@@ -55,7 +55,8 @@ static bool read_global(struct spirv_module *module, uint32_t at)
     if (op == OpExtInstImport)
         return length > 2 && define(module, at, words[1], UINT32_MAX);
     if (!row) /* without a result, and with no id that could change, or without a meaning */
-        return op == OpCapability || op == OpExtension || op == OpMemoryModel || (op >= OpSource && op <= OpLine) || op == OpModuleProcessed;
+        return op == OpCapability || op == OpExtension || op == OpMemoryModel || (op >= OpSource && op <= OpLine) ||
+               op == OpModuleProcessed;
     if (op == OpTypeForwardPointer)
         return length == 3 && words[1] < module->bound;
     if (!row->result || length <= row->result || !define(module, at, words[row->result], UINT32_MAX))
@@ -107,7 +108,7 @@ static bool read_functions(struct spirv_module *module)
     while (at < module->count) {
         struct spirv_function *function = &module->functions[module->function_count];
         const uint32_t *words = module->words + at;
-        if (spirv_opcode(module, at) != OpFunction || spirv_length(module, at) != 5 ||
+        if (spirv_opcode(module, at) != OpFunction || spirv_length(module, at) != 5 || words[1] >= module->bound ||
             words[4] >= module->bound || !define(module, at, words[2], UINT32_MAX))
             return false;
         *function = (struct spirv_function){ .id = words[2], .begin = at, .first_block = module->block_count };
@@ -133,7 +134,8 @@ static uint32_t least_length(uint32_t op)
     if (op == OpFunction)
         return 5;
     return row ? 1u + row->result + row->literals + (row->ids == SPIRV_ALL ? 0 : row->ids)
-               : op == OpDecorate || op == OpMemberDecorate || op == OpExecutionMode ? 3 : 1;
+           : op == OpDecorate || op == OpMemberDecorate || op == OpExecutionMode ? 3
+                                                                                 : 1;
 }
 
 /* Lengths within the module, ids below the bound, and the number of functions and blocks for the allocation. */
@@ -411,7 +413,8 @@ bool spirv_module_read(struct spirv_module *module, const uint32_t *words, size_
         if (!read_global(module, at))
             return false;
     module->functions_begin = at;
-    return read_functions(module) && check_functions(module) && module->uint_type && module->entry && module->entry < module->bound &&
-           function_of(module, module->entry) && !function_of(module, module->entry)->parameters &&
-           read_constants(module, constants, constant_count) && find_uses(module);
+    return read_functions(module) && check_functions(module) && module->uint_type && module->entry &&
+           module->entry < module->bound && function_of(module, module->entry) &&
+           !function_of(module, module->entry)->parameters && read_constants(module, constants, constant_count) &&
+           find_uses(module);
 }

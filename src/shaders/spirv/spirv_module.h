@@ -77,7 +77,8 @@ bool spirv_fold(uint32_t op, uint32_t literal, const uint32_t *a, uint32_t count
 
 struct spirv_block {
     uint32_t label;
-    uint32_t begin, merge, end; /* positions: behind the label; of the merge instruction, or 0; of the last instruction */
+    uint32_t begin, merge,
+        end; /* positions: behind the label; of the merge instruction, or 0; of the last instruction */
 };
 
 struct spirv_function {
@@ -94,16 +95,16 @@ enum spirv_use { SPIRV_STORED = 1, SPIRV_ESCAPES = 2 };
 struct spirv_module {
     const uint32_t *words;
     uint32_t count, bound;
-    uint32_t entry;                     /* the function's id */
-    uint32_t functions_begin;           /* position */
-    uint32_t uint_type, bool_type;      /* ids */
-    uint32_t *definition;               /* by id: position of the instruction, or 0 */
-    uint32_t *local;                    /* by id: number within its function; UINT32_MAX: global */
-    uint32_t *place;                    /* by id: number of the block or function with this label or name */
-    uint32_t *decorations;              /* by id: position of the first OpDecorate, or 0 */
-    uint32_t *next_decoration;          /* by position: of the next one of the same id */
-    struct spirv_value *known;          /* by id: global constants */
-    uint8_t *uses;                      /* by id of a variable: enum spirv_use */
+    uint32_t entry;                /* the function's id */
+    uint32_t functions_begin;      /* position */
+    uint32_t uint_type, bool_type; /* ids */
+    uint32_t *definition;          /* by id: position of the instruction, or 0 */
+    uint32_t *local;               /* by id: number within its function; UINT32_MAX: global */
+    uint32_t *place;               /* by id: number of the block or function with this label or name */
+    uint32_t *decorations;         /* by id: position of the first OpDecorate, or 0 */
+    uint32_t *next_decoration;     /* by position: of the next one of the same id */
+    struct spirv_value *known;     /* by id: global constants */
+    uint8_t *uses;                 /* by id of a variable: enum spirv_use */
     struct spirv_function *functions;
     struct spirv_block *blocks;
     uint32_t function_count, block_count;
@@ -183,8 +184,8 @@ bool spirv_continues(const struct spirv_writer *writer, const struct spirv_copy 
 uint32_t spirv_only_target(const struct spirv_writer *writer, const struct spirv_copy *copy, uint32_t block);
 /* The local variable that a pointer points into, 0: none, or not known. */
 uint32_t spirv_variable_of(const struct spirv_module *module, uint32_t pointer);
-/* The id that an id of a phi or selection between one possible value stands for. */
-uint32_t spirv_stands_for(const struct spirv_writer *writer, const struct spirv_copy *copy, uint32_t id);
+/* The only possible value of an id that is defined by a phi or a selection; other ids are their own. */
+uint32_t spirv_only_value(const struct spirv_writer *writer, const struct spirv_copy *copy, uint32_t id);
 
 /* Marks what is used, and which merge instructions are kept. */
 void spirv_mark(struct spirv_writer *writer, struct spirv_copy *copy);

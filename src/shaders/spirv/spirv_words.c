@@ -9,7 +9,7 @@ enum { CORE = 512, EXTENSIONS = 4450, EXTENSION_COUNT = 16 };
 #define PLACE(number) ((number) < CORE ? (number) : CORE + (number)-EXTENSIONS)
 
 static const struct spirv_op ops[CORE + EXTENSION_COUNT] = {
-#define ALL SPIRV_ALL
+#define ALL                                             SPIRV_ALL
 #define OP(name, number, result, literals, ids, effect) [PLACE(number)] = { number, ids, result, literals, effect },
 #include "shaders/spirv/spirv_ops.def"
 #undef OP

@@ -22,7 +22,8 @@ static uint32_t *constant_place(struct spirv_writer *writer, uint32_t type, uint
         return NULL;
     }
     uint32_t at = (type * 2654435761u ^ number * 2246822519u) % BUCKETS;
-    while (writer->constants[3 * at] && (writer->constants[3 * at + 1] != type || writer->constants[3 * at + 2] != number))
+    while (writer->constants[3 * at] &&
+           (writer->constants[3 * at + 1] != type || writer->constants[3 * at + 2] != number))
         at = (at + 1) % BUCKETS;
     writer->constants[3 * at + 1] = type;
     writer->constants[3 * at + 2] = number;
@@ -56,8 +57,9 @@ uint32_t spirv_constant_id(struct spirv_writer *writer, uint32_t type, uint32_t 
         *place = spirv_new_id(writer);
         writer->constant_count++;
         const bool is_bool = spirv_defined_by(&writer->module, type) == OpTypeBool;
-        const uint32_t begin =
-            spirv_begin(&writer->types, !is_bool ? OpConstant : number ? OpConstantTrue : OpConstantFalse);
+        const uint32_t begin = spirv_begin(&writer->types, !is_bool ? OpConstant
+                                                           : number ? OpConstantTrue
+                                                                    : OpConstantFalse);
         spirv_put(&writer->types, (const uint32_t[]){ type, *place, number }, is_bool ? 2 : 3);
         spirv_end(&writer->types, begin);
         writer->used[type] = 1;
@@ -98,7 +100,7 @@ static uint32_t id_of(struct spirv_writer *writer, struct spirv_copy *copy, uint
     const struct spirv_module *module = &writer->module;
     if (spirv_is_constant(writer, copy, id) && module->local[id] != UINT32_MAX)
         return spirv_constant_id(writer, spirv_type_of(module, id), spirv_value_of(writer, copy, id).number);
-    id = spirv_stands_for(writer, copy, id);
+    id = spirv_only_value(writer, copy, id);
     if (module->local[id] == UINT32_MAX) {
         writer->used[id] = 1;
         return id;
