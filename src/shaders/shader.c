@@ -2,6 +2,8 @@
 /* The table of shader kernels and the look-up in it. */
 #include "shaders/shader.h"
 
+#include "kernels/core/number.h"
+
 static const struct shader_row rows[] = {
 #define ROW(kind, name, max_ulp)                                                                                       \
     { #name, KERN_##kind, max_ulp, shader_##name##_unsupported, shader_##name##_plan, shader_##name##_write, NULL },
@@ -61,6 +63,34 @@ static bool has_large_scratch(enum kern_kind kind)
            kind == KERN_ROI_GRAD;
 }
 
+/* Their kernels but the last, and metacommands, index arrays from the start of a tensor, and drivers multiply indices
+ * by the size of an element in 32 bits. */
+static bool indexes_arrays(const struct shader_row *row, const struct shader_work *work)
+{
+    static const bool kinds[KERN_KIND_COUNT] = {
+        [KERN_GEMM] = true, [KERN_QGEMM] = true,     [KERN_CONV] = true,
+        [KERN_POOL] = true, [KERN_ATTENTION] = true, [KERN_RECURRENT] = true,
+    };
+    const bool last = row + 1 == rows + ARRAY_SIZE(rows) || row[1].kind != row->kind;
+    bool meta = false;
+    for (uint32_t i = 0; i < work->dispatch_count; i++)
+        meta |= shader_is_meta(&work->dispatches[i]);
+    return meta || (kinds[row->kind] && !last);
+}
+
+static bool has_large_tensor(const struct kern_op *op)
+{
+    bool large = false;
+    for (uint32_t t = 0; t < op->input_count + op->output_count; t++) {
+        const struct kern_view *view = &op->tensors[t];
+        uint64_t last = 0;
+        for (uint32_t d = 0; d < view->rank; d++)
+            last += view->strides[d] > 0 ? (uint64_t)view->strides[d] * (view->sizes[d] - 1) : 0;
+        large |= (last + 1) * kern_type_bits(view->type) / 8 > UINT32_MAX;
+    }
+    return large;
+}
+
 bool shader_row_find(const struct shader_row *row, const struct kern_op *op, uint32_t capabilities,
                      struct shader_work *out, const char **out_reason)
 {
@@ -75,6 +105,8 @@ bool shader_row_find(const struct shader_row *row, const struct kern_op *op, uin
     *out_reason = lacking(out, capabilities);
     if (!*out_reason && out->scratch_bytes > UINT32_MAX && !has_large_scratch(op->kind))
         *out_reason = "its shaders' scratch memory would exceed 4 GiB";
+    if (!*out_reason && indexes_arrays(row, out) && has_large_tensor(op))
+        *out_reason = "a tensor exceeds 4 GiB";
     shader_adapt(out, capabilities);
     return !*out_reason;
 }

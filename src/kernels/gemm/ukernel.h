@@ -185,9 +185,13 @@ DENSE_INLINE void gemm_tile_pointers(const struct kern_view *rows, const struct 
                                      const uint32_t *at, uint32_t count, const float **to)
 {
     const uint32_t last = rows->rank - 1, d = last - 1;
-    const int64_t step = view->sizes[d] > 1 ? view->strides[d] : 0;
     uint32_t here[KERN_RANK_MAX], run;
     memcpy(here, at, sizeof(here));
+    if (!last) { /* a vector: one row */
+        to[0] = (const float *)data + dense_offset(view, here, 0);
+        return;
+    }
+    const int64_t step = view->sizes[d] > 1 ? view->strides[d] : 0;
     for (uint32_t m = 0; m < count; m += run) {
         const float *from = (const float *)data + dense_offset(view, here, last);
         run = BASE_MIN(count - m, rows->sizes[d] - here[d]);
