@@ -7,15 +7,11 @@
 
 #include <string.h>
 
-static struct kern_view dense(DML_TENSOR_DATA_TYPE type, uint32_t rank, const uint32_t *sizes)
+static struct kern_view dense(uint32_t rows, uint32_t columns)
 {
-    struct kern_view view = { .type = type, .rank = rank };
-    int64_t stride = 1;
-    for (uint32_t d = rank; d-- > 0; stride *= sizes[d]) {
-        view.sizes[d] = sizes[d];
-        view.strides[d] = stride;
-    }
-    return view;
+    return (struct kern_view){
+        .type = DML_TENSOR_DATA_TYPE_FLOAT32, .rank = 2, .sizes = { rows, columns }, .strides = { columns, 1 }
+    };
 }
 
 static const char *found(const struct kern_op *op)
@@ -26,25 +22,22 @@ static const char *found(const struct kern_op *op)
 }
 
 /* M x K by K x N. */
-static const char *gemm(DML_TENSOR_DATA_TYPE type, uint32_t m, uint32_t k, uint32_t n)
+static const char *gemm(uint32_t m, uint32_t k, uint32_t n)
 {
     struct kern_op op = { .kind = KERN_GEMM, .input_count = 2, .output_count = 1 };
     op.u.gemm = (struct kern_gemm){ .alpha = 1 };
-    op.tensors[0] = dense(type, 2, (uint32_t[]){ m, k });
-    op.tensors[1] = dense(type, 2, (uint32_t[]){ k, n });
-    op.tensors[2] = dense(type, 2, (uint32_t[]){ m, n });
+    op.tensors[0] = dense(m, k);
+    op.tensors[1] = dense(k, n);
+    op.tensors[2] = dense(m, n);
     return found(&op);
 }
 
 int main(void)
 {
-    static const DML_TENSOR_DATA_TYPE types[] = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT16 };
-    for (uint32_t i = 0; i < 2; i++) {
-        const uint32_t n = 16384 << i; /* 65536 rows of 64 KiB */
-        TEST(!strcmp(gemm(types[i], 65537, 16, n), "gemm_any"));
-        TEST(!strcmp(gemm(types[i], 16, 65537, n), "gemm_any"));
-        TEST(strcmp(gemm(types[i], 65535, 16, n), "gemm_any") != 0);
-        TEST(strcmp(gemm(types[i], 16, 65535, n), "gemm_any") != 0);
-    }
+    /* Rows of 64 KiB. */
+    TEST(!strcmp(gemm(65537, 16, 16384), "gemm_any"));
+    TEST(!strcmp(gemm(16, 65537, 16384), "gemm_any"));
+    TEST(strcmp(gemm(65535, 16, 16384), "gemm_any") != 0);
+    TEST(strcmp(gemm(16, 65535, 16384), "gemm_any") != 0);
     return test_result();
 }
