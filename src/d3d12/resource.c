@@ -260,8 +260,7 @@ static HRESULT resource_finish(struct d3d_device *device, const struct creation 
     return d3d_fail_as(device, hr,
                        hr == E_OUTOFMEMORY ? D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_OUTOFMEMORY_RETURN
                                            : D3D12_MESSAGE_ID_UNKNOWN,
-                       "%s: {Width %llu}: no %s", creation->method, (unsigned long long)creation->desc->Width,
-                       what);
+                       "%s: {Width %llu}: no %s", creation->method, (unsigned long long)creation->desc->Width, what);
 }
 
 static HRESULT committed_create(struct d3d_device *device, const struct creation *creation, REFIID riid, void **out)

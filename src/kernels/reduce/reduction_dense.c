@@ -6,6 +6,7 @@
 
 #define DENSE_LEAST 9
 #define DENSE_MOST  2048
+#define NORM_MOST   512 /* longer lines are normalised faster one by one */
 
 /* Tensor t is dense and the same for all lines, or absent. */
 static bool is_shared(const struct kern_reductions *groups, uint32_t t, bool present)
@@ -28,7 +29,8 @@ bool kern_reduction_dense_lines(const struct kern_reductions *groups)
         return false;
     if (op->kind == KERN_SOFTMAX)
         return op->u.softmax.mode == KERN_SOFTMAX_PLAIN;
-    if (op->kind != KERN_NORM || (norm->has_scale && norm->has_bias && op->tensors[1].type != op->tensors[2].type))
+    if (op->kind != KERN_NORM || groups->inner.count > NORM_MOST ||
+        (norm->has_scale && norm->has_bias && op->tensors[1].type != op->tensors[2].type))
         return false;
     return is_shared(groups, 1, norm->has_scale || norm->has_bias) &&
            is_shared(groups, 2, norm->has_scale && norm->has_bias);
