@@ -4,7 +4,7 @@
  * over one VkDeviceMemory; if it is larger than the driver's allocations may be, the buffer is sparse and has several
  * (sparse.c). If device memory is full, device allocations overflow to host memory that the device can access over the
  * bus: slow, but equivalent to Windows, where the system moves memory there. */
-#include "adapter/vulkan/vulkan.h"
+#include "adapter/vulkan/sparse.h"
 
 #include "base/log.h"
 #include "base/pages.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of the front, zeroed, and tables of addresses. */
-#include "adapter/vulkan/vulkan.h"
+#include "adapter/vulkan/sparse.h"
 
 #include "base/arena.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Objects of the application (anydml_vulkan.h): its device with its queues, its buffers and memory; and memory that is
  * shared with other processes and interfaces. */
-#include "adapter/vulkan/vulkan.h"
+#include "adapter/vulkan/sparse.h"
 
 #include <stdarg.h>
 #include <stdio.h>

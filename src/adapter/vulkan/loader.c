@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opens the Vulkan loader and picks the devices that this adapter can use. */
-#include "adapter/vulkan/vulkan.h"
+#include "adapter/vulkan/sparse.h"
 
 #include "base/log.h"
 #include "base/os.h"

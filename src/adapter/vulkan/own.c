@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Internal commands of the adapter, for which its callers wait: zeroing memory and writing memory that the host cannot
  * access. */
-#include "adapter/vulkan/vulkan.h"
+#include "adapter/vulkan/sparse.h"
 
 /* Bytes that one command buffer writes. */
 #define STAGING_BYTES (UINT64_C(16) << 20)

@@ -4,7 +4,7 @@
  * bound completely to several allocations before its first use and never bound again. The limits of descriptors
  * (maxStorageBufferRange) do not matter: kernels access memory by address, and the only descriptors are for the 4096
  * bytes of a parameter block. */
-#include "adapter/vulkan/vulkan.h"
+#include "adapter/vulkan/sparse.h"
 
 #include <stdlib.h>
 
