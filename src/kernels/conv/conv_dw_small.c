@@ -136,8 +136,6 @@ void conv_dw_small_tables(const struct conv_dw_small *p, float *scratch)
         list[i] = group_of(p, i);
 }
 
-bool kern_conv_grad_planes_f32_accepts(const struct kern_op *op);
-
 bool kern_conv_dw_small_f32_accepts(const struct kern_op *op)
 {
     struct conv_dw_small plan;

@@ -211,8 +211,6 @@ void kern_conv_small_cout_f32_plan(const struct kern_op *op, uint32_t threads, s
 /* Sums of at most this many products of 9-bit numbers are exact in FLOAT32: integers use the same code. */
 #define EXACT_TAPS 256
 
-bool kern_conv_int_accepts(const struct kern_op *op);
-
 /* One input channel per group, two dimensions, contiguous rows, a band that stays in the second-level cache. */
 static bool dw_shape_suits(const struct kern_op *op, const struct conv_shape *s)
 {
