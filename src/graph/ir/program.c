@@ -291,3 +291,24 @@ bool graph_map_in_place(const struct kern_op *op)
             return false;
     return true;
 }
+
+/* Inputs value, scale, [zero point]; MUL([convert] [SUB(value, zero point)], scale). */
+bool graph_dequantizes(const struct graph_op *op)
+{
+    const struct kern_map *map = &op->k.u.map;
+    uint32_t inputs = op->k.input_count, at = 0, last = 0;
+    if (op->k.kind != KERN_MAP || op->k.output_count != 1 || (inputs != 2 && inputs != 3))
+        return false;
+    if (inputs == 3) {
+        const struct kern_map_inst *sub = &map->inst[at++];
+        if (map->inst_count < 2 || sub->code != KERN_MAP_SUB || sub->src[0] != 0 || sub->src[1] != 2)
+            return false;
+        last = inputs;
+    }
+    if (at < map->inst_count && map->inst[at].code == KERN_MAP_CONVERT && map->inst[at].src[0] == last)
+        last = inputs + at++;
+    const struct kern_map_inst *mul = &map->inst[at];
+    return at + 1 == map->inst_count && mul->code == KERN_MAP_MUL && mul->type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
+           mul->src[0] == last && mul->src[1] == 1 && map->load_type[1] == DML_TENSOR_DATA_TYPE_FLOAT32 &&
+           map->store[0] == inputs + at && op->k.tensors[inputs].type == DML_TENSOR_DATA_TYPE_FLOAT32;
+}

@@ -32,6 +32,9 @@ bool graph_program_join(const struct graph_program *first, const struct graph_pr
 bool graph_add_scaled(struct graph *graph, uint32_t at, const struct graph_op *of, struct graph_operand sums,
                       struct graph_operand c, float beta, struct graph_operand out);
 
+/* The op dequantises by one scale and zero point for each element, as lower_quantize.c writes it: fast enough to be
+ * repeated for each reader. */
+bool graph_dequantizes(const struct graph_op *op);
 /* Removes instructions and inputs that the only output, output 0, does not need. */
 void graph_program_trim(struct graph_program *program);
 /* "ADD" and 2, from mapops.def. */

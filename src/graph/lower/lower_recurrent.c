@@ -2,7 +2,9 @@
 /* RNN, GRU and LSTM: the inputs of all steps and both directions are one GEMM; the recurrent steps are one op after
  * it. */
 #include "graph/lower/lower.h"
-#include "graph/passes/quantized.h"
+
+#include "graph/ir/program.h"
+#include "graph/ir/uses.h"
 
 /* Arranging R in panels pays off from this many rows in a batch, and this many rows of all steps unless it is done
  * once.

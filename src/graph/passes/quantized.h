@@ -24,8 +24,6 @@ double graph_dequantized_zero(const struct graph_dequantized *dq, uint32_t at);
 /* Element `index` of a constant under `view`. */
 double graph_constant_element(const void *data, const struct kern_view *view, int64_t index);
 
-/* The op dequantises as described: fast enough to be repeated for each reader. */
-bool graph_dequantizes(const struct graph_op *op);
 /* The op quantises its operand 0, with dq's one positive scale and zero point and to its type. */
 bool graph_quantizes_like(struct graph *graph, const struct graph_op *op, const struct graph_dequantized *dq);
 /* Removes constant zero points that are zero from an op that quantises or dequantises, or from an integer GEMM; true if
