@@ -5,6 +5,7 @@ values and results come from the case alone."""
 import importlib.machinery
 import importlib.util
 import os
+import sys
 
 import numpy as np
 import pydirectml as dml
@@ -16,7 +17,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def load_generator():
-    path = os.path.join(HERE, "../../scripts/generate/make-pydirectml")
+    folder = os.path.join(HERE, "../../scripts/generate")
+    sys.path.append(folder)  # the generator imports its neighbours
+    path = os.path.join(folder, "make-pydirectml")
     loader = importlib.machinery.SourceFileLoader("make_pydirectml", path)
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("make_pydirectml", loader))
     loader.exec_module(module)
@@ -32,8 +35,8 @@ class Module:
         if not adapter.isdigit():
             os.environ["ANYDML_ADAPTERS"] = adapter
         self.generator, self.schema = load_generator(), schema
-        self.operators = {one.name: one for one in self.generator.builder.read_operators()}
-        self.defaults = self.generator.builder.read_defaults()
+        self.operators = {one.name: one for one in self.generator.read_operators()}
+        self.defaults = self.generator.read_defaults()
         self.device = dml.Device(adapter=int(adapter) if adapter.isdigit() else 0)
 
     def run(self, name, case, rng):
