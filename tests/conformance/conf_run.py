@@ -222,11 +222,17 @@ _worker = None
 
 
 def start_worker(args, schema, deadline):
+    """A failure is reported by the first unit: a pool would start a process that dies here again, without end."""
     global _worker
-    _worker = Worker(args, schema, deadline)
+    try:
+        _worker = Worker(args, schema, deadline)
+    except Exception:
+        _worker = traceback.format_exc()
 
 
 def run_unit(unit):
+    if isinstance(_worker, str):
+        raise RuntimeError(_worker)
     return _worker.run(unit)
 
 

@@ -11,6 +11,7 @@ import unittest.mock
 
 import numpy as np
 
+import conf_run
 import conformance
 from conf_compare import compare
 from conf_report import COUNTS, SHORT, read_results, store_result, update_result, write_markdown
@@ -145,6 +146,12 @@ class Running(unittest.TestCase):
             self.assertIsNone(problem_of(case, runner=runner))
             runner.driver.stop()
 
+    def test_start(self):
+        """A worker that cannot start is an error, not an end of its process."""
+        with unittest.mock.patch.object(conf_run, "_worker", None):
+            conf_run.start_worker(None, None, None)
+            with self.assertRaisesRegex(RuntimeError, "AttributeError"):
+                conf_run.run_unit(None)
 
     def test_unsupported(self):
         """Only what has a type that the device says it lacks may be refused."""

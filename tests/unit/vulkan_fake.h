@@ -56,12 +56,6 @@ struct fake_pool {
     struct fake_commands *list;
 };
 
-uint64_t cpu_memory_available(void);
-uint64_t cpu_memory_available(void)
-{
-    return UINT64_MAX;
-}
-
 uint64_t vulkan_memory_free(struct adapter_device *device, bool local, uint64_t *out_total)
 {
     (void)device;
