@@ -9,7 +9,7 @@ import re
 from provider import Log, np, onnx, ort # first: it skips where a package is missing
 import onnx.reference
 
-CONVERTERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src", "onnx", "converters.def")
+CONVERTERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src", "onnx", "convert", "converters.def")
 Case = collections.namedtuple("Case", "node opsets feeds outputs") # feeds: arrays by name; outputs: types by name
 
 
