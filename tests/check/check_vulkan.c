@@ -3,7 +3,8 @@
  * kernels: random ops of the kernel tests' generators, each element-wise operation at least once (not with 8 cases or
  * fewer); with the filters map_flat and move_flat in the rows for much data. Pipelines cost most of the time: without a
  * filter a row makes few for other reasons than types. A filter like 2/3: the second of three parts of all rows.
- * check_vulkan --without CAPABILITY [seed] [cases] [filter]: only what such a device runs otherwise. */
+ * check_vulkan --without CAPABILITY [seed] [cases] [filter]: only what such a device runs otherwise.
+ * check_vulkan --compile [seed] [cases] [filter]: makes the pipelines and executes nothing. */
 #include "check_vulkan.h"
 
 #include "shaders/core/shader_block.h"
@@ -364,8 +365,10 @@ static uint32_t lack(const char *name)
 int main(int argc, char **argv)
 {
     const uint32_t without = argc > 2 && !strcmp(argv[1], "--without") ? lack(argv[2]) : 0;
-    char **args = argv + (without ? 2 : 0);
-    argc -= without ? 2 : 0;
+    const bool compiles = argc > 1 && !strcmp(argv[1], "--compile");
+    const int options = without ? 2 : compiles;
+    char **args = argv + options;
+    argc -= options;
     const uint64_t seed = argc > 1 ? strtoull(args[1], NULL, 0) : 1;
     const uint32_t cases = argc > 2 ? (uint32_t)strtoul(args[2], NULL, 0) : 600;
     const char *filter = argc > 3 ? args[3] : NULL;
@@ -373,6 +376,7 @@ int main(int argc, char **argv)
     setenv("ANYDML_TEST_ADAPTER", "vulkan", 0);
     api_begin();
     open_bench(&bench);
+    bench.compiles = compiles;
     set_filter(&bench, filter);
     if (without)
         bench_run_without(&bench, without, cases, seed, filter);

@@ -27,6 +27,7 @@ struct bench {
     uint32_t every;                      /* one of this many cases of lists, selected by the seed */
     uint64_t *pipelines;                 /* hashes of all that were made */
     uint32_t pipeline_count;
+    bool compiles;                  /* only: nothing is executed */
     bool norm_wise;                 /* the case */
     bool wild;                      /* its data stays as it is */
     bool constants;                 /* second factors may be constants */

@@ -11,8 +11,6 @@
 #define MODULES  256
 #define TRAILER  "anydml layer keys"
 
-#define EXTENSIONS_MAX 64
-
 struct layer_control control;
 
 EXPORT struct layer_control *layer_control(void)
@@ -151,13 +149,20 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_pipelines(VkDevice device, VkPipeli
                                         __ATOMIC_SEQ_CST))
             break;
     usleep(control.pipeline_us);
-    result = NEXT(vkCreateComputePipelines)(device, cache, count, infos, allocator, out);
+    result = compile_made_up() ? compile_create_pipelines(device, cache, count, infos, allocator, out)
+                               : NEXT(vkCreateComputePipelines)(device, cache, count, infos, allocator, out);
     pthread_mutex_lock(&lock);
     for (uint32_t i = 0; i < count && result == VK_SUCCESS; i++)
         control.compiled += add_key(key_of(&infos[i]));
     pthread_mutex_unlock(&lock);
     --control.making;
     return result;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL set_name(VkDevice device, const VkDebugUtilsObjectNameInfoEXT *info)
+{
+    control.named += info->objectType == VK_OBJECT_TYPE_PIPELINE && info->pObjectName && *info->pObjectName;
+    return NEXT(vkSetDebugUtilsObjectNameEXT)(device, info);
 }
 
 /* ---- the rest ---- */
@@ -304,9 +309,12 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, c
     VkPhysicalDeviceFeatures features;
     if (limits_made_up())
         limits_take_features(&inner, &features);
-    const char *names[EXTENSIONS_MAX];
-    if (kernels_made_up() && info->enabledExtensionCount <= EXTENSIONS_MAX)
+    const char *names[LAYER_EXTENSIONS_MAX];
+    if (kernels_made_up() && info->enabledExtensionCount <= LAYER_EXTENSIONS_MAX)
         kernels_take_extension(&inner, names);
+    struct layer_compile_features compile;
+    if (compile_made_up())
+        compile_take_features(&inner, &compile);
     VkResult result =
         ((PFN_vkCreateDevice)instance_proc(next.instance, "vkCreateDevice"))(physical, &inner, allocator, out);
     next.device = *out;
@@ -328,6 +336,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo
     next.extensions =
         (PFN_vkEnumerateDeviceExtensionProperties)next.instance_proc(*out, "vkEnumerateDeviceExtensionProperties");
     limits_open(next.instance_proc, *out);
+    compile_open(next.instance_proc, *out);
     return result;
 }
 
@@ -353,6 +362,7 @@ static const struct {
     ENTRY("vkGetPipelineCacheData", get_cache),
     ENTRY("vkCreateShaderModule", create_module),
     ENTRY("vkCreateComputePipelines", create_pipelines),
+    ENTRY("vkSetDebugUtilsObjectNameEXT", set_name),
     ENTRY("vkQueueSubmit", layer_vkQueueSubmit),
     ENTRY("vkWaitSemaphores", layer_vkWaitSemaphores),
     ENTRY("vkGetSemaphoreCounterValue", layer_vkGetSemaphoreCounterValue),
@@ -381,6 +391,8 @@ static PFN_vkVoidFunction find(const char *name)
         return kernels_find(name);
     if (limits_made_up() && limits_find(name))
         return limits_find(name);
+    if (compile_made_up() && compile_find(name))
+        return compile_find(name);
     for (size_t i = 0; i < sizeof(intercepted) / sizeof(*intercepted); i++)
         if (!strcmp(intercepted[i].name, name))
             return intercepted[i].function;

@@ -43,6 +43,7 @@ struct layer_control {
     _Atomic uint32_t pipeline_us; /* that each takes longer */
     _Atomic uint32_t making, making_max;
     _Atomic uint32_t compiled;                  /* pipelines that were not in the cache's initial data */
+    _Atomic uint32_t named;                     /* pipelines that got a name */
     _Atomic uint64_t groups_max;                /* of LAYER_DISPATCH: most workgroups at a time */
     _Atomic uint32_t submitted[LAYER_FAMILIES]; /* command buffers, by family: of ANYDML_LAYER_FAMILIES=1 */
     /* of ANYDML_LAYER_LIMITS */

@@ -34,6 +34,25 @@ PFN_vkVoidFunction kernels_find(const char *name);
 /* `info` without it, which the driver does not know; names: capacity for all of them. */
 void kernels_take_extension(VkDeviceCreateInfo *info, const char **names);
 
+/* ---- layer_compile.c: ANYDML_LAYER_COMPILE=FILE, for drivers that compile and do not execute ---- */
+
+enum { LAYER_EXTENSIONS_MAX = 64 };
+
+struct layer_compile_features {
+    VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables;
+    const char *names[LAYER_EXTENSIONS_MAX];
+};
+
+bool compile_made_up(void);
+/* Of each instance, when it is created. */
+void compile_open(PFN_vkGetInstanceProcAddr get, VkInstance instance);
+PFN_vkVoidFunction compile_find(const char *name);
+/* Adds VK_KHR_pipeline_executable_properties. */
+void compile_take_features(VkDeviceCreateInfo *info, struct layer_compile_features *out);
+VkResult compile_create_pipelines(VkDevice device, VkPipelineCache cache, uint32_t count,
+                                  const VkComputePipelineCreateInfo *infos, const VkAllocationCallbacks *allocator,
+                                  VkPipeline *out);
+
 /* ---- layer_limits.c ---- */
 
 bool limits_made_up(void);

@@ -94,6 +94,7 @@ static uint32_t chain(struct rig *rig)
     need(op);
     api_release(op);
     ok(layer->calls[LAYER_PIPELINE].count == SHADERS, "%u pipelines", layer->calls[LAYER_PIPELINE].count);
+    ok(layer->named == SHADERS, "%u pipelines have names", layer->named);
     return layer->compiled;
 }
 

@@ -253,6 +253,9 @@ HRESULT vulkan_device_start(struct adapter_device *device)
     device->watchdog_ns = vulkan_watchdog_ns(device->physical);
     if (SUCCEEDED(hr) && device->physical->external_fd)
         device->get_memory_fd = (PFN_vkGetMemoryFdKHR)vk.vkGetDeviceProcAddr(device->handle, "vkGetMemoryFdKHR");
+    if (SUCCEEDED(hr) && !device->adopted)
+        device->set_name =
+            (PFN_vkSetDebugUtilsObjectNameEXT)vk.vkGetDeviceProcAddr(device->handle, "vkSetDebugUtilsObjectNameEXT");
     if (SUCCEEDED(hr) && has(device->physical, SHADER_CAPABILITY_META))
         vulkan_kernels_open(device);
     if (SUCCEEDED(hr))

@@ -55,14 +55,28 @@ static void close_instance(void)
     library = NULL;
 }
 
-static bool open_instance(void)
+/* With VK_EXT_debug_utils where the loader offers it, as all do since 2018: tools show pipelines by name. */
+static VkResult create_instance(const struct vulkan_procs *procs, VkInstance *out)
 {
-    VkApplicationInfo application = {
+    const VkApplicationInfo application = {
         .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
         .pEngineName = "AnyDML",
         .apiVersion = VK_API_VERSION_1_2,
     };
-    VkInstanceCreateInfo info = { .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &application };
+    const char *const extensions[] = { VK_EXT_DEBUG_UTILS_EXTENSION_NAME };
+    VkInstanceCreateInfo info = { .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+                                  .pApplicationInfo = &application,
+                                  .enabledExtensionCount = ARRAY_SIZE(extensions),
+                                  .ppEnabledExtensionNames = extensions };
+    VkResult result = procs->vkCreateInstance(&info, NULL, out);
+    if (result != VK_ERROR_EXTENSION_NOT_PRESENT)
+        return result;
+    info.enabledExtensionCount = 0;
+    return procs->vkCreateInstance(&info, NULL, out);
+}
+
+static bool open_instance(void)
+{
     uint32_t version = 0;
     char why[256];
     library = base_library_open(BASE_VULKAN_LOADER, why, sizeof(why));
@@ -73,7 +87,7 @@ static bool open_instance(void)
     PFN_vkGetInstanceProcAddr get = (PFN_vkGetInstanceProcAddr)base_library_symbol(library, "vkGetInstanceProcAddr");
     struct vulkan_procs procs = { 0 };
     if (get && !load_global(get, &procs) && procs.vkEnumerateInstanceVersion(&version) == VK_SUCCESS &&
-        version >= VK_API_VERSION_1_2 && procs.vkCreateInstance(&info, NULL, &instance) == VK_SUCCESS &&
+        version >= VK_API_VERSION_1_2 && create_instance(&procs, &instance) == VK_SUCCESS &&
         !load_instance(get, instance, &procs) && (!borrowers || !memcmp(&procs, &vk, sizeof(vk)))) {
         if (!borrowers)
             vk = procs;

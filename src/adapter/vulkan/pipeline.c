@@ -113,6 +113,16 @@ static VkResult create_module(struct adapter_device *device, struct adapter_pipe
     return result;
 }
 
+static void name_pipeline(struct adapter_device *device, const struct adapter_pipeline *pipeline)
+{
+    const VkDebugUtilsObjectNameInfoEXT name = { .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT,
+                                                 .objectType = VK_OBJECT_TYPE_PIPELINE,
+                                                 .objectHandle = (uint64_t)pipeline->handle,
+                                                 .pObjectName = pipeline->desc.name };
+    if (device->set_name)
+        device->set_name(device->handle, &name);
+}
+
 static VkResult build(struct adapter_device *device, struct adapter_pipeline *pipeline)
 {
     if (pipeline->desc.threads)
@@ -141,6 +151,8 @@ static VkResult build(struct adapter_device *device, struct adapter_pipeline *pi
     };
     result = vk.vkCreateComputePipelines(device->handle, device->pipelines.cache, 1, &info, NULL, &pipeline->handle);
     vk.vkDestroyShaderModule(device->handle, module, NULL);
+    if (result == VK_SUCCESS)
+        name_pipeline(device, pipeline);
     return result;
 }
 

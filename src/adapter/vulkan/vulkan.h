@@ -225,8 +225,9 @@ struct adapter_device {
         PFN_vkDestroyCuFunctionNVX destroy_function;
         PFN_vkCmdCuLaunchKernelNVX launch; /* NULL: the device does not support kernels */
     } kernels;
-    PFN_vkGetMemoryFdKHR get_memory_fd; /* NULL: memory is not shared */
-    uint64_t watchdog_ns;               /* that a submission may last, 0: any time */
+    PFN_vkGetMemoryFdKHR get_memory_fd;        /* NULL: memory is not shared */
+    PFN_vkSetDebugUtilsObjectNameEXT set_name; /* NULL: objects have no names */
+    uint64_t watchdog_ns;                      /* that a submission may last, 0: any time */
 };
 
 void vulkan_describe(const struct vulkan_physical *physical, uint32_t index, struct adapter_info *out);
