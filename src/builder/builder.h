@@ -9,6 +9,7 @@
 
 #include <anydml_graph.h>
 
+#include "emit/graph.h"
 #include "schema/schema.h"
 
 enum {
@@ -19,31 +20,16 @@ enum {
 struct anydml_expression {
     struct anydml_expression *next; /* of the graph's list */
     struct anydml_graph *graph;
-    bool is_input;
-    uint32_t node; /* or the index of the graph's input */
-    uint32_t output;
+    struct emit_source from;
     DML_BUFFER_TENSOR_DESC tensor; /* points to the following two */
     UINT sizes[SCHEMA_MAX_RANK], strides[SCHEMA_MAX_RANK];
 };
 
-struct builder_node {
-    IDMLOperator *op; /* NULL for a constant */
-    DML_CONSTANT_DATA_GRAPH_NODE_DESC constant;
-};
-
-struct builder_edge {
-    const struct anydml_expression *from;
-    uint32_t node, input;
-};
-
 struct anydml_graph {
-    IDMLDevice1 *device;
-    HRESULT hr; /* the first error */
+    struct emit_graph emit; /* with its device */
+    HRESULT hr;             /* the first error */
     char message[500];
     struct anydml_expression *expressions;
-    struct builder_node *nodes;
-    struct builder_edge *edges;
-    uint32_t node_count, node_room, edge_count, edge_room, input_count;
 };
 
 /* One operator in the making. */
@@ -84,10 +70,6 @@ bool builder_refuse(struct builder_call *call, const char *format, ...) __attrib
 /* A new expression of the graph with rank and sizes, packed; NULL and an error when memory is short. */
 struct anydml_expression *builder_expression(struct anydml_graph *graph, DML_TENSOR_DATA_TYPE type, uint32_t count,
                                              const UINT *sizes);
-/* One more node or edge: its index, or UINT32_MAX and an error. */
-uint32_t builder_add_node(struct anydml_graph *graph);
-bool builder_add_edge(struct anydml_graph *graph, anydml_expr from, uint32_t node, uint32_t input);
-
 /* Fields of the description by name. A tensor that is absent is NULL; a field that the operator lacks is 0 or NULL. */
 const DML_BUFFER_TENSOR_DESC *builder_tensor(const struct builder_call *call, const char *field);
 uint32_t builder_uint(const struct builder_call *call, const char *field);
