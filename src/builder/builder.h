@@ -85,14 +85,13 @@ const DML_BUFFER_TENSOR_DESC *builder_first(const struct builder_call *call);
 bool builder_default_attributes(struct builder_call *call);
 void builder_default_after(struct builder_call *call);
 
-/* Type and sizes of output `slot`, described by `field`; false and an error if the caller must give them. */
+/* Type and sizes of an output; false and an error if the caller must give them. Sizes that follow by the schema's rules
+ * are left to schema_infer: rank 0. */
 bool builder_output_type(struct builder_call *call, const struct schema_field *field, DML_TENSOR_DATA_TYPE *type);
-bool builder_output_shape(struct builder_call *call, const struct schema_field *field, uint32_t slot,
-                          struct builder_shape *shape);
+bool builder_output_shape(struct builder_call *call, const struct schema_field *field, struct builder_shape *shape);
 
 /* The rule that rules.def names. false: the sizes cannot be derived and must be given, or an error was stored. */
-#define SHAPE(OPERATOR, RULE)                                                                                          \
-    bool builder_shape_##RULE(struct builder_call *call, uint32_t slot, struct builder_shape *shape);
+#define SHAPE(OPERATOR, RULE) bool builder_shape_##RULE(struct builder_call *call, struct builder_shape *shape);
 #include "builder/rules.def"
 
 #endif

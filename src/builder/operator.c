@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One operator: completes its description with inputs, defaults and outputs, validates it, and adds a node. */
+/* One operator: completes its description with inputs, defaults and outputs, infers and validates it, and
+ * adds a node. */
 #include "builder/builder.h"
 
 #include <stdarg.h>
@@ -160,7 +161,7 @@ static bool given_shape(struct builder_call *call, const struct schema_field *fi
 {
     const struct anydml_output *given = call->outputs ? &call->outputs[slot] : NULL;
     if (!given || !given->DimensionCount)
-        return builder_output_shape(call, field, slot, shape);
+        return builder_output_shape(call, field, shape);
     if (given->DimensionCount > SCHEMA_MAX_RANK || !given->Sizes)
         return builder_refuse(call, "%s: DimensionCount = %u, must be at most %u, with Sizes", field->name,
                               given->DimensionCount, (unsigned)SCHEMA_MAX_RANK);
@@ -216,7 +217,7 @@ static bool make_node(struct builder_call *call)
 {
     const DML_OPERATOR_DESC desc = { call->op->type, call->desc.bytes };
     struct schema_error error;
-    HRESULT hr = schema_validate(&desc, DML_FEATURE_LEVEL_6_4, &error);
+    HRESULT hr = schema_infer(&desc, DML_FEATURE_LEVEL_6_4, &error);
     if (FAILED(hr))
         return builder_fail(call->graph, hr, "%s", error.text);
     struct emit_graph *graph = &call->graph->emit;
