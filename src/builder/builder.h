@@ -9,6 +9,7 @@
 
 #include <anydml_graph.h>
 
+#include "emit/graph.h"
 #include "schema/schema.h"
 
 enum {
@@ -19,31 +20,16 @@ enum {
 struct anydml_expression {
     struct anydml_expression *next; /* of the graph's list */
     struct anydml_graph *graph;
-    bool is_input;
-    uint32_t node; /* or the index of the graph's input */
-    uint32_t output;
+    struct emit_source from;
     DML_BUFFER_TENSOR_DESC tensor; /* points to the following two */
     UINT sizes[SCHEMA_MAX_RANK], strides[SCHEMA_MAX_RANK];
 };
 
-struct builder_node {
-    IDMLOperator *op; /* NULL for a constant */
-    DML_CONSTANT_DATA_GRAPH_NODE_DESC constant;
-};
-
-struct builder_edge {
-    const struct anydml_expression *from;
-    uint32_t node, input;
-};
-
 struct anydml_graph {
-    IDMLDevice1 *device;
-    HRESULT hr; /* the first error */
+    struct emit_graph emit; /* with its device */
+    HRESULT hr;             /* the first error */
     char message[500];
     struct anydml_expression *expressions;
-    struct builder_node *nodes;
-    struct builder_edge *edges;
-    uint32_t node_count, node_room, edge_count, edge_room, input_count;
 };
 
 /* One operator in the making. */
@@ -84,10 +70,6 @@ bool builder_refuse(struct builder_call *call, const char *format, ...) __attrib
 /* A new expression of the graph with rank and sizes, packed; NULL and an error when memory is short. */
 struct anydml_expression *builder_expression(struct anydml_graph *graph, DML_TENSOR_DATA_TYPE type, uint32_t count,
                                              const UINT *sizes);
-/* One more node or edge: its index, or UINT32_MAX and an error. */
-uint32_t builder_add_node(struct anydml_graph *graph);
-bool builder_add_edge(struct anydml_graph *graph, anydml_expr from, uint32_t node, uint32_t input);
-
 /* Fields of the description by name. A tensor that is absent is NULL; a field that the operator lacks is 0 or NULL. */
 const DML_BUFFER_TENSOR_DESC *builder_tensor(const struct builder_call *call, const char *field);
 uint32_t builder_uint(const struct builder_call *call, const char *field);
@@ -103,14 +85,13 @@ const DML_BUFFER_TENSOR_DESC *builder_first(const struct builder_call *call);
 bool builder_default_attributes(struct builder_call *call);
 void builder_default_after(struct builder_call *call);
 
-/* Type and sizes of output `slot`, described by `field`; false and an error if the caller must give them. */
+/* Type and sizes of an output; false and an error if the caller must give them. Sizes that follow by the schema's rules
+ * are left to schema_infer: rank 0. */
 bool builder_output_type(struct builder_call *call, const struct schema_field *field, DML_TENSOR_DATA_TYPE *type);
-bool builder_output_shape(struct builder_call *call, const struct schema_field *field, uint32_t slot,
-                          struct builder_shape *shape);
+bool builder_output_shape(struct builder_call *call, const struct schema_field *field, struct builder_shape *shape);
 
 /* The rule that rules.def names. false: the sizes cannot be derived and must be given, or an error was stored. */
-#define SHAPE(OPERATOR, RULE)                                                                                          \
-    bool builder_shape_##RULE(struct builder_call *call, uint32_t slot, struct builder_shape *shape);
+#define SHAPE(OPERATOR, RULE) bool builder_shape_##RULE(struct builder_call *call, struct builder_shape *shape);
 #include "builder/rules.def"
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The graph: its ownership, its first error, its inputs and constants, and reinterpreting views of its tensors. */
+/* The graph: its ownership, its first error, its inputs and constants, reinterpreting views of its tensors, and its
+ * compilation. */
 #include "builder/builder.h"
 
 #include <stdarg.h>
@@ -7,8 +8,6 @@
 #include <stdlib.h>
 
 #include <DirectMLGuids.h>
-
-#include "base/base.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -34,7 +33,8 @@ EXPORT HRESULT AnydmlGraphCreate(IDMLDevice *device, struct anydml_graph **out)
     struct anydml_graph *graph = calloc(1, sizeof(*graph));
     if (!graph)
         return E_OUTOFMEMORY;
-    HRESULT hr = IDMLDevice_QueryInterface(device, &IID_IDMLDevice1, (void **)&graph->device);
+    graph->emit.used_only = true;
+    HRESULT hr = IDMLDevice_QueryInterface(device, &IID_IDMLDevice1, (void **)&graph->emit.device);
     if (FAILED(hr)) {
         free(graph);
         return hr;
@@ -47,16 +47,12 @@ EXPORT void AnydmlGraphDestroy(struct anydml_graph *graph)
 {
     if (!graph)
         return;
-    for (uint32_t i = 0; i < graph->node_count; i++)
-        if (graph->nodes[i].op)
-            IDMLOperator_Release(graph->nodes[i].op);
+    emit_finish(&graph->emit);
     for (struct anydml_expression *one = graph->expressions, *next; one; one = next) {
         next = one->next;
         free(one);
     }
-    IDMLDevice1_Release(graph->device);
-    free(graph->nodes);
-    free(graph->edges);
+    IDMLDevice1_Release(graph->emit.device);
     free(graph);
 }
 
@@ -79,36 +75,6 @@ EXPORT HRESULT AnydmlGraphClearError(struct anydml_graph *graph)
 EXPORT const DML_BUFFER_TENSOR_DESC *AnydmlGraphTensor(anydml_expr expression)
 {
     return expression ? &expression->tensor : NULL;
-}
-
-/* Room for one more element; false and an error when memory is short. */
-static bool grow(struct anydml_graph *graph, void **list, uint32_t count, uint32_t *room, size_t size)
-{
-    if (count < *room)
-        return true;
-    const uint32_t more = *room ? *room * 2 : 64;
-    void *grown = realloc(*list, more * size);
-    if (!grown)
-        return builder_fail(graph, E_OUTOFMEMORY, "no memory for %u nodes or edges", more);
-    *list = grown;
-    *room = more;
-    return true;
-}
-
-uint32_t builder_add_node(struct anydml_graph *graph)
-{
-    if (!grow(graph, (void **)&graph->nodes, graph->node_count, &graph->node_room, sizeof(*graph->nodes)))
-        return UINT32_MAX;
-    graph->nodes[graph->node_count] = (struct builder_node){ 0 };
-    return graph->node_count++;
-}
-
-bool builder_add_edge(struct anydml_graph *graph, anydml_expr from, uint32_t node, uint32_t input)
-{
-    if (!grow(graph, (void **)&graph->edges, graph->edge_count, &graph->edge_room, sizeof(*graph->edges)))
-        return false;
-    graph->edges[graph->edge_count++] = (struct builder_edge){ from, node, input };
-    return true;
 }
 
 struct anydml_expression *builder_expression(struct anydml_graph *graph, DML_TENSOR_DATA_TYPE type, uint32_t count,
@@ -178,10 +144,8 @@ EXPORT anydml_expr AnydmlGraphInputTensor(struct anydml_graph *graph, UINT index
     struct anydml_expression *made = copy_tensor(graph, tensor);
     if (!made)
         return NULL;
-    made->is_input = true;
-    made->node = index;
-    if (index >= graph->input_count)
-        graph->input_count = index + 1;
+    made->from = (struct emit_source){ true, index, 0 };
+    graph->emit.input_count = BASE_MAX(graph->emit.input_count, index + 1);
     return made;
 }
 
@@ -210,17 +174,17 @@ EXPORT anydml_expr AnydmlGraphConstant(struct anydml_graph *graph, DML_TENSOR_DA
         return NULL;
     }
     struct anydml_expression *made = builder_expression(graph, type, count, sizes);
-    const uint32_t node = made ? builder_add_node(graph) : UINT32_MAX;
-    if (node == UINT32_MAX)
+    if (!made)
         return NULL;
     /* The caller's bytes, which need not extend to the multiple of 4 that a tensor has. */
-    uint64_t elements_count = 1;
+    uint64_t bits = schema_data_type_bits(type);
     for (uint32_t i = 0; i < count; i++)
-        elements_count *= sizes[i];
-    graph->nodes[node].constant.Data = elements;
-    graph->nodes[node].constant.DataSize = (elements_count * schema_data_type_bits(type) + 7) / 8;
-    made->node = node;
-    return made;
+        bits *= sizes[i];
+    made->from.index = graph->emit.node_count;
+    if (emit_constant(&graph->emit, elements, (bits + 7) / 8, NULL, false))
+        return made;
+    builder_fail(graph, E_OUTOFMEMORY, "no memory for a constant");
+    return NULL;
 }
 
 EXPORT anydml_expr AnydmlGraphReinterpret(struct anydml_graph *graph, anydml_expr expression, DML_TENSOR_DATA_TYPE type,
@@ -245,11 +209,8 @@ EXPORT anydml_expr AnydmlGraphReinterpret(struct anydml_graph *graph, anydml_exp
     tensor.TotalTensorSizeInBytes = expression->tensor.TotalTensorSizeInBytes;
     tensor.GuaranteedBaseOffsetAlignment = expression->tensor.GuaranteedBaseOffsetAlignment;
     struct anydml_expression *made = copy_tensor(graph, &tensor);
-    if (made) {
-        made->is_input = expression->is_input;
-        made->node = expression->node;
-        made->output = expression->output;
-    }
+    if (made)
+        made->from = expression->from;
     return made;
 }
 
@@ -277,4 +238,43 @@ EXPORT anydml_expr AnydmlGraphBroadcast(struct anydml_graph *graph, anydml_expr 
         strides[to] = size == 1 ? 0 : own[i];
     }
     return AnydmlGraphReinterpret(graph, expression, expression->tensor.DataType, count, sizes, strides);
+}
+
+/* ---- compilation ---- */
+
+static bool outputs_allowed(struct anydml_graph *graph, UINT count, const anydml_expr *outputs)
+{
+    if (!count || !outputs)
+        return builder_fail(graph, E_INVALIDARG, "AnydmlGraphCompile: needs at least one output");
+    for (UINT i = 0; i < count; i++) {
+        if (!outputs[i] || outputs[i]->graph != graph)
+            return builder_fail(graph, E_INVALIDARG, "AnydmlGraphCompile: outputs[%u] is %s", i,
+                                outputs[i] ? "of another graph" : "NULL");
+        const struct emit_source from = outputs[i]->from;
+        if (from.is_input || graph->emit.nodes[from.index].type != DML_GRAPH_NODE_TYPE_OPERATOR)
+            return builder_fail(graph, E_INVALIDARG,
+                                "AnydmlGraphCompile: outputs[%u] is an input or a constant; AnydmlIdentity makes an "
+                                "output of it",
+                                i);
+    }
+    return true;
+}
+
+EXPORT HRESULT AnydmlGraphCompile(struct anydml_graph *graph, DML_EXECUTION_FLAGS flags, UINT count,
+                                  const anydml_expr *outputs, IDMLCompiledOperator **compiled)
+{
+    if (compiled)
+        *compiled = NULL;
+    if (!graph || !compiled)
+        return E_INVALIDARG;
+    if (FAILED(graph->hr) || !outputs_allowed(graph, count, outputs))
+        return graph->hr;
+    graph->emit.output_count = 0;
+    for (UINT i = 0; i < count; i++)
+        if (!emit_output(&graph->emit, outputs[i]->from.index, outputs[i]->from.output, NULL))
+            return builder_fail(graph, E_OUTOFMEMORY, "AnydmlGraphCompile: no memory"), graph->hr;
+    HRESULT hr = emit_compile(&graph->emit, flags, compiled);
+    if (FAILED(hr))
+        builder_fail(graph, hr, "AnydmlGraphCompile: CompileGraph returned 0x%08x; the log says why", (unsigned)hr);
+    return hr;
 }

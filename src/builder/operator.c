@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One operator: completes its description with inputs, defaults and outputs, validates it, and adds a node. */
+/* One operator: completes its description with inputs, defaults and outputs, infers and validates it, and
+ * adds a node. */
 #include "builder/builder.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <DirectMLGuids.h>
-
-#include "base/base.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -164,7 +161,7 @@ static bool given_shape(struct builder_call *call, const struct schema_field *fi
 {
     const struct anydml_output *given = call->outputs ? &call->outputs[slot] : NULL;
     if (!given || !given->DimensionCount)
-        return builder_output_shape(call, field, slot, shape);
+        return builder_output_shape(call, field, shape);
     if (given->DimensionCount > SCHEMA_MAX_RANK || !given->Sizes)
         return builder_refuse(call, "%s: DimensionCount = %u, must be at most %u, with Sizes", field->name,
                               given->DimensionCount, (unsigned)SCHEMA_MAX_RANK);
@@ -192,7 +189,7 @@ static bool make_output(struct builder_call *call, const struct schema_field *fi
     struct anydml_expression *made = builder_expression(call->graph, type, shape.rank, sizes);
     if (!made)
         return false;
-    made->output = slot;
+    made->from.output = slot;
     call->made[slot] = made;
     call->tensors[call->input_count + slot] = (DML_TENSOR_DESC){ DML_TENSOR_TYPE_BUFFER, &made->tensor };
     return true;
@@ -220,25 +217,20 @@ static bool make_node(struct builder_call *call)
 {
     const DML_OPERATOR_DESC desc = { call->op->type, call->desc.bytes };
     struct schema_error error;
-    HRESULT hr = schema_validate(&desc, DML_FEATURE_LEVEL_6_4, &error);
+    HRESULT hr = schema_infer(&desc, DML_FEATURE_LEVEL_6_4, &error);
     if (FAILED(hr))
         return builder_fail(call->graph, hr, "%s", error.text);
-    IDMLOperator *op;
-    hr = IDMLDevice1_CreateOperator(call->graph->device, &desc, &IID_IDMLOperator, (void **)&op);
+    struct emit_graph *graph = &call->graph->emit;
+    const uint32_t node = graph->node_count;
+    hr = emit_operator(graph, &desc, NULL);
     if (FAILED(hr))
         return builder_fail(call->graph, hr, "%s: CreateOperator returned 0x%08x", call->op->name, (unsigned)hr);
-    const uint32_t node = builder_add_node(call->graph);
-    if (node == UINT32_MAX) {
-        IDMLOperator_Release(op);
-        return false;
-    }
-    call->graph->nodes[node].op = op;
     for (uint32_t i = 0; i < call->input_count; i++)
-        if (call->inputs && call->inputs[i] && !builder_add_edge(call->graph, call->inputs[i], node, i))
-            return false;
+        if (call->inputs && call->inputs[i] && !emit_edge(graph, call->inputs[i]->from, node, i, NULL))
+            return builder_fail(call->graph, E_OUTOFMEMORY, "%s: no memory for an edge", call->op->name);
     for (uint32_t i = 0; i < call->output_count; i++)
         if (call->made[i])
-            call->made[i]->node = node;
+            call->made[i]->from.index = node;
     return true;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Types and sizes of outputs: from rules.def, else from the groups of the schema's table. */
+/* Types and sizes of outputs: from rules.def, else types from the groups of the schema's table, and sizes from its
+ * rules (schema_infer). */
 #include "builder/builder.h"
 
 #include "base/base.h"
 
-/* A present tensor whose field satisfies `same`; NULL if there is none. */
-static const DML_BUFFER_TENSOR_DESC *relative(const struct builder_call *call, const struct schema_field *of,
-                                              bool (*same)(const struct schema_field *, const struct schema_field *))
+/* A present tensor of the same type group; NULL if there is none. */
+static const DML_BUFFER_TENSOR_DESC *relative(const struct builder_call *call, const struct schema_field *of)
 {
     uint32_t slots[2] = { 0, call->input_count };
     for (uint32_t i = 0; i < call->op->field_count; i++) {
@@ -16,20 +16,10 @@ static const DML_BUFFER_TENSOR_DESC *relative(const struct builder_call *call, c
         uint32_t *slot = &slots[field->kind == SCHEMA_OUTPUT];
         const uint32_t first = *slot, count = schema_array_length(field, call->desc.bytes);
         *slot += count;
-        if (count && call->tensors[first].Desc && same(field, of))
+        if (count && call->tensors[first].Desc && field->type_group && field->type_group == of->type_group)
             return call->tensors[first].Desc;
     }
     return NULL;
-}
-
-static bool same_type(const struct schema_field *a, const struct schema_field *b)
-{
-    return a->type_group && a->type_group == b->type_group;
-}
-
-static bool same_sizes(const struct schema_field *a, const struct schema_field *b)
-{
-    return a->shape == b->shape && (a->shape == SCHEMA_SHAPE_SAME || a->shape == SCHEMA_SHAPE_SAME2);
 }
 
 /* ---- types ---- */
@@ -65,7 +55,7 @@ static DML_TENSOR_DATA_TYPE type_by_attributes(const struct builder_call *call)
 
 bool builder_output_type(struct builder_call *call, const struct schema_field *field, DML_TENSOR_DATA_TYPE *type)
 {
-    const DML_BUFFER_TENSOR_DESC *like = relative(call, field, same_type);
+    const DML_BUFFER_TENSOR_DESC *like = relative(call, field);
     *type = like ? like->DataType : type_by_attributes(call);
     for (size_t i = 0; i < ARRAY_SIZE(type_rows) && !*type; i++) {
         const struct type_row *row = &type_rows[i];
@@ -81,7 +71,7 @@ bool builder_output_type(struct builder_call *call, const struct schema_field *f
 
 struct shape_row {
     DML_OPERATOR_TYPE op;
-    bool (*rule)(struct builder_call *, uint32_t, struct builder_shape *);
+    bool (*rule)(struct builder_call *, struct builder_shape *);
 };
 
 static const struct shape_row shape_rows[] = {
@@ -89,23 +79,15 @@ static const struct shape_row shape_rows[] = {
 #include "builder/rules.def"
 };
 
-bool builder_output_shape(struct builder_call *call, const struct schema_field *field, uint32_t slot,
-                          struct builder_shape *shape)
+bool builder_output_shape(struct builder_call *call, const struct schema_field *field, struct builder_shape *shape)
 {
     for (size_t i = 0; i < ARRAY_SIZE(shape_rows); i++) {
         if (shape_rows[i].op != call->op->type)
             continue;
-        if (shape_rows[i].rule(call, slot, shape))
+        if (shape_rows[i].rule(call, shape))
             return true;
         return builder_refuse(call, "%s: Sizes do not follow from the inputs and must be given", field->name);
     }
-    const DML_BUFFER_TENSOR_DESC *like = relative(call, field, same_sizes), *first = builder_first(call);
-    const bool single = field->shape == SCHEMA_SHAPE_ONE || field->shape == SCHEMA_SHAPE_RANK_ONE;
-    if (!like && !(single && first))
-        return builder_refuse(call, "%s: Sizes do not follow from the inputs and must be given", field->name);
-    shape->rank = like ? like->DimensionCount : first->DimensionCount;
-    for (uint32_t i = 0; i < shape->rank; i++)
-        shape->sizes[i] = like ? like->Sizes[i] : 1;
     return true;
 }
 
@@ -116,8 +98,8 @@ int64_t builder_times(int64_t a, int64_t b)
     return __builtin_mul_overflow(a, b, &product) || product > most ? most : product;
 }
 
-bool builder_shape_given(struct builder_call *call, uint32_t slot, struct builder_shape *shape)
+bool builder_shape_given(struct builder_call *call, struct builder_shape *shape)
 {
-    (void)call, (void)slot, (void)shape;
+    (void)call, (void)shape;
     return false;
 }

@@ -148,19 +148,20 @@ static bool trial_input(struct onnx_builder *b, struct trial *t, struct onnx_val
     v->source = from->source == ONNX_SOURCE_CONSTANT || !onnx_elements(v) ? ONNX_SOURCE_CONSTANT : ONNX_SOURCE_INPUT;
     v->data = from->source == ONNX_SOURCE_CONSTANT ? from->data : "";
     if (v->source == ONNX_SOURCE_INPUT)
-        v->index = b->graph_input_count++;
+        v->index = b->emit.input_count++;
     return true;
 }
 
 static bool trial_compile(struct onnx_builder *b)
 {
-    for (uint32_t i = 0; i < b->node_count; i++) {
-        const DML_OPERATOR_GRAPH_NODE_DESC *node = b->nodes[i].Desc;
+    for (uint32_t i = 0; i < b->emit.node_count; i++) {
+        const struct emit_node *node = &b->emit.nodes[i];
         IDMLCompiledOperator *op = NULL;
-        if (b->nodes[i].Type != DML_GRAPH_NODE_TYPE_OPERATOR)
+        if (node->type != DML_GRAPH_NODE_TYPE_OPERATOR)
             continue;
-        HRESULT hr = b->device->lpVtbl->CompileOperator(b->device, node->Operator, ANYDML_EXECUTION_FLAG_PROPAGATE_NAN,
-                                                        &IID_IDMLCompiledOperator, (void **)&op);
+        HRESULT hr =
+            IDMLDevice1_CompileOperator(b->emit.device, node->desc.op.Operator, ANYDML_EXECUTION_FLAG_PROPAGATE_NAN,
+                                        &IID_IDMLCompiledOperator, (void **)&op);
         if (FAILED(hr))
             return onnx_fail(b, "the device cannot run it (0x%08x)", (unsigned)hr);
         op->lpVtbl->Release(op);
@@ -186,7 +187,7 @@ static bool trial_types(struct check *c, struct onnx_builder *b, const struct on
 static bool trial_run(struct check *c, struct trial *t)
 {
     const struct onnx_node *n = t->node;
-    struct onnx_builder b = { .model = c->model, .device = c->device, .error = &c->error };
+    struct onnx_builder b = { .model = c->model, .emit.device = c->device, .error = &c->error };
     bool ok = true;
     c->error.text[0] = 0;
     t->runs++;
@@ -336,7 +337,7 @@ static bool try_node(struct check *c, const struct onnx_node *n, bool open)
 static bool computed_by_device(struct check *c, const struct onnx_node *n, int64_t fill)
 {
     struct trial t = { .node = n, .known = true, .fill = fill, .otherwise = trial_sizes[2] };
-    struct onnx_builder b = { .model = c->model, .device = c->device, .error = &c->error };
+    struct onnx_builder b = { .model = c->model, .emit.device = c->device, .error = &c->error };
     bool ok = true, known = true;
     c->error.text[0] = 0;
     for (uint32_t i = 0; ok && i < n->input_count; i++)

@@ -51,7 +51,7 @@ static bool add_inputs(struct onnx_builder *b)
         if (known && !(v->data = base_arena_copy(&b->arena, in->data ? in->data : "", onnx_value_bytes(v))))
             return onnx_fail(b, "out of memory");
         if (!known)
-            v->index = b->graph_input_count++;
+            v->index = b->emit.input_count++;
     }
     return true;
 }
@@ -129,7 +129,7 @@ static uint32_t port_number(const struct onnx_builder *b, const struct onnx_valu
     return i;
 }
 
-static bool add_outputs(struct onnx_builder *b, struct onnx_program *p, DML_OUTPUT_GRAPH_EDGE_DESC *edges)
+static bool add_outputs(struct onnx_builder *b, struct onnx_program *p)
 {
     for (uint32_t i = 0; i < b->model->output_count; i++) {
         const char *name = b->model->outputs[i].name;
@@ -151,60 +151,21 @@ static bool add_outputs(struct onnx_builder *b, struct onnx_program *p, DML_OUTP
         if (v->source == ONNX_SOURCE_INPUT && !(v = copy_of(b, v)))
             return false;
         p->outputs[i].carried = v->source == ONNX_SOURCE_NODE && v->carried ? port_number(b, v->carried) + 1 : 0;
-        p->outputs[i].slot = p->graph_output_count;
-        edges[p->graph_output_count] = (DML_OUTPUT_GRAPH_EDGE_DESC){ v->index, v->output, p->graph_output_count, name };
-        p->graph_output_count++;
+        p->outputs[i].slot = p->graph_output_count++;
+        if (!emit_output(&b->emit, v->index, v->output, name))
+            return onnx_fail(b, "out of memory");
     }
     return true;
 }
 
-/* Edge arrays are of typed pointers: one DML_GRAPH_EDGE_DESC per edge. */
-static DML_GRAPH_EDGE_DESC *wrap_edges(struct onnx_builder *b, DML_GRAPH_EDGE_TYPE type, const void *edges,
-                                       uint32_t count, size_t size)
+static HRESULT compile_graph(struct onnx_builder *b, struct onnx_program *p, DML_EXECUTION_FLAGS flags)
 {
-    DML_GRAPH_EDGE_DESC *wrapped = base_arena_alloc(&b->arena, count * sizeof(*wrapped));
-    for (uint32_t i = 0; wrapped && i < count; i++)
-        wrapped[i] = (DML_GRAPH_EDGE_DESC){ type, (const char *)edges + i * size };
-    if (!wrapped)
-        onnx_fail(b, "out of memory");
-    return wrapped;
-}
-
-/* File data that the graph does not need any more may leave memory. */
-static void STDMETHODCALLTYPE constant_done(void *context, UINT index)
-{
-    const struct onnx_builder *b = context;
-    const struct onnx_constant_node *node = b->nodes[index].Desc;
-    if (node->mapped)
-        base_forget_pages(node->desc.Data, node->desc.DataSize);
-}
-
-static HRESULT compile_graph(struct onnx_builder *b, struct onnx_program *p, const DML_OUTPUT_GRAPH_EDGE_DESC *outputs,
-                             DML_EXECUTION_FLAGS flags)
-{
-    DML_GRAPH_DESC desc = {
-        .InputCount = b->graph_input_count,
-        .OutputCount = p->graph_output_count,
-        .NodeCount = b->node_count,
-        .Nodes = b->nodes,
-        .InputEdgeCount = b->input_edge_count,
-        .InputEdges =
-            wrap_edges(b, DML_GRAPH_EDGE_TYPE_INPUT, b->input_edges, b->input_edge_count, sizeof(*b->input_edges)),
-        .OutputEdgeCount = p->graph_output_count,
-        .OutputEdges = wrap_edges(b, DML_GRAPH_EDGE_TYPE_OUTPUT, outputs, p->graph_output_count, sizeof(*outputs)),
-        .IntermediateEdgeCount = b->edge_count,
-        .IntermediateEdges =
-            wrap_edges(b, DML_GRAPH_EDGE_TYPE_INTERMEDIATE, b->edges, b->edge_count, sizeof(*b->edges)),
-    };
-    if (b->failed)
-        return E_OUTOFMEMORY;
     flags |= ANYDML_EXECUTION_FLAG_PROPAGATE_NAN;
     if (b->coarse && b->coarse == b->dequantised)
         flags |= ANYDML_EXECUTION_FLAG_BYTE_ACTIVATIONS;
     if (!p->graph_output_count)
         return S_OK;
-    HRESULT hr =
-        AnydmlCompileGraph(b->device, &desc, flags, constant_done, b, &IID_IDMLCompiledOperator, (void **)&p->op);
+    HRESULT hr = emit_compile(&b->emit, flags, &p->op);
     if (FAILED(hr))
         onnx_fail(b, "DirectML cannot compile the graph (0x%08x)", (unsigned)hr);
     return hr;
@@ -215,16 +176,16 @@ static HRESULT build_program(struct onnx_builder *b, struct onnx_program *p, DML
     const struct onnx_model *m = b->model;
     p->inputs = base_arena_alloc(&p->arena, m->input_count * sizeof(*p->inputs));
     p->outputs = base_arena_alloc(&p->arena, m->output_count * sizeof(*p->outputs));
-    DML_OUTPUT_GRAPH_EDGE_DESC *edges = base_arena_alloc(&b->arena, m->output_count * sizeof(*edges));
-    if (!p->inputs || !p->outputs || !edges)
+    if (!p->inputs || !p->outputs)
         return E_OUTOFMEMORY;
-    if (!add_inputs(b) || !onnx_add_initializers(b, m, "") || !convert_nodes(b) || !add_outputs(b, p, edges))
+    if (!add_inputs(b) || !onnx_add_initializers(b, m, "") || !convert_nodes(b) || !add_outputs(b, p))
         return E_INVALIDARG;
-    bool *read = base_arena_alloc(&b->arena, b->graph_input_count * sizeof(*read));
+    bool *read = base_arena_alloc(&b->arena, b->emit.input_count * sizeof(*read));
     if (!read)
         return E_OUTOFMEMORY;
-    for (uint32_t i = 0; i < b->input_edge_count; i++)
-        read[b->input_edges[i].GraphInputIndex] = true;
+    for (uint32_t i = 0; i < b->emit.edge_count; i++)
+        if (b->emit.edges[i].from.is_input)
+            read[b->emit.edges[i].from.index] = true;
     for (uint32_t i = 0; i < m->input_count; i++) {
         const struct onnx_value *v = onnx_value_find(b, m->inputs[i].name);
         p->inputs[i] = port_of(v, m->inputs[i].name);
@@ -237,27 +198,20 @@ static HRESULT build_program(struct onnx_builder *b, struct onnx_program *p, DML
             p->inputs[p->outputs[i].carried - 1].carried = i + 1;
     }
     p->input_count = m->input_count;
-    p->graph_input_count = b->graph_input_count;
+    p->graph_input_count = b->emit.input_count;
     for (uint32_t i = 0; i < ONNX_LENGTHS_MAX; i++) {
         p->most[i] = (uint32_t)b->most[i];
         p->length_slots[i] = b->lengths[i] ? b->lengths[i]->index + 1 : 0;
     }
-    p->node_count = b->node_count;
-    return compile_graph(b, p, edges, flags);
+    p->node_count = b->emit.node_count;
+    return compile_graph(b, p, flags);
 }
 
 void onnx_builder_finish(struct onnx_builder *b)
 {
-    for (uint32_t i = 0; i < b->node_count; i++) {
-        const DML_OPERATOR_GRAPH_NODE_DESC *node = b->nodes[i].Desc;
-        if (b->nodes[i].Type == DML_GRAPH_NODE_TYPE_OPERATOR)
-            node->Operator->lpVtbl->Release(node->Operator);
-    }
+    emit_finish(&b->emit);
     free(b->values);
     base_names_finish(&b->names);
-    free(b->nodes);
-    free(b->input_edges);
-    free(b->edges);
     base_arena_finish(&b->arena);
 }
 
@@ -281,14 +235,14 @@ static HRESULT compile(struct onnx_builder *b, bool owned, DML_EXECUTION_FLAGS f
 HRESULT onnx_compile(const struct onnx_model *model, struct onnx_input *inputs, IDMLDevice1 *device,
                      DML_EXECUTION_FLAGS flags, struct onnx_program **out, struct onnx_error *error)
 {
-    struct onnx_builder b = { .model = model, .inputs = inputs, .device = device, .error = error };
+    struct onnx_builder b = { .model = model, .inputs = inputs, .emit.device = device, .error = error };
     return compile(&b, false, flags, out);
 }
 
 HRESULT onnx_compile_owned(const struct onnx_model *model, struct onnx_input *inputs, IDMLDevice1 *device,
                            DML_EXECUTION_FLAGS flags, struct onnx_program **out, struct onnx_error *error)
 {
-    struct onnx_builder b = { .model = model, .inputs = inputs, .device = device, .error = error };
+    struct onnx_builder b = { .model = model, .inputs = inputs, .emit.device = device, .error = error };
     return compile(&b, true, flags, out);
 }
 

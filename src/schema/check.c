@@ -40,7 +40,7 @@ bool schema_fail(struct schema_check *check, enum schema_error_id id, const char
 struct schema_tensor schema_tensor_from(const DML_TENSOR_DESC *tensor, const char *name)
 {
     struct schema_tensor out = { .desc = tensor ? tensor->Desc : NULL };
-    snprintf(out.name, sizeof(out.name), "%s", name);
+    memcpy(out.name, name, strnlen(name, sizeof(out.name) - 1));
     return out;
 }
 
@@ -58,11 +58,30 @@ struct schema_tensor schema_tensor_of_field(const struct schema_field *field, co
                                         : schema_tensor_element(tensor, i, field->name);
 }
 
+/* The caller of schema_infer lets it write the outputs that it leaves open. */
+static bool infer_size(struct schema_check *check, const struct schema_tensor *tensor, uint32_t axis, uint64_t want)
+{
+    if (want > UINT32_MAX)
+        return schema_fail(check, SCHEMA_ERROR_SIZE_MISMATCH,
+                           "%s: Sizes[%" PRIu32 "] = %" PRIu64 ", must be below 2^32", tensor->name, axis, want);
+    if (want)
+        ((UINT *)(uintptr_t)tensor->desc->Sizes)[axis] = (UINT)want;
+    return true;
+}
+
+void schema_infer_rank(struct schema_check *check, const struct schema_tensor *tensor, uint32_t rank)
+{
+    if (check->infer && tensor->desc && !tensor->desc->DimensionCount)
+        ((DML_BUFFER_TENSOR_DESC *)(uintptr_t)tensor->desc)->DimensionCount = rank;
+}
+
 bool schema_expect_size(struct schema_check *check, const struct schema_tensor *tensor, uint32_t axis, uint64_t want,
                         const char *what)
 {
     if (!tensor->desc || tensor->desc->Sizes[axis] == want)
         return true;
+    if (check->infer && (!want || !tensor->desc->Sizes[axis]))
+        return infer_size(check, tensor, axis, want);
     return schema_fail(check, SCHEMA_ERROR_SIZE_MISMATCH,
                        "%s: Sizes[%" PRIu32 "] = %" PRIu32 ", must equal %s (%" PRIu64 ")", tensor->name, axis,
                        tensor->desc->Sizes[axis], what, want);
@@ -70,7 +89,8 @@ bool schema_expect_size(struct schema_check *check, const struct schema_tensor *
 
 bool schema_expect_rank(struct schema_check *check, const struct schema_tensor *tensor, uint32_t rank, const char *what)
 {
-    if (!tensor->desc || tensor->desc->DimensionCount == rank)
+    schema_infer_rank(check, tensor, rank);
+    if (!tensor->desc || tensor->desc->DimensionCount == rank || (check->infer && !rank))
         return true;
     return schema_fail(check, SCHEMA_ERROR_RANK_MISMATCH,
                        "%s: DimensionCount = %" PRIu32 ", must equal %s (%" PRIu32 ")", tensor->name,
@@ -112,6 +132,7 @@ bool schema_expect_trailing(struct schema_check *check, const struct schema_tens
 {
     if (!tensor->desc)
         return true;
+    schema_infer_rank(check, tensor, count);
     const uint32_t rank = tensor->desc->DimensionCount;
     if (rank < count)
         return schema_fail(check, SCHEMA_ERROR_RANK_MISMATCH,

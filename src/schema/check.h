@@ -12,6 +12,7 @@ struct schema_check {
     const void *desc; /* the operator's C struct */
     DML_FEATURE_LEVEL level;
     uint32_t rank;                   /* of the first tensor; of the host's output inside a fused activation */
+    bool infer;                      /* expectations determine sizes that are 0, and a DimensionCount of 0 */
     const struct schema_check *host; /* of a fused activation, else NULL */
     const char *host_field;
     struct schema_error *error; /* never NULL */
@@ -61,7 +62,7 @@ bool schema_check_activation(struct schema_check *check, const struct schema_fie
 bool schema_check_attributes(struct schema_check *check);
 
 /* Expectations on a present tensor; the last argument names the source of the expected value. An absent tensor meets
- * all of them. */
+ * all of them, and any tensor meets the expectation of 0, a value that is not inferred yet. */
 bool schema_expect_size(struct schema_check *check, const struct schema_tensor *tensor, uint32_t axis, uint64_t want,
                         const char *what);
 bool schema_expect_rank(struct schema_check *check, const struct schema_tensor *tensor, uint32_t rank,
@@ -81,6 +82,8 @@ bool schema_expect_broadcast(struct schema_check *check, const struct schema_ten
 /* All sizes are 1, or the one on `axis` is `count` and the others are 1. */
 bool schema_expect_vector(struct schema_check *check, const struct schema_tensor *tensor, uint32_t axis, uint64_t count,
                           const char *what);
+/* The rank of an output of which only the last sizes are determined. */
+void schema_infer_rank(struct schema_check *check, const struct schema_tensor *tensor, uint32_t rank);
 bool schema_expect_type(struct schema_check *check, const struct schema_tensor *tensor, DML_TENSOR_DATA_TYPE want,
                         const char *what);
 

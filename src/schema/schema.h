@@ -197,6 +197,11 @@ void schema_tensor_strides(const DML_BUFFER_TENSOR_DESC *tensor, uint32_t out[SC
  * *error (which may be NULL). Arrays must have the length that their count field states; nothing else is trusted. */
 HRESULT schema_validate(const DML_OPERATOR_DESC *desc, DML_FEATURE_LEVEL level, struct schema_error *error);
 
+/* The same for a description whose outputs may have a DimensionCount of 0: the rules that validation applies determine
+ * DimensionCount, Sizes (which must have room for SCHEMA_MAX_RANK) and TotalTensorSizeInBytes of these. E_INVALIDARG,
+ * too, if the sizes of one do not follow from the rest of the description. */
+HRESULT schema_infer(const DML_OPERATOR_DESC *desc, DML_FEATURE_LEVEL level, struct schema_error *error);
+
 /* The identifier of an error ("RANK") and the rule behind it. */
 const char *schema_error_name(uint32_t id);
 const char *schema_error_rule(uint32_t id);

@@ -30,9 +30,11 @@ struct attention {
         .key_heads = KEY_HEADS, .mask_type = (DESC)->MaskType,                                                         \
     }
 
-/* The size of a tensor `back` dimensions before its end. */
+/* The size of a tensor `back` dimensions before its end; 0 if it is not inferred yet. */
 static uint64_t size_at(const struct schema_tensor *tensor, uint32_t back)
 {
+    if (tensor->desc->DimensionCount < back)
+        return 0;
     return tensor->desc->Sizes[tensor->desc->DimensionCount - back];
 }
 
@@ -135,6 +137,7 @@ static bool check_tokens(struct schema_check *check, const struct attention *at)
     const uint64_t query_key_value[] = { at->batch, at->sequence, at->query_heads, 3, at->head_size };
     const uint64_t bias[] = { query[2] + key[2] + value[2] };
     const uint64_t output[] = { at->batch, at->sequence, at->query_heads * at->value_size };
+    schema_infer_rank(check, &at->output, at->query.desc ? at->query.desc->DimensionCount : 3);
     return schema_expect_trailing(check, &at->query, 3, query, "that of {batch, sequence, heads * size}") &&
            schema_expect_trailing(check, &at->key, 3, key, "that of {batch, keys, heads * size}") &&
            schema_expect_trailing(check, &at->value, 3, value, "that of {batch, keys, heads * size}") &&
@@ -154,7 +157,7 @@ static bool check_caches(struct schema_check *check, const struct attention *at)
     const uint64_t present_value[] = { at->batch, at->key_heads, at->total, at->value_size };
     const uint64_t relative[] = { at->batch, at->query_heads, at->sequence, at->total };
     const uint64_t lengths[] = { at->batch };
-    if (at->cached && at->total < at->keys)
+    if (at->cached && at->total && at->total < at->keys)
         return schema_fail(check, SCHEMA_ERROR_SIZE_MISMATCH,
                            "%s: has room for %" PRIu64 " keys, must be at least the new ones (%" PRIu64 ")",
                            at->present_key.name, at->total, at->keys);

@@ -5,20 +5,41 @@
 #include "schema/check.h"
 #include "schema/rules.h"
 
-/* {N, C, H * block, W * block} against {N, C * block^2, H, W}. */
-static bool check_blocks(struct schema_check *check, const struct schema_tensor *space,
-                         const struct schema_tensor *depth, uint64_t block)
+static bool expect_divisible(struct schema_check *check, const struct schema_tensor *tensor, uint32_t axis,
+                             uint64_t divisor, const char *what)
 {
-    const UINT *small = depth->desc->Sizes;
-    const uint64_t area = block * block; /* below 2^64, a BlockSize being below 2^32 */
-    if (small[1] % area)
-        return schema_fail(check, SCHEMA_ERROR_SIZE_MISMATCH,
-                           "%s: Sizes[1] = %" PRIu32 ", must be divisible by BlockSize^2 (BlockSize = %" PRIu64 ")",
-                           depth->name, small[1], block);
-    return schema_expect_size(check, space, 0, small[0], "the batch") &&
-           schema_expect_size(check, space, 1, small[1] / area, "the channels / BlockSize^2") &&
-           schema_expect_size(check, space, 2, small[2] * block, "the height * BlockSize") &&
-           schema_expect_size(check, space, 3, small[3] * block, "the width * BlockSize");
+    if (!(tensor->desc->Sizes[axis] % divisor))
+        return true;
+    return schema_fail(check, SCHEMA_ERROR_SIZE_MISMATCH,
+                       "%s: Sizes[%" PRIu32 "] = %" PRIu32 ", must be divisible by %s (%" PRIu64 ")", tensor->name,
+                       axis, tensor->desc->Sizes[axis], what, divisor);
+}
+
+/* {N, C, H, W} to {N, C * block^2, H / block, W / block}. */
+static bool check_to_depth(struct schema_check *check, const struct schema_tensor *input,
+                           const struct schema_tensor *output, uint64_t block)
+{
+    const UINT *in = input->desc->Sizes;
+    uint64_t channels = 0;
+    return expect_divisible(check, input, 2, block, "BlockSize") &&
+           expect_divisible(check, input, 3, block, "BlockSize") &&
+           schema_expect_size(check, output, 0, in[0], "the batch") &&
+           schema_expect_size(check, output, 1, base_mul_u64(block * block, in[1], &channels) ? channels : UINT64_MAX,
+                              "the channels * BlockSize^2") &&
+           schema_expect_size(check, output, 2, in[2] / block, "the height / BlockSize") &&
+           schema_expect_size(check, output, 3, in[3] / block, "the width / BlockSize");
+}
+
+/* {N, C, H, W} to {N, C / block^2, H * block, W * block}. */
+static bool check_to_space(struct schema_check *check, const struct schema_tensor *input,
+                           const struct schema_tensor *output, uint64_t block)
+{
+    const UINT *in = input->desc->Sizes;
+    return expect_divisible(check, input, 1, block * block, "BlockSize^2") &&
+           schema_expect_size(check, output, 0, in[0], "the batch") &&
+           schema_expect_size(check, output, 1, in[1] / (block * block), "the channels / BlockSize^2") &&
+           schema_expect_size(check, output, 2, in[2] * block, "the height * BlockSize") &&
+           schema_expect_size(check, output, 3, in[3] * block, "the width * BlockSize");
 }
 
 bool schema_rule_space_to_depth(struct schema_check *check)
@@ -26,7 +47,7 @@ bool schema_rule_space_to_depth(struct schema_check *check)
     const DML_SPACE_TO_DEPTH_OPERATOR_DESC *desc = check->desc;
     const struct schema_tensor input = SCHEMA_TENSOR_OF(desc, InputTensor);
     const struct schema_tensor output = SCHEMA_TENSOR_OF(desc, OutputTensor);
-    return check_blocks(check, &input, &output, desc->BlockSize);
+    return check_to_depth(check, &input, &output, desc->BlockSize);
 }
 
 bool schema_rule_space_to_depth1(struct schema_check *check)
@@ -34,7 +55,7 @@ bool schema_rule_space_to_depth1(struct schema_check *check)
     const DML_SPACE_TO_DEPTH1_OPERATOR_DESC *desc = check->desc;
     const struct schema_tensor input = SCHEMA_TENSOR_OF(desc, InputTensor);
     const struct schema_tensor output = SCHEMA_TENSOR_OF(desc, OutputTensor);
-    return check_blocks(check, &input, &output, desc->BlockSize);
+    return check_to_depth(check, &input, &output, desc->BlockSize);
 }
 
 bool schema_rule_depth_to_space(struct schema_check *check)
@@ -42,7 +63,7 @@ bool schema_rule_depth_to_space(struct schema_check *check)
     const DML_DEPTH_TO_SPACE_OPERATOR_DESC *desc = check->desc;
     const struct schema_tensor input = SCHEMA_TENSOR_OF(desc, InputTensor);
     const struct schema_tensor output = SCHEMA_TENSOR_OF(desc, OutputTensor);
-    return check_blocks(check, &output, &input, desc->BlockSize);
+    return check_to_space(check, &input, &output, desc->BlockSize);
 }
 
 bool schema_rule_depth_to_space1(struct schema_check *check)
@@ -50,7 +71,7 @@ bool schema_rule_depth_to_space1(struct schema_check *check)
     const DML_DEPTH_TO_SPACE1_OPERATOR_DESC *desc = check->desc;
     const struct schema_tensor input = SCHEMA_TENSOR_OF(desc, InputTensor);
     const struct schema_tensor output = SCHEMA_TENSOR_OF(desc, OutputTensor);
-    return check_blocks(check, &output, &input, desc->BlockSize);
+    return check_to_space(check, &input, &output, desc->BlockSize);
 }
 
 struct windows {
@@ -95,6 +116,7 @@ static bool check_windows(struct schema_check *check, const struct windows *win)
                                win->columns.name, i, win->window[i]);
     }
     const uint64_t want[] = { sizes[0], elements, positions };
+    schema_infer_rank(check, &win->columns, rank - win->count + 1);
     return schema_expect_trailing(check, &win->columns, 3, want, "that of {N, C * window, positions}");
 }
 

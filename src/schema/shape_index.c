@@ -215,7 +215,10 @@ bool schema_rule_nonzero_coordinates(struct schema_check *check)
     const struct schema_tensor input = SCHEMA_TENSOR_OF(desc, InputTensor);
     const struct schema_tensor count = SCHEMA_TENSOR_OF(desc, OutputCountTensor);
     const struct schema_tensor rows = SCHEMA_TENSOR_OF(desc, OutputCoordinatesTensor);
-    const uint32_t rank = rows.desc->DimensionCount, columns = rows.desc->Sizes[rank - 1];
+    schema_infer_rank(check, &count, 1);
+    schema_infer_rank(check, &rows, 2);
+    const uint32_t rank = rows.desc->DimensionCount, given = rows.desc->Sizes[rank - 1];
+    const uint32_t columns = given ? given : check->rank;
     uint32_t effective = check->rank;
     while (effective > 1 && input.desc->Sizes[check->rank - effective] == 1)
         effective--;

@@ -11,8 +11,8 @@ static bool check_product(struct schema_check *check, const struct schema_tensor
 {
     const uint32_t rows = check->rank - 2, columns = check->rank - 1;
     for (uint32_t i = 0; i < rows; i++)
-        if (!schema_expect_size(check, a, i, output->desc->Sizes[i], "that of OutputTensor") ||
-            !schema_expect_size(check, b, i, output->desc->Sizes[i], "that of OutputTensor"))
+        if (!schema_expect_size(check, output, i, a->desc->Sizes[i], "that of ATensor") ||
+            !schema_expect_size(check, b, i, a->desc->Sizes[i], "that of ATensor"))
             return false;
     const uint32_t m = a->desc->Sizes[transpose_a ? columns : rows];
     const uint32_t k = a->desc->Sizes[transpose_a ? rows : columns];

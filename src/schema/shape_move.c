@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of operators that split, concatenate, pad and repeat. */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "schema/check.h"
 #include "schema/rules.h"
@@ -71,15 +72,16 @@ static bool check_parts(struct schema_check *check, const struct schema_tensor *
     for (uint32_t i = 0; i < count; i++) {
         const struct schema_tensor part = schema_tensor_element(parts, i, name);
         for (uint32_t k = 0; k < check->rank; k++)
-            if (k != axis && !schema_expect_size(check, &part, k, whole->desc->Sizes[k], whole->name))
+            if (k != axis && ((check->infer && !schema_expect_size(check, whole, k, part.desc->Sizes[k], part.name)) ||
+                              !schema_expect_size(check, &part, k, whole->desc->Sizes[k], whole->name)))
                 return false;
         sum += part.desc->Sizes[axis];
     }
     if (sum == whole->desc->Sizes[axis])
         return true;
-    return schema_fail(check, SCHEMA_ERROR_SIZE_MISMATCH,
-                       "%s: Sizes[%" PRIu32 "] = %" PRIu32 ", must equal the sum over %s (%" PRIu64 ")", whole->name,
-                       axis, whole->desc->Sizes[axis], name, sum);
+    char what[60];
+    snprintf(what, sizeof(what), "the sum over %s", name);
+    return schema_expect_size(check, whole, axis, sum, what);
 }
 
 bool schema_rule_split(struct schema_check *check)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The validation of a description: single tensors, tensors against each other, attributes, the operator's own rule. */
+/* The validation of a description: single tensors, tensors against each other, attributes, the operator's own rule. The
+ * same rules infer the sizes of outputs. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -39,6 +40,10 @@ static bool check_tensor_field(struct schema_check *check, const struct schema_f
         if (!check_tensor_pointer(check, field, &tensors[i]))
             return false;
         const struct schema_tensor tensor = schema_tensor_of_field(field, check->desc, i);
+        if (check->infer && field->kind == SCHEMA_OUTPUT && !tensor.desc->DimensionCount && tensor.desc->Sizes) {
+            memset((UINT *)(uintptr_t)tensor.desc->Sizes, 0, SCHEMA_MAX_RANK * sizeof(UINT));
+            continue;
+        }
         if (!schema_check_tensor(check, field, &tensor))
             return false;
         if (!check->rank)
@@ -77,17 +82,19 @@ static bool check_shape_group(struct schema_check *check, struct groups *groups,
         return true;
     if (shape != SCHEMA_SHAPE_ONE) {
         struct schema_tensor *rank = &groups->rank[shape == SCHEMA_SHAPE_RANK2];
-        if (!rank->desc)
+        if (!rank->desc || !rank->desc->DimensionCount)
             *rank = *tensor;
         if (!schema_expect_rank(check, tensor, rank->desc->DimensionCount, rank->name))
             return false;
     }
+    if (shape == SCHEMA_SHAPE_ONE)
+        schema_infer_rank(check, tensor, check->rank);
     if (shape == SCHEMA_SHAPE_ONE || shape == SCHEMA_SHAPE_RANK_ONE)
         return schema_expect_leading_ones(check, tensor, 0);
     if (shape == SCHEMA_SHAPE_RANK || shape == SCHEMA_SHAPE_RANK2)
         return true;
     struct schema_tensor *first = &groups->same[shape == SCHEMA_SHAPE_SAME2];
-    if (!first->desc)
+    if (!first->desc || !first->desc->Sizes[0])
         *first = *tensor;
     return schema_expect_same_sizes(check, tensor, first);
 }
@@ -111,7 +118,64 @@ static bool check_groups(struct schema_check *check)
     return true;
 }
 
-HRESULT schema_validate(const DML_OPERATOR_DESC *desc, DML_FEATURE_LEVEL level, struct schema_error *error)
+/* ---- inference ---- */
+
+/* Outputs that have a single rank, where no relation to another tensor says so. */
+static void infer_ranks(struct schema_check *check)
+{
+    for (uint32_t i = 0; i < check->op->field_count; i++) {
+        const struct schema_field *field = &check->op->fields[i];
+        const struct schema_support *row = schema_field_support(field, check->level);
+        if (field->kind != SCHEMA_OUTPUT || field->type != SCHEMA_TENSOR || !row || row->min_rank != row->max_rank)
+            continue;
+        const struct schema_tensor tensor = schema_tensor_of_field(field, check->desc, 0);
+        schema_infer_rank(check, &tensor, row->max_rank);
+    }
+}
+
+static bool complete(struct schema_check *check, const struct schema_field *field, const struct schema_tensor *tensor)
+{
+    DML_BUFFER_TENSOR_DESC *desc = (DML_BUFFER_TENSOR_DESC *)(uintptr_t)tensor->desc;
+    bool known = desc->DimensionCount != 0;
+    for (uint32_t i = 0; known && i < desc->DimensionCount; i++)
+        known = desc->Sizes[i] != 0;
+    if (!known)
+        return schema_fail(check, SCHEMA_ERROR_SIZE_MISMATCH,
+                           "%s: Sizes do not follow from the inputs and must be given", tensor->name);
+    if (!desc->TotalTensorSizeInBytes)
+        desc->TotalTensorSizeInBytes = schema_tensor_min_bytes(desc);
+    return schema_check_tensor(check, field, tensor);
+}
+
+static bool complete_outputs(struct schema_check *check)
+{
+    for (uint32_t i = 0; i < check->op->field_count; i++) {
+        const struct schema_field *field = &check->op->fields[i];
+        if (field->kind != SCHEMA_OUTPUT || !schema_field_pointer(field, check->desc))
+            continue;
+        const uint32_t count = schema_array_length(field, check->desc);
+        for (uint32_t k = 0; k < count; k++) {
+            const struct schema_tensor tensor = schema_tensor_of_field(field, check->desc, k);
+            if (!complete(check, field, &tensor))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool check_all(struct schema_check *check)
+{
+    if (!check_tensors(check))
+        return false;
+    if (check->infer)
+        infer_ranks(check);
+    if (!check_groups(check) || !schema_check_attributes(check) || (check->op->rule && !check->op->rule(check)))
+        return false;
+    /* What the rule found is now the others' of its group. */
+    return !check->infer || (check_groups(check) && complete_outputs(check));
+}
+
+static HRESULT validate(const DML_OPERATOR_DESC *desc, DML_FEATURE_LEVEL level, bool infer, struct schema_error *error)
 {
     struct schema_error ignored;
     error = error ? error : &ignored;
@@ -129,7 +193,7 @@ HRESULT schema_validate(const DML_OPERATOR_DESC *desc, DML_FEATURE_LEVEL level, 
         return E_INVALIDARG;
     }
 
-    struct schema_check check = { .op = op, .desc = desc->Desc, .level = level, .error = error };
+    struct schema_check check = { .op = op, .desc = desc->Desc, .level = level, .infer = infer, .error = error };
     bool good;
     if (!desc->Desc)
         good = schema_fail(&check, SCHEMA_ERROR_DESC_NULL, "Desc = NULL, must be the operator's struct");
@@ -138,7 +202,16 @@ HRESULT schema_validate(const DML_OPERATOR_DESC *desc, DML_FEATURE_LEVEL level, 
                            (unsigned)op->level >> 12, (unsigned)op->level >> 8 & 15, (unsigned)level >> 12,
                            (unsigned)level >> 8 & 15);
     else
-        good = check_tensors(&check) && check_groups(&check) && schema_check_attributes(&check) &&
-               (!op->rule || op->rule(&check));
+        good = check_all(&check);
     return good ? S_OK : E_INVALIDARG;
+}
+
+HRESULT schema_validate(const DML_OPERATOR_DESC *desc, DML_FEATURE_LEVEL level, struct schema_error *error)
+{
+    return validate(desc, level, false, error);
+}
+
+HRESULT schema_infer(const DML_OPERATOR_DESC *desc, DML_FEATURE_LEVEL level, struct schema_error *error)
+{
+    return validate(desc, level, true, error);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A graph while one allocation of the builder after the other fails: E_OUTOFMEMORY and a message, no crash, and the
- * next graph is made. The builder is compiled into this program, with calloc and realloc of its own. */
+ * next graph is made. The builder is compiled into this program, with malloc, calloc and realloc of its own. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,10 +11,17 @@
 
 static int countdown = -1; /* allocations until one fails; below 0: none does */
 
+void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *old, size_t size);
+void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *old, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+    return countdown >= 0 && !countdown-- ? NULL : __real_malloc(size);
+}
 
 void *__wrap_calloc(size_t count, size_t size)
 {

@@ -209,7 +209,7 @@ static void test_errors(void)
     REFUSED(AnydmlCast(graph, x, NULL), E_INVALIDARG, "OutputTensor: DataType does not follow");
     REFUSED(AnydmlOneHot(graph, x, x, NULL), E_INVALIDARG, "OutputTensor: Sizes do not follow");
     REFUSED(AnydmlTopK1(graph, x, &(struct anydml_top_k1_options){ .Axis = 4, .K = 1 }), E_INVALIDARG,
-            "Axis = 4, must be below the rank (4)");
+            "Axis = 4, must be below the dimension count (4)");
     REFUSED(AnydmlTile(graph, x, &(struct anydml_tile_options){ .Repeats = (UINT[]){ 1, 1, ~0u, 1 } }), E_INVALIDARG,
             "OutputTensor: Sizes[2] = ");
     REFUSED(AnydmlMeanVarianceNormalization1(graph, x, NULL), E_INVALIDARG, "Axes: NULL, must be given");
@@ -234,7 +234,7 @@ static void test_errors(void)
     REFUSED(AnydmlGraphOperator(graph, &(DML_OPERATOR_DESC){ DML_OPERATOR_SLICE1, &slice }, &x, NULL), E_INVALIDARG,
             "DimensionCount = 1, must equal the rank (4)");
     struct anydml_space_to_depth1_options blocks = { .BlockSize = ~0u };
-    REFUSED(AnydmlSpaceToDepth1(graph, x, &blocks), E_INVALIDARG, "OutputTensor: Sizes[1] = ");
+    REFUSED(AnydmlSpaceToDepth1(graph, x, &blocks), E_INVALIDARG, "InputTensor: Sizes[2] = 8, must be divisible by");
     AnydmlGraphCreate(device, &other);
     anydml_expr stranger = AnydmlGraphInput(other, 0, F32, SIZES(2, 4, 8, 7));
     REFUSED(AnydmlAdd(graph, x, stranger), E_INVALIDARG, "BTensor: is an expression of another graph");

@@ -12,6 +12,7 @@
 static struct schema_sample_storage storage;
 static DML_OPERATOR_DESC desc;
 static uint64_t state;
+static unsigned long completed;
 
 static uint32_t random_below(uint32_t limit)
 {
@@ -136,6 +137,50 @@ static void test_promises(const DML_BUFFER_TENSOR_DESC *tensor, const char *name
     TEST_FOR(tensor->TotalTensorSizeInBytes % 4 == 0, "%s", name);
 }
 
+/* Leaves the sizes of outputs open; a set of the tensors. */
+static uint32_t open_outputs(const struct schema_op *op)
+{
+    uint32_t opened = 0;
+    for (uint32_t i = 0; i < op->field_count; i++) {
+        const struct schema_field *field = &op->fields[i];
+        const DML_TENSOR_DESC *tensors;
+        memcpy(&tensors, (const char *)storage.desc + field->offset, sizeof(tensors));
+        if (field->kind != SCHEMA_OUTPUT || !tensors)
+            continue;
+        for (uint32_t k = 0; k < schema_array_length(field, storage.desc); k++) {
+            const ptrdiff_t at = (const DML_BUFFER_TENSOR_DESC *)tensors[k].Desc - storage.buffers;
+            storage.buffers[at].DimensionCount = 0;
+            storage.buffers[at].Strides = NULL;
+            storage.buffers[at].TotalTensorSizeInBytes = 0;
+            opened |= UINT32_C(1) << at;
+        }
+    }
+    return opened;
+}
+
+/* The sizes that follow from a valid description are those that it had, except for leading ones. */
+static bool run_inference(const struct schema_op *op, DML_FEATURE_LEVEL level)
+{
+    static struct schema_sample_storage given;
+    struct schema_error error;
+    memcpy(&given, &storage, sizeof(given));
+    const uint32_t opened = open_outputs(op);
+    const bool inferred = schema_infer(&desc, level, &error) == S_OK;
+    TEST_FOR(inferred || strstr(error.text, op->name) == error.text, "%s", error.text);
+    for (uint32_t i = 0; inferred && i < storage.tensor_count; i++) {
+        const uint32_t had = given.buffers[i].DimensionCount, has = storage.buffers[i].DimensionCount;
+        if (!(opened >> i & 1))
+            continue;
+        test_promises(&storage.buffers[i], op->name);
+        for (uint32_t k = 1; k <= had || k <= has; k++) {
+            const UINT size = k <= had ? given.sizes[i][had - k] : 1;
+            TEST_FOR(size == (k <= has ? storage.sizes[i][has - k] : 1), "%s: tensor %u", op->name, i);
+        }
+    }
+    memcpy(&storage, &given, sizeof(given));
+    return inferred;
+}
+
 static bool run_one(void)
 {
     const struct schema_op *op = schema_op_at(random_below(schema_op_count()));
@@ -151,6 +196,7 @@ static bool run_one(void)
         TEST_FOR(error.id != SCHEMA_ERROR_NONE && strstr(error.text, op->name) == error.text, "%s", error.text);
         return false;
     }
+    completed += run_inference(op, level);
     if (!TEST(schema_desc_create(&desc, &copy) == S_OK))
         return false;
     memset(&storage, 0xa5, sizeof(storage));
@@ -171,7 +217,8 @@ int main(int argc, char **argv)
     fprintf(stderr, "%lu rounds, seed %" PRIu64 "\n", rounds, state);
     for (unsigned long i = 0; i < rounds; i++)
         passed += run_one();
-    fprintf(stderr, "%lu descriptions were still valid\n", passed);
+    fprintf(stderr, "%lu descriptions were still valid, the outputs of %lu followed\n", passed, completed);
+    TEST(rounds < 1000 || completed > passed / 2);
     TEST(rounds < 1000 || (passed > rounds / 50 && passed < rounds / 2));
     return test_result();
 }

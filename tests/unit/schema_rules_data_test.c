@@ -102,10 +102,10 @@ static const struct schema_case cases[] = {
     CASE_BAD(REVERSE_SUBSEQUENCES, SIZE_MISMATCH, "Axis=2", "SequenceLengthsTensor: Sizes[1] = 1"),
 
     /* Blocks. */
-    CASE_BAD(SPACE_TO_DEPTH, SIZE_MISMATCH, "BlockSize=3", "OutputTensor: Sizes[1] = 12, must be divisible"),
+    CASE_BAD(SPACE_TO_DEPTH, SIZE_MISMATCH, "BlockSize=3", "InputTensor: Sizes[2] = 4, must be divisible"),
     CASE_BAD(SPACE_TO_DEPTH, SIZE_MISMATCH, "InputTensor=2x3x5x6", "InputTensor: Sizes[2] = 5"),
     CASE_BAD(DEPTH_TO_SPACE, ATTRIBUTE_RANGE, "BlockSize=0", "BlockSize = 0"),
-    CASE_BAD(DEPTH_TO_SPACE, SIZE_MISMATCH, "BlockSize=4294967295", "BlockSize = 4294967295"),
+    CASE_BAD(DEPTH_TO_SPACE, SIZE_MISMATCH, "BlockSize=4294967295", "must be divisible by BlockSize^2"),
     CASE_BAD(DEPTH_TO_SPACE1, SIZE_MISMATCH, "OutputTensor=2x3x4x5", "OutputTensor: Sizes[3] = 5"),
     CASE_BAD(SPACE_TO_DEPTH1, ENUM_VALUE, "Order=2", "Order = 2"),
     CASE_OK(UNFOLD, "InputTensor=1x2x3x4x6 OutputTensor=1x1x2x18x12"), /* leading ones on both sides */

@@ -70,7 +70,7 @@ static const struct schema_case cases[] = {
     CASE_BAD(GEMM, SIZE_MISMATCH, "TransA=1", "BTensor: Sizes[2] = 5, must equal the rows of ATensor (4)"),
     CASE_BAD(GEMM, SIZE_MISMATCH, "BTensor=2x3x4x6", "BTensor: Sizes[2] = 4, must equal the columns of ATensor (5)"),
     CASE_BAD(GEMM, SIZE_MISMATCH, "CTensor=2x3x1x6", "must equal CTensor (1)"),
-    CASE_BAD(GEMM, SIZE_MISMATCH, "ATensor=1x3x4x5", "ATensor: Sizes[0] = 1"),
+    CASE_BAD(GEMM, SIZE_MISMATCH, "ATensor=1x3x4x5", "OutputTensor: Sizes[0] = 2"),
     CASE_BAD(GEMM, SIZE_MISMATCH, "CTensor=- OutputTensor=2x3x4x7", "OutputTensor: Sizes[3] = 7"),
     CASE_BAD(GEMM, DATA_TYPE_MISMATCH, "BTensor=2x3x5x6:FLOAT16", "BTensor: DataType = FLOAT16"),
     CASE_BAD(GEMM, ENUM_VALUE, "TransB=2", "TransB = 2, must be a DML_MATRIX_TRANSFORM"),

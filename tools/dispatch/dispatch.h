@@ -4,6 +4,7 @@
 #ifndef TOOLS_DISPATCH_H
 #define TOOLS_DISPATCH_H
 
+#include "emit/graph.h"
 #include "schema/schema.h"
 #include "tools/error.h"
 
@@ -49,10 +50,9 @@ struct dispatch {
     uint32_t node_count;
     struct dispatch_slot *inputs, *outputs; /* of the whole */
     uint32_t input_count, output_count;
-    DML_INPUT_GRAPH_EDGE_DESC *in;
-    DML_OUTPUT_GRAPH_EDGE_DESC *out;
-    DML_INTERMEDIATE_GRAPH_EDGE_DESC *mid;
-    uint32_t in_count, out_count, mid_count;
+    struct emit_edge *edges; /* between nodes, and from inputs of the whole */
+    uint32_t edge_count;
+    DML_OUTPUT_GRAPH_EDGE_DESC *ends; /* one for each output of a graph */
 };
 
 /* ---- dispatch_number.c: messages and single numbers ---- */

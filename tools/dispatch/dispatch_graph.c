@@ -142,6 +142,12 @@ static uint32_t find_slot(struct dispatch_slot *slots, uint32_t *count, const ch
     return (*count)++;
 }
 
+static void add_edge(struct dispatch *d, struct emit_source from, const struct end *to)
+{
+    d->edges[d->edge_count++] =
+        (struct emit_edge){ from, (uint32_t)(to->node - d->nodes), to->index, to->node->inputs[to->index].name };
+}
+
 static bool read_input_edge(struct dispatch_reader *r, const json_t *edge, struct dispatch *d)
 {
     static const char *const keys[] = { "input", "to", NULL };
@@ -152,9 +158,7 @@ static bool read_input_edge(struct dispatch_reader *r, const json_t *edge, struc
     tools_dispatch_enter(r, ".input");
     if (!tools_dispatch_string(r, json_object_get(edge, "input"), &name))
         return false;
-    const uint32_t slot = find_slot(d->inputs, &d->input_count, name, to.tensor);
-    d->in[d->in_count++] =
-        (DML_INPUT_GRAPH_EDGE_DESC){ slot, (uint32_t)(to.node - d->nodes), to.index, to.node->inputs[to.index].name };
+    add_edge(d, (struct emit_source){ true, find_slot(d->inputs, &d->input_count, name, to.tensor), 0 }, &to);
     return true;
 }
 
@@ -173,8 +177,8 @@ static bool read_output_edge(struct dispatch_reader *r, const json_t *edge, stru
     const uint32_t before = d->output_count, slot = find_slot(d->outputs, &d->output_count, name, from.tensor);
     if (slot != before)
         return tools_dispatch_refuse(r, json_object_get(edge, "output"), "a name that no other output has");
-    d->out[d->out_count++] = (DML_OUTPUT_GRAPH_EDGE_DESC){ (uint32_t)(from.node - d->nodes), from.index, slot,
-                                                           from.node->outputs[from.index].name };
+    d->ends[slot] = (DML_OUTPUT_GRAPH_EDGE_DESC){ (uint32_t)(from.node - d->nodes), from.index, slot,
+                                                  from.node->outputs[from.index].name };
     return true;
 }
 
@@ -187,9 +191,7 @@ static bool read_intermediate_edge(struct dispatch_reader *r, const json_t *edge
         return false;
     if (!from.tensor && !from.node->tensor)
         from.node->tensor = to.tensor;
-    d->mid[d->mid_count++] =
-        (DML_INTERMEDIATE_GRAPH_EDGE_DESC){ (uint32_t)(from.node - d->nodes), from.index,
-                                            (uint32_t)(to.node - d->nodes), to.index, to.node->inputs[to.index].name };
+    add_edge(d, (struct emit_source){ false, (uint32_t)(from.node - d->nodes), from.index }, &to);
     return true;
 }
 
@@ -198,12 +200,11 @@ static bool read_edges(struct dispatch_reader *r, const json_t *edges, struct di
     const size_t outer = tools_dispatch_enter(r, "graph.edges"), count = json_array_size(edges);
     if (!json_is_array(edges) || !count)
         return tools_dispatch_refuse(r, edges, "an array of edges");
-    d->in = tools_dispatch_alloc(r, count, sizeof(*d->in));
-    d->out = tools_dispatch_alloc(r, count, sizeof(*d->out));
-    d->mid = tools_dispatch_alloc(r, count, sizeof(*d->mid));
+    d->edges = tools_dispatch_alloc(r, count, sizeof(*d->edges));
+    d->ends = tools_dispatch_alloc(r, count, sizeof(*d->ends));
     d->inputs = tools_dispatch_alloc(r, count, sizeof(*d->inputs));
     d->outputs = tools_dispatch_alloc(r, count, sizeof(*d->outputs));
-    if (!d->in || !d->out || !d->mid || !d->inputs || !d->outputs)
+    if (!d->edges || !d->ends || !d->inputs || !d->outputs)
         return false;
     for (size_t i = 0; i < count; i++) {
         const json_t *edge = json_array_get(edges, i);

@@ -9,85 +9,34 @@
 
 /* ---- compiling ---- */
 
-struct compiling {
-    struct dispatch *dispatch;
-    IDMLDevice1 *dml;
-    IDMLOperator **operators; /* of the nodes; NULL for constants */
-    DML_OPERATOR_GRAPH_NODE_DESC *operator_nodes;
-    DML_CONSTANT_DATA_GRAPH_NODE_DESC *constant_nodes;
-    DML_GRAPH_NODE_DESC *nodes;
-    DML_GRAPH_EDGE_DESC *in, *out, *mid;
-};
-
-static bool compiling_init(struct compiling *c, struct dispatch_reader *r, struct dispatch *d, IDMLDevice1 *dml)
+static bool add_edges(struct emit_graph *graph, const struct dispatch *d)
 {
-    *c = (struct compiling){ .dispatch = d, .dml = dml };
-    c->operators = tools_dispatch_alloc(r, d->node_count, sizeof(*c->operators));
-    c->operator_nodes = tools_dispatch_alloc(r, d->node_count, sizeof(*c->operator_nodes));
-    c->constant_nodes = tools_dispatch_alloc(r, d->node_count, sizeof(*c->constant_nodes));
-    c->nodes = tools_dispatch_alloc(r, d->node_count, sizeof(*c->nodes));
-    c->in = tools_dispatch_alloc(r, d->in_count, sizeof(*c->in));
-    c->out = tools_dispatch_alloc(r, d->out_count, sizeof(*c->out));
-    c->mid = tools_dispatch_alloc(r, d->mid_count, sizeof(*c->mid));
-    return c->operators && c->operator_nodes && c->constant_nodes && c->nodes && c->in && c->out && c->mid;
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < d->edge_count; i++)
+        ok = emit_edge(graph, d->edges[i].from, d->edges[i].node, d->edges[i].input, d->edges[i].name);
+    for (uint32_t i = 0; ok && i < d->output_count; i++)
+        ok = emit_output(graph, d->ends[i].FromNodeIndex, d->ends[i].FromNodeOutputIndex, d->ends[i].Name);
+    return ok;
 }
 
-static HRESULT create_nodes(struct compiling *c)
+static HRESULT compile(const struct dispatch *d, IDMLDevice1 *dml, IDMLCompiledOperator **out)
 {
+    struct emit_graph graph = { .device = dml, .input_count = d->input_count };
     HRESULT hr = S_OK;
-    for (uint32_t i = 0; SUCCEEDED(hr) && i < c->dispatch->node_count; i++) {
-        const struct dispatch_node *node = &c->dispatch->nodes[i];
-        if (node->constant) {
-            c->constant_nodes[i] =
-                (DML_CONSTANT_DATA_GRAPH_NODE_DESC){ node->data, node->tensor->TotalTensorSizeInBytes, node->name };
-            c->nodes[i] = (DML_GRAPH_NODE_DESC){ DML_GRAPH_NODE_TYPE_CONSTANT, &c->constant_nodes[i] };
-            continue;
-        }
-        hr = IDMLDevice1_CreateOperator(c->dml, &node->desc, &IID_IDMLOperator, (void **)&c->operators[i]);
-        c->operator_nodes[i] = (DML_OPERATOR_GRAPH_NODE_DESC){ c->operators[i], node->name };
-        c->nodes[i] = (DML_GRAPH_NODE_DESC){ DML_GRAPH_NODE_TYPE_OPERATOR, &c->operator_nodes[i] };
-    }
-    return hr;
-}
-
-static HRESULT compile_graph(struct compiling *c, IDMLCompiledOperator **out)
-{
-    const struct dispatch *d = c->dispatch;
-    for (uint32_t i = 0; i < d->in_count; i++)
-        c->in[i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_INPUT, &d->in[i] };
-    for (uint32_t i = 0; i < d->out_count; i++)
-        c->out[i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_OUTPUT, &d->out[i] };
-    for (uint32_t i = 0; i < d->mid_count; i++)
-        c->mid[i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_INTERMEDIATE, &d->mid[i] };
-    const DML_GRAPH_DESC desc = {
-        .InputCount = d->input_count,
-        .OutputCount = d->output_count,
-        .NodeCount = d->node_count,
-        .Nodes = c->nodes,
-        .InputEdgeCount = d->in_count,
-        .InputEdges = c->in,
-        .OutputEdgeCount = d->out_count,
-        .OutputEdges = c->out,
-        .IntermediateEdgeCount = d->mid_count,
-        .IntermediateEdges = c->mid,
-    };
-    return IDMLDevice1_CompileGraph(c->dml, &desc, d->flags, &IID_IDMLCompiledOperator, (void **)out);
-}
-
-static HRESULT compile(struct dispatch_reader *r, struct dispatch *d, IDMLDevice1 *dml, IDMLCompiledOperator **out)
-{
-    struct compiling c;
     *out = NULL;
-    if (!compiling_init(&c, r, d, dml))
-        return E_OUTOFMEMORY;
-    HRESULT hr = create_nodes(&c);
-    if (SUCCEEDED(hr))
-        hr = d->is_graph
-                 ? compile_graph(&c, out)
-                 : IDMLDevice1_CompileOperator(dml, c.operators[0], d->flags, &IID_IDMLCompiledOperator, (void **)out);
-    for (uint32_t i = 0; i < d->node_count; i++)
-        if (c.operators[i])
-            IDMLOperator_Release(c.operators[i]);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < d->node_count; i++) {
+        const struct dispatch_node *node = &d->nodes[i];
+        if (!node->constant)
+            hr = emit_operator(&graph, &node->desc, node->name);
+        else if (!emit_constant(&graph, node->data, node->tensor->TotalTensorSizeInBytes, node->name, false))
+            hr = E_OUTOFMEMORY;
+    }
+    if (SUCCEEDED(hr) && d->is_graph)
+        hr = add_edges(&graph, d) ? emit_compile(&graph, d->flags, out) : E_OUTOFMEMORY;
+    else if (SUCCEEDED(hr))
+        hr = IDMLDevice1_CompileOperator(dml, graph.nodes->desc.op.Operator, d->flags, &IID_IDMLCompiledOperator,
+                                         (void **)out);
+    emit_finish(&graph);
     return hr;
 }
 
@@ -115,7 +64,7 @@ static void first_message(ID3D12InfoQueue *queue, char *out, size_t size)
 }
 
 /* Repeats a failure on a device with the debug layer, which would slow successful calls down. */
-static void explain(uint32_t index, struct dispatch_reader *r, struct dispatch *d, char *out, size_t size)
+static void explain(uint32_t index, const struct dispatch *d, char *out, size_t size)
 {
     struct tools_error ignored;
     struct tools_session *session = NULL;
@@ -130,7 +79,7 @@ static void explain(uint32_t index, struct dispatch_reader *r, struct dispatch *
         SUCCEEDED(ID3D12Device_QueryInterface(session->device->d3d, &IID_ID3D12InfoQueue, (void **)&queue)) &&
         SUCCEEDED(DMLCreateDevice1(session->device->d3d, DML_CREATE_DEVICE_FLAG_DEBUG, DML_FEATURE_LEVEL_1_0,
                                    &IID_IDMLDevice1, (void **)&dml))) {
-        compile(r, d, dml, &compiled);
+        compile(d, dml, &compiled);
         first_message(queue, out, size);
     }
     release(compiled);
@@ -140,12 +89,12 @@ static void explain(uint32_t index, struct dispatch_reader *r, struct dispatch *
     tools_session_destroy(session);
 }
 
-static bool refuse(uint32_t index, struct dispatch_reader *r, struct dispatch *d, HRESULT hr)
+static bool refuse(uint32_t index, struct dispatch_reader *r, const struct dispatch *d, HRESULT hr)
 {
     char why[400];
     if (hr == E_OUTOFMEMORY)
         return tools_fail_memory(r->error);
-    explain(index, r, d, why, sizeof(why));
+    explain(index, d, why, sizeof(why));
     const bool wrong = hr == E_INVALIDARG || hr == E_NOTIMPL || hr == (HRESULT)DXGI_ERROR_UNSUPPORTED;
     return tools_fail(r->error, wrong ? TOOLS_USAGE : TOOLS_RUNTIME, "%s: %s%s%s", r->file, tools_hresult_name(hr),
                       why[0] ? ": " : "", why);
@@ -217,7 +166,7 @@ bool tools_dispatch_compile(struct tools_session *session, struct dispatch_reade
         return tools_fail_memory(r->error);
     }
     const double start = tools_now_ms();
-    HRESULT hr = compile(r, d, session->device->dml, &program->op);
+    HRESULT hr = compile(d, session->device->dml, &program->op);
     *out_ms = tools_now_ms() - start;
     if (FAILED(hr)) {
         onnx_program_destroy(program);

@@ -3,8 +3,6 @@
 #include "device.h"
 #include "graph.h"
 
-#include <DirectMLGuids.h>
-
 #include <stdlib.h>
 
 static const struct aten_row rows[] = {
@@ -52,19 +50,12 @@ void aten_graph_init(struct aten_graph *g, struct aten_device *device)
 {
     memset(g, 0, sizeof(*g));
     g->device = device;
-    g->dml = device->dml;
+    g->emit.device = device->dml;
 }
 
 void aten_graph_finish(struct aten_graph *g)
 {
-    for (uint32_t i = 0; i < g->node_count; i++) {
-        const DML_OPERATOR_GRAPH_NODE_DESC *node = g->nodes[i].Desc;
-        if (g->nodes[i].Type == DML_GRAPH_NODE_TYPE_OPERATOR)
-            IDMLOperator_Release(node->Operator);
-    }
-    free(g->nodes);
-    free(g->input_edges);
-    free(g->edges);
+    emit_finish(&g->emit);
     free(g->inputs);
     free(g->values);
     base_arena_finish(&g->arena);
@@ -118,16 +109,6 @@ bool aten_build(struct aten_graph *g, const struct aten_node *n)
 
 /* ---- compiling ---- */
 
-/* Edges are arrays of pointers to typed structs: one DML_GRAPH_EDGE_DESC per edge. */
-static DML_GRAPH_EDGE_DESC *wrap_edges(struct aten_graph *g, DML_GRAPH_EDGE_TYPE type, const void *edges,
-                                       uint32_t count, size_t size)
-{
-    DML_GRAPH_EDGE_DESC *wrapped = aten_alloc(g, count * sizeof(*wrapped));
-    for (uint32_t i = 0; wrapped && i < count; i++)
-        wrapped[i] = (DML_GRAPH_EDGE_DESC){ type, (const char *)edges + i * size };
-    return wrapped;
-}
-
 /* Makes each output of the graph a distinct output of a node that covers its buffer. */
 static struct aten_value *own_output(struct aten_graph *g, struct aten_value **outputs, uint32_t i)
 {
@@ -141,36 +122,20 @@ static struct aten_value *own_output(struct aten_graph *g, struct aten_value **o
 bool aten_compile_graph(struct aten_graph *g, struct aten_value **outputs, uint32_t output_count, uint32_t *out_slots,
                         uint32_t *out_slot_count, IDMLCompiledOperator **out_op)
 {
-    uint32_t slots = 0;
-    DML_OUTPUT_GRAPH_EDGE_DESC *edges = aten_alloc(g, output_count * sizeof(*edges));
     *out_op = NULL;
-    for (uint32_t i = 0; edges && i < output_count; i++) {
+    for (uint32_t i = 0; !g->failed && i < output_count; i++) {
         if (!outputs[i] || outputs[i]->buffer->source == ATEN_SOURCE_EMPTY)
             continue;
         struct aten_value *v = outputs[i] = own_output(g, outputs, i);
         if (!v)
             break;
-        edges[slots] = (DML_OUTPUT_GRAPH_EDGE_DESC){ v->buffer->index, v->buffer->output, slots, NULL };
-        out_slots[slots++] = i;
+        out_slots[g->emit.output_count] = i;
+        if (!emit_output(&g->emit, v->buffer->index, v->buffer->output, NULL))
+            return aten_fail(g, "out of memory");
     }
-    *out_slot_count = slots;
-    DML_GRAPH_DESC desc = {
-        .InputCount = g->input_count,
-        .OutputCount = slots,
-        .NodeCount = g->node_count,
-        .Nodes = g->nodes,
-        .InputEdgeCount = g->input_edge_count,
-        .InputEdges =
-            wrap_edges(g, DML_GRAPH_EDGE_TYPE_INPUT, g->input_edges, g->input_edge_count, sizeof(*g->input_edges)),
-        .OutputEdgeCount = slots,
-        .OutputEdges = wrap_edges(g, DML_GRAPH_EDGE_TYPE_OUTPUT, edges, slots, sizeof(*edges)),
-        .IntermediateEdgeCount = g->edge_count,
-        .IntermediateEdges =
-            wrap_edges(g, DML_GRAPH_EDGE_TYPE_INTERMEDIATE, g->edges, g->edge_count, sizeof(*g->edges)),
-    };
-    if (g->failed || !slots)
+    *out_slot_count = g->emit.output_count;
+    if (g->failed || !*out_slot_count)
         return !g->failed;
-    HRESULT hr =
-        IDMLDevice1_CompileGraph(g->dml, &desc, DML_EXECUTION_FLAG_NONE, &IID_IDMLCompiledOperator, (void **)out_op);
+    HRESULT hr = emit_compile(&g->emit, DML_EXECUTION_FLAG_NONE, out_op);
     return SUCCEEDED(hr) || aten_fail(g, "CompileGraph failed (0x%08x)", (unsigned)hr);
 }

@@ -2,8 +2,6 @@
 /* Construction of graphs: values, arguments and results of nodes, views, and DirectML operators with their edges. */
 #include "graph.h"
 
-#include <DirectMLGuids.h>
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -486,20 +484,15 @@ static bool materialise(struct aten_graph *g, struct aten_buffer *buffer)
         return true;
     buffer->materialised = true;
     if (buffer->source == ATEN_SOURCE_INPUT) {
-        if (!base_array_reserve((void **)&g->inputs, g->input_count, &g->input_capacity, sizeof(*g->inputs)))
+        buffer->index = g->emit.input_count;
+        if (!base_array_reserve((void **)&g->inputs, buffer->index, &g->input_capacity, sizeof(*g->inputs)))
             return aten_fail(g, "out of memory");
-        buffer->index = g->input_count;
-        g->inputs[g->input_count++] = buffer->binding;
+        g->inputs[g->emit.input_count++] = buffer->binding;
         return true;
     }
-    DML_CONSTANT_DATA_GRAPH_NODE_DESC *node = aten_alloc(g, sizeof(*node));
-    if (!node || !base_array_reserve((void **)&g->nodes, g->node_count, &g->node_capacity, sizeof(*g->nodes)))
-        return aten_fail(g, "out of memory");
-    *node = (DML_CONSTANT_DATA_GRAPH_NODE_DESC){ buffer->data, (UINT64)buffer->extent * aten_type_bytes(buffer->type),
-                                                 NULL };
-    buffer->index = g->node_count;
-    g->nodes[g->node_count++] = (DML_GRAPH_NODE_DESC){ DML_GRAPH_NODE_TYPE_CONSTANT, node };
-    return true;
+    buffer->index = g->emit.node_count;
+    const uint64_t bytes = (uint64_t)buffer->extent * aten_type_bytes(buffer->type);
+    return emit_constant(&g->emit, buffer->data, bytes, NULL, false) || aten_fail(g, "out of memory");
 }
 
 const DML_TENSOR_DESC *aten_describe_rank(struct aten_graph *g, struct aten_desc *d, const struct aten_value *v,
@@ -550,20 +543,9 @@ static bool emit_empty(struct aten_graph *g, struct aten_value *const *inputs, u
     return !full;
 }
 
-static bool edge_add(struct aten_graph *g, const struct aten_buffer *from, uint32_t node, uint32_t input)
+static struct emit_source source_of(const struct aten_buffer *buffer)
 {
-    if (from->source == ATEN_SOURCE_INPUT) {
-        if (!base_array_reserve((void **)&g->input_edges, g->input_edge_count, &g->input_edge_capacity,
-                                sizeof(*g->input_edges)))
-            return aten_fail(g, "out of memory");
-        g->input_edges[g->input_edge_count++] = (DML_INPUT_GRAPH_EDGE_DESC){ from->index, node, input, NULL };
-        return true;
-    }
-    if (!base_array_reserve((void **)&g->edges, g->edge_count, &g->edge_capacity, sizeof(*g->edges)))
-        return aten_fail(g, "out of memory");
-    uint32_t output = from->source == ATEN_SOURCE_NODE ? from->output : 0;
-    g->edges[g->edge_count++] = (DML_INTERMEDIATE_GRAPH_EDGE_DESC){ from->index, output, node, input, NULL };
-    return true;
+    return (struct emit_source){ buffer->source == ATEN_SOURCE_INPUT, buffer->index, buffer->output };
 }
 
 bool aten_emit(struct aten_graph *g, DML_OPERATOR_TYPE type, const void *desc, struct aten_value *const *inputs,
@@ -572,21 +554,13 @@ bool aten_emit(struct aten_graph *g, DML_OPERATOR_TYPE type, const void *desc, s
     if (g->failed || emit_empty(g, inputs, input_count, outputs, output_count))
         return !g->failed;
     const DML_OPERATOR_DESC operator_desc = { type, desc };
-    IDMLOperator *op = NULL;
-    HRESULT hr = IDMLDevice1_CreateOperator(g->dml, &operator_desc, &IID_IDMLOperator, (void **)&op);
+    const uint32_t index = g->emit.node_count;
+    HRESULT hr = emit_operator(&g->emit, &operator_desc, g->node ? g->node->op->name : NULL);
     if (FAILED(hr))
         return aten_fail(g, "CreateOperator failed for operator %d (0x%08x)", (int)type, (unsigned)hr);
-    DML_OPERATOR_GRAPH_NODE_DESC *node = aten_alloc(g, sizeof(*node));
-    if (!node || !base_array_reserve((void **)&g->nodes, g->node_count, &g->node_capacity, sizeof(*g->nodes))) {
-        IDMLOperator_Release(op);
-        return aten_fail(g, "out of memory");
-    }
-    *node = (DML_OPERATOR_GRAPH_NODE_DESC){ op, g->node ? g->node->op->name : NULL };
-    uint32_t index = g->node_count++;
-    g->nodes[index] = (DML_GRAPH_NODE_DESC){ DML_GRAPH_NODE_TYPE_OPERATOR, node };
     for (uint32_t i = 0; i < input_count; i++)
-        if (inputs[i] && !edge_add(g, inputs[i]->buffer, index, i))
-            return false;
+        if (inputs[i] && !emit_edge(&g->emit, source_of(inputs[i]->buffer), index, i, NULL))
+            return aten_fail(g, "out of memory");
     for (uint32_t i = 0; i < output_count; i++) {
         if (!outputs[i])
             continue;

@@ -28,6 +28,7 @@
 #define ANYDML_TORCH_GRAPH_H
 
 #include "base/arena.h"
+#include "emit/graph.h"
 
 #include "aten.h"
 
@@ -132,7 +133,7 @@ struct aten_node {
 struct aten_graph {
     struct base_arena arena;
     struct aten_device *device;
-    IDMLDevice1 *dml;
+    struct emit_graph emit;
     char message[ATEN_MESSAGE_BYTES]; /* of the first failure */
     bool failed;
     bool live;        /* numbers become inputs of the plan */
@@ -140,14 +141,8 @@ struct aten_graph {
     uint64_t numbers; /* bit i: number i was read as a value */
     uint64_t draws;   /* number of random 32-bit numbers */
     const struct aten_node *node;
-    DML_GRAPH_NODE_DESC *nodes;
-    uint32_t node_count, node_capacity;
-    DML_INPUT_GRAPH_EDGE_DESC *input_edges;
-    uint32_t input_edge_count, input_edge_capacity;
-    DML_INTERMEDIATE_GRAPH_EDGE_DESC *edges;
-    uint32_t edge_count, edge_capacity;
-    struct aten_binding *inputs; /* of the graph */
-    uint32_t input_count, input_capacity;
+    struct aten_binding *inputs; /* emit.input_count */
+    uint32_t input_capacity;
     struct aten_value **values; /* of aten_graph_*: value number i is values[i - 1] */
     uint32_t value_count, value_capacity;
     uint32_t argument_count;

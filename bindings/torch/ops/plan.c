@@ -128,16 +128,17 @@ bool aten_plan_fill(struct aten_plan *plan, struct aten_graph *g, struct aten_va
         plan->outputs[i] = layouts ? layouts[i] : layout_of(outputs[i]);
         plan->outputs[i].data = NULL;
     }
-    plan->inputs = calloc(g->input_count + 1u, sizeof(*plan->inputs));
+    plan->inputs = calloc(g->emit.input_count + 1u, sizeof(*plan->inputs));
     if (!plan->inputs)
         return aten_fail(g, "out of memory");
-    if (g->input_count)
-        memcpy(plan->inputs, g->inputs, g->input_count * sizeof(*g->inputs));
-    plan->input_count = g->input_count;
+    if (g->emit.input_count)
+        memcpy(plan->inputs, g->inputs, g->emit.input_count * sizeof(*g->inputs));
+    plan->input_count = g->emit.input_count;
     for (uint32_t i = 0; i < plan->input_count; i++)
         plan->number_count += plan->inputs[i].kind != ATEN_BIND_TENSOR;
     plan->draws = g->draws;
-    plan->bytes = PLAN_BYTES + (uint64_t)g->node_count * NODE_BYTES + g->arena.total; /* the arena holds constants */
+    plan->bytes =
+        PLAN_BYTES + (uint64_t)g->emit.node_count * NODE_BYTES + g->arena.total; /* the arena holds constants */
     return fixed_new(plan) || aten_fail(g, "out of memory");
 }
 

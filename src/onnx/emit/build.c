@@ -396,7 +396,7 @@ static bool own(struct onnx_builder *b, struct onnx_value *v)
         return onnx_fail(b, "out of memory");
     memcpy(data, v->data, bytes);
     memset(data + bytes, 0, whole - bytes);
-    v->index = b->graph_input_count++;
+    v->index = b->emit.input_count++;
     v->owned = v->materialised = true;
     *weight = (struct onnx_weight){ v->index, data, whole, b->owning->weights };
     b->owning->weights = weight;
@@ -410,15 +410,9 @@ static bool materialise(struct onnx_builder *b, struct onnx_value *v)
         return true;
     if (may_own(b, v))
         return own(b, v);
-    struct onnx_constant_node *node = base_arena_alloc(&b->arena, sizeof(*node));
-    if (!node || !base_array_reserve((void **)&b->nodes, b->node_count, &b->node_capacity, sizeof(*b->nodes)))
-        return onnx_fail(b, "out of memory");
-    node->desc = (DML_CONSTANT_DATA_GRAPH_NODE_DESC){ v->data, onnx_value_bytes(v), v->name };
-    node->mapped = v->mapped;
-    v->index = b->node_count;
-    b->nodes[b->node_count++] = (DML_GRAPH_NODE_DESC){ DML_GRAPH_NODE_TYPE_CONSTANT, &node->desc };
-    v->materialised = true;
-    return true;
+    v->index = b->emit.node_count;
+    v->materialised = emit_constant(&b->emit, v->data, onnx_value_bytes(v), v->name, v->mapped);
+    return v->materialised || onnx_fail(b, "out of memory");
 }
 
 const DML_TENSOR_DESC *onnx_desc_strided(struct onnx_builder *b, struct onnx_desc *d, struct onnx_value *v,
@@ -483,20 +477,11 @@ static const char *node_name(const struct onnx_node *node)
     return node ? node->name : NULL;
 }
 
-static bool edge_add(struct onnx_builder *b, const struct onnx_value *v, uint32_t node, uint32_t input)
+static struct emit_source source_of(const struct onnx_value *v)
 {
-    if (v->source == ONNX_SOURCE_INPUT || v->owned) {
-        if (!base_array_reserve((void **)&b->input_edges, b->input_edge_count, &b->input_edge_capacity,
-                                sizeof(*b->input_edges)))
-            return onnx_fail(b, "out of memory");
-        b->input_edges[b->input_edge_count++] = (DML_INPUT_GRAPH_EDGE_DESC){ v->index, node, input, v->name };
-        return true;
-    }
-    if (!base_array_reserve((void **)&b->edges, b->edge_count, &b->edge_capacity, sizeof(*b->edges)))
-        return onnx_fail(b, "out of memory");
-    uint32_t output = v->source == ONNX_SOURCE_NODE ? v->output : 0;
-    b->edges[b->edge_count++] = (DML_INTERMEDIATE_GRAPH_EDGE_DESC){ v->index, output, node, input, v->name };
-    return true;
+    return (struct emit_source){ .is_input = v->source == ONNX_SOURCE_INPUT || v->owned,
+                                 .index = v->index,
+                                 .output = v->source == ONNX_SOURCE_NODE ? v->output : 0 };
 }
 
 /* True if no work remains for the device (or the conversion has failed). */
@@ -529,8 +514,10 @@ bool onnx_emit(struct onnx_builder *b, DML_OPERATOR_TYPE type, const void *desc,
     if (b->failed || emit_empty(b, type, desc, inputs, input_count, outputs, output_count))
         return !b->failed;
     const DML_OPERATOR_DESC operator_desc = { type, desc };
-    IDMLOperator *op = NULL;
-    HRESULT hr = b->device->lpVtbl->CreateOperator(b->device, &operator_desc, &IID_IDMLOperator, (void **)&op);
+    const uint32_t index = b->emit.node_count;
+    HRESULT hr = emit_operator(&b->emit, &operator_desc, node_name(b->node));
+    if (hr == E_OUTOFMEMORY)
+        return onnx_fail(b, "out of memory");
     for (uint32_t i = 0; FAILED(hr) && i < output_count; i++)
         if (outputs[i] && onnx_elements(outputs[i]) > UINT32_MAX)
             return onnx_fail(b, "the result would have %lld elements, DirectML allows %u",
@@ -538,18 +525,10 @@ bool onnx_emit(struct onnx_builder *b, DML_OPERATOR_TYPE type, const void *desc,
     if (FAILED(hr))
         return onnx_fail(b, "CreateOperator(type %d) failed with 0x%08x (see the log of ANYDML_LOG=error)", (int)type,
                          (unsigned)hr);
-    DML_OPERATOR_GRAPH_NODE_DESC *node = base_arena_alloc(&b->arena, sizeof(*node));
-    if (!node || !base_array_reserve((void **)&b->nodes, b->node_count, &b->node_capacity, sizeof(*b->nodes))) {
-        op->lpVtbl->Release(op);
-        return onnx_fail(b, "out of memory");
-    }
     b->dequantised += type == DML_OPERATOR_DEQUANTIZE || type == DML_OPERATOR_ELEMENT_WISE_DEQUANTIZE_LINEAR;
-    *node = (DML_OPERATOR_GRAPH_NODE_DESC){ op, node_name(b->node) };
-    uint32_t index = b->node_count++;
-    b->nodes[index] = (DML_GRAPH_NODE_DESC){ DML_GRAPH_NODE_TYPE_OPERATOR, node };
     for (uint32_t i = 0; i < input_count; i++) {
-        if (inputs[i] && !edge_add(b, inputs[i], index, i))
-            return false;
+        if (inputs[i] && !emit_edge(&b->emit, source_of(inputs[i]), index, i, inputs[i]->name))
+            return onnx_fail(b, "out of memory");
     }
     for (uint32_t i = 0; i < output_count; i++) {
         if (!outputs[i])

@@ -8,6 +8,7 @@
 #include "onnx/onnx.h"
 
 #include "base/names.h"
+#include "emit/graph.h"
 
 enum onnx_source { ONNX_SOURCE_INPUT, ONNX_SOURCE_NODE, ONNX_SOURCE_CONSTANT };
 
@@ -33,12 +34,6 @@ struct onnx_value {
     bool given;  /* INPUT: it is carried to some value already */
 };
 
-/* A constant that DirectML has. */
-struct onnx_constant_node {
-    DML_CONSTANT_DATA_GRAPH_NODE_DESC desc; /* first: nodes point to it */
-    bool mapped;
-};
-
 /* An inner graph that is inlined into the program: its own values are named with the prefix. */
 struct onnx_scope {
     const struct onnx_scope *around;
@@ -51,21 +46,14 @@ struct onnx_builder {
     struct onnx_input *inputs;      /* per model input; NULL while a single node is checked */
     const struct onnx_node *node;   /* being converted, for messages */
     const struct onnx_scope *scope; /* the enclosing inner graph; NULL: the model itself */
-    IDMLDevice1 *device;
+    struct emit_graph emit;         /* with its device */
     struct onnx_error *error;
     bool failed;
     bool unknown; /* it failed because a value is not known yet */
     bool misfit;  /* it failed for sizes that do not fit together */
     struct onnx_value **values;
     uint32_t value_count, value_capacity;
-    struct base_names names; /* positions in `values` */
-    DML_GRAPH_NODE_DESC *nodes;
-    uint32_t node_count, node_capacity;
-    DML_INPUT_GRAPH_EDGE_DESC *input_edges;
-    uint32_t input_edge_count, input_edge_capacity;
-    DML_INTERMEDIATE_GRAPH_EDGE_DESC *edges;
-    uint32_t edge_count, edge_capacity;
-    uint32_t graph_input_count;
+    struct base_names names;     /* positions in `values` */
     struct onnx_program *owning; /* gets the weights as owned inputs; NULL: they are constants of the graph */
     /* Matrices dequantised from weights, and those whose other factor may be rounded to 8 bits. */
     uint32_t dequantised, coarse;

@@ -119,7 +119,7 @@ bool onnx_fill_known(struct onnx_builder *b, struct onnx_value *v, int64_t numbe
 {
     int64_t count = onnx_elements(v);
     if (!takes(v->type) || count > KNOWN_ELEMENTS_MAX) {
-        v->index = b->graph_input_count++;
+        v->index = b->emit.input_count++;
         return true;
     }
     void *data = onnx_constant_data(b, v);

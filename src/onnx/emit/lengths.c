@@ -84,7 +84,7 @@ struct onnx_value *onnx_length(struct onnx_builder *b, uint32_t number)
     if (!v)
         return NULL;
     v->source = ONNX_SOURCE_INPUT;
-    v->index = b->graph_input_count++;
+    v->index = b->emit.input_count++;
     return b->lengths[number] = v;
 }
 
