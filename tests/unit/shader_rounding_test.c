@@ -121,6 +121,9 @@ static void check_rounding(void)
     TEST(vulkan_floats_convert(VULKAN_ROUNDED_16, VK_DRIVER_ID_MESA_LLVMPIPE));
     TEST(vulkan_floats_convert(VULKAN_ROUNDED_16 | VULKAN_SUBNORMALS_16, VK_DRIVER_ID_NVIDIA_PROPRIETARY));
     TEST(!vulkan_floats_convert(VULKAN_SUBNORMALS_16, VK_DRIVER_ID_NVIDIA_PROPRIETARY));
+    /* Drivers choose the rounding of packHalf2x16: AMD's are reported to round toward zero. */
+    TEST(!vulkan_floats_convert(VULKAN_ROUNDED_16 | VULKAN_SUBNORMALS_16, VK_DRIVER_ID_MESA_RADV));
+    TEST(!vulkan_floats_convert(VULKAN_ROUNDED_16 | VULKAN_SUBNORMALS_16, VK_DRIVER_ID_AMD_PROPRIETARY));
     floats.roundingModeIndependence = VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY;
     TEST(vulkan_floats_kept(&floats) == 0);
 }

@@ -239,6 +239,30 @@ static void test_sparse(void)
     fake_device_destroy(&device);
 }
 
+/* The memory of integrated GPUs is the host's, whatever the driver says of its size; but some of AMD's have their own.
+ */
+static void test_integrated(void)
+{
+    const uint64_t most = UINT64_C(1) << 46, large = UINT64_C(1) << 44; /* more than machines have */
+    struct vulkan_physical physical = fake_physical;
+    physical.properties.deviceType = VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
+    physical.allocation_bytes_max = physical.memory.memoryHeaps[0].size = physical.memory.memoryHeaps[1].size = most;
+    fake_load();
+    fake.bytes_max = fake.own_bytes_max = most;
+    fake_device_create(&device);
+    device.physical = &physical;
+    for (int amd = 0; amd < 2; amd++) {
+        physical.properties.vendorID = amd ? 0x1002 : 0x8086;
+        TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, 1 << 20, &memories[0]) == S_OK);
+        TEST_FOR(vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, large, &memories[1]) ==
+                     (amd ? S_OK : E_OUTOFMEMORY),
+                 "AMD %d", amd);
+        release_all();
+    }
+    fake_device_destroy(&device);
+    TEST(!fake.allocations && !fake.buffers && !fake.bytes);
+}
+
 int main(void)
 {
     test_many(ADAPTER_MEMORY_DEVICE, 0);
@@ -251,5 +275,6 @@ int main(void)
     test_large();
     test_sparse();
     test_incoherent();
+    test_integrated();
     return test_result();
 }

@@ -49,6 +49,7 @@ static void test_copies(struct adapter_queue *queue)
     const struct adapter_command over[] = { copy(b, 0, a, 0, 64), fill(a, 32, 4) };
     const struct adapter_command odd[] = { fill(b, 1, 13), fill(b, 64, 4) };
     const struct adapter_command same[] = { copy(a, 0, a, 32, 64), copy(b, 0, b, 0, 64) };
+    const struct adapter_command large[] = { fill(b, 4, 4092), fill(b, 4100, 4096), fill(b, 16384, 4096) };
     EXPECT(apart, "0<0:|ccfH;");
     EXPECT(twice, "0<0:|c|cH;");
     EXPECT(reads, "0<0:|c|ccH;");
@@ -56,6 +57,7 @@ static void test_copies(struct adapter_queue *queue)
     submit(queue, odd, 2); /* which makes the scratch memory */
     EXPECT(odd, "0<0:||f|ccf|fH;");
     EXPECT(same, "0<0:||c|c||||H;");
+    EXPECT(large, "0<0:|ffffH;");
 }
 
 static void test_timestamps(struct adapter_queue *queue, struct adapter_queries *queries)
@@ -66,6 +68,18 @@ static void test_timestamps(struct adapter_queue *queue, struct adapter_queries 
         { ADAPTER_TIMESTAMP, .u.timestamp = { queries, 1 } },
     };
     EXPECT(times, "0<0:|t|ct|H;");
+}
+
+/* Queries without a time are zeros. */
+static void test_unwritten(struct adapter_queue *queue)
+{
+    enum { COUNT = 1000 };
+    struct adapter_queries *queries = calloc(1, sizeof(*queries) + COUNT * sizeof(queries->written[0]));
+    const struct adapter_command zeros[] = { { ADAPTER_RESOLVE,
+                                               .u.resolve = { queries, 0, COUNT, { b, 8, 8 * COUNT, 0 } } } };
+    queries->count = COUNT;
+    EXPECT(zeros, "0<0:|ffH;");
+    free(queries);
 }
 
 /* ---- dispatches ---- */
@@ -422,6 +436,7 @@ int main(void)
     test_copies(direct);
     test_copies(direct);
     test_timestamps(direct, queries);
+    test_unwritten(direct);
     test_dispatches(direct, 3, "0<0:|pddDdpddDdH;", "0<0:|pddDd|pddDd|cH;", "0<0:|pddDd|cH;");
     test_dispatches(direct, 4, "0<0:|pddDddxpddDddxH;", "0<0:|pddDddx|pddDddx|cH;", "0<0:|pddDddx|cH;");
     test_alone(direct);

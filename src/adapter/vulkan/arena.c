@@ -51,10 +51,16 @@ static uint32_t find_type(const struct vulkan_physical *physical, uint32_t kind,
     return best;
 }
 
+/* The firmware may set memory aside for AMD's integrated GPUs; those of others have the host's. */
+#define VENDOR_AMD 0x1002u
+
 static bool heap_is_own(const struct vulkan_physical *physical, uint32_t heap)
 {
+    const VkPhysicalDeviceType type = physical->properties.deviceType;
+    const bool integrated = type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
+    const bool shares = integrated && physical->properties.vendorID != VENDOR_AMD;
     return physical->memory.memoryHeaps[heap].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT &&
-           physical->properties.deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU;
+           type != VK_PHYSICAL_DEVICE_TYPE_CPU && !shares;
 }
 
 /* Of the host's memory drivers promise more than there is, and the process would die when it is written: `rest` bytes

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 
 /* Allow-list of drivers with a fast implementation. Some others are up to a thousand times slower than without it
- * (Intel before Xe2), and some crash; ANYDML_VULKAN_CAPS can enable the capability for them. */
+ * (Intel before Xe2), and some crash when they are asked for the shapes; ANYDML_VULKAN_CAPS can enable the capability
+ * for them, by its name. */
 static const struct {
     VkDriverId driver;
     const char *reason;
@@ -26,7 +27,11 @@ static bool is_good(VkDriverId driver)
         if (good_drivers[i].driver == driver)
             return true;
     const char *named = getenv("ANYDML_VULKAN_CAPS");
-    return named && *named;
+    uint32_t capabilities = 0;
+    char unknown[64]; /* reported by d3d12/environment.c */
+    if (named)
+        adapter_capabilities_parse(named, &capabilities, unknown, sizeof(unknown));
+    return capabilities & SHADER_CAPABILITY_COOP;
 }
 
 /* Of its properties, all but the matrices'. */

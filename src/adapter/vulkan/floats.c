@@ -38,10 +38,15 @@ uint32_t vulkan_floats_kept(const VkPhysicalDeviceFloatControlsProperties *float
     return kept;
 }
 
-/* llvmpipe preserves subnormal FLOAT16 numbers without reporting it. */
+/* The modes are no promise for packHalf2x16: its rounding is the driver's choice ("Precision and Operation of SPIR-V
+ * Instructions"), and AMD's are reported to round toward zero. So only drivers that were compared with exact results.
+ * llvmpipe preserves subnormal FLOAT16 numbers without reporting it. */
 bool vulkan_floats_convert(uint32_t kept, VkDriverId driver)
 {
-    return kept & VULKAN_ROUNDED_16 && (kept & VULKAN_SUBNORMALS_16 || driver == VK_DRIVER_ID_MESA_LLVMPIPE);
+    if (!(kept & VULKAN_ROUNDED_16))
+        return false;
+    return driver == VK_DRIVER_ID_MESA_LLVMPIPE ||
+           (driver == VK_DRIVER_ID_NVIDIA_PROPRIETARY && kept & VULKAN_SUBNORMALS_16);
 }
 
 /* Positions in the module: the end of its capabilities, the end of its entry points, and the id of the first. */

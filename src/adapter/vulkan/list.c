@@ -76,12 +76,6 @@ static HRESULT record_copy(struct recorder *recorder, const struct adapter_comma
     return vulkan_record_copy(recorder->queue->device, recorder->record, to, from, bytes);
 }
 
-static void fill(VkCommandBuffer commands, const struct adapter_binding *to, uint64_t bytes, uint32_t value)
-{
-    if (bytes)
-        vk.vkCmdFillBuffer(commands, vulkan_buffer_of(to), vulkan_offset_of(to), bytes, value);
-}
-
 /* Vulkan fills whole words; bytes before and after them are copied from a filled scratch. */
 static HRESULT record_fill(struct recorder *recorder, const struct adapter_command *command)
 {
@@ -96,7 +90,8 @@ static HRESULT record_fill(struct recorder *recorder, const struct adapter_comma
         if (FAILED(hr))
             return hr;
         struct adapter_binding scratch = { recorder->queue->scratch, 0, 8 }, copied = part(&scratch, head);
-        fill(recorder->record->commands, &scratch, 8, value);
+        vk.vkCmdFillBuffer(recorder->record->commands, vulkan_buffer_of(&scratch), vulkan_offset_of(&scratch), 8,
+                           value);
         device_barrier(recorder);
         vulkan_copy(recorder->record->commands, to, &scratch, head);
         vulkan_copy(recorder->record->commands, &end, &copied, tail);
@@ -117,11 +112,12 @@ static void record_timestamp(struct recorder *recorder, const struct adapter_com
 }
 
 /* Runs of written and of never-written queries. */
-static void record_resolve(struct recorder *recorder, const struct adapter_command *command)
+static HRESULT record_resolve(struct recorder *recorder, const struct adapter_command *command)
 {
     struct adapter_queries *queries = command->u.resolve.queries;
     uint32_t start = command->u.resolve.start, count = command->u.resolve.count;
-    for (uint32_t i = 0, n; i < count; i += n) {
+    HRESULT hr = S_OK;
+    for (uint32_t i = 0, n; SUCCEEDED(hr) && i < count; i += n) {
         bool written = atomic_load(&queries->written[start + i]);
         struct adapter_binding to = part(&command->u.resolve.to, UINT64_C(8) * i);
         for (n = 1; i + n < count && atomic_load(&queries->written[start + i + n]) == written;)
@@ -130,8 +126,9 @@ static void record_resolve(struct recorder *recorder, const struct adapter_comma
             vk.vkCmdCopyQueryPoolResults(recorder->record->commands, queries->pool, start + i, n, vulkan_buffer_of(&to),
                                          vulkan_offset_of(&to), 8, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
         else
-            fill(recorder->record->commands, &to, UINT64_C(8) * n, 0);
+            hr = vulkan_record_fill(recorder->queue->device, recorder->record, &to, UINT64_C(8) * n, 0);
     }
+    return hr;
 }
 
 static HRESULT record(struct recorder *recorder, const struct adapter_command *command)
@@ -144,7 +141,7 @@ static HRESULT record(struct recorder *recorder, const struct adapter_command *c
     case ADAPTER_TIMESTAMP:
         return record_timestamp(recorder, command), S_OK;
     case ADAPTER_RESOLVE:
-        return record_resolve(recorder, command), S_OK;
+        return record_resolve(recorder, command);
     case ADAPTER_BARRIER:
         return S_OK;
     case ADAPTER_DISPATCH:

@@ -83,8 +83,9 @@ HRESULT vulkan_cache_create(struct adapter_device *device)
         info.pInitialData = file + 1;
     }
     VkResult result = vk.vkCreatePipelineCache(device->handle, &info, NULL, &device->pipelines.cache);
-    if (result != VK_SUCCESS && file) { /* it does without */
+    if (result != VK_SUCCESS && file) { /* it does without: a size of 0 with a pointer crashes some drivers */
         info.initialDataSize = 0;
+        info.pInitialData = NULL;
         result = vk.vkCreatePipelineCache(device->handle, &info, NULL, &device->pipelines.cache);
     }
     free(file);

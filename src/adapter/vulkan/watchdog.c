@@ -18,6 +18,10 @@
 
 #define PIECE_ALIGN UINT64_C(65536)
 
+/* NVIDIA's driver moves fills of this size to the multiple of FILL_ALIGN before their start. */
+#define FILL_LARGE UINT64_C(4096)
+#define FILL_ALIGN 16u
+
 uint64_t vulkan_watchdog_ns(const struct vulkan_physical *physical)
 {
     const char *wanted = getenv("ANYDML_VULKAN_WATCHDOG"); /* d3d12/environment.c reports errors in it */
@@ -107,6 +111,14 @@ HRESULT vulkan_record_copy(struct adapter_device *device, struct vulkan_record *
     return hr;
 }
 
+static void fill(VkCommandBuffer commands, VkBuffer to, uint64_t offset, uint64_t bytes, uint32_t value)
+{
+    const uint64_t head = bytes < FILL_LARGE ? 0 : (0 - offset) & (FILL_ALIGN - 1);
+    if (head)
+        vk.vkCmdFillBuffer(commands, to, offset, head, value);
+    vk.vkCmdFillBuffer(commands, to, offset + head, bytes - head, value);
+}
+
 HRESULT vulkan_record_fill(struct adapter_device *device, struct vulkan_record *record,
                            const struct adapter_binding *to, uint64_t bytes, uint32_t value)
 {
@@ -116,7 +128,7 @@ HRESULT vulkan_record_fill(struct adapter_device *device, struct vulkan_record *
         n = BASE_MIN(bytes - done, piece);
         hr = vulkan_record_spend(device, record, n / FILL_RATE);
         if (SUCCEEDED(hr))
-            vk.vkCmdFillBuffer(record->commands, vulkan_buffer_of(to), vulkan_offset_of(to) + done, n, value);
+            fill(record->commands, vulkan_buffer_of(to), vulkan_offset_of(to) + done, n, value);
     }
     return hr;
 }
