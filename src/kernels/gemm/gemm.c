@@ -23,20 +23,25 @@ void panel_shape_init(const struct kern_op *op, uint32_t columns, struct panel_s
     out->part_rows = op->threads > 2 && out->element == 4 ? PANEL_PART_ROWS : out->block_rows;
     out->parts = (out->block_rows + out->part_rows - 1) / out->part_rows;
     out->floats = base_align_up(out->epilogue + dense_epilogue_bytes(op), 64);
-    out->bytes = out->floats + (out->element == 2 ? (uint64_t)out->block_rows * out->k * sizeof(float) : 0);
+    out->bytes = out->wide = out->floats;
+    if (out->element == 4)
+        return;
+    out->pitch = base_align_up(out->k, 16) + 16; /* not a multiple of a page: rows would share the lines of a cache */
+    out->wide = base_align_up(out->floats + out->block_rows * out->pitch * sizeof(float), 64);
+    out->bytes = out->wide + (uint64_t)PANEL_DEPTH * columns * sizeof(float);
 }
 
 static bool is_plain(const struct kern_view *view, bool may_repeat)
 {
     uint32_t last = view->rank - 1;
-    return view->type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
-           (view->strides[last] == 1 || view->sizes[last] == 1 || (may_repeat && view->strides[last] == 0));
+    return view->strides[last] == 1 || view->sizes[last] == 1 || (may_repeat && view->strides[last] == 0);
 }
 
 static bool add_tensor(const struct kern_op *op, uint32_t tensor, float factor, struct panel_finish *out)
 {
     const struct kern_view *view = &op->tensors[tensor], *y = &op->tensors[op->input_count];
-    if (out->count == PANEL_ADDS || !is_plain(view, true) || view->sizes[view->rank - 1] != y->sizes[y->rank - 1])
+    if (out->count == PANEL_ADDS || view->type != y->type || !is_plain(view, true) ||
+        view->sizes[view->rank - 1] != y->sizes[y->rank - 1])
         return false;
     out->tensor[out->count] = tensor;
     out->step[out->count] = view->strides[view->rank - 1] != 0;
@@ -55,8 +60,9 @@ bool panel_finish_init(const struct kern_op *op, struct panel_finish *out)
                                                                 KERN_EPILOGUE_VALUE | KERN_EPILOGUE_CUBIC,
                                                             [KERN_MAP_SQRT] = KERN_EPILOGUE_VALUE } };
     struct kern_epilogue epilogue;
-    *out = (struct panel_finish){ 0 };
-    if (!is_plain(&op->tensors[op->input_count], false) || !kern_epilogue_match(op, &support, &epilogue) ||
+    const struct kern_view *y = &op->tensors[op->input_count];
+    *out = (struct panel_finish){ .type = y->type };
+    if (!is_plain(y, false) || !kern_epilogue_match(op, &support, &epilogue) ||
         (op->u.gemm.has_c && op->u.gemm.beta != 0 && !add_tensor(op, 2, op->u.gemm.beta, out)))
         return false;
     for (uint32_t i = 0; i < epilogue.count; i++) {
@@ -68,10 +74,6 @@ bool panel_finish_init(const struct kern_op *op, struct panel_finish *out)
     }
     return true;
 }
-
-/* Every tile converts 16-bit weights to 32 bits: with many rows that pays off only if the weights come from memory. */
-#define SHORT_ROWS   64
-#define LONG_WEIGHTS (2u << 20)
 
 #define PACK_ROWS 32 /* of B at a time */
 
@@ -96,9 +98,7 @@ static bool panel_accepts(const struct kern_op *op, uint32_t columns)
     if (op->packed_input != 2 || op->u.gemm.integer || rank < 2 || a->rank != rank || b->rank != rank)
         return false;
     uint64_t n = y->sizes[rank - 1], k = a->sizes[rank - 1];
-    bool widens = y->type != DML_TENSOR_DATA_TYPE_FLOAT32;
-    if (!dense_is_short_float(y->type) || !dense_same_type(op, 0, op->u.gemm.has_c ? 2 : 1, y->type) ||
-        (widens && dense_rows(y) > SHORT_ROWS && n * k < LONG_WEIGHTS))
+    if (!dense_is_short_float(y->type) || !dense_same_type(op, 0, op->u.gemm.has_c ? 2 : 1, y->type))
         return false;
     for (uint32_t d = 0; d + 2 < rank; d++)
         if (b->sizes[d] > 1 && b->strides[d] != 0) /* one matrix for all batches */

@@ -52,9 +52,10 @@ DENSE_INLINE void gemm_scale(const struct kern_call *call, const uint32_t *at, u
 
 /* ---- panels (gemm.c) ---- */
 
-/* GEMM with constant weights, FLOAT32 or, for few rows, FLOAT16 and bfloat16: B is in panels as wide as a tile,
- * [K][columns] each, padded with zeros. While one part of a panel is multiplied with all rows of A, the next one is
- * prefetched, so that weights stream through the caches at the speed of the arithmetic. */
+/* GEMM with constant weights, FLOAT32, FLOAT16 or bfloat16: B is in panels as wide as a tile, [K][columns] each, padded
+ * with zeros. While one part of a panel is multiplied with all rows of A, the next one is prefetched, so that weights
+ * stream through the caches at the speed of the arithmetic. Elements of 16 bits become FLOAT32 once: rows of A when they
+ * are loaded, and the part of a panel if several tiles multiply it. */
 /* Columns of a panel: those of a tile. */
 #define PANEL_COLUMNS_avx512 48
 #define PANEL_COLUMNS_avx2   16
@@ -74,8 +75,10 @@ struct panel_shape {
     uint32_t n, k, columns, panels, block_rows;
     uint32_t parts, part_rows; /* of the rows of a block: units of work are parts of panels of blocks */
     uint32_t element;          /* bytes of a weight */
-    uint64_t sums, epilogue, floats,
-        bytes; /* offsets in the worker's scratch; floats: A, if its elements have 16 bits */
+    uint64_t pitch;            /* elements between rows of A in scratch */
+    uint64_t sums, epilogue;   /* offsets in the worker's scratch; of elements of 16 bits also: */
+    uint64_t floats, wide;     /* A, and a part of a panel */
+    uint64_t bytes;
 };
 
 /* `columns`: of a panel. */
@@ -83,6 +86,7 @@ void panel_shape_init(const struct kern_op *op, uint32_t columns, struct panel_s
 
 /* How results are stored to Y without the general epilogue: sums * alpha + added values, then few operations. */
 struct panel_finish {
+    DML_TENSOR_DATA_TYPE type; /* of Y and of what is added */
     uint32_t count;
     uint32_t tensor[PANEL_ADDS];
     uint32_t step[PANEL_ADDS]; /* between columns: 1, or 0 for one number per row */

@@ -11,6 +11,9 @@
 #define PANEL_VECS    GEMM_TILE_VECS
 _Static_assert(PANEL_COLUMNS == KERN_ISA_PASTE(PANEL_COLUMNS_, ISA), "a tile is as wide as a panel");
 
+/* Tiles of rows that share the converted part: each would convert it otherwise. */
+#define PANEL_WIDEN_TILES 3
+
 struct panel {
     const struct kern_call *call;
     struct panel_shape shape;
@@ -20,10 +23,10 @@ struct panel {
     uint32_t rows;               /* of this block */
     uint32_t from, to;           /* rows of it that are computed */
     uint64_t first_row;
-    const float **a; /* the rows of A */
-    float **y;       /* of Y */
-    const float **adds[PANEL_ADDS];
-    float *sums;
+    const void **a; /* the rows of A, in FLOAT32 */
+    const void **y; /* of Y */
+    const void **adds[PANEL_ADDS];
+    float *sums, *wide;
 };
 
 /* ---- the epilogue ---- */
@@ -56,28 +59,29 @@ static void panel_activate(uint8_t code, float p, float q, float *row)
 }
 
 /* One row of one panel, whose last columns may not exist. */
-DENSE_INLINE void panel_finish_row(const struct panel *p, uint32_t row, uint32_t column, uint32_t count,
-                                   const float *sums)
+DENSE_INLINE void panel_finish_row(DML_TENSOR_DATA_TYPE type, const struct panel *p, uint32_t row, uint32_t column,
+                                   uint32_t count, const float *sums)
 {
     const struct panel_finish *finish = &p->finish;
-    const bool whole = count == PANEL_COLUMNS;
+    const bool whole = count == PANEL_COLUMNS, direct = whole && type == DML_TENSOR_DATA_TYPE_FLOAT32;
     vec alpha = vec_set(p->call->op->u.gemm.alpha);
-    float values[PANEL_COLUMNS] = { 0 }, *out = whole ? p->y[row] + column : values;
+    void *const y = (void *)(uintptr_t)p->y[row];
+    float values[PANEL_COLUMNS] = { 0 }, *out = direct ? (float *)y + column : values;
     for (uint32_t c = 0; c < count; c += VEC) {
         vec value = vec_load(sums + c) * alpha;
         for (uint32_t t = 0; t < finish->count; t++) {
-            const float *add = p->adds[t][row];
-            vec added = !finish->step[t] ? vec_set(*add)
-                        : whole          ? vec_load(add + column + c)
-                                         : vec_load_some(DML_TENSOR_DATA_TYPE_FLOAT32, add, column + c, count - c);
+            const void *add = p->adds[t][row];
+            vec added = !finish->step[t] ? vec_set((float)dense_load(add, 0, type))
+                        : whole          ? vec_load_of(type, add, column + c)
+                                         : vec_load_some(type, add, column + c, count - c);
             value = vec_fma(added, vec_set(finish->factor[t]), value);
         }
         vec_store(out + c, value);
     }
     for (uint32_t i = 0; i < finish->code_count; i++)
         panel_activate(finish->code[i].code, finish->code[i].p, finish->code[i].q, out);
-    if (!whole)
-        memcpy(p->y[row] + column, values, count * sizeof(*values));
+    for (uint32_t c = 0; !direct && c < count; c += VEC)
+        vec_store_some(type, y, column + c, vec_load(values + c), whole ? VEC : count - c);
 }
 
 static void panel_finish_tile(const struct panel *p, uint32_t row, uint32_t rows, uint32_t panel, const float *sums)
@@ -85,9 +89,9 @@ static void panel_finish_tile(const struct panel *p, uint32_t row, uint32_t rows
     uint32_t column = panel * PANEL_COLUMNS, count = BASE_MIN(p->shape.n - column, PANEL_COLUMNS);
     for (uint32_t m = 0; m < rows; m++) {
         if (count == PANEL_COLUMNS)
-            panel_finish_row(p, row + m, column, PANEL_COLUMNS, sums + m * PANEL_COLUMNS);
+            VEC_BY_TYPE(p->finish.type, panel_finish_row, p, row + m, column, PANEL_COLUMNS, sums + m * PANEL_COLUMNS);
         else
-            panel_finish_row(p, row + m, column, count, sums + m * PANEL_COLUMNS);
+            VEC_BY_TYPE(p->finish.type, panel_finish_row, p, row + m, column, count, sums + m * PANEL_COLUMNS);
     }
 }
 
@@ -117,11 +121,11 @@ static void panel_load_rows(struct panel *p, uint64_t block)
     p->first_row = block * p->shape.block_rows;
     p->rows = (uint32_t)BASE_MIN(p->shape.rows - p->first_row, p->shape.block_rows);
     float *floats = (float *)((char *)p->call->worker_scratch + p->shape.floats);
-    gemm_tile_load(p->call, p->first_row, p->rows, p->shape.k, p->a, p->shape.element == 4 ? NULL : floats);
+    gemm_tile_load(p->call, p->first_row, p->rows, p->shape.k, p->a, p->shape.element == 4 ? NULL : floats, p->shape.pitch);
     if (!p->direct)
         return;
     dense_row_at(y, p->first_row, at);
-    gemm_tile_pointers(y, y, p->call->data[op->input_count], at, p->rows, (const float **)p->y);
+    gemm_tile_pointers(y, y, p->call->data[op->input_count], at, p->rows, p->y);
     for (uint32_t t = 0; t < p->finish.count; t++) {
         const uint32_t tensor = p->finish.tensor[t];
         gemm_tile_pointers(y, &op->tensors[tensor], p->call->data[tensor], at, p->rows, p->adds[t]);
@@ -131,16 +135,27 @@ static void panel_load_rows(struct panel *p, uint64_t block)
 /* The memory that the epilogue of these rows reads and writes. */
 static void panel_fetch_ends(const struct panel *p, uint32_t row, uint32_t rows, uint32_t panel)
 {
-    uint32_t column = panel * PANEL_COLUMNS;
+    const uint64_t column = (uint64_t)panel * PANEL_COLUMNS * p->shape.element;
     for (uint32_t m = row; m < row + rows; m++)
-        for (uint32_t i = 0; i < PANEL_COLUMNS; i += 16) {
-            __builtin_prefetch(p->y[m] + column + i, 1, 3);
+        for (uint32_t i = 0; i < PANEL_COLUMNS * p->shape.element; i += 64) {
+            __builtin_prefetch((const char *)p->y[m] + column + i, 1, 3);
             for (uint32_t t = 0; t < p->finish.count; t++)
-                __builtin_prefetch(p->adds[t][m] + (column + i) * p->finish.step[t], 0, 3);
+                __builtin_prefetch((const char *)p->adds[t][m] + (column + i) * p->finish.step[t], 0, 3);
         }
 }
 
-static void panel_part_rows(const struct panel *p, const struct gemm_tile_part *part, uint32_t k0, uint32_t panel)
+/* The part's weights as FLOAT32, which many tiles multiply. */
+DENSE_INLINE void panel_widen(DML_TENSOR_DATA_TYPE type, const struct panel *p, struct gemm_tile_part *part)
+{
+    for (uint32_t i = 0; i < part->depth * PANEL_COLUMNS; i += PANEL_COLUMNS)
+#pragma GCC unroll 3
+        for (uint32_t v = 0; v < PANEL_COLUMNS; v += VEC)
+            vec_store(p->wide + i + v, vec_load_of(type, part->b, i + v));
+    part->b = (const char *)p->wide;
+}
+
+static void panel_part_rows(const struct panel *p, const struct gemm_tile_part *part, DML_TENSOR_DATA_TYPE type,
+                            uint32_t k0, uint32_t panel)
 {
     const char *next = part->next;
     bool finish = k0 + part->depth == p->shape.k && p->direct;
@@ -150,7 +165,7 @@ static void panel_part_rows(const struct panel *p, const struct gemm_tile_part *
             finish && !part->add ? p->sums : p->sums + m * PANEL_COLUMNS; /* these sums are not needed any more */
         if (finish)
             panel_fetch_ends(p, m, rows, panel);
-        VEC_BY_TYPE(p->call->op->tensors[1].type, gemm_tile_rows, rows, part, p->a + m, k0, sums, next);
+        VEC_BY_TYPE(type, gemm_tile_rows, rows, part, p->a + m, k0, sums, next);
         next += part->depth / 4 * 64 * part->lines;
         if (finish)
             panel_finish_tile(p, m, rows, panel, sums);
@@ -174,7 +189,11 @@ static void panel_multiply(const struct panel *p, uint32_t panel)
         part.b = b + k0 * row;
         /* A single tile does not reread its inputs. */
         part.next = part.b + (tiles < 2 ? DENSE_AHEAD : part.depth * row);
-        panel_part_rows(p, &part, k0, panel);
+        const DML_TENSOR_DATA_TYPE type = p->call->op->tensors[1].type;
+        const bool widens = p->shape.element == 2 && tiles >= PANEL_WIDEN_TILES;
+        if (widens)
+            VEC_BY_TYPE(type, panel_widen, p, &part);
+        panel_part_rows(p, &part, widens ? DML_TENSOR_DATA_TYPE_FLOAT32 : type, k0, panel);
     }
     if (!p->direct)
         panel_finish_rows(p, panel);
@@ -191,8 +210,9 @@ static void panel_run(const struct kern_call *call, uint64_t begin, uint64_t end
         blocked_gemm_end_init(call, (char *)call->worker_scratch + p.shape.epilogue, NULL, &p.end);
         blocked_gemm_end_in_steps(&p.end);
     }
+    p.wide = (float *)((char *)call->worker_scratch + p.shape.wide);
     p.a = call->worker_scratch;
-    p.y = (float **)(p.a + p.shape.block_rows);
+    p.y = p.a + p.shape.block_rows;
     for (uint32_t t = 0; t < PANEL_ADDS; t++)
         p.adds[t] = p.a + (2 + t) * p.shape.block_rows;
     while (begin < end) {

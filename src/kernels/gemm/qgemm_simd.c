@@ -25,7 +25,7 @@ struct qgemm_many {
     const struct kern_call *call;
     struct qgemm_shape shape;
     struct qgemm_many_shape many;
-    const float **a; /* the rows of A */
+    const void **a; /* the rows of A, in FLOAT32 */
     float *part;     /* [tiles][rows][columns of a tile] */
     float *sums;     /* [rows][columns of a unit] */
     struct blocked_gemm_end end;
@@ -130,7 +130,7 @@ static void many_load_rows(struct qgemm_many *q, uint64_t block)
     float *floats = (float *)((char *)q->call->worker_scratch + q->many.a);
     q->first_row = block * q->many.block_rows;
     q->rows = (uint32_t)BASE_MIN(q->shape.rows - q->first_row, q->many.block_rows);
-    gemm_tile_load(q->call, q->first_row, q->rows, q->shape.k, q->a, q->many.direct ? NULL : floats);
+    gemm_tile_load(q->call, q->first_row, q->rows, q->shape.k, q->a, q->many.direct ? NULL : floats, q->shape.k);
 }
 
 static void many_finish(const struct qgemm_many *q)

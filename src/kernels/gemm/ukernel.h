@@ -182,18 +182,19 @@ DENSE_INLINE void ukernel_dots(uint32_t rows, DML_TENSOR_DATA_TYPE type, const s
 /* to[] = pointers to the rows of a tensor from the one at coordinates `at` of `rows` on: divisions for each row would
  * take as long as a short sum. */
 DENSE_INLINE void gemm_tile_pointers(const struct kern_view *rows, const struct kern_view *view, const void *data,
-                                     const uint32_t *at, uint32_t count, const float **to)
+                                     const uint32_t *at, uint32_t count, const void **to)
 {
     const uint32_t last = rows->rank - 1, d = last - 1;
+    const int64_t bytes = kern_type_bytes(view->type);
     uint32_t here[KERN_RANK_MAX], run;
     memcpy(here, at, sizeof(here));
     if (!last) { /* a vector: one row */
-        to[0] = (const float *)data + dense_offset(view, here, 0);
+        to[0] = (const char *)data + dense_offset(view, here, 0) * bytes;
         return;
     }
-    const int64_t step = view->sizes[d] > 1 ? view->strides[d] : 0;
+    const int64_t step = view->sizes[d] > 1 ? view->strides[d] * bytes : 0;
     for (uint32_t m = 0; m < count; m += run) {
-        const float *from = (const float *)data + dense_offset(view, here, last);
+        const char *from = (const char *)data + dense_offset(view, here, last) * bytes;
         run = BASE_MIN(count - m, rows->sizes[d] - here[d]);
         for (uint32_t i = 0; i < run; i++)
             to[m + i] = from + i * step;
@@ -205,9 +206,10 @@ DENSE_INLINE void gemm_tile_pointers(const struct kern_view *rows, const struct 
     }
 }
 
-/* rows[]: A's rows from `first` on, `count` of `k` elements, as FLOAT32: in place, or (floats) copied there. */
+/* rows[]: A's rows from `first` on, `count` of `k` elements, as FLOAT32: in place, or (floats) copied there, `pitch`
+ * apart. */
 static inline void gemm_tile_load(const struct kern_call *call, uint64_t first, uint32_t count, uint32_t k,
-                                  const float **rows, float *floats)
+                                  const void **rows, float *floats, uint64_t pitch)
 {
     const struct kern_view *a = &call->op->tensors[0];
     const int64_t step = k > 1 ? a->strides[a->rank - 1] : 0;
@@ -217,8 +219,8 @@ static inline void gemm_tile_load(const struct kern_call *call, uint64_t first, 
         gemm_tile_pointers(a, a, call->data[0], at, count, rows);
     for (uint32_t m = 0; floats && m < count; m++) {
         dense_row_at(a, first + m, at);
-        rows[m] = floats + (uint64_t)m * k;
-        dense_load_row(call->data[0], dense_offset(a, at, a->rank - 1), step, a->type, k, floats + (uint64_t)m * k);
+        rows[m] = floats + m * pitch;
+        dense_load_row(call->data[0], dense_offset(a, at, a->rank - 1), step, a->type, k, floats + m * pitch);
     }
 }
 
@@ -233,12 +235,12 @@ struct gemm_tile_part {
 
 /* sums[m][0 .. columns) (+)= a[m] * b for `rows` rows. */
 DENSE_INLINE void gemm_tile(uint32_t rows, DML_TENSOR_DATA_TYPE type, const struct gemm_tile_part *part,
-                            const float *const *a, uint32_t k0, float *sums, const char *next)
+                            const void *const *a, uint32_t k0, float *sums, const char *next)
 {
     const float *row[GEMM_TILE_ROWS];
 #pragma GCC unroll 8
     for (uint32_t m = 0; m < rows; m++)
-        row[m] = a[m] + k0;
+        row[m] = (const float *)a[m] + k0;
     ukernel(&(struct ukernel){ .rows = rows,
                                .vecs = GEMM_TILE_VECS,
                                .splits = rows == 1   ? 4
@@ -259,7 +261,7 @@ DENSE_INLINE void gemm_tile(uint32_t rows, DML_TENSOR_DATA_TYPE type, const stru
 }
 
 DENSE_INLINE void gemm_tile_rows(DML_TENSOR_DATA_TYPE type, uint32_t rows, const struct gemm_tile_part *part,
-                                 const float *const *a, uint32_t k0, float *sums, const char *next)
+                                 const void *const *a, uint32_t k0, float *sums, const char *next)
 {
     UKERNEL_BY_COUNT(rows, GEMM_TILE_ROWS, gemm_tile, type, part, a, k0, sums, next)
 }
