@@ -327,22 +327,66 @@ static bool group_rows(struct aten_graph *g, const struct aten_node *n, uint32_t
     return true;
 }
 
+/* The type in which one operator computes: that of the result if the parameters have it, too. */
+static int32_t rows_type(const struct aten_node *n, uint32_t weight)
+{
+    const int32_t type = n->outputs[0].type;
+    for (uint32_t i = 0; i < 2; i++)
+        if (aten_is_tensor(n, weight + i) && n->args[weight + i].values[0]->type != type)
+            return aten_wide(type);
+    return type;
+}
+
+/* Without the statistics; `bias`: UINT32_MAX for none. */
+static bool rows_alone(struct aten_graph *g, const struct aten_node *n, const struct rows *rows, uint32_t weight,
+                       bool mean, double epsilon)
+{
+    static const UINT axes[2] = { 2, 3 };
+    const int32_t type = rows_type(n, weight);
+    struct aten_value *given = aten_in(g, n, 0);
+    struct aten_value *in[3] = { aten_reshape(g, aten_in_as(g, n, 0, type), 4, rows->sizes) };
+    struct aten_value *y = aten_new(g, type, 4, rows->sizes);
+    struct aten_desc d[4];
+    for (uint32_t i = 0; i < 2; i++)
+        if (aten_given(n, weight + i))
+            in[1 + i] = parameter(g, n, weight + i, type, 4, rows->weights, 0);
+    if (!y || g->failed)
+        return false;
+    DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC desc = {
+        .InputTensor = aten_describe(g, &d[0], in[0]),
+        .ScaleTensor = in[1] ? aten_describe(g, &d[1], in[1]) : NULL,
+        .BiasTensor = in[2] ? aten_describe(g, &d[2], in[2]) : NULL,
+        .OutputTensor = aten_describe(g, &d[3], y),
+        .AxisCount = 2,
+        .Axes = axes,
+        .UseMean = mean,
+        .UseVariance = TRUE,
+        .Epsilon = (float)epsilon,
+    };
+    return aten_emit(g, DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION2, &desc, in, 3, &y, 1) &&
+           aten_result(g, n, 0, aten_reshape(g, y, given->rank, given->sizes));
+}
+
 static bool build_rows(struct aten_graph *g, const struct aten_node *n, const struct rows *rows, uint32_t weight,
                        double epsilon)
 {
-    struct aten_value *x = aten_in_as(g, n, 0, aten_wide(n->outputs[0].type));
+    const int32_t type = aten_wide(n->outputs[0].type);
+    struct aten_value *x = aten_in(g, n, 0);
     struct normal normal;
     if (!x || !aten_elements(x))
         return x && zeros(g, n);
+    if (!aten_wanted(n, 1) && !aten_wanted(n, 2) && type != ATEN_FLOAT64) /* its Epsilon is FLOAT32 */
+        return rows_alone(g, n, rows, weight, true, epsilon);
+    x = aten_convert(g, x, type);
     struct aten_value *flat = aten_reshape(g, x, 4, rows->sizes);
-    if (!normalise(g, flat, rows->axes, aten_filled(g, x->type, 4, rows->small, 1),
-                   aten_filled(g, x->type, 4, rows->small, 0), epsilon, &normal))
+    if (!normalise(g, flat, rows->axes, aten_filled(g, type, 4, rows->small, 1),
+                   aten_filled(g, type, 4, rows->small, 0), epsilon, &normal))
         return false;
     struct aten_value *y = normal.y;
     if (aten_given(n, weight))
-        y = aten_multiply(g, y, parameter(g, n, weight, x->type, 4, rows->weights, 1));
+        y = aten_multiply(g, y, parameter(g, n, weight, type, 4, rows->weights, 1));
     if (aten_given(n, weight + 1))
-        y = aten_add(g, y, parameter(g, n, weight + 1, x->type, 4, rows->weights, 0));
+        y = aten_add(g, y, parameter(g, n, weight + 1, type, 4, rows->weights, 0));
     return aten_result(g, n, 0, aten_reshape(g, y, x->rank, x->sizes)) && channel_result(g, n, 1, normal.mean) &&
            channel_result(g, n, 2, inverse_root(g, normal.variance, epsilon));
 }
