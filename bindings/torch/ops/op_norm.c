@@ -217,6 +217,18 @@ static bool with_running(struct aten_graph *g, const struct aten_node *n, const 
            channel_result(g, n, 1, in[1]) && channel_result(g, n, 2, inverse_root(g, in[2], desc.Epsilon));
 }
 
+/* Without the batch's statistics: the type of the result if all parameters have it, because the operator computes its two
+ * factors in FLOAT32 anyway, and a convolution can include it. */
+static int32_t batch_type(const struct aten_node *n, const struct batch_norm *at, bool training)
+{
+    const uint32_t parameters[4] = { 1, 2, at->mean, at->variance };
+    const int32_t type = n->outputs[0].type;
+    for (uint32_t i = 0; i < 4; i++)
+        if (training || (aten_is_tensor(n, parameters[i]) && n->args[parameters[i]].values[0]->type != type))
+            return aten_wide(type);
+    return type;
+}
+
 /* (input, weight, bias, running_mean, running_var, training, momentum, eps) -> (output, mean, 1 / deviation, reserve of
  * _batch_norm_*, running_mean, running_var); parameter: the overload. */
 bool aten_build_batch_norm(struct aten_graph *g, const struct aten_node *n)
@@ -224,8 +236,8 @@ bool aten_build_batch_norm(struct aten_graph *g, const struct aten_node *n)
     const struct batch_norm *at = &batch_norms[n->parameter];
     const bool reserves = n->parameter == WITH_UPDATE || n->parameter == NO_UPDATE;
     const uint32_t next = reserves ? 4 : 3;
-    struct aten_value *x = aten_in_as(g, n, 0, aten_wide(n->outputs[0].type));
     const bool training = aten_int(g, n, at->training, at->trains) != 0;
+    struct aten_value *x = aten_in_as(g, n, 0, batch_type(n, at, training));
     int64_t sizes[ATEN_RANK_MAX];
     if (!x || x->rank < 2)
         return aten_fail(g, "argument 0 (input) must have 2 dimensions or more");
