@@ -3,7 +3,6 @@
 parameters are constants of the graph, and results are those of the CPU in float64."""
 import collections
 import contextlib
-import io
 import json
 import os
 import subprocess
@@ -23,7 +22,7 @@ from torch_directml import compiler
 
 DEVICE = torch_directml.device()
 BUILD = os.path.join(os.path.dirname(os.path.abspath(torch_directml.__file__)), *[os.pardir] * 4)
-# Torch's maximum of a window with NaN is NaN, ONNX leaves it open: which elements are NaN, as numbers, their maximum, whether
+# What runs more often than in ONNX. Torch's maximum of a window with NaN is NaN, ONNX leaves it open: which elements are NaN, as numbers, their maximum, whether
 # there are any, and the choice.
 MORE = {"resnet": {"map": 4, "pool": 1}}
 ROUNDOFF = {torch.float32: 2.0 ** -24, torch.float16: 2.0 ** -11, torch.bfloat16: 2.0 ** -8}
@@ -51,6 +50,8 @@ def kinds(ran):
 def exported(module, inputs):
     """The steps of the same module through ONNX."""
     tool = os.path.join(BUILD, "tools", "anydml")
+    if not os.path.exists(tool):
+        subprocess.run(["ninja", "-C", BUILD, "tools/anydml"], check=True, stdout=subprocess.DEVNULL)
     with tempfile.TemporaryDirectory() as folder:
         model, trace = os.path.join(folder, "model.onnx"), os.path.join(folder, "trace.json")
         with warnings.catch_warnings():

@@ -37,8 +37,8 @@ bool is_batched(const Tensor &x)
     return at::functorch::isBatchedTensor(x);
 }
 
-// Compilers trace the operator that this selects, too, and build one operator of it (compiler.py); vmap has batching rules
-// for the parts only.
+// Compilers trace the operator that this selects, too, and build one operator of it (compiler.py); vmap has batching
+// rules for the parts only.
 int64_t choice(const Tensor &query, const Tensor &key, const Tensor &value, const OptionalTensor &mask, double, bool,
                std::optional<double>, bool gqa)
 {
@@ -151,13 +151,12 @@ Three composed_backward(const Tensor &grad, const Tensor &query, const Tensor &k
                         const OptionalTensor &bias, bool causal, double scale, const OptionalTensor &keep,
                         double dropout)
 {
-    auto [dq, dk, dv, db] =
-        composed_gradients(grad, query, key, value, bias, causal, scale, keep, dropout, false);
+    auto [dq, dk, dv, db] = composed_gradients(grad, query, key, value, bias, causal, scale, keep, dropout, false);
     return { dq, dk, dv };
 }
 
-// Without gaps, with the order of the dimensions of `like` in memory, as torch's compiler assumes of the results: mostly
-// [batch, tokens, heads, size], because the readers concatenate the heads.
+// Without gaps, with the order of the dimensions of `like` in memory, as torch's compiler assumes of the results:
+// mostly [batch, tokens, heads, size], because the readers concatenate the heads.
 Tensor dense(const Tensor &like, const c10::SymInt &size)
 {
     const auto from = like.sym_strides();
@@ -208,8 +207,7 @@ Results forward(const Tensor &query, const Tensor &key, const Tensor &value, con
         c10::Dispatcher::singleton().findSchemaOrThrow("torch_directml::attention", "").typed<decltype(composed)>();
     OptionalTensor keep;
     if (dropout > 0)
-        keep = at::rand({ query.size(0), query.size(1), query.size(2), key.size(2) },
-                        query.options().dtype(at::kFloat))
+        keep = at::rand({ query.size(0), query.size(1), query.size(2), key.size(2) }, query.options().dtype(at::kFloat))
                    .ge(dropout);
     Tensor out = op.call(query, key, value, bias, causal, scale_of(query, scale), keep, dropout);
     // The sums of rows are not kept: the backward pass needs the scores anyway. In the place of a seed are the weights

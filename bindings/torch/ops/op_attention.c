@@ -50,8 +50,8 @@ static bool read_attention(struct aten_graph *g, const struct aten_node *n, uint
     if (!aten_is_float(q->type) || !aten_elements(q) || !aten_elements(k) || !aten_elements(v))
         return aten_fail(g, "query, key and value must be floating point and must not be empty");
     if (q->sizes[1] % k->sizes[1])
-        return aten_fail(g, "query has %lld heads, must be a multiple of the %lld heads of key",
-                         (long long)q->sizes[1], (long long)k->sizes[1]);
+        return aten_fail(g, "query has %lld heads, must be a multiple of the %lld heads of key", (long long)q->sizes[1],
+                         (long long)k->sizes[1]);
     *out = (struct attention){ .query = q, .key = k, .value = v, .type = out->type };
     out->type = out->type == ATEN_ABSENT ? q->type : out->type;
     out->scale = aten_real(g, n, first + 5, 1);

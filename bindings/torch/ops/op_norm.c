@@ -217,8 +217,8 @@ static bool with_running(struct aten_graph *g, const struct aten_node *n, const 
            channel_result(g, n, 1, in[1]) && channel_result(g, n, 2, inverse_root(g, in[2], desc.Epsilon));
 }
 
-/* Without the batch's statistics: the type of the result if all parameters have it, because the operator computes its two
- * factors in FLOAT32 anyway, and a convolution can include it. */
+/* Without the batch's statistics: the type of the result if all parameters have it, because the operator computes its
+ * two factors in FLOAT32 anyway, and a convolution can include it. */
 static int32_t batch_type(const struct aten_node *n, const struct batch_norm *at, bool training)
 {
     const uint32_t parameters[4] = { 1, 2, at->mean, at->variance };
@@ -349,9 +349,9 @@ static int32_t rows_type(const struct aten_node *n, uint32_t weight)
     return type;
 }
 
-/* Without the statistics; `bias`: UINT32_MAX for none. */
+/* Without the statistics; weight: the argument's index, that of the bias is the next one. */
 static bool rows_alone(struct aten_graph *g, const struct aten_node *n, const struct rows *rows, uint32_t weight,
-                       bool mean, double epsilon)
+                       double epsilon)
 {
     static const UINT axes[2] = { 2, 3 };
     const int32_t type = rows_type(n, weight);
@@ -371,7 +371,7 @@ static bool rows_alone(struct aten_graph *g, const struct aten_node *n, const st
         .OutputTensor = aten_describe(g, &d[3], y),
         .AxisCount = 2,
         .Axes = axes,
-        .UseMean = mean,
+        .UseMean = TRUE,
         .UseVariance = TRUE,
         .Epsilon = (float)epsilon,
     };
@@ -379,28 +379,33 @@ static bool rows_alone(struct aten_graph *g, const struct aten_node *n, const st
            aten_result(g, n, 0, aten_reshape(g, y, given->rank, given->sizes));
 }
 
+/* FLOAT64 is computed in parts: the Epsilon of operators is FLOAT32. Otherwise the result is one operator even if the
+ * statistics are read: its kernels are faster than the operator that returns both, of which only the statistics remain.
+ */
 static bool build_rows(struct aten_graph *g, const struct aten_node *n, const struct rows *rows, uint32_t weight,
                        double epsilon)
 {
     const int32_t type = aten_wide(n->outputs[0].type);
+    const bool parts = type == ATEN_FLOAT64;
     struct aten_value *x = aten_in(g, n, 0);
     struct normal normal;
     if (!x || !aten_elements(x))
         return x && zeros(g, n);
-    if (!aten_wanted(n, 1) && !aten_wanted(n, 2) && type != ATEN_FLOAT64) /* its Epsilon is FLOAT32 */
-        return rows_alone(g, n, rows, weight, true, epsilon);
+    if (!parts && !rows_alone(g, n, rows, weight, epsilon))
+        return false;
+    if (!parts && !aten_wanted(n, 1) && !aten_wanted(n, 2))
+        return true;
     x = aten_convert(g, x, type);
-    struct aten_value *flat = aten_reshape(g, x, 4, rows->sizes);
-    if (!normalise(g, flat, rows->axes, aten_filled(g, type, 4, rows->small, 1),
+    if (!normalise(g, aten_reshape(g, x, 4, rows->sizes), rows->axes, aten_filled(g, type, 4, rows->small, 1),
                    aten_filled(g, type, 4, rows->small, 0), epsilon, &normal))
         return false;
-    struct aten_value *y = normal.y;
-    if (aten_given(n, weight))
+    struct aten_value *y = parts ? normal.y : NULL;
+    if (y && aten_given(n, weight))
         y = aten_multiply(g, y, parameter(g, n, weight, type, 4, rows->weights, 1));
-    if (aten_given(n, weight + 1))
+    if (y && aten_given(n, weight + 1))
         y = aten_add(g, y, parameter(g, n, weight + 1, type, 4, rows->weights, 0));
-    return aten_result(g, n, 0, aten_reshape(g, y, x->rank, x->sizes)) && channel_result(g, n, 1, normal.mean) &&
-           channel_result(g, n, 2, inverse_root(g, normal.variance, epsilon));
+    return (!parts || aten_result(g, n, 0, aten_reshape(g, y, x->rank, x->sizes))) &&
+           channel_result(g, n, 1, normal.mean) && channel_result(g, n, 2, inverse_root(g, normal.variance, epsilon));
 }
 
 /* native_layer_norm(input, normalized_shape, weight, bias, eps) -> (output, mean, 1 / deviation) */
