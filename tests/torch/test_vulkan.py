@@ -208,6 +208,55 @@ class Networks(unittest.TestCase):
         torch_directml.fallbacks(clear=True)
         self.train(True)
 
+    def test_parameters_are_constants(self):
+        """In inference, until they change; parameters that change again and again become inputs, as do those for which the
+        device has too little memory."""
+        from torch_directml import compiler
+        torch.manual_seed(4)
+        here = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(72, 5)).eval()
+        here[1].running_mean.normal_(), here[1].running_var.uniform_(0.5, 2)
+        there = copy.deepcopy(here).to(DEVICE)
+
+        def run(compiled):
+            before, x = compiler.statistics["graphs"], torch.randn(2, 3, 5, 5)
+            with torch.no_grad():
+                close(compiled(x.to(DEVICE)), here(x), 2e-5)
+            return compiler.statistics["graphs"] - before
+
+        def changed():
+            with torch.no_grad():
+                for m in (here, there):
+                    m[4].weight.mul_(1.25)
+
+        def exchanged():
+            for m in (here, there):
+                m[4].bias = nn.Parameter(torch.full((5,), 0.5, device=m[4].bias.device))
+
+        def statistics():
+            for m in (here, there):
+                m[1].running_mean.data.add_(1)
+
+        compiled = torch.compile(there, backend="directml")
+        self.assertEqual([run(compiled) for _ in range(3)], [1, 0, 0])
+        for change in (changed, exchanged):
+            change()
+            self.assertGreaterEqual(run(compiled), 1, change)
+            self.assertEqual(run(compiled), 0)
+        statistics()
+        run(compiled)
+        for _ in range(3):
+            changed()
+            self.assertEqual(run(compiled), 0, "inputs by now")
+        amounts, torch.dml.mem_get_info = torch.dml.mem_get_info, lambda *_: (64, 1 << 30)
+        try:
+            torch._dynamo.reset()
+            compiled = torch.compile(there, backend="directml")
+            run(compiled)
+            changed()
+            self.assertEqual(run(compiled), 0, "inputs from the beginning")
+        finally:
+            torch.dml.mem_get_info = amounts
+
     def test_fallback(self):
         x = torch.tensor([[2.0, 1], [1, 3]])
         torch_directml.fallbacks(clear=True)

@@ -364,9 +364,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 
 TORCH_LIBRARY_FRAGMENT(torch_directml, m)
 {
-    m.def("attention(Tensor query, Tensor key, Tensor value, Tensor? bias, bool causal, float scale) -> Tensor");
+    m.def("attention(Tensor query, Tensor key, Tensor value, Tensor? bias, bool causal, float scale, "
+          "Tensor? keep=None, float dropout=0.) -> Tensor");
     m.def("attention_backward(Tensor gradient, Tensor query, Tensor key, Tensor value, Tensor? bias, bool causal, "
-          "float scale) -> (Tensor, Tensor, Tensor)");
+          "float scale, Tensor? keep=None, float dropout=0.) -> (Tensor, Tensor, Tensor)");
 }
 
 TORCH_LIBRARY_IMPL(torch_directml, PrivateUse1, m)

@@ -231,7 +231,8 @@ void aten_cache(uint64_t limit_bytes, uint64_t *out_plans, uint64_t *out_compile
  * returns the message. An input that no node uses remains an argument.
  *
  * Fixed inputs, such as weights, are packed for the operators that read them when the plan runs first, and packed again
- * only when aten_run_fixed is called with a new version. Devices with their own memory treat them like other inputs.
+ * only when aten_run_fixed is called with a new version. On devices with their own memory they become constants with
+ * the contents of `data` at this time, and plans do not read the arguments; without `data` they are like other inputs.
  */
 struct aten_graph;
 struct aten_graph *aten_graph_begin(struct aten_device *device);

@@ -43,11 +43,29 @@ static struct aten_value *numbered(struct aten_graph *g, uint64_t value)
     return NULL;
 }
 
+/* The contents of device memory as a constant. */
+static void read_constant(struct aten_graph *g, struct aten_value *v, const void *address)
+{
+    struct aten_buffer *buffer = v->buffer;
+    const size_t bytes = (size_t)buffer->extent * aten_type_bytes(buffer->type);
+    void *data = bytes ? aten_alloc(g, bytes) : NULL;
+    if (!data)
+        return; /* of an empty tensor, or the graph has failed */
+    if (!aten_copy(g->device, data, address, bytes, ATEN_FROM_DEVICE, g->message, sizeof(g->message))) {
+        g->failed = true;
+        return;
+    }
+    buffer->source = ATEN_SOURCE_CONSTANT;
+    buffer->data = data;
+}
+
 uint64_t aten_graph_input(struct aten_graph *graph, const struct aten_tensor *layout, bool fixed)
 {
     struct aten_value *v = graph->failed ? NULL : aten_input_value(graph, layout, graph->argument_count++, 0);
     if (v)
         v->buffer->binding.fixed = fixed && aten_host_memory(graph->device);
+    if (v && fixed && layout->data && !aten_host_memory(graph->device))
+        read_constant(graph, v, layout->data);
     return number(graph, v);
 }
 

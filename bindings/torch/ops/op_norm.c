@@ -217,6 +217,18 @@ static bool with_running(struct aten_graph *g, const struct aten_node *n, const 
            channel_result(g, n, 1, in[1]) && channel_result(g, n, 2, inverse_root(g, in[2], desc.Epsilon));
 }
 
+/* Without the batch's statistics: the type of the result if all parameters have it, because the operator computes its
+ * two factors in FLOAT32 anyway, and a convolution can include it. */
+static int32_t batch_type(const struct aten_node *n, const struct batch_norm *at, bool training)
+{
+    const uint32_t parameters[4] = { 1, 2, at->mean, at->variance };
+    const int32_t type = n->outputs[0].type;
+    for (uint32_t i = 0; i < 4; i++)
+        if (training || (aten_is_tensor(n, parameters[i]) && n->args[parameters[i]].values[0]->type != type))
+            return aten_wide(type);
+    return type;
+}
+
 /* (input, weight, bias, running_mean, running_var, training, momentum, eps) -> (output, mean, 1 / deviation, reserve of
  * _batch_norm_*, running_mean, running_var); parameter: the overload. */
 bool aten_build_batch_norm(struct aten_graph *g, const struct aten_node *n)
@@ -224,8 +236,8 @@ bool aten_build_batch_norm(struct aten_graph *g, const struct aten_node *n)
     const struct batch_norm *at = &batch_norms[n->parameter];
     const bool reserves = n->parameter == WITH_UPDATE || n->parameter == NO_UPDATE;
     const uint32_t next = reserves ? 4 : 3;
-    struct aten_value *x = aten_in_as(g, n, 0, aten_wide(n->outputs[0].type));
     const bool training = aten_int(g, n, at->training, at->trains) != 0;
+    struct aten_value *x = aten_in_as(g, n, 0, batch_type(n, at, training));
     int64_t sizes[ATEN_RANK_MAX];
     if (!x || x->rank < 2)
         return aten_fail(g, "argument 0 (input) must have 2 dimensions or more");
@@ -327,24 +339,73 @@ static bool group_rows(struct aten_graph *g, const struct aten_node *n, uint32_t
     return true;
 }
 
+/* The type in which one operator computes: that of the result if the parameters have it, too. */
+static int32_t rows_type(const struct aten_node *n, uint32_t weight)
+{
+    const int32_t type = n->outputs[0].type;
+    for (uint32_t i = 0; i < 2; i++)
+        if (aten_is_tensor(n, weight + i) && n->args[weight + i].values[0]->type != type)
+            return aten_wide(type);
+    return type;
+}
+
+/* Without the statistics; weight: the argument's index, that of the bias is the next one. */
+static bool rows_alone(struct aten_graph *g, const struct aten_node *n, const struct rows *rows, uint32_t weight,
+                       double epsilon)
+{
+    static const UINT axes[2] = { 2, 3 };
+    const int32_t type = rows_type(n, weight);
+    struct aten_value *given = aten_in(g, n, 0);
+    struct aten_value *in[3] = { aten_reshape(g, aten_in_as(g, n, 0, type), 4, rows->sizes) };
+    struct aten_value *y = aten_new(g, type, 4, rows->sizes);
+    struct aten_desc d[4];
+    for (uint32_t i = 0; i < 2; i++)
+        if (aten_given(n, weight + i))
+            in[1 + i] = parameter(g, n, weight + i, type, 4, rows->weights, 0);
+    if (!y || g->failed)
+        return false;
+    DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC desc = {
+        .InputTensor = aten_describe(g, &d[0], in[0]),
+        .ScaleTensor = in[1] ? aten_describe(g, &d[1], in[1]) : NULL,
+        .BiasTensor = in[2] ? aten_describe(g, &d[2], in[2]) : NULL,
+        .OutputTensor = aten_describe(g, &d[3], y),
+        .AxisCount = 2,
+        .Axes = axes,
+        .UseMean = TRUE,
+        .UseVariance = TRUE,
+        .Epsilon = (float)epsilon,
+    };
+    return aten_emit(g, DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION2, &desc, in, 3, &y, 1) &&
+           aten_result(g, n, 0, aten_reshape(g, y, given->rank, given->sizes));
+}
+
+/* FLOAT64 is computed in parts: the Epsilon of operators is FLOAT32. Otherwise the result is one operator even if the
+ * statistics are read: its kernels are faster than the operator that returns both, of which only the statistics remain.
+ */
 static bool build_rows(struct aten_graph *g, const struct aten_node *n, const struct rows *rows, uint32_t weight,
                        double epsilon)
 {
-    struct aten_value *x = aten_in_as(g, n, 0, aten_wide(n->outputs[0].type));
+    const int32_t type = aten_wide(n->outputs[0].type);
+    const bool parts = type == ATEN_FLOAT64;
+    struct aten_value *x = aten_in(g, n, 0);
     struct normal normal;
     if (!x || !aten_elements(x))
         return x && zeros(g, n);
-    struct aten_value *flat = aten_reshape(g, x, 4, rows->sizes);
-    if (!normalise(g, flat, rows->axes, aten_filled(g, x->type, 4, rows->small, 1),
-                   aten_filled(g, x->type, 4, rows->small, 0), epsilon, &normal))
+    if (!parts && !rows_alone(g, n, rows, weight, epsilon))
         return false;
-    struct aten_value *y = normal.y;
-    if (aten_given(n, weight))
-        y = aten_multiply(g, y, parameter(g, n, weight, x->type, 4, rows->weights, 1));
-    if (aten_given(n, weight + 1))
-        y = aten_add(g, y, parameter(g, n, weight + 1, x->type, 4, rows->weights, 0));
-    return aten_result(g, n, 0, aten_reshape(g, y, x->rank, x->sizes)) && channel_result(g, n, 1, normal.mean) &&
-           channel_result(g, n, 2, inverse_root(g, normal.variance, epsilon));
+    if (!parts && !aten_wanted(n, 1) && !aten_wanted(n, 2))
+        return true;
+    x = aten_convert(g, x, type);
+    if (!normalise(g, aten_reshape(g, x, 4, rows->sizes), rows->axes, aten_filled(g, type, 4, rows->small, 1),
+                   aten_filled(g, type, 4, rows->small, 0), epsilon, &normal))
+        return false;
+    struct aten_value *y = parts ? normal.y : NULL;
+    if (y && aten_given(n, weight))
+        y = aten_multiply(g, y, parameter(g, n, weight, type, 4, rows->weights, 1));
+    if (y && aten_given(n, weight + 1))
+        y = aten_add(g, y, parameter(g, n, weight + 1, type, 4, rows->weights, 0));
+    return (!parts || aten_result(g, n, 0, aten_reshape(g, y, x->rank, x->sizes))) &&
+           channel_result(g, n, 1, normal.mean) && channel_result(g, n, 2, inverse_root(g, normal.variance, epsilon));
 }
 
 /* native_layer_norm(input, normalized_shape, weight, bias, eps) -> (output, mean, 1 / deviation) */

@@ -119,6 +119,21 @@ static struct aten_value *first_places(struct aten_graph *g, const struct aten_v
     return aten_reshape(g, aten_sequence(g, ATEN_INT64, sizes[0] * sizes[1], none, step), x->rank, sizes);
 }
 
+/* Without positions. */
+static bool maxima_alone(struct aten_graph *g, struct aten_value *x, const struct pool *p, const int64_t *sizes,
+                         struct aten_value **out)
+{
+    *out = aten_new(g, x->type, x->rank, sizes);
+    if (!*out || !max_of_numbers(g, x, p, *out, NULL) || !aten_is_float(x->type))
+        return *out && !g->failed;
+    struct aten_value *any = aten_new(g, x->type, x->rank, sizes);
+    if (!any || !max_of_numbers(g, aten_convert(g, aten_test(g, EW(IS_NAN), x, 0), x->type), p, any, NULL))
+        return false;
+    any = aten_apply2(g, EW(LOGICAL_GREATER_THAN), any, aten_scalar(g, x->type, 0));
+    *out = aten_select(g, any, aten_scalar(g, x->type, NAN), *out);
+    return *out != NULL;
+}
+
 /* out[0]: maxima, out[1]: their positions in the plane of their channel. NaN is greater than numbers. */
 static bool max_pooled(struct aten_graph *g, struct aten_value *x, const struct pool *p, const int64_t *sizes,
                        struct aten_value **out)
@@ -126,6 +141,9 @@ static bool max_pooled(struct aten_graph *g, struct aten_value *x, const struct 
     int64_t plane = 1;
     for (uint32_t i = 2; i < x->rank; i++)
         plane *= x->sizes[i];
+    out[1] = NULL;
+    if (!aten_wanted(g->node, 1))
+        return maxima_alone(g, x, p, sizes, out);
     out[0] = aten_new(g, x->type, x->rank, sizes);
     out[1] = aten_new(g, ATEN_UINT64, x->rank, sizes);
     if (!out[1] || !max_of_numbers(g, x, p, out[0], out[1]))
@@ -425,6 +443,8 @@ bool aten_build_adaptive_max_pool(struct aten_graph *g, const struct aten_node *
         wide = spread(g, wide, d, sizes[d], &sources[d - 2]);
     if (!wide || !even_pool(x->rank - 2, wide->sizes + 2, sizes + 2, &p) || !max_pooled(g, wide, &p, sizes, made))
         return false;
+    if (!made[1])
+        return result(g, n, 0, made[0]);
     const int64_t count = aten_elements(made[1]);
     struct aten_value *flat = aten_reshape(g, aten_convert(g, made[1], ATEN_INT64), 1, &count);
     return result(g, n, 0, made[0]) && result(g, n, 1, aten_pick(g, places(g, x, wide, sources), flat, 0));

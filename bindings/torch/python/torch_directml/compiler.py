@@ -17,6 +17,7 @@ from torch.fx.passes.fake_tensor_prop import FakeTensorProp
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
+from . import rewrites
 from .name import DEVICE_TYPE
 
 _ops = torch.ops.torch_directml
@@ -99,9 +100,10 @@ def _name(target):
 def _row(target):
     """The row of an operator in the C library's table, or None if a graph cannot contain it."""
     library = _library()
-    if not library or not isinstance(target, torch._ops.OpOverload) or target.namespace != "aten":
+    if not library or not isinstance(target, torch._ops.OpOverload) or target.namespace not in ("aten", "torch_directml"):
         return None
     name, overload = _name(target)
+    name = name if target.namespace == "aten" else f"{target.namespace}::{name}"
     row = library.aten_op_find(name.encode(), overload.encode())
     if not row or row.contents.no_functional or row.contents.random or row.contents.writes:
         return None  # operators that draw random numbers or write to arguments run eagerly
@@ -134,7 +136,8 @@ def _layout(tensor):
 
 
 class _Builder:
-    """Adds the nodes of one partition to a graph of the C library. fixed: for each input, whether it stays packed."""
+    """Adds the nodes of one partition to a graph of the C library. fixed: for each input, the tensor whose contents stay, or
+    None."""
 
     def __init__(self, module, device_index, fixed):
         self.module, self.library, self.fixed = module, _library(), iter(fixed)
@@ -209,8 +212,9 @@ class _Builder:
 
     def add(self, node):
         if node.op == "placeholder":
-            self.numbers[node] = self.library.aten_graph_input(self.graph, ctypes.byref(_layout(node.meta["val"])),
-                                                                next(self.fixed))
+            layout, tensor = _layout(node.meta["val"]), next(self.fixed)
+            layout.data = tensor.data_ptr() if tensor is not None else None
+            self.numbers[node] = self.library.aten_graph_input(self.graph, ctypes.byref(layout), tensor is not None)
         elif _is_item(node):
             source, index = node.args
             self.numbers[node] = self.numbers[source][index]
@@ -226,12 +230,14 @@ class _Builder:
 
     def _operator(self, node):
         value = node.meta["val"]
-        results = list(value) if isinstance(value, (list, tuple)) else [value]
+        several = isinstance(value, (list, tuple))
+        read = {user.args[1] for user in node.users if _is_item(user) and user.users}
+        results = [x if i in read else None for i, x in enumerate(value)] if several else [value]
         layouts = self._array(_Tensor, [_layout(result) for result in results])
         numbers = (ctypes.c_uint64 * len(results))()
         args, count = self._arguments(node)
         self.library.aten_graph_node(self.graph, _row(node.target), args, count, layouts, len(results), numbers)
-        self.numbers[node] = list(numbers) if isinstance(value, (list, tuple)) else numbers[0]
+        self.numbers[node] = list(numbers) if several else numbers[0]
 
     def build(self):
         try:
@@ -298,7 +304,8 @@ def _operators(module):
 def _compile_part(module, device_index, fixed):
     (results,) = next(n for n in module.graph.nodes if n.op == "output").args
     single = not isinstance(results, (list, tuple))
-    plan = _Plan(_Builder(module, device_index, fixed).build(), device_index, single, any(fixed))
+    stays = any(tensor is not None for tensor in fixed)
+    plan = _Plan(_Builder(module, device_index, fixed).build(), device_index, single, stays)
     statistics["graphs"] += 1
     statistics["operators"] += _operators(module)
     return plan
@@ -309,13 +316,32 @@ def _device_index(args):
 
 
 class _Sizes(FakeTensorProp):
-    """Propagates fake tensors through all nodes, and the numbers that are computed from their sizes."""
+    """Propagates fake tensors through all nodes, and the numbers that are computed from their sizes. Plans return some results
+    in other layouts than torch traced: a view that these do not allow is preceded by a copy."""
 
     def run_node(self, n):
+        if n.target in _RESHAPES and not _has_view(self.env[n.args[0]], self.fetch_args_kwargs_from_env(n)[0][1]):
+            source = n.args[0]
+            with n.graph.inserting_before(n):
+                packed = n.graph.call_function(torch.ops.aten.clone.default, (source,),
+                                               {"memory_format": torch.contiguous_format})
+            self.env[packed] = super().run_node(packed)
+            n.replace_input_with(source, packed)
         result = super().run_node(n)
         if isinstance(result, (bool, int, float)):
             n.meta["val"] = result
         return result
+
+
+_RESHAPES = {torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default}
+
+
+def _has_view(tensor, sizes):
+    try:
+        tensor.view(sizes)
+    except (RuntimeError, ValueError):
+        return False
+    return True
 
 
 def _settle_numbers(graph):
@@ -330,19 +356,14 @@ def _settle_numbers(graph):
             graph.erase_node(node)
 
 
-_PRODUCTS = {torch.ops.aten.bmm.default, torch.ops.aten.mm.default}
-
-
-def _settle_softmax(graph):
-    """Replaces _safe_softmax by softmax for scores without a mask: these have no rows of -infinity, and eager attention uses
-    softmax, too."""
-    for node in graph.nodes:
-        if node.target is torch.ops.aten._safe_softmax.default and len(node.args) == 2 and not node.kwargs:
-            scores = node.args[0]
-            while _is_view(scores.target):
-                scores = scores.args[0]
-            if scores.target in _PRODUCTS:
-                node.target, node.args = torch.ops.aten._softmax.default, (*node.args, False)
+def _constants(args, fixed, index):
+    """The arguments that become constants, as {index: tensor}: on devices with their own memory, which then holds them twice,
+    up to half of the free memory; elsewhere they are packed copies."""
+    tensors = {i: args[i] for i in fixed if isinstance(args[i], torch.Tensor)}
+    if index is None or _ops.host_memory(index):
+        return tensors
+    free, _ = torch.dml.mem_get_info(index)
+    return tensors if 2 * sum(t.nbytes for t in tensors.values()) <= free else {}
 
 
 class _Special:
@@ -351,28 +372,35 @@ class _Special:
 
     def __init__(self, module, args, fixed):
         module = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
+        rewrites.settle_attention(module.graph)
         mode = FakeTensorMode(allow_non_fake_inputs=True)
         fakes = [mode.from_tensor(a, static_shapes=True) if isinstance(a, torch.Tensor) else a for a in args]
         with mode:
             _Sizes(module, mode).propagate_dont_convert_inputs(*fakes)
         _settle_numbers(module.graph)
-        _settle_softmax(module.graph)
+        rewrites.settle_softmax(module.graph, _is_view)
         module.recompile()
+        index = _device_index(args)
         self.plans, self.calls, self.packed = [], 0, 0
-        self.module = self._compiled(module, _device_index(args), fixed)
+        self.fixed = _constants(args, fixed, index)
+        own = bool(self.fixed) and not _ops.host_memory(index)
+        self.contents = _ops.contents_of(list(self.fixed.values())) if own else None
+        self.module = self._compiled(module, index)
+        self.fixed = list(self.fixed)
 
-    def _compiled(self, module, index, fixed):
+    def _compiled(self, module, index):
         if index is None or not _library():
             statistics["eager_operators"] += _operators(module)
             return module
         inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
-        staying = {inputs[i].name for i in fixed}
+        staying = {inputs[i].name: tensor for i, tensor in self.fixed.items()}
         partitioner = CapabilityBasedPartitioner(module, _Support(), allows_single_node_partition=False)
         fused = partitioner.fuse_partitions(partitioner.propose_partitions(), prefix="directml_")
         for node in [n for n in fused.graph.nodes if n.op == "call_module" and n.target.startswith("directml_")]:
             part = getattr(fused, node.target)
             try:
-                plan = _compile_part(part, index, [a.op == "placeholder" and a.name in staying for a in node.args])
+                plan = _compile_part(part, index, [staying.get(a.name) if a.op == "placeholder" else None
+                                                   for a in node.args])
             except Unsupported as problem:
                 statistics["problems"].append(str(problem))
                 statistics["eager_operators"] += _operators(part)
@@ -385,27 +413,43 @@ class _Special:
     def keeps_packing(self):
         """Returns whether inputs that should stay packed change in most calls; checks this once every LOOK calls."""
         self.calls += 1
-        if self.calls % self.LOOK:
+        if self.calls % self.LOOK or self.contents is not None:
             return False
         before, self.packed = self.packed, sum(plan.packed() for plan in self.plans)
         return (self.packed - before) * 4 > 3 * self.LOOK * sum(plan.stays for plan in self.plans)
+
+    def is_stale(self, args):
+        """Returns whether constants of the graph have other contents than when it was compiled."""
+        return self.contents is not None and _ops.contents_of([args[i] for i in self.fixed]) != self.contents
 
 
 class _Compiled:
     """A graph that is specialized for each set of sizes with which it is called; the least recently used specializations are
     discarded."""
     LIMIT = 64
+    STALE = 3  # specializations whose constants have changed until the inputs are constants no longer
 
     def __init__(self, module, fixed=()):
         self.module, self.fixed, self.made, self.lock = module, fixed, {}, threading.Lock()
+        self.stale = 0
+
+    def _settle_fixed(self, special, args):
+        """Returns the specialization if it may be used; decides whether inputs that change often stay fixed."""
+        if special is None:
+            return None
+        if special.is_stale(args):
+            self.stale += 1
+            self.fixed = () if self.stale >= self.STALE else self.fixed
+            return None
+        if special.keeps_packing():
+            self.fixed = ()
+            return None
+        return special
 
     def _special(self, key, args):
         with self.lock:
-            special = self.made.pop(key, None)
-            if special is None or special.keeps_packing():
-                if special is not None:
-                    self.fixed = ()
-                special = _Special(self.module, args, self.fixed)
+            special = self._settle_fixed(self.made.pop(key, None), args)
+            special = special or _Special(self.module, args, self.fixed)
             self.made[key] = special  # as the most recently used
             while len(self.made) > self.LIMIT:
                 del self.made[next(iter(self.made))]
@@ -490,6 +534,8 @@ def _keep_images_channels_last(forward, backward, results):
 
 def _partition(joint, inputs, *, num_fwd_outputs, **options):
     from functorch.compile import min_cut_rematerialization_partition
+    rewrites.settle_attention(joint.graph)
+    joint.recompile()
     forward, backward = min_cut_rematerialization_partition(joint, inputs, num_fwd_outputs=num_fwd_outputs, **options)
     _keep_images_channels_last(forward.graph, backward.graph, num_fwd_outputs)
     forward.recompile(), backward.recompile()
