@@ -22,6 +22,7 @@ static const struct {
     { "graph", "show the compiled form of an ONNX model: graph, kernels, memory", tools_cmd_graph },
     { "ops", "list the operators and the data types that run on each device", tools_cmd_ops },
     { "tune", "measure this machine, so that kernels are chosen for it", tools_cmd_tune },
+    { "doctor", "examine the system, the drivers and the devices, for a bug report", tools_cmd_doctor },
     { "exec", "run a program that asks ONNX Runtime for DirectML", tools_cmd_exec },
     { "telemetry", "what is kept about the use of AnyDML: nothing, unless you switch it on", tools_cmd_telemetry },
 };

@@ -43,7 +43,7 @@ def identity(code, dims):
 def check_basics(tool):
     tool.test("anydml 0." in tool.works("--version"), "--version")
     tool.test("usage" in tool.works("--help"), "--help")
-    for command in ("devices", "run", "bench", "graph", "ops", "tune", "telemetry"):
+    for command in ("devices", "run", "bench", "graph", "ops", "tune", "doctor", "telemetry"):
         tool.test(f"usage: anydml {command}" in tool.works(command, "--help"), f"{command} --help")
     devices = json.loads(tool.works("devices", "--json"))
     tool.test(len(devices) >= 1 and [d["index"] for d in devices] == list(range(len(devices))), "devices --json")

@@ -18,11 +18,12 @@ int tools_cmd_ops(int argc, char **argv);
 int tools_cmd_tune(int argc, char **argv);
 int tools_cmd_exec(int argc, char **argv);
 int tools_cmd_telemetry(int argc, char **argv);
+int tools_cmd_doctor(int argc, char **argv);
 
 /* The text of --help. */
 extern const char tools_help_devices[], tools_help_run[], tools_help_bench[], tools_help_profile[],
     tools_help_dispatch[], tools_help_graph[], tools_help_ops[], tools_help_tune[], tools_help_exec[],
-    tools_help_telemetry[];
+    tools_help_telemetry[], tools_help_doctor[];
 
 /* Options common to several commands, as getopt_long's `val`; those of one command start at TOOLS_OPTION_OWN. */
 enum {

@@ -3,6 +3,8 @@
 #include "tools/session.h"
 #include "tools/text.h"
 
+#include "base/shown.h"
+
 const char tools_help_devices[] =
     "usage: anydml devices [--json]\n\n"
     "Lists the devices: the number that --device takes, name, kind, memory, driver version, and DirectML's feature\n"
@@ -30,16 +32,36 @@ static void devices_print_json(uint32_t index, const struct tools_device_info *i
            info->driver[2], info->driver[3], (unsigned)info->level >> 12, (unsigned)info->level >> 8 & 15);
 }
 
+/* It is listed nevertheless: the numbers of the others depend on it. */
+static void devices_print_error(uint32_t index, const char *text, bool json)
+{
+    char line[sizeof(((struct tools_error *)0)->text)];
+    snprintf(line, sizeof(line), "%s", text);
+    base_shown_line(line);
+    if (json) {
+        printf("%s\n  {\"index\": %u, \"error\": ", index ? "," : "", index);
+        tools_json_string(stdout, line);
+        printf("}");
+    } else
+        printf("%-6u  cannot be opened: %s\n", index, line);
+}
+
 static bool devices_list(bool json, struct tools_error *error)
 {
+    bool ok = true;
     uint32_t count;
     if (!tools_device_count(&count, error))
         return false;
     printf("%s", json ? "[" : "device  kind      memory  driver          level  name\n");
     for (uint32_t i = 0; i < count; i++) {
         struct tools_session *session;
-        if (!tools_session_create(i, &session, error))
-            return false;
+        struct tools_error why;
+        if (!tools_session_create(i, &session, &why)) {
+            devices_print_error(i, why.text, json);
+            *error = ok ? why : *error;
+            ok = false;
+            continue;
+        }
         if (json)
             devices_print_json(i, &session->info);
         else
@@ -48,7 +70,7 @@ static bool devices_list(bool json, struct tools_error *error)
     }
     if (json)
         printf("\n]\n");
-    return true;
+    return ok;
 }
 
 int tools_cmd_devices(int argc, char **argv)

@@ -86,14 +86,19 @@ static bool open_instance(void)
     }
     PFN_vkGetInstanceProcAddr get = (PFN_vkGetInstanceProcAddr)base_library_symbol(library, "vkGetInstanceProcAddr");
     struct vulkan_procs procs = { 0 };
+    VkResult result = VK_SUCCESS;
+    vulkan_report_loader(get);
     if (get && !load_global(get, &procs) && procs.vkEnumerateInstanceVersion(&version) == VK_SUCCESS &&
-        version >= VK_API_VERSION_1_2 && create_instance(&procs, &instance) == VK_SUCCESS &&
+        version >= VK_API_VERSION_1_2 && (result = create_instance(&procs, &instance)) == VK_SUCCESS &&
         !load_instance(get, instance, &procs) && (!borrowers || !memcmp(&procs, &vk, sizeof(vk)))) {
         if (!borrowers)
             vk = procs;
         return true;
     }
-    base_log(BASE_LOG_INFO, "vulkan: no instance of version 1.2%s",
+    base_log(BASE_LOG_INFO, "vulkan: no instance of version 1.2%s%s",
+             result == VK_ERROR_INCOMPATIBLE_DRIVER ? ": the loader finds no driver that works"
+             : result                               ? ": vkCreateInstance fails"
+                                                    : "",
              borrowers ? ", or the application uses another loader than " BASE_VULKAN_LOADER : "");
     /* Without all its functions an instance stays. */
     instance = VK_NULL_HANDLE;
@@ -256,6 +261,7 @@ static uint32_t cooperative(VkPhysicalDevice handle)
 static void add_physical(VkPhysicalDevice handle)
 {
     struct vulkan_physical *physical = &physicals[physical_count];
+    vulkan_report_found(handle);
     const char *lack = vulkan_physical_describe(handle, NULL, physical);
     if (!lack && !find_families(physical))
         lack = "a compute queue";
@@ -272,6 +278,7 @@ static void add_physical(VkPhysicalDevice handle)
         physical->capabilities |= SHADER_CAPABILITY_META & allowed_capabilities();
     physical->budget = has_extension(handle, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     physical->external_fd = has_extension(handle, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+    vulkan_report_used(physical);
     physical_count++;
 }
 

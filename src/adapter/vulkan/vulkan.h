@@ -99,6 +99,13 @@ uint32_t vulkan_physicals(const struct vulkan_physical **out);
  * or VK_NULL_HANDLE if it disappeared. */
 VkPhysicalDevice vulkan_physical_open(uint32_t index);
 
+/* ---- report.c ---- */
+
+/* Lines of the log: before the loader makes an instance; each device, before it is judged; and each that is used. */
+void vulkan_report_loader(PFN_vkGetInstanceProcAddr get);
+void vulkan_report_found(VkPhysicalDevice handle);
+void vulkan_report_used(const struct vulkan_physical *physical);
+
 /* ---- cooperative.c ---- */
 
 /* Of VK_KHR_cooperative_matrix and VK_KHR_shader_bfloat16, which Debian 12's Vulkan headers do not have. */

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How fast a device multiplies matrices and adds vectors, by its own clock. */
+#include "tools/doctor/doctor.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define GEMM_SIZE    1024u
+#define GEMM_LARGE   2048u /* for devices that need less than */
+#define GEMM_SHORT   5.0   /* milliseconds for the small one, */
+#define SPEED_SHARE  300.0 /* milliseconds that a measurement may take */
+#define ADD_BYTES    (UINT64_C(64) << 20)
+#define FIRST_REPEAT 4u
+
+/* Milliseconds of one execution, 0 when it fails: `failure` says how. */
+static double measure(const struct tools_doctor *d, uint32_t device, const char *input, uint32_t repeats,
+                      char failure[400])
+{
+    char number[16], iterations[16];
+    const char *const words[] = {
+        "dispatch", "-", "--device", number, "--iterations", iterations, "--output", "OutputTensor=/dev/null", NULL
+    };
+    const char *const environment[] = { "ANYDML_HALF_PRECISION=off", "ANYDML_TELEMETRY=0", "ANYDML_TRACE",
+                                        "ANYDML_LOG=none",           d->adapters,          NULL };
+    struct tools_doctor_child child = { .words = words, .environment = environment, .input = input };
+    child.seconds = d->seconds;
+    snprintf(number, sizeof(number), "%u", device);
+    snprintf(iterations, sizeof(iterations), "%u", repeats + 1);
+    tools_doctor_run(&child);
+    const char *median = strstr(child.output, " median "), *own = strstr(child.output, " on the device ");
+    double ms = own ? strtod(own + strlen(" on the device "), NULL) : 0;
+    if (median && !(ms > 0))
+        ms = strtod(median + strlen(" median "), NULL);
+    snprintf(failure, 400, "%s", child.failure[0] ? child.failure : "failed: no time was printed");
+    tools_doctor_finish(&child);
+    return ms > 0 ? ms : 0;
+}
+
+static uint32_t repeats_for(double ms)
+{
+    const double count = SPEED_SHARE / ms;
+    return count < 3 ? 3 : count > 200 ? 200 : (uint32_t)count;
+}
+
+static double measure_gemm(const struct tools_doctor *d, uint32_t device, const char *type, uint32_t size,
+                           uint32_t repeats, char failure[400])
+{
+    char input[700];
+    snprintf(input, sizeof(input),
+             "{\"type\": \"DML_OPERATOR_GEMM\", \"desc\": {"
+             "\"ATensor\": {\"DataType\": \"%s\", \"Sizes\": [1, 1, %u, %u]},"
+             "\"BTensor\": {\"DataType\": \"%s\", \"Sizes\": [1, 1, %u, %u]}, \"CTensor\": null,"
+             "\"OutputTensor\": {\"DataType\": \"%s\", \"Sizes\": [1, 1, %u, %u]},"
+             "\"TransA\": \"NONE\", \"TransB\": \"NONE\", \"Alpha\": 1, \"Beta\": 0, \"FusedActivation\": null},"
+             "\"inputs\": {\"ATensor\": 0.5, \"BTensor\": 0.25}}",
+             type, size, size, type, size, size, type, size, size);
+    return measure(d, device, input, repeats, failure);
+}
+
+static void say(struct tools_doctor *d, json_t *speed, const char *what, double rate, const char *unit,
+                const char *failure)
+{
+    json_t *entry = json_object();
+    json_object_set_new(entry, "name", json_string(what));
+    if (rate > 0) {
+        tools_doctor_say(d, "  %-22s %.4g %s\n", what, rate, unit);
+        json_object_set_new(entry, "rate", json_real(rate));
+        json_object_set_new(entry, "unit", json_string(unit));
+    } else {
+        const bool unsupported = strstr(failure, "DXGI_ERROR_UNSUPPORTED") != NULL;
+        tools_doctor_say(d, "  %-22s %s\n", what, unsupported ? "unsupported" : failure);
+        json_object_set_new(entry, "problem", tools_doctor_text(unsupported ? "unsupported" : failure));
+    }
+    json_array_append_new(speed, entry);
+}
+
+/* A failure is a problem only if it is the driver's: a small machine may lack the memory. */
+static void judge(struct tools_doctor *d, uint32_t device, const char *what, const char *failure)
+{
+    if (strncmp(failure, "failed", 6) != 0)
+        tools_doctor_problem(d, "device %u: speed of %s: %s", device, what, failure);
+}
+
+static void speed_gemm(struct tools_doctor *d, uint32_t device, const char *type, json_t *speed)
+{
+    char what[64], failure[400];
+    uint32_t size = GEMM_SIZE;
+    double ms = measure_gemm(d, device, type, size, FIRST_REPEAT, failure);
+    if (ms > 0 && ms < SPEED_SHARE / FIRST_REPEAT) {
+        size = ms < GEMM_SHORT ? GEMM_LARGE : GEMM_SIZE;
+        const double expected = size == GEMM_SIZE ? ms : ms * 8;
+        ms = measure_gemm(d, device, type, size, repeats_for(expected), failure);
+    }
+    snprintf(what, sizeof(what), "gemm %u %s", size, type);
+    say(d, speed, what, ms > 0 ? 2.0 * size * size * size / ms * 1e-6 : 0, "GFLOP/s", failure);
+    if (!(ms > 0))
+        judge(d, device, what, failure);
+}
+
+/* Two vectors are read, one is written. */
+static void speed_add(struct tools_doctor *d, uint32_t device, json_t *speed)
+{
+    static const char what[] = "add 64 MiB FLOAT32";
+    char input[500], failure[400];
+    const unsigned count = (unsigned)(ADD_BYTES / 4);
+    snprintf(input, sizeof(input),
+             "{\"type\": \"DML_OPERATOR_ELEMENT_WISE_ADD\", \"desc\": {"
+             "\"ATensor\": {\"DataType\": \"FLOAT32\", \"Sizes\": [1, 1, 1, %u]},"
+             "\"BTensor\": {\"DataType\": \"FLOAT32\", \"Sizes\": [1, 1, 1, %u]},"
+             "\"OutputTensor\": {\"DataType\": \"FLOAT32\", \"Sizes\": [1, 1, 1, %u]}},"
+             "\"inputs\": {\"ATensor\": 0.5, \"BTensor\": 0.25}}",
+             count, count, count);
+    const double ms = measure(d, device, input, 2 * FIRST_REPEAT, failure);
+    say(d, speed, what, ms > 0 ? 3.0 * (double)ADD_BYTES / ms * 1e-6 : 0, "GB/s", failure);
+    if (!(ms > 0))
+        judge(d, device, what, failure);
+}
+
+void tools_doctor_speed(struct tools_doctor *d, uint32_t device, json_t *about)
+{
+    json_t *speed = json_array();
+    speed_gemm(d, device, "FLOAT32", speed);
+    speed_gemm(d, device, "FLOAT16", speed);
+    speed_add(d, device, speed);
+    json_object_set_new(about, "speed", speed);
+}
