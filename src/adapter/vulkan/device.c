@@ -321,7 +321,9 @@ static void heap_budget(const struct vulkan_physical *physical, uint32_t heap, u
     VkPhysicalDeviceMemoryProperties2 properties = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2,
                                                      .pNext = &budget };
     vk.vkGetPhysicalDeviceMemoryProperties2(physical->handle, &properties);
-    *out_budget = budget.heapBudget[heap];
+    /* Drivers report more than the heap has (Intel: llama.cpp#29277; RADV: VulkanMemoryAllocator#157). */
+    const uint64_t size = physical->memory.memoryHeaps[heap].size;
+    *out_budget = budget.heapBudget[heap] ? BASE_MIN(budget.heapBudget[heap], size) : size;
     *out_usage = budget.heapUsage[heap];
 }
 

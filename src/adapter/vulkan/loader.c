@@ -237,13 +237,28 @@ const char *vulkan_physical_describe(VkPhysicalDevice handle, const struct vulka
     return lack;
 }
 
+/* Packed products are reported as accelerated, but wrong, on AMD's GPUs without instructions for them (GCN, RDNA 1 and
+ * 2: llama.cpp#10710, ollama#13108) and on PowerVR DXT (llama.cpp#28502). Mesa's drivers are right on the same GPUs. */
+static bool trusts_dot_products(VkPhysicalDevice device)
+{
+    VkPhysicalDeviceDriverProperties driver = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES };
+    VkPhysicalDeviceProperties2 properties = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+                                               .pNext = &driver };
+    const char *allowed = getenv("ANYDML_VULKAN_CAPS");
+    if (allowed && *allowed)
+        return true; /* allowed_capabilities decides */
+    vk.vkGetPhysicalDeviceProperties2(device, &properties);
+    return driver.driverID != VK_DRIVER_ID_AMD_PROPRIETARY && driver.driverID != VK_DRIVER_ID_AMD_OPEN_SOURCE &&
+           driver.driverID != VK_DRIVER_ID_IMAGINATION_PROPRIETARY;
+}
+
 static bool has_dot_products(VkPhysicalDevice device)
 {
     VkPhysicalDeviceShaderIntegerDotProductFeatures dots = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,
     };
     VkPhysicalDeviceFeatures2 features = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &dots };
-    if (!has_extension(device, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME))
+    if (!has_extension(device, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME) || !trusts_dot_products(device))
         return false;
     vk.vkGetPhysicalDeviceFeatures2(device, &features);
     return dots.shaderIntegerDotProduct;
