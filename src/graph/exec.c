@@ -47,12 +47,13 @@ static void run_range(void *context, size_t begin, size_t end, unsigned worker)
     call.worker_scratch = scratch;
     if (running->worker_scratch)
         call.worker_scratch = running->worker_scratch + worker * running->step->worker_scratch_stride;
-    running->step->row->run(&call, begin, end);
+    running->step->u.host.row->run(&call, begin, end);
 }
 
 static void run_step(const struct graph_step *step, const struct graph_buffers *buffers)
 {
     void *data[KERN_TENSORS_MAX];
+    const struct kern_work *work = &step->u.host.work;
     struct running running = { step, { &step->op, data, NULL, NULL }, NULL };
     for (uint32_t t = 0; t < step->op.input_count + step->op.output_count; t++)
         data[t] = resolve(&step->where[t], buffers);
@@ -60,8 +61,8 @@ static void run_step(const struct graph_step *step, const struct graph_buffers *
         running.call.scratch = (char *)buffers->temp + step->scratch_offset;
     if (step->worker_scratch_stride)
         running.worker_scratch = (char *)buffers->temp + step->worker_scratch_offset;
-    kern_pack_first(step->row, &step->work, &running.call, data);
-    base_parallel_blocks(step->work.units, step->work.grain, step->ranges, step->work.calls, run_range, &running);
+    kern_pack_first(step->u.host.row, work, &running.call, data);
+    base_parallel_blocks(work->units, work->grain, step->ranges, work->calls, run_range, &running);
 }
 
 void graph_plan_run(const struct graph_plan *plan, const struct graph_buffers *buffers,
@@ -105,7 +106,7 @@ static void run_init_step(const struct graph_plan *plan, const struct graph_init
     const void *from = resolve(&init->source, buffers);
     char *to = (char *)buffers->persistent + init->destination;
     if (init->pack)
-        step->row->pack(&step->op, from, to);
+        step->u.host.row->pack(&step->op, from, to);
     else
         graph_copy_bytes(to, from, init->size_bytes);
 }

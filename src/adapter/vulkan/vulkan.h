@@ -543,7 +543,7 @@ void vulkan_recorded_destroy(struct adapter_device *device, struct adapter_recor
 #define VULKAN_SPECIALIZATION_MAX 16
 /* The number of one constant more, that of all shaders: the device has SHADER_CAPABILITY_HALF (core/memory.glsl). */
 #define VULKAN_SPECIALIZATION_HALF 16
-/* And of another: desc.large_table. */
+/* And of another: desc.u.spirv.large_table. */
 #define VULKAN_SPECIALIZATION_LARGE 17
 #define VULKAN_SPECIALIZATION_OWN   2
 
