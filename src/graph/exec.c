@@ -8,8 +8,6 @@
 
 #include <stdlib.h>
 
-#define COPY_GRAIN (UINT64_C(1) << 20)
-
 static void *resolve(const struct graph_location *where, const struct graph_buffers *buffers)
 {
     char *base = NULL;
@@ -81,24 +79,6 @@ void graph_plan_run(const struct graph_plan *plan, const struct graph_buffers *b
     free(times);
 }
 
-struct copying {
-    char *to;
-    const char *from;
-};
-
-static void copy_range(void *context, size_t begin, size_t end, unsigned worker)
-{
-    const struct copying *copying = context;
-    (void)worker;
-    memcpy(copying->to + begin, copying->from + begin, end - begin);
-}
-
-void graph_copy_bytes(void *to, const void *from, uint64_t bytes)
-{
-    struct copying copying = { to, from };
-    base_parallel_for(bytes, COPY_GRAIN, copy_range, &copying);
-}
-
 static void run_init_step(const struct graph_plan *plan, const struct graph_init_step *init,
                           const struct graph_buffers *buffers)
 {
@@ -108,7 +88,7 @@ static void run_init_step(const struct graph_plan *plan, const struct graph_init
     if (init->pack)
         step->u.host.row->pack(&step->op, from, to);
     else
-        graph_copy_bytes(to, from, init->size_bytes);
+        base_parallel_copy(to, from, init->size_bytes);
 }
 
 /* `scratch` has a pointer for each value of a transform. */
