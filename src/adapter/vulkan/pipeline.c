@@ -76,12 +76,6 @@ static uint32_t *unpack(const struct adapter_pipeline_desc *desc)
     return words;
 }
 
-static bool specializes(void)
-{
-    const char *wanted = getenv("ANYDML_VULKAN_SPECIALIZE"); /* d3d12/environment.c reports errors in it */
-    return !wanted || strcmp(wanted, "0") != 0;
-}
-
 static uint32_t values_of(const struct adapter_device *device, const struct adapter_pipeline *pipeline,
                           struct spirv_constant *out)
 {
@@ -103,7 +97,8 @@ static VkResult create_module(struct adapter_device *device, struct adapter_pipe
     if (!words)
         return VK_ERROR_OUT_OF_HOST_MEMORY;
     size_t word_count = pipeline->desc.u.spirv.words;
-    uint32_t *special = specializes() ? spirv_specialize(words, word_count, values, count, &word_count) : NULL;
+    uint32_t *special =
+        device->pipelines.specializes ? spirv_specialize(words, word_count, values, count, &word_count) : NULL;
     if (special) {
         free(words);
         words = special;
@@ -288,6 +283,15 @@ HRESULT vulkan_pipelines_create(struct adapter_device *device, const struct adap
     }
     free(job.pipelines);
     return hr;
+}
+
+void vulkan_pipelines_start(struct adapter_device *device)
+{
+    const char *wanted = getenv("ANYDML_VULKAN_SPECIALIZE"); /* d3d12/environment.c reports errors in it */
+    device->pipelines.specializes = !wanted || strcmp(wanted, "0") != 0;
+    pthread_mutex_init(&device->pipelines.lock, NULL);
+    pthread_mutex_init(&device->pipelines.saving, NULL);
+    base_condition_init(&device->pipelines.built);
 }
 
 void vulkan_pipelines_finish(struct adapter_device *device)

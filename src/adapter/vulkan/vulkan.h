@@ -200,6 +200,7 @@ struct adapter_device {
         VkPipelineCache cache;
         struct base_hash saved; /* of the file's data */
         uint64_t unsaved_ns;    /* spent on pipelines that the file does not contain yet */
+        bool specializes;       /* modules are specialised before the driver gets them */
     } pipelines;
     atomic_bool unaligned; /* addresses of this driver are not multiples of VULKAN_ALIGNMENT: allocate more */
     _Atomic uint64_t used[VK_MAX_MEMORY_HEAPS]; /* bytes allocated by this device */
@@ -563,6 +564,7 @@ struct adapter_pipeline {
 };
 
 adapter_pipelines_create vulkan_pipelines_create;
+void vulkan_pipelines_start(struct adapter_device *device);
 void vulkan_pipelines_finish(struct adapter_device *device);
 
 /* ---- kernel.c ---- */
