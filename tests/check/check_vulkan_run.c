@@ -351,12 +351,8 @@ static void explain(const struct kern_op *op, const struct check_error *error)
 /* The reference kernel, which is the last of its kind; NULL: it does not take the op. */
 static const struct kern_row *reference_row(const struct kern_op *op)
 {
-    uint32_t count;
-    const struct kern_row *rows = kern_rows(&count), *last = NULL;
-    for (uint32_t i = 0; i < count; i++)
-        if (rows[i].kind == op->kind)
-            last = &rows[i];
-    return last && last->accepts(op) ? last : NULL;
+    const struct kern_row *row = check_reference(op->kind);
+    return row && row->accepts(op) ? row : NULL;
 }
 
 static void run_reference(const struct kern_op *op, const struct check_set *set)
