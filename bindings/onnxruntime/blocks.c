@@ -11,7 +11,7 @@
 static struct {
     pthread_mutex_t lock;
     struct ep_block **blocks;
-    size_t count, capacity;
+    uint32_t count, capacity;
 } table = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* The first block that does not start before the address. */
@@ -86,14 +86,8 @@ static HRESULT insert(struct ep_block *block)
 {
     if (find(block->address))
         return E_INVALIDARG;
-    if (table.count == table.capacity) {
-        size_t capacity = BASE_MAX(64u, table.capacity * 2);
-        struct ep_block **grown = realloc(table.blocks, capacity * sizeof(*grown));
-        if (!grown)
-            return E_OUTOFMEMORY;
-        table.blocks = grown;
-        table.capacity = capacity;
-    }
+    if (!base_array_reserve((void **)&table.blocks, table.count, &table.capacity, sizeof(*table.blocks)))
+        return E_OUTOFMEMORY;
     size_t at = lower_bound(block->address);
     memmove(table.blocks + at + 1, table.blocks + at, (table.count - at) * sizeof(*table.blocks));
     table.blocks[at] = block;

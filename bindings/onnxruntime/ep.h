@@ -5,6 +5,7 @@
 #define EP_EP_H
 
 #include "context.h"
+#include "try.h"
 #include "base/names.h"
 #include "onnx/run/exec.h"
 
@@ -12,14 +13,6 @@
 #include <onnxruntime_c_api.h>
 #include <pthread.h>
 #include <stdatomic.h>
-
-/* Returns a failed call's status from a function that returns a status. */
-#define TRY(call)                                                                                                      \
-    do {                                                                                                               \
-        OrtStatus *status_ = (call);                                                                                   \
-        if (status_)                                                                                                   \
-            return status_;                                                                                            \
-    } while (0)
 
 /* The provider has two names, with a factory for each. ONNX Runtime and libraries over it treat the Windows provider's
  * name as a built-in or missing one, so that it is only found among the devices; the other works wherever names do. */

@@ -78,3 +78,21 @@ void base_parallel_for(size_t units, size_t grain, base_parallel_fn *fn, void *c
 {
     base_parallel_ranges(units, grain, UINT32_MAX, fn, context);
 }
+
+struct copy {
+    char *to;
+    const char *from;
+};
+
+static void copy_range(void *context, size_t begin, size_t end, unsigned worker)
+{
+    const struct copy *copy = context;
+    (void)worker;
+    memcpy(copy->to + begin, copy->from + begin, end - begin);
+}
+
+void base_parallel_copy(void *to, const void *from, size_t bytes)
+{
+    struct copy copy = { to, from };
+    base_parallel_for(bytes, BASE_COPY_GRAIN, copy_range, &copy);
+}

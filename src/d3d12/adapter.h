@@ -200,17 +200,29 @@ typedef void adapter_memory_explain(struct adapter_device *device, enum adapter_
 typedef HRESULT adapter_tiles_map(struct adapter_device *device, struct adapter_memory *reserved, uint64_t offset,
                                   struct adapter_memory *heap, uint64_t heap_offset, uint64_t bytes);
 
-/* The code of a pipeline: SPIR-V of `words` words, packed in bytes as by shaders/pack.c, with its specialization
- * constants 0, 1, ...; or, if `threads` is not 0, the text of a vendor-specific kernel, `words` bytes, also packed,
- * with `threads` threads per workgroup and shared_bytes bytes of shared memory that the kernel does not declare. */
+enum adapter_code {
+    ADAPTER_CODE_SPIRV, /* a shader */
+    ADAPTER_CODE_PTX,   /* a vendor-specific kernel (metacommand), for the driver's assembler */
+};
+
 struct adapter_pipeline_desc {
-    const uint8_t *code;
-    uint32_t code_bytes, words;
-    const uint32_t *constants;
-    uint32_t constant_count;
-    uint32_t threads, shared_bytes;
-    bool large_table; /* of a sequence with more than ADAPTER_TABLE_HEAD addresses */
-    const char *name; /* for the log */
+    enum adapter_code code;
+    const char *name;      /* for the log */
+    const uint8_t *packed; /* the code, as shaders/pack.c writes it */
+    uint32_t packed_bytes;
+    union {
+        struct {
+            uint32_t words; /* unpacked */
+            uint32_t constant_count;
+            const uint32_t *constants; /* specialization constants 0, 1, ... */
+            bool large_table;          /* of a sequence with more than ADAPTER_TABLE_HEAD addresses */
+        } spirv;
+        struct {
+            uint32_t bytes;        /* of the unpacked text with its zero */
+            uint32_t threads;      /* per workgroup */
+            uint32_t shared_bytes; /* of shared memory that the kernel does not declare */
+        } ptx;
+    } u;
 };
 
 /* A kernel's test. The kernel is run once with one workgroup. Addresses 0, ..., count - 1 of its block are those of

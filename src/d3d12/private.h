@@ -10,7 +10,7 @@
 /* {7b0f3c52-9a41-4e5d-8a3e-2c1d6f0b9e17} */
 static const IID IID_AnydmlDevice = { 0x7b0f3c52, 0x9a41, 0x4e5d, { 0x8a, 0x3e, 0x2c, 0x1d, 0x6f, 0x0b, 0x9e, 0x17 } };
 
-#define ANYDML_DEVICE_VERSION 7
+#define ANYDML_DEVICE_VERSION 8
 
 /* One buffer range as libdirectml stores it in a descriptor slot: a weak reference, checked again at submission. */
 struct anydml_buffer {

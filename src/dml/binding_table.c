@@ -371,28 +371,31 @@ static void bind_resource(struct dml_bind_site *site, const DML_BINDING_DESC *bi
     table_write(site->table, site->method, descriptor, 1);
 }
 
-static void dml_binding_table_BindTemporaryResource(TABLE, const DML_BINDING_DESC *binding)
+/* The descriptor and size are the operator's; initializers have neither buffer. */
+static void bind_own(struct dml_binding_table *table, const char *method, const char *kind,
+                     const DML_BINDING_DESC *binding, bool temporary)
 {
-    struct dml_binding_table *table = table_from(iface);
-    struct dml_bind_site site = { table,     "IDMLBindingTable::BindTemporaryResource", "", "temporary resource", 0,
-                                  GRAPH_NONE };
-    if (!bind_begin(table, site.method, 0, NULL))
+    struct dml_bind_site site = { table, method, "", kind, 0, GRAPH_NONE };
+    if (!bind_begin(table, method, 0, NULL))
         return;
     struct dml_compiled_operator *op = dml_as_compiled(table->dispatchable);
     site.op = op ? op->what : "operator initializer";
-    bind_resource(&site, binding, op ? op->temp_descriptor : GRAPH_NONE, op ? op->program.temp_bytes : 0);
+    if (!op)
+        bind_resource(&site, binding, GRAPH_NONE, 0);
+    else if (temporary)
+        bind_resource(&site, binding, op->temp_descriptor, op->program.temp_bytes);
+    else
+        bind_resource(&site, binding, op->persistent_descriptor, op->program.persistent_bytes);
+}
+
+static void dml_binding_table_BindTemporaryResource(TABLE, const DML_BINDING_DESC *binding)
+{
+    bind_own(table_from(iface), "IDMLBindingTable::BindTemporaryResource", "temporary resource", binding, true);
 }
 
 static void dml_binding_table_BindPersistentResource(TABLE, const DML_BINDING_DESC *binding)
 {
-    struct dml_binding_table *table = table_from(iface);
-    struct dml_bind_site site = { table,     "IDMLBindingTable::BindPersistentResource", "", "persistent resource", 0,
-                                  GRAPH_NONE };
-    if (!bind_begin(table, site.method, 0, NULL))
-        return;
-    struct dml_compiled_operator *op = dml_as_compiled(table->dispatchable);
-    site.op = op ? op->what : "operator initializer";
-    bind_resource(&site, binding, op ? op->persistent_descriptor : GRAPH_NONE, op ? op->program.persistent_bytes : 0);
+    bind_own(table_from(iface), "IDMLBindingTable::BindPersistentResource", "persistent resource", binding, false);
 }
 
 static HRESULT dml_binding_table_Reset(TABLE, const DML_BINDING_TABLE_DESC *desc)

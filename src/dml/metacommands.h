@@ -5,11 +5,6 @@
 
 #include "dml/dml.h"
 
-#include "shaders/shader.h"
-
-/* The code of a dispatch's pipeline. */
-void dml_spirv_describe(const struct shader_dispatch *dispatch, struct adapter_pipeline_desc *out);
-
 /* Disables metacommands for the device. */
 void dml_metacommands_off(struct dml_device *device);
 

@@ -136,7 +136,7 @@ static HRESULT run(struct dml_compiled_operator *op, const uint64_t *inputs, con
         if (!copies[i])
             continue;
         const uint64_t bytes = graph_aliases_bytes_read(op->program.aliases, i);
-        graph_copy_bytes(next, to[-1], bytes);
+        base_parallel_copy(next, to[-1], bytes);
         to[-1] = next;
         next += base_align_up(bytes, 256);
     }

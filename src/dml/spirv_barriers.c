@@ -136,8 +136,8 @@ void dml_spirv_find_barriers(struct adapter_step *command, const struct graph_pl
     for (uint32_t i = 0; i < plan->step_count; i++) {
         if (plan->steps[i].chain)
             begin_chain(&uses, plan, &plan->steps[i]);
-        if (plan->steps[i].shaders->dispatch_count)
+        if (plan->steps[i].u.spirv.work->dispatch_count)
             command->barrier = plan->steps[i].chain || (!plan->steps[i].turn && must_wait(&uses, &plan->steps[i]));
-        command += shader_commands(plan->steps[i].shaders);
+        command += shader_commands(plan->steps[i].u.spirv.work);
     }
 }

@@ -6,6 +6,7 @@
 #include "dml/dispatch_spirv.h"
 
 #include "dml/metacommands.h"
+#include "dml/shader_binaries.h"
 #include "graph/ir/cost.h"
 #include "shaders/core/block.h"
 
@@ -66,7 +67,7 @@ struct maker {
 
 static bool same_pipeline(const struct shader_dispatch *a, const struct shader_dispatch *b)
 {
-    return a->code == b->code && a->constant_count == b->constant_count &&
+    return shader_same(a->shader, b->shader) && a->constant_count == b->constant_count &&
            !memcmp(a->constants, b->constants, a->constant_count * sizeof(*a->constants));
 }
 
@@ -88,10 +89,9 @@ static HRESULT make_pipelines(struct maker *maker)
     struct adapter_pipeline_desc *descs = calloc(maker->pipeline_count + 1u, sizeof(*descs));
     struct adapter_pipeline **pipelines = calloc(maker->pipeline_count + 1u, sizeof(*pipelines));
     HRESULT hr = descs && pipelines ? S_OK : E_OUTOFMEMORY;
+    const bool large_table = maker->program->table_count > ADAPTER_TABLE_HEAD;
     for (uint32_t i = 0; SUCCEEDED(hr) && i < maker->pipeline_count; i++)
-        dml_spirv_describe(maker->likes[i], &descs[i]);
-    for (uint32_t i = 0; SUCCEEDED(hr) && i < maker->pipeline_count; i++)
-        descs[i].large_table = maker->program->table_count > ADAPTER_TABLE_HEAD;
+        dml_spirv_describe(maker->likes[i], large_table, &descs[i]);
     if (SUCCEEDED(hr))
         hr = d3d12->lpVtbl->CreatePipelines(d3d12, descs, maker->pipeline_count, pipelines);
     if (hr == DXGI_ERROR_UNSUPPORTED)
@@ -159,8 +159,8 @@ static void write_chain(const struct maker *maker, const struct graph_step *from
         shader_zero_write(&zeroed, maker->plan->zeroed_bytes, words);
         return;
     }
-    const struct shader_chain_at at = { &from->op, from->shaders->row, from->turn, from->turn ? from[-1].shaders : NULL,
-                                        &zeroed };
+    const struct shader_chain_at at = { &from->op, from->u.spirv.work->row, from->turn,
+                                        from->turn ? from[-1].u.spirv.work : NULL, &zeroed };
     zeroed.offset += from[-(ptrdiff_t)from->turn].zeroed_offset;
     find_places(maker, from, places);
     shader_chain_write(&at, places, words);
@@ -174,20 +174,20 @@ static void write_parameters(const struct maker *maker, const struct graph_step 
         return;
     }
     find_places(maker, from, places);
-    from->shaders->row->write(&from->op, index, places, words);
+    from->u.spirv.work->row->write(&from->op, index, places, words);
 }
 
 static void make_step(struct maker *maker, const struct graph_step *from, struct adapter_step *commands)
 {
     struct graph_cost cost;
     graph_op_cost(&from->op, &cost);
-    for (uint32_t i = 0, k = 0; i < from->shaders->dispatch_count; i++) {
-        const struct shader_dispatch *dispatch = &from->shaders->dispatches[i];
+    for (uint32_t i = 0, k = 0; i < from->u.spirv.work->dispatch_count; i++) {
+        const struct shader_dispatch *dispatch = &from->u.spirv.work->dispatches[i];
         const uint32_t pipeline = pipeline_of(maker, dispatch);
         write_parameters(maker, from, i, (uint32_t *)(maker->image + commands[k].parameters));
         for (uint32_t r = 0; r <= dispatch->repeats; r++, k++) {
             memcpy(commands[k].groups, dispatch->groups, sizeof(commands[k].groups));
-            commands[k].work = (cost.flops + cost.read + cost.written) / shader_commands(from->shaders);
+            commands[k].work = (cost.flops + cost.read + cost.written) / shader_commands(from->u.spirv.work);
             commands[k].barrier |= k > 0;
             if (shader_is_meta(dispatch)) {
                 commands[k].block = maker->image + commands[k].parameters;
@@ -216,10 +216,11 @@ static void place_all(struct maker *maker)
     struct adapter_step *command = maker->commands;
     for (uint32_t i = 0; i < maker->plan->step_count; i++) {
         const struct graph_step *step = &maker->plan->steps[i];
-        for (uint32_t k = 0; k < step->shaders->dispatch_count; k++) {
-            for (uint32_t r = 0; r <= step->shaders->dispatches[k].repeats; r++, command++)
+        for (uint32_t k = 0; k < step->u.spirv.work->dispatch_count; k++) {
+            for (uint32_t r = 0; r <= step->u.spirv.work->dispatches[k].repeats; r++, command++)
                 command->parameters = maker->bytes;
-            maker->bytes += base_align_up(step->shaders->dispatches[k].parameter_words * 4u, ADAPTER_PARAMETERS_ALIGN);
+            maker->bytes +=
+                base_align_up(step->u.spirv.work->dispatches[k].parameter_words * 4u, ADAPTER_PARAMETERS_ALIGN);
         }
     }
     maker->image_bytes = maker->bytes;
@@ -235,7 +236,7 @@ static void make_steps(struct maker *maker)
     struct adapter_step *command = maker->commands;
     for (uint32_t i = 0; i < maker->plan->step_count; i++) {
         make_step(maker, &maker->plan->steps[i], command);
-        command += shader_commands(maker->plan->steps[i].shaders);
+        command += shader_commands(maker->plan->steps[i].u.spirv.work);
     }
 }
 
@@ -319,7 +320,7 @@ static HRESULT make_program(struct maker *maker)
     const struct graph_plan *plan = maker->plan;
     uint64_t tensors = 1;
     for (uint32_t i = 0; i < plan->step_count; i++) {
-        maker->command_count += shader_commands(plan->steps[i].shaders);
+        maker->command_count += shader_commands(plan->steps[i].u.spirv.work);
         tensors += plan->steps[i].op.input_count;
     }
     program->input_count = plan->input_count;
@@ -348,13 +349,13 @@ HRESULT dml_spirv_prepare(struct dml_device *device, const struct graph_plan *pl
     struct maker maker = { .device = device, .program = &program, .plan = plan };
     uint32_t dispatches = 0;
     for (uint32_t i = 0; i < plan->step_count; i++)
-        dispatches += plan->steps[i].shaders->dispatch_count;
+        dispatches += plan->steps[i].u.spirv.work->dispatch_count;
     maker.likes = calloc(dispatches + 1u, sizeof(*maker.likes));
     if (!maker.likes)
         return E_OUTOFMEMORY;
     for (uint32_t i = 0; i < plan->step_count; i++)
-        for (uint32_t k = 0; k < plan->steps[i].shaders->dispatch_count; k++)
-            pipeline_of(&maker, &plan->steps[i].shaders->dispatches[k]);
+        for (uint32_t k = 0; k < plan->steps[i].u.spirv.work->dispatch_count; k++)
+            pipeline_of(&maker, &plan->steps[i].u.spirv.work->dispatches[k]);
     HRESULT hr = make_pipelines(&maker);
     free(maker.likes);
     return hr;

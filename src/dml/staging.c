@@ -4,6 +4,8 @@
  * whose size is queried before anything is bound: few operators are ever executed so. */
 #include "dml/dml.h"
 
+#include "base/parallel.h"
+
 #include <stdlib.h>
 
 struct staged {
@@ -103,7 +105,7 @@ void dml_staging_copy(const struct dml_staging *staging, void **inputs)
     for (uint32_t i = 0; i < staging->count; i++) {
         const struct staged *staged = &staging->inputs[i];
         char *copy = (char *)staging->memory->host + staged->offset;
-        graph_copy_bytes(copy, inputs[staged->input], staged->bytes);
+        base_parallel_copy(copy, inputs[staged->input], staged->bytes);
         inputs[staged->input] = copy;
     }
 }

@@ -182,12 +182,12 @@ static void send_step(struct dml_trace *trace, const struct graph_step *step, co
     add_string(&json, op ? op : "");
     graph_text_add(&json, ",\"shapes\":");
     add_string(&json, shapes ? shapes : "");
-    if (step->shaders)
+    if (step->target == GRAPH_TARGET_SPIRV) {
         add_rows(&json, trace, &step->op);
-    if (step->shaders)
-        graph_text_add(&json, ",\"dispatches\":%u,", shader_commands(step->shaders));
-    else
+        graph_text_add(&json, ",\"dispatches\":%u,", shader_commands(step->u.spirv.work));
+    } else {
         graph_text_add(&json, ",\"threads\":%u,", step->threads);
+    }
     add_cost(&json, cost, times[0], times[1]);
     event_send(trace, "step", name, NULL, &json);
     free(shapes);
@@ -250,7 +250,7 @@ static void trace_dispatches(void *context, const uint64_t *dispatch_times)
         return;
     times[0] = dispatch_times[0];
     for (uint32_t i = 0; i < plan->step_count; i++) {
-        done += shader_commands(plan->steps[i].shaders);
+        done += shader_commands(plan->steps[i].u.spirv.work);
         times[i + 1] = dispatch_times[done];
     }
     trace_run(context, plan, times);

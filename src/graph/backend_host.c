@@ -49,11 +49,11 @@ static bool find_row(const struct graph_options *options, struct graph_step *ste
     *out_packed_bytes = 0;
     step->op.packed_input = packable;
     step->op.tuning = options->tuning;
-    step->row = kern_find(&step->op, options->cpu);
+    const struct kern_row *row = kern_find(&step->op, options->cpu);
+    step->u.host.row = row;
     if (!packable)
-        return step->row != NULL;
-    if (step->row && step->row->pack_plan && step->row->pack_plan(&step->op, &input, out_packed_bytes) &&
-        input + 1 == packable)
+        return row != NULL;
+    if (row && row->pack_plan && row->pack_plan(&step->op, &input, out_packed_bytes) && input + 1 == packable)
         return true;
     return find_row(options, step, 0, out_packed_bytes);
 }
@@ -61,31 +61,34 @@ static bool find_row(const struct graph_options *options, struct graph_step *ste
 /* Ranges and threads of a step. Recurrent networks share out their steps themselves. */
 static void limit_workers(struct graph_step *step, uint32_t threads)
 {
-    uint64_t ranges = step->work.units / BASE_MAX(step->work.grain, 1);
+    const struct kern_work *work = &step->u.host.work;
+    uint64_t ranges = work->units / BASE_MAX(work->grain, 1);
     step->ranges = (uint32_t)BASE_MIN(BASE_MAX(ranges, 1), threads);
     /* One unit with memory for all workers shares out its work itself, as recurrent ones do. */
-    const bool shares = step->work.units == 1 && step->work.scratch_bytes && !step->work.worker_scratch_bytes;
-    step->threads = shares || step->row->kind == KERN_RECURRENT ? threads : step->ranges;
+    const bool shares = work->units == 1 && work->scratch_bytes && !work->worker_scratch_bytes;
+    step->threads = shares || step->u.host.row->kind == KERN_RECURRENT ? threads : step->ranges;
 }
 
 static HRESULT host_choose(const struct graph_options *options, struct base_arena *arena, struct graph_step *step,
                            uint32_t packable, uint64_t *out_packed_bytes)
 {
     (void)arena;
+    struct kern_work *work = &step->u.host.work;
     uint32_t threads = graph_op_threads(&step->op, options->threads);
+    step->target = GRAPH_TARGET_HOST;
     step->op.cut = 0;
     step->op.threads = (uint16_t)BASE_MIN(threads, UINT16_MAX);
     if (!find_row(options, step, packable, out_packed_bytes))
         return DXGI_ERROR_UNSUPPORTED;
-    step->row->plan(&step->op, threads, &step->work);
-    step->op.cut = step->work.cut;
+    step->u.host.row->plan(&step->op, threads, work);
+    step->op.cut = work->cut;
     limit_workers(step, threads);
-    step->kernel = step->row->name;
-    step->scratch_bytes = step->work.scratch_bytes;
-    if (step->work.worker_scratch_bytes > INT64_MAX - 64)
+    step->kernel = step->u.host.row->name;
+    step->scratch_bytes = work->scratch_bytes;
+    if (work->worker_scratch_bytes > INT64_MAX - 64)
         return E_OUTOFMEMORY;
-    if (step->work.worker_scratch_bytes > GRAPH_STACK_SCRATCH_BYTES)
-        step->worker_scratch_stride = base_align_up(step->work.worker_scratch_bytes, 64);
+    if (work->worker_scratch_bytes > GRAPH_STACK_SCRATCH_BYTES)
+        step->worker_scratch_stride = base_align_up(work->worker_scratch_bytes, 64);
     return S_OK;
 }
 
@@ -93,7 +96,7 @@ static HRESULT host_choose(const struct graph_options *options, struct base_aren
 
 static void host_pack(const struct graph_step *step, const void *source, void *packed)
 {
-    step->row->pack(&step->op, source, packed);
+    step->u.host.row->pack(&step->op, source, packed);
 }
 
 /* Zeroed before it is filled, since it is hashed whole. */
@@ -111,7 +114,7 @@ static struct base_hash host_pack_layout(const struct graph_step *step)
     const struct kern_view *view = &op->tensors[op->packed_input - 1];
     struct layout layout;
     memset(&layout, 0, sizeof(layout));
-    layout.row = step->row;
+    layout.row = step->u.host.row;
     layout.flags = op->flags;
     layout.kind = op->kind;
     layout.packed_input = op->packed_input;

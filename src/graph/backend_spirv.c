@@ -27,8 +27,8 @@ static uint32_t spirv_priority(const struct graph_options *options, const struct
 
 static bool spirv_portable(uint32_t priority)
 {
-    uint32_t count; /* attention_any is slower than tiled GEMMs with a softmax between them */
-    return shader_rows(&count)[priority].plan == shader_attention_any_plan;
+    uint32_t count;
+    return shader_rows(&count)[priority].portable;
 }
 
 static bool spirv_multiplies(const struct graph_options *options, DML_TENSOR_DATA_TYPE type)
@@ -59,7 +59,8 @@ static HRESULT spirv_choose(const struct graph_options *options, struct base_are
     work = keep_work(arena, &found);
     if (!work)
         return E_OUTOFMEMORY;
-    step->shaders = work;
+    step->target = GRAPH_TARGET_SPIRV;
+    step->u.spirv.work = work;
     step->kernel = work->row->name;
     step->scratch_bytes = work->scratch_bytes;
     return S_OK;
@@ -74,20 +75,19 @@ static HRESULT spirv_chain(struct base_arena *arena, struct graph_step *steps, c
 {
     struct shader_link links[SHADER_CHAIN_MAX];
     for (uint32_t i = 0; i < count; i++)
-        links[i] = (struct shader_link){ &steps[i].op, steps[i].shaders, values[i] };
+        links[i] = (struct shader_link){ &steps[i].op, steps[i].u.spirv.work, values[i] };
     *out_count = shader_chain_length(links, count);
     steps->zeroed_bytes = *out_count ? shader_chain_bytes(*out_count) : 0;
     for (uint32_t i = 0; i < *out_count; i++) {
-        struct shader_work work = { .row = links[i].work->row, .packed_bytes = links[i].work->packed_bytes };
+        struct shader_work work = { .packed_bytes = links[i].work->packed_bytes };
         if (!i && steps->zeroes)
             shader_zero_plan(&work);
         shader_chain_plan(&links[i], &work);
-        steps[i].shaders = keep_work(arena, &work);
+        steps[i].u.spirv.work = keep_work(arena, &work);
+        steps[i].kernel = work.row->name;
         steps[i].scratch_bytes = 0;
-        if (!steps[i].shaders)
+        if (!steps[i].u.spirv.work)
             return E_OUTOFMEMORY;
-        if (steps[i].op.kind == KERN_NORM)
-            steps[i].kernel = "norm_meta";
     }
     return S_OK;
 }
@@ -97,22 +97,24 @@ static HRESULT spirv_chain(struct base_arena *arena, struct graph_step *steps, c
 static void spirv_pack(const struct graph_step *step, const void *source, void *packed)
 {
     struct base_team before = base_parallel_enter(0); /* weights are large */
-    step->shaders->row->pack(&step->op, source, packed);
+    step->u.spirv.work->row->pack(&step->op, source, packed);
     base_parallel_leave(before);
 }
 
 static struct base_hash spirv_pack_layout(const struct graph_step *step)
 {
     const struct kern_view *view = &step->op.tensors[step->op.packed_input - 1];
+    const struct shader_work *work = step->u.spirv.work;
     struct {
         const struct shader_row *row;
-        uint64_t bytes, code;
+        uint64_t bytes;
+        struct shader_identity shader;
         struct kern_view view;
     } layout;
     memset(&layout, 0, sizeof(layout));
-    layout.row = step->shaders->row;
-    layout.bytes = step->shaders->packed_bytes;
-    layout.code = step->shaders->dispatches[0].code;
+    layout.row = work->row;
+    layout.bytes = work->packed_bytes;
+    layout.shader = work->dispatches[0].shader;
     layout.view.type = view->type;
     layout.view.rank = view->rank;
     layout.view.offset = view->offset;

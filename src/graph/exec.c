@@ -8,8 +8,6 @@
 
 #include <stdlib.h>
 
-#define COPY_GRAIN (UINT64_C(1) << 20)
-
 static void *resolve(const struct graph_location *where, const struct graph_buffers *buffers)
 {
     char *base = NULL;
@@ -47,12 +45,13 @@ static void run_range(void *context, size_t begin, size_t end, unsigned worker)
     call.worker_scratch = scratch;
     if (running->worker_scratch)
         call.worker_scratch = running->worker_scratch + worker * running->step->worker_scratch_stride;
-    running->step->row->run(&call, begin, end);
+    running->step->u.host.row->run(&call, begin, end);
 }
 
 static void run_step(const struct graph_step *step, const struct graph_buffers *buffers)
 {
     void *data[KERN_TENSORS_MAX];
+    const struct kern_work *work = &step->u.host.work;
     struct running running = { step, { &step->op, data, NULL, NULL }, NULL };
     for (uint32_t t = 0; t < step->op.input_count + step->op.output_count; t++)
         data[t] = resolve(&step->where[t], buffers);
@@ -60,8 +59,8 @@ static void run_step(const struct graph_step *step, const struct graph_buffers *
         running.call.scratch = (char *)buffers->temp + step->scratch_offset;
     if (step->worker_scratch_stride)
         running.worker_scratch = (char *)buffers->temp + step->worker_scratch_offset;
-    kern_pack_first(step->row, &step->work, &running.call, data);
-    base_parallel_blocks(step->work.units, step->work.grain, step->ranges, step->work.calls, run_range, &running);
+    kern_pack_first(step->u.host.row, work, &running.call, data);
+    base_parallel_blocks(work->units, work->grain, step->ranges, work->calls, run_range, &running);
 }
 
 void graph_plan_run(const struct graph_plan *plan, const struct graph_buffers *buffers,
@@ -80,24 +79,6 @@ void graph_plan_run(const struct graph_plan *plan, const struct graph_buffers *b
     free(times);
 }
 
-struct copying {
-    char *to;
-    const char *from;
-};
-
-static void copy_range(void *context, size_t begin, size_t end, unsigned worker)
-{
-    const struct copying *copying = context;
-    (void)worker;
-    memcpy(copying->to + begin, copying->from + begin, end - begin);
-}
-
-void graph_copy_bytes(void *to, const void *from, uint64_t bytes)
-{
-    struct copying copying = { to, from };
-    base_parallel_for(bytes, COPY_GRAIN, copy_range, &copying);
-}
-
 static void run_init_step(const struct graph_plan *plan, const struct graph_init_step *init,
                           const struct graph_buffers *buffers)
 {
@@ -105,9 +86,9 @@ static void run_init_step(const struct graph_plan *plan, const struct graph_init
     const void *from = resolve(&init->source, buffers);
     char *to = (char *)buffers->persistent + init->destination;
     if (init->pack)
-        step->row->pack(&step->op, from, to);
+        step->u.host.row->pack(&step->op, from, to);
     else
-        graph_copy_bytes(to, from, init->size_bytes);
+        base_parallel_copy(to, from, init->size_bytes);
 }
 
 /* `scratch` has a pointer for each value of a transform. */

@@ -25,7 +25,5 @@ void graph_plan_run(const struct graph_plan *plan, const struct graph_buffers *b
                     const struct graph_tracer *tracer);
 /* E_OUTOFMEMORY: the contents of `persistent` are then undefined. */
 HRESULT graph_plan_initialize(const struct graph_plan *plan, void *const *owned_inputs, void *persistent);
-/* memcpy by the calling thread's team. */
-void graph_copy_bytes(void *to, const void *from, uint64_t bytes);
 
 #endif

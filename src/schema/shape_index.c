@@ -141,16 +141,15 @@ static bool check_tuples(struct schema_check *check, const struct tuples *t)
     return schema_expect_trailing(check, &t->slices, count, sizes, "the sizes from InputTensor and IndicesTensor");
 }
 
+#define TUPLES_OF(desc, slices_tensor)                                                                                 \
+    .data = SCHEMA_TENSOR_OF(desc, InputTensor), .indices = SCHEMA_TENSOR_OF(desc, IndicesTensor),                     \
+    .slices = SCHEMA_TENSOR_OF(desc, slices_tensor), .data_rank = (desc)->InputDimensionCount,                         \
+    .index_rank = (desc)->IndicesDimensionCount
+
 bool schema_rule_gather_nd(struct schema_check *check)
 {
     const DML_GATHER_ND_OPERATOR_DESC *desc = check->desc;
-    const struct tuples tuples = {
-        .data = SCHEMA_TENSOR_OF(desc, InputTensor),
-        .indices = SCHEMA_TENSOR_OF(desc, IndicesTensor),
-        .slices = SCHEMA_TENSOR_OF(desc, OutputTensor),
-        .data_rank = desc->InputDimensionCount,
-        .index_rank = desc->IndicesDimensionCount,
-    };
+    const struct tuples tuples = { TUPLES_OF(desc, OutputTensor) };
     return check_tuples(check, &tuples);
 }
 
@@ -158,11 +157,7 @@ bool schema_rule_gather_nd1(struct schema_check *check)
 {
     const DML_GATHER_ND1_OPERATOR_DESC *desc = check->desc;
     const struct tuples tuples = {
-        .data = SCHEMA_TENSOR_OF(desc, InputTensor),
-        .indices = SCHEMA_TENSOR_OF(desc, IndicesTensor),
-        .slices = SCHEMA_TENSOR_OF(desc, OutputTensor),
-        .data_rank = desc->InputDimensionCount,
-        .index_rank = desc->IndicesDimensionCount,
+        TUPLES_OF(desc, OutputTensor),
         .batch = desc->BatchDimensionCount,
     };
     return check_tuples(check, &tuples);
@@ -171,13 +166,7 @@ bool schema_rule_gather_nd1(struct schema_check *check)
 bool schema_rule_scatter_nd(struct schema_check *check)
 {
     const DML_SCATTER_ND_OPERATOR_DESC *desc = check->desc;
-    const struct tuples tuples = {
-        .data = SCHEMA_TENSOR_OF(desc, InputTensor),
-        .indices = SCHEMA_TENSOR_OF(desc, IndicesTensor),
-        .slices = SCHEMA_TENSOR_OF(desc, UpdatesTensor),
-        .data_rank = desc->InputDimensionCount,
-        .index_rank = desc->IndicesDimensionCount,
-    };
+    const struct tuples tuples = { TUPLES_OF(desc, UpdatesTensor) };
     return check_tuples(check, &tuples);
 }
 

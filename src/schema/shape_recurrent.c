@@ -67,21 +67,22 @@ static bool check_some_output(struct schema_check *check, bool any)
                               "OutputSequenceTensor: NULL, must be given if there is no other output");
 }
 
+/* What all of them have. */
+#define NET_OF(desc)                                                                                                   \
+    .input = SCHEMA_TENSOR_OF(desc, InputTensor), .weight = SCHEMA_TENSOR_OF(desc, WeightTensor),                      \
+    .recurrence = SCHEMA_TENSOR_OF(desc, RecurrenceTensor), .bias = SCHEMA_TENSOR_OF(desc, BiasTensor),                \
+    .lengths = SCHEMA_TENSOR_OF(desc, SequenceLengthsTensor),                                                          \
+    .sequence = SCHEMA_TENSOR_OF(desc, OutputSequenceTensor), .direction = (desc)->Direction,                          \
+    .activation_count = (desc)->ActivationDescCount
+
 bool schema_rule_rnn(struct schema_check *check)
 {
     const DML_RNN_OPERATOR_DESC *desc = check->desc;
     const struct recurrent net = {
-        .input = SCHEMA_TENSOR_OF(desc, InputTensor),
-        .weight = SCHEMA_TENSOR_OF(desc, WeightTensor),
-        .recurrence = SCHEMA_TENSOR_OF(desc, RecurrenceTensor),
-        .bias = SCHEMA_TENSOR_OF(desc, BiasTensor),
-        .lengths = SCHEMA_TENSOR_OF(desc, SequenceLengthsTensor),
-        .sequence = SCHEMA_TENSOR_OF(desc, OutputSequenceTensor),
+        NET_OF(desc),
         .states = { SCHEMA_TENSOR_OF(desc, HiddenInitTensor), SCHEMA_TENSOR_OF(desc, OutputSingleTensor) },
-        .direction = desc->Direction,
         .gates = 1,
         .activations = 1,
-        .activation_count = desc->ActivationDescCount,
     };
     return check_recurrent(check, &net) &&
            check_some_output(check, desc->OutputSequenceTensor || desc->OutputSingleTensor);
@@ -91,19 +92,12 @@ bool schema_rule_lstm(struct schema_check *check)
 {
     const DML_LSTM_OPERATOR_DESC *desc = check->desc;
     const struct recurrent net = {
-        .input = SCHEMA_TENSOR_OF(desc, InputTensor),
-        .weight = SCHEMA_TENSOR_OF(desc, WeightTensor),
-        .recurrence = SCHEMA_TENSOR_OF(desc, RecurrenceTensor),
-        .bias = SCHEMA_TENSOR_OF(desc, BiasTensor),
-        .lengths = SCHEMA_TENSOR_OF(desc, SequenceLengthsTensor),
-        .sequence = SCHEMA_TENSOR_OF(desc, OutputSequenceTensor),
+        NET_OF(desc),
         .states = { SCHEMA_TENSOR_OF(desc, HiddenInitTensor), SCHEMA_TENSOR_OF(desc, CellMemInitTensor),
                     SCHEMA_TENSOR_OF(desc, OutputSingleTensor), SCHEMA_TENSOR_OF(desc, OutputCellSingleTensor) },
         .peephole = SCHEMA_TENSOR_OF(desc, PeepholeTensor),
-        .direction = desc->Direction,
         .gates = 4,
         .activations = 3,
-        .activation_count = desc->ActivationDescCount,
     };
     return check_recurrent(check, &net) &&
            check_some_output(check,
@@ -114,17 +108,10 @@ bool schema_rule_gru(struct schema_check *check)
 {
     const DML_GRU_OPERATOR_DESC *desc = check->desc;
     const struct recurrent net = {
-        .input = SCHEMA_TENSOR_OF(desc, InputTensor),
-        .weight = SCHEMA_TENSOR_OF(desc, WeightTensor),
-        .recurrence = SCHEMA_TENSOR_OF(desc, RecurrenceTensor),
-        .bias = SCHEMA_TENSOR_OF(desc, BiasTensor),
-        .lengths = SCHEMA_TENSOR_OF(desc, SequenceLengthsTensor),
-        .sequence = SCHEMA_TENSOR_OF(desc, OutputSequenceTensor),
+        NET_OF(desc),
         .states = { SCHEMA_TENSOR_OF(desc, HiddenInitTensor), SCHEMA_TENSOR_OF(desc, OutputSingleTensor) },
-        .direction = desc->Direction,
         .gates = 3,
         .activations = 2,
-        .activation_count = desc->ActivationDescCount,
     };
     return check_recurrent(check, &net) &&
            check_some_output(check, desc->OutputSequenceTensor || desc->OutputSingleTensor);

@@ -4,20 +4,25 @@
 
 #include "kernels/core/number.h"
 
+enum { FAST, PORTABLE };
+
 static const struct shader_row rows[] = {
-#define ROW(kind, name, max_ulp)                                                                                       \
-    { #name, KERN_##kind, max_ulp, shader_##name##_unsupported, shader_##name##_plan, shader_##name##_write, NULL },
-#define ROW_PACKS(kind, name, max_ulp)                                                                                 \
+#define ROW_OF(kind, name, max_ulp, speed, chain, pack)                                                                \
     { #name,                                                                                                           \
       KERN_##kind,                                                                                                     \
       max_ulp,                                                                                                         \
+      (speed) == PORTABLE,                                                                                             \
+      SHADER_CHAIN_##chain,                                                                                            \
       shader_##name##_unsupported,                                                                                     \
       shader_##name##_plan,                                                                                            \
       shader_##name##_write,                                                                                           \
-      shader_##name##_pack },
+      pack },
+#define ROW(kind, name, max_ulp, speed, chain)       ROW_OF(kind, name, max_ulp, speed, chain, NULL)
+#define ROW_PACKS(kind, name, max_ulp, speed, chain) ROW_OF(kind, name, max_ulp, speed, chain, shader_##name##_pack)
 #include "shaders/rows.def"
 #undef ROW_PACKS
 #undef ROW
+#undef ROW_OF
 };
 
 static const uint32_t needs[] = {
@@ -30,15 +35,15 @@ void shader_adapt(struct shader_work *work, uint32_t capabilities)
 {
     for (uint32_t i = 0; i < work->dispatch_count && !(capabilities & SHADER_CAPABILITY_STORAGE); i++)
         if (!shader_is_meta(&work->dispatches[i]))
-            work->dispatches[i].code = (enum shader_code)(work->dispatches[i].code + SHADER_CODE_COUNT);
+            work->dispatches[i].shader.form = SHADER_SPIRV_WORDS;
 }
 
 static const char *lacking(const struct shader_work *work, uint32_t capabilities)
 {
     uint32_t lacks = 0;
     for (uint32_t i = 0; i < work->dispatch_count; i++)
-        lacks |= ~capabilities &
-                 (shader_is_meta(&work->dispatches[i]) ? SHADER_CAPABILITY_META : needs[work->dispatches[i].code]);
+        lacks |= ~capabilities & (shader_is_meta(&work->dispatches[i]) ? SHADER_CAPABILITY_META
+                                                                       : needs[work->dispatches[i].shader.number]);
     if (lacks & SHADER_CAPABILITY_META)
         return "the device lacks metacommands";
     if (lacks & SHADER_CAPABILITY_FLOAT64)

@@ -40,23 +40,46 @@ enum shader_capability {
 #define SHADER_NEEDS_COOP            (SHADER_NEEDS_SHARED | SHADER_CAPABILITY_STORAGE | SHADER_CAPABILITY_COOP)
 #define SHADER_NEEDS_COOP_BFLOAT16   (SHADER_NEEDS_COOP | SHADER_CAPABILITY_COOP_BFLOAT16)
 
-/* The compiled shaders of shaders.def. Code SHADER_CODE_COUNT + i is shader i for devices without
- * SHADER_CAPABILITY_STORAGE. From SHADER_META_BEFORE + 1 on: the metacommands of cuda/metas.def. */
+/* The shaders of shaders.def. */
 enum shader_code {
 #define SHADER(name, family, source, needs, defines) SHADER_##name,
 #include "shaders/shaders.def"
 #undef SHADER
-    SHADER_CODE_COUNT,
-    SHADER_META_BEFORE = 2 * SHADER_CODE_COUNT - 1,
+    SHADER_CODE_COUNT
+};
+/* The metacommands of cuda/metas.def. */
+enum shader_meta {
 #define META(name, source, threads, shared, defines) SHADER_META_##name,
 #include "shaders/cuda/metas.def"
 #undef META
-    SHADER_META_END
+    SHADER_META_COUNT,
+    SHADER_META_NONE = SHADER_META_COUNT
 };
 
+/* What a dispatch runs. */
+enum shader_form {
+    SHADER_SPIRV,       /* a shader */
+    SHADER_SPIRV_WORDS, /* the same for devices without SHADER_CAPABILITY_STORAGE */
+    SHADER_PTX,         /* a metacommand */
+};
+struct shader_identity {
+    enum shader_form form;
+    uint32_t number; /* enum shader_code or, of PTX, enum shader_meta */
+};
+
+static inline struct shader_identity shader_identity(enum shader_code code)
+{
+    return (struct shader_identity){ SHADER_SPIRV, code };
+}
+
+static inline bool shader_same(struct shader_identity a, struct shader_identity b)
+{
+    return a.form == b.form && a.number == b.number;
+}
+
 struct shader_dispatch {
-    enum shader_code code;
-    uint32_t constant_count; /* specialization constants: dispatches of one code and equal ones share a pipeline */
+    struct shader_identity shader;
+    uint32_t constant_count; /* specialization constants: dispatches of one shader and equal ones share a pipeline */
     uint32_t constants[SHADER_CONSTANTS_MAX];
     uint32_t groups[3];
     uint32_t parameter_words;
@@ -67,7 +90,7 @@ struct shader_dispatch {
 
 static inline bool shader_is_meta(const struct shader_dispatch *dispatch)
 {
-    return dispatch->code > SHADER_META_BEFORE;
+    return dispatch->shader.form == SHADER_PTX;
 }
 
 /* The encoding of an address in a metacommand's parameters by `write`: 1 + the index of the buffer's address in the
@@ -104,10 +127,15 @@ typedef void shader_write_fn(const struct kern_op *op, uint32_t index, const str
 /* Packs the op's input packed_input - 1 on the host, from `source`, its element 0, ..., 0, into zeros. */
 typedef void shader_pack_fn(const struct kern_op *op, const void *source, void *packed);
 
+/* How a kernel takes part in chains: whose parameters say for what it waits (meta/shader_chain.c). */
+enum shader_chain_role { SHADER_CHAIN_NONE, SHADER_CHAIN_GEMM, SHADER_CHAIN_NORM, SHADER_CHAIN_ATTENTION };
+
 struct shader_row {
     const char *name;
     enum kern_kind kind;
     uint32_t max_ulp; /* against the reference kernel */
+    bool portable;    /* there for completeness: the ops that it replaces have faster kernels */
+    enum shader_chain_role chain;
     shader_unsupported_fn *unsupported;
     shader_plan_fn *plan;
     shader_write_fn *write;
@@ -134,7 +162,7 @@ struct shader_link {
 
 /* The number of leading steps that run without barriers between them; 0: none. */
 uint32_t shader_chain_length(const struct shader_link *links, uint32_t count);
-/* The dispatch of a step in one. */
+/* The dispatch of a step in one; out->row becomes the kernel that waits. */
 void shader_chain_plan(const struct shader_link *link, struct shader_work *out);
 /* Bytes that a chain requires to be zero before it runs. */
 uint64_t shader_chain_bytes(uint32_t length);
@@ -159,12 +187,12 @@ bool shader_row_find(const struct shader_row *row, const struct kern_op *op, uin
 /* The whole table, best first within a kind. */
 const struct shader_row *shader_rows(uint32_t *out_count);
 
-#define ROW(kind, name, max_ulp)                                                                                       \
+#define ROW(kind, name, max_ulp, speed, chain)                                                                         \
     shader_unsupported_fn shader_##name##_unsupported;                                                                 \
     shader_plan_fn shader_##name##_plan;                                                                               \
     shader_write_fn shader_##name##_write;
-#define ROW_PACKS(kind, name, max_ulp)                                                                                 \
-    ROW(kind, name, max_ulp)                                                                                           \
+#define ROW_PACKS(kind, name, max_ulp, speed, chain)                                                                   \
+    ROW(kind, name, max_ulp, speed, chain)                                                                             \
     shader_pack_fn shader_##name##_pack;
 #include "shaders/rows.def"
 #undef ROW_PACKS

@@ -29,23 +29,13 @@ struct options {
     bool bench, verbose;
 };
 
-static const struct kern_row *reference_of(enum kern_kind kind)
-{
-    uint32_t count;
-    const struct kern_row *rows = kern_rows(&count), *last = NULL;
-    for (uint32_t i = 0; i < count; i++)
-        if (rows[i].kind == kind)
-            last = &rows[i];
-    return last;
-}
-
 /* A case that the row takes; false when none was found. */
 static bool find_case(const struct kern_row *row, struct check_rng *rng, struct check_case *c)
 {
     for (uint32_t tries = 0; tries < 4000; tries++) {
         memset(c, 0, sizeof(*c));
         generators[row->kind](rng, c);
-        if (check_accepts(row, &c->op) && reference_of(row->kind)->accepts(&c->op))
+        if (check_accepts(row, &c->op) && check_reference(row->kind)->accepts(&c->op))
             return true;
     }
     return false;
@@ -115,7 +105,7 @@ static const char *amplified(const struct check_case *c, struct check_set *set, 
     for (uint32_t j = 0; j < c->op.output_count && !problem; j++)
         problem = check_buffer_create(&moved[j], &outputs[j]) ? NULL : "out of memory";
     if (!problem)
-        problem = check_run(reference_of(c->op.kind), &c->op, set, moved, &plain, &ran);
+        problem = check_run(check_reference(c->op.kind), &c->op, set, moved, &plain, &ran);
     for (uint32_t j = 0; j < c->op.output_count; j++) {
         struct check_error error = { 0 };
         if (!problem && outputs[j].type == DML_TENSOR_DATA_TYPE_FLOAT32)
@@ -153,7 +143,7 @@ static const char *run_case(const struct kern_row *row, const struct check_case 
                             bool *out_ran, double *worst)
 {
     struct check_buffer got[KERN_TENSORS_MAX] = { { 0 } }, want[KERN_TENSORS_MAX] = { { 0 } };
-    const struct kern_row *reference = reference_of(row->kind);
+    const struct kern_row *reference = check_reference(row->kind);
     struct check_set set;
     struct check_rng plain = { 1 };
     double least[KERN_TENSORS_MAX] = { 0 };
@@ -232,7 +222,7 @@ static int check_references(void)
 {
     int failures = 0;
     for (int kind = 0; kind < KERN_KIND_COUNT; kind++) {
-        const struct kern_row *row = reference_of((enum kern_kind)kind);
+        const struct kern_row *row = check_reference((enum kern_kind)kind);
         const size_t length = row ? strlen(row->name) : 0;
         if (length > 4 && !strcmp(row->name + length - 4, "_ref"))
             continue;

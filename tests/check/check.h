@@ -115,6 +115,8 @@ void check_set_destroy(struct check_set *set);
 const char *check_run(const struct kern_row *row, const struct kern_op *op, const struct check_set *set,
                       const struct check_buffer *outputs, struct check_rng *rng, bool *out_ran);
 
+/* The last row of the kind. */
+const struct kern_row *check_reference(enum kern_kind kind);
 /* The row takes the op as it is or with its weights packed. */
 bool check_accepts(const struct kern_row *row, const struct kern_op *op);
 /* Seconds per run of the row on the case. */

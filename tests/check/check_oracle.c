@@ -8,20 +8,10 @@
 
 enum { A = 3, B = 7, C = 5, ALL = A * B * C };
 
-static const struct kern_row *reference(enum kern_kind kind)
-{
-    uint32_t count;
-    const struct kern_row *rows = kern_rows(&count), *last = NULL;
-    for (uint32_t i = 0; i < count; i++)
-        if (rows[i].kind == kind)
-            last = &rows[i];
-    return last;
-}
-
 static void run(struct kern_op *op, void **data)
 {
     struct kern_work work = { 0 };
-    const struct kern_row *row = reference(op->kind);
+    const struct kern_row *row = check_reference(op->kind);
     struct kern_call call = { .op = op, .data = data };
     row->plan(op, 1, &work);
     row->run(&call, 0, work.units);

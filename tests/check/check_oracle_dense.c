@@ -7,19 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const struct kern_row *reference(enum kern_kind kind)
-{
-    uint32_t count;
-    const struct kern_row *rows = kern_rows(&count), *last = NULL;
-    for (uint32_t i = 0; i < count; i++)
-        if (rows[i].kind == kind)
-            last = &rows[i];
-    return last;
-}
-
 static bool run(const struct kern_op *op, void **data)
 {
-    const struct kern_row *row = reference(op->kind);
+    const struct kern_row *row = check_reference(op->kind);
     struct kern_work work = { 0 };
     if (!row->accepts(op))
         return false;

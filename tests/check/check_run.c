@@ -143,6 +143,16 @@ const char *check_run(const struct kern_row *row, const struct kern_op *op, cons
     return run_prepared(row, &copy, data, false, rng, out_ran);
 }
 
+const struct kern_row *check_reference(enum kern_kind kind)
+{
+    uint32_t count;
+    const struct kern_row *rows = kern_rows(&count), *last = NULL;
+    for (uint32_t i = 0; i < count; i++)
+        if (rows[i].kind == kind)
+            last = &rows[i];
+    return last;
+}
+
 bool check_accepts(const struct kern_row *row, const struct kern_op *op)
 {
     struct kern_op packed = *op;

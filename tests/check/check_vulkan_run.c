@@ -73,7 +73,8 @@ static HRESULT only_choose(const struct graph_options *options, struct base_aren
     *out_packed_bytes = work->packed_bytes;
     if (!work->packed_bytes)
         step->op.packed_input = 0;
-    step->shaders = work;
+    step->target = GRAPH_TARGET_SPIRV;
+    step->u.spirv.work = work;
     step->kernel = only_row->name;
     step->scratch_bytes = work->scratch_bytes;
     return S_OK;
@@ -98,8 +99,9 @@ uint32_t bench_capabilities(const struct bench *bench)
 
 static uint64_t hash_of(const struct shader_dispatch *dispatch)
 {
-    uint32_t words[2 + SHADER_CONSTANTS_MAX] = { dispatch->code, dispatch->constant_count };
-    memcpy(words + 2, dispatch->constants, dispatch->constant_count * sizeof(*words));
+    uint32_t words[3 + SHADER_CONSTANTS_MAX] = { dispatch->shader.form, dispatch->shader.number,
+                                                 dispatch->constant_count };
+    memcpy(words + 3, dispatch->constants, dispatch->constant_count * sizeof(*words));
     return base_hash(words, sizeof(words)).low;
 }
 
@@ -181,7 +183,7 @@ static HRESULT make_program(struct bench *bench, const struct kern_op *op, const
         hr = graph_plan_create(&graph, &options, &plan, error);
     }
     for (uint32_t i = 0; SUCCEEDED(hr) && i < plan->step_count; i++)
-        note_pipelines(bench, plan->steps[i].shaders);
+        note_pipelines(bench, plan->steps[i].u.spirv.work);
     if (SUCCEEDED(hr)) {
         struct dml_constants *none = dml_constants_create(&bench->dml);
         need(none);
@@ -349,12 +351,8 @@ static void explain(const struct kern_op *op, const struct check_error *error)
 /* The reference kernel, which is the last of its kind; NULL: it does not take the op. */
 static const struct kern_row *reference_row(const struct kern_op *op)
 {
-    uint32_t count;
-    const struct kern_row *rows = kern_rows(&count), *last = NULL;
-    for (uint32_t i = 0; i < count; i++)
-        if (rows[i].kind == op->kind)
-            last = &rows[i];
-    return last && last->accepts(op) ? last : NULL;
+    const struct kern_row *row = check_reference(op->kind);
+    return row && row->accepts(op) ? row : NULL;
 }
 
 static void run_reference(const struct kern_op *op, const struct check_set *set)

@@ -18,7 +18,7 @@ static bool same_codes(const struct shader_work *a, const struct shader_work *b)
     if (a->dispatch_count != b->dispatch_count)
         return false;
     for (uint32_t i = 0; i < a->dispatch_count; i++)
-        if (a->dispatches[i].code != b->dispatches[i].code)
+        if (!shader_same(a->dispatches[i].shader, b->dispatches[i].shader))
             return false;
     return true;
 }

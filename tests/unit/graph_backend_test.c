@@ -212,7 +212,8 @@ static HRESULT only_maps_choose(const struct graph_options *options, struct base
         return E_OUTOFMEMORY;
     work->dispatch_count = with_scratch ? 2 : 1;
     work->scratch_bytes = with_scratch ? 1000 : 0;
-    step->shaders = work;
+    step->target = GRAPH_TARGET_SPIRV;
+    step->u.spirv.work = work;
     step->kernel = "only_maps";
     step->scratch_bytes = work->scratch_bytes;
     chosen++;
@@ -245,7 +246,7 @@ static void test_supports(void)
     plan = plan_for(&graph, &options);
     if (!plan)
         return;
-    TEST(chosen == 2 && !strcmp(plan->steps[1].kernel, "only_maps") && !plan->steps[1].row);
+    TEST(chosen == 2 && !strcmp(plan->steps[1].kernel, "only_maps") && plan->steps[1].target == GRAPH_TARGET_SPIRV);
     graph_plan_destroy(plan);
 }
 
@@ -264,7 +265,7 @@ static void test_scratch(void)
     uint64_t value = plan->steps[0].where[1].offset;
     for (uint32_t i = 0; i < 2; i++) {
         uint64_t scratch = plan->steps[i].scratch_offset;
-        TEST(plan->steps[i].shaders->dispatch_count == 2 && plan->steps[i].scratch_bytes == 1000);
+        TEST(plan->steps[i].u.spirv.work->dispatch_count == 2 && plan->steps[i].scratch_bytes == 1000);
         TEST(scratch % backend.alignment == 0 && scratch + 1000 <= plan->temp_bytes);
         TEST(scratch + 1000 <= value || value + 64 <= scratch);
     }

@@ -147,8 +147,10 @@ static bool in_order(const struct graph_step *head)
     uint32_t groups = 0;
     for (uint32_t i = 0; i < head->chain; i++) {
         const struct graph_step *step = &head[i];
-        const struct shader_dispatch *dispatch = &step->shaders->dispatches[step->shaders->dispatch_count - 1];
-        const struct shader_chain_at at = { &step->op, step->shaders->row, i, i ? step[-1].shaders : NULL, &counters };
+        const struct shader_dispatch *dispatch =
+            &step->u.spirv.work->dispatches[step->u.spirv.work->dispatch_count - 1];
+        const struct shader_chain_at at = { &step->op, step->u.spirv.work->row, i, i ? step[-1].u.spirv.work : NULL,
+                                            &counters };
         memset(&params, 0, sizeof(params));
         shader_chain_write(&at, places, params.words);
         turn = step->op.kind == KERN_NORM ? params.norm.turn : params.product.turn;
@@ -174,7 +176,7 @@ static void test_found(struct graph_store *store, enum form form, uint32_t disab
     TEST(lies_apart(plan));
     for (uint32_t i = 0, chains = 0; i < plan->step_count; i++)
         if (plan->steps[i].chain)
-            TEST(plan->steps[i].shaders->dispatch_count == (chains++ ? 1u : 2u) && in_order(&plan->steps[i]));
+            TEST(plan->steps[i].u.spirv.work->dispatch_count == (chains++ ? 1u : 2u) && in_order(&plan->steps[i]));
     graph_plan_destroy(plan);
 }
 

@@ -242,8 +242,9 @@ static void same_steps(const struct graph_plan *a, const struct graph_plan *b)
     if (!TEST_FOR(a->step_count == b->step_count, "%u and %u steps", a->step_count, b->step_count))
         return;
     for (uint32_t i = 0; i < a->step_count; i++)
-        TEST_FOR(a->steps[i].row == b->steps[i].row && a->steps[i].op.packed_input == b->steps[i].op.packed_input,
-                 "step %u: %s and %s", i, a->steps[i].row->name, b->steps[i].row->name);
+        TEST_FOR(a->steps[i].u.host.row == b->steps[i].u.host.row &&
+                     a->steps[i].op.packed_input == b->steps[i].op.packed_input,
+                 "step %u: %s and %s", i, a->steps[i].u.host.row->name, b->steps[i].u.host.row->name);
 }
 
 /* Owned weights take the steps that constants take; initialised with others, the plan gives the others' results. */

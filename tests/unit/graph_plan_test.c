@@ -131,7 +131,7 @@ static void test_worker_scratch(void)
     if (TEST_FOR(hr == S_OK, "%s", error)) {
         const struct graph_step *step = &plan->steps[0];
         TEST(step->ranges == 1);
-        TEST(plan->temp_bytes <= base_align_up(step->work.worker_scratch_bytes, 256) * step->ranges);
+        TEST(plan->temp_bytes <= base_align_up(step->u.host.work.worker_scratch_bytes, 256) * step->ranges);
     }
     graph_plan_destroy(plan);
 }
@@ -233,7 +233,7 @@ static void test_residents(bool host)
     TEST(plan->init_step_count == 1 && plan->persistent_bytes == 256);
     TEST(plan->steps[0].where[1].buffer == GRAPH_BUFFER_PERSISTENT);
     TEST(plan->steps[0].where[2].buffer == GRAPH_BUFFER_CONSTANT);
-    TEST((plan->steps[0].row != NULL) == host);
+    TEST((plan->steps[0].target == GRAPH_TARGET_HOST) == host);
     if (host) {
         float x[16], w[16], y[16], z[16];
         for (uint32_t i = 0; i < 16; i++) {

@@ -149,7 +149,7 @@ static const char *convolve(const struct kern_tuning *tuning, float *out)
         return "";
     struct make_run run = { { x }, { out } };
     TEST(make_execute(plan, &run));
-    const char *row = plan->steps[0].row->name;
+    const char *row = plan->steps[0].u.host.row->name;
     graph_plan_destroy(plan);
     return row;
 }

@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "compat.h"
 
+#include "../try.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -12,13 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define TRY(call)                                                                                                      \
-    do {                                                                                                               \
-        OrtStatus *status_ = (call);                                                                                   \
-        if (status_)                                                                                                   \
-            return status_;                                                                                            \
-    } while (0)
 
 static struct {
     pthread_mutex_t lock;

@@ -5,33 +5,20 @@
 #include "base/os.h"
 #include "base/parallel.h"
 
-#define COPY_GRAIN (1u << 20) /* bytes that are worth a thread */
-
 static char *host_of(const struct adapter_binding *binding)
 {
     return (char *)binding->memory->host + binding->offset;
 }
 
-struct copy {
-    char *to;
-    const char *from;
-};
-
-static void copy_range(void *context, size_t begin, size_t end, unsigned worker)
-{
-    const struct copy *copy = context;
-    (void)worker;
-    memcpy(copy->to + begin, copy->from + begin, end - begin);
-}
-
 static void run_copy(const struct adapter_command *command)
 {
-    struct copy copy = { host_of(&command->u.copy.to), host_of(&command->u.copy.from) };
-    size_t size = command->u.copy.to.size;
-    if (copy.to < copy.from + size && copy.from < copy.to + size) /* placed resources may share bytes */
-        memmove(copy.to, copy.from, size);
+    char *to = host_of(&command->u.copy.to);
+    const char *from = host_of(&command->u.copy.from);
+    const size_t size = command->u.copy.to.size;
+    if (to < from + size && from < to + size) /* placed resources may share bytes */
+        memmove(to, from, size);
     else
-        base_parallel_for(size, COPY_GRAIN, copy_range, &copy);
+        base_parallel_copy(to, from, size);
 }
 
 struct fill {
@@ -55,7 +42,7 @@ static void fill_range(void *context, size_t begin, size_t end, unsigned worker)
 static void run_fill(const struct adapter_command *command)
 {
     struct fill fill = { host_of(&command->u.fill.to), command->u.fill.value };
-    base_parallel_for(command->u.fill.to.size, COPY_GRAIN, fill_range, &fill);
+    base_parallel_for(command->u.fill.to.size, BASE_COPY_GRAIN, fill_range, &fill);
 }
 
 static void run_timestamp(const struct adapter_command *command)
@@ -76,7 +63,7 @@ static void run_resolve(const struct adapter_command *command)
 
 static uint32_t copy_threads(uint64_t bytes, uint32_t most)
 {
-    return (uint32_t)BASE_MIN(BASE_MAX(bytes / COPY_GRAIN, 1), most);
+    return (uint32_t)BASE_MIN(BASE_MAX(bytes / BASE_COPY_GRAIN, 1), most);
 }
 
 uint32_t cpu_list_threads(const struct adapter_command *commands, uint32_t count, uint32_t most)

@@ -109,14 +109,12 @@ static void block_destroy(struct adapter_device *device, struct vulkan_block *bl
     free(block);
 }
 
-static HRESULT allocate_of(struct adapter_device *device, uint32_t type, uint64_t bytes, uint64_t rest,
-                           struct vulkan_part *out)
+HRESULT vulkan_allocate(struct adapter_device *device, const void *next, uint32_t type, uint64_t bytes,
+                        struct vulkan_part *out)
 {
-    const uint32_t heap = device->physical->memory.memoryTypes[type].heapIndex;
-    if (!heap_holds(device, heap, bytes, rest))
-        return E_OUTOFMEMORY;
     VkMemoryAllocateFlagsInfo flags = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
+        .pNext = next,
         .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT,
     };
     VkMemoryAllocateInfo info = {
@@ -125,13 +123,20 @@ static HRESULT allocate_of(struct adapter_device *device, uint32_t type, uint64_
         .allocationSize = bytes,
         .memoryTypeIndex = type,
     };
+    HRESULT hr = vulkan_hresult(vk.vkAllocateMemory(device->handle, &info, NULL, &out->memory));
+    if (FAILED(hr))
+        return hr;
     out->bytes = bytes;
-    out->heap = heap;
-    VkResult result = vk.vkAllocateMemory(device->handle, &info, NULL, &out->memory);
-    if (result != VK_SUCCESS)
-        return vulkan_hresult(result);
-    atomic_fetch_add(&device->used[heap], bytes);
+    out->heap = device->physical->memory.memoryTypes[type].heapIndex;
+    atomic_fetch_add(&device->used[out->heap], bytes);
     return S_OK;
+}
+
+static HRESULT allocate_of(struct adapter_device *device, uint32_t type, uint64_t bytes, uint64_t rest,
+                           struct vulkan_part *out)
+{
+    const uint32_t heap = device->physical->memory.memoryTypes[type].heapIndex;
+    return heap_holds(device, heap, bytes, rest) ? vulkan_allocate(device, NULL, type, bytes, out) : E_OUTOFMEMORY;
 }
 
 /* The block's next part, from the best of the types; if it may overflow, from the best one whose heap has space.

@@ -239,9 +239,7 @@ void vulkan_device_destroy(struct adapter_device *device)
 
 HRESULT vulkan_device_start(struct adapter_device *device)
 {
-    pthread_mutex_init(&device->pipelines.lock, NULL);
-    pthread_mutex_init(&device->pipelines.saving, NULL);
-    base_condition_init(&device->pipelines.built);
+    vulkan_pipelines_start(device);
     pthread_mutex_init(&device->own.lock, NULL);
     pthread_mutex_init(&device->arena.lock, NULL);
     pthread_mutex_init(&device->replays.lock, NULL);

@@ -346,27 +346,16 @@ static HRESULT cannot_share(struct adapter_device *device, const char *verb, cha
     return DXGI_ERROR_UNSUPPORTED;
 }
 
-/* Allocates with `next`, and counts the allocation. */
 static HRESULT allocate(struct adapter_device *device, struct foreign *foreign, const void *next, uint32_t type,
                         uint64_t bytes)
 {
-    VkMemoryAllocateFlagsInfo flags = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
-        .pNext = next,
-        .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT,
-    };
-    VkMemoryAllocateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-        .pNext = &flags,
-        .allocationSize = bytes,
-        .memoryTypeIndex = type,
-    };
-    HRESULT hr = vulkan_hresult(vk.vkAllocateMemory(device->handle, &info, NULL, &foreign->handle));
+    struct vulkan_part part;
+    HRESULT hr = vulkan_allocate(device, next, type, bytes, &part);
     if (FAILED(hr))
         return hr;
+    foreign->handle = part.memory;
     foreign->allocated = bytes;
-    foreign->heap = device->physical->memory.memoryTypes[type].heapIndex;
-    atomic_fetch_add(&device->used[foreign->heap], bytes);
+    foreign->heap = part.heap;
     return S_OK;
 }
 

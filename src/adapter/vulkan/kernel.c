@@ -58,11 +58,11 @@ VkResult vulkan_kernel_build(struct adapter_device *device, struct adapter_pipel
     const struct vulkan_kernels *kernels = &device->kernels;
     if (!kernels->launch)
         return VK_ERROR_FEATURE_NOT_PRESENT;
-    char *text = unpack(pipeline->desc.code, pipeline->desc.words);
+    char *text = unpack(pipeline->desc.packed, pipeline->desc.u.ptx.bytes);
     if (!text)
         return VK_ERROR_OUT_OF_HOST_MEMORY;
     const VkCuModuleCreateInfoNVX module = { .sType = VK_STRUCTURE_TYPE_CU_MODULE_CREATE_INFO_NVX,
-                                             .dataSize = pipeline->desc.words,
+                                             .dataSize = pipeline->desc.u.ptx.bytes,
                                              .pData = text };
     VkResult result = kernels->create_module(device->handle, &module, NULL, &pipeline->module);
     free(text);
@@ -110,10 +110,10 @@ void vulkan_kernel_launch(const struct adapter_device *device, VkCommandBuffer c
                                      .gridDimX = groups[0],
                                      .gridDimY = groups[1],
                                      .gridDimZ = groups[2],
-                                     .blockDimX = pipeline->desc.threads,
+                                     .blockDimX = pipeline->desc.u.ptx.threads,
                                      .blockDimY = 1,
                                      .blockDimZ = 1,
-                                     .sharedMemBytes = pipeline->desc.shared_bytes,
+                                     .sharedMemBytes = pipeline->desc.u.ptx.shared_bytes,
                                      .paramCount = 1,
                                      .pParams = parameters };
     device->kernels.launch(commands, &info);

@@ -26,20 +26,30 @@ struct job {
 
 static struct base_hash hash_of(const struct adapter_pipeline_desc *desc)
 {
-    struct base_hash code = base_hash(desc->code, desc->code_bytes);
-    uint64_t all[4 + VULKAN_SPECIALIZATION_MAX] = { code.low, code.high, desc->constant_count, desc->large_table };
-    for (uint32_t i = 0; i < desc->constant_count; i++)
-        all[4 + i] = desc->constants[i];
+    const struct base_hash code = base_hash(desc->packed, desc->packed_bytes);
+    uint64_t all[4 + VULKAN_SPECIALIZATION_MAX] = { code.low, code.high };
+    if (desc->code == ADAPTER_CODE_PTX)
+        return code;
+    all[2] = desc->u.spirv.constant_count;
+    all[3] = desc->u.spirv.large_table;
+    for (uint32_t i = 0; i < desc->u.spirv.constant_count; i++)
+        all[4 + i] = desc->u.spirv.constants[i];
     return base_hash(all, sizeof(all));
 }
 
 static bool is_like(const struct adapter_pipeline *pipeline, const struct adapter_pipeline_desc *desc,
                     struct base_hash hash)
 {
-    return pipeline->hash.low == hash.low && pipeline->hash.high == hash.high && pipeline->desc.words == desc->words &&
-           pipeline->desc.constant_count == desc->constant_count && pipeline->desc.large_table == desc->large_table &&
-           (!desc->constant_count ||
-            !memcmp(pipeline->constants, desc->constants, desc->constant_count * sizeof(*desc->constants)));
+    const struct adapter_pipeline_desc *own = &pipeline->desc;
+    if (pipeline->hash.low != hash.low || pipeline->hash.high != hash.high || own->code != desc->code)
+        return false;
+    if (desc->code == ADAPTER_CODE_PTX)
+        return own->u.ptx.bytes == desc->u.ptx.bytes && own->u.ptx.threads == desc->u.ptx.threads &&
+               own->u.ptx.shared_bytes == desc->u.ptx.shared_bytes;
+    const uint32_t count = desc->u.spirv.constant_count;
+    return own->u.spirv.words == desc->u.spirv.words && own->u.spirv.constant_count == count &&
+           own->u.spirv.large_table == desc->u.spirv.large_table &&
+           (!count || !memcmp(pipeline->constants, desc->u.spirv.constants, count * sizeof(*pipeline->constants)));
 }
 
 /* Whether the module has uniform buffers. */
@@ -55,9 +65,10 @@ static bool has_uniforms(const uint32_t *words, uint32_t count)
 /* For the caller to free; NULL: out of memory. */
 static uint32_t *unpack(const struct adapter_pipeline_desc *desc)
 {
-    uint32_t *words = malloc(desc->words * sizeof(*words));
-    const uint8_t *at = desc->code;
-    for (uint32_t i = 0; words && i < desc->words; i++) {
+    const uint32_t count = desc->u.spirv.words;
+    uint32_t *words = malloc(count * sizeof(*words));
+    const uint8_t *at = desc->packed;
+    for (uint32_t i = 0; words && i < count; i++) {
         words[i] = *at & 127u;
         for (uint32_t shift = 7; *at++ & 128u; shift += 7)
             words[i] |= (*at & 127u) << shift;
@@ -65,22 +76,16 @@ static uint32_t *unpack(const struct adapter_pipeline_desc *desc)
     return words;
 }
 
-static bool specializes(void)
-{
-    const char *wanted = getenv("ANYDML_VULKAN_SPECIALIZE"); /* d3d12/environment.c reports errors in it */
-    return !wanted || strcmp(wanted, "0") != 0;
-}
-
 static uint32_t values_of(const struct adapter_device *device, const struct adapter_pipeline *pipeline,
                           struct spirv_constant *out)
 {
-    const uint32_t count = pipeline->desc.constant_count;
+    const uint32_t count = pipeline->desc.u.spirv.constant_count;
     for (uint32_t i = 0; i < count; i++)
         out[i] = (struct spirv_constant){ i, pipeline->constants[i] };
     const bool half = device->physical->capabilities & SHADER_CAPABILITY_HALF;
     out[count] = (struct spirv_constant){ VULKAN_SPECIALIZATION_HALF, half ? VK_TRUE : VK_FALSE };
-    out[count + 1] =
-        (struct spirv_constant){ VULKAN_SPECIALIZATION_LARGE, pipeline->desc.large_table ? VK_TRUE : VK_FALSE };
+    const bool large = pipeline->desc.u.spirv.large_table;
+    out[count + 1] = (struct spirv_constant){ VULKAN_SPECIALIZATION_LARGE, large ? VK_TRUE : VK_FALSE };
     return count + VULKAN_SPECIALIZATION_OWN;
 }
 
@@ -91,14 +96,15 @@ static VkResult create_module(struct adapter_device *device, struct adapter_pipe
     uint32_t *words = unpack(&pipeline->desc);
     if (!words)
         return VK_ERROR_OUT_OF_HOST_MEMORY;
-    size_t word_count = pipeline->desc.words;
-    uint32_t *special = specializes() ? spirv_specialize(words, word_count, values, count, &word_count) : NULL;
+    size_t word_count = pipeline->desc.u.spirv.words;
+    uint32_t *special =
+        device->pipelines.specializes ? spirv_specialize(words, word_count, values, count, &word_count) : NULL;
     if (special) {
         free(words);
         words = special;
     }
     base_log(BASE_LOG_DEBUG, "vulkan: %s: %u words of code, %zu when specialised", pipeline->desc.name,
-             pipeline->desc.words, word_count);
+             pipeline->desc.u.spirv.words, word_count);
     size_t bytes = word_count * sizeof(*words);
     pipeline->uniforms = has_uniforms(words, (uint32_t)word_count);
     uint32_t *changed = vulkan_floats_keep(words, &bytes, device->physical->floats);
@@ -125,7 +131,7 @@ static void name_pipeline(struct adapter_device *device, const struct adapter_pi
 
 static VkResult build(struct adapter_device *device, struct adapter_pipeline *pipeline)
 {
-    if (pipeline->desc.threads)
+    if (pipeline->desc.code == ADAPTER_CODE_PTX)
         return vulkan_kernel_build(device, pipeline);
     struct spirv_constant values[VULKAN_SPECIALIZATION_MAX + VULKAN_SPECIALIZATION_OWN];
     VkSpecializationMapEntry entries[ARRAY_SIZE(values)];
@@ -198,8 +204,9 @@ static struct adapter_pipeline *find_or_add(struct adapter_device *device, const
         return NULL;
     pipeline->hash = hash;
     pipeline->desc = *desc;
-    for (uint32_t i = 0; i < desc->constant_count; i++)
-        pipeline->constants[i] = desc->constants[i];
+    if (desc->code == ADAPTER_CODE_SPIRV)
+        for (uint32_t i = 0; i < desc->u.spirv.constant_count; i++)
+            pipeline->constants[i] = desc->u.spirv.constants[i];
     pipeline->next = device->pipelines.list;
     return device->pipelines.list = pipeline;
 }
@@ -232,7 +239,7 @@ static bool take_job(struct job *job, const struct adapter_pipeline_desc *descs,
 static HRESULT result_of(const struct adapter_pipeline *pipeline)
 {
     const VkResult result = pipeline->result;
-    if (!pipeline->desc.threads || result == VK_SUCCESS || result == VK_ERROR_OUT_OF_HOST_MEMORY ||
+    if (pipeline->desc.code != ADAPTER_CODE_PTX || result == VK_SUCCESS || result == VK_ERROR_OUT_OF_HOST_MEMORY ||
         result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_DEVICE_LOST)
         return vulkan_hresult(result);
     base_log(BASE_LOG_INFO, "vulkan: the driver rejects a metacommand: %d", (int)result);
@@ -273,7 +280,7 @@ HRESULT vulkan_pipelines_create(struct adapter_device *device, const struct adap
     uint64_t start = base_now_ns();
     HRESULT hr = job.pipelines ? S_OK : E_OUTOFMEMORY;
     for (uint32_t i = 0; i < count; i++)
-        if (descs[i].constant_count > VULKAN_SPECIALIZATION_MAX)
+        if (descs[i].code == ADAPTER_CODE_SPIRV && descs[i].u.spirv.constant_count > VULKAN_SPECIALIZATION_MAX)
             hr = E_INVALIDARG;
     if (SUCCEEDED(hr) && !take_job(&job, descs, count, out))
         hr = E_OUTOFMEMORY;
@@ -288,6 +295,15 @@ HRESULT vulkan_pipelines_create(struct adapter_device *device, const struct adap
     }
     free(job.pipelines);
     return hr;
+}
+
+void vulkan_pipelines_start(struct adapter_device *device)
+{
+    const char *wanted = getenv("ANYDML_VULKAN_SPECIALIZE"); /* d3d12/environment.c reports errors in it */
+    device->pipelines.specializes = !wanted || strcmp(wanted, "0") != 0;
+    pthread_mutex_init(&device->pipelines.lock, NULL);
+    pthread_mutex_init(&device->pipelines.saving, NULL);
+    base_condition_init(&device->pipelines.built);
 }
 
 void vulkan_pipelines_finish(struct adapter_device *device)

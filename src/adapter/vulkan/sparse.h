@@ -12,6 +12,10 @@ struct vulkan_part {
     uint32_t heap;
 };
 
+/* Allocates with `next`, and counts the allocation (arena.c). */
+HRESULT vulkan_allocate(struct adapter_device *device, const void *next, uint32_t type, uint64_t bytes,
+                        struct vulkan_part *out);
+
 /* Clears sparse_bytes_max if no queue of its families can bind. */
 void vulkan_sparse_check(struct vulkan_physical *physical);
 /* The size of the parts of such a buffer, except for its last one, a multiple of `alignment`; 0: impossible. */

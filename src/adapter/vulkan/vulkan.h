@@ -207,6 +207,7 @@ struct adapter_device {
         VkPipelineCache cache;
         struct base_hash saved; /* of the file's data */
         uint64_t unsaved_ns;    /* spent on pipelines that the file does not contain yet */
+        bool specializes;       /* modules are specialised before the driver gets them */
     } pipelines;
     atomic_bool unaligned; /* addresses of this driver are not multiples of VULKAN_ALIGNMENT: allocate more */
     _Atomic uint64_t used[VK_MAX_MEMORY_HEAPS]; /* bytes allocated by this device */
@@ -551,7 +552,7 @@ void vulkan_recorded_destroy(struct adapter_device *device, struct adapter_recor
 #define VULKAN_SPECIALIZATION_MAX 16
 /* The number of one constant more, that of all shaders: the device has SHADER_CAPABILITY_HALF (core/memory.glsl). */
 #define VULKAN_SPECIALIZATION_HALF 16
-/* And of another: desc.large_table. */
+/* And of another: desc.u.spirv.large_table. */
 #define VULKAN_SPECIALIZATION_LARGE 17
 #define VULKAN_SPECIALIZATION_OWN   2
 
@@ -571,6 +572,7 @@ struct adapter_pipeline {
 };
 
 adapter_pipelines_create vulkan_pipelines_create;
+void vulkan_pipelines_start(struct adapter_device *device);
 void vulkan_pipelines_finish(struct adapter_device *device);
 
 /* ---- kernel.c ---- */

@@ -30,14 +30,26 @@ struct shader_work; /* shaders/shader.h */
 struct graph_blob;  /* store.h */
 struct plan_block;  /* planner.h */
 
+enum graph_target {
+    GRAPH_TARGET_NONE,
+    GRAPH_TARGET_HOST,  /* backend_host.c, exec.c */
+    GRAPH_TARGET_SPIRV, /* backend_spirv.c; dml/spirv_program.c */
+};
+
 struct graph_step {
     struct kern_op op;
     const char *kernel; /* its name, static */
-    /* Execution on the host: a kernel of kernels.def; */
-    const struct kern_row *row;
-    struct kern_work work;
-    /* on SPIR-V adapters: dispatches of compute pipelines in order. */
-    const struct shader_work *shaders;
+    /* What executes it; only the backend and what runs its plans look inside. */
+    enum graph_target target;
+    union {
+        struct {
+            const struct kern_row *row; /* a kernel of kernels.def */
+            struct kern_work work;
+        } host;
+        struct {
+            const struct shader_work *work; /* dispatches of compute pipelines in order */
+        } spirv;
+    } u;
     struct graph_location where[KERN_TENSORS_MAX]; /* of element 0,...,0 of each tensor */
     uint64_t scratch_bytes, scratch_offset;        /* for all of the step; in the temporary buffer */
     uint32_t

@@ -185,7 +185,7 @@ bool graph_tuning_measure(uint32_t point, uint32_t cpu, uint32_t threads, struct
         compare(trials, &sweep, out);
         base_parallel_leave(before);
         for (uint32_t i = 0; i < 2; i++)
-            out->rows[i] = trials[i].plan->steps[0].row->name;
+            out->rows[i] = trials[i].plan->steps[0].u.host.row->name;
         out->cost = kern_choice_cost(kern_points[point].choice, &trials[0].plan->steps[0].op);
     }
     trial_finish(&trials[0]);

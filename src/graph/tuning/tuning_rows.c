@@ -14,8 +14,8 @@
 static size_t header(const struct graph_rows_device *device, char *out, size_t size)
 {
     static const char rows[] =
-#define ROW(kind, name, max_ulp) #name ";"
-#define ROW_PACKS                ROW
+#define ROW(kind, name, max_ulp, speed, chain) #name ";"
+#define ROW_PACKS                              ROW
 #include "shaders/rows.def"
 #undef ROW_PACKS
 #undef ROW

@@ -84,7 +84,7 @@ struct shader_dispatch *shader_add(struct shader_work *work, enum shader_code co
 {
     struct shader_dispatch *out = &work->dispatches[work->dispatch_count++];
     const uint64_t groups = (units + group_size - 1) / group_size;
-    out->code = code;
+    out->shader = shader_identity(code);
     out->groups[0] = (uint32_t)BASE_MAX(BASE_MIN(groups, SHADER_GROUPS_MAX), 1);
     out->groups[1] = out->groups[2] = 1;
     out->parameter_words = (steps_at(op, parameter_bytes) + shader_epilogue_bytes(op)) / 4;

@@ -268,7 +268,7 @@ static void plan_program(const struct kern_op *op, struct shader_dispatch *out)
 {
     struct allocation registers;
     allocate(op, &registers);
-    out->code = shader_map_variant(SHADER_map, op);
+    out->shader = shader_identity(shader_map_variant(SHADER_map, op));
     out->constant_count = 1;
     out->constants[0] = round_registers(registers.count);
 }
@@ -289,7 +289,7 @@ void shader_map_plan(const struct kern_op *op, struct shader_work *out)
     dispatch->groups[0] = (uint32_t)BASE_MIN((elements + GROUP_SIZE - 1) / GROUP_SIZE, GROUPS_MAX);
     dispatch->groups[1] = dispatch->groups[2] = 1;
     dispatch->parameter_words = parameter_words(op);
-    dispatch->code = SHADER_move;
+    dispatch->shader = shader_identity(SHADER_move);
     if (op->kind == KERN_MAP)
         plan_program(op, dispatch);
 }

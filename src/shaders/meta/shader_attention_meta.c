@@ -12,7 +12,7 @@ enum { MULTIPROCESSORS = 132, WIDTH_MAX = 128, QUERIES_MIN = 8, PLACES = 10 };
 /* Of a line of metas.def: the maximum elements of a vector, the queries of a block, and the relative time of blocks of
  * one head. */
 struct variant {
-    enum shader_code half, bfloat16;
+    enum shader_meta half, bfloat16;
     uint32_t head, rows, cost;
 };
 

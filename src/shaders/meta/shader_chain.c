@@ -54,22 +54,48 @@ static bool find_norm(const struct kern_op *op, struct rows *out)
     return out[0].size <= NORM_META_LONGEST;
 }
 
-static void write_norm(const struct kern_op *op, const struct shader_place *places, struct norm_meta_params *out)
+static const char *norm_unsupported(const struct kern_op *op)
+{
+    struct rows rows[4];
+    return find_norm(op, rows) ? NULL : "no metacommand for normalizations of these tensors";
+}
+
+static void norm_plan(const struct kern_op *op, struct shader_work *out)
+{
+    struct rows rows[4];
+    find_norm(op, rows);
+    const bool is_long = rows->size > NORM_META_SIZE;
+    const uint32_t each = is_long ? 1 : NORM_META_ROWS;
+    shader_meta_add(out, is_long ? SHADER_META_norm_long : SHADER_META_norm_meta,
+                    (uint32_t[3]){ (rows->count + each - 1) / each, 1, 1 }, 5, sizeof(struct norm_meta_params));
+}
+
+static void norm_write(const struct kern_op *op, uint32_t index, const struct shader_place *places, uint32_t *words)
 {
     const uint32_t y = op->input_count;
     struct rows rows[4];
     find_norm(op, rows);
-    *out = (struct norm_meta_params){ .x = shader_meta_place(&places[0]),
-                                      .scale = shader_meta_place(&places[1]),
-                                      .bias = op->u.norm.has_bias ? shader_meta_place(&places[2]) : 0,
-                                      .y = shader_meta_place(&places[y]),
-                                      .rows = rows[0].count,
-                                      .size = rows[0].size,
-                                      .x_row = (i32)rows[0].stride,
-                                      .y_row = (i32)rows[y].stride,
-                                      .epsilon = op->u.norm.epsilon,
-                                      .use_mean = op->u.norm.use_mean };
+    *(struct norm_meta_params *)words =
+        (struct norm_meta_params){ .x = shader_meta_place(&places[0]),
+                                   .scale = shader_meta_place(&places[1]),
+                                   .bias = op->u.norm.has_bias ? shader_meta_place(&places[2]) : 0,
+                                   .y = shader_meta_place(&places[y]),
+                                   .rows = rows[0].count,
+                                   .size = rows[0].size,
+                                   .x_row = (i32)rows[0].stride,
+                                   .y_row = (i32)rows[y].stride,
+                                   .epsilon = op->u.norm.epsilon,
+                                   .use_mean = op->u.norm.use_mean };
 }
+
+/* What normalizations become in chains. Not in rows.def: alone it is no faster than the shaders. */
+static const struct shader_row norm_meta = { .name = "norm_meta",
+                                             .kind = KERN_NORM,
+                                             .max_ulp = 32,
+                                             .chain = SHADER_CHAIN_NORM,
+                                             .unsupported = norm_unsupported,
+                                             .plan = norm_plan,
+                                             .write = norm_write };
 
 /* ---- links ---- */
 
@@ -86,14 +112,20 @@ static bool is_written(const struct shader_link *links, uint32_t at, uint32_t t)
 static bool waits(const struct shader_link *links, uint32_t at)
 {
     const struct shader_work *work = links[at].work;
-    shader_plan_fn *const plan = work->row->plan;
-    struct rows rows[4];
-    if (links[at].op->kind == KERN_NORM)
-        return find_norm(links[at].op, rows) && !is_written(links, at, 1) &&
-               (!links[at].op->u.norm.has_bias || !is_written(links, at, 2));
-    return work->dispatch_count == 1 && !work->dispatches[0].repeats &&
-           (plan == shader_attention_meta_plan ||
-            (plan == shader_gemm_meta_plan && shader_gemm_meta_waits(links[at].op)));
+    const struct kern_op *op = links[at].op;
+    const bool single = work->dispatch_count == 1 && !work->dispatches[0].repeats;
+    switch (work->row->chain) {
+    case SHADER_CHAIN_NORM:
+        return !norm_meta.unsupported(op) && !is_written(links, at, 1) &&
+               (!op->u.norm.has_bias || !is_written(links, at, 2));
+    case SHADER_CHAIN_ATTENTION:
+        return single;
+    case SHADER_CHAIN_GEMM:
+        return single && shader_gemm_meta_waits(op);
+    case SHADER_CHAIN_NONE:
+        break;
+    }
+    return false;
 }
 
 uint32_t shader_chain_length(const struct shader_link *links, uint32_t count)
@@ -104,21 +136,15 @@ uint32_t shader_chain_length(const struct shader_link *links, uint32_t count)
     return length > 1 ? length : 0;
 }
 
-static void add_norm(const struct rows *rows, struct shader_work *out)
-{
-    const bool is_long = rows->size > NORM_META_SIZE;
-    const uint32_t each = is_long ? 1 : NORM_META_ROWS;
-    shader_meta_add(out, is_long ? SHADER_META_norm_long : SHADER_META_norm_meta,
-                    (uint32_t[3]){ (rows->count + each - 1) / each, 1, 1 }, 5, sizeof(struct norm_meta_params));
-}
-
 void shader_chain_plan(const struct shader_link *link, struct shader_work *out)
 {
-    struct rows rows[4];
-    if (link->op->kind == KERN_NORM && find_norm(link->op, rows))
-        add_norm(&rows[0], out);
-    else
+    if (link->work->row->chain == SHADER_CHAIN_NORM) {
+        out->row = &norm_meta;
+        norm_meta.plan(link->op, out);
+    } else {
+        out->row = link->work->row;
         out->dispatches[out->dispatch_count++] = link->work->dispatches[0];
+    }
 }
 
 uint64_t shader_chain_bytes(uint32_t length)
@@ -134,23 +160,26 @@ void shader_chain_write(const struct shader_chain_at *at, const struct shader_pl
     const struct meta_turn turn = { .before = (at->number - 1) * META_TURN_LINE,
                                     .count = groups ? groups[0] * groups[1] * groups[2] : 0,
                                     .after = at->number * META_TURN_LINE };
-    if (at->op->kind == KERN_NORM) {
-        struct norm_meta_params *p = (struct norm_meta_params *)words;
-        write_norm(at->op, places, p);
-        p->turn = turn;
-        p->counters = shader_meta_place(counters);
-        return;
-    }
     at->row->write(at->op, 0, places, words);
-    if (at->op->kind == KERN_ATTENTION) {
-        struct attention_w_params *p = (struct attention_w_params *)words;
-        p->turn = turn;
-        p->counters = shader_meta_place(counters);
-    } else {
-        struct gemm_meta_params *p = (struct gemm_meta_params *)words;
-        p->turn = turn;
-        p->counters = shader_meta_place(counters);
+#define SET_TURN(params)                                                                                               \
+    do {                                                                                                               \
+        ((struct params *)words)->turn = turn;                                                                         \
+        ((struct params *)words)->counters = shader_meta_place(counters);                                              \
+    } while (0)
+    switch (at->row->chain) {
+    case SHADER_CHAIN_NORM:
+        SET_TURN(norm_meta_params);
+        break;
+    case SHADER_CHAIN_ATTENTION:
+        SET_TURN(attention_w_params);
+        break;
+    case SHADER_CHAIN_GEMM:
+        SET_TURN(gemm_meta_params);
+        break;
+    case SHADER_CHAIN_NONE:
+        break;
     }
+#undef SET_TURN
 }
 
 /* ---- zeros ---- */

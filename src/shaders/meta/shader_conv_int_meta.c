@@ -8,7 +8,7 @@
 /* Tiles of m pixels and n channels; nanoseconds of a tile of the busiest multiprocessor, and of a kilobyte of its
  * operands. The first one is for tests of all. */
 static const struct kernel {
-    enum shader_code code;
+    enum shader_meta code;
     uint32_t m, n, round, kilobyte;
 } kernels[] = {
     { SHADER_META_conv_int_128x64, 128, 64, 4200, 29 },

@@ -31,7 +31,7 @@ enum form {
 
 /* conv_meta_kernels.def. */
 static const struct kernel {
-    enum shader_code code;
+    enum shader_meta code;
     enum form form;
     uint32_t m, n, start, round, kilobyte;
 } kernels[] = {

@@ -187,7 +187,7 @@ enum form { FORM_SMALL, FORM_FRAGMENT, FORM_LARGE, FORM_HALF, FORM_TAIL };
  * as there are multiprocessors. */
 struct kernel {
     enum form form;
-    enum shader_code code[2]; /* of SMALL ones B along N, along K; of others FLOAT16, BFLOAT16 or none */
+    enum shader_meta code[2]; /* of SMALL ones B along N, along K; of others FLOAT16, BFLOAT16 or none */
     uint32_t m, n;
     float fixed, step;
 };
@@ -267,7 +267,7 @@ static bool takes(const struct kernel *kernel, const struct kern_op *op, const s
                (forced || results_of(p) <= RESULTS_MAX);
     if (packed_bytes(p) * packed_batches(p) > PACKED_MAX || (p->flags & GEMM_Y_ALONG_M))
         return false;
-    if ((p->flags & GEMM_BFLOAT16) && kernel->code[1] == SHADER_META_BEFORE)
+    if ((p->flags & GEMM_BFLOAT16) && kernel->code[1] == SHADER_META_NONE)
         return false;
     if (kernel->form == FORM_HALF && !(op->flags & KERN_FLAG_HALF_PRECISION))
         return false;

@@ -8,7 +8,7 @@
 enum { BLOCKS = 132, ROWS_OF_TILES = 8, VECTOR = 16, ALIGN = 256, PACK_PLACES = 3, PLACES = 6 };
 
 struct variant {
-    enum shader_code code;
+    enum shader_meta code;
     uint32_t m, n;
 };
 

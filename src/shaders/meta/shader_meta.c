@@ -39,11 +39,11 @@ static const uint8_t codes[KERN_MAP_CODE_COUNT] = {
     [KERN_MAP_SWISH] = META_SWISH,
 };
 
-void shader_meta_add(struct shader_work *work, enum shader_code code, const uint32_t *groups, uint32_t addresses,
+void shader_meta_add(struct shader_work *work, enum shader_meta meta, const uint32_t *groups, uint32_t addresses,
                      size_t parameter_bytes)
 {
     struct shader_dispatch *out = &work->dispatches[work->dispatch_count++];
-    out->code = code;
+    out->shader = (struct shader_identity){ SHADER_PTX, meta };
     memcpy(out->groups, groups, sizeof(out->groups));
     out->parameter_words = (uint32_t)(parameter_bytes / 4);
     out->addresses = addresses;

@@ -8,7 +8,7 @@
 
 /* Adds a dispatch of groups[0] x groups[1] x groups[2] workgroups, with `bytes` bytes of parameters, a multiple of 8
  * and at most META_PARAMETERS_MAX, that start with `addresses` addresses. */
-void shader_meta_add(struct shader_work *work, enum shader_code code, const uint32_t *groups, uint32_t addresses,
+void shader_meta_add(struct shader_work *work, enum shader_meta meta, const uint32_t *groups, uint32_t addresses,
                      size_t parameter_bytes);
 
 /* The encoding of an address by `write`: of the position, or of a byte after it. */
