@@ -420,6 +420,17 @@ def owned_weights(tool):
         tool.test(result.returncode == 0 and f"= {kind}" in text and np.allclose(np.load(tool.file("out0.npy")),
                                                                                feeds["z"] @ weight @ weight, atol=1e-5),
                   f"weights of a loop's body: {kind}: {result.stderr}")
+    # A weight that an operator has already used, with another shape.
+    nodes = [node("MatMul", ["z", "w"], ["u"]), node("Reshape", ["w", "s"], ["r"]), node("MatMul", ["u", "r"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [info("z", FLOAT, [2, 4])], [info("y", FLOAT, [2, 4])],
+                              [numpy_helper.from_array(weight.reshape(4, 16), "w"),
+                               numpy_helper.from_array(np.array([16, 4]), "s")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=8)
+    feeds = {"z": feeds["z"][:, :4]}
+    result = tool.run(*tool.arguments(model, feeds, ["y"]), "--owned-weights")
+    expected = feeds["z"] @ weight.reshape(4, 16) @ weight.reshape(16, 4)
+    tool.test(result.returncode == 0 and np.allclose(np.load(tool.file("out0.npy")), expected, atol=1e-5),
+              f"an owned weight with another shape: {result.stderr}")
 
 
 def unsorted(tool):

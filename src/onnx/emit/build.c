@@ -177,6 +177,7 @@ bool onnx_alias(struct onnx_builder *b, struct onnx_value *out, const struct onn
     out->output = in->output;
     out->data = in->data;
     out->materialised = in->materialised;
+    out->owned = in->owned;
     out->mapped = in->mapped;
     return true;
 }
