@@ -18,7 +18,7 @@ import numpy as np
 import onnxruntime as ort
 from onnx import helper, numpy_helper
 
-from steps_blocks import blocks
+from steps_blocks import as_float16, blocks
 
 RANDOM = np.random.default_rng(0)
 OPSET = 20  # Gelu
@@ -41,6 +41,15 @@ def depthwise():
                {"x": floats(1, channels, size, size)}, {"w": floats(channels, 1, window, window), "b": floats(channels)})
 
 
+def strided():
+    """Depthwise convolutions that halve maps: (channels, size of the map, window)."""
+    for channels, size, window in ((192, 28, 3), (96, 56, 3), (144, 40, 3), (96, 112, 3), (144, 56, 5)):
+        node = helper.make_node("Conv", ["x", "w", "b"], ["y"], group=channels, kernel_shape=[window] * 2,
+                                pads=[window // 2] * 4, strides=[2, 2])
+        yield (f"depthwise {window}x{window} of {channels}x{size}x{size}, stride 2", [node], {"x": floats(1, channels, size, size)},
+               {"w": floats(channels, 1, window, window), "b": floats(channels)})
+
+
 def dilated():
     for channels, outputs, size, dilation in ((512, 64, 33, 12), (512, 64, 33, 24), (256, 64, 33, 2), (256, 64, 33, 6)):
         node = helper.make_node("Conv", ["x", "w"], ["y"], kernel_shape=[3, 3], pads=[dilation] * 4, dilations=[dilation] * 2)
@@ -49,7 +58,8 @@ def dilated():
 
 
 def pointwise():
-    for channels, outputs, size in ((960, 160, 7), (160, 960, 7), (1024, 256, 7), (512, 128, 10), (576, 96, 14), (128, 16, 3)):
+    for channels, outputs, size in ((960, 160, 7), (160, 960, 7), (1024, 256, 7), (512, 128, 10), (576, 96, 14), (128, 16, 3),
+                                    (64, 64, 20), (96, 96, 24), (40, 240, 28), (128, 128, 28), (512, 512, 28)):
         node = helper.make_node("Conv", ["x", "w", "b"], ["y"], kernel_shape=[1, 1])
         yield (f"1x1 of {channels}x{size}x{size} to {outputs}", [node], {"x": floats(1, channels, size, size)},
                {"w": floats(outputs, channels, 1, 1, scale=0.03), "b": floats(outputs)})
@@ -98,7 +108,61 @@ def recurrences():
                 "z": np.zeros(directions, np.int8)})
 
 
-CASES = (depthwise, dilated, pointwise, products, lines, recurrences, blocks)
+def halves():
+    """Steps in FLOAT16, beside the same in FLOAT32."""
+    def both(name, nodes, inputs, constants):
+        yield name, nodes, inputs, constants
+        yield (f"{name}, FLOAT16", *as_float16(nodes, inputs, constants))
+    for count, length in ((12288, 49), (1000, 197), (512, 1024)):
+        yield from both(f"Softmax in {count} x {length}", [helper.make_node("Softmax", ["x"], ["y"], axis=-1)],
+                        {"x": floats(count, length)}, {})
+    for count, length in ((3136, 96), (197, 768)):
+        node = helper.make_node("LayerNormalization", ["x", "s", "b"], ["y"])
+        yield from both(f"LayerNormalization in {count} x {length}", [node], {"x": floats(count, length)},
+                        {"s": floats(length), "b": floats(length)})
+    for name, ops in (("Add", ["Add"]), ("Add + Sigmoid + Mul", ["Add", "Sigmoid", "Mul"])):
+        nodes = [helper.make_node(op, ["a", "x"] if op == "Mul" else ["x", "w"] if op == "Add" else ["x"], ["a"]) for op in ops]
+        for i, node in enumerate(nodes):
+            node.output[0] = "y" if i == len(nodes) - 1 else f"t{i}"
+            node.input[0] = node.input[0] if i == 0 else f"t{i - 1}"
+        yield from both(f"{name} of 384x32x32", nodes, {"x": floats(1, 384, 32, 32), "w": floats(1, 384, 32, 32)}, {})
+    for group, outputs, window, size in ((384, 384, 7, 14), (192, 192, 3, 28), (1, 96, 1, 14), (1, 64, 3, 28)):
+        inner = 384 if group == 1 and window == 1 else 64 if group == 1 else group
+        node = helper.make_node("Conv", ["x", "w", "b"], ["y"], group=group, kernel_shape=[window] * 2, pads=[window // 2] * 4)
+        yield from both(f"Conv {window}x{window} of {inner}x{size}x{size} to {outputs} in {group} groups", [node],
+                        {"x": floats(1, inner, size, size)}, {"w": floats(outputs, inner // group, window, window, scale=0.05),
+                                                              "b": floats(outputs)})
+    for rows, inner, columns in ((1, 1024, 1024), (4, 1024, 1024), (197, 768, 768), (1024, 64, 64)):
+        yield from both(f"MatMul in {rows}x{inner}x{columns}", [helper.make_node("MatMul", ["x", "w"], ["y"])],
+                        {"x": floats(rows, inner)}, {"w": floats(inner, columns, scale=inner**-0.5)})
+    for batch, rows, inner, columns in ((192, 49, 32, 49), (192, 49, 49, 32), (12, 197, 64, 197)):
+        yield from both(f"MatMul of {batch} times {rows}x{inner}x{columns}", [helper.make_node("MatMul", ["x", "w"], ["y"])],
+                        {"x": floats(batch, rows, inner), "w": floats(batch, inner, columns, scale=inner**-0.5)}, {})
+
+
+def beams():
+    """Three beams of a language model: products of a few rows, and attention of one token each."""
+    for rows, inner, columns in ((2, 768, 768), (3, 768, 768), (3, 768, 3072), (3, 3072, 768), (6, 768, 768), (8, 768, 3072)):
+        yield (f"MatMul {rows}x1x{inner}x{columns}", [helper.make_node("MatMul", ["x", "w"], ["y"])],
+               {"x": floats(rows, 1, inner)}, {"w": floats(inner, columns, scale=inner**-0.5)})
+    for batch, count, tokens, depth in ((3, 12, 200, 64), (3, 16, 40, 64)):
+        nodes = [helper.make_node("Transpose", ["k"], ["t"], perm=[0, 1, 3, 2]), helper.make_node("MatMul", ["x", "t"], ["s"]),
+                 helper.make_node("Mul", ["s", "f"], ["m"]), helper.make_node("Softmax", ["m"], ["p"], axis=-1),
+                 helper.make_node("MatMul", ["p", "v"], ["y"])]
+        yield (f"attention of {batch}x{count}x1 token to {tokens} of {depth}", nodes,
+               {"x": floats(batch, count, 1, depth), "k": floats(batch, count, tokens, depth), "v": floats(batch, count, tokens, depth)},
+               {"f": np.float32(depth**-0.5)})
+
+
+def samples():
+    """GridSample: warped images, and the points of deformable attention."""
+    for batch, channels, size, points in ((1, 64, 56, (56, 56)), (8, 32, 64, (300, 4)), (1, 3, 224, (224, 224))):
+        node = helper.make_node("GridSample", ["x", "g"], ["y"], mode="linear", padding_mode="zeros", align_corners=0)
+        yield (f"GridSample of {batch}x{channels}x{size}x{size} at {points[0]}x{points[1]}", [node],
+               {"x": floats(batch, channels, size, size), "g": RANDOM.uniform(-1, 1, (batch, *points, 2)).astype(np.float32)}, {})
+
+
+CASES = (depthwise, strided, dilated, pointwise, products, lines, recurrences, blocks, halves, beams, samples)
 
 
 def model_of(nodes, inputs, constants):

@@ -3,7 +3,8 @@
  * the previous one has rounded, element by element, and most of the fast ones accept FLOAT32 only. Results are at least
  * as exact, since intermediate values are not rounded. A temporary is promoted if a convolution with constant weights
  * accesses it, all accesses see it as FLOAT16, and no op loses its kernel; views count elements, so they do not change.
- * Convolutions at the borders get an element-wise op that converts. */
+ * Convolutions at the borders get an element-wise op that converts, and so do those between inputs and outputs of the
+ * graph for which there is a better kernel in FLOAT32. */
 #include "graph/passes/pass.h"
 
 #include "kernels/core/dense.h"
@@ -104,6 +105,16 @@ static bool changed_op(struct widening *w, const struct graph_op *op, struct gra
         any = true;
     }
     return any;
+}
+
+/* A convolution without promoted operands has a better kernel in FLOAT32. */
+static bool gains(const struct widening *w, const struct graph_op *op)
+{
+    struct graph_op wide = *op;
+    for (uint32_t t = 0; t < own(op); t++)
+        wide.k.tensors[t].type = DML_TENSOR_DATA_TYPE_FLOAT32;
+    wide.k.tensors[op->k.input_count].type = DML_TENSOR_DATA_TYPE_FLOAT32;
+    return graph_op_no_worse(w->graph, w->options, op, &wide) && !graph_op_no_worse(w->graph, w->options, &wide, op);
 }
 
 /* Values of ops other than convolutions that would lose their kernel keep their types; true if there were any. */
@@ -213,7 +224,7 @@ static void change_all(struct widening *w, bool *changed)
     for (uint32_t i = graph->op_count; i-- && !graph->failed;) {
         const bool conv = widens(w, graph->ops[i]);
         struct graph_op op;
-        if (!changed_op(w, graph->ops[i], &op))
+        if (!changed_op(w, graph->ops[i], &op) && !(conv && gains(w, &op)))
             continue;
         *graph->ops[i] = op;
         *changed = true;

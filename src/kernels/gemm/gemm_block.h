@@ -43,8 +43,23 @@ static inline void gemm_block_turn(const struct gemm_block_source *from, float *
     }
 }
 
+/* A factor that is contiguous along `inner`: a call for each line would take as long as multiplying some rows with it. */
+DENSE_INLINE void gemm_block_lines(DML_TENSOR_DATA_TYPE type, const struct gemm_block_source *from, float *to,
+                                   int64_t pitch)
+{
+    for (int64_t o = 0; o < from->outers; o++)
+        for (int64_t i = 0; i < from->inners; i += VEC)
+            vec_store_some(DML_TENSOR_DATA_TYPE_FLOAT32, to, o * pitch + i,
+                           vec_load_some(type, from->data, from->at + o * from->outer + i, from->inners - i),
+                           from->inners - i);
+}
+
 static inline void gemm_block_load(const struct gemm_block_source *from, float *to, int64_t pitch)
 {
+    if (from->inner == 1 && dense_is_short_float(from->type)) {
+        VEC_BY_TYPE(from->type, gemm_block_lines, from, to, pitch);
+        return;
+    }
     if (from->outer == 1 && from->inner != 1 && from->outers > 1) {
         gemm_block_turn(from, to, pitch);
         return;

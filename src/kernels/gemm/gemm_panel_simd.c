@@ -13,12 +13,15 @@ _Static_assert(PANEL_COLUMNS == KERN_ISA_PASTE(PANEL_COLUMNS_, ISA), "a tile is 
 
 /* Tiles of rows that share the converted part: each would convert it otherwise. */
 #define PANEL_WIDEN_TILES 3
+#define PANEL_CACHED      (16 << 10) /* bytes of weights */
 
 struct panel {
     const struct kern_call *call;
     struct panel_shape shape;
     struct panel_finish finish;
     bool direct;                 /* the epilogue is `finish` */
+    bool plain;                  /* sums are results */
+    bool cached;                 /* all weights stay in the first-level cache */
     struct blocked_gemm_end end; /* otherwise */
     uint32_t rows;               /* of this block */
     uint32_t from, to;           /* rows of it that are computed */
@@ -84,9 +87,22 @@ DENSE_INLINE void panel_finish_row(DML_TENSOR_DATA_TYPE type, const struct panel
         vec_store_some(type, y, column + c, vec_load(values + c), whole ? VEC : count - c);
 }
 
+/* Whole rows of sums that are results. */
+static void panel_copy_tile(const struct panel *p, uint32_t row, uint32_t rows, uint32_t column, const float *sums)
+{
+    for (uint32_t m = 0; m < rows; m++)
+#pragma GCC unroll 3
+        for (uint32_t c = 0; c < PANEL_COLUMNS; c += VEC)
+            vec_store((float *)(uintptr_t)p->y[row + m] + column + c, vec_load(sums + m * PANEL_COLUMNS + c));
+}
+
 static void panel_finish_tile(const struct panel *p, uint32_t row, uint32_t rows, uint32_t panel, const float *sums)
 {
     uint32_t column = panel * PANEL_COLUMNS, count = BASE_MIN(p->shape.n - column, PANEL_COLUMNS);
+    if (p->plain && count == PANEL_COLUMNS) {
+        panel_copy_tile(p, row, rows, column, sums);
+        return;
+    }
     for (uint32_t m = 0; m < rows; m++) {
         if (count == PANEL_COLUMNS)
             VEC_BY_TYPE(p->finish.type, panel_finish_row, p, row + m, column, PANEL_COLUMNS, sums + m * PANEL_COLUMNS);
@@ -181,7 +197,8 @@ static void panel_multiply(const struct panel *p, uint32_t panel)
     uint32_t depth = (uint32_t)base_align_up((p->shape.k + parts - 1) / parts, 4);
     struct gemm_tile_part part = { .across = PANEL_COLUMNS,
                                    .lines = (uint32_t)((4 * row + 64 * tiles - 1) / (64 * tiles)) };
-    if (tiles < 2 && p->shape.element == 4) /* a single tile streams: the hardware prefetcher detects it */
+    /* A single tile streams: the hardware prefetcher detects it. */
+    if (p->cached || (tiles < 2 && p->shape.element == 4))
         part.lines = 0;
     for (uint32_t k0 = 0; k0 < p->shape.k; k0 += depth) {
         part.depth = BASE_MIN(p->shape.k - k0, depth);
@@ -205,6 +222,9 @@ static void panel_run(const struct kern_call *call, uint64_t begin, uint64_t end
     uint64_t loaded = UINT64_MAX;
     panel_shape_init(call->op, PANEL_COLUMNS, &p.shape);
     p.direct = panel_finish_init(call->op, &p.finish);
+    p.plain = !p.finish.count && !p.finish.code_count && p.finish.type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
+              call->op->u.gemm.alpha == 1;
+    p.cached = (uint64_t)p.shape.panels * PANEL_COLUMNS * p.shape.k * p.shape.element <= PANEL_CACHED;
     p.sums = (float *)((char *)call->worker_scratch + p.shape.sums);
     if (!p.direct) {
         blocked_gemm_end_init(call, (char *)call->worker_scratch + p.shape.epilogue, NULL, &p.end);
