@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench/torch_graphs.py [--threads N] [--blocks NAME,...] [--types float32,float16] [--onnx TOOL]: processor time of one inference
-of the blocks of tests/torch/graph_blocks.py, of the sizes of the networks: through torch.compile(backend="directml"), and with
+"""bench/torch_graphs.py [--threads N] [--blocks NAME,...] [--types float32,float16] [--onnx TOOL]: CPU time of one inference of
+the blocks of tests/torch/graph_blocks.py, of the sizes of the networks: through torch.compile(backend="directml"), and with
 TOOL (build/tools/anydml) of the same block exported to ONNX. Times are of all threads of the process, the least of --rounds:
 machines that other programs use make only this comparable. Run it with scripts/check-torch BUILD -- bench/torch_graphs.py ..."""
 import argparse
@@ -69,7 +69,7 @@ def onnx_time(module, inputs, given):
 
 def main():
     given = options()
-    print(f"{given.threads} threads; ms of processor time" + ("" if not given.onnx else "; torch.compile, then ONNX"))
+    print(f"{given.threads} threads; ms of CPU time" + ("" if not given.onnx else "; torch.compile, then ONNX"))
     for name in given.blocks.split(","):
         for kind in given.types.split(","):
             dtype = getattr(torch, kind)

@@ -38,8 +38,10 @@ def events(path):
 @contextlib.contextmanager
 def steps():
     """A list, which holds the steps that ran when the context ends."""
+    torch.dml.synchronize()
     before, made = len(events(TRACE.name)), []
     yield made
+    torch.dml.synchronize()
     made.extend(events(TRACE.name)[before:])
 
 
@@ -223,7 +225,8 @@ class Attention(unittest.TestCase):
         def attend(q, k, v):
             return scaled_dot_product_attention(q, k, v, dropout_p=0.25)
 
-        for run in (attend, compiled(attend)):
+        torch._dynamo.reset()
+        for run in (attend, torch.compile(attend, backend="aot_eager"), torch.compile(attend, backend="directml")):
             there = [x.to(DEVICE).requires_grad_() for x in (q, k, v)]
             got = run(*there)
             got.backward(weights.to(DEVICE))

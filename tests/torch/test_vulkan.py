@@ -257,6 +257,19 @@ class Networks(unittest.TestCase):
         finally:
             torch.dml.mem_get_info = amounts
 
+        class Full(compiler._Builder):
+            def __init__(self, module, device_index, fixed):
+                if any(tensor is not None for tensor in fixed):
+                    raise compiler.Unsupported("out of memory")
+                super().__init__(module, device_index, fixed)
+
+        builder, compiler._Builder = compiler._Builder, Full
+        try:
+            torch._dynamo.reset()
+            self.assertEqual(run(torch.compile(there, backend="directml")), 1, "without constants")
+        finally:
+            compiler._Builder = builder
+
     def test_fallback(self):
         x = torch.tensor([[2.0, 1], [1, 3]])
         torch_directml.fallbacks(clear=True)

@@ -211,15 +211,16 @@ Results forward(const Tensor &query, const Tensor &key, const Tensor &value, con
                    .ge(dropout);
     Tensor out = op.call(query, key, value, bias, causal, scale_of(query, scale), keep, dropout);
     // The sums of rows are not kept: the backward pass needs the scores anyway. In the place of a seed are the weights
-    // that dropout keeps.
+    // that dropout keeps; torch's compiler requires both tensors.
+    const Tensor none = at::empty({}, at::kLong);
     return { out,
              at::empty({ 0 }, query.options().dtype(at::kFloat)),
              Tensor(),
              Tensor(),
              query.sym_size(2),
              key.sym_size(2),
-             keep.value_or(Tensor()),
-             Tensor(),
+             keep.value_or(none),
+             none,
              Tensor() };
 }
 

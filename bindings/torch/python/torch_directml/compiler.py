@@ -305,7 +305,13 @@ def _compile_part(module, device_index, fixed):
     (results,) = next(n for n in module.graph.nodes if n.op == "output").args
     single = not isinstance(results, (list, tuple))
     stays = any(tensor is not None for tensor in fixed)
-    plan = _Plan(_Builder(module, device_index, fixed).build(), device_index, single, stays)
+    try:
+        made = _Builder(module, device_index, fixed).build()
+    except Unsupported:
+        if not stays or _ops.host_memory(device_index):
+            raise
+        made, stays = _Builder(module, device_index, [None] * len(fixed)).build(), False  # constants take memory
+    plan = _Plan(made, device_index, single, stays)
     statistics["graphs"] += 1
     statistics["operators"] += _operators(module)
     return plan
