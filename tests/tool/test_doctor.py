@@ -20,13 +20,17 @@ OPERATORS = ["add FLOAT32", "add FLOAT16", "sigmoid FLOAT32", "gemm FLOAT32", "g
 EXACT = {"gemm INT8", "max pooling FLOAT32", "gather FLOAT32"}
 
 
+# Of a machine that does much else; for children that work.
+PATIENCE = ("--timeout", "200")
+
+
 class Doctor:
     def __init__(self, tool):
         self.tool = tool
 
     def report(self, *args, code=0, **environment):
         """The JSON report; the exit code must be `code`."""
-        result = self.tool.run("doctor", "--json", *args, **environment)
+        result = self.tool.run("doctor", "--json", *PATIENCE, *args, **environment)
         self.tool.test(result.returncode == code and not result.stderr,
                        f"doctor {args} {environment}: code {result.returncode}, {result.stderr.strip()[-300:]!r}")
         try:
@@ -36,7 +40,7 @@ class Doctor:
             return {"problems": [], "devices": [], "vulkan": {}}
 
     def text(self, *args, code=0, **environment):
-        result = self.tool.run("doctor", *args, **environment)
+        result = self.tool.run("doctor", *PATIENCE, *args, **environment)
         self.tool.test(result.returncode == code and not result.stderr,
                        f"doctor {args} {environment}: code {result.returncode}, {result.stderr.strip()[-300:]!r}")
         return result.stdout
@@ -112,7 +116,7 @@ def check_faults(doctor, faults):
     report = broken(f"corrupt c{OPERATORS.index('gemm FLOAT32')}_OutputTensor")
     wrong = doctor.result(report, "gemm FLOAT32")
     tool.test(wrong["result"] == "wrong" and re.fullmatch(
-        r"WRONG at \[0, 0\]: \S*9\S*, expected \S+; 1 of 10087 elements", wrong["text"]), f"a wrong number: {wrong}")
+        r"WRONG at \[0, 0\]: \S+, expected \S+; 1 of 10087 elements", wrong["text"]), f"a wrong number: {wrong}")
     tool.test([test["name"] for test in report["devices"][0]["tests"] if test["result"] != "right"] == ["gemm FLOAT32"],
               "only that operator is wrong")
     doctor.problem(report, "device 0 computes gemm FLOAT32 wrongly")
@@ -154,7 +158,7 @@ def check_vulkan(doctor):
         print("no Vulkan device here")
         return
     used = [device for device in report["devices"] if "capabilities" in device]
-    tool.test(used and used[0]["index"] == 0 and physical[0]["state"].startswith("device "), f"states: {physical}")
+    tool.test(used and used[0]["index"] == 0 and physical[0]["state"].startswith("used as device 0"), f"states: {physical}")
     tool.test(used[0]["subgroup_size"] >= 1 and "subgroup" in used[0]["capabilities"], f"capabilities: {used[0]}")
     tool.test(re.search(r"^libvulkan\.so\.1, Vulkan 1\.\d+\.\d+$", report["vulkan"]["loader"]), "the loader")
     for device in report["devices"]:

@@ -5,12 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define GEMM_SIZE    1024u
-#define GEMM_LARGE   2048u /* for devices that need less than */
-#define GEMM_SHORT   5.0   /* milliseconds for the small one, */
-#define SPEED_SHARE  300.0 /* milliseconds that a measurement may take */
+#define SPEED_SHARE  300.0 /* milliseconds that a measurement takes */
+#define GEMM_FIRST   256u  /* the size that says which others do not take too long */
+#define GEMM_LARGEST 2048u
 #define ADD_BYTES    (UINT64_C(64) << 20)
-#define FIRST_REPEAT 4u
+#define FIRST_REPEAT 3u
 
 /* Milliseconds of one execution, 0 when it fails: `failure` says how. */
 static double measure(const struct tools_doctor *d, uint32_t device, const char *input, uint32_t repeats,
@@ -39,7 +38,16 @@ static double measure(const struct tools_doctor *d, uint32_t device, const char 
 static uint32_t repeats_for(double ms)
 {
     const double count = SPEED_SHARE / ms;
-    return count < 3 ? 3 : count > 200 ? 200 : (uint32_t)count;
+    return count < FIRST_REPEAT ? FIRST_REPEAT : count > 200 ? 200 : (uint32_t)count;
+}
+
+/* The largest size of which an execution takes a tenth of the measurement, going by the time of the first. */
+static uint32_t size_for(double first_ms)
+{
+    uint32_t size = GEMM_FIRST;
+    for (double ms = first_ms * 8; size < GEMM_LARGEST && ms < SPEED_SHARE / 10; ms *= 8)
+        size *= 2;
+    return size;
 }
 
 static double measure_gemm(const struct tools_doctor *d, uint32_t device, const char *type, uint32_t size,
@@ -63,12 +71,12 @@ static void say(struct tools_doctor *d, json_t *speed, const char *what, double 
     json_t *entry = json_object();
     json_object_set_new(entry, "name", json_string(what));
     if (rate > 0) {
-        tools_doctor_say(d, "  %-22s %.4g %s\n", what, rate, unit);
+        tools_doctor_say(d, "  %-24s %.4g %s\n", what, rate, unit);
         json_object_set_new(entry, "rate", json_real(rate));
         json_object_set_new(entry, "unit", json_string(unit));
     } else {
         const bool unsupported = strstr(failure, "DXGI_ERROR_UNSUPPORTED") != NULL;
-        tools_doctor_say(d, "  %-22s %s\n", what, unsupported ? "unsupported" : failure);
+        tools_doctor_say(d, "  %-24s %s\n", what, unsupported ? "unsupported" : failure);
         json_object_set_new(entry, "problem", tools_doctor_text(unsupported ? "unsupported" : failure));
     }
     json_array_append_new(speed, entry);
@@ -84,12 +92,13 @@ static void judge(struct tools_doctor *d, uint32_t device, const char *what, con
 static void speed_gemm(struct tools_doctor *d, uint32_t device, const char *type, json_t *speed)
 {
     char what[64], failure[400];
-    uint32_t size = GEMM_SIZE;
+    uint32_t size = GEMM_FIRST;
     double ms = measure_gemm(d, device, type, size, FIRST_REPEAT, failure);
-    if (ms > 0 && ms < SPEED_SHARE / FIRST_REPEAT) {
-        size = ms < GEMM_SHORT ? GEMM_LARGE : GEMM_SIZE;
-        const double expected = size == GEMM_SIZE ? ms : ms * 8;
-        ms = measure_gemm(d, device, type, size, repeats_for(expected), failure);
+    if (ms > 0) {
+        const double first = ms, first_size = size;
+        size = size_for(first);
+        const double larger = size / first_size;
+        ms = measure_gemm(d, device, type, size, repeats_for(first * larger * larger * larger), failure);
     }
     snprintf(what, sizeof(what), "gemm %u %s", size, type);
     say(d, speed, what, ms > 0 ? 2.0 * size * size * size / ms * 1e-6 : 0, "GFLOP/s", failure);
@@ -110,7 +119,7 @@ static void speed_add(struct tools_doctor *d, uint32_t device, json_t *speed)
              "\"OutputTensor\": {\"DataType\": \"FLOAT32\", \"Sizes\": [1, 1, 1, %u]}},"
              "\"inputs\": {\"ATensor\": 0.5, \"BTensor\": 0.25}}",
              count, count, count);
-    const double ms = measure(d, device, input, 2 * FIRST_REPEAT, failure);
+    const double ms = measure(d, device, input, FIRST_REPEAT, failure);
     say(d, speed, what, ms > 0 ? 3.0 * (double)ADD_BYTES / ms * 1e-6 : 0, "GB/s", failure);
     if (!(ms > 0))
         judge(d, device, what, failure);

@@ -53,7 +53,7 @@ static void report(struct tools_doctor *d, const struct tools_doctor_case *c, ui
                    const struct tools_doctor_verdict *verdict, json_t *tests)
 {
     json_t *entry = json_object();
-    tools_doctor_say(d, "  %-22s %s\n", c->name, verdict->text);
+    tools_doctor_say(d, "  %-24s %s\n", c->name, verdict->text);
     json_object_set_new(entry, "name", json_string(c->name));
     json_object_set_new(entry, "result", json_string(tools_doctor_result_word(verdict->result)));
     if (verdict->result == TOOLS_DOCTOR_RIGHT || (verdict->result == TOOLS_DOCTOR_WRONG && verdict->error < INFINITY))
@@ -102,7 +102,7 @@ static void test_each(struct tools_doctor *d, const struct tools_doctor_cases *c
     }
     if (reasons)
         return;
-    tools_doctor_say(d, "  %-22s %s\n", "all in one graph", together->child.failure);
+    tools_doctor_say(d, "  %-24s %s\n", "all in one graph", together->child.failure);
     tools_doctor_problem(d, "device %u: all operators in one graph %s", device, together->child.failure);
 }
 

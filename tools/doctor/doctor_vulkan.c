@@ -242,7 +242,7 @@ static void match(struct tools_doctor *d, json_t *physical, const json_t *device
     json_t *listed = capabilities ? find_listed(devices, name) : NULL;
     char state[300];
     if (listed) {
-        snprintf(state, sizeof(state), "device %d", (int)json_integer_value(json_object_get(listed, "index")));
+        snprintf(state, sizeof(state), "used as device %d", (int)json_integer_value(json_object_get(listed, "index")));
         json_object_set(listed, "capabilities", capabilities);
         json_object_set(listed, "subgroup_size", json_object_get(physical, "subgroup_size"));
         json_object_set(physical, "device", json_object_get(listed, "index"));
@@ -255,8 +255,8 @@ static void match(struct tools_doctor *d, json_t *physical, const json_t *device
     else
         snprintf(state, sizeof(state), "not used: not in the list of devices");
     json_object_set_new(physical, "state", tools_doctor_text(state));
-    tools_doctor_say(d, "  %-12s \"%s\": %s\n  %-12s %s\n", "found", name,
-                     json_string_value(json_object_get(physical, "about")), "", state);
+    tools_doctor_say(d, "  %-12s \"%s\": %s\n  %-12s %s\n", "found", name, state, "",
+                     json_string_value(json_object_get(physical, "about")));
 }
 
 static bool is_wanted(void)
