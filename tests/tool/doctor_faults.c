@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 static char wanted[128]; /* the text before the number to corrupt */
-static size_t matched;   /* so many bytes of it were written last */
+static size_t matched;   /* bytes of it that were written last */
 static int state;        /* 0: searching, 1: searching the values, 2: in the number, 3: done */
 
 static bool is_dispatch(void)

@@ -21,7 +21,7 @@ extern char **environ;
 
 #define VALUE_MAX 512
 
-/* ---- what nobody needs to know ---- */
+/* ---- what a report need not have ---- */
 
 static bool is_word(char c)
 {
