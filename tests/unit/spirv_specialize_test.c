@@ -191,10 +191,12 @@ static size_t check_program(const struct kern_op *op, bool validate)
         constants[i] = (struct spirv_constant){ i, dispatch->constants[i] };
     constants[dispatch->constant_count] = (struct spirv_constant){ HALF, 1 };
     constants[dispatch->constant_count + 1] = (struct spirv_constant){ LARGE, 0 };
-    uint32_t *words = specialize(&codes[dispatch->code], constants, dispatch->constant_count + 2, validate, &count);
+    uint32_t *words =
+        specialize(&codes[dispatch->shader.number], constants, dispatch->constant_count + 2, validate, &count);
     if (words)
-        TEST_FOR(!count_of(words, count, OpSwitch), "%s: instruction %u of type %u", codes[dispatch->code].name,
-                 op->u.map.inst_count ? op->u.map.inst[0].code : 0, op->u.map.load_type[0]);
+        TEST_FOR(!count_of(words, count, OpSwitch), "%s: instruction %u of type %u",
+                 codes[dispatch->shader.number].name, op->u.map.inst_count ? op->u.map.inst[0].code : 0,
+                 op->u.map.load_type[0]);
     free(words);
     return count;
 }
