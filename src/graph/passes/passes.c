@@ -10,6 +10,7 @@
 #include "base/parallel.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Each round strictly shrinks or finishes something; the limit only guards against mistakes. */
@@ -33,7 +34,7 @@ static uint32_t pass_bit(const char *name, size_t length)
             return UINT32_C(1) << i;
     static atomic_flag told = ATOMIC_FLAG_INIT;
     if (length && !atomic_flag_test_and_set(&told))
-        base_log(BASE_LOG_WARN, "ANYDML_DISABLE_PASS: unknown pass \"%.*s\"", (int)length, name);
+        fprintf(stderr, "anydml: ANYDML_DISABLE_PASS: unknown pass \"%.*s\"\n", (int)length, name);
     return 0;
 }
 
