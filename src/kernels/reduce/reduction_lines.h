@@ -8,8 +8,7 @@
 
 #define LINE_SUMS      4    /* vectors of independent sums of a line */
 #define LINES_TOGETHER 4    /* lines of one step */
-#define LINES_POWERS   1024 /* elements of several lines whose powers are kept: the first-level cache has X and Y, too \
-                             */
+#define LINES_POWERS   1024 /* elements of several lines whose powers stay in the first-level cache */
 
 /* Vector v of a line, `rest` behind its end. */
 DENSE_INLINE vec line_load(const void *x, bool half, uint32_t v, uint32_t length, float rest)
