@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FLOAT16 between convolutions becomes FLOAT32, and so does that of a convolution which has a better kernel then; results
- * stay FLOAT16 and as exact. */
+/* FLOAT16 between convolutions becomes FLOAT32, and so does that of a convolution which has a better kernel then;
+ * results stay FLOAT16 and as exact. */
 #include "graph_make.h"
 
 #include "base/cpu.h"
@@ -80,7 +80,8 @@ static void check_network(void (*make)(struct graph *graph), uint32_t count, uin
     static uint16_t before[LONE_RESULTS], after[LONE_RESULTS];
     uint32_t found[2];
     double most = 0, worst = 0;
-    if (!run_network(make, UINT32_C(1) << GRAPH_PASS_widen, before, &found[0]) || !run_network(make, 0, after, &found[1]))
+    if (!run_network(make, UINT32_C(1) << GRAPH_PASS_widen, before, &found[0]) ||
+        !run_network(make, 0, after, &found[1]))
         return;
     for (uint32_t i = 0; i < count; i++) {
         most = fmax(most, fabs((double)base_half_to_float(before[i])));

@@ -54,8 +54,8 @@ DENSE_INLINE void gemm_scale(const struct kern_call *call, const uint32_t *at, u
 
 /* GEMM with constant weights, FLOAT32, FLOAT16 or bfloat16: B is in panels as wide as a tile, [K][columns] each, padded
  * with zeros. While one part of a panel is multiplied with all rows of A, the next one is prefetched, so that weights
- * stream through the caches at the speed of the arithmetic. Elements of 16 bits become FLOAT32 once: rows of A when they
- * are loaded, and the part of a panel if several tiles multiply it. */
+ * stream through the caches at the speed of the arithmetic. Elements of 16 bits become FLOAT32 once: rows of A when
+ * they are loaded, and the part of a panel if several tiles multiply it. */
 /* Columns of a panel: those of a tile. */
 #define PANEL_COLUMNS_avx512 48
 #define PANEL_COLUMNS_avx2   16

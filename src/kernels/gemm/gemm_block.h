@@ -43,7 +43,8 @@ static inline void gemm_block_turn(const struct gemm_block_source *from, float *
     }
 }
 
-/* A factor that is contiguous along `inner`: a call for each line would take as long as multiplying some rows with it. */
+/* A factor that is contiguous along `inner`: a call for each line would take as long as multiplying some rows with it.
+ */
 DENSE_INLINE void gemm_block_lines(DML_TENSOR_DATA_TYPE type, const struct gemm_block_source *from, float *to,
                                    int64_t pitch)
 {

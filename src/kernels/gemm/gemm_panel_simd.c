@@ -137,7 +137,8 @@ static void panel_load_rows(struct panel *p, uint64_t block)
     p->first_row = block * p->shape.block_rows;
     p->rows = (uint32_t)BASE_MIN(p->shape.rows - p->first_row, p->shape.block_rows);
     float *floats = (float *)((char *)p->call->worker_scratch + p->shape.floats);
-    gemm_tile_load(p->call, p->first_row, p->rows, p->shape.k, p->a, p->shape.element == 4 ? NULL : floats, p->shape.pitch);
+    gemm_tile_load(p->call, p->first_row, p->rows, p->shape.k, p->a, p->shape.element == 4 ? NULL : floats,
+                   p->shape.pitch);
     if (!p->direct)
         return;
     dense_row_at(y, p->first_row, at);

@@ -26,8 +26,8 @@ struct qgemm_many {
     struct qgemm_shape shape;
     struct qgemm_many_shape many;
     const void **a; /* the rows of A, in FLOAT32 */
-    float *part;     /* [tiles][rows][columns of a tile] */
-    float *sums;     /* [rows][columns of a unit] */
+    float *part;    /* [tiles][rows][columns of a tile] */
+    float *sums;    /* [rows][columns of a unit] */
     struct blocked_gemm_end end;
     uint64_t first_row;
     uint32_t rows, panel, panels; /* of this unit */

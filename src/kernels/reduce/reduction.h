@@ -99,6 +99,10 @@ struct kern_reduction_dense {
     const void *scale, *shift;
     bool scale_half, use_mean, use_variance;
     float epsilon;
+    /* Reductions: the statistic of a line is divided, then (root) its square root taken. */
+    enum kern_stat stat;
+    bool y_half, root;
+    float divisor;
 };
 
 /* Loops of one instruction set. `half`: x is FLOAT16, else FLOAT32. */
@@ -142,6 +146,8 @@ struct kern_reduction_isa {
     /* Return the number of lines before one with numbers too great for these loops, which is not written. */
     uint32_t (*softmax_lines)(const struct kern_reduction_dense *lines);
     uint32_t (*norm_lines)(const struct kern_reduction_dense *lines);
+    /* Y is a dense row of the lines' results. */
+    void (*reduce_lines)(const struct kern_reduction_dense *lines);
 };
 
 struct kern_reductions {

@@ -1,12 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Softmax and normalisation of dense lines of one type, in the loops of reduction_lines.h. Lines of a few elements are
- * faster as columns of a tile (reduction_short.c), and long ones take no noticeable time between their steps. */
+/* Reductions, softmax and normalisation of dense lines of one type, in the loops of reduction_lines.h. Softmax and
+ * normalisation of lines of a few elements are faster as columns of a tile (reduction_short.c), and long ones take no
+ * noticeable time between their steps. */
 #include "kernels/core/dense.h"
 #include "kernels/reduce/reduction_short.h"
 
 #define DENSE_LEAST 9
 #define DENSE_MOST  2048
 #define NORM_MOST   512 /* longer lines are normalised faster one by one */
+#define REDUCE_MOST 64  /* longer lines are added in more than one vector, and continued in double */
+
+static enum kern_stat stat_of(const struct kern_reductions *groups)
+{
+    const enum kern_stat stat = kern_reduction_stat(groups->call->op->u.reduce.function);
+    if (groups->nan && stat == KERN_STAT_MAX)
+        return KERN_STAT_MAX_NAN;
+    return groups->nan && stat == KERN_STAT_MIN ? KERN_STAT_MIN_NAN : stat;
+}
+
+/* Sums, means and extremes of lines whose results are a dense row. */
+static bool is_reduced(const struct kern_reductions *groups)
+{
+    const struct kern_op *op = groups->call->op;
+    const DML_REDUCE_FUNCTION function = op->u.reduce.function;
+    const struct kern_iterator *outer = &groups->outer;
+    const uint32_t last = outer->rank - 1;
+    return !kern_reduction_is_position(function) && function != DML_REDUCE_FUNCTION_LOG_SUM &&
+           function != DML_REDUCE_FUNCTION_LOG_SUM_EXP && function != DML_REDUCE_FUNCTION_MULTIPLY && !op->epilogue &&
+           op->input_count == 1 && op->output_count == 1 && !groups->columns && groups->inner.rank == 1 &&
+           groups->inner.count > 1 && groups->inner.count <= REDUCE_MOST && groups->inner.strides[0][0] == 1 &&
+           (outer->strides[1][last] == 1 || outer->sizes[last] == 1) && kern_reduction_in_place(op->tensors[0].type) &&
+           kern_reduction_in_place(op->tensors[1].type);
+}
 
 /* Tensor t is dense and the same for all lines, or absent. */
 static bool is_shared(const struct kern_reductions *groups, uint32_t t, bool present)
@@ -24,6 +49,8 @@ bool kern_reduction_dense_lines(const struct kern_reductions *groups)
     const struct kern_norm *norm = &op->u.norm;
     const uint32_t y = op->input_count;
     const DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
+    if (op->kind == KERN_REDUCE)
+        return is_reduced(groups);
     if (!groups->direct || groups->columns || groups->inner.rank > 1 || groups->inner.count < DENSE_LEAST ||
         groups->inner.count > DENSE_MOST || op->tensors[y].type != type)
         return false;
@@ -41,10 +68,10 @@ uint32_t kern_reduction_dense_run(const struct kern_reductions *groups, uint64_t
     const struct kern_op *op = groups->call->op;
     const struct kern_iterator *outer = &groups->outer;
     const uint32_t y = op->input_count, last = outer->rank - 1;
-    const DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
+    const DML_TENSOR_DATA_TYPE type = op->tensors[0].type, y_type = op->tensors[y].type;
     struct kern_reduction_dense lines = {
         .x = kern_at(groups->call->data[0], type, kern_iterator_offset(outer, 0, first)),
-        .y = (void *)kern_at(groups->call->data[y], type, kern_iterator_offset(outer, y, first)),
+        .y = (void *)kern_at(groups->call->data[y], y_type, kern_iterator_offset(outer, y, first)),
         .half = type == DML_TENSOR_DATA_TYPE_FLOAT16,
         .stream = groups->stream,
         .x_apart = outer->strides[0][last],
@@ -55,6 +82,14 @@ uint32_t kern_reduction_dense_run(const struct kern_reductions *groups, uint64_t
     };
     if (op->kind == KERN_SOFTMAX)
         return groups->isa->softmax_lines(&lines);
+    if (op->kind == KERN_REDUCE) {
+        lines.stat = stat_of(groups);
+        lines.y_half = y_type == DML_TENSOR_DATA_TYPE_FLOAT16;
+        lines.root = op->u.reduce.function == DML_REDUCE_FUNCTION_L2;
+        lines.divisor = op->u.reduce.function == DML_REDUCE_FUNCTION_AVERAGE ? (float)groups->inner.count : 1;
+        groups->isa->reduce_lines(&lines);
+        return count;
+    }
     const struct kern_norm *norm = &op->u.norm;
     const void *parameters[] = { groups->call->data[1], groups->call->data[2] };
     for (uint32_t i = 0; i < 2 && i + 1 < y; i++)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Softmax and normalisation of dense lines without a call for each step of a line: a few lines at a time, whose
- * horizontal sums and divisions overlap. Included once per instruction set. */
+/* Reductions, softmax and normalisation of dense lines without a call for each step of a line: a few lines at a time,
+ * whose horizontal sums and divisions overlap. Included once per instruction set. */
 #ifndef KERNELS_REDUCTION_LINES_H
 #define KERNELS_REDUCTION_LINES_H
 
 #include "kernels/reduce/reduction_loops.h"
 
-#define LINE_SUMS      4                    /* vectors of independent sums of a line */
-#define LINES_TOGETHER 4                    /* lines of one step */
-#define LINES_POWERS   KERN_REDUCTION_BLOCK /* elements of lines whose powers are kept */
+#define LINE_SUMS      4    /* vectors of independent sums of a line */
+#define LINES_TOGETHER 4    /* lines of one step */
+#define LINES_POWERS   1024 /* elements of several lines whose powers stay in the first-level cache */
 
 /* Vector v of a line, `rest` behind its end. */
 DENSE_INLINE vec line_load(const void *x, bool half, uint32_t v, uint32_t length, float rest)
@@ -18,10 +18,10 @@ DENSE_INLINE vec line_load(const void *x, bool half, uint32_t v, uint32_t length
         return reduction_load(x, v * VEC, half);
     if (!half)
         return vec_load_part((const float *)x + v * VEC, left, vec_set(rest));
-    float part[VEC];
-    for (uint32_t j = 0; j < VEC; j++)
-        part[j] = j < left ? reduction_element(x, true, v * VEC + j) : rest;
-    return vec_load(part);
+    const vec value = vec_load_some(DML_TENSOR_DATA_TYPE_FLOAT16, x, v * VEC, left);
+    static const int32_t lanes[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+    const vec_bits within = (vec_bits)(vec_int_load(lanes) < vec_int_set((int32_t)left));
+    return (vec)(((vec_bits)value & within) | ((vec_bits)vec_set(rest) & ~within));
 }
 
 DENSE_INLINE void line_store(void *y, bool half, bool stream, uint32_t v, uint32_t length, vec value)
@@ -56,13 +56,18 @@ DENSE_INLINE bool line_finite(float value)
 
 /* ---- softmax ---- */
 
-/* e^(x - top), for x from top - SOFTMAX_NEAR on; far below that some positive number that is not noticed in a sum. */
+/* e^(x - top), for x from top - SOFTMAX_NEAR on within 4 units for the rounded x - top; far below that some positive
+ * number that is not noticed in a sum. */
 #define SOFTMAX_NEAR 32 /* within, the rounding of x - top costs at most 8 units in the last place */
 DENSE_INLINE vec line_exp_near(vec x, vec top)
 {
     const vec d = vec_max(vec_set(-87.0f), x - top); /* a NaN is preserved */
-    const vec n = vec_round(d * vec_set(0x1.715476p+0f));
-    return vec_scale(vec_exp_rest(vec_less_ln2(d, n)), n);
+    /* Whole numbers beside 1.5 * 2^23 are the last bits of a sum: the exponent of 2^n is its bits, shifted. */
+    const vec shifted = vec_fma(d, vec_set(0x1.715476p+0f), vec_set(0x1.8p23f + 127)),
+              n = shifted - vec_set(0x1.8p23f + 127);
+    const vec r = vec_fma(n, vec_set(-0x1.62e43p-1f), d);
+    return VEC_SERIES(r, 0x1.10627ap-7f, 0x1.572a10p-5f, 0x1.5557aep-3f, 0x1.fffdfcp-2f, 1.0f, 1.0f) *
+           (vec)((vec_bits)shifted << 23);
 }
 
 /* The largest element, and whether all are finite and near it. */
@@ -147,7 +152,8 @@ DENSE_INLINE uint32_t softmax_some(bool half, const struct kern_reduction_dense 
 
 DENSE_INLINE uint32_t softmax_lines_as(bool half, const struct kern_reduction_dense *d)
 {
-    const uint32_t room = LINES_POWERS / (uint32_t)base_align_up(d->length, VEC), most = BASE_MIN(room, LINES_TOGETHER);
+    const uint32_t room = LINES_POWERS / (uint32_t)base_align_up(d->length, VEC);
+    const uint32_t most = BASE_MAX(BASE_MIN(room, LINES_TOGETHER), 1);
     for (uint32_t i = 0, done, some; i < d->count; i += done) {
         some = BASE_MIN(d->count - i, most);
         done = softmax_some(half, d, i, some);
@@ -272,6 +278,85 @@ DENSE_INLINE uint32_t norm_lines_as(bool half, const struct kern_reduction_dense
 static uint32_t reduction_norm_lines(const struct kern_reduction_dense *d)
 {
     return d->half ? norm_lines_as(true, d) : norm_lines_as(false, d);
+}
+
+/* ---- sums and extremes ---- */
+
+/* The statistics of as many lines as a vector has elements, each at first a vector; of fewer, some twice. */
+DENSE_INLINE vec reduce_some(enum kern_stat stat, bool half, uint32_t vectors, const struct kern_reduction_dense *d,
+                             const char *x, uint32_t lines)
+{
+    const enum kern_stat join = reduction_of_parts(stat);
+    vec row[VEC];
+    for (uint32_t j = 0; j < VEC; j++) {
+        const char *line = x + BASE_MIN(j, lines - 1) * d->x_apart * (half ? 2 : 4);
+        vec total = vec_set(reduction_is_extreme(stat) ? -INFINITY : 0);
+        for (uint32_t v = 0; v < vectors; v++)
+            total = reduction_join(stat, total, line_load(line, half, v, d->length, reduction_neutral(stat, 0)),
+                                   vec_set(0));
+        row[j] = total;
+    }
+    vec_transpose(row);
+    _Pragma("GCC unroll 4") for (uint32_t step = 1; step < VEC; step *= 2)
+        _Pragma("GCC unroll 8") for (uint32_t j = 0; j < VEC; j += 2 * step) row[j] =
+            reduction_join(join, row[j], row[j + step], vec_set(0));
+    return stat == KERN_STAT_MIN || stat == KERN_STAT_MIN_NAN ? -row[0] : row[0];
+}
+
+static void reduce_finish(const struct kern_reduction_dense *d, const char *x, uint32_t lines, float *found)
+{
+    const bool extreme = reduction_is_extreme(d->stat);
+    for (uint32_t j = 0; extreme && j < lines; j++)
+        if (isinf(found[j]))
+            found[j] = (float)reduction_extreme(found[j], x + j * d->x_apart * (d->half ? 2 : 4), d->half, d->length);
+    for (uint32_t j = 0; !extreme && j < VEC; j++)
+        found[j] /= d->divisor;
+    for (uint32_t j = 0; d->root && j < VEC; j++)
+        found[j] = sqrtf(found[j]);
+}
+
+DENSE_INLINE void reduce_lines_as(enum kern_stat stat, bool half, const struct kern_reduction_dense *d)
+{
+    const DML_TENSOR_DATA_TYPE type = d->y_half ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32;
+    const uint32_t vectors = (d->length - 1) / VEC + 1;
+    const char *x = d->x;
+    float found[VEC];
+    for (uint32_t i = 0; i < d->count; i += VEC, x += VEC * d->x_apart * (half ? 2 : 4)) {
+        const uint32_t lines = BASE_MIN(d->count - i, VEC);
+        vec value =
+            vectors == 1 ? reduce_some(stat, half, 1, d, x, lines) : reduce_some(stat, half, vectors, d, x, lines);
+        if (reduction_is_extreme(stat) ? vec_any_equal(vec_abs(value), vec_set(INFINITY))
+                                       : d->root || d->divisor != 1) {
+            vec_store(found, value);
+            reduce_finish(d, x, lines, found);
+            value = vec_load(found);
+        }
+        vec_store_some(type, d->y, i, value, lines);
+    }
+}
+
+static void reduction_reduce_lines(const struct kern_reduction_dense *d)
+{
+#define REDUCE_LINES(name)                                                                                             \
+    case name:                                                                                                         \
+        if (d->half)                                                                                                   \
+            reduce_lines_as(name, true, d);                                                                            \
+        else                                                                                                           \
+            reduce_lines_as(name, false, d);                                                                           \
+        break;
+    switch (d->stat) {
+        REDUCE_LINES(KERN_STAT_SUM)
+        REDUCE_LINES(KERN_STAT_SIZE)
+        REDUCE_LINES(KERN_STAT_SQUARES)
+        REDUCE_LINES(KERN_STAT_MAX)
+        REDUCE_LINES(KERN_STAT_MIN)
+        REDUCE_LINES(KERN_STAT_MAX_NAN)
+        REDUCE_LINES(KERN_STAT_MIN_NAN)
+    case KERN_STAT_EXP:
+    case KERN_STAT_PRODUCT:
+        break;
+    }
+#undef REDUCE_LINES
 }
 
 #endif

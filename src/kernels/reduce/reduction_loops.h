@@ -77,6 +77,34 @@ DENSE_INLINE bool reduction_is_extreme(enum kern_stat stat)
     return stat >= KERN_STAT_MAX && stat <= KERN_STAT_MIN_NAN;
 }
 
+/* The neutral element. */
+DENSE_INLINE float reduction_neutral(enum kern_stat stat, float center)
+{
+    if (stat == KERN_STAT_EXP || stat == KERN_STAT_MAX || stat == KERN_STAT_MAX_NAN)
+        return -INFINITY;
+    return stat == KERN_STAT_MIN || stat == KERN_STAT_MIN_NAN ? INFINITY : stat == KERN_STAT_SQUARES ? center : 0;
+}
+
+/* -infinity may be the largest element, or mean that there is no number. */
+static double reduction_extreme(double found, const void *x, bool half, uint32_t count)
+{
+    if (!isinf(found))
+        return found;
+    for (uint32_t i = 0; i < count; i++) {
+        const float element = reduction_element(x, half, i);
+        if (element == element)
+            return found;
+    }
+    return NAN;
+}
+
+/* What combines the results of reduction_join for parts of a group; MIN is the largest of -x there. */
+DENSE_INLINE enum kern_stat reduction_of_parts(enum kern_stat stat)
+{
+    const bool nan = stat == KERN_STAT_MAX_NAN || stat == KERN_STAT_MIN_NAN;
+    return !reduction_is_extreme(stat) ? KERN_STAT_SUM : nan ? KERN_STAT_MAX_NAN : KERN_STAT_MAX;
+}
+
 enum column_loop { COLUMN_STAT, COLUMN_PLACE, COLUMN_DEVIATIONS, COLUMN_POWERS };
 
 /* The parameters of a loop over columns; the compiler knows the first four. */

@@ -12,27 +12,6 @@
     8 /* vectors of independent sums: enough to hide the latency of additions, and to keep their errors small */
 #define AHEAD 2048 /* bytes that are prefetched */
 
-/* The neutral element. */
-DENSE_INLINE float reduction_neutral(enum kern_stat stat, float center)
-{
-    if (stat == KERN_STAT_EXP || stat == KERN_STAT_MAX || stat == KERN_STAT_MAX_NAN)
-        return -INFINITY;
-    return stat == KERN_STAT_MIN || stat == KERN_STAT_MIN_NAN ? INFINITY : stat == KERN_STAT_SQUARES ? center : 0;
-}
-
-/* -infinity may be the largest element, or mean that there is no number. */
-static double reduction_extreme(double found, const void *x, bool half, uint32_t count)
-{
-    if (!isinf(found))
-        return found;
-    for (uint32_t i = 0; i < count; i++) {
-        const float element = reduction_element(x, half, i);
-        if (element == element)
-            return found;
-    }
-    return NAN;
-}
-
 /* `ahead` is prefetched meanwhile, or the next elements in the row. */
 DENSE_INLINE double reduction_row_as(enum kern_stat stat, const void *x, bool half, uint32_t count, float center,
                                      const void *ahead)
@@ -53,7 +32,7 @@ DENSE_INLINE double reduction_row_as(enum kern_stat stat, const void *x, bool ha
         acc[1] = reduction_join(stat, acc[1],
                                 reduction_load_end(x, i, count - i, half, reduction_neutral(stat, center)), middle);
     const bool nan = stat == KERN_STAT_MAX_NAN || stat == KERN_STAT_MIN_NAN;
-    const enum kern_stat join = !reduction_is_extreme(stat) ? KERN_STAT_SUM : nan ? KERN_STAT_MAX_NAN : KERN_STAT_MAX;
+    const enum kern_stat join = reduction_of_parts(stat);
     for (uint32_t j = 1; j < SUMS; j++)
         acc[0] = reduction_join(join, acc[0], acc[j], middle);
     if (!reduction_is_extreme(stat))
@@ -369,6 +348,7 @@ static const struct kern_reduction_isa reduction_isa = {
     reduction_lines_store,
     reduction_softmax_lines,
     reduction_norm_lines,
+    reduction_reduce_lines,
 };
 
 KERN_ISA_RUN_WITH(reduce_float, kern_reduction_float_run(call, &reduction_isa, begin, end))
