@@ -295,8 +295,9 @@ static VKAPI_ATTR VkResult VKAPI_CALL succeed(void)
     return VK_SUCCESS;
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL get_times(VkDevice device, VkQueryPool pool, uint32_t first, uint32_t count,
-                                                size_t size, void *data, VkDeviceSize stride, VkQueryResultFlags flags)
+static VKAPI_ATTR VkResult VKAPI_CALL layer_GetQueryPoolResults(VkDevice device, VkQueryPool pool, uint32_t first,
+                                                                uint32_t count, size_t size, void *data,
+                                                                VkDeviceSize stride, VkQueryResultFlags flags)
 {
     (void)device, (void)pool, (void)first, (void)count, (void)stride, (void)flags;
     memset(data, 0, size);
@@ -328,7 +329,7 @@ static const struct {
     ENTRY("vkResetCommandPool", succeed),
     ENTRY("vkFreeCommandBuffers", succeed),
     ENTRY("vkDestroyCommandPool", succeed),
-    ENTRY("vkGetQueryPoolResults", get_times),
+    ENTRY("vkGetQueryPoolResults", layer_GetQueryPoolResults),
 };
 
 PFN_vkVoidFunction compile_find(const char *name)

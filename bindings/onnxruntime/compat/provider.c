@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "compat.h"
 
-#include "../try.h"
+#include "try.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -147,7 +147,7 @@ struct kern_reduction_isa {
     uint32_t (*softmax_lines)(const struct kern_reduction_dense *lines);
     uint32_t (*norm_lines)(const struct kern_reduction_dense *lines);
     /* Y is a dense row of the lines' results. */
-    void (*reduce_lines)(const struct kern_reduction_dense *lines);
+    uint32_t (*reduce_lines)(const struct kern_reduction_dense *lines);
 };
 
 struct kern_reductions {

@@ -87,8 +87,7 @@ uint32_t kern_reduction_dense_run(const struct kern_reductions *groups, uint64_t
         lines.y_half = y_type == DML_TENSOR_DATA_TYPE_FLOAT16;
         lines.root = op->u.reduce.function == DML_REDUCE_FUNCTION_L2;
         lines.divisor = op->u.reduce.function == DML_REDUCE_FUNCTION_AVERAGE ? (float)groups->inner.count : 1;
-        groups->isa->reduce_lines(&lines);
-        return count;
+        return groups->isa->reduce_lines(&lines);
     }
     const struct kern_norm *norm = &op->u.norm;
     const void *parameters[] = { groups->call->data[1], groups->call->data[2] };

@@ -315,16 +315,28 @@ static void reduce_finish(const struct kern_reduction_dense *d, const char *x, u
         found[j] = sqrtf(found[j]);
 }
 
-DENSE_INLINE void reduce_lines_as(enum kern_stat stat, bool half, const struct kern_reduction_dense *d)
+/* Before the first sum that is not finite: that may be an intermediate result's overflow. */
+static uint32_t reduce_finite(vec value, uint32_t lines)
+{
+    float found[VEC];
+    uint32_t j = 0;
+    vec_store(found, value);
+    while (j < lines && line_finite(found[j]))
+        j++;
+    return j;
+}
+
+DENSE_INLINE uint32_t reduce_lines_as(enum kern_stat stat, bool half, const struct kern_reduction_dense *d)
 {
     const DML_TENSOR_DATA_TYPE type = d->y_half ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32;
     const uint32_t vectors = (d->length - 1) / VEC + 1;
     const char *x = d->x;
     float found[VEC];
     for (uint32_t i = 0; i < d->count; i += VEC, x += VEC * d->x_apart * (half ? 2 : 4)) {
-        const uint32_t lines = BASE_MIN(d->count - i, VEC);
+        const uint32_t left = BASE_MIN(d->count - i, VEC);
         vec value =
-            vectors == 1 ? reduce_some(stat, half, 1, d, x, lines) : reduce_some(stat, half, vectors, d, x, lines);
+            vectors == 1 ? reduce_some(stat, half, 1, d, x, left) : reduce_some(stat, half, vectors, d, x, left);
+        const uint32_t lines = reduction_is_extreme(stat) ? left : reduce_finite(value, left);
         if (reduction_is_extreme(stat) ? vec_any_equal(vec_abs(value), vec_set(INFINITY))
                                        : d->root || d->divisor != 1) {
             vec_store(found, value);
@@ -332,18 +344,17 @@ DENSE_INLINE void reduce_lines_as(enum kern_stat stat, bool half, const struct k
             value = vec_load(found);
         }
         vec_store_some(type, d->y, i, value, lines);
+        if (lines < left)
+            return i + lines;
     }
+    return d->count;
 }
 
-static void reduction_reduce_lines(const struct kern_reduction_dense *d)
+static uint32_t reduction_reduce_lines(const struct kern_reduction_dense *d)
 {
 #define REDUCE_LINES(name)                                                                                             \
     case name:                                                                                                         \
-        if (d->half)                                                                                                   \
-            reduce_lines_as(name, true, d);                                                                            \
-        else                                                                                                           \
-            reduce_lines_as(name, false, d);                                                                           \
-        break;
+        return d->half ? reduce_lines_as(name, true, d) : reduce_lines_as(name, false, d);
     switch (d->stat) {
         REDUCE_LINES(KERN_STAT_SUM)
         REDUCE_LINES(KERN_STAT_SIZE)
@@ -357,6 +368,7 @@ static void reduction_reduce_lines(const struct kern_reduction_dense *d)
         break;
     }
 #undef REDUCE_LINES
+    return 0;
 }
 
 #endif
