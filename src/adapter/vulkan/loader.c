@@ -241,13 +241,22 @@ const char *vulkan_physical_describe(VkPhysicalDevice handle, const struct vulka
  * 2: llama.cpp#10710, ollama#13108) and on PowerVR DXT (llama.cpp#28502). Mesa's drivers are right on the same GPUs. */
 static bool trusts_dot_products(VkPhysicalDevice device)
 {
-    VkPhysicalDeviceDriverProperties driver = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES };
+    VkPhysicalDeviceShaderIntegerDotProductProperties dots = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES,
+    };
+    VkPhysicalDeviceDriverProperties driver = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES,
+                                                .pNext = &dots };
     VkPhysicalDeviceProperties2 properties = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
                                                .pNext = &driver };
     const char *allowed = getenv("ANYDML_VULKAN_CAPS");
     if (allowed && *allowed)
         return true; /* allowed_capabilities decides */
     vk.vkGetPhysicalDeviceProperties2(device, &properties);
+    /* Emulated packed products spill registers (check-radv shows it on GCN and RDNA 1). Software devices, which report
+     * none accelerated, are for tests. */
+    if (!dots.integerDotProduct4x8BitPackedSignedAccelerated &&
+        properties.properties.deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU)
+        return false;
     return driver.driverID != VK_DRIVER_ID_AMD_PROPRIETARY && driver.driverID != VK_DRIVER_ID_AMD_OPEN_SOURCE &&
            driver.driverID != VK_DRIVER_ID_IMAGINATION_PROPRIETARY;
 }

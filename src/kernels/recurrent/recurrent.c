@@ -122,6 +122,7 @@ bool kern_recurrent_bytes_accepts(const struct kern_op *op)
            op->tensors[1].sizes[3] <= RECURRENT_BYTES_DEPTH;
 }
 
+#if defined(__x86_64__)
 /* Columns of a tile: two vectors of the kernel's. */
 static uint64_t packed_bytes(const struct kern_op *op)
 {
@@ -175,7 +176,6 @@ static void pack_bytes(const struct kern_op *op, uint32_t columns, const void *s
     {                                                                                                                  \
         pack_bytes(op, columns, source, packed);                                                                       \
     }
-#if defined(__x86_64__)
 BYTES_ROW(vnni, 32)
 BYTES_ROW(avx_vnni, 16)
 BYTES_ROW(avx2, 16)
