@@ -113,7 +113,8 @@ that number in the list of `anydml devices`; what it said of each device is kept
 is run through the public interfaces with random sizes, strides, gaps, broadcast dimensions, owned inputs and shared buffers,
 and compared with a reference in numpy (float64), PyTorch or ONNX that is independent of this library. Memory around and between
 the tensors' elements must stay untouched. ONNX's own node tests on the execution provider:
-[conformance-onnx.md](conformance-onnx.md); the libraries for Windows in Wine: [wine.md](wine.md#tests).
+[conformance-onnx.md](conformance-onnx.md); shaders that were compiled for other GPUs: [conformance-gpu.md](conformance-gpu.md);
+the libraries for Windows in Wine: [wine.md](wine.md#tests).
 
 | device | date | seed | cases | operators | failed | unsupported | missing | seconds |
 |---|---|---|---|---|---|---|---|---|
