@@ -206,11 +206,12 @@ static bool is_emulated(const struct bench *bench, const struct shader_row *row)
     return strstr(row->name, "_coop") && !(bench_capabilities(bench) & SHADER_CAPABILITY_COOP);
 }
 
-/* Rows of metacommands where there are none, and those of large workgroups likewise. */
+/* Rows of metacommands where there are none, and those of packed products and large workgroups likewise. */
 static bool is_absent(const struct bench *bench, const struct shader_row *row)
 {
     const uint32_t lacks = ~bench_capabilities(bench);
     return (strstr(row->name, "_meta") && lacks & SHADER_CAPABILITY_META) ||
+           (strstr(row->name, "_dot") && lacks & SHADER_CAPABILITY_DOT) ||
            (strstr(row->name, "_wide") && lacks & SHADER_CAPABILITY_WIDE);
 }
 
