@@ -59,8 +59,8 @@ deb-check: deb
 
 # The shaders of every row, compiled for six families of AMD's GPUs in a bare Debian 13, as root (docs/conformance-gpu.md).
 check-radv:
-	scripts/check-debian trixie sh -ec "scripts/install-packages test mesa-vulkan-drivers && [ -e build/build.ninja ] || meson setup build; \
-	    ninja -C build tests/check/check_vulkan tests/vulkan/libanydml_test_layer.so && scripts/check-radv build"
+	scripts/check-debian trixie sh -ec "scripts/install-packages test mesa-vulkan-drivers; [ -e build/build.ninja ] || meson setup build; \
+	    ninja -C build tests/check/check_vulkan tests/vulkan/libanydml_test_layer.so; scripts/check-radv build"
 
 # Follows README.md and samples/README.md in a bare Debian, as root; images and videos that this makes are in build/readme.
 # WITH: a folder of networks that the documents name.
