@@ -27,9 +27,10 @@ struct meta_turn {
 #define META_TURN_LINE      32 /* counters in a line of the cache, of which one is used */
 #define META_EPILOGUE_STEPS 8
 
-/* Where an operand of an epilogue's step lies for a result: it is a single number; at the same distance from its first
- * element as the result; by the result's index along its channels. */
-enum meta_place { META_PLACE_FIRST, META_PLACE_RESULT, META_PLACE_CHANNEL };
+/* Where an operand of an epilogue's step has its element for a result: it is a single number; at the same distance from its
+ * first element as the result; by the result's index along its channels; by the result's index along each of four
+ * dimensions. */
+enum meta_place { META_PLACE_FIRST, META_PLACE_RESULT, META_PLACE_CHANNEL, META_PLACE_STRIDED };
 
 /* The operations of epilogues: their numbers are in compiled kernels. */
 enum meta_code {
@@ -68,6 +69,9 @@ struct meta_step {
     u32 place;  /* enum meta_place */
     i32 stride; /* in elements, of META_PLACE_CHANNEL */
     float p, q; /* immediates */
+    /* In elements, of META_PLACE_STRIDED: of a convolution's image, channel, row and column; of a GEMM's two batches, its
+     * row and its column. */
+    i32 strides[4];
 };
 
 /* To stand behind a kernel's own addresses: META_EPILOGUE_STEPS more, and then the steps. */
