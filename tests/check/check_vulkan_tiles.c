@@ -16,25 +16,53 @@ static const struct sizes vectors[] = { { 2, 72, 136, 72, 0, 0 }, { 1, 136, 200,
                                         { 1, 72, 72, 520, 3, 1 }, { 1, 72, 72, 520, 4, 2 },   { 2, 104, 40, 264, 5, 1 },
                                         { 1, 40, 104, 392, 6, 1 } };
 
-/* The sum with an operand that is along some dimensions of the result, and a maximum with 0. */
-static void add_epilogue(struct check_case *out, uint32_t dimensions, DML_TENSOR_DATA_TYPE type)
+/* Adds an operand that is along some dimensions of the result, whose rows begin `apart` elements behind another's end,
+ * or whose last two dimensions are transposed in memory. */
+static void add_operand(struct check_case *out, uint32_t dimensions, DML_TENSOR_DATA_TYPE type, uint32_t apart,
+                        bool transposed)
 {
     const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
     struct kern_op *op = &out->op;
-    struct kern_view *view = &op->tensors[2];
+    struct kern_map *map = &out->epilogue;
+    struct kern_view *view = &op->tensors[op->input_count];
+    const uint32_t order[] = { transposed ? 1 : 2, transposed ? 2 : 1, 0 };
     int64_t stride = 1;
-    op->tensors[3] = *view;
+    op->tensors[op->input_count + 1] = *view;
     view->type = type;
-    for (uint32_t d = 3; d-- > 0;) {
+    for (uint32_t i = 0; i < 3; i++) {
+        const uint32_t d = order[i];
         view->strides[d] = dimensions >> d & 1 ? stride : 0;
         stride *= view->strides[d] ? view->sizes[d] : 1;
+        stride += view->strides[d] ? apart : 0;
     }
-    op->epilogue_input = op->input_count++;
-    op->epilogue = &out->epilogue;
-    out->data[2] = CHECK_DATA_NORMAL;
-    out->epilogue = (struct kern_map){ .inst_count = 2, .load_type = { f32, f32 }, .store = { 3 } };
-    out->epilogue.inst[0] = (struct kern_map_inst){ KERN_MAP_ADD, f32, f32, { 0, 1 } };
-    out->epilogue.inst[1] = (struct kern_map_inst){ KERN_MAP_RELU, f32, f32, { 2 } };
+    out->data[op->input_count] = CHECK_DATA_NORMAL;
+    if (!op->epilogue)
+        op->epilogue_input = op->input_count;
+    op->epilogue = map;
+    op->input_count++;
+    map->load_type[0] = f32;
+    map->load_type[op->input_count - op->epilogue_input] = f32;
+}
+
+/* The sum with all operands, and a maximum with 0. */
+static void add_instructions(struct check_case *out)
+{
+    const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+    struct kern_map *map = &out->epilogue;
+    const uint32_t operands = out->op.input_count - out->op.epilogue_input;
+    uint8_t last = 0;
+    for (uint32_t i = 0; i < operands; i++) {
+        map->inst[map->inst_count++] = (struct kern_map_inst){ KERN_MAP_ADD, f32, f32, { last, (uint8_t)(i + 1) } };
+        last = (uint8_t)(operands + map->inst_count);
+    }
+    map->inst[map->inst_count++] = (struct kern_map_inst){ KERN_MAP_RELU, f32, f32, { last } };
+    map->store[0] = (uint8_t)(last + 1);
+}
+
+static void add_epilogue(struct check_case *out, uint32_t dimensions, DML_TENSOR_DATA_TYPE type)
+{
+    add_operand(out, dimensions, type, 0, false);
+    add_instructions(out);
 }
 
 bool check_vulkan_tiles(uint32_t i, bool coop, struct check_case *out)
@@ -77,15 +105,20 @@ void check_vulkan_coop(struct check_rng *rng, struct check_case *out)
     const DML_TENSOR_DATA_TYPE type =
         check_pick(rng, 3) ? DML_TENSOR_DATA_TYPE_FLOAT16 : (DML_TENSOR_DATA_TYPE)ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
     const uint32_t step = check_pick(rng, 3) ? 8 : 1, b = 1 + check_pick(rng, 2);
-    const uint32_t m = (16 + check_pick(rng, 150)) / step * step, n = (16 + check_pick(rng, 150)) / step * step;
+    const uint32_t most = check_pick(rng, 8) ? 150 : 600;
+    const uint32_t m = (16 + check_pick(rng, most)) / step * step, n = (16 + check_pick(rng, most)) / step * step;
     const uint32_t k = (16 + check_pick(rng, 600)) / step * step;
     *out = (struct check_case){ .op = { .kind = KERN_GEMM, .input_count = 2, .output_count = 1 } };
     out->op.u.gemm.alpha = check_pick(rng, 2) ? 1 : 0.5f;
     set_matrix(rng, &out->op.tensors[0], type, b, m, k, 3);
     set_matrix(rng, &out->op.tensors[1], type, b, k, n, 2);
     set_matrix(rng, &out->op.tensors[2], check_pick(rng, 4) ? type : DML_TENSOR_DATA_TYPE_FLOAT32, b, m, n, 5);
-    if (check_pick(rng, 2))
-        add_epilogue(out, check_pick(rng, 8), check_pick(rng, 2) ? type : DML_TENSOR_DATA_TYPE_FLOAT32);
+    const uint32_t operands = check_pick(rng, 2) ? 1 + check_pick(rng, 2) : 0;
+    for (uint32_t i = 0; i < operands; i++)
+        add_operand(out, check_pick(rng, 8), check_pick(rng, 3) ? type : DML_TENSOR_DATA_TYPE_FLOAT32,
+                    check_pick(rng, 3) ? 0 : 4 * check_pick(rng, 5), check_pick(rng, 4) == 0);
+    if (operands)
+        add_instructions(out);
     shader_coop_force(check_pick(rng, 8), 1 + check_pick(rng, 3));
 }
 

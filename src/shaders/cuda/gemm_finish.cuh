@@ -8,6 +8,7 @@
 /* Four results side by side, along M or N: where, and what their epilogue reads, loaded before their sums are there. */
 struct unit {
     i32 row, column, count; /* count <= 0: they are outside */
+    u32 batch;
     i64 y_at, c_at;
     uint2 early[GEMM_EARLY];
 };
@@ -93,6 +94,13 @@ DEVICE float4 unpack4(const struct gemm_meta_params &p, uint2 v)
     return make_float4(a.x, a.y, b.x, b.y);
 }
 
+/* Of META_PLACE_STRIDED: the distance from the operand's first element. */
+DEVICE i64 strided_at(const struct meta_step &step, u32 outer, u32 inner, i32 row, i32 column)
+{
+    return (i64)step.strides[0] * outer + (i64)step.strides[1] * inner + (i64)step.strides[2] * row +
+           (i64)step.strides[3] * column;
+}
+
 DEVICE float4 operand_of(const struct gemm_meta_params &p, u32 i, const struct unit &u)
 {
     const struct meta_step &step = p.epilogue.steps[i];
@@ -108,6 +116,10 @@ DEVICE float4 operand_of(const struct gemm_meta_params &p, u32 i, const struct u
     if (step.place == META_PLACE_CHANNEL)
         return load4(p.epilogue.operands[i], step.type, (transposed ? u.row : u.column) * (i64)step.stride,
                      along_m == transposed ? step.stride : 0, u.count);
+    if (step.place == META_PLACE_STRIDED)
+        return load4(p.epilogue.operands[i], step.type,
+                     strided_at(step, u.batch / p.batch_size, u.batch % p.batch_size, u.row, u.column),
+                     step.strides[along_m ? 2 : 3], u.count);
     return load4(p.epilogue.operands[i], step.type, 0, 0, u.count);
 }
 

@@ -5,7 +5,7 @@
  * wgmma; the next 32 * DEEP elements of each row are loaded while these are multiplied. wgmma may have the elements along K
  * in any order that A and B agree on: of 32, lane t of a row has 8t to 8t + 7. WHOLE: K is a multiple of 128. */
 #include "shaders/cuda/barrier.cuh"
-#include "shaders/cuda/gemm_meta.cuh"
+#include "shaders/cuda/gemm_finish_wide.cuh"
 #include "shaders/cuda/wgmma.cuh"
 
 #ifdef BFLOAT16
@@ -124,6 +124,77 @@ DEVICE void store(const struct gemm_meta_params &p, const SUM (&sums)[SUMS], ele
     }
 }
 
+#ifndef HALF_SUMS
+#define PAIRS (TILE_N / 64) /* of a row: two times eight results of each lane of a quad */
+
+DEVICE void transpose_quad(float &x, float &y, float &z, float &w, int lane)
+{
+    const uint4 v = transpose_quad(
+        make_uint4(__float_as_uint(x), __float_as_uint(y), __float_as_uint(z), __float_as_uint(w)), lane);
+    x = __uint_as_float(v.x), y = __uint_as_float(v.y), z = __uint_as_float(v.z), w = __uint_as_float(v.w);
+}
+
+/* Pair `number` of a lane, those of its first row before those of the other one. Each number has a case with its
+ * registers, so that what follows is there once. */
+DEVICE void take_pair(const SUM (&sums)[SUMS], int number, int lane, struct wides &out)
+{
+    float v[2][8]; /* even and odd columns of eight times eight */
+    switch (number) {
+#define PAIR(n)                                                                                                            case n:                                                                                                                    for (int c = 0; c < 8; c++)                                                                                                for (int odd = 0; odd < 2; odd++)                                                                                          v[odd][c] = sums[(n) < 2 * PAIRS ? 4 * ((n) % PAIRS * 8 + c) + 2 * ((n) / PAIRS) + odd : 0];                   break;
+        PAIR(0) PAIR(1) PAIR(2)
+#if PAIRS > 2
+        PAIR(3) PAIR(4) PAIR(5) PAIR(6)
+    default:
+        PAIR(7)
+#else
+    default:
+        PAIR(3)
+#endif
+    }
+#pragma unroll
+    for (int part = 0; part < WIDES; part++)
+#pragma unroll
+        for (int odd = 0; odd < 2; odd++) {
+            float *x = v[odd] + 4 * part;
+            transpose_quad(x[0], x[1], x[2], x[3], lane);
+#pragma unroll
+            for (int c = 0; c < 4; c++)
+                out.part[part].v[2 * c + odd] = x[c];
+        }
+}
+
+/* Results with an epilogue, or that are no vectors. */
+DEVICE void store_any(const struct gemm_meta_params &p, const SUM (&sums)[SUMS], u32 batch, i32 row, i32 n0, int lane)
+{
+    const u32 outer = batch / p.batch_size;
+    const struct wide_place tile = { outer, batch - outer * p.batch_size, row + lane / 4, n0 + lane % 4 * 8,
+                                     (i32)p.n - n0 - lane % 4 * 8 };
+    const struct wide_operand operands[GEMM_EARLY] = { early_operand(p, 0, tile), early_operand(p, 1, tile) };
+    uint4 early[GEMM_EARLY][WIDES], next[GEMM_EARLY][WIDES];
+    auto load = [&](int number) {
+        const i32 line = tile.row + number / PAIRS * 8, columns = number % PAIRS * 64;
+        const i32 count = number < 2 * PAIRS && line < (i32)p.m ? tile.count - columns : 0;
+        load_early_wides(operands[0], line, columns, count, next[0]);
+        load_early_wides(operands[1], line, columns, count, next[1]);
+    };
+    load(0);
+#pragma unroll 1
+    for (int number = 0; number < 2 * PAIRS; number++) {
+        struct wides v;
+        struct wide_place at = tile;
+        at.row += number / PAIRS * 8;
+        at.column += number % PAIRS * 64;
+        at.count = at.row < (i32)p.m ? tile.count - number % PAIRS * 64 : 0;
+#pragma unroll
+        for (int i = 0; i < GEMM_EARLY * WIDES; i++)
+            early[i / WIDES][i % WIDES] = next[i / WIDES][i % WIDES];
+        load(number + 1);
+        take_pair(sums, number, lane, v);
+        finish_wides(p, v, early, at);
+    }
+}
+#endif
+
 DEVICE void consume(const struct gemm_meta_params &p, u32 stages, u32 full, u32 empty, u32 tiles)
 {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = warp / 4 * 64 * ROWS + warp % 4 * 16;
@@ -199,8 +270,13 @@ DEVICE void consume(const struct gemm_meta_params &p, u32 stages, u32 full, u32 
         }
 #pragma unroll
         for (int r = 0; r < ROWS; r++)
-            store(p, sums[r], (element *)p.y + batch_offset(p.y_batch, done.batch, p.batch_size),
-                  done.m0 + row + r * 64, done.n0, lane);
+#ifndef HALF_SUMS
+            if (!(p.flags & GEMM_PLAIN))
+                store_any(p, sums[r], done.batch, done.m0 + row + r * 64, done.n0, lane);
+            else
+#endif
+                store(p, sums[r], (element *)p.y + batch_offset(p.y_batch, done.batch, p.batch_size),
+                      done.m0 + row + r * 64, done.n0, lane);
         if (id >= tiles)
             break;
     }

@@ -64,6 +64,13 @@ DEVICE uint4 load16(const void *p)
     asm volatile("ld.global.nc.L2::128B.v4.u32 {%0,%1,%2,%3},[%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
     return v;
 }
+/* For what other warps of the workgroup read, too. */
+DEVICE uint4 load_cached(const void *p)
+{
+    uint4 v;
+    asm volatile("ld.global.nc.v4.u32 {%0,%1,%2,%3},[%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
+    return v;
+}
 /* Not as __ldg(), which compilers move before what one waits for. */
 DEVICE uint2 load8(const void *p)
 {

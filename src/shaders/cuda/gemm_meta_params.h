@@ -11,6 +11,10 @@
 #define GEMM_Y_ALONG_M  8u  /* or M */
 #define GEMM_TRANSPOSED 16u /* channels of the epilogue are along M */
 #define GEMM_BFLOAT16   32u /* A, B, and Y unless it is FLOAT32 */
+/* Of large ones: */
+#define GEMM_PLAIN      64u  /* vectors of Y along N, no C and no epilogue */
+#define GEMM_QUICK      128u /* no C; the epilogue adds the early operands in their order, and has at most one step more, \
+                                without an operand */
 
 /* Operands of the epilogue that are loaded before sums are there. */
 #define GEMM_EARLY 2
@@ -35,7 +39,7 @@ struct gemm_meta_params {
     i32 a_batch[2], b_batch[2], c_batch[2], y_batch[2];
     u32 batch_size;
     u32 tiles_m, tiles_n, batches;
-    u32 early[GEMM_EARLY]; /* 1 + steps whose operands are vectors as Y's are */
+    u32 early[GEMM_EARLY]; /* 1 + steps whose operands are vectors, as Y's are or, of large kernels, along N */
     u32 group;             /* rows of tiles that workgroups take together */
     u32 c_type, y_type;
     float alpha, beta;

@@ -183,6 +183,7 @@ DEVICE void prepare(const struct gemm_meta_params &p, i32 m0, i32 n0, u32 batch,
     const bool along_m = p.flags & GEMM_Y_ALONG_M;
     const i32 row = along_m ? number % (BM / 4) * 4 : number / (BN / 4);
     const i32 column = along_m ? number / (BM / 4) : number % (BN / 4) * 4;
+    u.batch = batch;
     u.row = m0 + row;
     u.column = n0 + column;
     u.count = u.row >= (i32)p.m || u.column >= (i32)p.n ? 0 : min(4, along_m ? (i32)p.m - u.row : (i32)p.n - u.column);

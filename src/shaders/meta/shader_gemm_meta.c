@@ -18,6 +18,9 @@
 #define LAUNCH_US        3.6f
 #define PACK_US          2.4f /* one more dispatch; and the bytes that it moves: */
 #define PACK_BYTES_OF_US 1.7e6f
+#define TENSORS          (4 + META_EPILOGUE_STEPS) /* A, B, C, Y and the operands of the epilogue */
+#define FINISH_US        1.9e-5f                   /* of a result that large kernels do not store as it is; */
+#define SCATTER_US       6e-5f                     /* and not in vectors */
 #define RESULTS_MAX      ((uint64_t)MULTIPROCESSORS * 64 * 64) /* of small GEMMs: with more, other kernels are as good */
 
 /* A GEMM as kernels see it: the operand in the role of A has its rows in tiles along M. */
@@ -29,12 +32,12 @@ struct product {
 
 struct batches {
     uint32_t rank, sizes[BATCH_RANK];
-    int64_t strides[4][BATCH_RANK]; /* of A, B, C, Y */
+    int64_t strides[TENSORS][BATCH_RANK];
 };
 
 static int64_t stride_of(const struct kern_view *view, uint32_t d)
 {
-    return view->sizes[d] > 1 ? view->strides[d] : 0;
+    return view && view->sizes[d] > 1 ? view->strides[d] : 0;
 }
 
 static bool has_c(const struct kern_op *op)
@@ -42,9 +45,17 @@ static bool has_c(const struct kern_op *op)
     return op->u.gemm.has_c && op->u.gemm.beta != 0;
 }
 
-/* A, B, C (or Y again) and Y. */
+/* A, B, C (or Y again) and Y; and the operands of the epilogue's steps with META_PLACE_STRIDED, else NULL. */
 static void views_of(const struct kern_op *op, const struct kern_view **out)
 {
+    struct kern_epilogue epilogue = { 0 };
+    if (op->epilogue && !shader_epilogue_match(op, &epilogue))
+        epilogue.count = 0;
+    for (uint32_t i = 0; i < META_EPILOGUE_STEPS; i++) {
+        const uint32_t tensor = i < epilogue.count ? epilogue.step[i].tensor : 0;
+        const bool strided = tensor && shader_meta_is_strided(op, op->tensors[op->input_count].rank - 1, tensor);
+        out[4 + i] = strided ? &op->tensors[tensor] : NULL;
+    }
     out[0] = &op->tensors[0];
     out[1] = &op->tensors[1];
     out[3] = &op->tensors[op->input_count];
@@ -55,7 +66,7 @@ static void views_of(const struct kern_op *op, const struct kern_view **out)
  * support. */
 static bool find_batches(const struct kern_op *op, struct batches *out)
 {
-    const struct kern_view *views[4];
+    const struct kern_view *views[TENSORS];
     views_of(op, views);
     *out = (struct batches){ 0 };
     for (uint32_t d = 0; d + 2 < views[3]->rank; d++) {
@@ -63,14 +74,14 @@ static bool find_batches(const struct kern_op *op, struct batches *out)
         bool merges = out->rank > 0;
         if (size == 1)
             continue;
-        for (uint32_t t = 0; merges && t < 4; t++)
+        for (uint32_t t = 0; merges && t < TENSORS; t++)
             merges = out->strides[t][last] == stride_of(views[t], d) * size;
         if (!merges && out->rank == BATCH_RANK)
             return false;
         if (!merges)
             out->sizes[out->rank++] = 1;
         out->sizes[out->rank - 1] *= size;
-        for (uint32_t t = 0; t < 4; t++)
+        for (uint32_t t = 0; t < TENSORS; t++)
             out->strides[t][out->rank - 1] = stride_of(views[t], d);
     }
     return true;
@@ -89,8 +100,11 @@ static void merge_rows(struct gemm_meta_params *p, struct batches *batches)
     if (!batches->rank || batches->strides[1][last] || batches->strides[0][last] != (int64_t)p->m * p->a_m ||
         batches->strides[2][last] != (int64_t)p->m * p->c_m || batches->strides[3][last] != (int64_t)p->m * p->y_m)
         return;
+    for (uint32_t i = 0; i < META_EPILOGUE_STEPS; i++)
+        if (batches->strides[4 + i][last] != (int64_t)p->m * p->epilogue.steps[i].strides[2])
+            return;
     p->m *= batches->sizes[last];
-    for (uint32_t t = 0; t < 4; t++)
+    for (uint32_t t = 0; t < TENSORS; t++)
         batches->strides[t][last] = 0;
     batches->rank--;
 }
@@ -98,10 +112,12 @@ static void merge_rows(struct gemm_meta_params *p, struct batches *batches)
 static void set_batches(struct gemm_meta_params *p, const struct batches *batches)
 {
     const uint32_t inner = batches->rank ? batches->rank - 1 : 0, outer = batches->rank > 1 ? 0 : BATCH_RANK - 1;
-    i32 *const strides[4] = { p->a_batch, p->b_batch, p->c_batch, p->y_batch };
+    i32 *strides[TENSORS] = { p->a_batch, p->b_batch, p->c_batch, p->y_batch };
+    for (uint32_t i = 0; i < META_EPILOGUE_STEPS; i++)
+        strides[4 + i] = p->epilogue.steps[i].strides;
     p->batch_size = batches->rank ? batches->sizes[inner] : 1;
     p->batches = batches->rank > 1 ? batches->sizes[0] * p->batch_size : p->batch_size;
-    for (uint32_t t = 0; t < 4; t++) {
+    for (uint32_t t = 0; t < TENSORS; t++) {
         strides[t][0] = batches->rank > 1 ? (i32)batches->strides[t][outer] : 0;
         strides[t][1] = batches->rank ? (i32)batches->strides[t][inner] : 0;
     }
@@ -110,7 +126,7 @@ static void set_batches(struct gemm_meta_params *p, const struct batches *batche
 /* With A's rows along M, or otherwise with B's columns as those: Y is then viewed transposed. */
 static struct product see(const struct kern_op *op, struct batches batches, bool transposed)
 {
-    const struct kern_view *views[4];
+    const struct kern_view *views[TENSORS];
     views_of(op, views);
     const struct kern_view *a = views[transposed], *b = views[!transposed], *c = views[2], *y = views[3];
     const uint32_t last = y->rank - 1, along_m = transposed ? last : last - 1, along_n = transposed ? last - 1 : last;
@@ -139,6 +155,10 @@ static struct product see(const struct kern_op *op, struct batches batches, bool
                                     .alpha = op->u.gemm.alpha,
                                     .beta = op->u.gemm.beta,
                                     .flags = transposed ? GEMM_TRANSPOSED : 0 };
+    for (uint32_t i = 0; i < META_EPILOGUE_STEPS; i++) {
+        p->epilogue.steps[i].strides[2] = (i32)stride_of(views[4 + i], along_m);
+        p->epilogue.steps[i].strides[3] = (i32)stride_of(views[4 + i], along_n);
+    }
     merge_rows(p, &batches);
     const bool b_along_k = shader_tile_closer(p->b_k, p->b_n);
     const bool a_vectors = p->a_k == 1 && fits_vectors(a, p->a_m, p->k, batches.strides[0]);
@@ -179,8 +199,8 @@ static bool is_float(DML_TENSOR_DATA_TYPE type)
 /* ---- kernels ---- */
 
 /* SMALL kernels read B directly, FRAGMENT ones packed ahead of time, as fragments. For others it is packed, if
- * necessary by a dispatch; they have a workgroup for each multiprocessor, and no epilogue. Of these only TAIL ones
- * support any K; HALF ones have FLOAT16 sums. */
+ * necessary by a dispatch; they have a workgroup for each multiprocessor. Of these only TAIL ones support any K; HALF
+ * ones have FLOAT16 sums, and no epilogue. */
 enum form { FORM_SMALL, FORM_FRAGMENT, FORM_LARGE, FORM_HALF, FORM_TAIL };
 
 /* Of tiles m x n. The time of a GEMM in microseconds: `fixed`, and `step` for each 32 elements along K of as many tiles
@@ -248,13 +268,28 @@ static bool takes_packed(const struct kernel *kernel)
     return kernel->form >= FORM_LARGE;
 }
 
-static float time_of(const struct kernel *kernel, const struct gemm_meta_params *p, bool packed)
+/* Large kernels store their sums as they are. */
+static bool is_plain(const struct kern_op *op, const struct gemm_meta_params *p)
+{
+    return (p->flags & GEMM_Y_VECTORS) && !(p->flags & GEMM_Y_ALONG_M) && !has_c(op) && !op->epilogue;
+}
+
+/* Of a tile, after its sums. */
+static float finish_time(const struct kernel *kernel, const struct kern_op *op, const struct gemm_meta_params *p)
+{
+    const bool vectors = (p->flags & GEMM_Y_VECTORS) && !(p->flags & GEMM_Y_ALONG_M);
+    if (!takes_packed(kernel) || is_plain(op, p))
+        return 0;
+    return (float)(kernel->m * kernel->n) * (vectors ? FINISH_US : SCATTER_US);
+}
+
+static float time_of(const struct kernel *kernel, const struct kern_op *op, const struct gemm_meta_params *p, bool packed)
 {
     const uint64_t tiles = (uint64_t)count(p->m, kernel->m) * count(p->n, kernel->n) * p->batches;
     const float rounds = (float)((tiles + MULTIPROCESSORS - 1) / MULTIPROCESSORS), steps = (float)count(p->k, 32);
     const float packing =
         takes_packed(kernel) && !packed ? PACK_US + (float)(packed_bytes(p) * packed_batches(p)) / PACK_BYTES_OF_US : 0;
-    return LAUNCH_US + rounds * (kernel->fixed + kernel->step * steps) + packing;
+    return LAUNCH_US + rounds * (kernel->fixed + kernel->step * steps + finish_time(kernel, op, p)) + packing;
 }
 
 static bool takes(const struct kernel *kernel, const struct kern_op *op, const struct product *product)
@@ -265,14 +300,13 @@ static bool takes(const struct kernel *kernel, const struct kern_op *op, const s
     if (!takes_packed(kernel))
         return (kernel->form == FORM_SMALL ? product->b_vectors : is_packed(op, product)) &&
                (forced || results_of(p) <= RESULTS_MAX);
-    if (packed_bytes(p) * packed_batches(p) > PACKED_MAX || (p->flags & GEMM_Y_ALONG_M))
+    if (packed_bytes(p) * packed_batches(p) > PACKED_MAX)
         return false;
     if ((p->flags & GEMM_BFLOAT16) && kernel->code[1] == SHADER_META_NONE)
         return false;
-    if (kernel->form == FORM_HALF && !(op->flags & KERN_FLAG_HALF_PRECISION))
+    if (kernel->form == FORM_HALF && (!(op->flags & KERN_FLAG_HALF_PRECISION) || !is_plain(op, p)))
         return false;
-    return (p->flags & GEMM_Y_VECTORS) && !has_c(op) && !op->epilogue &&
-           (kernel->form == FORM_TAIL || p->k % GEMM_PACKED_K == 0);
+    return kernel->form == FORM_TAIL || p->k % GEMM_PACKED_K == 0;
 }
 
 /* NULL: none. */
@@ -286,7 +320,8 @@ static const struct kernel *choose(const struct kern_op *op, const struct produc
             continue;
         if (forced)
             return kernel;
-        if (!best || time_of(kernel, &product->params, packed) < time_of(best, &product->params, packed))
+        if (!best ||
+            time_of(kernel, op, &product->params, packed) < time_of(best, op, &product->params, packed))
             best = kernel;
     }
     return best;
@@ -301,9 +336,35 @@ static const struct kernel *plan(const struct kern_op *op, struct product *out)
     p->tiles_m = count(p->m, kernel->m);
     p->tiles_n = count(p->n, kernel->n);
     p->group = GROUP_ROWS;
+    if (is_plain(op, p))
+        p->flags |= GEMM_PLAIN;
     if (has_batches_of_b(p))
         p->packed_batch = (u32)((takes_packed(kernel) ? packed_bytes(p) : fragment_bytes(p)) / 16);
     return kernel;
+}
+
+/* For large kernels: operands that are 16-byte vectors along N, which a lane loads before it needs them. */
+static void find_early_wide(struct gemm_meta_params *p)
+{
+    const u32 type = p->flags & GEMM_BFLOAT16 ? META_BFLOAT16 : META_FLOAT16;
+    const bool vectors = (p->flags & GEMM_Y_VECTORS) && !(p->flags & GEMM_Y_ALONG_M);
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < p->epilogue.count && found < GEMM_EARLY && p->n % VECTOR == 0; i++) {
+        const struct meta_step *step = &p->epilogue.steps[i];
+        const i32 *s = step->strides;
+        const bool strided = step->place == META_PLACE_STRIDED && s[3] == 1 && (s[0] | s[1] | s[2]) % VECTOR == 0;
+        const bool channels = step->place == META_PLACE_CHANNEL && step->stride == 1 && !(p->flags & GEMM_TRANSPOSED);
+        if (step->type == type && p->epilogue.operands[i] % 16 == 0 &&
+            (strided || channels || (vectors && step->place == META_PLACE_RESULT)))
+            p->early[found++] = i + 1;
+    }
+    const struct meta_step *last = &p->epilogue.steps[found];
+    bool quick = !p->c && p->epilogue.count <= found + 1 && (p->epilogue.count == found || !last->type);
+    for (uint32_t i = 0; i < found; i++)
+        quick = quick && p->early[i] == i + 1 && p->epilogue.steps[i].code == META_ADD;
+    /* Steps with two arguments have the second one from `p`. */
+    quick = quick && (p->epilogue.count == found || last->code > META_MAX);
+    p->flags |= quick ? GEMM_QUICK : 0;
 }
 
 /* Steps whose operands are vectors like Y's. */
@@ -351,7 +412,7 @@ const char *shader_gemm_meta_unsupported(const struct kern_op *op)
     const struct product product = product_of(op);
     if (!choose(op, &product))
         return "no metacommand for operands with these strides, or it is not faster";
-    return shader_meta_epilogue_unsupported(op, y->rank - 1);
+    return shader_meta_strided_unsupported(op, y->rank - 1);
 }
 
 void shader_gemm_meta_plan(const struct kern_op *op, struct shader_work *out)
@@ -397,7 +458,10 @@ void shader_gemm_meta_write(const struct kern_op *op, uint32_t index, const stru
     if (has_c(op))
         p->c = shader_meta_place(&places[2]);
     shader_meta_epilogue_write(op, op->tensors[op->input_count].rank - 1, places, &p->epilogue);
-    find_early(p);
+    if (takes_packed(kernel))
+        find_early_wide(p);
+    else
+        find_early(p);
 }
 
 bool shader_gemm_meta_waits(const struct kern_op *op)

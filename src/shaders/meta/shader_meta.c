@@ -59,9 +59,8 @@ u64 shader_meta_place(const struct shader_place *place)
     return shader_meta_place_at(place, 0);
 }
 
-/* Whether the operand is one number, has the result's layout, or is per channel. */
-static bool find_place(const struct kern_view *view, const struct kern_view *result, uint32_t channel,
-                       enum meta_place *out)
+/* One number, the result's layout, per channel, or anything else. */
+static enum meta_place find_place(const struct kern_view *view, const struct kern_view *result, uint32_t channel)
 {
     bool alike = true, single = true, channels = true;
     for (uint32_t d = 0; d < result->rank; d++) {
@@ -72,8 +71,15 @@ static bool find_place(const struct kern_view *view, const struct kern_view *res
         single = single && fixed;
         channels = channels && (fixed || d == channel);
     }
-    *out = single ? META_PLACE_FIRST : alike ? META_PLACE_RESULT : META_PLACE_CHANNEL;
-    return single || alike || channels;
+    return single     ? META_PLACE_FIRST
+           : alike    ? META_PLACE_RESULT
+           : channels ? META_PLACE_CHANNEL
+                      : META_PLACE_STRIDED;
+}
+
+bool shader_meta_is_strided(const struct kern_op *op, uint32_t channel, uint32_t tensor)
+{
+    return find_place(&op->tensors[tensor], &op->tensors[op->input_count], channel) == META_PLACE_STRIDED;
 }
 
 static bool type_fits(DML_TENSOR_DATA_TYPE type, bool bytes)
@@ -83,20 +89,20 @@ static bool type_fits(DML_TENSOR_DATA_TYPE type, bool bytes)
            type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
 }
 
-static const char *unsupported_of(const struct kern_op *op, uint32_t channel, bool bytes)
+static const char *unsupported_of(const struct kern_op *op, uint32_t channel, bool bytes, bool strided)
 {
     struct kern_epilogue epilogue;
-    enum meta_place place;
     const char *reason = shader_epilogue_unsupported(op);
     if (reason || !op->epilogue)
         return reason;
     shader_epilogue_match(op, &epilogue);
     for (uint32_t i = 0; i < epilogue.count; i++) {
-        const struct kern_view *view = &op->tensors[epilogue.step[i].tensor];
         if (!codes[epilogue.step[i].code])
             return "no metacommand with this epilogue";
-        if (epilogue.step[i].tensor &&
-            (!type_fits(view->type, bytes) || !find_place(view, &op->tensors[op->input_count], channel, &place)))
+        if (!epilogue.step[i].tensor)
+            continue;
+        if (!type_fits(op->tensors[epilogue.step[i].tensor].type, bytes) ||
+            (!strided && shader_meta_is_strided(op, channel, epilogue.step[i].tensor)))
             return "no metacommand with this epilogue";
     }
     return NULL;
@@ -104,19 +110,23 @@ static const char *unsupported_of(const struct kern_op *op, uint32_t channel, bo
 
 const char *shader_meta_epilogue_unsupported(const struct kern_op *op, uint32_t channel)
 {
-    return unsupported_of(op, channel, false);
+    return unsupported_of(op, channel, false, false);
+}
+
+const char *shader_meta_strided_unsupported(const struct kern_op *op, uint32_t channel)
+{
+    return unsupported_of(op, channel, false, true);
 }
 
 const char *shader_meta_bytes_unsupported(const struct kern_op *op, uint32_t channel)
 {
-    return unsupported_of(op, channel, true);
+    return unsupported_of(op, channel, true, false);
 }
 
 void shader_meta_epilogue_write(const struct kern_op *op, uint32_t channel, const struct shader_place *places,
                                 struct meta_epilogue *out)
 {
     struct kern_epilogue epilogue;
-    enum meta_place place = META_PLACE_FIRST;
     if (!op->epilogue)
         return;
     shader_epilogue_match(op, &epilogue);
@@ -124,13 +134,14 @@ void shader_meta_epilogue_write(const struct kern_op *op, uint32_t channel, cons
     for (uint32_t i = 0; i < epilogue.count; i++) {
         const struct kern_epilogue_step *step = &epilogue.step[i];
         const struct kern_view *view = &op->tensors[step->tensor];
-        out->steps[i] = (struct meta_step){ .code = codes[step->code], .p = step->p, .q = step->q };
+        out->steps[i].code = codes[step->code];
+        out->steps[i].p = step->p;
+        out->steps[i].q = step->q;
         if (!step->tensor)
             continue;
-        find_place(view, &op->tensors[op->input_count], channel, &place);
         out->operands[i] = shader_meta_place(&places[step->tensor]);
         out->steps[i].type = (u32)view->type;
-        out->steps[i].place = place;
+        out->steps[i].place = find_place(view, &op->tensors[op->input_count], channel);
         out->steps[i].stride = view->sizes[channel] > 1 ? (i32)view->strides[channel] : 0;
     }
 }
