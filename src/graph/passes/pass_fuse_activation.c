@@ -71,15 +71,53 @@ static uint32_t find_host(const struct graph *graph, const struct graph_uses *us
     return sum.writer;
 }
 
+/* The view of `rank` dimensions whose first ones, up to the last two, are those of `shape`. */
+static bool batched(const struct kern_view *view, const struct kern_view *shape, struct kern_view *out)
+{
+    uint32_t sizes[KERN_RANK_MAX];
+    memcpy(sizes, shape->sizes, sizeof(sizes));
+    sizes[shape->rank - 1] = view->sizes[view->rank - 1];
+    return graph_view_reshape(view, shape->rank, sizes, out);
+}
+
+#define BATCH_ROWS_MIN 64 /* kernels process fewer rows less efficiently than those of all batches together */
+
+/* A GEMM of many rows by one matrix, with the rows in the batches of the MAP op's shape, since an operand of that
+ * differs from batch to batch. */
+static bool split_rows(const struct graph_op *host, const struct graph_op *map, struct graph_op *out)
+{
+    const struct kern_view *y = &host->k.tensors[host->k.input_count], *own = &map->k.tensors[map->k.input_count];
+    const struct kern_view *b = &host->k.tensors[1];
+    struct kern_view shape = *own;
+    *out = *host;
+    if (host->k.kind != KERN_GEMM || own->rank > y->rank || own->rank < 2 ||
+        own->sizes[own->rank - 2] < BATCH_ROWS_MIN || own->sizes[own->rank - 1] != y->sizes[y->rank - 1] ||
+        kern_view_elements(y) != kern_view_elements(own))
+        return false;
+    for (uint32_t d = 0; d + 2 < y->rank; d++)
+        if (y->sizes[d] != 1)
+            return false;
+    shape.rank = y->rank;
+    for (uint32_t d = 0; d < y->rank; d++)
+        shape.sizes[d] = d < y->rank - own->rank ? 1 : own->sizes[d - (y->rank - own->rank)];
+    for (uint32_t t = 0; t <= host->k.input_count; t++)
+        if (t != 1 && !batched(&host->k.tensors[t], &shape, &out->k.tensors[t]))
+            return false;
+    memcpy(shape.sizes + shape.rank - 2, b->sizes + b->rank - 2, 2 * sizeof(*shape.sizes));
+    out->k.tensors[1] = graph_view_broadcast(b, shape.rank, shape.sizes);
+    return true;
+}
+
 static bool fuse(struct graph *graph, struct graph_uses *uses, const struct graph_options *options, uint32_t first,
                  uint32_t second)
 {
-    struct graph_op *host = graph->ops[first], *map = graph->ops[second], fused, shaped;
+    struct graph_op *host = graph->ops[first], *map = graph->ops[second], fused, shaped, split = *host;
     struct graph_program program;
-    if (!graph_map_in_shape(map, &host->k.tensors[host->k.input_count], &shaped))
+    if (!graph_map_in_shape(map, &host->k.tensors[host->k.input_count], &shaped) &&
+        (!split_rows(host, map, &split) || !graph_map_in_shape(map, &split.k.tensors[split.k.input_count], &shaped)))
         return false;
-    uint32_t fed = fed_inputs(&shaped, host);
-    if (!fed || !join(host, &shaped, fed, &program) || !build(host, &shaped, &program, &fused) ||
+    uint32_t fed = fed_inputs(&shaped, &split);
+    if (!fed || !join(&split, &shaped, fed, &program) || !build(&split, &shaped, &program, &fused) ||
         !graph_op_no_worse(graph, options, host, &fused))
         return false;
     fused.k.epilogue = base_arena_copy(&graph->arena, &program.map, sizeof(program.map));

@@ -12,9 +12,10 @@
 #define GEMM_TRANSPOSED 16u /* channels of the epilogue are along M */
 #define GEMM_BFLOAT16   32u /* A, B, and Y unless it is FLOAT32 */
 /* Of large ones: */
-#define GEMM_PLAIN      64u  /* vectors of Y along N, no C and no epilogue */
-#define GEMM_QUICK      128u /* no C; the epilogue adds the early operands in their order, and has at most one step more, \
-                                without an operand */
+#define GEMM_PLAIN 64u /* vectors of Y along N, no C and no epilogue */
+#define GEMM_QUICK                                                                                                     \
+    128u /* no C; the epilogue adds the early operands in their order, and has at most one step more,                  \
+            without an operand */
 
 /* Operands of the epilogue that are loaded before sums are there. */
 #define GEMM_EARLY 2

@@ -283,7 +283,8 @@ static float finish_time(const struct kernel *kernel, const struct kern_op *op, 
     return (float)(kernel->m * kernel->n) * (vectors ? FINISH_US : SCATTER_US);
 }
 
-static float time_of(const struct kernel *kernel, const struct kern_op *op, const struct gemm_meta_params *p, bool packed)
+static float time_of(const struct kernel *kernel, const struct kern_op *op, const struct gemm_meta_params *p,
+                     bool packed)
 {
     const uint64_t tiles = (uint64_t)count(p->m, kernel->m) * count(p->n, kernel->n) * p->batches;
     const float rounds = (float)((tiles + MULTIPROCESSORS - 1) / MULTIPROCESSORS), steps = (float)count(p->k, 32);
@@ -320,8 +321,7 @@ static const struct kernel *choose(const struct kern_op *op, const struct produc
             continue;
         if (forced)
             return kernel;
-        if (!best ||
-            time_of(kernel, op, &product->params, packed) < time_of(best, op, &product->params, packed))
+        if (!best || time_of(kernel, op, &product->params, packed) < time_of(best, op, &product->params, packed))
             best = kernel;
     }
     return best;

@@ -71,10 +71,7 @@ static enum meta_place find_place(const struct kern_view *view, const struct ker
         single = single && fixed;
         channels = channels && (fixed || d == channel);
     }
-    return single     ? META_PLACE_FIRST
-           : alike    ? META_PLACE_RESULT
-           : channels ? META_PLACE_CHANNEL
-                      : META_PLACE_STRIDED;
+    return single ? META_PLACE_FIRST : alike ? META_PLACE_RESULT : channels ? META_PLACE_CHANNEL : META_PLACE_STRIDED;
 }
 
 bool shader_meta_is_strided(const struct kern_op *op, uint32_t channel, uint32_t tensor)
