@@ -7,7 +7,7 @@ usage: zoo.py list
        zoo.py make FOLDER [--type float32,float16] [--batch 1] [--jobs N] [--limit SECONDS] [NAME...]
        zoo.py run FOLDER --adapter cpu [--threads 1] [--clock cpu|wall] [--peers onnxruntime,openvino] [--type float32]
               [--anydml build/tools/anydml] [--provider build/bindings/onnxruntime/libonnxruntime_ep_directml.so] [NAME...]
-       zoo.py run FOLDER --adapter vulkan [--jobs 8] [--peers graph,compiled] [--type float16] [--batch 1] [NAME...]
+       zoo.py run FOLDER --adapter vulkan [--device NUMBER] [--jobs 8] [--peers graph,compiled] [--type float16] [--batch 1] [NAME...]
               both: [--seconds 1] [--limit 300] [--steps 5] [--json FILE] [--document FILE.md]
        zoo.py page DOCUMENT FILE.json...
 
@@ -105,6 +105,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 1) // 2))
     parser.add_argument("--limit", type=float, default=300)
     parser.add_argument("--adapter", choices=PEERS, default="cpu")
+    parser.add_argument("--device", type=int)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--clock", choices=("cpu", "wall"))
     parser.add_argument("--peers")

@@ -72,7 +72,8 @@ def openvino_of(options, inputs):
         "INFERENCE_PRECISION_HINT": "f32", "ENABLE_CPU_PINNING": False})
     request = compiled.create_infer_request()
     for i in compiled.inputs:
-        request.set_tensor(i, openvino.Tensor(inputs[int(i.any_name[1:])].astype(i.element_type.to_dtype())))
+        name = next(n for n in i.names if n[:1] == "x" and n[1:].isdigit())  # one tensor may have several names
+        request.set_tensor(i, openvino.Tensor(inputs[int(name[1:])].astype(i.element_type.to_dtype())))
 
     def run():
         request.infer()

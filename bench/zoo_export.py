@@ -33,6 +33,33 @@ def reference(path, module, inputs):
     return len(outputs)
 
 
+def attend_in_half():
+    """torch's exporter writes the scale and masks of attention in float32 whatever the type, and a graph that is not valid."""
+    import torch
+    from torch.onnx._internal.torchscript_exporter import symbolic_helper, symbolic_opset14 as opset
+
+    def attention(g, query, key, value, mask=None, dropout=0.0, causal=False, scale=None, groups=False):
+        dtype = query.type().dtype()
+        if dtype == torch.float16:
+            number = symbolic_helper._maybe_get_const(scale, "f")
+            if isinstance(number, float):
+                scale = g.op("Constant", value_t=torch.tensor(number, dtype=dtype))
+            if symbolic_helper._maybe_get_const(causal, "b"):
+                mask, causal = opset._causal_attention_mask(g, query, key), False
+                mask = g.op("Cast", mask, to_i=10).setType(query.type())
+            elif mask is not None and not symbolic_helper._is_none(mask) and mask.type().dtype() == torch.bool:
+                zero, least = (g.op("Constant", value_t=torch.tensor([x], dtype=dtype)) for x in (0.0, -float("inf")))
+                mask = g.op("Where", mask, zero, least).setType(query.type())
+        return opset.scaled_dot_product_attention(g, query, key, value, mask, dropout, causal, scale, groups)
+    torch.onnx.register_custom_op_symbolic("aten::scaled_dot_product_attention", attention, OPSET)
+
+
+def check(path):
+    """Exporters write graphs whose types do not agree."""
+    import onnx
+    onnx.shape_inference.infer_shapes(onnx.load(path, load_external_data=False), check_type=True, strict_mode=True)
+
+
 def write(path, module, inputs, outputs, dynamo):
     """Exports to a folder of its own: exporters write large weights as many files."""
     import onnx
@@ -45,7 +72,9 @@ def write(path, module, inputs, outputs, dynamo):
             if dynamo:
                 torch.onnx.export(module, inputs, made, dynamo=True, opset_version=OPSET, verbose=False, **names)
             else:
+                attend_in_half()
                 torch.onnx.export(module, inputs, made, dynamo=False, opset_version=OPSET, **names)
+        check(made)
         if sum(os.path.getsize(os.path.join(folder, f)) for f in os.listdir(folder)) > EXTERNAL or len(os.listdir(folder)) > 1:
             model = onnx.load(made)
             large = sum(len(t.raw_data) for t in model.graph.initializer) > EXTERNAL

@@ -415,9 +415,10 @@ def flux(batch):
     places = torch.zeros(1024, 3)
     places[:, 1], places[:, 2] = torch.arange(1024) // 32, torch.arange(1024) % 32
 
-    def run(m, x, text, pooled, t):
-        return m(x, text, pooled, t, places.to(x.device), torch.zeros(256, 3, device=x.device), return_dict=False)[0]
-    return call(model, run), (normal(batch, 1024, 64), normal(batch, 256, 2048), normal(batch, 768), torch.full((batch,), 0.5))
+    def run(m, x, text, pooled, t, places, none):
+        return m(x, text, pooled, t, places, none, return_dict=False)[0]
+    return call(model, run), (normal(batch, 1024, 64), normal(batch, 256, 2048), normal(batch, 768), torch.full((batch,), 0.5), places,
+                              torch.zeros(256, 3))
 
 
 # ---- weights ----
@@ -468,8 +469,7 @@ def make(name, batch=1, calibrated=True):
     inputs = tuple(x.half().float() if x.is_floating_point() else x for x in inputs)
     if calibrated:
         with torch.no_grad():
-            calibrate(module, lambda: module(*[torch.cat([x, x.flip(-1)]) if x.is_floating_point() else torch.cat([x, x])
-                                               for x in inputs]))
+            calibrate(module, lambda: module(*[torch.cat([x, x.flip(-1)]) for x in inputs]))
         for x in (*module.parameters(), *module.buffers()):
             if x.is_floating_point():
                 x.data = x.data.half().float()

@@ -134,11 +134,22 @@ def lines(data):
     return out
 
 
-def write(path, data):
+def merged(files):
+    """Results of the same conditions are one table, in which later ones take precedence."""
+    found = {}
+    for data in files:
+        key = tuple(str(data["conditions"].get(k)) for k in ("adapter", "type", "batch", "threads", "clock"))
+        one = found.setdefault(key, dict(conditions={}, results={}))
+        one["conditions"] = data["conditions"]
+        one["results"] |= {r["name"]: r for r in data["results"]}
+    return [dict(conditions=one["conditions"], results=list(one["results"].values())) for one in found.values()]
+
+
+def write(path, files):
     with open(path, encoding="utf-8") as file:
         parts = file.read().split(MARK)
     if len(parts) != 3:
         raise Failed(f"{path} does not have two lines {MARK}")
-    parts[1] = "\n\n" + "\n".join(line for one in data for line in lines(one)) + "\n"
+    parts[1] = "\n\n" + "\n".join(line for one in merged(files) for line in lines(one)) + "\n"
     with open(path, "w", encoding="utf-8") as file:
         file.write(MARK.join(parts))

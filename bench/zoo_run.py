@@ -53,7 +53,6 @@ def conditions(args):
                       load=os.getloadavg()[0])
         found["versions"] = {p: importlib.metadata.version(p) for p in args.peers}
     else:
-        args.device = None
         found |= dict(device=gpu.device_of(args), versions=gpu_peers.versions())
         args.device = found["device"]["index"]
     return found
@@ -183,6 +182,7 @@ class Wave:
         import zoo_torch
         context = multiprocessing.get_context("fork")
         self.workers, self.ready = {}, {}
+        os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(max(1, (os.cpu_count() or 1) // args.jobs)))
         for name in names:
             ours, theirs = context.Pipe()
             process = context.Process(target=zoo_torch.serve, args=(theirs, name, args.type[0], args.batch, "compiled" in args.peers))
