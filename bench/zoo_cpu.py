@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One network of bench/zoo.py on the CPU: AnyDML's execution provider, ONNX Runtime's CPU provider and OpenVINO in one process,
+in turns.
+
+usage: zoo_cpu.py JSON, the options of measure(); prints the result as its last line.
+"""
+import glob
+import json
+import os
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+LEAST = 3  # runs of each program
+
+
+def load(path):
+    """Returns the inputs and the reference outputs."""
+    with np.load(path) as file:
+        arrays = dict(file)
+    inputs, outputs = ([arrays[f"{c}{i}"] for i in range(sum(k[0] == c for k in arrays))] for c in "xy")
+    return inputs, outputs
+
+
+def difference(found, wanted):
+    """Returns the largest of all outputs' root mean squares of differences, relative to that of the reference; infinite if
+    sizes differ or values are not finite."""
+    if len(found) != len(wanted):
+        return float("inf")
+    worst = 0.0
+    for a, b in zip(found, wanted):
+        a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+        if a.shape != b.shape or not np.isfinite(a).all():
+            return float("inf")
+        worst = max(worst, float(np.sqrt(np.mean((a - b) ** 2)) / (np.sqrt(np.mean(b**2)) + 1e-12)))
+    return worst
+
+
+# ---- programs: a function that makes one, which returns a function that runs it, and what must stay alive ----
+
+def feeds_of(session, inputs):
+    """Inputs in the types of the model; exporters may remove unused ones."""
+    types = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(int64)": np.int64, "tensor(bool)": np.bool_}
+    return {i.name: inputs[int(i.name[1:])].astype(types[i.type]) for i in session.get_inputs()}
+
+
+def session_of(options, device, strict):
+    import onnxruntime as ort
+    settings = ort.SessionOptions()
+    settings.intra_op_num_threads, settings.inter_op_num_threads = options["threads"], 1
+    settings.log_severity_level = 4
+    if device is None:
+        return ort.InferenceSession(options["model"], settings, providers=["CPUExecutionProvider"])
+    settings.add_provider_for_devices([device], {})
+    if strict:
+        settings.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    return ort.InferenceSession(options["model"], settings)
+
+
+def runner(session, inputs):
+    feeds = feeds_of(session, inputs)
+    return lambda: session.run(None, feeds)
+
+
+def openvino_of(options, inputs):
+    import openvino
+    core = openvino.Core()
+    compiled = core.compile_model(core.read_model(options["model"]), "CPU", {
+        "INFERENCE_NUM_THREADS": options["threads"], "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_PRECISION_HINT": "f32", "ENABLE_CPU_PINNING": False})
+    request = compiled.create_infer_request()
+    for i in compiled.inputs:
+        name = next(n for n in i.names if n[:1] == "x" and n[1:].isdigit())  # one tensor may have several names
+        request.set_tensor(i, openvino.Tensor(inputs[int(name[1:])].astype(i.element_type.to_dtype())))
+
+    def run():
+        request.infer()
+        return [request.get_output_tensor(i).data for i in range(len(compiled.outputs))]
+    return run
+
+
+def provider_device(library):
+    import onnxruntime as ort
+    ort.register_execution_provider_library("anydml", os.path.abspath(library))
+    return next(d for d in ort.get_ep_devices() if d.ep_name == "AnyDMLExecutionProvider")
+
+
+def begin(options, inputs, make, result):
+    """Makes a program and runs it once; its errors are part of the result."""
+    start = time.process_time()
+    try:
+        run = make()
+        result["load_ms"] = (time.process_time() - start) * 1e3
+        found = run()
+        result["first_ms"] = (time.process_time() - start) * 1e3 - result["load_ms"]
+        result["difference"] = difference(found, options["wanted"])
+        return run
+    except Exception as error:
+        result["error"] = f"{type(error).__name__}: {' '.join(str(error).split())[:400]}"
+        return None
+
+
+def anydml_of(options, inputs, device, result):
+    """All nodes in the provider; if it does not take them, those that it does."""
+    try:
+        return runner(session_of(options, device, True), inputs)
+    except Exception as error:
+        result["falls_back"] = " ".join(str(error).split())[:300]
+        return runner(session_of(options, device, False), inputs)
+
+
+def turns(options, programs, results):
+    """Adds the median and the least milliseconds of each program, which alternate."""
+    clock = time.process_time if options["clock"] == "cpu" else time.perf_counter
+    times, end = {key: [] for key in programs}, time.perf_counter() + options["seconds"] * len(programs)
+    while time.perf_counter() < end or len(next(iter(times.values()))) < LEAST:
+        for key, run in programs.items():
+            start = clock()
+            run()
+            times[key].append((clock() - start) * 1e3)
+    for key, taken in times.items():
+        results[key] |= dict(ms=float(np.median(taken)), min_ms=min(taken), runs=len(taken))
+
+
+def ort_steps(options, inputs, device=None):
+    """Returns (operator, name, least milliseconds, provider) of each node by ONNX Runtime's profile."""
+    import onnxruntime as ort
+    with tempfile.TemporaryDirectory() as folder:
+        settings = ort.SessionOptions()
+        settings.intra_op_num_threads, settings.log_severity_level = options["threads"], 4
+        settings.enable_profiling, settings.profile_file_prefix = True, os.path.join(folder, "profile")
+        if device:
+            settings.add_provider_for_devices([device], {})
+        session = ort.InferenceSession(options["model"], settings, **({} if device else {"providers": ["CPUExecutionProvider"]}))
+        run = runner(session, inputs)
+        for _ in range(LEAST):
+            run()
+        with open(session.end_profiling(), encoding="utf-8") as file:
+            events = json.load(file)
+    nodes = {}
+    for event in events:
+        if event.get("cat") == "Node" and event["name"].endswith("_kernel_time"):
+            name, args = event["name"][:-len("_kernel_time")], event["args"]
+            ms = event["dur"] / 1e3
+            if name not in nodes or nodes[name][2] > ms:
+                nodes[name] = args["op_name"], name, ms, args.get("provider", "")
+    return list(nodes.values())
+
+
+def measure(options):
+    inputs, options["wanted"] = load(options["arrays"])
+    results = {key: {} for key in ("anydml", *options["peers"])}
+    device, programs = provider_device(options["library"]), {}
+    first = begin(options, inputs, lambda: anydml_of(options, inputs, device, results["anydml"]), results["anydml"])
+    if first:
+        del first
+        again = {}
+        programs["anydml"] = begin(options, inputs, lambda: anydml_of(options, inputs, device, {}), again)
+        results["anydml"]["warm_load_ms"] = again["load_ms"]
+    makes = {"onnxruntime": lambda: runner(session_of(options, None, False), inputs),
+             "openvino": lambda: openvino_of(options, inputs)}
+    for key in options["peers"]:
+        programs[key] = begin(options, inputs, makes[key], results[key])
+    programs = {key: run for key, run in programs.items() if run}
+    turns(options, programs, results)
+    if "falls_back" in results["anydml"]:
+        nodes = ort_steps(options, inputs, device)
+        results["anydml"]["host"] = sorted({op for op, _, _, provider in nodes if provider == "CPUExecutionProvider"})
+    programs.clear()
+    steps = ort_steps(options, inputs) if options["steps"] and "onnxruntime" in results else []
+    return dict(programs=results, ort_steps=steps, type_bytes=sum(os.path.getsize(f) for f in glob.glob(options["model"] + "*")))
+
+
+if __name__ == "__main__":
+    print("\n" + json.dumps(measure(json.loads(sys.argv[1]))))

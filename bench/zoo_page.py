@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of the results of bench/zoo.py."""
+import math
+import statistics
+
+from all import digits, table, two
+from gpu_page import Failed
+
+MARK = "<!-- bench/zoo.py -->"
+NAMES = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "graph": "eager", "compiled": "torch.compile"}
+TOLERANCE = {"float32": 1e-3, "float16": 3e-2}  # of root mean squares, relative to the reference's
+
+
+def time_of(result, key):
+    """Medians; on a CPU that others use, the least."""
+    program = result.get("programs", {}).get(key, {})
+    return program.get("min_ms", program.get("ms"))
+
+
+def ratio(result, peers):
+    """The time relative to that of the fastest peer."""
+    ours, theirs = time_of(result, "anydml"), [t for t in (time_of(result, p) for p in peers) if t]
+    return ours / min(theirs) if ours and theirs else None
+
+
+def ratio_to(result, peer):
+    return ratio(result, [peer])
+
+
+def wrong(result, kind):
+    """Returns why a result is not to be trusted, or nothing."""
+    programs = result.get("programs", {})
+    reasons = [] if "error" not in result else [result["error"]]
+    for key, program in programs.items():
+        name = "AnyDML" if key == "anydml" else NAMES[key]
+        if "error" in program:
+            reasons.append(f"{name}: {program['error']}")
+        elif program.get("difference", 0) > TOLERANCE[kind]:
+            reasons.append(f"{name}: results differ from the reference by {program['difference']:.2g}")
+    if "host" in programs.get("anydml", {}):
+        reasons.append(f"AnyDML leaves to ONNX Runtime: {', '.join(programs['anydml']['host'])}")
+    return "; ".join(reasons)
+
+
+def line(conditions, result):
+    """One line for those who wait."""
+    times = ", ".join(f"{key} {digits(time_of(result, key))}" for key in ("anydml", *conditions["peers"]))
+    found = ratio(result, conditions["peers"])
+    return f"{result['name']}: {times} ms; ratio {two(found)}; {result.get('spent_s', 0):.0f} s {wrong(result, conditions['type'])}"
+
+
+def summary(ratios, what):
+    if not ratios:
+        return f"{what}: no ratios."
+    mean = math.exp(statistics.mean(math.log(r) for r in ratios))
+    above = [sum(r > limit for r in ratios) for limit in (1.0, 1.05)]
+    return (f"{what}: {len(ratios)} networks, geometric mean {mean:.2f}, worst {max(ratios):.2f}, "
+            f"{above[0]} above 1.0, {above[1]} above 1.05.")
+
+
+def introduction(data):
+    c = data["conditions"]
+    versions = "".join(f", {NAMES.get(name, name)} {version}" for name, version in c["versions"].items())
+    if c["adapter"] == "cpu":
+        busy = statistics.mean([r["others"] for r in data["results"] if "others" in r] or [0])
+        what = "CPU time of the process" if c["clock"] == "cpu" else "time"
+        return (f"{c['date']}, {c['processors']} CPUs, {c['machine']}{versions}; {c['type']}, {c['threads']} thread"
+                f"{'s' * (c['threads'] > 1)}, {what} of one run, the least, milliseconds. Load by others (and waiting for "
+                f"processes of the measurement itself): {c['load']:.1f} at the start.{' The machine was busy.' if busy > 0.5 or c['load'] > 0.5 else ''}")
+    device = c["device"]
+    return (f"{c['date']}, {device['name']} (driver {device['driver']}){versions}; {c['type']}, milliseconds on the device, medians of "
+            f"{c['seconds']:g} s.")
+
+
+def main_table(data):
+    c, rows = data["conditions"], []
+    cpu = c["adapter"] == "cpu"
+    known = sorted((r for r in data["results"] if ratio(r, c["peers"])), key=lambda r: -ratio(r, c["peers"]))
+    rest = [r for r in data["results"] if not ratio(r, c["peers"]) and time_of(r, "anydml")]
+    for result in known + rest:
+        programs, ours = result["programs"], result["programs"]["anydml"]
+        cells = [result["name"], digits(time_of(result, "anydml"))]
+        for peer in c["peers"]:
+            cells += [digits(time_of(result, peer)), two(ratio_to(result, peer))]
+        cells += [two(ratio(result, c["peers"]))]
+        if not cpu:
+            cells += [digits(ours.get("copies_ms")), digits(programs.get("graph", {}).get("copies_ms"))]
+        cells += [digits(ours.get("load_ms")), digits(ours.get("warm_load_ms"))]
+        cells += [digits(programs.get(p, {}).get("load_ms")) for p in c["peers"] if p != "graph"]
+        cells += [f"{ours['difference']:.1g}" if "difference" in ours else "-"]
+        rows.append(cells)
+    head = ["network", "AnyDML"]
+    for peer in c["peers"]:
+        head += [NAMES[peer], "ratio"]
+    head += ["to the fastest"] + ([] if cpu else ["with copies", "eager with copies"]) + ["creation", "warm"]
+    head += [f"{NAMES[p]} creation" for p in c["peers"] if p != "graph"] + ["difference"]
+    return table(head, rows) if rows else []
+
+
+def failures(data):
+    found = [(r["name"], wrong(r, data["conditions"]["type"])) for r in data["results"]]
+    return [f"- {name}: {text}" for name, text in found if text]
+
+
+def step_lines(data):
+    """The steps of networks that are slower than the fastest peer; on a GPU of all."""
+    c, rows = data["conditions"], []
+    cpu = c["adapter"] == "cpu"
+    for result in sorted(data["results"], key=lambda r: -(ratio(r, c["peers"]) or 0)):
+        if not result.get("steps") or (c["peers"] and (ratio(result, c["peers"]) or 0) <= 1):
+            continue
+        for number, step in enumerate(result["steps"]):
+            name = " ".join(step["names"])[:70]
+            first = f"{result['name']}, {two(ratio(result, c['peers']))}" if number == 0 else ""
+            rows.append([first, step["kernel"], name.replace("|", "/"), digits(step["ms"])] +
+                        ([digits(step["theirs"]), " ".join(dict.fromkeys(step["ops"]))[:40]] if cpu else []))
+        if result.get("rest"):
+            rows.append(["", "", "", "", "", "fused otherwise: " + ", ".join(f"{op} {digits(ms)}" for op, ms in result["rest"])])
+    head = ["network, ratio", "kernel", "nodes", "AnyDML"] + (["ONNX Runtime", "its operators"] if cpu else [])
+    return table(head, rows) if rows else []
+
+
+def lines(data):
+    c = data["conditions"]
+    out = [introduction(data), ""]
+    out += [summary([r for r in (ratio_to(result, p) for result in data["results"]) if r], f"Ratio to {NAMES[p]}") for p in c["peers"]]
+    if len(c["peers"]) > 1:
+        out.append(summary([r for r in (ratio(result, c["peers"]) for result in data["results"]) if r], "Ratio to the fastest"))
+    out += ["", *main_table(data), ""]
+    bad = failures(data)
+    out += (["Failures and differences:", "", *bad, ""] if bad else [])
+    steps = step_lines(data) if c["steps"] else []
+    out += (["Steps of the networks above 1.0:", "", *steps, ""] if steps else [])
+    return out
+
+
+def merged(files):
+    """Results of the same conditions are one table, in which later ones take precedence."""
+    found = {}
+    for data in files:
+        key = tuple(str(data["conditions"].get(k)) for k in ("adapter", "type", "batch", "threads", "clock"))
+        one = found.setdefault(key, dict(conditions={}, results={}))
+        one["conditions"] = data["conditions"]
+        one["results"] |= {r["name"]: r for r in data["results"]}
+    return [dict(conditions=one["conditions"], results=list(one["results"].values())) for one in found.values()]
+
+
+def write(path, files):
+    with open(path, encoding="utf-8") as file:
+        parts = file.read().split(MARK)
+    if len(parts) != 3:
+        raise Failed(f"{path} does not have two lines {MARK}")
+    parts[1] = "\n\n" + "\n".join(line for one in merged(files) for line in lines(one)) + "\n"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(MARK.join(parts))

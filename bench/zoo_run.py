@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the networks of bench/zoo.py: the processes that measure one network each, and AnyDML's command."""
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+import all as networks_on_cpus
+import gpu
+import gpu_peers
+import numpy as np
+import turns
+import zoo_cpu
+import zoo_export
+import zoo_networks
+
+TRACES = 3  # of whose steps the shortest count
+
+
+class Failed(Exception):
+    pass
+
+
+def short(text):
+    return " ".join(text.split())[-500:]
+
+
+def output_of(command, end, env=None, before=None):
+    """Returns stdout; raises Failed with the end of stderr."""
+    try:
+        left = end - time.monotonic()
+        if left <= 0:
+            raise Failed("the time limit")
+        result = subprocess.run(command, capture_output=True, text=True, check=False, env=env, timeout=left)
+    except subprocess.TimeoutExpired:
+        raise Failed(f"the time limit, in {before or os.path.basename(command[0])}") from None
+    if result.returncode:
+        lines = [line for line in result.stderr.strip().splitlines() if line.strip()]
+        raise Failed(f"exit code {result.returncode}: {short(' '.join(lines[-2:]))}")
+    return result.stdout
+
+
+def conditions(args):
+    found = dict(date=time.strftime("%Y-%m-%d"), adapter=args.adapter, type=args.type[0], batch=args.batch, seconds=args.seconds,
+                 peers=args.peers, versions={}, steps=args.steps)
+    if args.adapter == "cpu":
+        import importlib.metadata
+        found |= dict(machine=networks_on_cpus.machine(), processors=os.cpu_count(), threads=args.threads, clock=args.clock,
+                      load=os.getloadavg()[0])
+        found["versions"] = {p: importlib.metadata.version(p) for p in args.peers}
+    else:
+        found |= dict(device=gpu.device_of(args), versions=gpu_peers.versions())
+        args.device = found["device"]["index"]
+    return found
+
+
+# ---- steps ----
+
+def trace_of(command, end, env):
+    """Returns [milliseconds, kernel, names of nodes, operator] of each step, the least of several traces."""
+    least = []
+    for _ in range(TRACES):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "trace.json")
+            output_of([*command, "--trace", path], end, env)
+            with open(path, encoding="utf-8") as file:
+                events = json.load(file)
+        events = events["traceEvents"] if isinstance(events, dict) else events
+        steps = [e for e in events if e.get("cat") == "step"]
+        found = [[e["dur"] / 1e3, e["args"].get("kernel", ""), names_of(e), e["args"].get("op", e["name"])] for e in steps]
+        least = [min(pair) for pair in zip(least, found)] if len(least) == len(found) else found
+    return least
+
+
+def names_of(event):
+    names = event["args"].get("names", event["name"])
+    return [n.strip() for n in names.split(",")] if isinstance(names, str) else list(names)
+
+
+def losses(steps, nodes, count):
+    """Returns the steps that lose the most to ONNX Runtime's nodes of the same names, and the time of nodes without a step, by
+    operator: fused ones have other names."""
+    by_name, taken, rows = {}, set(), []
+    for op, name, ms, _ in nodes:
+        by_name[re.sub(r"_(nchwc|token_\d+)$", "", name)] = op, name, ms
+    for ms, kernel, names, _ in steps:
+        theirs = [by_name[n] for n in names if n in by_name and by_name[n][1] not in taken]
+        taken.update(name for _, name, _ in theirs)
+        rows.append(dict(kernel=kernel, names=names[:3], ms=ms, theirs=sum(t[2] for t in theirs), ops=[t[0] for t in theirs]))
+    rest = {}
+    for op, name, ms, _ in nodes:
+        if name not in taken:
+            rest[op] = rest.get(op, 0) + ms
+    rows.sort(key=lambda r: r["theirs"] - r["ms"])
+    return rows[:count], sorted(rest.items(), key=lambda r: -r[1])[:count]
+
+
+def by_kernel(steps, count):
+    kernels = {}
+    for ms, kernel, _, _ in steps:
+        kernels.setdefault(kernel, []).append(ms)
+    return sorted(([sum(t), len(t), kernel] for kernel, t in kernels.items()), reverse=True)[:count]
+
+
+# ---- the CPU ----
+
+def run_cpu(args, name, end):
+    path, arrays = zoo_export.file_of(args.folder, name, args.type[0] == "float16"), os.path.join(args.folder, f"{name}.npz")
+    env = dict(networks_on_cpus.environment(args.threads), ANYDML_THREADS=str(args.threads))
+    options = dict(model=path, arrays=arrays, library=args.provider, threads=args.threads, clock=args.clock, peers=args.peers,
+                   seconds=args.seconds, steps=args.steps)
+    pin = ["taskset", "-c", turns.pinned(args.threads)]
+    watch = networks_on_cpus.Watch([])
+    text = output_of([*pin, sys.executable, os.path.join(os.path.dirname(zoo_cpu.__file__), "zoo_cpu.py"), json.dumps(options)], end, env,
+                     "measuring")
+    result = json.loads(text.splitlines()[-1])
+    result["others"] = watch.result()
+    nodes = result.pop("ort_steps")
+    if args.steps and "ms" in result["programs"]["anydml"]:
+        steps = trace_of([*pin, args.anydml, "bench", path, "--device", "cpu", "--threads", str(args.threads), "--seconds", "0"], end, env)
+        result["steps"], result["rest"] = losses(steps, nodes, args.steps)
+        result["kernels"] = by_kernel(steps, args.steps)
+        result["nodes"] = sorted(((ms, op, n) for op, n, ms, _ in nodes), reverse=True)[:args.steps]
+        result["step_count"], result["step_ms"] = len(steps), sum(s[0] for s in steps)
+    return result
+
+
+# ---- a GPU ----
+
+def anydml_gpu(args, path, arrays, end):
+    """Two processes: one without cached pipelines that measures, one with them whose results are compared."""
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        env = dict(os.environ, ANYDML_CACHE_DIR=folder, ANYDML_TELEMETRY="0", __GL_SHADER_DISK_CACHE_PATH=folder)
+        try:
+            text = output_of([args.anydml, "bench", path, "--device", str(args.device), "--seconds",
+                              str(args.seconds + gpu_peers.WARM), "--json"], end, env)
+            told = json.loads(text)
+            found |= dict(ms=told.get("device_ms") or told["median_ms"], run_ms=told.get("no_copies_ms"), copies_ms=told["median_ms"],
+                          load_ms=told["compile_ms"] + told["initialize_ms"], temporary=told["temporary_bytes"])
+            found |= compared(args, path, arrays, folder, end, env)
+        except Failed as failure:
+            found["error"] = str(failure)
+    steps = found.pop("steps", [])
+    return found, steps
+
+
+def compared(args, path, arrays, folder, end, env):
+    import onnx
+    inputs, wanted = zoo_cpu.load(arrays)
+    graph = onnx.load(path, load_external_data=False).graph
+    command = [args.anydml, "run", path, "--device", str(args.device), "--trace", os.path.join(folder, "trace.json")]
+    for i in graph.input:
+        kind = onnx.helper.tensor_dtype_to_np_dtype(i.type.tensor_type.elem_type)
+        file = os.path.join(folder, f"{i.name}.npy")
+        np.save(file, inputs[int(i.name[1:])].astype(kind))
+        command += ["--input", f"{i.name}={file}"]
+    for o in graph.output:
+        command += ["--output", f"{o.name}={folder}/{o.name}.npy"]
+    text = output_of(command, end, env)
+    found = [np.load(os.path.join(folder, f"{o.name}.npy")) for o in graph.output]
+    times = re.search(r"compiling ([0-9.]+) ms, initialising ([0-9.]+) ms", text)
+    with open(os.path.join(folder, "trace.json"), encoding="utf-8") as file:
+        events = json.load(file)
+    events = events["traceEvents"] if isinstance(events, dict) else events
+    steps = [[e["dur"] / 1e3, e["args"].get("kernel", ""), names_of(e), e["args"].get("op", e["name"])] for e in events
+             if e.get("cat") == "step"]
+    return dict(difference=zoo_cpu.difference(found, wanted), steps=steps,
+                warm_load_ms=float(times[1]) + float(times[2]) if times else None)
+
+
+class Wave:
+    """The peers of some networks, prepared at the same time."""
+
+    def __init__(self, args, names):
+        import multiprocessing
+
+        import zoo_torch
+        context = multiprocessing.get_context("fork")
+        self.workers, self.ready = {}, {}
+        os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(max(1, (os.cpu_count() or 1) // args.jobs)))
+        for name in names:
+            ours, theirs = context.Pipe()
+            process = context.Process(target=zoo_torch.serve, args=(theirs, name, args.type[0], args.batch, "compiled" in args.peers))
+            process.start()
+            theirs.close()
+            self.workers[name] = process, ours
+        end = time.monotonic() + args.limit
+        for name in names:
+            self.ready[name] = self.answer(name, end)
+
+    def answer(self, name, end):
+        connection = self.workers[name][1]
+        try:
+            return connection.recv() if connection.poll(max(0, end - time.monotonic())) else dict(error="the time limit")
+        except EOFError:
+            return dict(error="its process ended")
+
+    def measure(self, name, seconds, end):
+        if self.ready[name] != "ready":
+            return self.ready[name]
+        self.workers[name][1].send(seconds)
+        return self.answer(name, end)
+
+    def stop(self):
+        for process, connection in self.workers.values():
+            connection.close()
+            process.kill()
+            process.join()
+
+
+def run_gpu(args, name, wave, end):
+    path, arrays = zoo_export.file_of(args.folder, name, args.type[0] == "float16"), os.path.join(args.folder, f"{name}.npz")
+    programs = {}
+    programs["anydml"], steps = anydml_gpu(args, path, arrays, end)
+    if wave:
+        found = wave.measure(name, args.seconds, end)
+        for key in args.peers:
+            error = found.get("error") or found.get(f"{key}_error")
+            programs[key] = found.get(key) or dict(error=error or "no result")
+        if "compiled" in programs and "compile_s" in found:
+            programs["compiled"]["load_ms"] = found["compile_s"] * 1e3
+    top = sorted(steps, reverse=True)[:args.steps]
+    return dict(programs=programs, kernels=by_kernel(steps, args.steps), step_count=len(steps), step_ms=sum(s[0] for s in steps),
+                steps=[dict(kernel=kernel, names=names[:3], op=op[:120], ms=ms) for ms, kernel, names, op in top])
+
+
+# ---- all networks ----
+
+def made(args, keep):
+    """Returns the networks of the folder; those that were asked for and are not there have an error."""
+    half = args.type[0] == "float16"
+    names = args.names or [n for n in zoo_networks.NETWORKS if os.path.exists(zoo_export.file_of(args.folder, n, half))]
+    for name in names:
+        if not os.path.exists(zoo_export.file_of(args.folder, name, half)):
+            keep(dict(name=name, error="not made"))
+    return [n for n in names if os.path.exists(zoo_export.file_of(args.folder, n, half))]
+
+
+def guarded(run, args, name, *more):
+    begin = time.monotonic()
+    try:
+        result = run(args, name, *more, begin + args.limit)
+    except Exception as failure:  # of one network
+        result = dict(error=short(f"{'' if isinstance(failure, Failed) else type(failure).__name__ + ': '}{failure}"))
+    size = sum(os.path.getsize(f) for f in glob.glob(zoo_export.file_of(args.folder, name, args.type[0] == "float16") + "*"))
+    return dict(name=name, file_bytes=size, spent_s=time.monotonic() - begin, **result)
+
+
+def has_cuda():
+    """In another process: one that has used CUDA cannot be forked."""
+    program = "import torch, sys; sys.exit(not torch.cuda.is_available())"
+    return subprocess.run([sys.executable, "-c", program], check=False, capture_output=True).returncode == 0
+
+
+def run_all(args, keep):
+    names = made(args, keep)
+    if args.adapter == "cpu":
+        for name in names:
+            keep(guarded(run_cpu, args, name))
+        return
+    peers = args.peers and has_cuda()
+    if peers:
+        zoo_export.import_libraries(names)
+    for start in range(0, len(names), args.jobs if peers else len(names) or 1):
+        some = names[start:start + args.jobs] if peers else names
+        wave = Wave(args, some) if peers else None
+        for name in some:
+            keep(guarded(run_gpu, args, name, wave))
+        if wave:
+            wave.stop()
