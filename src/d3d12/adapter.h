@@ -201,8 +201,8 @@ typedef HRESULT adapter_tiles_map(struct adapter_device *device, struct adapter_
                                   struct adapter_memory *heap, uint64_t heap_offset, uint64_t bytes);
 
 enum adapter_code {
-    ADAPTER_CODE_SPIRV, /* a shader */
-    ADAPTER_CODE_PTX,   /* a vendor-specific kernel (metacommand), for the driver's assembler */
+    ADAPTER_CODE_SPIRV,  /* a shader */
+    ADAPTER_CODE_KERNEL, /* a binary for GPUs of one vendor (metacommand) */
 };
 
 struct adapter_pipeline_desc {
@@ -218,10 +218,10 @@ struct adapter_pipeline_desc {
             bool large_table;          /* of a sequence with more than ADAPTER_TABLE_HEAD addresses */
         } spirv;
         struct {
-            uint32_t bytes;        /* of the unpacked text with its zero */
+            uint32_t bytes;        /* unpacked */
             uint32_t threads;      /* per workgroup */
             uint32_t shared_bytes; /* of shared memory that the kernel does not declare */
-        } ptx;
+        } kernel;
     } u;
 };
 

@@ -31,7 +31,7 @@ static HRESULT test_device(struct dml_device *device)
     uint16_t a[META_TEST_M * META_TEST_K], b[META_TEST_N * META_TEST_K];
     float y[META_TEST_M * META_TEST_N];
     AnydmlDevice *d3d12 = device->d3d12;
-    const struct shader_dispatch dispatch = { .shader = { SHADER_PTX, SHADER_META_meta_test } };
+    const struct shader_dispatch dispatch = { .shader = { SHADER_METACOMMAND, SHADER_META_meta_test } };
     const struct adapter_write inputs[] = { { 0, sizeof(a), a }, { 0, sizeof(b), b } };
     struct meta_test_params block = { .add = 0.5f };
     struct adapter_kernel_test test = { NULL, inputs, ARRAY_SIZE(inputs), &block, sizeof(block), y, sizeof(y) };

@@ -50,12 +50,12 @@ static const char *const names[SHADER_CODE_COUNT] = {
 
 static const struct {
     const char *name;
-    const uint8_t *text; /* packed */
+    const uint8_t *cubin; /* packed */
     uint32_t packed, bytes, threads, shared;
 } metas[SHADER_META_COUNT] = {
 #if SHADERS_METACOMMANDS
 #define META(name, source, threads, shared, defines)                                                                   \
-    { #name, name##_ptx, sizeof(name##_ptx), name##_bytes, threads, shared },
+    { #name, name##_cubin, sizeof(name##_cubin), name##_bytes, threads, shared },
 #else /* -Dmetacommands=disabled: no device has the capability */
 #define META(name, source, threads, shared, defines) { #name, NULL, 0, 0, threads, shared },
 #endif
@@ -66,14 +66,14 @@ static const struct {
 void dml_spirv_describe(const struct shader_dispatch *dispatch, bool large_table, struct adapter_pipeline_desc *out)
 {
     const uint32_t number = dispatch->shader.number;
-    if (dispatch->shader.form == SHADER_PTX) {
-        *out = (struct adapter_pipeline_desc){ .code = ADAPTER_CODE_PTX,
+    if (dispatch->shader.form == SHADER_METACOMMAND) {
+        *out = (struct adapter_pipeline_desc){ .code = ADAPTER_CODE_KERNEL,
                                                .name = metas[number].name,
-                                               .packed = metas[number].text,
+                                               .packed = metas[number].cubin,
                                                .packed_bytes = metas[number].packed,
-                                               .u.ptx = { .bytes = metas[number].bytes,
-                                                          .threads = metas[number].threads,
-                                                          .shared_bytes = metas[number].shared } };
+                                               .u.kernel = { .bytes = metas[number].bytes,
+                                                             .threads = metas[number].threads,
+                                                             .shared_bytes = metas[number].shared } };
         return;
     }
     const struct binary *binary = &(dispatch->shader.form == SHADER_SPIRV_WORDS ? word_shaders : shaders)[number];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack OUTPUT NAME.spv... NAME.ptx...: writes a C header with each shader's words as bytes, least significant 7 bits
- * first, bit 7 set in all bytes except for a word's last: half the size, since most words are small; and with each PTX,
- * zero-terminated and compressed by references to earlier text (put_text). Runs while the libraries are built.
+/* pack OUTPUT NAME.spv... NAME.cubin...: writes a C header with each shader's words as bytes, least significant 7 bits
+ * first, bit 7 set in all bytes except for a word's last: half the size, since most words are small; and with each
+ * metacommand, compressed by references to earlier bytes (put_bytes). Runs while the libraries are built.
  *
  * Shaders declare cooperative matrices by spirv_type, whose parameters are numbers: glslang 12 does not support types
  * there. The type of the elements is such a number (gemm/matrix.glsl), which is replaced by the type here. */
@@ -156,20 +156,20 @@ static int pack(FILE *out, const char *path)
     return 0;
 }
 
-/* ---- texts: runs of bytes, and of bytes that were there before ---- */
+/* ---- binaries: runs of bytes, and of bytes that were there before ---- */
 
-#define TEXT_MAX    (1u << 22)
+#define BINARY_MAX  (1u << 22)
 #define HASHES      (1u << 16)
 #define CANDIDATES  64u /* positions that are compared */
 #define MATCH_LEAST 5u
 
-static uint8_t text[TEXT_MAX];
-static uint32_t heads[HASHES], chain[TEXT_MAX]; /* 1 + the last position with this hash, and the one before that */
+static uint8_t binary[BINARY_MAX];
+static uint32_t heads[HASHES], chain[BINARY_MAX]; /* 1 + the last position with this hash, and the one before that */
 
 static uint32_t hash_at(uint32_t at)
 {
     const uint32_t four =
-        text[at] | (uint32_t)text[at + 1] << 8 | (uint32_t)text[at + 2] << 16 | (uint32_t)text[at + 3] << 24;
+        binary[at] | (uint32_t)binary[at + 1] << 8 | (uint32_t)binary[at + 2] << 16 | (uint32_t)binary[at + 3] << 24;
     return four * 2654435761u >> 16;
 }
 
@@ -182,7 +182,7 @@ static void remember(uint32_t at)
 static uint32_t match_length(uint32_t a, uint32_t b, uint32_t end)
 {
     uint32_t length = 0;
-    while (b + length < end && text[a + length] == text[b + length])
+    while (b + length < end && binary[a + length] == binary[b + length])
         length++;
     return length;
 }
@@ -205,7 +205,7 @@ static void put_run(FILE *out, uint32_t from, uint32_t to, uint32_t *column)
 {
     put_word(out, to - from, column);
     for (; from < to; from++) {
-        *column += (uint32_t)fprintf(out, "%u,", text[from]);
+        *column += (uint32_t)fprintf(out, "%u,", binary[from]);
         if (*column > 110) {
             fputc('\n', out);
             *column = 0;
@@ -214,7 +214,7 @@ static void put_run(FILE *out, uint32_t from, uint32_t to, uint32_t *column)
 }
 
 /* Bytes as they are, their number first; then the length and the distance of a run from before, or 0; and so on. */
-static void put_text(FILE *out, uint32_t count)
+static void put_bytes(FILE *out, uint32_t count)
 {
     uint32_t column = 0, from = 0, distance = 0;
     memset(heads, 0, sizeof(heads));
@@ -234,17 +234,16 @@ static void put_text(FILE *out, uint32_t count)
     fputs("0 };\n", out);
 }
 
-static int pack_text(FILE *out, const char *path)
+static int pack_binary(FILE *out, const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
     FILE *in = fopen(path, "rb");
-    const size_t count = in ? fread(text, 1, TEXT_MAX - 1, in) : 0;
-    if (!in || fclose(in) || count == TEXT_MAX - 1)
+    const size_t count = in ? fread(binary, 1, BINARY_MAX - 1, in) : 0;
+    if (!in || fclose(in) || count == BINARY_MAX - 1)
         return fail(path, "cannot be read");
-    text[count] = 0;
-    fprintf(out, "static const uint8_t %.*s_ptx[] = {\n", (int)(dot - name), name);
-    put_text(out, (uint32_t)count + 1);
-    fprintf(out, "enum { %.*s_bytes = %u };\n", (int)(dot - name), name, (uint32_t)count + 1);
+    fprintf(out, "static const uint8_t %.*s_cubin[] = {\n", (int)(dot - name), name);
+    put_bytes(out, (uint32_t)count);
+    fprintf(out, "enum { %.*s_bytes = %u };\n", (int)(dot - name), name, (uint32_t)count);
     return 0;
 }
 
@@ -253,14 +252,14 @@ int main(int count, char **arguments)
     FILE *out = count > 2 ? fopen(arguments[1], "w") : NULL;
     if (!out)
         return fail(count > 1 ? arguments[1] : "", "cannot be written");
-    bool texts = false;
+    bool binaries = false;
     fputs("/* Made by pack.c of the shaders in shaders.def and cuda/metas.def. */\n", out);
     for (int i = 2; i < count; i++) {
-        const bool is_text = strstr(arguments[i], ".ptx");
-        if (is_text ? pack_text(out, arguments[i]) : pack(out, arguments[i]))
+        const bool is_binary = strstr(arguments[i], ".cubin");
+        if (is_binary ? pack_binary(out, arguments[i]) : pack(out, arguments[i]))
             return 1;
-        texts = texts || is_text;
+        binaries = binaries || is_binary;
     }
-    fprintf(out, "#define SHADERS_METACOMMANDS %d\n", texts);
+    fprintf(out, "#define SHADERS_METACOMMANDS %d\n", binaries);
     return fclose(out) ? fail(arguments[1], "cannot be written") : 0;
 }

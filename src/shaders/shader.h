@@ -60,11 +60,11 @@ enum shader_meta {
 enum shader_form {
     SHADER_SPIRV,       /* a shader */
     SHADER_SPIRV_WORDS, /* the same for devices without SHADER_CAPABILITY_STORAGE */
-    SHADER_PTX,         /* a metacommand */
+    SHADER_METACOMMAND,
 };
 struct shader_identity {
     enum shader_form form;
-    uint32_t number; /* enum shader_code or, of PTX, enum shader_meta */
+    uint32_t number; /* enum shader_code or, of a metacommand, enum shader_meta */
 };
 
 static inline struct shader_identity shader_identity(enum shader_code code)
@@ -90,7 +90,7 @@ struct shader_dispatch {
 
 static inline bool shader_is_meta(const struct shader_dispatch *dispatch)
 {
-    return dispatch->shader.form == SHADER_PTX;
+    return dispatch->shader.form == SHADER_METACOMMAND;
 }
 
 /* The encoding of an address in a metacommand's parameters by `write`: 1 + the index of the buffer's address in the

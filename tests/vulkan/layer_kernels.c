@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* VK_NVX_binary_import on devices without it, whose addresses are the host's, as those of Mesa's lavapipe: the kernel
  * by which libdirectml finds out whether metacommands work is computed here, while it is recorded. Others are made,
- * where they do not fail, and never run. */
+ * where they are complete binaries and do not fail, and never run. */
 #include "layer_next.h"
 
 #include "shaders/cuda/meta_test_params.h"
 
+#include <elf.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,12 +40,21 @@ static VKAPI_ATTR VkResult VKAPI_CALL enumerate(VkPhysicalDevice physical, const
     return result;
 }
 
+/* Unpacked to the last byte: NVIDIA's tools place the program headers last. */
+static bool is_cubin(const VkCuModuleCreateInfoNVX *info)
+{
+    const Elf64_Ehdr *header = info->pData;
+    return info->dataSize > sizeof(*header) && !memcmp(header->e_ident, ELFMAG, SELFMAG) &&
+           header->e_machine == EM_CUDA &&
+           header->e_phoff + (uint64_t)header->e_phnum * header->e_phentsize == info->dataSize;
+}
+
 static VKAPI_ATTR VkResult VKAPI_CALL create_module(VkDevice device, const VkCuModuleCreateInfoNVX *info,
                                                     const VkAllocationCallbacks *allocator, VkCuModuleNVX *out)
 {
-    (void)device, (void)info, (void)allocator;
+    (void)device, (void)allocator;
     *out = (VkCuModuleNVX)&control;
-    return layer_enter(LAYER_KERNEL);
+    return is_cubin(info) ? layer_enter(LAYER_KERNEL) : VK_ERROR_UNKNOWN;
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL create_function(VkDevice device, const VkCuFunctionCreateInfoNVX *info,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Metacommand kernels by VK_NVX_binary_import: text for NVIDIA's assembler, launched in command buffers between
+/* Metacommand kernels by VK_NVX_binary_import: binaries for NVIDIA's GPUs, launched in command buffers between
  * dispatches. The header is the only specification; parameters are passed as an array of pointers, here one pointer to
  * the block.
  */
@@ -34,11 +34,11 @@ static uint32_t next_number(const uint8_t **at)
     return number;
 }
 
-/* As encoded by put_text() of shaders/pack.c. */
+/* As encoded by put_bytes() of shaders/pack.c. */
 static char *unpack(const uint8_t *at, uint32_t bytes)
 {
-    char *text = malloc(bytes), *to = text;
-    while (text) {
+    char *code = malloc(bytes), *to = code;
+    while (code) {
         const uint32_t run = next_number(&at);
         memcpy(to, at, run);
         to += run;
@@ -50,7 +50,7 @@ static char *unpack(const uint8_t *at, uint32_t bytes)
         for (uint32_t i = 0; i < length; i++) /* it may run into itself */
             *to++ = *from++;
     }
-    return text;
+    return code;
 }
 
 VkResult vulkan_kernel_build(struct adapter_device *device, struct adapter_pipeline *pipeline)
@@ -58,14 +58,14 @@ VkResult vulkan_kernel_build(struct adapter_device *device, struct adapter_pipel
     const struct vulkan_kernels *kernels = &device->kernels;
     if (!kernels->launch)
         return VK_ERROR_FEATURE_NOT_PRESENT;
-    char *text = unpack(pipeline->desc.packed, pipeline->desc.u.ptx.bytes);
-    if (!text)
+    char *code = unpack(pipeline->desc.packed, pipeline->desc.u.kernel.bytes);
+    if (!code)
         return VK_ERROR_OUT_OF_HOST_MEMORY;
     const VkCuModuleCreateInfoNVX module = { .sType = VK_STRUCTURE_TYPE_CU_MODULE_CREATE_INFO_NVX,
-                                             .dataSize = pipeline->desc.u.ptx.bytes,
-                                             .pData = text };
+                                             .dataSize = pipeline->desc.u.kernel.bytes,
+                                             .pData = code };
     VkResult result = kernels->create_module(device->handle, &module, NULL, &pipeline->module);
-    free(text);
+    free(code);
     if (result != VK_SUCCESS) {
         pipeline->module = VK_NULL_HANDLE;
         return result;
@@ -110,10 +110,10 @@ void vulkan_kernel_launch(const struct adapter_device *device, VkCommandBuffer c
                                      .gridDimX = groups[0],
                                      .gridDimY = groups[1],
                                      .gridDimZ = groups[2],
-                                     .blockDimX = pipeline->desc.u.ptx.threads,
+                                     .blockDimX = pipeline->desc.u.kernel.threads,
                                      .blockDimY = 1,
                                      .blockDimZ = 1,
-                                     .sharedMemBytes = pipeline->desc.u.ptx.shared_bytes,
+                                     .sharedMemBytes = pipeline->desc.u.kernel.shared_bytes,
                                      .paramCount = 1,
                                      .pParams = parameters };
     device->kernels.launch(commands, &info);

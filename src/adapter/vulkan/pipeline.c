@@ -28,7 +28,7 @@ static struct base_hash hash_of(const struct adapter_pipeline_desc *desc)
 {
     const struct base_hash code = base_hash(desc->packed, desc->packed_bytes);
     uint64_t all[4 + VULKAN_SPECIALIZATION_MAX] = { code.low, code.high };
-    if (desc->code == ADAPTER_CODE_PTX)
+    if (desc->code == ADAPTER_CODE_KERNEL)
         return code;
     all[2] = desc->u.spirv.constant_count;
     all[3] = desc->u.spirv.large_table;
@@ -43,9 +43,9 @@ static bool is_like(const struct adapter_pipeline *pipeline, const struct adapte
     const struct adapter_pipeline_desc *own = &pipeline->desc;
     if (pipeline->hash.low != hash.low || pipeline->hash.high != hash.high || own->code != desc->code)
         return false;
-    if (desc->code == ADAPTER_CODE_PTX)
-        return own->u.ptx.bytes == desc->u.ptx.bytes && own->u.ptx.threads == desc->u.ptx.threads &&
-               own->u.ptx.shared_bytes == desc->u.ptx.shared_bytes;
+    if (desc->code == ADAPTER_CODE_KERNEL)
+        return own->u.kernel.bytes == desc->u.kernel.bytes && own->u.kernel.threads == desc->u.kernel.threads &&
+               own->u.kernel.shared_bytes == desc->u.kernel.shared_bytes;
     const uint32_t count = desc->u.spirv.constant_count;
     return own->u.spirv.words == desc->u.spirv.words && own->u.spirv.constant_count == count &&
            own->u.spirv.large_table == desc->u.spirv.large_table &&
@@ -131,7 +131,7 @@ static void name_pipeline(struct adapter_device *device, const struct adapter_pi
 
 static VkResult build(struct adapter_device *device, struct adapter_pipeline *pipeline)
 {
-    if (pipeline->desc.code == ADAPTER_CODE_PTX)
+    if (pipeline->desc.code == ADAPTER_CODE_KERNEL)
         return vulkan_kernel_build(device, pipeline);
     struct spirv_constant values[VULKAN_SPECIALIZATION_MAX + VULKAN_SPECIALIZATION_OWN];
     VkSpecializationMapEntry entries[ARRAY_SIZE(values)];
@@ -239,10 +239,12 @@ static bool take_job(struct job *job, const struct adapter_pipeline_desc *descs,
 static HRESULT result_of(const struct adapter_pipeline *pipeline)
 {
     const VkResult result = pipeline->result;
-    if (pipeline->desc.code != ADAPTER_CODE_PTX || result == VK_SUCCESS || result == VK_ERROR_OUT_OF_HOST_MEMORY ||
+    if (pipeline->desc.code != ADAPTER_CODE_KERNEL || result == VK_SUCCESS || result == VK_ERROR_OUT_OF_HOST_MEMORY ||
         result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_DEVICE_LOST)
         return vulkan_hresult(result);
-    base_log(BASE_LOG_INFO, "vulkan: the driver rejects a metacommand: %d", (int)result);
+    base_log(BASE_LOG_INFO,
+             "vulkan: no metacommands: the driver rejects %s (%d); they need driver 580 and a Hopper GPU",
+             pipeline->desc.name, (int)result);
     return DXGI_ERROR_UNSUPPORTED;
 }
 

@@ -43,7 +43,7 @@ void shader_meta_add(struct shader_work *work, enum shader_meta meta, const uint
                      size_t parameter_bytes)
 {
     struct shader_dispatch *out = &work->dispatches[work->dispatch_count++];
-    out->shader = (struct shader_identity){ SHADER_PTX, meta };
+    out->shader = (struct shader_identity){ SHADER_METACOMMAND, meta };
     memcpy(out->groups, groups, sizeof(out->groups));
     out->parameter_words = (uint32_t)(parameter_bytes / 4);
     out->addresses = addresses;
