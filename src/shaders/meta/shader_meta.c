@@ -59,7 +59,7 @@ u64 shader_meta_place(const struct shader_place *place)
     return shader_meta_place_at(place, 0);
 }
 
-/* Whether the operand is one number, has the result's layout, or is per channel. */
+/* Whether the operand is one number, has the result's layout, or is per channel; else it is META_PLACE_STRIDED. */
 static bool find_place(const struct kern_view *view, const struct kern_view *result, uint32_t channel,
                        enum meta_place *out)
 {
@@ -72,7 +72,7 @@ static bool find_place(const struct kern_view *view, const struct kern_view *res
         single = single && fixed;
         channels = channels && (fixed || d == channel);
     }
-    *out = single ? META_PLACE_FIRST : alike ? META_PLACE_RESULT : META_PLACE_CHANNEL;
+    *out = single ? META_PLACE_FIRST : alike ? META_PLACE_RESULT : channels ? META_PLACE_CHANNEL : META_PLACE_STRIDED;
     return single || alike || channels;
 }
 
@@ -81,6 +81,20 @@ static bool type_fits(DML_TENSOR_DATA_TYPE type, bool bytes)
     return (bytes && (type == DML_TENSOR_DATA_TYPE_UINT8 || type == DML_TENSOR_DATA_TYPE_INT8)) ||
            type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16 ||
            type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
+}
+
+const char *shader_meta_steps_unsupported(const struct kern_op *op)
+{
+    struct kern_epilogue epilogue;
+    const char *reason = shader_epilogue_unsupported(op);
+    if (reason || !op->epilogue)
+        return reason;
+    shader_epilogue_match(op, &epilogue);
+    for (uint32_t i = 0; i < epilogue.count; i++)
+        if (!codes[epilogue.step[i].code] ||
+            (epilogue.step[i].tensor && !type_fits(op->tensors[epilogue.step[i].tensor].type, false)))
+            return "no metacommand with this epilogue";
+    return NULL;
 }
 
 static const char *unsupported_of(const struct kern_op *op, uint32_t channel, bool bytes)

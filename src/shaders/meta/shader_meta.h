@@ -20,6 +20,9 @@ u64 shader_meta_place_at(const struct shader_place *place, uint64_t bytes);
 const char *shader_meta_epilogue_unsupported(const struct kern_op *op, uint32_t channel);
 /* The same for kernels whose epilogues support bytes as well. */
 const char *shader_meta_bytes_unsupported(const struct kern_op *op, uint32_t channel);
+/* The same for kernels whose epilogues support operands of any strides. */
+const char *shader_meta_steps_unsupported(const struct kern_op *op);
+/* Strides of META_PLACE_STRIDED are left to the caller. */
 void shader_meta_epilogue_write(const struct kern_op *op, uint32_t channel, const struct shader_place *places,
                                 struct meta_epilogue *out);
 
