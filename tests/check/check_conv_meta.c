@@ -203,7 +203,7 @@ int main(int argc, char **argv)
 {
     const uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
     const uint32_t cases = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 0) : 100;
-    static const uint32_t pasts[] = { 16, 8, 16, 20, 16 };
+    static const uint32_t pasts[] = { 16, 16, 16, 8, 16, 16, 20 };
     struct check_rng rng = { seed * UINT64_C(0x9e3779b97f4a7c15) | 1 };
     uint32_t taken = 0, ran = 0;
     for (uint32_t i = 0; i < cases; i++) {

@@ -188,7 +188,7 @@ static void run_conv_metas(struct bench *bench, uint64_t seed)
 /* Random ones of check_conv_views.c, with each kernel of conv_meta where it is that; some are not for this row. */
 static void run_conv_views(struct bench *bench, uint32_t count, uint32_t kernels, uint64_t seed)
 {
-    static const uint32_t pasts[] = { 16, 8, 16, 20, 16 }; /* vectors of eight channels, of four, and none */
+    static const uint32_t pasts[] = { 16, 16, 16, 8, 16, 16, 20 }; /* vectors of eight channels, of four, and none */
     struct check_rng rng = { seed * UINT64_C(0x9e3779b97f4a7c15) | 1 };
     struct check_case c;
     bench->norm_wise = true;
