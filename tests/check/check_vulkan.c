@@ -185,6 +185,22 @@ static void run_conv_metas(struct bench *bench, uint64_t seed)
     shader_conv_meta_force(0);
 }
 
+/* Random ones of check_conv_views.c, with each kernel of conv_meta where it is that; some are not for this row. */
+static void run_conv_views(struct bench *bench, uint32_t count, uint32_t kernels, uint64_t seed)
+{
+    static const uint32_t pasts[] = { 16, 16, 16, 8, 16, 16, 20 }; /* vectors of eight channels, of four, and none */
+    struct check_rng rng = { seed * UINT64_C(0x9e3779b97f4a7c15) | 1 };
+    struct check_case c;
+    bench->norm_wise = true;
+    for (uint32_t i = 0; i < count; i++) {
+        check_buffer_past(pasts[i % ARRAY_SIZE(pasts)]);
+        check_conv_views(&rng, &c);
+        shader_conv_meta_force(kernels ? i / 2 % (kernels + 1) : 0);
+        bench_run_case(bench, &c, &rng);
+    }
+    shader_conv_meta_force(0);
+}
+
 /* Lines of check_vulkan_lines.c; some are not for this row. */
 static void run_lines(struct bench *bench, enum kern_kind kind, uint64_t seed)
 {
@@ -240,6 +256,9 @@ static void run_row_lists(struct bench *bench, const struct shader_row *row, uin
         run_gemm_metas(bench, 8 * count, seed);
     if (!strcmp(row->name, "conv_meta"))
         run_conv_metas(bench, seed);
+    if (!strcmp(row->name, "conv_meta") || !strcmp(row->name, "conv_parts") || !strcmp(row->name, "conv_tile"))
+        run_conv_views(bench, !strcmp(row->name, "conv_meta") ? 32 * count : BASE_MAX(count / 8, 1),
+                       !strcmp(row->name, "conv_meta") ? shader_conv_meta_kernels() : 0, seed);
     if (strstr(row->name, "_line") || strstr(row->name, "_subgroup") || row->plan == shader_resample_two_plan)
         run_lines(bench, row->kind, seed);
 }

@@ -37,4 +37,9 @@ bool check_vulkan_convs(uint32_t i, DML_TENSOR_DATA_TYPE type, struct check_case
 /* The same of bytes, with sums or bytes as results. */
 bool check_vulkan_byte_convs(uint32_t i, struct check_case *out);
 
+/* check_conv_views.c: a random FLOAT16 convolution of one, two or three dimensions, at times of several groups, whose
+ * tensors are planes, have channels last, or are parts of larger ones, with an epilogue of operands that are repeated
+ * along any dimensions. */
+void check_conv_views(struct check_rng *rng, struct check_case *out);
+
 #endif

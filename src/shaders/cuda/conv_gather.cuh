@@ -12,8 +12,10 @@ DI void gather_sums(const conv_meta_params &p, float (&sums)[MT][NT][4], u32 fir
     const u32 depth = (p.k + 31) / 32 * 32;
     window r[MT * 2];
 #pragma unroll
-    for (int i = 0; i < MT * 2; i++)
+    for (int i = 0; i < MT * 2; i++) {
         r[i] = window_of(p, first + lane / 4 + 8 * i);
+        r[i].at += (int)blockIdx.y * p.x_group;
+    }
     for (u32 k = threadIdx.x; k < depth; k += THREADS) {
         const tap t = tap_of(p, k);
         table[k] = make_int2(t.offset, k < p.k ? t.dy << 16 | t.dx : 0x7fff7fff);
@@ -30,7 +32,7 @@ DI void gather_sums(const conv_meta_params &p, float (&sums)[MT][NT][4], u32 fir
             const int at = c * p.w_channel + (int)line * p.w_row + column * p.w_column;
 #pragma unroll
             for (u32 j = 0; j < of_warp; j++)
-                v[i][j] = n0 + channel + j < p.n && k < p.k ? __ldg(w + at + (int)j * p.w_out) : 0;
+                v[i][j] = n0 + channel + j < channel_end(p) && k < p.k ? __ldg(w + at + (int)j * p.w_out) : 0;
         }
 #pragma unroll
         for (u32 i = 0; i < FILL; i++)

@@ -48,24 +48,71 @@ DI uint4 exchange(u32 v0, u32 v1, u32 v2, u32 v3, int lane)
     return make_uint4(high ? a : v0, high ? b : v1, high ? v2 : a, high ? v3 : b);
 }
 
-/* Steps of the epilogue beyond additions and bounds are seldom: a function of its own. */
-static __device__ __noinline__ float step_run(const meta_epilogue &e, u32 i, float value, int y_at, int channel)
+/* A pixel of all images. */
+struct spot {
+    int image, row, column;
+};
+
+DI spot spot_of(const conv_meta_params &p, u32 pixel)
 {
-    const meta_step &s = e.steps[i];
+    const u32 image = divide(pixel, p.by_pixels), within = pixel - image * p.by_pixels.size;
+    const u32 row = divide(within, p.by_column);
+    return { (int)image, (int)row, (int)(within - row * p.by_column.size) };
+}
+
+/* Where it is in Y. */
+DI int result_of(const conv_meta_params &p, const spot &at)
+{
+    return at.image * p.y_image + at.row * p.y_row + at.column * p.y_column;
+}
+
+DI int result_of(const conv_meta_params &p, u32 pixel)
+{
+    return result_of(p, spot_of(p, pixel));
+}
+
+/* Where it is in the operand of a step. */
+DI int operand_of(const meta_step &s, const spot &at)
+{
+    return at.image * s.strides[0] + at.row * s.strides[2] + at.column * s.strides[3];
+}
+
+/* Its window: where that begins in X, and whether it is there at all. */
+struct window {
+    int at, top, left;
+};
+
+DI window window_of(const conv_meta_params &p, u32 pixel)
+{
+    const spot at = spot_of(p, pixel);
+    const int top = at.row * p.step_y - p.pad_y, left = at.column * p.step_x - p.pad_x;
+    return { at.image * p.x_image + top * p.x_row + left * p.x_column, pixel < p.m ? top : -(1 << 29), left };
+}
+
+static __device__ __noinline__ float code_run(u32 code, float a, float b, float p, float q)
+{
+    return meta_step_run(code, a, b, p, q);
+}
+
+/* Steps of the epilogue beyond additions and bounds are seldom: a function of its own. */
+static __device__ __noinline__ float step_run(const conv_meta_params &p, u32 i, float value, u32 pixel, int y_at, int channel)
+{
+    const meta_step &s = p.epilogue.steps[i];
     float b = s.p;
-    if (s.type)
-        b = meta_load(e.operands[i], s.type,
-                      s.place == META_PLACE_RESULT    ? y_at
-                      : s.place == META_PLACE_CHANNEL ? channel * s.stride
-                                                      : 0);
+    if (s.type) {
+        int at = s.place == META_PLACE_RESULT ? y_at : channel * s.strides[1];
+        if (s.place == META_PLACE_STRIDED)
+            at += operand_of(s, spot_of(p, pixel));
+        b = meta_load(p.epilogue.operands[i], s.type, at);
+    }
     return meta_step_run(s.code, value, b, s.p, s.q);
 }
 
 /* Step i of the epilogue on N neighbouring channels: bounds are not in a function. */
-template <int N> DI void run_step(const meta_epilogue &e, u32 i, float (&v)[N], int y_at, int channel)
+template <int N> DI void run_step(const conv_meta_params &p, u32 i, float (&v)[N], u32 pixel, int y_at, int channel)
 {
-    const meta_step &s = e.steps[i];
-    const float p = s.p, q = s.q;
+    const meta_step &s = p.epilogue.steps[i];
+    const float low = s.p, high = s.q;
     if (s.code == META_RELU) {
 #pragma unroll
         for (int j = 0; j < N; j++)
@@ -73,41 +120,46 @@ template <int N> DI void run_step(const meta_epilogue &e, u32 i, float (&v)[N], 
     } else if (s.code == META_CLAMP) {
 #pragma unroll
         for (int j = 0; j < N; j++)
-            v[j] = fminf(fmaxf(v[j], p), q);
+            v[j] = fminf(fmaxf(v[j], low), high);
     } else if (s.code == META_MIN && !s.type) {
 #pragma unroll
         for (int j = 0; j < N; j++)
-            v[j] = fminf(v[j], p);
+            v[j] = fminf(v[j], low);
     } else if (s.code == META_MAX && !s.type) {
 #pragma unroll
         for (int j = 0; j < N; j++)
-            v[j] = fmaxf(v[j], p);
+            v[j] = fmaxf(v[j], low);
     } else {
 #pragma unroll
         for (int j = 0; j < N; j++)
-            v[j] = step_run(e, i, v[j], y_at + j, channel + j);
+            v[j] = step_run(p, i, v[j], pixel, y_at + j, channel + j);
     }
 }
 
-/* A pixel of all images: where its window begins in X, and whether it is there at all. */
-struct window {
-    int at, top, left;
-};
-
-DI window window_of(const conv_meta_params &p, u32 pixel)
+/* The same with operands that are there already. */
+template <int N> DI void run_operands(const conv_meta_params &p, u32 i, float (&v)[N], const float (&b)[N])
 {
-    const u32 image = divide(pixel, p.by_pixels), within = pixel - image * p.by_pixels.size;
-    const u32 row = divide(within, p.by_column), column = within - row * p.by_column.size;
-    const int top = (int)row * p.step_y - p.pad_y, left = (int)column * p.step_x - p.pad_x;
-    return { (int)image * p.x_image + top * p.x_row + left * p.x_column, pixel < p.m ? top : -(1 << 29), left };
+    const meta_step &s = p.epilogue.steps[i];
+    if (s.code == META_ADD) {
+#pragma unroll
+        for (int j = 0; j < N; j++)
+            v[j] += b[j];
+    } else {
+#pragma unroll
+        for (int j = 0; j < N; j++)
+            v[j] = code_run(s.code, v[j], b[j], s.p, s.q);
+    }
 }
 
-/* Where it is in Y. */
-DI int result_of(const conv_meta_params &p, u32 pixel)
+/* From the sum to the result, of Y that is no vectors. */
+static __device__ __noinline__ void store_any(const conv_meta_params &p, float value, u32 pixel, int y_at, int channel)
 {
-    const u32 image = divide(pixel, p.by_pixels), within = pixel - image * p.by_pixels.size;
-    const u32 row = divide(within, p.by_column), column = within - row * p.by_column.size;
-    return (int)image * p.y_image + (int)row * p.y_row + (int)column * p.y_column;
+    if (p.bias)
+        value += __half2float(((const __half *)p.bias)[channel * p.bias_step]);
+#pragma unroll 1
+    for (u32 i = 0; i < p.epilogue.count; i++)
+        value = step_run(p, i, value, pixel, y_at, channel);
+    ((unsigned short *)p.y)[y_at] = (unsigned short)pack(value, 0);
 }
 
 /* Element k of what is summed: how far from the window's beginning. */

@@ -11,8 +11,9 @@ struct conv_meta_divisor {
 };
 
 /* An implicit product of m pixels of all images, n output channels and a depth k of taps and, within each, input
- * channels. Strides are in elements; those of W between output channels and between elements of the depth's two parts.
- */
+ * channels; of `groups` groups of channels, if there are several. Strides are in elements; those of W between output
+ * channels and between elements of the depth's two parts. Steps of the epilogue have their strides, whatever their
+ * place is. */
 struct conv_meta_params {
     u64 x, w, y, bias;
     struct meta_epilogue epilogue;
@@ -21,15 +22,19 @@ struct conv_meta_params {
     i32 x_image, x_channel, x_row, x_column;
     i32 w_out, w_channel, w_row, w_column;
     i32 y_image, y_channel, y_row, y_column;
-    i32 r_image, r_channel, r_row, r_column; /* of what the epilogue adds */
+    i32 r_image, r_channel, r_row, r_column; /* of what conv_halo.cu adds */
     i32 bias_step;
     struct conv_meta_divisor by_pixels, by_column, by_channels, by_line; /* of Y's image and row; of X; the window's */
     u32 tiles_m, tiles;                                                  /* along pixels, and all */
-    u32 wide_y; /* four neighbouring channels of Y are a vector, as are those of the bias */
+    u32 wide_y; /* neighbouring channels of Y are vectors, as are those of the bias */
     u32 out_height, out_width;
     float low, high; /* bounds of Y */
-    u32 residual;    /* 1 + the step of the epilogue with a tensor like Y, if wide */
-    u32 flags;       /* CONV_INT_... */
+    u32 vectors;     /* bits: steps of the epilogue whose operands are vectors of FLOAT16 as Y's results are, if wide */
+    u32 residual;    /* 1 + the first one of them; 0: there is none */
+    u32 second;      /* likewise */
+    u32 groups;
+    i32 x_group; /* the stride of X */
+    u32 flags;   /* CONV_INT_... */
 };
 
 /* Of conv_int.cu: X, W are without a sign, Y is bytes. Zero points take the places of the epilogue's last operands;

@@ -72,86 +72,104 @@ DI float4 sum_parts(const float *parts, int at)
     return sum;
 }
 
-/* Four channels of a pixel: what is known before their sums are. */
-struct unit {
-    int row, column, y_at;
+/* Four channels of a pixel: where they are in the tile, and among all. */
+struct place {
+    int row, column;
     u32 pixel, channel;
+};
+
+/* What is known before their sums are. */
+struct unit {
+    int y_at;
     uint2 bias, residual;
 };
 
+/* Neighbouring threads have neighbouring channels, or pixels, of which Y has its elements side by side. */
+DI place place_of(const conv_meta_params &p, u32 m0, u32 n0, int number)
+{
+    const bool along = p.y_channel == 1;
+    const int row = along ? number / (BN / 4) : number % BM, column = (along ? number % (BN / 4) : number / BM) * 4;
+    return { row, column, m0 + row, n0 + column };
+}
+
+/* The end of the workgroup's group of channels. */
+DI u32 channel_end(const conv_meta_params &p)
+{
+    return (blockIdx.y + 1) * p.n;
+}
+
+DI uint2 load_operands(const conv_meta_params &p, u32 step, const spot &at, u32 channel)
+{
+    return *(const uint2 *)((const __half *)p.epilogue.operands[step] + (operand_of(p.epilogue.steps[step], at) + (int)channel));
+}
+
+/* More than one such step is seldom: a function of its own. */
+static __device__ __noinline__ uint2 load_late(const conv_meta_params &p, u32 step, u32 pixel, u32 channel)
+{
+    return load_operands(p, step, spot_of(p, pixel), channel);
+}
+
 DI void prepare(const conv_meta_params &p, u32 m0, u32 n0, int number, unit &u)
 {
-    u.row = number / (BN / 4);
-    u.column = number % (BN / 4) * 4;
-    u.pixel = m0 + u.row;
-    u.channel = n0 + u.column;
-    u.y_at = result_of(p, u.pixel) + (int)u.channel * p.y_channel;
+    const place here = place_of(p, m0, n0, number);
+    const spot at = spot_of(p, here.pixel);
+    u.y_at = result_of(p, at) + (int)here.channel * p.y_channel;
     u.bias = u.residual = make_uint2(0, 0);
-    if (!p.wide_y || u.pixel >= p.m || u.channel >= p.n)
+    if (!p.wide_y || here.pixel >= p.m || here.channel >= channel_end(p))
         return;
     if (p.bias)
-        u.bias = *(const uint2 *)((const __half *)p.bias + u.channel);
+        u.bias = *(const uint2 *)((const __half *)p.bias + here.channel);
     if (p.residual)
-        u.residual = *(const uint2 *)((const __half *)p.epilogue.operands[p.residual - 1] + u.y_at);
+        u.residual = load_operands(p, p.residual - 1, at, here.channel);
 }
 
-/* Results that are no vectors. */
-static __device__ __noinline__ void store_any(const conv_meta_params &p, float value, int y_at, int channel)
+DI void finish_wide(const conv_meta_params &p, const place &at, const unit &u, float4 sum)
 {
-    if (channel >= (int)p.n)
-        return;
-    if (p.bias)
-        value += unpack(*((const unsigned short *)p.bias + channel * p.bias_step)).x;
-    for (u32 i = 0; i < p.epilogue.count; i++)
-        value = step_run(p.epilogue, i, value, y_at, channel);
-    *((unsigned short *)p.y + y_at) = (unsigned short)pack(value, 0);
-}
-
-DI void finish_wide(const conv_meta_params &p, const unit &u, float4 sum)
-{
-    const float4 bias = unpack4(u.bias), r = unpack4(u.residual);
-    const float b[4] = { r.x, r.y, r.z, r.w };
+    const float4 bias = unpack4(u.bias);
     float v[4] = { sum.x + bias.x, sum.y + bias.y, sum.z + bias.z, sum.w + bias.w };
 #pragma unroll 1
     for (u32 i = 0; i < p.epilogue.count; i++) {
-        if (i + 1 != p.residual) {
-            run_step(p.epilogue, i, v, u.y_at, (int)u.channel);
+        if (!(p.vectors >> i & 1)) {
+            run_step(p, i, v, at.pixel, u.y_at, (int)at.channel);
             continue;
         }
-#pragma unroll
-        for (int e = 0; e < 4; e++)
-            v[e] += b[e];
+        const float4 r = unpack4(i + 1 == p.residual ? u.residual : load_late(p, i, at.pixel, at.channel));
+        const float b[4] = { r.x, r.y, r.z, r.w };
+        run_operands(p, i, v, b);
     }
     *(uint2 *)((__half *)p.y + u.y_at) = make_uint2(pack(v[0], v[1]), pack(v[2], v[3]));
 }
 
-DI void finish_each(const conv_meta_params &p, const unit &u, float4 sum)
+/* Results that are no vectors. */
+DI void finish_each(const conv_meta_params &p, const place &at, int y_at, float4 sum)
 {
 #pragma unroll 1
     for (int e = 0; e < 4; e++)
-        store_any(p, e < 2 ? e < 1 ? sum.x : sum.y : e < 3 ? sum.z : sum.w, u.y_at + e * p.y_channel, (int)u.channel + e);
+        if (at.channel + e < channel_end(p))
+            store_any(p, e < 2 ? e < 1 ? sum.x : sum.y : e < 3 ? sum.z : sum.w, at.pixel, y_at + e * p.y_channel, (int)at.channel + e);
 }
 
 #ifdef GATHER
 #include "shaders/cuda/conv_gather.cuh"
 #endif
 
-DI void finish(const conv_meta_params &p, const unit &u, const float *parts)
+DI void finish(const conv_meta_params &p, const place &at, const unit &u, const float *parts)
 {
-    const float4 sum = sum_parts(parts, u.row * LINE + u.column);
-    if (u.pixel >= p.m || u.channel >= p.n)
+    const float4 sum = sum_parts(parts, at.row * LINE + at.column);
+    if (at.pixel >= p.m || at.channel >= channel_end(p))
         return;
     if (p.wide_y)
-        finish_wide(p, u, sum);
+        finish_wide(p, at, u, sum);
     else
-        finish_each(p, u, sum);
+        finish_each(p, at, u.y_at, sum);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     meta_kernel(const __grid_constant__ conv_meta_params p)
 {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warp_k = warp % WK, row0 = warp / WK * MT * 16;
-    const u32 tile_n = blockIdx.x / p.tiles_m, m0 = (blockIdx.x - tile_n * p.tiles_m) * BM, n0 = tile_n * BN;
+    const u32 tile_n = blockIdx.x / p.tiles_m, m0 = (blockIdx.x - tile_n * p.tiles_m) * BM;
+    const u32 n0 = blockIdx.y * p.n + tile_n * BN;
     float *parts = (float *)shared_memory, sums[MT][NT][4];
 #pragma unroll
     for (int i = 0; i < MT * NT * 4; i++)
@@ -174,12 +192,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         bool in[NT];
 #pragma unroll
         for (int j = 0; j < NT; j++)
-            in[j] = n0 + j * 8 + lane / 4 < p.n;
+            in[j] = n0 + j * 8 + lane / 4 < channel_end(p);
         window r[MT * 2];
         fragments f[STAGES];
 #pragma unroll
-        for (int i = 0; i < MT * 2; i++)
+        for (int i = 0; i < MT * 2; i++) {
             r[i] = window_of(p, m0 + row0 + lane / 4 + 8 * i);
+            r[i].at += (int)blockIdx.y * p.x_group;
+        }
 #pragma unroll
         for (int s = 0; s < STAGES; s++, k += 32 * WK)
             load(p, r, w, in, k, f[s]);
@@ -207,7 +227,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll
     for (int i = 0; i < UNITS_IN; i++)
         if (UNITS % THREADS == 0 || threadIdx.x + i * THREADS < UNITS)
-            finish(p, units[i], parts);
+            finish(p, place_of(p, m0, n0, threadIdx.x + i * THREADS), units[i], parts);
 #else
 #pragma unroll 1
     for (int first = threadIdx.x; first < UNITS; first += 4 * THREADS) {
@@ -217,7 +237,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             prepare(p, m0, n0, first + i * THREADS, u[i]);
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            finish(p, u[i], parts);
+            finish(p, place_of(p, m0, n0, first + i * THREADS), u[i], parts);
     }
 #endif
 }

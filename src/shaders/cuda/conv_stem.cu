@@ -129,7 +129,7 @@ DI void store(const conv_meta_params &p, const place &at, u32 first, int warp, i
         for (int j = 0; j < 8; j++)
 #pragma unroll 1
             for (u32 step = 0; step < p.epilogue.count; step++)
-                run_step(p.epilogue, step, sums[i][j], 0, 0);
+                run_step(p, step, sums[i][j], 0, 0, 0);
 #pragma unroll
     for (int i = 0; i < 8; i++) { /* which line, which eight pixels, which 32 channels */
         const float (&s)[8][4] = sums[i / 4];

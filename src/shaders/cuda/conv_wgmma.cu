@@ -49,49 +49,104 @@ DI void load(const conv_meta_params &p, const window (&r)[2], u32 first, set &s)
     }
 }
 
-DI void add8(float (&v)[8], uint4 b)
+DI void unpack8(uint4 from, float (&v)[8])
 {
-    const float2 x = unpack(b.x), y = unpack(b.y), z = unpack(b.z), w = unpack(b.w);
-    v[0] += x.x, v[1] += x.y, v[2] += y.x, v[3] += y.y, v[4] += z.x, v[5] += z.y, v[6] += w.x, v[7] += w.y;
+    const float2 x = unpack(from.x), y = unpack(from.y), z = unpack(from.z), w = unpack(from.w);
+    v[0] = x.x, v[1] = x.y, v[2] = y.x, v[3] = y.y, v[4] = z.x, v[5] = z.y, v[6] = w.x, v[7] = w.y;
 }
 
-/* Eight channels of a pixel. */
-DI void finish(const conv_meta_params &p, float (&v)[8], uint4 bias, uint4 residual, int y_at, int channel)
+/* Eight channels of a pixel: what is known before their sums are. */
+struct unit {
+    uint4 bias, residual, second;
+};
+
+/* Its operands of a step, which are a vector. */
+DI uint4 load_operands(const conv_meta_params &p, u32 step, const spot &at, int channel)
 {
-    add8(v, bias);
+    return *(const uint4 *)((const __half *)p.epilogue.operands[step] + (operand_of(p.epilogue.steps[step], at) + channel));
+}
+
+/* More than two such steps are seldom: a function of its own. */
+static __device__ __noinline__ uint4 load_late(const conv_meta_params &p, u32 step, u32 pixel, int channel)
+{
+    return load_operands(p, step, spot_of(p, pixel), channel);
+}
+
+DI void finish(const conv_meta_params &p, float (&v)[8], const unit &u, u32 pixel, int y_at, int channel)
+{
+    float b[8];
+    unpack8(u.bias, b);
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        v[i] += b[i];
 #pragma unroll 1
     for (u32 i = 0; i < p.epilogue.count; i++) {
-        if (i + 1 == p.residual)
-            add8(v, residual);
-        else
-            run_step(p.epilogue, i, v, y_at, channel);
+        if (!(p.vectors >> i & 1)) {
+            run_step(p, i, v, pixel, y_at, channel);
+            continue;
+        }
+        unpack8(i + 1 == p.residual ? u.residual : i + 1 == p.second ? u.second : load_late(p, i, pixel, channel), b);
+        run_operands(p, i, v, b);
     }
     *(uint4 *)((__half *)p.y + y_at) = make_uint4(pack(v[0], v[1]), pack(v[2], v[3]), pack(v[4], v[5]), pack(v[6], v[7]));
 }
 
-DI void store(const conv_meta_params &p, float (&sums)[BN / 2], u32 first, u32 n0, int lane)
+/* Of a tile: its first channel, the end of its group's, and where its group's channels begin in X. */
+struct block {
+    u32 n0, end;
+    int x;
+};
+
+DI block block_of(const conv_meta_params &p, u32 tile, u32 tiles_n)
+{
+    const u32 number = tile % tiles_n;
+    if (p.groups == 1)
+        return { number * BN, p.n, 0 };
+    const u32 of_group = tiles_n / p.groups, group = number / of_group;
+    return { group * p.n + (number - group * of_group) * BN, (group + 1) * p.n, (int)group * p.x_group };
+}
+
+DI void store(const conv_meta_params &p, float (&sums)[BN / 2], u32 first, const block &to, int lane)
 {
     const uint4 zero = make_uint4(0, 0, 0, 0);
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         const u32 pixel = first + 8 * i;
-        const int at = result_of(p, pixel);
-        uint4 residual[BN / 32], bias[BN / 32];
+        const spot at = spot_of(p, pixel);
+        const int y = result_of(p, at);
+        unit u[BN / 32];
 #pragma unroll
         for (int j = 0; j < BN / 32; j++) {
-            const u32 channel = n0 + j * 32 + lane % 4 * 8;
-            const bool there = pixel < p.m && channel < p.n;
-            residual[j] = there && p.residual ? *(const uint4 *)((const __half *)p.epilogue.operands[p.residual - 1] + at + (int)channel) : zero;
-            bias[j] = there && p.bias ? __ldg((const uint4 *)((const __half *)p.bias + channel)) : zero;
+            const u32 channel = to.n0 + j * 32 + lane % 4 * 8;
+            const bool there = pixel < p.m && channel < to.end;
+            u[j].residual = there && p.residual ? load_operands(p, p.residual - 1, at, (int)channel) : zero;
+            u[j].second = there && p.second ? load_operands(p, p.second - 1, at, (int)channel) : zero;
+            u[j].bias = there && p.bias ? __ldg((const uint4 *)((const __half *)p.bias + channel)) : zero;
         }
 #pragma unroll
         for (int j = 0; j < BN / 32; j++) {
-            const u32 channel = n0 + j * 32 + lane % 4 * 8;
+            const u32 channel = to.n0 + j * 32 + lane % 4 * 8;
             const float *s = sums + j * 16 + i * 2;
             const float4 even = exchange(s[0], s[4], s[8], s[12], lane), odd = exchange(s[1], s[5], s[9], s[13], lane);
             float v[8] = { even.x, odd.x, even.y, odd.y, even.z, odd.z, even.w, odd.w };
-            if (pixel < p.m && channel < p.n)
-                finish(p, v, bias[j], residual[j], at + (int)channel, (int)channel);
+            if (pixel < p.m && channel < to.end)
+                finish(p, v, u[j], pixel, y + (int)channel, (int)channel);
+        }
+    }
+}
+
+/* Results that are no vectors, one by one: eight lanes have neighbouring pixels, as planes of channels want it. */
+DI void store_each(const conv_meta_params &p, const float (&sums)[BN / 2], u32 first, const block &to, int lane)
+{
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const u32 pixel = first + 8 * i;
+        const int y = result_of(p, pixel);
+#pragma unroll
+        for (int j = 0; j < BN / 4; j++) {
+            const u32 channel = to.n0 + j / 2 * 8 + lane % 4 * 2 + j % 2;
+            if (pixel < p.m && channel < to.end)
+                store_any(p, sums[j / 2 * 4 + i * 2 + j % 2], pixel, y + (int)channel * p.y_channel, (int)channel);
         }
     }
 }
@@ -111,14 +166,15 @@ DI void produce(const conv_meta_params &p, u32 shared, u32 tiles_n, int thread)
     const u32 to = shared + chunk * CHUNK + row * 16;
     u32 stage = 0, phase = 1, late = 0, count = 0;
     for (u32 tile = blockIdx.x; tile < p.tiles; tile += gridDim.x) {
-        const u32 n0 = tile % tiles_n * BN;
-        const __half *w = (const __half *)p.w + (size_t)(n0 + row) * p.w_out + chunk * 8;
+        const block from_block = block_of(p, tile, tiles_n);
+        const u32 channel = from_block.n0 + row;
+        const __half *w = (const __half *)p.w + (size_t)channel * p.w_out + chunk * 8;
         for (u32 step = 0; step < steps; step++, w += 32) {
             const bool there = step * 32 + chunk * 8 < p.k;
             barrier_wait(shared + BARS + (STAGES + stage) * 8, phase);
 #pragma unroll
             for (u32 j = 0; j < BN / 32; j++) {
-                const bool in = there && n0 + row + j * 32 < p.n;
+                const bool in = there && channel + j * 32 < from_block.end;
                 const __half *from = in ? w + (int)(j * 32) * p.w_out : (const __half *)p.w;
                 copy16(to + stage * STAGE + j * 512, from, in);
             }
@@ -181,10 +237,13 @@ DI void multiply(const conv_meta_params &p, const window (&rows)[2], float (&sum
     release(r, lane);
 }
 
-DI void begin(const conv_meta_params &p, u32 pixel, u32 k, window (&r)[2], set &s)
+DI void begin(const conv_meta_params &p, u32 pixel, const block &from, u32 k, window (&r)[2], set &s)
 {
-    r[0] = window_of(p, pixel);
-    r[1] = window_of(p, pixel + 8);
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        r[i] = window_of(p, pixel + 8 * i);
+        r[i].at += from.x;
+    }
     load(p, r, k, s);
 }
 
@@ -198,18 +257,24 @@ DI void consume(const conv_meta_params &p, u32 shared, u32 tiles_n, int warp, in
     window r[2];
     if (tile >= p.tiles)
         return;
-    begin(p, tile / tiles_n * BM + row, column, r, s0);
+    block next = block_of(p, tile, tiles_n);
+    begin(p, tile / tiles_n * BM + row, next, column, r, s0);
     for (;;) {
-        const u32 m0 = tile / tiles_n * BM, n0 = tile % tiles_n * BN;
+        const u32 m0 = tile / tiles_n * BM;
+        const block here = next;
         for (u32 k = 0; k < p.k; k += 2 * DEPTH) {
             multiply(p, r, sums, s0, s1, k, ring, lane);
             multiply(p, r, sums, s1, s0, k + DEPTH, ring, lane);
         }
         tile += gridDim.x;
         if (tile < p.tiles) {
-            begin(p, tile / tiles_n * BM + row, column, r, s0);
+            next = block_of(p, tile, tiles_n);
+            begin(p, tile / tiles_n * BM + row, next, column, r, s0);
         }
-        store(p, sums, m0 + row, n0, lane);
+        if (p.wide_y)
+            store(p, sums, m0 + row, here, lane);
+        else
+            store_each(p, sums, m0 + row, here, lane);
         if (tile >= p.tiles)
             break;
     }
@@ -217,7 +282,7 @@ DI void consume(const conv_meta_params &p, u32 shared, u32 tiles_n, int warp, in
 
 extern "C" __global__ void __launch_bounds__(384, 1) meta_kernel(const __grid_constant__ conv_meta_params p)
 {
-    const u32 shared = (u32)__cvta_generic_to_shared(shared_memory), tiles_n = (p.n + BN - 1) / BN;
+    const u32 shared = (u32)__cvta_generic_to_shared(shared_memory), tiles_n = (p.n + BN - 1) / BN * p.groups;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; i++) {

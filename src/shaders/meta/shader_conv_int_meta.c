@@ -94,6 +94,8 @@ const char *shader_conv_int_meta_unsupported(const struct kern_op *op)
     found = shader_conv_meta_shape_unsupported(&s);
     if (found)
         return found;
+    if (s.groups != 1 || s.in[0] != 1 || s.out[0] != 1)
+        return "no metacommand for such windows";
     const struct conv_params conv = shader_conv_parameters(op);
     if (s.out_group < TUNE_META_CONV_CHANNELS_MIN)
         return "too few channels";
@@ -161,7 +163,7 @@ void shader_conv_int_meta_write(const struct kern_op *op, uint32_t index, const 
     const struct kernel *kernel = choose(&conv, y->sizes[0]);
     struct conv_meta_params *p = (struct conv_meta_params *)words;
     (void)index; /* there is one */
-    *p = shader_conv_meta_parameters(op, &conv);
+    *p = shader_conv_meta_parameters(&conv, y->sizes[0]);
     p->tiles_m = tiles_m(kernel, &conv, y->sizes[0]);
     p->tiles = tiles_of(kernel, &conv, y->sizes[0]);
     p->x = shader_meta_place(&places[0]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions by metacommands: conv_mma.cu and conv_halo.cu. */
+/* Convolutions by metacommands: conv_mma.cu, conv_wgmma.cu and conv_halo.cu, among others. */
 #include "shaders/meta/shader_conv_meta.h"
 #include "shaders/meta/shader_meta.h"
 
@@ -17,6 +17,8 @@
 /* Of a tile of conv_stem.cu. */
 #define STEM_SIDE  16
 #define STEM_COVER 4352 /* elements */
+
+#define GRID_MAX 65535 /* groups of channels */
 
 enum form {
     FORM_WIDE,   /* conv_mma.cu */
@@ -57,6 +59,53 @@ static bool is_wide(const struct kern_view *view, int64_t vector)
     return view->sizes[1] % vector == 0 && view->strides[1] == 1;
 }
 
+/* What the kernels multiply: planes of a volume, of which windows visit one, are images. */
+struct planes {
+    struct conv_params conv;
+    uint32_t images, groups, depth; /* depth: planes of each of the op's images */
+};
+
+/* false: planes of different images have no common distance. */
+static bool find_planes(const struct kern_op *op, struct planes *out)
+{
+    struct conv_params *conv = &out->conv;
+    *conv = shader_conv_parameters(op);
+    out->images = op->tensors[op->input_count].sizes[0];
+    out->groups = conv->out_channels / conv->out_group;
+    out->depth = (uint32_t)conv->out_sizes[0];
+    if (out->depth == 1)
+        return true;
+    const int64_t x = (int64_t)conv->x[2] * conv->steps[0], y = conv->y[2];
+    if (x > INT32_MAX || x < INT32_MIN ||
+        (out->images > 1 && (conv->x[0] != x * out->depth || conv->y[0] != y * out->depth)))
+        return false;
+    out->images *= out->depth;
+    conv->x[0] = (int)x;
+    conv->y[0] = (int)y;
+    return true;
+}
+
+static int64_t stride_of(const struct kern_view *view, uint32_t d)
+{
+    return view->sizes[d] > 1 ? view->strides[d] : 0;
+}
+
+/* The strides of a tensor that is as large as the result, or repeated, as META_PLACE_STRIDED has them; false: planes
+ * have no common distance in it. */
+static bool find_strides(const struct kern_view *view, uint32_t depth, i32 *out)
+{
+    const uint32_t rank = view->rank;
+    out[0] = (i32)stride_of(view, 0);
+    out[1] = (i32)stride_of(view, 1);
+    out[2] = rank > 3 ? (i32)stride_of(view, rank - 2) : 0;
+    out[3] = (i32)stride_of(view, rank - 1);
+    if (depth == 1)
+        return true;
+    const int64_t planes = stride_of(view, 2);
+    out[0] = (i32)planes;
+    return view->sizes[0] == 1 || stride_of(view, 0) == planes * depth;
+}
+
 /* Elements of the depth are contiguous: taps outside, input channels inside. */
 static bool wide_filter(const struct kern_view *w, const struct conv_params *conv)
 {
@@ -67,7 +116,7 @@ static bool wide_filter(const struct kern_view *w, const struct conv_params *con
 
 static bool takes_wide(const struct kern_op *op, const struct conv_params *conv)
 {
-    return is_wide(&op->tensors[0], VECTOR) && wide_filter(&op->tensors[1], conv);
+    return is_wide(&op->tensors[0], VECTOR) && conv->in_group % VECTOR == 0 && wide_filter(&op->tensors[1], conv);
 }
 
 /* Its table has the distance of taps in 16 bits. */
@@ -80,18 +129,32 @@ static bool takes_gather(const struct conv_params *conv)
     return (uint64_t)conv->in_group * conv->by_plane.size <= GATHER_DEPTH;
 }
 
-/* Vectors of results, biases and operands of the epilogue. */
-static bool takes_vectors(const struct kern_op *op, const struct conv_params *conv, int64_t vector)
+/* Vectors of results and biases. */
+static bool takes_vectors(const struct kern_op *op, const struct conv_params *conv, uint32_t vector)
+{
+    return is_wide(&op->tensors[op->input_count], vector) && conv->out_group % vector == 0 &&
+           (conv->bias < 0 || (conv->bias_step == 1 && op->tensors[2].offset % vector == 0));
+}
+
+/* Likewise an operand of the epilogue, of these strides. */
+static bool is_vectors(const struct kern_view *view, const i32 *strides, int32_t vector)
+{
+    return view->type == DML_TENSOR_DATA_TYPE_FLOAT16 && view->offset % vector == 0 && strides[1] == 1 &&
+           strides[0] % vector == 0 && strides[2] % vector == 0 && strides[3] % vector == 0;
+}
+
+static const char *epilogue_unsupported(const struct kern_op *op, uint32_t depth)
 {
     struct kern_epilogue epilogue;
-    if (!is_wide(&op->tensors[op->input_count], vector) ||
-        (conv->bias >= 0 && (conv->bias_step != 1 || op->tensors[2].offset % vector)))
-        return false;
+    i32 strides[4];
+    const char *found = shader_meta_steps_unsupported(op);
+    if (found || !op->epilogue)
+        return found;
     shader_epilogue_match(op, &epilogue);
     for (uint32_t i = 0; i < epilogue.count; i++)
-        if (epilogue.step[i].tensor && op->tensors[epilogue.step[i].tensor].offset % vector)
-            return false;
-    return true;
+        if (epilogue.step[i].tensor && !find_strides(&op->tensors[epilogue.step[i].tensor], depth, strides))
+            return "no metacommand with this epilogue";
+    return NULL;
 }
 
 static bool is_halo(enum form form)
@@ -112,7 +175,8 @@ static bool takes_stem(const struct kern_op *op, const struct conv_params *conv,
     for (uint32_t d = 1; d < 3; d++)
         cover *=
             (uint64_t)((STEM_SIDE - 1) * conv->steps[d] + (conv->kernel[d] - 1) * (uint64_t)conv->dilations[d] + 1);
-    if (cover > STEM_COVER || (uint64_t)conv->in_group * conv->by_plane.size > depth || !takes_gather(conv) ||
+    if (conv->out_channels != conv->out_group || cover > STEM_COVER ||
+        (uint64_t)conv->in_group * conv->by_plane.size > depth || !takes_gather(conv) ||
         !takes_vectors(op, conv, VECTOR) || !shader_epilogue_match(op, &epilogue))
         return false;
     for (uint32_t i = 0; i < epilogue.count; i++)
@@ -143,14 +207,15 @@ static bool takes_halo(const struct kern_op *op, const struct conv_params *conv,
     for (uint32_t d = 1; d < 3; d++)
         if (conv->kernel[d] != 3 || conv->steps[d] != 1 || conv->dilations[d] != 1)
             return false;
-    return op->tensors[0].rank == 4 && conv->in_group <= channels && takes_wide(op, conv) &&
-           matches_halo(op, &residual);
+    return op->tensors[0].rank == 4 && conv->out_channels == conv->out_group && conv->in_group <= channels &&
+           takes_wide(op, conv) && matches_halo(op, &residual);
 }
 
 static bool takes(const struct kern_op *op, const struct conv_params *conv, enum form form)
 {
     switch (form) {
     case FORM_WIDE:
+    case FORM_WGMMA:
         return takes_wide(op, conv);
     case FORM_GATHER:
         return takes_gather(conv);
@@ -158,8 +223,6 @@ static bool takes(const struct kern_op *op, const struct conv_params *conv, enum
         return takes_stem(op, conv, 32);
     case FORM_STEM160:
         return takes_stem(op, conv, 160);
-    case FORM_WGMMA:
-        return takes_wide(op, conv) && takes_vectors(op, conv, VECTOR);
     case FORM_NARROW:
         return conv->out_group <= NARROW_CHANNELS && takes_halo(op, conv, 32);
     case FORM_HALO32:
@@ -177,19 +240,26 @@ static uint64_t depth_of(const struct conv_shape *s)
 
 static uint64_t pixels_of(const struct conv_shape *s)
 {
-    return (uint64_t)(s->out[1] * s->out[2]) * s->batch;
+    return (uint64_t)(s->out[0] * s->out[1] * s->out[2]) * s->batch;
 }
 
 const char *shader_conv_meta_shape_unsupported(const struct conv_shape *s)
 {
-    if (s->transposed || s->flip || s->groups != 1 || s->kernel[0] != 1 || s->in[0] != 1 || s->out[0] != 1)
+    if (s->transposed || s->flip || s->kernel[0] != 1 || s->pad[0] || (s->out[0] - 1) * s->stride[0] >= s->in[0])
         return "no metacommand for such windows";
     return depth_of(s) > INT32_MAX / 4 || pixels_of(s) > INT32_MAX / 4 ? "the convolution is large" : NULL;
+}
+
+static bool has_few_channels(const struct conv_shape *s)
+{
+    return depth_of(s) < TUNE_META_CONV_DEPTH_MIN || s->out_group < TUNE_META_CONV_CHANNELS_MIN || s->in_group < 2 ||
+           (s->groups > 1 && BASE_MIN(s->in_group, s->out_group) < TUNE_META_CONV_GROUP_MIN);
 }
 
 const char *shader_conv_meta_unsupported(const struct kern_op *op)
 {
     struct conv_shape s;
+    struct planes planes;
     const char *found = shader_conv_unsupported(op, &s);
     if (found)
         return found;
@@ -198,15 +268,15 @@ const char *shader_conv_meta_unsupported(const struct kern_op *op)
     found = shader_conv_meta_shape_unsupported(&s);
     if (found)
         return found;
-    const struct conv_params conv = shader_conv_parameters(op);
-    const uint64_t k = depth_of(&s), m = pixels_of(&s);
-    if (takes_halo(op, &conv, HALO_CHANNELS) && m >= TUNE_META_CONV_PIXELS_MIN)
-        return NULL; /* also of few output channels */
-    if (k < TUNE_META_CONV_DEPTH_MIN || s.out_group < TUNE_META_CONV_CHANNELS_MIN || s.in_group < 2)
-        return "too few channels";
-    if (!takes_wide(op, &conv) && !takes_gather(&conv))
+    if (s.groups > GRID_MAX || !find_planes(op, &planes))
         return "no metacommand for these strides";
-    return shader_meta_epilogue_unsupported(op, 1);
+    if (takes_halo(op, &planes.conv, HALO_CHANNELS) && pixels_of(&s) >= TUNE_META_CONV_PIXELS_MIN)
+        return NULL; /* also of few output channels */
+    if (has_few_channels(&s))
+        return "too few channels";
+    if (!takes_wide(op, &planes.conv) && !takes_gather(&planes.conv))
+        return "no metacommand for these strides";
+    return epilogue_unsupported(op, planes.depth);
 }
 
 /* ---- selection ---- */
@@ -223,34 +293,37 @@ void shader_conv_meta_force(uint32_t kernel)
     forced = kernel;
 }
 
-static uint32_t tiles_of(const struct kernel *kernel, const struct conv_params *conv, uint32_t images)
+/* Of each group. */
+static uint32_t tiles_of(const struct kernel *kernel, const struct planes *planes)
 {
+    const struct conv_params *conv = &planes->conv;
     const uint64_t rows = (uint64_t)conv->out_sizes[1], columns = (uint64_t)conv->out_sizes[2];
-    uint64_t pixels = count(rows * columns * images, kernel->m);
+    uint64_t pixels = count(rows * columns * planes->images, kernel->m);
     if (is_halo(kernel->form))
-        pixels = (uint64_t)count(rows, HALO_ROWS) * count(columns, HALO_COLUMNS) * images;
+        pixels = (uint64_t)count(rows, HALO_ROWS) * count(columns, HALO_COLUMNS) * planes->images;
     else if (is_stem(kernel->form))
-        pixels = (uint64_t)count(rows, STEM_SIDE) * count(columns, STEM_SIDE) * images;
+        pixels = (uint64_t)count(rows, STEM_SIDE) * count(columns, STEM_SIDE) * planes->images;
     return (uint32_t)(pixels * count(conv->out_group, kernel->n));
 }
 
 /* Nanoseconds. */
-static uint64_t cost(const struct kernel *kernel, const struct conv_params *conv, uint32_t images)
+static uint64_t cost(const struct kernel *kernel, const struct planes *planes)
 {
-    const uint64_t depth = (uint64_t)conv->in_group * conv->by_plane.size;
-    const uint64_t rounds = count(tiles_of(kernel, conv, images), MULTIPROCESSORS);
+    const uint64_t depth = (uint64_t)planes->conv.in_group * planes->conv.by_plane.size;
+    const uint64_t rounds = count((uint64_t)tiles_of(kernel, planes) * planes->groups, MULTIPROCESSORS);
     return kernel->start + rounds * (kernel->round + (kernel->m + kernel->n) * depth * 2 * kernel->kilobyte / 1024);
 }
 
-static const struct kernel *choose(const struct kern_op *op, const struct conv_params *conv)
+static const struct kernel *choose(const struct kern_op *op, struct planes *planes)
 {
-    const uint32_t images = op->tensors[op->input_count].sizes[0];
     const struct kernel *best = NULL;
+    find_planes(op, planes);
+    const bool any_form = !epilogue_unsupported(op, planes->depth);
     for (uint32_t i = 0; i < ARRAY_SIZE(kernels); i++) {
         const struct kernel *kernel = &kernels[(i + forced) % ARRAY_SIZE(kernels)];
-        if (!takes(op, conv, kernel->form) || (!is_halo(kernel->form) && shader_meta_epilogue_unsupported(op, 1)))
+        if (!takes(op, &planes->conv, kernel->form) || (!is_halo(kernel->form) && !any_form))
             continue;
-        if (!best || cost(kernel, conv, images) < cost(best, conv, images))
+        if (!best || cost(kernel, planes) < cost(best, planes))
             best = kernel;
         if (forced)
             break;
@@ -260,27 +333,17 @@ static const struct kernel *choose(const struct kern_op *op, const struct conv_p
 
 /* ---- parameters ---- */
 
-/* 1 + the first step that adds a tensor with Y's layout. */
-static uint32_t residual_of(const struct meta_epilogue *epilogue)
-{
-    for (uint32_t i = 0; i < epilogue->count; i++)
-        if (epilogue->steps[i].code == META_ADD && epilogue->steps[i].type == META_FLOAT16 &&
-            epilogue->steps[i].place == META_PLACE_RESULT)
-            return i + 1;
-    return 0;
-}
-
 static struct conv_meta_divisor divisor(uint32_t size)
 {
     const struct shader_divisor by = shader_divisor(size);
     return (struct conv_meta_divisor){ by.size, by.factor, by.shift };
 }
 
-static void set_tiles(const struct kernel *kernel, const struct conv_params *conv, uint32_t images,
-                      struct conv_meta_params *p)
+static void set_tiles(const struct kernel *kernel, const struct planes *planes, struct conv_meta_params *p)
 {
-    p->tiles = tiles_of(kernel, conv, images);
-    p->tiles_m = p->tiles / count(conv->out_group, kernel->n);
+    const uint32_t tiles = tiles_of(kernel, planes);
+    p->tiles_m = tiles / count(planes->conv.out_group, kernel->n);
+    p->tiles = tiles * planes->groups;
     if (is_halo(kernel->form) || is_stem(kernel->form)) {
         const uint32_t columns = count(p->out_width, is_stem(kernel->form) ? STEM_SIDE : HALO_COLUMNS);
         p->by_column = divisor(columns);
@@ -289,11 +352,11 @@ static void set_tiles(const struct kernel *kernel, const struct conv_params *con
     }
 }
 
-struct conv_meta_params shader_conv_meta_parameters(const struct kern_op *op, const struct conv_params *conv)
+struct conv_meta_params shader_conv_meta_parameters(const struct conv_params *conv, uint32_t images)
 {
     const uint32_t pixels = (uint32_t)(conv->out_sizes[1] * conv->out_sizes[2]);
     return (struct conv_meta_params){
-        .m = pixels * op->tensors[op->input_count].sizes[0],
+        .m = pixels * images,
         .n = conv->out_group,
         .k = conv->in_group * conv->by_plane.size,
         .in_height = conv->in_sizes[1],
@@ -323,13 +386,8 @@ struct conv_meta_params shader_conv_meta_parameters(const struct kern_op *op, co
         .by_line = divisor((uint32_t)conv->kernel[2]),
         .out_height = (u32)conv->out_sizes[1],
         .out_width = (u32)conv->out_sizes[2],
-        .wide_y = takes_vectors(op, conv, 4),
+        .groups = 1,
     };
-}
-
-static int stride_of(const struct kern_view *view, uint32_t d)
-{
-    return view->sizes[d] > 1 ? (int)view->strides[d] : 0;
 }
 
 static void set_halo(const struct kern_op *op, struct conv_meta_params *p)
@@ -342,44 +400,75 @@ static void set_halo(const struct kern_op *op, struct conv_meta_params *p)
     if (!p->residual)
         return;
     const struct kern_view *r = &op->tensors[epilogue.step[0].tensor];
-    p->r_image = stride_of(r, 0);
-    p->r_channel = stride_of(r, 1);
-    p->r_row = stride_of(r, 2);
-    p->r_column = stride_of(r, 3);
+    p->r_image = (i32)stride_of(r, 0);
+    p->r_channel = (i32)stride_of(r, 1);
+    p->r_row = (i32)stride_of(r, 2);
+    p->r_column = (i32)stride_of(r, 3);
+}
+
+/* Vectors of operands are loaded ahead of the sums, of two steps at most. */
+static void set_epilogue(const struct kern_op *op, const struct planes *planes, const struct kernel *kernel,
+                         struct conv_meta_params *p)
+{
+    struct kern_epilogue epilogue;
+    const uint32_t vector = kernel->form == FORM_WGMMA ? VECTOR : VECTOR / 2;
+    p->wide_y = takes_vectors(op, &planes->conv, vector);
+    if (!op->epilogue)
+        return;
+    shader_epilogue_match(op, &epilogue);
+    for (uint32_t i = 0; i < epilogue.count; i++) {
+        const struct kern_view *view = &op->tensors[epilogue.step[i].tensor];
+        i32 *strides = p->epilogue.steps[i].strides;
+        if (!epilogue.step[i].tensor)
+            continue;
+        find_strides(view, planes->depth, strides);
+        if (!p->wide_y || !is_vectors(view, strides, (int32_t)vector))
+            continue;
+        p->vectors |= 1u << i;
+        if (!p->residual)
+            p->residual = i + 1;
+        else if (!p->second)
+            p->second = i + 1;
+    }
 }
 
 void shader_conv_meta_plan(const struct kern_op *op, struct shader_work *out)
 {
-    const struct conv_params conv = shader_conv_parameters(op);
-    const struct kernel *kernel = choose(op, &conv);
-    uint32_t groups = tiles_of(kernel, &conv, op->tensors[op->input_count].sizes[0]);
+    struct planes planes;
+    const struct kernel *kernel = choose(op, &planes);
+    const uint32_t channels = planes.conv.out_group;
+    uint32_t groups[3] = { tiles_of(kernel, &planes), planes.groups, 1 };
     if (is_halo(kernel->form)) /* each processes one tile after another, all of the same channels */
-        groups = BASE_MAX(MULTIPROCESSORS, count(conv.out_group, HALO_CHANNELS));
+        groups[0] = BASE_MAX(MULTIPROCESSORS, count(channels, HALO_CHANNELS));
     else if (is_stem(kernel->form))
-        groups = BASE_MIN(groups, BASE_MAX(MULTIPROCESSORS, count(conv.out_group, kernel->n)));
-    else if (kernel->form == FORM_WGMMA)
-        groups = BASE_MIN(groups, MULTIPROCESSORS);
-    shader_meta_add(out, kernel->code, (uint32_t[3]){ groups, 1, 1 }, 4 + META_EPILOGUE_STEPS,
-                    sizeof(struct conv_meta_params));
+        groups[0] = BASE_MIN(groups[0], BASE_MAX(MULTIPROCESSORS, count(channels, kernel->n)));
+    else if (kernel->form == FORM_WGMMA) {
+        groups[0] = BASE_MIN(groups[0] * planes.groups, MULTIPROCESSORS);
+        groups[1] = 1;
+    }
+    shader_meta_add(out, kernel->code, groups, 4 + META_EPILOGUE_STEPS, sizeof(struct conv_meta_params));
 }
 
 void shader_conv_meta_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                             uint32_t *words)
 {
-    const struct conv_params conv = shader_conv_parameters(op);
-    const struct kernel *kernel = choose(op, &conv);
+    struct planes planes;
+    const struct kernel *kernel = choose(op, &planes);
+    const struct conv_params *conv = &planes.conv;
     struct conv_meta_params *p = (struct conv_meta_params *)words;
     (void)index; /* there is one */
-    *p = shader_conv_meta_parameters(op, &conv);
-    set_tiles(kernel, &conv, op->tensors[op->input_count].sizes[0], p);
+    *p = shader_conv_meta_parameters(conv, planes.images);
+    p->groups = planes.groups;
+    p->x_group = (i32)conv->in_group * conv->x[1];
+    set_tiles(kernel, &planes, p);
     p->x = shader_meta_place(&places[0]);
     p->w = shader_meta_place(&places[1]);
     p->y = shader_meta_place(&places[op->input_count]);
-    if (conv.bias >= 0)
-        p->bias = shader_meta_place(&places[conv.bias]);
+    if (conv->bias >= 0)
+        p->bias = shader_meta_place(&places[conv->bias]);
     shader_meta_epilogue_write(op, 1, places, &p->epilogue);
     if (is_halo(kernel->form))
         set_halo(op, p);
     else
-        p->residual = p->wide_y ? residual_of(&p->epilogue) : 0;
+        set_epilogue(op, &planes, kernel, p);
 }

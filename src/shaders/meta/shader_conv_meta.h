@@ -7,10 +7,10 @@
 #include "shaders/cuda/conv_meta_params.h"
 #include "shaders/meta/shader_meta.h"
 
-/* Everything except for addresses, tiles, and the epilogue. */
-struct conv_meta_params shader_conv_meta_parameters(const struct kern_op *op, const struct conv_params *conv);
+/* Of this number of images in one group: everything except for addresses, tiles, and the epilogue. */
+struct conv_meta_params shader_conv_meta_parameters(const struct conv_params *conv, uint32_t images);
 
-/* NULL, or the reason why the kernels, which multiply pixels of planes, cannot compute it. */
+/* NULL, or the reason why kernels that multiply windows of one plane cannot compute it. */
 const char *shader_conv_meta_shape_unsupported(const struct conv_shape *s);
 
 #endif

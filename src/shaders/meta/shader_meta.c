@@ -86,7 +86,21 @@ static bool type_fits(DML_TENSOR_DATA_TYPE type, bool bytes)
            type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
 }
 
-static const char *unsupported_of(const struct kern_op *op, uint32_t channel, bool bytes, bool strided)
+const char *shader_meta_steps_unsupported(const struct kern_op *op)
+{
+    struct kern_epilogue epilogue;
+    const char *reason = shader_epilogue_unsupported(op);
+    if (reason || !op->epilogue)
+        return reason;
+    shader_epilogue_match(op, &epilogue);
+    for (uint32_t i = 0; i < epilogue.count; i++)
+        if (!codes[epilogue.step[i].code] ||
+            (epilogue.step[i].tensor && !type_fits(op->tensors[epilogue.step[i].tensor].type, false)))
+            return "no metacommand with this epilogue";
+    return NULL;
+}
+
+static const char *unsupported_of(const struct kern_op *op, uint32_t channel, bool bytes)
 {
     struct kern_epilogue epilogue;
     const char *reason = shader_epilogue_unsupported(op);
@@ -99,7 +113,7 @@ static const char *unsupported_of(const struct kern_op *op, uint32_t channel, bo
         if (!epilogue.step[i].tensor)
             continue;
         if (!type_fits(op->tensors[epilogue.step[i].tensor].type, bytes) ||
-            (!strided && shader_meta_is_strided(op, channel, epilogue.step[i].tensor)))
+            shader_meta_is_strided(op, channel, epilogue.step[i].tensor))
             return "no metacommand with this epilogue";
     }
     return NULL;
@@ -107,17 +121,12 @@ static const char *unsupported_of(const struct kern_op *op, uint32_t channel, bo
 
 const char *shader_meta_epilogue_unsupported(const struct kern_op *op, uint32_t channel)
 {
-    return unsupported_of(op, channel, false, false);
-}
-
-const char *shader_meta_strided_unsupported(const struct kern_op *op, uint32_t channel)
-{
-    return unsupported_of(op, channel, false, true);
+    return unsupported_of(op, channel, false);
 }
 
 const char *shader_meta_bytes_unsupported(const struct kern_op *op, uint32_t channel)
 {
-    return unsupported_of(op, channel, true, false);
+    return unsupported_of(op, channel, true);
 }
 
 void shader_meta_epilogue_write(const struct kern_op *op, uint32_t channel, const struct shader_place *places,

@@ -18,13 +18,13 @@ u64 shader_meta_place_at(const struct shader_place *place, uint64_t bytes);
 /* Why the op's epilogue is not one of struct meta_epilogue, else NULL. Dimension `channel` of the result has its
  * channels. */
 const char *shader_meta_epilogue_unsupported(const struct kern_op *op, uint32_t channel);
-/* The same for kernels that support META_PLACE_STRIDED. */
-const char *shader_meta_strided_unsupported(const struct kern_op *op, uint32_t channel);
-/* Whether an operand of the epilogue has that place. */
+/* Whether an operand of the epilogue has META_PLACE_STRIDED. */
 bool shader_meta_is_strided(const struct kern_op *op, uint32_t channel, uint32_t tensor);
 /* The same as the first for kernels whose epilogues support bytes as well. */
 const char *shader_meta_bytes_unsupported(const struct kern_op *op, uint32_t channel);
-/* Leaves the steps' `strides` as they are. */
+/* The same for kernels whose epilogues support operands of any strides. */
+const char *shader_meta_steps_unsupported(const struct kern_op *op);
+/* Strides of META_PLACE_STRIDED are left to the caller. */
 void shader_meta_epilogue_write(const struct kern_op *op, uint32_t channel, const struct shader_place *places,
                                 struct meta_epilogue *out);
 

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check_conv_meta [seed] [cases]: the parameters of metacommands for convolutions, with no device: kernels of conv_meta are run by
+ * this model of them, as shader_conv_meta.c wants it, against the reference. */
+#include "check.h"
+#include "check_vulkan_map.h"
+
+#include "kernels/core/number.h"
+#include "shaders/cuda/conv_meta_params.h"
+#include "shaders/meta/shader_meta.h"
+#include "shaders/shader.h"
+#include "unit/test.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define REQUIRE(cond)                                                                                                          \
+    do {                                                                                                               \
+        if (!(cond))                                                                                                   \
+            abort();                                                                                                   \
+    } while (0)
+
+struct model {
+    const struct kern_op *op;
+    const struct check_set *set;
+    const struct conv_meta_params *p;
+    void *y;
+    uint32_t vector; /* channels that the kernel stores at once */
+    bool gather;
+};
+
+/* The tensor of an address as the model's places are encoded. */
+static uint32_t tensor_of(u64 address)
+{
+    return (uint32_t)(address >> SHADER_ADDRESS_BITS) - 1;
+}
+
+static double load(const struct model *m, u64 address, int64_t at)
+{
+    const uint32_t t = tensor_of(address);
+    return kern_read_double(m->op->tensors[t].type, m->set->buffers[t].data, at);
+}
+
+/* Element `at` of a tensor begins a vector of halves. */
+static bool is_vector(const struct model *m, u64 address, int64_t at)
+{
+    const struct kern_view *view = &m->op->tensors[tensor_of(address)];
+    return view->type == DML_TENSOR_DATA_TYPE_FLOAT16 && (view->offset + at) % m->vector == 0;
+}
+
+static double run_code(const struct meta_step *s, double a, double b)
+{
+    switch (s->code) {
+    case META_ADD:
+        return a + b;
+    case META_SUB:
+        return a - b;
+    case META_MUL:
+        return a * b;
+    case META_MIN:
+        return fmin(a, b);
+    case META_MAX:
+        return fmax(a, b);
+    case META_CLAMP:
+        return fmin(fmax(a, s->p), s->q);
+    case META_ABS:
+        return fabs(a);
+    case META_RELU:
+        return fmax(a, 0);
+    case META_LEAKY_RELU:
+        return a < 0 ? s->p * a : a;
+    case META_MULADD:
+        return a * s->p + s->q;
+    case META_SIGMOID:
+        return 1 / (1 + exp(-a));
+    case META_SWISH:
+        return a / (1 + exp(-s->p * a));
+    case META_HARD_SWISH:
+        return a * fmax(0, fmin(a * s->p + s->q, 1));
+    default:
+        return NAN;
+    }
+}
+
+static double run_epilogue(const struct model *m, double value, const int64_t *at, int64_t y_at, int64_t channel)
+{
+    const struct conv_meta_params *p = m->p;
+    for (uint32_t i = 0; i < p->epilogue.count; i++) {
+        const struct meta_step *s = &p->epilogue.steps[i];
+        double b = s->p;
+        if (s->type) {
+            int64_t from = at[0] * s->strides[0] + channel * s->strides[1] + at[1] * s->strides[2] + at[2] * s->strides[3];
+            if (p->vectors >> i & 1)
+                TEST_FOR(p->wide_y && s->strides[1] == 1 &&
+                       is_vector(m, p->epilogue.operands[i], from - channel % m->vector),
+                   "step %u: vectors", i);
+            if (s->place == META_PLACE_RESULT)
+                TEST_FOR(from == y_at, "step %u: place", i);
+            b = load(m, p->epilogue.operands[i], from);
+        }
+        value = run_code(s, value, b);
+    }
+    return value;
+}
+
+/* As the kernels sum it: elements of the depth in W's order. */
+static double sum_of(const struct model *m, const int64_t *at, uint32_t group, int64_t channel)
+{
+    const struct conv_meta_params *p = m->p;
+    const int64_t top = at[1] * p->step_y - p->pad_y, left = at[2] * p->step_x - p->pad_x;
+    double sum = 0;
+    for (uint32_t k = 0; k < p->k; k++) {
+        const uint32_t tap = k / p->by_channels.size, c = k % p->by_channels.size;
+        const int64_t line = tap / p->by_line.size, column = tap % p->by_line.size;
+        const int64_t y = top + line * p->dilation_y, x = left + column * p->dilation_x;
+        if (y < 0 || y >= p->in_height || x < 0 || x >= p->in_width)
+            continue;
+        const int64_t from = (int64_t)group * p->x_group + at[0] * p->x_image + y * p->x_row + x * p->x_column;
+        const int64_t w = m->gather ? c * p->w_channel + line * p->w_row + column * p->w_column : k;
+        if (!m->gather && k % 8 == 0)
+            TEST_FOR((m->op->tensors[0].offset + from + c) % 8 == 0 && p->x_channel == 1, "vectors of X");
+        sum += load(m, p->x, from + c * p->x_channel) * load(m, p->w, channel * p->w_out + w);
+    }
+    return sum;
+}
+
+static void run_model(const struct model *m)
+{
+    const struct conv_meta_params *p = m->p;
+    const struct kern_view *y = &m->op->tensors[m->op->input_count];
+    for (uint32_t group = 0; group < p->groups; group++)
+        for (uint32_t pixel = 0; pixel < p->m; pixel++) {
+            const uint32_t within = pixel % p->by_pixels.size;
+            const int64_t at[3] = { pixel / p->by_pixels.size, within / p->by_column.size, within % p->by_column.size };
+            for (uint32_t n = 0; n < p->n; n++) {
+                const int64_t channel = (int64_t)group * p->n + n;
+                const int64_t to = at[0] * p->y_image + channel * p->y_channel + at[1] * p->y_row + at[2] * p->y_column;
+                double value = sum_of(m, at, group, channel);
+                if (p->wide_y && n % m->vector == 0)
+                    TEST_FOR(p->y_channel == 1 && is_vector(m, p->y, to) && p->n % m->vector == 0, "vectors of Y");
+                if (p->wide_y && p->bias)
+                    TEST_FOR(p->bias_step == 1 && (n % m->vector || is_vector(m, p->bias, channel)), "vectors of the bias");
+                if (p->bias)
+                    value += load(m, p->bias, channel * p->bias_step);
+                kern_write_double(y->type, m->y, to, run_epilogue(m, value, at, to, channel));
+            }
+        }
+}
+
+static void run_reference(const struct kern_op *op, const struct check_set *set, void *y)
+{
+    const struct kern_row *row = check_reference(KERN_CONV);
+    void *data[KERN_TENSORS_MAX];
+    struct kern_op portable = *op;
+    struct kern_work work;
+    for (uint32_t t = 0; t < op->input_count; t++)
+        data[t] = set->buffers[t].data;
+    data[op->input_count] = y;
+    row->plan(&portable, 1, &work);
+    void *scratch = calloc(1, work.scratch_bytes + work.worker_scratch_bytes + 64);
+    REQUIRE(scratch);
+    struct kern_call call = { &portable, data, scratch, (char *)scratch + work.scratch_bytes };
+    row->run(&call, 0, work.units);
+    free(scratch);
+}
+
+/* What the model knows of the kernel; false: it knows nothing, or the kernel is of another kind. */
+static bool describe(const struct shader_work *work, struct model *m)
+{
+    const uint32_t number = work->dispatches[0].shader.number;
+    m->gather = number == SHADER_META_conv_gather;
+    m->vector = number == SHADER_META_conv_wgmma_64 || number == SHADER_META_conv_wgmma_128 ? 8 : 4;
+    return m->vector == 8 || m->gather ||
+           (number >= SHADER_META_conv_mma_128x64 && number <= SHADER_META_conv_mma_16x16);
+}
+
+/* With the kernel that is chosen; whether the model ran. */
+static bool run_case(const struct check_case *c, const struct check_set *set, struct check_buffer *got,
+                     const struct check_buffer *want)
+{
+    const struct kern_view *y = &c->op.tensors[c->op.input_count];
+    uint64_t words[META_PARAMETERS_MAX / 8] = { 0 };
+    struct shader_place places[KERN_TENSORS_MAX + 2];
+    struct shader_work work = { .dispatch_count = 0 };
+    struct check_error error;
+    struct model model = { &c->op, set, (const struct conv_meta_params *)words, got->data, 0, false };
+    memset(places, 0, sizeof(places));
+    for (uint32_t t = 0; t < KERN_TENSORS_MAX; t++)
+        places[t].base = t;
+    shader_conv_meta_plan(&c->op, &work);
+    if (!describe(&work, &model))
+        return false;
+    shader_conv_meta_write(&c->op, 0, places, (uint32_t *)words);
+    check_buffer_poison(got);
+    run_model(&model);
+    const bool same = check_compare(c, y, got, want, 1, &error);
+    TEST_FOR(same, "kernel %u: got %g, want %g at %u %u %u %u", work.dispatches[0].shader.number, error.got, error.want,
+       error.index[0], error.index[1], error.index[2], error.index[3]);
+    TEST_FOR(check_buffer_guarded(got, y), "bytes beside the output");
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    const uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
+    const uint32_t cases = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 0) : 100;
+    static const uint32_t pasts[] = { 16, 16, 16, 8, 16, 16, 20 };
+    struct check_rng rng = { seed * UINT64_C(0x9e3779b97f4a7c15) | 1 };
+    uint32_t taken = 0, ran = 0;
+    for (uint32_t i = 0; i < cases; i++) {
+        struct check_case c;
+        struct check_set set;
+        struct check_buffer want;
+        check_buffer_past(pasts[i % ARRAY_SIZE(pasts)]);
+        check_conv_views(&rng, &c);
+        REQUIRE(check_set_create(&set, &c, &rng));
+        for (uint32_t t = 0; t <= c.op.input_count; t++)
+            c.op.tensors[t].offset =
+                (set.buffers[t].data - set.buffers[t].block) * 8 / kern_type_bits(c.op.tensors[t].type);
+        if (!shader_conv_meta_unsupported(&c.op)) {
+            taken++;
+            REQUIRE(check_buffer_create(&want, &c.op.tensors[c.op.input_count]));
+            check_buffer_poison(&want);
+            run_reference(&c.op, &set, want.data);
+            for (uint32_t k = 0; k < 3; k++) {
+                shader_conv_meta_force((uint32_t[]){ 0, 1, 11 }[k]);
+                ran += run_case(&c, &set, &set.buffers[c.op.input_count], &want);
+            }
+            check_buffer_destroy(&want);
+        }
+        check_set_destroy(&set);
+    }
+    printf("%u of %u cases are for metacommands, %u runs\n", taken, cases, ran);
+    TEST_FOR(taken > cases / 3 && ran > taken, "metacommands refuse %u of %u", cases - taken, cases);
+    return test_result();
+}
