@@ -136,6 +136,8 @@ DEVICE void store_wides(const struct gemm_meta_params &p, const struct wides &v,
 {
     const struct wide_line y = line_of(p.y_batch, p.y_m, p.y_n, at);
     const bool bfloat16 = p.flags & GEMM_BFLOAT16, vectors = (p.flags & GEMM_Y_VECTORS) && !(p.flags & GEMM_Y_ALONG_M);
+    if (at.count <= 0)
+        return;
 #pragma unroll
     for (int i = 0; i < WIDES; i++) {
         const float *x = v.part[i].v;
@@ -194,14 +196,19 @@ DEVICE struct wides unpack_wides(const struct gemm_meta_params &p, const uint4 (
     return out;
 }
 
-/* GEMM_QUICK: sums of at most two early operands, and at most one step more. */
-DEVICE void finish_quick(const struct gemm_meta_params &p, struct wides &v, const uint4 (&early)[GEMM_EARLY][WIDES])
+/* GEMM_QUICK: sums of the early operands, */
+DEVICE void add_early(const struct gemm_meta_params &p, struct wides &v, const uint4 (&early)[GEMM_EARLY][WIDES])
 {
-    const u32 adds = (p.early[0] > 0) + (p.early[1] > 0);
 #pragma unroll
     for (int i = 0; i < GEMM_EARLY; i++)
         if (p.early[i])
             apply_all<META_ADD>(v, unpack_wides(p, early[i]), 0, 0);
+}
+
+/* and at most one step more. */
+DEVICE void finish_quick(const struct gemm_meta_params &p, struct wides &v)
+{
+    const u32 adds = (p.early[0] > 0) + (p.early[1] > 0);
     if (adds < p.epilogue.count)
         apply_step(p.epilogue.steps[adds], p.y_type != META_FLOAT32, v, v);
 }
@@ -234,19 +241,11 @@ DEVICE void finish_any(const struct gemm_meta_params &p, struct wides &v, const 
     }
 }
 
-DEVICE void finish_wides(const struct gemm_meta_params &p, struct wides &v, const uint4 (&early)[GEMM_EARLY][WIDES],
-                         const struct wide_place &at)
+DEVICE void scale_all(struct wides &v, float alpha)
 {
-    if (at.count <= 0)
-        return;
 #pragma unroll
     for (int i = 0; i < WIDES * WIDE; i++)
-        v.part[i / WIDE].v[i % WIDE] *= p.alpha;
-    if (p.flags & GEMM_QUICK)
-        finish_quick(p, v, early);
-    else
-        finish_any(p, v, early, at);
-    store_wides(p, v, at);
+        v.part[i / WIDE].v[i % WIDE] *= alpha;
 }
 
 #endif

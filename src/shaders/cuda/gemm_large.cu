@@ -170,12 +170,12 @@ DEVICE void store_any(const struct gemm_meta_params &p, const SUM (&sums)[SUMS],
     const struct wide_place tile = { outer, batch - outer * p.batch_size, row + lane / 4, n0 + lane % 4 * 8,
                                      (i32)p.n - n0 - lane % 4 * 8 };
     const struct wide_operand operands[GEMM_EARLY] = { early_operand(p, 0, tile), early_operand(p, 1, tile) };
-    uint4 early[GEMM_EARLY][WIDES], next[GEMM_EARLY][WIDES];
+    uint4 early[GEMM_EARLY][WIDES];
     auto load = [&](int number) {
         const i32 line = tile.row + number / PAIRS * 8, columns = number % PAIRS * 64;
         const i32 count = number < 2 * PAIRS && line < (i32)p.m ? tile.count - columns : 0;
-        load_early_wides(operands[0], line, columns, count, next[0]);
-        load_early_wides(operands[1], line, columns, count, next[1]);
+        load_early_wides(operands[0], line, columns, count, early[0]);
+        load_early_wides(operands[1], line, columns, count, early[1]);
     };
     load(0);
 #pragma unroll 1
@@ -185,12 +185,18 @@ DEVICE void store_any(const struct gemm_meta_params &p, const SUM (&sums)[SUMS],
         at.row += number / PAIRS * 8;
         at.column += number % PAIRS * 64;
         at.count = at.row < (i32)p.m ? tile.count - number % PAIRS * 64 : 0;
-#pragma unroll
-        for (int i = 0; i < GEMM_EARLY * WIDES; i++)
-            early[i / WIDES][i % WIDES] = next[i / WIDES][i % WIDES];
-        load(number + 1);
         take_pair(sums, number, lane, v);
-        finish_wides(p, v, early, at);
+        scale_all(v, p.alpha);
+        /* The next operands are on their way during what follows. */
+        if (p.flags & GEMM_QUICK) {
+            add_early(p, v, early);
+            load(number + 1);
+            finish_quick(p, v);
+        } else {
+            finish_any(p, v, early, at);
+            load(number + 1);
+        }
+        store_wides(p, v, at);
     }
 }
 #endif
