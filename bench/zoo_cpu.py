@@ -169,7 +169,9 @@ def measure(options):
         nodes = ort_steps(options, inputs, device)
         results["anydml"]["host"] = sorted({op for op, _, _, provider in nodes if provider == "CPUExecutionProvider"})
     programs.clear()
-    steps = ort_steps(options, inputs) if options["steps"] and "onnxruntime" in results else []
+    times = [r["min_ms"] for key, r in results.items() if key != "anydml" and "min_ms" in r]
+    slow = options["above"] is not None and times and results["anydml"].get("min_ms", 0) > options["above"] * min(times)
+    steps = ort_steps(options, inputs) if slow and "onnxruntime" in results else []
     return dict(programs=results, ort_steps=steps, type_bytes=sum(os.path.getsize(f) for f in glob.glob(options["model"] + "*")))
 
 
