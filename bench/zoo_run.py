@@ -18,7 +18,7 @@ import zoo_cpu
 import zoo_export
 import zoo_networks
 
-TRACES = 5  # of whose steps the shortest count
+TRACES = 5  # of whose steps the shortest count; of long runs 2
 
 
 class Failed(Exception):
@@ -84,10 +84,10 @@ def run_once(command, path, arrays, end, env):
     return text, found, steps
 
 
-def trace_of(command, path, arrays, end, env):
+def trace_of(command, path, arrays, count, end, env):
     """Returns the steps of run_once(), the least of several traces."""
     least = []
-    for _ in range(TRACES):
+    for _ in range(count):
         found = run_once(command, path, arrays, end, env)[2]
         least = [min(pair) for pair in zip(least, found)] if len(least) == len(found) else found
     return least
@@ -103,9 +103,10 @@ def losses(steps, nodes, count):
     operator: fused ones have other names."""
     by_name, taken, rows = {}, set(), []
     for op, name, ms, _ in nodes:
-        by_name[re.sub(r"_(nchwc|token_\d+)$", "", name)] = op, name, ms
+        base = re.match(r"n\d+_[A-Za-z]+", name)  # fused and converted nodes add to names
+        by_name.setdefault(base[0] if base else name, []).append((op, name, ms))
     for ms, kernel, names, _ in steps:
-        theirs = [by_name[n] for n in names if n in by_name and by_name[n][1] not in taken]
+        theirs = [t for n in names for t in by_name.get(n, []) if t[1] not in taken]
         taken.update(name for _, name, _ in theirs)
         rows.append(dict(kernel=kernel, names=names[:3], ms=ms, theirs=sum(t[2] for t in theirs), ops=[t[0] for t in theirs]))
     rest = {}
@@ -138,7 +139,8 @@ def run_cpu(args, name, end):
     nodes = result.pop("ort_steps")
     if nodes:
         command = [*pin, args.anydml, "run", path, "--device", "cpu", "--threads", str(args.threads)]
-        steps = trace_of(command, path, arrays, end, env)
+        count = TRACES if result["programs"]["anydml"]["min_ms"] < zoo_cpu.LONG_MS / 4 else 2
+        steps = trace_of(command, path, arrays, count, end, env)
         result["steps"], result["rest"] = losses(steps, nodes, args.steps)
         result["kernels"] = by_kernel(steps, args.steps)
         result["nodes"] = sorted(((ms, op, n) for op, n, ms, _ in nodes), reverse=True)[:args.steps]
