@@ -1,32 +1,36 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes and measures more than 40 networks that people run, with random weights: on a CPU beside ONNX Runtime and OpenVINO, on a GPU
-beside PyTorch in CUDA graphs, eager and by torch.compile.
+"""Makes and measures more than 40 networks that people run, with random weights: on a CPU beside ONNX Runtime and OpenVINO, on
+a GPU beside PyTorch in CUDA graphs, eager and by torch.compile.
 
 usage: zoo.py list
        zoo.py make FOLDER [--type float32,float16] [--batch 1] [--jobs N] [--limit SECONDS] [NAME...]
        zoo.py run FOLDER --adapter cpu [--threads 1] [--clock cpu|wall] [--peers onnxruntime,openvino] [--type float32]
-              [--anydml build/tools/anydml] [--provider build/bindings/onnxruntime/libonnxruntime_ep_directml.so] [NAME...]
-       zoo.py run FOLDER --adapter vulkan [--device NUMBER] [--jobs 8] [--peers graph,compiled] [--type float16] [--batch 1] [NAME...]
-              both: [--seconds 1] [--limit 300] [--steps 5] [--json FILE] [--document FILE.md]
+              [--provider build/bindings/onnxruntime/libonnxruntime_ep_directml.so] [NAME...]
+       zoo.py run FOLDER --adapter vulkan [--device NUMBER] [--jobs 8] [--peers graph,compiled] [--type float16] [--batch 1]
+              [NAME...]
+              both: [--anydml build/tools/anydml] [--seconds 1] [--limit 300] [--steps 5] [--above 0.95] [--json FILE]
+              [--document FILE.md]
        zoo.py page DOCUMENT FILE.json...
 
-make: writes NAME.onnx (NAME_f16.onnx), its weights beside it if they are more than 1 GB, and NAME.npz, its inputs and the results of torch
-in float32 on the CPU. Networks whose library is not installed are left out with a line. Requires torch, onnx, onnxscript, and
-torchvision, transformers and diffusers: scripts/prepare-zoo installs them and prints the Python program that has them.
+make: writes NAME.onnx (NAME_f16.onnx), its weights beside it if they are more than 1 GB, and NAME.npz, its inputs and the
+results of torch in float32 on the CPU. Networks whose library is not installed are left out with a line. Requires torch, onnx,
+onnxscript, and torchvision, transformers and diffusers: scripts/prepare-zoo installs them and prints the Python program that
+has them.
 
-run: one process for each network, in which the programs alternate; the results of all are compared with the reference. A network that
-fails has its error in the table, and each has a time limit.
-  cpu     AnyDML in ONNX Runtime (its execution provider) beside ONNX Runtime's CPU provider and OpenVINO, with the same number of
-          threads; medians of the process's CPU time (--clock wall: of the time), which other processes on the machine
-          disturb least. With several threads CPU time includes that of threads that wait for each other.
-  vulkan  anydml bench: the time on the device by its timestamps, an execution with copies, and compiling without and with cached
-          pipelines; beside the same module of torch in a CUDA graph (the faster layout of images), and of torch.compile. Peers are
-          prepared --jobs at a time, and measured alone.
+run: one process for each network, in which the programs alternate; the results of all are compared with the reference. A
+network that fails has its error in the table, and each has a time limit.
+  cpu     AnyDML in ONNX Runtime (its execution provider) beside ONNX Runtime's CPU provider and OpenVINO, with the same number
+          of threads; the CPU time of the process (--clock wall: the time), which other processes on the machine disturb
+          least. With several threads CPU time includes that of threads that wait for each other.
+  vulkan  anydml bench: the time on the device by its timestamps, an execution with copies, and compiling without and with
+          cached pipelines; beside the same module of torch in a CUDA graph (the faster layout of images), and of
+          torch.compile. Peers are prepared --jobs at a time, and measured alone. --batch must be that of make.
 
-The tables are sorted by the ratio to the fastest peer: below 1, AnyDML is faster. --steps N shows, for each network, the N steps that lose
-the most to ONNX Runtime's nodes of the same names (cpu), or take longest (vulkan). --document writes the tables between the two
-marks of a document, --json keeps everything; page writes the tables of such files.
+The tables are sorted by the ratio to the fastest peer: below 1, AnyDML is faster. --steps N shows, for each network, the N
+steps that lose the most to ONNX Runtime's nodes of the same names (cpu, with ratios beyond --above), or take longest (vulkan).
+--document writes the tables between the two marks of a document, --json keeps everything; page writes the tables of such files,
+of which later ones take precedence.
 """
 import argparse
 import json
@@ -113,6 +117,7 @@ def main():
     parser.add_argument("--provider", default=LIBRARY)
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--above", type=float, default=0.95)
     parser.add_argument("--json")
     parser.add_argument("--document")
     args = parser.parse_intermixed_args()

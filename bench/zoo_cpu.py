@@ -13,7 +13,12 @@ import time
 
 import numpy as np
 
-LEAST = 3  # runs of each program
+LONG_MS = 2000  # of runs of which fewer are made
+
+
+def least_runs(results):
+    """Returns the number of runs of each program, and of profiles."""
+    return 3 if max(r.get("first_ms", 0) for r in results.values()) < LONG_MS else 2
 
 
 def load(path):
@@ -115,7 +120,7 @@ def turns(options, programs, results):
     """Adds the median and the least milliseconds of each program, which alternate."""
     clock = time.process_time if options["clock"] == "cpu" else time.perf_counter
     times, end = {key: [] for key in programs}, time.perf_counter() + options["seconds"] * len(programs)
-    while time.perf_counter() < end or len(next(iter(times.values()))) < LEAST:
+    while programs and (time.perf_counter() < end or len(next(iter(times.values()))) < least_runs(results)):
         for key, run in programs.items():
             start = clock()
             run()
@@ -124,7 +129,7 @@ def turns(options, programs, results):
         results[key] |= dict(ms=float(np.median(taken)), min_ms=min(taken), runs=len(taken))
 
 
-def ort_steps(options, inputs, device=None):
+def ort_steps(options, inputs, runs, device=None):
     """Returns (operator, name, least milliseconds, provider) of each node by ONNX Runtime's profile."""
     import onnxruntime as ort
     with tempfile.TemporaryDirectory() as folder:
@@ -135,7 +140,7 @@ def ort_steps(options, inputs, device=None):
             settings.add_provider_for_devices([device], {})
         session = ort.InferenceSession(options["model"], settings, **({} if device else {"providers": ["CPUExecutionProvider"]}))
         run = runner(session, inputs)
-        for _ in range(LEAST):
+        for _ in range(runs):
             run()
         with open(session.end_profiling(), encoding="utf-8") as file:
             events = json.load(file)
@@ -166,10 +171,12 @@ def measure(options):
     programs = {key: run for key, run in programs.items() if run}
     turns(options, programs, results)
     if "falls_back" in results["anydml"]:
-        nodes = ort_steps(options, inputs, device)
+        nodes = ort_steps(options, inputs, 1, device)
         results["anydml"]["host"] = sorted({op for op, _, _, provider in nodes if provider == "CPUExecutionProvider"})
     programs.clear()
-    steps = ort_steps(options, inputs) if options["steps"] and "onnxruntime" in results else []
+    times = [r["min_ms"] for key, r in results.items() if key != "anydml" and "min_ms" in r]
+    slow = options["above"] is not None and times and results["anydml"].get("min_ms", 0) > options["above"] * min(times)
+    steps = ort_steps(options, inputs, least_runs(results)) if slow and "onnxruntime" in results else []
     return dict(programs=results, ort_steps=steps, type_bytes=sum(os.path.getsize(f) for f in glob.glob(options["model"] + "*")))
 
 

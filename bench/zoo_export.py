@@ -6,7 +6,6 @@ types of a network are compared with; FOLDER/NAME.onnx is the network in float32
 normalisations and the like keep the float32 that the module computes them in.
 """
 import os
-import shutil
 import tempfile
 import time
 import warnings
@@ -60,6 +59,37 @@ def check(path):
     onnx.shape_inference.infer_shapes(onnx.load(path, load_external_data=False), check_type=True, strict_mode=True)
 
 
+def save(model, path):
+    import onnx
+    if os.path.exists(path + ".data"):
+        os.remove(path + ".data")
+    large = sum(len(t.raw_data) for t in model.graph.initializer) > EXTERNAL
+    onnx.save(model, path, save_as_external_data=large, location=os.path.basename(path) + ".data" if large else None)
+
+
+def shorten(graph):
+    """Names nodes and their results n0_Conv, n1_Relu, ...: profiles of all programs then have the same short names. ONNX Runtime
+    names some of its nodes by results."""
+    names = {o.name: o.name for o in graph.output}
+    for number, node in enumerate(graph.node):
+        node.name = f"n{number}_{node.op_type}"
+        for i, result in enumerate(node.output):
+            if result and result not in names:
+                names[result] = node.name if i == 0 else f"{node.name}.{i}"
+
+    def rename(some):
+        for node in some.node:
+            for values in (node.input, node.output):
+                values[:] = [names.get(v, v) for v in values]
+            for attribute in node.attribute:
+                for inner in [attribute.g] if attribute.HasField("g") else attribute.graphs:
+                    rename(inner)
+        for o in some.output:
+            o.name = names.get(o.name, o.name)
+    rename(graph)
+    del graph.value_info[:]
+
+
 def write(path, module, inputs, outputs, dynamo):
     """Exports to a folder of its own: exporters write large weights as many files."""
     import onnx
@@ -75,15 +105,9 @@ def write(path, module, inputs, outputs, dynamo):
                 attend_in_half()
                 torch.onnx.export(module, inputs, made, dynamo=False, opset_version=OPSET, **names)
         check(made)
-        if sum(os.path.getsize(os.path.join(folder, f)) for f in os.listdir(folder)) > EXTERNAL or len(os.listdir(folder)) > 1:
-            model = onnx.load(made)
-            large = sum(len(t.raw_data) for t in model.graph.initializer) > EXTERNAL
-            data = os.path.basename(path) + ".data"
-            if os.path.exists(path + ".data"):
-                os.remove(path + ".data")
-            onnx.save(model, path, save_as_external_data=large, location=data if large else None)
-        else:
-            shutil.move(made, path)
+        model = onnx.load(made)
+    shorten(model.graph)
+    save(model, path)
 
 
 def export(path, module, inputs, outputs, dynamo):

@@ -417,8 +417,8 @@ def flux(batch):
 
     def run(m, x, text, pooled, t, places, none):
         return m(x, text, pooled, t, places, none, return_dict=False)[0]
-    return call(model, run), (normal(batch, 1024, 64), normal(batch, 256, 2048), normal(batch, 768), torch.full((batch,), 0.5), places,
-                              torch.zeros(256, 3))
+    return call(model, run), (normal(batch, 1024, 64), normal(batch, 256, 2048), normal(batch, 768), torch.full((batch,), 0.5),
+                              places, torch.zeros(256, 3))
 
 
 # ---- weights ----
@@ -459,8 +459,8 @@ def prepare():
 
 
 def make(name, batch=1, calibrated=True):
-    """Returns the module and its inputs, on the default device: weights and inputs that FLOAT16 can represent, so that results of both
-    types compare with the same reference."""
+    """Returns the module and its inputs, with weights and inputs that FLOAT16 can represent, so that results of both types
+    compare with the same reference."""
     import torch
     prepare()
     module, inputs = NETWORKS[name][1](batch)

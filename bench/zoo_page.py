@@ -64,12 +64,12 @@ def introduction(data):
     if c["adapter"] == "cpu":
         busy = statistics.mean([r["others"] for r in data["results"] if "others" in r] or [0])
         what = "CPU time of the process" if c["clock"] == "cpu" else "time"
+        said = f"busy: other processes used {busy:.1f} CPUs on average" if busy > 0.1 else "idle otherwise"
         return (f"{c['date']}, {c['processors']} CPUs, {c['machine']}{versions}; {c['type']}, {c['threads']} thread"
-                f"{'s' * (c['threads'] > 1)}, {what} of one run, the least, milliseconds. Load by others (and waiting for "
-                f"processes of the measurement itself): {c['load']:.1f} at the start.{' The machine was busy.' if busy > 0.5 or c['load'] > 0.5 else ''}")
+                f"{'s' * (c['threads'] > 1)}, {what} of one run, the least, milliseconds. The machine was {said}.")
     device = c["device"]
-    return (f"{c['date']}, {device['name']} (driver {device['driver']}){versions}; {c['type']}, milliseconds on the device, medians of "
-            f"{c['seconds']:g} s.")
+    return (f"{c['date']}, {device['name']} (driver {device['driver']}){versions}; {c['type']}, milliseconds on the device, "
+            f"medians of {c['seconds']:g} s.")
 
 
 def main_table(data):
@@ -123,10 +123,10 @@ def step_lines(data):
 def lines(data):
     c = data["conditions"]
     out = [introduction(data), ""]
-    out += [summary([r for r in (ratio_to(result, p) for result in data["results"]) if r], f"Ratio to {NAMES[p]}") for p in c["peers"]]
-    if len(c["peers"]) > 1:
-        out.append(summary([r for r in (ratio(result, c["peers"]) for result in data["results"]) if r], "Ratio to the fastest"))
-    out += ["", *main_table(data), ""]
+    for peers in [[p] for p in c["peers"]] + [c["peers"]] * (len(c["peers"]) > 1):
+        ratios = [r for r in (ratio(result, peers) for result in data["results"]) if r]
+        out += [summary(ratios, f"Ratio to {NAMES[peers[0]] if len(peers) == 1 else 'the fastest'}"), ""]
+    out += [*main_table(data), ""]
     bad = failures(data)
     out += (["Failures and differences:", "", *bad, ""] if bad else [])
     steps = step_lines(data) if c["steps"] else []
@@ -150,6 +150,6 @@ def write(path, files):
         parts = file.read().split(MARK)
     if len(parts) != 3:
         raise Failed(f"{path} does not have two lines {MARK}")
-    parts[1] = "\n\n" + "\n".join(line for one in merged(files) for line in lines(one)) + "\n"
+    parts[1] = "\n\n" + "\n".join(text for one in merged(files) for text in lines(one)) + "\n"
     with open(path, "w", encoding="utf-8") as file:
         file.write(MARK.join(parts))

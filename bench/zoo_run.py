@@ -18,7 +18,7 @@ import zoo_cpu
 import zoo_export
 import zoo_networks
 
-TRACES = 3  # of whose steps the shortest count
+TRACES = 5  # of whose steps the shortest count; of long runs 2
 
 
 class Failed(Exception):
@@ -45,12 +45,11 @@ def output_of(command, end, env=None, before=None):
 
 
 def conditions(args):
-    found = dict(date=time.strftime("%Y-%m-%d"), adapter=args.adapter, type=args.type[0], batch=args.batch, seconds=args.seconds,
-                 peers=args.peers, versions={}, steps=args.steps)
+    found = dict(date=time.strftime("%Y-%m-%d"), adapter=args.adapter, type=args.type[0], batch=args.batch,
+                 seconds=args.seconds, peers=args.peers, versions={}, steps=args.steps)
     if args.adapter == "cpu":
         import importlib.metadata
-        found |= dict(machine=networks_on_cpus.machine(), processors=os.cpu_count(), threads=args.threads, clock=args.clock,
-                      load=os.getloadavg()[0])
+        found |= dict(machine=networks_on_cpus.machine(), processors=os.cpu_count(), threads=args.threads, clock=args.clock)
         found["versions"] = {p: importlib.metadata.version(p) for p in args.peers}
     else:
         found |= dict(device=gpu.device_of(args), versions=gpu_peers.versions())
@@ -60,25 +59,43 @@ def conditions(args):
 
 # ---- steps ----
 
-def trace_of(command, end, env):
-    """Returns [milliseconds, kernel, names of nodes, operator] of each step, the least of several traces."""
+def run_once(command, path, arrays, end, env):
+    """Runs the model with `anydml run` on its inputs; returns what it prints, its outputs, and its steps: [milliseconds,
+    kernel, names of nodes, operator]."""
+    import onnx
+    inputs, _ = zoo_cpu.load(arrays)
+    graph = onnx.load(path, load_external_data=False).graph
+    with tempfile.TemporaryDirectory() as folder:
+        trace, files = os.path.join(folder, "trace.json"), []
+        for i in graph.input:
+            file = os.path.join(folder, f"{i.name}.npy")
+            kind = onnx.helper.tensor_dtype_to_np_dtype(i.type.tensor_type.elem_type)
+            np.save(file, inputs[int(i.name[1:])].astype(kind))
+            files += ["--input", f"{i.name}={file}"]
+        for o in graph.output:
+            files += ["--output", f"{o.name}={folder}/{o.name}.npy"]
+        text = output_of([*command, *files, "--trace", trace], end, env)
+        found = [np.load(os.path.join(folder, f"{o.name}.npy")) for o in graph.output]
+        with open(trace, encoding="utf-8") as file:
+            events = json.load(file)
+    events = events["traceEvents"] if isinstance(events, dict) else events
+    steps = [[e["dur"] / 1e3, e["args"].get("kernel", ""), names_of(e), e["args"].get("op", e["name"])] for e in events
+             if e.get("cat") == "step"]
+    return text, found, steps
+
+
+def trace_of(command, path, arrays, count, end, env):
+    """Returns the steps of run_once(), the least of several traces."""
     least = []
-    for _ in range(TRACES):
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "trace.json")
-            output_of([*command, "--trace", path], end, env)
-            with open(path, encoding="utf-8") as file:
-                events = json.load(file)
-        events = events["traceEvents"] if isinstance(events, dict) else events
-        steps = [e for e in events if e.get("cat") == "step"]
-        found = [[e["dur"] / 1e3, e["args"].get("kernel", ""), names_of(e), e["args"].get("op", e["name"])] for e in steps]
+    for _ in range(count):
+        found = run_once(command, path, arrays, end, env)[2]
         least = [min(pair) for pair in zip(least, found)] if len(least) == len(found) else found
     return least
 
 
 def names_of(event):
     names = event["args"].get("names", event["name"])
-    return [n.strip() for n in names.split(",")] if isinstance(names, str) else list(names)
+    return re.findall(r'"([^"]+)"', names) or [names]
 
 
 def losses(steps, nodes, count):
@@ -86,9 +103,10 @@ def losses(steps, nodes, count):
     operator: fused ones have other names."""
     by_name, taken, rows = {}, set(), []
     for op, name, ms, _ in nodes:
-        by_name[re.sub(r"_(nchwc|token_\d+)$", "", name)] = op, name, ms
+        base = re.match(r"n\d+_[A-Za-z]+", name)  # fused and converted nodes add to names
+        by_name.setdefault(base[0] if base else name, []).append((op, name, ms))
     for ms, kernel, names, _ in steps:
-        theirs = [by_name[n] for n in names if n in by_name and by_name[n][1] not in taken]
+        theirs = [t for n in names for t in by_name.get(n, []) if t[1] not in taken]
         taken.update(name for _, name, _ in theirs)
         rows.append(dict(kernel=kernel, names=names[:3], ms=ms, theirs=sum(t[2] for t in theirs), ops=[t[0] for t in theirs]))
     rest = {}
@@ -112,16 +130,17 @@ def run_cpu(args, name, end):
     path, arrays = zoo_export.file_of(args.folder, name, args.type[0] == "float16"), os.path.join(args.folder, f"{name}.npz")
     env = dict(networks_on_cpus.environment(args.threads), ANYDML_THREADS=str(args.threads))
     options = dict(model=path, arrays=arrays, library=args.provider, threads=args.threads, clock=args.clock, peers=args.peers,
-                   seconds=args.seconds, steps=args.steps)
+                   seconds=args.seconds, above=args.above if args.steps else None)
     pin = ["taskset", "-c", turns.pinned(args.threads)]
     watch = networks_on_cpus.Watch([])
-    text = output_of([*pin, sys.executable, os.path.join(os.path.dirname(zoo_cpu.__file__), "zoo_cpu.py"), json.dumps(options)], end, env,
-                     "measuring")
+    text = output_of([*pin, sys.executable, zoo_cpu.__file__, json.dumps(options)], end, env, "measuring")
     result = json.loads(text.splitlines()[-1])
     result["others"] = watch.result()
     nodes = result.pop("ort_steps")
-    if args.steps and "ms" in result["programs"]["anydml"]:
-        steps = trace_of([*pin, args.anydml, "bench", path, "--device", "cpu", "--threads", str(args.threads), "--seconds", "0"], end, env)
+    if nodes:
+        command = [*pin, args.anydml, "run", path, "--device", "cpu", "--threads", str(args.threads)]
+        count = TRACES if result["programs"]["anydml"]["min_ms"] < zoo_cpu.LONG_MS / 4 else 2
+        steps = trace_of(command, path, arrays, count, end, env)
         result["steps"], result["rest"] = losses(steps, nodes, args.steps)
         result["kernels"] = by_kernel(steps, args.steps)
         result["nodes"] = sorted(((ms, op, n) for op, n, ms, _ in nodes), reverse=True)[:args.steps]
@@ -140,36 +159,19 @@ def anydml_gpu(args, path, arrays, end):
             text = output_of([args.anydml, "bench", path, "--device", str(args.device), "--seconds",
                               str(args.seconds + gpu_peers.WARM), "--json"], end, env)
             told = json.loads(text)
-            found |= dict(ms=told.get("device_ms") or told["median_ms"], run_ms=told.get("no_copies_ms"), copies_ms=told["median_ms"],
-                          load_ms=told["compile_ms"] + told["initialize_ms"], temporary=told["temporary_bytes"])
-            found |= compared(args, path, arrays, folder, end, env)
+            found |= dict(ms=told.get("device_ms") or told["median_ms"], run_ms=told.get("no_copies_ms"),
+                          copies_ms=told["median_ms"], load_ms=told["compile_ms"] + told["initialize_ms"], temporary=told["temporary_bytes"])
+            found |= compared(args, path, arrays, end, env)
         except Failed as failure:
             found["error"] = str(failure)
     steps = found.pop("steps", [])
     return found, steps
 
 
-def compared(args, path, arrays, folder, end, env):
-    import onnx
-    inputs, wanted = zoo_cpu.load(arrays)
-    graph = onnx.load(path, load_external_data=False).graph
-    command = [args.anydml, "run", path, "--device", str(args.device), "--trace", os.path.join(folder, "trace.json")]
-    for i in graph.input:
-        kind = onnx.helper.tensor_dtype_to_np_dtype(i.type.tensor_type.elem_type)
-        file = os.path.join(folder, f"{i.name}.npy")
-        np.save(file, inputs[int(i.name[1:])].astype(kind))
-        command += ["--input", f"{i.name}={file}"]
-    for o in graph.output:
-        command += ["--output", f"{o.name}={folder}/{o.name}.npy"]
-    text = output_of(command, end, env)
-    found = [np.load(os.path.join(folder, f"{o.name}.npy")) for o in graph.output]
+def compared(args, path, arrays, end, env):
+    text, found, steps = run_once([args.anydml, "run", path, "--device", str(args.device)], path, arrays, end, env)
     times = re.search(r"compiling ([0-9.]+) ms, initialising ([0-9.]+) ms", text)
-    with open(os.path.join(folder, "trace.json"), encoding="utf-8") as file:
-        events = json.load(file)
-    events = events["traceEvents"] if isinstance(events, dict) else events
-    steps = [[e["dur"] / 1e3, e["args"].get("kernel", ""), names_of(e), e["args"].get("op", e["name"])] for e in events
-             if e.get("cat") == "step"]
-    return dict(difference=zoo_cpu.difference(found, wanted), steps=steps,
+    return dict(difference=zoo_cpu.difference(found, zoo_cpu.load(arrays)[1]), steps=steps,
                 warm_load_ms=float(times[1]) + float(times[2]) if times else None)
 
 
@@ -185,7 +187,8 @@ class Wave:
         os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(max(1, (os.cpu_count() or 1) // args.jobs)))
         for name in names:
             ours, theirs = context.Pipe()
-            process = context.Process(target=zoo_torch.serve, args=(theirs, name, args.type[0], args.batch, "compiled" in args.peers))
+            given = theirs, name, args.type[0], args.batch, "compiled" in args.peers
+            process = context.Process(target=zoo_torch.serve, args=given)
             process.start()
             theirs.close()
             self.workers[name] = process, ours
