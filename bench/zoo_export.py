@@ -165,6 +165,7 @@ def make_all(folder, names, types, batch, jobs, limit):
     import multiprocessing
     from multiprocessing.connection import wait
     context = multiprocessing.get_context("fork")
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""  # a process whose libraries have used CUDA cannot be forked
     import_libraries(names)
     threads, waiting, running, failed = max(1, (os.cpu_count() or 1) // jobs), list(names), {}, []
 
