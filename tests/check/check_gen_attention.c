@@ -56,7 +56,7 @@ static void masks(struct check_rng *rng, struct check_case *out, DML_TENSOR_DATA
 static uint32_t size_of_head(struct check_rng *rng)
 {
     const uint32_t most = check_chance(rng, 8) ? 140 : 70; /* beyond 128 some rows do not take it */
-    return check_chance(rng, 2) ? 32 : check_chance(rng, 4) ? 16 * (1 + check_pick(rng, 8)) : 1 + check_pick(rng, most);
+    return check_chance(rng, 2) ? 32 : check_chance(rng, 3) ? 8 * (1 + check_pick(rng, 32)) : 1 + check_pick(rng, most);
 }
 
 void check_gen_attention(struct check_rng *rng, struct check_case *out)
@@ -65,7 +65,8 @@ void check_gen_attention(struct check_rng *rng, struct check_case *out)
     uint32_t b = 1 + check_pick(rng, 2), g = 1 + check_pick(rng, 3), h = g * (1 + check_pick(rng, 3));
     const uint32_t longer = check_chance(rng, 4) ? 2000 : 400; /* keys that threads share */
     uint32_t n = 1 + check_pick(rng, check_chance(rng, 4) ? longer : 150);
-    uint32_t m = check_chance(rng, 3) ? 1 + check_pick(rng, 3) : 1 + check_pick(rng, 90);
+    const uint32_t most = n < 150 && check_chance(rng, 6) ? 600 : 90; /* several blocks of queries */
+    uint32_t m = check_chance(rng, 3) ? 1 + check_pick(rng, 3) : 1 + check_pick(rng, most);
     uint32_t depth = size_of_head(rng), width = size_of_head(rng);
     DML_TENSOR_DATA_TYPE type = check_float_type(rng);
     op->kind = KERN_ATTENTION;

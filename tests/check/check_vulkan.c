@@ -176,6 +176,24 @@ static void run_gemm_metas(struct bench *bench, uint32_t count, uint64_t seed)
     bench->constants = false;
 }
 
+/* Random ones for each kernel of attention_meta. */
+static void run_attention_metas(struct bench *bench, const struct shader_row *row, uint32_t count, uint64_t seed)
+{
+    const uint32_t kernels = shader_attention_meta_kernels();
+    for (uint32_t i = 0; i < count * kernels; i++) {
+        const struct bench_search search = { row, bench_capabilities(bench), seed, i, 4000, NULL, 0 };
+        struct check_rng rng;
+        struct check_case c;
+        shader_attention_meta_force(1 + i % kernels);
+        const bool found = bench_find_case(bench, &search, &rng, &c);
+        ok(found, "no case for kernel %u of attention_meta", 1 + i % kernels);
+        check_buffer_past(16);
+        if (found)
+            bench_run_case(bench, &c, &rng);
+    }
+    shader_attention_meta_force(0);
+}
+
 /* The same with each kernel of conv_meta. */
 static void run_conv_metas(struct bench *bench, uint64_t seed)
 {
@@ -257,6 +275,8 @@ static void run_row_lists(struct bench *bench, const struct shader_row *row, uin
         run_byte_convs(bench, row->plan == shader_conv_dot_plan ? 1 : shader_conv_int_meta_kernels(), seed);
     if (!strcmp(row->name, "gemm_meta"))
         run_gemm_metas(bench, 8 * count, seed);
+    if (!strcmp(row->name, "attention_meta"))
+        run_attention_metas(bench, row, count, seed + 1);
     if (!strcmp(row->name, "conv_meta"))
         run_conv_metas(bench, seed);
     if (!strcmp(row->name, "conv_meta") || !strcmp(row->name, "conv_parts") || !strcmp(row->name, "conv_tile"))

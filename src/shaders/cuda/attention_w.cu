@@ -2,9 +2,9 @@
 /* KERN_ATTENTION by wgmma: FLOAT16, or BFLOAT16, FLOAT32 sums. A warpgroup takes 64 queries, which stay in its registers
  * as do the scores of KEYS keys, their weights and the results; the softmax is online, and the next scores are made
  * while values are summed. K and V come through rings of tiles in shared memory, which all fill and read together; there is
- * no barrier but those of their slots. What bounds it is the number of instructions: per key and query 5, and some 250 of a
- * warp for a tile. Defined from outside: HEAD (most elements of a line), KEYS, TEAM (warpgroups), SLOTS_K and SLOTS_V (1 or
- * 2), [BFLOAT16]. */
+ * no barrier but those of their slots. What bounds it for short lines is the number of instructions: per key and query 5,
+ * and some 250 of a warp for a tile; for long ones the products. Defined from outside: HEAD (most elements of a line, a
+ * multiple of 32), KEYS (a multiple of 16), TEAM (warpgroups), SLOTS_K and SLOTS_V (1 or 2), [BFLOAT16]. */
 #include "shaders/cuda/attention_w_params.h"
 #include "shaders/cuda/attention_w.cuh"
 #include "shaders/cuda/turn.cuh"
@@ -12,7 +12,7 @@
 #define THREADS     (128 * TEAM)
 #define SLOT        (KEYS * HEAD * 2)
 #define ROWS        (64 * TEAM)
-#define BLOCK_BYTES (KEYS * 128) /* of a tile: 64 elements of each key */
+#define BLOCK_BYTES (KEYS * LINE_BYTES) /* of a tile: LINE_BYTES of each key */
 #define LOG2_E      1.44269504f
 #define NOTHING     (-__int_as_float(0x7f800000))
 
@@ -83,17 +83,18 @@ INLINE float mask_element(const params &p, const char *mask, u32 key)
     return float_of(((const unsigned short *)mask)[at], p.mask_type == ATTENTION_W_FLOAT16);
 }
 
-#define VECTORS (HEAD / 8)             /* of a line */
-#define LINES   (THREADS / VECTORS)    /* that a block copies at once */
+#define BLOCKS  (HEAD * 2 / LINE_BYTES)
+#define VECTORS (LINE_BYTES / 16)   /* of a block's line */
+#define LINES   (THREADS / VECTORS) /* that a block copies at once */
 
 /* Two rings, with barriers that count those who filled a slot and those who have read it; and what a thread copies:
- * vectors of lines LINES apart. Tile i of V has number i + 1: number 0 are zeros, which the first weights are, too. */
+ * one vector in each block of lines LINES apart. Tile i of V has number i + 1: number 0 are zeros, which the first weights are, too. */
 struct ring {
     u32 slots; /* shared memory: of K, then of V */
     u32 full, empty;
     u32 line, limit; /* of K and V: the thread's first one; how many there are */
     u32 to;          /* its place in a slot */
-    const char *k, *v; /* its vector of line 0 */
+    const char *k, *v; /* its first vector of line 0 */
 };
 
 #define SLOTS        (SLOTS_K + SLOTS_V)
@@ -103,21 +104,25 @@ struct ring {
 #define PARITY_V(n)  ((n) / SLOTS_V % 2)
 #define SLOT_AT(n)   (ring.slots + (n) * SLOT)
 
-/* Zeros behind the last key. */
-INLINE void copy_tile(const ring &ring, u32 slot, const char *from, i32 stride, bool inside, u32 tile)
+INLINE u32 thread_column()
+{
+    return threadIdx.x % VECTORS;
+}
+
+/* Zeros behind the last key and behind a line's elements. */
+INLINE void copy_tile(const ring &ring, u32 slot, const char *from, i32 stride, u32 elements, u32 tile)
 {
     const u32 line = ring.line + tile * KEYS;
 #pragma unroll
     for (u32 i = 0; i < (KEYS + LINES - 1) / LINES; i++)
-        if (KEYS % LINES == 0 || ring.line + i * LINES < KEYS)
-            copy_vector(SLOT_AT(slot) + ring.to + i * LINES * 128, from + (i64)(i32)(line + i * LINES) * (2 * stride),
-                        inside && line + i * LINES < ring.limit);
+        if (KEYS % LINES == 0 || ring.line + i * LINES < KEYS) {
+            const char *const at = from + (i64)(i32)(line + i * LINES) * (2 * stride);
+#pragma unroll
+            for (u32 b = 0; b < BLOCKS; b++)
+                copy_vector(SLOT_AT(slot) + ring.to + b * BLOCK_BYTES + i * LINES * LINE_BYTES, at + b * LINE_BYTES,
+                            (b * VECTORS + thread_column()) * 8 < elements && line + i * LINES < ring.limit);
+        }
     barrier_arrive_copied(ring.full + slot * 8);
-}
-
-INLINE u32 thread_column()
-{
-    return threadIdx.x % VECTORS;
 }
 
 /* Once all have read what was in the slot. */
@@ -126,7 +131,7 @@ INLINE void fetch_k(const params &p, const ring &ring, u32 tile)
     const u32 slot = SLOT_OF_K(tile);
     if (tile >= SLOTS_K)
         barrier_wait(ring.empty + slot * 8, PARITY_K(tile - SLOTS_K));
-    copy_tile(ring, slot, ring.k, p.k_strides[2], thread_column() * 8 < p.depth, tile);
+    copy_tile(ring, slot, ring.k, p.k_strides[2], p.depth, tile);
 }
 
 INLINE void fetch_v(const params &p, const ring &ring, u32 tile)
@@ -134,7 +139,7 @@ INLINE void fetch_v(const params &p, const ring &ring, u32 tile)
     const u32 number = tile + 1, slot = SLOT_OF_V(number);
     if (number >= SLOTS_V)
         barrier_wait(ring.empty + slot * 8, PARITY_V(number - SLOTS_V));
-    copy_tile(ring, slot, ring.v, p.v_strides[2], thread_column() * 8 < p.width, tile);
+    copy_tile(ring, slot, ring.v, p.v_strides[2], p.width, tile);
 }
 
 INLINE void await(u32 barrier, u32 parity)
@@ -305,7 +310,7 @@ INLINE void scores(u32 tile, const u32 (&q)[HEAD / 16][4], float (&s)[KEYS / 2])
     wgmma_fence();
 #pragma unroll
     for (u32 i = 0; i < HEAD / 16; i++)
-        wgmma<0>(s, q[i], first + (i / 4 * BLOCK_BYTES + i % 4 * 32) / 16, i != 0);
+        wgmma<0>(s, q[i], first + (i * 32 / LINE_BYTES * BLOCK_BYTES + i * 32 % LINE_BYTES) / 16, i != 0);
     wgmma_commit();
 }
 
@@ -315,7 +320,7 @@ INLINE void values(u32 tile, const u32 (&w)[KEYS / 16][4], float (&o)[HEAD / 2])
     wgmma_fence();
 #pragma unroll
     for (u32 i = 0; i < KEYS / 16; i++)
-        wgmma<1>(o, w[i], first + i * 2048 / 16, 1);
+        wgmma<1>(o, w[i], first + i * LINE_BYTES, 1); /* 16 keys, in units of 16 bytes */
     wgmma_commit();
 }
 
@@ -356,7 +361,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) meta_kernel(const __gri
     ring.empty = ring.full + SLOTS * 8;
     ring.line = threadIdx.x / VECTORS;
     ring.limit = limit;
-    ring.to = thread_column() / 8 * BLOCK_BYTES + ring.line * 128 + (thread_column() ^ ring.line) % 8 * 16;
+    ring.to = ring.line * LINE_BYTES + (thread_column() ^ ring.line * LINE_BYTES / 128) % VECTORS * 16;
     ring.k = (const char *)p.k + 2 * ((i64)at.batch * p.k_strides[0] + group * p.k_strides[1] + thread_column() * 8);
     ring.v = (const char *)p.v + 2 * ((i64)at.batch * p.v_strides[0] + group * p.v_strides[1] + thread_column() * 8);
     init_barriers(ring);
@@ -366,7 +371,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) meta_kernel(const __gri
     const float to_log2 = p.scores ? LOG2_E : p.scale * LOG2_E;
     if (count) {
         fetch_k(p, ring, 0);
-        copy_tile(ring, SLOT_OF_V(0), ring.v, 0, false, 0);
+        copy_tile(ring, SLOT_OF_V(0), ring.v, 0, 0, 0);
         if (SLOTS_V > 1)
             fetch_v(p, ring, 0);
         if (SLOTS_K > 1 && count > 1)

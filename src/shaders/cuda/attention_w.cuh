@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* wgmma of 64 x N x 16 elements with A in registers and FLOAT32 sums, and what goes with it. B_N_MAJOR: neighbours of B
- * in memory are neighbours along N. */
+ * in memory are neighbours along N. Defined outside: HEAD. */
 #pragma once
 #include "shaders/cuda/barrier.cuh"
 
@@ -10,32 +10,56 @@
 #define ELEMENTS "f16.f16"
 #endif
 
+/* Bytes of a block's line, in which vectors of 16 are swizzled, and the high half of descriptors, which says so, and that
+ * each eight lines are behind the last. */
+#if HEAD % 64
+#define LINE_BYTES 64
+#define HIGH       "0x80000020"
+#else
+#define LINE_BYTES 128
+#define HIGH       "0x40000040"
+#endif
+
 #define D8(i)                                                                                                          \
     "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]),        \
         "+f"(d[i + 7])
-#define R32                                                                                                            \
-    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "   \
-    "%24, %25, %26, %27, %28, %29, %30, %31"
-#define R64                                                                                                            \
-    R32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, "  \
-        "%53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define WGMMA(n, registers, a0, a1, a2, a3, b, add, major)                                                             \
-    "{\n.reg .pred p;\n.reg .b64 b;\nsetp.ne.b32 p, %" #add ", 0;\nmov.b64 b, {%" #b ", 0x40000040};\n"             \
-    "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." ELEMENTS " {" registers "}, {%" #a0 ", %" #a1 ", %" #a2          \
-    ", %" #a3 "}, b, p, 1, 1, %" #major ";\n}\n"
-#define OPERANDS "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b), "r"(add), "n"(B_N_MAJOR)
-
-template <int B_N_MAJOR> INLINE void wgmma(float (&d)[32], const u32 (&a)[4], u32 b, int add)
-{
-    asm volatile(WGMMA(64, R32, 32, 33, 34, 35, 36, 37, 38) : D8(0), D8(8), D8(16), D8(24) : OPERANDS);
-}
-
-template <int B_N_MAJOR> INLINE void wgmma(float (&d)[64], const u32 (&a)[4], u32 b, int add)
-{
-    asm volatile(WGMMA(128, R64, 64, 65, 66, 67, 68, 69, 70)
-                 : D8(0), D8(8), D8(16), D8(24), D8(32), D8(40), D8(48), D8(56)
-                 : OPERANDS);
-}
+#define R16 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define R24 R16 ", " "%16, %17, %18, %19, %20, %21, %22, %23"
+#define R32 R24 ", " "%24, %25, %26, %27, %28, %29, %30, %31"
+#define R48 R32 ", " "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
+#define R64 R48 ", " "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define R80 R64 ", " "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
+#define R96 R80 ", " "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define R128                                                                                                           \
+    R96 ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, "   \
+        "%114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#define D16(i) D8(i), D8(i + 8)
+#define D32(i) D16(i), D16(i + 16)
+#define SUMS_16 D16(0)
+#define SUMS_24 D16(0), D8(16)
+#define SUMS_32 D32(0)
+#define SUMS_48 D32(0), D16(32)
+#define SUMS_64 D32(0), D32(32)
+#define SUMS_80 D32(0), D32(32), D16(64)
+#define SUMS_96 D32(0), D32(32), D32(64)
+#define SUMS_128 D32(0), D32(32), D32(64), D32(96)
+#define WGMMA(n, count, sums, a0, a1, a2, a3, b, add, major)                                                           \
+    template <int B_N_MAJOR> INLINE void wgmma(float (&d)[count], const u32 (&a)[4], u32 low, int more)                \
+    {                                                                                                                  \
+        asm volatile("{\n.reg .pred p;\n.reg .b64 b;\nsetp.ne.b32 p, %" #add ", 0;\nmov.b64 b, {%" #b ", " HIGH         \
+                     "};\nwgmma.mma_async.sync.aligned.m64n" #n "k16.f32." ELEMENTS " {" R##count "}, {%" #a0 ", %" #a1 \
+                     ", %" #a2 ", %" #a3 "}, b, p, 1, 1, %" #major ";\n}\n"                                            \
+                     : sums                                                                                            \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(low), "r"(more), "n"(B_N_MAJOR));               \
+    }
+WGMMA(32, 16, SUMS_16, 16, 17, 18, 19, 20, 21, 22)
+WGMMA(48, 24, SUMS_24, 24, 25, 26, 27, 28, 29, 30)
+WGMMA(64, 32, SUMS_32, 32, 33, 34, 35, 36, 37, 38)
+WGMMA(96, 48, SUMS_48, 48, 49, 50, 51, 52, 53, 54)
+WGMMA(128, 64, SUMS_64, 64, 65, 66, 67, 68, 69, 70)
+WGMMA(160, 80, SUMS_80, 80, 81, 82, 83, 84, 85, 86)
+WGMMA(192, 96, SUMS_96, 96, 97, 98, 99, 100, 101, 102)
+WGMMA(256, 128, SUMS_128, 128, 129, 130, 131, 132, 133, 134)
 
 INLINE void wgmma_fence()
 {
@@ -58,8 +82,7 @@ INLINE u32 shared_address(const void *p)
     return (u32)__cvta_generic_to_shared(p);
 }
 
-/* The low half of a descriptor: lines of 128 bytes whose vectors are swizzled, each eight lines 1024 bytes behind the
- * last, which the high half says. `apart`: bytes between blocks of 64 elements, of operands whose lines are along K. */
+/* The low half of a descriptor. `apart`: bytes between blocks, of operands whose lines are along N. */
 INLINE u32 descriptor_of(u32 address, u32 apart)
 {
     return (address & 0x3ffff) >> 4 | apart >> 4 << 16;

@@ -33,6 +33,9 @@ bool shader_gemm_meta_waits(const struct kern_op *op);
 
 /* For tests: another than the best kernel for GEMM; 0: the best. */
 void shader_gemm_meta_force(uint32_t kernel);
+/* The same for attention, counted from 1; ops that are for kernels of other lengths are not supported then. */
+uint32_t shader_attention_meta_kernels(void);
+void shader_attention_meta_force(uint32_t kernel);
 /* For tests: the first kernel for convolutions, counted from this one and from 1, that accepts the op; 0: the best
  * one. */
 uint32_t shader_conv_meta_kernels(void);
