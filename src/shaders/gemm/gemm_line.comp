@@ -12,7 +12,7 @@
 #include "shaders/core/vector.glsl"
 #include "shaders/gemm/tile_number.glsl"
 #include "shaders/gemm/tile_finish.glsl"
-#include "shaders/gemm/vec.glsl"
+#include "shaders/gemm/vec_places.glsl"
 #extension GL_EXT_control_flow_attributes : require
 
 layout(constant_id = 2) const uint LINES = 1;
@@ -188,6 +188,47 @@ void sum_vectors(uint batch, uint column, uint begin, uint slice, uint end)
     }
 }
 
+/* ---- the results ---- */
+
+uint number_of(uint batch, uint i, uint column)
+{
+    uint m = params.small == 0u ? i : column, n = params.small == 0u ? column : i;
+    return (batch * TILE_PARAMS.m + m) * TILE_PARAMS.n + n;
+}
+
+uint addends[LINES_MAX]; /* of C, as in memory */
+
+/* Those of an invocation's results; before its sums, whose loads they overlap. */
+void load_addends(uint batch, uint column)
+{
+    if (result_c < 0)
+        return;
+    uint c = uint(result_c);
+    uvec2 base = address_of(c);
+    EACH_LINE(i)
+    {
+        int at = at_result(c, number_of(batch, i, column));
+        if (type_of(c) == TYPE_FLOAT32)
+            addends[i] = floatBitsToUint(FloatArray(base).v[at]);
+        else
+            addends[i] = SHORT_AT(base, at);
+    }
+}
+
+void store_line(uint batch, uint split, uint i, uint column, float sum)
+{
+    uint number = number_of(batch, i, column), y = header.inputs;
+    if (TILE_PARAMS.splits > 1u) {
+        Words(scratch_at(4u * (split * TILE_PARAMS.batches * TILE_PARAMS.m * TILE_PARAMS.n + number))).v = BITS_OF(sum);
+        return;
+    }
+    int y_at = at_result(y, number);
+    sum *= result_alpha;
+    if (result_c >= 0)
+        sum += result_beta * unpack_vec4(type_of(uint(result_c)), uvec4(addends[i])).x;
+    store_real(y, y_at, epilogue(sum, number, y_at));
+}
+
 /* ---- the sums of all slices ---- */
 
 /* parts[slice][column] */
@@ -222,6 +263,7 @@ void main()
         uint column = first + place * (ALONG_K ? 1u : VECTOR);
         [[unroll]] for (uint i = 0u; i < LINES_MAX; i++)
             sums[i][0] = sums[i][1] = vec4(0.0);
+        load_addends(batch, first + min(self, columns - 1u - first));
         if (column < columns && ALONG_K)
             sum_vectors(batch, column, begin, slice, end);
         else if (column < columns)

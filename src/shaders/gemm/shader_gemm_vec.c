@@ -68,6 +68,7 @@ void shader_gemm_vec_write(const struct kern_op *op, uint32_t index, const struc
 /* ---- by vectors of 16 bytes (gemm_line.comp) ---- */
 
 #define VECTOR_BYTES 16
+#define LOADS_MAX    8 /* UNROLL_MAX */
 
 /* Workgroups, if this many invocations share a sum. */
 static uint64_t line_groups(const struct vec_params *params, uint32_t group_size, uint32_t slices, uint32_t vector)
@@ -76,8 +77,8 @@ static uint64_t line_groups(const struct vec_params *params, uint32_t group_size
     return (uint64_t)((params->columns + columns - 1) / columns) * params->tile.batches;
 }
 
-/* More invocations share a sum if there would be too few workgroups. In parts of K, which take a second dispatch, are
- * only the longest sums. */
+/* More invocations share a sum if there would be too few workgroups, as long as each has two vectors. Only the longest
+ * sums are computed in parts, which take a second dispatch. */
 static struct vec_params line_parameters(const struct kern_op *op, uint32_t group_size)
 {
     struct vec_params params = parameters(op);
@@ -87,7 +88,7 @@ static struct vec_params line_parameters(const struct kern_op *op, uint32_t grou
     params.slices = 1;
     while (params.slices < least && params.slices < steps)
         params.slices *= 2;
-    while (params.slices < group_size && params.slices < steps &&
+    while (params.slices < group_size && params.slices * 2 < steps &&
            line_groups(&params, group_size, params.slices, vector) < TUNE_LINE_WORKGROUPS)
         params.slices *= 2;
     cut(op, group_size / params.slices * (params.along_k ? 1 : vector), &params);
@@ -109,9 +110,11 @@ const char *shader_gemm_line_any_unsupported(const struct kern_op *op)
     const char *reason = lines_unsupported(op);
     if (reason)
         return reason;
-    if (kern_type_class(op->tensors[0].type) != KERN_CLASS_FLOAT || op->tensors[0].type != op->tensors[1].type)
-        return "no shader for these data types";
     const struct vec_params params = parameters(op);
+    if (kern_type_class(op->tensors[0].type) != KERN_CLASS_FLOAT || op->tensors[0].type != op->tensors[1].type ||
+        (params.tile.c >= 0 && (kern_type_class(op->tensors[params.tile.c].type) != KERN_CLASS_FLOAT ||
+                                kern_type_bytes(op->tensors[params.tile.c].type) > 4)))
+        return "no shader for these data types";
     const struct kern_view *large = &op->tensors[1 - params.small];
     const bool last = params.small ? params.along_k : !params.along_k; /* dimension of adjacent elements */
     return large->strides[large->rank - (last ? 1 : 2)] == 1 ? NULL : "its elements are not contiguous";
@@ -132,7 +135,7 @@ static void line_plan(const struct kern_op *op, enum shader_code code, uint32_t 
 {
     const struct vec_params params = line_parameters(op, group_size);
     const uint32_t vector = VECTOR_BYTES / kern_type_bytes(op->tensors[0].type);
-    const uint32_t steps = params.tile.depth / (params.along_k ? vector : 1);
+    const uint32_t depth = BASE_MIN(params.tile.depth, params.tile.k), step = params.along_k ? vector : 1;
     struct shader_dispatch *dispatch = &out->dispatches[0];
     shader_tile_add_code(op, code, &params.tile, sizeof(params), out);
     if (!dispatch->constants[0] && !dispatch->constants[1])
@@ -140,7 +143,9 @@ static void line_plan(const struct kern_op *op, enum shader_code code, uint32_t 
     dispatch->constants[2] = params.lines;
     dispatch->constants[3] = params.along_k;
     dispatch->constants[4] = params.slices;
-    dispatch->constants[5] = steps > 4 * params.slices ? 8 : 4; /* loads at a time */
+    dispatch->constants[5] = 1; /* loads at a time */
+    while (dispatch->constants[5] < LOADS_MAX && dispatch->constants[5] * params.slices * step < depth)
+        dispatch->constants[5] *= 2;
     dispatch->constant_count = BASE_MAX(dispatch->constant_count, 6);
 }
 

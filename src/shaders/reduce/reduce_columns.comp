@@ -15,9 +15,11 @@
 layout(constant_id = 2) const uint MODE = REDUCE_SUM;
 layout(constant_id = 3) const uint LINES = 4;
 layout(constant_id = 4) const uint LANES = 32; /* a power of two */
+layout(constant_id = 5) const uint UNROLL = 8; /* vectors of an invocation whose loads are in flight at once */
 
 #define TYPE    type_of(0u)
-#define UNROLL  8u
+#define UNROLL_MAX 8u
+#define EACH_LOAD(j) [[unroll]] for (uint j = 0u; j < UNROLL_MAX; j++) if (j < UNROLL)
 #define ACROSS  (GROUP_SIZE / LANES) /* vectors side by side */
 #define COLUMNS (ACROSS * LINES)     /* lines of a workgroup */
 #define SHARES  min(min(GROUP_SIZE / COLUMNS, LANES), 16u) /* of the lanes, each added up by an invocation for a line */
@@ -43,11 +45,12 @@ void add_up(uint line, uint lane, out vec4 sums[2])
     int at = at_dimensions(0u, 0u, params.outer, line), step = view(0).strides[params.outer];
     sums[0] = sums[1] = vec4(0.0);
     for (uint k = lane; k < params.size; k += UNROLL * LANES) {
-        uvec4 x[UNROLL];
-        [[unroll]] for (uint j = 0u; j < UNROLL; j++)
+        uvec4 x[UNROLL_MAX];
+        EACH_LOAD(j)
             x[j] = load_words(place_at(TYPE, base, at + int(min(k + j * LANES, params.size - 1u)) * step).address,
                               LINES << type_shift(TYPE));
-        [[unroll]] for (uint j = 0u; j < UNROLL; j++) {
+        EACH_LOAD(j)
+        {
             uvec4 words = k + j * LANES < params.size ? x[j] : uvec4(0u);
             sums[0] += term(unpack_vec4(TYPE, words));
             if (LINES > 4u)

@@ -47,7 +47,7 @@ static struct columns columns_of(const struct kern_op *op, uint32_t group_size)
     const uint32_t vector = out.vector, bytes = vector * kern_type_bytes(op->tensors[0].type);
     const uint32_t vectors = p->lines / vector, across = BASE_MAX(TUNE_COLUMN_BYTES / bytes, 1);
     p->lanes = TUNE_COLUMN_LANES;
-    while (p->lanes < group_size / across && p->lanes < p->size &&
+    while (p->lanes < group_size / across && p->lanes * 2 < p->size &&
            count(vectors, group_size / p->lanes) < TUNE_COLUMN_WORKGROUPS)
         p->lanes *= 2;
     p->columns = vector;
@@ -88,6 +88,9 @@ static void plan(const struct kern_op *op, enum shader_code code, uint32_t group
     dispatch->constants[dispatch->constant_count++] = (uint32_t)op->u.reduce.function;
     dispatch->constants[dispatch->constant_count++] = columns.vector;
     dispatch->constants[dispatch->constant_count++] = columns.lines.params.lanes;
+    dispatch->constants[dispatch->constant_count++] = columns.loads <= 2   ? 2
+                                                      : columns.loads <= 4 ? 4
+                                                                           : 8; /* at a time */
 }
 
 static void write(const struct kern_op *op, uint32_t group_size, const struct shader_place *places, uint32_t *words)
