@@ -42,8 +42,10 @@ static bool product(uint32_t i, struct check_case *c)
 /* Convolutions of a few pixels of one or several images, between wide and narrow tensors. */
 static bool pixels(uint32_t i, struct check_case *c)
 {
-    static const uint32_t sizes[][3] = { { 1, 96, 4 },    { 1, 4, 96 },   { 3, 10, 240 }, { 1, 480, 20 },
-                                         { 1, 1152, 48 }, { 2, 48, 300 }, { 4, 33, 65 } }; /* images, channels */
+    static const uint32_t sizes[][3] = {
+        { 1, 96, 4 },    { 1, 4, 96 },   { 3, 10, 240 }, { 1, 480, 20 },
+        { 1, 1152, 48 }, { 2, 48, 300 }, { 4, 33, 65 },  { 1, 1, 300 }
+    }; /* images, channels */
     if (i >= 4 * ARRAY_SIZE(sizes))
         return false;
     const uint32_t *s = sizes[i / 4];

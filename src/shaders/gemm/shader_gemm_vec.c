@@ -85,7 +85,7 @@ static struct vec_params line_parameters(const struct kern_op *op, uint32_t grou
     const uint32_t vector = VECTOR_BYTES / kern_type_bytes(op->tensors[0].type);
     const uint32_t steps = params.along_k ? (params.tile.k + vector - 1) / vector : params.tile.k;
     const uint32_t least = params.along_k ? TUNE_LINE_SLICES_ALONG_K : group_size / TUNE_LINE_ACROSS;
-    params.slices = 1;
+    params.slices = params.along_k ? 1 : vector; /* an invocation for each column adds them up */
     while (params.slices < least && params.slices < steps)
         params.slices *= 2;
     while (params.slices < group_size && params.slices * 2 < steps &&
