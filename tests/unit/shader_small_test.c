@@ -23,7 +23,7 @@ static void pack_image(struct kern_view *view, uint32_t channels, uint32_t side)
     view->strides[3] = channels;
 }
 
-/* One dispatch of this kernel, of at least so many workgroups. */
+/* One dispatch of this kernel, of at least this many workgroups. */
 static void expect(const struct kern_op *op, const char *kernel, uint32_t groups)
 {
     struct shader_work work;
