@@ -124,7 +124,8 @@ const char *shader_reduce_line_columns_wide_unsupported(const struct kern_op *op
     const char *reason = unsupported(op, GEMM_WIDE_GROUP);
     if (reason)
         return reason;
-    return columns_of(op, SHADER_GROUP_SIZE).loads > TUNE_COLUMN_LOADS_WIDE ? NULL : "its lines are short";
+    const uint32_t loads = columns_of(op, SHADER_GROUP_SIZE).loads;
+    return loads > TUNE_COLUMN_LOADS_WIDE || shader_specializes(1) ? NULL : "its lines are short";
 }
 
 void shader_reduce_line_columns_wide_plan(const struct kern_op *op, struct shader_work *out)
