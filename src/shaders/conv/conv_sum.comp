@@ -4,6 +4,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#define UNIFORM_BLOCK
 #define PARAMETERS conv_parts_params
 #define CONV       params.conv
 #include "shaders/conv/conv_params.h"

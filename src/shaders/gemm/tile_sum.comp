@@ -2,6 +2,7 @@
 /* Second dispatch of tiled GEMM: adds the split-K sums. Tensors: last Y. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#define UNIFORM_BLOCK
 #define PARAMETERS tile_params
 #define TILE_PARAMS params
 #include "shaders/gemm/tile_params.h"

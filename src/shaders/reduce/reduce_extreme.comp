@@ -3,6 +3,7 @@
  * of floating-point types except for FLOAT64. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#define UNIFORM_BLOCK
 #define PARAMETERS line_params
 #include "shaders/reduce/reduce_params.h"
 #include "shaders/core/views.glsl"

@@ -4,6 +4,7 @@
  * 0 X, 1 Y. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#define UNIFORM_BLOCK
 #define PARAMETERS line_params
 #include "shaders/reduce/reduce_params.h"
 #include "shaders/core/views.glsl"

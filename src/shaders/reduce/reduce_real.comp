@@ -2,6 +2,7 @@
 /* KERN_REDUCE: sums, products and similar of floating-point elements. Tensors: 0 X, 1 Y. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#define UNIFORM_BLOCK
 #define PARAMETERS line_params
 #include "shaders/reduce/reduce_params.h"
 #include "shaders/core/views.glsl"
