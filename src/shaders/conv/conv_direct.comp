@@ -4,6 +4,7 @@
  * conv_any.comp. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#define UNIFORM_BLOCK
 #define PARAMETERS conv_direct_params
 #define CONV       params.conv
 #include "shaders/conv/conv_params.h"

@@ -5,6 +5,7 @@
  * converted together. Variants as in map_eval.glsl. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#define UNIFORM_BLOCK
 #define PARAMETERS map_flat_params
 #include "shaders/core/block.h"
 #include "shaders/map/map_flat_params.h"
