@@ -5,10 +5,9 @@
 
 #include <math.h>
 
-#define VECTOR          8 /* elements that are loaded at once */
-#define MULTIPROCESSORS 132
-#define GATHER_DEPTH    256   /* DEPTH_MAX of conv_gather.cuh */
-#define GATHER_REACH    16383 /* of its table */
+#define VECTOR       8     /* elements that are loaded at once */
+#define GATHER_DEPTH 256   /* DEPTH_MAX of conv_gather.cuh */
+#define GATHER_REACH 16383 /* of its table */
 /* Of a tile of conv_halo.cu. */
 #define HALO_ROWS       16
 #define HALO_COLUMNS    8
@@ -235,22 +234,22 @@ static uint32_t tiles_of(const struct kernel *kernel, const struct conv_params *
 }
 
 /* Nanoseconds. */
-static uint64_t cost(const struct kernel *kernel, const struct conv_params *conv, uint32_t images)
+static uint64_t cost(const struct kernel *kernel, const struct kern_op *op, const struct conv_params *conv)
 {
+    const uint32_t images = op->tensors[op->input_count].sizes[0];
     const uint64_t depth = (uint64_t)conv->in_group * conv->by_plane.size;
-    const uint64_t rounds = count(tiles_of(kernel, conv, images), MULTIPROCESSORS);
+    const uint64_t rounds = count(tiles_of(kernel, conv, images), shader_multiprocessors(op));
     return kernel->start + rounds * (kernel->round + (kernel->m + kernel->n) * depth * 2 * kernel->kilobyte / 1024);
 }
 
 static const struct kernel *choose(const struct kern_op *op, const struct conv_params *conv)
 {
-    const uint32_t images = op->tensors[op->input_count].sizes[0];
     const struct kernel *best = NULL;
     for (uint32_t i = 0; i < ARRAY_SIZE(kernels); i++) {
         const struct kernel *kernel = &kernels[(i + forced) % ARRAY_SIZE(kernels)];
         if (!takes(op, conv, kernel->form) || (!is_halo(kernel->form) && shader_meta_epilogue_unsupported(op, 1)))
             continue;
-        if (!best || cost(kernel, conv, images) < cost(best, conv, images))
+        if (!best || cost(kernel, op, conv) < cost(best, op, conv))
             best = kernel;
         if (forced)
             break;
@@ -352,13 +351,14 @@ void shader_conv_meta_plan(const struct kern_op *op, struct shader_work *out)
 {
     const struct conv_params conv = shader_conv_parameters(op);
     const struct kernel *kernel = choose(op, &conv);
+    const uint32_t processors = shader_multiprocessors(op);
     uint32_t groups = tiles_of(kernel, &conv, op->tensors[op->input_count].sizes[0]);
     if (is_halo(kernel->form)) /* each processes one tile after another, all of the same channels */
-        groups = BASE_MAX(MULTIPROCESSORS, count(conv.out_group, HALO_CHANNELS));
+        groups = BASE_MAX(processors, count(conv.out_group, HALO_CHANNELS));
     else if (is_stem(kernel->form))
-        groups = BASE_MIN(groups, BASE_MAX(MULTIPROCESSORS, count(conv.out_group, kernel->n)));
+        groups = BASE_MIN(groups, BASE_MAX(processors, count(conv.out_group, kernel->n)));
     else if (kernel->form == FORM_WGMMA)
-        groups = BASE_MIN(groups, MULTIPROCESSORS);
+        groups = BASE_MIN(groups, processors);
     shader_meta_add(out, kernel->code, (uint32_t[3]){ groups, 1, 1 }, 4 + META_EPILOGUE_STEPS,
                     sizeof(struct conv_meta_params));
 }
