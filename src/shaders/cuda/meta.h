@@ -27,8 +27,8 @@ struct meta_turn {
 #define META_TURN_LINE      32 /* counters in a line of the cache, of which one is used */
 #define META_EPILOGUE_STEPS 8
 
-/* Where an operand of an epilogue's step has its element for a result: it is a single number; at the same distance from its
- * first element as the result; by the result's index along its channels; by the result's index along each of four
+/* Where an operand of an epilogue's step has its element for a result: it is a single number; at the same distance from
+ * its first element as the result; by the result's index along its channels; by the result's index along each of four
  * dimensions. */
 enum meta_place { META_PLACE_FIRST, META_PLACE_RESULT, META_PLACE_CHANNEL, META_PLACE_STRIDED };
 
@@ -69,8 +69,8 @@ struct meta_step {
     u32 place;  /* enum meta_place */
     i32 stride; /* in elements, of META_PLACE_CHANNEL */
     float p, q; /* immediates */
-    /* In elements, of META_PLACE_STRIDED: of a convolution's image, channel, row and column; of a GEMM's two batches, its
-     * row and its column. */
+    /* In elements, of META_PLACE_STRIDED: of a convolution's image, channel, row and column; of a GEMM's two batches,
+     * its row and its column. */
     i32 strides[4];
 };
 
