@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_conv_meta [seed] [cases]: the parameters of metacommands for convolutions, with no device: kernels of conv_meta are run by
- * this model of them, as shader_conv_meta.c wants it, against the reference. */
+/* check_conv_meta [seed] [cases]: the parameters of metacommands for convolutions, with no device: kernels of conv_meta
+ * are run by this model of them, as shader_conv_meta.c wants it, against the reference. */
 #include "check.h"
 #include "check_vulkan_map.h"
 
@@ -13,7 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define REQUIRE(cond)                                                                                                          \
+#define REQUIRE(cond)                                                                                                  \
     do {                                                                                                               \
         if (!(cond))                                                                                                   \
             abort();                                                                                                   \
@@ -88,11 +88,12 @@ static double run_epilogue(const struct model *m, double value, const int64_t *a
         const struct meta_step *s = &p->epilogue.steps[i];
         double b = s->p;
         if (s->type) {
-            int64_t from = at[0] * s->strides[0] + channel * s->strides[1] + at[1] * s->strides[2] + at[2] * s->strides[3];
+            int64_t from =
+                at[0] * s->strides[0] + channel * s->strides[1] + at[1] * s->strides[2] + at[2] * s->strides[3];
             if (p->vectors >> i & 1)
                 TEST_FOR(p->wide_y && s->strides[1] == 1 &&
-                       is_vector(m, p->epilogue.operands[i], from - channel % m->vector),
-                   "step %u: vectors", i);
+                             is_vector(m, p->epilogue.operands[i], from - channel % m->vector),
+                         "step %u: vectors", i);
             if (s->place == META_PLACE_RESULT)
                 TEST_FOR(from == y_at, "step %u: place", i);
             b = load(m, p->epilogue.operands[i], from);
@@ -138,7 +139,8 @@ static void run_model(const struct model *m)
                 if (p->wide_y && n % m->vector == 0)
                     TEST_FOR(p->y_channel == 1 && is_vector(m, p->y, to) && p->n % m->vector == 0, "vectors of Y");
                 if (p->wide_y && p->bias)
-                    TEST_FOR(p->bias_step == 1 && (n % m->vector || is_vector(m, p->bias, channel)), "vectors of the bias");
+                    TEST_FOR(p->bias_step == 1 && (n % m->vector || is_vector(m, p->bias, channel)),
+                             "vectors of the bias");
                 if (p->bias)
                     value += load(m, p->bias, channel * p->bias_step);
                 kern_write_double(y->type, m->y, to, run_epilogue(m, value, at, to, channel));
@@ -194,7 +196,7 @@ static bool run_case(const struct check_case *c, const struct check_set *set, st
     run_model(&model);
     const bool same = check_compare(c, y, got, want, 1, &error);
     TEST_FOR(same, "kernel %u: got %g, want %g at %u %u %u %u", work.dispatches[0].shader.number, error.got, error.want,
-       error.index[0], error.index[1], error.index[2], error.index[3]);
+             error.index[0], error.index[1], error.index[2], error.index[3]);
     TEST_FOR(check_buffer_guarded(got, y), "bytes beside the output");
     return true;
 }

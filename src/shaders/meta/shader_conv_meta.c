@@ -5,10 +5,9 @@
 
 #include <math.h>
 
-#define VECTOR          8 /* elements that are loaded at once */
-#define MULTIPROCESSORS 132
-#define GATHER_DEPTH    256   /* DEPTH_MAX of conv_gather.cuh */
-#define GATHER_REACH    16383 /* of its table */
+#define VECTOR       8     /* elements that are loaded at once */
+#define GATHER_DEPTH 256   /* DEPTH_MAX of conv_gather.cuh */
+#define GATHER_REACH 16383 /* of its table */
 /* Of a tile of conv_halo.cu. */
 #define HALO_ROWS       16
 #define HALO_COLUMNS    8
@@ -307,10 +306,10 @@ static uint32_t tiles_of(const struct kernel *kernel, const struct planes *plane
 }
 
 /* Nanoseconds. */
-static uint64_t cost(const struct kernel *kernel, const struct planes *planes)
+static uint64_t cost(const struct kernel *kernel, const struct kern_op *op, const struct planes *planes)
 {
     const uint64_t depth = (uint64_t)planes->conv.in_group * planes->conv.by_plane.size;
-    const uint64_t rounds = count((uint64_t)tiles_of(kernel, planes) * planes->groups, MULTIPROCESSORS);
+    const uint64_t rounds = count((uint64_t)tiles_of(kernel, planes) * planes->groups, shader_multiprocessors(op));
     return kernel->start + rounds * (kernel->round + (kernel->m + kernel->n) * depth * 2 * kernel->kilobyte / 1024);
 }
 
@@ -323,7 +322,7 @@ static const struct kernel *choose(const struct kern_op *op, struct planes *plan
         const struct kernel *kernel = &kernels[(i + forced) % ARRAY_SIZE(kernels)];
         if (!takes(op, &planes->conv, kernel->form) || (!is_halo(kernel->form) && !any_form))
             continue;
-        if (!best || cost(kernel, planes) < cost(best, planes))
+        if (!best || cost(kernel, op, planes) < cost(best, op, planes))
             best = kernel;
         if (forced)
             break;
@@ -436,14 +435,14 @@ void shader_conv_meta_plan(const struct kern_op *op, struct shader_work *out)
 {
     struct planes planes;
     const struct kernel *kernel = choose(op, &planes);
-    const uint32_t channels = planes.conv.out_group;
+    const uint32_t channels = planes.conv.out_group, processors = shader_multiprocessors(op);
     uint32_t groups[3] = { tiles_of(kernel, &planes), planes.groups, 1 };
     if (is_halo(kernel->form)) /* each processes one tile after another, all of the same channels */
-        groups[0] = BASE_MAX(MULTIPROCESSORS, count(channels, HALO_CHANNELS));
+        groups[0] = BASE_MAX(processors, count(channels, HALO_CHANNELS));
     else if (is_stem(kernel->form))
-        groups[0] = BASE_MIN(groups[0], BASE_MAX(MULTIPROCESSORS, count(channels, kernel->n)));
+        groups[0] = BASE_MIN(groups[0], BASE_MAX(processors, count(channels, kernel->n)));
     else if (kernel->form == FORM_WGMMA) {
-        groups[0] = BASE_MIN(groups[0] * planes.groups, MULTIPROCESSORS);
+        groups[0] = BASE_MIN(groups[0] * planes.groups, processors);
         groups[1] = 1;
     }
     shader_meta_add(out, kernel->code, groups, 4 + META_EPILOGUE_STEPS, sizeof(struct conv_meta_params));
