@@ -111,11 +111,12 @@ static void run_tiles(struct bench *bench, bool coop, uint32_t count, uint64_t s
     }
 }
 
-/* Those of products by blocks. */
+/* Those of products by blocks, and of normalisations. */
 static void run_blocks(struct bench *bench, check_list_fn *list, uint64_t seed)
 {
     struct check_rng rng = { seed };
     struct check_case c;
+    shader_specialize_from(1);
     check_buffer_past(16);
     bench->norm_wise = true;
     for (uint32_t i = 0; list(i, &c); i++)
@@ -231,6 +232,8 @@ static void run_row_lists(struct bench *bench, const struct shader_row *row, uin
         run_blocks(bench, check_vulkan_blocks, seed);
     if (row->plan == shader_gemm_block_dot_plan)
         run_blocks(bench, check_vulkan_block_bytes, seed);
+    if (row->plan == shader_norm_rows_plan || row->plan == shader_norm_any_plan)
+        run_blocks(bench, check_list_norms, seed);
     if (strstr(row->name, "conv_parts") || strstr(row->name, "conv_window") || strstr(row->name, "conv_gemm") ||
         !strcmp(row->name, "conv_depth") || !strcmp(row->name, "conv_winograd"))
         run_convs(bench, seed);

@@ -24,6 +24,8 @@ check_list_fn check_list_conditions;
  * RESAMPLE. */
 check_list_fn check_list_transposes;
 bool check_vulkan_lines(uint32_t i, enum kern_kind kind, struct check_case *c);
+/* check_vulkan_norms.c: NORM of groups of channels. */
+check_list_fn check_list_norms;
 /* check_vulkan_tiles.c: products for rows of tiles, or for that of cooperative matrices; sets the kind of tile, too. */
 bool check_vulkan_tiles(uint32_t i, bool coop, struct check_case *out);
 /* For those of blocks, of numbers and of bytes. */

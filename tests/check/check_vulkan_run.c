@@ -509,7 +509,7 @@ bool bench_find_case(struct bench *bench, const struct bench_search *search, str
     const bool always = strstr(name, "_line") || strstr(name, "_subgroup") || strstr(name, "_flat") ||
                         strstr(name, "_plane") || strstr(name, "_two") || strstr(name, "_radix") ||
                         strstr(name, "_select") || !strcmp(name, "sort_group") || strstr(name, "_wide") ||
-                        !strcmp(name, "move_tile"),
+                        !strcmp(name, "move_tile") || !strcmp(name, "norm_rows"),
                often = strstr(name, "_direct") || !strcmp(name, "pad_any");
     shader_specialize_from(i % 16 == 7 || (i % 2 && often) || always ? 1 : UINT64_MAX);
     check_buffer_past(i % 2 ? 16 : 8);

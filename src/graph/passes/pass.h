@@ -27,6 +27,10 @@ uint32_t graph_op_priority(const struct graph *graph, const struct graph_options
 /* `after` has a kernel, of a rank at least as good as that of `before`. */
 bool graph_op_no_worse(const struct graph *graph, const struct graph_options *options, const struct graph_op *before,
                        const struct graph_op *after);
+/* `after` has a kernel that is not portable code, or of a rank at least as good as that of `before`: for ops whose
+ * kernels rank by shape, not by speed. */
+bool graph_op_as_fast(const struct graph *graph, const struct graph_options *options, const struct graph_op *before,
+                      const struct graph_op *after);
 
 /* All inputs are constant, and they and the results small enough: the op runs before execution, where nothing else
  * writes the results (pass_fold_constants.c). */

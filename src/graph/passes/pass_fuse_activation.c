@@ -80,7 +80,7 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
         return false;
     uint32_t fed = fed_inputs(&shaped, host);
     if (!fed || !join(host, &shaped, fed, &program) || !build(host, &shaped, &program, &fused) ||
-        !graph_op_no_worse(graph, options, host, &fused))
+        !(host->k.kind == KERN_NORM ? graph_op_as_fast : graph_op_no_worse)(graph, options, host, &fused))
         return false;
     fused.k.epilogue = base_arena_copy(&graph->arena, &program.map, sizeof(program.map));
     if (!fused.k.epilogue) {

@@ -446,7 +446,7 @@ static bool finish(const struct graph *graph, const struct graph_options *option
     }
     struct graph_op plain = *norm;
     return (!program->map.inst_count || graph_op_set_epilogue(norm, program)) &&
-           graph_op_no_worse(graph, options, &plain, norm);
+           graph_op_as_fast(graph, options, &plain, norm);
 }
 
 /* ---- changing the graph ------------------------------------------------------------------------------------------ */
@@ -524,7 +524,7 @@ static bool shorten(struct graph *graph, struct graph_uses *uses, const struct g
     const struct kern_norm *before = &norm->k.u.norm, *after = &made.k.u.norm;
     if (!finish(graph, options, &made, &program) ||
         (before->has_scale == after->has_scale && before->has_bias == after->has_bias) ||
-        !graph_op_no_worse(graph, options, norm, &made))
+        !graph_op_as_fast(graph, options, norm, &made))
         return false;
     put(graph, uses, at, &made);
     return true;

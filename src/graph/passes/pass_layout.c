@@ -38,10 +38,11 @@ static bool is_filter(const struct graph_op *op, uint32_t t)
 }
 
 /* Operand t of the op may have any layout. */
-static bool suits(const struct graph_op *op, uint32_t t)
+static bool suits(const struct layout *layout, const struct graph_op *op, uint32_t t)
 {
     const struct kern_view *view = &op->k.tensors[t];
-    return (any_order(op->k.kind) || by_channel(&op->k)) && view->rank >= 4 && kern_type_bytes(view->type);
+    const bool norm = op->k.kind == KERN_NORM && layout->options->backend->norms_last;
+    return (any_order(op->k.kind) || by_channel(&op->k) || norm) && view->rank >= 4 && kern_type_bytes(view->type);
 }
 
 /* A whole plain tensor with channels and pixels. */
@@ -73,11 +74,41 @@ static struct kern_view with_batch_as_channels(const struct kern_view *view)
     return graph_view_permute(view, order);
 }
 
+/* The view with one dimension of channels, where dimension 1 has groups and dimension 2 the channels of one. */
+static struct kern_view with_channels(const struct kern_view *whole, const struct kern_view *view)
+{
+    struct kern_view result = *view;
+    if (view->rank != whole->rank + 1 || view->strides[1] != view->strides[2] * (int64_t)view->sizes[2])
+        return result;
+    result.rank--;
+    result.sizes[1] *= view->sizes[2];
+    for (uint32_t d = 1; d < result.rank; d++) {
+        result.sizes[d] = d > 1 ? view->sizes[d + 1] : result.sizes[d];
+        result.strides[d] = view->strides[d + 1];
+    }
+    return result;
+}
+
+/* The layout of `image` in the dimensions of `like`, the view that became it. */
+static struct kern_view with_groups(const struct kern_view *image, const struct kern_view *like)
+{
+    struct kern_view result = *like;
+    result.offset = image->offset;
+    for (uint32_t d = 1; d < like->rank; d++)
+        result.strides[d] = image->strides[d - 1];
+    result.strides[0] = image->strides[0];
+    result.strides[1] = image->strides[1] * (int64_t)like->sizes[2];
+    return result;
+}
+
 /* Operand t as an image with the batch first, and whether the op has batch and channels exchanged. */
 static struct kern_view image_of(const struct layout *layout, const struct graph_op *op, uint32_t t, bool *out_swapped)
 {
     const struct kern_view *view = &op->k.tensors[t];
     const struct kern_view swapped = with_batch_as_channels(view);
+    *out_swapped = false;
+    if (op->k.kind == KERN_NORM)
+        return with_channels(&layout->shape[op->value[t]], view);
     *out_swapped = op->k.kind == KERN_CONV && t < 2 && !is_part(&layout->shape[op->value[t]], view) &&
                    is_part(&layout->shape[op->value[t]], &swapped);
     return *out_swapped ? swapped : *view;
@@ -88,18 +119,44 @@ static void look(struct layout *layout, const struct graph_op *op, uint32_t t)
 {
     const struct kern_view *view = &op->k.tensors[t];
     struct kern_view *shape = &layout->shape[op->value[t]];
-    if (suits(op, t) && !is_filter(op, t) && is_whole(view) &&
+    if (suits(layout, op, t) && op->k.kind != KERN_NORM && !is_filter(op, t) && is_whole(view) &&
         (!shape->rank || kern_view_elements(view) > kern_view_elements(shape)))
         *shape = *view;
+}
+
+static void channels_last(const struct kern_view *whole, struct kern_view *view)
+{
+    int64_t stride = whole->sizes[1];
+    view->offset /= whole->strides[1];
+    for (uint32_t d = view->rank; d-- > 2; stride *= view->sizes[d])
+        view->strides[d] = stride;
+    view->strides[0] = stride;
+    view->strides[1] = 1;
+}
+
+/* A normalisation has a fast kernel in NHWC, too. */
+static bool norm_follows(const struct layout *layout, const struct graph_op *op)
+{
+    struct graph_op changed = *op;
+    for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++) {
+        const struct kern_view *whole = &layout->shape[op->value[t]];
+        struct kern_view image = with_channels(whole, &op->k.tensors[t]);
+        if (layout->graph->values[op->value[t]].place != GRAPH_TEMP || !is_part(whole, &image))
+            continue;
+        channels_last(whole, &image);
+        changed.k.tensors[t] = image.rank != op->k.tensors[t].rank ? with_groups(&image, &op->k.tensors[t]) : image;
+    }
+    return graph_op_as_fast(layout->graph, layout->options, op, &changed);
 }
 
 static void refuse(struct layout *layout, const struct graph_op *op, uint32_t t)
 {
     uint32_t value = op->value[t];
     bool swapped = false;
-    const struct kern_view image = suits(op, t) ? image_of(layout, op, t, &swapped) : op->k.tensors[t];
-    if (layout->graph->values[value].place != GRAPH_TEMP || !suits(op, t) || (is_filter(op, t) && !swapped) ||
-        !is_part(&layout->shape[value], &image))
+    const bool suitable = suits(layout, op, t);
+    const struct kern_view image = suitable ? image_of(layout, op, t, &swapped) : op->k.tensors[t];
+    if (layout->graph->values[value].place != GRAPH_TEMP || !suitable || (is_filter(op, t) && !swapped) ||
+        !is_part(&layout->shape[value], &image) || (op->k.kind == KERN_NORM && !norm_follows(layout, op)))
         layout->refused[value] = true;
 }
 
@@ -125,7 +182,7 @@ static void connect(struct layout *layout, const struct graph_op *op)
     uint32_t first = GRAPH_NONE;
     bool last = op->k.kind == KERN_CONV;
     for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++)
-        last = last || (layout->refused[op->value[t]] && suits(op, t) && is_last(&op->k.tensors[t]));
+        last = last || (layout->refused[op->value[t]] && suits(layout, op, t) && is_last(&op->k.tensors[t]));
     for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++) {
         if (layout->refused[op->value[t]])
             continue;
@@ -135,16 +192,6 @@ static void connect(struct layout *layout, const struct graph_op *op)
         layout->conv[first] |= layout->conv[group] || last;
         layout->group[group] = first;
     }
-}
-
-static void channels_last(const struct kern_view *whole, struct kern_view *view)
-{
-    int64_t stride = whole->sizes[1];
-    view->offset /= whole->strides[1];
-    for (uint32_t d = view->rank; d-- > 2; stride *= view->sizes[d])
-        view->strides[d] = stride;
-    view->strides[0] = stride;
-    view->strides[1] = 1;
 }
 
 /* The op with its operands in groups of convolutions permuted; false if it has none. */
@@ -158,7 +205,10 @@ static bool permuted(struct layout *layout, const struct graph_op *op, struct gr
         bool swapped;
         struct kern_view image = image_of(layout, op, t, &swapped);
         channels_last(&layout->shape[op->value[t]], &image);
-        out->k.tensors[t] = swapped ? with_batch_as_channels(&image) : image;
+        const struct kern_view *old = &op->k.tensors[t];
+        out->k.tensors[t] = swapped                   ? with_batch_as_channels(&image)
+                            : image.rank != old->rank ? with_groups(&image, old)
+                                                      : image;
         any = true;
     }
     return any;

@@ -95,3 +95,11 @@ bool graph_op_no_worse(const struct graph *graph, const struct graph_options *op
     uint32_t found = priority(graph, options, &new);
     return found != GRAPH_PRIORITY_NONE && found <= priority(graph, options, &old);
 }
+
+bool graph_op_as_fast(const struct graph *graph, const struct graph_options *options, const struct graph_op *before,
+                      const struct graph_op *after)
+{
+    const uint32_t found = graph_op_priority(graph, options, after);
+    return found != GRAPH_PRIORITY_NONE &&
+           (!options->backend->portable(found) || graph_op_no_worse(graph, options, before, after));
+}

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_NORM and KERN_MOMENTS. Tensors: 0 X, then [scale], [bias], Y or mean, variance. */
+/* KERN_NORM and KERN_MOMENTS. Tensors: 0 X, then [scale], [bias], [those of the epilogue], Y or mean, variance. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define UNIFORM_BLOCK
 #define PARAMETERS line_params
 #include "shaders/reduce/reduce_params.h"
 #include "shaders/core/views.glsl"
+#ifndef HAVE_FLOAT64
+#include "shaders/core/epilogue.glsl"
+#endif
 
 struct Total {
     REAL sum, squares;
@@ -100,19 +103,24 @@ Moments moments_of_parts(uint line)
 void normalise(int x, uint line, uint begin, uint end, Moments m)
 {
     REAL factor = REAL(1.0);
+    uint inputs = 1u + (params.mode / NORM_SCALE & 1u) + (params.mode / NORM_BIAS & 1u);
     int y = at_line(header.inputs, line);
     if ((params.mode & NORM_VARIANCE) != 0u)
         factor /= sqrt(m.squares / REAL(params.count) + REAL(params.epsilon));
     for (uint k = begin + lane(); k < end; k += params.lanes) {
         REAL value = (element(x, k, begin, params.finish != 0u) - m.mean - m.more) * factor;
-        for (uint t = 1u; t < header.inputs; t++) {
+        for (uint t = 1u; t < inputs; t++) {
             REAL other = load_real(t, at_line(t, line) + in_line(t, k));
             if (t == 1u && (params.mode & NORM_SCALE) != 0u)
                 value *= other;
             else
                 value += other;
         }
-        store_real(header.inputs, y + in_line(header.inputs, k), value);
+        int to = y + in_line(header.inputs, k);
+#ifndef HAVE_FLOAT64
+        value = epilogue(value, line * params.count + k, to);
+#endif
+        store_real(header.inputs, to, value);
     }
 }
 

@@ -44,6 +44,28 @@ struct line_params {
 #define NORM_SCALE    4
 #define NORM_BIAS     8
 #define NORM_MOMENTS  16 /* KERN_MOMENTS */
+#define NORM_FIXED    32 /* norm_rows: scale and bias are those of the column, in all rows */
+
+/* norm_rows.comp: what its dispatch computes */
+#define NORM_SUMS    1 /* the sums of tiles, which go to scratch memory unless the results follow */
+#define NORM_RESULTS 2
+
+/* X as rows of contiguous columns: dimensions first to `outer` - 1 are apart, those up to the last are rows, the last
+ * is columns. `width` adjacent columns of all rows are a group, which has one mean and one variance. A workgroup
+ * processes a tile: some rows of `slab` columns. */
+struct norm_rows_params {
+    uint outer, rows, columns;
+    uint width;
+    uint slab, slabs; /* `slabs` cover the columns */
+    uint parts;       /* tiles that cover the rows */
+    uint part;        /* rows of a tile, except for the last one */
+    uint folds;       /* of the rows, every one of these many... */
+    uint missing;     /* ...has this many columns less */
+    uint chunks;      /* loads of a row of a tile */
+    uint at_once;     /* rows that a workgroup loads at once */
+    uint lanes;       /* invocations that add up a group, a power of 2 */
+    float epsilon;
+};
 
 /* The window is over dimensions first to last. */
 struct lrn_params {

@@ -18,7 +18,9 @@ static void plan(const struct kern_op *op, lines_fn *lines_of, enum shader_code 
     struct shader_lines lines;
     for (uint32_t i = 0; i == 0 || (i == 1 && lines.params.partials); i++) {
         lines_of(op, i, &lines);
-        shader_add(out, code, &lines.op, lines.units, 1, sizeof(lines.params));
+        struct shader_dispatch *dispatch = shader_add(out, code, &lines.op, lines.units, 1, sizeof(lines.params));
+        if (i || !lines.params.partials)
+            shader_epilogue_add(&lines.op, dispatch);
     }
     out->scratch_bytes = lines.scratch_bytes;
 }
@@ -216,7 +218,10 @@ void shader_norm_line_write(const struct kern_op *op, uint32_t index, const stru
 
 const char *shader_norm_any_unsupported(const struct kern_op *op)
 {
-    return shader_lines_unsupported(op);
+    const char *reason = shader_epilogue_unsupported(op);
+    struct kern_op plain = *op;
+    plain.epilogue = NULL;
+    return reason ? reason : shader_lines_unsupported(&plain);
 }
 
 void shader_norm_any_plan(const struct kern_op *op, struct shader_work *out)
