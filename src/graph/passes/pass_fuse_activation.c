@@ -71,6 +71,20 @@ static uint32_t find_host(const struct graph *graph, const struct graph_uses *us
     return sum.writer;
 }
 
+/* The fused op is as good as the host. Kernels of normalisations rank by shape, and those write in the order in which
+ * they read: an element-wise op that also transposes stays. */
+static bool pays(const struct graph *graph, const struct graph_options *options, const struct graph_op *host,
+                 const struct graph_op *fused)
+{
+    const struct kern_view *before = &host->k.tensors[host->k.input_count];
+    struct kern_view after = fused->k.tensors[fused->k.input_count];
+    if (host->k.kind != KERN_NORM)
+        return graph_op_no_worse(graph, options, host, fused);
+    after.type = before->type;
+    after.offset = before->offset;
+    return graph_view_equal(before, &after) && graph_op_as_fast(graph, options, host, fused);
+}
+
 static bool fuse(struct graph *graph, struct graph_uses *uses, const struct graph_options *options, uint32_t first,
                  uint32_t second)
 {
@@ -80,7 +94,7 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
         return false;
     uint32_t fed = fed_inputs(&shaped, host);
     if (!fed || !join(host, &shaped, fed, &program) || !build(host, &shaped, &program, &fused) ||
-        !(host->k.kind == KERN_NORM ? graph_op_as_fast : graph_op_no_worse)(graph, options, host, &fused))
+        !pays(graph, options, host, &fused))
         return false;
     fused.k.epilogue = base_arena_copy(&graph->arena, &program.map, sizeof(program.map));
     if (!fused.k.epilogue) {
