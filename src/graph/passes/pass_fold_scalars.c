@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Constants of a single FLOAT32 or FLOAT16 element are folded into the element-wise programs (and epilogues) that read
+/* Constants of a single FLOAT32, FLOAT16 or FLOAT64 element are folded into the element-wise programs (and epilogues) that read
  * them. Sums and products with them become one multiply-add, x * x a square, and then a spelled-out GELU or SWISH one
  * operation. All steps are exact except for the last two, which may differ by rounding; divisions become
  * multiplications for powers of two only. */
@@ -11,6 +11,7 @@
 
 #define F32              DML_TENSOR_DATA_TYPE_FLOAT32
 #define F16              DML_TENSOR_DATA_TYPE_FLOAT16
+#define F64              DML_TENSOR_DATA_TYPE_FLOAT64
 #define SCALAR_BYTES_MAX 256 /* of the constant that a scalar is in: looking may copy all of it */
 
 /* The value of an input that is one constant number. */
@@ -19,7 +20,9 @@ static bool scalar_of(struct graph *graph, const struct graph_program *program, 
     const struct graph_operand *operand = &program->inputs[input];
     const DML_TENSOR_DATA_TYPE type = operand->view.type;
     uint16_t half;
-    if (operand->value == GRAPH_NONE || (type != F32 && type != F16) || program->map.load_type[input] != F32)
+    double wide;
+    if (operand->value == GRAPH_NONE || (type != F32 && type != F16 && type != F64) ||
+        program->map.load_type[input] != F32)
         return false;
     for (uint32_t d = 0; d < operand->view.rank; d++)
         if (operand->view.sizes[d] > 1 && operand->view.strides[d] != 0)
@@ -32,9 +35,9 @@ static bool scalar_of(struct graph *graph, const struct graph_program *program, 
     const char *data = graph_constant_data(graph, operand->value);
     if (!data)
         return false;
-    memcpy(type == F32 ? (void *)out : &half, data + at, kern_type_bytes(type));
-    if (type == F16)
-        *out = base_half_to_float(half);
+    memcpy(type == F32 ? (void *)out : type == F16 ? (void *)&half : &wide, data + at, kern_type_bytes(type));
+    if (type != F32)
+        *out = type == F16 ? base_half_to_float(half) : (float)wide;
     return true;
 }
 

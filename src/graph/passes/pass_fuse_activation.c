@@ -85,12 +85,45 @@ static bool pays(const struct graph *graph, const struct graph_options *options,
     return graph_view_equal(before, &after) && graph_op_as_fast(graph, options, host, fused);
 }
 
+/* The MAP op with its dimensions in the order in which input t lies in memory, such as pixels before channels; false if
+ * they are, or if the result would lie in another order: writing that is a pass over memory of its own. */
+static bool in_order_of(const struct graph_op *map, uint32_t t, struct graph_op *out)
+{
+    const struct kern_view *from = &map->k.tensors[t];
+    uint32_t order[KERN_RANK_MAX];
+    bool moved = false;
+    for (uint32_t d = 0; d < from->rank; d++) {
+        uint32_t at = d;
+        for (; at > 0 && from->sizes[d] > 1 && from->strides[order[at - 1]] < from->strides[d]; at--)
+            order[at] = order[at - 1];
+        order[at] = d;
+        moved |= at != d;
+    }
+    *out = *map;
+    for (uint32_t i = 0; i < map->k.input_count + map->k.output_count; i++)
+        out->k.tensors[i] = graph_view_permute(&map->k.tensors[i], order);
+    const struct kern_view *to = &out->k.tensors[map->k.input_count];
+    for (uint32_t d = 0; d < to->rank; d++)
+        if (to->sizes[d] > 1 && to->strides[d] != out->k.tensors[t].strides[d])
+            return false;
+    return moved;
+}
+
+/* The MAP op in the shape of the host's result, which is its input t. */
+static bool in_shape_of(const struct graph_op *host, const struct graph_op *map, uint32_t t, struct graph_op *out)
+{
+    const struct kern_view *shape = &host->k.tensors[host->k.input_count];
+    struct graph_op ordered;
+    return (graph_map_in_shape(map, shape, out) && fed_inputs(out, host)) ||
+           (in_order_of(map, t, &ordered) && graph_map_in_shape(&ordered, shape, out));
+}
+
 static bool fuse(struct graph *graph, struct graph_uses *uses, const struct graph_options *options, uint32_t first,
-                 uint32_t second)
+                 uint32_t second, uint32_t t)
 {
     struct graph_op *host = graph->ops[first], *map = graph->ops[second], fused, shaped;
     struct graph_program program;
-    if (!graph_map_in_shape(map, &host->k.tensors[host->k.input_count], &shaped))
+    if (!in_shape_of(host, map, t, &shaped))
         return false;
     uint32_t fed = fed_inputs(&shaped, host);
     if (!fed || !join(host, &shaped, fed, &program) || !build(host, &shaped, &program, &fused) ||
@@ -118,7 +151,7 @@ static bool fuse_any(struct graph *graph, struct graph_uses *uses, const struct 
         return false;
     for (uint32_t t = 0; t < map->k.input_count; t++) {
         uint32_t first = find_host(graph, uses, second, t);
-        if (first != GRAPH_NONE && fuse(graph, uses, options, first, second))
+        if (first != GRAPH_NONE && fuse(graph, uses, options, first, second, t))
             return true;
     }
     return false;

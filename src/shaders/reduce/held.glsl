@@ -8,7 +8,7 @@ layout(constant_id = 2) const uint CHUNKS = 1;
 layout(constant_id = 3) const uint MODE = 0;
 layout(constant_id = 4) const uint HELD_LANES = 1;
 layout(constant_id = 5) const bool FULL = false; /* lines have CHUNKS chunks for each lane */
-layout(constant_id = 6) const bool WIDE = false;
+layout(constant_id = 8) const bool WIDE = false; /* 6 and 7 are the epilogue's */
 
 #define LANES      HELD_LANES
 #define IN_COLUMNS false

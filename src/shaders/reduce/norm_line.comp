@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_NORM of lines that are read once (held.glsl). Tensors: 0 X, then [scale], [bias], Y. */
+/* KERN_NORM of lines that are read once (held.glsl). Tensors: 0 X, then [scale], [bias], [those of the epilogue], Y. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define UNIFORM_BLOCK
@@ -19,6 +19,8 @@ void combine(inout Total a, Total b)
 }
 
 #include "shaders/reduce/held.glsl"
+#include "shaders/core/epilogue.glsl"
+#include "shaders/core/epilogue_vector.glsl"
 
 /* Of the elements' differences from `mean`. */
 void add_up(inout Total total, vec4 x, float mean, uint count)
@@ -31,7 +33,7 @@ void add_up(inout Total total, vec4 x, float mean, uint count)
 #define HAS_SCALE (MODE & NORM_SCALE) != 0u
 #define HAS_BIAS  (MODE & NORM_BIAS) != 0u
 #define BIAS      (HAS_SCALE ? 2u : 1u)
-#define RESULT    (1u + (MODE / NORM_SCALE & 1u) + (MODE / NORM_BIAS & 1u))
+layout(constant_id = 9) const uint RESULT = 1;
 
 Lines scales, biases, results;
 
@@ -43,6 +45,27 @@ vec4 finish(vec4 x, uvec4 scale, uvec4 bias, uint e)
     if (HAS_BIAS)
         x += unpack_part(biases.type, bias, e);
     return x;
+}
+
+/* Chunk j of the line, which starts at y_at from Y's first element. */
+void end_chunk(uint line, int y_at, uint j, inout vec4 low, inout vec4 high)
+{
+    uint first = first_of(j), number = line * line_size + first, count = count_of(j);
+    int at = y_at + int(first) * results.stride;
+    if (FULL && results.stride == 1) {
+        if (WIDE)
+            epilogue_vector(number, at, low, high);
+        else
+            epilogue_four(number, at, low);
+        return;
+    }
+    for (uint e = 0u; e < 4u; e++) {
+        int to = at + int(e) * results.stride;
+        if (e < count)
+            low[e] = epilogue(low[e], number + e, to);
+        if (WIDE && e + 4u < count)
+            high[e] = epilogue(high[e], number + e + 4u, to + 4 * results.stride);
+    }
 }
 
 void run_line(uint line)
@@ -65,6 +88,14 @@ void run_line(uint line)
         if (WIDE)                                                                                                      \
             held[AT(j, 1u) % 16u] = finish(held[AT(j, 1u) % 16u], by, plus, 1u);                                       \
     }
+#define END(j)                                                                                                         \
+    if (CHUNKS > j) {                                                                                                  \
+        vec4 low = held[AT(j, 0u) % 16u], high = held[AT(j, 1u) % 16u];                                                \
+        end_chunk(line, y_at, j, low, high);                                                                           \
+        held[AT(j, 0u) % 16u] = low;                                                                                   \
+        if (WIDE)                                                                                                      \
+            held[AT(j, 1u) % 16u] = high;                                                                              \
+    }
     if ((MODE & NORM_MEAN) != 0u) {
         EACH_HELD(SUM);
         mean = across_lanes(total).sum / count;
@@ -86,6 +117,10 @@ void run_line(uint line)
             Line scale = line_at(scales, line), bias = line_at(biases, line);
             EACH_CHUNK(FINISH);
         }
+        if (HAS_EPILOGUE) {
+            int y_at = params.outer == 1u ? int(line) * results.pitch : at_line(results.tensor, line);
+            EACH_CHUNK(END);
+        }
         Line y = line_at(results, line);
         STORE_LINE(y);
     }
@@ -97,6 +132,8 @@ void main()
     line_size = params.size;
     Lines x = lines_of(0u);
     results = lines_of(RESULT);
+    if (HAS_EPILOGUE)
+        read_operands();
     scales = biases = x;
     if (HAS_SCALE)
         scales = lines_of(1u);

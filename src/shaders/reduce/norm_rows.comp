@@ -20,6 +20,8 @@ layout(constant_id = 3) const uint STAGE = 0;
 layout(constant_id = 4) const bool WIDE = false; /* chunks have 8 elements instead of 4 */
 layout(constant_id = 5) const bool FULL = false; /* all chunks are full, and contiguous in Y, too */
 
+layout(constant_id = 8) const uint RESULT = 1;   /* the tensor: so its type is a constant, too */
+
 #define CHUNK (WIDE ? 8u : 4u)
 
 #define HAS_MEAN  ((MODE & NORM_MEAN) != 0u)
@@ -307,10 +309,10 @@ Chunk finished(Chunk x, uint row)
 
 void store_chunk(Chunk x, uint row)
 {
-    uint y = header.inputs, type = type_of(y), count = chunk_count(row), last = view(0).rank - 1u;
-    int at = chunk_at(y, y_column, row), stride = view(y).strides[last];
+    uint type = type_of(RESULT), count = chunk_count(row), last = view(0).rank - 1u;
+    int at = chunk_at(RESULT, y_column, row), stride = view(RESULT).strides[last];
     if (HAS_EPILOGUE) {
-        uint number = (tile.at * params.rows + row) * view(y).sizes[last] + tile.first_column + own_column;
+        uint number = (tile.at * params.rows + row) * view(RESULT).sizes[last] + tile.first_column + own_column;
         if (FULL && WIDE)
             epilogue_vector(number, at, x.low, x.high);
         else if (FULL)
@@ -328,7 +330,7 @@ void store_chunk(Chunk x, uint row)
     if (WIDE)
         words.zw = pack_vec4(type, x.high).xy;
     if (FULL || count > 0u)
-        store_vector(type, address_of(y), at, stride, count, CHUNK, words);
+        store_vector(type, address_of(RESULT), at, stride, count, CHUNK, words);
 }
 
 void store_results()
@@ -370,7 +372,7 @@ void main()
         tile.end = min(tile.begin + params.part, params.rows);
         has_chunks = own_row < row_step && own_column < tile.columns;
         x_column = column_at(0u);
-        y_column = column_at(header.inputs);
+        y_column = column_at(RESULT);
         Partial p;
         if ((STAGE & NORM_SUMS) != 0u)
             p = partial_of_tile();

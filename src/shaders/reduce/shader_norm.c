@@ -69,10 +69,19 @@ static uint64_t held_work(const struct kern_op *op)
     return kern_view_elements(&op->tensors[0]) * 8;
 }
 
+/* The op's own tensors, and those of its epilogue. */
+static const char *lines_and_epilogue_unsupported(const struct kern_op *op)
+{
+    const char *reason = shader_epilogue_unsupported(op);
+    struct kern_op plain = *op;
+    plain.epilogue = NULL;
+    return reason ? reason : shader_lines_unsupported(&plain);
+}
+
 static const char *held_unsupported(const struct kern_op *op, lines_fn *lines_of)
 {
     struct shader_lines lines;
-    const char *reason = shader_lines_unsupported(op);
+    const char *reason = lines_and_epilogue_unsupported(op);
     if (reason)
         return reason;
     for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
@@ -99,7 +108,10 @@ static void held_plan(const struct kern_op *op, lines_fn *lines_of, enum shader_
     dispatch->constants[dispatch->constant_count++] = lines.params.mode;
     dispatch->constants[dispatch->constant_count++] = lines.params.lanes;
     dispatch->constants[dispatch->constant_count++] = lines.params.count % at_once == 0;
-    dispatch->constants[dispatch->constant_count++] = is_wide(op);
+    shader_epilogue_add(&lines.op, dispatch);
+    dispatch->constants[8] = is_wide(op);
+    dispatch->constants[9] = op->input_count;
+    dispatch->constant_count = 10;
 }
 
 static void held_write(const struct kern_op *op, lines_fn *lines_of, const struct shader_place *places, uint32_t *words)
@@ -218,10 +230,7 @@ void shader_norm_line_write(const struct kern_op *op, uint32_t index, const stru
 
 const char *shader_norm_any_unsupported(const struct kern_op *op)
 {
-    const char *reason = shader_epilogue_unsupported(op);
-    struct kern_op plain = *op;
-    plain.epilogue = NULL;
-    return reason ? reason : shader_lines_unsupported(&plain);
+    return lines_and_epilogue_unsupported(op);
 }
 
 void shader_norm_any_plan(const struct kern_op *op, struct shader_work *out)

@@ -223,11 +223,12 @@ void shader_norm_rows_plan(const struct kern_op *op, struct shader_work *out)
         shader_specialize(op, kern_view_elements(&op->tensors[0]), dispatch);
         if (stage & NORM_RESULTS)
             shader_epilogue_add(&rows.op, dispatch);
-        dispatch->constant_count = BASE_MAX(dispatch->constant_count, 6);
+        dispatch->constant_count = 9;
         dispatch->constants[2] = mode_of(op, &rows);
         dispatch->constants[3] = stage;
         dispatch->constants[4] = rows.chunk == 8;
         dispatch->constants[5] = rows.full;
+        dispatch->constants[8] = op->input_count;
     }
     const uint64_t groups = (uint64_t)rows.outer * (rows.params.columns / rows.params.width);
     out->scratch_bytes = split ? groups * rows.params.parts * PARTIAL_BYTES : 0;
