@@ -232,7 +232,7 @@ static void run_row_lists(struct bench *bench, const struct shader_row *row, uin
         run_blocks(bench, check_vulkan_blocks, seed);
     if (row->plan == shader_gemm_block_dot_plan)
         run_blocks(bench, check_vulkan_block_bytes, seed);
-    if (row->plan == shader_norm_rows_plan || row->plan == shader_norm_any_plan)
+    if (row->kind == KERN_NORM)
         run_blocks(bench, check_list_norms, seed);
     if (strstr(row->name, "conv_parts") || strstr(row->name, "conv_window") || strstr(row->name, "conv_gemm") ||
         !strcmp(row->name, "conv_depth") || !strcmp(row->name, "conv_winograd"))
