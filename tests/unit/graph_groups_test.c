@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Groups of channels between two convolutions, normalised as exports have it: one of [N, groups, rest] with scales of
- * one and biases of zero, then scale, bias and activation of each channel of the image. All of it becomes one NORM, also
- * with channels innermost; results are compared with double precision. */
+ * one and biases of zero, then scale, bias and activation of each channel of the image. All of it becomes one NORM,
+ * also with channels innermost; results are compared with double precision. */
 #include "graph_make.h"
 
 #include "base/parallel.h"

@@ -384,7 +384,8 @@ static void add_norm(struct maker *maker)
 static void add_gather(struct maker *maker)
 {
     struct graph_operand in[2] = { any(maker) };
-    const uint32_t axis = rnd(4), size = in[0].view.sizes[axis], count = 1 + rnd(3), first = rnd(size), step = 1 + rnd(2);
+    const uint32_t axis = rnd(4), size = in[0].view.sizes[axis], count = 1 + rnd(3), first = rnd(size),
+                   step = 1 + rnd(2);
     uint32_t sizes[4];
     int32_t indices[3];
     memcpy(sizes, in[0].view.sizes, sizeof(sizes));
@@ -553,8 +554,8 @@ static void add_output(struct maker *maker, uint32_t index)
 static void make_graph(struct graph *graph, uint64_t seed, uint32_t flags, bool *out_half)
 {
     static void (*const adders[])(struct maker *) = {
-        add_unary,     add_unary,     add_binary, add_binary,   add_scale,  add_move,       add_move,  add_join,
-        add_conv,      add_conv,      add_gemm,   add_pool,     add_reduce, add_norm,       add_known, add_overwrite,
+        add_unary,     add_unary,     add_binary, add_binary,   add_scale,  add_move,       add_move,   add_join,
+        add_conv,      add_conv,      add_gemm,   add_pool,     add_reduce, add_norm,       add_known,  add_overwrite,
         add_overwrite, add_attention, add_gate,   add_products, add_block,  add_norm_parts, add_gather,
     };
     struct maker maker = { .graph = graph };
