@@ -74,12 +74,16 @@ static void run_pack(const struct model *m, const struct conv_pack_params *p)
         TEST_FOR(t->packed_channels % 8 == 0 && offset_of(p->to[i]) % 16 == 0, "vectors of packed tensor %u", i);
         for (uint32_t n = 0; t->tiles && n < t->pixels * t->packed_channels; n++) {
             const uint32_t pixel = n / t->packed_channels, channel = n % t->packed_channels;
-            const uint32_t group = channel / t->by_group.size, within = channel % t->by_group.size;
-            const int64_t image = pixel / t->by_pixels.size, in = pixel % t->by_pixels.size;
-            const int64_t at = image * t->image + in / t->by_column.size * t->row + in % t->by_column.size * t->column +
+            const uint32_t number = channel / t->by_block.size, within = channel % t->by_block.size;
+            const uint32_t group = number / t->by_taps.size, tap = number % t->by_taps.size;
+            const uint32_t image = pixel / t->by_pixels.size, in = pixel % t->by_pixels.size;
+            const int64_t plane = (int64_t)(image % t->by_depth.size) * t->step - t->pad + (int64_t)tap * t->dilation;
+            const int64_t at = (int64_t)(image / t->by_depth.size) * t->image + plane * t->plane +
+                               (int64_t)(in / t->by_column.size) * t->row +
+                               (int64_t)(in % t->by_column.size) * t->column +
                                (int64_t)(group * t->channels + within) * t->channel;
             kern_write_double(DML_TENSOR_DATA_TYPE_FLOAT16, m->scratch, (int64_t)offset_of(p->to[i]) / 2 + n,
-                              within < t->channels ? load(m, p->from[i], at) : 0);
+                              within < t->channels && plane >= 0 && plane < t->in_depth ? load(m, p->from[i], at) : 0);
         }
     }
 }

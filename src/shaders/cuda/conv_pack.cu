@@ -9,17 +9,30 @@
 #define CHANNELS CONV_PACK_CHANNELS
 #define LINE     (CHANNELS + 2) /* no bank conflicts */
 
-DI i64 pixel_at(const conv_pack_tensor &t, u32 pixel)
+/* Where a pixel is in the first plane, and the first plane of its window. */
+struct source {
+    i64 at;
+    int plane;
+};
+
+DI source source_of(const conv_pack_tensor &t, u32 pixel)
 {
-    const u32 image = divide(pixel, t.by_pixels), within = pixel - image * t.by_pixels.size, row = divide(within, t.by_column);
-    return (i64)(int)image * t.image + (i64)(int)row * t.row + (i64)(int)(within - row * t.by_column.size) * t.column;
+    const u32 plane = divide(pixel, t.by_pixels), within = pixel - plane * t.by_pixels.size, row = divide(within, t.by_column);
+    const u32 image = divide(plane, t.by_depth), z = plane - image * t.by_depth.size;
+    const i64 line = (i64)(int)image * t.image + (i64)(int)row * t.row;
+    return { line + (i64)(int)(within - row * t.by_column.size) * t.column, (int)z * t.step - t.pad };
 }
 
-/* -1: zeros are there. */
-DI int channel_of(const conv_pack_tensor &t, u32 packed)
+/* A packed channel's in the tensor, -1: zeros are there; and in which plane of the window. */
+struct slot {
+    int channel, plane;
+};
+
+DI slot slot_of(const conv_pack_tensor &t, u32 packed)
 {
-    const u32 group = divide(packed, t.by_group), within = packed - group * t.by_group.size;
-    return packed < t.packed_channels && within < t.channels ? (int)(group * t.channels + within) : -1;
+    const u32 number = divide(packed, t.by_block), within = packed - number * t.by_block.size, group = divide(number, t.by_taps);
+    return { packed < t.packed_channels && within < t.channels ? (int)(group * t.channels + within) : -1,
+             (int)(number - group * t.by_taps.size) * t.dilation };
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) meta_kernel(const __grid_constant__ conv_pack_params p)
@@ -31,13 +44,18 @@ extern "C" __global__ void __launch_bounds__(THREADS) meta_kernel(const __grid_c
     const unsigned short *from = (const unsigned short *)p.from[second];
     unsigned short v[PIXELS * CHANNELS / THREADS];
     const u32 lane = threadIdx.x % 64, line = threadIdx.x / 64;
-    const i64 own = t.along_pixels ? pixel_at(t, first + lane) : 0;
+    source from_pixel = source_of(t, first + lane);
+    slot of_channel = slot_of(t, channel0 + lane);
 #pragma unroll
     for (u32 i = 0; i < PIXELS * CHANNELS / THREADS; i++) {
         const u32 number = line + i * (THREADS / 64), pixel = first + (t.along_pixels ? lane : number);
-        const int channel = channel_of(t, channel0 + (t.along_pixels ? number : lane));
-        const bool there = pixel < t.pixels && channel >= 0;
-        const i64 at = (t.along_pixels ? own : pixel_at(t, pixel)) + (i64)channel * t.channel;
+        if (t.along_pixels)
+            of_channel = slot_of(t, channel0 + number);
+        else
+            from_pixel = source_of(t, pixel);
+        const int plane = from_pixel.plane + of_channel.plane;
+        const bool there = pixel < t.pixels && of_channel.channel >= 0 && (u32)plane < (u32)t.in_depth;
+        const i64 at = from_pixel.at + (i64)plane * t.plane + (i64)of_channel.channel * t.channel;
         v[i] = there ? __ldg(from + at) : (unsigned short)0;
     }
 #pragma unroll

@@ -161,7 +161,7 @@ static bool takes(const struct kern_op *op, const struct conv_params *conv, enum
 
 static uint64_t depth_of(const struct conv_shape *s)
 {
-    return (uint64_t)(s->kernel[1] * s->kernel[2]) * s->in_group;
+    return (uint64_t)(s->kernel[0] * s->kernel[1] * s->kernel[2]) * s->in_group;
 }
 
 static uint64_t pixels_of(const struct conv_shape *s)
@@ -171,7 +171,7 @@ static uint64_t pixels_of(const struct conv_shape *s)
 
 const char *shader_conv_meta_shape_unsupported(const struct conv_shape *s)
 {
-    if (s->transposed || s->flip || s->kernel[0] != 1 || s->pad[0] || (s->out[0] - 1) * s->stride[0] >= s->in[0])
+    if (s->transposed || s->flip)
         return "no metacommand for such windows";
     return depth_of(s) > INT32_MAX / 4 || pixels_of(s) > INT32_MAX / 4 ? "the convolution is large" : NULL;
 }
@@ -186,7 +186,7 @@ static bool has_few_channels(const struct conv_shape *s)
 static bool pack(const struct kern_op *op, struct conv_planes *planes)
 {
     const uint64_t results = kern_view_elements(&op->tensors[op->input_count]);
-    if (shader_conv_takes_wide(op, &planes->conv))
+    if (!planes->has_volume && shader_conv_takes_wide(op, &planes->conv))
         return true;
     if (!shader_conv_pack(op, planes))
         return false;
@@ -208,11 +208,11 @@ const char *shader_conv_meta_unsupported(const struct kern_op *op)
         return found;
     if (s.groups > GRID_MAX || !shader_conv_planes(op, &planes))
         return "no metacommand for these strides";
-    if (takes_halo(op, &planes.conv, HALO_CHANNELS) && pixels_of(&s) >= TUNE_META_CONV_PIXELS_MIN)
+    if (!planes.has_volume && takes_halo(op, &planes.conv, HALO_CHANNELS) && pixels_of(&s) >= TUNE_META_CONV_PIXELS_MIN)
         return NULL; /* also of few output channels */
     if (has_few_channels(&s))
         return "too few channels";
-    if (!takes_gather(&planes.conv) && !pack(op, &planes))
+    if ((planes.has_volume || !takes_gather(&planes.conv)) && !pack(op, &planes))
         return "no metacommand for these strides";
     return epilogue_unsupported(op, planes.depth);
 }
@@ -277,7 +277,8 @@ static struct choice choose(const struct kern_op *op)
         const struct kernel *kernel = &kernels[(i + forced) % ARRAY_SIZE(kernels)];
         const bool vectors = kernel->form == FORM_WIDE || kernel->form == FORM_WGMMA;
         const struct conv_planes *planes = vectors ? &packed : &plain;
-        if (!(vectors ? packs : takes(op, &plain.conv, kernel->form)) || (!is_halo(kernel->form) && !any_form))
+        if (!(vectors ? packs : !plain.has_volume && takes(op, &plain.conv, kernel->form)) ||
+            (!is_halo(kernel->form) && !any_form))
             continue;
         const uint64_t ns = cost(kernel, planes) + (vectors ? pack_cost(planes) : 0);
         if (!best.kernel || ns < least) {

@@ -10,15 +10,18 @@
 /* Of this number of images in one group: everything except for addresses, tiles, and the epilogue. */
 struct conv_meta_params shader_conv_meta_parameters(const struct conv_params *conv, uint32_t images);
 
-/* NULL, or the reason why kernels that multiply windows of one plane cannot compute it. */
+/* NULL, or the reason why the kernels cannot compute it. */
 const char *shader_conv_meta_shape_unsupported(const struct conv_shape *s);
 
 #define CONV_VECTOR 8 /* elements that are loaded at once */
 
-/* What the kernels multiply: planes of a volume, of which windows visit one, are images. */
+/* What the kernels multiply: planes of a volume are images. If windows visit several of X, packed channels are those of
+ * all planes of the window. */
 struct conv_planes {
     struct conv_params conv;
     uint32_t images, groups;
+    bool has_volume;       /* X is to be packed, since planes of X are not those of Y, one by one */
+    uint32_t taps;         /* planes of a window */
     uint32_t depth;        /* planes of each of the op's images */
     bool packs_x, packs_w; /* a dispatch before puts their channels innermost */
     bool has_packed_w;     /* W was packed when the op was compiled */
@@ -31,7 +34,7 @@ static inline uint32_t shader_conv_tiles(uint64_t size, uint64_t tile)
 
 struct conv_meta_divisor shader_conv_divisor(uint32_t size);
 
-/* false: planes of different images have no common distance. */
+/* false: planes of different images of Y have no common distance. */
 bool shader_conv_planes(const struct kern_op *op, struct conv_planes *out);
 /* The strides of a tensor that is as large as the result, or repeated, as META_PLACE_STRIDED has them; false: planes
  * have no common distance in it. */
