@@ -98,7 +98,7 @@ static void set_epilogue(struct check_rng *rng, uint32_t count, struct check_cas
 static bool set_sizes(struct check_rng *rng, struct kern_conv *conv, uint32_t *x, uint32_t *w, uint32_t *y)
 {
     static const uint32_t channels[] = { 8, 16, 24, 40, 64, 72, 136, 17, 30 }, wide[] = { 32, 40, 64, 33, 36 };
-    const bool is_long = conv->spatial == 1 && check_pick(rng, 4) == 0;
+    const bool is_long = conv->spatial == 1 && check_pick(rng, 4) == 0, flat = check_pick(rng, 2);
     conv->groups = check_pick(rng, 4) ? 1 : 2 + check_pick(rng, 2);
     w[1] = conv->groups == 1 ? pick_of(rng, channels, ARRAY_SIZE(channels)) : pick_of(rng, wide, ARRAY_SIZE(wide));
     w[0] = conv->groups == 1 ? pick_of(rng, channels, ARRAY_SIZE(channels)) : pick_of(rng, wide, ARRAY_SIZE(wide));
@@ -110,8 +110,8 @@ static bool set_sizes(struct check_rng *rng, struct kern_conv *conv, uint32_t *x
     y[1] = w[0];
     uint64_t work = (uint64_t)y[0] * y[1] * w[1];
     for (uint32_t d = 0; d < conv->spatial; d++) {
-        const bool plane = conv->spatial == 3 && d == 0; /* windows of one */
-        const uint32_t most = plane ? 4 : is_long ? 20000 : conv->spatial == 1 ? 300 : 24;
+        const bool plane = conv->spatial == 3 && d == 0 && flat; /* windows of one */
+        const uint32_t most = plane ? 4 : conv->spatial == 3 ? 9 : is_long ? 20000 : conv->spatial == 1 ? 300 : 24;
         w[2 + d] = plane ? 1 : 1 + check_pick(rng, 4);
         conv->strides[d] = 1 + (check_pick(rng, 3) == 0);
         conv->dilations[d] = 1 + (check_pick(rng, 6) == 0);

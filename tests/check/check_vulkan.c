@@ -220,12 +220,15 @@ static void run_conv_views(struct bench *bench, uint32_t count, uint32_t kernels
     struct check_rng rng = { seed * UINT64_C(0x9e3779b97f4a7c15) | 1 };
     struct check_case c;
     bench->norm_wise = true;
+    shader_conv_force_small(true);
     for (uint32_t i = 0; i < count; i++) {
         check_buffer_past(pasts[i % ARRAY_SIZE(pasts)]);
         check_conv_views(&rng, &c);
         shader_conv_meta_force(kernels ? i / 2 % (kernels + 1) : 0);
+        bench->constants = i % 2;
         bench_run_case(bench, &c, &rng);
     }
+    bench->constants = false;
     shader_conv_meta_force(0);
 }
 
