@@ -7,7 +7,7 @@ from all import digits, table, two
 from gpu_page import Failed
 
 MARK = "<!-- bench/zoo.py -->"
-SHOWN = 3  # steps of a network in documents
+SHOWN = 2  # steps of a network in documents
 NAMES = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "graph": "eager", "compiled": "torch.compile"}
 TOLERANCE = {"float32": 1e-3, "float16": 3e-2}  # of root mean squares, relative to the reference's
 
@@ -117,7 +117,7 @@ def step_lines(data, shown):
                 ms, ops = step["peers"].get(peer, (None, []))
                 cells.append(f"{digits(ms)} {' '.join(dict.fromkeys(ops))[:30]}".strip())
             rows.append(cells)
-        if peers:
+        if peers and not shown:
             rest = [", ".join(f"{op} {digits(ms)}" for op, ms in result["rest"].get(p, [])[:shown]) for p in peers]
             rows.append(["", "", "without a step", "", *rest])
     head = ["network, ratio", "kernel", "nodes", "AnyDML", *[NAMES[p] for p in peers]]
