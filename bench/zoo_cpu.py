@@ -134,8 +134,8 @@ def turns(options, programs, results):
 
 
 def ort_steps(options, inputs, runs, device=None):
-    """Returns (operator, name, least milliseconds, provider) of each node by ONNX Runtime's profile. Nodes that it fuses or converts
-    have names that begin with, or results with, those of the model."""
+    """Returns (operator, name, least milliseconds, provider) of each node by ONNX Runtime's profile. Nodes that
+    it fuses or converts have names that begin with those of the model's nodes."""
     import onnxruntime as ort
     with tempfile.TemporaryDirectory() as folder:
         settings = ort.SessionOptions()

@@ -66,7 +66,7 @@ def introduction(data):
         busy = statistics.mean([r["others"] for r in data["results"] if "others" in r] or [0])
         what = "CPU time of the process" if c["clock"] == "cpu" else "time"
         said = f"busy: other processes used {busy:.1f} CPUs on average" if busy > 0.1 else "idle otherwise"
-        return (f"{c['date']}, {c['processors']} CPUs, {c['machine']}{versions}; {c['type']}, {c['threads']} thread"
+        return (f"{c['date']}, {c['cpus']} CPUs, {c['machine']}{versions}; {c['type']}, {c['threads']} thread"
                 f"{'s' * (c['threads'] > 1)}, {what} of one run, the least, milliseconds. The machine was {said}.")
     device = c["device"]
     return (f"{c['date']}, {device['name']} (driver {device['driver']}){versions}; {c['type']}, milliseconds on the device, "

@@ -49,7 +49,7 @@ def conditions(args):
                  seconds=args.seconds, peers=args.peers, versions={}, steps=args.steps)
     if args.adapter == "cpu":
         import importlib.metadata
-        found |= dict(machine=networks_on_cpus.machine(), processors=os.cpu_count(), threads=args.threads, clock=args.clock)
+        found |= dict(machine=networks_on_cpus.machine(), cpus=os.cpu_count(), threads=args.threads, clock=args.clock)
         found["versions"] = {p: importlib.metadata.version(p) for p in args.peers}
     else:
         found |= dict(device=gpu.device_of(args), versions=gpu_peers.versions())
@@ -166,9 +166,9 @@ def anydml_gpu(args, path, arrays, end):
         try:
             text = output_of([args.anydml, "bench", path, "--device", str(args.device), "--seconds",
                               str(args.seconds + gpu_peers.WARM), "--json"], end, env)
-            told = json.loads(text)
-            found |= dict(ms=told.get("device_ms") or told["median_ms"], run_ms=told.get("no_copies_ms"),
-                          copies_ms=told["median_ms"], load_ms=told["compile_ms"] + told["initialize_ms"], temporary=told["temporary_bytes"])
+            answer = json.loads(text)
+            found |= dict(ms=answer.get("device_ms") or answer["median_ms"], run_ms=answer.get("no_copies_ms"),
+                          copies_ms=answer["median_ms"], load_ms=answer["compile_ms"] + answer["initialize_ms"])
             found |= compared(args, path, arrays, end, env)
         except Failed as failure:
             found["error"] = str(failure)
