@@ -146,14 +146,21 @@ def run_cpu(args, name, end):
     result["others"] = watch.result()
     peers = result.pop("peer_steps")
     if peers:
-        command = [*pin, args.anydml, "run", path, "--device", "cpu", "--threads", str(args.threads)]
-        count = TRACES if result["programs"]["anydml"]["min_ms"] < zoo_cpu.LONG_MS / 4 else 2
-        steps = trace_of(command, path, arrays, count, end, env)
-        result["steps"], result["rest"] = losses(steps, peers, args.steps)
-        result["kernels"] = by_kernel(steps, args.steps)
-        result["step_count"], result["step_ms"] = len(steps), sum(s[0] for s in steps)
-        result["peer_ms"] = {key: sum(node[2] for node in nodes) for key, nodes in peers.items()}
+        try:
+            add_steps(args, result, peers, path, arrays, [*pin, args.anydml], end, env)
+        except Failed as failure:  # times are there
+            result["steps_error"] = str(failure)
     return result
+
+
+def add_steps(args, result, peers, path, arrays, anydml, end, env):
+    command = [*anydml, "run", path, "--device", "cpu", "--threads", str(args.threads)]
+    count = TRACES if result["programs"]["anydml"]["min_ms"] < zoo_cpu.LONG_MS / 4 else 2
+    steps = trace_of(command, path, arrays, count, end, env)
+    result["steps"], result["rest"] = losses(steps, peers, args.steps)
+    result["kernels"] = by_kernel(steps, args.steps)
+    result["step_count"], result["step_ms"] = len(steps), sum(s[0] for s in steps)
+    result["peer_ms"] = {key: sum(node[2] for node in nodes) for key, nodes in peers.items()}
 
 
 # ---- a GPU ----
