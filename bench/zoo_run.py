@@ -197,7 +197,7 @@ class Wave:
         import multiprocessing
 
         import zoo_torch
-        context = multiprocessing.get_context("fork")
+        context = multiprocessing.get_context("spawn")  # the libraries of this process may have used CUDA
         self.workers, self.ready = {}, {}
         os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(max(1, (os.cpu_count() or 1) // args.jobs)))
         for name in names:
@@ -270,7 +270,7 @@ def guarded(run, args, name, *more):
 
 
 def has_cuda():
-    """In another process: one that has used CUDA cannot be forked."""
+    """In another process, which ends with what CUDA holds."""
     program = "import torch, sys; sys.exit(not torch.cuda.is_available())"
     return subprocess.run([sys.executable, "-c", program], check=False, capture_output=True).returncode == 0
 

@@ -51,6 +51,7 @@ static HRESULT spirv_choose(const struct graph_options *options, struct base_are
     const char *reason;
     struct shader_work found, *work;
     step->op.packed_input = packable;
+    step->op.multiprocessors = (uint16_t)options->multiprocessors;
     if (!shader_choose(&step->op, options->shader_capabilities, options->choices, &found, &reason))
         return DXGI_ERROR_UNSUPPORTED;
     *out_packed_bytes = found.packed_bytes;
