@@ -145,7 +145,7 @@ static void run_convs(struct bench *bench, uint64_t seed)
     for (uint32_t t = 0; t < ARRAY_SIZE(types); t++)
         for (uint32_t i = 0; check_vulkan_convs(i, types[t], &c); i++) {
             shader_conv_window_force(1 + i);
-            shader_conv_depth_force(2);
+            shader_conv_depth_force(2 + (i + t) % 2);
             bench->constants = i % 2;
             if (has_turn(bench, i, seed + t))
                 bench_run_case(bench, &c, &rng);

@@ -2,6 +2,8 @@
 /* Larger moves, reductions and products than the random cases, for rows that take several elements at once. */
 #include "check_vulkan_map.h"
 
+#include "check_window.h"
+
 static const DML_TENSOR_DATA_TYPE types[] = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT16 };
 
 bool check_list_transposes(uint32_t i, struct check_case *c)
@@ -22,7 +24,8 @@ bool check_list_transposes(uint32_t i, struct check_case *c)
  * them. */
 static bool product(uint32_t i, struct check_case *c)
 {
-    static const uint32_t sizes[][3] = { { 1, 200, 3000 }, { 3, 131, 2500 }, { 136, 2, 2304 } };
+    static const uint32_t sizes[][3] = { { 1, 200, 3000 }, { 3, 131, 2500 }, { 136, 2, 2304 }, { 1, 1000, 768 },
+                                         { 2, 1500, 64 },  { 1, 3, 80000 },  { 1, 64, 20000 } };
     if (i >= 4 * ARRAY_SIZE(sizes))
         return false;
     const uint32_t m = sizes[i / 4][0], n = sizes[i / 4][1], k = sizes[i / 4][2];
@@ -33,6 +36,29 @@ static bool product(uint32_t i, struct check_case *c)
     c->op.tensors[0] = (struct kern_view){ type, 2, { m, k }, { flipped ? 1 : k, flipped ? m : 1 }, 0 };
     c->op.tensors[1] = (struct kern_view){ type, 2, { k, n }, { flipped ? 1 : n, flipped ? k : 1 }, 0 };
     kern_view_set_packed(&c->op.tensors[2], type, 2, (uint32_t[]){ m, n });
+    return true;
+}
+
+/* Convolutions of a few pixels of one or several images, between wide and narrow tensors. */
+static bool pixels(uint32_t i, struct check_case *c)
+{
+    static const uint32_t sizes[][3] = { { 1, 96, 4 },    { 1, 4, 96 },   { 3, 10, 240 }, { 1, 480, 20 },
+                                         { 1, 1152, 48 }, { 2, 48, 300 }, { 4, 33, 65 } }; /* images, channels */
+    if (i >= 4 * ARRAY_SIZE(sizes))
+        return false;
+    const uint32_t *s = sizes[i / 4];
+    const DML_TENSOR_DATA_TYPE type = types[i % 2];
+    const uint32_t wide = i / 2 % 2 && s[0] == 1 ? 2 : 1; /* pixels of a line */
+    *c = (struct check_case){ .op = { .kind = KERN_CONV, .input_count = 3, .output_count = 1 }, .norm_wise = true };
+    c->op.u.conv = (struct kern_conv){ .spatial = 2, .groups = 1, .has_bias = true };
+    for (uint32_t d = 0; d < 2; d++)
+        c->op.u.conv.strides[d] = c->op.u.conv.dilations[d] = 1;
+    kern_view_set_packed(&c->op.tensors[0], type, 4, (uint32_t[]){ s[0], s[1], 1, wide });
+    kern_view_set_packed(&c->op.tensors[1], type, 4, (uint32_t[]){ s[2], s[1], 1, 1 });
+    kern_view_set_packed(&c->op.tensors[2], type, 4, (uint32_t[]){ 1, s[2], 1, 1 });
+    kern_view_set_packed(&c->op.tensors[3], type, 4, (uint32_t[]){ s[0], s[2], 1, wide });
+    check_channels_last(&c->op.tensors[0]);
+    check_channels_last(&c->op.tensors[3]);
     return true;
 }
 
@@ -99,10 +125,13 @@ bool check_vulkan_lines(uint32_t i, enum kern_kind kind, struct check_case *c)
     } shapes[] = {
         { { 2, 3, 5000 }, 4 },    { { 1, 5, 1027 }, 4 },  { { 1, 1, 70001 }, 4 }, { { 1, 4100, 130 }, 4 },
         { { 1, 2050, 1024 }, 4 }, { { 1, 3000, 70 }, 2 }, { { 2, 900, 36 }, 2 },  { { 1, 4000, 3 }, 2 },
+        { { 2, 49, 1152 }, 2 },   { { 1, 3136, 96 }, 2 },
     };
     uint32_t reduced[3];
     if (kind == KERN_GEMM)
         return product(i, c);
+    if (kind == KERN_CONV)
+        return pixels(i, c);
     if (kind == KERN_RESAMPLE)
         return resampling(i, c);
     const uint32_t round = i / (2 * ARRAY_SIZE(shapes));

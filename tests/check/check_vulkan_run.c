@@ -520,7 +520,7 @@ bool bench_find_case(struct bench *bench, const struct bench_search *search, str
     bench->constants = i % 5 > 1;
     shader_coop_force(i % 8 == 5 ? 1 + (uint32_t)search->seed + i / 8 : 0, 1 + i / 8 % 2);
     shader_conv_window_force(1 + i);
-    shader_conv_depth_force(1 + i % 2);
+    shader_conv_depth_force(1 + i % 3);
     shader_conv_force_small(true);
     shader_block_force(i % 8 == 5 ? 1 + (uint32_t)search->seed + i / 8 : 0, 1 + i / 8 % 2);
     if (!find(search, rng, out))

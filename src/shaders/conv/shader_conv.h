@@ -25,8 +25,8 @@ void shader_conv_finish(const struct kern_op *op, struct shader_dispatch *out);
 /* For tests: also accepts small images, with this line of WINDOW (tuning.def), counted from 1 and cyclically; 0: normal
  * selection. */
 void shader_conv_window_force(uint32_t number);
-/* For tests: of conv_depth's shaders the one for single pixels (1) or for several (2), if it accepts the op; 0: the
- * best. */
+/* For tests: of conv_depth's shaders the one for single pixels (1), for several (2) or for rows of windows (3), if it
+ * accepts the op; 0: the best. */
 void shader_conv_depth_force(uint32_t shader);
 /* For tests: kernels also accept convolutions for which others are faster; returns the setting. */
 void shader_conv_force_small(bool small);

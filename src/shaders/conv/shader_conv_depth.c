@@ -62,10 +62,19 @@ static bool takes_strips(const struct kern_op *op, const struct conv_params *con
     return forced ? forced == 2 : pixels * conv->out_channels >= TUNE_CONV_STRIP_RESULTS_MIN;
 }
 
+/* Many rows of few windows by an invocation each: otherwise the device would wait for the loads of a few. */
+static bool splits_rows(const struct conv_params *conv, uint64_t units)
+{
+    const uint32_t taps = (uint32_t)(conv->kernel[1] * conv->kernel[2]);
+    if (conv->kernel[1] == 1)
+        return false;
+    return forced ? forced == 3 : taps > TUNE_CONV_DEPTH_TAPS && units < TUNE_CONV_DEPTH_UNITS;
+}
+
 struct plan {
     struct conv_parts_params params;
     enum shader_code code;
-    bool strips;
+    bool strips, split;
     uint32_t units;
 };
 
@@ -98,6 +107,11 @@ static struct plan plan_of(const struct kern_op *op)
     plan.code = SHADER_conv_depth;
     params->by_tiles_n = shader_divisor(params->conv.out_channels / VECTOR);
     plan.units = params->m * params->by_tiles_n.size;
+    plan.split = splits_rows(&params->conv, plan.units);
+    if (plan.split) {
+        const uint32_t per_group = CONV_DEPTH_GROUP / (uint32_t)params->conv.kernel[1];
+        plan.units = (plan.units + per_group - 1) / per_group; /* workgroups */
+    }
     return plan;
 }
 
@@ -105,11 +119,12 @@ void shader_conv_depth_plan(const struct kern_op *op, struct shader_work *out)
 {
     const struct plan plan = plan_of(op);
     struct shader_dispatch *dispatch =
-        shader_add(out, plan.code, op, plan.units, CONV_DEPTH_GROUP, sizeof(plan.params));
+        shader_add(out, plan.code, op, plan.units, plan.split ? 1 : CONV_DEPTH_GROUP, sizeof(plan.params));
     dispatch->constants[2] = (uint32_t)plan.params.conv.kernel[1];
     if (!plan.strips)
         dispatch->constants[3] = (uint32_t)plan.params.conv.kernel[2];
-    dispatch->constant_count = 4;
+    dispatch->constants[4] = plan.split;
+    dispatch->constant_count = 5;
     shader_conv_finish(op, dispatch);
 }
 

@@ -152,3 +152,31 @@ void shader_conv_gemm_block_write(const struct kern_op *op, uint32_t index, cons
     if (!as_product(op, &product))
         shader_gemm_block_write(&product, index, places, words);
 }
+
+/* Of few pixels, which are as slow as reading the weights. */
+const char *shader_conv_gemm_line_unsupported(const struct kern_op *op)
+{
+    struct kern_op product;
+    const char *found = as_product(op, &product);
+    if (found)
+        return found;
+    const struct kern_view *y = &product.tensors[product.input_count];
+    if (y->sizes[y->rank - 2] > y->sizes[y->rank - 1])
+        return "it has more pixels than channels";
+    return shader_gemm_line_any_unsupported(&product);
+}
+
+void shader_conv_gemm_line_plan(const struct kern_op *op, struct shader_work *out)
+{
+    struct kern_op product;
+    if (!as_product(op, &product))
+        shader_gemm_line_plan(&product, out);
+}
+
+void shader_conv_gemm_line_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                                 uint32_t *words)
+{
+    struct kern_op product;
+    if (!as_product(op, &product))
+        shader_gemm_line_write(&product, index, places, words);
+}

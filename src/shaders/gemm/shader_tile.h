@@ -67,6 +67,8 @@ void shader_tile_write(const struct kern_op *op, uint32_t index, const struct sh
 /* Of KERN_GEMM (shader_gemm.c): the unsupported reason of all shaders except for those for FLOAT64 and small shapes,
  * else NULL. */
 const char *shader_gemm_single_unsupported(const struct kern_op *op);
+/* Those of gemm_line, for GEMMs of any size and depth. */
+const char *shader_gemm_line_any_unsupported(const struct kern_op *op);
 /* All that does not depend on the size of tiles. */
 struct tile_params shader_gemm_tile_params(const struct kern_op *op);
 

@@ -22,10 +22,7 @@ struct tile_params {
 #define GEMM_BLOCK_WHOLE     4u
 #define GEMM_BLOCK_WIDE_Y    8u
 
-/* Of gemm_line.comp, powers of two: vectors side by side, or invocations that share a sum along k. */
-#define GEMM_LINE_ACROSS         4u
-#define GEMM_LINE_SLICES_ALONG_K 32u
-#define GEMM_WIDE_GROUP          512 /* GROUP_SIZE of gemm_line_wide and qgemm_vec_wide */
+#define GEMM_WIDE_GROUP 512 /* GROUP_SIZE of gemm_line_wide and qgemm_vec_wide */
 
 /* GEMM with a few lines, rows of A or columns of B; they are those of tensor `small`. */
 struct vec_params {
