@@ -40,6 +40,20 @@ class Block:
     def norm(self, x, size):
         return self.node("LayerNormalization", x, self.weights(size, scale=1), self.weights(size, scale=1), axis=-1, epsilon=1e-5)
 
+    def conv(self, x, outs, ins, size):
+        weights = self.weights(outs, ins, size, size, scale=(ins * size * size)**-0.5)
+        return self.node("Conv", x, weights, self.weights(outs, scale=0.1), kernel_shape=[size] * 2, pads=[size // 2] * 4)
+
+    def group_norm(self, x, n, channels, size, groups=32):
+        """As PyTorch's exporter writes it."""
+        x = self.node("InstanceNormalization", self.reshape(x, 0, groups, -1), self.constant(np.ones(groups, np.float32)),
+                      self.constant(np.zeros(groups, np.float32)), epsilon=1e-5)
+        x = self.node("Mul", self.reshape(x, n, channels, size, size), self.weights(channels, 1, 1, scale=1))
+        return self.node("Add", x, self.weights(channels, 1, 1, scale=0.1))
+
+    def silu(self, x):
+        return self.node("Mul", x, self.node("Sigmoid", x))
+
     def gelu(self, x):
         half = self.node("Mul", x, self.node("Add", self.node("Erf", self.node("Div", x, self.scalar(2**0.5))), self.scalar(1)))
         return self.node("Mul", half, self.scalar(0.5))
@@ -113,6 +127,30 @@ def clip(channels, tokens, count):
     return b.end(b.node("Add", y, x))
 
 
+def resnet(n, channels, size):
+    """A residual block of a diffusion model's UNet, behind a convolution."""
+    b = Block(x=(n, channels, size, size), t=(n, 320))
+    x = b.conv("x", channels, channels, 1)
+    y = b.conv(b.silu(b.group_norm(x, n, channels, size)), channels, channels, 1)
+    t = b.linear(b.silu("t"), 320, channels)
+    y = b.node("Add", y, b.reshape(t, n, channels, 1, 1))
+    y = b.conv(b.silu(b.group_norm(y, n, channels, size)), channels, channels, 1)
+    return b.end(b.node("Add", x, y))
+
+
+def self_attention(n, tokens, channels, count):
+    """Attention and GEGLU of that UNet."""
+    b = Block(x=(n, tokens, channels))
+    x = b.norm("x", channels)
+    q, k, v = (heads(b, b.node("MatMul", x, b.weights(channels, channels)), n, tokens, count, channels // count) for _ in range(3))
+    scores = b.node("Mul", b.node("MatMul", q, b.node("Transpose", k, perm=[0, 1, 3, 2])), b.scalar((channels // count)**-0.5))
+    x = b.node("Transpose", b.node("MatMul", b.node("Softmax", scores, axis=-1), v), perm=[0, 2, 1, 3])
+    y = b.node("Add", "x", b.linear(b.reshape(x, n, tokens, channels), channels, channels))
+    h = b.linear(b.norm(y, channels), channels, 4 * channels)
+    gate, h = b.slice(h, 2, 2 * channels, 4 * channels), b.slice(h, 2, 0, 2 * channels)
+    return b.end(b.node("Add", y, b.linear(b.node("Mul", h, b.gelu(gate)), 2 * channels, channels)))
+
+
 def as_float16(nodes, inputs, constants):
     halves = ({k: v.astype(np.float16) if v.dtype == np.float32 else v for k, v in part.items()} for part in (inputs, constants))
     return (nodes, *halves)
@@ -120,7 +158,8 @@ def as_float16(nodes, inputs, constants):
 
 BLOCKS = (("ConvNeXt block of 96x56x56", convnext, (96, 56)), ("ConvNeXt block of 384x14x14", convnext, (384, 14)),
           ("Swin block of 96x56x56", swin, (96, 56, 3)), ("Swin block of 384x14x14", swin, (384, 14, 12)),
-          ("CLIP block of 50x768", clip, (768, 50, 12)), ("CLIP block of 197x768", clip, (768, 197, 12)))
+          ("UNet block of 2x320x64x64", resnet, (2, 320, 64)), ("UNet block of 2x320x16x16", resnet, (2, 320, 16)),
+          ("UNet attention of 2x1024x160", self_attention, (2, 1024, 160, 4)), ("CLIP block of 50x768", clip, (768, 50, 12)), ("CLIP block of 197x768", clip, (768, 197, 12)))
 
 
 def blocks():

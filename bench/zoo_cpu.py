@@ -4,7 +4,6 @@ in turns.
 
 usage: zoo_cpu.py JSON, the options of measure(); prints the result as its last line.
 """
-import glob
 import json
 import os
 import sys
@@ -69,16 +68,21 @@ def runner(session, inputs):
     return lambda: session.run(None, feeds)
 
 
-def openvino_of(options, inputs):
+def openvino_request(options, inputs, **settings):
     import openvino
     core = openvino.Core()
     compiled = core.compile_model(core.read_model(options["model"]), "CPU", {
         "INFERENCE_NUM_THREADS": options["threads"], "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY",
-        "INFERENCE_PRECISION_HINT": "f32", "ENABLE_CPU_PINNING": False})
+        "INFERENCE_PRECISION_HINT": "f32", "ENABLE_CPU_PINNING": False, **settings})
     request = compiled.create_infer_request()
     for i in compiled.inputs:
         name = next(n for n in i.names if n[:1] == "x" and n[1:].isdigit())  # one tensor may have several names
         request.set_tensor(i, openvino.Tensor(inputs[int(name[1:])].astype(i.element_type.to_dtype())))
+    return compiled, request
+
+
+def openvino_of(options, inputs):
+    compiled, request = openvino_request(options, inputs)
 
     def run():
         request.infer()
@@ -130,7 +134,8 @@ def turns(options, programs, results):
 
 
 def ort_steps(options, inputs, runs, device=None):
-    """Returns (operator, name, least milliseconds, provider) of each node by ONNX Runtime's profile."""
+    """Returns (operator, name, least milliseconds, provider) of each node by ONNX Runtime's profile. Nodes that
+    it fuses or converts have names that begin with those of the model's nodes."""
     import onnxruntime as ort
     with tempfile.TemporaryDirectory() as folder:
         settings = ort.SessionOptions()
@@ -151,6 +156,23 @@ def ort_steps(options, inputs, runs, device=None):
             ms = event["dur"] / 1e3
             if name not in nodes or nodes[name][2] > ms:
                 nodes[name] = args["op_name"], name, ms, args.get("provider", "")
+    return list(nodes.values())
+
+
+def openvino_steps(options, inputs, runs):
+    """Returns (operator, names of the model's nodes with commas between, least milliseconds, kernel) of each node by OpenVINO's
+    profile."""
+    compiled, request = openvino_request(options, inputs, PERF_COUNT=True)
+    names, nodes = {}, {}
+    for op in compiled.get_runtime_model().get_ordered_ops():
+        known = op.rt_info["originalLayersNames"] if "originalLayersNames" in op.rt_info else ""
+        names[op.friendly_name] = str(getattr(known, "value", known))
+    for _ in range(runs + 1):
+        request.infer()
+        for step in request.get_profiling_info():
+            ms = step.real_time.total_seconds() * 1e3
+            if ms and ms < nodes.get(step.node_name, (0, 0, float("inf")))[2]:
+                nodes[step.node_name] = step.node_type, names.get(step.node_name) or step.node_name, ms, step.exec_type
     return list(nodes.values())
 
 
@@ -176,8 +198,11 @@ def measure(options):
     programs.clear()
     times = [r["min_ms"] for key, r in results.items() if key != "anydml" and "min_ms" in r]
     slow = options["above"] is not None and times and results["anydml"].get("min_ms", 0) > options["above"] * min(times)
-    steps = ort_steps(options, inputs, least_runs(results)) if slow and "onnxruntime" in results else []
-    return dict(programs=results, ort_steps=steps, type_bytes=sum(os.path.getsize(f) for f in glob.glob(options["model"] + "*")))
+    count, steps = least_runs(results), {}
+    for key, take in (("onnxruntime", ort_steps), ("openvino", openvino_steps)):
+        if slow and "ms" in results.get(key, {}):
+            steps[key] = take(options, inputs, count)
+    return dict(programs=results, peer_steps=steps)
 
 
 if __name__ == "__main__":

@@ -152,6 +152,13 @@ def child(connection, *arguments):
         connection.send((False, f"{arguments[1]}: {type(error).__name__}: {' '.join(str(error).split())[:600]}"))
 
 
+def remove(folder, name):
+    """What was written in part is not measured."""
+    for path in [file_of(folder, name, half) + more for half in (False, True) for more in ("", ".data")]:
+        if os.path.exists(path):
+            os.remove(path)
+
+
 def import_libraries(names):
     """Before the processes are forked: importing takes longer than most exports."""
     import onnx  # noqa: F401
@@ -175,6 +182,8 @@ def make_all(folder, names, types, batch, jobs, limit):
         process.join()
         good, text = message or (False, f"{name}: took more than {limit} s" if message is None else f"{name}: its process ended")
         failed.extend([] if good else [text])
+        if not good:
+            remove(folder, name)
         print(text if good else f"FAILED {text}", flush=True)
 
     while waiting or running:

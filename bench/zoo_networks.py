@@ -299,7 +299,6 @@ QWEN3 = dict(vocab_size=151936, hidden_size=1024, intermediate_size=3072, num_hi
              num_key_value_heads=8, head_dim=128, tie_word_embeddings=True)
 MIXTRAL = dict(vocab_size=32000, hidden_size=1024, intermediate_size=2048, num_hidden_layers=2, num_attention_heads=16,
                num_key_value_heads=8, num_local_experts=8, num_experts_per_tok=2, experts_implementation="batched_mm")
-GPT2 = dict(vocab_size=50257)
 
 
 @network("llama_prompt", "transformers")
@@ -324,7 +323,7 @@ def qwen3_token(batch):
 
 @network("gpt2_prompt", "transformers")
 def gpt2(batch):
-    return decoder("GPT2", batch, 128, 0, **GPT2)
+    return decoder("GPT2", batch, 128, 0, vocab_size=50257)
 
 
 @network("mixtral_token", "transformers")
@@ -344,15 +343,11 @@ def timestep(batch):
     return torch.full((batch,), 500, dtype=torch.int64)
 
 
-def sd15_unet_config():
-    return dict(sample_size=64, cross_attention_dim=768)
-
-
 @network("sd15_unet", "diffusers")
 def sd15_unet(batch):
     """Both halves of the guidance, as pipelines run them."""
     from diffusers import UNet2DConditionModel
-    model = UNet2DConditionModel(**sd15_unet_config())
+    model = UNet2DConditionModel(sample_size=64, cross_attention_dim=768)
     return call(model, lambda m, x, t, text: m(x, t, text).sample), \
         (normal(2 * batch, 4, 64, 64), timestep(2 * batch), normal(2 * batch, 77, 768))
 

@@ -7,6 +7,7 @@ from all import digits, table, two
 from gpu_page import Failed
 
 MARK = "<!-- bench/zoo.py -->"
+SHOWN = 2  # steps of a network in documents
 NAMES = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "graph": "eager", "compiled": "torch.compile"}
 TOLERANCE = {"float32": 1e-3, "float16": 3e-2}  # of root mean squares, relative to the reference's
 
@@ -65,7 +66,7 @@ def introduction(data):
         busy = statistics.mean([r["others"] for r in data["results"] if "others" in r] or [0])
         what = "CPU time of the process" if c["clock"] == "cpu" else "time"
         said = f"busy: other processes used {busy:.1f} CPUs on average" if busy > 0.1 else "idle otherwise"
-        return (f"{c['date']}, {c['processors']} CPUs, {c['machine']}{versions}; {c['type']}, {c['threads']} thread"
+        return (f"{c['date']}, {c['cpus']} CPUs, {c['machine']}{versions}; {c['type']}, {c['threads']} thread"
                 f"{'s' * (c['threads'] > 1)}, {what} of one run, the least, milliseconds. The machine was {said}.")
     device = c["device"]
     return (f"{c['date']}, {device['name']} (driver {device['driver']}){versions}; {c['type']}, milliseconds on the device, "
@@ -102,25 +103,29 @@ def failures(data):
     return [f"- {name}: {text}" for name, text in found if text]
 
 
-def step_lines(data):
-    """The steps of networks that are slower than the fastest peer; on a GPU of all."""
+def step_lines(data, shown):
+    """The steps of networks that are slower than the fastest peer; on a GPU without peers of all."""
     c, rows = data["conditions"], []
-    cpu = c["adapter"] == "cpu"
+    peers = c["peers"] if c["adapter"] == "cpu" else []
     for result in sorted(data["results"], key=lambda r: -(ratio(r, c["peers"]) or 0)):
         if not result.get("steps") or (c["peers"] and (ratio(result, c["peers"]) or 0) <= 1):
             continue
-        for number, step in enumerate(result["steps"]):
-            name = " ".join(step["names"])[:70]
+        for number, step in enumerate(result["steps"][:shown]):
             first = f"{result['name']}, {two(ratio(result, c['peers']))}" if number == 0 else ""
-            rows.append([first, step["kernel"], name.replace("|", "/"), digits(step["ms"])] +
-                        ([digits(step["theirs"]), " ".join(dict.fromkeys(step["ops"]))[:40]] if cpu else []))
-        if result.get("rest"):
-            rows.append(["", "", "", "", "", "fused otherwise: " + ", ".join(f"{op} {digits(ms)}" for op, ms in result["rest"])])
-    head = ["network, ratio", "kernel", "nodes", "AnyDML"] + (["ONNX Runtime", "its operators"] if cpu else [])
+            cells = [first, step["kernel"], " ".join(step["names"])[:70], digits(step["ms"])]
+            for peer in peers:
+                ms, ops = step["peers"].get(peer, (None, []))
+                cells.append(f"{digits(ms)} {' '.join(dict.fromkeys(ops))[:30]}".strip())
+            rows.append(cells)
+        if peers and not shown:
+            rest = [", ".join(f"{op} {digits(ms)}" for op, ms in result["rest"].get(p, [])[:shown]) for p in peers]
+            rows.append(["", "", "without a step", "", *rest])
+    head = ["network, ratio", "kernel", "nodes", "AnyDML", *[NAMES[p] for p in peers]]
     return table(head, rows) if rows else []
 
 
-def lines(data):
+def lines(data, shown=None):
+    """shown: steps of each network, all that were kept if None."""
     c = data["conditions"]
     out = [introduction(data), ""]
     for peers in [[p] for p in c["peers"]] + [c["peers"]] * (len(c["peers"]) > 1):
@@ -129,7 +134,7 @@ def lines(data):
     out += [*main_table(data), ""]
     bad = failures(data)
     out += (["Failures and differences:", "", *bad, ""] if bad else [])
-    steps = step_lines(data) if c["steps"] else []
+    steps = step_lines(data, shown) if c["steps"] else []
     out += (["Steps of the networks above 1.0:", "", *steps, ""] if steps else [])
     return out
 
@@ -150,6 +155,6 @@ def write(path, files):
         parts = file.read().split(MARK)
     if len(parts) != 3:
         raise Failed(f"{path} does not have two lines {MARK}")
-    parts[1] = "\n\n" + "\n".join(text for one in merged(files) for text in lines(one)) + "\n"
+    parts[1] = "\n\n" + "\n".join(text for one in merged(files) for text in lines(one, SHOWN)) + "\n"
     with open(path, "w", encoding="utf-8") as file:
         file.write(MARK.join(parts))

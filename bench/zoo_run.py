@@ -49,7 +49,7 @@ def conditions(args):
                  seconds=args.seconds, peers=args.peers, versions={}, steps=args.steps)
     if args.adapter == "cpu":
         import importlib.metadata
-        found |= dict(machine=networks_on_cpus.machine(), processors=os.cpu_count(), threads=args.threads, clock=args.clock)
+        found |= dict(machine=networks_on_cpus.machine(), cpus=os.cpu_count(), threads=args.threads, clock=args.clock)
         found["versions"] = {p: importlib.metadata.version(p) for p in args.peers}
     else:
         found |= dict(device=gpu.device_of(args), versions=gpu_peers.versions())
@@ -98,23 +98,31 @@ def names_of(event):
     return re.findall(r'"([^"]+)"', names) or [names]
 
 
-def losses(steps, nodes, count):
-    """Returns the steps that lose the most to ONNX Runtime's nodes of the same names, and the time of nodes without a step, by
-    operator: fused ones have other names."""
-    by_name, taken, rows = {}, set(), []
-    for op, name, ms, _ in nodes:
-        base = re.match(r"n\d+_[A-Za-z]+", name)  # fused and converted nodes add to names
-        by_name.setdefault(base[0] if base else name, []).append((op, name, ms))
-    for ms, kernel, names, _ in steps:
-        theirs = [t for n in names for t in by_name.get(n, []) if t[1] not in taken]
-        taken.update(name for _, name, _ in theirs)
-        rows.append(dict(kernel=kernel, names=names[:3], ms=ms, theirs=sum(t[2] for t in theirs), ops=[t[0] for t in theirs]))
-    rest = {}
-    for op, name, ms, _ in nodes:
-        if name not in taken:
+def matched(steps, nodes):
+    """Returns [milliseconds, operators] of a peer's nodes for each step, by the names that zoo_export.py gives to nodes, and the
+    time of nodes without a step, by operator."""
+    by_name, taken, found, rest = {}, set(), [], {}
+    for number, (_, name, _, _) in enumerate(nodes):
+        for base in re.findall(r"(?<![A-Za-z0-9_])n\d+_[A-Za-z]+", name) or [name]:
+            by_name.setdefault(base, []).append(number)
+    for _, _, names, _ in steps:
+        theirs = sorted({i for n in names for i in by_name.get(n, [])} - taken)
+        taken.update(theirs)
+        found.append([sum(nodes[i][2] for i in theirs), [nodes[i][0] for i in theirs]])
+    for number, (op, _, ms, _) in enumerate(nodes):
+        if number not in taken:
             rest[op] = rest.get(op, 0) + ms
-    rows.sort(key=lambda r: r["theirs"] - r["ms"])
-    return rows[:count], sorted(rest.items(), key=lambda r: -r[1])[:count]
+    return found, sorted(rest.items(), key=lambda r: -r[1])
+
+
+def losses(steps, peers, count):
+    """Returns the steps that lose the most to the fastest peer, with the time of each peer's nodes of the same names."""
+    found = {key: matched(steps, nodes) for key, nodes in peers.items()}
+    best = min(peers, key=lambda key: sum(node[2] for node in peers[key]))
+    rows = [dict(kernel=kernel, names=names[:4], ms=ms, peers={key: found[key][0][i] for key in peers})
+            for i, (ms, kernel, names, _) in enumerate(steps)]
+    rows.sort(key=lambda r: r["peers"][best][0] - r["ms"])
+    return rows[:count], {key: rest[:count] for key, (_, rest) in found.items()}
 
 
 def by_kernel(steps, count):
@@ -136,16 +144,23 @@ def run_cpu(args, name, end):
     text = output_of([*pin, sys.executable, zoo_cpu.__file__, json.dumps(options)], end, env, "measuring")
     result = json.loads(text.splitlines()[-1])
     result["others"] = watch.result()
-    nodes = result.pop("ort_steps")
-    if nodes:
-        command = [*pin, args.anydml, "run", path, "--device", "cpu", "--threads", str(args.threads)]
-        count = TRACES if result["programs"]["anydml"]["min_ms"] < zoo_cpu.LONG_MS / 4 else 2
-        steps = trace_of(command, path, arrays, count, end, env)
-        result["steps"], result["rest"] = losses(steps, nodes, args.steps)
-        result["kernels"] = by_kernel(steps, args.steps)
-        result["nodes"] = sorted(((ms, op, n) for op, n, ms, _ in nodes), reverse=True)[:args.steps]
-        result["step_count"], result["step_ms"] = len(steps), sum(s[0] for s in steps)
+    peers = result.pop("peer_steps")
+    if peers:
+        try:
+            add_steps(args, result, peers, path, arrays, [*pin, args.anydml], end, env)
+        except Failed as failure:  # times are there
+            result["steps_error"] = str(failure)
     return result
+
+
+def add_steps(args, result, peers, path, arrays, anydml, end, env):
+    command = [*anydml, "run", path, "--device", "cpu", "--threads", str(args.threads)]
+    count = TRACES if result["programs"]["anydml"]["min_ms"] < zoo_cpu.LONG_MS / 4 else 2
+    steps = trace_of(command, path, arrays, count, end, env)
+    result["steps"], result["rest"] = losses(steps, peers, args.steps)
+    result["kernels"] = by_kernel(steps, args.steps)
+    result["step_count"], result["step_ms"] = len(steps), sum(s[0] for s in steps)
+    result["peer_ms"] = {key: sum(node[2] for node in nodes) for key, nodes in peers.items()}
 
 
 # ---- a GPU ----
@@ -158,9 +173,9 @@ def anydml_gpu(args, path, arrays, end):
         try:
             text = output_of([args.anydml, "bench", path, "--device", str(args.device), "--seconds",
                               str(args.seconds + gpu_peers.WARM), "--json"], end, env)
-            told = json.loads(text)
-            found |= dict(ms=told.get("device_ms") or told["median_ms"], run_ms=told.get("no_copies_ms"),
-                          copies_ms=told["median_ms"], load_ms=told["compile_ms"] + told["initialize_ms"], temporary=told["temporary_bytes"])
+            answer = json.loads(text)
+            found |= dict(ms=answer.get("device_ms") or answer["median_ms"], run_ms=answer.get("no_copies_ms"),
+                          copies_ms=answer["median_ms"], load_ms=answer["compile_ms"] + answer["initialize_ms"])
             found |= compared(args, path, arrays, end, env)
         except Failed as failure:
             found["error"] = str(failure)
@@ -182,7 +197,7 @@ class Wave:
         import multiprocessing
 
         import zoo_torch
-        context = multiprocessing.get_context("fork")
+        context = multiprocessing.get_context("spawn")  # the libraries of this process may have used CUDA
         self.workers, self.ready = {}, {}
         os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(max(1, (os.cpu_count() or 1) // args.jobs)))
         for name in names:
@@ -255,7 +270,7 @@ def guarded(run, args, name, *more):
 
 
 def has_cuda():
-    """In another process: one that has used CUDA cannot be forked."""
+    """In another process, which ends with what CUDA holds."""
     program = "import torch, sys; sys.exit(not torch.cuda.is_available())"
     return subprocess.run([sys.executable, "-c", program], check=False, capture_output=True).returncode == 0
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The peers of bench/zoo.py on a GPU: each network in a process of its own, which replays CUDA graphs of torch's eager mode and
-of torch.compile. Processes prepare at the same time, because compiling takes a minute, and measure when they are told to."""
+of torch.compile. Processes prepare at the same time, because compiling takes a minute, and measure one after the other."""
 import time
 
 import gpu_peers

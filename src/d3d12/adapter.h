@@ -32,7 +32,8 @@ struct adapter_info {
     bool idle;     /* executes nothing (the null adapter) */
     bool is_gpu;
     uint32_t shader_capabilities;  /* ADAPTER_SPIRV: enum shader_capability of shaders/shader.h */
-    uint64_t allocation_bytes_max; /* likewise: of memory that the driver allocates in one piece */
+    uint32_t multiprocessors;      /* of NVIDIA's devices; 0: not known */
+    uint64_t allocation_bytes_max; /* ADAPTER_SPIRV: of memory that the driver allocates in one piece */
     uint64_t memory_bytes_max;     /* and of one memory, by the driver's limits */
     bool reserved;                 /* reserved_create and tiles_map work */
     uint64_t timestamp_frequency;  /* ticks per second */

@@ -122,6 +122,7 @@ HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const
     struct graph_options options;
     graph_options_init(&options, host ? &graph_backend_host : &graph_backend_spirv, device->threads);
     options.shader_capabilities = dml_shader_capabilities(device);
+    options.multiprocessors = device->adapter->multiprocessors;
     options.store = device->store;
     options.tuning = host ? graph_tuning_get(options.threads) : NULL;
     struct dml_rows rows;

@@ -18,6 +18,7 @@ struct graph_options {
     uint32_t disabled_passes;     /* bit i = pass i of passes.def; from ANYDML_DISABLE_PASS="name,name" or "all" */
     uint32_t cpu;                 /* base_cpu_flags() */
     uint32_t shader_capabilities; /* enum shader_capability, of the adapter that is compiled for */
+    uint32_t multiprocessors;     /* of that adapter; 0: not known */
     uint32_t threads;
     const struct graph_backend *backend; /* the target */
     struct graph_store *store; /* of constants and packed weights; NULL: packed at initialisation, nothing is shared */

@@ -17,7 +17,9 @@ static void set_layout(struct check_rng *rng, struct kern_view *view, DML_TENSOR
 {
     const uint32_t style = check_pick(rng, 8);
     const bool last = style < 6;
-    const uint32_t gap = style < 3 ? 0 : style == 5 || style == 7 ? 1 + check_pick(rng, 7) : 8 * (1 + check_pick(rng, 4));
+    const uint32_t gap = style < 3                  ? 0
+                         : style == 5 || style == 7 ? 1 + check_pick(rng, 7)
+                                                    : 8 * (1 + check_pick(rng, 4));
     kern_view_set_packed(view, type, rank, sizes);
     int64_t stride = last ? sizes[1] + gap : 1;
     for (uint32_t d = rank; d-- > 2; stride *= sizes[d])
@@ -53,9 +55,10 @@ static void set_operand(struct check_rng *rng, struct kern_view *view, const str
 /* Up to `count` steps, each with the value of the one before it. Products are few, so that results stay finite. */
 static void set_epilogue(struct check_rng *rng, uint32_t count, struct check_case *out)
 {
-    static const uint8_t binary[] = { KERN_MAP_ADD, KERN_MAP_ADD, KERN_MAP_ADD, KERN_MAP_SUB, KERN_MAP_MIN, KERN_MAP_MAX },
-                         unary[] = { KERN_MAP_RELU,    KERN_MAP_CLAMP, KERN_MAP_SWISH,   KERN_MAP_LEAKY_RELU,
-                                     KERN_MAP_SIGMOID, KERN_MAP_ABS,   KERN_MAP_MULADD, KERN_MAP_HARD_SWISH };
+    static const uint8_t
+        binary[] = { KERN_MAP_ADD, KERN_MAP_ADD, KERN_MAP_ADD, KERN_MAP_SUB, KERN_MAP_MIN, KERN_MAP_MAX },
+        unary[] = { KERN_MAP_RELU,    KERN_MAP_CLAMP, KERN_MAP_SWISH,  KERN_MAP_LEAKY_RELU,
+                    KERN_MAP_SIGMOID, KERN_MAP_ABS,   KERN_MAP_MULADD, KERN_MAP_HARD_SWISH };
     const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
     struct kern_op *op = &out->op;
     struct kern_map *map = &out->epilogue;
@@ -78,11 +81,13 @@ static void set_epilogue(struct check_rng *rng, uint32_t count, struct check_cas
         struct kern_map_inst *inst = &map->inst[map->inst_count++];
         const uint8_t value = (uint8_t)(i ? operands + i : 0);
         if (has_operand[i])
-            *inst = (struct kern_map_inst){ i ? binary[check_pick(rng, ARRAY_SIZE(binary))] : KERN_MAP_ADD, f32, f32,
-                                            { value, (uint8_t)operand++ } };
+            *inst = (struct kern_map_inst){
+                i ? binary[check_pick(rng, ARRAY_SIZE(binary))] : KERN_MAP_ADD, f32, f32, { value, (uint8_t)operand++ }
+            };
         else
-            *inst = (struct kern_map_inst){ unary[check_pick(rng, ARRAY_SIZE(unary))], f32, f32, { value },
-                                            { { .f32 = 0.5f }, { .f32 = 40 } } };
+            *inst = (struct kern_map_inst){
+                unary[check_pick(rng, ARRAY_SIZE(unary))], f32, f32, { value }, { { .f32 = 0.5f }, { .f32 = 40 } }
+            };
         if (has_operand[i] && i == 1 && check_pick(rng, 3) == 0)
             inst->code = KERN_MAP_MUL;
     }
@@ -93,7 +98,7 @@ static void set_epilogue(struct check_rng *rng, uint32_t count, struct check_cas
 static bool set_sizes(struct check_rng *rng, struct kern_conv *conv, uint32_t *x, uint32_t *w, uint32_t *y)
 {
     static const uint32_t channels[] = { 8, 16, 24, 40, 64, 72, 136, 17, 30 }, wide[] = { 32, 40, 64, 33, 36 };
-    const bool is_long = conv->spatial == 1 && check_pick(rng, 4) == 0;
+    const bool is_long = conv->spatial == 1 && check_pick(rng, 4) == 0, flat = check_pick(rng, 2);
     conv->groups = check_pick(rng, 4) ? 1 : 2 + check_pick(rng, 2);
     w[1] = conv->groups == 1 ? pick_of(rng, channels, ARRAY_SIZE(channels)) : pick_of(rng, wide, ARRAY_SIZE(wide));
     w[0] = conv->groups == 1 ? pick_of(rng, channels, ARRAY_SIZE(channels)) : pick_of(rng, wide, ARRAY_SIZE(wide));
@@ -105,8 +110,8 @@ static bool set_sizes(struct check_rng *rng, struct kern_conv *conv, uint32_t *x
     y[1] = w[0];
     uint64_t work = (uint64_t)y[0] * y[1] * w[1];
     for (uint32_t d = 0; d < conv->spatial; d++) {
-        const bool plane = conv->spatial == 3 && d == 0; /* windows of one */
-        const uint32_t most = plane ? 4 : is_long ? 20000 : conv->spatial == 1 ? 300 : 24;
+        const bool plane = conv->spatial == 3 && d == 0 && flat; /* windows of one */
+        const uint32_t most = plane ? 4 : conv->spatial == 3 ? 9 : is_long ? 20000 : conv->spatial == 1 ? 300 : 24;
         w[2 + d] = plane ? 1 : 1 + check_pick(rng, 4);
         conv->strides[d] = 1 + (check_pick(rng, 3) == 0);
         conv->dilations[d] = 1 + (check_pick(rng, 6) == 0);

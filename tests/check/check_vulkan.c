@@ -111,7 +111,7 @@ static void run_tiles(struct bench *bench, bool coop, uint32_t count, uint64_t s
     }
 }
 
-/* Those of products by blocks, and of normalisations. */
+/* Those of products by blocks, or of normalisations. */
 static void run_blocks(struct bench *bench, check_list_fn *list, uint64_t seed)
 {
     struct check_rng rng = { seed };
@@ -123,6 +123,15 @@ static void run_blocks(struct bench *bench, check_list_fn *list, uint64_t seed)
         if (has_turn(bench, i, seed))
             bench_run_case(bench, &c, &rng);
     shader_block_force(0, 0);
+}
+
+/* Those of check_vulkan_norms.c, of whose pipelines few are alike: without a filter a part of them. */
+static void run_norms(struct bench *bench, uint64_t seed)
+{
+    const uint32_t every = bench->every;
+    bench->every *= bench->filter ? 1 : 6;
+    run_blocks(bench, check_list_norms, seed);
+    bench->every = every;
 }
 
 /* Cases of check_vulkan_convs.c; some are not for this row. */
@@ -211,12 +220,15 @@ static void run_conv_views(struct bench *bench, uint32_t count, uint32_t kernels
     struct check_rng rng = { seed * UINT64_C(0x9e3779b97f4a7c15) | 1 };
     struct check_case c;
     bench->norm_wise = true;
+    shader_conv_force_small(true);
     for (uint32_t i = 0; i < count; i++) {
         check_buffer_past(pasts[i % ARRAY_SIZE(pasts)]);
         check_conv_views(&rng, &c);
         shader_conv_meta_force(kernels ? i / 2 % (kernels + 1) : 0);
+        bench->constants = i % 2;
         bench_run_case(bench, &c, &rng);
     }
+    bench->constants = false;
     shader_conv_meta_force(0);
 }
 
@@ -266,8 +278,8 @@ static void run_row_lists(struct bench *bench, const struct shader_row *row, uin
         run_blocks(bench, check_vulkan_blocks, seed);
     if (row->plan == shader_gemm_block_dot_plan)
         run_blocks(bench, check_vulkan_block_bytes, seed);
-    if (row->plan == shader_norm_rows_plan || row->plan == shader_norm_any_plan)
-        run_blocks(bench, check_list_norms, seed);
+    if (row->kind == KERN_NORM)
+        run_norms(bench, seed);
     if (strstr(row->name, "conv_parts") || strstr(row->name, "conv_window") || strstr(row->name, "conv_gemm") ||
         !strcmp(row->name, "conv_depth") || !strcmp(row->name, "conv_winograd"))
         run_convs(bench, seed);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Normalisations of groups of channels: channels or pixels innermost, groups that vectors do not end with, one or
- * several dispatches, with scale and bias of each channel or each element, and with a residual and activations at the
- * end. */
+/* Normalisations of groups of channels, or of lines: channels or pixels innermost, groups that vectors do not end with,
+ * one or several dispatches, with scale and bias of each channel or each element, and with a residual and activations
+ * at the end. Not all are for each row. */
 #include "check_vulkan_map.h"
 
 static void set_strides(struct kern_view *view, bool last)
@@ -60,7 +60,8 @@ bool check_list_norms(uint32_t i, struct check_case *c)
         { { 2, 8, 1, 900 }, true },   { { 1, 1, 320, 49 }, true },  { { 1, 3, 7, 5000 }, true },
         { { 2, 6, 4, 301 }, true },   { { 2, 8, 20, 256 }, false }, { { 1, 3, 5, 4100 }, false },
         { { 2, 2, 3, 1225 }, false }, { { 1, 2, 40, 49 }, false },  { { 1, 1, 3, 30000 }, false },
-        { { 1, 300, 2, 200 }, true }, { { 1, 2, 16, 9000 }, true },
+        { { 1, 300, 2, 200 }, true }, { { 1, 2, 16, 9000 }, true }, { { 2, 40, 1, 320 }, false },
+        { { 1, 9, 1, 77 }, false },   { { 3, 5, 1, 2056 }, false },
     };
     static const DML_TENSOR_DATA_TYPE types[][3] = {
         /* X, parameters, Y */

@@ -68,6 +68,7 @@ static HRESULT only_choose(const struct graph_options *options, struct base_aren
     struct shader_work *work = base_arena_alloc(arena, sizeof(*work));
     need(work);
     step->op.packed_input = packable;
+    step->op.multiprocessors = (uint16_t)options->multiprocessors;
     if (!shader_row_find(only_row, &step->op, options->shader_capabilities, work, &reason))
         return DXGI_ERROR_UNSUPPORTED;
     *out_packed_bytes = work->packed_bytes;
@@ -164,6 +165,7 @@ static HRESULT make_program(struct bench *bench, const struct kern_op *op, const
     options.store = graph_store_create();
     need(options.store);
     options.shader_capabilities = bench_capabilities(bench);
+    options.multiprocessors = bench->dml.adapter->multiprocessors;
     graph_init(&graph, op->input_count, op->output_count, 0);
     for (uint32_t t = 0; t < tensor_count(op); t++) {
         int64_t start = set->buffers[t].data - set->buffers[t].block;

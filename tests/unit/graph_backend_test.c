@@ -440,8 +440,37 @@ static void test_weights(void)
     }
 }
 
+/* ---- devices ---- */
+
+/* Large products have a workgroup for each multiprocessor; where their number is not known, 132. */
+static void test_multiprocessors(void)
+{
+    static const uint32_t cases[][2] = { { 78, 78 }, { 114, 114 }, { 0, 132 } };
+    const uint32_t side = 4096;
+    for (uint32_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct graph_options options = options_of(&graph_backend_spirv, 0);
+        struct graph graph;
+        options.shader_capabilities = UINT32_MAX;
+        options.multiprocessors = cases[i][0];
+        graph_init(&graph, 2, 1, 0);
+        const struct graph_operand in[] = { make_value(&graph, GRAPH_INPUT, 0, F16, 2, SIZES(side, side)),
+                                            make_value(&graph, GRAPH_INPUT, 1, F16, 2, SIZES(side, side)) };
+        make_gemm(&graph, in, 2, make_value(&graph, GRAPH_OUTPUT, 0, F16, 2, SIZES(side, side)));
+        struct graph_plan *plan = plan_for(&graph, &options);
+        if (!plan)
+            return;
+        const struct graph_step *last = &plan->steps[plan->step_count - 1];
+        const struct shader_work *work = last->u.spirv.work;
+        const uint32_t *groups = work->dispatches[work->dispatch_count - 1].groups;
+        TEST_FOR(!strcmp(last->kernel, "gemm_meta") && groups[0] == cases[i][1] && groups[1] * groups[2] == 1,
+                 "%u multiprocessors: %s, %u x %u x %u", cases[i][0], last->kernel, groups[0], groups[1], groups[2]);
+        graph_plan_destroy(plan);
+    }
+}
+
 int main(void)
 {
+    test_multiprocessors();
     test_weights();
     test_passes();
     test_priority();

@@ -346,14 +346,56 @@ static void add_reduce(struct maker *maker)
     keep(maker, reduced(maker, in, function, 1 + rnd(15)));
 }
 
+/* As exports have it: of groups of channels in other dimensions, with scales of one and biases of zero. */
+static void add_flat_norm(struct maker *maker, struct graph_operand in, struct graph_operand out)
+{
+    const uint32_t *s = in.view.sizes, groups = s[1] % 2 ? 1 : s[1] / 2;
+    const uint32_t flat[] = { s[0], groups, s[1] / groups * s[2] * s[3] };
+    struct graph_operand operands[] = { in, make_constant(maker->graph, 3, SIZES(1, groups, 1), 1, 0),
+                                        make_constant(maker->graph, 3, SIZES(1, groups, 1), 0, 0) };
+    struct graph_operand y = out;
+    const int64_t offset = in.view.offset;
+    kern_view_set_packed(&operands[0].view, F32, 3, flat);
+    kern_view_set_packed(&y.view, F32, 3, flat);
+    operands[0].view.offset = offset;
+    for (uint32_t i = 1; i < 3; i++)
+        operands[i].view = graph_view_broadcast(&operands[i].view, 3, flat);
+    struct graph_op *op = graph_op_add(maker->graph, KERN_NORM, operands, 3, &y, 1);
+    op->k.u.norm = (struct kern_norm){ 4, 0.5f, true, true, true, true };
+    keep(maker, out);
+}
+
 static void add_norm(struct maker *maker)
 {
     struct graph_operand in = any(maker);
     if (in.view.type != F32)
         return;
     struct graph_operand out = graph_temp(maker->graph, F32, 4, in.view.sizes);
+    if (kern_view_packed(&in.view) && rnd(2)) {
+        add_flat_norm(maker, in, out);
+        return;
+    }
     struct graph_op *op = graph_op_add(maker->graph, KERN_NORM, &in, 1, &out, 1);
     op->k.u.norm = (struct kern_norm){ .axes = 12, .epsilon = 0.5f, .use_mean = true, .use_variance = true };
+    keep(maker, out);
+}
+
+/* Some elements along an axis, at equal distances or not. */
+static void add_gather(struct maker *maker)
+{
+    struct graph_operand in[2] = { any(maker) };
+    const uint32_t axis = rnd(4), size = in[0].view.sizes[axis], count = 1 + rnd(3), first = rnd(size),
+                   step = 1 + rnd(2);
+    uint32_t sizes[4];
+    int32_t indices[3];
+    memcpy(sizes, in[0].view.sizes, sizeof(sizes));
+    sizes[axis] = count;
+    for (uint32_t i = 0; i < count; i++)
+        indices[i] = (int32_t)(first + i * step) - (rnd(2) ? (int32_t)size : 0);
+    in[1] = make_integers(maker->graph, DML_TENSOR_DATA_TYPE_INT32, 1, &count, indices);
+    struct graph_operand out = graph_temp(maker->graph, in[0].view.type, 4, sizes);
+    struct graph_op *op = graph_op_add(maker->graph, KERN_GATHER, in, 2, &out, 1);
+    op->k.u.gather = (struct kern_gather){ axis, 1, KERN_INDEX_AXIS };
     keep(maker, out);
 }
 
@@ -512,9 +554,9 @@ static void add_output(struct maker *maker, uint32_t index)
 static void make_graph(struct graph *graph, uint64_t seed, uint32_t flags, bool *out_half)
 {
     static void (*const adders[])(struct maker *) = {
-        add_unary,     add_unary,     add_binary, add_binary,   add_scale,  add_move,       add_move,  add_join,
-        add_conv,      add_conv,      add_gemm,   add_pool,     add_reduce, add_norm,       add_known, add_overwrite,
-        add_overwrite, add_attention, add_gate,   add_products, add_block,  add_norm_parts,
+        add_unary,     add_unary,     add_binary, add_binary,   add_scale,  add_move,       add_move,   add_join,
+        add_conv,      add_conv,      add_gemm,   add_pool,     add_reduce, add_norm,       add_known,  add_overwrite,
+        add_overwrite, add_attention, add_gate,   add_products, add_block,  add_norm_parts, add_gather,
     };
     struct maker maker = { .graph = graph };
     state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;

@@ -66,6 +66,7 @@ void vulkan_describe(const struct vulkan_physical *physical, uint32_t index, str
     memcpy(out->driver_uuid, physical->driver_uuid, sizeof(out->driver_uuid));
     describe_memory(physical, out);
     out->shader_capabilities = physical->capabilities;
+    out->multiprocessors = physical->multiprocessors;
     /* Some drivers' addresses need room to be aligned. */
     out->allocation_bytes_max = vulkan_memory_single(physical) - VULKAN_ALIGNMENT;
     out->memory_bytes_max = vulkan_memory_most(physical, ADAPTER_MEMORY_DEVICE) - VULKAN_ALIGNMENT;

@@ -282,6 +282,18 @@ static uint32_t cooperative(VkPhysicalDevice handle)
     return vulkan_cooperative_find(get, instance, handle, extensions);
 }
 
+static uint32_t multiprocessors(VkPhysicalDevice handle)
+{
+    VkPhysicalDeviceShaderSMBuiltinsPropertiesNV builtins = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV
+    };
+    VkPhysicalDeviceProperties2 properties = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+                                               .pNext = &builtins };
+    if (has_extension(handle, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME))
+        vk.vkGetPhysicalDeviceProperties2(handle, &properties);
+    return builtins.shaderSMCount;
+}
+
 static void add_physical(VkPhysicalDevice handle)
 {
     struct vulkan_physical *physical = &physicals[physical_count];
@@ -298,8 +310,10 @@ static void add_physical(VkPhysicalDevice handle)
         physical->capabilities |= SHADER_CAPABILITY_DOT & allowed_capabilities();
     if (physical->capabilities & SHADER_CAPABILITY_STORAGE)
         physical->capabilities |= cooperative(handle) & allowed_capabilities();
-    if (has_extension(handle, VK_NVX_BINARY_IMPORT_EXTENSION_NAME))
+    if (has_extension(handle, VK_NVX_BINARY_IMPORT_EXTENSION_NAME)) {
         physical->capabilities |= SHADER_CAPABILITY_META & allowed_capabilities();
+        physical->multiprocessors = multiprocessors(handle);
+    }
     physical->budget = has_extension(handle, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     physical->external_fd = has_extension(handle, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
     vulkan_report_used(physical);

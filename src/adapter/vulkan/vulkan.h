@@ -74,6 +74,7 @@ struct vulkan_physical {
     uint64_t sparse_bytes_max;     /* of a sparse one; 0: the device cannot bind sparse buffers */
     struct vulkan_family families[VULKAN_ROLES];
     uint32_t capabilities;    /* enum shader_capability */
+    uint32_t multiprocessors; /* 0: not known */
     uint32_t floats;          /* enum vulkan_floats: the modes that shaders may request */
     bool budget, external_fd; /* extensions */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Constants of a single FLOAT32, FLOAT16 or FLOAT64 element are folded into the element-wise programs (and epilogues) that read
- * them. Sums and products with them become one multiply-add, x * x a square, and then a spelled-out GELU or SWISH one
- * operation. All steps are exact except for the last two, which may differ by rounding; divisions become
+/* Constants of a single FLOAT32, FLOAT16 or FLOAT64 element are folded into the element-wise programs (and epilogues)
+ * that read them. Sums and products with them become one multiply-add, x * x a square, and then a spelled-out GELU or
+ * SWISH one operation. All steps are exact except for the last two, which may differ by rounding; divisions become
  * multiplications for powers of two only. */
 #include "graph/passes/pass.h"
 

@@ -64,8 +64,16 @@ static bool drop_parameters(struct graph *graph, const struct graph_options *opt
     return true;
 }
 
+static uint32_t long_axes(const uint32_t *sizes, uint32_t rank, uint32_t axes)
+{
+    uint32_t count = 0;
+    for (uint32_t d = 0; d < rank; d++)
+        count += (axes >> d & 1) && sizes[d] > 1;
+    return count;
+}
+
 /* The dimensions of `image`, split where the op's begin and end, and the axes among them. False: they do not nest, or
- * are the op's. */
+ * split none of the op's axes. */
 static bool nest(const struct graph_op *op, const struct kern_view *image, struct kern_view *out, uint32_t *out_axes)
 {
     const struct kern_view *x = &op->k.tensors[0];
@@ -90,7 +98,7 @@ static bool nest(const struct graph_op *op, const struct kern_view *image, struc
             begin = end;
         } while (begin < image_end);
     }
-    return *out_axes && (out->rank != x->rank || memcmp(out->sizes, x->sizes, x->rank * sizeof(*x->sizes)) != 0);
+    return long_axes(out->sizes, out->rank, *out_axes) > long_axes(x->sizes, x->rank, op->k.u.norm.axes);
 }
 
 static bool take_dimensions(const struct graph *graph, const struct graph_options *options, struct graph_op *op,

@@ -67,6 +67,7 @@ static struct kern_op probe_of(const struct graph *graph, const struct graph_opt
     struct kern_op k = op->k;
     k.packed_input = graph_op_packable(graph, op);
     k.tuning = options->tuning;
+    k.multiprocessors = (uint16_t)options->multiprocessors;
     return k;
 }
 

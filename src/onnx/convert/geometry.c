@@ -100,12 +100,12 @@ static int64_t batch_of(const struct onnx_value *v, uint32_t batch_rank, uint32_
     return i + own < batch_rank ? 1 : v->dims[i + own - batch_rank];
 }
 
-/* Adds an outermost dimension: it is merged into the previous outermost one if all three operands can step through both
- * as through one. */
-static void batch_add(struct batch *batch, int64_t size, const int64_t *steps)
+/* Adds an outermost dimension: unless it is to stay apart, it is merged into the previous outermost one if all three
+ * operands can step through both as through one. */
+static void batch_add(struct batch *batch, int64_t size, const int64_t *steps, bool apart)
 {
     uint32_t last = batch->rank;
-    bool merge = last > 0;
+    bool merge = last > 0 && !apart;
     if (size == 1)
         return;
     for (uint32_t t = 0; t < 3 && merge; t++)
@@ -120,11 +120,27 @@ static void batch_add(struct batch *batch, int64_t size, const int64_t *steps)
     batch->rank++;
 }
 
+/* Both operands have the same two batch dimensions, such as images and heads: DirectML's. Where heads are transposed in
+ * memory, only these can be views; as one dimension they would have to be copied. */
+static bool has_two_batches(const struct onnx_value *x, const struct onnx_value *z)
+{
+    uint32_t count = 0;
+    if (x->rank != z->rank)
+        return false;
+    for (uint32_t i = 0; i + 2 < x->rank; i++) {
+        if (x->dims[i] != z->dims[i])
+            return false;
+        count += x->dims[i] != 1;
+    }
+    return count == 2;
+}
+
 static bool batch_plan(struct onnx_builder *b, const struct onnx_value *x, const struct onnx_value *z,
                        struct onnx_product *p, struct batch *batch)
 {
     uint32_t rx = x->rank > 2 ? x->rank - 2 : 0, rz = z->rank > 2 ? z->rank - 2 : 0, rank = BASE_MAX(rx, rz);
     int64_t next[3] = { p->m * p->k, p->k * p->n, p->m * p->n };
+    const bool apart = has_two_batches(x, z);
     batch->rank = 0;
     for (uint32_t i = rank; i-- > 0;) {
         int64_t bx = batch_of(x, rank, i), bz = batch_of(z, rank, i);
@@ -132,7 +148,7 @@ static bool batch_plan(struct onnx_builder *b, const struct onnx_value *x, const
             return onnx_misfit(b, "batch dimensions %lld and %lld do not broadcast", (long long)bx, (long long)bz);
         p->dims[i] = bx == 1 ? bz : bx;
         const int64_t steps[3] = { bx == 1 ? 0 : next[0], bz == 1 ? 0 : next[1], next[2] };
-        batch_add(batch, p->dims[i], steps);
+        batch_add(batch, p->dims[i], steps, apart);
         next[0] = onnx_size_product(next[0], bx);
         next[1] = onnx_size_product(next[1], bz);
         next[2] = onnx_size_product(next[2], p->dims[i]);

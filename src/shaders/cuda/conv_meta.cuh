@@ -151,15 +151,43 @@ template <int N> DI void run_operands(const conv_meta_params &p, u32 i, float (&
     }
 }
 
-/* From the sum to the result, of Y that is no vectors. */
-static __device__ __noinline__ void store_any(const conv_meta_params &p, float value, u32 pixel, int y_at, int channel)
+template <int N> struct values {
+    float v[N];
+};
+
+/* From sums to results of N channels of a pixel, one by one: groups of STEP channels each, eight apart. Those from `end` on
+ * are not there. */
+template <int N, int STEP>
+static __device__ __noinline__ void store_apart(const conv_meta_params &p, values<N> sums, u32 pixel, u32 first, u32 end)
 {
-    if (p.bias)
-        value += __half2float(((const __half *)p.bias)[channel * p.bias_step]);
+    const spot at = spot_of(p, pixel);
+    const auto channel = [first](int j) { return first + j / STEP * 8 + j % STEP; };
+    float v[N], b[N];
+#pragma unroll
+    for (int j = 0; j < N; j++)
+        v[j] = sums.v[j] + (p.bias && channel(j) < end ? __half2float(((const __half *)p.bias)[(int)channel(j) * p.bias_step]) : 0.0f);
 #pragma unroll 1
-    for (u32 i = 0; i < p.epilogue.count; i++)
-        value = step_run(p, i, value, pixel, y_at, channel);
-    ((unsigned short *)p.y)[y_at] = (unsigned short)pack(value, 0);
+    for (u32 i = 0; i < p.epilogue.count; i++) {
+        const meta_step &s = p.epilogue.steps[i];
+        const int from = operand_of(s, at);
+        if (!s.type) {
+            run_step(p, i, v, 0, 0, 0);
+            continue;
+        }
+#pragma unroll
+        for (int j = 0; j < N; j++) {
+            const int operand = from + (int)channel(j) * s.strides[1];
+            b[j] = channel(j) >= end          ? 0.0f
+                   : s.type == META_FLOAT16 ? __half2float(((const __half *)p.epilogue.operands[i])[operand])
+                                            : meta_load(p.epilogue.operands[i], s.type, operand);
+        }
+        run_operands(p, i, v, b);
+    }
+    const int y = result_of(p, at);
+#pragma unroll
+    for (int j = 0; j < N; j++)
+        if (channel(j) < end)
+            ((unsigned short *)p.y)[y + (int)channel(j) * p.y_channel] = (unsigned short)pack(v[j], 0.0f);
 }
 
 /* Element k of what is summed: how far from the window's beginning. */

@@ -140,15 +140,6 @@ DI void finish_wide(const conv_meta_params &p, const place &at, const unit &u, f
     *(uint2 *)((__half *)p.y + u.y_at) = make_uint2(pack(v[0], v[1]), pack(v[2], v[3]));
 }
 
-/* Results that are no vectors. */
-DI void finish_each(const conv_meta_params &p, const place &at, int y_at, float4 sum)
-{
-#pragma unroll 1
-    for (int e = 0; e < 4; e++)
-        if (at.channel + e < channel_end(p))
-            store_any(p, e < 2 ? e < 1 ? sum.x : sum.y : e < 3 ? sum.z : sum.w, at.pixel, y_at + e * p.y_channel, (int)at.channel + e);
-}
-
 #ifdef GATHER
 #include "shaders/cuda/conv_gather.cuh"
 #endif
@@ -161,7 +152,7 @@ DI void finish(const conv_meta_params &p, const place &at, const unit &u, const 
     if (p.wide_y)
         finish_wide(p, at, u, sum);
     else
-        finish_each(p, at, u.y_at, sum);
+        store_apart<4, 4>(p, values<4>{ { sum.x, sum.y, sum.z, sum.w } }, at.pixel, at.channel, channel_end(p));
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)

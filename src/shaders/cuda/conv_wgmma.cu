@@ -135,19 +135,18 @@ DI void store(const conv_meta_params &p, float (&sums)[BN / 2], u32 first, const
     }
 }
 
-/* Results that are no vectors, one by one: eight lanes have neighbouring pixels, as planes of channels want it. */
+/* Results that are no vectors: eight lanes have neighbouring pixels, as planes of channels want it. */
 DI void store_each(const conv_meta_params &p, const float (&sums)[BN / 2], u32 first, const block &to, int lane)
 {
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-        const u32 pixel = first + 8 * i;
-        const int y = result_of(p, pixel);
+    for (int n = 0; n < BN / 16; n++) {
+        const u32 pixel = first + n % 2 * 8, channel = to.n0 + n / 2 * 32 + lane % 4 * 2;
+        values<8> v;
 #pragma unroll
-        for (int j = 0; j < BN / 4; j++) {
-            const u32 channel = to.n0 + j / 2 * 8 + lane % 4 * 2 + j % 2;
-            if (pixel < p.m && channel < to.end)
-                store_any(p, sums[j / 2 * 4 + i * 2 + j % 2], pixel, y + (int)channel * p.y_channel, (int)channel);
-        }
+        for (int j = 0; j < 8; j++)
+            v.v[j] = sums[n / 2 * 16 + n % 2 * 2 + j / 2 * 4 + j % 2];
+        if (pixel < p.m && channel < to.end)
+            store_apart<8, 2>(p, v, pixel, channel, to.end);
     }
 }
 

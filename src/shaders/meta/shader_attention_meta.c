@@ -7,7 +7,7 @@
 
 #include "kernels/attention/attention.h"
 
-enum { MULTIPROCESSORS = 132, WIDTH_MAX = 256, QUERIES_MIN = 8, PLACES = 10 };
+enum { WIDTH_MAX = 256, QUERIES_MIN = 8, PLACES = 10 };
 
 /* Of a line of metas.def: the maximum elements of a vector, the queries of a block, and the relative time of blocks of
  * one head, by increasing head. The times of 96 and 160 are estimates from those of 64: a third warpgroup takes half of
@@ -96,7 +96,8 @@ static uint32_t blocks(const struct kern_op *op, const struct variant *variant)
 /* Each multiprocessor has one block at a time. */
 static uint64_t cost(const struct kern_op *op, const struct variant *variant)
 {
-    return (uint64_t)((blocks(op, variant) + MULTIPROCESSORS - 1) / MULTIPROCESSORS) * variant->cost;
+    const uint32_t at_once = shader_multiprocessors(op);
+    return (uint64_t)((blocks(op, variant) + at_once - 1) / at_once) * variant->cost;
 }
 
 static const struct variant *choose(const struct kern_op *op)

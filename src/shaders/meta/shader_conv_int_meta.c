@@ -2,8 +2,7 @@
 /* Convolutions of bytes by metacommands: conv_int.cu. */
 #include "shaders/meta/shader_conv_meta.h"
 
-#define VECTOR          16 /* bytes that are loaded at once */
-#define MULTIPROCESSORS 132
+#define VECTOR 16 /* bytes that are loaded at once */
 
 /* Tiles of m pixels and n channels; nanoseconds of a tile of the busiest multiprocessor, and of a kilobyte of its
  * operands. The first one is for tests of all. */
@@ -94,7 +93,7 @@ const char *shader_conv_int_meta_unsupported(const struct kern_op *op)
     found = shader_conv_meta_shape_unsupported(&s);
     if (found)
         return found;
-    if (s.groups != 1 || s.in[0] != 1 || s.out[0] != 1)
+    if (s.groups != 1 || s.kernel[0] != 1 || s.in[0] != 1 || s.out[0] != 1 || s.pad[0])
         return "no metacommand for such windows";
     const struct conv_params conv = shader_conv_parameters(op);
     if (s.out_group < TUNE_META_CONV_CHANNELS_MIN)
@@ -130,18 +129,19 @@ static uint32_t tiles_of(const struct kernel *kernel, const struct conv_params *
     return tiles_m(kernel, conv, images) * count(conv->out_group, kernel->n);
 }
 
-static uint64_t cost(const struct kernel *kernel, const struct conv_params *conv, uint32_t images)
+static uint64_t cost(const struct kernel *kernel, const struct kern_op *op, const struct conv_params *conv)
 {
+    const uint32_t images = op->tensors[op->input_count].sizes[0];
     const uint64_t depth = (uint64_t)conv->in_group * conv->by_plane.size;
-    const uint64_t rounds = count(tiles_of(kernel, conv, images), MULTIPROCESSORS);
+    const uint64_t rounds = count(tiles_of(kernel, conv, images), shader_multiprocessors(op));
     return rounds * (kernel->round + (kernel->m + kernel->n) * depth * kernel->kilobyte / 1024);
 }
 
-static const struct kernel *choose(const struct conv_params *conv, uint32_t images)
+static const struct kernel *choose(const struct kern_op *op, const struct conv_params *conv)
 {
     const struct kernel *best = &kernels[0];
     for (uint32_t i = 1; i < ARRAY_SIZE(kernels); i++)
-        if (cost(&kernels[i], conv, images) < cost(best, conv, images))
+        if (cost(&kernels[i], op, conv) < cost(best, op, conv))
             best = &kernels[i];
     return forced ? &kernels[(forced - 1) % ARRAY_SIZE(kernels)] : best;
 }
@@ -150,7 +150,7 @@ void shader_conv_int_meta_plan(const struct kern_op *op, struct shader_work *out
 {
     const struct conv_params conv = shader_conv_parameters(op);
     const uint32_t images = op->tensors[op->input_count].sizes[0];
-    const struct kernel *kernel = choose(&conv, images);
+    const struct kernel *kernel = choose(op, &conv);
     shader_meta_add(out, kernel->code, (uint32_t[3]){ tiles_of(kernel, &conv, images), 1, 1 }, 4 + META_EPILOGUE_STEPS,
                     sizeof(struct conv_meta_params));
 }
@@ -160,7 +160,7 @@ void shader_conv_int_meta_write(const struct kern_op *op, uint32_t index, const 
 {
     const struct conv_params conv = shader_conv_parameters(op);
     const struct kern_view *y = &op->tensors[op->input_count];
-    const struct kernel *kernel = choose(&conv, y->sizes[0]);
+    const struct kernel *kernel = choose(op, &conv);
     struct conv_meta_params *p = (struct conv_meta_params *)words;
     (void)index; /* there is one */
     *p = shader_conv_meta_parameters(&conv, y->sizes[0]);

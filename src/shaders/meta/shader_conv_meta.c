@@ -5,10 +5,9 @@
 
 #include <math.h>
 
-#define VECTOR          8 /* elements that are loaded at once */
-#define MULTIPROCESSORS 132
-#define GATHER_DEPTH    256   /* DEPTH_MAX of conv_gather.cuh */
-#define GATHER_REACH    16383 /* of its table */
+#define VECTOR       CONV_VECTOR
+#define GATHER_DEPTH 256   /* DEPTH_MAX of conv_gather.cuh */
+#define GATHER_REACH 16383 /* of its table */
 /* Of a tile of conv_halo.cu. */
 #define HALO_ROWS       16
 #define HALO_COLUMNS    8
@@ -18,7 +17,9 @@
 #define STEM_SIDE  16
 #define STEM_COVER 4352 /* elements */
 
-#define GRID_MAX 65535 /* groups of channels */
+#define GRID_MAX         65535 /* groups of channels */
+#define PACK_NS          2400  /* one more dispatch; and the bytes that it moves: */
+#define PACK_BYTES_OF_NS 1700
 
 enum form {
     FORM_WIDE,   /* conv_mma.cu */
@@ -43,82 +44,6 @@ static const struct kernel {
 #undef CONV_KERNEL
 };
 
-static uint32_t count(uint64_t size, uint64_t tile)
-{
-    return (uint32_t)((size + tile - 1) / tile);
-}
-
-/* Vectors of this many elements along dimension 1 start at multiples of their size. */
-static bool is_wide(const struct kern_view *view, int64_t vector)
-{
-    if (view->offset % vector)
-        return false;
-    for (uint32_t d = 0; d < view->rank; d++)
-        if (d != 1 && view->sizes[d] > 1 && view->strides[d] % vector)
-            return false;
-    return view->sizes[1] % vector == 0 && view->strides[1] == 1;
-}
-
-/* What the kernels multiply: planes of a volume, of which windows visit one, are images. */
-struct planes {
-    struct conv_params conv;
-    uint32_t images, groups, depth; /* depth: planes of each of the op's images */
-};
-
-/* false: planes of different images have no common distance. */
-static bool find_planes(const struct kern_op *op, struct planes *out)
-{
-    struct conv_params *conv = &out->conv;
-    *conv = shader_conv_parameters(op);
-    out->images = op->tensors[op->input_count].sizes[0];
-    out->groups = conv->out_channels / conv->out_group;
-    out->depth = (uint32_t)conv->out_sizes[0];
-    if (out->depth == 1)
-        return true;
-    const int64_t x = (int64_t)conv->x[2] * conv->steps[0], y = conv->y[2];
-    if (x > INT32_MAX || x < INT32_MIN ||
-        (out->images > 1 && (conv->x[0] != x * out->depth || conv->y[0] != y * out->depth)))
-        return false;
-    out->images *= out->depth;
-    conv->x[0] = (int)x;
-    conv->y[0] = (int)y;
-    return true;
-}
-
-static int64_t stride_of(const struct kern_view *view, uint32_t d)
-{
-    return view->sizes[d] > 1 ? view->strides[d] : 0;
-}
-
-/* The strides of a tensor that is as large as the result, or repeated, as META_PLACE_STRIDED has them; false: planes
- * have no common distance in it. */
-static bool find_strides(const struct kern_view *view, uint32_t depth, i32 *out)
-{
-    const uint32_t rank = view->rank;
-    out[0] = (i32)stride_of(view, 0);
-    out[1] = (i32)stride_of(view, 1);
-    out[2] = rank > 3 ? (i32)stride_of(view, rank - 2) : 0;
-    out[3] = (i32)stride_of(view, rank - 1);
-    if (depth == 1)
-        return true;
-    const int64_t planes = stride_of(view, 2);
-    out[0] = (i32)planes;
-    return view->sizes[0] == 1 || stride_of(view, 0) == planes * depth;
-}
-
-/* Elements of the depth are contiguous: taps outside, input channels inside. */
-static bool wide_filter(const struct kern_view *w, const struct conv_params *conv)
-{
-    const int channels = (int)conv->in_group;
-    return is_wide(w, VECTOR) && (conv->kernel[2] == 1 || conv->w[4] == channels) &&
-           (conv->kernel[1] == 1 || conv->w[3] == conv->kernel[2] * channels);
-}
-
-static bool takes_wide(const struct kern_op *op, const struct conv_params *conv)
-{
-    return is_wide(&op->tensors[0], VECTOR) && conv->in_group % VECTOR == 0 && wide_filter(&op->tensors[1], conv);
-}
-
 /* Its table has the distance of taps in 16 bits. */
 static bool takes_gather(const struct conv_params *conv)
 {
@@ -132,7 +57,7 @@ static bool takes_gather(const struct conv_params *conv)
 /* Vectors of results and biases. */
 static bool takes_vectors(const struct kern_op *op, const struct conv_params *conv, uint32_t vector)
 {
-    return is_wide(&op->tensors[op->input_count], vector) && conv->out_group % vector == 0 &&
+    return shader_conv_is_wide(&op->tensors[op->input_count], vector) && conv->out_group % vector == 0 &&
            (conv->bias < 0 || (conv->bias_step == 1 && op->tensors[2].offset % vector == 0));
 }
 
@@ -152,7 +77,7 @@ static const char *epilogue_unsupported(const struct kern_op *op, uint32_t depth
         return found;
     shader_epilogue_match(op, &epilogue);
     for (uint32_t i = 0; i < epilogue.count; i++)
-        if (epilogue.step[i].tensor && !find_strides(&op->tensors[epilogue.step[i].tensor], depth, strides))
+        if (epilogue.step[i].tensor && !shader_conv_strides(&op->tensors[epilogue.step[i].tensor], depth, strides))
             return "no metacommand with this epilogue";
     return NULL;
 }
@@ -208,15 +133,15 @@ static bool takes_halo(const struct kern_op *op, const struct conv_params *conv,
         if (conv->kernel[d] != 3 || conv->steps[d] != 1 || conv->dilations[d] != 1)
             return false;
     return op->tensors[0].rank == 4 && conv->out_channels == conv->out_group && conv->in_group <= channels &&
-           takes_wide(op, conv) && matches_halo(op, &residual);
+           shader_conv_takes_wide(op, conv) && matches_halo(op, &residual);
 }
 
 static bool takes(const struct kern_op *op, const struct conv_params *conv, enum form form)
 {
     switch (form) {
-    case FORM_WIDE:
+    case FORM_WIDE: /* if packed */
     case FORM_WGMMA:
-        return takes_wide(op, conv);
+        break;
     case FORM_GATHER:
         return takes_gather(conv);
     case FORM_STEM32:
@@ -235,7 +160,7 @@ static bool takes(const struct kern_op *op, const struct conv_params *conv, enum
 
 static uint64_t depth_of(const struct conv_shape *s)
 {
-    return (uint64_t)(s->kernel[1] * s->kernel[2]) * s->in_group;
+    return (uint64_t)(s->kernel[0] * s->kernel[1] * s->kernel[2]) * s->in_group;
 }
 
 static uint64_t pixels_of(const struct conv_shape *s)
@@ -245,7 +170,7 @@ static uint64_t pixels_of(const struct conv_shape *s)
 
 const char *shader_conv_meta_shape_unsupported(const struct conv_shape *s)
 {
-    if (s->transposed || s->flip || s->kernel[0] != 1 || s->pad[0] || (s->out[0] - 1) * s->stride[0] >= s->in[0])
+    if (s->transposed || s->flip)
         return "no metacommand for such windows";
     return depth_of(s) > INT32_MAX / 4 || pixels_of(s) > INT32_MAX / 4 ? "the convolution is large" : NULL;
 }
@@ -256,10 +181,22 @@ static bool has_few_channels(const struct conv_shape *s)
            (s->groups > 1 && BASE_MIN(s->in_group, s->out_group) < TUNE_META_CONV_GROUP_MIN);
 }
 
+/* Changes the planes to those that kernels for vectors can multiply; false: it is not worth it. */
+static bool pack(const struct kern_op *op, struct conv_planes *planes)
+{
+    const uint64_t results = kern_view_elements(&op->tensors[op->input_count]);
+    if (!planes->has_volume && shader_conv_takes_wide(op, &planes->conv))
+        return true;
+    if (!shader_conv_pack(op, planes))
+        return false;
+    return !shader_conv_pack_moves(planes) || shader_conv_takes_small() ||
+           results * planes->conv.in_group * planes->conv.by_plane.size >= TUNE_META_CONV_PACK_MIN;
+}
+
 const char *shader_conv_meta_unsupported(const struct kern_op *op)
 {
     struct conv_shape s;
-    struct planes planes;
+    struct conv_planes planes;
     const char *found = shader_conv_unsupported(op, &s);
     if (found)
         return found;
@@ -268,13 +205,13 @@ const char *shader_conv_meta_unsupported(const struct kern_op *op)
     found = shader_conv_meta_shape_unsupported(&s);
     if (found)
         return found;
-    if (s.groups > GRID_MAX || !find_planes(op, &planes))
+    if (s.groups > GRID_MAX || !shader_conv_planes(op, &planes))
         return "no metacommand for these strides";
-    if (takes_halo(op, &planes.conv, HALO_CHANNELS) && pixels_of(&s) >= TUNE_META_CONV_PIXELS_MIN)
+    if (!planes.has_volume && takes_halo(op, &planes.conv, HALO_CHANNELS) && pixels_of(&s) >= TUNE_META_CONV_PIXELS_MIN)
         return NULL; /* also of few output channels */
     if (has_few_channels(&s))
         return "too few channels";
-    if (!takes_wide(op, &planes.conv) && !takes_gather(&planes.conv))
+    if ((planes.has_volume || !takes_gather(&planes.conv)) && !pack(op, &planes))
         return "no metacommand for these strides";
     return epilogue_unsupported(op, planes.depth);
 }
@@ -294,37 +231,60 @@ void shader_conv_meta_force(uint32_t kernel)
 }
 
 /* Of each group. */
-static uint32_t tiles_of(const struct kernel *kernel, const struct planes *planes)
+static uint32_t tiles_of(const struct kernel *kernel, const struct conv_planes *planes)
 {
     const struct conv_params *conv = &planes->conv;
     const uint64_t rows = (uint64_t)conv->out_sizes[1], columns = (uint64_t)conv->out_sizes[2];
-    uint64_t pixels = count(rows * columns * planes->images, kernel->m);
+    uint64_t pixels = shader_conv_tiles(rows * columns * planes->images, kernel->m);
     if (is_halo(kernel->form))
-        pixels = (uint64_t)count(rows, HALO_ROWS) * count(columns, HALO_COLUMNS) * planes->images;
+        pixels =
+            (uint64_t)shader_conv_tiles(rows, HALO_ROWS) * shader_conv_tiles(columns, HALO_COLUMNS) * planes->images;
     else if (is_stem(kernel->form))
-        pixels = (uint64_t)count(rows, STEM_SIDE) * count(columns, STEM_SIDE) * planes->images;
-    return (uint32_t)(pixels * count(conv->out_group, kernel->n));
+        pixels = (uint64_t)shader_conv_tiles(rows, STEM_SIDE) * shader_conv_tiles(columns, STEM_SIDE) * planes->images;
+    return (uint32_t)(pixels * shader_conv_tiles(conv->out_group, kernel->n));
 }
 
 /* Nanoseconds. */
-static uint64_t cost(const struct kernel *kernel, const struct planes *planes)
+static uint64_t cost(const struct kernel *kernel, const struct kern_op *op, const struct conv_planes *planes)
 {
     const uint64_t depth = (uint64_t)planes->conv.in_group * planes->conv.by_plane.size;
-    const uint64_t rounds = count((uint64_t)tiles_of(kernel, planes) * planes->groups, MULTIPROCESSORS);
+    const uint64_t rounds =
+        shader_conv_tiles((uint64_t)tiles_of(kernel, planes) * planes->groups, shader_multiprocessors(op));
     return kernel->start + rounds * (kernel->round + (kernel->m + kernel->n) * depth * 2 * kernel->kilobyte / 1024);
 }
 
-static const struct kernel *choose(const struct kern_op *op, struct planes *planes)
+struct choice {
+    const struct kernel *kernel;
+    struct conv_planes planes; /* that it multiplies */
+    struct conv_params conv;   /* the same, not packed */
+};
+
+static uint64_t pack_cost(const struct conv_planes *planes)
 {
-    const struct kernel *best = NULL;
-    find_planes(op, planes);
-    const bool any_form = !epilogue_unsupported(op, planes->depth);
+    const uint64_t bytes = shader_conv_pack_moves(planes);
+    return bytes ? PACK_NS + bytes / PACK_BYTES_OF_NS : 0;
+}
+
+static struct choice choose(const struct kern_op *op)
+{
+    struct conv_planes plain, packed;
+    struct choice best = { 0 };
+    uint64_t least = 0;
+    shader_conv_planes(op, &plain);
+    packed = plain;
+    const bool packs = pack(op, &packed), any_form = !epilogue_unsupported(op, plain.depth);
     for (uint32_t i = 0; i < ARRAY_SIZE(kernels); i++) {
         const struct kernel *kernel = &kernels[(i + forced) % ARRAY_SIZE(kernels)];
-        if (!takes(op, &planes->conv, kernel->form) || (!is_halo(kernel->form) && !any_form))
+        const bool vectors = kernel->form == FORM_WIDE || kernel->form == FORM_WGMMA;
+        const struct conv_planes *planes = vectors ? &packed : &plain;
+        if (!(vectors ? packs : !plain.has_volume && takes(op, &plain.conv, kernel->form)) ||
+            (!is_halo(kernel->form) && !any_form))
             continue;
-        if (!best || cost(kernel, planes) < cost(best, planes))
-            best = kernel;
+        const uint64_t ns = cost(kernel, op, planes) + (vectors ? pack_cost(planes) : 0);
+        if (!best.kernel || ns < least) {
+            best = (struct choice){ kernel, *planes, plain.conv };
+            least = ns;
+        }
         if (forced)
             break;
     }
@@ -333,21 +293,22 @@ static const struct kernel *choose(const struct kern_op *op, struct planes *plan
 
 /* ---- parameters ---- */
 
-static struct conv_meta_divisor divisor(uint32_t size)
+struct conv_meta_divisor shader_conv_divisor(uint32_t size)
 {
     const struct shader_divisor by = shader_divisor(size);
     return (struct conv_meta_divisor){ by.size, by.factor, by.shift };
 }
 
-static void set_tiles(const struct kernel *kernel, const struct planes *planes, struct conv_meta_params *p)
+static void set_tiles(const struct kernel *kernel, const struct conv_planes *planes, struct conv_meta_params *p)
 {
     const uint32_t tiles = tiles_of(kernel, planes);
-    p->tiles_m = tiles / count(planes->conv.out_group, kernel->n);
+    p->tiles_m = tiles / shader_conv_tiles(planes->conv.out_group, kernel->n);
     p->tiles = tiles * planes->groups;
     if (is_halo(kernel->form) || is_stem(kernel->form)) {
-        const uint32_t columns = count(p->out_width, is_stem(kernel->form) ? STEM_SIDE : HALO_COLUMNS);
-        p->by_column = divisor(columns);
-        p->by_pixels = divisor(columns * count(p->out_height, is_stem(kernel->form) ? STEM_SIDE : HALO_ROWS));
+        const uint32_t columns = shader_conv_tiles(p->out_width, is_stem(kernel->form) ? STEM_SIDE : HALO_COLUMNS);
+        p->by_column = shader_conv_divisor(columns);
+        p->by_pixels = shader_conv_divisor(
+            columns * shader_conv_tiles(p->out_height, is_stem(kernel->form) ? STEM_SIDE : HALO_ROWS));
         p->tiles = p->tiles_m;
     }
 }
@@ -380,10 +341,10 @@ struct conv_meta_params shader_conv_meta_parameters(const struct conv_params *co
         .y_row = conv->y[3],
         .y_column = conv->y[4],
         .bias_step = conv->bias_step,
-        .by_pixels = divisor(pixels),
-        .by_column = divisor((uint32_t)conv->out_sizes[2]),
-        .by_channels = divisor(conv->in_group),
-        .by_line = divisor((uint32_t)conv->kernel[2]),
+        .by_pixels = shader_conv_divisor(pixels),
+        .by_column = shader_conv_divisor((uint32_t)conv->out_sizes[2]),
+        .by_channels = shader_conv_divisor(conv->in_group),
+        .by_line = shader_conv_divisor((uint32_t)conv->kernel[2]),
         .out_height = (u32)conv->out_sizes[1],
         .out_width = (u32)conv->out_sizes[2],
         .groups = 1,
@@ -396,18 +357,19 @@ static void set_halo(const struct kern_op *op, struct conv_meta_params *p)
     matches_halo(op, &p->residual);
     shader_epilogue_match(op, &epilogue);
     p->low = epilogue.count > (p->residual ? 1u : 0u) ? 0.0f : -INFINITY;
-    p->wide_y = is_wide(&op->tensors[op->input_count], VECTOR);
+    p->wide_y = shader_conv_is_wide(&op->tensors[op->input_count], VECTOR);
     if (!p->residual)
         return;
-    const struct kern_view *r = &op->tensors[epilogue.step[0].tensor];
-    p->r_image = (i32)stride_of(r, 0);
-    p->r_channel = (i32)stride_of(r, 1);
-    p->r_row = (i32)stride_of(r, 2);
-    p->r_column = (i32)stride_of(r, 3);
+    i32 strides[4];
+    shader_conv_strides(&op->tensors[epilogue.step[0].tensor], 1, strides);
+    p->r_image = strides[0];
+    p->r_channel = strides[1];
+    p->r_row = strides[2];
+    p->r_column = strides[3];
 }
 
 /* Vectors of operands are loaded ahead of the sums, of two steps at most. */
-static void set_epilogue(const struct kern_op *op, const struct planes *planes, const struct kernel *kernel,
+static void set_epilogue(const struct kern_op *op, const struct conv_planes *planes, const struct kernel *kernel,
                          struct conv_meta_params *p)
 {
     struct kern_epilogue epilogue;
@@ -421,7 +383,7 @@ static void set_epilogue(const struct kern_op *op, const struct planes *planes, 
         i32 *strides = p->epilogue.steps[i].strides;
         if (!epilogue.step[i].tensor)
             continue;
-        find_strides(view, planes->depth, strides);
+        shader_conv_strides(view, planes->depth, strides);
         if (!p->wide_y || !is_vectors(view, strides, (int32_t)vector))
             continue;
         p->vectors |= 1u << i;
@@ -434,41 +396,50 @@ static void set_epilogue(const struct kern_op *op, const struct planes *planes, 
 
 void shader_conv_meta_plan(const struct kern_op *op, struct shader_work *out)
 {
-    struct planes planes;
-    const struct kernel *kernel = choose(op, &planes);
-    const uint32_t channels = planes.conv.out_group;
-    uint32_t groups[3] = { tiles_of(kernel, &planes), planes.groups, 1 };
+    const struct choice choice = choose(op);
+    const struct kernel *kernel = choice.kernel;
+    const struct conv_planes *planes = &choice.planes;
+    const uint32_t channels = planes->conv.out_group, processors = shader_multiprocessors(op);
+    uint32_t groups[3] = { tiles_of(kernel, planes), planes->groups, 1 };
     if (is_halo(kernel->form)) /* each processes one tile after another, all of the same channels */
-        groups[0] = BASE_MAX(MULTIPROCESSORS, count(channels, HALO_CHANNELS));
+        groups[0] = BASE_MAX(processors, shader_conv_tiles(channels, HALO_CHANNELS));
     else if (is_stem(kernel->form))
-        groups[0] = BASE_MIN(groups[0], BASE_MAX(MULTIPROCESSORS, count(channels, kernel->n)));
+        groups[0] = BASE_MIN(groups[0], BASE_MAX(processors, shader_conv_tiles(channels, kernel->n)));
     else if (kernel->form == FORM_WGMMA) {
-        groups[0] = BASE_MIN(groups[0] * planes.groups, MULTIPROCESSORS);
+        groups[0] = BASE_MIN(groups[0] * planes->groups, processors);
         groups[1] = 1;
     }
+    out->packed_bytes = planes->has_packed_w ? shader_conv_filter_bytes(planes) : 0;
+    out->scratch_bytes = shader_conv_pack_bytes(planes);
+    if (out->scratch_bytes)
+        shader_meta_add(out, SHADER_META_conv_pack, (uint32_t[3]){ shader_conv_pack_groups(planes), 1, 1 }, 4,
+                        sizeof(struct conv_pack_params));
     shader_meta_add(out, kernel->code, groups, 4 + META_EPILOGUE_STEPS, sizeof(struct conv_meta_params));
 }
 
 void shader_conv_meta_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                             uint32_t *words)
 {
-    struct planes planes;
-    const struct kernel *kernel = choose(op, &planes);
-    const struct conv_params *conv = &planes.conv;
+    const struct choice choice = choose(op);
+    const struct conv_planes *planes = &choice.planes;
+    const struct conv_params *conv = &planes->conv;
     struct conv_meta_params *p = (struct conv_meta_params *)words;
-    (void)index; /* there is one */
-    *p = shader_conv_meta_parameters(conv, planes.images);
-    p->groups = planes.groups;
+    if (index == 0 && shader_conv_pack_bytes(planes)) {
+        shader_conv_pack_write(op, planes, &choice.conv, places, (struct conv_pack_params *)words);
+        return;
+    }
+    *p = shader_conv_meta_parameters(conv, planes->images);
+    p->groups = planes->groups;
     p->x_group = (i32)conv->in_group * conv->x[1];
-    set_tiles(kernel, &planes, p);
-    p->x = shader_meta_place(&places[0]);
-    p->w = shader_meta_place(&places[1]);
+    set_tiles(choice.kernel, planes, p);
+    p->x = shader_conv_pack_place(op, planes, 0, places);
+    p->w = shader_conv_pack_place(op, planes, 1, places);
     p->y = shader_meta_place(&places[op->input_count]);
     if (conv->bias >= 0)
         p->bias = shader_meta_place(&places[conv->bias]);
     shader_meta_epilogue_write(op, 1, places, &p->epilogue);
-    if (is_halo(kernel->form))
+    if (is_halo(choice.kernel->form))
         set_halo(op, p);
     else
-        set_epilogue(op, &planes, kernel, p);
+        set_epilogue(op, planes, choice.kernel, p);
 }

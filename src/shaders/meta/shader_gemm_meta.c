@@ -13,15 +13,14 @@
 #define VECTOR           8 /* elements that kernels load together */
 #define BATCH_RANK       2
 #define GROUP_ROWS       8 /* of tiles that large GEMMs process together */
-#define MULTIPROCESSORS  132
 #define PACKED_MAX       (256ull << 20)
 #define LAUNCH_US        3.6f
 #define PACK_US          2.4f /* one more dispatch; and the bytes that it moves: */
 #define PACK_BYTES_OF_US 1.7e6f
 #define TENSORS          (4 + META_EPILOGUE_STEPS) /* A, B, C, Y and the operands of the epilogue */
-#define FINISH_US        1.9e-5f                   /* of a result that large kernels do not store as it is; */
-#define SCATTER_US       6e-5f                     /* and not in vectors */
-#define RESULTS_MAX      ((uint64_t)MULTIPROCESSORS * 64 * 64) /* of small GEMMs: with more, other kernels are as good */
+#define FINISH_US        1e-4f                     /* of a result that large kernels do not store as it is; */
+#define SCATTER_US       2e-4f                     /* and not in vectors */
+#define RESULTS_MAX      (64 * 64) /* of small GEMMs, for each multiprocessor: with more, other kernels are as good */
 
 /* A GEMM as kernels see it: the operand in the role of A has its rows in tiles along M. */
 struct product {
@@ -283,13 +282,15 @@ static float finish_time(const struct kernel *kernel, const struct kern_op *op, 
     return (float)(kernel->m * kernel->n) * (vectors ? FINISH_US : SCATTER_US);
 }
 
-static float time_of(const struct kernel *kernel, const struct kern_op *op, const struct gemm_meta_params *p,
-                     bool packed)
+static float time_of(const struct kernel *kernel, const struct kern_op *op, const struct product *product)
 {
+    const struct gemm_meta_params *p = &product->params;
+    const uint32_t at_once = shader_multiprocessors(op);
     const uint64_t tiles = (uint64_t)count(p->m, kernel->m) * count(p->n, kernel->n) * p->batches;
-    const float rounds = (float)((tiles + MULTIPROCESSORS - 1) / MULTIPROCESSORS), steps = (float)count(p->k, 32);
-    const float packing =
-        takes_packed(kernel) && !packed ? PACK_US + (float)(packed_bytes(p) * packed_batches(p)) / PACK_BYTES_OF_US : 0;
+    const float rounds = (float)((tiles + at_once - 1) / at_once), steps = (float)count(p->k, 32);
+    const float packing = takes_packed(kernel) && !is_packed(op, product)
+                              ? PACK_US + (float)(packed_bytes(p) * packed_batches(p)) / PACK_BYTES_OF_US
+                              : 0;
     return LAUNCH_US + rounds * (kernel->fixed + kernel->step * steps + finish_time(kernel, op, p)) + packing;
 }
 
@@ -300,7 +301,7 @@ static bool takes(const struct kernel *kernel, const struct kern_op *op, const s
         return false;
     if (!takes_packed(kernel))
         return (kernel->form == FORM_SMALL ? product->b_vectors : is_packed(op, product)) &&
-               (forced || results_of(p) <= RESULTS_MAX);
+               (forced || results_of(p) <= (uint64_t)shader_multiprocessors(op) * RESULTS_MAX);
     if (packed_bytes(p) * packed_batches(p) > PACKED_MAX)
         return false;
     if ((p->flags & GEMM_BFLOAT16) && kernel->code[1] == SHADER_META_NONE)
@@ -314,14 +315,13 @@ static bool takes(const struct kernel *kernel, const struct kern_op *op, const s
 static const struct kernel *choose(const struct kern_op *op, const struct product *product)
 {
     const struct kernel *best = NULL;
-    const bool packed = is_packed(op, product);
     for (uint32_t i = 0; i < ARRAY_SIZE(kernels); i++) {
         const struct kernel *kernel = &kernels[(i + forced) % ARRAY_SIZE(kernels)];
         if (!takes(kernel, op, product))
             continue;
         if (forced)
             return kernel;
-        if (!best || time_of(kernel, op, &product->params, packed) < time_of(best, op, &product->params, packed))
+        if (!best || time_of(kernel, op, product) < time_of(best, op, product))
             best = kernel;
     }
     return best;
@@ -422,7 +422,7 @@ void shader_gemm_meta_plan(const struct kern_op *op, struct shader_work *out)
     const struct gemm_meta_params *p = &product.params;
     const uint32_t tiles = p->tiles_m * p->tiles_n, bfloat16 = (p->flags & GEMM_BFLOAT16) != 0;
     const uint32_t every[3] = { tiles, 1, p->batches }, along_k = (p->flags & GEMM_B_ALONG_K) != 0;
-    const uint32_t resident[3] = { BASE_MIN(tiles * p->batches, MULTIPROCESSORS), 1, 1 };
+    const uint32_t resident[3] = { BASE_MIN(tiles * p->batches, shader_multiprocessors(op)), 1, 1 };
     if (!takes_packed(kernel)) {
         const bool packed = kernel->form == FORM_FRAGMENT;
         out->packed_bytes = packed ? fragment_bytes(p) * packed_batches(p) : 0;

@@ -5,7 +5,7 @@
 #include "shaders/gemm/shader_tile.h"
 #include "shaders/meta/shader_meta.h"
 
-enum { BLOCKS = 132, ROWS_OF_TILES = 8, VECTOR = 16, ALIGN = 256, PACK_PLACES = 3, PLACES = 6 };
+enum { ROWS_OF_TILES = 8, VECTOR = 16, ALIGN = 256, PACK_PLACES = 3, PLACES = 6 };
 
 struct variant {
     enum shader_meta code;
@@ -57,11 +57,12 @@ static int64_t batch_stride(const struct kern_view *view, uint32_t dim)
 
 static void cut(const struct kern_op *op, struct shape *out)
 {
+    const uint32_t blocks = shader_multiprocessors(op);
     struct tile_params *tile = &out->tile;
-    out->variant = tiles_of(out, &large) >= BLOCKS / 2 ? &large : &small;
+    out->variant = tiles_of(out, &large) >= blocks / 2 ? &large : &small;
     tile->tiles_m = count(tile->m, out->variant->m);
     tile->tiles_n = count(tile->n, out->variant->n);
-    shader_tile_split(op, BASE_MIN(BLOCKS / tiles_of(out, out->variant), tile->k / TUNE_IGEMM_SPLIT_MIN), tile);
+    shader_tile_split(op, BASE_MIN(blocks / tiles_of(out, out->variant), tile->k / TUNE_IGEMM_SPLIT_MIN), tile);
     tile->depth = (uint32_t)base_align_up(tile->depth, IGEMM_CHUNK);
     tile->splits = count(tile->k, tile->depth);
 }
@@ -123,8 +124,8 @@ void shader_igemm_meta_plan(const struct kern_op *op, struct shader_work *out)
     shader_meta_add(out, SHADER_META_igemm_pack,
                     (uint32_t[3]){ count(shape.columns, IGEMM_COLUMNS), shape.depth / IGEMM_CHUNK, shape.b_batches },
                     PACK_PLACES, sizeof(struct igemm_pack_params));
-    shader_meta_add(out, shape.variant->code, (uint32_t[3]){ BASE_MIN(tiles, (uint32_t)BLOCKS), 1, 1 }, PLACES,
-                    sizeof(struct igemm_params));
+    shader_meta_add(out, shape.variant->code, (uint32_t[3]){ BASE_MIN(tiles, shader_multiprocessors(op)), 1, 1 },
+                    PLACES, sizeof(struct igemm_params));
     if (!shape.direct)
         shader_tile_add_sum(op, tile, out);
 }

@@ -39,6 +39,11 @@ static const uint8_t codes[KERN_MAP_CODE_COUNT] = {
     [KERN_MAP_SWISH] = META_SWISH,
 };
 
+uint32_t shader_multiprocessors(const struct kern_op *op)
+{
+    return op->multiprocessors ? op->multiprocessors : 132;
+}
+
 void shader_meta_add(struct shader_work *work, enum shader_meta meta, const uint32_t *groups, uint32_t addresses,
                      size_t parameter_bytes)
 {

@@ -28,6 +28,9 @@ const char *shader_meta_steps_unsupported(const struct kern_op *op);
 void shader_meta_epilogue_write(const struct kern_op *op, uint32_t channel, const struct shader_place *places,
                                 struct meta_epilogue *out);
 
+/* Of the device that the op is planned for; those of an H100 SXM or H200 where they are not known. */
+uint32_t shader_multiprocessors(const struct kern_op *op);
+
 /* Whether the kernel that gemm_meta selects for the op supports chains. */
 bool shader_gemm_meta_waits(const struct kern_op *op);
 

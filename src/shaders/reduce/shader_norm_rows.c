@@ -6,15 +6,15 @@
 
 #include "kernels/core/number.h"
 
-#define GROUPS_MAX     256 /* of a tile */
-#define GROUPS_WANTED  512 /* workgroups that keep a large device busy */
-#define GROUPS_ENOUGH  32  /* that are worth a longer single dispatch */
-#define SEGMENT_BYTES  128 /* of a row of a tile, for whole lines of caches */
-#define LEAST          128 /* loads of a tile */
-#define LOADS_SHORT    4   /* of an invocation */
-#define LOADS_SINGLE   12  /* likewise: more of them are distributed to several tiles */
-#define PARTS_MAX      256
-#define PARTIAL_BYTES  12
+#define GROUPS_MAX    256 /* of a tile */
+#define GROUPS_WANTED 512 /* workgroups that keep a large device busy */
+#define GROUPS_ENOUGH 32  /* that are worth a longer single dispatch */
+#define SEGMENT_BYTES 128 /* of a row of a tile, for whole lines of caches */
+#define LEAST         128 /* loads of a tile */
+#define LOADS_SHORT   4   /* of an invocation */
+#define LOADS_SINGLE  12  /* likewise: more of them are distributed to several tiles */
+#define PARTS_MAX     256
+#define PARTIAL_BYTES 12
 
 struct rows {
     struct kern_op op; /* with dimensions in the shader's order */

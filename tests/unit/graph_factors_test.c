@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Attention whose operands are multiplied by constants first, as torch exports it. */
+#include "graph_make.h"
+
+#include "base/cpu.h"
+#include "base/half.h"
+
+#include "test.h"
+
+#include <math.h>
+
+enum { BATCH = 2, HEADS = 3, QUERIES = 5, KEYS = 7, DEPTH = 6, WIDTH = 4 };
+enum { Q_COUNT = BATCH * HEADS * QUERIES * DEPTH, K_COUNT = BATCH * HEADS * KEYS * DEPTH };
+enum { V_COUNT = BATCH * HEADS * KEYS * WIDTH, Y_COUNT = BATCH * HEADS * QUERIES * WIDTH };
+
+/* How an operand is multiplied by a constant. */
+enum form { NONE, MUL, MUL_LEFT, DIV, MULADD, TWICE, ADDEND, TINY, FORMS };
+
+struct scaled {
+    enum form q, k, v;
+    bool read_twice; /* the scaled K is copied to an output, too */
+    bool published;  /* it is an output */
+    bool transposed; /* K is multiplied as [B, H, D, L] */
+};
+
+static const struct kern_view *output_view(const struct graph_op *op)
+{
+    return &op->k.tensors[op->k.input_count];
+}
+
+/* [B, L, H, D] as [B, H, L, D], or as [B, H, D, L]. */
+static struct graph_operand heads_first(struct graph_operand x, bool transposed)
+{
+    static const uint32_t orders[2][4] = { { 0, 2, 1, 3 }, { 0, 2, 3, 1 } };
+    x.view = graph_view_permute(&x.view, orders[transposed]);
+    return x;
+}
+
+static struct graph_operand by_constant(struct graph *graph, enum kern_map_code code, struct graph_operand x, float c,
+                                        bool left, struct graph_operand out)
+{
+    const struct graph_operand constant = make_constant(graph, 1, SIZES(1), c, 0);
+    make_map(graph, code, (struct graph_operand[]){ left ? constant : x, left ? x : constant }, 2, out, 0, 0);
+    return out;
+}
+
+static struct graph_operand scale(struct graph *graph, enum form form, struct graph_operand x)
+{
+    struct graph_operand out = graph_temp(graph, x.view.type, x.view.rank, x.view.sizes), more;
+    switch (form) {
+    case NONE:
+    case FORMS:
+        return x;
+    case MUL:
+    case MUL_LEFT:
+        return by_constant(graph, KERN_MAP_MUL, x, 0.7f, form == MUL_LEFT, out);
+    case DIV:
+        return by_constant(graph, KERN_MAP_DIV, x, 1 / 0.7f, false, out);
+    case TWICE:
+        more = by_constant(graph, KERN_MAP_MUL, x, 7, false, graph_temp(graph, x.view.type, 4, x.view.sizes));
+        return by_constant(graph, KERN_MAP_DIV, more, 10, false, out);
+    case MULADD:
+    case ADDEND:
+        make_map(graph, KERN_MAP_MULADD, &x, 1, out, 0.7f, form == ADDEND ? 0.25f : 0);
+        return out;
+    case TINY:
+        return by_constant(graph, KERN_MAP_MUL, x, 1e-25f, false, out);
+    }
+    return x;
+}
+
+static float factor_of(enum form form)
+{
+    return form == NONE ? 1.0f : form == TINY ? 1e-25f : 0.7f;
+}
+
+static void build(struct graph *graph, const struct scaled *s, DML_TENSOR_DATA_TYPE type)
+{
+    struct graph_operand q = make_value(graph, GRAPH_INPUT, 0, type, 4, SIZES(BATCH, QUERIES, HEADS, DEPTH));
+    struct graph_operand k = make_value(graph, GRAPH_INPUT, 1, type, 4, SIZES(BATCH, KEYS, HEADS, DEPTH));
+    struct graph_operand v = make_value(graph, GRAPH_INPUT, 2, type, 4, SIZES(BATCH, KEYS, HEADS, WIDTH));
+    struct graph_operand y = make_value(graph, GRAPH_OUTPUT, 0, type, 4, SIZES(BATCH, QUERIES, HEADS, WIDTH));
+    const struct graph_operand scores = graph_temp(graph, type, 4, SIZES(BATCH, HEADS, QUERIES, KEYS));
+    const struct graph_operand weights = graph_temp(graph, type, 4, SIZES(BATCH, HEADS, QUERIES, KEYS));
+    static const uint32_t swap[] = { 0, 1, 3, 2 };
+    q = scale(graph, s->q, heads_first(q, false));
+    k = scale(graph, s->k, heads_first(k, s->transposed));
+    v = scale(graph, s->v, heads_first(v, false));
+    if (!s->transposed)
+        k.view = graph_view_permute(&k.view, swap);
+    if (s->published) {
+        graph->values[k.value].place = GRAPH_OUTPUT;
+        graph->values[k.value].index = 1;
+    }
+    if (s->read_twice)
+        make_map(graph, KERN_MAP_ABS, &k, 1,
+                 make_value(graph, GRAPH_OUTPUT, 1, type, 4, SIZES(BATCH, HEADS, DEPTH, KEYS)), 0, 0);
+    make_gemm(graph, (struct graph_operand[]){ q, k }, 2, scores);
+    make_softmax(graph, scores, weights);
+    make_gemm(graph, (struct graph_operand[]){ weights, v }, 2, heads_first(y, false));
+}
+
+/* ---- reference --------------------------------------------------------------------------------------------------- */
+
+struct operand {
+    const float *data; /* [B, lines, H, size] */
+    uint32_t lines, size;
+    enum form form;
+};
+
+static double element(const struct operand *x, uint32_t batch, uint32_t head, uint32_t line, uint32_t i)
+{
+    const double value = (double)x->data[((batch * x->lines + line) * HEADS + head) * x->size + i];
+    return value * (double)factor_of(x->form) + (x->form == ADDEND ? 0.25 : 0);
+}
+
+/* Result i of [B, L, H, D]. */
+static double expected(const struct operand *q, const struct operand *k, const struct operand *v, uint32_t i)
+{
+    const uint32_t d = i % WIDTH, head = i / WIDTH % HEADS, query = i / (WIDTH * HEADS) % QUERIES;
+    const uint32_t batch = i / (WIDTH * HEADS * QUERIES);
+    double score[KEYS], top = -INFINITY, total = 0, sum = 0;
+    for (uint32_t n = 0; n < KEYS; n++) {
+        score[n] = 0;
+        for (uint32_t e = 0; e < DEPTH; e++)
+            score[n] += element(q, batch, head, query, e) * element(k, batch, head, n, e);
+        top = fmax(top, score[n]);
+    }
+    for (uint32_t n = 0; n < KEYS; n++) {
+        total += exp(score[n] - top);
+        sum += exp(score[n] - top) * element(v, batch, head, n, d);
+    }
+    return sum / total;
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------------------- */
+
+static void fill(float *out, uint16_t *half, size_t count, uint32_t seed)
+{
+    for (size_t i = 0; i < count; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        half[i] = base_float_to_half((float)(seed >> 8) / (float)(1 << 23) - 1);
+        out[i] = base_half_to_float(half[i]);
+    }
+}
+
+static void compare(const struct scaled *s, struct graph *graph, const struct graph_options *options, HRESULT hr,
+                    DML_TENSOR_DATA_TYPE type)
+{
+    static float q[Q_COUNT], k[K_COUNT], v[V_COUNT], y[Y_COUNT], more[K_COUNT];
+    static uint16_t q16[Q_COUNT], k16[K_COUNT], v16[V_COUNT], y16[Y_COUNT];
+    const bool half = type == F16;
+    const struct operand operands[] = { { q, QUERIES, DEPTH, s->q },
+                                        { k, KEYS, DEPTH, s->k },
+                                        { v, KEYS, WIDTH, s->v } };
+    fill(q, q16, Q_COUNT, 1);
+    fill(k, k16, K_COUNT, 2);
+    fill(v, v16, V_COUNT, 3);
+    const struct make_run run = { .inputs = { half ? (void *)q16 : q, half ? (void *)k16 : k, half ? (void *)v16 : v },
+                                  .outputs = { half ? (void *)y16 : y, more } };
+    if (!TEST(make_run_graph(graph, options, hr, s->q * 100 + s->k * 10 + s->v, &run)))
+        return;
+    for (uint32_t i = 0; i < Y_COUNT; i++) {
+        const double want = expected(&operands[0], &operands[1], &operands[2], i),
+                     got = (double)(half ? base_half_to_float(y16[i]) : y[i]);
+        if (!TEST_FOR(fabs(got - want) < (half ? 2e-3 : 2e-5), "forms %u %u %u, element %u: got %g, want %g", s->q,
+                      s->k, s->v, i, got, want))
+            return;
+    }
+}
+
+static uint32_t count_ops(const struct graph *graph, enum kern_kind kind)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < graph->op_count; i++)
+        count += graph->ops[i]->k.kind == kind;
+    return count;
+}
+
+/* `maps` ops remain that multiply, and the attention has this scale. */
+static void test(const struct scaled *s, uint32_t maps, double scale, DML_TENSOR_DATA_TYPE type, uint32_t cpu)
+{
+    struct graph graph;
+    struct graph_options options = make_options(0);
+    options.cpu = cpu;
+    graph_init(&graph, 3, 2, 0);
+    build(&graph, s, type);
+    const HRESULT hr = graph_run_passes(&graph, &options);
+    TEST(hr == S_OK);
+    TEST_FOR(count_ops(&graph, KERN_MAP) == maps, "forms %u %u %u: %u element-wise ops", s->q, s->k, s->v,
+             count_ops(&graph, KERN_MAP));
+    TEST(count_ops(&graph, KERN_ATTENTION) == 1 && count_ops(&graph, KERN_GEMM) == 0);
+    for (uint32_t i = 0; i < graph.op_count; i++)
+        if (graph.ops[i]->k.kind == KERN_ATTENTION) {
+            TEST(fabs((double)graph.ops[i]->k.u.attention.scale - scale) < 1e-6 * scale);
+            TEST(maps || graph.ops[i]->k.tensors[1].strides[3] == 1); /* not a transposed copy */
+            TEST(output_view(graph.ops[i])->strides[3] == 1);
+        }
+    compare(s, &graph, &options, hr, type);
+}
+
+static void test_forms(DML_TENSOR_DATA_TYPE type, uint32_t cpu)
+{
+    for (uint32_t q = NONE; q <= TWICE; q++)
+        for (uint32_t k = NONE; k <= TWICE; k++)
+            for (uint32_t transposed = 0; transposed < 2; transposed++) {
+                const struct scaled s = { .q = q, .k = k, .transposed = transposed };
+                test(&s, 0, (double)factor_of(q) * (double)factor_of(k), type, cpu);
+            }
+}
+
+static void test_refused(uint32_t cpu)
+{
+    const double factor = (double)0.7f;
+    test(&(struct scaled){ .q = ADDEND }, 1, 1, F32, cpu);
+    test(&(struct scaled){ .q = MUL, .k = ADDEND, .transposed = true }, 1, factor, F32, cpu);
+    test(&(struct scaled){ .q = MUL, .v = MUL }, 1, factor, F32, cpu); /* the result has no factor */
+    test(&(struct scaled){ .q = MUL, .k = MUL, .read_twice = true, .transposed = true }, 2, factor, F32, cpu);
+    test(&(struct scaled){ .q = MUL, .k = MUL, .published = true, .transposed = true }, 1, factor, F32, cpu);
+    test(&(struct scaled){ .q = TINY, .k = TINY }, 1, 1e-25, F32, cpu); /* their product is 0 in FLOAT32 */
+}
+
+int main(void)
+{
+    for (uint32_t round = 0; round < 2; round++) {
+        test_forms(F32, round ? base_cpu_flags() : 0);
+        test_forms(F16, round ? base_cpu_flags() : 0);
+        test_refused(round ? base_cpu_flags() : 0);
+    }
+    return test_result();
+}
