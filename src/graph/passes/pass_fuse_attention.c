@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* softmax(scale * Q K^T [+ mask]) V becomes one attention if the scores and the weights have no other readers, so they
- * are never written to memory. At this point, the scale and the mask are in the first GEMM's epilogue. */
+ * are never written to memory. At this point, the scale and the mask are in the first GEMM's epilogue. Torch's exports
+ * replace weights that are NaN by 0, which gives queries whose keys are all masked the result 0. */
 #include "graph/passes/pass.h"
 
 #include "kernels/core/epilogue.h"
@@ -8,6 +9,7 @@
 struct attention {
     const struct graph_op *scores, *softmax, *product;
     uint32_t scores_at, softmax_at, product_at;
+    uint32_t test_at, select_at; /* the ops that replace NaN by 0, GRAPH_NONE: none */
     float scale;
     uint32_t mask; /* an input of `scores`, 0 = none */
 };
@@ -18,13 +20,19 @@ static bool is_product(const struct graph_op *op)
            op->k.tensors[0].rank <= 4;
 }
 
-/* Position of the op whose whole result is input t of the op at `at`, its only reader; or GRAPH_NONE. The two may use
- * different sizes, but lines of equal length. */
+/* `read` shows the whole of what was written by `written`: perhaps in different sizes, but in lines of equal length. */
+static bool is_whole(const struct kern_view *read, const struct kern_view *written)
+{
+    struct kern_view seen;
+    return written->type == read->type && written->sizes[written->rank - 1] == read->sizes[read->rank - 1] &&
+           (graph_view_equal(read, written) ||
+            (graph_view_reshape(read, written->rank, written->sizes, &seen) && graph_view_equal(&seen, written)));
+}
+
+/* Position of the op whose whole result is input t of the op at `at`, its only reader; or GRAPH_NONE. */
 static uint32_t source_of(const struct graph *graph, const struct graph_uses *uses, uint32_t at, uint32_t t)
 {
     const struct graph_op *reader = graph->ops[at];
-    const struct kern_view *read = &reader->k.tensors[t];
-    struct kern_view seen;
     struct graph_use_summary sum = graph_uses_of(uses, reader->value[t]);
     if (graph->values[reader->value[t]].place != GRAPH_TEMP || sum.writes != 1 || sum.reading_ops != 1 ||
         sum.writer >= at)
@@ -33,15 +41,82 @@ static uint32_t source_of(const struct graph *graph, const struct graph_uses *us
         if (i != t && reader->value[i] == reader->value[t]) /* read twice: it must stay */
             return GRAPH_NONE;
     const struct graph_op *writer = graph->ops[sum.writer];
-    const struct kern_view *written = &writer->k.tensors[writer->k.input_count];
-    if (writer->k.output_count != 1 || written->type != read->type ||
-        written->sizes[written->rank - 1] != read->sizes[read->rank - 1])
-        return GRAPH_NONE;
-    if (graph_view_equal(read, written))
-        return sum.writer;
-    return graph_view_reshape(read, written->rank, written->sizes, &seen) && graph_view_equal(&seen, written)
+    return writer->k.output_count == 1 && is_whole(&reader->k.tensors[t], &writer->k.tensors[writer->k.input_count])
                ? sum.writer
                : GRAPH_NONE;
+}
+
+/* ---- NaN as 0 ---------------------------------------------------------------------------------------------------- */
+
+static bool is_map(const struct graph_op *op, uint32_t code, uint32_t inputs)
+{
+    const struct kern_map *map = &op->k.u.map;
+    bool plain = op->k.kind == KERN_MAP && op->k.input_count == inputs && op->k.output_count == 1 &&
+                 map->inst_count == 1 && map->inst[0].code == code && map->store[0] == inputs;
+    for (uint32_t t = 0; plain && t < inputs; t++)
+        plain = map->inst[0].src[t] == t;
+    return plain;
+}
+
+/* One constant 0 for all elements. */
+static bool is_zero(struct graph *graph, const struct graph_op *op, uint32_t t)
+{
+    static const char zero[sizeof(double)];
+    const struct kern_view *view = &op->k.tensors[t];
+    const struct graph_value *value = &graph->values[op->value[t]];
+    const int64_t at = graph_view_byte_offset(view);
+    for (uint32_t d = 0; d < view->rank; d++)
+        if (view->sizes[d] > 1 && view->strides[d] != 0)
+            return false;
+    const uint32_t bytes = kern_type_bytes(view->type);
+    if (value->place != GRAPH_CONSTANT || value->size_bytes > sizeof(zero) || at < 0 || !bytes ||
+        (uint64_t)at + bytes > value->size_bytes)
+        return false;
+    const char *data = graph_constant_data(graph, op->value[t]);
+    return data && !memcmp(data + at, zero, bytes);
+}
+
+/* Position of the op whose result the op at out->select_at reads with 0 for NaN; or GRAPH_NONE. */
+static uint32_t replaced_of(struct graph *graph, const struct graph_uses *uses, struct attention *out)
+{
+    const struct graph_op *select = graph->ops[out->select_at];
+    if (graph->flags & DML_EXECUTION_FLAG_DISABLE_META_COMMANDS || !is_map(select, KERN_MAP_SELECT, 3) ||
+        !is_zero(graph, select, 1))
+        return GRAPH_NONE;
+    out->test_at = source_of(graph, uses, out->select_at, 0);
+    if (out->test_at == GRAPH_NONE || !is_map(graph->ops[out->test_at], KERN_MAP_IS_NAN, 1) ||
+        graph->ops[out->test_at]->value[0] != select->value[2])
+        return GRAPH_NONE;
+    const uint32_t value = select->value[2];
+    const struct graph_use_summary sum = graph_uses_of(uses, value);
+    if (graph->values[value].place != GRAPH_TEMP || sum.writes != 1 || sum.writer >= out->test_at)
+        return GRAPH_NONE;
+    const struct graph_op *writer = graph->ops[sum.writer];
+    for (uint32_t at = graph_uses_first_read(uses, value); at != GRAPH_NONE; at = graph_uses_next(uses, at)) {
+        const struct graph_use *use = &uses->pool[at];
+        if ((use->op != out->test_at && use->op != out->select_at) ||
+            !is_whole(&graph->ops[use->op]->k.tensors[use->tensor], &writer->k.tensors[writer->k.input_count]))
+            return GRAPH_NONE;
+    }
+    return writer->k.output_count == 1 ? sum.writer : GRAPH_NONE;
+}
+
+/* ---- the pattern ------------------------------------------------------------------------------------------------- */
+
+/* Divisions by constants as multiplications: their rounding is that of a scale. */
+static void without_divisions(const struct kern_op *op, struct kern_map *out)
+{
+    const uint32_t inputs = kern_epilogue_inputs(op);
+    for (uint32_t i = 0; i < out->inst_count; i++) {
+        struct kern_map_inst *inst = &out->inst[i];
+        if (inst->code != KERN_MAP_DIV || inst->type != DML_TENSOR_DATA_TYPE_FLOAT32 || inst->src[1] < inputs ||
+            out->inst[inst->src[1] - inputs].code != KERN_MAP_CONST)
+            continue;
+        const float divisor = out->inst[inst->src[1] - inputs].imm[0].f32;
+        inst->code = KERN_MAP_MULADD;
+        inst->imm[0].f32 = 1 / divisor;
+        inst->imm[1].f32 = -0.0f;
+    }
 }
 
 /* The epilogue multiplies by a constant, adds a tensor, or does both in this order. */
@@ -50,11 +125,17 @@ static bool read_epilogue(struct attention *at)
     static const struct kern_epilogue_support support = {
         KERN_EPILOGUE_STEPS_MAX, { [KERN_MAP_MULADD] = KERN_EPILOGUE_VALUE, [KERN_MAP_ADD] = KERN_EPILOGUE_TENSOR }
     };
-    const struct kern_op *op = &at->scores->k;
+    struct kern_op op = at->scores->k;
     struct kern_epilogue epilogue;
-    at->scale = op->u.gemm.alpha;
+    struct kern_map map;
+    at->scale = op.u.gemm.alpha;
     at->mask = 0;
-    if (!kern_epilogue_match(op, &support, &epilogue))
+    if (op.epilogue) {
+        map = *op.epilogue;
+        without_divisions(&op, &map);
+        op.epilogue = &map;
+    }
+    if (!kern_epilogue_match(&op, &support, &epilogue))
         return false;
     for (uint32_t i = 0; i < epilogue.count; i++) {
         const struct kern_epilogue_step *step = &epilogue.step[i];
@@ -66,13 +147,18 @@ static bool read_epilogue(struct attention *at)
     return true;
 }
 
-static bool find(const struct graph *graph, const struct graph_uses *uses, uint32_t position, struct attention *out)
+static bool find(struct graph *graph, const struct graph_uses *uses, uint32_t position, struct attention *out)
 {
     out->product_at = position;
     out->product = graph->ops[position];
     if (!is_product(out->product) || out->product->k.epilogue || out->product->k.u.gemm.alpha != 1)
         return false;
     out->softmax_at = source_of(graph, uses, position, 0);
+    out->test_at = out->select_at = GRAPH_NONE;
+    if (out->softmax_at != GRAPH_NONE && graph->ops[out->softmax_at]->k.kind == KERN_MAP) {
+        out->select_at = out->softmax_at;
+        out->softmax_at = replaced_of(graph, uses, out);
+    }
     if (out->softmax_at == GRAPH_NONE)
         return false;
     out->softmax = graph->ops[out->softmax_at];
@@ -134,7 +220,9 @@ static bool build(const struct attention *at, struct graph_op *out)
     out->k.flags = at->product->k.flags;
     out->k.input_count = count;
     out->k.output_count = 1;
-    out->k.u.attention = (struct kern_attention){ .scale = at->scale, .has_mask = at->mask != 0, .undefined = true };
+    out->k.u.attention = (struct kern_attention){ .scale = at->scale,
+                                                  .has_mask = at->mask != 0,
+                                                  .undefined = at->select_at == GRAPH_NONE };
     for (uint32_t t = 0; t <= count; t++) {
         out->k.tensors[t] = all[t].view;
         out->value[t] = all[t].value;
@@ -162,6 +250,11 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
     graph_op_join(&fused, at.scores);
     graph_op_join(&fused, at.softmax);
     graph->ops[at.scores_at]->dead = graph->ops[at.softmax_at]->dead = true;
+    if (at.select_at != GRAPH_NONE) {
+        graph_op_join(&fused, graph->ops[at.test_at]);
+        graph_op_join(&fused, graph->ops[at.select_at]);
+        graph->ops[at.test_at]->dead = graph->ops[at.select_at]->dead = true;
+    }
     *graph->ops[position] = fused;
     if (!graph_uses_refresh(uses, position))
         graph->failed = true;
