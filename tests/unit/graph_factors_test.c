@@ -259,8 +259,37 @@ static void test_otherwise(void)
     graph_finish(&graph);
 }
 
+/* The factor 1/2 of a spelled-out GELU belongs to it. */
+static void test_gelu(void)
+{
+    struct graph graph;
+    const struct graph_options options = make_options(0);
+    graph_init(&graph, 1, 1, 0);
+    const struct graph_operand x = make_value(&graph, GRAPH_INPUT, 0, F32, 2, SIZES(QUERIES, DEPTH));
+    const struct graph_operand w = make_constant(&graph, 2, SIZES(DEPTH, WIDTH), -0.5f, 0.125f);
+    const struct graph_operand y = make_value(&graph, GRAPH_OUTPUT, 0, F32, 2, SIZES(QUERIES, WIDTH));
+    struct graph_operand part[5];
+    for (uint32_t i = 0; i < ARRAY_SIZE(part); i++)
+        part[i] = graph_temp(&graph, F32, 2, SIZES(QUERIES, DEPTH));
+    by_constant(&graph, KERN_MAP_DIV, x, sqrtf(2), false, part[0]);
+    make_map(&graph, KERN_MAP_ERF, &part[0], 1, part[1], 0, 0);
+    by_constant(&graph, KERN_MAP_ADD, part[1], 1, false, part[2]);
+    make_map(&graph, KERN_MAP_MUL, (struct graph_operand[]){ x, part[2] }, 2, part[3], 0, 0);
+    by_constant(&graph, KERN_MAP_MUL, part[3], 0.5f, false, part[4]);
+    make_gemm(&graph, (struct graph_operand[]){ part[4], w }, 2, y);
+    TEST(graph_run_passes(&graph, &options) == S_OK);
+    TEST(graph.op_count == 2);
+    for (uint32_t i = 0; i < graph.op_count; i++) {
+        const struct kern_op *op = &graph.ops[i]->k;
+        TEST(op->kind == KERN_MAP ? op->u.map.inst_count == 1 && op->u.map.inst[0].code == KERN_MAP_GELU
+                                  : op->kind == KERN_GEMM && op->u.gemm.alpha == 1);
+    }
+    graph_finish(&graph);
+}
+
 int main(void)
 {
+    test_gelu();
     test_otherwise();
     for (uint32_t round = 0; round < 2; round++) {
         test_forms(F32, round ? base_cpu_flags() : 0);
