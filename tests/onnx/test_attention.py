@@ -45,6 +45,17 @@ def graph_of(form_q, form_k, mask, safe):
                     node("Reshape", ["y5", "rows_y"], ["y"])]
 
 
+def einsum_graph(mask):
+    """The same by Einsum, K multiplied by the whole scale, as in MaxViT"""
+    nodes = (heads_of("q", "rows_q", "q4", [0, 2, 1, 3]) + heads_of("k", "rows_k", "k4", [0, 2, 1, 3]) +
+             heads_of("v", "rows_k", "v4", [0, 2, 1, 3]) + scaled("mul", "k4", "ks", "c") +
+             [node("Einsum", ["q4", "ks"], ["s"], equation="bhid,bhjd->bhij")])
+    nodes += [node("Add", ["s", "mask"], ["sm"])] if mask else []
+    return nodes + [node("Softmax", ["sm" if mask else "s"], ["w"], axis=-1),
+                    node("Einsum", ["w", "v4"], ["y4"], equation="bhij,bhjd->bhid"),
+                    node("Transpose", ["y4"], ["y5"], perm=[0, 2, 1, 3]), node("Reshape", ["y5", "rows_y"], ["y"])]
+
+
 def reference(x, factor, mask, safe):
     q, k, v = (x[name].astype(np.float64).reshape(BATCHES, -1, HEADS, SIZE).transpose(0, 2, 1, 3) for name in "qkv")
     scores = factor * (q @ k.transpose(0, 1, 3, 2)) + (0 if mask is None else mask.astype(np.float64))
@@ -81,6 +92,14 @@ def main():
         constants = {"rows_q": np.array([BATCHES, QUERIES, HEADS, SIZE]), "rows_k": np.array([BATCHES, KEYS, HEADS, SIZE]),
                      "rows_y": np.array([BATCHES, QUERIES, HEADS * SIZE]), "c": np.array(0.45, kind), "zero": np.array(0, kind)}
         masks = masks_of(c)
+        for what in ("none", "keys", "heads"):
+            mask = None if masks[what] is None else masks[what].astype(kind)
+            nodes = einsum_graph(mask is not None)
+            used = {i for n in nodes for i in n.input}
+            known = {name: value for name, value in dict(constants, mask=mask).items() if name in used}
+            want = {"y": reference(x, 0.45, mask, False).astype(kind)}
+            c.outputs(f"{kind.__name__}, Einsum, {what}", nodes, x, want, known, 20, bound, bound)
+            fuses(c, nodes, x, want, known)
         for form_q in factors:
             for form_k in factors:
                 for what, mask in masks.items():
