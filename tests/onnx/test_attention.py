@@ -56,6 +56,13 @@ def einsum_graph(mask):
                     node("Transpose", ["y4"], ["y5"], perm=[0, 2, 1, 3]), node("Reshape", ["y5", "rows_y"], ["y"])]
 
 
+def two_masks():
+    """Positions by head and windows by batch, as in Swin"""
+    nodes = graph_of("mul", "mul", True, False)
+    at = next(i for i, n in enumerate(nodes) if n.op_type == "Softmax")
+    return nodes[:at] + [node("Add", ["windows", "sm"], ["sw"]), node("Softmax", ["sw"], ["w"], axis=-1)] + nodes[at + 1:]
+
+
 def reference(x, factor, mask, safe):
     q, k, v = (x[name].astype(np.float64).reshape(BATCHES, -1, HEADS, SIZE).transpose(0, 2, 1, 3) for name in "qkv")
     scores = factor * (q @ k.transpose(0, 1, 3, 2)) + (0 if mask is None else mask.astype(np.float64))
@@ -76,11 +83,11 @@ def masks_of(c):
     return {"none": None, "keys": np.where(inside, 0, -np.inf), "heads": number, "empty": np.where(empty, 0, -np.inf)}
 
 
-def fuses(c, nodes, x, want, constants):
+def fuses(c, nodes, x, want, constants, wanted=("attention",)):
     """Q, K and V are read where they are."""
     path = c.file("graph.onnx", c.model(nodes, x, want, constants, 20).SerializeToString())
     steps = [line.split()[0] for line in c.works("graph", path).split("plan:")[0].splitlines() if line[:1].isalpha()]
-    c.test([step for step in steps if step != "graph:"] == ["attention"], f"the graph has the steps {steps}")
+    c.test([step for step in steps if step != "graph:"] == list(wanted), f"the graph has the steps {steps}")
 
 
 def main():
@@ -100,6 +107,16 @@ def main():
             want = {"y": reference(x, 0.45, mask, False).astype(kind)}
             c.outputs(f"{kind.__name__}, Einsum, {what}", nodes, x, want, known, 20, bound, bound)
             fuses(c, nodes, x, want, known)
+        windows = np.where(c.random.random((BATCHES, 1, QUERIES, KEYS)) > 0.3, 0, -30).astype(kind)
+        heads = masks["heads"].astype(kind)
+        nodes = two_masks()
+        want = {"y": reference(x, 0.45 * 0.45, heads + windows, False).astype(kind)}
+        used = {i for n in nodes for i in n.input}
+        known = {name: value for name, value in constants.items() if name in used}
+        for what, given in ({"constant": {}, "given": {"mask": heads, "windows": windows}}).items():
+            fixed = {**known, **({} if given else {"mask": heads, "windows": windows})}
+            c.outputs(f"{kind.__name__}, two masks, {what}", nodes, {**x, **given}, want, fixed, 20, bound, bound)
+            fuses(c, nodes, {**x, **given}, want, fixed, ("map", "attention") if given else ("attention",))
         for form_q in factors:
             for form_k in factors:
                 for what, mask in masks.items():

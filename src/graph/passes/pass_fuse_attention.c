@@ -6,12 +6,14 @@
 
 #include "kernels/core/epilogue.h"
 
+#define MASKS_MAX 2 /* such as positions and windows: their sum is the attention's */
+
 struct attention {
     const struct graph_op *scores, *softmax, *product;
     uint32_t scores_at, softmax_at, product_at;
     uint32_t test_at, select_at; /* the ops that replace NaN by 0, GRAPH_NONE: none */
     float scale;
-    uint32_t mask; /* an input of `scores`, 0 = none */
+    uint32_t masks[MASKS_MAX], mask_count; /* inputs of `scores` */
 };
 
 static bool is_product(const struct graph_op *op)
@@ -119,7 +121,7 @@ static void without_divisions(const struct kern_op *op, struct kern_map *out)
     }
 }
 
-/* The epilogue multiplies by a constant, adds a tensor, or does both in this order. */
+/* The epilogue multiplies by a constant, adds tensors, or does both in this order. */
 static bool read_epilogue(struct attention *at)
 {
     static const struct kern_epilogue_support support = {
@@ -129,7 +131,7 @@ static bool read_epilogue(struct attention *at)
     struct kern_epilogue epilogue;
     struct kern_map map;
     at->scale = op.u.gemm.alpha;
-    at->mask = 0;
+    at->mask_count = 0;
     if (op.epilogue) {
         map = *op.epilogue;
         without_divisions(&op, &map);
@@ -139,10 +141,14 @@ static bool read_epilogue(struct attention *at)
         return false;
     for (uint32_t i = 0; i < epilogue.count; i++) {
         const struct kern_epilogue_step *step = &epilogue.step[i];
-        if (at->mask || (!step->tensor && step->q != 0))
+        if (!step->tensor && (step->q != 0 || at->mask_count))
             return false;
-        at->mask = step->tensor;
-        at->scale *= step->tensor ? 1 : step->p;
+        if (!step->tensor)
+            at->scale *= step->p;
+        else if (at->mask_count < MASKS_MAX)
+            at->masks[at->mask_count++] = step->tensor;
+        else
+            return false;
     }
     return true;
 }
@@ -196,6 +202,51 @@ static bool short_floats(const struct graph_operand *operands, uint32_t count)
     return true;
 }
 
+/* The sum of the masks, if there are several, as a tensor that no op writes yet: in the sizes in which they differ. */
+static bool sum_of(const struct attention *at, const struct graph_operand *masks, struct graph_operand *out)
+{
+    uint32_t sizes[4];
+    *out = masks[0];
+    if (at->mask_count == 1)
+        return true;
+    for (uint32_t d = 0; d < 4; d++)
+        sizes[d] = masks[0].view.strides[d] || masks[1].view.strides[d] ? masks[0].view.sizes[d] : 1;
+    out->value = GRAPH_NONE;
+    kern_view_set_packed(&out->view, masks[0].view.type, 4, sizes);
+    out->view = graph_view_broadcast(&out->view, 4, masks[0].view.sizes);
+    return masks[0].view.type == masks[1].view.type;
+}
+
+static void masks_of(const struct attention *at, struct graph_operand *out)
+{
+    const struct kern_view *s = &at->scores->k.tensors[at->scores->k.input_count];
+    for (uint32_t i = 0; i < at->mask_count; i++)
+        out[i] = heads_of(at->scores, at->masks[i], false, s->rank > 3 ? s->sizes[s->rank - 4] : 1,
+                          s->rank > 2 ? s->sizes[s->rank - 3] : 1);
+}
+
+/* Inserts the op that adds the masks before the attention, whose input 3 becomes its result. */
+static void add_masks(struct graph *graph, const struct attention *at, struct graph_op *fused)
+{
+    const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+    struct graph_operand masks[MASKS_MAX], sum = { GRAPH_NONE, fused->k.tensors[3] };
+    masks_of(at, masks);
+    for (uint32_t d = 0; d < 4; d++)
+        sum.view.sizes[d] = sum.view.strides[d] ? sum.view.sizes[d] : 1;
+    sum = graph_temp(graph, sum.view.type, 4, sum.view.sizes);
+    for (uint32_t i = 0; i < MASKS_MAX; i++)
+        memcpy(masks[i].view.sizes, sum.view.sizes, 4 * sizeof(*sum.view.sizes));
+    struct graph_op *op = graph_op_insert(graph, at->product_at, at->scores, KERN_MAP, masks, MASKS_MAX, &sum);
+    if (!op)
+        return;
+    struct kern_map *map = &op->k.u.map;
+    map->load_type[0] = map->load_type[1] = f32;
+    map->inst[0] = (struct kern_map_inst){ KERN_MAP_ADD, f32, f32, { 0, 1 }, { { 0 } } };
+    map->inst_count = 1;
+    map->store[0] = MASKS_MAX;
+    fused->value[3] = sum.value;
+}
+
 /* Replaces the last GEMM by the attention. */
 static bool build(const struct attention *at, struct graph_op *out)
 {
@@ -203,14 +254,15 @@ static bool build(const struct attention *at, struct graph_op *out)
     const struct kern_view *s = &at->scores->k.tensors[at->scores->k.input_count];
     uint32_t b = y->rank > 3 ? y->sizes[y->rank - 4] : 1, h = y->rank > 2 ? y->sizes[y->rank - 3] : 1, count = 3;
     uint32_t sb = s->rank > 3 ? s->sizes[s->rank - 4] : 1, sh = s->rank > 2 ? s->sizes[s->rank - 3] : 1;
-    struct graph_operand all[5];
+    struct graph_operand all[5], masks[MASKS_MAX];
     if (sb != b || sh != h || s->sizes[s->rank - 2] != y->sizes[y->rank - 2]) /* the weights are not shared */
         return false;
     all[0] = heads_of(at->scores, 0, false, b, h);
     all[1] = heads_of(at->scores, 1, true, b, h);
     all[2] = heads_of(at->product, 1, false, b, h);
-    if (at->mask)
-        all[count++] = heads_of(at->scores, at->mask, false, b, h);
+    masks_of(at, masks);
+    if (at->mask_count && !sum_of(at, masks, &all[count++]))
+        return false;
     all[count] = heads_of(at->product, at->product->k.input_count, false, b, h);
     if (!short_floats(all, count + 1))
         return false;
@@ -221,7 +273,7 @@ static bool build(const struct attention *at, struct graph_op *out)
     out->k.input_count = count;
     out->k.output_count = 1;
     out->k.u.attention = (struct kern_attention){ .scale = at->scale,
-                                                  .has_mask = at->mask != 0,
+                                                  .has_mask = at->mask_count != 0,
                                                   .undefined = at->select_at == GRAPH_NONE };
     for (uint32_t t = 0; t <= count; t++) {
         out->k.tensors[t] = all[t].view;
@@ -246,6 +298,10 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
     struct graph_op fused;
     if (graph->ops[position]->dead || !find(graph, uses, position, &at) || !build(&at, &fused) ||
         !graph_op_may_sink(uses, at.scores, at.scores_at, position) || !pays(graph, options, &at, &fused))
+        return false;
+    if (at.mask_count > 1)
+        add_masks(graph, &at, &fused);
+    if (graph->failed)
         return false;
     graph_op_join(&fused, at.scores);
     graph_op_join(&fused, at.softmax);
