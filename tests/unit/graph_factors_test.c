@@ -21,6 +21,9 @@ struct scaled {
     bool read_twice; /* the scaled K is copied to an output, too */
     bool published;  /* it is an output */
     bool transposed; /* K is multiplied as [B, H, D, L] */
+    bool divided;    /* the scores are divided by 10 / 7 */
+    bool safe;       /* weights that are NaN become 0 */
+    float otherwise; /* not 0, but this */
 };
 
 static const struct kern_view *output_view(const struct graph_op *op)
@@ -74,6 +77,18 @@ static float factor_of(enum form form)
     return form == NONE ? 1.0f : form == TINY ? 1e-25f : 0.7f;
 }
 
+/* The weights, or `otherwise` for those that are NaN. */
+static struct graph_operand numbers_of(struct graph *graph, struct graph_operand weights, float otherwise)
+{
+    const struct graph_operand test =
+        graph_temp(graph, DML_TENSOR_DATA_TYPE_UINT8, weights.view.rank, weights.view.sizes);
+    const struct graph_operand out = graph_temp(graph, weights.view.type, weights.view.rank, weights.view.sizes);
+    const struct graph_operand constant = make_constant(graph, 1, SIZES(1), otherwise, 0);
+    make_map(graph, KERN_MAP_IS_NAN, &weights, 1, test, 0, 0)->k.u.map.inst[0].to_type = F32;
+    make_map(graph, KERN_MAP_SELECT, (struct graph_operand[]){ test, constant, weights }, 3, out, 0, 0);
+    return out;
+}
+
 static void build(struct graph *graph, const struct scaled *s, DML_TENSOR_DATA_TYPE type)
 {
     struct graph_operand q = make_value(graph, GRAPH_INPUT, 0, type, 4, SIZES(BATCH, QUERIES, HEADS, DEPTH));
@@ -96,8 +111,9 @@ static void build(struct graph *graph, const struct scaled *s, DML_TENSOR_DATA_T
         make_map(graph, KERN_MAP_ABS, &k, 1,
                  make_value(graph, GRAPH_OUTPUT, 1, type, 4, SIZES(BATCH, HEADS, DEPTH, KEYS)), 0, 0);
     make_gemm(graph, (struct graph_operand[]){ q, k }, 2, scores);
-    make_softmax(graph, scores, weights);
-    make_gemm(graph, (struct graph_operand[]){ weights, v }, 2, heads_first(y, false));
+    make_softmax(graph, scale(graph, s->divided ? DIV : NONE, scores), weights);
+    const struct graph_operand numbers = s->safe ? numbers_of(graph, weights, s->otherwise) : weights;
+    make_gemm(graph, (struct graph_operand[]){ numbers, v }, 2, heads_first(y, false));
 }
 
 /* ---- reference --------------------------------------------------------------------------------------------------- */
@@ -115,7 +131,8 @@ static double element(const struct operand *x, uint32_t batch, uint32_t head, ui
 }
 
 /* Result i of [B, L, H, D]. */
-static double expected(const struct operand *q, const struct operand *k, const struct operand *v, uint32_t i)
+static double expected(const struct operand *q, const struct operand *k, const struct operand *v, double scale,
+                       uint32_t i)
 {
     const uint32_t d = i % WIDTH, head = i / WIDTH % HEADS, query = i / (WIDTH * HEADS) % QUERIES;
     const uint32_t batch = i / (WIDTH * HEADS * QUERIES);
@@ -123,7 +140,7 @@ static double expected(const struct operand *q, const struct operand *k, const s
     for (uint32_t n = 0; n < KEYS; n++) {
         score[n] = 0;
         for (uint32_t e = 0; e < DEPTH; e++)
-            score[n] += element(q, batch, head, query, e) * element(k, batch, head, n, e);
+            score[n] += scale * element(q, batch, head, query, e) * element(k, batch, head, n, e);
         top = fmax(top, score[n]);
     }
     for (uint32_t n = 0; n < KEYS; n++) {
@@ -161,7 +178,7 @@ static void compare(const struct scaled *s, struct graph *graph, const struct gr
     if (!TEST(make_run_graph(graph, options, hr, s->q * 100 + s->k * 10 + s->v, &run)))
         return;
     for (uint32_t i = 0; i < Y_COUNT; i++) {
-        const double want = expected(&operands[0], &operands[1], &operands[2], i),
+        const double want = expected(&operands[0], &operands[1], &operands[2], s->divided ? 0.7 : 1, i),
                      got = (double)(half ? base_half_to_float(y16[i]) : y[i]);
         if (!TEST_FOR(fabs(got - want) < (half ? 2e-3 : 2e-5), "forms %u %u %u, element %u: got %g, want %g", s->q,
                       s->k, s->v, i, got, want))
@@ -194,6 +211,7 @@ static void test(const struct scaled *s, uint32_t maps, double scale, DML_TENSOR
         if (graph.ops[i]->k.kind == KERN_ATTENTION) {
             TEST(fabs((double)graph.ops[i]->k.u.attention.scale - scale) < 1e-6 * scale);
             TEST(maps || graph.ops[i]->k.tensors[1].strides[3] == 1); /* not a transposed copy */
+            TEST(graph.ops[i]->k.u.attention.undefined != s->safe);
             TEST(output_view(graph.ops[i])->strides[3] == 1);
         }
     compare(s, &graph, &options, hr, type);
@@ -220,11 +238,64 @@ static void test_refused(uint32_t cpu)
     test(&(struct scaled){ .q = TINY, .k = TINY }, 1, 1e-25, F32, cpu); /* their product is 0 in FLOAT32 */
 }
 
+/* Without a query whose keys are all masked: tests/onnx/test_attention.py has those. */
+static void test_safe(DML_TENSOR_DATA_TYPE type, uint32_t cpu)
+{
+    const double factor = (double)0.7f;
+    test(&(struct scaled){ .divided = true }, 0, factor, type, cpu);
+    test(&(struct scaled){ .safe = true }, 0, 1, type, cpu);
+    test(&(struct scaled){ .q = MUL, .safe = true, .divided = true }, 0, factor * factor, type, cpu);
+}
+
+/* Another number than 0 is none that attention has. */
+static void test_otherwise(void)
+{
+    struct graph graph;
+    const struct graph_options options = make_options(0);
+    graph_init(&graph, 3, 2, 0);
+    build(&graph, &(struct scaled){ .safe = true, .otherwise = 0.5f }, F32);
+    TEST(graph_run_passes(&graph, &options) == S_OK);
+    TEST(count_ops(&graph, KERN_ATTENTION) == 0 && count_ops(&graph, KERN_GEMM) == 2);
+    graph_finish(&graph);
+}
+
+/* The factor 1/2 of a spelled-out GELU belongs to it. */
+static void test_gelu(void)
+{
+    struct graph graph;
+    const struct graph_options options = make_options(0);
+    graph_init(&graph, 1, 1, 0);
+    const struct graph_operand x = make_value(&graph, GRAPH_INPUT, 0, F32, 2, SIZES(QUERIES, DEPTH));
+    const struct graph_operand w = make_constant(&graph, 2, SIZES(DEPTH, WIDTH), -0.5f, 0.125f);
+    const struct graph_operand y = make_value(&graph, GRAPH_OUTPUT, 0, F32, 2, SIZES(QUERIES, WIDTH));
+    struct graph_operand part[5];
+    for (uint32_t i = 0; i < ARRAY_SIZE(part); i++)
+        part[i] = graph_temp(&graph, F32, 2, SIZES(QUERIES, DEPTH));
+    by_constant(&graph, KERN_MAP_DIV, x, sqrtf(2), false, part[0]);
+    make_map(&graph, KERN_MAP_ERF, &part[0], 1, part[1], 0, 0);
+    by_constant(&graph, KERN_MAP_ADD, part[1], 1, false, part[2]);
+    make_map(&graph, KERN_MAP_MUL, (struct graph_operand[]){ x, part[2] }, 2, part[3], 0, 0);
+    by_constant(&graph, KERN_MAP_MUL, part[3], 0.5f, false, part[4]);
+    make_gemm(&graph, (struct graph_operand[]){ part[4], w }, 2, y);
+    TEST(graph_run_passes(&graph, &options) == S_OK);
+    TEST(graph.op_count == 2);
+    for (uint32_t i = 0; i < graph.op_count; i++) {
+        const struct kern_op *op = &graph.ops[i]->k;
+        TEST(op->kind == KERN_MAP ? op->u.map.inst_count == 1 && op->u.map.inst[0].code == KERN_MAP_GELU
+                                  : op->kind == KERN_GEMM && op->u.gemm.alpha == 1);
+    }
+    graph_finish(&graph);
+}
+
 int main(void)
 {
+    test_gelu();
+    test_otherwise();
     for (uint32_t round = 0; round < 2; round++) {
         test_forms(F32, round ? base_cpu_flags() : 0);
         test_forms(F16, round ? base_cpu_flags() : 0);
+        test_safe(F32, round ? base_cpu_flags() : 0);
+        test_safe(F16, round ? base_cpu_flags() : 0);
         test_refused(round ? base_cpu_flags() : 0);
     }
     return test_result();

@@ -264,7 +264,22 @@ static void add_products(struct maker *maker)
     }
 }
 
-/* softmax(x y^T [/ 2] [+ mask]) z of tensors of one size */
+/* Perhaps times a constant, perhaps for other readers, too. */
+static struct graph_operand perhaps_scaled(struct maker *maker, struct graph_operand x)
+{
+    if (rnd(2))
+        return x;
+    const struct graph_operand out = graph_temp(maker->graph, F32, 4, x.view.sizes);
+    struct graph_operand in[2] = { x, make_constant(maker->graph, 1, SIZES(1), rnd_float(), 0) };
+    const bool inside = rnd(2);
+    make_map(maker->graph, inside ? KERN_MAP_MULADD : KERN_MAP_MUL, in, inside ? 1 : 2, out, inside ? rnd_float() : 0,
+             0);
+    if (!rnd(4))
+        keep(maker, out);
+    return out;
+}
+
+/* softmax([c] x ([c] y^T) [/ 2] [+ mask]) z of tensors of one size */
 static void add_attention(struct maker *maker)
 {
     struct graph_operand x = any(maker), parts[3] = { x, x, x }, in[2];
@@ -280,6 +295,8 @@ static void add_attention(struct maker *maker)
     bool twice = !rnd(4); /* the weights times themselves: no attention */
     struct graph_operand out = graph_temp(maker->graph, F32, 4, twice ? weights.view.sizes : x.view.sizes);
     parts[1].view = graph_view_permute(&parts[1].view, SIZES(0, 1, 3, 2));
+    parts[0] = perhaps_scaled(maker, parts[0]);
+    parts[1] = perhaps_scaled(maker, parts[1]);
     make_gemm(maker->graph, parts, 2, scores);
     for (uint32_t i = 0; i < 2; i++) {
         if (rnd(2))

@@ -2,7 +2,8 @@
 /* A constant factor of a product's operand becomes a factor of the product: s * Q becomes Q and alpha * s in a GEMM, or
  * scale * s in an attention. Programs that scale both Q and K by a root write their copies for no other purpose, and
  * those of 16 bits round them. An op that multiplies is read through like one that copies; it stays if any reader of
- * its result cannot do so. */
+ * its result cannot do so. It also stays where it continues an element-wise op: there it is free, and often the end of
+ * a GELU. */
 #include "graph/passes/pass.h"
 
 #include <float.h>
@@ -117,6 +118,21 @@ static bool read_all(struct graph *graph, struct graph_uses *uses, const struct 
     return true;
 }
 
+/* It reads all of an element-wise result in order, alone: both will be one op. */
+static bool continues(const struct graph *graph, const struct graph_uses *uses, const struct graph_op *op)
+{
+    const struct graph_use_summary sum = graph_uses_of(uses, op->value[0]);
+    struct kern_view seen;
+    if (graph->values[op->value[0]].place != GRAPH_TEMP || sum.writes != 1 || sum.reading_ops != 1)
+        return false;
+    const struct graph_op *writer = graph->ops[sum.writer];
+    const struct kern_view *written = &writer->k.tensors[sum.writer_tensor];
+    return writer->k.kind == KERN_MAP &&
+           (graph_view_equal(&op->k.tensors[0], written) ||
+            (graph_view_reshape(&op->k.tensors[0], written->rank, written->sizes, &seen) &&
+             graph_view_equal(&seen, written)));
+}
+
 static bool remove_factor(struct graph *graph, struct graph_uses *uses, const struct graph_options *options,
                           uint32_t at)
 {
@@ -124,7 +140,7 @@ static bool remove_factor(struct graph *graph, struct graph_uses *uses, const st
     const struct graph_op *op = graph->ops[at];
     if (op->dead || !factor_of(op, &factor) || graph->values[op->value[1]].place != GRAPH_TEMP ||
         graph_uses_of(uses, op->value[1]).writes != 1 || !graph_uses_of(uses, op->value[1]).reading_ops ||
-        !read_all(graph, uses, options, at, factor, false))
+        continues(graph, uses, op) || !read_all(graph, uses, options, at, factor, false))
         return false;
     read_all(graph, uses, options, at, factor, true);
     graph->ops[at]->dead = true;

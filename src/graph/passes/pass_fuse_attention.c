@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* softmax(scale * Q K^T [+ mask]) V becomes one attention if the scores and the weights have no other readers, so they
- * are never written to memory. At this point, the scale and the mask are in the first GEMM's epilogue. */
+ * are never written to memory. At this point, the scale and the mask are in the first GEMM's epilogue. Torch's exports
+ * replace weights that are NaN by 0, which gives queries whose keys are all masked the result 0. */
 #include "graph/passes/pass.h"
 
 #include "kernels/core/epilogue.h"
 
+#define MASKS_MAX 2 /* such as positions and windows: their sum is the attention's */
+
 struct attention {
     const struct graph_op *scores, *softmax, *product;
     uint32_t scores_at, softmax_at, product_at;
+    uint32_t test_at, select_at; /* the ops that replace NaN by 0, GRAPH_NONE: none */
     float scale;
-    uint32_t mask; /* an input of `scores`, 0 = none */
+    uint32_t masks[MASKS_MAX], mask_count; /* inputs of `scores` */
 };
 
 static bool is_product(const struct graph_op *op)
@@ -18,13 +22,19 @@ static bool is_product(const struct graph_op *op)
            op->k.tensors[0].rank <= 4;
 }
 
-/* Position of the op whose whole result is input t of the op at `at`, its only reader; or GRAPH_NONE. The two may use
- * different sizes, but lines of equal length. */
+/* `read` shows the whole of what was written by `written`: perhaps in different sizes, but in lines of equal length. */
+static bool is_whole(const struct kern_view *read, const struct kern_view *written)
+{
+    struct kern_view seen;
+    return written->type == read->type && written->sizes[written->rank - 1] == read->sizes[read->rank - 1] &&
+           (graph_view_equal(read, written) ||
+            (graph_view_reshape(read, written->rank, written->sizes, &seen) && graph_view_equal(&seen, written)));
+}
+
+/* Position of the op whose whole result is input t of the op at `at`, its only reader; or GRAPH_NONE. */
 static uint32_t source_of(const struct graph *graph, const struct graph_uses *uses, uint32_t at, uint32_t t)
 {
     const struct graph_op *reader = graph->ops[at];
-    const struct kern_view *read = &reader->k.tensors[t];
-    struct kern_view seen;
     struct graph_use_summary sum = graph_uses_of(uses, reader->value[t]);
     if (graph->values[reader->value[t]].place != GRAPH_TEMP || sum.writes != 1 || sum.reading_ops != 1 ||
         sum.writer >= at)
@@ -33,46 +43,128 @@ static uint32_t source_of(const struct graph *graph, const struct graph_uses *us
         if (i != t && reader->value[i] == reader->value[t]) /* read twice: it must stay */
             return GRAPH_NONE;
     const struct graph_op *writer = graph->ops[sum.writer];
-    const struct kern_view *written = &writer->k.tensors[writer->k.input_count];
-    if (writer->k.output_count != 1 || written->type != read->type ||
-        written->sizes[written->rank - 1] != read->sizes[read->rank - 1])
-        return GRAPH_NONE;
-    if (graph_view_equal(read, written))
-        return sum.writer;
-    return graph_view_reshape(read, written->rank, written->sizes, &seen) && graph_view_equal(&seen, written)
+    return writer->k.output_count == 1 && is_whole(&reader->k.tensors[t], &writer->k.tensors[writer->k.input_count])
                ? sum.writer
                : GRAPH_NONE;
 }
 
-/* The epilogue multiplies by a constant, adds a tensor, or does both in this order. */
+/* ---- NaN as 0 ---------------------------------------------------------------------------------------------------- */
+
+static bool is_map(const struct graph_op *op, uint32_t code, uint32_t inputs)
+{
+    const struct kern_map *map = &op->k.u.map;
+    bool plain = op->k.kind == KERN_MAP && op->k.input_count == inputs && op->k.output_count == 1 &&
+                 map->inst_count == 1 && map->inst[0].code == code && map->store[0] == inputs;
+    for (uint32_t t = 0; plain && t < inputs; t++)
+        plain = map->inst[0].src[t] == t;
+    return plain;
+}
+
+/* One constant 0 for all elements. */
+static bool is_zero(struct graph *graph, const struct graph_op *op, uint32_t t)
+{
+    static const char zero[sizeof(double)];
+    const struct kern_view *view = &op->k.tensors[t];
+    const struct graph_value *value = &graph->values[op->value[t]];
+    const int64_t at = graph_view_byte_offset(view);
+    for (uint32_t d = 0; d < view->rank; d++)
+        if (view->sizes[d] > 1 && view->strides[d] != 0)
+            return false;
+    const uint32_t bytes = kern_type_bytes(view->type);
+    if (value->place != GRAPH_CONSTANT || value->size_bytes > sizeof(zero) || at < 0 || !bytes ||
+        (uint64_t)at + bytes > value->size_bytes)
+        return false;
+    const char *data = graph_constant_data(graph, op->value[t]);
+    return data && !memcmp(data + at, zero, bytes);
+}
+
+/* Position of the op whose result the op at out->select_at reads with 0 for NaN; or GRAPH_NONE. */
+static uint32_t replaced_of(struct graph *graph, const struct graph_uses *uses, struct attention *out)
+{
+    const struct graph_op *select = graph->ops[out->select_at];
+    if (graph->flags & DML_EXECUTION_FLAG_DISABLE_META_COMMANDS || !is_map(select, KERN_MAP_SELECT, 3) ||
+        !is_zero(graph, select, 1))
+        return GRAPH_NONE;
+    out->test_at = source_of(graph, uses, out->select_at, 0);
+    if (out->test_at == GRAPH_NONE || !is_map(graph->ops[out->test_at], KERN_MAP_IS_NAN, 1) ||
+        graph->ops[out->test_at]->value[0] != select->value[2])
+        return GRAPH_NONE;
+    const uint32_t value = select->value[2];
+    const struct graph_use_summary sum = graph_uses_of(uses, value);
+    if (graph->values[value].place != GRAPH_TEMP || sum.writes != 1 || sum.writer >= out->test_at)
+        return GRAPH_NONE;
+    const struct graph_op *writer = graph->ops[sum.writer];
+    for (uint32_t at = graph_uses_first_read(uses, value); at != GRAPH_NONE; at = graph_uses_next(uses, at)) {
+        const struct graph_use *use = &uses->pool[at];
+        if ((use->op != out->test_at && use->op != out->select_at) ||
+            !is_whole(&graph->ops[use->op]->k.tensors[use->tensor], &writer->k.tensors[writer->k.input_count]))
+            return GRAPH_NONE;
+    }
+    return writer->k.output_count == 1 ? sum.writer : GRAPH_NONE;
+}
+
+/* ---- the pattern ------------------------------------------------------------------------------------------------- */
+
+/* Divisions by constants as multiplications: their rounding is that of a scale. */
+static void without_divisions(const struct kern_op *op, struct kern_map *out)
+{
+    const uint32_t inputs = kern_epilogue_inputs(op);
+    for (uint32_t i = 0; i < out->inst_count; i++) {
+        struct kern_map_inst *inst = &out->inst[i];
+        if (inst->code != KERN_MAP_DIV || inst->type != DML_TENSOR_DATA_TYPE_FLOAT32 || inst->src[1] < inputs ||
+            out->inst[inst->src[1] - inputs].code != KERN_MAP_CONST)
+            continue;
+        const float divisor = out->inst[inst->src[1] - inputs].imm[0].f32;
+        inst->code = KERN_MAP_MULADD;
+        inst->imm[0].f32 = 1 / divisor;
+        inst->imm[1].f32 = -0.0f;
+    }
+}
+
+/* The epilogue multiplies by a constant, adds tensors, or does both in this order. */
 static bool read_epilogue(struct attention *at)
 {
     static const struct kern_epilogue_support support = {
         KERN_EPILOGUE_STEPS_MAX, { [KERN_MAP_MULADD] = KERN_EPILOGUE_VALUE, [KERN_MAP_ADD] = KERN_EPILOGUE_TENSOR }
     };
-    const struct kern_op *op = &at->scores->k;
+    struct kern_op op = at->scores->k;
     struct kern_epilogue epilogue;
-    at->scale = op->u.gemm.alpha;
-    at->mask = 0;
-    if (!kern_epilogue_match(op, &support, &epilogue))
+    struct kern_map map;
+    at->scale = op.u.gemm.alpha;
+    at->mask_count = 0;
+    if (op.epilogue) {
+        map = *op.epilogue;
+        without_divisions(&op, &map);
+        op.epilogue = &map;
+    }
+    if (!kern_epilogue_match(&op, &support, &epilogue))
         return false;
     for (uint32_t i = 0; i < epilogue.count; i++) {
         const struct kern_epilogue_step *step = &epilogue.step[i];
-        if (at->mask || (!step->tensor && step->q != 0))
+        if (!step->tensor && (step->q != 0 || at->mask_count))
             return false;
-        at->mask = step->tensor;
-        at->scale *= step->tensor ? 1 : step->p;
+        if (!step->tensor)
+            at->scale *= step->p;
+        else if (at->mask_count < MASKS_MAX)
+            at->masks[at->mask_count++] = step->tensor;
+        else
+            return false;
     }
     return true;
 }
 
-static bool find(const struct graph *graph, const struct graph_uses *uses, uint32_t position, struct attention *out)
+static bool find(struct graph *graph, const struct graph_uses *uses, uint32_t position, struct attention *out)
 {
     out->product_at = position;
     out->product = graph->ops[position];
     if (!is_product(out->product) || out->product->k.epilogue || out->product->k.u.gemm.alpha != 1)
         return false;
     out->softmax_at = source_of(graph, uses, position, 0);
+    out->test_at = out->select_at = GRAPH_NONE;
+    if (out->softmax_at != GRAPH_NONE && graph->ops[out->softmax_at]->k.kind == KERN_MAP) {
+        out->select_at = out->softmax_at;
+        out->softmax_at = replaced_of(graph, uses, out);
+    }
     if (out->softmax_at == GRAPH_NONE)
         return false;
     out->softmax = graph->ops[out->softmax_at];
@@ -110,6 +202,51 @@ static bool short_floats(const struct graph_operand *operands, uint32_t count)
     return true;
 }
 
+/* The sum of the masks, if there are several, as a tensor that no op writes yet: in the sizes in which they differ. */
+static bool sum_of(const struct attention *at, const struct graph_operand *masks, struct graph_operand *out)
+{
+    uint32_t sizes[4];
+    *out = masks[0];
+    if (at->mask_count == 1)
+        return true;
+    for (uint32_t d = 0; d < 4; d++)
+        sizes[d] = masks[0].view.strides[d] || masks[1].view.strides[d] ? masks[0].view.sizes[d] : 1;
+    out->value = GRAPH_NONE;
+    kern_view_set_packed(&out->view, masks[0].view.type, 4, sizes);
+    out->view = graph_view_broadcast(&out->view, 4, masks[0].view.sizes);
+    return masks[0].view.type == masks[1].view.type;
+}
+
+static void masks_of(const struct attention *at, struct graph_operand *out)
+{
+    const struct kern_view *s = &at->scores->k.tensors[at->scores->k.input_count];
+    for (uint32_t i = 0; i < at->mask_count; i++)
+        out[i] = heads_of(at->scores, at->masks[i], false, s->rank > 3 ? s->sizes[s->rank - 4] : 1,
+                          s->rank > 2 ? s->sizes[s->rank - 3] : 1);
+}
+
+/* Inserts the op that adds the masks before the attention, whose input 3 becomes its result. */
+static void add_masks(struct graph *graph, const struct attention *at, struct graph_op *fused)
+{
+    const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+    struct graph_operand masks[MASKS_MAX], sum = { GRAPH_NONE, fused->k.tensors[3] };
+    masks_of(at, masks);
+    for (uint32_t d = 0; d < 4; d++)
+        sum.view.sizes[d] = sum.view.strides[d] ? sum.view.sizes[d] : 1;
+    sum = graph_temp(graph, sum.view.type, 4, sum.view.sizes);
+    for (uint32_t i = 0; i < MASKS_MAX; i++)
+        memcpy(masks[i].view.sizes, sum.view.sizes, 4 * sizeof(*sum.view.sizes));
+    struct graph_op *op = graph_op_insert(graph, at->product_at, at->scores, KERN_MAP, masks, MASKS_MAX, &sum);
+    if (!op)
+        return;
+    struct kern_map *map = &op->k.u.map;
+    map->load_type[0] = map->load_type[1] = f32;
+    map->inst[0] = (struct kern_map_inst){ KERN_MAP_ADD, f32, f32, { 0, 1 }, { { 0 } } };
+    map->inst_count = 1;
+    map->store[0] = MASKS_MAX;
+    fused->value[3] = sum.value;
+}
+
 /* Replaces the last GEMM by the attention. */
 static bool build(const struct attention *at, struct graph_op *out)
 {
@@ -117,14 +254,15 @@ static bool build(const struct attention *at, struct graph_op *out)
     const struct kern_view *s = &at->scores->k.tensors[at->scores->k.input_count];
     uint32_t b = y->rank > 3 ? y->sizes[y->rank - 4] : 1, h = y->rank > 2 ? y->sizes[y->rank - 3] : 1, count = 3;
     uint32_t sb = s->rank > 3 ? s->sizes[s->rank - 4] : 1, sh = s->rank > 2 ? s->sizes[s->rank - 3] : 1;
-    struct graph_operand all[5];
+    struct graph_operand all[5], masks[MASKS_MAX];
     if (sb != b || sh != h || s->sizes[s->rank - 2] != y->sizes[y->rank - 2]) /* the weights are not shared */
         return false;
     all[0] = heads_of(at->scores, 0, false, b, h);
     all[1] = heads_of(at->scores, 1, true, b, h);
     all[2] = heads_of(at->product, 1, false, b, h);
-    if (at->mask)
-        all[count++] = heads_of(at->scores, at->mask, false, b, h);
+    masks_of(at, masks);
+    if (at->mask_count && !sum_of(at, masks, &all[count++]))
+        return false;
     all[count] = heads_of(at->product, at->product->k.input_count, false, b, h);
     if (!short_floats(all, count + 1))
         return false;
@@ -134,7 +272,9 @@ static bool build(const struct attention *at, struct graph_op *out)
     out->k.flags = at->product->k.flags;
     out->k.input_count = count;
     out->k.output_count = 1;
-    out->k.u.attention = (struct kern_attention){ .scale = at->scale, .has_mask = at->mask != 0, .undefined = true };
+    out->k.u.attention = (struct kern_attention){ .scale = at->scale,
+                                                  .has_mask = at->mask_count != 0,
+                                                  .undefined = at->select_at == GRAPH_NONE };
     for (uint32_t t = 0; t <= count; t++) {
         out->k.tensors[t] = all[t].view;
         out->value[t] = all[t].value;
@@ -159,9 +299,18 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
     if (graph->ops[position]->dead || !find(graph, uses, position, &at) || !build(&at, &fused) ||
         !graph_op_may_sink(uses, at.scores, at.scores_at, position) || !pays(graph, options, &at, &fused))
         return false;
+    if (at.mask_count > 1)
+        add_masks(graph, &at, &fused);
+    if (graph->failed)
+        return false;
     graph_op_join(&fused, at.scores);
     graph_op_join(&fused, at.softmax);
     graph->ops[at.scores_at]->dead = graph->ops[at.softmax_at]->dead = true;
+    if (at.select_at != GRAPH_NONE) {
+        graph_op_join(&fused, graph->ops[at.test_at]);
+        graph_op_join(&fused, graph->ops[at.select_at]);
+        graph->ops[at.test_at]->dead = graph->ops[at.select_at]->dead = true;
+    }
     *graph->ops[position] = fused;
     if (!graph_uses_refresh(uses, position))
         graph->failed = true;

@@ -190,15 +190,17 @@ static void sum_out(struct onnx_builder *b, struct operand *o, uint64_t gone)
     o->mask &= ~gone;
 }
 
-/* The operand as [labels of a..., of b..., of c...], each group one dimension; absent labels and sizes of 1 are
- * broadcast, except for the labels of `own` groups, which are known to be complete then. */
+#define GROUPS 4
+
+/* The operand as [labels of a..., of b..., of c..., of d...], each group one dimension; absent labels and sizes of 1
+ * are broadcast, except for the labels of `own` groups, which are known to be complete then. */
 static struct onnx_value *grouped(struct onnx_builder *b, const struct einsum *e, const struct operand *o,
                                   const uint8_t *const *groups, const uint32_t *counts)
 {
     uint32_t packed[ONNX_RANK_MAX], strides[ONNX_RANK_MAX], rank = 0;
-    int64_t dims[ONNX_RANK_MAX], merged[3] = { 1, 1, 1 };
+    int64_t dims[ONNX_RANK_MAX], merged[GROUPS] = { 1, 1, 1, 1 };
     onnx_packed_strides(o->value->rank, o->value->dims, packed);
-    for (uint32_t g = 0; g < 3; g++) {
+    for (uint32_t g = 0; g < GROUPS; g++) {
         for (uint32_t i = 0; i < counts[g]; i++) {
             uint32_t at = 0;
             while (o->labels[at] != groups[g][i])
@@ -210,20 +212,43 @@ static struct onnx_value *grouped(struct onnx_builder *b, const struct einsum *e
             merged[g] *= e->sizes[groups[g][i]];
         }
     }
-    return onnx_as(b, onnx_view(b, o->value, rank, dims, strides), 3, merged);
+    return onnx_as(b, onnx_view(b, o->value, rank, dims, strides), GROUPS, merged);
 }
 
-/* Integers have no matrix product: [batch, m, 1, k] x [batch, 1, n, k], summed over k. */
+/* [batch, heads, m, k] x [batch, heads, n, k], summed over k. Integers have no matrix product. */
 static struct onnx_value *product(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *z)
 {
     if (!x || !z)
         return NULL;
-    if (x->type == ONNX_FLOAT || x->type == ONNX_DOUBLE || x->type == ONNX_FLOAT16 || x->type == ONNX_BFLOAT16)
-        return onnx_multiply(b, x, z, true);
-    int64_t left[4] = { x->dims[0], x->dims[1], 1, x->dims[2] }, right[4] = { z->dims[0], 1, z->dims[1], z->dims[2] };
+    int64_t dims[GROUPS] = { x->dims[0], x->dims[1], x->dims[2], z->dims[2] };
+    if (onnx_type_is_float(x->type)) {
+        struct onnx_value *in[3] = { x, z, NULL }, *y = onnx_temp(b, x->type, GROUPS, dims);
+        struct onnx_desc d[3];
+        if (!y)
+            return NULL;
+        DML_GEMM_OPERATOR_DESC desc = {
+            .ATensor = onnx_desc(b, &d[0], x),
+            .BTensor = onnx_desc(b, &d[1], z),
+            .OutputTensor = onnx_desc(b, &d[2], y),
+            .TransB = DML_MATRIX_TRANSFORM_TRANSPOSE,
+            .Alpha = 1.0f,
+        };
+        return onnx_emit(b, DML_OPERATOR_GEMM, &desc, in, 3, &y, 1) ? y : NULL;
+    }
+    const int64_t batch = x->dims[0] * x->dims[1];
+    int64_t left[4] = { batch, x->dims[2], 1, x->dims[3] }, right[4] = { batch, 1, z->dims[2], z->dims[3] };
     struct onnx_value *y =
         onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, onnx_as(b, x, 4, left), onnx_as(b, z, 4, right));
-    return onnx_reduced(b, DML_REDUCE_FUNCTION_SUM, y, &(UINT){ 3 }, 1);
+    return onnx_as(b, onnx_reduced(b, DML_REDUCE_FUNCTION_SUM, y, &(UINT){ 3 }, 1), GROUPS, dims);
+}
+
+/* How many of the shared labels are DirectML's first batch dimension: those before the last one that has a size, such
+ * as that of heads, so that transposed heads are views. */
+static uint32_t outer_count(const struct einsum *e, const uint8_t *shared, uint32_t count)
+{
+    while (count > 0 && e->sizes[shared[count - 1]] == 1)
+        count--;
+    return count ? count - 1 : 0;
 }
 
 /* x becomes the product of both, with the labels [shared and needed, of x, of z]. */
@@ -242,9 +267,11 @@ static bool join(struct onnx_builder *b, const struct einsum *e, struct operand 
         if ((x->mask | z->mask) >> l & 1)
             sets[set][counts[set]++] = l;
     }
-    const uint8_t *left[3] = { sets[0], sets[1], sets[3] }, *right[3] = { sets[0], sets[2], sets[3] };
-    struct onnx_value *y = product(b, grouped(b, e, x, left, (uint32_t[]){ counts[0], counts[1], counts[3] }),
-                                   grouped(b, e, z, right, (uint32_t[]){ counts[0], counts[2], counts[3] }));
+    const uint32_t outer = outer_count(e, sets[0], counts[0]), inner = counts[0] - outer;
+    const uint8_t *left[GROUPS] = { sets[0], sets[0] + outer, sets[1], sets[3] };
+    const uint8_t *right[GROUPS] = { sets[0], sets[0] + outer, sets[2], sets[3] };
+    struct onnx_value *y = product(b, grouped(b, e, x, left, (uint32_t[]){ outer, inner, counts[1], counts[3] }),
+                                   grouped(b, e, z, right, (uint32_t[]){ outer, inner, counts[2], counts[3] }));
     if (counts[0] + counts[1] + counts[2] > ONNX_RANK_MAX)
         return onnx_fail(b, "more than 8 dimensions are not supported");
     x->mask = 0;
@@ -272,14 +299,14 @@ static uint64_t needed_after(const struct einsum *e, const struct operand *opera
 static bool finish(struct onnx_builder *b, const struct onnx_node *n, const struct einsum *e, struct operand *o,
                    int32_t type)
 {
-    const uint8_t *groups[3] = { e->out.labels, NULL, NULL };
+    const uint8_t *groups[GROUPS] = { e->out.labels };
     int64_t dims[ONNX_RANK_MAX];
     sum_out(b, o, o->mask & ~needed_after(e, NULL, e->count));
     for (uint32_t i = 0; i < e->out.count; i++)
         dims[i] = e->sizes[e->out.labels[i]];
     if (!o->value)
         return false;
-    struct onnx_value *y = grouped(b, e, o, groups, (uint32_t[]){ e->out.count, 0, 0 });
+    struct onnx_value *y = grouped(b, e, o, groups, (uint32_t[GROUPS]){ e->out.count });
     return onnx_result_as(b, n, 0, onnx_convert(b, y, type), e->out.count, dims);
 }
 
