@@ -122,8 +122,8 @@ static bool pays(const struct graph *graph, const struct graph_options *options,
     return graph_view_equal(before, &after) && graph_op_as_fast(graph, options, host, fused);
 }
 
-/* The MAP op with its dimensions in the order in which input t lies in memory, such as pixels before channels; false if
- * they are, or if the result would lie in another order: writing that is a pass over memory of its own. */
+/* The MAP op with its dimensions in the order in which input t is stored, such as pixels before channels; false if
+ * they are, or if the result would be stored in another order: writing that is a pass over memory of its own. */
 static bool in_order_of(const struct graph_op *map, uint32_t t, struct graph_op *out)
 {
     const struct kern_view *from = &map->k.tensors[t];
