@@ -87,9 +87,9 @@ static void check_gelu(enum form form)
 static bool alike(float got, double want)
 {
     const float rounded = (float)want;
-    return isnan(rounded) ? isnan(got)
-                          : got == rounded ? !signbit(got) == !signbit(rounded)
-                                           : fabs(got - want) <= 4e-7 * fabs(want);
+    return isnan(rounded)   ? isnan(got)
+           : got == rounded ? !signbit(got) == !signbit(rounded)
+                            : fabs(got - want) <= 4e-7 * fabs(want);
 }
 
 /* x to a constant power: `product` if no power remains in the program. */
