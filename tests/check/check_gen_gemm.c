@@ -13,6 +13,17 @@ static void swap_last(struct kern_view *view)
     view->strides[n] = stride;
 }
 
+/* Columns are packed instead of rows. */
+static void transpose(struct kern_view *view)
+{
+    uint32_t sizes[KERN_RANK_MAX];
+    memcpy(sizes, view->sizes, sizeof(sizes));
+    sizes[view->rank - 2] = view->sizes[view->rank - 1];
+    sizes[view->rank - 1] = view->sizes[view->rank - 2];
+    kern_view_set_packed(view, view->type, view->rank, sizes);
+    swap_last(view);
+}
+
 /* A matrix per batch: packed rows or columns, or any layout; batches may share one. */
 static void matrix(struct check_rng *rng, struct kern_view *out, DML_TENSOR_DATA_TYPE type, uint32_t rank,
                    const uint32_t *batch, uint32_t rows, uint32_t columns)
@@ -211,6 +222,8 @@ void check_gen_gemm(struct check_rng *rng, struct check_case *out)
         check_view(rng, &y, type, rank, sizes);
     else
         kern_view_set_packed(&y, type, rank, sizes);
+    if (check_chance(rng, 4))
+        transpose(&y);
     if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
         check_half(rng, op, 2, &y);
     op->tensors[op->input_count] = y;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Constants of a single FLOAT32, FLOAT16 or FLOAT64 element are folded into the element-wise programs (and epilogues)
- * that read them. Sums and products with them become one multiply-add, x * x a square, and then a spelled-out GELU or
- * SWISH one operation. All steps are exact except for the last two, which may differ by rounding; divisions become
- * multiplications for powers of two only. */
+ * that read them. Sums and products with them become one multiply-add, small powers products, and then a spelled-out
+ * GELU or SWISH one operation, or the five by which kernels recognise GELU by tanh. Sums and products are exact; powers
+ * and activations may differ by rounding. Divisions become multiplications for powers of two only. */
 #include "graph/passes/pass.h"
 
 #include "base/half.h"
@@ -122,7 +122,7 @@ static bool has_inverse(float c)
     return isfinite(c) && fabsf(frexpf(c, &exponent)) == 0.5f && exponent > -120 && exponent < 120;
 }
 
-/* x * p + q for operations with a constant (adding -0 is the identity), x * x for squares. */
+/* x * p + q for operations with a constant (adding -0 is the identity). */
 static bool to_muladd(const struct graph_program *program, struct kern_map_inst *inst)
 {
     float left, right, p = 1, q = -0.0f;
@@ -132,10 +132,6 @@ static bool to_muladd(const struct graph_program *program, struct kern_map_inst 
     if (first == second)
         return false;
     float c = first ? left : right;
-    if (inst->code == KERN_MAP_POW && second && c == 2) {
-        *inst = (struct kern_map_inst){ KERN_MAP_MUL, F32, F32, { inst->src[0], inst->src[0] }, { { 0 } } };
-        return true;
-    }
     if (inst->code == KERN_MAP_MUL)
         p = c;
     else if (inst->code == KERN_MAP_DIV && second && has_inverse(c))
@@ -148,6 +144,51 @@ static bool to_muladd(const struct graph_program *program, struct kern_map_inst 
     } else
         return false;
     *inst = (struct kern_map_inst){ KERN_MAP_MULADD, F32, F32, { inst->src[first ? 1 : 0] }, { { p }, { q } } };
+    return true;
+}
+
+static struct kern_map_inst binary(uint8_t code, uint32_t a, uint32_t b)
+{
+    return (struct kern_map_inst){ code, F32, F32, { (uint8_t)a, (uint8_t)b }, { { 0 } } };
+}
+
+/* Makes room for `count` instructions before instruction `at`, which the caller fills in; false if there is none. */
+static bool insert(struct graph_program *program, uint32_t at, uint32_t count)
+{
+    struct kern_map *map = &program->map;
+    const uint32_t first = program->input_count + at;
+    if (map->inst_count + count > KERN_MAP_INST_MAX)
+        return false;
+    for (uint32_t i = at; i < map->inst_count; i++)
+        for (uint32_t s = 0; s < graph_map_arity(map->inst[i].code); s++)
+            if (map->inst[i].src[s] >= first)
+                map->inst[i].src[s] = (uint8_t)(map->inst[i].src[s] + count);
+    memmove(map->inst + at + count, map->inst + at, sizeof(map->inst[0]) * (map->inst_count - at));
+    if (map->store[0] >= first)
+        map->store[0] = (uint8_t)(map->store[0] + count);
+    map->inst_count = (uint8_t)(map->inst_count + count);
+    return true;
+}
+
+/* Powers by 2, 3, 4 and -1 as products and a quotient, which have the same values for infinities, zeros and NaN. Roots
+ * do not: the power of -0 by 1/2 is +0. */
+static bool to_product(struct graph_program *program, uint32_t i)
+{
+    struct kern_map_inst *inst = &program->map.inst[i];
+    const uint32_t x = inst->src[0];
+    float power;
+    if (inst->code != KERN_MAP_POW || inst->type != F32 || inst->to_type != F32 ||
+        !constant_of(program, inst->src[1], &power))
+        return false;
+    if (power == 2 || power == -1) {
+        *inst = power == 2 ? binary(KERN_MAP_MUL, x, x) : binary(KERN_MAP_RECIP, x, 0);
+        return true;
+    }
+    if ((power != 3 && power != 4) || !insert(program, i, 1))
+        return false;
+    const uint32_t square = program->input_count + i;
+    inst[0] = binary(KERN_MAP_MUL, x, x);
+    inst[1] = binary(KERN_MAP_MUL, square, power == 3 ? x : square);
     return true;
 }
 
@@ -232,6 +273,111 @@ static bool to_gate(const struct graph_program *program, double error, uint32_t 
     return true;
 }
 
+/* ---- GELU by tanh ------------------------------------------------------------------------------------------------ */
+
+#define DEGREE 3
+
+/* Coefficients of powers of a register; degree < 0: it is no such polynomial. */
+struct polynomial {
+    double c[DEGREE + 1];
+    int degree;
+};
+
+static struct polynomial polynomial_of_inst(const struct kern_map_inst *inst, const struct polynomial *a,
+                                            const struct polynomial *b)
+{
+    static const struct polynomial none = { { 0 }, -1 };
+    struct polynomial out = { { 0 }, a->degree };
+    if (inst->code == KERN_MAP_CONST)
+        return (struct polynomial){ { inst->imm[0].f32 }, 0 };
+    if (a->degree < 0 || (graph_map_arity(inst->code) > 1 && b->degree < 0))
+        return none;
+    if (inst->code == KERN_MAP_MULADD) {
+        for (int d = 0; d <= a->degree; d++)
+            out.c[d] = a->c[d] * inst->imm[0].f32;
+        out.c[0] += inst->imm[1].f32;
+    } else if (inst->code == KERN_MAP_ADD || inst->code == KERN_MAP_SUB) {
+        out.degree = BASE_MAX(a->degree, b->degree);
+        for (int d = 0; d <= out.degree; d++)
+            out.c[d] = inst->code == KERN_MAP_ADD ? a->c[d] + b->c[d] : a->c[d] - b->c[d];
+    } else if (inst->code == KERN_MAP_DIV && b->degree == 0) {
+        for (int d = 0; d <= a->degree; d++)
+            out.c[d] = a->c[d] / b->c[0];
+    } else if (inst->code == KERN_MAP_MUL && a->degree + b->degree <= DEGREE) {
+        out.degree = a->degree + b->degree;
+        for (int d = 0; d <= a->degree; d++)
+            for (int e = 0; e <= b->degree; e++)
+                out.c[d + e] += a->c[d] * b->c[e];
+    } else
+        return none;
+    return out;
+}
+
+/* Register `reg` as a polynomial of register x. */
+static struct polynomial polynomial_of(const struct graph_program *program, uint32_t reg, uint32_t x)
+{
+    struct polynomial regs[KERN_TENSORS_MAX + KERN_MAP_INST_MAX];
+    for (uint32_t r = 0; r <= reg; r++) {
+        const struct kern_map_inst *inst = inst_of(program, r);
+        regs[r] = (struct polynomial){ { 0, 1 }, r == x ? 1 : -1 };
+        if (inst && r != x)
+            regs[r] = polynomial_of_inst(inst, &regs[inst->src[0]], &regs[inst->src[1]]);
+    }
+    return regs[reg];
+}
+
+/* constant * x * s is x * sigmoid(x * (p + q * x * x)): s is that sigmoid, or 1 + tanh of half its operand. */
+static bool cubic_gate(const struct graph_program *program, double constant, uint32_t x, uint32_t s, float *p, float *q)
+{
+    const struct kern_map_inst *inst = inst_of(program, s);
+    double scale = 1;
+    if (inst && inst->code == KERN_MAP_MULADD && inst->imm[0].f32 == inst->imm[1].f32) {
+        constant *= 2 * (double)inst->imm[0].f32;
+        scale = 2;
+        inst = inst_of(program, inst->src[0]);
+    }
+    if (!inst || inst->code != (scale == 2 ? KERN_MAP_TANH : KERN_MAP_SIGMOID) || constant != 1)
+        return false;
+    const struct polynomial f = polynomial_of(program, inst->src[0], x);
+    *p = (float)(f.c[1] * scale);
+    *q = (float)(f.c[DEGREE] * scale);
+    return f.degree > 0 && f.c[0] == 0 && f.c[2] == 0 && isfinite(*p) && isfinite(*q);
+}
+
+/* Instruction i as the last of the five that read_cubic of kernels/core/epilogue.c matches, or as SWISH; only where the
+ * program gets shorter. */
+static bool to_cubic_gate(struct graph_program *program, uint32_t i)
+{
+    const struct kern_map_inst *inst = &program->map.inst[i];
+    const uint32_t reg = program->input_count + i;
+    struct factors f = { .constant = 1 };
+    float p, q;
+    if ((inst->code != KERN_MAP_MUL && inst->code != KERN_MAP_MULADD) || !inst_of(program, reg) ||
+        !take_factors(program, reg, &f) || f.count != 2)
+        return false;
+    const bool first = cubic_gate(program, f.constant, f.regs[0], f.regs[1], &p, &q);
+    if (!first && !cubic_gate(program, f.constant, f.regs[1], f.regs[0], &p, &q))
+        return false;
+    const uint8_t x = f.regs[first ? 0 : 1];
+    struct graph_program made = *program;
+    struct kern_map_inst *to = made.map.inst + i;
+    if (q == 0)
+        *to = (struct kern_map_inst){ KERN_MAP_SWISH, F32, F32, { x }, { { p } } };
+    else if (insert(&made, i, 4)) {
+        to[0] = binary(KERN_MAP_MUL, x, x);
+        to[1] = (struct kern_map_inst){ KERN_MAP_MULADD, F32, F32, { (uint8_t)reg }, { { q }, { p } } };
+        to[2] = binary(KERN_MAP_MUL, x, reg + 1);
+        to[3] = (struct kern_map_inst){ KERN_MAP_SIGMOID, F32, F32, { (uint8_t)(reg + 2) }, { { 0 } } };
+        to[4] = binary(KERN_MAP_MUL, x, reg + 3);
+    } else
+        return false;
+    graph_program_trim(&made);
+    if (made.map.inst_count >= program->map.inst_count)
+        return false;
+    *program = made;
+    return true;
+}
+
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
 
 static bool simplify(struct graph *graph, struct graph_program *program, double error)
@@ -241,9 +387,11 @@ static bool simplify(struct graph *graph, struct graph_program *program, double 
     if (changed)
         *program = without;
     for (uint32_t i = 0; i < program->map.inst_count; i++)
-        changed |= to_muladd(program, &program->map.inst[i]);
+        changed |= to_product(program, i) || to_muladd(program, &program->map.inst[i]);
     for (uint32_t i = 0; i < program->map.inst_count; i++)
         changed |= to_gate(program, error, program->input_count + i, &program->map.inst[i]);
+    for (uint32_t i = program->map.inst_count; i > 0; i--)
+        changed |= i <= program->map.inst_count && to_cubic_gate(program, i - 1);
     if (changed)
         graph_program_trim(program);
     return changed;

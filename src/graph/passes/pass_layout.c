@@ -4,7 +4,7 @@
  * access, and for those that element-wise ops, pooling, sums over all pixels and channel statistics connect to them or
  * to NHWC inputs and outputs. Each element has one position before and after, in all views. The gradient of a
  * convolution's weights is a convolution as well, whose image and filter are images with batch and channels
- * exchanged. */
+ * exchanged. Products, normalisations and element-wise ops may view the pixels as tokens, with the channels last. */
 #include "graph/passes/pass.h"
 
 #include <stdlib.h>
@@ -101,6 +101,56 @@ static struct kern_view with_groups(const struct kern_view *image, const struct 
     return result;
 }
 
+/* ---- tokens ------------------------------------------------------------------------------------------------------ */
+
+/* The offset or a dimension of a view of a plain image: in elements of the NHWC one. */
+static int64_t moved(const struct kern_view *whole, int64_t distance)
+{
+    const int64_t pixels = whole->strides[1], channels = whole->sizes[1], image = pixels * channels;
+    return distance / image * image + distance % image / pixels + distance % pixels * channels;
+}
+
+/* The view of a plain image in the NHWC one: each dimension must step through pixels, channels or images alone, and the
+ * last one through channels. */
+static bool tokens_of(const struct kern_view *whole, const struct kern_view *view, struct kern_view *out)
+{
+    const int64_t pixels = whole->strides[1], image = pixels * whole->sizes[1];
+    int64_t pixel = view->offset % pixels, channel = view->offset % image - pixel;
+    *out = *view;
+    if (view->type != whole->type || view->offset < 0)
+        return false;
+    for (uint32_t d = 0; d < view->rank; d++) {
+        const int64_t stride = view->strides[d], length = stride * (int64_t)(view->sizes[d] - 1);
+        if (view->sizes[d] < 2)
+            continue;
+        if (stride < 0 || (stride >= pixels && stride % pixels) || (stride >= image && stride % image))
+            return false;
+        if (stride < pixels)
+            pixel += length;
+        else if (stride < image)
+            channel += length;
+        out->strides[d] = moved(whole, stride);
+    }
+    out->offset = moved(whole, view->offset);
+    return pixel < pixels && channel < image && out->strides[view->rank - 1] == 1 && view->sizes[view->rank - 1] > 1;
+}
+
+/* Operand t is read or written as tokens, as fast in NHWC. */
+static bool reads_tokens(const struct layout *layout, const struct graph_op *op, uint32_t t, struct kern_view *out)
+{
+    const struct kern_view *whole = &layout->shape[op->value[t]];
+    const enum kern_kind kind = op->k.kind;
+    struct graph_op changed = *op;
+    if (!whole->rank || is_part(whole, &op->k.tensors[t]) ||
+        (kind != KERN_MAP && kind != KERN_MOVE && kind != KERN_NORM && (kind != KERN_GEMM || t == 1)) ||
+        !tokens_of(whole, &op->k.tensors[t], out))
+        return false;
+    changed.k.tensors[t] = *out;
+    return graph_op_as_fast(layout->graph, layout->options, op, &changed);
+}
+
+/* ---- groups ------------------------------------------------------------------------------------------------------ */
+
 /* Operand t as an image with the batch first, and whether the op has batch and channels exchanged. */
 static struct kern_view image_of(const struct layout *layout, const struct graph_op *op, uint32_t t, bool *out_swapped)
 {
@@ -153,6 +203,9 @@ static void refuse(struct layout *layout, const struct graph_op *op, uint32_t t)
 {
     uint32_t value = op->value[t];
     bool swapped = false;
+    struct kern_view tokens;
+    if (layout->graph->values[value].place == GRAPH_TEMP && reads_tokens(layout, op, t, &tokens))
+        return;
     const bool suitable = suits(layout, op, t);
     const struct kern_view image = suitable ? image_of(layout, op, t, &swapped) : op->k.tensors[t];
     if (layout->graph->values[value].place != GRAPH_TEMP || !suitable || (is_filter(op, t) && !swapped) ||
@@ -184,7 +237,8 @@ static void connect(struct layout *layout, const struct graph_op *op)
     for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++)
         last = last || (layout->refused[op->value[t]] && suits(layout, op, t) && is_last(&op->k.tensors[t]));
     for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++) {
-        if (layout->refused[op->value[t]])
+        struct kern_view tokens;
+        if (layout->refused[op->value[t]] || reads_tokens(layout, op, t, &tokens))
             continue;
         uint32_t group = find_group(layout, op->value[t]);
         if (first == GRAPH_NONE)
@@ -202,6 +256,9 @@ static bool permuted(struct layout *layout, const struct graph_op *op, struct gr
     for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++) {
         if (layout->refused[op->value[t]] || !layout->conv[find_group(layout, op->value[t])])
             continue;
+        any = true;
+        if (reads_tokens(layout, op, t, &out->k.tensors[t]))
+            continue;
         bool swapped;
         struct kern_view image = image_of(layout, op, t, &swapped);
         channels_last(&layout->shape[op->value[t]], &image);
@@ -209,7 +266,6 @@ static bool permuted(struct layout *layout, const struct graph_op *op, struct gr
         out->k.tensors[t] = swapped                   ? with_batch_as_channels(&image)
                             : image.rank != old->rank ? with_groups(&image, old)
                                                       : image;
-        any = true;
     }
     return any;
 }

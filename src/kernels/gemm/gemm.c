@@ -62,7 +62,8 @@ bool panel_finish_init(const struct kern_op *op, struct panel_finish *out)
     struct kern_epilogue epilogue;
     const struct kern_view *y = &op->tensors[op->input_count];
     *out = (struct panel_finish){ .type = y->type };
-    if (!is_plain(y, false) || !kern_epilogue_match(op, &support, &epilogue) ||
+    out->transposed = !is_plain(y, false) && y->type == DML_TENSOR_DATA_TYPE_FLOAT32 && y->strides[y->rank - 2] == 1;
+    if ((!is_plain(y, false) && !out->transposed) || !kern_epilogue_match(op, &support, &epilogue) ||
         (op->u.gemm.has_c && op->u.gemm.beta != 0 && !add_tensor(op, 2, op->u.gemm.beta, out)))
         return false;
     for (uint32_t i = 0; i < epilogue.count; i++) {

@@ -91,6 +91,7 @@ struct panel_finish {
     uint32_t tensor[PANEL_ADDS];
     uint32_t step[PANEL_ADDS]; /* between columns: 1, or 0 for one number per row */
     float factor[PANEL_ADDS];
+    bool transposed; /* adjacent rows of Y are adjacent elements: whole columns of a block are stored; FLOAT32 only */
     uint32_t code_count;
     struct kern_epilogue_step code[PANEL_CODES]; /* RELU, GELU, SWISH, SQRT */
 };

@@ -70,6 +70,8 @@ DENSE_INLINE void panel_finish_row(DML_TENSOR_DATA_TYPE type, const struct panel
     vec alpha = vec_set(p->call->op->u.gemm.alpha);
     void *const y = (void *)(uintptr_t)p->y[row];
     float values[PANEL_COLUMNS] = { 0 }, *out = direct ? (float *)y + column : values;
+    if (finish->transposed)
+        out = (float *)(uintptr_t)sums;
     for (uint32_t c = 0; c < count; c += VEC) {
         vec value = vec_load(sums + c) * alpha;
         for (uint32_t t = 0; t < finish->count; t++) {
@@ -83,7 +85,7 @@ DENSE_INLINE void panel_finish_row(DML_TENSOR_DATA_TYPE type, const struct panel
     }
     for (uint32_t i = 0; i < finish->code_count; i++)
         panel_activate(finish->code[i].code, finish->code[i].p, finish->code[i].q, out);
-    for (uint32_t c = 0; !direct && c < count; c += VEC)
+    for (uint32_t c = 0; !direct && !finish->transposed && c < count; c += VEC)
         vec_store_some(type, y, column + c, vec_load(values + c), whole ? VEC : count - c);
 }
 
@@ -108,6 +110,31 @@ static void panel_finish_tile(const struct panel *p, uint32_t row, uint32_t rows
             VEC_BY_TYPE(p->finish.type, panel_finish_row, p, row + m, column, PANEL_COLUMNS, sums + m * PANEL_COLUMNS);
         else
             VEC_BY_TYPE(p->finish.type, panel_finish_row, p, row + m, column, count, sums + m * PANEL_COLUMNS);
+    }
+}
+
+#define RUN 16 /* rows: a cache line of a column */
+
+/* Results of transposed rows, which replaced the sums. Whole lines: those of one column after another may share a set
+ * of the caches. */
+static void panel_store_columns(const struct panel *p, uint32_t panel)
+{
+    const struct kern_op *op = p->call->op;
+    const struct kern_view *y = &op->tensors[op->input_count];
+    const int64_t step = y->strides[y->rank - 1];
+    const uint32_t column = panel * PANEL_COLUMNS, count = BASE_MIN(p->shape.n - column, PANEL_COLUMNS);
+    for (uint32_t m = p->from, run; m < p->to; m += run) {
+        float *out = (float *)(uintptr_t)p->y[m] + column * step;
+        const float *sums = p->sums + m * PANEL_COLUMNS;
+        for (run = 1; run < BASE_MIN(p->to - m, RUN) && p->y[m + run] == (const float *)p->y[m] + run;)
+            run++;
+        for (uint32_t c = 0; run == RUN && c < count; c++)
+#pragma GCC unroll 16
+            for (uint32_t i = 0; i < RUN; i++)
+                out[c * step + i] = sums[i * PANEL_COLUMNS + c];
+        for (uint32_t c = 0; run < RUN && c < count; c++)
+            for (uint32_t i = 0; i < run; i++)
+                out[c * step + i] = sums[i * PANEL_COLUMNS + c];
     }
 }
 
@@ -155,7 +182,8 @@ static void panel_fetch_ends(const struct panel *p, uint32_t row, uint32_t rows,
     const uint64_t column = (uint64_t)panel * PANEL_COLUMNS * p->shape.element;
     for (uint32_t m = row; m < row + rows; m++)
         for (uint32_t i = 0; i < PANEL_COLUMNS * p->shape.element; i += 64) {
-            __builtin_prefetch((const char *)p->y[m] + column + i, 1, 3);
+            if (!p->finish.transposed)
+                __builtin_prefetch((const char *)p->y[m] + column + i, 1, 3);
             for (uint32_t t = 0; t < p->finish.count; t++)
                 __builtin_prefetch((const char *)p->adds[t][m] + (column + i) * p->finish.step[t], 0, 3);
         }
@@ -178,8 +206,9 @@ static void panel_part_rows(const struct panel *p, const struct gemm_tile_part *
     bool finish = k0 + part->depth == p->shape.k && p->direct;
     for (uint32_t m = p->from; m < p->to; m += PANEL_ROWS) {
         uint32_t rows = BASE_MIN(p->to - m, PANEL_ROWS);
-        float *sums =
-            finish && !part->add ? p->sums : p->sums + m * PANEL_COLUMNS; /* these sums are not needed any more */
+        float *sums = finish && !part->add && !p->finish.transposed
+                          ? p->sums
+                          : p->sums + m * PANEL_COLUMNS; /* these sums are not needed any more */
         if (finish)
             panel_fetch_ends(p, m, rows, panel);
         VEC_BY_TYPE(type, gemm_tile_rows, rows, part, p->a + m, k0, sums, next);
@@ -215,6 +244,8 @@ static void panel_multiply(const struct panel *p, uint32_t panel)
     }
     if (!p->direct)
         panel_finish_rows(p, panel);
+    else if (p->finish.transposed)
+        panel_store_columns(p, panel);
 }
 
 static void panel_run(const struct kern_call *call, uint64_t begin, uint64_t end)
@@ -223,8 +254,8 @@ static void panel_run(const struct kern_call *call, uint64_t begin, uint64_t end
     uint64_t loaded = UINT64_MAX;
     panel_shape_init(call->op, PANEL_COLUMNS, &p.shape);
     p.direct = panel_finish_init(call->op, &p.finish);
-    p.plain = !p.finish.count && !p.finish.code_count && p.finish.type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
-              call->op->u.gemm.alpha == 1;
+    p.plain = !p.finish.transposed && !p.finish.count && !p.finish.code_count &&
+              p.finish.type == DML_TENSOR_DATA_TYPE_FLOAT32 && call->op->u.gemm.alpha == 1;
     p.cached = (uint64_t)p.shape.panels * PANEL_COLUMNS * p.shape.k * p.shape.element <= PANEL_CACHED;
     p.sums = (float *)((char *)call->worker_scratch + p.shape.sums);
     if (!p.direct) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The GEMM of struct gemm_plain (gemm_plain.h). */
 #include "kernels/core/isa.h"
+#include "kernels/gemm/blocked_gemm.h"
 #include "kernels/gemm/gemm_block.h"
 #include "kernels/gemm/gemm_plain.h"
 
@@ -8,7 +9,7 @@ struct plain_run {
     struct gemm_plain p;
     const struct kern_call *call;
     float *a, *b, *c;
-    void *epilogue;
+    struct blocked_gemm_end end;
     int64_t a_at, b_at, a_row, a_step, b_row, b_step; /* of the batch */
     uint32_t at[KERN_RANK_MAX];                       /* the block's first row in Y */
     uint32_t rows, columns;
@@ -94,8 +95,9 @@ static void finish(const struct plain_run *r, uint32_t column)
             memcpy(to + i * r->p.y_row, sums, r->columns * sizeof(float));
             continue;
         }
-        gemm_scale(r->call, at, r->columns, false, sums);
-        dense_finish_f32(r->call, r->epilogue, at, r->columns, sums);
+        if (!r->end.in_steps)
+            gemm_scale(r->call, at, r->columns, false, sums);
+        blocked_gemm_end_floats(&r->end, at, r->columns, sums, KERN_ISA_TABLE(blocked_gemm_end_row_));
     }
 }
 
@@ -123,7 +125,10 @@ static void plain_run(const struct kern_call *call, uint64_t begin, uint64_t end
     r.a = (float *)call->worker_scratch + r.p.a;
     r.b = (float *)call->worker_scratch + r.p.b;
     r.c = (float *)call->worker_scratch + r.p.c;
-    r.epilogue = (float *)call->worker_scratch + r.p.epilogue;
+    if (!r.p.direct) {
+        blocked_gemm_end_init(call, (float *)call->worker_scratch + r.p.epilogue, NULL, &r.end);
+        blocked_gemm_end_in_steps(&r.end);
+    }
     for (uint64_t unit = begin, count; unit < end; unit += count) {
         const uint64_t panel = unit % r.p.panels, block = unit / r.p.panels;
         const uint32_t column = (uint32_t)panel * GEMM_PLAIN_COLUMNS;

@@ -43,6 +43,13 @@ static bool is_shared(const struct kern_reductions *groups, uint32_t t, bool pre
            (same && groups->inner.strides[t][0] == 1 && kern_reduction_in_place(groups->call->op->tensors[t].type));
 }
 
+bool kern_reduction_dense_in_block(const struct kern_reductions *groups)
+{
+    const struct kern_op *op = groups->call->op;
+    return op->kind == KERN_NORM && !groups->direct && op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
+           groups->inner.strides[0][0] == 1;
+}
+
 bool kern_reduction_dense_lines(const struct kern_reductions *groups)
 {
     const struct kern_op *op = groups->call->op;
@@ -51,8 +58,10 @@ bool kern_reduction_dense_lines(const struct kern_reductions *groups)
     const DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
     if (op->kind == KERN_REDUCE)
         return is_reduced(groups);
-    if (!groups->direct || groups->columns || groups->inner.rank > 1 || groups->inner.count < DENSE_LEAST ||
-        groups->inner.count > DENSE_MOST || op->tensors[y].type != type)
+    if (groups->columns || groups->inner.rank > 1 || groups->inner.count < DENSE_LEAST ||
+        groups->inner.count > DENSE_MOST)
+        return false;
+    if (!kern_reduction_dense_in_block(groups) && (!groups->direct || op->tensors[y].type != type))
         return false;
     if (op->kind == KERN_SOFTMAX)
         return op->u.softmax.mode == KERN_SOFTMAX_PLAIN;
@@ -99,5 +108,11 @@ uint32_t kern_reduction_dense_run(const struct kern_reductions *groups, uint64_t
     lines.use_mean = norm->use_mean;
     lines.use_variance = norm->use_variance;
     lines.epsilon = norm->epsilon;
+    if (kern_reduction_dense_in_block(groups)) {
+        lines.y = groups->scratch->block;
+        lines.y_apart = (int64_t)groups->inner.count;
+        lines.stream = false;
+        lines.count = BASE_MIN(count, groups->scratch->block_length / lines.length);
+    }
     return groups->isa->norm_lines(&lines);
 }

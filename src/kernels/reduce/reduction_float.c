@@ -121,6 +121,18 @@ static bool is_direct(const struct kern_op *op, const struct kern_iterator *line
     return true;
 }
 
+/* Kernels compute several neighbouring lines at a time: where few are neighbours in X, the order of their results. */
+static void order_by_results(struct kern_reductions *groups, const struct kern_op *op)
+{
+    struct kern_iterator outer;
+    if (groups->inner.rank > 1 || groups->outer.sizes[groups->outer.rank - 1] >= KERN_REDUCTION_SHORT_LEAST)
+        return;
+    kern_iterator_init(&outer, op, kern_reduction_tensors, op->input_count + 1, ~kern_reduction_axes(op),
+                       op->input_count);
+    if (outer.sizes[outer.rank - 1] > groups->outer.sizes[groups->outer.rank - 1])
+        groups->outer = outer;
+}
+
 /* All but call, isa and scratch. */
 static void layout(struct kern_reductions *groups, const struct kern_op *op)
 {
@@ -132,6 +144,8 @@ static void layout(struct kern_reductions *groups, const struct kern_op *op)
     kern_reduction_iterators(op, row_major, &groups->outer, &groups->inner);
     groups->columns = !product && kern_reduction_in_place(op->tensors[0].type) &&
                       kern_reduction_in_columns(&groups->outer, &groups->inner);
+    if (!groups->columns && op->output_count == 1)
+        order_by_results(groups, op);
     groups->direct = is_direct(op, groups->columns ? &groups->outer : &groups->inner);
     groups->nan = op->kind == KERN_REDUCE && op->u.reduce.nan;
     groups->stream = kern_streams(&op->tensors[op->input_count]);
@@ -549,6 +563,8 @@ void kern_reduction_float_run(const struct kern_call *call, const struct kern_re
     for (uint32_t width; begin < end; begin += width) {
         uint64_t left = BASE_MIN(end - begin, kern_iterator_row_left(&groups.outer, begin));
         width = dense ? kern_reduction_dense_run(&groups, begin, (uint32_t)BASE_MIN(left, UINT32_MAX)) : 0;
+        if (width && kern_reduction_dense_in_block(&groups))
+            store_block(&groups, begin, 0, (const uint32_t[]){ width, 1, (uint32_t)groups.inner.count });
         if (width)
             continue;
         if (lines && left >= KERN_REDUCTION_SHORT_LEAST) {

@@ -22,6 +22,9 @@ void kern_reduction_short_tile(const struct kern_reductions *groups, uint64_t fi
 
 /* Whether these groups are dense lines of softmax or normalisation that are computed line by line. */
 bool kern_reduction_dense_lines(const struct kern_reductions *groups);
+/* Normalised lines are left in scratch->block, one behind the other: their results are not dense FLOAT32, or an
+ * epilogue follows. */
+bool kern_reduction_dense_in_block(const struct kern_reductions *groups);
 /* Those from group `first` on, of which `count` are neighbours in the outer iterator's last dimension: the number of
  * lines before one that must be computed otherwise. */
 uint32_t kern_reduction_dense_run(const struct kern_reductions *groups, uint64_t first, uint32_t count);
