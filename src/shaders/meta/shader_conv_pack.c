@@ -3,6 +3,8 @@
  * that are (conv_pack.cu). */
 #include "shaders/meta/shader_conv_meta.h"
 
+#include "base/parallel.h"
+
 #define ALIGN 256
 
 bool shader_conv_is_wide(const struct kern_view *view, int64_t vector)
@@ -230,23 +232,39 @@ u64 shader_conv_pack_place(const struct kern_op *op, const struct conv_planes *p
 }
 
 /* W, of FLOAT16 elements. */
+struct packing {
+    const uint16_t *from;
+    uint16_t *to;
+    struct conv_params conv, packed;
+    int plane; /* input channels of a plane of the window */
+};
+
+/* Of output channels, in vectors of input channels. */
+static void pack_filters(void *context, size_t begin, size_t end, unsigned worker)
+{
+    const struct packing *packing = context;
+    const struct conv_params *conv = &packing->conv, *packed = &packing->packed;
+    (void)worker;
+    for (size_t out = begin; out < end; out++)
+        for (uint32_t i = 0; i < conv->by_window.size; i++) {
+            const int tap = (int)i / (int)conv->by_plane.size, row = (int)i / conv->kernel[2] % conv->kernel[1],
+                      column = (int)i % conv->kernel[2];
+            uint16_t *to = packing->to + (int64_t)out * packed->w[0] + row * packed->w[3] + column * packed->w[4] +
+                           tap * packing->plane;
+            const uint16_t *from = packing->from + (int64_t)out * conv->w[0] + (int64_t)tap * conv->w[2] +
+                                   (int64_t)row * conv->w[3] + (int64_t)column * conv->w[4];
+            for (uint32_t c = 0; c < conv->in_group; c++)
+                to[c] = from[(int64_t)c * conv->w[1]];
+        }
+}
+
 void shader_conv_meta_pack(const struct kern_op *op, const void *source, void *packed)
 {
     struct conv_planes planes;
-    const uint16_t *from = source;
     shader_conv_planes(op, &planes);
-    const struct conv_params conv = planes.conv;
+    struct packing packing = { .from = source, .to = packed, .conv = planes.conv };
     shader_conv_pack(op, &planes);
-    const int plane = (int)(planes.conv.in_group / planes.taps);
-    for (uint32_t out = 0; out < conv.out_channels; out++)
-        for (uint32_t i = 0; i < conv.by_window.size; i++) {
-            const int tap = (int)i / (int)conv.by_plane.size, row = (int)i / conv.kernel[2] % conv.kernel[1],
-                      column = (int)i % conv.kernel[2];
-            const int64_t to =
-                (int64_t)out * planes.conv.w[0] + row * planes.conv.w[3] + column * planes.conv.w[4] + tap * plane;
-            const int64_t at = (int64_t)out * conv.w[0] + (int64_t)tap * conv.w[2] + (int64_t)row * conv.w[3] +
-                               (int64_t)column * conv.w[4];
-            for (uint32_t c = 0; c < conv.in_group; c++)
-                ((uint16_t *)packed)[to + c] = from[at + (int64_t)c * conv.w[1]];
-        }
+    packing.packed = planes.conv;
+    packing.plane = (int)(planes.conv.in_group / planes.taps);
+    base_parallel_for(packing.conv.out_channels, 1, pack_filters, &packing);
 }
