@@ -95,20 +95,3 @@ static __device__ __forceinline__ float meta_step_run(u32 code, float a, float b
         return meta_curve(code, a, p);
     }
 }
-
-/* The element of the result that is y_at elements from its first one, in this channel. */
-static __device__ __forceinline__ float meta_epilogue_run(const struct meta_epilogue &e, float value, i64 y_at, i32 channel)
-{
-    for (u32 i = 0; i < e.count; i++) {
-        const struct meta_step &s = e.steps[i];
-        float b = s.p;
-        if (s.type) {
-            const i64 at = s.place == META_PLACE_RESULT    ? y_at
-                           : s.place == META_PLACE_CHANNEL ? (i64)channel * s.stride
-                                                           : 0;
-            b = meta_load(e.operands[i], s.type, at);
-        }
-        value = meta_step_run(s.code, value, b, s.p, s.q);
-    }
-    return value;
-}

@@ -72,7 +72,7 @@ static const char *epilogue_unsupported(const struct kern_op *op, uint32_t depth
 {
     struct kern_epilogue epilogue;
     i32 strides[4];
-    const char *found = shader_meta_steps_unsupported(op);
+    const char *found = shader_meta_steps_unsupported(op, false);
     if (found || !op->epilogue)
         return found;
     shader_epilogue_match(op, &epilogue);

@@ -412,7 +412,7 @@ const char *shader_gemm_meta_unsupported(const struct kern_op *op)
     const struct product product = product_of(op);
     if (!choose(op, &product))
         return "no metacommand for operands with these strides, or it is not faster";
-    return shader_meta_steps_unsupported(op);
+    return shader_meta_steps_unsupported(op, false);
 }
 
 void shader_gemm_meta_plan(const struct kern_op *op, struct shader_work *out)

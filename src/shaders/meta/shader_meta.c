@@ -91,7 +91,7 @@ static bool type_fits(DML_TENSOR_DATA_TYPE type, bool bytes)
            type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
 }
 
-const char *shader_meta_steps_unsupported(const struct kern_op *op)
+const char *shader_meta_steps_unsupported(const struct kern_op *op, bool bytes)
 {
     struct kern_epilogue epilogue;
     const char *reason = shader_epilogue_unsupported(op);
@@ -100,38 +100,22 @@ const char *shader_meta_steps_unsupported(const struct kern_op *op)
     shader_epilogue_match(op, &epilogue);
     for (uint32_t i = 0; i < epilogue.count; i++)
         if (!codes[epilogue.step[i].code] ||
-            (epilogue.step[i].tensor && !type_fits(op->tensors[epilogue.step[i].tensor].type, false)))
+            (epilogue.step[i].tensor && !type_fits(op->tensors[epilogue.step[i].tensor].type, bytes)))
             return "no metacommand with this epilogue";
     return NULL;
-}
-
-static const char *unsupported_of(const struct kern_op *op, uint32_t channel, bool bytes)
-{
-    struct kern_epilogue epilogue;
-    const char *reason = shader_epilogue_unsupported(op);
-    if (reason || !op->epilogue)
-        return reason;
-    shader_epilogue_match(op, &epilogue);
-    for (uint32_t i = 0; i < epilogue.count; i++) {
-        if (!codes[epilogue.step[i].code])
-            return "no metacommand with this epilogue";
-        if (!epilogue.step[i].tensor)
-            continue;
-        if (!type_fits(op->tensors[epilogue.step[i].tensor].type, bytes) ||
-            shader_meta_is_strided(op, channel, epilogue.step[i].tensor))
-            return "no metacommand with this epilogue";
-    }
-    return NULL;
-}
-
-const char *shader_meta_epilogue_unsupported(const struct kern_op *op, uint32_t channel)
-{
-    return unsupported_of(op, channel, false);
 }
 
 const char *shader_meta_bytes_unsupported(const struct kern_op *op, uint32_t channel)
 {
-    return unsupported_of(op, channel, true);
+    struct kern_epilogue epilogue;
+    const char *reason = shader_meta_steps_unsupported(op, true);
+    if (reason || !op->epilogue)
+        return reason;
+    shader_epilogue_match(op, &epilogue);
+    for (uint32_t i = 0; i < epilogue.count; i++)
+        if (epilogue.step[i].tensor && shader_meta_is_strided(op, channel, epilogue.step[i].tensor))
+            return "no metacommand with this epilogue";
+    return NULL;
 }
 
 void shader_meta_epilogue_write(const struct kern_op *op, uint32_t channel, const struct shader_place *places,

@@ -15,15 +15,14 @@ void shader_meta_add(struct shader_work *work, enum shader_meta meta, const uint
 u64 shader_meta_place(const struct shader_place *place);
 u64 shader_meta_place_at(const struct shader_place *place, uint64_t bytes);
 
-/* Why the op's epilogue is not one of struct meta_epilogue, else NULL. Dimension `channel` of the result has its
- * channels. */
-const char *shader_meta_epilogue_unsupported(const struct kern_op *op, uint32_t channel);
-/* Whether an operand of the epilogue has META_PLACE_STRIDED. */
+/* Why the op's epilogue is not one of struct meta_epilogue, with operands of any strides, else NULL. bytes: of bytes,
+ * too.
+ */
+const char *shader_meta_steps_unsupported(const struct kern_op *op, bool bytes);
+/* Whether an operand of the epilogue has META_PLACE_STRIDED. Dimension `channel` of the result has its channels. */
 bool shader_meta_is_strided(const struct kern_op *op, uint32_t channel, uint32_t tensor);
-/* The same as the first for kernels whose epilogues support bytes as well. */
+/* For kernels whose epilogues support bytes, and no such operands. */
 const char *shader_meta_bytes_unsupported(const struct kern_op *op, uint32_t channel);
-/* The same for kernels whose epilogues support operands of any strides. */
-const char *shader_meta_steps_unsupported(const struct kern_op *op);
 /* Strides of META_PLACE_STRIDED are left to the caller. */
 void shader_meta_epilogue_write(const struct kern_op *op, uint32_t channel, const struct shader_place *places,
                                 struct meta_epilogue *out);
