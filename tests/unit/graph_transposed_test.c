@@ -29,8 +29,8 @@ static void make_network(struct graph *graph, const struct net *net)
     struct graph_operand x = make4(graph, GRAPH_INPUT, 0, 2, CHANNELS, LENGTH, LENGTH);
     struct graph_operand more = make4(graph, GRAPH_INPUT, 1, 2, CHANNELS, h, w);
     const uint32_t *sizes = SIZES(CHANNELS, CHANNELS / net->groups, net->window[0], net->window[1]);
-    struct graph_operand filter = net->fixed ? make_constant(graph, 4, sizes, -0.5f, 0.0117f)
-                                             : make_value(graph, GRAPH_INPUT, 2, F32, 4, sizes);
+    struct graph_operand filter =
+        net->fixed ? make_constant(graph, 4, sizes, -0.5f, 0.0117f) : make_value(graph, GRAPH_INPUT, 2, F32, 4, sizes);
     struct graph_operand point = make_constant(graph, 4, SIZES(CHANNELS, CHANNELS, 1, 1), -0.3f, 0.041f);
     struct graph_operand bias = make_constant(graph, 4, SIZES(1, CHANNELS, 1, 1), -1, 0.7f);
     struct graph_operand y = make4(graph, GRAPH_OUTPUT, 0, 2, CHANNELS, h, w), values[4];
@@ -116,7 +116,8 @@ int main(void)
         { { 5, 5 }, { 3, 2 }, { 2, 3 }, { 1, 2 }, { 0, 0 }, 2, false, true, true, false, false, 6 },
         { { 5, 5 }, { 3, 2 }, { 2, 3 }, { 5, 7 }, { 2, 1 }, 1, true, false, false, true, false, 6 },
         { { 4, 6 }, { 4, 3 }, { 1, 1 }, { 0, 0 }, { 0, 0 }, 1, false, true, false, false, true, 4 }, /* merged */
-        { { 4, 2 }, { 4, 2 }, { 1, 1 }, { 0, 0 }, { 0, 0 }, 1, true, true, true, true, true, 8 }, /* the residual is NCHW */
+        { { 4, 2 }, { 4, 2 }, { 1, 1 }, { 0, 0 }, { 0, 0 }, 1, true, true, true, true, true, 8 },    /* the residual is
+                                                                                                        NCHW */
         { { 1, 1 }, { 2, 2 }, { 1, 1 }, { 0, 0 }, { 0, 0 }, 1, false, true, false, true, true, 0 },
         { { 9, 9 }, { 9, 8 }, { 1, 1 }, { 0, 0 }, { 0, 0 }, 1, false, true, false, true, true, 0 }, /* too many */
         { { 8, 8 }, { 8, 8 }, { 1, 1 }, { 0, 0 }, { 0, 0 }, 4, false, false, true, false, true, 64 },

@@ -18,6 +18,9 @@ typedef HRESULT graph_pass_fn(struct graph *graph, const struct graph_options *o
 #include "graph/passes/passes.def"
 #undef PASS
 
+/* Pass transposed replaces the op, if kernels accept the convolutions that it becomes. */
+bool graph_splits_transposed(const struct graph_op *op);
+
 /* ---- ranks of kernels (priority.c) ---- */
 
 /* From now on priorities are remembered, in graph->priorities: options stay the same until that is NULL again. */

@@ -281,24 +281,24 @@ static bool permutes_well(const struct layout *layout, const struct graph_op *op
     return after < before || (after == before && is_last(&op->k.tensors[op->k.input_count]));
 }
 
-/* Kernels pack filters, passes filters and transposed reorder constant and transposed ones; 1x1 filters are in both
- * orders. */
+/* Kernels pack filters, pass filters reorders constant ones; 1x1 filters are in both orders. */
 static bool filter_follows(const struct layout *layout, const struct graph_op *op)
 {
     const struct kern_view *w = &op->k.tensors[1];
     uint64_t taps = 1;
     for (uint32_t d = 2; d < w->rank; d++)
         taps *= w->sizes[d];
-    const uint32_t passes = layout->options->backend->passes;
-    return !(passes & GRAPH_PASS_BIT(filters)) || taps == 1 ||
-           (op->k.u.conv.transposed ? (passes & GRAPH_PASS_BIT(transposed)) != 0
-                                    : layout->graph->values[op->value[1]].place == GRAPH_CONSTANT);
+    return !(layout->options->backend->passes & GRAPH_PASS_BIT(filters)) || taps == 1 ||
+           (layout->graph->values[op->value[1]].place == GRAPH_CONSTANT && !op->k.u.conv.transposed);
 }
 
-/* If a convolution would lose its kernel, its whole group keeps its layout. */
+/* If a convolution would lose its kernel, its whole group keeps its layout. Pass transposed chooses another one. */
 static void veto(struct layout *layout, const struct graph_op *op)
 {
+    const uint32_t passes = layout->options->backend->passes & ~layout->options->disabled_passes;
     struct graph_op changed;
+    if ((passes & GRAPH_PASS_BIT(transposed)) && graph_splits_transposed(op))
+        return;
     if (op->k.kind != KERN_CONV || !permuted(layout, op, &changed) ||
         (filter_follows(layout, op) && permutes_well(layout, op, &changed)))
         return;

@@ -29,7 +29,6 @@ struct search {
     const struct graph_options *options;
     struct graph_uses uses;
     const struct graph_op *conv;
-    bool fixed; /* the filter */
 };
 
 static uint32_t greatest_divisor(uint32_t a, uint32_t b)
@@ -68,7 +67,7 @@ static bool phase_of(const struct kern_op *op, uint32_t d, uint32_t first, struc
     return true;
 }
 
-static bool suits(struct search *s, const struct graph_op *op)
+static bool suits(const struct graph_op *op)
 {
     const struct kern_conv *conv = &op->k.u.conv;
     if (op->k.kind != KERN_CONV || op->dead || !conv->transposed || conv->integer || op->k.output_count != 1 ||
@@ -85,9 +84,7 @@ static bool suits(struct search *s, const struct graph_op *op)
             if (op->k.tensors[t].rank != y->rank || op->k.tensors[t].sizes[2 + d] != y->sizes[2 + d])
                 return false;
     }
-    s->conv = op;
-    s->fixed = graph_value_fixed(s->graph, s->options, op->value[1]);
-    return (!s->fixed || graph_operand_fits(s->graph, op, 1)) && !graph_op_reads(op, op->value[op->k.input_count]);
+    return !graph_op_reads(op, op->value[op->k.input_count]);
 }
 
 /* ---- the parts ---- */
@@ -230,8 +227,7 @@ static bool copy(const struct search *s, uint32_t at, const struct kern_view *fr
     }
     const struct context c = { *from };
     const uint32_t values[] = { before, made.value };
-    return graph_derive(s->graph,
-                        &(struct graph_derivation){ "transposed", run_copy, &c, sizeof(c), 1, 1, values });
+    return graph_derive(s->graph, &(struct graph_derivation){ "transposed", run_copy, &c, sizeof(c), 1, 1, values });
 }
 
 /* With NHWC images, shaders read the filter in the same order (pass filters): its input channels become innermost. */
@@ -262,7 +258,9 @@ static bool fill_operands(const struct search *s, uint32_t at, const struct part
     if (!op->k.u.conv.has_bias || part->merged == 1)
         return true;
     const struct kern_view *bias = &s->conv->k.tensors[2];
-    struct kern_view repeated = { bias->type, 2, { part->merged, bias->sizes[1] }, { 0, bias->strides[1] }, bias->offset };
+    struct kern_view repeated = {
+        bias->type, 2, { part->merged, bias->sizes[1] }, { 0, bias->strides[1] }, bias->offset
+    };
     return copy(s, at, &repeated, 2, op);
 }
 
@@ -293,13 +291,25 @@ static bool parts_of(const struct search *s, struct part *out, uint32_t *out_cou
     return true;
 }
 
+bool graph_splits_transposed(const struct graph_op *op)
+{
+    const struct search s = { .conv = op };
+    struct part parts[PHASES_MAX];
+    uint32_t count;
+    return suits(op) && parts_of(&s, parts, &count);
+}
+
 static bool replace(struct search *s, uint32_t at)
 {
     struct graph *graph = s->graph;
-    const struct graph_op old = *s->conv;
+    const struct graph_op old = *graph->ops[at];
     struct part parts[PHASES_MAX];
     struct graph_op made;
     uint32_t count;
+    s->conv = &old;
+    for (uint32_t t = 1; t < 2u + old.k.u.conv.has_bias; t++)
+        if (graph_value_fixed(graph, s->options, old.value[t]) && !graph_operand_fits(graph, &old, t))
+            return false;
     if (!parts_of(s, parts, &count))
         return false;
     for (uint32_t i = 0; i < count; i++) {
@@ -307,7 +317,6 @@ static bool replace(struct search *s, uint32_t at)
         if (!graph_op_no_worse(graph, s->options, &old, &made))
             return false;
     }
-    s->conv = &old;
     for (uint32_t i = 0; i < count; i++) {
         build(s, &parts[i], &made);
         if (!fill_operands(s, at, &parts[i], &made))
@@ -331,7 +340,7 @@ HRESULT graph_pass_transposed(struct graph *graph, const struct graph_options *o
     bool ok = graph_uses_init(&s.uses, graph);
     const uint32_t count = graph->op_count;
     for (uint32_t i = 0; ok && !graph->failed && i < count; i++)
-        *changed |= suits(&s, graph->ops[i]) && replace(&s, i);
+        *changed |= suits(graph->ops[i]) && replace(&s, i);
     graph_uses_finish(&s.uses);
     return ok && !graph->failed ? S_OK : E_OUTOFMEMORY;
 }
