@@ -467,7 +467,7 @@ void shader_gemm_meta_write(const struct kern_op *op, uint32_t index, const stru
 bool shader_gemm_meta_waits(const struct kern_op *op)
 {
     struct product product;
-    return !takes_packed(plan(op, &product));
+    return !takes_packed(plan(op, &product)) || shader_meta_may_wait(op);
 }
 
 /* ---- packing ---- */

@@ -30,7 +30,9 @@ void shader_meta_epilogue_write(const struct kern_op *op, uint32_t channel, cons
 /* Of the device that the op is planned for; those of an H100 SXM or H200 where they are not known. */
 uint32_t shader_multiprocessors(const struct kern_op *op);
 
-/* Whether the kernel that gemm_meta selects for the op supports chains. */
+/* Memory of a chain's results is not reused within it: large ones would take more time in caches than barriers cost. */
+bool shader_meta_may_wait(const struct kern_op *op);
+/* Whether the kernel that gemm_meta selects for the op supports chains, if it takes one dispatch. */
 bool shader_gemm_meta_waits(const struct kern_op *op);
 
 /* For tests: another than the best kernel for GEMM; 0: the best. */
