@@ -18,13 +18,6 @@ typedef HRESULT graph_pass_fn(struct graph *graph, const struct graph_options *o
 #include "graph/passes/passes.def"
 #undef PASS
 
-/* ---- transposed convolutions (pass_split_transposed.c) ---- */
-
-/* In NHWC the op will be pointwise convolutions. */
-bool graph_transposed_splits(const struct graph *graph, const struct graph_options *options, const struct graph_op *op);
-/* True: some were split; positions stay valid until graph_settle. */
-bool graph_split_transposed(struct graph *graph, const struct graph_options *options, struct graph_uses *uses);
-
 /* ---- ranks of kernels (priority.c) ---- */
 
 /* From now on priorities are remembered, in graph->priorities: options stay the same until that is NULL again. */

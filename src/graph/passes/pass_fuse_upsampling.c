@@ -293,7 +293,6 @@ HRESULT graph_pass_fuse_upsampling(struct graph *graph, const struct graph_optio
     struct search s = { .graph = graph, .options = options };
     bool ok = graph_uses_init(&s.uses, graph);
     const uint32_t count = graph->op_count;
-    *changed |= ok && graph_split_transposed(graph, options, &s.uses);
     for (uint32_t i = 0; ok && !graph->failed && i < count; i++)
         *changed |= find(&s, i) && split(&s, i);
     graph_uses_finish(&s.uses);

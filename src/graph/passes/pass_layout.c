@@ -295,10 +295,7 @@ static bool filter_follows(const struct layout *layout, const struct graph_op *o
 /* If a convolution would lose its kernel, its whole group keeps its layout. */
 static void veto(struct layout *layout, const struct graph_op *op)
 {
-    const uint32_t y = op->value[op->k.input_count];
     struct graph_op changed;
-    if (graph_transposed_splits(layout->graph, layout->options, op) && !layout->refused[y])
-        return;
     if (op->k.kind != KERN_CONV || !permuted(layout, op, &changed) ||
         (filter_follows(layout, op) && permutes_well(layout, op, &changed)))
         return;
