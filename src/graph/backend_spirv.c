@@ -109,13 +109,14 @@ static struct base_hash spirv_pack_layout(const struct graph_step *step)
     struct {
         const struct shader_row *row;
         uint64_t bytes;
-        struct shader_identity shader;
+        struct shader_identity shaders[4];
         struct kern_view view;
     } layout;
     memset(&layout, 0, sizeof(layout));
     layout.row = work->row;
     layout.bytes = work->packed_bytes;
-    layout.shader = work->dispatches[0].shader;
+    for (uint32_t i = 0; i < work->dispatch_count && i < ARRAY_SIZE(layout.shaders); i++)
+        layout.shaders[i] = work->dispatches[i].shader;
     layout.view.type = view->type;
     layout.view.rank = view->rank;
     layout.view.offset = view->offset;

@@ -6,6 +6,7 @@
  * in any order that A and B agree on: of 32, lane t of a row has 8t to 8t + 7. WHOLE: K is a multiple of 128. */
 #include "shaders/cuda/barrier.cuh"
 #include "shaders/cuda/gemm_finish_wide.cuh"
+#include "shaders/cuda/turn.cuh"
 #include "shaders/cuda/wgmma.cuh"
 
 #ifdef BFLOAT16
@@ -253,6 +254,7 @@ DEVICE void consume(const struct gemm_meta_params &p, u32 stages, u32 full, u32 
             }
         }
     };
+    turn_await_warp(p.counters, p.turn); /* B is constant in chains, and on its way */
     start();
     for (;;) {
 #pragma unroll
@@ -286,6 +288,7 @@ DEVICE void consume(const struct gemm_meta_params &p, u32 stages, u32 full, u32 
         if (id >= tiles)
             break;
     }
+    turn_pass_some<128 * GROUPS>(p.counters, p.turn);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) meta_kernel(const __grid_constant__ struct gemm_meta_params p)

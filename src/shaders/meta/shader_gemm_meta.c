@@ -237,7 +237,7 @@ static uint64_t fragment_bytes(const struct gemm_meta_params *p)
 
 static uint64_t packed_bytes(const struct gemm_meta_params *p)
 {
-    return (uint64_t)count(p->n, GEMM_PACKED_N) * count(p->k, GEMM_PACKED_K) * (GEMM_PACKED_K / 16) * GEMM_PACKED_BYTES;
+    return shader_panels_bytes(p->k, p->n);
 }
 
 /* Whether batches have a B each. */
@@ -467,7 +467,7 @@ void shader_gemm_meta_write(const struct kern_op *op, uint32_t index, const stru
 bool shader_gemm_meta_waits(const struct kern_op *op)
 {
     struct product product;
-    return !takes_packed(plan(op, &product));
+    return !takes_packed(plan(op, &product)) || shader_meta_may_wait(op);
 }
 
 /* ---- packing ---- */
@@ -489,22 +489,56 @@ static inline void pack_lines(const struct lines *lines, uint32_t count, uint16_
     }
 }
 
-/* Rows k0 to k0 + 31 of B, and columns n0 to n0 + 255; elements outside stay zero. */
-static void pack_panel(const struct gemm_meta_params *p, const uint16_t *b, uint32_t n0, uint32_t k0, uint16_t *out)
+static const uint16_t *row_of(const struct shader_panels *b, uint32_t k)
 {
-    struct lines lines = { .step = p->b_n, .columns = BASE_MIN(GEMM_PACKED_N, p->n - n0), .next = 8, .group = 128 };
+    if (k >= b->k)
+        return NULL;
+    const int64_t at = b->row ? b->row(b->context, k) : (int64_t)k * b->along_k;
+    return at < 0 ? NULL : b->from + at;
+}
+
+/* Rows k0 to k0 + 31 of B, and columns n0 to n0 + 255; elements outside stay zero. */
+static void pack_panel(const struct shader_panels *b, uint32_t n0, uint32_t k0, uint16_t *out)
+{
+    struct lines lines = { .step = b->along_n, .columns = BASE_MIN(GEMM_PACKED_N, b->n - n0), .next = 8, .group = 128 };
     for (uint32_t part = 0; part < 4; part++, out += part == 2 ? GEMM_PACKED_BYTES / 2 - 64 : 64) {
-        uint32_t count = 0;
+        const uint16_t *rows[8];
+        bool whole = true;
         for (uint32_t i = 0; i < 8; i++) {
-            const uint32_t row = k0 + i / 2 * 8 + part * 2 + i % 2;
-            lines.rows[i] = b + (int64_t)row * p->b_k + (int64_t)n0 * p->b_n;
-            count += row < p->k;
+            rows[i] = row_of(b, k0 + i / 2 * 8 + part * 2 + i % 2);
+            whole = whole && rows[i];
+            lines.rows[i] = rows[i] + (int64_t)n0 * b->along_n;
         }
-        if (count == 8)
+        if (whole)
             pack_lines(&lines, 8, out); /* known to the compiler */
-        else
-            pack_lines(&lines, count, out);
+        for (uint32_t i = 0; !whole && i < 8; i++) {
+            lines.rows[0] = rows[i] + (int64_t)n0 * b->along_n;
+            if (rows[i])
+                pack_lines(&lines, 1, out + i);
+        }
     }
+}
+
+/* Panels of 256 columns. */
+static void pack_some_panels(void *context, size_t begin, size_t end, unsigned worker)
+{
+    const struct shader_panels *b = context;
+    const size_t steps = count(b->k, GEMM_PACKED_K) * (GEMM_PACKED_K / 16);
+    (void)worker;
+    for (size_t panel = begin; panel < end; panel++)
+        for (uint32_t k0 = 0; k0 < b->k; k0 += 32)
+            pack_panel(b, (uint32_t)panel * GEMM_PACKED_N, k0,
+                       b->to + (panel * steps + k0 / 16) * (GEMM_PACKED_BYTES / 2));
+}
+
+uint64_t shader_panels_bytes(uint32_t k, uint32_t n)
+{
+    return (uint64_t)count(n, GEMM_PACKED_N) * count(k, GEMM_PACKED_K) * (GEMM_PACKED_K / 16) * GEMM_PACKED_BYTES;
+}
+
+void shader_pack_panels(struct shader_panels *b)
+{
+    base_parallel_for(count(b->n, GEMM_PACKED_N), 1, pack_some_panels, b);
 }
 
 struct packing {
@@ -512,19 +546,6 @@ struct packing {
     const uint16_t *b;
     uint16_t *out;
 };
-
-/* Panels of 256 columns. */
-static void pack_panels(void *context, size_t begin, size_t end, unsigned worker)
-{
-    const struct packing *packing = context;
-    const struct gemm_meta_params *p = packing->params;
-    const size_t steps = count(p->k, GEMM_PACKED_K) * (GEMM_PACKED_K / 16);
-    (void)worker;
-    for (size_t panel = begin; panel < end; panel++)
-        for (uint32_t k0 = 0; k0 < p->k; k0 += 32)
-            pack_panel(p, packing->b, (uint32_t)panel * GEMM_PACKED_N, k0,
-                       packing->out + (panel * steps + k0 / 16) * (GEMM_PACKED_BYTES / 2));
-}
 
 /* Of 32 rows. */
 static void pack_fragments(void *context, size_t begin, size_t end, unsigned worker)
@@ -552,8 +573,9 @@ void shader_gemm_meta_pack(const struct kern_op *op, const void *source, void *p
                             (int64_t)(batch % p->batch_size) * p->b_batch[1];
         uint16_t *to = (uint16_t *)((char *)packed + batch * (uint64_t)p->packed_batch * 16);
         struct packing packing = { p, b, to };
+        struct shader_panels panels = { b, to, p->k, p->n, p->b_k, p->b_n, NULL, NULL };
         if (takes_packed(kernel))
-            base_parallel_for(count(p->n, GEMM_PACKED_N), 1, pack_panels, &packing);
+            shader_pack_panels(&panels);
         else
             base_parallel_for(count(p->k, 32), 1, pack_fragments, &packing);
     }
