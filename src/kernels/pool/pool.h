@@ -3,7 +3,7 @@
 #ifndef KERNELS_POOL_H
 #define KERNELS_POOL_H
 
-#include "kernels/core/window.h"
+#include "kernels/row/window.h"
 
 /* Always three spatial dimensions: missing outer ones have size 1. Of gradients x is X (max) or dX (average), y dY. */
 struct pool_shape {
