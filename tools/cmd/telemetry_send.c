@@ -15,8 +15,6 @@
 #include <curl/curl.h>
 #endif
 
-extern char **environ;
-
 const char *tools_telemetry_endpoint(const struct telemetry_settings *settings, const char **out_source)
 {
     const char *standard = getenv("OTEL_EXPORTER_OTLP_ENDPOINT");

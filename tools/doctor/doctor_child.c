@@ -21,8 +21,6 @@
 #define WORDS_MAX   16
 #define KILLED_WAIT 2.0 /* seconds; a process in a driver's call may be impossible to end */
 
-extern char **environ;
-
 struct stream {
     int fd; /* -1: at its end */
     char *text;

@@ -14,8 +14,6 @@
 
 #define VIDEO_WORDS_MAX 32
 
-extern char **environ;
-
 /* ffmpeg's format for a file name; NULL: not a video. */
 static const char *video_format(const char *path)
 {

@@ -129,6 +129,4 @@ bool pool_int_by_channels(const struct kern_op *op, const struct pool_shape *s);
  * channel. */
 int64_t pool_f64_channels(const struct kern_op *op, const struct pool_shape *s);
 
-bool kern_pool_grad_any_ref_accepts(const struct kern_op *op);
-
 #endif
