@@ -128,7 +128,8 @@ static OrtStatus *read_wish(const char *key, const char *value, struct wishes *o
         errno = 0;
         long id = strtol(value, &end, 10);
         if (*end || end == value || errno || id < 0 || id > INT_MAX)
-            return compat_status(ORT_INVALID_ARGUMENT, "option device_id is '%.100s'; it must be a whole number", value);
+            return compat_status(ORT_INVALID_ARGUMENT, "option device_id is '%.100s'; it must be a whole number",
+                                 value);
         out->has_id = true;
         out->id = (int)id;
     } else if (!strcmp(key, "performance_preference")) {
