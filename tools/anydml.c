@@ -20,11 +20,11 @@ static const struct {
     { "profile", "print a model's slowest steps, and whether compute or memory bounds them", tools_cmd_profile },
     { "dispatch", "run an operator or a graph that a JSON file describes", tools_cmd_dispatch },
     { "graph", "show the compiled form of an ONNX model: graph, kernels, memory", tools_cmd_graph },
-    { "ops", "list the operators and the data types that run on each device", tools_cmd_ops },
-    { "tune", "measure this machine, so that kernels are chosen for it", tools_cmd_tune },
-    { "doctor", "examine the system, the drivers and the devices, for a bug report", tools_cmd_doctor },
-    { "exec", "run a program that asks ONNX Runtime for DirectML", tools_cmd_exec },
-    { "telemetry", "what is kept about the use of AnyDML: nothing, unless you switch it on", tools_cmd_telemetry },
+    { "ops", "list the operators and the data types that each device supports", tools_cmd_ops },
+    { "tune", "measure kernels, to select the fastest ones on this machine", tools_cmd_tune },
+    { "doctor", "examine the system, the drivers and the devices, also for bug reports", tools_cmd_doctor },
+    { "exec", "run a program that uses ONNX Runtime with DirectML", tools_cmd_exec },
+    { "telemetry", "records of the use of AnyDML: none, unless you switch them on", tools_cmd_telemetry },
 };
 
 bool tools_options_parse(struct tools_options *o, int argc, char **argv, struct tools_error *error)
@@ -79,14 +79,14 @@ static void print_help(void)
     for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
         printf("  %-10s %s\n", commands[i].name, commands[i].about);
     printf("\nanydml COMMAND --help describes a command; anydml --version prints the version.\n"
-           "Exit codes: 0 done, 1 the device failed, 2 the command line, a file or the model is wrong.\n");
+           "Exit codes: 0 success, 1 a device failed, 2 invalid command line, file or model.\n");
 }
 
 static int run(int argc, char **argv)
 {
     struct tools_error error;
     if (argc < 2) {
-        tools_fail(&error, TOOLS_USAGE, "a command is missing (anydml --help)");
+        tools_fail(&error, TOOLS_USAGE, "missing command (anydml --help)");
         return tools_report("anydml", &error);
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {

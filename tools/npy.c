@@ -165,7 +165,7 @@ static bool npy_read_file(FILE *file, struct tools_array *out, const char **why,
 
     /* The file's length is compared first: a wrong shape must not allocate more than the file has. */
     uint64_t bytes = onnx_type_bytes(parsed.type);
-    *why = "it is shorter than its shape says";
+    *why = "it is shorter than its shape requires";
     for (uint32_t i = 0; i < parsed.rank; i++)
         if (!base_mul_u64(bytes, (uint64_t)parsed.dims[i], &bytes))
             return false;

@@ -115,12 +115,12 @@ static bool program_fits(const struct tools_program *p, const struct onnx_progra
     const uint64_t here = ports + (host ? device : 0), available = base_memory_available();
     if (here > available)
         return tools_fail(error, TOOLS_USAGE,
-                          "it takes %llu bytes of memory (%llu of inputs and outputs, %llu within), but %llu are "
+                          "it requires %llu bytes of memory (%llu of inputs and outputs, %llu within), but %llu are "
                           "available",
                           (unsigned long long)here, (unsigned long long)ports, (unsigned long long)(here - ports),
                           (unsigned long long)available);
     if (!host && device > info->dedicated_bytes + info->shared_bytes)
-        return tools_fail(error, TOOLS_USAGE, "it takes %llu bytes of memory of the device, which has %llu",
+        return tools_fail(error, TOOLS_USAGE, "it requires %llu bytes of memory of the device, which has %llu",
                           (unsigned long long)device, (unsigned long long)(info->dedicated_bytes + info->shared_bytes));
     return true;
 }

@@ -83,7 +83,7 @@ bool tools_device_parse(const char *word, uint32_t *out, struct tools_error *err
         return true;
     }
     if (!tools_parse_uint(word, 0, UINT32_MAX, &number))
-        return tools_fail(error, TOOLS_USAGE, "--device takes cpu, vulkan or the number of a device, not '%s'", word);
+        return tools_fail(error, TOOLS_USAGE, "--device must be cpu, vulkan or the number of a device, not '%s'", word);
     *out = (uint32_t)number;
     return true;
 }

@@ -106,7 +106,7 @@ static void read_adapter(struct reader *r, const OrtKeyValuePairs *metadata, str
         else if (!strcmp(text, "high_performance"))
             preference = EP_HIGH_PERFORMANCE;
         else if (strcmp(text, "default"))
-            refuse(r, "performance_preference", "it takes default, high_performance or minimum_power");
+            refuse(r, "performance_preference", "it must be default, high_performance or minimum_power");
         choose = choose || preference != EP_DEFAULT;
     }
     out->adapter = out->given = given ? (uint32_t)strtoul(given, NULL, 10) : 0;

@@ -20,6 +20,11 @@
 #define BASE_PRINTF(fmt, args)
 #endif
 
+/* Around declarations that a table generates: its entries may share functions, which are then declared several times.
+ */
+#define BASE_TABLE_BEGIN _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wredundant-decls\"")
+#define BASE_TABLE_END   _Pragma("GCC diagnostic pop")
+
 /* Rounds up to a multiple of `align`, a power of two. The caller guarantees that it does not wrap. */
 static inline uint64_t base_align_up(uint64_t value, uint64_t align)
 {

@@ -91,7 +91,9 @@ bool builder_output_type(struct builder_call *call, const struct schema_field *f
 bool builder_output_shape(struct builder_call *call, const struct schema_field *field, struct builder_shape *shape);
 
 /* The rule that rules.def names. false: the sizes cannot be derived and must be given, or an error was stored. */
+BASE_TABLE_BEGIN
 #define SHAPE(OPERATOR, RULE) bool builder_shape_##RULE(struct builder_call *call, struct builder_shape *shape);
 #include "builder/rules.def"
+BASE_TABLE_END
 
 #endif

@@ -58,7 +58,7 @@ static bool transition_broken(const D3D12_RESOURCE_TRANSITION_BARRIER *transitio
     const unsigned states = (unsigned)transition->StateBefore | (unsigned)transition->StateAfter;
     if (!resource)
         return d3d_broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_NULL_POINTER,
-                          "pResource is no resource of this device");
+                          "pResource was not created by this device");
     if (transition->Subresource && transition->Subresource != D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES)
         return d3d_broken(out, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_SUBRESOURCE,
                           "Subresource must be 0 or ALL_SUBRESOURCES");

@@ -26,10 +26,10 @@ static bool copy_broken(const struct copy_messages *messages, const void *to_ifa
 {
     if (!to)
         return d3d_broken(out, to_iface ? messages->to : messages->to_null,
-                          "the destination is no buffer of this device");
+                          "the destination is not a buffer of this device");
     if (!from)
         return d3d_broken(out, from_iface ? messages->from : messages->from_null,
-                          "the source is no buffer of this device");
+                          "the source is not a buffer of this device");
     /* Such buffers never leave their state, which is what Direct3D 12 words. */
     if (to->properties.Type == D3D12_HEAP_TYPE_UPLOAD)
         return d3d_broken(out, D3D12_MESSAGE_ID_INVALID_SUBRESOURCE_STATE,
@@ -272,8 +272,8 @@ void d3d_command_list_BeginQuery(D3D_LIST, ID3D12QueryHeap *heap, D3D12_QUERY_TY
     (void)heap, (void)index;
     if (d3d_list_recording(list, "BeginQuery"))
         d3d_list_fail_as(list, E_INVALIDARG, D3D12_MESSAGE_ID_BEGIN_END_QUERY_INVALID_PARAMETERS,
-                         "ID3D12GraphicsCommandList::BeginQuery: type %d: timestamps have no beginning, and there is "
-                         "nothing else",
+                         "ID3D12GraphicsCommandList::BeginQuery: type %d: only timestamps are supported, which use "
+                         "EndQuery alone",
                          (int)type);
 }
 

@@ -15,9 +15,8 @@ static HRESULT shaders_absent(ID3D12Device9 *iface, const char *method, void **o
     if (out)
         *out = NULL;
     return d3d_fail(d3d_device_from(iface), E_NOTIMPL,
-                    "%s: there are no pipelines: this runtime executes DirectML's "
-                    "operators, not shaders of the application, nor those of another DirectML, which may lie beside "
-                    "the program",
+                    "%s: pipelines are not supported: this runtime executes the operators of its own DirectML, not the "
+                    "shaders of applications or of another DirectML in the program's folder",
                     method);
 }
 

@@ -130,7 +130,7 @@ static HRESULT d3d_resource_GetHeapProperties(ID3D12Resource2 *iface, D3D12_HEAP
 {
     if (resource_from(iface)->tiles)
         return d3d_fail_as(d3d_parent(iface), E_INVALIDARG, D3D12_MESSAGE_ID_GETHEAPPROPERTIES_INVALIDRESOURCE,
-                           "ID3D12Resource::GetHeapProperties: a reserved resource lies in no heap");
+                           "ID3D12Resource::GetHeapProperties: a reserved resource is not in a heap");
     if (properties)
         *properties = resource_from(iface)->properties;
     if (flags)
@@ -291,7 +291,8 @@ static HRESULT placed_check(struct d3d_device *device, const struct creation *cr
     uint64_t size = base_align_up(creation->desc->Width, D3D_PLACEMENT_ALIGNMENT);
     if (offset % D3D_PLACEMENT_ALIGNMENT)
         return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDALIGNMENT,
-                           "%s: HeapOffset %llu is no multiple of 65536", creation->method, (unsigned long long)offset);
+                           "%s: HeapOffset %llu is not a multiple of 65536", creation->method,
+                           (unsigned long long)offset);
     if (offset > heap->desc.SizeInBytes || size > heap->desc.SizeInBytes - offset)
         return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDARG_RETURN,
                            "%s: HeapOffset %llu and size %llu exceed the heap's %llu bytes", creation->method,
@@ -313,7 +314,7 @@ static HRESULT placed_create(struct d3d_device *device, struct creation *creatio
     struct d3d_heap *heap = com_child(device, heap_iface, &d3d_heap_vtbl);
     if (!heap)
         return d3d_fail_as(device, E_INVALIDARG, D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_NULLHEAP,
-                           "%s: pHeap is no heap of this device", creation->method);
+                           "%s: pHeap was not created by this device", creation->method);
     creation->properties = &heap->desc.Properties;
     creation->flags = heap->desc.Flags;
     hr = placed_check(device, creation, heap, offset);

@@ -17,7 +17,7 @@ static bool list_check(struct d3d_command_queue *queue, struct d3d_command_list 
         d3d_fail_as(device, E_INVALIDARG,
                     list ? D3D12_MESSAGE_ID_EXECUTECOMMANDLISTS_OPENCOMMANDLIST : D3D12_MESSAGE_ID_UNKNOWN,
                     "%s: ppCommandLists[%u] %s: nothing is executed", method, index,
-                    list ? "is not closed" : "is no command list of this device");
+                    list ? "is not closed" : "was not created by this device");
         return false;
     }
     if (list->type != queue->desc.Type)

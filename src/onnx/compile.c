@@ -77,7 +77,7 @@ bool onnx_convert_node(struct onnx_builder *b, const struct onnx_node *n)
     b->node = n;
     if (!row) {
         b->unknown = b->unknown || (!b->failed && onnx_host_find(n->domain, n->op));
-        return onnx_fail(b, "there is no converter for %s.%s", n->domain[0] ? n->domain : "ai.onnx", n->op);
+        return onnx_fail(b, "no converter for %s.%s", n->domain[0] ? n->domain : "ai.onnx", n->op);
     }
     for (uint32_t j = 0; j < n->input_count; j++) {
         const struct onnx_value *v = n->inputs[j][0] ? onnx_value_find(b, n->inputs[j]) : NULL;

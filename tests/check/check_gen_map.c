@@ -10,7 +10,7 @@ struct code {
 
 static const struct code codes[] = {
 #define MAPOP(name, arity, types, formula) { KERN_MAP_##name, arity, #types[0] },
-#include "kernels/map/mapops.def"
+#include "kernels/core/mapops.def"
 };
 
 static const uint8_t compute_types[] = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT64,

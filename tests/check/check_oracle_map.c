@@ -293,7 +293,7 @@ int check_oracle_map(struct check_rng *rng)
 {
     static const char types[] = {
 #define MAPOP(name, arity, types, formula) #types[0],
-#include "kernels/map/mapops.def"
+#include "kernels/core/mapops.def"
     };
     int failures = check_integers();
     for (uint8_t code = 0; code < KERN_MAP_CODE_COUNT; code++) {

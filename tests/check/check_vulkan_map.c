@@ -66,7 +66,7 @@ bool check_list_double(uint32_t index, struct check_case *out)
 {
     static const uint8_t inputs[] = {
 #define MAPOP(name, arity, types, formula) #types[0] == 'I' ? UINT8_MAX : arity,
-#include "kernels/map/mapops.def"
+#include "kernels/core/mapops.def"
     };
     static const enum check_data data[] = { CHECK_DATA_SPECIAL, CHECK_DATA_NORMAL, CHECK_DATA_SMALL };
     for (uint32_t code = 0; code < ARRAY_SIZE(inputs); code++) {

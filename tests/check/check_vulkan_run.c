@@ -331,7 +331,7 @@ static void explain(const struct kern_op *op, const struct check_error *error)
 {
     static const char *const names[] = {
 #define MAPOP(name, arity, types, formula) #name,
-#include "kernels/map/mapops.def"
+#include "kernels/core/mapops.def"
     };
     const char *name = only_row ? only_row->name : op->kind == KERN_MAP ? "map" : "move";
     fprintf(stderr, "failed: got %.9g, want %.9g, %.1f units apart at", error->got, error->want, error->worst);

@@ -273,7 +273,7 @@ static struct graph_operand made(struct graph *graph, enum kern_map_code code, s
                                  struct graph_operand b, DML_TENSOR_DATA_TYPE type)
 {
     struct graph_operand in[2] = { a, b }, out = graph_temp(graph, type, a.view.rank, a.view.sizes);
-    make_map(graph, code, in, graph_map_arity(code), out, 0, 0);
+    make_map(graph, code, in, kern_map_arity[code], out, 0, 0);
     return out;
 }
 

@@ -31,8 +31,8 @@ static const unsigned char model[] = {
     10, 1, 121, 18, 10, 10, 8,  8,   1,  18, 4,   10, 2, 8,   4,  66, 4,   10, 0, 16, 13,
 };
 
-/* Of the process, where something is preloaded; the linker finds none. */
-extern const OrtApiBase *ORT_API_CALL OrtGetApiBase(void) __attribute__((weak));
+/* Defined by a preloaded library, if there is one; no library that this program links defines it. */
+#pragma weak OrtGetApiBase
 
 typedef OrtStatus *(*append_function)(OrtSessionOptions *options, int device_id);
 

@@ -69,7 +69,7 @@ def check_basics(tool):
 
 
 def check_usage(tool, model):
-    tool.fails([], "command is missing")
+    tool.fails([], "missing command")
     tool.fails(["jump"], "unknown command 'jump'")
     for command in ("devices", "run", "bench", "graph", "ops", "telemetry"):
         tool.fails([command, "--bad"], "unknown option '--bad'")

@@ -57,7 +57,7 @@ static struct graph_operand map(const struct parts *p, enum kern_map_code code, 
 {
     struct graph_operand in[2] = { a, b }, *like = &in[kern_view_elements(&b.view) > kern_view_elements(&a.view)];
     struct graph_operand out = graph_temp(p->graph, p->type, 3, like->view.sizes);
-    make_map(p->graph, code, in, graph_map_arity(code), out, 0, 0);
+    make_map(p->graph, code, in, kern_map_arity[code], out, 0, 0);
     return out;
 }
 

@@ -420,7 +420,7 @@ static struct graph_operand mapped(struct maker *maker, enum kern_map_code code,
                                    struct graph_operand b, float p, float q)
 {
     struct graph_operand in[2] = { a, b }, out = temp_like(maker, &a.view);
-    make_map(maker->graph, code, in, graph_map_arity(code), out, p, q);
+    make_map(maker->graph, code, in, kern_map_arity[code], out, p, q);
     return out;
 }
 

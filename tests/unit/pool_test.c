@@ -39,7 +39,6 @@ typedef int create_fn(pthread_t *, const pthread_attr_t *, void *(*)(void *), vo
 
 static atomic_int creations_left = INT32_MAX;
 
-int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument);
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 #include <dlfcn.h>
 __attribute__((visibility("default"))) int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,

@@ -7,9 +7,9 @@
 
 const char tools_help_devices[] =
     "usage: anydml devices [--json]\n\n"
-    "Lists the devices: the number that --device takes, name, kind, memory, driver version, and DirectML's feature\n"
-    "level there. Device 0 is the default device of all programs: the fastest GPU, or the CPU where there is no\n"
-    "GPU. ANYDML_ADAPTERS=cpu,vulkan says which are looked for, and in which order.\n\n"
+    "Lists the devices: the number for --device, name, kind, memory, driver version, and DirectML's feature level.\n"
+    "Device 0 is the default device of all programs: the fastest GPU, or the CPU if there is no GPU.\n"
+    "ANYDML_ADAPTERS=cpu,vulkan selects the kinds of devices and their order.\n\n"
     "  --json   print one JSON array\n";
 
 static void devices_print(uint32_t index, const struct tools_device_info *info)

@@ -13,16 +13,14 @@
 
 const char tools_help_doctor[] =
     "usage: anydml doctor [OPTIONS]\n\n"
-    "Prints one report for a question or a bug report: the system, what Vulkan finds and why a device is not used, "
-    "the\n"
-    "devices, whether operators of each kind compute the right results on each device, and how fast it is. Drivers "
-    "are\n"
-    "used by children of the command only, so that one that crashes, or does not answer, is named. The report has no\n"
-    "names of the user, the machine or models. The last line says whether everything works; the exit code is 1\n"
-    "if something does not.\n\n"
+    "Prints a report for questions and bug reports: the system, the Vulkan devices found and why a device is not\n"
+    "used, the list of devices, whether one operator of each kind computes the right results on each device, and the\n"
+    "speed of the devices. Only child processes load drivers, so that the report can name a driver that crashes or\n"
+    "does not answer. The report does not contain names of the user, the machine or models. The last line is the\n"
+    "verdict; the exit code is 0 if everything works and 1 otherwise.\n\n"
     "  --device N|cpu|vulkan  only this device: its number (anydml devices), or its adapter; default: all\n"
-    "  --no-speed             do not measure how fast the devices are\n"
-    "  --timeout SECONDS      how long a driver may take to answer; default 30\n"
+    "  --no-speed             do not measure the speed of the devices\n"
+    "  --timeout SECONDS      the time after which a driver counts as not answering; default 30\n"
     "  --json                 print one JSON object\n";
 
 #define DEFAULT_SECONDS 30

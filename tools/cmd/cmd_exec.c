@@ -3,6 +3,7 @@
  * libraries before ONNX Runtime and the Python module do the work; here they are found, and what they report is
  * printed. */
 #define _GNU_SOURCE
+#include "tools/child.h"
 #include "tools/cmd/cmd.h"
 #include "tools/session.h"
 
@@ -16,16 +17,15 @@
 
 const char tools_help_exec[] =
     "usage: anydml exec [OPTION...] PROGRAM [ARGUMENT...]\n\n"
-    "Starts a program that asks ONNX Runtime for DirectML (DmlExecutionProvider, DML), unchanged: in Python, and "
-    "through\n"
-    "the C interface, which other languages use. When it ends, a line on stderr says which providers its sessions "
-    "had.\n"
-    "The exit code is the program's; 128 and the signal's number when one ended it; 127 when it is not found.\n\n"
-    "  --default                give the provider to sessions that name no provider in Python, and to all sessions\n"
-    "                           elsewhere\n"
-    "  --windows-for PACKAGES   Python packages (A,B) that use DirectML only where platform.system() is Windows: it\n"
-    "                           answers Windows to them\n"
-    "  --quiet                  do not tell which providers were used\n";
+    "Starts an unmodified program that uses ONNX Runtime with DirectML (DmlExecutionProvider, DML), in Python or\n"
+    "through the C interface, which other languages use. After the program has ended, a line on stderr lists the\n"
+    "providers that its sessions used. The exit code is that of the program, 128 plus the signal's number if a signal\n"
+    "ended it, or 127 if it is not found.\n\n"
+    "  --default                also add the provider to sessions that name no provider in Python, and to all\n"
+    "                           sessions in other languages\n"
+    "  --windows-for PACKAGES   Python packages (A,B) that use DirectML only if platform.system() returns Windows; it\n"
+    "                           then does for these\n"
+    "  --quiet                  do not list the providers\n";
 
 struct exec {
     bool give, quiet;
@@ -156,9 +156,7 @@ static void become(const struct exec *e, char *const *words)
 
 static int wait_for_child(void)
 {
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
+    const int status = tools_child_wait(child);
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 

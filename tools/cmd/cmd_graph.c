@@ -16,17 +16,17 @@ const char tools_help_graph[] =
     "sizes and strides of their tensors, the kernel of each, and the memory and lifetimes of temporary tensors.\n\n"
     "  --text                 as text; the default\n"
     "  --svg                  as an image for browsers\n"
-    "  --before               the graph as it comes from the model\n"
+    "  --before               the graph before optimisation\n"
     "  --after                the graph after all passes, with its plan; the default\n"
-    "  -o, --output FILE      where to write it; default: to standard output\n"
+    "  -o, --output FILE      the file to write; default: standard output\n"
     "  --device N|cpu|vulkan  which device: its number (anydml devices), or its adapter; default 0\n"
-    "  --threads N            worker threads of the cpu device; default: one per processor\n"
+    "  --threads N            worker threads of the cpu device; default: one per CPU\n"
     "  --input-shape NAME=1x3x224x224\n"
     "                         sizes of an input with free dimensions; may be repeated\n"
     "  --fp16-compute         allow 16-bit factors in GEMMs and convolutions, also for float32\n"
     "  --owned-weights        bind weights at initialisation, as other programs that use DirectML do, instead of\n"
     "                         making them constants of the graph (cpu devices)\n\n"
-    "ANYDML_DISABLE_PASS=name,name leaves passes out.\n";
+    "ANYDML_DISABLE_PASS=name,name disables passes.\n";
 
 enum {
     GRAPH_OPTION_OUTPUT = TOOLS_OPTION_OWN,
@@ -120,7 +120,7 @@ static bool graph_compile_in(struct graph_command *g, struct tools_session *sess
         tools_fail(error, TOOLS_USAGE, "%s runs as several graphs, which cannot be shown: %.500s", g->path, why.text);
     }
     if (ok && !g->graph)
-        ok = tools_fail(error, TOOLS_USAGE, "%s: all outputs are constant, there is no graph to show", g->path);
+        ok = tools_fail(error, TOOLS_USAGE, "%s: all outputs are constant: there is no graph to show", g->path);
     onnx_program_destroy(compiled);
     free(shapes);
     return ok;

@@ -13,9 +13,9 @@
 
 const char tools_help_ops[] =
     "usage: anydml ops [--json]\n\n"
-    "Lists every DirectML operator with its feature level and, for each device, the data types that run there.\n"
-    "'-' is an operator that the device does not run; '*' follows where the specification allows more types; '+' is\n"
-    "before types that the device runs beyond the specification.\n\n"
+    "Lists every DirectML operator with its feature level and, for each device, the data types that it supports. '-'\n"
+    "marks an operator that the device does not support, '*' one with fewer types than the specification allows; '+'\n"
+    "precedes types that the device supports beyond the specification.\n\n"
     "  --json   print one JSON object\n";
 
 static const struct {

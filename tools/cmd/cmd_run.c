@@ -11,28 +11,27 @@
 
 const char tools_help_run[] =
     "usage: anydml run MODEL.onnx --input [NAME=]FILE ... [OPTIONS]\n\n"
-    "Runs the model once and prints its inputs and outputs and the time. FILE is .npy, .png or .jpg. Files without\n"
-    "a NAME are assigned to the inputs (outputs) in the model's order. Free dimensions get the sizes of the given "
-    "input.\n"
-    "One input may be a folder: the model runs once for each file in it, and outputs go to folders under its name.\n"
-    "Or it may be a video (.mp4, .mkv, .webm, .mov, .avi; by the program ffmpeg): the model runs once for each frame,\n"
-    "and outputs become videos, or pictures in folders.\n\n"
-    "  --input [NAME=]FILE    an input; may be given again\n"
-    "  --output [NAME=]FILE   where to write an output; may be given again\n"
+    "Runs the model once and prints its inputs, its outputs and the time. FILE is .npy, .png or .jpg. Files without a\n"
+    "NAME are assigned to the inputs (outputs) in the model's order. Free dimensions get the sizes of the given\n"
+    "input. One input may be a folder: the model runs once for each file in it, and outputs are folders with files of\n"
+    "the same names. Or it may be a video (.mp4, .mkv, .webm, .mov, .avi), which requires the program ffmpeg: the\n"
+    "model runs once for each frame, and outputs are videos, or folders of images.\n\n"
+    "  --input [NAME=]FILE    an input; may be repeated\n"
+    "  --output [NAME=]FILE   the file for an output; may be repeated\n"
     "  --device N|cpu|vulkan  which device: its number (anydml devices), or its adapter; default 0\n"
-    "  --threads N            worker threads of the cpu device; default: one per processor\n"
+    "  --threads N            worker threads of the cpu device; default: one per CPU\n"
     "  --repeat N             run N times and print the median\n"
     "  --labels FILE          print the top five of the first output; line n + 1 of FILE names class n\n"
     "  --fp16-compute         allow 16-bit factors in GEMMs and convolutions, also for float32\n"
     "  --owned-weights        bind weights at initialisation, as other programs that use DirectML do, instead of\n"
     "                         making them constants of the graph (cpu devices)\n"
     "  --trace FILE           write a Chrome trace of one more run: its steps with kernels, shapes and speed\n\n"
-    "Images are resized (antialiased bicubic) to the model's height and width, and converted to luma if the input\n"
-    "has one channel. value = (pixel in RANGE - mean) / std:\n"
+    "Images are resized (antialiased bicubic) to the model's height and width, and converted to luma if the input has\n"
+    "one channel. value = (pixel in RANGE - mean) / std:\n"
     "  --range LOW..HIGH      default 0..1; 0..255 for uint8 inputs. Applied inversely to output images\n"
     "  --mean M[,M,M]         default 0\n"
     "  --std S[,S,S]          default 1\n"
-    "  --layout nchw|nhwc     where the channels are; default nchw\n";
+    "  --layout nchw|nhwc     the position of the channels; default nchw\n";
 
 enum {
     RUN_OPTION_INPUT = TOOLS_OPTION_OWN,

@@ -11,16 +11,16 @@
 
 const char tools_help_telemetry[] =
     "usage: anydml telemetry ACTION\n\n"
-    "Telemetry is off unless you switch it on; then it keeps on which days AnyDML was used, in a file of yours.\n"
-    "Nothing is ever sent unless you name an endpoint.\n\n"
-    "  status                     whether it is on, where its files are, and where records would be sent\n"
-    "  on, off                    switch it; ANYDML_TELEMETRY=1 or 0 in the environment wins\n"
-    "  show                       print the records, all that is kept\n"
+    "Telemetry is off unless you switch it on; it then records, in a file of yours, the days on which AnyDML was\n"
+    "used. Nothing is ever sent unless you name an endpoint.\n\n"
+    "  status                     whether it is on, the location of its files, and the endpoint of records\n"
+    "  on, off                    switch it; ANYDML_TELEMETRY=1 or 0 in the environment takes precedence\n"
+    "  show                       print all stored records\n"
     "  clear                      delete the records\n"
-    "  endpoint URL|none|default  where records are sent (OTLP logs over HTTP, in JSON; URL/v1/logs), while telemetry "
-    "is\n"
-    "                             on: by `send`, and once a day when `anydml run` or `anydml bench` is used.\n"
-    "                             none: nowhere. default: where OTEL_EXPORTER_OTLP_ENDPOINT says, if it is set\n"
+    "  endpoint URL|none|default  the endpoint to which records are sent (OTLP logs over HTTP, in JSON; URL/v1/logs)\n"
+    "                             while telemetry is on: by `send`, and once a day by `anydml run` and\n"
+    "                             `anydml bench`. none: no endpoint. default: OTEL_EXPORTER_OTLP_ENDPOINT, if it is "
+    "set\n"
     "  send                       send the records that were not sent yet, now\n";
 
 static bool fail_file(struct tools_error *error, enum telemetry_place place, enum telemetry_result result)

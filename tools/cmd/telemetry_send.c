@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records as OTLP logs in JSON over HTTP (opentelemetry.io/docs/specs/otlp), through libcurl. */
 #define _GNU_SOURCE
+#include "tools/child.h"
 #include "tools/cmd/telemetry.h"
 
 #include <anydml.h>
 
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,8 +13,6 @@
 #ifdef ANYDML_CURL
 #include <curl/curl.h>
 #endif
-
-extern char **environ;
 
 const char *tools_telemetry_endpoint(const struct telemetry_settings *settings, const char **out_source)
 {
@@ -152,22 +149,13 @@ bool tools_telemetry_post(const char *endpoint, const struct telemetry_rows *row
 /* A separate program in a session of its own: the command ends without waiting, and its terminal may close. */
 static void send_detached(void)
 {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    pid_t child;
-    char *argv[] = { "anydml", "telemetry", "send", NULL };
-    if (posix_spawn_file_actions_init(&actions) != 0)
-        return;
-    if (posix_spawnattr_init(&attributes) == 0) {
-        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-        posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-        posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-        posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
-        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
-        posix_spawn(&child, "/proc/self/exe", &actions, &attributes, argv, environ);
-        posix_spawnattr_destroy(&attributes);
-    }
-    posix_spawn_file_actions_destroy(&actions);
+    char *words[] = { "anydml", "telemetry", "send", NULL };
+    const struct tools_child child = { .program = TOOLS_CHILD_SELF,
+                                       .words = words,
+                                       .files = { TOOLS_CHILD_NULL, TOOLS_CHILD_NULL, TOOLS_CHILD_NULL },
+                                       .detached = true };
+    pid_t pid;
+    tools_child_start(&child, &pid); /* an error leaves the records for the next command */
 }
 
 void tools_telemetry_record(const char *kind)

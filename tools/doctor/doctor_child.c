@@ -2,13 +2,14 @@
 #define _GNU_SOURCE /* pipe2, memfd_create */
 #include "tools/doctor/doctor.h"
 
+#include "tools/child.h"
+
 #include "base/shown.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -20,8 +21,6 @@
 #define WAIT_MS     20
 #define WORDS_MAX   16
 #define KILLED_WAIT 2.0 /* seconds; a process in a driver's call may be impossible to end */
-
-extern char **environ;
 
 struct stream {
     int fd; /* -1: at its end */
@@ -70,7 +69,7 @@ static char **make_environment(const char *const *changes)
     return list;
 }
 
-/* A file in memory: the child reads it when it likes. -1: errno. */
+/* A file in memory, so that writing never waits for the child to read. -1: errno. */
 static int open_input(const char *text)
 {
     if (!text)
@@ -96,17 +95,14 @@ static int spawn(const struct tools_doctor_child *child, int input, int output, 
 {
     char *words[WORDS_MAX + 2] = { "anydml" };
     char **environment = make_environment(child->environment);
-    posix_spawn_file_actions_t actions;
     if (!environment)
         return ENOMEM;
     for (uint32_t i = 0; i < WORDS_MAX && child->words[i]; i++)
         words[i + 1] = (char *)child->words[i];
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, messages, STDERR_FILENO);
-    const int error = posix_spawn(out, "/proc/self/exe", &actions, NULL, words, environment);
-    posix_spawn_file_actions_destroy(&actions);
+    const struct tools_child spawned = {
+        .program = TOOLS_CHILD_SELF, .words = words, .environment = environment, .files = { input, output, messages }
+    };
+    const int error = tools_child_start(&spawned, out);
     free(environment);
     return error;
 }

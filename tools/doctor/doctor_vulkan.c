@@ -249,7 +249,7 @@ static void match(struct tools_doctor *d, json_t *physical, const json_t *device
     } else if (reason)
         snprintf(state, sizeof(state), "not used: %s", reason);
     else if (!capabilities)
-        snprintf(state, sizeof(state), "not used: nothing more is known of it");
+        snprintf(state, sizeof(state), "not used, for an unknown reason");
     else if (json_is_true(json_object_get(physical, "software")))
         snprintf(state, sizeof(state), "not used: software, which ANYDML_ADAPTERS=vulkan,cpu would list");
     else

@@ -2,19 +2,17 @@
 #define _GNU_SOURCE /* pipe2 */
 #include "tools/media/video.h"
 
+#include "tools/child.h"
 #include "tools/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define VIDEO_WORDS_MAX 32
-
-extern char **environ;
 
 /* ffmpeg's format for a file name; NULL: not a video. */
 static const char *video_format(const char *path)
@@ -45,30 +43,21 @@ bool tools_video_is_name(const char *path)
 static bool video_start(struct tools_video *video, char *const *words, bool writes, struct tools_error *error)
 {
     int ends[2];
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t how;
-    sigset_t usual, before;
+    sigset_t before;
     if (!(video->messages = tmpfile()) || pipe2(ends, O_CLOEXEC))
         return tools_fail(error, TOOLS_RUNTIME, "%s: %s", video->path, strerror(errno));
-    sigemptyset(&usual);
-    sigaddset(&usual, SIGPIPE);
-    posix_spawnattr_init(&how);
-    posix_spawnattr_setsigdefault(&how, &usual);
     tools_output_hold(&before);
-    posix_spawnattr_setsigmask(&how, &before);
-    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, writes ? 1 : 0, "/dev/null", O_RDWR, 0);
-    posix_spawn_file_actions_adddup2(&actions, ends[writes ? 0 : 1], writes ? 0 : 1);
-    posix_spawn_file_actions_adddup2(&actions, fileno(video->messages), 2);
-    const int failed = posix_spawnp(&video->pid, words[0], &actions, &how, words, environ);
+    const struct tools_child child = { .program = words[0],
+                                       .words = words,
+                                       .files = { writes ? ends[0] : TOOLS_CHILD_NULL,
+                                                  writes ? TOOLS_CHILD_NULL : ends[1], fileno(video->messages) },
+                                       .mask = &before };
+    const int failed = tools_child_start(&child, &video->pid);
     if (failed)
         video->pid = 0;
     if (writes)
         video->output.writer = video->pid;
     tools_output_release(&before);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&how);
     close(ends[writes ? 0 : 1]);
     video->frames = fdopen(ends[writes ? 1 : 0], writes ? "wb" : "rb");
     if (failed == ENOENT)
@@ -82,11 +71,9 @@ static bool video_start(struct tools_video *video, char *const *words, bool writ
 static bool video_stop(struct tools_video *video, struct tools_error *error)
 {
     char line[200] = "";
-    int status = 0;
     bool ok = !video->frames || !fclose(video->frames);
     video->frames = NULL;
-    while (video->pid && waitpid(video->pid, &status, 0) < 0 && errno == EINTR) {
-    }
+    const int status = video->pid ? tools_child_wait(video->pid) : 0;
     video->pid = video->output.writer = 0;
     ok = ok && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     if (!ok) {

@@ -112,7 +112,7 @@ static OrtStatus *read_word(const char *key, const char *value, const char *cons
     for (*out = 0; *out < count; ++*out)
         if (!strcmp(value, words[*out]))
             return NULL;
-    return compat_status(ORT_INVALID_ARGUMENT, "option %s is '%.100s'; it takes %s, %s or %s", key, value, words[0],
+    return compat_status(ORT_INVALID_ARGUMENT, "option %s is '%.100s'; it must be %s, %s or %s", key, value, words[0],
                          words[1], words[2]);
 }
 
@@ -128,7 +128,8 @@ static OrtStatus *read_wish(const char *key, const char *value, struct wishes *o
         errno = 0;
         long id = strtol(value, &end, 10);
         if (*end || end == value || errno || id < 0 || id > INT_MAX)
-            return compat_status(ORT_INVALID_ARGUMENT, "option device_id is '%.100s'; it takes a whole number", value);
+            return compat_status(ORT_INVALID_ARGUMENT, "option device_id is '%.100s'; it must be a whole number",
+                                 value);
         out->has_id = true;
         out->id = (int)id;
     } else if (!strcmp(key, "performance_preference")) {

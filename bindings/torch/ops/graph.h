@@ -322,11 +322,13 @@ bool aten_build(struct aten_graph *g, const struct aten_node *n);
 bool aten_compile_graph(struct aten_graph *g, struct aten_value **outputs, uint32_t output_count, uint32_t *out_slots,
                         uint32_t *out_slot_count, IDMLCompiledOperator **out_op);
 
+BASE_TABLE_BEGIN
 #define ATEN(name, overload, out_overload, flags, writes, builder, parameter) aten_builder aten_build_##builder;
 #include "ops.def"
 #undef ATEN
 #define COMPLEX(name, overload, builder, parameter) aten_builder aten_build_##builder;
 #include "complex.def"
 #undef COMPLEX
+BASE_TABLE_END
 
 #endif

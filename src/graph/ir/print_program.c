@@ -39,7 +39,7 @@ static void print_register(struct graph_text *text, const struct program_text *p
 static void print_instruction(struct graph_text *text, const struct program_text *program, uint32_t index)
 {
     const struct kern_map_inst *inst = &program->map->inst[index];
-    uint32_t arity = graph_map_arity(inst->code);
+    uint32_t arity = kern_map_arity[inst->code];
     static const union kern_scalar zero;
     bool second = memcmp(&inst->imm[1], &zero, sizeof(zero)) != 0;
     bool first = second || memcmp(&inst->imm[0], &zero, sizeof(zero)) != 0 || inst->code == KERN_MAP_CONST;
@@ -74,7 +74,7 @@ void graph_text_program(struct graph_text *text, const struct kern_map *map, uin
 {
     struct program_text program = { map, inputs, { 0 } };
     for (uint32_t i = 0; i < map->inst_count; i++)
-        for (uint32_t s = 0; s < graph_map_arity(map->inst[i].code); s++)
+        for (uint32_t s = 0; s < kern_map_arity[map->inst[i].code]; s++)
             program.uses[map->inst[i].src[s]] += program.uses[map->inst[i].src[s]] < 2;
     for (uint32_t j = 0; j < outputs; j++)
         program.uses[map->store[j]] += program.uses[map->store[j]] < 2;

@@ -225,7 +225,7 @@ void graph_program_trim(struct graph_program *program)
     needed[program->map.store[0]] = true;
     for (uint32_t i = program->map.inst_count; i--;)
         for (uint32_t s = 0; needed[inputs + i] && s < ARRAY_SIZE(program->map.inst[i].src); s++)
-            if (s < graph_map_arity(program->map.inst[i].code))
+            if (s < kern_map_arity[program->map.inst[i].code])
                 needed[program->map.inst[i].src[s]] = true;
     for (uint32_t i = 0; i < inputs; i++)
         if (needed[i])
@@ -235,29 +235,20 @@ void graph_program_trim(struct graph_program *program)
         if (!needed[inputs + i])
             continue;
         for (uint32_t s = 0; s < ARRAY_SIZE(inst.src); s++)
-            inst.src[s] = s < graph_map_arity(inst.code) ? regs[inst.src[s]] : 0;
+            inst.src[s] = s < kern_map_arity[inst.code] ? regs[inst.src[s]] : 0;
         append(&out, inst, &regs[inputs + i]);
     }
     out.map.store[0] = regs[program->map.store[0]];
     *program = out;
 }
 
-static const struct {
-    const char *name;
-    uint32_t arity;
-} codes[] = {
-#define MAPOP(name, arity, types, formula) { #name, arity },
-#include "kernels/map/mapops.def"
-};
-
 const char *graph_map_name(uint32_t code)
 {
-    return code < ARRAY_SIZE(codes) ? codes[code].name : "?";
-}
-
-uint32_t graph_map_arity(uint32_t code)
-{
-    return code < ARRAY_SIZE(codes) ? codes[code].arity : 0;
+    static const char *const names[] = {
+#define MAPOP(name, arity, types, formula) #name,
+#include "kernels/core/mapops.def"
+    };
+    return code < ARRAY_SIZE(names) ? names[code] : "?";
 }
 
 bool graph_add_scaled(struct graph *graph, uint32_t at, const struct graph_op *of, struct graph_operand sums,

@@ -37,9 +37,8 @@ bool graph_add_scaled(struct graph *graph, uint32_t at, const struct graph_op *o
 bool graph_dequantizes(const struct graph_op *op);
 /* Removes instructions and inputs that the only output, output 0, does not need. */
 void graph_program_trim(struct graph_program *program);
-/* "ADD" and 2, from mapops.def. */
+/* Such as "ADD". */
 const char *graph_map_name(uint32_t code);
-uint32_t graph_map_arity(uint32_t code);
 
 /* The in-place rule of element-wise kinds, which both CPU kernels and shaders compute element by element. */
 bool graph_map_in_place(const struct kern_op *op);

@@ -100,9 +100,11 @@ union kern_scalar lower_scalar(DML_TENSOR_DATA_TYPE type, const DML_SCALAR_UNION
 /* `value` as an element of `type`, in the union's first bytes: integers truncate toward zero and saturate. */
 DML_SCALAR_UNION lower_element(DML_TENSOR_DATA_TYPE type, float value);
 
+BASE_TABLE_BEGIN
 #define LOWER(name, function)           graph_lower_fn function;
 #define LOWER_EXTENSION(name, function) graph_lower_fn function;
 #include "graph/lower/lowerings.def"
+BASE_TABLE_END
 #undef LOWER
 #undef LOWER_EXTENSION
 

@@ -55,7 +55,7 @@ static enum shape step(const struct kern_map_inst *inst, const enum shape *shape
     enum shape most = KNOWN, x_shape = shapes[inst->src[0]], y_shape = shapes[inst->src[1]];
     struct line x = lines[inst->src[0]], y = lines[inst->src[1]], z = lines[inst->src[2]];
     uint32_t known = 0;
-    for (uint32_t s = 0; s < graph_map_arity(inst->code); s++) {
+    for (uint32_t s = 0; s < kern_map_arity[inst->code]; s++) {
         most = BASE_MAX(most, shapes[inst->src[s]]);
         known += shapes[inst->src[s]] == KNOWN;
     }
@@ -123,7 +123,7 @@ static bool all_through(const struct graph_op *map, uint32_t x, uint32_t cut)
     depends[x] = true;
     for (uint32_t i = 0; i < map->k.u.map.inst_count; i++) {
         const struct kern_map_inst *inst = &map->k.u.map.inst[i];
-        for (uint32_t s = 0; s < graph_map_arity(inst->code); s++) {
+        for (uint32_t s = 0; s < kern_map_arity[inst->code]; s++) {
             bool passes = depends[inst->src[s]] && !(inst->src[s] == cut);
             if (inputs + i > cut && passes && inst->src[s] < cut)
                 return false;

@@ -84,7 +84,7 @@ static bool inline_scalars(struct graph *graph, const struct graph_program *in, 
     for (uint32_t i = 0; bits && i < in->map.inst_count; i++) {
         struct kern_map_inst inst = in->map.inst[i];
         for (uint32_t s = 0; s < ARRAY_SIZE(inst.src); s++) {
-            if (s >= graph_map_arity(inst.code))
+            if (s >= kern_map_arity[inst.code])
                 inst.src[s] = 0;
             else if (!place_source(out, scalars, bits, in->map.inst[i].src[s], regs, &inst.src[s]))
                 return false;
@@ -126,7 +126,7 @@ static bool has_inverse(float c)
 static bool to_muladd(const struct graph_program *program, struct kern_map_inst *inst)
 {
     float left, right, p = 1, q = -0.0f;
-    if (inst->type != F32 || inst->to_type != F32 || graph_map_arity(inst->code) != 2)
+    if (inst->type != F32 || inst->to_type != F32 || kern_map_arity[inst->code] != 2)
         return false;
     bool first = constant_of(program, inst->src[0], &left), second = constant_of(program, inst->src[1], &right);
     if (first == second)
@@ -160,7 +160,7 @@ static bool insert(struct graph_program *program, uint32_t at, uint32_t count)
     if (map->inst_count + count > KERN_MAP_INST_MAX)
         return false;
     for (uint32_t i = at; i < map->inst_count; i++)
-        for (uint32_t s = 0; s < graph_map_arity(map->inst[i].code); s++)
+        for (uint32_t s = 0; s < kern_map_arity[map->inst[i].code]; s++)
             if (map->inst[i].src[s] >= first)
                 map->inst[i].src[s] = (uint8_t)(map->inst[i].src[s] + count);
     memmove(map->inst + at + count, map->inst + at, sizeof(map->inst[0]) * (map->inst_count - at));
@@ -290,7 +290,7 @@ static struct polynomial polynomial_of_inst(const struct kern_map_inst *inst, co
     struct polynomial out = { { 0 }, a->degree };
     if (inst->code == KERN_MAP_CONST)
         return (struct polynomial){ { inst->imm[0].f32 }, 0 };
-    if (a->degree < 0 || (graph_map_arity(inst->code) > 1 && b->degree < 0))
+    if (a->degree < 0 || (kern_map_arity[inst->code] > 1 && b->degree < 0))
         return none;
     if (inst->code == KERN_MAP_MULADD) {
         for (int d = 0; d <= a->degree; d++)

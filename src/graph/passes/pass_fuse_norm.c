@@ -356,7 +356,7 @@ static bool program_behind(const struct graph_op *map, uint32_t reg, struct grap
         out->map.load_type[i + 1] = own.map.load_type[i];
     }
     for (uint32_t i = 0; i < own.map.inst_count; i++)
-        for (uint32_t j = 0; j < graph_map_arity(own.map.inst[i].code); j++) {
+        for (uint32_t j = 0; j < kern_map_arity[own.map.inst[i].code]; j++) {
             uint8_t *src = &out->map.inst[i].src[j];
             *src = *src == reg ? 0 : (uint8_t)(*src + 1);
         }
@@ -373,7 +373,7 @@ static uint32_t only_reader(const struct graph_program *program)
 {
     uint32_t found = GRAPH_NONE, uses = program->map.store[0] == 0;
     for (uint32_t i = 0; i < program->map.inst_count; i++)
-        for (uint32_t j = 0; j < graph_map_arity(program->map.inst[i].code); j++)
+        for (uint32_t j = 0; j < kern_map_arity[program->map.inst[i].code]; j++)
             if (program->map.inst[i].src[j] == 0) {
                 found = i;
                 uses++;

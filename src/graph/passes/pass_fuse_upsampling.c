@@ -10,6 +10,7 @@
 #include "graph/passes/pass.h"
 
 #include "kernels/core/dense.h"
+#include "kernels/row/row.h"
 
 #include <math.h>
 

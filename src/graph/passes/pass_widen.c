@@ -8,6 +8,7 @@
 #include "graph/passes/pass.h"
 
 #include "kernels/core/dense.h"
+#include "kernels/row/row.h"
 
 #include <stdlib.h>
 

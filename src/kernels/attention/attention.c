@@ -2,6 +2,7 @@
 /* Scaled dot-product attention: accept functions and plans of the kernels, and the reference, softmax(scale * Q K^T +
  * masks) V. */
 #include "kernels/attention/attention.h"
+#include "kernels/row/row.h"
 
 #define DEPTH_MAX 4096
 

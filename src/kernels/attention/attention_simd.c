@@ -6,6 +6,7 @@
 #include "kernels/core/isa.h"
 #include "kernels/attention/attention.h"
 #include "kernels/gemm/ukernel.h"
+#include "kernels/row/row.h"
 
 #include "base/parallel.h"
 

@@ -4,8 +4,9 @@
 #include "kernels/conv/conv_plans.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/blocked_gemm.h"
-#include "kernels/core/epilogue_vec.h"
-#include "kernels/core/window.h"
+#include "kernels/row/epilogue_vec.h"
+#include "kernels/row/row.h"
+#include "kernels/row/window.h"
 
 #define CONV_DW_INTEGERS KERN_ISA_PASTE(blocked_gemm_integers_, ISA)
 

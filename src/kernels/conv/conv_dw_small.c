@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/conv/conv_dw_small.h"
 #include "kernels/core/isa.h"
+#include "kernels/row/row.h"
 
 enum {
     EXTENT_MAX = 1 << 12, /* of everything spatial: products stay small */

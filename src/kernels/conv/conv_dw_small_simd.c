@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The depthwise convolutions of struct conv_dw_small (conv_dw_small.h). */
 #include "kernels/conv/conv_dw_small.h"
-#include "kernels/core/epilogue_vec.h"
+#include "kernels/row/epilogue_vec.h"
 #include "kernels/core/isa.h"
-#include "kernels/core/window.h"
+#include "kernels/row/window.h"
 
 _Static_assert(VEC == KERN_ISA_PASTE(CONV_DW_SMALL_LANES_, ISA), "packed for these vectors");
 

@@ -6,7 +6,7 @@
 #define KERNELS_CONV_GRAD_H
 
 #include "kernels/conv/conv.h"
-#include "kernels/core/window.h"
+#include "kernels/row/window.h"
 
 #define CONV_GRAD_COLUMNS 48  /* of a unit: whole tiles of every instruction set */
 #define CONV_GRAD_GROUP   4   /* adjacent units that are one block, for which X is read once */

@@ -3,6 +3,7 @@
 #include "kernels/conv/conv_grad.h"
 #include "kernels/core/isa.h"
 #include "kernels/gemm/ukernel.h"
+#include "kernels/row/row.h"
 
 #define TAPS CONV_GRAD_PLANES_TAPS
 

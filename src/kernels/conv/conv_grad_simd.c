@@ -3,6 +3,7 @@
 #include "kernels/conv/conv_grad.h"
 #include "kernels/core/isa.h"
 #include "kernels/gemm/gemm_block.h"
+#include "kernels/row/row.h"
 
 struct grad_run {
     struct conv_grad p;

@@ -3,8 +3,10 @@
  * block of rows by one box of pixels. The part of X that the box needs is converted to packs first, of adjacent
  * channels: the columns of a kernel tap are then runs of packs. */
 #include "kernels/core/iterator.h"
+#include "kernels/conv/conv.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/blocked_gemm.h"
+#include "kernels/row/row.h"
 
 #define BLOCK_ROWS 96
 
@@ -65,7 +67,7 @@ static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op
     g->epilogue = dense_take(&g->bytes, dense_epilogue_bytes(op), 64);
 }
 
-uint64_t blocked_conv_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct kern_work *out)
+static uint64_t blocked_conv_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct kern_work *out)
 {
     struct conv_blocks g;
     blocks_init(isa, op, &g);
@@ -96,7 +98,8 @@ static int32_t weights_row(const struct blocked_gemm_isa *isa, const struct kern
 }
 
 /* All rows, then the sums of each. */
-void blocked_conv_pack(const struct blocked_gemm_isa *isa, const struct kern_op *op, const void *source, void *packed)
+static void blocked_conv_pack(const struct blocked_gemm_isa *isa, const struct kern_op *op, const void *source,
+                              void *packed)
 {
     struct conv_blocks g;
     blocks_init(isa, op, &g);
@@ -440,7 +443,8 @@ static void unit_run(struct conv_unit *u, uint64_t unit)
     unit_multiply(u);
 }
 
-void blocked_conv_run(const struct blocked_gemm_isa *isa, const struct kern_call *call, uint64_t begin, uint64_t end)
+static void blocked_conv_run(const struct blocked_gemm_isa *isa, const struct kern_call *call, uint64_t begin,
+                             uint64_t end)
 {
     struct conv_unit u = { .isa = isa, .call = call, .flat = call->op, .scratch = call->worker_scratch };
     struct kern_op merged[2];
@@ -453,3 +457,52 @@ void blocked_conv_run(const struct blocked_gemm_isa *isa, const struct kern_call
     for (uint64_t unit = begin; unit < end; unit++)
         unit_run(&u, unit);
 }
+
+/* ---- kernels ---- */
+
+bool kern_conv_float_accepts(const struct kern_op *op)
+{
+    return !op->u.conv.integer && kern_conv_any_ref_accepts(op);
+}
+
+bool kern_conv_int_accepts(const struct kern_op *op)
+{
+    return op->u.conv.integer && kern_conv_any_ref_accepts(op);
+}
+
+void kern_conv_float_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
+{
+    blocked_conv_plan(blocked_gemm_widest(op), op, out);
+}
+
+/* run: the function's suffix; isa: that of the tables. */
+#define FLOAT_ROW(run, isa)                                                                                            \
+    void kern_conv_float##run(const struct kern_call *call, uint64_t begin, uint64_t end)                              \
+    {                                                                                                                  \
+        blocked_conv_run(blocked_gemm_isa_for(call->op, &blocked_gemm_f32_##isa, &blocked_gemm_f64_##isa), call,       \
+                         begin, end);                                                                                  \
+    }
+FLOAT_ROW(_run, portable)
+BLOCKED_ROW(conv_int, conv, blocked_gemm_int_portable)
+#if defined(__x86_64__)
+FLOAT_ROW(_avx2_run, avx2)
+FLOAT_ROW(_avx512_run, avx512)
+BLOCKED_ROW(conv_int_avx2, conv, blocked_gemm_int_avx2)
+BLOCKED_ROW(conv_int_vnni, conv, blocked_gemm_vnni)
+#elif defined(__aarch64__)
+/* Windows are packed for each box of pixels: enough channels share them, and fill them. */
+bool kern_conv_bf16_accepts(const struct kern_op *op)
+{
+    enum { IN_MIN = 8, OUT_MIN = 16 };
+    struct conv_shape s;
+    return !op->u.conv.integer && dense_short_floats(op) &&
+           (dense_half_allowed(op) ||
+            dense_same_type(op, 0, 1, (DML_TENSOR_DATA_TYPE)ANYDML_TENSOR_DATA_TYPE_BFLOAT16)) &&
+           kern_conv_any_ref_accepts(op) && conv_shape_init(op, &s) && s.in_group >= IN_MIN && s.out_group >= OUT_MIN;
+}
+
+FLOAT_ROW(_neon_run, neon)
+BLOCKED_ROW(conv_int_dot, conv, blocked_gemm_int_dot)
+BLOCKED_ROW(conv_int_mmla, conv, blocked_gemm_int_mmla)
+BLOCKED_ROW(conv_bf16_mmla, conv, blocked_gemm_bf16_mmla)
+#endif

@@ -3,6 +3,7 @@
 #include "kernels/conv/conv_grad.h"
 #include "kernels/conv/conv_plans.h"
 #include "kernels/core/isa.h"
+#include "kernels/row/row.h"
 
 enum {
     EXTENT_MAX = 1 << 16, /* limit of spatial sizes: products do not overflow */

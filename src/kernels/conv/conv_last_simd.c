@@ -2,6 +2,8 @@
 /* The convolutions of struct conv_last (conv_plans.h). */
 #include "kernels/core/isa.h"
 #include "kernels/conv/conv_pw_tile.h"
+#include "kernels/row/row.h"
+#include "kernels/row/tile_store.h"
 
 struct last_run {
     struct conv_last p;

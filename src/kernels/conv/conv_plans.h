@@ -5,7 +5,7 @@
 #define KERNELS_CONV_PLANS_H
 
 #include "kernels/conv/conv.h"
-#include "kernels/core/window.h"
+#include "kernels/row/window.h"
 
 /* ---- pointwise ---- */
 

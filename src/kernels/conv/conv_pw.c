@@ -3,6 +3,7 @@
 #include "kernels/conv/conv_plans.h"
 #include "kernels/core/choice.h"
 #include "kernels/core/isa.h"
+#include "kernels/row/row.h"
 
 #include <math.h>
 

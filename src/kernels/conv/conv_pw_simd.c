@@ -2,6 +2,8 @@
 /* The convolutions of struct conv_pw and struct conv_up (conv_plans.h). */
 #include "kernels/core/isa.h"
 #include "kernels/conv/conv_pw_tile.h"
+#include "kernels/row/row.h"
+#include "kernels/row/tile_store.h"
 
 #define PW_PITCH CONV_PW_PITCH(CONV_PW_ROWS, VEC)
 

@@ -4,7 +4,7 @@
 #define KERNELS_CONV_PW_TILE_H
 
 #include "kernels/conv/conv_plans.h"
-#include "kernels/core/epilogue_vec.h"
+#include "kernels/row/epilogue_vec.h"
 #include "kernels/gemm/ukernel.h"
 
 #define CONV_PW_ROWS KERN_ISA_PASTE(CONV_PW_ROWS_, ISA)

@@ -3,6 +3,7 @@
 #include "kernels/conv/conv_plans.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/blocked_gemm.h"
+#include "kernels/row/row.h"
 
 #include <math.h>
 

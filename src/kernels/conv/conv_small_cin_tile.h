@@ -5,7 +5,8 @@
 #define KERNELS_CONV_SMALL_CIN_TILE_H
 
 #include "kernels/conv/conv_plans.h"
-#include "kernels/core/epilogue_vec.h"
+#include "kernels/row/epilogue_vec.h"
+#include "kernels/row/row.h"
 
 /* A tile that fits the registers; smaller ones for the ends of rows. */
 #if VEC == 16

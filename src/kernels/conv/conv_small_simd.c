@@ -3,6 +3,8 @@
 #include "kernels/core/isa.h"
 #include "kernels/conv/conv_small_cin_tile.h"
 #include "kernels/gemm/ukernel.h"
+#include "kernels/row/row.h"
+#include "kernels/row/tile_store.h"
 #include "kernels/vec/vec.h"
 
 /* Copies a row's results of `channels` channels from the buffer to Y. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The convolutions of struct conv_tiles (conv_plans.h). */
 #include "kernels/conv/conv_bytes_finish.h"
-#include "kernels/core/epilogue_vec.h"
+#include "kernels/row/epilogue_vec.h"
 #include "kernels/core/isa.h"
 #include "kernels/gemm/amx.h"
+#include "kernels/row/row.h"
 
 #define BLOCK_ROWS (2 * AMX_ROWS)
 #define END_ROWS   4 /* of results in registers */

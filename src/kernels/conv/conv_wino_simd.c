@@ -2,7 +2,7 @@
 /* Winograd's convolutions: struct wino (conv_plans.h). */
 #include "kernels/core/isa.h"
 #include "kernels/conv/conv_wino_tile.h"
-#include "kernels/core/epilogue_vec.h"
+#include "kernels/row/epilogue_vec.h"
 #include "kernels/gemm/ukernel.h"
 
 #include "base/parallel.h"

@@ -30,8 +30,10 @@ struct kern_tuning {
     float correction[KERN_POINT_COUNT];
 };
 
+BASE_TABLE_BEGIN
 #define CHOICE(name, cost) double cost(const struct kern_op *op);
 #include "kernels/core/choices.def"
+BASE_TABLE_END
 double kern_choice_cost(enum kern_choice choice, const struct kern_op *op);
 
 /* Measurements override the model if they differ by more than this: not noise or differences between similar shapes. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the dense and window families (gemm, conv, pool, resample, gather, attention): typed element access,
- * walking rows of a view, and the op's epilogue. */
+ * and walking rows of a view. */
 #ifndef KERNELS_DENSE_H
 #define KERNELS_DENSE_H
 
@@ -101,21 +101,6 @@ DENSE_INLINE uint64_t dense_take(uint64_t *used, uint64_t count, uint64_t alignm
     *used += base_align_up(count, alignment);
     return at;
 }
-
-/* Stores `count` results along output 0's last dimension from coordinates `at` on, through the epilogue if there is
- * one: by the reference, or fast with dense_epilogue_bytes(op) of scratch for each worker. */
-void dense_finish(const struct kern_call *call, const uint32_t *at, uint32_t count, const double *values);
-void dense_finish_f32(const struct kern_call *call, void *scratch, const uint32_t *at, uint32_t count,
-                      const float *values);
-/* The same in place for `count` contiguous results at `y`; the epilogue reads nothing else. */
-void dense_finish_line(const struct kern_call *call, void *scratch, float *y, int64_t count);
-uint64_t dense_epilogue_bytes(const struct kern_op *op);
-
-/* Rows of elements `step` apart, to and from dense FLOAT32. Integers: as dense_store. */
-void dense_load_row(const void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TYPE type, uint32_t count,
-                    float *out);
-void dense_store_row(void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TYPE type, uint32_t count,
-                     const float *in);
 
 /* Order of the dimensions from the largest stride to the smallest, those of size 1 and broadcast ones first: walking
  * rows of the permuted view accesses memory in order. */

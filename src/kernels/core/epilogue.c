@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/core/epilogue.h"
 #include "kernels/core/dense.h"
-#include "kernels/map/map.h"
-
-/* ---- as steps ---- */
 
 static bool is_float(const struct kern_map_inst *inst)
 {
@@ -39,11 +36,11 @@ static bool read_step(const struct kern_op *op, const struct kern_map_inst *inst
 {
     const uint32_t extra = op->input_count - op->epilogue_input;
     *out = (struct kern_epilogue_step){ .code = inst->code, .p = inst->imm[0].f32, .q = inst->imm[1].f32 };
-    if (map_arity(inst->code) == 1)
+    if (kern_map_arity[inst->code] == 1)
         return inst->src[0] == last && (operands & KERN_EPILOGUE_VALUE);
     const bool first = inst->src[0] == last;
     const uint32_t other = inst->src[first ? 1 : 0];
-    if (map_arity(inst->code) != 2 || other == last || (!first && (inst->src[1] != last || !commutes(inst->code))))
+    if (kern_map_arity[inst->code] != 2 || other == last || (!first && (inst->src[1] != last || !commutes(inst->code))))
         return false;
     if (number_of(op, other, &out->p))
         return (operands & KERN_EPILOGUE_NUMBER) && is_bound(out);
@@ -169,77 +166,4 @@ bool kern_epilogue_requantize(const struct kern_op *op, struct kern_requantize *
     return op->tensors[out->scale].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
            (!out->divisor || op->tensors[out->divisor].type == DML_TENSOR_DATA_TYPE_FLOAT32) &&
            (!out->zero || dense_is_byte(op->tensors[out->zero].type));
-}
-
-/* ---- by the interpreter ---- */
-
-void kern_epilogue_store(const struct kern_call *call, const uint32_t *index, double value)
-{
-    const struct kern_op *op = call->op;
-    const struct kern_map *map = op->epilogue;
-    const struct kern_view *out = &op->tensors[op->input_count];
-    struct kern_number registers[KERN_MAP_REGISTERS];
-    struct kern_number result = kern_from_double(value);
-    if (map) {
-        uint32_t count = kern_epilogue_inputs(op);
-        registers[0] = kern_number_to(DML_TENSOR_DATA_TYPE_FLOAT32, result);
-        for (uint32_t r = 1; r < count; r++) {
-            uint32_t t = op->epilogue_input + r - 1;
-            registers[r] = kern_number_to(
-                map->load_type[r], kern_read(op->tensors[t].type, call->data[t], kern_offset(&op->tensors[t], index)));
-        }
-        kern_map_eval_program(map, count, registers);
-        result = registers[map->store[0]];
-    }
-    kern_write(out->type, call->data[op->input_count], kern_offset(out, index), result);
-}
-
-static void load_row(struct kern_map_block *block, const struct kern_view *view, const char *data, uint32_t reg,
-                     uint32_t count)
-{
-    void *raw = kern_map_block_staging(block), *buffer = kern_map_block_buffer(block, reg);
-    kern_copy_row(kern_type_bytes(view->type), raw, 1, data, view->strides[view->rank - 1], count);
-    kern_convert(block->isa, block->type[reg], buffer, view->type, raw, count);
-    block->value[reg] = buffer;
-}
-
-/* The first element of tensor t in the row at `index`. */
-static char *row_data(const struct kern_call *call, uint32_t t, const uint32_t *index)
-{
-    const struct kern_view *view = &call->op->tensors[t];
-    return (char *)call->data[t] + kern_offset(view, index) * kern_type_bytes(view->type);
-}
-
-static void epilogue_block(const struct kern_call *call, struct kern_map_block *block, const uint32_t *index,
-                           const float *values, uint32_t count, void *raw)
-{
-    const struct kern_op *op = call->op;
-    const struct kern_view *out = &op->tensors[op->input_count];
-    const uint32_t last = op->epilogue->store[0];
-    const int64_t stride = out->strides[out->rank - 1];
-    char *to = row_data(call, op->input_count, index);
-    block->value[0] = memcpy(kern_map_block_buffer(block, 0), values, count * sizeof(float));
-    for (uint32_t r = 1, t = op->epilogue_input; r < block->input_count; r++, t++)
-        load_row(block, &op->tensors[t], row_data(call, t, index), r, count);
-    kern_map_run_block(block, NULL, count);
-    const bool together = stride == 1 || count == 1;
-    kern_convert(block->isa, out->type, together ? to : raw, block->type[last], block->value[last], count);
-    if (!together)
-        kern_copy_row(kern_type_bytes(out->type), to, stride, raw, 1, count);
-}
-
-void kern_epilogue_row(const struct kern_call *call, void *scratch, const uint32_t *index, const float *values,
-                       uint32_t count)
-{
-    const struct kern_op *op = call->op;
-    const uint32_t rank = op->tensors[op->input_count].rank;
-    uint32_t at[KERN_RANK_MAX];
-    struct kern_map_block block;
-    memcpy(at, index, sizeof(uint32_t) * rank);
-    kern_map_block_init(&block, op->epilogue, kern_epilogue_inputs(op), 1, kern_map_isa(),
-                        (char *)scratch + KERN_MAP_BLOCK * 8);
-    for (uint32_t done = 0; done < count; done += KERN_MAP_BLOCK) {
-        at[rank - 1] = index[rank - 1] + done;
-        epilogue_block(call, &block, at, values + done, BASE_MIN(count - done, KERN_MAP_BLOCK), scratch);
-    }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* op->epilogue, the element-wise program at the end of another kernel, whose result is register 0, in two ways: parsed
- * once as a chain of steps, for kernels that apply those in registers, and run by the interpreter for all others. */
+/* op->epilogue, the element-wise program at the end of another kernel, whose result is register 0: parsed once as a
+ * chain of steps, for kernels that apply those in registers. For all others, row/row.h runs it in the interpreter. */
 #ifndef KERNELS_EPILOGUE_H
 #define KERNELS_EPILOGUE_H
 
@@ -11,8 +11,6 @@ static inline uint32_t kern_epilogue_inputs(const struct kern_op *op)
 {
     return 1 + op->input_count - op->epilogue_input;
 }
-
-/* ---- as steps ---- */
 
 #define KERN_EPILOGUE_STEPS_MAX 16
 
@@ -61,15 +59,5 @@ struct kern_requantize {
 uint32_t kern_epilogue_quantize_steps(const struct kern_epilogue *epilogue, struct kern_requantize *out);
 /* The epilogue is a requantisation to INT8 or UINT8, with FLOAT32 scales and divisors and zero points of 8 bits. */
 bool kern_epilogue_requantize(const struct kern_op *op, struct kern_requantize *out);
-
-/* ---- by the interpreter ---- */
-
-/* Stores one result at `index` of output 0, through op->epilogue when there is one. */
-void kern_epilogue_store(const struct kern_call *call, const uint32_t *index, double value);
-
-/* The same for `count` results along the last dimension, from `index` on, through an existing epilogue; needs
- * dense_epilogue_bytes(op) of `scratch`. */
-void kern_epilogue_row(const struct kern_call *call, void *scratch, const uint32_t *index, const float *values,
-                       uint32_t count);
 
 #endif

@@ -18,6 +18,11 @@ static const struct kern_row rows[] = {
 #include "kernels/core/kernels.def"
 };
 
+const uint8_t kern_map_arity[KERN_MAP_CODE_COUNT] = {
+#define MAPOP(name, arity, types, formula) arity,
+#include "kernels/core/mapops.def"
+};
+
 void kern_pack_first(const struct kern_row *row, const struct kern_work *work, const struct kern_call *call,
                      void **data)
 {

@@ -103,6 +103,7 @@ void kern_view_set_packed(struct kern_view *view, DML_TENSOR_DATA_TYPE type, uin
 #define EVERY(kind, name, max_ulp) EVERY_AS(kind, name, name, max_ulp)
 
 /* The functions of every kernel are named kern_<row>_<role>. */
+BASE_TABLE_BEGIN
 #define KERNEL_AS(kind, name, family, cpu, max_ulp)                                                                    \
     bool kern_##family##_accepts(const struct kern_op *op);                                                            \
     void kern_##family##_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out);                      \
@@ -116,6 +117,7 @@ void kern_view_set_packed(struct kern_view *view, DML_TENSOR_DATA_TYPE type, uin
     bool kern_##name##_pack_plan(const struct kern_op *op, uint32_t *out_input, uint64_t *out_bytes);                  \
     void kern_##name##_pack(const struct kern_op *op, const void *source, void *packed);
 #include "kernels/core/kernels.def"
+BASE_TABLE_END
 #undef KERNEL_AS
 #undef REFERENCE
 #undef PACKED_AS

@@ -39,9 +39,12 @@ enum kern_kind {
  * float to float rounds to nearest even. mapops.def lists the operations with their formulas. */
 enum kern_map_code {
 #define MAPOP(name, arity, types, formula) KERN_MAP_##name,
-#include "kernels/map/mapops.def"
+#include "kernels/core/mapops.def"
     KERN_MAP_CODE_COUNT
 };
+
+/* The operands of each operation (kernel.c). */
+extern const uint8_t kern_map_arity[KERN_MAP_CODE_COUNT];
 
 union kern_scalar {
     float f32;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/gemm/blocked_gemm.h"
 #include "kernels/gemm/gemm.h"
+#include "kernels/row/row.h"
 
 /* ---- packing ---- */
 
@@ -318,8 +319,7 @@ bool blocked_gemm_types_fit(const struct kern_op *op, bool integer, bool third)
 
 enum { BF16_ROWS = 16, BF16_FEW = 6, AMX_ROWS_PACKED = 7, AMX_ROWS_PLAIN = 32 };
 
-/* Sizes only: work is partitioned alike for all instruction sets, and scratch memory suffices for the largest tiles. */
-static const struct blocked_gemm_isa *widest(const struct kern_op *op)
+const struct blocked_gemm_isa *blocked_gemm_widest(const struct kern_op *op)
 {
     static const struct blocked_gemm_isa f32 = {
         BLOCKED_GEMM_ROWS_MAX, BLOCKED_GEMM_COLUMNS_MAX, 1, 4, NULL, NULL, NULL, false
@@ -357,17 +357,6 @@ bool kern_gemm_bf16_accepts(const struct kern_op *op)
     return halves_accept(op) && (op->packed_input == 2 || height(op) >= BF16_ROWS);
 }
 
-/* Windows are packed for each box of pixels: enough channels share them, and fill them. */
-bool kern_conv_bf16_accepts(const struct kern_op *op)
-{
-    enum { IN_MIN = 8, OUT_MIN = 16 };
-    struct conv_shape s;
-    return !op->u.conv.integer && dense_short_floats(op) &&
-           (dense_half_allowed(op) ||
-            dense_same_type(op, 0, 1, (DML_TENSOR_DATA_TYPE)ANYDML_TENSOR_DATA_TYPE_BFLOAT16)) &&
-           kern_conv_any_ref_accepts(op) && conv_shape_init(op, &s) && s.in_group >= IN_MIN && s.out_group >= OUT_MIN;
-}
-
 /* VDPBF16PS has no more throughput than FLOAT32's instruction on some CPUs, but reads half of the bytes. */
 bool kern_gemm_bf16_few_accepts(const struct kern_op *op)
 {
@@ -384,22 +373,7 @@ bool kern_gemm_int_accepts(const struct kern_op *op)
     return op->u.gemm.integer && kern_gemm_any_ref_accepts(op);
 }
 
-bool kern_conv_float_accepts(const struct kern_op *op)
-{
-    return !op->u.conv.integer && kern_conv_any_ref_accepts(op);
-}
-
-bool kern_conv_int_accepts(const struct kern_op *op)
-{
-    return op->u.conv.integer && kern_conv_any_ref_accepts(op);
-}
-
 void kern_gemm_float_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
-    blocked_gemm_plan(widest(op), op, out);
-}
-
-void kern_conv_float_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
-{
-    blocked_conv_plan(widest(op), op, out);
+    blocked_gemm_plan(blocked_gemm_widest(op), op, out);
 }

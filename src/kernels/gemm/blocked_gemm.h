@@ -12,8 +12,9 @@
 #ifndef KERNELS_BLOCKED_GEMM_H
 #define KERNELS_BLOCKED_GEMM_H
 
-#include "kernels/conv/conv.h"
 #include "kernels/core/epilogue.h"
+#include "kernels/core/isa.h"
+#include "kernels/row/row.h"
 
 #define BLOCKED_GEMM_ROWS_MAX    6
 #define BLOCKED_GEMM_COLUMNS_MAX 64
@@ -73,8 +74,11 @@ struct blocked_gemm_integers {
     int32_t (*row)(const uint8_t *in, uint32_t count, uint8_t flip, uint8_t *out);
 };
 
-/* The 8-bit tiles of VNNI, also used for the few remaining rows with AMX. */
-extern const struct blocked_gemm_isa blocked_gemm_vnni;
+/* Tiles of FLOAT32, FLOAT64 and integers. The 8-bit tiles of VNNI are also used for the few remaining rows with AMX. */
+extern const struct blocked_gemm_isa blocked_gemm_f32_portable, blocked_gemm_f32_avx2, blocked_gemm_f32_avx512,
+    blocked_gemm_f32_neon, blocked_gemm_f64_portable, blocked_gemm_f64_avx2, blocked_gemm_f64_avx512,
+    blocked_gemm_f64_neon, blocked_gemm_int_portable, blocked_gemm_int_avx2, blocked_gemm_vnni, blocked_gemm_int_dot,
+    blocked_gemm_int_mmla, blocked_gemm_bf16_mmla;
 
 extern const struct blocked_gemm_integers blocked_gemm_integers_portable, blocked_gemm_integers_avx2,
     blocked_gemm_integers_avx512, blocked_gemm_integers_neon;
@@ -211,16 +215,22 @@ void blocked_gemm_finish_integers(const struct blocked_gemm_integers *integers, 
 /* The types of A, B, (third: of a third input) and Y are supported. */
 bool blocked_gemm_types_fit(const struct kern_op *op, bool integer, bool third);
 
-/* ---- the kernels' functions (gemm_blocked.c, conv_implicit_gemm.c) ---- */
+/* ---- the kernels' functions (gemm_blocked.c) ---- */
 const struct blocked_gemm_isa *blocked_gemm_isa_for(const struct kern_op *op, const struct blocked_gemm_isa *f32,
                                                     const struct blocked_gemm_isa *f64);
+/* Sizes only: work is partitioned alike for all instruction sets, and scratch memory suffices for the largest tiles. */
+const struct blocked_gemm_isa *blocked_gemm_widest(const struct kern_op *op);
 /* Plans return the bytes that packing writes. */
 uint64_t blocked_gemm_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct kern_work *out);
 void blocked_gemm_run(const struct blocked_gemm_isa *isa, const struct kern_call *call, uint64_t begin, uint64_t end);
 void blocked_gemm_pack(const struct blocked_gemm_isa *isa, const struct kern_op *op, const void *source, void *packed);
-bool kern_conv_bf16_accepts(const struct kern_op *op);
-uint64_t blocked_conv_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct kern_work *out);
-void blocked_conv_run(const struct blocked_gemm_isa *isa, const struct kern_call *call, uint64_t begin, uint64_t end);
-void blocked_conv_pack(const struct blocked_gemm_isa *isa, const struct kern_op *op, const void *source, void *packed);
+/* The functions of a PACKED_AS kernel with the tiles of one table; kind: gemm, or conv (conv_implicit_gemm.c). */
+#define BLOCKED_ROW(name, kind, isa)                                                                                   \
+    KERN_PACKED_ROW(name, const struct blocked_gemm_isa *, plan = &(isa), blocked_##kind##_plan(plan, op, out),        \
+                    blocked_##kind##_pack(plan, op, source, packed))                                                   \
+    void kern_##name##_run(const struct kern_call *call, uint64_t begin, uint64_t end)                                 \
+    {                                                                                                                  \
+        blocked_##kind##_run(&(isa), call, begin, end);                                                                \
+    }
 
 #endif

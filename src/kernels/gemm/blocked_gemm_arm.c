@@ -148,24 +148,15 @@ static void tile(const struct blocked_gemm_tile *t)
     UKERNEL_BY_COUNT(t->rows, TILE_ROWS, tile_rows, t)
 }
 
-#define ROW(name, kind)                                                                                                \
-    KERN_PACKED_ROW(name, const struct blocked_gemm_isa *, plan = &isa, blocked_##kind##_plan(plan, op, out),          \
-                    blocked_##kind##_pack(plan, op, source, packed))                                                   \
-    void kern_##name##_run(const struct kern_call *call, uint64_t begin, uint64_t end)                                 \
-    {                                                                                                                  \
-        blocked_##kind##_run(&isa, call, begin, end);                                                                  \
-    }
-
 #if defined(__ARM_FEATURE_MATMUL_INT8)
-static const struct blocked_gemm_isa isa = { .rows = TILE_ROWS,
-                                             .columns = 4 * TILE_FOURS,
-                                             .k_pack = 8,
-                                             .pack_bytes = PACK,
-                                             .tile = tile,
-                                             .integers = &blocked_gemm_integers_neon,
-                                             .finish = blocked_gemm_end_row_neon };
-ROW(gemm_int_mmla, gemm)
-ROW(conv_int_mmla, conv)
+const struct blocked_gemm_isa blocked_gemm_int_mmla = { .rows = TILE_ROWS,
+                                                        .columns = 4 * TILE_FOURS,
+                                                        .k_pack = 8,
+                                                        .pack_bytes = PACK,
+                                                        .tile = tile,
+                                                        .integers = &blocked_gemm_integers_neon,
+                                                        .finish = blocked_gemm_end_row_neon };
+BLOCKED_ROW(gemm_int_mmla, gemm, blocked_gemm_int_mmla)
 #elif defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
 static void round_row(const float *in, uint32_t count, uint16_t *out)
 {
@@ -180,24 +171,22 @@ static void round_row(const float *in, uint32_t count, uint16_t *out)
     }
 }
 
-static const struct blocked_gemm_isa isa = { .rows = TILE_ROWS,
-                                             .columns = 4 * TILE_FOURS,
-                                             .k_pack = 4,
-                                             .pack_bytes = PACK,
-                                             .tile = tile,
-                                             .round = round_row,
-                                             .finish = blocked_gemm_end_row_neon };
-ROW(gemm_bf16_mmla, gemm)
-ROW(conv_bf16_mmla, conv)
+const struct blocked_gemm_isa blocked_gemm_bf16_mmla = { .rows = TILE_ROWS,
+                                                         .columns = 4 * TILE_FOURS,
+                                                         .k_pack = 4,
+                                                         .pack_bytes = PACK,
+                                                         .tile = tile,
+                                                         .round = round_row,
+                                                         .finish = blocked_gemm_end_row_neon };
+BLOCKED_ROW(gemm_bf16_mmla, gemm, blocked_gemm_bf16_mmla)
 #else
-static const struct blocked_gemm_isa isa = { .rows = TILE_ROWS,
-                                             .columns = 4 * TILE_FOURS,
-                                             .k_pack = 4,
-                                             .pack_bytes = PACK,
-                                             .tile = tile,
-                                             .integers = &blocked_gemm_integers_neon,
-                                             .finish = blocked_gemm_end_row_neon,
-                                             .unsigned_right = true };
-ROW(gemm_int_dot, gemm)
-ROW(conv_int_dot, conv)
+const struct blocked_gemm_isa blocked_gemm_int_dot = { .rows = TILE_ROWS,
+                                                       .columns = 4 * TILE_FOURS,
+                                                       .k_pack = 4,
+                                                       .pack_bytes = PACK,
+                                                       .tile = tile,
+                                                       .integers = &blocked_gemm_integers_neon,
+                                                       .finish = blocked_gemm_end_row_neon,
+                                                       .unsigned_right = true };
+BLOCKED_ROW(gemm_int_dot, gemm, blocked_gemm_int_dot)
 #endif

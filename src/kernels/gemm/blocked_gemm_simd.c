@@ -244,7 +244,7 @@ DENSE_INLINE vec tile_add_f32(vec sums, vec a, vec b)
 }
 
 /* A macro, since GCC 12 copies sums at each step that have another type than they are added in: up to twice slower. */
-#define TILE(name, number, vector, k_pack, integers, ends)                                                             \
+#define TILE(name, table, number, vector, k_pack, integers, ends)                                                      \
     DENSE_INLINE void tile_vectors_##name(uint32_t vectors, uint32_t rows, const struct blocked_gemm_tile *t)          \
     {                                                                                                                  \
         const number *a = t->a;                                                                                        \
@@ -275,41 +275,31 @@ DENSE_INLINE vec tile_add_f32(vec sums, vec a, vec b)
     {                                                                                                                  \
         UKERNEL_BY_COUNT(t->rows, TILE_ROWS, tile_rows_##name, t)                                                      \
     }                                                                                                                  \
-    static const struct blocked_gemm_isa name = { TILE_ROWS,   TILE_VECS * BYTES / sizeof(number),                     \
-                                                  k_pack,      sizeof(number),                                         \
-                                                  tile_##name, integers,                                               \
-                                                  NULL,        ends,                                                   \
-                                                  false };
-TILE(f32, float, vec, 1, NULL, NULL)
-TILE(f64, double, doubles, 1, NULL, NULL)
+    const struct blocked_gemm_isa table = { TILE_ROWS,   TILE_VECS * BYTES / sizeof(number),                           \
+                                            k_pack,      sizeof(number),                                               \
+                                            tile_##name, integers,                                                     \
+                                            NULL,        ends,                                                         \
+                                            false };
+TILE(f32, KERN_ISA_TABLE(blocked_gemm_f32_), float, vec, 1, NULL, NULL)
+TILE(f64, KERN_ISA_TABLE(blocked_gemm_f64_), double, doubles, 1, NULL, NULL)
 
 /* ---- kernels ---- */
 
-KERN_ISA_RUN_WITH(gemm_float, blocked_gemm_run(blocked_gemm_isa_for(call->op, &f32, &f64), call, begin, end))
-KERN_ISA_RUN_WITH(conv_float, blocked_conv_run(blocked_gemm_isa_for(call->op, &f32, &f64), call, begin, end))
-
-#define INT_ROW(name, kind)                                                                                            \
-    KERN_PACKED_ROW(name, const struct blocked_gemm_isa *, plan = &integers, blocked_##kind##_plan(plan, op, out),     \
-                    blocked_##kind##_pack(plan, op, source, packed))                                                   \
-    void kern_##name##_run(const struct kern_call *call, uint64_t begin, uint64_t end)                                 \
-    {                                                                                                                  \
-        blocked_##kind##_run(&integers, call, begin, end);                                                             \
-    }
+KERN_ISA_RUN_WITH(gemm_float, blocked_gemm_run(blocked_gemm_isa_for(call->op, &KERN_ISA_TABLE(blocked_gemm_f32_),
+                                                                    &KERN_ISA_TABLE(blocked_gemm_f64_)),
+                                               call, begin, end))
 
 #if defined(ISA_PORTABLE) || defined(__x86_64__) /* the portable ones have NEON in them */
-TILE(integers, uint32_t, words, K_PACK, &KERN_ISA_TABLE(blocked_gemm_integers_), KERN_ISA_TABLE(blocked_gemm_end_row_))
 #if defined(__AVX512F__)
-const struct blocked_gemm_isa blocked_gemm_vnni = { TILE_ROWS,     TILE_VECS *BYTES / sizeof(uint32_t),
-                                                    K_PACK,        sizeof(uint32_t),
-                                                    tile_integers, &blocked_gemm_integers_avx512,
-                                                    NULL,          blocked_gemm_end_row_avx512 };
-INT_ROW(gemm_int_vnni, gemm)
-INT_ROW(conv_int_vnni, conv)
+#define INTEGERS blocked_gemm_vnni
+BLOCKED_ROW(gemm_int_vnni, gemm, INTEGERS)
 #elif defined(__AVX2__)
-INT_ROW(gemm_int_avx2, gemm)
-INT_ROW(conv_int_avx2, conv)
+#define INTEGERS blocked_gemm_int_avx2
+BLOCKED_ROW(gemm_int_avx2, gemm, INTEGERS)
 #else
-INT_ROW(gemm_int, gemm)
-INT_ROW(conv_int, conv)
+#define INTEGERS blocked_gemm_int_portable
+BLOCKED_ROW(gemm_int, gemm, INTEGERS)
 #endif
+TILE(integers, INTEGERS, uint32_t, words, K_PACK, &KERN_ISA_TABLE(blocked_gemm_integers_),
+     KERN_ISA_TABLE(blocked_gemm_end_row_))
 #endif

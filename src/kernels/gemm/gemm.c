@@ -4,6 +4,7 @@
 #include "kernels/gemm/gemm.h"
 #include "kernels/core/choice.h"
 #include "kernels/core/isa.h"
+#include "kernels/row/row.h"
 
 void panel_shape_init(const struct kern_op *op, uint32_t columns, struct panel_shape *out)
 {

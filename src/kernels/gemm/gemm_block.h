@@ -6,6 +6,8 @@
 
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/ukernel.h"
+#include "kernels/row/row.h"
+#include "kernels/row/tile_store.h"
 
 #define GEMM_BLOCK_LINE 128 /* elements of a line that are transposed at once */
 

@@ -2,6 +2,7 @@
 /* Blocked GEMM: a unit of work is one block of rows by one block of columns of one batch. */
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/blocked_gemm.h"
+#include "kernels/row/row.h"
 
 #define BLOCK_ROWS 96
 /* With AMX, whose tiles need many rows for each panel: rows of A limited by the second-level cache. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Partition of GEMMs with plain factors (gemm_plain.h). */
 #include "kernels/gemm/gemm_plain.h"
+#include "kernels/row/row.h"
 
 /* All rows of the view, which are Y's, have the same distance. */
 static bool rows_even(const struct kern_view *view, const struct kern_view *y, int64_t *row)

@@ -3,6 +3,7 @@
 #include "kernels/core/isa.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/ukernel.h"
+#include "kernels/row/row.h"
 
 #define GEMM_VEC_DEPTH 8 /* rows of B that are read simultaneously */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/core/number.h"
 #include "kernels/gemm/qgemm_bytes.h"
+#include "kernels/row/row.h"
 
 /* A dense tensor [panels, groups, ...] of this many elements for each group. */
 static bool fits(const struct kern_view *view, const struct qgemm_shape *shape, uint64_t each)

@@ -4,6 +4,7 @@
 #include "kernels/gemm/amx.h"
 #include "kernels/gemm/blocked_gemm.h"
 #include "kernels/gemm/qgemm_tile.h"
+#include "kernels/row/row.h"
 
 enum { COLUMNS = QGEMM_AMX_PANELS * KERN_QGEMM_COLUMNS, BLOCK_ROWS = 2 * AMX_ROWS, PACK_HALVES = 2 };
 

@@ -5,6 +5,7 @@
 #include "kernels/core/isa.h"
 #include "kernels/gemm/qgemm_bytes.h"
 #include "kernels/gemm/qgemm_tile.h"
+#include "kernels/row/row.h"
 
 #include <math.h>
 

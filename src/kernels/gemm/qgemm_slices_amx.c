@@ -7,6 +7,7 @@
 #include "kernels/gemm/amx.h"
 #include "kernels/gemm/blocked_gemm.h"
 #include "kernels/gemm/qgemm_tile.h"
+#include "kernels/row/row.h"
 
 #include "base/parallel.h"
 

@@ -7,6 +7,7 @@
 #include "kernels/gemm/blocked_gemm.h"
 #include "kernels/gemm/qgemm.h"
 #include "kernels/gemm/ukernel.h"
+#include "kernels/row/row.h"
 
 #define QGEMM_VECS (KERN_QGEMM_COLUMNS / VEC)
 

@@ -5,6 +5,7 @@
 #define KERNELS_GEMM_UKERNEL_H
 
 #include "kernels/vec/vec.h"
+#include "kernels/row/row.h"
 
 /* The most that any tile has. */
 #define UKERNEL_ROWS   14

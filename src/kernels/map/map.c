@@ -295,7 +295,7 @@ bool map_direct_init(struct map_direct *direct, const struct map_run *run)
     const struct kern_map_inst *inst = &map->inst[0];
     const DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
     const uint64_t row = run->iterator.sizes[run->iterator.rank - 1];
-    direct->inputs = map_arity(inst->code);
+    direct->inputs = kern_map_arity[inst->code];
     direct->half = type == DML_TENSOR_DATA_TYPE_FLOAT16;
     if (!run->block.isa->direct || op->output_count != 1 || map->inst_count != 1 || map->store[0] != op->input_count ||
         inst->type != DML_TENSOR_DATA_TYPE_FLOAT32 || inst->code == KERN_MAP_CONVERT || row < DIRECT_MIN_ROW)

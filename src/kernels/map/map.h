@@ -153,9 +153,6 @@ static inline void map_prefetch(const char *at, uint64_t bytes)
         __builtin_prefetch(at + b);
 }
 
-/* Operands that an instruction reads. */
-uint32_t map_arity(uint8_t code);
-
 /* Input i of the block is one element, repeated. */
 void map_load_repeated(struct map_run *run, uint32_t i, const void *element);
 

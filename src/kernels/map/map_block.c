@@ -22,20 +22,11 @@ static uint32_t slot_size(const struct kern_map *map, uint32_t input_count)
     return KERN_MAP_BLOCK * (wide ? 8 : 4) + ROWS_BYTES + 192;
 }
 
-uint32_t map_arity(uint8_t code)
-{
-    static const uint8_t counts[] = {
-#define MAPOP(name, arity, types, formula) arity,
-#include "kernels/map/mapops.def"
-    };
-    return counts[code];
-}
-
 static void find_last_uses(const struct kern_map *map, uint32_t input_count, uint32_t output_count, uint8_t *last)
 {
     for (uint32_t i = 0; i < map->inst_count; i++) {
         last[input_count + i] = (uint8_t)i;
-        for (uint32_t s = 0; s < map_arity(map->inst[i].code); s++)
+        for (uint32_t s = 0; s < kern_map_arity[map->inst[i].code]; s++)
             last[map->inst[i].src[s]] = (uint8_t)i;
     }
     for (uint32_t j = 0; j < output_count; j++)
@@ -83,7 +74,7 @@ static bool is_link(const struct kern_map_inst *inst)
 /* The instruction continues with register `reg`, which it uses only once. */
 static bool goes_on(const struct kern_map_inst *inst, uint32_t reg)
 {
-    const bool first = inst->src[0] == reg, second = map_arity(inst->code) == 2 && inst->src[1] == reg;
+    const bool first = inst->src[0] == reg, second = kern_map_arity[inst->code] == 2 && inst->src[1] == reg;
     return is_link(inst) && (first ? !second : second && (inst->code == KERN_MAP_ADD || inst->code == KERN_MAP_MUL));
 }
 
@@ -92,7 +83,7 @@ static void find_chains(struct kern_map_block *block)
     const struct kern_map *map = block->map;
     uint8_t uses[KERN_MAP_REGISTERS] = { 0 };
     for (uint32_t i = 0; i < map->inst_count; i++)
-        for (uint32_t s = 0; s < map_arity(map->inst[i].code); s++)
+        for (uint32_t s = 0; s < kern_map_arity[map->inst[i].code]; s++)
             uses[map->inst[i].src[s]]++;
     for (uint32_t j = 0; j < block->output_count; j++)
         uses[map->store[j]]++;
@@ -159,7 +150,7 @@ static void expand(struct kern_map_block *block, uint32_t i, uint32_t count)
 static bool exec_rows(struct kern_map_block *block, const struct kern_map_inst *inst, void *out, uint32_t count)
 {
     const void *src[3] = { NULL };
-    for (uint32_t s = 0; s < map_arity(inst->code); s++) {
+    for (uint32_t s = 0; s < kern_map_arity[inst->code]; s++) {
         if ((s > 0) != (inst->src[s] < block->input_count && block->rows >> inst->src[s] & 1))
             return false;
         src[s] = block->value[inst->src[s]];
@@ -171,7 +162,7 @@ static bool exec_rows(struct kern_map_block *block, const struct kern_map_inst *
 static void run_instruction(struct kern_map_block *block, uint32_t i, void *out, uint32_t begin, uint32_t end)
 {
     const struct kern_map_inst *inst = &block->map->inst[i];
-    const uint32_t inputs = map_arity(inst->code);
+    const uint32_t inputs = kern_map_arity[inst->code];
     const void *src[3];
     out = (char *)out + (uint64_t)begin * kern_type_bytes(block->type[block->input_count + i]);
     for (uint32_t s = 0; s < 3; s++)
@@ -195,7 +186,7 @@ static uint32_t run_chain(struct kern_map_block *block, uint32_t i, float *out, 
         const bool carried = !k || inst->src[0] == block->input_count + i + k - 1;
         const uint32_t other = inst->src[carried ? 1 : 0];
         links[k] = (struct kern_map_link){ .code = inst->code, .p = inst->imm[0].f32, .q = inst->imm[1].f32 };
-        if (map_arity(inst->code) < 2)
+        if (kern_map_arity[inst->code] < 2)
             continue;
         links[k].other = block->value[other];
         links[k].same = other < block->input_count && block->same >> other & 1;
@@ -214,7 +205,7 @@ void kern_map_run_block(struct kern_map_block *block, void *last_out, uint32_t c
         block->value[block->input_count + i] = out;
         if (block->rows && exec_rows(block, inst, out, count))
             continue;
-        for (uint32_t s = 0; s < map_arity(inst->code) && block->rows; s++)
+        for (uint32_t s = 0; s < kern_map_arity[inst->code] && block->rows; s++)
             expand(block, inst->src[s], count);
         if (block->chain[i] && !block->rows) {
             uint32_t last = i + block->chain[i] - 1;

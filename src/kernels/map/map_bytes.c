@@ -86,7 +86,7 @@ static bool find_plain(struct map_bytes *bytes, const struct kern_op *op)
     const DML_TENSOR_DATA_TYPE word =
         type == DML_TENSOR_DATA_TYPE_INT8 ? DML_TENSOR_DATA_TYPE_INT32 : DML_TENSOR_DATA_TYPE_UINT32;
     bytes->plain = op->input_count == 2 && map->inst_count == 1 && map->store[0] == 2 && inst->type == word &&
-                   map_arity(inst->code) == 2 && inst->src[0] != inst->src[1];
+                   kern_map_arity[inst->code] == 2 && inst->src[0] != inst->src[1];
     for (uint32_t i = 0; i < 2 && bytes->plain; i++)
         bytes->plain = op->tensors[i].type == type && map->load_type[i] == word;
     if (bytes->plain)

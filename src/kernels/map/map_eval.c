@@ -21,7 +21,7 @@
 static double eval_float(uint32_t code, double a, double b, double c, double p, double q)
 {
     switch ((enum kern_map_code)code) {
-#include "kernels/map/mapops.def"
+#include "kernels/core/mapops.def"
         MAP_DOUBLES(VALUE)
     default:
         return NAN;

@@ -65,7 +65,7 @@
 #define MAP_F64(name, expr)                MAP_FUNCTION(double, f64_##name, expr)
 #define MAPEXPR(name, arity, types, expr)  MAP_F32(name, expr) MAP_F64(name, expr)
 #define MAPTRUTH(name, arity, types, expr) MAPEXPR(name, arity, types, (expr) ? 1 : 0)
-#include "kernels/map/mapops.def"
+#include "kernels/core/mapops.def"
 MAP_FLOATS(MAP_F32)
 MAP_DOUBLES(MAP_F64)
 
@@ -80,7 +80,7 @@ static bool exec_f32_plain(const struct kern_map_inst *inst, float *out, const f
     switch ((enum kern_map_code)inst->code) {
 #define MAPEXPR(name, arity, types, expr) LOOP_F32(name, expr)
 #define MAPTRUTH                          MAPEXPR
-#include "kernels/map/mapops.def"
+#include "kernels/core/mapops.def"
         MAP_FLOATS(LOOP_F32)
     default:
         return false;
@@ -204,7 +204,7 @@ static bool exec_f64(const struct kern_map_inst *inst, double *out, const double
     switch ((enum kern_map_code)inst->code) {
 #define MAPEXPR(name, arity, types, expr) LOOP_F64(name, expr)
 #define MAPTRUTH                          MAPEXPR
-#include "kernels/map/mapops.def"
+#include "kernels/core/mapops.def"
         MAP_DOUBLES(LOOP_F64)
     default:
         return false;

@@ -3,7 +3,6 @@
  * written if vectors are as wide, so that rows a power of two apart do not conflict in cache sets. */
 #include "kernels/core/isa.h"
 #include "kernels/move/move.h"
-#include "kernels/resample/resample.h"
 #include "kernels/vec/vec.h"
 
 /* Lanes of a step: those that stay and those from the other row. */
@@ -154,4 +153,3 @@ const struct move_isa KERN_ISA_TABLE(move_isa_) = {
 
 KERN_ISA_RUN_WITH(move_transpose, move_transpose_run(call, &KERN_ISA_TABLE(move_isa_), begin, end))
 KERN_ISA_RUN_WITH(move_interleave, move_interleave_run(call, &KERN_ISA_TABLE(move_isa_), begin, end))
-KERN_ISA_RUN_WITH(resample_repeat, resample_repeat_run(call, &KERN_ISA_TABLE(move_isa_), begin, end))

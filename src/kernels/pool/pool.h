@@ -3,7 +3,7 @@
 #ifndef KERNELS_POOL_H
 #define KERNELS_POOL_H
 
-#include "kernels/core/window.h"
+#include "kernels/row/window.h"
 
 /* Always three spatial dimensions: missing outer ones have size 1. Of gradients x is X (max) or dX (average), y dY. */
 struct pool_shape {
@@ -128,7 +128,5 @@ bool pool_int_by_channels(const struct kern_op *op, const struct pool_shape *s);
 /* FLOAT64: the number of channels that are processed together, pixel by pixel; 0: rows of results, channel by
  * channel. */
 int64_t pool_f64_channels(const struct kern_op *op, const struct pool_shape *s);
-
-bool kern_pool_grad_any_ref_accepts(const struct kern_op *op);
 
 #endif

@@ -4,7 +4,7 @@
 #define KERNELS_POOL_BAND_H
 
 #include "kernels/pool/pool.h"
-#include "kernels/core/window.h"
+#include "kernels/row/window.h"
 
 #include <math.h>
 

@@ -3,6 +3,7 @@
 #include "kernels/core/isa.h"
 #include "kernels/pool/pool_band.h"
 #include "kernels/resample/scatter_add.h"
+#include "kernels/row/row.h"
 
 /* ---- average: every row of dX gathers the rows of dY whose windows contain it ---- */
 

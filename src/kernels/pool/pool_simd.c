@@ -2,6 +2,8 @@
 /* Pooling along contiguous rows (nchw) or along channels (nhwc). */
 #include "kernels/core/isa.h"
 #include "kernels/pool/pool_band.h"
+#include "kernels/row/row.h"
+#include "kernels/row/tile_store.h"
 
 DENSE_INLINE float pool_join_one(enum pool_kind kind, float acc, float x)
 {

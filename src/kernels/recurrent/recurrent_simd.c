@@ -5,6 +5,7 @@
 #include "kernels/gemm/ukernel.h"
 #include "kernels/recurrent/recurrent.h"
 #include "kernels/recurrent/recurrent_bytes.h"
+#include "kernels/row/row.h"
 
 struct recurrent {
     const struct kern_call *call;

@@ -4,6 +4,7 @@
 #include "kernels/core/dense.h"
 #include "kernels/core/epilogue.h"
 #include "kernels/reduce/reduction.h"
+#include "kernels/row/row.h"
 
 #include <math.h>
 

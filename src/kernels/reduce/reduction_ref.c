@@ -3,6 +3,7 @@
  * floating point in double, integers exactly (low 64 bits). */
 #include "kernels/core/epilogue.h"
 #include "kernels/reduce/reduction.h"
+#include "kernels/row/row.h"
 
 #include <math.h>
 

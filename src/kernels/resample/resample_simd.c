@@ -2,8 +2,10 @@
 /* The resampling of resample.h: with two inputs along each dimension, and with tables; and FOLD. */
 #include "kernels/core/isa.h"
 #include "kernels/core/number.h"
+#include "kernels/move/move.h"
 #include "kernels/resample/resample.h"
 #include "kernels/resample/scatter_add.h"
+#include "kernels/row/row.h"
 
 struct resample {
     struct resample_plan plan;
@@ -335,3 +337,4 @@ static void fold_fast_run(const struct kern_call *call, uint64_t begin, uint64_t
 }
 
 KERN_ISA_RUN(fold_f32, fold_fast_run)
+KERN_ISA_RUN_WITH(resample_repeat, resample_repeat_run(call, &KERN_ISA_TABLE(move_isa_), begin, end))

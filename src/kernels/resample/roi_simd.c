@@ -3,6 +3,7 @@
 #include "kernels/core/isa.h"
 #include "kernels/resample/resample.h"
 #include "kernels/resample/roi.h"
+#include "kernels/row/row.h"
 
 #include <math.h>
 

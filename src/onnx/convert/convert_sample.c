@@ -147,7 +147,7 @@ static struct onnx_value *sample(struct onnx_builder *b, const struct sampler *s
         pixels *= dims[2 + i];
     }
     if (pixels > INT32_MAX)
-        return onnx_fail(b, "%lld pixels are too many", (long long)pixels), NULL;
+        return onnx_fail(b, "too many pixels (%lld)", (long long)pixels), NULL;
     x = onnx_surround(b, x, start, dims, onnx_scalar(b, x->type, 0));
     x = onnx_as(b, x, 3, (int64_t[]){ dims[0], dims[1], pixels });
     return sum_taps(b, x, taps, dims + 2, axes);

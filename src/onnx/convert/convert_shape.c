@@ -64,7 +64,7 @@ bool onnx_constant_of_shape(struct onnx_builder *b, const struct onnx_node *n)
         return onnx_fail(b, "data type %s is not supported", onnx_type_name(type));
     int64_t count = onnx_elements(y);
     if (count < 0 || count > (int64_t)1 << 28)
-        return onnx_fail(b, "%lld elements are too many", (long long)count);
+        return onnx_fail(b, "too many elements (%lld)", (long long)count);
     char *data = base_arena_alloc(&b->arena, (size_t)count * size);
     if (!data)
         return onnx_fail(b, "out of memory");

@@ -12,7 +12,7 @@ double *onnx_reals(struct onnx_builder *b, int64_t count)
     bool fits = count >= 0 && count <= (int64_t)1 << 27;
     double *values = fits ? base_arena_alloc(&b->arena, BASE_MAX((size_t)count, 1u) * sizeof(*values)) : NULL;
     if (!values)
-        onnx_fail(b, fits ? "out of memory" : "%lld constants are too many", (long long)count);
+        onnx_fail(b, fits ? "out of memory" : "too many constants (%lld)", (long long)count);
     return values;
 }
 

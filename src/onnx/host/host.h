@@ -66,8 +66,10 @@ double onnx_host_probit(double x);
 /* The labels of a classifier, which must be integers. */
 HRESULT onnx_host_labels(struct onnx_host_call *c, const char *ints, struct onnx_host_list *out);
 
+BASE_TABLE_BEGIN
 #define ONNX_HOST(domain, op, function) onnx_host_fn function;
 #include "onnx/host/host.def"
+BASE_TABLE_END
 #undef ONNX_HOST
 
 #endif

@@ -208,7 +208,7 @@ HRESULT onnx_host_one_hot_encoder(struct onnx_host_call *c)
             onnx_host_set_real(&c->out[0], i * classes.count + k, same);
         }
         if (!found && !onnx_attr_int(c->node, "zeros", 1))
-            return onnx_flow_fail(c->flow, c->node, "%g is none of its classes, and zeros is 0", v);
+            return onnx_flow_fail(c->flow, c->node, "%g is not one of its classes, and zeros is 0", v);
     }
     return hr;
 }

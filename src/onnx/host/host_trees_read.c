@@ -107,7 +107,7 @@ static HRESULT old_nodes(struct onnx_host_call *c, const struct old_lists *l, st
         n->yes = find_node(l, tree, l->yes.ints[i]);
         n->no = find_node(l, tree, l->no.ints[i]);
         if (n->yes == UINT32_MAX || n->no == UINT32_MAX)
-            return invalid(c, "a node goes on with one that does not exist");
+            return invalid(c, "a node has a child that does not exist");
         if (!in_range(feature, UINT32_MAX))
             return invalid(c, "a feature's number is negative");
         n->feature = (uint32_t)feature;
@@ -182,7 +182,7 @@ static HRESULT read_old(struct onnx_host_call *c, struct host_trees **out)
         while (t->aggregate < ARRAY_SIZE(aggregates) && strcmp(aggregate, aggregates[t->aggregate]))
             t->aggregate++;
         hr = t->aggregate < ARRAY_SIZE(aggregates) ? onnx_host_post(c, &t->post)
-                                                   : invalid(c, "aggregate_function is none of SUM, AVERAGE, MIN, MAX");
+                                                   : invalid(c, "aggregate_function must be SUM, AVERAGE, MIN or MAX");
     }
     if (SUCCEEDED(hr))
         hr = old_fill(c, &l, t, child);
@@ -272,7 +272,7 @@ static HRESULT new_fill(struct onnx_host_call *c, const struct new_lists *l, str
     for (uint32_t i = 0; i < l->roots.count; i++) {
         const int64_t root = onnx_host_list_int(&l->roots, i);
         if (!in_range(root, l->features.count))
-            return invalid(c, "a root is none of the nodes");
+            return invalid(c, "a root is not one of the nodes");
         t->roots[t->root_count++] = (uint32_t)root;
     }
     return new_nodes(c, l, t);
@@ -286,7 +286,7 @@ static HRESULT read_new(struct onnx_host_call *c, struct host_trees **out)
     if (FAILED(hr))
         return hr;
     if (__builtin_add_overflow(l.features.count, l.weights.count, &count))
-        return invalid(c, "there are too many nodes");
+        return invalid(c, "too many nodes");
     *out = make(count, l.roots.count, l.weights.count, l.members.count);
     return *out ? new_fill(c, &l, *out) : onnx_host_no_memory(c);
 }
@@ -301,7 +301,7 @@ HRESULT onnx_host_trees_read(struct onnx_host_call *c, struct host_trees **out)
         if ((*out)->nodes[i].mode != HOST_LEAF)
             (*out)->features = BASE_MAX((*out)->features, (*out)->nodes[i].feature + 1);
     if (SUCCEEDED(hr) && !(*out)->targets)
-        hr = invalid(c, "there are no targets or classes");
+        hr = invalid(c, "no targets or classes");
     if (FAILED(hr)) {
         free(*out);
         *out = NULL;

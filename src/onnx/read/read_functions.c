@@ -224,7 +224,7 @@ static HRESULT add_node(struct inliner *in, struct nodes *to, const struct onnx_
 
 static HRESULT too_much(struct inliner *in, const struct onnx_node *n)
 {
-    return in->copies > COPIES_MAX ? onnx_read_fail(in->r, "calls of functions make too many nodes", n->op)
+    return in->copies > COPIES_MAX ? onnx_read_fail(in->r, "calls of functions expand to too many nodes", n->op)
                                    : E_OUTOFMEMORY;
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# kernels/map/mapops.def -> the numbers of enum kern_map_code for shaders, and a case for each expression.
+# kernels/core/mapops.def -> the numbers of enum kern_map_code for shaders, and a case for each expression.
 /^MAP(OP|EXPR|TRUTH)\(/ {
     split($0, part, /[(,]/)
     print "#define KERN_MAP_" part[2] " " count++

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One operation of kernels/map/mapops.def on registers of any type. Needs core/math.glsl, core/number.glsl and
+/* One operation of kernels/core/mapops.def on registers of any type. Needs core/math.glsl, core/number.glsl and
  * core/pairs.glsl; HAVE_INT64 adds 64-bit integer registers, HAVE_FLOAT64 (with it) double ones. */
 #include "shaders/mapops.glsl"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The operations of kernels/map/mapops.def on floating-point registers. Included for float and for double: REAL is the
+/* The operations of kernels/core/mapops.def on floating-point registers. Included for float and for double: REAL is the
  * type; its eval_math has the functions beyond arithmetic. */
 
 REAL min_number(REAL a, REAL b)

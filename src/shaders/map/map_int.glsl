@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The operations of kernels/mapops.def on integer registers. Included once per width: S is the signed type, U the unsigned
+/* The operations of kernels/core/mapops.def on integer registers. Included once per width: S is the signed type, U the unsigned
  * one, BITS their width, ONES an unsigned constant of all ones. */
 
 U power(U base, U exponent)

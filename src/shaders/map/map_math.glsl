@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The functions of kernels/map/mapops.def in FLOAT32 that are more than arithmetic. */
+/* The functions of kernels/core/mapops.def in FLOAT32 that are more than arithmetic. */
 
 float sigmoid(float a)
 {

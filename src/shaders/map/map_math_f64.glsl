@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The functions of kernels/map/mapops.def in FLOAT64 beyond arithmetic, with errors of a few units in the last place;
+/* The functions of kernels/core/mapops.def in FLOAT64 beyond arithmetic, with errors of a few units in the last place;
  * powers are exact where possible, since they may be converted to integers. Compilers inline all functions: exp_pair,
  * log_pair and similar are each called in one place only. */
 #include "shaders/core/math_f64.glsl"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Functions of kernels/map/mapops.def to 16 bits, for results that are rounded to FLOAT16 or BFLOAT16. */
+/* Functions of kernels/core/mapops.def to 16 bits, for results that are rounded to FLOAT16 or BFLOAT16. */
 
 float short_sigmoid(float a)
 {

@@ -24,11 +24,6 @@ _Static_assert(DML_TENSOR_DATA_TYPE_FLOAT32 == 1 && DML_TENSOR_DATA_TYPE_FLOAT16
                    DML_TENSOR_DATA_TYPE_INT4 == 13 && ANYDML_TENSOR_DATA_TYPE_BFLOAT16 == 15,
                "data types");
 
-const uint8_t shader_map_arity[KERN_MAP_CODE_COUNT] = {
-#define MAPOP(name, operands, types, formula) [KERN_MAP_##name] = operands,
-#include "kernels/map/mapops.def"
-};
-
 static void put64(uint32_t *words, int64_t value)
 {
     words[0] = (uint32_t)value;
@@ -82,7 +77,7 @@ static void find_ends(const struct kern_op *op, uint32_t *ends)
     const struct kern_map *map = &op->u.map;
     memset(ends, 0, REGISTERS_MAX * sizeof(*ends));
     for (uint32_t i = 0; i < map->inst_count; i++)
-        for (uint32_t s = 0; s < shader_map_arity[map->inst[i].code]; s++)
+        for (uint32_t s = 0; s < kern_map_arity[map->inst[i].code]; s++)
             ends[map->inst[i].src[s]] = i;
     for (uint32_t j = 0; j < op->output_count; j++)
         ends[map->store[j]] = map->inst_count;
@@ -114,7 +109,7 @@ static void allocate(const struct kern_op *op, struct allocation *out)
     for (uint32_t i = 0; i < op->input_count; i++)
         out->place[i] = take(out);
     for (uint32_t i = 0; i < map->inst_count; i++) {
-        for (uint32_t s = 0; s < shader_map_arity[map->inst[i].code]; s++) {
+        for (uint32_t s = 0; s < kern_map_arity[map->inst[i].code]; s++) {
             uint8_t source = map->inst[i].src[s];
             if (ends[source] == i)
                 out->taken[out->place[source]] = false;
@@ -155,7 +150,7 @@ static void write_program(const struct kern_op *op, const struct allocation *reg
         const struct kern_map_inst *inst = &map->inst[i];
         at[0] = inst->code | (uint32_t)inst->type << 8 | (uint32_t)inst->to_type << 16 |
                 (uint32_t)registers->place[op->input_count + i] << 24;
-        for (uint32_t s = 0; s < shader_map_arity[inst->code]; s++)
+        for (uint32_t s = 0; s < kern_map_arity[inst->code]; s++)
             at[1] |= (uint32_t)registers->place[inst->src[s]] << 8 * s;
         put64(at + 2, inst->imm[0].i64);
         put64(at + 4, inst->imm[1].i64);
@@ -196,7 +191,7 @@ static const bool truths[KERN_MAP_CODE_COUNT] = {
 #define MAPOP(name, operands, types, formula)
 #define MAPEXPR(name, operands, types, formula)
 #define MAPTRUTH(name, operands, types, formula) [KERN_MAP_##name] = true,
-#include "kernels/map/mapops.def"
+#include "kernels/core/mapops.def"
 };
 
 static bool is_integer(uint32_t type)
@@ -237,7 +232,7 @@ static bool chooses_halves(const struct kern_op *op, bool *chosen)
         chosen[inst->src[1]] = chosen[inst->src[2]] = true;
     }
     for (uint32_t i = 0; i < map->inst_count; i++)
-        for (uint32_t s = 0; s < shader_map_arity[map->inst[i].code]; s++)
+        for (uint32_t s = 0; s < kern_map_arity[map->inst[i].code]; s++)
             if (chosen[map->inst[i].src[s]] && !(chosen[inputs + i] && s))
                 return false;
     for (uint32_t t = 0; t < inputs; t++)

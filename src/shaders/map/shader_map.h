@@ -5,9 +5,6 @@
 
 #include "shaders/shader.h"
 
-/* Operands of each operation. */
-extern const uint8_t shader_map_arity[KERN_MAP_CODE_COUNT];
-
 /* The compute type that register `reg` of the op's program has. */
 uint32_t shader_map_register_type(const struct kern_op *op, uint32_t reg);
 

@@ -84,7 +84,7 @@ static bool in_pairs(const struct flat *flat)
 static uint32_t inst_word(const struct kern_map_inst *inst)
 {
     uint32_t word = inst->code | (uint32_t)inst->type << 8 | (uint32_t)inst->to_type << 12;
-    for (uint32_t s = 0; s < shader_map_arity[inst->code]; s++)
+    for (uint32_t s = 0; s < kern_map_arity[inst->code]; s++)
         word |= (inst->src[s] & 15u) << (16 + 4 * s) | (uint32_t)(inst->src[s] >> 4) << (29 + s);
     return word;
 }
@@ -110,7 +110,7 @@ static uint32_t short_registers(const struct kern_op *op)
     for (uint32_t i = map->inst_count; i-- > 0;) {
         const struct kern_map_inst *inst = &map->inst[i];
         const bool keeps = inst->code == KERN_MAP_MUL && !(exact >> (op->input_count + i) & 1);
-        for (uint32_t s = 0; s < shader_map_arity[inst->code] && !keeps; s++)
+        for (uint32_t s = 0; s < kern_map_arity[inst->code] && !keeps; s++)
             exact |= 1u << inst->src[s];
     }
     return ~exact;

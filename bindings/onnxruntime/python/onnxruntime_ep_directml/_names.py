@@ -69,7 +69,7 @@ def _device_for(ort: Any, options: dict[Any, Any]) -> Any:
         if number is None or device.ep_metadata["device_id"] == number.strip():
             return device
     if number is not None and not number.strip().isdecimal():
-        raise ValueError(f"{WINDOWS}: option device_id is '{number}'; it takes a whole number")
+        raise ValueError(f"{WINDOWS}: option device_id is '{number}'; it must be a whole number")
     raise ValueError(f"{WINDOWS}: device {number or 0} does not exist; found {len(devices)} (anydml devices)")
 
 

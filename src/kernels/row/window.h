@@ -7,6 +7,7 @@
 #define KERNELS_WINDOW_H
 
 #include "kernels/vec/vec.h"
+#include "kernels/row/row.h"
 
 #define WINDOW_STEP  32   /* whole vectors of every instruction set */
 #define WINDOW_BAND  4096 /* results of a band, about */
