@@ -110,5 +110,5 @@ bool ep_model_use_file(struct onnx_model *model, const char *path, struct ep_fil
             rest += t->bytes;
         }
     }
-    return rest <= all / 8 && ep_model_own_data(model, false);
+    return rest <= all / 2 && ep_model_own_data(model, false);
 }

@@ -22,16 +22,26 @@ static void *map(uint64_t bytes, uint64_t alignment)
 }
 
 /* Pages that the process has freed and still has: using them takes a third of the time of new ones. Such memory does not
- * start at a multiple of LARGE_BYTES, as mappings do. NULL: there are too few. */
+ * start at a multiple of LARGE_BYTES, as mappings do. NULL: there are too few. When the heap would have to grow, its free
+ * parts are too short: they go back to the system, and the heap is not asked again. */
 static void *take_of_heap(uint64_t bytes)
 {
+    static atomic_bool too_short;
     const size_t whole = base_align_up(bytes, ALIGNMENT);
-    if (bytes > HEAP_LARGE_BYTES || base_heap_free() < 2 * bytes)
+    if (bytes > HEAP_LARGE_BYTES || atomic_load_explicit(&too_short, memory_order_relaxed))
+        return NULL;
+    const uint64_t before = base_heap_free();
+    if (before < 2 * bytes)
         return NULL;
     void *data = base_aligned_acquire(ALIGNMENT, whole);
-    if (data && (uintptr_t)data % LARGE_BYTES)
+    const bool grown = data && base_heap_free() > before - bytes / 2;
+    if (data && !grown && (uintptr_t)data % LARGE_BYTES)
         return memset(data, 0, whole);
     base_aligned_release(data);
+    if (grown) {
+        base_give_back();
+        atomic_store_explicit(&too_short, true, memory_order_relaxed);
+    }
     return NULL;
 }
 
