@@ -421,9 +421,8 @@ OrtStatus *ep_subgraph_start(struct ep_subgraph *s)
     if (!s->large)
         return NULL;
     s->large = false;
-    OrtStatus *status = s->file ? compile_early(s) : NULL;
-    base_give_back(); /* what packed weights have not taken of it */
-    return status;
+    base_give_back(); /* packed weights need it, in other sizes */
+    return s->file ? compile_early(s) : NULL;
 }
 
 OrtStatus *ep_subgraph_create(struct ep *ep, struct onnx_model *model, const struct ep_ports *ports, const char *name,

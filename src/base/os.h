@@ -99,8 +99,6 @@ uint64_t base_ticks_ns(void);
 void *base_aligned_acquire(size_t alignment, size_t bytes);
 void base_aligned_release(void *memory);
 
-/* Bytes that the heap has without using them; 0: unknown. */
-uint64_t base_heap_free(void);
 /* Memory that the whole process has freed goes back to the system. */
 void base_give_back(void);
 
@@ -108,7 +106,6 @@ enum base_map_flags {
     BASE_MAP_HUGE = 1, /* in huge pages if the system supports them */
     BASE_MAP_RESERVE =
         2, /* addresses only: pages are allocated on first access, possibly beyond the available memory */
-    BASE_MAP_FILLED = 4, /* all of it will be written: huge pages only if that is no slower */
 };
 
 /* Zeroed pages at a multiple of `alignment`, a power of two; NULL: out of memory. */

@@ -13,7 +13,6 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -237,39 +236,6 @@ void base_give_back(void)
 #endif
 }
 
-uint64_t base_heap_free(void)
-{
-#ifdef __GLIBC__
-    return mallinfo2().fordblks;
-#else
-    return 0;
-#endif
-}
-
-static uint64_t thread_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-/* In virtual machines whose memory the host takes back while it is free, a huge page has to be made anew: 2 to 5 ms of the
- * thread's time, where 512 small ones, which were used recently, take 0.5. */
-static bool huge_pages_pay(char *aligned, uint64_t bytes)
-{
-    enum { HUGE_BYTES = 2 << 20, MOST_NS = 1000000 };
-    static atomic_bool slow;
-    if (bytes < HUGE_BYTES || atomic_load_explicit(&slow, memory_order_relaxed))
-        return false;
-    madvise(aligned, HUGE_BYTES, MADV_HUGEPAGE);
-    const uint64_t begin = thread_ns();
-    *(volatile char *)aligned = 0;
-    if (thread_ns() - begin <= MOST_NS)
-        return true;
-    atomic_store_explicit(&slow, true, memory_order_relaxed);
-    return false;
-}
-
 /* More is mapped, and the ends are released. */
 void *base_map(uint64_t bytes, uint64_t alignment, unsigned flags)
 {
@@ -285,7 +251,7 @@ void *base_map(uint64_t bytes, uint64_t alignment, unsigned flags)
     char *end = (char *)base_align_up((uintptr_t)aligned + bytes, (uint64_t)sysconf(_SC_PAGESIZE));
     if (end < start + bytes + alignment)
         munmap(end, (size_t)(start + bytes + alignment - end));
-    if (flags & BASE_MAP_HUGE && (!(flags & BASE_MAP_FILLED) || huge_pages_pay(aligned, bytes)))
+    if (flags & BASE_MAP_HUGE)
         madvise(aligned, bytes, MADV_HUGEPAGE);
     return aligned;
 }

@@ -201,11 +201,6 @@ void base_aligned_release(void *memory)
     _aligned_free(memory);
 }
 
-uint64_t base_heap_free(void)
-{
-    return 0;
-}
-
 void base_give_back(void)
 {
     HeapCompact(GetProcessHeap(), 0);

@@ -9,7 +9,6 @@
 #define HEAP_BYTES  (UINT64_C(64) << 10) /* smaller: from the heap */
 #define LARGE_BYTES (UINT64_C(2) << 20)  /* from this size on, a mapping of its own */
 #define CHUNK_BYTES (UINT64_C(4) << 20)
-#define HEAP_LARGE_BYTES (UINT64_C(32) << 20) /* larger: the heap maps them, too */
 
 /* At the start of its memory, which is aligned to its size. */
 struct base_chunk {
@@ -18,31 +17,7 @@ struct base_chunk {
 
 static void *map(uint64_t bytes, uint64_t alignment)
 {
-    return base_map(bytes, alignment, BASE_MAP_HUGE | BASE_MAP_FILLED);
-}
-
-/* Pages that the process has freed and still has: using them takes a third of the time of new ones. Such memory does not
- * start at a multiple of LARGE_BYTES, as mappings do. NULL: there are too few. When the heap would have to grow, its free
- * parts are too short: they go back to the system, and the heap is not asked again. */
-static void *take_of_heap(uint64_t bytes)
-{
-    static atomic_bool too_short;
-    const size_t whole = base_align_up(bytes, ALIGNMENT);
-    if (bytes > HEAP_LARGE_BYTES || atomic_load_explicit(&too_short, memory_order_relaxed))
-        return NULL;
-    const uint64_t before = base_heap_free();
-    if (before < 2 * bytes)
-        return NULL;
-    void *data = base_aligned_acquire(ALIGNMENT, whole);
-    const bool grown = data && base_heap_free() > before - bytes / 2;
-    if (data && !grown && (uintptr_t)data % LARGE_BYTES)
-        return memset(data, 0, whole);
-    base_aligned_release(data);
-    if (grown) {
-        base_give_back();
-        atomic_store_explicit(&too_short, true, memory_order_relaxed);
-    }
-    return NULL;
+    return base_map(bytes, alignment, BASE_MAP_HUGE);
 }
 
 static void chunk_leave(struct base_chunk *chunk)
@@ -79,13 +54,12 @@ void *base_pages_acquire(struct base_pages *pages, uint64_t bytes)
     }
     if (bytes < LARGE_BYTES)
         return take_of_chunk(pages, bytes);
-    void *used = take_of_heap(bytes);
-    return used ? used : base_memory_fits(bytes) ? map(bytes, LARGE_BYTES) : NULL;
+    return base_memory_fits(bytes) ? map(bytes, LARGE_BYTES) : NULL;
 }
 
 void base_pages_release(void *data, uint64_t bytes)
 {
-    if (bytes < HEAP_BYTES || (bytes >= LARGE_BYTES && (uintptr_t)data % LARGE_BYTES))
+    if (bytes < HEAP_BYTES)
         base_aligned_release(data);
     else if (data && bytes >= LARGE_BYTES)
         base_unmap(data, bytes);
