@@ -162,9 +162,9 @@ void ep_model_drop_data(struct onnx_model *model); /* the weights: when it will 
 /* ---- weights.c ---- */
 /* The file of the session's model, shared by its subgraphs. */
 struct ep_file;
-/* Moves the model's weights from ONNX Runtime's memory to the same bytes in the file at `path`, and copies those that are
- * not there. false: too many are not, or they are too few to matter; some may have been moved. *file NULL: it is opened
- * if it is needed; the caller's to release, and must outlive the data. */
+/* Moves the model's weights from ONNX Runtime's memory to the same bytes in the file at `path`, and copies those that
+ * are not there. false: too many are not, or they are too few to matter; some may have been moved. *file NULL: it is
+ * opened if it is needed; the caller's to release, and must outlive the data. */
 bool ep_model_use_file(struct onnx_model *model, const char *path, struct ep_file **file);
 bool ep_file_unchanged(const struct ep_file *file); /* since then */
 struct ep_file *ep_file_share(struct ep_file *file);

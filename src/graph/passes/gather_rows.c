@@ -3,8 +3,8 @@
  * dequantised after it is read, not before. */
 #include "graph/passes/pass.h"
 
-/* The view of an operand in the shape of the gather's result: `axis` becomes the dimensions of the indices, which it does
- * not change along. */
+/* The view of an operand in the shape of the gather's result: `axis` becomes the dimensions of the indices, which it
+ * does not change along. */
 static void spread(const struct kern_view *from, const struct kern_view *y, uint32_t axis, uint32_t index_rank,
                    struct kern_view *out)
 {
