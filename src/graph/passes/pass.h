@@ -39,4 +39,8 @@ bool graph_op_as_fast(const struct graph *graph, const struct graph_options *opt
  * writes the results (pass_fold_constants.c). */
 bool graph_op_foldable(const struct graph *graph, const struct graph_options *options, const struct graph_op *op);
 
+/* gather_rows.c: the gather at this position reads a table that an element-wise op makes: that op is applied to the
+ * rows that are read. false: not possible, or no gain. */
+bool graph_gather_rows(struct graph *graph, struct graph_uses *uses, const struct graph_options *options, uint32_t at);
+
 #endif
