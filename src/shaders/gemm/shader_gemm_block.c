@@ -48,11 +48,14 @@ static uint64_t area(const struct tile_params *params, const struct block_tile *
     return tiles_of(params, tile) * tile->m * tile->n;
 }
 
-/* Parts along K. */
+/* Parts along K: one for each multiprocessor, and several where each is long, so that one workgroup multiplies while
+ * another loads. */
 static uint64_t splits_of(const struct tile_params *params, const struct block_tile *tile)
 {
-    const uint64_t splits = BASE_MIN(TUNE_BLOCK_WORKGROUPS / tiles_of(params, tile), params->k / TUNE_BLOCK_SPLIT_MIN);
-    return forced ? forced_splits : BASE_MAX(splits, 1);
+    const uint64_t whole = tiles_of(params, tile);
+    const uint64_t splits = BASE_MIN(TUNE_BLOCK_WORKGROUPS / whole, params->k / TUNE_BLOCK_SPLIT_MIN);
+    const uint64_t deep = BASE_MIN(TUNE_BLOCK_DEEP_WORKGROUPS / whole, params->k / TUNE_BLOCK_DEEP_SPLIT_MIN);
+    return forced ? forced_splits : BASE_MAX(BASE_MAX(splits, deep), 1);
 }
 
 static const struct block_tile *choose(const struct tile_params *params)
