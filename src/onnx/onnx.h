@@ -34,11 +34,11 @@ enum onnx_type {
 
 struct onnx_error {
     char text[512];  /* one line that states the error */
-    uint8_t partial; /* mask of run-time lengths: onnx_compile failed for an operator that does not support them, for
-                        any ⏎ sizes */
-    bool unknown; /* onnx_compile failed because of an unknown value, or of control flow that a graph cannot express ...
-                   */
-    uint32_t node; /* ... at this node of the model */
+    /* A mask of run-time lengths: onnx_compile failed for an operator that does not support them, for any sizes. */
+    uint8_t partial;
+    /* onnx_compile failed because of an unknown value, or of control flow that a graph cannot express, at this node. */
+    bool unknown;
+    uint32_t node;
 };
 
 /* A constant tensor; data is little-endian, packed, at any address, and lives as long as the model. */
