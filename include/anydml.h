@@ -60,17 +60,19 @@ extern "C" {
 #define ANYDML_EXECUTION_FLAG_BYTE_ACTIVATIONS ((DML_EXECUTION_FLAGS)0x20000000)
 
 /*
- * Another: NaN propagates where DirectML prefers numbers, as in ONNX and numpy. MIN, MAX, THRESHOLD and the bounds of
- * CLIP and CLIP1 keep a NaN (a bound of CLIP that is NaN itself is none); REDUCE with MIN or MAX gives NaN, and
- * ARGMIN and ARGMAX the first NaN's position, where a group has one. Integers, pooling and SIGN are as ever.
+ * An execution flag beyond DirectML's: NaN propagates where DirectML prefers numbers, as in ONNX and numpy. MIN, MAX,
+ * THRESHOLD, CLIP and CLIP1 return NaN for a NaN element (a bound of CLIP that is NaN is ignored). For a group that
+ * contains a NaN, REDUCE with MIN or MAX returns NaN, and ARGMIN and ARGMAX return the position of the first NaN. The
+ * flag does not affect integers, pooling and SIGN.
  */
 #define ANYDML_EXECUTION_FLAG_PROPAGATE_NAN ((DML_EXECUTION_FLAGS)0x10000000)
 
 /*
  * Operators beyond DirectML: scatter that combines. Output = Input, and then for each update, in element order, the
  * element that SCATTER_ELEMENTS or SCATTER_ND would replace becomes Function of itself and the update: SUM, MULTIPLY,
- * MIN or MAX (a number wins over NaN). Integers wrap; FLOAT16 and bfloat16 are combined in FLOAT32 and rounded once. Of
- * several updates of one element all count, always in the same order: results do not depend on the number of threads.
+ * MIN or MAX (which ignore NaN if the other operand is a number). Integers wrap; FLOAT16 and bfloat16 are combined in
+ * FLOAT32 and rounded once. All updates of an element are applied, always in the same order: results do not depend on
+ * the number of threads.
  * Indices out of range are ignored. Tensors, types and errors are otherwise those of the DirectML operator.
  *
  * The operator types are numbered downwards from the last value that DirectML's enumeration can hold in C++. They may
@@ -104,9 +106,9 @@ struct anydml_operator_info {
     const char *Name;        /* "DML_OPERATOR_GEMM" */
     DML_FEATURE_LEVEL Level; /* the first level that has it */
     UINT64 SchemaTypes;      /* the types that DirectML's documentation lists */
-    UINT64 Types; /* those of SchemaTypes that this device executes: CompileOperator accepts a small description ⏎ in
-                     which the tensors of one type group have that type. Other combinations of types, ⏎ shapes and
-                     attributes may still be unsupported */
+    /* Those of SchemaTypes that this device executes: CompileOperator accepts a small description in which the tensors
+     * of one type group have that type. Other combinations of types, shapes and attributes may still be unsupported. */
+    UINT64 Types;
     UINT64 ExtensionTypes; /* likewise, types beyond SchemaTypes */
 };
 
@@ -210,11 +212,11 @@ struct anydml_tuning {
 
 /* libdirectml, cpu adapter: measures the kernels between which compilation selects by a cost model, on the device's
  * threads, which takes about two seconds on an idle machine, and writes the results to a file. Later processes read it
- * when they first compile for the same number of threads with this version on this CPU model. Nothing else measures or
- * writes. The file is in ANYDML_CACHE_DIR, XDG_CACHE_HOME/anydml or ~/.cache/anydml. The running process is not
- * affected. `listener` and its functions may be NULL. Thread-safe, but measure on an otherwise idle machine. S_OK;
- * E_INVALIDARG (not a device of this library); DXGI_ERROR_UNSUPPORTED (another adapter); E_OUTOFMEMORY; E_ACCESSDENIED
- * (the file cannot be written). */
+ * when they first compile for the same number of threads with this version on this CPU model. No other call
+ * measures kernels or writes this file. It is in ANYDML_CACHE_DIR, XDG_CACHE_HOME/anydml or ~/.cache/anydml. The
+ * running process is not affected. `listener` and its functions may be NULL. Thread-safe, but measure on an otherwise
+ * idle machine. S_OK; E_INVALIDARG (not a device of this library); DXGI_ERROR_UNSUPPORTED (another adapter);
+ * E_OUTOFMEMORY; E_ACCESSDENIED (the file cannot be written). */
 HRESULT STDMETHODCALLTYPE AnydmlTune(IDMLDevice *device, const struct anydml_tuning *listener);
 
 /* Selects the shader kernel for a class of operations; steps of a trace name both (docs/extensions.md). */

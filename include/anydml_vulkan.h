@@ -47,8 +47,7 @@ struct anydml_vulkan_device {
     UINT32 ApiVersion; /* of VkApplicationInfo of the instance */
     VkPhysicalDevice PhysicalDevice;
     VkDevice Device;
-    const VkDeviceCreateInfo
-        *CreateInfo; /* as passed to vkCreateDevice: defines what is enabled. Read during the ⏎ call only */
+    const VkDeviceCreateInfo *CreateInfo; /* as passed to vkCreateDevice: what is enabled; read during the call only */
     UINT32 QueueFamily;
     UINT32 QueueCount;
     const VkQueue *Queues;

@@ -314,23 +314,23 @@ extern const struct adapter_ops adapter_vulkan_ops;
 extern const struct adapter_ops adapter_null_ops;
 
 /* The adapters of this process: those that ANYDML_ADAPTERS names, in its order; without it, GPUs, then the CPU.
- * Within a kind the most capable is first. NULL past the last. Each kind is looked for once, when its first or one
- * after it is asked for: who takes the CPU by name does not load the drivers of GPUs. Indices and LUIDs are
- * stable for the process. */
+ * Within a kind the most capable is first. NULL past the last. Each kind is searched once, when an adapter of it or
+ * of a later kind is requested: a program that requests only the CPU does not load the drivers of GPUs. Indices and
+ * LUIDs are stable for the process. */
 const struct adapter_info *adapter_at(uint32_t index);
 /* The inverse; UINT32_MAX for an adapter that adapter_at has not returned. */
 uint32_t adapter_position(const struct adapter_info *info);
 
-/* The one that every interface takes when none is named: the first. NULL: there is none. */
+/* The default adapter of every interface: the first. NULL: the list is empty. */
 const struct adapter_info *adapter_default(void);
 
-/* Higher is faster: software, processor, integrated GPU, GPU of its own memory. */
+/* Higher is faster: software, CPU, integrated GPU, GPU with its own memory. */
 uint32_t adapter_performance(const struct adapter_info *info);
-/* Higher is thriftier, by the rule of DXGI and DXCore, which choose among GPUs: software, CPU, GPU of its own
+/* Higher needs less power, by the rule of DXGI and DXCore, which select among GPUs: software, CPU, GPU with its own
  * memory, integrated GPU. */
 uint32_t adapter_economy(const struct adapter_info *info);
 
-/* A list of adapters, which libdxcore and libdxgi use of libd3d12 when that is in the process: asking drivers takes
+/* A list of adapters. If libd3d12 is in the process, libdxcore and libdxgi use its list, because querying drivers takes
  * tenths of a second. */
 struct adapter_registry {
     uint32_t version; /* ANYDML_VERSION */
@@ -344,7 +344,7 @@ extern const struct adapter_registry adapter_own_registry; /* adapters.c */
 /* registry_own.c or registry_shared.c: the one of this library. */
 const struct adapter_registry *adapter_registry(void);
 
-/* Says once, for those who make lists of adapters, that there is none. */
+/* Logs once that there is no adapter; called by functions that list adapters. */
 void adapter_check_any(const char *method);
 
 /* ANYDML_THREADS, or the number of CPUs: the threads of one queue of a HOST adapter. */

@@ -79,7 +79,7 @@ static void sort_family(struct adapter_info *found, uint32_t count, const struct
 
 /* ---- the list ---- */
 
-/* Software is slower than the CPU itself: only who names the family gets it. */
+/* Software implementations are slower than the CPU adapter: they are listed only if the family is named. */
 static void list_family(const struct family *family, bool named)
 {
     struct adapter_info found[MAX_ADAPTERS];
@@ -101,7 +101,7 @@ static void list_family(const struct family *family, bool named)
     }
     if (!named && list_count == before)
         base_log(BASE_LOG_INFO,
-                 "there seems to be a GPU, but no driver of it serves (%s): the CPU is the default adapter",
+                 "a GPU seems to be installed, but none of its drivers works (%s): the CPU is the default adapter",
                  family->ops->name);
 }
 

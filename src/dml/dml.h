@@ -61,6 +61,12 @@ static inline struct dml_device *dml_device_from(void *iface)
     return iface;
 }
 
+/* The device of an interface that a program passes; NULL: it is NULL or an object of another library. */
+static inline struct dml_device *dml_device_own(IDMLDevice *iface)
+{
+    return iface && (const void *)iface->lpVtbl == &dml_device_vtbl ? dml_device_from(iface) : NULL;
+}
+
 static inline struct dml_device *dml_parent(void *object)
 {
     return (struct dml_device *)((struct com_object *)object)->parent;

@@ -86,21 +86,22 @@ EXPORT uint32_t AnydmlLiveObjects(void)
 EXPORT HRESULT AnydmlCompileGraph(IDMLDevice1 *iface, const DML_GRAPH_DESC *desc, DML_EXECUTION_FLAGS flags,
                                   anydml_constant_done done, void *context, REFIID riid, void **out)
 {
+    struct dml_device *device = dml_device_own((IDMLDevice *)iface);
     if (!iface)
         return E_INVALIDARG;
-    if (iface->lpVtbl != &dml_device_vtbl)
+    if (!device)
         return iface->lpVtbl->CompileGraph(iface, desc, flags, riid, out);
-    return dml_compile_graph(dml_device_from(iface), desc, flags, &(struct dml_listener){ done, context }, riid, out);
+    return dml_compile_graph(device, desc, flags, &(struct dml_listener){ done, context }, riid, out);
 }
 
 EXPORT HRESULT AnydmlEnumOperators(IDMLDevice *iface, UINT index, struct anydml_operator_info *info)
 {
-    if (!iface || !info || (const void *)iface->lpVtbl != &dml_device_vtbl)
+    struct dml_device *device = dml_device_own(iface);
+    if (!device || !info)
         return E_INVALIDARG;
     if (index >= schema_op_count())
         return DXGI_ERROR_NOT_FOUND;
     const struct schema_op *op = schema_op_at(index);
-    struct dml_device *device = (struct dml_device *)iface;
     uint32_t types = 0, extensions = 0;
     for (uint32_t i = 0; i < op->field_count; i++) {
         types |= schema_field_types(op, i, DML_HIGHEST_LEVEL);
@@ -134,9 +135,9 @@ EXPORT HRESULT AnydmlTune(IDMLDevice *iface, const struct anydml_tuning *listene
 {
     struct kern_tuning tuning;
     char path[GRAPH_TUNING_BYTES] = "";
-    if (!iface || (const void *)iface->lpVtbl != &dml_device_vtbl)
+    struct dml_device *device = dml_device_own(iface);
+    if (!device)
         return E_INVALIDARG;
-    struct dml_device *device = (struct dml_device *)iface;
     if (device->adapter->kind != ADAPTER_HOST || device->adapter->idle)
         return DXGI_ERROR_UNSUPPORTED;
     for (uint32_t i = 0; i < KERN_POINT_COUNT; i++)

@@ -107,7 +107,7 @@ static void log_program(const struct dml_program *program, const char *what, uin
                         uint64_t plan_ns)
 {
     base_log(BASE_LOG_DEBUG,
-             "%s %llu: passes %.2f ms, plan %.2f ms, of it constants %.2f ms; temporary %llu bytes, "
+             "%s %llu: passes %.2f ms, plan %.2f ms, of which constants %.2f ms; temporary %llu bytes, "
              "at least %llu are needed",
              what, (unsigned long long)id, (double)passes_ns / 1e6, (double)plan_ns / 1e6,
              (double)program->plan->constants_ns / 1e6, (unsigned long long)program->temp_bytes,

@@ -74,9 +74,9 @@ EXPORT HRESULT AnydmlKeepRows(IDMLDevice *iface, const struct anydml_row *rows, 
 {
     struct shader_choices choices = { 0 };
     char path[BASE_CACHE_PATH_BYTES] = "";
-    if (!iface || (const void *)iface->lpVtbl != &dml_device_vtbl)
+    const struct dml_device *device = dml_device_own(iface);
+    if (!device)
         return E_INVALIDARG;
-    const struct dml_device *device = (struct dml_device *)iface;
     const struct graph_rows_device named = device_of(device);
     if (device->adapter->kind != ADAPTER_SPIRV)
         return DXGI_ERROR_UNSUPPORTED;

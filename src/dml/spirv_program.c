@@ -290,7 +290,7 @@ static HRESULT make_memory(struct maker *maker)
 
 /* ---- everything ---- */
 
-/* As many as fit. */
+/* All that fit. */
 static void name_rows(struct dml_spirv *program, const struct graph_plan *plan)
 {
     size_t used = 0;

@@ -48,7 +48,7 @@ static void file_settle(void)
         fputs(ending, process.file);
         for (long i = process.end + (long)last; i < all; i++)
             fputc(' ', process.file);
-        base_log(BASE_LOG_WARN, "ANYDML_TRACE: the file could not be written, the rest is left out: %s", strerror(why));
+        base_log(BASE_LOG_WARN, "ANYDML_TRACE: the file could not be written, the rest is omitted: %s", strerror(why));
     }
     free(text);
 }
@@ -350,9 +350,10 @@ void dml_trace_close(struct dml_trace *trace)
 __attribute__((visibility("default"))) HRESULT AnydmlSetTrace(IDMLDevice *iface, const struct anydml_trace *client)
 {
     static const struct anydml_trace none;
-    if (!iface || (const void *)iface->lpVtbl != &dml_device_vtbl)
+    struct dml_device *device = dml_device_own(iface);
+    if (!device)
         return E_INVALIDARG;
-    struct dml_trace *trace = &((struct dml_device *)iface)->trace;
+    struct dml_trace *trace = &device->trace;
     pthread_mutex_lock(&lock);
     trace->client = client ? *client : none;
     atomic_store(&trace->on, trace->file || trace->client.Event);

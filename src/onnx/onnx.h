@@ -33,12 +33,12 @@ enum onnx_type {
 };
 
 struct onnx_error {
-    char text[512];  /* one line that states the error */
-    uint8_t partial; /* mask of run-time lengths: onnx_compile failed for an operator that does not support them, for
-                        any ⏎ sizes */
-    bool unknown; /* onnx_compile failed because of an unknown value, or of control flow that a graph cannot express ...
-                   */
-    uint32_t node; /* ... at this node of the model */
+    char text[512]; /* one line that states the error */
+    /* A mask of run-time lengths: onnx_compile failed for an operator that does not support them, for any sizes. */
+    uint8_t partial;
+    /* onnx_compile failed because of an unknown value, or of control flow that a graph cannot express, at this node. */
+    bool unknown;
+    uint32_t node;
 };
 
 /* A constant tensor; data is little-endian, packed, at any address, and lives as long as the model. */
@@ -50,7 +50,7 @@ struct onnx_tensor {
     const void *data;
     uint64_t bytes;
     bool mapped;   /* data is in a read-only file mapping: base_forget_pages is allowed */
-    bool borrowed; /* data is owned by another object, which may free it: the model's creator knows when */
+    bool borrowed; /* data is owned by another object, which may free it, as defined by the model's creator */
 };
 
 struct onnx_attribute {
@@ -185,7 +185,7 @@ struct onnx_verdict {
     bool ok;
     uint32_t folds;   /* shape arithmetic: the host computes the node 1 when all its inputs are known there, 2 always */
     uint32_t wants;   /* mask of the inputs whose values must be known when the graph is compiled */
-    uint32_t lengths; /* mask of the inputs that are lengths, which the host knows, and should compute */
+    uint32_t lengths; /* mask of the inputs that are lengths: known on the host, which should compute with them */
     char reason[160]; /* when not ok */
 };
 

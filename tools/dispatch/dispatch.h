@@ -86,8 +86,6 @@ bool tools_dispatch_take(struct dispatch_reader *reader, uint64_t bytes);
 bool tools_dispatch_object(struct dispatch_reader *reader, const json_t *value, const char *const *keys);
 /* The value is a string; its text. */
 bool tools_dispatch_string(struct dispatch_reader *reader, const json_t *value, const char **out);
-/* Whether `text` is `name`, or `name` without `prefix` and '_'. */
-bool tools_dispatch_named(const char *text, const char *prefix, const char *name);
 
 /* "type" and "desc" of an object, validated; and the operator's slots. */
 bool tools_dispatch_operator(struct dispatch_reader *reader, const json_t *object, struct dispatch_node *out);
@@ -107,7 +105,6 @@ bool tools_dispatch_fill(struct dispatch_reader *reader, const json_t *value, co
 /* The elements without strides: `data`, or a copy, which the caller frees. NULL with the error filled. */
 const void *tools_dispatch_packed(const DML_BUFFER_TENSOR_DESC *tensor, const void *data, void **out_copy,
                                   struct tools_error *error);
-uint64_t tools_dispatch_count(const DML_BUFFER_TENSOR_DESC *tensor);
 
 /* A .npy file of the elements, or with any other name the bytes of the buffer. */
 bool tools_dispatch_save(const char *path, const DML_BUFFER_TENSOR_DESC *tensor, const void *data,

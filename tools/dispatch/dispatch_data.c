@@ -23,7 +23,7 @@ int32_t tools_dispatch_onnx_type(DML_TENSOR_DATA_TYPE type)
     return 0;
 }
 
-uint64_t tools_dispatch_count(const DML_BUFFER_TENSOR_DESC *tensor)
+static uint64_t tools_dispatch_count(const DML_BUFFER_TENSOR_DESC *tensor)
 {
     uint64_t count = 1;
     for (uint32_t i = 0; i < tensor->DimensionCount; i++)

@@ -37,7 +37,8 @@ bool tools_dispatch_object(struct dispatch_reader *r, const json_t *value, const
     return true;
 }
 
-bool tools_dispatch_named(const char *text, const char *prefix, const char *name)
+/* Whether `text` is `name`, or `name` without `prefix` and '_'. */
+static bool tools_dispatch_named(const char *text, const char *prefix, const char *name)
 {
     const size_t length = strlen(prefix);
     return !strcmp(text, name) || (!strncmp(name, prefix, length) && !strcmp(text, name + length + 1));

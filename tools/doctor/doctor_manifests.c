@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is installed of Vulkan, and which GPUs Linux knows, without loading anything. */
+/* Lists the installed Vulkan drivers and the GPUs of Linux, without loading anything. */
 #include "tools/doctor/doctor.h"
 
 #include "base/os.h"

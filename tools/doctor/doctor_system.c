@@ -28,7 +28,7 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '-';
 }
 
-/* Each `what` that is no part of a longer word, and after `before` if that is not 0. */
+/* Each `what` that is not part of a longer word, and after `before` if that is not 0. */
 static void replace(char *text, size_t size, const char *what, const char *with, char before)
 {
     const size_t length = what ? strlen(what) : 0;

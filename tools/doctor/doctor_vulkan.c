@@ -276,5 +276,5 @@ void tools_doctor_vulkan_match(struct tools_doctor *d, const json_t *devices)
         any = any || (kind && !strcmp(kind, "gpu"));
     }
     if (!any && is_wanted() && json_array_size(json_object_get(vulkan, "nodes")))
-        tools_doctor_problem(d, "there seems to be a GPU, but no driver of Vulkan serves it");
+        tools_doctor_problem(d, "a GPU seems to be installed, but no Vulkan driver works with it");
 }

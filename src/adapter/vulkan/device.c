@@ -278,7 +278,7 @@ static HRESULT vulkan_device_create(const struct adapter_info *info, struct adap
     if (info->index >= count)
         return E_INVALIDARG;
     if (!vulkan_physical_open(info->index)) {
-        base_log(BASE_LOG_ERROR, "vulkan: the driver of \"%s\" does not find it again", info->name);
+        base_log(BASE_LOG_ERROR, "vulkan: the driver no longer reports \"%s\"", info->name);
         return DXGI_ERROR_UNSUPPORTED;
     }
     struct adapter_device *device = calloc(1, sizeof(*device));

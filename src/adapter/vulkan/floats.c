@@ -38,9 +38,9 @@ uint32_t vulkan_floats_kept(const VkPhysicalDeviceFloatControlsProperties *float
     return kept;
 }
 
-/* The modes are no promise for packHalf2x16: its rounding is the driver's choice ("Precision and Operation of SPIR-V
- * Instructions"), and AMD's are reported to round toward zero. So only drivers that were compared with exact results.
- * llvmpipe preserves subnormal FLOAT16 numbers without reporting it. */
+/* The modes do not apply to packHalf2x16: its rounding is the driver's choice ("Precision and Operation of SPIR-V
+ * Instructions"), and AMD's are reported to round toward zero. Only drivers that were compared with exact results are
+ * accepted. llvmpipe preserves subnormal FLOAT16 numbers without reporting it. */
 bool vulkan_floats_convert(uint32_t kept, VkDriverId driver)
 {
     if (!(kept & VULKAN_ROUNDED_16))

@@ -80,9 +80,6 @@ struct lower_split {
 };
 /* Whether reducing x over `axes` is better done in parts. */
 bool lower_huge_split(const struct kern_view *x, uint32_t axes, struct lower_split *out);
-struct graph_operand lower_huge_temp(struct graph_lowering *lowering, const struct lower_split *split,
-                                     DML_TENSOR_DATA_TYPE type);
-struct graph_operand lower_huge_result(const struct lower_split *split, const struct graph_operand *result);
 /* Emits the ops of a reduction, of mean and variance (FLOAT64); false if out of memory. */
 bool lower_reduction(struct graph_lowering *lowering, const struct graph_operand *x, const struct graph_operand *y,
                      struct kern_reduce params);

@@ -58,14 +58,14 @@ bool lower_huge_split(const struct kern_view *x, uint32_t axes, struct lower_spl
     return false;
 }
 
-struct graph_operand lower_huge_temp(struct graph_lowering *lowering, const struct lower_split *split,
-                                     DML_TENSOR_DATA_TYPE type)
+static struct graph_operand lower_huge_temp(struct graph_lowering *lowering, const struct lower_split *split,
+                                            DML_TENSOR_DATA_TYPE type)
 {
     return graph_temp(lowering->graph, type, split->result.rank, split->result.sizes);
 }
 
-/* A result, with a dimension of size 1 in place of the parts. */
-struct graph_operand lower_huge_result(const struct lower_split *split, const struct graph_operand *result)
+/* A result, with a dimension of size 1 instead of the parts. */
+static struct graph_operand lower_huge_result(const struct lower_split *split, const struct graph_operand *result)
 {
     struct graph_operand out = *result;
     out.view = cut(&result->view, split->axis, 1);

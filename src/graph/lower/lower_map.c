@@ -300,7 +300,7 @@ HRESULT lower_pow(struct graph_lowering *lowering)
     uint32_t reg = emit_scale_bias(&map, 0, LOWER_DESC(lowering, ELEMENT_WISE_POW)->ScaleBias);
     uint32_t power = lower_emit2(&map, KERN_MAP_POW, reg, 1);
     if (base == DML_TENSOR_DATA_TYPE_UINT64 && type == DML_TENSOR_DATA_TYPE_INT64) {
-        /* Except for the greatest base, which is no -1: its negative powers are fractions. */
+        /* The largest base has the bits of -1, but its negative powers are fractions. */
         const uint32_t greatest = lower_emit_const(&map, type, (union kern_scalar){ .i64 = -1 });
         const uint32_t zero = lower_emit_const(&map, type, (union kern_scalar){ .u64 = 0 });
         const uint32_t fraction = lower_emit2(&map, KERN_MAP_AND, lower_emit2(&map, KERN_MAP_EQ, reg, greatest),

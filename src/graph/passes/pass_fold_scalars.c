@@ -277,7 +277,7 @@ static bool to_gate(const struct graph_program *program, double error, uint32_t 
 
 #define DEGREE 3
 
-/* Coefficients of powers of a register; degree < 0: it is no such polynomial. */
+/* Coefficients of powers of a register; degree < 0: it is not such a polynomial. */
 struct polynomial {
     double c[DEGREE + 1];
     int degree;

@@ -213,7 +213,7 @@ static bool redirect(const struct merging *merging, const struct kern_view *wide
     return true;
 }
 
-/* All readers: first a trial (`apply` false; the first result stands for the wide one), then the change itself. */
+/* All readers: first a trial (`apply` false; the first result represents the wide one), then the change itself. */
 static bool redirect_all(struct merging *merging, const struct kern_view *wide, uint32_t value, bool apply)
 {
     struct graph *graph = merging->graph;

@@ -24,7 +24,7 @@ struct question {
     bool has_epilogue;
     char parameters[sizeof(((struct kern_op *)NULL)->u)];
     struct kern_map epilogue;
-    struct kern_view views[KERN_TENSORS_MAX]; /* as many as there are */
+    struct kern_view views[KERN_TENSORS_MAX]; /* of the operands that exist */
 };
 
 static struct base_hash question_of(const struct kern_op *op)

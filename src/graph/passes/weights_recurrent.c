@@ -56,7 +56,7 @@ static const struct graph_op *find_writer(const struct graph *graph, const struc
     return NULL;
 }
 
-/* The op reads q, scale and [zero point] in place of its matrix; its other operands move up. */
+/* The op reads q, scale and [zero point] instead of its matrix; its other operands move up. */
 static void insert_parameters(struct graph_op *op, const struct graph_operand *q, uint32_t count)
 {
     struct kern_recurrent *net = &op->k.u.recurrent;

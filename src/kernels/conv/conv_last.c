@@ -224,7 +224,7 @@ DENSE_INLINE void pack_tap(const struct conv_last *p, const void *source, DML_TE
 }
 
 /* [group][panel][tap][input channel][width] */
-void conv_last_pack(const struct kern_op *op, const struct conv_last *p, const void *source, float *packed)
+static void conv_last_pack(const struct kern_op *op, const struct conv_last *p, const void *source, float *packed)
 {
     const struct conv_shape *s = &p->s;
     const DML_TENSOR_DATA_TYPE type = op->tensors[1].type, f32 = DML_TENSOR_DATA_TYPE_FLOAT32;

@@ -218,7 +218,6 @@ struct conv_last_tap {
 
 /* false: not such a convolution. */
 bool conv_last_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, struct conv_last *out);
-void conv_last_pack(const struct kern_op *op, const struct conv_last *p, const void *source, float *packed);
 
 /* Extents, taps and input channels of a group are small enough for their products not to overflow. */
 bool conv_last_fits(const struct conv_shape *s);
@@ -333,7 +332,6 @@ DENSE_INLINE uint32_t wino_strip_columns(const struct wino *w, uint32_t tiles)
 
 /* false when the op is not of this kind. */
 bool wino_init(const struct kern_op *op, uint32_t lanes, struct wino *out);
-bool wino_grad_init(const struct kern_op *op, uint32_t lanes, struct wino_grad *out);
 void wino_grad_avx512(const struct kern_call *call, const struct wino_grad *g, uint64_t begin, uint64_t end);
 void wino_grad_avx2(const struct kern_call *call, const struct wino_grad *g, uint64_t begin, uint64_t end);
 void wino_grad_neon(const struct kern_call *call, const struct wino_grad *g, uint64_t begin, uint64_t end);

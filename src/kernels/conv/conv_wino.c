@@ -68,7 +68,7 @@ static bool grad_fits(const struct kern_op *op, const struct conv_shape *s)
     return s->x[0] == 1 && s->w[0] == 1;
 }
 
-bool wino_grad_init(const struct kern_op *op, uint32_t lanes, struct wino_grad *g)
+static bool wino_grad_init(const struct kern_op *op, uint32_t lanes, struct wino_grad *g)
 {
     const struct conv_shape *s = &g->s;
     if (!conv_shape_init(op, &g->s) || !grad_fits(op, s))

@@ -167,7 +167,8 @@ static bool step_fits(const struct kern_view *view)
     return step == 0 || (step == 1 && dense_is_short_float(view->type));
 }
 
-bool blocked_gemm_steps(const struct kern_op *op, struct kern_epilogue *out)
+/* The epilogue of a GEMM as steps that blocked_gemm_isa.finish supports: tensors that are contiguous or broadcast. */
+static bool blocked_gemm_steps(const struct kern_op *op, struct kern_epilogue *out)
 {
     enum { OPERAND = KERN_EPILOGUE_NUMBER | KERN_EPILOGUE_TENSOR };
     static const struct kern_epilogue_support support = { 8,

@@ -180,8 +180,6 @@ struct blocked_gemm_end {
     float *floats;
 };
 void blocked_gemm_end_init(const struct kern_call *call, void *scratch, void *floats, struct blocked_gemm_end *out);
-/* The epilogue of a GEMM as steps that blocked_gemm_isa.finish supports: tensors that are contiguous or broadcast. */
-bool blocked_gemm_steps(const struct kern_op *op, struct kern_epilogue *out);
 /* Operations before the epilogue; with quantised weights: none. */
 static inline struct kern_gemm blocked_gemm_of(const struct kern_op *op)
 {

@@ -9,9 +9,10 @@
 /* A group of X in scratch. Its bytes follow, a multiple of 8 of them: of codes with 4 bits, the elements 0, 2, 4, 6, 1,
  * 3, 5, 7 of each eight, since the low halves of a word are the elements 0, 2, 4, 6 of its column. */
 struct qgemm_bytes_group {
-    float scale;   /* NaN: an element is not finite, so that sums are NaN */
-    int32_t begin; /* initial sums: the negated sum of the bytes, times the offset that makes codes unsigned; or, for ⏎
-                      zero points, that sum as pairs of 16 bits, for a pair of the zero point and 128 times it */
+    float scale; /* NaN: an element is not finite, so that sums are NaN */
+    /* Initial sums: the negated sum of the bytes, times the offset that makes codes unsigned; or, for zero points, that
+     * sum as pairs of 16 bits, for a pair of the zero point and 128 times it. */
+    int32_t begin;
 };
 
 #define QGEMM_BYTES_ROWS    64      /* maximum rows of X at once: each thread rounds its own */

@@ -11,8 +11,8 @@ enum {
 
 /* interleaves: out[j * ways + i] = in[j + i * stride]; else out[j + i * stride] = in[j * ways + i] */
 struct interleave_plan {
-    struct kern_iterator outer; /* views: the one with all elements in one row, the other; the units of the rows are its
-                                   last ⏎ dimension */
+    /* Views: the one with all elements in one row, the other; the units of the rows are its last dimension. */
+    struct kern_iterator outer;
     bool interleaves, non_temporal;
     uint32_t ways;
     int64_t stride;

@@ -154,8 +154,10 @@ static void epilogue_block(const struct kern_call *call, struct kern_map_block *
         kern_copy_row(kern_type_bytes(out->type), to, stride, raw, 1, count);
 }
 
-void kern_epilogue_row(const struct kern_call *call, void *scratch, const uint32_t *index, const float *values,
-                       uint32_t count)
+/* The same for `count` results along the last dimension, from `index` on, through an existing epilogue; needs
+ * dense_epilogue_bytes(op) of `scratch`. */
+static void kern_epilogue_row(const struct kern_call *call, void *scratch, const uint32_t *index, const float *values,
+                              uint32_t count)
 {
     const struct kern_op *op = call->op;
     const uint32_t rank = op->tensors[op->input_count].rank;

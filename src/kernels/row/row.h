@@ -24,9 +24,4 @@ uint64_t dense_epilogue_bytes(const struct kern_op *op);
 /* Stores one result at `index` of output 0, through op->epilogue when there is one. */
 void kern_epilogue_store(const struct kern_call *call, const uint32_t *index, double value);
 
-/* The same for `count` results along the last dimension, from `index` on, through an existing epilogue; needs
- * dense_epilogue_bytes(op) of `scratch`. */
-void kern_epilogue_row(const struct kern_call *call, void *scratch, const uint32_t *index, const float *values,
-                       uint32_t count);
-
 #endif

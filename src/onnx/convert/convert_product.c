@@ -63,7 +63,8 @@ static struct onnx_value *sums_wide(struct onnx_builder *b, const struct onnx_fa
     return onnx_convert(b, y && onnx_emit(b, DML_OPERATOR_GEMM, &desc, in, 3, &y, 1) ? y : NULL, ONNX_INT32);
 }
 
-struct onnx_value *onnx_product_sums(struct onnx_builder *b, const struct onnx_factors *f)
+/* INT32 sums of (a - zero point) * (b - zero point). */
+static struct onnx_value *onnx_product_sums(struct onnx_builder *b, const struct onnx_factors *f)
 {
     struct onnx_factors own = *f;
     struct onnx_product p;

@@ -53,8 +53,6 @@ struct onnx_value *onnx_less_zero_point(struct onnx_builder *b, struct onnx_valu
 struct onnx_factors {
     struct onnx_quantized a, b; /* scales are not read by onnx_product_sums */
 };
-/* INT32 sums of (a - zero point) * (b - zero point). */
-struct onnx_value *onnx_product_sums(struct onnx_builder *b, const struct onnx_factors *f);
 /* y: x quantised to 8 bits, its scale and its zero point. */
 bool onnx_dynamic_quantize(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *const *y);
 /* dequantize(a) x dequantize(b) + bias (or NULL), of the scales' type. */

@@ -8,7 +8,7 @@
 enum host_mode { HOST_LEQ, HOST_LT, HOST_GTE, HOST_GT, HOST_EQ, HOST_NEQ, HOST_MEMBER, HOST_LEAF };
 enum host_aggregate { HOST_AVERAGE, HOST_SUM, HOST_MIN, HOST_MAX };
 
-/* A leaf adds weights to targets; another node goes on with one of two nodes. */
+/* A leaf adds weights to targets; any other node has two children. */
 struct host_branch {
     double value; /* that the feature is compared with */
     uint32_t feature;

@@ -178,7 +178,7 @@ static bool read_tensor_type(struct onnx_reader *r, struct onnx_wire wire, struc
     return !wire.bad;
 }
 
-/* The host computes a tensor in place of its sequence of maps. */
+/* The host computes a tensor instead of its sequence of maps. */
 static bool is_zip_map(const struct onnx_model *m, const char *name)
 {
     for (uint32_t i = 0; i < m->node_count; i++) {

@@ -19,11 +19,6 @@ const struct onnx_program *onnx_exec_program(const struct onnx_exec *exec)
     return exec->program;
 }
 
-uint64_t onnx_exec_bytes(const struct onnx_exec *exec)
-{
-    return exec->persistent_bytes;
-}
-
 /* ---- contexts ---- */
 
 void onnx_exec_port_finish(struct onnx_exec_port *port)

@@ -49,7 +49,6 @@ HRESULT onnx_exec_create(struct onnx_device *device, struct onnx_program *progra
                          struct onnx_error *error);
 void onnx_exec_destroy(struct onnx_exec *exec); /* when no run is in flight */
 const struct onnx_program *onnx_exec_program(const struct onnx_exec *exec);
-uint64_t onnx_exec_bytes(const struct onnx_exec *exec); /* of device memory for weights */
 
 /* inputs[i] and outputs[i] belong to the program's ports: packed elements of the sizes that onnx_port_dims returns for
  * the lengths (by number; NULL: the program has none; ports with lengths are in host memory), in host memory or the

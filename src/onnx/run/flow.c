@@ -495,15 +495,6 @@ void onnx_flow_destroy(struct onnx_flow *flow)
     free(flow);
 }
 
-uint32_t onnx_flow_program_count(const struct onnx_flow *flow)
-{
-    uint32_t count = 0;
-    for (const struct flow_graph *g = flow->graphs; g; g = g->next)
-        for (uint32_t i = 0; i < g->part_count; i++)
-            count += g->parts[i].variant_count;
-    return count;
-}
-
 uint32_t onnx_flow_node_count(const struct onnx_flow *flow)
 {
     uint32_t count = 0;

@@ -21,7 +21,6 @@ void onnx_flow_destroy(struct onnx_flow *flow); /* NULL is fine */
 HRESULT onnx_flow_run(struct onnx_flow *flow, const struct onnx_array *inputs, struct onnx_array *outputs,
                       struct onnx_error *error);
 
-uint32_t onnx_flow_program_count(const struct onnx_flow *flow); /* compiled so far and kept */
-uint32_t onnx_flow_node_count(const struct onnx_flow *flow);    /* of DirectML, in all of them */
+uint32_t onnx_flow_node_count(const struct onnx_flow *flow); /* of DirectML, in all of them */
 
 #endif

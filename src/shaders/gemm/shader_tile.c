@@ -109,11 +109,6 @@ static uint64_t work_of(const struct tile_params *params)
     return (uint64_t)params->m * params->n * params->batches * params->k / 64;
 }
 
-bool shader_tile_specializes(const struct tile_params *params)
-{
-    return shader_specializes(work_of(params));
-}
-
 void shader_tile_add_code(const struct kern_op *op, enum shader_code code, const struct tile_params *params,
                           size_t parameter_bytes, struct shader_work *out)
 {

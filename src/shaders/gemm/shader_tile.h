@@ -48,9 +48,6 @@ void shader_tile_split(const struct kern_op *op, uint64_t splits, struct tile_pa
 /* Splits K into the best number of parts; tiles_m and tiles_n are set, too. */
 void shader_tile_cut_depth(const struct kern_op *op, struct tile_params *params);
 
-/* Whether the types should become constants for this amount of work. */
-bool shader_tile_specializes(const struct tile_params *params);
-
 /* Adds the dispatches, the first one of this code; parameter_bytes: of that. */
 void shader_tile_add_code(const struct kern_op *op, enum shader_code code, const struct tile_params *params,
                           size_t parameter_bytes, struct shader_work *out);
