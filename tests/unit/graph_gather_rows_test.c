@@ -15,7 +15,7 @@ struct table {
     bool flat;            /* the element-wise op sees one dimension */
     bool scale_each;      /* a scale for each place of the other dimension */
     bool scale_each_axis; /* a scale for each place of the axis */
-    bool published; /* the table is an output, too */
+    bool published;       /* the table is an output, too */
 };
 
 static uint32_t place(const struct table *t, uint32_t i)
@@ -53,8 +53,7 @@ static void build(struct graph *graph, const struct table *t)
     const uint32_t before[2] = { t->axis ? ROWS : indices.view.sizes[0], indices.view.sizes[t->axis ? 0 : 1] };
     const struct graph_operand y = make_value(graph, GRAPH_OUTPUT, 0, F32, 3,
                                               SIZES(before[0], before[1], t->axis ? indices.view.sizes[1] : COLUMNS));
-    struct graph_op *op =
-        graph_op_add(graph, KERN_GATHER, (struct graph_operand[]){ table, indices }, 2, &y, 1);
+    struct graph_op *op = graph_op_add(graph, KERN_GATHER, (struct graph_operand[]){ table, indices }, 2, &y, 1);
     op->k.u.gather.axis = t->axis;
     op->k.u.gather.index_rank = 2;
     op->k.u.gather.mode = KERN_INDEX_AXIS;
@@ -102,8 +101,9 @@ int main(void)
 {
     for (uint32_t axis = 0; axis < 2; axis++)
         for (uint32_t flags = 0; flags < 8; flags++) {
-            const struct table t = { .axis = axis, .count = 4, .square = flags & 1, .flat = (flags & 6) == 2,
-                                     .scale_each = (flags & 6) == 4 };
+            const struct table t = {
+                .axis = axis, .count = 4, .square = flags & 1, .flat = (flags & 6) == 2, .scale_each = (flags & 6) == 4
+            };
             test(&t, true);
             test(&(struct table){ .axis = axis, .count = 4, .scale_each_axis = true }, false);
             test(&(struct table){ .axis = axis, .count = 4, .published = true }, false);

@@ -58,8 +58,7 @@ static bool with_floats(const struct graph_op *map, uint32_t t, struct graph_op 
     for (uint32_t i = 0; i < m->inst_count; i++) {
         const struct kern_map_inst *inst = &m->inst[i];
         for (uint32_t s = 0; s < graph_map_arity(inst->code); s++)
-            if (inst->src[s] == t &&
-                (inst->code != KERN_MAP_CONVERT || inst->to_type != DML_TENSOR_DATA_TYPE_FLOAT32))
+            if (inst->src[s] == t && (inst->code != KERN_MAP_CONVERT || inst->to_type != DML_TENSOR_DATA_TYPE_FLOAT32))
                 return false;
         if (inst->code == KERN_MAP_CONVERT && inst->src[0] == t)
             read_instead(&program, program.input_count + i, t);
