@@ -52,8 +52,7 @@ static struct aten_value *is_negative(struct aten_graph *g, struct aten_value *x
 static struct aten_pair sqrt_of(struct aten_graph *g, struct aten_pair x)
 {
     struct aten_value *im = aten_pair_im(g, x), *far = aten_apply(g, EW(ABS), x.re);
-    struct aten_value *most =
-        aten_add(g, aten_scaled(g, aten_pair_size(g, x), 0.5, 0), aten_scaled(g, far, 0.5, 0));
+    struct aten_value *most = aten_add(g, aten_scaled(g, aten_pair_size(g, x), 0.5, 0), aten_scaled(g, far, 0.5, 0));
     most = aten_apply(g, EW(SQRT), most);
     struct aten_value *least = aten_divide(g, aten_scaled(g, im, 0.5, 0), most);
     least = aten_select(g, aten_apply2(g, EW(LOGICAL_EQUALS), most, like(g, most, 0)), im, least);
@@ -171,9 +170,9 @@ bool aten_build_complex_test(struct aten_graph *g, const struct aten_node *n)
     struct aten_pair x = aten_pair_in(g, n, 0, aten_pair_type(n));
     const DML_OPERATOR_TYPE test = n->parameter < 0 ? EW(IS_NAN) : EW(IS_INFINITY);
     const int mode = n->parameter < 0 ? 0 : (int)n->parameter;
-    return aten_result(g, n, 0,
-                       aten_apply2(g, EW(LOGICAL_OR), aten_test(g, test, x.re, mode),
-                                   aten_test(g, test, aten_pair_im(g, x), mode)));
+    return aten_result(
+        g, n, 0,
+        aten_apply2(g, EW(LOGICAL_OR), aten_test(g, test, x.re, mode), aten_test(g, test, aten_pair_im(g, x), mode)));
 }
 
 /* sigmoid_backward, tanh_backward(grad, y): grad times the conjugate of (1 - y) y, or, parameter 1, of 1 - y^2 */
@@ -181,7 +180,8 @@ bool aten_build_complex_slope(struct aten_graph *g, const struct aten_node *n)
 {
     const int32_t part = aten_pair_type(n);
     struct aten_pair y = aten_pair_in(g, n, 1, part), one = { like(g, y.re, 1), NULL };
-    struct aten_pair square = scaled(g, aten_pair_multiply(g, y, y), -1), slope = added(g, n->parameter ? one : y, square);
+    struct aten_pair square = scaled(g, aten_pair_multiply(g, y, y), -1),
+                     slope = added(g, n->parameter ? one : y, square);
     slope.im = aten_apply(g, EW(NEGATE), aten_pair_im(g, slope));
     return aten_pair_result(g, n, 0, aten_pair_multiply(g, aten_pair_in(g, n, 0, part), slope));
 }
@@ -314,7 +314,8 @@ static struct aten_value *squares(struct aten_graph *g, struct aten_value *away,
     return square && square->rank ? aten_reduced(g, DML_REDUCE_FUNCTION_SUM, square, axes, square->type) : square;
 }
 
-/* var, std.correction(self, dim, correction, keepdim), var_mean, std_mean: parameter bit 0: root, bit 1: also the mean */
+/* var, std.correction(self, dim, correction, keepdim), var_mean, std_mean: parameter bit 0: root, bit 1: also the mean
+ */
 bool aten_build_complex_var(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_pair x = aten_pair_in(g, n, 0, aten_pair_type(n));

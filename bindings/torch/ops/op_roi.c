@@ -10,7 +10,8 @@ struct regions {
 };
 
 /* From rows (image, x1, y1, x2, y2). Unless aligned, regions of less than a pixel are enlarged to one pixel. */
-static struct regions regions_of(struct aten_graph *g, const struct aten_node *n, uint32_t i, double scale, bool aligned)
+static struct regions regions_of(struct aten_graph *g, const struct aten_node *n, uint32_t i, double scale,
+                                 bool aligned)
 {
     struct aten_value *rows = aten_in(g, n, i);
     struct regions r = { NULL, NULL };
