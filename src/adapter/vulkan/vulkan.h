@@ -84,12 +84,18 @@ struct vulkan_features {
     VkPhysicalDeviceFeatures core;
     VkPhysicalDeviceVulkan11Features v11;
     VkPhysicalDeviceVulkan12Features v12;
+    bool dot_products, matrices, bfloat16; /* of integers; cooperative, and with BFLOAT16: of adopted devices alone */
 };
 
 /* Everything except the queues and extensions. `enabled` NULL: all supported features. NULL, or the missing
  * requirement. */
 const char *vulkan_physical_describe(VkPhysicalDevice handle, const struct vulkan_features *enabled,
                                      struct vulkan_physical *physical);
+/* enum shader_capability: what ANYDML_VULKAN_CAPS and ANYDML_METACOMMANDS leave. */
+uint32_t vulkan_capabilities_allowed(void);
+/* Whether the device's products of packed integers are right, and fast. */
+bool vulkan_trusts_dot_products(VkPhysicalDevice device);
+uint32_t vulkan_multiprocessors(VkPhysicalDevice handle);
 /* Another's instance may be used until the return, if it is of the loader that this process uses. */
 HRESULT vulkan_loader_borrow(PFN_vkGetInstanceProcAddr get, VkInstance theirs, char *message);
 void vulkan_loader_return(void);
@@ -178,6 +184,8 @@ struct vulkan_queue_slot {
     void *context;
 };
 
+#define VULKAN_SLOT_CLASSES 5u /* of sizes from ADAPTER_PARAMETERS_ALIGN on, each twice the one before */
+
 /* Command buffers of the adapter itself. */
 #define VULKAN_OWN_COMMANDS 3u
 
@@ -226,6 +234,16 @@ struct adapter_device {
         pthread_mutex_t lock; /* guards the pools, and the idle lists of all sequences */
         VkCommandPool pools[VULKAN_ROLES];
     } replays;
+    struct vulkan_slots {
+        pthread_mutex_t lock; /* guards all of it */
+        struct vulkan_slot *idle[VULKAN_SLOT_CLASSES];
+        struct vulkan_slot_chunk {
+            struct adapter_memory *memory;
+            uint64_t used; /* bytes */
+        } open[VULKAN_SLOT_CLASSES];
+        struct adapter_memory **memories; /* all chunks */
+        uint32_t memory_count, memory_capacity;
+    } slots;
     struct vulkan_physical *adopted; /* owned: the device is the application's, and this `physical`. Else NULL */
     struct vulkan_kernels {
         PFN_vkCreateCuModuleNVX create_module;
@@ -335,8 +353,14 @@ void vulkan_memory_destroy(struct adapter_device *device, struct adapter_memory 
 bool vulkan_memory_fits(struct adapter_device *device, uint32_t heap, uint64_t size);
 adapter_memory_explain vulkan_memory_explain;
 
+/* ---- adopt.c ---- */
+
+adapter_device_adopt vulkan_device_adopt;
+
 /* ---- interop.c ---- */
 
+/* E_INVALIDARG, with that message. */
+HRESULT vulkan_invalid(char *message, const char *format, ...) BASE_PRINTF(2, 3);
 void vulkan_foreign_destroy(struct adapter_device *device, struct vulkan_memory *memory);
 
 /* Tables of addresses, consecutive in memory that the host writes and the device reads. All zero: empty. */
@@ -365,6 +389,23 @@ HRESULT vulkan_table_take(struct adapter_device *device, struct vulkan_tables *t
 /* Releases all tables; the memory is kept. */
 void vulkan_tables_reset(struct vulkan_tables *tables);
 void vulkan_tables_finish(struct adapter_device *device, struct vulkan_tables *tables);
+
+/* Memory for them. */
+HRESULT vulkan_table_memory(struct adapter_device *device, uint64_t bytes, struct adapter_memory **out);
+
+/* ---- slots.c ---- */
+
+/* One table, for as long as its user likes. */
+struct vulkan_slot {
+    struct vulkan_table table;
+    uint32_t class, capacity;      /* addresses */
+    struct adapter_memory *memory; /* of a table that is larger than all classes */
+    struct vulkan_slot *next;
+};
+
+HRESULT vulkan_slot_take(struct adapter_device *device, uint32_t addresses, struct vulkan_slot **out);
+void vulkan_slot_release(struct adapter_device *device, struct vulkan_slot *slot);
+void vulkan_slots_finish(struct adapter_device *device);
 
 /* ---- own.c ---- */
 
@@ -414,6 +455,8 @@ bool vulkan_sequence_watched(const struct adapter_device *device, const struct a
 void vulkan_sequence_measured(struct adapter_sequence *sequence, const uint64_t *times_ns);
 uint32_t vulkan_sequence_step_count(const struct adapter_sequence *sequence);
 uint32_t vulkan_sequence_table_count(const struct adapter_sequence *sequence);
+/* Whether its addresses are part of the recording. */
+bool vulkan_sequence_fixed(const struct adapter_sequence *sequence);
 /* Assigns a replay with this table to the record; NULL: the sequence is so short that recording it each time is as
  * fast. */
 HRESULT vulkan_replay_acquire(struct adapter_device *device, struct adapter_sequence *sequence, const uint64_t *table,
@@ -546,6 +589,7 @@ HRESULT vulkan_dispatch_replay(struct adapter_device *device, struct vulkan_reco
 
 /* Of struct adapter_interop. */
 adapter_record vulkan_record;
+adapter_rebind vulkan_rebind;
 void vulkan_recorded_destroy(struct adapter_device *device, struct adapter_recorded *recorded);
 
 /* ---- pipeline.c ---- */
