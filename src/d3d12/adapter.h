@@ -133,7 +133,8 @@ enum adapter_access { ADAPTER_ACCESS_NONE, ADAPTER_ACCESS_READ, ADAPTER_ACCESS_W
 /* When bindings are checked: */
 enum adapter_moment {
     ADAPTER_MOMENT_SUBMITTED, /* all of them are known; */
-    ADAPTER_MOMENT_RECORDED,  /* before the commands are recorded: those of an operator for late binding may be missing; */
+    ADAPTER_MOMENT_RECORDED,  /* before the commands are recorded: those of an operator for late binding may be missing;
+                               */
     ADAPTER_MOMENT_REBOUND,   /* likewise, but the commands exist: copies that they do not make are not possible */
 };
 

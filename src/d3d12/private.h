@@ -56,7 +56,7 @@ enum anydml_found { ANYDML_FOUND, ANYDML_FOUND_NO_CPU, ANYDML_FOUND_NO_GPU };
 
 /* What RecordDispatch answers besides its result; zeroed before. */
 struct anydml_recording {
-    bool heap_not_set; /* the range's heap was not set by SetDescriptorHeaps */
+    bool heap_not_set;                   /* the range's heap was not set by SetDescriptorHeaps */
     char message[ADAPTER_MESSAGE_BYTES]; /* of a failure; "": the HRESULT is sufficient */
 };
 

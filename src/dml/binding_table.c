@@ -126,9 +126,9 @@ static void table_write(struct dml_binding_table *table, const char *method, uin
     struct dml_device *device = dml_parent(table);
     AnydmlDevice *d3d12 = device->d3d12;
     char message[DML_ERROR_BYTES] = "no memory";
-    HRESULT hr = count ? d3d12->lpVtbl->WriteDescriptors(d3d12, &table->range, first, count, &table->buffers[first],
-                                                         message)
-                       : S_OK;
+    HRESULT hr =
+        count ? d3d12->lpVtbl->WriteDescriptors(d3d12, &table->range, first, count, &table->buffers[first], message)
+              : S_OK;
     if (FAILED(hr))
         dml_device_remove(device, table, hr, "%s: %s", method, message);
 }

@@ -148,10 +148,11 @@ static HRESULT append(struct dml_record *record, ID3D12CommandList *list)
     HRESULT hr = append_dispatch(record, list, &recording);
     if (SUCCEEDED(hr) && !recording.heap_not_set)
         return S_OK;
-    const char *why = *recording.message       ? recording.message
-                      : hr == E_OUTOFMEMORY    ? "no memory"
-                      : recording.heap_not_set ? "the heap of GPUDescriptorHandle is not set by SetDescriptorHeaps"
-                                               : "commandList is not an open DIRECT or COMPUTE list of the parent device";
+    const char *why = *recording.message    ? recording.message
+                      : hr == E_OUTOFMEMORY ? "no memory"
+                      : recording.heap_not_set
+                          ? "the heap of GPUDescriptorHandle is not set by SetDescriptorHeaps"
+                          : "commandList is not an open DIRECT or COMPUTE list of the parent device";
     if (SUCCEEDED(hr)) {
         dml_error(device, record->table, "%s: %s", method, why);
         return S_OK;

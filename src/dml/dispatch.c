@@ -176,8 +176,8 @@ static HRESULT dispatch_check(struct adapter_dispatch *base, const struct adapte
     struct dml_missing missing;
     bool lacks =
         late && moment != ADAPTER_MOMENT_SUBMITTED ? false
-        : op ? dml_missing_execution(op, binding_bound, bindings, &missing)
-           : dml_missing_initialization(dispatch->targets, dispatch->target_count, binding_bound, bindings, &missing);
+        : op                                       ? dml_missing_execution(op, binding_bound, bindings, &missing)
+             : dml_missing_initialization(dispatch->targets, dispatch->target_count, binding_bound, bindings, &missing);
     (void)count; /* that of RecordDispatch: the descriptors that the program has */
     if (lacks) {
         char text[DML_ERROR_BYTES];
@@ -188,7 +188,8 @@ static HRESULT dispatch_check(struct adapter_dispatch *base, const struct adapte
         return E_INVALIDARG;
     }
     /* Before a submission, bindings that are not late were staged when they were recorded. */
-    HRESULT hr = op && (late || moment == ADAPTER_MOMENT_RECORDED) ? check_late(dispatch, bindings, moment, message) : S_OK;
+    HRESULT hr =
+        op && (late || moment == ADAPTER_MOMENT_RECORDED) ? check_late(dispatch, bindings, moment, message) : S_OK;
     if (FAILED(hr))
         return hr;
     if (op && !atomic_load(&op->pageable.base.refs) && !atomic_exchange(&dispatch->op->warned_released, true))

@@ -262,8 +262,8 @@ struct dml_binding_table {
     struct com_object base;            /* IDMLBindingTable */
     struct dml_pageable *dispatchable; /* kept; NULL = empty. The fields below belong to it */
     unsigned generation;               /* of an initializer */
-    struct anydml_descriptors range; /* those that the dispatchable needs; owner: it */
-    struct anydml_buffer *buffers;   /* per descriptor, as last bound */
+    struct anydml_descriptors range;   /* those that the dispatchable needs; owner: it */
+    struct anydml_buffer *buffers;     /* per descriptor, as last bound */
     struct dml_place *places;
     struct dml_recorded *recorded; /* objects for the application's command buffers */
 };

@@ -55,12 +55,9 @@ static uint64_t copied_bytes(const struct dml_compiled_operator *op, uint32_t in
 static HRESULT make_mover(struct dml_device *device, struct staged *staged)
 {
     const UINT sizes[] = { 1, 1, 1, (UINT)(staged->bytes / 4) };
-    const DML_BUFFER_TENSOR_DESC words = { DML_TENSOR_DATA_TYPE_UINT32,
-                                           DML_TENSOR_FLAG_NONE,
-                                           ARRAY_SIZE(sizes),
-                                           sizes,
-                                           NULL,
-                                           staged->bytes };
+    const DML_BUFFER_TENSOR_DESC words = {
+        DML_TENSOR_DATA_TYPE_UINT32, DML_TENSOR_FLAG_NONE, ARRAY_SIZE(sizes), sizes, NULL, staged->bytes
+    };
     const DML_TENSOR_DESC tensor = { DML_TENSOR_TYPE_BUFFER, &words };
     const DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC identity = { &tensor, &tensor, NULL };
     const DML_OPERATOR_DESC desc = { DML_OPERATOR_ELEMENT_WISE_IDENTITY, &identity };

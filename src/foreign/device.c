@@ -80,7 +80,8 @@ static enum anydml_found device_FindDescriptors(PRIVATE, const struct anydml_des
     return !range->cpu.ptr ? ANYDML_FOUND_NO_CPU : !range->gpu.ptr ? ANYDML_FOUND_NO_GPU : ANYDML_FOUND;
 }
 
-/* The list of another runtime cannot be made to fail at Close: the DirectML device is removed, which is told. */
+/* The list of another runtime cannot be made to fail at Close: the DirectML device is removed instead, with a
+ * message. */
 static void device_PoisonCommandList(PRIVATE, ID3D12CommandList *list, HRESULT hr)
 {
     (void)self, (void)list, (void)hr;

@@ -30,7 +30,7 @@ struct foreign_device {
         pthread_mutex_t lock;        /* guards the array */
         struct foreign_range **list; /* disjoint, in the order of their handles */
         uint32_t count, capacity;
-        uint32_t step; /* between two descriptors */
+        uint32_t step;      /* between two descriptors */
         atomic_uint doubts; /* ranges with one */
     } ranges;
 };
@@ -59,7 +59,8 @@ struct foreign_resource;
 /* NULL: not a buffer of the device's parent. Else referenced. */
 struct foreign_resource *foreign_resource_get(struct foreign_device *device, ID3D12Resource *resource);
 const struct anydml_resource_info *foreign_resource_info(const struct foreign_resource *resource);
-/* The buffer's bytes as a binding, which is valid until the result is unreferenced. NULL: it does not exist any more. */
+/* The buffer's bytes as a binding, which is valid until the result is unreferenced. NULL: it does not exist any more.
+ */
 struct foreign_resource *foreign_resource_bind(const struct anydml_buffer *buffer, struct adapter_binding *out);
 void foreign_resource_unref(struct foreign_resource *resource);
 
@@ -71,8 +72,8 @@ void foreign_resource_unref(struct foreign_resource *resource);
 /* One dispatch with its bindings, and its memory; recorded once or several times. */
 struct foreign_record {
     struct foreign_record *next;
-    const void *owner; /* NULL: it is not used again */
-    bool late;         /* bindings are those of the range, else `buffers` */
+    const void *owner;                 /* NULL: it is not used again */
+    bool late;                         /* bindings are those of the range, else `buffers` */
     struct adapter_dispatch *dispatch; /* referenced */
     struct adapter_recorded *recorded;
     uint32_t count;
@@ -82,12 +83,12 @@ struct foreign_record {
 struct foreign_range {
     uint32_t refs; /* under ranges.lock */
     uint64_t gpu;
-    uint32_t count;        /* under ranges.lock */
-    pthread_mutex_t lock;  /* guards what is below */
+    uint32_t count;       /* under ranges.lock */
+    pthread_mutex_t lock; /* guards what is below */
     uint32_t slot_count;
     struct anydml_buffer *slots;    /* the descriptors */
     struct foreign_record *records; /* the last used first */
-    char *doubt; /* with these bindings, commands would be wrong; more may be coming */
+    char *doubt;                    /* with these bindings, commands would be wrong; more may be coming */
 };
 
 /* The range of these descriptors, referenced; others that overlap it are forgotten. NULL: no memory. */

@@ -101,8 +101,9 @@ static HRESULT find_interop(struct foreign_device *device, char *message)
     if (FAILED(ID3D12Device_QueryInterface(parent, &vkd3d_iid_interop, (void **)&old)) || !old)
         return E_NOINTERFACE;
     old->lpVtbl->Release(old);
-    return refuse(message, "d3d12Device is of an old vkd3d-proton, whose lists take no commands of others: " VKD3D_NEEDED
-                           " is needed");
+    return refuse(message,
+                  "d3d12Device is of an old vkd3d-proton, whose lists take no commands of others: " VKD3D_NEEDED
+                  " is needed");
 }
 
 static HRESULT ask_extensions(struct foreign_device *device, struct chain *chain, char *message)
@@ -131,9 +132,10 @@ static HRESULT ask_queue(struct foreign_device *device, D3D12_COMMAND_LIST_TYPE 
     HRESULT hr = ID3D12Device_CreateCommandQueue(device->parent, &desc, &IID_ID3D12CommandQueue, (void **)out);
     if (SUCCEEDED(hr))
         hr = device->interop->lpVtbl->GetVulkanQueueInfo(device->interop, *out, out_queue, out_family);
-    return FAILED(hr) || !*out_queue ? refuse(message, "d3d12Device makes no %s queue for Vulkan (0x%08x)",
-                                              type == D3D12_COMMAND_LIST_TYPE_DIRECT ? "DIRECT" : "COMPUTE", (unsigned)hr)
-                                     : S_OK;
+    return FAILED(hr) || !*out_queue
+               ? refuse(message, "d3d12Device makes no %s queue for Vulkan (0x%08x)",
+                        type == D3D12_COMMAND_LIST_TYPE_DIRECT ? "DIRECT" : "COMPUTE", (unsigned)hr)
+               : S_OK;
 }
 
 /* The adapter's memory is used by commands of both families. */
@@ -141,8 +143,7 @@ static HRESULT ask_queues(struct foreign_device *device, struct chain *chain, ch
 {
     ID3D12CommandQueue *direct = NULL;
     VkQueue unused = VK_NULL_HANDLE;
-    HRESULT hr =
-        ask_queue(device, D3D12_COMMAND_LIST_TYPE_DIRECT, &direct, &unused, &chain->families[0], message);
+    HRESULT hr = ask_queue(device, D3D12_COMMAND_LIST_TYPE_DIRECT, &direct, &unused, &chain->families[0], message);
     if (direct)
         ID3D12CommandQueue_Release(direct);
     if (FAILED(hr))
@@ -259,8 +260,7 @@ static HRESULT create(ID3D12Device *parent, IUnknown *identity, struct foreign_d
     atomic_init(&device->reason, S_OK);
     atomic_init(&device->ranges.doubts, 0);
     pthread_mutex_init(&device->ranges.lock, NULL);
-    device->ranges.step =
-        ID3D12Device_GetDescriptorHandleIncrementSize(parent, D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
+    device->ranges.step = ID3D12Device_GetDescriptorHandleIncrementSize(parent, D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
     HRESULT hr = device->ranges.step ? fill(device, message) : E_NOINTERFACE;
     if (SUCCEEDED(hr))
         *out = device;
@@ -269,7 +269,7 @@ static HRESULT create(ID3D12Device *parent, IUnknown *identity, struct foreign_d
     return hr;
 }
 
-/* Under the lock: nobody else makes one for the same parent. */
+/* Under the lock, so that each parent has one. */
 static HRESULT find_or_create(ID3D12Device *parent, IUnknown *identity, struct foreign_device **out, char *message)
 {
     for (struct foreign_device *device = list; device; device = device->next)

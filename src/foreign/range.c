@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranges of descriptors. Nothing is read from or written to the parent's descriptor heaps, of which only the handles are
- * known. A range is made when a table writes to its descriptors, and lives until others overlap it. */
+/* Ranges of descriptors. Nothing is read from or written to the parent's descriptor heaps, of which only the handles
+ * are known. A range is made when a table writes to its descriptors, and lives until others overlap it. */
 #include "foreign/device.h"
 
 #include "base/arena.h"
@@ -71,7 +71,7 @@ static uint32_t position(const struct foreign_device *device, uint64_t gpu)
     return low;
 }
 
-/* Takes [first, +count) out of the list; those that nobody uses go to `dead`. Their number. */
+/* Takes [first, +count) out of the list; those without a user go to `dead`. Their number. */
 static uint32_t take_out(struct foreign_device *device, uint32_t first, uint32_t count, struct foreign_range **dead)
 {
     struct foreign_range **list = device->ranges.list;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dispatches in command lists of the parent. The same code that records them for queues of our own records them into the
- * list's VkCommandBuffer. */
+/* Dispatches in command lists of the parent. The same code that records them for queues of libd3d12 records them into
+ * the list's VkCommandBuffer. */
 #include "foreign/device.h"
 
 #include <stdio.h>
@@ -75,10 +75,10 @@ static HRESULT check_list(struct recording *recording)
     const D3D12_COMMAND_LIST_TYPE type = list->lpVtbl->GetType(list);
     if (type == D3D12_COMMAND_LIST_TYPE_DIRECT || type == D3D12_COMMAND_LIST_TYPE_COMPUTE)
         return S_OK;
-    return say(recording, type == D3D12_COMMAND_LIST_TYPE_BUNDLE ? "commandList is a bundle, must be a DIRECT or COMPUTE list"
-                          : type == D3D12_COMMAND_LIST_TYPE_COPY
-                              ? "commandList is a COPY list, must be a DIRECT or COMPUTE list"
-                              : "commandList is no DIRECT or COMPUTE list");
+    return say(recording,
+               type == D3D12_COMMAND_LIST_TYPE_BUNDLE ? "commandList is a bundle, must be a DIRECT or COMPUTE list"
+               : type == D3D12_COMMAND_LIST_TYPE_COPY ? "commandList is a COPY list, must be a DIRECT or COMPUTE list"
+                                                      : "commandList is no DIRECT or COMPUTE list");
 }
 
 /* As captured; empty ones are those of the descriptors. */
@@ -97,7 +97,8 @@ static HRESULT choose_buffers(struct recording *recording, const struct foreign_
     return S_OK;
 }
 
-static HRESULT check_with(const struct recording *recording, struct adapter_dispatch *dispatch, enum adapter_moment moment)
+static HRESULT check_with(const struct recording *recording, struct adapter_dispatch *dispatch,
+                          enum adapter_moment moment)
 {
     return dispatch->ops->check(dispatch, recording->bindings.list, recording->bindings.count, moment,
                                 recording->message);
@@ -163,14 +164,14 @@ static HRESULT record_commands(struct recording *recording)
     if (FAILED(hr)) {
         record->owner = NULL; /* some commands may be there, and need their memory */
         if (hr != E_OUTOFMEMORY)
-            snprintf(recording->message, ADAPTER_MESSAGE_BYTES, "the dispatch cannot be recorded (0x%08x)", (unsigned)hr);
+            snprintf(recording->message, ADAPTER_MESSAGE_BYTES, "the dispatch cannot be recorded (0x%08x)",
+                     (unsigned)hr);
     }
     return hr;
 }
 
 /* Under the range's lock. */
-static HRESULT record_in(struct recording *recording, struct foreign_range *range,
-                         const struct anydml_buffer *captured)
+static HRESULT record_in(struct recording *recording, struct foreign_range *range, const struct anydml_buffer *captured)
 {
     HRESULT hr = choose_buffers(recording, range, captured);
     if (SUCCEEDED(hr))

@@ -13,8 +13,8 @@ static const GUID private_data = { 0x0c8f3a0e, 0x5f5b, 0x4d2c, { 0x9b, 0x41, 0x7
 
 struct foreign_resource {
     const IUnknownVtbl *lpVtbl;
-    uint32_t refs;               /* under known_lock */
-    const IUnknown *owner;       /* the device of the resource, which keeps it alive; identity only */
+    uint32_t refs;                 /* under known_lock */
+    const IUnknown *owner;         /* the device of the resource, which keeps it alive; identity only */
     struct foreign_resource *next; /* under known_lock: of the bucket */
     struct adapter_memory *memory;
     struct anydml_resource_info info;

@@ -32,33 +32,32 @@ struct ID3D12DXVKInteropDevice2Vtbl {
     /* names NULL: the count; else *count is its room. They live as long as the device. */
     HRESULT(STDMETHODCALLTYPE *GetDeviceExtensions)(ID3D12DXVKInteropDevice2 *self, UINT *count, const char **names);
     /* The chain that vkCreateDevice was given; lives as long as the device. */
-    HRESULT(STDMETHODCALLTYPE *GetDeviceFeatures)(ID3D12DXVKInteropDevice2 *self, const VkPhysicalDeviceFeatures2 **out);
-    HRESULT(STDMETHODCALLTYPE *GetVulkanHandles)(ID3D12DXVKInteropDevice2 *self, VkInstance *instance,
-                                                 VkPhysicalDevice *physical, VkDevice *device);
-    HRESULT(STDMETHODCALLTYPE *GetVulkanQueueInfo)(ID3D12DXVKInteropDevice2 *self, ID3D12CommandQueue *queue,
-                                                   VkQueue *out, UINT32 *family);
+    HRESULT(STDMETHODCALLTYPE *GetDeviceFeatures)
+    (ID3D12DXVKInteropDevice2 *self, const VkPhysicalDeviceFeatures2 **out);
+    HRESULT(STDMETHODCALLTYPE *GetVulkanHandles)
+    (ID3D12DXVKInteropDevice2 *self, VkInstance *instance, VkPhysicalDevice *physical, VkDevice *device);
+    HRESULT(STDMETHODCALLTYPE *GetVulkanQueueInfo)
+    (ID3D12DXVKInteropDevice2 *self, ID3D12CommandQueue *queue, VkQueue *out, UINT32 *family);
     void(STDMETHODCALLTYPE *GetVulkanImageLayout)(ID3D12DXVKInteropDevice2 *self, ID3D12Resource *resource,
                                                   D3D12_RESOURCE_STATES state, VkImageLayout *out);
     /* Of a buffer: the VkBuffer, and the offset in it. Believes that the resource is its own. */
-    HRESULT(STDMETHODCALLTYPE *GetVulkanResourceInfo)(ID3D12DXVKInteropDevice2 *self, ID3D12Resource *resource,
-                                                      UINT64 *handle, UINT64 *offset);
+    HRESULT(STDMETHODCALLTYPE *GetVulkanResourceInfo)
+    (ID3D12DXVKInteropDevice2 *self, ID3D12Resource *resource, UINT64 *handle, UINT64 *offset);
     /* Wait for what the queue was given, then hold its VkQueue. */
     HRESULT(STDMETHODCALLTYPE *LockCommandQueue)(ID3D12DXVKInteropDevice2 *self, ID3D12CommandQueue *queue);
     HRESULT(STDMETHODCALLTYPE *UnlockCommandQueue)(ID3D12DXVKInteropDevice2 *self, ID3D12CommandQueue *queue);
 
     /* ID3D12DXVKInteropDevice1 */
-    HRESULT(STDMETHODCALLTYPE *GetVulkanResourceInfo1)(ID3D12DXVKInteropDevice2 *self, ID3D12Resource *resource,
-                                                       UINT64 *handle, UINT64 *offset, VkFormat *format);
-    HRESULT(STDMETHODCALLTYPE *CreateInteropCommandQueue)(ID3D12DXVKInteropDevice2 *self,
-                                                          const D3D12_COMMAND_QUEUE_DESC *desc, UINT32 family,
-                                                          ID3D12CommandQueue **out);
-    HRESULT(STDMETHODCALLTYPE *CreateInteropCommandAllocator)(ID3D12DXVKInteropDevice2 *self,
-                                                              D3D12_COMMAND_LIST_TYPE type, UINT32 family,
-                                                              ID3D12CommandAllocator **out);
-    /* The list's VkCommandBuffer, outside of rendering, until End; the list sets its state anew afterwards. In between
+    HRESULT(STDMETHODCALLTYPE *GetVulkanResourceInfo1)
+    (ID3D12DXVKInteropDevice2 *self, ID3D12Resource *resource, UINT64 *handle, UINT64 *offset, VkFormat *format);
+    HRESULT(STDMETHODCALLTYPE *CreateInteropCommandQueue)
+    (ID3D12DXVKInteropDevice2 *self, const D3D12_COMMAND_QUEUE_DESC *desc, UINT32 family, ID3D12CommandQueue **out);
+    HRESULT(STDMETHODCALLTYPE *CreateInteropCommandAllocator)
+    (ID3D12DXVKInteropDevice2 *self, D3D12_COMMAND_LIST_TYPE type, UINT32 family, ID3D12CommandAllocator **out);
+    /* The list's VkCommandBuffer, outside of rendering, until End; the list sets its state again afterwards. In between
      * no method of the list may be called. It does not look whether the list is open. */
-    HRESULT(STDMETHODCALLTYPE *BeginVkCommandBufferInterop)(ID3D12DXVKInteropDevice2 *self, ID3D12CommandList *list,
-                                                            VkCommandBuffer *out);
+    HRESULT(STDMETHODCALLTYPE *BeginVkCommandBufferInterop)
+    (ID3D12DXVKInteropDevice2 *self, ID3D12CommandList *list, VkCommandBuffer *out);
     HRESULT(STDMETHODCALLTYPE *EndVkCommandBufferInterop)(ID3D12DXVKInteropDevice2 *self, ID3D12CommandList *list);
 
     /* ID3D12DXVKInteropDevice2: the VkQueue alone. */

@@ -15,7 +15,7 @@ static inline D3D12_CPU_DESCRIPTOR_HANDLE foreign_cpu_start(ID3D12DescriptorHeap
 {
     D3D12_CPU_DESCRIPTOR_HANDLE out;
     ((D3D12_CPU_DESCRIPTOR_HANDLE * (STDMETHODCALLTYPE *)(ID3D12DescriptorHeap *, D3D12_CPU_DESCRIPTOR_HANDLE *))(
-        void *)heap->lpVtbl->GetCPUDescriptorHandleForHeapStart)(heap, &out);
+         void *)heap->lpVtbl->GetCPUDescriptorHandleForHeapStart)(heap, &out);
     return out;
 }
 
@@ -23,15 +23,15 @@ static inline D3D12_GPU_DESCRIPTOR_HANDLE foreign_gpu_start(ID3D12DescriptorHeap
 {
     D3D12_GPU_DESCRIPTOR_HANDLE out;
     ((D3D12_GPU_DESCRIPTOR_HANDLE * (STDMETHODCALLTYPE *)(ID3D12DescriptorHeap *, D3D12_GPU_DESCRIPTOR_HANDLE *))(
-        void *)heap->lpVtbl->GetGPUDescriptorHandleForHeapStart)(heap, &out);
+         void *)heap->lpVtbl->GetGPUDescriptorHandleForHeapStart)(heap, &out);
     return out;
 }
 
 static inline D3D12_RESOURCE_DESC foreign_desc(ID3D12Resource *resource)
 {
     D3D12_RESOURCE_DESC out;
-    ((D3D12_RESOURCE_DESC * (STDMETHODCALLTYPE *)(ID3D12Resource *, D3D12_RESOURCE_DESC *))(
-        void *)resource->lpVtbl->GetDesc)(resource, &out);
+    ((D3D12_RESOURCE_DESC *
+      (STDMETHODCALLTYPE *)(ID3D12Resource *, D3D12_RESOURCE_DESC *))(void *)resource->lpVtbl->GetDesc)(resource, &out);
     return out;
 }
 

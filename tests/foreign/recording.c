@@ -30,8 +30,8 @@ static void release_buffers(struct buffers *buffers)
     api_release(buffers->out);
 }
 
-/* a + b to out, out + b to out, in one list with the barrier that Direct3D needs; the table is released at once, and the
- * closed list is executed three times. */
+/* a + b to out, out + b to out, in one list with the barrier that Direct3D needs; the table is released at once, and
+ * the closed list is executed three times. */
 static void test_add(const struct standin_options *options, D3D12_COMMAND_LIST_TYPE type)
 {
     struct rig rig = foreign_rig_of(options, type);
@@ -67,11 +67,12 @@ static void test_initializer(D3D12_COMMAND_LIST_TYPE type, bool one_list)
     float b[SMALL * SMALL];
     for (int i = 0; i < SMALL * SMALL; i++)
         b[i] = i / SMALL == i % SMALL ? 3 : 0;
-    ID3D12Resource *a = buffer_f32(&rig, SMALL * SMALL, 0, 1), *upload = api_buffer(rig.d3d, D3D12_HEAP_TYPE_UPLOAD, 1024),
+    ID3D12Resource *a = buffer_f32(&rig, SMALL * SMALL, 0, 1),
+                   *upload = api_buffer(rig.d3d, D3D12_HEAP_TYPE_UPLOAD, 1024),
                    *out = api_buffer(rig.d3d, D3D12_HEAP_TYPE_DEFAULT, 1024);
     memcpy(api_map(upload), b, sizeof(b));
-    IDMLCompiledOperator *op = compile(rig.dml, gemm_operator(rig.dml, SMALL, SMALL, SMALL, DML_TENSOR_FLAG_OWNED_BY_DML),
-                                       DML_EXECUTION_FLAG_NONE);
+    IDMLCompiledOperator *op = compile(
+        rig.dml, gemm_operator(rig.dml, SMALL, SMALL, SMALL, DML_TENSOR_FLAG_OWNED_BY_DML), DML_EXECUTION_FLAG_NONE);
     IDMLOperatorInitializer *initializer = make_initializer(rig.dml, 1, &op);
     struct prepared prepared = { .props = properties(op) };
     const UINT64 persistent = prepared.props.PersistentResourceSize;
@@ -198,8 +199,7 @@ static void test_late_binding(D3D12_COMMAND_LIST_TYPE type)
 {
     struct rig rig = foreign_rig(type);
     struct buffers x = make_buffers(&rig);
-    IDMLCompiledOperator *op =
-        compile(rig.dml, add_operator(rig.dml, COUNT), DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE);
+    IDMLCompiledOperator *op = compile(rig.dml, add_operator(rig.dml, COUNT), DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE);
     IDMLBindingTable *table = table_at(&rig, op, 5);
     bind_inputs(table, 2, (struct bound[]){ { x.a, 0, BYTES }, { x.b, 0, BYTES } });
     record(&rig, op, table);
@@ -233,7 +233,7 @@ static void test_late_binding(D3D12_COMMAND_LIST_TYPE type)
     foreign_rig_destroy(&rig);
 }
 
-/* What an operator that is not compiled for it had when it was recorded stays, as with devices of our own. */
+/* What an operator that is not compiled for it had when it was recorded stays, as with devices of libd3d12. */
 static void test_captured(void)
 {
     struct rig rig = foreign_rig(D3D12_COMMAND_LIST_TYPE_DIRECT);
@@ -293,7 +293,7 @@ static uint64_t resident_bytes(void)
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Frames over few ranges, with tables made anew, bindings in turn and ranges that overlap: memory does not grow. */
+/* Frames over few ranges, with new tables, bindings in turn and ranges that overlap: memory does not grow. */
 static void test_flat_memory(uint32_t dispatches)
 {
     enum { PER_LIST = 200 };
@@ -341,8 +341,8 @@ static void *record_frames(void *argument)
     struct recorder_thread *thread = argument;
     struct rig *rig = &thread->rig;
     for (int frame = 0; frame < 20; frame++) {
-        IDMLBindingTable *table = bound_table(rig, thread->op, thread->descriptor, thread->buffers.a, thread->buffers.b,
-                                              thread->buffers.out);
+        IDMLBindingTable *table =
+            bound_table(rig, thread->op, thread->descriptor, thread->buffers.a, thread->buffers.b, thread->buffers.out);
         for (int i = 0; i < 5; i++) {
             record(rig, thread->op, table);
             unordered_barrier(rig);
@@ -389,7 +389,8 @@ static void test_two_devices(void)
     second.dml = rig_dml_device(rig.d3d, DML_CREATE_DEVICE_FLAG_NONE);
     ok_hr(IDMLDevice1_CreateCommandRecorder(second.dml, &IID_IDMLCommandRecorder, (void **)&second.recorder), S_OK);
     IDMLCompiledOperator *other = compile(second.dml, add_operator(second.dml, COUNT), DML_EXECUTION_FLAG_NONE);
-    IDMLBindingTable *a = bound_table(&rig, op, 0, x.a, x.b, x.out), *b = bound_table(&second, other, 3, x.out, x.a, x.b);
+    IDMLBindingTable *a = bound_table(&rig, op, 0, x.a, x.b, x.out),
+                     *b = bound_table(&second, other, 3, x.out, x.a, x.b);
     record(&rig, op, a);
     unordered_barrier(&rig);
     record(&second, other, b);

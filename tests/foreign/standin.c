@@ -17,11 +17,12 @@
 
 static bool find_features(struct standin *s)
 {
-    s->features = (VkPhysicalDeviceFeatures2){ .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &s->v11 };
-    s->v11 =
-        (VkPhysicalDeviceVulkan11Features){ .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, .pNext = &s->v12 };
-    s->v12 =
-        (VkPhysicalDeviceVulkan12Features){ .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, .pNext = &s->v13 };
+    s->features =
+        (VkPhysicalDeviceFeatures2){ .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &s->v11 };
+    s->v11 = (VkPhysicalDeviceVulkan11Features){ .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES,
+                                                 .pNext = &s->v12 };
+    s->v12 = (VkPhysicalDeviceVulkan12Features){ .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+                                                 .pNext = &s->v13 };
     s->v13 = (VkPhysicalDeviceVulkan13Features){ .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES };
     vkGetPhysicalDeviceProperties(s->physical, &s->properties);
     if (s->properties.apiVersion < VK_API_VERSION_1_3)
@@ -307,7 +308,8 @@ static HRESULT STDMETHODCALLTYPE device_QueryInterface(struct standin *s, REFIID
     return object_QueryInterface(&s->base, riid, out);
 }
 
-static UINT STDMETHODCALLTYPE device_GetDescriptorHandleIncrementSize(struct standin *s, D3D12_DESCRIPTOR_HEAP_TYPE type)
+static UINT STDMETHODCALLTYPE device_GetDescriptorHandleIncrementSize(struct standin *s,
+                                                                      D3D12_DESCRIPTOR_HEAP_TYPE type)
 {
     (void)s, (void)type;
     return STEP;
@@ -334,10 +336,10 @@ static void *const *device_slots(void)
         METHOD(ID3D12Device, CreateCommandList, standin_create_list),
         METHOD(ID3D12Device, CreateDescriptorHeap, standin_create_descriptor_heap),
         METHOD(ID3D12Device, GetDescriptorHandleIncrementSize, device_GetDescriptorHandleIncrementSize),
-        METHOD(ID3D12Device, CreateCommittedResource, standin_create_committed),
+        METHOD(ID3D12Device, CreateCommittedResource, standin_CreateCommittedResource),
         METHOD(ID3D12Device, CreateHeap, standin_create_heap),
-        METHOD(ID3D12Device, CreatePlacedResource, standin_create_placed),
-        METHOD(ID3D12Device, CreateReservedResource, standin_create_reserved),
+        METHOD(ID3D12Device, CreatePlacedResource, standin_CreatePlacedResource),
+        METHOD(ID3D12Device, CreateReservedResource, standin_CreateReservedResource),
         METHOD(ID3D12Device, CreateFence, standin_create_fence),
         METHOD(ID3D12Device, GetDeviceRemovedReason, device_GetDeviceRemovedReason),
     };
@@ -351,7 +353,8 @@ ID3D12Device *standin_create(const struct standin_options *options)
 {
     struct standin *s = calloc(1, sizeof(*s));
     check(s);
-    s->base = (struct object){ .slots = device_slots(), .device = s, .iid = &IID_ID3D12Device, .destroy = device_destroy };
+    s->base =
+        (struct object){ .slots = device_slots(), .device = s, .iid = &IID_ID3D12Device, .destroy = device_destroy };
     atomic_init(&s->base.refs, 1);
     atomic_init(&s->reason, S_OK);
     s->options = *options;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Direct3D 12 device of our own on libvulkan, which behaves as vkd3d-proton does where DirectML meets it, and stricter:
+/* A Direct3D 12 device on libvulkan, written for these tests, which behaves as vkd3d-proton does where DirectML meets
+ * it, and stricter:
  * - any method that is not expected ends the program; objects of others are not looked at before they are used;
  * - buffers are parts of large VkBuffers, at offsets that are multiples of 256 alone;
  * - BeginVkCommandBufferInterop gives a fresh VkCommandBuffer each time, and what is set for dispatches is set again
@@ -14,16 +15,16 @@
 #include <stdint.h>
 
 struct standin_options {
-    uint32_t interop;    /* the newest ID3D12DXVKInteropDevice: 0, 1, 2; ~0: none */
+    uint32_t interop;       /* the newest ID3D12DXVKInteropDevice: 0, 1, 2; ~0: none */
     bool no_uniform_layout; /* uniformBufferStandardLayout is not enabled */
-    bool no_vulkan;      /* GetVulkanHandles gives nothing */
-    bool descriptor_heap; /* names VK_EXT_descriptor_heap */
+    bool no_vulkan;         /* GetVulkanHandles gives nothing */
+    bool descriptor_heap;   /* names VK_EXT_descriptor_heap */
     bool begin_fails;
 };
 
 struct standin_counts {
     uint32_t begins, ends, locks, unlocks, queues, app_locks; /* app_locks: of queues that executed lists */
-    uint32_t extended; /* VkCommandBuffers */
+    uint32_t extended;                                        /* VkCommandBuffers */
 };
 
 /* NULL: no Vulkan device on this machine. */

@@ -45,10 +45,9 @@ HRESULT standin_create_allocator(struct standin *device, D3D12_COMMAND_LIST_TYPE
     VkCommandPoolCreateInfo pool = { .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
                                      .queueFamilyIndex = device->families[family_of(type)] };
     const VkDescriptorPoolSize size = { VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 64 };
-    VkDescriptorPoolCreateInfo sets = { .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
-                                        .maxSets = 64,
-                                        .poolSizeCount = 1,
-                                        .pPoolSizes = &size };
+    VkDescriptorPoolCreateInfo sets = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, .maxSets = 64, .poolSizeCount = 1, .pPoolSizes = &size
+    };
     allocator->type = type;
     check(vkCreateCommandPool(device->device, &pool, NULL, &allocator->pool) == VK_SUCCESS);
     check(vkCreateDescriptorPool(device->device, &sets, NULL, &allocator->sets) == VK_SUCCESS);
@@ -167,7 +166,8 @@ static void state_scope(D3D12_RESOURCE_STATES state, VkPipelineStageFlags *out_s
     }
 }
 
-static void STDMETHODCALLTYPE list_ResourceBarrier(struct list *list, UINT count, const D3D12_RESOURCE_BARRIER *barriers)
+static void STDMETHODCALLTYPE list_ResourceBarrier(struct list *list, UINT count,
+                                                   const D3D12_RESOURCE_BARRIER *barriers)
 {
     for (UINT i = 0; i < count; i++) {
         VkPipelineStageFlags from = SHADERS, to = SHADERS;

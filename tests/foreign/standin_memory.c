@@ -39,8 +39,8 @@ static struct chunk *chunk_new(struct standin *device, D3D12_HEAP_TYPE type, uin
     VkBufferCreateInfo info = { .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
                                 .size = bytes,
                                 .usage = usage_of(type),
-                                .sharingMode = device->family_count > 1 ? VK_SHARING_MODE_CONCURRENT
-                                                                        : VK_SHARING_MODE_EXCLUSIVE,
+                                .sharingMode =
+                                    device->family_count > 1 ? VK_SHARING_MODE_CONCURRENT : VK_SHARING_MODE_EXCLUSIVE,
                                 .queueFamilyIndexCount = device->family_count > 1 ? device->family_count : 0,
                                 .pQueueFamilyIndices = device->families };
     VkMemoryRequirements needs;
@@ -56,7 +56,8 @@ static struct chunk *chunk_new(struct standin *device, D3D12_HEAP_TYPE type, uin
     check(vkAllocateMemory(device->device, &allocate, NULL, &chunk->memory) == VK_SUCCESS);
     check(vkBindBufferMemory(device->device, chunk->buffer, chunk->memory, 0) == VK_SUCCESS);
     check(vkMapMemory(device->device, chunk->memory, 0, VK_WHOLE_SIZE, 0, &host) == VK_SUCCESS);
-    VkBufferDeviceAddressInfo where = { .sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, .buffer = chunk->buffer };
+    VkBufferDeviceAddressInfo where = { .sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
+                                        .buffer = chunk->buffer };
     chunk->address = vkGetBufferDeviceAddress(device->device, &where);
     chunk->host = memset(host, 0, (size_t)bytes);
     chunk->bytes = bytes;
@@ -173,9 +174,10 @@ static struct resource *resource_new(struct standin *device, const D3D12_RESOURC
     return resource;
 }
 
-HRESULT standin_create_committed(struct standin *device, const D3D12_HEAP_PROPERTIES *properties, D3D12_HEAP_FLAGS flags,
-                                 const D3D12_RESOURCE_DESC *desc, D3D12_RESOURCE_STATES state,
-                                 const D3D12_CLEAR_VALUE *clear, REFIID riid, void **out)
+HRESULT standin_CreateCommittedResource(struct standin *device, const D3D12_HEAP_PROPERTIES *properties,
+                                        D3D12_HEAP_FLAGS flags, const D3D12_RESOURCE_DESC *desc,
+                                        D3D12_RESOURCE_STATES state, const D3D12_CLEAR_VALUE *clear, REFIID riid,
+                                        void **out)
 {
     (void)flags, (void)state, (void)clear;
     struct resource *resource = resource_new(device, desc, properties->Type);
@@ -184,8 +186,9 @@ HRESULT standin_create_committed(struct standin *device, const D3D12_HEAP_PROPER
     return object_return(resource, riid, out);
 }
 
-HRESULT standin_create_placed(struct standin *device, struct heap *heap, UINT64 offset, const D3D12_RESOURCE_DESC *desc,
-                              D3D12_RESOURCE_STATES state, const D3D12_CLEAR_VALUE *clear, REFIID riid, void **out)
+HRESULT standin_CreatePlacedResource(struct standin *device, struct heap *heap, UINT64 offset,
+                                     const D3D12_RESOURCE_DESC *desc, D3D12_RESOURCE_STATES state,
+                                     const D3D12_CLEAR_VALUE *clear, REFIID riid, void **out)
 {
     (void)state, (void)clear;
     check(offset + desc->Width <= heap->desc.SizeInBytes);
@@ -195,8 +198,9 @@ HRESULT standin_create_placed(struct standin *device, struct heap *heap, UINT64 
     return object_return(resource, riid, out);
 }
 
-HRESULT standin_create_reserved(struct standin *device, const D3D12_RESOURCE_DESC *desc, D3D12_RESOURCE_STATES state,
-                                const D3D12_CLEAR_VALUE *clear, REFIID riid, void **out)
+HRESULT standin_CreateReservedResource(struct standin *device, const D3D12_RESOURCE_DESC *desc,
+                                       D3D12_RESOURCE_STATES state, const D3D12_CLEAR_VALUE *clear, REFIID riid,
+                                       void **out)
 {
     (void)state, (void)clear;
     struct resource *resource = resource_new(device, desc, D3D12_HEAP_TYPE_DEFAULT);

@@ -15,8 +15,8 @@ static void unexpected(unsigned slot)
     }
 #define TEN(x, a) x(a##0) x(a##1) x(a##2) x(a##3) x(a##4) x(a##5) x(a##6) x(a##7) x(a##8) x(a##9)
 #define ALL(x)                                                                                                         \
-    x(0) x(1) x(2) x(3) x(4) x(5) x(6) x(7) x(8) x(9) TEN(x, 1) TEN(x, 2) TEN(x, 3) TEN(x, 4) TEN(x, 5)      \
-        TEN(x, 6) TEN(x, 7) TEN(x, 8) x(90) x(91) x(92) x(93) x(94) x(95)
+    x(0) x(1) x(2) x(3) x(4) x(5) x(6) x(7) x(8) x(9) TEN(x, 1) TEN(x, 2) TEN(x, 3) TEN(x, 4) TEN(x, 5) TEN(x, 6)      \
+        TEN(x, 7) TEN(x, 8) x(90) x(91) x(92) x(93) x(94) x(95)
 ALL(ONE)
 #define NAME(n) (void *)unexpected_##n,
 void *const standin_unexpected[SLOTS] = { ALL(NAME) };

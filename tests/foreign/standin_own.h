@@ -12,16 +12,16 @@
 #include <string.h>
 #include <vulkan/vulkan.h>
 
-#define SLOTS         96
-#define STEP          32u /* between two descriptors */
-#define PRIVATES      8
-#define CHUNK_BYTES   (UINT64_C(16) << 20)
-#define FAMILIES      2 /* of DIRECT and COMPUTE queues */
+#define SLOTS       96
+#define STEP        32u /* between two descriptors */
+#define PRIVATES    8
+#define CHUNK_BYTES (UINT64_C(16) << 20)
+#define FAMILIES    2 /* of DIRECT and COMPUTE queues */
 
 #define check(cond)                                                                                                    \
     do {                                                                                                               \
         if (!(cond)) {                                                                                                 \
-            fprintf(stderr, "stand-in: %s:%d: %s\n", __FILE__, __LINE__, #cond);                                        \
+            fprintf(stderr, "stand-in: %s:%d: %s\n", __FILE__, __LINE__, #cond);                                       \
             abort();                                                                                                   \
         }                                                                                                              \
     } while (0)
@@ -157,16 +157,22 @@ void *const *object_table(const struct method *methods, uint32_t count);
 #define TABLE(methods) object_table(methods, sizeof(methods) / sizeof(methods[0]))
 /* Of a method of that interface's table in the headers. */
 #define SLOT(interface, name) (uint32_t)(offsetof(interface##Vtbl, name) / sizeof(void *))
-#define METHOD(interface, name, function) { SLOT(interface, name), (void *)(function) }
+#define METHOD(interface, name, function)                                                                              \
+    {                                                                                                                  \
+        SLOT(interface, name), (void *)(function)                                                                      \
+    }
 
 /* standin_memory.c */
-HRESULT standin_create_committed(struct standin *device, const D3D12_HEAP_PROPERTIES *properties, D3D12_HEAP_FLAGS flags,
-                                 const D3D12_RESOURCE_DESC *desc, D3D12_RESOURCE_STATES state,
-                                 const D3D12_CLEAR_VALUE *clear, REFIID riid, void **out);
-HRESULT standin_create_placed(struct standin *device, struct heap *heap, UINT64 offset, const D3D12_RESOURCE_DESC *desc,
-                              D3D12_RESOURCE_STATES state, const D3D12_CLEAR_VALUE *clear, REFIID riid, void **out);
-HRESULT standin_create_reserved(struct standin *device, const D3D12_RESOURCE_DESC *desc, D3D12_RESOURCE_STATES state,
-                                const D3D12_CLEAR_VALUE *clear, REFIID riid, void **out);
+HRESULT standin_CreateCommittedResource(struct standin *device, const D3D12_HEAP_PROPERTIES *properties,
+                                        D3D12_HEAP_FLAGS flags, const D3D12_RESOURCE_DESC *desc,
+                                        D3D12_RESOURCE_STATES state, const D3D12_CLEAR_VALUE *clear, REFIID riid,
+                                        void **out);
+HRESULT standin_CreatePlacedResource(struct standin *device, struct heap *heap, UINT64 offset,
+                                     const D3D12_RESOURCE_DESC *desc, D3D12_RESOURCE_STATES state,
+                                     const D3D12_CLEAR_VALUE *clear, REFIID riid, void **out);
+HRESULT standin_CreateReservedResource(struct standin *device, const D3D12_RESOURCE_DESC *desc,
+                                       D3D12_RESOURCE_STATES state, const D3D12_CLEAR_VALUE *clear, REFIID riid,
+                                       void **out);
 HRESULT standin_create_heap(struct standin *device, const D3D12_HEAP_DESC *desc, REFIID riid, void **out);
 HRESULT standin_create_descriptor_heap(struct standin *device, const D3D12_DESCRIPTOR_HEAP_DESC *desc, REFIID riid,
                                        void **out);

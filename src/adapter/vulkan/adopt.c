@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Devices that the application made, with its queues: of anydml_vulkan.h, and those behind another Direct3D 12
- * (src/foreign). Vulkan does not tell what is enabled in a device: whoever made it says so. */
+ * (src/foreign). Vulkan does not tell what is enabled in a device: its maker says so. */
 #include "adapter/vulkan/sparse.h"
 
 #include "shaders/shader.h"
@@ -51,8 +51,8 @@ static void add_features(const VkBaseInStructure *link, struct vulkan_features *
         out->matrices = ((const struct vulkan_matrix_features *)s)->matrices;
         break;
     case VULKAN_STRUCTURE_BFLOAT16_FEATURES:
-        out->bfloat16 =
-            ((const struct vulkan_bfloat16_features *)s)->values && ((const struct vulkan_bfloat16_features *)s)->matrices;
+        out->bfloat16 = ((const struct vulkan_bfloat16_features *)s)->values &&
+                        ((const struct vulkan_bfloat16_features *)s)->matrices;
         break;
     case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_UNIFORM_BUFFER_STANDARD_LAYOUT_FEATURES:
         out->v12.uniformBufferStandardLayout =
@@ -104,7 +104,7 @@ static HRESULT check_desc(const struct anydml_vulkan_device *desc, char *message
         return vulkan_invalid(message, "%s is NULL", null);
     if (desc->ApiVersion < VK_API_VERSION_1_2)
         return vulkan_invalid(message, "ApiVersion is %u.%u: the instance must be of Vulkan 1.2 or newer",
-                       VK_API_VERSION_MAJOR(desc->ApiVersion), VK_API_VERSION_MINOR(desc->ApiVersion));
+                              VK_API_VERSION_MAJOR(desc->ApiVersion), VK_API_VERSION_MINOR(desc->ApiVersion));
     if (!desc->QueueCount || desc->QueueCount > VULKAN_QUEUES_MAX)
         return vulkan_invalid(message, "QueueCount is %u: must be 1 to %u", desc->QueueCount, VULKAN_QUEUES_MAX);
     return S_OK;
@@ -123,8 +123,8 @@ static HRESULT check_handles(const struct anydml_vulkan_device *desc, char *mess
         }
         if (!known)
             return vulkan_invalid(message,
-                                  "Queues[%u] is %p: must be one of the %u queues that CreateInfo makes of family %u", i,
-                                  (void *)desc->Queues[i], made, desc->QueueFamily);
+                                  "Queues[%u] is %p: must be one of the %u queues that CreateInfo makes of family %u",
+                                  i, (void *)desc->Queues[i], made, desc->QueueFamily);
     }
     return S_OK;
 }
@@ -137,8 +137,8 @@ static HRESULT check_queues(const struct adapter_adoption *adoption, struct vulk
     uint32_t count = ARRAY_SIZE(families), family = desc->QueueFamily;
     vk.vkGetPhysicalDeviceQueueFamilyProperties(desc->PhysicalDevice, &count, families);
     if (family >= count || !(families[family].queueFlags & VK_QUEUE_COMPUTE_BIT))
-        return vulkan_invalid(message, "QueueFamily is %u: must be a family of PhysicalDevice with VK_QUEUE_COMPUTE_BIT",
-                              family);
+        return vulkan_invalid(
+            message, "QueueFamily is %u: must be a family of PhysicalDevice with VK_QUEUE_COMPUTE_BIT", family);
     HRESULT hr = adoption->trusts_queues ? S_OK : check_handles(desc, message);
     physical->families[VULKAN_ROLE_MAIN] =
         (struct vulkan_family){ family, desc->QueueCount, families[family].timestampValidBits,
@@ -146,7 +146,7 @@ static HRESULT check_queues(const struct adapter_adoption *adoption, struct vulk
     return hr;
 }
 
-/* As add_physical does for devices of our own, among what is enabled. */
+/* As add_physical finds them, among what is enabled. */
 static void add_capabilities(const struct anydml_vulkan_device *desc, const struct vulkan_features *features,
                              struct vulkan_physical *physical)
 {

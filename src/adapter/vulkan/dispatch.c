@@ -16,9 +16,9 @@ struct vulkan_encoder {
     struct adapter_encoder base;
     struct adapter_device *device;
     struct vulkan_record *record;
-    bool closed;                 /* the record is not open yet: perhaps `batch` is all */
-    struct vulkan_replay *batch; /* the first sequence, not recorded yet; NULL: none */
-    HRESULT result;              /* of copies and barriers */
+    bool closed;                       /* the record is not open yet: perhaps `batch` is all */
+    struct vulkan_replay *batch;       /* the first sequence, not recorded yet; NULL: none */
+    HRESULT result;                    /* of copies and barriers */
     struct adapter_recorded *recorded; /* NULL: the record's own tables are used */
     uint32_t sequences;                /* so far */
     bool edges, copied;                /* barriers for copies are needed around all; there was one */

@@ -64,7 +64,7 @@ static HRESULT find_address(struct adapter_device *device, struct foreign *forei
     foreign->memory.base.address = start + foreign->memory.offset;
     if (foreign->memory.base.address % BINDING_ALIGNMENT)
         return vulkan_invalid(message, "the device address 0x%llx is not a multiple of %u",
-                       (unsigned long long)foreign->memory.base.address, BINDING_ALIGNMENT);
+                              (unsigned long long)foreign->memory.base.address, BINDING_ALIGNMENT);
     return S_OK;
 }
 
@@ -81,8 +81,9 @@ static HRESULT foreign_return(struct adapter_device *device, struct foreign *for
 static HRESULT check_range(uint64_t offset, uint64_t size, uint64_t whole, const char *what, char *message)
 {
     if (!size || size % 4 || offset % 4 || offset > whole || size > whole - offset)
-        return vulkan_invalid(message, "Offset %llu and Size %llu: must be multiples of 4 and within the %llu bytes of %s",
-                       (unsigned long long)offset, (unsigned long long)size, (unsigned long long)whole, what);
+        return vulkan_invalid(message,
+                              "Offset %llu and Size %llu: must be multiples of 4 and within the %llu bytes of %s",
+                              (unsigned long long)offset, (unsigned long long)size, (unsigned long long)whole, what);
     return S_OK;
 }
 
@@ -218,11 +219,12 @@ static HRESULT check_memory(struct adapter_device *device, const struct anydml_v
     if (memory->MemoryType >= types)
         return vulkan_invalid(message, "MemoryType is %u: the device has %u types", memory->MemoryType, types);
     if (!memory->Memory && memory->HandleTypes != VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT)
-        return vulkan_invalid(message, "HandleTypes is 0x%x: that of Fd must be VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT",
-                       memory->HandleTypes);
+        return vulkan_invalid(message,
+                              "HandleTypes is 0x%x: that of Fd must be VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT",
+                              memory->HandleTypes);
     if (memory->Dedicated && memory->Offset)
         return vulkan_invalid(message, "Offset is %llu: must be 0 in a dedicated allocation",
-                       (unsigned long long)memory->Offset);
+                              (unsigned long long)memory->Offset);
     if (!memory->Memory && !(fd_features(device) & VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT))
         return cannot_share(device, "cannot import buffers", message);
     return check_range(memory->Offset, memory->Size, memory->AllocationSize, "the allocation", message);
@@ -236,8 +238,8 @@ static HRESULT open_memory(struct adapter_device *device, struct foreign *foreig
     if (FAILED(hr))
         return hr;
     if (!(needs.memoryTypeBits >> memory->MemoryType & 1))
-        return vulkan_invalid(message, "MemoryType is %u: buffers are possible in those of mask 0x%x", memory->MemoryType,
-                       needs.memoryTypeBits);
+        return vulkan_invalid(message, "MemoryType is %u: buffers are possible in those of mask 0x%x",
+                              memory->MemoryType, needs.memoryTypeBits);
     if (memory->Offset % needs.alignment || memory->Offset + needs.size > memory->AllocationSize)
         return vulkan_invalid(
             message, "Offset %llu: must be a multiple of %llu, and %llu bytes from there must be within the allocation",
@@ -248,7 +250,7 @@ static HRESULT open_memory(struct adapter_device *device, struct foreign *foreig
         return hr == E_OUTOFMEMORY
                    ? hr
                    : vulkan_invalid(message, "Fd %d is not memory of %llu bytes and type %u of this device", memory->Fd,
-                             (unsigned long long)memory->AllocationSize, memory->MemoryType);
+                                    (unsigned long long)memory->AllocationSize, memory->MemoryType);
     return bind_at(device, foreign, memory->Memory ? memory->Memory : foreign->handle, memory->Offset, message);
 }
 

@@ -31,7 +31,8 @@ EXPORT HRESULT AnydmlVulkanCreateDevice(const struct anydml_vulkan_device *desc,
     if (!out)
         return refuse(E_INVALIDARG, "AnydmlVulkanCreateDevice", "out is NULL");
     *out = NULL;
-    HRESULT hr = adapter_vulkan_interop.device_adopt(&(struct adapter_adoption){ .desc = desc }, &info, &adapter, message);
+    HRESULT hr =
+        adapter_vulkan_interop.device_adopt(&(struct adapter_adoption){ .desc = desc }, &info, &adapter, message);
     if (FAILED(hr))
         return refuse(hr, "AnydmlVulkanCreateDevice", message);
     info.ops = &adapter_vulkan_ops;
