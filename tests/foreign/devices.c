@@ -2,6 +2,8 @@
 /* DMLCreateDevice over other runtimes' devices, bindings of their resources, and what is refused. */
 #include "foreign_test.h"
 
+#include <anydml.h>
+
 enum { COUNT = 100, BYTES = COUNT * 4 };
 
 /* ---- devices ---- */
@@ -19,17 +21,9 @@ static HRESULT create_dml(const struct standin_options *options)
 
 static void expect_refusal(const struct standin_options *options, const char *word)
 {
-    char text[4096] = "";
-    int ends[2], kept = dup(STDERR_FILENO);
-    need(!pipe(ends));
-    dup2(ends[1], STDERR_FILENO);
+    capture_begin();
     HRESULT hr = create_dml(options);
-    dup2(kept, STDERR_FILENO);
-    close(ends[1]);
-    ssize_t bytes = read(ends[0], text, sizeof(text) - 1);
-    text[bytes > 0 ? bytes : 0] = 0;
-    close(ends[0]);
-    close(kept);
+    const char *text = capture_text();
     ok(hr == DXGI_ERROR_UNSUPPORTED && strstr(text, word), "0x%08x, want \"%s\": %s", (unsigned)hr, word, text);
 }
 
@@ -75,6 +69,63 @@ static void test_removal(void)
     standin_remove(rig.d3d, DXGI_ERROR_DEVICE_HUNG);
     ok_hr(dml_reason(&rig), DXGI_ERROR_DEVICE_HUNG);
     ok_hr(IDMLDevice1_CreateOperator(rig.dml, NULL, &IID_IDMLOperator, (void **)&op), DXGI_ERROR_DEVICE_REMOVED);
+    foreign_rig_destroy(&rig);
+}
+
+/* ---- capabilities ---- */
+
+enum { PLAN = 8192 };
+
+static void STDMETHODCALLTYPE keep_plan(void *context, const struct anydml_trace_event *event)
+{
+    if (!strcmp(event->Category, "plan"))
+        snprintf(context, PLAN, "%s", event->Text);
+}
+
+/* The plan of a product of quantised matrices, which names its kernels. */
+static void plan_of(IDMLDevice1 *dml, char *plan)
+{
+    struct tensor a, b, out;
+    DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC product = {
+        .ATensor = tensor_f32(&a, 1, 1, 64, 64, DML_TENSOR_FLAG_NONE),
+        .BTensor = tensor_f32(&b, 1, 1, 64, 64, DML_TENSOR_FLAG_NONE),
+        .OutputTensor = tensor_f32(&out, 1, 1, 64, 64, DML_TENSOR_FLAG_NONE),
+    };
+    const struct anydml_trace trace = { .Event = keep_plan, .Context = plan };
+    a.buffer.DataType = b.buffer.DataType = DML_TENSOR_DATA_TYPE_INT8;
+    a.buffer.TotalTensorSizeInBytes = b.buffer.TotalTensorSizeInBytes = 64 * 64;
+    out.buffer.DataType = DML_TENSOR_DATA_TYPE_INT32;
+    *plan = 0;
+    ok_hr(AnydmlSetTrace((IDMLDevice *)dml, &trace), S_OK);
+    api_release(
+        compile(dml, make_operator(dml, DML_OPERATOR_MATRIX_MULTIPLY_INTEGER, &product), DML_EXECUTION_FLAG_NONE));
+    ok_hr(AnydmlSetTrace((IDMLDevice *)dml, NULL), S_OK);
+}
+
+/* What the chain enables is used: the same kernels as on a device of libd3d12. */
+static void test_capabilities(void)
+{
+    static char plan[PLAN], want[PLAN];
+    struct rig rig = foreign_rig(D3D12_COMMAND_LIST_TYPE_DIRECT);
+    ID3D12Device *ours = api_device();
+    IDMLDevice1 *dml = rig_dml_device(ours, DML_CREATE_DEVICE_FLAG_NONE);
+    DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT query = { 0 };
+    plan_of(dml, want);
+    plan_of(rig.dml, plan);
+    ok(*plan && !strcmp(plan, want), "%s instead of %s", plan, want);
+    for (int type = 1; type <= DML_TENSOR_DATA_TYPE_INT4; type++) {
+        DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT a = { 0 }, b = { 0 };
+        query.DataType = (DML_TENSOR_DATA_TYPE)type;
+        ok_hr(IDMLDevice1_CheckFeatureSupport(rig.dml, DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT, sizeof(query), &query,
+                                              sizeof(a), &a),
+              S_OK);
+        ok_hr(IDMLDevice1_CheckFeatureSupport(dml, DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT, sizeof(query), &query,
+                                              sizeof(b), &b),
+              S_OK);
+        ok(a.IsSupported == b.IsSupported, "type %d: %d, want %d", type, a.IsSupported, b.IsSupported);
+    }
+    api_release(dml);
+    api_release(ours);
     foreign_rig_destroy(&rig);
 }
 
@@ -281,6 +332,7 @@ int main(void)
     test_devices();
     test_parent();
     test_removal();
+    test_capabilities();
     test_resources(D3D12_COMMAND_LIST_TYPE_DIRECT);
     test_resources(D3D12_COMMAND_LIST_TYPE_COMPUTE);
     test_bad_bindings();
