@@ -75,7 +75,7 @@ static HRESULT create_d3d(struct driver_device *device, const char *name)
     device->type = strcmp(name, "compute") != 0 ? D3D12_COMMAND_LIST_TYPE_DIRECT : D3D12_COMMAND_LIST_TYPE_COMPUTE;
     device->d3d = standin_create(&(struct standin_options){ .interop = 2 });
     if (device->d3d)
-        snprintf(device->name, sizeof(device->name), "%s", standin_name(device->d3d));
+        snprintf(device->name, sizeof(device->name), "stand-in on %s", standin_name(device->d3d));
     return device->d3d ? S_OK : DXGI_ERROR_UNSUPPORTED;
 }
 #else
