@@ -283,7 +283,11 @@ static void *const *interop_slots(uint32_t newest)
         METHOD(struct ID3D12DXVKInteropDevice2, LockVulkanQueue, interop_Lock),
         METHOD(struct ID3D12DXVKInteropDevice2, UnlockVulkanQueue, interop_Unlock),
     };
-    void **slots = (void **)(uintptr_t)TABLE(base);
+    static void **tables[2];
+    void **slots = tables[newest >= 2];
+    if (slots)
+        return slots;
+    slots = tables[newest >= 2] = (void **)(uintptr_t)TABLE(base);
     slots[3] = standin_unexpected[3]; /* not an ID3D12Object's */
     if (newest < 2) {
         slots[18] = standin_unexpected[18];
