@@ -4,7 +4,7 @@
  *   sample_d3d12_upscale NETWORK.onnx [FRAMES [FOLDER [WIDTH HEIGHT]]]
  *
  * D3D12_LIBRARY names a library with D3D12CreateDevice, vkd3d-proton's for instance; without it, the program takes the
- * device of tests/foreign, if it was built with it. Each frame is drawn by copies (a background, and a picture that
+ * device of tests/foreign, if it was built with it. Each frame is drawn by copies (a background, and an image that
  * moves over it: what works without shaders of one's own), a network doubles its size, and the result is copied for the
  * file, all in one list, with one submission. Nothing is copied to the host between drawing and network. At the end the
  * last frame goes through the same network on the CPU, by AnyDML's Direct3D 12, and both results must agree. */
@@ -16,7 +16,7 @@
 #include <math.h>
 
 #ifdef HAVE_STANDIN
-#include "foreign/standin.h"
+ID3D12Device *standin_sample_device(void); /* of tests/foreign */
 #endif
 
 enum { SPRITE = 32 };
@@ -58,7 +58,7 @@ static ID3D12Device *create_device(void)
         return device;
     }
 #ifdef HAVE_STANDIN
-    device = standin_create(&(struct standin_options){ .interop = 2 });
+    device = standin_sample_device();
 #endif
     if (device)
         return device;
@@ -70,7 +70,8 @@ static ID3D12Device *create_device(void)
 
 static D3D12_CPU_DESCRIPTOR_HANDLE cpu_start(const struct upscaler *u, ID3D12DescriptorHeap *heap)
 {
-    typedef D3D12_CPU_DESCRIPTOR_HANDLE *(STDMETHODCALLTYPE * get)(ID3D12DescriptorHeap *, D3D12_CPU_DESCRIPTOR_HANDLE *);
+    typedef D3D12_CPU_DESCRIPTOR_HANDLE *(STDMETHODCALLTYPE * get)(ID3D12DescriptorHeap *,
+                                                                   D3D12_CPU_DESCRIPTOR_HANDLE *);
     D3D12_CPU_DESCRIPTOR_HANDLE out;
     if (!u->by_address)
         return ID3D12DescriptorHeap_GetCPUDescriptorHandleForHeapStart(heap);
@@ -80,7 +81,8 @@ static D3D12_CPU_DESCRIPTOR_HANDLE cpu_start(const struct upscaler *u, ID3D12Des
 
 static D3D12_GPU_DESCRIPTOR_HANDLE gpu_start(const struct upscaler *u, ID3D12DescriptorHeap *heap)
 {
-    typedef D3D12_GPU_DESCRIPTOR_HANDLE *(STDMETHODCALLTYPE * get)(ID3D12DescriptorHeap *, D3D12_GPU_DESCRIPTOR_HANDLE *);
+    typedef D3D12_GPU_DESCRIPTOR_HANDLE *(STDMETHODCALLTYPE * get)(ID3D12DescriptorHeap *,
+                                                                   D3D12_GPU_DESCRIPTOR_HANDLE *);
     D3D12_GPU_DESCRIPTOR_HANDLE out;
     if (!u->by_address)
         return ID3D12DescriptorHeap_GetGPUDescriptorHandleForHeapStart(heap);
@@ -159,8 +161,8 @@ static void record(struct upscaler *u, int which)
 
 static void release_all(struct upscaler *u)
 {
-    void *objects[] = { u->tables[0], u->tables[1], u->heaps[0],   u->heaps[1], u->initializer, u->network, u->temporary,
-                        u->persistent, u->small,    u->large,      u->recorder, u->dml };
+    void *objects[] = { u->tables[0], u->tables[1],  u->heaps[0], u->heaps[1], u->initializer, u->network,
+                        u->temporary, u->persistent, u->small,    u->large,    u->recorder,    u->dml };
     for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
         IUnknown_Release((IUnknown *)objects[i]);
     sample_queue_release(&u->q);
@@ -245,7 +247,7 @@ static void run_frame(struct upscaler *u, const struct scene *scene, int frame)
     CHECK(IDMLDevice1_GetDeviceRemovedReason(u->dml));
 }
 
-static void write_picture(const char *folder, int frame, const float *planes, UINT width, UINT height)
+static void write_image(const char *folder, int frame, const float *planes, UINT width, UINT height)
 {
     struct tools_image image;
     struct tools_error error = { 0 };
@@ -263,7 +265,7 @@ static void write_picture(const char *folder, int frame, const float *planes, UI
 
 /* ---- the same on the CPU ---- */
 
-/* The distance of the last frame from the result of AnyDML's cpu adapter for the same picture. */
+/* The distance of the last frame from the result of AnyDML's cpu adapter for the same image. */
 static float compare(const struct upscaler *u, const struct scene *scene, const char *path)
 {
     struct upscaler cpu = { .width = u->width, .height = u->height };
@@ -279,7 +281,7 @@ static float compare(const struct upscaler *u, const struct scene *scene, const 
         sample_flush(&cpu.q);
     }
     sample_read(&cpu.q, cpu.large, got, 4 * small_bytes(u));
-    for (UINT64 i = 0; i < small_bytes(u); i++) /* as many numbers as the small picture has bytes */
+    for (UINT64 i = 0; i < small_bytes(u); i++) /* as many numbers as the small image has bytes */
         worst = fmaxf(worst, fabsf(got[i] - scene->result[i]));
     free(got);
     release_all(&cpu);
@@ -307,7 +309,7 @@ int main(int argc, char **argv)
     for (int frame = 0; frame < frames; frame++) {
         run_frame(&u, &scene, frame);
         if (argc > 3)
-            write_picture(argv[3], frame, scene.result, 2 * u.width, 2 * u.height);
+            write_image(argv[3], frame, scene.result, 2 * u.width, 2 * u.height);
     }
     const float worst = compare(&u, &scene, argv[1]);
     printf("%d frames of %ux%u to %ux%u; the last one is within %g of the CPU's\n", frames, u.width, u.height,
