@@ -79,7 +79,8 @@ static uint32_t take_out(struct foreign_device *device, uint32_t first, uint32_t
     for (uint32_t i = 0; i < count; i++)
         if (!--list[first + i]->refs)
             dead[dead_count++] = list[first + i];
-    memmove(list + first, list + first + count, (device->ranges.count - first - count) * sizeof(*list));
+    if (count)
+        memmove(list + first, list + first + count, (device->ranges.count - first - count) * sizeof(*list));
     device->ranges.count -= count;
     return dead_count;
 }
