@@ -3,6 +3,7 @@
 #include "foreign_test.h"
 
 #include <anydml.h>
+#include <anydml_vulkan.h>
 
 enum { COUNT = 100, BYTES = COUNT * 4 };
 
@@ -302,6 +303,26 @@ static void test_bad_lists(void)
     foreign_rig_destroy(&rig);
 }
 
+/* Functions of AnyDML that need its own queues, or a command buffer without a list. */
+static void test_own_functions(void)
+{
+    struct rig rig = foreign_rig(D3D12_COMMAND_LIST_TYPE_DIRECT);
+    ID3D12Resource *buffer = api_buffer(rig.d3d, D3D12_HEAP_TYPE_DEFAULT, BYTES);
+    IDMLCompiledOperator *op = compile(rig.dml, identity_operator(rig.dml, COUNT), DML_EXECUTION_FLAG_NONE);
+    IDMLBindingTable *table = table_at(&rig, op, 0);
+    const D3D12_GPU_VIRTUAL_ADDRESS address = ID3D12Resource_GetGPUVirtualAddress(buffer);
+    bind_inputs(table, 1, &(struct bound){ buffer, 0, BYTES });
+    bind_outputs(table, 1, &(struct bound){ buffer, 0, BYTES });
+    ok_hr(AnydmlRunOperator(rig.q.queue, op, 1, &address, 1, &address), DXGI_ERROR_UNSUPPORTED);
+    ok_hr(AnydmlVulkanRecordDispatch(rig.recorder, (VkCommandBuffer)(void *)buffer, (IDMLDispatchable *)op, table),
+          DXGI_ERROR_UNSUPPORTED);
+    ok_hr(dml_reason(&rig), S_OK);
+    api_release(table);
+    api_release(op);
+    api_release(buffer);
+    foreign_rig_destroy(&rig);
+}
+
 /* A resource that is released, and another one at its pointer or address. */
 static void test_resource_again(void)
 {
@@ -341,6 +362,7 @@ int main(void)
     test_bad_bindings();
     test_handles();
     test_bad_lists();
+    test_own_functions();
     test_resource_again();
     return api_end();
 }
