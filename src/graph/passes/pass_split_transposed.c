@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A transposed convolution whose windows do not overlap writes each result from one pixel: for each row of the window it is
- * a pointwise convolution, whose channels are those of all pixels in that row, since these are adjacent in NHWC. Part of
- * pass fuse_upsampling; weights must be constant. */
+/* A transposed convolution whose windows do not overlap writes each result from one pixel: for each row of the window
+ * it is a pointwise convolution, whose channels are those of all pixels in that row, since these are adjacent in NHWC.
+ * Part of pass fuse_upsampling; weights must be constant. */
 #include "graph/passes/pass.h"
 
 #include "kernels/core/dense.h"
@@ -49,9 +49,8 @@ static bool run_weights(const void *context, const void *const *in, void *const 
     for (uint32_t column = 0; column < c->columns; column++)
         for (uint32_t o = 0; o < w->sizes[1]; o++)
             for (uint32_t i = 0; i < w->sizes[0]; i++)
-                copy(w, in[0],
-                     i * w->strides[0] + o * w->strides[1] + c->row * w->strides[2] + column * w->strides[3], out[0],
-                     to++);
+                copy(w, in[0], i * w->strides[0] + o * w->strides[1] + c->row * w->strides[2] + column * w->strides[3],
+                     out[0], to++);
     return true;
 }
 
@@ -127,8 +126,8 @@ static bool split(struct graph *graph, const struct graph_options *options, stru
         if (!make_weights(graph, &old, row, &made[row]))
             return false;
     for (uint32_t row = 0; row + 1 < rows; row++) {
-        const struct graph_operand in = { old.value[0], old.k.tensors[0] }, out = { old.value[y],
-                                                                                     made[row].k.tensors[y] };
+        const struct graph_operand in = { old.value[0], old.k.tensors[0] },
+                                   out = { old.value[y], made[row].k.tensors[y] };
         struct graph_op *op = graph_op_insert(graph, at, &old, KERN_CONV, &in, 1, &out);
         if (!op)
             return false;

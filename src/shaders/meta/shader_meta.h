@@ -50,6 +50,8 @@ struct shader_panels {
 };
 uint64_t shader_panels_bytes(uint32_t k, uint32_t n);
 void shader_pack_panels(struct shader_panels *panels);
+/* Fragments of 32 rows and eight columns (gemm_meta_params.h), without `row`. */
+void shader_pack_fragments(struct shader_panels *panels);
 
 /* For tests: another than the best kernel for GEMM; 0: the best. */
 void shader_gemm_meta_force(uint32_t kernel);
