@@ -114,6 +114,8 @@ static __device__ __noinline__ float4 curve_run(u32 code, float4 v, float p, flo
     if (code == META_SWISH)
         return make_float4(v.x * meta_sigmoid(p * v.x), v.y * meta_sigmoid(p * v.y), v.z * meta_sigmoid(p * v.z),
                            v.w * meta_sigmoid(p * v.w));
+    if (code == META_MULADD)
+        return make_float4(fmaf(v.x, p, q), fmaf(v.y, p, q), fmaf(v.z, p, q), fmaf(v.w, p, q));
     if (code == META_GELU)
         return make_float4(short_gelu(v.x), short_gelu(v.y), short_gelu(v.z), short_gelu(v.w));
     return make_float4(code_run(code, v.x, p, p, q), code_run(code, v.y, p, p, q), code_run(code, v.z, p, p, q),
