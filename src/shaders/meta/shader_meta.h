@@ -3,6 +3,7 @@
 #ifndef SHADERS_META_SHADER_META_H
 #define SHADERS_META_SHADER_META_H
 
+#include "shaders/core/shader_block.h"
 #include "shaders/cuda/meta.h"
 #include "shaders/shader.h"
 
@@ -26,9 +27,6 @@ const char *shader_meta_bytes_unsupported(const struct kern_op *op, uint32_t cha
 /* Strides of META_PLACE_STRIDED are left to the caller. */
 void shader_meta_epilogue_write(const struct kern_op *op, uint32_t channel, const struct shader_place *places,
                                 struct meta_epilogue *out);
-
-/* Of the device that the op is planned for; those of an H100 SXM or H200 where they are not known. */
-uint32_t shader_multiprocessors(const struct kern_op *op);
 
 /* Memory of a chain's results is not reused within it: large ones would take more time in caches than barriers cost. */
 bool shader_meta_may_wait(const struct kern_op *op);
