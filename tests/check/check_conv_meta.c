@@ -227,7 +227,7 @@ static bool describe(const struct shader_work *work, struct model *m)
     const uint32_t number = work->dispatches[work->dispatch_count - 1].shader.number;
     m->gather = number == SHADER_META_conv_gather;
     m->panels = work->dispatches[work->dispatch_count - 1].shader.number == SHADER_META_conv_sum ||
-                (number >= SHADER_META_conv_large_64x128 && number <= SHADER_META_conv_large_128x256);
+                (number >= SHADER_META_conv_large_64x128 && number <= SHADER_META_conv_large_256x64);
     m->vector = m->panels || number == SHADER_META_conv_wgmma_64 || number == SHADER_META_conv_wgmma_128 ? 8 : 4;
     return m->vector == 8 || m->gather ||
            (number >= SHADER_META_conv_mma_128x64 && number <= SHADER_META_conv_mma_16x16);

@@ -190,6 +190,12 @@ DI void apply_step(const meta_step &s, float (&v)[WIDE], const float (&b)[WIDE])
         apply<META_CLAMP>(v, b, s.p, s.q);
     else if (s.code == META_SWISH)
         apply<META_SWISH>(v, b, s.p, 0);
+    else if (s.code == META_MULADD)
+        apply<META_MULADD>(v, b, s.p, s.q);
+    else if (s.code == META_GELU)
+#pragma unroll
+        for (int i = 0; i < WIDE; i++)
+            v[i] = short_gelu(v[i]);
     else
 #pragma unroll
         for (int i = 0; i < WIDE; i++)

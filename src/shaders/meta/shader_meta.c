@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shaders/meta/shader_meta.h"
 
-#include "shaders/core/shader_block.h"
 #include "shaders/gemm/shader_tile.h"
 
 _Static_assert(META_EPILOGUE_STEPS == SHADER_STEPS_MAX, "epilogues that shaders take");
@@ -39,11 +38,6 @@ static const uint8_t codes[KERN_MAP_CODE_COUNT] = {
     [KERN_MAP_GELU] = META_GELU,
     [KERN_MAP_SWISH] = META_SWISH,
 };
-
-uint32_t shader_multiprocessors(const struct kern_op *op)
-{
-    return op->multiprocessors ? op->multiprocessors : 132;
-}
 
 bool shader_meta_may_wait(const struct kern_op *op)
 {

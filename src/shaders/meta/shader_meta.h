@@ -3,6 +3,7 @@
 #ifndef SHADERS_META_SHADER_META_H
 #define SHADERS_META_SHADER_META_H
 
+#include "shaders/core/shader_block.h"
 #include "shaders/cuda/meta.h"
 #include "shaders/shader.h"
 
@@ -27,9 +28,6 @@ const char *shader_meta_bytes_unsupported(const struct kern_op *op, uint32_t cha
 void shader_meta_epilogue_write(const struct kern_op *op, uint32_t channel, const struct shader_place *places,
                                 struct meta_epilogue *out);
 
-/* Of the device that the op is planned for; those of an H100 SXM or H200 where they are not known. */
-uint32_t shader_multiprocessors(const struct kern_op *op);
-
 /* Memory of a chain's results is not reused within it: large ones would take more time in caches than barriers cost. */
 bool shader_meta_may_wait(const struct kern_op *op);
 /* Whether the kernel that gemm_meta selects for the op supports chains, if it takes one dispatch. */
@@ -50,6 +48,8 @@ struct shader_panels {
 };
 uint64_t shader_panels_bytes(uint32_t k, uint32_t n);
 void shader_pack_panels(struct shader_panels *panels);
+/* Fragments of 32 rows and eight columns (gemm_meta_params.h), without `row`. */
+void shader_pack_fragments(struct shader_panels *panels);
 
 /* For tests: another than the best kernel for GEMM; 0: the best. */
 void shader_gemm_meta_force(uint32_t kernel);
