@@ -111,9 +111,9 @@ static void gate_ref(struct adapter_dispatch *dispatch)
 }
 
 static HRESULT gate_check(struct adapter_dispatch *dispatch, const struct adapter_binding *bindings, uint32_t count,
-                          char *message)
+                          enum adapter_moment moment, char *message)
 {
-    (void)dispatch, (void)bindings, (void)count, (void)message;
+    (void)dispatch, (void)bindings, (void)count, (void)moment, (void)message;
     return S_OK;
 }
 
@@ -131,11 +131,11 @@ static void execute_gate(struct api_queue *q)
     static struct adapter_dispatch gate = { &ops };
     ID3D12CommandList *list = (ID3D12CommandList *)q->list;
     AnydmlDevice *device = NULL;
-    BOOL in_force;
+    const struct anydml_descriptors nothing = { 0 };
+    struct anydml_recording recording = { 0 };
     ok_hr(ID3D12Device_QueryInterface(q->device, &IID_AnydmlDevice, (void **)&device), S_OK);
     need(device);
-    ok_hr(device->lpVtbl->RecordDispatch(device, list, &gate, (D3D12_GPU_DESCRIPTOR_HANDLE){ 0 }, 0, NULL, &in_force),
-          S_OK);
+    ok_hr(device->lpVtbl->RecordDispatch(device, list, &gate, &nothing, NULL, &recording), S_OK);
     device->lpVtbl->Release(device);
     ok_hr(ID3D12GraphicsCommandList_Close(q->list), S_OK);
     ID3D12CommandQueue_ExecuteCommandLists(q->queue, 1, &list);

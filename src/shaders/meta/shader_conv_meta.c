@@ -469,14 +469,14 @@ void shader_conv_meta_plan(const struct kern_op *op, struct shader_work *out)
     const struct choice choice = choose(op);
     const struct kernel *kernel = choice.kernel;
     const struct conv_planes *planes = &choice.planes;
-    const uint32_t channels = planes->conv.out_group, processors = shader_multiprocessors(op);
+    const uint32_t channels = planes->conv.out_group, multiprocessors = shader_multiprocessors(op);
     uint32_t groups[3] = { tiles_of(kernel, planes), planes->groups, 1 };
     if (is_halo(kernel->form)) /* each processes one tile after another, all of the same channels */
-        groups[0] = BASE_MAX(processors, shader_conv_tiles(channels, HALO_CHANNELS));
+        groups[0] = BASE_MAX(multiprocessors, shader_conv_tiles(channels, HALO_CHANNELS));
     else if (is_stem(kernel->form))
-        groups[0] = BASE_MIN(groups[0], BASE_MAX(processors, shader_conv_tiles(channels, kernel->n)));
+        groups[0] = BASE_MIN(groups[0], BASE_MAX(multiprocessors, shader_conv_tiles(channels, kernel->n)));
     else if (kernel->form == FORM_WGMMA || kernel->form == FORM_LARGE) {
-        groups[0] = BASE_MIN(groups[0] * planes->groups * choice.splits, processors);
+        groups[0] = BASE_MIN(groups[0] * planes->groups * choice.splits, multiprocessors);
         groups[1] = 1;
     }
     out->packed_bytes = planes->has_packed_w ? shader_conv_filter_bytes(planes) : 0;
