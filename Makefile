@@ -15,11 +15,14 @@ packages:
 ready:
 	scripts/prepare-build $(BUILD) test
 
+ready-wheel:
+	@scripts/prepare-build $(BUILD) build python3-venv
+
 build: ready
 	ninja -C $(BUILD)
 
 demo:
-	scripts/prepare-build $(BUILD) build
+	@scripts/prepare-build $(BUILD) build
 	ninja -C $(BUILD) tools/anydml-demo
 	scripts/demo $(BUILD)
 
@@ -31,11 +34,11 @@ check-all: check
 	scripts/check --long $(BUILD)
 
 # The Python package of the execution provider for ONNX Runtime.
-wheel: ready
+wheel: ready-wheel
 	scripts/package/make-wheel $(BUILD) $(BUILD)/wheel
 
 # The Windows provider's names for it, for programs that use them (docs/programs.md).
-wheel-compat: ready
+wheel-compat: ready-wheel
 	scripts/package/make-wheel $(BUILD) $(BUILD)/wheel anydml_compat
 
 # torch_directml, with glue for each of TORCH_VERSIONS ("2.15 2.14 2.13"), as a wheel and as an sdist.
@@ -43,11 +46,11 @@ wheel-torch: ready
 	scripts/package/make-wheel-torch $(BUILD) $(BUILD)/wheel
 
 # The Python module pydirectml.
-wheel-pydirectml: ready
+wheel-pydirectml: ready-wheel
 	scripts/package/make-wheel $(BUILD) $(BUILD)/wheel pydirectml
 
 # The command, with the libraries, as a Python package.
-wheel-anydml: ready
+wheel-anydml: ready-wheel
 	scripts/package/make-wheel $(BUILD) $(BUILD)/wheel anydml
 
 # Debian packages of the committed state (docs/packages.md); deb-check installs and uses them in a bare Debian, as root.
@@ -128,7 +131,7 @@ check-wine: windows
 	scripts/check-wine build-windows
 
 install:
-	scripts/prepare-build $(BUILD) build
+	@scripts/prepare-build $(BUILD) build
 	scripts/build-installed $(BUILD)
 	meson install -C $(BUILD) --no-rebuild
 

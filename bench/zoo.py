@@ -38,6 +38,7 @@ import os
 import sys
 import time
 
+import zoo_forms
 import zoo_networks
 import zoo_page
 
@@ -63,9 +64,13 @@ def chosen(names):
 def make(args):
     import zoo_export
     os.makedirs(args.folder, exist_ok=True)
-    names = chosen(args.names)[::-1]  # the largest are last
-    begin = time.perf_counter()
-    failed = zoo_export.make_all(os.path.abspath(args.folder), names, args.type, args.batch, args.jobs, args.limit)
+    types, forms = ([t for t in args.type if (t in zoo_forms.FORMS) == is_form] for is_form in (False, True))
+    begin, failed = time.perf_counter(), []
+    names = chosen(args.names)[::-1] if types else args.names  # the largest are last
+    if types:
+        failed = zoo_export.make_all(os.path.abspath(args.folder), names, types, args.batch, args.jobs, args.limit)
+    if forms:
+        failed += zoo_forms.make_all(os.path.abspath(args.folder), names, forms)
     print(f"{len(names) - len(failed)} networks made, {len(failed)} failed, {time.perf_counter() - begin:.0f} s")
     return bool(failed)
 
@@ -104,6 +109,7 @@ def main():
     parser.add_argument("command", choices=("list", "make", "run", "page"))
     parser.add_argument("folder", nargs="?")
     parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--loading", type=int, default=0)
     parser.add_argument("--type", default=None, type=lambda text: text.split(","))
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 1) // 2))
@@ -126,8 +132,8 @@ def main():
         return 0
     if not args.folder:
         parser.error("a folder is required")
-    if args.type and not set(args.type) <= {"float32", "float16"}:
-        parser.error("--type must be float32, float16 or both, with a comma between")
+    if args.type and not set(args.type) <= {"float32", "float16", *zoo_forms.FORMS}:
+        parser.error(f"--type must be of float32, float16, {', '.join(zoo_forms.FORMS)}, with commas between")
     if args.command == "make":
         args.type = args.type or ["float32"]
     return {"make": make, "run": run, "page": page}[args.command](args) or 0

@@ -16,8 +16,10 @@ OPSET = 20
 EXTERNAL = 1 << 30  # bytes of weights beyond which they are in a file of their own
 
 
-def file_of(folder, name, half):
-    return os.path.join(folder, f"{name}{'_f16' if half else ''}.onnx")
+def file_of(folder, name, kind):
+    """kind: float32, float16, or one of zoo_forms.py."""
+    end = {"float32": "", "float16": "_f16"}.get(kind, f"_{kind}")
+    return os.path.join(folder, f"{name}{end}.onnx")
 
 
 def reference(path, module, inputs):
@@ -136,7 +138,7 @@ def make(folder, name, types, batch, threads):
         dtype, where = (torch.float16, device) if half else (torch.float32, "cpu")
         module = module.to(where, dtype)
         given = tuple(x.to(where, dtype if x.is_floating_point() else x.dtype) for x in inputs)
-        way = export(file_of(folder, name, half), module, given, outputs, name in zoo_networks.DYNAMO)
+        way = export(file_of(folder, name, kind), module, given, outputs, name in zoo_networks.DYNAMO)
         said.append(f"{kind} by {way}")
     return ", ".join(said) + f", {time.perf_counter() - begin:.1f} s"
 
@@ -154,7 +156,7 @@ def child(connection, *arguments):
 
 def remove(folder, name):
     """What was written in part is not measured."""
-    for path in [file_of(folder, name, half) + more for half in (False, True) for more in ("", ".data")]:
+    for path in [file_of(folder, name, kind) + more for kind in ("float32", "float16") for more in ("", ".data")]:
         if os.path.exists(path):
             os.remove(path)
 

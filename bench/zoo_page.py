@@ -6,6 +6,8 @@ import statistics
 from all import digits, table, two
 from gpu_page import Failed
 
+import zoo_forms
+
 MARK = "<!-- bench/zoo.py -->"
 SHOWN = 2  # steps of a network in documents
 NAMES = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "graph": "eager", "compiled": "torch.compile"}
@@ -32,11 +34,12 @@ def wrong(result, kind):
     """Returns why a result is not to be trusted, or nothing."""
     programs = result.get("programs", {})
     reasons = [] if "error" not in result else [result["error"]]
+    limit = zoo_forms.tolerance([p for key, p in programs.items() if key != "anydml"])
     for key, program in programs.items():
         name = "AnyDML" if key == "anydml" else NAMES[key]
         if "error" in program:
             reasons.append(f"{name}: {program['error']}")
-        elif program.get("difference", 0) > TOLERANCE[kind]:
+        elif program.get("difference", 0) > (TOLERANCE.get(kind) or limit):
             reasons.append(f"{name}: results differ from the reference by {program['difference']:.2g}")
     if "host" in programs.get("anydml", {}):
         reasons.append(f"AnyDML leaves to ONNX Runtime: {', '.join(programs['anydml']['host'])}")

@@ -135,7 +135,7 @@ def by_kernel(steps, count):
 # ---- the CPU ----
 
 def run_cpu(args, name, end):
-    path, arrays = zoo_export.file_of(args.folder, name, args.type[0] == "float16"), os.path.join(args.folder, f"{name}.npz")
+    path, arrays = zoo_export.file_of(args.folder, name, args.type[0]), os.path.join(args.folder, f"{name}.npz")
     env = dict(networks_on_cpus.environment(args.threads), ANYDML_THREADS=str(args.threads))
     options = dict(model=path, arrays=arrays, library=args.provider, threads=args.threads, clock=args.clock, peers=args.peers,
                    seconds=args.seconds, above=args.above if args.steps else None)
@@ -232,7 +232,7 @@ class Wave:
 
 
 def run_gpu(args, name, wave, end):
-    path, arrays = zoo_export.file_of(args.folder, name, args.type[0] == "float16"), os.path.join(args.folder, f"{name}.npz")
+    path, arrays = zoo_export.file_of(args.folder, name, args.type[0]), os.path.join(args.folder, f"{name}.npz")
     programs = {}
     programs["anydml"], steps = anydml_gpu(args, path, arrays, end)
     if wave:
@@ -251,12 +251,12 @@ def run_gpu(args, name, wave, end):
 
 def made(args, keep):
     """Returns the networks of the folder; those that were asked for and are not there have an error."""
-    half = args.type[0] == "float16"
-    names = args.names or [n for n in zoo_networks.NETWORKS if os.path.exists(zoo_export.file_of(args.folder, n, half))]
+    kind = args.type[0]
+    names = args.names or [n for n in zoo_networks.NETWORKS if os.path.exists(zoo_export.file_of(args.folder, n, kind))]
     for name in names:
-        if not os.path.exists(zoo_export.file_of(args.folder, name, half)):
+        if not os.path.exists(zoo_export.file_of(args.folder, name, kind)):
             keep(dict(name=name, error="not made"))
-    return [n for n in names if os.path.exists(zoo_export.file_of(args.folder, n, half))]
+    return [n for n in names if os.path.exists(zoo_export.file_of(args.folder, n, kind))]
 
 
 def guarded(run, args, name, *more):
@@ -265,7 +265,7 @@ def guarded(run, args, name, *more):
         result = run(args, name, *more, begin + args.limit)
     except Exception as failure:  # of one network
         result = dict(error=short(f"{'' if isinstance(failure, Failed) else type(failure).__name__ + ': '}{failure}"))
-    size = sum(os.path.getsize(f) for f in glob.glob(zoo_export.file_of(args.folder, name, args.type[0] == "float16") + "*"))
+    size = sum(os.path.getsize(f) for f in glob.glob(zoo_export.file_of(args.folder, name, args.type[0]) + "*"))
     return dict(name=name, file_bytes=size, spent_s=time.monotonic() - begin, **result)
 
 

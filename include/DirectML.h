@@ -43,7 +43,7 @@ extern "C" {
  *   S_FALSE                ppv is NULL and a device could be created
  *   E_INVALIDARG           d3d12Device is NULL, unknown flag or unknown feature level
  *   DXGI_ERROR_UNSUPPORTED the feature level is higher than the library's, or the device belongs to another runtime
- *   E_NOINTERFACE          the device has no interface `riid`
+ * than AnyDML's Direct3D 12 or vkd3d-proton E_NOINTERFACE          the device has no interface `riid`
  *   DXGI_ERROR_DEVICE_REMOVED, E_OUTOFMEMORY
  */
 HRESULT STDMETHODCALLTYPE DMLCreateDevice(ID3D12Device *d3d12Device, DML_CREATE_DEVICE_FLAGS flags, REFIID riid,

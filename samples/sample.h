@@ -150,7 +150,8 @@ static ID3D12DescriptorHeap *sample_heap(ID3D12Device *device, UINT count)
 }
 
 /* A binding table over the whole of `heap`. */
-static IDMLBindingTable *sample_table(IDMLDevice *dml, IDMLDispatchable *dispatchable, ID3D12DescriptorHeap *heap)
+static inline IDMLBindingTable *sample_table(IDMLDevice *dml, IDMLDispatchable *dispatchable,
+                                             ID3D12DescriptorHeap *heap)
 {
     DML_BINDING_TABLE_DESC desc = {
         .Dispatchable = dispatchable,

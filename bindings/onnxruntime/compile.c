@@ -16,7 +16,7 @@ static OrtStatus *ORT_API_CALL info_create_state(OrtNodeComputeInfo *base, OrtNo
 {
     (void)context;
     *state = container_of(base, struct info, base)->subgraph;
-    return NULL;
+    return ep_subgraph_start(*state);
 }
 
 static OrtStatus *ORT_API_CALL info_compute(OrtNodeComputeInfo *base, void *state,
@@ -32,9 +32,23 @@ static void ORT_API_CALL info_release_state(OrtNodeComputeInfo *base, void *stat
     (void)state; /* the subgraph belongs to the info */
 }
 
+/* The weights are read from the model's file if they are the same there. */
+static OrtStatus *create(struct ep *ep, const OrtGraph *graph, struct onnx_model *model, const struct ep_ports *ports,
+                         const char *name, struct ep_file **file, struct ep_subgraph **out)
+{
+    const char *path = "";
+    OrtStatus *status = graph ? ep->factory->ort->Graph_GetModelPath(graph, &path) : NULL;
+    if (status) {
+        ep_model_destroy(model);
+        return status;
+    }
+    bool found = !ports->replaced_count && ep_model_use_file(model, path, file);
+    return ep_subgraph_create(ep, model, ports, name, found ? *file : NULL, out);
+}
+
 /* context: receives the node for a compiled model if one is requested. */
-static OrtStatus *compile_one(struct ep *ep, const OrtGraph *graph, const OrtNode *fused, struct info *out,
-                              OrtNode **context)
+static OrtStatus *compile_one(struct ep *ep, const OrtGraph *graph, const OrtNode *fused, struct ep_file **file,
+                              struct info *out, OrtNode **context)
 {
     struct onnx_model *model = NULL;
     struct ep_ports ports = { NULL };
@@ -51,7 +65,7 @@ static OrtStatus *compile_one(struct ep *ep, const OrtGraph *graph, const OrtNod
     if (!status && context)
         status = ep_context_make(ep, graph, fused, name, model, context);
     if (!status)
-        return ep_subgraph_create(ep, model, &ports, name, &out->subgraph);
+        return create(ep, graph, model, &ports, name, file, &out->subgraph);
     ep_model_destroy(model);
     return status;
 }
@@ -60,6 +74,7 @@ OrtStatus *ep_compile(struct ep *ep, const OrtGraph **graphs, const OrtNode **fu
                       OrtNodeComputeInfo **infos, OrtNode **contexts)
 {
     OrtStatus *status = NULL;
+    struct ep_file *file = NULL;
     bool write = contexts && ep->options.context_enable;
     if (write)
         memset(contexts, 0, count * sizeof(*contexts));
@@ -76,8 +91,9 @@ OrtStatus *ep_compile(struct ep *ep, const OrtGraph **graphs, const OrtNode **fu
         info->base.ReleaseState = info_release_state;
         info->ep = ep;
         infos[i] = &info->base;
-        status = compile_one(ep, graphs[i], fused[i], info, write ? &contexts[i] : NULL);
+        status = compile_one(ep, graphs[i], fused[i], &file, info, write ? &contexts[i] : NULL);
     }
+    ep_file_release(file);
     if (!status)
         return NULL;
     ep_release_infos(infos, count);

@@ -130,6 +130,10 @@ OrtStatus *ep_read_options(struct ep_factory *factory, const OrtSessionOptions *
                            const OrtKeyValuePairs *metadata, struct ep_options *out);
 
 /* ---- model.c ---- */
+/* A model's weights of up to this many bytes together are copied from files, so that who cuts a file short does not end
+ * the process when they are read. */
+#define EP_COPIED_MAX (64u << 20)
+
 /* The mapping from a fused node's inputs to its model's; the arrays belong to the model. */
 struct ep_replaced {
     const char *name;
@@ -140,17 +144,31 @@ struct ep_ports {
     struct ep_replaced *replaced; /* initializers whose values are passed with the first run */
     uint32_t replaced_count, taken;
 };
+/* Bytes of weights below which their memory does not matter. */
+#define EP_LARGE (8u << 20)
 /* The graph as the converter sees it. keep: strings are copied, and the model outlives the graph once it owns its data.
  * Ports are those of `fused` if it is given (with `ports`), nodes those of `graph`. names[] of nodes are never NULL.
  */
 OrtStatus *ep_model_create(struct ep *ep, const OrtGraph *graph, const OrtNode *fused, bool keep,
                            struct ep_ports *ports, struct onnx_model **out);
 void ep_model_destroy(struct onnx_model *model);
-/* Copies the weights that are still the graph's. false when memory is short. */
-bool ep_model_own_data(struct onnx_model *model);
+/* Copies the weights that are still the graph's, and with in_file those that are the model file's. false when memory is
+ * short. */
+bool ep_model_own_data(struct onnx_model *model, bool in_file);
 /* Frees the block with the model's data: a mapping of that size, or (0) memory. false when memory is short. */
 bool ep_model_keep(struct onnx_model *model, void *address, size_t mapped_bytes);
 void ep_model_drop_data(struct onnx_model *model); /* the weights: when it will not be compiled again */
+
+/* ---- weights.c ---- */
+/* The file of the session's model, shared by its subgraphs. */
+struct ep_file;
+/* Moves the model's weights from ONNX Runtime's memory to the same bytes in the file at `path`, and copies those that
+ * are not there. false: too many are not, or they are too few to matter; some may have been moved. *file NULL: it is
+ * opened if it is needed; the caller's to release, and must outlive the data. */
+bool ep_model_use_file(struct onnx_model *model, const char *path, struct ep_file **file);
+bool ep_file_unchanged(const struct ep_file *file); /* since then */
+struct ep_file *ep_file_share(struct ep_file *file);
+void ep_file_release(struct ep_file *file);
 
 /* ---- replaced.c ---- */
 OrtStatus *ep_replaced_start(struct ep *ep, const OrtSessionOptions *options);
@@ -207,9 +225,12 @@ int64_t ep_lengths_most(const struct ep_lengths *l, const struct onnx_input *inp
                         const uint32_t *lengths, int64_t size);
 
 /* ---- subgraph.c ---- */
-/* Takes ownership of the model. Subgraphs whose shapes are all known are compiled immediately. */
+/* Takes ownership of the model, and shares `file` (NULL: none), from which its weights are read. Without one, subgraphs
+ * whose shapes are all known are compiled immediately. */
 OrtStatus *ep_subgraph_create(struct ep *ep, struct onnx_model *model, const struct ep_ports *ports, const char *name,
-                              struct ep_subgraph **out);
+                              struct ep_file *file, struct ep_subgraph **out);
+/* The host has freed the weights: with a file, subgraphs are compiled now. */
+OrtStatus *ep_subgraph_start(struct ep_subgraph *subgraph);
 void ep_subgraph_destroy(struct ep_subgraph *subgraph);
 OrtStatus *ep_subgraph_run(struct ep_subgraph *subgraph, OrtKernelContext *context);
 OrtStatus *ep_read_shape(const OrtApi *ort, const OrtValue *value, int32_t *type, size_t *rank, int64_t *dims);

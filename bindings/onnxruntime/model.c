@@ -85,10 +85,6 @@ static OrtStatus *read_type(struct view *v, const OrtValueInfo *info, struct onn
     return NULL;
 }
 
-/* A model's weights of up to this many bytes together are copied from files, so that who cuts a file short does not end
- * the process when they are read. */
-#define COPIED_MAX (64u << 20)
-
 static const void *keep_storage(struct view *v, void *address, size_t mapped_bytes)
 {
     if (ep_model_keep(v->model, address, mapped_bytes))
@@ -140,7 +136,7 @@ static OrtStatus *read_external(struct view *v, const OrtValueInfo *info, uint64
     FILE *file = v->path && v->path[0] ? base_open_beside(v->path, name, &size) : NULL;
     if (file && ort->ExternalInitializerInfo_GetByteSize(external) == bytes && size >= offset &&
         size - offset >= bytes) {
-        *out_mapped = bytes > COPIED_MAX - v->copied;
+        *out_mapped = bytes > EP_COPIED_MAX - v->copied;
         *out = *out_mapped ? map_part(v, fileno(file), offset, (size_t)bytes)
                            : copy_part(v, fileno(file), offset, (size_t)bytes);
     }
@@ -516,13 +512,15 @@ static const void *copy_data(struct onnx_model *model, const void *data, uint64_
     return memcpy(mapping->address, data, bytes);
 }
 
-bool ep_model_own_data(struct onnx_model *model)
+bool ep_model_own_data(struct onnx_model *model, bool in_file)
 {
     for (uint32_t i = 0; i < model->initializer_count; i++) {
         struct onnx_tensor *t = &model->initializers[i];
-        if (t->borrowed && !(t->data = copy_data(model, t->data, t->bytes)))
+        if (!t->borrowed || (t->mapped && !in_file))
+            continue;
+        if (!(t->data = copy_data(model, t->data, t->bytes)))
             return false;
-        t->borrowed = false;
+        t->borrowed = t->mapped = false;
     }
     return true;
 }

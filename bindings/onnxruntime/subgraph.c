@@ -4,6 +4,8 @@
 #include "ep.h"
 #include "profile.h"
 
+#include "base/os.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -35,6 +37,8 @@ struct ep_subgraph {
     bool *wanted;         /* per input: programs are specialised for its value */
     struct floor *floors; /* per input */
     struct ep_lengths lengths;
+    struct ep_file *file; /* that contains weights; NULL: they are the host's or copies */
+    bool large;           /* the host had memory for the weights, which it has freed when this is started */
 };
 
 /* The data of one run. */
@@ -231,6 +235,8 @@ static OrtStatus *compile_variant(struct ep_subgraph *s, struct onnx_input *inpu
     struct onnx_program *program = NULL;
     DML_EXECUTION_FLAGS flags = ep->options.half_precision ? ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32 : 0;
     HRESULT hr;
+    if (s->file && !ep_file_unchanged(s->file))
+        return ep_status(ep->factory, ORT_FAIL, "'%s': the file of the model has changed", s->name);
     if (ep->options.disable_metacommands && !ep->device->onnx->host_memory) /* for a CPU it means slow kernels */
         flags |= DML_EXECUTION_FLAG_DISABLE_META_COMMANDS;
     for (;;) {
@@ -352,14 +358,11 @@ static OrtStatus *get_variant(struct ep_subgraph *s, OrtKernelContext *context, 
 
 /* ---- life ---- */
 
-/* All sizes are known: compile now, of weights in host memory. Otherwise they are kept for later. */
-static OrtStatus *compile_early(struct ep_subgraph *s)
+/* Whether all sizes are known. */
+static bool read_sizes(const struct ep_subgraph *s, struct onnx_input *inputs)
 {
-    uint32_t count = s->model->input_count;
-    struct onnx_input *inputs = calloc(count + 1, sizeof(*inputs));
-    struct variant *v = NULL;
-    bool whole = inputs != NULL && !s->ports.replaced_count;
-    for (uint32_t i = 0; whole && i < count; i++) {
+    bool whole = !s->ports.replaced_count;
+    for (uint32_t i = 0; whole && i < s->model->input_count; i++) {
         const struct onnx_value_info *info = &s->model->inputs[i];
         whole = info->has_shape;
         inputs[i].rank = info->rank;
@@ -368,7 +371,31 @@ static OrtStatus *compile_early(struct ep_subgraph *s)
             whole = whole && info->dims[d] >= 0;
         }
     }
-    OrtStatus *status = whole ? new_variant(s, inputs, NULL, &v) : NULL;
+    return whole;
+}
+
+/* Of weights that belong to the host or to the file. */
+static uint64_t borrowed_bytes(const struct onnx_model *model)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < model->initializer_count; i++)
+        bytes += model->initializers[i].borrowed ? model->initializers[i].bytes : 0;
+    return bytes;
+}
+
+static void leave_file(struct ep_subgraph *s)
+{
+    ep_file_release(s->file);
+    s->file = NULL;
+}
+
+/* If all sizes are known, compiles. Otherwise the weights are kept for later: as copies, or many in the file. */
+static OrtStatus *compile_early(struct ep_subgraph *s)
+{
+    uint32_t count = s->model->input_count;
+    struct onnx_input *inputs = calloc(count + 1, sizeof(*inputs));
+    struct variant *v = NULL;
+    OrtStatus *status = inputs && read_sizes(s, inputs) ? new_variant(s, inputs, NULL, &v) : NULL;
     bool wants = false;
     for (uint32_t i = 0; status && i < count; i++)
         wants = wants || inputs[i].wanted;
@@ -379,15 +406,27 @@ static OrtStatus *compile_early(struct ep_subgraph *s)
     if (v) { /* there will be no other */
         ep_model_drop_data(s->model);
         variant_release(s, v);
-    } else if (!status && !ep_model_own_data(s->model)) {
-        status = ep_status(s->ep->factory, ORT_FAIL, "out of memory");
+        leave_file(s);
+    } else if (!status && !(s->file && borrowed_bytes(s->model) > EP_COPIED_MAX)) {
+        if (!ep_model_own_data(s->model, true))
+            status = ep_status(s->ep->factory, ORT_FAIL, "out of memory");
+        leave_file(s);
     }
     free(inputs);
     return status;
 }
 
+OrtStatus *ep_subgraph_start(struct ep_subgraph *s)
+{
+    if (!s->large)
+        return NULL;
+    s->large = false;
+    base_give_back(); /* packed weights need it, in other sizes */
+    return s->file ? compile_early(s) : NULL;
+}
+
 OrtStatus *ep_subgraph_create(struct ep *ep, struct onnx_model *model, const struct ep_ports *ports, const char *name,
-                              struct ep_subgraph **out)
+                              struct ep_file *file, struct ep_subgraph **out)
 {
     struct ep_subgraph *s = calloc(1, sizeof(*s));
     *out = NULL;
@@ -410,7 +449,9 @@ OrtStatus *ep_subgraph_create(struct ep *ep, struct onnx_model *model, const str
     pthread_mutex_init(&s->compile_lock, NULL);
     if (!ep->options.device_tensors) /* there they are used in place */
         ep_lengths_init(&s->lengths, model);
-    OrtStatus *status = compile_early(s);
+    s->file = file ? ep_file_share(file) : NULL;
+    s->large = borrowed_bytes(model) >= EP_LARGE;
+    OrtStatus *status = file ? NULL : compile_early(s);
     if (status)
         ep_subgraph_destroy(s);
     else
@@ -428,6 +469,7 @@ void ep_subgraph_destroy(struct ep_subgraph *s)
         variant_destroy(v);
     }
     ep_model_destroy(s->model);
+    leave_file(s);
     pthread_mutex_destroy(&s->lock);
     pthread_mutex_destroy(&s->compile_lock);
     free(s->wanted);

@@ -5,7 +5,7 @@ import pathlib
 import re
 
 PARTS = {
-    "Use": ["command", "devices", "environment", "first-program", "graph-builder", "directmlx", "dispatch", "operators/README", "extensions", "vulkan-interop",
+    "Use": ["command", "devices", "environment", "first-program", "graph-builder", "directmlx", "dispatch", "operators/README", "extensions", "vulkan-interop", "interleave",
             "onnxruntime", "programs", "pytorch", "pytorch-operators", "pydirectml", "microsoft-packages", "wine", "packages",
             "telemetry"],
     "Evidence": ["performance/README", "conformance", "conformance-gpu", "conformance-onnx", "conformance-torch"],

@@ -99,6 +99,9 @@ uint64_t base_ticks_ns(void);
 void *base_aligned_acquire(size_t alignment, size_t bytes);
 void base_aligned_release(void *memory);
 
+/* Memory that the whole process has freed goes back to the system. */
+void base_give_back(void);
+
 enum base_map_flags {
     BASE_MAP_HUGE = 1, /* in huge pages if the system supports them */
     BASE_MAP_RESERVE =

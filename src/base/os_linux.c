@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <linux/futex.h>
+#include <malloc.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -226,6 +227,13 @@ void *base_aligned_acquire(size_t alignment, size_t bytes)
 void base_aligned_release(void *memory)
 {
     free(memory);
+}
+
+void base_give_back(void)
+{
+#ifdef __GLIBC__ /* others return it when it is freed */
+    malloc_trim(0);
+#endif
 }
 
 /* More is mapped, and the ends are released. */

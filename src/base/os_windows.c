@@ -201,6 +201,11 @@ void base_aligned_release(void *memory)
     _aligned_free(memory);
 }
 
+void base_give_back(void)
+{
+    HeapCompact(GetProcessHeap(), 0);
+}
+
 /* Mappings start at multiples of 64 KiB. For larger alignments, addresses are reserved to find a suitable range, and
  * released: other threads may allocate it before us, but not every time. */
 void *base_map(uint64_t bytes, uint64_t alignment, unsigned flags)

@@ -134,9 +134,12 @@ ULONG com_Release(void *iface)
 {
     struct com_object *object = iface;
     ULONG left = atomic_fetch_sub(&object->refs, 1) - 1;
-    if (!left)
-        com_unref(object);
-    return left;
+    if (left)
+        return left;
+    if (object->class->released)
+        object->class->released(object);
+    com_unref(object);
+    return 0;
 }
 
 static struct com_private_data **private_data_find(struct com_object *object, REFGUID guid)

@@ -38,6 +38,8 @@ struct com_class {
     void (*destroy)(struct com_object *object); /* destroys the object's members, calls com_finish, frees the memory */
     /* Optional: interfaces served by another pointer (tear-offs). Returns a referenced pointer or NULL. */
     void *(*query)(struct com_object *object, const IID *iid);
+    /* Optional: the application has released its last reference. */
+    void (*released)(struct com_object *object);
 };
 
 /* First member of every object. */

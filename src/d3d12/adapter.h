@@ -118,6 +118,7 @@ struct adapter_encoder {
     void (*copy)(struct adapter_encoder *encoder, const struct adapter_binding *to, const struct adapter_binding *from,
                  uint64_t bytes);
     void (*barrier)(struct adapter_encoder *encoder);
+    bool recorded; /* in commands that the application executes when it likes, possibly several times */
 };
 
 /* A dispatch created by libdirectml; opaque to libd3d12. Shared by command lists: ref/unref count its users. */
@@ -129,15 +130,23 @@ struct adapter_dispatch {
 
 enum adapter_access { ADAPTER_ACCESS_NONE, ADAPTER_ACCESS_READ, ADAPTER_ACCESS_WRITE };
 
+/* When bindings are checked: */
+enum adapter_moment {
+    ADAPTER_MOMENT_SUBMITTED, /* all of them are known; */
+    ADAPTER_MOMENT_RECORDED,  /* before the commands are recorded: those of an operator for late binding may be missing;
+                               */
+    ADAPTER_MOMENT_REBOUND,   /* likewise, but the commands exist: copies that they do not make are not possible */
+};
+
 typedef HRESULT adapter_dispatch_check(struct adapter_dispatch *dispatch, const struct adapter_binding *bindings,
-                                       uint32_t count, char *message);
+                                       uint32_t count, enum adapter_moment moment, char *message);
 typedef HRESULT adapter_dispatch_encode(struct adapter_dispatch *dispatch, const struct adapter_binding *bindings,
                                         uint32_t count, struct adapter_encoder *encoder);
 
 struct adapter_dispatch_ops {
     void (*ref)(struct adapter_dispatch *dispatch);
     void (*unref)(struct adapter_dispatch *dispatch);
-    /* At submission, on the caller's thread: checks whether the bindings are complete and valid. A failure removes the
+    /* On the caller's thread: checks whether the bindings are complete and valid. At submission, a failure removes the
      * device; `message` (512 bytes) receives the reason. */
     adapter_dispatch_check *check;
     /* On the queue's thread. HOST adapters call run, SPIRV adapters encode. A failure removes the device. */

@@ -10,7 +10,7 @@
 /* {7b0f3c52-9a41-4e5d-8a3e-2c1d6f0b9e17} */
 static const IID IID_AnydmlDevice = { 0x7b0f3c52, 0x9a41, 0x4e5d, { 0x8a, 0x3e, 0x2c, 0x1d, 0x6f, 0x0b, 0x9e, 0x17 } };
 
-#define ANYDML_DEVICE_VERSION 8
+#define ANYDML_DEVICE_VERSION 9
 
 /* One buffer range as libdirectml stores it in a descriptor slot: a weak reference, checked again at submission. */
 struct anydml_buffer {
@@ -43,23 +43,29 @@ struct anydml_run {
     uint64_t temp_bytes;
 };
 
-/* A range of descriptors found from a handle. */
+/* A range of descriptors. `owner`: whose bindings are written; identity only, NULL: unknown. */
 struct anydml_descriptors {
-    void *heap; /* weak; identity only */
-    uint32_t index;
-    bool shader_visible;
+    D3D12_CPU_DESCRIPTOR_HANDLE cpu;
+    D3D12_GPU_DESCRIPTOR_HANDLE gpu;
+    UINT count;
+    const void *owner;
+};
+
+/* What AnydmlDevice's FindDescriptors answers. */
+enum anydml_found { ANYDML_FOUND, ANYDML_FOUND_NO_CPU, ANYDML_FOUND_NO_GPU };
+
+/* What RecordDispatch answers besides its result; zeroed before. */
+struct anydml_recording {
+    bool heap_not_set;                   /* the range's heap was not set by SetDescriptorHeaps */
+    char message[ADAPTER_MESSAGE_BYTES]; /* of a failure; "": the HRESULT is sufficient */
 };
 
 typedef struct AnydmlDevice AnydmlDevice;
-typedef BOOL AnydmlDeviceFindCpuDescriptors(AnydmlDevice *self, D3D12_CPU_DESCRIPTOR_HANDLE handle, UINT count,
-                                            struct anydml_descriptors *out);
-typedef BOOL AnydmlDeviceFindGpuDescriptors(AnydmlDevice *self, D3D12_GPU_DESCRIPTOR_HANDLE handle, UINT count,
-                                            struct anydml_descriptors *out);
-typedef BOOL AnydmlDeviceWriteDescriptors(AnydmlDevice *self, D3D12_CPU_DESCRIPTOR_HANDLE handle, UINT count,
-                                          const struct anydml_buffer *buffers);
+typedef HRESULT AnydmlDeviceWriteDescriptors(AnydmlDevice *self, const struct anydml_descriptors *range, UINT first,
+                                             UINT count, const struct anydml_buffer *buffers, char *message);
 typedef HRESULT AnydmlDeviceRecordDispatch(AnydmlDevice *self, ID3D12CommandList *list,
-                                           struct adapter_dispatch *dispatch, D3D12_GPU_DESCRIPTOR_HANDLE handle,
-                                           UINT count, const struct anydml_buffer *buffers, BOOL *out_heap_in_force);
+                                           struct adapter_dispatch *dispatch, const struct anydml_descriptors *range,
+                                           const struct anydml_buffer *buffers, struct anydml_recording *out);
 typedef HRESULT AnydmlDeviceCreateMemory(AnydmlDevice *self, enum adapter_memory_kind kind, uint64_t size,
                                          struct adapter_memory **out, char *message);
 typedef HRESULT AnydmlDeviceWriteMemory(AnydmlDevice *self, struct adapter_memory *memory,
@@ -87,20 +93,30 @@ struct AnydmlDeviceVtbl {
     /* The worker count of the cpu adapter (ANYDML_THREADS, or the number of CPUs). */
     uint32_t (*GetThreadCount)(AnydmlDevice *self);
 
+    /* Whether RecordDispatch records the commands immediately, in a list of another runtime, which executes them when
+     * and as often as the application likes. */
+    BOOL (*RecordsAtOnce)(AnydmlDevice *self);
+
+    /* S_OK, or why the device is removed. */
+    HRESULT (*GetRemovedReason)(AnydmlDevice *self);
+
     /* false: not a live buffer resource of this device. */
     BOOL (*GetResourceInfo)(AnydmlDevice *self, ID3D12Resource *resource, struct anydml_resource_info *out);
 
-    /* Finds the range [handle, handle + count) in an existing CBV_SRV_UAV heap of this device. */
-    AnydmlDeviceFindCpuDescriptors *FindCpuDescriptors;
-    AnydmlDeviceFindGpuDescriptors *FindGpuDescriptors;
-    /* Writes slots; the handle was found before but may have died since: then FALSE. */
+    /* Whether the handles begin ranges of an existing CBV_SRV_UAV heap of this device, the second of a shader-visible
+     * one. Devices of others believe handles that are not 0. */
+    enum anydml_found (*FindDescriptors)(AnydmlDevice *self, const struct anydml_descriptors *range);
+    /* Writes slots [first, +count) of the range, which was found before but may have died since: then E_INVALIDARG.
+     * Commands that were recorded with the range's descriptors use them from now on, if the device can change them;
+     * `message` (512 bytes) receives why it cannot. */
     AnydmlDeviceWriteDescriptors *WriteDescriptors;
 
-    /* Appends a dispatch of `count` slots: buffers[i] if given and not empty, else the descriptor at `handle` when the
+    /* Appends a dispatch of the range's slots: buffers[i] if given and not empty, else the descriptor there when the
      * list is submitted; `buffers` may be NULL. Adds a reference and copies the buffers. Fails if the list is not open,
-     * of the wrong type, or of another device; resets the list's pipeline state and compute root signature.
-     * *out_heap_in_force FALSE: the handle's heap was not set by SetDescriptorHeaps. */
+     * of the wrong type, or of another device; resets the list's pipeline state and compute root signature. */
     AnydmlDeviceRecordDispatch *RecordDispatch;
+    /* The application has released a dispatchable, or reset it: what was recorded for it is not executed any more. */
+    void (*ForgetOwner)(AnydmlDevice *self, const void *owner);
     /* Makes Close return `hr`, a failure. Ignored if `list` is not a list of this device. */
     void (*PoisonCommandList)(AnydmlDevice *self, ID3D12CommandList *list, HRESULT hr);
 

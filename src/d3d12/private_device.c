@@ -2,6 +2,8 @@
 /* AnydmlDevice: the private interface for libdirectml (private.h). */
 #include "d3d12/lists.h"
 
+#include <stdio.h>
+
 #define PRIVATE AnydmlDevice *iface
 
 static struct d3d_device *private_from(PRIVATE)
@@ -26,6 +28,17 @@ static uint32_t d3d_private_GetThreadCount(PRIVATE)
     return adapter_thread_count();
 }
 
+static BOOL d3d_private_RecordsAtOnce(PRIVATE)
+{
+    (void)iface;
+    return FALSE;
+}
+
+static HRESULT d3d_private_GetRemovedReason(PRIVATE)
+{
+    return atomic_load(&private_from(iface)->removed_reason);
+}
+
 static BOOL d3d_private_GetResourceInfo(PRIVATE, ID3D12Resource *resource_iface, struct anydml_resource_info *out)
 {
     struct d3d_resource *resource = com_child(private_from(iface), resource_iface, &d3d_resource_vtbl);
@@ -42,54 +55,58 @@ static BOOL d3d_private_GetResourceInfo(PRIVATE, ID3D12Resource *resource_iface,
     return TRUE;
 }
 
-static BOOL find_descriptors(struct d3d_device *device, uint64_t handle, UINT count, bool gpu,
-                             struct anydml_descriptors *out)
+static bool has_descriptors(struct d3d_device *device, uint64_t handle, UINT count, bool gpu)
 {
     uint32_t index;
     pthread_mutex_lock(&device->tables_lock);
-    struct d3d_descriptor_heap *heap = d3d_descriptors_find(device, handle, count, gpu, &index);
-    bool right = heap && heap->desc.Type == D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
-    if (right)
-        *out = (struct anydml_descriptors){ heap, index, heap->desc.Flags & D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE };
+    const struct d3d_descriptor_heap *heap = d3d_descriptors_find(device, handle, count, gpu, &index);
+    const bool right = heap && heap->desc.Type == D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV &&
+                       (!gpu || heap->desc.Flags & D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE);
     pthread_mutex_unlock(&device->tables_lock);
     return right;
 }
 
-static BOOL d3d_private_FindCpuDescriptors(PRIVATE, D3D12_CPU_DESCRIPTOR_HANDLE handle, UINT count,
-                                           struct anydml_descriptors *out)
+static enum anydml_found d3d_private_FindDescriptors(PRIVATE, const struct anydml_descriptors *range)
 {
-    return find_descriptors(private_from(iface), handle.ptr, count, false, out);
+    struct d3d_device *device = private_from(iface);
+    if (!has_descriptors(device, range->cpu.ptr, range->count, false))
+        return ANYDML_FOUND_NO_CPU;
+    return has_descriptors(device, range->gpu.ptr, range->count, true) ? ANYDML_FOUND : ANYDML_FOUND_NO_GPU;
 }
 
-static BOOL d3d_private_FindGpuDescriptors(PRIVATE, D3D12_GPU_DESCRIPTOR_HANDLE handle, UINT count,
-                                           struct anydml_descriptors *out)
-{
-    return find_descriptors(private_from(iface), handle.ptr, count, true, out);
-}
-
-static BOOL d3d_private_WriteDescriptors(PRIVATE, D3D12_CPU_DESCRIPTOR_HANDLE handle, UINT count,
-                                         const struct anydml_buffer *buffers)
+static HRESULT d3d_private_WriteDescriptors(PRIVATE, const struct anydml_descriptors *range, UINT first, UINT count,
+                                            const struct anydml_buffer *buffers, char *message)
 {
     struct d3d_device *device = private_from(iface);
     uint32_t index;
     pthread_mutex_lock(&device->tables_lock);
-    struct d3d_descriptor_heap *heap = d3d_descriptors_find(device, handle.ptr, count, false, &index);
+    struct d3d_descriptor_heap *heap = d3d_descriptors_find(device, range->cpu.ptr, first + count, false, &index);
     for (UINT i = 0; heap && i < count; i++)
-        heap->slots[index + i] = (struct d3d_descriptor){
+        heap->slots[index + first + i] = (struct d3d_descriptor){
             buffers[i].resource_id, buffers[i].offset, buffers[i].size, DXGI_FORMAT_R32_TYPELESS, 4,
         };
     pthread_mutex_unlock(&device->tables_lock);
-    return heap != NULL;
+    if (!heap)
+        snprintf(message, ADAPTER_MESSAGE_BYTES, "the descriptor heap of CPUDescriptorHandle was released");
+    return heap ? S_OK : E_INVALIDARG;
 }
 
 static HRESULT d3d_private_RecordDispatch(PRIVATE, ID3D12CommandList *list_iface, struct adapter_dispatch *dispatch,
-                                          D3D12_GPU_DESCRIPTOR_HANDLE handle, UINT count,
-                                          const struct anydml_buffer *buffers, BOOL *out_heap_in_force)
+                                          const struct anydml_descriptors *range, const struct anydml_buffer *buffers,
+                                          struct anydml_recording *out)
 {
-    const struct d3d_slots slots = { handle.ptr, count, buffers };
+    const struct d3d_slots slots = { range->gpu.ptr, range->count, buffers };
     struct d3d_command_list *list = com_child(private_from(iface), list_iface, &d3d_command_list_vtbl);
-    *out_heap_in_force = TRUE;
-    return list ? d3d_list_record_dispatch(list, dispatch, &slots, out_heap_in_force) : E_INVALIDARG;
+    BOOL in_force = TRUE;
+    HRESULT hr = list ? d3d_list_record_dispatch(list, dispatch, &slots, &in_force) : E_INVALIDARG;
+    out->heap_not_set = !in_force;
+    return hr;
+}
+
+/* Lists keep what they need. */
+static void d3d_private_ForgetOwner(PRIVATE, const void *owner)
+{
+    (void)iface, (void)owner;
 }
 
 static void d3d_private_PoisonCommandList(PRIVATE, ID3D12CommandList *list_iface, HRESULT hr)
@@ -180,11 +197,13 @@ const struct AnydmlDeviceVtbl d3d_private_device_vtbl = {
     .GetVersion = d3d_private_GetVersion,
     .GetAdapterInfo = d3d_private_GetAdapterInfo,
     .GetThreadCount = d3d_private_GetThreadCount,
+    .RecordsAtOnce = d3d_private_RecordsAtOnce,
+    .GetRemovedReason = d3d_private_GetRemovedReason,
     .GetResourceInfo = d3d_private_GetResourceInfo,
-    .FindCpuDescriptors = d3d_private_FindCpuDescriptors,
-    .FindGpuDescriptors = d3d_private_FindGpuDescriptors,
+    .FindDescriptors = d3d_private_FindDescriptors,
     .WriteDescriptors = d3d_private_WriteDescriptors,
     .RecordDispatch = d3d_private_RecordDispatch,
+    .ForgetOwner = d3d_private_ForgetOwner,
     .PoisonCommandList = d3d_private_PoisonCommandList,
     .RemoveDevice = d3d_private_RemoveDevice,
     .Message = d3d_private_Message,

@@ -190,7 +190,7 @@ static bool dispatches_check(struct d3d_device *device, const struct d3d_submiss
             const struct adapter_command *command = &submission->batch.lists[i][recording->dispatches[j].command];
             struct adapter_dispatch *dispatch = command->u.dispatch.dispatch;
             HRESULT hr = dispatch->ops->check(dispatch, command->u.dispatch.bindings, command->u.dispatch.binding_count,
-                                              message);
+                                              ADAPTER_MOMENT_SUBMITTED, message);
             if (SUCCEEDED(hr))
                 continue;
             d3d_device_remove(device, hr, "ID3D12CommandQueue::ExecuteCommandLists: ppCommandLists[%u]: %s", i,

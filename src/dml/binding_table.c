@@ -25,7 +25,7 @@ static void table_clear(struct dml_binding_table *table)
     table->dispatchable = NULL;
     table->buffers = NULL;
     table->places = NULL;
-    table->descriptor_count = 0;
+    table->range = (struct anydml_descriptors){ 0 };
 }
 
 static uint32_t descriptor_count(struct dml_pageable *object)
@@ -37,23 +37,24 @@ static uint32_t descriptor_count(struct dml_pageable *object)
 static HRESULT handles_check(struct dml_device *device, const char *method, const DML_BINDING_TABLE_DESC *desc,
                              uint32_t required)
 {
-    struct anydml_descriptors range;
+    const struct anydml_descriptors range = { desc->CPUDescriptorHandle, desc->GPUDescriptorHandle,
+                                              desc->SizeInDescriptors, desc->Dispatchable };
     if (desc->SizeInDescriptors < required)
         return dml_fail(device, NULL, E_INVALIDARG, "%s: SizeInDescriptors is %u, the dispatchable needs %u", method,
                         desc->SizeInDescriptors, required);
-    if (!device->d3d12->lpVtbl->FindCpuDescriptors(device->d3d12, desc->CPUDescriptorHandle, desc->SizeInDescriptors,
-                                                   &range))
+    switch (device->d3d12->lpVtbl->FindDescriptors(device->d3d12, &range)) {
+    case ANYDML_FOUND:
+        return S_OK;
+    case ANYDML_FOUND_NO_CPU:
         return dml_fail(device, NULL, E_INVALIDARG,
                         "%s: CPUDescriptorHandle 0x%llx does not begin %u descriptors of a CBV_SRV_UAV heap", method,
-                        (unsigned long long)desc->CPUDescriptorHandle.ptr, desc->SizeInDescriptors);
-    if (!device->d3d12->lpVtbl->FindGpuDescriptors(device->d3d12, desc->GPUDescriptorHandle, desc->SizeInDescriptors,
-                                                   &range) ||
-        !range.shader_visible)
-        return dml_fail(device, NULL, E_INVALIDARG,
-                        "%s: GPUDescriptorHandle 0x%llx does not begin %u descriptors of a shader-visible CBV_SRV_UAV "
-                        "heap",
-                        method, (unsigned long long)desc->GPUDescriptorHandle.ptr, desc->SizeInDescriptors);
-    return S_OK;
+                        (unsigned long long)range.cpu.ptr, range.count);
+    case ANYDML_FOUND_NO_GPU:
+        break;
+    }
+    return dml_fail(device, NULL, E_INVALIDARG,
+                    "%s: GPUDescriptorHandle 0x%llx does not begin %u descriptors of a shader-visible CBV_SRV_UAV heap",
+                    method, (unsigned long long)range.gpu.ptr, range.count);
 }
 
 static HRESULT desc_check(struct dml_device *device, const char *method, const DML_BINDING_TABLE_DESC *desc)
@@ -79,9 +80,10 @@ static HRESULT table_set(struct dml_device *device, struct dml_binding_table *ta
     if (FAILED(hr))
         return hr;
     next.dispatchable = (struct dml_pageable *)desc->Dispatchable;
-    next.descriptor_count = descriptor_count(next.dispatchable);
-    next.buffers = calloc((size_t)next.descriptor_count + 1, sizeof(*next.buffers));
-    next.places = calloc((size_t)next.descriptor_count + 1, sizeof(*next.places));
+    next.range = (struct anydml_descriptors){ desc->CPUDescriptorHandle, desc->GPUDescriptorHandle,
+                                              descriptor_count(next.dispatchable), next.dispatchable };
+    next.buffers = calloc((size_t)next.range.count + 1, sizeof(*next.buffers));
+    next.places = calloc((size_t)next.range.count + 1, sizeof(*next.places));
     if (!next.buffers || !next.places) {
         free(next.buffers);
         free(next.places);
@@ -92,9 +94,7 @@ static HRESULT table_set(struct dml_device *device, struct dml_binding_table *ta
     table_clear(table);
     table->dispatchable = next.dispatchable;
     table->generation = initializer ? atomic_load(&initializer->generation) : 0;
-    table->cpu = desc->CPUDescriptorHandle;
-    table->gpu = desc->GPUDescriptorHandle;
-    table->descriptor_count = next.descriptor_count;
+    table->range = next.range;
     table->buffers = next.buffers;
     table->places = next.places;
     return S_OK;
@@ -124,10 +124,13 @@ static bool table_ready(struct dml_binding_table *table, const char *method)
 static void table_write(struct dml_binding_table *table, const char *method, uint32_t first, uint32_t count)
 {
     struct dml_device *device = dml_parent(table);
-    D3D12_CPU_DESCRIPTOR_HANDLE handle = { table->cpu.ptr + (SIZE_T)first * device->descriptor_bytes };
-    if (count && !device->d3d12->lpVtbl->WriteDescriptors(device->d3d12, handle, count, &table->buffers[first]))
-        dml_device_remove(device, table, E_INVALIDARG, "%s: the descriptor heap of CPUDescriptorHandle was released",
-                          method);
+    AnydmlDevice *d3d12 = device->d3d12;
+    char message[DML_ERROR_BYTES] = "no memory";
+    HRESULT hr =
+        count ? d3d12->lpVtbl->WriteDescriptors(d3d12, &table->range, first, count, &table->buffers[first], message)
+              : S_OK;
+    if (FAILED(hr))
+        dml_device_remove(device, table, hr, "%s: %s", method, message);
 }
 
 static const DML_BUFFER_BINDING no_buffer;

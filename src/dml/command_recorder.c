@@ -124,31 +124,35 @@ HRESULT dml_record_dispatch(const struct dml_record *record, struct adapter_disp
 
 /* The dispatch captures the table's bindings, since the program may reuse the descriptors for the next one before the
  * list is executed; bindings of an operator compiled for late binding stay in the heap. */
-static HRESULT append_dispatch(const struct dml_record *record, ID3D12CommandList *list, BOOL *out_in_force)
+static HRESULT append_dispatch(struct dml_record *record, ID3D12CommandList *list, struct anydml_recording *out)
 {
     const struct dml_compiled_operator *op = dml_as_compiled(record->dispatchable);
     const struct dml_binding_table *table = record->table;
     AnydmlDevice *d3d12 = record->device->d3d12;
     struct adapter_dispatch *dispatch;
+    if (record->device->records_at_once)
+        record->copies = false; /* the dispatch that it records, perhaps an earlier one, makes room for them */
     HRESULT hr = dml_record_dispatch(record, &dispatch);
     if (FAILED(hr))
         return hr;
-    hr = d3d12->lpVtbl->RecordDispatch(d3d12, list, dispatch, table->gpu, table->descriptor_count,
-                                       op && dml_compiled_volatile(op) ? NULL : table->buffers, out_in_force);
+    hr = d3d12->lpVtbl->RecordDispatch(d3d12, list, dispatch, &table->range,
+                                       op && dml_compiled_volatile(op) ? NULL : table->buffers, out);
     dispatch->ops->unref(dispatch);
     return hr;
 }
 
-static HRESULT append(const struct dml_record *record, ID3D12CommandList *list)
+static HRESULT append(struct dml_record *record, ID3D12CommandList *list)
 {
     struct dml_device *device = record->device;
-    BOOL in_force = TRUE;
-    HRESULT hr = append_dispatch(record, list, &in_force);
-    if (SUCCEEDED(hr) && in_force)
+    struct anydml_recording recording = { 0 };
+    HRESULT hr = append_dispatch(record, list, &recording);
+    if (SUCCEEDED(hr) && !recording.heap_not_set)
         return S_OK;
-    const char *why = hr == E_OUTOFMEMORY ? "no memory"
-                      : !in_force         ? "the heap of GPUDescriptorHandle is not set by SetDescriptorHeaps"
-                                          : "commandList is not an open DIRECT or COMPUTE list of the parent device";
+    const char *why = *recording.message    ? recording.message
+                      : hr == E_OUTOFMEMORY ? "no memory"
+                      : recording.heap_not_set
+                          ? "the heap of GPUDescriptorHandle is not set by SetDescriptorHeaps"
+                          : "commandList is not an open DIRECT or COMPUTE list of the parent device";
     if (SUCCEEDED(hr)) {
         dml_error(device, record->table, "%s: %s", method, why);
         return S_OK;

@@ -27,12 +27,18 @@ static void compiled_operator_destroy(struct com_object *object)
     free(op);
 }
 
+void dml_pageable_released(struct com_object *object)
+{
+    struct dml_device *device = dml_parent(object);
+    device->d3d12->lpVtbl->ForgetOwner(device->d3d12, object);
+}
+
 static const IID *const compiled_operator_iids[] = {
     &IID_IDMLObject, &IID_IDMLDeviceChild, &IID_IDMLPageable, &IID_IDMLDispatchable, &IID_IDMLCompiledOperator, NULL,
 };
 
 static const struct com_class compiled_operator_class = { "IDMLCompiledOperator", compiled_operator_iids,
-                                                          compiled_operator_destroy, NULL };
+                                                          compiled_operator_destroy, NULL, dml_pageable_released };
 
 static COM_STRUCT(DML_BINDING_PROPERTIES)
     dml_compiled_operator_GetBindingProperties(IDMLCompiledOperator *iface COM_RESULT(DML_BINDING_PROPERTIES))
@@ -94,7 +100,9 @@ static void place_descriptors(struct dml_compiled_operator *op)
 
 static HRESULT compile_graph(struct dml_compiled_operator *op, struct graph *graph, char *error)
 {
-    HRESULT hr = dml_program_create(dml_parent(op), graph, op->what, op->id, &op->program, error);
+    struct dml_device *device = dml_parent(op);
+    const bool late = device->records_at_once && dml_compiled_volatile(op);
+    HRESULT hr = dml_program_create(device, graph, op->what, op->id, late, &op->program, error);
     if (SUCCEEDED(hr))
         place_descriptors(op);
     return hr;

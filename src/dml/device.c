@@ -80,8 +80,7 @@ HRESULT dml_device_create(ID3D12Device *parent, AnydmlDevice *d3d12, bool debug,
     device->d3d12 = d3d12;
     device->adapter = d3d12->lpVtbl->GetAdapterInfo(d3d12);
     device->threads = d3d12->lpVtbl->GetThreadCount(d3d12);
-    device->descriptor_bytes =
-        ID3D12Device_GetDescriptorHandleIncrementSize(parent, D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
+    device->records_at_once = d3d12->lpVtbl->RecordsAtOnce(d3d12);
     dml_rows_open(device);
     dml_trace_open(&device->trace);
     *out = device;

@@ -14,7 +14,7 @@ static bool compiles(struct dml_device *device, const DML_OPERATOR_DESC *op_desc
     if (SUCCEEDED(hr))
         hr = graph_from_operator(&graph, desc, DML_EXECUTION_FLAG_NONE, error);
     if (SUCCEEDED(hr)) {
-        hr = dml_program_create(device, &graph, NULL, 0, &program, error);
+        hr = dml_program_create(device, &graph, NULL, 0, false, &program, error);
         dml_program_destroy(device, &program);
         graph_finish(&graph);
     }

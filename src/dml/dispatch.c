@@ -145,12 +145,22 @@ static struct dml_range binding_range(const void *context, uint32_t descriptor)
 }
 
 /* Bindings that are known only now. */
-static HRESULT check_late(struct dml_dispatch *dispatch, const struct adapter_binding *bindings, char *message)
+static HRESULT check_late(struct dml_dispatch *dispatch, const struct adapter_binding *bindings,
+                          enum adapter_moment moment, char *message)
 {
     bool copies;
     if (dml_hazard_execution(dispatch->op, binding_range, bindings, &copies, message))
         return E_INVALIDARG;
-    if (!copies || SUCCEEDED(dml_dispatch_stage(&dispatch->base, binding_range, bindings)))
+    if (copies && moment == ADAPTER_MOMENT_REBOUND &&
+        !dml_staging_covers(atomic_load(&dispatch->staging), dispatch->op, binding_range, bindings)) {
+        snprintf(message, DML_ERROR_BYTES,
+                 "%s: an output is bound to the bytes of an input that is needed longer; the list was recorded without "
+                 "a copy of that input, and cannot be executed with these bindings",
+                 dispatch->op->what);
+        return E_INVALIDARG;
+    }
+    if (!copies || moment == ADAPTER_MOMENT_REBOUND ||
+        SUCCEEDED(dml_dispatch_stage(&dispatch->base, binding_range, bindings)))
         return S_OK;
     snprintf(message, DML_ERROR_BYTES, "%s: no memory for a copy of an input that an output overwrites",
              dispatch->op->what);
@@ -158,14 +168,16 @@ static HRESULT check_late(struct dml_dispatch *dispatch, const struct adapter_bi
 }
 
 static HRESULT dispatch_check(struct adapter_dispatch *base, const struct adapter_binding *bindings, uint32_t count,
-                              char *message)
+                              enum adapter_moment moment, char *message)
 {
     struct dml_dispatch *dispatch = dispatch_from(base);
     const struct dml_compiled_operator *op = dispatch->op;
+    const bool late = op && dml_compiled_volatile(op);
     struct dml_missing missing;
     bool lacks =
-        op ? dml_missing_execution(op, binding_bound, bindings, &missing)
-           : dml_missing_initialization(dispatch->targets, dispatch->target_count, binding_bound, bindings, &missing);
+        late && moment != ADAPTER_MOMENT_SUBMITTED ? false
+        : op                                       ? dml_missing_execution(op, binding_bound, bindings, &missing)
+             : dml_missing_initialization(dispatch->targets, dispatch->target_count, binding_bound, bindings, &missing);
     (void)count; /* that of RecordDispatch: the descriptors that the program has */
     if (lacks) {
         char text[DML_ERROR_BYTES];
@@ -175,7 +187,9 @@ static HRESULT dispatch_check(struct adapter_dispatch *base, const struct adapte
                  missing.descriptor);
         return E_INVALIDARG;
     }
-    HRESULT hr = op && dml_compiled_volatile(op) ? check_late(dispatch, bindings, message) : S_OK;
+    /* Before a submission, bindings that are not late were staged when they were recorded. */
+    HRESULT hr =
+        op && (late || moment == ADAPTER_MOMENT_RECORDED) ? check_late(dispatch, bindings, moment, message) : S_OK;
     if (FAILED(hr))
         return hr;
     if (op && !atomic_load(&op->pageable.base.refs) && !atomic_exchange(&dispatch->op->warned_released, true))
@@ -207,11 +221,18 @@ static uint64_t *host_tag(const struct dml_compiled_operator *op, void *persiste
     return (uint64_t *)((char *)persistent + op->program.persistent_bytes - DML_TAG_BYTES);
 }
 
-/* Initialisation is checked at execution, since it may be recorded in the same list. */
-static HRESULT check_initialized(struct dml_compiled_operator *op)
+/* Initialisation is checked at execution, since it may be recorded in the same list. Of commands that were recorded,
+ * the execution is not known. */
+static HRESULT check_initialized(struct dml_compiled_operator *op, bool recorded)
 {
     if (atomic_load(&op->initialized))
         return S_OK;
+    if (op->needs_initialization && recorded) {
+        if (!atomic_exchange(&op->warned, true))
+            dml_warn(dml_parent(op), op, "%s is recorded before its initialisation, which must be executed before it",
+                     op->what);
+        return S_OK;
+    }
     if (op->needs_initialization) {
         dml_device_remove_parent(dml_parent(op), op, E_INVALIDARG, "%s is executed before its initialisation",
                                  op->what);
@@ -232,7 +253,7 @@ static HRESULT run_operator(struct dml_dispatch *dispatch, const struct adapter_
                             union slot_scratch *scratch)
 {
     struct dml_compiled_operator *op = dispatch->op;
-    HRESULT hr = check_initialized(op);
+    HRESULT hr = check_initialized(op, false);
     if (FAILED(hr))
         return hr;
     void **inputs = &scratch[0].host, **outputs = inputs + op->input_count;
@@ -316,14 +337,16 @@ static HRESULT encode_operator(struct dml_dispatch *dispatch, const struct adapt
 {
     struct dml_compiled_operator *op = dispatch->op;
     union slot_scratch *outputs = scratch + op->input_count;
-    HRESULT hr = check_initialized(op);
+    HRESULT hr = check_initialized(op, encoder->recorded);
     if (FAILED(hr))
         return hr;
     device_slots(op->inputs, op->input_count, DML_EXPECT_BUFFER, bindings, scratch);
     device_slots(op->outputs, op->output_count, DML_EXPECT_BUFFER, bindings, outputs);
     const struct dml_staging *staging = atomic_load_explicit(&dispatch->staging, memory_order_acquire);
     if (staging)
-        dml_staging_encode(staging, &scratch[0].device, encoder);
+        hr = dml_staging_encode(staging, &scratch[0].device, encoder);
+    if (FAILED(hr))
+        return hr;
     struct dml_spirv_buffers buffers = { &scratch[0].device, &outputs[0].device,
                                          device_resource(bindings, op->temp_descriptor),
                                          device_resource(bindings, op->persistent_descriptor) };

@@ -46,7 +46,7 @@ struct dml_device {
     uint32_t threads;
     struct graph_store *store;     /* shared by compiled operators, also those of other devices */
     struct shader_choices choices; /* tuning results of the device (rows.c) */
-    uint32_t descriptor_bytes;     /* distance of two descriptor handles */
+    bool records_at_once;          /* AnydmlDevice's RecordsAtOnce */
     _Atomic(HRESULT) reason;       /* S_OK, or the reason of removal; set once */
     struct dml_trace trace;
 };
@@ -162,9 +162,9 @@ struct dml_program {
 };
 
 /* Optimises the graph and creates a program of it in *out, which is all zero. `name` is used in traces; NULL: the
- * program is not run, only checked for support. DXGI_ERROR_UNSUPPORTED: the adapter cannot run it. `error` has room for
- * DML_ERROR_BYTES. */
-HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const char *what, uint64_t id,
+ * program is not run, only checked for support. `late`: its addresses change after it was recorded.
+ * DXGI_ERROR_UNSUPPORTED: the adapter cannot run it. `error` has room for DML_ERROR_BYTES. */
+HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const char *what, uint64_t id, bool late,
                            struct dml_program *out, char *error);
 void dml_program_destroy(struct dml_device *device, struct dml_program *program);
 
@@ -198,6 +198,9 @@ struct dml_compiled_operator {
 };
 
 extern const IDMLCompiledOperatorVtbl dml_compiled_operator_vtbl;
+
+/* The application has released a dispatchable. */
+void dml_pageable_released(struct com_object *object);
 
 static inline bool dml_compiled_volatile(const struct dml_compiled_operator *op)
 {
@@ -265,10 +268,8 @@ struct dml_binding_table {
     struct com_object base;            /* IDMLBindingTable */
     struct dml_pageable *dispatchable; /* kept; NULL = empty. The fields below belong to it */
     unsigned generation;               /* of an initializer */
-    D3D12_CPU_DESCRIPTOR_HANDLE cpu;
-    D3D12_GPU_DESCRIPTOR_HANDLE gpu;
-    uint32_t descriptor_count;
-    struct anydml_buffer *buffers; /* per descriptor, as last bound */
+    struct anydml_descriptors range;   /* those that the dispatchable needs; owner: it */
+    struct anydml_buffer *buffers;     /* per descriptor, as last bound */
     struct dml_place *places;
     struct dml_recorded *recorded; /* objects for the application's command buffers */
 };
@@ -339,11 +340,14 @@ struct dml_staging;
  * may still use. E_OUTOFMEMORY. */
 HRESULT dml_staging_extend(_Atomic(struct dml_staging *) *staging, struct dml_compiled_operator *op,
                            dml_range_fn *range, const void *context);
+/* Whether all inputs that these bindings need are among those that are copied. */
+bool dml_staging_covers(const struct dml_staging *staging, const struct dml_compiled_operator *op, dml_range_fn *range,
+                        const void *context);
 void dml_staging_destroy(struct dml_device *device, struct dml_staging *staging);
 /* Copies the inputs and replaces their addresses by those of the copies. */
 void dml_staging_copy(const struct dml_staging *staging, void **inputs);
-void dml_staging_encode(const struct dml_staging *staging, struct adapter_binding *inputs,
-                        struct adapter_encoder *encoder);
+HRESULT dml_staging_encode(const struct dml_staging *staging, struct adapter_binding *inputs,
+                           struct adapter_encoder *encoder);
 
 /* ---- command_recorder.c, dispatch.c ---- */
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "foreign/foreign.h"
 #include "base/cpu.h"
 #include "graph/tuning/tuning.h"
 
@@ -32,14 +33,27 @@ static HRESULT arguments_check(ID3D12Device *parent, DML_CREATE_DEVICE_FLAGS fla
     return hr;
 }
 
-/* The private interface of this runtime's devices. */
+/* A device of another runtime. */
+static HRESULT other_open(ID3D12Device *parent, AnydmlDevice **out)
+{
+    char message[ADAPTER_MESSAGE_BYTES];
+    HRESULT hr = foreign_open(parent, out, message);
+    if (hr == E_NOINTERFACE) {
+        base_log(BASE_LOG_ERROR, "DMLCreateDevice: d3d12Device is a device of neither AnyDML's libd3d12.so nor "
+                                 "vkd3d-proton");
+        return DXGI_ERROR_UNSUPPORTED;
+    }
+    if (FAILED(hr))
+        base_log(BASE_LOG_ERROR, "DMLCreateDevice: %s", *message ? message : "no memory, or the driver refused");
+    return hr;
+}
+
+/* The private interface of this runtime's devices, or one over a device of another. */
 static HRESULT d3d12_open(ID3D12Device *parent, AnydmlDevice **out)
 {
     AnydmlDevice *d3d12 = NULL;
-    if (FAILED(ID3D12Device_QueryInterface(parent, &IID_AnydmlDevice, (void **)&d3d12))) {
-        base_log(BASE_LOG_ERROR, "DMLCreateDevice: d3d12Device is not a device of AnyDML's libd3d12.so");
-        return DXGI_ERROR_UNSUPPORTED;
-    }
+    if (FAILED(ID3D12Device_QueryInterface(parent, &IID_AnydmlDevice, (void **)&d3d12)) || !d3d12)
+        return other_open(parent, out);
     uint32_t version = d3d12->lpVtbl->GetVersion(d3d12);
     if (version != ANYDML_DEVICE_VERSION) {
         base_log(BASE_LOG_ERROR, "DMLCreateDevice: libd3d12.so has the private interface %u, libdirectml.so needs %u",
@@ -63,7 +77,7 @@ EXPORT HRESULT DMLCreateDevice1(ID3D12Device *parent, DML_CREATE_DEVICE_FLAGS fl
         hr = d3d12_open(parent, &d3d12);
     if (FAILED(hr))
         return hr;
-    if (FAILED(ID3D12Device_GetDeviceRemovedReason(parent)))
+    if (FAILED(d3d12->lpVtbl->GetRemovedReason(d3d12)))
         hr = DXGI_ERROR_DEVICE_REMOVED;
     else
         hr = dml_device_create(parent, d3d12, flags & DML_CREATE_DEVICE_FLAG_DEBUG, &device);

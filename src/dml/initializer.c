@@ -26,7 +26,7 @@ static const IID *const initializer_iids[] = {
 };
 
 static const struct com_class initializer_class = { "IDMLOperatorInitializer", initializer_iids, initializer_destroy,
-                                                    NULL };
+                                                    NULL, dml_pageable_released };
 
 static HRESULT targets_check(struct dml_device *device, const char *method, UINT count,
                              IDMLCompiledOperator *const *operators)
@@ -141,6 +141,7 @@ static HRESULT dml_initializer_Reset(IDMLOperatorInitializer *iface, UINT count,
         hr = initializer_set(device, initializer, method, count, operators);
     if (FAILED(hr))
         return hr;
+    device->d3d12->lpVtbl->ForgetOwner(device->d3d12, initializer);
     atomic_fetch_add(&initializer->generation, 1);
     if (atomic_load(&initializer->waiting))
         dml_warn(device, initializer,

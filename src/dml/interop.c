@@ -48,10 +48,10 @@ static HRESULT resolve(const struct dml_record *record, struct dml_recorded **ou
     const struct dml_compiled_operator *op = dml_as_compiled(record->dispatchable);
     const struct dml_binding_table *table = record->table;
     AnydmlDevice *d3d12 = record->device->d3d12;
-    *out = calloc(1, sizeof(**out) + table->descriptor_count * sizeof(*(*out)->bindings));
+    *out = calloc(1, sizeof(**out) + table->range.count * sizeof(*(*out)->bindings));
     if (!*out)
         return E_OUTOFMEMORY;
-    HRESULT hr = d3d12->lpVtbl->ResolveBindings(d3d12, table->gpu, table->descriptor_count,
+    HRESULT hr = d3d12->lpVtbl->ResolveBindings(d3d12, table->range.gpu, table->range.count,
                                                 op && dml_compiled_volatile(op) ? NULL : table->buffers,
                                                 (*out)->bindings, message);
     if (FAILED(hr)) {
@@ -66,7 +66,7 @@ static HRESULT find_or_add(const struct dml_record *record, struct dml_recorded 
 {
     struct dml_binding_table *table = record->table;
     struct dml_recorded *found = table->recorded;
-    while (found && !same_bindings(found, fresh, table->descriptor_count))
+    while (found && !same_bindings(found, fresh, table->range.count))
         found = found->next;
     HRESULT hr = found ? S_OK : dml_record_dispatch(record, &fresh->dispatch);
     if (found || FAILED(hr)) {
@@ -95,7 +95,7 @@ static HRESULT record_commands(const struct dml_record *record, void *commands, 
     if (FAILED(hr))
         return hr;
     return d3d12->lpVtbl->RecordCommands(d3d12, commands, recorded->dispatch, recorded->bindings,
-                                         record->table->descriptor_count, &recorded->commands, message);
+                                         record->table->range.count, &recorded->commands, message);
 }
 
 __attribute__((visibility("default"))) HRESULT AnydmlVulkanRecordDispatch(IDMLCommandRecorder *recorder,

@@ -88,13 +88,19 @@ static HRESULT compile_once(struct dml_device *device, struct dml_program *progr
     return hr;
 }
 
+/* The addresses of metacommands are part of their recording. */
+static uint32_t usable_capabilities(struct dml_device *device, bool late)
+{
+    return dml_shader_capabilities(device) & ~(late ? (uint32_t)SHADER_CAPABILITY_META : 0);
+}
+
 /* If a driver rejects a metacommand, all are disabled. That is known while the plan is made, before it has taken the
  * graph's constants. */
 static HRESULT compile(struct dml_device *device, struct dml_program *program, struct graph *graph,
-                       struct graph_options *options, bool run, char *error)
+                       struct graph_options *options, bool late, bool run, char *error)
 {
     HRESULT hr = compile_once(device, program, graph, options, run, error);
-    const uint32_t capabilities = dml_shader_capabilities(device);
+    const uint32_t capabilities = usable_capabilities(device, late);
     if (hr != DXGI_ERROR_UNSUPPORTED || program->plan || capabilities == options->shader_capabilities)
         return hr;
     dml_program_destroy(device, program);
@@ -114,14 +120,14 @@ static void log_program(const struct dml_program *program, const char *what, uin
              (unsigned long long)program->plan->temp_lower_bound);
 }
 
-HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const char *what, uint64_t id,
+HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const char *what, uint64_t id, bool late,
                            struct dml_program *out, char *error)
 {
     const bool host = device->adapter->kind == ADAPTER_HOST;
     struct dml_trace *trace = what ? &device->trace : NULL;
     struct graph_options options;
     graph_options_init(&options, host ? &graph_backend_host : &graph_backend_spirv, device->threads);
-    options.shader_capabilities = dml_shader_capabilities(device);
+    options.shader_capabilities = usable_capabilities(device, late);
     options.multiprocessors = device->adapter->multiprocessors;
     options.store = device->store;
     options.tuning = host ? graph_tuning_get(options.threads) : NULL;
@@ -138,7 +144,7 @@ HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const
     uint64_t rewritten = base_now_ns();
     dml_trace_graph(trace, what, id, "after passes", graph);
     if (SUCCEEDED(hr))
-        hr = compile(device, out, graph, &options, what != NULL, error);
+        hr = compile(device, out, graph, &options, late, what != NULL, error);
     if (SUCCEEDED(hr))
         dml_trace_plan(trace, what, id, out->plan);
     if (SUCCEEDED(hr) && what)

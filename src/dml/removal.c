@@ -15,7 +15,7 @@ HRESULT dml_device_reason(struct dml_device *device)
     HRESULT reason = atomic_load(&device->reason);
     if (reason != S_OK)
         return reason;
-    HRESULT parent = ID3D12Device_GetDeviceRemovedReason(device->parent);
+    HRESULT parent = device->d3d12->lpVtbl->GetRemovedReason(device->d3d12);
     if (SUCCEEDED(parent))
         return S_OK;
     set_reason(device, parent);

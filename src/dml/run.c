@@ -379,5 +379,9 @@ AnydmlRunOperator(ID3D12CommandQueue *queue, IDMLCompiledOperator *iface, UINT i
         return hr;
     if (dml_device_removed(device))
         return DXGI_ERROR_DEVICE_REMOVED;
+    if (device->records_at_once)
+        return dml_fail(device, op, DXGI_ERROR_UNSUPPORTED,
+                        "%s: the device is not one of AnyDML's Direct3D 12: use IDMLCommandRecorder::RecordDispatch",
+                        method);
     return op->program.spirv ? run_on_device(op, queue, inputs, outputs) : run_on_host(op, inputs, outputs);
 }

@@ -13,7 +13,7 @@ struct binary {
 };
 
 static const struct binary shaders[SHADER_CODE_COUNT] = {
-#define SHADER(name, family, source, needs, defines) { name##_code, sizeof(name##_code), name##_words },
+#define SHADER(name, family, source, needs, defines) { name##_code, sizeof(name##_code) - 1, name##_words },
 #include "shaders/shaders.def"
 #undef SHADER
 };
@@ -22,7 +22,7 @@ static const struct binary shaders[SHADER_CODE_COUNT] = {
 static const struct binary word_shaders[SHADER_CODE_COUNT] = {
 #define WORDS_BASE(name)                                                                                               \
     {                                                                                                                  \
-        name##_words_code, sizeof(name##_words_code), name##_words_words                                               \
+        name##_words_code, sizeof(name##_words_code) - 1, name##_words_words                                           \
     }
 #define WORDS_INT64(name)           WORDS_BASE(name)
 #define WORDS_FLOAT64(name)         WORDS_BASE(name)

@@ -426,12 +426,13 @@ static uint64_t table_address(const struct dml_spirv *program, uint32_t base, co
     return binding->memory ? binding->memory->address + binding->offset : 0;
 }
 
-/* Zero where steps do not read. */
-static HRESULT fill_table(const struct dml_spirv *program, const struct dml_spirv_buffers *buffers, uint64_t *table)
+/* Zero where steps do not read, and in recorded commands what is bound later. */
+static HRESULT fill_table(const struct dml_spirv *program, const struct dml_spirv_buffers *buffers, bool recorded,
+                          uint64_t *table)
 {
     for (uint32_t i = 0; i < program->table_count; i++) {
         table[i] = program->used[i] ? table_address(program, i, buffers) : 0;
-        if (program->used[i] && !table[i])
+        if (program->used[i] && !table[i] && !recorded)
             return E_INVALIDARG;
     }
     return S_OK;
@@ -445,7 +446,7 @@ HRESULT dml_spirv_encode(const struct dml_spirv *program, const struct dml_spirv
         return S_OK;
     if (program->table_count > TABLE_FEW && !(table = malloc(program->table_count * sizeof(*table))))
         return E_OUTOFMEMORY;
-    HRESULT hr = fill_table(program, buffers, table);
+    HRESULT hr = fill_table(program, buffers, encoder->recorded, table);
     if (SUCCEEDED(hr))
         hr = encoder->run(encoder, program->sequence, table, tracer);
     if (table != few)

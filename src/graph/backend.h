@@ -15,6 +15,7 @@ enum graph_pass {
 #undef PASS
     GRAPH_PASS_COUNT
 };
+_Static_assert(GRAPH_PASS_COUNT <= 32, "one bit each");
 #define GRAPH_PASS_BIT(name) (UINT32_C(1) << GRAPH_PASS_##name)
 #define GRAPH_PASSES_ALL     UINT32_MAX
 

@@ -135,8 +135,9 @@ static struct base_hash host_pack_layout(const struct graph_step *step)
 
 const struct graph_backend graph_backend_host = {
     .name = "host",
-    .passes = GRAPH_PASSES_ALL & ~(GRAPH_PASS_BIT(filters) | /* kernels pack filters */
-                                   GRAPH_PASS_BIT(fuse_upsampling) | GRAPH_PASS_BIT(levels)),
+    .passes =
+        GRAPH_PASSES_ALL & ~(GRAPH_PASS_BIT(filters) | /* kernels pack filters */
+                             GRAPH_PASS_BIT(transposed) | GRAPH_PASS_BIT(fuse_upsampling) | GRAPH_PASS_BIT(levels)),
     .alignment = 256,
     .merged_rows = 64,
     .derives = true,

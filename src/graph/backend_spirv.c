@@ -109,13 +109,14 @@ static struct base_hash spirv_pack_layout(const struct graph_step *step)
     struct {
         const struct shader_row *row;
         uint64_t bytes;
-        struct shader_identity shader;
+        struct shader_identity shaders[4];
         struct kern_view view;
     } layout;
     memset(&layout, 0, sizeof(layout));
     layout.row = work->row;
     layout.bytes = work->packed_bytes;
-    layout.shader = work->dispatches[0].shader;
+    for (uint32_t i = 0; i < work->dispatch_count && i < ARRAY_SIZE(layout.shaders); i++)
+        layout.shaders[i] = work->dispatches[i].shader;
     layout.view.type = view->type;
     layout.view.rank = view->rank;
     layout.view.offset = view->offset;
@@ -134,8 +135,8 @@ const struct graph_backend graph_backend_spirv = {
               GRAPH_PASS_BIT(shapes) | GRAPH_PASS_BIT(norms) | GRAPH_PASS_BIT(fuse_activation) |
               GRAPH_PASS_BIT(fuse_map) | GRAPH_PASS_BIT(fuse_norm) | GRAPH_PASS_BIT(sums) |
               GRAPH_PASS_BIT(fuse_attention) | GRAPH_PASS_BIT(merge_products) | GRAPH_PASS_BIT(weights) |
-              GRAPH_PASS_BIT(layout) | GRAPH_PASS_BIT(fuse_upsampling) | GRAPH_PASS_BIT(filters) |
-              GRAPH_PASS_BIT(levels) | GRAPH_PASS_BIT(chains),
+              GRAPH_PASS_BIT(layout) | GRAPH_PASS_BIT(transposed) | GRAPH_PASS_BIT(fuse_upsampling) |
+              GRAPH_PASS_BIT(filters) | GRAPH_PASS_BIT(levels) | GRAPH_PASS_BIT(chains),
     .alignment = 256,
     .norms_last = true,
     .merged_rows = 1024, /* larger ones have enough tiles to fill a device */

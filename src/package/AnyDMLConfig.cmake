@@ -5,7 +5,7 @@ pkg_check_modules(AnyDML_DirectX REQUIRED IMPORTED_TARGET DirectX-Headers)
 
 get_filename_component(AnyDML_LIBDIR "${CMAKE_CURRENT_LIST_DIR}/../.." ABSOLUTE)
 find_path(AnyDML_INCLUDE_DIR DirectML.h
-  HINTS "${AnyDML_LIBDIR}/../include" "${AnyDML_LIBDIR}/../../include" NO_DEFAULT_PATH)
+  HINTS "${AnyDML_LIBDIR}/../include/anydml" "${AnyDML_LIBDIR}/../../include/anydml" NO_DEFAULT_PATH)
 
 foreach(library dxcore d3d12 directml)
   if(NOT TARGET AnyDML::${library})

@@ -128,7 +128,13 @@ typedef void shader_write_fn(const struct kern_op *op, uint32_t index, const str
 typedef void shader_pack_fn(const struct kern_op *op, const void *source, void *packed);
 
 /* How a kernel takes part in chains: whose parameters say for what it waits (meta/shader_chain.c). */
-enum shader_chain_role { SHADER_CHAIN_NONE, SHADER_CHAIN_GEMM, SHADER_CHAIN_NORM, SHADER_CHAIN_ATTENTION };
+enum shader_chain_role {
+    SHADER_CHAIN_NONE,
+    SHADER_CHAIN_GEMM,
+    SHADER_CHAIN_CONV,
+    SHADER_CHAIN_NORM,
+    SHADER_CHAIN_ATTENTION
+};
 
 struct shader_row {
     const char *name;

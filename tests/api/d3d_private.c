@@ -21,10 +21,11 @@ static void probe_unref(struct adapter_dispatch *dispatch)
 }
 
 static HRESULT probe_check(struct adapter_dispatch *dispatch, const struct adapter_binding *bindings, uint32_t count,
-                           char *message)
+                           enum adapter_moment moment, char *message)
 {
     struct probe *probe = (struct probe *)dispatch;
     probe->checks++;
+    ok(moment == ADAPTER_MOMENT_SUBMITTED, "moment %d", (int)moment);
     ok(count == 3 && bindings[0].memory && bindings[1].memory && !bindings[2].memory, "bindings");
     snprintf(message, 512, "the probe refuses");
     return probe->check_answer;
@@ -94,6 +95,11 @@ static D3D12_GPU_DESCRIPTOR_HANDLE gpu_slot(struct setup *s, UINT index)
     return handle;
 }
 
+static struct anydml_descriptors range_at(struct setup *s, UINT index)
+{
+    return (struct anydml_descriptors){ cpu_slot(s, index), gpu_slot(s, index), 3, NULL };
+}
+
 static void bind(struct setup *s, UINT64 from_offset, UINT64 to_offset)
 {
     struct anydml_resource_info from, to;
@@ -103,30 +109,33 @@ static void bind(struct setup *s, UINT64 from_offset, UINT64 to_offset)
     struct anydml_buffer buffers[] = { { from.resource_id, from_offset, 16 },
                                        { to.resource_id, to_offset, 16 },
                                        { 0 } };
-    ok(s->private_device->lpVtbl->WriteDescriptors(s->private_device, cpu_slot(s, 2), 3, buffers), "write");
+    const struct anydml_descriptors range = range_at(s, 0);
+    char message[ADAPTER_MESSAGE_BYTES];
+    ok_hr(s->private_device->lpVtbl->WriteDescriptors(s->private_device, &range, 2, 3, buffers, message), S_OK);
 }
 
 static HRESULT record(struct setup *s)
 {
-    BOOL in_force = FALSE;
+    const struct anydml_descriptors range = range_at(s, 2);
+    struct anydml_recording recording = { 0 };
     return s->private_device->lpVtbl->RecordDispatch(s->private_device, (ID3D12CommandList *)s->q.list, &s->probe.base,
-                                                     gpu_slot(s, 2), 3, NULL, &in_force);
+                                                     &range, NULL, &recording);
 }
 
 /* A heap that is not set is reported; the slots are found all the same. A handle that leads nowhere is refused. */
 static void test_heap_not_in_force(void)
 {
     struct setup s = setup_create();
-    D3D12_GPU_DESCRIPTOR_HANDLE nowhere = { 4096 };
-    BOOL in_force = TRUE;
+    const struct anydml_descriptors range = range_at(&s, 2), nowhere = { { 4096 }, { 4096 }, 3, NULL };
+    struct anydml_recording recording = { 0 };
     AnydmlDevice *device = s.private_device;
     ID3D12CommandList *list = (ID3D12CommandList *)s.q.list;
-    ok_hr(device->lpVtbl->RecordDispatch(device, list, &s.probe.base, gpu_slot(&s, 2), 3, NULL, &in_force), S_OK);
-    ok(!in_force, "no heap is set");
-    ok_hr(device->lpVtbl->RecordDispatch(device, list, &s.probe.base, nowhere, 3, NULL, &in_force), E_INVALIDARG);
+    ok_hr(device->lpVtbl->RecordDispatch(device, list, &s.probe.base, &range, NULL, &recording), S_OK);
+    ok(recording.heap_not_set, "no heap is set");
+    ok_hr(device->lpVtbl->RecordDispatch(device, list, &s.probe.base, &nowhere, NULL, &recording), E_INVALIDARG);
     ID3D12GraphicsCommandList_SetDescriptorHeaps(s.q.list, 1, &s.heap);
-    ok_hr(device->lpVtbl->RecordDispatch(device, list, &s.probe.base, gpu_slot(&s, 2), 3, NULL, &in_force), S_OK);
-    ok(in_force, "the heap is set");
+    ok_hr(device->lpVtbl->RecordDispatch(device, list, &s.probe.base, &range, NULL, &recording), S_OK);
+    ok(!recording.heap_not_set, "the heap is set");
     ok_hr(ID3D12GraphicsCommandList_Close(s.q.list), S_OK);
     setup_destroy(&s);
 }
@@ -161,7 +170,8 @@ static void test_captured(void)
 {
     struct setup s = setup_create();
     struct anydml_resource_info from;
-    BOOL in_force = FALSE;
+    const struct anydml_descriptors range = range_at(&s, 2);
+    struct anydml_recording recording = { 0 };
     char bytes[64], got[64];
     for (int i = 0; i < 64; i++)
         bytes[i] = (char)i;
@@ -171,7 +181,7 @@ static void test_captured(void)
     for (UINT64 i = 0; i < 2; i++) {
         struct anydml_buffer buffers[3] = { { from.resource_id, 16 + 16 * i, 16 }, { 0 }, { 0 } };
         ok_hr(s.private_device->lpVtbl->RecordDispatch(s.private_device, (ID3D12CommandList *)s.q.list, &s.probe.base,
-                                                       gpu_slot(&s, 2), 3, buffers, &in_force),
+                                                       &range, buffers, &recording),
               S_OK);
         memset(buffers, 0xff, sizeof(buffers)); /* it has a copy */
         ok_hr(ID3D12GraphicsCommandList_Close(s.q.list), S_OK);
@@ -191,17 +201,20 @@ static void test_descriptors(void)
 {
     struct setup s = setup_create();
     const struct AnydmlDeviceVtbl *p = s.private_device->lpVtbl;
-    struct anydml_descriptors found;
     struct anydml_resource_info info;
     ok(p->GetVersion(s.private_device) == ANYDML_DEVICE_VERSION && p->GetThreadCount(s.private_device) >= 1, "version");
     ok(!strcmp(p->GetAdapterInfo(s.private_device)->ops->name, api_adapter()), "adapter");
-    ok(p->FindCpuDescriptors(s.private_device, cpu_slot(&s, 7), 1, &found) && found.index == 7 && found.shader_visible,
-       "find");
-    ok(!p->FindCpuDescriptors(s.private_device, cpu_slot(&s, 7), 2, &found), "beyond the end");
-    ok(p->FindGpuDescriptors(s.private_device, gpu_slot(&s, 0), 8, &found) && found.index == 0, "find");
-    ok(!p->FindGpuDescriptors(s.private_device, (D3D12_GPU_DESCRIPTOR_HANDLE){ 0 }, 1, &found), "NULL handle");
-    ok(!p->FindCpuDescriptors(s.private_device, (D3D12_CPU_DESCRIPTOR_HANDLE){ cpu_slot(&s, 1).ptr + 4 }, 1, &found),
-       "between two slots");
+    ok(!p->RecordsAtOnce(s.private_device) && p->GetRemovedReason(s.private_device) == S_OK, "a device of ours");
+    struct anydml_descriptors range = { cpu_slot(&s, 7), gpu_slot(&s, 7), 1, NULL };
+    ok(p->FindDescriptors(s.private_device, &range) == ANYDML_FOUND, "find");
+    range.count = 2;
+    ok(p->FindDescriptors(s.private_device, &range) == ANYDML_FOUND_NO_CPU, "beyond the end");
+    range = (struct anydml_descriptors){ cpu_slot(&s, 0), gpu_slot(&s, 0), 8, NULL };
+    ok(p->FindDescriptors(s.private_device, &range) == ANYDML_FOUND, "find");
+    range.gpu.ptr = 0;
+    ok(p->FindDescriptors(s.private_device, &range) == ANYDML_FOUND_NO_GPU, "NULL handle");
+    range = (struct anydml_descriptors){ { cpu_slot(&s, 1).ptr + 4 }, gpu_slot(&s, 1), 1, NULL };
+    ok(p->FindDescriptors(s.private_device, &range) == ANYDML_FOUND_NO_CPU, "between two slots");
     ok(!p->GetResourceInfo(s.private_device, (ID3D12Resource *)s.heap, &info), "a heap is no resource");
     p->PoisonCommandList(s.private_device, (ID3D12CommandList *)s.heap, E_FAIL);
     p->PoisonCommandList(s.private_device, (ID3D12CommandList *)s.q.list, E_OUTOFMEMORY);

@@ -7,6 +7,7 @@
 #include "kernels/core/number.h"
 #include "shaders/conv/shader_conv.h"
 #include "shaders/cuda/conv_pack_params.h"
+#include "shaders/cuda/gemm_meta_params.h"
 #include "shaders/meta/shader_meta.h"
 #include "shaders/shader.h"
 #include "unit/test.h"
@@ -27,7 +28,7 @@ struct model {
     void *y;
     uint16_t *scratch, *packed_w; /* NULL: there is none */
     uint32_t vector;              /* channels that the kernel stores at once */
-    bool gather;
+    bool gather, panels;          /* conv_large.cu's */
 };
 
 /* The tensor of an address as the model's places are encoded, or the scratch memory behind them. */
@@ -44,6 +45,16 @@ static uint64_t offset_of(u64 address)
 static bool is_scratch(const struct model *m, u64 address)
 {
     return tensor_of(address) == m->op->input_count + 1;
+}
+
+/* Element k of the depth for an output channel, in panels of 256 channels. */
+static double load_panel(const struct model *m, int64_t channel, uint32_t k)
+{
+    const int64_t steps = (m->p->k + GEMM_PACKED_K - 1) / GEMM_PACKED_K * (GEMM_PACKED_K / 16);
+    const int64_t step = channel / GEMM_PACKED_N * steps + k / 32 * 2 + k % 8 / 4;
+    const int64_t at = step * (GEMM_PACKED_BYTES / 2) + channel % GEMM_PACKED_N / 8 * 128 + k % 4 / 2 * 64 +
+                       channel % 8 * 8 + k % 32 / 8 * 2 + k % 2;
+    return kern_read_double(DML_TENSOR_DATA_TYPE_FLOAT16, m->packed_w, at);
 }
 
 static double load(const struct model *m, u64 address, int64_t at)
@@ -159,10 +170,11 @@ static double sum_of(const struct model *m, const int64_t *at, uint32_t group, i
         const int64_t from = (int64_t)group * p->x_group + at[0] * p->x_image + y * p->x_row + x * p->x_column;
         const int64_t w = m->gather ? c * p->w_channel + line * p->w_row + column * p->w_column : k;
         if (!m->gather && k % 8 == 0)
-            TEST_FOR(is_vector(m, p->x, from + c, 8) && is_vector(m, p->w, channel * p->w_out + w, 8) &&
+            TEST_FOR(is_vector(m, p->x, from + c, 8) && (m->panels || is_vector(m, p->w, channel * p->w_out + w, 8)) &&
                          p->x_channel == 1,
                      "vectors of X and W");
-        sum += load(m, p->x, from + c * p->x_channel) * load(m, p->w, channel * p->w_out + w);
+        sum += load(m, p->x, from + c * p->x_channel) *
+               (m->panels ? load_panel(m, channel, k) : load(m, p->w, channel * p->w_out + w));
     }
     return sum;
 }
@@ -214,9 +226,25 @@ static bool describe(const struct shader_work *work, struct model *m)
 {
     const uint32_t number = work->dispatches[work->dispatch_count - 1].shader.number;
     m->gather = number == SHADER_META_conv_gather;
-    m->vector = number == SHADER_META_conv_wgmma_64 || number == SHADER_META_conv_wgmma_128 ? 8 : 4;
+    m->panels = work->dispatches[work->dispatch_count - 1].shader.number == SHADER_META_conv_sum ||
+                (number >= SHADER_META_conv_large_64x128 && number <= SHADER_META_conv_large_256x64);
+    m->vector = m->panels || number == SHADER_META_conv_wgmma_64 || number == SHADER_META_conv_wgmma_128 ? 8 : 4;
     return m->vector == 8 || m->gather ||
            (number >= SHADER_META_conv_mma_128x64 && number <= SHADER_META_conv_mma_16x16);
+}
+
+/* Parts are in the scratch memory, and none is empty. */
+static void check_splits(const struct model *m, const struct shader_work *work)
+{
+    const struct conv_meta_params *p = m->p;
+    const uint64_t bytes = (uint64_t)p->splits * p->m * p->part_line * 4;
+    TEST_FOR(is_scratch(m, p->parts) && offset_of(p->parts) % 16 == 0 &&
+                 offset_of(p->parts) + bytes <= work->scratch_bytes,
+             "%u parts in %llu bytes", p->splits, (unsigned long long)work->scratch_bytes);
+    TEST_FOR(p->split_depth % GEMM_PACKED_K == 0 && (uint64_t)p->splits * p->split_depth >= p->k &&
+                 (uint64_t)(p->splits - 1) * p->split_depth < p->k && p->part_line % 8 == 0 && p->part_line >= p->n,
+             "%u parts of a depth of %u", p->splits, p->split_depth);
+    TEST_FOR(p->tiles % p->splits == 0 && p->tiles / p->splits % p->tiles_m == 0, "%u tiles", p->tiles);
 }
 
 static void run_dispatches(const struct shader_work *work, struct model *m)
@@ -233,7 +261,10 @@ static void run_dispatches(const struct shader_work *work, struct model *m)
             continue;
         }
         m->p = (const struct conv_meta_params *)words;
-        run_model(m);
+        if (m->p->parts && i + 1 < work->dispatch_count)
+            check_splits(m, work);
+        else
+            run_model(m);
     }
 }
 
@@ -277,11 +308,11 @@ static void make_case(struct check_rng *rng, uint32_t i, struct check_case *c, s
     }
 }
 
-/* The model's runs: with the best kernel, with the first one for vectors, with the first one that stores eight, and
- * with the one for single elements. */
+/* The model's runs: with the best kernel, with the first one for vectors, with the first one that stores eight, with
+ * the one for single elements, and with one for W in panels. */
 static uint32_t run_kernels(struct check_case *c, struct check_set *set, uint32_t i)
 {
-    static const uint32_t kernels[] = { 0, 1, 10, 7 };
+    static const uint32_t kernels[] = { 0, 1, 10, 7, 16 };
     struct check_buffer want, *got = &set->buffers[c->op.input_count];
     uint32_t ran = 0;
     REQUIRE(check_buffer_create(&want, &c->op.tensors[c->op.input_count]));
@@ -289,7 +320,7 @@ static uint32_t run_kernels(struct check_case *c, struct check_set *set, uint32_
     run_reference(&c->op, set, want.data);
     for (uint32_t k = 0; k < ARRAY_SIZE(kernels); k++) {
         shader_conv_meta_force(kernels[k]);
-        c->op.packed_input = (i + k) % 2 ? 2 : 0;
+        c->op.packed_input = (i + k) % 2 || kernels[k] == 16 ? 2 : 0;
         ran += run_case(c, set, got, &want);
     }
     check_buffer_destroy(&want);

@@ -173,7 +173,8 @@ void check_epilogue(struct check_rng *rng, struct check_case *c, const struct ke
     /* Two in a row; of numbers that are not negative, whose swish does not vanish. */
     if (map->inst[map->inst_count - 1].code != KERN_MAP_RELU || !check_chance(rng, 3))
         return;
-    map->inst[map->inst_count] = (struct kern_map_inst){ KERN_MAP_SWISH, f32, f32, { map->store[0] } };
+    const enum kern_map_code gate = check_chance(rng, 2) ? KERN_MAP_GELU : KERN_MAP_SWISH;
+    map->inst[map->inst_count] = (struct kern_map_inst){ (uint8_t)gate, f32, f32, { map->store[0] } };
     map->inst[map->inst_count++].imm[0].f32 = 1.5f;
     map->store[0]++;
 }

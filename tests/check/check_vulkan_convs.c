@@ -21,7 +21,7 @@ static const struct {
               { 2, 3, 75, 64, 1, 7, 2, 3, false },   { 3, 3, 40, 72, 1, 3, 1, 1, true },
               { 1, 5, 21, 24, 1, 5, 1, 2, false },   { 2, 32, 37, 3, 1, 3, 1, 1, false },
               { 1, 24, 66, 8, 1, 3, 1, 1, true },    { 2, 72, 7, 72, 72, 7, 1, 3, false },
-              { 1, 40, 15, 40, 40, 5, 2, 2, false } };
+              { 1, 40, 15, 40, 40, 5, 2, 2, false }, { 1, 136, 21, 264, 1, 3, 1, 1, false } };
 
 /* Number i of the list, with so many input channels; except for the types. */
 static void set_window(uint32_t i, uint32_t channels, DML_TENSOR_DATA_TYPE *types, struct check_case *out)

@@ -30,11 +30,12 @@ static void dispatch_ref(struct adapter_dispatch *base)
 }
 
 static HRESULT dispatch_check(struct adapter_dispatch *base, const struct adapter_binding *bindings, uint32_t count,
-                              char *message)
+                              enum adapter_moment moment, char *message)
 {
     (void)base;
     (void)bindings;
     (void)count;
+    (void)moment;
     (void)message;
     return S_OK;
 }
@@ -228,7 +229,8 @@ static void run_program(struct bench *bench, const struct kern_op *op, struct ch
     struct anydml_resource_info info;
     uint64_t at[KERN_TENSORS_MAX], bytes = 0, temp_bytes, persistent_bytes;
     uint32_t count = tensor_count(op);
-    BOOL in_force;
+    struct anydml_recording recording = { 0 };
+    char message[ADAPTER_MESSAGE_BYTES];
     dml_spirv_sizes(program, &temp_bytes, &persistent_bytes);
     for (uint32_t t = 0; t < tensor_count(op); t++) {
         at[t] = bytes + skew(&set->buffers[t]);
@@ -243,11 +245,12 @@ static void run_program(struct bench *bench, const struct kern_op *op, struct ch
     if (temp_bytes)
         slots[count++] = (struct anydml_buffer){ info.resource_id, bytes, temp_bytes };
     ID3D12GraphicsCommandList_SetDescriptorHeaps(bench->q.list, 1, &bench->heap);
-    need(bench->anydml->lpVtbl->WriteDescriptors(
-        bench->anydml, ID3D12DescriptorHeap_GetCPUDescriptorHandleForHeapStart(bench->heap), count, slots));
-    HRESULT hr = bench->anydml->lpVtbl->RecordDispatch(
-        bench->anydml, (ID3D12CommandList *)bench->q.list, &dispatch.base,
-        ID3D12DescriptorHeap_GetGPUDescriptorHandleForHeapStart(bench->heap), count, NULL, &in_force);
+    const struct anydml_descriptors range = { ID3D12DescriptorHeap_GetCPUDescriptorHandleForHeapStart(bench->heap),
+                                              ID3D12DescriptorHeap_GetGPUDescriptorHandleForHeapStart(bench->heap),
+                                              count, NULL };
+    need(SUCCEEDED(bench->anydml->lpVtbl->WriteDescriptors(bench->anydml, &range, 0, count, slots, message)));
+    HRESULT hr = bench->anydml->lpVtbl->RecordDispatch(bench->anydml, (ID3D12CommandList *)bench->q.list,
+                                                       &dispatch.base, &range, NULL, &recording);
     bench_ok(bench, hr == S_OK, "0x%08x", (unsigned)hr);
     api_queue_run(&bench->q);
     copy_back(bench, op, set, at);

@@ -107,7 +107,8 @@ void check_vulkan_coop(struct check_rng *rng, struct check_case *out)
     const uint32_t step = check_pick(rng, 3) ? 8 : 1, b = 1 + check_pick(rng, 2);
     const uint32_t most = check_pick(rng, 8) ? 150 : 600;
     const uint32_t m = (16 + check_pick(rng, most)) / step * step, n = (16 + check_pick(rng, most)) / step * step;
-    const uint32_t k = (16 + check_pick(rng, 600)) / step * step;
+    /* Some kernels take whole panels along K only. */
+    const uint32_t k = check_pick(rng, 3) ? (16 + check_pick(rng, 600)) / step * step : 128 * (1 + check_pick(rng, 6));
     *out = (struct check_case){ .op = { .kind = KERN_GEMM, .input_count = 2, .output_count = 1 } };
     out->op.u.gemm.alpha = check_pick(rng, 2) ? 1 : 0.5f;
     set_matrix(rng, &out->op.tensors[0], type, b, m, k, 3);

@@ -114,7 +114,8 @@ is run through the public interfaces with random sizes, strides, gaps, broadcast
 and compared with a reference in numpy (float64), PyTorch or ONNX that is independent of this library. Memory around and between
 the tensors' elements must stay untouched. ONNX's own node tests on the execution provider:
 [conformance-onnx.md](conformance-onnx.md); shaders that were compiled for other GPUs: [conformance-gpu.md](conformance-gpu.md);
-the libraries for Windows in Wine: [wine.md](wine.md#tests).
+the libraries for Windows in Wine: [wine.md](wine.md#tests). The stand-in is a Direct3D 12 device of another runtime, into whose
+command lists the operators are recorded ([interleave.md](interleave.md)).
 
 | device | date | seed | cases | operators | failed | unsupported | missing | seconds |
 |---|---|---|---|---|---|---|---|---|

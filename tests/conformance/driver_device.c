@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One device with its queue, list, descriptors and buffers, used for all requests. */
+/* One device with its queue, list, descriptors and buffers, used for all requests. With DRIVER_FOREIGN, it is the
+ * stand-in for a device of another runtime (tests/foreign). */
+#ifdef DRIVER_FOREIGN
+#include "foreign/calls.h"
+#include "foreign/standin.h"
+#endif
 #include "driver.h"
 
 #include <DirectMLGuids.h>
@@ -23,6 +28,7 @@ struct driver_device {
     IDMLDevice1 *dml;
     IDMLCommandRecorder *recorder;
     char name[256];
+    D3D12_COMMAND_LIST_TYPE type; /* of queue and list */
     bool is_host;
     uint64_t fence_value;
     uint32_t descriptor_step;
@@ -37,6 +43,7 @@ static void release(void *object)
         unknown->lpVtbl->Release(unknown);
 }
 
+#ifndef DRIVER_FOREIGN
 /* The adapter of that index, with a reference; NULL for none. */
 static IDXCoreAdapter *adapter_at(uint32_t index)
 {
@@ -59,9 +66,23 @@ static bool takes_host_memory(ID3D12Device *d3d)
     return SUCCEEDED(AnydmlCreateBufferFromMemory(d3d, probe, sizeof(probe), &IID_ID3D12Resource, NULL));
 }
 
+#endif
+
+#ifdef DRIVER_FOREIGN
+/* Lists of its kind "DIRECT" or "COMPUTE", which the adapter's name says. */
+static HRESULT create_d3d(struct driver_device *device, const char *name)
+{
+    device->type = strcmp(name, "compute") != 0 ? D3D12_COMMAND_LIST_TYPE_DIRECT : D3D12_COMMAND_LIST_TYPE_COMPUTE;
+    device->d3d = standin_create(&(struct standin_options){ .interop = 2 });
+    if (device->d3d)
+        snprintf(device->name, sizeof(device->name), "stand-in on %s", standin_name(device->d3d));
+    return device->d3d ? S_OK : DXGI_ERROR_UNSUPPORTED;
+}
+#else
 static HRESULT create_d3d(struct driver_device *device, const char *name)
 {
     const bool by_index = isdigit((unsigned char)*name);
+    device->type = D3D12_COMMAND_LIST_TYPE_COMPUTE;
     if (!by_index)
         setenv("ANYDML_ADAPTERS", name, 1);
     ID3D12Debug *debug = NULL;
@@ -83,10 +104,11 @@ static HRESULT create_d3d(struct driver_device *device, const char *name)
         device->messages = NULL;
     return hr;
 }
+#endif
 
 static HRESULT create_queue(struct driver_device *device)
 {
-    const D3D12_COMMAND_LIST_TYPE type = D3D12_COMMAND_LIST_TYPE_COMPUTE;
+    const D3D12_COMMAND_LIST_TYPE type = device->type;
     const D3D12_COMMAND_QUEUE_DESC queue = { .Type = type };
     const D3D12_DESCRIPTOR_HEAP_DESC heap = { D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV, DRIVER_DESCRIPTORS,
                                               D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE, 0 };

@@ -187,6 +187,16 @@ def regions(c):
                output_width=2, spatial_scale=0.75, coordinate_transformation_mode=mode)
     rois = np.array([[0, 1, 1, 6, 7], [1, 0, 2, 3, 3]], np.float32)
     c.case("MaxRoiPool", {"x": x, "r": rois}, pooled_shape=[2, 3], spatial_scale=1.0)
+    # Windows larger than the input by less than the stride: one, of what there is.
+    for op, sizes, kernel, strides, pads in itertools.product(("MaxPool", "AveragePool", "LpPool"), ((1, 3), (2, 5)), (3, 4),
+                                                              (2, 3), (0, 1)):
+        for options in ({}, {"ceil_mode": 1}, {"count_include_pad": 1}, {"ceil_mode": 1, "count_include_pad": 1}):
+            if sizes[0] + 2 * pads - kernel <= -strides or (op != "AveragePool" and len(options) > (op == "MaxPool")) or \
+                    (op == "MaxPool" and "count_include_pad" in options):
+                continue
+            for version in (18, 22) if op == "AveragePool" else (18,):
+                c.case(op, {"x": real(1, 2, *sizes)}, kinds=ALL, version=version, kernel_shape=[kernel, 2],
+                       strides=[strides, 1], pads=[pads, 0, pads, 0], **options)
     index = np.array([[[[1, 3], [9, 15]]]])
     c.case("MaxUnpool", {"x": real(1, 1, 2, 2), "i": index}, kinds=ALL, kernel_shape=[2, 2], strides=[2, 2])
     c.case("Col2Im", {"x": real(2, 3 * 6, 12), "c_image": np.array([5, 5]), "c_block": np.array([2, 3])}, kinds=ALL)

@@ -259,6 +259,28 @@ class Random(unittest.TestCase):
         self.assertLess(abs(x.max().item() - 4 / 3), 1e-5)
         self.assertEqual(sorted(torch.randperm(100, device=DEVICE).tolist()), list(range(100)))
 
+    def test_gamma_distributions(self):
+        """Means and variances within 6 standard errors, and how many are below the median."""
+        torch_directml.fallbacks(clear=True)
+        torch.manual_seed(0)
+        n = 100000
+        for alpha in (0.3, 1.0, 2.5, 90.0):
+            for dtype in (torch.float32, torch.float64):
+                x = torch._standard_gamma(torch.full((n,), alpha, dtype=dtype, device=DEVICE)).cpu().double()
+                self.assertGreater(x.min(), 0)
+                self.assertLess(abs(x.mean().item() / alpha - 1), 6 / (alpha * n) ** 0.5)
+                self.assertLess(abs(x.var().item() / alpha - 1), 6 * ((6 / alpha + 2) / n) ** 0.5)
+                at_most = torch.special.gammainc(torch.tensor(alpha).double(), torch.tensor(0.8 * alpha).double()).item()
+                self.assertLess(abs((x <= 0.8 * alpha).double().mean().item() - at_most), 3 / n ** 0.5)
+        self.assertGreater(torch._standard_gamma(torch.full((99,), 1e-4, device=DEVICE)).min().item(), 0)
+        x = torch._sample_dirichlet(torch.tensor([0.5, 2, 7.5], device=DEVICE).expand(n, 3)).cpu().double()
+        self.assertLess((x.sum(1) - 1).abs().max().item(), 1e-6)
+        self.assertLess((x.mean(0) - torch.tensor([0.05, 0.2, 0.75]).double()).abs().max().item(), 6 * 0.14 / n ** 0.5)
+        generator = torch.Generator(device=DEVICE)
+        draws = [torch._standard_gamma(torch.ones(5, device=DEVICE), generator.manual_seed(2)) for _ in range(2)]
+        self.assertTrue(torch.equal(*draws))
+        self.assertEqual(torch_directml.fallbacks(clear=True), {})
+
 
 class Order(unittest.TestCase):
     def test_streams_and_events(self):

@@ -2,6 +2,7 @@
 """What torch itself and libraries expect of every device: the attributes of its module, parameters that stay the same when
 a module moves, checkpointing, errors where CUDA or the CPU has them, and memory that does not grow with the steps."""
 import copy
+import importlib.util
 import unittest
 
 import torch
@@ -318,6 +319,29 @@ class Native(unittest.TestCase):
             x >>= by
             y >>= times
             self.assertEqual((y.dtype, y.tolist()), (dtype, x.tolist()))
+
+
+@unittest.skipUnless(importlib.util.find_spec("torchvision"), "there is no torchvision")
+class Torchvision(unittest.TestCase):
+    def test_roi_align(self):
+        """Results and gradients for the input; regions outside of the image, smaller than a pixel, and none."""
+        import torchvision.ops
+        generator = torch.Generator().manual_seed(8)
+        for batch, channels, height, width, count in ((2, 3, 25, 19, 9), (1, 5, 7, 40, 4), (3, 2, 12, 12, 0)):
+            x = torch.randn(batch, channels, height, width, generator=generator)
+            corners = torch.rand(count, 2, 2, generator=generator).sort(1).values * torch.tensor([width, height]) * 1.4 - 4
+            image = torch.randint(0, batch, (count, 1), generator=generator)
+            for ratio, aligned, scale in ((-1, False, 1.0), (0, True, 0.5), (1, False, 0.25), (2, True, 1.0), (3, False, 0.5)):
+                rois, found = torch.cat([image.float(), corners.flatten(1) / scale], 1), []
+                for device, dtype in (("cpu", torch.float64), (DEVICE, torch.float32)):
+                    torch_directml.fallbacks(clear=True)
+                    own = x.to(device, dtype).detach().requires_grad_()
+                    y = torchvision.ops.roi_align(own, rois.to(device, dtype), (3, 5), scale, ratio, aligned)
+                    y.square().sum().backward()
+                    found.append((y.detach().cpu(), own.grad.cpu()))
+                self.assertEqual(torch_directml.fallbacks(), {})
+                for want, have in zip(*found):
+                    torch.testing.assert_close(have, want.float(), rtol=1e-4, atol=1e-5)
 
 
 class Counting(unittest.TestCase):

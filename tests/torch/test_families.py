@@ -88,9 +88,38 @@ class Complex(Families):
         y = torch.tensor([1e30 + 1e30j, 2e-30 - 1e-30j], dtype=torch.complex64)
         torch.testing.assert_close((y.to(DEVICE) / y.to(DEVICE)).cpu(), torch.ones(2, dtype=torch.complex64))
 
-    def test_other_types_fall_back(self):
+    def test_functions(self):
+        a, b, c, d = torch.randn(4, 3, 5, 7)
+
+        def one(op):
+            return lambda *t: op(torch.complex(t[0], t[1]))
+        for op in (torch.log, torch.sqrt, torch.sin, torch.cos, torch.tan, torch.sinh, torch.cosh, torch.tanh, torch.sigmoid,
+                   torch.rsqrt, torch.log2, torch.log10, lambda z: z ** 2, lambda z: z ** -3, lambda z: z ** 0.5,
+                   lambda z: z ** 1.7, lambda z: z ** (1 - 2j), lambda z: 2 ** z, torch.mean, lambda z: z.mean((0, 2), keepdim=True),
+                   lambda z: z.prod(1), lambda z: z[0, 0].prod(), lambda z: z.cumsum(2), lambda z: z.cumprod(1), torch.var,
+                   lambda z: z.std(1, correction=0), lambda z: torch.var_mean(z, (0, 1)), lambda z: torch.linalg.vector_norm(z, 3, 1),
+                   torch.linalg.vector_norm):
+            self.check(one(op), a, b, rtol=1e-5, whole=1e-6)
+            self.check(one(op), *torch.randn(2, 1, 2, 3))
+        for op in (torch.pow, lambda x, y: torch.lerp(x, y, 0.3), lambda x, y: torch.lerp(x, y, x),
+                   lambda x, y: torch.addcmul(x, x, y, value=2), lambda x, y: torch.addcdiv(x, x, y)):
+            self.check(lambda *t, op=op: op(torch.complex(t[0], t[1]), torch.complex(t[2], t[3])), a, b, c, d, rtol=1e-5, whole=1e-6)
+
+    def test_functions_on_axes(self):
+        """The sides of branch cuts, and zeros."""
+        x = torch.tensor([0, 1, -1, 1j, -1j, -4, complex(-4, -0.0), complex(9, -0.0), 80 + 1j, -80 + 1j], dtype=torch.complex64)
+        torch_directml.fallbacks(clear=True)
+        for function in (torch.log, torch.sqrt, torch.sin, torch.cosh, torch.tanh, torch.tan, torch.rsqrt):
+            got, want = function(x[1:].to(DEVICE)).cpu(), function(x[1:].to(torch.complex128)).to(torch.complex64)
+            torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-6)
+        self.assertEqual(x[:1].to(DEVICE).sqrt().tolist(), [0])
+        self.assertEqual([(x[:1].to(DEVICE) ** k).tolist() for k in (0, 1.5, 2)], [[1], [0], [0]])
+        self.assertTrue((x[:1].to(DEVICE) ** -1.5).isnan().all().item())
+        self.assertEqual(torch_directml.fallbacks(clear=True), {})
+
+    def test_other_functions_fall_back(self):
         x = torch.randn(5, dtype=torch.complex64)
-        torch.testing.assert_close(x.to(DEVICE).tanh().cpu(), x.tanh())
+        torch.testing.assert_close(x.to(DEVICE).asin().cpu(), x.asin())
 
 
 class Fourier(Families):

@@ -79,6 +79,17 @@ class Numbers(unittest.TestCase):
                         self.assertEqual(got.dtype, want.dtype, (dtype, number))
                         torch.testing.assert_close(got.cpu(), want)
 
+    def test_floor_division_in_place(self):
+        """Its overload has another name than the one that makes a new tensor."""
+        torch_directml.fallbacks(clear=True)
+        for dtype in (torch.int64, torch.float32):
+            x = torch.arange(-6, 6, device=DEVICE, dtype=dtype)
+            y = x.clone()
+            x //= 4
+            y.floor_divide_(torch.full((12,), 4, device=DEVICE))
+            self.assertEqual((x.tolist(), y.tolist()), ([i // 4 for i in range(-6, 6)],) * 2)
+        self.assertEqual(torch_directml.fallbacks(clear=True), {})
+
     def test_complex_numbers(self):
         x = torch.tensor([1.0, -2, 3])
         for number in (2j, torch.tensor(2j, dtype=torch.complex128), torch.tensor(2j), 2j):

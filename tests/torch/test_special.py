@@ -57,6 +57,24 @@ class Special(unittest.TestCase):
         self.check(torch.special.entr, x)
         self.check(torch.special.xlog1py, x, x.flip(0))
 
+    def test_polynomials(self):
+        """Of the device and of torch's CPU tensors that numbers become."""
+        x, n = torch.linspace(-0.9, 0.9, 21), torch.arange(7)
+        for name in ("chebyshev_polynomial_t", "chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v", "hermite_polynomial_h",
+                     "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p"):
+            function = getattr(torch.special, name)
+            for args in ((x[:, None], n), (x, 5), (0.3, n)):
+                with self.subTest(name, args=args):
+                    self.check(function, *args, rtol=1e-5, atol=1e-5)
+
+    def test_windows(self):
+        for size in (0, 1, 2, 9, 100):
+            for options in ({}, {"periodic": False}, {"periodic": True, "beta": 5.5}):
+                got = torch.kaiser_window(size, **options, device=DEVICE)
+                torch.testing.assert_close(got.cpu(), torch.kaiser_window(size, **options), rtol=2e-6, atol=1e-6)
+        got = torch.kaiser_window(9, dtype=torch.float64, device=DEVICE)
+        torch.testing.assert_close(got.cpu(), torch.kaiser_window(9, dtype=torch.float64))
+
     def test_small_tails(self):
         """Relative to each element: what is left of 1 - erf(x) has no digits."""
         for dtype, rtol, least in ((torch.float32, 1e-6, 1e-37), (torch.float16, 1e-3, 6e-5), (torch.bfloat16, 8e-3, 1e-37)):

@@ -3,6 +3,7 @@
 #include "graph_make.h"
 
 #include "base/half.h"
+#include "shaders/cuda/conv_meta_params.h"
 #include "shaders/cuda/gemm_meta_params.h"
 #include "shaders/cuda/norm_meta_params.h"
 #include "shaders/shader.h"
@@ -13,7 +14,7 @@
 #define WIDTH 256
 #define DEPTH 1024
 
-enum form { PLAIN, BESIDE, TO_OUTPUT, MANY_ROWS, TWO_CHAINS };
+enum form { PLAIN, BESIDE, TO_OUTPUT, MANY_ROWS, LARGE_RESULTS, TWO_CHAINS, CONVS };
 
 static float number(uint32_t seed, uint32_t i)
 {
@@ -77,9 +78,27 @@ static struct graph_operand add_chain(struct graph *graph, struct graph_operand 
     return add_product(graph, b, WIDTH, seed + 9, KERN_MAP_ADD, &n);
 }
 
+/* Between convolutions tensors become NHWC. */
+static void make_convs(struct graph *graph)
+{
+    const uint32_t *sizes = SIZES(1, 64, 14, 14);
+    graph_init(graph, 1, 1, 0);
+    struct graph_operand x = make_value(graph, GRAPH_INPUT, 0, F16, 4, sizes);
+    for (uint32_t i = 0; i < 4; i++) {
+        struct graph_operand w = half_constant(graph, 4, SIZES(64, 64, 3, 3), i, 0.1f);
+        struct graph_operand y = make_value(graph, i < 3 ? GRAPH_TEMP : GRAPH_OUTPUT, 0, F16, 4, sizes);
+        make_conv(graph, (struct graph_operand[]){ x, w }, 2, y, 1, 1, 1);
+        x = y;
+    }
+}
+
 static void make_net(struct graph *graph, enum form form)
 {
-    const uint32_t rows = form == MANY_ROWS ? 4000 : ROWS;
+    const uint32_t rows = form == MANY_ROWS ? 4000 : form == LARGE_RESULTS ? 10000 : ROWS;
+    if (form == CONVS) {
+        make_convs(graph);
+        return;
+    }
     graph_init(graph, 1, 1, 0);
     struct graph_operand x = make_value(graph, GRAPH_INPUT, 0, F16, 4, SIZES(1, 1, rows, WIDTH)), y = x;
     for (uint32_t i = 0; i < (form == TWO_CHAINS ? 2u : 1u); i++) {
@@ -141,6 +160,7 @@ static bool in_order(const struct graph_step *head)
     union {
         struct gemm_meta_params product;
         struct norm_meta_params norm;
+        struct conv_meta_params conv;
         uint32_t words[META_PARAMETERS_MAX / 4];
     } params;
     struct meta_turn turn, last = { 0 };
@@ -153,7 +173,9 @@ static bool in_order(const struct graph_step *head)
                                             &counters };
         memset(&params, 0, sizeof(params));
         shader_chain_write(&at, places, params.words);
-        turn = step->op.kind == KERN_NORM ? params.norm.turn : params.product.turn;
+        turn = step->op.kind == KERN_NORM   ? params.norm.turn
+               : step->op.kind == KERN_CONV ? params.conv.turn
+                                            : params.product.turn;
         if (step->turn != i || turn.count != groups || (i && turn.before != last.after) ||
             turn.after * sizeof(u32) >= head->zeroed_bytes || (i && turn.after <= last.after))
             return false;
@@ -189,7 +211,9 @@ int main(void)
     test_found(store, PLAIN, GRAPH_PASS_BIT(chains), "");
     test_found(store, BESIDE, 0, "4"); /* one product of both, of which the next one reads parts */
     test_found(store, TO_OUTPUT, 0, "3");
-    test_found(store, MANY_ROWS, 0, "");
+    test_found(store, MANY_ROWS, 0, "4");
+    test_found(store, LARGE_RESULTS, 0, "2");
+    test_found(store, CONVS, 0, "3"); /* the first one has a dispatch that packs its input */
     test_found(store, TWO_CHAINS, 0, "44");
     graph_store_destroy(store);
     return test_result();

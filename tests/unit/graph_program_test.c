@@ -114,6 +114,32 @@ static void check_power(float power, bool product)
         TEST_FOR(alike(y[i], pow(x[i], power)), "%g^%g: %g", x[i], power, y[i]);
 }
 
+/* |x| / divisor, and the opposite: a division by one leaves no instruction. */
+static void check_quotient(float divisor)
+{
+    const float x[] = { 0.0f, -0.0f, 1, -1.7f, 3e38f, 1e-45f, INFINITY, -INFINITY, NAN };
+    const uint32_t *sizes = SIZES(1, ARRAY_SIZE(x));
+    float y[ARRAY_SIZE(x)];
+    struct graph graph;
+    graph_init(&graph, 1, 1, 0);
+    struct graph_operand in = make_value(&graph, GRAPH_INPUT, 0, F32, 2, sizes);
+    struct graph_operand parts[2] = { make_value(&graph, GRAPH_TEMP, 0, F32, 2, sizes), number(&graph, divisor) };
+    struct graph_operand quotient = make_value(&graph, GRAPH_TEMP, 0, F32, 2, sizes);
+    make_map(&graph, KERN_MAP_ABS, &in, 1, parts[0], 0, 0);
+    make_map(&graph, KERN_MAP_DIV, parts, 2, quotient, 0, 0);
+    make_map(&graph, KERN_MAP_NEG, &quotient, 1, make_value(&graph, GRAPH_OUTPUT, 0, F32, 2, sizes), 0, 0);
+    struct graph_options options = make_options(0);
+    HRESULT hr = graph_run_passes(&graph, &options);
+    char *text = graph_print(&graph);
+    TEST_FOR(text && !strstr(text, "MULADD(") == (divisor == 1) && !strstr(text, "DIV("), "%g: %s", divisor, text);
+    free(text);
+    struct make_run run = { { (void *)(uintptr_t)x }, { y } };
+    if (!make_run_graph(&graph, &options, hr, 0, &run))
+        return;
+    for (uint32_t i = 0; i < ARRAY_SIZE(x); i++)
+        TEST_FOR(alike(y[i], -fabs(x[i]) / divisor), "-|%g| / %g: %g", x[i], divisor, y[i]);
+}
+
 int main(void)
 {
     for (enum form form = 0; form < FORMS; form++)
@@ -124,5 +150,7 @@ int main(void)
     check_power(-1, true);
     check_power(0.5f, false);
     check_power(5, false);
+    check_quotient(1);
+    check_quotient(4);
     return test_result();
 }

@@ -185,7 +185,7 @@ int main(int argc, char **argv)
      * another order, images that are not repeated (graph_upsampling_test.c), and levels. */
     fired[GRAPH_PASS_weights] = fired[GRAPH_PASS_integer] = fired[GRAPH_PASS_requantize] = UINT32_MAX;
     fired[GRAPH_PASS_split_products] = fired[GRAPH_PASS_half] = fired[GRAPH_PASS_widen] = UINT32_MAX;
-    fired[GRAPH_PASS_sums] = UINT32_MAX;
+    fired[GRAPH_PASS_sums] = fired[GRAPH_PASS_transposed] = UINT32_MAX;
     fired[GRAPH_PASS_chains] = fired[GRAPH_PASS_filters] = fired[GRAPH_PASS_fuse_upsampling] =
         fired[GRAPH_PASS_levels] = UINT32_MAX;
     for (uint32_t i = 0; count >= 400 && i < GRAPH_PASS_COUNT; i++)

@@ -39,7 +39,12 @@ typedef int create_fn(pthread_t *, const pthread_attr_t *, void *(*)(void *), vo
 
 static atomic_int creations_left = INT32_MAX;
 
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__has_feature)
+#if __has_feature(memory_sanitizer)
+#define CHECKS_MEMORY /* and has a pthread_create of its own, too */
+#endif
+#endif
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__) && !defined(CHECKS_MEMORY)
 #include <dlfcn.h>
 __attribute__((visibility("default"))) int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                                                           void *(*start)(void *), void *argument)

@@ -318,6 +318,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, c
     VkResult result =
         ((PFN_vkCreateDevice)instance_proc(next.instance, "vkCreateDevice"))(physical, &inner, allocator, out);
     next.device = *out;
+    if (families_made_up() && result == VK_SUCCESS)
+        families_note_device(*out, info);
     return result;
 }
 

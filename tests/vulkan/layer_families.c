@@ -104,17 +104,36 @@ static VKAPI_ATTR void VKAPI_CALL get_families2(VkPhysicalDevice physical, uint3
         *count = LAYER_FAMILIES;
 }
 
-static VKAPI_ATTR void VKAPI_CALL get_queue(VkDevice device, uint32_t family, uint32_t index, VkQueue *out)
+static struct {
+    VkDevice device;
+    uint32_t families; /* a bit for each that it was made with */
+    struct made_up_queue queues[LAYER_FAMILIES][QUEUES];
+} devices[DEVICES];
+
+/* Under the lock. */
+static uint32_t device_at(VkDevice device)
 {
-    static struct {
-        VkDevice device;
-        struct made_up_queue queues[LAYER_FAMILIES][QUEUES];
-    } devices[DEVICES];
-    pthread_mutex_lock(&lock);
     uint32_t i = 0;
     while (i < DEVICES - 1 && devices[i].device && devices[i].device != device)
         i++;
     devices[i].device = device;
+    return i;
+}
+
+void families_note_device(VkDevice device, const VkDeviceCreateInfo *info)
+{
+    pthread_mutex_lock(&lock);
+    const uint32_t i = device_at(device);
+    devices[i].families = 0;
+    for (uint32_t k = 0; k < info->queueCreateInfoCount; k++)
+        devices[i].families |= 1u << info->pQueueCreateInfos[k].queueFamilyIndex;
+    pthread_mutex_unlock(&lock);
+}
+
+static VKAPI_ATTR void VKAPI_CALL get_queue(VkDevice device, uint32_t family, uint32_t index, VkQueue *out)
+{
+    pthread_mutex_lock(&lock);
+    const uint32_t i = device_at(device);
     struct made_up_queue *queue = &devices[i].queues[family][index];
     queue->dispatch = *(void **)device;
     queue->family = family;
@@ -144,7 +163,9 @@ VkResult families_create_buffer(VkDevice device, const VkBufferCreateInfo *info,
     uint32_t seen = 0;
     for (uint32_t i = 0; info->sharingMode == VK_SHARING_MODE_CONCURRENT && i < info->queueFamilyIndexCount; i++)
         seen |= 1u << info->pQueueFamilyIndices[i];
-    expect(seen == (1u << LAYER_FAMILIES) - 1, "a buffer is not for all families");
+    pthread_mutex_lock(&lock);
+    expect(seen == devices[device_at(device)].families, "a buffer is not for all families of the device");
+    pthread_mutex_unlock(&lock);
     inner.sharingMode = VK_SHARING_MODE_EXCLUSIVE;
     inner.queueFamilyIndexCount = 0;
     return NEXT(vkCreateBuffer)(device, &inner, allocator, out);

@@ -67,6 +67,7 @@ VkResult limits_create_buffer(VkDevice device, const VkBufferCreateInfo *info, c
 /* ---- layer_families.c ---- */
 
 bool families_made_up(void);
+void families_note_device(VkDevice device, const VkDeviceCreateInfo *info);
 PFN_vkVoidFunction families_find(const char *name);
 VkResult families_submit(VkQueue queue, uint32_t count, const VkSubmitInfo *infos, VkFence fence);
 VkResult families_create_pool(VkDevice device, const VkCommandPoolCreateInfo *info,

@@ -5,6 +5,8 @@
 #include "meta.h"
 #include "profiler.h"
 
+#include <mutex>
+
 #include <ATen/MemoryOverlap.h>
 #include <ATen/native/Resize.h>
 #include <torch/library.h>
@@ -325,15 +327,36 @@ bool moves(const c10::FunctionSchema &schema)
            schema.name() == "aten::clone";
 }
 
-// Operators that this package defines in its own namespace.
-bool is_own(const std::string &name)
+// Whether a row is of this namespace, which only names outside of aten have.
+bool is_of(const std::string &name, const std::string &space)
 {
-    return name.find("::") != std::string::npos;
+    size_t end = name.find("::");
+    return end == std::string::npos ? space == "aten" : name.substr(0, end) == space;
 }
+
+// An operator of a library that may be loaded later: its schema is known when it is called.
+class Late final : public c10::OperatorKernel
+{
+  public:
+    explicit Late(const aten_op *table_row) : row(table_row)
+    {
+    }
+
+    void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack)
+    {
+        std::call_once(once, [&] { made = std::make_unique<Operator>(row, Form::Functional, op.schema()); });
+        (*made)(op, keys, stack);
+    }
+
+  private:
+    const aten_op *row;
+    std::once_flag once;
+    std::unique_ptr<Operator> made;
+};
 
 void add(torch::Library &m, const aten_op *row, Form form, const std::string &name, const std::string &overload)
 {
-    auto op = c10::Dispatcher::singleton().findSchema({ is_own(name) ? name : "aten::" + name, overload });
+    auto op = c10::Dispatcher::singleton().findSchema({ is_of(name, "aten") ? "aten::" + name : name, overload });
     // A missing operator belongs to another version of torch. Composites of torch are differentiated through their
     // parts.
     if (!op || moves(op->schema()) || op->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd))
@@ -347,16 +370,24 @@ void add(torch::Library &m, const aten_op *row, Form form, const std::string &na
     m.impl(full.c_str(), direct ? std::move(*direct) : torch::CppFunction::makeFromBoxedFunctor(std::move(boxed)));
 }
 
+// That of the row, but floor_divide has floor_divide_.Tensor.
+std::string in_place_overload(const aten_op &row)
+{
+    std::string name = std::string("aten::") + row.name + "_", overload = row.overload;
+    bool known = c10::Dispatcher::singleton().findSchema({ name, overload }).has_value();
+    return known || !overload.empty() ? overload : "Tensor";
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 {
     for (uint32_t i = 0; const aten_op *row = aten_op_at(i); i++) {
         std::string name = row->name;
-        if (is_own(name))
+        if (!is_of(name, "aten"))
             continue;
         if (!row->no_functional)
             add(m, row, Form::Functional, name, row->overload);
         if (row->in_place)
-            add(m, row, Form::InPlace, name + "_", row->overload);
+            add(m, row, Form::InPlace, name + "_", in_place_overload(*row));
         if (row->out_overload)
             add(m, row, Form::Out, name, row->out_overload);
     }
@@ -373,8 +404,15 @@ TORCH_LIBRARY_FRAGMENT(torch_directml, m)
 TORCH_LIBRARY_IMPL(torch_directml, PrivateUse1, m)
 {
     for (uint32_t i = 0; const aten_op *row = aten_op_at(i); i++)
-        if (is_own(row->name))
+        if (is_of(row->name, "torch_directml"))
             add(m, row, Form::Functional, row->name, row->overload);
+}
+
+TORCH_LIBRARY_IMPL(torchvision, PrivateUse1, m)
+{
+    for (uint32_t i = 0; const aten_op *row = aten_op_at(i); i++)
+        if (is_of(row->name, "torchvision"))
+            m.impl(row->name, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Late>(row)));
 }
 
 } // namespace

@@ -22,6 +22,7 @@
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/result_type.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/special_i0.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor_split_native.h>
 #include <ATen/ops/where.h>
@@ -168,10 +169,8 @@ constexpr int64_t kDegreeMax = 1024; // bound of the loop in recurrence()
 
 Tensor recurrence(const Tensor &self, const Tensor &degree, const Tensor &first, Step (*step)(int64_t))
 {
-    at::ScalarType type = at::result_type(self, degree);
-    type = at::isIntegralType(type, true) ? c10::get_default_dtype_as_scalartype() : type;
-    auto both = at::broadcast_tensors({ self.to(type), degree });
-    Tensor x = both[0], n = both[1].to(type).trunc(), before = at::ones_like(x), here = first.to(type).expand_as(x);
+    auto both = at::broadcast_tensors({ self, degree });
+    Tensor x = both[0], n = both[1].trunc(), before = at::ones_like(x), here = first.expand_as(x);
     int64_t most = n.numel() ? static_cast<int64_t>(n.nan_to_num(0, 0, 0).max().item<double>()) : 0;
     TORCH_CHECK_NOT_IMPLEMENTED(most <= kDegreeMax, "polynomials of a degree above ", kDegreeMax,
                                 " are not implemented on dml, got ", most);
@@ -218,12 +217,46 @@ Step legendre(int64_t k)
     return { (2 * n + 1) / (n + 1), 0, n / (n + 1) };
 }
 
-// The polynomial of degree 1 is A x + B.
-template <int A, int B, Step (*step)(int64_t)> Tensor polynomial(const Tensor &x, const Tensor &n)
+// The polynomial of degree 1 is A x + B. Either argument may be a number, which torch passes as a tensor of the CPU.
+template <int A, int B, Step (*step)(int64_t)> Tensor polynomial(const Tensor &self, const Tensor &degree)
 {
-    at::ScalarType type =
-        at::isIntegralType(x.scalar_type(), true) ? c10::get_default_dtype_as_scalartype() : x.scalar_type();
-    return recurrence(x, n, x.to(type) * A + B, step);
+    at::ScalarType type = at::result_type(self, degree);
+    type = at::isIntegralType(type, true) ? c10::get_default_dtype_as_scalartype() : type;
+    c10::Device where = self.is_privateuseone() ? self.device() : degree.device();
+    Tensor x = self.to(where, type);
+    return recurrence(x, degree.to(where, type), x * A + B, step);
+}
+
+// ---- windows ----
+
+// The other windows are composed by torch. i0(beta sqrt(1 - x^2)) / i0(beta) with x from -1 to 1.
+Tensor kaiser_window(int64_t length, bool periodic, double beta, std::optional<at::ScalarType> type,
+                     std::optional<at::Layout> layout, std::optional<at::Device> device, std::optional<bool> pinned)
+{
+    TORCH_CHECK(length >= 0, "kaiser_window requires non-negative window_length, got window_length=", length);
+    auto options = at::TensorOptions().dtype(type).layout(layout).device(device).pinned_memory(pinned);
+    c10::ScalarType result = type.value_or(c10::get_default_dtype_as_scalartype());
+    TORCH_CHECK(at::isFloatingType(result), "kaiser_window expects floating point dtypes, got: ", options);
+    if (length <= 1)
+        return at::ones({ length }, options);
+    c10::ScalarType wide = result == at::kDouble ? at::kDouble : at::kFloat;
+    Tensor x = at::linspace(-1, 1, periodic ? length + 1 : length, options.dtype(wide)).narrow(0, 0, length);
+    Tensor y = at::special_i0((1 - x * x).clamp_min(0).sqrt() * beta) /
+               at::special_i0(at::full({}, beta, options.dtype(wide)));
+    return y.to(result);
+}
+
+Tensor kaiser_window_of_12(int64_t length, bool periodic, std::optional<at::ScalarType> type,
+                           std::optional<at::Layout> layout, std::optional<at::Device> device,
+                           std::optional<bool> pinned)
+{
+    return kaiser_window(length, periodic, 12, type, layout, device, pinned);
+}
+
+Tensor kaiser_window_periodic(int64_t length, std::optional<at::ScalarType> type, std::optional<at::Layout> layout,
+                              std::optional<at::Device> device, std::optional<bool> pinned)
+{
+    return kaiser_window(length, true, 12, type, layout, device, pinned);
 }
 
 // ---- histograms ----
@@ -336,6 +369,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
     m.impl("unique_consecutive", unique_consecutive);
     m.impl("histogram.bins_tensor", histogram);
     m.impl("histogram.bin_ct", histogram_count);
+    m.impl("kaiser_window", kaiser_window_periodic);
+    m.impl("kaiser_window.periodic", kaiser_window_of_12);
+    m.impl("kaiser_window.beta", kaiser_window);
     m.impl("special_chebyshev_polynomial_t", polynomial<1, 0, chebyshev>);
     m.impl("special_chebyshev_polynomial_u", polynomial<2, 0, chebyshev>);
     m.impl("special_chebyshev_polynomial_v", polynomial<2, -1, chebyshev>);

@@ -50,6 +50,8 @@ c10::IValue meta_argument(const c10::IValue &value)
 bool infer_like(const c10::OperatorHandle &op, torch::jit::Stack *out)
 {
     static const std::map<std::string, size_t> like = { { "aten::_logcumsumexp", 0 },
+                                                        { "aten::_sample_dirichlet", 0 },
+                                                        { "aten::_standard_gamma", 0 },
                                                         { "aten::fractional_max_pool3d_backward", 1 },
                                                         { "aten::multi_margin_loss_backward", 1 },
                                                         { "aten::multilabel_margin_loss_backward", 1 } };

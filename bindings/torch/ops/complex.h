@@ -16,6 +16,16 @@ struct aten_pair aten_pair_in(struct aten_graph *g, const struct aten_node *n, u
 /* Stores x as the node's result i, which is complex. */
 bool aten_pair_result(struct aten_graph *g, const struct aten_node *n, uint32_t i, struct aten_pair x);
 struct aten_pair aten_pair_multiply(struct aten_graph *g, struct aten_pair x, struct aten_pair y);
+struct aten_pair aten_pair_divide(struct aten_graph *g, struct aten_pair x, struct aten_pair y);
+/* The absolute value. Does not overflow unless the result does. */
+struct aten_value *aten_pair_size(struct aten_graph *g, struct aten_pair x);
+struct aten_pair aten_pair_polar(struct aten_graph *g, struct aten_value *radius, struct aten_value *angle);
+/* The type of the parts of the node's results or of its first argument. */
+int32_t aten_pair_type(const struct aten_node *n);
+/* The dimensions of argument 1 as a set of axes of x; all if it is absent, empty or no list of dimensions. */
+bool aten_pair_axes(struct aten_graph *g, const struct aten_node *n, struct aten_pair x, uint32_t *out);
+/* The sum over the axes, with the sizes of `out`. */
+struct aten_pair aten_pair_sum(struct aten_graph *g, struct aten_pair x, uint32_t axes, const struct aten_tensor *out);
 /* The imaginary part, or zeros if it is NULL. */
 struct aten_value *aten_pair_im(struct aten_graph *g, struct aten_pair x);
 

@@ -109,8 +109,7 @@ static struct aten_value *absolute(struct aten_graph *g, struct aten_value *x)
     return aten_apply(g, EW(ABS), x);
 }
 
-/* Does not overflow unless the result does. */
-static struct aten_value *size_of(struct aten_graph *g, struct aten_pair x)
+struct aten_value *aten_pair_size(struct aten_graph *g, struct aten_pair x)
 {
     struct aten_value *a = absolute(g, x.re), *b = x.im ? absolute(g, x.im) : NULL;
     if (!b)
@@ -128,7 +127,7 @@ static struct aten_value *size_of(struct aten_graph *g, struct aten_pair x)
     return aten_select(g, nan, aten_add(g, a, b), y);
 }
 
-static struct aten_pair divided(struct aten_graph *g, struct aten_pair x, struct aten_pair y)
+struct aten_pair aten_pair_divide(struct aten_graph *g, struct aten_pair x, struct aten_pair y)
 {
     if (!y.im)
         return (struct aten_pair){ aten_divide(g, x.re, y.re), x.im ? aten_divide(g, x.im, y.re) : NULL };
@@ -142,8 +141,7 @@ static struct aten_pair divided(struct aten_graph *g, struct aten_pair x, struct
     return (struct aten_pair){ aten_divide(g, z.re, square), aten_divide(g, z.im, square) };
 }
 
-/* The type of the parts of the results or of the first argument. */
-static int32_t part_of(const struct aten_node *n)
+int32_t aten_pair_type(const struct aten_node *n)
 {
     int32_t type = n->outputs[0].type;
     if (!aten_is_complex(type) && aten_is_tensor(n, 0) && aten_is_complex(n->args[0].values[0]->type))
@@ -153,7 +151,7 @@ static int32_t part_of(const struct aten_node *n)
 
 bool aten_build_complex_abs(struct aten_graph *g, const struct aten_node *n)
 {
-    return aten_result(g, n, 0, size_of(g, aten_pair_in(g, n, 0, part_of(n))));
+    return aten_result(g, n, 0, aten_pair_size(g, aten_pair_in(g, n, 0, aten_pair_type(n))));
 }
 
 /* angle(self), also of real tensors: 0 or pi; NaN is propagated. */
@@ -170,15 +168,15 @@ bool aten_build_angle(struct aten_graph *g, const struct aten_node *n)
 
 bool aten_build_complex_angle(struct aten_graph *g, const struct aten_node *n)
 {
-    struct aten_pair x = aten_pair_in(g, n, 0, part_of(n));
+    struct aten_pair x = aten_pair_in(g, n, 0, aten_pair_type(n));
     return aten_result(g, n, 0, aten_apply2(g, EW(ATAN_YX), x.im, x.re));
 }
 
 /* x / |x|; 0 at 0 */
 bool aten_build_complex_sgn(struct aten_graph *g, const struct aten_node *n)
 {
-    struct aten_pair x = aten_pair_in(g, n, 0, part_of(n));
-    struct aten_value *size = size_of(g, x);
+    struct aten_pair x = aten_pair_in(g, n, 0, aten_pair_type(n));
+    struct aten_value *size = aten_pair_size(g, x);
     if (!size)
         return false;
     struct aten_value *one = aten_scalar(g, size->type, 1), *zero = aten_scalar(g, size->type, 0);
@@ -189,7 +187,7 @@ bool aten_build_complex_sgn(struct aten_graph *g, const struct aten_node *n)
 /* neg(self), conj_physical(self): parameter 1 */
 bool aten_build_complex_sign(struct aten_graph *g, const struct aten_node *n)
 {
-    struct aten_pair x = aten_pair_in(g, n, 0, part_of(n));
+    struct aten_pair x = aten_pair_in(g, n, 0, aten_pair_type(n));
     return aten_pair_result(g, n, 0,
                             (struct aten_pair){ n->parameter ? x.re : aten_apply(g, EW(NEGATE), x.re),
                                                 aten_apply(g, EW(NEGATE), aten_pair_im(g, x)) });
@@ -197,11 +195,11 @@ bool aten_build_complex_sign(struct aten_graph *g, const struct aten_node *n)
 
 bool aten_build_complex_reciprocal(struct aten_graph *g, const struct aten_node *n)
 {
-    struct aten_pair one = { aten_scalar(g, part_of(n), 1), NULL };
-    return aten_pair_result(g, n, 0, divided(g, one, aten_pair_in(g, n, 0, part_of(n))));
+    struct aten_pair one = { aten_scalar(g, aten_pair_type(n), 1), NULL };
+    return aten_pair_result(g, n, 0, aten_pair_divide(g, one, aten_pair_in(g, n, 0, aten_pair_type(n))));
 }
 
-static struct aten_pair on_circle(struct aten_graph *g, struct aten_value *radius, struct aten_value *angle)
+struct aten_pair aten_pair_polar(struct aten_graph *g, struct aten_value *radius, struct aten_value *angle)
 {
     return (struct aten_pair){ aten_multiply(g, radius, aten_apply(g, EW(COS), angle)),
                                aten_multiply(g, radius, aten_apply(g, EW(SIN), angle)) };
@@ -209,14 +207,14 @@ static struct aten_pair on_circle(struct aten_graph *g, struct aten_value *radiu
 
 bool aten_build_complex_exp(struct aten_graph *g, const struct aten_node *n)
 {
-    struct aten_pair x = aten_pair_in(g, n, 0, part_of(n));
-    return aten_pair_result(g, n, 0, on_circle(g, aten_apply(g, EW(EXP), x.re), x.im));
+    struct aten_pair x = aten_pair_in(g, n, 0, aten_pair_type(n));
+    return aten_pair_result(g, n, 0, aten_pair_polar(g, aten_apply(g, EW(EXP), x.re), x.im));
 }
 
 /* complex(real, imag) */
 bool aten_build_complex(struct aten_graph *g, const struct aten_node *n)
 {
-    const int32_t part = part_of(n);
+    const int32_t part = aten_pair_type(n);
     for (uint32_t i = 0; i < 2; i++)
         if (aten_is_tensor(n, i) && n->args[i].values[0]->type != aten_part(n->outputs[0].type))
             return aten_fail(g, "both parts must be of the result's type");
@@ -226,14 +224,14 @@ bool aten_build_complex(struct aten_graph *g, const struct aten_node *n)
 /* polar(abs, angle) */
 bool aten_build_polar(struct aten_graph *g, const struct aten_node *n)
 {
-    const int32_t part = part_of(n);
-    return aten_pair_result(g, n, 0, on_circle(g, aten_in_as(g, n, 0, part), aten_in_as(g, n, 1, part)));
+    const int32_t part = aten_pair_type(n);
+    return aten_pair_result(g, n, 0, aten_pair_polar(g, aten_in_as(g, n, 0, part), aten_in_as(g, n, 1, part)));
 }
 
 /* add, sub(self, other, alpha): parameter 1 subtracts */
 bool aten_build_complex_add(struct aten_graph *g, const struct aten_node *n)
 {
-    const int32_t part = part_of(n);
+    const int32_t part = aten_pair_type(n);
     const double sign = n->parameter ? -1 : 1;
     struct aten_pair x = aten_pair_in(g, n, 0, part), y = aten_pair_in(g, n, 1, part);
     if (aten_given(n, 2) && !aten_is_number(g, n, 2, 1))
@@ -244,14 +242,14 @@ bool aten_build_complex_add(struct aten_graph *g, const struct aten_node *n)
 
 bool aten_build_complex_mul(struct aten_graph *g, const struct aten_node *n)
 {
-    const int32_t part = part_of(n);
+    const int32_t part = aten_pair_type(n);
     return aten_pair_result(g, n, 0, aten_pair_multiply(g, aten_pair_in(g, n, 0, part), aten_pair_in(g, n, 1, part)));
 }
 
 bool aten_build_complex_div(struct aten_graph *g, const struct aten_node *n)
 {
-    const int32_t part = part_of(n);
-    return aten_pair_result(g, n, 0, divided(g, aten_pair_in(g, n, 0, part), aten_pair_in(g, n, 1, part)));
+    const int32_t part = aten_pair_type(n);
+    return aten_pair_result(g, n, 0, aten_pair_divide(g, aten_pair_in(g, n, 0, part), aten_pair_in(g, n, 1, part)));
 }
 
 /* eq, ne(self, other): parameter 1 */
@@ -271,6 +269,22 @@ bool aten_build_complex_equal(struct aten_graph *g, const struct aten_node *n)
 
 /* ---- sums, matrix multiplication, copies ---- */
 
+bool aten_pair_axes(struct aten_graph *g, const struct aten_node *n, struct aten_pair x, uint32_t *out)
+{
+    /* Argument 1 is a type where there are no dimensions: sum(self, dtype). */
+    uint32_t count = 0, axis;
+    const int64_t *dims = aten_given(n, 1) && n->op->overload[0] ? aten_ints(g, n, 1, &count) : NULL;
+    *out = 0;
+    for (uint32_t i = 0; i < count && x.re; i++) {
+        if (!aten_axis(g, dims[i], x.re->rank, &axis))
+            return false;
+        *out |= UINT32_C(1) << axis;
+    }
+    if (!count && x.re)
+        *out = (UINT32_C(1) << x.re->rank) - 1;
+    return x.re && !g->failed;
+}
+
 static struct aten_value *summed(struct aten_graph *g, struct aten_value *x, uint32_t axes,
                                  const struct aten_tensor *out)
 {
@@ -280,28 +294,34 @@ static struct aten_value *summed(struct aten_graph *g, struct aten_value *x, uin
     return aten_reshape(g, x, out->rank, out->sizes);
 }
 
-/* sum(self), sum(self, dim, keepdim) */
+struct aten_pair aten_pair_sum(struct aten_graph *g, struct aten_pair x, uint32_t axes, const struct aten_tensor *out)
+{
+    return (struct aten_pair){ summed(g, x.re, axes, out), x.im ? summed(g, x.im, axes, out) : NULL };
+}
+
+/* sum(self), sum(self, dim, keepdim), mean likewise: parameter 0 or 1 */
 bool aten_build_complex_sum(struct aten_graph *g, const struct aten_node *n)
 {
-    struct aten_pair x = aten_pair_in(g, n, 0, part_of(n));
-    uint32_t count = 0, axes = 0, axis;
-    const int64_t *dims = aten_given(n, 1) && n->args[1].kind == ATEN_INTS ? aten_ints(g, n, 1, &count) : NULL;
-    for (uint32_t i = 0; i < count && x.re; i++) {
-        if (!aten_axis(g, dims[i], x.re->rank, &axis))
-            return false;
-        axes |= UINT32_C(1) << axis;
+    struct aten_pair x = aten_pair_in(g, n, 0, aten_pair_type(n));
+    uint32_t axes;
+    if (!aten_pair_axes(g, n, x, &axes))
+        return false;
+    int64_t count = 1;
+    for (uint32_t i = 0; i < x.re->rank; i++)
+        count *= axes >> i & 1 ? x.re->sizes[i] : 1;
+    x = aten_pair_sum(g, x, axes, &n->outputs[0]);
+    if (n->parameter) {
+        x.re = aten_divide(g, x.re, x.re ? aten_scalar(g, x.re->type, (double)count) : NULL);
+        x.im = x.im ? aten_divide(g, x.im, aten_scalar(g, x.im->type, (double)count)) : NULL;
     }
-    if (!count && x.re)
-        axes = (UINT32_C(1) << x.re->rank) - 1;
-    return aten_pair_result(g, n, 0,
-                            (struct aten_pair){ summed(g, x.re, axes, &n->outputs[0]),
-                                                x.im ? summed(g, x.im, axes, &n->outputs[0]) : NULL });
+    return aten_pair_result(g, n, 0, x);
 }
 
 /* mm, bmm(self, mat2) */
 bool aten_build_complex_mm(struct aten_graph *g, const struct aten_node *n)
 {
-    struct aten_pair x = aten_pair_in(g, n, 0, part_of(n)), y = aten_pair_in(g, n, 1, part_of(n)), z = { NULL, NULL };
+    struct aten_pair x = aten_pair_in(g, n, 0, aten_pair_type(n)), y = aten_pair_in(g, n, 1, aten_pair_type(n)),
+                     z = { NULL, NULL };
     if (!x.re || !y.re)
         return false;
     if (!aten_elements(x.re) || !aten_elements(y.re))
@@ -328,7 +348,7 @@ bool aten_build_complex_copy(struct aten_graph *g, const struct aten_node *n)
 /* where(condition, self, other); masked_fill(self, mask, value): parameter 1 */
 bool aten_build_complex_where(struct aten_graph *g, const struct aten_node *n)
 {
-    const int32_t part = part_of(n);
+    const int32_t part = aten_pair_type(n);
     const bool fill = n->parameter;
     struct aten_value *condition = aten_convert(g, aten_in(g, n, fill ? 1 : 0), ATEN_BOOLEAN);
     struct aten_pair x = aten_pair_in(g, n, fill ? 2 : 1, part), y = aten_pair_in(g, n, fill ? 0 : 2, part);

@@ -153,6 +153,75 @@ bool aten_build_geometric(struct aten_graph *g, const struct aten_node *n)
     return result(g, n, aten_apply2(g, EW(MAX), y, aten_scalar(g, in, 1)));
 }
 
+/* ---- gamma distributions ---- */
+
+/* Proposals for each number. At least 0.95 of them are accepted, so that 3 of 10^11 numbers are the most probable one
+ * instead. */
+#define ROUNDS 8
+
+static double least_of(int32_t type)
+{
+    return type == ATEN_FLOAT16 ? 0x1p-14 : type == ATEN_FLOAT64 ? 0x1p-1022 : 0x1p-126;
+}
+
+/* Row `row` of x of rank 2, as rank 1. */
+static struct aten_value *row_of(struct aten_graph *g, struct aten_value *x, int64_t row)
+{
+    return aten_squeeze(g, aten_slice(g, x, 0, row, 1, 1), 0);
+}
+
+/* Marsaglia and Tsang: d v with v = (1 + x / (3 sqrt(d)))^3, d = alpha - 1/3 and a normal x, accepted if
+ * log u < x^2 / 2 + d (1 - v + log v). Below 1, the variate of alpha + 1 times u^(1 / alpha). Of rank 1, as alpha. */
+static struct aten_value *gamma_of(struct aten_graph *g, const struct aten_node *n, struct aten_value *alpha)
+{
+    const int64_t count = alpha ? aten_elements(alpha) : 0, sizes[2] = { 3 * ROUNDS + 1, count };
+    if (!count)
+        return alpha;
+    struct aten_value *one = aten_scalar(g, alpha->type, 1);
+    struct aten_value *u = positive(g, n, alpha->type, sizes[0] * count);
+    u = aten_reshape(g, u, 2, sizes);
+    struct aten_value *x =
+        aten_apply(g, EW(SQRT), aten_scaled(g, aten_apply(g, EW(LOG), aten_slice(g, u, 0, 0, ROUNDS, 1)), -2, 0));
+    x = aten_multiply(g, x, aten_apply(g, EW(COS), aten_scaled(g, aten_slice(g, u, 0, ROUNDS, ROUNDS, 1), 2 * PI, 0)));
+    struct aten_value *chance = aten_apply(g, EW(LOG), aten_slice(g, u, 0, 2 * ROUNDS, ROUNDS, 1));
+    struct aten_value *small = aten_apply2(g, EW(LOGICAL_LESS_THAN), alpha, one);
+    struct aten_value *d = aten_scaled(g, aten_select(g, small, aten_scaled(g, alpha, 1, 1), alpha), 1, -1.0 / 3);
+    struct aten_value *wide_d = aten_unsqueeze(g, d, 0);
+    struct aten_value *root = aten_divide(g, x, aten_scaled(g, aten_apply(g, EW(SQRT), wide_d), 3, 0));
+    root = aten_scaled(g, root, 1, 1);
+    struct aten_value *v = aten_multiply(g, root, aten_multiply(g, root, root));
+    struct aten_value *bound = aten_add(g, aten_scaled(g, v, -1, 1), aten_apply(g, EW(LOG), v)); /* NaN below 0 */
+    bound = aten_add(g, aten_scaled(g, aten_multiply(g, x, x), 0.5, 0), aten_multiply(g, wide_d, bound));
+    struct aten_value *taken =
+        aten_apply2(g, EW(LOGICAL_AND), aten_apply2(g, EW(LOGICAL_LESS_THAN), chance, bound),
+                    aten_apply2(g, EW(LOGICAL_GREATER_THAN), root, aten_scalar(g, alpha->type, 0)));
+    struct aten_value *y = one;
+    for (int64_t i = ROUNDS; i-- > 0;)
+        y = aten_select(g, row_of(g, taken, i), row_of(g, v, i), y);
+    struct aten_value *less = aten_divide(g, aten_apply(g, EW(LOG), row_of(g, u, 3 * ROUNDS)), alpha);
+    y = aten_multiply(g, aten_multiply(g, d, y), aten_select(g, small, aten_apply(g, EW(EXP), less), one));
+    return aten_apply2(g, EW(MAX), y, aten_scalar(g, y ? y->type : ATEN_FLOAT32, least_of(n->outputs[0].type)));
+}
+
+/* _standard_gamma(self, generator) */
+bool aten_build_standard_gamma(struct aten_graph *g, const struct aten_node *n)
+{
+    struct aten_value *alpha = aten_in_as(g, n, 0, computed_in(n->outputs[0].type));
+    return result(g, n, gamma_of(g, n, aten_flat(g, alpha)));
+}
+
+/* _sample_dirichlet(self, generator): gamma variates divided by their sum */
+bool aten_build_sample_dirichlet(struct aten_graph *g, const struct aten_node *n)
+{
+    struct aten_value *alpha = aten_in_as(g, n, 0, computed_in(n->outputs[0].type));
+    struct aten_value *y = shaped(g, n, gamma_of(g, n, aten_flat(g, alpha)));
+    if (!y || !y->rank || !aten_elements(y))
+        return result(g, n, y && !y->rank ? aten_scalar(g, y->type, 1) : y);
+    y = aten_divide(g, y, aten_reduced(g, DML_REDUCE_FUNCTION_SUM, y, 1u << (y->rank - 1), y->type));
+    y = aten_apply2(g, EW(MAX), y, aten_scalar(g, y ? y->type : ATEN_FLOAT32, least_of(n->outputs[0].type)));
+    return aten_result(g, n, 0, y);
+}
+
 /* ---- integers ---- */
 
 /* The exponent of 2 up to which the type represents every integer. */

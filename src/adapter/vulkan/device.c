@@ -218,6 +218,7 @@ void vulkan_device_destroy(struct adapter_device *device)
         for (uint32_t role = 0; role < VULKAN_ROLES; role++)
             vk.vkDestroyCommandPool(device->handle, device->replays.pools[role], NULL);
         vulkan_own_destroy(device);
+        vulkan_slots_finish(device);
         vulkan_arena_finish(device);
         vk.vkDestroyPipelineLayout(device->handle, device->layout, NULL);
         vk.vkDestroyDescriptorSetLayout(device->handle, device->uniform, NULL);
@@ -231,6 +232,7 @@ void vulkan_device_destroy(struct adapter_device *device)
     base_condition_destroy(&device->pipelines.built);
     pthread_mutex_destroy(&device->own.lock);
     pthread_mutex_destroy(&device->arena.lock);
+    pthread_mutex_destroy(&device->slots.lock);
     pthread_mutex_destroy(&device->replays.lock);
     if (adopted)
         vulkan_loader_return();
@@ -243,6 +245,7 @@ HRESULT vulkan_device_start(struct adapter_device *device)
     vulkan_pipelines_start(device);
     pthread_mutex_init(&device->own.lock, NULL);
     pthread_mutex_init(&device->arena.lock, NULL);
+    pthread_mutex_init(&device->slots.lock, NULL);
     pthread_mutex_init(&device->replays.lock, NULL);
     for (uint32_t i = 0; i < VULKAN_ROLES * VULKAN_QUEUES_MAX; i++)
         pthread_mutex_init(&device->queues[i / VULKAN_QUEUES_MAX].slots[i % VULKAN_QUEUES_MAX].lock, NULL);

@@ -97,6 +97,14 @@ void vulkan_memory_explain(struct adapter_device *device, enum adapter_memory_ki
 
 /* ---- tables ---- */
 
+HRESULT vulkan_table_memory(struct adapter_device *device, uint64_t bytes, struct adapter_memory **out)
+{
+    HRESULT hr = create(device, VULKAN_MEMORY_TABLES, bytes, out);
+    if (FAILED(hr)) /* host-visible device memory is often small */
+        hr = create(device, ADAPTER_MEMORY_UPLOAD, bytes, out);
+    return hr;
+}
+
 static HRESULT table_memory(struct adapter_device *device, struct vulkan_tables *tables, uint64_t bytes)
 {
     while (tables->current < tables->count && tables->memories[tables->current]->size - tables->used < bytes) {
@@ -107,9 +115,7 @@ static HRESULT table_memory(struct adapter_device *device, struct vulkan_tables 
         return S_OK;
     if (!base_array_reserve((void **)&tables->memories, tables->count, &tables->capacity, sizeof(*tables->memories)))
         return E_OUTOFMEMORY;
-    HRESULT hr = create(device, VULKAN_MEMORY_TABLES, bytes, &tables->memories[tables->count]);
-    if (FAILED(hr)) /* host-visible device memory is often small */
-        hr = create(device, ADAPTER_MEMORY_UPLOAD, bytes, &tables->memories[tables->count]);
+    HRESULT hr = vulkan_table_memory(device, bytes, &tables->memories[tables->count]);
     tables->count += SUCCEEDED(hr);
     return hr;
 }

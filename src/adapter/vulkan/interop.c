@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects of the application (anydml_vulkan.h): its device with its queues, its buffers and memory; and memory that is
- * shared with other processes and interfaces. */
+/* Objects of the application (anydml_vulkan.h): its buffers and memory; and memory that is shared with other processes
+ * and interfaces. */
 #include "adapter/vulkan/sparse.h"
 
 #include <stdarg.h>
@@ -12,197 +12,13 @@
     16u /* DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: the alignment that shaders assume for bindings                         \
          */
 
-BASE_PRINTF(2, 3) static HRESULT invalid(char *message, const char *format, ...)
+HRESULT vulkan_invalid(char *message, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     vsnprintf(message, ADAPTER_MESSAGE_BYTES, format, args);
     va_end(args);
     return E_INVALIDARG;
-}
-
-/* ---- the device ---- */
-
-/* The features of one struct of the chain. Those that later became part of Vulkan12Features also occur separately. */
-static void add_features(const VkBaseInStructure *link, struct vulkan_features *out)
-{
-    const void *s = link;
-    switch ((int)link->sType) {
-    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2:
-        out->core = ((const VkPhysicalDeviceFeatures2 *)s)->features;
-        break;
-    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES:
-        out->v11 = *(const VkPhysicalDeviceVulkan11Features *)s;
-        break;
-    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES:
-        out->v12 = *(const VkPhysicalDeviceVulkan12Features *)s;
-        break;
-    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES:
-        out->v11.storageBuffer16BitAccess = ((const VkPhysicalDevice16BitStorageFeatures *)s)->storageBuffer16BitAccess;
-        break;
-    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES:
-        out->v12.storageBuffer8BitAccess = ((const VkPhysicalDevice8BitStorageFeatures *)s)->storageBuffer8BitAccess;
-        break;
-    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES:
-        out->v12.bufferDeviceAddress = ((const VkPhysicalDeviceBufferDeviceAddressFeatures *)s)->bufferDeviceAddress;
-        break;
-    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES:
-        out->v12.timelineSemaphore = ((const VkPhysicalDeviceTimelineSemaphoreFeatures *)s)->timelineSemaphore;
-        break;
-    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_UNIFORM_BUFFER_STANDARD_LAYOUT_FEATURES:
-        out->v12.uniformBufferStandardLayout =
-            ((const VkPhysicalDeviceUniformBufferStandardLayoutFeatures *)s)->uniformBufferStandardLayout;
-        break;
-    }
-}
-
-static struct vulkan_features enabled_features(const VkDeviceCreateInfo *info)
-{
-    struct vulkan_features features = { 0 };
-    if (info->pEnabledFeatures)
-        features.core = *info->pEnabledFeatures;
-    for (const VkBaseInStructure *link = info->pNext; link; link = link->pNext)
-        add_features(link, &features);
-    return features;
-}
-
-static bool enabled_extension(const VkDeviceCreateInfo *info, const char *name)
-{
-    for (uint32_t i = 0; i < info->enabledExtensionCount; i++)
-        if (!strcmp(info->ppEnabledExtensionNames[i], name))
-            return true;
-    return false;
-}
-
-/* The number of queues that the application created in a family, as vkGetDeviceQueue finds them. */
-static uint32_t queues_made(const VkDeviceCreateInfo *info, uint32_t family)
-{
-    for (uint32_t i = 0; i < info->queueCreateInfoCount; i++)
-        if (info->pQueueCreateInfos[i].queueFamilyIndex == family && !info->pQueueCreateInfos[i].flags)
-            return info->pQueueCreateInfos[i].queueCount;
-    return 0;
-}
-
-static HRESULT check_desc(const struct anydml_vulkan_device *desc, char *message)
-{
-    const char *null = !desc                               ? "desc"
-                       : !desc->GetInstanceProcAddr        ? "GetInstanceProcAddr"
-                       : !desc->Instance                   ? "Instance"
-                       : !desc->PhysicalDevice             ? "PhysicalDevice"
-                       : !desc->Device                     ? "Device"
-                       : !desc->CreateInfo                 ? "CreateInfo"
-                       : !desc->Queues && desc->QueueCount ? "Queues"
-                       : !desc->Lock && desc->Unlock       ? "Lock, but not Unlock,"
-                       : desc->Lock && !desc->Unlock       ? "Unlock, but not Lock,"
-                                                           : NULL;
-    if (null)
-        return invalid(message, "%s is NULL", null);
-    if (desc->ApiVersion < VK_API_VERSION_1_2)
-        return invalid(message, "ApiVersion is %u.%u: the instance must be of Vulkan 1.2 or newer",
-                       VK_API_VERSION_MAJOR(desc->ApiVersion), VK_API_VERSION_MINOR(desc->ApiVersion));
-    if (!desc->QueueCount || desc->QueueCount > VULKAN_QUEUES_MAX)
-        return invalid(message, "QueueCount is %u: must be 1 to %u", desc->QueueCount, VULKAN_QUEUES_MAX);
-    return S_OK;
-}
-
-/* Also the physical's fields of queues. */
-static HRESULT check_queues(const struct anydml_vulkan_device *desc, struct vulkan_physical *physical, char *message)
-{
-    VkQueueFamilyProperties families[32];
-    uint32_t count = ARRAY_SIZE(families), family = desc->QueueFamily;
-    vk.vkGetPhysicalDeviceQueueFamilyProperties(desc->PhysicalDevice, &count, families);
-    if (family >= count || !(families[family].queueFlags & VK_QUEUE_COMPUTE_BIT))
-        return invalid(message, "QueueFamily is %u: must be a family of PhysicalDevice with VK_QUEUE_COMPUTE_BIT",
-                       family);
-    const uint32_t made = queues_made(desc->CreateInfo, family);
-    for (uint32_t i = 0; i < desc->QueueCount; i++) {
-        bool known = false;
-        for (uint32_t k = 0; k < made && !known; k++) {
-            VkQueue queue = VK_NULL_HANDLE;
-            vk.vkGetDeviceQueue(desc->Device, family, k, &queue);
-            known = queue && queue == desc->Queues[i];
-        }
-        if (!known)
-            return invalid(message, "Queues[%u] is %p: must be one of the %u queues that CreateInfo makes of family %u",
-                           i, (void *)desc->Queues[i], made, family);
-    }
-    physical->families[VULKAN_ROLE_MAIN] =
-        (struct vulkan_family){ family, desc->QueueCount, families[family].timestampValidBits,
-                                (families[family].queueFlags & VK_QUEUE_SPARSE_BINDING_BIT) != 0 };
-    return S_OK;
-}
-
-static HRESULT describe_adopted(const struct anydml_vulkan_device *desc, struct vulkan_physical *physical,
-                                char *message)
-{
-    const struct vulkan_features features = enabled_features(desc->CreateInfo);
-    const char *lack = vulkan_physical_describe(desc->PhysicalDevice, &features, physical);
-    if (lack)
-        return invalid(message, "%s is missing: PhysicalDevice \"%s\" must have it, and CreateInfo enable it", lack,
-                       physical->properties.deviceName);
-    physical->budget = enabled_extension(desc->CreateInfo, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
-    physical->external_fd = enabled_extension(desc->CreateInfo, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
-    HRESULT hr = check_queues(desc, physical, message);
-    vulkan_sparse_check(physical);
-    return hr;
-}
-
-static struct adapter_device *device_new(void)
-{
-    struct adapter_device *device = calloc(1, sizeof(*device));
-    if (device)
-        device->adopted = calloc(1, sizeof(*device->adopted));
-    if (device && device->adopted)
-        return device;
-    free(device);
-    return NULL;
-}
-
-static HRESULT start_adopted(const struct anydml_vulkan_device *desc, struct adapter_device *device)
-{
-    device->physical = device->adopted;
-    device->handle = desc->Device;
-    device->queues[VULKAN_ROLE_MAIN].count = desc->QueueCount;
-    for (uint32_t i = 0; i < desc->QueueCount; i++) {
-        struct vulkan_queue_slot *slot = &device->queues[VULKAN_ROLE_MAIN].slots[i];
-        slot->handle = desc->Queues[i];
-        slot->enter = desc->Lock;
-        slot->leave = desc->Unlock;
-        slot->context = desc->Context;
-    }
-    HRESULT hr = vulkan_device_start(device);
-    if (FAILED(hr))
-        vulkan_device_destroy(device); /* which also returns the loader */
-    return hr;
-}
-
-static HRESULT vulkan_device_adopt(const struct anydml_vulkan_device *desc, struct adapter_info *out_info,
-                                   struct adapter_device **out, char *message)
-{
-    *out = NULL;
-    HRESULT hr = check_desc(desc, message);
-    if (FAILED(hr))
-        return hr;
-    struct adapter_device *device = device_new();
-    if (!device)
-        return E_OUTOFMEMORY;
-    hr = vulkan_loader_borrow(desc->GetInstanceProcAddr, desc->Instance, message);
-    const bool borrowed = SUCCEEDED(hr);
-    if (SUCCEEDED(hr))
-        hr = describe_adopted(desc, device->adopted, message);
-    if (FAILED(hr)) {
-        if (borrowed)
-            vulkan_loader_return();
-        free(device->adopted);
-        free(device);
-        return hr;
-    }
-    hr = start_adopted(desc, device);
-    if (FAILED(hr))
-        return hr;
-    vulkan_describe(device->physical, 0, out_info);
-    *out = device;
-    return S_OK;
 }
 
 /* ---- buffers and memory ---- */
@@ -244,11 +60,11 @@ static HRESULT find_address(struct adapter_device *device, struct foreign *forei
                                         .buffer = foreign->memory.buffer };
     const uint64_t start = vk.vkGetBufferDeviceAddress(device->handle, &where);
     if (!start)
-        return invalid(message, "the buffer does not have a device address");
+        return vulkan_invalid(message, "the buffer does not have a device address");
     foreign->memory.base.address = start + foreign->memory.offset;
     if (foreign->memory.base.address % BINDING_ALIGNMENT)
-        return invalid(message, "the device address 0x%llx is not a multiple of %u",
-                       (unsigned long long)foreign->memory.base.address, BINDING_ALIGNMENT);
+        return vulkan_invalid(message, "the device address 0x%llx is not a multiple of %u",
+                              (unsigned long long)foreign->memory.base.address, BINDING_ALIGNMENT);
     return S_OK;
 }
 
@@ -265,8 +81,9 @@ static HRESULT foreign_return(struct adapter_device *device, struct foreign *for
 static HRESULT check_range(uint64_t offset, uint64_t size, uint64_t whole, const char *what, char *message)
 {
     if (!size || size % 4 || offset % 4 || offset > whole || size > whole - offset)
-        return invalid(message, "Offset %llu and Size %llu: must be multiples of 4 and within the %llu bytes of %s",
-                       (unsigned long long)offset, (unsigned long long)size, (unsigned long long)whole, what);
+        return vulkan_invalid(message,
+                              "Offset %llu and Size %llu: must be multiples of 4 and within the %llu bytes of %s",
+                              (unsigned long long)offset, (unsigned long long)size, (unsigned long long)whole, what);
     return S_OK;
 }
 
@@ -275,7 +92,7 @@ static HRESULT vulkan_buffer_open(struct adapter_device *device, const struct an
 {
     VkMemoryRequirements needs;
     if (!buffer || !buffer->Buffer)
-        return invalid(message, "%s is NULL", buffer ? "Buffer" : "buffer");
+        return vulkan_invalid(message, "%s is NULL", buffer ? "Buffer" : "buffer");
     vk.vkGetBufferMemoryRequirements(device->handle, buffer->Buffer, &needs);
     HRESULT hr = check_range(buffer->Offset, buffer->Size, needs.size, "Buffer", message);
     if (FAILED(hr))
@@ -286,6 +103,22 @@ static HRESULT vulkan_buffer_open(struct adapter_device *device, const struct an
     foreign->memory.buffer = buffer->Buffer;
     foreign->memory.offset = buffer->Offset;
     return foreign_return(device, foreign, find_address(device, foreign, message), out);
+}
+
+static struct adapter_memory *vulkan_buffer_wrap(const struct anydml_vulkan_buffer *buffer)
+{
+    struct foreign *foreign = foreign_new(buffer->Size);
+    if (!foreign)
+        return NULL;
+    foreign->memory.buffer = buffer->Buffer;
+    foreign->memory.offset = buffer->Offset;
+    foreign->memory.base.address = buffer->Address;
+    return &foreign->memory.base;
+}
+
+static void vulkan_buffer_unwrap(struct adapter_memory *memory)
+{
+    free(container_of(vulkan_memory_from(memory), struct foreign, memory));
 }
 
 static struct anydml_vulkan_buffer vulkan_buffer_get(const struct adapter_binding *binding)
@@ -381,16 +214,17 @@ static HRESULT import_fd(struct adapter_device *device, struct foreign *foreign,
 static HRESULT check_memory(struct adapter_device *device, const struct anydml_vulkan_memory *memory, char *message)
 {
     if (!memory)
-        return invalid(message, "memory is NULL");
+        return vulkan_invalid(message, "memory is NULL");
     const uint32_t types = device->physical->memory.memoryTypeCount;
     if (memory->MemoryType >= types)
-        return invalid(message, "MemoryType is %u: the device has %u types", memory->MemoryType, types);
+        return vulkan_invalid(message, "MemoryType is %u: the device has %u types", memory->MemoryType, types);
     if (!memory->Memory && memory->HandleTypes != VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT)
-        return invalid(message, "HandleTypes is 0x%x: that of Fd must be VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT",
-                       memory->HandleTypes);
+        return vulkan_invalid(message,
+                              "HandleTypes is 0x%x: that of Fd must be VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT",
+                              memory->HandleTypes);
     if (memory->Dedicated && memory->Offset)
-        return invalid(message, "Offset is %llu: must be 0 in a dedicated allocation",
-                       (unsigned long long)memory->Offset);
+        return vulkan_invalid(message, "Offset is %llu: must be 0 in a dedicated allocation",
+                              (unsigned long long)memory->Offset);
     if (!memory->Memory && !(fd_features(device) & VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT))
         return cannot_share(device, "cannot import buffers", message);
     return check_range(memory->Offset, memory->Size, memory->AllocationSize, "the allocation", message);
@@ -404,10 +238,10 @@ static HRESULT open_memory(struct adapter_device *device, struct foreign *foreig
     if (FAILED(hr))
         return hr;
     if (!(needs.memoryTypeBits >> memory->MemoryType & 1))
-        return invalid(message, "MemoryType is %u: buffers are possible in those of mask 0x%x", memory->MemoryType,
-                       needs.memoryTypeBits);
+        return vulkan_invalid(message, "MemoryType is %u: buffers are possible in those of mask 0x%x",
+                              memory->MemoryType, needs.memoryTypeBits);
     if (memory->Offset % needs.alignment || memory->Offset + needs.size > memory->AllocationSize)
-        return invalid(
+        return vulkan_invalid(
             message, "Offset %llu: must be a multiple of %llu, and %llu bytes from there must be within the allocation",
             (unsigned long long)memory->Offset, (unsigned long long)needs.alignment, (unsigned long long)needs.size);
     if (!memory->Memory)
@@ -415,8 +249,8 @@ static HRESULT open_memory(struct adapter_device *device, struct foreign *foreig
     if (FAILED(hr))
         return hr == E_OUTOFMEMORY
                    ? hr
-                   : invalid(message, "Fd %d is not memory of %llu bytes and type %u of this device", memory->Fd,
-                             (unsigned long long)memory->AllocationSize, memory->MemoryType);
+                   : vulkan_invalid(message, "Fd %d is not memory of %llu bytes and type %u of this device", memory->Fd,
+                                    (unsigned long long)memory->AllocationSize, memory->MemoryType);
     return bind_at(device, foreign, memory->Memory ? memory->Memory : foreign->handle, memory->Offset, message);
 }
 
@@ -481,7 +315,7 @@ static HRESULT vulkan_memory_share(struct adapter_device *device, uint64_t size,
 {
     const VkExternalMemoryFeatureFlags features = fd_features(device);
     if (!size || size % 4)
-        return invalid(message, "size is %llu: must be a multiple of 4 and not 0", (unsigned long long)size);
+        return vulkan_invalid(message, "size is %llu: must be a multiple of 4 and not 0", (unsigned long long)size);
     if (!(features & VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT))
         return cannot_share(device, "cannot export buffers", message);
     struct foreign *foreign = foreign_new(size);
@@ -497,7 +331,7 @@ static HRESULT vulkan_memory_export(struct adapter_device *device, struct adapte
     struct vulkan_memory *base = vulkan_memory_from(memory);
     struct foreign *foreign = base->foreign ? container_of(base, struct foreign, memory) : NULL;
     if (!foreign || !foreign->exported.AllocationSize)
-        return invalid(message, "resource was not created by AnydmlVulkanCreateSharedBuffer");
+        return vulkan_invalid(message, "resource was not created by AnydmlVulkanCreateSharedBuffer");
     VkMemoryGetFdInfoKHR info = { .sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR,
                                   .memory = foreign->handle,
                                   .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT };
@@ -518,6 +352,8 @@ static bool vulkan_adopted(const struct adapter_device *device)
 const struct adapter_interop adapter_vulkan_interop = {
     .device_adopt = vulkan_device_adopt,
     .buffer_open = vulkan_buffer_open,
+    .buffer_wrap = vulkan_buffer_wrap,
+    .buffer_unwrap = vulkan_buffer_unwrap,
     .memory_open = vulkan_memory_open,
     .memory_share = vulkan_memory_share,
     .memory_export = vulkan_memory_export,
@@ -530,5 +366,6 @@ const struct adapter_interop adapter_vulkan_interop = {
     .queue_signal = vulkan_queue_signal,
     .adopted = vulkan_adopted,
     .record = vulkan_record,
+    .rebind = vulkan_rebind,
     .recorded_destroy = vulkan_recorded_destroy,
 };

@@ -158,7 +158,7 @@ static const char *missing(struct vulkan_physical *physical, const struct vulkan
 }
 
 /* As in ANYDML_VULKAN_CAPS; unset or empty: all. ANYDML_METACOMMANDS=0 removes one. */
-static uint32_t allowed_capabilities(void)
+uint32_t vulkan_capabilities_allowed(void)
 {
     const char *allowed = getenv("ANYDML_VULKAN_CAPS"), *metacommands = getenv("ANYDML_METACOMMANDS");
     uint32_t capabilities = UINT32_MAX;
@@ -233,13 +233,13 @@ const char *vulkan_physical_describe(VkPhysicalDevice handle, const struct vulka
         physical->capabilities |= SHADER_CAPABILITY_SHARED;
     if (vulkan_limits_wide(&physical->properties.limits))
         physical->capabilities |= SHADER_CAPABILITY_WIDE;
-    physical->capabilities &= allowed_capabilities();
+    physical->capabilities &= vulkan_capabilities_allowed();
     return lack;
 }
 
 /* Packed products are reported as accelerated, but wrong, on AMD's GPUs without instructions for them (GCN, RDNA 1 and
  * 2: llama.cpp#10710, ollama#13108) and on PowerVR DXT (llama.cpp#28502). Mesa's drivers are right on the same GPUs. */
-static bool trusts_dot_products(VkPhysicalDevice device)
+bool vulkan_trusts_dot_products(VkPhysicalDevice device)
 {
     VkPhysicalDeviceShaderIntegerDotProductProperties dots = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES,
@@ -250,7 +250,7 @@ static bool trusts_dot_products(VkPhysicalDevice device)
                                                .pNext = &driver };
     const char *allowed = getenv("ANYDML_VULKAN_CAPS");
     if (allowed && *allowed)
-        return true; /* allowed_capabilities decides */
+        return true; /* vulkan_capabilities_allowed decides */
     vk.vkGetPhysicalDeviceProperties2(device, &properties);
     /* Emulated packed products spill registers (check-radv shows it on GCN and RDNA 1). Software devices, which report
      * none accelerated, are for tests. */
@@ -267,7 +267,7 @@ static bool has_dot_products(VkPhysicalDevice device)
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,
     };
     VkPhysicalDeviceFeatures2 features = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &dots };
-    if (!has_extension(device, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME) || !trusts_dot_products(device))
+    if (!has_extension(device, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME) || !vulkan_trusts_dot_products(device))
         return false;
     vk.vkGetPhysicalDeviceFeatures2(device, &features);
     return dots.shaderIntegerDotProduct;
@@ -282,7 +282,7 @@ static uint32_t cooperative(VkPhysicalDevice handle)
     return vulkan_cooperative_find(get, instance, handle, extensions);
 }
 
-static uint32_t multiprocessors(VkPhysicalDevice handle)
+uint32_t vulkan_multiprocessors(VkPhysicalDevice handle)
 {
     VkPhysicalDeviceShaderSMBuiltinsPropertiesNV builtins = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV
@@ -307,12 +307,12 @@ static void add_physical(VkPhysicalDevice handle)
     }
     vulkan_sparse_check(physical);
     if (has_dot_products(handle))
-        physical->capabilities |= SHADER_CAPABILITY_DOT & allowed_capabilities();
+        physical->capabilities |= SHADER_CAPABILITY_DOT & vulkan_capabilities_allowed();
     if (physical->capabilities & SHADER_CAPABILITY_STORAGE)
-        physical->capabilities |= cooperative(handle) & allowed_capabilities();
+        physical->capabilities |= cooperative(handle) & vulkan_capabilities_allowed();
     if (has_extension(handle, VK_NVX_BINARY_IMPORT_EXTENSION_NAME)) {
-        physical->capabilities |= SHADER_CAPABILITY_META & allowed_capabilities();
-        physical->multiprocessors = multiprocessors(handle);
+        physical->capabilities |= SHADER_CAPABILITY_META & vulkan_capabilities_allowed();
+        physical->multiprocessors = vulkan_multiprocessors(handle);
     }
     physical->budget = has_extension(handle, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     physical->external_fd = has_extension(handle, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);

@@ -115,6 +115,11 @@ uint32_t vulkan_sequence_table_count(const struct adapter_sequence *sequence)
     return sequence->table_count;
 }
 
+bool vulkan_sequence_fixed(const struct adapter_sequence *sequence)
+{
+    return sequence->kernels;
+}
+
 uint64_t vulkan_sequence_ns(const struct adapter_sequence *sequence)
 {
     return atomic_load_explicit(&sequence->ns, memory_order_relaxed);

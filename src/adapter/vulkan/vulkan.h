@@ -5,14 +5,12 @@
 #ifndef ADAPTER_VULKAN_VULKAN_H
 #define ADAPTER_VULKAN_VULKAN_H
 
-#define VK_NO_PROTOTYPES
+#include "adapter/vulkan/physical.h"
 #include "base/hash.h"
 #include "base/os.h"
-#include "d3d12/interop/interop.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <vulkan/vulkan_core.h>
 
 #define VULKAN_ALIGNMENT  65536u
 #define VULKAN_QUEUES_MAX 4u  /* of a family */
@@ -28,135 +26,6 @@
 /* Kinds of memory: enum adapter_memory_kind, and tables of addresses. */
 #define VULKAN_MEMORY_TABLES (ADAPTER_MEMORY_READBACK + 1u)
 #define VULKAN_MEMORY_KINDS  (VULKAN_MEMORY_TABLES + 1u)
-
-/* ---- families.c ---- */
-
-/* Roles of queue families: all, for DIRECT queues; computing while others render, for COMPUTE queues; copying while
- * others compute, for COPY queues. */
-enum vulkan_role { VULKAN_ROLE_MAIN, VULKAN_ROLE_COMPUTE, VULKAN_ROLE_COPY, VULKAN_ROLES };
-
-struct vulkan_family {
-    uint32_t index, queues; /* queues 0: no family has the role, and MAIN's does the work */
-    uint32_t timestamp_bits;
-    bool sparse; /* its queues bind sparse memory */
-};
-
-/* From a device's table of families, each of which gets at most one role; false: none computes. */
-bool vulkan_families_choose(const VkQueueFamilyProperties *list, uint32_t count,
-                            struct vulkan_family out[VULKAN_ROLES]);
-
-/* ---- limits.c ---- */
-
-/* NULL, or the missing requirement of our shaders. */
-const char *vulkan_limits_lack(const VkPhysicalDeviceLimits *limits);
-/* SHADER_CAPABILITY_WIDE. */
-bool vulkan_limits_wide(const VkPhysicalDeviceLimits *limits);
-
-/* ---- loader.c ---- */
-
-struct vulkan_procs {
-#define VULKAN_GLOBAL(name)   PFN_##name name;
-#define VULKAN_INSTANCE(name) PFN_##name name;
-#include "adapter/vulkan/procs.def"
-#undef VULKAN_GLOBAL
-#undef VULKAN_INSTANCE
-};
-extern struct vulkan_procs vk;
-
-/* A suitable device. It never changes after enumeration, except for the handle. */
-struct vulkan_physical {
-    VkPhysicalDevice handle; /* valid after vulkan_physical_open */
-    uint8_t uuid[VK_UUID_SIZE], driver_uuid[VK_UUID_SIZE];
-    VkPhysicalDeviceProperties properties;
-    VkPhysicalDeviceMemoryProperties memory;
-    uint64_t allocation_bytes_max; /* of one VkDeviceMemory, */
-    uint64_t buffer_bytes_max;     /* of one VkBuffer; UINT64_MAX: not known, */
-    uint64_t sparse_bytes_max;     /* of a sparse one; 0: the device cannot bind sparse buffers */
-    struct vulkan_family families[VULKAN_ROLES];
-    uint32_t capabilities;    /* enum shader_capability */
-    uint32_t multiprocessors; /* 0: not known */
-    uint32_t floats;          /* enum vulkan_floats: the modes that shaders may request */
-    bool budget, external_fd; /* extensions */
-};
-
-/* Features that a device has, or has enabled. */
-struct vulkan_features {
-    VkPhysicalDeviceFeatures core;
-    VkPhysicalDeviceVulkan11Features v11;
-    VkPhysicalDeviceVulkan12Features v12;
-};
-
-/* Everything except the queues and extensions. `enabled` NULL: all supported features. NULL, or the missing
- * requirement. */
-const char *vulkan_physical_describe(VkPhysicalDevice handle, const struct vulkan_features *enabled,
-                                     struct vulkan_physical *physical);
-/* Another's instance may be used until the return, if it is of the loader that this process uses. */
-HRESULT vulkan_loader_borrow(PFN_vkGetInstanceProcAddr get, VkInstance theirs, char *message);
-void vulkan_loader_return(void);
-
-/* The process's suitable devices, enumerated once. The drivers are unloaded afterwards. */
-uint32_t vulkan_physicals(const struct vulkan_physical **out);
-/* Loads the drivers for the lifetime of the process: some cannot be unloaded after use. The handle of device `index`,
- * or VK_NULL_HANDLE if it disappeared. */
-VkPhysicalDevice vulkan_physical_open(uint32_t index);
-
-/* ---- report.c ---- */
-
-/* Lines of the log: before the loader makes an instance; each device, before it is judged; and each that is used. */
-void vulkan_report_loader(PFN_vkGetInstanceProcAddr get);
-void vulkan_report_found(VkPhysicalDevice handle);
-void vulkan_report_used(const struct vulkan_physical *physical);
-
-/* ---- cooperative.c ---- */
-
-/* Of VK_KHR_cooperative_matrix and VK_KHR_shader_bfloat16, which Debian 12's Vulkan headers do not have. */
-enum {
-    VULKAN_STRUCTURE_BFLOAT16_FEATURES = 1000141000,
-    VULKAN_STRUCTURE_MATRIX_FEATURES = 1000506000,
-    VULKAN_STRUCTURE_MATRIX_SHAPE = 1000506001,
-    VULKAN_COMPONENT_FLOAT16 = 0,
-    VULKAN_COMPONENT_FLOAT32 = 1,
-    VULKAN_COMPONENT_BFLOAT16 = 1000141000,
-    VULKAN_SCOPE_SUBGROUP = 3,
-};
-struct vulkan_matrix_features { /* VkPhysicalDeviceCooperativeMatrixFeaturesKHR */
-    uint32_t type;
-    void *next;
-    VkBool32 matrices, robust;
-};
-struct vulkan_bfloat16_features { /* VkPhysicalDeviceShaderBfloat16FeaturesKHR */
-    uint32_t type;
-    void *next;
-    VkBool32 values, dot_products, matrices;
-};
-struct vulkan_matrix_shape { /* VkCooperativeMatrixPropertiesKHR */
-    uint32_t type;
-    void *next;
-    uint32_t m, n, k, a, b, c, result;
-    VkBool32 saturates;
-    uint32_t scope;
-};
-typedef VkResult(VKAPI_PTR vulkan_get_matrix_shapes)(VkPhysicalDevice, uint32_t *, struct vulkan_matrix_shape *);
-
-/* SHADER_CAPABILITY_COOP and others, if the device has their extensions. */
-uint32_t vulkan_cooperative_find(PFN_vkGetInstanceProcAddr get, VkInstance instance, VkPhysicalDevice device,
-                                 uint32_t extensions);
-
-/* ---- floats.c ---- */
-
-/* Subnormal numbers preserved; FLOAT16 rounded to nearest even, with infinities and NaN. */
-enum vulkan_floats {
-    VULKAN_SUBNORMALS_32 = 1,
-    VULKAN_SUBNORMALS_64 = 2,
-    VULKAN_SUBNORMALS_16 = 4,
-    VULKAN_ROUNDED_16 = 8,
-};
-
-uint32_t vulkan_floats_kept(const VkPhysicalDeviceFloatControlsProperties *floats);
-/* Whether a device with these modes and this driver converts between FLOAT16 and FLOAT32 exactly. */
-bool vulkan_floats_convert(uint32_t kept, VkDriverId driver);
-/* The module with execution modes for its floating-point types; the caller frees it. NULL: out of memory. */
-uint32_t *vulkan_floats_keep(const uint32_t *spirv, size_t *bytes, uint32_t kept);
 
 /* ---- interop_semaphore.c: see d3d12/interop/interop.h ---- */
 
@@ -177,6 +46,8 @@ struct vulkan_queue_slot {
     anydml_vulkan_lock enter, leave; /* the application's, within the lock; NULL: the queue is ours */
     void *context;
 };
+
+#define VULKAN_SLOT_CLASSES 5u /* of sizes from ADAPTER_PARAMETERS_ALIGN on, each twice the one before */
 
 /* Command buffers of the adapter itself. */
 #define VULKAN_OWN_COMMANDS 3u
@@ -226,6 +97,16 @@ struct adapter_device {
         pthread_mutex_t lock; /* guards the pools, and the idle lists of all sequences */
         VkCommandPool pools[VULKAN_ROLES];
     } replays;
+    struct vulkan_slots {
+        pthread_mutex_t lock; /* guards all of it */
+        struct vulkan_slot *idle[VULKAN_SLOT_CLASSES];
+        struct vulkan_slot_chunk {
+            struct adapter_memory *memory;
+            uint64_t used; /* bytes */
+        } open[VULKAN_SLOT_CLASSES];
+        struct adapter_memory **memories; /* all chunks */
+        uint32_t memory_count, memory_capacity;
+    } slots;
     struct vulkan_physical *adopted; /* owned: the device is the application's, and this `physical`. Else NULL */
     struct vulkan_kernels {
         PFN_vkCreateCuModuleNVX create_module;
@@ -335,8 +216,14 @@ void vulkan_memory_destroy(struct adapter_device *device, struct adapter_memory 
 bool vulkan_memory_fits(struct adapter_device *device, uint32_t heap, uint64_t size);
 adapter_memory_explain vulkan_memory_explain;
 
+/* ---- adopt.c ---- */
+
+adapter_device_adopt vulkan_device_adopt;
+
 /* ---- interop.c ---- */
 
+/* E_INVALIDARG, with that message. */
+HRESULT vulkan_invalid(char *message, const char *format, ...) BASE_PRINTF(2, 3);
 void vulkan_foreign_destroy(struct adapter_device *device, struct vulkan_memory *memory);
 
 /* Tables of addresses, consecutive in memory that the host writes and the device reads. All zero: empty. */
@@ -365,6 +252,23 @@ HRESULT vulkan_table_take(struct adapter_device *device, struct vulkan_tables *t
 /* Releases all tables; the memory is kept. */
 void vulkan_tables_reset(struct vulkan_tables *tables);
 void vulkan_tables_finish(struct adapter_device *device, struct vulkan_tables *tables);
+
+/* Memory for them. */
+HRESULT vulkan_table_memory(struct adapter_device *device, uint64_t bytes, struct adapter_memory **out);
+
+/* ---- slots.c ---- */
+
+/* One table, for as long as its user likes. */
+struct vulkan_slot {
+    struct vulkan_table table;
+    uint32_t class, capacity;      /* addresses */
+    struct adapter_memory *memory; /* of a table that is larger than all classes */
+    struct vulkan_slot *next;
+};
+
+HRESULT vulkan_slot_take(struct adapter_device *device, uint32_t addresses, struct vulkan_slot **out);
+void vulkan_slot_release(struct adapter_device *device, struct vulkan_slot *slot);
+void vulkan_slots_finish(struct adapter_device *device);
 
 /* ---- own.c ---- */
 
@@ -414,6 +318,8 @@ bool vulkan_sequence_watched(const struct adapter_device *device, const struct a
 void vulkan_sequence_measured(struct adapter_sequence *sequence, const uint64_t *times_ns);
 uint32_t vulkan_sequence_step_count(const struct adapter_sequence *sequence);
 uint32_t vulkan_sequence_table_count(const struct adapter_sequence *sequence);
+/* Whether its addresses are part of the recording. */
+bool vulkan_sequence_fixed(const struct adapter_sequence *sequence);
 /* Assigns a replay with this table to the record; NULL: the sequence is so short that recording it each time is as
  * fast. */
 HRESULT vulkan_replay_acquire(struct adapter_device *device, struct adapter_sequence *sequence, const uint64_t *table,
@@ -546,6 +452,7 @@ HRESULT vulkan_dispatch_replay(struct adapter_device *device, struct vulkan_reco
 
 /* Of struct adapter_interop. */
 adapter_record vulkan_record;
+adapter_rebind vulkan_rebind;
 void vulkan_recorded_destroy(struct adapter_device *device, struct adapter_recorded *recorded);
 
 /* ---- pipeline.c ---- */

@@ -31,7 +31,8 @@ EXPORT HRESULT AnydmlVulkanCreateDevice(const struct anydml_vulkan_device *desc,
     if (!out)
         return refuse(E_INVALIDARG, "AnydmlVulkanCreateDevice", "out is NULL");
     *out = NULL;
-    HRESULT hr = adapter_vulkan_interop.device_adopt(desc, &info, &adapter, message);
+    HRESULT hr =
+        adapter_vulkan_interop.device_adopt(&(struct adapter_adoption){ .desc = desc }, &info, &adapter, message);
     if (FAILED(hr))
         return refuse(hr, "AnydmlVulkanCreateDevice", message);
     info.ops = &adapter_vulkan_ops;
@@ -210,11 +211,11 @@ HRESULT d3d_private_RecordCommands(PRIVATE, void *commands, struct adapter_dispa
                                    char *message)
 {
     struct d3d_device *device = ((struct d3d_tear_off *)iface)->device;
-    HRESULT hr = dispatch->ops->check(dispatch, bindings, count, message);
+    HRESULT hr = dispatch->ops->check(dispatch, bindings, count, ADAPTER_MOMENT_SUBMITTED, message);
     if (FAILED(hr))
         return hr;
     *message = 0;
-    return adapter_vulkan_interop.record(device->adapter, commands, dispatch, bindings, count, io);
+    return adapter_vulkan_interop.record(device->adapter, commands, false, dispatch, bindings, count, io);
 }
 
 void d3d_private_DestroyRecorded(PRIVATE, struct adapter_recorded *recorded)

@@ -18,6 +18,9 @@ typedef HRESULT graph_pass_fn(struct graph *graph, const struct graph_options *o
 #include "graph/passes/passes.def"
 #undef PASS
 
+/* Pass transposed replaces the op, if kernels accept the convolutions that it becomes. */
+bool graph_splits_transposed(const struct graph_op *op);
+
 /* ---- ranks of kernels (priority.c) ---- */
 
 /* From now on priorities are remembered, in graph->priorities: options stay the same until that is NULL again. */
@@ -35,5 +38,9 @@ bool graph_op_as_fast(const struct graph *graph, const struct graph_options *opt
 /* All inputs are constant, and they and the results small enough: the op runs before execution, where nothing else
  * writes the results (pass_fold_constants.c). */
 bool graph_op_foldable(const struct graph *graph, const struct graph_options *options, const struct graph_op *op);
+
+/* gather_rows.c: the gather at this position reads a table that an element-wise op makes: that op is applied to the
+ * rows that are read. false: not possible, or no gain. */
+bool graph_gather_rows(struct graph *graph, struct graph_uses *uses, const struct graph_options *options, uint32_t at);
 
 #endif

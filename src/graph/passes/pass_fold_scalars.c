@@ -147,6 +147,28 @@ static bool to_muladd(const struct graph_program *program, struct kern_map_inst 
     return true;
 }
 
+/* Later instructions read x instead of x * 1 + -0, unless nothing else is computed. */
+static bool skip_identity(struct graph_program *program, uint32_t at)
+{
+    const struct kern_map_inst *inst = &program->map.inst[at];
+    const uint32_t reg = program->input_count + at;
+    if (inst->type != F32 || inst->to_type != F32 || inst->code != KERN_MAP_MULADD || inst->imm[0].f32 != 1 ||
+        inst->imm[1].f32 != 0 || !signbit(inst->imm[1].f32) || program->map.inst_count < 2)
+        return false;
+    bool used = false;
+    for (uint32_t i = at + 1; i < program->map.inst_count; i++)
+        for (uint32_t k = 0; k < graph_map_arity(program->map.inst[i].code); k++)
+            if (program->map.inst[i].src[k] == reg) {
+                program->map.inst[i].src[k] = inst->src[0];
+                used = true;
+            }
+    if (program->map.store[0] == reg && inst->src[0] >= program->input_count) {
+        program->map.store[0] = inst->src[0];
+        used = true;
+    }
+    return used;
+}
+
 static struct kern_map_inst binary(uint8_t code, uint32_t a, uint32_t b)
 {
     return (struct kern_map_inst){ code, F32, F32, { (uint8_t)a, (uint8_t)b }, { { 0 } } };
@@ -388,6 +410,8 @@ static bool simplify(struct graph *graph, struct graph_program *program, double 
         *program = without;
     for (uint32_t i = 0; i < program->map.inst_count; i++)
         changed |= to_product(program, i) || to_muladd(program, &program->map.inst[i]);
+    for (uint32_t i = 0; i < program->map.inst_count; i++)
+        changed |= skip_identity(program, i);
     for (uint32_t i = 0; i < program->map.inst_count; i++)
         changed |= to_gate(program, error, program->input_count + i, &program->map.inst[i]);
     for (uint32_t i = program->map.inst_count; i > 0; i--)

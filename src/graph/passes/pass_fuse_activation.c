@@ -35,6 +35,40 @@ static uint32_t fed_inputs(const struct graph_op *map, const struct graph_op *ho
     return fed;
 }
 
+/* Instructions and results that read the converted register read the register itself. */
+static void read_instead(struct graph_program *program, uint32_t converted, uint32_t reg)
+{
+    for (uint32_t i = 0; i < program->map.inst_count; i++)
+        for (uint32_t s = 0; s < graph_map_arity(program->map.inst[i].code); s++)
+            if (program->map.inst[i].src[s] == converted)
+                program->map.inst[i].src[s] = (uint8_t)reg;
+    if (program->map.store[0] == converted)
+        program->map.store[0] = (uint8_t)reg;
+}
+
+/* The MAP op with FLOAT32 for its input t, a sum of integers that it only converts to that: casts of models. */
+static bool with_floats(const struct graph_op *map, uint32_t t, struct graph_op *out)
+{
+    const struct kern_map *m = &map->k.u.map;
+    struct graph_program program;
+    if (m->load_type[t] != DML_TENSOR_DATA_TYPE_INT32 ||
+        (m->store[0] == t && map->k.tensors[map->k.input_count].type != DML_TENSOR_DATA_TYPE_FLOAT32))
+        return false;
+    graph_program_of(map, &program);
+    for (uint32_t i = 0; i < m->inst_count; i++) {
+        const struct kern_map_inst *inst = &m->inst[i];
+        for (uint32_t s = 0; s < graph_map_arity(inst->code); s++)
+            if (inst->src[s] == t && (inst->code != KERN_MAP_CONVERT || inst->to_type != DML_TENSOR_DATA_TYPE_FLOAT32))
+                return false;
+        if (inst->code == KERN_MAP_CONVERT && inst->src[0] == t)
+            read_instead(&program, program.input_count + i, t);
+    }
+    program.map.load_type[t] = DML_TENSOR_DATA_TYPE_FLOAT32;
+    graph_program_trim(&program);
+    *out = *map;
+    return graph_op_set_program(out, &program);
+}
+
 /* Concatenates both programs; the kernel's result is FLOAT32 before it is stored, as an epilogue sees it. */
 static bool join(const struct graph_op *host, const struct graph_op *map, uint32_t fed, struct graph_program *out)
 {
@@ -158,8 +192,13 @@ static bool in_shape_of(const struct graph_op *host, const struct graph_op *map,
 static bool fuse(struct graph *graph, struct graph_uses *uses, const struct graph_options *options, uint32_t first,
                  uint32_t second, uint32_t t)
 {
-    struct graph_op *host = graph->ops[first], *map = graph->ops[second], fused, shaped, split = *host;
+    struct graph_op *host = graph->ops[first], *map = graph->ops[second], fused, shaped, split = *host, floats;
     struct graph_program program;
+    if (integer_sum(&host->k) && with_floats(map, t, &floats)) {
+        for (t = 0; floats.value[t] != host->value[host->k.input_count];)
+            t++;
+        map = &floats;
+    }
     if (!in_shape_of(host, map, t, &shaped) &&
         (!split_rows(host, map, &split) || !graph_map_in_shape(map, &split.k.tensors[split.k.input_count], &shaped)))
         return false;
@@ -172,6 +211,7 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
         graph->failed = true;
         return false;
     }
+    map = graph->ops[second];
     graph_op_join(&fused, map);
     *host = fused; /* the host now runs at the position of the MAP op */
     map->dead = true;

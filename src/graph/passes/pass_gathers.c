@@ -93,14 +93,17 @@ static bool to_move(struct graph *graph, const struct graph_options *options, st
 HRESULT graph_pass_gathers(struct graph *graph, const struct graph_options *options, bool *changed)
 {
     struct graph_uses uses;
+    const uint32_t count = graph->op_count;
     bool ok = graph_uses_init(&uses, graph);
-    for (uint32_t i = 0; ok && !graph->failed && i < graph->op_count; i++) {
+    for (uint32_t i = 0; ok && !graph->failed && i < count; i++) {
         struct graph_op *op = graph->ops[i];
         if (op->dead || op->k.kind != KERN_GATHER)
             continue;
         const uint32_t indices = op->value[1];
-        if (!to_move(graph, options, op))
+        if (!to_move(graph, options, op)) {
+            *changed |= graph_gather_rows(graph, &uses, options, i);
             continue;
+        }
         *changed = true;
         ok = graph_uses_refresh(&uses, i);
         if (ok)

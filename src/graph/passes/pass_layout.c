@@ -110,8 +110,7 @@ static int64_t moved(const struct kern_view *whole, int64_t distance)
     return distance / image * image + distance % image / pixels + distance % pixels * channels;
 }
 
-/* The view of a plain image in the NHWC one: each dimension must step through pixels, channels or images alone, and the
- * last one through channels. */
+/* The view of a plain image in the NHWC one: each dimension must step through pixels, channels or images alone. */
 static bool tokens_of(const struct kern_view *whole, const struct kern_view *view, struct kern_view *out)
 {
     const int64_t pixels = whole->strides[1], image = pixels * whole->sizes[1];
@@ -132,7 +131,25 @@ static bool tokens_of(const struct kern_view *whole, const struct kern_view *vie
         out->strides[d] = moved(whole, stride);
     }
     out->offset = moved(whole, view->offset);
-    return pixel < pixels && channel < image && out->strides[view->rank - 1] == 1 && view->sizes[view->rank - 1] > 1;
+    return pixel < pixels && channel < image;
+}
+
+/* Lines of channels. */
+static bool ends_in_channels(const struct kern_view *tokens)
+{
+    return tokens->strides[tokens->rank - 1] == 1 && tokens->sizes[tokens->rank - 1] > 1;
+}
+
+/* Another operand of the element-wise op, which takes any order of dimensions, has the channels in sequence, too. */
+static bool follows_channels(const struct graph_op *op, uint32_t t, const struct kern_view *tokens)
+{
+    uint32_t channels = 0;
+    while (channels < tokens->rank && (tokens->sizes[channels] < 2 || tokens->strides[channels] != 1))
+        channels++;
+    for (uint32_t i = 0; channels < tokens->rank && i < op->k.input_count + op->k.output_count; i++)
+        if (i != t && op->k.tensors[i].rank == tokens->rank && op->k.tensors[i].strides[channels] == 1)
+            return true;
+    return false;
 }
 
 /* Operand t is read or written as tokens, as fast in NHWC. */
@@ -143,7 +160,8 @@ static bool reads_tokens(const struct layout *layout, const struct graph_op *op,
     struct graph_op changed = *op;
     if (!whole->rank || is_part(whole, &op->k.tensors[t]) ||
         (kind != KERN_MAP && kind != KERN_MOVE && kind != KERN_NORM && (kind != KERN_GEMM || t == 1)) ||
-        !tokens_of(whole, &op->k.tensors[t], out))
+        !tokens_of(whole, &op->k.tensors[t], out) ||
+        (!ends_in_channels(out) && (kind != KERN_MAP || !follows_channels(op, t, out))))
         return false;
     changed.k.tensors[t] = *out;
     return graph_op_as_fast(layout->graph, layout->options, op, &changed);
@@ -292,10 +310,13 @@ static bool filter_follows(const struct layout *layout, const struct graph_op *o
            (layout->graph->values[op->value[1]].place == GRAPH_CONSTANT && !op->k.u.conv.transposed);
 }
 
-/* If a convolution would lose its kernel, its whole group keeps its layout. */
+/* If a convolution would lose its kernel, its whole group keeps its layout. Pass transposed chooses another one. */
 static void veto(struct layout *layout, const struct graph_op *op)
 {
+    const uint32_t passes = layout->options->backend->passes & ~layout->options->disabled_passes;
     struct graph_op changed;
+    if ((passes & GRAPH_PASS_BIT(transposed)) && graph_splits_transposed(op))
+        return;
     if (op->k.kind != KERN_CONV || !permuted(layout, op, &changed) ||
         (filter_follows(layout, op) && permutes_well(layout, op, &changed)))
         return;

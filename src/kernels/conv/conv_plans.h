@@ -44,6 +44,7 @@ struct conv_pw {
     /* X's copy, the tiles of a block, and results before they are transposed: in the worker's scratch, in floats */
     uint64_t copy, turned, floats;
     struct conv_pw_epilogue epilogue;
+    bool gelu; /* follows the epilogue, on tiles that are in the first-level cache */
 };
 
 /* false: not such a convolution. `rows` and `lanes`: of the instruction set. */

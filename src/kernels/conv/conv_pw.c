@@ -41,34 +41,35 @@ bool conv_pw_pixels(const struct kern_view *view, int64_t *out_step)
     return view->type == DML_TENSOR_DATA_TYPE_FLOAT32 && conv_pixels(view, out_step);
 }
 
+/* Steps that conv_pw_finish and the like apply to vectors in registers. */
+#define REGISTER_STEPS                                                                                                 \
+    [KERN_MAP_RELU] = KERN_EPILOGUE_VALUE, [KERN_MAP_LEAKY_RELU] = KERN_EPILOGUE_VALUE,                                \
+    [KERN_MAP_CLAMP] = KERN_EPILOGUE_VALUE, [KERN_MAP_CLAMP_NAN] = KERN_EPILOGUE_VALUE,                                \
+    [KERN_MAP_MULADD] = KERN_EPILOGUE_VALUE, [KERN_MAP_ADD] = KERN_EPILOGUE_NUMBER | KERN_EPILOGUE_TENSOR,             \
+    [KERN_MAP_MUL] = KERN_EPILOGUE_NUMBER, [KERN_MAP_MIN] = KERN_EPILOGUE_NUMBER,                                      \
+    [KERN_MAP_MAX] = KERN_EPILOGUE_NUMBER, [KERN_MAP_MIN_NAN] = KERN_EPILOGUE_NUMBER,                                  \
+    [KERN_MAP_MAX_NAN] = KERN_EPILOGUE_NUMBER
+
 bool conv_epilogue_steps(const struct kern_op *op, struct kern_epilogue *out)
 {
-    static const struct kern_epilogue_support support = {
-        CONV_EPILOGUE_MAX,
-        { [KERN_MAP_RELU] = KERN_EPILOGUE_VALUE,
-          [KERN_MAP_LEAKY_RELU] = KERN_EPILOGUE_VALUE,
-          [KERN_MAP_CLAMP] = KERN_EPILOGUE_VALUE,
-          [KERN_MAP_CLAMP_NAN] = KERN_EPILOGUE_VALUE,
-          [KERN_MAP_MULADD] = KERN_EPILOGUE_VALUE,
-          [KERN_MAP_ADD] = KERN_EPILOGUE_NUMBER | KERN_EPILOGUE_TENSOR,
-          [KERN_MAP_MUL] = KERN_EPILOGUE_NUMBER,
-          [KERN_MAP_MIN] = KERN_EPILOGUE_NUMBER,
-          [KERN_MAP_MAX] = KERN_EPILOGUE_NUMBER,
-          [KERN_MAP_MIN_NAN] = KERN_EPILOGUE_NUMBER,
-          [KERN_MAP_MAX_NAN] = KERN_EPILOGUE_NUMBER },
-    };
+    static const struct kern_epilogue_support support = { CONV_EPILOGUE_MAX, { REGISTER_STEPS } };
     return kern_epilogue_match(op, &support, out);
+}
+
+static bool added_fit(const struct kern_op *op, const struct kern_epilogue *steps)
+{
+    bool result = true;
+    for (uint32_t i = 0; result && i < steps->count; i++) {
+        const struct kern_view *added = &op->tensors[steps->step[i].tensor];
+        result = !steps->step[i].tensor ||
+                 (added->type == DML_TENSOR_DATA_TYPE_FLOAT32 && added->rank == op->tensors[op->input_count].rank);
+    }
+    return result;
 }
 
 bool conv_epilogue_init(const struct kern_op *op, struct kern_epilogue *out)
 {
-    bool result = conv_epilogue_steps(op, out);
-    for (uint32_t i = 0; result && i < out->count; i++) {
-        const struct kern_view *added = &op->tensors[out->step[i].tensor];
-        result = !out->step[i].tensor ||
-                 (added->type == DML_TENSOR_DATA_TYPE_FLOAT32 && added->rank == op->tensors[op->input_count].rank);
-    }
-    return result;
+    return conv_epilogue_steps(op, out) && added_fit(op, out);
 }
 
 #define PLANE_PIXELS 1024 /* with more, the kernels with vectors of pixels are as fast */
@@ -96,9 +97,9 @@ static bool layouts_init(const struct kern_op *op, struct conv_pw *out)
     return true;
 }
 
-bool conv_pw_epilogue(const struct kern_op *op, struct conv_pw_epilogue *out)
+static bool find_added(const struct kern_op *op, struct conv_pw_epilogue *out)
 {
-    bool result = conv_epilogue_init(op, &out->post);
+    bool result = true;
     for (uint32_t i = 0; result && i < out->post.count; i++) {
         uint32_t tensor = out->post.step[i].tensor;
         out->step[i] = 0;
@@ -107,12 +108,37 @@ bool conv_pw_epilogue(const struct kern_op *op, struct conv_pw_epilogue *out)
     return result;
 }
 
+bool conv_pw_epilogue(const struct kern_op *op, struct conv_pw_epilogue *out)
+{
+    return conv_epilogue_init(op, &out->post) && find_added(op, out);
+}
+
+/* An epilogue that ends in GELU, which needs too many registers to be applied to a tile there. SWISH is not faster so
+ * than as a step of its own. */
+static bool ends_in_gelu(const struct kern_op *op, struct conv_pw *out)
+{
+    static const struct kern_epilogue_support support = { CONV_EPILOGUE_MAX,
+                                                          { REGISTER_STEPS, [KERN_MAP_GELU] = KERN_EPILOGUE_VALUE } };
+    struct kern_epilogue *post = &out->epilogue.post;
+    uint32_t found = 0;
+    if (!kern_epilogue_match(op, &support, post) || !added_fit(op, post))
+        return false;
+    for (uint32_t i = 0; i < post->count; i++)
+        found += post->step[i].code == KERN_MAP_GELU;
+    if (found != 1 || post->step[post->count - 1].code != KERN_MAP_GELU)
+        return false;
+    post->count--;
+    out->gelu = true;
+    return find_added(op, &out->epilogue);
+}
+
 bool conv_pw_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, struct conv_pw *out)
 {
     const struct conv_shape *s = &out->s;
     *out = (struct conv_pw){ 0 };
     if (!conv_has_type(op, DML_TENSOR_DATA_TYPE_FLOAT32) || !conv_shape_init(op, &out->s) || !conv_is_pointwise(s) ||
-        memcmp(s->in, s->out, sizeof(s->in)) != 0 || !conv_pw_epilogue(op, &out->epilogue) || !layouts_init(op, out))
+        memcmp(s->in, s->out, sizeof(s->in)) != 0 ||
+        (!conv_pw_epilogue(op, &out->epilogue) && !ends_in_gelu(op, out)) || !layouts_init(op, out))
         return false;
     const uint64_t images = out->x_planes || out->y_planes ? s->batch : 1;
     uint32_t width = CONV_PW_VECS * lanes;

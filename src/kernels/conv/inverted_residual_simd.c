@@ -163,21 +163,53 @@ DENSE_INLINE void residual_line_bounded(const struct residual_line *l, const flo
         residual_line_3x3(*l, taps, step, kind);
 }
 
+/* Neighbouring pixels whose sums are in registers at a time: each tap is loaded once for all. */
+enum { LINE_PIXELS = 8 };
+
+struct residual_window {
+    const struct residual_run *run;
+    uint32_t row, channel; /* of its first tap; of the vector */
+    const float *taps;
+    uint32_t height, width, stride;
+};
+
+DENSE_INLINE void residual_pixels(const struct residual_window *w, uint32_t pixels, uint32_t x,
+                                  const struct kern_bounds *bounds, uint32_t pitch, float *out)
+{
+    const vec low = vec_set(bounds->low), high = vec_set(bounds->high);
+    const float *taps = w->taps;
+    const uint32_t step = w->stride * RESIDUAL_WIDTH;
+    vec sums[LINE_PIXELS];
+    const vec bias = vec_load(taps + (uint64_t)w->height * w->width * RESIDUAL_WIDTH);
+    for (uint32_t i = 0; i < pixels; i++)
+        sums[i] = bias;
+    for (uint32_t y = 0; y < w->height; y++) {
+        const float *from = residual_row(w->run, w->row + y) + w->channel + (uint64_t)x * step;
+        for (uint32_t t = 0; t < w->width; t++, taps += RESIDUAL_WIDTH, from += RESIDUAL_WIDTH) {
+            const vec tap = vec_load(taps);
+            _Pragma("GCC unroll 8") for (uint32_t i = 0; i < pixels; i++) sums[i] =
+                vec_fma(tap, vec_load(from + i * step), sums[i]);
+        }
+    }
+    _Pragma("GCC unroll 8") for (uint32_t i = 0; i < pixels; i++)
+        vec_store(out + (uint64_t)i * pitch, kern_bounds_vec(bounds->kind, low, high, sums[i]));
+}
+
 static void residual_line_any(const struct residual_run *r, uint32_t row, const float *taps, float *out)
 {
     const struct inverted_residual *b = &r->b;
     const struct kern_bounds *bounds = &b->p->bounds[1];
-    const vec low = vec_set(bounds->low), high = vec_set(bounds->high);
-    for (uint32_t x = 0; x < b->ow; x++, out += b->pitch) {
-        for (uint32_t c = 0; c < r->vecs * VEC; c += VEC) {
-            vec sum = vec_load(taps + (uint64_t)b->taps * RESIDUAL_WIDTH + c);
-            for (uint32_t t = 0; t < b->taps; t++) {
-                uint64_t pixel = (uint64_t)x * b->p->strides[1] + t % b->p->window[1];
-                const float *from = residual_row(r, row + t / b->p->window[1]) + pixel * RESIDUAL_WIDTH + c;
-                sum = vec_fma(vec_load(taps + (uint64_t)t * RESIDUAL_WIDTH + c), vec_load(from), sum);
-            }
-            vec_store(out + c, kern_bounds_vec(bounds->kind, low, high, sum));
-        }
+    struct residual_window w = { r, row, 0, taps, b->p->window[0], b->p->window[1], b->p->strides[1] };
+    for (uint32_t c = 0; c < r->vecs * VEC; c += VEC) {
+        w.taps = taps + c;
+        w.channel = c;
+        uint32_t x = 0;
+        for (; x + LINE_PIXELS <= b->ow; x += LINE_PIXELS)
+            residual_pixels(&w, LINE_PIXELS, x, bounds, b->pitch, out + (uint64_t)x * b->pitch + c);
+        for (; x + 2 <= b->ow; x += 2)
+            residual_pixels(&w, 2, x, bounds, b->pitch, out + (uint64_t)x * b->pitch + c);
+        if (x < b->ow)
+            residual_pixels(&w, 1, x, bounds, b->pitch, out + (uint64_t)x * b->pitch + c);
     }
 }
 

@@ -255,8 +255,11 @@ DENSE_INLINE vec tile_add_f32(vec sums, vec a, vec b)
             for (uint32_t v = 0; v < vectors; v++)                                                                     \
                 total[r][v] = (vector){ 0 };                                                                           \
         for (uint64_t w = 0; w < packs; w++) {                                                                         \
-            for (uint32_t v = 0; v < vectors; v++)                                                                     \
-                memcpy(&right[v], b + (w * TILE_VECS + v) * BYTES, BYTES);                                             \
+            for (uint32_t v = 0; v < vectors; v++) {                                                                   \
+                vector loaded; /* not right[v] itself, whose address would keep it in memory */                        \
+                memcpy(&loaded, b + (w * TILE_VECS + v) * BYTES, BYTES);                                               \
+                right[v] = loaded;                                                                                     \
+            }                                                                                                          \
             for (uint32_t r = 0; r < rows; r++) {                                                                      \
                 vector left = a[r * packs + w] - (vector){ 0 };                                                        \
                 for (uint32_t v = 0; v < vectors; v++)                                                                 \

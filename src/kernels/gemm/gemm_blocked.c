@@ -210,6 +210,8 @@ struct gemm_unit {
     uint64_t loaded;      /* batch and column block whose panels are in scratch */
     uint64_t loaded_rows; /* batch and row block that A is loaded for, with sums if there were zeros */
     bool zeros;           /* of B, column by column, not all 0 */
+    const char *ahead;    /* packed panels of the next column block, of which this unit prefetches a part */
+    uint64_t ahead_bytes;
 };
 
 static void unit_load_b(struct gemm_unit *u, uint64_t block)
@@ -323,10 +325,33 @@ static void unit_fetch(const struct gemm_unit *u, uint32_t row, uint32_t rows, u
             __builtin_prefetch(to + i, 1);
 }
 
+/* The units of a column block are consecutive, and each prefetches as much of the next one: panels are too long for the
+ * second-level cache, and too scattered over rows of A for the processor to foresee them. */
+static void unit_look_ahead(struct gemm_unit *u, uint64_t column, uint64_t row, uint64_t left)
+{
+    const struct gemm_blocks *g = &u->g;
+    u->ahead_bytes = 0;
+    if (!g->packed || u->isa->tiles || column + 1 >= g->column_blocks || left <= g->row_blocks - row)
+        return;
+    const uint64_t panels = g->columns / u->isa->columns, rest = panels_of(u->isa, g) - (column + 1) * panels;
+    const uint64_t bytes = BASE_MIN(panels, rest) * g->panel_bytes, begin = bytes * row / g->row_blocks;
+    u->ahead = u->panels + panels * g->panel_bytes + begin;
+    u->ahead_bytes = bytes * (row + 1) / g->row_blocks - begin;
+}
+
+static void unit_prefetch(const struct gemm_unit *u, uint64_t tile, uint64_t tiles)
+{
+    for (uint64_t i = u->ahead_bytes * tile / tiles; i < u->ahead_bytes * (tile + 1) / tiles; i += 64)
+        __builtin_prefetch(u->ahead + i, 0, 2);
+}
+
 static void unit_multiply(const struct gemm_unit *u)
 {
     const struct gemm_blocks *g = &u->g;
     const struct blocked_gemm_isa *isa = u->isa;
+    const uint64_t tiles =
+        (uint64_t)((u->rows + isa->rows - 1) / isa->rows) * ((u->columns + isa->columns - 1) / isa->columns);
+    uint64_t tile = 0;
     uint32_t step = (uint32_t)base_align_up(u->columns, isa->columns);
     const uint32_t sum_bytes = blocked_gemm_sum_bytes(isa);
     char *sums = u->scratch + g->sums;
@@ -335,6 +360,8 @@ static void unit_multiply(const struct gemm_unit *u)
         for (uint32_t c = 0; c < u->columns; c += isa->columns) {
             if (isa->tiles)
                 unit_fetch(u, row, count, c);
+            else
+                unit_prefetch(u, tile++, tiles);
             isa->tile(&(struct blocked_gemm_tile){
                 u->a + row * g->packs * isa->pack_bytes, u->panels + c / isa->columns * g->panel_bytes + g->header,
                 sums + (uint64_t)c * sum_bytes, g->packs, count, BASE_MIN(u->columns - c, isa->columns), step });
@@ -373,6 +400,7 @@ void blocked_gemm_run(const struct blocked_gemm_isa *isa, const struct kern_call
         if (u.loaded_rows != rows || u.zeros != zeros)
             unit_load_a(&u);
         u.loaded_rows = rows;
+        unit_look_ahead(&u, column, row, end - unit);
         unit_multiply(&u);
     }
 }

@@ -389,7 +389,7 @@ static void pair_bytes_block(const struct kern_map_pair *pair, uint8_t *restrict
 {
     struct kern_map_pair p = *pair;
     const float least = p.is_signed[2] ? -128 : 0, most = p.is_signed[2] ? 127 : 255;
-    uint8_t rest[3][16];
+    uint8_t rest[3][16] = { 0 };
     uint64_t i = 0;
     p.low = p.low > least ? p.low : least;
     p.high = p.high < most ? p.high : most;

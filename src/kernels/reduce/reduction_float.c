@@ -182,6 +182,8 @@ static uint64_t scratch_init(struct kern_reductions *groups, char *base)
     for (uint32_t i = 0; i < 2; i++)
         out->further[i] = carve(base, &used, block, sizeof(float));
     out->map = base ? base + used : NULL;
+    if (base && groups->columns) /* whole vectors are read, also of a tile's last groups */
+        memset(out->a, 0, (size_t)((char *)out->position - (char *)out->a));
     return used;
 }
 

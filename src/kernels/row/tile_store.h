@@ -17,15 +17,22 @@ static inline void tile_store_transposed(const struct tile_to *to, const float *
                                          int64_t columns)
 {
     vec v[VEC];
+    if (rows >= VEC) {
 #pragma GCC unroll 16
-    for (int r = 0; r < VEC; r++)
-        v[r] = vec_load(from + r * pitch);
+        for (int r = 0; r < VEC; r++)
+            v[r] = vec_load(from + r * pitch);
+    } else { /* the last row again, in place of what was never written */
+#pragma GCC unroll 16
+        for (int r = 0; r < VEC; r++)
+            v[r] = vec_load(from + BASE_MIN(r, rows - 1) * pitch);
+    }
     vec_transpose(v);
     for (int64_t j = 0; j < columns; j++)
         vec_store_some(to->type, to->y, to->at + j * to->column, v[j], rows);
 }
 
-/* `rows` rows of `columns` results, both at most VEC; VEC rows of VEC, `pitch` apart, are read. */
+/* `rows` rows of `columns` results, both at most VEC; VEC elements of each row are read, which are `pitch`
+ * apart. */
 static inline void tile_store(const struct tile_to *to, const float *from, int64_t pitch, int64_t rows, int64_t columns)
 {
     if (to->row == 1) {

@@ -53,7 +53,7 @@ static bool conv_shape(struct onnx_builder *b, const struct onnx_node *n, const 
     if (transposed)
         return transposed_output(b, n, window, x->dims + 2, out + 2);
     for (uint32_t i = 0; i < window->spatial; i++)
-        out[2 + i] = onnx_window_output(window, i, x->dims[2 + i], false);
+        out[2 + i] = onnx_window_output(window, i, x->dims[2 + i]);
     return true;
 }
 

@@ -8,6 +8,8 @@ struct pool {
     struct onnx_window window;
     struct onnx_pool_shape shape;
     bool include; /* padding counts in averages */
+    bool beyond;  /* and with it what a window has beyond the padding */
+    bool ceil_mode;
     UINT p;
 };
 
@@ -37,8 +39,8 @@ static bool emit_pool(struct onnx_builder *b, const char *op, const struct pool 
     return onnx_emit(b, DML_OPERATOR_AVERAGE_POOLING1, &desc, &x, 1, y, 1);
 }
 
-/* Averages that include padding: for ONNX the part of a last window beyond the padding does not count, for DirectML it
- * does. With explicit zeros around the input, exactly the existing elements count. */
+/* Averages that include padding: the part of a last window beyond the padding counts for DirectML, for ONNX unless
+ * `beyond` is set it does not. With explicit zeros around the input, exactly the existing elements count. */
 static struct onnx_value *pad_for_average(struct onnx_builder *b, struct pool *pool, struct onnx_value *x)
 {
     struct onnx_window *w = &pool->window;
@@ -50,7 +52,7 @@ static struct onnx_value *pad_for_average(struct onnx_builder *b, struct pool *p
             (pool->shape.out[i + 2] - 1) * w->strides[i] + (int64_t)(w->kernel[i] - 1) * w->dilations[i] + 1;
         beyond = beyond || reach > pool->shape.in[i + 2] + w->start[i] + w->end[i];
     }
-    if (!beyond || !pool->include)
+    if (!beyond || !pool->include || pool->beyond)
         return x;
     const DML_TENSOR_DESC *tx = onnx_desc_as(b, &dx, x, pool->shape.rank, pool->shape.in);
     for (uint32_t i = 0; i + 2 < pool->shape.rank; i++) {
@@ -108,7 +110,6 @@ static bool pool_read(struct onnx_builder *b, const struct onnx_node *n, const s
                       int64_t *dims)
 {
     struct onnx_window *w = &pool->window;
-    bool ceil_mode = onnx_attr_int(n, "ceil_mode", 0) != 0;
     int64_t p = onnx_attr_int(n, "p", 2);
     if (x->rank < 3 || x->rank > 5)
         return onnx_fail(b, "input of rank %u is not supported", x->rank);
@@ -118,12 +119,14 @@ static bool pool_read(struct onnx_builder *b, const struct onnx_node *n, const s
     if (!onnx_window_attribute(b, n, "kernel_shape", w->spatial, w->kernel, 0) ||
         !onnx_window_read(b, n, w, x->dims + 2))
         return false;
+    pool->ceil_mode = onnx_attr_int(n, "ceil_mode", 0) != 0;
+    pool->beyond = n->version < 19 && !pool->ceil_mode; /* as in ONNX Runtime */
     pool->include = onnx_attr_int(n, "count_include_pad", 0) != 0;
     pool->p = (UINT)p;
     dims[0] = x->dims[0];
     dims[1] = x->dims[1];
     for (uint32_t i = 0; i < w->spatial; i++)
-        dims[2 + i] = onnx_window_output(w, i, x->dims[2 + i], ceil_mode);
+        dims[2 + i] = onnx_pool_output(w, i, x->dims[2 + i], pool->ceil_mode);
     return true;
 }
 

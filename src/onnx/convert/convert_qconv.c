@@ -33,7 +33,7 @@ static bool conv_plan(struct onnx_builder *b, const struct onnx_node *n, const s
     c->dims[0] = x->dims[0];
     c->dims[1] = filter->dims[0];
     for (uint32_t i = 0; i < c->w.spatial; i++)
-        c->dims[2 + i] = onnx_window_output(&c->w, i, x->dims[2 + i], false);
+        c->dims[2 + i] = onnx_window_output(&c->w, i, x->dims[2 + i]);
     return true;
 }
 
@@ -248,7 +248,7 @@ bool onnx_qlinear_average_pool(struct onnx_builder *b, const struct onnx_node *n
     dims[0] = x.x->dims[0];
     dims[1] = x.x->dims[1];
     for (uint32_t i = 0; i < w.spatial; i++)
-        dims[2 + i] = onnx_window_output(&w, i, x.x->dims[2 + i], onnx_attr_int(n, "ceil_mode", 0) != 0);
+        dims[2 + i] = onnx_pool_output(&w, i, x.x->dims[2 + i], onnx_attr_int(n, "ceil_mode", 0) != 0);
     return onnx_result(b, n, 0, channels_back(b, n, emit_pool(b, n, &x, &q, &w, dims)));
 }
 

@@ -53,12 +53,23 @@ bool onnx_window_read(struct onnx_builder *b, const struct onnx_node *n, struct 
     return true;
 }
 
-int64_t onnx_window_output(const struct onnx_window *w, uint32_t i, int64_t in, bool ceil_mode)
+/* What remains of the padded input behind the first window; negative if the window is larger. */
+static int64_t slack_of(const struct onnx_window *w, uint32_t i, int64_t in)
 {
-    int64_t reach = (int64_t)(w->kernel[i] - 1) * w->dilations[i] + 1;
-    int64_t slack = in + w->start[i] + w->end[i] - reach;
-    if (slack < 0)
-        return 0;
+    return in + w->start[i] + w->end[i] - ((int64_t)(w->kernel[i] - 1) * w->dilations[i] + 1);
+}
+
+int64_t onnx_window_output(const struct onnx_window *w, uint32_t i, int64_t in)
+{
+    int64_t slack = slack_of(w, i, in);
+    return slack < 0 ? 0 : slack / w->strides[i] + 1;
+}
+
+int64_t onnx_pool_output(const struct onnx_window *w, uint32_t i, int64_t in, bool ceil_mode)
+{
+    int64_t slack = slack_of(w, i, in);
+    if (slack < 0) /* both roundings, and ONNX Runtime's division, are towards zero */
+        return in ? BASE_MAX(slack / w->strides[i] + 1, 0) : 0;
     int64_t out = (slack + (ceil_mode ? w->strides[i] - 1 : 0)) / w->strides[i] + 1;
     /* The last window must start inside the input or its left padding. */
     if (ceil_mode && (out - 1) * w->strides[i] >= in + w->start[i])

@@ -17,7 +17,10 @@ bool onnx_window_attribute(struct onnx_builder *b, const struct onnx_node *n, co
 /* Everything except for kernel and spatial, which are set; dims = spatial sizes of the input. Padding by auto_pad is
  * resolved for the forward direction. */
 bool onnx_window_read(struct onnx_builder *b, const struct onnx_node *n, struct onnx_window *w, const int64_t *dims);
-int64_t onnx_window_output(const struct onnx_window *w, uint32_t i, int64_t in, bool ceil_mode);
+/* The number of windows, of convolutions and of pooling. Pooling has one window that is larger than the input, unless
+ * it is so by the stride or more. */
+int64_t onnx_window_output(const struct onnx_window *w, uint32_t i, int64_t in);
+int64_t onnx_pool_output(const struct onnx_window *w, uint32_t i, int64_t in, bool ceil_mode);
 
 /* DirectML pools 4 or 5 dimensions: 3 become [N, C, 1, W]. */
 struct onnx_pool_shape {

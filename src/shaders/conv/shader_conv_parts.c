@@ -72,16 +72,16 @@ static bool wide_result(const struct kern_op *op, const struct conv_params *conv
            conv->y[3] != 1 && conv->y[0] != 1 && is_wide(y, 16 / (int64_t)kern_type_bytes(y->type));
 }
 
-/* Tiles are workgroups'. If there are too few for a device, and splitting saves enough rounds of chunks to compensate
- * for a second dispatch, which adds the parts, several workgroups share the sums of one. */
-static void share(struct shape *shape)
+/* Tiles are workgroups'. If there are fewer than multiprocessors, and splitting saves enough rounds of chunks to
+ * compensate for a second dispatch, which adds the parts, several workgroups share the sums of one. */
+static void share(const struct kern_op *op, struct shape *shape)
 {
     struct conv_parts_params *params = &shape->params;
     const uint32_t tiles_m = count(params->m, TILE), tiles_n = count(params->n, TILE);
     const uint32_t tiles = tiles_m * tiles_n * (params->conv.out_channels / params->conv.out_group);
     const uint32_t rounds = count(params->all_chunks, SUBGROUPS);
-    uint32_t splits = BASE_MIN(2 * TUNE_PARTS_TILES_FEW / tiles, rounds / TUNE_PARTS_ROUNDS_MIN);
-    if (tiles >= TUNE_PARTS_TILES_FEW || !splits || rounds - rounds / splits < TUNE_PARTS_ROUNDS_SAVED)
+    uint32_t splits = BASE_MIN(2 * shader_multiprocessors(op) / tiles, rounds / TUNE_PARTS_ROUNDS_MIN);
+    if (tiles >= shader_multiprocessors(op) || !splits || rounds - rounds / splits < TUNE_PARTS_ROUNDS_SAVED)
         splits = 1;
     params->chunks = count(params->all_chunks, splits);
     params->splits = count(params->all_chunks, params->chunks);
@@ -108,7 +108,7 @@ static struct shape shape_of(const struct kern_op *op)
     shape.wide_w = wide_filter(op, params, vector);
     shape.wide_y = wide_result(op, conv);
     shape.y_order = shape.wide_y ? 1 : shader_tile_closer(conv->y[1], conv->y[4]) ? 2 : 0; /* Y_ORDER */
-    share(&shape);
+    share(op, &shape);
     return shape;
 }
 

@@ -129,8 +129,8 @@ const char *shader_conv_window_coop_unsupported(const struct kern_op *op)
     found = shader_coop_unsupported(op, SIDE, m, (uint64_t)(s.kernel[1] * s.kernel[2]) * s.in_group);
     if (found)
         return found;
-    return !forced && (shape.tiles < TUNE_WINDOW_TILES_MIN || !fills(&shape)) ? "the image is small"
-                                                                              : shader_epilogue_unsupported(op);
+    return !forced && (shape.tiles < shader_multiprocessors(op) || !fills(&shape)) ? "the image is small"
+                                                                                   : shader_epilogue_unsupported(op);
 }
 
 static uint64_t pack_groups(const struct shape *shape)

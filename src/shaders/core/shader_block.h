@@ -71,4 +71,10 @@ static inline struct shader_divisor shader_divisor(uint32_t size)
 void shader_block_write(const struct kern_op *op, const struct shader_place *places, uint64_t units,
                         const void *parameters, size_t parameter_bytes, uint32_t *words);
 
+/* Of the device that the op is planned for; those of an H100 SXM or H200 where they are not known. */
+static inline uint32_t shader_multiprocessors(const struct kern_op *op)
+{
+    return op->multiprocessors ? op->multiprocessors : 132;
+}
+
 #endif

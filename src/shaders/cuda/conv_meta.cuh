@@ -108,6 +108,20 @@ static __device__ __noinline__ float step_run(const conv_meta_params &p, u32 i, 
     return meta_step_run(s.code, value, b, s.p, s.q);
 }
 
+/* A step without a tensor on four results, which become FLOAT16. */
+static __device__ __noinline__ float4 curve_run(u32 code, float4 v, float p, float q)
+{
+    if (code == META_SWISH)
+        return make_float4(v.x * meta_sigmoid(p * v.x), v.y * meta_sigmoid(p * v.y), v.z * meta_sigmoid(p * v.z),
+                           v.w * meta_sigmoid(p * v.w));
+    if (code == META_MULADD)
+        return make_float4(fmaf(v.x, p, q), fmaf(v.y, p, q), fmaf(v.z, p, q), fmaf(v.w, p, q));
+    if (code == META_GELU)
+        return make_float4(short_gelu(v.x), short_gelu(v.y), short_gelu(v.z), short_gelu(v.w));
+    return make_float4(code_run(code, v.x, p, p, q), code_run(code, v.y, p, p, q), code_run(code, v.z, p, p, q),
+                       code_run(code, v.w, p, p, q));
+}
+
 /* Step i of the epilogue on N neighbouring channels: bounds are not in a function. */
 template <int N> DI void run_step(const conv_meta_params &p, u32 i, float (&v)[N], u32 pixel, int y_at, int channel)
 {
@@ -129,6 +143,12 @@ template <int N> DI void run_step(const conv_meta_params &p, u32 i, float (&v)[N
 #pragma unroll
         for (int j = 0; j < N; j++)
             v[j] = fmaxf(v[j], low);
+    } else if (!s.type) {
+#pragma unroll
+        for (int j = 0; j < N; j += 4) {
+            const float4 out = curve_run(s.code, make_float4(v[j], v[j + 1], v[j + 2], v[j + 3]), low, high);
+            v[j] = out.x, v[j + 1] = out.y, v[j + 2] = out.z, v[j + 3] = out.w;
+        }
     } else {
 #pragma unroll
         for (int j = 0; j < N; j++)

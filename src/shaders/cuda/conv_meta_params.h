@@ -16,6 +16,8 @@ struct conv_meta_divisor {
  * place is. */
 struct conv_meta_params {
     u64 x, w, y, bias;
+    u64 counters; /* of `turn`; 0: the dispatch is in no chain */
+    u64 parts; /* of conv_large.cu: FLOAT32 sums of each part of the depth, [splits, m, part_line]; 0: there is one */
     struct meta_epilogue epilogue;
     u32 m, n, k;
     i32 in_height, in_width, step_y, step_x, pad_y, pad_x, dilation_y, dilation_x;
@@ -35,7 +37,11 @@ struct conv_meta_params {
     u32 groups;
     i32 x_group; /* the stride of X */
     u32 flags;   /* CONV_INT_... */
+    struct meta_turn turn;
+    u32 splits, split_depth; /* of conv_large.cu: parts, and elements of the depth of each of them */
+    u32 part_line;           /* channels in vectors of eight */
 };
+#define CONV_META_ADDRESSES (6 + META_EPILOGUE_STEPS)
 
 /* Of conv_int.cu: X, W are without a sign, Y is bytes. Zero points take the places of the epilogue's last operands;
  * that of W has the step r_channel from channel to channel. */

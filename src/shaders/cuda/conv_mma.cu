@@ -3,6 +3,7 @@
  * on their way before anything waits. WK warps of a block each sum a part of the depth. Tile: WM x MT x 16 pixels by
  * NT x 8 channels. */
 #include "shaders/cuda/conv_meta.cuh"
+#include "shaders/cuda/turn.cuh"
 
 #define THREADS  (32 * WM * WK)
 #define BM       (WM * MT * 16)
@@ -33,14 +34,17 @@ struct fragments {
 };
 
 #ifndef GATHER
-/* Depth k to k + 7 of this lane. */
-DI void load(const conv_meta_params &p, const window (&r)[MT * 2], const __half *w, const bool (&in)[NT], u32 k,
-             fragments &f)
+/* Depth k to k + 7 of this lane, of W and of X. */
+DI void load_w(const conv_meta_params &p, const __half *w, const bool (&in)[NT], u32 k, fragments &f)
 {
-    const tap t = tap_of(p, k);
 #pragma unroll
     for (int j = 0; j < NT; j++)
         f.b[j] = load16(w + (int)k + j * 8 * p.w_out, k < p.k && in[j]);
+}
+
+DI void load_x(const conv_meta_params &p, const window (&r)[MT * 2], u32 k, fragments &f)
+{
+    const tap t = tap_of(p, k);
 #pragma unroll
     for (int i = 0; i < MT * 2; i++)
         f.a[i] = load16((const __half *)p.x + (r[i].at + t.offset), k < p.k && is_inside(p, r[i], t));
@@ -169,6 +173,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     unit units[UNITS_IN];
 #endif
 #ifdef GATHER
+    turn_await(p.counters, p.turn);
     gather_sums(p, sums, m0 + row0, n0, warp_k, lane);
 #if EARLY
 #pragma unroll
@@ -192,8 +197,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             r[i].at += (int)blockIdx.y * p.x_group;
         }
 #pragma unroll
+        for (int s = 0; s < STAGES; s++)
+            load_w(p, w, in, k + s * 32 * WK, f[s]);
+        turn_await(p.counters, p.turn); /* no dispatch of the chain writes W */
+#pragma unroll
         for (int s = 0; s < STAGES; s++, k += 32 * WK)
-            load(p, r, w, in, k, f[s]);
+            load_x(p, r, k, f[s]);
 #if EARLY
 #pragma unroll
         for (int i = 0; i < UNITS_IN; i++)
@@ -205,8 +214,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 if (round >= rounds)
                     break;
                 multiply_all(sums, f[s]);
-                if (round + STAGES < rounds)
-                    load(p, r, w, in, k, f[s]);
+                if (round + STAGES < rounds) {
+                    load_w(p, w, in, k, f[s]);
+                    load_x(p, r, k, f[s]);
+                }
                 k += 32 * WK;
                 round++;
             }
@@ -231,4 +242,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             finish(p, place_of(p, m0, n0, first + i * THREADS), u[i], parts);
     }
 #endif
+    turn_pass(p.counters, p.turn);
 }

@@ -31,6 +31,20 @@ static __device__ __forceinline__ float meta_sigmoid(float a)
     return 1.0f / (1.0f + __expf(-a));
 }
 
+/* As map/map_short.glsl: to 16 bits. */
+static __device__ __forceinline__ float short_gelu(float a)
+{
+    const float x = fabsf(a) * 0.707106781f, z = 1.0f - __fdividef(4.0f, x + 2.0f);
+    const float erfcx =
+        0.25539567f +
+        z * (-0.427187442f +
+             z * (0.241660219f +
+                  z * (-0.0789528188f +
+                       z * (0.00370958594f + z * (0.00687716139f + z * (-0.000780456388f + z * -0.000752170489f))))));
+    const float outside = __expf(-x * x) * erfcx; /* 0 where that underflows */
+    return a * (a < 0 ? 0.5f * outside : 1.0f - 0.5f * outside);
+}
+
 /* Operations that are more than arithmetic: a function of its own, since few epilogues have one. */
 static __device__ __noinline__ float meta_curve(u32 code, float a, float p)
 {

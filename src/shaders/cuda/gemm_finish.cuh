@@ -62,19 +62,6 @@ static __device__ __noinline__ float4 apply_code(u32 code, float4 v, float4 b, f
     }
 }
 
-/* As map/map_short.glsl: to 16 bits. */
-DEVICE float short_gelu(float a)
-{
-    const float x = fabsf(a) * 0.707106781f, z = 1.0f - __fdividef(4.0f, x + 2.0f);
-    const float erfcx =
-        0.25539567f +
-        z * (-0.427187442f +
-             z * (0.241660219f +
-                  z * (-0.0789528188f +
-                       z * (0.00370958594f + z * (0.00687716139f + z * (-0.000780456388f + z * -0.000752170489f))))));
-    const float outside = __expf(-x * x) * erfcx; /* 0 where that underflows */
-    return a * (a < 0 ? 0.5f * outside : 1.0f - 0.5f * outside);
-}
 DEVICE float4 short_gelu4(float4 v)
 {
     return make_float4(short_gelu(v.x), short_gelu(v.y), short_gelu(v.z), short_gelu(v.w));

@@ -3,9 +3,11 @@
  * workgroup, which takes one tile after the other: GROUPS warpgroups multiply, a thread of another one brings B into a ring
  * of stages of 16 rows in shared memory, which runs on over the tiles. A goes from memory straight into the registers of
  * wgmma; the next 32 * DEEP elements of each row are loaded while these are multiplied. wgmma may have the elements along K
- * in any order that A and B agree on: of 32, lane t of a row has 8t to 8t + 7. WHOLE: K is a multiple of 128. */
+ * in any order that A and B agree on: of 32, lane t of a row has 8t to 8t + 7. WHOLE: K is a multiple of 128. With several splits, workgroups sum parts of
+ * K, and gemm_sum.cu adds them up. */
 #include "shaders/cuda/barrier.cuh"
 #include "shaders/cuda/gemm_finish_wide.cuh"
+#include "shaders/cuda/turn.cuh"
 #include "shaders/cuda/wgmma.cuh"
 
 #ifdef BFLOAT16
@@ -38,33 +40,38 @@ DEVICE void advance(struct ring &r)
     }
 }
 
+#define UNIT (32 * DEEP) /* of K */
+
+/* A tile, and the part of K that is summed: its first element, and its units. */
 struct place {
-    u32 batch;
-    i32 m0, n0;
+    u32 batch, split;
+    i32 m0, n0, from, units;
 };
 DEVICE struct place place_of(const struct gemm_meta_params &p, u32 id)
 {
-    const u32 of_batch = p.tiles_m * p.tiles_n;
-    struct place at = { id / of_batch };
+    const u32 of_batch = p.tiles_m * p.tiles_n, padded = (p.k + GEMM_PACKED_K - 1) / GEMM_PACKED_K * GEMM_PACKED_K;
+    const u32 number = id / of_batch, split = number / p.batches;
+    struct place at = { number - split * p.batches, split };
     u32 tile_m, tile_n;
+    at.from = split * p.split_depth;
+    at.units = (min(at.from + p.split_depth, padded) - at.from) / UNIT;
     tile_of(p, id % of_batch, &tile_m, &tile_n);
     at.m0 = tile_m * 64 * GROUPS * ROWS;
     at.n0 = tile_n * TILE_N;
     return at;
 }
 
-#define STEPS_OF(p) ((p.k + GEMM_PACKED_K - 1) / GEMM_PACKED_K * (GEMM_PACKED_K / 32 / DEEP)) /* of A */
-
 /* One thread brings B. */
 DEVICE void produce(const struct gemm_meta_params &p, u32 stages, u32 full, u32 empty, u32 tiles)
 {
     struct ring next = { 0, 1 };
-    const i32 steps = (p.k + GEMM_PACKED_K - 1) / GEMM_PACKED_K * (GEMM_PACKED_K / 16);
+    const i32 panel = (p.k + GEMM_PACKED_K - 1) / GEMM_PACKED_K * (GEMM_PACKED_K / 16);
     for (u32 id = blockIdx.x; id < tiles; id += gridDim.x) {
         const struct place at = place_of(p, id);
         const char *from = (const char *)p.b + (p.packed_batch ? at.batch : 0) * (i64)p.packed_batch * 16 +
-                           (i64)(at.n0 / GEMM_PACKED_N) * steps * GEMM_PACKED_BYTES + at.n0 % GEMM_PACKED_N * 32;
-        for (i32 step = 0; step < steps; step++) {
+                           ((i64)(at.n0 / GEMM_PACKED_N) * panel + at.from / 16) * GEMM_PACKED_BYTES +
+                           at.n0 % GEMM_PACKED_N * 32;
+        for (i32 step = 0; step < at.units * (UNIT / 16); step++) {
             barrier_wait(empty + next.stage * 8, next.phase);
             barrier_expect(full + next.stage * 8, STAGE_BYTES);
             copy_bulk(stages + next.stage * STAGE_BYTES, from, STAGE_BYTES, full + next.stage * 8);
@@ -199,6 +206,20 @@ DEVICE void store_any(const struct gemm_meta_params &p, const SUM (&sums)[SUMS],
         store_wides(p, v, at);
     }
 }
+
+/* Sums of a part of K. */
+DEVICE void store_part(const struct gemm_meta_params &p, const SUM (&sums)[SUMS], const struct place &at, i32 row, int lane)
+{
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+        const i32 line = row + lane / 4 + 8 * h, column = at.n0 + lane % 4 * 2;
+        float *to = (float *)p.parts + (((u64)at.split * p.batches + at.batch) * p.m + line) * p.part_line + column;
+#pragma unroll
+        for (int j = 0; j < TILE_N / 8; j++)
+            if (line < (i32)p.m && column + j * 8 < (i32)p.part_line)
+                *(float2 *)(to + j * 8) = make_float2(sums[4 * j + 2 * h], sums[4 * j + 2 * h + 1]);
+    }
+}
 #endif
 
 DEVICE void consume(const struct gemm_meta_params &p, u32 stages, u32 full, u32 empty, u32 tiles)
@@ -209,7 +230,6 @@ DEVICE void consume(const struct gemm_meta_params &p, u32 stages, u32 full, u32 
     SUM sums[ROWS][SUMS];
     struct fragments a[2];
     const element *from[ROWS][2];
-    const i32 steps = STEPS_OF(p);
     u32 id = blockIdx.x;
     struct place place = place_of(p, id);
     auto start = [&]() {
@@ -218,17 +238,17 @@ DEVICE void consume(const struct gemm_meta_params &p, u32 stages, u32 full, u32 
 #pragma unroll
         for (int i = 0; i < 2 * ROWS; i++)
             from[i / 2][i % 2] = base + (i64)min(place.m0 + row + lane / 4 + i * 8 + i / 2 * 48, (i32)p.m - 1) * p.a_m;
-        load_a(p, from, 0, a[0]);
+        load_a(p, from, place.from, a[0]);
     };
     auto release = [&]() {
         if (before >= 0 && lane == 0)
             barrier_arrive(empty + before * 8);
     };
-    auto multiply = [&](struct fragments &now, struct fragments &next, i32 step) {
+    auto multiply = [&](struct fragments &now, struct fragments &next, i32 unit) {
 #pragma unroll
         for (int u = 0; u < DEEP; u++) {
 #ifndef WHOLE
-            if (step + 1 == steps && step * 32 * DEEP + u * 32 + lane % 4 * 8 >= (i32)p.k)
+            if (unit + 1 == place.units && place.from + unit * UNIT + u * 32 + lane % 4 * 8 >= (i32)p.k)
 #pragma unroll
                 for (int i = 0; i < 2 * ROWS; i++)
                     now.v[u][i / 2][i % 2] = make_uint4(0, 0, 0, 0);
@@ -248,11 +268,12 @@ DEVICE void consume(const struct gemm_meta_params &p, u32 stages, u32 full, u32 
                 release();
                 before = at.stage;
                 advance(at);
-                if (u == 0 && h == 0 && step + 1 < steps)
-                    load_a(p, from, (step + 1) * 32 * DEEP, next);
+                if (u == 0 && h == 0 && unit + 1 < place.units)
+                    load_a(p, from, place.from + (unit + 1) * UNIT, next);
             }
         }
     };
+    turn_await_warp(p.counters, p.turn); /* B is constant in chains, and on its way */
     start();
     for (;;) {
 #pragma unroll
@@ -260,10 +281,10 @@ DEVICE void consume(const struct gemm_meta_params &p, u32 stages, u32 full, u32 
 #pragma unroll
             for (int i = 0; i < SUMS; i++)
                 sums[r][i] = 0;
-        for (i32 step = 0; step < steps; step += 2) {
-            multiply(a[0], a[1], step);
-            if (step + 1 < steps)
-                multiply(a[1], a[0], step + 1);
+        for (i32 unit = 0; unit < place.units; unit += 2) {
+            multiply(a[0], a[1], unit);
+            if (unit + 1 < place.units)
+                multiply(a[1], a[0], unit + 1);
         }
         wgmma_wait<0>();
         release();
@@ -277,7 +298,9 @@ DEVICE void consume(const struct gemm_meta_params &p, u32 stages, u32 full, u32 
 #pragma unroll
         for (int r = 0; r < ROWS; r++)
 #ifndef HALF_SUMS
-            if (!(p.flags & GEMM_PLAIN))
+            if (p.parts)
+                store_part(p, sums[r], done, done.m0 + row + r * 64, lane);
+            else if (!(p.flags & GEMM_PLAIN))
                 store_any(p, sums[r], done.batch, done.m0 + row + r * 64, done.n0, lane);
             else
 #endif
@@ -286,12 +309,13 @@ DEVICE void consume(const struct gemm_meta_params &p, u32 stages, u32 full, u32 
         if (id >= tiles)
             break;
     }
+    turn_pass_some<128 * GROUPS>(p.counters, p.turn);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) meta_kernel(const __grid_constant__ struct gemm_meta_params p)
 {
     const u32 stages = shared_address(shared), full = stages + STAGES * STAGE_BYTES, empty = full + STAGES * 8;
-    const u32 tiles = p.tiles_m * p.tiles_n * p.batches;
+    const u32 tiles = p.tiles_m * p.tiles_n * p.batches * p.splits;
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; i++) {
             barrier_init(full + i * 8, 1);

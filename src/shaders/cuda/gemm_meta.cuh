@@ -5,6 +5,7 @@
 
 #include "shaders/cuda/gemm_meta_params.h"
 #include "shaders/cuda/epilogue.cuh"
+#include "shaders/cuda/wgmma_group.cuh"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -25,31 +26,6 @@ DEVICE float2 unpack(u32 pair, bool bfloat16)
     return __half22float2(*(const __half2 *)&pair);
 }
 
-DEVICE u32 shared_address(const void *p)
-{
-    return (u32)__cvta_generic_to_shared(p);
-}
-DEVICE void wgmma_fence()
-{
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-}
-DEVICE void wgmma_commit()
-{
-    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
-template <int N> DEVICE void wgmma_wait()
-{
-    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
-}
-DEVICE void fence_async()
-{
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-/* Shared memory as wgmma reads it: along_k and along_n are bytes from one core matrix to the next. */
-DEVICE u64 descriptor(u32 address, u32 along_k, u32 along_n)
-{
-    return (u64)(address >> 4) | (u64)(along_k >> 4) << 16 | (u64)(along_n >> 4) << 32;
-}
 DEVICE uint4 load_stream(const void *p)
 {
     uint4 v;

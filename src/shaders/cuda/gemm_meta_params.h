@@ -34,6 +34,7 @@
 /* Strides in elements. Batches have up to two dimensions, the second one of batch_size elements. */
 struct gemm_meta_params {
     u64 a, b, c, y, counters; /* counters: of `turn`; 0: the dispatch is in no chain */
+    u64 parts; /* FLOAT32 sums of each part of K, of large ones: [splits, batches, m, part_line]; 0: there is one */
     struct meta_epilogue epilogue;
     u32 m, n, k, flags;
     i32 a_m, a_k, b_k, b_n, c_m, c_n, y_m, y_n;
@@ -45,7 +46,10 @@ struct gemm_meta_params {
     u32 c_type, y_type;
     float alpha, beta;
     struct meta_turn turn;
-    u32 packed_batch; /* 16 bytes of packed B from one batch to the next; 0: there is one for all */
+    u32 packed_batch;                   /* 16 bytes of packed B from one batch to the next; 0: there is one for all */
+    u32 splits, split_depth, part_line; /* split_depth: elements of each part, a multiple of GEMM_PACKED_K */
 };
+#define GEMM_PART_COLUMNS 64 /* part_line is a multiple */
+#define GEMM_ADDRESSES    (6 + META_EPILOGUE_STEPS)
 
 #endif

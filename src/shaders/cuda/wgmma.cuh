@@ -35,6 +35,7 @@
 #else
 #define INPUTS "f16"
 #endif
+WGMMA(64, 32, float, "+f", "f32", INPUTS, "%32, %33, %34, %35", "%36")
 WGMMA(128, 64, float, "+f", "f32", INPUTS, "%64, %65, %66, %67", "%68")
 WGMMA(256, 128, float, "+f", "f32", INPUTS, "%128, %129, %130, %131", "%132")
 #ifndef BFLOAT16

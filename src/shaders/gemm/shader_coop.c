@@ -92,7 +92,8 @@ static const struct coop_tile *choose(const struct kern_op *op, const struct til
 const struct coop_tile *shader_coop_cut(const struct kern_op *op, struct tile_params *params)
 {
     const struct coop_tile *tile = choose(op, params);
-    const uint64_t splits = BASE_MIN(TUNE_COOP_WORKGROUPS / tiles_of(params, tile), params->k / TUNE_COOP_SPLIT_MIN);
+    const uint64_t splits =
+        BASE_MIN(shader_multiprocessors(op) / tiles_of(params, tile), params->k / TUNE_COOP_SPLIT_MIN);
     params->tiles_m = count(params->m, tile->m);
     params->tiles_n = count(params->n, tile->n);
     shader_tile_split(op, forced ? forced_splits : splits, params);

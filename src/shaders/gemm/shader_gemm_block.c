@@ -48,19 +48,22 @@ static uint64_t area(const struct tile_params *params, const struct block_tile *
     return tiles_of(params, tile) * tile->m * tile->n;
 }
 
-/* Parts along K. */
-static uint64_t splits_of(const struct tile_params *params, const struct block_tile *tile)
+/* Parts along K: a workgroup for each multiprocessor, and several where parts stay long, so that one multiplies while
+ * another loads. */
+static uint64_t splits_of(const struct kern_op *op, const struct tile_params *params, const struct block_tile *tile)
 {
-    const uint64_t splits = BASE_MIN(TUNE_BLOCK_WORKGROUPS / tiles_of(params, tile), params->k / TUNE_BLOCK_SPLIT_MIN);
-    return forced ? forced_splits : BASE_MAX(splits, 1);
+    const uint64_t units = shader_multiprocessors(op), whole = tiles_of(params, tile);
+    const uint64_t splits = BASE_MIN(units / whole, params->k / TUNE_BLOCK_SPLIT_MIN);
+    const uint64_t deep = BASE_MIN(TUNE_BLOCK_DEEP_WORKGROUPS * units / whole, params->k / TUNE_BLOCK_DEEP_SPLIT_MIN);
+    return forced ? forced_splits : BASE_MAX(BASE_MAX(splits, deep), 1);
 }
 
-static const struct block_tile *choose(const struct tile_params *params)
+static const struct block_tile *choose(const struct kern_op *op, const struct tile_params *params)
 {
     const struct block_tile *last = &tiles[ARRAY_SIZE(tiles) - 1], *tile = tiles;
     if (forced)
         return &tiles[(forced - 1) % ARRAY_SIZE(tiles)];
-    while (tile < last && (tiles_of(params, tile) * splits_of(params, tile) < tile->least ||
+    while (tile < last && (tiles_of(params, tile) * splits_of(op, params, tile) < tile->least ||
                            area(params, tile) * 4 > area(params, last) * 5))
         tile++;
     return tile;
@@ -90,10 +93,10 @@ static const struct block_tile *cut(const struct kern_op *op, struct tile_params
     *params = shader_gemm_tile_params(op);
     params->a_along_k = along_k(&op->tensors[0], 1);
     params->b_along_k = !is_wide(&op->tensors[1], 1);
-    const struct block_tile *tile = choose(params);
+    const struct block_tile *tile = choose(op, params);
     params->tiles_m = count(params->m, tile->m);
     params->tiles_n = count(params->n, tile->n);
-    shader_tile_split(op, splits_of(params, tile), params);
+    shader_tile_split(op, splits_of(op, params, tile), params);
     return tile;
 }
 

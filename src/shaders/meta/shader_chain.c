@@ -2,6 +2,7 @@
 /* Chains: steps whose dispatches run without barriers, since their kernels wait for one another in memory (turn.cuh): a
  * barrier takes longer than some of them compute. Dispatches of a queue begin in order, so that a workgroup waits only
  * for such as have begun. */
+#include "shaders/cuda/conv_meta_params.h"
 #include "shaders/cuda/gemm_meta_params.h"
 #include "shaders/cuda/attention_w_params.h"
 #include "shaders/cuda/norm_meta_params.h"
@@ -122,6 +123,8 @@ static bool waits(const struct shader_link *links, uint32_t at)
         return single;
     case SHADER_CHAIN_GEMM:
         return single && shader_gemm_meta_waits(op);
+    case SHADER_CHAIN_CONV:
+        return single && shader_conv_meta_waits(op) && !is_written(links, at, 1);
     case SHADER_CHAIN_NONE:
         break;
     }
@@ -175,6 +178,9 @@ void shader_chain_write(const struct shader_chain_at *at, const struct shader_pl
         break;
     case SHADER_CHAIN_GEMM:
         SET_TURN(gemm_meta_params);
+        break;
+    case SHADER_CHAIN_CONV:
+        SET_TURN(conv_meta_params);
         break;
     case SHADER_CHAIN_NONE:
         break;

@@ -151,7 +151,7 @@ void shader_conv_int_meta_plan(const struct kern_op *op, struct shader_work *out
     const struct conv_params conv = shader_conv_parameters(op);
     const uint32_t images = op->tensors[op->input_count].sizes[0];
     const struct kernel *kernel = choose(op, &conv);
-    shader_meta_add(out, kernel->code, (uint32_t[3]){ tiles_of(kernel, &conv, images), 1, 1 }, 4 + META_EPILOGUE_STEPS,
+    shader_meta_add(out, kernel->code, (uint32_t[3]){ tiles_of(kernel, &conv, images), 1, 1 }, CONV_META_ADDRESSES,
                     sizeof(struct conv_meta_params));
 }
 

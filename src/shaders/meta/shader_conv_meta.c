@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions by metacommands: conv_mma.cu, conv_wgmma.cu and conv_halo.cu, among others. */
 #include "shaders/meta/shader_conv_meta.h"
+#include "shaders/cuda/gemm_meta_params.h"
 #include "shaders/meta/shader_meta.h"
 
 #include <math.h>
@@ -20,6 +21,10 @@
 #define GRID_MAX         65535 /* groups of channels */
 #define PACK_NS          2400  /* one more dispatch; and the bytes that it moves: */
 #define PACK_BYTES_OF_NS 1700
+#define SUM_BYTES_OF_NS  1500 /* written and read again, from the second-level cache */
+#define PARTS_MAX        (256ull << 20)
+#define FORCED_SPLITS    4             /* for tests */
+#define SUM_GROUP_BYTES  (128 * 8 * 4) /* of a part, of a workgroup of conv_sum.cu */
 
 enum form {
     FORM_WIDE,   /* conv_mma.cu */
@@ -27,6 +32,7 @@ enum form {
     FORM_STEM32, /* maximum depth for conv_stem.cu */
     FORM_STEM160,
     FORM_WGMMA,  /* conv_wgmma.cu */
+    FORM_LARGE,  /* conv_large.cu, of a W that is constant */
     FORM_NARROW, /* conv_narrow.cu */
     FORM_HALO32, /* maximum input channels for conv_halo.cu */
     FORM_HALO64,
@@ -141,6 +147,7 @@ static bool takes(const struct kern_op *op, const struct conv_params *conv, enum
     switch (form) {
     case FORM_WIDE: /* if packed */
     case FORM_WGMMA:
+    case FORM_LARGE:
         break;
     case FORM_GATHER:
         return takes_gather(conv);
@@ -244,20 +251,69 @@ static uint32_t tiles_of(const struct kernel *kernel, const struct conv_planes *
     return (uint32_t)(pixels * shader_conv_tiles(conv->out_group, kernel->n));
 }
 
-/* Nanoseconds. */
-static uint64_t cost(const struct kernel *kernel, const struct kern_op *op, const struct conv_planes *planes)
-{
-    const uint64_t depth = (uint64_t)planes->conv.in_group * planes->conv.by_plane.size;
-    const uint64_t rounds =
-        shader_conv_tiles((uint64_t)tiles_of(kernel, planes) * planes->groups, shader_multiprocessors(op));
-    return kernel->start + rounds * (kernel->round + (kernel->m + kernel->n) * depth * 2 * kernel->kilobyte / 1024);
-}
-
 struct choice {
     const struct kernel *kernel;
     struct conv_planes planes; /* that it multiplies */
     struct conv_params conv;   /* the same, not packed */
+    uint32_t splits;           /* of the depth: with several, a second dispatch adds their sums */
 };
+
+static uint32_t depth_of_sums(const struct conv_planes *planes)
+{
+    return planes->conv.in_group * planes->conv.by_plane.size;
+}
+
+static uint32_t split_depth(const struct conv_planes *planes, uint32_t splits)
+{
+    const uint32_t units = shader_conv_tiles(depth_of_sums(planes), GEMM_PACKED_K);
+    return shader_conv_tiles(units, splits) * GEMM_PACKED_K;
+}
+
+static uint32_t part_line(const struct conv_planes *planes)
+{
+    return (uint32_t)base_align_up(planes->conv.out_group, VECTOR);
+}
+
+static uint64_t part_pixels(const struct conv_planes *planes)
+{
+    return (uint64_t)(planes->conv.out_sizes[1] * planes->conv.out_sizes[2]) * planes->images;
+}
+
+/* Of one split: FLOAT32 sums. */
+static uint64_t part_bytes(const struct conv_planes *planes)
+{
+    return part_pixels(planes) * part_line(planes) * sizeof(float);
+}
+
+/* Nanoseconds. */
+static uint64_t cost(const struct kernel *kernel, const struct kern_op *op, const struct conv_planes *planes,
+                     uint32_t splits)
+{
+    const uint64_t depth = splits > 1 ? split_depth(planes, splits) : depth_of_sums(planes);
+    const uint64_t tiles = (uint64_t)tiles_of(kernel, planes) * planes->groups * splits;
+    const uint64_t rounds = shader_conv_tiles(tiles, shader_multiprocessors(op));
+    const uint64_t sum = splits > 1 ? PACK_NS + splits * part_bytes(planes) / SUM_BYTES_OF_NS : 0;
+    return kernel->start + sum +
+           rounds * (kernel->round + (kernel->m + kernel->n) * depth * 2 * kernel->kilobyte / 1024);
+}
+
+static bool takes_splits(const struct kernel *kernel, const struct conv_planes *planes, uint32_t splits)
+{
+    const uint32_t depth = splits ? split_depth(planes, splits) : 0;
+    return splits == 1 || (kernel->form == FORM_LARGE && splits * part_bytes(planes) <= PARTS_MAX &&
+                           (uint64_t)(splits - 1) * depth < depth_of_sums(planes));
+}
+
+/* Splits of the depth pay while there are multiprocessors without a tile. */
+static uint32_t find_splits(const struct kernel *kernel, const struct kern_op *op, const struct conv_planes *planes)
+{
+    const uint32_t most = shader_multiprocessors(op) / BASE_MAX(tiles_of(kernel, planes), 1u);
+    uint32_t best = 1;
+    for (uint32_t i = 2; i <= most; i++)
+        if (takes_splits(kernel, planes, i) && cost(kernel, op, planes, i) < cost(kernel, op, planes, best))
+            best = i;
+    return best;
+}
 
 static uint64_t pack_cost(const struct conv_planes *planes)
 {
@@ -275,14 +331,21 @@ static struct choice choose(const struct kern_op *op)
     const bool packs = pack(op, &packed), any_form = !epilogue_unsupported(op, plain.depth);
     for (uint32_t i = 0; i < ARRAY_SIZE(kernels); i++) {
         const struct kernel *kernel = &kernels[(i + forced) % ARRAY_SIZE(kernels)];
-        const bool vectors = kernel->form == FORM_WIDE || kernel->form == FORM_WGMMA;
+        const bool vectors = kernel->form == FORM_WIDE || kernel->form == FORM_WGMMA || kernel->form == FORM_LARGE;
         const struct conv_planes *planes = vectors ? &packed : &plain;
+        if (kernel->form == FORM_LARGE && (op->packed_input != 2 || plain.groups > 1))
+            continue;
         if (!(vectors ? packs : !plain.has_volume && takes(op, &plain.conv, kernel->form)) ||
             (!is_halo(kernel->form) && !any_form))
             continue;
-        const uint64_t ns = cost(kernel, op, planes) + (vectors ? pack_cost(planes) : 0);
+        uint32_t splits = find_splits(kernel, op, planes);
+        if (forced) {
+            splits = 1 + (uint32_t)(part_pixels(planes) % FORCED_SPLITS);
+            splits = takes_splits(kernel, planes, splits) ? splits : 1;
+        }
+        const uint64_t ns = cost(kernel, op, planes, splits) + (vectors ? pack_cost(planes) : 0);
         if (!best.kernel || ns < least) {
-            best = (struct choice){ kernel, *planes, plain.conv };
+            best = (struct choice){ kernel, *planes, plain.conv, splits };
             least = ns;
         }
         if (forced)
@@ -299,11 +362,12 @@ struct conv_meta_divisor shader_conv_divisor(uint32_t size)
     return (struct conv_meta_divisor){ by.size, by.factor, by.shift };
 }
 
-static void set_tiles(const struct kernel *kernel, const struct conv_planes *planes, struct conv_meta_params *p)
+static void set_tiles(const struct kernel *kernel, const struct conv_planes *planes, uint32_t splits,
+                      struct conv_meta_params *p)
 {
     const uint32_t tiles = tiles_of(kernel, planes);
     p->tiles_m = tiles / shader_conv_tiles(planes->conv.out_group, kernel->n);
-    p->tiles = tiles * planes->groups;
+    p->tiles = tiles * planes->groups * splits;
     if (is_halo(kernel->form) || is_stem(kernel->form)) {
         const uint32_t columns = shader_conv_tiles(p->out_width, is_stem(kernel->form) ? STEM_SIDE : HALO_COLUMNS);
         p->by_column = shader_conv_divisor(columns);
@@ -373,7 +437,7 @@ static void set_epilogue(const struct kern_op *op, const struct conv_planes *pla
                          struct conv_meta_params *p)
 {
     struct kern_epilogue epilogue;
-    const uint32_t vector = kernel->form == FORM_WGMMA ? VECTOR : VECTOR / 2;
+    const uint32_t vector = kernel->form == FORM_WGMMA || kernel->form == FORM_LARGE ? VECTOR : VECTOR / 2;
     p->wide_y = takes_vectors(op, &planes->conv, vector);
     if (!op->epilogue)
         return;
@@ -394,6 +458,12 @@ static void set_epilogue(const struct kern_op *op, const struct conv_planes *pla
     }
 }
 
+/* In the scratch memory, behind what is packed. */
+static uint64_t parts_place(const struct conv_planes *planes)
+{
+    return base_align_up(shader_conv_pack_bytes(planes), 256);
+}
+
 void shader_conv_meta_plan(const struct kern_op *op, struct shader_work *out)
 {
     const struct choice choice = choose(op);
@@ -405,16 +475,22 @@ void shader_conv_meta_plan(const struct kern_op *op, struct shader_work *out)
         groups[0] = BASE_MAX(processors, shader_conv_tiles(channels, HALO_CHANNELS));
     else if (is_stem(kernel->form))
         groups[0] = BASE_MIN(groups[0], BASE_MAX(processors, shader_conv_tiles(channels, kernel->n)));
-    else if (kernel->form == FORM_WGMMA) {
-        groups[0] = BASE_MIN(groups[0] * planes->groups, processors);
+    else if (kernel->form == FORM_WGMMA || kernel->form == FORM_LARGE) {
+        groups[0] = BASE_MIN(groups[0] * planes->groups * choice.splits, processors);
         groups[1] = 1;
     }
     out->packed_bytes = planes->has_packed_w ? shader_conv_filter_bytes(planes) : 0;
-    out->scratch_bytes = shader_conv_pack_bytes(planes);
-    if (out->scratch_bytes)
+    if (kernel->form == FORM_LARGE)
+        out->packed_bytes = shader_panels_bytes(depth_of_sums(planes), channels);
+    out->scratch_bytes = parts_place(planes) + (choice.splits > 1 ? choice.splits * part_bytes(planes) : 0);
+    if (shader_conv_pack_bytes(planes))
         shader_meta_add(out, SHADER_META_conv_pack, (uint32_t[3]){ shader_conv_pack_groups(planes), 1, 1 }, 4,
                         sizeof(struct conv_pack_params));
-    shader_meta_add(out, kernel->code, groups, 4 + META_EPILOGUE_STEPS, sizeof(struct conv_meta_params));
+    shader_meta_add(out, kernel->code, groups, CONV_META_ADDRESSES, sizeof(struct conv_meta_params));
+    if (choice.splits > 1)
+        shader_meta_add(out, SHADER_META_conv_sum,
+                        (uint32_t[3]){ shader_conv_tiles(part_bytes(planes), SUM_GROUP_BYTES), 1, 1 },
+                        CONV_META_ADDRESSES, sizeof(struct conv_meta_params));
 }
 
 void shader_conv_meta_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
@@ -431,7 +507,14 @@ void shader_conv_meta_write(const struct kern_op *op, uint32_t index, const stru
     *p = shader_conv_meta_parameters(conv, planes->images);
     p->groups = planes->groups;
     p->x_group = (i32)conv->in_group * conv->x[1];
-    set_tiles(choice.kernel, planes, p);
+    set_tiles(choice.kernel, planes, choice.splits, p);
+    if (choice.kernel->form == FORM_LARGE) {
+        const struct shader_place *scratch = &places[op->input_count + op->output_count];
+        p->splits = choice.splits;
+        p->split_depth = split_depth(planes, choice.splits);
+        p->part_line = part_line(planes);
+        p->parts = choice.splits > 1 ? shader_meta_place_at(scratch, parts_place(planes)) : 0;
+    }
     p->x = shader_conv_pack_place(op, planes, 0, places);
     p->w = shader_conv_pack_place(op, planes, 1, places);
     p->y = shader_meta_place(&places[op->input_count]);
@@ -442,4 +525,16 @@ void shader_conv_meta_write(const struct kern_op *op, uint32_t index, const stru
         set_halo(op, p);
     else
         set_epilogue(op, planes, choice.kernel, p);
+}
+
+bool shader_conv_meta_has_panels(const struct kern_op *op)
+{
+    return choose(op).kernel->form == FORM_LARGE;
+}
+
+bool shader_conv_meta_waits(const struct kern_op *op)
+{
+    const enum form form = choose(op).kernel->form;
+    return (form == FORM_WIDE || form == FORM_GATHER || form == FORM_WGMMA || form == FORM_LARGE) &&
+           shader_meta_may_wait(op);
 }

@@ -62,4 +62,7 @@ void shader_conv_pack_write(const struct kern_op *op, const struct conv_planes *
 u64 shader_conv_pack_place(const struct kern_op *op, const struct conv_planes *planes, uint32_t tensor,
                            const struct shader_place *places);
 
+/* Whether the kernel for the op reads W as panels. */
+bool shader_conv_meta_has_panels(const struct kern_op *op);
+
 #endif

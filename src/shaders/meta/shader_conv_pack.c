@@ -258,6 +258,19 @@ static void pack_filters(void *context, size_t begin, size_t end, unsigned worke
         }
 }
 
+/* Where an element of the depth is for the first output channel; < 0: packed channels behind the last one are zeros. */
+static int64_t row_of(const void *context, uint32_t k)
+{
+    const struct packing *packing = context;
+    const struct conv_params *conv = &packing->conv;
+    const uint32_t tap = k / packing->packed.in_group, within = k % packing->packed.in_group;
+    const uint32_t plane = within / (uint32_t)packing->plane, channel = within % (uint32_t)packing->plane;
+    if (channel >= conv->in_group)
+        return -1;
+    return (int64_t)plane * conv->w[2] + (int64_t)(tap / (uint32_t)conv->kernel[2]) * conv->w[3] +
+           (int64_t)(tap % (uint32_t)conv->kernel[2]) * conv->w[4] + (int64_t)channel * conv->w[1];
+}
+
 void shader_conv_meta_pack(const struct kern_op *op, const void *source, void *packed)
 {
     struct conv_planes planes;
@@ -266,5 +279,16 @@ void shader_conv_meta_pack(const struct kern_op *op, const void *source, void *p
     shader_conv_pack(op, &planes);
     packing.packed = planes.conv;
     packing.plane = (int)(planes.conv.in_group / planes.taps);
+    if (shader_conv_meta_has_panels(op)) {
+        struct shader_panels panels = { .from = source,
+                                        .to = packed,
+                                        .k = planes.conv.in_group * planes.conv.by_plane.size,
+                                        .n = planes.conv.out_group,
+                                        .along_n = packing.conv.w[0],
+                                        .row = row_of,
+                                        .context = &packing };
+        shader_pack_panels(&panels);
+        return;
+    }
     base_parallel_for(packing.conv.out_channels, 1, pack_filters, &packing);
 }

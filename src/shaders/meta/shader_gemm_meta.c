@@ -7,9 +7,7 @@
 #include "shaders/core/shader_block.h"
 #include "shaders/gemm/shader_tile.h"
 
-#include "base/parallel.h"
-
-#define ADDRESSES        (5 + META_EPILOGUE_STEPS)
+#define ADDRESSES        GEMM_ADDRESSES
 #define VECTOR           8 /* elements that kernels load together */
 #define BATCH_RANK       2
 #define GROUP_ROWS       8 /* of tiles that large GEMMs process together */
@@ -17,6 +15,10 @@
 #define LAUNCH_US        3.6f
 #define PACK_US          2.4f /* one more dispatch; and the bytes that it moves: */
 #define PACK_BYTES_OF_US 1.7e6f
+#define SUM_US           4.4f /* one more dispatch, which ends a chain; and the bytes of sums that are written and read: */
+#define SUM_BYTES_OF_US  3e6f
+#define PARTS_MAX        (256ull << 20)
+#define FORCED_SPLITS    3                         /* for tests */
 #define TENSORS          (4 + META_EPILOGUE_STEPS) /* A, B, C, Y and the operands of the epilogue */
 #define FINISH_US        1e-4f                     /* of a result that large kernels do not store as it is; */
 #define SCATTER_US       2e-4f                     /* and not in vectors */
@@ -27,6 +29,7 @@ struct product {
     struct gemm_meta_params params;
     uint32_t a, b; /* tensors */
     bool a_vectors, b_vectors;
+    uint32_t splits; /* of K: with several, a second dispatch adds their sums */
 };
 
 struct batches {
@@ -237,7 +240,7 @@ static uint64_t fragment_bytes(const struct gemm_meta_params *p)
 
 static uint64_t packed_bytes(const struct gemm_meta_params *p)
 {
-    return (uint64_t)count(p->n, GEMM_PACKED_N) * count(p->k, GEMM_PACKED_K) * (GEMM_PACKED_K / 16) * GEMM_PACKED_BYTES;
+    return shader_panels_bytes(p->k, p->n);
 }
 
 /* Whether batches have a B each. */
@@ -282,16 +285,62 @@ static float finish_time(const struct kernel *kernel, const struct kern_op *op, 
     return (float)(kernel->m * kernel->n) * (vectors ? FINISH_US : SCATTER_US);
 }
 
-static float time_of(const struct kernel *kernel, const struct kern_op *op, const struct product *product)
+static uint32_t split_depth(const struct gemm_meta_params *p, uint32_t splits)
+{
+    return count(count(p->k, GEMM_PACKED_K), splits) * GEMM_PACKED_K;
+}
+
+static uint32_t part_line(const struct gemm_meta_params *p)
+{
+    return count(p->n, GEMM_PART_COLUMNS) * GEMM_PART_COLUMNS;
+}
+
+static uint64_t part_bytes(const struct gemm_meta_params *p)
+{
+    return (uint64_t)p->m * p->batches * part_line(p) * sizeof(float);
+}
+
+static uint64_t tiles_of(const struct kernel *kernel, const struct gemm_meta_params *p)
+{
+    return (uint64_t)count(p->m, kernel->m) * count(p->n, kernel->n) * p->batches;
+}
+
+static float time_of(const struct kernel *kernel, const struct kern_op *op, const struct product *product,
+                     uint32_t splits)
 {
     const struct gemm_meta_params *p = &product->params;
     const uint32_t at_once = shader_multiprocessors(op);
-    const uint64_t tiles = (uint64_t)count(p->m, kernel->m) * count(p->n, kernel->n) * p->batches;
-    const float rounds = (float)((tiles + at_once - 1) / at_once), steps = (float)count(p->k, 32);
+    const uint64_t tiles = tiles_of(kernel, p) * splits;
+    const uint32_t depth = splits > 1 ? split_depth(p, splits) : p->k;
+    const float rounds = (float)((tiles + at_once - 1) / at_once), steps = (float)count(depth, 32);
     const float packing = takes_packed(kernel) && !is_packed(op, product)
                               ? PACK_US + (float)(packed_bytes(p) * packed_batches(p)) / PACK_BYTES_OF_US
                               : 0;
-    return LAUNCH_US + rounds * (kernel->fixed + kernel->step * steps + finish_time(kernel, op, p)) + packing;
+    const float sum = splits > 1 ? SUM_US + (float)(part_bytes(p) * splits) / SUM_BYTES_OF_US : 0;
+    return LAUNCH_US + rounds * (kernel->fixed + kernel->step * steps + finish_time(kernel, op, p)) + packing + sum;
+}
+
+static bool takes_splits(const struct kernel *kernel, const struct gemm_meta_params *p, uint32_t splits)
+{
+    return splits == 1 ||
+           ((kernel->form == FORM_LARGE || kernel->form == FORM_TAIL) && part_bytes(p) * splits <= PARTS_MAX &&
+            (uint64_t)(splits - 1) * split_depth(p, splits) < p->k);
+}
+
+/* Parts of K pay while there are multiprocessors without a tile. */
+static uint32_t find_splits(const struct kernel *kernel, const struct kern_op *op, const struct product *product)
+{
+    const struct gemm_meta_params *p = &product->params;
+    const uint64_t most = shader_multiprocessors(op) / tiles_of(kernel, p);
+    uint32_t best = 1;
+    if (forced) {
+        best = 1 + p->m % FORCED_SPLITS;
+        return takes_splits(kernel, p, best) ? best : 1;
+    }
+    for (uint32_t i = 2; i <= most; i++)
+        if (takes_splits(kernel, p, i) && time_of(kernel, op, product, i) < time_of(kernel, op, product, best))
+            best = i;
+    return best;
 }
 
 static bool takes(const struct kernel *kernel, const struct kern_op *op, const struct product *product)
@@ -312,17 +361,23 @@ static bool takes(const struct kernel *kernel, const struct kern_op *op, const s
 }
 
 /* NULL: none. */
-static const struct kernel *choose(const struct kern_op *op, const struct product *product)
+static const struct kernel *choose(const struct kern_op *op, const struct product *product, uint32_t *out_splits)
 {
     const struct kernel *best = NULL;
+    float least = 0;
     for (uint32_t i = 0; i < ARRAY_SIZE(kernels); i++) {
         const struct kernel *kernel = &kernels[(i + forced) % ARRAY_SIZE(kernels)];
         if (!takes(kernel, op, product))
             continue;
-        if (forced)
-            return kernel;
-        if (!best || time_of(kernel, op, product) < time_of(best, op, product))
+        const uint32_t splits = find_splits(kernel, op, product);
+        const float time = time_of(kernel, op, product, splits);
+        if (!best || time < least) {
             best = kernel;
+            least = time;
+            *out_splits = splits;
+        }
+        if (forced)
+            break;
     }
     return best;
 }
@@ -331,8 +386,11 @@ static const struct kernel *choose(const struct kern_op *op, const struct produc
 static const struct kernel *plan(const struct kern_op *op, struct product *out)
 {
     *out = product_of(op);
-    const struct kernel *kernel = choose(op, out);
+    const struct kernel *kernel = choose(op, out, &out->splits);
     struct gemm_meta_params *p = &out->params;
+    p->splits = out->splits;
+    p->split_depth = split_depth(p, out->splits);
+    p->part_line = part_line(p);
     p->tiles_m = count(p->m, kernel->m);
     p->tiles_n = count(p->n, kernel->n);
     p->group = GROUP_ROWS;
@@ -409,10 +467,17 @@ const char *shader_gemm_meta_unsupported(const struct kern_op *op)
         return reason;
     if (!find_batches(op, &batches))
         return "no metacommand for batches with these strides";
+    uint32_t splits;
     const struct product product = product_of(op);
-    if (!choose(op, &product))
+    if (!choose(op, &product, &splits))
         return "no metacommand for operands with these strides, or it is not faster";
     return shader_meta_steps_unsupported(op, false);
+}
+
+/* In the scratch memory, behind a packed B. */
+static uint64_t parts_place(uint64_t packed)
+{
+    return base_align_up(packed, 256);
 }
 
 void shader_gemm_meta_plan(const struct kern_op *op, struct shader_work *out)
@@ -422,7 +487,7 @@ void shader_gemm_meta_plan(const struct kern_op *op, struct shader_work *out)
     const struct gemm_meta_params *p = &product.params;
     const uint32_t tiles = p->tiles_m * p->tiles_n, bfloat16 = (p->flags & GEMM_BFLOAT16) != 0;
     const uint32_t every[3] = { tiles, 1, p->batches }, along_k = (p->flags & GEMM_B_ALONG_K) != 0;
-    const uint32_t resident[3] = { BASE_MIN(tiles * p->batches, shader_multiprocessors(op)), 1, 1 };
+    const uint32_t resident[3] = { BASE_MIN(tiles * p->batches * p->splits, shader_multiprocessors(op)), 1, 1 };
     if (!takes_packed(kernel)) {
         const bool packed = kernel->form == FORM_FRAGMENT;
         out->packed_bytes = packed ? fragment_bytes(p) * packed_batches(p) : 0;
@@ -439,6 +504,11 @@ void shader_gemm_meta_plan(const struct kern_op *op, struct shader_work *out)
                         sizeof(*p));
     }
     shader_meta_add(out, kernel->code[bfloat16], resident, ADDRESSES, sizeof(*p));
+    if (p->splits == 1)
+        return;
+    out->scratch_bytes = parts_place(out->scratch_bytes) + part_bytes(p) * p->splits;
+    shader_meta_add(out, SHADER_META_gemm_sum, (uint32_t[3]){ count((uint32_t)(part_bytes(p) / 64), 128), 1, 1 },
+                    ADDRESSES, sizeof(*p));
 }
 
 void shader_gemm_meta_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
@@ -455,6 +525,10 @@ void shader_gemm_meta_write(const struct kern_op *op, uint32_t index, const stru
     p->y = packs && !index ? scratch : shader_meta_place(&places[op->input_count]);
     if (packs && !index)
         p->tiles_n = count(p->n, GEMM_PACKED_N);
+    if (p->splits > 1) {
+        const uint64_t packed = packs ? packed_bytes(p) * packed_batches(p) : 0;
+        p->parts = shader_meta_place_at(&places[op->input_count + op->output_count], parts_place(packed));
+    }
     if (has_c(op))
         p->c = shader_meta_place(&places[2]);
     shader_meta_epilogue_write(op, op->tensors[op->input_count].rank - 1, places, &p->epilogue);
@@ -467,80 +541,10 @@ void shader_gemm_meta_write(const struct kern_op *op, uint32_t index, const stru
 bool shader_gemm_meta_waits(const struct kern_op *op)
 {
     struct product product;
-    return !takes_packed(plan(op, &product));
+    return !takes_packed(plan(op, &product)) || shader_meta_may_wait(op);
 }
 
 /* ---- packing ---- */
-
-/* Rows whose neighbours are `step` apart. In packed form a column's elements are contiguous, `next` after those of the
- * previous column, and each group of eight columns is `group` after the previous one. */
-struct lines {
-    const uint16_t *rows[32];
-    int64_t step;
-    uint32_t columns, next, group;
-};
-
-static inline void pack_lines(const struct lines *lines, uint32_t count, uint16_t *out)
-{
-    for (uint32_t n = 0; n < lines->columns; n++) {
-        uint16_t *to = out + (size_t)(n / 8) * lines->group + n % 8 * lines->next;
-        for (uint32_t i = 0; i < count; i++)
-            to[i] = lines->rows[i][n * lines->step];
-    }
-}
-
-/* Rows k0 to k0 + 31 of B, and columns n0 to n0 + 255; elements outside stay zero. */
-static void pack_panel(const struct gemm_meta_params *p, const uint16_t *b, uint32_t n0, uint32_t k0, uint16_t *out)
-{
-    struct lines lines = { .step = p->b_n, .columns = BASE_MIN(GEMM_PACKED_N, p->n - n0), .next = 8, .group = 128 };
-    for (uint32_t part = 0; part < 4; part++, out += part == 2 ? GEMM_PACKED_BYTES / 2 - 64 : 64) {
-        uint32_t count = 0;
-        for (uint32_t i = 0; i < 8; i++) {
-            const uint32_t row = k0 + i / 2 * 8 + part * 2 + i % 2;
-            lines.rows[i] = b + (int64_t)row * p->b_k + (int64_t)n0 * p->b_n;
-            count += row < p->k;
-        }
-        if (count == 8)
-            pack_lines(&lines, 8, out); /* known to the compiler */
-        else
-            pack_lines(&lines, count, out);
-    }
-}
-
-struct packing {
-    const struct gemm_meta_params *params;
-    const uint16_t *b;
-    uint16_t *out;
-};
-
-/* Panels of 256 columns. */
-static void pack_panels(void *context, size_t begin, size_t end, unsigned worker)
-{
-    const struct packing *packing = context;
-    const struct gemm_meta_params *p = packing->params;
-    const size_t steps = count(p->k, GEMM_PACKED_K) * (GEMM_PACKED_K / 16);
-    (void)worker;
-    for (size_t panel = begin; panel < end; panel++)
-        for (uint32_t k0 = 0; k0 < p->k; k0 += 32)
-            pack_panel(p, packing->b, (uint32_t)panel * GEMM_PACKED_N, k0,
-                       packing->out + (panel * steps + k0 / 16) * (GEMM_PACKED_BYTES / 2));
-}
-
-/* Of 32 rows. */
-static void pack_fragments(void *context, size_t begin, size_t end, unsigned worker)
-{
-    const struct packing *packing = context;
-    const struct gemm_meta_params *p = packing->params;
-    const uint32_t fragment = GEMM_FRAGMENT_BYTES / 2;
-    struct lines lines = { .step = p->b_n, .columns = p->n, .next = 32, .group = count(p->k, 32) * fragment };
-    (void)worker;
-    for (size_t number = begin; number < end; number++) {
-        const uint32_t k = (uint32_t)number * 32;
-        for (uint32_t i = 0; i < 32; i++)
-            lines.rows[i] = packing->b + (int64_t)(k + i) * p->b_k;
-        pack_lines(&lines, BASE_MIN(32, p->k - k), packing->out + number * fragment);
-    }
-}
 
 void shader_gemm_meta_pack(const struct kern_op *op, const void *source, void *packed)
 {
@@ -551,10 +555,10 @@ void shader_gemm_meta_pack(const struct kern_op *op, const void *source, void *p
         const uint16_t *b = (const uint16_t *)source + (int64_t)(batch / p->batch_size) * p->b_batch[0] +
                             (int64_t)(batch % p->batch_size) * p->b_batch[1];
         uint16_t *to = (uint16_t *)((char *)packed + batch * (uint64_t)p->packed_batch * 16);
-        struct packing packing = { p, b, to };
+        struct shader_panels panels = { b, to, p->k, p->n, p->b_k, p->b_n, NULL, NULL };
         if (takes_packed(kernel))
-            base_parallel_for(count(p->n, GEMM_PACKED_N), 1, pack_panels, &packing);
+            shader_pack_panels(&panels);
         else
-            base_parallel_for(count(p->k, 32), 1, pack_fragments, &packing);
+            shader_pack_fragments(&panels);
     }
 }

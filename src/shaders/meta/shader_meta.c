@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shaders/meta/shader_meta.h"
 
-#include "shaders/core/shader_block.h"
+#include "shaders/gemm/shader_tile.h"
 
 _Static_assert(META_EPILOGUE_STEPS == SHADER_STEPS_MAX, "epilogues that shaders take");
 _Static_assert((int)META_UINT8 == (int)DML_TENSOR_DATA_TYPE_UINT8, "numbers of types");
@@ -39,9 +39,10 @@ static const uint8_t codes[KERN_MAP_CODE_COUNT] = {
     [KERN_MAP_SWISH] = META_SWISH,
 };
 
-uint32_t shader_multiprocessors(const struct kern_op *op)
+bool shader_meta_may_wait(const struct kern_op *op)
 {
-    return op->multiprocessors ? op->multiprocessors : 132;
+    const struct kern_view *y = &op->tensors[op->input_count];
+    return kern_view_elements(y) * kern_type_bytes(y->type) <= TUNE_META_CHAIN_BYTES_MAX;
 }
 
 void shader_meta_add(struct shader_work *work, enum shader_meta meta, const uint32_t *groups, uint32_t addresses,

@@ -3,6 +3,7 @@
 #ifndef SHADERS_META_SHADER_META_H
 #define SHADERS_META_SHADER_META_H
 
+#include "shaders/core/shader_block.h"
 #include "shaders/cuda/meta.h"
 #include "shaders/shader.h"
 
@@ -27,11 +28,28 @@ const char *shader_meta_bytes_unsupported(const struct kern_op *op, uint32_t cha
 void shader_meta_epilogue_write(const struct kern_op *op, uint32_t channel, const struct shader_place *places,
                                 struct meta_epilogue *out);
 
-/* Of the device that the op is planned for; those of an H100 SXM or H200 where they are not known. */
-uint32_t shader_multiprocessors(const struct kern_op *op);
-
-/* Whether the kernel that gemm_meta selects for the op supports chains. */
+/* Memory of a chain's results is not reused within it: large ones would take more time in caches than barriers cost. */
+bool shader_meta_may_wait(const struct kern_op *op);
+/* Whether the kernel that gemm_meta selects for the op supports chains, if it takes one dispatch. */
 bool shader_gemm_meta_waits(const struct kern_op *op);
+
+/* Likewise of conv_meta. */
+bool shader_conv_meta_waits(const struct kern_op *op);
+
+/* A matrix of k rows and n columns of 16-bit elements, which becomes the panels that gemm_large.cu and conv_large.cu
+ * read, in zeroed memory. */
+struct shader_panels {
+    const uint16_t *from;
+    uint16_t *to;
+    uint32_t k, n;
+    int64_t along_k, along_n;                        /* strides, in elements */
+    int64_t (*row)(const void *context, uint32_t k); /* where row k begins, instead of along_k; < 0: it is zeros */
+    const void *context;
+};
+uint64_t shader_panels_bytes(uint32_t k, uint32_t n);
+void shader_pack_panels(struct shader_panels *panels);
+/* Fragments of 32 rows and eight columns (gemm_meta_params.h), without `row`. */
+void shader_pack_fragments(struct shader_panels *panels);
 
 /* For tests: another than the best kernel for GEMM; 0: the best. */
 void shader_gemm_meta_force(uint32_t kernel);

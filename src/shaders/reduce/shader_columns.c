@@ -48,7 +48,7 @@ static struct columns columns_of(const struct kern_op *op, uint32_t group_size)
     const uint32_t vectors = p->lines / vector, across = BASE_MAX(TUNE_COLUMN_BYTES / bytes, 1);
     p->lanes = TUNE_COLUMN_LANES;
     while (p->lanes < group_size / across && p->lanes * 2 < p->size &&
-           count(vectors, group_size / p->lanes) < TUNE_COLUMN_WORKGROUPS)
+           count(vectors, group_size / p->lanes) < shader_multiprocessors(op))
         p->lanes *= 2;
     p->columns = vector;
     p->parts = 1;
@@ -74,8 +74,9 @@ static const char *unsupported(const struct kern_op *op, uint32_t group_size)
     const struct columns columns = columns_of(op, group_size);
     if (!columns.vector)
         return "its lines are not contiguous";
-    return columns.loads > TUNE_COLUMN_LOADS_MAX && columns.lines.units < TUNE_COLUMN_WORKGROUPS ? "its lines are long"
-                                                                                                 : NULL;
+    return columns.loads > TUNE_COLUMN_LOADS_MAX && columns.lines.units < shader_multiprocessors(op)
+               ? "its lines are long"
+               : NULL;
 }
 
 static void plan(const struct kern_op *op, enum shader_code code, uint32_t group_size, struct shader_work *out)

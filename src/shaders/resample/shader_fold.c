@@ -49,3 +49,83 @@ void shader_fold_any_write(const struct kern_op *op, uint32_t index, const struc
     }
     shader_block_write(op, places, kern_view_elements(&op->tensors[1]), &params, sizeof(params), words);
 }
+
+/* ---- columns of images, in vectors of positions ---- */
+
+#define VECTOR 4 /* positions */
+
+const char *shader_unfold_unsupported(const struct kern_op *op)
+{
+    const struct kern_fold *fold = &op->u.fold;
+    const uint64_t bytes = kern_type_bytes(op->tensors[0].type);
+    const char *reason = shader_fold_any_unsupported(op);
+    if (reason)
+        return reason;
+    if (!fold->unfold || fold->spatial > 2)
+        return "no shader for such windows";
+    if (bytes != 2 && bytes != 4)
+        return "no shader for this data type";
+    /* Byte offsets are computed in 32 bits. */
+    for (uint32_t t = 0; t < 2; t++) {
+        const struct kern_view *view = &op->tensors[t];
+        uint64_t reach = 0;
+        for (uint32_t d = 0; d < view->rank; d++)
+            reach += (uint64_t)(view->strides[d] < 0 ? -view->strides[d] : view->strides[d]) * (view->sizes[d] - 1);
+        if (reach * bytes > INT32_MAX)
+            return "the tensor is large";
+    }
+    return NULL;
+}
+
+/* Vectors of positions of a row, each of which is aligned. */
+static bool is_wide(const struct kern_view *columns)
+{
+    bool wide = columns->strides[2] == 1 && columns->sizes[2] % VECTOR == 0 && columns->offset % VECTOR == 0;
+    for (uint32_t d = 0; d < 2; d++)
+        wide = wide && (columns->sizes[d] == 1 || columns->strides[d] % VECTOR == 0);
+    return wide;
+}
+
+static uint64_t unfold_units(const struct kern_op *op)
+{
+    const struct kern_view *columns = &op->tensors[1];
+    return (uint64_t)columns->sizes[0] * columns->sizes[1] * ((columns->sizes[2] + VECTOR - 1) / VECTOR);
+}
+
+void shader_unfold_plan(const struct kern_op *op, struct shader_work *out)
+{
+    struct shader_dispatch *dispatch =
+        shader_add(out, SHADER_unfold, op, unfold_units(op), SHADER_GROUP_SIZE, sizeof(struct unfold_params));
+    dispatch->constants[2] = kern_type_bytes(op->tensors[0].type) == 2;
+    dispatch->constants[3] = is_wide(&op->tensors[1]);
+    dispatch->constant_count = 4;
+}
+
+void shader_unfold_write(const struct kern_op *op, uint32_t index, const struct shader_place *places, uint32_t *words)
+{
+    const struct kern_fold *fold = &op->u.fold;
+    const struct kern_view *image = &op->tensors[0], *columns = &op->tensors[1];
+    const uint32_t missing = 2 - fold->spatial;
+    struct unfold_params params = { .in_sizes = { 1, 1 }, .positions = columns->sizes[2] };
+    uint32_t window[2] = { 1, 1 }, positions[2] = { 1, 1 };
+    (void)index; /* there is one */
+    for (uint32_t d = 0; d < fold->spatial; d++) {
+        params.in_sizes[missing + d] = (int)image->sizes[2 + d];
+        params.steps[missing + d] = (int)fold->strides[d];
+        params.dilations[missing + d] = (int)fold->dilations[d];
+        params.pad[missing + d] = (int)fold->pad_start[d];
+        params.x[2 + missing + d] = (int)image->strides[2 + d];
+        window[missing + d] = fold->window[d];
+        positions[missing + d] = fold->positions[d];
+    }
+    for (uint32_t d = 0; d < 2; d++)
+        params.x[d] = (int)image->strides[d];
+    for (uint32_t d = 0; d < 3; d++)
+        params.y[d] = (int)columns->strides[d];
+    params.by_vectors = shader_divisor((columns->sizes[2] + VECTOR - 1) / VECTOR);
+    params.by_rows = shader_divisor(columns->sizes[1]);
+    params.by_taps = shader_divisor(window[0] * window[1]);
+    params.by_window = shader_divisor(window[1]);
+    params.by_columns = shader_divisor(positions[1]);
+    shader_block_write(op, places, unfold_units(op), &params, sizeof(params), words);
+}
