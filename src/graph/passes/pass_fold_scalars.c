@@ -157,7 +157,7 @@ static bool skip_identity(struct graph_program *program, uint32_t at)
         return false;
     bool used = false;
     for (uint32_t i = at + 1; i < program->map.inst_count; i++)
-        for (uint32_t k = 0; k < graph_map_arity(program->map.inst[i].code); k++)
+        for (uint32_t k = 0; k < kern_map_arity[program->map.inst[i].code]; k++)
             if (program->map.inst[i].src[k] == reg) {
                 program->map.inst[i].src[k] = inst->src[0];
                 used = true;

@@ -39,7 +39,7 @@ static uint32_t fed_inputs(const struct graph_op *map, const struct graph_op *ho
 static void read_instead(struct graph_program *program, uint32_t converted, uint32_t reg)
 {
     for (uint32_t i = 0; i < program->map.inst_count; i++)
-        for (uint32_t s = 0; s < graph_map_arity(program->map.inst[i].code); s++)
+        for (uint32_t s = 0; s < kern_map_arity[program->map.inst[i].code]; s++)
             if (program->map.inst[i].src[s] == converted)
                 program->map.inst[i].src[s] = (uint8_t)reg;
     if (program->map.store[0] == converted)
@@ -57,7 +57,7 @@ static bool with_floats(const struct graph_op *map, uint32_t t, struct graph_op 
     graph_program_of(map, &program);
     for (uint32_t i = 0; i < m->inst_count; i++) {
         const struct kern_map_inst *inst = &m->inst[i];
-        for (uint32_t s = 0; s < graph_map_arity(inst->code); s++)
+        for (uint32_t s = 0; s < kern_map_arity[inst->code]; s++)
             if (inst->src[s] == t && (inst->code != KERN_MAP_CONVERT || inst->to_type != DML_TENSOR_DATA_TYPE_FLOAT32))
                 return false;
         if (inst->code == KERN_MAP_CONVERT && inst->src[0] == t)
