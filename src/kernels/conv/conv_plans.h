@@ -436,7 +436,8 @@ struct conv_tiles {
     int64_t element, entry;     /* bytes of a number; from row to row of A */
     int64_t taps, run;          /* runs of bytes of a row, and their length */
     uint32_t panels;            /* of output channels */
-    uint32_t together, units; /* panels that some rows are multiplied with in sequence; units of a band made of these */
+    uint32_t together;          /* panels by which some rows are multiplied in sequence */
+    uint32_t units;             /* of a band, each of that number of panels */
     uint64_t panel_bytes;
     int64_t size[3], bands[3];                 /* output pixels of a band; bands of an image */
     uint64_t image, line, list, sums, scratch; /* offsets in the worker's scratch, after start and scale */

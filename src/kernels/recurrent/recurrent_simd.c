@@ -21,7 +21,7 @@ struct recurrent {
     float *peepholes, *zeros, *reset_bias;
     /* R in 8 bits: */
     bool vnni;
-    int8_t *codes; /* of the rows, `width` each, in the place of as many floats */
+    int8_t *codes; /* of the rows, `width` each, in the memory of the same number of floats */
     struct recurrent_rounded *rounded;
     float *scales;        /* of four gates */
     int32_t *zero_points; /* likewise */

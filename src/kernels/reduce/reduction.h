@@ -108,7 +108,8 @@ struct kern_reduction_dense {
 /* Loops of one instruction set. `half`: x is FLOAT16, else FLOAT32. */
 struct kern_reduction_isa {
     const struct kern_map_isa *map;
-    /* The statistic of at most KERN_REDUCTION_BLOCK elements. `ahead`, here and below: as many bytes, or NULL. */
+    /* The statistic of at most KERN_REDUCTION_BLOCK elements. `ahead`, here and below: the same number of bytes, or
+     * NULL. */
     double (*row)(enum kern_stat stat, const void *x, bool half, uint32_t count, float center, const void *ahead);
     /* Whether there is an element beyond *best (or equal if `last`); then *best is the extreme and *out_place the
      * position of its first or last one. *best may initially be NaN. */
@@ -137,7 +138,7 @@ struct kern_reduction_isa {
     void (*deviations_columns)(float *sum, float *squares, const struct kern_reduction_rows *rows, const float *center);
     /* Sums of one run of at most KERN_REDUCTION_BLOCK elements: out[] += g, g * (x - center), x - center. */
     void (*pairs)(const float *x, const float *g, uint32_t count, float center, double *out);
-    /* The same of FLOAT32 rows of X and as many of G; a, b, c += the three. */
+    /* The same of FLOAT32 rows of X and the same number of rows of G; a, b, c += the three. */
     void (*pair_columns)(float *a, float *b, float *c, const struct kern_reduction_rows *x, const float *const *g,
                          const float *center);
     /* Lines to a tile, whose columns beyond the count repeat the last line; and a tile to lines. */

@@ -62,7 +62,7 @@ DENSE_INLINE bool line_finite(float value)
 DENSE_INLINE vec line_exp_near(vec x, vec top)
 {
     const vec d = vec_max(vec_set(-87.0f), x - top); /* a NaN is preserved */
-    /* Whole numbers beside 1.5 * 2^23 are the last bits of a sum: the exponent of 2^n is its bits, shifted. */
+    /* Integers added to 1.5 * 2^23 are the last bits of the sum: shifted, these bits are the exponent of 2^n. */
     const vec shifted = vec_fma(d, vec_set(0x1.715476p+0f), vec_set(0x1.8p23f + 127)),
               n = shifted - vec_set(0x1.8p23f + 127);
     const vec r = vec_fma(n, vec_set(-0x1.62e43p-1f), d);
@@ -282,7 +282,7 @@ static uint32_t reduction_norm_lines(const struct kern_reduction_dense *d)
 
 /* ---- sums and extremes ---- */
 
-/* The statistics of as many lines as a vector has elements, each at first a vector; of fewer, some twice. */
+/* The statistics of one line per element of a vector, each a vector at first; of fewer lines, some twice. */
 DENSE_INLINE vec reduce_some(enum kern_stat stat, bool half, uint32_t vectors, const struct kern_reduction_dense *d,
                              const char *x, uint32_t lines)
 {
