@@ -236,7 +236,12 @@ static void tell_trap(struct foreign_device *device)
 static HRESULT fill(struct foreign_device *device, char *message)
 {
     struct chain chain = { { 0 }, NULL, { 0 }, VK_NULL_HANDLE };
-    HRESULT hr = find_interop(device, message);
+    HRESULT hr = find_interop(device, message); /* before any method that another device may not have */
+    if (SUCCEEDED(hr))
+        device->ranges.step =
+            ID3D12Device_GetDescriptorHandleIncrementSize(device->parent, D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
+    if (SUCCEEDED(hr) && !device->ranges.step)
+        hr = refuse(message, "d3d12Device has descriptors of 0 bytes");
     if (SUCCEEDED(hr))
         hr = ask_extensions(device, &chain, message);
     if (SUCCEEDED(hr))
@@ -260,8 +265,7 @@ static HRESULT create(ID3D12Device *parent, IUnknown *identity, struct foreign_d
     atomic_init(&device->reason, S_OK);
     atomic_init(&device->ranges.doubts, 0);
     pthread_mutex_init(&device->ranges.lock, NULL);
-    device->ranges.step = ID3D12Device_GetDescriptorHandleIncrementSize(parent, D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
-    HRESULT hr = device->ranges.step ? fill(device, message) : E_NOINTERFACE;
+    HRESULT hr = fill(device, message);
     if (SUCCEEDED(hr))
         *out = device;
     else

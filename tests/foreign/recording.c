@@ -193,6 +193,38 @@ static void test_in_place(D3D12_COMMAND_LIST_TYPE type, DML_EXECUTION_FLAGS flag
     foreign_rig_destroy(&rig);
 }
 
+/* Copies of the application right before and after dispatches that copy: its transitions of unordered access order
+ * shaders alone, and synchronisation validation, which does not see what shaders do at addresses, sees these. */
+static void test_copies(D3D12_COMMAND_LIST_TYPE type)
+{
+    struct rig rig = foreign_rig_of(&(struct standin_options){ .interop = 2, .same_buffer = true }, type);
+    struct buffers x = make_buffers(&rig);
+    const uint32_t length = COUNT;
+    ID3D12Resource *lengths = buffer_of(&rig, &length, 4).buffer;
+    IDMLCompiledOperator *op = compile(rig.dml, reverse_operator(rig.dml), DML_EXECUTION_FLAG_NONE);
+    struct prepared prepared = prepare(&rig, op, 0, NULL);
+    IDMLBindingTable *table = reverse_table(&rig, op, 32, &prepared, x.out, lengths, x.out);
+    ID3D12GraphicsCommandList_CopyBufferRegion(rig.q.list, x.out, 0, x.a, 0, BYTES);
+    api_transition(&rig.q, x.out, D3D12_RESOURCE_STATE_COPY_DEST, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
+    record(&rig, op, table);
+    api_transition(&rig.q, x.out, D3D12_RESOURCE_STATE_UNORDERED_ACCESS, D3D12_RESOURCE_STATE_COPY_SOURCE);
+    ID3D12GraphicsCommandList_CopyBufferRegion(rig.q.list, x.a, 0, x.out, 0, BYTES);
+    api_transition(&rig.q, x.out, D3D12_RESOURCE_STATE_COPY_SOURCE, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
+    record(&rig, op, table);
+    api_transition(&rig.q, x.out, D3D12_RESOURCE_STATE_UNORDERED_ACCESS, D3D12_RESOURCE_STATE_COPY_DEST);
+    ID3D12GraphicsCommandList_CopyBufferRegion(rig.q.list, x.out, 0, x.b, 0, BYTES);
+    rig_run(&rig);
+    foreign_expect(&rig, x.a, COUNT, COUNT - 1, -1);
+    foreign_expect(&rig, x.out, COUNT, 100, 1);
+    ok_hr(dml_reason(&rig), S_OK);
+    api_release(table);
+    prepared_release(&prepared);
+    api_release(op);
+    api_release(lengths);
+    release_buffers(&x);
+    foreign_rig_destroy(&rig);
+}
+
 /* Bindings before and after RecordDispatch, and between two executions of a closed list; by the same table, or another
  * one over the same descriptors. */
 static void test_late_binding(D3D12_COMMAND_LIST_TYPE type)
@@ -484,7 +516,7 @@ static void test_two_devices(void)
 
 int main(int argc, char **argv)
 {
-    const struct standin_options newest = { .interop = 2 }, older = { .interop = 1 };
+    const struct standin_options newest = { .interop = 2 }, older = { .interop = 1, .same_buffer = true };
     const D3D12_COMMAND_LIST_TYPE types[] = { D3D12_COMMAND_LIST_TYPE_DIRECT, D3D12_COMMAND_LIST_TYPE_COMPUTE };
     api_begin();
     setenv("ANYDML_LOG", "error", 1);
@@ -496,6 +528,7 @@ int main(int argc, char **argv)
         test_state(types[i]);
         test_in_place(types[i], DML_EXECUTION_FLAG_NONE);
         test_in_place(types[i], DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE);
+        test_copies(types[i]);
         test_late_binding(types[i]);
     }
     test_captured();

@@ -20,11 +20,11 @@ struct standin_options {
     bool no_vulkan;         /* GetVulkanHandles gives nothing */
     bool descriptor_heap;   /* names VK_EXT_descriptor_heap */
     bool begin_fails;
+    bool same_buffer; /* Begin gives the list's VkCommandBuffer: synchronisation validation compares only within one */
 };
 
 struct standin_counts {
     uint32_t begins, ends, locks, unlocks, queues, app_locks; /* app_locks: of queues that executed lists */
-    uint32_t extended;                                        /* VkCommandBuffers */
 };
 
 /* NULL: no Vulkan device on this machine. */

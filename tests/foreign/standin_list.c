@@ -236,8 +236,8 @@ HRESULT list_begin_interop(struct list *list, VkCommandBuffer *out)
     if (!standin_is_list(list) || list->type == D3D12_COMMAND_LIST_TYPE_BUNDLE)
         return E_INVALIDARG;
     check(list->open && !list->lent);
-    extend(list);
-    list->base.device->counts.extended++;
+    if (!list->base.device->options.same_buffer)
+        extend(list);
     *out = list->buffers[list->count - 1];
     list->lent = true;
     return S_OK;
@@ -247,7 +247,9 @@ HRESULT list_end_interop(struct list *list)
 {
     check(list->lent);
     list->lent = false;
-    extend(list);
+    list->dirty = true;
+    if (!list->base.device->options.same_buffer)
+        extend(list);
     return S_OK;
 }
 
