@@ -102,7 +102,7 @@ def test_peaks(library, folder):
 
 
 def test_changed(library, folder):
-    """A new file of the name belongs to nobody; the same one with other bytes is noticed."""
+    """A new file of the name changes nothing; the same one with other bytes is noticed."""
     path = os.path.join(folder, "model.onnx")
     wanted = save(path, True, 2)
     s = make_session(library, path)

@@ -325,7 +325,7 @@ static void unit_fetch(const struct gemm_unit *u, uint32_t row, uint32_t rows, u
 }
 
 /* The units of a column block are consecutive, and each prefetches as much of the next one: panels are too long for the
- * second-level cache, and too scattered over rows of A for the processor to foresee them. */
+ * second-level cache, and too scattered over rows of A for the hardware to foresee them. */
 static void unit_look_ahead(struct gemm_unit *u, uint64_t column, uint64_t row, uint64_t left)
 {
     const struct gemm_blocks *g = &u->g;
