@@ -4,8 +4,9 @@
 a GPU beside PyTorch in CUDA graphs, eager and by torch.compile.
 
 usage: zoo.py list
-       zoo.py make FOLDER [--type float32,float16] [--batch 1] [--jobs N] [--limit SECONDS] [NAME...]
+       zoo.py make FOLDER [--type float32,float16,dynamic,qdq,int4,int4a8] [--batch 1] [--jobs N] [--limit SECONDS] [NAME...]
        zoo.py run FOLDER --adapter cpu [--threads 1] [--clock cpu|wall] [--peers onnxruntime,openvino] [--type float32]
+              [--loading ROUNDS]
               [--provider build/bindings/onnxruntime/libonnxruntime_ep_directml.so] [NAME...]
        zoo.py run FOLDER --adapter vulkan [--device NUMBER] [--jobs 8] [--peers graph,compiled] [--type float16] [--batch 1]
               [NAME...]
@@ -18,11 +19,16 @@ results of torch in float32 on the CPU. Networks whose library is not installed 
 onnxscript, and torchvision, transformers and diffusers: scripts/prepare-zoo installs them and prints the Python program that
 has them.
 
+Types of 8 and 4 bits are made from NAME.onnx by ONNX Runtime's tools (zoo_forms.py), NAME_dynamic.onnx and so on; without torch.
+Their results are compared with how far ONNX Runtime's and OpenVINO's are from the reference.
+
 run: one process for each network, in which the programs alternate; the results of all are compared with the reference. A
 network that fails has its error in the table, and each has a time limit.
   cpu     AnyDML in ONNX Runtime (its execution provider) beside ONNX Runtime's CPU provider and OpenVINO, with the same number
           of threads; the CPU time of the process (--clock wall: the time), which other processes on the machine disturb
-          least. With several threads CPU time includes that of threads that wait for each other.
+          least. With several threads CPU time includes that of threads that wait for each other. --loading: also creation
+          and first run of each program in processes of their own, in turns: in one process, the program that comes first pays
+          for memory that the others use again.
   vulkan  anydml bench: the time on the device by its timestamps, an execution with copies, and compiling without and with
           cached pipelines; beside the same module of torch in a CUDA graph (the faster layout of images), and of
           torch.compile. Peers are prepared --jobs at a time, and measured alone. --batch must be that of make.

@@ -176,7 +176,30 @@ def openvino_steps(options, inputs, runs):
     return list(nodes.values())
 
 
+def peak_mib():
+    with open("/proc/self/status", encoding="ascii") as file:
+        return next(int(line.split()[1]) / 1024 for line in file if line.startswith("VmHWM"))
+
+
+def alone(options):
+    """Creation and first run of one program in this process."""
+    inputs, options["wanted"] = load(options["arrays"])
+    result = {}
+    if options["alone"] == "anydml":
+        device = provider_device(options["library"])
+        begin(options, inputs, lambda: anydml_of(options, inputs, device, result), result)
+    elif options["alone"] == "onnxruntime":
+        begin(options, inputs, lambda: runner(session_of(options, None, False), inputs), result)
+    else:
+        begin(options, inputs, lambda: openvino_of(options, inputs), result)
+    if "error" in result:
+        return result
+    return dict(ms=result["load_ms"] + result["first_ms"], peak_mib=peak_mib())
+
+
 def measure(options):
+    if options.get("alone"):
+        return alone(options)
     inputs, options["wanted"] = load(options["arrays"])
     results = {key: {} for key in ("anydml", *options["peers"])}
     device, programs = provider_device(options["library"]), {}

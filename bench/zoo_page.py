@@ -101,6 +101,24 @@ def main_table(data):
     return table(head, rows) if rows else []
 
 
+def loading_lines(data):
+    """Creation and first run in a process of its own, in which ONNX Runtime's copy of the model is included."""
+    keys, rows = ["anydml", *data["conditions"]["peers"]], []
+    for result in data["results"]:
+        found = [result.get("programs", {}).get(key, {}).get("alone", {}) for key in keys]
+        if not all("ms" in one for one in found):
+            continue
+        cells = [result["name"], digits(found[0]["ms"]), f"{found[0]['peak_mib']:.0f}"]
+        for one in found[1:]:
+            cells += [digits(one["ms"]), two(found[0]["ms"] / one["ms"]), f"{one['peak_mib']:.0f}",
+                      two(found[0]["peak_mib"] / one["peak_mib"])]
+        rows.append(cells)
+    head = ["network", "AnyDML ms", "peak MiB"]
+    for key in keys[1:]:
+        head += [f"{NAMES[key]} ms", "ratio", "peak MiB", "ratio"]
+    return table(head, rows) if rows else []
+
+
 def failures(data):
     found = [(r["name"], wrong(r, data["conditions"]["type"])) for r in data["results"]]
     return [f"- {name}: {text}" for name, text in found if text]
@@ -135,6 +153,10 @@ def lines(data, shown=None):
         ratios = [r for r in (ratio(result, peers) for result in data["results"]) if r]
         out += [summary(ratios, f"Ratio to {NAMES[peers[0]] if len(peers) == 1 else 'the fastest'}"), ""]
     out += [*main_table(data), ""]
+    loading = loading_lines(data) if c["adapter"] == "cpu" else []
+    if loading:
+        out += ["CPU time of creation and first run, and peak of memory, each in a process of its own, in turns, the least:", "",
+                *loading, ""]
     bad = failures(data)
     out += (["Failures and differences:", "", *bad, ""] if bad else [])
     steps = step_lines(data, shown) if c["steps"] else []

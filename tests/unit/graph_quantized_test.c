@@ -362,8 +362,60 @@ static void test_kept_uses(void)
     graph_finish(&graph);
 }
 
+/* MatMulInteger, Cast and Mul, as models of dynamic quantisation have them: one op, whose sums are converted exactly.
+ */
+static void test_converted_sums(bool separate)
+{
+    enum { ROWS = 5, DEPTH = 9, COLUMNS = 19 };
+    uint8_t x[ROWS * DEPTH];
+    float scale = 0.375f, y[ROWS * COLUMNS];
+    int32_t w[DEPTH * COLUMNS];
+    struct graph graph;
+    struct graph_options options = make_options(0);
+    graph_init(&graph, 2, 1, 0);
+    for (uint32_t i = 0; i < ROWS * DEPTH; i++)
+        x[i] = (uint8_t)rnd(256);
+    for (uint32_t i = 0; i < DEPTH * COLUMNS; i++)
+        w[i] = (int32_t)rnd(256) - 128;
+    const struct graph_operand in[2] = { make_value(&graph, GRAPH_INPUT, 0, U8, 4, SIZES(1, 1, ROWS, DEPTH)),
+                                         make_integers(&graph, I8, 4, SIZES(1, 1, DEPTH, COLUMNS), w) };
+    const struct graph_operand factor = make4(&graph, GRAPH_INPUT, 1, 1, 1, 1, 1);
+    const struct graph_operand out = make4(&graph, GRAPH_OUTPUT, 0, 1, 1, ROWS, COLUMNS);
+    const struct graph_operand sums = graph_temp(&graph, DML_TENSOR_DATA_TYPE_INT32, 4, SIZES(1, 1, ROWS, COLUMNS));
+    make_gemm(&graph, in, 2, sums)->k.u.gemm.integer = true;
+    struct graph_operand floats = sums;
+    if (separate) {
+        floats = graph_temp(&graph, F32, 4, SIZES(1, 1, ROWS, COLUMNS));
+        make_cast(&graph, sums, floats);
+        graph.ops[graph.op_count - 1]->k.u.map.load_type[0] = DML_TENSOR_DATA_TYPE_INT32;
+    }
+    struct kern_map *map =
+        &make_map(&graph, KERN_MAP_MUL, (struct graph_operand[]){ floats, factor }, 2, out, 0, 0)->k.u.map;
+    if (!separate) {
+        map->load_type[0] = DML_TENSOR_DATA_TYPE_INT32;
+        map->inst[1] = map->inst[0];
+        map->inst[1].src[0] = 2;
+        map->inst[0] = (struct kern_map_inst){ KERN_MAP_CONVERT, DML_TENSOR_DATA_TYPE_INT32, F32, { 0 }, { { 0 } } };
+        map->inst_count = 2;
+        map->store[0] = 3;
+    }
+    const HRESULT hr = graph_run_passes(&graph, &options);
+    TEST(hr == S_OK && graph.op_count == 1);
+    const struct make_run run = { .inputs = { x, &scale }, .outputs = { y } };
+    if (!TEST(make_run_graph(&graph, &options, hr, separate, &run)))
+        return;
+    for (uint32_t i = 0; i < ROWS * COLUMNS; i++) {
+        int32_t want = 0;
+        for (uint32_t k = 0; k < DEPTH; k++)
+            want += x[i / COLUMNS * DEPTH + k] * w[k * COLUMNS + i % COLUMNS];
+        TEST(y[i] == (float)want * scale);
+    }
+}
+
 int main(void)
 {
+    for (uint32_t i = 0; i < 8; i++)
+        test_converted_sums(i & 1);
     uint32_t seeds = 400;
     for (uint64_t seed = 1; seed <= seeds; seed++)
         check_layer(&(struct layer){ make_layer, seed, -1 });

@@ -194,7 +194,8 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
 {
     struct graph_op *host = graph->ops[first], *map = graph->ops[second], fused, shaped, split = *host, floats;
     struct graph_program program;
-    if (integer_sum(&host->k) && with_floats(map, t, &floats)) {
+    /* Convolutions of bytes finish sums in registers only where they end in bytes. */
+    if (host->k.kind == KERN_GEMM && integer_sum(&host->k) && with_floats(map, t, &floats)) {
         for (t = 0; floats.value[t] != host->value[host->k.input_count];)
             t++;
         map = &floats;
