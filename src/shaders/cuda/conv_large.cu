@@ -76,19 +76,16 @@ struct fragments {
     uint4 v[DEEP][ROWS][2];
 };
 
-/* From depth k of this lane on. Zeros behind the end: the packed W has zeros there, too. */
-DI void load_x(const conv_meta_params &p, const window (&windows)[ROWS][2], u32 k, fragments &out)
+/* 32 elements from depth k of this lane on. Zeros behind the end: the packed W has zeros there, too. */
+DI void load_x(const conv_meta_params &p, const window (&windows)[ROWS][2], u32 k, uint4 (&out)[ROWS][2])
 {
+    const tap t = tap_of(p, k);
 #pragma unroll
-    for (int u = 0; u < DEEP; u++) {
-        const tap t = tap_of(p, k + u * 32);
+    for (int r = 0; r < ROWS; r++)
 #pragma unroll
-        for (int r = 0; r < ROWS; r++)
-#pragma unroll
-            for (int h = 0; h < 2; h++)
-                out.v[u][r][h] = load16((const __half *)p.x + (windows[r][h].at + t.offset),
-                                        k + u * 32 < p.k && is_inside(p, windows[r][h], t));
-    }
+        for (int h = 0; h < 2; h++)
+            out[r][h] = load16((const __half *)p.x + (windows[r][h].at + t.offset),
+                               k < p.k && is_inside(p, windows[r][h], t));
 }
 
 /* ---- results ---- */
@@ -320,7 +317,9 @@ DI void consume(const conv_meta_params &p, u32 stages, u32 full, u32 empty)
 #pragma unroll
         for (int i = 0; i < 2 * ROWS; i++)
             windows[i / 2][i % 2] = window_of(p, place.m0 + row + i / 2 * 64 + i % 2 * 8);
-        load_x(p, windows, place.from + lane % 4 * 8, a[0]);
+#pragma unroll
+        for (int u = 0; u < DEEP; u++)
+            load_x(p, windows, place.from + u * 32 + lane % 4 * 8, a[0].v[u]);
     };
     auto release = [&]() {
         if (before >= 0 && lane == 0)
@@ -344,8 +343,9 @@ DI void consume(const conv_meta_params &p, u32 stages, u32 full, u32 empty)
                 release();
                 before = at.stage;
                 advance(at);
-                if (u == 0 && h == 0 && unit + 1 < units)
-                    load_x(p, windows, place.from + (unit + 1) * UNIT + lane % 4 * 8, next);
+                /* A part at a time, so that addresses are computed during a wgmma. */
+                if (h == 0 && unit + 1 < units)
+                    load_x(p, windows, place.from + (unit + 1) * UNIT + u * 32 + lane % 4 * 8, next.v[u]);
             }
     };
     turn_await_warp(p.counters, p.turn); /* no dispatch of the chain writes W */
