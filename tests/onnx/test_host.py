@@ -283,7 +283,7 @@ def broken_trees(tool):
                          ({"nodes_featureids": [-1] * len(whole["nodes_nodeids"])}, "is negative"),
                          ({"target_ids": [5] * len(whole["target_ids"])}, "target that does not exist"),
                          ({"nodes_modes": ["LEAF" if m == "LEAF" else "BRANCH_NEAR" for m in whole["nodes_modes"]]}, "'BRANCH_NEAR'"),
-                         ({"aggregate_function": "MEDIAN"}, "none of SUM"), ({"post_transform": "TANH"}, "'TANH'")):
+                         ({"aggregate_function": "MEDIAN"}, "SUM, AVERAGE, MIN or MAX"), ({"post_transform": "TANH"}, "'TANH'")):
         tool.refuses(f"trees with {list(change)}", [node("TreeEnsembleRegressor", ["x"], ["y"], domain=ML, n_targets=1, **{**whole, **change})],
                      x, ["y"], "TreeEnsembleRegressor", what)
     circle = {"nodes_treeids": [0, 0, 0], "nodes_nodeids": [0, 1, 2], "nodes_featureids": [0] * 3, "nodes_modes": ["BRANCH_LEQ"] * 3,

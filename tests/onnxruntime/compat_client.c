@@ -203,8 +203,8 @@ static void test_append(append_function exported)
         OK(exported(options, 0));
     use(options, 0);
     refused("device_id", "99", "device 99 does not exist");
-    refused("device_id", "first", "option device_id is 'first'; it takes a whole number");
-    refused("device_filter", "tpu", "option device_filter is 'tpu'; it takes any, gpu or npu");
+    refused("device_id", "first", "option device_id is 'first'; it must be a whole number");
+    refused("device_filter", "tpu", "option device_filter is 'tpu'; it must be any, gpu or npu");
     refused("performance_preference", "fast", "option performance_preference is 'fast'");
     options = new_options();
     OrtSession *session = NULL;
