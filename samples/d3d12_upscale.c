@@ -54,7 +54,7 @@ static ID3D12Device *create_device(void)
             fprintf(stderr, "%s has no D3D12CreateDevice: %s\n", name, dlerror());
             exit(2);
         }
-        CHECK(create(NULL, D3D_FEATURE_LEVEL_12_0, &IID_ID3D12Device, (void **)&device));
+        CHECK(create(NULL, D3D_FEATURE_LEVEL_11_0, &IID_ID3D12Device, (void **)&device));
         return device;
     }
 #ifdef HAVE_STANDIN

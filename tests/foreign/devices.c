@@ -209,7 +209,13 @@ static void test_bad_bindings(void)
     struct rig rig = foreign_rig(D3D12_COMMAND_LIST_TYPE_DIRECT);
     ID3D12Device *other = foreign_device(&(struct standin_options){ .interop = 2 });
     const D3D12_HEAP_PROPERTIES heap = { .Type = D3D12_HEAP_TYPE_DEFAULT };
-    D3D12_RESOURCE_DESC desc = { .Dimension = D3D12_RESOURCE_DIMENSION_TEXTURE2D, .Width = 64, .Height = 64 };
+    const D3D12_RESOURCE_DESC desc = { .Dimension = D3D12_RESOURCE_DIMENSION_TEXTURE2D,
+                                       .Width = 64,
+                                       .Height = 64,
+                                       .DepthOrArraySize = 1,
+                                       .MipLevels = 1,
+                                       .Format = DXGI_FORMAT_R8G8B8A8_UNORM,
+                                       .SampleDesc.Count = 1 };
     ID3D12Resource *texture = NULL, *theirs = api_buffer(other, D3D12_HEAP_TYPE_DEFAULT, BYTES),
                    *readback = api_buffer(rig.d3d, D3D12_HEAP_TYPE_READBACK, BYTES),
                    *upload = api_buffer(rig.d3d, D3D12_HEAP_TYPE_UPLOAD, BYTES),

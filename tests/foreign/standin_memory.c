@@ -181,6 +181,7 @@ HRESULT standin_CreateCommittedResource(struct standin *device, const D3D12_HEAP
 {
     (void)flags, (void)state, (void)clear;
     struct resource *resource = resource_new(device, desc, properties->Type);
+    check(desc->Height && desc->DepthOrArraySize && desc->MipLevels && desc->SampleDesc.Count);
     if (desc->Dimension == D3D12_RESOURCE_DIMENSION_BUFFER)
         resource->chunk = take(device, properties->Type, desc->Width, &resource->offset, &resource->own);
     return object_return(resource, riid, out);
