@@ -65,7 +65,7 @@ ULONG foreign_device_Release(AnydmlDevice *self)
     return refs;
 }
 
-/* ---- what the parent tells ---- */
+/* ---- what the parent reports ---- */
 
 /* What vkCreateDevice was given, as far as it matters. */
 struct chain {
@@ -111,12 +111,12 @@ static HRESULT ask_extensions(struct foreign_device *device, struct chain *chain
     ID3D12DXVKInteropDevice2 *interop = device->interop;
     UINT count = 0;
     if (FAILED(interop->lpVtbl->GetDeviceExtensions(interop, &count, NULL)))
-        return refuse(message, "vkd3d-proton does not tell the extensions of its device");
+        return refuse(message, "vkd3d-proton reports no extensions of its device");
     chain->names = calloc(count + 1u, sizeof(*chain->names));
     if (!chain->names)
         return E_OUTOFMEMORY;
     if (FAILED(interop->lpVtbl->GetDeviceExtensions(interop, &count, chain->names)))
-        return refuse(message, "vkd3d-proton does not tell the extensions of its device");
+        return refuse(message, "vkd3d-proton reports no extensions of its device");
     for (UINT i = 0; i < count; i++)
         device->has_descriptor_heap |= !strcmp(chain->names[i], "VK_EXT_descriptor_heap");
     chain->info.enabledExtensionCount = count;
@@ -133,7 +133,7 @@ static HRESULT ask_queue(struct foreign_device *device, D3D12_COMMAND_LIST_TYPE 
     if (SUCCEEDED(hr))
         hr = device->interop->lpVtbl->GetVulkanQueueInfo(device->interop, *out, out_queue, out_family);
     return FAILED(hr) || !*out_queue
-               ? refuse(message, "d3d12Device makes no %s queue for Vulkan (0x%08x)",
+               ? refuse(message, "d3d12Device has no Vulkan queue of type %s (0x%08x)",
                         type == D3D12_COMMAND_LIST_TYPE_DIRECT ? "DIRECT" : "COMPUTE", (unsigned)hr)
                : S_OK;
 }
@@ -211,7 +211,7 @@ static HRESULT adopt(struct foreign_device *device, struct chain *chain, char *m
         return DXGI_ERROR_UNSUPPORTED;
     if (FAILED(interop->lpVtbl->GetVulkanHandles(interop, &desc.Instance, &desc.PhysicalDevice, &desc.Device)) ||
         FAILED(interop->lpVtbl->GetDeviceFeatures(interop, &features)) || !features)
-        return refuse(message, "vkd3d-proton does not tell its Vulkan device");
+        return refuse(message, "vkd3d-proton reports no Vulkan device");
     chain->info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
     chain->info.pNext = features;
     HRESULT hr = adapter_vulkan_interop.device_adopt(&adoption, &device->info, &device->adapter, message);

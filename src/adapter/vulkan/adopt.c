@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Devices that the application made, with its queues: of anydml_vulkan.h, and those behind another Direct3D 12
- * (src/foreign). Vulkan does not tell what is enabled in a device: its maker says so. */
+ * (src/foreign). Vulkan does not report what is enabled in a device: the caller passes it. */
 #include "adapter/vulkan/sparse.h"
 
 #include "shaders/shader.h"
