@@ -4,6 +4,7 @@
 #ifndef TESTS_VULKAN_TEST_H
 #define TESTS_VULKAN_TEST_H
 
+#include "capture.h"
 #include "dml_test.h"
 
 #include <pthread.h>
@@ -289,31 +290,6 @@ static inline void app_buffer_free(struct app *app, struct app_buffer *buffer)
 {
     vkDestroyBuffer(app->device, buffer->buffer, NULL);
     vkFreeMemory(app->device, buffer->memory, NULL);
-}
-
-/* ---- messages of calls on stderr ---- */
-
-static int capture_kept, capture_end;
-
-static inline void capture_begin(void)
-{
-    int ends[2];
-    need(!pipe(ends));
-    capture_kept = dup(STDERR_FILENO);
-    dup2(ends[1], STDERR_FILENO);
-    close(ends[1]);
-    capture_end = ends[0];
-}
-
-static inline const char *capture_text(void)
-{
-    static char text[4096];
-    dup2(capture_kept, STDERR_FILENO);
-    close(capture_kept);
-    ssize_t count = read(capture_end, text, sizeof(text) - 1);
-    text[count > 0 ? count : 0] = 0;
-    close(capture_end);
-    return text;
 }
 
 /* A failure with its result, whose message has all three words: function, argument, and value or rule. */

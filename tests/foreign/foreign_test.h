@@ -5,36 +5,12 @@
 
 #include "calls.h"
 
+#include "api/capture.h"
 #include "api/dml_test.h"
 
 #include <pthread.h>
 
 #include "standin.h"
-
-/* ---- messages on stderr ---- */
-
-static int capture_kept, capture_end;
-
-static inline void capture_begin(void)
-{
-    int ends[2];
-    need(!pipe(ends));
-    capture_kept = dup(STDERR_FILENO);
-    dup2(ends[1], STDERR_FILENO);
-    close(ends[1]);
-    capture_end = ends[0];
-}
-
-static inline const char *capture_text(void)
-{
-    static char text[4096];
-    dup2(capture_kept, STDERR_FILENO);
-    close(capture_kept);
-    ssize_t count = read(capture_end, text, sizeof(text) - 1);
-    text[count > 0 ? count : 0] = 0;
-    close(capture_end);
-    return text;
-}
 
 static inline ID3D12Device *foreign_device(const struct standin_options *options)
 {

@@ -126,3 +126,13 @@ void shader_block_write(const struct kern_op *op, const struct shader_place *pla
     if (op->epilogue)
         shader_epilogue_write(op, (struct shader_step *)words + header->steps);
 }
+
+bool shader_wide(const struct kern_view *view, uint32_t along, uint32_t vector)
+{
+    if (view->strides[along] != 1 || view->sizes[along] % vector || view->offset % vector)
+        return false;
+    for (uint32_t d = 0; d < view->rank; d++)
+        if (d != along && view->sizes[d] > 1 && view->strides[d] % (int32_t)vector)
+            return false;
+    return true;
+}

@@ -66,6 +66,10 @@ static inline struct shader_divisor shader_divisor(uint32_t size)
     return (struct shader_divisor){ size, (uint32_t)((((UINT64_C(1) << shift) - size) << 32) / size + 1), shift };
 }
 
+/* Whether elements along dimension `along` are contiguous, and all vectors of this many are aligned: buffers start at
+ * multiples of 16 bytes. */
+bool shader_wide(const struct kern_view *view, uint32_t along, uint32_t vector);
+
 /* Fills the block of a dispatch of shader_add(); `parameters` may be NULL if there are none. `units` as there.
  */
 void shader_block_write(const struct kern_op *op, const struct shader_place *places, uint64_t units,

@@ -28,16 +28,6 @@ enum shader_tile_kind shader_tile_forced(void)
     return forced;
 }
 
-bool shader_wide(const struct kern_view *view, uint32_t along, uint32_t vector)
-{
-    if (view->strides[along] != 1 || view->sizes[along] % vector || view->offset % vector)
-        return false;
-    for (uint32_t d = 0; d < view->rank; d++)
-        if (d != along && view->sizes[d] > 1 && view->strides[d] % (int32_t)vector)
-            return false;
-    return true;
-}
-
 enum shader_tile_class shader_tile_class(const struct kern_op *op)
 {
     return kern_type_class(op->tensors[0].type) == KERN_CLASS_FLOAT ? SHADER_TILES_FLOAT : SHADER_TILES_INTEGER;

@@ -69,10 +69,6 @@ const char *shader_gemm_line_any_unsupported(const struct kern_op *op);
 /* All that does not depend on the size of tiles. */
 struct tile_params shader_gemm_tile_params(const struct kern_op *op);
 
-/* Whether elements along dimension `along` are contiguous, and all vectors of this many are aligned: buffers start at
- * multiples of 16 bytes. */
-bool shader_wide(const struct kern_view *view, uint32_t along, uint32_t vector);
-
 /* Whether the first of two strides is the smaller one. */
 static inline bool shader_tile_closer(int64_t stride, int64_t other)
 {

@@ -63,27 +63,7 @@ const char *shader_unfold_unsupported(const struct kern_op *op)
         return reason;
     if (!fold->unfold || fold->spatial > 2)
         return "no shader for such windows";
-    if (bytes != 2 && bytes != 4)
-        return "no shader for this data type";
-    /* Byte offsets are computed in 32 bits. */
-    for (uint32_t t = 0; t < 2; t++) {
-        const struct kern_view *view = &op->tensors[t];
-        uint64_t reach = 0;
-        for (uint32_t d = 0; d < view->rank; d++)
-            reach += (uint64_t)(view->strides[d] < 0 ? -view->strides[d] : view->strides[d]) * (view->sizes[d] - 1);
-        if (reach * bytes > INT32_MAX)
-            return "the tensor is large";
-    }
-    return NULL;
-}
-
-/* Vectors of positions of a row, each of which is aligned. */
-static bool is_wide(const struct kern_view *columns)
-{
-    bool wide = columns->strides[2] == 1 && columns->sizes[2] % VECTOR == 0 && columns->offset % VECTOR == 0;
-    for (uint32_t d = 0; d < 2; d++)
-        wide = wide && (columns->sizes[d] == 1 || columns->strides[d] % VECTOR == 0);
-    return wide;
+    return bytes != 2 && bytes != 4 ? "no shader for this data type" : NULL;
 }
 
 static uint64_t unfold_units(const struct kern_op *op)
@@ -97,7 +77,7 @@ void shader_unfold_plan(const struct kern_op *op, struct shader_work *out)
     struct shader_dispatch *dispatch =
         shader_add(out, SHADER_unfold, op, unfold_units(op), SHADER_GROUP_SIZE, sizeof(struct unfold_params));
     dispatch->constants[2] = kern_type_bytes(op->tensors[0].type) == 2;
-    dispatch->constants[3] = is_wide(&op->tensors[1]);
+    dispatch->constants[3] = shader_wide(&op->tensors[1], 2, VECTOR);
     dispatch->constant_count = 4;
 }
 

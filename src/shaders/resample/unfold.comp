@@ -13,10 +13,9 @@
 layout(constant_id = 2) const bool SHORT = false; /* elements of two bytes */
 layout(constant_id = 3) const bool WIDE = false;  /* four positions are one aligned vector */
 
-uvec2 address_after(uvec2 base, int bytes)
+uvec2 address_at(uint t, int at)
 {
-    uint carry, low = uaddCarry(base.x, uint(bytes), carry);
-    return uvec2(low, base.y + carry - uint(bytes < 0));
+    return add64(address_of(t), scaled(at, SHORT ? 1u : 2u));
 }
 
 /* Its bits; 0: outside the image. */
@@ -25,17 +24,15 @@ uint load_pixel(ivec2 at, int from)
     if (any(greaterThanEqual(uvec2(at), uvec2(params.in_sizes[0], params.in_sizes[1]))))
         return 0u;
     from += at.x * params.x[2] + at.y * params.x[3];
-    return SHORT ? load_short(address_after(address_of(0u), 2 * from))
-                 : Words(address_after(address_of(0u), 4 * from)).v;
+    return SHORT ? load_short(address_at(0u, from)) : Words(address_at(0u, from)).v;
 }
 
 void store_one(int to, uint value)
 {
-    uvec2 base = address_of(1u);
     if (SHORT)
-        store_short(address_after(base, 2 * to), value);
+        store_short(address_at(1u, to), value);
     else
-        Words(address_after(base, 4 * to)).v = value;
+        Words(address_at(1u, to)).v = value;
 }
 
 void store_vector(int to, uvec4 value)
